@@ -1,0 +1,47 @@
+/* The engine behind a C ABI: serialized messages in, serialized messages out. Compiles as C11 and as C++.
+ *
+ * Methods are those of proto/loadline/v1, by their full gRPC names, such as
+ * "/loadline.v1.SchedulerExtender/Score"; requests and responses are the serialized messages of that method.
+ * All functions may be called from any thread; none throws, and none ends the process on bad bytes. */
+#ifndef LOADLINE_PLUGIN_ABI_LOADLINE_H_
+#define LOADLINE_PLUGIN_ABI_LOADLINE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An engine: all views of its clients. Opaque. */
+typedef struct loadline_engine loadline_engine;
+
+/* Creates an engine. `config` is a serialized loadline.v1.EngineConfig of `config_size` bytes; NULL and 0 take
+ * the defaults. Returns 0 and sets *engine, which the caller gives back with loadline_destroy(); or returns an
+ * absl::StatusCode (3, invalid argument), sets *engine to NULL and *error to a NUL-terminated text. The caller
+ * frees the text with loadline_free(). */
+int32_t loadline_create(const void* config, size_t config_size, loadline_engine** engine, char** error);
+
+/* Calls one method. `request` stays the caller's. `timeout_ns` is the time the caller is willing to wait,
+ * counted from now; 0 or less: no limit. Returns 0 and sets *response and *response_size; or returns an
+ * absl::StatusCode, sets *response to NULL, *response_size to 0 and *error to a NUL-terminated text. On success
+ * *error is NULL. The caller frees either with loadline_free(). An empty response may be a NULL pointer.
+ * Codes: 3 wrong in any state, 5 no such view, 8 a limit of the engine (named), 9 wrong in this state,
+ * 4 out of time, 12 no such method, 13 a bug of the engine. */
+int32_t loadline_call(loadline_engine* engine, const char* method, const void* request, size_t request_size,
+                      int64_t timeout_ns, void** response, size_t* response_size, char** error);
+
+/* Frees what loadline_create() or loadline_call() returned. NULL is allowed. */
+void loadline_free(void* memory);
+
+/* Destroys an engine. No call may be under way in it. NULL is allowed. */
+void loadline_destroy(loadline_engine* engine);
+
+/* Version of the engine, such as "0.1.0"; static, never NULL. */
+const char* loadline_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LOADLINE_PLUGIN_ABI_LOADLINE_H_ */
