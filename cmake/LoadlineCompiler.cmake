@@ -1,0 +1,44 @@
+# How our own code is compiled. `loadline_compiler` carries what generated code must not get: the warnings.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_library(loadline_compiler INTERFACE)
+target_include_directories(loadline_compiler INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(loadline_compiler INTERFACE
+  -Wall -Wextra -Werror
+  -Wconversion -Wshadow -Wold-style-cast -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wformat=2 -Wimplicit-fallthrough -Wcast-qual -Wundef
+  $<$<CXX_COMPILER_ID:GNU>:-Wtrampolines -Wbidi-chars=any -Wduplicated-cond -Wlogical-op>)
+
+if(LOADLINE_SANITIZE)
+  add_compile_options(-fsanitize=${LOADLINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1)
+  add_link_options(-fsanitize=${LOADLINE_SANITIZE})
+  if(LOADLINE_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+  endif()
+else()
+  # What the OpenSSF compiler hardening guide asks for and both compilers of Debian 12 know.
+  add_compile_options(
+    -U_FORTIFY_SOURCE
+    $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=3>
+    -D_GLIBCXX_ASSERTIONS
+    -Werror=format-security
+    -fstack-clash-protection -fstack-protector-strong -fcf-protection=full
+    -fno-delete-null-pointer-checks -fno-strict-overflow -fno-strict-aliasing
+    $<$<CXX_COMPILER_ID:GNU>:-ftrivial-auto-var-init=zero>)
+  add_link_options(
+    -Wl,-z,noexecstack -Wl,-z,relro -Wl,-z,now -Wl,--as-needed -Wl,--no-copy-dt-needed-entries)
+endif()

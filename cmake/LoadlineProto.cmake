@@ -1,0 +1,29 @@
+# loadline_proto_library(TARGET ROOT FILE...): a static library of the C++ messages of FILEs below ROOT. Headers
+# are included as system headers by their path below ROOT, such as "loadline/v1/cluster_state.pb.h".
+#
+# CMake's own protobuf_generate() mirrors paths relative to the calling directory and does not follow imports;
+# protoc writes the imports of each file, and Ninja reads them.
+function(loadline_proto_library target root)
+  set(out ${PROJECT_BINARY_DIR}/gen)
+  file(MAKE_DIRECTORY ${out})
+  set(sources)
+  foreach(proto IN LISTS ARGN)
+    string(REGEX REPLACE "\\.proto$" "" stem ${proto})
+    set(generated ${out}/${stem}.pb.cc ${out}/${stem}.pb.h)
+    add_custom_command(
+      OUTPUT ${generated}
+      COMMAND protobuf::protoc --cpp_out=${out} --dependency_out=${out}/${stem}.d -I ${root} ${root}/${proto}
+      DEPENDS ${root}/${proto} protobuf::protoc
+      DEPFILE ${out}/${stem}.d
+      COMMENT "protoc ${proto}"
+      VERBATIM)
+    list(APPEND sources ${generated})
+  endforeach()
+
+  add_library(${target} STATIC ${sources})
+  target_include_directories(${target} SYSTEM PUBLIC ${out})
+  # Not libprotobuf-lite: gRPC's headers bring the full runtime, and one process should hold one of the two.
+  target_link_libraries(${target} PUBLIC protobuf::libprotobuf)
+  # The parsers gain little from -O2 and cost most of a full build.
+  target_compile_options(${target} PRIVATE -w -O1)
+endfunction()

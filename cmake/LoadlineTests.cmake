@@ -1,0 +1,76 @@
+find_package(GTest 1.12 CONFIG REQUIRED)
+find_package(benchmark 1.7 CONFIG REQUIRED)
+find_package(rapidcheck CONFIG REQUIRED)
+find_package(nlohmann_json 3.11 CONFIG REQUIRED)
+
+# What every test sees. Property tests draw from this seed; another one can be given by hand.
+set(LOADLINE_TEST_ENVIRONMENT
+  "RC_PARAMS=seed=20260217"
+  "LOADLINE_LIBRARY=${PROJECT_BINARY_DIR}/lib/libloadline.so"
+  "LOADLINED=${PROJECT_BINARY_DIR}/bin/loadlined"
+  "UBSAN_OPTIONS=print_stacktrace=1"
+  "TSAN_OPTIONS=ignore_noninstrumented_modules=1:suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp")
+
+# loadline_test_sources(VAR PATTERN...): files below test/ that match, at any depth.
+function(loadline_test_sources var)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/test/)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${ARGN})
+  set(${var} ${sources} PARENT_SCOPE)
+endfunction()
+
+# loadline_add_test(NAME COMMAND...): one line of ctest.
+function(loadline_add_test name)
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${LOADLINE_TEST_ENVIRONMENT}")
+endfunction()
+
+# Few and big binaries: gtest and the message headers dominate the cost of a small one.
+function(loadline_gtest name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  loadline_test_sources(sources ${arg_SOURCES})
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} rapidcheck_gtest GTest::gmock_main loadline_compiler)
+  loadline_add_test(${name} ${name})
+endfunction()
+
+if(NOT LOADLINE_FUZZ)
+  loadline_gtest(core_test
+    SOURCES core/*_test.cc testing/*.cc
+    LIBRARIES loadline_score)
+  if(TARGET loadline)
+    loadline_gtest(plugin_test
+      SOURCES plugin/*_test.cc testing/*.cc
+      LIBRARIES loadline_service loadline gRPC::grpc++)
+    if(TARGET plugin_test AND TARGET loadlined)
+      add_dependencies(plugin_test loadlined)
+    endif()
+  endif()
+
+  # --- Benchmarks: one binary. ------------------------------------------------------------------------------------
+  loadline_test_sources(bench_sources bench/*.cc)
+  if(bench_sources AND NOT LOADLINE_SANITIZE)
+    add_executable(bench ${bench_sources})
+    set_target_properties(bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/bench)
+    target_link_libraries(bench PRIVATE loadline_service loadline benchmark::benchmark_main loadline_compiler)
+  endif()
+endif()
+
+# --- Fuzz targets: libFuzzer in the fuzz preset, else a driver that runs the corpus as a test. -----------------
+loadline_test_sources(fuzz_sources fuzz/*_fuzz.cc)
+foreach(source IN LISTS fuzz_sources)
+  get_filename_component(name ${source} NAME_WE)
+  string(REGEX REPLACE "_fuzz$" "" corpus ${name})
+  add_executable(${name} ${source})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/fuzz)
+  target_link_libraries(${name} PRIVATE loadline_service loadline_compiler)
+  if(LOADLINE_FUZZ)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  else()
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/test/fuzz/corpus_main.cc)
+    loadline_add_test(${name} ${name} ${PROJECT_SOURCE_DIR}/test/fuzz/corpus/${corpus})
+  endif()
+endforeach()
