@@ -1,0 +1,40 @@
+// Package engine connects to a Loadline engine: in this process, through libloadline.so, or in loadlined,
+// through gRPC on a unix socket. The generated clients of package loadlinev1 work on both.
+package engine
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"google.golang.org/grpc"
+)
+
+// Conn is a connection to an engine. Safe for concurrent use.
+type Conn interface {
+	grpc.ClientConnInterface
+	io.Closer
+}
+
+const inProcess = "inprocess"
+
+// Open connects to the engine at an address:
+//
+//	inprocess                            an engine of its own in this process; libloadline.so is searched for
+//	inprocess:///path/to/libloadline.so  the same, from that file
+//	unix:///path/to/socket               loadlined; the connection is made when it is first needed
+//
+// Searched in this order: the file that LOADLINE_LIBRARY names, the folder of the executable, ../lib beside
+// it, the search path of the system.
+func Open(address string) (Conn, error) {
+	scheme, path, hasPath := strings.Cut(address, "://")
+	switch {
+	case address == inProcess:
+		return openInProcess("")
+	case scheme == inProcess && hasPath && strings.HasPrefix(path, "/"):
+		return openInProcess(path)
+	case scheme == "unix" && hasPath && strings.HasPrefix(path, "/"):
+		return openSocket(path)
+	}
+	return nil, fmt.Errorf("engine address %q: must be inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket", address)
+}

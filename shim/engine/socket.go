@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+)
+
+const (
+	// maxMessageBytes is what loadlined takes and sends.
+	maxMessageBytes = 4 << 20
+	// maxSocketPath is what fits into the kernel's sockaddr_un, without the NUL.
+	maxSocketPath = 107
+)
+
+// reconnect serves a daemon on the same machine: a refused connection costs microseconds, so that asking again
+// within a second is worth more than sparing the peer.
+var reconnect = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+	MinConnectTimeout: 500 * time.Millisecond,
+}
+
+func openSocket(path string) (Conn, error) {
+	if len(path) > maxSocketPath {
+		return nil, fmt.Errorf("engine socket %q: a path of %d bytes, at most %d are possible", path, len(path), maxSocketPath)
+	}
+	dial := func(ctx context.Context, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}
+	// The dialer has the path; as a target it would be read as a URL, in which some file names mean something else.
+	return grpc.NewClient("passthrough:///loadlined",
+		grpc.WithContextDialer(dial),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(reconnect),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes), grpc.MaxCallSendMsgSize(maxMessageBytes)),
+		grpc.WithIdleTimeout(0), // an idle scheduler must not pay for a new connection with its first pod
+		grpc.WithNoProxy(),
+		grpc.WithDisableServiceConfig())
+}

@@ -1,0 +1,110 @@
+// Package policy holds the score policy as people write it, in YAML or JSON: in the arguments of the
+// scheduler plugin, in the gateway's configuration and on the command line.
+//
+// It names the options and checks them; what they mean, and what a preset sets, the engine knows.
+package policy
+
+import (
+	"fmt"
+	"os"
+
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+)
+
+// DefaultPreset is taken where no preset is named.
+const DefaultPreset = "strict"
+
+// Policy is a way to score. A field that is empty has the value that the preset sets.
+type Policy struct {
+	// Preset is a bundle of all options below: strict or kep217.
+	Preset string `json:"preset,omitempty"`
+	// Resources says what counts, each resource once. Empty: cpu 1 and memory 1.
+	Resources []ResourceWeight `json:"resources,omitempty"`
+	// Arithmetic is FixedPoint or Truncating.
+	Arithmetic string `json:"arithmetic,omitempty"`
+	// PodLimits says what counts as the limit of a pod: Effective or Proposal.
+	PodLimits string `json:"podLimits,omitempty"`
+	// MaxLimitRatio bounds what one pod counts on one node, as a multiple of the node's allocatable:
+	// 1 to 1000; -1: no bound.
+	MaxLimitRatio *int32 `json:"maxLimitRatio,omitempty"`
+	// Aggregate makes one number of all resources: WeightedMean, WeightedSum or Worst.
+	Aggregate string `json:"aggregate,omitempty"`
+	// AbsentResource says what becomes of a node that lacks a resource: Exclude or AddNothing.
+	AbsentResource string `json:"absentResource,omitempty"`
+	// MissingLimitScope says which pods MissingLimits hold for: AllPods or IncomingPod.
+	MissingLimitScope string `json:"missingLimitScope,omitempty"`
+	// MissingLimits override the preset's rules for the pods and resources that they name.
+	MissingLimits []MissingLimit `json:"missingLimits,omitempty"`
+	// Normalization makes [0, 100] of raw scores: MinMax or Absolute.
+	Normalization string `json:"normalization,omitempty"`
+}
+
+// ResourceWeight is a resource that counts.
+type ResourceWeight struct {
+	// Resource is cpu, memory, ephemeral-storage, hugepages-* or an extended resource.
+	Resource string `json:"resource"`
+	// Weight is 1 to 100.
+	Weight int32 `json:"weight"`
+}
+
+// MissingLimit says what a pod without a limit for a resource counts as.
+type MissingLimit struct {
+	// Pods is BestEffort or Others.
+	Pods string `json:"pods"`
+	// Resource is one of the policy's resources.
+	Resource string `json:"resource"`
+	// Rule is Zero, Request, Allocatable or Fixed.
+	Rule string `json:"rule"`
+	// Fixed is the amount that goes with rule Fixed, such as "500m" or "1Gi".
+	Fixed string `json:"fixed,omitempty"`
+}
+
+// Default names the default preset where none is named.
+func (p *Policy) Default() {
+	if p.Preset == "" {
+		p.Preset = DefaultPreset
+	}
+}
+
+// Load reads a policy from a YAML or JSON file, fills in the default and checks it.
+func Load(file string) (Policy, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Policy{}, err
+	}
+	p, err := Parse(data)
+	if err != nil {
+		return Policy{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return p, nil
+}
+
+// Parse reads a policy from YAML or JSON, fills in the default and checks it.
+func Parse(data []byte) (Policy, error) {
+	var p Policy
+	if err := DecodeStrict(data, &p); err != nil {
+		return Policy{}, err
+	}
+	p.Default()
+	if err := p.Validate(); err != nil {
+		return Policy{}, err
+	}
+	return p, nil
+}
+
+// DecodeStrict decodes YAML or JSON into a struct. Field names match by letter case; an unknown field and a
+// repeated one are errors that name it.
+func DecodeStrict(data []byte, into any) error {
+	document, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return err
+	}
+	strict, err := kjson.UnmarshalStrict(document, into)
+	if err != nil {
+		return err
+	}
+	return utilerrors.NewAggregate(strict)
+}

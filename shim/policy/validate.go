@@ -1,0 +1,131 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	maxWeight     = 100
+	maxLimitRatio = 1000
+	noLimitRatio  = -1
+)
+
+// Validate returns an error that names each wrong field and its value, or nil.
+func (p Policy) Validate() error {
+	return p.ValidateAt(nil).ToAggregate()
+}
+
+// ValidateAt is Validate for a policy that lies at a path of a larger document.
+func (p Policy) ValidateAt(path *field.Path) field.ErrorList {
+	errs := presets.check(path.Child("preset"), p.Preset)
+	errs = append(errs, arithmetics.check(path.Child("arithmetic"), p.Arithmetic)...)
+	errs = append(errs, podLimits.check(path.Child("podLimits"), p.PodLimits)...)
+	errs = append(errs, aggregates.check(path.Child("aggregate"), p.Aggregate)...)
+	errs = append(errs, absentRules.check(path.Child("absentResource"), p.AbsentResource)...)
+	errs = append(errs, limitScopes.check(path.Child("missingLimitScope"), p.MissingLimitScope)...)
+	errs = append(errs, normalizations.check(path.Child("normalization"), p.Normalization)...)
+	errs = append(errs, checkRatio(path.Child("maxLimitRatio"), p.MaxLimitRatio)...)
+	errs = append(errs, p.checkResources(path.Child("resources"))...)
+	return append(errs, p.checkMissingLimits(path.Child("missingLimits"))...)
+}
+
+func checkRatio(path *field.Path, ratio *int32) field.ErrorList {
+	if ratio == nil || *ratio == noLimitRatio || (*ratio >= 1 && *ratio <= maxLimitRatio) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, *ratio, fmt.Sprintf("must be 1 to %d, or %d for no bound", maxLimitRatio, noLimitRatio))}
+}
+
+func (p Policy) checkResources(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	seen := map[string]bool{}
+	for i, r := range p.Resources {
+		at := path.Index(i)
+		errs = append(errs, checkResourceName(at.Child("resource"), r.Resource)...)
+		if seen[r.Resource] {
+			errs = append(errs, field.Duplicate(at.Child("resource"), r.Resource))
+		}
+		seen[r.Resource] = true
+		if r.Weight < 1 || r.Weight > maxWeight {
+			errs = append(errs, field.Invalid(at.Child("weight"), r.Weight, fmt.Sprintf("must be 1 to %d", maxWeight)))
+		}
+	}
+	return errs
+}
+
+// checkResourceName knows the resources that a container can limit.
+func checkResourceName(path *field.Path, name string) field.ErrorList {
+	switch {
+	case name == "":
+		return field.ErrorList{field.Required(path, "the name of a resource")}
+	case name == string(v1.ResourceCPU), name == string(v1.ResourceMemory), name == string(v1.ResourceEphemeralStorage):
+		return nil
+	}
+	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
+		return field.ErrorList{field.Invalid(path, name, strings.Join(problems, "; "))}
+	}
+	if strings.HasPrefix(name, v1.ResourceHugePagesPrefix) || strings.Contains(name, "/") {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, name, "unknown resource: must be cpu, memory, ephemeral-storage, hugepages-<size> or an extended resource such as nvidia.com/gpu")}
+}
+
+func (p Policy) checkMissingLimits(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	type key struct{ pods, resource string }
+	seen := map[key]bool{}
+	for i, m := range p.MissingLimits {
+		at := path.Index(i)
+		errs = append(errs, limitPods.require(at.Child("pods"), m.Pods)...)
+		errs = append(errs, limitRules.require(at.Child("rule"), m.Rule)...)
+		errs = append(errs, checkResourceName(at.Child("resource"), m.Resource)...)
+		if !p.counts(m.Resource) {
+			errs = append(errs, field.Invalid(at.Child("resource"), m.Resource, "must be one of the policy's resources"))
+		}
+		if seen[key{m.Pods, m.Resource}] {
+			errs = append(errs, field.Duplicate(at, m.Pods+" "+m.Resource))
+		}
+		seen[key{m.Pods, m.Resource}] = true
+		errs = append(errs, m.checkFixed(at.Child("fixed"))...)
+	}
+	return errs
+}
+
+// counts says whether the policy weighs a resource; an empty list means cpu and memory.
+func (p Policy) counts(name string) bool {
+	if len(p.Resources) == 0 {
+		return name == string(v1.ResourceCPU) || name == string(v1.ResourceMemory)
+	}
+	for _, r := range p.Resources {
+		if r.Resource == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (m MissingLimit) checkFixed(path *field.Path) field.ErrorList {
+	if m.Rule != "Fixed" {
+		if m.Fixed != "" {
+			return field.ErrorList{field.Invalid(path, m.Fixed, "goes with rule Fixed only")}
+		}
+		return nil
+	}
+	if m.Fixed == "" {
+		return field.ErrorList{field.Required(path, "a quantity, such as 500m or 1Gi")}
+	}
+	quantity, err := resource.ParseQuantity(m.Fixed)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, m.Fixed, err.Error())}
+	}
+	if quantity.Sign() < 0 {
+		return field.ErrorList{field.Invalid(path, m.Fixed, "must not be negative")}
+	}
+	return nil
+}
