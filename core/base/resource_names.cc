@@ -1,0 +1,64 @@
+#include "core/base/resource_names.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace loadline {
+
+struct ResourceNames::Table {
+  std::vector<std::string> names;
+  absl::flat_hash_map<std::string, ResourceId> ids;  // never iterated: its order differs between runs
+};
+
+ResourceNames::ResourceNames() : table_(std::make_shared<Table>()), sole_owner_(true) {
+  Intern("cpu");  // in the order of kCpu, kMemory, kEphemeralStorage
+  Intern("memory");
+  Intern("ephemeral-storage");
+}
+
+ResourceNames::~ResourceNames() = default;
+
+ResourceNames::ResourceNames(const ResourceNames& other) : table_(other.table_), sole_owner_(false) {
+  other.sole_owner_.store(false, std::memory_order_relaxed);
+}
+
+ResourceNames& ResourceNames::operator=(const ResourceNames& other) {
+  ResourceNames copy(other);
+  return *this = std::move(copy);
+}
+
+ResourceNames::ResourceNames(ResourceNames&& other) noexcept
+    : table_(std::move(other.table_)), sole_owner_(other.sole_owner_.load(std::memory_order_relaxed)) {}
+
+ResourceNames& ResourceNames::operator=(ResourceNames&& other) noexcept {
+  table_ = std::move(other.table_);
+  sole_owner_.store(other.sole_owner_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  return *this;
+}
+
+ResourceId ResourceNames::Intern(absl::string_view name) {
+  if (const std::optional<ResourceId> known = Find(name); known.has_value()) return *known;
+  if (!sole_owner_.load(std::memory_order_relaxed)) {
+    table_ = std::make_shared<Table>(*table_);
+    sole_owner_.store(true, std::memory_order_relaxed);
+  }
+  const ResourceId id{static_cast<int32_t>(table_->names.size())};
+  table_->names.emplace_back(name);
+  table_->ids.emplace(name, id);
+  return id;
+}
+
+std::optional<ResourceId> ResourceNames::Find(absl::string_view name) const {
+  const auto found = table_->ids.find(name);
+  if (found == table_->ids.end()) return std::nullopt;
+  return found->second;
+}
+
+absl::string_view ResourceNames::name(ResourceId id) const { return table_->names[static_cast<size_t>(id)]; }
+
+size_t ResourceNames::size() const { return table_->names.size(); }
+
+}  // namespace loadline

@@ -1,0 +1,63 @@
+#ifndef LOADLINE_CORE_BASE_RESOURCE_NAMES_H_
+#define LOADLINE_CORE_BASE_RESOURCE_NAMES_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/string_view.h"
+
+namespace loadline {
+
+// Number of a resource name in one ResourceNames: dense, from 0, in the order of interning.
+enum class ResourceId : int32_t {};
+
+// The same in every ResourceNames.
+inline constexpr ResourceId kCpu{0};               // "cpu"
+inline constexpr ResourceId kMemory{1};            // "memory"
+inline constexpr ResourceId kEphemeralStorage{2};  // "ephemeral-storage"
+
+// Resource names and their numbers. Numbers are never given back or changed.
+//
+// A copy costs O(1) and shares the table. The first name that is interned into a copy (or into what was
+// copied) clones the table: a batch of changes interns into a copy, which then replaces the original or is
+// dropped. Cost:    Intern and Find one hash look-up; the clone O(names). Threads: as a standard container:
+// any number may read and copy, Intern wants the object for itself. A copy
+//          may be changed while the original is in use.
+class ResourceNames {
+ public:
+  ResourceNames();
+  ~ResourceNames();
+  ResourceNames(const ResourceNames& other);
+  ResourceNames& operator=(const ResourceNames& other);
+  // What was moved from can only be assigned to or destroyed.
+  ResourceNames(ResourceNames&& other) noexcept;
+  ResourceNames& operator=(ResourceNames&& other) noexcept;
+
+  // Returns the number of `name`, the next free one if it is new. Any bytes are a name. There is no limit:
+  // who takes names from outside bounds them.
+  ResourceId Intern(absl::string_view name);
+
+  std::optional<ResourceId> Find(absl::string_view name) const;
+
+  // The name of a number that this object gave out. Valid until the next Intern or the end of the object.
+  absl::string_view name(ResourceId id) const;
+
+  // Numbers given out are [0, size()).
+  size_t size() const;
+
+ private:
+  struct Table;
+
+  std::shared_ptr<Table> table_;
+  // No other object refers to table_, so it may be changed in place. Atomic because copying, which any number
+  // of threads may do at once, ends it in the original; use_count() would not order their reads before our
+  // write.
+  mutable std::atomic<bool> sole_owner_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_BASE_RESOURCE_NAMES_H_

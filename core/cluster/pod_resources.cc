@@ -1,0 +1,199 @@
+#include "core/cluster/pod_resources.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "core/base/amount.h"
+
+namespace loadline {
+namespace {
+
+// Which half of the resources is summed up.
+enum class Kind { kRequests, kLimits };
+
+const ResourceList& SpecOf(const ContainerResources& container, Kind kind) {
+  return kind == Kind::kRequests ? container.requests : container.limits;
+}
+
+// The most of what the spec, the node and (requests) its allocation state; the spec not after an infeasible
+// resize.
+ResourceList MostOf(const ResourceList& spec, const ResourceList& actuated, const ResourceList* allocated,
+                    bool infeasible) {
+  ResourceList most = actuated;
+  if (!infeasible) RaiseTo(most, spec);
+  if (allocated != nullptr) RaiseTo(most, *allocated);
+  return most;
+}
+
+// Finds the status of a container by its name.
+class Statuses {
+ public:
+  Statuses(const PodResources& pod, bool use_status) {
+    if (!use_status) return;
+    statuses_ = &pod.container_statuses;
+    if (statuses_->size() <= kScanned) return;
+    for (const ContainerStatusResources& status : *statuses_) by_name_.insert_or_assign(status.name, &status);
+  }
+
+  // The last status of that name, or nullptr where there is none or it states no resources.
+  const ContainerStatusResources* Find(const std::string& name) const {
+    const ContainerStatusResources* const status = Last(name);
+    return status != nullptr && status->has_resources ? status : nullptr;
+  }
+
+ private:
+  // Few names are compared faster than hashed; many containers with many statuses must not cost their
+  // product.
+  static constexpr size_t kScanned = 8;
+
+  const ContainerStatusResources* Last(const std::string& name) const {
+    if (statuses_ == nullptr) return nullptr;
+    if (statuses_->size() > kScanned) {
+      const auto found = by_name_.find(name);
+      return found == by_name_.end() ? nullptr : found->second;
+    }
+    const auto found =
+        std::find_if(statuses_->rbegin(), statuses_->rend(),
+                     [&](const ContainerStatusResources& status) { return status.name == name; });
+    return found == statuses_->rend() ? nullptr : &*found;
+  }
+
+  const std::vector<ContainerStatusResources>* statuses_ = nullptr;
+  absl::flat_hash_map<absl::string_view, const ContainerStatusResources*> by_name_;
+};
+
+// Adds what one regular container or sidecar counts for.
+void AddContainer(ResourceList& sum, const ContainerResources& container, Kind kind, const Statuses& statuses,
+                  bool infeasible) {
+  const ResourceList& spec = SpecOf(container, kind);
+  const ContainerStatusResources* const status = statuses.Find(container.name);
+  if (status == nullptr) {
+    AddTo(sum, spec);
+  } else if (kind == Kind::kRequests) {
+    AddTo(sum, MostOf(spec, status->requests, &status->allocated, infeasible));
+  } else {
+    AddTo(sum, MostOf(spec, status->limits, nullptr, infeasible));
+  }
+}
+
+ResourceList SumOfContainers(const PodResources& pod, Kind kind, bool use_status) {
+  const Statuses statuses(pod, use_status);
+  ResourceList sum;
+  for (const ContainerResources& container : pod.containers) {
+    AddContainer(sum, container, kind, statuses, pod.resize_infeasible);
+  }
+  if (pod.init_containers.empty()) return sum;
+
+  ResourceList sidecars;  // those before the current init container
+  ResourceList steps;     // the most that any step of the start takes
+  for (const ContainerResources& container : pod.init_containers) {
+    if (container.sidecar) {
+      ResourceList own;
+      AddContainer(own, container, kind, statuses, pod.resize_infeasible);
+      AddTo(sum, own);
+      AddTo(sidecars, own);
+      RaiseTo(steps, sidecars);
+    } else {
+      ResourceList step = SpecOf(container, kind);
+      AddTo(step, sidecars);
+      RaiseTo(steps, step);
+    }
+  }
+  RaiseTo(sum, steps);
+  return sum;
+}
+
+bool SetsPodLevel(ResourceId id, const ResourceNames& names) {
+  return id == kCpu || id == kMemory || absl::StartsWith(names.name(id), "hugepages-");
+}
+
+// Puts the pod level's values in place of the sums. `effective` are its values by the status, if that counts.
+void ReplaceByPodLevel(ResourceList& sum, const ResourceList& spec,
+                       const std::optional<ResourceList>& effective, const ResourceNames& names) {
+  for (const ResourceList::Entry& entry : spec) {
+    if (!SetsPodLevel(entry.id, names)) continue;
+    sum[entry.id] = effective.has_value() ? effective->Get(entry.id) : entry.value;
+  }
+}
+
+// What the proposal reads of one resource list: each entry rounded by itself.
+void AddRounded(ResourceAmounts& sum, const ResourceList& list) { AddTo(sum, ToAmounts(list)); }
+
+bool AnyCpuOrMemory(const ResourceList& list) {
+  return list.Get(kCpu).IsPositive() || list.Get(kMemory).IsPositive();
+}
+
+bool AnyCpuOrMemory(const ContainerResources& container) {
+  return AnyCpuOrMemory(container.requests) || AnyCpuOrMemory(container.limits);
+}
+
+}  // namespace
+
+ResourceList EffectiveRequests(const PodResources& pod, const ResourceNames& names, bool use_status) {
+  ResourceList requests = SumOfContainers(pod, Kind::kRequests, use_status);
+  if (pod.pod_level.has_value()) {
+    std::optional<ResourceList> effective;
+    if (use_status && pod.pod_level_status.has_value()) {
+      effective = MostOf(pod.pod_level->requests, pod.pod_level_status->requests, &pod.pod_level_allocated,
+                         pod.resize_infeasible);
+    }
+    ReplaceByPodLevel(requests, pod.pod_level->requests, effective, names);
+  }
+  AddTo(requests, pod.overhead);
+  return requests;
+}
+
+ResourceList EffectiveLimits(const PodResources& pod, const ResourceNames& names, bool use_status) {
+  ResourceList limits = SumOfContainers(pod, Kind::kLimits, use_status);
+  if (pod.pod_level.has_value()) {
+    std::optional<ResourceList> effective;
+    // After an infeasible resize a status without any limit leaves the spec in force, as in
+    // component-helpers.
+    if (use_status && pod.pod_level_status.has_value() &&
+        !(pod.resize_infeasible && pod.pod_level_status->limits.empty())) {
+      effective = MostOf(pod.pod_level->limits, pod.pod_level_status->limits, nullptr, pod.resize_infeasible);
+    }
+    ReplaceByPodLevel(limits, pod.pod_level->limits, effective, names);
+  }
+  for (const ResourceList::Entry& entry : pod.overhead) {
+    if (Quantity* const limit = limits.Find(entry.id); limit != nullptr && !limit->IsZero()) {
+      limit->Add(entry.value);
+    }
+  }
+  return limits;
+}
+
+ResourceAmounts ProposalIncomingLimits(const PodResources& pod) {
+  ResourceAmounts limits = ProposalExistingLimits(pod);
+  for (const ContainerResources& container : pod.init_containers) {
+    for (const ResourceAmounts::Entry& entry : ToAmounts(container.limits)) {
+      int64_t& limit = limits[entry.id];
+      limit = std::max(limit, entry.value);
+    }
+  }
+  for (const ResourceList::Entry& entry : pod.overhead) {
+    int64_t& limit = limits[entry.id];
+    limit = SaturatingAdd(limit, std::max<int64_t>(0, Units(entry.value)));
+  }
+  return limits;
+}
+
+ResourceAmounts ProposalExistingLimits(const PodResources& pod) {
+  ResourceAmounts limits;
+  for (const ContainerResources& container : pod.containers) AddRounded(limits, container.limits);
+  return limits;
+}
+
+bool IsBestEffort(const PodResources& pod) {
+  if (pod.pod_level.has_value()) {
+    return !AnyCpuOrMemory(pod.pod_level->requests) && !AnyCpuOrMemory(pod.pod_level->limits);
+  }
+  const auto none = [](const ContainerResources& container) { return !AnyCpuOrMemory(container); };
+  return std::all_of(pod.containers.begin(), pod.containers.end(), none) &&
+         std::all_of(pod.init_containers.begin(), pod.init_containers.end(), none);
+}
+
+}  // namespace loadline
