@@ -1,0 +1,154 @@
+#include "core/cluster/cluster_state.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "core/base/amount.h"
+#include "core/base/fingerprint.h"
+
+namespace loadline {
+
+NodePods::NodePods(std::span<const PodContent> pods) {
+  size_t text_size = 0;
+  for (const PodContent& pod : pods) text_size += pod.name.size() + pod.uid.size();
+  pods_.reserve(pods.size());
+  text_.reserve(text_size);
+  for (const PodContent& pod : pods) {
+    text_.append(pod.name.data(), pod.name.size());
+    const uint32_t name_end = static_cast<uint32_t>(text_.size());
+    text_.append(pod.uid.data(), pod.uid.size());
+    pods_.push_back({pod.shape, pod.tag, name_end, static_cast<uint32_t>(text_.size())});
+  }
+}
+
+absl::string_view NodePods::name(size_t i) const {
+  const uint32_t begin = i == 0 ? 0 : pods_[i - 1].uid_end;
+  return absl::string_view(text_).substr(begin, pods_[i].name_end - begin);
+}
+
+absl::string_view NodePods::uid(size_t i) const {
+  return absl::string_view(text_).substr(pods_[i].name_end, pods_[i].uid_end - pods_[i].name_end);
+}
+
+void ClusterState::SetNode(Slot slot, absl::string_view name, NodeShape shape,
+                           std::span<const PodContent> pods) {
+  if (IndexOf(slot) >= nodes_.size()) nodes_.resize(IndexOf(slot) + 1);
+  Node& node = nodes_[IndexOf(slot)];
+  const int32_t new_shape = node_shapes_.Acquire(std::move(shape));
+  if (!node.occupied || node.name != name) {
+    if (node.occupied) slots_by_name_.erase(node.name);
+    slots_by_name_.emplace(std::string(name.data(), name.size()), slot);
+  }
+  Clear(&node, slot);
+  node.occupied = true;
+  node.name.assign(name.data(), name.size());
+  node.shape = new_shape;
+  node.pods = NodePods(pods);
+  total_pods_ += static_cast<int64_t>(pods.size());
+  AddToColumns(slot, node);
+  for (const PodContent& pod : pods) node.unfinished_pods += pod_shapes_[pod.shape].finished ? 0 : 1;
+  node.fingerprint = NodeFingerprint(node);
+  fingerprint_ += node.fingerprint;
+  Record(slot);
+}
+
+void ClusterState::RemoveNode(Slot slot) {
+  if (!Occupied(slot)) return;
+  Node& node = nodes_[IndexOf(slot)];
+  slots_by_name_.erase(node.name);
+  Clear(&node, slot);
+  Record(slot);
+}
+
+std::optional<Slot> ClusterState::Find(absl::string_view name) const {
+  const auto found = slots_by_name_.find(name);
+  if (found == slots_by_name_.end()) return std::nullopt;
+  return found->second;
+}
+
+const ResourceColumns* ClusterState::columns(ResourceId resource) const {
+  const size_t i = static_cast<size_t>(resource);
+  return i < columns_.size() && !columns_[i].allocatable.empty() ? &columns_[i] : nullptr;
+}
+
+std::optional<std::span<const Slot>> ClusterState::changes(int64_t since) const {
+  if (since < journal_start_) return std::nullopt;
+  return std::span(journal_).subspan(static_cast<size_t>(since - journal_start_));
+}
+
+// Gives back what the node holds, but for its name.
+void ClusterState::Clear(Node* node, Slot slot) {
+  if (!node->occupied) return;
+  total_pods_ -= static_cast<int64_t>(node->pods.pods().size());
+  fingerprint_ -= node->fingerprint;
+  node_shapes_.Release(node->shape);
+  for (ResourceColumns& column : columns_) {
+    if (IndexOf(slot) >= column.allocatable.size()) continue;
+    column.allocatable[IndexOf(slot)] = 0;
+    column.requested[IndexOf(slot)] = 0;
+    column.limits[IndexOf(slot)] = 0;
+  }
+  *node = Node{};
+}
+
+int64_t& ClusterState::Cell(std::vector<int64_t> ResourceColumns::*column, ResourceId resource, Slot slot) {
+  const size_t i = static_cast<size_t>(resource);
+  if (i >= columns_.size()) columns_.resize(i + 1);
+  ResourceColumns& columns = columns_[i];
+  if (IndexOf(slot) >= columns.allocatable.size()) {
+    // All nodes at once, and some more: slots are dense, and growing one by one would copy each time.
+    const size_t size = std::max(nodes_.size(), columns.allocatable.size() * 3 / 2);
+    columns.allocatable.resize(size);
+    columns.requested.resize(size);
+    columns.limits.resize(size);
+  }
+  return (columns.*column)[IndexOf(slot)];
+}
+
+void ClusterState::AddToColumns(Slot slot, const Node& node) {
+  for (const auto& [resource, amount] : node_shapes_[node.shape].allocatable) {
+    Cell(&ResourceColumns::allocatable, resource, slot) = amount;
+  }
+  for (const NodePods::Pod& pod : node.pods.pods()) {
+    const PodShape& shape = pod_shapes_[pod.shape];
+    for (const auto& [resource, amount] : shape.requests) {
+      int64_t& cell = Cell(&ResourceColumns::requested, resource, slot);
+      cell = SaturatingAdd(cell, amount);
+    }
+    for (const auto& [resource, amount] : shape.limits) {
+      int64_t& cell = Cell(&ResourceColumns::limits, resource, slot);
+      cell = SaturatingAdd(cell, amount);
+    }
+  }
+}
+
+uint64_t ClusterState::NodeFingerprint(const Node& node) const {
+  uint64_t pods = 0;  // a sum, so that the order of the pods plays no part
+  for (size_t i = 0; i < node.pods.pods().size(); ++i) {
+    FingerprintBuilder pod;
+    pod.Add(static_cast<int64_t>(pod_shapes_[node.pods.pods()[i].shape].fingerprint));
+    pod.Add(node.pods.name(i));
+    pod.Add(node.pods.uid(i));
+    pods += pod.Finish();
+  }
+  FingerprintBuilder builder;
+  builder.Add(absl::string_view(node.name));
+  builder.Add(static_cast<int64_t>(node_shapes_[node.shape].fingerprint));
+  builder.Add(static_cast<int64_t>(node.pods.pods().size()));
+  builder.Add(static_cast<int64_t>(pods));
+  return builder.Finish();
+}
+
+void ClusterState::Record(Slot slot) {
+  // Readers that fell behind by more than two rounds of all nodes start over.
+  constexpr size_t kLeastJournal = 1024;
+  if (journal_.size() >= std::max(kLeastJournal, 4 * nodes_.size())) {
+    const size_t dropped = journal_.size() / 2;
+    journal_.erase(journal_.begin(), journal_.begin() + static_cast<std::ptrdiff_t>(dropped));
+    journal_start_ += static_cast<int64_t>(dropped);
+  }
+  journal_.push_back(slot);
+}
+
+}  // namespace loadline

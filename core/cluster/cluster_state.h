@@ -1,0 +1,142 @@
+// The model of one cluster: nodes with their pods, and per-node sums that are kept, never recomputed.
+#ifndef LOADLINE_CORE_CLUSTER_CLUSTER_STATE_H_
+#define LOADLINE_CORE_CLUSTER_CLUSTER_STATE_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "core/base/resource_names.h"
+#include "core/cluster/shape_table.h"
+#include "core/cluster/shapes.h"
+
+namespace loadline {
+
+// A node's dense number in one cluster, chosen by the client. Ordered, no arithmetic.
+enum class Slot : int32_t {};
+constexpr size_t IndexOf(Slot slot) { return static_cast<size_t>(slot); }
+
+// One pod to be put on a node: views into memory that outlives the call.
+struct PodContent {
+  int32_t shape;  // index in ClusterState::pod_shapes()
+  int32_t tag;    // the client's own number for it, kept with the pod
+  absl::string_view name;
+  absl::string_view uid;
+};
+
+// The pods of one node: 16 bytes each beside the text of names and UIDs, which lies in one piece.
+class NodePods {
+ public:
+  struct Pod {
+    int32_t shape;
+    int32_t tag;
+    uint32_t name_end;  // the name starts where the UID before it ends
+    uint32_t uid_end;
+  };
+
+  NodePods() = default;
+  explicit NodePods(std::span<const PodContent> pods);
+
+  std::span<const Pod> pods() const { return pods_; }
+  absl::string_view name(size_t i) const;
+  absl::string_view uid(size_t i) const;
+
+ private:
+  std::vector<Pod> pods_;
+  std::string text_;
+};
+
+// Columns of one resource, indexed by slot; empty slots hold 0. Sums saturate at 2^62.
+struct ResourceColumns {
+  std::vector<int64_t> allocatable;
+  std::vector<int64_t> requested;  // effective requests of the pods there
+  std::vector<int64_t> limits;     // effective limits of those that have one, as they are
+};
+
+// Nodes in slots. Slots need not be dense; memory grows with the largest one.
+// Not thread-safe; const members may run together.
+class ClusterState {
+ public:
+  // `first_change`: where the journal of changes starts, see changes(). Larger than any position in the
+  // journal of a state that this one replaces.
+  explicit ClusterState(int64_t first_change = 0) : journal_start_(first_change) {}
+
+  // Puts a node into a slot, in place of what was there. Precondition: no other slot has a node of this
+  // name, and all shapes were acquired in pod_shapes(). Cost: O(pods of the node, now and before).
+  void SetNode(Slot slot, absl::string_view name, NodeShape shape, std::span<const PodContent> pods);
+  // Empties a slot, which may be empty.
+  void RemoveNode(Slot slot);
+
+  // One past the largest slot ever used.
+  int32_t slot_end() const { return static_cast<int32_t>(nodes_.size()); }
+  bool Occupied(Slot slot) const { return IndexOf(slot) < nodes_.size() && nodes_[IndexOf(slot)].occupied; }
+  // The slot of the node of this name.
+  std::optional<Slot> Find(absl::string_view name) const;
+
+  // Of an occupied slot.
+  absl::string_view name(Slot slot) const { return nodes_[IndexOf(slot)].name; }
+  const NodeShape& node_shape(Slot slot) const { return node_shapes_[nodes_[IndexOf(slot)].shape]; }
+  const NodePods& pods(Slot slot) const { return nodes_[IndexOf(slot)].pods; }
+  // Pods that are not finished.
+  int32_t pod_count(Slot slot) const { return nodes_[IndexOf(slot)].unfinished_pods; }
+  // Hash of all that a decision reads of the node and its pods, whatever the order of the pods.
+  uint64_t fingerprint(Slot slot) const { return nodes_[IndexOf(slot)].fingerprint; }
+
+  // Of the whole cluster.
+  int64_t node_count() const { return static_cast<int64_t>(slots_by_name_.size()); }
+  int64_t total_pods() const { return total_pods_; }
+  // Hash of all nodes, whatever their slots.
+  uint64_t fingerprint() const { return fingerprint_; }
+
+  // Columns of a resource, or nullptr when no node or pod has it.
+  const ResourceColumns* columns(ResourceId resource) const;
+  int32_t resource_end() const { return static_cast<int32_t>(columns_.size()); }
+
+  const ShapeTable<PodShape>& pod_shapes() const { return pod_shapes_; }
+  ShapeTable<PodShape>& pod_shapes() { return pod_shapes_; }
+
+  // The names that ids in this state refer to. Setting them may only add names.
+  const ResourceNames& resource_names() const { return resource_names_; }
+  void set_resource_names(ResourceNames names) { resource_names_ = std::move(names); }
+
+  // The journal of changed slots, for those who keep sums of their own: the slots that changed since
+  // position `since`, with repeats, or nullopt when the journal does not reach back so far: then all did.
+  std::optional<std::span<const Slot>> changes(int64_t since) const;
+  // The position after the last change.
+  int64_t change_count() const { return journal_start_ + static_cast<int64_t>(journal_.size()); }
+
+ private:
+  struct Node {
+    bool occupied = false;
+    int32_t shape = -1;  // in node_shapes_
+    int32_t unfinished_pods = 0;
+    uint64_t fingerprint = 0;
+    std::string name;
+    NodePods pods;
+  };
+
+  void Clear(Node* node, Slot slot);
+  void AddToColumns(Slot slot, const Node& node);
+  int64_t& Cell(std::vector<int64_t> ResourceColumns::*column, ResourceId resource, Slot slot);
+  uint64_t NodeFingerprint(const Node& node) const;
+  void Record(Slot slot);
+
+  ResourceNames resource_names_;
+  ShapeTable<PodShape> pod_shapes_;
+  ShapeTable<NodeShape> node_shapes_;
+  std::vector<Node> nodes_;  // by slot
+  absl::flat_hash_map<std::string, Slot> slots_by_name_;
+  std::vector<ResourceColumns> columns_;  // by resource id
+  int64_t total_pods_ = 0;
+  uint64_t fingerprint_ = 0;  // sum of those of the nodes
+  int64_t journal_start_;
+  std::vector<Slot> journal_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CLUSTER_CLUSTER_STATE_H_

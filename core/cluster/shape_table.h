@@ -1,0 +1,86 @@
+// One canonical copy of each shape in use.
+#ifndef LOADLINE_CORE_CLUSTER_SHAPE_TABLE_H_
+#define LOADLINE_CORE_CLUSTER_SHAPE_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+
+namespace loadline {
+
+// Interns values of `Shape`, which has operator== and a member `uint64_t fingerprint` over its content.
+// Indices are dense; a shape without references gives its index free for another one.
+// Cost: O(1) per call beside comparing one shape. Not thread-safe.
+template <typename Shape>
+class ShapeTable {
+ public:
+  ShapeTable() : index_(0, Hash{this}, Equal{this}) {}
+  ShapeTable(const ShapeTable&) = delete;
+  ShapeTable& operator=(const ShapeTable&) = delete;
+
+  // Returns the index of the shape equal to `shape`, with one reference more.
+  int32_t Acquire(Shape shape) {
+    if (const auto found = index_.find(shape); found != index_.end()) {
+      ++entries_[At(*found)].references;
+      return *found;
+    }
+    int32_t id;
+    if (free_.empty()) {
+      id = static_cast<int32_t>(entries_.size());
+      entries_.push_back({std::move(shape), 1});
+    } else {
+      id = free_.back();
+      free_.pop_back();
+      entries_[At(id)] = {std::move(shape), 1};
+    }
+    index_.insert(id);
+    return id;
+  }
+
+  // Gives one reference back. `id` is one that Acquire() returned and that still has references.
+  void Release(int32_t id) {
+    Entry& entry = entries_[At(id)];
+    if (--entry.references > 0) return;
+    index_.erase(id);
+    entry.shape.reset();
+    free_.push_back(id);
+  }
+
+  const Shape& operator[](int32_t id) const { return *entries_[At(id)].shape; }
+
+  // Shapes in use.
+  size_t size() const { return index_.size(); }
+
+ private:
+  struct Entry {
+    std::optional<Shape> shape;  // empty: the index is free
+    int64_t references = 0;
+  };
+  // Both look shapes up by value or by index.
+  struct Hash {
+    using is_transparent = void;
+    const ShapeTable* table;
+    size_t operator()(const Shape& shape) const { return static_cast<size_t>(shape.fingerprint); }
+    size_t operator()(int32_t id) const { return (*this)((*table)[id]); }
+  };
+  struct Equal {
+    using is_transparent = void;
+    const ShapeTable* table;
+    bool operator()(int32_t a, int32_t b) const { return a == b; }
+    bool operator()(int32_t id, const Shape& shape) const { return (*table)[id] == shape; }
+    bool operator()(const Shape& shape, int32_t id) const { return (*table)[id] == shape; }
+  };
+  static size_t At(int32_t id) { return static_cast<size_t>(id); }
+
+  std::vector<Entry> entries_;
+  std::vector<int32_t> free_;
+  absl::flat_hash_set<int32_t, Hash, Equal> index_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CLUSTER_SHAPE_TABLE_H_

@@ -1,0 +1,225 @@
+#include "core/cluster/view.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace loadline {
+namespace {
+
+std::string Describe(const NodeRecord& node) {
+  return absl::StrCat("node \"", absl::CHexEscape(node.name), "\" (slot ", static_cast<int32_t>(node.slot),
+                      ")");
+}
+
+std::string Describe(const Revision& revision) {
+  return absl::StrCat("epoch ", revision.epoch, " revision ", revision.revision);
+}
+
+absl::Status CheckSlot(Slot slot, int32_t max_nodes, absl::string_view what) {
+  const int32_t value = static_cast<int32_t>(slot);
+  if (value < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": slot ", value, " is negative"));
+  }
+  if (value >= max_nodes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(what, ": slot ", value, " is beyond the limit of ", max_nodes, " nodes"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const ResourceNames& View::names_for(const std::optional<FullListChunk>& full_list) const {
+  static const ResourceNames* const kNone = new ResourceNames;
+  if (!full_list.has_value()) return cluster().resource_names();
+  if (full_list->index == 0 || staging_ == nullptr) return *kNone;
+  return staging_->content.cluster->resource_names();
+}
+
+absl::Status View::Apply(const Batch& batch) {
+  if (batch.full_list.has_value()) return ApplyChunk(batch);
+  if (batch.epoch != revision_.epoch) return Refused(batch, "is of another epoch than");
+  if (batch.revision == revision_.revision) return absl::OkStatus();
+  if (batch.revision < revision_.revision) return Refused(batch, "is older than");
+  if (batch.base_revision > revision_.revision) return Refused(batch, "builds on a later state than");
+  if (batch.base_revision == batch.revision) return Refused(batch, "asks for a later state than");
+  if (absl::Status status = CheckContent(batch, content_); !status.ok()) return status;
+  ApplyContent(batch, &content_);
+  revision_.revision = batch.revision;
+  clamped_amounts_ += batch.clamped_amounts;
+  return absl::OkStatus();
+}
+
+absl::Status View::ApplyChunk(const Batch& batch) {
+  const Revision target{batch.epoch, batch.revision};
+  if (target == revision_) return absl::OkStatus();
+  if (target < revision_) return Refused(batch, "is a full list older than");
+  const int32_t index = batch.full_list->index;
+  if (index == 0) {
+    staging_ = std::make_unique<Staging>();
+    staging_->revision = target;
+    staging_->content.cluster = std::make_unique<ClusterState>(cluster().change_count() + 1);
+  }
+  if (staging_ == nullptr || staging_->revision != target) {
+    return absl::FailedPreconditionError(absl::StrCat("chunk ", index, " belongs to a full list for ",
+                                                      Describe(target), ", which has not been started"));
+  }
+  if (index + 1 == staging_->next_chunk) return absl::OkStatus();  // a repeat
+  if (index != staging_->next_chunk) {
+    return absl::FailedPreconditionError(absl::StrCat("chunk ", index, " of the full list for ",
+                                                      Describe(target), " came where chunk ",
+                                                      staging_->next_chunk, " was due"));
+  }
+  if (absl::Status status = CheckContent(batch, staging_->content); !status.ok()) return status;
+  ApplyContent(batch, &staging_->content);
+  staging_->clamped_amounts += batch.clamped_amounts;
+  ++staging_->next_chunk;
+  if (batch.full_list->last) {
+    content_ = std::move(staging_->content);
+    revision_ = target;
+    clamped_amounts_ += staging_->clamped_amounts;
+    staging_.reset();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status View::Refused(const Batch& batch, absl::string_view reason) const {
+  return absl::FailedPreconditionError(
+      absl::StrCat("the batch ", Describe(Revision{batch.epoch, batch.base_revision}), " -> ", batch.revision,
+                   " ", reason, " the view, which is at ", Describe(revision_), "; send a full list"));
+}
+
+absl::Status View::CheckContent(const Batch& batch, const Content& content) const {
+  if (batch.resource_names.size() > static_cast<size_t>(limits_.resources)) {
+    return absl::ResourceExhaustedError(absl::StrCat("the view has ", batch.resource_names.size(),
+                                                     " distinct resource names, the limit is ",
+                                                     limits_.resources));
+  }
+  for (const Slot slot : batch.removed_slots) {
+    if (absl::Status status = CheckSlot(slot, limits_.nodes, "removed slots"); !status.ok()) return status;
+  }
+  if (absl::Status status = CheckShapes(batch, content); !status.ok()) return status;
+  return CheckNodes(batch, content);
+}
+
+absl::Status View::CheckShapes(const Batch& batch, const Content& content) const {
+  absl::flat_hash_set<int32_t> ids;
+  ids.reserve(batch.pod_shapes.size());
+  for (const PodShapeRecord& record : batch.pod_shapes) {
+    if (record.id < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("pod shape id ", record.id, " is negative"));
+    }
+    if (record.id >= limits_.pod_shapes) {
+      return absl::ResourceExhaustedError(absl::StrCat("pod shape id ", record.id, " is beyond the limit of ",
+                                                       limits_.pod_shapes, " pod shapes"));
+    }
+    if (!ids.insert(record.id).second) {
+      return absl::InvalidArgumentError(absl::StrCat("pod shape ", record.id, " is sent twice in one batch"));
+    }
+    const size_t id = static_cast<size_t>(record.id);
+    if (id >= content.shapes.size() || content.shapes[id].pods == 0) continue;
+    if (content.cluster->pod_shapes()[content.shapes[id].shape] == record.shape) continue;
+    return absl::InvalidArgumentError(absl::StrCat("pod shape ", record.id,
+                                                   " is given another content while ",
+                                                   content.shapes[id].pods, " pods refer to it"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status View::CheckNodes(const Batch& batch, const Content& content) const {
+  const ClusterState& cluster = *content.cluster;
+  absl::flat_hash_set<int32_t> new_shapes;
+  for (const PodShapeRecord& record : batch.pod_shapes) new_shapes.insert(record.id);
+  const auto known = [&](int32_t id) {
+    if (id < 0) return false;
+    const size_t i = static_cast<size_t>(id);
+    return (i < content.shapes.size() && content.shapes[i].shape >= 0) || new_shapes.contains(id);
+  };
+
+  absl::flat_hash_set<Slot> touched;
+  for (const Slot slot : batch.removed_slots) touched.insert(slot);
+  absl::flat_hash_set<Slot> slots;
+  absl::flat_hash_map<absl::string_view, Slot> names;
+  int64_t pods = cluster.total_pods();
+  for (const NodeRecord& node : batch.nodes) {
+    if (absl::Status status = CheckSlot(node.slot, limits_.nodes, Describe(node)); !status.ok())
+      return status;
+    if (!slots.insert(node.slot).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(Describe(node), ": the slot is sent twice in one batch"));
+    }
+    const auto [other, is_new] = names.insert({node.name, node.slot});
+    if (!is_new) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          Describe(node), ": slot ", static_cast<int32_t>(other->second), " has a node of the same name"));
+    }
+    for (size_t i = 0; i < node.pods.size(); ++i) {
+      if (known(node.pods[i].shape)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(Describe(node), ": pod ", i, " \"", absl::CHexEscape(node.pods[i].name),
+                       "\" refers to pod shape ", node.pods[i].shape, ", which was never sent"));
+    }
+    touched.insert(node.slot);
+    pods += static_cast<int64_t>(node.pods.size());
+  }
+  for (const NodeRecord& node : batch.nodes) {
+    const std::optional<Slot> other = cluster.Find(node.name);
+    if (!other.has_value() || touched.contains(*other)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(Describe(node), ": slot ", static_cast<int32_t>(*other),
+                                                   " has a node of the same name"));
+  }
+  for (const Slot slot : touched) {
+    if (cluster.Occupied(slot)) pods -= static_cast<int64_t>(cluster.pods(slot).pods().size());
+  }
+  if (pods > limits_.pods) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the view would hold ", pods, " pods, the limit is ", limits_.pods));
+  }
+  return absl::OkStatus();
+}
+
+void View::ReleasePods(Slot slot, Content* content) {
+  if (!content->cluster->Occupied(slot)) return;
+  for (const NodePods::Pod& pod : content->cluster->pods(slot).pods()) {
+    --content->shapes[static_cast<size_t>(pod.tag)].pods;
+  }
+}
+
+void View::ApplyContent(const Batch& batch, Content* content) {
+  ClusterState& cluster = *content->cluster;
+  cluster.set_resource_names(batch.resource_names);
+  for (const Slot slot : batch.removed_slots) {
+    ReleasePods(slot, content);
+    cluster.RemoveNode(slot);
+  }
+  for (const PodShapeRecord& record : batch.pod_shapes) {
+    const size_t id = static_cast<size_t>(record.id);
+    if (id >= content->shapes.size()) content->shapes.resize(id + 1);
+    ClientShape& client_shape = content->shapes[id];
+    const int32_t former = client_shape.shape;
+    client_shape.shape = cluster.pod_shapes().Acquire(record.shape);
+    if (former >= 0) cluster.pod_shapes().Release(former);
+  }
+  // Two nodes may change places: all names are given up before the first is taken.
+  for (const NodeRecord& node : batch.nodes) {
+    ReleasePods(node.slot, content);
+    if (cluster.Occupied(node.slot) && cluster.name(node.slot) != node.name) cluster.RemoveNode(node.slot);
+  }
+  std::vector<PodContent> pods;
+  for (const NodeRecord& node : batch.nodes) {
+    pods.clear();
+    for (const PodRecord& pod : node.pods) {
+      ClientShape& client_shape = content->shapes[static_cast<size_t>(pod.shape)];
+      ++client_shape.pods;
+      pods.push_back({client_shape.shape, pod.shape, pod.name, pod.uid});
+    }
+    cluster.SetNode(node.slot, node.name, node.shape, pods);
+  }
+}
+
+}  // namespace loadline

@@ -1,0 +1,118 @@
+#include "core/score/limit_columns.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "absl/numeric/int128.h"
+#include "core/base/amount.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kPercent = 100;
+
+// What of 100 * value / allocatable fits in fixed point, rounded down.
+int64_t RawInFixedPoint(int64_t value, int64_t allocatable) {
+  // |value| <= 2^62, so the product stays below 2^62 * 2^7 * 2^32 = 2^101.
+  const absl::int128 product = absl::int128(value) * kPercent * (int64_t{1} << kRawScoreBits);
+  absl::int128 quotient = product / allocatable;
+  if (product % allocatable < 0) quotient -= 1;
+  return static_cast<int64_t>(std::clamp(quotient, absl::int128(-kMaxRawScore), absl::int128(kMaxRawScore)));
+}
+
+// Sets reciprocal to floor(100 * 2^e / allocatable) in [2^62, 2^63) and shift to e - kRawScoreBits.
+void SetReciprocal(LimitTerm* term) {
+  const absl::uint128 dividend = absl::uint128(kPercent) << 120;                       // < 2^127
+  const absl::uint128 quotient = dividend / static_cast<uint64_t>(term->allocatable);  // >= 2^64
+  const int width = 64 + static_cast<int>(std::bit_width(absl::Uint128High64(quotient)));
+  term->reciprocal = absl::Uint128Low64(quotient >> (width - 63));
+  term->shift = 120 - (width - 63) - kRawScoreBits;
+}
+
+}  // namespace
+
+PodLimit PodLimitOf(const LimitPolicy& policy, const ScoredResource& resource, std::optional<ResourceId> id,
+                    const PodShape& shape, PodRole role) {
+  const ResourceAmounts& limits =
+      policy.pod_limits == PodLimits::kEffective ? shape.limits : shape.proposal_limits;
+  PodLimit limit;
+  // A limit of 0 caps nothing: the kubelet sets no quota for it.
+  limit.amount = id.has_value() ? limits.Get(*id) : 0;
+  limit.limited = limit.amount > 0;
+  if (limit.limited || shape.finished) return limit;
+  if (policy.missing_limit_scope == MissingLimitScope::kIncomingPod && role != PodRole::kIncoming)
+    return limit;
+  const MissingLimitRule& rule = shape.best_effort ? resource.best_effort : resource.others;
+  limit.rule = rule.rule;
+  switch (rule.rule) {
+    case MissingLimit::kZero:
+      break;
+    case MissingLimit::kRequest:
+      limit.amount = id.has_value() ? shape.requests.Get(*id) : 0;
+      break;
+    case MissingLimit::kAllocatable:
+      limit.allocatable = true;
+      break;
+    case MissingLimit::kFixed:
+      limit.amount = rule.fixed;
+      break;
+  }
+  return limit;
+}
+
+CountedLimit CountOnNode(const LimitPolicy& policy, const PodLimit& limit, int64_t allocatable) {
+  CountedLimit counted;
+  counted.missing = !limit.limited;
+  if (allocatable == 0) return counted;
+  counted.amount = limit.allocatable ? allocatable : limit.amount;
+  if (policy.max_limit_ratio == 0) return counted;
+  const absl::int128 bound = absl::int128(allocatable) * policy.max_limit_ratio;
+  if (counted.amount > bound) {
+    counted.amount = static_cast<int64_t>(bound);
+    counted.clamped = true;
+  }
+  return counted;
+}
+
+LimitColumns::LimitColumns(LimitPolicy policy)
+    : policy_(std::move(policy)), width_(policy_.resources.size()) {}
+
+void LimitColumns::CatchUp(const ClusterState& cluster) {
+  const size_t size = static_cast<size_t>(cluster.slot_end()) * width_;
+  const std::optional<std::span<const Slot>> changes = cluster.changes(next_change_);
+  next_change_ = cluster.change_count();
+  if (!changes.has_value()) {
+    terms_.assign(size, LimitTerm{});
+    limits_.assign(size, 0);
+    for (int32_t slot = 0; slot < cluster.slot_end(); ++slot) UpdateNode(cluster, Slot{slot});
+    return;
+  }
+  terms_.resize(std::max(size, terms_.size()));
+  limits_.resize(std::max(size, limits_.size()));
+  for (const Slot slot : *changes) UpdateNode(cluster, slot);
+}
+
+void LimitColumns::UpdateNode(const ClusterState& cluster, Slot slot) {
+  for (size_t r = 0; r < width_; ++r) {
+    const ScoredResource& resource = policy_.resources[r];
+    LimitTerm& term = terms_[IndexOf(slot) * width_ + r];
+    int64_t& limits = limits_[IndexOf(slot) * width_ + r];
+    term = LimitTerm{};
+    limits = 0;
+    if (!cluster.Occupied(slot)) continue;
+    const std::optional<ResourceId> id = cluster.resource_names().Find(resource.name);
+    if (!id.has_value()) continue;
+    term.allocatable = cluster.node_shape(slot).allocatable.Get(*id);
+    if (term.allocatable == 0) continue;
+    for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
+      const PodShape& shape = cluster.pod_shapes()[pod.shape];
+      const PodLimit limit = PodLimitOf(policy_, resource, id, shape, PodRole::kExisting);
+      limits = SaturatingAdd(limits, CountOnNode(policy_, limit, term.allocatable).amount);
+    }
+    term.raw_without_pod = RawInFixedPoint(term.allocatable - limits, term.allocatable);
+    SetReciprocal(&term);
+  }
+}
+
+}  // namespace loadline

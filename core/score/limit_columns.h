@@ -1,0 +1,83 @@
+// Per-node sums of what pods count as under one policy, kept up to date with the cluster.
+#ifndef LOADLINE_CORE_SCORE_LIMIT_COLUMNS_H_
+#define LOADLINE_CORE_SCORE_LIMIT_COLUMNS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/cluster/cluster_state.h"
+#include "core/score/limit_policy.h"
+
+namespace loadline {
+
+// A raw score of one resource in fixed point: 2^kRawScoreBits is 1.
+inline constexpr int kRawScoreBits = 32;
+// Saturates at +-2^20 (a node allowed 10,000 times what it has), so that weighted sums stay within 63 bits.
+inline constexpr int64_t kMaxRawScore = int64_t{1} << (kRawScoreBits + 20);
+
+// What scoring needs of one resource of one node: 32 bytes, so that two resources are one cache line.
+struct LimitTerm {
+  int64_t allocatable = 0;  // 0: the node lacks the resource, and all below is 0
+  // 100 * (allocatable - limits there) / allocatable in fixed point, rounded down.
+  int64_t raw_without_pod = 0;
+  // 100 * amount / allocatable in fixed point = (amount * reciprocal) >> shift, at most 1 unit too low.
+  uint64_t reciprocal = 0;
+  int32_t shift = 0;
+};
+
+// What one pod counts as on one node.
+struct CountedLimit {
+  int64_t amount = 0;
+  bool missing = false;  // a rule stood in for the limit
+  bool clamped = false;  // to max_limit_ratio times allocatable
+};
+
+// One resource of a policy for pods of one shape: what they count as, but for the node.
+struct PodLimit {
+  bool limited = false;                     // has a limit, and not 0
+  bool allocatable = false;                 // counts as the node's allocatable
+  int64_t amount = 0;                       // else counts as this much
+  MissingLimit rule = MissingLimit::kZero;  // unless limited: what stood in
+};
+
+// Whether a pod is the one to be placed, which some policies count by other rules.
+PodLimit PodLimitOf(const LimitPolicy& policy, const ScoredResource& resource, std::optional<ResourceId> id,
+                    const PodShape& shape, PodRole role);
+
+// What `limit` counts as on a node with this much allocatable; nothing where it is 0.
+CountedLimit CountOnNode(const LimitPolicy& policy, const PodLimit& limit, int64_t allocatable);
+
+// Holds no reference to the cluster. Not thread-safe; const members may run together.
+class LimitColumns {
+ public:
+  // `policy` has passed CheckLimitPolicy().
+  explicit LimitColumns(LimitPolicy policy);
+
+  // Brings the sums up to date. Cost: O(pods of the nodes that changed since the last call); after a full
+  // list, or when the journal of changes does not reach back, O(pods).
+  void CatchUp(const ClusterState& cluster);
+
+  const LimitPolicy& policy() const { return policy_; }
+  // One per resource of the policy. CatchUp() was called, and `slot` is occupied.
+  std::span<const LimitTerm> terms(Slot slot) const {
+    return {terms_.data() + IndexOf(slot) * width_, width_};
+  }
+  // What the pods on the node count as, one per resource of the policy.
+  std::span<const int64_t> limits(Slot slot) const {
+    return {limits_.data() + IndexOf(slot) * width_, width_};
+  }
+
+ private:
+  void UpdateNode(const ClusterState& cluster, Slot slot);
+
+  LimitPolicy policy_;
+  size_t width_;                  // resources of the policy
+  int64_t next_change_ = -1;      // position in the journal of changes
+  std::vector<LimitTerm> terms_;  // slot * width_ + resource
+  std::vector<int64_t> limits_;   // likewise
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_SCORE_LIMIT_COLUMNS_H_

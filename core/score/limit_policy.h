@@ -1,0 +1,102 @@
+// The options of limit-aware scoring, and the two bundles of them that have a name.
+#ifndef LOADLINE_CORE_SCORE_LIMIT_POLICY_H_
+#define LOADLINE_CORE_SCORE_LIMIT_POLICY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace loadline {
+
+// How a raw score is calculated.
+enum class Arithmetic {
+  kFixedPoint,  // 32 fractional bits, one rounding at the end
+  kTruncating,  // whole numbers, each quotient truncated towards 0 after multiplying
+};
+
+// What counts as the limit of a pod.
+enum class PodLimits {
+  kEffective,  // PodShape::limits, for incoming and existing pods alike
+  kProposal,   // PodShape::proposal_limits
+};
+
+// How the resources of a node become one raw score.
+enum class Aggregate { kWeightedMean, kWeightedSum, kWorst };
+
+// A node that offers none of a resource.
+enum class AbsentResource {
+  kExclude,     // skip it with its weight; a node that lacks what the pod limits scores 0, apart
+  kAddNothing,  // it adds nothing to the sum
+};
+
+// Which pods the rules for missing limits hold for.
+enum class MissingLimitScope { kAllPods, kIncomingPod };
+
+// What stands in for a limit that a pod does not have.
+enum class MissingLimit {
+  kZero,         // nothing
+  kRequest,      // the effective request
+  kAllocatable,  // the allocatable of the node
+  kFixed,        // a fixed amount
+};
+
+struct MissingLimitRule {
+  MissingLimit rule = MissingLimit::kZero;
+  int64_t fixed = 0;  // with kFixed: millicores or units, [0, 2^62]
+  friend bool operator==(const MissingLimitRule&, const MissingLimitRule&) = default;
+};
+
+// How raw scores become [0, 100].
+enum class Normalization {
+  kMinMax,    // 100 * (raw - lowest) / (highest - lowest) over the candidate set; all equal: all 0
+  kAbsolute,  // 100 / (1 + ratio), ratio = 1 - raw / 100
+};
+
+// One resource that counts.
+struct ScoredResource {
+  std::string name;
+  int32_t weight = 1;            // [1, 100]
+  MissingLimitRule best_effort;  // for pods of QoS class BestEffort
+  MissingLimitRule others;       // for all other pods
+  friend bool operator==(const ScoredResource&, const ScoredResource&) = default;
+};
+
+// A way to score. See message ScorePolicy.
+struct LimitPolicy {
+  std::vector<ScoredResource> resources;  // 1 to kMaxScoredResources, each once
+  Arithmetic arithmetic = Arithmetic::kFixedPoint;
+  PodLimits pod_limits = PodLimits::kEffective;
+  int32_t max_limit_ratio = 1;  // [1, 1000]; 0: no bound
+  Aggregate aggregate = Aggregate::kWeightedMean;
+  AbsentResource absent_resource = AbsentResource::kExclude;
+  MissingLimitScope missing_limit_scope = MissingLimitScope::kAllPods;
+  Normalization normalization = Normalization::kMinMax;
+  friend bool operator==(const LimitPolicy&, const LimitPolicy&) = default;
+};
+
+// With 16 resources of weight 100 a weighted sum of fixed-point scores stays within 63 bits.
+inline constexpr size_t kMaxScoredResources = 16;
+inline constexpr int32_t kMaxResourceWeight = 100;
+inline constexpr int32_t kMaxLimitRatio = 1000;
+
+// Name and weight of a resource that counts.
+struct ResourceWeight {
+  std::string name;
+  int32_t weight;
+};
+
+// The careful reading, the default: effective limits on both sides, exact arithmetic, no pod counts for more
+// than the node has.
+LimitPolicy StrictPolicy(const std::vector<ResourceWeight>& resources);
+
+// The letter of the proposal (KEP 217), with its truncation and its two different pod-limit functions.
+LimitPolicy Kep217Policy(const std::vector<ResourceWeight>& resources);
+
+// kInvalidArgument with the field and its value when `policy` breaks a range above.
+absl::Status CheckLimitPolicy(const LimitPolicy& policy);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_SCORE_LIMIT_POLICY_H_
