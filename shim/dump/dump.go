@@ -1,0 +1,147 @@
+// Package dump reads a cluster from what kubectl prints: `kubectl get nodes,pods -A -o json` or `-o yaml`.
+package dump
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"unicode"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Bounds on a dump. An API server stores objects of at most about 1.5 MiB; 600,000 pods are some 3 GiB of JSON.
+const (
+	// MaxBytes is the most that is read of one dump.
+	MaxBytes = 16 << 30
+	// MaxObjectBytes bounds one object of a JSON dump, as objects are read one at a time.
+	MaxObjectBytes = 16 << 20
+	// MaxDocumentBytes bounds one document of a YAML dump, as documents are read as a whole: a parsed YAML
+	// document takes many times the memory of its text.
+	MaxDocumentBytes = 64 << 20
+)
+
+// Handler gets the objects of a dump one by one, in the order of the dump. It owns what it gets. The first error
+// ends the reading.
+type Handler struct {
+	Node func(*v1.Node) error
+	Pod  func(*v1.Pod) error
+}
+
+// Counts says what a dump held.
+type Counts struct {
+	Nodes, Pods int
+	// Ignored counts objects of kinds that play no part, by kind.
+	Ignored map[string]int
+}
+
+// ReadFile reads the dump in a file, or from stdin when the name is "-". See Read.
+func ReadFile(file string, stdin io.Reader, handler Handler) (Counts, error) {
+	if file == "-" {
+		return Read(stdin, "standard input", handler)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return Counts{}, err
+	}
+	defer f.Close()
+	return Read(f, file, handler)
+}
+
+// Read reads a dump: one or more v1 Lists or single objects, as JSON or as YAML documents. Objects of a kind that is
+// not known are counted and left out. Errors name the dump, the position of the object (from 0), the object and the
+// field. JSON takes memory for one object at a time, YAML for one document.
+func Read(r io.Reader, name string, handler Handler) (Counts, error) {
+	d := &reader{handler: handler, seen: map[string]position{}, counts: Counts{Ignored: map[string]int{}}}
+	if err := d.read(r); err != nil {
+		return Counts{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return d.counts, nil
+}
+
+// reader is the state while one dump is read.
+type reader struct {
+	handler Handler
+	counts  Counts
+	// seen maps an object to its position: a cluster holds each object once.
+	seen map[string]position
+}
+
+// position is the place of an object in a dump, counted from 0.
+type position struct {
+	document int
+	item     int // -1: the document is the object
+}
+
+func (p position) String() string {
+	switch {
+	case p.item < 0:
+		return fmt.Sprintf("document %d", p.document)
+	case p.document == 0:
+		return fmt.Sprintf("item %d", p.item)
+	}
+	return fmt.Sprintf("document %d item %d", p.document, p.item)
+}
+
+var errNotADump = errors.New("not a dump of a cluster: expected what `kubectl get nodes,pods -A -o json` prints, or -o yaml")
+
+func (d *reader) read(r io.Reader) error {
+	in := bufio.NewReaderSize(&boundedReader{r: r, left: MaxBytes, bound: "a dump", limit: MaxBytes}, 1<<16)
+	first, err := firstByte(in)
+	switch {
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%w; it is empty", errNotADump)
+	case err != nil:
+		return err
+	case first == '{':
+		err = d.readJSON(in)
+	case first == '[' || first == '"' || first == 0:
+		err = fmt.Errorf("%w; it starts with %q", errNotADump, first)
+	default:
+		err = d.readYAML(in)
+	}
+	if err == nil && len(d.seen) == 0 && len(d.counts.Ignored) == 0 {
+		return fmt.Errorf("%w; it holds no object", errNotADump)
+	}
+	return err
+}
+
+// firstByte returns the first byte that is not white space, without consuming it. A byte order mark is skipped.
+func firstByte(in *bufio.Reader) (byte, error) {
+	if mark, err := in.Peek(3); err == nil && bytes.Equal(mark, []byte("\uFEFF")) {
+		in.Discard(len(mark))
+	}
+	for {
+		b, err := in.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		if !unicode.IsSpace(rune(b)) {
+			return b, in.UnreadByte()
+		}
+	}
+}
+
+// boundedReader fails with an error that names the bound, where an io.LimitedReader would feign the end.
+type boundedReader struct {
+	r           io.Reader
+	left, limit int64
+	bound       string
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("%s is larger than the limit of %d MiB", b.bound, b.limit>>20)
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// renew grants the full bound again.
+func (b *boundedReader) renew() {
+	b.left = b.limit
+}

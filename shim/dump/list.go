@@ -1,0 +1,217 @@
+package dump
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// readJSON reads top-level JSON values one after the other.
+func (d *reader) readJSON(in io.Reader) error {
+	bounded := &boundedReader{r: in, left: MaxObjectBytes, bound: "an object", limit: MaxObjectBytes}
+	decoder := json.NewDecoder(bounded)
+	for n := 0; ; n++ {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return jsonError(decoder, err)
+		}
+		if token != json.Delim('{') {
+			return fmt.Errorf("document %d: %w; it is %s", n, errNotADump, describeToken(token))
+		}
+		if err := d.readTop(decoder, bounded, n); err != nil {
+			return err
+		}
+	}
+}
+
+// top collects the fields of a top-level object while its items stream by.
+type top struct {
+	kind   string
+	list   bool
+	fields map[string]json.RawMessage
+	// untyped holds items without a kind that came before the kind of their list, by position.
+	untyped []json.RawMessage
+	first   int
+}
+
+// readTop reads the top-level object of a document, its opening brace already consumed: a list, item by item, or
+// a single object.
+func (d *reader) readTop(decoder *json.Decoder, bounded *boundedReader, document int) error {
+	t := top{fields: map[string]json.RawMessage{}}
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return jsonError(decoder, err)
+		}
+		if key == "items" {
+			if err := d.readItems(decoder, bounded, document, &t); err != nil {
+				return err
+			}
+			continue
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return jsonError(decoder, err)
+		}
+		if key == "kind" && json.Unmarshal(value, &t.kind) != nil {
+			return fmt.Errorf("document %d: kind: expected a text, got %s", document, abbreviate(value))
+		}
+		t.fields[key.(string)] = value
+	}
+	if _, err := decoder.Token(); err != nil { // the closing brace
+		return jsonError(decoder, err)
+	}
+	bounded.renew()
+	return d.finishTop(t, document)
+}
+
+func (d *reader) finishTop(t top, document int) error {
+	if t.list {
+		for i, item := range t.untyped {
+			if err := d.object(item, metav1.TypeMeta{Kind: itemKind(t.kind)}, position{document, t.first + i}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if t.kind == "" {
+		return fmt.Errorf("document %d: %w; the object has no kind", document, errNotADump)
+	}
+	whole, err := json.Marshal(t.fields)
+	if err != nil {
+		return err
+	}
+	at := position{document, -1}
+	head, err := headOf(whole, at)
+	if err != nil {
+		return err
+	}
+	return d.object(whole, head, at)
+}
+
+// readItems reads the array that follows the key "items", one object at a time.
+func (d *reader) readItems(decoder *json.Decoder, bounded *boundedReader, document int, t *top) error {
+	token, err := decoder.Token()
+	if err != nil {
+		return jsonError(decoder, err)
+	}
+	if token == nil {
+		t.list = true // an empty list of Go may be null
+		return nil
+	}
+	if token != json.Delim('[') {
+		return fmt.Errorf("document %d: items: expected a list, got %s", document, describeToken(token))
+	}
+	t.list = true
+	var item json.RawMessage
+	for i := 0; decoder.More(); i++ {
+		bounded.renew()
+		if err := decoder.Decode(&item); err != nil {
+			return fmt.Errorf("%s: %w", position{document, i}, jsonError(decoder, err))
+		}
+		head, err := headOf(item, position{document, i})
+		if err != nil {
+			return err
+		}
+		if t.kind == "" && head.Kind == "" {
+			if len(t.untyped) == 0 {
+				t.first = i
+			}
+			t.untyped = append(t.untyped, bytes.Clone(item))
+			continue
+		}
+		if head.Kind == "" {
+			head.Kind = itemKind(t.kind)
+		}
+		if err := d.object(item, head, position{document, i}); err != nil {
+			return err
+		}
+	}
+	bounded.renew()
+	_, err = decoder.Token() // the closing bracket
+	return err
+}
+
+// itemKind returns the kind of the items of a typed list: Pod for PodList. A plain List says nothing.
+func itemKind(listKind string) string {
+	kind, _ := strings.CutSuffix(listKind, "List")
+	return kind
+}
+
+// readYAML reads YAML documents and treats each as the JSON that it stands for.
+func (d *reader) readYAML(in io.Reader) error {
+	bounded := &boundedReader{r: in, left: MaxDocumentBytes, bound: "a YAML document", limit: MaxDocumentBytes}
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bounded))
+	for n := 0; ; n++ {
+		text, err := documents.Read()
+		bounded.renew()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("document %d: %w", n, err)
+		}
+		if err := d.readYAMLDocument(text, n); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *reader) readYAMLDocument(text []byte, document int) error {
+	asJSON, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return fmt.Errorf("document %d is not YAML: %w", document, err)
+	}
+	if string(asJSON) == "null" {
+		return nil // nothing but comments, or the space between two separators
+	}
+	if asJSON[0] != '{' {
+		return fmt.Errorf("document %d: %w; it is %s", document, errNotADump, abbreviate(asJSON))
+	}
+	decoder := json.NewDecoder(bytes.NewReader(asJSON))
+	if _, err := decoder.Token(); err != nil {
+		return err
+	}
+	return d.readTop(decoder, &boundedReader{}, document)
+}
+
+func jsonError(decoder *json.Decoder, err error) error {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("the JSON ends early, after byte %d", decoder.InputOffset())
+	case errors.As(err, &syntax):
+		return fmt.Errorf("not JSON after byte %d: %w", decoder.InputOffset(), err)
+	}
+	return err
+}
+
+func describeToken(token json.Token) string {
+	switch value := token.(type) {
+	case nil:
+		return "null"
+	case json.Delim:
+		return fmt.Sprintf("%q", value.String())
+	}
+	return abbreviate(fmt.Appendf(nil, "%v", token))
+}
+
+// abbreviate quotes the start of a value for an error message: escaped, and not all of it.
+func abbreviate(value []byte) string {
+	const most = 40
+	if len(value) > most {
+		return fmt.Sprintf("%q...", value[:most])
+	}
+	return fmt.Sprintf("%q", value)
+}

@@ -1,0 +1,103 @@
+package dump
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	sigsjson "sigs.k8s.io/json"
+)
+
+// headOf returns what kind of object this is. Items of a typed list leave it out.
+func headOf(raw json.RawMessage, at position) (metav1.TypeMeta, error) {
+	var head metav1.TypeMeta
+	if err := decode(raw, &head); err != nil {
+		return head, broken(at.String(), raw, &head, err)
+	}
+	return head, nil
+}
+
+// object hands one object to the handler, or counts it as of no interest.
+func (d *reader) object(raw json.RawMessage, head metav1.TypeMeta, at position) error {
+	if head.Kind == "" {
+		return fmt.Errorf("%s: kind: missing", at)
+	}
+	core := head.APIVersion == "v1" || head.APIVersion == ""
+	switch {
+	case core && head.Kind == "Node":
+		return d.node(raw, at)
+	case core && head.Kind == "Pod":
+		return d.pod(raw, at)
+	}
+	d.counts.Ignored[head.Kind]++
+	return nil
+}
+
+func (d *reader) node(raw json.RawMessage, at position) error {
+	var node v1.Node
+	if err := decode(raw, &node); err != nil {
+		return broken(fmt.Sprintf("%s (Node %q)", at, nameOf(raw)), raw, &node, err)
+	}
+	if node.Name == "" {
+		return fmt.Errorf("%s (Node): metadata.name: missing", at)
+	}
+	if err := d.once("Node", node.Name, at); err != nil {
+		return err
+	}
+	d.counts.Nodes++
+	if err := d.handler.Node(&node); err != nil {
+		return fmt.Errorf("%s (Node %q): %w", at, node.Name, err)
+	}
+	return nil
+}
+
+func (d *reader) pod(raw json.RawMessage, at position) error {
+	var pod v1.Pod
+	if err := decode(raw, &pod); err != nil {
+		return broken(fmt.Sprintf("%s (Pod %q)", at, nameOf(raw)), raw, &pod, err)
+	}
+	if pod.Name == "" {
+		return fmt.Errorf("%s (Pod): metadata.name: missing", at)
+	}
+	if pod.Namespace == "" {
+		pod.Namespace = metav1.NamespaceDefault // as for a manifest that leaves it out
+	}
+	name := pod.Namespace + "/" + pod.Name
+	if err := d.once("Pod", name, at); err != nil {
+		return err
+	}
+	d.counts.Pods++
+	if err := d.handler.Pod(&pod); err != nil {
+		return fmt.Errorf("%s (Pod %q): %w", at, name, err)
+	}
+	return nil
+}
+
+// once refuses an object that was there before: which of the two would be the cluster's is anyone's guess.
+func (d *reader) once(kind, name string, at position) error {
+	key := kind + " " + name
+	if before, ok := d.seen[key]; ok {
+		return fmt.Errorf("%s (%s %q): metadata.name: the same object as %s", at, kind, name, before)
+	}
+	d.seen[key] = at
+	return nil
+}
+
+// decode reads JSON as an API server does: names of fields in their exact case.
+func decode(raw []byte, into any) error {
+	return sigsjson.UnmarshalCaseSensitivePreserveInts(raw, into)
+}
+
+// nameOf returns namespace and name of an object that may be broken elsewhere.
+func nameOf(raw json.RawMessage) string {
+	var head struct {
+		Metadata struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"metadata"`
+	}
+	_ = json.Unmarshal(raw, &head) // as far as it goes: the caller reports what is broken
+	return strings.TrimPrefix(head.Metadata.Namespace+"/"+head.Metadata.Name, "/")
+}
