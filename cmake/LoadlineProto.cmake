@@ -7,6 +7,7 @@ function(loadline_proto_library target root)
   set(out ${PROJECT_BINARY_DIR}/gen)
   file(MAKE_DIRECTORY ${out})
   set(sources)
+  set(headers)
   foreach(proto IN LISTS ARGN)
     string(REGEX REPLACE "\\.proto$" "" stem ${proto})
     set(generated ${out}/${stem}.pb.cc ${out}/${stem}.pb.h)
@@ -18,7 +19,9 @@ function(loadline_proto_library target root)
       COMMENT "protoc ${proto}"
       VERBATIM)
     list(APPEND sources ${generated})
+    list(APPEND headers ${out}/${stem}.pb.h)
   endforeach()
+  add_custom_target(${target}_headers DEPENDS ${headers})  # for tools that read sources without building
 
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} SYSTEM PUBLIC ${out})

@@ -50,6 +50,15 @@ if(NOT LOADLINE_FUZZ)
     endif()
   endif()
 
+  # --- What is shipped, and the rules of the tree. --------------------------------------------------------------
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  loadline_add_test(lint_test Python3::Interpreter test/lint/lint_test.py)
+  if(TARGET loadlined AND NOT LOADLINE_SANITIZE)
+    loadline_add_test(binaries_test Python3::Interpreter test/lint/binaries_test.py
+      --cc ${CMAKE_C_COMPILER} --cxx ${CMAKE_CXX_COMPILER}
+      --library $<TARGET_FILE:loadline> --daemon $<TARGET_FILE:loadlined>)
+  endif()
+
   # --- Benchmarks: one binary. ------------------------------------------------------------------------------------
   loadline_test_sources(bench_sources bench/*.cc)
   if(bench_sources AND NOT LOADLINE_SANITIZE)

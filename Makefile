@@ -1,0 +1,70 @@
+# Loadline. Every target works alone on a fresh Debian 12 machine with Go 1.26: it installs or names what is
+# missing, builds what it needs, and does nothing twice.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help deps engine go-binaries build test test-asan test-tsan fuzz bench bench-scheduler demo lint generate clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
+	  while IFS=$$'\t' read -r name text; do printf '  make %-16s %s\n' "$$name" "$$text"; done
+
+deps: ## install the Debian packages (root) or print the command that does, and check Go
+	@tools/deps.sh
+
+build: engine go-binaries ## build build/bin and build/lib
+	@printf 'built: '; ls -m build/bin build/lib/*.so | tr '\n' ' ' | sed 's/ *$$/\n/'
+
+# A preset that changed is read again; all other changes of CMake files Ninja sees by itself.
+build/build.ninja: CMakePresets.json | deps
+	@cmake --preset release
+
+engine: deps build/build.ninja
+	@cmake --build --preset release
+
+# kube-scheduler reports the release that it was built from; without these flags it calls itself v0.0.0-master.
+KUBERNETES = $(shell cd shim/cmd/loadline-scheduler && go list -m -f '{{.Version}}' k8s.io/kubernetes)
+VERSION_PACKAGE := k8s.io/component-base/version
+SCHEDULER_LDFLAGS = -X $(VERSION_PACKAGE).gitVersion=$(KUBERNETES) \
+  -X $(VERSION_PACKAGE).gitMajor=$(word 1,$(subst ., ,$(KUBERNETES:v%=%))) \
+  -X $(VERSION_PACKAGE).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES)))
+
+go-binaries: deps
+	@mkdir -p build/bin
+	@echo 'go build loadline, loadline-scheduler (minutes the first time, seconds after that)'
+	@cd shim && go build -o ../build/bin/loadline ./cmd/loadline
+	@cd shim/cmd/loadline-scheduler && go build -ldflags '$(SCHEDULER_LDFLAGS)' -o ../../../build/bin/loadline-scheduler .
+	@ln -sf loadline build/bin/kubectl-loadline
+
+test: build ## run all tests: C++, vectors, Go, end to end
+	@tools/test.sh
+
+test-asan: deps ## run the C++ tests under the address and undefined behaviour sanitizers
+	@cmake --preset asan && cmake --build --preset asan && ctest --preset asan
+
+test-tsan: deps ## run the C++ tests under the thread sanitizer
+	@cmake --preset tsan && cmake --build --preset tsan && ctest --preset tsan
+
+FUZZ_SECONDS ?= 60
+fuzz: deps ## fuzz each target for FUZZ_SECONDS (60), starting from its corpus
+	@cmake --preset fuzz && cmake --build --preset fuzz
+	@tools/fuzz.sh $(FUZZ_SECONDS)
+
+bench: engine ## run the benchmarks; BENCH_ARGS go to build/test/bench/bench
+	@build/test/bench/bench $(BENCH_ARGS)
+
+bench-scheduler: build ## scheduler_perf: the default profile, the plugin on both transports, the extender
+	@test/e2e/bench-scheduler.sh
+
+demo: build ## place pods on a real control plane, with and without us; TRACE=DIR, SEED=N
+	@cd test/e2e && go run ./cmd/demo $(if $(TRACE),--trace='$(abspath $(TRACE))') $(if $(SEED),--seed='$(SEED)')
+
+lint: deps ## check formats, warnings, layers, comments of the proto files
+	@tools/lint.sh
+
+generate: deps ## generate the Go code of proto/ again
+	@shim/api/generate.sh
+
+clean: ## remove build/
+	@rm -rf build

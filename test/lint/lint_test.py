@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Each check of tools/lint finds what it is there for, and lets good input pass."""
+
+import pathlib
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools" / "lint"))
+
+import file_sizes  # noqa: E402
+import include_rules  # noqa: E402
+import proto_lint  # noqa: E402
+
+GOOD_PROTO = """
+syntax = "proto3";
+package loadline.v1;
+
+// Answers.
+service Answers {
+  // Gives one answer.
+  rpc Ask(AskRequest) returns (AskResponse);
+}
+
+message AskRequest {
+  // What kind.
+  enum Kind {
+    KIND_UNSPECIFIED = 0;
+    // All of it.
+    ALL = 1;
+  }
+  // View, and slots in it.
+  string view = 1;
+  repeated int32 slots = 2;
+
+  Kind kind = 3;  // of the answer
+  reserved 4, 6 to 8;
+  reserved "old_name";
+}
+
+message AskResponse {}
+"""
+
+
+class ProtoLintTest(unittest.TestCase):
+    def problems(self, old="", new=""):
+        self.assertIn(old, GOOD_PROTO)
+        found = proto_lint.lint("x.proto", GOOD_PROTO.replace(old, new, 1) if old else GOOD_PROTO)
+        return [p.split(": ", 1)[1] for p in found]
+
+    def test_good_file_passes(self):
+        self.assertEqual(self.problems(), [])
+
+    def test_missing_comments(self):
+        for old, name in [
+            ("// Answers.\n", "service Answers"),
+            ("  // Gives one answer.\n", "rpc Answers.Ask"),
+            ("  // What kind.\n", "enum Kind"),
+            ("    // All of it.\n", "value Kind.ALL"),
+            ("  // of the answer", "field AskRequest.kind"),
+        ]:
+            with self.subTest(name):
+                self.assertEqual(self.problems(old, ""), [f"{name} has no comment"])
+
+    def test_comment_covers_lines_up_to_a_blank_one(self):
+        self.assertEqual(self.problems("  // View, and slots in it.\n"),
+                         ["field AskRequest.view has no comment", "field AskRequest.slots has no comment"])
+        self.assertEqual(self.problems("  string view = 1;\n", "  string view = 1;\n\n"),
+                         ["field AskRequest.slots has no comment"])
+
+    def test_message_that_no_method_takes_needs_a_comment(self):
+        self.assertEqual(self.problems("message AskResponse {}", "message AskResponse {}\nmessage Other {}"),
+                         ["message Other has no comment"])
+
+    def test_numbers_and_names(self):
+        self.assertEqual(self.problems("slots = 2", "slots = 1"), ["AskRequest.slots: number 1 is that of view"])
+        self.assertEqual(self.problems("slots = 2", "slots = 7"), ["AskRequest.slots: number 7 is reserved"])
+        self.assertEqual(self.problems("slots = 2", "old_name = 2"), ["AskRequest.old_name: the name is reserved"])
+        self.assertEqual(self.problems("slots = 2", "view = 2"), ["AskRequest.view: the name is taken"])
+
+    def test_case(self):
+        self.assertEqual(self.problems("string view", "string viewName"), ["AskRequest.viewName is not snake_case"])
+        self.assertEqual(self.problems("ALL = 1", "All = 1"), ["Kind.All is not UPPER_SNAKE_CASE"])
+
+    def test_zero_value(self):
+        self.assertEqual(self.problems("KIND_UNSPECIFIED = 0;", "NONE = 0;"),
+                         ["Kind: the first value is 0 and ends in _UNSPECIFIED"])
+
+    def test_kinds_that_are_refused(self):
+        self.assertEqual(self.problems("string view = 1", "map<string, string> view = 1"),
+                         ["AskRequest.view is a map: a sorted repeated message has one order"])
+        self.assertEqual(self.problems("string view", "uint64 view"),
+                         ["AskRequest.view is unsigned: amounts are signed, hashes are fixed64"])
+
+    def test_own_request_and_response(self):
+        self.assertIn("rpc Answers.Ask takes AskRequest and returns AskResponse",
+                      self.problems("(AskRequest)", "(Other)"))
+
+    def test_what_cannot_be_read_is_a_problem(self):
+        self.assertEqual(self.problems("string view = 1;", "string view 1;"),
+                         ["cannot read this line of AskRequest: string view 1;"])
+
+
+class IncludeRulesTest(unittest.TestCase):
+    def problems(self, folder, text):
+        return include_rules.check_file(f"core/{folder}/x.cc", folder, text)
+
+    def test_the_tree_passes(self):
+        self.assertEqual(include_rules.check_tree(ROOT), [])
+
+    def test_allowed(self):
+        for folder, include in [
+            ("base", "<vector>"), ("base", '"absl/status/statusor.h"'), ("cluster", '"core/base/quantity.h"'),
+            ("score", '"core/cluster/view.h"'), ("score", '"core/score/limit_score.h"'), ("drain", '"core/fit/fit.h"'),
+            ("loop", '"core/drain/plan_drain.h"'), ("loop", '"core/score/limit_score.h"'),
+        ]:
+            with self.subTest(f"{folder} {include}"):
+                self.assertEqual(self.problems(folder, f"#include {include}\n"), [])
+
+    def test_forbidden(self):
+        for folder, include in [
+            ("base", "<google/protobuf/message.h>"), ("base", "<grpcpp/grpcpp.h>"), ("base", "<chrono>"),
+            ("base", "<random>"), ("base", "<iostream>"), ("base", "<ctime>"), ("base", "<thread>"), ("base", "<mutex>"),
+            ("base", '"absl/time/clock.h"'), ("base", '"absl/log/log.h"'), ("base", '"absl/synchronization/mutex.h"'),
+            ("base", '"loadline/v1/cluster_state.pb.h"'), ("base", '"plugin/convert/pods.h"'),
+            ("base", '"core/cluster/view.h"'), ("cluster", '"core/fit/fit.h"'), ("cluster", '"core/score/limit_score.h"'),
+            ("score", '"core/drain/plan_drain.h"'), ("drain", '"core/score/limit_score.h"'), ("drain", '"core/loop/loop.h"'),
+        ]:
+            with self.subTest(f"{folder} {include}"):
+                self.assertEqual(len(self.problems(folder, f"int x;\n  #  include {include}\n")), 1)
+
+    def test_calls(self):
+        for code in ['const char* home = getenv("HOME");', "int r = std::rand();", "throw 1;", "try {"]:
+            with self.subTest(code):
+                self.assertEqual(len(self.problems("base", code)), 1)
+
+    def test_comments_and_strings_are_not_code(self):
+        for code in ["// Reads no clock(): time() is an argument.", 'Error("do not try { this");', "/* getenv(\n) */",
+                     "stats.time(3);", "retry(1);"]:
+            with self.subTest(code):
+                self.assertEqual(self.problems("base", code), [])
+
+
+class FileSizesTest(unittest.TestCase):
+    def test_bounds(self):
+        self.assertIsNone(file_sizes.check("core/base/a.cc", 500))
+        self.assertEqual(file_sizes.check("core/base/a.cc", 501)[0], False)
+        self.assertEqual(file_sizes.check("core/base/a.cc", 700)[0], False)
+        self.assertEqual(file_sizes.check("core/base/a.cc", 701)[0], True)
+
+    def test_exempt(self):
+        for name in ["test/core/a_test.cc", "shim/view/view_test.go", "shim/api/loadlinev1/a.pb.go", "README.md"]:
+            self.assertIsNone(file_sizes.check(name, 5000))
+
+
+if __name__ == "__main__":
+    unittest.main()

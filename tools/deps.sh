@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Makes sure that what the build needs is on this machine: Debian packages and Go. Costs some 50 ms when it is.
+set -euo pipefail
+
+readonly packages=(
+  build-essential ca-certificates cmake git ninja-build pkg-config python3
+  libabsl-dev libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+  libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nlohmann-json3-dev
+  ccache clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm-14)
+readonly go_minor=26  # go 1.26
+
+missing_packages() {
+  local installed
+  installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null || true)
+  local package
+  for package in "${packages[@]}"; do
+    grep -qx "$package installed" <<<"$installed" || echo "$package"
+  done
+}
+
+check_packages() {
+  if ! command -v dpkg-query >/dev/null; then
+    echo "deps: not a Debian system; CMake will say what it does not find. On Debian 12 it would be:" >&2
+    echo "  ${packages[*]}" >&2
+    return
+  fi
+  local missing
+  mapfile -t missing < <(missing_packages)
+  ((${#missing[@]} == 0)) && return
+  local install=(apt-get install -y --no-install-recommends "${missing[@]}")
+  if ((EUID != 0)); then
+    printf 'deps: %d Debian packages are missing. Run this, then make again:\n  sudo sh -c "apt-get update && %s"\n' \
+      "${#missing[@]}" "${install[*]}" >&2
+    exit 1
+  fi
+  echo "deps: installing ${missing[*]}"
+  apt-get update -q
+  DEBIAN_FRONTEND=noninteractive "${install[@]}"
+}
+
+check_go() {
+  local hint="Get it from https://go.dev/dl/ and put its bin directory into PATH."
+  if ! command -v go >/dev/null; then
+    echo "deps: Go 1.$go_minor or newer is needed, and there is no go in PATH. $hint" >&2
+    exit 1
+  fi
+  # The toolchain that is installed, not one that go would fetch.
+  local version minor
+  version=$(cd / && GOTOOLCHAIN=local go env GOVERSION)
+  minor=$(sed -nE 's/^.*go1\.([0-9]+).*$/\1/p' <<<"$version")
+  if ((${minor:-0} < go_minor)); then
+    echo "deps: Go 1.$go_minor or newer is needed; $(command -v go) is $version. $hint" >&2
+    exit 1
+  fi
+}
+
+check_packages
+check_go

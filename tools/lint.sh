@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Runs every check of the sources; none keeps the others from running. Sees the files that git tracks or would.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+failed=()
+
+# check NAME COMMAND...
+check() {
+  local name=$1 start=$SECONDS
+  shift
+  if "$@"; then
+    printf 'ok    %s (%d s)\n' "$name" $((SECONDS - start))
+  else
+    printf 'FAIL  %s\n' "$name"
+    failed+=("$name")
+  fi
+}
+
+# files PATTERN...: those of the tree, without what was deleted.
+files() {
+  git ls-files --cached --others --exclude-standard -- "$@" | sort -u | while read -r file; do
+    [[ -f $file ]] && printf '%s\n' "$file"
+  done
+}
+
+clang_format() {
+  files '*.cc' '*.h' '*.proto' | xargs -r clang-format-14 --dry-run --Werror
+}
+
+gofmt_check() {
+  local unformatted
+  unformatted=$(files '*.go' | grep -v '\.pb\.go$' | xargs -r gofmt -l) || return 1
+  [[ -z $unformatted ]] && return
+  printf 'gofmt -w %s\n' "$unformatted"
+  return 1
+}
+
+go_vet() {
+  local module result=0
+  for module in shim shim/cmd/loadline-scheduler test/e2e; do
+    (cd "$module" && go vet ./...) || result=1
+  done
+  return $result
+}
+
+shell_syntax() {
+  local file result=0
+  while read -r file; do
+    bash -n "$file" || result=1
+  done < <(files '*.sh' .ci/run)
+  return $result
+}
+
+proto_lint() { files 'proto/*.proto' | xargs -r python3 tools/lint/proto_lint.py; }
+
+file_sizes() { files | xargs -r python3 tools/lint/file_sizes.py; }
+
+# Generates in a copy and compares, so that a check changes nothing.
+generated_go() {
+  local copy result=0
+  copy=$(mktemp -d)
+  mkdir "$copy/shim"
+  cp -r proto "$copy/" && cp -r shim/api shim/go.mod shim/go.sum "$copy/shim/"
+  rm -f "$copy"/shim/api/*/*.pb.go
+  "$copy/shim/api/generate.sh" && diff -r shim/api "$copy/shim/api" >/dev/null || result=1
+  rm -rf "$copy"
+  ((result == 0)) || echo 'shim/api is not what proto/ generates: make generate'
+  return $result
+}
+
+clang_tidy() {
+  cmake --preset lint >build/lint.log 2>&1 || { cat build/lint.log; return 1; }
+  cmake --build --preset lint >build/lint.log 2>&1 || { cat build/lint.log; return 1; }
+  python3 tools/lint/clang_tidy.py build/lint
+}
+
+mkdir -p build
+check 'clang-format' clang_format
+check 'include rules of core/' python3 tools/lint/include_rules.py
+check 'proto lint' proto_lint
+check 'file sizes' file_sizes
+check 'shell syntax' shell_syntax
+check 'gofmt' gofmt_check
+check 'generated Go code' generated_go
+check 'clang-tidy' clang_tidy
+check 'go vet' go_vet
+
+if ((${#failed[@]} > 0)); then
+  printf 'lint: %d checks failed: %s\n' ${#failed[@]} "$(printf '%s, ' "${failed[@]}" | sed 's/, $//')"
+  exit 1
+fi
+printf 'lint: clean, %d s\n' $SECONDS

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Checks the .proto files of our own API.
+
+  proto_lint.py FILE...
+
+Every service, method, message, enum, field and enum value carries a comment. A comment may stand above, behind, or
+above a group of lines without a blank one between them, which it then describes together. Needs none: a
+request or response, which its method describes, and an enum's zero value, whose name says it all.
+Besides: names in their usual case, the zero value of an enum ends in _UNSPECIFIED, numbers and names are used once
+and not when reserved, no maps (their order on the wire is random), no unsigned amounts, each method has a
+request and a response of its own.
+
+Files in proto2 restate what others define: of them only numbers, names and maps are checked.
+"""
+
+import dataclasses
+import re
+import sys
+
+IDENTIFIER = r"[A-Za-z_]\w*"
+BLOCK = re.compile(rf"(message|enum|service|oneof)\s+({IDENTIFIER})\s*\{{\s*(\}}?)$")
+FIELD = re.compile(rf"(?:(repeated|optional|required)\s+)?(map\s*<.*>|[\w.]+)\s+({IDENTIFIER})\s*=\s*(\d+)\s*(?:\[.*\])?;$")
+VALUE = re.compile(rf"({IDENTIFIER})\s*=\s*(-?\w+)\s*(?:\[.*\])?;$")
+RPC = re.compile(rf"rpc\s+({IDENTIFIER})\s*\(\s*(stream\s+)?([\w.]+)\s*\)\s*returns\s*\(\s*(stream\s+)?([\w.]+)\s*\)\s*(?:;|\{{\s*\}})$")
+RESERVED = re.compile(r"reserved\s+(.*);$")
+
+CAMEL = re.compile(r"[A-Z][A-Za-z0-9]*$")
+SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*$")
+UPPER_SNAKE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$")
+
+
+@dataclasses.dataclass
+class Block:
+    kind: str
+    name: str
+    elements: list = dataclasses.field(default_factory=list)  # (line, name, number) of fields or values
+    reserved_numbers: list = dataclasses.field(default_factory=list)
+    reserved_names: set = dataclasses.field(default_factory=set)
+
+
+class Linter:
+    def __init__(self, path, text):
+        self.path = path
+        self.text = text
+        self.problems = []
+        self.stack = []
+        self.covered = False  # the line before is a comment, or an element that a comment covers
+        self.uncommented_messages = []
+        self.method_messages = set()
+        self.proto3 = re.search(r'^syntax\s*=\s*"proto3";', text, re.M) is not None
+
+    def problem(self, line, text):
+        self.problems.append(f"{self.path}:{line}: {text}")
+
+    def run(self):
+        for number, line in enumerate(self.text.splitlines(), start=1):
+            self.line(number, line.strip())
+        for number, name in self.uncommented_messages:
+            if name not in self.method_messages:
+                self.problem(number, f"message {name} has no comment")
+        return self.problems
+
+    def line(self, number, line):
+        if not line:
+            self.covered = False
+            return
+        if line.startswith("//"):
+            self.covered = True
+            return
+        code, _, comment = line.partition("//")
+        code = code.strip()
+        commented = self.covered or bool(comment)
+        if block := BLOCK.match(code):
+            self.open(number, *block.groups(), commented)
+        elif code == "}":
+            self.close()
+        elif self.stack:
+            self.element(number, code, commented)
+            self.covered = commented
+        else:  # syntax, package, import, option
+            self.covered = False
+
+    def open(self, number, kind, name, closed, commented):
+        if not CAMEL.match(name) and kind != "oneof":
+            self.problem(number, f"{kind} {name} is not CamelCase")
+        if not commented and self.proto3:
+            if kind == "message":
+                self.uncommented_messages.append((number, name))
+            else:
+                self.problem(number, f"{kind} {name} has no comment")
+        if not closed:
+            self.stack.append(Block(kind, name))
+        self.covered = False
+
+    def close(self):
+        block = self.stack.pop()
+        self.covered = False
+        # Reserved lines stand anywhere in a block, so they are held against it at its end.
+        for line, name, value in block.elements:
+            if name in block.reserved_names:
+                self.problem(line, f"{block.name}.{name}: the name is reserved")
+            if any(low <= value <= high for low, high in block.reserved_numbers):
+                self.problem(line, f"{block.name}.{name}: number {value} is reserved")
+
+    def element(self, number, code, commented):
+        block = self.stack[-1]
+        if reserved := RESERVED.match(code):
+            self.reserve(block, reserved.group(1))
+        elif code.startswith("option "):
+            pass
+        elif block.kind == "service":
+            self.method(number, block, code, commented)
+        elif block.kind == "enum":
+            self.value(number, block, code, commented)
+        else:
+            # Fields of a oneof share numbers and names with the message around it.
+            owner = next(b for b in reversed(self.stack) if b.kind == "message")
+            self.field(number, owner, code, commented)
+
+    @staticmethod
+    def reserve(block, items):
+        for item in (i.strip() for i in items.split(",")):
+            if item.startswith('"'):
+                block.reserved_names.add(item.strip('"'))
+            else:
+                low, _, high = item.partition(" to ")
+                block.reserved_numbers.append((int(low), float("inf") if high == "max" else int(high or low)))
+
+    def once(self, number, block, name, value):
+        for _, other, taken in block.elements:
+            if other == name:
+                self.problem(number, f"{block.name}.{name}: the name is taken")
+            if taken == value:
+                self.problem(number, f"{block.name}.{name}: number {value} is that of {other}")
+        block.elements.append((number, name, value))
+
+    def field(self, number, block, code, commented):
+        match = FIELD.match(code)
+        if match is None:
+            self.problem(number, f"cannot read this line of {block.name}: {code}")
+            return
+        _, kind, name, value = match.groups()
+        self.once(number, block, name, int(value))
+        if kind.startswith("map"):
+            self.problem(number, f"{block.name}.{name} is a map: a sorted repeated message has one order")
+        if not self.proto3:
+            return
+        if not SNAKE.match(name):
+            self.problem(number, f"{block.name}.{name} is not snake_case")
+        if kind in ("uint32", "uint64"):
+            self.problem(number, f"{block.name}.{name} is unsigned: amounts are signed, hashes are fixed64")
+        if not commented:
+            self.problem(number, f"field {block.name}.{name} has no comment")
+
+    def value(self, number, block, code, commented):
+        match = VALUE.match(code)
+        if match is None:
+            self.problem(number, f"cannot read this line of {block.name}: {code}")
+            return
+        name, value = match.group(1), int(match.group(2), 0)
+        first = not block.elements
+        self.once(number, block, name, value)
+        if not UPPER_SNAKE.match(name):
+            self.problem(number, f"{block.name}.{name} is not UPPER_SNAKE_CASE")
+        if first and (value != 0 or not name.endswith("_UNSPECIFIED")):
+            self.problem(number, f"{block.name}: the first value is 0 and ends in _UNSPECIFIED")
+        if not first and not commented and self.proto3:
+            self.problem(number, f"value {block.name}.{name} has no comment")
+
+    def method(self, number, block, code, commented):
+        match = RPC.match(code)
+        if match is None:
+            self.problem(number, f"cannot read this line of {block.name}: {code}")
+            return
+        name, _, request, _, response = match.groups()
+        self.method_messages.update((request, response))
+        if not CAMEL.match(name):
+            self.problem(number, f"rpc {block.name}.{name} is not CamelCase")
+        if (request, response) != (f"{name}Request", f"{name}Response"):
+            self.problem(number, f"rpc {block.name}.{name} takes {name}Request and returns {name}Response")
+        if not commented:
+            self.problem(number, f"rpc {block.name}.{name} has no comment")
+
+
+def lint(path, text):
+    """Returns the problems of one file, each as "path:line: text"."""
+    return Linter(path, text).run()
+
+
+def main(paths):
+    problems = []
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            problems += lint(path, file.read())
+    print("\n".join(problems), end="\n" if problems else "")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

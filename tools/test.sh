@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Runs every test, after `make build`. A suite that fails does not keep the others from running; the last line
+# says what became of all of them.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+export LOADLINE_LIBRARY=$PWD/build/lib/libloadline.so
+export LOADLINED=$PWD/build/bin/loadlined
+
+failed=()
+ran=0
+
+# suite NAME DIRECTORY COMMAND...
+suite() {
+  local name=$1 directory=$2
+  shift 2
+  printf '\n== %s\n' "$name"
+  local start=$SECONDS
+  if (cd "$directory" && "$@"); then
+    printf '== %s: passed in %d s\n' "$name" $((SECONDS - start))
+  else
+    printf '== %s: FAILED after %d s\n' "$name" $((SECONDS - start))
+    failed+=("$name")
+  fi
+  ran=$((ran + 1))
+}
+
+# -count=1: the engine is not a file that the go command knows of, so a cached result would prove nothing.
+suite 'C++ and vectors' . ctest --preset release --parallel "$(nproc)"
+suite 'Go: shim' shim go test -count=1 ./...
+suite 'Go: loadline-scheduler' shim/cmd/loadline-scheduler go test -count=1 ./...
+suite 'Go: end to end' test/e2e go test -count=1 -timeout 30m ./...
+
+echo
+if ((${#failed[@]} > 0)); then
+  printf 'FAIL: %d of %d suites (%s) in %d s\n' ${#failed[@]} $ran "$(printf '%s, ' "${failed[@]}" | sed 's/, $//')" $SECONDS
+  exit 1
+fi
+printf 'PASS: all %d suites in %d s\n' $ran $SECONDS
