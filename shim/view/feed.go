@@ -1,0 +1,86 @@
+package view
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"loadline.dev/shim/api/loadlinev1"
+)
+
+const (
+	// chunkBytes bounds a batch that is sent on its own.
+	chunkBytes = 1 << 20
+	// maxRefusals bounds the full lists that one Sync sends one after another: more mean that somebody else
+	// writes to the view.
+	maxRefusals = 2
+)
+
+// feed is a ledger with its connection.
+type feed struct {
+	client loadlinev1.ClusterStateClient
+	// turn is held exclusively while batches are sent, and shared by questions that change nothing, so that the
+	// engine stays at the revision that they name.
+	turn   sync.RWMutex
+	mu     sync.Mutex
+	ledger ledger // guarded by mu
+}
+
+func newFeed(conn grpc.ClientConnInterface, ledger ledger) feed {
+	return feed{client: loadlinev1.NewClusterStateClient(conn), ledger: ledger}
+}
+
+// sync sends what the engine lacks at the time of the call; the caller holds turn. Each message may take as long
+// as `patience`; 0: as long as ctx.
+func (f *feed) sync(ctx context.Context, patience time.Duration) error {
+	for refusals := 0; ; {
+		b := f.next()
+		if b == nil {
+			return nil
+		}
+		err := f.send(ctx, b, patience)
+		switch {
+		case err == nil && b.last:
+			return nil
+		case err != nil && refused(err) && refusals < maxRefusals:
+			refusals++
+		case err != nil:
+			return err
+		}
+	}
+}
+
+func (f *feed) next() *batch {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.ledger.pending() {
+		return nil
+	}
+	return f.ledger.build(chunkBytes, time.Now().UnixNano())
+}
+
+func (f *feed) send(ctx context.Context, b *batch, patience time.Duration) error {
+	if patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	_, err := f.client.Sync(ctx, &loadlinev1.SyncRequest{Changes: b.changes})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ledger.finish(b, err)
+	return err
+}
+
+// restart makes the next batch start a full list: the engine has lost the view.
+func (f *feed) restart() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ledger.full.due = true
+}
+
+var errLostView = status.Error(codes.FailedPrecondition, "the engine has lost the view")

@@ -1,0 +1,190 @@
+package view
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// entry is one node: what it holds, and what the engine is known to hold of it.
+type entry struct {
+	name string
+	slot int32 // noSlot: the engine holds nothing of it, and it has nothing to hold
+	node []byte
+	pods []podEntry
+
+	version  uint64 // counts the changes of node and pods
+	sent     uint64 // the version that the last batch carried in this epoch; 0: none
+	sentNode bool   // that version had a node
+	acked    uint64 // the version that the engine is known to stand at; 0: none
+	held     bool   // that version had a node
+	queued   bool   // in ledger.queue: has something to send
+
+	generation int64    // of the NodeInfo that the content came from
+	clean      int64    // equal to generation when the engine holds that content, else 0
+	object     *v1.Node // that NodeInfo's node
+}
+
+const noSlot = -1
+
+// present says whether the node is there: pods may come before their node and outlive it.
+func (e *entry) present() bool { return e.node != nil }
+
+// podEntry is one pod of a node.
+type podEntry struct {
+	shape           *shape
+	namespace, name string
+	uid             string
+	resourceVersion string
+	pod             *v1.Pod
+}
+
+// ledger keeps the books of one view: its content, and how much of it has reached the engine. It sends nothing.
+// Not safe for concurrent use.
+type ledger struct {
+	view  string
+	names bool // batches tell names and UIDs of pods
+	lazy  bool // a full list holds what is queued; else all nodes
+
+	entries map[string]*entry
+	slots   []*entry // by slot; nil: free
+	free    []int32
+	present int // entries with a node
+	shapes  shapes
+
+	epoch, acked, last int64 // acked: the revision that the engine is known to have; last: the highest one used
+	batches            uint64
+	// queue holds the entries that have something to send, in order of their first change. Of these, the first
+	// `unsure` ones were in batches of which nobody knows whether they arrived: they are in each further batch
+	// until one has arrived, so that no pod in the engine refers to a shape id that has got another content.
+	queue  []*entry
+	unsure int
+	full   fullList
+}
+
+// fullList is the progress of a full list.
+type fullList struct {
+	due    bool // the next batch starts one
+	going  bool
+	index  int32    // of the next chunk
+	taken  int      // queued entries in the chunks so far
+	shapes []*shape // in the chunks so far
+	since  uint64   // the last batch built before it began
+}
+
+func newLedger(view string, names, lazy bool) ledger {
+	return ledger{view: view, names: names, lazy: lazy, entries: map[string]*entry{}, full: fullList{due: true}}
+}
+
+// reset forgets all content, but not which epochs were used.
+func (l *ledger) reset() {
+	epoch := l.epoch
+	*l = newLedger(l.view, l.names, l.lazy)
+	l.epoch = epoch
+}
+
+// entry returns the entry of a node, which may have to be made.
+func (l *ledger) entry(name string) *entry {
+	e, ok := l.entries[name]
+	if !ok {
+		e = &entry{name: name, slot: noSlot}
+		l.entries[name] = e
+	}
+	return e
+}
+
+// setNode gives a node its object.
+func (l *ledger) setNode(e *entry, node []byte) {
+	if !e.present() {
+		l.present++
+	}
+	e.node = node
+	if e.slot == noSlot {
+		e.slot = l.slot(e)
+	}
+	l.touch(e)
+}
+
+// removeNode takes the object of a node away; its pods stay.
+func (l *ledger) removeNode(e *entry) {
+	if !e.present() {
+		return
+	}
+	l.present--
+	e.node, e.object = nil, nil
+	e.generation, e.clean = 0, 0
+	l.touch(e)
+}
+
+func (l *ledger) slot(e *entry) int32 {
+	if n := len(l.free); n > 0 {
+		slot := l.free[n-1]
+		l.free = l.free[:n-1]
+		l.slots[slot] = e
+		return slot
+	}
+	l.slots = append(l.slots, e)
+	return int32(len(l.slots) - 1)
+}
+
+// touch notes that the content of an entry changed.
+func (l *ledger) touch(e *entry) {
+	e.version++
+	e.clean = 0
+	if e.slot != noSlot {
+		l.enqueue(e)
+	} else if !e.present() && len(e.pods) == 0 {
+		delete(l.entries, e.name)
+	}
+}
+
+func (l *ledger) enqueue(e *entry) {
+	if !e.queued {
+		e.queued = true
+		l.queue = append(l.queue, e)
+	}
+}
+
+// settle notes that the engine holds the version of an entry that was sent.
+func (l *ledger) settle(e *entry) {
+	e.acked, e.held = e.sent, e.sentNode
+	if e.acked != e.version {
+		return
+	}
+	e.queued = false
+	e.clean = e.generation
+	if !e.present() {
+		l.vacate(e)
+	}
+}
+
+// vacate gives back the slot of a node that is gone.
+func (l *ledger) vacate(e *entry) {
+	l.slots[e.slot] = nil
+	l.free = append(l.free, e.slot)
+	e.slot, e.sent, e.acked, e.held = noSlot, 0, 0, false
+	if len(e.pods) == 0 {
+		delete(l.entries, e.name)
+	}
+}
+
+// startEpoch prepares a full list: the engine is taken to hold nothing. `now` is in nanoseconds since 1970.
+func (l *ledger) startEpoch(now int64) {
+	l.epoch = max(now, l.epoch+1)
+	l.acked, l.last, l.unsure = 0, 0, 0
+	l.full = fullList{going: true, since: l.batches}
+	for _, e := range l.slots {
+		if e == nil {
+			continue
+		}
+		e.sent, e.acked, e.clean, e.held = 0, 0, 0, false
+		if !e.present() {
+			e.queued = false
+			l.vacate(e)
+		} else if !l.lazy {
+			l.enqueue(e)
+		}
+	}
+	l.queue = slices.DeleteFunc(l.queue, func(e *entry) bool { return !e.queued })
+	l.shapes.forget()
+}

@@ -1,0 +1,216 @@
+package view
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	v1 "k8s.io/api/core/v1"
+)
+
+// Field numbers of k8s.io/api/core/v1, for the fields in proto/loadline/k8s/v1/core.proto. Written out by hand
+// because v1.Pod's own marshaller writes a tag for every empty string: three times the bytes and the time.
+const (
+	objectMetadata = 1 // of Pod and Node
+	podSpec        = 2
+	podStatus      = 3
+	nodeStatus     = 3
+
+	metaName      = 1
+	metaNamespace = 3
+	metaUID       = 5
+
+	specContainers     = 2
+	specInitContainers = 20
+	specOverhead       = 32
+	specResources      = 40
+
+	containerName          = 1
+	containerResources     = 8
+	containerRestartPolicy = 24
+
+	requirementsLimits   = 1
+	requirementsRequests = 2
+
+	statusPhase                 = 1
+	statusConditions            = 2
+	statusContainerStatuses     = 8
+	statusInitContainerStatuses = 10
+	statusAllocatedResources    = 19
+	statusResources             = 20
+
+	conditionType   = 1
+	conditionStatus = 2
+	conditionReason = 5
+
+	containerStatusName               = 1
+	containerStatusAllocatedResources = 10
+	containerStatusResources          = 11
+
+	nodeStatusCapacity    = 1
+	nodeStatusAllocatable = 2
+
+	entryKey       = 1
+	entryValue     = 2
+	quantityString = 1
+)
+
+// TrimPod returns a pod as a plain protobuf v1.Pod that holds what the engine reads of it, but for name, UID and
+// node: pods that differ in nothing else give equal bytes.
+func TrimPod(pod *v1.Pod) []byte {
+	b := appendMessage(make([]byte, 0, 256), objectMetadata, func(b []byte) []byte {
+		return appendString(b, metaNamespace, pod.Namespace)
+	})
+	b = appendSpec(b, &pod.Spec, true)
+	return appendMessage(b, podStatus, func(b []byte) []byte { return appendPodStatus(b, &pod.Status) })
+}
+
+// TrimIncomingPod is TrimPod for a pod that is to be placed: without its status, which does not count then.
+func TrimIncomingPod(pod *v1.Pod) []byte {
+	b := appendMessage(make([]byte, 0, 256), objectMetadata, func(b []byte) []byte {
+		return appendString(b, metaNamespace, pod.Namespace)
+	})
+	return appendSpec(b, &pod.Spec, true)
+}
+
+// SignPod returns bytes that are equal for two pods if, and but for the order of their containers only if, no
+// score can tell them apart when they are to be placed.
+func SignPod(pod *v1.Pod) []byte {
+	return appendSpec(make([]byte, 0, 128), &pod.Spec, false)
+}
+
+// TrimNode returns a node as a plain protobuf v1.Node that holds what the engine reads of it.
+func TrimNode(node *v1.Node) []byte {
+	b := appendMessage(make([]byte, 0, 384), objectMetadata, func(b []byte) []byte {
+		return appendString(appendString(b, metaName, node.Name), metaUID, string(node.UID))
+	})
+	return appendMessage(b, nodeStatus, func(b []byte) []byte {
+		b = appendResources(b, nodeStatusCapacity, node.Status.Capacity)
+		return appendResources(b, nodeStatusAllocatable, node.Status.Allocatable)
+	})
+}
+
+func appendSpec(b []byte, spec *v1.PodSpec, names bool) []byte {
+	return appendMessage(b, podSpec, func(b []byte) []byte {
+		for i := range spec.Containers {
+			b = appendContainer(b, specContainers, &spec.Containers[i], names)
+		}
+		for i := range spec.InitContainers {
+			b = appendContainer(b, specInitContainers, &spec.InitContainers[i], names)
+		}
+		b = appendResources(b, specOverhead, spec.Overhead)
+		return appendRequirements(b, specResources, spec.Resources)
+	})
+}
+
+func appendContainer(b []byte, number protowire.Number, c *v1.Container, names bool) []byte {
+	return appendMessage(b, number, func(b []byte) []byte {
+		if names {
+			b = appendString(b, containerName, c.Name)
+		}
+		b = appendRequirements(b, containerResources, &c.Resources)
+		if c.RestartPolicy != nil {
+			b = appendString(b, containerRestartPolicy, string(*c.RestartPolicy))
+		}
+		return b
+	})
+}
+
+func appendPodStatus(b []byte, status *v1.PodStatus) []byte {
+	// Finished is all that a phase means to a decision. Leaving the others out keeps pods that start up equal to
+	// those that run.
+	if status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed {
+		b = appendString(b, statusPhase, string(status.Phase))
+	}
+	for i := range status.Conditions {
+		b = appendCondition(b, &status.Conditions[i])
+	}
+	if reportsResources(status.ContainerStatuses) || reportsResources(status.InitContainerStatuses) {
+		b = appendContainerStatuses(b, statusContainerStatuses, status.ContainerStatuses)
+		b = appendContainerStatuses(b, statusInitContainerStatuses, status.InitContainerStatuses)
+	}
+	b = appendResources(b, statusAllocatedResources, status.AllocatedResources)
+	return appendRequirements(b, statusResources, status.Resources)
+}
+
+// appendCondition leaves out all conditions but the one that a resize hangs on: the others change often and mean
+// nothing here.
+func appendCondition(b []byte, c *v1.PodCondition) []byte {
+	if c.Type != v1.PodResizePending {
+		return b
+	}
+	return appendMessage(b, statusConditions, func(b []byte) []byte {
+		b = appendString(b, conditionType, string(c.Type))
+		b = appendString(b, conditionStatus, string(c.Status))
+		return appendString(b, conditionReason, c.Reason)
+	})
+}
+
+func reportsResources(statuses []v1.ContainerStatus) bool {
+	return slices.ContainsFunc(statuses, func(s v1.ContainerStatus) bool {
+		return s.Resources != nil || len(s.AllocatedResources) > 0
+	})
+}
+
+func appendContainerStatuses(b []byte, number protowire.Number, statuses []v1.ContainerStatus) []byte {
+	for i := range statuses {
+		s := &statuses[i]
+		b = appendMessage(b, number, func(b []byte) []byte {
+			b = appendString(b, containerStatusName, s.Name)
+			b = appendResources(b, containerStatusAllocatedResources, s.AllocatedResources)
+			return appendRequirements(b, containerStatusResources, s.Resources)
+		})
+	}
+	return b
+}
+
+// appendRequirements keeps empty requirements apart from none: a status that reports no resources at all and one
+// that reports an empty list count differently.
+func appendRequirements(b []byte, number protowire.Number, r *v1.ResourceRequirements) []byte {
+	if r == nil {
+		return b
+	}
+	return appendMessage(b, number, func(b []byte) []byte {
+		b = appendResources(b, requirementsLimits, r.Limits)
+		return appendResources(b, requirementsRequests, r.Requests)
+	})
+}
+
+// appendResources writes a map as entries in name order.
+func appendResources(b []byte, number protowire.Number, list v1.ResourceList) []byte {
+	var few [8]string
+	names := few[:0]
+	for name := range list {
+		names = append(names, string(name))
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		quantity := list[v1.ResourceName(name)]
+		b = appendMessage(b, number, func(b []byte) []byte {
+			b = appendString(b, entryKey, name)
+			return appendMessage(b, entryValue, func(b []byte) []byte {
+				return appendString(b, quantityString, quantity.String())
+			})
+		})
+	}
+	return b
+}
+
+func appendString(b []byte, number protowire.Number, text string) []byte {
+	if text == "" {
+		return b
+	}
+	return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), text)
+}
+
+func appendMessage(b []byte, number protowire.Number, body func([]byte) []byte) []byte {
+	b = protowire.AppendTag(b, number, protowire.BytesType)
+	start := len(b)
+	b = body(append(b, 0)) // most messages here are shorter than 128 bytes: a length of one byte
+	size := len(b) - start - 1
+	if wider := protowire.SizeVarint(uint64(size)) - 1; wider > 0 {
+		b = append(b, make([]byte, wider)...)
+		copy(b[start+1+wider:], b[start+1:start+1+size])
+	}
+	protowire.AppendVarint(b[:start], uint64(size))
+	return b
+}

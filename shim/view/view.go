@@ -1,0 +1,189 @@
+// Package view keeps an engine's view of a cluster up to date: it trims objects to what the engine reads,
+// numbers nodes and pod shapes, and sends what changed since the engine is known to have been up to date.
+// After a refusal, or when the engine has been restarted, it sends everything again.
+//
+// View is fed with objects, from informers or a dump; Cycles with the NodeInfos of a kube-scheduler.
+package view
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+)
+
+// View is one client's cluster, fed with objects. Safe for concurrent use. Setting and deleting only take notes;
+// Sync and Ask talk to the engine.
+type View struct {
+	feed
+	nodeOf map[podName]*entry // guarded by feed.mu: where each pod is
+}
+
+type podName struct{ namespace, name string }
+
+// New returns an empty view. The name is the engine's key for it: 1 to 63 characters of [a-z0-9/-], of which each
+// client needs its own.
+func New(conn grpc.ClientConnInterface, name string) *View {
+	return &View{feed: newFeed(conn, newLedger(name, true, false)), nodeOf: map[podName]*entry{}}
+}
+
+// SetNode adds a node or replaces its object.
+func (v *View) SetNode(node *v1.Node) {
+	trimmed := TrimNode(node)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e := v.ledger.entry(node.Name)
+	if !e.present() || !slices.Equal(e.node, trimmed) {
+		v.ledger.setNode(e, trimmed)
+	}
+}
+
+// DeleteNode removes a node. Its pods are kept until they are deleted, in case that the node comes back.
+func (v *View) DeleteNode(name string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if e, ok := v.ledger.entries[name]; ok {
+		v.ledger.removeNode(e)
+	}
+}
+
+// SetPod adds a pod or replaces its object, whatever UID it had. A pod that is not bound to a node does not count.
+// One whose node is not known yet counts as soon as the node is.
+func (v *View) SetPod(pod *v1.Pod) {
+	name := podName{pod.Namespace, pod.Name}
+	if pod.Spec.NodeName == "" {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.removePod(name)
+		return
+	}
+	trimmed := TrimPod(pod)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if at, ok := v.nodeOf[name]; ok && at.name != pod.Spec.NodeName {
+		v.removePod(name)
+	}
+	e := v.ledger.entry(pod.Spec.NodeName)
+	v.nodeOf[name] = e
+	i, found := e.find(name)
+	if found && e.pods[i].shape.bytes == string(trimmed) && e.pods[i].uid == string(pod.UID) {
+		return
+	}
+	entry := podEntry{shape: v.ledger.shapes.acquire(trimmed), namespace: pod.Namespace, name: pod.Name, uid: string(pod.UID)}
+	if found {
+		v.ledger.shapes.release(e.pods[i].shape, v.ledger.batches)
+		e.pods[i] = entry
+	} else {
+		e.pods = slices.Insert(e.pods, i, entry)
+	}
+	v.ledger.touch(e)
+}
+
+// DeletePod removes a pod. Another pod of the same name, with another UID, stays.
+func (v *View) DeletePod(pod *v1.Pod) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	name := podName{pod.Namespace, pod.Name}
+	if e, ok := v.nodeOf[name]; ok {
+		if i, _ := e.find(name); pod.UID == "" || e.pods[i].uid == string(pod.UID) {
+			v.removePod(name)
+		}
+	}
+}
+
+// removePod forgets a pod, if there is one of that name. The caller holds mu.
+func (v *View) removePod(name podName) {
+	e, ok := v.nodeOf[name]
+	if !ok {
+		return
+	}
+	delete(v.nodeOf, name)
+	i, _ := e.find(name)
+	v.ledger.shapes.release(e.pods[i].shape, v.ledger.batches)
+	e.pods = slices.Delete(e.pods, i, i+1)
+	v.ledger.touch(e)
+}
+
+// find returns the place of a pod among the pods of a View's node, which are in name order.
+func (e *entry) find(name podName) (int, bool) {
+	return slices.BinarySearchFunc(e.pods, name, func(p podEntry, name podName) int {
+		if c := strings.Compare(p.namespace, name.namespace); c != 0 {
+			return c
+		}
+		return strings.Compare(p.name, name.name)
+	})
+}
+
+// Sync brings the engine up to date with what was set and deleted before the call. Without changes it makes no
+// call, and so does not notice that an engine was restarted; Ask does.
+func (v *View) Sync(ctx context.Context) error {
+	v.turn.Lock()
+	defer v.turn.Unlock()
+	return v.sync(ctx, 0)
+}
+
+// Ask brings the engine up to date and calls ask with the state to name in a question: an empty batch. If the
+// engine refuses the question because it has lost the view, everything is sent again and ask is called once more.
+// No batch is sent while ask runs: slots stay what they are.
+func (v *View) Ask(ctx context.Context, ask func(at *loadlinev1.Changes) error) error {
+	for attempt := 0; ; attempt++ {
+		if err := v.Sync(ctx); err != nil {
+			return err
+		}
+		err := v.askOnce(ask)
+		if err == nil || !refused(err) || attempt == maxRefusals {
+			return err
+		}
+	}
+}
+
+func (v *View) askOnce(ask func(at *loadlinev1.Changes) error) error {
+	v.turn.RLock()
+	defer v.turn.RUnlock()
+	v.mu.Lock()
+	at := v.ledger.pin()
+	known := v.ledger.standsAtPin()
+	v.mu.Unlock()
+	if !known { // another question was refused meanwhile, or another Sync failed
+		return errLostView
+	}
+	err := ask(at)
+	if refused(err) {
+		v.restart()
+	}
+	return err
+}
+
+// Slot returns the slot of a node that the engine holds, for use in a question within Ask.
+func (v *View) Slot(node string) (int32, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e, ok := v.ledger.entries[node]
+	if !ok || !e.held {
+		return 0, false
+	}
+	return e.slot, true
+}
+
+// Node returns the name of the node in a slot, for reading an answer within Ask.
+func (v *View) Node(slot int32) (string, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if slot < 0 || int(slot) >= len(v.ledger.slots) || v.ledger.slots[slot] == nil || !v.ledger.slots[slot].held {
+		return "", false
+	}
+	return v.ledger.slots[slot].name, true
+}
+
+// Drop makes the engine forget the view. The next Sync sends everything again.
+func (v *View) Drop(ctx context.Context) error {
+	v.turn.Lock()
+	defer v.turn.Unlock()
+	v.restart()
+	_, err := v.client.Drop(ctx, &loadlinev1.DropRequest{View: v.ledger.view})
+	return err
+}
