@@ -20,6 +20,7 @@ type batch struct {
 	number  uint64
 	first   uint64   // its own number, or that of the first chunk of its full list
 	shapes  []*shape // carried by it, or by the chunks up to it
+	pinned  bool     // changes nothing
 	last    bool     // leaves out nothing that was queued when it was built
 }
 
