@@ -10,24 +10,19 @@
 namespace loadline {
 namespace {
 
-constexpr int64_t kPercent = 100;
-
 // What of 100 * value / allocatable fits in fixed point, rounded down.
 int64_t RawInFixedPoint(int64_t value, int64_t allocatable) {
   // |value| <= 2^62, so the product stays below 2^62 * 2^7 * 2^32 = 2^101.
-  const absl::int128 product = absl::int128(value) * kPercent * (int64_t{1} << kRawScoreBits);
+  const absl::int128 product = absl::int128(value) * (100 * (int64_t{1} << kRawScoreBits));
   absl::int128 quotient = product / allocatable;
   if (product % allocatable < 0) quotient -= 1;
   return static_cast<int64_t>(std::clamp(quotient, absl::int128(-kMaxRawScore), absl::int128(kMaxRawScore)));
 }
 
-// Sets reciprocal to floor(100 * 2^e / allocatable) in [2^62, 2^63) and shift to e - kRawScoreBits.
 void SetReciprocal(LimitTerm* term) {
-  const absl::uint128 dividend = absl::uint128(kPercent) << 120;                       // < 2^127
-  const absl::uint128 quotient = dividend / static_cast<uint64_t>(term->allocatable);  // >= 2^64
-  const int width = 64 + static_cast<int>(std::bit_width(absl::Uint128High64(quotient)));
-  term->reciprocal = absl::Uint128Low64(quotient >> (width - 63));
-  term->shift = 120 - (width - 63) - kRawScoreBits;
+  term->up = std::countl_zero(static_cast<uint64_t>(term->allocatable));
+  const absl::uint128 dividend = absl::uint128(100 * (uint64_t{1} << kRawScoreBits)) << 64;
+  term->reciprocal = absl::Uint128Low64(dividend / (static_cast<uint64_t>(term->allocatable) << term->up));
 }
 
 }  // namespace

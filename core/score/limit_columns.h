@@ -3,9 +3,11 @@
 #define LOADLINE_CORE_SCORE_LIMIT_COLUMNS_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "absl/numeric/int128.h"
 #include "core/cluster/cluster_state.h"
 #include "core/score/limit_policy.h"
 
@@ -13,18 +15,31 @@ namespace loadline {
 
 // A raw score of one resource in fixed point: 2^kRawScoreBits is 1.
 inline constexpr int kRawScoreBits = 32;
-// Saturates at +-2^20 (a node allowed 10,000 times what it has), so that weighted sums stay within 63 bits.
-inline constexpr int64_t kMaxRawScore = int64_t{1} << (kRawScoreBits + 20);
+// Limits there, and a pod, each take at most 2^19 off (5,000 times the allocatable), so that weighted sums
+// stay within 63 bits.
+inline constexpr int64_t kMaxRawScore = int64_t{1} << (kRawScoreBits + 19);
 
 // What scoring needs of one resource of one node: 32 bytes, so that two resources are one cache line.
 struct LimitTerm {
   int64_t allocatable = 0;  // 0: the node lacks the resource, and all below is 0
   // 100 * (allocatable - limits there) / allocatable in fixed point, rounded down.
   int64_t raw_without_pod = 0;
-  // 100 * amount / allocatable in fixed point = (amount * reciprocal) >> shift, at most 1 unit too low.
+  // 100 * 2^64 / (allocatable << up) in fixed point, rounded down; up leaves no leading zero bit.
   uint64_t reciprocal = 0;
-  int32_t shift = 0;
+  int32_t up = 0;
 };
+
+// 100 * amount / node.allocatable in fixed point, at most 2 units too low; saturates at kMaxRawScore.
+// `amount` is in [0, 2^62]; the node offers the resource. Cost: one multiplication where amount <=
+// allocatable.
+inline int64_t ShareOf(const LimitTerm& node, int64_t amount) {
+  if (amount <= node.allocatable) {
+    return static_cast<int64_t>(
+        absl::Uint128High64(absl::uint128(static_cast<uint64_t>(amount) << node.up) * node.reciprocal));
+  }
+  const absl::int128 share = absl::int128(amount) * (100 * (int64_t{1} << kRawScoreBits)) / node.allocatable;
+  return share > kMaxRawScore ? kMaxRawScore : static_cast<int64_t>(share);
+}
 
 // What one pod counts as on one node.
 struct CountedLimit {

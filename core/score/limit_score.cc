@@ -47,19 +47,15 @@ int64_t SumOfWeights(const LimitPolicy& policy) {
 
 // What the pod counts as on a node that offers the resource; equal to CountOnNode().
 int64_t CountedAmount(const PodTerm& pod, int64_t allocatable) {
+  if (pod.ratio == 1) return std::min(pod.amount, allocatable);
   if (pod.ratio == 0) return pod.amount;
   const int64_t bound = allocatable > pod.largest_factor ? kMaxAmount : allocatable * pod.ratio;
   return std::min(pod.amount, bound);
 }
 
-// 100 * (allocatable - limits there - pod) / allocatable in fixed point.
+// 100 * (allocatable - limits there - pod) / allocatable in fixed point, down to -2 * kMaxRawScore.
 int64_t FixedPointTerm(const LimitTerm& node, const PodTerm& pod) {
-  const uint64_t amount = static_cast<uint64_t>(CountedAmount(pod, node.allocatable));
-  // amount <= 2^62 and reciprocal < 2^63: the product fits.
-  const absl::uint128 share = (absl::uint128(amount) * node.reciprocal) >> node.shift;
-  const int64_t taken =
-      share > absl::uint128(kMaxRawScore) ? kMaxRawScore : static_cast<int64_t>(absl::Uint128Low64(share));
-  return std::max(node.raw_without_pod - taken, -kMaxRawScore);
+  return node.raw_without_pod - ShareOf(node, CountedAmount(pod, node.allocatable));
 }
 
 // The same in whole numbers, truncated towards 0.
@@ -70,44 +66,62 @@ int64_t TruncatingTerm(const LimitTerm& node, int64_t node_limits, const PodTerm
   return static_cast<int64_t>(std::clamp(raw, absl::int128(-kMaxRawScore), absl::int128(kMaxRawScore)));
 }
 
-// Adds up the resources of one node as the policy says.
-class Aggregator {
- public:
-  explicit Aggregator(const LimitPolicy& policy) : policy_(policy), all_weights_(SumOfWeights(policy)) {}
-
-  int64_t all_weights() const { return all_weights_; }
-
-  void Start() { sum_ = 0, counted_ = 0, worst_ = kMaxRawScore; }
-  void Add(int64_t term, int64_t weight) {
-    sum_ += term * weight;
-    counted_ += weight;
-    worst_ = std::min(worst_, term);
-  }
-  // kNoRawScore when nothing was added.
-  int64_t Finish() const {
-    if (counted_ == 0) return kNoRawScore;
-    switch (policy_.aggregate) {
-      case Aggregate::kWorst:
-        return worst_;
-      case Aggregate::kWeightedSum:
-        return sum_;
-      case Aggregate::kWeightedMean:
-        break;
-    }
-    const bool add_nothing = policy_.absent_resource == AbsentResource::kAddNothing;
-    const int64_t weights = add_nothing ? all_weights_ : counted_;
-    if (policy_.arithmetic == Arithmetic::kTruncating) return sum_ / weights;
-    if (weights == all_weights_) return sum_;
-    return static_cast<int64_t>(absl::int128(sum_) * all_weights_ / weights);
-  }
-
- private:
-  const LimitPolicy& policy_;
-  int64_t all_weights_;
-  int64_t sum_ = 0;  // |term| <= 2^52, times at most 16 weights of 100
-  int64_t counted_ = 0;
-  int64_t worst_ = 0;
+// What the resources of one node come to.
+struct NodeSum {
+  int64_t sum = 0;      // |term| <= 2^52, times at most 16 weights of 100
+  int64_t counted = 0;  // weights
+  int64_t worst = INT64_MAX;
+  bool lacks_limited = false;
 };
+
+template <Arithmetic kArithmetic>
+NodeSum SumOfTerms(const LimitColumns& columns, Slot slot, std::span<const PodTerm> pod) {
+  NodeSum node;
+  const std::span<const LimitTerm> terms = columns.terms(slot);
+  for (size_t r = 0; r < pod.size(); ++r) {
+    if (terms[r].allocatable == 0) {
+      node.lacks_limited = node.lacks_limited || pod[r].limit.limited;
+      continue;
+    }
+    const int64_t term = kArithmetic == Arithmetic::kFixedPoint
+                             ? FixedPointTerm(terms[r], pod[r])
+                             : TruncatingTerm(terms[r], columns.limits(slot)[r], pod[r]);
+    node.sum += term * pod[r].weight;
+    node.counted += pod[r].weight;
+    node.worst = std::min(node.worst, term);
+  }
+  return node;
+}
+
+// The raw score that a node's resources come to; see RawScores.
+template <Arithmetic kArithmetic>
+int64_t Combine(const LimitPolicy& policy, const NodeSum& node, int64_t all_weights) {
+  const bool exclude = policy.absent_resource == AbsentResource::kExclude;
+  if (node.counted == 0 || (exclude && node.lacks_limited)) return kNoRawScore;
+  switch (policy.aggregate) {
+    case Aggregate::kWorst:
+      return node.worst;
+    case Aggregate::kWeightedSum:
+      return node.sum;
+    case Aggregate::kWeightedMean:
+      break;
+  }
+  const int64_t weights = exclude ? node.counted : all_weights;
+  if (kArithmetic == Arithmetic::kTruncating) return node.sum / weights;
+  if (weights == all_weights) return node.sum;
+  return static_cast<int64_t>(absl::int128(node.sum) * all_weights / weights);
+}
+
+template <Arithmetic kArithmetic>
+std::vector<int64_t> RawValues(const LimitColumns& columns, std::span<const PodTerm> pod, int64_t all_weights,
+                               std::span<const Slot> candidates) {
+  std::vector<int64_t> values(candidates.size());
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const NodeSum node = SumOfTerms<kArithmetic>(columns, candidates[i], pod);
+    values[i] = Combine<kArithmetic>(columns.policy(), node, all_weights);
+  }
+  return values;
+}
 
 ScoreOutcome OutcomeOf(const LimitPolicy& policy, std::span<const LimitTerm> node,
                        std::span<const PodTerm> pod) {
@@ -147,17 +161,18 @@ void NormalizeMinMaxFixedPoint(const RawScores& raw, std::vector<int32_t>* score
   const Range range = RangeOf(raw.values);
   const uint64_t width = static_cast<uint64_t>(range.highest) - static_cast<uint64_t>(range.lowest);
   if (range.lowest > range.highest || width < static_cast<uint64_t>(raw.one >> 20)) return;
-  // One division for all nodes: value / width = (value << up) * reciprocal / 2^127, at most 2^-62 too low.
-  const int up = std::countl_zero(width);
-  const uint64_t reciprocal = absl::Uint128Low64((absl::Uint128Max() >> 1) / (width << up));
+  // One division for all nodes; its rounding moves a score by less than 2^-39.
+  constexpr int kFractionBits = 39;
   constexpr uint64_t kUnits = uint64_t{kMaxScore} << kScoreBits;
-  constexpr uint64_t kRoundUp = (uint64_t{1} << 63) - 1;
+  constexpr uint64_t kRoundUp = (uint64_t{1} << kFractionBits) - 1;
+  const int up = std::countl_zero(width);
+  const uint64_t reciprocal =
+      absl::Uint128Low64((absl::uint128(kUnits) << (64 + kFractionBits)) / (width << up));
   for (size_t i = 0; i < raw.values.size(); ++i) {
     if (raw.values[i] == kNoRawScore) continue;
     const uint64_t value = static_cast<uint64_t>(raw.values[i]) - static_cast<uint64_t>(range.lowest);
-    const uint64_t share = absl::Uint128High64(absl::uint128(value << up) * reciprocal);  // of 2^63
-    const absl::uint128 units = (absl::uint128(share) * kUnits + kRoundUp) >> 63;
-    (*scores)[i] = static_cast<int32_t>(absl::Uint128Low64(units) >> kScoreBits);
+    const uint64_t units = absl::Uint128High64(absl::uint128(value << up) * reciprocal);
+    (*scores)[i] = static_cast<int32_t>((units + kRoundUp) >> (kFractionBits + kScoreBits));
   }
 }
 
@@ -198,7 +213,7 @@ ResourceExplanation ExplainResource(const LimitColumns& columns, const ClusterSt
   const int64_t raw = fixed_point ? FixedPointTerm(node, pod) : TruncatingTerm(node, result.node_limits, pod);
   result.raw_score =
       static_cast<double>(raw) / (fixed_point ? static_cast<double>(int64_t{1} << kRawScoreBits) : 1);
-  result.saturated = raw == -kMaxRawScore;
+  result.saturated = raw <= -kMaxRawScore;
   const std::optional<ResourceId> id = cluster.resource_names().Find(resource.name);
   for (const NodePods::Pod& there : cluster.pods(slot).pods()) {
     const PodShape& shape = cluster.pod_shapes()[there.shape];
@@ -217,30 +232,15 @@ RawScores ScoreRaw(const LimitColumns& columns, const ClusterState& cluster, con
                    std::span<const Slot> candidates) {
   const LimitPolicy& policy = columns.policy();
   const std::vector<PodTerm> pod_terms = PodTerms(policy, cluster, pod);
-  const bool exclude = policy.absent_resource == AbsentResource::kExclude;
+  const int64_t all_weights = SumOfWeights(policy);
   const bool fixed_point = policy.arithmetic == Arithmetic::kFixedPoint;
-  Aggregator aggregator(policy);
   RawScores raw;
-  raw.values.reserve(candidates.size());
-  for (const Slot slot : candidates) {
-    const std::span<const LimitTerm> node = columns.terms(slot);
-    bool lacks_limited = false;
-    aggregator.Start();
-    for (size_t r = 0; r < node.size(); ++r) {
-      if (node[r].allocatable == 0) {
-        lacks_limited = lacks_limited || (exclude && pod_terms[r].limit.limited);
-        continue;
-      }
-      aggregator.Add(fixed_point ? FixedPointTerm(node[r], pod_terms[r])
-                                 : TruncatingTerm(node[r], columns.limits(slot)[r], pod_terms[r]),
-                     pod_terms[r].weight);
-    }
-    raw.values.push_back(lacks_limited ? kNoRawScore : aggregator.Finish());
-  }
+  raw.values = fixed_point ? RawValues<Arithmetic::kFixedPoint>(columns, pod_terms, all_weights, candidates)
+                           : RawValues<Arithmetic::kTruncating>(columns, pod_terms, all_weights, candidates);
   const int64_t unit = fixed_point ? int64_t{1} << kRawScoreBits : 1;
   const bool mean_is_scaled = fixed_point && policy.aggregate == Aggregate::kWeightedMean;
-  raw.one = mean_is_scaled ? unit * aggregator.all_weights() : unit;
-  raw.mean_one = policy.aggregate == Aggregate::kWeightedSum ? unit * aggregator.all_weights() : raw.one;
+  raw.one = mean_is_scaled ? unit * all_weights : unit;
+  raw.mean_one = policy.aggregate == Aggregate::kWeightedSum ? unit * all_weights : raw.one;
   return raw;
 }
 
