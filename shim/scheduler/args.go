@@ -1,0 +1,98 @@
+package scheduler
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"loadline.dev/shim/policy"
+)
+
+const (
+	defaultEngineAddress = "inprocess"
+	defaultTimeout       = 20 * time.Millisecond
+	defaultView          = "scheduler"
+
+	minTimeout  = time.Millisecond
+	maxTimeout  = time.Second
+	maxViewName = 63
+
+	argsKind  = Name + "Args"
+	argsGroup = "kubescheduler.config.k8s.io"
+)
+
+// NodeResourcesLimitAwareArgs are the arguments of the plugin in a KubeSchedulerConfiguration. Beside its own
+// fields it has those of a score policy.
+type NodeResourcesLimitAwareArgs struct {
+	metav1.TypeMeta `json:",inline"`
+	// EngineAddress is inprocess (the default), inprocess:///path/to/libloadline.so or unix:///path/to/socket.
+	EngineAddress string `json:"engineAddress,omitempty"`
+	// Timeout bounds the question to the engine in each cycle: 1ms to 1s, by default 20ms. A cycle that gets no
+	// answer in time goes on without the plugin's opinion.
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	// View is the name under which the engine keeps what this scheduler sees, by default "scheduler". Two
+	// schedulers that share one loadlined need two names.
+	View string `json:"view,omitempty"`
+
+	policy.Policy `json:",inline"`
+}
+
+// decodeArgs makes valid arguments of what the scheduler's configuration holds; nil: all defaults.
+func decodeArgs(obj runtime.Object) (NodeResourcesLimitAwareArgs, error) {
+	var args NodeResourcesLimitAwareArgs
+	switch from := obj.(type) {
+	case nil:
+	case *runtime.Unknown:
+		if from.ContentType != "" && from.ContentType != runtime.ContentTypeJSON {
+			return args, fmt.Errorf("%s: content type %q: must be JSON", argsKind, from.ContentType)
+		}
+		if err := policy.DecodeStrict(from.Raw, &args); err != nil {
+			return args, fmt.Errorf("%s: %w", argsKind, err)
+		}
+	default:
+		return args, fmt.Errorf("%s: cannot be read from a %T", argsKind, obj)
+	}
+	args.setDefaults()
+	if err := args.validate().ToAggregate(); err != nil {
+		return args, fmt.Errorf("%s: %w", argsKind, err)
+	}
+	return args, nil
+}
+
+func (a *NodeResourcesLimitAwareArgs) setDefaults() {
+	if a.EngineAddress == "" {
+		a.EngineAddress = defaultEngineAddress
+	}
+	if a.Timeout == nil {
+		a.Timeout = &metav1.Duration{Duration: defaultTimeout}
+	}
+	if a.View == "" {
+		a.View = defaultView
+	}
+	a.Policy.Default()
+}
+
+func (a *NodeResourcesLimitAwareArgs) validate() field.ErrorList {
+	var errs field.ErrorList
+	if a.Kind != "" && a.Kind != argsKind {
+		errs = append(errs, field.NotSupported(field.NewPath("kind"), a.Kind, []string{argsKind}))
+	}
+	if group, _, _ := strings.Cut(a.APIVersion, "/"); a.APIVersion != "" && group != argsGroup {
+		errs = append(errs, field.NotSupported(field.NewPath("apiVersion"), a.APIVersion, []string{argsGroup + "/v1"}))
+	}
+	if t := a.Timeout.Duration; t < minTimeout || t > maxTimeout {
+		errs = append(errs, field.Invalid(field.NewPath("timeout"), t.String(), fmt.Sprintf("must be %v to %v", minTimeout, maxTimeout)))
+	}
+	if !isViewName(a.View) {
+		errs = append(errs, field.Invalid(field.NewPath("view"), a.View, fmt.Sprintf("must be 1 to %d characters of a-z, 0-9, / and -", maxViewName)))
+	}
+	return append(errs, a.Policy.ValidateAt(nil)...)
+}
+
+func isViewName(name string) bool {
+	return len(name) <= maxViewName && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789/-") == "" && name != ""
+}

@@ -1,0 +1,177 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/engine"
+	"loadline.dev/shim/view"
+)
+
+// maxRefusals is how many refusals in a row say nothing against the engine: one comes with each restart, and its
+// answer is a full list. More mean that something else writes to the view.
+const maxRefusals = 3
+
+// client is a connection to an engine with one view in it. Profiles of one scheduler see the same cluster, so that
+// those with the same engine and view share one.
+type client struct {
+	key     clientKey
+	conn    engine.Conn
+	cycles  *view.Cycles
+	scorer  loadlinev1.SchedulerExtenderClient
+	breaker breaker
+	open    metrics.GaugeMetric
+	logger  klog.Logger
+
+	mu       sync.Mutex
+	refusals int // in a row; guarded by mu
+
+	users int // guarded by clients.mu
+}
+
+type clientKey struct{ address, view string }
+
+// clients are those in use.
+type clients struct {
+	dial func(address string) (engine.Conn, error)
+	now  func() time.Time
+
+	mu    sync.Mutex
+	byKey map[clientKey]*client // guarded by mu
+}
+
+// acquire returns the client of a key, which may have to be made. Each must be given to release.
+func (c *clients) acquire(logger klog.Logger, key clientKey) (*client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if have, ok := c.byKey[key]; ok {
+		have.users++
+		return have, nil
+	}
+	conn, err := c.dial(key.address)
+	if err != nil {
+		return nil, err
+	}
+	fresh := &client{
+		key: key, conn: conn, scorer: loadlinev1.NewSchedulerExtenderClient(conn), users: 1,
+		open: breakerOpen.WithLabelValues(key.address, key.view), logger: logger,
+		breaker: breaker{now: c.now, connected: connected(conn)},
+	}
+	fresh.open.Set(0)
+	fresh.cycles = view.NewCycles(conn, key.view, fresh.synced)
+	if c.byKey == nil {
+		c.byKey = map[clientKey]*client{}
+	}
+	c.byKey[key] = fresh
+	version := "known after the first answer"
+	if local, ok := conn.(interface{ Version() string }); ok {
+		version = local.Version()
+	}
+	logger.Info("Limit-aware scoring is on", "engine", key.address, "view", key.view, "engineVersion", version)
+	return fresh, nil
+}
+
+func (c *clients) release(have *client) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	have.users--
+	if have.users > 0 {
+		return nil
+	}
+	delete(c.byKey, have.key)
+	have.cycles.Close()
+	return have.conn.Close()
+}
+
+// connected watches a connection that can be lost; one within the process cannot.
+func connected(conn engine.Conn) func() bool {
+	remote, ok := conn.(interface{ GetState() connectivity.State })
+	if !ok {
+		return func() bool { return true }
+	}
+	return func() bool { return remote.GetState() == connectivity.Ready }
+}
+
+// score asks for the scores of the feasible nodes, in their order. Without them it returns a reason, and an error
+// where there is one.
+func (c *client) score(ctx context.Context, pod *v1.Pod, policy *loadlinev1.ScorePolicy, feasible, all []fwk.NodeInfo) ([]int32, reason, error) {
+	if !c.breaker.allow() {
+		return nil, reasonBreakerOpen, nil
+	}
+	var response *loadlinev1.ScoreResponse
+	err := c.cycles.Ask(feasible, all, func(changes *loadlinev1.Changes, slots []int32) (err error) {
+		defer observeSince(engineSeconds, time.Now())
+		response, err = c.scorer.Score(ctx, &loadlinev1.ScoreRequest{
+			Changes: changes, Pod: view.TrimIncomingPod(pod), Slots: slots, Policy: policy,
+		})
+		return err
+	})
+	if errors.Is(err, view.ErrSyncing) {
+		return nil, reasonSyncing, nil // the background tells the breaker
+	}
+	why := c.note(err)
+	if why == "" && len(response.GetScores()) != len(feasible) {
+		why = reasonBadAnswer
+	}
+	return response.GetScores(), why, err
+}
+
+// synced hears how a background sync ended.
+func (c *client) synced(err error) { c.note(err) }
+
+// note tells the breaker of an outcome, logs what it changes, and returns the reason for a skip.
+func (c *client) note(err error) reason {
+	why, down := c.judge(err)
+	switch {
+	case why == reasonCanceled:
+	case down:
+		if c.breaker.failure() {
+			c.open.Set(1)
+			c.logger.Error(err, "The engine does not answer; scheduling goes on without limit-aware scores", "engine", c.key.address, "reason", why)
+		}
+	default:
+		if c.breaker.success() {
+			c.open.Set(0)
+			c.logger.Info("The engine answers again", "engine", c.key.address)
+		}
+	}
+	return why
+}
+
+// judge returns what an outcome means for the cycle, and whether it counts against the engine.
+func (c *client) judge(err error) (why reason, down bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	code := status.Code(err)
+	if code == codes.FailedPrecondition || code == codes.NotFound {
+		c.refusals++
+		return reasonRefused, c.refusals > maxRefusals
+	}
+	c.refusals = 0
+	switch code {
+	case codes.OK:
+		return "", false
+	case codes.InvalidArgument:
+		return reasonInvalid, false
+	case codes.Canceled:
+		return reasonCanceled, false
+	case codes.Unavailable:
+		return reasonUnavailable, true
+	case codes.DeadlineExceeded:
+		return reasonTimeout, true
+	case codes.ResourceExhausted:
+		return reasonExhausted, true
+	}
+	return reasonError, true
+}

@@ -1,0 +1,171 @@
+// Package scheduler is the kube-scheduler plugin NodeResourcesLimitAware: it scores nodes by what the pods on them
+// are allowed to use. It translates between the scheduling framework and an engine, which does all the reckoning.
+//
+// It cannot fail a pod: on any trouble the cycle goes on without its opinion, and a counter says why.
+package scheduler
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/engine"
+	"loadline.dev/shim/view"
+)
+
+// Name is the plugin's name in a KubeSchedulerConfiguration.
+const Name = "NodeResourcesLimitAware"
+
+const (
+	stateKey fwk.StateKey = Name
+	// signKey names what the plugin reads of a pod: the resources of its containers, of the pod as a whole, and its
+	// overhead.
+	signKey = "loadline.dev/v1.Pod.Spec/Resources"
+)
+
+// Plugin is the plugin in one profile.
+type Plugin struct {
+	handle  fwk.Handle
+	timeout time.Duration
+	policy  *loadlinev1.ScorePolicy
+	client  *client
+	close   func() error
+	logger  klog.Logger
+	trouble atomic.Pointer[reason] // the last one logged; nil: none
+}
+
+var (
+	_ fwk.PreScorePlugin  = &Plugin{}
+	_ fwk.ScorePlugin     = &Plugin{}
+	_ fwk.ScoreExtensions = &Plugin{}
+	_ fwk.SignPlugin      = &Plugin{}
+)
+
+var inUse = clients{dial: engine.Open, now: time.Now}
+
+// New makes the plugin of one profile. It has the type of a framework PluginFactory.
+func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	return newPlugin(ctx, obj, handle, &inUse)
+}
+
+func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, clients *clients) (*Plugin, error) {
+	args, err := decodeArgs(obj)
+	if err != nil {
+		return nil, err
+	}
+	registerMetrics()
+	logger := klog.FromContext(ctx).WithValues("plugin", Name)
+	shared, err := clients.acquire(logger, clientKey{args.EngineAddress, args.View})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Name, err)
+	}
+	return &Plugin{
+		handle: handle, timeout: args.Timeout.Duration, policy: args.Policy.Proto(), client: shared, logger: logger,
+		close: sync.OnceValue(func() error { return clients.release(shared) }),
+	}, nil
+}
+
+// Name returns the plugin's name.
+func (p *Plugin) Name() string { return Name }
+
+// Close gives up the engine. The framework calls it when the scheduler ends.
+func (p *Plugin) Close() error { return p.close() }
+
+// scores are the answer to one cycle's question. It does not change after PreScore.
+type scores struct {
+	byNode   map[string]int64
+	measured atomic.Bool // one Score call of the cycle was measured
+}
+
+// Clone returns the same scores: they do not change.
+func (s *scores) Clone() fwk.StateData { return s }
+
+// PreScore asks the engine for the scores of all feasible nodes and keeps them for Score. Without an answer it
+// returns Skip, which only drops our opinion; an error would fail the pod.
+func (p *Plugin) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (result *fwk.Status) {
+	defer observeSince(preScoreSeconds, time.Now())
+	defer func() {
+		if r := recover(); r != nil {
+			p.recovered("PreScore", r)
+			skippedFor[reasonPanic].Inc()
+			result = fwk.NewStatus(fwk.Skip)
+		}
+	}()
+	answer, why, err := p.ask(ctx, pod, nodes)
+	p.logTrouble(why, err)
+	if why != "" {
+		skippedFor[why].Inc()
+		return fwk.NewStatus(fwk.Skip)
+	}
+	answered.Inc()
+	table := &scores{byNode: make(map[string]int64, len(nodes))}
+	for i, node := range nodes {
+		table.byNode[node.Node().Name] = int64(answer[i])
+	}
+	state.Write(stateKey, table)
+	return nil
+}
+
+func (p *Plugin) ask(ctx context.Context, pod *v1.Pod, nodes []fwk.NodeInfo) ([]int32, reason, error) {
+	all, err := p.handle.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return nil, reasonError, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	return p.client.score(ctx, pod, p.policy, nodes, all)
+}
+
+// Score reads the score of a node.
+func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (score int64, result *fwk.Status) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.recovered("Score", r)
+			score, result = fwk.MinScore, nil
+		}
+	}()
+	data, err := state.Read(stateKey)
+	if err != nil {
+		return fwk.MinScore, nil
+	}
+	table := data.(*scores)
+	if !table.measured.Load() && table.measured.CompareAndSwap(false, true) {
+		defer observeSince(scoreSeconds, time.Now())
+	}
+	return table.byNode[node.Node().Name], nil
+}
+
+// ScoreExtensions returns the plugin, for NormalizeScore.
+func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
+
+// NormalizeScore guards the range: the engine's scores are normalized, and one outside of it would fail the pod.
+func (p *Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, list fwk.NodeScoreList) *fwk.Status {
+	for i := range list {
+		if score := min(max(list[i].Score, fwk.MinScore), fwk.MaxScore); score != list[i].Score {
+			list[i].Score = score
+			clamped.Inc()
+		}
+	}
+	return nil
+}
+
+// SignPod tells pods apart that the engine may score differently, so that batching stays on: the framework gives
+// pods of one signature the scores of the first.
+func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) (fragments []fwk.SignFragment, result *fwk.Status) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.recovered("SignPod", r)
+			fragments, result = nil, fwk.NewStatus(fwk.Unschedulable, "the pod cannot be signed")
+		}
+	}()
+	return []fwk.SignFragment{{Key: signKey, Value: base64.StdEncoding.EncodeToString(view.SignPod(pod))}}, nil
+}
