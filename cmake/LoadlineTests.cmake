@@ -1,6 +1,7 @@
 find_package(GTest 1.12 CONFIG REQUIRED)
 find_package(benchmark 1.7 CONFIG REQUIRED)
 find_package(rapidcheck CONFIG REQUIRED)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_package(nlohmann_json 3.11 CONFIG REQUIRED)
 
 # What every test sees. Property tests draw from this seed; another one can be given by hand.
@@ -50,8 +51,18 @@ if(NOT LOADLINE_FUZZ)
     endif()
   endif()
 
+  # --- Rows of expected decisions. A file joins the list with the issue that answers its rows. -------------------
+  set(vector_files limit_score pod_limits scheduler_wire)
+  loadline_sources(vectors_sources test/vectors)
+  add_executable(run_vectors ${vectors_sources})
+  set_target_properties(run_vectors PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/vectors)
+  target_compile_definitions(run_vectors PRIVATE LOADLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(run_vectors PRIVATE loadline_score nlohmann_json::nlohmann_json loadline_compiler)
+  list(TRANSFORM vector_files REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/test/vectors/data/\\1.jsonl")
+  loadline_add_test(vectors run_vectors ${vector_files})
+  loadline_add_test(vectors_can_fail Python3::Interpreter test/vectors/run_vectors_test.py $<TARGET_FILE:run_vectors>)
+
   # --- What is shipped, and the rules of the tree. --------------------------------------------------------------
-  find_package(Python3 REQUIRED COMPONENTS Interpreter)
   loadline_add_test(lint_test Python3::Interpreter test/lint/lint_test.py)
   if(TARGET loadlined AND NOT LOADLINE_SANITIZE)
     loadline_add_test(binaries_test Python3::Interpreter test/lint/binaries_test.py

@@ -1,0 +1,25 @@
+// Rows that Go code answers: a Go test compares, this starts it and reads what became of each row.
+#ifndef LOADLINE_TEST_VECTORS_GO_ROWS_H_
+#define LOADLINE_TEST_VECTORS_GO_ROWS_H_
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace loadline::vectors {
+
+// What is asked of one Go package.
+struct GoQuestion {
+  std::string package;          // below shim/, such as "./extender"
+  std::set<std::string> files;  // that hold the rows
+  std::set<std::string> ids;    // of the rows
+};
+
+// Runs TestVectors of the package, which gets the files in VECTOR_FILES, separated by ':', and has a subtest
+// per row, named by its id. Returns for each id that did not pass what the test said; for all of them, when
+// the test cannot be run.
+std::map<std::string, std::string> FailedGoRows(const GoQuestion& question);
+
+}  // namespace loadline::vectors
+
+#endif  // LOADLINE_TEST_VECTORS_GO_ROWS_H_

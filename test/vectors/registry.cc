@@ -1,0 +1,55 @@
+#include "test/vectors/registry.h"
+
+#include <set>
+
+namespace loadline::vectors {
+namespace {
+
+const Handlers& AllHandlers() {
+  static const Handlers* const kHandlers = [] {
+    auto* handlers = new Handlers;
+    AddLimitScoreHandlers(handlers);
+    AddPodLimitsHandlers(handlers);
+    return handlers;
+  }();
+  return *kHandlers;
+}
+
+// Functions of the shim: what Go calculates, a Go test compares.
+const std::map<std::string, std::string>& GoPackages() {
+  static const auto* const kPackages = new std::map<std::string, std::string>{
+      {"quantise", "./extender"},
+      {"wire_form", "./extender"},
+  };
+  return *kPackages;
+}
+
+// README.md, "What describes others".
+bool IsPeer(const std::string& file_name, const std::string& fn) {
+  static const auto* const kFunctions = new std::set<std::string>{
+      "cpa_fixed_point", "cpa_replicas", "buffer_replicas", "extender_total", "nodes_to_score",
+      "grpc_reply",      "node_order",   "unneeded_limit",  "fastpath_group"};
+  return file_name == "peer_scores" || kFunctions->contains(fn);
+}
+
+}  // namespace
+
+Owner OwnerOf(const std::string& file_name, const std::string& fn) {
+  if (IsPeer(file_name, fn)) return {.kind = Owner::Kind::kPeer};
+  if (const auto found = AllHandlers().find(fn); found != AllHandlers().end()) {
+    return {.kind = Owner::Kind::kHandler, .handler = found->second};
+  }
+  if (const auto found = GoPackages().find(fn); found != GoPackages().end()) {
+    return {.kind = Owner::Kind::kGo, .go_package = found->second};
+  }
+  return {};
+}
+
+const char* OverruledReason(const std::string& id) {
+  // Row by row: {"SC-X00", "what DESIGN or an issue says instead"}.
+  static const auto* const kOverruled = new std::map<std::string, const char*>{};
+  const auto found = kOverruled->find(id);
+  return found == kOverruled->end() ? nullptr : found->second;
+}
+
+}  // namespace loadline::vectors

@@ -1,0 +1,42 @@
+// Which product function answers which `fn`.
+#ifndef LOADLINE_TEST_VECTORS_REGISTRY_H_
+#define LOADLINE_TEST_VECTORS_REGISTRY_H_
+
+#include <map>
+#include <string>
+
+#include "test/vectors/answers.h"
+#include "test/vectors/row.h"
+
+namespace loadline::vectors {
+
+// Asks the product what `in` comes to. Converts, and calculates nothing. May throw what the JSON library
+// throws when a row is not of its form.
+using Handler = void (*)(const Json& in, Answers* answers);
+using Handlers = std::map<std::string, Handler>;
+
+// One per file of rows, each beside its handlers.
+void AddLimitScoreHandlers(Handlers* handlers);  // limit_score_rows.cc
+void AddPodLimitsHandlers(Handlers* handlers);   // pod_limits_rows.cc
+
+// Who answers for the rows of one `fn`.
+struct Owner {
+  enum class Kind {
+    kHandler,  // `handler`
+    kGo,       // a test of the Go package `go_package` below shim/
+    kPeer,     // describes another program: nobody
+    kUnknown,
+  };
+  Kind kind = Kind::kUnknown;
+  Handler handler = nullptr;
+  std::string go_package;
+};
+
+Owner OwnerOf(const std::string& file_name, const std::string& fn);
+
+// Why a row is overruled on purpose; nullptr if it is not.
+const char* OverruledReason(const std::string& id);
+
+}  // namespace loadline::vectors
+
+#endif  // LOADLINE_TEST_VECTORS_REGISTRY_H_
