@@ -1,7 +1,11 @@
-// pod_limits.jsonl: EffectiveLimits, the proposal's two functions, and what a node counts.
+// pod_limits.jsonl: EffectiveLimits, the proposal's two functions, PodDecoder, and the sums that a node
+// keeps.
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "loadline/k8s/v1/core.pb.h"
+#include "plugin/convert/pod.h"
 #include "test/vectors/fleet.h"
 #include "test/vectors/registry.h"
 
@@ -49,6 +53,41 @@ void Resize(const Json& in, Answers* answers) {
   answers->Equal("spec_only", Limits(fleet, pod, /*use_status=*/false));
 }
 
+// A pod of a node as a client sends it. That it is terminating is not among the fields that the engine reads.
+std::string PodBytes(const Json& json) {
+  k8s::v1::Pod pod;
+  auto* const resources = pod.mutable_spec()->add_containers()->mutable_resources();
+  for (const auto& [name, amount] : json.at("limits").items()) {
+    auto* const limit = resources->add_limits();
+    limit->set_key(name);
+    limit->mutable_value()->set_string(absl::StrCat(amount.get<int64_t>(), name == "cpu" ? "m" : ""));
+  }
+  pod.mutable_status()->set_phase(json.at("phase").get<std::string>());
+  return pod.SerializeAsString();
+}
+
+void CountedPods(const Json& in, Answers* answers) {
+  ResourceNames names;
+  ResourceReader reader(&names);
+  PodDecoder decoder(&reader);
+  ClusterState cluster;
+  std::vector<PodContent> pods;
+  for (const Json& json : in.at("pods")) {
+    absl::StatusOr<PodShape> shape = decoder.Decode(PodBytes(json), PodRole::kExisting);
+    if (!shape.ok()) return;  // leaves the wanted keys without an answer
+    pods.push_back({.shape = cluster.pod_shapes().Acquire(*shape), .tag = 0, .name = "", .uid = ""});
+  }
+  cluster.set_resource_names(names);
+  cluster.SetNode(Slot{0}, "node", MakeNodeShape({}, names), pods);
+
+  Json limits = Json::object();
+  for (int32_t id = 0; id < cluster.resource_end(); ++id) {
+    const int64_t sum = cluster.columns(ResourceId{id})->limits[0];
+    if (sum > 0) limits[std::string(names.name(ResourceId{id}))] = sum;
+  }
+  answers->Equal("limits", limits);
+}
+
 // The policies of the two readings in whole numbers.
 LimitPolicy Proposal() {
   LimitPolicy policy = WholeNumbers({{"cpu", 1}}, kNothing);
@@ -88,6 +127,7 @@ void AddPodLimitsHandlers(Handlers* handlers) {
   handlers->insert({{"pod_limits", PodLimitsOf},
                     {"pod_limits_sidecar_status", SidecarStatus},
                     {"resize", Resize},
+                    {"counted_pods", CountedPods},
                     {"proposal_pod_limit", ProposalPodLimit},
                     {"proposal_node_limit", ProposalNodeLimit}});
 }
