@@ -22,6 +22,7 @@ target_compile_options(loadline_compiler INTERFACE
   -Wconversion -Wshadow -Wold-style-cast -Wnon-virtual-dtor -Woverloaded-virtual
   -Wformat=2 -Wimplicit-fallthrough -Wcast-qual -Wundef
   -Wno-missing-field-initializers  # a designated initializer names what differs from the default
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>  # false alarms in abseil's inlined vector
   $<$<CXX_COMPILER_ID:GNU>:-Wtrampolines -Wbidi-chars=any -Wduplicated-cond -Wlogical-op>)
 
 if(LOADLINE_SANITIZE)
