@@ -23,12 +23,72 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Kinds of objects beside nodes and pods.
+type ObjectKind int32
+
+const (
+	ObjectKind_OBJECT_KIND_UNSPECIFIED ObjectKind = 0 // refused
+	ObjectKind_NAMESPACE               ObjectKind = 1 // k8s.io.api.core.v1.Namespace
+	ObjectKind_PERSISTENT_VOLUME       ObjectKind = 2 // k8s.io.api.core.v1.PersistentVolume
+	ObjectKind_PERSISTENT_VOLUME_CLAIM ObjectKind = 3 // k8s.io.api.core.v1.PersistentVolumeClaim
+	ObjectKind_STORAGE_CLASS           ObjectKind = 4 // k8s.io.api.storage.v1.StorageClass
+	ObjectKind_CSI_NODE                ObjectKind = 5 // k8s.io.api.storage.v1.CSINode
+)
+
+// Enum value maps for ObjectKind.
+var (
+	ObjectKind_name = map[int32]string{
+		0: "OBJECT_KIND_UNSPECIFIED",
+		1: "NAMESPACE",
+		2: "PERSISTENT_VOLUME",
+		3: "PERSISTENT_VOLUME_CLAIM",
+		4: "STORAGE_CLASS",
+		5: "CSI_NODE",
+	}
+	ObjectKind_value = map[string]int32{
+		"OBJECT_KIND_UNSPECIFIED": 0,
+		"NAMESPACE":               1,
+		"PERSISTENT_VOLUME":       2,
+		"PERSISTENT_VOLUME_CLAIM": 3,
+		"STORAGE_CLASS":           4,
+		"CSI_NODE":                5,
+	}
+)
+
+func (x ObjectKind) Enum() *ObjectKind {
+	p := new(ObjectKind)
+	*p = x
+	return p
+}
+
+func (x ObjectKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ObjectKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_loadline_v1_cluster_state_proto_enumTypes[0].Descriptor()
+}
+
+func (ObjectKind) Type() protoreflect.EnumType {
+	return &file_loadline_v1_cluster_state_proto_enumTypes[0]
+}
+
+func (x ObjectKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ObjectKind.Descriptor instead.
+func (ObjectKind) EnumDescriptor() ([]byte, []int) {
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{0}
+}
+
 // One step of a view from `base_revision` to `revision`. A record states the whole content of a node and
 // replaces what its slot held, so a repeat does no harm and a sum cannot drift. A batch holds all that
 // changed since `base_revision`. The engine applies it when it stands in the same epoch at a revision in
 // [base_revision, revision): a client that does not know whether its last batch arrived sends a larger one
 // on the same base. At `revision` itself the batch was applied before and is not applied again.
-// Order within a batch: removed slots, pod shapes, nodes. All of a batch is applied, or nothing.
+// Order within a batch: removed slots, pod shapes, nodes; removed objects, objects. All of a batch is applied,
+// or nothing.
 type Changes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the view, 1 to 63 characters of [a-z0-9/-].
@@ -48,7 +108,14 @@ type Changes struct {
 	// Pod shapes that this or a later batch refers to.
 	PodShapes []*PodShape `protobuf:"bytes,7,rep,name=pod_shapes,json=podShapes,proto3" json:"pod_shapes,omitempty"`
 	// Nodes that are new or changed, each slot at most once.
-	Nodes         []*NodeRecord `protobuf:"bytes,8,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes []*NodeRecord `protobuf:"bytes,8,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Objects other than nodes and pods that are new or changed, each at most once.
+	Objects []*ClusterObject `protobuf:"bytes,9,rep,name=objects,proto3" json:"objects,omitempty"`
+	// Objects that are gone. One that is not held is no error.
+	RemovedObjects []*ObjectKey `protobuf:"bytes,10,rep,name=removed_objects,json=removedObjects,proto3" json:"removed_objects,omitempty"`
+	// Kinds of which the view holds all objects after this batch; stays so until the next full list. What is
+	// missing from another kind is not known to be missing: a question that turns on it is not judged.
+	CompleteKinds []ObjectKind `protobuf:"varint,11,rep,packed,name=complete_kinds,json=completeKinds,proto3,enum=loadline.v1.ObjectKind" json:"complete_kinds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -139,6 +206,145 @@ func (x *Changes) GetNodes() []*NodeRecord {
 	return nil
 }
 
+func (x *Changes) GetObjects() []*ClusterObject {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+func (x *Changes) GetRemovedObjects() []*ObjectKey {
+	if x != nil {
+		return x.RemovedObjects
+	}
+	return nil
+}
+
+func (x *Changes) GetCompleteKinds() []ObjectKind {
+	if x != nil {
+		return x.CompleteKinds
+	}
+	return nil
+}
+
+// The whole content of one object; replaces what the view held under its kind, namespace and name.
+type ClusterObject struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the object is.
+	Kind ObjectKind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.ObjectKind" json:"kind,omitempty"`
+	// The plain protobuf of that kind. The engine reads the fields in loadline/k8s/v1/{core,storage}.proto.
+	Object        []byte `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterObject) Reset() {
+	*x = ClusterObject{}
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterObject) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterObject) ProtoMessage() {}
+
+func (x *ClusterObject) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterObject.ProtoReflect.Descriptor instead.
+func (*ClusterObject) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ClusterObject) GetKind() ObjectKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ObjectKind_OBJECT_KIND_UNSPECIFIED
+}
+
+func (x *ClusterObject) GetObject() []byte {
+	if x != nil {
+		return x.Object
+	}
+	return nil
+}
+
+// Names one object.
+type ObjectKey struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the object is.
+	Kind ObjectKind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.ObjectKind" json:"kind,omitempty"`
+	// metadata.namespace, empty for kinds without namespaces, and metadata.name.
+	Namespace     string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name          string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectKey) Reset() {
+	*x = ObjectKey{}
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectKey) ProtoMessage() {}
+
+func (x *ObjectKey) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectKey.ProtoReflect.Descriptor instead.
+func (*ObjectKey) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ObjectKey) GetKind() ObjectKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ObjectKind_OBJECT_KIND_UNSPECIFIED
+}
+
+func (x *ObjectKey) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ObjectKey) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 // A full list replaces the view. Its chunks carry the same epoch and revision; they are staged, and take
 // effect together when the last one is in. Until then the view answers from its former state.
 type FullListChunk struct {
@@ -153,7 +359,7 @@ type FullListChunk struct {
 
 func (x *FullListChunk) Reset() {
 	*x = FullListChunk{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[1]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -165,7 +371,7 @@ func (x *FullListChunk) String() string {
 func (*FullListChunk) ProtoMessage() {}
 
 func (x *FullListChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[1]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -178,7 +384,7 @@ func (x *FullListChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FullListChunk.ProtoReflect.Descriptor instead.
 func (*FullListChunk) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{1}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *FullListChunk) GetIndex() int32 {
@@ -209,7 +415,7 @@ type PodShape struct {
 
 func (x *PodShape) Reset() {
 	*x = PodShape{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[2]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -221,7 +427,7 @@ func (x *PodShape) String() string {
 func (*PodShape) ProtoMessage() {}
 
 func (x *PodShape) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[2]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -234,7 +440,7 @@ func (x *PodShape) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodShape.ProtoReflect.Descriptor instead.
 func (*PodShape) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{2}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PodShape) GetId() int32 {
@@ -266,7 +472,7 @@ type NodeRecord struct {
 
 func (x *NodeRecord) Reset() {
 	*x = NodeRecord{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[3]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -278,7 +484,7 @@ func (x *NodeRecord) String() string {
 func (*NodeRecord) ProtoMessage() {}
 
 func (x *NodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[3]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -291,7 +497,7 @@ func (x *NodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRecord.ProtoReflect.Descriptor instead.
 func (*NodeRecord) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NodeRecord) GetSlot() int32 {
@@ -330,7 +536,7 @@ type PodRecord struct {
 
 func (x *PodRecord) Reset() {
 	*x = PodRecord{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[4]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -342,7 +548,7 @@ func (x *PodRecord) String() string {
 func (*PodRecord) ProtoMessage() {}
 
 func (x *PodRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[4]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -355,7 +561,7 @@ func (x *PodRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodRecord.ProtoReflect.Descriptor instead.
 func (*PodRecord) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PodRecord) GetShape() int32 {
@@ -389,7 +595,7 @@ type SyncRequest struct {
 
 func (x *SyncRequest) Reset() {
 	*x = SyncRequest{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[5]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -401,7 +607,7 @@ func (x *SyncRequest) String() string {
 func (*SyncRequest) ProtoMessage() {}
 
 func (x *SyncRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[5]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -414,7 +620,7 @@ func (x *SyncRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncRequest.ProtoReflect.Descriptor instead.
 func (*SyncRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SyncRequest) GetChanges() *Changes {
@@ -437,7 +643,7 @@ type SyncResponse struct {
 
 func (x *SyncResponse) Reset() {
 	*x = SyncResponse{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[6]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -449,7 +655,7 @@ func (x *SyncResponse) String() string {
 func (*SyncResponse) ProtoMessage() {}
 
 func (x *SyncResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[6]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -462,7 +668,7 @@ func (x *SyncResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncResponse.ProtoReflect.Descriptor instead.
 func (*SyncResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SyncResponse) GetEpoch() int64 {
@@ -502,7 +708,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[7]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +720,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[7]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +733,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DescribeRequest) GetView() string {
@@ -574,7 +780,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[8]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -586,7 +792,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[8]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -599,7 +805,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DescribeResponse) GetViews() []*ViewState {
@@ -643,15 +849,17 @@ type ViewState struct {
 	PodShapes int64 `protobuf:"varint,6,opt,name=pod_shapes,json=podShapes,proto3" json:"pod_shapes,omitempty"`
 	// Amounts clamped to [0, 2^62] since the view exists.
 	ClampedAmounts int64 `protobuf:"varint,7,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
-	// Hash of all node fingerprints: equal content, equal hash, whatever the order of arrival or the slots.
-	Fingerprint   uint64 `protobuf:"fixed64,8,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	// Hash of all nodes and objects: equal content, equal hash, whatever the order of arrival or the slots.
+	Fingerprint uint64 `protobuf:"fixed64,8,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	// Objects that the view holds, one per kind that it holds any of or all of, in the order of the kinds.
+	Objects       []*ObjectCount `protobuf:"bytes,9,rep,name=objects,proto3" json:"objects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ViewState) Reset() {
 	*x = ViewState{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[9]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -663,7 +871,7 @@ func (x *ViewState) String() string {
 func (*ViewState) ProtoMessage() {}
 
 func (x *ViewState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[9]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -676,7 +884,7 @@ func (x *ViewState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewState.ProtoReflect.Descriptor instead.
 func (*ViewState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ViewState) GetName() string {
@@ -735,6 +943,76 @@ func (x *ViewState) GetFingerprint() uint64 {
 	return 0
 }
 
+func (x *ViewState) GetObjects() []*ObjectCount {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+// Objects of one kind.
+type ObjectCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which kind, and how many of it.
+	Kind  ObjectKind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.ObjectKind" json:"kind,omitempty"`
+	Count int64      `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// The client said that it has sent all of them.
+	Complete      bool `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectCount) Reset() {
+	*x = ObjectCount{}
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectCount) ProtoMessage() {}
+
+func (x *ObjectCount) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectCount.ProtoReflect.Descriptor instead.
+func (*ObjectCount) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ObjectCount) GetKind() ObjectKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ObjectKind_OBJECT_KIND_UNSPECIFIED
+}
+
+func (x *ObjectCount) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *ObjectCount) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
 // One node as the engine holds it.
 type NodeState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -756,7 +1034,7 @@ type NodeState struct {
 
 func (x *NodeState) Reset() {
 	*x = NodeState{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[10]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -768,7 +1046,7 @@ func (x *NodeState) String() string {
 func (*NodeState) ProtoMessage() {}
 
 func (x *NodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[10]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -781,7 +1059,7 @@ func (x *NodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeState.ProtoReflect.Descriptor instead.
 func (*NodeState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeState) GetSlot() int32 {
@@ -842,7 +1120,7 @@ type ResourceSums struct {
 
 func (x *ResourceSums) Reset() {
 	*x = ResourceSums{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[11]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -854,7 +1132,7 @@ func (x *ResourceSums) String() string {
 func (*ResourceSums) ProtoMessage() {}
 
 func (x *ResourceSums) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[11]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -867,7 +1145,7 @@ func (x *ResourceSums) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceSums.ProtoReflect.Descriptor instead.
 func (*ResourceSums) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ResourceSums) GetResource() string {
@@ -916,7 +1194,7 @@ type PodState struct {
 
 func (x *PodState) Reset() {
 	*x = PodState{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[12]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -928,7 +1206,7 @@ func (x *PodState) String() string {
 func (*PodState) ProtoMessage() {}
 
 func (x *PodState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[12]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -941,7 +1219,7 @@ func (x *PodState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodState.ProtoReflect.Descriptor instead.
 func (*PodState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PodState) GetNamespace() string {
@@ -998,7 +1276,7 @@ type ResourceAmount struct {
 
 func (x *ResourceAmount) Reset() {
 	*x = ResourceAmount{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[13]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1010,7 +1288,7 @@ func (x *ResourceAmount) String() string {
 func (*ResourceAmount) ProtoMessage() {}
 
 func (x *ResourceAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[13]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1023,7 +1301,7 @@ func (x *ResourceAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceAmount.ProtoReflect.Descriptor instead.
 func (*ResourceAmount) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ResourceAmount) GetResource() string {
@@ -1050,7 +1328,7 @@ type DropRequest struct {
 
 func (x *DropRequest) Reset() {
 	*x = DropRequest{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[14]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1062,7 +1340,7 @@ func (x *DropRequest) String() string {
 func (*DropRequest) ProtoMessage() {}
 
 func (x *DropRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[14]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1075,7 +1353,7 @@ func (x *DropRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropRequest.ProtoReflect.Descriptor instead.
 func (*DropRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DropRequest) GetView() string {
@@ -1093,7 +1371,7 @@ type DropResponse struct {
 
 func (x *DropResponse) Reset() {
 	*x = DropResponse{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1383,7 @@ func (x *DropResponse) String() string {
 func (*DropResponse) ProtoMessage() {}
 
 func (x *DropResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,14 +1396,14 @@ func (x *DropResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropResponse.ProtoReflect.Descriptor instead.
 func (*DropResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{18}
 }
 
 var File_loadline_v1_cluster_state_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1floadline/v1/cluster_state.proto\x12\vloadline.v1\"\xb7\x02\n" +
+	"\x1floadline/v1/cluster_state.proto\x12\vloadline.v1\"\xee\x03\n" +
 	"\aChanges\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12#\n" +
@@ -1135,7 +1413,18 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\rremoved_slots\x18\x06 \x03(\x05R\fremovedSlots\x124\n" +
 	"\n" +
 	"pod_shapes\x18\a \x03(\v2\x15.loadline.v1.PodShapeR\tpodShapes\x12-\n" +
-	"\x05nodes\x18\b \x03(\v2\x17.loadline.v1.NodeRecordR\x05nodes\"9\n" +
+	"\x05nodes\x18\b \x03(\v2\x17.loadline.v1.NodeRecordR\x05nodes\x124\n" +
+	"\aobjects\x18\t \x03(\v2\x1a.loadline.v1.ClusterObjectR\aobjects\x12?\n" +
+	"\x0fremoved_objects\x18\n" +
+	" \x03(\v2\x16.loadline.v1.ObjectKeyR\x0eremovedObjects\x12>\n" +
+	"\x0ecomplete_kinds\x18\v \x03(\x0e2\x17.loadline.v1.ObjectKindR\rcompleteKinds\"T\n" +
+	"\rClusterObject\x12+\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x17.loadline.v1.ObjectKindR\x04kind\x12\x16\n" +
+	"\x06object\x18\x02 \x01(\fR\x06object\"j\n" +
+	"\tObjectKey\x12+\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x17.loadline.v1.ObjectKindR\x04kind\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"9\n" +
 	"\rFullListChunk\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\bR\x04last\",\n" +
@@ -1167,7 +1456,7 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\x05views\x18\x01 \x03(\v2\x16.loadline.v1.ViewStateR\x05views\x12,\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x16.loadline.v1.NodeStateR\x05nodes\x12\x1b\n" +
 	"\tnext_slot\x18\x03 \x01(\x05R\bnextSlot\x12%\n" +
-	"\x0eengine_version\x18\x04 \x01(\tR\rengineVersion\"\xe5\x01\n" +
+	"\x0eengine_version\x18\x04 \x01(\tR\rengineVersion\"\x99\x02\n" +
 	"\tViewState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12\x1a\n" +
@@ -1177,7 +1466,12 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\n" +
 	"pod_shapes\x18\x06 \x01(\x03R\tpodShapes\x12'\n" +
 	"\x0fclamped_amounts\x18\a \x01(\x03R\x0eclampedAmounts\x12 \n" +
-	"\vfingerprint\x18\b \x01(\x06R\vfingerprint\"\xd6\x01\n" +
+	"\vfingerprint\x18\b \x01(\x06R\vfingerprint\x122\n" +
+	"\aobjects\x18\t \x03(\v2\x18.loadline.v1.ObjectCountR\aobjects\"l\n" +
+	"\vObjectCount\x12+\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x17.loadline.v1.ObjectKindR\x04kind\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x1a\n" +
+	"\bcomplete\x18\x03 \x01(\bR\bcomplete\"\xd6\x01\n" +
 	"\tNodeState\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
@@ -1202,7 +1496,15 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\x06amount\x18\x02 \x01(\x03R\x06amount\"!\n" +
 	"\vDropRequest\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\"\x0e\n" +
-	"\fDropResponse2\xd1\x01\n" +
+	"\fDropResponse*\x8d\x01\n" +
+	"\n" +
+	"ObjectKind\x12\x1b\n" +
+	"\x17OBJECT_KIND_UNSPECIFIED\x10\x00\x12\r\n" +
+	"\tNAMESPACE\x10\x01\x12\x15\n" +
+	"\x11PERSISTENT_VOLUME\x10\x02\x12\x1b\n" +
+	"\x17PERSISTENT_VOLUME_CLAIM\x10\x03\x12\x11\n" +
+	"\rSTORAGE_CLASS\x10\x04\x12\f\n" +
+	"\bCSI_NODE\x10\x052\xd1\x01\n" +
 	"\fClusterState\x12;\n" +
 	"\x04Sync\x12\x18.loadline.v1.SyncRequest\x1a\x19.loadline.v1.SyncResponse\x12G\n" +
 	"\bDescribe\x12\x1c.loadline.v1.DescribeRequest\x1a\x1d.loadline.v1.DescribeResponse\x12;\n" +
@@ -1220,48 +1522,60 @@ func file_loadline_v1_cluster_state_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_cluster_state_proto_rawDescData
 }
 
-var file_loadline_v1_cluster_state_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_loadline_v1_cluster_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_loadline_v1_cluster_state_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_loadline_v1_cluster_state_proto_goTypes = []any{
-	(*Changes)(nil),          // 0: loadline.v1.Changes
-	(*FullListChunk)(nil),    // 1: loadline.v1.FullListChunk
-	(*PodShape)(nil),         // 2: loadline.v1.PodShape
-	(*NodeRecord)(nil),       // 3: loadline.v1.NodeRecord
-	(*PodRecord)(nil),        // 4: loadline.v1.PodRecord
-	(*SyncRequest)(nil),      // 5: loadline.v1.SyncRequest
-	(*SyncResponse)(nil),     // 6: loadline.v1.SyncResponse
-	(*DescribeRequest)(nil),  // 7: loadline.v1.DescribeRequest
-	(*DescribeResponse)(nil), // 8: loadline.v1.DescribeResponse
-	(*ViewState)(nil),        // 9: loadline.v1.ViewState
-	(*NodeState)(nil),        // 10: loadline.v1.NodeState
-	(*ResourceSums)(nil),     // 11: loadline.v1.ResourceSums
-	(*PodState)(nil),         // 12: loadline.v1.PodState
-	(*ResourceAmount)(nil),   // 13: loadline.v1.ResourceAmount
-	(*DropRequest)(nil),      // 14: loadline.v1.DropRequest
-	(*DropResponse)(nil),     // 15: loadline.v1.DropResponse
+	(ObjectKind)(0),          // 0: loadline.v1.ObjectKind
+	(*Changes)(nil),          // 1: loadline.v1.Changes
+	(*ClusterObject)(nil),    // 2: loadline.v1.ClusterObject
+	(*ObjectKey)(nil),        // 3: loadline.v1.ObjectKey
+	(*FullListChunk)(nil),    // 4: loadline.v1.FullListChunk
+	(*PodShape)(nil),         // 5: loadline.v1.PodShape
+	(*NodeRecord)(nil),       // 6: loadline.v1.NodeRecord
+	(*PodRecord)(nil),        // 7: loadline.v1.PodRecord
+	(*SyncRequest)(nil),      // 8: loadline.v1.SyncRequest
+	(*SyncResponse)(nil),     // 9: loadline.v1.SyncResponse
+	(*DescribeRequest)(nil),  // 10: loadline.v1.DescribeRequest
+	(*DescribeResponse)(nil), // 11: loadline.v1.DescribeResponse
+	(*ViewState)(nil),        // 12: loadline.v1.ViewState
+	(*ObjectCount)(nil),      // 13: loadline.v1.ObjectCount
+	(*NodeState)(nil),        // 14: loadline.v1.NodeState
+	(*ResourceSums)(nil),     // 15: loadline.v1.ResourceSums
+	(*PodState)(nil),         // 16: loadline.v1.PodState
+	(*ResourceAmount)(nil),   // 17: loadline.v1.ResourceAmount
+	(*DropRequest)(nil),      // 18: loadline.v1.DropRequest
+	(*DropResponse)(nil),     // 19: loadline.v1.DropResponse
 }
 var file_loadline_v1_cluster_state_proto_depIdxs = []int32{
-	1,  // 0: loadline.v1.Changes.full_list:type_name -> loadline.v1.FullListChunk
-	2,  // 1: loadline.v1.Changes.pod_shapes:type_name -> loadline.v1.PodShape
-	3,  // 2: loadline.v1.Changes.nodes:type_name -> loadline.v1.NodeRecord
-	4,  // 3: loadline.v1.NodeRecord.pods:type_name -> loadline.v1.PodRecord
-	0,  // 4: loadline.v1.SyncRequest.changes:type_name -> loadline.v1.Changes
-	9,  // 5: loadline.v1.DescribeResponse.views:type_name -> loadline.v1.ViewState
-	10, // 6: loadline.v1.DescribeResponse.nodes:type_name -> loadline.v1.NodeState
-	11, // 7: loadline.v1.NodeState.resources:type_name -> loadline.v1.ResourceSums
-	12, // 8: loadline.v1.NodeState.pods:type_name -> loadline.v1.PodState
-	13, // 9: loadline.v1.PodState.requests:type_name -> loadline.v1.ResourceAmount
-	13, // 10: loadline.v1.PodState.limits:type_name -> loadline.v1.ResourceAmount
-	5,  // 11: loadline.v1.ClusterState.Sync:input_type -> loadline.v1.SyncRequest
-	7,  // 12: loadline.v1.ClusterState.Describe:input_type -> loadline.v1.DescribeRequest
-	14, // 13: loadline.v1.ClusterState.Drop:input_type -> loadline.v1.DropRequest
-	6,  // 14: loadline.v1.ClusterState.Sync:output_type -> loadline.v1.SyncResponse
-	8,  // 15: loadline.v1.ClusterState.Describe:output_type -> loadline.v1.DescribeResponse
-	15, // 16: loadline.v1.ClusterState.Drop:output_type -> loadline.v1.DropResponse
-	14, // [14:17] is the sub-list for method output_type
-	11, // [11:14] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	4,  // 0: loadline.v1.Changes.full_list:type_name -> loadline.v1.FullListChunk
+	5,  // 1: loadline.v1.Changes.pod_shapes:type_name -> loadline.v1.PodShape
+	6,  // 2: loadline.v1.Changes.nodes:type_name -> loadline.v1.NodeRecord
+	2,  // 3: loadline.v1.Changes.objects:type_name -> loadline.v1.ClusterObject
+	3,  // 4: loadline.v1.Changes.removed_objects:type_name -> loadline.v1.ObjectKey
+	0,  // 5: loadline.v1.Changes.complete_kinds:type_name -> loadline.v1.ObjectKind
+	0,  // 6: loadline.v1.ClusterObject.kind:type_name -> loadline.v1.ObjectKind
+	0,  // 7: loadline.v1.ObjectKey.kind:type_name -> loadline.v1.ObjectKind
+	7,  // 8: loadline.v1.NodeRecord.pods:type_name -> loadline.v1.PodRecord
+	1,  // 9: loadline.v1.SyncRequest.changes:type_name -> loadline.v1.Changes
+	12, // 10: loadline.v1.DescribeResponse.views:type_name -> loadline.v1.ViewState
+	14, // 11: loadline.v1.DescribeResponse.nodes:type_name -> loadline.v1.NodeState
+	13, // 12: loadline.v1.ViewState.objects:type_name -> loadline.v1.ObjectCount
+	0,  // 13: loadline.v1.ObjectCount.kind:type_name -> loadline.v1.ObjectKind
+	15, // 14: loadline.v1.NodeState.resources:type_name -> loadline.v1.ResourceSums
+	16, // 15: loadline.v1.NodeState.pods:type_name -> loadline.v1.PodState
+	17, // 16: loadline.v1.PodState.requests:type_name -> loadline.v1.ResourceAmount
+	17, // 17: loadline.v1.PodState.limits:type_name -> loadline.v1.ResourceAmount
+	8,  // 18: loadline.v1.ClusterState.Sync:input_type -> loadline.v1.SyncRequest
+	10, // 19: loadline.v1.ClusterState.Describe:input_type -> loadline.v1.DescribeRequest
+	18, // 20: loadline.v1.ClusterState.Drop:input_type -> loadline.v1.DropRequest
+	9,  // 21: loadline.v1.ClusterState.Sync:output_type -> loadline.v1.SyncResponse
+	11, // 22: loadline.v1.ClusterState.Describe:output_type -> loadline.v1.DescribeResponse
+	19, // 23: loadline.v1.ClusterState.Drop:output_type -> loadline.v1.DropResponse
+	21, // [21:24] is the sub-list for method output_type
+	18, // [18:21] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_cluster_state_proto_init() }
@@ -1274,13 +1588,14 @@ func file_loadline_v1_cluster_state_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_cluster_state_proto_rawDesc), len(file_loadline_v1_cluster_state_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   16,
+			NumEnums:      1,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_loadline_v1_cluster_state_proto_goTypes,
 		DependencyIndexes: file_loadline_v1_cluster_state_proto_depIdxs,
+		EnumInfos:         file_loadline_v1_cluster_state_proto_enumTypes,
 		MessageInfos:      file_loadline_v1_cluster_state_proto_msgTypes,
 	}.Build()
 	File_loadline_v1_cluster_state_proto = out.File

@@ -564,6 +564,196 @@ func (NodeExplanation_Outcome) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{7, 0}
 }
 
+// What became of the question.
+type VerdictGroup_Verdict int32
+
+const (
+	VerdictGroup_VERDICT_UNSPECIFIED VerdictGroup_Verdict = 0 // never sent
+	// Every filter lets the pod onto the node.
+	VerdictGroup_FITS VerdictGroup_Verdict = 1
+	// A filter refuses it.
+	VerdictGroup_DOES_NOT_FIT VerdictGroup_Verdict = 2
+	// No filter that could be worked out refuses it, but one could not: the view lacks what it reads, or the
+	// engine does not know the rule. To be treated as a no where a wrong yes does harm.
+	VerdictGroup_CANNOT_JUDGE VerdictGroup_Verdict = 3
+)
+
+// Enum value maps for VerdictGroup_Verdict.
+var (
+	VerdictGroup_Verdict_name = map[int32]string{
+		0: "VERDICT_UNSPECIFIED",
+		1: "FITS",
+		2: "DOES_NOT_FIT",
+		3: "CANNOT_JUDGE",
+	}
+	VerdictGroup_Verdict_value = map[string]int32{
+		"VERDICT_UNSPECIFIED": 0,
+		"FITS":                1,
+		"DOES_NOT_FIT":        2,
+		"CANNOT_JUDGE":        3,
+	}
+)
+
+func (x VerdictGroup_Verdict) Enum() *VerdictGroup_Verdict {
+	p := new(VerdictGroup_Verdict)
+	*p = x
+	return p
+}
+
+func (x VerdictGroup_Verdict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (VerdictGroup_Verdict) Descriptor() protoreflect.EnumDescriptor {
+	return file_loadline_v1_scheduler_extender_proto_enumTypes[10].Descriptor()
+}
+
+func (VerdictGroup_Verdict) Type() protoreflect.EnumType {
+	return &file_loadline_v1_scheduler_extender_proto_enumTypes[10]
+}
+
+func (x VerdictGroup_Verdict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use VerdictGroup_Verdict.Descriptor instead.
+func (VerdictGroup_Verdict) EnumDescriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{23, 0}
+}
+
+// Whether preemption may help.
+type VerdictGroup_StatusClass int32
+
+const (
+	VerdictGroup_STATUS_CLASS_UNSPECIFIED       VerdictGroup_StatusClass = 0 // the pod fits, or cannot be judged
+	VerdictGroup_UNSCHEDULABLE                  VerdictGroup_StatusClass = 1
+	VerdictGroup_UNSCHEDULABLE_AND_UNRESOLVABLE VerdictGroup_StatusClass = 2
+)
+
+// Enum value maps for VerdictGroup_StatusClass.
+var (
+	VerdictGroup_StatusClass_name = map[int32]string{
+		0: "STATUS_CLASS_UNSPECIFIED",
+		1: "UNSCHEDULABLE",
+		2: "UNSCHEDULABLE_AND_UNRESOLVABLE",
+	}
+	VerdictGroup_StatusClass_value = map[string]int32{
+		"STATUS_CLASS_UNSPECIFIED":       0,
+		"UNSCHEDULABLE":                  1,
+		"UNSCHEDULABLE_AND_UNRESOLVABLE": 2,
+	}
+)
+
+func (x VerdictGroup_StatusClass) Enum() *VerdictGroup_StatusClass {
+	p := new(VerdictGroup_StatusClass)
+	*p = x
+	return p
+}
+
+func (x VerdictGroup_StatusClass) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (VerdictGroup_StatusClass) Descriptor() protoreflect.EnumDescriptor {
+	return file_loadline_v1_scheduler_extender_proto_enumTypes[11].Descriptor()
+}
+
+func (VerdictGroup_StatusClass) Type() protoreflect.EnumType {
+	return &file_loadline_v1_scheduler_extender_proto_enumTypes[11]
+}
+
+func (x VerdictGroup_StatusClass) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use VerdictGroup_StatusClass.Descriptor instead.
+func (VerdictGroup_StatusClass) EnumDescriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{23, 1}
+}
+
+// kube-scheduler's filters in its default order: the first that refuses decides.
+type VerdictGroup_Filter int32
+
+const (
+	VerdictGroup_FILTER_UNSPECIFIED  VerdictGroup_Filter = 0 // the pod fits
+	VerdictGroup_NODE_UNSCHEDULABLE  VerdictGroup_Filter = 1
+	VerdictGroup_NODE_NAME           VerdictGroup_Filter = 2
+	VerdictGroup_TAINT_TOLERATION    VerdictGroup_Filter = 3
+	VerdictGroup_NODE_AFFINITY       VerdictGroup_Filter = 4
+	VerdictGroup_NODE_PORTS          VerdictGroup_Filter = 5
+	VerdictGroup_NODE_RESOURCES_FIT  VerdictGroup_Filter = 6
+	VerdictGroup_VOLUME_RESTRICTIONS VerdictGroup_Filter = 7
+	VerdictGroup_NODE_VOLUME_LIMITS  VerdictGroup_Filter = 8
+	VerdictGroup_VOLUME_BINDING      VerdictGroup_Filter = 9
+	VerdictGroup_VOLUME_ZONE         VerdictGroup_Filter = 10
+	VerdictGroup_POD_TOPOLOGY_SPREAD VerdictGroup_Filter = 11
+	VerdictGroup_INTER_POD_AFFINITY  VerdictGroup_Filter = 12
+	VerdictGroup_DYNAMIC_RESOURCES   VerdictGroup_Filter = 13
+)
+
+// Enum value maps for VerdictGroup_Filter.
+var (
+	VerdictGroup_Filter_name = map[int32]string{
+		0:  "FILTER_UNSPECIFIED",
+		1:  "NODE_UNSCHEDULABLE",
+		2:  "NODE_NAME",
+		3:  "TAINT_TOLERATION",
+		4:  "NODE_AFFINITY",
+		5:  "NODE_PORTS",
+		6:  "NODE_RESOURCES_FIT",
+		7:  "VOLUME_RESTRICTIONS",
+		8:  "NODE_VOLUME_LIMITS",
+		9:  "VOLUME_BINDING",
+		10: "VOLUME_ZONE",
+		11: "POD_TOPOLOGY_SPREAD",
+		12: "INTER_POD_AFFINITY",
+		13: "DYNAMIC_RESOURCES",
+	}
+	VerdictGroup_Filter_value = map[string]int32{
+		"FILTER_UNSPECIFIED":  0,
+		"NODE_UNSCHEDULABLE":  1,
+		"NODE_NAME":           2,
+		"TAINT_TOLERATION":    3,
+		"NODE_AFFINITY":       4,
+		"NODE_PORTS":          5,
+		"NODE_RESOURCES_FIT":  6,
+		"VOLUME_RESTRICTIONS": 7,
+		"NODE_VOLUME_LIMITS":  8,
+		"VOLUME_BINDING":      9,
+		"VOLUME_ZONE":         10,
+		"POD_TOPOLOGY_SPREAD": 11,
+		"INTER_POD_AFFINITY":  12,
+		"DYNAMIC_RESOURCES":   13,
+	}
+)
+
+func (x VerdictGroup_Filter) Enum() *VerdictGroup_Filter {
+	p := new(VerdictGroup_Filter)
+	*p = x
+	return p
+}
+
+func (x VerdictGroup_Filter) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (VerdictGroup_Filter) Descriptor() protoreflect.EnumDescriptor {
+	return file_loadline_v1_scheduler_extender_proto_enumTypes[12].Descriptor()
+}
+
+func (VerdictGroup_Filter) Type() protoreflect.EnumType {
+	return &file_loadline_v1_scheduler_extender_proto_enumTypes[12]
+}
+
+func (x VerdictGroup_Filter) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use VerdictGroup_Filter.Descriptor instead.
+func (VerdictGroup_Filter) EnumDescriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{23, 2}
+}
+
 type ScoreRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// View, epoch and revision to answer at, with the changes that lead there. A full list must be complete.
@@ -1331,6 +1521,1019 @@ func (x *ResourceExplanation) GetSaturated() bool {
 	return false
 }
 
+type FitRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in ScoreRequest.
+	Changes *Changes `protobuf:"bytes,1,opt,name=changes,proto3" json:"changes,omitempty"`
+	// What is supposed to happen before the question, in this order. The view itself stays as it is.
+	Moves []*Move `protobuf:"bytes,2,rep,name=moves,proto3" json:"moves,omitempty"`
+	// Pods to be judged, each by itself: none of them is placed.
+	Pods []*IncomingPod `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
+	// Candidates: slots that hold a node after the moves, each once. Empty: all nodes that pods may go to.
+	Slots []int32 `protobuf:"varint,4,rep,packed,name=slots,proto3" json:"slots,omitempty"`
+	// How the filters are configured.
+	Options       *FitOptions `protobuf:"bytes,5,opt,name=options,proto3" json:"options,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FitRequest) Reset() {
+	*x = FitRequest{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FitRequest) ProtoMessage() {}
+
+func (x *FitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FitRequest.ProtoReflect.Descriptor instead.
+func (*FitRequest) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *FitRequest) GetChanges() *Changes {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+func (x *FitRequest) GetMoves() []*Move {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+func (x *FitRequest) GetPods() []*IncomingPod {
+	if x != nil {
+		return x.Pods
+	}
+	return nil
+}
+
+func (x *FitRequest) GetSlots() []int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
+func (x *FitRequest) GetOptions() *FitOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+// A pod that looks for a node.
+type IncomingPod struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A plain protobuf k8s.io.api.core.v1.Pod, with its name and UID. Of its status nothing is read.
+	Pod []byte `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
+	// For pods without spread constraints of their own: a plain protobuf meta.v1.LabelSelector that merges the
+	// selectors of the services and controllers which select the pod. Empty: the default constraints of the
+	// options do not hold for this pod.
+	DefaultSpreadSelector []byte `protobuf:"bytes,2,opt,name=default_spread_selector,json=defaultSpreadSelector,proto3" json:"default_spread_selector,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
+}
+
+func (x *IncomingPod) Reset() {
+	*x = IncomingPod{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IncomingPod) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IncomingPod) ProtoMessage() {}
+
+func (x *IncomingPod) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IncomingPod.ProtoReflect.Descriptor instead.
+func (*IncomingPod) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *IncomingPod) GetPod() []byte {
+	if x != nil {
+		return x.Pod
+	}
+	return nil
+}
+
+func (x *IncomingPod) GetDefaultSpreadSelector() []byte {
+	if x != nil {
+		return x.DefaultSpreadSelector
+	}
+	return nil
+}
+
+// One supposed change.
+type Move struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Move:
+	//
+	//	*Move_PlacePod
+	//	*Move_RemovePod
+	//	*Move_AddNode
+	//	*Move_RemoveNode
+	//	*Move_Fork
+	//	*Move_Commit
+	//	*Move_Revert
+	Move          isMove_Move `protobuf_oneof:"move"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Move) Reset() {
+	*x = Move{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Move) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Move) ProtoMessage() {}
+
+func (x *Move) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Move.ProtoReflect.Descriptor instead.
+func (*Move) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Move) GetMove() isMove_Move {
+	if x != nil {
+		return x.Move
+	}
+	return nil
+}
+
+func (x *Move) GetPlacePod() *PlacePod {
+	if x != nil {
+		if x, ok := x.Move.(*Move_PlacePod); ok {
+			return x.PlacePod
+		}
+	}
+	return nil
+}
+
+func (x *Move) GetRemovePod() *RemovePod {
+	if x != nil {
+		if x, ok := x.Move.(*Move_RemovePod); ok {
+			return x.RemovePod
+		}
+	}
+	return nil
+}
+
+func (x *Move) GetAddNode() *AddNode {
+	if x != nil {
+		if x, ok := x.Move.(*Move_AddNode); ok {
+			return x.AddNode
+		}
+	}
+	return nil
+}
+
+func (x *Move) GetRemoveNode() *RemoveNode {
+	if x != nil {
+		if x, ok := x.Move.(*Move_RemoveNode); ok {
+			return x.RemoveNode
+		}
+	}
+	return nil
+}
+
+func (x *Move) GetFork() *Fork {
+	if x != nil {
+		if x, ok := x.Move.(*Move_Fork); ok {
+			return x.Fork
+		}
+	}
+	return nil
+}
+
+func (x *Move) GetCommit() *Commit {
+	if x != nil {
+		if x, ok := x.Move.(*Move_Commit); ok {
+			return x.Commit
+		}
+	}
+	return nil
+}
+
+func (x *Move) GetRevert() *Revert {
+	if x != nil {
+		if x, ok := x.Move.(*Move_Revert); ok {
+			return x.Revert
+		}
+	}
+	return nil
+}
+
+type isMove_Move interface {
+	isMove_Move()
+}
+
+type Move_PlacePod struct {
+	// Exactly one.
+	PlacePod *PlacePod `protobuf:"bytes,1,opt,name=place_pod,json=placePod,proto3,oneof"`
+}
+
+type Move_RemovePod struct {
+	RemovePod *RemovePod `protobuf:"bytes,2,opt,name=remove_pod,json=removePod,proto3,oneof"`
+}
+
+type Move_AddNode struct {
+	AddNode *AddNode `protobuf:"bytes,3,opt,name=add_node,json=addNode,proto3,oneof"`
+}
+
+type Move_RemoveNode struct {
+	RemoveNode *RemoveNode `protobuf:"bytes,4,opt,name=remove_node,json=removeNode,proto3,oneof"`
+}
+
+type Move_Fork struct {
+	Fork *Fork `protobuf:"bytes,5,opt,name=fork,proto3,oneof"`
+}
+
+type Move_Commit struct {
+	Commit *Commit `protobuf:"bytes,6,opt,name=commit,proto3,oneof"`
+}
+
+type Move_Revert struct {
+	Revert *Revert `protobuf:"bytes,7,opt,name=revert,proto3,oneof"`
+}
+
+func (*Move_PlacePod) isMove_Move() {}
+
+func (*Move_RemovePod) isMove_Move() {}
+
+func (*Move_AddNode) isMove_Move() {}
+
+func (*Move_RemoveNode) isMove_Move() {}
+
+func (*Move_Fork) isMove_Move() {}
+
+func (*Move_Commit) isMove_Move() {}
+
+func (*Move_Revert) isMove_Move() {}
+
+// Puts a pod on a node, whether it fits or not.
+type PlacePod struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Content:
+	//
+	//	*PlacePod_Pod
+	//	*PlacePod_Shape
+	Content isPlacePod_Content `protobuf_oneof:"content"`
+	// Where to.
+	Slot int32 `protobuf:"varint,3,opt,name=slot,proto3" json:"slot,omitempty"`
+	// metadata.name and metadata.uid of a pod that is given by its shape.
+	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	Uid           string `protobuf:"bytes,5,opt,name=uid,proto3" json:"uid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlacePod) Reset() {
+	*x = PlacePod{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlacePod) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlacePod) ProtoMessage() {}
+
+func (x *PlacePod) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlacePod.ProtoReflect.Descriptor instead.
+func (*PlacePod) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *PlacePod) GetContent() isPlacePod_Content {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *PlacePod) GetPod() []byte {
+	if x != nil {
+		if x, ok := x.Content.(*PlacePod_Pod); ok {
+			return x.Pod
+		}
+	}
+	return nil
+}
+
+func (x *PlacePod) GetShape() int32 {
+	if x != nil {
+		if x, ok := x.Content.(*PlacePod_Shape); ok {
+			return x.Shape
+		}
+	}
+	return 0
+}
+
+func (x *PlacePod) GetSlot() int32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *PlacePod) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PlacePod) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+type isPlacePod_Content interface {
+	isPlacePod_Content()
+}
+
+type PlacePod_Pod struct {
+	// What the pod is: a plain protobuf k8s.io.api.core.v1.Pod, or the id of a shape of the view.
+	Pod []byte `protobuf:"bytes,1,opt,name=pod,proto3,oneof"`
+}
+
+type PlacePod_Shape struct {
+	Shape int32 `protobuf:"varint,2,opt,name=shape,proto3,oneof"`
+}
+
+func (*PlacePod_Pod) isPlacePod_Content() {}
+
+func (*PlacePod_Shape) isPlacePod_Content() {}
+
+// Takes a pod off a node. INVALID_ARGUMENT when it is not there.
+type RemovePod struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node that it is on.
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Names the pod: its UID, or if that is empty its namespace and name.
+	Uid           string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	Namespace     string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemovePod) Reset() {
+	*x = RemovePod{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemovePod) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemovePod) ProtoMessage() {}
+
+func (x *RemovePod) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemovePod.ProtoReflect.Descriptor instead.
+func (*RemovePod) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RemovePod) GetSlot() int32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *RemovePod) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+func (x *RemovePod) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *RemovePod) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// Adds a node without pods.
+type AddNode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A slot that holds no node at this point.
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// A plain protobuf k8s.io.api.core.v1.Node.
+	Node          []byte `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddNode) Reset() {
+	*x = AddNode{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddNode) ProtoMessage() {}
+
+func (x *AddNode) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddNode.ProtoReflect.Descriptor instead.
+func (*AddNode) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *AddNode) GetSlot() int32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *AddNode) GetNode() []byte {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+// Takes a node away.
+type RemoveNode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node.
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// The node and its pods go on counting for affinity and spreading, but no pod may go there.
+	Ghost         bool `protobuf:"varint,2,opt,name=ghost,proto3" json:"ghost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveNode) Reset() {
+	*x = RemoveNode{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveNode) ProtoMessage() {}
+
+func (x *RemoveNode) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
+func (*RemoveNode) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *RemoveNode) GetSlot() int32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *RemoveNode) GetGhost() bool {
+	if x != nil {
+		return x.Ghost
+	}
+	return false
+}
+
+// Starts a level that Revert undoes as a whole; levels nest.
+type Fork struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fork) Reset() {
+	*x = Fork{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fork) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fork) ProtoMessage() {}
+
+func (x *Fork) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fork.ProtoReflect.Descriptor instead.
+func (*Fork) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{16}
+}
+
+// Gives the moves since the last Fork to the level below. INVALID_ARGUMENT without one.
+type Commit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Commit) Reset() {
+	*x = Commit{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Commit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Commit) ProtoMessage() {}
+
+func (x *Commit) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Commit.ProtoReflect.Descriptor instead.
+func (*Commit) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{17}
+}
+
+// Undoes the moves since the last Fork. INVALID_ARGUMENT without one.
+type Revert struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Revert) Reset() {
+	*x = Revert{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Revert) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Revert) ProtoMessage() {}
+
+func (x *Revert) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Revert.ProtoReflect.Descriptor instead.
+func (*Revert) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{18}
+}
+
+// Configuration of the scheduler whose answer is wanted. Left empty: that of a default profile.
+type FitOptions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// NodeAffinityArgs.addedAffinity: a plain protobuf k8s.io.api.core.v1.NodeAffinity; its required part is read.
+	AddedAffinity []byte `protobuf:"bytes,1,opt,name=added_affinity,json=addedAffinity,proto3" json:"added_affinity,omitempty"`
+	// PodTopologySpreadArgs.defaultConstraints: plain k8s.io.api.core.v1.TopologySpreadConstraint messages. Those
+	// that are DoNotSchedule hold for pods without constraints that have a default_spread_selector.
+	DefaultSpreadConstraints [][]byte `protobuf:"bytes,2,rep,name=default_spread_constraints,json=defaultSpreadConstraints,proto3" json:"default_spread_constraints,omitempty"`
+	// NodeResourcesFitArgs: extended resources, and groups of them ("example.com"), that do not count.
+	IgnoredResources      []string `protobuf:"bytes,3,rep,name=ignored_resources,json=ignoredResources,proto3" json:"ignored_resources,omitempty"`
+	IgnoredResourceGroups []string `protobuf:"bytes,4,rep,name=ignored_resource_groups,json=ignoredResourceGroups,proto3" json:"ignored_resource_groups,omitempty"`
+	// Defects of kube-scheduler 1.36.3 to be reproduced. Left empty: the rules as documented.
+	Defects       *UpstreamDefects `protobuf:"bytes,5,opt,name=defects,proto3" json:"defects,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FitOptions) Reset() {
+	*x = FitOptions{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FitOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FitOptions) ProtoMessage() {}
+
+func (x *FitOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FitOptions.ProtoReflect.Descriptor instead.
+func (*FitOptions) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *FitOptions) GetAddedAffinity() []byte {
+	if x != nil {
+		return x.AddedAffinity
+	}
+	return nil
+}
+
+func (x *FitOptions) GetDefaultSpreadConstraints() [][]byte {
+	if x != nil {
+		return x.DefaultSpreadConstraints
+	}
+	return nil
+}
+
+func (x *FitOptions) GetIgnoredResources() []string {
+	if x != nil {
+		return x.IgnoredResources
+	}
+	return nil
+}
+
+func (x *FitOptions) GetIgnoredResourceGroups() []string {
+	if x != nil {
+		return x.IgnoredResourceGroups
+	}
+	return nil
+}
+
+func (x *FitOptions) GetDefects() *UpstreamDefects {
+	if x != nil {
+		return x.Defects
+	}
+	return nil
+}
+
+// Known defects of kube-scheduler, each of which makes it answer differently from its documentation.
+type UpstreamDefects struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// kubernetes/kubernetes#141526: a namespaceSelector of the incoming pod that matches an empty set of labels
+	// (NotIn, DoesNotExist) matches every namespace.
+	NamespaceSelectorSeesNoLabels bool `protobuf:"varint,1,opt,name=namespace_selector_sees_no_labels,json=namespaceSelectorSeesNoLabels,proto3" json:"namespace_selector_sees_no_labels,omitempty"`
+	unknownFields                 protoimpl.UnknownFields
+	sizeCache                     protoimpl.SizeCache
+}
+
+func (x *UpstreamDefects) Reset() {
+	*x = UpstreamDefects{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpstreamDefects) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpstreamDefects) ProtoMessage() {}
+
+func (x *UpstreamDefects) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpstreamDefects.ProtoReflect.Descriptor instead.
+func (*UpstreamDefects) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *UpstreamDefects) GetNamespaceSelectorSeesNoLabels() bool {
+	if x != nil {
+		return x.NamespaceSelectorSeesNoLabels
+	}
+	return false
+}
+
+type FitResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the pods asked about.
+	Pods          []*PodFit `protobuf:"bytes,1,rep,name=pods,proto3" json:"pods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FitResponse) Reset() {
+	*x = FitResponse{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FitResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FitResponse) ProtoMessage() {}
+
+func (x *FitResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FitResponse.ProtoReflect.Descriptor instead.
+func (*FitResponse) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *FitResponse) GetPods() []*PodFit {
+	if x != nil {
+		return x.Pods
+	}
+	return nil
+}
+
+// Where one pod fits.
+type PodFit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Each candidate is in one group; groups come in the order of their first slot among the candidates.
+	Groups        []*VerdictGroup `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PodFit) Reset() {
+	*x = PodFit{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PodFit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PodFit) ProtoMessage() {}
+
+func (x *PodFit) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PodFit.ProtoReflect.Descriptor instead.
+func (*PodFit) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *PodFit) GetGroups() []*VerdictGroup {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+// Candidates with the same verdict.
+type VerdictGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The verdict, the filter that gave it, and its class.
+	Verdict     VerdictGroup_Verdict     `protobuf:"varint,1,opt,name=verdict,proto3,enum=loadline.v1.VerdictGroup_Verdict" json:"verdict,omitempty"`
+	Filter      VerdictGroup_Filter      `protobuf:"varint,2,opt,name=filter,proto3,enum=loadline.v1.VerdictGroup_Filter" json:"filter,omitempty"`
+	StatusClass VerdictGroup_StatusClass `protobuf:"varint,3,opt,name=status_class,json=statusClass,proto3,enum=loadline.v1.VerdictGroup_StatusClass" json:"status_class,omitempty"`
+	// All reasons of that filter, worded as kube-scheduler 1.36.3 words them, sorted.
+	Reasons []string `protobuf:"bytes,4,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	// The candidates, in their order.
+	Slots []int32 `protobuf:"varint,5,rep,packed,name=slots,proto3" json:"slots,omitempty"`
+	// The filter refused the pod before any node was looked at: kube-scheduler reports the reason once.
+	BeforeNodes   bool `protobuf:"varint,6,opt,name=before_nodes,json=beforeNodes,proto3" json:"before_nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerdictGroup) Reset() {
+	*x = VerdictGroup{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerdictGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerdictGroup) ProtoMessage() {}
+
+func (x *VerdictGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerdictGroup.ProtoReflect.Descriptor instead.
+func (*VerdictGroup) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *VerdictGroup) GetVerdict() VerdictGroup_Verdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return VerdictGroup_VERDICT_UNSPECIFIED
+}
+
+func (x *VerdictGroup) GetFilter() VerdictGroup_Filter {
+	if x != nil {
+		return x.Filter
+	}
+	return VerdictGroup_FILTER_UNSPECIFIED
+}
+
+func (x *VerdictGroup) GetStatusClass() VerdictGroup_StatusClass {
+	if x != nil {
+		return x.StatusClass
+	}
+	return VerdictGroup_STATUS_CLASS_UNSPECIFIED
+}
+
+func (x *VerdictGroup) GetReasons() []string {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
+func (x *VerdictGroup) GetSlots() []int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
+func (x *VerdictGroup) GetBeforeNodes() bool {
+	if x != nil {
+		return x.BeforeNodes
+	}
+	return false
+}
+
 var File_loadline_v1_scheduler_extender_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_scheduler_extender_proto_rawDesc = "" +
@@ -1453,10 +2656,100 @@ const file_loadline_v1_scheduler_extender_proto_rawDesc = "" +
 	"\x13node_missing_limits\x18\n" +
 	" \x01(\x05R\x11nodeMissingLimits\x12!\n" +
 	"\fnode_clamped\x18\v \x01(\x05R\vnodeClamped\x12\x1c\n" +
-	"\tsaturated\x18\f \x01(\bR\tsaturated2\x99\x01\n" +
+	"\tsaturated\x18\f \x01(\bR\tsaturated\"\xdc\x01\n" +
+	"\n" +
+	"FitRequest\x12.\n" +
+	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\x12'\n" +
+	"\x05moves\x18\x02 \x03(\v2\x11.loadline.v1.MoveR\x05moves\x12,\n" +
+	"\x04pods\x18\x03 \x03(\v2\x18.loadline.v1.IncomingPodR\x04pods\x12\x14\n" +
+	"\x05slots\x18\x04 \x03(\x05R\x05slots\x121\n" +
+	"\aoptions\x18\x05 \x01(\v2\x17.loadline.v1.FitOptionsR\aoptions\"W\n" +
+	"\vIncomingPod\x12\x10\n" +
+	"\x03pod\x18\x01 \x01(\fR\x03pod\x126\n" +
+	"\x17default_spread_selector\x18\x02 \x01(\fR\x15defaultSpreadSelector\"\xf3\x02\n" +
+	"\x04Move\x124\n" +
+	"\tplace_pod\x18\x01 \x01(\v2\x15.loadline.v1.PlacePodH\x00R\bplacePod\x127\n" +
+	"\n" +
+	"remove_pod\x18\x02 \x01(\v2\x16.loadline.v1.RemovePodH\x00R\tremovePod\x121\n" +
+	"\badd_node\x18\x03 \x01(\v2\x14.loadline.v1.AddNodeH\x00R\aaddNode\x12:\n" +
+	"\vremove_node\x18\x04 \x01(\v2\x17.loadline.v1.RemoveNodeH\x00R\n" +
+	"removeNode\x12'\n" +
+	"\x04fork\x18\x05 \x01(\v2\x11.loadline.v1.ForkH\x00R\x04fork\x12-\n" +
+	"\x06commit\x18\x06 \x01(\v2\x13.loadline.v1.CommitH\x00R\x06commit\x12-\n" +
+	"\x06revert\x18\a \x01(\v2\x13.loadline.v1.RevertH\x00R\x06revertB\x06\n" +
+	"\x04move\"{\n" +
+	"\bPlacePod\x12\x12\n" +
+	"\x03pod\x18\x01 \x01(\fH\x00R\x03pod\x12\x16\n" +
+	"\x05shape\x18\x02 \x01(\x05H\x00R\x05shape\x12\x12\n" +
+	"\x04slot\x18\x03 \x01(\x05R\x04slot\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x10\n" +
+	"\x03uid\x18\x05 \x01(\tR\x03uidB\t\n" +
+	"\acontent\"c\n" +
+	"\tRemovePod\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x1c\n" +
+	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"1\n" +
+	"\aAddNode\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\fR\x04node\"6\n" +
+	"\n" +
+	"RemoveNode\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x14\n" +
+	"\x05ghost\x18\x02 \x01(\bR\x05ghost\"\x06\n" +
+	"\x04Fork\"\b\n" +
+	"\x06Commit\"\b\n" +
+	"\x06Revert\"\x8e\x02\n" +
+	"\n" +
+	"FitOptions\x12%\n" +
+	"\x0eadded_affinity\x18\x01 \x01(\fR\raddedAffinity\x12<\n" +
+	"\x1adefault_spread_constraints\x18\x02 \x03(\fR\x18defaultSpreadConstraints\x12+\n" +
+	"\x11ignored_resources\x18\x03 \x03(\tR\x10ignoredResources\x126\n" +
+	"\x17ignored_resource_groups\x18\x04 \x03(\tR\x15ignoredResourceGroups\x126\n" +
+	"\adefects\x18\x05 \x01(\v2\x1c.loadline.v1.UpstreamDefectsR\adefects\"[\n" +
+	"\x0fUpstreamDefects\x12H\n" +
+	"!namespace_selector_sees_no_labels\x18\x01 \x01(\bR\x1dnamespaceSelectorSeesNoLabels\"6\n" +
+	"\vFitResponse\x12'\n" +
+	"\x04pods\x18\x01 \x03(\v2\x13.loadline.v1.PodFitR\x04pods\";\n" +
+	"\x06PodFit\x121\n" +
+	"\x06groups\x18\x01 \x03(\v2\x19.loadline.v1.VerdictGroupR\x06groups\"\x91\x06\n" +
+	"\fVerdictGroup\x12;\n" +
+	"\averdict\x18\x01 \x01(\x0e2!.loadline.v1.VerdictGroup.VerdictR\averdict\x128\n" +
+	"\x06filter\x18\x02 \x01(\x0e2 .loadline.v1.VerdictGroup.FilterR\x06filter\x12H\n" +
+	"\fstatus_class\x18\x03 \x01(\x0e2%.loadline.v1.VerdictGroup.StatusClassR\vstatusClass\x12\x18\n" +
+	"\areasons\x18\x04 \x03(\tR\areasons\x12\x14\n" +
+	"\x05slots\x18\x05 \x03(\x05R\x05slots\x12!\n" +
+	"\fbefore_nodes\x18\x06 \x01(\bR\vbeforeNodes\"P\n" +
+	"\aVerdict\x12\x17\n" +
+	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\b\n" +
+	"\x04FITS\x10\x01\x12\x10\n" +
+	"\fDOES_NOT_FIT\x10\x02\x12\x10\n" +
+	"\fCANNOT_JUDGE\x10\x03\"b\n" +
+	"\vStatusClass\x12\x1c\n" +
+	"\x18STATUS_CLASS_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rUNSCHEDULABLE\x10\x01\x12\"\n" +
+	"\x1eUNSCHEDULABLE_AND_UNRESOLVABLE\x10\x02\"\xb6\x02\n" +
+	"\x06Filter\x12\x16\n" +
+	"\x12FILTER_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12NODE_UNSCHEDULABLE\x10\x01\x12\r\n" +
+	"\tNODE_NAME\x10\x02\x12\x14\n" +
+	"\x10TAINT_TOLERATION\x10\x03\x12\x11\n" +
+	"\rNODE_AFFINITY\x10\x04\x12\x0e\n" +
+	"\n" +
+	"NODE_PORTS\x10\x05\x12\x16\n" +
+	"\x12NODE_RESOURCES_FIT\x10\x06\x12\x17\n" +
+	"\x13VOLUME_RESTRICTIONS\x10\a\x12\x16\n" +
+	"\x12NODE_VOLUME_LIMITS\x10\b\x12\x12\n" +
+	"\x0eVOLUME_BINDING\x10\t\x12\x0f\n" +
+	"\vVOLUME_ZONE\x10\n" +
+	"\x12\x17\n" +
+	"\x13POD_TOPOLOGY_SPREAD\x10\v\x12\x16\n" +
+	"\x12INTER_POD_AFFINITY\x10\f\x12\x15\n" +
+	"\x11DYNAMIC_RESOURCES\x10\r2\xd3\x01\n" +
 	"\x11SchedulerExtender\x12>\n" +
 	"\x05Score\x12\x19.loadline.v1.ScoreRequest\x1a\x1a.loadline.v1.ScoreResponse\x12D\n" +
-	"\aExplain\x12\x1b.loadline.v1.ExplainRequest\x1a\x1c.loadline.v1.ExplainResponseB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\aExplain\x12\x1b.loadline.v1.ExplainRequest\x1a\x1c.loadline.v1.ExplainResponse\x128\n" +
+	"\x03Fit\x12\x17.loadline.v1.FitRequest\x1a\x18.loadline.v1.FitResponseB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_scheduler_extender_proto_rawDescOnce sync.Once
@@ -1470,8 +2763,8 @@ func file_loadline_v1_scheduler_extender_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_scheduler_extender_proto_rawDescData
 }
 
-var file_loadline_v1_scheduler_extender_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_loadline_v1_scheduler_extender_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_loadline_v1_scheduler_extender_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
+var file_loadline_v1_scheduler_extender_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_loadline_v1_scheduler_extender_proto_goTypes = []any{
 	(ScorePolicy_Preset)(0),            // 0: loadline.v1.ScorePolicy.Preset
 	(ScorePolicy_Arithmetic)(0),        // 1: loadline.v1.ScorePolicy.Arithmetic
@@ -1483,50 +2776,87 @@ var file_loadline_v1_scheduler_extender_proto_goTypes = []any{
 	(MissingLimitRule_Pods)(0),         // 7: loadline.v1.MissingLimitRule.Pods
 	(MissingLimitRule_Rule)(0),         // 8: loadline.v1.MissingLimitRule.Rule
 	(NodeExplanation_Outcome)(0),       // 9: loadline.v1.NodeExplanation.Outcome
-	(*ScoreRequest)(nil),               // 10: loadline.v1.ScoreRequest
-	(*ScoreResponse)(nil),              // 11: loadline.v1.ScoreResponse
-	(*ScorePolicy)(nil),                // 12: loadline.v1.ScorePolicy
-	(*ResourceWeight)(nil),             // 13: loadline.v1.ResourceWeight
-	(*MissingLimitRule)(nil),           // 14: loadline.v1.MissingLimitRule
-	(*ExplainRequest)(nil),             // 15: loadline.v1.ExplainRequest
-	(*ExplainResponse)(nil),            // 16: loadline.v1.ExplainResponse
-	(*NodeExplanation)(nil),            // 17: loadline.v1.NodeExplanation
-	(*ResourceExplanation)(nil),        // 18: loadline.v1.ResourceExplanation
-	(*Changes)(nil),                    // 19: loadline.v1.Changes
-	(*ResourceAmount)(nil),             // 20: loadline.v1.ResourceAmount
+	(VerdictGroup_Verdict)(0),          // 10: loadline.v1.VerdictGroup.Verdict
+	(VerdictGroup_StatusClass)(0),      // 11: loadline.v1.VerdictGroup.StatusClass
+	(VerdictGroup_Filter)(0),           // 12: loadline.v1.VerdictGroup.Filter
+	(*ScoreRequest)(nil),               // 13: loadline.v1.ScoreRequest
+	(*ScoreResponse)(nil),              // 14: loadline.v1.ScoreResponse
+	(*ScorePolicy)(nil),                // 15: loadline.v1.ScorePolicy
+	(*ResourceWeight)(nil),             // 16: loadline.v1.ResourceWeight
+	(*MissingLimitRule)(nil),           // 17: loadline.v1.MissingLimitRule
+	(*ExplainRequest)(nil),             // 18: loadline.v1.ExplainRequest
+	(*ExplainResponse)(nil),            // 19: loadline.v1.ExplainResponse
+	(*NodeExplanation)(nil),            // 20: loadline.v1.NodeExplanation
+	(*ResourceExplanation)(nil),        // 21: loadline.v1.ResourceExplanation
+	(*FitRequest)(nil),                 // 22: loadline.v1.FitRequest
+	(*IncomingPod)(nil),                // 23: loadline.v1.IncomingPod
+	(*Move)(nil),                       // 24: loadline.v1.Move
+	(*PlacePod)(nil),                   // 25: loadline.v1.PlacePod
+	(*RemovePod)(nil),                  // 26: loadline.v1.RemovePod
+	(*AddNode)(nil),                    // 27: loadline.v1.AddNode
+	(*RemoveNode)(nil),                 // 28: loadline.v1.RemoveNode
+	(*Fork)(nil),                       // 29: loadline.v1.Fork
+	(*Commit)(nil),                     // 30: loadline.v1.Commit
+	(*Revert)(nil),                     // 31: loadline.v1.Revert
+	(*FitOptions)(nil),                 // 32: loadline.v1.FitOptions
+	(*UpstreamDefects)(nil),            // 33: loadline.v1.UpstreamDefects
+	(*FitResponse)(nil),                // 34: loadline.v1.FitResponse
+	(*PodFit)(nil),                     // 35: loadline.v1.PodFit
+	(*VerdictGroup)(nil),               // 36: loadline.v1.VerdictGroup
+	(*Changes)(nil),                    // 37: loadline.v1.Changes
+	(*ResourceAmount)(nil),             // 38: loadline.v1.ResourceAmount
 }
 var file_loadline_v1_scheduler_extender_proto_depIdxs = []int32{
-	19, // 0: loadline.v1.ScoreRequest.changes:type_name -> loadline.v1.Changes
-	12, // 1: loadline.v1.ScoreRequest.policy:type_name -> loadline.v1.ScorePolicy
+	37, // 0: loadline.v1.ScoreRequest.changes:type_name -> loadline.v1.Changes
+	15, // 1: loadline.v1.ScoreRequest.policy:type_name -> loadline.v1.ScorePolicy
 	0,  // 2: loadline.v1.ScorePolicy.preset:type_name -> loadline.v1.ScorePolicy.Preset
-	13, // 3: loadline.v1.ScorePolicy.resources:type_name -> loadline.v1.ResourceWeight
+	16, // 3: loadline.v1.ScorePolicy.resources:type_name -> loadline.v1.ResourceWeight
 	1,  // 4: loadline.v1.ScorePolicy.arithmetic:type_name -> loadline.v1.ScorePolicy.Arithmetic
 	2,  // 5: loadline.v1.ScorePolicy.pod_limits:type_name -> loadline.v1.ScorePolicy.PodLimits
 	3,  // 6: loadline.v1.ScorePolicy.aggregate:type_name -> loadline.v1.ScorePolicy.Aggregate
 	4,  // 7: loadline.v1.ScorePolicy.absent_resource:type_name -> loadline.v1.ScorePolicy.AbsentResource
 	5,  // 8: loadline.v1.ScorePolicy.missing_limit_scope:type_name -> loadline.v1.ScorePolicy.MissingLimitScope
-	14, // 9: loadline.v1.ScorePolicy.missing_limits:type_name -> loadline.v1.MissingLimitRule
+	17, // 9: loadline.v1.ScorePolicy.missing_limits:type_name -> loadline.v1.MissingLimitRule
 	6,  // 10: loadline.v1.ScorePolicy.normalization:type_name -> loadline.v1.ScorePolicy.Normalization
 	7,  // 11: loadline.v1.MissingLimitRule.pods:type_name -> loadline.v1.MissingLimitRule.Pods
 	8,  // 12: loadline.v1.MissingLimitRule.rule:type_name -> loadline.v1.MissingLimitRule.Rule
-	19, // 13: loadline.v1.ExplainRequest.changes:type_name -> loadline.v1.Changes
-	12, // 14: loadline.v1.ExplainRequest.policy:type_name -> loadline.v1.ScorePolicy
-	12, // 15: loadline.v1.ExplainResponse.policy:type_name -> loadline.v1.ScorePolicy
-	20, // 16: loadline.v1.ExplainResponse.pod_requests:type_name -> loadline.v1.ResourceAmount
-	20, // 17: loadline.v1.ExplainResponse.pod_limits:type_name -> loadline.v1.ResourceAmount
-	17, // 18: loadline.v1.ExplainResponse.nodes:type_name -> loadline.v1.NodeExplanation
+	37, // 13: loadline.v1.ExplainRequest.changes:type_name -> loadline.v1.Changes
+	15, // 14: loadline.v1.ExplainRequest.policy:type_name -> loadline.v1.ScorePolicy
+	15, // 15: loadline.v1.ExplainResponse.policy:type_name -> loadline.v1.ScorePolicy
+	38, // 16: loadline.v1.ExplainResponse.pod_requests:type_name -> loadline.v1.ResourceAmount
+	38, // 17: loadline.v1.ExplainResponse.pod_limits:type_name -> loadline.v1.ResourceAmount
+	20, // 18: loadline.v1.ExplainResponse.nodes:type_name -> loadline.v1.NodeExplanation
 	9,  // 19: loadline.v1.NodeExplanation.outcome:type_name -> loadline.v1.NodeExplanation.Outcome
-	18, // 20: loadline.v1.NodeExplanation.resources:type_name -> loadline.v1.ResourceExplanation
+	21, // 20: loadline.v1.NodeExplanation.resources:type_name -> loadline.v1.ResourceExplanation
 	8,  // 21: loadline.v1.ResourceExplanation.pod_rule:type_name -> loadline.v1.MissingLimitRule.Rule
-	10, // 22: loadline.v1.SchedulerExtender.Score:input_type -> loadline.v1.ScoreRequest
-	15, // 23: loadline.v1.SchedulerExtender.Explain:input_type -> loadline.v1.ExplainRequest
-	11, // 24: loadline.v1.SchedulerExtender.Score:output_type -> loadline.v1.ScoreResponse
-	16, // 25: loadline.v1.SchedulerExtender.Explain:output_type -> loadline.v1.ExplainResponse
-	24, // [24:26] is the sub-list for method output_type
-	22, // [22:24] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	37, // 22: loadline.v1.FitRequest.changes:type_name -> loadline.v1.Changes
+	24, // 23: loadline.v1.FitRequest.moves:type_name -> loadline.v1.Move
+	23, // 24: loadline.v1.FitRequest.pods:type_name -> loadline.v1.IncomingPod
+	32, // 25: loadline.v1.FitRequest.options:type_name -> loadline.v1.FitOptions
+	25, // 26: loadline.v1.Move.place_pod:type_name -> loadline.v1.PlacePod
+	26, // 27: loadline.v1.Move.remove_pod:type_name -> loadline.v1.RemovePod
+	27, // 28: loadline.v1.Move.add_node:type_name -> loadline.v1.AddNode
+	28, // 29: loadline.v1.Move.remove_node:type_name -> loadline.v1.RemoveNode
+	29, // 30: loadline.v1.Move.fork:type_name -> loadline.v1.Fork
+	30, // 31: loadline.v1.Move.commit:type_name -> loadline.v1.Commit
+	31, // 32: loadline.v1.Move.revert:type_name -> loadline.v1.Revert
+	33, // 33: loadline.v1.FitOptions.defects:type_name -> loadline.v1.UpstreamDefects
+	35, // 34: loadline.v1.FitResponse.pods:type_name -> loadline.v1.PodFit
+	36, // 35: loadline.v1.PodFit.groups:type_name -> loadline.v1.VerdictGroup
+	10, // 36: loadline.v1.VerdictGroup.verdict:type_name -> loadline.v1.VerdictGroup.Verdict
+	12, // 37: loadline.v1.VerdictGroup.filter:type_name -> loadline.v1.VerdictGroup.Filter
+	11, // 38: loadline.v1.VerdictGroup.status_class:type_name -> loadline.v1.VerdictGroup.StatusClass
+	13, // 39: loadline.v1.SchedulerExtender.Score:input_type -> loadline.v1.ScoreRequest
+	18, // 40: loadline.v1.SchedulerExtender.Explain:input_type -> loadline.v1.ExplainRequest
+	22, // 41: loadline.v1.SchedulerExtender.Fit:input_type -> loadline.v1.FitRequest
+	14, // 42: loadline.v1.SchedulerExtender.Score:output_type -> loadline.v1.ScoreResponse
+	19, // 43: loadline.v1.SchedulerExtender.Explain:output_type -> loadline.v1.ExplainResponse
+	34, // 44: loadline.v1.SchedulerExtender.Fit:output_type -> loadline.v1.FitResponse
+	42, // [42:45] is the sub-list for method output_type
+	39, // [39:42] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_scheduler_extender_proto_init() }
@@ -1535,13 +2865,26 @@ func file_loadline_v1_scheduler_extender_proto_init() {
 		return
 	}
 	file_loadline_v1_cluster_state_proto_init()
+	file_loadline_v1_scheduler_extender_proto_msgTypes[11].OneofWrappers = []any{
+		(*Move_PlacePod)(nil),
+		(*Move_RemovePod)(nil),
+		(*Move_AddNode)(nil),
+		(*Move_RemoveNode)(nil),
+		(*Move_Fork)(nil),
+		(*Move_Commit)(nil),
+		(*Move_Revert)(nil),
+	}
+	file_loadline_v1_scheduler_extender_proto_msgTypes[12].OneofWrappers = []any{
+		(*PlacePod_Pod)(nil),
+		(*PlacePod_Shape)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_scheduler_extender_proto_rawDesc), len(file_loadline_v1_scheduler_extender_proto_rawDesc)),
-			NumEnums:      10,
-			NumMessages:   9,
+			NumEnums:      13,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

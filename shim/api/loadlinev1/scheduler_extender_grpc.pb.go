@@ -23,6 +23,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	SchedulerExtender_Score_FullMethodName   = "/loadline.v1.SchedulerExtender/Score"
 	SchedulerExtender_Explain_FullMethodName = "/loadline.v1.SchedulerExtender/Explain"
+	SchedulerExtender_Fit_FullMethodName     = "/loadline.v1.SchedulerExtender/Fit"
 )
 
 // SchedulerExtenderClient is the client API for SchedulerExtender service.
@@ -37,6 +38,11 @@ type SchedulerExtenderClient interface {
 	// Scores, and shows how each score came about. Same errors as Score; RESOURCE_EXHAUSTED when the answer
 	// would outgrow 4 MiB: name fewer `explain_slots`.
 	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
+	// Tells for each pod and node whether kube-scheduler's filters would let the pod onto the node, and if not,
+	// which filter refuses it and in which words. Moves are made first and undone after the answer.
+	// INVALID_ARGUMENT: names the move, pod or field. FAILED_PRECONDITION: the view is not at that revision.
+	// RESOURCE_EXHAUSTED: the answer would outgrow 4 MiB, or a limit that the text names.
+	Fit(ctx context.Context, in *FitRequest, opts ...grpc.CallOption) (*FitResponse, error)
 }
 
 type schedulerExtenderClient struct {
@@ -67,6 +73,16 @@ func (c *schedulerExtenderClient) Explain(ctx context.Context, in *ExplainReques
 	return out, nil
 }
 
+func (c *schedulerExtenderClient) Fit(ctx context.Context, in *FitRequest, opts ...grpc.CallOption) (*FitResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FitResponse)
+	err := c.cc.Invoke(ctx, SchedulerExtender_Fit_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SchedulerExtenderServer is the server API for SchedulerExtender service.
 // All implementations must embed UnimplementedSchedulerExtenderServer
 // for forward compatibility.
@@ -79,6 +95,11 @@ type SchedulerExtenderServer interface {
 	// Scores, and shows how each score came about. Same errors as Score; RESOURCE_EXHAUSTED when the answer
 	// would outgrow 4 MiB: name fewer `explain_slots`.
 	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
+	// Tells for each pod and node whether kube-scheduler's filters would let the pod onto the node, and if not,
+	// which filter refuses it and in which words. Moves are made first and undone after the answer.
+	// INVALID_ARGUMENT: names the move, pod or field. FAILED_PRECONDITION: the view is not at that revision.
+	// RESOURCE_EXHAUSTED: the answer would outgrow 4 MiB, or a limit that the text names.
+	Fit(context.Context, *FitRequest) (*FitResponse, error)
 	mustEmbedUnimplementedSchedulerExtenderServer()
 }
 
@@ -94,6 +115,9 @@ func (UnimplementedSchedulerExtenderServer) Score(context.Context, *ScoreRequest
 }
 func (UnimplementedSchedulerExtenderServer) Explain(context.Context, *ExplainRequest) (*ExplainResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
+}
+func (UnimplementedSchedulerExtenderServer) Fit(context.Context, *FitRequest) (*FitResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Fit not implemented")
 }
 func (UnimplementedSchedulerExtenderServer) mustEmbedUnimplementedSchedulerExtenderServer() {}
 func (UnimplementedSchedulerExtenderServer) testEmbeddedByValue()                           {}
@@ -152,6 +176,24 @@ func _SchedulerExtender_Explain_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SchedulerExtender_Fit_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FitRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SchedulerExtenderServer).Fit(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SchedulerExtender_Fit_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SchedulerExtenderServer).Fit(ctx, req.(*FitRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SchedulerExtender_ServiceDesc is the grpc.ServiceDesc for SchedulerExtender service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -166,6 +208,10 @@ var SchedulerExtender_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Explain",
 			Handler:    _SchedulerExtender_Explain_Handler,
+		},
+		{
+			MethodName: "Fit",
+			Handler:    _SchedulerExtender_Fit_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
