@@ -1,0 +1,123 @@
+#include "plugin/abi/loadline.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <new>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/stubs/logging.h"
+#include "plugin/convert/config.h"
+#include "plugin/convert/parse.h"
+#include "plugin/service/engine.h"
+
+#define LOADLINE_EXPORT __attribute__((visibility("default")))
+
+struct loadline_engine {
+  explicit loadline_engine(const loadline::EngineLimits& limits) : engine(limits) {}
+
+  loadline::Engine engine;
+};
+
+namespace {
+
+// A NUL-terminated copy of `text`; NULL when there is no memory even for that.
+char* CopyText(absl::string_view text) {
+  char* const copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy == nullptr) return nullptr;
+  std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
+  return copy;
+}
+
+int32_t Fail(absl::StatusCode code, absl::string_view text, char** error) {
+  if (error != nullptr) *error = CopyText(text);
+  return static_cast<int32_t>(code);
+}
+
+// Runs `body`, which returns a code and has set *error if it is not 0. Nothing is thrown past here: the
+// caller is C or Go, where an exception ends the process.
+template <typename Body>
+int32_t Guard(char** error, const Body& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return Fail(absl::StatusCode::kResourceExhausted, "out of memory", error);
+  } catch (const std::exception& e) {
+    return Fail(absl::StatusCode::kInternal, e.what(), error);
+  } catch (...) {
+    return Fail(absl::StatusCode::kInternal, "unknown exception", error);
+  }
+}
+
+absl::string_view Bytes(const void* data, size_t size) {
+  return size == 0 ? absl::string_view() : absl::string_view(static_cast<const char*>(data), size);
+}
+
+int32_t Create(const void* config, size_t config_size, loadline_engine** engine, char** error) {
+  // Protobuf writes a line to stderr for each text that is not UTF-8; whoever sent it gets an error anyway.
+  static google::protobuf::LogHandler* const kFormer = google::protobuf::SetLogHandler(nullptr);
+  static_cast<void>(kFormer);
+  const absl::StatusOr<loadline::EngineLimits> limits = loadline::DecodeConfig(Bytes(config, config_size));
+  if (!limits.ok()) return Fail(limits.status().code(), limits.status().message(), error);
+  *engine = new loadline_engine(*limits);
+  return 0;
+}
+
+int32_t Call(loadline_engine* engine, const char* method, absl::string_view request, int64_t timeout_ns,
+             void** response, size_t* response_size, char** error) {
+  const absl::StatusOr<std::string> answer =
+      engine->engine.Call(method, request, loadline::Deadline::After(timeout_ns));
+  if (!answer.ok()) return Fail(answer.status().code(), answer.status().message(), error);
+  if (answer->empty()) return 0;
+  *response = std::malloc(answer->size());
+  if (*response == nullptr) throw std::bad_alloc();
+  std::memcpy(*response, answer->data(), answer->size());
+  *response_size = answer->size();
+  return 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+LOADLINE_EXPORT int32_t loadline_create(const void* config, size_t config_size, loadline_engine** engine,
+                                        char** error) {
+  if (error != nullptr) *error = nullptr;
+  if (engine == nullptr || error == nullptr || (config == nullptr && config_size > 0)) {
+    return Fail(absl::StatusCode::kInvalidArgument, "loadline_create: a pointer is NULL", error);
+  }
+  *engine = nullptr;
+  if (config_size > loadline::kMaxMessageBytes) {
+    return Fail(absl::StatusCode::kInvalidArgument, "loadline_create: the configuration is too large", error);
+  }
+  return Guard(error, [&] { return Create(config, config_size, engine, error); });
+}
+
+LOADLINE_EXPORT int32_t loadline_call(loadline_engine* engine, const char* method, const void* request,
+                                      size_t request_size, int64_t timeout_ns, void** response,
+                                      size_t* response_size, char** error) {
+  if (response != nullptr) *response = nullptr;
+  if (response_size != nullptr) *response_size = 0;
+  if (error != nullptr) *error = nullptr;
+  if (engine == nullptr || method == nullptr || response == nullptr || response_size == nullptr ||
+      error == nullptr || (request == nullptr && request_size > 0)) {
+    return Fail(absl::StatusCode::kInvalidArgument, "loadline_call: a pointer is NULL", error);
+  }
+  return Guard(error, [&] {
+    return Call(engine, method, Bytes(request, request_size), timeout_ns, response, response_size, error);
+  });
+}
+
+LOADLINE_EXPORT void loadline_free(void* memory) { std::free(memory); }
+
+LOADLINE_EXPORT void loadline_destroy(loadline_engine* engine) { delete engine; }
+
+LOADLINE_EXPORT const char* loadline_version(void) { return LOADLINE_VERSION; }
+
+}  // extern "C"

@@ -1,0 +1,140 @@
+#include "plugin/convert/changes.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/amount.h"
+#include "plugin/convert/node.h"
+#include "plugin/convert/pod.h"
+#include "plugin/convert/resources.h"
+#include "plugin/convert/text.h"
+
+namespace loadline {
+namespace {
+
+constexpr size_t kMaxViewName = 63;
+constexpr int64_t kMaxRevision = int64_t{1} << 62;
+
+absl::Status CheckRange(absl::string_view field, int64_t value, int64_t lowest, int64_t highest) {
+  if (value >= lowest && value <= highest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": ", value, " is not in [", lowest, ", ", highest, "]"));
+}
+
+// Shapes are decoded in their order, and one that comes twice is refused before it costs anything: an empty
+// one has 2 bytes on the wire and a hundred times as many here.
+absl::Status DecodePodShapes(const v1::Changes& changes, ResourceReader* resources, Batch* batch) {
+  PodDecoder decoder(resources);
+  absl::flat_hash_set<int32_t> ids;
+  batch->pod_shapes.reserve(static_cast<size_t>(changes.pod_shapes_size()));
+  for (const v1::PodShape& message : changes.pod_shapes()) {
+    if (!ids.insert(message.id()).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("pod shape ", message.id(), " is sent twice in one batch"));
+    }
+    absl::StatusOr<PodShape> shape = decoder.Decode(message.pod(), PodRole::kExisting);
+    if (!shape.ok()) return Annotate(shape.status(), absl::StrCat("pod shape ", message.id()), " ");
+    batch->pod_shapes.push_back({message.id(), *std::move(shape)});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodePods(const v1::NodeRecord& message, NodeRecord* node) {
+  node->pods.reserve(static_cast<size_t>(message.pods_size()));
+  for (int i = 0; i < message.pods_size(); ++i) {
+    const v1::PodRecord& pod = message.pods(i);
+    absl::Status status = CheckName(pod.name());
+    if (status.ok()) status = CheckName(pod.uid());
+    if (!status.ok()) return Annotate(status, absl::StrCat("pods[", i, "]"));
+    node->pods.push_back({pod.shape(), pod.name(), pod.uid()});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodeNodes(const v1::Changes& changes, ResourceReader* resources, DecodedBatch* decoded) {
+  NodeDecoder decoder(resources);
+  decoded->batch.nodes.reserve(static_cast<size_t>(changes.nodes_size()));
+  for (const v1::NodeRecord& message : changes.nodes()) {
+    absl::StatusOr<DecodedNode> content = decoder.Decode(message.node());
+    if (!content.ok()) {
+      return Annotate(content.status(), absl::StrCat("node in slot ", message.slot()), " ");
+    }
+    const std::string& name = decoded->node_names.emplace_back(std::move(content->name));
+    NodeRecord& node = decoded->batch.nodes.emplace_back();
+    node.slot = Slot{message.slot()};
+    node.name = name;
+    node.shape = std::move(content->shape);
+    if (absl::Status status = DecodePods(message, &node); !status.ok()) {
+      return Annotate(status, absl::StrCat("node ", Quoted(name), " (slot ", message.slot(), ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckViewName(absl::string_view name) {
+  const auto allowed = [](char c) {
+    return absl::ascii_islower(static_cast<unsigned char>(c)) ||
+           absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '/' || c == '-';
+  };
+  if (!name.empty() && name.size() <= kMaxViewName && std::all_of(name.begin(), name.end(), allowed)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("view: ", Quoted(name), " is not the name of a view: 1 to ",
+                                                 kMaxViewName, " characters of [a-z0-9/-]"));
+}
+
+std::optional<FullListChunk> ChunkOf(const v1::Changes& changes) {
+  if (!changes.has_full_list()) return std::nullopt;
+  return FullListChunk{changes.full_list().index(), changes.full_list().last()};
+}
+
+bool OnlyNamesState(const v1::Changes& changes) {
+  return !changes.has_full_list() && changes.removed_slots().empty() && changes.pod_shapes().empty() &&
+         changes.nodes().empty();
+}
+
+absl::Status CheckHeader(const v1::Changes& changes) {
+  absl::Status status = CheckViewName(changes.view());
+  if (status.ok()) status = CheckRange("epoch", changes.epoch(), 1, kMaxRevision);
+  if (status.ok()) status = CheckRange("revision", changes.revision(), 1, kMaxRevision);
+  if (status.ok()) status = CheckRange("base_revision", changes.base_revision(), 0, changes.revision());
+  if (!status.ok()) return status;
+  if (changes.has_full_list()) {
+    if (changes.full_list().index() < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("full_list.index: ", changes.full_list().index(), " is negative"));
+    }
+    return CheckRange("base_revision of a full list", changes.base_revision(), 0, 0);
+  }
+  if (changes.base_revision() == changes.revision() && !OnlyNamesState(changes)) {
+    return absl::InvalidArgumentError(absl::StrCat("base_revision and revision are both ", changes.revision(),
+                                                   ", but the batch holds changes"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DecodedBatch> DecodeBatch(const v1::Changes& changes, ResourceNames names) {
+  DecodedBatch decoded;
+  Batch& batch = decoded.batch;
+  batch.epoch = changes.epoch();
+  batch.base_revision = changes.base_revision();
+  batch.revision = changes.revision();
+  batch.full_list = ChunkOf(changes);
+  batch.removed_slots.reserve(static_cast<size_t>(changes.removed_slots_size()));
+  for (const int32_t slot : changes.removed_slots()) batch.removed_slots.push_back(Slot{slot});
+  ResourceReader resources(&names);
+  absl::Status status = DecodePodShapes(changes, &resources, &batch);
+  if (status.ok()) status = DecodeNodes(changes, &resources, &decoded);
+  if (!status.ok()) return status;
+  batch.resource_names = std::move(names);
+  batch.clamped_amounts = resources.clamped_amounts();
+  return decoded;
+}
+
+}  // namespace loadline

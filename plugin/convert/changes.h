@@ -1,0 +1,44 @@
+// Changes of a client to a batch for its view.
+#ifndef LOADLINE_PLUGIN_CONVERT_CHANGES_H_
+#define LOADLINE_PLUGIN_CONVERT_CHANGES_H_
+
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/base/resource_names.h"
+#include "core/cluster/view.h"
+#include "loadline/v1/cluster_state.pb.h"
+
+namespace loadline {
+
+// kInvalidArgument unless `name` is 1 to 63 characters of [a-z0-9/-].
+absl::Status CheckViewName(absl::string_view name);
+
+// The part of a full list that `changes` is, if any.
+std::optional<FullListChunk> ChunkOf(const v1::Changes& changes);
+
+// True when `changes` holds no content and only names the state in which a question is asked.
+bool OnlyNamesState(const v1::Changes& changes);
+
+// Checks all of `changes` but its content: the view's name, epoch, revisions and the index of a full list.
+// Errors: kInvalidArgument  names the field
+absl::Status CheckHeader(const v1::Changes& changes);
+
+// A batch with the text that it refers to and that is not part of the message.
+struct DecodedBatch {
+  Batch batch;
+  std::deque<std::string> node_names;  // never moves what it holds
+};
+
+// Decodes `changes`, whose header is in order and which outlives the result. `names` are those that the view
+// has for it, View::names_for().
+// Errors: kInvalidArgument  names the pod shape or node, and the field of the object
+absl::StatusOr<DecodedBatch> DecodeBatch(const v1::Changes& changes, ResourceNames names);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_CHANGES_H_

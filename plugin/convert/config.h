@@ -1,0 +1,26 @@
+// How an engine is set up.
+#ifndef LOADLINE_PLUGIN_CONVERT_CONFIG_H_
+#define LOADLINE_PLUGIN_CONVERT_CONFIG_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/cluster/view.h"
+
+namespace loadline {
+
+// What an engine may hold. Beyond it a call is refused with kResourceExhausted.
+struct EngineLimits {
+  int32_t views = 16;
+  ViewLimits view;       // of each view
+  int32_t policies = 8;  // per view, score policies that are kept up to date; the least recently used goes
+};
+
+// Reads a serialized loadline.v1.EngineConfig; what is 0 in it takes its default.
+// Errors: kInvalidArgument  names the field and its range
+absl::StatusOr<EngineLimits> DecodeConfig(absl::string_view bytes);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_CONFIG_H_

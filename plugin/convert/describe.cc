@@ -1,0 +1,126 @@
+#include "plugin/convert/describe.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace loadline {
+namespace {
+
+std::string ToString(absl::string_view text) { return std::string(text.data(), text.size()); }
+
+struct NamedResource {
+  absl::string_view name;
+  ResourceId id;
+};
+
+std::vector<NamedResource> SortedByName(std::vector<NamedResource> resources) {
+  std::sort(resources.begin(), resources.end(),
+            [](const NamedResource& a, const NamedResource& b) { return a.name < b.name; });
+  return resources;
+}
+
+// Tag and length of an element of a repeated field, at most.
+constexpr size_t kElementOverhead = 6;
+
+void EncodeSums(const ClusterState& cluster, Slot slot, v1::NodeState* message) {
+  const ResourceAmounts& allocatable = cluster.node_shape(slot).allocatable;
+  std::vector<NamedResource> resources;
+  const auto sum = [&](const std::vector<int64_t> ResourceColumns::*column, ResourceId id) {
+    const ResourceColumns* const columns = cluster.columns(id);
+    const bool has_cell = columns != nullptr && IndexOf(slot) < (columns->*column).size();
+    return has_cell ? (columns->*column)[IndexOf(slot)] : 0;
+  };
+  for (int32_t i = 0; i < cluster.resource_end(); ++i) {
+    const ResourceId id{i};
+    const bool here = allocatable.Find(id) != nullptr || sum(&ResourceColumns::requested, id) > 0 ||
+                      sum(&ResourceColumns::limits, id) > 0;
+    if (here) resources.push_back({cluster.resource_names().name(id), id});
+  }
+  for (const NamedResource& resource : SortedByName(std::move(resources))) {
+    v1::ResourceSums* const sums = message->add_resources();
+    sums->set_resource(ToString(resource.name));
+    sums->set_allocatable(allocatable.Get(resource.id));
+    sums->set_requested(sum(&ResourceColumns::requested, resource.id));
+    sums->set_limits(sum(&ResourceColumns::limits, resource.id));
+  }
+}
+
+v1::PodState EncodePod(const ClusterState& cluster, const NodePods& pods, size_t i) {
+  const PodShape& shape = cluster.pod_shapes()[pods.pods()[i].shape];
+  v1::PodState message;
+  message.set_namespace_(shape.namespace_name);
+  message.set_name(ToString(pods.name(i)));
+  message.set_uid(ToString(pods.uid(i)));
+  *message.mutable_requests() = EncodeAmounts(shape.requests, cluster.resource_names());
+  *message.mutable_limits() = EncodeAmounts(shape.limits, cluster.resource_names());
+  message.set_finished(shape.finished);
+  return message;
+}
+
+// Positions in `pods` by name and UID; what else tells pods apart comes after, so that equal content gives
+// equal bytes.
+std::vector<size_t> SortedPods(const ClusterState& cluster, const NodePods& pods) {
+  std::vector<size_t> order(pods.pods().size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto key = [&](size_t i) {
+    const PodShape& shape = cluster.pod_shapes()[pods.pods()[i].shape];
+    return std::tuple(pods.name(i), pods.uid(i), absl::string_view(shape.namespace_name), shape.fingerprint);
+  };
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
+  return order;
+}
+
+}  // namespace
+
+google::protobuf::RepeatedPtrField<v1::ResourceAmount> EncodeAmounts(const ResourceAmounts& amounts,
+                                                                     const ResourceNames& names) {
+  std::vector<NamedResource> resources;
+  for (const auto& [id, amount] : amounts) resources.push_back({names.name(id), id});
+  google::protobuf::RepeatedPtrField<v1::ResourceAmount> messages;
+  for (const NamedResource& resource : SortedByName(std::move(resources))) {
+    v1::ResourceAmount* const message = messages.Add();
+    message->set_resource(ToString(resource.name));
+    message->set_amount(amounts.Get(resource.id));
+  }
+  return messages;
+}
+
+v1::ViewState EncodeView(absl::string_view name, const View& view) {
+  v1::ViewState message;
+  message.set_name(ToString(name));
+  message.set_epoch(view.revision().epoch);
+  message.set_revision(view.revision().revision);
+  message.set_nodes(view.cluster().node_count());
+  message.set_pods(view.cluster().total_pods());
+  message.set_pod_shapes(static_cast<int64_t>(view.cluster().pod_shapes().size()));
+  message.set_clamped_amounts(view.clamped_amounts());
+  message.set_fingerprint(view.cluster().fingerprint());
+  return message;
+}
+
+std::optional<v1::NodeState> EncodeNode(const ClusterState& cluster, Slot slot, bool include_pods,
+                                        size_t max_bytes) {
+  v1::NodeState message;
+  message.set_slot(static_cast<int32_t>(slot));
+  message.set_name(ToString(cluster.name(slot)));
+  message.set_fingerprint(cluster.fingerprint(slot));
+  EncodeSums(cluster, slot, &message);
+  message.set_pod_count(cluster.pod_count(slot));
+  size_t bytes = message.ByteSizeLong();
+  if (include_pods) {
+    const NodePods& pods = cluster.pods(slot);
+    for (const size_t i : SortedPods(cluster, pods)) {
+      v1::PodState* const pod = message.add_pods();
+      *pod = EncodePod(cluster, pods, i);
+      bytes += pod->ByteSizeLong() + kElementOverhead;
+      if (bytes > max_bytes) return std::nullopt;
+    }
+  }
+  if (bytes > max_bytes) return std::nullopt;
+  return message;
+}
+
+}  // namespace loadline

@@ -1,0 +1,55 @@
+#include "plugin/convert/explain.h"
+
+#include <cstddef>
+#include <string>
+
+#include "plugin/convert/policy.h"
+
+namespace loadline {
+namespace {
+
+v1::NodeExplanation::Outcome EncodeOutcome(ScoreOutcome outcome) {
+  switch (outcome) {
+    case ScoreOutcome::kScored:
+      return v1::NodeExplanation::SCORED;
+    case ScoreOutcome::kLacksLimitedResource:
+      return v1::NodeExplanation::LACKS_LIMITED_RESOURCE;
+    case ScoreOutcome::kNothingCounted:
+      return v1::NodeExplanation::NOTHING_COUNTED;
+  }
+  return v1::NodeExplanation::OUTCOME_UNSPECIFIED;  // reached only by a cast from outside the enum
+}
+
+void EncodeResource(const ResourceExplanation& resource, const ScoredResource& scored,
+                    v1::ResourceExplanation* message) {
+  message->set_resource(scored.name);
+  message->set_weight(scored.weight);
+  message->set_allocatable(resource.allocatable);
+  message->set_node_limits(resource.node_limits);
+  message->set_pod_limit(resource.pod.amount);
+  message->set_ratio(resource.ratio);
+  message->set_raw_score(resource.raw_score);
+  if (resource.pod.missing) message->set_pod_rule(EncodeRule(resource.pod_rule));
+  message->set_pod_clamped(resource.pod.clamped);
+  message->set_node_missing_limits(resource.node_missing_limits);
+  message->set_node_clamped(resource.node_clamped);
+  message->set_saturated(resource.saturated);
+}
+
+}  // namespace
+
+v1::NodeExplanation EncodeExplanation(const NodeExplanation& explanation, absl::string_view node_name,
+                                      const LimitPolicy& policy) {
+  v1::NodeExplanation message;
+  message.set_slot(static_cast<int32_t>(explanation.slot));
+  message.set_node(std::string(node_name.data(), node_name.size()));
+  message.set_outcome(EncodeOutcome(explanation.outcome));
+  message.set_score(explanation.score);
+  message.set_raw_score(explanation.raw_score);
+  for (size_t r = 0; r < explanation.resources.size(); ++r) {
+    EncodeResource(explanation.resources[r], policy.resources[r], message.add_resources());
+  }
+  return message;
+}
+
+}  // namespace loadline

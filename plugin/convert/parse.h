@@ -1,0 +1,28 @@
+// Bytes to messages.
+#ifndef LOADLINE_PLUGIN_CONVERT_PARSE_H_
+#define LOADLINE_PLUGIN_CONVERT_PARSE_H_
+
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace loadline {
+
+// Requests and responses.
+inline constexpr size_t kMaxMessageBytes = size_t{4} << 20;
+
+// Parses `bytes`, fewer than 2^31, into `message` in place of what it held; what it allocated before
+// is used again. `type` names the message in the error, which continues what it is about.
+// Errors: kInvalidArgument. Protobuf does not say what is wrong; nesting is bounded by its default of 100.
+template <typename Message>
+absl::Status Parse(absl::string_view bytes, absl::string_view type, Message* message) {
+  if (message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "is not a ", type, ": truncated or damaged, nested too deeply, or text that is not UTF-8"));
+}
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_PARSE_H_

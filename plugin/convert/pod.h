@@ -1,0 +1,43 @@
+// Pods of Kubernetes to core types.
+#ifndef LOADLINE_PLUGIN_CONVERT_POD_H_
+#define LOADLINE_PLUGIN_CONVERT_POD_H_
+
+#include <cstddef>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/cluster/shapes.h"
+#include "loadline/k8s/v1/core.pb.h"
+#include "plugin/convert/resources.h"
+
+namespace loadline {
+
+// Serialized pods and nodes: what etcd takes by default.
+inline constexpr size_t kMaxObjectBytes = 1536 * 1024;
+// Containers, init containers, and statuses of each.
+inline constexpr int kMaxContainers = 1024;
+
+// Reads pods one after the other. Keeps the parsed message, which is the dearest part to allocate: a decoder
+// lives as long as a batch, so that one huge pod does not hold memory for ever.
+class PodDecoder {
+ public:
+  // Resource names are added to those of `resources`, which outlives the decoder.
+  explicit PodDecoder(ResourceReader* resources) : resources_(resources) {}
+
+  // Returns the shape of a serialized k8s.io.api.core.v1.Pod. The status of an incoming pod is not read.
+  // Errors: kInvalidArgument  the text continues the name of the pod and has the path of the field:
+  //                           `(namespace "default"): spec.containers[2] "app": resources.limits["memory"]:
+  //                           ...`
+  absl::StatusOr<PodShape> Decode(absl::string_view bytes, PodRole role);
+
+ private:
+  absl::Status ReadSpec(PodResources* pod);
+  absl::Status ReadStatus(PodResources* pod);
+
+  ResourceReader* resources_;
+  k8s::v1::Pod message_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_POD_H_

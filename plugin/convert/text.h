@@ -1,0 +1,32 @@
+// Text that came from outside: what a name may be, and how it is quoted in an error.
+#ifndef LOADLINE_PLUGIN_CONVERT_TEXT_H_
+#define LOADLINE_PLUGIN_CONVERT_TEXT_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace loadline {
+
+// Names of nodes, pods and namespaces, and UIDs.
+inline constexpr size_t kMaxNameLength = 253;
+// A qualified name: a DNS subdomain, a slash and 63 characters.
+inline constexpr size_t kMaxResourceNameLength = 317;
+
+// Returns `text` in quotes, control and non-ASCII bytes escaped and cut after 64 bytes, so that an error text
+// is short, printable, and cannot steer a terminal.
+std::string Quoted(absl::string_view text);
+
+// Checks what every name in Kubernetes keeps to: printable ASCII without spaces, at most `max_length` bytes.
+// An empty text passes. The error continues what it is about: `"a\x00" is not a name: ...`.
+absl::Status CheckName(absl::string_view text, size_t max_length = kMaxNameLength);
+
+// `status` with `prefix` and a separator put before its text.
+absl::Status Annotate(const absl::Status& status, absl::string_view prefix,
+                      absl::string_view separator = ": ");
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_TEXT_H_

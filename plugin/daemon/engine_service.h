@@ -1,0 +1,28 @@
+// gRPC calls to calls of the C ABI: the bytes of a request go in as they are, so that both answer alike.
+#ifndef LOADLINE_PLUGIN_DAEMON_ENGINE_SERVICE_H_
+#define LOADLINE_PLUGIN_DAEMON_ENGINE_SERVICE_H_
+
+#include <grpcpp/generic/async_generic_service.h>
+
+#include "plugin/abi/loadline.h"
+#include "plugin/daemon/executor.h"
+
+namespace loadline {
+
+// Small scores are answered on gRPC's own threads. All else goes to the executor: gRPC has as many threads as
+// the machine has cores, and scores and health checks must not wait for a sync.
+class EngineService : public grpc::CallbackGenericService {
+ public:
+  // Both outlive the service.
+  EngineService(loadline_engine* engine, Executor* executor) : engine_(engine), executor_(executor) {}
+
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
+
+ private:
+  loadline_engine* engine_;
+  Executor* executor_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_DAEMON_ENGINE_SERVICE_H_

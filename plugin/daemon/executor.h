@@ -1,0 +1,41 @@
+// A few threads for calls that take long.
+#ifndef LOADLINE_PLUGIN_DAEMON_EXECUTOR_H_
+#define LOADLINE_PLUGIN_DAEMON_EXECUTOR_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace loadline {
+
+// Runs tasks in the order in which they come. Thread-safe.
+class Executor {
+ public:
+  // `max_waiting`: tasks that wait at most, beside those that run.
+  Executor(size_t threads, size_t max_waiting);
+  // Runs what waits and joins the threads.
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  // False when too many tasks wait; `task` is not run then.
+  bool Run(std::function<void()> task);
+
+ private:
+  void Work();
+
+  const size_t max_waiting_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> waiting_;  // guarded by mutex_
+  bool stopping_ = false;                      // guarded by mutex_
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_DAEMON_EXECUTOR_H_

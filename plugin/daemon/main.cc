@@ -1,0 +1,148 @@
+// loadlined: libloadline.so behind gRPC on a unix socket.
+//
+// Exit: 0 after SIGTERM or SIGINT and for --help and --version; 1 cannot start; 2 wrong command line; 3
+// another daemon serves the socket.
+#include <grpcpp/ext/health_check_service_server_builder_option.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "plugin/abi/loadline.h"
+#include "plugin/daemon/engine_service.h"
+#include "plugin/daemon/executor.h"
+#include "plugin/daemon/log.h"
+#include "plugin/daemon/options.h"
+#include "plugin/daemon/socket.h"
+
+namespace loadline {
+namespace {
+
+constexpr int kCannotStart = 1;
+constexpr int kWrongCommandLine = 2;
+constexpr int kAlreadyServed = 3;
+
+constexpr char kClusterState[] = "loadline.v1.ClusterState";
+constexpr char kSchedulerExtender[] = "loadline.v1.SchedulerExtender";
+
+// The engine refuses requests above 4 MiB in words of its own. gRPC lets somewhat larger ones pass to it, and
+// refuses what is far too large before all of it is in memory.
+constexpr int kMaxReceivedBytes = 8 << 20;
+constexpr int kMaxSentBytes = 4 << 20;
+constexpr int kMaxStreams = 128;
+constexpr int kMinPingIntervalMs = 10'000;
+constexpr size_t kExecutorThreads = 2;
+constexpr size_t kMaxWaitingCalls = 256;
+constexpr std::chrono::seconds kShutdownTime(5);
+
+using EnginePtr = std::unique_ptr<loadline_engine, decltype(&loadline_destroy)>;
+
+EnginePtr CreateEngine(const v1::EngineConfig& config) {
+  const std::string bytes = config.SerializeAsString();
+  loadline_engine* engine = nullptr;
+  char* error = nullptr;
+  if (loadline_create(bytes.data(), bytes.size(), &engine, &error) != 0) {
+    LogError(absl::StrCat("cannot create the engine: ", error == nullptr ? "out of memory" : error));
+    loadline_free(error);
+  }
+  return {engine, loadline_destroy};
+}
+
+std::unique_ptr<grpc::Server> StartServer(const Options& options, EngineService* service) {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::ServerBuilder builder;
+  builder.RegisterCallbackGenericService(service);
+  builder.SetMaxReceiveMessageSize(kMaxReceivedBytes);
+  builder.SetMaxSendMessageSize(kMaxSentBytes);
+  builder.SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  // Clients look after idle connections with pings every 30 s; gRPC's default allows one in 5 minutes.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingIntervalMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  int bound = 0;
+  builder.AddListeningPort(absl::StrCat("unix:", options.socket), grpc::InsecureServerCredentials(), &bound);
+  // The socket has its mode from the first moment; a chmod afterwards would leave a gap.
+  const mode_t former = umask(0777 & ~options.socket_mode);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  umask(former);
+  return bound == 0 ? nullptr : std::move(server);
+}
+
+void SetServing(grpc::Server* server, bool serving) {
+  grpc::HealthCheckServiceInterface* const health = server->GetHealthCheckService();
+  health->SetServingStatus(serving);  // overall, and of the services that it knows
+  health->SetServingStatus(kClusterState, serving);
+  health->SetServingStatus(kSchedulerExtender, serving);
+}
+
+int Serve(const Options& options, const sigset_t& stop_signals) {
+  if (absl::Status status = CheckSocketPath(options.socket); !status.ok()) {
+    LogError(status.message());
+    return kCannotStart;
+  }
+  const absl::StatusOr<SocketLock> lock = SocketLock::Acquire(options.socket);
+  if (!lock.ok()) {
+    LogError(lock.status().message());
+    return absl::IsAlreadyExists(lock.status()) ? kAlreadyServed : kCannotStart;
+  }
+  const EnginePtr engine = CreateEngine(options.engine);
+  if (engine == nullptr) return kCannotStart;
+  Executor executor(kExecutorThreads, kMaxWaitingCalls);
+  EngineService service(engine.get(), &executor);
+  const std::unique_ptr<grpc::Server> server = StartServer(options, &service);
+  if (server == nullptr) {
+    LogError(absl::StrCat("cannot listen on ", options.socket));
+    return kCannotStart;
+  }
+  SetServing(server.get(), true);
+  LogInfo(absl::StrCat("loadlined ", loadline_version(), " serves on ", options.socket));
+
+  int signal = 0;
+  sigwait(&stop_signals, &signal);
+  LogInfo(absl::StrCat("stopping on ", strsignal(signal)));
+  SetServing(server.get(), false);
+  server->Shutdown(std::chrono::system_clock::now() + kShutdownTime);
+  server->Wait();
+  unlink(options.socket.c_str());  // gRPC did so already where it could
+  LogInfo("stopped");
+  return EXIT_SUCCESS;
+}
+
+int Main(const std::vector<absl::string_view>& arguments) {
+  const absl::StatusOr<Options> options = ParseOptions(arguments);
+  if (!options.ok()) {
+    const std::string message = absl::StrCat("loadlined: ", options.status().message(), "\n\n", Usage());
+    std::fputs(message.c_str(), stderr);
+    return kWrongCommandLine;
+  }
+  if (options->help || options->version) {
+    const std::string text = options->help ? Usage() : absl::StrCat("loadlined ", loadline_version(), "\n");
+    return std::fputs(text.c_str(), stdout) < 0 ? kCannotStart : EXIT_SUCCESS;
+  }
+  // Blocked before any thread starts, so that all inherit it and the signals wait for sigwait().
+  sigset_t stop_signals;
+  sigemptyset(&stop_signals);
+  sigaddset(&stop_signals, SIGTERM);
+  sigaddset(&stop_signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &stop_signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  InitLog(options->log_format);
+  return Serve(*options, stop_signals);
+}
+
+}  // namespace
+}  // namespace loadline
+
+int main(int argc, char** argv) { return loadline::Main({argv + 1, argv + argc}); }

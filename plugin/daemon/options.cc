@@ -1,0 +1,136 @@
+#include "plugin/daemon/options.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+
+namespace loadline {
+namespace {
+
+struct Flag {
+  absl::string_view name;
+  absl::string_view value;  // name of its value in the usage; empty: it takes none
+  absl::string_view help;
+  absl::Status (*set)(absl::string_view value, Options* options);
+};
+
+absl::Status SetSocket(absl::string_view value, Options* options) {
+  if (value.empty()) return absl::InvalidArgumentError("must not be empty");
+  options->socket = std::string(value.data(), value.size());
+  return absl::OkStatus();
+}
+
+absl::Status SetSocketMode(absl::string_view value, Options* options) {
+  mode_t mode = 0;
+  for (const char digit : value) {
+    if (digit < '0' || digit > '7' || mode > 0777) {
+      return absl::InvalidArgumentError("must be an octal number such as 0600");
+    }
+    mode = mode * 8 + static_cast<mode_t>(digit - '0');
+  }
+  if (value.empty() || mode > 0777) return absl::InvalidArgumentError("must be an octal number up to 0777");
+  options->socket_mode = mode;
+  return absl::OkStatus();
+}
+
+absl::Status SetLogFormat(absl::string_view value, Options* options) {
+  if (value != "text" && value != "json") return absl::InvalidArgumentError("must be text or json");
+  options->log_format = value == "json" ? LogFormat::kJson : LogFormat::kText;
+  return absl::OkStatus();
+}
+
+template <void (v1::EngineConfig::*kSet)(int32_t)>
+absl::Status SetEngineLimit(absl::string_view value, Options* options) {
+  int32_t number = 0;
+  if (!absl::SimpleAtoi(value, &number) || number < 1) {
+    return absl::InvalidArgumentError("must be a number from 1");
+  }
+  (options->engine.*kSet)(number);
+  return absl::OkStatus();
+}
+
+absl::Status SetHelp(absl::string_view, Options* options) {
+  options->help = true;
+  return absl::OkStatus();
+}
+
+absl::Status SetVersion(absl::string_view, Options* options) {
+  options->version = true;
+  return absl::OkStatus();
+}
+
+using Config = v1::EngineConfig;
+
+constexpr Flag kFlags[] = {
+    {"socket", "PATH", "unix socket to listen on [/run/loadline/loadlined.sock]; PATH.lock is locked",
+     SetSocket},
+    {"socket-mode", "MODE", "permissions of the socket, octal [0600]", SetSocketMode},
+    {"max-views", "N", "most views at a time [16]", SetEngineLimit<&Config::set_max_views>},
+    {"max-nodes", "N", "most nodes of one view [131072]", SetEngineLimit<&Config::set_max_nodes>},
+    {"max-pods", "N", "most pods of one view [2000000]", SetEngineLimit<&Config::set_max_pods>},
+    {"max-pod-shapes", "N", "most pod shapes of one client [2000000]",
+     SetEngineLimit<&Config::set_max_pod_shapes>},
+    {"max-resources", "N", "most distinct resource names in one view [256]",
+     SetEngineLimit<&Config::set_max_resources>},
+    {"max-policies", "N", "most score policies kept up to date in one view [8]",
+     SetEngineLimit<&Config::set_max_policies>},
+    {"log-format", "FORMAT", "text or json [text]", SetLogFormat},
+    {"version", "", "print the version and exit", SetVersion},
+    {"help", "", "print this and exit", SetHelp},
+};
+
+const Flag* FindFlag(absl::string_view name) {
+  for (const Flag& flag : kFlags) {
+    if (flag.name == name) return &flag;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<Options> ParseOptions(const std::vector<absl::string_view>& arguments) {
+  Options options;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const absl::string_view argument = arguments[i];
+    if (!absl::StartsWith(argument, "--")) {
+      return absl::InvalidArgumentError(absl::StrCat("unexpected argument: ", argument));
+    }
+    const size_t equals = argument.find('=');
+    const absl::string_view name =
+        argument.substr(2, equals == absl::string_view::npos ? equals : equals - 2);
+    const Flag* const flag = FindFlag(name);
+    if (flag == nullptr) return absl::InvalidArgumentError(absl::StrCat("unknown flag: --", name));
+    const bool has_value = equals != absl::string_view::npos;
+    absl::string_view value = has_value ? argument.substr(equals + 1) : absl::string_view();
+    if (flag->value.empty()) {
+      if (has_value) return absl::InvalidArgumentError(absl::StrCat("--", name, " takes no value"));
+    } else if (!has_value) {
+      if (++i == arguments.size())
+        return absl::InvalidArgumentError(absl::StrCat("--", name, " needs a value"));
+      value = arguments[i];
+    }
+    if (absl::Status status = flag->set(value, &options); !status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--", name, ": ", value, ": ", status.message()));
+    }
+  }
+  return options;
+}
+
+std::string Usage() {
+  std::string usage =
+      "Usage: loadlined [flags]\n\n"
+      "Serves the Loadline engine over gRPC on a unix socket.\n\n";
+  for (const Flag& flag : kFlags) {
+    const std::string name = absl::StrCat("--", flag.name, flag.value.empty() ? "" : " ", flag.value);
+    absl::StrAppendFormat(&usage, "  %-22s %s\n", name, flag.help);
+  }
+  return usage;
+}
+
+}  // namespace loadline

@@ -1,0 +1,35 @@
+// The command line of loadlined.
+#ifndef LOADLINE_PLUGIN_DAEMON_OPTIONS_H_
+#define LOADLINE_PLUGIN_DAEMON_OPTIONS_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "loadline/v1/engine_config.pb.h"
+#include "plugin/daemon/log.h"
+
+namespace loadline {
+
+struct Options {
+  std::string socket = "/run/loadline/loadlined.sock";
+  mode_t socket_mode = 0600;
+  LogFormat log_format = LogFormat::kText;
+  v1::EngineConfig engine;  // checked by the engine
+  bool help = false;
+  bool version = false;
+};
+
+// `arguments` without the name of the program; `--name=value` or `--name value`.
+// Errors: kInvalidArgument  an unknown flag, a value that is none, a stray argument
+absl::StatusOr<Options> ParseOptions(const std::vector<absl::string_view>& arguments);
+
+// What --help prints.
+std::string Usage();
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_DAEMON_OPTIONS_H_

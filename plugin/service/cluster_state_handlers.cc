@@ -1,0 +1,135 @@
+#include "plugin/service/cluster_state_handlers.h"
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "plugin/convert/changes.h"
+#include "plugin/convert/describe.h"
+#include "plugin/convert/slots.h"
+#include "plugin/convert/text.h"
+
+namespace loadline {
+namespace {
+
+// Of the nodes in one answer, so that all of it stays below 4 MiB.
+constexpr size_t kMaxPageBytes = size_t{3} << 20;
+// Tag and length of a node in the answer, at most.
+constexpr size_t kNodeOverhead = 6;
+
+absl::Status CheckDescribe(const v1::DescribeRequest& request) {
+  if (request.first_slot() < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("first_slot: ", request.first_slot(), " is negative"));
+  }
+  if (request.first_slot() > 0 && !request.slots().empty()) {
+    return absl::InvalidArgumentError("first_slot: goes with empty slots only");
+  }
+  if (!request.view().empty()) return CheckViewName(request.view());
+  if (request.slots().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("slots: go with the name of a view only");
+}
+
+// Adds nodes to an answer until it is full.
+class NodePage {
+ public:
+  NodePage(const ClusterState& cluster, bool include_pods, v1::DescribeResponse* response)
+      : cluster_(cluster), include_pods_(include_pods), response_(response) {}
+
+  // False when the node does not fit any more. kResourceExhausted when it never would.
+  absl::StatusOr<bool> Add(Slot slot) {
+    std::optional<v1::NodeState> node = EncodeNode(cluster_, slot, include_pods_, kMaxPageBytes);
+    if (!node.has_value()) {
+      return absl::ResourceExhaustedError(absl::StrCat("node ", Quoted(cluster_.name(slot)), " (slot ",
+                                                       static_cast<int32_t>(slot), ") and its pods outgrow ",
+                                                       kMaxPageBytes, " bytes; ask without include_pods"));
+    }
+    const size_t bytes = node->ByteSizeLong() + kNodeOverhead;
+    if (bytes_ > 0 && bytes_ + bytes > kMaxPageBytes) return false;
+    bytes_ += bytes;
+    *response_->add_nodes() = *std::move(node);
+    return true;
+  }
+
+ private:
+  const ClusterState& cluster_;
+  bool include_pods_;
+  v1::DescribeResponse* response_;
+  size_t bytes_ = 0;
+};
+
+absl::Status DescribeSlots(const std::vector<Slot>& slots, const ClusterState& cluster, NodePage* page) {
+  for (const Slot slot : slots) {
+    if (!cluster.Occupied(slot)) continue;
+    const absl::StatusOr<bool> added = page->Add(slot);
+    if (!added.ok()) return added.status();
+    if (!*added) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "slots: the answer for ", slots.size(), " slots outgrows ", kMaxPageBytes, " bytes; name fewer"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DescribeFrom(int32_t first_slot, const ClusterState& cluster, NodePage* page,
+                          v1::DescribeResponse* response) {
+  for (int32_t slot = first_slot; slot < cluster.slot_end(); ++slot) {
+    if (!cluster.Occupied(Slot{slot})) continue;
+    const absl::StatusOr<bool> added = page->Add(Slot{slot});
+    if (!added.ok()) return added.status();
+    if (!*added) {
+      response->set_next_slot(slot);  // not 0: the page has a node before it
+      return absl::OkStatus();
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::SyncResponse> Sync(const v1::SyncRequest& request, const Deadline& deadline,
+                                      Views* views) {
+  if (!request.has_changes()) return absl::InvalidArgumentError("changes: required");
+  const absl::StatusOr<Applied> applied = views->Apply(request.changes(), deadline);
+  if (!applied.ok()) return applied.status();
+  v1::SyncResponse response;
+  response.set_epoch(applied->view->view.revision().epoch);
+  response.set_revision(applied->view->view.revision().revision);
+  response.set_clamped_amounts(applied->clamped_amounts);
+  return response;
+}
+
+absl::StatusOr<v1::DescribeResponse> Describe(const v1::DescribeRequest& request, const Deadline& deadline,
+                                              Views* views) {
+  if (absl::Status status = CheckDescribe(request); !status.ok()) return status;
+  v1::DescribeResponse response;
+  response.set_engine_version(LOADLINE_VERSION);
+  if (request.view().empty()) {
+    for (const auto& [name, shared] : views->All()) {
+      const LockedView view(shared);
+      *response.add_views() = EncodeView(name, view->view);
+    }
+    return response;
+  }
+  const absl::StatusOr<std::vector<Slot>> slots =
+      DecodeDescribed(request.slots(), views->limits().view.nodes);
+  if (!slots.ok()) return slots.status();
+  const absl::StatusOr<LockedView> view = views->Lock(request.view(), deadline);
+  if (!view.ok()) return view.status();
+  *response.add_views() = EncodeView(request.view(), (*view)->view);
+  const ClusterState& cluster = (*view)->view.cluster();
+  NodePage page(cluster, request.include_pods(), &response);
+  const absl::Status status = slots->empty() ? DescribeFrom(request.first_slot(), cluster, &page, &response)
+                                             : DescribeSlots(*slots, cluster, &page);
+  if (!status.ok()) return status;
+  return response;
+}
+
+absl::StatusOr<v1::DropResponse> Drop(const v1::DropRequest& request, const Deadline&, Views* views) {
+  if (absl::Status status = CheckViewName(request.view()); !status.ok()) return status;
+  if (absl::Status status = views->Drop(request.view()); !status.ok()) return status;
+  return v1::DropResponse();
+}
+
+}  // namespace loadline

@@ -1,0 +1,44 @@
+// How long a caller is willing to wait.
+#ifndef LOADLINE_PLUGIN_SERVICE_DEADLINE_H_
+#define LOADLINE_PLUGIN_SERVICE_DEADLINE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+
+namespace loadline {
+
+// A point on the steady clock, or none. Calls look at it where they may have waited for another call, before
+// they change or work out anything: an answer that nobody waits for is not worth holding up the next one.
+class Deadline {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Never passes.
+  Deadline() = default;
+
+  // Counted from now. 0 or less: never passes.
+  static Deadline After(int64_t timeout_ns) {
+    Deadline deadline;
+    if (timeout_ns <= 0) return deadline;
+    const Clock::time_point now = Clock::now();
+    const Clock::duration timeout = std::chrono::nanoseconds(timeout_ns);
+    if (timeout < Clock::time_point::max() - now) deadline.time_ = now + timeout;
+    return deadline;
+  }
+
+  // kDeadlineExceeded once it has passed.
+  absl::Status Check() const {
+    if (!time_.has_value() || Clock::now() < *time_) return absl::OkStatus();
+    return absl::DeadlineExceededError("the timeout of the call passed while it waited for the view");
+  }
+
+ private:
+  std::optional<Clock::time_point> time_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_SERVICE_DEADLINE_H_

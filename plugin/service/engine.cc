@@ -1,0 +1,63 @@
+#include "plugin/service/engine.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "plugin/convert/parse.h"
+#include "plugin/convert/text.h"
+#include "plugin/service/cluster_state_handlers.h"
+#include "plugin/service/scheduler_extender_handlers.h"
+
+namespace loadline {
+namespace {
+
+template <typename Request, typename Response>
+using Handler = absl::StatusOr<Response> (*)(const Request&, const Deadline&, Views*);
+
+// Bytes to bytes around a handler.
+template <typename Request, typename Response, Handler<Request, Response> kHandler>
+absl::StatusOr<std::string> Handle(absl::string_view bytes, const Deadline& deadline, Views* views) {
+  Request request;
+  if (absl::Status status = Parse(bytes, request.GetTypeName(), &request); !status.ok()) {
+    return Annotate(status, "request", " ");
+  }
+  const absl::StatusOr<Response> response = kHandler(request, deadline, views);
+  if (!response.ok()) return response.status();
+  std::string out;
+  if (!response->SerializeToString(&out)) return absl::InternalError("the response cannot be serialized");
+  if (out.size() > kMaxMessageBytes) {
+    return absl::InternalError(
+        absl::StrCat("the response has ", out.size(), " bytes, the limit is ", kMaxMessageBytes));
+  }
+  return out;
+}
+
+struct Method {
+  absl::string_view name;
+  absl::StatusOr<std::string> (*handle)(absl::string_view bytes, const Deadline& deadline, Views* views);
+};
+
+constexpr Method kMethods[] = {
+    {"/loadline.v1.SchedulerExtender/Score", Handle<v1::ScoreRequest, v1::ScoreResponse, Score>},
+    {"/loadline.v1.SchedulerExtender/Explain", Handle<v1::ExplainRequest, v1::ExplainResponse, Explain>},
+    {"/loadline.v1.ClusterState/Sync", Handle<v1::SyncRequest, v1::SyncResponse, Sync>},
+    {"/loadline.v1.ClusterState/Describe", Handle<v1::DescribeRequest, v1::DescribeResponse, Describe>},
+    {"/loadline.v1.ClusterState/Drop", Handle<v1::DropRequest, v1::DropResponse, Drop>},
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> Engine::Call(absl::string_view method, absl::string_view request,
+                                         const Deadline& deadline) {
+  for (const Method& candidate : kMethods) {
+    if (candidate.name != method) continue;
+    if (request.size() > kMaxMessageBytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the request has ", request.size(), " bytes, the limit is ", kMaxMessageBytes));
+    }
+    return candidate.handle(request, deadline, &views_);
+  }
+  return absl::UnimplementedError(absl::StrCat("there is no method ", Quoted(method)));
+}
+
+}  // namespace loadline

@@ -1,0 +1,26 @@
+#include "plugin/service/policy_columns.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace loadline {
+
+std::unique_ptr<LimitColumns> PolicyColumns::Take(const LimitPolicy& policy) {
+  const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                  [&](const auto& columns) { return columns->policy() == policy; });
+  if (found == kept_.end()) return std::make_unique<LimitColumns>(policy);
+  std::unique_ptr<LimitColumns> columns = std::move(*found);
+  kept_.erase(found);
+  return columns;
+}
+
+const LimitColumns& PolicyColumns::For(const LimitPolicy& policy, const ClusterState& cluster) {
+  // Taken out while they catch up: should memory run out half-way, they are gone instead of wrong.
+  std::unique_ptr<LimitColumns> columns = Take(policy);
+  columns->CatchUp(cluster);
+  if (kept_.size() >= max_policies_) kept_.erase(kept_.begin());
+  kept_.push_back(std::move(columns));
+  return *kept_.back();
+}
+
+}  // namespace loadline

@@ -1,0 +1,35 @@
+// The limit columns of the policies that were asked about last.
+#ifndef LOADLINE_PLUGIN_SERVICE_POLICY_COLUMNS_H_
+#define LOADLINE_PLUGIN_SERVICE_POLICY_COLUMNS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/cluster/cluster_state.h"
+#include "core/score/limit_columns.h"
+#include "core/score/limit_policy.h"
+
+namespace loadline {
+
+// Keeps LimitColumns per policy of one view; beyond `max_policies` the least recently used go. Not
+// thread-safe.
+class PolicyColumns {
+ public:
+  explicit PolicyColumns(int32_t max_policies) : max_policies_(static_cast<size_t>(max_policies)) {}
+
+  // The columns of `policy`, up to date with `cluster`, which is the same view each time. Valid until the
+  // next call. Cost: that of LimitColumns::CatchUp(); O(pods) for a policy that was not kept.
+  const LimitColumns& For(const LimitPolicy& policy, const ClusterState& cluster);
+
+ private:
+  std::unique_ptr<LimitColumns> Take(const LimitPolicy& policy);
+
+  size_t max_policies_;
+  std::vector<std::unique_ptr<LimitColumns>> kept_;  // most recently used last
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_SERVICE_POLICY_COLUMNS_H_

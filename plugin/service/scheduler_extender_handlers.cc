@@ -1,0 +1,126 @@
+#include "plugin/service/scheduler_extender_handlers.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "plugin/convert/describe.h"
+#include "plugin/convert/explain.h"
+#include "plugin/convert/parse.h"
+#include "plugin/convert/pod.h"
+#include "plugin/convert/policy.h"
+#include "plugin/convert/resources.h"
+#include "plugin/convert/slots.h"
+#include "plugin/convert/text.h"
+
+namespace loadline {
+namespace {
+
+// What both methods are asked.
+struct Question {
+  LockedView view;  // first: all else refers to it
+  const LimitColumns* columns;
+  ResourceNames names;  // those of the view, and of the pod
+  PodShape pod;
+  std::vector<Slot> candidates;
+};
+
+absl::StatusOr<LockedView> ApplyChanges(const v1::Changes& changes, const Deadline& deadline, Views* views) {
+  const v1::FullListChunk& chunk = changes.full_list();
+  if (changes.has_full_list() && (chunk.index() != 0 || !chunk.last())) {
+    return absl::InvalidArgumentError("changes: the full list of a question must be complete");
+  }
+  absl::StatusOr<Applied> applied = views->Apply(changes, deadline);
+  if (!applied.ok()) return applied.status();
+  return std::move(applied->view);
+}
+
+// `Request` is a ScoreRequest or an ExplainRequest.
+template <typename Request>
+absl::StatusOr<Question> Prepare(const Request& request, const Deadline& deadline, Views* views) {
+  if (!request.has_changes()) return absl::InvalidArgumentError("changes: required");
+  if (!request.has_policy()) return absl::InvalidArgumentError("policy: required");
+  absl::StatusOr<LockedView> view = ApplyChanges(request.changes(), deadline, views);
+  if (!view.ok()) return view.status();
+  const ClusterState& cluster = (*view)->view.cluster();
+
+  const absl::StatusOr<LimitPolicy> policy = DecodePolicy(request.policy());
+  if (!policy.ok()) return Annotate(policy.status(), "policy");
+  ResourceNames names = cluster.resource_names();
+  ResourceReader resources(&names);
+  absl::StatusOr<PodShape> pod = PodDecoder(&resources).Decode(request.pod(), PodRole::kIncoming);
+  if (!pod.ok()) return Annotate(pod.status(), "pod", " ");
+  absl::StatusOr<std::vector<Slot>> candidates = DecodeCandidates(request.slots(), cluster);
+  if (!candidates.ok()) return candidates.status();
+
+  const LimitColumns& columns = (*view)->columns.For(*policy, cluster);
+  return Question{*std::move(view), &columns, std::move(names), *std::move(pod), *std::move(candidates)};
+}
+
+// Tag and length of a node in the answer, at most.
+constexpr size_t kNodeOverhead = 6;
+// Nodes explained at a time: an answer that would be too large is given up early.
+constexpr size_t kNodesAtOnce = 4096;
+
+absl::Status ExplainCandidates(const Question& question, std::span<const size_t> explained,
+                               v1::ExplainResponse* response) {
+  const ClusterState& cluster = question.view->view.cluster();
+  size_t bytes = response->ByteSizeLong();
+  for (size_t begin = 0; begin < explained.size(); begin += kNodesAtOnce) {
+    const std::span<const size_t> part =
+        explained.subspan(begin, std::min(kNodesAtOnce, explained.size() - begin));
+    for (const NodeExplanation& node :
+         ExplainNodes(*question.columns, cluster, question.pod, question.candidates, part)) {
+      v1::NodeExplanation* const message = response->add_nodes();
+      *message = EncodeExplanation(node, cluster.name(node.slot), question.columns->policy());
+      bytes += message->ByteSizeLong() + kNodeOverhead;
+      if (bytes > kMaxMessageBytes) {
+        return absl::ResourceExhaustedError(absl::StrCat("the answer for ", explained.size(),
+                                                         " nodes outgrows ", kMaxMessageBytes,
+                                                         " bytes; name fewer explain_slots"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ScoreResponse> Score(const v1::ScoreRequest& request, const Deadline& deadline,
+                                        Views* views) {
+  const absl::StatusOr<Question> question = Prepare(request, deadline, views);
+  if (!question.ok()) return question.status();
+  std::vector<int32_t> scores;
+  ScoreNodes(*question->columns, question->view->view.cluster(), question->pod, question->candidates,
+             &scores);
+  v1::ScoreResponse response;
+  response.mutable_scores()->Add(scores.begin(), scores.end());
+  if (request.slots().empty()) {
+    response.mutable_slots()->Reserve(static_cast<int>(question->candidates.size()));
+    for (const Slot slot : question->candidates) response.add_slots(static_cast<int32_t>(slot));
+  }
+  return response;
+}
+
+absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request, const Deadline& deadline,
+                                            Views* views) {
+  const absl::StatusOr<Question> question = Prepare(request, deadline, views);
+  if (!question.ok()) return question.status();
+  const ClusterState& cluster = question->view->view.cluster();
+  const absl::StatusOr<std::vector<size_t>> explained =
+      DecodeExplained(request.explain_slots(), question->candidates, cluster);
+  if (!explained.ok()) return explained.status();
+  v1::ExplainResponse response;
+  *response.mutable_policy() = EncodePolicy(question->columns->policy(), request.policy().preset());
+  *response.mutable_pod_requests() = EncodeAmounts(question->pod.requests, question->names);
+  *response.mutable_pod_limits() = EncodeAmounts(question->pod.limits, question->names);
+  response.set_best_effort(question->pod.best_effort);
+  if (absl::Status status = ExplainCandidates(*question, *explained, &response); !status.ok()) return status;
+  return response;
+}
+
+}  // namespace loadline

@@ -1,0 +1,128 @@
+#include "plugin/service/views.h"
+
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "plugin/convert/changes.h"
+#include "plugin/convert/text.h"
+
+namespace loadline {
+namespace {
+
+std::string Label(absl::string_view name) { return absl::StrCat("view ", Quoted(name)); }
+
+std::string Key(absl::string_view name) { return std::string(name.data(), name.size()); }
+
+}  // namespace
+
+absl::StatusOr<Applied> Views::Apply(const v1::Changes& changes, const Deadline& deadline) {
+  if (absl::Status status = CheckHeader(changes); !status.ok()) return Annotate(status, "changes");
+  if (const std::shared_ptr<SharedView> shared = Find(changes.view()); shared != nullptr) {
+    return ApplyTo(shared, changes, deadline);
+  }
+  if (!changes.has_full_list() || changes.full_list().index() != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(Label(changes.view()), " is not known; send a full list"));
+  }
+  // Nobody else sees the view before it has accepted the batch: one that is refused leaves no view behind.
+  const auto fresh = std::make_shared<SharedView>(limits_);
+  absl::StatusOr<Applied> applied = ApplyTo(fresh, changes, deadline);
+  if (!applied.ok()) return applied;
+  if (absl::Status status = Add(changes.view(), fresh); !status.ok()) return status;
+  return applied;
+}
+
+absl::StatusOr<Applied> Views::ApplyTo(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
+                                       const Deadline& deadline) {
+  absl::StatusOr<Applied> applied = changes.base_revision() == changes.revision()
+                                        ? CheckState(shared, changes, deadline)
+                                        : Update(shared, changes, deadline);
+  // The texts of the core do not name the view.
+  if (!applied.ok()) return Annotate(applied.status(), Label(changes.view()));
+  return applied;
+}
+
+// A batch that only names a state changes nothing, and does not wait for one that does.
+absl::StatusOr<Applied> Views::CheckState(const std::shared_ptr<SharedView>& shared,
+                                          const v1::Changes& changes, const Deadline& deadline) {
+  absl::StatusOr<LockedView> view = Lock(changes.view(), shared, deadline);
+  if (!view.ok()) return view.status();
+  const absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, ResourceNames());
+  if (!decoded.ok()) return decoded.status();
+  if (absl::Status status = shared->view.Apply(decoded->batch); !status.ok()) return status;
+  return Applied{*std::move(view), 0};
+}
+
+absl::StatusOr<Applied> Views::Update(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
+                                      const Deadline& deadline) {
+  const std::lock_guard<std::mutex> writer(shared->writer);
+  const absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, shared->view.names_for(ChunkOf(changes)));
+  if (!decoded.ok()) return decoded.status();
+  absl::StatusOr<LockedView> view = Lock(changes.view(), shared, deadline);
+  if (!view.ok()) return view.status();
+  shared->half_applied = true;
+  const absl::Status status = shared->view.Apply(decoded->batch);
+  shared->half_applied = false;
+  if (!status.ok()) return status;
+  return Applied{*std::move(view), decoded->batch.clamped_amounts};
+}
+
+absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const Deadline& deadline) {
+  const std::shared_ptr<SharedView> shared = Find(name);
+  if (shared == nullptr) return absl::NotFoundError(absl::StrCat(Label(name), " is not known"));
+  absl::StatusOr<LockedView> view = Lock(name, shared, deadline);
+  if (!view.ok()) return Annotate(view.status(), Label(name));
+  return view;
+}
+
+absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const std::shared_ptr<SharedView>& shared,
+                                       const Deadline& deadline) {
+  LockedView view(shared);
+  if (view->half_applied) {
+    Forget(name, shared.get());
+    return absl::FailedPreconditionError("was lost when memory ran out; send a full list");
+  }
+  if (absl::Status status = deadline.Check(); !status.ok()) return status;
+  return view;
+}
+
+std::shared_ptr<SharedView> Views::Find(absl::string_view name) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = views_.find(Key(name));
+  return found == views_.end() ? nullptr : found->second;
+}
+
+absl::Status Views::Add(absl::string_view name, std::shared_ptr<SharedView> shared) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (views_.size() >= static_cast<size_t>(limits_.views)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(Label(name), " would be one more than the limit of ", limits_.views, " views"));
+  }
+  if (views_.emplace(Key(name), std::move(shared)).second) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(Label(name), " was created by another call at the same time; send a full list"));
+}
+
+absl::Status Views::Drop(absl::string_view name) {
+  std::shared_ptr<SharedView> dropped;  // freed after the lock
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = views_.find(Key(name));
+  if (found == views_.end()) return absl::NotFoundError(absl::StrCat(Label(name), " is not known"));
+  dropped = std::move(found->second);
+  views_.erase(found);
+  return absl::OkStatus();
+}
+
+void Views::Forget(absl::string_view name, const SharedView* shared) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = views_.find(Key(name));
+  // Another one may have taken its name.
+  if (found != views_.end() && found->second.get() == shared) views_.erase(found);
+}
+
+std::vector<std::pair<std::string, std::shared_ptr<SharedView>>> Views::All() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return {views_.begin(), views_.end()};
+}
+
+}  // namespace loadline

@@ -1,0 +1,96 @@
+// The views of an engine, shared by its threads.
+#ifndef LOADLINE_PLUGIN_SERVICE_VIEWS_H_
+#define LOADLINE_PLUGIN_SERVICE_VIEWS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/cluster/view.h"
+#include "loadline/v1/cluster_state.pb.h"
+#include "plugin/convert/config.h"
+#include "plugin/service/deadline.h"
+#include "plugin/service/policy_columns.h"
+
+namespace loadline {
+
+// One view and what its threads share. A batch is decoded under `writer` alone, so that questions to the same
+// view do not wait for it.
+struct SharedView {
+  explicit SharedView(const EngineLimits& limits) : view(limits.view), columns(limits.policies) {}
+
+  std::mutex writer;  // orders batches; taken before `mutex`
+  std::mutex mutex;
+  View view;                  // changed under both mutexes, so either is enough to read it
+  PolicyColumns columns;      // guarded by `mutex`
+  bool half_applied = false;  // guarded by `mutex`; memory ran out within a batch: neither old state nor new
+};
+
+// A view that this thread has to itself.
+class LockedView {
+ public:
+  explicit LockedView(std::shared_ptr<SharedView> shared)
+      : shared_(std::move(shared)), lock_(shared_->mutex) {}
+
+  SharedView* operator->() const { return shared_.get(); }
+
+ private:
+  std::shared_ptr<SharedView> shared_;  // before the lock, which it outlives
+  std::unique_lock<std::mutex> lock_;
+};
+
+// A view after a batch.
+struct Applied {
+  LockedView view;
+  int64_t clamped_amounts;  // of the batch
+};
+
+// Thread-safe.
+class Views {
+ public:
+  explicit Views(const EngineLimits& limits) : limits_(limits) {}
+
+  const EngineLimits& limits() const { return limits_; }
+
+  // Applies a batch to its view, which the first chunk of a full list creates.
+  // Errors: those of ClusterState.Sync. Nothing was applied then.
+  absl::StatusOr<Applied> Apply(const v1::Changes& changes, const Deadline& deadline);
+
+  // kNotFound: no such view.
+  absl::StatusOr<LockedView> Lock(absl::string_view name, const Deadline& deadline);
+  absl::Status Drop(absl::string_view name);
+
+  // All views in name order.
+  std::vector<std::pair<std::string, std::shared_ptr<SharedView>>> All() const;
+
+ private:
+  std::shared_ptr<SharedView> Find(absl::string_view name) const;
+  // Adds a view under a name that is free.
+  absl::Status Add(absl::string_view name, std::shared_ptr<SharedView> shared);
+  absl::StatusOr<LockedView> Lock(absl::string_view name, const std::shared_ptr<SharedView>& shared,
+                                  const Deadline& deadline);
+  // Of a view that is known, or about to be.
+  absl::StatusOr<Applied> ApplyTo(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
+                                  const Deadline& deadline);
+  absl::StatusOr<Applied> Update(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
+                                 const Deadline& deadline);
+  absl::StatusOr<Applied> CheckState(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
+                                     const Deadline& deadline);
+  void Forget(absl::string_view name, const SharedView* shared);
+
+  const EngineLimits limits_;
+  mutable std::mutex mutex_;
+  // Guarded by mutex_. Ordered: Describe lists by name.
+  std::map<std::string, std::shared_ptr<SharedView>, std::less<>> views_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_SERVICE_VIEWS_H_
