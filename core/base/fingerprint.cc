@@ -19,8 +19,7 @@ uint64_t LoadWord(absl::string_view bytes) {
 }  // namespace
 
 void FingerprintBuilder::Add(absl::string_view text) {
-  state_ = ~state_;
-  Step(text.size());
+  Step(kTextMark ^ text.size());
   while (!text.empty()) {
     const absl::string_view word = text.substr(0, kWordSize);
     Step(LoadWord(word));
