@@ -1,0 +1,241 @@
+// Package extender lets a stock kube-scheduler ask the engine: it answers the prioritize verb of the HTTP extender
+// protocol, from a view of the cluster that it keeps up to date itself.
+//
+// It knows nothing of pods that a scheduler has assumed but not bound yet, and hears of bound ones with the delay of
+// a watch: in a burst several pods are scored against the same sums. The scheduler plugin has neither weakness.
+package extender
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/breaker"
+	"loadline.dev/shim/engine"
+	"loadline.dev/shim/view"
+)
+
+const (
+	// DefaultTimeout is how long a request waits for the engine: less than the scheduler's own httpTimeout, so that
+	// its answer comes in time.
+	DefaultTimeout = 150 * time.Millisecond
+	// DefaultView is the name of the gateway's view in the engine.
+	DefaultView = "gateway"
+
+	// stuckAfter is how long the background may take for one round before the gateway is no longer alive.
+	stuckAfter = 3 * refreshTimeout
+	// drainTime is how long requests under way may take when the gateway ends.
+	drainTime = 5 * time.Second
+)
+
+// Options set up a gateway.
+type Options struct {
+	// Address is the HOST:PORT of the extender. Without certificates it must be a loopback address.
+	Address string
+	// HealthAddress, if set, is a second HOST:PORT, without TLS and without the extender: /livez, /readyz, /healthz and
+	// /metrics for the kubelet and for Prometheus. They are served at Address as well.
+	HealthAddress string
+	// Certificates switch on TLS at Address.
+	Certificates CertificateFiles
+	// Policy says how to score. Required.
+	Policy *loadlinev1.ScorePolicy
+	// Timeout bounds the question to the engine; 0: DefaultTimeout.
+	Timeout time.Duration
+	// View is the name of the view; empty: DefaultView. Two gateways at one loadlined need two.
+	View string
+	// Version is that of this program, for /metrics.
+	Version string
+}
+
+// Check returns an error for options that contradict each other or are not safe.
+func (o Options) Check() error {
+	if err := o.Certificates.check(); err != nil {
+		return err
+	}
+	if o.Timeout < 0 {
+		return fmt.Errorf("timeout %v: must not be negative", o.Timeout)
+	}
+	if o.HealthAddress != "" {
+		if _, _, err := net.SplitHostPort(o.HealthAddress); err != nil {
+			return fmt.Errorf("health address %q: must be HOST:PORT: %w", o.HealthAddress, err)
+		}
+	}
+	return checkAddress(o.Address, o.Certificates.given())
+}
+
+// Gateway answers a scheduler's extender requests.
+type Gateway struct {
+	options      Options
+	client       kubernetes.Interface
+	metrics      *metrics
+	certificates *certificates // nil: no TLS
+	view         *view.View
+	nodes, pods  *feed
+	refresher    refresher
+	prioritizer  prioritizer
+	ending       atomic.Bool
+	rounds       atomic.Int64 // time of the last round of the background, in nanoseconds since 1970
+}
+
+// New returns a gateway for an engine and a cluster. It does nothing before Run.
+func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gateway, error) {
+	if err := options.Check(); err != nil {
+		return nil, err
+	}
+	if options.Timeout == 0 {
+		options.Timeout = DefaultTimeout
+	}
+	if options.View == "" {
+		options.View = DefaultView
+	}
+	g := &Gateway{options: options, client: client, metrics: newMetrics(options.Version), view: view.New(conn, options.View)}
+	if options.Certificates.given() {
+		var err error
+		g.certificates, err = newCertificates(options.Certificates, time.Now, func(ok bool) { set(g.metrics.reloaded, ok) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	shared := breaker.New(conn, time.Now)
+	g.refresher = refresher{
+		state: g.view, engine: loadlinev1.NewClusterStateClient(conn), view: options.View, breaker: shared,
+		metrics: g.metrics, wake: make(chan struct{}, 1), ready: make(chan struct{}),
+	}
+	g.prioritizer = prioritizer{
+		state: g.view, engine: loadlinev1.NewSchedulerExtenderClient(conn), policy: options.Policy,
+		timeout: options.Timeout, breaker: shared, metrics: g.metrics, synced: g.refresher.synced.Load,
+		suspect: g.refresher.suspect, reading: make(chan struct{}, maxReading),
+		tickets: make(chan struct{}, maxInFlight),
+	}
+	g.nodes = newNodeFeed(g.view, g.refresher.changed)
+	g.pods = newPodFeed(g.view, g.refresher.changed)
+	return g, nil
+}
+
+// Run serves until ctx ends, and then finishes the requests under way.
+func (g *Gateway) Run(ctx context.Context) error {
+	listener, err := listen(g.options.Address)
+	if err != nil {
+		return err
+	}
+	var health net.Listener
+	if g.options.HealthAddress != "" {
+		if health, err = listen(g.options.HealthAddress); err != nil {
+			listener.Close()
+			return err
+		}
+	}
+	return g.serve(ctx, listener, health)
+}
+
+// serve is Run on listeners, which it closes. `health` may be nil.
+func (g *Gateway) serve(ctx context.Context, listener, health net.Listener) error {
+	klog.InfoS("Gateway starts", "version", g.options.Version, "extender", listener.Addr().String(),
+		"tls", g.certificates != nil, "view", g.options.View)
+	servers := []*http.Server{newServer(g.handler(g.options.Certificates.ClientCA != ""))}
+	starts := []func() error{func() error { return servers[0].Serve(listener) }}
+	if g.certificates != nil {
+		servers[0].TLSConfig = g.certificates.serverConfig()
+		starts[0] = func() error { return servers[0].ServeTLS(listener, "", "") }
+	}
+	if health != nil {
+		server := newServer(g.healthHandler())
+		servers = append(servers, server)
+		starts = append(starts, func() error { return server.Serve(health) })
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	g.startBackground(background, &running)
+	failed := make(chan error, len(starts))
+	for _, start := range starts {
+		running.Go(func() { failed <- start() })
+	}
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	g.ending.Store(true)
+	err = errors.Join(err, shutDown(servers))
+	stop()
+	running.Wait()
+	g.forget()
+	klog.InfoS("Gateway ended")
+	return err
+}
+
+func (g *Gateway) startBackground(ctx context.Context, running *sync.WaitGroup) {
+	running.Go(func() { watchNodes(ctx, g.client, g.nodes) })
+	running.Go(func() { watchPods(ctx, g.client, g.pods) })
+	running.Go(func() {
+		for _, f := range []*feed{g.nodes, g.pods} {
+			select {
+			case <-f.listed: // before, a full list would make the engine believe in half a cluster
+			case <-ctx.Done():
+				return
+			}
+		}
+		g.refresher.run(ctx, func() { g.rounds.Store(time.Now().UnixNano()) })
+	})
+}
+
+func shutDown(servers []*http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	var errs []error
+	for _, server := range servers {
+		errs = append(errs, server.Shutdown(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// forget frees the memory that the view takes in an engine that lives on.
+func (g *Gateway) forget() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := g.view.Drop(ctx); err != nil {
+		klog.V(2).InfoS("The engine keeps the view", "err", err)
+	}
+}
+
+// alive fails when the background has hung for so long that only a restart helps.
+func (g *Gateway) alive() []check {
+	c := check{name: "refresh"}
+	if last := g.rounds.Load(); last != 0 {
+		if since := time.Since(time.Unix(0, last)); since > stuckAfter {
+			c.problem = fmt.Sprintf("stuck for %v", since.Round(time.Second))
+		}
+	}
+	return []check{c}
+}
+
+// readiness fails until the cluster is known and the engine has been told once, and again when the gateway ends.
+func (g *Gateway) readiness() []check {
+	reached := func(name string, done <-chan struct{}, problem string) check {
+		select {
+		case <-done:
+			return check{name: name}
+		default:
+			return check{name: name, problem: problem}
+		}
+	}
+	checks := []check{
+		reached("nodes", g.nodes.listed, "not listed yet"),
+		reached("pods", g.pods.listed, "not listed yet"),
+		reached("engine", g.refresher.ready, "has not been told the cluster yet"),
+		{name: "shutdown"},
+	}
+	if g.ending.Load() {
+		checks[len(checks)-1].problem = "the gateway ends"
+	}
+	return checks
+}

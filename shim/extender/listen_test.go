@@ -1,0 +1,45 @@
+package extender
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestPublicAddressesNeedTLS(t *testing.T) {
+	for address, loopback := range map[string]bool{
+		"127.0.0.1:8888": true, "127.8.7.6:1": true, "[::1]:8888": true, "localhost:8888": true, "[::ffff:127.0.0.1]:1": true,
+		":8888": false, "0.0.0.0:8888": false, "[::]:8888": false, "10.0.0.7:8888": false, "gateway:8888": false,
+		"localhost.example.com:1": false, "192.168.1.1:1": false, "[fe80::1]:1": false,
+	} {
+		err := checkAddress(address, false)
+		if (err == nil) != loopback {
+			t.Errorf("%s without TLS: %v", address, err)
+		}
+		if err != nil && (!strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), "--tls-cert-file")) {
+			t.Errorf("the error names neither the address nor the way out: %v", err)
+		}
+		if err := checkAddress(address, true); err != nil {
+			t.Errorf("%s with TLS: %v", address, err)
+		}
+	}
+	for _, address := range []string{"", "127.0.0.1", "8888", "::1:8888"} {
+		if err := checkAddress(address, true); err == nil || !strings.Contains(err.Error(), "HOST:PORT") {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}
+
+func TestOptionsThatContradictEachOther(t *testing.T) {
+	for says, o := range map[string]Options{
+		"go together":                 {Address: "127.0.0.1:0", Certificates: CertificateFiles{Cert: "c"}},
+		"--client-ca-file needs":      {Address: "127.0.0.1:0", Certificates: CertificateFiles{ClientCA: "c"}},
+		"must not be negative":        {Address: "127.0.0.1:0", Timeout: -1},
+		`health address "x"`:          {Address: "127.0.0.1:0", HealthAddress: "x"},
+		"can be reached from other":   {Address: "0.0.0.0:0"},
+		`address "": must be HOST:PO`: {},
+	} {
+		if err := o.Check(); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%+v: %v, want %q", o, err, says)
+		}
+	}
+}

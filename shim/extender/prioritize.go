@@ -1,0 +1,242 @@
+package extender
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/breaker"
+	"loadline.dev/shim/view"
+)
+
+const (
+	// maxBodyBytes bounds a request: 500 whole nodes have some 10 MiB, 15,000 names 1 MiB.
+	maxBodyBytes   = 16 << 20
+	usualBodyBytes = 1 << 20
+	// maxReading bounds the requests that are read at a time, and so the memory that they take.
+	maxReading = 64
+	// maxInFlight bounds the questions to the engine at a time. A scheduler has one under way.
+	maxInFlight = 16
+)
+
+// state is the cluster as the engine knows it. *view.View is one.
+type state interface {
+	Ask(ctx context.Context, ask func(at *loadlinev1.Changes) error) error
+	Slot(node string) (int32, bool)
+}
+
+var errTooMany = errors.New("too many requests at a time")
+
+// prioritizer answers the prioritize verb.
+type prioritizer struct {
+	state   state
+	engine  loadlinev1.SchedulerExtenderClient
+	policy  *loadlinev1.ScorePolicy
+	timeout time.Duration
+	breaker *breaker.Breaker
+	metrics *metrics
+	synced  func() bool   // whether the engine has been told the whole cluster
+	suspect func()        // called when the engine seems to have lost it, or to be gone
+	reading chan struct{} // one element per request that is read
+	tickets chan struct{} // one element per question under way
+}
+
+// ServeHTTP answers with one score per distinct node asked about, in the order asked. On any trouble on our side
+// that is 0 for all of them, which leaves the scheduler with its own opinion; only what is not a request gets an error.
+func (p *prioritizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	select {
+	case p.reading <- struct{}{}:
+		defer func() { <-p.reading }()
+	default:
+		p.reject(w, http.StatusServiceUnavailable, errTooMany)
+		return
+	}
+	body, err := readBody(w, r)
+	start := time.Now()
+	if err != nil {
+		code := http.StatusBadRequest
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			code = http.StatusRequestEntityTooLarge
+		}
+		p.reject(w, code, err)
+		return
+	}
+	pod, names, full, err := decodeArguments(body)
+	if err != nil && !errors.Is(err, errNoPod) {
+		p.reject(w, http.StatusBadRequest, err)
+		return
+	}
+	if full {
+		p.metrics.fullNodes.Inc()
+	}
+	answer, skip := p.prioritize(r.Context(), pod, names)
+	p.metrics.answered(skip, time.Since(start))
+	if skip != "" {
+		klog.FromContext(r.Context()).V(4).Info("Answered without an opinion", "reason", skip, "nodes", len(names))
+	}
+	writeJSON(w, answer)
+}
+
+// readBody reads the body at once where the request tells its size.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	var body bytes.Buffer
+	if r.ContentLength > 0 { // what is announced is not believed beyond the usual
+		body.Grow(int(min(r.ContentLength, usualBodyBytes)) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	return body.Bytes(), err
+}
+
+func (p *prioritizer) reject(w http.ResponseWriter, code int, err error) {
+	p.metrics.requests.WithLabelValues(resultRejected).Inc()
+	http.Error(w, strconv.Quote(err.Error()), code)
+}
+
+// writeJSON sends a message with its length: a client that decodes one value and stops reading can use the
+// connection again only when it knows that nothing follows.
+func writeJSON(w http.ResponseWriter, message any) {
+	data, err := Encode(message)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	_, _ = w.Write(data) // the client may be gone; there is nobody left to tell
+}
+
+// prioritize returns the answer, and why it is neutral, if it is.
+func (p *prioritizer) prioritize(ctx context.Context, pod *v1.Pod, names []string) (extenderv1.HostPriorityList, string) {
+	switch {
+	case pod == nil:
+		return neutral(names), skipBadPod
+	case len(names) == 0:
+		return neutral(names), ""
+	case !p.synced():
+		return neutral(names), skipNotSynced
+	case !p.breaker.Allow():
+		return neutral(names), skipBreakerOpen
+	}
+	select {
+	case p.tickets <- struct{}{}:
+	default:
+		return neutral(names), skipBusy
+	}
+	// The question runs beside: neither a lock nor an engine that hangs may hold up the answer.
+	// It does not end with the request either: a client that hangs up says nothing of the engine.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.timeout)
+	defer cancel()
+	done := make(chan reply, 1)
+	go func() {
+		defer func() { <-p.tickets }()
+		done <- p.ask(ctx, pod, names)
+	}()
+	var got reply
+	select {
+	case got = <-done:
+	case <-ctx.Done():
+		got.err = status.FromContextError(ctx.Err()).Err()
+	}
+	skip := p.judge(got)
+	if skip != "" {
+		return neutral(names), skip
+	}
+	return got.answer, ""
+}
+
+// reply is the outcome of one question.
+type reply struct {
+	answer extenderv1.HostPriorityList
+	skip   string // a reason other than an error of the engine
+	err    error
+}
+
+func (p *prioritizer) ask(ctx context.Context, pod *v1.Pod, names []string) (r reply) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			klog.FromContext(ctx).Error(nil, "Panic while scoring", "cause", cause, "stack", string(debug.Stack()))
+			r = reply{skip: skipPanic}
+		}
+	}()
+	request := &loadlinev1.ScoreRequest{Pod: view.TrimIncomingPod(pod), Policy: p.policy}
+	r.err = p.state.Ask(ctx, func(at *loadlinev1.Changes) error {
+		r = reply{answer: neutral(names)} // asked again after a resync
+		request.Changes = at
+		request.Slots = request.Slots[:0]
+		places := make([]int, 0, len(names)) // in the answer, by place in the request
+		for i, name := range names {
+			if slot, ok := p.state.Slot(name); ok {
+				request.Slots = append(request.Slots, slot)
+				places = append(places, i)
+			}
+		}
+		p.metrics.unknownNodes.Add(float64(len(names) - len(places)))
+		if len(places) == 0 { // an empty list would mean all nodes
+			r.skip = skipUnknown
+			return nil
+		}
+		response, err := p.engine.Score(ctx, request)
+		if err != nil {
+			return err
+		}
+		r.skip = fill(r.answer, places, response.GetScores())
+		return nil
+	})
+	return r
+}
+
+// fill enters the engine's scores into an answer.
+func fill(answer extenderv1.HostPriorityList, places []int, scores []int32) (skip string) {
+	if len(scores) != len(places) {
+		return skipBadAnswer
+	}
+	for i, score := range scores {
+		if score < 0 || score > maxRawScore {
+			return skipBadAnswer
+		}
+		answer[places[i]].Score = Quantise(score)
+	}
+	return ""
+}
+
+// judge tells the breaker what a question showed of the engine, and returns the reason for a neutral answer.
+func (p *prioritizer) judge(r reply) (skip string) {
+	switch code := status.Code(r.err); code {
+	case codes.OK:
+		p.answers()
+		return r.skip
+	case codes.InvalidArgument: // the fault of the pod: the engine is well
+		p.answers()
+		return skipBadPod
+	case codes.FailedPrecondition, codes.NotFound:
+		p.suspect()
+		return skipRefused
+	case codes.DeadlineExceeded, codes.Canceled:
+		skip = skipDeadline
+	default:
+		skip = skipUnavailable
+	}
+	if p.breaker.Failure() {
+		klog.ErrorS(r.err, "The engine does not answer; scheduling goes on without limit-aware scores")
+	}
+	p.suspect()
+	return skip
+}
+
+// answers notes that the engine does.
+func (p *prioritizer) answers() {
+	if p.breaker.Success() {
+		klog.InfoS("The engine answers again")
+	}
+}

@@ -1,0 +1,120 @@
+package extender
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
+	"k8s.io/klog/v2"
+)
+
+// PrioritizePath is where the prioritize verb is answered: urlPrefix http://HOST:PORT and prioritizeVerb prioritize in
+// the scheduler's configuration.
+const PrioritizePath = "/prioritize"
+
+const (
+	readHeaderTimeout = 2 * time.Second
+	requestTimeout    = 5 * time.Second
+	maxHeaderBytes    = 16 << 10
+	// idleTimeout outlives the 90 s for which Go's clients keep an idle connection, so that no request meets a
+	// connection that is being closed.
+	idleTimeout = 2 * time.Minute
+)
+
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       requestTimeout,
+		WriteTimeout:      requestTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxReading},
+	}
+}
+
+func listen(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return netutil.LimitListener(listener, maxConnections), nil
+}
+
+// handler serves all paths. With `certificateNeeded`, only probes get an answer without a client certificate.
+func (g *Gateway) handler(certificateNeeded bool) http.Handler {
+	mux := http.NewServeMux()
+	guard := func(next http.Handler) http.Handler { return next }
+	if certificateNeeded {
+		guard = requireCertificate
+	}
+	mux.Handle("POST "+PrioritizePath, guard(&g.prioritizer))
+	g.addHealth(mux, guard)
+	return mux
+}
+
+// healthHandler serves all but the verb.
+func (g *Gateway) healthHandler() http.Handler {
+	mux := http.NewServeMux()
+	g.addHealth(mux, func(next http.Handler) http.Handler { return next })
+	return mux
+}
+
+func (g *Gateway) addHealth(mux *http.ServeMux, guard func(http.Handler) http.Handler) {
+	mux.Handle("GET /livez", healthOf(g.alive))
+	mux.Handle("GET /healthz", healthOf(g.alive)) // the older name
+	mux.Handle("GET /readyz", healthOf(g.readiness))
+	mux.Handle("GET /metrics", guard(promhttp.HandlerFor(g.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog{}})))
+}
+
+func requireCertificate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+			http.Error(w, "a client certificate is required", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// check is one line of a health answer.
+type check struct {
+	name    string
+	problem string // empty when all is well
+}
+
+// healthOf answers in the form of other Kubernetes components: "ok", or, when something is wrong or ?verbose is
+// asked for, a line per check.
+func healthOf(checks func() []check) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var lines strings.Builder
+		code := http.StatusOK
+		for _, c := range checks() {
+			if c.problem == "" {
+				fmt.Fprintf(&lines, "[+]%s ok\n", c.name)
+				continue
+			}
+			code = http.StatusServiceUnavailable
+			fmt.Fprintf(&lines, "[-]%s failed: %s\n", c.name, c.problem)
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.WriteHeader(code)
+		if code == http.StatusOK && !r.URL.Query().Has("verbose") {
+			fmt.Fprint(w, "ok")
+			return
+		}
+		fmt.Fprint(w, lines.String())
+	})
+}
+
+// errorLog passes on what the metrics handler cannot tell its client.
+type errorLog struct{}
+
+func (errorLog) Println(v ...any) {
+	klog.ErrorS(nil, "Metrics could not be gathered", "cause", fmt.Sprint(v...))
+}
