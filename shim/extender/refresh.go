@@ -32,9 +32,10 @@ type refresher struct {
 	breaker *breaker.Breaker
 	metrics *metrics
 
-	wake   chan struct{} // holds at most one
-	synced atomic.Bool   // the engine has been told the whole cluster, as far as we know
-	ready  chan struct{} // closed after the first full sync
+	wake    chan struct{} // holds at most one
+	synced  atomic.Bool   // the engine has been told the whole cluster, as far as we know
+	ready   chan struct{} // closed after the first full sync
+	failing bool          // the last refresh failed; used by run only
 }
 
 // changed says that there is something to send, or to find out. Never blocks.
@@ -126,9 +127,11 @@ func (r *refresher) describe(ctx context.Context, at *loadlinev1.Changes) (*load
 }
 
 func (r *refresher) failed(ctx context.Context, err error) {
-	if r.synced.Swap(false) || klog.V(4).Enabled() {
+	r.synced.Store(false)
+	if !r.failing || klog.V(4).Enabled() {
 		klog.FromContext(ctx).Error(err, "The engine is not up to date; answers are neutral until it is")
 	}
+	r.failing = true
 }
 
 func (r *refresher) succeeded(held *loadlinev1.ViewState) {
@@ -136,6 +139,7 @@ func (r *refresher) succeeded(held *loadlinev1.ViewState) {
 	r.metrics.viewNodes.Set(float64(held.GetNodes()))
 	r.metrics.viewPods.Set(float64(held.GetPods()))
 	r.metrics.clamped.Set(float64(held.GetClampedAmounts()))
+	r.failing = false
 	if !r.synced.Swap(true) {
 		klog.InfoS("The engine is up to date", "view", r.view, "nodes", held.GetNodes(), "pods", held.GetPods())
 	}
