@@ -6,27 +6,42 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/grpc"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
 )
 
-// Audit compares what an engine holds of a view with what it would hold had it been told everything anew: fill
+// Audit compares what the engine holds of the view with what it would hold had it been told everything anew: fill
 // sets all nodes and pods on a view of another name, which is dropped afterwards. Returns the names of the nodes
 // that differ or that only one of the two has, in name order.
-func Audit(ctx context.Context, conn grpc.ClientConnInterface, name string, fill func(*View)) (differing []string, err error) {
-	fresh := New(conn, name+"-audit")
+func (v *View) Audit(ctx context.Context, fill func(fresh *View)) ([]string, error) {
+	fresh := New(v.conn, v.ledger.view+auditSuffix)
 	fill(fresh)
-	if err := fresh.Sync(ctx); err != nil {
-		return nil, fmt.Errorf("audit of view %s: %w", name, err)
+	return v.audit(ctx, &fresh.feed)
+}
+
+// Audit is View.Audit for the nodes that came up as feasible, given as they are now.
+func (c *Cycles) Audit(ctx context.Context, nodes []fwk.NodeInfo) ([]string, error) {
+	fresh := NewCycles(c.conn, c.ledger.view+auditSuffix, nil)
+	fresh.take(fresh.collect(nodes))
+	return c.audit(ctx, &fresh.feed)
+}
+
+const auditSuffix = "-audit"
+
+func (f *feed) audit(ctx context.Context, fresh *feed) (differing []string, err error) {
+	if err := fresh.sync(ctx, 0); err != nil {
+		return nil, fmt.Errorf("audit of view %s: %w", f.ledger.view, err)
 	}
-	defer func() { err = errors.Join(err, fresh.Drop(ctx)) }()
-	client := loadlinev1.NewClusterStateClient(conn)
-	have, err := fingerprints(ctx, client, name)
+	defer func() {
+		_, dropErr := f.client.Drop(ctx, &loadlinev1.DropRequest{View: fresh.ledger.view})
+		err = errors.Join(err, dropErr)
+	}()
+	have, err := fingerprints(ctx, f.client, f.ledger.view)
 	if err != nil {
 		return nil, err
 	}
-	want, err := fingerprints(ctx, client, name+"-audit")
+	want, err := fingerprints(ctx, f.client, fresh.ledger.view)
 	if err != nil {
 		return nil, err
 	}

@@ -15,17 +15,18 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 )
 
-const (
-	// inlineBytes bounds the changes that a question carries. More are sent in the background, so that a first
-	// sync can neither stall a scheduling cycle nor fail for ever at the cycle's timeout.
-	inlineBytes = 256 << 10
-	// inlineBytesUnsure is the bound when the last question ended with unknown outcome: perhaps for its size.
-	inlineBytesUnsure = 16 << 10
-	// inlineTrims bounds the pods that a cycle trims, at 1 to 2 microseconds each.
-	inlineTrims = 1000
-	// backgroundPatience is how long one message of the background may take.
-	backgroundPatience = 5 * time.Second
-)
+// backgroundPatience is how long one message of the background may take.
+const backgroundPatience = 5 * time.Second
+
+// inlineLimits bound what a question carries and what is done for it. More is done in the background, so that a
+// first sync can neither stall a scheduling cycle nor fail for ever at the cycle's timeout.
+type inlineLimits struct {
+	bytes       int // of changes
+	bytesUnsure int // the same, when the last question had an unknown outcome: perhaps for its size
+	trims       int // pods to trim, at 1 to 3 microseconds each
+}
+
+var defaultInline = inlineLimits{bytes: 256 << 10, bytesUnsure: 16 << 10, trims: 1000}
 
 // ErrSyncing says that the engine is being brought up to date in the background: there is no question to ask in
 // this cycle.
@@ -39,6 +40,7 @@ var errUnknownOutcome = errors.New("unknown outcome")
 type Cycles struct {
 	feed
 	onSync func(error) // hears how each background sync ended
+	inline inlineLimits
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -51,7 +53,7 @@ func NewCycles(conn grpc.ClientConnInterface, name string, onSync func(error)) *
 		onSync = func(error) {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Cycles{feed: newFeed(conn, newLedger(name, false, true)), onSync: onSync, ctx: ctx, cancel: cancel}
+	return &Cycles{feed: newFeed(conn, newLedger(name, false, true)), onSync: onSync, inline: defaultInline, ctx: ctx, cancel: cancel}
 }
 
 // Close ends the background sync. No question may be asked afterwards.
@@ -102,16 +104,21 @@ func (c *Cycles) prepare(feasible, all []fwk.NodeInfo, slots []int32) (*batch, [
 			c.ledger.reset()
 		}
 	}()
-	if len(all) < c.ledger.present {
+	now := time.Now().UnixNano()
+	if c.ledger.full.due { // before the comparison: it must find that the engine has nothing
+		c.ledger.startEpoch(now)
+	}
+	updated := c.update(feasible, slots)
+	if c.ledger.present > len(all) {
 		c.sweep(all)
 	}
 	var b *batch
 	var work []nodeWork
 	switch {
-	case !c.update(feasible, slots) || c.tooMuch():
+	case !updated || c.tooMuch():
 		work = c.collect(all)
 	case c.ledger.pending():
-		b = c.ledger.build(math.MaxInt, time.Now().UnixNano())
+		b = c.ledger.build(math.MaxInt, now)
 	default:
 		b = &batch{changes: c.ledger.pin(), pinned: true}
 	}
@@ -138,7 +145,7 @@ func (c *Cycles) update(feasible []fwk.NodeInfo, slots []int32) bool {
 		node := info.Node()
 		e := c.ledger.entries[node.Name]
 		if generation := info.GetGeneration(); e == nil || e.clean != generation || generation == 0 {
-			if trims > inlineTrims {
+			if trims > c.inline.trims {
 				return false
 			}
 			e = c.ledger.entry(node.Name)
@@ -155,9 +162,9 @@ func (c *Cycles) tooMuch() bool {
 	if len(c.ledger.queue) == 0 {
 		return false
 	}
-	bound := inlineBytes
+	bound := c.inline.bytes
 	if c.ledger.unsure > 0 {
-		bound = inlineBytesUnsure
+		bound = c.inline.bytesUnsure
 	}
 	return c.ledger.queuedBytes(bound) > bound
 }

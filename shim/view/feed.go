@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// chunkBytes bounds a batch that is sent on its own.
+	// chunkBytes bounds a batch that is sent on its own, of what a message may have.
 	chunkBytes = 1 << 20
 	// maxRefusals bounds the full lists that one Sync sends one after another: more mean that somebody else
 	// writes to the view.
@@ -22,7 +22,9 @@ const (
 
 // feed is a ledger with its connection.
 type feed struct {
+	conn   grpc.ClientConnInterface
 	client loadlinev1.ClusterStateClient
+	chunk  int // bytes of a batch that is sent on its own
 	// turn is held exclusively while batches are sent, and shared by questions that change nothing, so that the
 	// engine stays at the revision that they name.
 	turn   sync.RWMutex
@@ -31,7 +33,7 @@ type feed struct {
 }
 
 func newFeed(conn grpc.ClientConnInterface, ledger ledger) feed {
-	return feed{client: loadlinev1.NewClusterStateClient(conn), ledger: ledger}
+	return feed{conn: conn, client: loadlinev1.NewClusterStateClient(conn), chunk: chunkBytes, ledger: ledger}
 }
 
 // sync sends what the engine lacks at the time of the call; the caller holds turn. Each message may take as long
@@ -60,7 +62,7 @@ func (f *feed) next() *batch {
 	if !f.ledger.pending() {
 		return nil
 	}
-	return f.ledger.build(chunkBytes, time.Now().UnixNano())
+	return f.ledger.build(f.chunk, time.Now().UnixNano())
 }
 
 func (f *feed) send(ctx context.Context, b *batch, patience time.Duration) error {
