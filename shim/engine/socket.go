@@ -19,10 +19,10 @@ const (
 	maxSocketPath = 107
 )
 
-// reconnect serves a daemon on the same machine: a refused connection costs microseconds, so that asking again
-// within a second is worth more than sparing the peer.
+// reconnect serves a daemon on the same machine: a refused connection costs microseconds, so that being back
+// soon is worth more than sparing the peer. The longest delay stays below one second with its jitter.
 var reconnect = grpc.ConnectParams{
-	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 800 * time.Millisecond},
 	MinConnectTimeout: 500 * time.Millisecond,
 }
 

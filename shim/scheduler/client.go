@@ -74,11 +74,10 @@ func (c *clients) acquire(logger klog.Logger, key clientKey) (*client, error) {
 		c.byKey = map[clientKey]*client{}
 	}
 	c.byKey[key] = fresh
-	version := "known after the first answer"
 	if local, ok := conn.(interface{ Version() string }); ok {
-		version = local.Version()
+		logger = logger.WithValues("engineVersion", local.Version())
 	}
-	logger.Info("Limit-aware scoring is on", "engine", key.address, "view", key.view, "engineVersion", version)
+	logger.Info("Limit-aware scoring is on", "engine", key.address, "view", key.view)
 	return fresh, nil
 }
 

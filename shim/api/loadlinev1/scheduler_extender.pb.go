@@ -1662,6 +1662,8 @@ func (x *IncomingPod) GetDefaultSpreadSelector() []byte {
 // One supposed change.
 type Move struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one.
+	//
 	// Types that are valid to be assigned to Move:
 	//
 	//	*Move_PlacePod
@@ -1781,7 +1783,7 @@ type isMove_Move interface {
 }
 
 type Move_PlacePod struct {
-	// Exactly one.
+	// What happens; see each.
 	PlacePod *PlacePod `protobuf:"bytes,1,opt,name=place_pod,json=placePod,proto3,oneof"`
 }
 
@@ -1826,6 +1828,8 @@ func (*Move_Revert) isMove_Move() {}
 // Puts a pod on a node, whether it fits or not.
 type PlacePod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the pod is.
+	//
 	// Types that are valid to be assigned to Content:
 	//
 	//	*PlacePod_Pod
@@ -1921,7 +1925,7 @@ type isPlacePod_Content interface {
 }
 
 type PlacePod_Pod struct {
-	// What the pod is: a plain protobuf k8s.io.api.core.v1.Pod, or the id of a shape of the view.
+	// A plain protobuf k8s.io.api.core.v1.Pod, or the id of a shape of the view.
 	Pod []byte `protobuf:"bytes,1,opt,name=pod,proto3,oneof"`
 }
 

@@ -34,11 +34,13 @@ func (n *NodeInfo) Node() *v1.Node         { return n.node }
 func (n *NodeInfo) GetPods() []fwk.PodInfo { return n.pods }
 func (n *NodeInfo) GetGeneration() int64   { return n.generation }
 
-// Lister lists NodeInfos as the snapshot of a fwk.Handle does.
-type Lister []fwk.NodeInfo
+// Snapshot lists NodeInfos as that of a fwk.Handle does.
+type Snapshot struct {
+	fwk.SharedLister
+	Nodes []fwk.NodeInfo
+}
 
-func (l Lister) NodeInfos() fwk.NodeInfoLister       { return lister{infos: l} }
-func (l Lister) StorageInfos() fwk.StorageInfoLister { return nil }
+func (s Snapshot) NodeInfos() fwk.NodeInfoLister { return lister{infos: s.Nodes} }
 
 type lister struct {
 	fwk.NodeInfoLister

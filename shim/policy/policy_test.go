@@ -1,0 +1,135 @@
+package policy
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"loadline.dev/shim/api/loadlinev1"
+)
+
+func ratio(n int32) *int32 { return &n }
+
+func TestParseAndProto(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       *loadlinev1.ScorePolicy
+	}{
+		{"Empty", ``, &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT}},
+		{"Preset", `preset: kep217`, &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_KEP217}},
+		{"JSON", `{"preset":"strict","aggregate":"Worst"}`, &loadlinev1.ScorePolicy{
+			Preset: loadlinev1.ScorePolicy_STRICT, Aggregate: loadlinev1.ScorePolicy_WORST}},
+		{"Everything", `
+preset: strict
+resources:
+- {resource: cpu, weight: 1}
+- {resource: nvidia.com/gpu, weight: 100}
+- {resource: hugepages-2Mi, weight: 3}
+arithmetic: Truncating
+podLimits: Proposal
+maxLimitRatio: -1
+aggregate: WeightedSum
+absentResource: AddNothing
+missingLimitScope: IncomingPod
+missingLimits:
+- {pods: BestEffort, resource: cpu, rule: Allocatable}
+- {pods: Others, resource: cpu, rule: Fixed, fixed: 500m}
+normalization: Absolute
+`, &loadlinev1.ScorePolicy{
+			Preset: loadlinev1.ScorePolicy_STRICT,
+			Resources: []*loadlinev1.ResourceWeight{
+				{Resource: "cpu", Weight: 1}, {Resource: "nvidia.com/gpu", Weight: 100}, {Resource: "hugepages-2Mi", Weight: 3}},
+			Arithmetic:        loadlinev1.ScorePolicy_TRUNCATING,
+			PodLimits:         loadlinev1.ScorePolicy_PROPOSAL,
+			MaxLimitRatio:     -1,
+			Aggregate:         loadlinev1.ScorePolicy_WEIGHTED_SUM,
+			AbsentResource:    loadlinev1.ScorePolicy_ADD_NOTHING,
+			MissingLimitScope: loadlinev1.ScorePolicy_INCOMING_POD,
+			MissingLimits: []*loadlinev1.MissingLimitRule{
+				{Pods: loadlinev1.MissingLimitRule_BEST_EFFORT, Resource: "cpu", Rule: loadlinev1.MissingLimitRule_ALLOCATABLE},
+				{Pods: loadlinev1.MissingLimitRule_OTHERS, Resource: "cpu", Rule: loadlinev1.MissingLimitRule_FIXED, Fixed: "500m"}},
+			Normalization: loadlinev1.ScorePolicy_ABSOLUTE,
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := Parse([]byte(c.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := p.Proto(); !proto.Equal(got, c.want) {
+				t.Errorf("got  %v\nwant %v", got, c.want)
+			}
+			if back := FromProto(p.Proto()); !reflect.DeepEqual(back, p) {
+				t.Errorf("back from the API: got %+v, want %+v", back, p)
+			}
+		})
+	}
+}
+
+// Each error names the field and the value.
+func TestParseRefuses(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"UnknownField", `pressets: strict`, `unknown field "pressets"`},
+		{"UnknownNestedField", `resources: [{name: cpu, weight: 1}]`, `unknown field "resources[0].name"`},
+		{"LetterCase", `Preset: strict`, `unknown field "Preset"`},
+		{"RepeatedField", "preset: strict\npreset: kep217", `"preset" already set`},
+		{"NotAnObject", `[1]`, `cannot unmarshal array`},
+		{"Preset", `preset: KEP217`, `preset: Unsupported value: "KEP217": supported values: "strict", "kep217"`},
+		{"Arithmetic", `arithmetic: Exact`, `arithmetic: Unsupported value: "Exact": supported values: "FixedPoint", "Truncating"`},
+		{"PodLimits", `podLimits: effective`, `podLimits: Unsupported value: "effective"`},
+		{"Aggregate", `aggregate: Unspecified`, `aggregate: Unsupported value: "Unspecified": supported values: "WeightedMean", "WeightedSum", "Worst"`},
+		{"AbsentResource", `absentResource: Skip`, `absentResource: Unsupported value: "Skip"`},
+		{"MissingLimitScope", `missingLimitScope: Pod`, `missingLimitScope: Unsupported value: "Pod"`},
+		{"Normalization", `normalization: None`, `normalization: Unsupported value: "None": supported values: "MinMax", "Absolute"`},
+		{"RatioZero", `maxLimitRatio: 0`, `maxLimitRatio: Invalid value: 0: must be 1 to 1000, or -1 for no bound`},
+		{"RatioHuge", `maxLimitRatio: 1001`, `maxLimitRatio: Invalid value: 1001`},
+		{"WeightZero", `resources: [{resource: cpu, weight: 0}]`, `resources[0].weight: Invalid value: 0: must be 1 to 100`},
+		{"WeightAbsent", `resources: [{resource: cpu}]`, `resources[0].weight: Invalid value: 0: must be 1 to 100`},
+		{"WeightHigh", `resources: [{resource: cpu, weight: 101}]`, `resources[0].weight: Invalid value: 101`},
+		{"WeightNegative", `resources: [{resource: cpu, weight: -1}]`, `resources[0].weight: Invalid value: -1`},
+		{"Twice", `resources: [{resource: cpu, weight: 1}, {resource: cpu, weight: 2}]`, `resources[1].resource: Duplicate value: "cpu"`},
+		{"NoName", `resources: [{weight: 1}]`, `resources[0].resource: Required value`},
+		{"UnknownResource", `resources: [{resource: cpus, weight: 1}]`, `resources[0].resource: Invalid value: "cpus": unknown resource`},
+		{"Pods", `resources: [{resource: pods, weight: 1}]`, `resources[0].resource: Invalid value: "pods": unknown resource`},
+		{"BadName", `resources: [{resource: "a b/c", weight: 1}]`, `resources[0].resource: Invalid value: "a b/c"`},
+		{"RuleWithoutPods", `missingLimits: [{resource: cpu, rule: Zero}]`, `missingLimits[0].pods: Required value: one of BestEffort, Others`},
+		{"RuleUnknown", `missingLimits: [{pods: Others, resource: cpu, rule: None}]`, `missingLimits[0].rule: Unsupported value: "None": supported values: "Zero", "Request", "Allocatable", "Fixed"`},
+		{"RuleForOther", `missingLimits: [{pods: Others, resource: ephemeral-storage, rule: Zero}]`, `missingLimits[0].resource: Invalid value: "ephemeral-storage": must be one of the policy's resources`},
+		{"RuleTwice", `missingLimits: [{pods: Others, resource: cpu, rule: Zero}, {pods: Others, resource: cpu, rule: Request}]`, `missingLimits[1]: Duplicate value: "Others cpu"`},
+		{"FixedWithout", `missingLimits: [{pods: Others, resource: cpu, rule: Fixed}]`, `missingLimits[0].fixed: Required value: a quantity`},
+		{"FixedWithOther", `missingLimits: [{pods: Others, resource: cpu, rule: Zero, fixed: "1"}]`, `missingLimits[0].fixed: Invalid value: "1": goes with rule Fixed only`},
+		{"FixedMalformed", `missingLimits: [{pods: Others, resource: cpu, rule: Fixed, fixed: "1Q"}]`, `missingLimits[0].fixed: Invalid value: "1Q"`},
+		{"FixedNegative", `missingLimits: [{pods: Others, resource: cpu, rule: Fixed, fixed: "-1"}]`, `missingLimits[0].fixed: Invalid value: "-1": must not be negative`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse([]byte(c.text))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got error %v, want %q in it", err, c.want)
+			}
+		})
+	}
+}
+
+func TestLoadNamesTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte("aggregate: Worst"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Load(file)
+	if err != nil || p.Aggregate != "Worst" || p.Preset != "strict" {
+		t.Errorf("got %+v and error %v", p, err)
+	}
+	if err := os.WriteFile(file, []byte("aggregate: Best"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(file); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("got error %v, want the name of the file in it", err)
+	}
+	if _, err := Load(file + ".absent"); !os.IsNotExist(err) {
+		t.Errorf("got error %v, want one that the file does not exist", err)
+	}
+}

@@ -1,0 +1,191 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/engine"
+	"loadline.dev/shim/internal/nodeinfo"
+)
+
+// fakeEngine answers questions as a test says, and keeps them.
+type fakeEngine struct {
+	mu     sync.Mutex
+	answer func(*loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error) // guarded by mu
+	sync   func(*loadlinev1.SyncRequest) error                               // guarded by mu
+	asked  []*loadlinev1.ScoreRequest                                        // guarded by mu
+	closed int
+}
+
+func (f *fakeEngine) Invoke(_ context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch request := args.(type) {
+	case *loadlinev1.ScoreRequest:
+		f.asked = append(f.asked, proto.Clone(request).(*loadlinev1.ScoreRequest))
+		answer, err := f.answer(request)
+		if err == nil {
+			proto.Merge(reply.(proto.Message), answer)
+		}
+		return err
+	case *loadlinev1.SyncRequest:
+		return f.sync(request)
+	}
+	panic(method)
+}
+
+func (f *fakeEngine) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	panic("no streams")
+}
+
+func (f *fakeEngine) Close() error {
+	f.closed++
+	return nil
+}
+
+func (f *fakeEngine) answerWith(answer func(*loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer = answer
+}
+
+// inOrder scores the nodes 0, 1, 2, ...
+func inOrder(request *loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error) {
+	answer := &loadlinev1.ScoreResponse{}
+	for i := range request.GetSlots() {
+		answer.Scores = append(answer.Scores, int32(i))
+	}
+	return answer, nil
+}
+
+// failing fails each question.
+func failing(err error) func(*loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error) {
+	return func(*loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error) { return nil, err }
+}
+
+// fixture is a plugin in front of a fake engine.
+type fixture struct {
+	t       *testing.T
+	engine  *fakeEngine
+	clients *clients
+	clock   *fakeClock
+	plugin  *Plugin
+	handle  *fakeHandle
+	nodes   []fwk.NodeInfo
+}
+
+type fakeClock struct{ time time.Time }
+
+func (c *fakeClock) now() time.Time { return c.time }
+
+// fakeHandle has a snapshot and nothing else.
+type fakeHandle struct {
+	fwk.Handle
+	nodes []fwk.NodeInfo
+}
+
+func (h *fakeHandle) SnapshotSharedLister() fwk.SharedLister {
+	return nodeinfo.Snapshot{Nodes: h.nodes}
+}
+
+func newFixture(t *testing.T, args string) *fixture {
+	t.Helper()
+	f := &fixture{t: t, engine: &fakeEngine{answer: inOrder}, clock: &fakeClock{time: time.Unix(1000, 0)}}
+	f.clients = &clients{dial: func(string) (engine.Conn, error) { return f.engine, nil }, now: f.clock.now}
+	for i := range 3 {
+		f.nodes = append(f.nodes, nodeinfo.New(int64(i+1), node(i)))
+	}
+	f.handle = &fakeHandle{nodes: f.nodes}
+	f.plugin = f.newPlugin(args)
+	return f
+}
+
+func (f *fixture) newPlugin(args string) *Plugin {
+	f.t.Helper()
+	p, err := newPlugin(f.t.Context(), &runtime.Unknown{Raw: []byte(args), ContentType: runtime.ContentTypeJSON}, f.handle, f.clients)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// cycle runs PreScore, and Score of each node unless it is skipped.
+func (f *fixture) cycle() (scores []int64, status *fwk.Status) {
+	state := cycleState{}
+	status = f.plugin.PreScore(f.t.Context(), &state, pod(), f.nodes)
+	if !status.IsSuccess() {
+		return nil, status
+	}
+	for _, node := range f.nodes {
+		score, status := f.plugin.Score(f.t.Context(), &state, pod(), node)
+		if !status.IsSuccess() {
+			f.t.Fatalf("Score: %v", status)
+		}
+		scores = append(scores, score)
+	}
+	return scores, nil
+}
+
+// cycleState is a fwk.CycleState that reads and writes.
+type cycleState struct {
+	fwk.CycleState
+	values sync.Map
+}
+
+func (s *cycleState) Read(key fwk.StateKey) (fwk.StateData, error) {
+	if value, ok := s.values.Load(key); ok {
+		return value.(fwk.StateData), nil
+	}
+	return nil, fwk.ErrNotFound
+}
+
+func (s *cycleState) Write(key fwk.StateKey, value fwk.StateData) { s.values.Store(key, value) }
+
+func node(i int) *v1.Node {
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)},
+		Status: v1.NodeStatus{Allocatable: v1.ResourceList{
+			"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"),
+		}},
+	}
+}
+
+func pod() *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod", UID: "uid"},
+		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
+			Requests: v1.ResourceList{"cpu": resource.MustParse("100m")},
+			Limits:   v1.ResourceList{"cpu": resource.MustParse("1")},
+		}}}},
+	}
+}
+
+// counted returns by how much a counter grows while f runs.
+func counted(t *testing.T, counter metrics.CounterMetric, f func()) float64 {
+	t.Helper()
+	read := func() float64 {
+		value, err := testutil.GetCounterMetricValue(counter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	before := read()
+	f()
+	return read() - before
+}
