@@ -16,6 +16,7 @@ import (
 // that differ or that only one of the two has, in name order.
 func (v *View) Audit(ctx context.Context, fill func(fresh *View)) ([]string, error) {
 	fresh := New(v.conn, v.ledger.view+auditSuffix)
+	fresh.trimNode, fresh.trimPod = v.trimNode, v.trimPod
 	fill(fresh)
 	return v.audit(ctx, &fresh.feed)
 }

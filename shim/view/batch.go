@@ -17,6 +17,7 @@ type batch struct {
 	changes *loadlinev1.Changes
 	from    int // the queued entries that it carries: [from, to)
 	to      int
+	objects int // up to where it, or its full list, carries the queued objects
 	number  uint64
 	first   uint64   // its own number, or that of the first chunk of its full list
 	shapes  []*shape // carried by it, or by the chunks up to it
@@ -33,7 +34,7 @@ func refused(err error) bool {
 
 // pending says whether the engine lacks anything.
 func (l *ledger) pending() bool {
-	return l.full.due || l.full.going || len(l.queue) > 0
+	return l.full.due || l.full.going || len(l.queue) > 0 || l.objects.pending()
 }
 
 // pin returns the empty batch that names the acknowledged state.
@@ -71,11 +72,15 @@ func (l *ledger) build(limit int, now int64) *batch {
 		}
 		break
 	}
-	if size > maxBatchBytes && b.to-b.from > 1 && !l.full.going {
+	b.objects = l.full.objects
+	if b.to == len(l.queue) || l.objects.unsure > 0 {
+		b.objects, size = l.objects.put(b.changes, b.objects, size, limit)
+	}
+	if size > maxBatchBytes && b.to-b.from+b.objects > 1 && !l.full.going {
 		l.full.due = true // what must stay together has outgrown a message; a full list has no such bond
 		return l.build(limit, now)
 	}
-	b.last = b.to == len(l.queue)
+	b.last = b.to == len(l.queue) && b.objects == len(l.objects.queue)
 	l.number(b)
 	return b
 }
@@ -162,7 +167,7 @@ func (l *ledger) finish(b *batch, err error) {
 	switch {
 	case err == nil && l.full.going && !b.last:
 		l.full.index++
-		l.full.taken = b.to
+		l.full.taken, l.full.objects = b.to, b.objects
 		l.full.shapes = b.shapes
 	case err == nil:
 		l.arrived(b)
@@ -170,6 +175,7 @@ func (l *ledger) finish(b *batch, err error) {
 		l.full.due = true // a full list is not resumed: nobody knows which of its chunks arrived
 	default:
 		l.unsure = max(l.unsure, b.to)
+		l.objects.unsure = max(l.objects.unsure, b.objects)
 	}
 }
 
@@ -181,6 +187,7 @@ func (l *ledger) arrived(b *batch) {
 		l.settle(e)
 	}
 	l.queue = slices.DeleteFunc(l.queue, func(e *entry) bool { return !e.queued })
+	l.objects.arrived(b.objects, b.changes.GetCompleteKinds())
 	for _, s := range b.shapes {
 		s.known = true
 	}

@@ -60,16 +60,19 @@ type ledger struct {
 	queue  []*entry
 	unsure int
 	full   fullList
+
+	objects objects
 }
 
 // fullList is the progress of a full list.
 type fullList struct {
-	due    bool // the next batch starts one
-	going  bool
-	index  int32    // of the next chunk
-	taken  int      // queued entries in the chunks so far
-	shapes []*shape // in the chunks so far
-	since  uint64   // the last batch built before it began
+	due     bool // the next batch starts one
+	going   bool
+	index   int32    // of the next chunk
+	taken   int      // queued entries in the chunks so far
+	objects int      // queued objects in them
+	shapes  []*shape // in the chunks so far
+	since   uint64   // the last batch built before it began
 }
 
 func newLedger(view string, names, lazy bool) ledger {
@@ -187,4 +190,5 @@ func (l *ledger) startEpoch(now int64) {
 	}
 	l.queue = slices.DeleteFunc(l.queue, func(e *entry) bool { return !e.queued })
 	l.shapes.forget()
+	l.objects.restart()
 }

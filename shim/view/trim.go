@@ -54,58 +54,100 @@ const (
 	quantityString = 1
 )
 
-// TrimPod returns a pod as a plain protobuf v1.Pod that holds what the engine reads of it, but for name, UID and
+// detail says what a trimmed pod holds beside what scores read of its spec.
+type detail struct {
+	names    bool // of containers
+	identity bool // name, UID and node
+	filters  bool // what filters read
+	status   bool
+}
+
+// TrimPod returns a pod as a plain protobuf v1.Pod that holds what scores read of it, but for name, UID and
 // node: pods that differ in nothing else give equal bytes.
 func TrimPod(pod *v1.Pod) []byte {
-	b := appendMessage(make([]byte, 0, 256), objectMetadata, func(b []byte) []byte {
-		return appendString(b, metaNamespace, pod.Namespace)
-	})
-	b = appendSpec(b, &pod.Spec, true)
-	return appendMessage(b, podStatus, func(b []byte) []byte { return appendPodStatus(b, &pod.Status) })
+	return trimPod(pod, detail{names: true, status: true})
 }
 
 // TrimIncomingPod is TrimPod for a pod that is to be placed: without its status, which does not count then.
 func TrimIncomingPod(pod *v1.Pod) []byte {
-	b := appendMessage(make([]byte, 0, 256), objectMetadata, func(b []byte) []byte {
-		return appendString(b, metaNamespace, pod.Namespace)
-	})
-	return appendSpec(b, &pod.Spec, true)
+	return trimPod(pod, detail{names: true})
 }
 
 // SignPod returns bytes that are equal for two pods if, and but for the order of their containers only if, no
 // score can tell them apart when they are to be placed.
 func SignPod(pod *v1.Pod) []byte {
-	return appendSpec(make([]byte, 0, 128), &pod.Spec, false)
+	return appendSpec(make([]byte, 0, 128), &pod.Spec, detail{})
 }
 
-// TrimNode returns a node as a plain protobuf v1.Node that holds what the engine reads of it.
+// TrimNode returns a node as a plain protobuf v1.Node that holds what scores read of it.
 func TrimNode(node *v1.Node) []byte {
-	b := appendMessage(make([]byte, 0, 384), objectMetadata, func(b []byte) []byte {
-		return appendString(appendString(b, metaName, node.Name), metaUID, string(node.UID))
+	return trimNode(node, false)
+}
+
+func trimPod(pod *v1.Pod, with detail) []byte {
+	b := appendMessage(make([]byte, 0, 256), objectMetadata, func(b []byte) []byte {
+		if with.identity {
+			b = appendString(b, metaName, pod.Name)
+		}
+		b = appendString(b, metaNamespace, pod.Namespace)
+		if with.identity {
+			b = appendString(b, metaUID, string(pod.UID))
+		}
+		if with.filters {
+			b = appendFilterMeta(b, pod)
+		}
+		return b
 	})
+	b = appendSpec(b, &pod.Spec, with)
+	if !with.status {
+		return b
+	}
+	return appendMessage(b, podStatus, func(b []byte) []byte { return appendPodStatus(b, &pod.Status) })
+}
+
+func trimNode(node *v1.Node, filters bool) []byte {
+	b := appendMessage(make([]byte, 0, 384), objectMetadata, func(b []byte) []byte {
+		b = appendString(appendString(b, metaName, node.Name), metaUID, string(node.UID))
+		if filters {
+			b = appendLabels(b, metaLabels, node.Labels)
+		}
+		return b
+	})
+	if filters {
+		b = appendNodeSpec(b, node)
+	}
 	return appendMessage(b, nodeStatus, func(b []byte) []byte {
 		b = appendResources(b, nodeStatusCapacity, node.Status.Capacity)
 		return appendResources(b, nodeStatusAllocatable, node.Status.Allocatable)
 	})
 }
 
-func appendSpec(b []byte, spec *v1.PodSpec, names bool) []byte {
+func appendSpec(b []byte, spec *v1.PodSpec, with detail) []byte {
 	return appendMessage(b, podSpec, func(b []byte) []byte {
 		for i := range spec.Containers {
-			b = appendContainer(b, specContainers, &spec.Containers[i], names)
+			b = appendContainer(b, specContainers, &spec.Containers[i], with)
 		}
 		for i := range spec.InitContainers {
-			b = appendContainer(b, specInitContainers, &spec.InitContainers[i], names)
+			b = appendContainer(b, specInitContainers, &spec.InitContainers[i], with)
+		}
+		if with.identity {
+			b = appendString(b, specNodeName, spec.NodeName)
+		}
+		if with.filters {
+			b = appendFilterSpec(b, spec)
 		}
 		b = appendResources(b, specOverhead, spec.Overhead)
 		return appendRequirements(b, specResources, spec.Resources)
 	})
 }
 
-func appendContainer(b []byte, number protowire.Number, c *v1.Container, names bool) []byte {
+func appendContainer(b []byte, number protowire.Number, c *v1.Container, with detail) []byte {
 	return appendMessage(b, number, func(b []byte) []byte {
-		if names {
+		if with.names {
 			b = appendString(b, containerName, c.Name)
+		}
+		if with.filters {
+			b = appendPorts(b, c.Ports)
 		}
 		b = appendRequirements(b, containerResources, &c.Resources)
 		if c.RestartPolicy != nil {

@@ -21,6 +21,9 @@ import (
 type View struct {
 	feed
 	nodeOf map[podName]*entry // guarded by feed.mu: where each pod is
+
+	trimNode func(*v1.Node) []byte
+	trimPod  func(*v1.Pod) []byte
 }
 
 type podName struct{ namespace, name string }
@@ -28,12 +31,20 @@ type podName struct{ namespace, name string }
 // New returns an empty view. The name is the engine's key for it: 1 to 63 characters of [a-z0-9/-], of which each
 // client needs its own.
 func New(conn grpc.ClientConnInterface, name string) *View {
-	return &View{feed: newFeed(conn, newLedger(name, true, false)), nodeOf: map[podName]*entry{}}
+	return &View{feed: newFeed(conn, newLedger(name, true, false)), nodeOf: map[podName]*entry{}, trimNode: TrimNode, trimPod: TrimPod}
+}
+
+// NewForFilters is New for a view that is also to answer Fit: more of each object is sent, and pods that only
+// filters can tell apart no longer travel as one.
+func NewForFilters(conn grpc.ClientConnInterface, name string) *View {
+	v := New(conn, name)
+	v.trimNode, v.trimPod = TrimNodeForFilters, TrimPodForFilters
+	return v
 }
 
 // SetNode adds a node or replaces its object.
 func (v *View) SetNode(node *v1.Node) {
-	trimmed := TrimNode(node)
+	trimmed := v.trimNode(node)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	e := v.ledger.entry(node.Name)
@@ -61,7 +72,7 @@ func (v *View) SetPod(pod *v1.Pod) {
 		v.removePod(name)
 		return
 	}
-	trimmed := TrimPod(pod)
+	trimmed := v.trimPod(pod)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if at, ok := v.nodeOf[name]; ok && at.name != pod.Spec.NodeName {
