@@ -34,9 +34,6 @@ target_compile_options(loadline_gtest_compiler INTERFACE -Wno-shadow)
 function(loadline_gtest name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
   loadline_test_sources(sources ${arg_SOURCES})
-  if(NOT sources)
-    return()
-  endif()
   add_executable(${name} ${sources})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
   target_link_libraries(${name} PRIVATE
@@ -48,14 +45,10 @@ if(NOT LOADLINE_FUZZ)
   loadline_gtest(core_test
     SOURCES core/*_test.cc testing/*.cc
     LIBRARIES loadline_score)
-  if(TARGET loadline)
-    loadline_gtest(plugin_test
-      SOURCES plugin/*_test.cc testing/*.cc
-      LIBRARIES loadline_service loadline gRPC::grpc++)
-    if(TARGET plugin_test AND TARGET loadlined)
-      add_dependencies(plugin_test loadlined)
-    endif()
-  endif()
+  loadline_gtest(plugin_test
+    SOURCES plugin/*.cc testing/*.cc
+    LIBRARIES loadline_service loadline_daemon)
+  add_dependencies(plugin_test loadlined)
 
   # --- Rows of expected decisions. A file joins the list with the issue that answers its rows. -------------------
   set(vector_files limit_score pod_limits scheduler_wire)
@@ -70,7 +63,7 @@ if(NOT LOADLINE_FUZZ)
 
   # --- What is shipped, and the rules of the tree. --------------------------------------------------------------
   loadline_add_test(lint_test Python3::Interpreter test/lint/lint_test.py)
-  if(TARGET loadlined AND NOT LOADLINE_SANITIZE)
+  if(NOT LOADLINE_SANITIZE)
     loadline_add_test(binaries_test Python3::Interpreter test/lint/binaries_test.py
       --cc ${CMAKE_C_COMPILER} --cxx ${CMAKE_CXX_COMPILER}
       --library $<TARGET_FILE:loadline> --daemon $<TARGET_FILE:loadlined>)
@@ -78,7 +71,7 @@ if(NOT LOADLINE_FUZZ)
 
   # --- Benchmarks: one binary. ------------------------------------------------------------------------------------
   loadline_test_sources(bench_sources bench/*.cc)
-  if(bench_sources AND NOT LOADLINE_SANITIZE)
+  if(NOT LOADLINE_SANITIZE)
     add_executable(bench ${bench_sources})
     set_target_properties(bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/bench)
     target_link_libraries(bench PRIVATE loadline_service loadline benchmark::benchmark_main loadline_compiler)
