@@ -44,7 +44,7 @@ func (l *ledger) pin() *loadlinev1.Changes {
 
 // standsAtPin says whether the engine is known to stand at the acknowledged state.
 func (l *ledger) standsAtPin() bool {
-	return !l.full.due && !l.full.going && l.unsure == 0
+	return !l.full.due && !l.full.going && l.unsure == 0 && !l.objects.unsure
 }
 
 // build makes the next batch, of about `limit` bytes: what must stay together, and a single large node, may
@@ -73,7 +73,7 @@ func (l *ledger) build(limit int, now int64) *batch {
 		break
 	}
 	b.objects = l.full.objects
-	if b.to == len(l.queue) || l.objects.unsure > 0 {
+	if b.to == len(l.queue) {
 		b.objects, size = l.objects.put(b.changes, b.objects, size, limit)
 	}
 	if size > maxBatchBytes && b.to-b.from+b.objects > 1 && !l.full.going {
@@ -175,7 +175,7 @@ func (l *ledger) finish(b *batch, err error) {
 		l.full.due = true // a full list is not resumed: nobody knows which of its chunks arrived
 	default:
 		l.unsure = max(l.unsure, b.to)
-		l.objects.unsure = max(l.objects.unsure, b.objects)
+		l.objects.unsure = l.objects.unsure || b.objects > 0
 	}
 }
 

@@ -35,9 +35,9 @@ type objectEntry struct {
 type objects struct {
 	byKey map[objectKey]*objectEntry
 	queue []*objectEntry
-	// unsure counts the entries at the head of queue that a batch of unknown outcome carried: the next batch
-	// builds on the same base, and so must carry them again.
-	unsure int
+	// unsure: the engine may hold some of queue already, from a batch of unknown outcome. The next batch need not
+	// carry the same ones: what it leaves out stays queued, and objects do not refer to one another.
+	unsure bool
 	// complete are the kinds of which all objects are set; told are those of them that the engine knows of.
 	complete, told []loadlinev1.ObjectKind
 }
@@ -70,7 +70,7 @@ func (o *objects) pending() bool {
 
 // restart queues all that there is: the engine holds nothing.
 func (o *objects) restart() {
-	o.unsure, o.told = 0, nil
+	o.unsure, o.told = false, nil
 	o.queue = o.queue[:0]
 	for key, e := range o.byKey {
 		if e.bytes == nil {
@@ -89,7 +89,7 @@ func (o *objects) put(changes *loadlinev1.Changes, from, size, limit int) (to, t
 	for to = from; to < len(o.queue); to++ {
 		e := o.queue[to]
 		bytes := len(e.bytes) + len(e.key.namespace) + len(e.key.name) + 8
-		if size+bytes > limit && to >= o.unsure && size > 0 {
+		if size+bytes > limit && size > 0 {
 			break
 		}
 		size += bytes
@@ -117,7 +117,7 @@ func (o *objects) arrived(to int, complete []loadlinev1.ObjectKind) {
 			delete(o.byKey, e.key)
 		}
 	}
-	o.unsure = 0
+	o.unsure = false
 	o.queue = slices.DeleteFunc(o.queue, func(e *objectEntry) bool { return !e.queued })
 	if complete != nil {
 		o.told = complete

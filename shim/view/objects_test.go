@@ -29,14 +29,16 @@ type objectEngine struct {
 	complete map[loadlinev1.ObjectKind]bool
 	staged   *objectEngine
 	chunk    int32
-	largest  int // objects in one message
+	largest  int    // objects in one message
+	during   func() // what happens while a message is on its way
 }
 
 func (e *objectEngine) Invoke(_ context.Context, method string, args, _ any, _ ...grpc.CallOption) error {
 	if method == loadlinev1.ClusterState_Drop_FullMethodName {
-		*e = objectEngine{t: e.t, largest: e.largest}
+		*e = objectEngine{t: e.t, largest: e.largest, during: e.during}
 		return nil
 	}
+	e.during()
 	c := args.(*loadlinev1.SyncRequest).GetChanges()
 	e.largest = max(e.largest, len(c.GetObjects()))
 	if full := c.GetFullList(); full != nil {
@@ -50,7 +52,7 @@ func (e *objectEngine) Invoke(_ context.Context, method string, args, _ any, _ .
 		e.staged.apply(c)
 		if full.GetLast() {
 			staged := e.staged
-			staged.largest = e.largest
+			staged.largest, staged.during = e.largest, e.during
 			*e = *staged
 		}
 		return nil
@@ -106,6 +108,11 @@ func TestObjectsArriveWhateverHappensToMessages(t *testing.T) {
 		v.chunk = 120 // a few objects
 		want := map[objectKey]string{}
 		complete := map[loadlinev1.ObjectKind]bool{}
+		engine.during = func() {
+			if f.on {
+				changeObject(t, r, v, want)
+			}
+		}
 		for step := range 150 {
 			changeObject(t, r, v, want)
 			if kind := loadlinev1.ObjectKind(1 + r.IntN(5)); r.IntN(20) == 0 {
