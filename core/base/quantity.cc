@@ -44,7 +44,7 @@ absl::string_view TakeDigits(absl::string_view& text) {
   return digits;
 }
 
-// Nothing but the suffix is left to be judged; an empty number is split like any other.
+// Takes any text apart; what is no number is left in the suffix, and the number may have no digit.
 QuantityText Split(absl::string_view text) {
   QuantityText parts;
   if (!text.empty() && IsSign(text.front())) {
@@ -177,9 +177,8 @@ absl::uint128 BinaryNano(const QuantityText& text, int32_t exponent) {
   const absl::uint128 whole = AppendDigits(0, text.whole);
   if (whole > kTooLarge / unit) return kTooLarge;  // so the product below is at most kTooLarge
 
-  // 0.d1d2...dn * unit from the last digit to the first: ((dn * unit / 10) + dn-1 * unit) / 10 ... Dropping
-  // the fraction at each step leaves the whole part exact, and whether any was dropped tells whether to round
-  // up.
+  // 0.d1d2...dn * unit, from the last digit to the first: ((dn * unit / 10) + dn-1 * unit) / 10 ... Each
+  // round drops a remainder: that leaves the whole part exact, and tells whether to round up.
   absl::uint128 nano = 0;  // below `unit` (2^90) after each round
   bool inexact = false;
   for (auto digit = text.fraction.rbegin(); digit != text.fraction.rend(); ++digit) {
@@ -225,8 +224,7 @@ absl::StatusOr<ParsedQuantity> ParseQuantity(absl::string_view text) {
 
   const absl::uint128 magnitude =
       multiplier->binary ? BinaryNano(parts, multiplier->exponent) : DecimalNano(parts, multiplier->exponent);
-  const absl::uint128 held = std::min(magnitude, kTooLarge);  // fits int128
-  const auto nano = static_cast<absl::int128>(held);
+  const auto nano = static_cast<absl::int128>(std::min(magnitude, kTooLarge));
   return ParsedQuantity{.value = Quantity::FromNano(parts.negative ? -nano : nano),
                         .clamped = magnitude >= kTooLarge};
 }

@@ -15,14 +15,16 @@ void AddTo(ResourceAmounts& sum, const ResourceAmounts& addend) {
   }
 }
 
-void RaiseTo(ResourceList& list, const ResourceList& floor) {
-  for (const ResourceList::Entry& entry : floor) {
-    if (Quantity* const value = list.Find(entry.id); value == nullptr) {
-      list[entry.id] = entry.value;  // also one below zero, which a zero value would hide
-    } else {
-      *value = std::max(*value, entry.value);
-    }
+void RaiseTo(ResourceList& list, ResourceId id, Quantity floor) {
+  if (Quantity* const value = list.Find(id); value != nullptr) {
+    *value = std::max(*value, floor);
+  } else {
+    list[id] = floor;  // also one below zero
   }
+}
+
+void RaiseTo(ResourceList& list, const ResourceList& floors) {
+  for (const ResourceList::Entry& entry : floors) RaiseTo(list, entry.id, entry.value);
 }
 
 int64_t ToAmount(ResourceId id, Quantity quantity) {

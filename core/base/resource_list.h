@@ -76,9 +76,9 @@ using ResourceAmounts = ResourceMap<int64_t>;
 void AddTo(ResourceList& sum, const ResourceList& addend);
 void AddTo(ResourceAmounts& sum, const ResourceAmounts& addend);
 
-// Raises each value of `list` to that of `floor` where it is smaller; what `list` lacks is taken over, also a
-// zero.
-void RaiseTo(ResourceList& list, const ResourceList& floor);
+// Raises a value of `list` to `floor` where it is smaller; inserts `floor`, also a zero, where it is absent.
+void RaiseTo(ResourceList& list, ResourceId id, Quantity floor);
+void RaiseTo(ResourceList& list, const ResourceList& floors);
 
 // Reads out one quantity of resource `id`: cpu in millicores, anything else in units, rounded up and held in
 // [0, kMaxAmount]. kMaxAmount tells that it may have been more: 2^62 units, or of cpu 2^62 millicores.

@@ -18,8 +18,7 @@ const ResourceList& SpecOf(const ContainerResources& container, Kind kind) {
   return kind == Kind::kRequests ? container.requests : container.limits;
 }
 
-// The most of what the spec, the node and (requests) its allocation state; the spec not after an infeasible
-// resize.
+// The most of what spec, node and (requests) allocation state; without the spec after an infeasible resize.
 ResourceList MostOf(const ResourceList& spec, const ResourceList& actuated, const ResourceList* allocated,
                     bool infeasible) {
   ResourceList most = actuated;
@@ -45,8 +44,7 @@ class Statuses {
   }
 
  private:
-  // Few names are compared faster than hashed; many containers with many statuses must not cost their
-  // product.
+  // Few names are compared faster than hashed; many containers and statuses must not cost their product.
   static constexpr size_t kScanned = 8;
 
   const ContainerStatusResources* Last(const std::string& name) const {
@@ -65,41 +63,39 @@ class Statuses {
   absl::flat_hash_map<absl::string_view, const ContainerStatusResources*> by_name_;
 };
 
-// Adds what one regular container or sidecar counts for.
-void AddContainer(ResourceList& sum, const ContainerResources& container, Kind kind, const Statuses& statuses,
-                  bool infeasible) {
+// What one regular container or sidecar counts for.
+ResourceList Counted(const ContainerResources& container, Kind kind, const Statuses& statuses,
+                     bool infeasible) {
   const ResourceList& spec = SpecOf(container, kind);
   const ContainerStatusResources* const status = statuses.Find(container.name);
-  if (status == nullptr) {
-    AddTo(sum, spec);
-  } else if (kind == Kind::kRequests) {
-    AddTo(sum, MostOf(spec, status->requests, &status->allocated, infeasible));
-  } else {
-    AddTo(sum, MostOf(spec, status->limits, nullptr, infeasible));
-  }
+  if (status == nullptr) return spec;
+  if (kind == Kind::kRequests) return MostOf(spec, status->requests, &status->allocated, infeasible);
+  return MostOf(spec, status->limits, nullptr, infeasible);
 }
 
 ResourceList SumOfContainers(const PodResources& pod, Kind kind, bool use_status) {
   const Statuses statuses(pod, use_status);
   ResourceList sum;
   for (const ContainerResources& container : pod.containers) {
-    AddContainer(sum, container, kind, statuses, pod.resize_infeasible);
+    AddTo(sum, Counted(container, kind, statuses, pod.resize_infeasible));
   }
-  if (pod.init_containers.empty()) return sum;
-
-  ResourceList sidecars;  // those before the current init container
+  ResourceList sidecars;  // those up to the current init container
   ResourceList steps;     // the most that any step of the start takes
   for (const ContainerResources& container : pod.init_containers) {
+    // A step is looked at only for the resources of its own container: for the others it takes what the
+    // sidecars do, which an earlier step has taken as well. So many containers do not cost their product with
+    // resources.
     if (container.sidecar) {
-      ResourceList own;
-      AddContainer(own, container, kind, statuses, pod.resize_infeasible);
+      const ResourceList own = Counted(container, kind, statuses, pod.resize_infeasible);
       AddTo(sum, own);
       AddTo(sidecars, own);
-      RaiseTo(steps, sidecars);
+      for (const ResourceList::Entry& entry : own) RaiseTo(steps, entry.id, sidecars.Get(entry.id));
     } else {
-      ResourceList step = SpecOf(container, kind);
-      AddTo(step, sidecars);
-      RaiseTo(steps, step);
+      for (const ResourceList::Entry& entry : SpecOf(container, kind)) {
+        Quantity step = sidecars.Get(entry.id);
+        step.Add(entry.value);
+        RaiseTo(steps, entry.id, step);
+      }
     }
   }
   RaiseTo(sum, steps);
@@ -118,9 +114,6 @@ void ReplaceByPodLevel(ResourceList& sum, const ResourceList& spec,
     sum[entry.id] = effective.has_value() ? effective->Get(entry.id) : entry.value;
   }
 }
-
-// What the proposal reads of one resource list: each entry rounded by itself.
-void AddRounded(ResourceAmounts& sum, const ResourceList& list) { AddTo(sum, ToAmounts(list)); }
 
 bool AnyCpuOrMemory(const ResourceList& list) {
   return list.Get(kCpu).IsPositive() || list.Get(kMemory).IsPositive();
@@ -183,7 +176,7 @@ ResourceAmounts ProposalIncomingLimits(const PodResources& pod) {
 
 ResourceAmounts ProposalExistingLimits(const PodResources& pod) {
   ResourceAmounts limits;
-  for (const ContainerResources& container : pod.containers) AddRounded(limits, container.limits);
+  for (const ContainerResources& container : pod.containers) AddTo(limits, ToAmounts(container.limits));
   return limits;
 }
 

@@ -235,7 +235,7 @@ TEST(ParseQuantityTest, LongTextsAreExact) {
   EXPECT_EQ(Parsed(Zeros(kMany) + "7").nano(), Nano(7, 0));
   EXPECT_EQ(Parsed("7." + Zeros(kMany)).nano(), Nano(7, 0));
   EXPECT_EQ(Parsed("7." + Zeros(kMany) + "1").nano(), Nano(7, 1));
-  EXPECT_EQ(Parsed("7." + Zeros(kMany) + "1Ki").nano(), Nano(7 * 1'024, 1));
+  EXPECT_EQ(Parsed("7." + Zeros(kMany) + "1Ki").nano(), Nano(7'168, 1));
   EXPECT_EQ(Parsed("7" + Zeros(kMany) + "e-1000000").nano(), Nano(7, 0));
   EXPECT_EQ(Parsed("0." + Zeros(kMany) + "7e1000001").nano(), Nano(7, 0));
   EXPECT_EQ(Parsed("7e" + Zeros(kMany) + "1").nano(), Nano(70, 0));

@@ -99,9 +99,8 @@ class Pod {
     return *this;
   }
 
-  operator const PodResources&() const {
-    return pod_;
-  }  // NOLINT(google-explicit-constructor): ends the chain
+  // Implicit, so that a row is the chain alone.
+  operator const PodResources&() const { return pod_; }  // NOLINT(google-explicit-constructor)
 
  private:
   Pod& AddInit(const Spec& spec, bool sidecar) {
@@ -178,6 +177,15 @@ std::vector<EffectiveCase> SpecLimitCases() {
            .Init({.limits = {{"cpu", "1200m"}}})
            .Sidecar({.limits = {{"cpu", "500m"}}}),
        {{"cpu", "1200m"}},
+       {}},
+      {"StepsOfDifferentResources",
+       Pod()
+           .Container({.limits = {{"cpu", "100m"}, {"memory", "1Gi"}}})
+           .Sidecar({.limits = {{"cpu", "1"}}})
+           .Init({.limits = {{"memory", "4Gi"}}})
+           .Sidecar({.limits = {{"memory", "1Gi"}}})
+           .Init({.limits = {{"memory", "3500Mi"}}}),
+       {{"cpu", "1100m"}, {"memory", "4524Mi"}},
        {}},
       // Steps: 5, 1, 3, 5 + 3 = 8, 6. Sum: 1 + 6 = 7.
       {"MixedInitsAndSidecars",
