@@ -82,8 +82,8 @@ func compareExisting(t *testing.T, conn engine.Conn, pods map[string]*v1.Pod) (c
 		for _, node := range page.GetNodes() {
 			for _, got := range node.GetPods() {
 				pod := pods[got.GetNamespace()+"/"+got.GetName()]
-				compare(t, "existing", pod, got.GetRequests(), resourcehelpers.PodRequests(pod, options))
-				compare(t, "existing", pod, got.GetLimits(), resourcehelpers.PodLimits(pod, options))
+				compare(t, "existing", pod, got.GetRequests(), resourcehelpers.PodRequests(pod.DeepCopy(), options))
+				compare(t, "existing", pod, got.GetLimits(), resourcehelpers.PodLimits(pod.DeepCopy(), options))
 				compared++
 			}
 		}
@@ -105,10 +105,12 @@ func compareIncoming(t *testing.T, conn engine.Conn, pod *v1.Pod) {
 	if err != nil {
 		t.Fatalf("%v: %v", pod, err)
 	}
-	compare(t, "incoming", pod, answer.GetPodRequests(), resourcehelpers.PodRequests(pod, resourcehelpers.PodResourcesOptions{}))
-	compare(t, "incoming", pod, answer.GetPodLimits(), resourcehelpers.PodLimits(pod, resourcehelpers.PodResourcesOptions{}))
+	compare(t, "incoming", pod, answer.GetPodRequests(), resourcehelpers.PodRequests(pod.DeepCopy(), resourcehelpers.PodResourcesOptions{}))
+	compare(t, "incoming", pod, answer.GetPodLimits(), resourcehelpers.PodLimits(pod.DeepCopy(), resourcehelpers.PodResourcesOptions{}))
 }
 
+// compare is given what component-helpers made of a copy of the pod: it adds an overhead to a pod-level limit in
+// place, and so changes a pod whose limit is a fraction.
 func compare(t *testing.T, role string, pod *v1.Pod, got []*loadlinev1.ResourceAmount, want v1.ResourceList) {
 	t.Helper()
 	var amounts []*loadlinev1.ResourceAmount
@@ -124,11 +126,17 @@ func compare(t *testing.T, role string, pod *v1.Pod, got []*loadlinev1.ResourceA
 	}
 }
 
-// amount rounds up to millicores or whole units and clamps to 2^62. Quantity's own MilliValue and Value wrap.
+// amount rounds up to millicores or whole units and clamps to 2^62.
 func amount(name v1.ResourceName, quantity resource.Quantity) int64 {
 	scale := int64(1)
 	if name == v1.ResourceCPU {
 		scale = 1000
+	}
+	if quantity.AsApproximateFloat64() < 1e15 { // beyond, Quantity's own MilliValue and Value wrap
+		if name == v1.ResourceCPU {
+			return quantity.MilliValue()
+		}
+		return quantity.Value()
 	}
 	exact, ok := new(big.Rat).SetString(quantity.AsDec().String())
 	if !ok {

@@ -171,10 +171,13 @@ func (g *generator) status(name string) v1.ContainerStatus {
 	return s
 }
 
-// list returns up to `most` resources; some lists are empty.
+// list returns up to `most` resources, or nil: an object that was read from an API server has no empty maps.
 func (g *generator) list(most int) v1.ResourceList {
-	out := v1.ResourceList{}
+	var out v1.ResourceList
 	for range g.IntN(most + 1) {
+		if out == nil {
+			out = v1.ResourceList{}
+		}
 		name := resources[g.IntN(len(resources))]
 		out[name] = g.quantity()
 		if name == "hugepages-2Mi" || name == "nvidia.com/gpu" {
