@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-base/metrics"
@@ -15,6 +14,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/breaker"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/view"
 )
@@ -30,7 +30,7 @@ type client struct {
 	conn    engine.Conn
 	cycles  *view.Cycles
 	scorer  loadlinev1.SchedulerExtenderClient
-	breaker breaker
+	breaker *breaker.Breaker
 	open    metrics.GaugeMetric
 	logger  klog.Logger
 
@@ -66,7 +66,7 @@ func (c *clients) acquire(logger klog.Logger, key clientKey) (*client, error) {
 	fresh := &client{
 		key: key, conn: conn, scorer: loadlinev1.NewSchedulerExtenderClient(conn), users: 1,
 		open: breakerOpen.WithLabelValues(key.address, key.view), logger: logger,
-		breaker: breaker{now: c.now, connected: connected(conn)},
+		breaker: breaker.New(conn, c.now),
 	}
 	fresh.open.Set(0)
 	fresh.cycles = view.NewCycles(conn, key.view, fresh.synced)
@@ -93,19 +93,10 @@ func (c *clients) release(have *client) error {
 	return have.conn.Close()
 }
 
-// connected watches a connection that can be lost; one within the process cannot.
-func connected(conn engine.Conn) func() bool {
-	remote, ok := conn.(interface{ GetState() connectivity.State })
-	if !ok {
-		return func() bool { return true }
-	}
-	return func() bool { return remote.GetState() == connectivity.Ready }
-}
-
 // score asks for the scores of the feasible nodes, in their order. Without them it returns a reason, and an error
 // where there is one.
 func (c *client) score(ctx context.Context, pod *v1.Pod, policy *loadlinev1.ScorePolicy, feasible, all []fwk.NodeInfo) ([]int32, reason, error) {
-	if !c.breaker.allow() {
+	if !c.breaker.Allow() {
 		return nil, reasonBreakerOpen, nil
 	}
 	var response *loadlinev1.ScoreResponse
@@ -135,12 +126,12 @@ func (c *client) note(err error) reason {
 	switch {
 	case why == reasonCanceled:
 	case down:
-		if c.breaker.failure() {
+		if c.breaker.Failure() {
 			c.open.Set(1)
 			c.logger.Error(err, "The engine does not answer; scheduling goes on without limit-aware scores", "engine", c.key.address, "reason", why)
 		}
 	default:
-		if c.breaker.success() {
+		if c.breaker.Success() {
 			c.open.Set(0)
 			c.logger.Info("The engine answers again", "engine", c.key.address)
 		}

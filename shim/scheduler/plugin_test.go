@@ -3,7 +3,6 @@ package scheduler
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/breaker"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/nodeinfo"
 )
@@ -145,8 +145,8 @@ func TestBreakerStopsAskingADeadEngine(t *testing.T) {
 	for range 20 {
 		f.cycle()
 	}
-	if asked() != breakerFailures {
-		t.Fatalf("20 cycles asked %d times, want %d", asked(), breakerFailures)
+	if asked() != breaker.Failures {
+		t.Fatalf("20 cycles asked %d times, want %d", asked(), breaker.Failures)
 	}
 	for second := range 3 {
 		f.clock.time = f.clock.time.Add(time.Second)
@@ -170,7 +170,7 @@ func TestBreakerStopsAskingADeadEngine(t *testing.T) {
 func TestRefusalIsAnsweredWithAFullList(t *testing.T) {
 	f := newFixture(t, `{}`)
 	f.cycle()
-	for range 3 * breakerFailures {
+	for range 3 * breaker.Failures {
 		f.engine.answerWith(failing(status.Error(codes.NotFound, "no such view")))
 		if n := counted(t, skippedFor[reasonRefused], func() { f.cycle() }); n != 1 {
 			t.Fatalf("counted %v refusals, want 1", n)
@@ -193,7 +193,7 @@ func TestEndlessRefusalsOpenTheBreaker(t *testing.T) {
 	for range 50 {
 		f.cycle()
 	}
-	if got, want := len(f.engine.asked), maxRefusals+breakerFailures; got != want {
+	if got, want := len(f.engine.asked), maxRefusals+breaker.Failures; got != want {
 		t.Errorf("asked %d times, want %d", got, want)
 	}
 }
@@ -349,10 +349,4 @@ func TestMetricNamesAreThoseOnMetrics(t *testing.T) {
 	if most := len(MetricNames) + len(reasons) + 10; series > most {
 		t.Errorf("%d series, want at most %d", series, most)
 	}
-}
-
-func ExampleNodeResourcesLimitAwareArgs() {
-	_, err := decodeArgs(nil)
-	fmt.Println(err)
-	// Output: <nil>
 }

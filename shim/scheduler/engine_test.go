@@ -1,0 +1,139 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"loadline.dev/shim/engine"
+	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/nodeinfo"
+)
+
+// newRealFixture is a plugin in front of a real engine, with the proposal's own example: node1 offers 8 cores and
+// its pods may use 10, node2 offers 8 and its pods may use 5; a pod that may use 4 is to be placed.
+func newRealFixture(t *testing.T, address string) *fixture {
+	t.Helper()
+	f := &fixture{t: t, clients: &clients{dial: engine.Open, now: time.Now}}
+	f.nodes = []fwk.NodeInfo{
+		nodeinfo.New(1, cores("node1", 8), limited("pod1", 6), limited("pod2", 4)),
+		nodeinfo.New(2, cores("node2", 8), limited("pod3", 3), limited("pod4", 2)),
+	}
+	f.handle = &fakeHandle{nodes: f.nodes}
+	f.plugin = f.newPlugin(fmt.Sprintf(`{"engineAddress": %q, "resources": [{"resource": "cpu", "weight": 1}]}`, address))
+	return f
+}
+
+func cores(name string, n int64) *v1.Node {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	node.Status.Allocatable = v1.ResourceList{"cpu": *resource.NewQuantity(n, resource.DecimalSI)}
+	return node
+}
+
+func limited(name string, cpu int64) *v1.Pod {
+	p := pod()
+	p.Name = name
+	p.Spec.Containers[0].Resources.Limits = v1.ResourceList{"cpu": *resource.NewQuantity(cpu, resource.DecimalSI)}
+	return p
+}
+
+// node2 ends at 6/8 (with this pod's limit of 1), node1 at 11/8: the lower one gets all.
+var exampleScores = []int64{0, 100}
+
+func TestBothTransportsScoreTheProposalsExample(t *testing.T) {
+	for name, address := range map[string]string{
+		"inprocess": enginetest.Address(t), "unix": enginetest.StartDaemon(t).Address(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newRealFixture(t, address)
+			if scores, status := f.waitForScores(time.Second); !slices.Equal(scores, exampleScores) {
+				t.Errorf("got scores %v and status %v, want %v", scores, status, exampleScores)
+			}
+			// node2 fills up: the change travels with the next question.
+			f.nodes[1] = nodeinfo.New(3, cores("node2", 8), limited("pod3", 3), limited("pod4", 2), limited("pod6", 8))
+			if scores, status := f.waitForScores(time.Second); !slices.Equal(scores, []int64{100, 0}) {
+				t.Errorf("got scores %v and status %v, want node1 first", scores, status)
+			}
+		})
+	}
+}
+
+// waitForScores runs cycles, a millisecond apart, until one is answered.
+func (f *fixture) waitForScores(patience time.Duration) (scores []int64, status *fwk.Status) {
+	for start := time.Now(); time.Since(start) < patience; time.Sleep(time.Millisecond) {
+		if scores, status = f.cycle(); status.IsSuccess() {
+			return scores, status
+		}
+	}
+	return nil, status
+}
+
+// expectSkips runs cycles for a while, none of which may be answered or take longer than allowed. It returns how
+// long all of them took.
+func (f *fixture) expectSkips(during, allowed time.Duration) (total time.Duration) {
+	f.t.Helper()
+	for start := time.Now(); time.Since(start) < during; time.Sleep(time.Millisecond) {
+		begun := time.Now()
+		if _, status := f.cycle(); !status.IsSkip() {
+			f.t.Fatalf("got status %v, want Skip", status)
+		}
+		took := time.Since(begun)
+		if total += took; took > allowed {
+			f.t.Errorf("a cycle took %v", took)
+		}
+	}
+	return total
+}
+
+func TestKilledDaemon(t *testing.T) {
+	daemon := enginetest.StartDaemon(t)
+	f := newRealFixture(t, daemon.Address())
+	for range 3 {
+		if _, status := f.waitForScores(2 * time.Second); !status.IsSuccess() {
+			t.Fatalf("no answer within two seconds of the start: %v", status)
+		}
+		daemon.Kill()
+		if total := f.expectSkips(1500*time.Millisecond, 200*time.Millisecond); total > 500*time.Millisecond {
+			t.Errorf("the cycles of 1.5 s without a daemon spent %v on it", total)
+		}
+		daemon.Start()
+		start := time.Now()
+		scores, status := f.waitForScores(10 * time.Second)
+		if !slices.Equal(scores, exampleScores) {
+			t.Fatalf("after the restart: got scores %v and status %v", scores, status)
+		}
+		t.Logf("answered %v after the daemon was back", time.Since(start))
+		if took := time.Since(start); took > 1500*time.Millisecond {
+			t.Errorf("answered %v after the daemon was back", took)
+		}
+	}
+}
+
+func TestStoppedDaemon(t *testing.T) {
+	daemon := enginetest.StartDaemon(t)
+	f := newRealFixture(t, daemon.Address())
+	if _, status := f.waitForScores(2 * time.Second); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	daemon.Signal(syscall.SIGSTOP)
+	// Five timeouts of 20 ms until the breaker opens, then one a second; twice that for a busy machine.
+	total := f.expectSkips(2500*time.Millisecond, 200*time.Millisecond)
+	if total > 400*time.Millisecond {
+		t.Errorf("the cycles of 2.5 s without an answer spent %v on it", total)
+	}
+	daemon.Signal(syscall.SIGCONT)
+	start := time.Now()
+	if scores, status := f.waitForScores(10 * time.Second); !slices.Equal(scores, exampleScores) {
+		t.Fatalf("after it went on: got scores %v and status %v", scores, status)
+	}
+	if took := time.Since(start); took > 1500*time.Millisecond {
+		t.Errorf("answered %v after the daemon went on", took)
+	}
+}
