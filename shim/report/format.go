@@ -47,3 +47,8 @@ func FormatRatio(ratio float64) string {
 	}
 	return strconv.FormatFloat(ratio, 'f', 2, 64)
 }
+
+// formatTwo writes any number with two decimals.
+func formatTwo(number float64) string {
+	return strconv.FormatFloat(number, 'f', 2, 64)
+}

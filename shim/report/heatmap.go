@@ -34,8 +34,7 @@ func newCell(node Node, resource string, labelled bool) cell {
 		if ratio > 1 {
 			c.Class += " over"
 		}
-		requested := Amounts{Allocatable: amounts.Allocatable, Limits: amounts.Requests}
-		requests, _ := requested.Ratio()
+		requests, _ := amounts.RequestsRatio()
 		c.Title = name + ": limits " + FormatAmount(resource, amounts.Limits) +
 			" / allocatable " + FormatAmount(resource, amounts.Allocatable) + " " + unit + " = " + c.Ratio +
 			"; requests " + FormatAmount(resource, amounts.Requests) + " = " + FormatRatio(requests)

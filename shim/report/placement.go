@@ -38,10 +38,19 @@ type Amounts struct {
 
 // Ratio returns limits over allocatable; false when the node lacks the resource.
 func (a Amounts) Ratio() (float64, bool) {
+	return a.over(a.Limits)
+}
+
+// RequestsRatio returns requests over allocatable; false when the node lacks the resource.
+func (a Amounts) RequestsRatio() (float64, bool) {
+	return a.over(a.Requests)
+}
+
+func (a Amounts) over(amount int64) (float64, bool) {
 	if a.Allocatable <= 0 {
 		return 0, false
 	}
-	return float64(a.Limits) / float64(a.Allocatable), true
+	return float64(amount) / float64(a.Allocatable), true
 }
 
 // FromNodeStates returns the placement that an engine described, its nodes in name order. Limits are those that

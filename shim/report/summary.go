@@ -37,9 +37,9 @@ func Summarize(p Placement, resource string) Summary {
 				s.Above[i]++
 			}
 		}
-		s.Total.Allocatable = add(s.Total.Allocatable, amounts.Allocatable)
-		s.Total.Limits = add(s.Total.Limits, amounts.Limits)
-		s.Total.Requests = add(s.Total.Requests, amounts.Requests)
+		s.Total.Allocatable = SaturatingAdd(s.Total.Allocatable, amounts.Allocatable)
+		s.Total.Limits = SaturatingAdd(s.Total.Limits, amounts.Limits)
+		s.Total.Requests = SaturatingAdd(s.Total.Requests, amounts.Requests)
 	}
 	slices.Sort(ratios)
 	s.Nodes = len(ratios)
@@ -59,7 +59,8 @@ func Percentile(sorted []float64, percent int) float64 {
 	return sorted[rank-1]
 }
 
-func add(a, b int64) int64 {
+// SaturatingAdd adds amounts, which are at least 0.
+func SaturatingAdd(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
 	}

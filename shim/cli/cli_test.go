@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"loadline.dev/shim/internal/enginetest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// run runs a command line with the engine that was built.
+func run(t *testing.T, program string, stdin string, args ...string) (out, errs string, code int) {
+	t.Helper()
+	t.Setenv("LOADLINE_LIBRARY", enginetest.Library(t))
+	var stdout, stderr bytes.Buffer
+	code = Run(t.Context(), append([]string{program}, args...), Streams{In: strings.NewReader(stdin), Out: &stdout, Err: &stderr})
+	return stdout.String(), stderr.String(), code
+}
+
+// Each golden file holds a command line with all that it prints and its exit code. The numbers are checked by hand:
+// see the comments.
+func TestGolden(t *testing.T) {
+	for _, c := range []struct {
+		name, args string
+	}{
+		// pod5 brings node1 to limits of 14 cpu and 12Gi, node2 to 9 cpu and 12Gi, out of 8 cpu and 32Gi.
+		// node1: mean of -75 and 62.5 = -6.25; node2: mean of -12.5 and 62.5 = 25.
+		{"score", "score pod5 -f testdata/proposal.json"},
+		{"score_json", "score default/pod5 -f testdata/proposal.json -o json"},
+		{"score_yaml", "score pod5 -f testdata/proposal.json -o yaml --resources cpu"},
+		{"why", "why pod5 -f testdata/proposal.json"},
+		// The letter of the proposal: whole numbers, a sum instead of a mean. cpu alone: -75 and -12.
+		{"score_kep217", "score pod5 -f testdata/proposal.json --preset kep217 --resources cpu"},
+		// pod1 leaves node1 with 4 cpu and 4Gi, and comes with 6 cpu and 4Gi: 10 of 8 there, 11 of 8 on node2.
+		{"why_existing", "why pod1 -f testdata/proposal.json"},
+		{"why_equal", "why pod5 -f testdata/proposal.json --resources memory"},
+		// big: cpu batch by its request 2 + 2 = 4/16, memory batch by allocatable 64 + 4 = 68/64: mean of 75 and -6.25.
+		// small: cpu 4.5 + 2 = 6.5/4, memory 6.5 + 4 = 10.5/8: mean of -62.5 and -31.25.
+		// gpu: cpu best by allocatable 8 + 4 + 2 = 14/8, memory 32 + 16 + 4 = 52/32: mean of -75 and -62.5.
+		{"why_mixed", "why new -n shop -f testdata/mixed.yaml"},
+		{"why_mixed_json", "why shop/new -f testdata/mixed.yaml -o json --top 1"},
+		{"why_top", "why shop/new -f testdata/mixed.yaml --top 1"},
+		// Only gpu has what train limits.
+		{"why_lacks", "why ml/train -f testdata/mixed.yaml --resources cpu,memory,nvidia.com/gpu=2"},
+		{"why_file", "why -p testdata/pod.yaml -f testdata/proposal.json"},
+		// Worst of both resources, 100 / (1 + ratio): node2 100/(1 + 1.125) = 47, node1 100/(1 + 1.75) = 36.
+		{"why_policy", "why pod5 -f testdata/proposal.json --policy testdata/policy.yaml"},
+		{"top", "top -f testdata/proposal.json"},
+		// small: limits of 2 + 2 + 0.5 cpu of 4; big: none; gpu: 4 of 8. The pod on no known node does not count.
+		{"top_mixed", "top -f testdata/mixed.yaml"},
+		{"top_sorted", "top -f testdata/mixed.yaml --sort-by name --top 2 --resources cpu"},
+		{"top_json", "top -f testdata/mixed.yaml -o json --sort-by memory --resources memory,nvidia.com/gpu"},
+		{"top_hostile", "top -f testdata/hostile.json"},
+		// absurd counts as 10 cpu and 10Gi, no more than the node has: (10 + 1)/10 and (10 + 1)/10.
+		{"score_hostile", "score d/p\x1b]0;x\x07 -f testdata/hostile.json"},
+		{"why_hostile", "why d/p\x1b]0;x\x07 -f testdata/hostile.json"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, errs, code := run(t, "loadline", "", strings.Fields(c.args)...)
+			text := fmt.Sprintf("$ loadline %q\n%s%s[exit %d]\n", strings.Fields(c.args), out, errs, code)
+			compareGolden(t, c.name+".txt", text)
+		})
+	}
+}
+
+func compareGolden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", "golden", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+	for _, r := range got {
+		if r < ' ' && r != '\n' || r == 0x7f || r == '\u202e' {
+			t.Errorf("%s: control character %q in the output", file, r)
+		}
+	}
+}

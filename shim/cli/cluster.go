@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/dump"
+	"loadline.dev/shim/engine"
+	"loadline.dev/shim/view"
+)
+
+// cluster is a cluster that the engine has been told.
+type cluster struct {
+	conn engine.Conn
+	view *view.View
+	// pod is the pod asked about: taken off its node, so that it is scored as if it was to be placed anew.
+	pod *v1.Pod
+	// counts of the dump or the API server; pending are the pods without a node that are not finished.
+	counts  dump.Counts
+	pending int
+	// bound counts pods by the name of their node.
+	bound map[string]int
+}
+
+// load reads the cluster and sets apart the pod asked about, if one is named.
+func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, asked *podName) (*cluster, error) {
+	conn, err := engine.Open(address)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{conn: conn, view: view.New(conn, viewName(address)), bound: map[string]int{}}
+	c.counts, err = s.read(ctx, stdin, dump.Handler{
+		Node: func(node *v1.Node) error {
+			c.view.SetNode(node)
+			return nil
+		},
+		Pod: func(pod *v1.Pod) error {
+			c.add(pod, asked)
+			return nil
+		},
+	})
+	if err == nil && c.counts.Nodes == 0 {
+		err = fmt.Errorf("%s holds no node", s.name())
+	}
+	if err == nil {
+		if err = c.view.Sync(ctx); err != nil {
+			err = fmt.Errorf("%s: %w", s.name(), engineError(err))
+		}
+	}
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// viewName returns a name for the view: in a daemon one that no other client uses.
+func viewName(address string) string {
+	if strings.HasPrefix(address, "unix:") {
+		return fmt.Sprintf("cli/%d-%d", os.Getpid(), time.Now().UnixNano())
+	}
+	return "cli"
+}
+
+func (c *cluster) add(pod *v1.Pod, asked *podName) {
+	if asked != nil && *asked == (podName{pod.Namespace, pod.Name}) {
+		c.pod = pod
+		return
+	}
+	switch {
+	case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed:
+	case pod.Spec.NodeName == "":
+		c.pending++
+	default:
+		c.bound[pod.Spec.NodeName]++
+	}
+	c.view.SetPod(pod)
+}
+
+// stray counts the pods on nodes that are not in the cluster.
+func (c *cluster) stray() int {
+	count := 0
+	for node, pods := range c.bound {
+		if _, ok := c.view.Slot(node); !ok {
+			count += pods
+		}
+	}
+	return count
+}
+
+// close makes the engine forget the cluster.
+func (c *cluster) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = c.view.Drop(ctx) // an engine of our own ends anyway, and one that is gone holds nothing
+	c.conn.Close()
+}
+
+// describe returns all nodes as the engine holds them, in slot order.
+func (c *cluster) describe(ctx context.Context) ([]*loadlinev1.NodeState, error) {
+	client := loadlinev1.NewClusterStateClient(c.conn)
+	var nodes []*loadlinev1.NodeState
+	err := c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
+		nodes = nil
+		request := &loadlinev1.DescribeRequest{View: at.GetView()}
+		for {
+			response, err := client.Describe(ctx, request)
+			if err != nil {
+				return err
+			}
+			nodes = append(nodes, response.GetNodes()...)
+			if request.FirstSlot = response.GetNextSlot(); request.FirstSlot == 0 {
+				return nil
+			}
+		}
+	})
+	if err != nil {
+		return nil, engineError(err)
+	}
+	return nodes, nil
+}

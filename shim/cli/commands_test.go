@@ -1,0 +1,342 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/policy"
+)
+
+func TestWrongUsageExitsWith2(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args []string
+		says string
+	}{
+		{"UnknownCommand", []string{"frobnicate"}, "unknown command"},
+		{"UnknownFlag", []string{"top", "--frobnicate"}, "unknown flag: --frobnicate"},
+		{"NoPod", []string{"score"}, "name a POD"},
+		{"TwoPods", []string{"score", "a", "b"}, "accepts at most 1 arg"},
+		{"PodAndFile", []string{"why", "a", "-p", "x"}, "exclude each other"},
+		{"BothStdin", []string{"why", "-p", "-", "-f", "-"}, "cannot both read standard input"},
+		{"PodName", []string{"why", "a/b/c", "-f", "x"}, `pod "a/b/c"`},
+		{"Output", []string{"score", "a", "-f", "x", "-o", "html"}, `-o "html": must be one of table, json, yaml`},
+		{"Preset", []string{"score", "a", "-f", "x", "--preset", "loose"}, `preset: Unsupported value: "loose": supported values: "strict", "kep217"`},
+		{"Weight", []string{"score", "a", "-f", "x", "--resources", "cpu=0"}, "resources[0].weight: Invalid value: 0"},
+		{"WeightText", []string{"score", "a", "-f", "x", "--resources", "cpu=x"}, `--resources "cpu=x"`},
+		{"ResourceTwice", []string{"score", "a", "-f", "x", "--resources", "cpu,cpu"}, `resources[1].resource: Duplicate value: "cpu"`},
+		{"UnknownResource", []string{"score", "a", "-f", "x", "--resources", "ram"}, `resources[0].resource: Invalid value: "ram"`},
+		{"MissingLimit", []string{"score", "a", "-f", "x", "--missing-limit", "memory"}, "PODS:RESOURCE=RULE"},
+		{"MissingLimitRule", []string{"score", "a", "-f", "x", "--missing-limit", "Others:cpu=Guess"}, `missingLimits[0].rule: Unsupported value: "Guess"`},
+		{"SortBy", []string{"top", "-f", "testdata/proposal.json", "--sort-by", "disk"}, `--sort-by "disk": must be load, name or one of the resources shown: cpu, memory`},
+		{"Top", []string{"top", "--top", "-1"}, "--top -1"},
+		{"TopArgs", []string{"top", "x"}, `unknown command "x" for "loadline top"`},
+		{"NoAddress", []string{"gateway"}, "--extender-address HOST:PORT is required"},
+		{"PublicAddress", []string{"gateway", "--extender-address", "0.0.0.0:8888"}, "can be reached from other machines"},
+		{"CertWithoutKey", []string{"gateway", "--extender-address", "127.0.0.1:1", "--tls-cert-file", "x"}, "go together"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, errs, code := run(t, "loadline", "", c.args...)
+			if code != 2 || out != "" || !strings.Contains(errs, c.says) || !strings.Contains(errs, "--help") {
+				t.Errorf("exit %d, out %q, err %q, want 2 and %q", code, out, errs, c.says)
+			}
+		})
+	}
+}
+
+func TestFailureExitsWith1(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const nodeWith = `{"kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"},"status":{"allocatable":{"cpu":"8"}}},
+		{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeName":%q,"containers":[{"name":"c","resources":{"limits":{"cpu":%q}}}]}}]}`
+	for _, c := range []struct {
+		name string
+		args []string
+		says []string
+	}{
+		{"NoFile", []string{"top", "-f", dir + "/absent"}, []string{"no such file"}},
+		{"NotADump", []string{"top", "-f", file("text", "hello world")}, []string{"text: document 0: not a dump of a cluster"}},
+		{"NoNodes", []string{"top", "-f", file("pods", `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}`)}, []string{"pods holds no node"}},
+		{"NoSuchPod", []string{"score", "nobody", "-f", "testdata/proposal.json"}, []string{"pod default/nobody is not in testdata/proposal.json", "-p FILE"}},
+		{"OtherNamespace", []string{"score", "pod5", "-n", "x", "-f", "testdata/proposal.json"}, []string{"pod x/pod5 is not in"}},
+		{"PodFileIsNoPod", []string{"score", "-p", "testdata/proposal.json", "-f", "testdata/proposal.json"}, []string{"holds 5 pods, want one"}},
+		{"PolicyFile", []string{"score", "pod5", "-f", "testdata/proposal.json", "--policy", file("policy", "prest: strict\n")},
+			[]string{"policy: ", `unknown field "prest"`}},
+		{"NegativeLimit", []string{"top", "-f", file("negative", fmt.Sprintf(nodeWith, "n", "-1"))}, []string{"negative: engine: ", "limits", "cpu", "-1"}},
+		{"NegativeLimitOfThePod", []string{"score", "p", "-f", file("incoming", fmt.Sprintf(nodeWith, "", "-1"))}, []string{"engine: ", "limits", "cpu", "-1"}},
+		{"MalformedLimit", []string{"top", "-f", file("malformed", fmt.Sprintf(nodeWith, "n", "1x"))},
+			[]string{`item 1 (Pod "p"): spec.containers[0].resources.limits.cpu: `}},
+		{"NodeName", []string{"top", "-f", file("name", `{"kind":"Node","apiVersion":"v1","metadata":{"name":"a\u001b[31m\u0000"}}`)},
+			[]string{`name: engine: `, `metadata.name`, `a\x1b[31m\x00`}},
+		{"NoLibrary", []string{"version", "--engine", "inprocess:///nonexistent.so"}, []string{"/nonexistent.so"}},
+		{"EngineAddress", []string{"version", "--engine", "http://x"}, []string{`engine address "http://x"`}},
+		{"Kubeconfig", []string{"top", "--kubeconfig", dir + "/absent"}, []string{"absent"}},
+		{"Context", []string{"top", "--kubeconfig", file("kubeconfig", "apiVersion: v1\nkind: Config\n"), "--context", "moon"}, []string{`"moon"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, errs, code := run(t, "loadline", "", c.args...)
+			if code != 1 || strings.Contains(errs, "--help") {
+				t.Errorf("exit %d, out %q, err %q", code, out, errs)
+			}
+			for _, says := range c.says {
+				if !strings.Contains(errs, says) {
+					t.Errorf("the error does not say %q: %s", says, errs)
+				}
+			}
+			if strings.ContainsAny(errs, "\x00\x1b") {
+				t.Errorf("control characters in %q", errs)
+			}
+		})
+	}
+}
+
+func TestNameOfThePlugin(t *testing.T) {
+	for program, want := range map[string]string{"loadline": "\n  loadline [command]", "/usr/bin/kubectl-loadline": "\n  kubectl loadline [command]"} {
+		out, _, code := run(t, program, "", "--help")
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%s --help: exit %d, %s", program, code, out)
+		}
+	}
+	if _, errs, _ := run(t, "kubectl-loadline", "", "frobnicate"); !strings.Contains(errs, "See 'kubectl loadline --help'") {
+		t.Error(errs)
+	}
+}
+
+// One version: that of the build.
+func TestVersion(t *testing.T) {
+	build, err := os.ReadFile("../../CMakeLists.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`project\(loadline VERSION ([0-9.]+)`).FindSubmatch(build)
+	if found == nil || string(found[1]) != Version {
+		t.Errorf("CMakeLists.txt says %s, version.go %s", found, Version)
+	}
+	out, errs, code := run(t, "loadline", "", "version")
+	if want := fmt.Sprintf("loadline %s\nengine %s\n", Version, Version); out != want || code != 0 {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	if out, _, code := run(t, "loadline", "", "completion", "bash"); code != 0 || !strings.Contains(out, "__start_loadline") {
+		t.Errorf("exit %d: %.80s", code, out)
+	}
+}
+
+// The form that other programs read.
+func TestScoreJSON(t *testing.T) {
+	out, errs, code := run(t, "loadline", "", "score", "pod5", "-f", "testdata/proposal.json", "-o", "json", "--resources", "cpu")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"pod": "default/pod5", "scores": []any{
+		map[string]any{"node": "node2", "score": 100.0, "raw": -12.5}, map[string]any{"node": "node1", "score": 0.0, "raw": -75.0},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error("(-want +got):", diff)
+	}
+}
+
+func TestVerdictInOneLine(t *testing.T) {
+	out, _, _ := run(t, "loadline", "", "why", "pod5", "-f", "testdata/proposal.json", "--resources", "cpu")
+	const want = "default/pod5: node2 (score 100, limits 9/8 cpu = 1.13) over node1 (score 0, limits 14/8 cpu = 1.75)"
+	if first, _, _ := strings.Cut(out, "\n"); first != want {
+		t.Errorf("got  %s\nwant %s", first, want)
+	}
+}
+
+func TestDumpFromStandardInput(t *testing.T) {
+	dump, err := os.ReadFile("testdata/mixed.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromFile, _, _ := run(t, "loadline", "", "why", "shop/new", "-f", "testdata/mixed.yaml")
+	fromStdin, errs, code := run(t, "loadline", string(dump), "why", "shop/new", "-f", "-")
+	if code != 0 || fromStdin != fromFile {
+		t.Errorf("exit %d, %s, %s", code, errs, cmp.Diff(fromFile, fromStdin))
+	}
+	pod, err := os.ReadFile("testdata/pod.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := run(t, "loadline", string(pod), "why", "-p", "-", "-f", "testdata/mixed.yaml"); code != 0 {
+		t.Error(errs)
+	}
+}
+
+// A pod from a file takes the place of one of the same name.
+func TestPodFileReplacesThePod(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pod.yaml")
+	manifest := "apiVersion: v1\nkind: Pod\nmetadata: {name: pod1}\nspec:\n  containers:\n  - name: c\n    resources: {limits: {cpu: 1}}\n"
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := run(t, "loadline", "", "why", "-p", file, "-f", "testdata/proposal.json", "--resources", "cpu")
+	// Without pod1 there are 4 cpu on node1 and 5 on node2.
+	const want = "default/pod1: node1 (score 100, limits 5/8 cpu = 0.63) over node2 (score 0, limits 6/8 cpu = 0.75)"
+	if code != 0 || !strings.HasPrefix(out, want) || !strings.Contains(out, "It is on node1 now") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+}
+
+func TestPagesAreSelfContained(t *testing.T) {
+	for _, args := range [][]string{
+		{"top", "-f", "testdata/mixed.yaml"}, {"top", "-f", "testdata/hostile.json"},
+		{"why", "shop/new", "-f", "testdata/mixed.yaml"}, {"why", "d/p\x1b]0;x\x07", "-f", "testdata/hostile.json"},
+	} {
+		out, errs, code := run(t, "loadline", "", append(args, "-o", "html")...)
+		if code != 0 {
+			t.Fatal(errs)
+		}
+		root, err := html.Parse(strings.NewReader(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range root.Descendants() {
+			if n.Type == html.ElementNode && slices.Contains([]string{"script", "link", "img", "iframe"}, n.Data) {
+				t.Errorf("%v: <%s> in the page", args, n.Data)
+			}
+		}
+		if strings.ContainsAny(out, "\x00\x07\x1b") || !strings.HasPrefix(out, "<!doctype html>") {
+			t.Errorf("%v: not a clean page", args)
+		}
+	}
+}
+
+func TestPolicyOfFlagsAndFile(t *testing.T) {
+	ratio := int32(-1)
+	for _, c := range []struct {
+		args string
+		want policy.Policy
+	}{
+		{"", policy.Policy{Preset: "strict"}},
+		{"--preset kep217", policy.Policy{Preset: "kep217"}},
+		{"--resources cpu=2,memory,nvidia.com/gpu=100 --aggregate Worst --normalization Absolute --pod-limits Proposal " +
+			"--arithmetic Truncating --absent-resource AddNothing --missing-limit-scope IncomingPod --max-limit-ratio -1 " +
+			"--missing-limit Others:cpu=Fixed:500m --missing-limit BestEffort:memory=Zero",
+			policy.Policy{
+				Preset:    "strict",
+				Resources: []policy.ResourceWeight{{Resource: "cpu", Weight: 2}, {Resource: "memory", Weight: 1}, {Resource: "nvidia.com/gpu", Weight: 100}},
+				Aggregate: "Worst", Normalization: "Absolute", PodLimits: "Proposal", Arithmetic: "Truncating",
+				AbsentResource: "AddNothing", MissingLimitScope: "IncomingPod", MaxLimitRatio: &ratio,
+				MissingLimits: []policy.MissingLimit{{Pods: "Others", Resource: "cpu", Rule: "Fixed", Fixed: "500m"}, {Pods: "BestEffort", Resource: "memory", Rule: "Zero"}},
+			}},
+		{"--policy testdata/policy.yaml --aggregate WeightedSum --resources memory --missing-limit Others:memory=Zero",
+			policy.Policy{
+				Preset: "strict", Resources: []policy.ResourceWeight{{Resource: "memory", Weight: 1}}, Aggregate: "WeightedSum",
+				Normalization: "Absolute", MissingLimits: []policy.MissingLimit{{Pods: "Others", Resource: "memory", Rule: "Zero"}},
+			}},
+	} {
+		got, err := addPolicyFlagsTo(t, c.args).policy()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got): %s", c.args, diff)
+		}
+	}
+}
+
+// apiServer serves the nodes and pods of a dump, two at a time, and notes what it was asked.
+func apiServer(t *testing.T, file string) (kubeconfig string, paths *[]string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dump struct{ Items []map[string]any }
+	if err := json.Unmarshal(data, &dump); err != nil {
+		t.Fatal(err)
+	}
+	paths = &[]string{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*paths = append(*paths, r.URL.Path)
+		kind := map[string]string{"/api/v1/nodes": "Node", "/api/v1/pods": "Pod"}[r.URL.Path]
+		items := slices.DeleteFunc(slices.Clone(dump.Items), func(o map[string]any) bool { return o["kind"] != kind })
+		start := 0
+		fmt.Sscan(r.URL.Query().Get("continue"), &start)
+		metadata := map[string]any{"resourceVersion": "7"}
+		end := min(start+2, len(items))
+		if end < len(items) {
+			metadata["continue"] = fmt.Sprint(end)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(map[string]any{"kind": kind + "List", "apiVersion": "v1", "metadata": metadata, "items": items[start:end]})
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	content := fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: other
+clusters:
+- {name: here, cluster: {server: %q}}
+- {name: nowhere, cluster: {server: "http://127.0.0.1:1"}}
+users: [{name: me, user: {token: x}}]
+contexts:
+- {name: test, context: {cluster: here, user: me, namespace: default}}
+- {name: other, context: {cluster: nowhere, user: me, namespace: other}}
+`, server.URL)
+	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig, paths
+}
+
+func TestLiveClusterGivesWhatItsDumpGives(t *testing.T) {
+	kubeconfig, paths := apiServer(t, "testdata/proposal.json")
+	live := []string{"--kubeconfig", kubeconfig, "--context", "test"}
+	for _, args := range [][]string{{"why", "pod5"}, {"why", "pod1"}, {"score", "default/pod5"}, {"top"}} {
+		want, _, _ := run(t, "loadline", "", append(slices.Clone(args), "-f", "testdata/proposal.json")...)
+		got, errs, code := run(t, "loadline", "", append(slices.Clone(args), live...)...)
+		if diff := cmp.Diff(want, got); diff != "" || code != 0 {
+			t.Errorf("%v: exit %d, %s (-dump +live): %s", args, code, errs, diff)
+		}
+	}
+	want := []string{"/api/v1/nodes", "/api/v1/pods", "/api/v1/pods", "/api/v1/pods"}
+	if diff := cmp.Diff(want, (*paths)[:4]); diff != "" {
+		t.Error("requests (-want +got):", diff)
+	}
+	_, errs, _ := run(t, "loadline", "", append([]string{"why", "pod9"}, live...)...)
+	if !strings.Contains(errs, "pod default/pod9 is not in test;") {
+		t.Errorf("the error does not name the context: %s", errs)
+	}
+	if _, errs, code := run(t, "loadline", "", "top", "--kubeconfig", kubeconfig); code != 1 || !strings.Contains(errs, "nodes: ") {
+		t.Errorf("exit %d without an API server: %s", code, errs)
+	}
+}
+
+// A daemon answers what the engine in this process does, and is left without our view.
+func TestEngineOnASocket(t *testing.T) {
+	daemon := enginetest.StartDaemon(t)
+	want, _, _ := run(t, "loadline", "", "why", "shop/new", "-f", "testdata/mixed.yaml")
+	got, errs, code := run(t, "loadline", "", "why", "shop/new", "-f", "testdata/mixed.yaml", "--engine", daemon.Address())
+	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
+		t.Errorf("exit %d, %s (-inprocess +socket): %s", code, errs, diff)
+	}
+	if views := viewsOf(t, daemon); len(views) > 0 {
+		t.Errorf("the daemon still holds %v", views)
+	}
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/dump"
+	"loadline.dev/shim/policy"
+)
+
+// candidatesHelp is part of the help of each command that scores.
+const candidatesHelp = `POD is [NAMESPACE/]NAME of a pod that waits for a node or of one that has one. A pod that has a node is taken off it
+first, and scored as if it was to be placed anew. With -p the pod is read from a file instead, as from a manifest.
+
+All nodes are candidates: whether the pod could run there at all (taints, affinity, room for its requests) is not
+looked at. A scheduler asks only about the nodes that passed its filters, so its scores may be spread differently.`
+
+// podFlags say which pod a command is about, in which cluster, and how to score it.
+type podFlags struct {
+	sourceFlags
+	podFile string
+	engine  string
+	policy  *policyFlags
+	output  outputFlag
+}
+
+func addPodFlags(command *cobra.Command, p *podFlags, forms ...string) {
+	flags := command.Flags()
+	addSourceFlags(flags, &p.sourceFlags)
+	flags.StringVarP(&p.podFile, "pod-file", "p", "", "manifest of the pod, YAML or JSON; - is standard input")
+	addEngineFlag(flags, &p.engine)
+	p.policy = addPolicyFlags(flags)
+	addOutputFlag(flags, &p.output, forms...)
+}
+
+// podQuestion is a pod to be placed in a cluster.
+type podQuestion struct {
+	*cluster
+	name   podName
+	policy policy.Policy
+}
+
+// question loads cluster and pod. The caller closes the cluster.
+func (p *podFlags) question(ctx context.Context, stdin io.Reader, args []string) (*podQuestion, error) {
+	if err := p.output.check(); err != nil {
+		return nil, err
+	}
+	how, err := p.policy.policy()
+	if err != nil {
+		return nil, err
+	}
+	name, pod, err := p.pod(stdin, args)
+	if err != nil {
+		return nil, err
+	}
+	c, err := load(ctx, &p.sourceFlags, p.engine, stdin, &name)
+	if err != nil {
+		return nil, err
+	}
+	if pod != nil {
+		if c.pod != nil { // the one in the cluster only tells where it is
+			pod.Spec.NodeName = c.pod.Spec.NodeName
+		}
+		c.pod = pod
+	}
+	if c.pod == nil {
+		c.close()
+		return nil, fmt.Errorf("pod %s is not in %s; a pod that is not there yet is given with -p FILE", name, p.sourceFlags.name())
+	}
+	return &podQuestion{cluster: c, name: name, policy: how}, nil
+}
+
+// pod returns the name of the pod and, with -p, the pod.
+func (p *podFlags) pod(stdin io.Reader, args []string) (podName, *v1.Pod, error) {
+	switch {
+	case p.podFile == "" && len(args) == 0:
+		return podName{}, nil, usagef("name a POD, or give one with -p FILE")
+	case p.podFile != "" && len(args) > 0:
+		return podName{}, nil, usagef("POD and -p exclude each other")
+	case p.podFile == "-" && p.file == "-":
+		return podName{}, nil, usagef("-p and -f cannot both read standard input")
+	case p.podFile == "":
+		name, err := p.parsePod(args[0])
+		return name, nil, err
+	}
+	pod, err := readPod(p.podFile, stdin, p.namespace)
+	if err != nil {
+		return podName{}, nil, err
+	}
+	return podName{pod.Namespace, pod.Name}, pod, nil
+}
+
+// readPod reads a file that holds one pod. A namespace given with -n is that of a manifest without one, and must be
+// that of any other.
+func readPod(file string, stdin io.Reader, namespace string) (*v1.Pod, error) {
+	var pods []*v1.Pod
+	_, err := dump.ReadFile(file, stdin, dump.Handler{
+		Node: func(*v1.Node) error { return nil },
+		Pod: func(pod *v1.Pod) error {
+			pods = append(pods, pod)
+			return nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(pods) != 1 {
+		return nil, fmt.Errorf("%s holds %d pods, want one", file, len(pods))
+	}
+	pod := pods[0]
+	if namespace != "" && pod.Namespace != namespace && pod.Namespace != metav1.NamespaceDefault {
+		return nil, usagef("-n %s: the pod in %s is of namespace %s", namespace, file, pod.Namespace)
+	}
+	if namespace != "" {
+		pod.Namespace = namespace
+	}
+	pod.Spec.NodeName = ""
+	return pod, nil
+}

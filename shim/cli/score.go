@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/report/texttable"
+)
+
+// scoreAnswer is the answer of `score`.
+type scoreAnswer struct {
+	Pod string `json:"pod"`
+	// Scores are best first, ties by name.
+	Scores []scoreLine `json:"scores"`
+}
+
+type scoreLine struct {
+	Node string `json:"node"`
+	// Score is normalized, 0 to 100.
+	Score int32 `json:"score"`
+	// Raw is higher for better: 100 nothing allowed, 0 at the load line, negative above it. Six decimals.
+	Raw float64 `json:"raw"`
+	// Reason says why a node has no raw score.
+	Reason string `json:"reason,omitempty"`
+}
+
+func (a *app) newScore() *cobra.Command {
+	var flags podFlags
+	command := &cobra.Command{
+		Use:   "score POD | -p FILE",
+		Short: "Score all nodes for a pod",
+		Long:  "Score all nodes for a pod, best first: the score of 0 to 100 that a scheduler gets, and the raw score that it is made of.\n\n" + candidatesHelp,
+		Example: `  kubectl get nodes,pods -A -o json | loadline score shop/web-0 -f -
+  loadline score -p pod.yaml --preset kep217`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := flags.question(cmd.Context(), a.streams.In, args)
+			if err != nil {
+				return err
+			}
+			defer q.close()
+			all, err := q.explain(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return flags.output.write(a.streams.Out, newScoreAnswer(q.name, all).forms())
+		},
+	}
+	addPodFlags(command, &flags, formTable, formJSON, formYAML)
+	return command
+}
+
+func newScoreAnswer(pod podName, all *loadlinev1.ExplainResponse) scoreAnswer {
+	out := scoreAnswer{Pod: pod.String(), Scores: make([]scoreLine, 0, len(all.GetNodes()))}
+	for _, node := range all.GetNodes() {
+		out.Scores = append(out.Scores, scoreLine{
+			Node: node.GetNode(), Score: node.GetScore(), Raw: roundRaw(node.GetRawScore()), Reason: reasonOf(node.GetOutcome()),
+		})
+	}
+	return out
+}
+
+// reasonOf says why a node has no raw score; empty when it has one.
+func reasonOf(outcome loadlinev1.NodeExplanation_Outcome) string {
+	switch outcome {
+	case loadlinev1.NodeExplanation_SCORED:
+		return ""
+	case loadlinev1.NodeExplanation_LACKS_LIMITED_RESOURCE:
+		return "lacks a resource that the pod limits"
+	case loadlinev1.NodeExplanation_NOTHING_COUNTED:
+		return "offers none of the resources that count"
+	}
+	return outcome.String()
+}
+
+func (s scoreAnswer) forms() answer {
+	return answer{data: s, table: s.table}
+}
+
+func (s scoreAnswer) table(w io.Writer) error {
+	table := texttable.New(texttable.Column{Header: "NODE"}, texttable.Column{Header: "SCORE", Align: texttable.Right},
+		texttable.Column{Header: "RAW", Align: texttable.Right}, texttable.Column{})
+	for _, line := range s.Scores {
+		raw := formatRaw(line.Raw)
+		if line.Reason != "" {
+			raw = "-"
+		}
+		table.Row(line.Node, strconv.Itoa(int(line.Score)), raw, line.Reason)
+	}
+	return table.Write(w)
+}
+
+// roundRaw drops the digits below those that fixed-point arithmetic holds.
+func roundRaw(raw float64) float64 {
+	return math.Round(raw*1e6) / 1e6
+}
+
+func formatRaw(raw float64) string {
+	return fmt.Sprintf("%.2f", raw)
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc/status"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/view"
+)
+
+// answerBytes is what one answer may take: the engine refuses to send more than 4 MiB.
+const answerBytes = 3 << 20
+
+// explainChunk returns how many nodes to explain in one answer: names have at most 253 bytes, resources 317.
+func explainChunk(resources int) int {
+	return max(1, answerBytes/(320+420*max(resources, 2)))
+}
+
+// explain returns how the scores of all nodes came about, best first, ties by name.
+func (q *podQuestion) explain(ctx context.Context) (*loadlinev1.ExplainResponse, error) {
+	var out *loadlinev1.ExplainResponse
+	err := q.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
+		out, err = q.explainAt(ctx, at)
+		return err
+	})
+	if err != nil {
+		return nil, engineError(err)
+	}
+	slices.SortFunc(out.Nodes, func(a, b *loadlinev1.NodeExplanation) int {
+		return cmp.Or(cmp.Compare(b.GetScore(), a.GetScore()), cmp.Compare(a.GetNode(), b.GetNode()))
+	})
+	return out, nil
+}
+
+func (q *podQuestion) explainAt(ctx context.Context, at *loadlinev1.Changes) (*loadlinev1.ExplainResponse, error) {
+	client := loadlinev1.NewSchedulerExtenderClient(q.conn)
+	pod, how := view.TrimIncomingPod(q.pod), q.policy.Proto()
+	scored, err := client.Score(ctx, &loadlinev1.ScoreRequest{Changes: at, Pod: pod, Policy: how})
+	if err != nil {
+		return nil, err
+	}
+	out := &loadlinev1.ExplainResponse{}
+	for slots := range slices.Chunk(scored.GetSlots(), explainChunk(len(q.policy.Resources))) {
+		part, err := client.Explain(ctx, &loadlinev1.ExplainRequest{Changes: at, Pod: pod, Policy: how, ExplainSlots: slots})
+		if err != nil {
+			return nil, err
+		}
+		part.Nodes = append(out.Nodes, part.Nodes...)
+		out = part
+	}
+	return out, nil
+}
+
+// engineError returns what the engine said, without the frame that gRPC puts around it.
+func engineError(err error) error {
+	if said, ok := status.FromError(err); ok && err != nil {
+		return fmt.Errorf("engine: %s", said.Message())
+	}
+	return err
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // what a kubeconfig may name
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/pager"
+
+	"loadline.dev/shim/dump"
+)
+
+func addEngineFlag(flags *pflag.FlagSet, address *string) {
+	flags.StringVar(address, "engine", "inprocess", "engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket")
+}
+
+// clusterFlags name a cluster as kubectl does.
+type clusterFlags struct {
+	kubeconfig, context, namespace string
+}
+
+func addClusterFlags(flags *pflag.FlagSet, c *clusterFlags) {
+	flags.StringVar(&c.kubeconfig, "kubeconfig", "", "path of the kubeconfig file")
+	flags.StringVar(&c.context, "context", "", "name of the kubeconfig context")
+	flags.StringVarP(&c.namespace, "namespace", "n", "", "namespace of a pod that is named without one")
+}
+
+func (c *clusterFlags) config() clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.context}
+	overrides.Context.Namespace = c.namespace
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+}
+
+// client returns a client of the cluster.
+func (c *clusterFlags) client() (kubernetes.Interface, error) {
+	config, err := c.config().ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.UserAgent = "loadline/" + Version + " " + rest.DefaultKubernetesUserAgent()
+	return kubernetes.NewForConfig(config)
+}
+
+// sourceFlags say where a command finds the cluster: on an API server, or in a dump.
+type sourceFlags struct {
+	clusterFlags
+	file string
+}
+
+func addSourceFlags(flags *pflag.FlagSet, s *sourceFlags) {
+	addClusterFlags(flags, &s.clusterFlags)
+	flags.StringVarP(&s.file, "filename", "f", "", "dump of a cluster, as 'kubectl get nodes,pods -A -o json' prints it, "+
+		"instead of a live one; - is standard input")
+}
+
+// name says what the cluster is called.
+func (s *sourceFlags) name() string {
+	switch {
+	case s.file == "-":
+		return "standard input"
+	case s.file != "":
+		return s.file
+	case s.context != "":
+		return s.context
+	}
+	if raw, err := s.config().RawConfig(); err == nil && raw.CurrentContext != "" {
+		return raw.CurrentContext
+	}
+	return "cluster"
+}
+
+// podName is a pod as named on the command line.
+type podName struct{ namespace, name string }
+
+func (p podName) String() string { return p.namespace + "/" + p.name }
+
+// parsePod reads [NAMESPACE/]NAME.
+func (s *sourceFlags) parsePod(text string) (podName, error) {
+	namespace, name, given := strings.Cut(text, "/")
+	if !given {
+		name = text
+		namespace = s.defaultNamespace()
+	}
+	if namespace == "" || name == "" || strings.Contains(name, "/") {
+		return podName{}, usagef("pod %q: must be NAME or NAMESPACE/NAME", text)
+	}
+	return podName{namespace, name}, nil
+}
+
+// defaultNamespace is that of -n, else on a live cluster that of the context.
+func (s *sourceFlags) defaultNamespace() string {
+	if s.namespace != "" {
+		return s.namespace
+	}
+	if s.file == "" {
+		if namespace, _, err := s.config().Namespace(); err == nil && namespace != "" {
+			return namespace
+		}
+	}
+	return metav1.NamespaceDefault
+}
+
+// read hands all nodes and pods to the handler and returns how many kinds of other objects were there.
+func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Handler) (dump.Counts, error) {
+	if s.file != "" {
+		return dump.ReadFile(s.file, stdin, handler)
+	}
+	client, err := s.client()
+	if err != nil {
+		return dump.Counts{}, err
+	}
+	return list(ctx, client, handler)
+}
+
+// list reads nodes and pods from an API server, some hundred at a time.
+func list(ctx context.Context, client kubernetes.Interface, handler dump.Handler) (dump.Counts, error) {
+	var counts dump.Counts
+	nodes := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return client.CoreV1().Nodes().List(ctx, o)
+	})
+	err := nodes.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		counts.Nodes++
+		return handler.Node(object.(*v1.Node))
+	})
+	if err != nil {
+		return counts, fmt.Errorf("nodes: %w", err)
+	}
+	pods := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, o)
+	})
+	err = pods.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		counts.Pods++
+		return handler.Pod(object.(*v1.Pod))
+	})
+	if err != nil {
+		return counts, fmt.Errorf("pods: %w", err)
+	}
+	return counts, nil
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"loadline.dev/shim/report"
+)
+
+// Orders of `top` beside the name of a resource.
+const (
+	sortByLoad = "load"
+	sortByName = "name"
+)
+
+// topFlags are the flags of `top`.
+type topFlags struct {
+	sourceFlags
+	engine    string
+	resources []string
+	sortBy    string
+	most      int
+	output    outputFlag
+}
+
+func (a *app) newTop() *cobra.Command {
+	var flags topFlags
+	command := &cobra.Command{
+		Use:   "top",
+		Short: "Show how loaded each node is: limits and requests over allocatable",
+		Long: `Show per node and resource the limits and the requests of its pods over what the node offers to pods.
+
+At a limits ratio of 1.0, the load line, the node can give every pod all that it may use; above it, it cannot. A pod
+without a limit adds nothing to the limits here, whatever a score policy would count it as.
+
+Amounts in json and yaml: cpu in millicores, every other resource in its own unit, such as bytes.`,
+		Example: `  loadline top --sort-by memory
+  kubectl get nodes,pods -A -o json | loadline top -f - -o html > load.html`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := flags.check(); err != nil {
+				return err
+			}
+			t, err := flags.load(cmd.Context(), a.streams.In)
+			if err != nil {
+				return err
+			}
+			return flags.output.write(a.streams.Out, t.forms())
+		},
+	}
+	addSourceFlags(command.Flags(), &flags.sourceFlags)
+	addEngineFlag(command.Flags(), &flags.engine)
+	command.Flags().StringSliceVar(&flags.resources, "resources", nil, "resources to show (default: those that a pod requests or limits, cpu and memory)")
+	command.Flags().StringVar(&flags.sortBy, "sort-by", sortByLoad, "load: the highest limits ratio of any resource first; name; or a resource: its limits ratio")
+	command.Flags().IntVar(&flags.most, "top", 0, "show only so many nodes; 0: all; totals are always those of all nodes")
+	addOutputFlag(command.Flags(), &flags.output, formTable, formJSON, formYAML, formHTML)
+	return command
+}
+
+func (f *topFlags) check() error {
+	if f.most < 0 {
+		return usagef("--top %d: must not be negative", f.most)
+	}
+	return f.output.check()
+}
+
+// top is the load of a cluster.
+type top struct {
+	placement report.Placement // nodes in the order to show
+	resources []string
+	counts    string
+	most      int
+}
+
+func (f *topFlags) load(ctx context.Context, stdin io.Reader) (*top, error) {
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	states, err := c.describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &top{placement: report.FromNodeStates(f.name(), states, c.pending), resources: f.resources, most: f.most}
+	if len(t.resources) == 0 {
+		t.resources = report.Resources([]report.Placement{t.placement})
+	}
+	if err := t.sort(f.sortBy); err != nil {
+		return nil, err
+	}
+	t.counts = countsOf(c)
+	return t, nil
+}
+
+// sort orders the nodes, ties by name. A node that lacks the resource comes last.
+func (t *top) sort(by string) error {
+	var loads []string
+	switch {
+	case by == sortByName:
+		return nil // as they are
+	case by == sortByLoad:
+		loads = t.resources
+	case slices.Contains(t.resources, by):
+		loads = []string{by}
+	default:
+		return usagef("--sort-by %q: must be load, name or one of the resources shown: %s", by, strings.Join(t.resources, ", "))
+	}
+	load := func(node report.Node) float64 {
+		highest := -1.0
+		for _, resource := range loads {
+			if ratio, ok := node.Resources[resource].Ratio(); ok {
+				highest = max(highest, ratio)
+			}
+		}
+		return highest
+	}
+	slices.SortStableFunc(t.placement.Nodes, func(a, b report.Node) int { return cmp.Compare(load(b), load(a)) })
+	return nil
+}
+
+// countsOf says what a cluster held, and what of it played no part.
+func countsOf(c *cluster) string {
+	text := fmt.Sprintf("%s, %s, %d of them pending.", plural(c.counts.Nodes, "node"), plural(c.counts.Pods, "pod"), c.pending)
+	if stray := c.stray(); stray > 0 {
+		text += fmt.Sprintf(" Not counted: %s on nodes that are not there.", plural(stray, "pod"))
+	}
+	if len(c.counts.Ignored) > 0 {
+		var kinds []string
+		for kind, count := range c.counts.Ignored {
+			kinds = append(kinds, fmt.Sprintf("%d %s", count, kind))
+		}
+		slices.Sort(kinds)
+		text += " Not looked at: " + strings.Join(kinds, ", ") + "."
+	}
+	return text
+}
+
+func plural(count int, noun string) string {
+	if count == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", count, noun)
+}
+
+// shown returns the nodes to show.
+func (t *top) shown() []report.Node {
+	if t.most > 0 && t.most < len(t.placement.Nodes) {
+		return t.placement.Nodes[:t.most]
+	}
+	return t.placement.Nodes
+}
+
+func (t *top) forms() answer {
+	return answer{
+		data:  t.data(),
+		table: t.table,
+		page: func(w io.Writer) error {
+			return report.Page(w, "Load of "+t.placement.Name, []report.Placement{t.placement})
+		},
+	}
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"loadline.dev/shim/report"
+	"loadline.dev/shim/report/texttable"
+)
+
+// topAnswer is the answer of `top` as data. Amounts: cpu in millicores, every other resource in its own unit.
+type topAnswer struct {
+	Nodes []topNode `json:"nodes"`
+	// Total sums the nodes that offer a resource.
+	Total []topResource `json:"total"`
+	// Max is the highest limits ratio of each resource.
+	Max         []topMax `json:"max"`
+	PendingPods int      `json:"pendingPods"`
+}
+
+type topNode struct {
+	Node      string        `json:"node"`
+	Resources []topResource `json:"resources"`
+}
+
+type topResource struct {
+	Resource    string `json:"resource"`
+	Allocatable int64  `json:"allocatable"`
+	Limits      int64  `json:"limits"`
+	Requests    int64  `json:"requests"`
+	// Ratios over allocatable; null where the resource is not offered.
+	LimitsRatio   *float64 `json:"limitsRatio"`
+	RequestsRatio *float64 `json:"requestsRatio"`
+}
+
+type topMax struct {
+	Resource    string  `json:"resource"`
+	Node        string  `json:"node"`
+	LimitsRatio float64 `json:"limitsRatio"`
+}
+
+func (t *top) data() topAnswer {
+	out := topAnswer{Nodes: []topNode{}, Total: []topResource{}, Max: []topMax{}, PendingPods: t.placement.PendingPods}
+	for _, node := range t.shown() {
+		line := topNode{Node: node.Name, Resources: []topResource{}}
+		for _, resource := range t.resources {
+			line.Resources = append(line.Resources, newTopResource(resource, node.Resources[resource]))
+		}
+		out.Nodes = append(out.Nodes, line)
+	}
+	for _, resource := range t.resources {
+		out.Total = append(out.Total, newTopResource(resource, report.Summarize(t.placement, resource).Total))
+		if highest, ok := t.highest(resource); ok {
+			out.Max = append(out.Max, highest)
+		}
+	}
+	return out
+}
+
+func newTopResource(resource string, a report.Amounts) topResource {
+	out := topResource{Resource: resource, Allocatable: a.Allocatable, Limits: a.Limits, Requests: a.Requests}
+	if limits, ok := a.Ratio(); ok {
+		requests, _ := a.RequestsRatio()
+		out.LimitsRatio, out.RequestsRatio = &limits, &requests
+	}
+	return out
+}
+
+// highest returns the node with the highest limits ratio, of equals the first by name; false without one.
+func (t *top) highest(resource string) (topMax, bool) {
+	best, found := topMax{Resource: resource}, false
+	for _, node := range t.placement.Nodes {
+		ratio, ok := node.Resources[resource].Ratio()
+		if !ok {
+			continue
+		}
+		if !found || ratio > best.LimitsRatio || ratio == best.LimitsRatio && node.Name < best.Node {
+			best.Node, best.LimitsRatio, found = node.Name, ratio, true
+		}
+	}
+	return best, found
+}
+
+func (t *top) table(w io.Writer) error {
+	columns := []texttable.Column{{Header: "NODE"}}
+	for _, resource := range t.resources {
+		name := strings.ToUpper(resource)
+		columns = append(columns, texttable.Column{Header: name + " LIMITS", Align: texttable.Right},
+			texttable.Column{Header: name + " REQUESTS", Align: texttable.Right})
+	}
+	table := texttable.New(columns...)
+	for _, node := range t.shown() {
+		row := []string{node.Name}
+		for _, resource := range t.resources {
+			row = append(row, shares(resource, node.Resources[resource])...)
+		}
+		table.Row(row...)
+	}
+	total, highest := []string{"TOTAL"}, []string{"MAX"}
+	for _, resource := range t.resources {
+		total = append(total, shares(resource, report.Summarize(t.placement, resource).Total)...)
+		ratio := "-"
+		if most, ok := t.highest(resource); ok {
+			ratio = report.FormatRatio(most.LimitsRatio)
+		}
+		highest = append(highest, ratio, "")
+	}
+	table.Row(total...)
+	table.Row(highest...)
+	if err := table.Write(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", texttable.Escape(t.counts))
+	return err
+}
+
+// shares writes limits and requests over allocatable, such as "14.0 cpu / 8.0 = 1.75".
+func shares(resource string, a report.Amounts) []string {
+	limits, offered := a.Ratio()
+	if !offered {
+		return []string{"none offered", ""}
+	}
+	requests, _ := a.RequestsRatio()
+	share := func(amount int64, ratio float64) string {
+		return fmt.Sprintf("%s / %s = %s", withUnit(resource, amount), evenAmount(resource, a.Allocatable), report.FormatRatio(ratio))
+	}
+	return []string{share(a.Limits, limits), share(a.Requests, requests)}
+}
+
+// withUnit writes an amount with its unit, where the amount itself does not show it.
+func withUnit(resource string, amount int64) string {
+	if resource == "cpu" {
+		return evenAmount(resource, amount) + " cpu"
+	}
+	return evenAmount(resource, amount)
+}
+
+// evenAmount is report.FormatAmount with at least one decimal for cores, so that columns of them line up.
+func evenAmount(resource string, amount int64) string {
+	text := report.FormatAmount(resource, amount)
+	if resource == "cpu" && !strings.Contains(text, ".") {
+		return text + ".0"
+	}
+	return text
+}

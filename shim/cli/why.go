@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"loadline.dev/shim/report/texttable"
+)
+
+// section is one part of the answer of `why`: what one decision thinks of the subject, and why. A new decision adds a
+// section to whySections and nothing else.
+type section struct {
+	// key names the section in json and yaml.
+	key string
+	// ask returns the section's answer.
+	ask func(ctx context.Context, q *podQuestion, top int) (*sectionAnswer, error)
+}
+
+// sectionAnswer is a section's answer in all forms.
+type sectionAnswer struct {
+	// verdict is the answer in one line.
+	verdict string
+	// data goes into json and yaml under the section's key.
+	data any
+	// table writes what the verdict is made of.
+	table func(w io.Writer) error
+	// page writes the same as an HTML page.
+	page func(w io.Writer) error
+}
+
+var whySections = []section{{key: "score", ask: whyScore}}
+
+func (a *app) newWhy() *cobra.Command {
+	var flags podFlags
+	most := 0
+	command := &cobra.Command{
+		Use:   "why POD | -p FILE",
+		Short: "Explain which node is preferred for a pod, and why",
+		Long: "Explain which node is preferred for a pod: one line of verdict, then for the best nodes how their scores come\n" +
+			"about, resource by resource: what the node offers, what the pods there and this pod count as, by which rule, and\n" +
+			"what was clamped.\n\n" + candidatesHelp,
+		Example: `  loadline why shop/web-0
+  loadline why -p pod.yaml -f cluster.json -o html > why.html`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if most < 0 {
+				return usagef("--top %d: must not be negative", most)
+			}
+			q, err := flags.question(cmd.Context(), a.streams.In, args)
+			if err != nil {
+				return err
+			}
+			defer q.close()
+			out, err := why(cmd.Context(), q, most)
+			if err != nil {
+				return err
+			}
+			return flags.output.write(a.streams.Out, out)
+		},
+	}
+	addPodFlags(command, &flags, formTable, formJSON, formYAML, formHTML)
+	command.Flags().IntVar(&most, "top", 10, "explain only so many nodes, the best ones; 0: all")
+	return command
+}
+
+// why puts the sections together.
+func why(ctx context.Context, q *podQuestion, top int) (answer, error) {
+	data := map[string]any{"pod": q.name.String()}
+	var parts []*sectionAnswer
+	for _, s := range whySections {
+		part, err := s.ask(ctx, q, top)
+		if err != nil {
+			return answer{}, err
+		}
+		parts = append(parts, part)
+		data[s.key] = part.data
+	}
+	return answer{
+		data: data,
+		table: func(w io.Writer) error {
+			for i, part := range parts {
+				if i > 0 {
+					fmt.Fprintln(w)
+				}
+				if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(part.verdict)); err != nil {
+					return err
+				}
+				if err := part.table(w); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		page: func(w io.Writer) error {
+			return parts[0].page(w)
+		},
+	}, nil
+}

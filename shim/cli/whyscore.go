@@ -1,0 +1,311 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/policy"
+	"loadline.dev/shim/report"
+	"loadline.dev/shim/report/texttable"
+)
+
+// scoreSection is the section "score" of `why` as data. Amounts: cpu in millicores, every other resource in its own
+// unit.
+type scoreSection struct {
+	Verdict string `json:"verdict"`
+	// TakenOff is the node that the pod is on, and was taken off to be scored.
+	TakenOff string `json:"takenOff,omitempty"`
+	// Policy with everything that the preset sets.
+	Policy     policy.Policy    `json:"policy"`
+	BestEffort bool             `json:"bestEffort"`
+	Requests   map[string]int64 `json:"requests"`
+	Limits     map[string]int64 `json:"limits"`
+	// Nodes are best first, ties by name, those without a raw score last among equals; Candidates counts those that are
+	// not shown as well.
+	Nodes      []scoreNode `json:"nodes"`
+	Candidates int         `json:"candidates"`
+}
+
+type scoreNode struct {
+	Node   string  `json:"node"`
+	Score  int32   `json:"score"`
+	Raw    float64 `json:"raw"`
+	Reason string  `json:"reason,omitempty"`
+	// Resources of the policy, in its order.
+	Resources []scoreResource `json:"resources"`
+}
+
+type scoreResource struct {
+	Resource    string  `json:"resource"`
+	Weight      int32   `json:"weight"`
+	Allocatable int64   `json:"allocatable"`
+	LimitsThere int64   `json:"limitsThere"`
+	ThisPod     int64   `json:"thisPod"`
+	Ratio       float64 `json:"ratio"`
+	Raw         float64 `json:"raw"`
+	// Rule stood in for a limit that this pod does not have; empty: it has one.
+	Rule           string `json:"rule,omitempty"`
+	ThisPodClamped bool   `json:"thisPodClamped"`
+	PodsNoLimit    int32  `json:"podsThereWithoutLimit"`
+	PodsClamped    int32  `json:"podsThereClamped"`
+	Saturated      bool   `json:"saturated"`
+}
+
+func whyScore(ctx context.Context, q *podQuestion, top int) (*sectionAnswer, error) {
+	all, err := q.explain(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := newScoreSection(q, all)
+	if top > 0 && top < len(s.Nodes) {
+		s.Nodes = s.Nodes[:top]
+	}
+	return &sectionAnswer{verdict: s.Verdict, data: s, table: s.table, page: s.page}, nil
+}
+
+func newScoreSection(q *podQuestion, all *loadlinev1.ExplainResponse) *scoreSection {
+	s := &scoreSection{
+		TakenOff: q.pod.Spec.NodeName, Policy: policy.FromProto(all.GetPolicy()), BestEffort: all.GetBestEffort(),
+		Requests: amountsOf(all.GetPodRequests()), Limits: amountsOf(all.GetPodLimits()), Candidates: len(all.GetNodes()),
+	}
+	for _, node := range all.GetNodes() {
+		s.Nodes = append(s.Nodes, newScoreNode(node))
+	}
+	// Of nodes with equal scores, one that lacks what the pod limits is not as good as the others.
+	slices.SortStableFunc(s.Nodes, func(a, b scoreNode) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(len(a.Reason), len(b.Reason)))
+	})
+	s.Verdict = verdict(q.name, s.Nodes)
+	return s
+}
+
+func amountsOf(list []*loadlinev1.ResourceAmount) map[string]int64 {
+	out := make(map[string]int64, len(list))
+	for _, a := range list {
+		out[a.GetResource()] = a.GetAmount()
+	}
+	return out
+}
+
+func newScoreNode(in *loadlinev1.NodeExplanation) scoreNode {
+	out := scoreNode{Node: in.GetNode(), Score: in.GetScore(), Raw: roundRaw(in.GetRawScore()), Reason: reasonOf(in.GetOutcome())}
+	for _, r := range in.GetResources() {
+		out.Resources = append(out.Resources, scoreResource{
+			Resource: r.GetResource(), Weight: r.GetWeight(), Allocatable: r.GetAllocatable(),
+			LimitsThere: r.GetNodeLimits(), ThisPod: r.GetPodLimit(), Ratio: r.GetRatio(), Raw: roundRaw(r.GetRawScore()),
+			Rule: ruleName(r.GetPodRule()), ThisPodClamped: r.GetPodClamped(),
+			PodsNoLimit: r.GetNodeMissingLimits(), PodsClamped: r.GetNodeClamped(), Saturated: r.GetSaturated(),
+		})
+	}
+	return out
+}
+
+// ruleName is the name of a rule as a policy has it; empty for a pod that has a limit.
+func ruleName(rule loadlinev1.MissingLimitRule_Rule) string {
+	written := policy.FromProto(&loadlinev1.ScorePolicy{MissingLimits: []*loadlinev1.MissingLimitRule{{Rule: rule}}})
+	return written.MissingLimits[0].Rule
+}
+
+// verdict says in one line which of the nodes, best first, is preferred, and over which one.
+func verdict(pod podName, nodes []scoreNode) string {
+	best, level := nodes[0], 1
+	for level < len(nodes) && nodes[level].Score == best.Score && nodes[level].Reason == best.Reason {
+		level++
+	}
+	switch {
+	case len(nodes) == 1:
+		return fmt.Sprintf("%s: %s is the only node", pod, best.inShort(best.decisive(best)))
+	case level == len(nodes):
+		return fmt.Sprintf("%s: none of %d nodes is preferred; by name the first is %s", pod, len(nodes),
+			best.inShort(best.decisive(best)))
+	}
+	other, others := nodes[level], ""
+	if level > 1 {
+		others = fmt.Sprintf(", level with %s,", plural(level-1, "other node"))
+	}
+	resource := best.decisive(other)
+	return fmt.Sprintf("%s: %s%s over %s", pod, best.inShort(resource), others, other.inShort(resource))
+}
+
+// decisive returns the place of the resource that sets two nodes apart most, by weight; of equals the first.
+func (n scoreNode) decisive(other scoreNode) int {
+	place, most := -1, -1.0
+	for i, mine := range n.Resources {
+		if i >= len(other.Resources) || mine.Allocatable == 0 || other.Resources[i].Allocatable == 0 {
+			continue
+		}
+		apart := math.Abs(mine.Ratio-other.Resources[i].Ratio) * float64(mine.Weight)
+		if apart > most {
+			place, most = i, apart
+		}
+	}
+	return place
+}
+
+// inShort describes a node by one resource; -1: by none.
+func (n scoreNode) inShort(place int) string {
+	switch {
+	case n.Reason != "":
+		return fmt.Sprintf("%s (score %d, %s)", n.Node, n.Score, n.Reason)
+	case place < 0:
+		return fmt.Sprintf("%s (score %d, raw %s)", n.Node, n.Score, formatRaw(n.Raw))
+	}
+	r := n.Resources[place]
+	return fmt.Sprintf("%s (score %d, limits %s/%s %s = %s)", n.Node, n.Score,
+		report.FormatAmount(r.Resource, report.SaturatingAdd(r.LimitsThere, r.ThisPod)), report.FormatAmount(r.Resource, r.Allocatable), r.Resource,
+		report.FormatRatio(r.Ratio))
+}
+
+// lines says what the scores rest on.
+func (s *scoreSection) lines() []string {
+	var weights []string
+	for _, r := range s.Policy.Resources {
+		weights = append(weights, fmt.Sprintf("%s %d", r.Resource, r.Weight))
+	}
+	kind := ""
+	if s.BestEffort {
+		kind = " (BestEffort)"
+	}
+	lines := []string{
+		fmt.Sprintf("Policy %s: %s, %s, %s.", s.Policy.Preset, strings.Join(weights, ", "), s.Policy.Aggregate, s.Policy.Normalization),
+		fmt.Sprintf("This pod%s: requests %s; limits %s.", kind, listAmounts(s.Requests), listAmounts(s.Limits)),
+	}
+	if s.TakenOff != "" {
+		lines = append(lines, fmt.Sprintf("It is on %s now, and was taken off it to be scored as if it was to be placed anew.", s.TakenOff))
+	}
+	return lines
+}
+
+func listAmounts(amounts map[string]int64) string {
+	if len(amounts) == 0 {
+		return "none"
+	}
+	var out []string
+	for _, name := range sortedResources(amounts) {
+		out = append(out, report.FormatAmount(name, amounts[name])+" "+name)
+	}
+	return strings.Join(out, ", ")
+}
+
+func (s *scoreSection) table(w io.Writer) error {
+	right := func(header string) texttable.Column { return texttable.Column{Header: header, Align: texttable.Right} }
+	table := texttable.New(texttable.Column{Header: "NODE"}, right("SCORE"), right("RAW"), texttable.Column{Header: "RESOURCE"},
+		right("ALLOCATABLE"), right("LIMITS THERE"), right("THIS POD"), right("RATIO"), texttable.Column{Header: "THIS POD BY"},
+		texttable.Column{Header: "CLAMPED"}, right("NO LIMIT THERE"))
+	for _, node := range s.Nodes {
+		raw := formatRaw(node.Raw)
+		if node.Reason != "" {
+			raw = "-"
+		}
+		head := []string{node.Node, strconv.Itoa(int(node.Score)), raw}
+		for _, r := range node.Resources {
+			table.Row(append(head, r.cells()...)...)
+			head = []string{"", "", ""}
+		}
+	}
+	if err := writeLines(w, append(s.lines(), "")); err != nil {
+		return err
+	}
+	if err := table.Write(w); err != nil {
+		return err
+	}
+	var notes []string
+	for _, node := range s.Nodes {
+		if node.Reason != "" {
+			notes = append(notes, fmt.Sprintf("%s %s.", node.Node, node.Reason))
+		}
+	}
+	if hidden := s.Candidates - len(s.Nodes); hidden > 0 {
+		notes = append(notes, fmt.Sprintf("%s more; --top 0 shows all.", plural(hidden, "node")))
+	}
+	if len(notes) > 0 {
+		notes = append([]string{""}, notes...)
+	}
+	return writeLines(w, notes)
+}
+
+func writeLines(w io.Writer, lines []string) error {
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(w, texttable.Escape(line)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r scoreResource) cells() []string {
+	if r.Allocatable == 0 {
+		return []string{r.Resource, "none", "-", "-", "-", "", "", ""}
+	}
+	return []string{
+		r.Resource, report.FormatAmount(r.Resource, r.Allocatable), report.FormatAmount(r.Resource, r.LimitsThere),
+		report.FormatAmount(r.Resource, r.ThisPod), report.FormatRatio(r.Ratio), r.origin(), r.clamps(),
+		strconv.Itoa(int(r.PodsNoLimit)),
+	}
+}
+
+// origin says where the amount of this pod comes from.
+func (r scoreResource) origin() string {
+	if r.Rule == "" {
+		return "its limit"
+	}
+	return "rule " + r.Rule
+}
+
+func (r scoreResource) clamps() string {
+	var parts []string
+	if r.ThisPodClamped {
+		parts = append(parts, "this pod")
+	}
+	if r.PodsClamped > 0 {
+		parts = append(parts, fmt.Sprintf("%d there", r.PodsClamped))
+	}
+	if r.Saturated {
+		parts = append(parts, "raw score")
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s *scoreSection) page(w io.Writer) error {
+	var cards []report.Card
+	for _, node := range s.Nodes {
+		card := report.Card{Node: node.Node, Score: node.Score, Raw: node.Raw, Note: node.Reason}
+		if node.Reason != "" {
+			card.Raw = math.NaN()
+		}
+		for _, r := range node.Resources {
+			bar := report.CardBar{Resource: r.Resource, Allocatable: r.Allocatable, There: r.LimitsThere, Pod: r.ThisPod}
+			if r.Allocatable > 0 {
+				bar.Note = r.note()
+			}
+			card.Bars = append(card.Bars, bar)
+		}
+		cards = append(cards, card)
+	}
+	return report.Cards(w, "Why this node", s.Verdict, s.lines(), cards)
+}
+
+// note says what is not plain about a bar.
+func (r scoreResource) note() string {
+	var parts []string
+	if r.Rule != "" {
+		parts = append(parts, "this pod by "+r.origin())
+	}
+	if r.PodsNoLimit > 0 {
+		parts = append(parts, plural(int(r.PodsNoLimit), "pod")+" there without a limit")
+	}
+	if clamped := r.clamps(); clamped != "-" {
+		parts = append(parts, "clamped: "+clamped)
+	}
+	return strings.Join(parts, "; ")
+}
