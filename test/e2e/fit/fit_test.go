@@ -1,0 +1,189 @@
+package fit
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/view"
+)
+
+var (
+	clusters  = flag.Uint64("fit-clusters", 20000, "random clusters to compare")
+	firstSeed = flag.Uint64("fit-seed", 0, "seed of the first cluster")
+)
+
+// leastShare is the percentage of the cases in which each filter must say yes and no, and each feature occur.
+const leastShare = 5
+
+// asUpstream makes the engine answer as kube-scheduler 1.36.3 does, defects included.
+func asUpstream() *loadlinev1.FitOptions {
+	return &loadlinev1.FitOptions{Defects: &loadlinev1.UpstreamDefects{NamespaceSelectorSeesNoLabels: true}}
+}
+
+// pair asks kube-scheduler's plugins and the engine the same.
+type pair struct {
+	upstream *Upstream
+	engine   *Engine
+	skipped  int // answers of upstream that the engine does not give
+}
+
+func newPair(t testing.TB) *pair {
+	t.Helper()
+	upstream, err := NewUpstream(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := NewEngine(library(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close() })
+	return &pair{upstream: upstream, engine: engine}
+}
+
+// differences compares, over the nodes of a cluster, what upstream says of it with what the engine says of it.
+func (p *pair) differences(c *Cluster, want *Answers, got map[string]Answer) []string {
+	var out []string
+	seen := 0
+	for _, w := range want.Nodes {
+		g, ok := got[w.Node]
+		if ok {
+			seen++
+		}
+		switch {
+		case w.Status == CannotBeJudged && g.Status == CannotBeJudged:
+			continue
+		case g.Status == CannotBeJudged && w.Status != CannotBeJudged && migrates(c):
+			p.skipped++
+			continue
+		case !ok || !reflect.DeepEqual(w, g):
+			out = append(out, fmt.Sprintf("%s\n    kube-scheduler: %+v\n    engine:         %+v", w.Node, w, g))
+		}
+	}
+	if seen != len(got) {
+		out = append(out, fmt.Sprintf("the engine answers for nodes that there are not: %v", got))
+	}
+	return out
+}
+
+// migrates says whether an answer may hang on the translation of in-tree volumes to those of a CSI driver, which
+// the engine leaves to others.
+func migrates(c *Cluster) bool {
+	return slices.ContainsFunc(c.Volumes, func(v *v1.PersistentVolume) bool { return v.Spec.GCEPersistentDisk != nil }) ||
+		slices.ContainsFunc(append(slices.Clone(c.Pods), c.Pod), func(p *v1.Pod) bool {
+			return slices.ContainsFunc(p.Spec.Volumes, func(v v1.Volume) bool { return v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil })
+		})
+}
+
+// compare asks both about one case: before its moves, after them, and once the view itself has been led to where
+// they lead. Returns what upstream said after the moves.
+func (p *pair) compare(ctx context.Context, seed uint64, c *Case) (differences []string, answers *Answers, err error) {
+	incoming := c.Cluster.Pod
+	if seed%2 == 0 {
+		incoming = Admitted(incoming) // what an API server merges, the engine must not count twice
+	}
+	pod := view.TrimIncomingPodForFilters(incoming)
+	if seed%3 == 0 {
+		if pod, err = incoming.Marshal(); err != nil { // nor be confused by what else a pod has
+			return nil, nil, err
+		}
+	}
+	if err := p.engine.Load(ctx, c.Cluster); err != nil {
+		return nil, nil, err
+	}
+	ask := func(what string, cluster *Cluster, question *Case, want *Answers) error {
+		got, err := p.engine.Fit(ctx, question, pod, asUpstream())
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		for _, d := range p.differences(cluster, want, got) {
+			differences = append(differences, what+": "+d)
+		}
+		return nil
+	}
+	before, err := p.upstream.Filter(ctx, c.Cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := ask("as it is", c.Cluster, &Case{Cluster: c.Cluster}, before); err != nil || len(c.Moves) == 0 {
+		return differences, before, err
+	}
+	after, _ := c.After()
+	answers, err = p.upstream.Filter(ctx, after)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := ask("after the moves", after, c, answers); err != nil {
+		return nil, nil, err
+	}
+	if err := ask("moves undone", c.Cluster, &Case{Cluster: c.Cluster}, before); err != nil || len(after.Ghosts) > 0 {
+		return differences, answers, err
+	}
+	if err := p.engine.Change(ctx, after); err != nil {
+		return nil, nil, err
+	}
+	return differences, answers, ask("after the same changes", after, &Case{Cluster: after}, answers)
+}
+
+func TestFitEqualsUpstream(t *testing.T) {
+	start := time.Now()
+	var next atomic.Uint64
+	next.Store(*firstSeed)
+	var wg sync.WaitGroup
+	coverages := make([]*Coverage, runtime.GOMAXPROCS(0))
+	skipped := atomic.Int64{}
+	for i := range coverages {
+		coverages[i] = NewCoverage()
+		p := newPair(t)
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for seed := next.Add(1) - 1; seed < *firstSeed+*clusters && !t.Failed(); seed = next.Add(1) - 1 {
+				p.check(t, seed, coverages[i])
+			}
+			skipped.Add(int64(p.skipped))
+		}()
+	}
+	wg.Wait()
+	total := NewCoverage()
+	for _, c := range coverages {
+		total.Merge(c)
+	}
+	t.Logf("seeds from %d, in %.1f s\n%s%d answers hang on the migration of in-tree volumes", *firstSeed, time.Since(start).Seconds(), total, skipped.Load())
+	if rare := total.Rare(leastShare); len(rare) > 0 && !t.Failed() && total.Cases >= 1000 {
+		t.Errorf("in less than %d %% of the cases: %s", leastShare, strings.Join(rare, ", "))
+	}
+}
+
+// check compares one case, and on a difference shows a smaller one.
+func (p *pair) check(t *testing.T, seed uint64, coverage *Coverage) {
+	c := GenerateCase(seed)
+	differences, answers, err := p.compare(t.Context(), seed, c)
+	if err == nil && len(differences) == 0 {
+		cluster := c.Cluster
+		if len(c.Moves) > 0 {
+			cluster, _ = c.After()
+		}
+		coverage.Add(cluster, answers)
+		return
+	}
+	refused := err != nil
+	small := Shrink(c, func(c *Case) bool {
+		d, _, err := p.compare(t.Context(), seed, c)
+		return refused && err != nil || !refused && err == nil && len(d) > 0
+	})
+	differences, _, err = p.compare(t.Context(), seed, small)
+	t.Errorf("seed %d: %v\n%s\nmoves: %v\n%s", seed, err, strings.Join(differences, "\n"), small.Moves, small.Cluster.YAML())
+}
