@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,7 +14,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
@@ -272,12 +278,26 @@ func apiServer(t *testing.T, file string) (kubeconfig string, paths *[]string) {
 		t.Fatal(err)
 	}
 	paths = &[]string{}
+	var mu sync.Mutex
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		switch {
+		case query.Has("sendInitialEvents"): // an API server that cannot stream lists
+			http.Error(w, "", http.StatusBadRequest)
+			return
+		case query.Has("watch"): // nothing ever happens
+			w.WriteHeader(http.StatusOK)
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			return
+		}
+		mu.Lock()
 		*paths = append(*paths, r.URL.Path)
+		mu.Unlock()
 		kind := map[string]string{"/api/v1/nodes": "Node", "/api/v1/pods": "Pod"}[r.URL.Path]
 		items := slices.DeleteFunc(slices.Clone(dump.Items), func(o map[string]any) bool { return o["kind"] != kind })
 		start := 0
-		fmt.Sscan(r.URL.Query().Get("continue"), &start)
+		fmt.Sscan(query.Get("continue"), &start)
 		metadata := map[string]any{"resourceVersion": "7"}
 		end := min(start+2, len(items))
 		if end < len(items) {
@@ -338,5 +358,56 @@ func TestEngineOnASocket(t *testing.T) {
 	}
 	if views := viewsOf(t, daemon); len(views) > 0 {
 		t.Errorf("the daemon still holds %v", views)
+	}
+}
+
+// The whole way: flags, kubeconfig, watch, engine, answer, end.
+func TestGatewayCommand(t *testing.T) {
+	kubeconfig, _ := apiServer(t, "testdata/proposal.json")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Setenv("LOADLINE_LIBRARY", enginetest.Library(t))
+	ended := make(chan int, 1)
+	var stderr bytes.Buffer
+	go func() {
+		ended <- Run(ctx, []string{"loadline", "gateway", "--extender-address", address, "--kubeconfig", kubeconfig,
+			"--context", "test", "--resources", "cpu"}, Streams{Out: io.Discard, Err: &stderr})
+	}()
+	waitForOK(t, "http://"+address+"/readyz")
+	body := `{"pod":{"metadata":{"name":"p"},"spec":{"containers":[{"resources":{"limits":{"cpu":"4"}}}]}},"nodenames":["node1","node2"]}`
+	response, err := http.Post("http://"+address+"/prioritize", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if want := `[{"Host":"node1","Score":0},{"Host":"node2","Score":10}]`; err != nil || string(answer) != want {
+		t.Errorf("got %s, %v, want %s", answer, err, want)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	cancel()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit %d: %s", code, stderr.String())
+	}
+}
+
+func waitForOK(t *testing.T, url string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		response, err := http.Get(url)
+		if err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not answer: %v", url, err)
+		}
 	}
 }
