@@ -1,0 +1,128 @@
+// Package perf runs upstream's scheduler_perf with and without limit-aware scoring: the default profile, the
+// plugin on both transports, and a stock scheduler with the gateway as extender. `make bench-scheduler` runs it.
+package perf
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A Case is one way to set up the scheduler.
+type Case string
+
+const (
+	Default   Case = "Default"
+	InProcess Case = "InProcess"
+	Socket    Case = "Socket"
+	Extender  Case = "Extender"
+	// The pair that shows opportunistic batching: with the system's default constraints of PodTopologySpread no pod
+	// can be signed and batching never acts.
+	DefaultBatching   Case = "DefaultBatching"
+	InProcessBatching Case = "InProcessBatching"
+)
+
+// Cases are all cases, in the order in which they are reported.
+var Cases = []Case{Default, InProcess, Socket, Extender, DefaultBatching, InProcessBatching}
+
+func (c Case) batching() bool { return strings.HasSuffix(string(c), "Batching") }
+
+// InitPods are placed before the measurement starts.
+const InitPods = 1000
+
+// settings of one run.
+type settings struct {
+	dir             string // for the files that are written
+	socket          string // of loadlined
+	extenderAddress string // of the gateway
+	nodes, pods     int    // nodes, and pods that are measured
+}
+
+// weight is that of the plugin and of the extender in manifests/.
+const weight = 2
+
+// schedulerConfig is the KubeSchedulerConfiguration of a case.
+func (s settings) schedulerConfig(c Case) string {
+	var b strings.Builder
+	b.WriteString("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+	if c == Extender {
+		fmt.Fprintf(&b, `extenders:
+- urlPrefix: http://%s
+  prioritizeVerb: prioritize
+  weight: %d
+  nodeCacheCapable: true
+  ignorable: true
+  httpTimeout: 200ms
+`, s.extenderAddress, weight)
+	}
+	b.WriteString("profiles:\n- schedulerName: default-scheduler\n")
+	address := ""
+	switch c {
+	case InProcess, InProcessBatching:
+		address = "inprocess"
+	case Socket:
+		address = "unix://" + s.socket
+	}
+	if address != "" {
+		fmt.Fprintf(&b, "  plugins:\n    multiPoint:\n      enabled:\n      - name: NodeResourcesLimitAware\n        weight: %d\n", weight)
+	}
+	if address != "" || c.batching() {
+		b.WriteString("  pluginConfig:\n")
+	}
+	if address != "" {
+		fmt.Fprintf(&b, "  - name: NodeResourcesLimitAware\n    args:\n      engineAddress: %s\n", address)
+	}
+	if c.batching() {
+		b.WriteString("  - name: PodTopologySpread\n    args:\n      defaultingType: List\n")
+	}
+	return b.String()
+}
+
+// podTemplate is scheduler_perf's default pod with a limit above its request.
+const podTemplate = `apiVersion: v1
+kind: Pod
+metadata:
+  generateName: pod-
+spec:
+  containers:
+  - image: registry.k8s.io/pause:3.10.2
+    name: pause
+    resources:
+      requests: {cpu: 100m, memory: 500Mi}
+      limits: {cpu: 200m, memory: 1000Mi}
+`
+
+// write writes the configuration of a case for scheduler_perf, and returns the path of its file.
+func (s settings) write(c Case) (string, error) {
+	files := map[string]string{
+		"scheduler.yaml": s.schedulerConfig(c),
+		"pod.yaml":       podTemplate,
+		"performance-config.yaml": fmt.Sprintf(`- name: %s
+  featureGates:
+    OpportunisticBatching: %t
+  defaultPodTemplatePath: %s/pod.yaml
+  schedulerConfigPath: %s/scheduler.yaml
+  workloadTemplate:
+  - opcode: createNodes
+    countParam: $initNodes
+  - opcode: createPods
+    countParam: $initPods
+  - opcode: createPods
+    countParam: $measurePods
+    collectMetrics: true
+  workloads:
+  - name: SchedulingBasic
+    params:
+      initNodes: %d
+      initPods: %d
+      measurePods: %d
+`, c, c.batching(), s.dir, s.dir, s.nodes, InitPods, s.pods),
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(content), 0o600); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(s.dir, "performance-config.yaml"), nil
+}

@@ -1,0 +1,130 @@
+package perf
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// A Result is what one run of one case measured.
+type Result struct {
+	Case          Case
+	Nodes, Pods   int
+	PodsPerSecond float64
+	// Of all plugins together, per cycle.
+	PreScoreP50, PreScoreP99, ScoreP50, ScoreP99 time.Duration
+	// Of the plugin's PreScore, which holds the question to the engine; 0 without the plugin.
+	PluginP50, PluginP99 time.Duration
+	// Cycles (or requests, of the extender) in which the engine was to answer, and those in which it did.
+	Cycles, Answered int
+}
+
+// leastAnswered is the share of cycles that the engine must have answered for a run to count.
+const leastAnswered = 0.999
+
+// Check says why a run does not count.
+func (r Result) Check() error {
+	if r.Case == Default || r.Case == DefaultBatching {
+		return nil
+	}
+	if r.Cycles == 0 || float64(r.Answered) < leastAnswered*float64(r.Cycles) {
+		return fmt.Errorf("%s, %d nodes: the engine answered %d of %d cycles", r.Case, r.Nodes, r.Answered, r.Cycles)
+	}
+	// With batching most pods need no cycle of their own; else each pod has one.
+	if !r.Case.batching() && float64(r.Cycles) < leastAnswered*float64(r.Pods+InitPods) {
+		return fmt.Errorf("%s, %d nodes: %d cycles for %d pods", r.Case, r.Nodes, r.Cycles, r.Pods+InitPods)
+	}
+	return nil
+}
+
+// Report writes a table with the medians of each case, and the ratio to the default profile.
+func Report(w io.Writer, results []Result) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "nodes\tcase\truns\tpods/s\tlowest\thighest\tratio\tPreScore p50\tp99\tScore p50\tp99\tplugin p50\tp99\tanswered")
+	for _, nodes := range sizes(results) {
+		for _, c := range Cases {
+			runs := of(results, nodes, c)
+			if len(runs) == 0 {
+				continue
+			}
+			base := Default
+			if c.batching() {
+				base = DefaultBatching
+			}
+			ratio := "-"
+			if baseline := of(results, nodes, base); len(baseline) > 0 && c != base {
+				ratio = fmt.Sprintf("%.3f", median(runs, throughput)/median(baseline, throughput))
+			}
+			speeds := values(runs, throughput)
+			fmt.Fprintf(table, "%d\t%s\t%d\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", nodes, c, len(runs),
+				median(runs, throughput), speeds[0], speeds[len(speeds)-1], ratio,
+				duration(runs, func(r Result) time.Duration { return r.PreScoreP50 }),
+				duration(runs, func(r Result) time.Duration { return r.PreScoreP99 }),
+				duration(runs, func(r Result) time.Duration { return r.ScoreP50 }),
+				duration(runs, func(r Result) time.Duration { return r.ScoreP99 }),
+				duration(runs, func(r Result) time.Duration { return r.PluginP50 }),
+				duration(runs, func(r Result) time.Duration { return r.PluginP99 }),
+				answered(runs))
+		}
+	}
+	return table.Flush()
+}
+
+func throughput(r Result) float64 { return r.PodsPerSecond }
+
+func duration(runs []Result, of func(Result) time.Duration) string {
+	value := time.Duration(median(runs, func(r Result) float64 { return float64(of(r)) }))
+	if value == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.3fms", value.Seconds()*1000)
+}
+
+func answered(runs []Result) string {
+	cycles, answered := 0, 0
+	for _, r := range runs {
+		cycles += r.Cycles
+		answered += r.Answered
+	}
+	if cycles == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d of %d", answered, cycles)
+}
+
+func sizes(results []Result) []int {
+	var nodes []int
+	for _, r := range results {
+		nodes = append(nodes, r.Nodes)
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+func of(results []Result, nodes int, c Case) []Result {
+	var out []Result
+	for _, r := range results {
+		if r.Nodes == nodes && r.Case == c {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// values are sorted.
+func values(runs []Result, of func(Result) float64) []float64 {
+	out := make([]float64, len(runs))
+	for i, r := range runs {
+		out[i] = of(r)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func median(runs []Result, of func(Result) float64) float64 {
+	sorted := values(runs, of)
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
