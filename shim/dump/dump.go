@@ -29,11 +29,16 @@ const (
 type Handler struct {
 	Node func(*v1.Node) error
 	Pod  func(*v1.Pod) error
+	// Object gets what decides beside nodes and pods where a pod can go: *v1.Namespace, *v1.PersistentVolume,
+	// *v1.PersistentVolumeClaim, *storagev1.StorageClass and *storagev1.CSINode. nil: these kinds play no part.
+	Object func(any) error
 }
 
 // Counts says what a dump held.
 type Counts struct {
 	Nodes, Pods int
+	// Objects counts those of the kinds that Handler.Object gets, by kind.
+	Objects map[string]int
 	// Ignored counts objects of kinds that play no part, by kind.
 	Ignored map[string]int
 }
@@ -55,7 +60,7 @@ func ReadFile(file string, stdin io.Reader, handler Handler) (Counts, error) {
 // not known are counted and left out. Errors name the dump, the position of the object (from 0), the object and the
 // field. JSON takes memory for one object at a time, YAML for one document.
 func Read(r io.Reader, name string, handler Handler) (Counts, error) {
-	d := &reader{handler: handler, seen: map[string]position{}, counts: Counts{Ignored: map[string]int{}}}
+	d := &reader{handler: handler, seen: map[string]position{}, counts: Counts{Objects: map[string]int{}, Ignored: map[string]int{}}}
 	if err := d.read(r); err != nil {
 		return Counts{}, fmt.Errorf("%s: %w", name, err)
 	}

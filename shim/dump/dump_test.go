@@ -234,3 +234,40 @@ func BenchmarkReadPods(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/pods, "us/pod")
 }
+
+func TestHandsOverWhatFiltersLookUp(t *testing.T) {
+	const text = `{"kind":"List","items":[` + node1 + `,
+		{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"team":"red"}}},
+		{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"},"spec":{"volumeName":"pv-1"}},
+		{"apiVersion":"storage.k8s.io/v1","kind":"CSINode","metadata":{"name":"node1"},"spec":{"drivers":[]}},
+		{"apiVersion":"other.example.com/v1","kind":"StorageClass","metadata":{"name":"not-this-one"}}]}
+		{"kind":"StorageClassList","items":[{"metadata":{"name":"fast"},"provisioner":"p"}]}`
+	var got []string
+	handler := Handler{
+		Node: func(*v1.Node) error { return nil },
+		Pod:  func(*v1.Pod) error { return nil },
+		Object: func(o any) error {
+			got = append(got, fmt.Sprintf("%T %s", o, o.(interface{ GetName() string }).GetName()))
+			return nil
+		},
+	}
+	counts, err := Read(strings.NewReader(text), "cluster.json", handler)
+	want := []string{"*v1.Namespace shop", "*v1.PersistentVolumeClaim data", "*v1.CSINode node1", "*v1.StorageClass fast"}
+	if err != nil || !cmp.Equal(got, want) {
+		t.Errorf("got %q (%v), want %q", got, err, want)
+	}
+	if !cmp.Equal(counts.Objects, map[string]int{"Namespace": 1, "PersistentVolumeClaim": 1, "CSINode": 1, "StorageClass": 1}) ||
+		!cmp.Equal(counts.Ignored, map[string]int{"StorageClass": 1}) {
+		t.Errorf("counts %+v", counts)
+	}
+	handler.Object = nil // who has no use for them does not see them
+	if counts, err = Read(strings.NewReader(text), "cluster.json", handler); err != nil || counts.Ignored["Namespace"] != 1 {
+		t.Errorf("counts %+v (%v)", counts, err)
+	}
+	handler.Object = func(any) error { return nil }
+	const claim = `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"}}`
+	_, err = Read(strings.NewReader(claim+claim), "cluster.json", handler)
+	if err == nil || !strings.Contains(err.Error(), `PersistentVolumeClaim "default/data"): metadata.name: the same object as document 0`) {
+		t.Error(err)
+	}
+}

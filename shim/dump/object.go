@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	sigsjson "sigs.k8s.io/json"
 )
@@ -30,6 +31,10 @@ func (d *reader) object(raw json.RawMessage, head metav1.TypeMeta, at position) 
 		return d.node(raw, at)
 	case core && head.Kind == "Pod":
 		return d.pod(raw, at)
+	}
+	other, known := others[head.Kind]
+	if known && d.handler.Object != nil && (head.APIVersion == other.apiVersion || head.APIVersion == "") {
+		return d.other(raw, head.Kind, other.make(), at)
 	}
 	d.counts.Ignored[head.Kind]++
 	return nil
@@ -71,6 +76,40 @@ func (d *reader) pod(raw json.RawMessage, at position) error {
 	d.counts.Pods++
 	if err := d.handler.Pod(&pod); err != nil {
 		return fmt.Errorf("%s (Pod %q): %w", at, name, err)
+	}
+	return nil
+}
+
+// others are the kinds that Handler.Object gets.
+var others = map[string]struct {
+	apiVersion string
+	namespaced bool
+	make       func() metav1.Object
+}{
+	"Namespace":             {"v1", false, func() metav1.Object { return &v1.Namespace{} }},
+	"PersistentVolume":      {"v1", false, func() metav1.Object { return &v1.PersistentVolume{} }},
+	"PersistentVolumeClaim": {"v1", true, func() metav1.Object { return &v1.PersistentVolumeClaim{} }},
+	"StorageClass":          {"storage.k8s.io/v1", false, func() metav1.Object { return &storagev1.StorageClass{} }},
+	"CSINode":               {"storage.k8s.io/v1", false, func() metav1.Object { return &storagev1.CSINode{} }},
+}
+
+func (d *reader) other(raw json.RawMessage, kind string, object metav1.Object, at position) error {
+	if err := decode(raw, object); err != nil {
+		return broken(fmt.Sprintf("%s (%s %q)", at, kind, nameOf(raw)), raw, object, err)
+	}
+	if object.GetName() == "" {
+		return fmt.Errorf("%s (%s): metadata.name: missing", at, kind)
+	}
+	if others[kind].namespaced && object.GetNamespace() == "" {
+		object.SetNamespace(metav1.NamespaceDefault)
+	}
+	name := strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
+	if err := d.once(kind, name, at); err != nil {
+		return err
+	}
+	d.counts.Objects[kind]++
+	if err := d.handler.Object(object); err != nil {
+		return fmt.Errorf("%s (%s %q): %w", at, kind, name, err)
 	}
 	return nil
 }
