@@ -1,0 +1,108 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+)
+
+// An Engine is a running loadlined.
+type Engine struct {
+	*Process
+	// Address is how clients are told to find it: unix:// and the path of its socket.
+	Address string
+
+	cluster *Cluster
+	spec    processSpec
+}
+
+// StartEngine starts loadlined on a socket of its own and waits until it accepts connections.
+func (c *Cluster) StartEngine(ctx context.Context, name string) (*Engine, error) {
+	path, err := Loadlined.Path()
+	if err != nil {
+		return nil, err
+	}
+	socket := c.path(name + ".sock")
+	e := &Engine{Address: "unix://" + socket, cluster: c, spec: processSpec{
+		name:  name,
+		path:  path,
+		args:  []string{"--socket=" + socket},
+		ready: func(ctx context.Context) error { return dialUnix(ctx, socket) },
+	}}
+	return e, e.Restart(ctx)
+}
+
+// Restart starts loadlined again on the same socket, after it was stopped or killed.
+func (e *Engine) Restart(ctx context.Context) error {
+	if e.Process != nil {
+		if e.Running() {
+			return errors.New(e.Name + " still runs")
+		}
+		e.cluster.sandbox.forget(e.Process)
+	}
+	process, err := e.cluster.sandbox.start(ctx, e.spec)
+	e.Process = process
+	return err
+}
+
+// Stop stops loadlined and waits until it has ended.
+func (e *Engine) Stop() error { return e.cluster.sandbox.stop(e.Process) }
+
+// A Gateway is a running `loadline gateway`.
+type Gateway struct {
+	*Process
+	// URL is what the urlPrefix of an extender names.
+	URL string
+
+	cluster *Cluster
+}
+
+// StartGateway starts the gateway for HTTP extenders and waits until it is ready: it has told the engine the cluster.
+func (c *Cluster) StartGateway(ctx context.Context, name, kubeconfig, engineAddress string) (*Gateway, error) {
+	path, err := LoadlineCLI.Path()
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	g := &Gateway{URL: "http://" + address, cluster: c}
+	g.Process, err = c.sandbox.start(ctx, processSpec{
+		name:  name,
+		path:  path,
+		args:  []string{"gateway", "--extender-address=" + address, "--engine=" + engineAddress, "--kubeconfig=" + kubeconfig},
+		env:   passOn("LOADLINE_LIBRARY"),
+		ready: func(ctx context.Context) error { return c.getOK(ctx, g.URL+"/readyz") },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Stop stops the gateway and waits until it has ended.
+func (g *Gateway) Stop() error { return g.cluster.sandbox.stop(g.Process) }
+
+// Metrics returns the gateway's metrics.
+func (g *Gateway) Metrics(ctx context.Context) (Metrics, error) {
+	return g.cluster.metrics(ctx, g.URL+"/metrics")
+}
+
+// CLI runs a command of `loadline` on the cluster and returns what it prints.
+func (c *Cluster) CLI(ctx context.Context, args ...string) (string, error) {
+	path, err := LoadlineCLI.Path()
+	if err != nil {
+		return "", err
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, append(args, "--kubeconfig="+c.Kubeconfig)...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("loadline %v: %w\n%s", args, err, lastLines(stderr.String(), 20))
+	}
+	return stdout.String(), nil
+}

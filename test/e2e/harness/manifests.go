@@ -1,0 +1,102 @@
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// The configurations of kube-scheduler in manifests/, one for each way to run Loadline.
+const (
+	SecondSchedulerConfig = "second-scheduler/30-config.yaml"
+	ReplacementConfig     = "replacement/scheduler-config.yaml"
+	ExtenderConfig        = "extender/host/scheduler-config.yaml"
+)
+
+// ManifestConfig returns a KubeSchedulerConfiguration of manifests/: a file that is one, or a ConfigMap that holds
+// one.
+func ManifestConfig(file string) ([]byte, error) {
+	path, err := manifestPath(file)
+	if err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var object struct {
+		Kind string            `json:"kind"`
+		Data map[string]string `json:"data"`
+	}
+	if err := yaml.Unmarshal(content, &object); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if object.Kind != "ConfigMap" {
+		return content, nil
+	}
+	if len(object.Data) != 1 {
+		return nil, fmt.Errorf("%s: the ConfigMap has %d entries, want 1", file, len(object.Data))
+	}
+	for _, config := range object.Data {
+		content = []byte(config)
+	}
+	return content, nil
+}
+
+// ManifestObjects returns the objects of the YAML files in a folder of manifests/, in the order in which kubectl
+// applies them: by file name, and not from folders below.
+func ManifestObjects(folder string) ([]*unstructured.Unstructured, error) {
+	path, err := manifestPath(folder)
+	if err != nil {
+		return nil, err
+	}
+	files, err := filepath.Glob(filepath.Join(path, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		found, err := documents(content)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		objects = append(objects, found...)
+	}
+	return objects, nil
+}
+
+func documents(content []byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict(document, &object.Object); err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+}
+
+func manifestPath(name string) (string, error) {
+	root, err := Root()
+	return filepath.Join(root, "manifests", name), err
+}
