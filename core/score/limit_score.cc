@@ -24,12 +24,11 @@ struct PodTerm {
   int64_t largest_factor;  // of ratio that stays within 2^62
 };
 
-std::vector<PodTerm> PodTerms(const LimitPolicy& policy, const ClusterState& cluster, const PodShape& pod) {
+std::vector<PodTerm> PodTerms(const LimitPolicy& policy, const ResourceNames& names, const PodShape& pod) {
   std::vector<PodTerm> terms;
   for (const ScoredResource& resource : policy.resources) {
     PodTerm term;
-    term.limit =
-        PodLimitOf(policy, resource, cluster.resource_names().Find(resource.name), pod, PodRole::kIncoming);
+    term.limit = PodLimitOf(policy, resource, names.Find(resource.name), pod, PodRole::kIncoming);
     term.weight = resource.weight;
     term.amount = term.limit.allocatable ? kMaxAmount : term.limit.amount;
     term.ratio = term.limit.allocatable ? 1 : policy.max_limit_ratio;
@@ -229,9 +228,10 @@ ResourceExplanation ExplainResource(const LimitColumns& columns, const ClusterSt
 }  // namespace
 
 RawScores ScoreRaw(const LimitColumns& columns, const ClusterState& cluster, const PodShape& pod,
-                   std::span<const Slot> candidates) {
+                   std::span<const Slot> candidates, const ResourceNames* pod_names) {
   const LimitPolicy& policy = columns.policy();
-  const std::vector<PodTerm> pod_terms = PodTerms(policy, cluster, pod);
+  const std::vector<PodTerm> pod_terms =
+      PodTerms(policy, pod_names == nullptr ? cluster.resource_names() : *pod_names, pod);
   const int64_t all_weights = SumOfWeights(policy);
   const bool fixed_point = policy.arithmetic == Arithmetic::kFixedPoint;
   RawScores raw;
@@ -257,15 +257,17 @@ void Normalize(const LimitPolicy& policy, const RawScores& raw, std::vector<int3
 }
 
 void ScoreNodes(const LimitColumns& columns, const ClusterState& cluster, const PodShape& pod,
-                std::span<const Slot> candidates, std::vector<int32_t>* scores) {
-  Normalize(columns.policy(), ScoreRaw(columns, cluster, pod, candidates), scores);
+                std::span<const Slot> candidates, std::vector<int32_t>* scores,
+                const ResourceNames* pod_names) {
+  Normalize(columns.policy(), ScoreRaw(columns, cluster, pod, candidates, pod_names), scores);
 }
 
 std::vector<NodeExplanation> ExplainNodes(const LimitColumns& columns, const ClusterState& cluster,
                                           const PodShape& pod, std::span<const Slot> candidates,
-                                          std::span<const size_t> explained) {
-  const std::vector<PodTerm> pod_terms = PodTerms(columns.policy(), cluster, pod);
-  const RawScores raw = ScoreRaw(columns, cluster, pod, candidates);
+                                          std::span<const size_t> explained, const ResourceNames* pod_names) {
+  const std::vector<PodTerm> pod_terms =
+      PodTerms(columns.policy(), pod_names == nullptr ? cluster.resource_names() : *pod_names, pod);
+  const RawScores raw = ScoreRaw(columns, cluster, pod, candidates, pod_names);
   std::vector<int32_t> scores;
   Normalize(columns.policy(), raw, &scores);
   std::vector<NodeExplanation> result;

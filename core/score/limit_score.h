@@ -19,14 +19,16 @@ namespace loadline {
 //
 // or what the policy of `columns` says instead; limits_r is what the pods there and `pod` count as.
 // Inputs:  `columns` has caught up with `cluster`; `candidates` are occupied slots, each once; `pod` was made
-//          with PodRole::kIncoming.
+//          with PodRole::kIncoming; `pod_names` are the names that its ids refer to where it has more than
+//          the cluster: a pod may limit what no node has ever offered.
 // Result:  one score per candidate in their order, [0, 100], higher is better. Replaces `scores`.
 // Order:   permuting candidates permutes scores; other nodes play no part.
 // Ties:    with kMinMax in fixed point, if no two raw scores differ by 2^-20 or more, all score 0.
 // Cost:    O(candidates * resources), integers only: the same on every machine. Any thread.
 // Source:  the proposal; where the policy leaves its letter is said in limit_policy.h.
 void ScoreNodes(const LimitColumns& columns, const ClusterState& cluster, const PodShape& pod,
-                std::span<const Slot> candidates, std::vector<int32_t>* scores);
+                std::span<const Slot> candidates, std::vector<int32_t>* scores,
+                const ResourceNames* pod_names = nullptr);
 
 // What became of a candidate.
 enum class ScoreOutcome {
@@ -61,7 +63,8 @@ struct NodeExplanation {
 // Cost: that of ScoreNodes(), and O(pods of the nodes explained).
 std::vector<NodeExplanation> ExplainNodes(const LimitColumns& columns, const ClusterState& cluster,
                                           const PodShape& pod, std::span<const Slot> candidates,
-                                          std::span<const size_t> explained);
+                                          std::span<const size_t> explained,
+                                          const ResourceNames* pod_names = nullptr);
 
 // The steps, for those who look at one of them.
 
@@ -75,7 +78,7 @@ struct RawScores {
   int64_t mean_one = 1;         // the same where a weighted sum is to be read as a mean
 };
 RawScores ScoreRaw(const LimitColumns& columns, const ClusterState& cluster, const PodShape& pod,
-                   std::span<const Slot> candidates);
+                   std::span<const Slot> candidates, const ResourceNames* pod_names = nullptr);
 
 // [0, 100] for each raw score; kNoRawScore gives 0.
 void Normalize(const LimitPolicy& policy, const RawScores& raw, std::vector<int32_t>* scores);

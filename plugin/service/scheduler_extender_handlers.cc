@@ -74,7 +74,7 @@ absl::Status ExplainCandidates(const Question& question, std::span<const size_t>
     const std::span<const size_t> part =
         explained.subspan(begin, std::min(kNodesAtOnce, explained.size() - begin));
     for (const NodeExplanation& node :
-         ExplainNodes(*question.columns, cluster, question.pod, question.candidates, part)) {
+         ExplainNodes(*question.columns, cluster, question.pod, question.candidates, part, &question.names)) {
       v1::NodeExplanation* const message = response->add_nodes();
       *message = EncodeExplanation(node, cluster.name(node.slot), question.columns->policy());
       bytes += message->ByteSizeLong() + kNodeOverhead;
@@ -95,8 +95,8 @@ absl::StatusOr<v1::ScoreResponse> Score(const v1::ScoreRequest& request, const D
   const absl::StatusOr<Question> question = Prepare(request, deadline, views);
   if (!question.ok()) return question.status();
   std::vector<int32_t> scores;
-  ScoreNodes(*question->columns, question->view->view.cluster(), question->pod, question->candidates,
-             &scores);
+  ScoreNodes(*question->columns, question->view->view.cluster(), question->pod, question->candidates, &scores,
+             &question->names);
   v1::ScoreResponse response;
   response.mutable_scores()->Add(scores.begin(), scores.end());
   if (request.slots().empty()) {
