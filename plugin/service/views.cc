@@ -9,7 +9,7 @@
 namespace loadline {
 namespace {
 
-std::string Label(absl::string_view name) { return absl::StrCat("view ", Quoted(name)); }
+std::string NameOf(absl::string_view name) { return absl::StrCat("view ", Quoted(name)); }
 
 std::string Key(absl::string_view name) { return std::string(name.data(), name.size()); }
 
@@ -22,7 +22,7 @@ absl::StatusOr<Applied> Views::Apply(const v1::Changes& changes, const Deadline&
   }
   if (!changes.has_full_list() || changes.full_list().index() != 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat(Label(changes.view()), " is not known; send a full list"));
+        absl::StrCat(NameOf(changes.view()), " is not known; send a full list"));
   }
   // Nobody else sees the view before it has accepted the batch: one that is refused leaves no view behind.
   const auto fresh = std::make_shared<SharedView>(limits_);
@@ -38,7 +38,7 @@ absl::StatusOr<Applied> Views::ApplyTo(const std::shared_ptr<SharedView>& shared
                                         ? CheckState(shared, changes, deadline)
                                         : Update(shared, changes, deadline);
   // The texts of the core do not name the view.
-  if (!applied.ok()) return Annotate(applied.status(), Label(changes.view()));
+  if (!applied.ok()) return Annotate(applied.status(), NameOf(changes.view()));
   return applied;
 }
 
@@ -69,9 +69,9 @@ absl::StatusOr<Applied> Views::Update(const std::shared_ptr<SharedView>& shared,
 
 absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const Deadline& deadline) {
   const std::shared_ptr<SharedView> shared = Find(name);
-  if (shared == nullptr) return absl::NotFoundError(absl::StrCat(Label(name), " is not known"));
+  if (shared == nullptr) return absl::NotFoundError(absl::StrCat(NameOf(name), " is not known"));
   absl::StatusOr<LockedView> view = Lock(name, shared, deadline);
-  if (!view.ok()) return Annotate(view.status(), Label(name));
+  if (!view.ok()) return Annotate(view.status(), NameOf(name));
   return view;
 }
 
@@ -96,18 +96,18 @@ absl::Status Views::Add(absl::string_view name, std::shared_ptr<SharedView> shar
   const std::lock_guard<std::mutex> lock(mutex_);
   if (views_.size() >= static_cast<size_t>(limits_.views)) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(Label(name), " would be one more than the limit of ", limits_.views, " views"));
+        absl::StrCat(NameOf(name), " would be one more than the limit of ", limits_.views, " views"));
   }
   if (views_.emplace(Key(name), std::move(shared)).second) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(Label(name), " was created by another call at the same time; send a full list"));
+      absl::StrCat(NameOf(name), " was created by another call at the same time; send a full list"));
 }
 
 absl::Status Views::Drop(absl::string_view name) {
   std::shared_ptr<SharedView> dropped;  // freed after the lock
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = views_.find(Key(name));
-  if (found == views_.end()) return absl::NotFoundError(absl::StrCat(Label(name), " is not known"));
+  if (found == views_.end()) return absl::NotFoundError(absl::StrCat(NameOf(name), " is not known"));
   dropped = std::move(found->second);
   views_.erase(found);
   return absl::OkStatus();
