@@ -4,12 +4,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,10 +32,14 @@ func main() {
 
 func run(ctx context.Context) error {
 	repeats := flag.Int("repeats", 5, "runs of each case and size")
-	sizes := flag.String("nodes", "500,5000", "sizes of the cluster")
+	nodes := flag.String("nodes", "500,5000", "sizes of the cluster")
 	pods := flag.Int("pods", 5000, "pods that are measured in each run")
 	only := flag.String("cases", "", "cases to run, by comma; empty: all")
 	flag.Parse()
+	sizes, err := parseSizes(*nodes)
+	if err != nil {
+		return err
+	}
 
 	root, err := harness.Root()
 	if err != nil {
@@ -52,32 +58,60 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("go test -c ./perf: %w", err)
 	}
 
-	var results []perf.Result
-	for repeat := range *repeats {
-		for _, size := range strings.Split(*sizes, ",") {
-			nodes, err := strconv.Atoi(size)
-			if err != nil {
-				return fmt.Errorf("--nodes %q: %w", *sizes, err)
-			}
-			for _, c := range perf.Cases {
-				if *only != "" && !strings.Contains(","+*only+",", ","+string(c)+",") {
+	results, err := runAll(ctx, *repeats, sizes, chosen(*only), func(c perf.Case, nodes int) (perf.Result, error) {
+		return runCase(ctx, root, etcd, program, c, nodes, *pods)
+	}, progress)
+	return errors.Join(perf.Report(os.Stdout, results), err)
+}
+
+// runAll runs each case at each size, all of them once before any of them twice: what else the machine does then
+// falls on all alike. It returns the results that count, also when it was interrupted, and why others do not.
+func runAll(ctx context.Context, repeats int, sizes []int, cases []perf.Case, run func(perf.Case, int) (perf.Result, error),
+	progress func(string, ...any)) (results []perf.Result, err error) {
+	for repeat := range repeats {
+		for _, nodes := range sizes {
+			for _, c := range cases {
+				began := time.Now()
+				result, failed := run(c, nodes)
+				if ctx.Err() != nil {
+					return results, errors.Join(err, ctx.Err())
+				}
+				if failed == nil {
+					failed = result.Check()
+				}
+				if failed != nil {
+					progress("run %d of %d: %v", repeat+1, repeats, failed)
+					err = errors.Join(err, failed)
 					continue
 				}
-				began := time.Now()
-				result, err := runCase(ctx, root, etcd, program, c, nodes, *pods)
-				if err != nil {
-					return fmt.Errorf("%s, %d nodes: %w", c, nodes, err)
-				}
-				progress("run %d of %d: %5d nodes  %-17s  %6.0f pods/s  (%.0f s)", repeat+1, *repeats, nodes, c,
+				progress("run %d of %d: %5d nodes  %-17s  %6.0f pods/s  (%.0f s)", repeat+1, repeats, nodes, c,
 					result.PodsPerSecond, time.Since(began).Seconds())
-				if err := result.Check(); err != nil {
-					return err
-				}
 				results = append(results, result)
 			}
 		}
 	}
-	return perf.Report(os.Stdout, results)
+	return results, err
+}
+
+func chosen(only string) []perf.Case {
+	if only == "" {
+		return perf.Cases
+	}
+	return slices.DeleteFunc(slices.Clone(perf.Cases), func(c perf.Case) bool {
+		return !slices.Contains(strings.Split(only, ","), string(c))
+	})
+}
+
+func parseSizes(text string) ([]int, error) {
+	var sizes []int
+	for _, word := range strings.Split(text, ",") {
+		nodes, err := strconv.Atoi(word)
+		if err != nil || nodes < 1 {
+			return nil, fmt.Errorf("--nodes %q: %q is not a number of nodes", text, word)
+		}
+		sizes = append(sizes, nodes)
+	}
+	return sizes, nil
 }
 
 // runCase runs one case once, in a process and a folder of its own.
@@ -105,7 +139,7 @@ func runCase(ctx context.Context, root, etcd, program string, c perf.Case, nodes
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := command.Run(); err != nil {
 		tail, _ := os.ReadFile(log.Name())
-		return result, fmt.Errorf("%w\n%s", err, tail[max(0, len(tail)-4000):])
+		return result, fmt.Errorf("%s, %d nodes: %w\n%s", c, nodes, err, tail[max(0, len(tail)-4000):])
 	}
 	bytes, err := os.ReadFile(filepath.Join(dir, "result.json"))
 	if err != nil {
