@@ -82,8 +82,8 @@ func (p *Plugin) Close() error { return p.close() }
 
 // scores are the answer to one cycle's question. It does not change after PreScore.
 type scores struct {
-	byNode   map[string]int64
-	measured atomic.Bool // one Score call of the cycle was measured
+	byNode   map[*v1.Node]int32 // by object, which is the same in PreScore and Score: cheaper than names
+	measured atomic.Bool        // one Score call of the cycle was measured
 }
 
 // Clone returns the same scores: they do not change.
@@ -107,9 +107,9 @@ func (p *Plugin) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 		return fwk.NewStatus(fwk.Skip)
 	}
 	answered.Inc()
-	table := &scores{byNode: make(map[string]int64, len(nodes))}
+	table := &scores{byNode: make(map[*v1.Node]int32, len(nodes))}
 	for i, node := range nodes {
-		table.byNode[node.Node().Name] = int64(answer[i])
+		table.byNode[node.Node()] = answer[i]
 	}
 	state.Write(stateKey, table)
 	return nil
@@ -141,7 +141,7 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node 
 	if !table.measured.Load() && table.measured.CompareAndSwap(false, true) {
 		defer observeSince(scoreSeconds, time.Now())
 	}
-	return table.byNode[node.Node().Name], nil
+	return int64(table.byNode[node.Node()]), nil
 }
 
 // ScoreExtensions returns the plugin, for NormalizeScore.

@@ -96,7 +96,7 @@ func TestPanicsAreRecoveredInEveryEntryPoint(t *testing.T) {
 		},
 		"Score": func() {
 			state.Write(stateKey, &scores{})
-			if score, status := f.plugin.Score(t.Context(), state, pod(), broken); score != 0 || !status.IsSuccess() {
+			if score, status := f.plugin.Score(t.Context(), state, pod(), nil); score != 0 || !status.IsSuccess() {
 				t.Errorf("Score: got %d and status %v, want 0 and success", score, status)
 			}
 		},

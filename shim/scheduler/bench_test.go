@@ -1,0 +1,81 @@
+package scheduler
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"loadline.dev/shim/engine"
+	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/nodeinfo"
+)
+
+// BenchmarkCycle measures what the plugin adds to a scheduling cycle of a cluster of 5,000 nodes with 40 pods each:
+// 500 feasible nodes, of which one changed since the cycle before.
+func BenchmarkCycle(b *testing.B) {
+	for name, address := range map[string]func() string{
+		"inprocess": func() string { return enginetest.Address(b) },
+		"unix":      func() string { return enginetest.StartDaemon(b).Address() },
+	} {
+		b.Run(name, func(b *testing.B) { benchmarkCycle(b, address()) })
+	}
+}
+
+func benchmarkCycle(b *testing.B, address string) {
+	const count, feasible, pods = 5000, 500, 40
+	nodes := make([]*v1.Node, count)
+	onNode := make([][]*v1.Pod, count)
+	infos := make([]fwk.NodeInfo, count)
+	for i := range nodes {
+		nodes[i] = &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("ip-10-0-%d-%d.internal", i/256, i%256)}}
+		nodes[i].Status.Allocatable = v1.ResourceList{"cpu": resource.MustParse("32"), "memory": resource.MustParse("128Gi"), "pods": resource.MustParse("110")}
+		for j := range pods {
+			onNode[i] = append(onNode[i], benchPod(i*pods+j))
+		}
+		infos[i] = nodeinfo.New(int64(i+1), nodes[i], onNode[i]...)
+	}
+	c := &clients{dial: engine.Open, now: time.Now}
+	handle := &fakeHandle{nodes: infos}
+	p, err := newPlugin(b.Context(), &runtime.Unknown{Raw: fmt.Appendf(nil, `{"engineAddress": %q, "timeout": "1s"}`, address)}, handle, c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	incoming := benchPod(7)
+	for status := fwk.NewStatus(fwk.Skip); status.IsSkip(); time.Sleep(50 * time.Millisecond) {
+		status = p.PreScore(b.Context(), &cycleState{}, incoming, infos[:feasible])
+	}
+	generation := int64(count)
+	cycle := 0
+	for b.Loop() {
+		cycle++
+		first := cycle * 37 % (count - feasible)
+		generation++
+		infos[first] = nodeinfo.New(generation, nodes[first], onNode[first][cycle%2:]...)
+		state := &cycleState{}
+		if status := p.PreScore(b.Context(), state, incoming, infos[first:first+feasible]); !status.IsSuccess() {
+			b.Fatalf("cycle %d was skipped: %v", cycle, *p.trouble.Load())
+		}
+		list := make(fwk.NodeScoreList, feasible)
+		for i, info := range infos[first : first+feasible] {
+			list[i].Score, _ = p.Score(b.Context(), state, incoming, info)
+		}
+		p.NormalizeScore(b.Context(), state, incoming, list)
+	}
+}
+
+// benchPod is one of 100 kinds of pods.
+func benchPod(i int) *v1.Pod {
+	p := pod()
+	p.Name, p.UID, p.ResourceVersion = fmt.Sprint("pod-", i), "", "1"
+	p.Spec.Containers[0].Resources.Limits = v1.ResourceList{
+		"cpu": *resource.NewMilliQuantity(int64(100+i%100), resource.DecimalSI), "memory": resource.MustParse("512Mi"),
+	}
+	return p
+}
