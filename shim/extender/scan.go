@@ -137,7 +137,7 @@ func plainStrings(data []byte) ([]string, error) {
 	if !ok {
 		return nil, errShape
 	}
-	if rest = strings.TrimLeft(rest, space); rest == "]" {
+	if rest = trimSpace(rest); rest == "]" {
 		return []string{}, nil
 	}
 	texts := make([]string, 0, strings.Count(rest, ",")+1)
@@ -147,24 +147,22 @@ func plainStrings(data []byte) ([]string, error) {
 			return nil, err
 		}
 		texts = append(texts, rest[1:size-1])
-		if rest = strings.TrimLeft(rest[size:], space); rest == "]" {
+		if rest = trimSpace(rest[size:]); rest == "]" {
 			return texts, nil
 		}
 		if rest, ok = strings.CutPrefix(rest, ","); !ok {
 			return nil, errShape
 		}
-		rest = strings.TrimLeft(rest, space)
+		rest = trimSpace(rest)
 	}
 }
 
-// space is what JSON allows between its parts.
-const space = " \t\r\n"
-
-func trimSpace(data []byte) []byte {
-	if len(data) > 0 && data[0] > ' ' {
-		return data
+// trimSpace drops what JSON allows between its parts.
+func trimSpace[T []byte | string](data T) T {
+	for len(data) > 0 && (data[0] == ' ' || data[0] == '\t' || data[0] == '\r' || data[0] == '\n') {
+		data = data[1:]
 	}
-	return bytes.TrimLeft(data, space)
+	return data
 }
 
 // decodeSplit decodes arguments with the names read directly. It fails with errShape where that does not work.
