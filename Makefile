@@ -21,7 +21,7 @@ build/build.ninja: CMakePresets.json | deps
 	@cmake --preset release
 
 engine: deps build/build.ninja
-	@cmake --build --preset release
+	@cmake --build --preset release --target loadline loadlined
 
 # kube-scheduler reports the release that it was built from; without these flags it calls itself v0.0.0-master.
 KUBERNETES = $(shell cd shim/cmd/loadline-scheduler && go list -m -f '{{.Version}}' k8s.io/kubernetes)
@@ -33,11 +33,12 @@ SCHEDULER_LDFLAGS = -X $(VERSION_PACKAGE).gitVersion=$(KUBERNETES) \
 go-binaries: deps
 	@mkdir -p build/bin
 	@echo 'go build loadline, loadline-scheduler (minutes the first time, seconds after that)'
-	@cd shim && go build -o ../build/bin/loadline ./cmd/loadline
-	@cd shim/cmd/loadline-scheduler && go build -ldflags '$(SCHEDULER_LDFLAGS)' -o ../../../build/bin/loadline-scheduler .
+	@cd shim && go build -buildvcs=false -o ../build/bin/loadline ./cmd/loadline
+	@cd shim/cmd/loadline-scheduler && go build -buildvcs=false -ldflags '$(SCHEDULER_LDFLAGS)' -o ../../../build/bin/loadline-scheduler .
 	@ln -sf loadline build/bin/kubectl-loadline
 
 test: build ## run all tests: C++, vectors, Go, end to end
+	@cmake --build --preset release
 	@tools/test.sh
 
 test-asan: deps ## run the C++ tests under the address and undefined behaviour sanitizers
@@ -51,7 +52,8 @@ fuzz: deps ## fuzz each target for FUZZ_SECONDS (60), starting from its corpus
 	@cmake --preset fuzz && cmake --build --preset fuzz
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
-bench: engine ## run the benchmarks; BENCH_ARGS go to build/test/bench/bench
+bench: deps build/build.ninja ## run the benchmarks; BENCH_ARGS go to build/test/bench/bench
+	@cmake --build --preset release --target bench
 	@build/test/bench/bench $(BENCH_ARGS)
 
 bench-scheduler: build ## scheduler_perf: the default profile, the plugin on both transports, the extender
