@@ -1,6 +1,7 @@
 package extender
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -475,5 +476,35 @@ func TestHealthAddressServesNoVerb(t *testing.T) {
 		if recorder.Code != want {
 			t.Errorf("%s: %d, want %d", path, recorder.Code, want)
 		}
+	}
+}
+
+// Nobody keeps a connection without asking, or with headers that do not end.
+func TestSlowAndOversizedHeaders(t *testing.T) {
+	r := start(t, enginetest.Open(t), Options{}, proposalCluster()...)
+	r.waitReady()
+	dial := func(text string) (net.Conn, *bufio.Reader) {
+		t.Helper()
+		conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		fmt.Fprint(conn, text)
+		return conn, bufio.NewReader(conn)
+	}
+	slow, slowReader := dial("POST /prioritize HTTP/1.1\r\nHost: x\r\nX: ")
+	began := time.Now()
+
+	_, large := dial("POST /prioritize HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2*maxHeaderBytes) + "\r\n\r\n")
+	if line, err := large.ReadString('\n'); err != nil || !strings.Contains(line, "431") {
+		t.Errorf("oversized headers: %q, %v", line, err)
+	}
+	slow.SetReadDeadline(time.Now().Add(2 * readHeaderTimeout))
+	if _, err := io.Copy(io.Discard, slowReader); err != nil {
+		t.Errorf("slow headers: the connection stays open: %v", err)
+	}
+	if took := time.Since(began); took > readHeaderTimeout+time.Second {
+		t.Errorf("slow headers: closed after %v", took)
 	}
 }
