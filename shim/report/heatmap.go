@@ -2,14 +2,17 @@ package report
 
 import "loadline.dev/shim/report/texttable"
 
-// labelledCells is the most nodes for which each cell shows name and ratio; larger maps are for the eye, and
-// show them on hover.
-const labelledCells = 48
+const (
+	// labelledCells is the most nodes for which each cell shows name and ratio; larger maps show them on hover.
+	labelledCells = 48
+	// denseCells is the number of nodes from which cells are small, so that a map fits on a screen or two.
+	denseCells = 1000
+)
 
 // heatMap has one cell per node, in the order of the placement, so that a node has the same place in each map.
 type heatMap struct {
 	Placement string
-	Labelled  bool
+	Style     string // CSS class, empty for cells of the usual size
 	Cells     []cell
 }
 
@@ -18,9 +21,16 @@ type cell struct {
 }
 
 func newHeatMap(p Placement, resource string) heatMap {
-	h := heatMap{Placement: p.Name, Labelled: len(p.Nodes) <= labelledCells}
+	h := heatMap{Placement: p.Name}
+	labelled := len(p.Nodes) <= labelledCells
+	switch {
+	case labelled:
+		h.Style = "labelled"
+	case len(p.Nodes) >= denseCells:
+		h.Style = "dense"
+	}
 	for _, node := range p.Nodes {
-		h.Cells = append(h.Cells, newCell(node, resource, h.Labelled))
+		h.Cells = append(h.Cells, newCell(node, resource, labelled))
 	}
 	return h
 }
