@@ -21,7 +21,7 @@ constexpr int kNanoDigits = 9;
 struct QuantityText {
   bool negative = false;
   bool has_digit = false;
-  absl::string_view whole;     // digits before the point, without leading zeros
+  absl::string_view whole;     // digits before the point
   absl::string_view fraction;  // digits behind it
   absl::string_view suffix;
 };
@@ -53,7 +53,6 @@ QuantityText Split(absl::string_view text) {
   }
   parts.whole = TakeDigits(text);
   parts.has_digit = !parts.whole.empty();
-  parts.whole.remove_prefix(std::min(parts.whole.find_first_not_of('0'), parts.whole.size()));
   if (!text.empty() && text.front() == '.') {
     text.remove_prefix(1);
     parts.fraction = TakeDigits(text);
@@ -224,7 +223,7 @@ absl::StatusOr<ParsedQuantity> ParseQuantity(absl::string_view text) {
 
   const absl::uint128 magnitude =
       multiplier->binary ? BinaryNano(parts, multiplier->exponent) : DecimalNano(parts, multiplier->exponent);
-  const auto nano = static_cast<absl::int128>(std::min(magnitude, kTooLarge));
+  const auto nano = static_cast<absl::int128>(magnitude);  // below 2^96
   return ParsedQuantity{.value = Quantity::FromNano(parts.negative ? -nano : nano),
                         .clamped = magnitude >= kTooLarge};
 }

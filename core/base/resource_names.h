@@ -21,11 +21,12 @@ inline constexpr ResourceId kEphemeralStorage{2};  // "ephemeral-storage"
 
 // Resource names and their numbers. Numbers are never given back or changed.
 //
-// A copy costs O(1) and shares the table. The first name that is interned into a copy (or into what was
-// copied) clones the table: a batch of changes interns into a copy, which then replaces the original or is
-// dropped. Cost:    Intern and Find one hash look-up; the clone O(names). Threads: as a standard container:
-// any number may read and copy, Intern wants the object for itself. A copy
-//          may be changed while the original is in use.
+// A copy costs O(1) and shares the table; the first name that is interned into either clones it. So a batch
+// of changes interns into a copy, which then replaces the original or is dropped.
+//
+// Cost:    Intern and Find take one hash look-up, the clone O(names).
+// Threads: as a standard container: any number may read and copy, Intern wants the object for itself. A copy
+//          may be changed while another thread reads the original.
 class ResourceNames {
  public:
   ResourceNames();
@@ -52,9 +53,8 @@ class ResourceNames {
   struct Table;
 
   std::shared_ptr<Table> table_;
-  // No other object refers to table_, so it may be changed in place. Atomic because copying, which any number
-  // of threads may do at once, ends it in the original; use_count() would not order their reads before our
-  // write.
+  // No other object refers to table_, so it may be changed in place. Copying ends that in the original too,
+  // and any number of threads may copy at once. use_count() would not order their reads before our write.
   mutable std::atomic<bool> sole_owner_;
 };
 

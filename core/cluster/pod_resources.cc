@@ -80,16 +80,14 @@ ResourceList SumOfContainers(const PodResources& pod, Kind kind, bool use_status
     AddTo(sum, Counted(container, kind, statuses, pod.resize_infeasible));
   }
   ResourceList sidecars;  // those up to the current init container
-  ResourceList steps;     // the most that any step of the start takes
+  // The most that an init container and the sidecars before it take, of the resources that it states itself:
+  // of others they take no more than the sum. Looking at all resources in each step would cost their product.
+  ResourceList steps;
   for (const ContainerResources& container : pod.init_containers) {
-    // A step is looked at only for the resources of its own container: for the others it takes what the
-    // sidecars do, which an earlier step has taken as well. So many containers do not cost their product with
-    // resources.
     if (container.sidecar) {
       const ResourceList own = Counted(container, kind, statuses, pod.resize_infeasible);
       AddTo(sum, own);
       AddTo(sidecars, own);
-      for (const ResourceList::Entry& entry : own) RaiseTo(steps, entry.id, sidecars.Get(entry.id));
     } else {
       for (const ResourceList::Entry& entry : SpecOf(container, kind)) {
         Quantity step = sidecars.Get(entry.id);

@@ -28,8 +28,7 @@ struct ContainerStatusResources {
   ResourceList allocated;      // status.allocatedResources
 };
 
-// The part of a pod that its effective requests and limits depend on. Amounts may be anything a Quantity
-// holds.
+// The part of a pod that its effective requests and limits depend on. No amount is negative.
 struct PodResources {
   struct PodLevel {
     ResourceList requests;
@@ -56,18 +55,18 @@ struct PodResources {
 // out.
 //
 //   containers = sum of the regular containers and the sidecars
-//   step i     = init container i + the sidecars before it (a sidecar counts in its own step)
-//   pod        = per resource max(containers, each step), cpu, memory and hugepages-* replaced by what the
-//   pod
-//                level states, plus overhead; limits take overhead only where they are there and not 0
+//   step i     = init container i + the sidecars before it
+//   pod        = per resource max(containers, each step)
+//                cpu, memory, hugepages-*: in its place what the pod level states
+//                plus overhead; of limits only where there is one that is not 0
 //
-// With `use_status`, as for a pod on a node, a container or sidecar whose status has resources counts per
-// resource the most of spec, actuated and (requests) allocated; after an infeasible resize without the spec.
-// The pod level likewise; there a resource that the status lacks after an infeasible resize is a request of
-// 0. An incoming pod has no status to use.
+// With `use_status`, as for a pod on a node, a container or sidecar whose status has resources counts, per
+// resource, the most of spec, actuated and (requests) allocated; after an infeasible resize without the spec.
+// So does the pod level; of what it states, what its status lacks is then 0, while a status without any limit
+// leaves the limits of the spec in force. An incoming pod has no status to use.
 //
 // Result: absent where nothing states the resource; an explicit 0 stays an entry.
-// Cost:   O(containers * resources). Pure: any thread.
+// Cost:   O(entries of all lists * log(resources)). Pure: any thread.
 // Source: PodRequests and PodLimits of k8s.io/component-helpers v0.36.3, with UseStatusResources and
 //         InPlacePodLevelResourcesVerticalScalingEnabled both set to `use_status`. Version 0.37 takes the
 //         larger of two sums where this takes the sum of the larger ones.
@@ -78,18 +77,18 @@ ResourceList EffectiveLimits(const PodResources& pod, const ResourceNames& names
 // They know neither sidecars, pod-level resources nor statuses, round each container by itself, and do not
 // agree with each other; they serve to reproduce the proposal to the letter.
 //
-//   incoming:  max(sum of the containers, each init container) + overhead, whose cpu is read in whole cores
-//   and
-//              added to millicores: 500m with an overhead of 250m is 501
+//   incoming:  max(sum of the containers, each init container) + overhead
 //   existing:  sum of the containers
 //
+// The overhead's cpu is read in whole cores and added to millicores: 500m with an overhead of 250m is 501.
 // Result: absent where nothing states the resource, which the proposal takes for 0.
 ResourceAmounts ProposalIncomingLimits(const PodResources& pod);
 ResourceAmounts ProposalExistingLimits(const PodResources& pod);
 
 // Tells whether the pod's quality of service class is BestEffort: nothing requests or limits cpu or memory
-// above 0. Where pod-level resources are there, they alone decide, also when they are empty. Source:
-// ComputePodQOS of k8s.io/kubernetes v1.36.3, pkg/apis/core/v1/helper/qos.
+// above 0. Where pod-level resources are there, they alone decide, also when they are empty.
+//
+// Source: ComputePodQOS of k8s.io/kubernetes v1.36.3, pkg/apis/core/v1/helper/qos.
 bool IsBestEffort(const PodResources& pod);
 
 }  // namespace loadline

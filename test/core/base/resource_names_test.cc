@@ -65,6 +65,15 @@ TEST(ResourceNamesTest, CopyAndOriginalGoTheirOwnWays) {
   EXPECT_EQ(copy.Find("a"), ResourceId{3});
 }
 
+TEST(ResourceNamesTest, OriginalMayChangeFirst) {
+  ResourceNames original;
+  ResourceNames copy = original;
+  EXPECT_EQ(original.Intern("a"), ResourceId{3});
+  EXPECT_EQ(copy.Find("a"), std::nullopt);
+  EXPECT_EQ(copy.Intern("b"), ResourceId{3});
+  EXPECT_EQ(NameOf(original, ResourceId{3}), "a");
+}
+
 // A copy of a copy, while the table in the middle has been changed in place.
 TEST(ResourceNamesTest, CopiesOfCopiesAreApart) {
   const ResourceNames first;

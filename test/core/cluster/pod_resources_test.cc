@@ -31,7 +31,7 @@ ResourceList List(const Stated& stated) {
   return list;
 }
 
-// "cpu=1700000000n memory=0n": exact, and absent differs from zero.
+// "cpu=1700000u+0n memory=0u+0n": exact, and absent differs from zero.
 std::string Show(const ResourceList& list) {
   return absl::StrJoin(list, " ", [](std::string* out, const ResourceList::Entry& entry) {
     const absl::int128 thousandth = entry.value.nano() / 1000;
