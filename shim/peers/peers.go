@@ -1,0 +1,128 @@
+// Package peers works out scores as other schedulers' plugins do, to compare with.
+package peers
+
+import (
+	"fmt"
+	"math"
+)
+
+// maxScore is the highest score of a node.
+const maxScore = 100
+
+// LeastAllocated is the score of kube-scheduler's NodeResourcesFit with the strategy LeastAllocated: the weighted mean
+// of the shares that stay free. `requested` includes the pod to be placed; a resource that the node lacks has
+// allocatable 0 and does not count. The slices run in parallel; all amounts are at least 0.
+func LeastAllocated(weights, requested, allocatable []int64) int64 {
+	var sum, total int64
+	for i, capacity := range allocatable {
+		if capacity == 0 {
+			continue
+		}
+		if requested[i] <= capacity {
+			sum += weights[i] * share(capacity-requested[i], capacity)
+		}
+		total += weights[i]
+	}
+	if total == 0 {
+		return 0
+	}
+	return sum / total
+}
+
+// share returns 100 * part / whole, rounded down, for 0 <= part <= whole. Where kube-scheduler's product wraps, above
+// 2^63 / 100 bytes or so, this does not.
+func share(part, whole int64) int64 {
+	if part <= math.MaxInt64/maxScore {
+		return part * maxScore / whole
+	}
+	return part / (whole / maxScore)
+}
+
+// BalancedAllocation is the score of kube-scheduler's NodeResourcesBalancedAllocation from 1.36 on: 75 when the pod
+// leaves the resources of the node as evenly used as they are, up to 100 when it evens them out, down to 50 when it
+// does the opposite. `before` and `after` are the requests on the node without and with the pod.
+func BalancedAllocation(before, after, allocatable []int64) int64 {
+	return maxScore/2 + (maxScore/2+evenness(after, allocatable)-evenness(before, allocatable))/2
+}
+
+// evenness is 100 less the standard deviation, in percent, of the shares in use.
+func evenness(requested, allocatable []int64) int64 {
+	var shares []float64
+	sum := 0.0
+	for i, capacity := range allocatable {
+		if capacity == 0 {
+			continue
+		}
+		share := min(float64(requested[i])/float64(capacity), 1)
+		shares = append(shares, share)
+		sum += share
+	}
+	deviation := 0.0
+	switch n := float64(len(shares)); {
+	case len(shares) == 2: // as upstream has it: the general formula rounds differently
+		deviation = math.Abs((shares[0] - shares[1]) / 2)
+	case len(shares) > 2:
+		squares := 0.0
+		for _, share := range shares {
+			squares += (share - sum/n) * (share - sum/n)
+		}
+		deviation = math.Sqrt(squares / n)
+	}
+	return int64((1 - deviation) * maxScore)
+}
+
+// Mode says which nodes scheduler-plugins' NodeResourcesAllocatable prefers.
+type Mode string
+
+// Modes.
+const (
+	Least Mode = "Least" // small nodes
+	Most  Mode = "Most"  // large nodes
+)
+
+// Allocatable are the normalized scores of scheduler-plugins' NodeResourcesAllocatable, one per node: by nothing but
+// the size of the nodes, of which each has one amount per weight.
+func Allocatable(weights []int64, mode Mode, nodes [][]int64) []int64 {
+	sign := int64(1)
+	if mode == Least {
+		sign = -1
+	}
+	var total int64
+	for _, w := range weights {
+		total += w
+	}
+	raw := make([]int64, len(nodes))
+	lowest, highest := int64(math.MaxInt64), int64(math.MinInt64)
+	for i, amounts := range nodes {
+		for j, amount := range amounts {
+			raw[i] += sign * amount * weights[j]
+		}
+		raw[i] /= total
+		lowest, highest = min(lowest, raw[i]), max(highest, raw[i])
+	}
+	for i := range raw {
+		if highest == lowest {
+			raw[i] = 0
+			continue
+		}
+		raw[i] = (raw[i] - lowest) * maxScore / (highest - lowest)
+	}
+	return raw
+}
+
+// ResourceWeight is one entry of the arguments of NodeResourcesAllocatable.
+type ResourceWeight struct {
+	Name   string
+	Weight int64
+}
+
+// CheckAllocatable returns the field paths of the weights that NodeResourcesAllocatable refuses.
+func CheckAllocatable(resources []ResourceWeight) []string {
+	var refused []string
+	for i, r := range resources {
+		if r.Weight <= 0 {
+			refused = append(refused, fmt.Sprintf("resources[%d].weight", i))
+		}
+	}
+	return refused
+}
