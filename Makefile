@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-asan test-tsan fuzz bench bench-scheduler demo lint generate clean
+.PHONY: help deps engine go-binaries build test test-asan test-tsan fuzz bench bench-peers bench-scheduler demo lint generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -55,6 +55,9 @@ fuzz: deps ## fuzz each target for FUZZ_SECONDS (60), starting from its corpus
 bench: deps build/build.ninja ## run the benchmarks; BENCH_ARGS go to build/test/bench/bench
 	@cmake --build --preset release --target bench
 	@build/test/bench/bench $(BENCH_ARGS)
+
+bench-peers: ## what fits where, worked out by kube-scheduler's framework in Go, to hold against `make bench`
+	@cd test/e2e && go test ./fit -run '^$$' -bench Upstream -timeout 60m
 
 bench-scheduler: build ## scheduler_perf: the default profile, the plugin on both transports, the extender
 	@test/e2e/bench-scheduler.sh

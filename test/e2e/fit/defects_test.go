@@ -17,7 +17,7 @@ import (
 // match those. Here the other pod is in namespace red, which the selector excludes, so that by the documentation
 // the anti-affinity does not concern it.
 func TestDefectNamespaceSelectorSeesNoLabels(t *testing.T) {
-	p := newPair(t)
+	p := newPair(t, nil)
 	for _, operator := range []metav1.LabelSelectorOperator{metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpDoesNotExist} {
 		requirement := metav1.LabelSelectorRequirement{Key: "team", Operator: operator}
 		if operator == metav1.LabelSelectorOpNotIn {
@@ -55,7 +55,7 @@ func expectFit(t *testing.T, p *pair, c *Cluster, options *loadlinev1.FitOptions
 	if err := p.engine.Load(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.engine.Fit(t.Context(), &Case{Cluster: c}, view.TrimIncomingPodForFilters(c.Pod), options)
+	got, err := p.engine.Fit(t.Context(), &Case{Cluster: c}, &loadlinev1.IncomingPod{Pod: view.TrimIncomingPodForFilters(c.Pod)}, options)
 	if err != nil || !reflect.DeepEqual(got, map[string]Answer{want.Node: want}) {
 		t.Errorf("options %v: got %+v (%v), want %+v", options, got, err, want)
 	}

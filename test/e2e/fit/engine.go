@@ -81,7 +81,7 @@ func (e *Engine) Change(ctx context.Context, c *Cluster) error {
 }
 
 // Fit asks about a pod on every node that pods may go to, after moves from the cluster that the view holds.
-func (e *Engine) Fit(ctx context.Context, c *Case, pod []byte, options *loadlinev1.FitOptions) (map[string]Answer, error) {
+func (e *Engine) Fit(ctx context.Context, c *Case, pod *loadlinev1.IncomingPod, options *loadlinev1.FitOptions) (map[string]Answer, error) {
 	slots, err := e.slots(c)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (e *Engine) Fit(ctx context.Context, c *Case, pod []byte, options *loadline
 	var response *loadlinev1.FitResponse
 	err = e.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		response, err = e.extender.Fit(ctx, &loadlinev1.FitRequest{
-			Changes: at, Moves: moves, Pods: []*loadlinev1.IncomingPod{{Pod: pod}}, Options: options,
+			Changes: at, Moves: moves, Pods: []*loadlinev1.IncomingPod{pod}, Options: options,
 		})
 		return err
 	})

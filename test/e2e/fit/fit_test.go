@@ -14,6 +14,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/view"
@@ -36,12 +37,15 @@ func asUpstream() *loadlinev1.FitOptions {
 type pair struct {
 	upstream *Upstream
 	engine   *Engine
-	skipped  int // answers of upstream that the engine does not give
+	options  *loadlinev1.FitOptions
+	// defaultSelector is what the services of a cluster, if any, select a pod by.
+	defaultSelector func(*v1.Pod) []byte
+	skipped         int // answers of upstream that the engine does not give
 }
 
-func newPair(t testing.TB) *pair {
+func newPair(t testing.TB, configure func(*config.KubeSchedulerProfile)) *pair {
 	t.Helper()
-	upstream, err := NewUpstream(t.Context(), nil)
+	upstream, err := NewUpstream(t.Context(), configure)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +54,7 @@ func newPair(t testing.TB) *pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { engine.Close() })
-	return &pair{upstream: upstream, engine: engine}
+	return &pair{upstream: upstream, engine: engine, options: asUpstream(), defaultSelector: func(*v1.Pod) []byte { return nil }}
 }
 
 // differences compares, over the nodes of a cluster, what upstream says of it with what the engine says of it.
@@ -94,9 +98,9 @@ func (p *pair) compare(ctx context.Context, seed uint64, c *Case) (differences [
 	if seed%2 == 0 {
 		incoming = Admitted(incoming) // what an API server merges, the engine must not count twice
 	}
-	pod := view.TrimIncomingPodForFilters(incoming)
+	pod := &loadlinev1.IncomingPod{Pod: view.TrimIncomingPodForFilters(incoming), DefaultSpreadSelector: p.defaultSelector(incoming)}
 	if seed%3 == 0 {
-		if pod, err = incoming.Marshal(); err != nil { // nor be confused by what else a pod has
+		if pod.Pod, err = incoming.Marshal(); err != nil { // nor be confused by what else a pod has
 			return nil, nil, err
 		}
 	}
@@ -104,7 +108,7 @@ func (p *pair) compare(ctx context.Context, seed uint64, c *Case) (differences [
 		return nil, nil, err
 	}
 	ask := func(what string, cluster *Cluster, question *Case, want *Answers) error {
-		got, err := p.engine.Fit(ctx, question, pod, asUpstream())
+		got, err := p.engine.Fit(ctx, question, pod, p.options)
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
@@ -146,7 +150,7 @@ func TestFitEqualsUpstream(t *testing.T) {
 	skipped := atomic.Int64{}
 	for i := range coverages {
 		coverages[i] = NewCoverage()
-		p := newPair(t)
+		p := newPair(t, nil)
 		wg.Add(1)
 		go func() {
 			defer wg.Done()

@@ -27,7 +27,7 @@ const (
 )
 
 // themeWeights makes up for how often each theme's filters come to decide.
-var themeWeights = [themes]int{placement: 8, nodeAffinity: 7, ports: 5, resources: 4, disks: 5, claims: 11, spread: 7, podAffinity: 6}
+var themeWeights = [themes]int{placement: 7, nodeAffinity: 8, ports: 7, resources: 4, disks: 6, claims: 15, spread: 7, podAffinity: 6}
 
 // generator makes one random cluster. Names and values come from lists so short that objects meet.
 type generator struct {
@@ -45,7 +45,7 @@ func Generate(seed uint64) *Cluster {
 
 func generate(seed uint64) *generator {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x4c6f61646c696e65)), cluster: &Cluster{}}
-	for range 1 + g.IntN(3) {
+	for range pick(g, 1, 2, 2, 3, 3) {
 		g.themes[g.weighted(themeWeights[:])] = true
 	}
 	g.makeNamespaces()

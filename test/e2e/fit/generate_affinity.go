@@ -23,7 +23,7 @@ func (g *generator) addNodeAffinity(pod *v1.Pod) {
 
 func (g *generator) nodeSelectorTerm() v1.NodeSelectorTerm {
 	var term v1.NodeSelectorTerm
-	for range g.IntN(4) {
+	for range pick(g, 0, 1, 2, 2, 3, 3) {
 		term.MatchExpressions = append(term.MatchExpressions, g.nodeRequirement())
 	}
 	for range g.IntN(3) {

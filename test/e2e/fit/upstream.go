@@ -45,7 +45,7 @@ type Upstream struct {
 
 // switchingLister lets one framework work on one snapshot after another: to build a framework takes longer than
 // to ask it a question.
-type switchingLister struct{ *schedulercache.Snapshot }
+type switchingLister struct{ fwk.SharedLister }
 
 // NewUpstream builds the default profile; configure may change the arguments of its plugins.
 func NewUpstream(ctx context.Context, configure func(*config.KubeSchedulerProfile)) (*Upstream, error) {
@@ -77,7 +77,7 @@ func NewUpstream(ctx context.Context, configure func(*config.KubeSchedulerProfil
 
 // Load makes a cluster the one that the next questions are about.
 func (u *Upstream) Load(c *Cluster) error {
-	u.snapshot.Snapshot = schedulercache.NewSnapshot(scheduled(c), c.Nodes)
+	u.snapshot.SharedLister = schedulercache.NewSnapshot(scheduled(c), c.Nodes)
 	core, storage := u.informers.Core().V1(), u.informers.Storage().V1()
 	return errors.Join(
 		fill(core.Namespaces().Informer(), c.Namespaces),
@@ -160,7 +160,7 @@ func (u *Upstream) Filter(ctx context.Context, c *Cluster) (*Answers, error) {
 			answer.read(fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
 				fmt.Sprintf("node(s) didn't satisfy plugin(s) %v", sets.List(narrowing))), narrowing)
 		default:
-			info, err := u.snapshot.Get(node.Name)
+			info, err := u.snapshot.NodeInfos().Get(node.Name)
 			if err != nil {
 				return nil, err
 			}
