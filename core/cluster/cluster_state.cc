@@ -32,7 +32,7 @@ absl::string_view NodePods::uid(size_t i) const {
 }
 
 void ClusterState::SetNode(Slot slot, absl::string_view name, NodeShape shape,
-                           std::span<const PodContent> pods) {
+                           std::span<const PodContent> pods, std::optional<std::string> hostname) {
   if (IndexOf(slot) >= nodes_.size()) nodes_.resize(IndexOf(slot) + 1);
   Node& node = nodes_[IndexOf(slot)];
   const int32_t new_shape = node_shapes_.Acquire(std::move(shape));
@@ -43,12 +43,13 @@ void ClusterState::SetNode(Slot slot, absl::string_view name, NodeShape shape,
   Clear(&node, slot);
   node.occupied = true;
   node.name.assign(name.data(), name.size());
+  node.hostname = std::move(hostname);
   node.shape = new_shape;
   node.pods = NodePods(pods);
   total_pods_ += static_cast<int64_t>(pods.size());
   AddToColumns(slot, node);
   for (const PodContent& pod : pods) node.unfinished_pods += pod_shapes_[pod.shape].finished ? 0 : 1;
-  node.fingerprint = NodeFingerprint(node);
+  node.fingerprint = NodeFingerprint(node, pods);
   fingerprint_ += node.fingerprint;
   Record(slot);
 }
@@ -123,20 +124,29 @@ void ClusterState::AddToColumns(Slot slot, const Node& node) {
   }
 }
 
-uint64_t ClusterState::NodeFingerprint(const Node& node) const {
-  uint64_t pods = 0;  // a sum, so that the order of the pods plays no part
-  for (size_t i = 0; i < node.pods.pods().size(); ++i) {
+void ClusterState::ReplacePodShapes(std::span<const int32_t> shapes) {
+  for (Node& node : nodes_) {
+    for (size_t i = 0; i < node.pods.pods().size(); ++i) {
+      node.pods.set_shape(i, shapes[static_cast<size_t>(node.pods.pods()[i].tag)]);
+    }
+  }
+}
+
+uint64_t ClusterState::NodeFingerprint(const Node& node, std::span<const PodContent> pods) const {
+  uint64_t sum = 0;  // so that the order of the pods plays no part
+  for (const PodContent& content : pods) {
     FingerprintBuilder pod;
-    pod.Add(static_cast<int64_t>(pod_shapes_[node.pods.pods()[i].shape].fingerprint));
-    pod.Add(node.pods.name(i));
-    pod.Add(node.pods.uid(i));
-    pods += pod.Finish();
+    pod.Add(static_cast<int64_t>(content.fingerprint));
+    pod.Add(content.name);
+    pod.Add(content.uid);
+    sum += pod.Finish();
   }
   FingerprintBuilder builder;
   builder.Add(absl::string_view(node.name));
+  if (node.hostname.has_value()) builder.Add(absl::string_view(*node.hostname));
   builder.Add(static_cast<int64_t>(node_shapes_[node.shape].fingerprint));
-  builder.Add(static_cast<int64_t>(node.pods.pods().size()));
-  builder.Add(static_cast<int64_t>(pods));
+  builder.Add(static_cast<int64_t>(pods.size()));
+  builder.Add(static_cast<int64_t>(sum));
   return builder.Finish();
 }
 

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "core/base/resource_names.h"
+#include "core/cluster/objects.h"
 #include "core/cluster/shape_table.h"
 #include "core/cluster/shapes.h"
 
@@ -26,6 +27,9 @@ struct PodContent {
   int32_t tag;    // the client's own number for it, kept with the pod
   absl::string_view name;
   absl::string_view uid;
+  // Hash of the pod but for name and UID, with all its labels: those that the shape left out count as well,
+  // so that the fingerprint of a node does not depend on which selectors came before.
+  uint64_t fingerprint = 0;
 };
 
 // The pods of one node: 16 bytes each beside the text of names and UIDs, which lies in one piece.
@@ -44,6 +48,7 @@ class NodePods {
   std::span<const Pod> pods() const { return pods_; }
   absl::string_view name(size_t i) const;
   absl::string_view uid(size_t i) const;
+  void set_shape(size_t i, int32_t shape) { pods_[i].shape = shape; }
 
  private:
   std::vector<Pod> pods_;
@@ -65,11 +70,20 @@ class ClusterState {
   // journal of a state that this one replaces.
   explicit ClusterState(int64_t first_change = 0) : journal_start_(first_change) {}
 
-  // Puts a node into a slot, in place of what was there. Precondition: no other slot has a node of this
-  // name, and all shapes were acquired in pod_shapes(). Cost: O(pods of the node, now and before).
-  void SetNode(Slot slot, absl::string_view name, NodeShape shape, std::span<const PodContent> pods);
+  // Puts a node into a slot, in place of what was there; `hostname` is the value of that label, if it has
+  // one. Precondition: no other slot has a node of this name, and all shapes were acquired in pod_shapes().
+  // Cost: O(pods of the node, now and before).
+  void SetNode(Slot slot, absl::string_view name, NodeShape shape, std::span<const PodContent> pods,
+               std::optional<std::string> hostname = std::nullopt);
   // Empties a slot, which may be empty.
   void RemoveNode(Slot slot);
+
+  // Gives each pod the shape `shapes[tag]` in place of the one that it has and that counts the same. The
+  // former shapes are still acquired. Cost: O(pods).
+  void ReplacePodShapes(std::span<const int32_t> shapes);
+
+  const ClusterObjects& objects() const { return objects_; }
+  ClusterObjects& objects() { return objects_; }
 
   // One past the largest slot ever used.
   int32_t slot_end() const { return static_cast<int32_t>(nodes_.size()); }
@@ -80,6 +94,7 @@ class ClusterState {
   // Of an occupied slot.
   absl::string_view name(Slot slot) const { return nodes_[IndexOf(slot)].name; }
   const NodeShape& node_shape(Slot slot) const { return node_shapes_[nodes_[IndexOf(slot)].shape]; }
+  const std::optional<std::string>& hostname(Slot slot) const { return nodes_[IndexOf(slot)].hostname; }
   const NodePods& pods(Slot slot) const { return nodes_[IndexOf(slot)].pods; }
   // Pods that are not finished.
   int32_t pod_count(Slot slot) const { return nodes_[IndexOf(slot)].unfinished_pods; }
@@ -89,8 +104,8 @@ class ClusterState {
   // Of the whole cluster.
   int64_t node_count() const { return static_cast<int64_t>(slots_by_name_.size()); }
   int64_t total_pods() const { return total_pods_; }
-  // Hash of all nodes, whatever their slots.
-  uint64_t fingerprint() const { return fingerprint_; }
+  // Hash of all nodes, whatever their slots, and all objects.
+  uint64_t fingerprint() const { return fingerprint_ + objects_.fingerprint(); }
 
   // Columns of a resource, or nullptr when no node or pod has it.
   const ResourceColumns* columns(ResourceId resource) const;
@@ -116,18 +131,20 @@ class ClusterState {
     int32_t unfinished_pods = 0;
     uint64_t fingerprint = 0;
     std::string name;
+    std::optional<std::string> hostname;
     NodePods pods;
   };
 
   void Clear(Node* node, Slot slot);
   void AddToColumns(Slot slot, const Node& node);
   int64_t& Cell(std::vector<int64_t> ResourceColumns::*column, ResourceId resource, Slot slot);
-  uint64_t NodeFingerprint(const Node& node) const;
+  uint64_t NodeFingerprint(const Node& node, std::span<const PodContent> pods) const;
   void Record(Slot slot);
 
   ResourceNames resource_names_;
   ShapeTable<PodShape> pod_shapes_;
   ShapeTable<NodeShape> node_shapes_;
+  ClusterObjects objects_;
   std::vector<Node> nodes_;  // by slot
   absl::flat_hash_map<std::string, Slot> slots_by_name_;
   std::vector<ResourceColumns> columns_;  // by resource id

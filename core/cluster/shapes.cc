@@ -23,8 +23,16 @@ void AddAmounts(const ResourceAmounts& amounts, const ResourceNames& names, Fing
 
 }  // namespace
 
+bool operator==(const PodShape& a, const PodShape& b) {
+  const bool same_rules =
+      a.rules == b.rules || (a.rules != nullptr && b.rules != nullptr && *a.rules == *b.rules);
+  return same_rules && a.fingerprint == b.fingerprint && a.finished == b.finished &&
+         a.best_effort == b.best_effort && a.namespace_name == b.namespace_name && a.requests == b.requests &&
+         a.limits == b.limits && a.proposal_limits == b.proposal_limits && a.labels == b.labels;
+}
+
 PodShape MakePodShape(std::string namespace_name, bool finished, const PodResources& resources,
-                      const ResourceNames& names, PodRole role) {
+                      const ResourceNames& names, PodRole role, PodRules rules) {
   PodShape shape;
   shape.namespace_name = std::move(namespace_name);
   shape.finished = finished;
@@ -34,6 +42,7 @@ PodShape MakePodShape(std::string namespace_name, bool finished, const PodResour
     shape.requests = ToAmounts(EffectiveRequests(resources, names, existing));
     shape.limits = ToAmounts(EffectiveLimits(resources, names, existing));
     shape.proposal_limits = existing ? ProposalExistingLimits(resources) : ProposalIncomingLimits(resources);
+    if (!rules.IsPlain()) shape.rules = std::make_shared<const PodRules>(std::move(rules));
   }
   FingerprintBuilder builder;
   builder.Add(absl::string_view(shape.namespace_name));
@@ -42,15 +51,42 @@ PodShape MakePodShape(std::string namespace_name, bool finished, const PodResour
   AddAmounts(shape.requests, names, &builder);
   AddAmounts(shape.limits, names, &builder);
   AddAmounts(shape.proposal_limits, names, &builder);
-  shape.fingerprint = builder.Finish();
+  if (shape.rules != nullptr) shape.rules->AddTo(&builder);
+  shape.base_fingerprint = shape.fingerprint = builder.Finish();
   return shape;
 }
 
-NodeShape MakeNodeShape(ResourceAmounts allocatable, const ResourceNames& names) {
+void SelectLabels(const Labels& labels, const LabelKeys& keys, PodShape* shape) {
+  if (shape->finished || labels.empty() || keys.empty()) return;
+  std::vector<Label> selected;
+  for (const Label& label : labels) {
+    if (std::binary_search(keys.begin(), keys.end(), label.key)) selected.push_back(label);
+  }
+  if (selected.empty()) return;
+  SetLabels(Labels(std::move(selected)), shape);
+}
+
+void SetLabels(Labels labels, PodShape* shape) {
+  shape->labels = std::move(labels);
+  FingerprintBuilder builder;
+  builder.Add(static_cast<int64_t>(shape->base_fingerprint));
+  shape->labels.AddTo(&builder);
+  shape->fingerprint = builder.Finish();
+}
+
+NodeShape MakeNodeShape(ResourceAmounts allocatable, const ResourceNames& names, Labels labels,
+                        std::vector<Taint> taints, bool unschedulable) {
   NodeShape shape;
   shape.allocatable = std::move(allocatable);
+  shape.labels = std::move(labels);
+  shape.taints = std::move(taints);
+  shape.unschedulable = unschedulable;
   FingerprintBuilder builder;
   AddAmounts(shape.allocatable, names, &builder);
+  shape.labels.AddTo(&builder);
+  builder.Add(static_cast<int64_t>(shape.taints.size()));
+  for (const Taint& taint : shape.taints) taint.AddTo(&builder);
+  builder.Add(int64_t{shape.unschedulable});
   shape.fingerprint = builder.Finish();
   return shape;
 }

@@ -3,11 +3,15 @@
 #define LOADLINE_CORE_CLUSTER_SHAPES_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/resource_list.h"
 #include "core/base/resource_names.h"
+#include "core/cluster/labels.h"
 #include "core/cluster/pod_resources.h"
+#include "core/cluster/pod_rules.h"
 
 namespace loadline {
 
@@ -25,10 +29,17 @@ struct PodShape {
   ResourceAmounts limits;
   // Limits as the limit-aware proposal's own functions count them.
   ResourceAmounts proposal_limits;
-  // Hash of all of the above, with resources by name: the same in every view and on every machine.
+  // Where it may run; nullptr for a plain pod, which may run anywhere. A finished pod keeps none.
+  std::shared_ptr<const PodRules> rules;
+  // Those of the pod's labels that selectors may ask for: see SelectLabels(). A finished pod keeps none.
+  Labels labels;
+  // Hash of all of the above but the labels, with resources by name: the same in every view and on every
+  // machine.
+  uint64_t base_fingerprint = 0;
+  // Likewise of all of the above.
   uint64_t fingerprint = 0;
 
-  friend bool operator==(const PodShape&, const PodShape&) = default;
+  friend bool operator==(const PodShape& a, const PodShape& b);
 };
 
 // What is known of a pod whose resources are to be counted.
@@ -37,21 +48,38 @@ enum class PodRole {
   kExisting,  // bound or assumed: its status may hold resources of a resize
 };
 
-// Works out the shape of a pod. `names` has the names of all resources in `resources`.
+// Works out the shape of a pod, without labels. `names` has the names of all resources in `resources`.
 PodShape MakePodShape(std::string namespace_name, bool finished, const PodResources& resources,
-                      const ResourceNames& names, PodRole role);
+                      const ResourceNames& names, PodRole role, PodRules rules = {});
+
+// Keys of labels that selectors refer to, sorted.
+using LabelKeys = std::vector<std::string>;
+
+// Gives a shape without labels those of `labels` whose keys are in `keys`. Labels that no selector refers to
+// decide nothing and would make a shape of every pod of a StatefulSet or Job.
+void SelectLabels(const Labels& labels, const LabelKeys& keys, PodShape* shape);
+
+// Puts `labels` in place of those that the shape has.
+void SetLabels(Labels labels, PodShape* shape);
 
 // What nodes that differ only in name have in common.
 struct NodeShape {
   // What the node offers to pods; an absent resource is not offered.
   ResourceAmounts allocatable;
+  // All but the hostname.
+  Labels labels;
+  std::vector<Taint> taints;
+  // spec.unschedulable.
+  bool unschedulable = false;
   // As in PodShape.
   uint64_t fingerprint = 0;
 
   friend bool operator==(const NodeShape&, const NodeShape&) = default;
 };
 
-NodeShape MakeNodeShape(ResourceAmounts allocatable, const ResourceNames& names);
+// Works out the fingerprint. `labels` come without the hostname.
+NodeShape MakeNodeShape(ResourceAmounts allocatable, const ResourceNames& names, Labels labels = {},
+                        std::vector<Taint> taints = {}, bool unschedulable = false);
 
 }  // namespace loadline
 

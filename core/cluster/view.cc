@@ -1,12 +1,16 @@
 #include "core/cluster/view.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/fingerprint.h"
 
 namespace loadline {
 namespace {
@@ -18,6 +22,64 @@ std::string Describe(const NodeRecord& node) {
 
 std::string Describe(const Revision& revision) {
   return absl::StrCat("epoch ", revision.epoch, " revision ", revision.revision);
+}
+
+// Packed labels take a quarter of the memory of parsed ones, and are read only when shapes are derived anew.
+void PackText(absl::string_view text, std::string* packed) {
+  const uint32_t size = static_cast<uint32_t>(text.size());
+  char bytes[sizeof(size)];
+  std::memcpy(bytes, &size, sizeof(size));
+  packed->append(bytes, sizeof(bytes));
+  packed->append(text.data(), text.size());
+}
+
+std::string Pack(const Labels& labels) {
+  std::string packed;
+  for (const Label& label : labels) {
+    PackText(label.key, &packed);
+    PackText(label.value, &packed);
+  }
+  return packed;
+}
+
+absl::string_view UnpackText(absl::string_view* packed) {
+  uint32_t size;
+  std::memcpy(&size, packed->data(), sizeof(size));
+  const absl::string_view text = packed->substr(sizeof(size), size);
+  packed->remove_prefix(sizeof(size) + size);
+  return text;
+}
+
+// Calls visit(key, value) for each label.
+template <typename Visit>
+void VisitLabels(absl::string_view packed, Visit visit) {
+  while (!packed.empty()) {
+    const absl::string_view key = UnpackText(&packed);
+    visit(key, UnpackText(&packed));
+  }
+}
+
+uint64_t WithLabels(uint64_t fingerprint, const Labels& labels) {
+  FingerprintBuilder builder;
+  builder.Add(static_cast<int64_t>(fingerprint));
+  labels.AddTo(&builder);
+  return builder.Finish();
+}
+
+LabelKeys KeysOf(const Batch& batch) {
+  LabelKeys keys;
+  for (const PodShapeRecord& record : batch.pod_shapes) {
+    if (record.shape.rules != nullptr) record.shape.rules->AddLabelKeys(&keys);
+  }
+  return keys;
+}
+
+// `keys` and `more`, sorted, each once.
+LabelKeys Merge(LabelKeys keys, const LabelKeys& more) {
+  keys.insert(keys.end(), more.begin(), more.end());
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
 }
 
 absl::Status CheckSlot(Slot slot, int32_t max_nodes, absl::string_view what) {
@@ -50,6 +112,7 @@ absl::Status View::Apply(const Batch& batch) {
   if (batch.base_revision == batch.revision) return Refused(batch, "asks for a later state than");
   if (absl::Status status = CheckContent(batch, content_); !status.ok()) return status;
   ApplyContent(batch, &content_);
+  ++version_;
   revision_.revision = batch.revision;
   clamped_amounts_ += batch.clamped_amounts;
   return absl::OkStatus();
@@ -81,6 +144,7 @@ absl::Status View::ApplyChunk(const Batch& batch) {
   ++staging_->next_chunk;
   if (batch.full_list->last) {
     content_ = std::move(staging_->content);
+    ++version_;
     revision_ = target;
     clamped_amounts_ += staging_->clamped_amounts;
     staging_.reset();
@@ -104,7 +168,67 @@ absl::Status View::CheckContent(const Batch& batch, const Content& content) cons
     if (absl::Status status = CheckSlot(slot, limits_.nodes, "removed slots"); !status.ok()) return status;
   }
   if (absl::Status status = CheckShapes(batch, content); !status.ok()) return status;
+  if (absl::Status status = CheckLabelKeys(Merge(KeysOf(batch), content.label_keys)); !status.ok())
+    return status;
+  // As if all were new: a view at its limit is no place to be exact.
+  const int64_t objects = content.cluster->objects().size() + static_cast<int64_t>(batch.objects.size());
+  if (objects > limits_.objects) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the view would hold ", objects, " objects, the limit is ", limits_.objects));
+  }
   return CheckNodes(batch, content);
+}
+
+absl::Status View::CheckLabelKeys(const LabelKeys& keys) const {
+  if (keys.size() <= static_cast<size_t>(limits_.label_keys)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("selectors over pods refer to ", keys.size(),
+                                                   " distinct label keys, the limit is ",
+                                                   limits_.label_keys));
+}
+
+absl::Status View::SelectLabelKeys(const LabelKeys& keys) {
+  if (absl::Status status = CheckLabelKeys(Merge(keys, content_.label_keys)); !status.ok()) return status;
+  const size_t before = content_.label_keys.size();
+  AddLabelKeys(keys, &content_);
+  if (content_.label_keys.size() != before) ++version_;
+  return absl::OkStatus();
+}
+
+std::optional<int32_t> View::ShapeOf(int32_t id) const {
+  const size_t i = static_cast<size_t>(id);
+  if (id < 0 || i >= content_.shapes.size() || content_.shapes[i].shape < 0) return std::nullopt;
+  return content_.shapes[i].shape;
+}
+
+// Pods that have a label of a new key get shapes that tell it.
+void View::AddLabelKeys(LabelKeys keys, Content* content) {
+  LabelKeys merged = Merge(std::move(keys), content->label_keys);
+  LabelKeys added;
+  std::set_difference(merged.begin(), merged.end(), content->label_keys.begin(), content->label_keys.end(),
+                      std::back_inserter(added));
+  if (added.empty()) return;
+  content->label_keys = std::move(merged);
+  ShapeTable<PodShape>& shapes = content->cluster->pod_shapes();
+  std::vector<int32_t> by_tag(content->shapes.size(), -1);
+  std::vector<int32_t> former;
+  for (size_t id = 0; id < content->shapes.size(); ++id) {
+    ClientShape& client_shape = content->shapes[id];
+    by_tag[id] = client_shape.shape;
+    if (client_shape.shape < 0 || shapes[client_shape.shape].finished) continue;
+    Labels labels = shapes[client_shape.shape].labels;
+    const size_t before = labels.size();
+    VisitLabels(client_shape.labels, [&](absl::string_view key, absl::string_view value) {
+      if (std::binary_search(added.begin(), added.end(), key)) labels.Set(key, value);
+    });
+    if (labels.size() == before) continue;
+    PodShape shape = shapes[client_shape.shape];
+    SetLabels(std::move(labels), &shape);
+    former.push_back(client_shape.shape);
+    client_shape.shape = by_tag[id] = shapes.Acquire(std::move(shape));
+  }
+  if (former.empty()) return;
+  content->cluster->ReplacePodShapes(by_tag);
+  for (const int32_t shape : former) shapes.Release(shape);
 }
 
 absl::Status View::CheckShapes(const Batch& batch, const Content& content) const {
@@ -123,7 +247,12 @@ absl::Status View::CheckShapes(const Batch& batch, const Content& content) const
     }
     const size_t id = static_cast<size_t>(record.id);
     if (id >= content.shapes.size() || content.shapes[id].pods == 0) continue;
-    if (content.cluster->pod_shapes()[content.shapes[id].shape] == record.shape) continue;
+    if (content.shapes[id].fingerprint == WithLabels(record.shape.fingerprint, record.labels) &&
+        content.shapes[id].labels == Pack(record.labels)) {
+      PodShape shape = record.shape;
+      SelectLabels(record.labels, content.label_keys, &shape);
+      if (content.cluster->pod_shapes()[content.shapes[id].shape] == shape) continue;
+    }
     return absl::InvalidArgumentError(absl::StrCat("pod shape ", record.id,
                                                    " is given another content while ",
                                                    content.shapes[id].pods, " pods refer to it"));
@@ -197,14 +326,8 @@ void View::ApplyContent(const Batch& batch, Content* content) {
     ReleasePods(slot, content);
     cluster.RemoveNode(slot);
   }
-  for (const PodShapeRecord& record : batch.pod_shapes) {
-    const size_t id = static_cast<size_t>(record.id);
-    if (id >= content->shapes.size()) content->shapes.resize(id + 1);
-    ClientShape& client_shape = content->shapes[id];
-    const int32_t former = client_shape.shape;
-    client_shape.shape = cluster.pod_shapes().Acquire(record.shape);
-    if (former >= 0) cluster.pod_shapes().Release(former);
-  }
+  AddLabelKeys(KeysOf(batch), content);
+  for (const PodShapeRecord& record : batch.pod_shapes) ApplyShape(record, content);
   // Two nodes may change places: all names are given up before the first is taken.
   for (const NodeRecord& node : batch.nodes) {
     ReleasePods(node.slot, content);
@@ -216,10 +339,26 @@ void View::ApplyContent(const Batch& batch, Content* content) {
     for (const PodRecord& pod : node.pods) {
       ClientShape& client_shape = content->shapes[static_cast<size_t>(pod.shape)];
       ++client_shape.pods;
-      pods.push_back({client_shape.shape, pod.shape, pod.name, pod.uid});
+      pods.push_back({client_shape.shape, pod.shape, pod.name, pod.uid, client_shape.fingerprint});
     }
-    cluster.SetNode(node.slot, node.name, node.shape, pods);
+    cluster.SetNode(node.slot, node.name, node.shape, pods, node.hostname);
   }
+  for (const ObjectKey& key : batch.removed_objects) cluster.objects().Remove(key);
+  for (const ClusterObject& object : batch.objects) cluster.objects().Set(object);
+  for (const ObjectKind kind : batch.complete_kinds) cluster.objects().SetComplete(kind);
+}
+
+void View::ApplyShape(const PodShapeRecord& record, Content* content) {
+  const size_t id = static_cast<size_t>(record.id);
+  if (id >= content->shapes.size()) content->shapes.resize(id + 1);
+  ClientShape& client_shape = content->shapes[id];
+  const int32_t former = client_shape.shape;
+  PodShape shape = record.shape;
+  SelectLabels(record.labels, content->label_keys, &shape);
+  client_shape.shape = content->cluster->pod_shapes().Acquire(std::move(shape));
+  client_shape.fingerprint = WithLabels(record.shape.fingerprint, record.labels);
+  client_shape.labels = Pack(record.labels);
+  if (former >= 0) content->cluster->pod_shapes().Release(former);
 }
 
 }  // namespace loadline

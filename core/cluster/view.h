@@ -22,6 +22,8 @@ struct ViewLimits {
   int32_t pods = 2'000'000;        // [1, 2^31)
   int32_t pod_shapes = 2'000'000;  // ids, [1, 2^21]
   int32_t resources = 256;         // distinct names
+  int32_t objects = 2'000'000;     // beside nodes and pods
+  int32_t label_keys = 4096;       // distinct keys that selectors over pods refer to
 };
 
 // A state of a view. Epochs start with the client; revisions count within one. {0, 0}: nothing yet.
@@ -43,11 +45,13 @@ struct NodeRecord {
   absl::string_view name;  // not empty
   NodeShape shape;
   std::vector<PodRecord> pods;
+  std::optional<std::string> hostname = std::nullopt;  // the label
 };
 
 struct PodShapeRecord {
-  int32_t id;  // the client's id
-  PodShape shape;
+  int32_t id;       // the client's id
+  PodShape shape;   // without labels
+  Labels labels{};  // all labels of the pod
 };
 
 // One chunk of a full list.
@@ -65,6 +69,9 @@ struct Batch {
   std::vector<Slot> removed_slots;
   std::vector<PodShapeRecord> pod_shapes;
   std::vector<NodeRecord> nodes;
+  std::vector<ObjectKey> removed_objects;
+  std::vector<ClusterObject> objects;  // each key once
+  std::vector<ObjectKind> complete_kinds;
   // Names that the ids in this batch refer to: View::names_for() of this batch, with names added.
   ResourceNames resource_names;
   // Amounts that were clamped when the batch was made.
@@ -84,8 +91,22 @@ class View {
   //                              shape unknown or redefined while pods refer to it; names slot and node
   //         kFailedPrecondition  does not build on the state of the view; tells that state
   //         kResourceExhausted   names the limit and its value
-  // Cost:   O(batch + pods that were on the replaced nodes).
+  // Cost:   O(batch + pods that were on the replaced nodes); O(pods) when a selector comes that refers to a
+  // label
+  //         key which none before it referred to.
   absl::Status Apply(const Batch& batch);
+
+  // Keeps the labels of these keys in the shapes of pods, which may split shapes: for a question whose
+  // selectors the view has not seen. Errors: kResourceExhausted  names the limit. Cost: as above.
+  absl::Status SelectLabelKeys(const LabelKeys& keys);
+  // Those that are kept, sorted; they grow until the next full list.
+  const LabelKeys& label_keys() const { return content_.label_keys; }
+
+  // The canonical shape of a client's id, or nullopt when the id was never sent.
+  std::optional<int32_t> ShapeOf(int32_t id) const;
+
+  // Another number each time that slots, shapes or objects of the cluster may have changed their meaning.
+  int64_t version() const { return version_; }
 
   // Whether a question that comes with `batch` after Apply() is asked in exactly its state.
   bool IsAt(const Batch& batch) const { return revision_ == Revision{batch.epoch, batch.revision}; }
@@ -99,10 +120,13 @@ class View {
   struct ClientShape {
     int32_t shape = -1;  // in ClusterState::pod_shapes(); -1: not sent
     int32_t pods = 0;
+    uint64_t fingerprint = 0;  // with all labels
+    std::string labels;        // all labels, packed
   };
   struct Content {
     std::unique_ptr<ClusterState> cluster = std::make_unique<ClusterState>();
     std::vector<ClientShape> shapes;
+    LabelKeys label_keys;
   };
   struct Staging {
     Revision revision;
@@ -116,6 +140,9 @@ class View {
   absl::Status CheckContent(const Batch& batch, const Content& content) const;
   absl::Status CheckShapes(const Batch& batch, const Content& content) const;
   absl::Status CheckNodes(const Batch& batch, const Content& content) const;
+  absl::Status CheckLabelKeys(const LabelKeys& keys) const;
+  static void AddLabelKeys(LabelKeys keys, Content* content);
+  static void ApplyShape(const PodShapeRecord& record, Content* content);
   static void ApplyContent(const Batch& batch, Content* content);
   static void ReleasePods(Slot slot, Content* content);
 
@@ -124,6 +151,7 @@ class View {
   Content content_;
   std::unique_ptr<Staging> staging_;
   int64_t clamped_amounts_ = 0;
+  int64_t version_ = 0;
 };
 
 }  // namespace loadline

@@ -37,7 +37,9 @@ class ClusterBuilder {
     NodeShape shape = MakeNodeShape(Amounts(allocatable), names_);
     std::vector<PodContent> contents;
     for (const TestPod& pod : pods) {
-      contents.push_back({cluster_->pod_shapes().Acquire(Shape(pod)), 0, "", ""});
+      PodShape pod_shape = Shape(pod);
+      const uint64_t fingerprint = pod_shape.fingerprint;
+      contents.push_back({cluster_->pod_shapes().Acquire(std::move(pod_shape)), 0, "", "", fingerprint});
     }
     cluster_->set_resource_names(names_);
     cluster_->SetNode(Slot{slot}, name, std::move(shape), contents);

@@ -1,0 +1,151 @@
+// Objects beside nodes and pods that decisions read: namespaces and what volumes are made of.
+#ifndef LOADLINE_CORE_CLUSTER_OBJECTS_H_
+#define LOADLINE_CORE_CLUSTER_OBJECTS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/strings/string_view.h"
+#include "core/base/fingerprint.h"
+#include "core/base/quantity.h"
+#include "core/cluster/labels.h"
+
+namespace loadline {
+
+enum class ObjectKind { kNamespace, kPersistentVolume, kPersistentVolumeClaim, kStorageClass, kCsiNode };
+inline constexpr size_t kObjectKinds = 5;
+
+struct ObjectKey {
+  ObjectKind kind = ObjectKind::kNamespace;
+  std::string namespace_name;  // of a claim
+  std::string name;
+  friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
+};
+
+struct Namespace {
+  Labels labels;
+};
+
+// Where the data of a persistent volume lies.
+enum class VolumeSource {
+  kCsi,
+  kGcePersistentDisk,
+  kAwsElasticBlockStore,
+  kOtherMigrated,  // as VolumeKind::kOtherMigrated
+  kOther,
+};
+
+struct PersistentVolume {
+  struct ClaimReference {
+    std::string namespace_name;
+    std::string name;
+    std::string uid;
+  };
+  std::string name;
+  Labels labels;
+  VolumeSource source = VolumeSource::kOther;
+  std::string driver;  // kCsi
+  std::string handle;  // kCsi: the volume handle; GCE and AWS: what identifies the disk
+  std::vector<std::string> access_modes;
+  std::optional<ClaimReference> claim;
+  std::string storage_class;
+  std::string volume_mode = "Filesystem";
+  std::string attributes_class;
+  std::optional<NodeSelector> node_affinity;
+  std::optional<Quantity> capacity;
+  bool available = false;  // phase
+  bool deleting = false;
+};
+
+struct PersistentVolumeClaim {
+  std::string namespace_name;
+  std::string name;
+  std::string uid;
+  std::string owner_uid;    // of its controller, or empty
+  std::string volume_name;  // empty: not bound
+  bool bind_completed = false;
+  bool lost = false;  // phase
+  bool deleting = false;
+  std::vector<std::string> access_modes;
+  std::optional<Quantity> request;
+  std::optional<std::string> selected_node;
+  std::string storage_class;  // empty: none
+  std::string volume_mode = "Filesystem";
+  std::string attributes_class;
+  std::optional<LabelSelector> selector;
+  std::string selector_error;
+};
+
+struct StorageClass {
+  enum class Binding { kUnset, kImmediate, kWaitForFirstConsumer };
+  struct TopologyTerm {
+    bool invalid = false;  // it does not parse, and matches nothing
+    std::vector<Requirement> requirements;
+  };
+  std::string provisioner;
+  Binding binding = Binding::kUnset;
+  std::vector<TopologyTerm> allowed_topologies;
+};
+
+struct CsiNode {
+  struct Driver {
+    std::string name;
+    std::optional<int32_t> count;  // most volumes that may be attached
+  };
+  std::vector<Driver> drivers;
+  // In-tree plugins whose volumes a CSI driver serves on this node.
+  std::vector<std::string> migrated_plugins;
+};
+
+struct ClusterObject {
+  ObjectKey key;
+  std::variant<Namespace, PersistentVolume, PersistentVolumeClaim, StorageClass, CsiNode> content;
+  // Hash of kind and content, as it was sent.
+  uint64_t fingerprint = 0;
+};
+
+// The objects of one cluster. Order is that of the keys.
+class ClusterObjects {
+ public:
+  void Set(ClusterObject object);
+  void Remove(const ObjectKey& key);
+  void SetComplete(ObjectKind kind) { complete_[static_cast<size_t>(kind)] = true; }
+
+  // The object, or nullptr.
+  const Namespace* FindNamespace(absl::string_view name) const;
+  const PersistentVolume* FindVolume(absl::string_view name) const;
+  const PersistentVolumeClaim* FindClaim(absl::string_view namespace_name, absl::string_view name) const;
+  const StorageClass* FindStorageClass(absl::string_view name) const;
+  const CsiNode* FindCsiNode(absl::string_view name) const;
+
+  // All of one kind, in key order.
+  const absl::btree_map<ObjectKey, ClusterObject>& of(ObjectKind kind) const {
+    return objects_[static_cast<size_t>(kind)];
+  }
+  // Whether what is not here is known not to be there.
+  bool complete(ObjectKind kind) const { return complete_[static_cast<size_t>(kind)]; }
+  int64_t size() const;
+  // Hash of all objects, whatever the order in which they came.
+  uint64_t fingerprint() const { return fingerprint_; }
+  // Counts up with each change.
+  int64_t version() const { return version_; }
+
+ private:
+  template <typename Content>
+  const Content* Find(ObjectKey key) const;
+
+  std::array<absl::btree_map<ObjectKey, ClusterObject>, kObjectKinds> objects_;
+  std::array<bool, kObjectKinds> complete_ = {};
+  uint64_t fingerprint_ = 0;
+  int64_t version_ = 0;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CLUSTER_OBJECTS_H_
