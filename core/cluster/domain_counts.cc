@@ -1,0 +1,85 @@
+#include "core/cluster/domain_counts.h"
+
+#include <algorithm>
+
+namespace loadline {
+
+std::optional<std::span<const int32_t>> DomainCounts::loosened(int64_t since) const {
+  if (since < journal_start_) return std::nullopt;
+  return std::span(journal_).subspan(static_cast<size_t>(since - journal_start_));
+}
+
+void DomainCounts::AddNode(NodeIndex node) {
+  const int32_t domain = this->domain(node);
+  if (domain == TopologyKey::kNone || !Eligible(node)) return;
+  Domain& entry = At(domain);
+  if (entry.eligible_nodes++ > 0) return;
+  ++eligible_domains_;
+  Rank(entry.pods, +1);
+  Record(kEverywhere);
+}
+
+void DomainCounts::RemoveNode(NodeIndex node) {
+  const int32_t domain = this->domain(node);
+  if (domain == TopologyKey::kNone || !Eligible(node)) return;
+  Domain& entry = At(domain);
+  if (--entry.eligible_nodes > 0) return;
+  --eligible_domains_;
+  Rank(entry.pods, -1);
+  Record(kEverywhere);
+}
+
+void DomainCounts::Change(NodeIndex node, int32_t delta) {
+  const int32_t domain = this->domain(node);
+  if (domain == TopologyKey::kNone || !Eligible(node)) return;
+  Domain& entry = At(domain);
+  const int32_t lowest_before = lowest_;
+  // The new count first: the smallest one then never has to be looked for further away than that.
+  Rank(entry.pods + delta, +1);
+  Rank(entry.pods, -1);
+  entry.pods += delta;
+  total_ += delta;
+  if (lowest_ > lowest_before || total_ == 0) {
+    Record(kEverywhere);
+  } else {
+    Record(domain);  // a rise matters as well: to pods that want company
+  }
+}
+
+DomainCounts::Domain& DomainCounts::At(int32_t domain) {
+  if (static_cast<size_t>(domain) >= domains_.size()) {
+    domains_.resize(static_cast<size_t>(topology_->domain_end()));
+  }
+  return domains_[static_cast<size_t>(domain)];
+}
+
+// One domain more or less has this count. Cost: O(1), and O(largest count) when a whole domain goes.
+void DomainCounts::Rank(int32_t pods, int32_t delta) {
+  const size_t i = static_cast<size_t>(pods);
+  if (i >= domains_with_.size()) domains_with_.resize(i + 1, 0);
+  domains_with_[i] += delta;
+  if (eligible_domains_ == 0) {
+    lowest_ = 0;
+    return;
+  }
+  if (delta > 0) {
+    if (eligible_domains_ == 1) lowest_ = pods;
+    lowest_ = std::min(lowest_, pods);
+  }
+  const auto end = static_cast<int32_t>(domains_with_.size());
+  while (lowest_ < end && domains_with_[static_cast<size_t>(lowest_)] == 0) ++lowest_;
+  if (lowest_ == end) lowest_ = 0;
+}
+
+void DomainCounts::Record(int32_t domain) {
+  // Readers that fell behind start over.
+  constexpr size_t kLeastJournal = 1024;
+  if (journal_.size() >= std::max(kLeastJournal, 2 * domains_.size())) {
+    const size_t dropped = journal_.size() / 2;
+    journal_.erase(journal_.begin(), journal_.begin() + static_cast<std::ptrdiff_t>(dropped));
+    journal_start_ += static_cast<int64_t>(dropped);
+  }
+  journal_.push_back(domain);
+}
+
+}  // namespace loadline

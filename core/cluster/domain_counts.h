@@ -1,0 +1,85 @@
+// How many pods of some kind each value of a topology key holds, kept up to date by each move.
+#ifndef LOADLINE_CORE_CLUSTER_DOMAIN_COUNTS_H_
+#define LOADLINE_CORE_CLUSTER_DOMAIN_COUNTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/cluster/shapes.h"
+#include "core/cluster/topology.h"
+
+namespace loadline {
+
+// What is counted, and where.
+struct CountSpec {
+  // Tells specs apart: two with the same text count the same.
+  std::string identity;
+  // Pods count by the value of this label on their node; on nodes without it they do not.
+  std::string topology_key;
+  // Whether pods of a shape count. Pure.
+  std::function<bool(const PodShape&)> counts;
+  // Whether pods on a node count, and whether the node makes its domain one; empty: all do. Pure.
+  std::function<bool(NodeIndex)> eligible;
+};
+
+// The counts of one spec. Changed by a snapshot only.
+class DomainCounts {
+ public:
+  DomainCounts(CountSpec spec, const TopologyKey* topology) : spec_(std::move(spec)), topology_(topology) {}
+
+  const CountSpec& spec() const { return spec_; }
+  const TopologyKey& topology() const { return *topology_; }
+  int32_t domain(NodeIndex node) const { return topology_->domain(node); }
+
+  int32_t count(int32_t domain) const {
+    return static_cast<size_t>(domain) < domains_.size() ? domains_[static_cast<size_t>(domain)].pods : 0;
+  }
+  // Over all domains.
+  int64_t total() const { return total_; }
+  // Domains with an eligible node, and the smallest count among them (0 if there are none).
+  int32_t domains() const { return eligible_domains_; }
+  int32_t lowest() const { return lowest_; }
+
+  // The journal of what may let a node pass that was refused before: domains whose count fell or that came or
+  // went, or kEverywhere when the smallest count rose or the number of domains changed. As
+  // ClusterState::changes().
+  static constexpr int32_t kEverywhere = -1;
+  std::optional<std::span<const int32_t>> loosened(int64_t since) const;
+  int64_t loosened_end() const { return journal_start_ + static_cast<int64_t>(journal_.size()); }
+
+  // A node joined or is about to leave its domain; without pods that count.
+  void AddNode(NodeIndex node);
+  void RemoveNode(NodeIndex node);
+  // One counted pod more (+1) or less (-1) on a node, which stays.
+  void Change(NodeIndex node, int32_t delta);
+
+ private:
+  struct Domain {
+    int32_t pods = 0;
+    int32_t eligible_nodes = 0;
+  };
+
+  Domain& At(int32_t domain);
+  void Rank(int32_t pods, int32_t delta);
+  void Record(int32_t domain);
+  bool Eligible(NodeIndex node) const { return !spec_.eligible || spec_.eligible(node); }
+
+  CountSpec spec_;
+  const TopologyKey* topology_;
+  std::vector<Domain> domains_;
+  int64_t total_ = 0;
+  int32_t eligible_domains_ = 0;
+  int32_t lowest_ = 0;
+  std::vector<int32_t> domains_with_;  // by count: how many domains with an eligible node have it
+  int64_t journal_start_ = 0;
+  std::vector<int32_t> journal_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CLUSTER_DOMAIN_COUNTS_H_

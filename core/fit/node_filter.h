@@ -1,0 +1,114 @@
+// What the filters have in common. Each has a file of its own; filters.h lists them.
+#ifndef LOADLINE_CORE_FIT_NODE_FILTER_H_
+#define LOADLINE_CORE_FIT_NODE_FILTER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "core/cluster/snapshot.h"
+#include "core/fit/verdict.h"
+
+namespace loadline {
+
+// Configuration of the scheduler whose answer is wanted.
+struct FitOptions {
+  // NodeAffinityArgs.addedAffinity, its required part.
+  std::optional<NodeSelector> added_affinity;
+  // NodeResourcesFitArgs: extended resources, and prefixes of them, that do not count.
+  absl::flat_hash_set<std::string> ignored_resources;
+  absl::flat_hash_set<std::string> ignored_resource_groups;
+  // Reproduces kubernetes/kubernetes#141526: a namespace selector of the incoming pod that matches an empty
+  // set of labels matches every namespace.
+  bool namespace_selector_sees_no_labels = false;
+};
+
+// A pod that looks for a node.
+struct IncomingPod {
+  PodShape shape;
+  std::string name;
+  std::string uid;
+  // The cluster's default spread constraints, complete with the selector that holds for this pod.
+  std::vector<SpreadConstraint> default_spread;
+  // Names that ids in the shape refer to: those of the snapshot's cluster state, with names added.
+  ResourceNames names;
+};
+
+// What filters are made for. All of it outlives them.
+struct FitContext {
+  Snapshot* snapshot;
+  const IncomingPod* pod;
+  int32_t shape;          // of the pod, in the snapshot
+  const PodRules* rules;  // empty for a plain pod
+  const FitOptions* options;
+};
+
+// What the answer of a filter for one node depends on.
+enum class Scope {
+  kNodeShape,  // the shape of the node: remembered for all nodes that share it
+  kNode,       // the node, and the pods on it
+  kTopology,   // also pods elsewhere, through counts
+};
+
+// A filter refused a node because of a count of its domain: all nodes of the domain are refused until
+// DomainCounts::loosened() names it.
+struct Blocked {
+  const DomainCounts*
+      counts;  // nullptr: of something that keeps no journal, so the node is to be asked again
+  int32_t domain;
+};
+
+// One filter for one incoming pod. Answers follow the snapshot.
+class NodeFilter {
+ public:
+  NodeFilter(FilterName name, Scope scope) : name_(name), scope_(scope) {}
+  virtual ~NodeFilter() = default;
+  NodeFilter(const NodeFilter&) = delete;
+  NodeFilter& operator=(const NodeFilter&) = delete;
+
+  FilterName name() const { return name_; }
+  Scope scope() const { return scope_; }
+
+  // Takes note of pod shapes that the snapshot has learned; called before a round of questions.
+  virtual void Refresh() {}
+
+  // Whether the scheduler would look at the node at all; before any filter's Passes(). As that.
+  virtual bool LooksAt(NodeIndex, Verdict*) const { return true; }
+
+  // Whether the node, which is there, passes. If not and `why` is given, sets it to a refusal, or to what
+  // cannot be judged.
+  virtual bool Passes(NodeIndex node, Verdict* why) const = 0;
+
+  // The counts on which the answers of a filter of scope kTopology depend.
+  virtual std::vector<const DomainCounts*> Counts() const { return {}; }
+  // Which count refused a node that does not pass; nullopt: the node itself lacks something for good.
+  virtual std::optional<Blocked> BlockedBy(NodeIndex) const { return std::nullopt; }
+
+ protected:
+  // For the last line of Passes().
+  bool Refuse(Verdict* why, StatusClass status_class, const char* reason) const {
+    if (why != nullptr) *why = Refusal(name_, status_class, {reason});
+    return false;
+  }
+
+ private:
+  FilterName name_;
+  Scope scope_;
+};
+
+// What becomes of a filter before nodes are looked at.
+struct MadeFilter {
+  // nullptr: the filter has nothing to decide for this pod.
+  std::unique_ptr<NodeFilter> filter;
+  // Refuses the pod on every node; or it cannot be judged anywhere, because the scheduler itself would fail.
+  std::optional<Verdict> verdict;
+  // Something could not be worked out: where nothing refuses the pod, this is the answer.
+  std::optional<Verdict> doubt;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_FIT_NODE_FILTER_H_

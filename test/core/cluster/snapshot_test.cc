@@ -1,0 +1,277 @@
+#include "core/cluster/snapshot.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "test/testing/fit_cluster.h"
+
+namespace loadline {
+namespace {
+
+constexpr char kZone[] = "topology.kubernetes.io/zone";
+
+// Pods that tell everything which is counted apart.
+std::vector<FitPod> Pods() {
+  std::vector<FitPod> pods;
+  for (int i = 0; i < 6; ++i) {
+    FitPod& pod = pods.emplace_back();
+    pod.requests = {{"cpu", 100 * i}, {"memory", i % 3}, {i % 2 == 0 ? "example.com/a" : "example.com/b", i}};
+    pod.labels = {{"app", i % 2 == 0 ? "even" : "odd"}};
+    if (i % 3 == 0) pod.rules.host_ports = {{80, "TCP", "0.0.0.0"}, {80 + i, "UDP", "10.0.0.1"}};
+    if (i % 3 == 1)
+      pod.rules.volumes = {{.kind = VolumeKind::kClaim, .name = "data-" + std::to_string(i % 2)}};
+    if (i >= 4) pod.requests.push_back({"example.com/huge", kMaxAmount});
+  }
+  return pods;
+}
+
+// A cluster with two zones, a node without one, and some pods.
+class SnapshotTest : public ::testing::Test {
+ protected:
+  SnapshotTest() {
+    const std::vector<FitPod> pods = Pods();
+    cluster_.Add({.name = "c", .labels = {{kZone, "east"}}}, {pods[0], pods[1], pods[4]});
+    cluster_.Add({.name = "a", .labels = {{kZone, "west"}}}, {pods[2], pods[5], pods[5]});
+    cluster_.Add({.name = "b"}, {pods[3]});
+    cluster_.Add({.name = "d", .labels = {{kZone, "east"}, {"eligible", "no"}}}, {pods[0]});
+    snapshot_ = std::make_unique<Snapshot>(cluster_.state());
+    for (const FitPod& pod : pods) shapes_.push_back(snapshot_->InternShape(cluster_.Shape(pod)));
+    counts_ = snapshot_->Counts(Specs());
+  }
+
+  // Pods "odd" by zone everywhere, and all pods by host on nodes that are not labelled otherwise.
+  std::vector<CountSpec> Specs() const {
+    const auto odd = [](const PodShape& shape) {
+      const std::string* const app = shape.labels.Find("app");
+      return app != nullptr && *app == "odd";
+    };
+    return {{"odd by zone", kZone, odd, {}},
+            {"all by host", kHostnameLabel, [](const PodShape&) { return true; },
+             [this](NodeIndex node) { return snapshot_->labels(node).Find("eligible") == nullptr; }}};
+  }
+
+  // All that can be seen of the snapshot.
+  std::string Observe() const {
+    std::ostringstream out;
+    for (int32_t i = 0; i < snapshot_->node_end(); ++i) {
+      const NodeIndex node{i};
+      out << i << ": " << snapshot_->Contains(node) << snapshot_->Placeable(node);
+      if (!snapshot_->Contains(node)) continue;
+      out << " " << snapshot_->name(node) << " slot " << static_cast<int32_t>(snapshot_->slot(node))
+          << " found " << (snapshot_->FindSlot(snapshot_->slot(node)) == node);
+      for (const SnapshotPod& pod : snapshot_->pods(node)) {
+        out << " pod " << pod.shape << "/" << std::string(pod.name.data(), pod.name.size()) << "/"
+            << std::string(pod.uid.data(), pod.uid.size());
+      }
+      for (const UsedPort& port : snapshot_->ports(node)) {
+        out << " port " << port.port.ip << ":" << port.port.port << port.port.protocol << "x" << port.pods;
+      }
+      for (const NodeAmount& amount : snapshot_->amounts(node)) {
+        out << " amount " << amount.allocatable << "-" << amount.requested << "=" << amount.free;
+      }
+      out << "\n";
+    }
+    for (const char* claim : {"data-0", "data-1"})
+      out << claim << " " << snapshot_->ClaimUsers("default", claim) << "\n";
+    for (const DomainCounts* counts : counts_) {
+      out << counts->spec().identity << " total " << counts->total() << " domains " << counts->domains()
+          << " lowest " << counts->lowest();
+      for (int32_t i = 0; i < snapshot_->node_end(); ++i) {
+        const int32_t domain = counts->domain(NodeIndex{i});
+        if (domain != TopologyKey::kNone) out << " node " << i << " " << counts->count(domain);
+      }
+      out << "\n";
+    }
+    return out.str();
+  }
+
+  // Works out sums and counts from the pods anew and compares.
+  void ExpectEqualsRecount() const {
+    for (int32_t i = 0; i < snapshot_->node_end(); ++i) {
+      const NodeIndex node{i};
+      if (!snapshot_->Contains(node)) continue;
+      std::map<int32_t, absl::int128> requested;
+      for (const SnapshotPod& pod : snapshot_->pods(node)) {
+        for (const auto& [resource, amount] : snapshot_->pod_shape(pod.shape).requests) {
+          requested[static_cast<int32_t>(resource)] += amount;
+        }
+      }
+      for (size_t r = 0; r < snapshot_->amounts(node).size(); ++r) {
+        const NodeAmount& amount = snapshot_->amounts(node)[r];
+        ASSERT_EQ(amount.requested, requested[static_cast<int32_t>(r)]);
+        const absl::int128 free = absl::int128(amount.allocatable) - amount.requested;
+        ASSERT_EQ(amount.free, free < -kMaxAmount ? -absl::int128(kMaxAmount) : free);
+      }
+    }
+    for (const DomainCounts* counts : counts_) ExpectEqualsRecount(*counts);
+  }
+
+  void ExpectEqualsRecount(const DomainCounts& counts) const {
+    std::map<int32_t, int32_t> by_domain;
+    int64_t total = 0;
+    for (int32_t i = 0; i < snapshot_->node_end(); ++i) {
+      const NodeIndex node{i};
+      if (!snapshot_->Contains(node)) continue;
+      const std::string* const value = snapshot_->labels(node).Find(counts.spec().topology_key);
+      ASSERT_EQ(value != nullptr, counts.domain(node) != TopologyKey::kNone);
+      if (value == nullptr || (counts.spec().eligible && !counts.spec().eligible(node))) continue;
+      int32_t& pods = by_domain[counts.domain(node)];
+      for (const SnapshotPod& pod : snapshot_->pods(node)) {
+        if (!counts.spec().counts(snapshot_->pod_shape(pod.shape))) continue;
+        ++pods;
+        ++total;
+      }
+    }
+    int32_t lowest = by_domain.empty() ? 0 : by_domain.begin()->second;
+    for (const auto& [domain, pods] : by_domain) {
+      ASSERT_EQ(counts.count(domain), pods);
+      lowest = std::min(lowest, pods);
+    }
+    ASSERT_EQ(counts.total(), total);
+    ASSERT_EQ(counts.domains(), static_cast<int32_t>(by_domain.size()));
+    ASSERT_EQ(counts.lowest(), lowest);
+  }
+
+  FitCluster cluster_;
+  std::unique_ptr<Snapshot> snapshot_;
+  std::vector<int32_t> shapes_;
+  std::vector<const DomainCounts*> counts_;
+};
+
+TEST_F(SnapshotTest, NodesAreInNameOrder) {
+  ASSERT_EQ(snapshot_->node_end(), 4);
+  EXPECT_EQ(snapshot_->name(NodeIndex{0}), "a");
+  EXPECT_EQ(snapshot_->name(NodeIndex{3}), "d");
+  EXPECT_EQ(snapshot_->FindSlot(Slot{0}), NodeIndex{2});
+  EXPECT_EQ(snapshot_->FindSlot(Slot{9}), std::nullopt);
+}
+
+TEST_F(SnapshotTest, SumsStartWithThePodsOfTheCluster) {
+  EXPECT_EQ(snapshot_->amount(NodeIndex{1}, kCpu).requested, 300);
+  EXPECT_EQ(snapshot_->amount(NodeIndex{1}, kCpu).free, 3700);
+  EXPECT_EQ(snapshot_->ClaimUsers("default", "data-1"), 1);
+  EXPECT_EQ(snapshot_->ClaimUsers("other", "data-1"), 0);
+  ExpectEqualsRecount();
+}
+
+TEST_F(SnapshotTest, WithoutForkThereIsNothingToEnd) {
+  EXPECT_FALSE(snapshot_->Commit());
+  EXPECT_FALSE(snapshot_->Revert());
+}
+
+TEST_F(SnapshotTest, ACommittedForkIsUndoneWithTheOneBelow) {
+  const std::string before = Observe();
+  snapshot_->Fork();
+  snapshot_->Fork();
+  snapshot_->PlacePod(NodeIndex{0}, shapes_[1], "web", "uid-1");
+  EXPECT_TRUE(snapshot_->Commit());
+  EXPECT_NE(Observe(), before);
+  EXPECT_TRUE(snapshot_->Revert());
+  EXPECT_EQ(Observe(), before);
+}
+
+TEST_F(SnapshotTest, AGhostCountsButTakesNoPods) {
+  snapshot_->Fork();
+  const std::string before = Observe();
+  const int64_t total = counts_[0]->total();
+  snapshot_->MakeGhost(NodeIndex{0});
+  EXPECT_TRUE(snapshot_->Contains(NodeIndex{0}));
+  EXPECT_FALSE(snapshot_->Placeable(NodeIndex{0}));
+  EXPECT_EQ(counts_[0]->total(), total);
+  snapshot_->Revert();
+  EXPECT_EQ(Observe(), before);
+}
+
+TEST_F(SnapshotTest, ARemovedNodeTakesItsDomainAlong) {
+  EXPECT_EQ(counts_[0]->domains(), 2);
+  snapshot_->RemoveNode(NodeIndex{0});  // the only one in the west
+  EXPECT_EQ(counts_[0]->domains(), 1);
+  EXPECT_FALSE(snapshot_->Contains(NodeIndex{0}));
+  EXPECT_EQ(snapshot_->FindSlot(Slot{1}), std::nullopt);
+}
+
+TEST_F(SnapshotTest, ANodeOfANewResourceFindsRoom) {
+  NewNode node{"z", MakeNodeShape({}, cluster_.state().resource_names()), std::nullopt, Slot{7}};
+  node.shape.allocatable[ResourceId{40}] = 5;
+  const NodeIndex added = snapshot_->AddNode(node);
+  EXPECT_EQ(added, NodeIndex{4});
+  EXPECT_EQ(snapshot_->amount(added, ResourceId{40}).free, 5);
+  EXPECT_EQ(snapshot_->amount(NodeIndex{0}, ResourceId{40}).free, 0);
+  EXPECT_EQ(snapshot_->amount(NodeIndex{1}, kCpu).requested, 300);
+}
+
+// Random moves, forks, commits and reverts: what a level started with is there again after its Revert, and
+// sums and counts are those of a recount after every move.
+TEST_F(SnapshotTest, RevertRestoresWhatWasThere) {
+  std::mt19937_64 random(4);
+  const auto pick = [&](size_t end) { return static_cast<size_t>(random() % end); };
+  std::vector<std::string> before;
+  int32_t next_slot = 100;
+  for (int step = 0; step < 20'000; ++step) {
+    std::vector<NodeIndex> nodes;
+    for (int32_t i = 0; i < snapshot_->node_end(); ++i) {
+      if (snapshot_->Contains(NodeIndex{i})) nodes.push_back(NodeIndex{i});
+    }
+    const size_t dice = pick(100);
+    const NodeIndex node = nodes.empty() ? NodeIndex{0} : nodes[pick(nodes.size())];
+    if (dice < 30 && !nodes.empty()) {
+      snapshot_->PlacePod(node, shapes_[pick(shapes_.size())], "pod-" + std::to_string(step),
+                          dice < 10 ? "" : "uid");
+    } else if (dice < 60 && !nodes.empty() && !snapshot_->pods(node).empty()) {
+      snapshot_->RemovePod(node, pick(snapshot_->pods(node).size()));
+    } else if (dice < 66 && nodes.size() < 12) {
+      NewNode added{"node-" + std::to_string(step),
+                    MakeNodeShape({}, cluster_.state().resource_names(),
+                                  MakeLabels({{kZone, "zone-" + std::to_string(pick(4))}})),
+                    std::nullopt, Slot{next_slot++}};
+      if (dice % 2 == 0) added.hostname = added.name;
+      added.shape.allocatable[kCpu] = 1000;
+      snapshot_->AddNode(std::move(added));
+    } else if (dice < 69 && nodes.size() > 2) {
+      snapshot_->RemoveNode(node);
+    } else if (dice < 71 && !nodes.empty()) {
+      snapshot_->MakeGhost(node);
+    } else if (dice < 82 && before.size() < 6) {
+      before.push_back(Observe());
+      snapshot_->Fork();
+    } else if (dice < 86 && before.size() > 1) {
+      before.pop_back();
+      ASSERT_TRUE(snapshot_->Commit());
+    } else if (dice < 96 && !before.empty()) {
+      ASSERT_TRUE(snapshot_->Revert());
+      ASSERT_EQ(Observe(), before.back()) << "step " << step;
+      before.pop_back();
+    }
+    ASSERT_EQ(snapshot_->depth(), before.size());
+    ASSERT_NO_FATAL_FAILURE(ExpectEqualsRecount()) << "step " << step;
+  }
+}
+
+// Counts that are asked for late equal those that were kept all along.
+TEST_F(SnapshotTest, CountsMayBeAskedForAtAnyTime) {
+  snapshot_->Fork();
+  for (int i = 0; i < 10; ++i) snapshot_->PlacePod(NodeIndex{i % 4}, shapes_[static_cast<size_t>(i) % 6]);
+  snapshot_->RemovePod(NodeIndex{0}, 1);
+  std::vector<CountSpec> specs = Specs();
+  for (CountSpec& spec : specs) spec.identity += ", late";
+  const std::vector<const DomainCounts*> late = snapshot_->Counts(std::move(specs));
+  for (size_t i = 0; i < late.size(); ++i) {
+    ASSERT_NE(late[i], counts_[i]);
+    for (int32_t domain = 0; domain < late[i]->topology().domain_end(); ++domain) {
+      EXPECT_EQ(late[i]->count(domain), counts_[i]->count(domain));
+    }
+    EXPECT_EQ(late[i]->lowest(), counts_[i]->lowest());
+  }
+  snapshot_->Revert();
+  counts_ = late;
+  ExpectEqualsRecount();
+}
+
+}  // namespace
+}  // namespace loadline
