@@ -1,0 +1,35 @@
+// The filters, in the order of kube-scheduler's default profile.
+#ifndef LOADLINE_CORE_FIT_FILTERS_H_
+#define LOADLINE_CORE_FIT_FILTERS_H_
+
+#include "core/fit/node_filter.h"
+
+namespace loadline {
+
+// Each makes the filter for one pod; its rule stands at the top of its file. Source: the plugins of
+// k8s.io/kubernetes v1.36.3, pkg/scheduler/framework/plugins, with the feature gates at their defaults.
+MadeFilter MakeNodeUnschedulable(const FitContext& context);
+MadeFilter MakeNodeName(const FitContext& context);
+MadeFilter MakeTaintToleration(const FitContext& context);
+MadeFilter MakeNodeAffinity(const FitContext& context);
+MadeFilter MakeNodePorts(const FitContext& context);
+MadeFilter MakeNodeResourcesFit(const FitContext& context);
+MadeFilter MakeVolumeRestrictions(const FitContext& context);
+MadeFilter MakeNodeVolumeLimits(const FitContext& context);
+MadeFilter MakeVolumeBinding(const FitContext& context);
+MadeFilter MakeVolumeZone(const FitContext& context);
+MadeFilter MakePodTopologySpread(const FitContext& context);
+MadeFilter MakeInterPodAffinity(const FitContext& context);
+MadeFilter MakeDynamicResources(const FitContext& context);
+
+// Whether the first taint that keeps pods away and is not tolerated exists on the node. Shared with
+// spreading.
+bool ToleratesTaints(const PodRules& rules, const NodeShape& node);
+// Whether nodeSelector and required node affinity of the pod match. Shared with spreading.
+bool MatchesNodeAffinity(const PodRules& rules, const NodeLabels& node);
+// Whether that depends on more than the shape of the node.
+bool AffinityNamesNodes(const PodRules& rules);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_FIT_FILTERS_H_

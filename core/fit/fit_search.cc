@@ -1,0 +1,234 @@
+#include "core/fit/fit_search.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <utility>
+
+namespace loadline {
+namespace {
+
+constexpr ResourceId kIndexedResources[] = {kCpu, kMemory, kEphemeralStorage};
+constexpr uint64_t kAll = ~uint64_t{0};
+
+size_t WordOf(size_t position) { return position / 64; }
+uint64_t BitOf(size_t position) { return uint64_t{1} << (position % 64); }
+
+}  // namespace
+
+FitSearch::FitSearch(Snapshot* snapshot, const FitOptions* options, std::vector<NodeIndex> order)
+    : snapshot_(*snapshot), options_(*options), order_(std::move(order)) {
+  if (order_.empty()) {
+    for (int32_t i = 0; i < snapshot_.node_end(); ++i) order_.push_back(NodeIndex{i});
+  }
+  constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
+  positions_.resize(static_cast<size_t>(snapshot_.node_end()), kNowhere);
+  for (size_t i = 0; i < order_.size(); ++i) positions_[IndexOf(order_[i])] = i;
+  // Nodes that the order leaves out come last as well.
+  for (size_t i = 0; i < positions_.size(); ++i) {
+    if (positions_[i] != kNowhere) continue;
+    positions_[i] = order_.size();
+    order_.push_back(NodeIndex{static_cast<int32_t>(i)});
+  }
+  most_free_.resize(words());
+  for (size_t word = 0; word < words(); ++word) RecomputeFree(word);
+  free_journal_ = snapshot_.freed_end();
+}
+
+SearchPod FitSearch::Add(IncomingPod pod) {
+  auto added = std::make_unique<Pod>(&snapshot_, std::move(pod), &options_);
+  for (size_t i = 0; i < kIndexed; ++i) {
+    // A request of 0 is not checked: nodes that are overfull in that resource take it.
+    const int64_t request = added->fit.pod().shape.requests.Get(kIndexedResources[i]);
+    added->requests[i] = request > 0 ? request : std::numeric_limits<int64_t>::min();
+  }
+  pods_.push_back(std::move(added));
+  return SearchPod{static_cast<int32_t>(pods_.size()) - 1};
+}
+
+std::optional<NodeIndex> FitSearch::FirstFit(SearchPod number) {
+  Pod* const pod = pods_[static_cast<size_t>(number)].get();
+  if (pod->fit.Hopeless()) return std::nullopt;
+  CatchUp(pod);
+  for (size_t word = pod->first_open; word < words(); ++word) {
+    uint64_t candidates = Candidates(pod, word);
+    const bool any = candidates != 0;
+    while (candidates != 0) {
+      const size_t position = word * 64 + static_cast<size_t>(std::countr_zero(candidates));
+      if (Ask(pod, position)) return order_[position];
+      // A refusal may have closed a whole domain.
+      candidates &= candidates - 1;
+      candidates &= Candidates(pod, word);
+    }
+    if (any) RecomputeFree(word);
+    if (word == pod->first_open && pod->open[word] == 0) ++pod->first_open;
+  }
+  return std::nullopt;
+}
+
+void FitSearch::AllFits(SearchPod number, std::vector<NodeIndex>* nodes) {
+  nodes->clear();
+  Pod* const pod = pods_[static_cast<size_t>(number)].get();
+  if (pod->fit.Hopeless()) return;
+  CatchUp(pod);
+  for (size_t word = pod->first_open; word < words(); ++word) {
+    uint64_t candidates = Candidates(pod, word);
+    while (candidates != 0) {
+      const size_t position = word * 64 + static_cast<size_t>(std::countr_zero(candidates));
+      candidates &= candidates - 1;
+      if (Ask(pod, position)) {
+        nodes->push_back(order_[position]);
+      } else {
+        candidates &= Candidates(pod, word);
+      }
+    }
+  }
+}
+
+void FitSearch::CatchUp(Pod* pod) {
+  CatchUpOrder();
+  pod->fit.Refresh();
+  const auto freed = pod->journal < 0 ? std::nullopt : snapshot_.freed(pod->journal);
+  if (freed.has_value()) {
+    pod->open.resize(words(), 0);
+    for (const NodeIndex node : *freed) {
+      if (IndexOf(node) < positions_.size()) Open(pod, PositionOf(node));
+    }
+    // A number may have gone to another node, of another domain.
+    for (Block& block : pod->blocks) {
+      block.refused.resize(words(), 0);
+      for (const NodeIndex node : *freed) {
+        if (IndexOf(node) < positions_.size()) {
+          block.refused[WordOf(PositionOf(node))] &= ~BitOf(PositionOf(node));
+        }
+      }
+    }
+  } else {
+    pod->open.assign(words(), kAll);
+    if (order_.size() % 64 != 0) pod->open.back() = BitOf(order_.size()) - 1;
+    pod->first_open = 0;
+    for (Block& block : pod->blocks) block.journal = -1;
+  }
+  pod->journal = snapshot_.freed_end();
+  CatchUpBlocks(pod);
+}
+
+// Takes in nodes that are new, and room that came free.
+void FitSearch::CatchUpOrder() {
+  for (size_t i = positions_.size(); i < static_cast<size_t>(snapshot_.node_end()); ++i) {
+    positions_.push_back(order_.size());
+    order_.push_back(NodeIndex{static_cast<int32_t>(i)});
+  }
+  if (most_free_.size() < words()) {
+    const size_t first = most_free_.size();
+    most_free_.resize(words());
+    for (size_t word = first; word < words(); ++word) RecomputeFree(word);
+  }
+  if (free_journal_ == snapshot_.freed_end()) return;
+  if (const auto freed = snapshot_.freed(free_journal_)) {
+    for (const NodeIndex node : *freed) RaiseFree(node);
+  } else {
+    for (size_t word = 0; word < words(); ++word) RecomputeFree(word);
+  }
+  free_journal_ = snapshot_.freed_end();
+}
+
+void FitSearch::CatchUpBlocks(Pod* pod) {
+  const std::vector<const DomainCounts*> counts = pod->fit.Counts();
+  for (size_t i = pod->blocks.size(); i < counts.size(); ++i) {
+    pod->blocks.push_back({counts[i], counts[i]->loosened_end(), {}, {}});
+  }
+  for (Block& block : pod->blocks) {
+    block.refused.resize(words(), 0);
+    if (block.journal == block.counts->loosened_end()) continue;
+    const auto loosened = block.counts->loosened(block.journal);
+    block.journal = block.counts->loosened_end();
+    const bool everywhere = !loosened.has_value() || std::find(loosened->begin(), loosened->end(),
+                                                               DomainCounts::kEverywhere) != loosened->end();
+    if (everywhere) {
+      std::fill(block.refused.begin(), block.refused.end(), 0);
+      std::fill(block.domains.begin(), block.domains.end(), false);
+      continue;
+    }
+    for (const int32_t domain : *loosened) {
+      const size_t i = static_cast<size_t>(domain);
+      if (i >= block.domains.size() || !block.domains[i]) continue;
+      block.domains[i] = false;
+      for (const NodeIndex node : block.counts->topology().nodes(domain)) {
+        block.refused[WordOf(PositionOf(node))] &= ~BitOf(PositionOf(node));
+      }
+    }
+  }
+}
+
+void FitSearch::Open(Pod* pod, size_t position) {
+  pod->open[WordOf(position)] |= BitOf(position);
+  pod->first_open = std::min(pod->first_open, WordOf(position));
+}
+
+bool FitSearch::MayFit(const Pod& pod, size_t word) const {
+  for (size_t i = 0; i < kIndexed; ++i) {
+    if (pod.requests[i] > most_free_[word][i]) return false;
+  }
+  return true;
+}
+
+uint64_t FitSearch::Candidates(Pod* pod, size_t word) {
+  if (pod->open[word] == 0) return 0;
+  if (!MayFit(*pod, word)) {
+    pod->open[word] = 0;  // what becomes free is opened again
+    return 0;
+  }
+  uint64_t candidates = pod->open[word];
+  for (const Block& block : pod->blocks) candidates &= ~block.refused[word];
+  return candidates;
+}
+
+bool FitSearch::Ask(Pod* pod, size_t position) {
+  const NodeIndex node = order_[position];
+  if (!snapshot_.Placeable(node) || !pod->fit.FitsByItself(node)) {
+    pod->open[WordOf(position)] &= ~BitOf(position);
+    return false;
+  }
+  if (pod->fit.FitsAmongOthers(node)) return true;
+  Remember(pod, position, pod->fit.BlockedBy(node));
+  return false;
+}
+
+void FitSearch::Remember(Pod* pod, size_t position, const std::optional<Blocked>& blocked) {
+  if (!blocked.has_value()) {
+    pod->open[WordOf(position)] &= ~BitOf(position);
+    return;
+  }
+  const auto block = std::find_if(pod->blocks.begin(), pod->blocks.end(),
+                                  [&](const Block& entry) { return entry.counts == blocked->counts; });
+  if (block == pod->blocks.end()) return;
+  const size_t domain = static_cast<size_t>(blocked->domain);
+  if (domain >= block->domains.size()) {
+    block->domains.resize(static_cast<size_t>(block->counts->topology().domain_end()), false);
+  }
+  block->refused[WordOf(position)] |= BitOf(position);
+  if (block->domains[domain]) return;
+  block->domains[domain] = true;
+  for (const NodeIndex node : block->counts->topology().nodes(blocked->domain)) {
+    block->refused[WordOf(PositionOf(node))] |= BitOf(PositionOf(node));
+  }
+}
+
+void FitSearch::RaiseFree(NodeIndex node) {
+  if (IndexOf(node) >= positions_.size() || !snapshot_.Contains(node)) return;
+  for (size_t i = 0; i < kIndexed; ++i) {
+    int64_t& most = most_free_[WordOf(PositionOf(node))][i];
+    most = std::max(most, snapshot_.amount(node, kIndexedResources[i]).free);
+  }
+}
+
+void FitSearch::RecomputeFree(size_t word) {
+  most_free_[word].fill(std::numeric_limits<int64_t>::min());
+  const size_t end = std::min(order_.size(), word * 64 + 64);
+  for (size_t position = word * 64; position < end; ++position) {
+    if (snapshot_.Contains(order_[position])) RaiseFree(order_[position]);
+  }
+}
+
+}  // namespace loadline

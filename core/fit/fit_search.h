@@ -1,0 +1,91 @@
+// Finds nodes for pods without walking those that cannot take them.
+#ifndef LOADLINE_CORE_FIT_FIT_SEARCH_H_
+#define LOADLINE_CORE_FIT_FIT_SEARCH_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/cluster/snapshot.h"
+#include "core/fit/pod_fit.h"
+
+namespace loadline {
+
+// Number of a pod in a FitSearch.
+enum class SearchPod : int32_t {};
+
+// Remembers per pod which nodes refused it, until something happens that may change that: a pod left the
+// node, or DomainCounts::loosened() named the domain that was full. Nodes are kept as bits in search order,
+// so that what is left over is found 64 nodes at a time; per 64 nodes it knows how much the freest of them
+// has left.
+//
+// Cost of a question: O(events since the last one + nodes / 64 + nodes that fit or are refused for the first
+// time). The answers are those of PodFit::Fits() for each node in order. Not thread-safe.
+class FitSearch {
+ public:
+  // Searches in this order, in name order where it is empty; nodes that come later are searched last.
+  // `snapshot` and `options` outlive the search.
+  FitSearch(Snapshot* snapshot, const FitOptions* options, std::vector<NodeIndex> order = {});
+
+  // Prepares a pod to be asked about, once for all pods like it. Cost: that of PodFit.
+  SearchPod Add(IncomingPod pod);
+  PodFit& fit(SearchPod pod) { return pods_[static_cast<size_t>(pod)]->fit; }
+
+  // The first node in search order where the pod fits.
+  std::optional<NodeIndex> FirstFit(SearchPod pod);
+  // All nodes where it fits, in search order.
+  void AllFits(SearchPod pod, std::vector<NodeIndex>* nodes);
+
+ private:
+  // Resources whose free amounts are known per 64 nodes.
+  static constexpr size_t kIndexed = 3;
+
+  // Nodes that one of the counts refuses, all of a domain together.
+  struct Block {
+    const DomainCounts* counts;
+    int64_t journal;                // how far loosened() was read
+    std::vector<uint64_t> refused;  // by position
+    std::vector<bool> domains;      // refused as a whole
+  };
+  struct Pod {
+    Pod(Snapshot* snapshot, IncomingPod pod, const FitOptions* options)
+        : fit(snapshot, std::move(pod), options) {}
+    PodFit fit;
+    int64_t journal = -1;        // how far Snapshot::freed() was read
+    std::vector<uint64_t> open;  // by position: not known to be refused for itself
+    size_t first_open = 0;       // no word before it has a bit
+    std::array<int64_t, kIndexed> requests = {};
+    std::vector<Block> blocks;
+  };
+
+  size_t words() const { return (order_.size() + 63) / 64; }
+  void CatchUp(Pod* pod);
+  void CatchUpOrder();
+  void CatchUpBlocks(Pod* pod);
+  void Open(Pod* pod, size_t position);
+  bool MayFit(const Pod& pod, size_t word) const;
+  // The bits of nodes in a word that are to be asked; closes the word when none of them has enough left.
+  uint64_t Candidates(Pod* pod, size_t word);
+  // Asks one node, and remembers a refusal.
+  bool Ask(Pod* pod, size_t position);
+  void Remember(Pod* pod, size_t position, const std::optional<Blocked>& blocked);
+  void RaiseFree(NodeIndex node);
+  void RecomputeFree(size_t word);
+  size_t PositionOf(NodeIndex node) const { return positions_[IndexOf(node)]; }
+
+  Snapshot& snapshot_;
+  const FitOptions& options_;
+  std::vector<NodeIndex> order_;
+  std::vector<size_t> positions_;                         // by node
+  std::vector<std::array<int64_t, kIndexed>> most_free_;  // by word: at least what its freest node has left
+  int64_t free_journal_ = 0;
+  std::vector<std::unique_ptr<Pod>> pods_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_FIT_FIT_SEARCH_H_

@@ -1,0 +1,62 @@
+#include "core/fit/matching_volume.h"
+
+#include <algorithm>
+
+namespace loadline {
+namespace {
+
+bool RefersTo(const PersistentVolume& volume, const PersistentVolumeClaim& claim) {
+  return volume.claim.has_value() && volume.claim->name == claim.name &&
+         volume.claim->namespace_name == claim.namespace_name &&
+         (volume.claim->uid.empty() || volume.claim->uid == claim.uid);
+}
+
+bool Contains(const std::vector<std::string>& list, const std::string& text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+// What also a volume that was made for the claim has to keep to.
+bool SuitsByItself(const PersistentVolumeClaim& claim, const PersistentVolume& volume) {
+  return volume.capacity.value_or(Quantity()) >= claim.request.value_or(Quantity()) &&
+         volume.volume_mode == claim.volume_mode && volume.attributes_class == claim.attributes_class &&
+         !volume.deleting;
+}
+
+// What a volume that anybody may have has to keep to besides.
+bool SuitsAsFree(const PersistentVolumeClaim& claim, const PersistentVolume& volume) {
+  return volume.available && volume.storage_class == claim.storage_class &&
+         (!claim.selector.has_value() || claim.selector->Matches(volume.labels)) &&
+         std::all_of(claim.access_modes.begin(), claim.access_modes.end(),
+                     [&](const std::string& mode) { return Contains(volume.access_modes, mode); });
+}
+
+}  // namespace
+
+std::vector<const PersistentVolume*> AvailableVolumes(const ClusterObjects& objects,
+                                                      const std::string& storage_class) {
+  std::vector<const PersistentVolume*> volumes;
+  for (const auto& [key, object] : objects.of(ObjectKind::kPersistentVolume)) {
+    const PersistentVolume& volume = std::get<PersistentVolume>(object.content);
+    if (volume.storage_class == storage_class) volumes.push_back(&volume);
+  }
+  return volumes;
+}
+
+const PersistentVolume* MatchingVolume(const PersistentVolumeClaim& claim,
+                                       std::span<const PersistentVolume* const> volumes,
+                                       const NodeLabels& node,
+                                       std::span<const PersistentVolume* const> taken) {
+  const PersistentVolume* smallest = nullptr;
+  for (const PersistentVolume* volume : volumes) {
+    if (std::find(taken.begin(), taken.end(), volume) != taken.end()) continue;
+    const bool ours = RefersTo(*volume, claim);
+    if ((volume->claim.has_value() && !ours) || !SuitsByItself(claim, *volume)) continue;
+    const bool reachable = !volume->node_affinity.has_value() || volume->node_affinity->Matches(node);
+    if (ours) return reachable ? volume : nullptr;
+    if (!reachable || !SuitsAsFree(claim, *volume)) continue;
+    if (smallest == nullptr || volume->capacity < smallest->capacity) smallest = volume;
+  }
+  return smallest;
+}
+
+}  // namespace loadline

@@ -1,0 +1,174 @@
+// NodeVolumeLimits: per CSI driver that the node's CSINode gives a limit for, the distinct volumes of the
+// pods on the node and those that the incoming pod adds are no more than the limit. A volume that a pod on
+// the node uses already is not added. Claims that are not bound count as a volume of their own under their
+// class's provisioner. In-tree volumes count under the driver that serves them, if the node has a CSINode.
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "core/fit/filters.h"
+#include "core/fit/volume_claims.h"
+
+namespace loadline {
+namespace {
+
+// Drivers by the name of the volume, which contains the driver.
+using Volumes = absl::flat_hash_map<std::string, std::string>;
+
+class NodeVolumeLimits : public NodeFilter {
+ public:
+  explicit NodeVolumeLimits(const FitContext& context)
+      : NodeFilter(FilterName::kNodeVolumeLimits, Scope::kNode),
+        snapshot_(*context.snapshot),
+        objects_(context.snapshot->objects()),
+        pod_(*context.pod),
+        rules_(*context.rules) {}
+
+  bool Passes(NodeIndex node, Verdict* why) const override {
+    const CsiNode* const csi_node = objects_.FindCsiNode(snapshot_.name(node));
+    if (csi_node == nullptr && !objects_.complete(ObjectKind::kCsiNode)) {
+      return Doubt(why, NotHeld("csinode.storage.k8s.io", snapshot_.name(node)));
+    }
+    if (!HasLimits(csi_node)) return true;
+    Volumes added;
+    if (!Add(pod_.shape.namespace_name, pod_.name, pod_.uid, rules_, true, &added, why)) return false;
+    if (added.empty()) return true;
+    Volumes attached;
+    for (const SnapshotPod& pod : snapshot_.pods(node)) {
+      const PodShape& shape = snapshot_.pod_shape(pod.shape);
+      if (shape.rules == nullptr || shape.rules->volumes.empty()) continue;
+      if (!Add(shape.namespace_name, pod.name, pod.uid, *shape.rules, false, &attached, why)) return false;
+    }
+    absl::flat_hash_map<std::string, int64_t> counts;
+    for (const auto& [volume, driver] : attached) {
+      ++counts[driver];
+      added.erase(volume);
+    }
+    absl::flat_hash_map<std::string, int64_t> new_counts;
+    for (const auto& [volume, driver] : added) ++new_counts[driver];
+    // Of two entries for one driver the last one holds.
+    absl::flat_hash_map<std::string, int64_t> limits;
+    for (const CsiNode::Driver& driver : csi_node->drivers) {
+      if (driver.count.has_value()) limits[driver.name] = *driver.count;
+    }
+    for (const auto& [driver, count] : new_counts) {
+      const auto limit = limits.find(driver);
+      if (limit == limits.end() || counts[driver] + count <= limit->second) continue;
+      return Refuse(why, StatusClass::kUnschedulable, "node(s) exceed max volume count");
+    }
+    return true;
+  }
+
+ private:
+  bool Doubt(Verdict* why, std::string reason, bool final = false) const {
+    if (why == nullptr) return false;
+    *why = CannotJudge(name(), std::move(reason));
+    why->final = final;
+    return false;
+  }
+
+  static bool HasLimits(const CsiNode* csi_node) {
+    if (csi_node == nullptr) return false;
+    for (const CsiNode::Driver& driver : csi_node->drivers) {
+      if (driver.count.has_value()) return true;
+    }
+    return false;
+  }
+
+  static void AddVolume(absl::string_view driver, absl::string_view handle, Volumes* volumes) {
+    if (driver.empty() || handle.empty()) return;
+    (*volumes)[absl::StrCat(driver, "/", handle)] = std::string(driver.data(), driver.size());
+  }
+
+  // Adds the volumes of a pod on a node with a CSINode; false when that cannot be judged.
+  bool Add(const std::string& namespace_name, absl::string_view pod_name, absl::string_view uid,
+           const PodRules& rules, bool incoming, Volumes* volumes, Verdict* why) const {
+    for (const PodVolume& volume : rules.volumes) {
+      if (const std::optional<std::string> name = ClaimName(volume, pod_name)) {
+        const PersistentVolumeClaim* const claim = objects_.FindClaim(namespace_name, *name);
+        if (claim == nullptr) {
+          // A new pod without its claim was dealt with by VolumeRestrictions or VolumeBinding.
+          if (objects_.complete(ObjectKind::kPersistentVolumeClaim) || incoming) continue;
+          return Doubt(why, NotHeld("persistentvolumeclaim", *name));
+        }
+        if (volume.kind == VolumeKind::kEphemeral && (claim->owner_uid.empty() || claim->owner_uid != uid)) {
+          return Doubt(why,
+                       absl::StrCat("PVC ", namespace_name, "/", *name, " was not created for pod ",
+                                    namespace_name, "/", pod_name, " (pod is not owner)"),
+                       true);
+        }
+        if (!AddClaim(*claim, volumes, why)) return false;
+      } else if (volume.kind == VolumeKind::kGcePersistentDisk) {
+        AddVolume(MigratedDriver(kGcePlugin), GceHandle(volume.name), volumes);
+      } else if (volume.kind == VolumeKind::kAwsElasticBlockStore) {
+        const std::optional<std::string> handle = AwsHandle(volume.name);
+        if (!handle.has_value()) return Doubt(why, absl::StrCat("invalid AWS volume ", volume.name), true);
+        AddVolume(MigratedDriver(kAwsPlugin), *handle, volumes);
+      } else if (volume.kind == VolumeKind::kOtherMigrated) {
+        return Doubt(why, "an in-tree volume of a kind that the engine cannot count");
+      }
+    }
+    return true;
+  }
+
+  bool AddClaim(const PersistentVolumeClaim& claim, Volumes* volumes, Verdict* why) const {
+    if (!claim.volume_name.empty()) {
+      const PersistentVolume* const bound = objects_.FindVolume(claim.volume_name);
+      if (bound != nullptr) return AddBound(*bound, volumes, why);
+      if (!objects_.complete(ObjectKind::kPersistentVolume)) {
+        return Doubt(why, NotHeld("persistentvolume", claim.volume_name));
+      }
+    }
+    if (claim.storage_class.empty()) return true;
+    const StorageClass* const storage_class = objects_.FindStorageClass(claim.storage_class);
+    if (storage_class == nullptr) {
+      if (objects_.complete(ObjectKind::kStorageClass)) return true;
+      return Doubt(why, NotHeld("storageclass.storage.k8s.io", claim.storage_class));
+    }
+    // A handle that no volume has.
+    const std::string handle = absl::StrCat("\n", claim.namespace_name, "/", claim.name);
+    const std::string& provisioner = storage_class->provisioner;
+    if (const absl::string_view driver = MigratedDriver(provisioner); !driver.empty()) {
+      AddVolume(driver, handle, volumes);
+    } else if (provisioner != "kubernetes.io/azure-file" && provisioner != "kubernetes.io/vsphere-volume") {
+      AddVolume(provisioner, handle, volumes);
+    }
+    return true;
+  }
+
+  bool AddBound(const PersistentVolume& volume, Volumes* volumes, Verdict* why) const {
+    switch (volume.source) {
+      case VolumeSource::kCsi:
+        AddVolume(volume.driver, volume.handle, volumes);
+        return true;
+      case VolumeSource::kGcePersistentDisk:
+        AddVolume(MigratedDriver(kGcePlugin), GceHandle(volume).value_or(""), volumes);
+        return true;
+      case VolumeSource::kAwsElasticBlockStore:
+        AddVolume(MigratedDriver(kAwsPlugin), AwsHandle(volume.handle).value_or(""), volumes);
+        return true;
+      case VolumeSource::kOther:
+        return true;
+      case VolumeSource::kOtherMigrated:
+        break;
+    }
+    return Doubt(why, "an in-tree volume of a kind that the engine cannot count");
+  }
+
+  const Snapshot& snapshot_;
+  const ClusterObjects& objects_;
+  const IncomingPod& pod_;
+  const PodRules& rules_;
+};
+
+}  // namespace
+
+MadeFilter MakeNodeVolumeLimits(const FitContext& context) {
+  for (const PodVolume& volume : context.rules->volumes) {
+    if (volume.kind == VolumeKind::kIscsi || volume.kind == VolumeKind::kRbd) continue;
+    return {std::make_unique<NodeVolumeLimits>(context), {}, {}};
+  }
+  return {};
+}
+
+}  // namespace loadline

@@ -1,0 +1,104 @@
+#include "core/fit/pod_fit.h"
+
+#include <utility>
+
+#include "core/fit/filters.h"
+
+namespace loadline {
+namespace {
+
+using Make = MadeFilter (*)(const FitContext&);
+constexpr Make kFilters[] = {
+    MakeNodeUnschedulable, MakeNodeName,           MakeTaintToleration,  MakeNodeAffinity,  MakeNodePorts,
+    MakeNodeResourcesFit,  MakeVolumeRestrictions, MakeNodeVolumeLimits, MakeVolumeBinding, MakeVolumeZone,
+    MakePodTopologySpread, MakeInterPodAffinity,   MakeDynamicResources,
+};
+
+}  // namespace
+
+PodFit::PodFit(Snapshot* snapshot, IncomingPod pod, const FitOptions* options) : pod_(std::move(pod)) {
+  const PodRules* const rules = pod_.shape.rules != nullptr ? pod_.shape.rules.get() : &no_rules_;
+  context_ = {snapshot, &pod_, snapshot->InternShape(pod_.shape), rules, options};
+  for (const Make make : kFilters) {
+    MadeFilter made = make(context_);
+    if (made.verdict.has_value()) {
+      refused_ = std::move(made.verdict);
+      refused_->before_nodes = true;
+      filters_.clear();
+      return;
+    }
+    if (made.doubt.has_value() && !doubt_.has_value()) doubt_ = std::move(made.doubt);
+    if (made.filter != nullptr) filters_.push_back(std::move(made.filter));
+  }
+}
+
+void PodFit::Refresh() {
+  for (const auto& filter : filters_) filter->Refresh();
+}
+
+Verdict PodFit::Judge(NodeIndex node) {
+  if (refused_.has_value()) return *refused_;
+  Verdict verdict;
+  for (const auto& filter : filters_) {
+    if (!filter->LooksAt(node, &verdict)) return verdict;
+  }
+  std::optional<Verdict> doubt = doubt_;
+  for (const auto& filter : filters_) {
+    if (filter->Passes(node, &verdict)) continue;
+    if (verdict.judgement != Judgement::kCannotJudge || verdict.final) return verdict;
+    if (!doubt.has_value()) doubt = std::move(verdict);
+  }
+  return doubt.has_value() ? *std::move(doubt) : Verdict();
+}
+
+bool PodFit::Fits(NodeIndex node) { return !Hopeless() && FitsByItself(node) && FitsAmongOthers(node); }
+
+bool PodFit::PassesByShape(NodeIndex node) {
+  const size_t shape = static_cast<size_t>(context_.snapshot->node_shape_id(node));
+  if (shape >= by_shape_.size()) by_shape_.resize(shape + 1, ShapeVerdict::kUnknown);
+  if (by_shape_[shape] == ShapeVerdict::kUnknown) {
+    by_shape_[shape] = ShapeVerdict::kPasses;
+    for (const auto& filter : filters_) {
+      if (filter->scope() != Scope::kNodeShape || filter->Passes(node, nullptr)) continue;
+      by_shape_[shape] = ShapeVerdict::kFails;
+      break;
+    }
+  }
+  return by_shape_[shape] == ShapeVerdict::kPasses;
+}
+
+bool PodFit::FitsByItself(NodeIndex node) {
+  if (!PassesByShape(node)) return false;
+  for (const auto& filter : filters_) {
+    if (filter->scope() == Scope::kNode &&
+        !(filter->LooksAt(node, nullptr) && filter->Passes(node, nullptr))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool PodFit::FitsAmongOthers(NodeIndex node) const {
+  for (const auto& filter : filters_) {
+    if (filter->scope() == Scope::kTopology && !filter->Passes(node, nullptr)) return false;
+  }
+  return true;
+}
+
+std::optional<Blocked> PodFit::BlockedBy(NodeIndex node) const {
+  for (const auto& filter : filters_) {
+    if (filter->scope() == Scope::kTopology && !filter->Passes(node, nullptr)) return filter->BlockedBy(node);
+  }
+  return std::nullopt;
+}
+
+std::vector<const DomainCounts*> PodFit::Counts() const {
+  std::vector<const DomainCounts*> counts;
+  for (const auto& filter : filters_) {
+    const std::vector<const DomainCounts*> more = filter->Counts();
+    counts.insert(counts.end(), more.begin(), more.end());
+  }
+  return counts;
+}
+
+}  // namespace loadline

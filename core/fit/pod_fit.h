@@ -1,0 +1,67 @@
+// One pod against the nodes of a snapshot.
+#ifndef LOADLINE_CORE_FIT_POD_FIT_H_
+#define LOADLINE_CORE_FIT_POD_FIT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/cluster/snapshot.h"
+#include "core/fit/node_filter.h"
+#include "core/fit/verdict.h"
+
+namespace loadline {
+
+// What the filters make of one incoming pod, prepared once and asked for many nodes, also after moves of the
+// snapshot. What depends on the shape of a node only is worked out once per shape.
+//
+// Work: preparing is O(requirements of the pod * shapes of the snapshot), and O(pods) where it brings a term
+// that the snapshot has not counted yet. A question is O(resources + ports + terms of the pod + anti-affinity
+// terms of other pods that match it); with volumes also O(volumes of the pods on the node). A selector of n
+// values costs O(log n) per match, a pod of n labels O(log n) per requirement. Not thread-safe.
+class PodFit {
+ public:
+  // `snapshot` and `options` outlive the object, and its objects (namespaces, volumes) do not change.
+  PodFit(Snapshot* snapshot, IncomingPod pod, const FitOptions* options);
+  PodFit(const PodFit&) = delete;
+  PodFit& operator=(const PodFit&) = delete;
+
+  const IncomingPod& pod() const { return pod_; }
+  // The shape to place pods like this one by.
+  int32_t shape() const { return context_.shape; }
+
+  // To be called before a round of questions, after other pods may have become known to the snapshot.
+  void Refresh();
+
+  // The answer for a node that is there; of all reasons, as kube-scheduler would give it.
+  Verdict Judge(NodeIndex node);
+  // Whether Judge() says kFits; cheap.
+  bool Fits(NodeIndex node);
+
+  // The parts of Fits(): nothing fits anywhere; what does not depend on other nodes; and what does.
+  bool Hopeless() const { return refused_.has_value() || doubt_.has_value(); }
+  bool FitsByItself(NodeIndex node);
+  bool FitsAmongOthers(NodeIndex node) const;
+  // After FitsAmongOthers() said no.
+  std::optional<Blocked> BlockedBy(NodeIndex node) const;
+  // The counts that FitsAmongOthers() depends on; more may come with Refresh().
+  std::vector<const DomainCounts*> Counts() const;
+
+ private:
+  enum class ShapeVerdict : char { kUnknown, kPasses, kFails };
+
+  bool PassesByShape(NodeIndex node);
+
+  IncomingPod pod_;
+  PodRules no_rules_;
+  FitContext context_;
+  std::vector<std::unique_ptr<NodeFilter>> filters_;  // in their order
+  std::optional<Verdict> refused_;
+  std::optional<Verdict> doubt_;
+  std::vector<ShapeVerdict> by_shape_;  // by node shape: all filters of that scope together
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_FIT_POD_FIT_H_
