@@ -9,9 +9,6 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 )
 
-// maxBatchBytes leaves room for a question beside a batch in a message of 4 MiB.
-const maxBatchBytes = 3 << 20
-
 // batch is one message to the engine and what must be noted of it until its outcome is known.
 type batch struct {
 	changes *loadlinev1.Changes
@@ -44,11 +41,14 @@ func (l *ledger) pin() *loadlinev1.Changes {
 
 // standsAtPin says whether the engine is known to stand at the acknowledged state.
 func (l *ledger) standsAtPin() bool {
-	return !l.full.due && !l.full.going && l.unsure == 0 && !l.objects.unsure
+	return !l.full.due && !l.full.going && !l.unsure
 }
 
-// build makes the next batch, of about `limit` bytes: what must stay together, and a single large node, may
-// exceed it. Each batch must be given to finish before the next one is built.
+// build makes the next batch, of about `limit` bytes: one node and what comes with it may exceed it. Each batch
+// must be given to finish before the next one is built.
+//
+// What a batch of unknown outcome carried is still queued, but need not all be in the next one: a node that the
+// engine has got from it is told again before any id that it refers to gets another content.
 func (l *ledger) build(limit int, now int64) *batch {
 	if l.full.due {
 		l.startEpoch(now)
@@ -66,19 +66,15 @@ func (l *ledger) build(limit int, now int64) *batch {
 	}
 	size := 0
 	for b.to = b.from; b.to < len(l.queue); b.to++ {
-		if e := l.queue[b.to]; b.to < l.unsure || b.to == b.from || size+l.bytes(e) <= limit {
-			size += l.put(b, e)
-			continue
+		e := l.queue[b.to]
+		if size > 0 && size+l.bytes(e) > limit {
+			break
 		}
-		break
+		size += l.put(b, e)
 	}
 	b.objects = l.full.objects
 	if b.to == len(l.queue) {
-		b.objects, size = l.objects.put(b.changes, b.objects, size, limit)
-	}
-	if size > maxBatchBytes && b.to-b.from+b.objects > 1 && !l.full.going {
-		l.full.due = true // what must stay together has outgrown a message; a full list has no such bond
-		return l.build(limit, now)
+		b.objects = l.objects.put(b.changes, b.objects, size, limit)
 	}
 	b.last = b.to == len(l.queue) && b.objects == len(l.objects.queue)
 	l.number(b)
@@ -174,15 +170,14 @@ func (l *ledger) finish(b *batch, err error) {
 	case refused(err) || l.full.going:
 		l.full.due = true // a full list is not resumed: nobody knows which of its chunks arrived
 	default:
-		l.unsure = max(l.unsure, b.to)
-		l.objects.unsure = l.objects.unsure || b.objects > 0
+		l.unsure = true
 	}
 }
 
 // arrived notes that the engine stands where a batch, or the full list that it ends, leads.
 func (l *ledger) arrived(b *batch) {
 	l.acked = b.changes.GetRevision()
-	l.unsure = 0
+	l.unsure = false
 	for _, e := range l.queue[:b.to] {
 		l.settle(e)
 	}

@@ -174,7 +174,7 @@ func (c *Cycles) tooMuch() bool {
 		return false
 	}
 	bound := c.inline.bytes
-	if c.ledger.unsure > 0 {
+	if c.ledger.unsure {
 		bound = c.inline.bytesUnsure
 	}
 	return c.ledger.queuedBytes(bound) > bound

@@ -20,6 +20,7 @@ type faulty struct {
 	view    string
 	on      bool
 	delayed []call
+	during  func() // happens while a message is under way
 	counts  map[string]int
 }
 
@@ -33,7 +34,13 @@ var errTimeout = status.Error(codes.DeadlineExceeded, "injected")
 
 func (f *faulty) Invoke(ctx context.Context, method string, args, reply any, options ...grpc.CallOption) error {
 	deliver := func() error { return f.ClientConnInterface.Invoke(ctx, method, args, reply, options...) }
-	if !f.on || method != loadlinev1.ClusterState_Sync_FullMethodName && method != loadlinev1.SchedulerExtender_Score_FullMethodName {
+	if method != loadlinev1.ClusterState_Sync_FullMethodName && method != loadlinev1.SchedulerExtender_Score_FullMethodName {
+		return deliver()
+	}
+	if f.during != nil && (!f.on || f.r.IntN(2) == 0) {
+		f.during()
+	}
+	if !f.on {
 		return deliver()
 	}
 	if len(f.delayed) > 0 && f.r.IntN(3) == 0 {
@@ -81,7 +88,7 @@ func (f *faulty) restart(ctx context.Context) {
 
 // heal ends the faults; what was late arrives first.
 func (f *faulty) heal(ctx context.Context) {
-	f.on = false
+	f.on, f.during = false, nil
 	for len(f.delayed) > 0 {
 		f.deliverLate(ctx)
 	}

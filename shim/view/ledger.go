@@ -54,12 +54,9 @@ type ledger struct {
 
 	epoch, acked, last int64 // acked: the revision that the engine is known to have; last: the highest one used
 	batches            uint64
-	// queue holds the entries that have something to send, in order of their first change. Of these, the first
-	// `unsure` ones were in batches of which nobody knows whether they arrived: they are in each further batch
-	// until one has arrived, so that no pod in the engine refers to a shape id that has got another content.
-	queue  []*entry
-	unsure int
-	full   fullList
+	queue              []*entry // what has something to send, in order of its first change
+	unsure             bool     // nobody knows whether the last batch arrived
+	full               fullList
 
 	objects objects
 }
@@ -174,7 +171,7 @@ func (l *ledger) vacate(e *entry) {
 // startEpoch prepares a full list: the engine is taken to hold nothing. `now` is in nanoseconds since 1970.
 func (l *ledger) startEpoch(now int64) {
 	l.epoch = max(now, l.epoch+1)
-	l.acked, l.last, l.unsure = 0, 0, 0
+	l.acked, l.last, l.unsure = 0, 0, false
 	l.full = fullList{going: true, since: l.batches}
 	for _, e := range l.slots {
 		if e == nil {

@@ -35,9 +35,6 @@ type objectEntry struct {
 type objects struct {
 	byKey map[objectKey]*objectEntry
 	queue []*objectEntry
-	// unsure: the engine may hold some of queue already, from a batch of unknown outcome. The next batch need not
-	// carry the same ones: what it leaves out stays queued, and objects do not refer to one another.
-	unsure bool
 	// complete are the kinds of which all objects are set; told are those of them that the engine knows of.
 	complete, told []loadlinev1.ObjectKind
 }
@@ -70,7 +67,7 @@ func (o *objects) pending() bool {
 
 // restart queues all that there is: the engine holds nothing.
 func (o *objects) restart() {
-	o.unsure, o.told = false, nil
+	o.told = nil
 	o.queue = o.queue[:0]
 	for key, e := range o.byKey {
 		if e.bytes == nil {
@@ -83,9 +80,9 @@ func (o *objects) restart() {
 	slices.SortFunc(o.queue, func(a, b *objectEntry) int { return compareKeys(a.key, b.key) })
 }
 
-// put adds queued objects from `from` on to a batch that has `size` bytes, and returns up to where it got, and the
-// bytes of the batch then. What must stay together, and a single large object, may exceed the limit.
-func (o *objects) put(changes *loadlinev1.Changes, from, size, limit int) (to, total int) {
+// put adds queued objects from `from` on to a batch that has `size` bytes, and returns up to where it got. A single
+// large object may exceed the limit.
+func (o *objects) put(changes *loadlinev1.Changes, from, size, limit int) (to int) {
 	for to = from; to < len(o.queue); to++ {
 		e := o.queue[to]
 		bytes := len(e.bytes) + len(e.key.namespace) + len(e.key.name) + 8
@@ -103,7 +100,7 @@ func (o *objects) put(changes *loadlinev1.Changes, from, size, limit int) (to, t
 	if to == len(o.queue) {
 		changes.CompleteKinds = o.complete
 	}
-	return to, size
+	return to
 }
 
 // arrived notes that the engine holds the first `to` queued objects as they were sent.
@@ -117,7 +114,6 @@ func (o *objects) arrived(to int, complete []loadlinev1.ObjectKind) {
 			delete(o.byKey, e.key)
 		}
 	}
-	o.unsure = false
 	o.queue = slices.DeleteFunc(o.queue, func(e *objectEntry) bool { return !e.queued })
 	if complete != nil {
 		o.told = complete

@@ -30,7 +30,7 @@ const (
 	stepsPerSeed  = 150
 	distinctNodes = 8
 	distinctPods  = 40
-	distinctSpecs = 12 // few, so that shapes come and go and ids are reused
+	distinctSpecs = 150 // more than pods, so that shapes come and go and ids are reused
 )
 
 // world is a cluster that changes at random.
@@ -109,11 +109,11 @@ func TestViewLeadsToWhatAFullSyncLeadsTo(t *testing.T) {
 		name := fmt.Sprintf("view-%d", seed)
 		f := &faulty{ClientConnInterface: conn, r: rand.New(rand.NewPCG(seed, 3)), view: name, counts: counts}
 		v := New(f, name)
-		v.chunk = 700 // a few nodes: full lists and deltas take several messages
+		v.chunk = 200 // a node or two: full lists and deltas take several messages
 		w := newWorld(seed)
 		for step := range stepsPerSeed {
 			w.change(v)
-			f.on = true
+			f.on, f.during = true, func() { w.change(v) }
 			if w.IntN(3) == 0 {
 				if err := v.Sync(t.Context()); err == nil {
 					counts["synced in spite of it"]++
@@ -204,7 +204,7 @@ func TestCyclesAreAnsweredAsAFreshEngineWould(t *testing.T) {
 		name := fmt.Sprintf("cycles-%d", seed)
 		f := &faulty{ClientConnInterface: conn, r: rand.New(rand.NewPCG(seed, 4)), view: name, counts: counts}
 		c := NewCycles(f, name, nil)
-		c.chunk = 700
+		c.chunk = 200
 		c.inline = inlineLimits{bytes: 4000, bytesUnsure: 1500, trims: 15}
 		s := &snapshot{world: newWorld(seed), infos: map[string]*nodeinfo.NodeInfo{}}
 		for step := range stepsPerSeed {
@@ -215,12 +215,7 @@ func TestCyclesAreAnsweredAsAFreshEngineWould(t *testing.T) {
 			}
 			runCycle(t, s, c, f, fmt.Sprintf("seed %d step %d", seed, step))
 			if all := s.all(); !f.on && len(all) > 0 {
-				for c.Ask(all, all, func(changes *loadlinev1.Changes, slots []int32) error {
-					_, err := score(t.Context(), f, changes, slots)
-					return err
-				}) != nil {
-					c.wg.Wait()
-				}
+				askAboutAll(t, c, f, all)
 				expectNoDifference(t, seed, step, func(ctx context.Context) ([]string, error) { return c.Audit(ctx, all) })
 			}
 		}
@@ -228,6 +223,23 @@ func TestCyclesAreAnsweredAsAFreshEngineWould(t *testing.T) {
 		f.restart(t.Context())
 	}
 	expectAll(t, counts, "answered", "synced in the background")
+}
+
+// askAboutAll brings the engine up to date with all nodes.
+func askAboutAll(t *testing.T, c *Cycles, f *faulty, all []fwk.NodeInfo) {
+	t.Helper()
+	var err error
+	for range 10 {
+		err = c.Ask(all, all, func(changes *loadlinev1.Changes, slots []int32) error {
+			_, err := score(t.Context(), f, changes, slots)
+			return err
+		})
+		if err == nil {
+			return
+		}
+		c.wg.Wait()
+	}
+	t.Fatal(err)
 }
 
 // runCycle asks about some of the nodes and holds an answer against that of a fresh view.

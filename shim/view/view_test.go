@@ -1,0 +1,168 @@
+package view
+
+import (
+	"errors"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/engine"
+	"loadline.dev/shim/internal/enginetest"
+)
+
+func named(name string) *v1.Node { return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+
+func expectSync(t *testing.T, v *View) {
+	t.Helper()
+	if err := v.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// heldNodes tells by name which nodes the engine holds, with their slots.
+func heldNodes(t *testing.T, conn engine.Conn, view string) map[string]int32 {
+	t.Helper()
+	answer, err := loadlinev1.NewClusterStateClient(conn).Describe(t.Context(), &loadlinev1.DescribeRequest{View: view})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]int32{}
+	for _, node := range answer.GetNodes() {
+		out[node.GetName()] = node.GetSlot()
+	}
+	return out
+}
+
+func TestSlotsAreDenseAndReused(t *testing.T) {
+	conn := enginetest.Open(t)
+	v := New(conn, "v")
+	for _, name := range []string{"a", "b", "c"} {
+		v.SetNode(named(name))
+		if _, ok := v.Slot(name); ok {
+			t.Errorf("%s has a slot before the engine knows it", name)
+		}
+	}
+	expectSync(t, v)
+	v.DeleteNode("b")
+	v.SetNode(named("d"))
+	expectSync(t, v)
+	v.SetNode(named("e")) // takes the slot of b, whose removal has arrived
+	expectSync(t, v)
+	want := map[string]int32{"a": 0, "c": 2, "d": 3, "e": 1}
+	if got := heldNodes(t, conn, "v"); len(got) != len(want) {
+		t.Errorf("the engine holds %v, want %v", got, want)
+	}
+	for name, slot := range want {
+		if got, ok := v.Slot(name); !ok || got != slot {
+			t.Errorf("%s is in slot %d (%v), want %d", name, got, ok, slot)
+		}
+		if got, ok := v.Node(slot); !ok || got != name {
+			t.Errorf("slot %d holds %s (%v), want %s", slot, got, ok, name)
+		}
+	}
+	for _, slot := range []int32{-1, 4} {
+		if name, ok := v.Node(slot); ok {
+			t.Errorf("slot %d holds %s", slot, name)
+		}
+	}
+	if _, ok := v.Slot("b"); ok {
+		t.Error("b has a slot although it is gone")
+	}
+}
+
+func TestPodsThatComeBeforeTheirNodeAndOutliveIt(t *testing.T) {
+	conn := enginetest.Open(t)
+	v := New(conn, "v")
+	pod := fullPod()
+	pods := func() int64 {
+		expectSync(t, v)
+		answer, err := loadlinev1.NewClusterStateClient(conn).Describe(t.Context(), &loadlinev1.DescribeRequest{View: "v"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.GetViews()[0].GetPods()
+	}
+	for _, c := range []struct {
+		name   string
+		change func()
+		want   int64
+	}{
+		{"PodWithoutNode", func() { v.SetPod(pod) }, 0},
+		{"NodeComes", func() { v.SetNode(named("node")) }, 1},
+		{"NodeGoes", func() { v.DeleteNode("node") }, 0},
+		{"NodeReturns", func() { v.SetNode(named("node")) }, 1},
+		{"PodOfTheSameNameAndAnotherUID", func() { p := pod.DeepCopy(); p.UID = "new"; v.SetPod(p) }, 1},
+		{"OldPodGoes", func() { v.DeletePod(pod) }, 1},
+		{"PodMoves", func() { p := pod.DeepCopy(); p.UID, p.Spec.NodeName = "new", "other"; v.SetPod(p) }, 0},
+		{"OtherNodeComes", func() { v.SetNode(named("other")) }, 1},
+		{"PodIsUnbound", func() { p := pod.DeepCopy(); p.Spec.NodeName = ""; v.SetPod(p) }, 0},
+		{"UnknownPodGoes", func() { v.DeletePod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}}) }, 0},
+	} {
+		if c.change(); pods() != c.want {
+			t.Errorf("%s: the engine holds %d pods, want %d", c.name, pods(), c.want)
+		}
+	}
+}
+
+func TestAskSendsEverythingAgainToARestartedEngine(t *testing.T) {
+	conn := enginetest.Open(t)
+	v := New(conn, "v")
+	v.SetNode(named("a"))
+	client := loadlinev1.NewSchedulerExtenderClient(conn)
+	asked := 0
+	ask := func(at *loadlinev1.Changes) error {
+		asked++
+		_, err := client.Score(t.Context(), &loadlinev1.ScoreRequest{
+			Changes: at, Pod: TrimIncomingPod(fullPod()), Policy: &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT},
+		})
+		return err
+	}
+	if err := v.Ask(t.Context(), ask); err != nil || asked != 1 {
+		t.Errorf("asked %d times, error %v", asked, err)
+	}
+	if _, err := loadlinev1.NewClusterStateClient(conn).Drop(t.Context(), &loadlinev1.DropRequest{View: "v"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Ask(t.Context(), ask); err != nil || asked != 3 {
+		t.Errorf("after a restart: asked %d times, error %v", asked, err)
+	}
+	if got := heldNodes(t, conn, "v"); len(got) != 1 {
+		t.Errorf("the engine holds %v", got)
+	}
+	other := errors.New("other")
+	if err := v.Ask(t.Context(), func(*loadlinev1.Changes) error { return other }); !errors.Is(err, other) {
+		t.Errorf("got error %v", err)
+	}
+	asked = 0
+	err := v.Ask(t.Context(), func(*loadlinev1.Changes) error { asked++; return status.Error(codes.FailedPrecondition, "always") })
+	if status.Code(err) != codes.FailedPrecondition || asked != maxRefusals+1 {
+		t.Errorf("an engine that always refuses was asked %d times, error %v", asked, err)
+	}
+}
+
+// A node that comes back while its removal is under way is not in the engine until the next batch.
+func TestSlotWhileANodeComesBack(t *testing.T) {
+	conn := enginetest.Open(t)
+	f := &faulty{ClientConnInterface: conn}
+	v := New(f, "v")
+	v.SetNode(named("a"))
+	expectSync(t, v)
+	v.DeleteNode("a")
+	f.during = func() { v.SetNode(named("a")) }
+	expectSync(t, v)
+	f.during = nil
+	if held := heldNodes(t, conn, "v"); len(held) != 0 {
+		t.Fatalf("the engine holds %v", held)
+	}
+	if slot, ok := v.Slot("a"); ok {
+		t.Errorf("slot %d is said to hold a node", slot)
+	}
+	expectSync(t, v)
+	if slot, ok := v.Slot("a"); !ok || heldNodes(t, conn, "v")["a"] != slot {
+		t.Errorf("a is in slot %d (%v), and the engine holds %v", slot, ok, heldNodes(t, conn, "v"))
+	}
+}
