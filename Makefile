@@ -59,8 +59,8 @@ bench: deps build/build.ninja ## run the benchmarks; BENCH_ARGS go to build/test
 bench-peers: ## what fits where, worked out by kube-scheduler's framework in Go, to hold against `make bench`
 	@cd test/e2e && go test ./fit -run '^$$' -bench Upstream -timeout 60m
 
-bench-scheduler: build ## scheduler_perf: the default profile, the plugin on both transports, the extender
-	@test/e2e/bench-scheduler.sh
+bench-scheduler: build ## scheduler_perf: default profile, plugin on both transports, extender; BENCH_ARGS=--repeats=N, ...
+	@test/e2e/bench-scheduler.sh $(BENCH_ARGS)
 
 demo: build ## place pods on a real control plane, with and without us; TRACE=DIR, SEED=N
 	@cd test/e2e && go run ./cmd/demo $(if $(TRACE),--trace='$(abspath $(TRACE))') $(if $(SEED),--seed='$(SEED)')
