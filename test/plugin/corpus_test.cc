@@ -1,0 +1,145 @@
+// The seeds of the fuzz targets of the engine. They are made here, so that they follow the messages; run with
+// LOADLINE_WRITE_CORPUS=1 to write them after a change.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "test/plugin/messages.h"
+#include "test/plugin/random_cluster.h"
+
+namespace loadline {
+namespace {
+
+using Seeds = std::map<std::string, std::vector<std::string>>;  // file -> requests
+
+// As the fuzz targets take it apart: two bytes of length before each.
+std::string Framed(const std::vector<std::string>& requests) {
+  std::string bytes;
+  for (const std::string& request : requests) {
+    EXPECT_LT(request.size(), 65536U);
+    bytes += static_cast<char>(request.size() % 256);
+    bytes += static_cast<char>(request.size() / 256);
+    bytes += request;
+  }
+  return bytes;
+}
+
+std::vector<std::string> SyncsOf(const std::vector<ChangesBuilder>& batches) {
+  std::vector<std::string> requests;
+  for (const ChangesBuilder& batch : batches) requests.push_back(batch.Sync().SerializeAsString());
+  return requests;
+}
+
+k8s::v1::Pod PodWithEverything() {
+  k8s::v1::Pod pod =
+      MakePod({{"cpu", "1500m"}, {"memory", "1.5Gi"}, {"nvidia.com/gpu", "1"}}, {{"cpu", "1e2m"}});
+  pod.mutable_spec()->clear_containers();
+  *pod.mutable_spec()->add_containers() = MakePod({{"cpu", "2"}}, {{"cpu", "250m"}}).spec().containers(0);
+  k8s::v1::Container* const sidecar = pod.mutable_spec()->add_init_containers();
+  sidecar->set_name("sidecar");
+  sidecar->set_restart_policy("Always");
+  AddEntries({{"memory", "64Mi"}}, sidecar->mutable_resources()->mutable_limits());
+  AddEntries({{"cpu", "10m"}}, pod.mutable_spec()->mutable_overhead());
+  AddEntries({{"memory", "1G"}}, pod.mutable_spec()->mutable_resources()->mutable_limits());
+  k8s::v1::ContainerStatus* const status = pod.mutable_status()->add_container_statuses();
+  status->set_name("app");
+  AddEntries({{"cpu", "3"}}, status->mutable_resources()->mutable_limits());
+  AddEntries({{"cpu", "300m"}}, status->mutable_allocated_resources());
+  k8s::v1::PodCondition* const condition = pod.mutable_status()->add_conditions();
+  condition->set_type("PodResizePending");
+  condition->set_reason("Infeasible");
+  return pod;
+}
+
+Seeds SyncSeeds() {
+  Seeds seeds;
+  const k8s::v1::Node node = MakeNode("c", {{"cpu", "4"}, {"memory", "16Gi"}, {"pods", "110"}});
+  seeds["delta"] = SyncsOf({ChangesBuilder::Delta(1, 1, 2)
+                                .Shape(1, PodWithEverything())
+                                .Node(2, node, {{1, "web-0", "uid"}, {0, "web-1", ""}})
+                                .Remove(1)});
+  seeds["full_list"] =
+      SyncsOf({ChangesBuilder::FullList(2, 1).Shape(0, PodWithEverything()).Node(0, node, {{0, "p", ""}})});
+  seeds["chunks"] = SyncsOf({ChangesBuilder::Chunk(3, 5, 0, false).Shape(0, MakePod({{"cpu", "8Ei"}})),
+                             ChangesBuilder::Chunk(3, 5, 1, false).Node(0, node, {{0, "p", ""}}),
+                             ChangesBuilder::Chunk(3, 5, 2, true), ChangesBuilder::Delta(3, 5, 6).Remove(0)});
+  seeds["swap"] =
+      SyncsOf({ChangesBuilder::Delta(1, 1, 2).Node(0, MakeNode("b", {})).Node(1, MakeNode("a", {}))});
+  seeds["second_view"] = SyncsOf({ChangesBuilder::FullList(1, 1).View("other/view-2").Node(7, node)});
+  seeds["refused"] =
+      SyncsOf({ChangesBuilder::Delta(1, 1, 2).Node(5, MakeNode("a", {})), ChangesBuilder::Delta(1, 3, 4),
+               ChangesBuilder::Delta(1, 1, 2).Shape(1, MakePod({{"cpu", "-1"}}))});
+  RandomCluster cluster(3);
+  RandomClient client(cluster, 4);
+  std::vector<ChangesBuilder> history = client.FullList(2, 1);
+  for (int64_t revision = 1; revision < 6; ++revision) {
+    history.push_back(client.Delta(2, revision, revision + 1, cluster.Change()));
+    client.Acknowledge();
+  }
+  seeds["history"] = SyncsOf(history);
+  return seeds;
+}
+
+Seeds ScoreSeeds() {
+  Seeds seeds;
+  const v1::Changes here = ChangesBuilder::At(1, 1).changes();
+  const v1::ScorePolicy strict = Preset(v1::ScorePolicy::STRICT);
+  seeds["all_nodes"] = {ScoreOf(here, MakePod({{"cpu", "1"}}), strict).SerializeAsString()};
+  seeds["some_slots"] = {
+      ScoreOf(here, PodWithEverything(), Preset(v1::ScorePolicy::KEP217), {1, 0}).SerializeAsString()};
+  v1::ScorePolicy policy = Preset(v1::ScorePolicy::STRICT);
+  for (const char* const resource : {"nvidia.com/gpu", "cpu"}) {
+    v1::ResourceWeight* const weight = policy.add_resources();
+    weight->set_resource(resource);
+    weight->set_weight(3);
+    v1::MissingLimitRule* const rule = policy.add_missing_limits();
+    rule->set_pods(v1::MissingLimitRule::OTHERS);
+    rule->set_resource(resource);
+    rule->set_rule(v1::MissingLimitRule::FIXED);
+    rule->set_fixed("500m");
+  }
+  policy.set_max_limit_ratio(-1);
+  policy.set_arithmetic(v1::ScorePolicy::TRUNCATING);
+  policy.set_aggregate(v1::ScorePolicy::WEIGHTED_MEAN);
+  policy.set_normalization(v1::ScorePolicy::ABSOLUTE);
+  const ChangesBuilder changes =
+      ChangesBuilder::Delta(1, 1, 2)
+          .Shape(1, MakePod({{"nvidia.com/gpu", "2"}, {"cpu", "1e30"}}))
+          .Node(2, MakeNode("c", {{"cpu", "64"}, {"nvidia.com/gpu", "8"}}), {{1, "p", ""}, {1, "q", ""}});
+  seeds["changes_and_options"] = {ScoreOf(changes.changes(), PodWithEverything(), policy).SerializeAsString(),
+                                  ScoreOf(here, MakePod({}), strict, {0}).SerializeAsString()};
+  seeds["full_list"] = {
+      ScoreOf(ChangesBuilder::FullList(2, 1).Node(0, MakeNode("x", {{"memory", "8Ei"}})).changes(),
+              MakePod({}), strict)
+          .SerializeAsString()};
+  return seeds;
+}
+
+void ExpectSeeds(const std::string& target, const Seeds& seeds) {
+  const std::filesystem::path folder =
+      std::filesystem::path(__FILE__).parent_path().parent_path() / "fuzz" / "corpus" / target;
+  for (const auto& [name, requests] : seeds) {
+    const std::string expected = Framed(requests);
+    if (std::getenv("LOADLINE_WRITE_CORPUS") != nullptr) {
+      std::filesystem::create_directories(folder);
+      std::ofstream(folder / name, std::ios::binary) << expected;
+    }
+    std::ifstream file(folder / name, std::ios::binary);
+    const std::string stored(std::istreambuf_iterator<char>(file), {});
+    EXPECT_EQ(stored, expected) << folder / name;
+  }
+}
+
+TEST(CorpusTest, HoldsTheSeeds) {
+  ExpectSeeds("sync", SyncSeeds());
+  ExpectSeeds("score", ScoreSeeds());
+}
+
+}  // namespace
+}  // namespace loadline

@@ -1,0 +1,79 @@
+// The command line of loadlined.
+#include "plugin/daemon/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace loadline {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ParseOptionsTest, HasDefaults) {
+  const absl::StatusOr<Options> options = ParseOptions({});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->socket, "/run/loadline/loadlined.sock");
+  EXPECT_EQ(options->socket_mode, 0600U);
+  EXPECT_EQ(options->log_format, LogFormat::kText);
+  EXPECT_EQ(options->engine.SerializeAsString(), "");
+  EXPECT_FALSE(options->help);
+  EXPECT_FALSE(options->version);
+}
+
+TEST(ParseOptionsTest, TakesValuesInBothForms) {
+  const absl::StatusOr<Options> options =
+      ParseOptions({"--socket", "/a=b", "--socket-mode=0660", "--max-views=1", "--max-nodes", "2",
+                    "--max-pods=3", "--max-pod-shapes=4", "--max-resources=5", "--max-policies=6",
+                    "--log-format=json", "--version", "--help"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->socket, "/a=b");
+  EXPECT_EQ(options->socket_mode, 0660U);
+  EXPECT_EQ(options->engine.max_views(), 1);
+  EXPECT_EQ(options->engine.max_nodes(), 2);
+  EXPECT_EQ(options->engine.max_pods(), 3);
+  EXPECT_EQ(options->engine.max_pod_shapes(), 4);
+  EXPECT_EQ(options->engine.max_resources(), 5);
+  EXPECT_EQ(options->engine.max_policies(), 6);
+  EXPECT_EQ(options->log_format, LogFormat::kJson);
+  EXPECT_TRUE(options->version);
+  EXPECT_TRUE(options->help);
+}
+
+TEST(ParseOptionsTest, RefusesWhatItDoesNotKnow) {
+  const auto error_of = [](const std::vector<absl::string_view>& arguments) {
+    const absl::StatusOr<Options> options = ParseOptions(arguments);
+    EXPECT_EQ(options.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(options.status().message());
+  };
+  EXPECT_EQ(error_of({"--sockets=x"}), "unknown flag: --sockets");
+  EXPECT_EQ(error_of({"--"}), "unknown flag: --");
+  EXPECT_EQ(error_of({"-h"}), "unexpected argument: -h");
+  EXPECT_EQ(error_of({"serve"}), "unexpected argument: serve");
+  EXPECT_EQ(error_of({"--socket"}), "--socket needs a value");
+  EXPECT_EQ(error_of({"--help=yes"}), "--help takes no value");
+  EXPECT_EQ(error_of({"--socket="}), "--socket: : must not be empty");
+  EXPECT_EQ(error_of({"--log-format=xml"}), "--log-format: xml: must be text or json");
+  for (const char* const mode : {"--socket-mode=", "--socket-mode=0800", "--socket-mode=1000",
+                                 "--socket-mode=u+r", "--socket-mode=77777777777777777777"}) {
+    EXPECT_THAT(error_of({mode}), HasSubstr("must be an octal number"));
+  }
+  for (const char* const number :
+       {"--max-views=", "--max-views=0", "--max-views=-1", "--max-views=1.5", "--max-views=2147483648"}) {
+    EXPECT_THAT(error_of({number}), HasSubstr("must be a number from 1"));
+  }
+}
+
+TEST(UsageTest, NamesEveryFlag) {
+  const std::string usage = Usage();
+  for (const char* const flag : {"--socket PATH", "--socket-mode MODE", "--max-views N", "--max-nodes N",
+                                 "--max-pods N", "--max-pod-shapes N", "--max-resources N",
+                                 "--max-policies N", "--log-format FORMAT", "--version", "--help"}) {
+    EXPECT_THAT(usage, HasSubstr(flag));
+  }
+}
+
+}  // namespace
+}  // namespace loadline
