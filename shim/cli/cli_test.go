@@ -53,6 +53,23 @@ func TestGolden(t *testing.T) {
 		{"why_file", "why -p testdata/pod.yaml -f testdata/proposal.json"},
 		// Worst of both resources, 100 / (1 + ratio): node2 100/(1 + 1.125) = 47, node1 100/(1 + 1.75) = 36.
 		{"why_policy", "why pod5 -f testdata/proposal.json --policy testdata/policy.yaml"},
+		// web asks for 2 cpu and 4Gi: delta has 2 left, gamma has just as much in all.
+		{"fit", "fit web -n shop -f testdata/fit.yaml"},
+		{"fit_json", "fit shop/web -f testdata/fit.yaml -o json"},
+		// Taken off delta, the pod fits there again.
+		{"fit_existing", "fit shop/there -f testdata/fit.yaml"},
+		{"fit_unknown_claim", "fit shop/stateful -f testdata/fit.yaml"},
+		{"why_not", "why-not shop/huge -f testdata/fit.yaml"},
+		{"why_not_json", "why-not shop/huge -f testdata/fit.yaml -o json"},
+		{"why_not_by_node", "why-not shop/apart -f testdata/fit.yaml --by-node"},
+		{"why_not_node", "why-not shop/huge gamma -f testdata/fit.yaml"},
+		{"why_not_node_fits", "why-not shop/web alpha -f testdata/fit.yaml"},
+		{"why_not_unknown_claim", "why-not shop/stateful alpha -f testdata/fit.yaml"},
+		{"why_not_unknown_node", "why-not shop/web omega -f testdata/fit.yaml"},
+		// All five arrive by name. By requests: pod1 and pod3 on node1, the others on node2: limits of 9 and 10 cpu. With
+		// Loadline pod3 joins pod2, whose limits are lower than pod1's, pod4 joins pod1, and pod5 makes 11 of 7, not 12 of 8.
+		{"simulate", "simulate -f testdata/proposal.json"},
+		{"simulate_json", "simulate -f testdata/proposal.json -o json --weight 1"},
 		{"top", "top -f testdata/proposal.json"},
 		// small: limits of 2 + 2 + 0.5 cpu of 4; big: none; gpu: 4 of 8. The pod on no known node does not count.
 		{"top_mixed", "top -f testdata/mixed.yaml"},

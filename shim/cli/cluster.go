@@ -29,23 +29,35 @@ type cluster struct {
 	bound map[string]int
 }
 
-// load reads the cluster and sets apart the pod asked about, if one is named.
-func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, asked *podName) (*cluster, error) {
+// loadOptions say what of a cluster is of interest.
+type loadOptions struct {
+	asked   *podName // the pod asked about, if one is named: it is set apart
+	filters bool     // also what filters read and look up
+}
+
+// load reads the cluster.
+func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, options loadOptions) (*cluster, error) {
 	conn, err := engine.Open(address)
 	if err != nil {
 		return nil, err
 	}
 	c := &cluster{conn: conn, view: view.New(conn, viewName(address)), bound: map[string]int{}}
-	c.counts, err = s.read(ctx, stdin, dump.Handler{
+	handler := dump.Handler{
 		Node: func(node *v1.Node) error {
 			c.view.SetNode(node)
 			return nil
 		},
 		Pod: func(pod *v1.Pod) error {
-			c.add(pod, asked)
+			c.add(pod, options.asked)
 			return nil
 		},
-	})
+	}
+	if options.filters {
+		c.view = view.NewForFilters(conn, viewName(address))
+		handler.Object = c.view.SetObject
+	}
+	c.counts, err = s.read(ctx, stdin, handler)
+	c.view.Complete(completeKinds(c.counts)...)
 	if err == nil && c.counts.Nodes == 0 {
 		err = fmt.Errorf("%s holds no node", s.name())
 	}
@@ -59,6 +71,24 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 		return nil, err
 	}
 	return c, nil
+}
+
+// objectKinds are the kinds that filters look up, by their names in manifests.
+var objectKinds = map[string]loadlinev1.ObjectKind{
+	"Namespace":             loadlinev1.ObjectKind_NAMESPACE,
+	"PersistentVolume":      loadlinev1.ObjectKind_PERSISTENT_VOLUME,
+	"PersistentVolumeClaim": loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM,
+	"StorageClass":          loadlinev1.ObjectKind_STORAGE_CLASS,
+	"CSINode":               loadlinev1.ObjectKind_CSI_NODE,
+}
+
+// completeKinds are those that were read as a whole. A dump that holds none of a kind was most likely made without
+// asking for that kind.
+func completeKinds(counts dump.Counts) (kinds []loadlinev1.ObjectKind) {
+	for kind := range counts.Objects {
+		kinds = append(kinds, objectKinds[kind])
+	}
+	return kinds
 }
 
 // viewName returns a name for the view: in a daemon one that no other client uses.

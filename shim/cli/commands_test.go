@@ -47,6 +47,8 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		{"MissingLimit", []string{"score", "a", "-f", "x", "--missing-limit", "memory"}, "PODS:RESOURCE=RULE"},
 		{"MissingLimitRule", []string{"score", "a", "-f", "x", "--missing-limit", "Others:cpu=Guess"}, `missingLimits[0].rule: Unsupported value: "Guess"`},
 		{"SortBy", []string{"top", "-f", "testdata/proposal.json", "--sort-by", "disk"}, `--sort-by "disk": must be load, name or one of the resources shown: cpu, memory`},
+		{"Weight0", []string{"simulate", "-f", "x", "--weight", "0"}, "--weight 0: must be 1 to 1000"},
+		{"WhyNotWithThree", []string{"why-not", "-p", "x", "node", "other"}, "exclude each other"},
 		{"Top", []string{"top", "--top", "-1"}, "--top -1"},
 		{"TopArgs", []string{"top", "x"}, `unknown command "x" for "loadline top"`},
 		{"NoAddress", []string{"gateway"}, "--extender-address HOST:PORT is required"},
@@ -294,7 +296,9 @@ func apiServer(t *testing.T, file string) (kubeconfig string, paths *[]string) {
 		mu.Lock()
 		*paths = append(*paths, r.URL.Path)
 		mu.Unlock()
-		kind := map[string]string{"/api/v1/nodes": "Node", "/api/v1/pods": "Pod"}[r.URL.Path]
+		kind := map[string]string{"/api/v1/nodes": "Node", "/api/v1/pods": "Pod", "/api/v1/namespaces": "Namespace",
+			"/api/v1/persistentvolumes": "PersistentVolume", "/api/v1/persistentvolumeclaims": "PersistentVolumeClaim",
+			"/apis/storage.k8s.io/v1/storageclasses": "StorageClass", "/apis/storage.k8s.io/v1/csinodes": "CSINode"}[r.URL.Path]
 		items := slices.DeleteFunc(slices.Clone(dump.Items), func(o map[string]any) bool { return o["kind"] != kind })
 		start := 0
 		fmt.Sscan(query.Get("continue"), &start)
@@ -304,7 +308,11 @@ func apiServer(t *testing.T, file string) (kubeconfig string, paths *[]string) {
 			metadata["continue"] = fmt.Sprint(end)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]any{"kind": kind + "List", "apiVersion": "v1", "metadata": metadata, "items": items[start:end]})
+		version := "v1"
+		if group, ok := strings.CutPrefix(r.URL.Path, "/apis/"); ok {
+			version = filepath.Dir(group)
+		}
+		json.NewEncoder(w).Encode(map[string]any{"kind": kind + "List", "apiVersion": version, "metadata": metadata, "items": items[start:end]})
 	}))
 	t.Cleanup(server.Close)
 	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
@@ -328,7 +336,7 @@ contexts:
 func TestLiveClusterGivesWhatItsDumpGives(t *testing.T) {
 	kubeconfig, paths := apiServer(t, "testdata/proposal.json")
 	live := []string{"--kubeconfig", kubeconfig, "--context", "test"}
-	for _, args := range [][]string{{"why", "pod5"}, {"why", "pod1"}, {"score", "default/pod5"}, {"top"}} {
+	for _, args := range [][]string{{"why", "pod5"}, {"why", "pod1"}, {"score", "default/pod5"}, {"fit", "pod5"}, {"top"}} {
 		want, _, _ := run(t, "loadline", "", append(slices.Clone(args), "-f", "testdata/proposal.json")...)
 		got, errs, code := run(t, "loadline", "", append(slices.Clone(args), live...)...)
 		if diff := cmp.Diff(want, got); diff != "" || code != 0 {
@@ -408,6 +416,26 @@ func waitForOK(t *testing.T, url string) {
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("%s does not answer: %v", url, err)
+		}
+	}
+}
+
+// A live cluster says that a claim is missing; a dump without claims does not know.
+func TestOnlyALiveClusterKnowsThatAClaimIsMissing(t *testing.T) {
+	kubeconfig, _ := apiServer(t, "testdata/proposal.json")
+	file := filepath.Join(t.TempDir(), "pod.yaml")
+	manifest := "apiVersion: v1\nkind: Pod\nmetadata: {name: stateful}\nspec:\n  containers: [{name: c}]\n" +
+		"  volumes: [{name: data, persistentVolumeClaim: {claimName: data-0}}]\n"
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for source, want := range map[string]string{
+		"--kubeconfig=" + kubeconfig + " --context=test": "0/2 nodes are available: persistentvolumeclaim \"data-0\" not found.\n",
+		"-f testdata/proposal.json":                       "default/stateful: not known to fit on any of 2 nodes; 2 of them cannot be judged\n",
+	} {
+		out, errs, code := run(t, "loadline", "", append([]string{"why-not", "-p", file}, strings.Fields(source)...)...)
+		if first, _, _ := strings.Cut(out, "\n"); code != 0 || first+"\n" != want {
+			t.Errorf("%s: exit %d, %s%s", source, code, out, errs)
 		}
 	}
 }

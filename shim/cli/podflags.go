@@ -25,16 +25,21 @@ type podFlags struct {
 	sourceFlags
 	podFile string
 	engine  string
-	policy  *policyFlags
+	policy  *policyFlags // nil: the command scores nothing
 	output  outputFlag
+	filters bool // the command asks where the pod fits
 }
 
 func addPodFlags(command *cobra.Command, p *podFlags, forms ...string) {
+	p.policy = addPolicyFlags(command.Flags())
+	addPodFlagsWithoutPolicy(command, p, forms...)
+}
+
+func addPodFlagsWithoutPolicy(command *cobra.Command, p *podFlags, forms ...string) {
 	flags := command.Flags()
 	addSourceFlags(flags, &p.sourceFlags)
 	flags.StringVarP(&p.podFile, "pod-file", "p", "", "manifest of the pod, YAML or JSON; - is standard input")
 	addEngineFlag(flags, &p.engine)
-	p.policy = addPolicyFlags(flags)
 	addOutputFlag(flags, &p.output, forms...)
 }
 
@@ -50,15 +55,18 @@ func (p *podFlags) question(ctx context.Context, stdin io.Reader, args []string)
 	if err := p.output.check(); err != nil {
 		return nil, err
 	}
-	how, err := p.policy.policy()
-	if err != nil {
-		return nil, err
+	var how policy.Policy
+	if p.policy != nil {
+		var err error
+		if how, err = p.policy.policy(); err != nil {
+			return nil, err
+		}
 	}
 	name, pod, err := p.pod(stdin, args)
 	if err != nil {
 		return nil, err
 	}
-	c, err := load(ctx, &p.sourceFlags, p.engine, stdin, &name)
+	c, err := load(ctx, &p.sourceFlags, p.engine, stdin, loadOptions{asked: &name, filters: p.filters})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -122,7 +123,12 @@ func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Ha
 	if err != nil {
 		return dump.Counts{}, err
 	}
-	return list(ctx, client, handler)
+	counts, err := list(ctx, client, handler)
+	if err != nil || handler.Object == nil {
+		return counts, err
+	}
+	counts.Objects, err = listObjects(ctx, client, handler.Object)
+	return counts, err
 }
 
 // list reads nodes and pods from an API server, some hundred at a time.
@@ -147,6 +153,44 @@ func list(ctx context.Context, client kubernetes.Interface, handler dump.Handler
 	})
 	if err != nil {
 		return counts, fmt.Errorf("pods: %w", err)
+	}
+	return counts, nil
+}
+
+// listObjects reads what filters look up, and returns how many of each kind there are. A kind that may not be listed
+// is left out: what hangs on it is not judged.
+func listObjects(ctx context.Context, client kubernetes.Interface, handle func(any) error) (map[string]int, error) {
+	counts := map[string]int{}
+	core, storage := client.CoreV1(), client.StorageV1()
+	for kind, list := range map[string]pager.ListPageFunc{
+		"Namespace": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return core.Namespaces().List(ctx, o)
+		},
+		"PersistentVolume": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return core.PersistentVolumes().List(ctx, o)
+		},
+		"PersistentVolumeClaim": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return core.PersistentVolumeClaims(metav1.NamespaceAll).List(ctx, o)
+		},
+		"StorageClass": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return storage.StorageClasses().List(ctx, o)
+		},
+		"CSINode": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return storage.CSINodes().List(ctx, o)
+		},
+	} {
+		count := 0
+		err := pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+			count++
+			return handle(object)
+		})
+		switch {
+		case apierrors.IsForbidden(err):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", kind, err)
+		}
+		counts[kind] = count
 	}
 	return counts, nil
 }

@@ -79,7 +79,7 @@ type top struct {
 }
 
 func (f *topFlags) load(ctx context.Context, stdin io.Reader) (*top, error) {
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, nil)
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{})
 	if err != nil {
 		return nil, err
 	}

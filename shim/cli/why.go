@@ -31,10 +31,10 @@ type sectionAnswer struct {
 	page func(w io.Writer) error
 }
 
-var whySections = []section{{key: "score", ask: whyScore}}
+var whySections = []section{{key: "score", ask: whyScore}, {key: "fit", ask: whyFit}}
 
 func (a *app) newWhy() *cobra.Command {
-	var flags podFlags
+	flags := podFlags{filters: true}
 	most := 0
 	command := &cobra.Command{
 		Use:   "why POD | -p FILE",

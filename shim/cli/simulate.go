@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/dump"
+	"loadline.dev/shim/engine"
+	"loadline.dev/shim/report"
+	"loadline.dev/shim/report/texttable"
+	"loadline.dev/shim/simulate"
+)
+
+// simulateFlags are the flags of `simulate`.
+type simulateFlags struct {
+	sourceFlags
+	engine string
+	policy *policyFlags
+	weight int64
+	output outputFlag
+}
+
+// maxWeight is the highest weight that kube-scheduler's extenders and plugins are given in practice; totals stay far
+// from where they would wrap.
+const maxWeight = 1000
+
+func (a *app) newSimulate() *cobra.Command {
+	var flags simulateFlags
+	command := &cobra.Command{
+		Use:   "simulate",
+		Short: "Replay the arrival of all pods, as the default scheduler and with Loadline",
+		Long: `Replay the arrival of all pods of a cluster twice: placed by the default scheduler, and by the default scheduler
+with Loadline's scores added. Then compare how loaded the nodes are.
+
+Pods arrive in the order of their creation, on nodes that hold nothing but pods of DaemonSets, static pods and pods
+that are being deleted. Both sides let a pod onto the nodes on which kube-scheduler's filters would. The default
+scheduler is its scores LeastAllocated and BalancedAllocation as kube-scheduler 1.36 works them out, over all feasible
+nodes, with ties going to the first node by name.
+
+What filters look up beside nodes and pods must be in a dump too:
+'kubectl get nodes,pods,namespaces,pv,pvc,storageclasses,csinodes -A -o json'.`,
+		Example: `  loadline simulate -f cluster.json
+  loadline simulate -f cluster.json --weight 5 -o html > simulation.html`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := flags.run(cmd.Context(), a.streams.In)
+			if err != nil {
+				return err
+			}
+			return flags.output.write(a.streams.Out, s.forms())
+		},
+	}
+	addSourceFlags(command.Flags(), &flags.sourceFlags)
+	addEngineFlag(command.Flags(), &flags.engine)
+	flags.policy = addPolicyFlags(command.Flags())
+	command.Flags().Int64Var(&flags.weight, "weight", 2, "weight of Loadline's score; the default scheduler's have 1 each")
+	addOutputFlag(command.Flags(), &flags.output, formTable, formJSON, formYAML, formHTML)
+	return command
+}
+
+// simulation is the outcome of `simulate`.
+type simulation struct {
+	source   string
+	cluster  *simulate.Cluster
+	outcomes []*simulate.Outcome
+}
+
+func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, error) {
+	if err := f.output.check(); err != nil {
+		return nil, err
+	}
+	if f.weight < 1 || f.weight > maxWeight {
+		return nil, usagef("--weight %d: must be 1 to %d", f.weight, maxWeight)
+	}
+	how, err := f.policy.policy()
+	if err != nil {
+		return nil, err
+	}
+	s := &simulation{source: f.name()}
+	if s.cluster, err = f.cluster(ctx, stdin); err != nil {
+		return nil, err
+	}
+	conn, err := engine.Open(f.engine)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	for i, scheduler := range []simulate.Scheduler{
+		{Name: "default scheduler"},
+		{Name: "with Loadline", Weight: f.weight, Policy: how.Proto()},
+	} {
+		outcome, err := simulate.Run(ctx, conn, fmt.Sprintf("%s-%d", viewName(f.engine), i), s.cluster, scheduler)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", scheduler.Name, engineError(err))
+		}
+		s.outcomes = append(s.outcomes, outcome)
+	}
+	return s, nil
+}
+
+// cluster reads what pods arrive in.
+func (f *simulateFlags) cluster(ctx context.Context, stdin io.Reader) (*simulate.Cluster, error) {
+	c := &simulate.Cluster{}
+	var pods []*v1.Pod
+	counts, err := f.read(ctx, stdin, dump.Handler{
+		Node:   func(node *v1.Node) error { c.Nodes = append(c.Nodes, node); return nil },
+		Pod:    func(pod *v1.Pod) error { pods = append(pods, pod); return nil },
+		Object: func(object any) error { c.Objects = append(c.Objects, object); return nil },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Nodes) == 0 {
+		return nil, fmt.Errorf("%s holds no node", f.name())
+	}
+	c.Complete = completeKinds(counts)
+	c.Fixed, c.Arrivals = simulate.Split(pods)
+	return c, nil
+}
+
+// simulationData is the answer of `simulate` as data.
+type simulationData struct {
+	Arrivals   int             `json:"arrivals"`
+	Placements []placementData `json:"placements"`
+}
+
+type placementData struct {
+	Name    string `json:"name"`
+	Pending int    `json:"pending"`
+	// NotJudged counts the pending pods that some node might have taken that could not be judged.
+	NotJudged int `json:"notJudged"`
+	// Resources have the ratios limits/allocatable over the nodes.
+	Resources map[string]ratioData `json:"resources"`
+	// Pods has the node of each arrival, empty: pending.
+	Pods map[string]string `json:"pods"`
+}
+
+type ratioData struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+func (s *simulation) placements() (out []report.Placement) {
+	for _, o := range s.outcomes {
+		out = append(out, o.Placement)
+	}
+	return out
+}
+
+func (s *simulation) forms() answer {
+	data := simulationData{Arrivals: len(s.cluster.Arrivals)}
+	for _, o := range s.outcomes {
+		p := placementData{Name: o.Placement.Name, Pending: o.Placement.PendingPods, NotJudged: o.NotJudged, Pods: o.Nodes, Resources: map[string]ratioData{}}
+		for _, resource := range report.Resources(s.placements()) {
+			sum := report.Summarize(o.Placement, resource)
+			p.Resources[resource] = ratioData{P50: sum.P50, P95: sum.P95, P99: sum.P99, Max: sum.Max}
+		}
+		data.Placements = append(data.Placements, p)
+	}
+	return answer{data: data, table: s.table, page: func(w io.Writer) error {
+		return report.Page(w, "Simulation: "+s.source, s.placements())
+	}}
+}
+
+func (s *simulation) table(w io.Writer) error {
+	if _, err := fmt.Fprintf(w, "%s: arrival of %s on %s with %s.\n\n", texttable.Escape(s.source),
+		plural(len(s.cluster.Arrivals), "pod"), plural(len(s.cluster.Nodes), "node"), plural(len(s.cluster.Fixed), "pod")); err != nil {
+		return err
+	}
+	if err := report.Table(w, s.placements()); err != nil {
+		return err
+	}
+	elsewhere := 0
+	for pod, node := range s.outcomes[0].Nodes {
+		if s.outcomes[1].Nodes[pod] != node {
+			elsewhere++
+		}
+	}
+	_, err := fmt.Fprintf(w, "\nPlaced elsewhere with Loadline: %s.\n", plural(elsewhere, "pod"))
+	if err == nil && s.outcomes[0].NotJudged+s.outcomes[1].NotJudged > 0 {
+		_, err = fmt.Fprintf(w, "Pending only because what a filter looks up is missing: %d and %d.\n", s.outcomes[0].NotJudged, s.outcomes[1].NotJudged)
+	}
+	return err
+}
