@@ -431,7 +431,7 @@ func TestOnlyALiveClusterKnowsThatAClaimIsMissing(t *testing.T) {
 	}
 	for source, want := range map[string]string{
 		"--kubeconfig=" + kubeconfig + " --context=test": "0/2 nodes are available: persistentvolumeclaim \"data-0\" not found.\n",
-		"-f testdata/proposal.json":                       "default/stateful: not known to fit on any of 2 nodes; 2 of them cannot be judged\n",
+		"-f testdata/proposal.json":                      "default/stateful: not known to fit on any of 2 nodes; 2 of them cannot be judged\n",
 	} {
 		out, errs, code := run(t, "loadline", "", append([]string{"why-not", "-p", file}, strings.Fields(source)...)...)
 		if first, _, _ := strings.Cut(out, "\n"); code != 0 || first+"\n" != want {
