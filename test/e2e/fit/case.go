@@ -131,7 +131,7 @@ func (g *generator) move(c *Case) (Move, bool) {
 	}
 	var pods []*v1.Pod
 	for _, pod := range at.Pods {
-		if at.hosts(pod.Spec.NodeName) {
+		if at.hosts(pod.Spec.NodeName) && !finished(pod) { // a finished pod has left its node already
 			pods = append(pods, pod)
 		}
 	}

@@ -52,7 +52,7 @@ func TestDefectNamespaceSelectorSeesNoLabels(t *testing.T) {
 
 func expectFit(t *testing.T, p *pair, c *Cluster, options *loadlinev1.FitOptions, want Answer) {
 	t.Helper()
-	if err := p.engine.Load(t.Context(), c); err != nil {
+	if err := p.engine.Load(t.Context(), c, allKinds...); err != nil {
 		t.Fatal(err)
 	}
 	got, err := p.engine.Fit(t.Context(), &Case{Cluster: c}, &loadlinev1.IncomingPod{Pod: view.TrimIncomingPodForFilters(c.Pod)}, options)

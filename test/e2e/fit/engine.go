@@ -30,11 +30,16 @@ func NewEngine(library string) (*Engine, error) {
 // Close ends the engine.
 func (e *Engine) Close() error { return e.conn.Close() }
 
-// Load starts a view anew, with a cluster that it is told as a whole.
-func (e *Engine) Load(ctx context.Context, c *Cluster) error {
+var allKinds = []loadlinev1.ObjectKind{
+	loadlinev1.ObjectKind_NAMESPACE, loadlinev1.ObjectKind_PERSISTENT_VOLUME, loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM,
+	loadlinev1.ObjectKind_STORAGE_CLASS, loadlinev1.ObjectKind_CSI_NODE,
+}
+
+// Load starts a view anew, with a cluster that it is told as a whole. Of the kinds that are not complete there may be
+// more objects than the cluster has.
+func (e *Engine) Load(ctx context.Context, c *Cluster, complete ...loadlinev1.ObjectKind) error {
 	e.view, e.held = view.NewForFilters(e.conn, "fit"), &Cluster{}
-	e.view.Complete(loadlinev1.ObjectKind_NAMESPACE, loadlinev1.ObjectKind_PERSISTENT_VOLUME,
-		loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM, loadlinev1.ObjectKind_STORAGE_CLASS, loadlinev1.ObjectKind_CSI_NODE)
+	e.view.Complete(complete...)
 	for _, err := range []error{
 		setAll(e.view, c.Namespaces), setAll(e.view, c.Volumes), setAll(e.view, c.Claims), setAll(e.view, c.Classes), setAll(e.view, c.CSINodes),
 	} {

@@ -43,7 +43,8 @@ func TestDefaultScoresEqualUpstream(t *testing.T) {
 	}
 }
 
-// scores returns LeastAllocated and BalancedAllocation of each node, of the cluster that was loaded last.
+// scores returns LeastAllocated and BalancedAllocation of each node, of the cluster that was loaded last; none for a
+// pod that is refused before any node is looked at.
 func (u *Upstream) scores(t *testing.T, c *Cluster) map[string][2]int64 {
 	t.Helper()
 	nodes, err := u.snapshot.NodeInfos().List()
@@ -51,6 +52,9 @@ func (u *Upstream) scores(t *testing.T, c *Cluster) map[string][2]int64 {
 		t.Fatal(err)
 	}
 	state := framework.NewCycleState()
+	if _, status, _ := u.framework.RunPreFilterPlugins(t.Context(), state, c.Pod); !status.IsSuccess() {
+		return nil
+	}
 	if status := u.framework.RunPreScorePlugins(t.Context(), state, c.Pod, nodes); !status.IsSuccess() {
 		t.Fatal(status)
 	}

@@ -97,11 +97,15 @@ func scheduled(c *Cluster) []*v1.Pod {
 	}
 	var pods []*v1.Pod
 	for _, pod := range c.Pods {
-		if finished := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed; !finished && known.Has(pod.Spec.NodeName) {
+		if !finished(pod) && known.Has(pod.Spec.NodeName) {
 			pods = append(pods, Admitted(pod))
 		}
 	}
 	return pods
+}
+
+func finished(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
 func fill[T runtime.Object](informer cache.SharedIndexInformer, objects []T) error {
