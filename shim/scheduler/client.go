@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,7 +70,7 @@ func (c *clients) acquire(logger klog.Logger, key clientKey) (*client, error) {
 		breaker: breaker.New(conn, c.now),
 	}
 	fresh.open.Set(0)
-	fresh.cycles = view.NewCycles(conn, key.view, fresh.synced)
+	fresh.cycles = view.NewCycles(conn, key.view, view.Events{Synced: fresh.synced, LeftOut: fresh.leftOut})
 	if c.byKey == nil {
 		c.byKey = map[clientKey]*client{}
 	}
@@ -99,22 +100,55 @@ func (c *client) score(ctx context.Context, pod *v1.Pod, policy *loadlinev1.Scor
 	if !c.breaker.Allow() {
 		return nil, reasonBreakerOpen, nil
 	}
-	var response *loadlinev1.ScoreResponse
+	var scores []int32
 	err := c.cycles.Ask(feasible, all, func(changes *loadlinev1.Changes, slots []int32) (err error) {
 		defer observeSince(engineSeconds, time.Now())
-		response, err = c.scorer.Score(ctx, &loadlinev1.ScoreRequest{
-			Changes: changes, Pod: view.TrimIncomingPod(pod), Slots: slots, Policy: policy,
-		})
+		scores, err = c.ask(ctx, &loadlinev1.ScoreRequest{Changes: changes, Pod: view.TrimIncomingPod(pod), Policy: policy}, slots)
 		return err
 	})
 	if errors.Is(err, view.ErrSyncing) {
 		return nil, reasonSyncing, nil // the background tells the breaker
 	}
 	why := c.note(err)
-	if why == "" && len(response.GetScores()) != len(feasible) {
+	if why == "" && scores == nil {
 		why = reasonBadAnswer
 	}
-	return response.GetScores(), why, err
+	return scores, why, err
+}
+
+// ask returns one score per slot, nil when the answer is not that many. A node without a slot has the lowest score.
+func (c *client) ask(ctx context.Context, question *loadlinev1.ScoreRequest, slots []int32) ([]int32, error) {
+	question.Slots = slots
+	if slices.Contains(slots, view.NoSlot) {
+		question.Slots = slices.DeleteFunc(slices.Clone(slots), func(slot int32) bool { return slot == view.NoSlot })
+	}
+	answer, err := c.scorer.Score(ctx, question)
+	held := len(question.GetSlots())
+	switch {
+	case err != nil:
+		return nil, err
+	case held == 0: // no slots mean all nodes, but the question has brought the changes to the engine
+		return make([]int32, len(slots)), nil
+	case len(answer.GetScores()) != held:
+		return nil, nil
+	case held == len(slots):
+		return answer.GetScores(), nil
+	}
+	scores := make([]int32, len(slots))
+	next := 0
+	for i, slot := range slots {
+		if slot != view.NoSlot {
+			scores[i] = answer.GetScores()[next]
+			next++
+		}
+	}
+	return scores, nil
+}
+
+// leftOut hears of a node that the engine finds invalid: it has the lowest score until it changes.
+func (c *client) leftOut(node string, err error) {
+	leftOut.Inc()
+	c.logger.Error(err, "The engine finds a node invalid; it gets the lowest score until it changes", "node", klog.KRef("", node))
 }
 
 // synced hears how a background sync ended.

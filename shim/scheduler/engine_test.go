@@ -137,3 +137,28 @@ func TestStoppedDaemon(t *testing.T) {
 		t.Errorf("answered %v after the daemon went on", took)
 	}
 }
+
+// One node that the engine cannot take, such as one with a broken kubelet, does not cost the others their scores.
+func TestInvalidNodeIsLeftOut(t *testing.T) {
+	f := newRealFixture(t, enginetest.Address(t))
+	bad := cores("node3", -1)
+	f.nodes = append(f.nodes, nodeinfo.New(3, bad))
+	f.handle.nodes = f.nodes
+	want := []int64{0, 100, 0}
+	n := counted(t, leftOut, func() {
+		if scores, status := f.waitForScores(5 * time.Second); !slices.Equal(scores, want) {
+			t.Errorf("got scores %v and status %v, want %v", scores, status, want)
+		}
+		f.nodes[0] = nodeinfo.New(4, cores("node1", 8), limited("pod1", 6)) // 7/8 and 6/8
+		if scores, status := f.cycle(); !slices.Equal(scores, want) {
+			t.Errorf("the next change: got scores %v and status %v, want %v", scores, status, want)
+		}
+	})
+	if n != 1 {
+		t.Errorf("counted %v nodes that were left out, want 1", n)
+	}
+	f.nodes[2] = nodeinfo.New(5, cores("node3", 80))
+	if scores, status := f.waitForScores(5 * time.Second); !slices.Equal(scores, []int64{0, 14, 100}) {
+		t.Errorf("the node is put right: got scores %v and status %v", scores, status)
+	}
+}

@@ -104,7 +104,7 @@ func (h *fakeHandle) SnapshotSharedLister() fwk.SharedLister {
 
 func newFixture(t *testing.T, args string) *fixture {
 	t.Helper()
-	f := &fixture{t: t, engine: &fakeEngine{answer: inOrder}, clock: &fakeClock{time: time.Unix(1000, 0)}}
+	f := &fixture{t: t, engine: &fakeEngine{answer: inOrder, sync: func(*loadlinev1.SyncRequest) error { return nil }}, clock: &fakeClock{time: time.Unix(1000, 0)}}
 	f.clients = &clients{dial: func(string) (engine.Conn, error) { return f.engine, nil }, now: f.clock.now}
 	for i := range 3 {
 		f.nodes = append(f.nodes, nodeinfo.New(int64(i+1), node(i)))

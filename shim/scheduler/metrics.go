@@ -52,6 +52,10 @@ var (
 		Subsystem: subsystem, Name: "scores_clamped_total", StabilityLevel: metrics.ALPHA,
 		Help: "Scores that lay outside of 0 to 100 and were clamped.",
 	})
+	leftOut = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "nodes_left_out_total", StabilityLevel: metrics.ALPHA,
+		Help: "Times that a node was left out because the engine found it invalid.",
+	})
 	breakerOpen = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Subsystem: subsystem, Name: "breaker_open", StabilityLevel: metrics.ALPHA,
 		Help: "1 while the engine is asked only once a second because it did not answer, else 0.",
@@ -76,6 +80,7 @@ var MetricNames = []string{
 	subsystem + "_cycles_skipped_total",
 	subsystem + "_panics_total",
 	subsystem + "_scores_clamped_total",
+	subsystem + "_nodes_left_out_total",
 	subsystem + "_breaker_open",
 	subsystem + "_prescore_duration_seconds",
 	subsystem + "_score_duration_seconds",
@@ -86,7 +91,7 @@ var MetricNames = []string{
 var skippedFor = map[reason]metrics.CounterMetric{}
 
 var registerMetrics = sync.OnceFunc(func() {
-	legacyregistry.MustRegister(answered, skipped, panics, clamped, breakerOpen, preScoreSeconds, scoreSeconds, engineSeconds)
+	legacyregistry.MustRegister(answered, skipped, panics, clamped, leftOut, breakerOpen, preScoreSeconds, scoreSeconds, engineSeconds)
 	for _, r := range reasons {
 		skippedFor[r] = skipped.WithLabelValues(string(r))
 	}

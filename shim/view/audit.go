@@ -17,13 +17,16 @@ import (
 func (v *View) Audit(ctx context.Context, fill func(fresh *View)) ([]string, error) {
 	fresh := New(v.conn, v.ledger.view+auditSuffix)
 	fresh.trimNode, fresh.trimPod = v.trimNode, v.trimPod
+	if v.ledger.leaveOut != nil {
+		fresh.LeaveOutInvalid(func(string, error) {})
+	}
 	fill(fresh)
 	return v.audit(ctx, &fresh.feed)
 }
 
 // Audit is View.Audit for the nodes that came up as feasible, given as they are now.
 func (c *Cycles) Audit(ctx context.Context, nodes []fwk.NodeInfo) ([]string, error) {
-	fresh := NewCycles(c.conn, c.ledger.view+auditSuffix, nil)
+	fresh := NewCycles(c.conn, c.ledger.view+auditSuffix, Events{})
 	fresh.take(fresh.collect(nodes))
 	return c.audit(ctx, &fresh.feed)
 }

@@ -29,6 +29,9 @@ func refused(err error) bool {
 	return code == codes.FailedPrecondition || code == codes.NotFound
 }
 
+// invalid says whether a request is wrong in any state.
+func invalid(err error) bool { return status.Code(err) == codes.InvalidArgument }
+
 // pending says whether the engine lacks anything.
 func (l *ledger) pending() bool {
 	return l.full.due || l.full.going || len(l.queue) > 0 || l.objects.pending()
@@ -52,6 +55,9 @@ func (l *ledger) standsAtPin() bool {
 func (l *ledger) build(limit int, now int64) *batch {
 	if l.full.due {
 		l.startEpoch(now)
+	}
+	if l.careful {
+		limit = 1
 	}
 	l.batches++
 	b := &batch{
@@ -95,8 +101,8 @@ func (l *ledger) number(b *batch) {
 
 // put adds an entry to a batch, with the shapes that the engine does not have, and returns the bytes that it takes.
 func (l *ledger) put(b *batch, e *entry) int {
-	e.sent, e.sentNode = e.version, e.present()
-	if !e.present() {
+	e.sent, e.sentNode = e.version, e.present() && !e.leftOut()
+	if !e.sentNode {
 		if !l.full.going {
 			b.changes.RemovedSlots = append(b.changes.RemovedSlots, e.slot)
 		}
@@ -160,6 +166,9 @@ func (l *ledger) queuedBytes(bound int) int {
 
 // finish notes the outcome of a batch.
 func (l *ledger) finish(b *batch, err error) {
+	if invalid(err) && l.leaveOut != nil {
+		l.suspect(b, err)
+	}
 	switch {
 	case err == nil && l.full.going && !b.last:
 		l.full.index++
@@ -172,6 +181,17 @@ func (l *ledger) finish(b *batch, err error) {
 	default:
 		l.unsure = true
 	}
+}
+
+// suspect leaves the node out that makes a batch invalid, or looks for it. One bad node must not keep all others
+// from the engine.
+func (l *ledger) suspect(b *batch, err error) {
+	if l.careful && b.to-b.from == 1 {
+		e := l.queue[b.from]
+		e.invalid = e.sent
+		l.leaveOut(e.name, err)
+	}
+	l.careful = true
 }
 
 // arrived notes that the engine stands where a batch, or the full list that it ends, leads.
@@ -188,6 +208,7 @@ func (l *ledger) arrived(b *batch) {
 	}
 	if b.last {
 		l.shapes.collect(b.first)
+		l.careful = false
 	}
 	l.full = fullList{}
 }

@@ -39,7 +39,7 @@ var errUnknownOutcome = errors.New("unknown outcome")
 // asks while another one does gets ErrSyncing.
 type Cycles struct {
 	feed
-	onSync func(error) // hears how each background sync ended
+	events Events
 	inline inlineLimits
 	// byObject finds the entry of a node by its object, at a third of the price of its name. Guarded by feed.mu.
 	byObject map[*v1.Node]*entry
@@ -49,16 +49,30 @@ type Cycles struct {
 	wg     sync.WaitGroup
 }
 
-// NewCycles returns an empty view; onSync, which may be nil, hears how each background sync ended.
-func NewCycles(conn grpc.ClientConnInterface, name string, onSync func(error)) *Cycles {
-	if onSync == nil {
-		onSync = func(error) {}
+// Events are what happens beside the questions. Each function may be nil.
+type Events struct {
+	// Synced hears how each background sync ended.
+	Synced func(err error)
+	// LeftOut hears of a node that the engine finds invalid, such as one with a negative amount: it has no slot
+	// until it changes. Called with locks held: it must not call back.
+	LeftOut func(node string, err error)
+}
+
+// NewCycles returns an empty view.
+func NewCycles(conn grpc.ClientConnInterface, name string, events Events) *Cycles {
+	if events.Synced == nil {
+		events.Synced = func(error) {}
+	}
+	if events.LeftOut == nil {
+		events.LeftOut = func(string, error) {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Cycles{
-		feed: newFeed(conn, newLedger(name, false, true)), onSync: onSync, inline: defaultInline,
+	c := &Cycles{
+		feed: newFeed(conn, newLedger(name, false, true)), events: events, inline: defaultInline,
 		byObject: map[*v1.Node]*entry{}, ctx: ctx, cancel: cancel,
 	}
+	c.ledger.leaveOut = events.LeftOut
+	return c
 }
 
 // Close ends the background sync. No question may be asked afterwards.
@@ -67,8 +81,11 @@ func (c *Cycles) Close() {
 	c.wg.Wait()
 }
 
+// NoSlot stands for a node that the engine has left out.
+const NoSlot = noSlot
+
 // Question asks the engine: changes lead it to the state in which it is asked; slots are those of the feasible
-// nodes, in their order.
+// nodes, in their order, NoSlot among them.
 type Question func(changes *loadlinev1.Changes, slots []int32) error
 
 // Ask calls ask with what the engine has to know for a question about the feasible nodes of a cycle. `all` are
@@ -163,15 +180,20 @@ func (c *Cycles) update(feasible []fwk.NodeInfo, slots []int32) bool {
 			pods := info.GetPods()
 			trims += c.set(e, node, generation, len(pods), func(i int) *v1.Pod { return pods[i].GetPod() })
 		}
-		slots[i] = e.slot
+		if slots[i] = e.slot; e.leftOut() {
+			slots[i] = NoSlot
+		}
 	}
 	return true
 }
 
-// tooMuch says whether the changes are too large to go with a question. The caller holds mu.
+// tooMuch says whether the changes are too large to go with a question, or invalid. The caller holds mu.
 func (c *Cycles) tooMuch() bool {
 	if len(c.ledger.queue) == 0 {
 		return false
+	}
+	if c.ledger.careful {
+		return true
 	}
 	bound := c.inline.bytes
 	if c.ledger.unsure {
@@ -299,7 +321,7 @@ func (c *Cycles) syncInBackground(work []nodeWork) {
 			err = fmt.Errorf("panic: %v", r)
 		}
 		c.turn.Unlock()
-		c.onSync(err)
+		c.events.Synced(err)
 	}()
 	c.take(work)
 	err = c.sync(c.ctx, backgroundPatience)

@@ -24,7 +24,7 @@ func BenchmarkCycle(b *testing.B) {
 			for i := range all {
 				all[i] = benchNode(i, int64(i+1), 40)
 			}
-			c := NewCycles(nil, "bench", nil)
+			c := NewCycles(nil, "bench", Events{})
 			ask := func(feasible []fwk.NodeInfo) {
 				err := c.Ask(feasible, all, func(*loadlinev1.Changes, []int32) error { return nil })
 				if err != nil {

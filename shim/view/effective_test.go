@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	comparedPods   = 200_000
+	comparedPods   = 200_000 / slowdown
 	comparedAtOnce = 20_000
 	podsPerNode    = 100
 	incomingShare  = 10 // one pod of so many is also compared as an incoming one

@@ -50,6 +50,8 @@ func (f *feed) sync(ctx context.Context, patience time.Duration) error {
 			return nil
 		case err != nil && refused(err) && refusals < maxRefusals:
 			refusals++
+		case invalid(err) && f.ledger.leaveOut != nil && b.to > b.from:
+			// Again, one node at a time; or without the node that was alone in the batch.
 		case err != nil:
 			return err
 		}

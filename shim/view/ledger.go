@@ -19,6 +19,7 @@ type entry struct {
 	acked    uint64 // the version that the engine is known to stand at; 0: none
 	held     bool   // that version had a node
 	queued   bool   // in ledger.queue: has something to send
+	invalid  uint64 // the version that the engine refused as invalid in any state; 0: none
 
 	generation int64    // of the NodeInfo that the content came from
 	clean      int64    // equal to generation when the engine holds that content, else 0
@@ -29,6 +30,9 @@ const noSlot = -1
 
 // present says whether the node is there: pods may come before their node and outlive it.
 func (e *entry) present() bool { return e.node != nil }
+
+// leftOut says whether the engine cannot take the node as it is now. It is treated as gone until it changes.
+func (e *entry) leftOut() bool { return e.invalid != 0 && e.invalid == e.version }
 
 // podEntry is one pod of a node.
 type podEntry struct {
@@ -45,6 +49,8 @@ type ledger struct {
 	view  string
 	names bool // batches tell names and UIDs of pods
 	lazy  bool // a full list holds what is queued; else all nodes
+	// leaveOut is told of each node that is left out because the engine finds it invalid; nil: none is left out.
+	leaveOut func(node string, err error)
 
 	entries map[string]*entry
 	slots   []*entry // by slot; nil: free
@@ -56,6 +62,7 @@ type ledger struct {
 	batches            uint64
 	queue              []*entry // what has something to send, in order of its first change
 	unsure             bool     // nobody knows whether the last batch arrived
+	careful            bool     // a batch was invalid: one node at a time, to find out which
 	full               fullList
 
 	objects objects
@@ -78,9 +85,9 @@ func newLedger(view string, names, lazy bool) ledger {
 
 // reset forgets all content, but not which epochs were used.
 func (l *ledger) reset() {
-	epoch := l.epoch
+	epoch, leaveOut := l.epoch, l.leaveOut
 	*l = newLedger(l.view, l.names, l.lazy)
-	l.epoch = epoch
+	l.epoch, l.leaveOut = epoch, leaveOut
 }
 
 // entry returns the entry of a node, which may have to be made.

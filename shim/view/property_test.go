@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -45,11 +46,12 @@ func newWorld(seed uint64) *world {
 	return &world{Rand: rand.New(rand.NewPCG(seed, 1)), nodes: map[string]*v1.Node{}, pods: map[string]*v1.Pod{}}
 }
 
+// node is now and then one that no engine takes.
 func (w *world) node() *v1.Node {
 	return &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", w.IntN(distinctNodes))},
 		Status: v1.NodeStatus{Allocatable: v1.ResourceList{
-			"cpu": *resource.NewQuantity(w.Int64N(64), resource.DecimalSI), "memory": *resource.NewQuantity(w.Int64N(1<<36), resource.BinarySI),
+			"cpu": *resource.NewQuantity(w.Int64N(64)-4, resource.DecimalSI), "memory": *resource.NewQuantity(w.Int64N(1<<36), resource.BinarySI),
 		}},
 	}
 }
@@ -110,6 +112,7 @@ func TestViewLeadsToWhatAFullSyncLeadsTo(t *testing.T) {
 		f := &faulty{ClientConnInterface: conn, r: rand.New(rand.NewPCG(seed, 3)), view: name, counts: counts}
 		v := New(f, name)
 		v.chunk = 200 // a node or two: full lists and deltas take several messages
+		v.LeaveOutInvalid(expectNegative(t, counts))
 		w := newWorld(seed)
 		for step := range stepsPerSeed {
 			w.change(v)
@@ -132,7 +135,7 @@ func TestViewLeadsToWhatAFullSyncLeadsTo(t *testing.T) {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 	}
-	expectAll(t, counts, "synced in spite of it")
+	expectAll(t, counts, "synced in spite of it", "node left out")
 }
 
 // snapshot is the world as a scheduler's snapshot.
@@ -203,7 +206,7 @@ func TestCyclesAreAnsweredAsAFreshEngineWould(t *testing.T) {
 	for seed := range uint64(seeds) {
 		name := fmt.Sprintf("cycles-%d", seed)
 		f := &faulty{ClientConnInterface: conn, r: rand.New(rand.NewPCG(seed, 4)), view: name, counts: counts}
-		c := NewCycles(f, name, nil)
+		c := NewCycles(f, name, Events{LeftOut: expectNegative(t, counts)})
 		c.chunk = 200
 		c.inline = inlineLimits{bytes: 4000, bytesUnsure: 1500, trims: 15}
 		s := &snapshot{world: newWorld(seed), infos: map[string]*nodeinfo.NodeInfo{}}
@@ -215,31 +218,32 @@ func TestCyclesAreAnsweredAsAFreshEngineWould(t *testing.T) {
 			}
 			runCycle(t, s, c, f, fmt.Sprintf("seed %d step %d", seed, step))
 			if all := s.all(); !f.on && len(all) > 0 {
-				askAboutAll(t, c, f, all)
+				askUntilAnswered(t, c, f, all, all)
 				expectNoDifference(t, seed, step, func(ctx context.Context) ([]string, error) { return c.Audit(ctx, all) })
 			}
 		}
 		c.Close()
 		f.restart(t.Context())
 	}
-	expectAll(t, counts, "answered", "synced in the background")
+	expectAll(t, counts, "answered", "synced in the background", "node left out")
 }
 
-// askAboutAll brings the engine up to date with all nodes.
-func askAboutAll(t *testing.T, c *Cycles, f *faulty, all []fwk.NodeInfo) {
+// askUntilAnswered asks again while the engine is brought up to date, and after a refusal.
+func askUntilAnswered(t *testing.T, c *Cycles, conn grpc.ClientConnInterface, feasible, all []fwk.NodeInfo) (scores []int32) {
 	t.Helper()
 	var err error
 	for range 10 {
-		err = c.Ask(all, all, func(changes *loadlinev1.Changes, slots []int32) error {
-			_, err := score(t.Context(), f, changes, slots)
+		err = c.Ask(feasible, all, func(changes *loadlinev1.Changes, slots []int32) (err error) {
+			scores, err = score(t.Context(), conn, changes, slots)
 			return err
 		})
 		if err == nil {
-			return
+			return scores
 		}
 		c.wg.Wait()
 	}
 	t.Fatal(err)
+	return nil
 }
 
 // runCycle asks about some of the nodes and holds an answer against that of a fresh view.
@@ -256,29 +260,27 @@ func runCycle(t *testing.T, s *snapshot, c *Cycles, f *faulty, where string) {
 		return err
 	})
 	if errors.Is(err, ErrSyncing) {
-		f.counts["synced in the background"]++
 		c.wg.Wait()
+		f.counts["synced in the background"]++
 	}
 	if err != nil {
 		return
 	}
 	f.counts["answered"]++
-	fresh := NewCycles(f.ClientConnInterface, "fresh", nil)
+	fresh := NewCycles(f.ClientConnInterface, "fresh", Events{})
 	defer fresh.Close()
-	err = fresh.Ask(feasible, feasible, func(changes *loadlinev1.Changes, slots []int32) error {
-		want, err := score(t.Context(), f.ClientConnInterface, changes, slots)
-		if err == nil && !slices.Equal(got, want) {
-			t.Fatalf("%s: got scores %v, want %v", where, got, want)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatalf("%s: %v", where, err)
+	if want := askUntilAnswered(t, fresh, f.ClientConnInterface, feasible, feasible); !slices.Equal(got, want) {
+		t.Fatalf("%s: got scores %v, want %v", where, got, want)
 	}
 }
 
-// score asks about a pod that is the same each time.
+// score asks about a pod that is the same each time. Nodes that are left out have no score.
 func score(ctx context.Context, conn grpc.ClientConnInterface, changes *loadlinev1.Changes, slots []int32) ([]int32, error) {
+	slots = slices.DeleteFunc(slices.Clone(slots), func(slot int32) bool { return slot == NoSlot })
+	if len(slots) == 0 {
+		_, err := loadlinev1.NewClusterStateClient(conn).Sync(ctx, &loadlinev1.SyncRequest{Changes: changes})
+		return nil, err
+	}
 	answer, err := loadlinev1.NewSchedulerExtenderClient(conn).Score(ctx, &loadlinev1.ScoreRequest{
 		Changes: changes, Pod: TrimIncomingPod(fullPod()), Slots: slots,
 		Policy: &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT, Normalization: loadlinev1.ScorePolicy_ABSOLUTE},
@@ -291,6 +293,16 @@ func expectNoDifference(t *testing.T, seed uint64, step int, audit func(context.
 	differing, err := audit(t.Context())
 	if err != nil || len(differing) > 0 {
 		t.Fatalf("seed %d step %d: nodes %v differ from those of a full sync, error %v", seed, step, differing, err)
+	}
+}
+
+// expectNegative counts nodes that are left out, and lets none pass for which the books are to blame.
+func expectNegative(t *testing.T, counts map[string]int) func(string, error) {
+	return func(node string, err error) {
+		counts["node left out"]++
+		if !strings.Contains(err.Error(), "negative") {
+			t.Errorf("%s was left out: %v", node, err)
+		}
 	}
 }
 

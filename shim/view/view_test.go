@@ -2,11 +2,14 @@ package view
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -164,5 +167,95 @@ func TestSlotWhileANodeComesBack(t *testing.T) {
 	expectSync(t, v)
 	if slot, ok := v.Slot("a"); !ok || heldNodes(t, conn, "v")["a"] != slot {
 		t.Errorf("a is in slot %d (%v), and the engine holds %v", slot, ok, heldNodes(t, conn, "v"))
+	}
+}
+
+// negative is a node that no engine takes.
+func negative(name string) *v1.Node {
+	node := named(name)
+	node.Status.Allocatable = v1.ResourceList{"cpu": resource.MustParse("-1")}
+	return node
+}
+
+func TestSyncFailsForAnInvalidNode(t *testing.T) {
+	v := New(enginetest.Open(t), "v")
+	v.SetNode(named("a"))
+	v.SetNode(negative("bad"))
+	for range 3 { // each time, until it is put right
+		if err := v.Sync(t.Context()); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), `"bad"`) {
+			t.Errorf("got error %v, want one that names the node", err)
+		}
+	}
+	v.SetNode(named("bad"))
+	expectSync(t, v)
+}
+
+func TestLeaveOutInvalid(t *testing.T) {
+	conn := enginetest.Open(t)
+	v := New(conn, "v")
+	var left []string
+	v.LeaveOutInvalid(func(node string, err error) { left = append(left, node) })
+	for _, name := range []string{"a", "b", "c", "d"} {
+		v.SetNode(named(name))
+	}
+	v.SetNode(negative("b"))
+	expectSync(t, v) // a full list with a bad node
+	v.SetNode(negative("c"))
+	v.SetNode(named("e"))
+	expectSync(t, v) // a node that the engine has turns bad
+	expectSync(t, v)
+	if want := []string{"b", "c"}; !slices.Equal(left, want) {
+		t.Errorf("left out %v, want %v", left, want)
+	}
+	if held := heldNodes(t, conn, "v"); len(held) != 3 {
+		t.Errorf("the engine holds %v, want a, d and e", held)
+	}
+	for name, want := range map[string]bool{"a": true, "b": false, "c": false, "d": true, "e": true} {
+		if _, ok := v.Slot(name); ok != want {
+			t.Errorf("%s has a slot: %v, want %v", name, ok, want)
+		}
+	}
+	v.SetNode(named("b"))
+	v.SetNode(named("c"))
+	expectSync(t, v)
+	if held := heldNodes(t, conn, "v"); len(held) != 5 {
+		t.Errorf("the engine holds %v, want all five", held)
+	}
+}
+
+// While a full list is on its way, a shape that its first chunk refers to loses its last pod. Its id must not get
+// another content before the engine has heard of that.
+func TestShapeIdOutlivesTheFullListThatRefersToIt(t *testing.T) {
+	conn := enginetest.Open(t)
+	f := &faulty{ClientConnInterface: conn}
+	v := New(f, "v")
+	v.chunk = 1 // a node per message
+	limited := func(name, node, limit string) *v1.Pod {
+		pod := fullPod()
+		pod.Name, pod.Spec.NodeName = name, node
+		pod.Spec.Containers[0].Resources.Limits["cpu"] = resource.MustParse(limit)
+		return pod
+	}
+	v.SetNode(named("a"))
+	v.SetNode(named("b"))
+	v.SetPod(limited("on-a", "a", "11"))
+	v.SetPod(limited("on-b", "b", "12"))
+	messages := 0
+	f.during = func() {
+		if messages++; messages == 1 {
+			v.SetPod(limited("on-a", "a", "21"))
+		}
+	}
+	expectSync(t, v)
+	if messages != 2 {
+		t.Fatalf("the full list took %d messages, want 2", messages)
+	}
+	v.chunk = chunkBytes
+	v.SetPod(limited("new-on-b", "b", "31"))
+	expectSync(t, v)
+	v.SetPod(limited("newer-on-b", "b", "41")) // may take the id now
+	expectSync(t, v)
+	if v.ledger.shapes.next != 4 {
+		t.Errorf("%d ids were given out, want 4: the first one twice", v.ledger.shapes.next)
 	}
 }
