@@ -83,12 +83,31 @@ func buildOne(ctx context.Context, log Logf, root, bin string, component Compone
 	}
 	log.printf("building %s from %s (minutes the first time, seconds after that)", component, mainPackages[component])
 	start := time.Now()
+	defer everySoOften(func() { log.printf("still building %s", component) })()
 	if _, err := goTool(ctx, filepath.Join(root, "test", "e2e"), "build", "-ldflags", flags, "-o", target,
 		mainPackages[component]); err != nil {
 		return fmt.Errorf("building %s: %w", component, err)
 	}
 	log.printf("built %s in %.0f s", component, time.Since(start).Seconds())
 	return os.WriteFile(stampFile, []byte(stamp), 0o644)
+}
+
+// everySoOften calls f every 20 seconds until it is stopped.
+func everySoOften(f func()) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		ticker := time.NewTicker(20 * time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				f()
+			}
+		}
+	}()
+	return func() { close(done) }
 }
 
 // buildInputs returns a hash of all that settles the content of a component, and the linker flags.
@@ -127,9 +146,14 @@ func goTool(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd.Dir = dir
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	err := fork(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
 		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, lastLines(stderr.String(), 20))
 	}
 	return stdout.String(), nil

@@ -28,10 +28,30 @@ func (c *Cluster) StartEngine(ctx context.Context, name string) (*Engine, error)
 	e := &Engine{Address: "unix://" + socket, cluster: c, spec: processSpec{
 		name:  name,
 		path:  path,
-		args:  []string{"--socket=" + socket},
+		args:  EngineArgs(socket),
 		ready: func(ctx context.Context) error { return dialUnix(ctx, socket) },
 	}}
 	return e, e.Restart(ctx)
+}
+
+// EngineArgs are the arguments of loadlined for a socket, as manifests/ has them.
+func EngineArgs(socket string) []string { return []string{"--socket=" + socket} }
+
+// SecondEngine starts another loadlined on the same socket and waits until it ends, which it should at once.
+func (e *Engine) SecondEngine(ctx context.Context) (*Process, error) {
+	second := e.spec
+	second.name += "-second"
+	second.ready = nil
+	process, err := e.cluster.sandbox.start(ctx, second)
+	if err != nil {
+		return nil, err
+	}
+	defer e.cluster.sandbox.forget(process)
+	if err := process.Wait(ctx); err != nil {
+		process.Kill()
+		return nil, err
+	}
+	return process, nil
 }
 
 // Restart starts loadlined again on the same socket, after it was stopped or killed.
@@ -59,8 +79,24 @@ type Gateway struct {
 	cluster *Cluster
 }
 
-// StartGateway starts the gateway for HTTP extenders and waits until it is ready: it has told the engine the cluster.
+// GatewayArgs are the arguments of `loadline` for a gateway at an address and with an engine, as
+// manifests/extender has them.
+func GatewayArgs(address, engineAddress string) []string {
+	return []string{"gateway", "--extender-address=" + address, "--engine=" + engineAddress}
+}
+
+// StartGateway starts the gateway for HTTP extenders, acting as whom the kubeconfig says, and waits until it is
+// ready: it has told the engine the cluster.
 func (c *Cluster) StartGateway(ctx context.Context, name, kubeconfig, engineAddress string) (*Gateway, error) {
+	return c.startGateway(ctx, name, kubeconfig, engineAddress, "/readyz")
+}
+
+// StartGatewayUnready starts the gateway and waits only until it is alive.
+func (c *Cluster) StartGatewayUnready(ctx context.Context, name, kubeconfig, engineAddress string) (*Gateway, error) {
+	return c.startGateway(ctx, name, kubeconfig, engineAddress, "/livez")
+}
+
+func (c *Cluster) startGateway(ctx context.Context, name, kubeconfig, engineAddress, waitFor string) (*Gateway, error) {
 	path, err := LoadlineCLI.Path()
 	if err != nil {
 		return nil, err
@@ -74,15 +110,18 @@ func (c *Cluster) StartGateway(ctx context.Context, name, kubeconfig, engineAddr
 	g.Process, err = c.sandbox.start(ctx, processSpec{
 		name:  name,
 		path:  path,
-		args:  []string{"gateway", "--extender-address=" + address, "--engine=" + engineAddress, "--kubeconfig=" + kubeconfig},
+		args:  append(GatewayArgs(address, engineAddress), "--kubeconfig="+kubeconfig),
 		env:   passOn("LOADLINE_LIBRARY"),
-		ready: func(ctx context.Context) error { return c.getOK(ctx, g.URL+"/readyz") },
+		ready: func(ctx context.Context) error { return c.getOK(ctx, g.URL+waitFor) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	return g, nil
 }
+
+// Ready returns nil when the gateway says that it is ready, else what it lacks.
+func (g *Gateway) Ready(ctx context.Context) error { return g.cluster.getOK(ctx, g.URL+"/readyz") }
 
 // Stop stops the gateway and waits until it has ended.
 func (g *Gateway) Stop() error { return g.cluster.sandbox.stop(g.Process) }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -38,6 +39,8 @@ type Process struct {
 	log  string
 	done chan struct{} // closed when the process has ended
 	err  error         // how it ended; read after done
+
+	killed atomic.Bool // by Kill
 }
 
 type processSpec struct {
@@ -64,6 +67,13 @@ var forker = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
+// fork starts a command on the thread of forker.
+func fork(cmd *exec.Cmd) error {
+	started := make(chan error)
+	forker() <- func() { started <- cmd.Start() }
+	return <-started
+}
+
 func startProcess(spec processSpec) (*Process, error) {
 	logFile, err := os.OpenFile(spec.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -74,9 +84,7 @@ func startProcess(spec processSpec) (*Process, error) {
 	cmd.Env, cmd.Dir = spec.env, spec.dir
 	cmd.Stdout, cmd.Stderr = logFile, logFile
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	started := make(chan error)
-	forker() <- func() { started <- cmd.Start() }
-	if err := <-started; err != nil {
+	if err := fork(cmd); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", spec.name, err)
 	}
 	p := &Process{Name: spec.name, cmd: cmd, log: spec.log, done: make(chan struct{})}
@@ -158,7 +166,7 @@ func (p *Process) Exit() string {
 // be killed, or had ended before by itself with a failure.
 func (p *Process) Stop() error {
 	if !p.Running() {
-		if p.err != nil {
+		if p.err != nil && !p.killed.Load() {
 			return fmt.Errorf("%s had ended by itself: %s%s", p.Name, p.Exit(), p.tailSection())
 		}
 		return nil
@@ -177,6 +185,7 @@ func (p *Process) Stop() error {
 
 // Kill ends the process with SIGKILL and waits until it is gone.
 func (p *Process) Kill() {
+	p.killed.Store(true)
 	_ = p.Signal(syscall.SIGKILL)
 	<-p.done
 }

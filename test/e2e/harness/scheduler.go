@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // SchedulerOptions say which scheduler to start and how.
@@ -14,6 +15,8 @@ type SchedulerOptions struct {
 	Executable string
 	// Config is a KubeSchedulerConfiguration in YAML, as it is in manifests/.
 	Config []byte
+	// Args are further flags, such as those in manifests/. The harness's own override them: files, address, port.
+	Args []string
 	// Site replaces what Config cannot know.
 	Site Site
 }
@@ -50,14 +53,14 @@ func (c *Cluster) StartScheduler(ctx context.Context, options SchedulerOptions) 
 	s.Process, err = c.sandbox.start(ctx, processSpec{
 		name: options.Name,
 		path: options.Executable,
-		args: []string{
-			"--config=" + file,
-			"--authentication-kubeconfig=" + options.Site.Kubeconfig,
-			"--authorization-kubeconfig=" + options.Site.Kubeconfig,
+		args: append(slices.Clone(options.Args),
+			"--config="+file,
+			"--authentication-kubeconfig="+options.Site.Kubeconfig,
+			"--authorization-kubeconfig="+options.Site.Kubeconfig,
 			"--bind-address=127.0.0.1",
 			fmt.Sprintf("--secure-port=%d", port),
 			"-v=2",
-		},
+		),
 		env:   passOn("LOADLINE_LIBRARY"),
 		ready: func(ctx context.Context) error { return c.getOK(ctx, s.url+"/readyz") },
 	})

@@ -1,0 +1,247 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/test/e2e/demo"
+	"loadline.dev/test/e2e/harness"
+	"loadline.dev/test/e2e/workload"
+)
+
+const (
+	engineTimeout  = 20 * time.Millisecond // the plugin's default
+	breakerOpensAt = 5                     // failures in a row; then one question a second
+)
+
+// loadlined is killed, stopped and restarted while 2,000 pods are placed through it. Every pod is placed, what a dead
+// engine costs is bounded by the timeout and the breaker, and afterwards scores come from the engine again.
+func TestEngineFaultsDelayNoPod(t *testing.T) {
+	const count = 2000
+	ctx := deadline(t)
+	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
+	w := workload.Generate(3, 300)
+	if err := cluster.CreateNodes(ctx, w.Nodes); err != nil {
+		t.Fatal(err)
+	}
+	watch, err := cluster.WatchPods(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := startEngine(t, ctx, cluster)
+	scheduler := startOurs(t, ctx, cluster, harness.SecondSchedulerConfig, engine.Address)
+	created := make(chan error, 1)
+	go func() { created <- cluster.CreatePodsInOrder(ctx, forOurs(w.Pods[:count])) }()
+
+	f := &faults{t: t, ctx: ctx, cluster: cluster, watch: watch, engine: engine, scheduler: scheduler}
+	f.during(300, "kill and restart", func() {
+		engine.Kill()
+		f.outage(1500 * time.Millisecond)
+		f.restart()
+	})
+	f.during(800, "stop and continue", func() {
+		f.signal(syscall.SIGSTOP)
+		f.outage(1500 * time.Millisecond)
+		f.signal(syscall.SIGCONT)
+	})
+	f.during(1300, "orderly restart", func() {
+		if err := engine.Stop(); err != nil {
+			t.Error(err)
+		}
+		f.outage(500 * time.Millisecond)
+		f.restart()
+	})
+	if err := <-created; err != nil {
+		t.Fatal(err)
+	}
+	if err := watch.WaitBound(ctx, count); err != nil {
+		t.Fatal(err)
+	}
+	if !scheduler.Running() {
+		t.Errorf("the scheduler has ended: %s", scheduler.Exit())
+	}
+	f.checkCost()
+	f.checkEngineIsBack(w.Pods[count : count+200])
+}
+
+// forOurs lets pods be placed by the scheduler of manifests/second-scheduler.
+func forOurs(pods []*v1.Pod) []*v1.Pod {
+	for _, pod := range pods {
+		pod.Spec.SchedulerName = demo.OurScheduler
+	}
+	return pods
+}
+
+type faults struct {
+	t         *testing.T
+	ctx       context.Context
+	cluster   *harness.Cluster
+	watch     *harness.PodWatch
+	engine    *harness.Engine
+	scheduler *harness.Scheduler
+
+	seconds float64 // without an engine, in all
+	outages int
+}
+
+func (f *faults) metrics() harness.Metrics {
+	f.t.Helper()
+	return metricsOf(f.t, f.ctx, f.scheduler)
+}
+
+// during injects a fault once so many pods are bound, and checks that placing went on meanwhile and that the engine
+// answers again soon after.
+func (f *faults) during(bound int, name string, inject func()) {
+	f.t.Helper()
+	f.waitBound(bound)
+	before, start := f.watch.Progress().Bound, time.Now()
+	inject()
+	took := time.Since(start)
+	f.seconds += took.Seconds()
+	f.outages++
+	if placed := f.watch.Progress().Bound - before; placed < 20 {
+		f.t.Errorf("%s: only %d pods were placed in %v", name, placed, took)
+	}
+	answered := f.metrics().Sum(demo.CyclesAnswered, nil)
+	back := time.Now()
+	for f.metrics().Sum(demo.CyclesAnswered, nil) == answered {
+		if time.Since(back) > 10*time.Second {
+			f.t.Fatalf("%s: the engine is not asked again; skipped by reason: %v", name, f.metrics().By(demo.CyclesSkipped, "reason"))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	recovery := time.Since(back)
+	f.seconds += recovery.Seconds()
+	f.t.Logf("%s: %d pods were placed in %v; scores came from the engine again after %v", name,
+		f.watch.Progress().Bound-before, took.Round(time.Millisecond), recovery.Round(time.Millisecond))
+	// One probe a second, one second of back-off between connection attempts, and slack for a busy machine.
+	if recovery > 3*time.Second {
+		f.t.Errorf("%s: scores came from the engine again only after %v", name, recovery)
+	}
+}
+
+func (f *faults) waitBound(bound int) {
+	f.t.Helper()
+	for f.watch.Progress().Bound < bound {
+		select {
+		case <-f.ctx.Done():
+			f.t.Fatalf("%+v: %v", f.watch.Progress(), f.ctx.Err())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (f *faults) outage(d time.Duration) { time.Sleep(d) }
+
+func (f *faults) signal(sig syscall.Signal) {
+	f.t.Helper()
+	if err := f.engine.Signal(sig); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *faults) restart() {
+	f.t.Helper()
+	if err := f.engine.Restart(f.ctx); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// checkCost holds what the engine's absence cost against the bound: five failures until the breaker opens, and then
+// one a second, each of them at most the timeout.
+func (f *faults) checkCost() {
+	f.t.Helper()
+	metrics := f.metrics()
+	skipped := metrics.By(demo.CyclesSkipped, "reason")
+	prescore := metrics.Histogram("loadline_scheduler_prescore_duration_seconds", nil)
+	f.t.Logf("answered %v, skipped by reason %v; PreScore: %d calls, %.3f s in all",
+		metrics.Sum(demo.CyclesAnswered, nil), skipped, prescore.Count, prescore.Sum)
+	failures := skipped["timeout"] + skipped["unavailable"]
+	bound := float64(f.outages*breakerOpensAt) + math.Ceil(f.seconds) + float64(f.outages)
+	if failures > bound {
+		f.t.Errorf("%v cycles waited for an engine that did not answer, want at most %v in %d outages of %.1f s",
+			failures, bound, f.outages, f.seconds)
+	}
+	if skipped["timeout"] == 0 || skipped["breaker_open"] == 0 {
+		f.t.Errorf("no timeout or no open breaker: the faults did not reach the plugin; skipped by reason: %v", skipped)
+	}
+	for _, never := range []string{"panic", "bad_answer", "error", "invalid_argument"} {
+		if skipped[never] > 0 {
+			f.t.Errorf("%v cycles were skipped for reason %q", skipped[never], never)
+		}
+	}
+	// A call ends by its deadline + 50 ms. The scheduler shares two cores with everything else here, so one in a
+	// thousand may be late for want of a core.
+	if late := prescore.Above((engineTimeout + 50*time.Millisecond).Seconds()); late > prescore.Count/1000 {
+		f.t.Errorf("%d of %d calls of PreScore took longer than the timeout and 50 ms", late, prescore.Count)
+	}
+}
+
+// checkEngineIsBack places more pods and checks that nearly all cycles have the engine's scores.
+func (f *faults) checkEngineIsBack(pods []*v1.Pod) {
+	f.t.Helper()
+	before := f.metrics()
+	bound := f.watch.Progress().Total
+	for _, pod := range forOurs(pods) {
+		pod.Name = "after-" + pod.Name
+	}
+	if err := f.cluster.CreatePods(f.ctx, pods); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := f.watch.WaitBound(f.ctx, bound+len(pods)); err != nil {
+		f.t.Fatal(err)
+	}
+	after := f.metrics()
+	answered := after.Sum(demo.CyclesAnswered, nil) - before.Sum(demo.CyclesAnswered, nil)
+	if answered < 0.95*float64(len(pods)) {
+		f.t.Errorf("after the faults the engine scored %v of %d cycles; skipped by reason: before %v, after %v", answered, len(pods),
+			before.By(demo.CyclesSkipped, "reason"), after.By(demo.CyclesSkipped, "reason"))
+	}
+}
+
+// A second loadlined on the same socket refuses to start, says why, and leaves the first one alone.
+func TestSecondEngineRefusesToStart(t *testing.T) {
+	ctx := deadline(t)
+	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
+	if err := demo.SetUpExample(ctx, cluster); err != nil {
+		t.Fatal(err)
+	}
+	engine := startEngine(t, ctx, cluster)
+	scheduler := startOurs(t, ctx, cluster, harness.SecondSchedulerConfig, engine.Address)
+	second, err := engine.SecondEngine(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := second.Log()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.ExitCode() != 3 || !strings.Contains(log, "another loadlined serves") || !strings.Contains(log, strings.TrimPrefix(engine.Address, "unix://")) {
+		t.Errorf("the second loadlined: %s, want exit status 3; and a word of the other one on that socket; it said:\n%s", second.Exit(), log)
+	}
+	if !engine.Running() {
+		t.Fatalf("the first loadlined has ended: %s", engine.Exit())
+	}
+	for range 2 {
+		node, err := demo.PlaceExamplePod(ctx, cluster, demo.OurScheduler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if node != "node2" {
+			t.Errorf("pod5 is on %s, want node2 as the first engine has it", node)
+		}
+	}
+	if answered := metricsOf(t, ctx, scheduler).Sum(demo.CyclesAnswered, nil); answered != 2 {
+		t.Errorf("the first engine scored %v cycles, want 2", answered)
+	}
+	if got := fmt.Sprint(metricsOf(t, ctx, scheduler).Sum(demo.CyclesSkipped, nil)); got != "0" {
+		t.Errorf("%s cycles were skipped", got)
+	}
+}

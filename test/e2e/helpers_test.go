@@ -1,0 +1,93 @@
+// Package e2e holds the end-to-end tests: real etcd, kube-apiserver and schedulers, our own binaries as `make build`
+// leaves them, and the configurations of manifests/.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"loadline.dev/test/e2e/demo"
+	"loadline.dev/test/e2e/harness"
+)
+
+// startCluster starts a control plane for one test. Afterwards it checks that nothing of it is left: neither our
+// binaries nor the others.
+func startCluster(t *testing.T, ctx context.Context, options harness.Options) *harness.Cluster {
+	t.Helper()
+	cluster, err := harness.Start(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(cluster.Logs())
+		}
+		if err := cluster.Close(); err != nil {
+			t.Error(err)
+		}
+		checkNothingLeft(t, cluster.Dir())
+	})
+	return cluster
+}
+
+func checkNothingLeft(t *testing.T, dir string) {
+	t.Helper()
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the folder %s is left: %v", dir, err)
+	}
+	commandLines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range commandLines {
+		if line, err := os.ReadFile(file); err == nil && bytes.Contains(line, []byte(dir)) {
+			t.Errorf("a process is left: %s", bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
+		}
+	}
+}
+
+// deadline bounds a whole test; alone on two cores each takes a tenth of that at most.
+func deadline(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func startEngine(t *testing.T, ctx context.Context, cluster *harness.Cluster) *harness.Engine {
+	t.Helper()
+	engine, err := cluster.StartEngine(ctx, "loadlined")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine
+}
+
+// startOurs starts loadline-scheduler with a configuration of manifests/.
+func startOurs(t *testing.T, ctx context.Context, cluster *harness.Cluster, config, engineAddress string) *harness.Scheduler {
+	t.Helper()
+	options, err := demo.OurOptions(config, engineAddress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheduler, err := cluster.StartScheduler(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scheduler
+}
+
+func metricsOf(t *testing.T, ctx context.Context, component interface {
+	Metrics(context.Context) (harness.Metrics, error)
+}) harness.Metrics {
+	t.Helper()
+	metrics, err := component.Metrics(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return metrics
+}
