@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
 #include "plugin/convert/node.h"
+#include "plugin/convert/objects.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/resources.h"
 #include "plugin/convert/text.h"
@@ -38,7 +40,8 @@ absl::Status DecodePodShapes(const v1::Changes& changes, ResourceReader* resourc
     }
     absl::StatusOr<PodShape> shape = decoder.Decode(message.pod(), PodRole::kExisting);
     if (!shape.ok()) return Annotate(shape.status(), absl::StrCat("pod shape ", message.id()), " ");
-    batch->pod_shapes.push_back({message.id(), *std::move(shape)});
+    Labels labels = shape->finished ? Labels() : decoder.labels();
+    batch->pod_shapes.push_back({message.id(), *std::move(shape), std::move(labels)});
   }
   return absl::OkStatus();
 }
@@ -68,9 +71,34 @@ absl::Status DecodeNodes(const v1::Changes& changes, ResourceReader* resources, 
     node.slot = Slot{message.slot()};
     node.name = name;
     node.shape = std::move(content->shape);
+    node.hostname = std::move(content->hostname);
     if (absl::Status status = DecodePods(message, &node); !status.ok()) {
       return Annotate(status, absl::StrCat("node ", Quoted(name), " (slot ", message.slot(), ")"));
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodeObjects(const v1::Changes& changes, Batch* batch) {
+  for (int i = 0; i < changes.removed_objects_size(); ++i) {
+    absl::StatusOr<ObjectKey> key = DecodeObjectKey(changes.removed_objects(i));
+    if (!key.ok()) return Annotate(key.status(), absl::StrCat("removed_objects[", i, "]"));
+    batch->removed_objects.push_back(*std::move(key));
+  }
+  std::set<ObjectKey> keys;
+  for (int i = 0; i < changes.objects_size(); ++i) {
+    absl::StatusOr<ClusterObject> object = DecodeObject(changes.objects(i));
+    if (!object.ok()) return Annotate(object.status(), absl::StrCat("objects[", i, "]"), " ");
+    if (!keys.insert(object->key).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("objects[", i, "] ", Quoted(object->key.name), " is sent twice in one batch"));
+    }
+    batch->objects.push_back(*std::move(object));
+  }
+  for (int i = 0; i < changes.complete_kinds_size(); ++i) {
+    const absl::StatusOr<ObjectKind> kind = DecodeObjectKind(changes.complete_kinds(i));
+    if (!kind.ok()) return Annotate(kind.status(), absl::StrCat("complete_kinds[", i, "]"));
+    batch->complete_kinds.push_back(*kind);
   }
   return absl::OkStatus();
 }
@@ -96,7 +124,8 @@ std::optional<FullListChunk> ChunkOf(const v1::Changes& changes) {
 
 bool OnlyNamesState(const v1::Changes& changes) {
   return !changes.has_full_list() && changes.removed_slots().empty() && changes.pod_shapes().empty() &&
-         changes.nodes().empty();
+         changes.nodes().empty() && changes.objects().empty() && changes.removed_objects().empty() &&
+         changes.complete_kinds().empty();
 }
 
 absl::Status CheckHeader(const v1::Changes& changes) {
@@ -131,6 +160,7 @@ absl::StatusOr<DecodedBatch> DecodeBatch(const v1::Changes& changes, ResourceNam
   ResourceReader resources(&names);
   absl::Status status = DecodePodShapes(changes, &resources, &batch);
   if (status.ok()) status = DecodeNodes(changes, &resources, &decoded);
+  if (status.ok()) status = DecodeObjects(changes, &batch);
   if (!status.ok()) return status;
   batch.resource_names = std::move(names);
   batch.clamped_amounts = resources.clamped_amounts();

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <vector>
 
+#include "plugin/convert/objects.h"
+
 namespace loadline {
 namespace {
 
@@ -98,6 +100,15 @@ v1::ViewState EncodeView(absl::string_view name, const View& view) {
   message.set_pod_shapes(static_cast<int64_t>(view.cluster().pod_shapes().size()));
   message.set_clamped_amounts(view.clamped_amounts());
   message.set_fingerprint(view.cluster().fingerprint());
+  const ClusterObjects& objects = view.cluster().objects();
+  for (size_t i = 0; i < kObjectKinds; ++i) {
+    const ObjectKind kind{static_cast<int>(i)};
+    if (objects.of(kind).empty() && !objects.complete(kind)) continue;
+    v1::ObjectCount* const count = message.add_objects();
+    count->set_kind(EncodeObjectKind(kind));
+    count->set_count(static_cast<int64_t>(objects.of(kind).size()));
+    count->set_complete(objects.complete(kind));
+  }
   return message;
 }
 

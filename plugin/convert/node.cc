@@ -1,10 +1,12 @@
 #include "plugin/convert/node.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
+#include "plugin/convert/selectors.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -25,7 +27,16 @@ absl::StatusOr<DecodedNode> NodeDecoder::Decode(absl::string_view bytes) {
                             ? resources_->Read(node_status.allocatable(), "status.allocatable", &offered)
                             : resources_->Read(node_status.capacity(), "status.capacity", &offered);
   if (!status.ok()) return Annotate(status, absl::StrCat("(", Quoted(name), ")"));
-  return DecodedNode{name, MakeNodeShape(ToAmounts(offered), resources_->names())};
+  Labels labels = ReadLabels(message_.metadata().labels());
+  std::optional<std::string> hostname = labels.Take(kHostnameLabel);
+  std::vector<Taint> taints;
+  for (const k8s::v1::Taint& taint : message_.spec().taints()) {
+    taints.push_back({taint.key(), taint.value(), taint.effect()});
+  }
+  return DecodedNode{name,
+                     MakeNodeShape(ToAmounts(offered), resources_->names(), std::move(labels),
+                                   std::move(taints), message_.spec().unschedulable()),
+                     std::move(hostname)};
 }
 
 }  // namespace loadline

@@ -2,6 +2,7 @@
 #ifndef LOADLINE_PLUGIN_CONVERT_NODE_H_
 #define LOADLINE_PLUGIN_CONVERT_NODE_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -15,6 +16,7 @@ namespace loadline {
 struct DecodedNode {
   std::string name;  // not empty
   NodeShape shape;
+  std::optional<std::string> hostname;  // the label
 };
 
 // Reads nodes one after the other; see PodDecoder.

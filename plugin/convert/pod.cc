@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/parse.h"
+#include "plugin/convert/pod_rules.h"
+#include "plugin/convert/selectors.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -130,8 +132,11 @@ absl::StatusOr<PodShape> PodDecoder::Decode(absl::string_view bytes, PodRole rol
   if (absl::Status status = CheckName(namespace_name); !status.ok()) {
     return Annotate(status, "metadata.namespace");
   }
+  labels_ = ReadLabels(message_.metadata().labels());
   PodResources pod;
+  PodRules rules;
   absl::Status status = ReadSpec(&pod);
+  if (status.ok()) status = ReadPodRules(message_, labels_, role, &rules);
   bool finished = false;
   if (status.ok() && role == PodRole::kExisting) {
     const std::string& phase = message_.status().phase();
@@ -139,7 +144,7 @@ absl::StatusOr<PodShape> PodDecoder::Decode(absl::string_view bytes, PodRole rol
     status = ReadStatus(&pod);
   }
   if (!status.ok()) return Annotate(status, absl::StrCat("(namespace ", Quoted(namespace_name), ")"));
-  return MakePodShape(namespace_name, finished, pod, resources_->names(), role);
+  return MakePodShape(namespace_name, finished, pod, resources_->names(), role, std::move(rules));
 }
 
 }  // namespace loadline

@@ -3,6 +3,7 @@
 #define LOADLINE_PLUGIN_CONVERT_POD_H_
 
 #include <cstddef>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -24,11 +25,17 @@ class PodDecoder {
   // Resource names are added to those of `resources`, which outlives the decoder.
   explicit PodDecoder(ResourceReader* resources) : resources_(resources) {}
 
-  // Returns the shape of a serialized k8s.io.api.core.v1.Pod. The status of an incoming pod is not read.
-  // Errors: kInvalidArgument  the text continues the name of the pod and has the path of the field:
+  // Returns the shape of a serialized k8s.io.api.core.v1.Pod, without labels. The status of an incoming pod
+  // is not read. Errors: kInvalidArgument  the text continues the name of the pod and has the path of the
+  // field:
   //                           `(namespace "default"): spec.containers[2] "app": resources.limits["memory"]:
   //                           ...`
   absl::StatusOr<PodShape> Decode(absl::string_view bytes, PodRole role);
+
+  // Of the pod that was decoded last: all its labels, name and UID.
+  const Labels& labels() const { return labels_; }
+  const std::string& name() const { return message_.metadata().name(); }
+  const std::string& uid() const { return message_.metadata().uid(); }
 
  private:
   absl::Status ReadSpec(PodResources* pod);
@@ -36,6 +43,7 @@ class PodDecoder {
 
   ResourceReader* resources_;
   k8s::v1::Pod message_;
+  Labels labels_;
 };
 
 }  // namespace loadline

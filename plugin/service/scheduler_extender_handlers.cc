@@ -29,16 +29,6 @@ struct Question {
   std::vector<Slot> candidates;
 };
 
-absl::StatusOr<LockedView> ApplyChanges(const v1::Changes& changes, const Deadline& deadline, Views* views) {
-  const v1::FullListChunk& chunk = changes.full_list();
-  if (changes.has_full_list() && (chunk.index() != 0 || !chunk.last())) {
-    return absl::InvalidArgumentError("changes: the full list of a question must be complete");
-  }
-  absl::StatusOr<Applied> applied = views->Apply(changes, deadline);
-  if (!applied.ok()) return applied.status();
-  return std::move(applied->view);
-}
-
 // `Request` is a ScoreRequest or an ExplainRequest.
 template <typename Request>
 absl::StatusOr<Question> Prepare(const Request& request, const Deadline& deadline, Views* views) {
@@ -89,6 +79,16 @@ absl::Status ExplainCandidates(const Question& question, std::span<const size_t>
 }
 
 }  // namespace
+
+absl::StatusOr<LockedView> ApplyChanges(const v1::Changes& changes, const Deadline& deadline, Views* views) {
+  const v1::FullListChunk& chunk = changes.full_list();
+  if (changes.has_full_list() && (chunk.index() != 0 || !chunk.last())) {
+    return absl::InvalidArgumentError("changes: the full list of a question must be complete");
+  }
+  absl::StatusOr<Applied> applied = views->Apply(changes, deadline);
+  if (!applied.ok()) return applied.status();
+  return std::move(applied->view);
+}
 
 absl::StatusOr<v1::ScoreResponse> Score(const v1::ScoreRequest& request, const Deadline& deadline,
                                         Views* views) {

@@ -17,6 +17,7 @@
 #include "loadline/v1/cluster_state.pb.h"
 #include "plugin/convert/config.h"
 #include "plugin/service/deadline.h"
+#include "plugin/service/kept_snapshot.h"
 #include "plugin/service/policy_columns.h"
 
 namespace loadline {
@@ -28,8 +29,11 @@ struct SharedView {
 
   std::mutex writer;  // orders batches; taken before `mutex`
   std::mutex mutex;
-  View view;                  // changed under both mutexes, so either is enough to read it
+  // Changed under both mutexes, so either is enough to read it; Fit adds label keys and derives shapes anew
+  // under `mutex`, which a batch that is being decoded does not read.
+  View view;
   PolicyColumns columns;      // guarded by `mutex`
+  KeptSnapshot snapshot;      // guarded by `mutex`
   bool half_applied = false;  // guarded by `mutex`; memory ran out within a batch: neither old state nor new
 };
 

@@ -1,0 +1,65 @@
+// Questions of Fit: message to core types, and answers back.
+#ifndef LOADLINE_PLUGIN_CONVERT_FIT_H_
+#define LOADLINE_PLUGIN_CONVERT_FIT_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/cluster/snapshot.h"
+#include "core/cluster/view.h"
+#include "core/fit/node_filter.h"
+#include "core/fit/verdict.h"
+#include "loadline/v1/scheduler_extender.pb.h"
+#include "plugin/convert/resources.h"
+
+namespace loadline {
+
+// Pods of one question, and moves.
+inline constexpr int kMaxIncomingPods = 1'000;
+inline constexpr int kMaxMoves = 100'000;
+
+// Each: kInvalidArgument names the field.
+absl::StatusOr<FitOptions> DecodeFitOptions(const v1::FitOptions& message);
+
+// A pod of a question as it was sent: its labels are not selected yet.
+struct DecodedPod {
+  IncomingPod pod;
+  Labels labels;
+};
+absl::StatusOr<DecodedPod> DecodeIncomingPod(const v1::IncomingPod& message, const v1::FitOptions& options,
+                                             ResourceReader* resources);
+
+// A move with its objects decoded.
+struct DecodedMove {
+  const v1::Move* message;
+  PodShape pod;  // place_pod with a pod: the shape without labels
+  Labels labels;
+  std::string name;
+  std::string uid;
+  NewNode node;  // add_node
+};
+absl::StatusOr<std::vector<DecodedMove>> DecodeMoves(const v1::FitRequest& request,
+                                                     ResourceReader* resources);
+
+// Keys of labels that the selectors of a question refer to.
+LabelKeys LabelKeysOf(const std::vector<DecodedPod>& pods, const std::vector<DecodedMove>& moves);
+
+// Makes the moves on a snapshot of the view.
+// Errors: kInvalidArgument  names the move: a slot that holds no node or one already, a pod or shape that is
+// not
+//                           there, Commit or Revert without Fork
+absl::Status ApplyMoves(const std::vector<DecodedMove>& moves, const View& view, Snapshot* snapshot);
+
+// Candidates after the moves: those asked for, or all nodes that pods may go to, in slot order.
+// Errors: kInvalidArgument  names the position and the slot
+absl::StatusOr<std::vector<NodeIndex>> DecodeFitCandidates(const v1::FitRequest& request,
+                                                           const Snapshot& snapshot);
+
+// Groups verdicts, one per candidate.
+v1::PodFit EncodePodFit(const std::vector<Verdict>& verdicts, const std::vector<NodeIndex>& candidates,
+                        const Snapshot& snapshot);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_FIT_H_

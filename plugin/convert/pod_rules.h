@@ -1,0 +1,29 @@
+// What a pod says about where it may run: message to core type.
+#ifndef LOADLINE_PLUGIN_CONVERT_POD_RULES_H_
+#define LOADLINE_PLUGIN_CONVERT_POD_RULES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/cluster/pod_rules.h"
+#include "core/cluster/shapes.h"
+#include "loadline/k8s/v1/core.pb.h"
+
+namespace loadline {
+
+// Entries of one list of a pod's rules, such as tolerations or affinity terms; a filter walks all of them.
+inline constexpr int kMaxRuleEntries = 10'000;
+
+// Reads the rules of a pod with these labels. `role`: spec.nodeName is read of an incoming pod only; of
+// others it says where the pod is. Errors: kInvalidArgument  a list is too long; names the field
+absl::Status ReadPodRules(const k8s::v1::Pod& message, const Labels& labels, PodRole role, PodRules* rules);
+
+// Reads one constraint for a pod with these labels; nullopt when it is not DoNotSchedule. A selector that
+// does not parse sets `error`.
+std::optional<SpreadConstraint> ReadSpreadConstraint(const k8s::v1::TopologySpreadConstraint& message,
+                                                     const Labels& labels, std::string* error);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_POD_RULES_H_

@@ -1,0 +1,129 @@
+#include "plugin/service/fit_handler.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/fit/pod_fit.h"
+#include "plugin/convert/fit.h"
+#include "plugin/convert/text.h"
+#include "plugin/service/scheduler_extender_handlers.h"
+
+namespace loadline {
+namespace {
+
+// Of an answer.
+constexpr size_t kMaxAnswerBytes = size_t{4} << 20;
+// Pods times candidates of one question, each about a microsecond.
+constexpr size_t kMaxJudgements = 10'000'000;
+
+// Undoes all moves of a question, whatever happens.
+class Moves {
+ public:
+  Moves(KeptSnapshot* kept, Snapshot* snapshot) : kept_(kept), snapshot_(snapshot) { snapshot_->Fork(); }
+  Moves(const Moves&) = delete;
+  Moves& operator=(const Moves&) = delete;
+  ~Moves() {
+    if (!complete_) {
+      kept_->Drop();  // an exception came through
+      return;
+    }
+    while (snapshot_->Revert()) {
+    }
+  }
+
+  void Complete() { complete_ = true; }
+
+ private:
+  KeptSnapshot* kept_;
+  Snapshot* snapshot_;
+  bool complete_ = false;
+};
+
+struct Question {
+  FitOptions options;
+  std::vector<DecodedPod> pods;
+  std::vector<DecodedMove> moves;
+  ResourceNames names;
+};
+
+absl::StatusOr<Question> Decode(const v1::FitRequest& request, ResourceNames names) {
+  absl::StatusOr<FitOptions> options = DecodeFitOptions(request.options());
+  if (!options.ok()) return Annotate(options.status(), "options");
+  if (request.pods_size() > kMaxIncomingPods) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("pods: has ", request.pods_size(), " entries, the limit is ", kMaxIncomingPods));
+  }
+  ResourceReader resources(&names);
+  absl::StatusOr<std::vector<DecodedMove>> moves = DecodeMoves(request, &resources);
+  if (!moves.ok()) return moves.status();
+  std::vector<DecodedPod> pods;
+  for (int i = 0; i < request.pods_size(); ++i) {
+    absl::StatusOr<DecodedPod> pod = DecodeIncomingPod(request.pods(i), request.options(), &resources);
+    if (!pod.ok()) return Annotate(pod.status(), absl::StrCat("pods[", i, "]"));
+    pods.push_back(*std::move(pod));
+  }
+  return Question{*std::move(options), std::move(pods), *std::move(moves), std::move(names)};
+}
+
+v1::PodFit JudgePod(DecodedPod decoded, const Question& question, const LabelKeys& keys,
+                    const std::vector<NodeIndex>& candidates, Snapshot* snapshot) {
+  SelectLabels(decoded.labels, keys, &decoded.pod.shape);
+  decoded.pod.names = question.names;
+  PodFit fit(snapshot, std::move(decoded.pod), &question.options);
+  std::vector<Verdict> verdicts;
+  verdicts.reserve(candidates.size());
+  // Most nodes fit, and to say so takes no text.
+  for (const NodeIndex node : candidates) verdicts.push_back(fit.Fits(node) ? Verdict() : fit.Judge(node));
+  return EncodePodFit(verdicts, candidates, *snapshot);
+}
+
+absl::StatusOr<v1::FitResponse> Answer(const v1::FitRequest& request, const Question& question,
+                                       const View& view, Snapshot* snapshot) {
+  if (absl::Status status = ApplyMoves(question.moves, view, snapshot); !status.ok()) return status;
+  const absl::StatusOr<std::vector<NodeIndex>> candidates = DecodeFitCandidates(request, *snapshot);
+  if (!candidates.ok()) return candidates.status();
+  if (candidates->size() * question.pods.size() > kMaxJudgements) {
+    return absl::ResourceExhaustedError(absl::StrCat(question.pods.size(), " pods on ", candidates->size(),
+                                                     " nodes are more than ", kMaxJudgements,
+                                                     " judgements; ask for fewer at a time"));
+  }
+  v1::FitResponse response;
+  size_t bytes = 0;
+  for (const DecodedPod& pod : question.pods) {
+    v1::PodFit* const message = response.add_pods();
+    *message = JudgePod(pod, question, view.label_keys(), *candidates, snapshot);
+    bytes += message->ByteSizeLong() + 6;  // and its tag and length
+    if (bytes > kMaxAnswerBytes) {
+      return absl::ResourceExhaustedError(absl::StrCat("the answer for ", question.pods.size(),
+                                                       " pods outgrows ", kMaxAnswerBytes,
+                                                       " bytes; ask for fewer pods or slots"));
+    }
+  }
+  return response;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::FitResponse> Fit(const v1::FitRequest& request, const Deadline& deadline, Views* views) {
+  if (!request.has_changes()) return absl::InvalidArgumentError("changes: required");
+  absl::StatusOr<LockedView> locked = ApplyChanges(request.changes(), deadline, views);
+  if (!locked.ok()) return locked.status();
+  SharedView& shared = *locked->operator->();
+  const absl::StatusOr<Question> question = Decode(request, shared.view.cluster().resource_names());
+  if (!question.ok()) return question.status();
+  // Of all that a batch which is being decoded at the same time reads of the view, this changes nothing.
+  if (absl::Status status = shared.view.SelectLabelKeys(LabelKeysOf(question->pods, question->moves));
+      !status.ok()) {
+    return status;
+  }
+  Snapshot* const snapshot = shared.snapshot.For(shared.view);
+  Moves moves(&shared.snapshot, snapshot);
+  absl::StatusOr<v1::FitResponse> response = Answer(request, *question, shared.view, snapshot);
+  moves.Complete();
+  return response;
+}
+
+}  // namespace loadline

@@ -1,0 +1,41 @@
+// The snapshot of a view that questions make their moves on.
+#ifndef LOADLINE_PLUGIN_SERVICE_KEPT_SNAPSHOT_H_
+#define LOADLINE_PLUGIN_SERVICE_KEPT_SNAPSHOT_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "core/cluster/snapshot.h"
+#include "core/cluster/view.h"
+
+namespace loadline {
+
+// Builds a snapshot when the view has changed and keeps it between questions, with the counts that they asked
+// for. Not thread-safe.
+class KeptSnapshot {
+ public:
+  // A snapshot of `view`, which is the same each time, at its present state. Cost: O(nodes log nodes + pods)
+  // when the view has changed since the last question.
+  Snapshot* For(const View& view) {
+    if (snapshot_ == nullptr || version_ != view.version() || snapshot_->pod_shape_end() > most_shapes_) {
+      snapshot_.reset();  // first: two at a time would take twice the memory
+      snapshot_ = std::make_unique<Snapshot>(view.cluster());
+      version_ = view.version();
+      // Questions bring shapes of their own, which stay.
+      most_shapes_ = 2 * snapshot_->pod_shape_end() + 10'000;
+    }
+    return snapshot_.get();
+  }
+
+  // What a question left half done is worth nothing.
+  void Drop() { snapshot_.reset(); }
+
+ private:
+  std::unique_ptr<Snapshot> snapshot_;
+  int64_t version_ = 0;
+  int32_t most_shapes_ = 0;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_SERVICE_KEPT_SNAPSHOT_H_
