@@ -176,10 +176,11 @@ func (l *ledger) finish(b *batch, err error) {
 		l.full.shapes = b.shapes
 	case err == nil:
 		l.arrived(b)
-	case refused(err) || l.full.going:
-		l.full.due = true // a full list is not resumed: nobody knows which of its chunks arrived
+	case refused(err):
+		l.full.due = true
 	default:
 		l.unsure = true
+		l.full.due = l.full.going // a full list is not resumed: nobody knows which of its chunks arrived
 	}
 }
 

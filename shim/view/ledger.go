@@ -178,7 +178,7 @@ func (l *ledger) vacate(e *entry) {
 // startEpoch prepares a full list: the engine is taken to hold nothing. `now` is in nanoseconds since 1970.
 func (l *ledger) startEpoch(now int64) {
 	l.epoch = max(now, l.epoch+1)
-	l.acked, l.last, l.unsure = 0, 0, false
+	l.acked, l.last = 0, 0
 	l.full = fullList{going: true, since: l.batches}
 	for _, e := range l.slots {
 		if e == nil {

@@ -1,0 +1,86 @@
+package view
+
+import (
+	"errors"
+	"testing"
+
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/nodeinfo"
+)
+
+// What does not get through within the timeout of a cycle is not tried again and again: it goes to the background,
+// which has more time.
+func TestWhatTimesOutIsSyncedInTheBackground(t *testing.T) {
+	conn := enginetest.Open(t)
+	c := NewCycles(conn, "v", Events{})
+	defer c.Close()
+	c.inline = inlineLimits{bytes: 10000, bytesUnsure: 10, trims: 1000}
+	var nodes []fwk.NodeInfo
+	for i, name := range []string{"a", "b", "c"} {
+		nodes = append(nodes, nodeinfo.New(int64(i+1), named(name), fullPod()))
+	}
+	tooSlow := func(changes *loadlinev1.Changes, slots []int32) error {
+		if len(changes.GetNodes()) > 0 {
+			return errTimeout
+		}
+		_, err := score(t.Context(), conn, changes, slots)
+		return err
+	}
+	for _, what := range []string{"full list", "delta"} {
+		if err := c.Ask(nodes, nodes, tooSlow); !errors.Is(err, errTimeout) {
+			t.Errorf("%s: got error %v, want the timeout", what, err)
+		}
+		if err := c.Ask(nodes, nodes, tooSlow); !errors.Is(err, ErrSyncing) {
+			t.Errorf("%s: got error %v, want that it goes to the background", what, err)
+		}
+		c.wg.Wait()
+		if err := c.Ask(nodes, nodes, tooSlow); err != nil {
+			t.Errorf("%s: got error %v", what, err)
+		}
+		nodes[0] = nodeinfo.New(9, named("a"))
+	}
+}
+
+// A cycle that takes long does not hold up another one.
+func TestOneQuestionAtATime(t *testing.T) {
+	c := NewCycles(enginetest.Open(t), "v", Events{})
+	nodes := []fwk.NodeInfo{nodeinfo.New(1, named("a"))}
+	err := c.Ask(nodes, nodes, func(*loadlinev1.Changes, []int32) error {
+		return c.Ask(nodes, nodes, func(*loadlinev1.Changes, []int32) error { return nil })
+	})
+	if !errors.Is(err, ErrSyncing) {
+		t.Errorf("got error %v", err)
+	}
+	c.Close()
+	if err := c.Ask(nodes, nodes, nil); !errors.Is(err, ErrSyncing) {
+		t.Errorf("after Close: got error %v", err)
+	}
+}
+
+// Heartbeats bring a new object and a new generation of the same content: nothing is sent.
+func TestEqualContentIsNotSentAgain(t *testing.T) {
+	conn := enginetest.Open(t)
+	c := NewCycles(conn, "v", Events{})
+	defer c.Close()
+	sent := 0
+	ask := func(generation int64) {
+		nodes := []fwk.NodeInfo{nodeinfo.New(generation, named("a"), fullPod()), nodeinfo.New(70, named("b"))}
+		err := c.Ask(nodes, nodes, func(changes *loadlinev1.Changes, slots []int32) error {
+			sent += len(changes.GetNodes())
+			_, err := score(t.Context(), conn, changes, slots)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for generation := range int64(5) {
+		ask(generation)
+	}
+	if sent != 2 {
+		t.Errorf("sent %d nodes, want each once", sent)
+	}
+}
