@@ -101,7 +101,7 @@ func TestSocketFindsTheServerWhenItComes(t *testing.T) {
 			if err == nil && answer.GetEngineVersion() == want {
 				return
 			}
-			if status.Code(err) != codes.Unavailable || time.Since(start) > 1500*time.Millisecond {
+			if status.Code(err) != codes.Unavailable || time.Since(start) > 2500*time.Millisecond {
 				t.Fatalf("after %v: got %v, error %v, want version %s", time.Since(start), answer, err, want)
 			}
 		}
@@ -110,7 +110,7 @@ func TestSocketFindsTheServerWhenItComes(t *testing.T) {
 	if _, err := client.Describe(t.Context(), &loadlinev1.DescribeRequest{}); status.Code(err) != codes.Unavailable {
 		t.Errorf("without a server: got error %v, want Unavailable", err)
 	}
-	if took := time.Since(start); took > 200*time.Millisecond {
+	if took := time.Since(start); took > 500*time.Millisecond {
 		t.Errorf("without a server, a call took %v", took)
 	}
 	server := serve(t, socket, "1")
