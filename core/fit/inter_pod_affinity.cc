@@ -19,6 +19,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/cluster/identity.h"
 #include "core/fit/filters.h"
+#include "core/fit/volume_claims.h"
 
 namespace loadline {
 namespace {
@@ -94,6 +95,16 @@ CountSpec OwnersOf(const AffinityTerm& term) {
   return spec;
 }
 
+constexpr char kNamespacesMissing[] =
+    "a namespaceSelector asks for namespaces, which the view does not hold completely";
+
+// Whether terms turn on which namespaces there are.
+bool LookAtNamespaces(const std::vector<AffinityTerm>& terms) {
+  return std::any_of(terms.begin(), terms.end(), [](const AffinityTerm& term) {
+    return !term.namespace_selector.nothing && !term.namespace_selector.Everything();
+  });
+}
+
 class InterPodAffinity : public NodeFilter {
  public:
   explicit InterPodAffinity(const FitContext& context)
@@ -102,7 +113,11 @@ class InterPodAffinity : public NodeFilter {
         shape_(context.pod->shape) {
     if (const Namespace* const found = snapshot_.objects().FindNamespace(shape_.namespace_name)) {
       namespace_labels_ = found->labels;
+    } else {
+      namespace_known_ = snapshot_.objects().complete(ObjectKind::kNamespace);
     }
+    affinity_in_doubt_ =
+        !snapshot_.objects().complete(ObjectKind::kNamespace) && LookAtNamespaces(context.rules->affinity);
     std::vector<ResolvedTerm> terms;
     for (const AffinityTerm& term : context.rules->affinity) {
       terms.push_back(Resolve(term, snapshot_.objects(), *context.options));
@@ -123,23 +138,27 @@ class InterPodAffinity : public NodeFilter {
 
   // Looks at the terms of shapes that are new to the snapshot.
   void Refresh() override {
-    std::vector<CountSpec> specs;
+    std::vector<CountSpec> specs, doubtful;
     for (; shapes_seen_ < snapshot_.pod_shape_end(); ++shapes_seen_) {
       const PodShape& shape = snapshot_.pod_shape(shapes_seen_);
       if (shape.rules == nullptr) continue;
       for (const AffinityTerm& term : shape.rules->anti_affinity) {
-        if (!MatchesUs(term)) continue;
+        const bool doubt = MayMatchUs(term);
+        if (!doubt && !MatchesUs(term)) continue;
         CountSpec spec = OwnersOf(term);
-        if (owners_seen_.insert(spec.identity).second) specs.push_back(std::move(spec));
+        if (owners_seen_.insert(spec.identity).second) (doubt ? doubtful : specs).push_back(std::move(spec));
       }
     }
-    if (specs.empty()) return;
-    const std::vector<const DomainCounts*> owners = snapshot_.Counts(std::move(specs));
-    owners_.insert(owners_.end(), owners.begin(), owners.end());
+    Append(std::move(specs), &owners_);
+    Append(std::move(doubtful), &doubtful_owners_);
   }
 
   bool Passes(NodeIndex node, Verdict* why) const override {
     if (!AffinityHolds(node)) {
+      if (affinity_in_doubt_ && CarriesKeys(node)) {
+        if (why != nullptr) *why = CannotJudge(name(), kNamespacesMissing);
+        return false;
+      }
       return Refuse(why, StatusClass::kUnschedulableAndUnresolvable,
                     "node(s) didn't match pod affinity rules");
     }
@@ -150,6 +169,10 @@ class InterPodAffinity : public NodeFilter {
       return Refuse(why, StatusClass::kUnschedulable,
                     "node(s) didn't satisfy existing pods anti-affinity rules");
     }
+    if (Conflict(doubtful_owners_, node) != nullptr) {
+      if (why != nullptr) *why = CannotJudge(name(), NotHeld("namespace", shape_.namespace_name));
+      return false;
+    }
     return true;
   }
 
@@ -158,6 +181,7 @@ class InterPodAffinity : public NodeFilter {
     std::vector<const DomainCounts*> counts = affinity_;
     counts.insert(counts.end(), anti_affinity_.begin(), anti_affinity_.end());
     counts.insert(counts.end(), owners_.begin(), owners_.end());
+    counts.insert(counts.end(), doubtful_owners_.begin(), doubtful_owners_.end());
     return counts;
   }
 
@@ -170,7 +194,7 @@ class InterPodAffinity : public NodeFilter {
         if (counts->count(counts->domain(node)) == 0) return Blocked{counts, counts->domain(node)};
       }
     }
-    for (const auto* group : {&anti_affinity_, &owners_}) {
+    for (const auto* group : {&anti_affinity_, &owners_, &doubtful_owners_}) {
       if (const DomainCounts* const counts = Conflict(*group, node))
         return Blocked{counts, counts->domain(node)};
     }
@@ -181,6 +205,24 @@ class InterPodAffinity : public NodeFilter {
   bool MatchesUs(const AffinityTerm& term) const {
     return (Names(term, shape_.namespace_name) || term.namespace_selector.Matches(namespace_labels_)) &&
            term.selector.Matches(shape_.labels);
+  }
+
+  // Whether a term turns on the labels of our namespace, which may exist without the view knowing it.
+  bool MayMatchUs(const AffinityTerm& term) const {
+    return !namespace_known_ && !Names(term, shape_.namespace_name) && !term.namespace_selector.nothing &&
+           !term.namespace_selector.Everything() && term.selector.Matches(shape_.labels);
+  }
+
+  void Append(std::vector<CountSpec> specs, std::vector<const DomainCounts*>* to) {
+    if (specs.empty()) return;
+    const std::vector<const DomainCounts*> counts = snapshot_.Counts(std::move(specs));
+    to->insert(to->end(), counts.begin(), counts.end());
+  }
+
+  bool CarriesKeys(NodeIndex node) const {
+    return std::all_of(affinity_.begin(), affinity_.end(), [&](const DomainCounts* counts) {
+      return counts->domain(node) != TopologyKey::kNone;
+    });
   }
 
   bool AffinityHolds(NodeIndex node) const {
@@ -207,10 +249,13 @@ class InterPodAffinity : public NodeFilter {
   Snapshot& snapshot_;
   const PodShape& shape_;
   Labels namespace_labels_;
+  bool namespace_known_ = true;     // our namespace is held, or known to be missing
+  bool affinity_in_doubt_ = false;  // a namespace that is not held may have what our terms look for
   bool matches_itself_ = false;
-  std::vector<const DomainCounts*> affinity_;       // one per term
-  std::vector<const DomainCounts*> anti_affinity_;  // one per term
-  std::vector<const DomainCounts*> owners_;         // one per term of others that matches the pod
+  std::vector<const DomainCounts*> affinity_;         // one per term
+  std::vector<const DomainCounts*> anti_affinity_;    // one per term
+  std::vector<const DomainCounts*> owners_;           // one per term of others that matches the pod
+  std::vector<const DomainCounts*> doubtful_owners_;  // one per term of others that may match the pod
   absl::flat_hash_set<std::string> owners_seen_;
   int32_t shapes_seen_ = 0;
 };
@@ -225,17 +270,10 @@ MadeFilter MakeInterPodAffinity(const FitContext& context) {
             {}};
   }
   MadeFilter made;
-  const auto looks_at_namespaces = [](const std::vector<AffinityTerm>& terms) {
-    return std::any_of(terms.begin(), terms.end(), [](const AffinityTerm& term) {
-      return !term.namespace_selector.nothing && !term.namespace_selector.Everything();
-    });
-  };
   const bool namespaces_known = context.snapshot->objects().complete(ObjectKind::kNamespace);
   if (!namespaces_known &&
-      (looks_at_namespaces(context.rules->affinity) || looks_at_namespaces(context.rules->anti_affinity))) {
-    made.doubt =
-        CannotJudge(FilterName::kInterPodAffinity,
-                    "a namespaceSelector asks for namespaces, which the view does not hold completely");
+      (LookAtNamespaces(context.rules->affinity) || LookAtNamespaces(context.rules->anti_affinity))) {
+    made.doubt = CannotJudge(FilterName::kInterPodAffinity, kNamespacesMissing);
   }
   made.filter = std::make_unique<InterPodAffinity>(context);
   return made;

@@ -47,10 +47,11 @@ void ReadPorts(const Containers& containers, bool sidecars_only, std::vector<Hos
   }
 }
 
-// Adds the pod's own values of `keys` to a selector. An API server does the same before it stores a pod, and then
-// changes nothing here: kube-scheduler reads the selector only, but a manifest has not been through an API server.
-void MergeKeys(const google::protobuf::RepeatedPtrField<std::string>& keys, SelectorOperator op, const Labels& labels,
-               LabelSelector* selector) {
+// Adds the pod's own values of `keys` to a selector. An API server does the same before it stores a pod, and
+// then changes nothing here: kube-scheduler reads the selector only, but a manifest has not been through an
+// API server.
+void MergeKeys(const google::protobuf::RepeatedPtrField<std::string>& keys, SelectorOperator op,
+               const Labels& labels, LabelSelector* selector) {
   if (selector->nothing) return;
   for (const std::string& key : keys) {
     const std::string* const value = labels.Find(key);
@@ -66,8 +67,8 @@ void MergeKeys(const google::protobuf::RepeatedPtrField<std::string>& keys, Sele
   }
 }
 
-std::vector<AffinityTerm> ReadTerms(const Terms& messages, const std::string& namespace_name, const Labels& labels,
-                                    std::string* error) {
+std::vector<AffinityTerm> ReadTerms(const Terms& messages, const std::string& namespace_name,
+                                    const Labels& labels, std::string* error) {
   std::vector<AffinityTerm> terms;
   for (const k8s::v1::PodAffinityTerm& message : messages) {
     AffinityTerm& term = terms.emplace_back();
