@@ -32,7 +32,7 @@ void ClusterObjects::Remove(const ObjectKey& key) {
 }
 
 template <typename Content>
-const Content* ClusterObjects::Find(ObjectKey key) const {
+const Content* ClusterObjects::Find(const ObjectKey& key) const {
   const auto& objects = objects_[static_cast<size_t>(key.kind)];
   const auto found = objects.find(key);
   return found == objects.end() ? nullptr : &std::get<Content>(found->second.content);

@@ -138,7 +138,7 @@ class ClusterObjects {
 
  private:
   template <typename Content>
-  const Content* Find(ObjectKey key) const;
+  const Content* Find(const ObjectKey& key) const;
 
   std::array<absl::btree_map<ObjectKey, ClusterObject>, kObjectKinds> objects_;
   std::array<bool, kObjectKinds> complete_ = {};

@@ -147,7 +147,7 @@ void Snapshot::Undo(const Move& move) {
 }
 
 void Snapshot::Log(Move move) {
-  if (!forks_.empty()) log_.push_back(std::move(move));
+  if (!forks_.empty()) log_.push_back(move);
 }
 
 absl::string_view Snapshot::Keep(absl::string_view text) {

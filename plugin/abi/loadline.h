@@ -16,18 +16,18 @@ extern "C" {
 /* An engine: all views of its clients. Opaque. */
 typedef struct loadline_engine loadline_engine;
 
-/* Creates an engine. `config` is a serialized loadline.v1.EngineConfig of `config_size` bytes; NULL and 0 take
- * the defaults. Returns 0 and sets *engine, which the caller gives back with loadline_destroy(); or returns an
- * absl::StatusCode (3, invalid argument), sets *engine to NULL and *error to a NUL-terminated text. The caller
- * frees the text with loadline_free(). */
+/* Creates an engine. `config` is a serialized loadline.v1.EngineConfig of `config_size` bytes; NULL and 0
+ * take the defaults. Returns 0 and sets *engine, which the caller gives back with loadline_destroy(); or
+ * returns an absl::StatusCode (3, invalid argument), sets *engine to NULL and *error to a NUL-terminated
+ * text. The caller frees the text with loadline_free(). */
 int32_t loadline_create(const void* config, size_t config_size, loadline_engine** engine, char** error);
 
 /* Calls one method. `request` stays the caller's. `timeout_ns` is the time the caller is willing to wait,
  * counted from now; 0 or less: no limit. Returns 0 and sets *response and *response_size; or returns an
- * absl::StatusCode, sets *response to NULL, *response_size to 0 and *error to a NUL-terminated text. On success
- * *error is NULL. The caller frees either with loadline_free(). An empty response may be a NULL pointer.
- * Codes: 3 wrong in any state, 5 no such view, 8 a limit of the engine (named), 9 wrong in this state,
- * 4 out of time, 12 no such method, 13 a bug of the engine. */
+ * absl::StatusCode, sets *response to NULL, *response_size to 0 and *error to a NUL-terminated text. On
+ * success *error is NULL. The caller frees either with loadline_free(). An empty response may be a NULL
+ * pointer. Codes: 3 wrong in any state, 5 no such view, 8 a limit of the engine (named), 9 wrong in this
+ * state, 4 out of time, 12 no such method, 13 a bug of the engine. */
 int32_t loadline_call(loadline_engine* engine, const char* method, const void* request, size_t request_size,
                       int64_t timeout_ns, void** response, size_t* response_size, char** error);
 

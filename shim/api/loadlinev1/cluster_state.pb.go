@@ -87,8 +87,8 @@ func (ObjectKind) EnumDescriptor() ([]byte, []int) {
 // changed since `base_revision`. The engine applies it when it stands in the same epoch at a revision in
 // [base_revision, revision): a client that does not know whether its last batch arrived sends a larger one
 // on the same base. At `revision` itself the batch was applied before and is not applied again.
-// Order within a batch: removed slots, pod shapes, nodes; removed objects, objects. All of a batch is applied,
-// or nothing.
+// Order within a batch: removed slots, pod shapes, nodes; removed objects, objects. All of a batch is
+// applied, or nothing.
 type Changes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the view, 1 to 63 characters of [a-z0-9/-].

@@ -2232,10 +2232,11 @@ func (*Revert) Descriptor() ([]byte, []int) {
 // Configuration of the scheduler whose answer is wanted. Left empty: that of a default profile.
 type FitOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// NodeAffinityArgs.addedAffinity: a plain protobuf k8s.io.api.core.v1.NodeAffinity; its required part is read.
+	// NodeAffinityArgs.addedAffinity: a plain protobuf k8s.io.api.core.v1.NodeAffinity; its required part is
+	// read.
 	AddedAffinity []byte `protobuf:"bytes,1,opt,name=added_affinity,json=addedAffinity,proto3" json:"added_affinity,omitempty"`
-	// PodTopologySpreadArgs.defaultConstraints: plain k8s.io.api.core.v1.TopologySpreadConstraint messages. Those
-	// that are DoNotSchedule hold for pods without constraints that have a default_spread_selector.
+	// PodTopologySpreadArgs.defaultConstraints: plain k8s.io.api.core.v1.TopologySpreadConstraint messages.
+	// Those that are DoNotSchedule hold for pods without constraints that have a default_spread_selector.
 	DefaultSpreadConstraints [][]byte `protobuf:"bytes,2,rep,name=default_spread_constraints,json=defaultSpreadConstraints,proto3" json:"default_spread_constraints,omitempty"`
 	// NodeResourcesFitArgs: extended resources, and groups of them ("example.com"), that do not count.
 	IgnoredResources      []string `protobuf:"bytes,3,rep,name=ignored_resources,json=ignoredResources,proto3" json:"ignored_resources,omitempty"`
