@@ -130,7 +130,7 @@ const std::string* FindEntry(const StringEntries& entries, absl::string_view key
 LabelSelector ReadLabelSelector(const k8s::v1::LabelSelector& message, bool present, std::string* error) {
   LabelSelector selector;
   selector.nothing = !present;
-  const auto fail = [&](std::string text) {
+  const auto fail = [&](const std::string& text) {
     *error = absl::StrCat("invalid label selector: ", text);
     return LabelSelector{true, {}};
   };
@@ -148,9 +148,9 @@ LabelSelector ReadLabelSelector(const k8s::v1::LabelSelector& message, bool pres
       *error = absl::StrCat(Quoted(expression.operator_()), " is not a valid label selector operator");
       return LabelSelector{true, {}};
     }
-    std::string problem =
+    const std::string problem =
         ReadRequirement(expression.key(), op, expression.values(), &selector.requirements.emplace_back());
-    if (!problem.empty()) return fail(std::move(problem));
+    if (!problem.empty()) return fail(problem);
   }
   return selector;
 }

@@ -37,7 +37,8 @@ class AbiTest : public ::testing::Test {
   // What was in an output before must not matter.
   template <typename T>
   static T* Garbage() {
-    return reinterpret_cast<T*>(uintptr_t{0xdeadbeef});
+    static char garbage;
+    return static_cast<T*>(static_cast<void*>(&garbage));
   }
 
   Answer Call(const char* method, const std::string& request, int64_t timeout_ns = 0) {
@@ -262,7 +263,8 @@ TEST_F(AbiTest, DamagedRequestsDoNoHarm) {
     for (int i = 0; i < 3000; ++i) {
       std::string bad = good;
       for (uint64_t flips = 1 + random() % 4; flips > 0; --flips) {
-        bad[random() % bad.size()] ^= static_cast<char>(1 << random() % 8);
+        char& byte = bad[random() % bad.size()];
+        byte = static_cast<char>(static_cast<unsigned char>(byte) ^ (1U << random() % 8));
       }
       const Answer answer = Call(method, bad);
       EXPECT_THAT(answer.code, ::testing::AnyOf(0, 3, 8, 9)) << answer.error;

@@ -101,7 +101,7 @@ Rules RulesOf(const Policy& policy) {
 }
 
 bool IsBestEffort(const OraclePod& pod) {
-  for (const size_t r : {0, 1}) {
+  for (const size_t r : {size_t{0}, size_t{1}}) {
     if (pod.limits[r].value_or(0) > 0 || pod.requests[r].value_or(0) > 0) return false;
   }
   return true;

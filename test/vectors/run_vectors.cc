@@ -5,6 +5,7 @@
 // Prints a line for each row that failed, then how many rows describe others or are overruled, then
 // "N passed, N failed". Ends with 1 when a row failed, or could not be read or run; with 2 without a file.
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -108,7 +109,7 @@ bool Run::Finish() const {
 }  // namespace
 }  // namespace loadline::vectors
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   if (argc < 2) {
     std::fprintf(stderr, "usage: run_vectors FILE...\n");
     return 2;
@@ -117,4 +118,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) run.File(loadline::vectors::ReadRows(argv[i]));
   run.GoRows();
   return run.Finish() ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "run_vectors: %s\n", error.what());
+  return 1;
 }
