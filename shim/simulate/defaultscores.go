@@ -38,11 +38,18 @@ func requestsOf(pod *v1.Pod) requests {
 	}
 }
 
-// requestsOnNode returns what a pod counts as once it is on a node.
+// requestsOnNode returns what a pod counts as once it is on a node. Of a pod with pod-level requests nothing is
+// assumed for a resource that some container states.
 func requestsOnNode(pod *v1.Pod) requests {
 	options := helpers.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
-	stated := amountsOf(helpers.PodRequests(pod, options))
-	options.NonMissingContainerRequests = assumedPerContainer
+	list := helpers.PodRequests(pod, options)
+	stated := amountsOf(list)
+	options.NonMissingContainerRequests = assumedPerContainer.DeepCopy()
+	if helpers.IsPodLevelRequestsSet(pod) {
+		for name := range list {
+			delete(options.NonMissingContainerRequests, name)
+		}
+	}
 	return requests{stated: stated, assumed: amountsOf(helpers.PodRequests(pod, options))}
 }
 
