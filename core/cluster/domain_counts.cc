@@ -16,7 +16,7 @@ void DomainCounts::AddNode(NodeIndex node) {
   if (entry.eligible_nodes++ > 0) return;
   ++eligible_domains_;
   Rank(entry.pods, +1);
-  Record(kEverywhere);
+  if (spec_.loosens == Loosens::kSpread) Record(kEverywhere);
 }
 
 void DomainCounts::RemoveNode(NodeIndex node) {
@@ -26,7 +26,7 @@ void DomainCounts::RemoveNode(NodeIndex node) {
   if (--entry.eligible_nodes > 0) return;
   --eligible_domains_;
   Rank(entry.pods, -1);
-  Record(kEverywhere);
+  if (spec_.loosens == Loosens::kSpread) Record(kEverywhere);
 }
 
 void DomainCounts::Change(NodeIndex node, int32_t delta) {
@@ -39,10 +39,24 @@ void DomainCounts::Change(NodeIndex node, int32_t delta) {
   Rank(entry.pods, -1);
   entry.pods += delta;
   total_ += delta;
-  if (lowest_ > lowest_before || total_ == 0) {
-    Record(kEverywhere);
-  } else {
-    Record(domain);  // a rise matters as well: to pods that want company
+  switch (spec_.loosens) {
+    case Loosens::kAbsence:
+      if (entry.pods == 0) Record(domain);
+      return;
+    case Loosens::kPresence:
+      if (total_ == 0) {
+        Record(kEverywhere);
+      } else if (delta > 0 && entry.pods == delta) {
+        Record(domain);
+      }
+      return;
+    case Loosens::kSpread:
+      if (lowest_ > lowest_before) {
+        Record(kEverywhere);
+      } else if (delta < 0) {
+        Record(domain);
+      }
+      return;
   }
 }
 

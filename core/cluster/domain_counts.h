@@ -15,6 +15,13 @@
 
 namespace loadline {
 
+// What may let a node pass that a count refused.
+enum class Loosens {
+  kAbsence,   // the last pod leaves the domain
+  kPresence,  // a first pod comes to the domain, or the last one leaves all of them
+  kSpread,    // a pod leaves the domain, the smallest count rises, or domains come or go
+};
+
 // What is counted, and where.
 struct CountSpec {
   // Tells specs apart: two with the same text count the same.
@@ -25,6 +32,8 @@ struct CountSpec {
   std::function<bool(const PodShape&)> counts;
   // Whether pods on a node count, and whether the node makes its domain one; empty: all do. Pure.
   std::function<bool(NodeIndex)> eligible;
+  // What the journal records. Part of the identity.
+  Loosens loosens = Loosens::kSpread;
 };
 
 // The counts of one spec. Changed by a snapshot only.
@@ -45,9 +54,7 @@ class DomainCounts {
   int32_t domains() const { return eligible_domains_; }
   int32_t lowest() const { return lowest_; }
 
-  // The journal of what may let a node pass that was refused before: domains whose count fell or that came or
-  // went, or kEverywhere when the smallest count rose or the number of domains changed. As
-  // ClusterState::changes().
+  // The journal of what Loosens says: domains, or kEverywhere for all of them. As ClusterState::changes().
   static constexpr int32_t kEverywhere = -1;
   std::optional<std::span<const int32_t>> loosened(int64_t since) const;
   int64_t loosened_end() const { return journal_start_ + static_cast<int64_t>(journal_.size()); }

@@ -67,10 +67,11 @@ std::string Identity(absl::string_view kind, const std::vector<ResolvedTerm>& te
   return builder.Finish();
 }
 
-// Pods that match all of `terms`, by `key`.
-CountSpec MatchingPods(const std::vector<ResolvedTerm>& terms, const std::string& key) {
+// Pods that match all of `terms`, by `key`; wanted or not wanted.
+CountSpec MatchingPods(const std::vector<ResolvedTerm>& terms, const std::string& key, Loosens loosens) {
   CountSpec spec;
-  spec.identity = Identity("match", terms, key);
+  spec.identity = Identity(loosens == Loosens::kPresence ? "wanted" : "unwanted", terms, key);
+  spec.loosens = loosens;
   spec.topology_key = key;
   spec.counts = [terms](const PodShape& shape) {
     return std::all_of(terms.begin(), terms.end(),
@@ -86,6 +87,7 @@ CountSpec OwnersOf(const AffinityTerm& term) {
   term.AddTo(&builder);
   CountSpec spec;
   spec.identity = builder.Finish();
+  spec.loosens = Loosens::kAbsence;
   spec.topology_key = term.topology_key;
   spec.counts = [term](const PodShape& shape) {
     if (shape.rules == nullptr) return false;
@@ -123,12 +125,13 @@ class InterPodAffinity : public NodeFilter {
       terms.push_back(Resolve(term, snapshot_.objects(), *context.options));
     }
     std::vector<CountSpec> specs;
-    for (const ResolvedTerm& term : terms) specs.push_back(MatchingPods(terms, term.term.topology_key));
+    for (const ResolvedTerm& term : terms)
+      specs.push_back(MatchingPods(terms, term.term.topology_key, Loosens::kPresence));
     matches_itself_ = std::all_of(terms.begin(), terms.end(),
                                   [&](const ResolvedTerm& term) { return term.Matches(shape_); });
     for (const AffinityTerm& term : context.rules->anti_affinity) {
-      specs.push_back(
-          MatchingPods({Resolve(term, snapshot_.objects(), *context.options)}, term.topology_key));
+      specs.push_back(MatchingPods({Resolve(term, snapshot_.objects(), *context.options)}, term.topology_key,
+                                   Loosens::kAbsence));
     }
     affinity_ = snapshot_.Counts(std::move(specs));
     anti_affinity_.assign(affinity_.begin() + static_cast<std::ptrdiff_t>(terms.size()), affinity_.end());
