@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -88,10 +89,11 @@ func TestCloseDuringCalls(t *testing.T) {
 		}
 		client := loadlinev1.NewClusterStateClient(conn)
 		var wg sync.WaitGroup
-		for range 4 {
+		for caller := range 4 {
+			view := fmt.Sprint("view-", caller)
 			wg.Go(func() {
 				for {
-					_, err := client.Sync(context.Background(), syncRequest("a"))
+					_, err := client.Sync(context.Background(), syncRequest(view))
 					if status.Code(err) == codes.Canceled {
 						return
 					}
