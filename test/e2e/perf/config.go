@@ -17,8 +17,9 @@ const (
 	InProcess Case = "InProcess"
 	Socket    Case = "Socket"
 	Extender  Case = "Extender"
-	// The pair that shows opportunistic batching: with the system's default constraints of PodTopologySpread no pod
-	// can be signed and batching never acts.
+	// The pair that shows opportunistic batching. With the system's default constraints of PodTopologySpread no pod
+	// can be signed; and batching acts only while each pod fills the node that it is placed on. So these have
+	// neither: one pod per node.
 	DefaultBatching   Case = "DefaultBatching"
 	InProcessBatching Case = "InProcessBatching"
 )
@@ -79,7 +80,7 @@ func (s settings) schedulerConfig(c Case) string {
 	return b.String()
 }
 
-// podTemplate is scheduler_perf's default pod with a limit above its request.
+// podTemplate is scheduler_perf's default pod with limits above its requests. Its nodes have 4 CPUs.
 const podTemplate = `apiVersion: v1
 kind: Pod
 metadata:
@@ -89,15 +90,24 @@ spec:
   - image: registry.k8s.io/pause:3.10.2
     name: pause
     resources:
-      requests: {cpu: 100m, memory: 500Mi}
-      limits: {cpu: 200m, memory: 1000Mi}
+      requests: {cpu: %s, memory: 500Mi}
+      limits: {cpu: %s, memory: 1000Mi}
 `
+
+// podsOf returns how many pods of a case are placed before the measurement, how many are measured, and what they are.
+func (s settings) podsOf(c Case) (initial, measured int, template string) {
+	if c.batching() {
+		return 0, s.nodes, fmt.Sprintf(podTemplate, "3", "6")
+	}
+	return InitPods, s.pods, fmt.Sprintf(podTemplate, "100m", "200m")
+}
 
 // write writes the configuration of a case for scheduler_perf, and returns the path of its file.
 func (s settings) write(c Case) (string, error) {
+	initial, measured, template := s.podsOf(c)
 	files := map[string]string{
 		"scheduler.yaml": s.schedulerConfig(c),
-		"pod.yaml":       podTemplate,
+		"pod.yaml":       template,
 		"performance-config.yaml": fmt.Sprintf(`- name: %s
   featureGates:
     OpportunisticBatching: %t
@@ -117,7 +127,7 @@ func (s settings) write(c Case) (string, error) {
       initNodes: %d
       initPods: %d
       measurePods: %d
-`, c, c.batching(), s.dir, s.dir, s.nodes, InitPods, s.pods),
+`, c, c.batching(), s.dir, s.dir, s.nodes, initial, measured),
 	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(content), 0o600); err != nil {

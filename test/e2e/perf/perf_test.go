@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,8 +57,13 @@ func BenchmarkPerfScheduling(b *testing.B) {
 		b.Fatal(err)
 	}
 	result := Result{Case: c}
+	_, result.Pods, _ = s.podsOf(c)
+	result.Nodes = s.nodes
+	var batchedPods atomic.Int64
 	start := func(tCtx ktesting.TContext) error {
 		switch c {
+		case DefaultBatching, InProcessBatching:
+			go watchBatches(tCtx, &batchedPods)
 		case Socket:
 			return s.startEngine(tCtx, *bin)
 		case Extender:
@@ -70,6 +76,7 @@ func BenchmarkPerfScheduling(b *testing.B) {
 	if err := result.fill(*dir); err != nil {
 		b.Fatal(err)
 	}
+	result.Batched = int(batchedPods.Load())
 	bytes, err := json.Marshal(result)
 	if err != nil {
 		b.Fatal(err)
@@ -77,6 +84,36 @@ func BenchmarkPerfScheduling(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(*dir, "result.json"), bytes, 0o600); err != nil {
 		b.Fatal(err)
 	}
+}
+
+// watchBatches notes until ctx ends how many pods batching has placed: scheduler_perf resets that counter at its end.
+func watchBatches(ctx context.Context, most *atomic.Int64) {
+	for ctx.Err() == nil {
+		if now := batched(); now > most.Load() {
+			most.Store(now)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func batched() (pods int64) {
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		return 0
+	}
+	for _, family := range families {
+		if family.GetName() != "scheduler_batch_attempts_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				if label.GetName() == "result" && label.GetValue() == "hint_used" {
+					pods += int64(metric.GetCounter().GetValue())
+				}
+			}
+		}
+	}
+	return pods
 }
 
 // counted counts the cycles of the plugin: scheduler_perf resets the plugin's own counters before they can be read.

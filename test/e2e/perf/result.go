@@ -19,6 +19,8 @@ type Result struct {
 	PluginP50, PluginP99 time.Duration
 	// Cycles (or requests, of the extender) in which the engine was to answer, and those in which it did.
 	Cycles, Answered int
+	// Pods that were placed by the hint of a batch, without scores of their own.
+	Batched int
 }
 
 // leastAnswered is the share of cycles that the engine must have answered for a run to count.
@@ -26,13 +28,16 @@ const leastAnswered = 0.999
 
 // Check says why a run does not count.
 func (r Result) Check() error {
+	if r.Case.batching() && r.Batched == 0 {
+		return fmt.Errorf("%s, %d nodes: no pod was placed by the hint of a batch", r.Case, r.Nodes)
+	}
 	if r.Case == Default || r.Case == DefaultBatching {
 		return nil
 	}
 	if r.Cycles == 0 || float64(r.Answered) < leastAnswered*float64(r.Cycles) {
 		return fmt.Errorf("%s, %d nodes: the engine answered %d of %d cycles", r.Case, r.Nodes, r.Answered, r.Cycles)
 	}
-	// With batching most pods need no cycle of their own; else each pod has one.
+	// With batching most pods need no scores of their own; else each pod has a cycle.
 	if !r.Case.batching() && float64(r.Cycles) < leastAnswered*float64(r.Pods+InitPods) {
 		return fmt.Errorf("%s, %d nodes: %d cycles for %d pods", r.Case, r.Nodes, r.Cycles, r.Pods+InitPods)
 	}
@@ -42,7 +47,7 @@ func (r Result) Check() error {
 // Report writes a table with the medians of each case, and the ratio to the default profile.
 func Report(w io.Writer, results []Result) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "nodes\tcase\truns\tpods/s\tlowest\thighest\tratio\tPreScore p50\tp99\tScore p50\tp99\tplugin p50\tp99\tanswered")
+	fmt.Fprintln(table, "nodes\tcase\truns\tpods/s\tlowest\thighest\tratio\tPreScore p50\tp99\tScore p50\tp99\tplugin p50\tp99\tanswered\tbatched")
 	for _, nodes := range sizes(results) {
 		for _, c := range Cases {
 			runs := of(results, nodes, c)
@@ -58,7 +63,7 @@ func Report(w io.Writer, results []Result) error {
 				ratio = fmt.Sprintf("%.3f", median(runs, throughput)/median(baseline, throughput))
 			}
 			speeds := values(runs, throughput)
-			fmt.Fprintf(table, "%d\t%s\t%d\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", nodes, c, len(runs),
+			fmt.Fprintf(table, "%d\t%s\t%d\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", nodes, c, len(runs),
 				median(runs, throughput), speeds[0], speeds[len(speeds)-1], ratio,
 				duration(runs, func(r Result) time.Duration { return r.PreScoreP50 }),
 				duration(runs, func(r Result) time.Duration { return r.PreScoreP99 }),
@@ -66,7 +71,7 @@ func Report(w io.Writer, results []Result) error {
 				duration(runs, func(r Result) time.Duration { return r.ScoreP99 }),
 				duration(runs, func(r Result) time.Duration { return r.PluginP50 }),
 				duration(runs, func(r Result) time.Duration { return r.PluginP99 }),
-				answered(runs))
+				answered(runs), batches(runs))
 		}
 	}
 	return table.Flush()
@@ -92,6 +97,18 @@ func answered(runs []Result) string {
 		return "-"
 	}
 	return fmt.Sprintf("%d of %d", answered, cycles)
+}
+
+func batches(runs []Result) string {
+	pods, batched := 0, 0
+	for _, r := range runs {
+		pods += r.Pods
+		batched += r.Batched
+	}
+	if batched == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d of %d", batched, pods)
 }
 
 func sizes(results []Result) []int {

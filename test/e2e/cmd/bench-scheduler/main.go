@@ -148,6 +148,5 @@ func runCase(ctx context.Context, root, etcd, program string, c perf.Case, nodes
 	if err := json.Unmarshal(bytes, &result); err != nil {
 		return result, err
 	}
-	result.Nodes, result.Pods = nodes, pods
 	return result, nil
 }
