@@ -105,6 +105,7 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 			return nil, err
 		}
 	}
+	g.view.LeaveOutInvalid(g.leftOut)
 	shared := breaker.New(conn, time.Now)
 	g.refresher = refresher{
 		state: g.view, engine: loadlinev1.NewClusterStateClient(conn), view: options.View, breaker: shared,
@@ -119,6 +120,12 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 	g.nodes = newNodeFeed(g.view, g.refresher.changed)
 	g.pods = newPodFeed(g.view, g.refresher.changed)
 	return g, nil
+}
+
+// leftOut hears of a node that the engine finds invalid: it scores 0 until it changes, and the others are not held up.
+func (g *Gateway) leftOut(node string, err error) {
+	g.metrics.leftOut.Inc()
+	klog.ErrorS(err, "The engine finds a node invalid; it scores 0 until it changes", "node", klog.KRef("", node))
 }
 
 // Run serves until ctx ends, and then finishes the requests under way.

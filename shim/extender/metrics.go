@@ -44,6 +44,7 @@ type metrics struct {
 	syncs        *prometheus.HistogramVec
 	viewNodes    prometheus.Gauge
 	viewPods     prometheus.Gauge
+	leftOut      prometheus.Counter
 	clamped      prometheus.Gauge
 	engineUp     prometheus.Gauge
 	reloaded     prometheus.Gauge
@@ -69,6 +70,8 @@ func newMetrics(version string) *metrics {
 			Help: "Requests with whole nodes instead of names: nodeCacheCapable is not set in the scheduler's configuration."}),
 		unknownNodes: prometheus.NewCounter(prometheus.CounterOpts{Name: "loadline_extender_unknown_nodes_total",
 			Help: "Nodes asked about that were not known, and scored 0."}),
+		leftOut: prometheus.NewCounter(prometheus.CounterOpts{Name: "loadline_view_nodes_left_out_total",
+			Help: "Times that a node was left out because the engine finds it, or a pod on it, invalid."}),
 		syncs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "loadline_view_sync_duration_seconds", Help: "Time to bring the engine up to date in the background.",
 			Buckets: prometheus.ExponentialBuckets(1e-4, 3, 11),
@@ -83,7 +86,7 @@ func newMetrics(version string) *metrics {
 		ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
 	m.reloaded.Set(1)
-	m.registry.MustRegister(m.requests, m.skips, m.duration, m.fullNodes, m.unknownNodes, m.syncs, m.viewNodes, m.viewPods,
+	m.registry.MustRegister(m.requests, m.skips, m.duration, m.fullNodes, m.unknownNodes, m.leftOut, m.syncs, m.viewNodes, m.viewPods,
 		m.clamped, m.engineUp, m.reloaded, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, result := range []string{resultScored, resultNeutral, resultRejected} {
