@@ -1,0 +1,217 @@
+// Package nodegroup reads files of node groups: groups of nodes that are made from one template and scale as one.
+//
+// A file holds YAML or JSON documents of kind NodeGroup, or it is Escalator's own node group file; see Parse.
+package nodegroup
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	yamlstream "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"loadline.dev/shim/policy"
+)
+
+// What a document of ours says it is.
+const (
+	APIVersion = "loadline.dev/v1alpha1"
+	Kind       = "NodeGroup"
+)
+
+// Bounds on a file.
+const (
+	// MaxBytes is the most that is read of a file.
+	MaxBytes = 16 << 20
+	// MaxGroups is the most groups of a file.
+	MaxGroups = 10_000
+)
+
+// NodeGroup is a group of nodes that are made from one template and scale as one.
+type NodeGroup struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        Metadata `json:"metadata"`
+	Spec            Spec     `json:"spec"`
+}
+
+// Metadata names a node group.
+type Metadata struct {
+	// Name is unique in a file.
+	Name string `json:"name"`
+}
+
+// Name returns the name of the group.
+func (g *NodeGroup) Name() string { return g.Metadata.Name }
+
+// Spec says what a node group is and how far it may grow.
+type Spec struct {
+	// NodeSelector are the labels that the nodes of the group carry, all of them. Empty: the labels of the template,
+	// without the hostname.
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// Min and Max bound the number of nodes.
+	Min int32 `json:"min"`
+	Max int32 `json:"max"`
+	// Target is how many nodes are asked of the cloud. Absent: as many as there are.
+	Target *int32 `json:"target,omitempty"`
+	// Template is a node as the group makes them: labels, taints, capacity and allocatable.
+	Template *v1.Node `json:"template,omitempty"`
+	// InstanceType names the machine in a price catalogue. Empty: that of the template's label
+	// node.kubernetes.io/instance-type.
+	InstanceType string `json:"instanceType,omitempty"`
+	// Price is what one node costs for an hour. Absent: that of the instance type.
+	Price *float64 `json:"price,omitempty"`
+	// Size says when the group grows and shrinks. Absent: `size` leaves the group alone.
+	Size *Size `json:"size,omitempty"`
+}
+
+// Machine returns the instance type of the group, or "".
+func (s *Spec) Machine() string {
+	if s.InstanceType == "" && s.Template != nil {
+		return s.Template.Labels[v1.LabelInstanceTypeStable]
+	}
+	return s.InstanceType
+}
+
+// Has tells whether a node with these labels belongs to the group.
+func (s *Spec) Has(labels map[string]string) bool {
+	selector := s.NodeSelector
+	if len(selector) == 0 && s.Template != nil {
+		selector = s.Template.Labels
+	}
+	found := false
+	for key, value := range selector {
+		if key == v1.LabelHostname {
+			continue
+		}
+		if got, ok := labels[key]; !ok || got != value {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// File is what a file of node groups held.
+type File struct {
+	// Groups in the order of the file.
+	Groups []NodeGroup
+	// Warnings are about what was read and plays no part, each in a line.
+	Warnings []string
+}
+
+// Load reads a file of node groups.
+func Load(name string) (File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return File{}, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	if err != nil {
+		return File{}, err
+	}
+	file, err := Parse(data)
+	if err != nil {
+		return File{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return file, nil
+}
+
+// Parse reads node groups from YAML or JSON: documents of kind NodeGroup, of which an unknown field is an error, or
+// one Escalator file, which has `node_groups` at the top and of which an unknown key is a warning, as Escalator itself
+// reads past it.
+func Parse(data []byte) (File, error) {
+	if len(data) > MaxBytes {
+		return File{}, fmt.Errorf("is larger than the limit of %d MiB", MaxBytes>>20)
+	}
+	documents, err := split(data)
+	if err != nil {
+		return File{}, err
+	}
+	var file File
+	for i, document := range documents {
+		var part File
+		if isEscalator(document) {
+			if len(documents) > 1 {
+				return File{}, errors.New("node_groups: an Escalator file holds nothing else")
+			}
+			part, err = parseEscalator(document)
+		} else {
+			part, err = parseDocument(document)
+		}
+		if err != nil {
+			if len(documents) > 1 {
+				err = fmt.Errorf("document %d: %w", i, err)
+			}
+			return File{}, err
+		}
+		file.Groups = append(file.Groups, part.Groups...)
+		file.Warnings = append(file.Warnings, part.Warnings...)
+	}
+	return file, checkAll(file.Groups)
+}
+
+// split returns the documents that hold something.
+func split(data []byte) ([][]byte, error) {
+	reader := yamlstream.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	var documents [][]byte
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return documents, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var content any
+		if err := yaml.Unmarshal(document, &content); err != nil {
+			return nil, err
+		}
+		if content != nil {
+			documents = append(documents, bytes.Clone(document))
+		}
+	}
+}
+
+func parseDocument(document []byte) (File, error) {
+	var head metav1.TypeMeta
+	if err := yaml.Unmarshal(document, &head); err != nil {
+		return File{}, err
+	}
+	if head.APIVersion != APIVersion || head.Kind != Kind {
+		return File{}, fmt.Errorf("apiVersion %q, kind %q: must be %s, %s; an Escalator file has node_groups at the top",
+			head.APIVersion, head.Kind, APIVersion, Kind)
+	}
+	var group NodeGroup
+	if err := policy.DecodeStrict(document, &group); err != nil {
+		return File{}, err
+	}
+	if err := group.check(); err != nil {
+		return File{}, fmt.Errorf("node group %q: %w", group.Name(), err)
+	}
+	return File{Groups: []NodeGroup{group}}, nil
+}
+
+// checkAll checks what one group cannot know.
+func checkAll(groups []NodeGroup) error {
+	if len(groups) == 0 {
+		return errors.New("holds no node group")
+	}
+	if len(groups) > MaxGroups {
+		return fmt.Errorf("holds %d node groups, the limit is %d", len(groups), MaxGroups)
+	}
+	for i := range groups {
+		same := func(other NodeGroup) bool { return other.Name() == groups[i].Name() }
+		if slices.ContainsFunc(groups[:i], same) {
+			return fmt.Errorf("node group %q: name: twice in the file", groups[i].Name())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package nodegroup
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+const ours = `apiVersion: loadline.dev/v1alpha1
+kind: NodeGroup
+metadata:
+  name: general
+spec:
+  min: 1
+  max: 20
+  target: 5
+  instanceType: n1-standard-8
+  price: 0.38
+  template:
+    metadata:
+      labels: {pool: general, kubernetes.io/hostname: template}
+    status:
+      allocatable: {cpu: "8", memory: 28Gi, pods: "110"}
+`
+
+const sizes = `  size:
+    scaleUpThresholdPercent: 70
+    taintUpperCapacityThresholdPercent: 60
+    taintLowerCapacityThresholdPercent: 40
+    slowNodeRemovalRate: 2
+    fastNodeRemovalRate: 4
+    softDeleteGracePeriod: 1m
+    hardDeleteGracePeriod: 10m
+    scaleUpCoolDownPeriod: 5m
+`
+
+// escalator is the example of Escalator's documentation, shortened to what has no default.
+const escalator = `node_groups:
+  - name: "shared"
+    label_key: "customer"
+    label_value: "shared"
+    cloud_provider_group_name: "shared-nodes"
+    min_nodes: 1
+    max_nodes: 30
+    dry_mode: false
+    taint_upper_capacity_threshold_percent: 40
+    taint_lower_capacity_threshold_percent: 10
+    slow_node_removal_rate: 2
+    fast_node_removal_rate: 5
+    scale_up_threshold_percent: 70
+    scale_up_cool_down_period: 2m
+    scale_up_cool_down_timeout: 10m
+    soft_delete_grace_period: 1m
+    hard_delete_grace_period: 10m
+    taint_effect: NoExecute
+    max_node_age: 24h
+    aws:
+      launch_template_version: "1"
+`
+
+func TestParseReadsAGroup(t *testing.T) {
+	file, err := Parse([]byte(ours + sizes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Groups) != 1 || len(file.Warnings) != 0 {
+		t.Fatalf("groups %v, warnings %v", file.Groups, file.Warnings)
+	}
+	group := file.Groups[0]
+	spec := group.Spec
+	if group.Name() != "general" || spec.Min != 1 || spec.Max != 20 || *spec.Target != 5 || *spec.Price != 0.38 || spec.Machine() != "n1-standard-8" {
+		t.Errorf("group %+v", group)
+	}
+	if spec.Template.Status.Allocatable.Cpu().MilliValue() != 8000 {
+		t.Errorf("template %+v", spec.Template.Status)
+	}
+	if spec.Size.SoftDeleteGracePeriod.Duration != time.Minute || spec.Size.ScaleUpThresholdPercent != 70 {
+		t.Errorf("size %+v", spec.Size)
+	}
+	// The template's hostname is not a label of the other nodes.
+	if !spec.Has(map[string]string{"pool": "general", "zone": "a"}) || spec.Has(map[string]string{"pool": "batch"}) || spec.Has(nil) {
+		t.Error("the labels of the template do not select the nodes of the group")
+	}
+}
+
+func TestParseReadsSeveralDocuments(t *testing.T) {
+	file, err := Parse([]byte("---\n" + ours + "---\n---\n" + strings.Replace(ours, "name: general", "name: batch", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Groups) != 2 || file.Groups[0].Name() != "general" || file.Groups[1].Name() != "batch" {
+		t.Errorf("groups %v", file.Groups)
+	}
+}
+
+func TestParseReadsEscalatorsFile(t *testing.T) {
+	file, err := Parse([]byte(escalator))
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := file.Groups[0]
+	if group.Name() != "shared" || group.Spec.Min != 1 || group.Spec.Max != 30 || !group.Spec.Has(map[string]string{"customer": "shared"}) {
+		t.Errorf("group %+v", group)
+	}
+	size := group.Spec.Size
+	if size.CatchAll || size.TaintUpperCapacityThresholdPercent != 40 || size.FastNodeRemovalRate != 5 || size.MaxNodeAge.Duration != 24*time.Hour ||
+		size.HardDeleteGracePeriod.Duration != 10*time.Minute || size.ScaleUpCoolDownPeriod.Duration != 2*time.Minute {
+		t.Errorf("size %+v", size)
+	}
+	// Escalator's own documentation has an option that it does not read.
+	if len(file.Warnings) != 1 || !strings.Contains(file.Warnings[0], `"node_groups[0].scale_up_cool_down_timeout"`) {
+		t.Errorf("warnings %q", file.Warnings)
+	}
+}
+
+func TestParseReadsEscalatorsDefaultGroup(t *testing.T) {
+	text := strings.Replace(escalator, `name: "shared"`, "name: default", 1)
+	text = strings.Replace(strings.Replace(text, "min_nodes: 1", "min_nodes: 0", 1), "max_nodes: 30", "max_nodes: 0", 1)
+	file, err := Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := file.Groups[0].Spec
+	if !spec.Size.CatchAll || spec.Min != 0 || spec.Max != math.MaxInt32 {
+		t.Errorf("spec %+v", spec)
+	}
+	if len(file.Warnings) != 2 || !strings.Contains(file.Warnings[1], "no bounds") {
+		t.Errorf("warnings %q", file.Warnings)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"NoGroup", "\n---\n", "holds no node group"},
+		{"AnotherKind", "apiVersion: v1\nkind: Node\n", `apiVersion "v1", kind "Node": must be loadline.dev/v1alpha1, NodeGroup`},
+		{"UnknownField", strings.Replace(ours, "  price:", "  prize:", 1), `unknown field "spec.prize"`},
+		{"UnknownFieldOfTheTemplate", strings.Replace(ours, "status:", "statuz:", 1), `unknown field "spec.template.statuz"`},
+		{"TheSameName", ours + "---\n" + ours, `node group "general": name: twice in the file`},
+		{"NoName", strings.Replace(ours, "name: general", "name: ''", 1), "metadata.name: missing"},
+		{"NegativeMin", strings.Replace(ours, "min: 1", "min: -1", 1), "spec.min: -1 is negative"},
+		{"MaxBelowMin", strings.Replace(ours, "max: 20", "max: 0", 1), "spec.max: 0 is less than min, 1"},
+		{"NegativePrice", strings.Replace(ours, "0.38", "-0.38", 1), "spec.price: -0.38 is not an amount of money"},
+		{"NoLabel", strings.Replace(ours, "labels: {pool: general, kubernetes.io/hostname: template}", "labels: {}", 1), "spec.nodeSelector: missing"},
+		{"ThresholdsOutOfOrder", ours + strings.Replace(sizes, "scaleUpThresholdPercent: 70", "scaleUpThresholdPercent: 60", 1),
+			"spec.size.taintUpperCapacityThresholdPercent: 60 is not less than scaleUpThresholdPercent, 60"},
+		{"SoftNotBelowHard", ours + strings.Replace(sizes, "softDeleteGracePeriod: 1m", "softDeleteGracePeriod: 10m", 1),
+			"spec.size.softDeleteGracePeriod: 10m0s is not less than hardDeleteGracePeriod, 10m0s"},
+		{"Mode", ours + sizes + "    mode: compatible\n", `spec.size.mode: "compatible" must be default or compat`},
+		{"EscalatorMinEqualsMax", strings.Replace(escalator, "min_nodes: 1", "min_nodes: 30", 1), `node_groups[0] "shared": min_nodes: 30 is not less than max_nodes, 30`},
+		{"EscalatorNoLabel", strings.Replace(escalator, `label_key: "customer"`, `label_key: ""`, 1), `label_key: missing`},
+		{"EscalatorThreshold", strings.Replace(escalator, "threshold_percent: 40", "threshold_percent: 0", 1),
+			"taint_lower_capacity_threshold_percent: 10 is not less than taint_upper_capacity_threshold_percent, 0"},
+		{"EscalatorDuration", strings.Replace(escalator, "soft_delete_grace_period: 1m", "soft_delete_grace_period: soon", 1),
+			`soft_delete_grace_period: "soon" is not a duration`},
+		{"EscalatorAndOthers", escalator + "---\n" + ours, "an Escalator file holds nothing else"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse([]byte(c.text))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}

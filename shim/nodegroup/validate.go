@@ -1,0 +1,53 @@
+package nodegroup
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// check checks a group of our own form by itself. The error starts with the field.
+func (g *NodeGroup) check() error {
+	if g.Metadata.Name == "" {
+		return errors.New("metadata.name: missing")
+	}
+	s := &g.Spec
+	switch {
+	case s.Min < 0:
+		return fmt.Errorf("spec.min: %d is negative", s.Min)
+	case s.Max < s.Min:
+		return fmt.Errorf("spec.max: %d is less than min, %d", s.Max, s.Min)
+	case s.Target != nil && *s.Target < 0:
+		return fmt.Errorf("spec.target: %d is negative", *s.Target)
+	case s.Price != nil && !(*s.Price >= 0 && *s.Price <= math.MaxFloat64):
+		return fmt.Errorf("spec.price: %v is not an amount of money", *s.Price)
+	case len(s.NodeSelector) == 0 && (s.Template == nil || len(s.Template.Labels) == 0):
+		return errors.New("spec.nodeSelector: missing, and there is no template with labels: no node can belong to the group")
+	}
+	if s.Template != nil {
+		if err := checkAmounts(s); err != nil {
+			return err
+		}
+	}
+	if s.Size != nil {
+		if err := s.Size.check(); err != nil {
+			return fmt.Errorf("spec.size.%w", err)
+		}
+	}
+	return nil
+}
+
+func checkAmounts(s *Spec) error {
+	status := &s.Template.Status
+	if len(status.Allocatable) == 0 && len(status.Capacity) == 0 {
+		return errors.New("spec.template.status.allocatable: missing")
+	}
+	for name, amount := range status.Allocatable {
+		if amount.Cmp(resource.Quantity{}) < 0 {
+			return fmt.Errorf("spec.template.status.allocatable[%q]: %s is negative", name, amount.String())
+		}
+	}
+	return nil
+}
