@@ -20,6 +20,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/breaker"
+	"loadline.dev/shim/certificates"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/view"
 )
@@ -45,7 +46,7 @@ type Options struct {
 	// /metrics for the kubelet and for Prometheus. They are served at Address as well.
 	HealthAddress string
 	// Certificates switch on TLS at Address.
-	Certificates CertificateFiles
+	Certificates certificates.Files
 	// Policy says how to score. Required.
 	Policy *loadlinev1.ScorePolicy
 	// Timeout bounds the question to the engine; 0: DefaultTimeout.
@@ -58,7 +59,7 @@ type Options struct {
 
 // Check returns an error for options that contradict each other or are not safe.
 func (o Options) Check() error {
-	if err := o.Certificates.check(); err != nil {
+	if err := o.Certificates.Check(); err != nil {
 		return err
 	}
 	if o.Timeout < 0 {
@@ -69,7 +70,7 @@ func (o Options) Check() error {
 			return fmt.Errorf("health address %q: must be HOST:PORT: %w", o.HealthAddress, err)
 		}
 	}
-	return checkAddress(o.Address, o.Certificates.given())
+	return checkAddress(o.Address, o.Certificates.Given())
 }
 
 // Gateway answers a scheduler's extender requests.
@@ -77,7 +78,7 @@ type Gateway struct {
 	options      Options
 	client       kubernetes.Interface
 	metrics      *metrics
-	certificates *certificates // nil: no TLS
+	certificates *certificates.Reloader // nil: no TLS
 	view         *view.View
 	nodes, pods  *feed
 	refresher    refresher
@@ -98,9 +99,9 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 		options.View = DefaultView
 	}
 	g := &Gateway{options: options, client: client, metrics: newMetrics(options.Version), view: view.New(conn, options.View)}
-	if options.Certificates.given() {
+	if options.Certificates.Given() {
 		var err error
-		g.certificates, err = newCertificates(options.Certificates, time.Now, func(ok bool) { set(g.metrics.reloaded, ok) })
+		g.certificates, err = certificates.Load(options.Certificates, time.Now, func(ok bool) { set(g.metrics.reloaded, ok) })
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +152,7 @@ func (g *Gateway) serve(ctx context.Context, listener, health net.Listener) erro
 	servers := []*http.Server{newServer(g.handler(g.options.Certificates.ClientCA != ""))}
 	starts := []func() error{func() error { return servers[0].Serve(listener) }}
 	if g.certificates != nil {
-		servers[0].TLSConfig = g.certificates.serverConfig()
+		servers[0].TLSConfig = g.certificates.ServerConfig()
 		starts[0] = func() error { return servers[0].ServeTLS(listener, "", "") }
 	}
 	if health != nil {

@@ -22,7 +22,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"loadline.dev/shim/certificates"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/internal/certtest"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/policy"
 )
@@ -399,22 +401,23 @@ func TestPortInUse(t *testing.T) {
 }
 
 // tlsRunning is start with certificates of an authority, whose clients the gateway trusts.
-func tlsRunning(t *testing.T, ca *authority, withClientCA bool) *running {
+func tlsRunning(t *testing.T, ca *certtest.Authority, withClientCA bool) *running {
 	t.Helper()
 	dir := t.TempDir()
-	files := ca.filesIn(dir, 1)
+	cert, key := ca.WriteIn(dir, 1)
+	files := certificates.Files{Cert: cert, Key: key}
 	if withClientCA {
 		files.ClientCA = dir + "/ca.crt"
-		write(t, files.ClientCA, ca.pem)
+		certtest.Write(t, files.ClientCA, ca.PEM)
 	}
 	r := start(t, enginetest.Open(t), Options{Certificates: files}, proposalCluster()...)
 	r.url = "https" + strings.TrimPrefix(r.url, "http")
-	r.http.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.pool()}, ForceAttemptHTTP2: true}
+	r.http.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}, ForceAttemptHTTP2: true}
 	return r
 }
 
 func TestGatewayWithTLS(t *testing.T) {
-	ca := newAuthority(t)
+	ca := certtest.New(t)
 	r := tlsRunning(t, ca, false)
 	r.waitReady()
 	if code, got := r.post(askBoth); code != http.StatusOK || got != preferred {
@@ -428,9 +431,9 @@ func TestGatewayWithTLS(t *testing.T) {
 		response.Body.Close()
 	}
 	// New certificates are used for new connections.
-	ca.filesIn(strings.TrimSuffix(r.options.Certificates.Cert, "/tls.crt"), 2)
-	time.Sleep(reloadInterval + 50*time.Millisecond)
-	conn, err := tls.Dial("tcp", strings.TrimPrefix(r.url, "https://"), &tls.Config{RootCAs: ca.pool()})
+	ca.WriteIn(strings.TrimSuffix(r.options.Certificates.Cert, "/tls.crt"), 2)
+	time.Sleep(certificates.ReloadInterval + 50*time.Millisecond)
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(r.url, "https://"), &tls.Config{RootCAs: ca.Pool()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +447,7 @@ func TestGatewayWithTLS(t *testing.T) {
 }
 
 func TestClientCertificateIsRequired(t *testing.T) {
-	ca := newAuthority(t)
+	ca := certtest.New(t)
 	r := tlsRunning(t, ca, true)
 	r.waitReady() // probes have no certificate
 	for path, post := range map[string]bool{PrioritizePath: true, "/metrics": false} {
@@ -458,20 +461,20 @@ func TestClientCertificateIsRequired(t *testing.T) {
 			t.Errorf("%s without a certificate: %d", path, code)
 		}
 	}
-	use := func(issuer *authority) *http.Client {
-		cert, key := issuer.issue("scheduler", 5)
+	use := func(issuer *certtest.Authority) *http.Client {
+		cert, key := issuer.Issue("scheduler", 5)
 		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-			TLSClientConfig: &tls.Config{RootCAs: ca.pool(), Certificates: []tls.Certificate{pair}}}}
+			TLSClientConfig: &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{pair}}}}
 	}
 	r.http = use(ca)
 	if code, got := r.post(askBoth); code != http.StatusOK || got != preferred {
 		t.Errorf("with a certificate: status %d: %s", code, got)
 	}
-	stranger := use(newAuthority(t))
+	stranger := use(certtest.New(t))
 	if response, err := stranger.Post(r.url+PrioritizePath, "application/json", strings.NewReader(askBoth)); err == nil {
 		response.Body.Close()
 		t.Errorf("a certificate of another authority: status %d", response.StatusCode)

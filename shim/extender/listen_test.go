@@ -3,6 +3,8 @@ package extender
 import (
 	"strings"
 	"testing"
+
+	"loadline.dev/shim/certificates"
 )
 
 func TestPublicAddressesNeedTLS(t *testing.T) {
@@ -31,8 +33,8 @@ func TestPublicAddressesNeedTLS(t *testing.T) {
 
 func TestOptionsThatContradictEachOther(t *testing.T) {
 	for says, o := range map[string]Options{
-		"go together":                 {Address: "127.0.0.1:0", Certificates: CertificateFiles{Cert: "c"}},
-		"--client-ca-file needs":      {Address: "127.0.0.1:0", Certificates: CertificateFiles{ClientCA: "c"}},
+		"go together":                 {Address: "127.0.0.1:0", Certificates: certificates.Files{Cert: "c"}},
+		"--client-ca-file needs":      {Address: "127.0.0.1:0", Certificates: certificates.Files{ClientCA: "c"}},
 		"must not be negative":        {Address: "127.0.0.1:0", Timeout: -1},
 		`health address "x"`:          {Address: "127.0.0.1:0", HealthAddress: "x"},
 		"can be reached from other":   {Address: "0.0.0.0:0"},

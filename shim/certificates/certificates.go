@@ -1,4 +1,5 @@
-package extender
+// Package certificates serves TLS from files that may change while a server runs.
+package certificates
 
 import (
 	"bytes"
@@ -13,22 +14,24 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// reloadInterval is how often, at most, a handshake looks whether the certificate files changed.
-const reloadInterval = time.Second
+// ReloadInterval is how often, at most, a handshake looks whether the certificate files changed.
+const ReloadInterval = time.Second
 
-// CertificateFiles name PEM files. They are read again when they change.
-type CertificateFiles struct {
+// Files name PEM files. They are read again when they change.
+type Files struct {
 	// Cert and Key identify the server.
 	Cert, Key string
 	// ClientCA, if set, holds the authorities of which a client needs a certificate.
 	ClientCA string
 }
 
-func (f CertificateFiles) given() bool {
+// Given says whether any file is named.
+func (f Files) Given() bool {
 	return f.Cert != "" || f.Key != "" || f.ClientCA != ""
 }
 
-func (f CertificateFiles) check() error {
+// Check returns an error for files that do not go together.
+func (f Files) Check() error {
 	if (f.Cert == "") != (f.Key == "") {
 		return errors.New("--tls-cert-file and --tls-private-key-file go together")
 	}
@@ -38,9 +41,9 @@ func (f CertificateFiles) check() error {
 	return nil
 }
 
-// certificates serves the TLS configuration of the files as they are now.
-type certificates struct {
-	files    CertificateFiles
+// Reloader holds the TLS configuration of files as they are now. Safe for concurrent use.
+type Reloader struct {
+	files    Files
 	now      func() time.Time
 	reloaded func(ok bool)
 
@@ -50,9 +53,10 @@ type certificates struct {
 	checked  time.Time
 }
 
-// newCertificates reads the files for the first time.
-func newCertificates(files CertificateFiles, now func() time.Time, reloaded func(ok bool)) (*certificates, error) {
-	c := &certificates{files: files, now: now, reloaded: reloaded, checked: now()}
+// Load reads the files for the first time. Time is read from `now`; `reloaded` is told whether changed files could be
+// used.
+func Load(files Files, now func() time.Time, reloaded func(ok bool)) (*Reloader, error) {
+	c := &Reloader{files: files, now: now, reloaded: reloaded, checked: now()}
 	contents, err := files.read()
 	if err != nil {
 		return nil, err
@@ -64,8 +68,8 @@ func newCertificates(files CertificateFiles, now func() time.Time, reloaded func
 	return c, nil
 }
 
-// serverConfig returns a configuration that follows the files.
-func (c *certificates) serverConfig() *tls.Config {
+// ServerConfig returns a configuration that follows the files.
+func (c *Reloader) ServerConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		NextProtos: []string{"h2", "http/1.1"},
@@ -77,11 +81,11 @@ func (c *certificates) serverConfig() *tls.Config {
 
 // current returns the configuration of the files. When they changed into something that cannot be used, such as half
 // of a file, the last good one stays.
-func (c *certificates) current() *tls.Config {
+func (c *Reloader) current() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
-	if now.Sub(c.checked) < reloadInterval {
+	if now.Sub(c.checked) < ReloadInterval {
 		return c.config
 	}
 	c.checked = now
@@ -112,7 +116,7 @@ func same(a, b [3][]byte) bool {
 	return true
 }
 
-func (f CertificateFiles) read() (contents [3][]byte, err error) {
+func (f Files) read() (contents [3][]byte, err error) {
 	for i, name := range [...]string{f.Cert, f.Key, f.ClientCA} {
 		if name == "" {
 			continue
@@ -124,7 +128,7 @@ func (f CertificateFiles) read() (contents [3][]byte, err error) {
 	return contents, nil
 }
 
-func (f CertificateFiles) parse(contents [3][]byte) (*tls.Config, error) {
+func (f Files) parse(contents [3][]byte) (*tls.Config, error) {
 	pair, err := tls.X509KeyPair(contents[0], contents[1])
 	if err != nil {
 		return nil, fmt.Errorf("%s, %s: %w", f.Cert, f.Key, err)
