@@ -7,7 +7,6 @@ import (
 
 	"loadline.dev/shim/report"
 	"loadline.dev/test/e2e/demo"
-	"loadline.dev/test/e2e/harness"
 	"loadline.dev/test/e2e/workload"
 )
 
@@ -15,23 +14,15 @@ import (
 // loadline-scheduler, for cpu and memory, with no more pods pending; and no pod is where it must not be.
 func TestClaimOnFiveSeeds(t *testing.T) {
 	ctx := deadline(t)
-	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
-	silent := func(harness.Progress) {}
 	for seed := uint64(1); seed <= 5; seed++ {
 		t.Run(fmt.Sprintf("Seed%d", seed), func(t *testing.T) {
 			w := workload.Generate(seed, 300)
-			stock, err := demo.FillWithStock(ctx, cluster, w, silent)
+			stock, err := demo.FillWithStock(ctx, w, t.Logf)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := cluster.Clear(ctx); err != nil {
-				t.Fatal(err)
-			}
-			ours, err := demo.FillWithOurs(ctx, cluster, w, silent)
+			ours, err := demo.FillWithOurs(ctx, w, t.Logf)
 			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cluster.Clear(ctx); err != nil {
 				t.Fatal(err)
 			}
 			for _, broken := range append(demo.CheckClaim(stock.Placement, ours.Placement), demo.CheckAnswered(ours)...) {

@@ -15,7 +15,7 @@ import (
 func TestProposalsExample(t *testing.T) {
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
-	if _, err := demo.StartExample(ctx, cluster); err != nil {
+	if err := demo.StartExample(ctx, cluster); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ scheduler, want string }{

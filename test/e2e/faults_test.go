@@ -38,26 +38,17 @@ func TestEngineFaultsDelayNoPod(t *testing.T) {
 	engine := startEngine(t, ctx, cluster)
 	scheduler := startOurs(t, ctx, cluster, harness.SecondSchedulerConfig, engine.Address)
 	created := make(chan error, 1)
-	go func() { created <- cluster.CreatePodsInOrder(ctx, forOurs(w.Pods[:count])) }()
+	go func() { created <- createPaced(ctx, cluster, forOurs(w.Pods[:count])) }()
 
 	f := &faults{t: t, ctx: ctx, cluster: cluster, watch: watch, engine: engine, scheduler: scheduler}
-	f.during(300, "kill and restart", func() {
-		engine.Kill()
-		f.outage(1500 * time.Millisecond)
-		f.restart()
-	})
-	f.during(800, "stop and continue", func() {
-		f.signal(syscall.SIGSTOP)
-		f.outage(1500 * time.Millisecond)
-		f.signal(syscall.SIGCONT)
-	})
-	f.during(1300, "orderly restart", func() {
+	f.during(300, "kill and restart", 1500*time.Millisecond, engine.Kill, f.restart)
+	f.during(800, "stop and continue", 1500*time.Millisecond,
+		func() { f.signal(syscall.SIGSTOP) }, func() { f.signal(syscall.SIGCONT) })
+	f.during(1300, "orderly restart", 500*time.Millisecond, func() {
 		if err := engine.Stop(); err != nil {
 			t.Error(err)
 		}
-		f.outage(500 * time.Millisecond)
-		f.restart()
-	})
+	}, f.restart)
 	if err := <-created; err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +60,19 @@ func TestEngineFaultsDelayNoPod(t *testing.T) {
 	}
 	f.checkCost()
 	f.checkEngineIsBack(w.Pods[count : count+200])
+}
+
+// createPaced creates at most 250 pods a second, so that on a fast machine too some are left for the last fault.
+func createPaced(ctx context.Context, cluster *harness.Cluster, pods []*v1.Pod) error {
+	ticker := time.NewTicker(4 * time.Millisecond)
+	defer ticker.Stop()
+	for i := range pods {
+		<-ticker.C
+		if err := cluster.CreatePodsInOrder(ctx, pods[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forOurs lets pods be placed by the scheduler of manifests/second-scheduler.
@@ -86,9 +90,6 @@ type faults struct {
 	watch     *harness.PodWatch
 	engine    *harness.Engine
 	scheduler *harness.Scheduler
-
-	seconds float64 // without an engine, in all
-	outages int
 }
 
 func (f *faults) metrics() harness.Metrics {
@@ -96,35 +97,51 @@ func (f *faults) metrics() harness.Metrics {
 	return metricsOf(f.t, f.ctx, f.scheduler)
 }
 
-// during injects a fault once so many pods are bound, and checks that placing went on meanwhile and that the engine
-// answers again soon after.
-func (f *faults) during(bound int, name string, inject func()) {
+// failures counts the cycles that waited for an engine and got no answer.
+func (f *faults) failures() float64 {
+	f.t.Helper()
+	skipped := f.metrics().By(demo.CyclesSkipped, "reason")
+	return skipped["timeout"] + skipped["unavailable"]
+}
+
+// during takes the engine away for a while once so many pods are bound. It checks that placing goes on meanwhile, that
+// few cycles wait for the engine, and that it answers again soon after it is back.
+func (f *faults) during(bound int, name string, outage time.Duration, down, up func()) {
 	f.t.Helper()
 	f.waitBound(bound)
-	before, start := f.watch.Progress().Bound, time.Now()
-	inject()
-	took := time.Since(start)
-	f.seconds += took.Seconds()
-	f.outages++
-	if placed := f.watch.Progress().Bound - before; placed < 20 {
-		f.t.Errorf("%s: only %d pods were placed in %v", name, placed, took)
+	down()
+	placed, failures, start := f.watch.Progress().Bound, f.failures(), time.Now()
+	time.Sleep(outage)
+	placed, failures = f.watch.Progress().Bound-placed, f.failures()-failures
+	gone := time.Since(start)
+	up()
+	if placed < 5 {
+		f.t.Errorf("%s: only %d pods were placed in %v", name, placed, gone)
 	}
-	answered := f.metrics().Sum(demo.CyclesAnswered, nil)
-	back := time.Now()
-	for f.metrics().Sum(demo.CyclesAnswered, nil) == answered {
-		if time.Since(back) > 10*time.Second {
-			f.t.Fatalf("%s: the engine is not asked again; skipped by reason: %v", name, f.metrics().By(demo.CyclesSkipped, "reason"))
-		}
-		time.Sleep(20 * time.Millisecond)
+	// Five in a row open the breaker; then there is one a second.
+	if most := breakerOpensAt + math.Ceil(gone.Seconds()); failures > most {
+		f.t.Errorf("%s: %v cycles waited for the engine in %v, want at most %v", name, failures, gone, most)
 	}
-	recovery := time.Since(back)
-	f.seconds += recovery.Seconds()
-	f.t.Logf("%s: %d pods were placed in %v; scores came from the engine again after %v", name,
-		f.watch.Progress().Bound-before, took.Round(time.Millisecond), recovery.Round(time.Millisecond))
+	recovery := f.waitAnswer(name)
+	f.t.Logf("%s: %d pods were placed in %v, %v cycles waited for the engine; it was asked again after %v", name, placed,
+		gone.Round(time.Millisecond), failures, recovery.Round(time.Millisecond))
 	// One probe a second, one second of back-off between connection attempts, and slack for a busy machine.
 	if recovery > 3*time.Second {
 		f.t.Errorf("%s: scores came from the engine again only after %v", name, recovery)
 	}
+}
+
+// waitAnswer waits until the engine has scored one more cycle.
+func (f *faults) waitAnswer(name string) time.Duration {
+	f.t.Helper()
+	answered, start := f.metrics().Sum(demo.CyclesAnswered, nil), time.Now()
+	for f.metrics().Sum(demo.CyclesAnswered, nil) == answered {
+		if time.Since(start) > 10*time.Second {
+			f.t.Fatalf("%s: the engine is not asked again; skipped by reason: %v", name, f.metrics().By(demo.CyclesSkipped, "reason"))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return time.Since(start)
 }
 
 func (f *faults) waitBound(bound int) {
@@ -137,8 +154,6 @@ func (f *faults) waitBound(bound int) {
 		}
 	}
 }
-
-func (f *faults) outage(d time.Duration) { time.Sleep(d) }
 
 func (f *faults) signal(sig syscall.Signal) {
 	f.t.Helper()
@@ -154,8 +169,8 @@ func (f *faults) restart() {
 	}
 }
 
-// checkCost holds what the engine's absence cost against the bound: five failures until the breaker opens, and then
-// one a second, each of them at most the timeout.
+// checkCost checks that each cycle that waited for the engine waited no longer than the timeout, and that the faults
+// were felt at all.
 func (f *faults) checkCost() {
 	f.t.Helper()
 	metrics := f.metrics()
@@ -163,12 +178,6 @@ func (f *faults) checkCost() {
 	prescore := metrics.Histogram("loadline_scheduler_prescore_duration_seconds", nil)
 	f.t.Logf("answered %v, skipped by reason %v; PreScore: %d calls, %.3f s in all",
 		metrics.Sum(demo.CyclesAnswered, nil), skipped, prescore.Count, prescore.Sum)
-	failures := skipped["timeout"] + skipped["unavailable"]
-	bound := float64(f.outages*breakerOpensAt) + math.Ceil(f.seconds) + float64(f.outages)
-	if failures > bound {
-		f.t.Errorf("%v cycles waited for an engine that did not answer, want at most %v in %d outages of %.1f s",
-			failures, bound, f.outages, f.seconds)
-	}
 	if skipped["timeout"] == 0 || skipped["breaker_open"] == 0 {
 		f.t.Errorf("no timeout or no open breaker: the faults did not reach the plugin; skipped by reason: %v", skipped)
 	}

@@ -41,7 +41,7 @@ const (
 var ErrNotShown = errors.New("the demo does not show what it claims")
 
 // Run runs the whole demo and writes what a person should see to `out`.
-func Run(ctx context.Context, out io.Writer, options Options) (err error) {
+func Run(ctx context.Context, out io.Writer, options Options) error {
 	begin := time.Now()
 	step := func(format string, args ...any) {
 		fmt.Fprintf(out, "%6.1f s  %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
@@ -50,16 +50,11 @@ func Run(ctx context.Context, out io.Writer, options Options) (err error) {
 	if err != nil {
 		return err
 	}
-	cluster, err := harness.Start(ctx, harness.Options{Log: step})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cluster.Close()) }()
-	exampleError := showExample(ctx, out, step, cluster)
+	exampleError := showExample(ctx, out, step)
 	if exampleError != nil && !errors.Is(exampleError, ErrNotShown) {
 		return exampleError
 	}
-	return errors.Join(exampleError, showFilling(ctx, out, step, cluster, w, options.Page))
+	return errors.Join(exampleError, showFilling(ctx, out, step, w, options.Page))
 }
 
 func load(options Options) (workload.Workload, error) {
@@ -70,11 +65,15 @@ func load(options Options) (workload.Workload, error) {
 }
 
 // showExample runs the stock scheduler and ours side by side, as manifests/second-scheduler has it.
-func showExample(ctx context.Context, out io.Writer, step harness.Logf, cluster *harness.Cluster) error {
+func showExample(ctx context.Context, out io.Writer, step harness.Logf) (err error) {
+	cluster, err := harness.Start(ctx, harness.Options{Log: step})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cluster.Close()) }()
 	fmt.Fprintf(out, "\n(a) KEP 217's example: two nodes of 8 cores. node1: requests 4, limits 10. node2: requests 5, limits 5.\n"+
 		"    Where does pod5 go, which requests 1 core and may use 4?\n")
-	example, err := StartExample(ctx, cluster)
-	if err != nil {
+	if err := StartExample(ctx, cluster); err != nil {
 		return err
 	}
 	stockNode, err := PlaceExamplePod(ctx, cluster, StockScheduler)
@@ -92,9 +91,6 @@ func showExample(ctx context.Context, out io.Writer, step harness.Logf, cluster 
 		return err
 	}
 	fmt.Fprintf(out, "\n    $ loadline why %s/%s\n%s\n", ExampleNamespace, ExamplePod, indent(why))
-	if err := example.Stop(ctx); err != nil {
-		return err
-	}
 	if stockNode != "node1" || ourNode != "node2" {
 		return fmt.Errorf("%w: expected node1 from %s and node2 from %s", ErrNotShown, StockName, OursName)
 	}
@@ -105,21 +101,18 @@ func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }
 
-func showFilling(ctx context.Context, out io.Writer, step harness.Logf, cluster *harness.Cluster, w workload.Workload, page string) error {
+func showFilling(ctx context.Context, out io.Writer, step harness.Logf, w workload.Workload, page string) error {
 	fmt.Fprintf(out, "(b) The same pods in the same order on the same nodes, placed once by each scheduler, as\n"+
 		"    manifests/replacement configures it; the stock scheduler with the same configuration without the plugin.\n")
 	for _, line := range w.Stated {
 		fmt.Fprintf(out, "    %s\n", line)
 	}
 	fmt.Fprintln(out)
-	stock, err := FillWithStock(ctx, cluster, w, progressLines(step, StockName))
+	stock, err := FillWithStock(ctx, w, step)
 	if err != nil {
 		return err
 	}
-	if err := cluster.Clear(ctx); err != nil {
-		return err
-	}
-	ours, err := FillWithOurs(ctx, cluster, w, progressLines(step, OursName))
+	ours, err := FillWithOurs(ctx, w, step)
 	if err != nil {
 		return err
 	}
@@ -138,16 +131,6 @@ func showFilling(ctx context.Context, out io.Writer, step harness.Logf, cluster 
 	}
 	fmt.Fprintf(out, "p95 and maximum of limits/allocatable are lower with %s, for cpu and memory; no more pods are pending.\n", OursName)
 	return nil
-}
-
-func progressLines(step harness.Logf, name string) func(harness.Progress) {
-	return func(p harness.Progress) {
-		line := fmt.Sprintf("%-18s has placed %d of %d pods", name, p.Bound, p.Total)
-		if p.Unschedulable > 0 {
-			line += fmt.Sprintf("; %d fit nowhere", p.Unschedulable)
-		}
-		step("%s", line)
-	}
 }
 
 func writePage(file string, placements []report.Placement) error {

@@ -27,10 +27,9 @@ type Filling struct {
 const calm = 2 * time.Second
 
 // Fill places a workload on an empty cluster with one scheduler, which it starts and stops. The scheduler knows all
-// nodes before the first pod arrives; pods arrive one after another, in the order of the workload. `progress` is
-// told now and then how far it is. Nodes and pods stay.
+// nodes before the first pod arrives; pods arrive one after another, in the order of the workload.
 func Fill(ctx context.Context, cluster *harness.Cluster, w workload.Workload, options harness.SchedulerOptions,
-	progress func(harness.Progress)) (filling Filling, err error) {
+	log harness.Logf) (filling Filling, err error) {
 	if err := cluster.CreateNodes(ctx, w.Nodes); err != nil {
 		return Filling{}, err
 	}
@@ -44,8 +43,9 @@ func Fill(ctx context.Context, cluster *harness.Cluster, w workload.Workload, op
 		return Filling{}, err
 	}
 	defer func() { err = errors.Join(err, scheduler.Stop()) }()
-	stop := reportProgress(watch, progress)
+	stop := reportProgress(watch, log, options.Name)
 	defer stop()
+
 	start := time.Now()
 	if err := cluster.CreatePodsInOrder(ctx, w.Pods); err != nil {
 		return Filling{}, err
@@ -59,22 +59,30 @@ func Fill(ctx context.Context, cluster *harness.Cluster, w workload.Workload, op
 	return filling, err
 }
 
-// reportProgress calls `progress` every two seconds until it is stopped, and then a last time.
-func reportProgress(watch *harness.PodWatch, progress func(harness.Progress)) (stop func()) {
+// reportProgress logs every two seconds how far placing is, until it is stopped, and then a last time.
+func reportProgress(watch *harness.PodWatch, log harness.Logf, name string) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		for {
 			select {
 			case <-done:
-				progress(watch.Progress())
+				logProgress(watch.Progress(), log, name)
 				return
 			case <-time.After(2 * time.Second):
-				progress(watch.Progress())
+				logProgress(watch.Progress(), log, name)
 			}
 		}
 	}()
 	return func() { close(done); <-ended }
+}
+
+func logProgress(p harness.Progress, log harness.Logf, name string) {
+	line := fmt.Sprintf("%-18s has placed %d of %d pods", name, p.Bound, p.Total)
+	if p.Unschedulable > 0 {
+		line += fmt.Sprintf("; %d fit nowhere", p.Unschedulable)
+	}
+	log("%s", line)
 }
 
 // Measure adds up requests and limits per node, as Kubernetes itself counts them, and the pods without a node.

@@ -18,40 +18,27 @@ const (
 // demoSite lifts the schedulers' own request limit, 50 a second by default, and starts without a lease.
 var demoSite = harness.Site{QPS: 5000, NoLeaderElection: true}
 
-// An Example is the set-up of KEP 217's example with both schedulers running.
-type Example struct {
-	cluster     *harness.Cluster
-	engine      *harness.Engine
-	stock, ours *harness.Scheduler
-}
-
-// StartExample creates nodes and pods of the example and starts the stock scheduler and, beside it, ours with a
-// loadlined.
-func StartExample(ctx context.Context, cluster *harness.Cluster) (*Example, error) {
+// StartExample creates nodes and pods of KEP 217's example and starts the stock scheduler and, beside it, ours with a
+// loadlined, as manifests/second-scheduler has it. They run until the cluster is closed.
+func StartExample(ctx context.Context, cluster *harness.Cluster) error {
 	if err := SetUpExample(ctx, cluster); err != nil {
-		return nil, err
+		return err
 	}
-	e := &Example{cluster: cluster}
-	var err error
-	if e.stock, err = cluster.StartScheduler(ctx, harness.SchedulerOptions{
+	if _, err := cluster.StartScheduler(ctx, harness.SchedulerOptions{
 		Name: StockName, Config: []byte(stockConfig), Site: demoSite,
 	}); err != nil {
-		return nil, err
+		return err
 	}
-	if e.engine, err = cluster.StartEngine(ctx, "loadlined"); err != nil {
-		return nil, err
-	}
-	options, err := OurOptions(harness.SecondSchedulerConfig, e.engine.Address)
+	engine, err := cluster.StartEngine(ctx, "loadlined")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	e.ours, err = cluster.StartScheduler(ctx, options)
-	return e, err
-}
-
-// Stop stops what StartExample started and empties the cluster.
-func (e *Example) Stop(ctx context.Context) error {
-	return errors.Join(e.ours.Stop(), e.engine.Stop(), e.stock.Stop(), e.cluster.Clear(ctx))
+	options, err := OurOptions(harness.SecondSchedulerConfig, engine.Address)
+	if err != nil {
+		return err
+	}
+	_, err = cluster.StartScheduler(ctx, options)
+	return err
 }
 
 // stockConfig is the stock scheduler as it comes.
@@ -73,8 +60,8 @@ func OurOptions(config, engineAddress string) (harness.SchedulerOptions, error) 
 }
 
 // FillWithStock places a workload with the stock scheduler, configured as in manifests/replacement but without the
-// plugin.
-func FillWithStock(ctx context.Context, cluster *harness.Cluster, w workload.Workload, progress func(harness.Progress)) (Filling, error) {
+// plugin, on a control plane of its own.
+func FillWithStock(ctx context.Context, w workload.Workload, log harness.Logf) (Filling, error) {
 	config, err := harness.ManifestConfig(harness.ReplacementConfig)
 	if err != nil {
 		return Filling{}, err
@@ -82,21 +69,35 @@ func FillWithStock(ctx context.Context, cluster *harness.Cluster, w workload.Wor
 	if config, err = harness.WithoutPlugin(config); err != nil {
 		return Filling{}, err
 	}
-	return Fill(ctx, cluster, w, harness.SchedulerOptions{Name: StockName, Config: config, Site: demoSite}, progress)
+	return onFreshCluster(ctx, log, func(cluster *harness.Cluster) (Filling, error) {
+		return Fill(ctx, cluster, w, harness.SchedulerOptions{Name: StockName, Config: config, Site: demoSite}, log)
+	})
 }
 
-// FillWithOurs places a workload with loadline-scheduler and a loadlined, configured as in manifests/replacement.
-func FillWithOurs(ctx context.Context, cluster *harness.Cluster, w workload.Workload, progress func(harness.Progress)) (filling Filling, err error) {
-	engine, err := cluster.StartEngine(ctx, "loadlined")
+// FillWithOurs places a workload with loadline-scheduler and a loadlined, configured as in manifests/replacement, on a
+// control plane of its own.
+func FillWithOurs(ctx context.Context, w workload.Workload, log harness.Logf) (Filling, error) {
+	return onFreshCluster(ctx, log, func(cluster *harness.Cluster) (Filling, error) {
+		engine, err := cluster.StartEngine(ctx, "loadlined")
+		if err != nil {
+			return Filling{}, err
+		}
+		options, err := OurOptions(harness.ReplacementConfig, engine.Address)
+		if err != nil {
+			return Filling{}, err
+		}
+		return Fill(ctx, cluster, w, options, log)
+	})
+}
+
+// onFreshCluster fills an empty cluster: no placement learns anything from the one before.
+func onFreshCluster(ctx context.Context, log harness.Logf, fill func(*harness.Cluster) (Filling, error)) (filling Filling, err error) {
+	cluster, err := harness.Start(ctx, harness.Options{Log: log})
 	if err != nil {
 		return Filling{}, err
 	}
-	defer func() { err = errors.Join(err, engine.Stop()) }()
-	options, err := OurOptions(harness.ReplacementConfig, engine.Address)
-	if err != nil {
-		return Filling{}, err
-	}
-	return Fill(ctx, cluster, w, options, progress)
+	defer func() { err = errors.Join(err, cluster.Close()) }()
+	return fill(cluster)
 }
 
 // Counters of the plugin on the scheduler's /metrics.

@@ -202,7 +202,6 @@ func (c *Cluster) apiServerArgs(port int) []string {
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=2000",
 		"--max-mutating-requests-inflight=2000",
-		"--delete-collection-workers=16",
 		"--event-ttl=10m",
 		"--profiling=false",
 	}

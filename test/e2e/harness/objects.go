@@ -55,49 +55,6 @@ func inParallel[T any](ctx context.Context, items []T, do func(context.Context, 
 	return group.Wait()
 }
 
-// Clear deletes all pods and nodes at once and waits until none is left.
-func (c *Cluster) Clear(ctx context.Context) error {
-	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
-	pods, err := c.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		return err
-	}
-	namespaces := map[string]bool{}
-	for _, pod := range pods.Items {
-		namespaces[pod.Namespace] = true
-	}
-	for namespace := range namespaces {
-		if err := c.Client.CoreV1().Pods(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
-			return fmt.Errorf("deleting pods of %s: %w", namespace, err)
-		}
-	}
-	if err := c.Client.CoreV1().Nodes().DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
-		return fmt.Errorf("deleting nodes: %w", err)
-	}
-	return c.waitEmpty(ctx)
-}
-
-func (c *Cluster) waitEmpty(ctx context.Context) error {
-	for {
-		pods, err := c.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 1})
-		if err != nil {
-			return err
-		}
-		nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
-		if err != nil {
-			return err
-		}
-		if len(pods.Items)+len(nodes.Items) == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("pods or nodes are still there: %w", ctx.Err())
-		case <-time.After(pollInterval):
-		}
-	}
-}
-
 // DeletePod deletes a pod at once and waits until it is gone. One that is not there is gone already.
 func (c *Cluster) DeletePod(ctx context.Context, namespace, name string) error {
 	pods := c.Client.CoreV1().Pods(namespace)

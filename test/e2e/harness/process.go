@@ -16,8 +16,11 @@ import (
 )
 
 const (
-	readyTimeout = 90 * time.Second // a control plane is up in 3 s; this is for a machine busy with other work
-	stopTimeout  = 10 * time.Second // then SIGKILL
+	// A control plane is up in 3 s and down in 1 s. The time beyond that is for machines busy with other work.
+	readyTimeout   = 3 * time.Minute
+	attemptTimeout = 10 * time.Second
+	stopTimeout    = 30 * time.Second // then SIGKILL
+
 	pollInterval = 20 * time.Millisecond
 	tailLines    = 25
 )
@@ -100,7 +103,7 @@ func (p *Process) waitReady(ctx context.Context, ready func(context.Context) err
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for {
-		attempt, done := context.WithTimeout(ctx, 2*time.Second)
+		attempt, done := context.WithTimeout(ctx, attemptTimeout)
 		err := ready(attempt)
 		done()
 		if err == nil {
