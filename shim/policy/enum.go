@@ -9,27 +9,29 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 )
 
-// choice is one option whose values are those of an enum of the API. Deriving the words from the enum keeps
+// Choice is one option whose values are those of an enum of the API. Deriving the words from the enum keeps
 // the two from parting.
-type choice struct {
+type Choice struct {
 	spell  func(name string) string
 	values protoreflect.EnumValueDescriptors
 }
 
 var (
-	presets        = newChoice(loadlinev1.ScorePolicy_PRESET_UNSPECIFIED, strings.ToLower)
-	arithmetics    = newChoice(loadlinev1.ScorePolicy_ARITHMETIC_UNSPECIFIED, camelCase)
-	podLimits      = newChoice(loadlinev1.ScorePolicy_POD_LIMITS_UNSPECIFIED, camelCase)
-	aggregates     = newChoice(loadlinev1.ScorePolicy_AGGREGATE_UNSPECIFIED, camelCase)
-	absentRules    = newChoice(loadlinev1.ScorePolicy_ABSENT_RESOURCE_UNSPECIFIED, camelCase)
-	limitScopes    = newChoice(loadlinev1.ScorePolicy_MISSING_LIMIT_SCOPE_UNSPECIFIED, camelCase)
-	normalizations = newChoice(loadlinev1.ScorePolicy_NORMALIZATION_UNSPECIFIED, camelCase)
-	limitRules     = newChoice(loadlinev1.MissingLimitRule_RULE_UNSPECIFIED, camelCase)
-	limitPods      = newChoice(loadlinev1.MissingLimitRule_PODS_UNSPECIFIED, camelCase)
+	presets        = NewChoice(loadlinev1.ScorePolicy_PRESET_UNSPECIFIED, strings.ToLower)
+	arithmetics    = NewChoice(loadlinev1.ScorePolicy_ARITHMETIC_UNSPECIFIED, camelCase)
+	podLimits      = NewChoice(loadlinev1.ScorePolicy_POD_LIMITS_UNSPECIFIED, camelCase)
+	aggregates     = NewChoice(loadlinev1.ScorePolicy_AGGREGATE_UNSPECIFIED, camelCase)
+	absentRules    = NewChoice(loadlinev1.ScorePolicy_ABSENT_RESOURCE_UNSPECIFIED, camelCase)
+	limitScopes    = NewChoice(loadlinev1.ScorePolicy_MISSING_LIMIT_SCOPE_UNSPECIFIED, camelCase)
+	normalizations = NewChoice(loadlinev1.ScorePolicy_NORMALIZATION_UNSPECIFIED, camelCase)
+	limitRules     = NewChoice(loadlinev1.MissingLimitRule_RULE_UNSPECIFIED, camelCase)
+	limitPods      = NewChoice(loadlinev1.MissingLimitRule_PODS_UNSPECIFIED, camelCase)
 )
 
-func newChoice(unspecified protoreflect.Enum, spell func(string) string) choice {
-	return choice{spell: spell, values: unspecified.Descriptor().Values()}
+// NewChoice returns the choice among the values of an enum, of which any value is given. `spell` makes a word of the name
+// of a value.
+func NewChoice(unspecified protoreflect.Enum, spell func(string) string) Choice {
+	return Choice{spell: spell, values: unspecified.Descriptor().Values()}
 }
 
 // camelCase makes WeightedMean of WEIGHTED_MEAN.
@@ -42,8 +44,8 @@ func camelCase(name string) string {
 	return out.String()
 }
 
-// number returns the enum value of a word: 0, which is UNSPECIFIED, when empty or unknown.
-func (c choice) number(word string) protoreflect.EnumNumber {
+// Number returns the enum value of a word: 0, which is UNSPECIFIED, when empty or unknown.
+func (c Choice) Number(word string) protoreflect.EnumNumber {
 	for i := 1; i < c.values.Len(); i++ {
 		if c.spell(string(c.values.Get(i).Name())) == word {
 			return c.values.Get(i).Number()
@@ -52,8 +54,8 @@ func (c choice) number(word string) protoreflect.EnumNumber {
 	return 0
 }
 
-// word returns the word of an enum value: empty for UNSPECIFIED and for unknown values.
-func (c choice) word(number protoreflect.EnumNumber) string {
+// Word returns the word of an enum value: empty for UNSPECIFIED and for unknown values.
+func (c Choice) Word(number protoreflect.EnumNumber) string {
 	value := c.values.ByNumber(number)
 	if number == 0 || value == nil {
 		return ""
@@ -61,8 +63,8 @@ func (c choice) word(number protoreflect.EnumNumber) string {
 	return c.spell(string(value.Name()))
 }
 
-// words lists all values, in the order of the API.
-func (c choice) words() []string {
+// Words lists all values, in the order of the API.
+func (c Choice) Words() []string {
 	var out []string
 	for i := 1; i < c.values.Len(); i++ {
 		out = append(out, c.spell(string(c.values.Get(i).Name())))
@@ -70,18 +72,18 @@ func (c choice) words() []string {
 	return out
 }
 
-// check says whether a word is a value of the option; empty is the preset's business.
-func (c choice) check(path *field.Path, word string) field.ErrorList {
-	if word == "" || c.number(word) != 0 {
+// Check says whether a word is a value of the option; empty is the preset's business.
+func (c Choice) Check(path *field.Path, word string) field.ErrorList {
+	if word == "" || c.Number(word) != 0 {
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(path, word, c.words())}
+	return field.ErrorList{field.NotSupported(path, word, c.Words())}
 }
 
-// require is check for an option that no preset sets.
-func (c choice) require(path *field.Path, word string) field.ErrorList {
+// Require is Check for an option that no preset sets.
+func (c Choice) Require(path *field.Path, word string) field.ErrorList {
 	if word == "" {
-		return field.ErrorList{field.Required(path, "one of "+strings.Join(c.words(), ", "))}
+		return field.ErrorList{field.Required(path, "one of "+strings.Join(c.Words(), ", "))}
 	}
-	return c.check(path, word)
+	return c.Check(path, word)
 }

@@ -5,13 +5,13 @@ import "loadline.dev/shim/api/loadlinev1"
 // Proto returns the policy as the engine takes it. The policy must be valid.
 func (p Policy) Proto() *loadlinev1.ScorePolicy {
 	out := &loadlinev1.ScorePolicy{
-		Preset:            loadlinev1.ScorePolicy_Preset(presets.number(p.Preset)),
-		Arithmetic:        loadlinev1.ScorePolicy_Arithmetic(arithmetics.number(p.Arithmetic)),
-		PodLimits:         loadlinev1.ScorePolicy_PodLimits(podLimits.number(p.PodLimits)),
-		Aggregate:         loadlinev1.ScorePolicy_Aggregate(aggregates.number(p.Aggregate)),
-		AbsentResource:    loadlinev1.ScorePolicy_AbsentResource(absentRules.number(p.AbsentResource)),
-		MissingLimitScope: loadlinev1.ScorePolicy_MissingLimitScope(limitScopes.number(p.MissingLimitScope)),
-		Normalization:     loadlinev1.ScorePolicy_Normalization(normalizations.number(p.Normalization)),
+		Preset:            loadlinev1.ScorePolicy_Preset(presets.Number(p.Preset)),
+		Arithmetic:        loadlinev1.ScorePolicy_Arithmetic(arithmetics.Number(p.Arithmetic)),
+		PodLimits:         loadlinev1.ScorePolicy_PodLimits(podLimits.Number(p.PodLimits)),
+		Aggregate:         loadlinev1.ScorePolicy_Aggregate(aggregates.Number(p.Aggregate)),
+		AbsentResource:    loadlinev1.ScorePolicy_AbsentResource(absentRules.Number(p.AbsentResource)),
+		MissingLimitScope: loadlinev1.ScorePolicy_MissingLimitScope(limitScopes.Number(p.MissingLimitScope)),
+		Normalization:     loadlinev1.ScorePolicy_Normalization(normalizations.Number(p.Normalization)),
 	}
 	if p.MaxLimitRatio != nil {
 		out.MaxLimitRatio = *p.MaxLimitRatio
@@ -21,9 +21,9 @@ func (p Policy) Proto() *loadlinev1.ScorePolicy {
 	}
 	for _, m := range p.MissingLimits {
 		out.MissingLimits = append(out.MissingLimits, &loadlinev1.MissingLimitRule{
-			Pods:     loadlinev1.MissingLimitRule_Pods(limitPods.number(m.Pods)),
+			Pods:     loadlinev1.MissingLimitRule_Pods(limitPods.Number(m.Pods)),
 			Resource: m.Resource,
-			Rule:     loadlinev1.MissingLimitRule_Rule(limitRules.number(m.Rule)),
+			Rule:     loadlinev1.MissingLimitRule_Rule(limitRules.Number(m.Rule)),
 			Fixed:    m.Fixed,
 		})
 	}
@@ -33,13 +33,13 @@ func (p Policy) Proto() *loadlinev1.ScorePolicy {
 // FromProto returns a policy of the engine as people write it.
 func FromProto(in *loadlinev1.ScorePolicy) Policy {
 	p := Policy{
-		Preset:            presets.word(in.GetPreset().Number()),
-		Arithmetic:        arithmetics.word(in.GetArithmetic().Number()),
-		PodLimits:         podLimits.word(in.GetPodLimits().Number()),
-		Aggregate:         aggregates.word(in.GetAggregate().Number()),
-		AbsentResource:    absentRules.word(in.GetAbsentResource().Number()),
-		MissingLimitScope: limitScopes.word(in.GetMissingLimitScope().Number()),
-		Normalization:     normalizations.word(in.GetNormalization().Number()),
+		Preset:            presets.Word(in.GetPreset().Number()),
+		Arithmetic:        arithmetics.Word(in.GetArithmetic().Number()),
+		PodLimits:         podLimits.Word(in.GetPodLimits().Number()),
+		Aggregate:         aggregates.Word(in.GetAggregate().Number()),
+		AbsentResource:    absentRules.Word(in.GetAbsentResource().Number()),
+		MissingLimitScope: limitScopes.Word(in.GetMissingLimitScope().Number()),
+		Normalization:     normalizations.Word(in.GetNormalization().Number()),
 	}
 	if ratio := in.GetMaxLimitRatio(); ratio != 0 {
 		p.MaxLimitRatio = &ratio
@@ -49,9 +49,9 @@ func FromProto(in *loadlinev1.ScorePolicy) Policy {
 	}
 	for _, m := range in.GetMissingLimits() {
 		p.MissingLimits = append(p.MissingLimits, MissingLimit{
-			Pods:     limitPods.word(m.GetPods().Number()),
+			Pods:     limitPods.Word(m.GetPods().Number()),
 			Resource: m.GetResource(),
-			Rule:     limitRules.word(m.GetRule().Number()),
+			Rule:     limitRules.Word(m.GetRule().Number()),
 			Fixed:    m.GetFixed(),
 		})
 	}

@@ -23,13 +23,13 @@ func (p Policy) Validate() error {
 
 // ValidateAt is Validate for a policy that lies at a path of a larger document.
 func (p Policy) ValidateAt(path *field.Path) field.ErrorList {
-	errs := presets.check(path.Child("preset"), p.Preset)
-	errs = append(errs, arithmetics.check(path.Child("arithmetic"), p.Arithmetic)...)
-	errs = append(errs, podLimits.check(path.Child("podLimits"), p.PodLimits)...)
-	errs = append(errs, aggregates.check(path.Child("aggregate"), p.Aggregate)...)
-	errs = append(errs, absentRules.check(path.Child("absentResource"), p.AbsentResource)...)
-	errs = append(errs, limitScopes.check(path.Child("missingLimitScope"), p.MissingLimitScope)...)
-	errs = append(errs, normalizations.check(path.Child("normalization"), p.Normalization)...)
+	errs := presets.Check(path.Child("preset"), p.Preset)
+	errs = append(errs, arithmetics.Check(path.Child("arithmetic"), p.Arithmetic)...)
+	errs = append(errs, podLimits.Check(path.Child("podLimits"), p.PodLimits)...)
+	errs = append(errs, aggregates.Check(path.Child("aggregate"), p.Aggregate)...)
+	errs = append(errs, absentRules.Check(path.Child("absentResource"), p.AbsentResource)...)
+	errs = append(errs, limitScopes.Check(path.Child("missingLimitScope"), p.MissingLimitScope)...)
+	errs = append(errs, normalizations.Check(path.Child("normalization"), p.Normalization)...)
 	errs = append(errs, checkRatio(path.Child("maxLimitRatio"), p.MaxLimitRatio)...)
 	errs = append(errs, p.checkResources(path.Child("resources"))...)
 	return append(errs, p.checkMissingLimits(path.Child("missingLimits"))...)
@@ -82,8 +82,8 @@ func (p Policy) checkMissingLimits(path *field.Path) field.ErrorList {
 	seen := map[key]bool{}
 	for i, m := range p.MissingLimits {
 		at := path.Index(i)
-		errs = append(errs, limitPods.require(at.Child("pods"), m.Pods)...)
-		errs = append(errs, limitRules.require(at.Child("rule"), m.Rule)...)
+		errs = append(errs, limitPods.Require(at.Child("pods"), m.Pods)...)
+		errs = append(errs, limitRules.Require(at.Child("rule"), m.Rule)...)
 		errs = append(errs, checkResourceName(at.Child("resource"), m.Resource)...)
 		if !p.counts(m.Resource) {
 			errs = append(errs, field.Invalid(at.Child("resource"), m.Resource, "must be one of the policy's resources"))

@@ -1,0 +1,186 @@
+// Package ranking holds what a ranking of node groups needs beside the options: the policy and the prices as people
+// write them, and the words that tell how an option came to its place.
+//
+// It names settings and checks their form; what they mean, and what a preset sets, the engine knows.
+package ranking
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/policy"
+)
+
+// What a policy file says it is.
+const (
+	APIVersion = "loadline.dev/v1alpha1"
+	Kind       = "RankPolicy"
+)
+
+// DefaultPreset is taken where no preset is named.
+const DefaultPreset = "cluster-autoscaler"
+
+// Policy is a way to rank. What is absent is as the preset sets it. Amounts of money are US dollars per hour.
+type Policy struct {
+	metav1.TypeMeta `json:",inline"`
+	// Preset is a bundle of all settings below: cluster-autoscaler or proposal.
+	Preset string `json:"preset,omitempty"`
+	// Strategies decide one after the other: price, least-waste, most-pods, least-nodes, priority. Empty: price.
+	Strategies []string `json:"strategies,omitempty"`
+	// Priorities maps a priority to patterns of node groups, as Cluster Autoscaler's priority expander has them. Of
+	// several that match, the highest counts.
+	Priorities map[int64][]string `json:"priorities,omitempty"`
+	// Damper is X of the formula.
+	Damper *float64 `json:"damper,omitempty"`
+	// PodRates are what pods would cost on machines that suit them perfectly.
+	PodRates *Rates `json:"podRates,omitempty"`
+	// SuppressionDivisor divides the number of nodes in the suppression of unfitness.
+	SuppressionDivisor *float64 `json:"suppressionDivisor,omitempty"`
+	// GPUUnfitness takes the place of the suppressed unfitness of nodes with GPUs; 0: nothing does. With
+	// GPUUnfitnessIfUnneeded only where no pod of the option asks for one.
+	GPUUnfitness           *float64 `json:"gpuUnfitness,omitempty"`
+	GPUUnfitnessIfUnneeded bool     `json:"gpuUnfitnessIfUnneeded,omitempty"`
+	// CreationFactor multiplies the score of a group that does not exist yet.
+	CreationFactor *float64 `json:"creationFactor,omitempty"`
+	// CountPreferredNodes counts nodes for the suppression in units of the preferred node.
+	CountPreferredNodes bool `json:"countPreferredNodes,omitempty"`
+	// PreferredTable is cluster-autoscaler, proposal or learned.
+	PreferredTable string `json:"preferredTable,omitempty"`
+	// PreferredNode is the preferred node itself, in place of a table.
+	PreferredNode *Node `json:"preferredNode,omitempty"`
+	// UnfitnessResources is cpu or cpu-and-memory.
+	UnfitnessResources string `json:"unfitnessResources,omitempty"`
+	// Prices say what nodes cost.
+	Prices Prices `json:"prices,omitempty"`
+}
+
+// Rates are prices of single resources.
+type Rates struct {
+	// CPU is the price of one CPU, MemoryGiB and EphemeralGiB of one GiB, GPU of one GPU.
+	CPU          *float64 `json:"cpu,omitempty"`
+	MemoryGiB    *float64 `json:"memoryGiB,omitempty"`
+	GPU          *float64 `json:"gpu,omitempty"`
+	EphemeralGiB *float64 `json:"ephemeralGiB,omitempty"`
+	// EphemeralFlat is what a pod costs on top that requests any ephemeral storage.
+	EphemeralFlat *float64 `json:"ephemeralFlat,omitempty"`
+}
+
+// Node is the size of a node.
+type Node struct {
+	CPU    resource.Quantity `json:"cpu"`
+	Memory resource.Quantity `json:"memory,omitempty"`
+}
+
+// Prices say what nodes cost.
+type Prices struct {
+	// Catalogues are price lists, CSV files, asked in this order. A relative name counts from the policy file.
+	Catalogues []string `json:"catalogues,omitempty"`
+	// BaseRates price a node of which nothing else is known.
+	BaseRates *Rates `json:"baseRates,omitempty"`
+	// LastSource is the last source that may give a price: given, node-annotation, instance-type, family, base-rates.
+	LastSource string `json:"lastSource,omitempty"`
+	// SpotFactor is the share of the on-demand price that a spot node costs of which no catalogue has the spot price.
+	SpotFactor *float64 `json:"spotFactor,omitempty"`
+	// InterruptionRisk is the share of an hour's work that a spot node loses.
+	InterruptionRisk float64 `json:"interruptionRisk,omitempty"`
+	// NodeSurcharge is what each node costs on top.
+	NodeSurcharge float64 `json:"nodeSurcharge,omitempty"`
+	// Commitments are paid for already.
+	Commitments []Commitment `json:"commitments,omitempty"`
+
+	lists []*loadlinev1.PriceCatalogue
+}
+
+// Commitment is capacity that is paid for whether it is used or not.
+type Commitment struct {
+	// Instance is an instance type or a family; empty: any on-demand node.
+	Instance string `json:"instance,omitempty"`
+	// UnusedCPU is how much of it no node uses yet.
+	UnusedCPU resource.Quantity `json:"unusedCPU"`
+}
+
+var (
+	presets    = policy.NewChoice(loadlinev1.RankPolicy_PRESET_UNSPECIFIED, kebab)
+	strategies = policy.NewChoice(loadlinev1.RankPolicy_STRATEGY_UNSPECIFIED, kebab)
+	tables     = policy.NewChoice(loadlinev1.RankPolicy_PREFERRED_TABLE_UNSPECIFIED, kebab)
+	unfitness  = policy.NewChoice(loadlinev1.RankPolicy_UNFITNESS_RESOURCES_UNSPECIFIED, kebab)
+	sources    = policy.NewChoice(loadlinev1.NodePrice_SOURCE_UNSPECIFIED, kebab)
+)
+
+// kebab makes least-waste of LEAST_WASTE, as Cluster Autoscaler writes its expanders, and proposal of TABLE_PROPOSAL.
+func kebab(name string) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "TABLE_"), "_", "-"))
+}
+
+// Default returns the policy that holds where none is given.
+func Default() *Policy {
+	return &Policy{Preset: DefaultPreset}
+}
+
+// Load reads a policy from a YAML or JSON file, with the catalogues that it names.
+func Load(file string) (*Policy, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	p, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for _, name := range p.Prices.Catalogues {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(file), name)
+		}
+		if err := p.AddCatalogue(name); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// parse reads a policy without its catalogues.
+func parse(data []byte) (*Policy, error) {
+	p := &Policy{}
+	if err := policy.DecodeStrict(data, p); err != nil {
+		return nil, err
+	}
+	if p.APIVersion != APIVersion || p.Kind != Kind {
+		return nil, fmt.Errorf("apiVersion %q, kind %q: must be %s, %s", p.APIVersion, p.Kind, APIVersion, Kind)
+	}
+	if p.Preset == "" {
+		p.Preset = DefaultPreset
+	}
+	return p, p.Validate()
+}
+
+// AddCatalogue reads a price list, to be asked after those that are there.
+func (p *Policy) AddCatalogue(file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	p.Prices.lists = append(p.Prices.lists, &loadlinev1.PriceCatalogue{Name: filepath.Base(file), Csv: data})
+	return nil
+}
+
+// Validate returns an error that names each word that is none and its place. What numbers may be, the engine knows.
+func (p *Policy) Validate() error {
+	if err := p.checkWords(); err != nil {
+		return err
+	}
+	for priority, patterns := range p.Priorities {
+		for _, pattern := range patterns {
+			if _, err := regexp.Compile(pattern); err != nil {
+				return fmt.Errorf("priorities[%d]: %w", priority, err)
+			}
+		}
+	}
+	return nil
+}
