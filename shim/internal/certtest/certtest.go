@@ -18,7 +18,7 @@ import (
 
 // Authority signs certificates.
 type Authority struct {
-	t    *testing.T
+	t    testing.TB
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 	// PEM is its own certificate.
@@ -26,7 +26,7 @@ type Authority struct {
 }
 
 // New returns an authority whose certificate lasts an hour.
-func New(t *testing.T) *Authority {
+func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{t: t, key: newKey(t)}
 	template := &x509.Certificate{
@@ -44,7 +44,7 @@ func New(t *testing.T) *Authority {
 	return a
 }
 
-func newKey(t *testing.T) *ecdsa.PrivateKey {
+func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -82,7 +82,7 @@ func (a *Authority) Pool() *x509.CertPool {
 }
 
 // Write writes a file that a test needs.
-func Write(t *testing.T, file string, content []byte) {
+func Write(t testing.TB, file string, content []byte) {
 	t.Helper()
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,168 @@
+package expander
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/breaker"
+	"loadline.dev/shim/ranking"
+)
+
+// chooser chooses among options.
+type chooser struct {
+	engine     loadlinev1.AutoscalerClient
+	breaker    *breaker.Breaker
+	policy     *loadlinev1.RankPolicy
+	prices     *loadlinev1.PriceModel
+	priorities ranking.Priorities
+	nodes      func() (int, bool)
+	tickets    chan struct{} // one element per question under way
+}
+
+// choice is the option chosen, and how that came about.
+type choice struct {
+	group string
+	// fallback is why the engine had no part in it; empty: it had.
+	fallback string
+	err      error // of the engine, where there was one
+	// ranked are the options in the engine's order; nil for a fallback.
+	ranked []ranking.Ranked
+	policy *loadlinev1.RankPolicy // as the engine understood it
+	sized  bool                   // the size of the cluster was known
+}
+
+// choose returns one of the options, of which there is at least one. It returns when ctx ends at the latest, but for
+// the time that a fallback takes.
+func (c *chooser) choose(ctx context.Context, asked *question) choice {
+	got := c.ranked(ctx, asked)
+	got.fallback = c.judge(got)
+	if got.fallback != "" {
+		got.group = asked.options[leastWaste(asked)].group
+	}
+	return got
+}
+
+// ranked asks the engine. The question runs beside: one that hangs does not hold up the answer.
+func (c *chooser) ranked(ctx context.Context, asked *question) choice {
+	if !c.breaker.Allow() {
+		return choice{fallback: fallbackBreakerOpen}
+	}
+	select {
+	case c.tickets <- struct{}{}:
+	default:
+		return choice{fallback: fallbackBusy}
+	}
+	done := make(chan choice, 1)
+	go func() {
+		defer func() { <-c.tickets }()
+		done <- c.ask(ctx, asked)
+	}()
+	select {
+	case got := <-done:
+		return got
+	case <-ctx.Done():
+		return choice{err: status.FromContextError(ctx.Err()).Err()}
+	}
+}
+
+func (c *chooser) ask(ctx context.Context, asked *question) (got choice) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			klog.FromContext(ctx).Error(nil, "Panic while ranking", "cause", cause, "stack", string(debug.Stack()))
+			got = choice{fallback: fallbackPanic}
+		}
+	}()
+	request := c.request(asked)
+	response, err := c.engine.RankOptions(ctx, request)
+	if err != nil {
+		return choice{err: err}
+	}
+	ranked, err := ranking.Join(request, response)
+	if err != nil {
+		return choice{fallback: fallbackBadAnswer, err: err}
+	}
+	return choice{group: ranked[0].NodeGroup(), ranked: ranked, policy: response.GetPolicy(), sized: request.ClusterNodes != nil}
+}
+
+// request puts a question as the engine takes it.
+func (c *chooser) request(asked *question) *loadlinev1.RankOptionsRequest {
+	request := &loadlinev1.RankOptionsRequest{
+		Pods: asked.shapes, Options: make([]*loadlinev1.ExpansionOption, len(asked.options)), Prices: c.prices, Policy: c.policy,
+	}
+	if c.nodes != nil {
+		if count, known := c.nodes(); known {
+			nodes := int32(count)
+			request.ClusterNodes = &nodes
+		}
+	}
+	for i, o := range asked.options {
+		to := &loadlinev1.ExpansionOption{
+			NodeGroup: o.group, NodeCount: o.nodes, TemplateNode: asked.templates[o.group], Priority: c.priorities.Of(o.group),
+			Pods: make([]*loadlinev1.PodRun, len(o.pods)),
+		}
+		for j, run := range o.pods {
+			to.Pods[j] = &loadlinev1.PodRun{Pod: run.shape, Count: run.count}
+		}
+		request.Options[i] = to
+	}
+	return request
+}
+
+// judge tells the breaker what a question showed of the engine, and returns why it has no part in the choice.
+func (c *chooser) judge(got choice) (fallback string) {
+	switch code := status.Code(got.err); {
+	case got.fallback == fallbackBreakerOpen, got.fallback == fallbackBusy, got.fallback == fallbackPanic:
+		return got.fallback // nothing was learned of the engine
+	case got.fallback != "", code == codes.OK:
+		c.answers()
+		return got.fallback
+	case code == codes.InvalidArgument, code == codes.ResourceExhausted, code == codes.FailedPrecondition:
+		c.answers() // the fault of the question
+		return fallbackRefused
+	case code == codes.DeadlineExceeded, code == codes.Canceled:
+		fallback = fallbackDeadline
+	default:
+		fallback = fallbackUnavailable
+	}
+	if c.breaker.Failure() {
+		klog.ErrorS(got.err, "The engine does not answer; node groups are chosen by least waste")
+	}
+	return fallback
+}
+
+func (c *chooser) answers() {
+	if c.breaker.Success() {
+		klog.InfoS("The engine answers again")
+	}
+}
+
+// log writes what was chosen, before what, and why.
+func (c choice) log(asked *question, took time.Duration) {
+	common := []any{"nodeGroup", c.group, "options", len(asked.options), "pods", asked.pods, "podShapes", len(asked.shapes),
+		"took", took.Round(time.Microsecond)}
+	if c.fallback != "" {
+		klog.ErrorS(c.err, "Chose a node group without the engine, by least waste", append(common, "reason", c.fallback)...)
+		return
+	}
+	best := c.ranked[0]
+	common = append(common, "nodes", best.Asked.GetNodeCount(), "because", best.Reason())
+	if len(c.ranked) > 1 {
+		common = append(common, "runnerUp", c.ranked[1].NodeGroup(), "over", ranking.Over(c.policy, c.ranked[0], c.ranked[1]))
+	}
+	if !c.sized {
+		common = append(common, "clusterSize", "not known: unfitness counts as 1")
+	}
+	klog.InfoS("Chose a node group", common...)
+	if !klog.V(4).Enabled() {
+		return
+	}
+	for place, r := range c.ranked {
+		klog.InfoS("Ranked", "place", place+1, "nodeGroup", r.NodeGroup(), "because", r.Reason())
+	}
+}
