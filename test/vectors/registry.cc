@@ -10,6 +10,7 @@ const Handlers& AllHandlers() {
     auto* handlers = new Handlers;
     AddLimitScoreHandlers(handlers);
     AddPodLimitsHandlers(handlers);
+    AddPriceHandlers(handlers);
     return handlers;
   }();
   return *kHandlers;
