@@ -74,8 +74,13 @@ const ResourceColumns* ClusterState::columns(ResourceId resource) const {
 }
 
 std::optional<std::span<const Slot>> ClusterState::changes(int64_t since) const {
-  if (since < journal_start_) return std::nullopt;
+  if (since < journal_start_ || since > change_count()) return std::nullopt;
   return std::span(journal_).subspan(static_cast<size_t>(since - journal_start_));
+}
+
+void ClusterState::RestartJournal(int64_t first) {
+  journal_.clear();
+  journal_start_ = first;
 }
 
 // Gives back what the node holds, but for its name.

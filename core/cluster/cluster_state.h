@@ -66,10 +66,6 @@ struct ResourceColumns {
 // Not thread-safe; const members may run together.
 class ClusterState {
  public:
-  // `first_change`: where the journal of changes starts, see changes(). Larger than any position in the
-  // journal of a state that this one replaces.
-  explicit ClusterState(int64_t first_change = 0) : journal_start_(first_change) {}
-
   // Puts a node into a slot, in place of what was there; `hostname` is the value of that label, if it has
   // one. Precondition: no other slot has a node of this name, and all shapes were acquired in pod_shapes().
   // Cost: O(pods of the node, now and before).
@@ -119,10 +115,13 @@ class ClusterState {
   void set_resource_names(ResourceNames names) { resource_names_ = std::move(names); }
 
   // The journal of changed slots, for those who keep sums of their own: the slots that changed since
-  // position `since`, with repeats, or nullopt when the journal does not reach back so far: then all did.
+  // position `since`, with repeats, or nullopt when the journal does not hold that position: then all did.
   std::optional<std::span<const Slot>> changes(int64_t since) const;
   // The position after the last change.
   int64_t change_count() const { return journal_start_ + static_cast<int64_t>(journal_.size()); }
+  // Forgets the journal and starts it at `first`. Of a state that takes the place of another one: larger than
+  // any position there, so that whoever read that journal finds all slots changed.
+  void RestartJournal(int64_t first);
 
  private:
   struct Node {
@@ -150,7 +149,7 @@ class ClusterState {
   std::vector<ResourceColumns> columns_;  // by resource id
   int64_t total_pods_ = 0;
   uint64_t fingerprint_ = 0;  // sum of those of the nodes
-  int64_t journal_start_;
+  int64_t journal_start_ = 0;
   std::vector<Slot> journal_;
 };
 

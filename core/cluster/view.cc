@@ -109,7 +109,6 @@ absl::Status View::Apply(const Batch& batch) {
   if (batch.revision == revision_.revision) return absl::OkStatus();
   if (batch.revision < revision_.revision) return Refused(batch, "is older than");
   if (batch.base_revision > revision_.revision) return Refused(batch, "builds on a later state than");
-  if (batch.base_revision == batch.revision) return Refused(batch, "asks for a later state than");
   if (absl::Status status = CheckContent(batch, content_); !status.ok()) return status;
   ApplyContent(batch, &content_);
   ++version_;
@@ -126,7 +125,6 @@ absl::Status View::ApplyChunk(const Batch& batch) {
   if (index == 0) {
     staging_ = std::make_unique<Staging>();
     staging_->revision = target;
-    staging_->content.cluster = std::make_unique<ClusterState>(cluster().change_count() + 1);
   }
   if (staging_ == nullptr || staging_->revision != target) {
     return absl::FailedPreconditionError(absl::StrCat("chunk ", index, " belongs to a full list for ",
@@ -143,6 +141,8 @@ absl::Status View::ApplyChunk(const Batch& batch) {
   staging_->clamped_amounts += batch.clamped_amounts;
   ++staging_->next_chunk;
   if (batch.full_list->last) {
+    // Only now: the state that is replaced may have changed since the first chunk.
+    staging_->content.cluster->RestartJournal(cluster().change_count() + 1);
     content_ = std::move(staging_->content);
     ++version_;
     revision_ = target;
@@ -167,6 +167,7 @@ absl::Status View::CheckContent(const Batch& batch, const Content& content) cons
   for (const Slot slot : batch.removed_slots) {
     if (absl::Status status = CheckSlot(slot, limits_.nodes, "removed slots"); !status.ok()) return status;
   }
+  if (absl::Status status = CheckAmounts(batch, content); !status.ok()) return status;
   if (absl::Status status = CheckShapes(batch, content); !status.ok()) return status;
   if (absl::Status status = CheckLabelKeys(Merge(KeysOf(batch), content.label_keys)); !status.ok())
     return status;
@@ -177,6 +178,19 @@ absl::Status View::CheckContent(const Batch& batch, const Content& content) cons
         absl::StrCat("the view would hold ", objects, " objects, the limit is ", limits_.objects));
   }
   return CheckNodes(batch, content);
+}
+
+// A column has a cell for each slot, so that few bytes could ask for much memory.
+absl::Status View::CheckAmounts(const Batch& batch, const Content& content) const {
+  int64_t slots = content.cluster->slot_end();
+  for (const NodeRecord& node : batch.nodes) {
+    slots = std::max(slots, static_cast<int64_t>(node.slot) + 1);
+  }
+  const int64_t amounts = slots * static_cast<int64_t>(batch.resource_names.size());
+  if (amounts <= limits_.amounts) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(slots, " slots and ", batch.resource_names.size(),
+                                                   " distinct resource names make ", amounts,
+                                                   " amounts, the limit is ", limits_.amounts));
 }
 
 absl::Status View::CheckLabelKeys(const LabelKeys& keys) const {

@@ -24,6 +24,7 @@ struct ViewLimits {
   int32_t resources = 256;         // distinct names
   int32_t objects = 2'000'000;     // beside nodes and pods
   int32_t label_keys = 4096;       // distinct keys that selectors over pods refer to
+  int64_t amounts = 4 << 20;       // slots up to the largest, times distinct resource names; 24 bytes each
 };
 
 // A state of a view. Epochs start with the client; revisions count within one. {0, 0}: nothing yet.
@@ -92,8 +93,7 @@ class View {
   //         kFailedPrecondition  does not build on the state of the view; tells that state
   //         kResourceExhausted   names the limit and its value
   // Cost:   O(batch + pods that were on the replaced nodes); O(pods) when a selector comes that refers to a
-  // label
-  //         key which none before it referred to.
+  //         label key which none before it referred to.
   absl::Status Apply(const Batch& batch);
 
   // Keeps the labels of these keys in the shapes of pods, which may split shapes: for a question whose
@@ -107,9 +107,6 @@ class View {
 
   // Another number each time that slots, shapes or objects of the cluster may have changed their meaning.
   int64_t version() const { return version_; }
-
-  // Whether a question that comes with `batch` after Apply() is asked in exactly its state.
-  bool IsAt(const Batch& batch) const { return revision_ == Revision{batch.epoch, batch.revision}; }
 
   const Revision& revision() const { return revision_; }
   const ClusterState& cluster() const { return *content_.cluster; }
@@ -138,6 +135,7 @@ class View {
   absl::Status ApplyChunk(const Batch& batch);
   absl::Status Refused(const Batch& batch, absl::string_view reason) const;
   absl::Status CheckContent(const Batch& batch, const Content& content) const;
+  absl::Status CheckAmounts(const Batch& batch, const Content& content) const;
   absl::Status CheckShapes(const Batch& batch, const Content& content) const;
   absl::Status CheckNodes(const Batch& batch, const Content& content) const;
   absl::Status CheckLabelKeys(const LabelKeys& keys) const;

@@ -105,6 +105,20 @@ class FuzzEngine {
     }
   }
 
+  // Sums that are kept for a policy give the scores of sums that are made anew: a weighted mean is the same
+  // when all weights are multiplied.
+  void CheckKeptSums() {
+    v1::DescribeRequest describe;
+    describe.set_view("test");
+    describe.add_slots(0);
+    const absl::StatusOr<std::string> bytes = Call(kDescribe, describe.SerializeAsString());
+    v1::DescribeResponse state;
+    Require(bytes.ok() && state.ParseFromString(*bytes) && state.views_size() == 1, "the view is described");
+    fresh_weight_ = fresh_weight_ % 99 + 2;
+    Require(ScoreAll(state.views(0), 1) == ScoreAll(state.views(0), fresh_weight_),
+            "kept sums are those of the pods");
+  }
+
   // Two equal nodes, one of them with a pod: the other one is better, whatever came before.
   void CheckAlive() {
     v1::ScoreRequest request;
@@ -122,6 +136,25 @@ class FuzzEngine {
   }
 
  private:
+  // The scores of all nodes of the view in this state.
+  std::string ScoreAll(const v1::ViewState& view, int32_t weight) {
+    v1::ScoreRequest request;
+    request.mutable_changes()->set_view(view.name());
+    request.mutable_changes()->set_epoch(view.epoch());
+    request.mutable_changes()->set_base_revision(view.revision());
+    request.mutable_changes()->set_revision(view.revision());
+    request.mutable_policy()->set_preset(v1::ScorePolicy::STRICT);
+    for (const char* const resource : {"cpu", "memory"}) {
+      v1::ResourceWeight* const weighted = request.mutable_policy()->add_resources();
+      weighted->set_resource(resource);
+      weighted->set_weight(weight);
+    }
+    const absl::StatusOr<std::string> answer =
+        Call("/loadline.v1.SchedulerExtender/Score", request.SerializeAsString());
+    Require(answer.ok(), "a view can be scored in its own state");
+    return *answer;
+  }
+
   static constexpr char kDescribe[] = "/loadline.v1.ClusterState/Describe";
 
   // Room for one view more than the requests can fill.
@@ -176,6 +209,7 @@ class FuzzEngine {
   }
 
   Engine engine_;
+  int32_t fresh_weight_ = 0;  // more of them than an engine keeps policies
 };
 
 }  // namespace loadline

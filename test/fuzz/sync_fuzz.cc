@@ -1,5 +1,5 @@
 // Any bytes as a sequence of SyncRequests: a refused one changes nothing, a repeated one changes nothing
-// more, sums stay those of the pods, and the engine goes on.
+// more, sums stay those of the pods, also those that scores are kept in, and the engine goes on.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,6 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       loadline::Require(after == before, "a refused batch changes nothing");
     }
     before = std::move(after);
+    engine.CheckKeptSums();
   }
   engine.CheckSums();
   engine.CheckAlive();

@@ -279,5 +279,37 @@ TEST(ExplainTest, AnAnswerThatIsTooLongIsRefused) {
   EXPECT_EQ(engine.Explain(ExplainOf(request, {7}))->nodes(0).slot(), 7);
 }
 
+// Deltas and questions between the chunks of a full list belong to the former state. After the swap nothing
+// of what was kept for it counts.
+TEST(ScoreTest, FollowsAFullListThatWasStagedMeanwhile) {
+  for (int64_t deltas = 0; deltas < 10; ++deltas) {
+    TypedEngine engine;
+    const auto score = [&](int64_t epoch, int64_t revision) {
+      return ScoresOf(engine.Score(ScoreOf(Changes::At(epoch, revision).changes(), MakePod({{"cpu", "1"}}),
+                                           CpuOnly(v1::ScorePolicy::STRICT))));
+    };
+    const auto node = [](const char* name) { return MakeNode(name, {{"cpu", "8"}}); };
+    ASSERT_TRUE(engine
+                    .Sync(Changes::FullList(1, 1)
+                              .Shape(0, MakePod({{"cpu", "4"}}))
+                              .Node(0, node("a"), {{0, "p", ""}})
+                              .Node(1, node("b")))
+                    .ok());
+    EXPECT_THAT(score(1, 1), ElementsAre(0, 100));
+    ASSERT_TRUE(engine
+                    .Sync(Changes::Chunk(2, 1, 0, false)
+                              .Shape(0, MakePod({{"cpu", "4"}}))
+                              .Node(0, node("a"))
+                              .Node(1, node("b"), {{0, "p", ""}}))
+                    .ok());
+    for (int64_t i = 1; i <= deltas; ++i) {
+      ASSERT_TRUE(engine.Sync(Changes::Delta(1, i, i + 1).Node(0, node("a"), {{0, "p", ""}})).ok());
+    }
+    EXPECT_THAT(score(1, deltas + 1), ElementsAre(0, 100));
+    ASSERT_TRUE(engine.Sync(Changes::Chunk(2, 1, 1, true)).ok());
+    EXPECT_THAT(score(2, 1), ElementsAre(100, 0)) << deltas;
+  }
+}
+
 }  // namespace
 }  // namespace loadline

@@ -100,6 +100,25 @@ TEST_F(ViewTest, ARecordReplacesTheWholeNode) {
   EXPECT_EQ(view_.cluster().total_pods(), 1);
 }
 
+// What came to the former state while the list was staged plays no part in the new one's journal.
+TEST_F(ViewTest, WhoReadTheFormerJournalFindsAllSlotsChanged) {
+  Batch first = FullList(2, 1, 0, false);
+  first.nodes = {Node(0, "x")};
+  ASSERT_TRUE(view_.Apply(first).ok());
+  for (int64_t revision = 1; revision < 8; ++revision) {
+    Batch delta = Delta(revision, revision + 1);
+    delta.nodes = {Node(0, "a")};
+    ASSERT_TRUE(view_.Apply(delta).ok());
+  }
+  const int64_t read = view_.cluster().change_count();
+  ASSERT_TRUE(view_.Apply(FullList(2, 1, 1, true)).ok());
+  for (int64_t since = 0; since <= read; ++since) {
+    EXPECT_FALSE(view_.cluster().changes(since).has_value()) << since;
+  }
+  EXPECT_TRUE(view_.cluster().changes(view_.cluster().change_count())->empty());
+  EXPECT_FALSE(view_.cluster().changes(view_.cluster().change_count() + 1).has_value());
+}
+
 TEST_F(ViewTest, RepeatsDoNoHarmAndOldBatchesAreRefused) {
   Batch second = Delta(1, 2);
   second.nodes = {Node(0, "a", {{0, "r", "3"}})};
@@ -142,9 +161,9 @@ TEST_F(ViewTest, AFullListTakesEffectWhenItIsComplete) {
   ASSERT_TRUE(view_.Apply(first).ok());
   ASSERT_TRUE(view_.Apply(first).ok()) << "a repeated chunk";
   EXPECT_EQ(view_.cluster().name(Slot{0}), "a");
-  EXPECT_FALSE(view_.IsAt(first));
+  EXPECT_EQ(view_.revision(), (Revision{1, 1}));
   ASSERT_TRUE(view_.Apply(second).ok());
-  EXPECT_TRUE(view_.IsAt(second));
+  EXPECT_EQ(view_.revision(), (Revision{2, 1}));
   EXPECT_EQ(view_.cluster().name(Slot{0}), "x");
   EXPECT_EQ(Limits(1), 700);
   ASSERT_TRUE(view_.Apply(second).ok()) << "a repeated last chunk";
@@ -192,6 +211,22 @@ TEST_F(ViewTest, BadBatchesAreRefusedByName) {
   batch.nodes = {};
   batch.removed_slots = {Slot{-2}};
   ExpectRefused(batch, absl::StatusCode::kInvalidArgument, "removed slots: slot -2 is negative");
+}
+
+// A column has a cell for each slot: few bytes must not ask for much memory.
+TEST_F(ViewTest, SlotsTimesResourcesAreBounded) {
+  View view({.nodes = 1000, .resources = 10, .amounts = 1000});
+  Batch batch = FullList(1, 1);
+  batch.resource_names.Intern("a.com/x");  // beside cpu, memory and ephemeral-storage
+  batch.nodes = {Node(249, "a")};
+  EXPECT_TRUE(view.Apply(batch).ok());
+  batch = Delta(1, 2);
+  batch.resource_names = view.cluster().resource_names();
+  batch.nodes = {Node(250, "b")};
+  const absl::Status status = view.Apply(batch);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(), "251 slots and 4 distinct resource names make 1004 amounts, the limit is 1000");
+  EXPECT_EQ(view.cluster().node_count(), 1);
 }
 
 TEST_F(ViewTest, BadPodShapesAreRefusedById) {
@@ -283,7 +318,8 @@ TEST(ViewPropertyTest, DeltasEqualAFullList) {
 // The journal loses nothing: who reads it now and then knows every slot that changed.
 TEST(ClusterStateTest, JournalNamesEveryChangedSlot) {
   std::mt19937_64 random(4);
-  ClusterState cluster(100);
+  ClusterState cluster;
+  cluster.RestartJournal(100);
   std::vector<bool> changed(30, false);
   int64_t read = cluster.change_count();
   EXPECT_FALSE(cluster.changes(99).has_value());
