@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/base/fingerprint.h"
+
 namespace loadline {
 namespace {
 
@@ -29,6 +31,17 @@ void ClusterObjects::Remove(const ObjectKey& key) {
   ++version_;
   fingerprint_ -= found->second.fingerprint;
   objects.erase(found);
+}
+
+void ClusterObjects::SetComplete(ObjectKind kind) {
+  bool& complete = complete_[static_cast<size_t>(kind)];
+  if (complete) return;
+  complete = true;
+  ++version_;
+  FingerprintBuilder builder;
+  builder.Add("complete");
+  builder.Add(static_cast<int64_t>(kind));
+  fingerprint_ += builder.Finish();
 }
 
 template <typename Content>

@@ -115,7 +115,7 @@ class ClusterObjects {
  public:
   void Set(ClusterObject object);
   void Remove(const ObjectKey& key);
-  void SetComplete(ObjectKind kind) { complete_[static_cast<size_t>(kind)] = true; }
+  void SetComplete(ObjectKind kind);
 
   // The object, or nullptr.
   const Namespace* FindNamespace(absl::string_view name) const;
@@ -131,7 +131,7 @@ class ClusterObjects {
   // Whether what is not here is known not to be there.
   bool complete(ObjectKind kind) const { return complete_[static_cast<size_t>(kind)]; }
   int64_t size() const;
-  // Hash of all objects, whatever the order in which they came.
+  // Hash of all objects and of what is complete, whatever the order in which they came.
   uint64_t fingerprint() const { return fingerprint_; }
   // Counts up with each change.
   int64_t version() const { return version_; }

@@ -138,12 +138,9 @@ TEST(ViewObjectsTest, ObjectsAreReplacedRemovedAndCounted) {
   View view(ViewLimits{.objects = 2});
   Batch batch = FullList(1);
   batch.objects = {NamespaceObject("a", "red", 5), NamespaceObject("b", "red", 6)};
-  batch.complete_kinds = {ObjectKind::kNamespace};
   ASSERT_TRUE(view.Apply(batch).ok());
   const ClusterObjects& objects = view.cluster().objects();
   EXPECT_EQ(objects.size(), 2);
-  EXPECT_TRUE(objects.complete(ObjectKind::kNamespace));
-  EXPECT_FALSE(objects.complete(ObjectKind::kStorageClass));
   EXPECT_EQ(objects.fingerprint(), 11u);
   ASSERT_NE(objects.FindNamespace("a"), nullptr);
   EXPECT_EQ(*objects.FindNamespace("a")->labels.Find("team"), "red");
@@ -160,11 +157,22 @@ TEST(ViewObjectsTest, ObjectsAreReplacedRemovedAndCounted) {
   ASSERT_TRUE(view.Apply(batch).ok());
   EXPECT_EQ(*objects.FindNamespace("a")->labels.Find("team"), "blue");
   EXPECT_EQ(objects.fingerprint(), 7u);
+  const int64_t version = objects.version();
 
   batch = Next(4);
   batch.objects = {NamespaceObject("c", "x", 1), NamespaceObject("d", "x", 2)};
   EXPECT_EQ(view.Apply(batch).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(objects.size(), 1);
+
+  // What is complete decides as well: what is not there is then known not to be there.
+  EXPECT_FALSE(objects.complete(ObjectKind::kNamespace));
+  batch = Next(4);
+  batch.complete_kinds = {ObjectKind::kNamespace};
+  ASSERT_TRUE(view.Apply(batch).ok());
+  EXPECT_TRUE(objects.complete(ObjectKind::kNamespace));
+  EXPECT_FALSE(objects.complete(ObjectKind::kStorageClass));
+  EXPECT_NE(objects.fingerprint(), 7u);
+  EXPECT_GT(objects.version(), version);
 }
 
 }  // namespace
