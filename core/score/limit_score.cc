@@ -213,6 +213,9 @@ ResourceExplanation ExplainResource(const LimitColumns& columns, const ClusterSt
   result.raw_score =
       static_cast<double>(raw) / (fixed_point ? static_cast<double>(int64_t{1} << kRawScoreBits) : 1);
   result.saturated = raw <= -kMaxRawScore;
+  if (fixed_point) {  // the term is the difference of two that are held
+    result.saturated |= node.raw_without_pod <= -kMaxRawScore || node.raw_without_pod - raw >= kMaxRawScore;
+  }
   const std::optional<ResourceId> id = cluster.resource_names().Find(resource.name);
   for (const NodePods::Pod& there : cluster.pods(slot).pods()) {
     const PodShape& shape = cluster.pod_shapes()[there.shape];

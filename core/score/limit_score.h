@@ -47,7 +47,7 @@ struct ResourceExplanation {
   double raw_score = 0;             // of this resource alone
   int32_t node_missing_limits = 0;  // pods there that count by a rule
   int32_t node_clamped = 0;         // pods there that were clamped
-  bool saturated = false;           // the raw score is beyond +-2^20
+  bool saturated = false;           // held at a bound: see kMaxRawScore
 };
 
 // How one score came about.

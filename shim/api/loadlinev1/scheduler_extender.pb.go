@@ -1401,7 +1401,7 @@ type ResourceExplanation struct {
 	// Of the pods there: how many have no limit and count by a rule, and how many were clamped.
 	NodeMissingLimits int32 `protobuf:"varint,10,opt,name=node_missing_limits,json=nodeMissingLimits,proto3" json:"node_missing_limits,omitempty"`
 	NodeClamped       int32 `protobuf:"varint,11,opt,name=node_clamped,json=nodeClamped,proto3" json:"node_clamped,omitempty"`
-	// The raw score was outside of what 64 bits hold and was saturated.
+	// What the pods there or the incoming pod take off is held at 2^19 (TRUNCATING: 2^51).
 	Saturated     bool `protobuf:"varint,12,opt,name=saturated,proto3" json:"saturated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
