@@ -241,7 +241,8 @@ class FingerprintTest : public ::testing::TestWithParam<FieldChange> {
  protected:
   // Every field is there, and each of them counts.
   FingerprintTest() : node_(MakeNode("node", {{"cpu", "8"}, {"memory", "1000"}})) {
-    pod_ = MakePod({{"cpu", "2"}}, {{"cpu", "1"}});
+    // Of b.com/q the spec asks for most, as long as the resize is not infeasible.
+    pod_ = MakePod({{"cpu", "2"}}, {{"cpu", "1"}, {"b.com/q", "9"}});
     k8s::v1::Container* const sidecar = pod_.mutable_spec()->add_init_containers();
     sidecar->set_name("sidecar");
     sidecar->set_restart_policy("Always");
@@ -249,17 +250,20 @@ class FingerprintTest : public ::testing::TestWithParam<FieldChange> {
     k8s::v1::Container* const init = pod_.mutable_spec()->add_init_containers();
     init->set_name("init");
     AddEntries({{"ephemeral-storage", "100"}}, init->mutable_resources()->mutable_limits());
+    AddEntries({{"a.com/x", "3"}}, init->mutable_resources()->mutable_requests());
     AddEntries({{"cpu", "10m"}}, pod_.mutable_spec()->mutable_overhead());
     AddEntries({{"memory", "500"}}, pod_.mutable_spec()->mutable_resources()->mutable_limits());
     AddEntries({{"memory", "30"}}, pod_.mutable_spec()->mutable_resources()->mutable_requests());
     k8s::v1::ContainerStatus* const status = pod_.mutable_status()->add_container_statuses();
     status->set_name("app");
     AddEntries({{"cpu", "3"}}, status->mutable_resources()->mutable_limits());
-    AddEntries({{"cpu", "1500m"}}, status->mutable_resources()->mutable_requests());
-    AddEntries({{"cpu", "1600m"}}, status->mutable_allocated_resources());
+    AddEntries({{"cpu", "1500m"}, {"b.com/q", "5"}}, status->mutable_resources()->mutable_requests());
+    AddEntries({{"cpu", "1600m"}, {"b.com/q", "5"}}, status->mutable_allocated_resources());
     k8s::v1::ContainerStatus* const sidecar_status = pod_.mutable_status()->add_init_container_statuses();
     sidecar_status->set_name("sidecar");
     AddEntries({{"cpu", "2"}}, sidecar_status->mutable_resources()->mutable_limits());
+    AddEntries({{"a.com/y", "2"}}, sidecar_status->mutable_resources()->mutable_requests());
+    AddEntries({{"a.com/z", "2"}}, sidecar_status->mutable_allocated_resources());
     AddEntries({{"memory", "600"}}, pod_.mutable_status()->mutable_resources()->mutable_limits());
     AddEntries({{"memory", "40"}}, pod_.mutable_status()->mutable_allocated_resources());
   }
@@ -289,6 +293,12 @@ using Pod = k8s::v1::Pod;
 
 void Raise(google::protobuf::RepeatedPtrField<k8s::v1::QuantityEntry>* entries) {
   entries->Mutable(0)->mutable_value()->set_string("2500");
+}
+template <typename Entries>
+void AddLabel(const std::string& key, const std::string& value, Entries* entries) {
+  auto* const entry = entries->Add();
+  entry->set_key(key);
+  entry->set_value(value);
 }
 k8s::v1::Container* App(Pod* pod) { return pod->mutable_spec()->mutable_containers(0); }
 k8s::v1::ContainerStatus* AppStatus(Pod* pod) { return pod->mutable_status()->mutable_container_statuses(0); }
@@ -332,9 +342,15 @@ INSTANTIATE_TEST_SUITE_P(
          [](Node*, Pod* p, PodOnNode*) {
            Raise(p->mutable_spec()->mutable_init_containers(1)->mutable_resources()->mutable_limits());
          }},
+        {"InitRequest",
+         [](Node*, Pod* p, PodOnNode*) {
+           Raise(p->mutable_spec()->mutable_init_containers(1)->mutable_resources()->mutable_requests());
+         }},
         {"Overhead", [](Node*, Pod* p, PodOnNode*) { Raise(p->mutable_spec()->mutable_overhead()); }},
         {"PodLevelLimit",
          [](Node*, Pod* p, PodOnNode*) { Raise(p->mutable_spec()->mutable_resources()->mutable_limits()); }},
+        {"PodLevelRequest",
+         [](Node*, Pod* p, PodOnNode*) { Raise(p->mutable_spec()->mutable_resources()->mutable_requests()); }},
         {"PodLevelGone", [](Node*, Pod* p, PodOnNode*) { p->mutable_spec()->clear_resources(); }},
         {"Succeeded", [](Node*, Pod* p, PodOnNode*) { p->mutable_status()->set_phase("Succeeded"); }},
         {"Failed", [](Node*, Pod* p, PodOnNode*) { p->mutable_status()->set_phase("Failed"); }},
@@ -349,17 +365,54 @@ INSTANTIATE_TEST_SUITE_P(
          [](Node*, Pod* p, PodOnNode*) {
            Raise(p->mutable_status()->mutable_init_container_statuses(0)->mutable_resources()->mutable_limits());
          }},
+        {"SidecarStatusRequest",
+         [](Node*, Pod* p, PodOnNode*) {
+           Raise(p->mutable_status()->mutable_init_container_statuses(0)->mutable_resources()->mutable_requests());
+         }},
+        {"SidecarStatusAllocated",
+         [](Node*, Pod* p, PodOnNode*) {
+           Raise(p->mutable_status()->mutable_init_container_statuses(0)->mutable_allocated_resources());
+         }},
         {"ResizeInfeasible",
          [](Node*, Pod* p, PodOnNode*) {
            k8s::v1::PodCondition* const condition = p->mutable_status()->add_conditions();
            condition->set_type("PodResizePending");
            condition->set_reason("Infeasible");
-           AppStatus(p)->mutable_resources()->mutable_limits(0)->mutable_value()->set_string("1");
          }},
         {"PodLevelStatus",
          [](Node*, Pod* p, PodOnNode*) { Raise(p->mutable_status()->mutable_resources()->mutable_limits()); }},
         {"PodLevelAllocated",
          [](Node*, Pod* p, PodOnNode*) { Raise(p->mutable_status()->mutable_allocated_resources()); }},
+        {"PodLabels",
+         [](Node*, Pod* p, PodOnNode*) { AddLabel("app", "other", p->mutable_metadata()->mutable_labels()); }},
+        {"Deletion", [](Node*, Pod* p, PodOnNode*) { p->mutable_metadata()->mutable_deletion_timestamp(); }},
+        {"NodeSelector",
+         [](Node*, Pod* p, PodOnNode*) { AddLabel("disk", "ssd", p->mutable_spec()->mutable_node_selector()); }},
+        {"Toleration",
+         [](Node*, Pod* p, PodOnNode*) { p->mutable_spec()->add_tolerations()->set_key("dedicated"); }},
+        {"AntiAffinity",
+         [](Node*, Pod* p, PodOnNode*) {
+           p->mutable_spec()
+               ->mutable_affinity()
+               ->mutable_pod_anti_affinity()
+               ->add_required()
+               ->set_topology_key("zone");
+         }},
+        {"HostPort",
+         [](Node*, Pod* p, PodOnNode*) { App(p)->add_ports()->set_host_port(8080); }},
+        {"NodeLabels",
+         [](Node* n, Pod*, PodOnNode*) { AddLabel("disk", "ssd", n->mutable_metadata()->mutable_labels()); }},
+        {"Hostname",
+         [](Node* n, Pod*, PodOnNode*) {
+           AddLabel("kubernetes.io/hostname", "other", n->mutable_metadata()->mutable_labels());
+         }},
+        {"Taint",
+         [](Node* n, Pod*, PodOnNode*) {
+           k8s::v1::Taint* const taint = n->mutable_spec()->add_taints();
+           taint->set_key("dedicated");
+           taint->set_effect("NoSchedule");
+         }},
+        {"Unschedulable", [](Node* n, Pod*, PodOnNode*) { n->mutable_spec()->set_unschedulable(true); }},
     }),
     [](const auto& info) { return info.param.name; });
 
