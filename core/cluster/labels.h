@@ -44,7 +44,6 @@ class Labels {
   auto end() const { return labels_.end(); }
 
   template <typename Builder>
-
   void AddTo(Builder* builder) const;
 
   friend bool operator==(const Labels&, const Labels&) = default;

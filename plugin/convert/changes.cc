@@ -27,6 +27,13 @@ absl::Status CheckRange(absl::string_view field, int64_t value, int64_t lowest, 
       absl::StrCat(field, ": ", value, " is not in [", lowest, ", ", highest, "]"));
 }
 
+// Whether there is no content: the state is named in which a question is asked.
+bool OnlyNamesState(const v1::Changes& changes) {
+  return !changes.has_full_list() && changes.removed_slots().empty() && changes.pod_shapes().empty() &&
+         changes.nodes().empty() && changes.objects().empty() && changes.removed_objects().empty() &&
+         changes.complete_kinds().empty();
+}
+
 // Shapes are decoded in their order, and one that comes twice is refused before it costs anything: an empty
 // one has 2 bytes on the wire and a hundred times as many here.
 absl::Status DecodePodShapes(const v1::Changes& changes, ResourceReader* resources, Batch* batch) {
@@ -120,12 +127,6 @@ absl::Status CheckViewName(absl::string_view name) {
 std::optional<FullListChunk> ChunkOf(const v1::Changes& changes) {
   if (!changes.has_full_list()) return std::nullopt;
   return FullListChunk{changes.full_list().index(), changes.full_list().last()};
-}
-
-bool OnlyNamesState(const v1::Changes& changes) {
-  return !changes.has_full_list() && changes.removed_slots().empty() && changes.pod_shapes().empty() &&
-         changes.nodes().empty() && changes.objects().empty() && changes.removed_objects().empty() &&
-         changes.complete_kinds().empty();
 }
 
 absl::Status CheckHeader(const v1::Changes& changes) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plugin/convert/objects.h"
+#include "plugin/convert/parse.h"
 
 namespace loadline {
 namespace {
@@ -23,9 +24,6 @@ std::vector<NamedResource> SortedByName(std::vector<NamedResource> resources) {
             [](const NamedResource& a, const NamedResource& b) { return a.name < b.name; });
   return resources;
 }
-
-// Tag and length of an element of a repeated field, at most.
-constexpr size_t kElementOverhead = 6;
 
 void EncodeSums(const ClusterState& cluster, Slot slot, v1::NodeState* message) {
   const ResourceAmounts& allocatable = cluster.node_shape(slot).allocatable;
@@ -126,7 +124,7 @@ std::optional<v1::NodeState> EncodeNode(const ClusterState& cluster, Slot slot, 
     for (const size_t i : SortedPods(cluster, pods)) {
       v1::PodState* const pod = message.add_pods();
       *pod = EncodePod(cluster, pods, i);
-      bytes += pod->ByteSizeLong() + kElementOverhead;
+      bytes += pod->ByteSizeLong() + kEntryOverhead;
       if (bytes > max_bytes) return std::nullopt;
     }
   }

@@ -12,6 +12,8 @@ namespace loadline {
 
 // Requests and responses.
 inline constexpr size_t kMaxMessageBytes = size_t{4} << 20;
+// Tag and length of an entry of a repeated field, at most.
+inline constexpr size_t kEntryOverhead = 6;
 
 // Parses `bytes`, fewer than 2^31, into `message` in place of what it held; what it allocated before
 // is used again. `type` names the message in the error, which continues what it is about.

@@ -7,12 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "core/base/resource_list.h"
 #include "core/base/resource_names.h"
+#include "core/cluster/labels.h"
 #include "plugin/convert/resources.h"
 #include "plugin/convert/text.h"
 
@@ -20,34 +19,6 @@ namespace loadline {
 namespace {
 
 constexpr int32_t kNoLimitRatio = -1;
-
-bool IsLowerAlnum(char c) {
-  return absl::ascii_islower(static_cast<unsigned char>(c)) ||
-         absl::ascii_isdigit(static_cast<unsigned char>(c));
-}
-bool IsAlnum(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); }
-
-// A DNS label, RFC 1123.
-bool IsLabel(absl::string_view text) {
-  return !text.empty() && IsLowerAlnum(text.front()) && IsLowerAlnum(text.back()) &&
-         std::all_of(text.begin(), text.end(), [](char c) { return IsLowerAlnum(c) || c == '-'; });
-}
-
-bool IsSubdomain(absl::string_view text) {
-  if (text.size() > 253) return false;
-  const std::vector<absl::string_view> labels = absl::StrSplit(text, '.');
-  return std::all_of(labels.begin(), labels.end(), IsLabel);
-}
-
-// What Kubernetes calls a qualified name: [subdomain/]name.
-bool IsQualifiedName(absl::string_view text) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(text, '/');
-  if (parts.size() > 2 || (parts.size() == 2 && !IsSubdomain(parts[0]))) return false;
-  const absl::string_view name = parts.back();
-  return !name.empty() && name.size() <= 63 && IsAlnum(name.front()) && IsAlnum(name.back()) &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return IsAlnum(c) || c == '-' || c == '_' || c == '.'; });
-}
 
 // Two ways to write each value of an enum.
 template <typename Message, typename Core>
@@ -220,7 +191,7 @@ std::string EncodeFixed(const ScoredResource& resource, int64_t fixed) {
 absl::Status CheckScoredResource(absl::string_view name) {
   if (name == "cpu" || name == "memory" || name == "ephemeral-storage") return absl::OkStatus();
   const bool can_be_limited = absl::StartsWith(name, "hugepages-") || absl::StrContains(name, '/');
-  if (can_be_limited && IsQualifiedName(name)) return absl::OkStatus();
+  if (can_be_limited && IsLabelKey(name)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "unknown resource ", Quoted(name),
       ": must be cpu, memory, ephemeral-storage, hugepages-<size> or an extended resource such as "

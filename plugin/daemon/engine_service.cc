@@ -4,8 +4,13 @@
 #include <grpcpp/support/slice.h>
 #include <grpcpp/support/status.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "plugin/daemon/log.h"
 
 namespace loadline {
 namespace {
@@ -18,6 +23,21 @@ grpc::Slice OneSlice(const grpc::ByteBuffer& buffer) {
   grpc::Slice slice;
   if (!buffer.TrySingleSlice(&slice).ok()) buffer.DumpToSingleSlice(&slice).IgnoreError();
   return slice;
+}
+
+// Logs what somebody should look at: our own faults, and limits that were reached. At most one line a second.
+void LogTrouble(const std::string& method, const grpc::Status& status) {
+  static std::atomic<int64_t> next_second{0};
+  if (status.error_code() != grpc::StatusCode::INTERNAL &&
+      status.error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) {
+    return;
+  }
+  const int64_t now =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count();
+  int64_t next = next_second.load();
+  if (now < next || !next_second.compare_exchange_strong(next, now + 1)) return;
+  LogError(absl::StrCat(method, ": ", status.error_message()));
 }
 
 // One unary call. Deletes itself when gRPC is done with it.
@@ -58,6 +78,7 @@ class UnaryCall : public grpc::ServerGenericBidiReactor {
     if (code != 0) {
       const grpc::Status status(static_cast<grpc::StatusCode>(code), error == nullptr ? "" : error);
       loadline_free(error);
+      LogTrouble(context_->method(), status);
       return Finish(status);
     }
     const grpc::Slice slice =

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/changes.h"
 #include "plugin/convert/describe.h"
+#include "plugin/convert/parse.h"
 #include "plugin/convert/slots.h"
 #include "plugin/convert/text.h"
 
@@ -16,8 +17,6 @@ namespace {
 
 // Of the nodes in one answer, so that all of it stays below 4 MiB.
 constexpr size_t kMaxPageBytes = size_t{3} << 20;
-// Tag and length of a node in the answer, at most.
-constexpr size_t kNodeOverhead = 6;
 
 absl::Status CheckDescribe(const v1::DescribeRequest& request) {
   if (request.first_slot() < 0) {
@@ -45,7 +44,7 @@ class NodePage {
                                                        static_cast<int32_t>(slot), ") and its pods outgrow ",
                                                        kMaxPageBytes, " bytes; ask without include_pods"));
     }
-    const size_t bytes = node->ByteSizeLong() + kNodeOverhead;
+    const size_t bytes = node->ByteSizeLong() + kEntryOverhead;
     if (bytes_ > 0 && bytes_ + bytes > kMaxPageBytes) return false;
     bytes_ += bytes;
     *response_->add_nodes() = *std::move(node);
@@ -108,6 +107,7 @@ absl::StatusOr<v1::DescribeResponse> Describe(const v1::DescribeRequest& request
   if (request.view().empty()) {
     for (const auto& [name, shared] : views->All()) {
       const LockedView view(shared);
+      if (absl::Status status = deadline.Check(); !status.ok()) return status;
       *response.add_views() = EncodeView(name, view->view);
     }
     return response;

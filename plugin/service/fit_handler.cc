@@ -8,14 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "core/fit/pod_fit.h"
 #include "plugin/convert/fit.h"
+#include "plugin/convert/parse.h"
 #include "plugin/convert/text.h"
 #include "plugin/service/scheduler_extender_handlers.h"
 
 namespace loadline {
 namespace {
 
-// Of an answer.
-constexpr size_t kMaxAnswerBytes = size_t{4} << 20;
 // Pods times candidates of one question, each about a microsecond.
 constexpr size_t kMaxJudgements = 10'000'000;
 
@@ -95,10 +94,10 @@ absl::StatusOr<v1::FitResponse> Answer(const v1::FitRequest& request, const Ques
   for (const DecodedPod& pod : question.pods) {
     v1::PodFit* const message = response.add_pods();
     *message = JudgePod(pod, question, view.label_keys(), *candidates, snapshot);
-    bytes += message->ByteSizeLong() + 6;  // and its tag and length
-    if (bytes > kMaxAnswerBytes) {
+    bytes += message->ByteSizeLong() + kEntryOverhead;
+    if (bytes > kMaxMessageBytes) {
       return absl::ResourceExhaustedError(absl::StrCat("the answer for ", question.pods.size(),
-                                                       " pods outgrows ", kMaxAnswerBytes,
+                                                       " pods outgrows ", kMaxMessageBytes,
                                                        " bytes; ask for fewer pods or slots"));
     }
   }
@@ -115,10 +114,9 @@ absl::StatusOr<v1::FitResponse> Fit(const v1::FitRequest& request, const Deadlin
   const absl::StatusOr<Question> question = Decode(request, shared.view.cluster().resource_names());
   if (!question.ok()) return question.status();
   // Of all that a batch which is being decoded at the same time reads of the view, this changes nothing.
-  if (absl::Status status = shared.view.SelectLabelKeys(LabelKeysOf(question->pods, question->moves));
-      !status.ok()) {
-    return status;
-  }
+  const absl::Status selected = shared.Change(
+      [&](View* view) { return view->SelectLabelKeys(LabelKeysOf(question->pods, question->moves)); });
+  if (!selected.ok()) return selected;
   Snapshot* const snapshot = shared.snapshot.For(shared.view);
   Moves moves(&shared.snapshot, snapshot);
   absl::StatusOr<v1::FitResponse> response = Answer(request, *question, shared.view, snapshot);

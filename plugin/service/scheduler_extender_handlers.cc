@@ -51,8 +51,6 @@ absl::StatusOr<Question> Prepare(const Request& request, const Deadline& deadlin
   return Question{*std::move(view), &columns, std::move(names), *std::move(pod), *std::move(candidates)};
 }
 
-// Tag and length of a node in the answer, at most.
-constexpr size_t kNodeOverhead = 6;
 // Nodes explained at a time: an answer that would be too large is given up early.
 constexpr size_t kNodesAtOnce = 4096;
 
@@ -67,7 +65,7 @@ absl::Status ExplainCandidates(const Question& question, std::span<const size_t>
          ExplainNodes(*question.columns, cluster, question.pod, question.candidates, part, &question.names)) {
       v1::NodeExplanation* const message = response->add_nodes();
       *message = EncodeExplanation(node, cluster.name(node.slot), question.columns->policy());
-      bytes += message->ByteSizeLong() + kNodeOverhead;
+      bytes += message->ByteSizeLong() + kEntryOverhead;
       if (bytes > kMaxMessageBytes) {
         return absl::ResourceExhaustedError(absl::StrCat("the answer for ", explained.size(),
                                                          " nodes outgrows ", kMaxMessageBytes,

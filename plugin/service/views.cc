@@ -60,9 +60,7 @@ absl::StatusOr<Applied> Views::Update(const std::shared_ptr<SharedView>& shared,
   if (!decoded.ok()) return decoded.status();
   absl::StatusOr<LockedView> view = Lock(changes.view(), shared, deadline);
   if (!view.ok()) return view.status();
-  shared->half_applied = true;
-  const absl::Status status = shared->view.Apply(decoded->batch);
-  shared->half_applied = false;
+  const absl::Status status = shared->Change([&](View* changed) { return changed->Apply(decoded->batch); });
   if (!status.ok()) return status;
   return Applied{*std::move(view), decoded->batch.clamped_amounts};
 }

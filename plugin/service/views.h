@@ -27,6 +27,16 @@ namespace loadline {
 struct SharedView {
   explicit SharedView(const EngineLimits& limits) : view(limits.view), columns(limits.policies) {}
 
+  // Changes the view; `mutex` is held. When memory runs out within `change`, the view is neither as it was
+  // nor as it should be, and half_applied stays set.
+  template <typename Function>
+  absl::Status Change(Function change) {
+    half_applied = true;
+    const absl::Status status = change(&view);
+    half_applied = false;
+    return status;
+  }
+
   std::mutex writer;  // orders batches; taken before `mutex`
   std::mutex mutex;
   // Changed under both mutexes, so either is enough to read it; Fit adds label keys and derives shapes anew
@@ -34,7 +44,7 @@ struct SharedView {
   View view;
   PolicyColumns columns;      // guarded by `mutex`
   KeptSnapshot snapshot;      // guarded by `mutex`
-  bool half_applied = false;  // guarded by `mutex`; memory ran out within a batch: neither old state nor new
+  bool half_applied = false;  // guarded by `mutex`; see Change()
 };
 
 // A view that this thread has to itself.
