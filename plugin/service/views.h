@@ -32,7 +32,7 @@ struct SharedView {
   template <typename Function>
   absl::Status Change(Function change) {
     half_applied = true;
-    const absl::Status status = change(&view);
+    absl::Status status = change(&view);
     half_applied = false;
     return status;
   }
