@@ -51,9 +51,16 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		{"WhyNotWithThree", []string{"why-not", "-p", "x", "node", "other"}, "exclude each other"},
 		{"Top", []string{"top", "--top", "-1"}, "--top -1"},
 		{"TopArgs", []string{"top", "x"}, `unknown command "x" for "loadline top"`},
-		{"NoAddress", []string{"gateway"}, "--extender-address HOST:PORT is required"},
+		{"NoAddress", []string{"gateway"}, "--extender-address HOST:PORT or --expander-address HOST:PORT is required"},
 		{"PublicAddress", []string{"gateway", "--extender-address", "0.0.0.0:8888"}, "can be reached from other machines"},
 		{"CertWithoutKey", []string{"gateway", "--extender-address", "127.0.0.1:1", "--tls-cert-file", "x"}, "go together"},
+		{"ExpanderWithoutTLS", []string{"gateway", "--expander-address", "127.0.0.1:1"}, "needs --tls-cert-file and --tls-private-key-file"},
+		{"ExpanderPort", []string{"gateway", "--expander-address", "8889", "--tls-cert-file", "x", "--tls-private-key-file", "y"}, "must be HOST:PORT"},
+		{"ExpanderTimeout", []string{"gateway", "--expander-address", "127.0.0.1:1", "--tls-cert-file", "x", "--tls-private-key-file", "y",
+			"--expander-timeout", "4s"}, "at most 3.5s"},
+		{"RankPreset", []string{"gateway", "--expander-address", "127.0.0.1:1", "--tls-cert-file", "x", "--tls-private-key-file", "y",
+			"--rank-preset", "strict"}, `preset: Unsupported value: "strict"`},
+		{"CertificateWithoutHost", []string{"gateway", "certificate", "--host", ""}, "no host"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, errs, code := run(t, "loadline", "", c.args...)

@@ -1,26 +1,23 @@
 package cli
 
 import (
+	"context"
 	"flag"
+	"net"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/expander"
 	"loadline.dev/shim/extender"
 )
 
-func (a *app) newGateway() *cobra.Command {
-	var cluster clusterFlags
-	var options extender.Options
-	address := ""
-	var how *policyFlags
-	command := &cobra.Command{
-		Use:   "gateway --extender-address HOST:PORT",
-		Short: "Answer a stock kube-scheduler as an HTTP extender",
-		Long: `Answer the prioritize verb of the HTTP extender protocol, for a kube-scheduler without our plugin. The gateway watches
-nodes and pods itself. In the scheduler's configuration:
+const gatewayHelp = `Answer programs that do not have the engine in them. The gateway watches the cluster itself.
+
+--extender-address: the prioritize verb of the HTTP extender protocol, for a kube-scheduler without our plugin. In its
+configuration:
 
   extenders:
   - urlPrefix: http://127.0.0.1:8888    # --extender-address
@@ -31,52 +28,127 @@ nodes and pods itself. In the scheduler's configuration:
     httpTimeout: 200ms
 
 Without an answer of the engine within --engine-timeout, every node gets 0: the scheduler goes on by its own scores.
-/livez, /readyz, /healthz and /metrics are served at the same address.
 
-An address that other machines can reach needs TLS. Certificate files are read again when they change.`,
-		Args: cobra.NoArgs,
+--expander-address: the gRPC expander of Cluster Autoscaler, for the choice of the node group that grows. Its flags:
+
+  --expander=grpc,least-waste
+  --grpc-expander-url=127.0.0.1:8889    # --expander-address
+  --grpc-expander-cert=tls.crt          # what signed --tls-cert-file, or that file itself
+
+The autoscaler speaks TLS only: 'loadline gateway certificate' makes a pair to start with. Without an answer of the engine
+within --expander-timeout, the group with the least waste is chosen.
+
+/livez, /readyz, /healthz and /metrics are served at --health-address, and at --extender-address.
+
+An address that other machines can reach needs TLS. Certificate files are read again when they change.`
+
+// gatewayFlags are the flags of the gateway.
+type gatewayFlags struct {
+	cluster  clusterFlags
+	extender extender.Options
+	expander expander.Options
+	// expanderAddress is where the expander answers; empty: there is none.
+	expanderAddress string
+	engine          string
+	score           *policyFlags
+	rank            rankPolicyFlags
+}
+
+func (a *app) newGateway() *cobra.Command {
+	var f gatewayFlags
+	command := &cobra.Command{
+		Use:   "gateway --extender-address HOST:PORT | --expander-address HOST:PORT",
+		Short: "Answer a stock kube-scheduler as an HTTP extender, Cluster Autoscaler as a gRPC expander, or both",
+		Long:  gatewayHelp,
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if options.Address == "" {
-				return usagef("--extender-address HOST:PORT is required")
-			}
-			if err := options.Check(); err != nil {
-				return usageError{err}
-			}
-			p, err := how.policy()
-			if err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
-			options.Policy, options.Version = p.Proto(), Version
-			client, err := cluster.client()
-			if err != nil {
-				return err
-			}
-			conn, err := engine.Open(address)
-			if err != nil {
-				return err
-			}
-			defer conn.Close()
-			gateway, err := extender.New(options, conn, client)
-			if err != nil {
-				return err
-			}
-			return gateway.Run(cmd.Context())
+			return f.run(cmd.Context())
 		},
 	}
-	flags := command.Flags()
-	flags.StringVar(&options.Address, "extender-address", "", "HOST:PORT to answer at; a loopback address, or TLS")
-	flags.StringVar(&options.HealthAddress, "health-address", "", "HOST:PORT for health and metrics as plain HTTP as well, for the kubelet and Prometheus")
-	flags.StringVar(&options.Certificates.Cert, "tls-cert-file", "", "certificate of the server, PEM")
-	flags.StringVar(&options.Certificates.Key, "tls-private-key-file", "", "its private key, PEM")
-	flags.StringVar(&options.Certificates.ClientCA, "client-ca-file", "", "authorities of which a client needs a certificate, PEM; probes need none")
-	flags.DurationVar(&options.Timeout, "engine-timeout", extender.DefaultTimeout, "how long a request waits for the engine; less than the scheduler's httpTimeout")
-	flags.StringVar(&options.View, "view", extender.DefaultView, "name of the view in the engine; gateways that share a loadlined need different ones")
-	addClusterFlags(flags, &cluster)
-	_ = flags.MarkHidden("namespace")
-	addEngineFlag(flags, &address)
-	how = addPolicyFlags(flags)
-	addLogFlags(flags)
+	f.addTo(command.Flags())
+	command.AddCommand(a.newCertificate())
 	return command
+}
+
+func (f *gatewayFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&f.extender.Address, "extender-address", "", "HOST:PORT of the extender; a loopback address, or TLS")
+	flags.StringVar(&f.expanderAddress, "expander-address", "", "HOST:PORT of the expander; needs TLS")
+	flags.StringVar(&f.extender.HealthAddress, "health-address", "", "HOST:PORT for health and metrics as plain HTTP, for the kubelet and Prometheus")
+	flags.StringVar(&f.extender.Certificates.Cert, "tls-cert-file", "", "certificate of the server, PEM")
+	flags.StringVar(&f.extender.Certificates.Key, "tls-private-key-file", "", "its private key, PEM")
+	flags.StringVar(&f.extender.Certificates.ClientCA, "client-ca-file", "", "authorities of which a scheduler needs a certificate, PEM; "+
+		"probes need none, and an autoscaler cannot have one")
+	flags.DurationVar(&f.extender.Timeout, "engine-timeout", extender.DefaultTimeout, "how long an extender request waits for the engine; less than the scheduler's httpTimeout")
+	flags.DurationVar(&f.expander.Timeout, "expander-timeout", expander.DefaultTimeout, "how long an expander request waits for the engine; at most 3.5s")
+	flags.IntVar(&f.expander.MaxRequestBytes, "max-request-bytes", expander.DefaultMaxRequestBytes, "how large an expander request may be; "+
+		"each node group repeats its pods, of 1.7 kB each as a rule")
+	flags.StringVar(&f.extender.View, "view", extender.DefaultView, "name of the extender's view in the engine; gateways that share a loadlined need different ones")
+	addClusterFlags(flags, &f.cluster)
+	_ = flags.MarkHidden("namespace")
+	addEngineFlag(flags, &f.engine)
+	f.score = addPolicyFlags(flags)
+	addRankPolicyFlags(flags, &f.rank, "rank-policy")
+	addLogFlags(flags)
+}
+
+func (f *gatewayFlags) check() error {
+	if f.extender.Address == "" && f.expanderAddress == "" {
+		return usagef("--extender-address HOST:PORT or --expander-address HOST:PORT is required")
+	}
+	if err := f.extender.Check(); err != nil {
+		return usageError{err}
+	}
+	if f.expanderAddress == "" {
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(f.expanderAddress); err != nil {
+		return usagef("--expander-address %q: must be HOST:PORT: %v", f.expanderAddress, err)
+	}
+	if f.extender.Certificates.Cert == "" {
+		return usagef("--expander-address needs --tls-cert-file and --tls-private-key-file: Cluster Autoscaler speaks TLS only; " +
+			"'loadline gateway certificate' makes a pair")
+	}
+	if err := f.expander.Check(); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// run serves until the context ends.
+func (f *gatewayFlags) run(ctx context.Context) error {
+	p, err := f.score.policy()
+	if err != nil {
+		return err
+	}
+	f.extender.Policy, f.extender.Version = p.Proto(), Version
+	if f.expander.Policy, err = f.rank.policy(); err != nil {
+		return err
+	}
+	client, err := f.cluster.client()
+	if err != nil {
+		return err
+	}
+	conn, err := engine.Open(f.engine)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	gateway, err := extender.New(f.extender, conn, client)
+	if err != nil {
+		return err
+	}
+	if f.expanderAddress != "" {
+		f.expander.Nodes = gateway.Nodes
+		server, err := expander.New(f.expander, conn, gateway.TLS())
+		if err != nil {
+			return err
+		}
+		gateway.Add(extender.Door{Name: "expander", Address: f.expanderAddress, Serve: server.Serve, Collectors: server.Collectors()})
+	}
+	return gateway.Run(ctx)
 }
 
 // addLogFlags adds the flags of Kubernetes components that say how much is logged.

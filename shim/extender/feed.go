@@ -29,6 +29,14 @@ type cluster interface {
 	DeletePod(pod *v1.Pod)
 }
 
+// nowhere takes note of nothing.
+type nowhere struct{}
+
+func (nowhere) SetNode(*v1.Node)  {}
+func (nowhere) DeleteNode(string) {}
+func (nowhere) SetPod(*v1.Pod)    {}
+func (nowhere) DeletePod(*v1.Pod) {}
+
 // feed passes on what the API server says about one kind of object, in the order of the events. It is the store of
 // a reflector: it holds names, where an informer would hold each object a second time.
 type feed struct {
@@ -175,6 +183,18 @@ func (f *feed) Replace(objects []any, _ string) error {
 	}
 	f.changed()
 	return nil
+}
+
+// count returns how many objects there are; false before the first list.
+func (f *feed) count() (int, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case <-f.listed:
+		return len(f.known), true
+	default:
+		return 0, false
+	}
 }
 
 // Resync has no meaning here: nothing is derived from the objects but what was passed on.

@@ -7,6 +7,7 @@ package extender
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
@@ -40,7 +42,8 @@ const (
 
 // Options set up a gateway.
 type Options struct {
-	// Address is the HOST:PORT of the extender. Without certificates it must be a loopback address.
+	// Address is the HOST:PORT of the extender. Without certificates it must be a loopback address. Empty: there is no
+	// extender, and the gateway follows nodes only, for other doors.
 	Address string
 	// HealthAddress, if set, is a second HOST:PORT, without TLS and without the extender: /livez, /readyz, /healthz and
 	// /metrics for the kubelet and for Prometheus. They are served at Address as well.
@@ -70,12 +73,28 @@ func (o Options) Check() error {
 			return fmt.Errorf("health address %q: must be HOST:PORT: %w", o.HealthAddress, err)
 		}
 	}
+	if o.Address == "" {
+		return nil
+	}
 	return checkAddress(o.Address, o.Certificates.Given())
 }
 
-// Gateway answers a scheduler's extender requests.
+// Door is another protocol that the gateway answers.
+type Door struct {
+	// Name is what the log calls it.
+	Name string
+	// Address is the HOST:PORT to answer at.
+	Address string
+	// Serve answers until ctx ends, and then finishes the requests under way. It closes the listener.
+	Serve func(ctx context.Context, listener net.Listener) error
+	// Collectors are its metrics.
+	Collectors []prometheus.Collector
+}
+
+// Gateway answers a scheduler's extender requests, and has room for other doors.
 type Gateway struct {
 	options      Options
+	doors        []Door
 	client       kubernetes.Interface
 	metrics      *metrics
 	certificates *certificates.Reloader // nil: no TLS
@@ -120,8 +139,30 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 	}
 	g.nodes = newNodeFeed(g.view, g.refresher.changed)
 	g.pods = newPodFeed(g.view, g.refresher.changed)
+	if options.Address == "" {
+		g.nodes = newNodeFeed(nowhere{}, func() {})
+		return g, nil
+	}
+	g.metrics.registerExtender()
 	return g, nil
 }
+
+// Add has a door served by Run.
+func (g *Gateway) Add(door Door) {
+	g.doors = append(g.doors, door)
+	g.metrics.registry.MustRegister(door.Collectors...)
+}
+
+// TLS returns the configuration of the gateway's certificates, which follows their files; nil without certificates.
+func (g *Gateway) TLS() *tls.Config {
+	if g.certificates == nil {
+		return nil
+	}
+	return g.certificates.ServerConfig()
+}
+
+// Nodes returns how many nodes the cluster has; false before they are listed.
+func (g *Gateway) Nodes() (int, bool) { return g.nodes.count() }
 
 // leftOut hears of a node that the engine finds invalid: it scores 0 until it changes, and the others are not held up.
 func (g *Gateway) leftOut(node string, err error) {
@@ -129,43 +170,60 @@ func (g *Gateway) leftOut(node string, err error) {
 	klog.ErrorS(err, "The engine finds a node invalid; it scores 0 until it changes", "node", klog.KRef("", node))
 }
 
+// listeners are the ports of a gateway. Each but those of doors may be nil.
+type listeners struct {
+	extender, health net.Listener
+	doors            []net.Listener
+}
+
 // Run serves until ctx ends, and then finishes the requests under way.
 func (g *Gateway) Run(ctx context.Context) error {
-	listener, err := listen(g.options.Address)
+	open, err := g.listen()
 	if err != nil {
 		return err
 	}
-	var health net.Listener
-	if g.options.HealthAddress != "" {
-		if health, err = listen(g.options.HealthAddress); err != nil {
-			listener.Close()
-			return err
-		}
-	}
-	return g.serve(ctx, listener, health)
+	return g.serve(ctx, open)
 }
 
-// serve is Run on listeners, which it closes. `health` may be nil.
-func (g *Gateway) serve(ctx context.Context, listener, health net.Listener) error {
-	klog.InfoS("Gateway starts", "version", g.options.Version, "extender", listener.Addr().String(),
-		"tls", g.certificates != nil, "view", g.options.View)
-	servers := []*http.Server{newServer(g.handler(g.options.Certificates.ClientCA != ""))}
-	starts := []func() error{func() error { return servers[0].Serve(listener) }}
-	if g.certificates != nil {
-		servers[0].TLSConfig = g.certificates.ServerConfig()
-		starts[0] = func() error { return servers[0].ServeTLS(listener, "", "") }
+func (g *Gateway) listen() (open listeners, err error) {
+	opened := []net.Listener{}
+	one := func(address string) (listener net.Listener) {
+		if address == "" || err != nil {
+			return nil
+		}
+		if listener, err = listen(address); err == nil {
+			opened = append(opened, listener)
+		}
+		return listener
 	}
-	if health != nil {
-		server := newServer(g.healthHandler())
-		servers = append(servers, server)
-		starts = append(starts, func() error { return server.Serve(health) })
+	open.extender, open.health = one(g.options.Address), one(g.options.HealthAddress)
+	for _, door := range g.doors {
+		open.doors = append(open.doors, one(door.Address))
+	}
+	if err != nil {
+		for _, listener := range opened {
+			listener.Close()
+		}
+	}
+	return open, err
+}
+
+// serve is Run on listeners, which it closes.
+func (g *Gateway) serve(ctx context.Context, open listeners) error {
+	klog.InfoS("Gateway starts", "version", g.options.Version, "tls", g.certificates != nil)
+	servers, starts := g.servers(open)
+	doors, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
+	defer closeDoors()
+	for i, door := range g.doors {
+		klog.InfoS("Serving", "door", door.Name, "address", open.doors[i].Addr().String())
+		starts = append(starts, func() error { return door.Serve(doors, open.doors[i]) })
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
+	var running, serving sync.WaitGroup
 	g.startBackground(background, &running)
 	failed := make(chan error, len(starts))
 	for _, start := range starts {
-		running.Go(func() { failed <- start() })
+		serving.Go(func() { failed <- start() })
 	}
 	var err error
 	select {
@@ -173,16 +231,41 @@ func (g *Gateway) serve(ctx context.Context, listener, health net.Listener) erro
 	case <-ctx.Done():
 	}
 	g.ending.Store(true)
+	closeDoors()
 	err = errors.Join(err, shutDown(servers))
+	serving.Wait()
 	stop()
 	running.Wait()
-	g.forget()
+	if g.options.Address != "" {
+		g.forget()
+	}
 	klog.InfoS("Gateway ended")
 	return err
 }
 
+// servers returns the HTTP servers, and what starts each.
+func (g *Gateway) servers(open listeners) (servers []*http.Server, starts []func() error) {
+	if open.extender != nil {
+		klog.InfoS("Serving", "door", "extender", "address", open.extender.Addr().String(), "view", g.options.View)
+		server := newServer(g.handler(g.options.Certificates.ClientCA != ""))
+		start := func() error { return server.Serve(open.extender) }
+		if server.TLSConfig = g.TLS(); server.TLSConfig != nil {
+			start = func() error { return server.ServeTLS(open.extender, "", "") }
+		}
+		servers, starts = append(servers, server), append(starts, start)
+	}
+	if open.health != nil {
+		server := newServer(g.healthHandler())
+		servers, starts = append(servers, server), append(starts, func() error { return server.Serve(open.health) })
+	}
+	return servers, starts
+}
+
 func (g *Gateway) startBackground(ctx context.Context, running *sync.WaitGroup) {
 	running.Go(func() { watchNodes(ctx, g.client, g.nodes) })
+	if g.options.Address == "" {
+		return
+	}
 	running.Go(func() { watchPods(ctx, g.client, g.pods) })
 	running.Go(func() {
 		for _, f := range []*feed{g.nodes, g.pods} {
@@ -236,12 +319,12 @@ func (g *Gateway) readiness() []check {
 			return check{name: name, problem: problem}
 		}
 	}
-	checks := []check{
-		reached("nodes", g.nodes.listed, "not listed yet"),
-		reached("pods", g.pods.listed, "not listed yet"),
-		reached("engine", g.refresher.ready, "has not been told the cluster yet"),
-		{name: "shutdown"},
+	checks := []check{reached("nodes", g.nodes.listed, "not listed yet")}
+	if g.options.Address != "" {
+		checks = append(checks, reached("pods", g.pods.listed, "not listed yet"),
+			reached("engine", g.refresher.ready, "has not been told the cluster yet"))
 	}
+	checks = append(checks, check{name: "shutdown"})
 	if g.ending.Load() {
 		checks[len(checks)-1].problem = "the gateway ends"
 	}

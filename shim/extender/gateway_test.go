@@ -83,7 +83,7 @@ func start(t *testing.T, conn engine.Conn, options Options, objects ...runtime.O
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{Gateway: g, t: t, url: "http://" + listener.Addr().String(), cancel: cancel, done: make(chan error, 1),
 		http: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}}, api: api}
-	go func() { r.done <- g.serve(ctx, listener, nil) }()
+	go func() { r.done <- g.serve(ctx, listeners{extender: listener}) }()
 	t.Cleanup(func() {
 		r.stop()
 		r.http.CloseIdleConnections()

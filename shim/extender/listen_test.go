@@ -38,7 +38,7 @@ func TestOptionsThatContradictEachOther(t *testing.T) {
 		"must not be negative":        {Address: "127.0.0.1:0", Timeout: -1},
 		`health address "x"`:          {Address: "127.0.0.1:0", HealthAddress: "x"},
 		"can be reached from other":   {Address: "0.0.0.0:0"},
-		`address "": must be HOST:PO`: {},
+		`address "x": must be HOST:P`: {Address: "x"},
 	} {
 		if err := o.Check(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v, want %q", o, err, says)

@@ -86,8 +86,7 @@ func newMetrics(version string) *metrics {
 		ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
 	m.reloaded.Set(1)
-	m.registry.MustRegister(m.requests, m.skips, m.duration, m.fullNodes, m.unknownNodes, m.leftOut, m.syncs, m.viewNodes, m.viewPods,
-		m.clamped, m.engineUp, m.reloaded, build,
+	m.registry.MustRegister(m.reloaded, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, result := range []string{resultScored, resultNeutral, resultRejected} {
 		m.requests.WithLabelValues(result) // so that a rate can be taken before the first one
@@ -96,6 +95,12 @@ func newMetrics(version string) *metrics {
 		m.skips.WithLabelValues(reason)
 	}
 	return m
+}
+
+// registerExtender adds the metrics that an extender has.
+func (m *metrics) registerExtender() {
+	m.registry.MustRegister(m.requests, m.skips, m.duration, m.fullNodes, m.unknownNodes, m.leftOut, m.syncs, m.viewNodes, m.viewPods,
+		m.clamped, m.engineUp)
 }
 
 // answered counts a request. `skip` is empty when the engine's scores were answered.
