@@ -178,6 +178,14 @@ ResourceAmounts ProposalExistingLimits(const PodResources& pod) {
   return limits;
 }
 
+ResourceList SimpleRequests(const PodResources& pod) {
+  ResourceList requests;
+  for (const ContainerResources& container : pod.containers) AddTo(requests, container.requests);
+  for (const ContainerResources& container : pod.init_containers) RaiseTo(requests, container.requests);
+  AddTo(requests, pod.overhead);
+  return requests;
+}
+
 bool IsBestEffort(const PodResources& pod) {
   if (pod.pod_level.has_value()) {
     return !AnyCpuOrMemory(pod.pod_level->requests) && !AnyCpuOrMemory(pod.pod_level->limits);

@@ -85,6 +85,12 @@ ResourceList EffectiveLimits(const PodResources& pod, const ResourceNames& names
 ResourceAmounts ProposalIncomingLimits(const PodResources& pod);
 ResourceAmounts ProposalExistingLimits(const PodResources& pod);
 
+// Returns what the pod requests as autoscalers count it that know neither sidecars, pod-level resources nor
+// statuses: max(sum of the containers, each init container) + overhead, of the spec.
+//
+// Source: atlassian/escalator 043bb1b, pkg/k8s/scheduler/types.go:101.
+ResourceList SimpleRequests(const PodResources& pod);
+
 // Tells whether the pod's quality of service class is BestEffort: nothing requests or limits cpu or memory
 // above 0. Where pod-level resources are there, they alone decide, also when they are empty.
 //

@@ -11,6 +11,7 @@ const Handlers& AllHandlers() {
     AddLimitScoreHandlers(handlers);
     AddPodLimitsHandlers(handlers);
     AddPriceHandlers(handlers);
+    AddEscalatorHandlers(handlers);
     return handlers;
   }();
   return *kHandlers;

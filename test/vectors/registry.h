@@ -19,6 +19,7 @@ using Handlers = std::map<std::string, Handler>;
 void AddLimitScoreHandlers(Handlers* handlers);  // limit_score_rows.cc
 void AddPodLimitsHandlers(Handlers* handlers);   // pod_limits_rows.cc
 void AddPriceHandlers(Handlers* handlers);       // price_rows.cc
+void AddEscalatorHandlers(Handlers* handlers);   // escalator_rows.cc
 
 // Who answers for the rows of one `fn`.
 struct Owner {
