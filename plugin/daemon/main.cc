@@ -34,6 +34,7 @@ constexpr int kAlreadyServed = 3;
 
 constexpr char kClusterState[] = "loadline.v1.ClusterState";
 constexpr char kSchedulerExtender[] = "loadline.v1.SchedulerExtender";
+constexpr char kAutoscaler[] = "loadline.v1.Autoscaler";
 
 // The engine refuses requests above 4 MiB in words of its own. gRPC lets somewhat larger ones pass to it, and
 // refuses what is far too large before all of it is in memory.
@@ -85,6 +86,7 @@ void SetServing(grpc::Server* server, bool serving) {
   health->SetServingStatus(serving);  // overall, and of the services that it knows
   health->SetServingStatus(kClusterState, serving);
   health->SetServingStatus(kSchedulerExtender, serving);
+  health->SetServingStatus(kAutoscaler, serving);
 }
 
 int Serve(const Options& options, const sigset_t& stop_signals) {
@@ -145,4 +147,8 @@ int Main(const std::vector<absl::string_view>& arguments) {
 }  // namespace
 }  // namespace loadline
 
-int main(int argc, char** argv) { return loadline::Main({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  // Flags decide, and nothing else: gRPC would read GRPC_*, and TZ would move the times in the log.
+  clearenv();
+  return loadline::Main({argv + 1, argv + argc});
+}

@@ -185,6 +185,7 @@ TEST_F(DaemonTest, ServesAndStops) {
   EXPECT_EQ(Health(""), "serving");
   EXPECT_EQ(Health("loadline.v1.ClusterState"), "serving");
   EXPECT_EQ(Health("loadline.v1.SchedulerExtender"), "serving");
+  EXPECT_EQ(Health("loadline.v1.Autoscaler"), "serving");
   EXPECT_EQ(Health("loadline.v1.Nobody"), "unknown");
   EXPECT_EQ(daemon->Kill(SIGTERM), 0);
   EXPECT_FALSE(std::filesystem::exists(socket_));
@@ -282,6 +283,41 @@ TEST_F(DaemonTest, FarTooLargeRequestsAreRefusedByGrpc) {
   const grpc::Status status = Call(NewChannel(), kSyncMethod, std::string(9 << 20, '\0'), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
   EXPECT_EQ(Health(""), "serving");
+}
+
+TEST_F(DaemonTest, CompressedRequestsAreRefused) {
+  const std::unique_ptr<Process> daemon = Start();
+  grpc::ChannelArguments arguments;
+  arguments.SetCompressionAlgorithm(GRPC_COMPRESS_GZIP);
+  const std::shared_ptr<grpc::Channel> channel =
+      grpc::CreateCustomChannel("unix:" + socket_, grpc::InsecureChannelCredentials(), arguments);
+  std::string response;
+  const grpc::Status status = Call(channel, kDescribeMethod, std::string(2000, '\0'), &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+}
+
+// The SETTINGS frame that a server begins with: 9 bytes of header, of which the first three are its length;
+// then six bytes for each setting. RFC 9113, 4.1 and 6.5.
+TEST_F(DaemonTest, AllowsSoManyStreams) {
+  const std::unique_ptr<Process> daemon = Start();
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
+  socket_.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  const std::string greeting =
+      std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + std::string("\0\0\0\4\0\0\0\0\0", 9);
+  ASSERT_EQ(send(fd, greeting.data(), greeting.size(), 0), static_cast<ssize_t>(greeting.size()));
+  unsigned char header[9];
+  ASSERT_EQ(recv(fd, header, sizeof(header), MSG_WAITALL), 9);
+  ASSERT_EQ(header[3], 4) << "not a SETTINGS frame";
+  std::vector<unsigned char> settings(static_cast<size_t>(header[1]) * 256 + header[2]);
+  ASSERT_EQ(recv(fd, settings.data(), settings.size(), MSG_WAITALL), static_cast<ssize_t>(settings.size()));
+  int streams = -1;
+  for (size_t i = 0; i + 6 <= settings.size(); i += 6) {
+    if (settings[i] == 0 && settings[i + 1] == 3) streams = settings[i + 4] * 256 + settings[i + 5];
+  }
+  EXPECT_EQ(streams, 128);
+  close(fd);
 }
 
 TEST_F(DaemonTest, ManyCallsAtOnceAllGetAnAnswer) {

@@ -355,7 +355,7 @@ v1::ScoreRequest RequestFor(const Case& c, int64_t epoch) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kCases = 10'000;
 #else
-constexpr int kCases = 120'000;
+constexpr int kCases = 1'000'000;
 #endif
 
 TEST(ScoreOracleTest, EqualsTheCalculationInFractions) {
