@@ -53,7 +53,7 @@ if(NOT LOADLINE_FUZZ)
   # --- Rows of expected decisions. A file joins the list with the issue that answers its rows. -------------------
   set(vector_files
     escalator_actions escalator_decide escalator_inputs escalator_math
-    limit_score pod_limits price_terms scheduler_wire)
+    expander gce_price limit_score pod_limits price_ranking price_terms scheduler_wire)
   loadline_sources(vectors_sources test/vectors)
   add_executable(run_vectors ${vectors_sources})
   set_target_properties(run_vectors PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/vectors)
