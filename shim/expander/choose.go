@@ -50,6 +50,9 @@ func (c *chooser) choose(ctx context.Context, asked *question) choice {
 
 // ranked asks the engine. The question runs beside: one that hangs does not hold up the answer.
 func (c *chooser) ranked(ctx context.Context, asked *question) choice {
+	if ctx.Err() != nil {
+		return choice{fallback: fallbackDeadline} // the request took all the time that there is
+	}
 	if !c.breaker.Allow() {
 		return choice{fallback: fallbackBreakerOpen}
 	}
@@ -117,11 +120,11 @@ func (c *chooser) request(asked *question) *loadlinev1.RankOptionsRequest {
 // judge tells the breaker what a question showed of the engine, and returns why it has no part in the choice.
 func (c *chooser) judge(got choice) (fallback string) {
 	switch code := status.Code(got.err); {
-	case got.fallback == fallbackBreakerOpen, got.fallback == fallbackBusy, got.fallback == fallbackPanic:
-		return got.fallback // nothing was learned of the engine
-	case got.fallback != "", code == codes.OK:
+	case got.fallback == fallbackBadAnswer, got.fallback == "" && code == codes.OK:
 		c.answers()
 		return got.fallback
+	case got.fallback != "":
+		return got.fallback // nothing was learned of the engine
 	case code == codes.InvalidArgument, code == codes.ResourceExhausted, code == codes.FailedPrecondition:
 		c.answers() // the fault of the question
 		return fallbackRefused

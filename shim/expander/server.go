@@ -157,7 +157,7 @@ func (s *Server) bestOptions(stream grpc.ServerStream) error {
 	}
 	var response grpcplugin.BestOptionsResponse
 	if len(asked.options) > 0 { // none: an earlier expander in the autoscaler's chain left nothing
-		ask, stop := context.WithDeadline(ctx, began.Add(s.options.Timeout))
+		ask, stop := context.WithDeadline(ctx, s.engineDeadline(began))
 		chosen := s.chooser.choose(ask, asked)
 		stop()
 		response.Options = []*grpcplugin.Option{{NodeGroupId: chosen.group}}
@@ -165,6 +165,19 @@ func (s *Server) bestOptions(stream grpc.ServerStream) error {
 		chosen.log(asked, time.Since(began))
 	}
 	return stream.SendMsg(&response)
+}
+
+// engineDeadline is when the engine must have answered a request that began at a time. One that took long to arrive
+// leaves the engine a moment all the same, as long as the answer is in time.
+func (s *Server) engineDeadline(began time.Time) time.Time {
+	deadline := began.Add(s.options.Timeout)
+	if moment := time.Now().Add(fallbackTime); deadline.Before(moment) {
+		deadline = moment
+	}
+	if last := began.Add(s.within - fallbackTime); deadline.After(last) {
+		deadline = last
+	}
+	return deadline
 }
 
 // received is a message that the codec reads.

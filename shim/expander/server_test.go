@@ -336,6 +336,36 @@ func TestTheBreakerOpensAndCloses(t *testing.T) {
 	r.counts(map[string]float64{"ranked": 1}, map[string]float64{fallbackUnavailable: breaker.Failures, fallbackBreakerOpen: 3}, nil)
 }
 
+// Requests that take long to arrive say nothing of the engine.
+func TestLateRequestsDoNotOpenTheBreaker(t *testing.T) {
+	r := start(t, always(inOrder(0, 1), nil), Options{})
+	keepLog(t)
+	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	data := generations[2].encode(t, twoGroups())
+	q, err := decodeBytes(data, len(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range breaker.Failures + 1 {
+		if got := r.chooser.choose(late, q); got.group != "large" || got.fallback != fallbackDeadline {
+			t.Errorf("chose %s, fallback %q", got.group, got.fallback)
+		}
+	}
+	r.expect(data, "small")
+
+	const second = time.Second
+	for elapsed, want := range map[time.Duration]time.Duration{
+		0: DefaultTimeout, second: DefaultTimeout, 2800 * time.Millisecond: 3300 * time.Millisecond, // a moment is left
+		3200 * time.Millisecond: 3500 * time.Millisecond, 4 * second: 3500 * time.Millisecond, // and no more than there is
+	} {
+		began := time.Now().Add(-elapsed)
+		if got := r.engineDeadline(began).Sub(began); got < want || got > want+50*time.Millisecond {
+			t.Errorf("after %v the engine has until %v, want %v", elapsed, got, want)
+		}
+	}
+}
+
 func TestNothingToChooseFrom(t *testing.T) {
 	r := start(t, always(nil, errors.New("nobody is to be asked")), Options{})
 	if got, err := call(t.Context(), r.conn, generations[2].encode(t, asked{templates: twoGroups().templates})); err != nil || len(got) != 0 {
@@ -376,7 +406,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 // Clients that open a call and send nothing keep others out for a moment, and take no memory.
 func TestClientsThatSendNothing(t *testing.T) {
 	r := start(t, always(inOrder(0, 1), nil), Options{})
-	r.within = 500 * time.Millisecond
+	r.within = 2 * fallbackTime
 	keepLog(t)
 	var idle []grpc.ClientStream
 	for range maxReading {
