@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"loadline.dev/shim/api/grpcplugin"
 	"loadline.dev/shim/internal/enginetest"
@@ -174,5 +176,48 @@ func TestCertificateLeavesFilesAlone(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, "tls.key"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key: %v, %v", info, err)
+	}
+}
+
+// The arguments in manifests/expander are arguments of this gateway.
+func TestArgumentsOfTheExpanderManifest(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "manifests", "expander", "20-gateway.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deployment struct {
+		Kind string `json:"kind"`
+		Spec struct {
+			Template v1.PodTemplateSpec `json:"template"`
+		} `json:"spec"`
+	}
+	for document := range strings.SplitSeq(string(data), "\n---\n") {
+		if err := yaml.Unmarshal([]byte(document), &deployment); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if deployment.Kind != "Deployment" {
+		t.Fatalf("the last document is a %s", deployment.Kind)
+	}
+	pod := deployment.Spec.Template.Spec
+	args := pod.Containers[0].Args
+	command := (&app{}).newGateway()
+	if args[0] != command.Name() {
+		t.Errorf("runs %s", args[0])
+	}
+	if err := command.ParseFlags(args[1:]); err != nil {
+		t.Error(err)
+	}
+	for _, path := range []string{"tls-cert-file", "tls-private-key-file", "prices"} {
+		mounted := slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(mount v1.VolumeMount) bool {
+			return strings.Contains(command.Flags().Lookup(path).Value.String(), mount.MountPath+"/")
+		})
+		if !mounted {
+			t.Errorf("--%s %s is on no volume", path, command.Flags().Lookup(path).Value)
+		}
+	}
+	engine := "unix://" + strings.TrimPrefix(pod.InitContainers[0].Args[0], "--socket=")
+	if got := command.Flags().Lookup("engine").Value.String(); got != engine {
+		t.Errorf("asks the engine at %s, which serves %s", got, engine)
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 // The folders of manifests/ that kubectl applies, and the one whose pod the kubelet reads from a file.
 var (
-	appliedFolders = []string{"second-scheduler", "extender"}
+	appliedFolders = []string{"second-scheduler", "extender", "expander"}
 	staticPod      = "replacement"
 )
 
@@ -278,6 +278,7 @@ func TestArgumentsOfManifests(t *testing.T) {
 		{"replacement", "loadlined", harness.EngineArgs(socket)},
 		{"extender", "loadlined", harness.EngineArgs(socket)},
 		{"extender", "gateway", harness.GatewayArgs("127.0.0.1:8888", "unix://"+socket)},
+		{"expander", "loadlined", harness.EngineArgs(socket)},
 	} {
 		if got := containerOf(t, c.folder, c.container).Args; !slices.Equal(got, c.want) {
 			t.Errorf("%s: container %s has arguments %q, want %q", c.folder, c.container, got, c.want)
