@@ -55,8 +55,12 @@ func (r Ranked) Reason() string {
 	if r.GetOutcome() == loadlinev1.RankedOption_UNDEFINED_SCORE {
 		score = "no score (0 / 0)"
 	}
-	return fmt.Sprintf("%s = %s; price of a node %s %s", score, strings.Join(r.terms(), " * "),
-		number(r.GetNodePrice().GetUsdPerHour()), sourceOf(r.GetNodePrice()))
+	return fmt.Sprintf("%s = %s; price of a node %s", score, strings.Join(r.terms(), " * "), r.Price())
+}
+
+// Price tells what a node costs, and where the price comes from.
+func (r Ranked) Price() string {
+	return number(r.GetNodePrice().GetUsdPerHour()) + " " + sourceOf(r.GetNodePrice())
 }
 
 // terms are what the score is the product of.

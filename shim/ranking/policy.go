@@ -134,15 +134,20 @@ func Load(file string) (*Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	return p, p.addCatalogues(filepath.Dir(file))
+}
+
+// addCatalogues reads the price lists that the policy names. Relative names count from `dir`.
+func (p *Policy) addCatalogues(dir string) error {
 	for _, name := range p.Prices.Catalogues {
 		if !filepath.IsAbs(name) {
-			name = filepath.Join(filepath.Dir(file), name)
+			name = filepath.Join(dir, name)
 		}
 		if err := p.AddCatalogue(name); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // parse reads a policy without its catalogues.
@@ -154,10 +159,14 @@ func parse(data []byte) (*Policy, error) {
 	if p.APIVersion != APIVersion || p.Kind != Kind {
 		return nil, fmt.Errorf("apiVersion %q, kind %q: must be %s, %s", p.APIVersion, p.Kind, APIVersion, Kind)
 	}
+	p.defaults()
+	return p, p.Validate()
+}
+
+func (p *Policy) defaults() {
 	if p.Preset == "" {
 		p.Preset = DefaultPreset
 	}
-	return p, p.Validate()
 }
 
 // AddCatalogue reads a price list, to be asked after those that are there.

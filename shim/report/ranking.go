@@ -1,0 +1,142 @@
+package report
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+	"math"
+	"strconv"
+
+	"loadline.dev/shim/report/texttable"
+)
+
+//go:embed ranking.html.tmpl
+var rankingText string
+
+var rankingTemplate = template.Must(template.New("ranking").Parse(rankingText))
+
+// RankBar is one option of a ranking: a bar made of the factors that its score is the product of.
+type RankBar struct {
+	Name, Amount, Reason string
+	// Score is finite; nil: there is none, and Reason says why.
+	Score *float64
+	// Factors multiply up to the score. For all bars the same ones in the same order.
+	Factors []Factor
+}
+
+// Factor is a term of a product.
+type Factor struct {
+	Name  string
+	Value float64
+}
+
+// Size of a bar in units of its viewBox, and the margin on either side that holds half a label.
+const (
+	rankWidth  = 460.0
+	rankMargin = 14.0
+)
+
+// factorClasses colour the factors in their order.
+var factorClasses = [...]string{"s1", "s6", "s3"}
+
+type rankingPage struct {
+	Title, Verdict string
+	Style          template.CSS
+	Lines          []string
+	Legend         []legendItem
+	Rows           []rankingRow
+	Left, Wide     float64
+	Ticks          []tick
+}
+
+type legendItem struct{ Class, Label string }
+
+type rankingRow struct {
+	Name, Amount, Score, Reason string
+	Parts                       []rankingPart
+}
+
+type rankingPart struct {
+	X, Width     float64
+	Class, Title string
+}
+
+// Ranking writes one HTML page that needs nothing else, in the manner of Page: the verdict, lines of text, and a row per
+// option, in the order given. The scale is logarithmic, so that the lengths of the factors add up to that of the score.
+func Ranking(w io.Writer, title, verdict string, lines []string, bars []RankBar) error {
+	p := rankingPage{Title: texttable.Escape(title), Verdict: texttable.Escape(verdict), Style: template.CSS(pageStyle),
+		Left: -rankMargin, Wide: rankWidth + 2*rankMargin}
+	for _, line := range lines {
+		p.Lines = append(p.Lines, texttable.Escape(line))
+	}
+	scale := newLogScale(bars)
+	p.Ticks = scale.ticks()
+	for _, bar := range bars {
+		if p.Legend == nil {
+			for i, f := range bar.Factors {
+				p.Legend = append(p.Legend, legendItem{factorClasses[i%len(factorClasses)], f.Name})
+			}
+		}
+		p.Rows = append(p.Rows, scale.row(bar))
+	}
+	return rankingTemplate.Execute(w, p)
+}
+
+// drawn are the factors, if each has a place on a logarithmic scale: what costs nothing has none.
+func (b RankBar) drawn() []Factor {
+	for _, f := range b.Factors {
+		if !(f.Value > 0 && f.Value <= math.MaxFloat64) {
+			return nil
+		}
+	}
+	return b.Factors
+}
+
+// logScale maps products to places. It holds 1 and every product of leading factors.
+type logScale struct{ from, to float64 } // natural logarithms
+
+func newLogScale(bars []RankBar) logScale {
+	s := logScale{0, math.Log(10)}
+	for _, bar := range bars {
+		at := 0.0
+		for _, f := range bar.drawn() {
+			at += math.Log(f.Value)
+			s.from, s.to = min(s.from, at), max(s.to, at)
+		}
+	}
+	return s
+}
+
+func (s logScale) x(log float64) float64 {
+	return rankWidth * (log - s.from) / (s.to - s.from)
+}
+
+// ticks are at powers of ten.
+func (s logScale) ticks() []tick {
+	var out []tick
+	const rounding = 1e-9 // of the logarithm of an exact power
+	for power := math.Ceil(s.from/math.Ln10 - rounding); power*math.Ln10 <= s.to+rounding; power++ {
+		out = append(out, tick{max(s.x(power*math.Ln10), 0), strconv.FormatFloat(math.Pow(10, power), 'g', -1, 64)})
+	}
+	return out
+}
+
+func (s logScale) row(bar RankBar) rankingRow {
+	row := rankingRow{Name: texttable.Escape(bar.Name), Amount: bar.Amount, Reason: texttable.Escape(bar.Reason), Score: "none"}
+	if bar.Score == nil {
+		return row
+	}
+	row.Score = strconv.FormatFloat(*bar.Score, 'g', 6, 64)
+	at := 0.0
+	for i, f := range bar.drawn() {
+		next := at + math.Log(f.Value)
+		if next != at {
+			// A factor below 1 goes back; it is drawn over what it takes away.
+			from, to := s.x(min(at, next)), s.x(max(at, next))
+			row.Parts = append(row.Parts, rankingPart{X: from, Width: to - from, Class: factorClasses[i%len(factorClasses)],
+				Title: f.Name + " " + strconv.FormatFloat(f.Value, 'g', 6, 64)})
+		}
+		at = next
+	}
+	return row
+}
