@@ -43,6 +43,10 @@ type settings struct {
 // weight is that of the plugin and of the extender in manifests/.
 const weight = 2
 
+// timeout of the plugin's question, longer than its default: on a few cores, which run etcd and the API server as well,
+// a daemon may wait that long for one, and a run counts only if nearly all questions are answered.
+const timeout = "100ms"
+
 // schedulerConfig is the KubeSchedulerConfiguration of a case.
 func (s settings) schedulerConfig(c Case) string {
 	var b strings.Builder
@@ -72,7 +76,7 @@ func (s settings) schedulerConfig(c Case) string {
 		b.WriteString("  pluginConfig:\n")
 	}
 	if address != "" {
-		fmt.Fprintf(&b, "  - name: NodeResourcesLimitAware\n    args:\n      engineAddress: %s\n", address)
+		fmt.Fprintf(&b, "  - name: NodeResourcesLimitAware\n    args:\n      engineAddress: %s\n      timeout: %s\n", address, timeout)
 	}
 	if c.batching() {
 		b.WriteString("  - name: PodTopologySpread\n    args:\n      defaultingType: List\n")
