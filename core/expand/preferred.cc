@@ -79,7 +79,7 @@ NodeCapacity LearnPreferredNode(const Demand& demand) {
 
 double Unfitness(NodeCapacity preferred, NodeCapacity node, UnfitnessResources resources) {
   const double cpu = Ratio(preferred.milli_cpu, node.milli_cpu);
-  if (resources == UnfitnessResources::kCpu || preferred.memory_bytes == 0) return cpu;
+  if (resources == UnfitnessResources::kCpuOnly || preferred.memory_bytes == 0) return cpu;
   return std::max(cpu, Ratio(preferred.memory_bytes, node.memory_bytes));
 }
 

@@ -47,7 +47,7 @@ void AddDemand(NodeCapacity pod, int64_t count, Demand* demand);
 NodeCapacity LearnPreferredNode(const Demand& demand);
 
 // Which resources unfitness looks at.
-enum class UnfitnessResources { kCpu, kCpuAndMemory };
+enum class UnfitnessResources { kCpuOnly, kCpuAndMemory };
 
 // Returns how far a node is from the preferred one: max(preferred / node, node / preferred) over CPU, or the
 // larger of that over CPU and over memory. >= 1; infinite where the node has none. `preferred` has CPU.

@@ -152,7 +152,9 @@ RankedOption ScoreOption(const RankQuestion& question, std::span<const double> p
     if (std::isfinite(waste)) ranked.waste = waste;
   }
   ranked.committed = CommittedPrice(question.prices, option.node, ranked.node_price, option.node_count);
-  ranked.cost = ranked.node_price.price * static_cast<double>(option.node_count) - ranked.committed;
+  // Rounding may leave a little less than nothing of what is all committed.
+  ranked.cost =
+      std::max(0.0, ranked.node_price.price * static_cast<double>(option.node_count) - ranked.committed);
   ranked.creation_factor = option.to_be_created ? question.policy.creation_factor : 1;
   const ScoreTerms terms = {.suppressed_unfitness = ranked.suppressed_unfitness,
                             .cost = ranked.cost,

@@ -28,7 +28,7 @@ struct RankPolicy {
   double creation_factor = 2;
   bool count_preferred_nodes = false;
   PreferredTable preferred_table = PreferredTable::kClusterAutoscaler;
-  UnfitnessResources unfitness_resources = UnfitnessResources::kCpu;
+  UnfitnessResources unfitness_resources = UnfitnessResources::kCpuOnly;
 };
 
 // What Cluster Autoscaler ships: X is the price of its stabilise pod, 0.5 CPU and 500 MiB.

@@ -7,6 +7,7 @@
 #include "plugin/convert/text.h"
 #include "plugin/service/cluster_state_handlers.h"
 #include "plugin/service/fit_handler.h"
+#include "plugin/service/rank_handler.h"
 #include "plugin/service/scheduler_extender_handlers.h"
 
 namespace loadline {
@@ -42,6 +43,8 @@ constexpr Method kMethods[] = {
     {"/loadline.v1.SchedulerExtender/Score", Handle<v1::ScoreRequest, v1::ScoreResponse, Score>},
     {"/loadline.v1.SchedulerExtender/Explain", Handle<v1::ExplainRequest, v1::ExplainResponse, Explain>},
     {"/loadline.v1.SchedulerExtender/Fit", Handle<v1::FitRequest, v1::FitResponse, Fit>},
+    {"/loadline.v1.Autoscaler/RankOptions",
+     Handle<v1::RankOptionsRequest, v1::RankOptionsResponse, AnswerRankOptions>},
     {"/loadline.v1.ClusterState/Sync", Handle<v1::SyncRequest, v1::SyncResponse, Sync>},
     {"/loadline.v1.ClusterState/Describe", Handle<v1::DescribeRequest, v1::DescribeResponse, Describe>},
     {"/loadline.v1.ClusterState/Drop", Handle<v1::DropRequest, v1::DropResponse, Drop>},

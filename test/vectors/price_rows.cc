@@ -46,8 +46,9 @@ void PreferredNode(const Json& in, Answers* answers) {
 }
 
 void UnfitnessOfNode(const Json& in, Answers* answers) {
-  answers->Equal("unfitness", Unfitness({in.at("preferred_mcpu").get<int64_t>(), 0},
-                                        {in.at("node_mcpu").get<int64_t>(), 0}, UnfitnessResources::kCpu));
+  answers->Equal("unfitness",
+                 Unfitness({in.at("preferred_mcpu").get<int64_t>(), 0},
+                           {in.at("node_mcpu").get<int64_t>(), 0}, UnfitnessResources::kCpuOnly));
 }
 
 void Suppressed(const Json& in, Answers* answers) {

@@ -81,13 +81,13 @@ TEST(AddDemand, SumsSaturate) {
 
 TEST(Unfitness, LooksAtWhatItIsTold) {
   const NodeCapacity preferred = {8000, 30 << 20};
-  EXPECT_EQ(Unfitness(preferred, {2000, 30 << 20}, UnfitnessResources::kCpu), 4);
-  EXPECT_EQ(Unfitness(preferred, {32000, 30 << 20}, UnfitnessResources::kCpu), 4);
-  EXPECT_EQ(Unfitness(preferred, {8000, 240 << 20}, UnfitnessResources::kCpu), 1);
+  EXPECT_EQ(Unfitness(preferred, {2000, 30 << 20}, UnfitnessResources::kCpuOnly), 4);
+  EXPECT_EQ(Unfitness(preferred, {32000, 30 << 20}, UnfitnessResources::kCpuOnly), 4);
+  EXPECT_EQ(Unfitness(preferred, {8000, 240 << 20}, UnfitnessResources::kCpuOnly), 1);
   EXPECT_EQ(Unfitness(preferred, {8000, 240 << 20}, UnfitnessResources::kCpuAndMemory), 8);
   EXPECT_EQ(Unfitness(preferred, {1000, 60 << 20}, UnfitnessResources::kCpuAndMemory), 8);
   EXPECT_EQ(Unfitness({8000, 0}, {8000, 240 << 20}, UnfitnessResources::kCpuAndMemory), 1);
-  EXPECT_TRUE(std::isinf(Unfitness(preferred, {0, 1}, UnfitnessResources::kCpu)));
+  EXPECT_TRUE(std::isinf(Unfitness(preferred, {0, 1}, UnfitnessResources::kCpuOnly)));
 }
 
 }  // namespace

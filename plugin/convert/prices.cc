@@ -1,0 +1,285 @@
+#include "plugin/convert/prices.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/amount.h"
+#include "plugin/convert/parse.h"
+#include "plugin/convert/pod.h"
+#include "plugin/convert/selectors.h"
+#include "plugin/convert/text.h"
+
+namespace loadline {
+namespace {
+
+// The first one is GCE's own "GPU", of which its prices speak.
+constexpr absl::string_view kGpuResources[] = {"nvidia.com/gpu", "habana.ai/gaudi", "gpu.intel.com/xe",
+                                               "amd.com/gpu", "microsoft.com/directx"};
+constexpr absl::string_view kGceGpuLabel = "cloud.google.com/gke-accelerator";
+constexpr absl::string_view kGpuLabels[] = {kGceGpuLabel, "k8s.amazonaws.com/accelerator",
+                                            "kubernetes.azure.com/accelerator"};
+constexpr absl::string_view kInstanceTypeLabels[] = {"node.kubernetes.io/instance-type",
+                                                     "beta.kubernetes.io/instance-type"};
+constexpr std::pair<absl::string_view, absl::string_view> kSpotLabels[] = {
+    {"cloud.google.com/gke-spot", "true"},
+    {"cloud.google.com/gke-preemptible", "true"},
+    {"eks.amazonaws.com/capacityType", "SPOT"},
+    {"karpenter.sh/capacity-type", "spot"},
+    {"kubernetes.azure.com/scalesetpriority", "spot"}};
+
+absl::Status SetPrice(absl::string_view field, double value, double* price) {
+  if (absl::Status status = CheckNumber(field, value, 0, kMaxPrice); !status.ok()) return status;
+  *price = value;
+  return absl::OkStatus();
+}
+
+absl::Status DecodeBaseRates(const v1::ResourceRates& message, BaseRates* base) {
+  if (message.has_ephemeral_flat_usd_per_hour()) {
+    return absl::InvalidArgumentError("ephemeral_flat_usd_per_hour: is a price of pods only");
+  }
+  ResourceRates rates;
+  if (absl::Status status = DecodeRates(message, &rates); !status.ok()) return status;
+  if (message.has_cpu_usd_per_hour()) base->cpu = rates.cpu;
+  if (message.has_memory_gib_usd_per_hour()) base->memory_gib = rates.memory_gib;
+  if (message.has_gpu_usd_per_hour()) base->gpu = rates.gpu;
+  if (message.has_ephemeral_gib_usd_per_hour()) base->ephemeral_gib = rates.ephemeral_gib;
+  return absl::OkStatus();
+}
+
+absl::Status DecodeCatalogues(const v1::PriceModel& message, PriceModel* model) {
+  if (message.catalogues_size() > kMaxCatalogues) {
+    return absl::InvalidArgumentError(absl::StrCat("catalogues: has ", message.catalogues_size(),
+                                                   " entries, at most ", kMaxCatalogues, " are allowed"));
+  }
+  std::set<absl::string_view> names;
+  for (int i = 0; i < message.catalogues_size(); ++i) {
+    const v1::PriceCatalogue& catalogue = message.catalogues(i);
+    const std::string field = absl::StrCat("catalogues[", i, "]");
+    if (catalogue.name().empty()) return absl::InvalidArgumentError(absl::StrCat(field, ": name: required"));
+    if (absl::Status status = CheckName(catalogue.name()); !status.ok()) {
+      return Annotate(status, absl::StrCat(field, ": name"));
+    }
+    if (!names.insert(catalogue.name()).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, ": name: ", Quoted(catalogue.name()), " is that of a catalogue before"));
+    }
+    absl::StatusOr<PriceCatalogue> parsed = ParsePriceCatalogue(catalogue.name(), catalogue.csv());
+    if (!parsed.ok()) {
+      return Annotate(parsed.status(), absl::StrCat(field, " ", Quoted(catalogue.name())));
+    }
+    model->catalogues.push_back(*std::move(parsed));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodeCommitments(const v1::PriceModel& message, PriceModel* model) {
+  for (int i = 0; i < message.commitments_size(); ++i) {
+    const v1::Commitment& commitment = message.commitments(i);
+    const int64_t unused = commitment.unused_milli_cpu();
+    if (unused < 0 || unused > kMaxAmount) {
+      return absl::InvalidArgumentError(absl::StrCat("commitments[", i, "]: unused_milli_cpu: ", unused,
+                                                     " is not in [0, ", kMaxAmount, "]"));
+    }
+    model->commitments.push_back({commitment.instance(), unused});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodeLastSource(v1::NodePrice::Source source, PriceModel* model) {
+  // The values of both enums are in the order of asking.
+  static_assert(static_cast<int>(PriceSource::kGiven) == v1::NodePrice::GIVEN);
+  static_assert(static_cast<int>(PriceSource::kBaseRates) == v1::NodePrice::BASE_RATES);
+  if (source == v1::NodePrice::SOURCE_UNSPECIFIED) return absl::OkStatus();
+  if (source < v1::NodePrice::GIVEN || source > v1::NodePrice::BASE_RATES) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("last_source: there is no value ", static_cast<int>(source)));
+  }
+  model->last_source = static_cast<PriceSource>(source);
+  return absl::OkStatus();
+}
+
+// A number in an annotation; 0 where it is none, as Cluster Autoscaler reads it.
+template <typename Number, typename Parser>
+Number NumberOf(const std::string* text, Parser parser) {
+  Number number = 0;
+  const bool valid = text != nullptr && parser(*text, &number) && number > 0 && number <= Number{1 << 30};
+  return valid ? number : Number{0};
+}
+
+void ReadGce(const Labels& labels, const StringEntries& annotations, PricedNode* node) {
+  if (const std::string* const type = labels.Find(kGceGpuLabel)) node->gpu_type = *type;
+  const std::string* const by_annotation =
+      FindEntry(annotations, "cluster-autoscaler/gce/ephemeral-storage-local-ssd");
+  const std::string* const by_label = labels.Find("cloud.google.com/gke-ephemeral-storage-local-ssd");
+  const bool uses_ssds =
+      (by_annotation != nullptr && *by_annotation == "true") || (by_label != nullptr && *by_label == "true");
+  if (uses_ssds) {
+    node->local_ssds =
+        NumberOf<double>(FindEntry(annotations, "cluster-autoscaler/gce/local-ssd-count"),
+                         [](const std::string& s, double* n) { return absl::SimpleAtod(s, n); });
+  }
+  node->boot_disk_gib =
+      NumberOf<int64_t>(FindEntry(annotations, "cluster-autoscaler/gce/boot-disk-size"),
+                        [](const std::string& s, int64_t* n) { return absl::SimpleAtoi(s, n); });
+  const std::string* disk = labels.Find("cloud.google.com/gke-boot-disk");
+  if (disk == nullptr) disk = FindEntry(annotations, "cluster-autoscaler/gce/boot-disk-type");
+  if (disk != nullptr) node->boot_disk_type = *disk;
+}
+
+void ReadLabelsOfNode(const Labels& labels, const StringEntries& annotations, DecodedTemplate* decoded) {
+  PricedNode& node = decoded->node;
+  for (const absl::string_view key : kInstanceTypeLabels) {
+    const std::string* const type = labels.Find(key);
+    if (type != nullptr && node.instance_type.empty()) node.instance_type = *type;
+  }
+  for (const auto& [key, value] : kSpotLabels) {
+    const std::string* const label = labels.Find(key);
+    node.spot = node.spot || (label != nullptr && *label == value);
+  }
+  for (const absl::string_view key : kGpuLabels) {
+    decoded->has_gpu = decoded->has_gpu || labels.Find(key) != nullptr;
+  }
+  const std::string* price = FindEntry(annotations, kNodePriceKey);
+  if (price == nullptr) price = labels.Find(kNodePriceKey);
+  double value = 0;
+  if (price != nullptr && absl::SimpleAtod(*price, &value)) node.annotated = value;
+  node.annotation_invalid = price != nullptr && !node.annotated.has_value();
+  ReadGce(labels, annotations, &node);
+}
+
+int64_t AmountOf(const ResourceAmounts& amounts, const ResourceNames& names, absl::string_view name) {
+  const std::optional<ResourceId> id = names.Find(name);
+  return id.has_value() ? amounts.Get(*id) : 0;
+}
+
+int64_t GpusOf(const ResourceAmounts& amounts, const ResourceNames& names) {
+  int64_t gpus = 0;
+  for (const absl::string_view name : kGpuResources)
+    gpus = SaturatingAdd(gpus, AmountOf(amounts, names, name));
+  return gpus;
+}
+
+}  // namespace
+
+absl::Status CheckNumber(absl::string_view field, double value, double lowest, double highest) {
+  if (value >= lowest && value <= highest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": ", value, " is not in [", lowest, ", ", highest, "]"));
+}
+
+absl::Status DecodeRates(const v1::ResourceRates& message, ResourceRates* rates) {
+  absl::Status status;
+  if (message.has_cpu_usd_per_hour()) {
+    status.Update(SetPrice("cpu_usd_per_hour", message.cpu_usd_per_hour(), &rates->cpu));
+  }
+  if (message.has_memory_gib_usd_per_hour()) {
+    status.Update(SetPrice("memory_gib_usd_per_hour", message.memory_gib_usd_per_hour(), &rates->memory_gib));
+  }
+  if (message.has_gpu_usd_per_hour()) {
+    status.Update(SetPrice("gpu_usd_per_hour", message.gpu_usd_per_hour(), &rates->gpu));
+  }
+  if (message.has_ephemeral_gib_usd_per_hour()) {
+    status.Update(
+        SetPrice("ephemeral_gib_usd_per_hour", message.ephemeral_gib_usd_per_hour(), &rates->ephemeral_gib));
+  }
+  if (message.has_ephemeral_flat_usd_per_hour()) {
+    status.Update(SetPrice("ephemeral_flat_usd_per_hour", message.ephemeral_flat_usd_per_hour(),
+                           &rates->ephemeral_flat));
+  }
+  return status;
+}
+
+v1::ResourceRates EncodeRates(const ResourceRates& rates) {
+  v1::ResourceRates message;
+  message.set_cpu_usd_per_hour(rates.cpu);
+  message.set_memory_gib_usd_per_hour(rates.memory_gib);
+  message.set_gpu_usd_per_hour(rates.gpu);
+  message.set_ephemeral_gib_usd_per_hour(rates.ephemeral_gib);
+  message.set_ephemeral_flat_usd_per_hour(rates.ephemeral_flat);
+  return message;
+}
+
+absl::StatusOr<PriceModel> DecodePriceModel(const v1::PriceModel& message) {
+  PriceModel model;
+  if (absl::Status status = DecodeCatalogues(message, &model); !status.ok()) return status;
+  if (absl::Status status = DecodeBaseRates(message.base_rates(), &model.base); !status.ok()) {
+    return Annotate(status, "base_rates");
+  }
+  absl::Status status = DecodeLastSource(message.last_source(), &model);
+  if (message.has_spot_factor()) {
+    if (message.spot_factor() == 0) status.Update(absl::InvalidArgumentError("spot_factor: is 0"));
+    status.Update(CheckNumber("spot_factor", message.spot_factor(), 0, 1));
+    model.spot_factor = message.spot_factor();
+  }
+  if (message.interruption_risk() == 1) status.Update(absl::InvalidArgumentError("interruption_risk: is 1"));
+  // At 1 - 2^-20 a spot node costs a million times its price; closer to 1 sums would lose their bound.
+  status.Update(CheckNumber("interruption_risk", message.interruption_risk(), 0, 1 - std::ldexp(1.0, -20)));
+  model.interruption_risk = message.interruption_risk();
+  status.Update(
+      SetPrice("node_surcharge_usd_per_hour", message.node_surcharge_usd_per_hour(), &model.surcharge));
+  status.Update(DecodeCommitments(message, &model));
+  if (!status.ok()) return status;
+  return model;
+}
+
+absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, ResourceReader* resources) {
+  if (bytes.size() > kMaxObjectBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has ", bytes.size(), " bytes, at most ", kMaxObjectBytes, " are allowed"));
+  }
+  k8s::v1::Node message;
+  if (absl::Status status = Parse(bytes, "k8s.io.api.core.v1.Node", &message); !status.ok()) return status;
+  ResourceList capacity;
+  ResourceList allocatable;
+  const k8s::v1::NodeStatus& node_status = message.status();
+  absl::Status status = resources->Read(node_status.capacity(), "status.capacity", &capacity);
+  status.Update(resources->Read(node_status.allocatable(), "status.allocatable", &allocatable));
+  if (!status.ok()) return Annotate(status, absl::StrCat("(", Quoted(message.metadata().name()), ")"));
+  const ResourceAmounts amounts = ToAmounts(capacity.empty() ? allocatable : capacity);
+  const ResourceNames& names = resources->names();
+  DecodedTemplate decoded;
+  decoded.node.milli_cpu = amounts.Get(kCpu);
+  decoded.node.memory_bytes = amounts.Get(kMemory);
+  decoded.node.ephemeral_bytes = amounts.Get(kEphemeralStorage);
+  decoded.node.nvidia_gpus = AmountOf(amounts, names, kGpuResources[0]);
+  decoded.node.gpus = GpusOf(amounts, names);
+  decoded.has_gpu = GpusOf(allocatable.empty() ? amounts : ToAmounts(allocatable), names) > 0;
+  ReadLabelsOfNode(ReadLabels(message.metadata().labels()), message.metadata().annotations(), &decoded);
+  return decoded;
+}
+
+PodRequests PricedRequests(const PodShape& shape, const ResourceNames& names) {
+  return {.milli_cpu = shape.requests.Get(kCpu),
+          .memory_bytes = shape.requests.Get(kMemory),
+          .ephemeral_bytes = shape.requests.Get(kEphemeralStorage),
+          .nvidia_gpus = AmountOf(shape.requests, names, kGpuResources[0]),
+          .gpus = GpusOf(shape.requests, names)};
+}
+
+v1::NodePrice EncodeNodePrice(const NodePrice& price) {
+  static_assert(static_cast<int>(PriceRemark::kSourcesExhausted) == v1::NodePrice::SOURCES_EXHAUSTED);
+  static_assert(static_cast<int>(PricePartKind::kSurcharge) == v1::NodePrice::Part::SURCHARGE);
+  v1::NodePrice message;
+  message.set_source(static_cast<v1::NodePrice::Source>(price.source));
+  message.set_usd_per_hour(price.price);
+  for (const PricePart& part : price.parts) {
+    v1::NodePrice::Part* const out = message.add_parts();
+    out->set_kind(static_cast<v1::NodePrice::Part::Kind>(part.kind));
+    out->set_usd_per_hour(part.price);
+  }
+  for (const PriceRemark remark : price.remarks) {
+    message.add_remarks(static_cast<v1::NodePrice::Remark>(remark));
+  }
+  message.set_catalogue(price.catalogue);
+  message.set_key(price.key);
+  message.set_spot(price.spot);
+  return message;
+}
+
+}  // namespace loadline

@@ -1,0 +1,49 @@
+// Price models and what of a node its price depends on: messages to core types, and prices back.
+#ifndef LOADLINE_PLUGIN_CONVERT_PRICES_H_
+#define LOADLINE_PLUGIN_CONVERT_PRICES_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/cluster/shapes.h"
+#include "core/expand/price_model.h"
+#include "loadline/v1/prices.pb.h"
+#include "plugin/convert/resources.h"
+
+namespace loadline {
+
+// Catalogues of one model.
+inline constexpr int kMaxCatalogues = 16;
+// On a template node: the annotation, else the label, that states its price.
+inline constexpr absl::string_view kNodePriceKey = "loadline.dev/node-usd-per-hour";
+
+// Errors: kInvalidArgument  names the field: `base_rates.cpu_usd_per_hour: -1 is not a price: ...`; of a
+//                           catalogue its name and the line: `catalogues[0] "x.csv": line 17: ...`
+absl::StatusOr<PriceModel> DecodePriceModel(const v1::PriceModel& message);
+
+// Puts the rates that are set in place of those in `rates`.
+absl::Status DecodeRates(const v1::ResourceRates& message, ResourceRates* rates);
+v1::ResourceRates EncodeRates(const ResourceRates& rates);
+
+// A template node.
+struct DecodedTemplate {
+  PricedNode node;
+  bool has_gpu = false;  // by label, or by allocatable
+};
+
+// Reads a serialized k8s.io.api.core.v1.Node: capacity, where it lacks one allocatable; instance type, spot,
+// GPUs and disks by the labels and annotations that cloud providers and Cluster Autoscaler use. Errors:
+// kInvalidArgument  the text continues what the node is about
+absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, ResourceReader* resources);
+
+// What of a pod's effective requests has a price.
+PodRequests PricedRequests(const PodShape& shape, const ResourceNames& names);
+
+v1::NodePrice EncodeNodePrice(const NodePrice& price);
+
+// Checks that a setting is a finite number in [lowest, highest].
+absl::Status CheckNumber(absl::string_view field, double value, double lowest, double highest);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_PRICES_H_

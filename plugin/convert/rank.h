@@ -1,0 +1,42 @@
+// Questions of RankOptions: message to core types, and answers back.
+#ifndef LOADLINE_PLUGIN_CONVERT_RANK_H_
+#define LOADLINE_PLUGIN_CONVERT_RANK_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/expand/preferred.h"
+#include "core/expand/rank_options.h"
+#include "loadline/v1/scale_up.pb.h"
+#include "plugin/convert/resources.h"
+
+namespace loadline {
+
+// Of one question.
+inline constexpr int kMaxRankedOptions = 10'000;
+inline constexpr int kMaxPricedPods = 100'000;
+
+// Errors: kInvalidArgument  names the field
+absl::StatusOr<RankPolicy> DecodeRankPolicy(const v1::RankPolicy& message);
+// The policy with nothing left unset that the preset settles.
+v1::RankPolicy EncodeRankPolicy(const RankPolicy& policy, const v1::RankPolicy& asked);
+
+// Errors: kInvalidArgument    names the pod: `pods[3] ...`
+//         kResourceExhausted  there are more than kMaxPricedPods
+absl::StatusOr<std::vector<PodRequests>> DecodePricedPods(const v1::RankOptionsRequest& request,
+                                                          ResourceReader* resources);
+
+// Errors: kInvalidArgument    names the option and the field: `options[3]: node_count: ...`
+//         kResourceExhausted  there are more than kMaxRankedOptions
+absl::StatusOr<std::vector<ExpansionOption>> DecodeExpansionOptions(const v1::RankOptionsRequest& request,
+                                                                    ResourceReader* resources);
+
+// What the pods of all options request together: of each shape as many as the option with the most has.
+Demand PendingDemand(const std::vector<PodRequests>& pods, const std::vector<ExpansionOption>& options);
+
+v1::RankedOption EncodeRankedOption(const RankedOption& ranked, const ExpansionOption& option, double damper);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_RANK_H_
