@@ -73,16 +73,6 @@ const ResourceColumns* ClusterState::columns(ResourceId resource) const {
   return i < columns_.size() && !columns_[i].allocatable.empty() ? &columns_[i] : nullptr;
 }
 
-std::optional<std::span<const Slot>> ClusterState::changes(int64_t since) const {
-  if (since < journal_start_ || since > change_count()) return std::nullopt;
-  return std::span(journal_).subspan(static_cast<size_t>(since - journal_start_));
-}
-
-void ClusterState::RestartJournal(int64_t first) {
-  journal_.clear();
-  journal_start_ = first;
-}
-
 // Gives back what the node holds, but for its name.
 void ClusterState::Clear(Node* node, Slot slot) {
   if (!node->occupied) return;
@@ -155,15 +145,7 @@ uint64_t ClusterState::NodeFingerprint(const Node& node, std::span<const PodCont
   return builder.Finish();
 }
 
-void ClusterState::Record(Slot slot) {
-  // Readers that fell behind by more than two rounds of all nodes start over.
-  constexpr size_t kLeastJournal = 1024;
-  if (journal_.size() >= std::max(kLeastJournal, 4 * nodes_.size())) {
-    const size_t dropped = journal_.size() / 2;
-    journal_.erase(journal_.begin(), journal_.begin() + static_cast<std::ptrdiff_t>(dropped));
-    journal_start_ += static_cast<int64_t>(dropped);
-  }
-  journal_.push_back(slot);
-}
+// Readers that fell behind by more than two rounds of all nodes start over.
+void ClusterState::Record(Slot slot) { changes_.Record(slot, 4 * nodes_.size()); }
 
 }  // namespace loadline

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "core/base/resource_names.h"
+#include "core/cluster/journal.h"
 #include "core/cluster/objects.h"
 #include "core/cluster/shape_table.h"
 #include "core/cluster/shapes.h"
@@ -116,12 +117,12 @@ class ClusterState {
 
   // The journal of changed slots, for those who keep sums of their own: the slots that changed since
   // position `since`, with repeats, or nullopt when the journal does not hold that position: then all did.
-  std::optional<std::span<const Slot>> changes(int64_t since) const;
+  std::optional<std::span<const Slot>> changes(int64_t since) const { return changes_.Since(since); }
   // The position after the last change.
-  int64_t change_count() const { return journal_start_ + static_cast<int64_t>(journal_.size()); }
+  int64_t change_count() const { return changes_.end(); }
   // Forgets the journal and starts it at `first`. Of a state that takes the place of another one: larger than
   // any position there, so that whoever read that journal finds all slots changed.
-  void RestartJournal(int64_t first);
+  void RestartJournal(int64_t first) { changes_ = Journal<Slot>(first); }
 
  private:
   struct Node {
@@ -149,8 +150,7 @@ class ClusterState {
   std::vector<ResourceColumns> columns_;  // by resource id
   int64_t total_pods_ = 0;
   uint64_t fingerprint_ = 0;  // sum of those of the nodes
-  int64_t journal_start_ = 0;
-  std::vector<Slot> journal_;
+  Journal<Slot> changes_;
 };
 
 }  // namespace loadline
