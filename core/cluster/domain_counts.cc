@@ -4,34 +4,43 @@
 
 namespace loadline {
 
-std::optional<std::span<const int32_t>> DomainCounts::loosened(int64_t since) const {
-  if (since < journal_start_) return std::nullopt;
-  return std::span(journal_).subspan(static_cast<size_t>(since - journal_start_));
-}
-
 void DomainCounts::AddNode(NodeIndex node) {
+  if (spec_.use != CountUse::kSpread) return;
   const int32_t domain = this->domain(node);
   if (domain == TopologyKey::kNone || !Eligible(node)) return;
   Domain& entry = At(domain);
   if (entry.eligible_nodes++ > 0) return;
   ++eligible_domains_;
   Rank(entry.pods, +1);
-  if (spec_.loosens == Loosens::kSpread) Record(kEverywhere);
+  Record(kEverywhere);
 }
 
 void DomainCounts::RemoveNode(NodeIndex node) {
+  if (spec_.use != CountUse::kSpread) return;
   const int32_t domain = this->domain(node);
   if (domain == TopologyKey::kNone || !Eligible(node)) return;
   Domain& entry = At(domain);
   if (--entry.eligible_nodes > 0) return;
   --eligible_domains_;
   Rank(entry.pods, -1);
-  if (spec_.loosens == Loosens::kSpread) Record(kEverywhere);
+  Record(kEverywhere);
 }
 
 void DomainCounts::Change(NodeIndex node, int32_t delta) {
   const int32_t domain = this->domain(node);
   if (domain == TopologyKey::kNone || !Eligible(node)) return;
+  if (spec_.use == CountUse::kSpread) {
+    ChangeSpread(domain, delta);
+    return;
+  }
+  Domain& entry = At(domain);
+  const bool was_empty = entry.pods == 0;
+  entry.pods += delta;
+  total_ += delta;
+  if (was_empty || entry.pods == 0) Record(domain);
+}
+
+void DomainCounts::ChangeSpread(int32_t domain, int32_t delta) {
   Domain& entry = At(domain);
   const int32_t lowest_before = lowest_;
   // The new count first: the smallest one then never has to be looked for further away than that.
@@ -39,24 +48,10 @@ void DomainCounts::Change(NodeIndex node, int32_t delta) {
   Rank(entry.pods, -1);
   entry.pods += delta;
   total_ += delta;
-  switch (spec_.loosens) {
-    case Loosens::kAbsence:
-      if (entry.pods == 0) Record(domain);
-      return;
-    case Loosens::kPresence:
-      if (total_ == 0) {
-        Record(kEverywhere);
-      } else if (delta > 0 && entry.pods == delta) {
-        Record(domain);
-      }
-      return;
-    case Loosens::kSpread:
-      if (lowest_ > lowest_before) {
-        Record(kEverywhere);
-      } else if (delta < 0) {
-        Record(domain);
-      }
-      return;
+  if (lowest_ > lowest_before) {
+    Record(kEverywhere);
+  } else if (delta < 0) {
+    Record(domain);
   }
 }
 
@@ -85,15 +80,6 @@ void DomainCounts::Rank(int32_t pods, int32_t delta) {
   if (lowest_ == end) lowest_ = 0;
 }
 
-void DomainCounts::Record(int32_t domain) {
-  // Readers that fell behind start over.
-  constexpr size_t kLeastJournal = 1024;
-  if (journal_.size() >= std::max(kLeastJournal, 2 * domains_.size())) {
-    const size_t dropped = journal_.size() / 2;
-    journal_.erase(journal_.begin(), journal_.begin() + static_cast<std::ptrdiff_t>(dropped));
-    journal_start_ += static_cast<int64_t>(dropped);
-  }
-  journal_.push_back(domain);
-}
+void DomainCounts::Record(int32_t domain) { changed_.Record(domain, 2 * domains_.size()); }
 
 }  // namespace loadline

@@ -10,30 +10,29 @@
 #include <string>
 #include <vector>
 
+#include "core/cluster/journal.h"
 #include "core/cluster/shapes.h"
 #include "core/cluster/topology.h"
 
 namespace loadline {
 
-// What may let a node pass that a count refused.
-enum class Loosens {
-  kAbsence,   // the last pod leaves the domain
-  kPresence,  // a first pod comes to the domain, or the last one leaves all of them
-  kSpread,    // a pod leaves the domain, the smallest count rises, or domains come or go
+// What of a count decides.
+enum class CountUse {
+  kOccupancy,  // whether a domain holds any
+  kSpread,     // how many it holds, and how many the domains hold that have the fewest
 };
 
 // What is counted, and where.
 struct CountSpec {
   // Tells specs apart: two with the same text count the same.
   std::string identity;
+  CountUse use = CountUse::kSpread;
   // Pods count by the value of this label on their node; on nodes without it they do not.
   std::string topology_key;
   // Whether pods of a shape count. Pure.
   std::function<bool(const PodShape&)> counts;
   // Whether pods on a node count, and whether the node makes its domain one; empty: all do. Pure.
   std::function<bool(NodeIndex)> eligible;
-  // What the journal records. Part of the identity.
-  Loosens loosens = Loosens::kSpread;
 };
 
 // The counts of one spec. Changed by a snapshot only.
@@ -50,14 +49,16 @@ class DomainCounts {
   }
   // Over all domains.
   int64_t total() const { return total_; }
-  // Domains with an eligible node, and the smallest count among them (0 if there are none).
+  // With kSpread: domains with an eligible node, and the smallest count among them (0 if there are none).
   int32_t domains() const { return eligible_domains_; }
   int32_t lowest() const { return lowest_; }
 
-  // The journal of what Loosens says: domains, or kEverywhere for all of them. As ClusterState::changes().
+  // The journal of domains, as Journal::Since(). With kOccupancy: those that got their first pod or lost
+  // their last one. With kSpread: those that lost a pod, or kEverywhere when the smallest count rose, or
+  // domains came or went; what else happens lets no node pass that was refused.
   static constexpr int32_t kEverywhere = -1;
-  std::optional<std::span<const int32_t>> loosened(int64_t since) const;
-  int64_t loosened_end() const { return journal_start_ + static_cast<int64_t>(journal_.size()); }
+  std::optional<std::span<const int32_t>> changed(int64_t since) const { return changed_.Since(since); }
+  int64_t changed_end() const { return changed_.end(); }
 
   // A node joined or is about to leave its domain; without pods that count.
   void AddNode(NodeIndex node);
@@ -72,6 +73,7 @@ class DomainCounts {
   };
 
   Domain& At(int32_t domain);
+  void ChangeSpread(int32_t domain, int32_t delta);
   void Rank(int32_t pods, int32_t delta);
   void Record(int32_t domain);
   bool Eligible(NodeIndex node) const { return !spec_.eligible || spec_.eligible(node); }
@@ -83,8 +85,7 @@ class DomainCounts {
   int32_t eligible_domains_ = 0;
   int32_t lowest_ = 0;
   std::vector<int32_t> domains_with_;  // by count: how many domains with an eligible node have it
-  int64_t journal_start_ = 0;
-  std::vector<int32_t> journal_;
+  Journal<int32_t> changed_;
 };
 
 }  // namespace loadline

@@ -59,7 +59,6 @@ Snapshot::Snapshot(const ClusterState& state) : state_(state), width_(state.reso
       Attach(node, {ShapeOf(pods.pods()[i].shape), pods.name(i), pods.uid(i)});
     }
   }
-  freed_.clear();
 }
 
 std::optional<NodeIndex> Snapshot::FindSlot(Slot slot) const {
@@ -82,14 +81,21 @@ const NodeAmount& Snapshot::amount(NodeIndex node, ResourceId resource) const {
 
 int32_t Snapshot::InternShape(const PodShape& shape) {
   Widen(shape.requests);
-  return pod_shapes_.Intern(shape, /*copy=*/true);
+  return Intern(shape, /*copy=*/true);
+}
+
+int32_t Snapshot::Intern(const PodShape& shape, bool copy) {
+  const int32_t known = pod_shapes_.size();
+  const int32_t id = pod_shapes_.Intern(shape, copy);
+  if (id == known && shape.rules != nullptr) anti_affinity_terms_.Add(*shape.rules);
+  return id;
 }
 
 int32_t Snapshot::ShapeOf(int32_t state_shape) {
   const size_t i = static_cast<size_t>(state_shape);
   if (i >= shape_of_state_.size()) shape_of_state_.resize(std::max(i + 1, 2 * shape_of_state_.size()), -1);
   if (shape_of_state_[i] < 0) {
-    shape_of_state_[i] = pod_shapes_.Intern(state_.pod_shapes()[state_shape], /*copy=*/false);
+    shape_of_state_[i] = Intern(state_.pod_shapes()[state_shape], /*copy=*/false);
   }
   return shape_of_state_[i];
 }
@@ -332,20 +338,7 @@ const std::vector<DomainCounts*>& Snapshot::CountsOf(int32_t shape) {
   return counts_of_[i];
 }
 
-std::optional<std::span<const NodeIndex>> Snapshot::freed(int64_t since) const {
-  if (since < freed_start_) return std::nullopt;
-  return std::span(freed_).subspan(static_cast<size_t>(since - freed_start_));
-}
-
-void Snapshot::RecordFreed(NodeIndex node) {
-  // Readers that fell behind start over.
-  constexpr size_t kLeastJournal = 1024;
-  if (freed_.size() >= std::max(kLeastJournal, 2 * nodes_.size())) {
-    const size_t dropped = freed_.size() / 2;
-    freed_.erase(freed_.begin(), freed_.begin() + static_cast<std::ptrdiff_t>(dropped));
-    freed_start_ += static_cast<int64_t>(dropped);
-  }
-  freed_.push_back(node);
-}
+// Readers that fell behind by more than a round of all nodes start over.
+void Snapshot::RecordFreed(NodeIndex node) { freed_.Record(node, 2 * nodes_.size()); }
 
 }  // namespace loadline

@@ -15,8 +15,10 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/string_view.h"
 #include "core/base/resource_names.h"
+#include "core/cluster/anti_affinity_terms.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/domain_counts.h"
+#include "core/cluster/journal.h"
 #include "core/cluster/topology.h"
 
 namespace loadline {
@@ -65,7 +67,8 @@ class Snapshot {
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  // --- nodes -----------------------------------------------------------------------------------------------
+  // --- nodes -------------------------------------------------------------------------------------------
+
   int32_t node_end() const { return static_cast<int32_t>(nodes_.size()); }
   bool Contains(NodeIndex node) const {
     return IndexOf(node) < nodes_.size() && nodes_[IndexOf(node)].present;
@@ -88,10 +91,10 @@ class Snapshot {
     return {amounts_.data() + IndexOf(node) * width_, width_};
   }
 
-  // --- pods and their shapes
-  // --------------------------------------------------------------------------------- The number of a shape;
-  // equal shapes have equal numbers. Resource ids are those of the cluster state's names, which may have been
-  // added to.
+  // --- pods and their shapes ---------------------------------------------------------------------------
+
+  // The number of a shape; equal shapes have equal numbers. Resource ids are those of the cluster state's
+  // names, which may have been added to.
   int32_t InternShape(const PodShape& shape);
   const PodShape& pod_shape(int32_t shape) const { return *pod_shapes_[shape]; }
   int32_t pod_shape_end() const { return pod_shapes_.size(); }
@@ -103,8 +106,8 @@ class Snapshot {
   const ClusterState& state() const { return state_; }
   const ClusterObjects& objects() const { return state_.objects(); }
 
-  // --- moves
-  // -------------------------------------------------------------------------------------------------
+  // --- moves -------------------------------------------------------------------------------------------
+
   void Fork() { forks_.push_back({log_.size(), texts_.size()}); }
   // False: there is no Fork left to end, and nothing happened.
   bool Commit();
@@ -122,17 +125,20 @@ class Snapshot {
   // Nothing may be placed on the node any more; it and its pods go on counting.
   void MakeGhost(NodeIndex node);
 
-  // --- counts
-  // ------------------------------------------------------------------------------------------------ The
-  // counts of each spec, which are worked out when they are asked for first and kept from then on. They live
-  // as long as the snapshot. Cost: O(shapes + nodes + pods) for all that are new together.
+  // --- counts ------------------------------------------------------------------------------------------
+
+  // The counts of each spec, which are worked out when they are asked for first and kept from then on. They
+  // live as long as the snapshot. Cost: O(shapes + nodes + pods) for all that are new together.
   std::vector<const DomainCounts*> Counts(std::vector<CountSpec> specs);
   const TopologyKey& Topology(const std::string& key);
 
-  // The journal of nodes that lost a pod, came, or went: where what did not fit before may fit now. As
-  // ClusterState::changes().
-  std::optional<std::span<const NodeIndex>> freed(int64_t since) const;
-  int64_t freed_end() const { return freed_start_ + static_cast<int64_t>(freed_.size()); }
+  // The required anti-affinity terms of all shapes.
+  const AntiAffinityTerms& anti_affinity_terms() const { return anti_affinity_terms_; }
+
+  // The journal of nodes that lost a pod, came, or are no longer ghosts: where what did not fit before may
+  // fit now. As Journal::Since().
+  std::optional<std::span<const NodeIndex>> freed(int64_t since) const { return freed_.Since(since); }
+  int64_t freed_end() const { return freed_.end(); }
 
  private:
   struct Node {
@@ -170,6 +176,7 @@ class Snapshot {
     absl::flat_hash_map<uint64_t, std::vector<int32_t>> by_fingerprint_;
   };
 
+  int32_t Intern(const PodShape& shape, bool copy);
   void Join(NodeIndex node);
   void Leave(NodeIndex node);
   void Attach(NodeIndex node, const SnapshotPod& pod);
@@ -189,6 +196,7 @@ class Snapshot {
   absl::flat_hash_map<int32_t, NodeIndex> by_slot_;
   Numbers<NodeShape> node_shapes_;
   Numbers<PodShape> pod_shapes_;
+  AntiAffinityTerms anti_affinity_terms_;
   std::vector<int32_t> shape_of_state_;  // by shape of the cluster state; -1: not asked for yet
   size_t width_ = 0;                     // resources
   std::vector<NodeAmount> amounts_;      // node * width_ + resource
@@ -201,8 +209,7 @@ class Snapshot {
   std::vector<DomainCounts*> all_counts_;              // in the order of their making
   std::vector<std::vector<DomainCounts*>> counts_of_;  // by shape: those that count it
   std::vector<size_t> counts_seen_;                    // by shape: how many of all_counts_ were asked
-  int64_t freed_start_ = 0;
-  std::vector<NodeIndex> freed_;
+  Journal<NodeIndex> freed_;
 };
 
 }  // namespace loadline

@@ -12,7 +12,6 @@ constexpr ResourceId kIndexedResources[] = {kCpu, kMemory, kEphemeralStorage};
 constexpr uint64_t kAll = ~uint64_t{0};
 
 size_t WordOf(size_t position) { return position / 64; }
-uint64_t BitOf(size_t position) { return uint64_t{1} << (position % 64); }
 
 }  // namespace
 
@@ -99,17 +98,18 @@ void FitSearch::CatchUp(Pod* pod) {
       block.refused.resize(words(), 0);
       for (const NodeIndex node : *freed) {
         if (IndexOf(node) < positions_.size()) {
-          block.refused[WordOf(PositionOf(node))] &= ~BitOf(PositionOf(node));
+          SetBit(PositionOf(node), false, &block.refused);
         }
       }
     }
   } else {
     pod->open.assign(words(), kAll);
-    if (order_.size() % 64 != 0) pod->open.back() = BitOf(order_.size()) - 1;
+    if (order_.size() % 64 != 0) pod->open.back() = (uint64_t{1} << (order_.size() % 64)) - 1;
     pod->first_open = 0;
     for (Block& block : pod->blocks) block.journal = -1;
   }
   pod->journal = snapshot_.freed_end();
+  CatchUpDemands(pod);
   CatchUpBlocks(pod);
 }
 
@@ -133,36 +133,58 @@ void FitSearch::CatchUpOrder() {
   free_journal_ = snapshot_.freed_end();
 }
 
-void FitSearch::CatchUpBlocks(Pod* pod) {
-  const std::vector<const DomainCounts*> counts = pod->fit.Counts();
-  for (size_t i = pod->blocks.size(); i < counts.size(); ++i) {
-    pod->blocks.push_back({counts[i], counts[i]->loosened_end(), {}, {}});
+void FitSearch::ReadDemands(Pod* pod) {
+  const std::vector<Demand>& demands = pod->fit.demands();
+  pod->demands_seen = demands.size();
+  pod->empty.clear();
+  pod->occupied.clear();
+  pod->blocks.clear();
+  for (const Demand& demand : demands) {
+    const TopologyKey& topology = demand.counts->topology();
+    std::unique_ptr<DomainNodes>& nodes = domain_nodes_[&topology];
+    if (nodes == nullptr) nodes = std::make_unique<DomainNodes>(&topology);
+    if (demand.kind == DemandKind::kBalanced) {
+      pod->blocks.push_back({demand.counts, nodes.get(), demand.counts->changed_end(), {}, {}});
+      continue;
+    }
+    std::unique_ptr<OccupiedNodes>& occupied = occupied_[demand.counts];
+    if (occupied == nullptr) occupied = std::make_unique<OccupiedNodes>(demand.counts, nodes.get());
+    (demand.kind == DemandKind::kEmpty ? pod->empty : pod->occupied).push_back(occupied.get());
   }
+}
+
+void FitSearch::CatchUpDemands(Pod* pod) {
+  if (pod->demands_seen != pod->fit.demands().size()) ReadDemands(pod);
+  for (const auto& [topology, nodes] : domain_nodes_) nodes->CatchUp(positions_);
+  for (OccupiedNodes* nodes : pod->empty) nodes->CatchUp();
+  for (OccupiedNodes* nodes : pod->occupied) nodes->CatchUp();
+  pod->waives_occupied = pod->fit.WaivesOccupied();
+}
+
+void FitSearch::CatchUpBlocks(Pod* pod) {
   for (Block& block : pod->blocks) {
     block.refused.resize(words(), 0);
-    if (block.journal == block.counts->loosened_end()) continue;
-    const auto loosened = block.counts->loosened(block.journal);
-    block.journal = block.counts->loosened_end();
-    const bool everywhere = !loosened.has_value() || std::find(loosened->begin(), loosened->end(),
-                                                               DomainCounts::kEverywhere) != loosened->end();
+    if (block.journal == block.counts->changed_end()) continue;
+    const auto changed = block.counts->changed(block.journal);
+    block.journal = block.counts->changed_end();
+    const bool everywhere = !changed.has_value() || std::find(changed->begin(), changed->end(),
+                                                              DomainCounts::kEverywhere) != changed->end();
     if (everywhere) {
       std::fill(block.refused.begin(), block.refused.end(), 0);
       std::fill(block.domains.begin(), block.domains.end(), false);
       continue;
     }
-    for (const int32_t domain : *loosened) {
+    for (const int32_t domain : *changed) {
       const size_t i = static_cast<size_t>(domain);
       if (i >= block.domains.size() || !block.domains[i]) continue;
       block.domains[i] = false;
-      for (const NodeIndex node : block.counts->topology().nodes(domain)) {
-        block.refused[WordOf(PositionOf(node))] &= ~BitOf(PositionOf(node));
-      }
+      block.nodes->Set(domain, false, &block.refused);
     }
   }
 }
 
 void FitSearch::Open(Pod* pod, size_t position) {
-  pod->open[WordOf(position)] |= BitOf(position);
+  SetBit(position, true, &pod->open);
   pod->first_open = std::min(pod->first_open, WordOf(position));
 }
 
@@ -180,6 +202,10 @@ uint64_t FitSearch::Candidates(Pod* pod, size_t word) {
     return 0;
   }
   uint64_t candidates = pod->open[word];
+  for (const OccupiedNodes* nodes : pod->empty) candidates &= ~nodes->bits()[word];
+  if (!pod->waives_occupied) {
+    for (const OccupiedNodes* nodes : pod->occupied) candidates &= nodes->bits()[word];
+  }
   for (const Block& block : pod->blocks) candidates &= ~block.refused[word];
   return candidates;
 }
@@ -187,7 +213,7 @@ uint64_t FitSearch::Candidates(Pod* pod, size_t word) {
 bool FitSearch::Ask(Pod* pod, size_t position) {
   const NodeIndex node = order_[position];
   if (!snapshot_.Placeable(node) || !pod->fit.FitsByItself(node)) {
-    pod->open[WordOf(position)] &= ~BitOf(position);
+    SetBit(position, false, &pod->open);
     return false;
   }
   if (pod->fit.FitsAmongOthers(node)) return true;
@@ -197,7 +223,7 @@ bool FitSearch::Ask(Pod* pod, size_t position) {
 
 void FitSearch::Remember(Pod* pod, size_t position, const std::optional<Blocked>& blocked) {
   if (!blocked.has_value()) {
-    pod->open[WordOf(position)] &= ~BitOf(position);
+    SetBit(position, false, &pod->open);
     return;
   }
   const auto block = std::find_if(pod->blocks.begin(), pod->blocks.end(),
@@ -207,12 +233,12 @@ void FitSearch::Remember(Pod* pod, size_t position, const std::optional<Blocked>
   if (domain >= block->domains.size()) {
     block->domains.resize(static_cast<size_t>(block->counts->topology().domain_end()), false);
   }
-  block->refused[WordOf(position)] |= BitOf(position);
-  if (block->domains[domain]) return;
-  block->domains[domain] = true;
-  for (const NodeIndex node : block->counts->topology().nodes(blocked->domain)) {
-    block->refused[WordOf(PositionOf(node))] |= BitOf(PositionOf(node));
+  if (block->domains[domain]) {
+    SetBit(position, true, &block->refused);
+    return;
   }
+  block->domains[domain] = true;
+  block->nodes->Set(blocked->domain, true, &block->refused);
 }
 
 void FitSearch::RaiseFree(NodeIndex node) {

@@ -11,6 +11,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/cluster/snapshot.h"
+#include "core/fit/domain_nodes.h"
+#include "core/fit/occupied_nodes.h"
 #include "core/fit/pod_fit.h"
 
 namespace loadline {
@@ -18,13 +20,18 @@ namespace loadline {
 // Number of a pod in a FitSearch.
 enum class SearchPod : int32_t {};
 
-// Remembers per pod which nodes refused it, until something happens that may change that: a pod left the
-// node, or DomainCounts::loosened() named the domain that was full. Nodes are kept as bits in search order,
-// so that what is left over is found 64 nodes at a time; per 64 nodes it knows how much the freest of them
-// has left.
+// Keeps what it finds out as bits of nodes in search order, so that what is left over is found 64 nodes at a
+// time:
 //
-// Cost of a question: O(events since the last one + nodes / 64 + nodes that fit or are refused for the first
-// time). The answers are those of PodFit::Fits() for each node in order. Not thread-safe.
+// * for each count that pods demand to be empty or occupied, where it is: worked out once for all pods that
+//   have the demand, also for those which are asked about for the first time;
+// * for each pod the nodes that refused it for other reasons, until something happens that may change that: a
+//   pod left the node, or DomainCounts::changed() named the domain that was out of balance;
+// * per 64 nodes how much the freest of them has left.
+//
+// Cost of a question: O(events since the last one + (1 + demands) * nodes / 64 + nodes that fit or are
+// refused for the first time). The answers are those of PodFit::Fits() for each node in order. Not
+// thread-safe.
 class FitSearch {
  public:
   // Searches in this order, in name order where it is empty; nodes that come later are searched last.
@@ -44,27 +51,35 @@ class FitSearch {
   // Resources whose free amounts are known per 64 nodes.
   static constexpr size_t kIndexed = 3;
 
-  // Nodes that one of the counts refuses, all of a domain together.
+  // Nodes that do not meet a demand kBalanced, all of a domain together.
   struct Block {
     const DomainCounts* counts;
-    int64_t journal;                // how far loosened() was read
-    std::vector<uint64_t> refused;  // by position
-    std::vector<bool> domains;      // refused as a whole
+    const DomainNodes* nodes;
+    int64_t journal;            // how far changed() was read
+    NodeBits refused;           // by position
+    std::vector<bool> domains;  // refused as a whole
   };
   struct Pod {
     Pod(Snapshot* snapshot, IncomingPod pod, const FitOptions* options)
         : fit(snapshot, std::move(pod), options) {}
     PodFit fit;
-    int64_t journal = -1;        // how far Snapshot::freed() was read
-    std::vector<uint64_t> open;  // by position: not known to be refused for itself
-    size_t first_open = 0;       // no word before it has a bit
+    int64_t journal = -1;   // how far Snapshot::freed() was read
+    NodeBits open;          // by position: not known to be refused for itself
+    size_t first_open = 0;  // no word before it has a bit
     std::array<int64_t, kIndexed> requests = {};
+    // What its demands are kept as; of the first `demands_seen`.
+    size_t demands_seen = 0;
+    std::vector<OccupiedNodes*> empty;
+    std::vector<OccupiedNodes*> occupied;
+    bool waives_occupied = false;
     std::vector<Block> blocks;
   };
 
   size_t words() const { return (order_.size() + 63) / 64; }
   void CatchUp(Pod* pod);
   void CatchUpOrder();
+  void ReadDemands(Pod* pod);
+  void CatchUpDemands(Pod* pod);
   void CatchUpBlocks(Pod* pod);
   void Open(Pod* pod, size_t position);
   bool MayFit(const Pod& pod, size_t word) const;
@@ -83,6 +98,8 @@ class FitSearch {
   std::vector<size_t> positions_;                         // by node
   std::vector<std::array<int64_t, kIndexed>> most_free_;  // by word: at least what its freest node has left
   int64_t free_journal_ = 0;
+  absl::flat_hash_map<const TopologyKey*, std::unique_ptr<DomainNodes>> domain_nodes_;
+  absl::flat_hash_map<const DomainCounts*, std::unique_ptr<OccupiedNodes>> occupied_;
   std::vector<std::unique_ptr<Pod>> pods_;
 };
 

@@ -1,22 +1,19 @@
 // InterPodAffinity, required terms. In this order:
 //
-//   affinity       for each term the node carries the topology key, and an existing pod that matches *all*
-//   terms
-//                  of the incoming pod runs in the node's domain. If no such pod runs on any node that has
-//                  one of the keys and the pod matches its own terms, nodes that carry every key pass.
-//   anti-affinity  for no term does an existing pod that matches it run in the node's domain. Nodes without
-//   the
-//                  key pass.
-//   theirs         for no anti-affinity term of an existing pod which matches the incoming pod does the node
-//   share
-//                  the domain of that pod.
+// * affinity: for each term the node carries the topology key, and an existing pod that matches *all* terms
+// of
+//   the incoming pod runs in the node's domain. If no such pod runs on any node that has one of the keys and
+//   the pod matches its own terms, nodes that carry every key pass.
+// * anti-affinity: for no term does an existing pod that matches it run in the node's domain. Nodes without
+//   the key pass.
+// * theirs: for no anti-affinity term of an existing pod which matches the incoming pod does the node share
+//   the domain of that pod.
 //
 // A term matches a pod by its labels and namespace: namespaces and namespaceSelector are alternatives, both
 // empty means the namespace of the term's pod. Terminating pods count.
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "core/cluster/identity.h"
 #include "core/fit/filters.h"
 #include "core/fit/volume_claims.h"
@@ -52,9 +49,9 @@ ResolvedTerm Resolve(const AffinityTerm& term, const ClusterObjects& objects, co
   return resolved;
 }
 
-std::string Identity(absl::string_view kind, const std::vector<ResolvedTerm>& terms, const std::string& key) {
+std::string Identity(const std::vector<ResolvedTerm>& terms, const std::string& key) {
   IdentityBuilder builder;
-  builder.Add(kind);
+  builder.Add(absl::string_view("matching"));
   builder.Add(absl::string_view(key));
   builder.Add(static_cast<int64_t>(terms.size()));
   for (const ResolvedTerm& resolved : terms) {
@@ -67,11 +64,11 @@ std::string Identity(absl::string_view kind, const std::vector<ResolvedTerm>& te
   return builder.Finish();
 }
 
-// Pods that match all of `terms`, by `key`; wanted or not wanted.
-CountSpec MatchingPods(const std::vector<ResolvedTerm>& terms, const std::string& key, Loosens loosens) {
+// Pods that match all of `terms`, by `key`.
+CountSpec MatchingPods(const std::vector<ResolvedTerm>& terms, const std::string& key) {
   CountSpec spec;
-  spec.identity = Identity(loosens == Loosens::kPresence ? "wanted" : "unwanted", terms, key);
-  spec.loosens = loosens;
+  spec.identity = Identity(terms, key);
+  spec.use = CountUse::kOccupancy;
   spec.topology_key = key;
   spec.counts = [terms](const PodShape& shape) {
     return std::all_of(terms.begin(), terms.end(),
@@ -81,13 +78,13 @@ CountSpec MatchingPods(const std::vector<ResolvedTerm>& terms, const std::string
 }
 
 // Pods that have `term` as an anti-affinity term of their own.
-CountSpec OwnersOf(const AffinityTerm& term) {
+CountSpec OwnersOf(const AffinityTerm& term, const std::string& identity) {
   IdentityBuilder builder;
   builder.Add(absl::string_view("owners"));
-  term.AddTo(&builder);
+  builder.Add(absl::string_view(identity));
   CountSpec spec;
   spec.identity = builder.Finish();
-  spec.loosens = Loosens::kAbsence;
+  spec.use = CountUse::kOccupancy;
   spec.topology_key = term.topology_key;
   spec.counts = [term](const PodShape& shape) {
     if (shape.rules == nullptr) return false;
@@ -125,13 +122,12 @@ class InterPodAffinity : public NodeFilter {
       terms.push_back(Resolve(term, snapshot_.objects(), *context.options));
     }
     std::vector<CountSpec> specs;
-    for (const ResolvedTerm& term : terms)
-      specs.push_back(MatchingPods(terms, term.term.topology_key, Loosens::kPresence));
+    for (const ResolvedTerm& term : terms) specs.push_back(MatchingPods(terms, term.term.topology_key));
     matches_itself_ = std::all_of(terms.begin(), terms.end(),
                                   [&](const ResolvedTerm& term) { return term.Matches(shape_); });
     for (const AffinityTerm& term : context.rules->anti_affinity) {
-      specs.push_back(MatchingPods({Resolve(term, snapshot_.objects(), *context.options)}, term.topology_key,
-                                   Loosens::kAbsence));
+      specs.push_back(
+          MatchingPods({Resolve(term, snapshot_.objects(), *context.options)}, term.topology_key));
     }
     affinity_ = snapshot_.Counts(std::move(specs));
     anti_affinity_.assign(affinity_.begin() + static_cast<std::ptrdiff_t>(terms.size()), affinity_.end());
@@ -139,21 +135,21 @@ class InterPodAffinity : public NodeFilter {
     InterPodAffinity::Refresh();
   }
 
-  // Looks at the terms of shapes that are new to the snapshot.
-  void Refresh() override {
+  // Looks at terms that are new to the snapshot.
+  bool Refresh() override {
+    const AntiAffinityTerms& terms = snapshot_.anti_affinity_terms();
+    if (terms_seen_ == terms.size()) return false;
     std::vector<CountSpec> specs, doubtful;
-    for (; shapes_seen_ < snapshot_.pod_shape_end(); ++shapes_seen_) {
-      const PodShape& shape = snapshot_.pod_shape(shapes_seen_);
-      if (shape.rules == nullptr) continue;
-      for (const AffinityTerm& term : shape.rules->anti_affinity) {
-        const bool doubt = MayMatchUs(term);
-        if (!doubt && !MatchesUs(term)) continue;
-        CountSpec spec = OwnersOf(term);
-        if (owners_seen_.insert(spec.identity).second) (doubt ? doubtful : specs).push_back(std::move(spec));
-      }
+    for (const int32_t number : terms.Matching(shape_.labels, terms_seen_)) {
+      const AffinityTerm& term = terms.term(number);
+      const bool names_us = NamesUs(term);
+      if (!names_us && !MayNameUs(term)) continue;
+      (names_us ? specs : doubtful).push_back(OwnersOf(term, terms.identity(number)));
     }
+    terms_seen_ = terms.size();
     Append(std::move(specs), &owners_);
     Append(std::move(doubtful), &doubtful_owners_);
+    return true;
   }
 
   bool Passes(NodeIndex node, Verdict* why) const override {
@@ -179,41 +175,28 @@ class InterPodAffinity : public NodeFilter {
     return true;
   }
 
-  // Whether there is anything to decide, now or after other pods came.
-  std::vector<const DomainCounts*> Counts() const override {
-    std::vector<const DomainCounts*> counts = affinity_;
-    counts.insert(counts.end(), anti_affinity_.begin(), anti_affinity_.end());
-    counts.insert(counts.end(), owners_.begin(), owners_.end());
-    counts.insert(counts.end(), doubtful_owners_.begin(), doubtful_owners_.end());
-    return counts;
+  void AddDemands(std::vector<Demand>* demands) const override {
+    for (const DomainCounts* counts : affinity_) demands->push_back({counts, DemandKind::kOccupied});
+    for (const auto* group : {&anti_affinity_, &owners_, &doubtful_owners_}) {
+      for (const DomainCounts* counts : *group) demands->push_back({counts, DemandKind::kEmpty});
+    }
   }
 
-  std::optional<Blocked> BlockedBy(NodeIndex node) const override {
-    for (const DomainCounts* counts : affinity_) {
-      if (counts->domain(node) == TopologyKey::kNone) return std::nullopt;
-    }
-    if (!AffinityHolds(node)) {
-      for (const DomainCounts* counts : affinity_) {
-        if (counts->count(counts->domain(node)) == 0) return Blocked{counts, counts->domain(node)};
-      }
-    }
-    for (const auto* group : {&anti_affinity_, &owners_, &doubtful_owners_}) {
-      if (const DomainCounts* const counts = Conflict(*group, node))
-        return Blocked{counts, counts->domain(node)};
-    }
-    return std::nullopt;
+  bool WaivesOccupied() const override {
+    return matches_itself_ && std::all_of(affinity_.begin(), affinity_.end(),
+                                          [](const DomainCounts* counts) { return counts->total() == 0; });
   }
 
  private:
-  bool MatchesUs(const AffinityTerm& term) const {
-    return (Names(term, shape_.namespace_name) || term.namespace_selector.Matches(namespace_labels_)) &&
-           term.selector.Matches(shape_.labels);
+  // Whether a term that selects us by our labels is about our namespace.
+  bool NamesUs(const AffinityTerm& term) const {
+    if (Names(term, shape_.namespace_name) || term.namespace_selector.Everything()) return true;
+    return namespace_known_ && term.namespace_selector.Matches(namespace_labels_);
   }
 
-  // Whether a term turns on the labels of our namespace, which may exist without the view knowing it.
-  bool MayMatchUs(const AffinityTerm& term) const {
-    return !namespace_known_ && !Names(term, shape_.namespace_name) && !term.namespace_selector.nothing &&
-           !term.namespace_selector.Everything() && term.selector.Matches(shape_.labels);
+  // Whether that turns on the labels of our namespace, which may exist without the view knowing it.
+  bool MayNameUs(const AffinityTerm& term) const {
+    return !namespace_known_ && !term.namespace_selector.nothing;
   }
 
   void Append(std::vector<CountSpec> specs, std::vector<const DomainCounts*>* to) {
@@ -229,15 +212,11 @@ class InterPodAffinity : public NodeFilter {
   }
 
   bool AffinityHolds(NodeIndex node) const {
-    bool company = true;
-    bool anywhere = false;
-    for (const DomainCounts* counts : affinity_) {
+    const bool company = std::all_of(affinity_.begin(), affinity_.end(), [&](const DomainCounts* counts) {
       const int32_t domain = counts->domain(node);
-      if (domain == TopologyKey::kNone) return false;
-      company = company && counts->count(domain) > 0;
-      anywhere = anywhere || counts->total() > 0;
-    }
-    return company || (!anywhere && matches_itself_);
+      return domain != TopologyKey::kNone && counts->count(domain) > 0;
+    });
+    return company || (WaivesOccupied() && CarriesKeys(node));
   }
 
   // Of `group` the first whose count in the node's domain is not 0.
@@ -259,8 +238,7 @@ class InterPodAffinity : public NodeFilter {
   std::vector<const DomainCounts*> anti_affinity_;    // one per term
   std::vector<const DomainCounts*> owners_;           // one per term of others that matches the pod
   std::vector<const DomainCounts*> doubtful_owners_;  // one per term of others that may match the pod
-  absl::flat_hash_set<std::string> owners_seen_;
-  int32_t shapes_seen_ = 0;
+  int32_t terms_seen_ = 0;
 };
 
 }  // namespace

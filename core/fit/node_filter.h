@@ -53,11 +53,22 @@ enum class Scope {
   kTopology,   // also pods elsewhere, through counts
 };
 
-// A filter refused a node because of a count of its domain: all nodes of the domain are refused until
-// DomainCounts::loosened() names it.
+// What a filter of scope kTopology asks of the count in a node's domain.
+enum class DemandKind {
+  kEmpty,     // no counted pod is in it, or the node has no domain
+  kOccupied,  // one is
+  kBalanced,  // see NodeFilter::BlockedBy()
+};
+
+struct Demand {
+  const DomainCounts* counts;
+  DemandKind kind;
+};
+
+// A demand kBalanced that a node does not meet: no node of the domain does until DomainCounts::changed()
+// names it.
 struct Blocked {
-  const DomainCounts*
-      counts;  // nullptr: of something that keeps no journal, so the node is to be asked again
+  const DomainCounts* counts;
   int32_t domain;
 };
 
@@ -72,8 +83,9 @@ class NodeFilter {
   FilterName name() const { return name_; }
   Scope scope() const { return scope_; }
 
-  // Takes note of pod shapes that the snapshot has learned; called before a round of questions.
-  virtual void Refresh() {}
+  // Takes note of what other pods demand that the snapshot has learned of; called before a round of
+  // questions. Returns whether there may be more demands now.
+  virtual bool Refresh() { return false; }
 
   // Whether the scheduler would look at the node at all; before any filter's Passes(). As that.
   virtual bool LooksAt(NodeIndex, Verdict*) const { return true; }
@@ -82,9 +94,12 @@ class NodeFilter {
   // cannot be judged.
   virtual bool Passes(NodeIndex node, Verdict* why) const = 0;
 
-  // The counts on which the answers of a filter of scope kTopology depend.
-  virtual std::vector<const DomainCounts*> Counts() const { return {}; }
-  // Which count refused a node that does not pass; nullopt: the node itself lacks something for good.
+  // Appends what a filter of scope kTopology demands: a node that does not meet all demands does not pass;
+  // one that does may still lack something for good.
+  virtual void AddDemands(std::vector<Demand>*) const {}
+  // Whether demands kOccupied need not be met as things are.
+  virtual bool WaivesOccupied() const { return false; }
+  // Which demand kBalanced a node that does not pass does not meet; nullopt: it lacks something for good.
   virtual std::optional<Blocked> BlockedBy(NodeIndex) const { return std::nullopt; }
 
  protected:

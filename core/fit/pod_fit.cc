@@ -1,5 +1,6 @@
 #include "core/fit/pod_fit.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/fit/filters.h"
@@ -30,10 +31,23 @@ PodFit::PodFit(Snapshot* snapshot, IncomingPod pod, const FitOptions* options) :
     if (made.doubt.has_value() && !doubt_.has_value()) doubt_ = std::move(made.doubt);
     if (made.filter != nullptr) filters_.push_back(std::move(made.filter));
   }
+  CollectDemands();
 }
 
 void PodFit::Refresh() {
-  for (const auto& filter : filters_) filter->Refresh();
+  bool more = false;
+  for (const auto& filter : filters_) more = filter->Refresh() || more;
+  if (more) CollectDemands();
+}
+
+void PodFit::CollectDemands() {
+  demands_.clear();
+  for (const auto& filter : filters_) filter->AddDemands(&demands_);
+}
+
+bool PodFit::WaivesOccupied() const {
+  return std::any_of(filters_.begin(), filters_.end(),
+                     [](const auto& filter) { return filter->WaivesOccupied(); });
 }
 
 Verdict PodFit::Judge(NodeIndex node) {
@@ -90,15 +104,6 @@ std::optional<Blocked> PodFit::BlockedBy(NodeIndex node) const {
     if (filter->scope() == Scope::kTopology && !filter->Passes(node, nullptr)) return filter->BlockedBy(node);
   }
   return std::nullopt;
-}
-
-std::vector<const DomainCounts*> PodFit::Counts() const {
-  std::vector<const DomainCounts*> counts;
-  for (const auto& filter : filters_) {
-    const std::vector<const DomainCounts*> more = filter->Counts();
-    counts.insert(counts.end(), more.begin(), more.end());
-  }
-  return counts;
 }
 
 }  // namespace loadline

@@ -43,20 +43,23 @@ class PodFit {
   bool Hopeless() const { return refused_.has_value() || doubt_.has_value(); }
   bool FitsByItself(NodeIndex node);
   bool FitsAmongOthers(NodeIndex node) const;
-  // After FitsAmongOthers() said no.
+  // After FitsAmongOthers() said no, see NodeFilter.
   std::optional<Blocked> BlockedBy(NodeIndex node) const;
-  // The counts that FitsAmongOthers() depends on; more may come with Refresh().
-  std::vector<const DomainCounts*> Counts() const;
+  // What all filters demand; more may come with Refresh().
+  const std::vector<Demand>& demands() const { return demands_; }
+  bool WaivesOccupied() const;
 
  private:
   enum class ShapeVerdict : char { kUnknown, kPasses, kFails };
 
+  void CollectDemands();
   bool PassesByShape(NodeIndex node);
 
   IncomingPod pod_;
   PodRules no_rules_;
   FitContext context_;
   std::vector<std::unique_ptr<NodeFilter>> filters_;  // in their order
+  std::vector<Demand> demands_;
   std::optional<Verdict> refused_;
   std::optional<Verdict> doubt_;
   std::vector<ShapeVerdict> by_shape_;  // by node shape: all filters of that scope together

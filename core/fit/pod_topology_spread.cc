@@ -125,7 +125,9 @@ class PodTopologySpread : public NodeFilter {
                   "node(s) didn't match pod topology spread constraints (missing required label)");
   }
 
-  std::vector<const DomainCounts*> Counts() const override { return counts_; }
+  void AddDemands(std::vector<Demand>* demands) const override {
+    for (const DomainCounts* counts : counts_) demands->push_back({counts, DemandKind::kBalanced});
+  }
 
   std::optional<Blocked> BlockedBy(NodeIndex node) const override {
     const std::optional<size_t> failing = Failing(node);

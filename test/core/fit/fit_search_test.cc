@@ -48,6 +48,19 @@ std::vector<FitPod> Shapes() {
   return shapes;
 }
 
+// A pod with terms that no other pod had before.
+FitPod Newcomer(int i) {
+  FitPod pod;
+  pod.requests = {{"cpu", 100 + i}};
+  pod.labels = {{"app", "app-" + std::to_string(i % 4)}, {"version", std::to_string(i)}};
+  const LabelSelector versions = {
+      false, {{"version", SelectorOperator::kIn, {std::to_string(i), std::to_string(i + 1)}}}};
+  pod.rules.anti_affinity = {Term(versions, i % 2 == 0 ? kZone : kHostnameLabel)};
+  if (i % 3 == 0) pod.rules.anti_affinity.push_back(Term(Select("app", "app-1"), kHostnameLabel));
+  if (i % 5 == 0) pod.rules.affinity = {Term(versions, kZone)};
+  return pod;
+}
+
 FitNode Node(int i) {
   FitNode node{.name = "node-" + std::to_string(1000 + i),
                .allocatable = {{"cpu", 2000}, {"memory", 8}, {"pods", 8}}};
@@ -76,6 +89,10 @@ TEST(FitSearchTest, RemembersNothingThatIsNotTrueAnyMore) {
   int fits = 0, refusals = 0;
   int32_t next_slot = 1000;
   for (int step = 0; step < 4000; ++step) {
+    if (step % 100 == 0) {
+      pods.push_back(cluster.Incoming(Newcomer(step / 100)));
+      handles.push_back(search.Add(pods.back()));
+    }
     const size_t which = pick(handles.size());
     // A fresh object remembers nothing; nodes that came later are searched in the order of their coming.
     PodFit fresh(&snapshot, pods[which], &options);

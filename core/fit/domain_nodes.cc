@@ -1,0 +1,72 @@
+#include "core/fit/domain_nodes.h"
+
+namespace loadline {
+
+void DomainNodes::CatchUp(std::span<const size_t> positions) {
+  const bool grown = positions.size() > positions_.size();
+  positions_ = positions;
+  if (changed_ == topology_.changed_end() && !grown) return;
+  const auto changed = topology_.changed(changed_);
+  changed_ = topology_.changed_end();
+  kept_.resize(positions.size(), TopologyKey::kNone);
+  large_.resize(static_cast<size_t>(topology_.domain_end()));
+  if (!changed.has_value()) {
+    Rebuild();
+    return;
+  }
+  for (NodeBits& bits : large_) {
+    if (!bits.empty()) bits.resize(words(), 0);
+  }
+  for (const NodeIndex node : *changed) Move(node, topology_.domain(node));
+}
+
+void DomainNodes::Move(NodeIndex node, int32_t domain) {
+  // A node that was added and undone again may have no position.
+  if (IndexOf(node) >= kept_.size()) return;
+  int32_t& kept = kept_[IndexOf(node)];
+  if (kept == domain) return;
+  if (kept != TopologyKey::kNone) SetNode(node, false, &large_[static_cast<size_t>(kept)]);
+  kept = TopologyKey::kNone;
+  if (domain == TopologyKey::kNone) return;
+  if (!large_[static_cast<size_t>(domain)].empty()) {
+    SetNode(node, true, &large_[static_cast<size_t>(domain)]);
+    kept = domain;
+  } else if (topology_.node_count(domain) > words()) {
+    Build(domain);
+  }
+}
+
+void DomainNodes::Rebuild() {
+  kept_.assign(positions_.size(), TopologyKey::kNone);
+  for (int32_t domain = 0; domain < topology_.domain_end(); ++domain) {
+    large_[static_cast<size_t>(domain)].clear();
+    if (topology_.node_count(domain) > words()) Build(domain);
+  }
+}
+
+void DomainNodes::Build(int32_t domain) {
+  NodeBits& bits = large_[static_cast<size_t>(domain)];
+  bits.assign(words(), 0);
+  topology_.ForEachNode(domain, [&](NodeIndex node) {
+    SetNode(node, true, &bits);
+    kept_[IndexOf(node)] = domain;
+  });
+}
+
+void DomainNodes::Set(int32_t domain, bool value, NodeBits* bits) const {
+  const NodeBits& large = large_[static_cast<size_t>(domain)];
+  if (large.empty()) {
+    topology_.ForEachNode(domain, [&](NodeIndex node) { SetNode(node, value, bits); });
+    return;
+  }
+  for (size_t i = 0; i < large.size(); ++i) {
+    uint64_t& word = (*bits)[i];
+    word = value ? word | large[i] : word & ~large[i];
+  }
+}
+
+void DomainNodes::SetNode(NodeIndex node, bool value, NodeBits* bits) const {
+  if (IndexOf(node) < positions_.size()) SetBit(positions_[IndexOf(node)], value, bits);
+}
+
+}  // namespace loadline

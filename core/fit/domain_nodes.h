@@ -1,0 +1,57 @@
+// The nodes of each domain, as bits.
+#ifndef LOADLINE_CORE_FIT_DOMAIN_NODES_H_
+#define LOADLINE_CORE_FIT_DOMAIN_NODES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/cluster/topology.h"
+
+namespace loadline {
+
+// A set of nodes: bits by their position in some order, 64 to a word.
+using NodeBits = std::vector<uint64_t>;
+
+inline void SetBit(size_t position, bool value, NodeBits* bits) {
+  const uint64_t bit = uint64_t{1} << (position % 64);
+  uint64_t& word = (*bits)[position / 64];
+  word = value ? word | bit : word & ~bit;
+}
+
+// Puts all nodes that share a value of a topology key into a set, or takes them out. A domain of more than a
+// 64th of all nodes, such as a zone, is kept as a set; of others the nodes are walked. Not thread-safe.
+class DomainNodes {
+ public:
+  // `topology` outlives the object.
+  explicit DomainNodes(const TopologyKey* topology) : topology_(*topology) {}
+
+  // Takes in nodes that came and went. `positions`: by node, the same as before for those that were there; it
+  // lives until the next call. Cost: O(nodes that came and went), and O(nodes) the first time.
+  void CatchUp(std::span<const size_t> positions);
+
+  // Of the topology as of the last CatchUp(). `bits` has room for all nodes. Cost: O(the smaller of nodes of
+  // the domain and nodes / 64).
+  void Set(int32_t domain, bool value, NodeBits* bits) const;
+  // One node; of no effect where it has no position.
+  void SetNode(NodeIndex node, bool value, NodeBits* bits) const;
+
+  const TopologyKey& topology() const { return topology_; }
+  size_t words() const { return (positions_.size() + 63) / 64; }
+
+ private:
+  void Move(NodeIndex node, int32_t domain);
+  void Rebuild();
+  void Build(int32_t domain);
+
+  const TopologyKey& topology_;
+  std::span<const size_t> positions_;
+  int64_t changed_ = -1;         // how far the journal of the topology was read
+  std::vector<int32_t> kept_;    // by node: the domain whose set has it
+  std::vector<NodeBits> large_;  // by domain; empty for a small one
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_FIT_DOMAIN_NODES_H_
