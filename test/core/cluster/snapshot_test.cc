@@ -94,9 +94,20 @@ class SnapshotTest : public ::testing::Test {
 
   // Works out sums and counts from the pods anew and compares.
   void ExpectEqualsRecount() const {
+    std::map<std::string, int32_t> users;
     for (int32_t i = 0; i < snapshot_->node_end(); ++i) {
       const NodeIndex node{i};
       if (!snapshot_->Contains(node)) continue;
+      std::map<HostPort, int32_t> ports;
+      for (const SnapshotPod& pod : snapshot_->pods(node)) {
+        const PodShape& shape = snapshot_->pod_shape(pod.shape);
+        if (shape.rules == nullptr) continue;
+        for (const HostPort& port : shape.rules->host_ports) ++ports[port];
+        for (const PodVolume& volume : shape.rules->volumes) ++users[volume.name];
+      }
+      std::vector<UsedPort> used;
+      for (const auto& [port, pods] : ports) used.push_back({port, pods});
+      ASSERT_THAT(snapshot_->ports(node), ::testing::ElementsAreArray(used));
       std::map<int32_t, absl::int128> requested;
       for (const SnapshotPod& pod : snapshot_->pods(node)) {
         for (const auto& [resource, amount] : snapshot_->pod_shape(pod.shape).requests) {
@@ -109,6 +120,9 @@ class SnapshotTest : public ::testing::Test {
         const absl::int128 free = absl::int128(amount.allocatable) - amount.requested;
         ASSERT_EQ(amount.free, free < -kMaxAmount ? -absl::int128(kMaxAmount) : free);
       }
+    }
+    for (const char* claim : {"data-0", "data-1"}) {
+      ASSERT_EQ(snapshot_->ClaimUsers("default", claim), users[claim]);
     }
     for (const DomainCounts* counts : counts_) ExpectEqualsRecount(*counts);
   }
