@@ -1,9 +1,8 @@
 // InterPodAffinity, required terms. In this order:
 //
 // * affinity: for each term the node carries the topology key, and an existing pod that matches *all* terms
-// of
-//   the incoming pod runs in the node's domain. If no such pod runs on any node that has one of the keys and
-//   the pod matches its own terms, nodes that carry every key pass.
+//   of the incoming pod runs in the node's domain. If no such pod runs on any node that has one of the keys
+//   and the pod matches its own terms, nodes that carry every key pass.
 // * anti-affinity: for no term does an existing pod that matches it run in the node's domain. Nodes without
 //   the key pass.
 // * theirs: for no anti-affinity term of an existing pod which matches the incoming pod does the node share

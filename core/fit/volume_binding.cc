@@ -2,11 +2,10 @@
 // an ephemeral volume's claim belongs to the pod, and a claim that is not bound waits for its first consumer.
 // Then, per node:
 //
-//   bound claims    the volume is there and its node affinity matches the node's labels
-//   waiting claims  a claim that has chosen a node goes there only; for the others, smallest first, an
-//   available
-//                   volume of the class whose node affinity, size, modes and labels suit, each volume once;
-//                   failing that, the class has a provisioner and its allowedTopologies admit the node
+// * bound claims: the volume is there and its node affinity matches the node's labels;
+// * waiting claims: a claim that has chosen a node goes there only; for the others, smallest first, an
+//   available volume of the class whose node affinity, size, modes and labels suit, each volume once; failing
+//   that, the class has a provisioner and its allowedTopologies admit the node.
 //
 // Capacity that CSI drivers publish is not known to a view and not checked.
 #include <algorithm>

@@ -46,9 +46,8 @@ absl::StatusOr<std::vector<DecodedMove>> DecodeMoves(const v1::FitRequest& reque
 LabelKeys LabelKeysOf(const std::vector<DecodedPod>& pods, const std::vector<DecodedMove>& moves);
 
 // Makes the moves on a snapshot of the view.
-// Errors: kInvalidArgument  names the move: a slot that holds no node or one already, a pod or shape that is
-// not
-//                           there, Commit or Revert without Fork
+// Errors: kInvalidArgument  names the move: a slot that holds no node or one already, a pod or shape that
+//                           is not there, Commit or Revert without Fork
 absl::Status ApplyMoves(const std::vector<DecodedMove>& moves, const View& view, Snapshot* snapshot);
 
 // Candidates after the moves: those asked for, or all nodes that pods may go to, in slot order.
