@@ -3,7 +3,9 @@ package fit
 import (
 	"context"
 	"fmt"
+	"syscall"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -144,12 +146,31 @@ func (p *packer) place(ctx context.Context, pod *v1.Pod) (bool, error) {
 	return false, nil
 }
 
+// cpuTime is the CPU time that the process has used: on a busy machine it says more than the time that passed.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// reportCPU reports the mean of some CPU time over the iterations.
+func reportCPU(b *testing.B, used time.Duration) {
+	b.Helper()
+	b.ReportMetric(float64(used.Nanoseconds())/float64(b.N), "cpu-ns/op")
+}
+
 // firstFit places pods into a cluster and reports how many found a node.
 func firstFit(b *testing.B, nodes []*v1.Node, there, pods []*v1.Pod) {
+	var used time.Duration
+	defer func() { reportCPU(b, used) }()
 	for b.Loop() {
 		b.StopTimer()
 		p := newPacker(b, &Cluster{Nodes: nodes, Pods: there})
 		b.StartTimer()
+		used -= cpuTime(b)
 		placed := 0
 		for _, pod := range pods {
 			ok, err := p.place(b.Context(), pod)
@@ -160,6 +181,7 @@ func firstFit(b *testing.B, nodes []*v1.Node, there, pods []*v1.Pod) {
 				placed++
 			}
 		}
+		used += cpuTime(b)
 		b.ReportMetric(float64(placed), "placed")
 	}
 }
@@ -202,6 +224,7 @@ func BenchmarkUpstreamFitAntiAffinity(b *testing.B) {
 	}
 	b.Run("5000", func(b *testing.B) {
 		p := newPacker(b, c)
+		start := cpuTime(b)
 		for b.Loop() {
 			state := framework.NewCycleState()
 			if _, status, _ := p.upstream.framework.RunPreFilterPlugins(b.Context(), state, c.Pod); !status.IsSuccess() {
@@ -213,6 +236,7 @@ func BenchmarkUpstreamFitAntiAffinity(b *testing.B) {
 				}
 			}
 		}
+		reportCPU(b, cpuTime(b)-start)
 	})
 }
 
@@ -222,6 +246,7 @@ func BenchmarkUpstreamForkPlaceRevert(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			nodes := benchNodes(n, fiveTypes...)
 			snapshot := schedulercache.NewSnapshot(half(nodes), nodes)
+			start := cpuTime(b)
 			for b.Loop() {
 				revert, err := snapshot.BackupSnapshot()
 				if err != nil {
@@ -240,6 +265,7 @@ func BenchmarkUpstreamForkPlaceRevert(b *testing.B) {
 				}
 				revert()
 			}
+			reportCPU(b, cpuTime(b)-start)
 		})
 	}
 }
