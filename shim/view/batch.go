@@ -1,11 +1,6 @@
 package view
 
 import (
-	"slices"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"loadline.dev/shim/api/loadlinev1"
 )
 
@@ -19,18 +14,9 @@ type batch struct {
 	first   uint64   // its own number, or that of the first chunk of its full list
 	shapes  []*shape // carried by it, or by the chunks up to it
 	pinned  bool     // changes nothing
+	ahead   bool     // carries no entry, but shapes of queue[from]
 	last    bool     // leaves out nothing that was queued when it was built
 }
-
-// refused says whether the engine cannot apply a batch in its present state: it has lost the view, or somebody
-// else has written to it.
-func refused(err error) bool {
-	code := status.Code(err)
-	return code == codes.FailedPrecondition || code == codes.NotFound
-}
-
-// invalid says whether a request is wrong in any state.
-func invalid(err error) bool { return status.Code(err) == codes.InvalidArgument }
 
 // pending says whether the engine lacks anything.
 func (l *ledger) pending() bool {
@@ -47,17 +33,15 @@ func (l *ledger) standsAtPin() bool {
 	return !l.full.due && !l.full.going && !l.unsure
 }
 
-// build makes the next batch, of about `limit` bytes: one node and what comes with it may exceed it. Each batch
-// must be given to finish before the next one is built.
+// build makes the next batch, of about `limit` bytes: a node may exceed it, but not with the shapes of its pods,
+// which are sent ahead of it where they are too large. Each batch must be given to finish before the next one is
+// built.
 //
 // What a batch of unknown outcome carried is still queued, but need not all be in the next one: a node that the
 // engine has got from it is told again before any id that it refers to gets another content.
 func (l *ledger) build(limit int, now int64) *batch {
 	if l.full.due {
 		l.startEpoch(now)
-	}
-	if l.careful {
-		limit = 1
 	}
 	l.batches++
 	b := &batch{
@@ -70,21 +54,33 @@ func (l *ledger) build(limit int, now int64) *batch {
 		b.first = l.full.since + 1
 		b.shapes = l.full.shapes
 	}
-	size := 0
-	for b.to = b.from; b.to < len(l.queue); b.to++ {
-		e := l.queue[b.to]
-		if size > 0 && size+l.bytes(e) > limit {
-			break
-		}
-		size += l.put(b, e)
-	}
+	size := l.putEntries(b, limit)
 	b.objects = l.full.objects
 	if b.to == len(l.queue) {
+		if l.careful && b.to > b.from {
+			limit = 1 // no object may be to blame for what becomes of the node
+		}
 		b.objects = l.objects.put(b.changes, b.objects, size, limit)
 	}
 	b.last = b.to == len(l.queue) && b.objects == len(l.objects.queue)
 	l.number(b)
 	return b
+}
+
+// putEntries adds queued entries to a batch, or shapes ahead of the first one, and returns the bytes that they take.
+func (l *ledger) putEntries(b *batch, limit int) (size int) {
+	for b.to = b.from; b.to < len(l.queue); b.to++ {
+		e := l.queue[b.to]
+		needs := l.needs(b, e)
+		if b.to > b.from && (l.careful || size+needs > limit) {
+			break
+		}
+		if size == 0 && needs > limit && l.putAhead(b, e, limit) {
+			break
+		}
+		size += l.put(b, e)
+	}
+	return size
 }
 
 // number gives a batch its place in the sequence.
@@ -99,21 +95,36 @@ func (l *ledger) number(b *batch) {
 	b.changes.FullList = &loadlinev1.FullListChunk{Index: l.full.index, Last: b.last}
 }
 
+// needs estimates what an entry takes in a batch, with the shapes that the engine does not have. A shape counts for
+// each of its pods.
+func (l *ledger) needs(b *batch, e *entry) int {
+	size := l.bytes(e)
+	if !e.shown() {
+		return size
+	}
+	for i := range e.pods {
+		if s := e.pods[i].shape; b.lacks(s) {
+			size += s.size()
+		}
+	}
+	return size
+}
+
 // put adds an entry to a batch, with the shapes that the engine does not have, and returns the bytes that it takes.
 func (l *ledger) put(b *batch, e *entry) int {
-	e.sent, e.sentNode = e.version, e.present() && !e.leftOut()
+	e.sent, e.sentNode = e.version, e.shown()
+	size := l.bytes(e)
 	if !e.sentNode {
 		if !l.full.going {
 			b.changes.RemovedSlots = append(b.changes.RemovedSlots, e.slot)
 		}
-		return 4
+		return size
 	}
-	size := l.bytes(e)
 	records := make([]loadlinev1.PodRecord, len(e.pods))
 	record := &loadlinev1.NodeRecord{Slot: e.slot, Node: e.node, Pods: make([]*loadlinev1.PodRecord, len(e.pods))}
 	for i := range e.pods {
 		pod := &e.pods[i]
-		size += l.putShape(b, pod.shape)
+		size += b.putShape(pod.shape)
 		records[i].Shape = pod.shape.id
 		if l.names {
 			records[i].Name, records[i].Uid = pod.name, pod.uid
@@ -124,18 +135,39 @@ func (l *ledger) put(b *batch, e *entry) int {
 	return size
 }
 
-func (l *ledger) putShape(b *batch, s *shape) int {
-	if s.known || s.batch >= b.first {
+// putAhead fills an empty batch with shapes that an entry needs, and says whether there are any.
+func (l *ledger) putAhead(b *batch, e *entry, limit int) bool {
+	e.sent, e.sentNode = e.version, e.shown()
+	size := 0
+	for i := range e.pods {
+		s := e.pods[i].shape
+		if b.lacks(s) && size > 0 && size+s.size() > limit {
+			break
+		}
+		size += b.putShape(s)
+	}
+	b.ahead = size > 0
+	return b.ahead
+}
+
+// lacks says whether neither the engine nor the batch, or the chunks before it, have a shape.
+func (b *batch) lacks(s *shape) bool { return !s.known && s.batch < b.first }
+
+func (b *batch) putShape(s *shape) int {
+	if !b.lacks(s) {
 		return 0
 	}
 	s.batch = b.number
 	b.shapes = append(b.shapes, s)
 	b.changes.PodShapes = append(b.changes.PodShapes, &loadlinev1.PodShape{Id: s.id, Pod: []byte(s.bytes)})
-	return len(s.bytes) + 8
+	return s.size()
 }
 
-// bytes estimates what an entry takes in a batch, without new shapes.
+// bytes estimates what an entry takes in a batch, without shapes.
 func (l *ledger) bytes(e *entry) int {
+	if !e.shown() {
+		return 4
+	}
 	size := len(e.node) + 16 + 6*len(e.pods)
 	if l.names {
 		for i := range e.pods {
@@ -154,7 +186,7 @@ func (l *ledger) queuedBytes(bound int) int {
 		for i := range e.pods {
 			if s := e.pods[i].shape; !s.known && !counted[s] {
 				counted[s] = true
-				size += len(s.bytes) + 8
+				size += s.size()
 			}
 		}
 		if size > bound {
@@ -162,54 +194,4 @@ func (l *ledger) queuedBytes(bound int) int {
 		}
 	}
 	return size
-}
-
-// finish notes the outcome of a batch.
-func (l *ledger) finish(b *batch, err error) {
-	if invalid(err) && l.leaveOut != nil {
-		l.suspect(b, err)
-	}
-	switch {
-	case err == nil && l.full.going && !b.last:
-		l.full.index++
-		l.full.taken, l.full.objects = b.to, b.objects
-		l.full.shapes = b.shapes
-	case err == nil:
-		l.arrived(b)
-	case refused(err):
-		l.full.due = true
-	default:
-		l.unsure = true
-		l.full.due = l.full.going // a full list is not resumed: nobody knows which of its chunks arrived
-	}
-}
-
-// suspect leaves the node out that makes a batch invalid, or looks for it. One bad node must not keep all others
-// from the engine.
-func (l *ledger) suspect(b *batch, err error) {
-	if l.careful && b.to-b.from == 1 {
-		e := l.queue[b.from]
-		e.invalid = e.sent
-		l.leaveOut(e.name, err)
-	}
-	l.careful = true
-}
-
-// arrived notes that the engine stands where a batch, or the full list that it ends, leads.
-func (l *ledger) arrived(b *batch) {
-	l.acked = b.changes.GetRevision()
-	l.unsure = false
-	for _, e := range l.queue[:b.to] {
-		l.settle(e)
-	}
-	l.queue = slices.DeleteFunc(l.queue, func(e *entry) bool { return !e.queued })
-	l.objects.arrived(b.objects, b.changes.GetCompleteKinds())
-	for _, s := range b.shapes {
-		s.known = true
-	}
-	if b.last {
-		l.shapes.collect(b.first)
-		l.careful = false
-	}
-	l.full = fullList{}
 }

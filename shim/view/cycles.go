@@ -53,8 +53,8 @@ type Cycles struct {
 type Events struct {
 	// Synced hears how each background sync ended.
 	Synced func(err error)
-	// LeftOut hears of a node that the engine finds invalid, such as one with a negative amount: it has no slot
-	// until it changes. Called with locks held: it must not call back.
+	// LeftOut hears of a node that the engine finds invalid, such as one with a negative amount, or has no room
+	// for: it has no slot until it changes. Called with locks held: it must not call back.
 	LeftOut func(node string, err error)
 }
 
@@ -192,7 +192,7 @@ func (c *Cycles) tooMuch() bool {
 	if len(c.ledger.queue) == 0 {
 		return false
 	}
-	if c.ledger.careful {
+	if c.ledger.careful || c.ledger.full.index > 0 { // a question does not go on with a full list
 		return true
 	}
 	bound := c.inline.bytes

@@ -44,15 +44,13 @@ func (f *feed) sync(ctx context.Context, patience time.Duration) error {
 		if b == nil {
 			return nil
 		}
-		err := f.send(ctx, b, patience)
+		again, err := f.send(ctx, b, patience)
 		switch {
 		case err == nil && b.last:
 			return nil
 		case err != nil && refused(err) && refusals < maxRefusals:
 			refusals++
-		case invalid(err) && f.ledger.leaveOut != nil && b.to > b.from:
-			// Again, one node at a time; or without the node that was alone in the batch.
-		case err != nil:
+		case err != nil && !again:
 			return err
 		}
 	}
@@ -67,17 +65,17 @@ func (f *feed) next() *batch {
 	return f.ledger.build(f.chunk, time.Now().UnixNano())
 }
 
-func (f *feed) send(ctx context.Context, b *batch, patience time.Duration) error {
+// send also says whether the next batch may do better than one that was rejected.
+func (f *feed) send(ctx context.Context, b *batch, patience time.Duration) (again bool, err error) {
 	if patience > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
-	_, err := f.client.Sync(ctx, &loadlinev1.SyncRequest{Changes: b.changes})
+	_, err = f.client.Sync(ctx, &loadlinev1.SyncRequest{Changes: b.changes})
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ledger.finish(b, err)
-	return err
+	return f.ledger.finish(b, err), err
 }
 
 // restart makes the next batch start a full list: the engine has lost the view.

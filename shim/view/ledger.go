@@ -19,7 +19,8 @@ type entry struct {
 	acked    uint64 // the version that the engine is known to stand at; 0: none
 	held     bool   // that version had a node
 	queued   bool   // in ledger.queue: has something to send
-	invalid  uint64 // the version that the engine refused as invalid in any state; 0: none
+	invalid  uint64 // the version that the engine refused: invalid, or no room for it; 0: none
+	crowds   bool   // there was no room for a version of it in this epoch
 
 	generation int64    // of the NodeInfo that the content came from
 	clean      int64    // equal to generation when the engine holds that content, else 0
@@ -33,6 +34,9 @@ func (e *entry) present() bool { return e.node != nil }
 
 // leftOut says whether the engine cannot take the node as it is now. It is treated as gone until it changes.
 func (e *entry) leftOut() bool { return e.invalid != 0 && e.invalid == e.version }
+
+// shown says whether the engine is to hold the node.
+func (e *entry) shown() bool { return e.present() && !e.leftOut() }
 
 // podEntry is one pod of a node.
 type podEntry struct {
@@ -49,7 +53,8 @@ type ledger struct {
 	view  string
 	names bool // batches tell names and UIDs of pods
 	lazy  bool // a full list holds what is queued; else all nodes
-	// leaveOut is told of each node that is left out because the engine finds it invalid; nil: none is left out.
+	// leaveOut is told of each node that is left out because the engine finds it invalid or has no room for it; nil:
+	// none is left out.
 	leaveOut func(node string, err error)
 
 	entries map[string]*entry
@@ -62,7 +67,9 @@ type ledger struct {
 	batches            uint64
 	queue              []*entry // what has something to send, in order of its first change
 	unsure             bool     // nobody knows whether the last batch arrived
-	careful            bool     // a batch was invalid: one node at a time, to find out which
+	careful            bool     // a batch was rejected: one node at a time, to find out which
+	suspect            *entry   // left out on trial: to blame if the batch without it arrives; nil: none
+	suspicion          error    // what the engine said of it
 	full               fullList
 
 	objects objects
@@ -180,11 +187,15 @@ func (l *ledger) startEpoch(now int64) {
 	l.epoch = max(now, l.epoch+1)
 	l.acked, l.last = 0, 0
 	l.full = fullList{going: true, since: l.batches}
+	l.acquit()
 	for _, e := range l.slots {
 		if e == nil {
 			continue
 		}
 		e.sent, e.acked, e.clean, e.held = 0, 0, 0, false
+		if e.crowds {
+			e.invalid, e.crowds = 0, false
+		}
 		if !e.present() {
 			e.queued = false
 			l.vacate(e)

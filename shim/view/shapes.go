@@ -11,6 +11,9 @@ type shape struct {
 	since   uint64 // with retired: the last batch built before the last pod went
 }
 
+// size estimates what the shape takes in a batch.
+func (s *shape) size() int { return len(s.bytes) + 16 }
+
 // shapes numbers the shapes of a view, densely from 0.
 //
 // An id must not get another content while the engine has a pod that refers to it. So a shape without pods

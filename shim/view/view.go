@@ -42,8 +42,8 @@ func NewForFilters(conn grpc.ClientConnInterface, name string) *View {
 	return v
 }
 
-// LeaveOutInvalid makes Sync leave a node out that the engine finds invalid, until the node changes, instead of
-// failing for all of them. To be called before the first Sync. leftOut hears of each; it must not call back.
+// LeaveOutInvalid makes Sync leave a node out that the engine finds invalid or has no room for, until the node
+// changes, instead of failing for all of them. To be called before the first Sync. leftOut hears of each; it must not call back.
 func (v *View) LeaveOutInvalid(leftOut func(node string, err error)) {
 	v.ledger.leaveOut = leftOut
 }

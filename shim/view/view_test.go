@@ -229,13 +229,13 @@ func TestShapeIdOutlivesTheFullListThatRefersToIt(t *testing.T) {
 	conn := enginetest.Open(t)
 	f := &faulty{ClientConnInterface: conn}
 	v := New(f, "v")
-	v.chunk = 1 // a node per message
 	limited := func(name, node, limit string) *v1.Pod {
 		pod := fullPod()
 		pod.Name, pod.Spec.NodeName = name, node
 		pod.Spec.Containers[0].Resources.Limits["cpu"] = resource.MustParse(limit)
 		return pod
 	}
+	v.chunk = len(TrimPod(limited("on-a", "a", "11"))) + 100 // a node with its pod per message
 	v.SetNode(named("a"))
 	v.SetNode(named("b"))
 	v.SetPod(limited("on-a", "a", "11"))
