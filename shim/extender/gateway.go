@@ -68,6 +68,11 @@ func (o Options) Check() error {
 	if o.Timeout < 0 {
 		return fmt.Errorf("timeout %v: must not be negative", o.Timeout)
 	}
+	if o.View != "" {
+		if err := view.CheckName(o.View); err != nil {
+			return fmt.Errorf("view %q: %w", o.View, err)
+		}
+	}
 	if o.HealthAddress != "" {
 		if _, _, err := net.SplitHostPort(o.HealthAddress); err != nil {
 			return fmt.Errorf("health address %q: must be HOST:PORT: %w", o.HealthAddress, err)

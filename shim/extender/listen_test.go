@@ -37,6 +37,7 @@ func TestOptionsThatContradictEachOther(t *testing.T) {
 		"--client-ca-file needs":      {Address: "127.0.0.1:0", Certificates: certificates.Files{ClientCA: "c"}},
 		"must not be negative":        {Address: "127.0.0.1:0", Timeout: -1},
 		`health address "x"`:          {Address: "127.0.0.1:0", HealthAddress: "x"},
+		`view "Bad_View": must be`:    {Address: "127.0.0.1:0", View: "Bad_View"},
 		"can be reached from other":   {Address: "0.0.0.0:0"},
 		`address "x": must be HOST:P`: {Address: "x"},
 	} {

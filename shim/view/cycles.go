@@ -159,8 +159,8 @@ func (c *Cycles) note(b *batch, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !b.pinned {
-		c.ledger.finish(b, err)
-	} else if refused(err) {
+		c.ledger.finish(b, outcomeOf(err))
+	} else if refused(outcomeOf(err)) {
 		c.ledger.full.due = true
 	}
 }

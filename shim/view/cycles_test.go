@@ -4,6 +4,9 @@ import (
 	"errors"
 	"testing"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/api/resource"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -82,5 +85,65 @@ func TestEqualContentIsNotSentAgain(t *testing.T) {
 	}
 	if sent != 2 {
 		t.Errorf("sent %d nodes, want each once", sent)
+	}
+}
+
+// A pod or policy that the engine cannot take comes with changes: they are applied, and no node is suspected.
+func TestABadQuestionDoesNotLoseItsChanges(t *testing.T) {
+	good := &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT}
+	negative := fullPod()
+	negative.Spec.Containers[0].Resources.Limits["cpu"] = resource.MustParse("-1")
+	for _, c := range []struct {
+		name    string
+		request *loadlinev1.ScoreRequest
+	}{
+		{"Pod", &loadlinev1.ScoreRequest{Pod: TrimIncomingPod(negative), Policy: good}},
+		{"PodBytes", &loadlinev1.ScoreRequest{Pod: []byte("\xff"), Policy: good}},
+		{"Policy", &loadlinev1.ScoreRequest{Policy: &loadlinev1.ScorePolicy{}}},
+		{"PolicyField", &loadlinev1.ScoreRequest{Policy: &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT, MaxLimitRatio: -7}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			conn := enginetest.Open(t)
+			cycles := NewCycles(conn, "v", Events{})
+			defer cycles.Close()
+			nodes := []fwk.NodeInfo{nodeinfo.New(1, named("a")), nodeinfo.New(2, named("b"), fullPod())}
+			for _, what := range []string{"full list", "delta"} {
+				err := cycles.Ask(nodes, nodes, func(changes *loadlinev1.Changes, slots []int32) error {
+					c.request.Changes, c.request.Slots = changes, slots
+					_, err := loadlinev1.NewSchedulerExtenderClient(conn).Score(t.Context(), c.request)
+					return err
+				})
+				if status.Code(err) != codes.InvalidArgument {
+					t.Errorf("%s: got error %v", what, err)
+				}
+				err = cycles.Ask(nodes, nodes, func(changes *loadlinev1.Changes, slots []int32) error {
+					if len(changes.GetNodes()) > 0 || changes.GetFullList() != nil {
+						t.Errorf("%s: sent again: %v", what, changes)
+					}
+					_, err := score(t.Context(), conn, changes, slots)
+					return err
+				})
+				if err != nil {
+					t.Errorf("%s: the next question: %v", what, err)
+				}
+				nodes[1] = nodeinfo.New(3, named("b"))
+			}
+		})
+	}
+}
+
+// Slots that the engine finds wrong show that the books are: everything is sent again.
+func TestWrongSlotsLeadToAFullList(t *testing.T) {
+	conn := enginetest.Open(t)
+	c := NewCycles(conn, "v", Events{})
+	defer c.Close()
+	nodes := []fwk.NodeInfo{nodeinfo.New(1, named("a"))}
+	askUntilAnswered(t, c, conn, nodes, nodes)
+	err := c.Ask(nodes, nodes, func(changes *loadlinev1.Changes, _ []int32) error {
+		_, err := score(t.Context(), conn, changes, []int32{5})
+		return err
+	})
+	if status.Code(err) != codes.InvalidArgument || !c.ledger.full.due {
+		t.Errorf("got error %v, full list due: %v", err, c.ledger.full.due)
 	}
 }

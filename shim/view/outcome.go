@@ -2,6 +2,7 @@ package view
 
 import (
 	"slices"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -19,6 +20,23 @@ func invalid(err error) bool { return status.Code(err) == codes.InvalidArgument 
 
 // exhausted says whether a request is beyond a limit: of a message, or of what the engine or the view may hold.
 func exhausted(err error) bool { return status.Code(err) == codes.ResourceExhausted }
+
+// outcomeOf returns what became of the changes that a question brought along, of whose error the text begins with
+// what is at fault: they were applied when that is the pod or the policy.
+func outcomeOf(err error) error {
+	if !invalid(err) {
+		return err
+	}
+	text := status.Convert(err).Message()
+	switch {
+	case strings.HasPrefix(text, "pod ") || strings.HasPrefix(text, "policy"):
+		return nil
+	case strings.HasPrefix(text, "changes") || strings.HasPrefix(text, "view "):
+		return err
+	}
+	// Slots that do not hold what the books say.
+	return status.Error(codes.FailedPrecondition, text)
+}
 
 // finish notes the outcome of a batch, and says whether the next batch may do better than one that the engine has
 // found invalid or beyond a limit.

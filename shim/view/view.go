@@ -7,6 +7,7 @@ package view
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,8 +29,18 @@ type View struct {
 
 type podName struct{ namespace, name string }
 
-// New returns an empty view. The name is the engine's key for it: 1 to 63 characters of [a-z0-9/-], of which each
-// client needs its own.
+// maxName is how long the name of a view may be.
+const maxName = 63
+
+// CheckName returns an error for what an engine does not take as the name of a view.
+func CheckName(name string) error {
+	if len(name) > maxName || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789/-") != "" || name == "" {
+		return fmt.Errorf("must be 1 to %d characters of a-z, 0-9, / and -", maxName)
+	}
+	return nil
+}
+
+// New returns an empty view. The name is the engine's key for it: each client needs its own, that CheckName passes.
 func New(conn grpc.ClientConnInterface, name string) *View {
 	return &View{feed: newFeed(conn, newLedger(name, true, false)), nodeOf: map[podName]*entry{}, trimNode: TrimNode, trimPod: TrimPod}
 }

@@ -11,10 +11,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/nodeinfo"
 )
 
 func named(name string) *v1.Node { return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
@@ -220,6 +222,58 @@ func TestLeaveOutInvalid(t *testing.T) {
 	expectSync(t, v)
 	if held := heldNodes(t, conn, "v"); len(held) != 5 {
 		t.Errorf("the engine holds %v, want all five", held)
+	}
+}
+
+func TestCheckName(t *testing.T) {
+	conn := enginetest.Open(t)
+	for name, ok := range map[string]bool{
+		"v": true, "a/b-9": true, strings.Repeat("x", 63): true,
+		"": false, "Bad_View": false, "a b": false, "a.b": false, "ä": false, strings.Repeat("x", 64): false,
+	} {
+		if err := CheckName(name); (err == nil) != ok {
+			t.Errorf("%q: %v", name, err)
+		}
+		if err := New(conn, name).sync(t.Context(), 0); (err == nil) != ok { // the engine agrees
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// Where all batches are invalid, no node is to blame, and none is sought for ever.
+func TestWhatIsNoNodesFaultIsReturned(t *testing.T) {
+	nobody := func(node string, err error) { t.Errorf("%s was left out: %v", node, err) }
+	for range 3 {
+		conn := &measured{ClientConnInterface: enginetest.Open(t)}
+		v := New(conn, "Bad_View")
+		v.LeaveOutInvalid(nobody)
+		v.SetNode(named("a"))
+		v.SetNode(named("b"))
+		if err := v.Sync(t.Context()); status.Code(err) != codes.InvalidArgument || len(conn.sizes) > 3 {
+			t.Errorf("got error %v after %d messages", err, len(conn.sizes))
+		}
+	}
+	conn := &measured{ClientConnInterface: enginetest.Open(t)}
+	synced := make(chan error, 1)
+	c := NewCycles(conn, "Bad_View", Events{LeftOut: nobody, Synced: func(err error) { synced <- err }})
+	defer c.Close()
+	nodes := []fwk.NodeInfo{nodeinfo.New(1, named("a")), nodeinfo.New(2, named("b"))}
+	ask := func(changes *loadlinev1.Changes, slots []int32) error {
+		_, err := score(t.Context(), conn, changes, slots)
+		return err
+	}
+	if err := c.Ask(nodes, nodes, ask); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("got error %v", err)
+	}
+	for range 3 {
+		conn.sizes = nil
+		if err := c.Ask(nodes, nodes, ask); !errors.Is(err, ErrSyncing) {
+			t.Errorf("got error %v", err)
+		}
+		if err := <-synced; status.Code(err) != codes.InvalidArgument || len(conn.sizes) > 2 {
+			t.Errorf("got error %v after %d messages", err, len(conn.sizes))
+		}
+		c.wg.Wait()
 	}
 }
 

@@ -33,7 +33,8 @@ const (
 // Answers the questions of a scheduling cycle. Changes nothing but by the changes that a question carries.
 type SchedulerExtenderClient interface {
 	// Scores candidate nodes for one pod.
-	// INVALID_ARGUMENT: names the field. FAILED_PRECONDITION: the view is not at that revision.
+	// INVALID_ARGUMENT: names the field. A text that begins with "pod " or "policy" tells that the changes were
+	// applied. FAILED_PRECONDITION: the view is not at that revision.
 	Score(ctx context.Context, in *ScoreRequest, opts ...grpc.CallOption) (*ScoreResponse, error)
 	// Scores, and shows how each score came about. Same errors as Score; RESOURCE_EXHAUSTED when the answer
 	// would outgrow 4 MiB: name fewer `explain_slots`.
@@ -90,7 +91,8 @@ func (c *schedulerExtenderClient) Fit(ctx context.Context, in *FitRequest, opts 
 // Answers the questions of a scheduling cycle. Changes nothing but by the changes that a question carries.
 type SchedulerExtenderServer interface {
 	// Scores candidate nodes for one pod.
-	// INVALID_ARGUMENT: names the field. FAILED_PRECONDITION: the view is not at that revision.
+	// INVALID_ARGUMENT: names the field. A text that begins with "pod " or "policy" tells that the changes were
+	// applied. FAILED_PRECONDITION: the view is not at that revision.
 	Score(context.Context, *ScoreRequest) (*ScoreResponse, error)
 	// Scores, and shows how each score came about. Same errors as Score; RESOURCE_EXHAUSTED when the answer
 	// would outgrow 4 MiB: name fewer `explain_slots`.
