@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"loadline.dev/shim/policy"
+	"loadline.dev/shim/view"
 )
 
 const (
@@ -17,12 +17,11 @@ const (
 	defaultTimeout       = 20 * time.Millisecond
 	defaultView          = "scheduler"
 
-	minTimeout  = time.Millisecond
-	maxTimeout  = time.Second
-	maxViewName = 63
+	minTimeout = time.Millisecond
+	maxTimeout = time.Second
 
-	argsKind  = Name + "Args"
-	argsGroup = "kubescheduler.config.k8s.io"
+	argsKind    = Name + "Args"
+	argsVersion = "kubescheduler.config.k8s.io/v1"
 )
 
 // NodeResourcesLimitAwareArgs are the arguments of the plugin in a KubeSchedulerConfiguration. Beside its own
@@ -81,18 +80,14 @@ func (a *NodeResourcesLimitAwareArgs) validate() field.ErrorList {
 	if a.Kind != "" && a.Kind != argsKind {
 		errs = append(errs, field.NotSupported(field.NewPath("kind"), a.Kind, []string{argsKind}))
 	}
-	if group, _, _ := strings.Cut(a.APIVersion, "/"); a.APIVersion != "" && group != argsGroup {
-		errs = append(errs, field.NotSupported(field.NewPath("apiVersion"), a.APIVersion, []string{argsGroup + "/v1"}))
+	if a.APIVersion != "" && a.APIVersion != argsVersion {
+		errs = append(errs, field.NotSupported(field.NewPath("apiVersion"), a.APIVersion, []string{argsVersion}))
 	}
 	if t := a.Timeout.Duration; t < minTimeout || t > maxTimeout {
 		errs = append(errs, field.Invalid(field.NewPath("timeout"), t.String(), fmt.Sprintf("must be %v to %v", minTimeout, maxTimeout)))
 	}
-	if !isViewName(a.View) {
-		errs = append(errs, field.Invalid(field.NewPath("view"), a.View, fmt.Sprintf("must be 1 to %d characters of a-z, 0-9, / and -", maxViewName)))
+	if err := view.CheckName(a.View); err != nil {
+		errs = append(errs, field.Invalid(field.NewPath("view"), a.View, err.Error()))
 	}
 	return append(errs, a.Policy.ValidateAt(nil)...)
-}
-
-func isViewName(name string) bool {
-	return len(name) <= maxViewName && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789/-") == "" && name != ""
 }

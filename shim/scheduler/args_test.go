@@ -37,6 +37,8 @@ func TestDecodeArgsRefuses(t *testing.T) {
 		{"RepeatedField", `{"timeout": "5ms", "timeout": "6ms"}`, `"timeout" already set`},
 		{"Kind", `{"kind": "NodeResourcesFitArgs"}`, `kind: Unsupported value: "NodeResourcesFitArgs"`},
 		{"Group", `{"apiVersion": "v1"}`, `apiVersion: Unsupported value: "v1"`},
+		{"Version", `{"apiVersion": "kubescheduler.config.k8s.io/v1beta3"}`, `apiVersion: Unsupported value: "kubescheduler.config.k8s.io/v1beta3"`},
+		{"NoVersion", `{"apiVersion": "kubescheduler.config.k8s.io"}`, `apiVersion: Unsupported value: "kubescheduler.config.k8s.io"`},
 		{"TimeoutZero", `{"timeout": "0s"}`, `timeout: Invalid value: "0s": must be 1ms to 1s`},
 		{"TimeoutLong", `{"timeout": "2s"}`, `timeout: Invalid value: "2s": must be 1ms to 1s`},
 		{"TimeoutWord", `{"timeout": "soon"}`, `invalid duration "soon"`},
