@@ -3,7 +3,6 @@ package scheduler
 import (
 	"fmt"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -92,28 +91,43 @@ func (f *fixture) expectSkips(during, allowed time.Duration) (total time.Duratio
 	return total
 }
 
+// expectBack waits for scores after the engine is back since `since`, and returns how long that took.
+func (f *fixture) expectBack(what string, since time.Time) time.Duration {
+	f.t.Helper()
+	if scores, status := f.waitForScores(10 * time.Second); !slices.Equal(scores, exampleScores) {
+		f.t.Fatalf("%s: got scores %v and status %v", what, scores, status)
+	}
+	return time.Since(since)
+}
+
+// expectMedian checks that scores are back within a second. One time out of several may be longer: the machine has
+// other things to do.
+func expectMedian(t *testing.T, what string, times []time.Duration) {
+	t.Helper()
+	slices.Sort(times)
+	t.Logf("%s: scores are back after %v", what, times)
+	if median := times[len(times)/2]; median > time.Second {
+		t.Errorf("%s: scores are back after %v in the median, want at most 1s", what, median)
+	}
+}
+
+// F7: a restarted engine gives the scores of one that never died. H1: no cycle takes longer than its deadline allows.
 func TestKilledDaemon(t *testing.T) {
 	daemon := enginetest.StartDaemon(t)
 	f := newRealFixture(t, daemon.Address())
-	for range 3 {
-		if _, status := f.waitForScores(2 * time.Second); !status.IsSuccess() {
-			t.Fatalf("no answer within two seconds of the start: %v", status)
-		}
+	if _, status := f.waitForScores(2 * time.Second); !status.IsSuccess() {
+		t.Fatalf("no answer within two seconds of the start: %v", status)
+	}
+	var times []time.Duration
+	for range 5 {
 		daemon.Kill()
 		if total := f.expectSkips(1500*time.Millisecond, 200*time.Millisecond); total > 500*time.Millisecond {
 			t.Errorf("the cycles of 1.5 s without a daemon spent %v on it", total)
 		}
 		daemon.Start()
-		start := time.Now()
-		scores, status := f.waitForScores(10 * time.Second)
-		if !slices.Equal(scores, exampleScores) {
-			t.Fatalf("after the restart: got scores %v and status %v", scores, status)
-		}
-		t.Logf("answered %v after the daemon was back", time.Since(start))
-		if took := time.Since(start); took > 1500*time.Millisecond {
-			t.Errorf("answered %v after the daemon was back", took)
-		}
+		times = append(times, f.expectBack("restarted", daemon.Accepted))
 	}
+	expectMedian(t, "restarted", times)
 }
 
 func TestStoppedDaemon(t *testing.T) {
@@ -122,20 +136,18 @@ func TestStoppedDaemon(t *testing.T) {
 	if _, status := f.waitForScores(2 * time.Second); !status.IsSuccess() {
 		t.Fatal(status)
 	}
-	daemon.Signal(syscall.SIGSTOP)
-	// Five timeouts of 20 ms until the breaker opens, then one a second; twice that for a busy machine.
-	total := f.expectSkips(2500*time.Millisecond, 200*time.Millisecond)
-	if total > 400*time.Millisecond {
-		t.Errorf("the cycles of 2.5 s without an answer spent %v on it", total)
+	var times []time.Duration
+	for _, stopped := range []time.Duration{2300 * time.Millisecond, 2500 * time.Millisecond, 2700 * time.Millisecond} {
+		daemon.Stop()
+		// Five timeouts of 20 ms until the breaker opens, then one a second; twice that for a busy machine.
+		if total := f.expectSkips(stopped, 200*time.Millisecond); total > 400*time.Millisecond {
+			t.Errorf("the cycles of %v without an answer spent %v on it", stopped, total)
+		}
+		continued := time.Now()
+		daemon.Continue()
+		times = append(times, f.expectBack("continued", continued))
 	}
-	daemon.Signal(syscall.SIGCONT)
-	start := time.Now()
-	if scores, status := f.waitForScores(10 * time.Second); !slices.Equal(scores, exampleScores) {
-		t.Fatalf("after it went on: got scores %v and status %v", scores, status)
-	}
-	if took := time.Since(start); took > 1500*time.Millisecond {
-		t.Errorf("answered %v after the daemon went on", took)
-	}
+	expectMedian(t, "continued", times)
 }
 
 // One node that the engine cannot take, such as one with a broken kubelet, does not cost the others their scores.

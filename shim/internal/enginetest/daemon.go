@@ -2,9 +2,12 @@ package enginetest
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -15,9 +18,10 @@ import (
 
 // Daemon is a loadlined on a socket of its own. It ends with the test.
 type Daemon struct {
-	t       testing.TB
-	Socket  string
-	command *exec.Cmd
+	t        testing.TB
+	Socket   string
+	Accepted time.Time // when the socket last began to accept connections
+	command  *exec.Cmd
 }
 
 // StartDaemon starts a daemon and waits until it answers.
@@ -52,23 +56,39 @@ func (d *Daemon) Start() {
 	if err := d.command.Start(); err != nil {
 		d.t.Fatal(err)
 	}
+	d.until("accepts no connection", func() error {
+		conn, err := net.Dial("unix", d.Socket)
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	})
+	d.Accepted = time.Now()
 	conn, err := engine.Open(d.Address())
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	defer conn.Close()
 	client := loadlinev1.NewClusterStateClient(conn)
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	d.until("does not answer", func() error {
 		ctx, cancel := context.WithTimeout(d.t.Context(), time.Second)
+		defer cancel()
 		_, err := client.Describe(ctx, &loadlinev1.DescribeRequest{})
-		cancel()
+		return err
+	})
+}
+
+// until tries something until it succeeds. `problem` is what to say of the daemon if it never does.
+func (d *Daemon) until(problem string, try func() error) {
+	d.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		err := try()
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			d.t.Fatalf("loadlined does not answer: %v", err)
+			d.t.Fatalf("loadlined %s: %v", problem, err)
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 }
 
@@ -81,8 +101,36 @@ func (d *Daemon) Kill() {
 	}
 }
 
-// Signal sends the daemon a signal, such as SIGSTOP or SIGCONT.
-func (d *Daemon) Signal(signal syscall.Signal) {
+// Stop makes the daemon stand still, and waits until it does: its threads hear of it one by one.
+func (d *Daemon) Stop() {
+	d.t.Helper()
+	d.signal(syscall.SIGSTOP)
+	threads := fmt.Sprintf("/proc/%d/task/*/stat", d.command.Process.Pid)
+	d.until("does not stop", func() error {
+		files, err := filepath.Glob(threads)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			stat, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			if _, state, _ := strings.Cut(string(stat), ") "); !strings.HasPrefix(state, "T") {
+				return fmt.Errorf("a thread is in state %.1s", state)
+			}
+		}
+		return nil
+	})
+}
+
+// Continue lets a stopped daemon go on.
+func (d *Daemon) Continue() {
+	d.t.Helper()
+	d.signal(syscall.SIGCONT)
+}
+
+func (d *Daemon) signal(signal syscall.Signal) {
 	d.t.Helper()
 	if err := d.command.Process.Signal(signal); err != nil {
 		d.t.Fatal(err)
