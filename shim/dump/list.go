@@ -24,7 +24,7 @@ func (d *reader) readJSON(in io.Reader) error {
 			return nil
 		}
 		if err != nil {
-			return jsonError(decoder, err)
+			return jsonError(decoder, fmt.Sprint("document ", n), err)
 		}
 		if token != json.Delim('{') {
 			return fmt.Errorf("document %d: %w; it is %s", n, errNotADump, describeToken(token))
@@ -49,10 +49,11 @@ type top struct {
 // a single object.
 func (d *reader) readTop(decoder *json.Decoder, bounded *boundedReader, document int) error {
 	t := top{fields: map[string]json.RawMessage{}}
+	where := fmt.Sprint("document ", document)
 	for decoder.More() {
 		key, err := decoder.Token()
 		if err != nil {
-			return jsonError(decoder, err)
+			return jsonError(decoder, where, err)
 		}
 		if key == "items" {
 			if err := d.readItems(decoder, bounded, document, &t); err != nil {
@@ -62,15 +63,15 @@ func (d *reader) readTop(decoder *json.Decoder, bounded *boundedReader, document
 		}
 		var value json.RawMessage
 		if err := decoder.Decode(&value); err != nil {
-			return jsonError(decoder, err)
+			return jsonError(decoder, where, err)
 		}
 		if key == "kind" && json.Unmarshal(value, &t.kind) != nil {
-			return fmt.Errorf("document %d: kind: expected a text, got %s", document, abbreviate(value))
+			return fmt.Errorf("%s: kind: expected a text, got %s", where, abbreviate(value))
 		}
 		t.fields[key.(string)] = value
 	}
 	if _, err := decoder.Token(); err != nil { // the closing brace
-		return jsonError(decoder, err)
+		return jsonError(decoder, where, err)
 	}
 	bounded.renew()
 	return d.finishTop(t, document)
@@ -104,7 +105,7 @@ func (d *reader) finishTop(t top, document int) error {
 func (d *reader) readItems(decoder *json.Decoder, bounded *boundedReader, document int, t *top) error {
 	token, err := decoder.Token()
 	if err != nil {
-		return jsonError(decoder, err)
+		return jsonError(decoder, fmt.Sprintf("document %d: items", document), err)
 	}
 	if token == nil {
 		t.list = true // an empty list of Go may be null
@@ -115,10 +116,11 @@ func (d *reader) readItems(decoder *json.Decoder, bounded *boundedReader, docume
 	}
 	t.list = true
 	var item json.RawMessage
-	for i := 0; decoder.More(); i++ {
+	i := 0
+	for ; decoder.More(); i++ {
 		bounded.renew()
 		if err := decoder.Decode(&item); err != nil {
-			return fmt.Errorf("%s: %w", position{document, i}, jsonError(decoder, err))
+			return jsonError(decoder, position{document, i}.String(), err)
 		}
 		head, err := headOf(item, position{document, i})
 		if err != nil {
@@ -139,8 +141,10 @@ func (d *reader) readItems(decoder *json.Decoder, bounded *boundedReader, docume
 		}
 	}
 	bounded.renew()
-	_, err = decoder.Token() // the closing bracket
-	return err
+	if _, err = decoder.Token(); err != nil { // the closing bracket
+		return jsonError(decoder, fmt.Sprintf("document %d: behind %d items", document, i), err)
+	}
+	return nil
 }
 
 // itemKind returns the kind of the items of a typed list: Pod for PodList. A plain List says nothing.
@@ -186,15 +190,16 @@ func (d *reader) readYAMLDocument(text []byte, document int) error {
 	return d.readTop(decoder, &boundedReader{}, document)
 }
 
-func jsonError(decoder *json.Decoder, err error) error {
+// jsonError tells where in the text the decoder got stuck, and in what.
+func jsonError(decoder *json.Decoder, where string, err error) error {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("the JSON ends early, after byte %d", decoder.InputOffset())
+		return fmt.Errorf("%s: the JSON ends early, after byte %d", where, decoder.InputOffset())
 	case errors.As(err, &syntax):
-		return fmt.Errorf("not JSON after byte %d: %w", decoder.InputOffset(), err)
+		return fmt.Errorf("%s: not JSON after byte %d: %w", where, decoder.InputOffset(), err)
 	}
-	return err
+	return fmt.Errorf("%s: %w", where, err)
 }
 
 func describeToken(token json.Token) string {
