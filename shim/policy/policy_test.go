@@ -1,18 +1,53 @@
 package policy
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/internal/enginetest"
 )
 
 func ratio(n int32) *int32 { return &n }
+
+// resources is a policy with n resources.
+func resources(n int) string {
+	text := "resources:\n"
+	for i := range n {
+		text += fmt.Sprintf("- {resource: example.com/r%d, weight: 1}\n", i)
+	}
+	return text
+}
+
+// What passes validation passes the engine: the bound on resources is the engine's.
+func TestTheEngineTakesAsManyResources(t *testing.T) {
+	p, err := Parse([]byte(resources(16)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := loadlinev1.NewSchedulerExtenderClient(enginetest.Open(t))
+	ask := func(policy *loadlinev1.ScorePolicy) error {
+		_, err := client.Score(t.Context(), &loadlinev1.ScoreRequest{Policy: policy, Changes: &loadlinev1.Changes{
+			View: "v", Epoch: 1, Revision: 1, FullList: &loadlinev1.FullListChunk{Last: true}}})
+		return err
+	}
+	if err := ask(p.Proto()); err != nil {
+		t.Error(err)
+	}
+	more := p.Proto()
+	more.Resources = append(more.Resources, &loadlinev1.ResourceWeight{Resource: "cpu", Weight: 1})
+	if err := ask(more); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "resources") {
+		t.Errorf("17 resources: got error %v", err)
+	}
+}
 
 func TestParseAndProto(t *testing.T) {
 	for _, c := range []struct {
@@ -92,6 +127,7 @@ func TestParseRefuses(t *testing.T) {
 		{"WeightHigh", `resources: [{resource: cpu, weight: 101}]`, `resources[0].weight: Invalid value: 101`},
 		{"WeightNegative", `resources: [{resource: cpu, weight: -1}]`, `resources[0].weight: Invalid value: -1`},
 		{"Twice", `resources: [{resource: cpu, weight: 1}, {resource: cpu, weight: 2}]`, `resources[1].resource: Duplicate value: "cpu"`},
+		{"SeventeenResources", resources(17), `resources: Too many: 17: must have at most 16 items`},
 		{"NoName", `resources: [{weight: 1}]`, `resources[0].resource: Required value`},
 		{"UnknownResource", `resources: [{resource: cpus, weight: 1}]`, `resources[0].resource: Invalid value: "cpus": unknown resource`},
 		{"Pods", `resources: [{resource: pods, weight: 1}]`, `resources[0].resource: Invalid value: "pods": unknown resource`},

@@ -11,6 +11,7 @@ import (
 )
 
 const (
+	maxResources  = 16 // what a sum of weighted scores has room for
 	maxWeight     = 100
 	maxLimitRatio = 1000
 	noLimitRatio  = -1
@@ -44,6 +45,9 @@ func checkRatio(path *field.Path, ratio *int32) field.ErrorList {
 
 func (p Policy) checkResources(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	if n := len(p.Resources); n > maxResources {
+		errs = append(errs, field.TooMany(path, n, maxResources))
+	}
 	seen := map[string]bool{}
 	for i, r := range p.Resources {
 		at := path.Index(i)
