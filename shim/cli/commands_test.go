@@ -38,7 +38,8 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		{"PodAndFile", []string{"why", "a", "-p", "x"}, "exclude each other"},
 		{"BothStdin", []string{"why", "-p", "-", "-f", "-"}, "cannot both read standard input"},
 		{"PodName", []string{"why", "a/b/c", "-f", "x"}, `pod "a/b/c"`},
-		{"Output", []string{"score", "a", "-f", "x", "-o", "html"}, `-o "html": must be one of table, json, yaml`},
+		{"Output", []string{"score", "a", "-f", "x", "-o", "xml"}, `-o "xml": must be one of table, json, yaml, html`},
+		{"NoPage", []string{"fit", "a", "-f", "x", "-o", "html"}, `-o "html": must be one of table, json, yaml`},
 		{"Preset", []string{"score", "a", "-f", "x", "--preset", "loose"}, `preset: Unsupported value: "loose": supported values: "strict", "kep217"`},
 		{"Weight", []string{"score", "a", "-f", "x", "--resources", "cpu=0"}, "resources[0].weight: Invalid value: 0"},
 		{"WeightText", []string{"score", "a", "-f", "x", "--resources", "cpu=x"}, `--resources "cpu=x"`},
@@ -220,6 +221,7 @@ func TestPodFileReplacesThePod(t *testing.T) {
 func TestPagesAreSelfContained(t *testing.T) {
 	for _, args := range [][]string{
 		{"top", "-f", "testdata/mixed.yaml"}, {"top", "-f", "testdata/hostile.json"},
+		{"score", "shop/new", "-f", "testdata/mixed.yaml"}, {"score", "d/p\x1b]0;x\x07", "-f", "testdata/hostile.json"},
 		{"why", "shop/new", "-f", "testdata/mixed.yaml"}, {"why", "d/p\x1b]0;x\x07", "-f", "testdata/hostile.json"},
 	} {
 		out, errs, code := run(t, "loadline", "", append(args, "-o", "html")...)
@@ -237,6 +239,31 @@ func TestPagesAreSelfContained(t *testing.T) {
 		}
 		if strings.ContainsAny(out, "\x00\x07\x1b") || !strings.HasPrefix(out, "<!doctype html>") {
 			t.Errorf("%v: not a clean page", args)
+		}
+	}
+}
+
+// The page of `why` has all that the table has, and that of `score` all nodes.
+func TestPagesHoldEverySection(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says []string
+	}{
+		{[]string{"why", "pod5", "-f", "testdata/proposal.json"}, []string{
+			"default/pod5: node2 (score 100, limits 9/8 cpu = 1.13) over node1 (score 0, limits 14/8 cpu = 1.75)",
+			"default/pod5 fits on 2 of 2 nodes"}},
+		{[]string{"why", "shop/huge", "-f", "testdata/fit.yaml"}, []string{"0/4 nodes are available", "NodeResourcesFit", "Insufficient cpu", "SUCH AS"}},
+		{[]string{"score", "pod5", "-f", "testdata/proposal.json"}, []string{
+			"Scores of all nodes", "node1", "node2", "9 / 8 = 1.13", "14 / 8 = 1.75"}},
+	} {
+		out, errs, code := run(t, "loadline", "", append(c.args, "-o", "html")...)
+		if code != 0 {
+			t.Fatal(errs)
+		}
+		for _, says := range c.says {
+			if !strings.Contains(html.UnescapeString(out), says) {
+				t.Errorf("%v: the page does not say %q", c.args, says)
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"loadline.dev/shim/report"
 	"loadline.dev/shim/report/texttable"
 )
 
@@ -201,11 +202,21 @@ func (f *fitAnswer) groupTable(w io.Writer, groups []refusalGroup) error {
 	return writeGroups(w, groups)
 }
 
+var groupHeader = []string{"NODES", "FILTER", "PREEMPTION", "REASONS", "SUCH AS"}
+
+func (g refusalGroup) cells() []string {
+	return []string{strconv.Itoa(len(g.Nodes)), g.Filter, preemption(g.Status), strings.Join(g.Reasons, "; "), g.Nodes[0]}
+}
+
 func writeGroups(w io.Writer, groups []refusalGroup) error {
-	table := texttable.New(texttable.Column{Header: "NODES", Align: texttable.Right}, texttable.Column{Header: "FILTER"},
-		texttable.Column{Header: "PREEMPTION"}, texttable.Column{Header: "REASONS"}, texttable.Column{Header: "SUCH AS"})
+	columns := make([]texttable.Column, len(groupHeader))
+	for i, header := range groupHeader {
+		columns[i].Header = header
+	}
+	columns[0].Align = texttable.Right
+	table := texttable.New(columns...)
 	for _, g := range groups {
-		table.Row(strconv.Itoa(len(g.Nodes)), g.Filter, preemption(g.Status), strings.Join(g.Reasons, "; "), g.Nodes[0])
+		table.Row(g.cells()...)
 	}
 	return table.Write(w)
 }
@@ -231,10 +242,15 @@ func whyFit(ctx context.Context, q *podQuestion, _ int) (*sectionAnswer, error) 
 	}
 	s := newFitSection(f)
 	groups := slices.Concat(s.DoesNotFit, s.CannotJudge)
-	return &sectionAnswer{verdict: s.Verdict, data: s, table: func(w io.Writer) error {
+	page := report.Section{Verdict: s.Verdict, Grid: report.Grid{Header: groupHeader}}
+	for _, g := range groups {
+		page.Grid.Rows = append(page.Grid.Rows, g.cells())
+	}
+	table := func(w io.Writer) error {
 		if len(groups) == 0 {
 			return nil
 		}
 		return writeGroups(w, groups)
-	}}, nil
+	}
+	return &sectionAnswer{verdict: s.Verdict, data: s, table: table, page: page}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/report"
 	"loadline.dev/shim/report/texttable"
 )
 
@@ -36,7 +37,7 @@ func (a *app) newScore() *cobra.Command {
 		Short: "Score all nodes for a pod",
 		Long:  "Score all nodes for a pod, best first: the score of 0 to 100 that a scheduler gets, and the raw score that it is made of.\n\n" + candidatesHelp,
 		Example: `  kubectl get nodes,pods -A -o json | loadline score shop/web-0 -f -
-  loadline score -p pod.yaml --preset kep217`,
+  loadline score -p pod.yaml --preset kep217 -o html > scores.html`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := flags.question(cmd.Context(), a.streams.In, args)
@@ -48,11 +49,19 @@ func (a *app) newScore() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return flags.output.write(a.streams.Out, newScoreAnswer(q.name, all).forms())
+			return flags.output.write(a.streams.Out, q.scores(all))
 		},
 	}
-	addPodFlags(command, &flags, formTable, formJSON, formYAML)
+	addPodFlags(command, &flags, formTable, formJSON, formYAML, formHTML)
 	return command
+}
+
+// scores is the answer of `score` in all forms. The page shows what each score is made of, as that of `why` does.
+func (q *podQuestion) scores(all *loadlinev1.ExplainResponse) answer {
+	s := newScoreAnswer(q.name, all)
+	return answer{data: s, table: s.table, page: func(w io.Writer) error {
+		return report.Sections(w, "Scores of all nodes", newScoreSection(q, all).page())
+	}}
 }
 
 func newScoreAnswer(pod podName, all *loadlinev1.ExplainResponse) scoreAnswer {
@@ -76,10 +85,6 @@ func reasonOf(outcome loadlinev1.NodeExplanation_Outcome) string {
 		return "offers none of the resources that count"
 	}
 	return outcome.String()
-}
-
-func (s scoreAnswer) forms() answer {
-	return answer{data: s, table: s.table}
 }
 
 func (s scoreAnswer) table(w io.Writer) error {

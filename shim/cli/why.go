@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"loadline.dev/shim/report"
 	"loadline.dev/shim/report/texttable"
 )
 
@@ -27,8 +28,8 @@ type sectionAnswer struct {
 	data any
 	// table writes what the verdict is made of.
 	table func(w io.Writer) error
-	// page writes the same as an HTML page.
-	page func(w io.Writer) error
+	// page is the same as a part of an HTML page.
+	page report.Section
 }
 
 var whySections = []section{{key: "score", ask: whyScore}, {key: "fit", ask: whyFit}}
@@ -95,7 +96,11 @@ func why(ctx context.Context, q *podQuestion, top int) (answer, error) {
 			return nil
 		},
 		page: func(w io.Writer) error {
-			return parts[0].page(w)
+			var sections []report.Section
+			for _, part := range parts {
+				sections = append(sections, part.page)
+			}
+			return report.Sections(w, "Why this node", sections...)
 		},
 	}, nil
 }

@@ -67,7 +67,7 @@ func whyScore(ctx context.Context, q *podQuestion, top int) (*sectionAnswer, err
 	if top > 0 && top < len(s.Nodes) {
 		s.Nodes = s.Nodes[:top]
 	}
-	return &sectionAnswer{verdict: s.Verdict, data: s, table: s.table, page: s.page}, nil
+	return &sectionAnswer{verdict: s.Verdict, data: s, table: s.table, page: s.page()}, nil
 }
 
 func newScoreSection(q *podQuestion, all *loadlinev1.ExplainResponse) *scoreSection {
@@ -276,7 +276,7 @@ func (r scoreResource) clamps() string {
 	return strings.Join(parts, ", ")
 }
 
-func (s *scoreSection) page(w io.Writer) error {
+func (s *scoreSection) page() report.Section {
 	var cards []report.Card
 	for _, node := range s.Nodes {
 		card := report.Card{Node: node.Node, Score: node.Score, Raw: node.Raw, Note: node.Reason}
@@ -292,7 +292,7 @@ func (s *scoreSection) page(w io.Writer) error {
 		}
 		cards = append(cards, card)
 	}
-	return report.Cards(w, "Why this node", s.Verdict, s.lines(), cards)
+	return report.Section{Verdict: s.Verdict, Lines: s.lines(), Cards: cards}
 }
 
 // note says what is not plain about a bar.

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-func TestCards(t *testing.T) {
+func TestSections(t *testing.T) {
 	var out bytes.Buffer
-	err := Cards(&out, "Why <node2>", "pod5: node2 over node1\x1b[31m", []string{"Policy strict."}, []Card{
+	first := Section{Verdict: "pod5: node2 over node1\x1b[31m", Lines: []string{"Policy strict."}, Cards: []Card{
 		{Node: "node2", Score: 100, Raw: -12.5, Bars: []CardBar{
 			{Resource: "cpu", Allocatable: 8000, There: 5000, Pod: 4000, Note: "this pod by rule Request"},
 			{Resource: "memory", Allocatable: 0},
@@ -20,11 +20,12 @@ func TestCards(t *testing.T) {
 		{Node: "<script>", Score: 0, Raw: math.NaN(), Note: "lacks a resource that the pod limits", Bars: []CardBar{
 			{Resource: "cpu", Allocatable: 1, There: 1 << 62, Pod: 1 << 62}, {Resource: "memory", Allocatable: gib, There: gib / 2},
 		}},
-	})
-	if err != nil {
+	}}
+	second := Section{Verdict: "pod5 fits on 1 of 2 nodes", Grid: Grid{Header: []string{"FILTER"}, Rows: [][]string{{"<script>\x07"}}}}
+	if err := Sections(&out, "Why <node2>", first, second); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(out.String(), "<script>") || strings.Contains(out.String(), "\x1b") {
+	if strings.Contains(out.String(), "<script>") || strings.ContainsAny(out.String(), "\x1b\x07") {
 		t.Error("a name is not escaped")
 	}
 	root, err := html.Parse(&out)
@@ -47,6 +48,7 @@ func TestCards(t *testing.T) {
 	for _, want := range []string{
 		`pod5: node2 over node1\x1b[31m`, "9 / 8 = 1.13", "pods there 5, this pod 4, allocatable 8 cpu", "offers none",
 		"this pod by rule Request", "lacks a resource that the pod limits", "-12.50", "none", "(longer than drawn)", "0.5Gi / 1Gi = 0.50",
+		"pod5 fits on 1 of 2 nodes", "FILTER", `<script>\x07`,
 	} {
 		if !slices.Contains(texts, want) && !slices.Contains(texts, strings.Replace(want, "0.5Gi", "512Mi", 1)) {
 			t.Errorf("the page does not say %q", want)

@@ -9,10 +9,27 @@ import (
 	"loadline.dev/shim/report/texttable"
 )
 
-//go:embed cards.html.tmpl
-var cardsText string
+//go:embed sections.html.tmpl
+var sectionsText string
 
-var cardsTemplate = template.Must(template.New("cards").Parse(cardsText))
+var sectionsTemplate = template.Must(template.New("sections").Parse(sectionsText))
+
+// Section is a part of a page: a verdict and what it is made of.
+type Section struct {
+	Verdict string
+	// Lines are sentences below the verdict.
+	Lines []string
+	// Cards have a row each, with a bar per resource.
+	Cards []Card
+	// Grid is a plain table; without rows there is none.
+	Grid Grid
+}
+
+// Grid is a table of text.
+type Grid struct {
+	Header []string
+	Rows   [][]string
+}
 
 // Card shows how the score of one node came about.
 type Card struct {
@@ -43,12 +60,18 @@ const (
 	cardEnd   = 4.0
 )
 
-type cardsPage struct {
-	Title, Verdict string
-	Style          template.CSS
-	Lines          []string
-	Resources      []string
-	Cards          []cardRow
+type sectionsPage struct {
+	Title    string
+	Style    template.CSS
+	Sections []sectionPart
+}
+
+type sectionPart struct {
+	Verdict   string
+	Lines     []string
+	Resources []string
+	Cards     []cardRow
+	Grid      Grid
 }
 
 type cardRow struct {
@@ -65,23 +88,22 @@ type cardCell struct {
 	Text, Title, Note               string
 }
 
-// Cards writes one HTML page that needs nothing else, in the manner of Page: the verdict, lines of text, and a row per
-// card with a bar per resource.
-func Cards(w io.Writer, title, verdict string, lines []string, cards []Card) error {
-	p := cardsPage{Title: texttable.Escape(title), Verdict: texttable.Escape(verdict), Style: template.CSS(pageStyle)}
-	for _, line := range lines {
-		p.Lines = append(p.Lines, texttable.Escape(line))
+// Sections writes one HTML page that needs nothing else, in the manner of Page.
+func Sections(w io.Writer, title string, sections ...Section) error {
+	p := sectionsPage{Title: texttable.Escape(title), Style: template.CSS(pageStyle)}
+	for _, section := range sections {
+		p.Sections = append(p.Sections, section.part())
 	}
-	end := 1.25
-	for _, card := range cards {
-		for _, bar := range card.Bars {
-			if bar.Allocatable > 0 {
-				end = max(end, bar.ratio())
-			}
-		}
+	return sectionsTemplate.Execute(w, p)
+}
+
+func (s Section) part() sectionPart {
+	p := sectionPart{Verdict: texttable.Escape(s.Verdict), Lines: escaped(s.Lines), Grid: Grid{Header: escaped(s.Grid.Header)}}
+	for _, row := range s.Grid.Rows {
+		p.Grid.Rows = append(p.Grid.Rows, escaped(row))
 	}
-	end = min(end, cardEnd)
-	for i, card := range cards {
+	end := scaleEnd(s.Cards)
+	for i, card := range s.Cards {
 		row := cardRow{Node: texttable.Escape(card.Node), Score: card.Score, Note: card.Note, Raw: "none"}
 		if !math.IsNaN(card.Raw) {
 			row.Raw = formatTwo(card.Raw)
@@ -94,7 +116,28 @@ func Cards(w io.Writer, title, verdict string, lines []string, cards []Card) err
 		}
 		p.Cards = append(p.Cards, row)
 	}
-	return cardsTemplate.Execute(w, p)
+	return p
+}
+
+// scaleEnd returns how many times the load line the longest bar is drawn.
+func scaleEnd(cards []Card) float64 {
+	end := 1.25
+	for _, card := range cards {
+		for _, bar := range card.Bars {
+			if bar.Allocatable > 0 {
+				end = max(end, bar.ratio())
+			}
+		}
+	}
+	return min(end, cardEnd)
+}
+
+func escaped(texts []string) []string {
+	var out []string
+	for _, text := range texts {
+		out = append(out, texttable.Escape(text))
+	}
+	return out
 }
 
 func (b CardBar) ratio() float64 {
