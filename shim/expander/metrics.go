@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"loadline.dev/shim/api/loadlinev1"
 )
 
 // kind is the label of decisions of this package: those which node group grows.
@@ -54,6 +56,7 @@ type metrics struct {
 	fallbacks *prometheus.CounterVec
 	rejected  *prometheus.CounterVec
 	winners   *prometheus.CounterVec
+	unpriced  prometheus.Counter
 	duration  prometheus.Histogram
 	bytes     prometheus.Histogram
 
@@ -70,6 +73,8 @@ func newMetrics() *metrics {
 		fallbacks: counter("loadline_decision_fallback_total", "Decisions without the engine, by kind and reason.", "kind", "reason"),
 		rejected:  counter("loadline_requests_rejected_total", "Requests of autoscalers that got no answer, by reason.", "reason"),
 		winners:   counter("loadline_rank_winner_total", "Choices by node group.", "node_group"),
+		unpriced: prometheus.NewCounter(prometheus.CounterOpts{Name: "loadline_rank_unpriced_options_total",
+			Help: "Options of which no source has a price, and which were ranked behind the others."}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "loadline_rank_duration_seconds", Help: "Time from the first byte of a request to its answer.",
 			Buckets: prometheus.ExponentialBuckets(1e-3, 2, 13),
@@ -95,13 +100,18 @@ func newMetrics() *metrics {
 // Collectors returns the metrics of the server, to be registered.
 func (s *Server) Collectors() []prometheus.Collector {
 	m := s.metrics
-	return []prometheus.Collector{m.decisions, m.fallbacks, m.rejected, m.winners, m.duration, m.bytes}
+	return []prometheus.Collector{m.decisions, m.fallbacks, m.rejected, m.winners, m.unpriced, m.duration, m.bytes}
 }
 
 // chosen counts a decision.
 func (m *metrics) chosen(c choice, took time.Duration) {
 	m.duration.Observe(took.Seconds())
 	m.winners.WithLabelValues(m.winner(c.group)).Inc()
+	for _, option := range c.ranked {
+		if option.GetOutcome() == loadlinev1.RankedOption_NO_PRICE {
+			m.unpriced.Inc()
+		}
+	}
 	if c.fallback == "" {
 		m.decisions.WithLabelValues(kind, outcomeRanked).Inc()
 		return

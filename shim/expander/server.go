@@ -149,15 +149,14 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 // bestOptions answers one request.
 func (s *Server) bestOptions(stream grpc.ServerStream) error {
 	began := time.Now()
-	ctx, cancel := context.WithDeadline(stream.Context(), began.Add(s.within))
-	defer cancel()
 	asked, err := s.receive(stream)
 	if err != nil {
 		return err
 	}
 	var response grpcplugin.BestOptionsResponse
 	if len(asked.options) > 0 { // none: an earlier expander in the autoscaler's chain left nothing
-		ask, stop := context.WithDeadline(ctx, s.engineDeadline(began))
+		// It does not end with the request: a client that hangs up says nothing of the engine.
+		ask, stop := context.WithDeadline(context.WithoutCancel(stream.Context()), s.engineDeadline(began))
 		chosen := s.chooser.choose(ask, asked)
 		stop()
 		response.Options = []*grpcplugin.Option{{NodeGroupId: chosen.group}}

@@ -232,6 +232,19 @@ func TestTheQuestionReachesTheEngine(t *testing.T) {
 	log.has(t, `"nodeGroup"="large"`, `"runnerUp"="small"`, "score 1 against 2", "cost ratio 1 against 2")
 }
 
+// An option without a price is behind the others, counted, and told of.
+func TestOptionsWithoutAPrice(t *testing.T) {
+	response := inOrder(1, 0)
+	response.Options[1] = &loadlinev1.RankedOption{Option: 0, Outcome: loadlinev1.RankedOption_NO_PRICE}
+	r := start(t, always(response, nil), Options{})
+	log := keepLog(t)
+	r.expect(generations[2].encode(t, twoGroups()), "large")
+	if got := testutil.ToFloat64(r.metrics.unpriced); got != 1 {
+		t.Errorf("%v options without a price, want 1", got)
+	}
+	log.has(t, `"nodeGroup"="large"`, `"runnerUp"="small"`, `"over"="the other has no price"`)
+}
+
 func TestClusterSizeThatIsNotKnown(t *testing.T) {
 	var got *loadlinev1.RankOptionsRequest
 	conn := fakeEngine{rank: func(_ context.Context, request *loadlinev1.RankOptionsRequest) (*loadlinev1.RankOptionsResponse, error) {
