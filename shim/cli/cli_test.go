@@ -79,6 +79,15 @@ func TestGolden(t *testing.T) {
 		// absurd counts as 10 cpu and 10Gi, no more than the node has: (10 + 1)/10 and (10 + 1)/10.
 		{"score_hostile", "score d/p\x1b]0;x\x07 -f testdata/hostile.json"},
 		{"why_hostile", "why d/p\x1b]0;x\x07 -f testdata/hostile.json"},
+		// The proposal's table for a pod of 0.1 cpu, and its case of 50 pods that exclude each other.
+		{"rank", "rank --question ../../docs/ranking/proposal-100m.yaml"},
+		{"rank_anti_affinity", "rank --question ../../docs/ranking/proposal-anti-affinity.yaml"},
+		{"why_group", "why n1-standard-8 --question ../../docs/ranking/proposal-anti-affinity.yaml"},
+		// X = 0.5 * 0.033174 + 500/1024 * 0.004446 = 0.018757898; T = 3 * (2 * 0.033174 + 4 * 0.004446) = 0.252396. Unfitness is 1:
+		// listed (0.384 + X) / (T + X) = 1.485348, spot at a quarter of the price 0.423221, to be created twice listed, 2.970696,
+		// gpu 1000 * (0.2 + X) / (T + X) = 806.766562. Waste is (8 - 6) / 8 + (32 - 12) / 32 = 0.875.
+		{"rank_odd", "rank --question testdata/rank-odd.yaml"},
+		{"rank_odd_json", "rank --question testdata/rank-odd.yaml -o json"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, errs, code := run(t, "loadline", "", strings.Fields(c.args)...)

@@ -221,3 +221,22 @@ func TestArgumentsOfTheExpanderManifest(t *testing.T) {
 		t.Errorf("asks the engine at %s, which serves %s", got, engine)
 	}
 }
+
+// The whole way: pair, flags, kubeconfig, watch, prices, engine, answer, metrics, end.
+func TestGatewayCommandWithExpander(t *testing.T) {
+	prices := filepath.Join(t.TempDir(), "prices.csv")
+	if err := os.WriteFile(prices, []byte("instance_type,on_demand_usd_per_hour\ndear-4,0.3\ncheap-4,0.2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := startGateway(t, "inprocess", "--prices", prices)
+	if got := r.best(); got != "group-cheap" {
+		t.Errorf("chose %s", got)
+	}
+	r.has(`loadline_decision_total{kind="rank",outcome="ranked"} 1`, `loadline_rank_winner_total{node_group="group-cheap"} 1`,
+		`loadline_requests_rejected_total{reason="size"} 0`, `loadline_tls_last_reload_successful 1`)
+	if text := r.metrics(); strings.Contains(text, "loadline_extender_") || strings.Contains(text, "loadline_view_") {
+		t.Error("there are metrics of an extender, and there is none")
+	}
+	http.DefaultClient.CloseIdleConnections()
+	r.end()
+}

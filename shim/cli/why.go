@@ -36,19 +36,25 @@ var whySections = []section{{key: "score", ask: whyScore}, {key: "fit", ask: why
 
 func (a *app) newWhy() *cobra.Command {
 	flags := podFlags{filters: true}
+	var groups rankSource
 	most := 0
 	command := &cobra.Command{
-		Use:   "why POD | -p FILE",
-		Short: "Explain which node is preferred for a pod, and why",
+		Use:   "why POD | -p FILE | GROUP --question FILE",
+		Short: "Explain which node is preferred for a pod, or the place of a node group, and why",
 		Long: "Explain which node is preferred for a pod: one line of verdict, then for the best nodes how their scores come\n" +
 			"about, resource by resource: what the node offers, what the pods there and this pod count as, by which rule, and\n" +
-			"what was clamped.\n\n" + candidatesHelp,
+			"what was clamped.\n\n" + candidatesHelp + "\n\nWith --question, GROUP is a node group: its place among those that could grow, as `loadline rank` has it,\n" +
+			"term by term beside the best one.",
 		Example: `  loadline why shop/web-0
+  loadline why n1-standard-2 --question docs/ranking/proposal-100m.yaml
   loadline why -p pod.yaml -f cluster.json -o html > why.html`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if most < 0 {
 				return usagef("--top %d: must not be negative", most)
+			}
+			if groups.given() {
+				return a.whyGroup(cmd.Context(), &flags, &groups, args)
 			}
 			q, err := flags.question(cmd.Context(), a.streams.In, args)
 			if err != nil {
@@ -63,6 +69,7 @@ func (a *app) newWhy() *cobra.Command {
 		},
 	}
 	addPodFlags(command, &flags, formTable, formJSON, formYAML, formHTML)
+	groups.addTo(command.Flags())
 	command.Flags().IntVar(&most, "top", 10, "explain only so many nodes, the best ones; 0: all")
 	return command
 }

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/ranking"
+	"loadline.dev/shim/report"
+	"loadline.dev/shim/report/texttable"
+)
+
+// rankAnswer is the answer of `rank` as data. Money is US dollars per hour; null: there is no such number.
+type rankAnswer struct {
+	// Best is the node group to grow; null when none would help a pod.
+	Best    *string      `json:"best"`
+	Options []rankOption `json:"options"`
+	// ClusterNodes and PreferredNode are what unfitness goes by; null: not known, and unfitness is 1.
+	ClusterNodes  *int32         `json:"clusterNodes"`
+	PreferredNode *preferredNode `json:"preferredNode"`
+}
+
+type preferredNode struct {
+	CPUMilli    int64 `json:"cpuMilli"`
+	MemoryBytes int64 `json:"memoryBytes,omitempty"`
+}
+
+// rankOption is an option, with the terms that its score is made of:
+// score = suppressedUnfitness * costRatio * creationFactor, costRatio = (cost + damper) / (theoreticalCost + damper).
+type rankOption struct {
+	NodeGroup       string   `json:"nodeGroup"`
+	NodeCount       int32    `json:"nodeCount"`
+	Pods            int64    `json:"pods"`
+	Score           *float64 `json:"score"`
+	Cost            *float64 `json:"cost"`
+	TheoreticalCost *float64 `json:"theoreticalCost"`
+	Unfitness       *float64 `json:"unfitness"`
+	Reason          string   `json:"reason"`
+
+	SuppressedUnfitness *float64 `json:"suppressedUnfitness"`
+	CostRatio           *float64 `json:"costRatio"`
+	CreationFactor      *float64 `json:"creationFactor"`
+	Damper              *float64 `json:"damper"`
+	NodePrice           *float64 `json:"nodePrice"`
+	Waste               *float64 `json:"waste"`
+}
+
+// finite returns a number that JSON can hold.
+func finite(value float64) *float64 {
+	if math.IsInf(value, 0) || math.IsNaN(value) {
+		return nil
+	}
+	return &value
+}
+
+func (r *rank) data() rankAnswer {
+	out := rankAnswer{Options: []rankOption{}}
+	if best, ok := r.best(); ok {
+		name := best.NodeGroup()
+		out.Best = &name
+	}
+	if count := r.response.GetClusterNodes(); count >= 0 {
+		out.ClusterNodes = &count
+	}
+	if node := r.response.GetPreferredNode(); node != nil {
+		out.PreferredNode = &preferredNode{node.GetMilliCpu(), node.GetMemoryBytes()}
+	}
+	for _, o := range r.options {
+		out.Options = append(out.Options, newRankOption(o))
+	}
+	return out
+}
+
+func newRankOption(o ranking.Ranked) rankOption {
+	out := rankOption{
+		NodeGroup: o.NodeGroup(), NodeCount: o.Asked.GetNodeCount(), Pods: o.GetPods(), Reason: o.Reason(),
+		TheoreticalCost: finite(o.GetTheoreticalCostUsdPerHour()), Damper: finite(o.GetDamperUsdPerHour()), Waste: o.Waste,
+	}
+	switch o.GetOutcome() {
+	case loadlinev1.RankedOption_NO_PRICE, loadlinev1.RankedOption_NO_TEMPLATE, loadlinev1.RankedOption_HELPS_NO_POD:
+		return out
+	case loadlinev1.RankedOption_SCORED:
+		out.Score = finite(o.GetScore())
+	}
+	out.Cost, out.Unfitness, out.SuppressedUnfitness = finite(o.GetCostUsdPerHour()), finite(o.GetUnfitness()), finite(o.GetSuppressedUnfitness())
+	out.CostRatio, out.CreationFactor = finite(o.GetCostRatio()), finite(o.GetCreationFactor())
+	out.NodePrice = finite(o.GetNodePrice().GetUsdPerHour())
+	return out
+}
+
+// best returns the option to take; false if none helps a pod.
+func (r *rank) best() (ranking.Ranked, bool) {
+	if len(r.options) == 0 || r.options[0].GetOutcome() == loadlinev1.RankedOption_HELPS_NO_POD {
+		return ranking.Ranked{}, false
+	}
+	return r.options[0], true
+}
+
+// verdict is the outcome in one line.
+func (r *rank) verdict() string {
+	best, ok := r.best()
+	if !ok {
+		return "no node group would help a pod"
+	}
+	text := fmt.Sprintf("%s: %s for %s", best.NodeGroup(), plural(int(best.Asked.GetNodeCount()), "node"), plural(int(best.GetPods()), "pod"))
+	if len(r.options) > 1 {
+		text += fmt.Sprintf(", over %s: %s", r.options[1].NodeGroup(), ranking.Over(r.response.GetPolicy(), best, r.options[1]))
+	}
+	return text
+}
+
+// basis says what holds for all options.
+func (r *rank) basis() string {
+	x := 0.0
+	if len(r.options) > 0 {
+		x = r.options[0].GetDamperUsdPerHour()
+	}
+	text := "X = " + sixDecimals(x) + ". Amounts are US dollars per hour. "
+	node := r.response.GetPreferredNode()
+	if node == nil {
+		return text + "The size of the cluster is not known: unfitness is 1."
+	}
+	text += "Preferred node: " + report.FormatAmount("cpu", node.GetMilliCpu()) + " cpu"
+	if node.GetMemoryBytes() > 0 {
+		text += ", " + report.FormatAmount("memory", node.GetMemoryBytes()) + " memory"
+	}
+	if count := r.response.GetClusterNodes(); count >= 0 {
+		text += ", for a cluster of " + plural(int(count), "node")
+	}
+	return text + "."
+}
+
+func (r *rank) forms() answer {
+	return answer{data: r.data(), table: r.table, page: r.page}
+}
+
+func (r *rank) table(w io.Writer) error {
+	if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(r.verdict())); err != nil {
+		return err
+	}
+	columns := []texttable.Column{{Header: "NODE GROUP"}}
+	for _, name := range []string{"NODES", "PODS", "UNFITNESS", "COST", "THEORETICAL", "RATIO", "SCORE"} {
+		columns = append(columns, texttable.Column{Header: name, Align: texttable.Right})
+	}
+	table := texttable.New(append(columns, texttable.Column{Header: "PRICE OF A NODE"})...)
+	for _, o := range r.options {
+		table.Row(rankRow(o)...)
+	}
+	if err := table.Write(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", texttable.Escape(r.basis()))
+	return err
+}
+
+func rankRow(o ranking.Ranked) []string {
+	d := newRankOption(o)
+	cell := func(value *float64) string {
+		if value == nil {
+			return "-"
+		}
+		return sixDecimals(*value)
+	}
+	score, price := cell(d.Score), o.Price()
+	if d.Score == nil && o.GetOutcome() == loadlinev1.RankedOption_SCORED {
+		score = "infinite"
+	}
+	if d.Cost == nil {
+		price = d.Reason
+	}
+	return []string{d.NodeGroup, strconv.Itoa(int(d.NodeCount)), strconv.FormatInt(d.Pods, 10), cell(d.SuppressedUnfitness),
+		cell(d.Cost), cell(d.TheoreticalCost), cell(d.CostRatio), score, price}
+}
+
+// sixDecimals writes a number with the decimals that tell scores apart, without zeros at the end.
+func sixDecimals(value float64) string {
+	text := strconv.FormatFloat(value, 'f', 6, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+func (r *rank) page(w io.Writer) error {
+	var bars []report.RankBar
+	for _, o := range r.options {
+		bar := report.RankBar{Name: o.NodeGroup(), Amount: plural(int(o.Asked.GetNodeCount()), "node") + ", " + plural(int(o.GetPods()), "pod"),
+			Reason: o.Reason()}
+		if d := newRankOption(o); d.Score != nil {
+			bar.Score = d.Score
+			bar.Factors = []report.Factor{{Name: "cost ratio", Value: o.GetCostRatio()}, {Name: "unfitness", Value: o.GetSuppressedUnfitness()},
+				{Name: "creation", Value: o.GetCreationFactor()}}
+		}
+		bars = append(bars, bar)
+	}
+	return report.Ranking(w, "Node groups that could grow", r.verdict(), []string{r.basis()}, bars)
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/ranking"
+	"loadline.dev/shim/report/texttable"
+)
+
+// groupAnswer is the answer of `why GROUP`: an option term by term, beside the one that it is to be compared with.
+type groupAnswer struct {
+	NodeGroup string `json:"nodeGroup"`
+	// Place in the ranking, from 1 on, of so many.
+	Place int `json:"place"`
+	Of    int `json:"of"`
+	// Verdict is the outcome in one line.
+	Verdict string     `json:"verdict"`
+	Option  rankOption `json:"option"`
+	// Other is the best option, or of that one the runner-up; null where there is no other.
+	Other *rankOption `json:"other"`
+}
+
+// whyGroup is `why` for a node group.
+func (a *app) whyGroup(ctx context.Context, flags *podFlags, groups *rankSource, args []string) error {
+	if err := flags.output.check(); err != nil {
+		return err
+	}
+	if len(args) != 1 {
+		return usagef("name a GROUP")
+	}
+	r, err := groups.ask(ctx, flags.engine)
+	if err != nil {
+		return err
+	}
+	out, err := r.whyGroup(args[0])
+	if err != nil {
+		return err
+	}
+	return flags.output.write(a.streams.Out, out)
+}
+
+// whyGroup explains the place of a node group.
+func (r *rank) whyGroup(group string) (answer, error) {
+	place := slices.IndexFunc(r.options, func(o ranking.Ranked) bool { return o.NodeGroup() == group })
+	if place < 0 {
+		return answer{}, fmt.Errorf("node group %s is not among the %d that could grow", group, len(r.options))
+	}
+	out := groupAnswer{NodeGroup: group, Place: place + 1, Of: len(r.options), Option: newRankOption(r.options[place])}
+	shown := []ranking.Ranked{r.options[place]}
+	out.Verdict = fmt.Sprintf("%s: place %d of %d; %s", group, out.Place, out.Of, r.options[place].Reason())
+	if len(r.options) > 1 {
+		first, second := 0, 1
+		other := 0
+		if place == 0 {
+			other = 1
+		} else {
+			second = place
+		}
+		shown = append(shown, r.options[other])
+		o := newRankOption(r.options[other])
+		out.Other = &o
+		out.Verdict = fmt.Sprintf("%s: place %d of %d; %s over %s: %s", group, out.Place, out.Of, r.options[first].NodeGroup(),
+			r.options[second].NodeGroup(), ranking.Over(r.response.GetPolicy(), r.options[first], r.options[second]))
+	}
+	return answer{data: out, table: func(w io.Writer) error { return r.termsTable(w, out.Verdict, shown) }, page: r.page}, nil
+}
+
+// termsTable has a line per term and a column per option.
+func (r *rank) termsTable(w io.Writer, verdict string, shown []ranking.Ranked) error {
+	if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(verdict)); err != nil {
+		return err
+	}
+	columns := []texttable.Column{{Header: "TERM"}}
+	for _, o := range shown {
+		columns = append(columns, texttable.Column{Header: o.NodeGroup(), Align: texttable.Right})
+	}
+	table := texttable.New(columns...)
+	for _, term := range rankTerms {
+		row := []string{term.name}
+		for _, o := range shown {
+			row = append(row, term.of(o))
+		}
+		table.Row(row...)
+	}
+	if err := table.Write(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", texttable.Escape(r.basis()))
+	return err
+}
+
+// rankTerms are the lines of `why GROUP`, from what is given to what comes of it.
+var rankTerms = []struct {
+	name string
+	of   func(o ranking.Ranked) string
+}{
+	{"nodes", func(o ranking.Ranked) string { return strconv.Itoa(int(o.Asked.GetNodeCount())) }},
+	{"pods", func(o ranking.Ranked) string { return strconv.FormatInt(o.GetPods(), 10) }},
+	{"price of a node", priced(func(o ranking.Ranked) string { return o.Price() })},
+	{"paid by commitments", priced(func(o ranking.Ranked) string { return sixDecimals(o.GetCommittedUsdPerHour()) })},
+	{"C, cost", priced(func(o ranking.Ranked) string { return sixDecimals(o.GetCostUsdPerHour()) })},
+	{"T, theoretical cost", func(o ranking.Ranked) string { return sixDecimals(o.GetTheoreticalCostUsdPerHour()) }},
+	{"(C + X) / (T + X)", priced(func(o ranking.Ranked) string { return sixDecimals(o.GetCostRatio()) })},
+	{"unfitness", priced(func(o ranking.Ranked) string { return sixDecimals(o.GetUnfitness()) })},
+	{"suppressed", priced(func(o ranking.Ranked) string { return sixDecimals(o.GetSuppressedUnfitness()) })},
+	{"creation factor", priced(func(o ranking.Ranked) string { return sixDecimals(o.GetCreationFactor()) })},
+	{"score", func(o ranking.Ranked) string {
+		if o.GetOutcome() != loadlinev1.RankedOption_SCORED {
+			return o.Reason()
+		}
+		return sixDecimals(o.GetScore())
+	}},
+	{"waste", func(o ranking.Ranked) string {
+		if o.Waste == nil {
+			return "-"
+		}
+		return sixDecimals(o.GetWaste())
+	}},
+}
+
+// priced leaves out a term that an option without a price does not have.
+func priced(term func(ranking.Ranked) string) func(ranking.Ranked) string {
+	return func(o ranking.Ranked) string {
+		switch o.GetOutcome() {
+		case loadlinev1.RankedOption_NO_PRICE, loadlinev1.RankedOption_NO_TEMPLATE, loadlinev1.RankedOption_HELPS_NO_POD:
+			return "-"
+		}
+		return term(o)
+	}
+}
