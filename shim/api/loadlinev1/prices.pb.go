@@ -354,7 +354,7 @@ type PriceCatalogue struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Comma-separated values; lines that start with # and empty lines are skipped, and the first other line is
 	// the header. Either a table with the columns instance_type and on_demand_usd_per_hour, and if it likes
-	// spot_usd_per_hour, capacity_vcpu and capacity_memory_mib (others are not read); or
+	// spot_usd_per_hour and capacity_vcpu (others are not read); or
 	// kind,key,usd_per_hour_or_factor: GCE list prices, which are also how GCE adds up disks and GPUs. An error
 	// names the line.
 	Csv           []byte `protobuf:"bytes,2,opt,name=csv,proto3" json:"csv,omitempty"`
