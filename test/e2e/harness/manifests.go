@@ -51,6 +51,54 @@ func ManifestConfig(file string) ([]byte, error) {
 	return content, nil
 }
 
+// Weights are those of our plugin and our extender in a scheduler's configuration.
+type Weights struct{ Plugin, Extender int }
+
+// ManifestWeights returns the weights in manifests/. Those of the plugin have to agree.
+func ManifestWeights() (Weights, error) {
+	var weights Weights
+	for _, file := range []string{SecondSchedulerConfig, ReplacementConfig, ExtenderConfig} {
+		content, err := ManifestConfig(file)
+		if err != nil {
+			return weights, err
+		}
+		var config struct {
+			Profiles []struct {
+				Plugins struct {
+					MultiPoint struct {
+						Enabled []struct {
+							Name   string
+							Weight int
+						}
+					}
+				}
+			}
+			Extenders []struct{ Weight int }
+		}
+		if err := yaml.Unmarshal(content, &config); err != nil {
+			return weights, fmt.Errorf("%s: %w", file, err)
+		}
+		for _, profile := range config.Profiles {
+			for _, plugin := range profile.Plugins.MultiPoint.Enabled {
+				if plugin.Name != PluginName {
+					continue
+				}
+				if weights.Plugin != 0 && weights.Plugin != plugin.Weight {
+					return weights, fmt.Errorf("%s: weight %d, elsewhere %d", file, plugin.Weight, weights.Plugin)
+				}
+				weights.Plugin = plugin.Weight
+			}
+		}
+		for _, extender := range config.Extenders {
+			weights.Extender = extender.Weight
+		}
+	}
+	if weights.Plugin == 0 || weights.Extender == 0 {
+		return weights, fmt.Errorf("manifests/ have weights %+v", weights)
+	}
+	return weights, nil
+}
+
 // ManifestObjects returns the objects of the YAML files in a folder of manifests/, in the order in which kubectl
 // applies them: by file name, and not from folders below.
 func ManifestObjects(folder string) ([]*unstructured.Unstructured, error) {

@@ -2,13 +2,39 @@ package harness
 
 import (
 	"bytes"
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"sigs.k8s.io/yaml"
 )
+
+// The README gives reasons for one weight, and that is the one in manifests/.
+func TestReadmeAndManifestsAgreeOnTheWeight(t *testing.T) {
+	weights, err := ManifestWeights()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("**Why weight %d.**", weights.Plugin); !strings.Contains(string(readme), want) {
+		t.Errorf("the README does not say %q", want)
+	}
+	if weights.Extender != weights.Plugin { // a score of 10 times the weight times 10 is as much as one of 100
+		t.Errorf("the extender has weight %d, the plugin %d", weights.Extender, weights.Plugin)
+	}
+}
 
 func TestSiteReplacesOnlyWhatItNames(t *testing.T) {
 	const config = `

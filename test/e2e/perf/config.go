@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"loadline.dev/test/e2e/harness"
 )
 
 // A Case is one way to set up the scheduler.
@@ -38,10 +40,11 @@ type settings struct {
 	socket          string // of loadlined
 	extenderAddress string // of the gateway
 	nodes, pods     int    // nodes, and pods that are measured
+	weights         harness.Weights
 }
 
-// weight is that of the plugin and of the extender in manifests/.
-const weight = 2
+// measuredNamespace is where the pods are that are measured; those before them are elsewhere.
+const measuredNamespace = "measured"
 
 // timeout of the plugin's question, longer than its default: on a few cores, which run etcd and the API server as well,
 // a daemon may wait that long for one, and a run counts only if nearly all questions are answered.
@@ -59,7 +62,7 @@ func (s settings) schedulerConfig(c Case) string {
   nodeCacheCapable: true
   ignorable: true
   httpTimeout: 200ms
-`, s.extenderAddress, weight)
+`, s.extenderAddress, s.weights.Extender)
 	}
 	b.WriteString("profiles:\n- schedulerName: default-scheduler\n")
 	address := ""
@@ -70,7 +73,7 @@ func (s settings) schedulerConfig(c Case) string {
 		address = "unix://" + s.socket
 	}
 	if address != "" {
-		fmt.Fprintf(&b, "  plugins:\n    multiPoint:\n      enabled:\n      - name: NodeResourcesLimitAware\n        weight: %d\n", weight)
+		fmt.Fprintf(&b, "  plugins:\n    multiPoint:\n      enabled:\n      - name: NodeResourcesLimitAware\n        weight: %d\n", s.weights.Plugin)
 	}
 	if address != "" || c.batching() {
 		b.WriteString("  pluginConfig:\n")
@@ -124,6 +127,7 @@ func (s settings) write(c Case) (string, error) {
     countParam: $initPods
   - opcode: createPods
     countParam: $measurePods
+    namespace: %s
     collectMetrics: true
   workloads:
   - name: SchedulingBasic
@@ -131,7 +135,7 @@ func (s settings) write(c Case) (string, error) {
       initNodes: %d
       initPods: %d
       measurePods: %d
-`, c, c.batching(), s.dir, s.dir, s.nodes, initial, measured),
+`, c, c.batching(), s.dir, s.dir, measuredNamespace, s.nodes, initial, measured),
 	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(content), 0o600); err != nil {
