@@ -62,7 +62,8 @@ type rankingPart struct {
 }
 
 // Ranking writes one HTML page that needs nothing else, in the manner of Page: the verdict, lines of text, and a row per
-// option, in the order given. The scale is logarithmic, so that the lengths of the factors add up to that of the score.
+// option, in the order given. A bar ends at the score. The scale is logarithmic: the first factor reaches to its value, and
+// each further one lengthens the bar by as much in every row.
 func Ranking(w io.Writer, title, verdict string, lines []string, bars []RankBar) error {
 	p := rankingPage{Title: texttable.Escape(title), Verdict: texttable.Escape(verdict), Style: template.CSS(pageStyle),
 		Left: -rankMargin, Wide: rankWidth + 2*rankMargin}
@@ -92,20 +93,27 @@ func (b RankBar) drawn() []Factor {
 	return b.Factors
 }
 
-// logScale maps products to places. It holds 1 and every product of leading factors.
+// logScale maps products to places. It begins at a power of ten below every product of leading factors.
 type logScale struct{ from, to float64 } // natural logarithms
 
 func newLogScale(bars []RankBar) logScale {
-	s := logScale{0, math.Log(10)}
+	lowest, highest := math.Inf(1), math.Inf(-1)
 	for _, bar := range bars {
 		at := 0.0
 		for _, f := range bar.drawn() {
 			at += math.Log(f.Value)
-			s.from, s.to = min(s.from, at), max(s.to, at)
+			lowest, highest = min(lowest, at), max(highest, at)
 		}
 	}
-	return s
+	if lowest > highest {
+		lowest, highest = 0, 0 // there is no bar
+	}
+	from := math.Ln10 * (math.Ceil(lowest/math.Ln10-rounding) - 1)
+	return logScale{from, max(highest, from+math.Ln10)}
 }
+
+// rounding is what the logarithm of a power of ten may be off.
+const rounding = 1e-9
 
 func (s logScale) x(log float64) float64 {
 	return rankWidth * (log - s.from) / (s.to - s.from)
@@ -114,7 +122,6 @@ func (s logScale) x(log float64) float64 {
 // ticks are at powers of ten.
 func (s logScale) ticks() []tick {
 	var out []tick
-	const rounding = 1e-9 // of the logarithm of an exact power
 	for power := math.Ceil(s.from/math.Ln10 - rounding); power*math.Ln10 <= s.to+rounding; power++ {
 		out = append(out, tick{max(s.x(power*math.Ln10), 0), strconv.FormatFloat(math.Pow(10, power), 'g', -1, 64)})
 	}
@@ -127,16 +134,16 @@ func (s logScale) row(bar RankBar) rankingRow {
 		return row
 	}
 	row.Score = strconv.FormatFloat(*bar.Score, 'g', 6, 64)
-	at := 0.0
+	start, at := s.from, 0.0
 	for i, f := range bar.drawn() {
-		next := at + math.Log(f.Value)
-		if next != at {
-			// A factor below 1 goes back; it is drawn over what it takes away.
-			from, to := s.x(min(at, next)), s.x(max(at, next))
+		at += math.Log(f.Value)
+		if at != start {
+			// A factor below 1 that is not the first is drawn over what it takes away.
+			from, to := s.x(min(start, at)), s.x(max(start, at))
 			row.Parts = append(row.Parts, rankingPart{X: from, Width: to - from, Class: factorClasses[i%len(factorClasses)],
 				Title: f.Name + " " + strconv.FormatFloat(f.Value, 'g', 6, 64)})
 		}
-		at = next
+		start = at
 	}
 	return row
 }

@@ -10,22 +10,19 @@ import (
 
 func score(value float64) *float64 { return &value }
 
-func TestFactorsOfABarAddUpToItsScore(t *testing.T) {
+func TestFactorsOfABarEndAtItsScore(t *testing.T) {
 	bars := []RankBar{
 		{Name: "a", Score: score(20), Factors: []Factor{{"cost ratio", 5}, {"unfitness", 4}, {"creation", 1}}},
 		{Name: "b", Score: score(100), Factors: []Factor{{"cost ratio", 100}, {"unfitness", 1}, {"creation", 1}}},
 		{Name: "c", Score: score(0.5), Factors: []Factor{{"cost ratio", 0.1}, {"unfitness", 5}, {"creation", 1}}},
 	}
 	s := newLogScale(bars)
-	// From 0.1 to 100 there are three powers of ten.
-	if got := s.x(math.Log(100)) - s.x(math.Log(0.1)); math.Abs(got-rankWidth) > 1e-9 {
-		t.Errorf("the scale is %v wide, want %v", got, rankWidth)
-	}
-	decade := rankWidth / 3
+	// All begin at the power of ten below 0.1, and the scale ends at 100: four powers of ten.
+	decade := rankWidth / 4
 	for i, want := range [][]rankingPart{
-		{{X: decade, Width: math.Log10(5) * decade}, {X: decade * (1 + math.Log10(5)), Width: math.Log10(4) * decade}},
-		{{X: decade, Width: 2 * decade}},
-		{{X: 0, Width: decade}, {X: 0, Width: math.Log10(5) * decade}},
+		{{X: 0, Width: (2 + math.Log10(5)) * decade}, {X: (2 + math.Log10(5)) * decade, Width: math.Log10(4) * decade}},
+		{{X: 0, Width: 4 * decade}},
+		{{X: 0, Width: decade}, {X: decade, Width: math.Log10(5) * decade}},
 	} {
 		got := s.row(bars[i]).Parts
 		if len(got) != len(want) {
@@ -42,7 +39,7 @@ func TestFactorsOfABarAddUpToItsScore(t *testing.T) {
 	for _, tick := range s.ticks() {
 		labels = append(labels, fmt.Sprintf("%s@%.3f", tick.Label, tick.At/decade))
 	}
-	if got, want := strings.Join(labels, " "), "0.1@0.000 1@1.000 10@2.000 100@3.000"; got != want {
+	if got, want := strings.Join(labels, " "), "0.01@0.000 0.1@1.000 1@2.000 10@3.000 100@4.000"; got != want {
 		t.Errorf("ticks %s, want %s", got, want)
 	}
 }
