@@ -1,0 +1,80 @@
+package expander
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/ranking"
+)
+
+// threeGroups is twoGroups with a second large machine before the other, of one size and dearer: to least waste the two
+// are the same, and it takes the first.
+func threeGroups() asked {
+	a := twoGroups()
+	dear := a.options[1]
+	dear.group = "dear"
+	a.options = slices.Insert(a.options, 1, dear)
+	a.templates["dear"] = templateNode("c2-standard-8", "8", "30000Mi")
+	return a
+}
+
+func gcePolicy(t *testing.T) *ranking.Policy {
+	t.Helper()
+	p := ranking.Default()
+	if err := p.AddCatalogue(filepath.Join("..", "..", "manifests", "prices", "gce-us-central1.csv")); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Of 10 nodes 4 cpu are preferred, so that both sizes have an unfitness of 2. Machines cost their price and a disk of
+// 100 GB, 0.013889; X = 0.5 * 0.033174 + 500/1024 * 0.004446.
+//
+//	small  T = 1.1 * 0.033174 + 2.0625 * 0.004446 = 0.045661  C = 3 * 0.108889  (2-1) * (1-tanh(2/15)) + 1 = 1.867451  10.0136
+//	large  T = 0.045661 + 3 * 0.033174 + 8 * 0.004446         C = 0.393889      2                                       4.1366
+//	dear   the same                                           C = 0.431489      2                                       4.5136
+func TestEveryGenerationGetsTheRightAnswer(t *testing.T) {
+	for _, g := range generations {
+		t.Run(g.name, func(t *testing.T) {
+			r := start(t, enginetest.Open(t), Options{Policy: gcePolicy(t), Nodes: func() (int, bool) { return 10, true }})
+			log := keepLog(t)
+			r.expect(g.encode(t, threeGroups()), "large")
+			r.counts(map[string]float64{"ranked": 1, "fallback": 0}, nil, nil)
+			log.has(t, `"nodeGroup"="large"`, `"runnerUp"="dear"`, "score 4.136", "against 4.513", "instance type n1-standard-8 in gce-us-central1.csv")
+		})
+	}
+}
+
+// Killed and started again: the answer is an id all along, and the engine's as soon as it is back.
+func TestTheEngineDiesAndComesBack(t *testing.T) {
+	daemon := enginetest.StartDaemon(t)
+	r := start(t, daemon.Open(), Options{Policy: gcePolicy(t), Nodes: func() (int, bool) { return 10, true }})
+	keepLog(t)
+	request := generations[2].encode(t, threeGroups())
+	r.expect(request, "large")
+	daemon.Kill()
+	for range 7 {
+		began := time.Now()
+		r.expect(request, "dear")
+		if took := time.Since(began); took > answerTime {
+			t.Errorf("an answer took %v", took)
+		}
+	}
+	r.counts(map[string]float64{"ranked": 1, "fallback": 7}, nil, nil)
+	daemon.Start()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		got, err := call(t.Context(), r.conn, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Equal(got, lengthDelimited(1, lengthDelimited(1, "large"))) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the engine is back, and not asked")
+		}
+	}
+}
