@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 
@@ -27,10 +28,10 @@ const parityRequests = 15000
 // Both transports give the same code, text and bytes for the same requests, good and bad.
 func TestBothTransportsAnswerAlike(t *testing.T) {
 	local, remote := enginetest.Open(t), enginetest.StartDaemon(t).Open()
-	g := &requests{Rand: rand.New(rand.NewPCG(20, 26)), slots: map[int32]bool{}}
+	g := &requests{Rand: rand.New(rand.NewPCG(20, 26)), chunks: map[int]int{}, unmade: map[string]bool{}}
 	methods := apiMethods()
 	codes := map[string]int{}
-	perMethod := map[string]int{}
+	answered, called := map[string]int{}, map[string]int{}
 	for i := range parityRequests {
 		method, request := g.next(methods)
 		localBytes, localErr := callRaw(t.Context(), local, method, request)
@@ -42,18 +43,26 @@ func TestBothTransportsAnswerAlike(t *testing.T) {
 		}
 		g.learn(localErr)
 		codes[a.Code().String()]++
-		perMethod[method]++
+		if called[method]++; localErr == nil {
+			answered[method]++
+		}
 	}
-	t.Logf("codes %v, methods %v", codes, perMethod)
+	t.Logf("codes %v, methods called %v, answered %v, chunks %v", codes, called, answered, g.chunks)
 	for _, code := range []string{"OK", "InvalidArgument", "FailedPrecondition", "NotFound", "Unimplemented"} {
 		if codes[code] < 100 {
 			t.Errorf("%s came %d times, want at least 100", code, codes[code])
 		}
 	}
 	for _, method := range methods {
-		if perMethod[method] < 500 {
-			t.Errorf("%s was called %d times, want at least 500", method, perMethod[method])
+		if called[method] < 500 {
+			t.Errorf("%s was called %d times, want at least 500", method, called[method])
 		}
+		if answered[method] < 100 && !g.unmade[method] {
+			t.Errorf("%s was answered %d times, want at least 100", method, answered[method])
+		}
+	}
+	if several := g.arrived - g.chunks[1] - g.chunks[2]; g.chunks[1] < 20 || g.chunks[2] < 10 || several < 10 {
+		t.Errorf("full lists arrived in so many chunks: %v", g.chunks)
 	}
 }
 
@@ -70,6 +79,7 @@ func apiMethods() []string {
 	var out []string
 	for _, file := range []protoreflect.FileDescriptor{
 		loadlinev1.File_loadline_v1_cluster_state_proto, loadlinev1.File_loadline_v1_scheduler_extender_proto,
+		loadlinev1.File_loadline_v1_autoscaler_proto,
 	} {
 		for i := range file.Services().Len() {
 			service := file.Services().Get(i)
@@ -85,8 +95,14 @@ func apiMethods() []string {
 type requests struct {
 	*rand.Rand
 	epoch, revision int64
-	slots           map[int32]bool // that hold a node
-	pending         func()         // what an OK to the last request means
+	slots           map[int32]bool  // that hold a node
+	staged          map[int32]bool  // the same in a full list on its way; nil: there is none
+	nextChunk       int32           // of that list
+	shapes          int32           // ids given out: none is redefined while it is in use
+	chunks          map[int]int     // full lists that arrived, by their chunks
+	arrived         int             // all of them
+	unmade          map[string]bool // methods to which only bad requests are made
+	pending         func()          // what an OK to the last request means
 }
 
 func (g *requests) learn(err error) {
@@ -144,14 +160,19 @@ func (g *requests) request(method string) proto.Message {
 		if g.IntN(10) > 0 {
 			return &loadlinev1.DropRequest{View: "none"}
 		}
-		g.pending = func() { g.epoch, g.revision, g.slots = g.epoch+1, 0, map[int32]bool{} }
+		g.pending = func() { g.epoch, g.revision, g.slots, g.staged = g.epoch+1, 0, nil, nil }
 		return &loadlinev1.DropRequest{View: "view"}
 	case loadlinev1.SchedulerExtender_Score_FullMethodName:
 		return &loadlinev1.ScoreRequest{Changes: g.at(), Pod: g.incoming(), Slots: g.someSlots(5), Policy: g.policy()}
 	case loadlinev1.SchedulerExtender_Explain_FullMethodName:
 		return &loadlinev1.ExplainRequest{Changes: g.at(), Pod: g.incoming(), Slots: g.someSlots(5), Policy: g.policy(), ExplainSlots: g.someSlots(g.IntN(2))}
+	case loadlinev1.SchedulerExtender_Fit_FullMethodName:
+		return &loadlinev1.FitRequest{Changes: g.at(), Moves: g.moves(), Pods: g.pods(), Slots: g.someSlots(5), Options: g.fitOptions()}
+	case loadlinev1.Autoscaler_RankOptions_FullMethodName:
+		return g.rankOptions()
 	}
-	return &loadlinev1.ScoreRequest{Changes: g.at(), Pod: g.incoming()} // parses as any question
+	g.unmade[method] = true
+	return &emptypb.Empty{} // and what damage makes of it
 }
 
 func (g *requests) view() string {
@@ -160,39 +181,30 @@ func (g *requests) view() string {
 
 // at names the present state, now and then with changes or a wrong one.
 func (g *requests) at() *loadlinev1.Changes {
-	if g.IntN(3) == 0 {
+	if g.staged == nil && g.IntN(3) == 0 {
 		return g.changes()
 	}
 	return &loadlinev1.Changes{View: "view", Epoch: g.epoch, BaseRevision: g.revision, Revision: g.revision + int64(g.IntN(8)/7)}
 }
 
-// changes builds on the present state, or starts anew; some are wrong.
+// changes builds on the present state, goes on with a full list, or starts anew; some are wrong.
 func (g *requests) changes() *loadlinev1.Changes {
 	c := &loadlinev1.Changes{View: "view", Epoch: g.epoch, BaseRevision: g.revision, Revision: g.revision + 1}
-	full := g.revision == 0 || g.IntN(20) == 0
-	if full {
+	held := maps.Clone(g.slots)
+	switch {
+	case g.staged != nil && g.IntN(8) > 0:
 		c.Epoch, c.BaseRevision, c.Revision = g.epoch+1, 0, 1
-		c.FullList = &loadlinev1.FullListChunk{Last: g.IntN(10) > 0}
+		c.FullList = &loadlinev1.FullListChunk{Index: g.nextChunk, Last: g.IntN(3) == 0}
+		held = maps.Clone(g.staged)
+	case g.revision == 0 || g.IntN(20) == 0:
+		c.Epoch, c.BaseRevision, c.Revision = g.epoch+1, 0, 1
+		c.FullList = &loadlinev1.FullListChunk{Last: g.IntN(2) == 0}
+		held = nil
 	}
-	held := map[int32]bool{}
-	for slot := range g.slots {
-		held[slot] = !full
+	if held == nil {
+		held = map[int32]bool{}
 	}
-	for id := range int32(3) {
-		pod, _ := randompod.New(g.Rand, "pod", "")
-		// An id per revision, so that none is redefined while it is in use.
-		c.PodShapes = append(c.PodShapes, &loadlinev1.PodShape{Id: int32(c.Revision)*3 + id, Pod: view.TrimPod(pod)})
-	}
-	for range g.IntN(4) {
-		slot := int32(g.IntN(8))
-		if g.IntN(3) == 0 {
-			c.RemovedSlots = append(c.RemovedSlots, slot)
-			held[slot] = false
-			continue
-		}
-		c.Nodes = append(c.Nodes, g.node(slot, int32(c.Revision)*3))
-		held[slot] = true
-	}
+	g.fill(c, held)
 	switch g.IntN(12) {
 	case 0:
 		c.Epoch += int64(g.IntN(5)) - 2
@@ -203,18 +215,40 @@ func (g *requests) changes() *loadlinev1.Changes {
 	case 3:
 		c.View = g.view()
 	}
-	epoch, revision := c.GetEpoch(), c.GetRevision()
-	if !full || c.FullList.Last {
-		g.pending = func() {
-			g.epoch, g.revision, g.slots = epoch, revision, map[int32]bool{}
-			for slot, is := range held {
-				if is {
-					g.slots[slot] = true
-				}
-			}
+	epoch, revision, chunk := c.GetEpoch(), c.GetRevision(), c.GetFullList()
+	g.pending = func() {
+		if chunk != nil && !chunk.GetLast() {
+			g.staged, g.nextChunk = held, chunk.GetIndex()+1
+			return
 		}
+		if chunk != nil {
+			g.chunks[int(chunk.GetIndex())+1]++
+			g.arrived++
+			g.staged = nil
+		}
+		g.epoch, g.revision, g.slots = epoch, revision, held
 	}
 	return c
+}
+
+// fill adds shapes, nodes and removals, and notes which slots then hold a node.
+func (g *requests) fill(c *loadlinev1.Changes, held map[int32]bool) {
+	first := g.shapes
+	g.shapes += 3
+	for id := first; id < g.shapes; id++ {
+		pod, _ := randompod.New(g.Rand, "pod", "")
+		c.PodShapes = append(c.PodShapes, &loadlinev1.PodShape{Id: id, Pod: view.TrimPodForFilters(pod)})
+	}
+	for range g.IntN(4) {
+		slot := int32(g.IntN(8))
+		if g.IntN(3) == 0 {
+			c.RemovedSlots = append(c.RemovedSlots, slot)
+			delete(held, slot)
+			continue
+		}
+		c.Nodes = append(c.Nodes, g.node(slot, first))
+		held[slot] = true
+	}
 }
 
 func (g *requests) node(slot, firstShape int32) *loadlinev1.NodeRecord {
@@ -231,6 +265,76 @@ func (g *requests) node(slot, firstShape int32) *loadlinev1.NodeRecord {
 func (g *requests) incoming() []byte {
 	pod, _ := randompod.New(g.Rand, "pod", "")
 	return view.TrimIncomingPod(pod)
+}
+
+// pods are one or two that look for a node.
+func (g *requests) pods() []*loadlinev1.IncomingPod {
+	var out []*loadlinev1.IncomingPod
+	for range 1 + g.IntN(2) {
+		pod, _ := randompod.New(g.Rand, "incoming", "")
+		pod.UID = "incoming"
+		out = append(out, &loadlinev1.IncomingPod{Pod: view.TrimIncomingPodForFilters(pod)})
+	}
+	return out
+}
+
+// moves are mostly none, and mostly possible.
+func (g *requests) moves() []*loadlinev1.Move {
+	var out []*loadlinev1.Move
+	for range max(0, g.IntN(6)-2) {
+		slot, pod := int32(g.IntN(8)), fmt.Sprint(g.IntN(4))
+		move := &loadlinev1.Move{}
+		switch g.IntN(6) {
+		case 0:
+			move.Move = &loadlinev1.Move_PlacePod{PlacePod: &loadlinev1.PlacePod{
+				Content: &loadlinev1.PlacePod_Pod{Pod: g.pods()[0].GetPod()}, Slot: slot}}
+		case 1:
+			move.Move = &loadlinev1.Move_RemovePod{RemovePod: &loadlinev1.RemovePod{Slot: slot, Uid: pod}}
+		case 2:
+			move.Move = &loadlinev1.Move_AddNode{AddNode: &loadlinev1.AddNode{Slot: 8 + slot, Node: g.node(8+slot, 0).GetNode()}}
+		case 3:
+			move.Move = &loadlinev1.Move_RemoveNode{RemoveNode: &loadlinev1.RemoveNode{Slot: slot, Ghost: g.IntN(2) == 0}}
+		case 4:
+			move.Move = &loadlinev1.Move_Fork{Fork: &loadlinev1.Fork{}}
+		case 5:
+			move.Move = &loadlinev1.Move_Revert{Revert: &loadlinev1.Revert{}}
+		}
+		out = append(out, move)
+	}
+	return out
+}
+
+func (g *requests) fitOptions() *loadlinev1.FitOptions {
+	if g.IntN(2) == 0 {
+		return nil
+	}
+	return &loadlinev1.FitOptions{IgnoredResources: []string{"nvidia.com/gpu"},
+		Defects: &loadlinev1.UpstreamDefects{NamespaceSelectorSeesNoLabels: g.IntN(2) == 0}}
+}
+
+func (g *requests) rankOptions() *loadlinev1.RankOptionsRequest {
+	out := &loadlinev1.RankOptionsRequest{Policy: &loadlinev1.RankPolicy{
+		Preset:     loadlinev1.RankPolicy_Preset(1 + g.IntN(2)),
+		Strategies: []loadlinev1.RankPolicy_Strategy{loadlinev1.RankPolicy_Strategy(1 + g.IntN(5))},
+	}}
+	switch g.IntN(3) {
+	case 0:
+		out.Changes = g.at()
+	case 1:
+		out.ClusterNodes = proto.Int32(int32(g.IntN(2000) - 1))
+	}
+	for range 1 + g.IntN(3) {
+		out.Pods = append(out.Pods, g.incoming())
+	}
+	for i := range g.IntN(6) {
+		option := &loadlinev1.ExpansionOption{NodeGroup: fmt.Sprint("group-", i), NodeCount: int32(g.IntN(50)), TemplateNode: g.node(0, 0).GetNode(),
+			Pods: []*loadlinev1.PodRun{{Pod: int32(g.IntN(len(out.Pods) + g.IntN(20)/19)), Count: int32(g.IntN(100))}}}
+		if g.IntN(2) == 0 {
+			option.NodeUsdPerHour = proto.Float64(g.Float64())
+		}
+		out.Options = append(out.Options, option)
+	}
+	return out
 }
 
 // someSlots are mostly such that hold a node.
