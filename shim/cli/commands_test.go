@@ -321,6 +321,9 @@ func apiServer(t *testing.T, file string) (kubeconfig string, paths *[]string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		switch {
+		case r.Method != http.MethodGet: // H6: no command writes
+			t.Errorf("%s %s", r.Method, r.URL.Path)
+			return
 		case query.Has("sendInitialEvents"): // an API server that cannot stream lists
 			http.Error(w, "", http.StatusBadRequest)
 			return

@@ -2,8 +2,12 @@ package extender
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 )
 
 // notes writes down what it is told.
@@ -156,6 +162,58 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 	}
 	cancel()
 	running.Wait()
+}
+
+// F4: where a watch has missed events, which the API server tells by 410 Gone, the cluster is listed anew: what went
+// meanwhile is gone here too.
+func TestAWatchThatMissedEventsListsAgain(t *testing.T) {
+	var lists, watches atomic.Int32
+	answer := func(w http.ResponseWriter, object string) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, object)
+		http.NewResponseController(w).Flush()
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		switch {
+		case query.Has("sendInitialEvents"): // an API server that cannot stream lists
+			http.Error(w, "", http.StatusBadRequest)
+		case query.Has("watch") && watches.Add(1) == 1:
+			answer(w, `{"type":"ADDED","object":{"kind":"Node","apiVersion":"v1","metadata":{"name":"b","resourceVersion":"8"}}}`+
+				`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`)
+		case query.Has("watch"):
+			answer(w, "")
+			<-r.Context().Done()
+		case lists.Add(1) == 1:
+			answer(w, `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}}]}`)
+		default:
+			answer(w, `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"20"},"items":[{"metadata":{"name":"c"}}]}`)
+		}
+	}))
+	defer server.Close()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &notes{}
+	ctx, cancel := context.WithCancel(t.Context())
+	nodes := newNodeFeed(n, func() {})
+	var running sync.WaitGroup
+	running.Go(func() { watchNodes(ctx, client, nodes) })
+	defer running.Wait()
+	defer cancel()
+	want := []string{"delete node a", "delete node b", "set node a", "set node b", "set node c"}
+	var got []string
+	for deadline := time.Now().Add(10 * time.Second); len(got) < len(want) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		got = append(got, n.take()...)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error("(-want +got):", diff)
+	}
+	if lists.Load() != 2 {
+		t.Errorf("%d lists, want 2", lists.Load())
+	}
 }
 
 // Events are gathered for 50 ms; without events the engine is asked once a second.

@@ -286,6 +286,23 @@ func TestGatewayWithoutEngine(t *testing.T) {
 	}
 }
 
+// H6: the gateway reads the cluster and writes nothing to it.
+func TestTheGatewayOnlyReads(t *testing.T) {
+	r := start(t, enginetest.Open(t), Options{}, proposalCluster()...)
+	r.waitReady()
+	r.waitFor(askBoth, preferred, 2*time.Second)
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+	verbs := map[string]int{}
+	for _, action := range r.api.Actions() {
+		verbs[action.GetVerb()]++
+	}
+	if verbs["list"]+verbs["watch"] != len(r.api.Actions()) || verbs["list"] < 2 || verbs["watch"] < 2 {
+		t.Errorf("the gateway made these calls: %v", verbs)
+	}
+}
+
 // Killed, stopped, restarted: answers stay in time, and the scores are back within a second.
 func TestGatewaySurvivesItsEngine(t *testing.T) {
 	daemon := enginetest.StartDaemon(t)

@@ -36,6 +36,37 @@ func TestReadmeAndManifestsAgreeOnTheWeight(t *testing.T) {
 	}
 }
 
+// H6: who watches a cluster for the engine may read, and nothing else.
+func TestTheGatewayMayOnlyRead(t *testing.T) {
+	for _, folder := range []string{"extender", "expander"} {
+		objects, err := ManifestObjects(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := 0
+		for _, object := range objects {
+			if !strings.HasSuffix(object.GetKind(), "Role") {
+				continue
+			}
+			for _, rule := range list(object.Object, "rules") {
+				rules++
+				verbs, _ := rule["verbs"].([]any)
+				for _, verb := range verbs {
+					if verb != "get" && verb != "list" && verb != "watch" {
+						t.Errorf("manifests/%s: %s %s may %v", folder, object.GetKind(), object.GetName(), verb)
+					}
+				}
+				if len(verbs) == 0 {
+					t.Errorf("manifests/%s: a rule without verbs", folder)
+				}
+			}
+		}
+		if rules == 0 {
+			t.Errorf("manifests/%s holds no rule", folder)
+		}
+	}
+}
+
 func TestSiteReplacesOnlyWhatItNames(t *testing.T) {
 	const config = `
 leaderElection: {leaderElect: true, resourceName: x}
