@@ -68,6 +68,35 @@ func TestEffectiveResourcesEqualComponentHelpers(t *testing.T) {
 	}
 }
 
+// The table of scheduler-plugins' Trimaran, pkg/trimaran/resourcestats_test.go (903da7df), GetResourceLimits: sums over
+// the containers, at least the init container with its 2000 and 4096, and then the overhead.
+func TestEffectiveLimitsOfTrimaransTable(t *testing.T) {
+	conn := enginetest.Open(t)
+	amounts := func(cpu, memory int64) v1.ResourceList {
+		return v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(cpu, resource.DecimalSI),
+			v1.ResourceMemory: *resource.NewQuantity(memory, resource.BinarySI)}
+	}
+	limited := func(cpu, memory int64) v1.Container {
+		return v1.Container{Resources: v1.ResourceRequirements{Limits: amounts(cpu, memory)}}
+	}
+	for _, c := range []struct {
+		containers []v1.Container
+		overhead   int64
+		want       []int64 // cpu, memory
+	}{
+		{[]v1.Container{limited(1000, 2048), limited(500, 1024)}, 10, []int64{2010, 4096}},
+		{[]v1.Container{limited(1000, 4096), limited(2500, 2048)}, 10, []int64{3510, 6144}},
+		{[]v1.Container{limited(0, 0), limited(0, 2048), limited(1000, 0)}, 0, []int64{2000, 4096}},
+	} {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod"}, Spec: v1.PodSpec{
+			Containers: c.containers, InitContainers: []v1.Container{limited(2000, 4096)}, Overhead: amounts(c.overhead, 0)}}
+		limits := explainAlone(t, conn, pod).GetPodLimits()
+		if len(limits) != 2 || limits[0].GetAmount() != c.want[0] || limits[1].GetAmount() != c.want[1] {
+			t.Errorf("got limits %v, want %v", limits, c.want)
+		}
+	}
+}
+
 // compareExisting compares all pods that the engine holds and returns how many they are.
 func compareExisting(t *testing.T, conn engine.Conn, pods map[string]*v1.Pod) (compared int) {
 	t.Helper()
@@ -96,6 +125,14 @@ func compareExisting(t *testing.T, conn engine.Conn, pods map[string]*v1.Pod) (c
 // compareIncoming compares a pod that is to be placed: its status does not count, whether it is sent or not.
 func compareIncoming(t *testing.T, conn engine.Conn, pod *v1.Pod) {
 	t.Helper()
+	answer := explainAlone(t, conn, pod)
+	compare(t, "incoming", pod, answer.GetPodRequests(), resourcehelpers.PodRequests(pod.DeepCopy(), resourcehelpers.PodResourcesOptions{}))
+	compare(t, "incoming", pod, answer.GetPodLimits(), resourcehelpers.PodLimits(pod.DeepCopy(), resourcehelpers.PodResourcesOptions{}))
+}
+
+// explainAlone asks about a pod and a node that offers nothing.
+func explainAlone(t *testing.T, conn engine.Conn, pod *v1.Pod) *loadlinev1.ExplainResponse {
+	t.Helper()
 	node := TrimNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	answer, err := loadlinev1.NewSchedulerExtenderClient(conn).Explain(t.Context(), &loadlinev1.ExplainRequest{
 		Changes: &loadlinev1.Changes{View: "incoming", Epoch: 1, Revision: 1, FullList: &loadlinev1.FullListChunk{Last: true},
@@ -105,8 +142,7 @@ func compareIncoming(t *testing.T, conn engine.Conn, pod *v1.Pod) {
 	if err != nil {
 		t.Fatalf("%v: %v", pod, err)
 	}
-	compare(t, "incoming", pod, answer.GetPodRequests(), resourcehelpers.PodRequests(pod.DeepCopy(), resourcehelpers.PodResourcesOptions{}))
-	compare(t, "incoming", pod, answer.GetPodLimits(), resourcehelpers.PodLimits(pod.DeepCopy(), resourcehelpers.PodResourcesOptions{}))
+	return answer
 }
 
 // compare is given what component-helpers made of a copy of the pod: it adds an overhead to a pod-level limit in
