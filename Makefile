@@ -4,13 +4,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-asan test-tsan fuzz bench bench-peers bench-scheduler demo lint generate clean
+.PHONY: help deps engine go-binaries build test test-asan test-tsan fuzz bench bench-peers bench-scheduler demo picture lint generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
 	  while IFS=$$'\t' read -r name text; do printf '  make %-16s %s\n' "$$name" "$$text"; done
 
-deps: ## install the Debian packages (root) or print the command that does, and check Go
+deps: ## install the Debian packages (root) or print the command that does, check Go, fetch its modules
 	@tools/deps.sh
 
 build: engine go-binaries ## build build/bin and build/lib
@@ -64,6 +64,9 @@ bench-scheduler: build ## scheduler_perf: default profile, plugin on both transp
 
 demo: build ## place pods on a real control plane, with and without us; TRACE=DIR, SEED=N
 	@cd test/e2e && go run ./cmd/demo $(if $(TRACE),--trace='$(abspath $(TRACE))') $(if $(SEED),--seed='$(SEED)')
+
+picture: ## draw the picture of the README again, from the page of the last `make demo`
+	@python3 tools/readme_picture.py build/demo/placement.html docs/placement.svg
 
 lint: deps ## check formats, warnings, layers, comments of the proto files
 	@tools/lint.sh
