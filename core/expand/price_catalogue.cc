@@ -118,7 +118,7 @@ class TableReader : public LineReader {
     }
     std::optional<double> cpus;
     if (absl::Status status = ReadOptional(fields, cpus_, &cpus); !status.ok()) return status;
-    if (cpus.value_or(0) > 0) catalogue_->families[FamilyOf(type)].push_back({*cpus, price, type});
+    if (cpus.value_or(0) > 0) catalogue_->families[FamilyKeyOf(type)].push_back({*cpus, price, type});
     return absl::OkStatus();
   }
 
@@ -236,6 +236,10 @@ bool IsPrice(double value) { return value >= 0 && value <= kMaxPrice; }
 absl::string_view FamilyOf(absl::string_view instance_type) {
   const size_t dot = instance_type.find('.');
   return instance_type.substr(0, dot != absl::string_view::npos ? dot : instance_type.find('-'));
+}
+
+absl::string_view FamilyKeyOf(absl::string_view instance_type) {
+  return instance_type.substr(0, FamilyOf(instance_type).size() + 1);
 }
 
 absl::StatusOr<PriceCatalogue> ParsePriceCatalogue(absl::string_view name, absl::string_view csv) {

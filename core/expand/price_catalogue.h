@@ -58,7 +58,7 @@ struct GcePrices {
 struct PriceCatalogue {
   std::string name;
   absl::flat_hash_map<std::string, InstancePrice> types;
-  // Tables that state capacity: members by CPUs and name.
+  // Tables that state capacity: by FamilyKeyOf(), members by CPUs and name.
   absl::flat_hash_map<std::string, std::vector<FamilyMember>> families;
   BaseRates base;
   std::optional<GcePrices> gce;
@@ -73,6 +73,9 @@ absl::StatusOr<PriceCatalogue> ParsePriceCatalogue(absl::string_view name, absl:
 
 // The family of an instance type: what is before the first '.', else before the first '-'; else all of it.
 absl::string_view FamilyOf(absl::string_view instance_type);
+
+// The same with its separator: c4.large of AWS and c4-standard-8 of GCE are not of one family.
+absl::string_view FamilyKeyOf(absl::string_view instance_type);
 
 }  // namespace loadline
 

@@ -172,8 +172,8 @@ class Pricing {
   }
 
   bool AskTableFamily(const PriceCatalogue& catalogue) {
-    const absl::string_view family = FamilyOf(node_.instance_type);
-    const std::vector<FamilyMember>* const members = Find(catalogue.families, family);
+    const std::vector<FamilyMember>* const members =
+        Find(catalogue.families, FamilyKeyOf(node_.instance_type));
     const double cpus = Cpus(node_.milli_cpu);
     if (members == nullptr || cpus <= 0) return false;
     const FamilyMember* nearest = nullptr;

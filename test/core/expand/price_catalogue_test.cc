@@ -25,8 +25,8 @@ TEST(ParsePriceCatalogue, Table) {
   EXPECT_EQ(catalogue->types.at("m5.xlarge").spot, 0.07);
   EXPECT_EQ(catalogue->types.at("m5.large").spot, std::nullopt);
   EXPECT_EQ(catalogue->types.at("odd,\"x\"").on_demand, 0);
-  ASSERT_EQ(catalogue->families.at("m5").size(), 2u);
-  EXPECT_EQ(catalogue->families.at("m5")[0].type, "m5.large");
+  ASSERT_EQ(catalogue->families.at("m5.").size(), 2u);
+  EXPECT_EQ(catalogue->families.at("m5.")[0].type, "m5.large");
   EXPECT_EQ(catalogue->families.count("odd,\"x\""), 0u);
 }
 
@@ -98,6 +98,9 @@ TEST(FamilyOf, IsWhatStandsBeforeTheSeparator) {
   EXPECT_EQ(FamilyOf("n2d-standard-4"), "n2d");
   EXPECT_EQ(FamilyOf("plain"), "plain");
   EXPECT_EQ(FamilyOf(""), "");
+  EXPECT_EQ(FamilyKeyOf("m5.large"), "m5.");
+  EXPECT_EQ(FamilyKeyOf("c4-standard-8"), "c4-");
+  EXPECT_EQ(FamilyKeyOf("plain"), "plain");
 }
 
 }  // namespace

@@ -113,6 +113,8 @@ TEST(PriceNode, TableByFamily) {
   EXPECT_EQ(price.key, "m5.4xlarge");
   EXPECT_DOUBLE_EQ(price.price, 0.9 * 36 / 16);
   EXPECT_EQ(PriceNode(model, NodeOf("m5.xlarge", 4)).key, "m5.large");  // 2 and 8 are as near: the smaller
+  // A machine of another cloud, whose family has the same name.
+  EXPECT_EQ(PriceNode(model, NodeOf("m5-standard-8")).source, PriceSource::kBaseRates);
   price = PriceNode(model, NodeOf("c7.large", 2, 4));
   EXPECT_EQ(price.source, PriceSource::kBaseRates);
   EXPECT_DOUBLE_EQ(price.price, 2 * 0.033174 + 4 * 0.004446);
