@@ -321,7 +321,7 @@ func apiServer(t *testing.T, file string) (kubeconfig string, paths *[]string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		switch {
-		case r.Method != http.MethodGet: // H6: no command writes
+		case r.Method != http.MethodGet: // no command writes: invariant H6
 			t.Errorf("%s %s", r.Method, r.URL.Path)
 			return
 		case query.Has("sendInitialEvents"): // an API server that cannot stream lists

@@ -48,6 +48,7 @@ func TestEnginesInOneProcessAreApart(t *testing.T) {
 	}
 }
 
+// Invariant H1.
 func TestInProcessHeedsTheContext(t *testing.T) {
 	client := loadlinev1.NewClusterStateClient(enginetest.Open(t))
 	canceled, cancel := context.WithCancel(t.Context())

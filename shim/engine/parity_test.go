@@ -26,6 +26,7 @@ import (
 const parityRequests = 15000
 
 // Both transports give the same code, text and bytes for the same requests, good and bad.
+// Invariants A4, H3.
 func TestBothTransportsAnswerAlike(t *testing.T) {
 	local, remote := enginetest.Open(t), enginetest.StartDaemon(t).Open()
 	g := &requests{Rand: rand.New(rand.NewPCG(20, 26)), chunks: map[int]int{}, unmade: map[string]bool{}}

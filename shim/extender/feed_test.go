@@ -164,8 +164,8 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 	running.Wait()
 }
 
-// F4: where a watch has missed events, which the API server tells by 410 Gone, the cluster is listed anew: what went
-// meanwhile is gone here too.
+// Where a watch has missed events, which the API server tells by 410 Gone, the cluster is listed anew: what went
+// meanwhile is gone here too. Invariant F4.
 func TestAWatchThatMissedEventsListsAgain(t *testing.T) {
 	var lists, watches atomic.Int32
 	answer := func(w http.ResponseWriter, object string) {

@@ -232,6 +232,7 @@ func TestGatewayLeavesInvalidNodesOut(t *testing.T) {
 	}
 }
 
+// Invariant H4.
 func TestGatewayHealth(t *testing.T) {
 	r := start(t, enginetest.Open(t), Options{}, proposalCluster()...)
 	r.waitReady()
@@ -286,7 +287,7 @@ func TestGatewayWithoutEngine(t *testing.T) {
 	}
 }
 
-// H6: the gateway reads the cluster and writes nothing to it.
+// The gateway reads the cluster and writes nothing to it. Invariant H6.
 func TestTheGatewayOnlyReads(t *testing.T) {
 	r := start(t, enginetest.Open(t), Options{}, proposalCluster()...)
 	r.waitReady()
@@ -515,6 +516,7 @@ func TestHealthAddressServesNoVerb(t *testing.T) {
 }
 
 // Nobody keeps a connection without asking, or with headers that do not end.
+// Invariant H2.
 func TestSlowAndOversizedHeaders(t *testing.T) {
 	r := start(t, enginetest.Open(t), Options{}, proposalCluster()...)
 	r.waitReady()

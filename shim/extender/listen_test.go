@@ -31,6 +31,7 @@ func TestPublicAddressesNeedTLS(t *testing.T) {
 	}
 }
 
+// Invariant H5.
 func TestOptionsThatContradictEachOther(t *testing.T) {
 	for says, o := range map[string]Options{
 		"go together":                 {Address: "127.0.0.1:0", Certificates: certificates.Files{Cert: "c"}},

@@ -126,6 +126,7 @@ func answerOf(t *testing.T, w *httptest.ResponseRecorder) extenderv1.HostPriorit
 	return list
 }
 
+// Invariants A2, A8.
 func TestScoresInTheOrderAsked(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
@@ -177,6 +178,7 @@ func TestRequestReachesTheEngine(t *testing.T) {
 	}
 }
 
+// Invariant A8.
 func TestTroubleIsNeutralAndCounted(t *testing.T) {
 	fails := func(err error) func(context.Context, *loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error) {
 		return func(context.Context, *loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error) { return nil, err }
@@ -230,6 +232,7 @@ func TestTroubleIsNeutralAndCounted(t *testing.T) {
 	}
 }
 
+// Invariant H4.
 func TestNotSyncedIsNeutralWithoutAsking(t *testing.T) {
 	b := newBench(slotTimesTen)
 	b.synced = func() bool { return false }
@@ -241,6 +244,7 @@ func TestNotSyncedIsNeutralWithoutAsking(t *testing.T) {
 	}
 }
 
+// Invariant H3.
 func TestWhatIsNotARequestIsRejected(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -291,6 +295,7 @@ func hanging(release <-chan struct{}) func(context.Context, *loadlinev1.ScoreReq
 	}
 }
 
+// Invariant H1.
 func TestEngineThatHangsCostsTheDeadlineAndThenNothing(t *testing.T) {
 	release := make(chan struct{})
 	b := newBench(hanging(release))
@@ -314,6 +319,7 @@ func TestEngineThatHangsCostsTheDeadlineAndThenNothing(t *testing.T) {
 	close(release)
 }
 
+// Invariant H2.
 func TestTooManyRequestsAtATime(t *testing.T) {
 	release := make(chan struct{})
 	b := newBench(hanging(release))
@@ -328,6 +334,7 @@ func TestTooManyRequestsAtATime(t *testing.T) {
 	close(release)
 }
 
+// Invariant H2.
 func TestTooManyBodiesAtATime(t *testing.T) {
 	b := newBench(slotTimesTen)
 	b.reading = make(chan struct{})

@@ -13,6 +13,7 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
+// Invariant A1.
 func TestQuantiseIsMonotoneAndInRange(t *testing.T) {
 	last := int64(0)
 	for score := int32(-20); score <= 120; score++ {

@@ -106,6 +106,7 @@ normalization: Absolute
 }
 
 // Each error names the field and the value.
+// Invariant H5.
 func TestParseRefuses(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"UnknownField", `pressets: strict`, `unknown field "pressets"`},

@@ -30,6 +30,7 @@ func TestDecodeArgs(t *testing.T) {
 	}
 }
 
+// Invariant H5.
 func TestDecodeArgsRefuses(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"UnknownField", `{"engineAdress": "inprocess"}`, `unknown field "engineAdress"`},

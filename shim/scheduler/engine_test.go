@@ -111,7 +111,8 @@ func expectMedian(t *testing.T, what string, times []time.Duration) {
 	}
 }
 
-// F7: a restarted engine gives the scores of one that never died. H1: no cycle takes longer than its deadline allows.
+// A restarted engine gives the scores of one that never died, and no cycle takes longer than its deadline allows.
+// Invariants F7, H1.
 func TestKilledDaemon(t *testing.T) {
 	daemon := enginetest.StartDaemon(t)
 	f := newRealFixture(t, daemon.Address())

@@ -22,6 +22,7 @@ import (
 	"loadline.dev/shim/internal/nodeinfo"
 )
 
+// Invariant A2.
 func TestOneQuestionPerCycleGivesTheScores(t *testing.T) {
 	f := newFixture(t, `{}`)
 	var scores []int64
@@ -45,6 +46,7 @@ func TestOneQuestionPerCycleGivesTheScores(t *testing.T) {
 	}
 }
 
+// Invariants A8, H4.
 func TestAnyTroubleIsSkippedAndCountedByReason(t *testing.T) {
 	for _, c := range []struct {
 		reason reason
@@ -84,6 +86,7 @@ func TestAnyTroubleIsSkippedAndCountedByReason(t *testing.T) {
 	}
 }
 
+// Invariant H3.
 func TestPanicsAreRecoveredInEveryEntryPoint(t *testing.T) {
 	f := newFixture(t, `{}`)
 	state := &cycleState{}
@@ -122,6 +125,7 @@ func TestScoreWithoutAnAnswerIsTheLowest(t *testing.T) {
 	}
 }
 
+// Invariant A1.
 func TestNormalizeScoreGuardsTheRange(t *testing.T) {
 	f := newFixture(t, `{}`)
 	list := fwk.NodeScoreList{{Name: "a", Score: -1}, {Name: "b", Score: 0}, {Name: "c", Score: 100}, {Name: "d", Score: 1 << 40}}
@@ -167,6 +171,7 @@ func TestBreakerStopsAskingADeadEngine(t *testing.T) {
 }
 
 // A restarted engine refuses once and then gets everything: no failure of the engine.
+// Invariant F4.
 func TestRefusalIsAnsweredWithAFullList(t *testing.T) {
 	f := newFixture(t, `{}`)
 	f.cycle()

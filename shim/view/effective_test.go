@@ -28,6 +28,7 @@ const (
 )
 
 // The engine's effective requests and limits are those of component-helpers, which kube-scheduler and kubelet use.
+// Invariants A6, A9.
 func TestEffectiveResourcesEqualComponentHelpers(t *testing.T) {
 	conn := enginetest.Open(t)
 	r := rand.New(rand.NewPCG(217, 36))

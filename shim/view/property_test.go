@@ -104,6 +104,7 @@ func (w *world) change(v *View) {
 	}
 }
 
+// Invariants A4, F1, F2, F3, F5, F7.
 func TestViewLeadsToWhatAFullSyncLeadsTo(t *testing.T) {
 	conn := enginetest.Open(t)
 	counts := map[string]int{}
@@ -200,6 +201,7 @@ func (s *snapshot) feasible(all []fwk.NodeInfo) []fwk.NodeInfo {
 	return picked[:1+s.IntN(len(picked))]
 }
 
+// Invariants A4, F1, F2, F3, F5, F7.
 func TestCyclesAreAnsweredAsAFreshEngineWould(t *testing.T) {
 	conn := enginetest.Open(t)
 	counts := map[string]int{}

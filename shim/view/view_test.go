@@ -79,6 +79,7 @@ func TestSlotsAreDenseAndReused(t *testing.T) {
 	}
 }
 
+// Invariant F6.
 func TestPodsThatComeBeforeTheirNodeAndOutliveIt(t *testing.T) {
 	conn := enginetest.Open(t)
 	v := New(conn, "v")
@@ -113,6 +114,7 @@ func TestPodsThatComeBeforeTheirNodeAndOutliveIt(t *testing.T) {
 	}
 }
 
+// Invariants F4, F7.
 func TestAskSendsEverythingAgainToARestartedEngine(t *testing.T) {
 	conn := enginetest.Open(t)
 	v := New(conn, "v")

@@ -12,6 +12,7 @@ import (
 
 // What the demo shows on one seed holds on each of five: p95 and maximum of limits/allocatable are lower with
 // loadline-scheduler, for cpu and memory, with no more pods pending; and no pod is where it must not be.
+// Invariant A7.
 func TestClaimOnFiveSeeds(t *testing.T) {
 	ctx := deadline(t)
 	for seed := uint64(1); seed <= 5; seed++ {

@@ -23,6 +23,7 @@ const (
 
 // loadlined is killed, stopped and restarted while 2,000 pods are placed through it. Every pod is placed, what a dead
 // engine costs is bounded by the timeout and the breaker, and afterwards scores come from the engine again.
+// Invariants H1, F7.
 func TestEngineFaultsDelayNoPod(t *testing.T) {
 	const count = 2000
 	ctx := deadline(t)

@@ -306,6 +306,7 @@ TEST(LimitScoreTest, AgreesWithExactArithmeticOnRandomClusters) {
 }
 
 // Adding a limit to a node never raises its raw score, adding allocatable never lowers it; the others stay.
+// Invariant A3.
 TEST(LimitScoreTest, IsMonotone) {
   std::mt19937_64 random(3);
   const auto pick = [&](int64_t low, int64_t high) {
@@ -333,6 +334,7 @@ TEST(LimitScoreTest, IsMonotone) {
   }
 }
 
+// Invariant A5.
 TEST(LimitScoreTest, PermutingCandidatesPermutesScores) {
   std::mt19937_64 random(5);
   ClusterBuilder builder;

@@ -36,7 +36,7 @@ func TestReadmeAndManifestsAgreeOnTheWeight(t *testing.T) {
 	}
 }
 
-// H6: who watches a cluster for the engine may read, and nothing else.
+// Who watches a cluster for the engine may read, and nothing else. Invariant H6.
 func TestTheGatewayMayOnlyRead(t *testing.T) {
 	for _, folder := range []string{"extender", "expander"} {
 		objects, err := ManifestObjects(folder)
