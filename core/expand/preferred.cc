@@ -47,7 +47,7 @@ NodeCapacity TablePreferredNode(PreferredTable table, int64_t cluster_nodes) {
   return OfCpus(int64_t{1} << (row - bounds.begin()));
 }
 
-void AddDemand(NodeCapacity pod, int64_t count, Demand* demand) {
+void AddDemand(NodeCapacity pod, int64_t count, PodDemand* demand) {
   if (count <= 0) return;
   demand->total.milli_cpu = SaturatingAdd(demand->total.milli_cpu, SaturatingMultiply(pod.milli_cpu, count));
   demand->total.memory_bytes =
@@ -56,7 +56,7 @@ void AddDemand(NodeCapacity pod, int64_t count, Demand* demand) {
   demand->largest.memory_bytes = std::max(demand->largest.memory_bytes, pod.memory_bytes);
 }
 
-NodeCapacity LearnPreferredNode(const Demand& demand) {
+NodeCapacity LearnPreferredNode(const PodDemand& demand) {
   // Beyond 32^2.5 CPUs nothing changes, and the square stays small.
   const int64_t cpus = std::min<int64_t>(demand.total.milli_cpu / kMilliPerCpu, 1'000'000);
   int64_t size = 1;

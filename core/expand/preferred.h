@@ -27,13 +27,13 @@ enum class PreferredTable {
 NodeCapacity TablePreferredNode(PreferredTable table, int64_t cluster_nodes);
 
 // What pods request in all, and the most that one of them does.
-struct Demand {
+struct PodDemand {
   NodeCapacity total;
   NodeCapacity largest;  // per resource
 };
 
 // Adds `count` pods of one shape; sums saturate at 2^62.
-void AddDemand(NodeCapacity pod, int64_t count, Demand* demand);
+void AddDemand(NodeCapacity pod, int64_t count, PodDemand* demand);
 
 // Returns a node of the size that the tables give a cluster with this demand, and of the demand's own
 // proportions, in which the largest pod fits.
@@ -44,7 +44,7 @@ void AddDemand(NodeCapacity pod, int64_t count, Demand* demand);
 //   memory = cpu * total memory / total CPU, at most 2^62; without CPU requests 3750 MiB per CPU
 //
 // Then both are scaled by the same factor, up to where each of `largest` fits.
-NodeCapacity LearnPreferredNode(const Demand& demand);
+NodeCapacity LearnPreferredNode(const PodDemand& demand);
 
 // Which resources unfitness looks at.
 enum class UnfitnessResources { kCpuOnly, kCpuAndMemory };

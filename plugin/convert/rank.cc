@@ -221,7 +221,7 @@ absl::StatusOr<std::vector<ExpansionOption>> DecodeExpansionOptions(const v1::Ra
   return options;
 }
 
-Demand PendingDemand(const std::vector<PodRequests>& pods, const std::vector<ExpansionOption>& options) {
+PodDemand PendingDemand(const std::vector<PodRequests>& pods, const std::vector<ExpansionOption>& options) {
   std::vector<int64_t> most(pods.size());
   std::vector<int64_t> of_option(pods.size());
   for (const ExpansionOption& option : options) {
@@ -231,7 +231,7 @@ Demand PendingDemand(const std::vector<PodRequests>& pods, const std::vector<Exp
       of_option[run.pod] = 0;
     }
   }
-  Demand demand;
+  PodDemand demand;
   for (size_t i = 0; i < pods.size(); ++i) {
     AddDemand({pods[i].milli_cpu, pods[i].memory_bytes}, most[i], &demand);
   }

@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<ExpansionOption>> DecodeExpansionOptions(const v1::Ra
                                                                     ResourceReader* resources);
 
 // What the pods of all options request together: of each shape as many as the option with the most has.
-Demand PendingDemand(const std::vector<PodRequests>& pods, const std::vector<ExpansionOption>& options);
+PodDemand PendingDemand(const std::vector<PodRequests>& pods, const std::vector<ExpansionOption>& options);
 
 v1::RankedOption EncodeRankedOption(const RankedOption& ranked, const ExpansionOption& option, double damper);
 

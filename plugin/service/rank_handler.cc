@@ -22,11 +22,11 @@ namespace {
 // What ranking reads of a cluster.
 struct ClusterSize {
   std::optional<int64_t> nodes;
-  Demand running;
+  PodDemand running;
 };
 
 // What the pods request that a view holds. Cost: O(nodes + pods).
-Demand RunningDemand(const ClusterState& cluster) {
+PodDemand RunningDemand(const ClusterState& cluster) {
   std::vector<int64_t> pods_of_shape;
   for (int32_t slot = 0; slot < cluster.slot_end(); ++slot) {
     if (!cluster.Occupied(Slot{slot})) continue;
@@ -36,7 +36,7 @@ Demand RunningDemand(const ClusterState& cluster) {
       ++pods_of_shape[shape];
     }
   }
-  Demand demand;
+  PodDemand demand;
   for (size_t i = 0; i < pods_of_shape.size(); ++i) {
     if (pods_of_shape[i] == 0) continue;
     const ResourceAmounts& requests = cluster.pod_shapes()[static_cast<int32_t>(i)].requests;
@@ -74,8 +74,8 @@ std::optional<NodeCapacity> Preferred(const v1::RankPolicy& asked, const RankPol
     return NodeCapacity{asked.preferred_node().milli_cpu(), asked.preferred_node().memory_bytes()};
   }
   if (policy.preferred_table == PreferredTable::kLearned) {
-    Demand demand = size.running;
-    const Demand pending = PendingDemand(pods, options);
+    PodDemand demand = size.running;
+    const PodDemand pending = PendingDemand(pods, options);
     AddDemand(pending.total, 1, &demand);
     demand.largest = size.running.largest;
     demand.largest.milli_cpu = std::max(demand.largest.milli_cpu, pending.largest.milli_cpu);

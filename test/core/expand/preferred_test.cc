@@ -29,7 +29,7 @@ TEST(TablePreferredNode, BoundsIncludeTheUpperOne) {
   }
 }
 
-Demand DemandOf(int64_t cpus, int64_t memory_mib, NodeCapacity largest = {100, kMiB}) {
+PodDemand DemandOf(int64_t cpus, int64_t memory_mib, NodeCapacity largest = {100, kMiB}) {
   return {.total = {cpus * 1000, memory_mib * kMiB}, .largest = largest};
 }
 
@@ -46,7 +46,7 @@ TEST(LearnPreferredNode, EntersTheRowsByCpus) {
 TEST(LearnPreferredNode, HasTheProportionsOfTheDemand) {
   EXPECT_EQ(LearnPreferredNode(DemandOf(32, 32 * 8192)).memory_bytes, 4 * 8192 * kMiB);
   EXPECT_EQ(LearnPreferredNode(DemandOf(32, 0)).memory_bytes, 0);
-  EXPECT_EQ(LearnPreferredNode(Demand{}), (NodeCapacity{1000, 3750 * kMiB}));
+  EXPECT_EQ(LearnPreferredNode(PodDemand{}), (NodeCapacity{1000, 3750 * kMiB}));
 }
 
 TEST(LearnPreferredNode, GrowsInProportionUntilTheLargestPodFits) {
@@ -56,7 +56,7 @@ TEST(LearnPreferredNode, GrowsInProportionUntilTheLargestPodFits) {
 }
 
 RC_GTEST_PROP(LearnPreferredNode, TakesTheLargestPodAndStaysWithinAmounts, ()) {
-  Demand demand;
+  PodDemand demand;
   const auto shapes = *rc::gen::inRange<size_t>(1, 6);
   for (size_t i = 0; i < shapes; ++i) {
     const NodeCapacity pod = {*rc::gen::inRange<int64_t>(0, kMaxAmount),
@@ -70,7 +70,7 @@ RC_GTEST_PROP(LearnPreferredNode, TakesTheLargestPodAndStaysWithinAmounts, ()) {
 }
 
 TEST(AddDemand, SumsSaturate) {
-  Demand demand;
+  PodDemand demand;
   AddDemand({500, kMiB}, 3, &demand);
   AddDemand({200, 2 * kMiB}, 0, &demand);
   EXPECT_EQ(demand.total, (NodeCapacity{1500, 3 * kMiB}));
