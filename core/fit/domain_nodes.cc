@@ -66,7 +66,8 @@ void DomainNodes::Set(int32_t domain, bool value, NodeBits* bits) const {
 }
 
 void DomainNodes::SetNode(NodeIndex node, bool value, NodeBits* bits) const {
-  if (IndexOf(node) < positions_.size()) SetBit(positions_[IndexOf(node)], value, bits);
+  if (IndexOf(node) >= positions_.size() || positions_[IndexOf(node)] == kNowhere) return;
+  SetBit(positions_[IndexOf(node)], value, bits);
 }
 
 }  // namespace loadline

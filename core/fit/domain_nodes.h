@@ -4,12 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include "core/cluster/topology.h"
 
 namespace loadline {
+
+// In place of a position: the node is not part of the order.
+inline constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
 
 // A set of nodes: bits by their position in some order, 64 to a word.
 using NodeBits = std::vector<uint64_t>;
@@ -27,8 +31,8 @@ class DomainNodes {
   // `topology` outlives the object.
   explicit DomainNodes(const TopologyKey* topology) : topology_(*topology) {}
 
-  // Takes in nodes that came and went. `positions`: by node, the same as before for those that were there; it
-  // lives until the next call. Cost: O(nodes that came and went), and O(nodes) the first time.
+  // Takes in nodes that came and went. `positions`: by node, the same as before for those that were there, or
+  // kNowhere; it lives until the next call. Cost: O(nodes that came and went), and O(nodes) the first time.
   void CatchUp(std::span<const size_t> positions);
 
   // Of the topology as of the last CatchUp(). `bits` has room for all nodes. Cost: O(the smaller of nodes of

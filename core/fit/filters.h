@@ -2,6 +2,9 @@
 #ifndef LOADLINE_CORE_FIT_FILTERS_H_
 #define LOADLINE_CORE_FIT_FILTERS_H_
 
+#include <vector>
+
+#include "core/base/resource_list.h"
 #include "core/fit/node_filter.h"
 
 namespace loadline {
@@ -21,6 +24,11 @@ MadeFilter MakeVolumeZone(const FitContext& context);
 MadeFilter MakePodTopologySpread(const FitContext& context);
 MadeFilter MakeInterPodAffinity(const FitContext& context);
 MadeFilter MakeDynamicResources(const FitContext& context);
+
+// The resources that NodeResourcesFit compares with what a node has free, with what the pod requests of each:
+// more than 0. In the order of the ids.
+using CheckedRequest = ResourceAmounts::Entry;
+std::vector<CheckedRequest> CheckedRequests(const IncomingPod& pod, const FitOptions& options);
 
 // Whether the first taint that keeps pods away and is not tolerated exists on the node. Shared with
 // spreading.

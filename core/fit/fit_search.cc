@@ -20,7 +20,6 @@ FitSearch::FitSearch(Snapshot* snapshot, const FitOptions* options, std::vector<
   if (order_.empty()) {
     for (int32_t i = 0; i < snapshot_.node_end(); ++i) order_.push_back(NodeIndex{i});
   }
-  constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
   positions_.resize(static_cast<size_t>(snapshot_.node_end()), kNowhere);
   for (size_t i = 0; i < order_.size(); ++i) positions_[IndexOf(order_[i])] = i;
   // Nodes that the order leaves out come last as well.
@@ -32,6 +31,22 @@ FitSearch::FitSearch(Snapshot* snapshot, const FitOptions* options, std::vector<
   most_free_.resize(words());
   for (size_t word = 0; word < words(); ++word) RecomputeFree(word);
   free_journal_ = snapshot_.freed_end();
+}
+
+FitSearch::FitSearch(Snapshot* snapshot, const FitOptions* options, OnlyNew)
+    : snapshot_(*snapshot),
+      options_(*options),
+      positions_(static_cast<size_t>(snapshot->node_end()), kNowhere),
+      free_journal_(snapshot->freed_end()) {}
+
+FitSearch FitSearch::OfNewNodes(Snapshot* snapshot, const FitOptions* options) {
+  return FitSearch(snapshot, options, OnlyNew());
+}
+
+void FitSearch::StartOver() {
+  for (size_t word = 0; word < words(); ++word) RecomputeFree(word);
+  free_journal_ = snapshot_.freed_end();
+  for (const std::unique_ptr<Pod>& pod : pods_) pod->journal = -1;
 }
 
 SearchPod FitSearch::Add(IncomingPod pod) {
@@ -91,15 +106,13 @@ void FitSearch::CatchUp(Pod* pod) {
   if (freed.has_value()) {
     pod->open.resize(words(), 0);
     for (const NodeIndex node : *freed) {
-      if (IndexOf(node) < positions_.size()) Open(pod, PositionOf(node));
+      if (PositionOf(node) != kNowhere) Open(pod, PositionOf(node));
     }
     // A number may have gone to another node, of another domain.
     for (Block& block : pod->blocks) {
       block.refused.resize(words(), 0);
       for (const NodeIndex node : *freed) {
-        if (IndexOf(node) < positions_.size()) {
-          SetBit(PositionOf(node), false, &block.refused);
-        }
+        if (PositionOf(node) != kNowhere) SetBit(PositionOf(node), false, &block.refused);
       }
     }
   } else {
@@ -242,7 +255,7 @@ void FitSearch::Remember(Pod* pod, size_t position, const std::optional<Blocked>
 }
 
 void FitSearch::RaiseFree(NodeIndex node) {
-  if (IndexOf(node) >= positions_.size() || !snapshot_.Contains(node)) return;
+  if (PositionOf(node) == kNowhere || !snapshot_.Contains(node)) return;
   for (size_t i = 0; i < kIndexed; ++i) {
     int64_t& most = most_free_[WordOf(PositionOf(node))][i];
     most = std::max(most, snapshot_.amount(node, kIndexedResources[i]).free);

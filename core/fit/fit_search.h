@@ -37,6 +37,11 @@ class FitSearch {
   // Searches in this order, in name order where it is empty; nodes that come later are searched last.
   // `snapshot` and `options` outlive the search.
   FitSearch(Snapshot* snapshot, const FitOptions* options, std::vector<NodeIndex> order = {});
+  // Searches only nodes that come later, in the order in which they come.
+  static FitSearch OfNewNodes(Snapshot* snapshot, const FitOptions* options);
+
+  // Forgets which nodes refused pods: cheaper than to follow how many pods and nodes went, after Revert().
+  void StartOver();
 
   // Prepares a pod to be asked about, once for all pods like it. Cost: that of PodFit.
   SearchPod Add(IncomingPod pod);
@@ -75,6 +80,9 @@ class FitSearch {
     std::vector<Block> blocks;
   };
 
+  struct OnlyNew {};
+  FitSearch(Snapshot* snapshot, const FitOptions* options, OnlyNew);
+
   size_t words() const { return (order_.size() + 63) / 64; }
   void CatchUp(Pod* pod);
   void CatchUpOrder();
@@ -90,12 +98,15 @@ class FitSearch {
   void Remember(Pod* pod, size_t position, const std::optional<Blocked>& blocked);
   void RaiseFree(NodeIndex node);
   void RecomputeFree(size_t word);
-  size_t PositionOf(NodeIndex node) const { return positions_[IndexOf(node)]; }
+  // Where a node stands in order_; kNowhere if it is not searched.
+  size_t PositionOf(NodeIndex node) const {
+    return IndexOf(node) < positions_.size() ? positions_[IndexOf(node)] : kNowhere;
+  }
 
   Snapshot& snapshot_;
   const FitOptions& options_;
   std::vector<NodeIndex> order_;
-  std::vector<size_t> positions_;                         // by node
+  std::vector<size_t> positions_;                         // by node; kNowhere: not searched
   std::vector<std::array<int64_t, kIndexed>> most_free_;  // by word: at least what its freest node has left
   int64_t free_journal_ = 0;
   absl::flat_hash_map<const TopologyKey*, std::unique_ptr<DomainNodes>> domain_nodes_;

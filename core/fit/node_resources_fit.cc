@@ -42,18 +42,13 @@ class NodeResourcesFit : public NodeFilter {
       : NodeFilter(FilterName::kNodeResourcesFit, Scope::kNode),
         snapshot_(*context.snapshot),
         names_(context.pod->names),
-        pods_(context.pod->names.Find(kPods)) {
-    for (const auto& [resource, request] : context.pod->shape.requests) {
-      const absl::string_view name = names_.name(resource);
-      if (request > 0 && IsChecked(name) && !Ignored(*context.options, name))
-        wanted_.push_back({resource, request});
-    }
-  }
+        pods_(context.pod->names.Find(kPods)),
+        wanted_(CheckedRequests(*context.pod, *context.options)) {}
 
   bool Passes(NodeIndex node, Verdict* why) const override {
     const bool has_room = snapshot_.pods(node).size() < PodLimit(node);
-    const bool fits = std::all_of(wanted_.begin(), wanted_.end(), [&](const Want& want) {
-      return want.request <= snapshot_.amount(node, want.resource).free;
+    const bool fits = std::all_of(wanted_.begin(), wanted_.end(), [&](const CheckedRequest& want) {
+      return want.value <= snapshot_.amount(node, want.id).free;
     });
     if (has_room && fits) return true;
     if (why != nullptr) *why = Explain(node, has_room);
@@ -61,11 +56,6 @@ class NodeResourcesFit : public NodeFilter {
   }
 
  private:
-  struct Want {
-    ResourceId resource;
-    int64_t request;
-  };
-
   size_t PodLimit(NodeIndex node) const {
     return pods_.has_value() ? static_cast<size_t>(snapshot_.amount(node, *pods_).allocatable) : 0;
   }
@@ -73,12 +63,11 @@ class NodeResourcesFit : public NodeFilter {
   Verdict Explain(NodeIndex node, bool has_room) const {
     Verdict verdict = Refusal(name(), StatusClass::kUnschedulable, {});
     if (!has_room) verdict.reasons.push_back("Too many pods");
-    for (const Want& want : wanted_) {
-      const NodeAmount& amount = snapshot_.amount(node, want.resource);
-      if (want.request <= amount.free) continue;
-      verdict.reasons.push_back(absl::StrCat("Insufficient ", names_.name(want.resource)));
-      if (want.request > amount.allocatable)
-        verdict.status_class = StatusClass::kUnschedulableAndUnresolvable;
+    for (const CheckedRequest& want : wanted_) {
+      const NodeAmount& amount = snapshot_.amount(node, want.id);
+      if (want.value <= amount.free) continue;
+      verdict.reasons.push_back(absl::StrCat("Insufficient ", names_.name(want.id)));
+      if (want.value > amount.allocatable) verdict.status_class = StatusClass::kUnschedulableAndUnresolvable;
     }
     std::sort(verdict.reasons.begin(), verdict.reasons.end());
     return verdict;
@@ -87,10 +76,19 @@ class NodeResourcesFit : public NodeFilter {
   const Snapshot& snapshot_;
   const ResourceNames names_;
   const std::optional<ResourceId> pods_;
-  std::vector<Want> wanted_;
+  const std::vector<CheckedRequest> wanted_;
 };
 
 }  // namespace
+
+std::vector<CheckedRequest> CheckedRequests(const IncomingPod& pod, const FitOptions& options) {
+  std::vector<CheckedRequest> checked;
+  for (const CheckedRequest& entry : pod.shape.requests) {
+    const absl::string_view name = pod.names.name(entry.id);
+    if (entry.value > 0 && IsChecked(name) && !Ignored(options, name)) checked.push_back(entry);
+  }
+  return checked;
+}
 
 MadeFilter MakeNodeResourcesFit(const FitContext& context) {
   return {std::make_unique<NodeResourcesFit>(context), {}, {}};

@@ -67,6 +67,21 @@ Verdict PodFit::Judge(NodeIndex node) {
 
 bool PodFit::Fits(NodeIndex node) { return !Hopeless() && FitsByItself(node) && FitsAmongOthers(node); }
 
+bool PodFit::OnlyNeedsRoom() const {
+  return !Hopeless() && demands_.empty() &&
+         std::all_of(filters_.begin(), filters_.end(), [](const auto& filter) {
+           switch (filter->scope()) {
+             case Scope::kNodeShape:
+               return true;
+             case Scope::kNode:
+               return filter->name() == FilterName::kNodeResourcesFit;
+             case Scope::kTopology:
+               return true;  // it demands nothing
+           }
+           return false;
+         });
+}
+
 bool PodFit::PassesByShape(NodeIndex node) {
   const size_t shape = static_cast<size_t>(context_.snapshot->node_shape_id(node));
   if (shape >= by_shape_.size()) by_shape_.resize(shape + 1, ShapeVerdict::kUnknown);

@@ -39,6 +39,11 @@ class PodFit {
   // Whether Judge() says kFits; cheap.
   bool Fits(NodeIndex node);
 
+  // Whether a node that passes takes pods like this one until it runs out of resources or pod slots, whatever
+  // other pods there are: no port, volume, affinity or spreading plays a part, neither of this pod nor, as
+  // far as the snapshot knows them, of others. As of the last Refresh().
+  bool OnlyNeedsRoom() const;
+
   // The parts of Fits(): nothing fits anywhere; what does not depend on other nodes; and what does.
   bool Hopeless() const { return refused_.has_value() || doubt_.has_value(); }
   bool FitsByItself(NodeIndex node);
