@@ -34,8 +34,7 @@ class FitCluster {
  public:
   // Puts a node with its pods into the next slot. Its hostname is its name.
   void Add(const FitNode& node, const std::vector<FitPod>& pods = {}) {
-    ResourceAmounts allocatable;
-    for (const auto& [name, amount] : node.allocatable) allocatable[names_.Intern(name)] = amount;
+    NodeShape node_shape = Shape(node);
     std::vector<PodContent> contents;
     for (const FitPod& pod : pods) {
       PodShape shape = Shape(pod);
@@ -43,10 +42,14 @@ class FitCluster {
       contents.push_back({state_->pod_shapes().Acquire(std::move(shape)), 0, "", "", fingerprint});
     }
     state_->set_resource_names(names_);
-    state_->SetNode(
-        Slot{next_slot_++}, node.name,
-        MakeNodeShape(std::move(allocatable), names_, Labels(node.labels), node.taints, node.unschedulable),
-        contents, node.name);
+    state_->SetNode(Slot{next_slot_++}, node.name, std::move(node_shape), contents, node.name);
+  }
+
+  NodeShape Shape(const FitNode& node) {
+    ResourceAmounts allocatable;
+    for (const auto& [name, amount] : node.allocatable) allocatable[names_.Intern(name)] = amount;
+    return MakeNodeShape(std::move(allocatable), names_, Labels(node.labels), node.taints,
+                         node.unschedulable);
   }
 
   PodShape Shape(const FitPod& pod) {
@@ -72,6 +75,9 @@ class FitCluster {
   }
 
   ClusterState& state() { return *state_; }
+  const ClusterState& state() const { return *state_; }
+  // All names that shapes of this cluster refer to.
+  const ResourceNames& names() const { return names_; }
 
  private:
   ResourceNames names_;

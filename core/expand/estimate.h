@@ -1,0 +1,147 @@
+// How many copies of one node group's template the pending pods need.
+#ifndef LOADLINE_CORE_EXPAND_ESTIMATE_H_
+#define LOADLINE_CORE_EXPAND_ESTIMATE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/work_budget.h"
+#include "core/cluster/snapshot.h"
+#include "core/expand/node_limits.h"
+#include "core/fit/filters.h"
+#include "core/fit/fit_search.h"
+
+namespace loadline {
+
+class RoomColumns;
+struct CountedEstimateInput;
+
+// Pods that wait and are equal for every decision.
+struct PendingPods {
+  IncomingPod pod;
+  int64_t count = 1;  // >= 0
+};
+
+// What a new node of a node group is.
+struct NodeTemplate {
+  std::string name;  // of the group; names and hostnames of new nodes are made from it
+  NodeShape shape;   // its resources are among the names of the pods
+};
+
+// So many of the pods with this position in the list that was asked about.
+struct PodCount {
+  int32_t pods = 0;
+  int64_t count = 0;
+  friend bool operator==(const PodCount&, const PodCount&) = default;
+};
+
+// New nodes with the same pods on each.
+struct NodeRun {
+  int64_t nodes = 0;
+  std::vector<PodCount> pods;  // on one node
+  friend bool operator==(const NodeRun&, const NodeRun&) = default;
+};
+
+// Pods that an existing node takes.
+struct ExistingUse {
+  NodeIndex node;
+  PodCount pods;
+};
+
+enum class EstimateMode {
+  // As described at Estimator::Estimate().
+  kExact,
+  // The placement rules of Cluster Autoscaler, which counts an existing node that takes a pod as a new one.
+  kClusterAutoscaler,
+};
+
+enum class EstimateEnd {
+  kComplete,   // what is not placed does not fit
+  kNodeLimit,  // more nodes might have taken more pods
+  kBudget,     // the work budget ended
+};
+
+struct NodeEstimate {
+  int64_t nodes = 0;                  // that receive a pod; see EstimateMode
+  int64_t pods = 0;                   // placed
+  std::vector<int64_t> placed;        // by position of the pending pods
+  std::vector<NodeRun> runs;          // the new nodes that receive a pod
+  std::vector<ExistingUse> existing;  // pods that only come to fit there beside the new nodes
+  EstimateEnd end = EstimateEnd::kComplete;
+};
+
+// Positions in `pods` in the order of estimation: by cpu / allocatable cpu + memory / allocatable memory of
+// one pod, largest first; an allocatable of 0 adds nothing. Ties: by namespace, then by fingerprint, then by
+// position. Source: estimator/decreasing_pod_orderer.go of Cluster Autoscaler, which leaves ties open.
+std::vector<size_t> EstimationOrder(const ResourceAmounts& allocatable, const std::vector<PendingPods>& pods);
+
+// Answers for one set of pending pods and any number of templates. What is placed and added is taken back
+// before a call returns, but for UseExistingRoom(). Not thread-safe.
+//
+// Cost: when no pod needs more than room (PodFit::OnlyNeedsRoom()), nodes are counted and not simulated:
+//       O(groups of pods * distinct contents of nodes). Else O(pods + nodes) placements in the snapshot.
+class Estimator {
+ public:
+  // `snapshot` and `fit` outlive the object. Of `daemons` each node takes those that fit it, in their order.
+  Estimator(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
+            std::vector<IncomingPod> daemons, EstimateMode mode = EstimateMode::kExact);
+  Estimator(const Estimator&) = delete;
+  Estimator& operator=(const Estimator&) = delete;
+  ~Estimator();
+
+  const std::vector<PendingPods>& pods() const { return pods_; }
+  // How many wait from now on, by position.
+  void set_counts(const std::vector<int64_t>& counts) {
+    for (size_t i = 0; i < counts.size(); ++i) pods_[i].count = counts[i];
+  }
+  bool OnlyNeedsRoom(size_t pods) const { return searches_[pods].only_needs_room; }
+  bool AllOnlyNeedRoom() const { return all_only_need_room_; }
+
+  // Places what fits on nodes that are there, largest first, each on the first node in name order, for good:
+  // pods() holds what is left. The caller has a Fork() open if it wants the snapshot back.
+  std::vector<ExistingUse> UseExistingRoom(WorkBudget* budget);
+
+  // Fills copies of `node` one pod after the other in EstimationOrder(). kExact: each pod goes to the first
+  // new node that takes it; if there is none and it depends on other pods, to an existing one that does;
+  // else to one more node, if the limiter permits and an empty one takes it.
+  NodeEstimate Estimate(const NodeTemplate& node, NodeLimiter limiter, WorkBudget* budget);
+
+  // Adds an empty copy, with its daemons, for good.
+  NodeIndex AddCopy(const NodeTemplate& node);
+  // Places one of the pods for good.
+  void Place(size_t pods, NodeIndex node);
+  // What the pods request, by position.
+  const RoomColumns& columns();
+  PodFit& fit(size_t pods) { return fresh_.fit(searches_[pods].fresh); }
+  FitSearch& existing() { return existing_; }
+  SearchPod existing_pod(size_t pods) const { return searches_[pods].existing; }
+  FitSearch& fresh() { return fresh_; }
+  SearchPod fresh_pod(size_t pods) const { return searches_[pods].fresh; }
+
+ private:
+  struct Searches {
+    SearchPod existing;
+    SearchPod fresh;
+    bool only_needs_room;
+  };
+
+  CountedEstimateInput CountedInput(const NodeTemplate& node, std::vector<size_t> order);
+
+  Snapshot& snapshot_;
+  const FitOptions& options_;
+  std::vector<PendingPods> pods_;
+  EstimateMode mode_;
+  FitSearch existing_;
+  FitSearch fresh_;
+  std::vector<Searches> searches_;
+  std::vector<std::unique_ptr<PodFit>> daemons_;
+  bool all_only_need_room_ = true;
+  std::unique_ptr<RoomColumns> columns_;  // made when asked for first
+  int64_t added_ = 0;                     // for names of new nodes
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_EXPAND_ESTIMATE_H_

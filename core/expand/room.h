@@ -1,0 +1,57 @@
+// What pods request and what nodes have free, as rows of the same columns.
+#ifndef LOADLINE_CORE_EXPAND_ROOM_H_
+#define LOADLINE_CORE_EXPAND_ROOM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/cluster/snapshot.h"
+#include "core/fit/filters.h"
+
+namespace loadline {
+
+// One column per resource that a pod requests and the filter checks, and a last one for pod slots.
+class RoomColumns {
+ public:
+  RoomColumns(const std::vector<const IncomingPod*>& pods, const FitOptions& options);
+
+  size_t width() const { return resources_.size() + 1; }
+  // The resource of a column; nullopt: pod slots.
+  std::optional<ResourceId> resource(size_t column) const {
+    return column < resources_.size() ? std::optional(resources_[column]) : std::nullopt;
+  }
+  // Of one pod. 0: it is not checked.
+  std::span<const int64_t> request(size_t pod) const { return {requests_.data() + pod * width(), width()}; }
+  // Of a node as it is. Below 0 where it holds more than it has.
+  std::vector<int64_t> FreeOn(const Snapshot& snapshot, NodeIndex node) const;
+
+ private:
+  std::vector<ResourceId> resources_;
+  std::vector<int64_t> requests_;  // pod * width() + column
+  std::optional<ResourceId> pods_;
+};
+
+// How many pods of a request fit into what is free, one after the other.
+inline int64_t HowMany(std::span<const int64_t> free, std::span<const int64_t> request) {
+  int64_t most = std::numeric_limits<int64_t>::max();
+  for (size_t i = 0; i < request.size(); ++i) {
+    if (request[i] == 0) continue;
+    if (free[i] < request[i]) return 0;
+    const int64_t many = free[i] / request[i];
+    if (many < most) most = many;
+  }
+  return most;
+}
+
+// Takes `count` pods, which fit, off what is free.
+inline void Take(std::span<const int64_t> request, int64_t count, std::vector<int64_t>* free) {
+  for (size_t i = 0; i < request.size(); ++i) (*free)[i] -= request[i] * count;
+}
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_EXPAND_ROOM_H_
