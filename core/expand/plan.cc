@@ -1,0 +1,293 @@
+#include "core/expand/plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/expand/packing.h"
+#include "core/expand/plan_nodes.h"
+#include "core/expand/plan_problem.h"
+
+namespace loadline {
+namespace {
+
+// At most so often a plan is made again with further nodes, and with a type less.
+constexpr int kMostRounds = 12;
+
+// A plan that competes.
+struct Candidate {
+  std::vector<PlannedNodes> nodes;
+  std::vector<ExistingUse> existing;
+  std::vector<int64_t> waiting;
+  std::vector<int64_t> on_new_nodes;
+  int64_t pods_waiting = 0;
+  int64_t node_count = 0;
+  double cost = 0;
+  double type_penalty = 0;
+  std::optional<PackingBound> bound;  // where the packing told it already
+
+  // Fewer pods left over, then less cost, then fewer nodes.
+  bool BetterThan(const Candidate& other) const {
+    if (pods_waiting != other.pods_waiting) return pods_waiting < other.pods_waiting;
+    const double mine = cost + type_penalty;
+    const double theirs = other.cost + other.type_penalty;
+    if (mine != theirs) return mine < theirs;
+    return node_count < other.node_count;
+  }
+};
+
+class Planner {
+ public:
+  Planner(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
+          const PlanOptions& options, WorkBudget* budget)
+      : estimator_(*estimator), snapshot_(*snapshot), groups_(groups), options_(options), budget_(budget) {
+    for (const PendingPods& entry : estimator_.pods()) waiting_.push_back(entry.count);
+  }
+
+  ScaleUpPlan Run() {
+    ScaleUpPlan plan;
+    const Single single = BestSingle(Fresh());
+    Candidate best = Complete(Wanted(single), nullptr, &plan.best_single);
+    plan.best_single.group = single.option.group;
+    Candidate joint = Joint(/*banned=*/{});
+    if (options_.usd_per_further_type > 0) joint = WithFewerTypes(std::move(joint));
+    // Of equals the joint plan, which shares nodes among groups that are alike.
+    if (!best.BetterThan(joint)) best = std::move(joint);
+    const PackingBound bound = best.bound.has_value() ? *best.bound : BoundOf(best);
+    plan.existing = std::move(best.existing);
+    plan.nodes = std::move(best.nodes);
+    plan.unplaced = std::move(best.waiting);
+    plan.cost = best.cost;
+    plan.type_penalty = best.type_penalty;
+    plan.lower_bound = std::min(bound.cost, best.cost);
+    plan.cut_short = budget_->ended() || !bound.proven;
+    return plan;
+  }
+
+ private:
+  using TypeKey = std::pair<double, std::vector<std::pair<int32_t, int64_t>>>;
+  struct Single {
+    SingleOption option;
+    NodeEstimate estimate;
+  };
+
+  PlanNodes Fresh() { return {&estimator_, &snapshot_, groups_, waiting_, options_.max_new_nodes}; }
+
+  // Of the options to grow one group for what waits the one that takes the most pods, then costs the least.
+  Single BestSingle(const PlanNodes& nodes) {
+    Single best;
+    estimator_.set_counts(nodes.waiting());
+    const std::vector<int64_t> room = nodes.room();
+    for (size_t group = 0; group < groups_.size(); ++group) {
+      if (room[group] == 0) continue;
+      const NodeThreshold limits[] = {{.max_nodes = room[group]}, {.max_nodes = nodes.nodes_left()}};
+      NodeEstimate estimate = estimator_.Estimate(groups_[group].node, NodeLimiter(limits), budget_);
+      const double cost = groups_[group].usd_per_hour * static_cast<double>(estimate.nodes);
+      const SingleOption& known = best.option;
+      const bool better =
+          estimate.pods != known.pods
+              ? estimate.pods > known.pods
+              : estimate.pods > 0 && (cost != known.cost ? cost < known.cost : estimate.nodes < known.nodes);
+      if (!better) continue;
+      best.option = {static_cast<int32_t>(group), estimate.nodes, estimate.pods, cost};
+      best.estimate = std::move(estimate);
+    }
+    return best;
+  }
+
+  static std::vector<WantedNode> Wanted(const Single& single) {
+    return single.option.group < 0 ? std::vector<WantedNode>()
+                                   : NodesOf(single.option.group, single.estimate);
+  }
+
+  // A plan that begins with these nodes; for what waits then it adds those of one best option after the
+  // other, and each time places all pods anew. `packing`: where the nodes come from one. `first`: what the
+  // nodes to begin with come to alone.
+  Candidate Complete(std::vector<WantedNode> wanted, const Packing* packing, SingleOption* first) {
+    std::optional<Candidate> best;
+    for (int round = 0; round < kMostRounds; ++round) {
+      snapshot_.Fork();
+      PlanNodes nodes = Fresh();
+      nodes.Place(std::move(wanted), budget_);
+      Candidate candidate = Describe(nodes);
+      if (round == 0 && first != nullptr) {
+        *first = {-1, candidate.node_count, Total(waiting_) - candidate.pods_waiting, candidate.cost};
+      }
+      if (round == 0 && packing != nullptr && estimator_.AllOnlyNeedRoom()) {
+        candidate.bound = PackingBound{packing->lower_bound, packing->proven};
+      }
+      bool more = candidate.pods_waiting > 0 && !budget_->ended();
+      if (!best.has_value() || candidate.BetterThan(*best)) {
+        best = std::move(candidate);
+      } else {
+        more = false;  // further nodes did not help
+      }
+      if (more) {
+        const Single next = BestSingle(nodes);
+        more = next.option.pods > 0;
+        wanted = nodes.Contents();
+        const std::vector<WantedNode> added = Wanted(next);
+        wanted.insert(wanted.end(), added.begin(), added.end());
+      }
+      snapshot_.Revert();
+      estimator_.fresh().StartOver();
+      estimator_.set_counts(waiting_);
+      if (!more) break;
+    }
+    return *std::move(best);
+  }
+
+  Candidate Describe(const PlanNodes& nodes) const {
+    Candidate candidate;
+    candidate.nodes = nodes.Nodes();
+    candidate.existing = nodes.existing();
+    candidate.waiting = nodes.waiting();
+    candidate.on_new_nodes = nodes.OnNewNodes();
+    candidate.pods_waiting = nodes.pods_waiting();
+    candidate.cost = nodes.cost();
+    candidate.node_count = nodes.node_count();
+    candidate.type_penalty = Penalty(candidate);
+    return candidate;
+  }
+
+  static int64_t Total(const std::vector<int64_t>& counts) {
+    return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  }
+
+  Candidate Joint(const std::set<TypeKey>& banned) {
+    std::vector<int64_t> room = Fresh().room();
+    for (size_t group = 0; group < groups_.size(); ++group) {
+      if (banned.contains(KeyOf(group))) room[group] = 0;
+    }
+    std::pair<PlanProblem, Packing> packed;
+    packed.first = MakePlanProblem(&estimator_, &snapshot_, groups_, waiting_, room, options_.max_new_nodes,
+                                   PlanView::kAsPlanned, budget_);
+    packed.second = Pack(packed.first.packing, budget_);
+    Candidate candidate = Complete(NodesOf(packed.first, packed.second, groups_), &packed.second, nullptr);
+    if (!banned.empty()) candidate.bound.reset();  // it holds without those types only
+    return candidate;
+  }
+
+  // Leaves out one type after the other as long as that is worth the penalty.
+  Candidate WithFewerTypes(Candidate best) {
+    std::set<TypeKey> banned;
+    for (int round = 0; round < kMostRounds && !budget_->ended(); ++round) {
+      std::optional<std::pair<Candidate, TypeKey>> better;
+      const std::set<TypeKey> used = TypesOf(best);
+      if (used.size() < 2) return best;
+      for (const TypeKey& type : used) {
+        std::set<TypeKey> more = banned;
+        more.insert(type);
+        Candidate candidate = Joint(more);
+        const Candidate& known = better.has_value() ? better->first : best;
+        if (candidate.BetterThan(known)) better.emplace(std::move(candidate), type);
+      }
+      if (!better.has_value()) return best;
+      best = std::move(better->first);
+      banned.insert(better->second);
+    }
+    return best;
+  }
+
+  TypeKey KeyOf(size_t group) const {
+    TypeKey key{groups_[group].usd_per_hour, {}};
+    for (const auto& [resource, amount] : groups_[group].node.shape.allocatable) {
+      key.second.emplace_back(static_cast<int32_t>(resource), amount);
+    }
+    return key;
+  }
+
+  std::set<TypeKey> TypesOf(const Candidate& candidate) const {
+    std::set<TypeKey> types;
+    for (const PlannedNodes& entry : candidate.nodes) types.insert(KeyOf(static_cast<size_t>(entry.group)));
+    return types;
+  }
+
+  double Penalty(const Candidate& candidate) const {
+    const size_t types = TypesOf(candidate).size();
+    return types < 2 ? 0 : options_.usd_per_further_type * static_cast<double>(types - 1);
+  }
+
+  PackingBound BoundOf(const Candidate& candidate) {
+    const PlanProblem problem =
+        MakePlanProblem(&estimator_, &snapshot_, groups_, candidate.on_new_nodes, Fresh().room(),
+                        options_.max_new_nodes, PlanView::kRelaxed, budget_);
+    return LowerBound(problem.packing, budget_);
+  }
+
+  Estimator& estimator_;
+  Snapshot& snapshot_;
+  const std::vector<PlanGroup>& groups_;
+  const PlanOptions& options_;
+  WorkBudget* budget_;
+  std::vector<int64_t> waiting_;
+};
+
+// Positions in an order that does not depend on the order in which things were given.
+std::vector<size_t> CanonicalPods(const std::vector<PendingPods>& pods) {
+  std::vector<size_t> order(pods.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const PodShape& left = pods[a].pod.shape;
+    const PodShape& right = pods[b].pod.shape;
+    if (left.namespace_name != right.namespace_name) return left.namespace_name < right.namespace_name;
+    return left.fingerprint < right.fingerprint;
+  });
+  return order;
+}
+
+std::vector<size_t> CanonicalGroups(const std::vector<PlanGroup>& groups) {
+  std::vector<size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return groups[a].node.name < groups[b].node.name; });
+  return order;
+}
+
+// Back to positions as they were given.
+void Rename(const std::vector<size_t>& pods, const std::vector<size_t>& groups, ScaleUpPlan* plan) {
+  for (ExistingUse& use : plan->existing) {
+    use.pods.pods = static_cast<int32_t>(pods[static_cast<size_t>(use.pods.pods)]);
+  }
+  for (PlannedNodes& nodes : plan->nodes) {
+    nodes.group = static_cast<int32_t>(groups[static_cast<size_t>(nodes.group)]);
+    for (PodCount& entry : nodes.pods)
+      entry.pods = static_cast<int32_t>(pods[static_cast<size_t>(entry.pods)]);
+  }
+  std::vector<int64_t> unplaced(plan->unplaced.size());
+  for (size_t i = 0; i < unplaced.size(); ++i) unplaced[pods[i]] = plan->unplaced[i];
+  plan->unplaced = std::move(unplaced);
+  if (plan->best_single.group >= 0) {
+    plan->best_single.group = static_cast<int32_t>(groups[static_cast<size_t>(plan->best_single.group)]);
+  }
+}
+
+}  // namespace
+
+ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
+                        std::vector<IncomingPod> daemons, const std::vector<PlanGroup>& groups,
+                        const PlanOptions& options, WorkBudget* budget) {
+  const std::vector<size_t> pod_order = CanonicalPods(pods);
+  const std::vector<size_t> group_order = CanonicalGroups(groups);
+  std::vector<PendingPods> sorted_pods;
+  for (const size_t i : pod_order) sorted_pods.push_back(std::move(pods[i]));
+  std::vector<PlanGroup> sorted_groups;
+  for (const size_t i : group_order) sorted_groups.push_back(groups[i]);
+
+  snapshot->Fork();
+  ScaleUpPlan plan;
+  {
+    Estimator estimator(snapshot, fit, std::move(sorted_pods), std::move(daemons));
+    std::vector<ExistingUse> existing = estimator.UseExistingRoom(budget);
+    plan = Planner(&estimator, snapshot, sorted_groups, options, budget).Run();
+    plan.existing.insert(plan.existing.begin(), existing.begin(), existing.end());
+  }
+  snapshot->Revert();
+  Rename(pod_order, group_order, &plan);
+  return plan;
+}
+
+}  // namespace loadline

@@ -1,0 +1,76 @@
+// Which node groups grow together, by how many nodes, and which pods the nodes take.
+#ifndef LOADLINE_CORE_EXPAND_PLAN_H_
+#define LOADLINE_CORE_EXPAND_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/work_budget.h"
+#include "core/cluster/snapshot.h"
+#include "core/expand/estimate.h"
+#include "core/expand/node_limits.h"
+
+namespace loadline {
+
+struct PlanGroup {
+  NodeTemplate node;
+  double usd_per_hour = 0;  // of one node: finite, >= 0
+  GroupSize size;           // max >= current: how many nodes it has and may have
+};
+
+struct PlanOptions {
+  // New nodes of all groups together.
+  int64_t max_new_nodes = kNoLimit;
+  // What each further type of node counts as: an operator's wish for few types. Groups whose nodes cost and
+  // take the same are one type.
+  double usd_per_further_type = 0;
+};
+
+// Nodes of one group with the same pods on each.
+struct PlannedNodes {
+  int32_t group = 0;
+  int64_t nodes = 0;
+  std::vector<PodCount> pods;  // on one node
+  friend bool operator==(const PlannedNodes&, const PlannedNodes&) = default;
+};
+
+// What growing one group alone comes to.
+struct SingleOption {
+  int32_t group = -1;  // -1: no group takes any pod
+  int64_t nodes = 0;
+  int64_t pods = 0;
+  double cost = 0;
+};
+
+struct ScaleUpPlan {
+  std::vector<ExistingUse> existing;  // pods that need no new node
+  std::vector<PlannedNodes> nodes;    // by group
+  std::vector<int64_t> unplaced;      // by position of the pending pods
+  double cost = 0;                    // of the new nodes, per hour
+  double type_penalty = 0;            // usd_per_further_type for each type but the first
+  double lower_bound = 0;             // no nodes within the limits that hold the same pods cost less
+  SingleOption best_single;           // most pods, then least cost
+  bool cut_short = false;             // the work budget ended: more work might find a cheaper plan
+};
+
+// Plans for `pods` in this order of wishes: as few pods as possible are left over; new nodes cost as little
+// as possible, with the penalty for types; groups that are alike grow evenly. Room on nodes that are there
+// comes first. All filters hold for each placement, also those that depend on other pods. Never leaves more
+// pods over than the best single option, and never costs more where both leave as many.
+//
+// How: a packing (core/expand/packing.h) over all groups for pods that only need room, whose counts then hold
+// exactly. Pods that depend on others enter it with what one node takes of them alone, and spread over zones
+// as their constraints say; the packing is then carried out in the snapshot, with all its nodes there at
+// once, as a scheduler sees them. For what does not fit after all the nodes of the best single option for the
+// rest are added, again and again. The result competes with the best single option, completed in the same
+// way.
+//
+// Deterministic; the order of pods and groups decides nothing but between equals. The snapshot is as before
+// when the call returns. Cost: that of Estimator::Estimate() per group, and of Pack().
+ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
+                        std::vector<IncomingPod> daemons, const std::vector<PlanGroup>& groups,
+                        const PlanOptions& options, WorkBudget* budget);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_EXPAND_PLAN_H_

@@ -1,0 +1,81 @@
+// A plan under way: nodes that it adds to a snapshot, and what they hold.
+#ifndef LOADLINE_CORE_EXPAND_PLAN_NODES_H_
+#define LOADLINE_CORE_EXPAND_PLAN_NODES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/expand/estimate.h"
+#include "core/expand/packing.h"
+#include "core/expand/plan.h"
+#include "core/expand/plan_problem.h"
+
+namespace loadline {
+
+// A new node of a group, with the pods that it is to hold; by position, each once.
+struct WantedNode {
+  int32_t group = 0;
+  std::vector<PodCount> pods;
+};
+
+// The nodes of a packing, those of each type shared evenly among its groups.
+std::vector<WantedNode> NodesOf(const PlanProblem& problem, const Packing& packing,
+                                const std::vector<PlanGroup>& groups);
+// The nodes of an estimate for one group.
+std::vector<WantedNode> NodesOf(int32_t group, const NodeEstimate& estimate);
+
+class PlanNodes {
+ public:
+  // `waiting`: pods to be placed, by position.
+  PlanNodes(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
+            std::vector<int64_t> waiting, int64_t max_new_nodes);
+
+  // Adds all nodes at once, as a scheduler sees them, and then places pods: where they are wanted, as far as
+  // they fit, and then wherever they fit. Nodes that get no pod are left out. If there are pods that depend
+  // on others, this happens in the snapshot, and the caller has a Fork() open. To be called once.
+  void Place(std::vector<WantedNode> wanted, WorkBudget* budget);
+
+  // By position: pods that wait still.
+  const std::vector<int64_t>& waiting() const { return waiting_; }
+  int64_t pods_waiting() const;
+  // By group: new nodes that it may still get; and all of them together, as a limit.
+  std::vector<int64_t> room() const;
+  int64_t nodes_left() const;
+  int64_t node_count() const { return static_cast<int64_t>(nodes_.size()); }
+  double cost() const;
+  // Pods that went to existing nodes.
+  const std::vector<ExistingUse>& existing() const { return existing_; }
+  // What each node holds.
+  std::vector<WantedNode> Contents() const;
+  // Those alike together; by group, then by what they hold.
+  std::vector<PlannedNodes> Nodes() const;
+  // By position: pods on new nodes.
+  std::vector<int64_t> OnNewNodes() const;
+
+ private:
+  struct NewNode {
+    int32_t group;
+    NodeIndex node;  // where pods are placed in the snapshot
+    std::vector<PodCount> pods;
+  };
+
+  void PlaceInRounds(std::vector<WantedNode>* wanted, WorkBudget* budget);
+  void PlaceTheRest(WorkBudget* budget);
+  void Record(size_t pods, NodeIndex node);
+
+  Estimator& estimator_;
+  Snapshot& snapshot_;
+  const std::vector<PlanGroup>& groups_;
+  bool by_count_;  // no pod depends on others: nothing is placed in the snapshot
+  int32_t first_new_;
+  int64_t max_new_nodes_;
+  std::vector<int64_t> waiting_;
+  std::vector<int64_t> added_;  // by group
+  std::vector<NewNode> nodes_;  // in the order in which they came
+  std::vector<ExistingUse> existing_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_EXPAND_PLAN_NODES_H_

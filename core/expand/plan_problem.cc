@@ -1,0 +1,245 @@
+#include "core/expand/plan_problem.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "core/cluster/labels.h"
+#include "core/expand/balance.h"
+#include "core/expand/room.h"
+
+namespace loadline {
+namespace {
+
+// Where an empty copy of a group's template stands for one kind of pods.
+struct Place {
+  int64_t most = 0;     // pods that it takes by itself
+  int32_t domain = -1;  // of the first spread constraint that is not over hosts; -1: none
+  int64_t there = 0;    // pods counted in that domain
+  int64_t lowest = 0;   // of all domains
+};
+
+class ProblemMaker {
+ public:
+  ProblemMaker(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups, PlanView view,
+               WorkBudget* budget)
+      : estimator_(*estimator), snapshot_(*snapshot), groups_(groups), view_(view), budget_(budget) {}
+
+  PlanProblem Make(const std::vector<int64_t>& counts, const std::vector<int64_t>& room,
+                   int64_t max_new_nodes) {
+    for (const PlanGroup& group : groups_) LookAt(group, counts);
+    for (size_t pods = 0; pods < counts.size(); ++pods) {
+      if (counts[pods] == 0) continue;
+      if (view_ == PlanView::kAsPlanned && SpreadOverDomains(pods)) {
+        AddByDomain(pods, counts[pods]);
+      } else {
+        AddItem(pods, counts[pods], MostOf(pods), /*may_merge=*/true);
+      }
+    }
+    AddTypes(room);
+    problem_.packing.limit = max_new_nodes;
+    return std::move(problem_);
+  }
+
+ private:
+  void LookAt(const PlanGroup& group, const std::vector<int64_t>& counts) {
+    snapshot_.Fork();
+    const NodeIndex copy = estimator_.AddCopy(group.node);
+    free_.push_back(estimator_.columns().FreeOn(snapshot_, copy));
+    std::vector<Place>& places = places_.emplace_back(counts.size());
+    for (size_t pods = 0; pods < counts.size(); ++pods) {
+      if (counts[pods] == 0) continue;
+      PodFit& fit = estimator_.fit(pods);
+      if (fit.Hopeless() || !fit.FitsByItself(copy)) continue;
+      Place& place = places[pods];
+      place.most = std::min(counts[pods], HowMany(free_.back(), estimator_.columns().request(pods)));
+      if (estimator_.OnlyNeedsRoom(pods) || view_ == PlanView::kRelaxed) continue;
+      place.most = TryOut(pods, copy, place.most);
+      const int32_t key = SpreadKey(pods);
+      if (key >= 0) ReadDomain(pods, static_cast<size_t>(key), copy, &place);
+    }
+    snapshot_.Revert();
+  }
+
+  // How many pods of a kind go onto a node one after the other. If none does because of pods elsewhere, one
+  // is assumed: it may change when others are placed.
+  int64_t TryOut(size_t pods, NodeIndex node, int64_t most) {
+    PodFit& fit = estimator_.fit(pods);
+    snapshot_.Fork();
+    int64_t placed = 0;
+    while (placed < most && budget_->Spend() && fit.Fits(node)) {
+      estimator_.Place(pods, node);
+      ++placed;
+    }
+    snapshot_.Revert();
+    return std::max<int64_t>(1, placed);
+  }
+
+  // Position of the first constraint that spreads over something larger than hosts; -1: none.
+  int32_t SpreadKey(size_t pods) const {
+    const IncomingPod& pod = estimator_.pods()[pods].pod;
+    const bool own = pod.shape.rules != nullptr && pod.shape.rules->has_spread;
+    const std::vector<SpreadConstraint>& constraints = own ? pod.shape.rules->spread : pod.default_spread;
+    for (size_t i = 0; i < constraints.size(); ++i) {
+      if (constraints[i].topology_key != kHostnameLabel) return static_cast<int32_t>(i);
+    }
+    return -1;
+  }
+
+  const SpreadConstraint& Constraint(size_t pods, size_t position) const {
+    const IncomingPod& pod = estimator_.pods()[pods].pod;
+    const bool own = pod.shape.rules != nullptr && pod.shape.rules->has_spread;
+    return (own ? pod.shape.rules->spread : pod.default_spread)[position];
+  }
+
+  void ReadDomain(size_t pods, size_t position, NodeIndex copy, Place* place) {
+    const SpreadConstraint& constraint = Constraint(pods, position);
+    for (const Demand& demand : estimator_.fit(pods).demands()) {
+      if (demand.kind != DemandKind::kBalanced) continue;
+      const DomainCounts* const counts = demand.counts;
+      if (counts->topology().key() != constraint.topology_key) continue;
+      place->domain = counts->domain(copy);
+      place->there = counts->count(place->domain);
+      place->lowest = counts->lowest();
+      // By itself a node may take only what the skew leaves; beside others it takes more.
+      const int64_t room = HowMany(free_.back(), estimator_.columns().request(pods));
+      place->most = Alone(pods) ? 1 : room;
+      return;
+    }
+  }
+
+  // Whether pods of a kind keep their like off the same host.
+  bool Alone(size_t pods) {
+    const PodShape& shape = estimator_.pods()[pods].pod.shape;
+    if (shape.rules == nullptr) return false;
+    if (!shape.rules->host_ports.empty()) return true;
+    return std::any_of(shape.rules->anti_affinity.begin(), shape.rules->anti_affinity.end(),
+                       [&](const AffinityTerm& term) {
+                         return term.topology_key == kHostnameLabel && term.selector.Matches(shape.labels);
+                       });
+  }
+
+  bool SpreadOverDomains(size_t pods) const {
+    return std::any_of(places_.begin(), places_.end(), [&](const std::vector<Place>& places) {
+      return places[pods].most > 0 && places[pods].domain >= 0;
+    });
+  }
+
+  std::vector<int64_t> MostOf(size_t pods) const {
+    std::vector<int64_t> most;
+    for (const std::vector<Place>& places : places_) most.push_back(places[pods].most);
+    return most;
+  }
+
+  // Fills the emptiest domain first, up to what the skew permits over domains that no group can grow in.
+  void AddByDomain(size_t pods, int64_t count) {
+    std::map<int32_t, int64_t> there;
+    int64_t lowest = 0;
+    for (const std::vector<Place>& places : places_) {
+      if (places[pods].most == 0 || places[pods].domain < 0) continue;
+      there[places[pods].domain] = places[pods].there;
+      lowest = places[pods].lowest;
+    }
+    std::vector<BalancedGroup> domains;
+    const bool lowest_grows =
+        std::any_of(there.begin(), there.end(), [&](const auto& domain) { return domain.second <= lowest; });
+    const int64_t skew = Constraint(pods, static_cast<size_t>(SpreadKey(pods))).max_skew;
+    for (const auto& [domain, pods_there] : there) {
+      const int64_t most = lowest_grows ? pods_there + count : lowest + skew;
+      domains.push_back({"", pods_there, std::max(most, pods_there)});
+    }
+    const std::vector<int64_t> sizes = BalanceGrowth(domains, count);
+    size_t i = 0;
+    for (const auto& [domain, pods_there] : there) {
+      std::vector<int64_t> most = MostOf(pods);
+      for (size_t group = 0; group < most.size(); ++group) {
+        if (places_[group][pods].domain != domain) most[group] = 0;
+      }
+      AddItem(pods, sizes[i] - pods_there, std::move(most), /*may_merge=*/false);
+      ++i;
+    }
+  }
+
+  void AddItem(size_t pods, int64_t count, std::vector<int64_t> most, bool may_merge) {
+    if (count == 0) return;
+    const auto request = estimator_.columns().request(pods);
+    const PodCount entry{static_cast<int32_t>(pods), count};
+    std::vector<int64_t> row(request.begin(), request.end());
+    if (may_merge && (view_ == PlanView::kRelaxed || estimator_.OnlyNeedsRoom(pods))) {
+      // What of it fits onto a node follows from the request; only whether it may go there can differ.
+      for (size_t group = 0; group < most.size(); ++group) {
+        if (most[group] > 0) most[group] = HowMany(free_[group], request);
+      }
+      const auto [found, is_new] = items_.try_emplace({row, most}, problem_.packing.items.size());
+      if (!is_new) {
+        problem_.packing.items[found->second].count += count;
+        problem_.pods[found->second].push_back(entry);
+        return;
+      }
+    }
+    problem_.packing.items.push_back({std::move(row), count});
+    problem_.pods.push_back({entry});
+    most_.push_back(std::move(most));
+  }
+
+  // Groups whose nodes cost the same and take the same are one type.
+  void AddTypes(const std::vector<int64_t>& room) {
+    using Key = std::tuple<double, std::vector<int64_t>, std::vector<int64_t>>;
+    std::map<Key, size_t> types;
+    std::vector<int32_t> by_name(groups_.size());
+    std::iota(by_name.begin(), by_name.end(), 0);
+    std::stable_sort(by_name.begin(), by_name.end(), [&](int32_t a, int32_t b) {
+      return groups_[static_cast<size_t>(a)].node.name < groups_[static_cast<size_t>(b)].node.name;
+    });
+    for (const int32_t g : by_name) {
+      const size_t group = static_cast<size_t>(g);
+      std::vector<int64_t> most;
+      for (const std::vector<int64_t>& entry : most_) most.push_back(entry[group]);
+      const bool takes_any = std::any_of(most.begin(), most.end(), [](int64_t m) { return m > 0; });
+      if (!takes_any || room[group] <= 0) continue;
+      const double cost = groups_[group].usd_per_hour;
+      const auto [found, is_new] =
+          types.try_emplace({cost, free_[group], most}, problem_.packing.types.size());
+      if (is_new) {
+        problem_.packing.types.push_back({free_[group], cost, room[group], std::move(most)});
+        problem_.groups.push_back({g});
+      } else {
+        problem_.packing.types[found->second].limit += room[group];
+        problem_.groups[found->second].push_back(g);
+      }
+    }
+    for (PackingType& type : problem_.packing.types) {
+      // A limit that no packing reaches only makes the relaxation larger.
+      int64_t pods = 0;
+      for (size_t i = 0; i < type.most.size(); ++i) {
+        if (type.most[i] > 0) pods += problem_.packing.items[i].count;
+      }
+      if (type.limit >= pods) type.limit = kNoLimit;
+    }
+  }
+
+  Estimator& estimator_;
+  Snapshot& snapshot_;
+  const std::vector<PlanGroup>& groups_;
+  PlanView view_;
+  WorkBudget* budget_;
+  std::vector<std::vector<int64_t>> free_;  // by group
+  std::vector<std::vector<Place>> places_;  // by group, then by pods
+  std::vector<std::vector<int64_t>> most_;  // by item, then by group
+  std::map<std::pair<std::vector<int64_t>, std::vector<int64_t>>, size_t> items_;
+  PlanProblem problem_;
+};
+
+}  // namespace
+
+PlanProblem MakePlanProblem(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
+                            const std::vector<int64_t>& counts, const std::vector<int64_t>& room,
+                            int64_t max_new_nodes, PlanView view, WorkBudget* budget) {
+  return ProblemMaker(estimator, snapshot, groups, view, budget).Make(counts, room, max_new_nodes);
+}
+
+}  // namespace loadline

@@ -1,0 +1,39 @@
+// Pending pods and node groups as a packing problem.
+#ifndef LOADLINE_CORE_EXPAND_PLAN_PROBLEM_H_
+#define LOADLINE_CORE_EXPAND_PLAN_PROBLEM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/expand/estimate.h"
+#include "core/expand/packing.h"
+#include "core/expand/plan.h"
+
+namespace loadline {
+
+struct PlanProblem {
+  PackingProblem packing;
+  // By item: positions of the pods that it stands for, with how many of each.
+  std::vector<std::vector<PodCount>> pods;
+  // By type: the groups whose nodes are of that type, in the order of their names.
+  std::vector<std::vector<int32_t>> groups;
+};
+
+enum class PlanView {
+  // What one node takes of pods that depend on others is tried out, and pods that spread over zones are
+  // divided among them beforehand: what a plan should keep to.
+  kAsPlanned,
+  // Only what room and the node itself forbid: no plan can do without it, so it is fit for a lower bound.
+  kRelaxed,
+};
+
+// `counts`: how many to place, by position of the pods. `room`: new nodes that each group may still get.
+// Leaves the snapshot of `estimator` as it is.
+PlanProblem MakePlanProblem(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
+                            const std::vector<int64_t>& counts, const std::vector<int64_t>& room,
+                            int64_t max_new_nodes, PlanView view, WorkBudget* budget);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_EXPAND_PLAN_PROBLEM_H_
