@@ -11,7 +11,8 @@
 namespace loadline {
 
 // A point on the steady clock, or none. Calls look at it where they may have waited for another call, before
-// they change or work out anything: an answer that nobody waits for is not worth holding up the next one.
+// they change or work out anything, and long ones as they go: an answer that nobody waits for is not worth
+// holding up the next one.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
@@ -32,7 +33,7 @@ class Deadline {
   // kDeadlineExceeded once it has passed.
   absl::Status Check() const {
     if (!time_.has_value() || Clock::now() < *time_) return absl::OkStatus();
-    return absl::DeadlineExceededError("the timeout of the call passed while it waited for the view");
+    return absl::DeadlineExceededError("the timeout of the call passed before there was an answer");
   }
 
  private:

@@ -17,6 +17,8 @@ namespace {
 
 // Pods times candidates of one question, each about a microsecond.
 constexpr size_t kMaxJudgements = 10'000'000;
+// Between two looks at the deadline.
+constexpr size_t kJudgementsAtATime = 1'000;
 
 // Undoes all moves of a question, whatever happens.
 class Moves {
@@ -67,20 +69,26 @@ absl::StatusOr<Question> Decode(const v1::FitRequest& request, ResourceNames nam
   return Question{*std::move(options), std::move(pods), *std::move(moves), std::move(names)};
 }
 
-v1::PodFit JudgePod(DecodedPod decoded, const Question& question, const LabelKeys& keys,
-                    const std::vector<NodeIndex>& candidates, Snapshot* snapshot) {
+absl::StatusOr<v1::PodFit> JudgePod(DecodedPod decoded, const Question& question, const LabelKeys& keys,
+                                    const std::vector<NodeIndex>& candidates, const Deadline& deadline,
+                                    Snapshot* snapshot) {
   SelectLabels(decoded.labels, keys, &decoded.pod.shape);
   decoded.pod.names = question.names;
   PodFit fit(snapshot, std::move(decoded.pod), &question.options);
   std::vector<Verdict> verdicts;
   verdicts.reserve(candidates.size());
-  // Most nodes fit, and to say so takes no text.
-  for (const NodeIndex node : candidates) verdicts.push_back(fit.Fits(node) ? Verdict() : fit.Judge(node));
+  for (const NodeIndex node : candidates) {
+    if (verdicts.size() % kJudgementsAtATime == 0) {
+      if (absl::Status status = deadline.Check(); !status.ok()) return status;
+    }
+    // Most nodes fit, and to say so takes no text.
+    verdicts.push_back(fit.Fits(node) ? Verdict() : fit.Judge(node));
+  }
   return EncodePodFit(verdicts, candidates, *snapshot);
 }
 
 absl::StatusOr<v1::FitResponse> Answer(const v1::FitRequest& request, const Question& question,
-                                       const View& view, Snapshot* snapshot) {
+                                       const View& view, const Deadline& deadline, Snapshot* snapshot) {
   if (absl::Status status = ApplyMoves(question.moves, view, snapshot); !status.ok()) return status;
   const absl::StatusOr<std::vector<NodeIndex>> candidates = DecodeFitCandidates(request, *snapshot);
   if (!candidates.ok()) return candidates.status();
@@ -92,9 +100,11 @@ absl::StatusOr<v1::FitResponse> Answer(const v1::FitRequest& request, const Ques
   v1::FitResponse response;
   size_t bytes = 0;
   for (const DecodedPod& pod : question.pods) {
-    v1::PodFit* const message = response.add_pods();
-    *message = JudgePod(pod, question, view.label_keys(), *candidates, snapshot);
-    bytes += message->ByteSizeLong() + kEntryOverhead;
+    absl::StatusOr<v1::PodFit> fit =
+        JudgePod(pod, question, view.label_keys(), *candidates, deadline, snapshot);
+    if (!fit.ok()) return fit.status();
+    bytes += fit->ByteSizeLong() + kEntryOverhead;
+    *response.add_pods() = *std::move(fit);
     if (bytes > kMaxMessageBytes) {
       return absl::ResourceExhaustedError(absl::StrCat("the answer for ", question.pods.size(),
                                                        " pods outgrows ", kMaxMessageBytes,
@@ -119,7 +129,7 @@ absl::StatusOr<v1::FitResponse> Fit(const v1::FitRequest& request, const Deadlin
   if (!selected.ok()) return selected;
   Snapshot* const snapshot = shared.snapshot.For(shared.view);
   Moves moves(&shared.snapshot, snapshot);
-  absl::StatusOr<v1::FitResponse> response = Answer(request, *question, shared.view, snapshot);
+  absl::StatusOr<v1::FitResponse> response = Answer(request, *question, shared.view, deadline, snapshot);
   moves.Complete();
   return response;
 }

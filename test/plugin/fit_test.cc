@@ -33,9 +33,9 @@ class FitTest : public ::testing::Test {
     request_.add_pods()->set_pod(Requesting("500m").SerializeAsString());
   }
 
-  absl::StatusOr<v1::FitResponse> Ask() {
+  absl::StatusOr<v1::FitResponse> Ask(const Deadline& deadline = Deadline()) {
     const absl::StatusOr<std::string> bytes =
-        engine_.CallBytes("/loadline.v1.SchedulerExtender/Fit", request_.SerializeAsString());
+        engine_.CallBytes("/loadline.v1.SchedulerExtender/Fit", request_.SerializeAsString(), deadline);
     if (!bytes.ok()) return bytes.status();
     v1::FitResponse response;
     EXPECT_TRUE(response.ParseFromString(*bytes));
@@ -200,6 +200,31 @@ TEST_F(FitTest, DefaultSpreadConstraintsNeedASelector) {
   label->set_value("web");
   request_.mutable_pods(0)->set_default_spread_selector(selector.SerializeAsString());
   EXPECT_THAT(Fitting(), ElementsAre(1));  // "a" lacks the key
+}
+
+// Ten million judgements, as many as one question may ask for, take a second or more.
+TEST_F(FitTest, ALongQuestionEndsAtItsDeadline) {
+  for (int32_t i = 0; i < 9'998; ++i) {
+    v1::AddNode* const added = AddMove()->mutable_add_node();
+    added->set_slot(2 + i);
+    added->set_node(Node("node-" + std::to_string(i)).SerializeAsString());
+  }
+  k8s::v1::Pod pod = Requesting("500m");
+  for (int i = 0; i < 1'000; ++i) {
+    pod.mutable_metadata()->set_name("pod-" + std::to_string(i));
+    if (i == request_.pods_size()) request_.add_pods();
+    request_.mutable_pods(i)->set_pod(pod.SerializeAsString());
+  }
+  EXPECT_EQ(Ask(Deadline::After(200'000'000)).status().code(), absl::StatusCode::kDeadlineExceeded);
+  AddMove()->mutable_add_node()->set_slot(20'000);
+  request_.mutable_moves(request_.moves_size() - 1)
+      ->mutable_add_node()
+      ->set_node(Node("one-too-many").SerializeAsString());
+  EXPECT_EQ(Ask().status().code(), absl::StatusCode::kResourceExhausted);
+  // The moves of a question that was not answered are undone.
+  request_.clear_moves();
+  request_.mutable_pods()->DeleteSubrange(1, request_.pods_size() - 1);
+  EXPECT_THAT(Fitting(), ElementsAre(1));
 }
 
 TEST_F(FitTest, ObjectsAreSyncedCountedAndRead) {

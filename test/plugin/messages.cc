@@ -157,8 +157,9 @@ absl::StatusOr<v1::DropResponse> TypedEngine::Drop(const std::string& view) {
   return Call<v1::DropResponse>(kDropMethod, request);
 }
 
-absl::StatusOr<std::string> TypedEngine::CallBytes(absl::string_view method, absl::string_view request) {
-  return engine_.Call(method, request, Deadline());
+absl::StatusOr<std::string> TypedEngine::CallBytes(absl::string_view method, absl::string_view request,
+                                                   const Deadline& deadline) {
+  return engine_.Call(method, request, deadline);
 }
 
 v1::DescribeResponse TypedEngine::DescribeAll(bool include_pods) {

@@ -70,7 +70,8 @@ class TypedEngine {
   absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request);
   absl::StatusOr<v1::DescribeResponse> Describe(const v1::DescribeRequest& request);
   absl::StatusOr<v1::DropResponse> Drop(const std::string& view);
-  absl::StatusOr<std::string> CallBytes(absl::string_view method, absl::string_view request);
+  absl::StatusOr<std::string> CallBytes(absl::string_view method, absl::string_view request,
+                                        const Deadline& deadline = Deadline());
 
   // View "test" with all nodes; with pods if asked for. The call must succeed.
   v1::DescribeResponse DescribeAll(bool include_pods = false);

@@ -1525,9 +1525,10 @@ type FitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in ScoreRequest.
 	Changes *Changes `protobuf:"bytes,1,opt,name=changes,proto3" json:"changes,omitempty"`
-	// What is supposed to happen before the question, in this order. The view itself stays as it is.
+	// What is supposed to happen before the question, in this order. The view itself stays as it is. At most
+	// 100,000.
 	Moves []*Move `protobuf:"bytes,2,rep,name=moves,proto3" json:"moves,omitempty"`
-	// Pods to be judged, each by itself: none of them is placed.
+	// Pods to be judged, each by itself: none of them is placed. At most 1,000.
 	Pods []*IncomingPod `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
 	// Candidates: slots that hold a node after the moves, each once. Empty: all nodes that pods may go to.
 	Slots []int32 `protobuf:"varint,4,rep,packed,name=slots,proto3" json:"slots,omitempty"`
