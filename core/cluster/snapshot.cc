@@ -87,7 +87,9 @@ int32_t Snapshot::InternShape(const PodShape& shape) {
 int32_t Snapshot::Intern(const PodShape& shape, bool copy) {
   const int32_t known = pod_shapes_.size();
   const int32_t id = pod_shapes_.Intern(shape, copy);
-  if (id == known && shape.rules != nullptr) anti_affinity_terms_.Add(*shape.rules);
+  if (id < known) return id;
+  pods_of_.push_back(0);
+  if (shape.rules != nullptr) anti_affinity_terms_.Add(*shape.rules);
   return id;
 }
 
@@ -243,6 +245,7 @@ void Snapshot::Count(NodeIndex node, const SnapshotPod& pod, int32_t sign) {
     amount.requested += absl::int128(request) * sign;
     UpdateFree(&amount);
   }
+  pods_of_[static_cast<size_t>(pod.shape)] += sign;
   if (shape.rules != nullptr) CountRules(&nodes_[IndexOf(node)], shape, sign);
   if (all_counts_.empty()) return;
   for (DomainCounts* counts : CountsOf(pod.shape)) counts->Change(node, sign);
@@ -310,15 +313,25 @@ std::vector<const DomainCounts*> Snapshot::Counts(std::vector<CountSpec> specs) 
 
 void Snapshot::Fill(std::span<DomainCounts* const> added) {
   std::vector<std::vector<DomainCounts*>> counting(static_cast<size_t>(pod_shapes_.size()));
+  bool by_pods = false;
   for (int32_t shape = 0; shape < pod_shapes_.size(); ++shape) {
+    if (pods_of_[static_cast<size_t>(shape)] == 0) continue;
     for (DomainCounts* counts : added) {
-      if (counts->spec().counts(*pod_shapes_[shape])) counting[static_cast<size_t>(shape)].push_back(counts);
+      if (!counts->spec().counts(*pod_shapes_[shape])) continue;
+      counting[static_cast<size_t>(shape)].push_back(counts);
+      by_pods = true;
     }
   }
+  const bool by_nodes = std::any_of(added.begin(), added.end(), [](const DomainCounts* counts) {
+    return counts->spec().use == CountUse::kSpread;
+  });
+  // No pod matches the terms of a deployment that is new.
+  if (!by_pods && !by_nodes) return;
   for (int32_t i = 0; i < node_end(); ++i) {
     const NodeIndex node{i};
     if (!Contains(node)) continue;
     for (DomainCounts* counts : added) counts->AddNode(node);
+    if (!by_pods) continue;
     for (const SnapshotPod& pod : pods(node)) {
       for (DomainCounts* counts : counting[static_cast<size_t>(pod.shape)]) counts->Change(node, +1);
     }
