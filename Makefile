@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-asan test-tsan fuzz bench bench-peers bench-scheduler demo picture lint generate clean
+.PHONY: help deps engine go-binaries build test test-asan test-tsan fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -55,6 +55,12 @@ fuzz: deps ## fuzz each target for FUZZ_SECONDS (60), starting from its corpus
 bench: deps build/build.ninja ## run the benchmarks; BENCH_ARGS go to build/test/bench/bench
 	@cmake --build --preset release --target bench
 	@build/test/bench/bench $(BENCH_ARGS)
+
+COST_BENCH = build/test/cost/cost_bench manifests/prices/aws-us-east-1.csv manifests/prices/gce-us-central1.csv
+bench-cost: deps build/build.ninja ## what growing costs by least-waste, by price and by a joint plan; OPENB=FILE adds a trace of pods
+	@command -v cbc >/dev/null || tools/deps.sh coinor-cbc
+	@cmake --build --preset release --target cost_bench
+	@$(COST_BENCH) $(OPENB) | python3 test/cost/report.py --svg build/cost.svg
 
 bench-peers: ## what fits where, worked out by kube-scheduler's framework in Go, to hold against `make bench`
 	@cd test/e2e && go test ./fit -run '^$$' -bench Upstream -timeout 60m

@@ -77,6 +77,11 @@ if(NOT LOADLINE_FUZZ)
     add_executable(bench ${bench_sources})
     set_target_properties(bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/bench)
     target_link_libraries(bench PRIVATE loadline_service loadline benchmark::benchmark_main loadline_compiler)
+    # What growing costs: `make bench-cost`.
+    loadline_test_sources(cost_sources cost/*.cc)
+    add_executable(cost_bench EXCLUDE_FROM_ALL ${cost_sources})
+    set_target_properties(cost_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/cost)
+    target_link_libraries(cost_bench PRIVATE loadline_expand loadline_compiler)
   endif()
 endif()
 

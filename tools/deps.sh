@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that what the build needs is on this machine: Debian packages, Go and Go modules. Costs some 50 ms when it
-# is.
+# Makes sure that what the build needs is on this machine: Debian packages, with those that the arguments name, Go and
+# Go modules. Costs some 50 ms when it is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,7 +8,8 @@ readonly packages=(
   build-essential ca-certificates cmake git ninja-build pkg-config python3
   libabsl-dev libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nlohmann-json3-dev
-  ccache clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm-14)
+  ccache clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm-14
+  "$@")
 readonly go_minor=26  # go 1.26
 
 missing_packages() {
