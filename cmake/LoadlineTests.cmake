@@ -44,7 +44,7 @@ endfunction()
 if(NOT LOADLINE_FUZZ)
   loadline_gtest(core_test
     SOURCES core/*_test.cc testing/*.cc
-    LIBRARIES loadline_fit loadline_score loadline_expand loadline_size)
+    LIBRARIES loadline_fit loadline_score loadline_expand loadline_size loadline_slack)
   loadline_gtest(plugin_test
     SOURCES plugin/*.cc testing/*.cc
     LIBRARIES loadline_service loadline_daemon)
@@ -53,7 +53,7 @@ if(NOT LOADLINE_FUZZ)
   # --- Rows of expected decisions. A file joins the list with the issue that answers its rows. -------------------
   set(vector_files
     escalator_actions escalator_decide escalator_inputs escalator_math
-    expander gce_price limit_score pod_limits price_ranking price_terms scheduler_wire)
+    expander gce_price limit_score pod_limits price_ranking price_terms scheduler_wire slack_loop slack_size)
   loadline_sources(vectors_sources test/vectors)
   add_executable(run_vectors ${vectors_sources})
   set_target_properties(run_vectors PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/vectors)

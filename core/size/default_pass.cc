@@ -7,8 +7,10 @@ namespace loadline::size_internal {
 
 // A node as the group makes them.
 std::optional<CpuMemory> Pass::NewNode() const {
-  return options_.mode == SizeMode::kDefault && facts_.new_node.has_value() ? facts_.new_node
-                                                                            : decision_.next.cached_node;
+  if (decision_.next.cached_node.has_value() || options_.mode == SizeMode::kCompat) {
+    return decision_.next.cached_node;
+  }
+  return facts_.new_node;
 }
 
 // nullopt: there is no number of nodes that would do.
@@ -66,6 +68,7 @@ std::vector<size_t> Pass::Removable(int64_t count) const {
 }
 
 SizeDecision Pass::DefaultShrink() {
+  if (untainted_.empty()) return Finish(SizeAction::kNothing, SizeReason::kWithinThresholds, 0);
   SizeReason reason = SizeReason::kWithinThresholds;
   int64_t rate = 0;
   if (IsBelow(facts_.requests, decision_.capacity, options_.taint_lower_percent)) {
@@ -92,7 +95,7 @@ SizeDecision Pass::DefaultShrink() {
     const bool slow = reason == SizeReason::kBelowTaintUpper;
     return Finish(slow ? SizeAction::kRemoveSlowly : SizeAction::kRemoveFast, reason, -count);
   }
-  if (rate > 0 && decision_.untainted > 0) {
+  if (rate > 0) {
     reason = waits ? SizeReason::kPodsPending
                    : (allowed == 0 ? SizeReason::kAtMinimum : SizeReason::kWouldGrowBack);
   }

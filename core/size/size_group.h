@@ -144,8 +144,9 @@ struct SizeDecision {
 //
 // kCompat does what Escalator 043bb1b does, pass by pass; ties between nodes, which it leaves to chance, end
 // at the name, and the cached node is the first by name. kDefault differs so:
-//   - arithmetic is exact, and growth is counted in nodes as the group makes them: its template, else the
-//     newest node
+//   - arithmetic is exact, and growth is counted in nodes like the newest one, without nodes like the last
+//   one
+//     that there was, else like the group's template
 //   - it does not taint what it would have to win back: utilisation stays at or below scale_up
 //   - nodes on their way count, and growth, also by untainting, ends at max_nodes
 //   - below the minimum it grows to the minimum; pods that request nothing get a first node

@@ -8,10 +8,6 @@
 namespace loadline {
 namespace {
 
-int64_t Capped(absl::int128 amount) {
-  return static_cast<int64_t>(std::clamp<absl::int128>(amount, 0, kMaxAmount));
-}
-
 // Thousandths, as a double.
 double Milli(int64_t bytes) {
   const absl::int128 milli = absl::int128(bytes) * 1000;
@@ -40,22 +36,6 @@ std::optional<int64_t> NodesFor(absl::int128 excess, int64_t node, int64_t parts
 }
 
 }  // namespace
-
-CpuMemory Plus(const CpuMemory& a, const CpuMemory& b) {
-  return {SaturatingAdd(a.cpu, b.cpu), SaturatingAdd(a.memory, b.memory)};
-}
-
-CpuMemory Minus(const CpuMemory& a, const CpuMemory& b) {
-  return {std::max<int64_t>(0, a.cpu - b.cpu), std::max<int64_t>(0, a.memory - b.memory)};
-}
-
-CpuMemory Times(const CpuMemory& a, int64_t n) {
-  return {Capped(absl::int128(a.cpu) * n), Capped(absl::int128(a.memory) * n)};
-}
-
-bool Within(const CpuMemory& small, const CpuMemory& large) {
-  return small.cpu <= large.cpu && small.memory <= large.memory;
-}
 
 Usage ShippedUsage(const CpuMemory& requests, const CpuMemory& capacity, int64_t nodes) {
   if (requests == CpuMemory{} && capacity == CpuMemory{} && nodes == 0) return {};

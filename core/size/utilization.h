@@ -6,23 +6,9 @@
 #include <limits>
 #include <optional>
 
-#include "core/base/amount.h"
+#include "core/base/cpu_memory.h"
 
 namespace loadline {
-
-// CPU in millicores and memory in bytes, each in [0, kMaxAmount].
-struct CpuMemory {
-  int64_t cpu = 0;
-  int64_t memory = 0;
-  friend bool operator==(const CpuMemory&, const CpuMemory&) = default;
-};
-
-// Per dimension, saturating; a difference is at least 0.
-CpuMemory Plus(const CpuMemory& a, const CpuMemory& b);
-CpuMemory Minus(const CpuMemory& a, const CpuMemory& b);
-CpuMemory Times(const CpuMemory& a, int64_t n);
-// Whether `small` is at most `large` in both dimensions.
-bool Within(const CpuMemory& small, const CpuMemory& large);
 
 // No answer has more nodes than this: what would be more stands for "as many as there are".
 inline constexpr int64_t kMostNodes = std::numeric_limits<int32_t>::max();

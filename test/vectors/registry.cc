@@ -12,6 +12,7 @@ const Handlers& AllHandlers() {
     AddPodLimitsHandlers(handlers);
     AddPriceHandlers(handlers);
     AddEscalatorHandlers(handlers);
+    AddSlackHandlers(handlers);
     return handlers;
   }();
   return *kHandlers;

@@ -20,6 +20,7 @@ void AddLimitScoreHandlers(Handlers* handlers);  // limit_score_rows.cc
 void AddPodLimitsHandlers(Handlers* handlers);   // pod_limits_rows.cc
 void AddPriceHandlers(Handlers* handlers);       // price_rows.cc
 void AddEscalatorHandlers(Handlers* handlers);   // escalator_rows.cc
+void AddSlackHandlers(Handlers* handlers);       // slack_rows.cc
 
 // Who answers for the rows of one `fn`.
 struct Owner {
