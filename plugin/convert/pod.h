@@ -36,6 +36,7 @@ class PodDecoder {
   const Labels& labels() const { return labels_; }
   const std::string& name() const { return message_.metadata().name(); }
   const std::string& uid() const { return message_.metadata().uid(); }
+  const k8s::v1::Pod& message() const { return message_; }
 
  private:
   absl::Status ReadSpec(PodResources* pod);

@@ -8,6 +8,7 @@
 #include "plugin/service/cluster_state_handlers.h"
 #include "plugin/service/fit_handler.h"
 #include "plugin/service/rank_handler.h"
+#include "plugin/service/scale_up_plan_handlers.h"
 #include "plugin/service/scheduler_extender_handlers.h"
 
 namespace loadline {
@@ -45,6 +46,10 @@ constexpr Method kMethods[] = {
     {"/loadline.v1.SchedulerExtender/Fit", Handle<v1::FitRequest, v1::FitResponse, Fit>},
     {"/loadline.v1.Autoscaler/RankOptions",
      Handle<v1::RankOptionsRequest, v1::RankOptionsResponse, AnswerRankOptions>},
+    {"/loadline.v1.Autoscaler/EstimateScaleUp",
+     Handle<v1::EstimateScaleUpRequest, v1::EstimateScaleUpResponse, EstimateScaleUp>},
+    {"/loadline.v1.Autoscaler/PlanScaleUp",
+     Handle<v1::PlanScaleUpRequest, v1::PlanScaleUpResponse, PlanScaleUp>},
     {"/loadline.v1.ClusterState/Sync", Handle<v1::SyncRequest, v1::SyncResponse, Sync>},
     {"/loadline.v1.ClusterState/Describe", Handle<v1::DescribeRequest, v1::DescribeResponse, Describe>},
     {"/loadline.v1.ClusterState/Drop", Handle<v1::DropRequest, v1::DropResponse, Drop>},

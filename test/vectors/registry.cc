@@ -8,6 +8,7 @@ namespace {
 const Handlers& AllHandlers() {
   static const Handlers* const kHandlers = [] {
     auto* handlers = new Handlers;
+    AddEstimatorHandlers(handlers);
     AddLimitScoreHandlers(handlers);
     AddPodLimitsHandlers(handlers);
     AddPriceHandlers(handlers);

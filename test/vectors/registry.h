@@ -16,6 +16,7 @@ using Handler = void (*)(const Json& in, Answers* answers);
 using Handlers = std::map<std::string, Handler>;
 
 // One per file of rows, each beside its handlers.
+void AddEstimatorHandlers(Handlers* handlers);   // estimator_rows.cc
 void AddLimitScoreHandlers(Handlers* handlers);  // limit_score_rows.cc
 void AddPodLimitsHandlers(Handlers* handlers);   // pod_limits_rows.cc
 void AddPriceHandlers(Handlers* handlers);       // price_rows.cc

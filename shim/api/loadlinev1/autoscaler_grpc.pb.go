@@ -21,7 +21,9 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Autoscaler_RankOptions_FullMethodName = "/loadline.v1.Autoscaler/RankOptions"
+	Autoscaler_EstimateScaleUp_FullMethodName = "/loadline.v1.Autoscaler/EstimateScaleUp"
+	Autoscaler_RankOptions_FullMethodName     = "/loadline.v1.Autoscaler/RankOptions"
+	Autoscaler_PlanScaleUp_FullMethodName     = "/loadline.v1.Autoscaler/PlanScaleUp"
 )
 
 // AutoscalerClient is the client API for Autoscaler service.
@@ -30,10 +32,18 @@ const (
 //
 // Plans; changes nothing but a view, by the changes that a question carries.
 type AutoscalerClient interface {
+	// Tells for each node group how many of its nodes the pending pods need, and which pods they take: the
+	// options that RankOptions ranks.
+	// INVALID_ARGUMENT: names pod, group or field. FAILED_PRECONDITION: the view is not at that revision.
+	// RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
+	EstimateScaleUp(ctx context.Context, in *EstimateScaleUpRequest, opts ...grpc.CallOption) (*EstimateScaleUpResponse, error)
 	// Puts options to grow in order, best first, and tells how each score came about.
 	// INVALID_ARGUMENT: names option, pod, catalogue with its line, or field. FAILED_PRECONDITION: the view is
 	// not at that revision. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
 	RankOptions(ctx context.Context, in *RankOptionsRequest, opts ...grpc.CallOption) (*RankOptionsResponse, error)
+	// Plans the growth of several groups together, with what it costs and what it must cost at least. Same
+	// errors as EstimateScaleUp; INVALID_ARGUMENT also names a catalogue with its line.
+	PlanScaleUp(ctx context.Context, in *PlanScaleUpRequest, opts ...grpc.CallOption) (*PlanScaleUpResponse, error)
 }
 
 type autoscalerClient struct {
@@ -42,6 +52,16 @@ type autoscalerClient struct {
 
 func NewAutoscalerClient(cc grpc.ClientConnInterface) AutoscalerClient {
 	return &autoscalerClient{cc}
+}
+
+func (c *autoscalerClient) EstimateScaleUp(ctx context.Context, in *EstimateScaleUpRequest, opts ...grpc.CallOption) (*EstimateScaleUpResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EstimateScaleUpResponse)
+	err := c.cc.Invoke(ctx, Autoscaler_EstimateScaleUp_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 func (c *autoscalerClient) RankOptions(ctx context.Context, in *RankOptionsRequest, opts ...grpc.CallOption) (*RankOptionsResponse, error) {
@@ -54,16 +74,34 @@ func (c *autoscalerClient) RankOptions(ctx context.Context, in *RankOptionsReque
 	return out, nil
 }
 
+func (c *autoscalerClient) PlanScaleUp(ctx context.Context, in *PlanScaleUpRequest, opts ...grpc.CallOption) (*PlanScaleUpResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PlanScaleUpResponse)
+	err := c.cc.Invoke(ctx, Autoscaler_PlanScaleUp_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AutoscalerServer is the server API for Autoscaler service.
 // All implementations must embed UnimplementedAutoscalerServer
 // for forward compatibility.
 //
 // Plans; changes nothing but a view, by the changes that a question carries.
 type AutoscalerServer interface {
+	// Tells for each node group how many of its nodes the pending pods need, and which pods they take: the
+	// options that RankOptions ranks.
+	// INVALID_ARGUMENT: names pod, group or field. FAILED_PRECONDITION: the view is not at that revision.
+	// RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
+	EstimateScaleUp(context.Context, *EstimateScaleUpRequest) (*EstimateScaleUpResponse, error)
 	// Puts options to grow in order, best first, and tells how each score came about.
 	// INVALID_ARGUMENT: names option, pod, catalogue with its line, or field. FAILED_PRECONDITION: the view is
 	// not at that revision. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
 	RankOptions(context.Context, *RankOptionsRequest) (*RankOptionsResponse, error)
+	// Plans the growth of several groups together, with what it costs and what it must cost at least. Same
+	// errors as EstimateScaleUp; INVALID_ARGUMENT also names a catalogue with its line.
+	PlanScaleUp(context.Context, *PlanScaleUpRequest) (*PlanScaleUpResponse, error)
 	mustEmbedUnimplementedAutoscalerServer()
 }
 
@@ -74,8 +112,14 @@ type AutoscalerServer interface {
 // pointer dereference when methods are called.
 type UnimplementedAutoscalerServer struct{}
 
+func (UnimplementedAutoscalerServer) EstimateScaleUp(context.Context, *EstimateScaleUpRequest) (*EstimateScaleUpResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method EstimateScaleUp not implemented")
+}
 func (UnimplementedAutoscalerServer) RankOptions(context.Context, *RankOptionsRequest) (*RankOptionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RankOptions not implemented")
+}
+func (UnimplementedAutoscalerServer) PlanScaleUp(context.Context, *PlanScaleUpRequest) (*PlanScaleUpResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanScaleUp not implemented")
 }
 func (UnimplementedAutoscalerServer) mustEmbedUnimplementedAutoscalerServer() {}
 func (UnimplementedAutoscalerServer) testEmbeddedByValue()                    {}
@@ -98,6 +142,24 @@ func RegisterAutoscalerServer(s grpc.ServiceRegistrar, srv AutoscalerServer) {
 	s.RegisterService(&Autoscaler_ServiceDesc, srv)
 }
 
+func _Autoscaler_EstimateScaleUp_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EstimateScaleUpRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutoscalerServer).EstimateScaleUp(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Autoscaler_EstimateScaleUp_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutoscalerServer).EstimateScaleUp(ctx, req.(*EstimateScaleUpRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Autoscaler_RankOptions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RankOptionsRequest)
 	if err := dec(in); err != nil {
@@ -116,6 +178,24 @@ func _Autoscaler_RankOptions_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Autoscaler_PlanScaleUp_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlanScaleUpRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutoscalerServer).PlanScaleUp(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Autoscaler_PlanScaleUp_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutoscalerServer).PlanScaleUp(ctx, req.(*PlanScaleUpRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Autoscaler_ServiceDesc is the grpc.ServiceDesc for Autoscaler service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -124,8 +204,16 @@ var Autoscaler_ServiceDesc = grpc.ServiceDesc{
 	HandlerType: (*AutoscalerServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
+			MethodName: "EstimateScaleUp",
+			Handler:    _Autoscaler_EstimateScaleUp_Handler,
+		},
+		{
 			MethodName: "RankOptions",
 			Handler:    _Autoscaler_RankOptions_Handler,
+		},
+		{
+			MethodName: "PlanScaleUp",
+			Handler:    _Autoscaler_PlanScaleUp_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

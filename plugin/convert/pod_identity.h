@@ -1,0 +1,17 @@
+// What tells pending pods apart.
+#ifndef LOADLINE_PLUGIN_CONVERT_POD_IDENTITY_H_
+#define LOADLINE_PLUGIN_CONVERT_POD_IDENTITY_H_
+
+#include "core/cluster/shapes.h"
+#include "core/expand/equivalence.h"
+#include "plugin/convert/pod.h"
+
+namespace loadline {
+
+// Of the pod that `decoder` decoded last, to `shape`. Of its spec that is compared which decisions read, and
+// all volumes that are not projected ones.
+PodIdentity IdentityOf(const PodDecoder& decoder, const PodShape& shape);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_POD_IDENTITY_H_

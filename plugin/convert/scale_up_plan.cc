@@ -1,0 +1,334 @@
+#include "plugin/convert/scale_up_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "plugin/convert/node.h"
+#include "plugin/convert/pod.h"
+#include "plugin/convert/pod_identity.h"
+#include "plugin/convert/prices.h"
+#include "plugin/convert/text.h"
+
+namespace loadline {
+namespace {
+
+using Runs = google::protobuf::RepeatedPtrField<v1::PodRun>;
+
+absl::Status Refused(absl::string_view text) { return absl::InvalidArgumentError(text); }
+
+absl::Status CheckSize(absl::string_view field, int size, int most) {
+  if (size <= most) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(field, ": has ", size, " entries, the limit is ", most));
+}
+
+absl::Status CheckNotNegative(absl::string_view field, int64_t value) {
+  if (value >= 0) return absl::OkStatus();
+  return Refused(absl::StrCat(field, ": ", value, " is negative"));
+}
+
+// Whether the name of a pod decides anything.
+bool NameMatters(const PodShape& shape) {
+  return shape.rules != nullptr &&
+         std::any_of(shape.rules->volumes.begin(), shape.rules->volumes.end(),
+                     [](const PodVolume& volume) { return volume.kind == VolumeKind::kEphemeral; });
+}
+
+absl::Status DecodePods(const v1::ScaleUpProblem& problem, PodGrouping grouping, ResourceReader* resources,
+                        DecodedProblem* decoded) {
+  PodDecoder decoder(resources);
+  decoded->read.reserve(static_cast<size_t>(problem.pods_size()));
+  for (int i = 0; i < problem.pods_size(); ++i) {
+    const v1::PendingPods& message = problem.pods(i);
+    const auto refuse = [&](const absl::Status& status) {
+      return Annotate(status, absl::StrCat("pods[", i, "]"));
+    };
+    if (absl::Status status = CheckNotNegative("count", message.count()); !status.ok()) {
+      return refuse(status);
+    }
+    absl::StatusOr<DecodedPod> pod = DecodeIncomingPod(message.pod(), problem.fit(), resources);
+    if (!pod.ok()) return refuse(pod.status());
+    if (grouping == PodGrouping::kController) {
+      const absl::StatusOr<PodShape> shape = decoder.Decode(message.pod().pod(), PodRole::kIncoming);
+      if (!shape.ok()) return refuse(shape.status());
+      decoded->identities.push_back(IdentityOf(decoder, *shape));
+    }
+    decoded->read.push_back(*std::move(pod));
+    decoded->counts.push_back(message.count());
+  }
+  return absl::OkStatus();
+}
+
+// Positions of pods that decisions do not tell apart, in the order of the first of each.
+std::vector<std::vector<size_t>> ByShape(const std::vector<DecodedPod>& read) {
+  std::vector<std::vector<size_t>> groups;
+  absl::flat_hash_map<uint64_t, std::vector<size_t>> by_fingerprint;
+  for (size_t i = 0; i < read.size(); ++i) {
+    const IncomingPod& pod = read[i].pod;
+    if (NameMatters(pod.shape) || !pod.default_spread.empty()) {
+      groups.push_back({i});
+      continue;
+    }
+    std::vector<size_t>& candidates = by_fingerprint[pod.shape.fingerprint];
+    const auto same = std::find_if(candidates.begin(), candidates.end(), [&](size_t group) {
+      return read[groups[group].front()].pod.shape == pod.shape;
+    });
+    if (same != candidates.end()) {
+      groups[*same].push_back(i);
+    } else {
+      candidates.push_back(groups.size());
+      groups.push_back({i});
+    }
+  }
+  return groups;
+}
+
+absl::StatusOr<DecodedGroup> DecodeGroup(const v1::ScalableGroup& message, ResourceReader* resources) {
+  absl::Status status = CheckName(message.node_group());
+  if (status.ok() && message.node_group().empty()) status = Refused("is empty");
+  if (!status.ok()) return Annotate(status, "node_group");
+  status = CheckNotNegative("current_nodes", message.current_nodes());
+  if (status.ok()) status = CheckNotNegative("max_nodes", message.max_nodes());
+  if (!status.ok()) return status;
+  DecodedGroup group;
+  group.group.node.name = message.node_group();
+  group.group.size = {message.max_nodes(), message.current_nodes()};
+  group.has_template = !message.template_node().empty();
+  if (!group.has_template) return group;
+  NodeDecoder nodes(resources);
+  absl::StatusOr<DecodedNode> node = nodes.Decode(message.template_node());
+  if (!node.ok()) return Annotate(node.status(), "template_node", " ");
+  group.group.node.shape = std::move(node->shape);
+  absl::StatusOr<DecodedTemplate> priced = DecodeTemplate(message.template_node(), resources);
+  if (!priced.ok()) return Annotate(priced.status(), "template_node", " ");
+  group.priced = std::move(priced->node);
+  if (message.has_node_usd_per_hour()) group.priced.given = message.node_usd_per_hour();
+  if (!message.instance_type().empty()) group.priced.instance_type = message.instance_type();
+  if (message.has_spot()) group.priced.spot = message.spot();
+  return group;
+}
+
+absl::Status DecodeGroups(const v1::ScaleUpProblem& problem, ResourceReader* resources,
+                          DecodedProblem* decoded) {
+  std::set<std::string> names;
+  for (int i = 0; i < problem.groups_size(); ++i) {
+    absl::StatusOr<DecodedGroup> group = DecodeGroup(problem.groups(i), resources);
+    if (!group.ok()) return Annotate(group.status(), absl::StrCat("groups[", i, "]"));
+    if (!names.insert(group->group.node.name).second) {
+      return Refused(
+          absl::StrCat("groups[", i, "]: node_group ", Quoted(group->group.node.name), " is named twice"));
+    }
+    decoded->groups.push_back(*std::move(group));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodeDaemons(const v1::ScaleUpProblem& problem, ResourceReader* resources,
+                           DecodedProblem* decoded) {
+  PodDecoder decoder(resources);
+  for (int i = 0; i < problem.daemon_pods_size(); ++i) {
+    absl::StatusOr<PodShape> shape = decoder.Decode(problem.daemon_pods(i), PodRole::kIncoming);
+    if (!shape.ok()) return Annotate(shape.status(), absl::StrCat("daemon_pods[", i, "]"), " ");
+    IncomingPod& pod = decoded->daemons.emplace_back();
+    pod.shape = *std::move(shape);
+    decoded->daemon_labels.push_back(decoder.labels());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLimits(const v1::ScaleUpProblem& problem) {
+  absl::Status status = CheckSize("pods", problem.pods_size(), kMaxPendingPods);
+  if (status.ok()) status = CheckSize("groups", problem.groups_size(), kMaxScalableGroups);
+  if (status.ok()) status = CheckSize("daemon_pods", problem.daemon_pods_size(), kMaxDaemonPods);
+  if (status.ok()) status = CheckNotNegative("max_new_nodes", problem.max_new_nodes());
+  if (status.ok()) status = CheckNotNegative("max_nodes_total", problem.max_nodes_total());
+  if (status.ok()) status = CheckNotNegative("max_work", problem.max_work());
+  if (status.ok()) status = CheckNotNegative("max_milliseconds", problem.max_milliseconds());
+  return status;
+}
+
+// Clamps to what the message holds: limits keep counts below 2^31.
+int32_t ToInt32(int64_t value) { return static_cast<int32_t>(std::min<int64_t>(value, 0x7fffffff)); }
+
+}  // namespace
+
+void PodEntries::Add(size_t pods, int32_t entry, int64_t count) {
+  if (pods >= entries_.size()) {
+    entries_.resize(pods + 1);
+    next_.resize(pods + 1, 0);
+  }
+  entries_[pods].push_back({entry, count});
+}
+
+void PodEntries::Take(int32_t pods, int64_t count, Runs* runs) {
+  std::vector<Entry>& entries = entries_[static_cast<size_t>(pods)];
+  size_t& next = next_[static_cast<size_t>(pods)];
+  while (count > 0 && next < entries.size()) {
+    const int64_t taken = std::min(count, entries[next].count);
+    entries[next].count -= taken;
+    count -= taken;
+    if (taken > 0) {
+      v1::PodRun* const run = runs->Add();
+      run->set_pod(entries[next].entry);
+      run->set_count(ToInt32(taken));
+    }
+    if (entries[next].count == 0) ++next;
+  }
+}
+
+absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, PodGrouping grouping,
+                                             ResourceNames names) {
+  if (absl::Status status = CheckLimits(problem); !status.ok()) return status;
+  DecodedProblem decoded;
+  absl::StatusOr<FitOptions> fit = DecodeFitOptions(problem.fit());
+  if (!fit.ok()) return Annotate(fit.status(), "fit");
+  decoded.fit = *std::move(fit);
+  ResourceReader resources(&names);
+  absl::Status status = DecodePods(problem, grouping, &resources, &decoded);
+  if (status.ok()) status = DecodeDaemons(problem, &resources, &decoded);
+  if (status.ok()) status = DecodeGroups(problem, &resources, &decoded);
+  if (!status.ok()) return status;
+  decoded.clamped_amounts = resources.clamped_amounts();
+  decoded.names = std::move(names);
+  return decoded;
+}
+
+LabelKeys LabelKeysOf(const DecodedProblem& problem) {
+  LabelKeys keys;
+  const auto add = [&](const IncomingPod& pod) {
+    if (pod.shape.rules != nullptr) pod.shape.rules->AddLabelKeys(&keys);
+    PodRules defaults;
+    defaults.spread = pod.default_spread;
+    defaults.AddLabelKeys(&keys);
+  };
+  for (const DecodedPod& entry : problem.read) add(entry.pod);
+  for (const IncomingPod& pod : problem.daemons) add(pod);
+  return keys;
+}
+
+void Complete(const LabelKeys& keys, DecodedProblem* problem) {
+  for (DecodedPod& entry : problem->read) SelectLabels(entry.labels, keys, &entry.pod.shape);
+  const bool by_shape = problem->identities.empty();
+  for (const std::vector<size_t>& group :
+       by_shape ? ByShape(problem->read) : EquivalenceGroups(problem->identities)) {
+    const size_t position = problem->pods.size();
+    int64_t count = 0;
+    for (const size_t i : group) {
+      problem->entries.Add(position, static_cast<int32_t>(i), problem->counts[i]);
+      count += problem->counts[i];
+    }
+    problem->pods.push_back({std::move(problem->read[group.front()].pod), count});
+    problem->pods.back().pod.names = problem->names;
+  }
+  problem->read.clear();
+  for (size_t i = 0; i < problem->daemons.size(); ++i) {
+    SelectLabels(problem->daemon_labels[i], keys, &problem->daemons[i].shape);
+    problem->daemons[i].names = problem->names;
+  }
+}
+
+int64_t NewNodeLimit(const v1::ScaleUpProblem& problem, int64_t nodes) {
+  return SmallerLimit(problem.max_new_nodes(), ClusterNodeLimit(problem.max_nodes_total(), nodes));
+}
+
+absl::StatusOr<EstimateMode> DecodeMode(v1::EstimateScaleUpRequest::Mode mode) {
+  switch (mode) {
+    case v1::EstimateScaleUpRequest::MODE_UNSPECIFIED:
+    case v1::EstimateScaleUpRequest::EXACT:
+      return EstimateMode::kExact;
+    case v1::EstimateScaleUpRequest::CLUSTER_AUTOSCALER:
+      return EstimateMode::kClusterAutoscaler;
+    default:
+      return Refused(absl::StrCat("mode: ", static_cast<int>(mode), " is not known"));
+  }
+}
+
+v1::GroupEstimate EncodeEstimate(const std::string& name, const NodeEstimate& estimate, PodEntries entries) {
+  v1::GroupEstimate message;
+  message.set_node_group(name);
+  message.set_node_count(ToInt32(estimate.nodes));
+  for (size_t pods = 0; pods < estimate.placed.size(); ++pods) {
+    entries.Take(static_cast<int32_t>(pods), estimate.placed[pods], message.mutable_pods());
+  }
+  switch (estimate.end) {
+    case EstimateEnd::kComplete:
+      message.set_end(v1::GroupEstimate::COMPLETE);
+      break;
+    case EstimateEnd::kNodeLimit:
+      message.set_end(v1::GroupEstimate::NODE_LIMIT);
+      break;
+    case EstimateEnd::kBudget:
+      message.set_end(v1::GroupEstimate::CUT_SHORT);
+      break;
+  }
+  return message;
+}
+
+void EncodeExisting(const std::vector<ExistingUse>& uses, const Snapshot& snapshot, PodEntries* entries,
+                    google::protobuf::RepeatedPtrField<v1::ExistingPlacement>* message) {
+  for (const ExistingUse& use : uses) {
+    Runs runs;
+    entries->Take(use.pods.pods, use.pods.count, &runs);
+    for (v1::PodRun& run : runs) {
+      v1::ExistingPlacement* const placement = message->Add();
+      placement->set_slot(static_cast<int32_t>(snapshot.slot(use.node)));
+      placement->set_node(snapshot.name(use.node));
+      *placement->mutable_pods() = std::move(run);
+    }
+  }
+}
+
+void EncodePlan(const ScaleUpPlan& plan, const std::vector<PlanGroup>& groups,
+                const std::vector<int32_t>& positions, PodEntries* entries,
+                v1::PlanScaleUpResponse* response) {
+  std::vector<int64_t> growth(groups.size(), 0);
+  for (const PlannedNodes& nodes : plan.nodes) {
+    const size_t group = static_cast<size_t>(nodes.group);
+    growth[group] += nodes.nodes;
+    // Pods that decisions do not tell apart may have come in several entries.
+    for (int64_t i = 0; i < nodes.nodes; ++i) {
+      v1::PlannedNodes one;
+      one.set_group(positions[group]);
+      for (const PodCount& entry : nodes.pods) entries->Take(entry.pods, entry.count, one.mutable_pods());
+      one.set_nodes(1);
+      const int last = response->nodes_size() - 1;
+      const auto same_pods = [&](const v1::PlannedNodes& other) {
+        return other.group() == one.group() &&
+               std::equal(other.pods().begin(), other.pods().end(), one.pods().begin(), one.pods().end(),
+                          [](const v1::PodRun& a, const v1::PodRun& b) {
+                            return a.pod() == b.pod() && a.count() == b.count();
+                          });
+      };
+      if (last >= 0 && same_pods(response->nodes(last))) {
+        response->mutable_nodes(last)->set_nodes(response->nodes(last).nodes() + 1);
+      } else {
+        *response->add_nodes() = std::move(one);
+      }
+    }
+  }
+  for (size_t group = 0; group < groups.size(); ++group) {
+    if (growth[group] == 0) continue;
+    v1::GroupGrowth* const message = response->add_groups();
+    message->set_node_group(groups[group].node.name);
+    message->set_node_count(ToInt32(growth[group]));
+    message->set_usd_per_hour(groups[group].usd_per_hour * static_cast<double>(growth[group]));
+  }
+  for (size_t pods = 0; pods < plan.unplaced.size(); ++pods) {
+    entries->Take(static_cast<int32_t>(pods), plan.unplaced[pods], response->mutable_unplaced());
+  }
+  response->set_usd_per_hour(plan.cost);
+  response->set_type_penalty(plan.type_penalty);
+  response->set_lower_bound_usd_per_hour(plan.lower_bound);
+  if (plan.lower_bound > 0) response->set_gap((plan.cost - plan.lower_bound) / plan.lower_bound);
+  response->set_cut_short(plan.cut_short);
+  if (plan.best_single.group < 0) return;
+  v1::SingleGrowth* const single = response->mutable_best_single();
+  single->set_node_group(groups[static_cast<size_t>(plan.best_single.group)].node.name);
+  single->set_node_count(ToInt32(plan.best_single.nodes));
+  single->set_pods(plan.best_single.pods);
+  single->set_usd_per_hour(plan.best_single.cost);
+}
+
+}  // namespace loadline

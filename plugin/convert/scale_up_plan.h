@@ -1,0 +1,97 @@
+// Questions about a growth: messages to core types, and answers back.
+#ifndef LOADLINE_PLUGIN_CONVERT_SCALE_UP_PLAN_H_
+#define LOADLINE_PLUGIN_CONVERT_SCALE_UP_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/cluster/snapshot.h"
+#include "core/expand/equivalence.h"
+#include "core/expand/estimate.h"
+#include "core/expand/plan.h"
+#include "core/expand/price_model.h"
+#include "loadline/v1/scale_up_plan.pb.h"
+#include "plugin/convert/fit.h"
+#include "plugin/convert/resources.h"
+
+namespace loadline {
+
+inline constexpr int kMaxPendingPods = 100'000;
+inline constexpr int kMaxScalableGroups = 1'000;
+inline constexpr int kMaxDaemonPods = 1'000;
+
+// Which entries of a request stand behind the pods that a decision is asked about.
+class PodEntries {
+ public:
+  void Add(size_t pods, int32_t entry, int64_t count);
+  // Takes `count` of these pods, in the order of the entries, and appends them to `runs`.
+  void Take(int32_t pods, int64_t count, google::protobuf::RepeatedPtrField<v1::PodRun>* runs);
+
+ private:
+  struct Entry {
+    int32_t entry;
+    int64_t count;
+  };
+  std::vector<std::vector<Entry>> entries_;  // by position of the pods
+  std::vector<size_t> next_;                 // by position: the first entry with pods left
+};
+
+struct DecodedGroup {
+  bool has_template = false;
+  PlanGroup group;  // without a price
+  PricedNode priced;
+};
+
+// A question without its cluster.
+struct DecodedProblem {
+  FitOptions fit;
+  std::vector<DecodedPod> read;         // by entry; labels are not selected yet
+  std::vector<PodIdentity> identities;  // by entry; kController only
+  std::vector<int32_t> counts;          // by entry
+  std::vector<PendingPods> pods;        // after Complete(): equal ones together
+  PodEntries entries;
+  std::vector<IncomingPod> daemons;
+  std::vector<Labels> daemon_labels;
+  std::vector<DecodedGroup> groups;  // by position in the request
+  ResourceNames names;
+  int64_t clamped_amounts = 0;
+};
+
+// How pods become one.
+enum class PodGrouping {
+  kShape,      // all that decisions read is equal
+  kController  // as Cluster Autoscaler does
+};
+
+// Decodes all of `problem` but the cluster. `names`: those of the cluster.
+// Errors: kInvalidArgument  names the pod, group or field. kResourceExhausted  names the limit
+absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, PodGrouping grouping,
+                                             ResourceNames names);
+
+// Keys of labels that selectors of the question refer to.
+LabelKeys LabelKeysOf(const DecodedProblem& problem);
+// Gives all pods their labels of these keys, and the names, and puts equal ones together.
+void Complete(const LabelKeys& keys, DecodedProblem* problem);
+
+// New nodes of all groups together, in a cluster of so many.
+int64_t NewNodeLimit(const v1::ScaleUpProblem& problem, int64_t nodes);
+
+absl::StatusOr<EstimateMode> DecodeMode(v1::EstimateScaleUpRequest::Mode mode);
+
+v1::GroupEstimate EncodeEstimate(const std::string& name, const NodeEstimate& estimate, PodEntries entries);
+void EncodeExisting(const std::vector<ExistingUse>& uses, const Snapshot& snapshot, PodEntries* entries,
+                    google::protobuf::RepeatedPtrField<v1::ExistingPlacement>* message);
+
+// `positions`: of the planned groups, in the request. Existing placements are there already.
+void EncodePlan(const ScaleUpPlan& plan, const std::vector<PlanGroup>& groups,
+                const std::vector<int32_t>& positions, PodEntries* entries,
+                v1::PlanScaleUpResponse* response);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_SCALE_UP_PLAN_H_

@@ -1,0 +1,203 @@
+#include "plugin/service/scale_up_plan_handlers.h"
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "plugin/convert/changes.h"
+#include "plugin/convert/prices.h"
+#include "plugin/convert/scale_up_plan.h"
+#include "plugin/convert/text.h"
+#include "plugin/service/scheduler_extender_handlers.h"
+
+namespace loadline {
+namespace {
+
+constexpr size_t kMaxAnswerBytes = size_t{4} << 20;
+constexpr int64_t kDefaultWork = 10'000'000;
+
+// The cluster of a question: a view that this thread has to itself, or one that came with the question.
+class Cluster {
+ public:
+  static absl::StatusOr<Cluster> Of(const v1::ScaleUpProblem& problem, const Deadline& deadline,
+                                    Views* views) {
+    Cluster cluster;
+    switch (problem.cluster_case()) {
+      case v1::ScaleUpProblem::kChanges: {
+        absl::StatusOr<LockedView> locked = ApplyChanges(problem.changes(), deadline, views);
+        if (!locked.ok()) return locked.status();
+        cluster.locked_.emplace(*std::move(locked));
+        return cluster;
+      }
+      case v1::ScaleUpProblem::kOwn: {
+        cluster.own_ = std::make_unique<SharedView>(views->limits());
+        if (absl::Status status = cluster.Read(problem.own()); !status.ok()) return Annotate(status, "own");
+        return cluster;
+      }
+      case v1::ScaleUpProblem::CLUSTER_NOT_SET:
+        break;
+    }
+    return absl::InvalidArgumentError("problem: has neither changes nor a cluster of its own");
+  }
+
+  SharedView& shared() { return own_ != nullptr ? *own_ : *locked_->operator->(); }
+
+ private:
+  absl::Status Read(const v1::Changes& changes) {
+    if (!changes.view().empty() || changes.epoch() != 0 || changes.revision() != 0 ||
+        changes.base_revision() != 0 || changes.has_full_list() || changes.removed_slots_size() > 0 ||
+        changes.removed_objects_size() > 0) {
+      return absl::InvalidArgumentError("states a view, epoch, revision, chunk or something removed");
+    }
+    absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, ResourceNames());
+    if (!decoded.ok()) return decoded.status();
+    Batch& batch = decoded->batch;
+    batch.epoch = batch.revision = 1;
+    batch.full_list = FullListChunk{0, true};
+    return own_->view.Apply(batch);
+  }
+
+  std::optional<LockedView> locked_;
+  std::unique_ptr<SharedView> own_;
+};
+
+// Drops the snapshot of a view when an exception leaves it half done.
+class SnapshotUse {
+ public:
+  explicit SnapshotUse(SharedView* shared) : kept_(shared->snapshot), snapshot_(kept_.For(shared->view)) {}
+  SnapshotUse(const SnapshotUse&) = delete;
+  SnapshotUse& operator=(const SnapshotUse&) = delete;
+  ~SnapshotUse() {
+    if (!complete_) kept_.Drop();
+  }
+  Snapshot* get() { return snapshot_; }
+  void Complete() { complete_ = true; }
+
+ private:
+  KeptSnapshot& kept_;
+  Snapshot* snapshot_;
+  bool complete_ = false;
+};
+
+WorkBudget BudgetOf(const v1::ScaleUpProblem& problem) {
+  std::function<bool()> stop;
+  if (problem.max_milliseconds() > 0) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(problem.max_milliseconds());
+    stop = [end] { return std::chrono::steady_clock::now() >= end; };
+  }
+  return WorkBudget(problem.max_work() > 0 ? problem.max_work() : kDefaultWork, std::move(stop));
+}
+
+// Decodes what is asked of a cluster, and makes the cluster know the labels that it turns on.
+absl::StatusOr<DecodedProblem> Prepare(const v1::ScaleUpProblem& problem, PodGrouping grouping, View* view) {
+  absl::StatusOr<DecodedProblem> decoded = DecodeProblem(problem, grouping, view->cluster().resource_names());
+  if (!decoded.ok()) return decoded;
+  if (absl::Status status = view->SelectLabelKeys(LabelKeysOf(*decoded)); !status.ok()) return status;
+  Complete(view->label_keys(), &*decoded);
+  return decoded;
+}
+
+template <typename Response>
+absl::StatusOr<Response> Sized(Response response) {
+  if (response.ByteSizeLong() <= kMaxAnswerBytes) return response;
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the answer outgrows ", kMaxAnswerBytes, " bytes; send equal pods as one entry"));
+}
+
+}  // namespace
+
+absl::StatusOr<v1::EstimateScaleUpResponse> EstimateScaleUp(const v1::EstimateScaleUpRequest& request,
+                                                            const Deadline& deadline, Views* views) {
+  const absl::StatusOr<EstimateMode> mode = DecodeMode(request.mode());
+  if (!mode.ok()) return mode.status();
+  const v1::ScaleUpProblem& problem = request.problem();
+  absl::StatusOr<Cluster> cluster = Cluster::Of(problem, deadline, views);
+  if (!cluster.ok()) return Annotate(cluster.status(), "problem");
+  SharedView& shared = cluster->shared();
+  const bool exact = *mode == EstimateMode::kExact;
+  absl::StatusOr<DecodedProblem> decoded =
+      Prepare(problem, exact ? PodGrouping::kShape : PodGrouping::kController, &shared.view);
+  if (!decoded.ok()) return Annotate(decoded.status(), "problem");
+  SnapshotUse use(&shared);
+  Snapshot* const snapshot = use.get();
+  WorkBudget budget = BudgetOf(problem);
+  const int64_t limit = NewNodeLimit(problem, shared.view.cluster().node_count());
+
+  v1::EstimateScaleUpResponse response;
+  response.set_clamped_amounts(decoded->clamped_amounts);
+  snapshot->Fork();
+  {
+    Estimator estimator(snapshot, &decoded->fit, std::move(decoded->pods), std::move(decoded->daemons),
+                        *mode);
+    if (exact) {
+      EncodeExisting(estimator.UseExistingRoom(&budget), *snapshot, &decoded->entries,
+                     response.mutable_existing());
+    }
+    for (const DecodedGroup& group : decoded->groups) {
+      const std::string& name = group.group.node.name;
+      if (!group.has_template) {
+        v1::GroupEstimate* const estimate = response.add_groups();
+        estimate->set_node_group(name);
+        estimate->set_end(v1::GroupEstimate::NO_TEMPLATE);
+        continue;
+      }
+      const NodeThreshold limits[] = {{.max_nodes = GroupNodeLimit(group.group.size, {})},
+                                      {.max_nodes = limit}};
+      *response.add_groups() = EncodeEstimate(
+          name, estimator.Estimate(group.group.node, NodeLimiter(limits), &budget), decoded->entries);
+    }
+  }
+  snapshot->Revert();
+  use.Complete();
+  return Sized(std::move(response));
+}
+
+absl::StatusOr<v1::PlanScaleUpResponse> PlanScaleUp(const v1::PlanScaleUpRequest& request,
+                                                    const Deadline& deadline, Views* views) {
+  const v1::ScaleUpProblem& problem = request.problem();
+  absl::StatusOr<PriceModel> prices = DecodePriceModel(request.prices());
+  if (!prices.ok()) return Annotate(prices.status(), "prices");
+  if (absl::Status status = CheckNumber("usd_per_further_type", request.usd_per_further_type(), 0, kMaxPrice);
+      !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<Cluster> cluster = Cluster::Of(problem, deadline, views);
+  if (!cluster.ok()) return Annotate(cluster.status(), "problem");
+  SharedView& shared = cluster->shared();
+  absl::StatusOr<DecodedProblem> decoded = Prepare(problem, PodGrouping::kShape, &shared.view);
+  if (!decoded.ok()) return Annotate(decoded.status(), "problem");
+
+  v1::PlanScaleUpResponse response;
+  response.set_clamped_amounts(decoded->clamped_amounts);
+  std::vector<PlanGroup> groups;
+  std::vector<int32_t> positions;
+  for (size_t i = 0; i < decoded->groups.size(); ++i) {
+    DecodedGroup& group = decoded->groups[i];
+    const NodePrice price = group.has_template ? PriceNode(*prices, group.priced) : NodePrice();
+    if (price.source == PriceSource::kNone) {
+      response.add_left_out(group.group.node.name);
+      continue;
+    }
+    group.group.usd_per_hour = price.price;
+    groups.push_back(std::move(group.group));
+    positions.push_back(static_cast<int32_t>(i));
+  }
+  SnapshotUse use(&shared);
+  WorkBudget budget = BudgetOf(problem);
+  const PlanOptions options{NewNodeLimit(problem, shared.view.cluster().node_count()),
+                            request.usd_per_further_type()};
+  const ScaleUpPlan plan = PlanScaleUp(use.get(), &decoded->fit, std::move(decoded->pods),
+                                       std::move(decoded->daemons), groups, options, &budget);
+  EncodeExisting(plan.existing, *use.get(), &decoded->entries, response.mutable_existing());
+  EncodePlan(plan, groups, positions, &decoded->entries, &response);
+  use.Complete();
+  return Sized(std::move(response));
+}
+
+}  // namespace loadline

@@ -1,0 +1,205 @@
+// Autoscaler.EstimateScaleUp and Autoscaler.PlanScaleUp, from bytes to bytes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "loadline/v1/scale_up_plan.pb.h"
+#include "test/plugin/messages.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+k8s::v1::Node Template(const std::string& name, const std::string& cpu) {
+  return MakeNode(name, {{"cpu", cpu}, {"memory", "16Gi"}, {"pods", "10"}});
+}
+
+// Ten pods of one CPU; groups "large" of 8 CPUs for 8 and "small" of 2 CPUs for 2.5; a view without nodes.
+class ScaleUpPlanTest : public ::testing::Test {
+ protected:
+  ScaleUpPlanTest() {
+    EXPECT_TRUE(engine_.Sync(ChangesBuilder::FullList(1, 1)).ok());
+    problem_.mutable_changes()->CopyFrom(ChangesBuilder::At(1, 1).changes());
+    AddPods("1", 10);
+    AddGroup("large", "8", 8);
+    AddGroup("small", "2", 2.5);
+  }
+
+  void AddPods(const std::string& cpu, int32_t count) {
+    v1::PendingPods* const pods = problem_.add_pods();
+    pods->mutable_pod()->set_pod(MakePod({}, {{"cpu", cpu}}).SerializeAsString());
+    pods->set_count(count);
+  }
+
+  void AddGroup(const std::string& name, const std::string& cpu, double usd) {
+    v1::ScalableGroup* const group = problem_.add_groups();
+    group->set_node_group(name);
+    group->set_template_node(Template(name, cpu).SerializeAsString());
+    group->set_max_nodes(100);
+    group->set_node_usd_per_hour(usd);
+  }
+
+  template <typename Response, typename Request>
+  absl::StatusOr<Response> Ask(const std::string& method, Request request) {
+    *request.mutable_problem() = problem_;
+    const absl::StatusOr<std::string> bytes =
+        engine_.CallBytes("/loadline.v1.Autoscaler/" + method, request.SerializeAsString());
+    if (!bytes.ok()) return bytes.status();
+    Response response;
+    EXPECT_TRUE(response.ParseFromString(*bytes));
+    return response;
+  }
+  absl::StatusOr<v1::PlanScaleUpResponse> Plan(v1::PlanScaleUpRequest request = {}) {
+    return Ask<v1::PlanScaleUpResponse>("PlanScaleUp", std::move(request));
+  }
+  absl::StatusOr<v1::EstimateScaleUpResponse> Estimate(v1::EstimateScaleUpRequest request = {}) {
+    return Ask<v1::EstimateScaleUpResponse>("EstimateScaleUp", std::move(request));
+  }
+
+  TypedEngine engine_;
+  v1::ScaleUpProblem problem_;
+};
+
+TEST_F(ScaleUpPlanTest, EstimatesEachGroup) {
+  const absl::StatusOr<v1::EstimateScaleUpResponse> response = Estimate();
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->groups_size(), 2);
+  EXPECT_EQ(response->groups(0).node_group(), "large");
+  EXPECT_EQ(response->groups(0).node_count(), 2);
+  EXPECT_EQ(response->groups(1).node_count(), 5);
+  ASSERT_EQ(response->groups(1).pods_size(), 1);
+  EXPECT_EQ(response->groups(1).pods(0).pod(), 0);
+  EXPECT_EQ(response->groups(1).pods(0).count(), 10);
+  EXPECT_EQ(response->groups(1).end(), v1::GroupEstimate::COMPLETE);
+}
+
+TEST_F(ScaleUpPlanTest, PlansAMix) {
+  const absl::StatusOr<v1::PlanScaleUpResponse> response = Plan();
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_DOUBLE_EQ(response->usd_per_hour(), 10.5);
+  ASSERT_EQ(response->groups_size(), 2);
+  EXPECT_EQ(response->groups(0).node_group(), "large");
+  EXPECT_EQ(response->groups(0).node_count(), 1);
+  EXPECT_EQ(response->groups(1).node_count(), 1);
+  EXPECT_EQ(response->best_single().node_group(), "small");
+  EXPECT_DOUBLE_EQ(response->best_single().usd_per_hour(), 12.5);
+  EXPECT_LE(response->lower_bound_usd_per_hour(), 10.5);
+  EXPECT_EQ(response->unplaced_size(), 0);
+  EXPECT_FALSE(response->cut_short());
+  // The same bytes again.
+  EXPECT_EQ(Plan()->SerializeAsString(), response->SerializeAsString());
+}
+
+TEST_F(ScaleUpPlanTest, EqualPodsOfSeveralEntriesAreToldApart) {
+  AddPods("1", 1);
+  problem_.mutable_pods(0)->set_count(2);
+  problem_.mutable_groups()->DeleteSubrange(0, 1);
+  const absl::StatusOr<v1::PlanScaleUpResponse> response = Plan();
+  ASSERT_TRUE(response.ok()) << response.status();
+  std::vector<int32_t> counts(2, 0);
+  for (const v1::PlannedNodes& nodes : response->nodes()) {
+    for (const v1::PodRun& run : nodes.pods()) {
+      counts[static_cast<size_t>(run.pod())] += run.count() * nodes.nodes();
+    }
+  }
+  EXPECT_THAT(counts, ElementsAre(2, 1));
+}
+
+TEST_F(ScaleUpPlanTest, AClusterOfItsOwn) {
+  const v1::Changes full = ChangesBuilder::FullList(1, 1).Node(3, Template("old", "4")).changes();
+  problem_.mutable_own()->mutable_nodes()->CopyFrom(full.nodes());
+  const absl::StatusOr<v1::PlanScaleUpResponse> response = Plan();
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->existing_size(), 1);
+  EXPECT_EQ(response->existing(0).slot(), 3);
+  EXPECT_EQ(response->existing(0).node(), "old");
+  EXPECT_EQ(response->existing(0).pods().count(), 4);
+  problem_.mutable_own()->set_view("test");
+  EXPECT_THAT(Plan().status().message(), HasSubstr("own: states a view"));
+  problem_.clear_own();
+  EXPECT_EQ(Plan().status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ScaleUpPlanTest, LimitsOfTheWholeCluster) {
+  problem_.set_max_nodes_total(1);
+  absl::StatusOr<v1::PlanScaleUpResponse> response = Plan();
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_DOUBLE_EQ(response->usd_per_hour(), 8);
+  ASSERT_EQ(response->unplaced_size(), 1);
+  EXPECT_EQ(response->unplaced(0).count(), 2);
+  problem_.set_max_nodes_total(0);
+  problem_.set_max_new_nodes(2);
+  EXPECT_DOUBLE_EQ(Plan()->usd_per_hour(), 10.5);
+}
+
+TEST_F(ScaleUpPlanTest, GroupsWithoutPriceOrTemplateAreNamed) {
+  problem_.mutable_groups(0)->clear_template_node();
+  problem_.mutable_groups(1)->set_node_usd_per_hour(-1);
+  v1::PlanScaleUpRequest request;
+  request.mutable_prices()->set_last_source(v1::NodePrice::INSTANCE_TYPE);
+  const absl::StatusOr<v1::PlanScaleUpResponse> response = Plan(request);
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_THAT(response->left_out(), ElementsAre("large", "small"));
+  EXPECT_EQ(response->unplaced(0).count(), 10);
+  EXPECT_FALSE(response->has_best_single());
+  const absl::StatusOr<v1::EstimateScaleUpResponse> estimate = Estimate();
+  ASSERT_TRUE(estimate.ok()) << estimate.status();
+  EXPECT_EQ(estimate->groups(0).end(), v1::GroupEstimate::NO_TEMPLATE);
+}
+
+TEST_F(ScaleUpPlanTest, NothingAskedNothingDone) {
+  problem_.clear_pods();
+  absl::StatusOr<v1::PlanScaleUpResponse> response = Plan();
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->usd_per_hour(), 0);
+  EXPECT_EQ(response->gap(), 0);
+  problem_.clear_groups();
+  AddPods("1", 3);
+  response = Plan();
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->unplaced(0).count(), 3);
+}
+
+TEST_F(ScaleUpPlanTest, BadQuestionsAreRefused) {
+  const v1::ScaleUpProblem good = problem_;
+  const auto refused = [&] {
+    const absl::Status status = Plan().status();
+    problem_ = good;
+    return std::string(status.message());
+  };
+  problem_.mutable_pods(0)->set_count(-1);
+  EXPECT_THAT(refused(), HasSubstr("pods[0]: count: -1 is negative"));
+  problem_.mutable_pods(0)->mutable_pod()->set_pod("\xff");
+  EXPECT_THAT(refused(), HasSubstr("pods[0]: pod"));
+  problem_.mutable_groups(1)->set_node_group("large");
+  EXPECT_THAT(refused(), HasSubstr("groups[1]: node_group \"large\" is named twice"));
+  problem_.mutable_groups(1)->set_node_group("");
+  EXPECT_THAT(refused(), HasSubstr("groups[1]: node_group: is empty"));
+  problem_.mutable_groups(1)->set_template_node("\xff");
+  EXPECT_THAT(refused(), HasSubstr("groups[1]: template_node"));
+  problem_.mutable_groups(0)->set_max_nodes(-1);
+  EXPECT_THAT(refused(), HasSubstr("groups[0]: max_nodes: -1 is negative"));
+  problem_.set_max_work(-1);
+  EXPECT_THAT(refused(), HasSubstr("max_work: -1 is negative"));
+  problem_.add_daemon_pods("\xff");
+  EXPECT_THAT(refused(), HasSubstr("daemon_pods[0]"));
+  v1::PlanScaleUpRequest request;
+  request.set_usd_per_further_type(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_THAT(std::string(Plan(request).status().message()), HasSubstr("usd_per_further_type"));
+}
+
+TEST_F(ScaleUpPlanTest, CutShortIsSaid) {
+  problem_.set_max_work(1);
+  const absl::StatusOr<v1::PlanScaleUpResponse> response = Plan();
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_TRUE(response->cut_short());
+}
+
+}  // namespace
+}  // namespace loadline
