@@ -1,5 +1,7 @@
 #include "core/fit/domain_nodes.h"
 
+#include <algorithm>
+
 namespace loadline {
 
 void DomainNodes::CatchUp(std::span<const size_t> positions) {
@@ -59,7 +61,8 @@ void DomainNodes::Set(int32_t domain, bool value, NodeBits* bits) const {
     topology_.ForEachNode(domain, [&](NodeIndex node) { SetNode(node, value, bits); });
     return;
   }
-  for (size_t i = 0; i < large.size(); ++i) {
+  // Where only some nodes have a position, `bits` ends before `large`, which is as long as if all had one.
+  for (size_t i = 0; i < std::min(large.size(), bits->size()); ++i) {
     uint64_t& word = (*bits)[i];
     word = value ? word | large[i] : word & ~large[i];
   }
