@@ -33,6 +33,10 @@ type cluster struct {
 type loadOptions struct {
 	asked   *podName // the pod asked about, if one is named: it is set apart
 	filters bool     // also what filters read and look up
+	empty   bool     // a cluster without nodes will do
+	// node and pod, if set, are told each object as well.
+	node func(*v1.Node)
+	pod  func(*v1.Pod)
 }
 
 // load reads the cluster.
@@ -45,10 +49,16 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 	handler := dump.Handler{
 		Node: func(node *v1.Node) error {
 			c.view.SetNode(node)
+			if options.node != nil {
+				options.node(node)
+			}
 			return nil
 		},
 		Pod: func(pod *v1.Pod) error {
 			c.add(pod, options.asked)
+			if options.pod != nil {
+				options.pod(pod)
+			}
 			return nil
 		},
 	}
@@ -58,7 +68,7 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 	}
 	c.counts, err = s.read(ctx, stdin, handler)
 	c.view.Complete(completeKinds(c.counts)...)
-	if err == nil && c.counts.Nodes == 0 {
+	if err == nil && c.counts.Nodes == 0 && !options.empty {
 		err = fmt.Errorf("%s holds no node", s.name())
 	}
 	if err == nil {

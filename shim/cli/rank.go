@@ -3,41 +3,52 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
 )
 
 // rankSource says which node groups could grow, and how they are ranked.
 type rankSource struct {
-	question     string
-	clusterNodes int32
+	groups, question string
+	policy           rankPolicyFlags
+	clusterNodes     int32
 }
 
 func (s *rankSource) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&s.question, "question", "", "file with options to be ranked as they stand there, kind "+ranking.QuestionKind)
-	flags.Int32Var(&s.clusterNodes, "cluster-nodes", -1, "rank for a cluster of so many nodes (default: what the question says)")
+	flags.StringVar(&s.groups, "groups", "", "file with the node groups that may grow, kind "+nodegroup.Kind)
+	flags.StringVar(&s.question, "question", "", "file with options to be ranked as they stand there, kind "+ranking.QuestionKind+
+		", instead of a cluster and its node groups")
+	flags.Int32Var(&s.clusterNodes, "cluster-nodes", -1, "rank for a cluster of so many nodes (default: as many as there are)")
+	addRankPolicyFlags(flags, &s.policy, "rank-policy")
 }
 
 // given says whether the command line names node groups.
-func (s *rankSource) given() bool { return s.question != "" }
+func (s *rankSource) given() bool { return s.groups != "" || s.question != "" }
 
 func (s *rankSource) check() error {
 	switch {
 	case !s.given():
-		return usagef("--question FILE is required")
+		return usagef("--groups FILE or --question FILE is required")
+	case s.groups != "" && s.question != "":
+		return usagef("--groups and --question exclude each other")
 	case s.clusterNodes < -1:
 		return usagef("--cluster-nodes %d: must not be negative", s.clusterNodes)
+	case s.question != "" && s.policy.given():
+		return usagef("--question FILE says itself how to rank: no --rank-policy, --rank-preset, --strategies or --prices beside it")
 	}
 	return nil
 }
 
 // rankFlags are the flags of `rank`.
 type rankFlags struct {
+	sourceFlags
 	rankSource
 	engine string
 	output outputFlag
@@ -46,30 +57,41 @@ type rankFlags struct {
 func (a *app) newRank() *cobra.Command {
 	var f rankFlags
 	command := &cobra.Command{
-		Use:   "rank --question FILE",
-		Short: "Rank node groups that could grow, by what they cost for what they take",
-		Long: `Rank node groups that could grow, best first:
+		Use:   "rank --groups FILE | --question FILE",
+		Short: "Rank node groups that could grow for the pods that wait, by what they cost",
+		Long: `Rank node groups that could grow for the pods that wait, best first:
 
   score = suppress(unfitness, nodes) * (cost + X) / (theoretical cost + X) * creation factor
 
 the lowest first. cost is what the new nodes cost for an hour, theoretical cost what their pods would on machines that
 suit them perfectly; unfitness is how far a node is from the one preferred for a cluster of this size, and fades with the
-number of nodes.`,
-		Example: `  loadline rank --question docs/ranking/proposal-100m.yaml
-  loadline rank --question docs/ranking/proposal-anti-affinity.yaml -o html > rank.html`,
+number of nodes.
+
+How many nodes a group needs, and which pods they take, follows from kube-scheduler's filters, room on nodes that are there
+first. Pods of DaemonSets count as what every new node carries.
+
+A node group without a template is taken for what its nodes are. A dump should hold what filters look up:
+'kubectl get nodes,pods,namespaces,pv,pvc,storageclasses,csinodes -A -o json'.`,
+		Example: `  loadline rank --groups groups.yaml --prices manifests/prices/aws-us-east-1.csv
+  loadline rank --groups groups.yaml -f cluster.json -o html > rank.html
+  loadline rank --question docs/ranking/proposal-100m.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.output.check(); err != nil {
 				return err
 			}
-			r, err := f.ask(cmd.Context(), f.engine)
+			r, err := f.ask(cmd.Context(), &f.sourceFlags, f.engine, a.streams.In)
 			if err != nil {
 				return err
+			}
+			for _, warning := range r.warnings {
+				fmt.Fprintf(a.streams.Err, "warning: %s\n", escapeLines(warning))
 			}
 			return f.output.write(a.streams.Out, r.forms())
 		},
 	}
 	flags := command.Flags()
+	addSourceFlags(flags, &f.sourceFlags)
 	f.rankSource.addTo(flags)
 	addEngineFlag(flags, &f.engine)
 	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML, formHTML)
@@ -80,13 +102,23 @@ number of nodes.`,
 type rank struct {
 	options  []ranking.Ranked // best first
 	response *loadlinev1.RankOptionsResponse
+	// notes say what became of the pods and groups beside the ranking, each in a sentence.
+	notes    []string
+	warnings []string
 }
 
-// ask has the options ranked.
-func (s *rankSource) ask(ctx context.Context, address string) (*rank, error) {
+// ask has node groups ranked.
+func (s *rankSource) ask(ctx context.Context, source *sourceFlags, address string, stdin io.Reader) (*rank, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
+	if s.question != "" {
+		return s.askQuestion(ctx, address)
+	}
+	return s.askCluster(ctx, source, address, stdin)
+}
+
+func (s *rankSource) askQuestion(ctx context.Context, address string) (*rank, error) {
 	question, err := ranking.LoadQuestion(s.question)
 	if err != nil {
 		return nil, err

@@ -112,8 +112,13 @@ func (r *rank) verdict() string {
 	return text
 }
 
-// basis says what holds for all options.
+// basis says what holds for all options, and what became of the rest.
 func (r *rank) basis() string {
+	return strings.Join(append([]string{r.scale()}, r.notes...), " ")
+}
+
+// scale says what scores are measured by.
+func (r *rank) scale() string {
 	x := 0.0
 	if len(r.options) > 0 {
 		x = r.options[0].GetDamperUsdPerHour()

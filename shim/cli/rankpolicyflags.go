@@ -47,3 +47,8 @@ func (f *rankPolicyFlags) policy() (*ranking.Policy, error) {
 	}
 	return p, nil
 }
+
+// given says whether the command line holds any.
+func (f *rankPolicyFlags) given() bool {
+	return f.file != "" || f.preset != "" || len(f.strategies) > 0 || len(f.catalogues) > 0
+}

@@ -39,14 +39,14 @@ func (a *app) newWhy() *cobra.Command {
 	var groups rankSource
 	most := 0
 	command := &cobra.Command{
-		Use:   "why POD | -p FILE | GROUP --question FILE",
+		Use:   "why POD | -p FILE | GROUP --groups FILE",
 		Short: "Explain which node is preferred for a pod, or the place of a node group, and why",
 		Long: "Explain which node is preferred for a pod: one line of verdict, then for the best nodes how their scores come\n" +
 			"about, resource by resource: what the node offers, what the pods there and this pod count as, by which rule, and\n" +
-			"what was clamped.\n\n" + candidatesHelp + "\n\nWith --question, GROUP is a node group: its place among those that could grow, as `loadline rank` has it,\n" +
+			"what was clamped.\n\n" + candidatesHelp + "\n\nWith --groups or --question, GROUP is a node group: its place among those that could grow, as `loadline rank` has it,\n" +
 			"term by term beside the best one.",
 		Example: `  loadline why shop/web-0
-  loadline why n1-standard-2 --question docs/ranking/proposal-100m.yaml
+  loadline why spot-large --groups groups.yaml
   loadline why -p pod.yaml -f cluster.json -o html > why.html`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -33,7 +33,7 @@ func (a *app) whyGroup(ctx context.Context, flags *podFlags, groups *rankSource,
 	if len(args) != 1 {
 		return usagef("name a GROUP")
 	}
-	r, err := groups.ask(ctx, flags.engine)
+	r, err := groups.ask(ctx, &flags.sourceFlags, flags.engine, a.streams.In)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,12 @@ func TrimIncomingPodForFilters(pod *v1.Pod) []byte {
 	return trimPod(pod, detail{names: true, filters: true, identity: true})
 }
 
+// SignPodForFilters returns bytes that are equal for two pods if no filter can tell them apart when they are to be
+// placed, but for claims that are named after their pod.
+func SignPodForFilters(pod *v1.Pod) []byte {
+	return trimPod(pod, detail{names: true, filters: true})
+}
+
 // TrimNodeForFilters is TrimNode with what filters read as well.
 func TrimNodeForFilters(node *v1.Node) []byte {
 	return trimNode(node, true)

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/nodegroup"
+	"loadline.dev/shim/scaleup"
+)
+
+// askCluster has the node groups of a file ranked, for the pods of a cluster that wait.
+func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, address string, stdin io.Reader) (*rank, error) {
+	policy, err := s.policy.policy()
+	if err != nil {
+		return nil, err
+	}
+	file, err := nodegroup.Load(s.groups)
+	if err != nil {
+		return nil, err
+	}
+	gathered := scaleup.New(file.Groups)
+	c, err := load(ctx, source, address, stdin, loadOptions{filters: true, empty: true, node: gathered.AddNode, pod: gathered.AddPod})
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	problem, err := gathered.Problem()
+	if err != nil {
+		return nil, err
+	}
+	client := loadlinev1.NewAutoscalerClient(c.conn)
+	var r *rank
+	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
+		problem.Cluster = &loadlinev1.ScaleUpProblem_Changes{Changes: at}
+		estimate, err := client.EstimateScaleUp(ctx, &loadlinev1.EstimateScaleUpRequest{Problem: problem})
+		if err != nil {
+			return err
+		}
+		request := &loadlinev1.RankOptionsRequest{Changes: at, Prices: policy.PriceModel(), Policy: policy.Proto()}
+		if s.clusterNodes >= 0 {
+			request.Changes, request.ClusterNodes = nil, &s.clusterNodes
+		}
+		for _, pods := range problem.GetPods() {
+			request.Pods = append(request.Pods, pods.GetPod().GetPod())
+		}
+		if request.Options, err = scaleup.Options(problem, estimate.GetGroups()); err != nil {
+			return err
+		}
+		priorities := policy.Matcher()
+		for _, option := range request.Options {
+			option.Priority = priorities.Of(option.GetNodeGroup())
+		}
+		r, err = askRank(ctx, client, request)
+		if err == nil {
+			r.notes = scaleup.Notes(problem, estimate)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, engineError(err)
+	}
+	r.warnings = file.Warnings
+	return r, nil
+}

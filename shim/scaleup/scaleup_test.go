@@ -1,0 +1,202 @@
+package scaleup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/nodegroup"
+)
+
+func groupsOf(t *testing.T, specs ...string) []nodegroup.NodeGroup {
+	t.Helper()
+	var documents []string
+	for i, spec := range specs {
+		documents = append(documents, fmt.Sprintf("apiVersion: loadline.dev/v1alpha1\nkind: NodeGroup\nmetadata: {name: group-%d}\nspec: %s\n", i, spec))
+	}
+	file, err := nodegroup.Parse([]byte(strings.Join(documents, "---\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.Groups
+}
+
+func node(name, pool, cpu string) *v1.Node {
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pool": pool, v1.LabelHostname: name}},
+		Status: v1.NodeStatus{Capacity: v1.ResourceList{"cpu": resource.MustParse(cpu)}, Allocatable: v1.ResourceList{"cpu": resource.MustParse(cpu)},
+			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
+}
+
+func pod(name, cpu string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"app": "web"}},
+		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
+			Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}}}}
+}
+
+func problemOf(t *testing.T, g *Gatherer) *loadlinev1.ScaleUpProblem {
+	t.Helper()
+	problem, err := g.Problem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return problem
+}
+
+// names returns the first pod of each kind that waits, and how many there are.
+func names(t *testing.T, problem *loadlinev1.ScaleUpProblem) string {
+	t.Helper()
+	var out []string
+	for _, pods := range problem.GetPods() {
+		var pod v1.Pod
+		if err := pod.Unmarshal(pods.GetPod().GetPod()); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, fmt.Sprintf("%s*%d", pod.Name, pods.GetCount()))
+	}
+	return strings.Join(out, " ")
+}
+
+func TestPodsThatWait(t *testing.T) {
+	g := New(groupsOf(t, `{max: 3, nodeSelector: {pool: a}}`))
+	bound, done, gated, ending, daemon := pod("bound", "1"), pod("done", "1"), pod("gated", "1"), pod("ending", "1"), pod("daemon", "1")
+	bound.Spec.NodeName = "n"
+	done.Status.Phase = v1.PodFailed
+	gated.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}}
+	ending.DeletionTimestamp = &metav1.Time{}
+	yes := true
+	daemon.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "logs", UID: "u", Controller: &yes}}
+	same, other, spread := pod("same", "1"), pod("other", "1"), pod("spread", "1")
+	same.UID, same.Annotations = "another", map[string]string{"x": "y"}
+	other.Labels = map[string]string{"app": "db"}
+	spread.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: v1.DoNotSchedule}}
+	scratch := func(name string) *v1.Pod {
+		p := pod(name, "1")
+		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}}}
+		return p
+	}
+	for _, p := range []*v1.Pod{bound, done, gated, ending, daemon, pod("first", "1"), same, other, pod("large", "2"), spread,
+		scratch("scratch-0"), scratch("scratch-1"), pod("last", "1")} {
+		g.AddPod(p)
+	}
+	// Equal pods are one, but for those whose claims are named after them.
+	if got, want := names(t, problemOf(t, g)), "first*3 other*1 large*1 spread*1 scratch-0*1 scratch-1*1"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := g.Waiting(); got != 8 {
+		t.Errorf("%d pods wait, want 8", got)
+	}
+}
+
+// Each DaemonSet is there once, without the node that its pod was made for.
+func TestPodsOfDaemonSets(t *testing.T) {
+	g := New(groupsOf(t, `{max: 3, nodeSelector: {pool: a}}`))
+	yes := true
+	daemon := func(set, node string, expressions ...v1.NodeSelectorRequirement) *v1.Pod {
+		p := pod(set+"-"+node, "100m")
+		p.Spec.NodeName = node
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: set, UID: "u", Controller: &yes}}
+		p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+			NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: expressions,
+				MatchFields: []v1.NodeSelectorRequirement{{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{node}}}}}}}}
+		return p
+	}
+	linux := v1.NodeSelectorRequirement{Key: "os", Operator: v1.NodeSelectorOpIn, Values: []string{"linux"}}
+	for _, p := range []*v1.Pod{daemon("net", "n2", linux), daemon("logs", "n2"), daemon("logs", "n1"), daemon("net", "n1", linux)} {
+		g.AddPod(p)
+	}
+	var got []string
+	for _, data := range problemOf(t, g).GetDaemonPods() {
+		var p v1.Pod
+		if err := p.Unmarshal(data); err != nil {
+			t.Fatal(err)
+		}
+		if p.Spec.NodeName != "" {
+			t.Errorf("%s is on node %s", p.Name, p.Spec.NodeName)
+		}
+		required := "anywhere"
+		if p.Spec.Affinity != nil {
+			term := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0]
+			required = fmt.Sprint(len(term.MatchFields), " fields, ", term.MatchExpressions[0].Key)
+		}
+		got = append(got, p.Name+" "+required)
+	}
+	if want := []string{"logs-n1 anywhere", "net-n1 0 fields, os"}; !slices.Equal(got, want) {
+		t.Errorf("daemons %q, want %q", got, want)
+	}
+}
+
+func TestGroups(t *testing.T) {
+	g := New(groupsOf(t,
+		`{max: 9, price: 0.25, instanceType: m5.large, target: 4, template: {metadata: {labels: {pool: a}}, status: {capacity: {cpu: 8}}}}`,
+		`{max: 5, nodeSelector: {pool: b}}`, `{max: 2, nodeSelector: {pool: c}}`, `{max: 2, nodeSelector: {pool: d}}`))
+	unready, cordoned := node("b0", "b", "1"), node("b1", "b", "2")
+	unready.Status.Conditions = nil
+	cordoned.Spec.Unschedulable = true
+	good := node("b3", "b", "4")
+	good.Spec.Taints = []v1.Taint{{Key: "dedicated", Value: "b", Effect: v1.TaintEffectNoSchedule}, {Key: "node.kubernetes.io/memory-pressure"},
+		{Key: "DeletionCandidateOfClusterAutoscaler"}}
+	alone := node("d0", "d", "3")
+	alone.Spec.Unschedulable = true
+	for _, n := range []*v1.Node{node("a0", "a", "1"), unready, cordoned, node("b4", "b", "16"), good, alone} {
+		g.AddNode(n)
+	}
+	problem := problemOf(t, g)
+	want := []struct {
+		current, max int32
+		cpu          string // of the template
+		taints       int
+	}{{4, 9, "8", 0}, {4, 5, "4", 1}, {0, 2, "", 0}, {1, 2, "3", 0}}
+	for i, w := range want {
+		group := problem.GetGroups()[i]
+		if group.GetCurrentNodes() != w.current || group.GetMaxNodes() != w.max {
+			t.Errorf("group %d: %d of %d nodes, want %d of %d", i, group.GetCurrentNodes(), group.GetMaxNodes(), w.current, w.max)
+		}
+		if w.cpu == "" {
+			if len(group.GetTemplateNode()) > 0 {
+				t.Errorf("group %d has a template out of nothing", i)
+			}
+			continue
+		}
+		var template v1.Node
+		if err := template.Unmarshal(group.GetTemplateNode()); err != nil {
+			t.Fatal(err)
+		}
+		if template.Status.Allocatable.Cpu().String() != w.cpu || len(template.Spec.Taints) != w.taints || template.Spec.Unschedulable {
+			t.Errorf("group %d: template %+v %+v, want %s cpu and %d taints", i, template.Status, template.Spec, w.cpu, w.taints)
+		}
+	}
+	var template v1.Node
+	if err := template.Unmarshal(problem.GetGroups()[0].GetTemplateNode()); err != nil || template.Name != "template-node-for-group-0" {
+		t.Errorf("the template without a name is called %q, %v", template.Name, err)
+	}
+	if first := problem.GetGroups()[0]; first.GetNodeUsdPerHour() != 0.25 || first.GetInstanceType() != "m5.large" {
+		t.Errorf("price %v, instance type %s", first.GetNodeUsdPerHour(), first.GetInstanceType())
+	}
+}
+
+func TestOptionsOfEstimates(t *testing.T) {
+	problem := &loadlinev1.ScaleUpProblem{Groups: []*loadlinev1.ScalableGroup{
+		{NodeGroup: "a", TemplateNode: []byte("t"), NodeUsdPerHour: proto.Float64(0.5), InstanceType: "i", Spot: proto.Bool(true)}, {NodeGroup: "b"}}}
+	estimates := []*loadlinev1.GroupEstimate{{NodeGroup: "a", NodeCount: 3, Pods: []*loadlinev1.PodRun{{Pod: 1, Count: 7}}}, {NodeGroup: "b"}}
+	got, err := Options(problem, estimates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*loadlinev1.ExpansionOption{{NodeGroup: "a", NodeCount: 3, TemplateNode: []byte("t"), NodeUsdPerHour: proto.Float64(0.5),
+		InstanceType: "i", Spot: proto.Bool(true), Pods: []*loadlinev1.PodRun{{Pod: 1, Count: 7}}}, {NodeGroup: "b"}}
+	for i := range want {
+		if !proto.Equal(got[i], want[i]) {
+			t.Errorf("option %v, want %v", got[i], want[i])
+		}
+	}
+	if _, err := Options(problem, estimates[:1]); err == nil {
+		t.Error("one estimate of two groups is taken for an answer")
+	}
+}
