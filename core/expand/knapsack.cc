@@ -9,6 +9,11 @@
 namespace loadline {
 namespace {
 
+// Weighings that bound a search.
+constexpr size_t kWeighings = 5;
+// Branches of a knapsack that is asked for after the budget has ended.
+constexpr int64_t kBranchesAtTheEnd = 200;
+
 // Resources weighed into one, so that `free` weighs 1 and a bound is a single division.
 struct Weighing {
   std::vector<double> weights;  // by item
@@ -202,12 +207,17 @@ KnapsackResult SolveKnapsack(std::span<const int64_t> free, const std::vector<Kn
     if (weighings.back().bound < weighings.front().bound) std::swap(weighings.front(), weighings.back());
     if (weighings.front().bound <= at_least) break;
   }
+  // The tightest ones: each costs something at every branch.
+  std::stable_sort(weighings.begin(), weighings.end(),
+                   [](const Weighing& a, const Weighing& b) { return a.bound < b.bound; });
+  if (weighings.size() > kWeighings) weighings.resize(kWeighings);
   budget->Spend(static_cast<int64_t>(1 + items.size() * weighings.size() / 32));
   none.bound = weighings.front().bound;
   if (none.bound <= at_least) return none;
+  if (budget->ended()) most_nodes = std::min(most_nodes, kBranchesAtTheEnd);
   Search search(free, items, weighings, at_least, most_nodes);
   KnapsackResult result = search.Run();
-  budget->Spend((most_nodes - std::max<int64_t>(0, search.nodes_left())) / 2);
+  budget->Spend((most_nodes - std::max<int64_t>(0, search.nodes_left())) * 2);
   return result;
 }
 

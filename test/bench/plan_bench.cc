@@ -80,7 +80,7 @@ v1::PlanScaleUpRequest Request() {
   v1::PlanScaleUpRequest request;
   v1::ScaleUpProblem* const problem = request.mutable_problem();
   // An answer within a tenth of a second: the best that this much work finds.
-  problem->set_max_work(150'000);
+  problem->set_max_work(800'000);
   v1::Changes* const changes = problem->mutable_changes();
   changes->set_view("bench");
   changes->set_epoch(1);
