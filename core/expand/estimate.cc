@@ -131,9 +131,9 @@ NodeEstimate Estimator::Estimate(const NodeTemplate& node, NodeLimiter limiter, 
   snapshot_.Fork();
   NodeEstimate estimate;
   if (all_only_need_room_) {
-    estimate = EstimateByCount(CountedInput(node, order), std::move(limiter), budget);
+    estimate = EstimateByCount(CountedInput(node, order), limiter, budget);
   } else {
-    SnapshotEstimate by_placement(this, &snapshot_, node, std::move(limiter), budget);
+    SnapshotEstimate by_placement(this, &snapshot_, node, limiter, budget);
     estimate =
         mode_ == EstimateMode::kExact ? by_placement.Exact(order) : by_placement.ClusterAutoscaler(order);
   }

@@ -10,7 +10,7 @@ namespace {
 class Runs {
  public:
   Runs(const CountedEstimateInput& input, NodeLimiter limiter, WorkBudget* budget)
-      : input_(input), limiter_(std::move(limiter)), budget_(budget) {
+      : input_(input), limiter_(limiter), budget_(budget) {
     least_.assign(input.columns->width(), std::numeric_limits<int64_t>::max());
     for (const size_t pods : input.order) {
       if (!input.admitted[pods]) continue;
@@ -137,7 +137,7 @@ class Runs {
 }  // namespace
 
 NodeEstimate EstimateByCount(const CountedEstimateInput& input, NodeLimiter limiter, WorkBudget* budget) {
-  return Runs(input, std::move(limiter), budget).Fill();
+  return Runs(input, limiter, budget).Fill();
 }
 
 }  // namespace loadline

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "core/expand/estimate.h"
@@ -20,7 +19,7 @@ class SnapshotEstimate {
       : estimator_(*estimator),
         snapshot_(*snapshot),
         node_(node),
-        limiter_(std::move(limiter)),
+        limiter_(limiter),
         budget_(budget),
         first_new_(snapshot->node_end()) {}
 

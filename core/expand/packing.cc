@@ -182,7 +182,7 @@ class Packer {
     Choice best = rounding_.Best(rest, relaxed, std::numeric_limits<double>::infinity());
     Repack(&best, relaxed.lower_bound);
     Shrink(&best);
-    return Result(rest, relaxed, std::move(best));
+    return Result(rest, relaxed, best);
   }
 
   PackingBound Bound() {
@@ -223,7 +223,7 @@ class Packer {
 
   // Takes the nodes that are the worst bargain by the prices of the items out, and packs what they held anew.
   void Repack(Choice* best, double lower_bound) {
-    for (const size_t share : {6, 10, 16}) {
+    for (const size_t share : {size_t{6}, size_t{10}, size_t{16}}) {
       if (budget_->ended() || best->cost <= lower_bound * (1 + kGoodEnough)) return;
       Split(best);
       std::vector<size_t> order(best->nodes.size());
@@ -319,7 +319,7 @@ class Packer {
     return std::all_of(free.begin(), free.end(), [](int64_t amount) { return amount >= 0; });
   }
 
-  Packing Result(const PackingRest& wanted, const PatternSolution& relaxed, Choice best) {
+  Packing Result(const PackingRest& wanted, const PatternSolution& relaxed, const Choice& best) {
     Packing packing;
     std::map<Pattern, int64_t> merged;
     PackingRest placed = wanted;

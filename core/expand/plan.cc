@@ -111,7 +111,7 @@ class Planner {
     for (int round = 0; round < kMostRounds; ++round) {
       snapshot_.Fork();
       PlanNodes nodes = Fresh();
-      nodes.Place(std::move(wanted), budget_);
+      nodes.Place(std::exchange(wanted, {}), budget_);
       Candidate candidate = Describe(nodes);
       if (round == 0 && first != nullptr) {
         *first = {-1, candidate.node_count, Total(waiting_) - candidate.pods_waiting, candidate.cost};

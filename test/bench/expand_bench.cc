@@ -24,8 +24,9 @@ std::string Catalogue() {
   std::string csv = "instance_type,capacity_vcpu,on_demand_usd_per_hour\n";
   for (int i = 0; i < 1000; ++i) {
     const int cpus = 2 << (i % 6);
-    csv += "f" + std::to_string(i / 20) + ".t" + std::to_string(i % 20) + "," + std::to_string(cpus) + "," +
-           std::to_string(0.04 * cpus + 0.0001 * (i / 20)) + "\n";
+    const int family = i / 20;
+    csv += "f" + std::to_string(family) + ".t" + std::to_string(i % 20) + "," + std::to_string(cpus) + "," +
+           std::to_string(0.04 * cpus + 0.0001 * family) + "\n";
   }
   return csv;
 }

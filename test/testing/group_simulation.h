@@ -39,7 +39,7 @@ class GroupSimulation {
   // Decides a pass and does what it says. The value of a taint has whole seconds.
   SizeDecision Pass(int64_t now_ms) {
     facts.cloud_target = cloud_target;
-    const SizeDecision decision = SizeGroup(options, facts, state, now_ms);
+    SizeDecision decision = SizeGroup(options, facts, state, now_ms);
     state = decision.next;
     for (const std::vector<size_t>* list : {&decision.taint, &decision.taint_unhealthy}) {
       for (const size_t i : *list) {

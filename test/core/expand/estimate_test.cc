@@ -54,7 +54,7 @@ FitNode NodeOf(int64_t milli_cpu, int64_t memory = 1'000'000, int64_t pods = 110
 // A question, its answer, and the snapshot that it was asked of.
 class EstimateTest : public ::testing::Test {
  protected:
-  void Add(FitPod pod, int64_t count) { pods_.push_back({cluster_.Incoming(pod), count}); }
+  void Add(const FitPod& pod, int64_t count) { pods_.push_back({cluster_.Incoming(pod), count}); }
 
   NodeEstimate Ask(const FitNode& node, EstimateMode mode = EstimateMode::kExact, int64_t max_nodes = 0) {
     const NodeTemplate shape{node.name, cluster_.Shape(node)};
@@ -65,7 +65,7 @@ class EstimateTest : public ::testing::Test {
     Estimator estimator(&snapshot, &options_, std::move(pods), daemons_, mode);
     const NodeThreshold limit{.max_nodes = max_nodes};
     WorkBudget budget;
-    const NodeEstimate first = estimator.Estimate(shape, NodeLimiter({&limit, 1}), &budget);
+    NodeEstimate first = estimator.Estimate(shape, NodeLimiter({&limit, 1}), &budget);
     // Nothing is left behind, so the same question has the same answer.
     const NodeEstimate again = estimator.Estimate(shape, NodeLimiter({&limit, 1}), &budget);
     EXPECT_EQ(first.nodes, again.nodes);
