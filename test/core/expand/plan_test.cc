@@ -317,6 +317,7 @@ Question RandomQuestion() {
   return question;
 }
 
+// Invariants C1, C2, C3.
 RC_GTEST_PROP(PlanProperty, HoldsWhatItPromises, ()) {
   Question question = RandomQuestion();
   const ScaleUpPlan plan = question.Ask();
