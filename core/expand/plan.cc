@@ -162,11 +162,10 @@ class Planner {
     for (size_t group = 0; group < groups_.size(); ++group) {
       if (banned.contains(KeyOf(group))) room[group] = 0;
     }
-    std::pair<PlanProblem, Packing> packed;
-    packed.first = MakePlanProblem(&estimator_, &snapshot_, groups_, waiting_, room, options_.max_new_nodes,
-                                   PlanView::kAsPlanned, budget_);
-    packed.second = Pack(packed.first.packing, budget_);
-    Candidate candidate = Complete(NodesOf(packed.first, packed.second, groups_), &packed.second, nullptr);
+    const PlanProblem problem = MakePlanProblem(&estimator_, &snapshot_, groups_, waiting_, room,
+                                                options_.max_new_nodes, PlanView::kAsPlanned, budget_);
+    const Packing packing = Pack(problem.packing, budget_);
+    Candidate candidate = Complete(NodesOf(problem, packing, groups_), &packing, nullptr);
     if (!banned.empty()) candidate.bound.reset();  // it holds without those types only
     return candidate;
   }

@@ -92,7 +92,7 @@ absl::Status Answer(const RankQuestion& question, v1::RankOptionsResponse* respo
   for (const RankedOption& ranked : RankOptions(question)) {
     v1::RankedOption* const message = response->add_options();
     *message = EncodeRankedOption(ranked, question.options[ranked.option], question.policy.damper);
-    bytes += message->ByteSizeLong() + 6;  // and its tag and length
+    bytes += message->ByteSizeLong() + kEntryOverhead;
   }
   // What is left is small and bounded.
   constexpr size_t kRest = 4096;

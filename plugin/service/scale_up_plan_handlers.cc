@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/changes.h"
+#include "plugin/convert/parse.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/scale_up_plan.h"
 #include "plugin/convert/text.h"
@@ -19,7 +20,6 @@
 namespace loadline {
 namespace {
 
-constexpr size_t kMaxAnswerBytes = size_t{4} << 20;
 constexpr int64_t kDefaultWork = 10'000'000;
 
 // The cluster of a question: a view that this thread has to itself, or one that came with the question.
@@ -105,9 +105,9 @@ absl::StatusOr<DecodedProblem> Prepare(const v1::ScaleUpProblem& problem, PodGro
 
 template <typename Response>
 absl::StatusOr<Response> Sized(Response response) {
-  if (response.ByteSizeLong() <= kMaxAnswerBytes) return response;
+  if (response.ByteSizeLong() <= kMaxMessageBytes) return response;
   return absl::ResourceExhaustedError(
-      absl::StrCat("the answer outgrows ", kMaxAnswerBytes, " bytes; send equal pods as one entry"));
+      absl::StrCat("the answer outgrows ", kMaxMessageBytes, " bytes; send equal pods as one entry"));
 }
 
 }  // namespace

@@ -54,18 +54,16 @@ func (r *rank) whyGroup(group string) (answer, error) {
 	shown := []ranking.Ranked{r.options[place]}
 	out.Verdict = fmt.Sprintf("%s: place %d of %d; %s", group, out.Place, out.Of, r.options[place].Reason())
 	if len(r.options) > 1 {
-		first, second := 0, 1
 		other := 0
 		if place == 0 {
 			other = 1
-		} else {
-			second = place
 		}
+		best, behind := r.options[0], r.options[max(place, other)]
 		shown = append(shown, r.options[other])
 		o := newRankOption(r.options[other])
 		out.Other = &o
-		out.Verdict = fmt.Sprintf("%s: place %d of %d; %s over %s: %s", group, out.Place, out.Of, r.options[first].NodeGroup(),
-			r.options[second].NodeGroup(), ranking.Over(r.response.GetPolicy(), r.options[first], r.options[second]))
+		out.Verdict = fmt.Sprintf("%s: place %d of %d; %s over %s: %s", group, out.Place, out.Of, best.NodeGroup(), behind.NodeGroup(),
+			ranking.Over(r.response.GetPolicy(), best, behind))
 	}
 	return answer{data: out, table: func(w io.Writer) error { return r.termsTable(w, out.Verdict, shown) }, page: r.page}, nil
 }

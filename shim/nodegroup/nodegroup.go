@@ -71,14 +71,6 @@ type Spec struct {
 	Size *Size `json:"size,omitempty"`
 }
 
-// Machine returns the instance type of the group, or "".
-func (s *Spec) Machine() string {
-	if s.InstanceType == "" && s.Template != nil {
-		return s.Template.Labels[v1.LabelInstanceTypeStable]
-	}
-	return s.InstanceType
-}
-
 // Has tells whether a node with these labels belongs to the group.
 func (s *Spec) Has(labels map[string]string) bool {
 	selector := s.NodeSelector

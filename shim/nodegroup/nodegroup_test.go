@@ -69,7 +69,7 @@ func TestParseReadsAGroup(t *testing.T) {
 	}
 	group := file.Groups[0]
 	spec := group.Spec
-	if group.Name() != "general" || spec.Min != 1 || spec.Max != 20 || *spec.Target != 5 || *spec.Price != 0.38 || spec.Machine() != "n1-standard-8" {
+	if group.Name() != "general" || spec.Min != 1 || spec.Max != 20 || *spec.Target != 5 || *spec.Price != 0.38 || spec.InstanceType != "n1-standard-8" {
 		t.Errorf("group %+v", group)
 	}
 	if spec.Template.Status.Allocatable.Cpu().MilliValue() != 8000 {

@@ -76,7 +76,7 @@ func Report(w io.Writer, results []Result) error {
 				duration(runs, func(r Result) time.Duration { return r.ScoreP99 }),
 				duration(runs, func(r Result) time.Duration { return r.PluginP50 }),
 				duration(runs, func(r Result) time.Duration { return r.PluginP99 }),
-				answered(runs), batches(runs))
+				share(runs, answered), share(runs, byHint))
 		}
 	}
 	if err := table.Flush(); err != nil {
@@ -140,28 +140,27 @@ func duration(runs []Result, of func(Result) time.Duration) string {
 	return fmt.Sprintf("%.3fms", value.Seconds()*1000)
 }
 
-func answered(runs []Result) string {
-	cycles, answered := 0, 0
+// share adds up what `of` counts in each run, so many of so many; "-" where there is nothing to count.
+func share(runs []Result, of func(Result) (part, whole int)) string {
+	part, whole := 0, 0
 	for _, r := range runs {
-		cycles += r.Cycles
-		answered += r.Answered
+		p, w := of(r)
+		part, whole = part+p, whole+w
 	}
-	if cycles == 0 {
+	if whole == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%d of %d", answered, cycles)
+	return fmt.Sprintf("%d of %d", part, whole)
 }
 
-func batches(runs []Result) string {
-	pods, batched := 0, 0
-	for _, r := range runs {
-		pods += r.Pods
-		batched += r.Batched
+func answered(r Result) (part, whole int) { return r.Answered, r.Cycles }
+
+// byHint has nothing to count where no profile batches.
+func byHint(r Result) (part, whole int) {
+	if !r.Case.batching() {
+		return 0, 0
 	}
-	if batched == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%d of %d", batched, pods)
+	return r.Batched, r.Pods
 }
 
 func sizes(results []Result) []int {
