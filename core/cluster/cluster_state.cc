@@ -32,7 +32,8 @@ absl::string_view NodePods::uid(size_t i) const {
 }
 
 void ClusterState::SetNode(Slot slot, absl::string_view name, NodeShape shape,
-                           std::span<const PodContent> pods, std::optional<std::string> hostname) {
+                           std::span<const PodContent> pods, std::optional<std::string> hostname,
+                           NodeTraits traits) {
   if (IndexOf(slot) >= nodes_.size()) nodes_.resize(IndexOf(slot) + 1);
   Node& node = nodes_[IndexOf(slot)];
   const int32_t new_shape = node_shapes_.Acquire(std::move(shape));
@@ -44,6 +45,7 @@ void ClusterState::SetNode(Slot slot, absl::string_view name, NodeShape shape,
   node.occupied = true;
   node.name.assign(name.data(), name.size());
   node.hostname = std::move(hostname);
+  node.traits = std::move(traits);
   node.shape = new_shape;
   node.pods = NodePods(pods);
   total_pods_ += static_cast<int64_t>(pods.size());
@@ -139,6 +141,7 @@ uint64_t ClusterState::NodeFingerprint(const Node& node, std::span<const PodCont
   FingerprintBuilder builder;
   builder.Add(absl::string_view(node.name));
   if (node.hostname.has_value()) builder.Add(absl::string_view(*node.hostname));
+  if (node.traits != NodeTraits()) node.traits.AddTo(&builder);
   builder.Add(static_cast<int64_t>(node_shapes_[node.shape].fingerprint));
   builder.Add(static_cast<int64_t>(pods.size()));
   builder.Add(static_cast<int64_t>(sum));

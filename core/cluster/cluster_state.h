@@ -68,10 +68,10 @@ struct ResourceColumns {
 class ClusterState {
  public:
   // Puts a node into a slot, in place of what was there; `hostname` is the value of that label, if it has
-  // one. Precondition: no other slot has a node of this name, and all shapes were acquired in pod_shapes().
-  // Cost: O(pods of the node, now and before).
+  // one, and `traits` what planners read. Precondition: no other slot has a node of this name, and all shapes
+  // were acquired in pod_shapes(). Cost: O(pods of the node, now and before).
   void SetNode(Slot slot, absl::string_view name, NodeShape shape, std::span<const PodContent> pods,
-               std::optional<std::string> hostname = std::nullopt);
+               std::optional<std::string> hostname = std::nullopt, NodeTraits traits = {});
   // Empties a slot, which may be empty.
   void RemoveNode(Slot slot);
 
@@ -92,6 +92,7 @@ class ClusterState {
   absl::string_view name(Slot slot) const { return nodes_[IndexOf(slot)].name; }
   const NodeShape& node_shape(Slot slot) const { return node_shapes_[nodes_[IndexOf(slot)].shape]; }
   const std::optional<std::string>& hostname(Slot slot) const { return nodes_[IndexOf(slot)].hostname; }
+  const NodeTraits& traits(Slot slot) const { return nodes_[IndexOf(slot)].traits; }
   const NodePods& pods(Slot slot) const { return nodes_[IndexOf(slot)].pods; }
   // Pods that are not finished.
   int32_t pod_count(Slot slot) const { return nodes_[IndexOf(slot)].unfinished_pods; }
@@ -132,6 +133,7 @@ class ClusterState {
     uint64_t fingerprint = 0;
     std::string name;
     std::optional<std::string> hostname;
+    NodeTraits traits;
     NodePods pods;
   };
 

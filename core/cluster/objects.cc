@@ -11,6 +11,25 @@ std::string ToString(absl::string_view text) { return std::string(text.data(), t
 
 }  // namespace
 
+bool IsNamespaced(ObjectKind kind) {
+  return kind == ObjectKind::kPersistentVolumeClaim || kind == ObjectKind::kDisruptionBudget ||
+         IsWorkload(kind);
+}
+
+bool IsWorkload(ObjectKind kind) {
+  switch (kind) {
+    case ObjectKind::kReplicationController:
+    case ObjectKind::kReplicaSet:
+    case ObjectKind::kStatefulSet:
+    case ObjectKind::kDaemonSet:
+    case ObjectKind::kJob:
+    case ObjectKind::kDeployment:
+      return true;
+    default:
+      return false;
+  }
+}
+
 void ClusterObjects::Set(ClusterObject object) {
   ++version_;
   auto& objects = objects_[static_cast<size_t>(object.key.kind)];
@@ -71,6 +90,11 @@ const StorageClass* ClusterObjects::FindStorageClass(absl::string_view name) con
 
 const CsiNode* ClusterObjects::FindCsiNode(absl::string_view name) const {
   return Find<CsiNode>({ObjectKind::kCsiNode, "", ToString(name)});
+}
+
+const Workload* ClusterObjects::FindWorkload(ObjectKind kind, absl::string_view namespace_name,
+                                             absl::string_view name) const {
+  return Find<Workload>({kind, ToString(namespace_name), ToString(name)});
 }
 
 int64_t ClusterObjects::size() const {

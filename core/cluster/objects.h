@@ -1,4 +1,5 @@
-// Objects beside nodes and pods that decisions read: namespaces and what volumes are made of.
+// Objects beside nodes and pods that decisions read: namespaces, what volumes are made of, disruption
+// budgets, and the workloads that own pods.
 #ifndef LOADLINE_CORE_CLUSTER_OBJECTS_H_
 #define LOADLINE_CORE_CLUSTER_OBJECTS_H_
 
@@ -15,15 +16,35 @@
 #include "core/base/fingerprint.h"
 #include "core/base/quantity.h"
 #include "core/cluster/labels.h"
+#include "core/cluster/pod_traits.h"
+#include "core/cluster/shapes.h"
 
 namespace loadline {
 
-enum class ObjectKind { kNamespace, kPersistentVolume, kPersistentVolumeClaim, kStorageClass, kCsiNode };
-inline constexpr size_t kObjectKinds = 5;
+enum class ObjectKind {
+  kNamespace,
+  kPersistentVolume,
+  kPersistentVolumeClaim,
+  kStorageClass,
+  kCsiNode,
+  kDisruptionBudget,
+  kReplicationController,
+  kReplicaSet,
+  kStatefulSet,
+  kDaemonSet,
+  kJob,
+  kDeployment,
+};
+inline constexpr size_t kObjectKinds = 12;
+
+// Whether objects of the kind live in namespaces.
+bool IsNamespaced(ObjectKind kind);
+// Whether they are Workload.
+bool IsWorkload(ObjectKind kind);
 
 struct ObjectKey {
   ObjectKind kind = ObjectKind::kNamespace;
-  std::string namespace_name;  // of a claim
+  std::string namespace_name;  // empty unless IsNamespaced()
   std::string name;
   friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
 };
@@ -103,9 +124,44 @@ struct CsiNode {
   std::vector<std::string> migrated_plugins;
 };
 
+// A policy/v1 PodDisruptionBudget. Counts are as the status states them, which may be any number.
+struct DisruptionBudget {
+  enum class UnhealthyPolicy { kIfHealthyBudget, kAlwaysAllow };
+  struct DisruptedPod {
+    std::string name;
+    int64_t since_s = 0;  // seconds since 1970
+  };
+  LabelSelector selector;
+  std::string selector_error;  // the selector does not parse, and matches nothing
+  UnhealthyPolicy unhealthy_policy = UnhealthyPolicy::kIfHealthyBudget;
+  int64_t generation = 0;
+  int64_t observed_generation = 0;
+  int32_t disruptions_allowed = 0;
+  int32_t current_healthy = 0;
+  int32_t desired_healthy = 0;
+  int32_t expected_pods = 0;
+  std::vector<DisruptedPod> disrupted_pods;  // sorted by name
+};
+
+// What runs pods as replicas. Its kind is that of the key.
+struct Workload {
+  std::string uid;
+  // What it is to have, and has: of a Job min(parallelism, completions - succeeded) and active pods, of a
+  // StatefulSet spec.replicas and status.currentReplicas; of a DaemonSet desiredNumberScheduled and
+  // currentNumberScheduled.
+  int64_t target_replicas = 0;
+  int64_t current_replicas = 0;
+  // What its annotations, and those of its pod template, say.
+  SlackWish slack;
+  // A pod of its template, as an incoming one, with all labels; nullopt: the client did not send it.
+  std::optional<PodShape> pod;
+};
+
 struct ClusterObject {
   ObjectKey key;
-  std::variant<Namespace, PersistentVolume, PersistentVolumeClaim, StorageClass, CsiNode> content;
+  std::variant<Namespace, PersistentVolume, PersistentVolumeClaim, StorageClass, CsiNode, DisruptionBudget,
+               Workload>
+      content;
   // Hash of kind and content, as it was sent.
   uint64_t fingerprint = 0;
 };
@@ -123,6 +179,8 @@ class ClusterObjects {
   const PersistentVolumeClaim* FindClaim(absl::string_view namespace_name, absl::string_view name) const;
   const StorageClass* FindStorageClass(absl::string_view name) const;
   const CsiNode* FindCsiNode(absl::string_view name) const;
+  const Workload* FindWorkload(ObjectKind kind, absl::string_view namespace_name,
+                               absl::string_view name) const;
 
   // All of one kind, in key order.
   const absl::btree_map<ObjectKey, ClusterObject>& of(ObjectKind kind) const {

@@ -21,18 +21,22 @@ void AddAmounts(const ResourceAmounts& amounts, const ResourceNames& names, Fing
   }
 }
 
+template <typename Content>
+bool SameContent(const std::shared_ptr<const Content>& a, const std::shared_ptr<const Content>& b) {
+  return a == b || (a != nullptr && b != nullptr && *a == *b);
+}
+
 }  // namespace
 
 bool operator==(const PodShape& a, const PodShape& b) {
-  const bool same_rules =
-      a.rules == b.rules || (a.rules != nullptr && b.rules != nullptr && *a.rules == *b.rules);
-  return same_rules && a.fingerprint == b.fingerprint && a.finished == b.finished &&
-         a.best_effort == b.best_effort && a.namespace_name == b.namespace_name && a.requests == b.requests &&
-         a.limits == b.limits && a.proposal_limits == b.proposal_limits && a.labels == b.labels;
+  return SameContent(a.rules, b.rules) && SameContent(a.traits, b.traits) && a.fingerprint == b.fingerprint &&
+         a.finished == b.finished && a.best_effort == b.best_effort && a.namespace_name == b.namespace_name &&
+         a.requests == b.requests && a.limits == b.limits && a.proposal_limits == b.proposal_limits &&
+         a.labels == b.labels;
 }
 
 PodShape MakePodShape(std::string namespace_name, bool finished, const PodResources& resources,
-                      const ResourceNames& names, PodRole role, PodRules rules) {
+                      const ResourceNames& names, PodRole role, PodRules rules, PodTraits traits) {
   PodShape shape;
   shape.namespace_name = std::move(namespace_name);
   shape.finished = finished;
@@ -44,6 +48,7 @@ PodShape MakePodShape(std::string namespace_name, bool finished, const PodResour
     shape.proposal_limits = existing ? ProposalExistingLimits(resources) : ProposalIncomingLimits(resources);
     if (!rules.IsPlain()) shape.rules = std::make_shared<const PodRules>(std::move(rules));
   }
+  if (traits != PodTraits()) shape.traits = std::make_shared<const PodTraits>(std::move(traits));
   FingerprintBuilder builder;
   builder.Add(absl::string_view(shape.namespace_name));
   builder.Add(int64_t{shape.finished});
@@ -52,8 +57,14 @@ PodShape MakePodShape(std::string namespace_name, bool finished, const PodResour
   AddAmounts(shape.limits, names, &builder);
   AddAmounts(shape.proposal_limits, names, &builder);
   if (shape.rules != nullptr) shape.rules->AddTo(&builder);
+  if (shape.traits != nullptr) shape.traits->AddTo(&builder);
   shape.base_fingerprint = shape.fingerprint = builder.Finish();
   return shape;
+}
+
+const PodTraits& TraitsOf(const PodShape& shape) {
+  static const PodTraits* const kNone = new PodTraits;
+  return shape.traits == nullptr ? *kNone : *shape.traits;
 }
 
 void SelectLabels(const Labels& labels, const LabelKeys& keys, PodShape* shape) {

@@ -12,6 +12,7 @@
 #include "core/cluster/labels.h"
 #include "core/cluster/pod_resources.h"
 #include "core/cluster/pod_rules.h"
+#include "core/cluster/pod_traits.h"
 
 namespace loadline {
 
@@ -31,6 +32,8 @@ struct PodShape {
   ResourceAmounts proposal_limits;
   // Where it may run; nullptr for a plain pod, which may run anywhere. A finished pod keeps none.
   std::shared_ptr<const PodRules> rules;
+  // What planners read; nullptr: as a default PodTraits. A finished pod keeps them.
+  std::shared_ptr<const PodTraits> traits;
   // Those of the pod's labels that selectors may ask for: see SelectLabels(). A finished pod keeps none.
   Labels labels;
   // Hash of all of the above but the labels, with resources by name: the same in every view and on every
@@ -50,7 +53,10 @@ enum class PodRole {
 
 // Works out the shape of a pod, without labels. `names` has the names of all resources in `resources`.
 PodShape MakePodShape(std::string namespace_name, bool finished, const PodResources& resources,
-                      const ResourceNames& names, PodRole role, PodRules rules = {});
+                      const ResourceNames& names, PodRole role, PodRules rules = {}, PodTraits traits = {});
+
+// What planners read of pods of this shape.
+const PodTraits& TraitsOf(const PodShape& shape);
 
 // Keys of labels that selectors refer to, sorted.
 using LabelKeys = std::vector<std::string>;

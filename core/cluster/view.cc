@@ -71,6 +71,11 @@ LabelKeys KeysOf(const Batch& batch) {
   for (const PodShapeRecord& record : batch.pod_shapes) {
     if (record.shape.rules != nullptr) record.shape.rules->AddLabelKeys(&keys);
   }
+  for (const ClusterObject& object : batch.objects) {
+    const auto* const budget = std::get_if<DisruptionBudget>(&object.content);
+    if (budget == nullptr) continue;
+    for (const Requirement& requirement : budget->selector.requirements) keys.push_back(requirement.key);
+  }
   return keys;
 }
 
@@ -355,7 +360,7 @@ void View::ApplyContent(const Batch& batch, Content* content) {
       ++client_shape.pods;
       pods.push_back({client_shape.shape, pod.shape, pod.name, pod.uid, client_shape.fingerprint});
     }
-    cluster.SetNode(node.slot, node.name, node.shape, pods, node.hostname);
+    cluster.SetNode(node.slot, node.name, node.shape, pods, node.hostname, node.traits);
   }
   for (const ObjectKey& key : batch.removed_objects) cluster.objects().Remove(key);
   for (const ClusterObject& object : batch.objects) cluster.objects().Set(object);

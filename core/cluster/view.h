@@ -47,6 +47,7 @@ struct NodeRecord {
   NodeShape shape;
   std::vector<PodRecord> pods;
   std::optional<std::string> hostname = std::nullopt;  // the label
+  NodeTraits traits{};
 };
 
 struct PodShapeRecord {

@@ -79,6 +79,7 @@ absl::Status DecodeNodes(const v1::Changes& changes, ResourceReader* resources, 
     node.name = name;
     node.shape = std::move(content->shape);
     node.hostname = std::move(content->hostname);
+    node.traits = std::move(content->traits);
     if (absl::Status status = DecodePods(message, &node); !status.ok()) {
       return Annotate(status, absl::StrCat("node ", Quoted(name), " (slot ", message.slot(), ")"));
     }
@@ -86,7 +87,7 @@ absl::Status DecodeNodes(const v1::Changes& changes, ResourceReader* resources, 
   return absl::OkStatus();
 }
 
-absl::Status DecodeObjects(const v1::Changes& changes, Batch* batch) {
+absl::Status DecodeObjects(const v1::Changes& changes, ResourceReader* resources, Batch* batch) {
   for (int i = 0; i < changes.removed_objects_size(); ++i) {
     absl::StatusOr<ObjectKey> key = DecodeObjectKey(changes.removed_objects(i));
     if (!key.ok()) return Annotate(key.status(), absl::StrCat("removed_objects[", i, "]"));
@@ -94,7 +95,7 @@ absl::Status DecodeObjects(const v1::Changes& changes, Batch* batch) {
   }
   std::set<ObjectKey> keys;
   for (int i = 0; i < changes.objects_size(); ++i) {
-    absl::StatusOr<ClusterObject> object = DecodeObject(changes.objects(i));
+    absl::StatusOr<ClusterObject> object = DecodeObject(changes.objects(i), resources);
     if (!object.ok()) return Annotate(object.status(), absl::StrCat("objects[", i, "]"), " ");
     if (!keys.insert(object->key).second) {
       return absl::InvalidArgumentError(
@@ -161,7 +162,7 @@ absl::StatusOr<DecodedBatch> DecodeBatch(const v1::Changes& changes, ResourceNam
   ResourceReader resources(&names);
   absl::Status status = DecodePodShapes(changes, &resources, &batch);
   if (status.ok()) status = DecodeNodes(changes, &resources, &decoded);
-  if (status.ok()) status = DecodeObjects(changes, &batch);
+  if (status.ok()) status = DecodeObjects(changes, &resources, &batch);
   if (!status.ok()) return status;
   batch.resource_names = std::move(names);
   batch.clamped_amounts = resources.clamped_amounts();

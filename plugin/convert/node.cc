@@ -8,6 +8,7 @@
 #include "plugin/convert/pod.h"
 #include "plugin/convert/selectors.h"
 #include "plugin/convert/text.h"
+#include "plugin/convert/traits.h"
 
 namespace loadline {
 
@@ -36,7 +37,7 @@ absl::StatusOr<DecodedNode> NodeDecoder::Decode(absl::string_view bytes) {
   return DecodedNode{name,
                      MakeNodeShape(ToAmounts(offered), resources_->names(), std::move(labels),
                                    std::move(taints), message_.spec().unschedulable()),
-                     std::move(hostname)};
+                     std::move(hostname), ReadNodeTraits(message_)};
 }
 
 }  // namespace loadline

@@ -17,6 +17,7 @@ struct DecodedNode {
   std::string name;  // not empty
   NodeShape shape;
   std::optional<std::string> hostname;  // the label
+  NodeTraits traits;
 };
 
 // Reads nodes one after the other; see PodDecoder.

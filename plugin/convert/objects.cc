@@ -1,5 +1,6 @@
 #include "plugin/convert/objects.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -8,11 +9,13 @@
 #include "core/base/fingerprint.h"
 #include "loadline/k8s/v1/core.pb.h"
 #include "loadline/k8s/v1/storage.pb.h"
+#include "loadline/k8s/v1/workloads.pb.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/resources.h"
 #include "plugin/convert/selectors.h"
 #include "plugin/convert/text.h"
+#include "plugin/convert/traits.h"
 
 namespace loadline {
 namespace {
@@ -143,21 +146,112 @@ absl::StatusOr<CsiNode> Read(const k8s::v1::CSINode& message) {
   return node;
 }
 
+absl::StatusOr<DisruptionBudget> Read(const k8s::v1::PodDisruptionBudget& message) {
+  const k8s::v1::PodDisruptionBudgetStatus& status = message.status();
+  DisruptionBudget budget;
+  budget.selector =
+      ReadLabelSelector(message.spec().selector(), message.spec().has_selector(), &budget.selector_error);
+  if (message.spec().unhealthy_pod_eviction_policy() == "AlwaysAllow") {
+    budget.unhealthy_policy = DisruptionBudget::UnhealthyPolicy::kAlwaysAllow;
+  }
+  budget.generation = message.metadata().generation();
+  budget.observed_generation = status.observed_generation();
+  budget.disruptions_allowed = status.disruptions_allowed();
+  budget.current_healthy = status.current_healthy();
+  budget.desired_healthy = status.desired_healthy();
+  budget.expected_pods = status.expected_pods();
+  for (const k8s::v1::TimeEntry& entry : status.disrupted_pods()) {
+    budget.disrupted_pods.push_back({entry.key(), entry.value().seconds()});
+  }
+  std::stable_sort(budget.disrupted_pods.begin(), budget.disrupted_pods.end(),
+                   [](const auto& a, const auto& b) { return a.name < b.name; });
+  return budget;
+}
+
+// Counts as Cluster Autoscaler's replica counter takes them.
+void ReadReplicas(const k8s::v1::ReplicaSet& message, Workload* workload) {
+  workload->target_replicas = message.spec().has_replicas() ? message.spec().replicas() : 1;
+  workload->current_replicas = message.status().replicas();
+}
+
+void ReadReplicas(const k8s::v1::StatefulSet& message, Workload* workload) {
+  workload->target_replicas = message.spec().has_replicas() ? message.spec().replicas() : 1;
+  workload->current_replicas = message.status().current_replicas();
+}
+
+void ReadReplicas(const k8s::v1::Deployment& message, Workload* workload) {
+  workload->target_replicas = message.spec().has_replicas() ? message.spec().replicas() : 1;
+  workload->current_replicas = message.status().replicas();
+}
+
+void ReadReplicas(const k8s::v1::DaemonSet& message, Workload* workload) {
+  workload->target_replicas = message.status().desired_number_scheduled();
+  workload->current_replicas = message.status().current_number_scheduled();
+}
+
+void ReadReplicas(const k8s::v1::Job& message, Workload* workload) {
+  workload->target_replicas = message.spec().has_parallelism() ? message.spec().parallelism() : 1;
+  if (message.spec().has_completions()) {
+    workload->target_replicas =
+        std::min(workload->target_replicas,
+                 int64_t{message.spec().completions()} - int64_t{message.status().succeeded()});
+  }
+  workload->current_replicas = message.status().active();
+}
+
+// What the annotations of a workload say, and what it leaves open those of its template.
+SlackWish Prefer(SlackWish own, const SlackWish& of_template) {
+  if (own == SlackWish()) return of_template;
+  if (!own.copies.has_value()) own.copies = of_template.copies;
+  own.opted_out |= of_template.opted_out;
+  if (own.error.empty()) own.error = of_template.error;
+  return own;
+}
+
+template <typename Message>
+absl::StatusOr<Workload> ReadWorkload(const Message& message, ResourceReader* resources) {
+  Workload workload;
+  workload.uid = message.metadata().uid();
+  ReadReplicas(message, &workload);
+  workload.slack = ReadSlackWish(message.metadata().annotations());
+  if (!message.spec().has_template_()) return workload;
+  k8s::v1::Pod pod = message.spec().template_();
+  workload.slack = Prefer(workload.slack, ReadSlackWish(pod.metadata().annotations()));
+  // What the API server fills in for the pods.
+  pod.mutable_metadata()->set_namespace_(message.metadata().namespace_());
+  PodDecoder decoder(resources);
+  absl::StatusOr<PodShape> shape = decoder.Decode(pod.SerializeAsString(), PodRole::kIncoming);
+  if (!shape.ok()) return Annotate(shape.status(), "spec.template", " ");
+  SetLabels(decoder.labels(), &*shape);
+  workload.pod = *std::move(shape);
+  return workload;
+}
+
 // Parses and reads one object; `Message` has metadata.
 template <typename Message>
-absl::StatusOr<ClusterObject> DecodeAs(absl::string_view bytes, ObjectKind kind, absl::string_view type) {
+absl::StatusOr<ClusterObject> DecodeAs(absl::string_view bytes, ObjectKind kind, absl::string_view type,
+                                       ResourceReader* resources) {
   Message message;
   if (absl::Status status = Parse(bytes, type, &message); !status.ok()) return status;
   ClusterObject object;
   object.key = {kind, message.metadata().namespace_(), message.metadata().name()};
-  if (kind != ObjectKind::kPersistentVolumeClaim) object.key.namespace_name.clear();
+  if (!IsNamespaced(kind)) object.key.namespace_name.clear();
   if (object.key.name.empty()) return absl::InvalidArgumentError("has an empty metadata.name");
   for (const std::string* text : {&object.key.namespace_name, &object.key.name}) {
     if (absl::Status status = CheckName(*text); !status.ok()) return Annotate(status, "metadata");
   }
-  auto content = Read(message);
-  if (!content.ok()) return Annotate(content.status(), absl::StrCat("(", Quoted(object.key.name), ")"));
-  object.content = *std::move(content);
+  const auto take = [&](auto content) {
+    if (!content.ok()) return Annotate(content.status(), absl::StrCat("(", Quoted(object.key.name), ")"));
+    object.content = *std::move(content);
+    return absl::OkStatus();
+  };
+  absl::Status status;
+  if constexpr (requires { message.spec().template_(); }) {
+    status = take(ReadWorkload(message, resources));
+  } else {
+    status = take(Read(message));
+  }
+  if (!status.ok()) return status;
   FingerprintBuilder builder;
   builder.Add(static_cast<int64_t>(kind));
   builder.Add(bytes);
@@ -179,6 +273,20 @@ absl::StatusOr<ObjectKind> DecodeObjectKind(v1::ObjectKind kind) {
       return ObjectKind::kStorageClass;
     case v1::CSI_NODE:
       return ObjectKind::kCsiNode;
+    case v1::POD_DISRUPTION_BUDGET:
+      return ObjectKind::kDisruptionBudget;
+    case v1::REPLICATION_CONTROLLER:
+      return ObjectKind::kReplicationController;
+    case v1::REPLICA_SET:
+      return ObjectKind::kReplicaSet;
+    case v1::STATEFUL_SET:
+      return ObjectKind::kStatefulSet;
+    case v1::DAEMON_SET:
+      return ObjectKind::kDaemonSet;
+    case v1::JOB:
+      return ObjectKind::kJob;
+    case v1::DEPLOYMENT:
+      return ObjectKind::kDeployment;
     default:
       break;
   }
@@ -198,6 +306,20 @@ v1::ObjectKind EncodeObjectKind(ObjectKind kind) {
       return v1::STORAGE_CLASS;
     case ObjectKind::kCsiNode:
       return v1::CSI_NODE;
+    case ObjectKind::kDisruptionBudget:
+      return v1::POD_DISRUPTION_BUDGET;
+    case ObjectKind::kReplicationController:
+      return v1::REPLICATION_CONTROLLER;
+    case ObjectKind::kReplicaSet:
+      return v1::REPLICA_SET;
+    case ObjectKind::kStatefulSet:
+      return v1::STATEFUL_SET;
+    case ObjectKind::kDaemonSet:
+      return v1::DAEMON_SET;
+    case ObjectKind::kJob:
+      return v1::JOB;
+    case ObjectKind::kDeployment:
+      return v1::DEPLOYMENT;
   }
   return v1::OBJECT_KIND_UNSPECIFIED;
 }
@@ -206,11 +328,10 @@ absl::StatusOr<ObjectKey> DecodeObjectKey(const v1::ObjectKey& message) {
   const absl::StatusOr<ObjectKind> kind = DecodeObjectKind(message.kind());
   if (!kind.ok()) return kind.status();
   if (message.name().empty()) return absl::InvalidArgumentError("name: is empty");
-  const bool namespaced = *kind == ObjectKind::kPersistentVolumeClaim;
-  return ObjectKey{*kind, namespaced ? message.namespace_() : "", message.name()};
+  return ObjectKey{*kind, IsNamespaced(*kind) ? message.namespace_() : "", message.name()};
 }
 
-absl::StatusOr<ClusterObject> DecodeObject(const v1::ClusterObject& message) {
+absl::StatusOr<ClusterObject> DecodeObject(const v1::ClusterObject& message, ResourceReader* resources) {
   const absl::StatusOr<ObjectKind> kind = DecodeObjectKind(message.kind());
   if (!kind.ok()) return kind.status();
   if (message.object().size() > kMaxObjectBytes) {
@@ -220,16 +341,33 @@ absl::StatusOr<ClusterObject> DecodeObject(const v1::ClusterObject& message) {
   const std::string& bytes = message.object();
   switch (*kind) {
     case ObjectKind::kNamespace:
-      return DecodeAs<k8s::v1::Namespace>(bytes, *kind, "k8s.io.api.core.v1.Namespace");
+      return DecodeAs<k8s::v1::Namespace>(bytes, *kind, "k8s.io.api.core.v1.Namespace", resources);
     case ObjectKind::kPersistentVolume:
-      return DecodeAs<k8s::v1::PersistentVolume>(bytes, *kind, "k8s.io.api.core.v1.PersistentVolume");
+      return DecodeAs<k8s::v1::PersistentVolume>(bytes, *kind, "k8s.io.api.core.v1.PersistentVolume",
+                                                 resources);
     case ObjectKind::kPersistentVolumeClaim:
       return DecodeAs<k8s::v1::PersistentVolumeClaim>(bytes, *kind,
-                                                      "k8s.io.api.core.v1.PersistentVolumeClaim");
+                                                      "k8s.io.api.core.v1.PersistentVolumeClaim", resources);
     case ObjectKind::kStorageClass:
-      return DecodeAs<k8s::v1::StorageClass>(bytes, *kind, "k8s.io.api.storage.v1.StorageClass");
+      return DecodeAs<k8s::v1::StorageClass>(bytes, *kind, "k8s.io.api.storage.v1.StorageClass", resources);
     case ObjectKind::kCsiNode:
-      return DecodeAs<k8s::v1::CSINode>(bytes, *kind, "k8s.io.api.storage.v1.CSINode");
+      return DecodeAs<k8s::v1::CSINode>(bytes, *kind, "k8s.io.api.storage.v1.CSINode", resources);
+    case ObjectKind::kDisruptionBudget:
+      return DecodeAs<k8s::v1::PodDisruptionBudget>(bytes, *kind, "k8s.io.api.policy.v1.PodDisruptionBudget",
+                                                    resources);
+    case ObjectKind::kReplicationController:
+      return DecodeAs<k8s::v1::ReplicaSet>(bytes, *kind, "k8s.io.api.core.v1.ReplicationController",
+                                           resources);
+    case ObjectKind::kReplicaSet:
+      return DecodeAs<k8s::v1::ReplicaSet>(bytes, *kind, "k8s.io.api.apps.v1.ReplicaSet", resources);
+    case ObjectKind::kStatefulSet:
+      return DecodeAs<k8s::v1::StatefulSet>(bytes, *kind, "k8s.io.api.apps.v1.StatefulSet", resources);
+    case ObjectKind::kDaemonSet:
+      return DecodeAs<k8s::v1::DaemonSet>(bytes, *kind, "k8s.io.api.apps.v1.DaemonSet", resources);
+    case ObjectKind::kJob:
+      return DecodeAs<k8s::v1::Job>(bytes, *kind, "k8s.io.api.batch.v1.Job", resources);
+    case ObjectKind::kDeployment:
+      return DecodeAs<k8s::v1::Deployment>(bytes, *kind, "k8s.io.api.apps.v1.Deployment", resources);
   }
   return absl::InternalError("a kind of objects without a reader");
 }

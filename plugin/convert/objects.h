@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "core/cluster/objects.h"
 #include "loadline/v1/cluster_state.pb.h"
+#include "plugin/convert/resources.h"
 
 namespace loadline {
 
@@ -12,7 +13,7 @@ namespace loadline {
 absl::StatusOr<ObjectKind> DecodeObjectKind(v1::ObjectKind kind);
 v1::ObjectKind EncodeObjectKind(ObjectKind kind);
 absl::StatusOr<ObjectKey> DecodeObjectKey(const v1::ObjectKey& message);
-absl::StatusOr<ClusterObject> DecodeObject(const v1::ClusterObject& message);
+absl::StatusOr<ClusterObject> DecodeObject(const v1::ClusterObject& message, ResourceReader* resources);
 
 }  // namespace loadline
 

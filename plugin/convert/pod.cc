@@ -8,6 +8,7 @@
 #include "plugin/convert/pod_rules.h"
 #include "plugin/convert/selectors.h"
 #include "plugin/convert/text.h"
+#include "plugin/convert/traits.h"
 
 namespace loadline {
 namespace {
@@ -78,6 +79,16 @@ absl::Status ReadContainerStatuses(const ContainerStatuses& messages, absl::stri
   return absl::OkStatus();
 }
 
+CpuMemory ContainerRequests(const PodResources& pod) {
+  CpuMemory sum;
+  for (const ContainerResources& container : pod.containers) {
+    const Quantity* const cpu = container.requests.Find(kCpu);
+    const Quantity* const memory = container.requests.Find(kMemory);
+    sum = Plus(sum, {cpu == nullptr ? 0 : Milli(*cpu), memory == nullptr ? 0 : Units(*memory)});
+  }
+  return sum;
+}
+
 // The first condition of that type decides, as for the kubelet and the scheduler.
 bool ResizeIsInfeasible(const k8s::v1::PodStatus& status) {
   for (const k8s::v1::PodCondition& condition : status.conditions()) {
@@ -144,7 +155,12 @@ absl::StatusOr<PodShape> PodDecoder::Decode(absl::string_view bytes, PodRole rol
     status = ReadStatus(&pod);
   }
   if (!status.ok()) return Annotate(status, absl::StrCat("(namespace ", Quoted(namespace_name), ")"));
-  return MakePodShape(namespace_name, finished, pod, resources_->names(), role, std::move(rules));
+  PodTraits traits = ReadPodTraits(message_);
+  if (!pod.init_containers.empty() || !pod.overhead.empty() || pod.pod_level.has_value()) {
+    traits.container_requests = ContainerRequests(pod);
+  }
+  return MakePodShape(namespace_name, finished, pod, resources_->names(), role, std::move(rules),
+                      std::move(traits));
 }
 
 }  // namespace loadline

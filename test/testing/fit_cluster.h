@@ -20,6 +20,9 @@ struct FitPod {
   std::vector<std::pair<std::string, int64_t>> requests = {};
   std::vector<Label> labels = {};
   PodRules rules = {};
+  PodTraits traits = {};
+  std::string name = {};
+  std::string uid = {};
 };
 
 struct FitNode {
@@ -28,6 +31,7 @@ struct FitNode {
   std::vector<Label> labels = {};
   std::vector<Taint> taints = {};
   bool unschedulable = false;
+  NodeTraits traits = {};
 };
 
 class FitCluster {
@@ -39,10 +43,10 @@ class FitCluster {
     for (const FitPod& pod : pods) {
       PodShape shape = Shape(pod);
       const uint64_t fingerprint = shape.fingerprint;
-      contents.push_back({state_->pod_shapes().Acquire(std::move(shape)), 0, "", "", fingerprint});
+      contents.push_back({state_->pod_shapes().Acquire(std::move(shape)), 0, pod.name, pod.uid, fingerprint});
     }
     state_->set_resource_names(names_);
-    state_->SetNode(Slot{next_slot_++}, node.name, std::move(node_shape), contents, node.name);
+    state_->SetNode(Slot{next_slot_++}, node.name, std::move(node_shape), contents, node.name, node.traits);
   }
 
   NodeShape Shape(const FitNode& node) {
@@ -59,8 +63,8 @@ class FitCluster {
       const ResourceId id = names_.Intern(name);
       container.requests[id] = id == kCpu ? Quantity::FromMilli(amount) : Quantity::FromUnits(amount);
     }
-    PodShape shape = MakePodShape(pod.namespace_name, /*finished=*/false, resources, names_,
-                                  PodRole::kIncoming, pod.rules);
+    PodShape shape = MakePodShape(pod.namespace_name, pod.traits.phase != PodPhase::kUnfinished, resources,
+                                  names_, PodRole::kIncoming, pod.rules, pod.traits);
     if (!pod.labels.empty()) SetLabels(Labels(pod.labels), &shape);
     return shape;
   }

@@ -1,0 +1,56 @@
+#include "core/cluster/pod_traits.h"
+
+#include "absl/strings/string_view.h"
+
+namespace loadline {
+namespace {
+
+void AddText(const std::string& text, FingerprintBuilder* builder) { builder->Add(absl::string_view(text)); }
+
+template <typename Number>
+void AddOptional(const std::optional<Number>& number, FingerprintBuilder* builder) {
+  builder->Add(int64_t{number.has_value()});
+  if (number.has_value()) builder->Add(static_cast<int64_t>(*number));
+}
+
+}  // namespace
+
+void PodTraits::AddTo(FingerprintBuilder* builder) const {
+  builder->Add("traits");
+  builder->Add(int64_t{owner.has_value()});
+  if (owner.has_value()) {
+    for (const std::string* text : {&owner->kind, &owner->api_version, &owner->name, &owner->uid}) {
+      AddText(*text, builder);
+    }
+  }
+  for (const int64_t number :
+       {static_cast<int64_t>(phase), int64_t{restarts_always}, int64_t{ready}, int64_t{priority},
+        int64_t{mirror}, int64_t{static_pod}, int64_t{daemon_by_annotation},
+        static_cast<int64_t>(safe_to_evict), int64_t{placeholder}, int64_t{states_affinity},
+        int64_t{slack.opted_out}, int64_t{container_requests.has_value()}}) {
+    builder->Add(number);
+  }
+  if (container_requests.has_value()) {
+    builder->Add(container_requests->cpu);
+    builder->Add(container_requests->memory);
+  }
+  for (const std::optional<int64_t>* time : {&deleted_s, &grace_s, &created_s}) AddOptional(*time, builder);
+  AddOptional(evict_daemon, builder);
+  AddOptional(slack.copies, builder);
+  AddText(slack.error, builder);
+  AddText(local_volume, builder);
+}
+
+bool IsDaemonPod(const PodTraits& traits) {
+  return traits.daemon_by_annotation || (traits.owner.has_value() && traits.owner->kind == "DaemonSet");
+}
+
+void NodeTraits::AddTo(FingerprintBuilder* builder) const {
+  builder->Add("traits");
+  AddText(uid, builder);
+  AddText(provider_id, builder);
+  AddOptional(created_s, builder);
+  for (const bool flag : {ready, scale_down_disabled, no_delete}) builder->Add(int64_t{flag});
+}
+
+}  // namespace loadline

@@ -1,0 +1,99 @@
+// What planners read of pods and nodes beside what fits where: who owns a pod, what it says about being
+// moved, and in what state it is.
+#ifndef LOADLINE_CORE_CLUSTER_POD_TRAITS_H_
+#define LOADLINE_CORE_CLUSTER_POD_TRAITS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/base/cpu_memory.h"
+#include "core/base/fingerprint.h"
+
+namespace loadline {
+
+// The controller of a pod, as its owner reference names it.
+struct PodOwner {
+  std::string kind;         // "ReplicaSet"
+  std::string api_version;  // "apps/v1"
+  std::string name;
+  std::string uid;
+  friend bool operator==(const PodOwner&, const PodOwner&) = default;
+};
+
+// The annotation cluster-autoscaler.kubernetes.io/safe-to-evict; other values are as none.
+enum class SafeToEvict { kUnstated, kYes, kNo, kOnCompletion };
+
+enum class PodPhase { kUnfinished, kSucceeded, kFailed };
+
+// What a pod or a workload says about the slack to be kept for it.
+struct SlackWish {
+  // loadline.dev/slack: "false".
+  bool opted_out = false;
+  // loadline.dev/slack-copies: how many copies are to be kept free. [0, 2^31).
+  std::optional<int32_t> copies;
+  // What is wrong with the annotations; such a wish counts as none.
+  std::string error;
+  friend bool operator==(const SlackWish&, const SlackWish&) = default;
+};
+
+// Times in seconds since 1970.
+struct PodTraits {
+  std::optional<PodOwner> owner;
+  PodPhase phase = PodPhase::kUnfinished;
+  // spec.restartPolicy is Always, also by default.
+  bool restarts_always = true;
+  // The condition Ready is True.
+  bool ready = false;
+  // metadata.deletionTimestamp, spec.terminationGracePeriodSeconds.
+  std::optional<int64_t> deleted_s;
+  std::optional<int64_t> grace_s;
+  // Of pods in kube-system only: nothing depends on the age of others.
+  std::optional<int64_t> created_s;
+  int32_t priority = 0;
+  // Annotation kubernetes.io/config.mirror is there; kubernetes.io/config.source is "file".
+  bool mirror = false;
+  bool static_pod = false;
+  // Annotation cluster-autoscaler.kubernetes.io/daemonset-pod: "true".
+  bool daemon_by_annotation = false;
+  SafeToEvict safe_to_evict = SafeToEvict::kUnstated;
+  // Annotation cluster-autoscaler.kubernetes.io/enable-ds-eviction, where it is "true" or "false".
+  std::optional<bool> evict_daemon;
+  // The first volume that lies on the node: hostPath, or emptyDir other than in memory, which
+  // cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes does not list. Empty: none.
+  std::string local_volume;
+  // It is a placeholder of slack: label loadline.dev/placeholder is there.
+  bool placeholder = false;
+  // Any part of spec.affinity, also preferred terms.
+  bool states_affinity = false;
+  // Requests of the containers alone, where init containers, overhead or pod-level resources add to them.
+  std::optional<CpuMemory> container_requests;
+  SlackWish slack;
+
+  // Adds all of it.
+  void AddTo(FingerprintBuilder* builder) const;
+  friend bool operator==(const PodTraits&, const PodTraits&) = default;
+};
+
+// Whether a DaemonSet, or the annotation in its place, runs the pod.
+bool IsDaemonPod(const PodTraits& traits);
+
+// Of one node.
+struct NodeTraits {
+  std::string uid;
+  std::string provider_id;
+  std::optional<int64_t> created_s;
+  // It reports to be ready; as Cluster Autoscaler reads its conditions. Taints may say otherwise.
+  bool ready = true;
+  // Annotation cluster-autoscaler.kubernetes.io/scale-down-disabled: "true".
+  bool scale_down_disabled = false;
+  // Annotation atlassian.com/no-delete is there and not empty.
+  bool no_delete = false;
+
+  void AddTo(FingerprintBuilder* builder) const;
+  friend bool operator==(const NodeTraits&, const NodeTraits&) = default;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CLUSTER_POD_TRAITS_H_

@@ -1,0 +1,131 @@
+#include "plugin/convert/traits.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "plugin/convert/text.h"
+
+namespace loadline {
+namespace {
+
+constexpr char kPlaceholderLabel[] = "loadline.dev/placeholder";
+constexpr char kSlack[] = "loadline.dev/slack";
+constexpr char kSlackCopies[] = "loadline.dev/slack-copies";
+
+bool Is(const StringEntries& entries, absl::string_view key, absl::string_view value) {
+  const std::string* const found = FindEntry(entries, key);
+  return found != nullptr && *found == value;
+}
+
+SafeToEvict ReadSafeToEvict(const StringEntries& annotations) {
+  const std::string* const value = FindEntry(annotations, "cluster-autoscaler.kubernetes.io/safe-to-evict");
+  if (value == nullptr) return SafeToEvict::kUnstated;
+  if (*value == "true") return SafeToEvict::kYes;
+  if (*value == "false") return SafeToEvict::kNo;
+  return *value == "on-completion" ? SafeToEvict::kOnCompletion : SafeToEvict::kUnstated;
+}
+
+// The names in the annotation are taken as they are, without trimming.
+std::string FirstLocalVolume(const k8s::v1::Pod& message) {
+  const std::string* const list = FindEntry(message.metadata().annotations(),
+                                            "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes");
+  const std::vector<std::string> safe =
+      list == nullptr ? std::vector<std::string>() : absl::StrSplit(*list, ',');
+  for (const k8s::v1::Volume& volume : message.spec().volumes()) {
+    const k8s::v1::VolumeSource& source = volume.volume_source();
+    const bool local =
+        source.has_host_path() || (source.has_empty_dir() && source.empty_dir().medium() != "Memory");
+    if (local && !absl::c_linear_search(safe, volume.name())) return volume.name();
+  }
+  return "";
+}
+
+std::optional<PodOwner> ReadOwner(const k8s::v1::ObjectMeta& metadata) {
+  for (const k8s::v1::OwnerReference& owner : metadata.owner_references()) {
+    if (owner.controller()) return PodOwner{owner.kind(), owner.api_version(), owner.name(), owner.uid()};
+  }
+  return std::nullopt;
+}
+
+PodPhase ReadPhase(const std::string& phase) {
+  if (phase == "Succeeded") return PodPhase::kSucceeded;
+  return phase == "Failed" ? PodPhase::kFailed : PodPhase::kUnfinished;
+}
+
+}  // namespace
+
+SlackWish ReadSlackWish(const StringEntries& annotations) {
+  SlackWish wish;
+  if (const std::string* const value = FindEntry(annotations, kSlack)) {
+    wish.opted_out = *value == "false";
+    if (!wish.opted_out && *value != "true") {
+      wish.error = absl::StrCat(kSlack, ": ", Quoted(*value), " is neither true nor false");
+    }
+  }
+  if (const std::string* const value = FindEntry(annotations, kSlackCopies)) {
+    int32_t copies = 0;
+    if (absl::SimpleAtoi(*value, &copies) && copies >= 0) {
+      wish.copies = copies;
+    } else {
+      wish.error = absl::StrCat(kSlackCopies, ": ", Quoted(*value), " is not a number from 0 to 2147483647");
+    }
+  }
+  return wish;
+}
+
+PodTraits ReadPodTraits(const k8s::v1::Pod& message) {
+  const k8s::v1::ObjectMeta& metadata = message.metadata();
+  const StringEntries& annotations = metadata.annotations();
+  const k8s::v1::PodSpec& spec = message.spec();
+  PodTraits traits;
+  traits.owner = ReadOwner(metadata);
+  traits.phase = ReadPhase(message.status().phase());
+  traits.restarts_always = spec.restart_policy().empty() || spec.restart_policy() == "Always";
+  for (const k8s::v1::PodCondition& condition : message.status().conditions()) {
+    if (condition.type() == "Ready") traits.ready = condition.status() == "True";
+  }
+  if (metadata.has_deletion_timestamp()) traits.deleted_s = metadata.deletion_timestamp().seconds();
+  if (spec.has_termination_grace_period_seconds()) traits.grace_s = spec.termination_grace_period_seconds();
+  if (metadata.has_creation_timestamp() && metadata.namespace_() == "kube-system") {
+    traits.created_s = metadata.creation_timestamp().seconds();
+  }
+  traits.priority = spec.priority();
+  traits.mirror = FindEntry(annotations, "kubernetes.io/config.mirror") != nullptr;
+  traits.static_pod = Is(annotations, "kubernetes.io/config.source", "file");
+  traits.daemon_by_annotation = Is(annotations, "cluster-autoscaler.kubernetes.io/daemonset-pod", "true");
+  traits.safe_to_evict = ReadSafeToEvict(annotations);
+  constexpr char kEvictDaemon[] = "cluster-autoscaler.kubernetes.io/enable-ds-eviction";
+  if (Is(annotations, kEvictDaemon, "true")) traits.evict_daemon = true;
+  if (Is(annotations, kEvictDaemon, "false")) traits.evict_daemon = false;
+  traits.local_volume = FirstLocalVolume(message);
+  traits.placeholder = FindEntry(metadata.labels(), kPlaceholderLabel) != nullptr;
+  traits.states_affinity = spec.has_affinity();
+  traits.slack = ReadSlackWish(annotations);
+  return traits;
+}
+
+NodeTraits ReadNodeTraits(const k8s::v1::Node& message) {
+  const k8s::v1::ObjectMeta& metadata = message.metadata();
+  NodeTraits traits;
+  traits.uid = metadata.uid();
+  traits.provider_id = message.spec().provider_id();
+  if (metadata.has_creation_timestamp()) traits.created_s = metadata.creation_timestamp().seconds();
+  for (const k8s::v1::NodeCondition& condition : message.status().conditions()) {
+    const bool is_true = condition.status() == "True";
+    if (condition.type() == "Ready" && !is_true) traits.ready = false;
+    if ((condition.type() == "DiskPressure" || condition.type() == "NetworkUnavailable") && is_true) {
+      traits.ready = false;
+    }
+  }
+  traits.scale_down_disabled =
+      Is(metadata.annotations(), "cluster-autoscaler.kubernetes.io/scale-down-disabled", "true");
+  const std::string* const keep = FindEntry(metadata.annotations(), "atlassian.com/no-delete");
+  traits.no_delete = keep != nullptr && !keep->empty();
+  return traits;
+}
+
+}  // namespace loadline

@@ -1,0 +1,20 @@
+// What planners read of pods and nodes: message to core type.
+#ifndef LOADLINE_PLUGIN_CONVERT_TRAITS_H_
+#define LOADLINE_PLUGIN_CONVERT_TRAITS_H_
+
+#include "core/cluster/pod_traits.h"
+#include "loadline/k8s/v1/core.pb.h"
+#include "plugin/convert/selectors.h"
+
+namespace loadline {
+
+// Without container_requests. A name or value in an annotation that means nothing counts as absent.
+PodTraits ReadPodTraits(const k8s::v1::Pod& message);
+NodeTraits ReadNodeTraits(const k8s::v1::Node& message);
+
+// Annotations of a pod, a pod template or a workload.
+SlackWish ReadSlackWish(const StringEntries& annotations);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_TRAITS_H_
