@@ -1,0 +1,119 @@
+// How many pods may be disrupted yet, by budget.
+#ifndef LOADLINE_CORE_DRAIN_DISRUPTION_BUDGETS_H_
+#define LOADLINE_CORE_DRAIN_DISRUPTION_BUDGETS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/cluster/cluster_state.h"
+#include "core/cluster/objects.h"
+#include "core/cluster/shapes.h"
+
+namespace loadline {
+
+// An eviction that was accepted a short time ago.
+struct AcceptedEviction {
+  std::string pod_name;
+  PodShape shape;  // of the pod, with its labels
+};
+
+// Why a pod may not be evicted.
+enum class BudgetRefusal {
+  kNone,
+  kExhausted,        // no disruption is left
+  kStale,            // the status is older than the budget
+  kUnhealthy,        // the pod is not ready, and the budget protects such pods while too few are healthy
+  kSeveralBudgets,   // the eviction API refuses such a pod
+  kInvalidSelector,  // a budget of the namespace does not say which pods it means
+};
+absl::string_view Name(BudgetRefusal refusal);
+
+// What moving a pod takes.
+struct BudgetUse {
+  // A budget that covers it, the first one of several in key order; -1: none, or none counts for this pod.
+  int32_t budget = -1;
+  // It takes one of what is left.
+  bool takes = false;
+  // Never kExhausted: that changes as others take.
+  BudgetRefusal refusal = BudgetRefusal::kNone;
+  friend bool operator==(const BudgetUse&, const BudgetUse&) = default;
+};
+
+// Disruptions that are left. Of a budget that are
+//   min(disruptionsAllowed, ready pods seen - desiredHealthy) - evictions not yet in disruptedPods
+// and none where the status is stale. Ready pods seen are those that are not terminating and not in
+// disruptedPods. Counts that make no sense end in "none left".
+//
+// A pod that is not ready takes nothing: it is not among the ready pods seen. By unhealthyPodEvictionPolicy
+// it moves always (AlwaysAllow), or while currentHealthy >= desiredHealthy (IfHealthyBudget); where
+// desiredHealthy is 0 it takes one of what is left, as the eviction API asks. Finished pods, pods that are
+// terminating and placeholders of slack take nothing. Not thread-safe while Take() or GiveBack() run.
+class DisruptionBudgets {
+ public:
+  // Budgets for tests of rules alone: none.
+  DisruptionBudgets() = default;
+  // `state` outlives the object and does not change meanwhile.
+  // Cost: O(pods + shapes * budgets of their namespace * requirements).
+  explicit DisruptionBudgets(const ClusterState& state, std::span<const AcceptedEviction> evictions = {});
+
+  // What moving a pod of this shape takes. `shape` is in ClusterState::pod_shapes() and in use.
+  const BudgetUse& UseOf(int32_t shape) const { return uses_[static_cast<size_t>(shape)]; }
+  // Of a shape that no pod of the state has. Cost: O(budgets of its namespace).
+  BudgetUse Find(const PodShape& shape) const;
+  // Whether any budget matches pods of the shape, also where it does not count for them.
+  bool Covers(const PodShape& shape) const;
+
+  // Budgets are numbered in key order.
+  int32_t size() const { return static_cast<int32_t>(budgets_.size()); }
+  const ObjectKey& key(int32_t budget) const { return budgets_[static_cast<size_t>(budget)].key; }
+  // May be below 0.
+  int64_t left(int32_t budget) const { return budgets_[static_cast<size_t>(budget)].left; }
+
+  // Whether one pod may move now.
+  BudgetRefusal Refuses(const BudgetUse& use) const;
+
+  // Whether pods may move together.
+  struct Answer {
+    // The first pod that may not move, a position; nullopt: all may.
+    std::optional<size_t> refused;
+    BudgetRefusal refusal = BudgetRefusal::kNone;
+    // They may, but not all at once: a budget has less left than they take. Such a node goes last, and alone.
+    bool risky = false;
+    friend bool operator==(const Answer&, const Answer&) = default;
+  };
+  // Cost: O(pods).
+  Answer Ask(std::span<const BudgetUse> uses) const;
+
+  // Takes what a pod takes, whether or not it is left, and gives it back. Cost: O(1).
+  void Take(const BudgetUse& use) {
+    if (use.takes) --budgets_[static_cast<size_t>(use.budget)].left;
+  }
+  void GiveBack(const BudgetUse& use) {
+    if (use.takes) ++budgets_[static_cast<size_t>(use.budget)].left;
+  }
+
+ private:
+  struct Budget {
+    ObjectKey key;
+    const DisruptionBudget* object = nullptr;
+    bool stale = false;
+    int64_t left = 0;
+  };
+
+  // Numbers of the budgets that match.
+  std::vector<int32_t> Matching(const PodShape& shape) const;
+  BudgetUse UseBy(const PodShape& shape, std::span<const int32_t> matching) const;
+  std::vector<int64_t> ReadyPodsSeen(const ClusterState& state);
+
+  std::vector<Budget> budgets_;
+  std::vector<BudgetUse> uses_;  // by shape
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_DISRUPTION_BUDGETS_H_

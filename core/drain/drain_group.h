@@ -1,0 +1,31 @@
+// A node group as scale-down sees it.
+#ifndef LOADLINE_CORE_DRAIN_DRAIN_GROUP_H_
+#define LOADLINE_CORE_DRAIN_DRAIN_GROUP_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace loadline {
+
+// What is not stated holds as it does for all groups.
+struct DrainGroup {
+  std::string name;
+  // Nodes that it keeps, and that the cloud is to hold. A target below the number of nodes that are there
+  // counts, and so does one above it: a group shrinks only while both allow it.
+  int64_t min_nodes = 0;
+  int64_t target = 0;
+  // It scales to none or to all only.
+  bool atomic = false;
+  std::optional<double> utilization_threshold;
+  std::optional<double> gpu_utilization_threshold;
+  std::optional<bool> ignore_daemonsets_utilization;
+  std::optional<int64_t> unneeded_time_s;
+  std::optional<int64_t> unready_time_s;
+  // Of one node, in any currency, per hour; nullopt: not known.
+  std::optional<double> node_price;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_DRAIN_GROUP_H_

@@ -1,0 +1,72 @@
+#include "core/drain/eligibility.h"
+
+#include <array>
+
+#include "absl/algorithm/container.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kDeletionTaintAgeS = 5 * 60;
+
+double ThresholdFor(const ClusterState& state, const NodeQuestion& question,
+                    const EligibilityOptions& options) {
+  const DrainGroup& group = *question.group;
+  if (HasGpuLabel(state, question.slot, options.utilization.gpu_labels)) {
+    return group.gpu_utilization_threshold.value_or(options.gpu_utilization_threshold);
+  }
+  return group.utilization_threshold.value_or(options.utilization_threshold);
+}
+
+}  // namespace
+
+Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& question,
+                             const EligibilityOptions& options, int64_t now_s) {
+  const auto stays = [](NodeReason reason) { return Eligibility{reason, std::nullopt}; };
+  const DrainGroup* const group = question.group;
+  if (group == nullptr) return stays(NodeReason::kNotAutoscaled);
+  if (group->target <= group->min_nodes) return stays(NodeReason::kNodeGroupMinSizeReached);
+  if (question.being_deleted || IsBeingDeleted(state, question.slot, now_s)) {
+    return stays(NodeReason::kCurrentlyBeingDeleted);
+  }
+  if (state.traits(question.slot).scale_down_disabled) {
+    return stays(NodeReason::kScaleDownDisabledAnnotation);
+  }
+  UtilizationOptions counting = options.utilization;
+  counting.ignore_daemonsets = group->ignore_daemonsets_utilization.value_or(counting.ignore_daemonsets);
+  Eligibility eligibility;
+  eligibility.utilization = NodeUtilization(state, question.slot, counting, now_s, question.pools);
+  if (!eligibility.utilization.has_value()) {
+    eligibility.reason = NodeReason::kUnexpectedError;
+  } else if (!options.scale_down_unready_enabled && !IsReady(state, question.slot)) {
+    eligibility.reason = NodeReason::kScaleDownUnreadyDisabled;
+  } else if (eligibility.utilization->value > ThresholdFor(state, question, options)) {
+    eligibility.reason = NodeReason::kNotUnderutilized;
+  } else if (question.destination) {
+    eligibility.reason = NodeReason::kAlreadyADestination;
+  }
+  return eligibility;
+}
+
+bool IsReady(const ClusterState& state, Slot slot) {
+  constexpr std::array<absl::string_view, 3> kNotReady = {"node.kubernetes.io/not-ready",
+                                                          "node.kubernetes.io/disk-pressure",
+                                                          "node.kubernetes.io/network-unavailable"};
+  return state.traits(slot).ready && absl::c_none_of(state.node_shape(slot).taints, [&](const Taint& taint) {
+           return absl::c_linear_search(kNotReady, taint.key);
+         });
+}
+
+std::optional<int64_t> TaintTime(const ClusterState& state, Slot slot, absl::string_view key) {
+  for (const Taint& taint : state.node_shape(slot).taints) {
+    if (taint.key == key) return ParseWholeNumber(taint.value);
+  }
+  return std::nullopt;
+}
+
+bool IsBeingDeleted(const ClusterState& state, Slot slot, int64_t now_s) {
+  const std::optional<int64_t> since_s = TaintTime(state, slot, kToBeDeletedTaint);
+  return since_s.has_value() && *since_s > now_s - kDeletionTaintAgeS;
+}
+
+}  // namespace loadline

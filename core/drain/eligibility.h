@@ -1,0 +1,73 @@
+// May this node go at all: what is asked before any pod of it is moved.
+#ifndef LOADLINE_CORE_DRAIN_ELIGIBILITY_H_
+#define LOADLINE_CORE_DRAIN_ELIGIBILITY_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "absl/strings/string_view.h"
+#include "core/cluster/cluster_state.h"
+#include "core/drain/drain_group.h"
+#include "core/drain/node_reason.h"
+#include "core/drain/node_utilization.h"
+
+namespace loadline {
+
+// Taints of Cluster Autoscaler; their values are times in seconds since 1970.
+inline constexpr char kToBeDeletedTaint[] = "ToBeDeletedByClusterAutoscaler";
+inline constexpr char kDeletionCandidateTaint[] = "DeletionCandidateOfClusterAutoscaler";
+
+// Flags of Cluster Autoscaler, with its defaults.
+struct EligibilityOptions {
+  double utilization_threshold = 0.5;
+  double gpu_utilization_threshold = 0.5;
+  UtilizationOptions utilization;
+  bool scale_down_unready_enabled = true;
+};
+
+// One node, and what is known of it beside the cluster.
+struct NodeQuestion {
+  Slot slot;
+  // nullptr: it is in no group.
+  const DrainGroup* group = nullptr;
+  // Its deletion has begun.
+  bool being_deleted = false;
+  // Pods of nodes that go are to move there.
+  bool destination = false;
+  std::span<const DevicePool> pools = {};
+};
+
+struct Eligibility {
+  NodeReason reason = NodeReason::kNone;  // kNone: it may go if its pods may
+  // Where it was asked for and can be computed.
+  std::optional<Utilization> utilization;
+};
+
+// Returns the first that holds:
+//   NotAutoscaled, NodeGroupMinSizeReached  no group, or one whose target is at its minimum
+//   CurrentlyBeingDeleted                   also by a taint that is less than 5 minutes old
+//   ScaleDownDisabledAnnotation
+//   UnexpectedError                         the utilization cannot be computed
+//   ScaleDownUnreadyDisabled
+//   NotUnderutilized                        above the threshold; at it is fine
+//   AlreadyADestination
+// Cluster Autoscaler gives no reason for the first two, and knows no destinations. That a node failed lately
+// is for who remembers it.
+//
+// Cost: O(pods of the node). Source: cluster-autoscaler/core/scaledown/eligibility, f7bb0c36.
+Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& question,
+                             const EligibilityOptions& options, int64_t now_s);
+
+// Whether the node reports to be ready, and no taint says otherwise.
+bool IsReady(const ClusterState& state, Slot slot);
+
+// Seconds since 1970 that the value of a taint states; nullopt: no such taint, or its value is not a number.
+std::optional<int64_t> TaintTime(const ClusterState& state, Slot slot, absl::string_view key);
+
+// Whether a taint of less than 5 minutes, or of the future, says that the node is being deleted.
+bool IsBeingDeleted(const ClusterState& state, Slot slot, int64_t now_s);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_ELIGIBILITY_H_

@@ -1,0 +1,88 @@
+#include "core/drain/node_utilization.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/algorithm/container.h"
+#include "core/base/amount.h"
+#include "core/drain/rules.h"
+
+namespace loadline {
+namespace {
+
+constexpr char kGpu[] = "nvidia.com/gpu";
+
+// Of one resource: what counts, and what is ignored.
+struct Requests {
+  int64_t counted = 0;
+  int64_t ignored = 0;
+};
+
+bool IsIgnored(const PodTraits& traits, const UtilizationOptions& options) {
+  return (options.ignore_daemonsets && IsDaemonPod(traits)) || (options.ignore_mirror_pods && traits.mirror);
+}
+
+Requests RequestsOf(const ClusterState& state, Slot slot, ResourceId resource,
+                    const UtilizationOptions& options, int64_t now_s) {
+  Requests requests;
+  for (const NodePods::Pod& pod : state.pods(slot).pods()) {
+    const PodShape& shape = state.pod_shapes()[pod.shape];
+    const PodTraits& traits = TraitsOf(shape);
+    if (IsLongTerminating(traits, now_s)) continue;
+    int64_t& sum = IsIgnored(traits, options) ? requests.ignored : requests.counted;
+    sum = SaturatingAdd(sum, shape.requests.Get(resource));
+  }
+  return requests;
+}
+
+double Share(const Requests& requests, int64_t allocatable) {
+  const int64_t left = allocatable - requests.ignored;
+  if (left > 0) return static_cast<double>(requests.counted) / static_cast<double>(left);
+  return requests.counted == 0 ? 0 : std::numeric_limits<double>::infinity();
+}
+
+Utilization GpuUtilization(const ClusterState& state, Slot slot, const UtilizationOptions& options,
+                           int64_t now_s) {
+  const std::optional<ResourceId> gpu = state.resource_names().Find(kGpu);
+  if (!gpu.has_value()) return {0, kGpu};
+  const int64_t allocatable = state.node_shape(slot).allocatable.Get(*gpu);
+  if (allocatable == 0) return {0, kGpu};
+  // Cluster Autoscaler ignores no pod here.
+  UtilizationOptions all = options;
+  all.ignore_daemonsets = all.ignore_mirror_pods = false;
+  return {Share(RequestsOf(state, slot, *gpu, all, now_s), allocatable), kGpu};
+}
+
+std::optional<Utilization> FullestPool(std::span<const DevicePool> pools) {
+  std::optional<Utilization> fullest;
+  for (const DevicePool& pool : pools) {
+    if (!pool.complete || pool.devices <= 0) return std::nullopt;
+    const Utilization one = {static_cast<double>(pool.allocated) / static_cast<double>(pool.devices),
+                             pool.name};
+    const bool fuller = !fullest.has_value() || one.value > fullest->value ||
+                        (one.value == fullest->value && one.resource < fullest->resource);
+    if (fuller) fullest = one;
+  }
+  return fullest;
+}
+
+}  // namespace
+
+bool HasGpuLabel(const ClusterState& state, Slot slot, std::span<const std::string> gpu_labels) {
+  const Labels& labels = state.node_shape(slot).labels;
+  return absl::c_any_of(gpu_labels, [&](const std::string& label) { return labels.Find(label) != nullptr; });
+}
+
+std::optional<Utilization> NodeUtilization(const ClusterState& state, Slot slot,
+                                           const UtilizationOptions& options, int64_t now_s,
+                                           std::span<const DevicePool> pools) {
+  if (HasGpuLabel(state, slot, options.gpu_labels)) return GpuUtilization(state, slot, options, now_s);
+  if (!pools.empty()) return FullestPool(pools);
+  const ResourceAmounts& allocatable = state.node_shape(slot).allocatable;
+  if (allocatable.Get(kCpu) == 0 || allocatable.Get(kMemory) == 0) return std::nullopt;
+  const double cpu = Share(RequestsOf(state, slot, kCpu, options, now_s), allocatable.Get(kCpu));
+  const double memory = Share(RequestsOf(state, slot, kMemory, options, now_s), allocatable.Get(kMemory));
+  return memory > cpu ? Utilization{memory, "memory"} : Utilization{cpu, "cpu"};
+}
+
+}  // namespace loadline
