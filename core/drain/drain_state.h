@@ -1,0 +1,79 @@
+// What scale-down remembers from one loop to the next.
+#ifndef LOADLINE_CORE_DRAIN_DRAIN_STATE_H_
+#define LOADLINE_CORE_DRAIN_DRAIN_STATE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/cluster/shapes.h"
+#include "core/drain/node_reason.h"
+
+namespace loadline {
+
+// Where a pod of a node that goes was planned to move. Pods are known by their UID; by "namespace/name" where
+// they have none, placeholders of slack by "placeholder/" and their name.
+struct DestinationHint {
+  std::string pod;
+  std::string node;
+  friend bool operator==(const DestinationHint&, const DestinationHint&) = default;
+};
+
+// A node that may go, in the order in which nodes were accepted.
+struct UnneededNode {
+  std::string node;
+  std::string uid;  // of the node; a new node of the same name is another one. Empty: not known
+  int64_t since_s = 0;
+  // Of each pod that moves.
+  std::vector<DestinationHint> hints = {};
+  friend bool operator==(const UnneededNode&, const UnneededNode&) = default;
+};
+
+// A node whose deletion was started: it is neither source nor destination.
+struct DeletingNode {
+  std::string node;
+  std::string uid;
+  int64_t since_s = 0;
+  // It has, or had, pods to move.
+  bool drain = false;
+  std::vector<DestinationHint> hints = {};
+  friend bool operator==(const DeletingNode&, const DeletingNode&) = default;
+};
+
+// A node for which a drain was tried in vain.
+struct FailedNode {
+  std::string node;
+  std::string uid;
+  NodeReason reason = NodeReason::kNone;
+  // The pod that keeps it there: "namespace/name".
+  std::string pod;
+  int64_t since_s = 0;  // when it failed for this reason first
+  friend bool operator==(const FailedNode&, const FailedNode&) = default;
+};
+
+// A pod whose eviction was accepted; a replacement may still be missing.
+struct RecentEviction {
+  PodShape shape;  // with labels and traits; resource ids are those of the cluster's names
+  std::string name;
+  std::string uid;
+  std::string node;  // where it was
+  int64_t at_s = 0;
+};
+
+// All of it may be empty. Times in seconds since 1970.
+struct DrainState {
+  std::vector<UnneededNode> unneeded;
+  std::vector<DeletingNode> deleting;
+  std::vector<FailedNode> failed;
+  std::vector<RecentEviction> recent_evictions;
+  // The first node that was not evaluated for want of time; empty: all were.
+  std::string resume_at;
+  // Of the last loop; -1: there was none.
+  int64_t at_s = -1;
+  int64_t pods = -1;
+  int64_t nodes = -1;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_DRAIN_STATE_H_

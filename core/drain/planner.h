@@ -1,0 +1,194 @@
+// Which nodes can go, together: one iteration of the parallel drain.
+#ifndef LOADLINE_CORE_DRAIN_PLANNER_H_
+#define LOADLINE_CORE_DRAIN_PLANNER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "core/base/work_budget.h"
+#include "core/cluster/cluster_state.h"
+#include "core/cluster/shapes.h"
+#include "core/drain/drain_group.h"
+#include "core/drain/drain_state.h"
+#include "core/drain/eligibility.h"
+#include "core/drain/node_reason.h"
+#include "core/drain/node_utilization.h"
+#include "core/drain/rules.h"
+#include "core/fit/node_filter.h"
+
+namespace loadline {
+
+// --- the question ----------------------------------------------------------------------------------------
+
+// A placeholder of slack that is not a pod of the cluster. It moves as a replicated pod without budget: a
+// node goes only if its placeholders fit elsewhere too. A node that holds nothing else to move is empty.
+struct DrainPlaceholder {
+  std::string name;  // unique
+  std::string node;  // where it is; on an unknown node it plays no part
+  PodShape shape;    // resource ids are those of the cluster's names
+};
+
+// What is known of the cluster. It outlives the call.
+struct DrainProblem {
+  const ClusterState* cluster = nullptr;
+  std::vector<DrainGroup> groups;
+  // By slot: a position in `groups`; -1, and for slots behind the end: no group.
+  std::vector<int32_t> group_of;
+  std::vector<DrainPlaceholder> placeholders;
+  // Devices on nodes.
+  absl::flat_hash_map<Slot, std::vector<DevicePool>> pools;
+  // Why the cluster is not known for sure: the view is incomplete or stale. Nothing is removed then, and
+  // timers go on. Empty: it is.
+  std::string doubt;
+  // What is wrong with the cluster. Nothing is removed then, and timers start anew. Empty: it is healthy.
+  std::string unhealthy;
+  // Not empty: only these nodes are candidates, tried in this order, and no other order competes.
+  std::vector<Slot> walk;
+  // Seconds since 1970.
+  int64_t now_s = 0;
+};
+
+struct DrainOptions {
+  DrainRuleOptions rules;
+  EligibilityOptions eligibility;
+  // How long the replacement of an evicted pod is waited for.
+  int64_t recent_eviction_s = 60;
+  // Nodes that are evaluated at least, whatever the work budget says.
+  int64_t min_evaluated_nodes = 50;
+  // Brake: nothing is removed when more than this share of the pods, or nodes, vanished since the last loop
+  // without a plan. Percent, [0, 100].
+  int64_t most_vanished_percent = 20;
+  // Other orders of candidates are tried where the first one may not have found all; never fewer nodes go.
+  // False: plain greedy.
+  bool improve = true;
+  FitOptions fit;
+};
+
+// --- the answer ------------------------------------------------------------------------------------------
+
+// One pod, or placeholder, and where it goes.
+struct DrainMove {
+  // Position in ClusterState::pods() of the node that goes; or of a placeholder -1 - its position in
+  // DrainProblem::placeholders.
+  int32_t pod = 0;
+  Slot to = Slot{-1};
+  bool placeholder() const { return pod < 0; }
+  size_t placeholder_index() const { return static_cast<size_t>(-1 - pod); }
+  friend bool operator==(const DrainMove&, const DrainMove&) = default;
+};
+
+// A node that can go.
+struct DrainRemoval {
+  Slot slot = Slot{-1};
+  // No pod has to move, placeholders apart.
+  bool empty = false;
+  // Its budgets do not allow all of its pods at once: it goes last, and alone.
+  bool risky = false;
+  // In the order in which they were placed.
+  std::vector<DrainMove> moves;
+  // Positions of pods that are to run to completion first.
+  std::vector<int32_t> waits_for;
+  // In the plan without a break since then.
+  int64_t since_s = 0;
+  // Its timer ends then: it goes once that has passed.
+  int64_t ready_at_s = 0;
+  // It goes now; if not, what it waits for.
+  bool start = false;
+  NodeReason waits = NodeReason::kNone;
+};
+
+// A node that stays.
+struct DrainKeep {
+  Slot slot = Slot{-1};
+  NodeReason reason = NodeReason::kNone;
+  // kBlockedByPod, kNoPlaceToMovePods, kBlockedByOnCompletionPod: position of the pod, or of a placeholder as
+  // in DrainMove; -2^31: none.
+  static constexpr int32_t kNoPod = INT32_MIN;
+  int32_t pod = kNoPod;
+  PodReason pod_reason = PodReason::kNone;
+  BudgetRefusal budget = BudgetRefusal::kNone;
+  // The drain failed for this reason since then without a break; 0: it was not tried.
+  int64_t since_s = 0;
+  friend bool operator==(const DrainKeep&, const DrainKeep&) = default;
+};
+
+// Why nothing is removed at all.
+enum class DrainBrake {
+  kNone,
+  kDoubt,         // DrainProblem::doubt
+  kUnhealthy,     // DrainProblem::unhealthy
+  kPodsVanished,  // more than most_vanished_percent since the last loop
+  kNodesVanished,
+  kClockWentBack,      // `now_s` is before the last loop
+  kNodesBeingDeleted,  // their pods fit nowhere else: new drains wait, timers go on
+  kRecentEvictions,    // nor do the replacements of evicted pods
+};
+absl::string_view Name(DrainBrake brake);
+
+struct DrainPlan {
+  // Together, in the order in which they were planned; that is the order of their drains as well: a pod that
+  // has rules about other pods finds its place as those before it have moved.
+  std::vector<DrainRemoval> remove;
+  // All other nodes, in name order.
+  std::vector<DrainKeep> keep;
+  DrainBrake brake = DrainBrake::kNone;
+  std::string brake_text;  // what exactly; empty without a brake
+  // Nodes whose drain was tried, and those that were left for want of work.
+  int64_t evaluated = 0;
+  int64_t skipped = 0;
+  // Of the nodes that go, per hour, where the groups state prices.
+  double price_saved = 0;
+};
+
+// What would have to change for a node to go, as a sentence.
+std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep);
+
+// --- the planner -----------------------------------------------------------------------------------------
+
+// Keeps what it worked out between calls, so that the next one costs little when little has changed. The
+// answer is the same as that of a new planner which is given the same state.
+//
+// One iteration, as the parallel drain proposal describes it:
+//   * Pods on nodes being deleted, and missing replacements of pods evicted lately, find places first. If one
+//     does not, nothing new is drained, and timers go on.
+//   * Nodes of the former plan keep their places there, as far as each of their pods still fits where it was
+//     planned to go.
+//   * All other candidates in a total order: each with its pods to where they fit first, in an order that
+//     prefers nodes which will stay. All pods of a node find a place, or none moves. A node that takes pods
+//     is no candidate any more, and one that goes takes none; it still counts for spreading until it is gone.
+//   * If there was no former plan, other orders compete; most nodes win, then those of the highest price.
+// Pods are sorted by priority, then size, then name. Without a former plan the outcome depends on the cluster
+// only.
+//
+// Deterministic. Not thread-safe.
+class DrainPlanner {
+ public:
+  DrainPlanner();
+  ~DrainPlanner();
+  DrainPlanner(const DrainPlanner&) = delete;
+  DrainPlanner& operator=(const DrainPlanner&) = delete;
+
+  // Puts another state in place of the one of the last call.
+  void SetState(DrainState state);
+  // The state after the last call. Cost: O(moves).
+  DrainState state() const;
+
+  // Plans for the cluster as it is now. The plan lives until the next call. The cluster state of `problem` is
+  // the one of the last call, or SetState() was called in between.
+  // Cost: O(pods) with a small factor; O(moves * log) the first time and for what has changed.
+  const DrainPlan& Plan(const DrainProblem& problem, const DrainOptions& options, WorkBudget* budget);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_PLANNER_H_
