@@ -31,9 +31,10 @@ type cluster struct {
 
 // loadOptions say what of a cluster is of interest.
 type loadOptions struct {
-	asked   *podName // the pod asked about, if one is named: it is set apart
-	filters bool     // also what filters read and look up
-	empty   bool     // a cluster without nodes will do
+	asked    *podName // the pod asked about, if one is named: it is set apart
+	filters  bool     // also what filters read and look up
+	planning bool     // and what planners read and look up
+	empty    bool     // a cluster without nodes will do
 	// node and pod, if set, are told each object as well.
 	node func(*v1.Node)
 	pod  func(*v1.Pod)
@@ -62,7 +63,11 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 			return nil
 		},
 	}
-	if options.filters {
+	switch {
+	case options.planning:
+		c.view = view.NewForPlanning(conn, viewName(address))
+		handler.Object, handler.PlannerObject = c.view.SetObject, c.view.SetObject
+	case options.filters:
 		c.view = view.NewForFilters(conn, viewName(address))
 		handler.Object = c.view.SetObject
 	}
@@ -83,13 +88,20 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 	return c, nil
 }
 
-// objectKinds are the kinds that filters look up, by their names in manifests.
+// objectKinds are the kinds that filters and planners look up, by their names in manifests.
 var objectKinds = map[string]loadlinev1.ObjectKind{
 	"Namespace":             loadlinev1.ObjectKind_NAMESPACE,
 	"PersistentVolume":      loadlinev1.ObjectKind_PERSISTENT_VOLUME,
 	"PersistentVolumeClaim": loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM,
 	"StorageClass":          loadlinev1.ObjectKind_STORAGE_CLASS,
 	"CSINode":               loadlinev1.ObjectKind_CSI_NODE,
+	"PodDisruptionBudget":   loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET,
+	"ReplicationController": loadlinev1.ObjectKind_REPLICATION_CONTROLLER,
+	"ReplicaSet":            loadlinev1.ObjectKind_REPLICA_SET,
+	"StatefulSet":           loadlinev1.ObjectKind_STATEFUL_SET,
+	"DaemonSet":             loadlinev1.ObjectKind_DAEMON_SET,
+	"Job":                   loadlinev1.ObjectKind_JOB,
+	"Deployment":            loadlinev1.ObjectKind_DEPLOYMENT,
 }
 
 // completeKinds are those that were read as a whole. A dump that holds none of a kind was most likely made without

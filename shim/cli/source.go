@@ -124,10 +124,16 @@ func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Ha
 		return dump.Counts{}, err
 	}
 	counts, err := list(ctx, client, handler)
-	if err != nil || handler.Object == nil {
+	if err != nil {
 		return counts, err
 	}
-	counts.Objects, err = listObjects(ctx, client, handler.Object)
+	counts.Objects = map[string]int{}
+	if handler.Object != nil {
+		err = listObjects(ctx, filterObjects(client), handler.Object, counts.Objects)
+	}
+	if err == nil && handler.PlannerObject != nil {
+		err = listObjects(ctx, plannerObjects(client), handler.PlannerObject, counts.Objects)
+	}
 	return counts, err
 }
 
@@ -157,12 +163,10 @@ func list(ctx context.Context, client kubernetes.Interface, handler dump.Handler
 	return counts, nil
 }
 
-// listObjects reads what filters look up, and returns how many of each kind there are. A kind that may not be listed
-// is left out: what hangs on it is not judged.
-func listObjects(ctx context.Context, client kubernetes.Interface, handle func(any) error) (map[string]int, error) {
-	counts := map[string]int{}
+// filterObjects lists what filters look up, by kind.
+func filterObjects(client kubernetes.Interface) map[string]pager.ListPageFunc {
 	core, storage := client.CoreV1(), client.StorageV1()
-	for kind, list := range map[string]pager.ListPageFunc{
+	return map[string]pager.ListPageFunc{
 		"Namespace": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return core.Namespaces().List(ctx, o)
 		},
@@ -178,7 +182,41 @@ func listObjects(ctx context.Context, client kubernetes.Interface, handle func(a
 		"CSINode": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return storage.CSINodes().List(ctx, o)
 		},
-	} {
+	}
+}
+
+// plannerObjects lists what planners look up, by kind.
+func plannerObjects(client kubernetes.Interface) map[string]pager.ListPageFunc {
+	apps := client.AppsV1()
+	return map[string]pager.ListPageFunc{
+		"PodDisruptionBudget": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List(ctx, o)
+		},
+		"ReplicationController": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.CoreV1().ReplicationControllers(metav1.NamespaceAll).List(ctx, o)
+		},
+		"ReplicaSet": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return apps.ReplicaSets(metav1.NamespaceAll).List(ctx, o)
+		},
+		"StatefulSet": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return apps.StatefulSets(metav1.NamespaceAll).List(ctx, o)
+		},
+		"DaemonSet": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return apps.DaemonSets(metav1.NamespaceAll).List(ctx, o)
+		},
+		"Deployment": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return apps.Deployments(metav1.NamespaceAll).List(ctx, o)
+		},
+		"Job": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, o)
+		},
+	}
+}
+
+// listObjects hands all objects of these kinds to handle and counts them by kind. A kind that may not be listed is
+// left out: what hangs on it is not judged.
+func listObjects(ctx context.Context, kinds map[string]pager.ListPageFunc, handle func(any) error, counts map[string]int) error {
+	for kind, list := range kinds {
 		count := 0
 		err := pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
 			count++
@@ -188,9 +226,9 @@ func listObjects(ctx context.Context, client kubernetes.Interface, handle func(a
 		case apierrors.IsForbidden(err):
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("%s: %w", kind, err)
+			return fmt.Errorf("%s: %w", kind, err)
 		}
 		counts[kind] = count
 	}
-	return counts, nil
+	return nil
 }

@@ -32,12 +32,15 @@ type Handler struct {
 	// Object gets what decides beside nodes and pods where a pod can go: *v1.Namespace, *v1.PersistentVolume,
 	// *v1.PersistentVolumeClaim, *storagev1.StorageClass and *storagev1.CSINode. nil: these kinds play no part.
 	Object func(any) error
+	// PlannerObject gets what planners look up: *policyv1.PodDisruptionBudget, *v1.ReplicationController,
+	// *batchv1.Job, *appsv1.ReplicaSet, StatefulSet, DaemonSet and Deployment. nil: these kinds play no part.
+	PlannerObject func(any) error
 }
 
 // Counts says what a dump held.
 type Counts struct {
 	Nodes, Pods int
-	// Objects counts those of the kinds that Handler.Object gets, by kind.
+	// Objects counts those of the kinds that Handler.Object and Handler.PlannerObject get, by kind.
 	Objects map[string]int
 	// Ignored counts objects of kinds that play no part, by kind.
 	Ignored map[string]int

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // readAll reads a dump and returns the names of what came out, in order.
@@ -278,5 +279,35 @@ func TestHandsOverWhatFiltersLookUp(t *testing.T) {
 	_, err = Read(strings.NewReader(claim+claim), "cluster.json", handler)
 	if err == nil || !strings.Contains(err.Error(), `PersistentVolumeClaim "default/data"): metadata.name: the same object as document 0`) {
 		t.Error(err)
+	}
+}
+
+func TestHandsOverWhatPlannersLookUp(t *testing.T) {
+	const text = `{"kind":"List","items":[
+		{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"web"},"status":{"disruptionsAllowed":1,"currentHealthy":2,"desiredHealthy":1,"expectedPods":2}},
+		{"apiVersion":"v1","kind":"ReplicationController","metadata":{"name":"rc","namespace":"shop"}},
+		{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"rs"}},
+		{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"sts"}},
+		{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"ds"}},
+		{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"deploy"}},
+		{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"job"}},
+		{"apiVersion":"policy/v1beta1","kind":"PodDisruptionBudget","metadata":{"name":"not-this-one"}}]}`
+	var got []string
+	handler := Handler{PlannerObject: func(o any) error {
+		object := o.(metav1.Object)
+		got = append(got, fmt.Sprintf("%T %s/%s", o, object.GetNamespace(), object.GetName()))
+		return nil
+	}}
+	counts, err := Read(strings.NewReader(text), "cluster.json", handler)
+	want := []string{"*v1.PodDisruptionBudget default/web", "*v1.ReplicationController shop/rc", "*v1.ReplicaSet default/rs",
+		"*v1.StatefulSet default/sts", "*v1.DaemonSet default/ds", "*v1.Deployment default/deploy", "*v1.Job default/job"}
+	if err != nil || !cmp.Equal(got, want) {
+		t.Errorf("got %q (%v), want %q", got, err, want)
+	}
+	if counts.Objects["PodDisruptionBudget"] != 1 || counts.Ignored["PodDisruptionBudget"] != 1 {
+		t.Errorf("counts %+v", counts)
+	}
+	if counts, err = Read(strings.NewReader(text), "cluster.json", Handler{}); err != nil || len(counts.Objects) != 0 || counts.Ignored["Job"] != 1 {
+		t.Errorf("who plans nothing does not see them: %+v (%v)", counts, err)
 	}
 }

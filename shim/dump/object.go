@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	sigsjson "sigs.k8s.io/json"
@@ -33,8 +36,14 @@ func (d *reader) object(raw json.RawMessage, head metav1.TypeMeta, at position) 
 		return d.pod(raw, at)
 	}
 	other, known := others[head.Kind]
-	if known && d.handler.Object != nil && (head.APIVersion == other.apiVersion || head.APIVersion == "") {
-		return d.other(raw, head.Kind, other.make(), at)
+	if known && (head.APIVersion == other.apiVersion || head.APIVersion == "") {
+		handle := d.handler.Object
+		if other.planners {
+			handle = d.handler.PlannerObject
+		}
+		if handle != nil {
+			return d.other(raw, head.Kind, other.make(), handle, at)
+		}
 	}
 	d.counts.Ignored[head.Kind]++
 	return nil
@@ -80,20 +89,29 @@ func (d *reader) pod(raw json.RawMessage, at position) error {
 	return nil
 }
 
-// others are the kinds that Handler.Object gets.
+// others are the kinds that Handler.Object and Handler.PlannerObject get.
 var others = map[string]struct {
 	apiVersion string
 	namespaced bool
+	planners   bool
 	make       func() metav1.Object
 }{
-	"Namespace":             {"v1", false, func() metav1.Object { return &v1.Namespace{} }},
-	"PersistentVolume":      {"v1", false, func() metav1.Object { return &v1.PersistentVolume{} }},
-	"PersistentVolumeClaim": {"v1", true, func() metav1.Object { return &v1.PersistentVolumeClaim{} }},
-	"StorageClass":          {"storage.k8s.io/v1", false, func() metav1.Object { return &storagev1.StorageClass{} }},
-	"CSINode":               {"storage.k8s.io/v1", false, func() metav1.Object { return &storagev1.CSINode{} }},
+	"Namespace":             {"v1", false, false, func() metav1.Object { return &v1.Namespace{} }},
+	"PersistentVolume":      {"v1", false, false, func() metav1.Object { return &v1.PersistentVolume{} }},
+	"PersistentVolumeClaim": {"v1", true, false, func() metav1.Object { return &v1.PersistentVolumeClaim{} }},
+	"StorageClass":          {"storage.k8s.io/v1", false, false, func() metav1.Object { return &storagev1.StorageClass{} }},
+	"CSINode":               {"storage.k8s.io/v1", false, false, func() metav1.Object { return &storagev1.CSINode{} }},
+
+	"PodDisruptionBudget":   {"policy/v1", true, true, func() metav1.Object { return &policyv1.PodDisruptionBudget{} }},
+	"ReplicationController": {"v1", true, true, func() metav1.Object { return &v1.ReplicationController{} }},
+	"ReplicaSet":            {"apps/v1", true, true, func() metav1.Object { return &appsv1.ReplicaSet{} }},
+	"StatefulSet":           {"apps/v1", true, true, func() metav1.Object { return &appsv1.StatefulSet{} }},
+	"DaemonSet":             {"apps/v1", true, true, func() metav1.Object { return &appsv1.DaemonSet{} }},
+	"Deployment":            {"apps/v1", true, true, func() metav1.Object { return &appsv1.Deployment{} }},
+	"Job":                   {"batch/v1", true, true, func() metav1.Object { return &batchv1.Job{} }},
 }
 
-func (d *reader) other(raw json.RawMessage, kind string, object metav1.Object, at position) error {
+func (d *reader) other(raw json.RawMessage, kind string, object metav1.Object, handle func(any) error, at position) error {
 	if err := decode(raw, object); err != nil {
 		return broken(fmt.Sprintf("%s (%s %q)", at, kind, nameOf(raw)), raw, object, err)
 	}
@@ -108,7 +126,7 @@ func (d *reader) other(raw json.RawMessage, kind string, object metav1.Object, a
 		return err
 	}
 	d.counts.Objects[kind]++
-	if err := d.handler.Object(object); err != nil {
+	if err := handle(object); err != nil {
 		return fmt.Errorf("%s (%s %q): %w", at, kind, name, err)
 	}
 	return nil

@@ -47,7 +47,7 @@ func SignPodForFilters(pod *v1.Pod) []byte {
 
 // TrimNodeForFilters is TrimNode with what filters read as well.
 func TrimNodeForFilters(node *v1.Node) []byte {
-	return trimNode(node, true)
+	return trimNode(node, detail{filters: true})
 }
 
 // marshaler is what the generated types of k8s.io/api have in common.
@@ -78,13 +78,12 @@ func appendLabels(b []byte, number protowire.Number, labels map[string]string) [
 	return b
 }
 
-// appendFilterMeta appends what filters read of a pod's metadata.
-func appendFilterMeta(b []byte, pod *v1.Pod) []byte {
-	if pod.DeletionTimestamp != nil {
-		// When it ends plays no part; that it ends does.
-		b = appendObject(b, metaDeletionTimestamp, &metav1.Time{})
+// appendDeletion appends to a pod's metadata that it is being deleted: since when plays no part for filters.
+func appendDeletion(b []byte, pod *v1.Pod) []byte {
+	if pod.DeletionTimestamp == nil {
+		return b
 	}
-	return appendLabels(b, metaLabels, pod.Labels)
+	return appendObject(b, metaDeletionTimestamp, &metav1.Time{})
 }
 
 // appendFilterSpec appends what filters read of a pod's spec, but for its containers.
@@ -168,12 +167,15 @@ func appendPorts(b []byte, ports []v1.ContainerPort) []byte {
 	return b
 }
 
-// appendNodeSpec appends what filters read of a node's spec.
-func appendNodeSpec(b []byte, node *v1.Node) []byte {
-	if !node.Spec.Unschedulable && len(node.Spec.Taints) == 0 {
+// appendNodeSpec appends what filters, and planners, read of a node's spec.
+func appendNodeSpec(b []byte, node *v1.Node, with detail) []byte {
+	if !node.Spec.Unschedulable && len(node.Spec.Taints) == 0 && (!with.planning || node.Spec.ProviderID == "") {
 		return b
 	}
 	return appendMessage(b, nodeSpec, func(b []byte) []byte {
+		if with.planning {
+			b = appendString(b, nodeSpecProviderID, node.Spec.ProviderID)
+		}
 		if node.Spec.Unschedulable {
 			b = protowire.AppendVarint(protowire.AppendTag(b, nodeSpecUnschedulable, protowire.VarintType), 1)
 		}

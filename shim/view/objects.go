@@ -133,7 +133,9 @@ func compareKeys(a, b objectKey) int {
 }
 
 // SetObject adds an object of a kind that filters look up, or replaces it: *v1.Namespace, *v1.PersistentVolume,
-// *v1.PersistentVolumeClaim, *storagev1.StorageClass or *storagev1.CSINode.
+// *v1.PersistentVolumeClaim, *storagev1.StorageClass or *storagev1.CSINode; or of one that planners look up:
+// *policyv1.PodDisruptionBudget, *v1.ReplicationController, *batchv1.Job, or *appsv1.ReplicaSet, StatefulSet, DaemonSet
+// or Deployment.
 func (v *View) SetObject(object any) error {
 	key, trimmed, err := trimObject(object)
 	if err != nil {
@@ -193,7 +195,10 @@ func trimObject(object any) (objectKey, []byte, error) {
 	case *storagev1.CSINode:
 		kind, meta, trimmed = loadlinev1.ObjectKind_CSI_NODE, &o.ObjectMeta, trimCSINode(o)
 	default:
-		return objectKey{}, nil, fmt.Errorf("an engine has no use for a %T", object)
+		var ok bool
+		if kind, meta, trimmed, ok = trimPlannerObject(object); !ok {
+			return objectKey{}, nil, fmt.Errorf("an engine has no use for a %T", object)
+		}
 	}
 	bytes, err := trimmed.Marshal()
 	return objectKey{kind, meta.Namespace, meta.Name}, bytes, err

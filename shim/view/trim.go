@@ -59,6 +59,7 @@ type detail struct {
 	names    bool // of containers
 	identity bool // name, UID and node
 	filters  bool // what filters read
+	planning bool // what planners read
 	status   bool
 }
 
@@ -81,7 +82,7 @@ func SignPod(pod *v1.Pod) []byte {
 
 // TrimNode returns a node as a plain protobuf v1.Node that holds what scores read of it.
 func TrimNode(node *v1.Node) []byte {
-	return trimNode(node, false)
+	return trimNode(node, detail{})
 }
 
 func trimPod(pod *v1.Pod, with detail) []byte {
@@ -93,8 +94,16 @@ func trimPod(pod *v1.Pod, with detail) []byte {
 		if with.identity {
 			b = appendString(b, metaUID, string(pod.UID))
 		}
+		if with.planning && pod.DeletionTimestamp != nil {
+			b = appendObject(b, metaDeletionTimestamp, pod.DeletionTimestamp)
+		} else if with.filters {
+			b = appendDeletion(b, pod)
+		}
 		if with.filters {
-			b = appendFilterMeta(b, pod)
+			b = appendLabels(b, metaLabels, pod.Labels)
+		}
+		if with.planning {
+			b = appendPlanningMeta(b, pod)
 		}
 		return b
 	})
@@ -102,23 +111,36 @@ func trimPod(pod *v1.Pod, with detail) []byte {
 	if !with.status {
 		return b
 	}
-	return appendMessage(b, podStatus, func(b []byte) []byte { return appendPodStatus(b, &pod.Status) })
-}
-
-func trimNode(node *v1.Node, filters bool) []byte {
-	b := appendMessage(make([]byte, 0, 384), objectMetadata, func(b []byte) []byte {
-		b = appendString(appendString(b, metaName, node.Name), metaUID, string(node.UID))
-		if filters {
-			b = appendLabels(b, metaLabels, node.Labels)
+	return appendMessage(b, podStatus, func(b []byte) []byte {
+		b = appendPodStatus(b, &pod.Status)
+		if with.planning {
+			b = appendReady(b, &pod.Status)
 		}
 		return b
 	})
-	if filters {
-		b = appendNodeSpec(b, node)
+}
+
+func trimNode(node *v1.Node, with detail) []byte {
+	b := appendMessage(make([]byte, 0, 384), objectMetadata, func(b []byte) []byte {
+		b = appendString(appendString(b, metaName, node.Name), metaUID, string(node.UID))
+		if with.filters {
+			b = appendLabels(b, metaLabels, node.Labels)
+		}
+		if with.planning {
+			b = appendPlanningNodeMeta(b, node)
+		}
+		return b
+	})
+	if with.filters {
+		b = appendNodeSpec(b, node, with)
 	}
 	return appendMessage(b, nodeStatus, func(b []byte) []byte {
 		b = appendResources(b, nodeStatusCapacity, node.Status.Capacity)
-		return appendResources(b, nodeStatusAllocatable, node.Status.Allocatable)
+		b = appendResources(b, nodeStatusAllocatable, node.Status.Allocatable)
+		if with.planning {
+			b = appendNodeConditions(b, &node.Status)
+		}
+		return b
 	})
 }
 
@@ -135,6 +157,9 @@ func appendSpec(b []byte, spec *v1.PodSpec, with detail) []byte {
 		}
 		if with.filters {
 			b = appendFilterSpec(b, spec)
+		}
+		if with.planning {
+			b = appendPlanningSpec(b, spec)
 		}
 		b = appendResources(b, specOverhead, spec.Overhead)
 		return appendRequirements(b, specResources, spec.Resources)

@@ -27,23 +27,37 @@ const (
 type ObjectKind int32
 
 const (
-	ObjectKind_OBJECT_KIND_UNSPECIFIED ObjectKind = 0 // refused
-	ObjectKind_NAMESPACE               ObjectKind = 1 // k8s.io.api.core.v1.Namespace
-	ObjectKind_PERSISTENT_VOLUME       ObjectKind = 2 // k8s.io.api.core.v1.PersistentVolume
-	ObjectKind_PERSISTENT_VOLUME_CLAIM ObjectKind = 3 // k8s.io.api.core.v1.PersistentVolumeClaim
-	ObjectKind_STORAGE_CLASS           ObjectKind = 4 // k8s.io.api.storage.v1.StorageClass
-	ObjectKind_CSI_NODE                ObjectKind = 5 // k8s.io.api.storage.v1.CSINode
+	ObjectKind_OBJECT_KIND_UNSPECIFIED ObjectKind = 0  // refused
+	ObjectKind_NAMESPACE               ObjectKind = 1  // k8s.io.api.core.v1.Namespace
+	ObjectKind_PERSISTENT_VOLUME       ObjectKind = 2  // k8s.io.api.core.v1.PersistentVolume
+	ObjectKind_PERSISTENT_VOLUME_CLAIM ObjectKind = 3  // k8s.io.api.core.v1.PersistentVolumeClaim
+	ObjectKind_STORAGE_CLASS           ObjectKind = 4  // k8s.io.api.storage.v1.StorageClass
+	ObjectKind_CSI_NODE                ObjectKind = 5  // k8s.io.api.storage.v1.CSINode
+	ObjectKind_POD_DISRUPTION_BUDGET   ObjectKind = 6  // k8s.io.api.policy.v1.PodDisruptionBudget
+	ObjectKind_REPLICATION_CONTROLLER  ObjectKind = 7  // k8s.io.api.core.v1.ReplicationController
+	ObjectKind_REPLICA_SET             ObjectKind = 8  // k8s.io.api.apps.v1.ReplicaSet
+	ObjectKind_STATEFUL_SET            ObjectKind = 9  // k8s.io.api.apps.v1.StatefulSet
+	ObjectKind_DAEMON_SET              ObjectKind = 10 // k8s.io.api.apps.v1.DaemonSet
+	ObjectKind_JOB                     ObjectKind = 11 // k8s.io.api.batch.v1.Job
+	ObjectKind_DEPLOYMENT              ObjectKind = 12 // k8s.io.api.apps.v1.Deployment
 )
 
 // Enum value maps for ObjectKind.
 var (
 	ObjectKind_name = map[int32]string{
-		0: "OBJECT_KIND_UNSPECIFIED",
-		1: "NAMESPACE",
-		2: "PERSISTENT_VOLUME",
-		3: "PERSISTENT_VOLUME_CLAIM",
-		4: "STORAGE_CLASS",
-		5: "CSI_NODE",
+		0:  "OBJECT_KIND_UNSPECIFIED",
+		1:  "NAMESPACE",
+		2:  "PERSISTENT_VOLUME",
+		3:  "PERSISTENT_VOLUME_CLAIM",
+		4:  "STORAGE_CLASS",
+		5:  "CSI_NODE",
+		6:  "POD_DISRUPTION_BUDGET",
+		7:  "REPLICATION_CONTROLLER",
+		8:  "REPLICA_SET",
+		9:  "STATEFUL_SET",
+		10: "DAEMON_SET",
+		11: "JOB",
+		12: "DEPLOYMENT",
 	}
 	ObjectKind_value = map[string]int32{
 		"OBJECT_KIND_UNSPECIFIED": 0,
@@ -52,6 +66,13 @@ var (
 		"PERSISTENT_VOLUME_CLAIM": 3,
 		"STORAGE_CLASS":           4,
 		"CSI_NODE":                5,
+		"POD_DISRUPTION_BUDGET":   6,
+		"REPLICATION_CONTROLLER":  7,
+		"REPLICA_SET":             8,
+		"STATEFUL_SET":            9,
+		"DAEMON_SET":              10,
+		"JOB":                     11,
+		"DEPLOYMENT":              12,
 	}
 )
 
@@ -232,7 +253,8 @@ type ClusterObject struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the object is.
 	Kind ObjectKind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.ObjectKind" json:"kind,omitempty"`
-	// The plain protobuf of that kind. The engine reads the fields in loadline/k8s/v1/{core,storage}.proto.
+	// The plain protobuf of that kind. The engine reads the fields in
+	// loadline/k8s/v1/{core,storage,workloads}.proto. A workload's pod template may be left out.
 	Object        []byte `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1496,7 +1518,7 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\x06amount\x18\x02 \x01(\x03R\x06amount\"!\n" +
 	"\vDropRequest\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\"\x0e\n" +
-	"\fDropResponse*\x8d\x01\n" +
+	"\fDropResponse*\x90\x02\n" +
 	"\n" +
 	"ObjectKind\x12\x1b\n" +
 	"\x17OBJECT_KIND_UNSPECIFIED\x10\x00\x12\r\n" +
@@ -1504,7 +1526,17 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\x11PERSISTENT_VOLUME\x10\x02\x12\x1b\n" +
 	"\x17PERSISTENT_VOLUME_CLAIM\x10\x03\x12\x11\n" +
 	"\rSTORAGE_CLASS\x10\x04\x12\f\n" +
-	"\bCSI_NODE\x10\x052\xd1\x01\n" +
+	"\bCSI_NODE\x10\x05\x12\x19\n" +
+	"\x15POD_DISRUPTION_BUDGET\x10\x06\x12\x1a\n" +
+	"\x16REPLICATION_CONTROLLER\x10\a\x12\x0f\n" +
+	"\vREPLICA_SET\x10\b\x12\x10\n" +
+	"\fSTATEFUL_SET\x10\t\x12\x0e\n" +
+	"\n" +
+	"DAEMON_SET\x10\n" +
+	"\x12\a\n" +
+	"\x03JOB\x10\v\x12\x0e\n" +
+	"\n" +
+	"DEPLOYMENT\x10\f2\xd1\x01\n" +
 	"\fClusterState\x12;\n" +
 	"\x04Sync\x12\x18.loadline.v1.SyncRequest\x1a\x19.loadline.v1.SyncResponse\x12G\n" +
 	"\bDescribe\x12\x1c.loadline.v1.DescribeRequest\x1a\x1d.loadline.v1.DescribeResponse\x12;\n" +

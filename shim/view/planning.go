@@ -1,0 +1,226 @@
+package view
+
+import (
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protowire"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+)
+
+// Field numbers of k8s.io/api/core/v1 that only planners read; see trim.go.
+const (
+	metaCreationTimestamp = 8
+	metaAnnotations       = 12
+	metaOwnerReferences   = 13
+
+	specRestartPolicy = 3
+	specGracePeriod   = 4
+	specPriority      = 25
+
+	nodeSpecProviderID   = 3
+	nodeStatusConditions = 4
+)
+
+// Annotations that planners read: those of Cluster Autoscaler and Escalator under their names, and our own.
+const (
+	autoscalerAnnotations = "cluster-autoscaler.kubernetes.io/"
+	annotationNoDelete    = "atlassian.com/no-delete"
+	annotationConfigFile  = "kubernetes.io/config.source"
+	slackAnnotations      = "loadline.dev/slack"
+)
+
+// NewForPlanning is NewForFilters for a view that is also to plan: it takes disruption budgets and workloads as
+// objects, and sends of pods and nodes what autoscalers read.
+func NewForPlanning(conn grpc.ClientConnInterface, name string) *View {
+	v := New(conn, name)
+	v.trimNode, v.trimPod = TrimNodeForPlanning, TrimPodForPlanning
+	return v
+}
+
+// TrimPodForPlanning is TrimPodForFilters with what planners read as well.
+func TrimPodForPlanning(pod *v1.Pod) []byte {
+	return trimPod(pod, detail{names: true, filters: true, status: true, planning: true})
+}
+
+// TrimIncomingPodForPlanning is TrimIncomingPodForFilters with what planners read as well.
+func TrimIncomingPodForPlanning(pod *v1.Pod) []byte {
+	return trimPod(pod, detail{names: true, filters: true, identity: true, planning: true})
+}
+
+// TrimNodeForPlanning is TrimNodeForFilters with what planners read as well.
+func TrimNodeForPlanning(node *v1.Node) []byte {
+	return trimNode(node, detail{filters: true, planning: true})
+}
+
+// appendPlanningMeta appends what planners read of a pod's metadata. The age of a pod counts in kube-system only.
+func appendPlanningMeta(b []byte, pod *v1.Pod) []byte {
+	if pod.Namespace == metav1.NamespaceSystem && !pod.CreationTimestamp.IsZero() {
+		b = appendObject(b, metaCreationTimestamp, &pod.CreationTimestamp)
+	}
+	b = appendLabels(b, metaAnnotations, planningAnnotations(pod.Annotations))
+	for i := range pod.OwnerReferences {
+		if o := &pod.OwnerReferences[i]; o.Controller != nil && *o.Controller {
+			b = appendObject(b, metaOwnerReferences, &metav1.OwnerReference{APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID, Controller: o.Controller})
+		}
+	}
+	return b
+}
+
+func planningAnnotations(annotations map[string]string) map[string]string {
+	var out map[string]string
+	for key, value := range annotations {
+		switch {
+		case strings.HasPrefix(key, autoscalerAnnotations), strings.HasPrefix(key, slackAnnotations),
+			key == v1.MirrorPodAnnotationKey, key == annotationConfigFile:
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// appendPlanningSpec appends what planners read of a pod's spec.
+func appendPlanningSpec(b []byte, spec *v1.PodSpec) []byte {
+	if spec.RestartPolicy != v1.RestartPolicyAlways {
+		b = appendString(b, specRestartPolicy, string(spec.RestartPolicy))
+	}
+	if spec.TerminationGracePeriodSeconds != nil {
+		b = appendVarint(b, specGracePeriod, uint64(*spec.TerminationGracePeriodSeconds))
+	}
+	if spec.Priority != nil && *spec.Priority != 0 {
+		b = appendVarint(b, specPriority, uint64(int64(*spec.Priority)))
+	}
+	if spec.Affinity != nil && requiredAffinity(spec.Affinity) == nil {
+		b = appendObject(b, specAffinity, &v1.Affinity{}) // that it states one counts
+	}
+	for i := range spec.Volumes {
+		s := &spec.Volumes[i]
+		switch {
+		case s.HostPath != nil:
+			s = &v1.Volume{Name: s.Name, VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{}}}
+		case s.EmptyDir != nil:
+			s = &v1.Volume{Name: s.Name, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: s.EmptyDir.Medium}}}
+		default:
+			continue
+		}
+		b = appendObject(b, specVolumes, s)
+	}
+	return b
+}
+
+// appendReady appends the condition by which budgets count a pod.
+func appendReady(b []byte, status *v1.PodStatus) []byte {
+	for i := range status.Conditions {
+		if c := &status.Conditions[i]; c.Type == v1.PodReady && c.Status == v1.ConditionTrue {
+			return appendObject(b, statusConditions, &v1.PodCondition{Type: c.Type, Status: c.Status})
+		}
+	}
+	return b
+}
+
+func appendPlanningNodeMeta(b []byte, node *v1.Node) []byte {
+	if !node.CreationTimestamp.IsZero() {
+		b = appendObject(b, metaCreationTimestamp, &node.CreationTimestamp)
+	}
+	return appendLabels(b, metaAnnotations,
+		keepAnnotations(node.Annotations, autoscalerAnnotations+"scale-down-disabled", annotationNoDelete))
+}
+
+// appendNodeConditions appends the conditions by which a node counts as ready.
+func appendNodeConditions(b []byte, status *v1.NodeStatus) []byte {
+	for i := range status.Conditions {
+		switch c := &status.Conditions[i]; c.Type {
+		case v1.NodeReady, v1.NodeDiskPressure, v1.NodeNetworkUnavailable:
+			b = appendObject(b, nodeStatusConditions, &v1.NodeCondition{Type: c.Type, Status: c.Status})
+		}
+	}
+	return b
+}
+
+func appendVarint(b []byte, number protowire.Number, value uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), value)
+}
+
+// trimPlannerObject returns a disruption budget or a workload as it is sent; false for all other types.
+func trimPlannerObject(object any) (loadlinev1.ObjectKind, *metav1.ObjectMeta, marshaler, bool) {
+	switch o := object.(type) {
+	case *policyv1.PodDisruptionBudget:
+		out := &policyv1.PodDisruptionBudget{ObjectMeta: trimMeta(&o.ObjectMeta), Status: o.Status}
+		out.Spec.Selector, out.Spec.UnhealthyPodEvictionPolicy = o.Spec.Selector, o.Spec.UnhealthyPodEvictionPolicy
+		out.Status.Conditions = nil
+		return loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET, &o.ObjectMeta, out, true
+	case *v1.ReplicationController:
+		out := &v1.ReplicationController{ObjectMeta: trimMeta(&o.ObjectMeta)}
+		out.Spec.Replicas, out.Status.Replicas = o.Spec.Replicas, o.Status.Replicas
+		if o.Spec.Template != nil {
+			out.Spec.Template = trimTemplate(&o.ObjectMeta, o.Spec.Template)
+		}
+		return loadlinev1.ObjectKind_REPLICATION_CONTROLLER, &o.ObjectMeta, out, true
+	case *appsv1.ReplicaSet:
+		out := &appsv1.ReplicaSet{ObjectMeta: trimMeta(&o.ObjectMeta)}
+		out.Spec.Replicas, out.Status.Replicas = o.Spec.Replicas, o.Status.Replicas
+		setTemplate(&out.Spec.Template, &o.ObjectMeta, &o.Spec.Template)
+		return loadlinev1.ObjectKind_REPLICA_SET, &o.ObjectMeta, out, true
+	case *appsv1.StatefulSet:
+		out := &appsv1.StatefulSet{ObjectMeta: trimMeta(&o.ObjectMeta)}
+		out.Spec.Replicas, out.Status.Replicas, out.Status.CurrentReplicas = o.Spec.Replicas, o.Status.Replicas, o.Status.CurrentReplicas
+		setTemplate(&out.Spec.Template, &o.ObjectMeta, &o.Spec.Template)
+		return loadlinev1.ObjectKind_STATEFUL_SET, &o.ObjectMeta, out, true
+	case *appsv1.DaemonSet:
+		out := &appsv1.DaemonSet{ObjectMeta: trimMeta(&o.ObjectMeta)}
+		out.Status.CurrentNumberScheduled, out.Status.DesiredNumberScheduled = o.Status.CurrentNumberScheduled, o.Status.DesiredNumberScheduled
+		setTemplate(&out.Spec.Template, &o.ObjectMeta, &o.Spec.Template)
+		return loadlinev1.ObjectKind_DAEMON_SET, &o.ObjectMeta, out, true
+	case *appsv1.Deployment:
+		out := &appsv1.Deployment{ObjectMeta: trimMeta(&o.ObjectMeta)}
+		out.Spec.Replicas, out.Status.Replicas = o.Spec.Replicas, o.Status.Replicas
+		setTemplate(&out.Spec.Template, &o.ObjectMeta, &o.Spec.Template)
+		return loadlinev1.ObjectKind_DEPLOYMENT, &o.ObjectMeta, out, true
+	case *batchv1.Job:
+		out := &batchv1.Job{ObjectMeta: trimMeta(&o.ObjectMeta)}
+		out.Spec.Parallelism, out.Spec.Completions = o.Spec.Parallelism, o.Spec.Completions
+		out.Status.Active, out.Status.Succeeded = o.Status.Active, o.Status.Succeeded
+		setTemplate(&out.Spec.Template, &o.ObjectMeta, &o.Spec.Template)
+		return loadlinev1.ObjectKind_JOB, &o.ObjectMeta, out, true
+	}
+	return 0, nil, nil, false
+}
+
+func trimMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, Generation: meta.Generation,
+		Annotations: planningAnnotations(meta.Annotations)}
+}
+
+// trimTemplate returns the pod template of a workload that says something about slack; else nil: nothing else is read
+// of it.
+func trimTemplate(owner *metav1.ObjectMeta, template *v1.PodTemplateSpec) *v1.PodTemplateSpec {
+	if !wishesSlack(owner.Annotations) && !wishesSlack(template.Annotations) {
+		return nil
+	}
+	return &v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template.Labels, Annotations: planningAnnotations(template.Annotations)},
+		Spec: template.Spec}
+}
+
+func setTemplate(out *v1.PodTemplateSpec, owner *metav1.ObjectMeta, template *v1.PodTemplateSpec) {
+	if trimmed := trimTemplate(owner, template); trimmed != nil {
+		*out = *trimmed
+	}
+}
+
+func wishesSlack(annotations map[string]string) bool {
+	for key := range annotations {
+		if strings.HasPrefix(key, slackAnnotations) {
+			return true
+		}
+	}
+	return false
+}
