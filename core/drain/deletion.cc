@@ -1,0 +1,242 @@
+#include "core/drain/deletion.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+namespace loadline {
+namespace {
+
+class Selection {
+ public:
+  Selection(std::span<const DeletionCandidate> candidates, std::span<const DrainGroup> groups,
+            const DeletionsUnderWay& under_way, const DeletionOptions& options, SizeLimits* limits)
+      : candidates_(candidates),
+        groups_(groups),
+        under_way_(under_way),
+        options_(options),
+        limits_(limits),
+        left_(options.max_scale_down_parallelism - under_way.empty - under_way.drain),
+        drains_left_(options.max_drain_parallelism - under_way.drain),
+        draining_(under_way.drain > 0),
+        alone_(under_way.risky) {
+    answer_.decisions.resize(candidates.size());
+  }
+
+  Deletions Run(int64_t now_s) {
+    AskTimers(now_s);
+    AskSizes();
+    for (const Unit& unit : Units()) StartOrHold(unit);
+    Finish();
+    return std::move(answer_);
+  }
+
+ private:
+  // What goes together: a node, or those of an atomic group.
+  struct Unit {
+    bool atomic = false;
+    bool risky = false;
+    int64_t drains = 0;
+    std::vector<size_t> nodes;
+    int64_t size() const { return static_cast<int64_t>(nodes.size()); }
+  };
+
+  bool Waits(size_t i) const { return answer_.decisions[i].waits != NodeReason::kNone; }
+  void Wait(size_t i, NodeReason reason) { answer_.decisions[i].waits = reason; }
+  bool IsAtomic(size_t i) const { return groups_[static_cast<size_t>(candidates_[i].group)].atomic; }
+
+  void AskTimers(int64_t now_s);
+  void AskSizes();
+  void AskSizeOfAtomic(int32_t group);
+  std::vector<Unit> Units() const;
+  ThrottleLimit LimitFor(const Unit& unit) const;
+  void StartOrHold(const Unit& unit);
+  void Start(const Unit& unit);
+  void Finish();
+
+  std::span<const DeletionCandidate> candidates_;
+  std::span<const DrainGroup> groups_;
+  const DeletionsUnderWay& under_way_;
+  const DeletionOptions& options_;
+  SizeLimits* limits_;
+  // Nodes, and drains, that may start yet; below 0 after an atomic group that exceeds them.
+  int64_t left_;
+  int64_t drains_left_;
+  // A drain runs, or starts now; it is a risky one.
+  bool draining_;
+  bool alone_;
+  // What an atomic group waits for: the next ones do as well.
+  ThrottleLimit atomic_limit_ = ThrottleLimit::kNone;
+  Deletions answer_;
+};
+
+void Selection::AskTimers(int64_t now_s) {
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    const DeletionCandidate& candidate = candidates_[i];
+    if (candidate.group < 0) {
+      Wait(i, NodeReason::kNotAutoscaled);
+      continue;
+    }
+    const DrainGroup& group = groups_[static_cast<size_t>(candidate.group)];
+    const int64_t wait_s = WaitTime(group, candidate.ready, options_.timers);
+    answer_.decisions[i].ready_at_s = ReadyAt(candidate.since_s, wait_s);
+    if (!HasWaited(candidate.since_s, wait_s, now_s)) {
+      Wait(i, candidate.ready ? NodeReason::kNotUnneededLongEnough : NodeReason::kNotUnreadyLongEnough);
+    } else if (candidate.on_completion) {
+      Wait(i, NodeReason::kBlockedByOnCompletionPod);
+    }
+  }
+}
+
+void Selection::AskSizes() {
+  std::vector<bool> asked(groups_.size(), false);
+  for (const bool empty : {true, false}) {
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      const DeletionCandidate& candidate = candidates_[i];
+      if (candidate.empty != empty || Waits(i)) continue;
+      if (!IsAtomic(i)) {
+        Wait(i, limits_->Take(candidate.group, candidate.allocatable));
+      } else if (!asked[static_cast<size_t>(candidate.group)]) {
+        asked[static_cast<size_t>(candidate.group)] = true;
+        AskSizeOfAtomic(candidate.group);
+      }
+    }
+  }
+}
+
+void Selection::AskSizeOfAtomic(int32_t group) {
+  std::vector<size_t> members;
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    if (candidates_[i].group == group && !Waits(i)) members.push_back(i);
+  }
+  size_t taken = 0;
+  if (limits_->AreWholeGroup(group, static_cast<int64_t>(members.size()))) {
+    while (taken < members.size() &&
+           limits_->Take(group, candidates_[members[taken]].allocatable) == NodeReason::kNone) {
+      ++taken;
+    }
+    if (taken == members.size()) return;
+  }
+  for (size_t i = 0; i < taken; ++i) limits_->GiveBack(group, candidates_[members[i]].allocatable);
+  for (const size_t i : members) Wait(i, NodeReason::kAtomicScaleDownFailed);
+}
+
+// Atomic groups with empty nodes, other atomic groups, empty nodes, drains, risky drains; each in the order
+// in which they come.
+std::vector<Selection::Unit> Selection::Units() const {
+  std::vector<Unit> atomic;
+  std::array<std::vector<Unit>, 3> single;
+  std::vector<int32_t> position(groups_.size(), -1);
+  for (const bool empty : {true, false}) {
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      const DeletionCandidate& candidate = candidates_[i];
+      if (candidate.empty != empty || Waits(i)) continue;
+      Unit* unit;
+      if (IsAtomic(i)) {
+        int32_t& at = position[static_cast<size_t>(candidate.group)];
+        if (at < 0) {
+          at = static_cast<int32_t>(atomic.size());
+          atomic.emplace_back().atomic = true;
+        }
+        unit = &atomic[static_cast<size_t>(at)];
+      } else {
+        unit = &single[empty ? 0 : candidate.risky ? 2 : 1].emplace_back();
+      }
+      unit->nodes.push_back(i);
+      if (empty) continue;
+      ++unit->drains;
+      unit->risky |= candidate.risky;
+    }
+  }
+  for (std::vector<Unit>& units : single) std::move(units.begin(), units.end(), std::back_inserter(atomic));
+  return atomic;
+}
+
+// The limit that holds it back, or kNone.
+ThrottleLimit Selection::LimitFor(const Unit& unit) const {
+  if (options_.exclusive && unit.drains > 0 && under_way_.drain > 0) return ThrottleLimit::kExclusive;
+  if (unit.atomic && atomic_limit_ != ThrottleLimit::kNone) return atomic_limit_;
+  const bool may_exceed = unit.atomic && answer_.start.empty();
+  const int64_t needed = may_exceed ? 1 : unit.size();
+  const int64_t drains_needed = may_exceed ? std::min<int64_t>(unit.drains, 1) : unit.drains;
+  if (left_ < needed) return ThrottleLimit::kMaxScaleDownParallelism;
+  if (unit.drains > 0 && drains_left_ < drains_needed) return ThrottleLimit::kMaxDrainParallelism;
+  return ThrottleLimit::kNone;
+}
+
+void Selection::StartOrHold(const Unit& unit) {
+  const ThrottleLimit limit = LimitFor(unit);
+  if (limit != ThrottleLimit::kNone) {
+    for (const size_t i : unit.nodes) Wait(i, NodeReason::kScaleDownThrottled);
+    if (answer_.limit == ThrottleLimit::kNone) answer_.limit = limit;
+    if (unit.atomic && limit != ThrottleLimit::kExclusive) atomic_limit_ = limit;
+  } else if (unit.drains > 0 && (alone_ || (unit.risky && draining_))) {
+    for (const size_t i : unit.nodes) Wait(i, NodeReason::kWaitsForOtherDrains);
+  } else {
+    Start(unit);
+  }
+}
+
+void Selection::Start(const Unit& unit) {
+  for (const size_t i : unit.nodes) {
+    answer_.decisions[i].start = true;
+    answer_.start.push_back(i);
+  }
+  left_ -= unit.size();
+  drains_left_ -= unit.drains;
+  draining_ |= unit.drains > 0;
+  alone_ |= unit.risky;
+}
+
+void Selection::Finish() {
+  std::stable_partition(answer_.start.begin(), answer_.start.end(),
+                        [&](size_t i) { return candidates_[i].empty; });
+  if (!answer_.start.empty()) {
+    answer_.status = DrainStatus::kNodeDeleteStarted;
+  } else if (answer_.limit != ThrottleLimit::kNone) {
+    answer_.status = DrainStatus::kThrottled;
+  } else if (!candidates_.empty()) {
+    answer_.status = DrainStatus::kNoNodeDeleted;
+  }
+}
+
+}  // namespace
+
+absl::string_view Name(ThrottleLimit limit) {
+  switch (limit) {
+    case ThrottleLimit::kNone:
+      return "None";
+    case ThrottleLimit::kMaxScaleDownParallelism:
+      return "MaxScaleDownParallelism";
+    case ThrottleLimit::kMaxDrainParallelism:
+      return "MaxDrainParallelism";
+    case ThrottleLimit::kExclusive:
+      return "Exclusive";
+  }
+  return "invalid limit";
+}
+
+absl::string_view Name(DrainStatus status) {
+  switch (status) {
+    case DrainStatus::kNotTried:
+      return "ScaleDownNotTried";
+    case DrainStatus::kNoCandidates:
+      return "ScaleDownNoCandidates";
+    case DrainStatus::kNoNodeDeleted:
+      return "ScaleDownNoNodeDeleted";
+    case DrainStatus::kThrottled:
+      return "ScaleDownThrottled";
+    case DrainStatus::kNodeDeleteStarted:
+      return "ScaleDownNodeDeleteStarted";
+  }
+  return "invalid status";
+}
+
+Deletions SelectDeletions(std::span<const DeletionCandidate> candidates, std::span<const DrainGroup> groups,
+                          const DeletionsUnderWay& under_way, const DeletionOptions& options, int64_t now_s,
+                          SizeLimits* limits) {
+  return Selection(candidates, groups, under_way, options, limits).Run(now_s);
+}
+
+}  // namespace loadline

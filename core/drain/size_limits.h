@@ -1,0 +1,60 @@
+// What has to stay: the minimum of each node group, and that of the cluster.
+#ifndef LOADLINE_CORE_DRAIN_SIZE_LIMITS_H_
+#define LOADLINE_CORE_DRAIN_SIZE_LIMITS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/numeric/int128.h"
+#include "core/base/cpu_memory.h"
+#include "core/drain/drain_group.h"
+#include "core/drain/node_reason.h"
+
+namespace loadline {
+
+// --cores-total, --memory-total and a number of nodes: what all nodes together offer at least.
+struct ClusterMinimum {
+  CpuMemory amounts;
+  int64_t nodes = 0;
+};
+
+// Counts nodes that go against the minima. A group shrinks while both its target and the number of its nodes,
+// each without those that are being deleted or were taken, are above its minimum.
+class SizeLimits {
+ public:
+  // `groups` outlives the object.
+  SizeLimits(std::span<const DrainGroup> groups, const ClusterMinimum& minimum);
+
+  // A node of the cluster. `group`: position, or -1: none.
+  void AddNode(int32_t group, const CpuMemory& allocatable, bool being_deleted);
+
+  // Takes a node away: kNone, or why not (NotAutoscaled, NodeGroupMinSizeReached,
+  // MinimalResourceLimitExceeded), and then nothing happened. Cost: O(1).
+  NodeReason Take(int32_t group, const CpuMemory& allocatable);
+  // Takes it back.
+  void GiveBack(int32_t group, const CpuMemory& allocatable);
+
+  // Whether so many nodes, and those that are being deleted, are all that a group has: as many as its target,
+  // or as there are.
+  bool AreWholeGroup(int32_t group, int64_t nodes) const;
+
+ private:
+  struct Count {
+    int64_t registered = 0;
+    int64_t deleting = 0;
+    int64_t taken = 0;
+  };
+
+  std::span<const DrainGroup> groups_;
+  ClusterMinimum minimum_;
+  std::vector<Count> counts_;  // by group
+  // Of the nodes that stay.
+  absl::int128 cpu_ = 0;
+  absl::int128 memory_ = 0;
+  int64_t nodes_ = 0;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_SIZE_LIMITS_H_

@@ -1,0 +1,53 @@
+// How long a node has to be unneeded before it goes.
+#ifndef LOADLINE_CORE_DRAIN_TIMERS_H_
+#define LOADLINE_CORE_DRAIN_TIMERS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/cluster/cluster_state.h"
+#include "core/drain/drain_group.h"
+
+namespace loadline {
+
+// Flags of Cluster Autoscaler, with its defaults but for the last one, which is off there.
+struct TimerOptions {
+  int64_t unneeded_time_s = 10 * 60;
+  int64_t unready_time_s = 20 * 60;
+  // --node-deletion-candidate-ttl: older taints say nothing about a restart. 0: none does.
+  int64_t candidate_ttl_s = 60 * 60;
+};
+
+// When a timer started: as before, also where the node became ready or unready since; now where it was not
+// running, or says that it will start in the future.
+int64_t TimerStart(std::optional<int64_t> before_s, int64_t now_s);
+
+// How long a node waits: by its readiness, and its group where that states it.
+int64_t WaitTime(const DrainGroup& group, bool ready, const TimerOptions& options);
+
+// Whether a node that has been unneeded since then goes now. It waits strictly longer than `wait_s`; 0: not
+// at all.
+bool HasWaited(int64_t since_s, int64_t wait_s, int64_t now_s);
+// The first second at which it goes.
+int64_t ReadyAt(int64_t since_s, int64_t wait_s);
+
+// What the taints of nodes tell a process that knows nothing of the time before.
+struct TaintedNode {
+  Slot slot;
+  int64_t since_s = 0;
+  friend bool operator==(const TaintedNode&, const TaintedNode&) = default;
+};
+struct RestoredTimers {
+  // By DeletionCandidateOfClusterAutoscaler, at most candidate_ttl_s old.
+  std::vector<TaintedNode> unneeded;
+  // By ToBeDeletedByClusterAutoscaler, see IsBeingDeleted().
+  std::vector<TaintedNode> deleting;
+};
+// In slot order. Values that are no number, or lie in the future, say nothing about timers.
+RestoredTimers RestoreTimers(const ClusterState& state, const TimerOptions& options, int64_t now_s);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_TIMERS_H_
