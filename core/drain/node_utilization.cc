@@ -44,21 +44,21 @@ double Share(const Requests& requests, int64_t allocatable) {
 Utilization GpuUtilization(const ClusterState& state, Slot slot, const UtilizationOptions& options,
                            int64_t now_s) {
   const std::optional<ResourceId> gpu = state.resource_names().Find(kGpu);
-  if (!gpu.has_value()) return {0, kGpu};
+  if (!gpu.has_value()) return {.resource = kGpu};
   const int64_t allocatable = state.node_shape(slot).allocatable.Get(*gpu);
-  if (allocatable == 0) return {0, kGpu};
+  if (allocatable == 0) return {.resource = kGpu};
   // Cluster Autoscaler ignores no pod here.
   UtilizationOptions all = options;
   all.ignore_daemonsets = all.ignore_mirror_pods = false;
-  return {Share(RequestsOf(state, slot, *gpu, all, now_s), allocatable), kGpu};
+  return {.value = Share(RequestsOf(state, slot, *gpu, all, now_s), allocatable), .resource = kGpu};
 }
 
 std::optional<Utilization> FullestPool(std::span<const DevicePool> pools) {
   std::optional<Utilization> fullest;
   for (const DevicePool& pool : pools) {
     if (!pool.complete || pool.devices <= 0) return std::nullopt;
-    const Utilization one = {static_cast<double>(pool.allocated) / static_cast<double>(pool.devices),
-                             pool.name};
+    const Utilization one = {.value = static_cast<double>(pool.allocated) / static_cast<double>(pool.devices),
+                             .resource = pool.name};
     const bool fuller = !fullest.has_value() || one.value > fullest->value ||
                         (one.value == fullest->value && one.resource < fullest->resource);
     if (fuller) fullest = one;
@@ -82,7 +82,7 @@ std::optional<Utilization> NodeUtilization(const ClusterState& state, Slot slot,
   if (allocatable.Get(kCpu) == 0 || allocatable.Get(kMemory) == 0) return std::nullopt;
   const double cpu = Share(RequestsOf(state, slot, kCpu, options, now_s), allocatable.Get(kCpu));
   const double memory = Share(RequestsOf(state, slot, kMemory, options, now_s), allocatable.Get(kMemory));
-  return memory > cpu ? Utilization{memory, "memory"} : Utilization{cpu, "cpu"};
+  return memory > cpu ? Utilization{memory, "memory", cpu, memory} : Utilization{cpu, "cpu", cpu, memory};
 }
 
 }  // namespace loadline

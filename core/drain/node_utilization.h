@@ -35,6 +35,9 @@ struct Utilization {
   double value = 0;
   // The resource, or device pool, that is fullest.
   std::string resource;
+  // Each by itself, where both count.
+  double cpu = 0;
+  double memory = 0;
   friend bool operator==(const Utilization&, const Utilization&) = default;
 };
 

@@ -128,7 +128,8 @@ RuleAnswer Pdb(const PodQuestion& question) {
   return Budget(question.budgets.Find(question.shape), question.budgets);
 }
 
-constexpr std::array<DrainRule, 12> kRules = {{{"mirror", Mirror},
+constexpr std::array<DrainRule, 13> kRules = {{{"placeholder", Placeholder},
+                                               {"mirror", Mirror},
                                                {"longterminating", LongTerminating},
                                                {"replicacount", ReplicaCount},
                                                {"daemonset", Daemon},
@@ -140,15 +141,6 @@ constexpr std::array<DrainRule, 12> kRules = {{{"mirror", Mirror},
                                                {"notsafetoevict", NotSafeToEvict},
                                                {"localstorage", LocalStorage},
                                                {"pdb", Pdb}}};
-
-RuleAnswer AskRules(const PodQuestion& question, std::span<const DrainRule> rules) {
-  RuleChain chain;
-  if (!chain.Add(Placeholder(question))) return chain.answer();
-  for (const DrainRule& rule : rules) {
-    if (!chain.Add(rule.judge(question))) break;
-  }
-  return chain.answer();
-}
 
 }  // namespace
 
@@ -193,7 +185,13 @@ bool RuleChain::Add(RuleAnswer answer) {
   return false;
 }
 
-RuleAnswer JudgePod(const PodQuestion& question) { return AskRules(question, kRules); }
+RuleAnswer JudgePod(const PodQuestion& question, std::span<const DrainRule> rules) {
+  RuleChain chain;
+  for (const DrainRule& rule : rules) {
+    if (!chain.Add(rule.judge(question))) break;
+  }
+  return chain.answer();
+}
 
 bool IsLongTerminating(const PodTraits& traits, int64_t now_s) {
   if (!traits.deleted_s.has_value()) return false;
@@ -224,7 +222,7 @@ RuleAnswer PodJudge::Judge(Slot slot, int32_t shape) {
   if (!known.has_value()) {
     const PodQuestion question = Question(slot, shape);
     const std::span<const DrainRule> but_budgets = DrainRules().first(kRules.size() - 1);
-    RuleAnswer answer = AskRules(question, but_budgets);
+    RuleAnswer answer = JudgePod(question, but_budgets);
     if (TraitsOf(question.shape).mirror) return answer;
     known = std::move(answer);
   }

@@ -75,11 +75,12 @@ struct DrainRule {
   RuleAnswer (*judge)(const PodQuestion& question);
 };
 
-// The twelve rules in their order; the last one is that of budgets.
+// "placeholder", which Cluster Autoscaler does not know, then its twelve rules in their order; the last one
+// is that of budgets.
 //
 // They differ from Cluster Autoscaler's in what can be forged: a pod with the mirror annotation that somebody
 // else than its node owns blocks (ControllerNotFound), and an owner of a kind that is known complete has to
-// be there under its UID, whatever the flags. A placeholder of slack moves, before all rules. Source:
+// be there under its UID, whatever the flags. A placeholder of slack moves. Source:
 // cluster-autoscaler/simulator/drainability/rules, f7bb0c36.
 std::span<const DrainRule> DrainRules();
 
@@ -96,8 +97,8 @@ class RuleChain {
   RuleAnswer answer_;
 };
 
-// All rules, asked now.
-RuleAnswer JudgePod(const PodQuestion& question);
+// Asks rules in their order.
+RuleAnswer JudgePod(const PodQuestion& question, std::span<const DrainRule> rules = DrainRules());
 
 // The pods of one node. Positions in ClusterState::pods(slot), in order.
 struct NodePodsJudgement {

@@ -14,6 +14,9 @@ const Handlers& AllHandlers() {
     AddPriceHandlers(handlers);
     AddEscalatorHandlers(handlers);
     AddSlackHandlers(handlers);
+    AddDrainPodHandlers(handlers);
+    AddDrainNodeHandlers(handlers);
+    AddDrainDeletionHandlers(handlers);
     return handlers;
   }();
   return *kHandlers;
@@ -51,7 +54,14 @@ Owner OwnerOf(const std::string& file_name, const std::string& fn) {
 
 const char* OverruledReason(const std::string& id) {
   // Row by row: {"SC-X00", "what DESIGN or an issue says instead"}.
-  static const auto* const kOverruled = new std::map<std::string, const char*>{};
+  static const auto* const kOverruled = new std::map<std::string, const char*>{
+      {"DR-PDB-161", "the eviction API refuses a pod under several budgets: its node stays"},
+      {"DR-PDB-201", "the eviction API refuses a pod under several budgets: none of them is taken from"},
+      {"DR-PLAN-339", "nothing new is drained while replacements of evicted pods fit nowhere"},
+      {"DR-TTL-53",
+       "a node that failed is tried again when what kept it there has changed, not after a time"},
+      {"DR-SELECT-872", "a node that waits for pods to run to completion has that as its reason"},
+  };
   const auto found = kOverruled->find(id);
   return found == kOverruled->end() ? nullptr : found->second;
 }

@@ -16,12 +16,15 @@ using Handler = void (*)(const Json& in, Answers* answers);
 using Handlers = std::map<std::string, Handler>;
 
 // One per file of rows, each beside its handlers.
-void AddEstimatorHandlers(Handlers* handlers);   // estimator_rows.cc
-void AddLimitScoreHandlers(Handlers* handlers);  // limit_score_rows.cc
-void AddPodLimitsHandlers(Handlers* handlers);   // pod_limits_rows.cc
-void AddPriceHandlers(Handlers* handlers);       // price_rows.cc
-void AddEscalatorHandlers(Handlers* handlers);   // escalator_rows.cc
-void AddSlackHandlers(Handlers* handlers);       // slack_rows.cc
+void AddEstimatorHandlers(Handlers* handlers);      // estimator_rows.cc
+void AddLimitScoreHandlers(Handlers* handlers);     // limit_score_rows.cc
+void AddPodLimitsHandlers(Handlers* handlers);      // pod_limits_rows.cc
+void AddPriceHandlers(Handlers* handlers);          // price_rows.cc
+void AddEscalatorHandlers(Handlers* handlers);      // escalator_rows.cc
+void AddSlackHandlers(Handlers* handlers);          // slack_rows.cc
+void AddDrainPodHandlers(Handlers* handlers);       // drain_pod_rows.cc
+void AddDrainNodeHandlers(Handlers* handlers);      // drain_node_rows.cc
+void AddDrainDeletionHandlers(Handlers* handlers);  // drain_deletion_rows.cc
 
 // Who answers for the rows of one `fn`.
 struct Owner {
