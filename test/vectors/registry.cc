@@ -25,7 +25,15 @@ const Handlers& AllHandlers() {
 // Functions of the shim: what Go calculates, a Go test compares.
 const std::map<std::string, std::string>& GoPackages() {
   static const auto* const kPackages = new std::map<std::string, std::string>{
+      {"daemonset_eviction", "./autoscaler/actuation"},
+      {"delete_batch", "./autoscaler/actuation"},
+      {"drain_node", "./autoscaler/actuation"},
+      {"eviction_order", "./autoscaler/actuation"},
+      {"max_skip_time", "./autoscaler/skiptime"},
+      {"priority_groups", "./autoscaler/actuation"},
       {"quantise", "./extender"},
+      {"soft_taints", "./autoscaler/actuation"},
+      {"start_deletion", "./autoscaler/actuation"},
       {"wire_form", "./extender"},
   };
   return *kPackages;
@@ -60,6 +68,7 @@ const char* OverruledReason(const std::string& id) {
       {"DR-PLAN-339", "nothing new is drained while replacements of evicted pods fit nowhere"},
       {"DR-TTL-53",
        "a node that failed is tried again when what kept it there has changed, not after a time"},
+      {"DR-NODE-502", "nothing deletes a pod without an eviction"},
       {"DR-SELECT-872", "a node that waits for pods to run to completion has that as its reason"},
   };
   const auto found = kOverruled->find(id);

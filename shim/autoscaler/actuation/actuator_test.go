@@ -1,0 +1,440 @@
+package actuation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// drainOf plans to drain a node with these pods.
+func drainOf(node *v1.Node, pods ...*v1.Pod) Plan {
+	r := Removal{Node: node, Group: "g", Since: time.Unix(1000, 0), Pods: pods, Moves: map[types.UID]bool{}}
+	for _, pod := range pods {
+		r.Moves[pod.UID] = true
+	}
+	return Plan{Removals: []Removal{r}}
+}
+
+func emptyOf(node *v1.Node) Plan {
+	return Plan{Removals: []Removal{{Node: node, Group: "g", Empty: true, Since: time.Unix(1000, 0)}}}
+}
+
+// TestRemoval has one node n with a pod p that is drained while something happens.
+func TestRemoval(t *testing.T) {
+	again := func(w *world) *v1.Node { return w.node("n").DeepCopy() }
+	severalBudgets := apierrors.NewInternalError(errors.New("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."))
+	for _, c := range []struct {
+		name   string
+		before func(w *world)
+		// after is how long after the start `then` happens.
+		after time.Duration
+		then  func(w *world)
+
+		want     Result
+		wantErr  string // part of the error
+		attempts int    // evictions of p that were asked for; -1: any number
+		took     time.Duration
+	}{
+		// Delay after the taint, then one look at the node: the pod is gone.
+		{name: "Plain", want: NodeDeleteOK, attempts: 1, took: 5 * time.Second},
+		{name: "BudgetAllowsLater", before: func(w *world) { w.answers["p"] = tooMany() },
+			after: 60 * time.Second, then: func(w *world) { delete(w.answers, "p") }, want: NodeDeleteOK, attempts: -1},
+		{name: "BudgetNeverAllows", before: func(w *world) { w.answers["p"] = tooMany() },
+			want: ErrorFailedToEvict, wantErr: "not evicted in time", attempts: -1},
+		{name: "SeveralBudgetsAreHopeless", before: func(w *world) { w.answers["p"] = severalBudgets },
+			want: ErrorFailedToEvict, wantErr: severalBudgets.Error(), attempts: 1, took: 5 * time.Second},
+		{name: "OtherInternalErrorsAreTriedAgain", before: func(w *world) { w.answers["p"] = apierrors.NewInternalError(errors.New("etcd")) },
+			after: 20 * time.Second, then: func(w *world) { delete(w.answers, "p") }, want: NodeDeleteOK, attempts: -1},
+		{name: "ForbiddenIsHopeless", before: func(w *world) {
+			w.answers["p"] = apierrors.NewForbidden(podResource.GroupResource(), "p", errors.New("no"))
+		},
+			want: ErrorFailedToEvict, wantErr: "forbidden", attempts: 1},
+		{name: "ServerAsksToWaitLonger", before: func(w *world) { w.answers["p"] = apierrors.NewTooManyRequests("busy", 90) },
+			after: 60 * time.Second, then: func(w *world) { delete(w.answers, "p") }, want: NodeDeleteOK, attempts: 2, took: 95 * time.Second},
+		{name: "PodGoneBefore", after: time.Second, then: func(w *world) { w.removePod("p") }, want: NodeDeleteOK, attempts: 0},
+		{name: "SameNameOnAnotherNodeIsGone", before: func(w *world) { w.linger = func(string) bool { return true } },
+			after: 18 * time.Second, then: func(w *world) {
+				w.removePod("p")
+				w.addNode("other")
+				pod := w.addPod("p", "other")
+				pod.UID = "another"
+				w.update(pod)
+			}, want: NodeDeleteOK, attempts: 1, took: 20 * time.Second},
+		// 30 s of grace are asked for, 600 s and 30 s of headroom are waited.
+		{name: "PodNeverEnds", before: func(w *world) { w.linger = func(string) bool { return true } },
+			want: ErrorFailedToEvict, wantErr: "still there 10m30s after its eviction", attempts: 1, took: 635 * time.Second},
+		{name: "NewPodOnTheNode", after: time.Second, then: func(w *world) { w.addPod("late", "n") },
+			want: ErrorInternal, wantErr: "pod default/late has come to the node", attempts: 0, took: 5 * time.Second},
+		{name: "NewPodDuringTheDrain", before: func(w *world) { w.linger = func(string) bool { return true } },
+			after: 20 * time.Second, then: func(w *world) { w.addPod("late", "n"); w.removePod("p") },
+			want: ErrorInternal, wantErr: "pod default/late is on the node", attempts: 1},
+		{name: "NewDaemonSetPodIsNoReason", after: time.Second, then: func(w *world) { w.addDaemonSetPod("agent", "n") },
+			want: NodeDeleteOK, attempts: 1},
+		{name: "PodMustNotMoveAnyMore", after: time.Second, then: func(w *world) {
+			pod := w.addPodAgain("p", "n")
+			pod.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+			w.update(pod)
+		}, want: ErrorInternal, wantErr: "pod default/p has changed", attempts: 0},
+		{name: "NodeRecreated", after: time.Second, then: func(w *world) {
+			node := again(w)
+			node.UID = "another"
+			w.updateNode(node)
+		}, want: ErrorInternal, wantErr: "UID", attempts: 0},
+		{name: "AnotherMachine", after: time.Second, then: func(w *world) {
+			node := again(w)
+			node.Spec.ProviderID = "sim://other"
+			w.updateNode(node)
+		}, want: ErrorInternal, wantErr: "provider id", attempts: 0},
+		{name: "SomebodyTakesTheTaintAway", after: time.Second, then: func(w *world) {
+			node := again(w)
+			dropTaint(node, HardTaint)
+			w.updateNode(node)
+		}, want: ErrorInternal, wantErr: "somebody has taken", attempts: 0},
+		{name: "AnotherLeader", after: time.Second, then: func(w *world) {
+			node := again(w)
+			if err := setMark(node, Mark{Term: 2}); err != nil {
+				w.t.Error(err)
+			}
+			w.updateNode(node)
+		}, want: ErrorInternal, wantErr: "the leader of term 2 has it", attempts: 0},
+		{name: "CloudRefuses", before: func(w *world) { w.cloudFails = []string{"n"} },
+			want: ErrorFailedDelete, wantErr: "told to fail", attempts: 1},
+		{name: "DeletionIsDelayed", before: func(w *world) { w.delay("n", true) },
+			after: 33 * time.Second, then: func(w *world) { w.delay("n", false) }, want: NodeDeleteOK, attempts: 1, took: 35 * time.Second},
+		{name: "DelayDoesNotLastForEver", before: func(w *world) { w.delay("n", true) }, want: NodeDeleteOK, attempts: 1, took: 125 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.addNode("n")
+				pod := w.addPod("p", "n")
+				if c.before != nil {
+					c.before(w)
+				}
+				a := w.actuator(testOptions())
+				began := time.Now()
+				if outcome, err := a.Start(t.Context(), drainOf(again(w), pod)); outcome != NodeDeleteStarted || err != nil {
+					t.Fatal(outcome, err)
+				}
+				if c.then != nil {
+					time.Sleep(c.after)
+					c.then(w)
+				}
+				a.Wait()
+				took := time.Since(began)
+				ended := a.TakeEnded()
+				if len(ended) != 1 || ended[0].Result != c.want {
+					t.Fatalf("ended %v, want %s", ended, c.want)
+				}
+				if text := fmt.Sprint(ended[0].Err); c.wantErr != "" && !strings.Contains(text, c.wantErr) {
+					t.Errorf("error %q, want %q in it", text, c.wantErr)
+				}
+				if c.attempts >= 0 && w.attempts["p"] != c.attempts {
+					t.Errorf("%d evictions were asked for, want %d", w.attempts["p"], c.attempts)
+				}
+				if c.took != 0 && took != c.took {
+					t.Errorf("it took %v, want %v", took, c.took)
+				}
+				w.checkEnd(c.want, c.name)
+			})
+		})
+	}
+}
+
+// checkEnd checks what must hold however a removal ends.
+func (w *world) checkEnd(result Result, name string) {
+	w.t.Helper()
+	if deleted := slices.Equal(w.deleted, []string{"n"}); deleted != (result == NodeDeleteOK) {
+		w.t.Errorf("result %s, but deleted are %v", result, w.deleted)
+	}
+	node := w.node("n")
+	touched := name == "NodeRecreated" || name == "AnotherMachine" || name == "AnotherLeader"
+	if result != NodeDeleteOK && clean(node) == touched {
+		w.t.Errorf("result %s, node %v with annotations %v: only one that is not ours may keep a taint", result, node.Spec, node.Annotations)
+	}
+}
+
+func (w *world) addPodAgain(name, node string) *v1.Pod {
+	w.removePod(name)
+	return w.addPod(name, node)
+}
+
+func (w *world) delay(name string, on bool) {
+	node := w.node(name).DeepCopy()
+	if node.Annotations == nil {
+		node.Annotations = map[string]string{}
+	}
+	delete(node.Annotations, delayDeletionPrefix+"backup")
+	if on {
+		node.Annotations[delayDeletionPrefix+"backup"] = "running"
+	}
+	w.updateNode(node)
+}
+
+// The eviction of a pod that has made way for another one of its name is done; the other one is not touched.
+func TestReplacedPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.addNode("n")
+		before := w.addPod("p", "n")
+		now := w.addPodAgain("p", "n")
+		now.UID = "another"
+		w.update(now)
+		if err := w.actuator(testOptions()).evict(t.Context(), before, time.Second, 0); err != nil || w.attempts["p"] != 1 || len(w.evicted) != 0 {
+			t.Errorf("error %v, attempts %v, evicted %v", err, w.attempts, w.evicted)
+		}
+	})
+}
+
+// A pod gets the grace period that it states, up to the limit; without one 30 s.
+func TestGracePeriods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		node := w.addNode("n")
+		var pods []*v1.Pod
+		for name, grace := range map[string]int64{"short": 3, "long": 3600, "none": -1} {
+			pod := w.addPod(name, "n")
+			if grace >= 0 {
+				pod.Spec.TerminationGracePeriodSeconds = &grace
+				w.update(pod)
+			}
+			pods = append(pods, pod)
+		}
+		a := w.actuator(testOptions())
+		if _, err := a.Start(t.Context(), drainOf(node, pods...)); err != nil {
+			t.Fatal(err)
+		}
+		a.Wait()
+		if want := map[string]int64{"short": 3, "long": 600, "none": 30}; !reflect.DeepEqual(w.grace, want) {
+			t.Errorf("grace periods %v, want %v", w.grace, want)
+		}
+	})
+}
+
+// Pods that end already are waited for and not evicted again; one that should have ended long ago is not waited for.
+func TestTerminatingPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		node := w.addNode("n")
+		ends := w.addPod("ends", "n")
+		ends.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(30 * time.Second)}
+		w.update(ends)
+		stuck := w.addPod("stuck", "n")
+		stuck.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(-2 * time.Minute)}
+		w.update(stuck)
+		a := w.actuator(testOptions())
+		began := time.Now()
+		if _, err := a.Start(t.Context(), drainOf(node, ends, stuck)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(22 * time.Second)
+		w.removePod("ends")
+		a.Wait()
+		if took := time.Since(began); took != 25*time.Second { // looked at 5 s, 10 s, ..., 25 s
+			t.Errorf("it took %v", took)
+		}
+		if len(w.attempts) != 0 || !slices.Equal(w.deleted, []string{"n"}) {
+			t.Errorf("evictions %v, deleted %v", w.attempts, w.deleted)
+		}
+	})
+}
+
+// What a person has cordoned stays cordoned when a removal is taken back.
+func TestCordonOfOthersStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.cloudFails = []string{"n"}
+		node := w.addNode("n")
+		node.Spec.Unschedulable = true
+		node.Spec.Taints = []v1.Taint{{Key: "team", Value: "a", Effect: v1.TaintEffectNoSchedule}}
+		w.updateNode(node)
+		a := w.actuator(testOptions())
+		if _, err := a.Start(t.Context(), emptyOf(node)); err != nil {
+			t.Fatal(err)
+		}
+		a.Wait()
+		if after := w.node("n"); !reflect.DeepEqual(after.Spec, node.Spec) || len(after.Annotations) != 0 {
+			t.Errorf("the node is %v with annotations %v, was %v", after.Spec, after.Annotations, node.Spec)
+		}
+	})
+}
+
+// A node that somebody else removes is left alone, and keeps no other one from going.
+func TestForeignTaintIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		theirs, ours := w.addNode("theirs"), w.addNode("ours")
+		theirs.Spec.Taints = []v1.Taint{{Key: HardTaint, Value: "1", Effect: v1.TaintEffectNoSchedule}}
+		w.updateNode(theirs)
+		a := w.actuator(testOptions())
+		plan := emptyOf(theirs)
+		plan.Removals = append(plan.Removals, emptyOf(ours).Removals...)
+		if outcome, err := a.Start(t.Context(), plan); outcome != NodeDeleteStarted || err != nil {
+			t.Fatal(outcome, err)
+		}
+		a.Wait()
+		if !slices.Equal(w.deleted, []string{"ours"}) || w.tried["theirs"] {
+			t.Errorf("deleted %v, tried to change theirs: %v", w.deleted, w.tried["theirs"])
+		}
+	})
+}
+
+// Ended at any moment, a removal is finished by another leader: each node is deleted once, and each pod evicted once.
+func TestAnotherLeaderFinishes(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Second, 5 * time.Second, 7 * time.Second, 15 * time.Second, 24 * time.Second} {
+		t.Run(after.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.linger = func(pod string) bool {
+					go func() { time.Sleep(18 * time.Second); w.removePod(pod) }()
+					return true
+				}
+				w.addNode("n")
+				pod := w.addPod("p", "n")
+				first := w.actuator(testOptions())
+				ctx, stop := context.WithCancel(t.Context())
+				if _, err := first.Start(ctx, drainOf(w.node("n").DeepCopy(), pod)); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(after)
+				stop()
+				first.Wait()
+				if mark, ok := MarkOf(w.node("n")); !ok || mark.Term != 1 || !mark.Drain || mark.Since != 1000 {
+					t.Fatalf("mark %+v, %v", mark, ok)
+				}
+				w.term = 2
+				second := w.actuator(testOptions())
+				plan := drainOf(w.node("n").DeepCopy(), pod)
+				if after >= 5*time.Second && after < 24*time.Second { // the API server tells of the eviction
+					ends := pod.DeepCopy()
+					ends.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(30 * time.Second)}
+					w.update(ends)
+					plan = drainOf(w.node("n").DeepCopy(), ends)
+				}
+				if outcome, err := second.Start(t.Context(), plan); outcome != NodeDeleteStarted || err != nil {
+					t.Fatal(outcome, err)
+				}
+				second.Wait()
+				if !slices.Equal(w.deleted, []string{"n"}) || w.attempts["p"] != 1 {
+					t.Errorf("deleted %v, evictions %v", w.deleted, w.attempts)
+				}
+			})
+		})
+	}
+}
+
+// A node whose removal was begun is planned anew as it was before, and given back if it is not to go.
+func TestRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		before := w.addNode("n")
+		pod := w.addPod("p", "n")
+		a := w.actuator(testOptions())
+		ctx, stop := context.WithCancel(t.Context())
+		if _, err := a.Start(ctx, drainOf(before, pod)); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Release(t.Context(), w.node("n")); err == nil {
+			t.Error("a node is released while its removal is under way")
+		}
+		stop()
+		a.Wait()
+		if got := WithoutMark(w.node("n")); clean(w.node("n")) || !clean(got) {
+			t.Errorf("as it was: %v", got.Spec)
+		}
+		w.term = 2
+		if err := w.actuator(testOptions()).Release(t.Context(), w.node("n")); err != nil || !clean(w.node("n")) {
+			t.Errorf("released: %v, error %v", w.node("n").Spec, err)
+		}
+	})
+}
+
+// A node that changes while it is written is read again; one that always changes is given up after some seconds.
+func TestConflicts(t *testing.T) {
+	for _, c := range []struct {
+		conflicts int
+		want      Outcome
+	}{{3, NodeDeleteStarted}, {1000, Failed}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			node := w.addNode("n")
+			w.conflicts = c.conflicts
+			a := w.actuator(testOptions())
+			began := time.Now()
+			outcome, err := a.Start(t.Context(), emptyOf(node))
+			if outcome != c.want || (err != nil) != (c.want == Failed) {
+				t.Errorf("%d conflicts: %s, error %v", c.conflicts, outcome, err)
+			}
+			if took := time.Since(began); took > conflictTimeout {
+				t.Errorf("%d conflicts: took %v", c.conflicts, took)
+			}
+			w.conflicts = 0
+			a.Wait()
+		})
+	}
+}
+
+// Events have the reasons of Cluster Autoscaler.
+func TestEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.cloudFails = []string{"n"}
+		node := w.addNode("n")
+		pod := w.addPod("p", "n")
+		a := w.actuator(testOptions())
+		if _, err := a.Start(t.Context(), drainOf(node, pod)); err != nil {
+			t.Fatal(err)
+		}
+		a.Wait()
+		close(w.events.Events)
+		var got []string
+		for event := range w.events.Events {
+			got = append(got, event)
+		}
+		want := []string{"Normal ScaleDown marked the node as toBeDeleted/unschedulable", "Normal ScaleDown deleting pod for node scale down",
+			"Warning ScaleDownFailed failed to delete the node: the cloud was told to fail"}
+		if !slices.Equal(got, want) {
+			t.Errorf("events %q, want %q", got, want)
+		}
+	})
+}
+
+// Soft taints carry since when, go before they come, and spare nodes that go.
+func TestSoftTaints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		stays, goes, begun := w.addNode("stays"), w.addNode("goes"), w.addNode("begun")
+		stays.Spec.Taints = []v1.Taint{{Key: SoftTaint, Value: "5", Effect: v1.TaintEffectPreferNoSchedule}}
+		w.updateNode(stays)
+		begun.Spec.Taints = []v1.Taint{{Key: HardTaint, Value: "5", Effect: v1.TaintEffectNoSchedule}}
+		w.updateNode(begun)
+		unneeded := map[string]time.Time{"goes": time.Unix(77, 0), "begun": time.Unix(7, 0)}
+		soft := NewSoftTaints(w.client, 1, 1, time.Second)
+		if err := soft.Update(t.Context(), w.nodes(), unneeded); err != nil {
+			t.Fatal(err)
+		}
+		if !clean(w.node("stays")) || !clean(w.node(goes.Name)) {
+			t.Errorf("after one write: %v, %v", w.node("stays").Spec, w.node("goes").Spec)
+		}
+		if err := soft.Update(t.Context(), w.nodes(), unneeded); err != nil {
+			t.Fatal(err)
+		}
+		if since, ok := SoftTaintedSince(w.node("goes")); !ok || since.Unix() != 77 {
+			t.Errorf("tainted since %v, %v", since, ok)
+		}
+		if w.tried["begun"] {
+			t.Error("a node that goes was changed")
+		}
+	})
+}

@@ -1,0 +1,164 @@
+package actuation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// PriorityGroup is a step of a drain: pods of this priority, up to that of the next group, end together.
+type PriorityGroup struct {
+	Priority int32
+	// Grace is the most that a pod of the group gets to end.
+	Grace time.Duration
+}
+
+// drainStep is a group with its pods.
+type drainStep struct {
+	PriorityGroup
+	pods       []*v1.Pod
+	bestEffort []*v1.Pod // DaemonSet pods: asked once, and not waited for
+}
+
+// stepsOf sorts pods into groups, lowest priority first. A pod below the lowest group belongs to it. `groups` is sorted
+// by priority and not empty.
+func stepsOf(groups []PriorityGroup, pods, bestEffort []*v1.Pod) []drainStep {
+	steps := make([]drainStep, len(groups))
+	for i, group := range groups {
+		steps[i].PriorityGroup = group
+	}
+	step := func(pod *v1.Pod) *drainStep {
+		i := len(groups) - 1
+		for i > 0 && groups[i].Priority > priorityOf(pod) {
+			i--
+		}
+		return &steps[i]
+	}
+	for _, pod := range pods {
+		s := step(pod)
+		s.pods = append(s.pods, pod)
+	}
+	for _, pod := range bestEffort {
+		s := step(pod)
+		s.bestEffort = append(s.bestEffort, pod)
+	}
+	return steps
+}
+
+// PodResult is what became of a pod that was to be evicted.
+type PodResult struct {
+	Pod *v1.Pod
+	// Evicted says that the API server has accepted the eviction.
+	Evicted bool
+	// TimedOut says that it was refused until the time was up, or that the pod was still there then.
+	TimedOut bool
+	Err      error
+}
+
+// drain evicts the pods of a node step by step, and waits for each step to be gone. Nothing further is evicted after
+// the first step in which a pod stays. The results are those of `pods`, in that order, as far as they were tried.
+func (a *Actuator) drain(ctx context.Context, node string, full, daemonSet []*v1.Pod) ([]PodResult, error) {
+	groups, bestEffort := a.options.DrainPriorityGroups, daemonSet
+	if len(groups) == 0 {
+		groups = []PriorityGroup{{Grace: a.options.MaxGracefulTermination}}
+	} else {
+		full, bestEffort = slices.Concat(full, daemonSet), nil // groups name all pods
+	}
+	var results []PodResult
+	for _, step := range stepsOf(groups, full, bestEffort) {
+		done, err := a.drainStep(ctx, node, step)
+		results = append(results, done...)
+		if err != nil {
+			return results, err
+		}
+	}
+	return results, nil
+}
+
+func (a *Actuator) drainStep(ctx context.Context, node string, step drainStep) ([]PodResult, error) {
+	if len(step.pods)+len(step.bestEffort) == 0 {
+		return nil, nil
+	}
+	results := make([]PodResult, len(step.pods))
+	var all sync.WaitGroup
+	for i, pod := range step.pods {
+		all.Go(func() { results[i] = a.evictPod(ctx, pod, step.Grace) })
+	}
+	for _, pod := range step.bestEffort {
+		all.Go(func() { _ = a.evict(ctx, pod, min(graceOf(pod), step.Grace), 0) })
+	}
+	all.Wait()
+	var errs []error
+	for i := range results {
+		if err := results[i].Err; err != nil {
+			errs = append(errs, fmt.Errorf("pod %s: %w", nameOf(results[i].Pod), err))
+		}
+	}
+	if len(errs) > 0 {
+		return results, errors.Join(errs...)
+	}
+	return results, a.awaitEnd(ctx, node, step.Grace, results)
+}
+
+func (a *Actuator) evictPod(ctx context.Context, pod *v1.Pod, longest time.Duration) PodResult {
+	if pod.DeletionTimestamp != nil { // another eviction could only shorten its grace period
+		return PodResult{Pod: pod, Evicted: true}
+	}
+	result := PodResult{Pod: pod}
+	result.Err = a.evict(ctx, pod, min(graceOf(pod), longest), a.options.MaxPodEviction)
+	result.Evicted = result.Err == nil
+	var given *evictionError
+	result.TimedOut = errors.As(result.Err, &given) && given.timedOut
+	if result.Evicted {
+		a.noteEviction(pod)
+	}
+	return result
+}
+
+// awaitEnd waits until none of the evicted pods is on the node any more.
+func (a *Actuator) awaitEnd(ctx context.Context, node string, grace time.Duration, results []PodResult) error {
+	until := time.Now().Add(grace + a.options.TerminationHeadroom)
+	for {
+		left, err := a.stillThere(ctx, node, results)
+		if err == nil && len(left) == 0 {
+			return nil
+		}
+		if !time.Now().Before(until) {
+			if err != nil {
+				return fmt.Errorf("cannot see whether pods have ended: %w", err)
+			}
+			for _, result := range left {
+				result.TimedOut = true
+				result.Err = fmt.Errorf("still there %v after its eviction", grace+a.options.TerminationHeadroom)
+			}
+			return fmt.Errorf("pod %s: %w", nameOf(left[0].Pod), left[0].Err)
+		}
+		if err := sleep(ctx, a.options.Poll); err != nil {
+			return err
+		}
+	}
+}
+
+// stillThere returns the results of pods that are on the node. One of the same name with another UID is another pod.
+func (a *Actuator) stillThere(ctx context.Context, node string, results []PodResult) ([]*PodResult, error) {
+	if len(results) == 0 {
+		return nil, nil
+	}
+	pods, err := podsOn(ctx, a.nodes.client, node)
+	if err != nil {
+		return nil, err
+	}
+	var left []*PodResult
+	for i := range results {
+		same := func(pod *v1.Pod) bool { return pod.UID == results[i].Pod.UID && nameOf(pod) == nameOf(results[i].Pod) }
+		if slices.ContainsFunc(pods, same) {
+			left = append(left, &results[i])
+		}
+	}
+	return left, nil
+}

@@ -1,0 +1,304 @@
+package actuation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Taints, under the names of Cluster Autoscaler: it, its tools and the scheduler plugins of others know them.
+const (
+	// HardTaint keeps new pods off a node that goes. Its value is the time in seconds since 1970.
+	HardTaint = "ToBeDeletedByClusterAutoscaler"
+	// SoftTaint asks the scheduler to spare a node that may go. Its value is the time, in seconds since 1970, since when.
+	SoftTaint = "DeletionCandidateOfClusterAutoscaler"
+)
+
+// MarkAnnotation holds a Mark: it tells the taints of this program from those of others.
+const MarkAnnotation = "loadline.dev/scale-down"
+
+// delayDeletionPrefix begins the annotations by which others ask to wait before a node is deleted.
+const delayDeletionPrefix = "delay-deletion.cluster-autoscaler.kubernetes.io/"
+
+const (
+	conflictRetry   = 750 * time.Millisecond
+	conflictTimeout = 5 * time.Second
+)
+
+// Mark is written together with the hard taint, and with it taken away. All that must survive a restart is in it.
+type Mark struct {
+	// Term is that of the leader that wrote it. A leader of a lower term leaves the node alone.
+	Term int64 `json:"term"`
+	// Since is since when the node was not needed, in seconds since 1970.
+	Since int64 `json:"since"`
+	// Drain says that the node had pods to move.
+	Drain bool `json:"drain,omitempty"`
+	// Cordoned says that we have cordoned it: only then do we uncordon it.
+	Cordoned bool `json:"cordoned,omitempty"`
+	// Deleting is when the cloud was first asked to delete it, in seconds since 1970; 0: not yet.
+	Deleting int64 `json:"deleting,omitempty"`
+}
+
+// MarkOf returns the mark of a node. One that cannot be read is not ours.
+func MarkOf(node *v1.Node) (Mark, bool) {
+	text, ok := node.Annotations[MarkAnnotation]
+	if !ok {
+		return Mark{}, false
+	}
+	var mark Mark
+	if err := json.Unmarshal([]byte(text), &mark); err != nil {
+		return Mark{}, false
+	}
+	return mark, true
+}
+
+// SoftTaintedSince returns the time in the soft taint of a node; false when it has none, or one that is not a time.
+func SoftTaintedSince(node *v1.Node) (time.Time, bool) {
+	for _, taint := range node.Spec.Taints {
+		if taint.Key == SoftTaint {
+			seconds, err := strconv.ParseInt(taint.Value, 10, 64)
+			return time.Unix(seconds, 0), err == nil
+		}
+	}
+	return time.Time{}, false
+}
+
+func hasTaint(node *v1.Node, key string) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == key })
+}
+
+// WithoutMark returns a node as it would be if its removal had not begun: for planning it anew after a restart.
+func WithoutMark(node *v1.Node) *v1.Node {
+	mark, ok := MarkOf(node)
+	if !ok {
+		return node
+	}
+	node = node.DeepCopy()
+	unmark(node, mark)
+	return node
+}
+
+func unmark(node *v1.Node, mark Mark) {
+	dropTaint(node, HardTaint)
+	if mark.Cordoned {
+		node.Spec.Unschedulable = false
+		dropTaint(node, v1.TaintNodeUnschedulable) // the node controller would take it off later
+	}
+	delete(node.Annotations, MarkAnnotation)
+}
+
+func dropTaint(node *v1.Node, key string) {
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == key })
+}
+
+func setMark(node *v1.Node, mark Mark) error {
+	text, err := json.Marshal(mark)
+	if err != nil {
+		return err
+	}
+	if node.Annotations == nil {
+		node.Annotations = map[string]string{}
+	}
+	node.Annotations[MarkAnnotation] = string(text)
+	return nil
+}
+
+// identity tells a node from another one of the same name.
+type identity struct {
+	name       string
+	uid        types.UID
+	providerID string
+}
+
+func identityOf(node *v1.Node) identity {
+	return identity{node.Name, node.UID, node.Spec.ProviderID}
+}
+
+var (
+	// errNodeGone says that there is no such node any more: also when there is another one of the same name.
+	errNodeGone = errors.New("the node is gone")
+	// errNotOurs says that somebody else has taken the node over.
+	errNotOurs = errors.New("the node is not ours any more")
+)
+
+// nodeClient reads and changes nodes.
+type nodeClient struct {
+	client kubernetes.Interface
+	// term is that of this leader.
+	term int64
+}
+
+// read returns a node as it is now, by its identity.
+func (c *nodeClient) read(ctx context.Context, id identity) (*v1.Node, error) {
+	node, err := c.client.CoreV1().Nodes().Get(ctx, id.name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, errNodeGone
+	case err != nil:
+		return nil, err
+	case node.UID != id.uid:
+		return nil, fmt.Errorf("%w: it has UID %s and not %s", errNodeGone, node.UID, id.uid)
+	case node.Spec.ProviderID != id.providerID:
+		return nil, fmt.Errorf("%w: its provider id is %q and not %q", errNodeGone, node.Spec.ProviderID, id.providerID)
+	}
+	if mark, ok := MarkOf(node); ok && mark.Term > c.term {
+		return nil, fmt.Errorf("%w: the leader of term %d has it, this one is of term %d", errNotOurs, mark.Term, c.term)
+	}
+	return node, nil
+}
+
+// change reads a node and writes what edit makes of it, provided that nobody else writes in between: then it begins
+// again, for a few seconds.
+func (c *nodeClient) change(ctx context.Context, id identity, edit func(*v1.Node) error) error {
+	give := time.Now().Add(conflictTimeout)
+	for {
+		err := c.changeOnce(ctx, id, edit)
+		if !apierrors.IsConflict(err) || time.Now().Add(conflictRetry).After(give) {
+			return err
+		}
+		if err := sleep(ctx, conflictRetry); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *nodeClient) changeOnce(ctx context.Context, id identity, edit func(*v1.Node) error) error {
+	before, err := c.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	after := before.DeepCopy()
+	if err := edit(after); err != nil {
+		return err
+	}
+	patch, err := patchOf(before, after)
+	if err != nil || patch == nil {
+		return err
+	}
+	_, err = c.client.CoreV1().Nodes().Patch(ctx, id.name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// patchOf returns what a change of mark, taints and cordon is as a merge patch that fails when the node has changed
+// meanwhile, or is another one; nil when nothing changes.
+func patchOf(before, after *v1.Node) ([]byte, error) {
+	meta, spec := map[string]any{}, map[string]any{}
+	if old, new := before.Annotations[MarkAnnotation], after.Annotations[MarkAnnotation]; old != new {
+		meta["annotations"] = map[string]any{MarkAnnotation: orNull(new)}
+	}
+	if !slices.Equal(before.Spec.Taints, after.Spec.Taints) {
+		spec["taints"] = after.Spec.Taints // nil: there are none any more
+	}
+	if before.Spec.Unschedulable != after.Spec.Unschedulable {
+		spec["unschedulable"] = after.Spec.Unschedulable
+	}
+	if len(meta) == 0 && len(spec) == 0 {
+		return nil, nil
+	}
+	meta["uid"], meta["resourceVersion"] = before.UID, before.ResourceVersion
+	return json.Marshal(map[string]any{"metadata": meta, "spec": spec})
+}
+
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// mark puts hard taint, cordon and mark on a node. On one that has them from an earlier leader, it renews the mark.
+func (c *nodeClient) mark(ctx context.Context, id identity, mark Mark, cordon bool, now time.Time) error {
+	mark.Term = c.term
+	return c.change(ctx, id, func(node *v1.Node) error {
+		old, adopted := MarkOf(node)
+		if !adopted && hasTaint(node, HardTaint) {
+			return fmt.Errorf("%w: it carries the taint %s of somebody else", errNotOurs, HardTaint)
+		}
+		dropTaint(node, SoftTaint)
+		if !hasTaint(node, HardTaint) {
+			node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: HardTaint,
+				Value: strconv.FormatInt(now.Unix(), 10), Effect: v1.TaintEffectNoSchedule})
+		}
+		mark.Cordoned = old.Cordoned || cordon && !node.Spec.Unschedulable
+		mark.Deleting = old.Deleting
+		node.Spec.Unschedulable = node.Spec.Unschedulable || cordon
+		return setMark(node, mark)
+	})
+}
+
+// confirm checks that a node still carries our mark and taint, and returns it.
+func (c *nodeClient) confirm(ctx context.Context, id identity) (*v1.Node, error) {
+	node, err := c.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return node, c.confirmed(node)
+}
+
+func (c *nodeClient) confirmed(node *v1.Node) error {
+	mark, ok := MarkOf(node)
+	if !ok || mark.Term != c.term || !hasTaint(node, HardTaint) {
+		return fmt.Errorf("%w: somebody has taken mark or taint away", errNotOurs)
+	}
+	return nil
+}
+
+// markDeleting notes on the node that the cloud is about to be asked. It fails when the node has changed hands.
+func (c *nodeClient) markDeleting(ctx context.Context, id identity, now time.Time) error {
+	return c.change(ctx, id, func(node *v1.Node) error {
+		if err := c.confirmed(node); err != nil {
+			return err
+		}
+		mark, _ := MarkOf(node)
+		mark.Deleting = now.Unix()
+		return setMark(node, mark)
+	})
+}
+
+// release takes mark, hard taint and cordon off a node, as far as they are ours. A node that is gone needs nothing.
+func (c *nodeClient) release(ctx context.Context, id identity) error {
+	err := c.change(ctx, id, func(node *v1.Node) error {
+		if mark, ok := MarkOf(node); ok {
+			unmark(node, mark)
+		}
+		return nil
+	})
+	if errors.Is(err, errNodeGone) {
+		return nil
+	}
+	return err
+}
+
+// delays returns the annotations by which others ask to wait before the node is deleted.
+func delays(node *v1.Node) []string {
+	var names []string
+	for name := range node.Annotations {
+		if len(name) > len(delayDeletionPrefix) && name[:len(delayDeletionPrefix)] == delayDeletionPrefix {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// sleep waits, unless the context ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,71 @@
+package actuation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// SoftTaints puts soft taints on nodes that may go and takes them off others, so much at a time.
+type SoftTaints struct {
+	nodes nodeClient
+	// count and duration bound the writes of one loop.
+	count    int
+	duration time.Duration
+}
+
+// NewSoftTaints returns what writes at most `count` times a loop and begins no write after `duration`. A count of 0
+// writes nothing.
+func NewSoftTaints(client kubernetes.Interface, term int64, count int, duration time.Duration) *SoftTaints {
+	return &SoftTaints{nodes: nodeClient{client: client, term: term}, count: count, duration: duration}
+}
+
+// Update brings the soft taints of nodes into line with since when each is not needed, as far as the bounds of one loop
+// allow: first those that are to lose theirs, then those that are to get one, both in the order of their names. Nodes
+// that carry a hard taint are left alone.
+func (s *SoftTaints) Update(ctx context.Context, nodes []*v1.Node, unneeded map[string]time.Time) error {
+	var off, on []*v1.Node
+	for _, node := range nodes {
+		_, wanted := unneeded[node.Name]
+		switch has := hasTaint(node, SoftTaint); {
+		case hasTaint(node, HardTaint):
+		case has && !wanted:
+			off = append(off, node)
+		case wanted && !has:
+			on = append(on, node)
+		}
+	}
+	byName := func(a, b *v1.Node) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	}
+	slices.SortFunc(off, byName)
+	slices.SortFunc(on, byName)
+	until := time.Now().Add(s.duration)
+	var errs []error
+	for i, node := range slices.Concat(off, on) {
+		if i == s.count || !time.Now().Before(until) {
+			break
+		}
+		since, wanted := unneeded[node.Name]
+		err := s.nodes.change(ctx, identityOf(node), func(node *v1.Node) error {
+			dropTaint(node, SoftTaint)
+			if wanted && !hasTaint(node, HardTaint) {
+				node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: SoftTaint,
+					Value: strconv.FormatInt(since.Unix(), 10), Effect: v1.TaintEffectPreferNoSchedule})
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errNodeGone) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

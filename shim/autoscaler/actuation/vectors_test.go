@@ -1,0 +1,285 @@
+package actuation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"loadline.dev/shim/internal/vectortest"
+)
+
+// vectorFuncs are the rows that this package answers. Each returns what it got under the keys of `want`.
+var vectorFuncs = map[string]vectortest.Answer{
+	"start_deletion":     startDeletionRow,
+	"daemonset_eviction": daemonSetEvictionRow,
+	"drain_node":         drainNodeRow,
+	"eviction_order":     evictionOrderRow,
+	"priority_groups":    priorityGroupsRow,
+	"delete_batch":       deleteBatchRow,
+	"soft_taints":        softTaintsRow,
+}
+
+// overruled are rows that are not answered as they stand, and why.
+var overruled = map[string]string{
+	"DR-NODE-502": "nothing deletes a pod without an eviction",
+}
+
+// TestVectors has a subtest per row that this package answers, named by its id.
+func TestVectors(t *testing.T) {
+	vectortest.Run(t, "drain_actuation", vectorFuncs, overruled)
+}
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
+func startDeletionRow(t *testing.T, in json.RawMessage) map[string]any {
+	var q struct {
+		Groups map[string]struct {
+			Atomic bool `json:"atomic"`
+			Size   int  `json:"size"`
+		} `json:"groups"`
+		Empty            []string       `json:"empty"`
+		Drain            []string       `json:"drain"`
+		MovablePods      map[string]int `json:"movable_pods"`
+		DaemonSetPods    map[string]int `json:"daemonset_pods"`
+		TaintFails       []string       `json:"taint_fails"`
+		EvictionFails    []string       `json:"eviction_fails"`
+		CloudDeleteFails []string       `json:"cloud_delete_fails"`
+		ForEmpty         bool           `json:"daemonset_eviction_for_empty"`
+		ForOccupied      bool           `json:"daemonset_eviction_for_occupied"`
+		MaxPodEviction   int            `json:"max_pod_eviction_s"`
+		EvictionRetry    int            `json:"eviction_retry_s"`
+	}
+	vectortest.Decode(t, in, &q)
+	w := newWorld(t)
+	w.taintFails, w.cloudFails = q.TaintFails, q.CloudDeleteFails
+	for _, pod := range q.EvictionFails {
+		w.answers[pod] = tooMany()
+	}
+	plan := Plan{Atomic: map[string]bool{}}
+	for group, g := range q.Groups {
+		plan.Atomic[group] = g.Atomic
+	}
+	for i, name := range slices.Concat(q.Empty, q.Drain) {
+		r := Removal{Node: w.addNode(name), Group: strings.TrimRight(name, "0123456789"), Empty: i < len(q.Empty), Moves: map[types.UID]bool{}}
+		for k := range q.MovablePods[name] {
+			pod := w.addPod(fmt.Sprintf("%s-%d", name, k), name)
+			if !r.Empty {
+				r.Pods, r.Moves[pod.UID] = append(r.Pods, pod), true
+			}
+		}
+		for k := range q.DaemonSetPods[name] {
+			w.addDaemonSetPod(fmt.Sprintf("%s-ds-%d", name, k), name)
+		}
+		plan.Removals = append(plan.Removals, r)
+	}
+	options := testOptions()
+	options.DaemonSetEvictionForEmptyNodes, options.DaemonSetEvictionForOccupiedNodes = q.ForEmpty, q.ForOccupied
+	options.MaxPodEviction, options.EvictionRetry = seconds(q.MaxPodEviction), seconds(q.EvictionRetry)
+	a := w.actuator(options)
+	outcome, err := a.Start(t.Context(), plan)
+	if (err != nil) != (outcome == Failed) {
+		t.Errorf("outcome %s with error %v", outcome, err)
+	}
+	a.Wait()
+	results := map[string]any{}
+	for _, ended := range a.TakeEnded() {
+		results[ended.Node] = ended.Result
+	}
+	return map[string]any{"result": outcome, "deleted": w.deleted, "evicted": w.evicted, "untainted": w.untainted(),
+		"taint_history": w.history, "untouched": w.untouched(), "node_results": results}
+}
+
+func daemonSetEvictionRow(t *testing.T, in json.RawMessage) map[string]any {
+	var q struct {
+		Pods       []string          `json:"daemonset_pods"`
+		ByDefault  bool              `json:"evict_by_default"`
+		Annotation map[string]string `json:"annotation"`
+	}
+	vectortest.Decode(t, in, &q)
+	w := newWorld(t)
+	node := w.addNode("n")
+	for _, name := range q.Pods {
+		pod := w.addDaemonSetPod(name, "n")
+		if value, ok := q.Annotation[name]; ok {
+			pod.Annotations = map[string]string{annotationDaemonSetEviction: value}
+			w.update(pod)
+		}
+	}
+	options := testOptions()
+	options.DaemonSetEvictionForEmptyNodes = q.ByDefault
+	a := w.actuator(options)
+	if _, err := a.Start(t.Context(), Plan{Removals: []Removal{{Node: node, Group: "g", Empty: true}}}); err != nil {
+		t.Error(err)
+	}
+	a.Wait()
+	return map[string]any{"evicted": w.evicted}
+}
+
+func drainNodeRow(t *testing.T, in json.RawMessage) map[string]any {
+	var q struct {
+		Pods []struct {
+			Name      string `json:"name"`
+			DaemonSet bool   `json:"daemonset"`
+		} `json:"pods"`
+		EvictionAnswer map[string]string `json:"eviction_answer"`
+		GetAnswer      map[string]string `json:"get_answer"`
+		MaxPodEviction int               `json:"max_pod_eviction_s"`
+		EvictionRetry  int               `json:"eviction_retry_s"`
+		MaxGraceful    int               `json:"max_graceful_termination_s"`
+		Headroom       int               `json:"termination_headroom_s"`
+	}
+	vectortest.Decode(t, in, &q)
+	w := newWorld(t)
+	w.addNode("n")
+	var full, daemonSet []*v1.Pod
+	for _, p := range q.Pods {
+		if q.GetAnswer[p.Name] != "not_found" {
+			t.Fatalf("get_answer %q", q.GetAnswer[p.Name])
+		}
+		if q.EvictionAnswer[p.Name] == "refused" {
+			w.answers[p.Name] = tooMany()
+		}
+		if p.DaemonSet {
+			daemonSet = append(daemonSet, w.addDaemonSetPod(p.Name, "n"))
+		} else {
+			full = append(full, w.addPod(p.Name, "n"))
+		}
+	}
+	options := testOptions()
+	options.MaxPodEviction, options.EvictionRetry = seconds(q.MaxPodEviction), seconds(q.EvictionRetry)
+	options.MaxGracefulTermination, options.TerminationHeadroom = seconds(q.MaxGraceful), seconds(q.Headroom)
+	results, err := w.actuator(options).drain(t.Context(), "n", full, daemonSet)
+	pods := map[string]any{}
+	for _, r := range results {
+		pods[r.Pod.Name] = map[string]bool{"evicted": r.Evicted, "timed_out": r.TimedOut, "error": r.Err != nil}
+	}
+	return map[string]any{"error": err != nil, "pods": pods}
+}
+
+type priorityRow struct {
+	Groups []struct {
+		Priority int32 `json:"priority"`
+		Grace    int   `json:"grace_s"`
+	} `json:"priority_groups"`
+	Pods map[string]int32 `json:"pods"`
+}
+
+func (q *priorityRow) groups() (groups []PriorityGroup) {
+	for _, g := range q.Groups {
+		groups = append(groups, PriorityGroup{Priority: g.Priority, Grace: seconds(g.Grace)})
+	}
+	return groups
+}
+
+func (q *priorityRow) pods(w *world) (pods []*v1.Pod) {
+	for name, priority := range q.Pods {
+		pod := w.addPod(name, "n")
+		pod.Spec.Priority = &priority
+		w.update(pod)
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+func evictionOrderRow(t *testing.T, in json.RawMessage) map[string]any {
+	var q priorityRow
+	vectortest.Decode(t, in, &q)
+	w := newWorld(t)
+	w.addNode("n")
+	options := testOptions()
+	options.DrainPriorityGroups = q.groups()
+	if _, err := w.actuator(options).drain(t.Context(), "n", q.pods(w), nil); err != nil {
+		t.Error(err)
+	}
+	return map[string]any{"order": w.evicted}
+}
+
+func priorityGroupsRow(t *testing.T, in json.RawMessage) map[string]any {
+	var q priorityRow
+	vectortest.Decode(t, in, &q)
+	groups := map[string]any{}
+	for _, step := range stepsOf(q.groups(), q.pods(newWorld(t)), nil) {
+		names := []string{}
+		for _, pod := range step.pods {
+			names = append(names, pod.Name)
+		}
+		slices.Sort(names)
+		groups[strconv.Itoa(int(step.Priority))] = names
+	}
+	return map[string]any{"groups": groups}
+}
+
+func deleteBatchRow(t *testing.T, in json.RawMessage) map[string]any {
+	var q struct {
+		Groups map[string]struct {
+			Atomic bool `json:"atomic"`
+			Size   int  `json:"size"`
+		} `json:"groups"`
+		Steps [][]any `json:"steps"`
+	}
+	vectortest.Decode(t, in, &q)
+	sent, failed := 0, []string{}
+	b := newBatcher(0, func(_ context.Context, _ string, nodes []*deletion) { sent += len(nodes) }, func(nodes []*deletion) {
+		for _, d := range nodes {
+			failed = append(failed, d.id.name)
+		}
+	})
+	for name, g := range q.Groups {
+		if g.Atomic {
+			b.expect(name, g.Size)
+		}
+	}
+	for _, step := range q.Steps {
+		group := step[1].(string)
+		for k := int(step[2].(float64)); k < int(step[3].(float64)); k++ {
+			d := &deletion{removal: &Removal{Group: group}, id: identity{name: fmt.Sprintf("%s-%d", group, k)}}
+			if step[0] == "abort" {
+				b.abort(d)
+			} else {
+				b.schedule(t.Context(), d)
+			}
+		}
+	}
+	return map[string]any{"sent": sent, "failed": failed}
+}
+
+func softTaintsRow(t *testing.T, in json.RawMessage) map[string]any {
+	var q struct {
+		MaxCount int      `json:"max_count"`
+		MaxTime  int      `json:"max_time_s"`
+		Cost     int      `json:"cost_per_update_s"`
+		Unneeded []string `json:"unneeded"`
+		Loops    int      `json:"loops"`
+	}
+	vectortest.Decode(t, in, &q)
+	w := newWorld(t)
+	w.patchCost = seconds(q.Cost)
+	unneeded := map[string]time.Time{}
+	for _, name := range q.Unneeded {
+		w.addNode(name)
+		unneeded[name] = time.Now()
+	}
+	soft := NewSoftTaints(w.client, 1, q.MaxCount, seconds(q.MaxTime))
+	var counts []int
+	for range q.Loops {
+		if err := soft.Update(t.Context(), w.nodes(), unneeded); err != nil {
+			t.Error(err)
+		}
+		count := 0
+		for _, node := range w.nodes() {
+			if hasTaint(node, SoftTaint) {
+				count++
+			}
+		}
+		counts = append(counts, count)
+	}
+	return map[string]any{"tainted_after_loop": counts}
+}
