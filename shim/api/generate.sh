@@ -1,5 +1,5 @@
 #!/bin/sh
-# Generates shim/api from proto/loadline/v1 and proto/grpcplugin, with the protoc plugins that go.mod pins.
+# Generates shim/api from proto/loadline/v1, proto/grpcplugin and proto/externalgrpc, with the protoc plugins that go.mod pins.
 # Needs protoc (Debian: protobuf-compiler) and Go.
 set -eu
 shim=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
@@ -12,4 +12,4 @@ cd "$root/proto"
 PATH="$bin:$PATH" protoc -I . \
   --go_out="$shim" --go_opt=module=loadline.dev/shim \
   --go-grpc_out="$shim" --go-grpc_opt=module=loadline.dev/shim \
-  loadline/v1/*.proto grpcplugin/*.proto
+  loadline/v1/*.proto grpcplugin/*.proto externalgrpc/*.proto

@@ -1,0 +1,293 @@
+// Package provider is a client of the external cloud providers of Cluster Autoscaler: any server of
+// clusterautoscaler.cloudprovider.v1.externalgrpc will do.
+package provider
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/api/externalgrpc"
+)
+
+// DefaultTimeout of one call is that of Cluster Autoscaler.
+const DefaultTimeout = 5 * time.Second
+
+// Bounds on what a provider may answer.
+const (
+	// MaxGroups is the most node groups.
+	MaxGroups = 10_000
+	// maxAnswerBytes of one call.
+	maxAnswerBytes = 64 << 20
+)
+
+// Options say where the provider is.
+type Options struct {
+	// Address is HOST:PORT, or unix:///path/to/socket.
+	Address string
+	// Cert, Key and CA are PEM files: with them the client shows its certificate and checks that of the provider.
+	// Without any of them the connection is not encrypted, as Cluster Autoscaler has it.
+	Cert, Key, CA string
+	// Timeout of one call; 0: DefaultTimeout.
+	Timeout time.Duration
+}
+
+// Check returns an error for options that contradict each other or are not safe.
+func (o *Options) Check() error {
+	if o.Address == "" {
+		return errors.New("address: must be HOST:PORT or unix:///path/to/socket")
+	}
+	if given := o.Cert != ""; given != (o.Key != "") || !given && o.CA != "" {
+		return errors.New("certificate and private key go together, and a CA goes with them")
+	}
+	if o.Timeout < 0 {
+		return fmt.Errorf("timeout %v: must not be negative", o.Timeout)
+	}
+	return nil
+}
+
+// Client asks a provider. Safe for concurrent use.
+type Client struct {
+	conn    *grpc.ClientConn
+	client  externalgrpc.CloudProviderClient
+	timeout time.Duration
+
+	mu     sync.Mutex
+	bounds map[string]Group       // as last listed; guarded by mu
+	turns  map[string]*sync.Mutex // by group: one deletion at a time; guarded by mu
+}
+
+// Open returns a client. The connection is made when it is first needed.
+func Open(options Options) (*Client, error) {
+	if err := options.Check(); err != nil {
+		return nil, err
+	}
+	secret, err := options.credentials()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := grpc.NewClient(options.Address, grpc.WithTransportCredentials(secret), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerBytes)))
+	if err != nil {
+		return nil, err
+	}
+	if options.Timeout == 0 {
+		options.Timeout = DefaultTimeout
+	}
+	return &Client{conn: conn, client: externalgrpc.NewCloudProviderClient(conn), timeout: options.Timeout,
+		bounds: map[string]Group{}, turns: map[string]*sync.Mutex{}}, nil
+}
+
+func (o *Options) credentials() (credentials.TransportCredentials, error) {
+	if o.Cert == "" {
+		return insecure.NewCredentials(), nil
+	}
+	pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	if host, _, err := net.SplitHostPort(o.Address); err == nil {
+		config.ServerName = host
+	}
+	if o.CA != "" {
+		pem, err := os.ReadFile(o.CA)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: holds no certificate", o.CA)
+		}
+	}
+	return credentials.NewTLS(config), nil
+}
+
+// Close ends the connection.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// Group is a node group as the cloud has it.
+type Group struct {
+	ID       string
+	Min, Max int
+	// Target is how many nodes the cloud is to hold.
+	Target    int
+	Instances []Instance
+	// Options are all that hold for the group; nil: the defaults do.
+	Options *externalgrpc.NodeGroupAutoscalingOptions
+}
+
+// Instance is a machine of a group.
+type Instance struct {
+	// ProviderID is what its node has.
+	ProviderID string
+	State      externalgrpc.InstanceState
+}
+
+// Refresh has the provider look at its cloud again.
+func (c *Client) Refresh(ctx context.Context) error {
+	return c.call(ctx, "Refresh", func(ctx context.Context) error {
+		_, err := c.client.Refresh(ctx, &externalgrpc.RefreshRequest{})
+		return err
+	})
+}
+
+// Groups returns all node groups, by id, with their target sizes, instances and options. The defaults are what holds
+// where a group states nothing: providers fill in the rest.
+func (c *Client) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAutoscalingOptions) ([]Group, error) {
+	var listed *externalgrpc.NodeGroupsResponse
+	err := c.call(ctx, "NodeGroups", func(ctx context.Context) (err error) {
+		listed, err = c.client.NodeGroups(ctx, &externalgrpc.NodeGroupsRequest{})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(listed.GetNodeGroups()) > MaxGroups {
+		return nil, fmt.Errorf("the cloud provider has %d node groups, the limit is %d", len(listed.GetNodeGroups()), MaxGroups)
+	}
+	groups := make([]Group, 0, len(listed.GetNodeGroups()))
+	for _, g := range listed.GetNodeGroups() {
+		group := Group{ID: g.GetId(), Min: int(g.GetMinSize()), Max: int(g.GetMaxSize())}
+		if group.ID == "" || group.Min < 0 || group.Max < group.Min {
+			return nil, fmt.Errorf("the cloud provider has a node group %q of %d to %d nodes", group.ID, group.Min, group.Max)
+		}
+		if err := c.fill(ctx, &group, defaults); err != nil {
+			return nil, err
+		}
+		groups = append(groups, group)
+	}
+	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.ID, b.ID) })
+	for i := 1; i < len(groups); i++ {
+		if groups[i].ID == groups[i-1].ID {
+			return nil, fmt.Errorf("the cloud provider has node group %q twice", groups[i].ID)
+		}
+	}
+	c.remember(groups)
+	return groups, nil
+}
+
+func (c *Client) remember(groups []Group) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.bounds)
+	for _, g := range groups {
+		c.bounds[g.ID] = g
+	}
+}
+
+// fill asks for what NodeGroups does not tell.
+func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.NodeGroupAutoscalingOptions) error {
+	target, err := c.target(ctx, group.ID)
+	if err != nil {
+		return err
+	}
+	group.Target = target
+	err = c.call(ctx, "NodeGroupNodes of "+group.ID, func(ctx context.Context) error {
+		answer, err := c.client.NodeGroupNodes(ctx, &externalgrpc.NodeGroupNodesRequest{Id: group.ID})
+		for _, i := range answer.GetInstances() {
+			group.Instances = append(group.Instances, Instance{ProviderID: i.GetId(), State: i.GetStatus().GetInstanceState()})
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, "NodeGroupGetOptions of "+group.ID, func(ctx context.Context) error {
+		answer, err := c.client.NodeGroupGetOptions(ctx, &externalgrpc.NodeGroupGetOptionsRequest{Id: group.ID, Defaults: defaults})
+		if status.Code(err) == codes.Unimplemented {
+			return nil
+		}
+		group.Options = answer.GetNodeGroupAutoscalingOptions()
+		return err
+	})
+}
+
+func (c *Client) target(ctx context.Context, group string) (target int, err error) {
+	err = c.call(ctx, "NodeGroupTargetSize of "+group, func(ctx context.Context) error {
+		answer, err := c.client.NodeGroupTargetSize(ctx, &externalgrpc.NodeGroupTargetSizeRequest{Id: group})
+		target = int(answer.GetTargetSize())
+		return err
+	})
+	if err == nil && target < 0 {
+		return 0, fmt.Errorf("node group %s has a target size of %d", group, target)
+	}
+	return target, err
+}
+
+// DeleteNodes deletes nodes of one group, unless it would get smaller than it may: by its target size as it is now.
+func (c *Client) DeleteNodes(ctx context.Context, group string, nodes []*v1.Node) error {
+	bounds, turn, err := c.of(group)
+	if err != nil {
+		return err
+	}
+	turn.Lock()
+	defer turn.Unlock()
+	target, err := c.target(ctx, group)
+	if err != nil {
+		return err
+	}
+	if target-len(nodes) < bounds.Min {
+		return fmt.Errorf("node group %s has a target of %d nodes and may not have fewer than %d", group, target, bounds.Min)
+	}
+	request := &externalgrpc.NodeGroupDeleteNodesRequest{Id: group}
+	for _, node := range nodes {
+		request.Nodes = append(request.Nodes, toNode(node))
+	}
+	return c.call(ctx, "NodeGroupDeleteNodes of "+group, func(ctx context.Context) error {
+		_, err := c.client.NodeGroupDeleteNodes(ctx, request)
+		return err
+	})
+}
+
+func (c *Client) of(group string) (Group, *sync.Mutex, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	bounds, ok := c.bounds[group]
+	if !ok {
+		return Group{}, nil, fmt.Errorf("the cloud provider has no node group %s", group)
+	}
+	if c.turns[group] == nil {
+		c.turns[group] = &sync.Mutex{}
+	}
+	return bounds, c.turns[group], nil
+}
+
+func toNode(node *v1.Node) *externalgrpc.ExternalGrpcNode {
+	return &externalgrpc.ExternalGrpcNode{ProviderId: node.Spec.ProviderID, Name: node.Name,
+		Labels: entries(node.Labels), Annotations: entries(node.Annotations)}
+}
+
+func entries(m map[string]string) []*externalgrpc.StringEntry {
+	all := make([]*externalgrpc.StringEntry, 0, len(m))
+	for key, value := range m {
+		all = append(all, &externalgrpc.StringEntry{Key: key, Value: value})
+	}
+	slices.SortFunc(all, func(a, b *externalgrpc.StringEntry) int { return strings.Compare(a.Key, b.Key) })
+	return all
+}
+
+// call makes one call within the time that it may take. An error says which call it was.
+func (c *Client) call(ctx context.Context, what string, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	if err := call(ctx); err != nil {
+		return fmt.Errorf("cloud provider: %s: %w", what, err)
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package provider
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/api/externalgrpc"
+)
+
+// cloud is a provider with two groups.
+type cloud struct {
+	externalgrpc.UnimplementedCloudProviderServer
+	groups   []*externalgrpc.NodeGroup
+	target   int32
+	options  bool
+	hangs    bool
+	deletion *externalgrpc.NodeGroupDeleteNodesRequest
+	defaults *externalgrpc.NodeGroupAutoscalingOptions
+}
+
+func (c *cloud) Refresh(ctx context.Context, _ *externalgrpc.RefreshRequest) (*externalgrpc.RefreshResponse, error) {
+	if c.hangs {
+		<-ctx.Done()
+	}
+	return &externalgrpc.RefreshResponse{}, nil
+}
+
+func (c *cloud) NodeGroups(context.Context, *externalgrpc.NodeGroupsRequest) (*externalgrpc.NodeGroupsResponse, error) {
+	return &externalgrpc.NodeGroupsResponse{NodeGroups: c.groups}, nil
+}
+
+func (c *cloud) NodeGroupTargetSize(context.Context, *externalgrpc.NodeGroupTargetSizeRequest) (*externalgrpc.NodeGroupTargetSizeResponse, error) {
+	return &externalgrpc.NodeGroupTargetSizeResponse{TargetSize: c.target}, nil
+}
+
+func (c *cloud) NodeGroupNodes(_ context.Context, r *externalgrpc.NodeGroupNodesRequest) (*externalgrpc.NodeGroupNodesResponse, error) {
+	return &externalgrpc.NodeGroupNodesResponse{Instances: []*externalgrpc.Instance{
+		{Id: "sim://" + r.GetId(), Status: &externalgrpc.InstanceStatus{InstanceState: externalgrpc.InstanceState_INSTANCE_DELETING}}}}, nil
+}
+
+func (c *cloud) NodeGroupGetOptions(_ context.Context, r *externalgrpc.NodeGroupGetOptionsRequest) (*externalgrpc.NodeGroupGetOptionsResponse, error) {
+	if !c.options {
+		return nil, status.Error(codes.Unimplemented, "no options")
+	}
+	c.defaults = r.GetDefaults()
+	return &externalgrpc.NodeGroupGetOptionsResponse{NodeGroupAutoscalingOptions: &externalgrpc.NodeGroupAutoscalingOptions{
+		ZeroOrMaxNodeScaling: true, ScaleDownUnneededDuration: durationpb.New(7 * time.Second)}}, nil
+}
+
+func (c *cloud) NodeGroupDeleteNodes(_ context.Context, r *externalgrpc.NodeGroupDeleteNodesRequest) (*externalgrpc.NodeGroupDeleteNodesResponse, error) {
+	c.deletion = r
+	c.target -= int32(len(r.GetNodes()))
+	return &externalgrpc.NodeGroupDeleteNodesResponse{}, nil
+}
+
+func serve(t *testing.T, c *cloud) *Client {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	externalgrpc.RegisterCloudProviderServer(server, c)
+	go server.Serve(listener)
+	t.Cleanup(server.Stop)
+	client, err := Open(Options{Address: "unix://" + path, Timeout: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func TestGroups(t *testing.T) {
+	c := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "b", MinSize: 1, MaxSize: 5}, {Id: "a", MaxSize: 3}}, target: 2}
+	client := serve(t, c)
+	defaults := &externalgrpc.NodeGroupAutoscalingOptions{ScaleDownUtilizationThreshold: 0.5}
+	groups, err := client.Groups(t.Context(), defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deleting := externalgrpc.InstanceState_INSTANCE_DELETING
+	want := []Group{{ID: "a", Max: 3, Target: 2, Instances: []Instance{{"sim://a", deleting}}},
+		{ID: "b", Min: 1, Max: 5, Target: 2, Instances: []Instance{{"sim://b", deleting}}}}
+	if !reflect.DeepEqual(groups, want) {
+		t.Errorf("groups %+v, want %+v", groups, want)
+	}
+	c.options = true
+	if groups, err = client.Groups(t.Context(), defaults); err != nil {
+		t.Fatal(err)
+	}
+	if o := groups[1].Options; !o.GetZeroOrMaxNodeScaling() || o.GetScaleDownUnneededDuration().AsDuration() != 7*time.Second {
+		t.Errorf("options %v", o)
+	}
+	if c.defaults.GetScaleDownUtilizationThreshold() != 0.5 {
+		t.Errorf("the provider was told the defaults %v", c.defaults)
+	}
+}
+
+// A provider that tells nonsense is not believed.
+func TestGroupsThatCannotBe(t *testing.T) {
+	for text, groups := range map[string][]*externalgrpc.NodeGroup{
+		"\"a\" of 3 to 2 nodes":  {{Id: "a", MinSize: 3, MaxSize: 2}},
+		"\"a\" of -1 to 2 nodes": {{Id: "a", MinSize: -1, MaxSize: 2}},
+		"\"\" of 0 to 2 nodes":   {{MaxSize: 2}},
+		"node group \"a\" twice": {{Id: "a", MaxSize: 2}, {Id: "b", MaxSize: 1}, {Id: "a", MaxSize: 2}},
+	} {
+		client := serve(t, &cloud{groups: groups})
+		if _, err := client.Groups(t.Context(), nil); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("error %v, want %q in it", err, text)
+		}
+	}
+	client := serve(t, &cloud{groups: []*externalgrpc.NodeGroup{{Id: "a", MaxSize: 2}}, target: -1})
+	if _, err := client.Groups(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "target size of -1") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Nodes are deleted down to the minimum of their group and no further, whatever was planned.
+func TestDeleteNodes(t *testing.T) {
+	c := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "a", MinSize: 1, MaxSize: 5}}, target: 2}
+	client := serve(t, c)
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"b": "2", "a": "1"}}, Spec: v1.NodeSpec{ProviderID: "sim://n"}}
+	if err := client.DeleteNodes(t.Context(), "a", []*v1.Node{node}); err == nil || !strings.Contains(err.Error(), "no node group a") {
+		t.Errorf("before groups are known: error %v", err)
+	}
+	if _, err := client.Groups(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.DeleteNodes(t.Context(), "a", []*v1.Node{node}); err != nil {
+		t.Fatal(err)
+	}
+	want := &externalgrpc.NodeGroupDeleteNodesRequest{Id: "a", Nodes: []*externalgrpc.ExternalGrpcNode{{ProviderId: "sim://n", Name: "n",
+		Labels: []*externalgrpc.StringEntry{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}}}}}
+	if !proto.Equal(c.deletion, want) {
+		t.Errorf("asked for %v, want %v", c.deletion, want)
+	}
+	if err := client.DeleteNodes(t.Context(), "a", []*v1.Node{node}); err == nil || !strings.Contains(err.Error(), "may not have fewer than 1") {
+		t.Errorf("below the minimum: error %v", err)
+	}
+	if c.target != 1 {
+		t.Errorf("target %d, want 1", c.target)
+	}
+}
+
+// A call ends by its time-out, and the error says which it was.
+func TestTimeout(t *testing.T) {
+	client := serve(t, &cloud{hangs: true})
+	began := time.Now()
+	err := client.Refresh(t.Context())
+	if status.Code(err) != codes.DeadlineExceeded || !strings.HasPrefix(err.Error(), "cloud provider: Refresh: ") {
+		t.Errorf("error %v", err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for text, options := range map[string]Options{
+		"address":              {},
+		"go together":          {Address: "a:1", Cert: "c"},
+		"a CA goes with":       {Address: "a:1", CA: "c"},
+		"must not be negative": {Address: "a:1", Timeout: -1},
+		"no such file":         {Address: "a:1", Cert: "/none", Key: "/none"},
+	} {
+		if _, err := Open(options); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%+v: error %v, want %q in it", options, err, text)
+		}
+	}
+}
+
+// The wire form is that of the public protocol: a map entry is a message with key 1 and value 2, and fields have its
+// numbers. Written by hand from externalgrpc.proto of Cluster Autoscaler.
+func TestWireForm(t *testing.T) {
+	label := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "zone")
+	label = protowire.AppendString(protowire.AppendTag(label, 2, protowire.BytesType), "z1")
+	node := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "sim://n")
+	node = protowire.AppendString(protowire.AppendTag(node, 2, protowire.BytesType), "n")
+	node = protowire.AppendBytes(protowire.AppendTag(node, 3, protowire.BytesType), label)
+	want := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), node)
+	want = protowire.AppendString(protowire.AppendTag(want, 2, protowire.BytesType), "group")
+	got, err := proto.MarshalOptions{Deterministic: true}.Marshal(&externalgrpc.NodeGroupDeleteNodesRequest{Id: "group",
+		Nodes: []*externalgrpc.ExternalGrpcNode{toNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": "z1"}},
+			Spec: v1.NodeSpec{ProviderID: "sim://n"}})}})
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got % x, want % x, error %v", got, want, err)
+	}
+	if name := externalgrpc.CloudProvider_ServiceDesc.ServiceName; name != "clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider" {
+		t.Errorf("service %s", name)
+	}
+}
