@@ -34,7 +34,8 @@ int32_t Snapshot::Numbers<Shape>::Intern(const Shape& shape, bool copy) {
   return id;
 }
 
-Snapshot::Snapshot(const ClusterState& state) : state_(state), width_(state.resource_names().size()) {
+Snapshot::Snapshot(const ClusterState& state, Source source)
+    : state_(state), source_(source), width_(state.resource_names().size()) {
   std::vector<Slot> slots;
   slots.reserve(static_cast<size_t>(state.node_count()));
   for (int32_t slot = 0; slot < state.slot_end(); ++slot) {
@@ -46,18 +47,52 @@ Snapshot::Snapshot(const ClusterState& state) : state_(state), width_(state.reso
   for (const Slot slot : slots) {
     const NodeIndex node{node_end()};
     Node& entry = nodes_.emplace_back();
-    entry.shape = node_shapes_.Intern(state.node_shape(slot), /*copy=*/false);
+    entry.shape = node_shapes_.Intern(state.node_shape(slot), follows());
     entry.slot = slot;
     entry.name = ToString(state.name(slot));
     entry.hostname = state.hostname(slot);
     amounts_.resize(amounts_.size() + width_);
     Join(node);
-    const NodePods& pods = state.pods(slot);
-    entry.pods.reserve(static_cast<size_t>(state.pod_count(slot)));
-    for (size_t i = 0; i < pods.pods().size(); ++i) {
-      if (state.pod_shapes()[pods.pods()[i].shape].finished) continue;
-      Attach(node, {ShapeOf(pods.pods()[i].shape), pods.name(i), pods.uid(i)});
+    AttachPodsOf(slot, node);
+  }
+}
+
+void Snapshot::AttachPodsOf(Slot slot, NodeIndex node) {
+  const NodePods& pods = state_.pods(slot);
+  nodes_[IndexOf(node)].pods.reserve(static_cast<size_t>(state_.pod_count(slot)));
+  for (size_t i = 0; i < pods.pods().size(); ++i) {
+    if (state_.pod_shapes()[pods.pods()[i].shape].finished) continue;
+    Attach(node, {ShapeOf(pods.pods()[i].shape), pods.name(i), pods.uid(i)});
+  }
+}
+
+void Snapshot::Reload(std::span<const Slot> slots) {
+  // The state may have given the numbers of its shapes to others.
+  shape_of_state_.clear();
+  // All leave before any comes: a name may have moved from slot to slot.
+  std::vector<NodeIndex> stay(slots.size(), NodeIndex{-1});
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const std::optional<NodeIndex> node = FindSlot(slots[i]);
+    if (!node.has_value()) continue;
+    Node& entry = nodes_[IndexOf(*node)];
+    while (!entry.pods.empty()) Detach(*node, entry.pods.size() - 1);
+    entry.ghost = false;
+    if (state_.Occupied(slots[i]) && state_.name(slots[i]) == entry.name &&
+        state_.hostname(slots[i]) == entry.hostname && state_.node_shape(slots[i]) == node_shape(*node)) {
+      stay[i] = *node;
+    } else {
+      Leave(*node);
     }
+  }
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const Slot slot = slots[i];
+    if (!state_.Occupied(slot)) continue;
+    if (stay[i] == NodeIndex{-1}) {
+      stay[i] = AddNode({ToString(state_.name(slot)), state_.node_shape(slot), state_.hostname(slot), slot});
+    } else {
+      RecordFreed(stay[i]);
+    }
+    AttachPodsOf(slot, stay[i]);
   }
 }
 
@@ -97,7 +132,9 @@ int32_t Snapshot::ShapeOf(int32_t state_shape) {
   const size_t i = static_cast<size_t>(state_shape);
   if (i >= shape_of_state_.size()) shape_of_state_.resize(std::max(i + 1, 2 * shape_of_state_.size()), -1);
   if (shape_of_state_[i] < 0) {
-    shape_of_state_[i] = Intern(state_.pod_shapes()[state_shape], /*copy=*/false);
+    const PodShape& shape = state_.pod_shapes()[state_shape];
+    if (follows()) Widen(shape.requests);  // names may have been added since
+    shape_of_state_[i] = Intern(shape, follows());
   }
   return shape_of_state_[i];
 }

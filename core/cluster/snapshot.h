@@ -62,8 +62,13 @@ struct NewNode {
 // on a node is part of the state and comes back as well. Not thread-safe; const members may run together.
 class Snapshot {
  public:
-  // `state` outlives the snapshot and does not change meanwhile. Cost: O(nodes log nodes + pods).
-  explicit Snapshot(const ClusterState& state);
+  enum class Source {
+    kFixed,    // the cluster state does not change as long as the snapshot lives
+    kChanges,  // Reload() follows all of its changes, before anything else is asked
+  };
+
+  // `state` outlives the snapshot. Cost: O(nodes log nodes + pods).
+  explicit Snapshot(const ClusterState& state, Source source = Source::kFixed);
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
@@ -125,6 +130,12 @@ class Snapshot {
   // Nothing may be placed on the node any more; it and its pods go on counting.
   void MakeGhost(NodeIndex node);
 
+  // Makes the nodes in these slots what the cluster state says now: pods that were placed there are gone,
+  // those that were removed are back, and none is a ghost. Slots of all nodes that the state changed are
+  // among them, each slot at most once; of Source::kChanges, outside of forks. Nodes that are new, or of
+  // which name or shape changed, are numbered behind all others. Cost: O(slots + their pods + shapes).
+  void Reload(std::span<const Slot> slots);
+
   // --- counts ------------------------------------------------------------------------------------------
 
   // The counts of each spec, which are worked out when they are asked for first and kept from then on. They
@@ -178,6 +189,8 @@ class Snapshot {
   };
 
   int32_t Intern(const PodShape& shape, bool copy);
+  bool follows() const { return source_ == Source::kChanges; }
+  void AttachPodsOf(Slot slot, NodeIndex node);
   void Join(NodeIndex node);
   void Leave(NodeIndex node);
   void Attach(NodeIndex node, const SnapshotPod& pod);
@@ -193,6 +206,7 @@ class Snapshot {
   void Fill(std::span<DomainCounts* const> added);
 
   const ClusterState& state_;
+  const Source source_;
   std::vector<Node> nodes_;
   absl::flat_hash_map<int32_t, NodeIndex> by_slot_;
   Numbers<NodeShape> node_shapes_;

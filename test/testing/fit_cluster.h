@@ -3,6 +3,7 @@
 #define LOADLINE_TEST_TESTING_FIT_CLUSTER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -37,16 +38,26 @@ struct FitNode {
 class FitCluster {
  public:
   // Puts a node with its pods into the next slot. Its hostname is its name.
-  void Add(const FitNode& node, const std::vector<FitPod>& pods = {}) {
+  void Add(const FitNode& node, const std::vector<FitPod>& pods = {}) { Put(Slot{next_slot_++}, node, pods); }
+
+  // Into this one, in place of what was there.
+  void Put(Slot slot, const FitNode& node, const std::vector<FitPod>& pods) {
+    const std::vector<int32_t> former = std::exchange(acquired_[slot], {});
     NodeShape node_shape = Shape(node);
     std::vector<PodContent> contents;
     for (const FitPod& pod : pods) {
       PodShape shape = Shape(pod);
       const uint64_t fingerprint = shape.fingerprint;
       contents.push_back({state_->pod_shapes().Acquire(std::move(shape)), 0, pod.name, pod.uid, fingerprint});
+      acquired_[slot].push_back(contents.back().shape);
     }
     state_->set_resource_names(names_);
-    state_->SetNode(Slot{next_slot_++}, node.name, std::move(node_shape), contents, node.name, node.traits);
+    state_->SetNode(slot, node.name, std::move(node_shape), contents, node.name, node.traits);
+    for (const int32_t shape : former) state_->pod_shapes().Release(shape);
+  }
+  void Remove(Slot slot) {
+    state_->RemoveNode(slot);
+    for (const int32_t shape : std::exchange(acquired_[slot], {})) state_->pod_shapes().Release(shape);
   }
 
   NodeShape Shape(const FitNode& node) {
@@ -87,6 +98,7 @@ class FitCluster {
   ResourceNames names_;
   std::unique_ptr<ClusterState> state_ = std::make_unique<ClusterState>();
   int32_t next_slot_ = 0;
+  std::map<Slot, std::vector<int32_t>> acquired_;  // shapes of the pods there
 };
 
 inline Labels MakeLabels(std::vector<Label> labels) { return Labels(std::move(labels)); }

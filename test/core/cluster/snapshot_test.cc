@@ -270,6 +270,52 @@ TEST_F(SnapshotTest, RevertRestoresWhatWasThere) {
 }
 
 // Counts that are asked for late equal those that were kept all along.
+// What a snapshot that followed the cluster has is what a new one of it has, whatever was moved.
+TEST_F(SnapshotTest, ReloadFollowsTheCluster) {
+  snapshot_ = std::make_unique<Snapshot>(cluster_.state(), Snapshot::Source::kChanges);
+  counts_ = snapshot_->Counts(Specs());
+  const std::vector<FitPod> pods = Pods();
+  const int32_t moved = snapshot_->InternShape(cluster_.Shape(pods[1]));
+  const auto content = [](const Snapshot& snapshot) {
+    std::map<std::string, std::string> nodes;
+    for (int32_t i = 0; i < snapshot.node_end(); ++i) {
+      const NodeIndex node{i};
+      if (!snapshot.Contains(node)) continue;
+      std::ostringstream out;
+      out << snapshot.Placeable(node) << snapshot.node_shape(node).fingerprint;
+      for (const SnapshotPod& pod : snapshot.pods(node)) {
+        out << " " << snapshot.pod_shape(pod.shape).fingerprint
+            << std::string(pod.name.data(), pod.name.size());
+      }
+      nodes[snapshot.name(node)] = out.str();
+    }
+    return nodes;
+  };
+  snapshot_->PlacePod(NodeIndex{0}, moved);
+  snapshot_->PlacePod(NodeIndex{1}, moved);
+  snapshot_->RemovePod(NodeIndex{2}, 0);
+  snapshot_->MakeGhost(NodeIndex{2});
+  // Slots: 0 "c", 1 "a", 2 "b", 3 "d". One gets other pods, of shapes that were there before and of new ones;
+  // two change names; one stays as it was, and one comes.
+  FitPod named = pods[2];
+  named.name = "named";
+  named.requests.push_back({"example.com/new", 7});
+  cluster_.Put(Slot{1}, {.name = "a", .labels = {{kZone, "west"}}}, {named, pods[3]});
+  cluster_.Put(Slot{0}, {.name = "e", .labels = {{kZone, "east"}}}, {pods[4]});
+  cluster_.Put(Slot{3}, {.name = "c", .labels = {{kZone, "south"}}}, {pods[1]});
+  cluster_.Put(Slot{4}, {.name = "f"}, {});
+  const std::vector<Slot> slots = {Slot{0}, Slot{1}, Slot{2}, Slot{3}, Slot{4}};
+  snapshot_->Reload(slots);
+  EXPECT_EQ(content(*snapshot_), content(Snapshot(cluster_.state())));
+  EXPECT_EQ(snapshot_->slot(*snapshot_->FindSlot(Slot{3})), Slot{3});
+  ExpectEqualsRecount();
+  cluster_.Remove(Slot{2});
+  const Slot gone[] = {Slot{2}};
+  snapshot_->Reload(gone);
+  EXPECT_EQ(content(*snapshot_), content(Snapshot(cluster_.state())));
+  ExpectEqualsRecount();
+}
+
 TEST_F(SnapshotTest, CountsMayBeAskedForAtAnyTime) {
   snapshot_->Fork();
   for (int i = 0; i < 10; ++i) snapshot_->PlacePod(NodeIndex{i % 4}, shapes_[static_cast<size_t>(i) % 6]);
