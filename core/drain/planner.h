@@ -14,12 +14,14 @@
 #include "core/base/work_budget.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/shapes.h"
+#include "core/drain/deletion.h"
 #include "core/drain/drain_group.h"
 #include "core/drain/drain_state.h"
 #include "core/drain/eligibility.h"
 #include "core/drain/node_reason.h"
 #include "core/drain/node_utilization.h"
 #include "core/drain/rules.h"
+#include "core/drain/size_limits.h"
 #include "core/fit/node_filter.h"
 
 namespace loadline {
@@ -67,6 +69,10 @@ struct DrainOptions {
   // Other orders of candidates are tried where the first one may not have found all; never fewer nodes go.
   // False: plain greedy.
   bool improve = true;
+  // What the cluster offers at least; it holds for the plan as a whole, and so do the minima of groups.
+  ClusterMinimum minimum;
+  DeletionOptions deletion;
+  // The same in all calls between two of SetState().
   FitOptions fit;
 };
 
@@ -139,6 +145,8 @@ struct DrainPlan {
   std::vector<DrainKeep> keep;
   DrainBrake brake = DrainBrake::kNone;
   std::string brake_text;  // what exactly; empty without a brake
+  DrainStatus status = DrainStatus::kNotTried;
+  ThrottleLimit limit = ThrottleLimit::kNone;
   // Nodes whose drain was tried, and those that were left for want of work.
   int64_t evaluated = 0;
   int64_t skipped = 0;
@@ -176,7 +184,8 @@ class DrainPlanner {
 
   // Puts another state in place of the one of the last call.
   void SetState(DrainState state);
-  // The state after the last call. Cost: O(moves).
+  // The state after the last call, of which the problem still lives and the cluster has not changed since.
+  // Cost: O(moves).
   DrainState state() const;
 
   // Plans for the cluster as it is now. The plan lives until the next call. The cluster state of `problem` is

@@ -1,0 +1,269 @@
+#include "core/drain/drain_board.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/fingerprint.h"
+
+namespace loadline {
+namespace {
+
+// A core is as much as 4 GiB of memory: the middle of what clouds sell.
+constexpr int64_t kBytesPerMilliCpu = (int64_t{4} << 30) / 1000;
+
+bool DependsOnOthers(const PodShape& shape) {
+  if (shape.rules == nullptr) return false;
+  const PodRules& rules = *shape.rules;
+  return !rules.spread.empty() || !rules.affinity.empty() || !rules.anti_affinity.empty() ||
+         !rules.volumes.empty();
+}
+
+// What filters read of a pod that is to be placed anew.
+PodShape ShapeForFilters(const PodShape& shape) {
+  PodShape result;
+  result.namespace_name = shape.namespace_name;
+  result.requests = shape.requests;
+  result.labels = shape.labels;
+  result.rules = shape.rules;
+  if (shape.rules != nullptr && (shape.rules->terminating || !shape.rules->node_name.empty())) {
+    PodRules rules = *shape.rules;
+    rules.terminating = false;  // its replacement is not
+    rules.node_name.clear();
+    result.rules = rules.IsPlain() ? nullptr : std::make_shared<const PodRules>(std::move(rules));
+  }
+  FingerprintBuilder builder;
+  builder.Add(absl::string_view(result.namespace_name));
+  builder.Add(static_cast<int64_t>(result.requests.size()));
+  for (const auto& [resource, amount] : result.requests) {
+    builder.Add(static_cast<int64_t>(resource));
+    builder.Add(amount);
+  }
+  if (result.rules != nullptr) result.rules->AddTo(&builder);
+  result.base_fingerprint = builder.Finish();
+  result.labels.AddTo(&builder);
+  result.fingerprint = builder.Finish();
+  return result;
+}
+
+}  // namespace
+
+DrainBoard::DrainBoard(const ClusterState& state, const FitOptions* fit)
+    : state_(state), fit_(*fit), snapshot_(state, Snapshot::Source::kChanges) {
+  NoteNewPods();
+  SetOrder({});
+}
+
+void DrainBoard::NoteNewPods() {
+  for (; shapes_seen_ < snapshot_.pod_shape_end(); ++shapes_seen_) {
+    pods_depend_ = pods_depend_ || DependsOnOthers(snapshot_.pod_shape(shapes_seen_));
+  }
+}
+
+void DrainBoard::SetOrder(std::vector<NodeIndex> order) {
+  if (search_ != nullptr && order == order_) return;
+  order_ = std::move(order);
+  search_ = std::make_unique<FitSearch>(&snapshot_, &fit_, order_);
+  for (Kind& kind : kinds_) kind.handle.reset();
+}
+
+int32_t DrainBoard::KindOf(int32_t state_shape) {
+  return KindOfSnapshotShape(snapshot_.ShapeOf(state_shape));
+}
+
+int32_t DrainBoard::KindOf(const PodShape& shape) {
+  return KindOfSnapshotShape(snapshot_.InternShape(shape));
+}
+
+int32_t DrainBoard::KindOfSnapshotShape(int32_t shape) {
+  const size_t i = static_cast<size_t>(shape);
+  if (i >= kind_of_shape_.size()) kind_of_shape_.resize(std::max(i + 1, 2 * kind_of_shape_.size()), -1);
+  if (kind_of_shape_[i] >= 0) return kind_of_shape_[i];
+  PodShape for_filters = ShapeForFilters(snapshot_.pod_shape(shape));
+  const int32_t id = snapshot_.InternShape(for_filters);
+  const size_t at = static_cast<size_t>(id);
+  if (at >= kind_of_shape_.size()) kind_of_shape_.resize(at + 1, -1);
+  if (kind_of_shape_[at] < 0) {
+    Kind kind;
+    kind.shape_id = id;
+    kind.size =
+        std::max(for_filters.requests.Get(kCpu), for_filters.requests.Get(kMemory) / kBytesPerMilliCpu);
+    kind.by_name = for_filters.rules != nullptr &&
+                   std::any_of(for_filters.rules->volumes.begin(), for_filters.rules->volumes.end(),
+                               [](const PodVolume& volume) { return volume.kind == VolumeKind::kEphemeral; });
+    kind.only_room = !DependsOnOthers(for_filters);
+    kind.shape = std::move(for_filters);
+    kind_of_shape_[at] = static_cast<int32_t>(kinds_.size());
+    kinds_.push_back(std::move(kind));
+  }
+  return kind_of_shape_[i] = kind_of_shape_[at];
+}
+
+SearchPod DrainBoard::HandleOf(const MovingPod& pod) {
+  Kind& kind = kinds_[static_cast<size_t>(pod.kind)];
+  if (kind.handle.has_value() && !kind.by_name) return *kind.handle;
+  IncomingPod incoming;
+  incoming.shape = kind.shape;
+  incoming.names = state_.resource_names();
+  if (kind.by_name) {
+    incoming.name.assign(pod.name.data(), pod.name.size());
+    incoming.uid.assign(pod.uid.data(), pod.uid.size());
+  }
+  kind.handle = search_->Add(std::move(incoming));
+  return *kind.handle;
+}
+
+bool DrainBoard::FitsOn(const MovingPod& pod, NodeIndex node) {
+  if (!snapshot_.Placeable(node)) return false;
+  PodFit& fit = search_->fit(HandleOf(pod));
+  fit.Refresh();
+  return fit.Fits(node);
+}
+
+std::optional<NodeIndex> DrainBoard::Find(const MovingPod& pod) { return search_->FirstFit(HandleOf(pod)); }
+
+void DrainBoard::Put(MovingPod* pod, NodeIndex node) {
+  const Kind& kind = kinds_[static_cast<size_t>(pod->kind)];
+  if (kind.by_name) {
+    snapshot_.PlacePod(node, kind.shape_id, pod->name, pod->uid);
+  } else {
+    snapshot_.PlacePod(node, kind.shape_id);
+  }
+  pod->to = node;
+  if (IndexOf(node) >= received_.size()) received_.resize(static_cast<size_t>(snapshot_.node_end()), 0);
+  ++received_[IndexOf(node)];
+}
+
+void DrainBoard::AddPlaceholder(NodeIndex node, int32_t kind) {
+  snapshot_.PlacePod(node, kinds_[static_cast<size_t>(kind)].shape_id);
+}
+
+// Of pods that a Revert() took away.
+void DrainBoard::Unplace(std::span<MovingPod> pods) {
+  for (MovingPod& pod : pods) {
+    if (pod.to != kNoNode) --received_[IndexOf(pod.to)];
+    pod.to = kNoNode;
+  }
+}
+
+DrainBoard::Answer DrainBoard::Place(std::span<MovingPod> pods, bool hints_only, WorkBudget* budget,
+                                     bool may_stop) {
+  for (size_t i = 0; i < pods.size(); ++i) {
+    if (!budget->Spend() && may_stop) return {Outcome::kStopped, i};
+    MovingPod& pod = pods[i];
+    if (pod.hint != kNoNode && FitsOn(pod, pod.hint)) {
+      Put(&pod, pod.hint);
+      continue;
+    }
+    if (hints_only) return {Outcome::kNoPlace, i};
+    const std::optional<NodeIndex> node = Find(pod);
+    if (!node.has_value()) return {Outcome::kNoPlace, i};
+    Put(&pod, *node);
+  }
+  return {};
+}
+
+DrainBoard::Answer DrainBoard::Drain(NodeIndex node, std::span<MovingPod> pods, bool hints_only,
+                                     WorkBudget* budget, bool may_stop) {
+  // Most that fail do so because there is no room for some pod of theirs, whatever becomes of the others.
+  if (!hints_only) {
+    for (size_t i = 0; i < pods.size(); ++i) {
+      if (i > 0 && pods[i].kind == pods[i - 1].kind) continue;
+      if (!budget->Spend() && may_stop) return {Outcome::kStopped, i};
+      if (!HasPlaceAlone(pods[i])) return {Outcome::kNoPlace, i};
+    }
+  }
+  snapshot_.Fork();
+  snapshot_.MakeGhost(node);
+  RemoveFrom(node, pods);
+  Answer answer = Place(pods, hints_only, budget, may_stop);
+  if (answer.outcome == Outcome::kNoPlace && !hints_only) {
+    // First fit may have put the pods in each other's way. Few pods are tried in all ways.
+    constexpr size_t kFewPods = 7;
+    constexpr int32_t kFewNodes = 16;
+    snapshot_.Revert();
+    Unplace(pods);
+    snapshot_.Fork();
+    snapshot_.MakeGhost(node);
+    RemoveFrom(node, pods);
+    int64_t steps = snapshot_.node_end() <= kFewNodes ? 20'000 : 64;
+    if (pods.size() >= 2 && pods.size() <= kFewPods && PlaceExactly(pods, &steps)) answer = {};
+  }
+  if (answer.outcome == Outcome::kPlaced) {
+    snapshot_.Commit();
+    return answer;
+  }
+  snapshot_.Revert();
+  Unplace(pods);
+  return answer;
+}
+
+// Whether there is a node for the pod, if nothing of its node has moved yet. Only of a pod for which all that
+// counts is room; else true.
+bool DrainBoard::HasPlaceAlone(const MovingPod& pod) {
+  if (!kinds_[static_cast<size_t>(pod.kind)].only_room) return true;
+  const SearchPod handle = HandleOf(pod);
+  PodFit& fit = search_->fit(handle);
+  fit.Refresh();
+  if (!fit.Hopeless() && !fit.OnlyNeedsRoom()) return true;
+  return search_->FirstFit(handle).has_value();
+}
+
+// Depth first. Pods may not be in order of size, and the first that fails decides little.
+bool DrainBoard::PlaceExactly(std::span<MovingPod> pods, int64_t* steps) {
+  if (pods.empty()) return true;
+  std::vector<NodeIndex> nodes;
+  search_->AllFits(HandleOf(pods.front()), &nodes);
+  for (const NodeIndex node : nodes) {
+    if (--*steps < 0) return false;
+    snapshot_.Fork();
+    Put(&pods.front(), node);
+    if (PlaceExactly(pods.subspan(1), steps)) {
+      snapshot_.Commit();
+      return true;
+    }
+    snapshot_.Revert();
+    Unplace(pods.first(1));
+  }
+  return false;
+}
+
+// On a ghost, pods count for nothing but rules about other pods.
+void DrainBoard::RemoveFrom(NodeIndex node, std::span<const MovingPod> pods) {
+  if (!pods_depend_ || pods.empty()) return;
+  // Positions in the cluster state count finished pods, which the snapshot leaves out.
+  const std::span<const NodePods::Pod> all = state_.pods(snapshot_.slot(node)).pods();
+  std::vector<bool> goes(all.size(), false);
+  for (const MovingPod& pod : pods) {
+    if (pod.pod >= 0) goes[static_cast<size_t>(pod.pod)] = true;
+  }
+  std::vector<size_t> positions;
+  size_t position = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (state_.pod_shapes()[all[i].shape].finished) continue;
+    if (goes[i]) positions.push_back(position);
+    ++position;
+  }
+  // What the snapshot has behind them are placeholders; nothing asks whether those are there.
+  for (auto at = positions.rbegin(); at != positions.rend(); ++at) snapshot_.RemovePod(node, *at);
+}
+
+void DrainBoard::TakeBack(int32_t kind, NodeIndex node) {
+  const int32_t shape = kinds_[static_cast<size_t>(kind)].shape_id;
+  const std::span<const SnapshotPod> pods = snapshot_.pods(node);
+  for (size_t i = pods.size(); i-- > 0;) {
+    if (pods[i].shape != shape) continue;
+    snapshot_.RemovePod(node, i);
+    --received_[IndexOf(node)];
+    return;
+  }
+}
+
+void DrainBoard::Reload(std::span<const Slot> slots) {
+  snapshot_.Reload(slots);
+  received_.resize(static_cast<size_t>(snapshot_.node_end()), 0);
+  for (const Slot slot : slots) {
+    if (const std::optional<NodeIndex> node = snapshot_.FindSlot(slot)) received_[IndexOf(*node)] = 0;
+  }
+}
+
+}  // namespace loadline

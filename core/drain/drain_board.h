@@ -1,0 +1,126 @@
+// The cluster that drains are tried out on.
+#ifndef LOADLINE_CORE_DRAIN_DRAIN_BOARD_H_
+#define LOADLINE_CORE_DRAIN_DRAIN_BOARD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/base/work_budget.h"
+#include "core/cluster/snapshot.h"
+#include "core/drain/disruption_budgets.h"
+#include "core/fit/fit_search.h"
+
+namespace loadline {
+
+inline constexpr NodeIndex kNoNode{-1};
+
+// A pod, or placeholder, that looks for a place.
+struct MovingPod {
+  int32_t pod = 0;           // as DrainMove::pod
+  int32_t kind = -1;         // of DrainBoard
+  NodeIndex to = kNoNode;    // where it was placed
+  NodeIndex hint = kNoNode;  // where it is to go if it fits there
+  uint64_t key = 0;          // tells pods of a node apart as long as the process lives
+  BudgetUse use = {};
+  // Of the cluster or its placeholders.
+  int32_t priority = 0;
+  bool placeholder = false;
+  absl::string_view namespace_name = {};
+  absl::string_view name = {};
+  absl::string_view uid = {};
+};
+
+// A snapshot with the moves of a plan, and a search for places in it.
+//
+// Pods are told apart by what filters read of them and nothing else: of pods with many owners that ask for
+// the same there is one kind. What is placed is a pod without a name, unless it has volumes that its name
+// decides.
+class DrainBoard {
+ public:
+  // `state` and `fit` outlive the board.
+  DrainBoard(const ClusterState& state, const FitOptions* fit);
+
+  Snapshot& snapshot() { return snapshot_; }
+  const Snapshot& snapshot() const { return snapshot_; }
+
+  // The number of a shape for filters: of a pod of the state, or of a placeholder.
+  int32_t KindOf(int32_t state_shape);
+  int32_t KindOf(const PodShape& shape);
+  // A measure of what a pod asks for; a core counts as 4 GiB.
+  int64_t size(int32_t kind) const { return kinds_[static_cast<size_t>(kind)].size; }
+  // Whether what fits may turn on other pods or volumes, so that a pod which goes may take the place of
+  // another one away. As far as pods are known.
+  bool pods_depend() const { return pods_depend_; }
+  // Takes note of pods that are new.
+  void NoteNewPods();
+
+  // Places are looked for in this order; nodes that it leaves out come last.
+  void SetOrder(std::vector<NodeIndex> order);
+
+  // Puts a pod there for good, whether or not it fits, and not as one that moved.
+  void AddPlaceholder(NodeIndex node, int32_t kind);
+
+  // Whether the pod fits there now.
+  bool FitsOn(const MovingPod& pod, NodeIndex node);
+  // Places pods in their order, each on its node `hint` if it fits there, else where it fits first; with
+  // `hints_only` nowhere else. Takes one unit of work per pod, and gives up when the budget ends unless
+  // `may_stop` is false.
+  enum class Outcome { kPlaced, kNoPlace, kStopped };
+  struct Answer {
+    Outcome outcome = Outcome::kPlaced;
+    size_t pod = 0;  // kNoPlace: the one that fits nowhere
+  };
+  Answer Place(std::span<MovingPod> pods, bool hints_only, WorkBudget* budget, bool may_stop);
+  // The pods of `node` go as far as they are in `pods`, and nothing may be placed on it; they are placed as
+  // above. Nothing changed unless all were.
+  Answer Drain(NodeIndex node, std::span<MovingPod> pods, bool hints_only, WorkBudget* budget, bool may_stop);
+  // A pod of this kind that was placed on the node is gone again.
+  void TakeBack(int32_t kind, NodeIndex node);
+  // Makes the nodes what the cluster state says, without moved pods. Outside of forks.
+  void Reload(std::span<const Slot> slots);
+
+  // Moved pods that a node has taken.
+  int32_t received(NodeIndex node) const {
+    return IndexOf(node) < received_.size() ? received_[IndexOf(node)] : 0;
+  }
+
+ private:
+  struct Kind {
+    PodShape shape;
+    int32_t shape_id;  // in the snapshot
+    int64_t size;
+    bool by_name;    // it has volumes that the name of the pod decides
+    bool only_room;  // nothing but room decides, as far as the pod itself says
+    std::optional<SearchPod> handle;
+  };
+
+  int32_t KindOfSnapshotShape(int32_t shape);
+  SearchPod HandleOf(const MovingPod& pod);
+  void Put(MovingPod* pod, NodeIndex node);
+  void Unplace(std::span<MovingPod> pods);
+  std::optional<NodeIndex> Find(const MovingPod& pod);
+  bool HasPlaceAlone(const MovingPod& pod);
+  bool PlaceExactly(std::span<MovingPod> pods, int64_t* steps);
+  void RemoveFrom(NodeIndex node, std::span<const MovingPod> pods);
+
+  const ClusterState& state_;
+  const FitOptions& fit_;
+  Snapshot snapshot_;
+  std::vector<NodeIndex> order_;
+  std::unique_ptr<FitSearch> search_;
+  std::vector<Kind> kinds_;
+  std::vector<int32_t> kind_of_shape_;  // by shape of the snapshot; -1: not known yet
+  bool pods_depend_ = false;
+  int32_t shapes_seen_ = 0;
+  std::vector<int32_t> received_;  // by node
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_DRAIN_BOARD_H_

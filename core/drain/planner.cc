@@ -1,0 +1,220 @@
+#include "core/drain/planner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "core/drain/planner_impl.h"
+
+namespace loadline {
+
+absl::string_view Name(DrainBrake brake) {
+  switch (brake) {
+    case DrainBrake::kNone:
+      return "None";
+    case DrainBrake::kDoubt:
+      return "ClusterNotKnown";
+    case DrainBrake::kUnhealthy:
+      return "ClusterUnhealthy";
+    case DrainBrake::kPodsVanished:
+      return "PodsVanished";
+    case DrainBrake::kNodesVanished:
+      return "NodesVanished";
+    case DrainBrake::kClockWentBack:
+      return "ClockWentBack";
+    case DrainBrake::kNodesBeingDeleted:
+      return "NodesBeingDeleted";
+    case DrainBrake::kRecentEvictions:
+      return "RecentEvictions";
+  }
+  return "invalid brake";
+}
+
+DrainPlanner::DrainPlanner() : impl_(std::make_unique<Impl>()) {}
+DrainPlanner::~DrainPlanner() = default;
+void DrainPlanner::SetState(DrainState state) { impl_->SetState(std::move(state)); }
+DrainState DrainPlanner::state() const { return impl_->State(); }
+const DrainPlan& DrainPlanner::Plan(const DrainProblem& problem, const DrainOptions& options,
+                                    WorkBudget* budget) {
+  return impl_->Plan(problem, options, budget);
+}
+
+const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const DrainOptions& options,
+                                          WorkBudget* budget) {
+  problem_ = &problem;
+  options_ = &options;
+  budget_ = budget;
+  plan_ = {};
+  displaced_.clear();
+  evaluated_ = skipped_ = 0;
+  resume_at_.clear();
+  std::erase_if(state_.recent_evictions, [&](const RecentEviction& eviction) {
+    return problem.now_s - eviction.at_s >= options.recent_eviction_s;
+  });
+  budgets_.emplace(cluster(), Evictions());
+  judge_.emplace(cluster(), *budgets_, options.rules, problem.now_s);
+  Sync();
+  JudgeNodes();
+  plan_.brake = FindBrake(&plan_.brake_text);
+  if (plan_.brake == DrainBrake::kNone) plan_.brake = Verify(&plan_.brake_text);
+  if (plan_.brake == DrainBrake::kNone) {
+    KeepFormers();
+    PlanCandidates();
+  } else {
+    Brake();
+  }
+  Answer();
+  return plan_;
+}
+
+void DrainPlanner::Impl::Answer() {
+  plan_.evaluated = evaluated_;
+  plan_.skipped = skipped_;
+  Select();
+  std::vector<FailedNode> failed;
+  absl::flat_hash_map<absl::string_view, const FailedNode*> before;
+  for (const FailedNode& node : state_.failed) before.emplace(node.node, &node);
+  plan_.keep.reserve(slots_.size() - planned_.size());
+  for (const Slot slot : slots_) {
+    if (judged(slot).planned) continue;
+    const auto found = before.find(name(slot));
+    const FailedNode* known = found == before.end() ? nullptr : found->second;
+    const std::string& uid = cluster().traits(slot).uid;
+    if (known != nullptr && !known->uid.empty() && !uid.empty() && known->uid != uid) known = nullptr;
+    plan_.keep.push_back(KeepOf(slot, known, &failed));
+  }
+  state_.failed = std::move(failed);
+  // Nodes that took pods are no candidates, whatever their timers say.
+  std::erase_if(held_, [&](const FormerNode& former) {
+    const std::optional<Slot> slot = cluster().Find(former.node);
+    return !slot.has_value() || board_->received(judged(*slot).node) > 0;
+  });
+  state_.resume_at = resume_at_;
+  state_.at_s = problem_->now_s;
+  state_.pods = cluster().total_pods();
+  state_.nodes = cluster().node_count();
+  std::erase_if(state_.deleting,
+                [&](const DeletingNode& node) { return !cluster().Find(node.node).has_value(); });
+}
+
+// Why a node stays; a drain that was tried in vain is remembered.
+DrainKeep DrainPlanner::Impl::KeepOf(Slot slot, const FailedNode* known, std::vector<FailedNode>* failed) {
+  const JudgedNode& node = judged(slot);
+  DrainKeep keep{.slot = slot,
+                 .reason = node.reason,
+                 .pod = node.pod,
+                 .pod_reason = node.pod_reason,
+                 .budget = node.budget};
+  const auto tried = [](NodeReason reason) {
+    return reason == NodeReason::kBlockedByPod || reason == NodeReason::kNoPlaceToMovePods ||
+           reason == NodeReason::kPlaceholdersNeedRoom;
+  };
+  if (node.reason == NodeReason::kNotEvaluated && known != nullptr) {
+    keep.reason = known->reason;
+    keep.since_s = known->since_s;
+    failed->push_back(*known);
+    return keep;
+  }
+  if (!tried(node.reason)) return keep;
+  keep.since_s = known != nullptr && known->reason == node.reason ? std::min(known->since_s, problem_->now_s)
+                                                                  : problem_->now_s;
+  failed->push_back({std::string(name(slot)), cluster().traits(slot).uid, node.reason,
+                     PodText(slot, node.pod), keep.since_s});
+  return keep;
+}
+
+std::string DrainPlanner::Impl::PodText(Slot slot, int32_t pod) const {
+  if (pod == DrainKeep::kNoPod) return "";
+  if (pod < 0) return TextOf(slot, pod);
+  const NodePods& pods = cluster().pods(slot);
+  const size_t i = static_cast<size_t>(pod);
+  return absl::StrCat(cluster().pod_shapes()[pods.pods()[i].shape].namespace_name, "/", pods.name(i));
+}
+
+// Which of them go now.
+void DrainPlanner::Impl::Select() {
+  DeletionsUnderWay under_way;
+  SizeLimits limits(problem_->groups, options_->minimum);
+  std::vector<bool> deleting(judged_.size(), false);
+  for (const Slot slot : deleting_) {
+    deleting[IndexOf(slot)] = true;
+    const auto known = std::find_if(state_.deleting.begin(), state_.deleting.end(),
+                                    [&](const DeletingNode& node) { return node.node == name(slot); });
+    // Of a node that only its taint tells about, a drain is assumed: the smaller limit.
+    const bool drain = known == state_.deleting.end() || known->drain;
+    ++(drain ? under_way.drain : under_way.empty);
+  }
+  for (const Slot slot : slots_) {
+    limits.AddNode(judged(slot).group, AllocatableOf(slot), deleting[IndexOf(slot)]);
+  }
+  std::vector<DeletionCandidate> candidates;
+  for (const PlannedNode& planned : planned_) {
+    candidates.push_back({.group = judged(planned.slot).group,
+                          .allocatable = AllocatableOf(planned.slot),
+                          .ready = IsReady(cluster(), planned.slot),
+                          .empty = planned.empty,
+                          .on_completion = !planned.waits_for.empty(),
+                          .risky = planned.risky,
+                          .since_s = planned.since_s});
+  }
+  const Deletions deletions =
+      SelectDeletions(candidates, problem_->groups, under_way, options_->deletion, problem_->now_s, &limits);
+  plan_.status = plan_.brake == DrainBrake::kNone ? deletions.status : DrainStatus::kNotTried;
+  plan_.limit = deletions.limit;
+  plan_.remove.reserve(planned_.size());
+  for (size_t i = 0; i < planned_.size(); ++i) {
+    const PlannedNode& planned = planned_[i];
+    DrainRemoval& removal = plan_.remove.emplace_back();
+    removal.slot = planned.slot;
+    removal.empty = planned.empty;
+    removal.risky = planned.risky;
+    removal.moves.reserve(planned.moves.size());
+    for (const PlannedMove& move : planned.moves) {
+      removal.moves.push_back({move.pod, board_->snapshot().slot(move.to)});
+    }
+    removal.waits_for = planned.waits_for;
+    removal.since_s = planned.since_s;
+    removal.ready_at_s = deletions.decisions[i].ready_at_s;
+    removal.start = deletions.decisions[i].start;
+    removal.waits = deletions.decisions[i].waits;
+    const int32_t group = judged(planned.slot).group;
+    plan_.price_saved += problem_->groups[static_cast<size_t>(group)].node_price.value_or(0);
+  }
+}
+
+DrainState DrainPlanner::Impl::State() const {
+  DrainState state = state_;
+  if (board_ == nullptr) return state;
+  state.unneeded.clear();
+  for (const PlannedNode& planned : planned_) {
+    UnneededNode& node = state.unneeded.emplace_back();
+    node.node = board_->snapshot().name(planned.node);
+    node.uid = planned.uid;
+    node.since_s = planned.since_s;
+    for (const PlannedMove& move : planned.moves) {
+      node.hints.push_back({TextOf(planned.slot, move.pod), board_->snapshot().name(move.to)});
+    }
+  }
+  for (const FormerNode& former : held_) {
+    UnneededNode& node = state.unneeded.emplace_back();
+    node.node = former.node;
+    node.uid = former.uid;
+    node.since_s = former.since_s;
+    const std::optional<Slot> slot = cluster().Find(former.node);
+    if (!slot.has_value()) continue;
+    absl::flat_hash_map<uint64_t, int32_t> pods;
+    const int32_t end = static_cast<int32_t>(cluster().pods(*slot).pods().size());
+    for (int32_t pod = 0; pod < end; ++pod) pods.try_emplace(KeyOf(*slot, pod), pod);
+    if (IndexOf(*slot) < placeholders_on_.size()) {
+      for (const int32_t pod : placeholders_on_[IndexOf(*slot)]) pods.try_emplace(KeyOf(*slot, pod), pod);
+    }
+    for (const auto& [key, to] : former.hints) {
+      if (const auto pod = pods.find(key); pod != pods.end())
+        node.hints.push_back({TextOf(*slot, pod->second), to});
+    }
+  }
+  return state;
+}
+
+}  // namespace loadline

@@ -1,0 +1,199 @@
+// What the files of the planner share.
+#ifndef LOADLINE_CORE_DRAIN_PLANNER_IMPL_H_
+#define LOADLINE_CORE_DRAIN_PLANNER_IMPL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/work_budget.h"
+#include "core/drain/disruption_budgets.h"
+#include "core/drain/drain_board.h"
+#include "core/drain/planner.h"
+#include "core/drain/rules.h"
+#include "core/drain/size_limits.h"
+
+namespace loadline {
+
+// A pod that moves, as it is remembered.
+struct PlannedMove {
+  int32_t pod;
+  int32_t kind;
+  NodeIndex to;
+  uint64_t key;
+};
+
+// A node of the plan. Its moves are made on the board.
+struct PlannedNode {
+  Slot slot = Slot{-1};
+  NodeIndex node = kNoNode;
+  std::string uid;
+  int64_t since_s = 0;
+  bool empty = false;
+  bool risky = false;
+  std::vector<PlannedMove> moves;
+  std::vector<int32_t> sources;  // pods that move, in order of position
+  std::vector<int32_t> waits_for;
+};
+
+// A node of the former plan whose moves are not made on the board: by names, which outlive changes.
+struct FormerNode {
+  std::string node;
+  std::string uid;
+  int64_t since_s = 0;
+  std::vector<std::pair<uint64_t, std::string>> hints;  // key, node
+};
+
+// A node of the former plan, in its order: as it stands on the board, or by names.
+struct FormerEntry {
+  std::optional<PlannedNode> intact;
+  FormerNode former;
+};
+
+// What is known of a node in this call.
+struct JudgedNode {
+  NodeIndex node = kNoNode;
+  int32_t group = -1;
+  bool eligible = false;
+  NodeReason reason = NodeReason::kNone;  // why it stays
+  int32_t pod = DrainKeep::kNoPod;
+  PodReason pod_reason = PodReason::kNone;
+  BudgetRefusal budget = BudgetRefusal::kNone;
+  bool planned = false;
+};
+
+class DrainPlanner::Impl {
+ public:
+  void SetState(DrainState state);
+  DrainState State() const;
+  const DrainPlan& Plan(const DrainProblem& problem, const DrainOptions& options, WorkBudget* budget);
+
+ private:
+  // One who is to be tried, and what the order goes by.
+  struct Candidate {
+    Slot slot;
+    // Moves of a former plan that no longer hold as they are; -1: it was not in it.
+    int32_t former = -1;
+    bool moves_pods = false;
+    int64_t load = 0;  // share of the node that is requested, in millionths
+    double value = 0;  // of the node
+  };
+  // How candidates are ordered, beside what they all share.
+  enum class OrderBy { kLoad, kValue, kSmallest };
+  // What a round of candidates came to.
+  struct Outcome {
+    int64_t nodes = 0;
+    double value = 0;
+    bool Beats(const Outcome& other) const {
+      return nodes != other.nodes ? nodes > other.nodes : value > other.value;
+    }
+  };
+
+  // --- planner_sync.cc
+  void Sync();
+  bool CanFollow() const;
+  void Follow();
+  void Rebuild();
+  void SortSlots();
+  void ReadUnneeded();
+  void MarkFormers();
+  void FindDeleting();
+  void CountPlaceholders();
+  // Puts placeholders on nodes that came as the cluster has them, and keeps moved pods off them where nothing
+  // may go.
+  void Dress(std::span<const Slot> slots);
+  FormerNode Forget(const PlannedNode& planned) const;
+  // Undoes the moves of nodes.
+  void Withdraw(std::span<const PlannedNode> nodes);
+  void Hold(FormerNode former) { held_.push_back(std::move(former)); }
+  std::string TextOf(Slot slot, int32_t pod) const;
+  uint64_t KeyOf(Slot slot, int32_t pod) const;
+
+  // --- planner_verify.cc
+  DrainBrake FindBrake(std::string* text) const;
+  DrainBrake Verify(std::string* text);
+  bool PlaceFromDeleting(Slot slot, std::string* text);
+  bool PlaceEvicted(std::string* text);
+  void Brake();
+  std::vector<AcceptedEviction> Evictions() const;
+
+  // --- planner_rounds.cc
+  void JudgeNodes();
+  CpuMemory AllocatableOf(Slot slot) const;
+  void KeepFormers();
+  bool KeepIntact(PlannedNode* planned);
+  bool Readopt(const FormerNode& former, Slot slot);
+  void Accept(PlannedNode planned, const std::vector<MovingPod>& pods);
+  bool MayStop() const { return evaluated_ >= options_->min_evaluated_nodes; }
+  // What would have to move from a node, in the order in which it is placed; false: a pod blocks, which is
+  // noted.
+  bool AskPods(Slot slot, const FormerNode* former, PlannedNode* planned, std::vector<MovingPod>* pods);
+  MovingPod PodAt(Slot slot, int32_t pod);
+  void SortPods(std::vector<MovingPod>* pods) const;
+  void Note(Slot slot, NodeReason reason, int32_t pod = DrainKeep::kNoPod);
+
+  // --- planner_candidates.cc
+  void PlanCandidates();
+  void Improve(const std::vector<Candidate>& candidates, const std::vector<Candidate>& plain_order,
+               const Outcome& plain, size_t kept);
+  Outcome Try(const std::vector<Candidate>& order);
+  enum class Trial { kAccepted, kRefused, kDestination, kRisky, kSkipped };
+  Trial TryNode(const Candidate& candidate, bool risky_too);
+  std::vector<Candidate> Candidates() const;
+  std::vector<Candidate> Ordered(std::vector<Candidate> candidates, OrderBy by) const;
+  std::vector<NodeIndex> Destinations(const std::vector<Candidate>& order) const;
+  void UndoRound(size_t planned);
+  int64_t MostThatCanGo(const std::vector<Candidate>& candidates) const;
+  double ValueOf(Slot slot) const;
+
+  // --- planner.cc
+  void Answer();
+  void Select();
+  DrainKeep KeepOf(Slot slot, const FailedNode* known, std::vector<FailedNode>* failed);
+  std::string PodText(Slot slot, int32_t pod) const;
+
+  const ClusterState& cluster() const { return *problem_->cluster; }
+  JudgedNode& judged(Slot slot) { return judged_[IndexOf(slot)]; }
+  const JudgedNode& judged(Slot slot) const { return judged_[IndexOf(slot)]; }
+  absl::string_view name(Slot slot) const { return cluster().name(slot); }
+
+  // Of the present call.
+  const DrainProblem* problem_ = nullptr;
+  const DrainOptions* options_ = nullptr;
+  WorkBudget* budget_ = nullptr;
+  std::optional<DisruptionBudgets> budgets_;
+  std::optional<PodJudge> judge_;
+  std::vector<JudgedNode> judged_;                     // by slot
+  std::vector<Slot> slots_;                            // in name order
+  std::vector<std::vector<int32_t>> placeholders_on_;  // by slot; as DrainMove::pod
+  std::vector<FormerEntry> formers_;
+  std::vector<bool> is_former_;        // by slot
+  std::vector<Slot> deleting_;         // in name order
+  std::optional<SizeLimits> limits_;   // of groups and cluster, as the plan goes on
+  std::vector<FormerNode> displaced_;  // of the former plan, not kept as they were
+  bool priced_ = false;                // all candidates have a price
+  int64_t evaluated_ = 0;
+  int64_t skipped_ = 0;
+  std::string resume_at_;
+
+  // Between calls.
+  std::unique_ptr<FitOptions> fit_;
+  std::unique_ptr<DrainBoard> board_;
+  const ClusterState* board_of_ = nullptr;
+  int64_t journal_ = 0;
+  bool follows_ = false;  // the board has the moves of planned_ and nothing else
+  std::vector<std::pair<std::string, std::string>> placeholders_seen_;  // name, node
+  std::vector<PlannedNode> planned_;
+  std::vector<FormerNode> held_;  // timers that go on without a place in the plan
+  DrainState state_;              // of which `unneeded` is read when a call begins
+  DrainPlan plan_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_PLANNER_IMPL_H_

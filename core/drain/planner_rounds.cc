@@ -1,0 +1,235 @@
+// What every node is asked, and the first round: nodes of the former plan.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/drain/planner_impl.h"
+
+namespace loadline {
+
+void DrainPlanner::Impl::JudgeNodes() {
+  limits_.emplace(problem_->groups, options_->minimum);
+  std::vector<bool> deleting(judged_.size(), false);
+  for (const Slot slot : deleting_) deleting[IndexOf(slot)] = true;
+  for (const Slot slot : slots_) {
+    JudgedNode& node = judged(slot);
+    const bool being_deleted = deleting[IndexOf(slot)];
+    limits_->AddNode(node.group, AllocatableOf(slot), being_deleted);
+    NodeQuestion question{.slot = slot, .being_deleted = being_deleted};
+    if (node.group >= 0) question.group = &problem_->groups[static_cast<size_t>(node.group)];
+    if (const auto pools = problem_->pools.find(slot); pools != problem_->pools.end()) {
+      question.pools = pools->second;
+    }
+    node.reason = CheckEligibility(cluster(), question, options_->eligibility, problem_->now_s).reason;
+    node.eligible = node.reason == NodeReason::kNone;
+  }
+}
+
+CpuMemory DrainPlanner::Impl::AllocatableOf(Slot slot) const {
+  const ResourceAmounts& allocatable = cluster().node_shape(slot).allocatable;
+  return {allocatable.Get(kCpu), allocatable.Get(kMemory)};
+}
+
+void DrainPlanner::Impl::Note(Slot slot, NodeReason reason, int32_t pod) {
+  JudgedNode& node = judged(slot);
+  node.reason = reason;
+  node.pod = pod;
+  node.pod_reason = PodReason::kNone;
+  node.budget = BudgetRefusal::kNone;
+}
+
+MovingPod DrainPlanner::Impl::PodAt(Slot slot, int32_t pod) {
+  MovingPod moving;
+  moving.pod = pod;
+  moving.key = KeyOf(slot, pod);
+  if (pod < 0) {
+    const DrainPlaceholder& placeholder = problem_->placeholders[static_cast<size_t>(-1 - pod)];
+    moving.kind = board_->KindOf(placeholder.shape);
+    moving.placeholder = true;
+    moving.name = placeholder.name;
+    return moving;
+  }
+  const NodePods& pods = cluster().pods(slot);
+  const size_t i = static_cast<size_t>(pod);
+  const PodShape& shape = cluster().pod_shapes()[pods.pods()[i].shape];
+  const PodTraits& traits = TraitsOf(shape);
+  moving.kind = board_->KindOf(pods.pods()[i].shape);
+  moving.use = budgets_->UseOf(pods.pods()[i].shape);
+  moving.priority = traits.priority;
+  moving.placeholder = traits.placeholder;
+  moving.namespace_name = shape.namespace_name;
+  moving.name = pods.name(i);
+  moving.uid = pods.uid(i);
+  return moving;
+}
+
+// Placeholders give way to pods, and pods to those of higher priority. Pods that have a place already keep it
+// before others take it. A big pod placed late finds only fragments.
+void DrainPlanner::Impl::SortPods(std::vector<MovingPod>* pods) const {
+  const auto before = [&](const MovingPod& a, const MovingPod& b) {
+    const auto rank = [&](const MovingPod& pod) {
+      return std::make_tuple(pod.placeholder, -int64_t{pod.priority}, pod.hint == kNoNode,
+                             -board_->size(pod.kind));
+    };
+    const auto rank_a = rank(a);
+    const auto rank_b = rank(b);
+    if (rank_a != rank_b) return rank_a < rank_b;
+    return std::tie(a.namespace_name, a.name, a.uid, a.pod) <
+           std::tie(b.namespace_name, b.name, b.uid, b.pod);
+  };
+  if (!std::is_sorted(pods->begin(), pods->end(), before)) std::sort(pods->begin(), pods->end(), before);
+}
+
+bool DrainPlanner::Impl::AskPods(Slot slot, const FormerNode* former, PlannedNode* planned,
+                                 std::vector<MovingPod>* pods) {
+  planned->slot = slot;
+  planned->node = judged(slot).node;
+  planned->uid = cluster().traits(slot).uid;
+  planned->empty = true;
+  const std::span<const NodePods::Pod> all = cluster().pods(slot).pods();
+  NodePodsJudgement judgement = judge_->JudgeNode(slot);
+  if (judgement.block.has_value()) {
+    Note(slot, NodeReason::kBlockedByPod, static_cast<int32_t>(judgement.block->pod));
+    judged(slot).pod_reason = judgement.block->reason;
+    if (judgement.block->reason == PodReason::kNotEnoughPdb) {
+      judged(slot).budget = budgets_->Refuses(budgets_->UseOf(all[judgement.block->pod].shape));
+    }
+    return false;
+  }
+  for (const size_t pod : judgement.wait) planned->waits_for.push_back(static_cast<int32_t>(pod));
+  std::vector<BudgetUse> uses;
+  for (const size_t pod : judgement.move) {
+    // A finished pod holds nothing, and nothing takes its place.
+    if (cluster().pod_shapes()[all[pod].shape].finished) continue;
+    pods->push_back(PodAt(slot, static_cast<int32_t>(pod)));
+    planned->sources.push_back(static_cast<int32_t>(pod));
+    planned->empty = planned->empty && pods->back().placeholder;
+    uses.push_back(pods->back().use);
+  }
+  const DisruptionBudgets::Answer answer = budgets_->Ask(uses);
+  if (answer.refused.has_value()) {
+    Note(slot, NodeReason::kBlockedByPod, planned->sources[*answer.refused]);
+    judged(slot).pod_reason = PodReason::kNotEnoughPdb;
+    judged(slot).budget = answer.refusal;
+    return false;
+  }
+  planned->risky = answer.risky;
+  if (IndexOf(slot) < placeholders_on_.size()) {
+    for (const int32_t placeholder : placeholders_on_[IndexOf(slot)]) {
+      pods->push_back(PodAt(slot, placeholder));
+      planned->sources.push_back(placeholder);
+    }
+  }
+  if (former != nullptr) {
+    absl::flat_hash_map<uint64_t, const std::string*> hints;
+    for (const auto& [key, node] : former->hints) hints.try_emplace(key, &node);
+    for (MovingPod& pod : *pods) {
+      const auto hint = hints.find(pod.key);
+      if (hint == hints.end()) continue;
+      const std::optional<Slot> to = cluster().Find(*hint->second);
+      if (to.has_value() && !is_former_[IndexOf(*to)]) pod.hint = judged(*to).node;
+    }
+  }
+  SortPods(pods);
+  return true;
+}
+
+// Nodes of the former plan stay in it where each of their pods still has the place that was planned, before
+// any node that is new; the others are tried again later.
+void DrainPlanner::Impl::KeepFormers() {
+  for (FormerEntry& entry : formers_) {
+    if (entry.intact.has_value()) {
+      if (budget_->ended() && MayStop()) {
+        const FormerNode former = Forget(*entry.intact);
+        Withdraw({&*entry.intact, 1});
+        ++skipped_;
+        Hold(former);
+        continue;
+      }
+      ++evaluated_;
+      budget_->Spend(1 + static_cast<int64_t>(entry.intact->moves.size()) / 8);
+      if (KeepIntact(&*entry.intact)) continue;
+      entry.former = Forget(*entry.intact);
+      Withdraw({&*entry.intact, 1});
+    }
+    const std::optional<Slot> slot = cluster().Find(entry.former.node);
+    // The node is gone, or another one has its name.
+    if (!slot.has_value()) continue;
+    const std::string& uid = cluster().traits(*slot).uid;
+    if (!uid.empty() && !entry.former.uid.empty() && uid != entry.former.uid) continue;
+    if (judged(*slot).planned) continue;
+    if (budget_->ended() && MayStop()) {
+      ++skipped_;
+      Hold(std::move(entry.former));
+      continue;
+    }
+    if (!entry.intact.has_value()) ++evaluated_;
+    if (!Readopt(entry.former, *slot)) displaced_.push_back(std::move(entry.former));
+  }
+}
+
+// Whether a node whose moves stand on the board goes on as it is.
+bool DrainPlanner::Impl::KeepIntact(PlannedNode* planned) {
+  const Slot slot = planned->slot;
+  if (!judged(slot).eligible || board_->received(planned->node) > 0) return false;
+  const NodePodsJudgement judgement = judge_->JudgeNode(slot);
+  if (judgement.block.has_value()) return false;
+  const std::span<const NodePods::Pod> all = cluster().pods(slot).pods();
+  std::vector<BudgetUse> uses;
+  size_t sources = 0;
+  for (const size_t pod : judgement.move) {
+    if (cluster().pod_shapes()[all[pod].shape].finished) continue;
+    if (sources >= planned->sources.size() || planned->sources[sources] != static_cast<int32_t>(pod)) {
+      return false;
+    }
+    ++sources;
+    uses.push_back(budgets_->UseOf(all[pod].shape));
+  }
+  // Behind the pods are placeholders, which are as they were.
+  if (sources < planned->sources.size() && planned->sources[sources] >= 0) return false;
+  const DisruptionBudgets::Answer answer = budgets_->Ask(uses);
+  if (answer.refused.has_value() || answer.risky) return false;
+  if (limits_->Take(judged(slot).group, AllocatableOf(slot)) != NodeReason::kNone) return false;
+  for (const BudgetUse& use : uses) budgets_->Take(use);
+  planned->since_s = TimerStart(planned->since_s, problem_->now_s);
+  planned->risky = false;
+  planned->waits_for.clear();
+  for (const size_t pod : judgement.wait) planned->waits_for.push_back(static_cast<int32_t>(pod));
+  judged(slot).planned = true;
+  planned_.push_back(std::move(*planned));
+  return true;
+}
+
+bool DrainPlanner::Impl::Readopt(const FormerNode& former, Slot slot) {
+  if (!judged(slot).eligible || board_->received(judged(slot).node) > 0) return false;
+  PlannedNode planned;
+  std::vector<MovingPod> pods;
+  if (!AskPods(slot, &former, &planned, &pods) || planned.risky) return false;
+  if (std::any_of(pods.begin(), pods.end(), [](const MovingPod& pod) { return pod.hint == kNoNode; }))
+    return false;
+  if (limits_->Take(judged(slot).group, AllocatableOf(slot)) != NodeReason::kNone) return false;
+  const DrainBoard::Answer answer =
+      board_->Drain(planned.node, pods, /*hints_only=*/true, budget_, /*may_stop=*/false);
+  if (answer.outcome != DrainBoard::Outcome::kPlaced) {
+    limits_->GiveBack(judged(slot).group, AllocatableOf(slot));
+    return false;
+  }
+  planned.since_s = TimerStart(former.since_s, problem_->now_s);
+  Accept(std::move(planned), pods);
+  return true;
+}
+
+// Of a node whose pods have been placed.
+void DrainPlanner::Impl::Accept(PlannedNode planned, const std::vector<MovingPod>& pods) {
+  planned.moves.reserve(pods.size());
+  for (const MovingPod& pod : pods) {
+    budgets_->Take(pod.use);
+    planned.moves.push_back({pod.pod, pod.kind, pod.to, pod.key});
+  }
+  Note(planned.slot, NodeReason::kNone);
+  judged(planned.slot).planned = true;
+  planned_.push_back(std::move(planned));
+}
+
+}  // namespace loadline
