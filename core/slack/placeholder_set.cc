@@ -1,29 +1,28 @@
 #include "core/slack/placeholder_set.h"
 
 #include <algorithm>
-#include <set>
-#include <tuple>
 #include <utility>
 
 namespace loadline {
 
-PushedOut PushOut(const SlackNode& node, std::span<const Placeholder> placeholders,
-                  std::span<const size_t> on_node) {
+PushedOut PushOut(const SlackNode& node, std::span<const Placeholder* const> placeholders) {
   CpuMemory sum = node.real;
   int64_t slots = node.free_slots;
-  for (const size_t i : on_node) {
-    sum = Plus(sum, placeholders[i].size);
+  std::vector<size_t> order;
+  for (size_t i = 0; i < placeholders.size(); ++i) {
+    sum = Plus(sum, placeholders[i]->size);
     --slots;
+    order.push_back(i);
   }
-  std::vector<size_t> order(on_node.begin(), on_node.end());
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const Placeholder &x = placeholders[a], &y = placeholders[b];
-    return x.mirrored != y.mirrored ? y.mirrored : x.id > y.id;
+    const bool x = placeholders[a]->kind == PlaceholderKind::kStandard;
+    const bool y = placeholders[b]->kind == PlaceholderKind::kStandard;
+    return x != y ? x : placeholders[a]->id > placeholders[b]->id;
   });
   PushedOut out;
   for (const size_t i : order) {
     if (Within(sum, node.allocatable) && slots >= 0) break;
-    sum = Minus(sum, placeholders[i].size);
+    sum = Minus(sum, placeholders[i]->size);
     ++slots;
     out.pushed.push_back(i);
   }
@@ -31,204 +30,211 @@ PushedOut PushOut(const SlackNode& node, std::span<const Placeholder> placeholde
   return out;
 }
 
-std::optional<size_t> PlaceReal(const CpuMemory& pod, std::vector<SlackNode>* nodes) {
-  std::optional<size_t> best;
-  CpuMemory best_left;
-  for (size_t i = 0; i < nodes->size(); ++i) {
-    const SlackNode& node = (*nodes)[i];
-    const CpuMemory sum = Plus(node.real, pod);
-    if (node.free_slots <= 0 || !Within(sum, node.allocatable)) continue;
-    const CpuMemory left = Minus(node.allocatable, sum);
-    if (best.has_value() && std::tie(left.cpu, left.memory) >= std::tie(best_left.cpu, best_left.memory))
-      continue;
-    best = i;
-    best_left = left;
-  }
-  if (best.has_value()) {
-    (*nodes)[*best].real = Plus((*nodes)[*best].real, pod);
-    --(*nodes)[*best].free_slots;
-  }
-  return best;
-}
-
-PlaceholderSet::PlaceholderSet(std::vector<SlackNode> nodes, std::vector<Placeholder> placeholders)
-    : nodes_(std::move(nodes)), taken_(nodes_.size()), placeholders_(std::move(placeholders)) {
-  std::sort(placeholders_.begin(), placeholders_.end(),
-            [](const Placeholder& a, const Placeholder& b) { return a.id < b.id; });
-  for (const SlackNode& node : nodes_) slots_.push_back(node.free_slots);
-  node_of_.assign(placeholders_.size(), kNoNode);
-  std::vector<std::vector<size_t>> on_node(nodes_.size());
-  for (size_t i = 0; i < placeholders_.size(); ++i) {
-    if (placeholders_[i].node.empty()) continue;
-    const size_t node = Find(placeholders_[i].node);
-    if (node == kNoNode) {
-      placeholders_[i].node.clear();
-      continue;
-    }
-    Attach(i, node);
-    on_node[node].push_back(i);
-  }
-  for (size_t node = 0; node < nodes_.size(); ++node) {
-    const PushedOut out = PushOut(nodes_[node], placeholders_, on_node[node]);
-    for (const size_t i : out.pushed) Detach(i);
-    if (out.over) overcommitted_.push_back(nodes_[node].name);
-  }
-}
-
-size_t PlaceholderSet::Find(const std::string& node) const {
-  const auto found =
-      std::lower_bound(nodes_.begin(), nodes_.end(), node,
-                       [](const SlackNode& a, const std::string& name) { return a.name < name; });
-  return found != nodes_.end() && found->name == node ? static_cast<size_t>(found - nodes_.begin()) : kNoNode;
-}
-
 CpuMemory PlaceholderSet::Free(size_t node) const {
-  return Minus(nodes_[node].allocatable, Plus(nodes_[node].real, taken_[node]));
+  const Node& at = nodes_[node];
+  return Minus(at.content.allocatable, Plus(at.content.real, at.taken));
 }
 
 bool PlaceholderSet::FitsOn(size_t node, const CpuMemory& size) const {
-  return slots_[node] > 0 &&
-         Within(Plus(size, Plus(nodes_[node].real, taken_[node])), nodes_[node].allocatable);
+  const Node& at = nodes_[node];
+  return at.present && at.slots > 0 &&
+         Within(Plus(size, Plus(at.content.real, at.taken)), at.content.allocatable);
 }
 
-void PlaceholderSet::Attach(size_t position, size_t node) {
-  Placeholder& placeholder = placeholders_[position];
-  node_of_[position] = node;
-  placeholder.node = placeholder.last_node = nodes_[node].name;
-  taken_[node] = Plus(taken_[node], placeholder.size);
-  --slots_[node];
+size_t PlaceholderSet::Find(absl::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? kNoNode : found->second;
 }
 
-void PlaceholderSet::Detach(size_t position) {
-  const size_t node = node_of_[position];
-  taken_[node] = Minus(taken_[node], placeholders_[position].size);
-  ++slots_[node];
-  node_of_[position] = kNoNode;
-  placeholders_[position].node.clear();
+PlaceholderSet::Room PlaceholderSet::RoomOf(size_t node) const {
+  const CpuMemory free = Free(node);
+  return {free.cpu, free.memory, nodes_[node].content.name, node};
 }
 
-std::vector<size_t> PlaceholderSet::TrimOrder() const {
-  std::vector<size_t> order;
-  for (size_t i = 0; i < placeholders_.size(); ++i) {
-    if (!placeholders_[i].mirrored) order.push_back(i);
+// To be called around each change of what a node has left: it is out of the order meanwhile.
+void PlaceholderSet::IndexRoom(size_t node, bool present) {
+  if (nodes_[node].slots <= 0) return;
+  const size_t at = static_cast<size_t>(nodes_[node].content.node_class);
+  if (at >= by_room_.size()) by_room_.resize(at + 1);
+  if (present) {
+    by_room_[at].insert(RoomOf(node));
+  } else {
+    by_room_[at].erase(RoomOf(node));
   }
+}
+
+void PlaceholderSet::SetNode(size_t node, SlackNode content) {
+  if (node >= nodes_.size()) nodes_.resize(node + 1);
+  Node& at = nodes_[node];
+  if (at.present && (at.content.name != content.name || at.content.node_class != content.node_class)) {
+    RemoveNode(node);
+  }
+  if (at.present) {
+    if (at.content == content) return;
+    IndexRoom(node, false);
+    if (!Within(at.content.real, at.content.allocatable)) overcommitted_.erase(at.content.name);
+  } else {
+    by_name_[content.name] = node;
+  }
+  at.present = true;
+  at.content = std::move(content);
+  at.slots = at.content.free_slots - static_cast<int64_t>(at.placeholders.size());
+  if (!Within(at.content.real, at.content.allocatable)) overcommitted_.insert(at.content.name);
+  IndexRoom(node, true);
+  touched_.push_back(node);
+}
+
+void PlaceholderSet::RemoveNode(size_t node) {
+  if (!Has(node)) return;
+  while (!nodes_[node].placeholders.empty()) Detach(nodes_[node].placeholders.back());
+  IndexRoom(node, false);
+  Node& at = nodes_[node];
+  const auto named = by_name_.find(at.content.name);
+  // The name may have gone to another number meanwhile.
+  if (named != by_name_.end() && named->second == node) by_name_.erase(named);
+  overcommitted_.erase(at.content.name);
+  at = Node();
+}
+
+void PlaceholderSet::PushOutAll() {
+  for (const size_t node : std::exchange(touched_, {})) {
+    if (!Has(node) || nodes_[node].placeholders.empty()) continue;
+    const std::vector<int64_t> ids = nodes_[node].placeholders;
+    std::vector<const Placeholder*> there;
+    for (const int64_t id : ids) there.push_back(&items_.at(id).placeholder);
+    for (const size_t i : PushOut(nodes_[node].content, there).pushed) Detach(ids[i]);
+  }
+}
+
+void PlaceholderSet::Attach(int64_t id, size_t node) {
+  Item& item = items_.at(id);
+  IndexRoom(node, false);
+  Node& at = nodes_[node];
+  item.node = node;
+  item.placeholder.node = item.placeholder.last_node = at.content.name;
+  at.taken = Plus(at.taken, item.placeholder.size);
+  --at.slots;
+  at.placeholders.push_back(id);
+  IndexRoom(node, true);
+  groups_[GroupOf(item.placeholder)].unplaced.erase(id);
+}
+
+void PlaceholderSet::Detach(int64_t id) {
+  Item& item = items_.at(id);
+  if (item.node == kNoNode) return;
+  IndexRoom(item.node, false);
+  Node& at = nodes_[item.node];
+  std::erase(at.placeholders, id);
+  ++at.slots;
+  // Anew: what saturated cannot be taken off again.
+  at.taken = {};
+  for (const int64_t other : at.placeholders) at.taken = Plus(at.taken, items_.at(other).placeholder.size);
+  IndexRoom(item.node, true);
+  item.node = kNoNode;
+  item.placeholder.node.clear();
+  ++lost_;
+  groups_[GroupOf(item.placeholder)].unplaced.insert(id);
+}
+
+void PlaceholderSet::Restore(const Placeholder& placeholder) {
+  const int64_t id = placeholder.id;
+  Add(GroupOf(placeholder), id);
+  Placeholder& added = items_.at(id).placeholder;
+  added.last_node = placeholder.node.empty() ? placeholder.last_node : placeholder.node;
+  const size_t node = placeholder.node.empty() ? kNoNode : Find(placeholder.node);
+  if (node == kNoNode) return;
+  Attach(id, node);
+  touched_.push_back(node);
+}
+
+void PlaceholderSet::Add(const PlaceholderGroup& group, int64_t id) {
+  Item& item = items_[id];
+  item.placeholder.id = id;
+  item.placeholder.kind = group.kind;
+  item.placeholder.owner = group.owner;
+  item.placeholder.size = group.size;
+  Members& members = groups_[group];
+  members.ids.insert(id);
+  members.unplaced.insert(id);
+}
+
+void PlaceholderSet::Remove(int64_t id) {
+  if (items_.at(id).node != kNoNode) {
+    Detach(id);
+    --lost_;
+  }
+  const auto item = items_.find(id);
+  const auto group = groups_.find(GroupOf(item->second.placeholder));
+  group->second.ids.erase(id);
+  group->second.unplaced.erase(id);
+  if (group->second.ids.empty()) groups_.erase(group);
+  items_.erase(item);
+}
+
+void PlaceholderSet::Trim(const PlaceholderGroup& group, int64_t count) {
+  const Members* const members = Find(group);
+  if (members == nullptr || count <= 0) return;
   // By cpu and then memory of the real pods there, so that the emptiest nodes may drain.
-  const auto key = [&](size_t i) {
-    const size_t node = node_of_[i];
+  using Key = std::tuple<bool, int64_t, int64_t, absl::string_view, int64_t>;
+  std::vector<Key> order;
+  for (const int64_t id : members->ids) {
+    const size_t node = items_.at(id).node;
     const bool placed = node != kNoNode;
-    const CpuMemory real = placed ? nodes_[node].real : CpuMemory{};
-    return std::make_tuple(placed, real.cpu, real.memory, placed ? node : 0, -placeholders_[i].id);
-  };
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
-  return order;
+    const CpuMemory real = placed ? nodes_[node].content.real : CpuMemory{};
+    order.emplace_back(placed, real.cpu, real.memory,
+                       placed ? absl::string_view(nodes_[node].content.name) : "", -id);
+  }
+  const size_t trimmed = std::min(order.size(), static_cast<size_t>(count));
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(trimmed), order.end());
+  order.resize(trimmed);
+  for (const Key& key : order) Remove(-std::get<4>(key));
 }
 
-void PlaceholderSet::Erase(std::vector<size_t> positions) {
-  std::sort(positions.begin(), positions.end());
-  for (const size_t i : positions) {
-    if (node_of_[i] != kNoNode) Detach(i);
+size_t PlaceholderSet::BestFit(int32_t node_class, const CpuMemory& size) const {
+  if (static_cast<size_t>(node_class) >= by_room_.size()) return kNoNode;
+  const absl::btree_set<Room>& rooms = by_room_[static_cast<size_t>(node_class)];
+  for (auto at = rooms.lower_bound(Room(size.cpu, 0, "", 0)); at != rooms.end(); ++at) {
+    if (FitsOn(std::get<3>(*at), size)) return std::get<3>(*at);
   }
-  std::vector<Placeholder> kept;
-  std::vector<size_t> nodes;
-  for (size_t i = 0; i < placeholders_.size(); ++i) {
-    if (std::binary_search(positions.begin(), positions.end(), i)) continue;
-    kept.push_back(std::move(placeholders_[i]));
-    nodes.push_back(node_of_[i]);
-  }
-  placeholders_ = std::move(kept);
-  node_of_ = std::move(nodes);
+  return kNoNode;
 }
 
-void PlaceholderSet::Remove(size_t position) { Erase({position}); }
-
-void PlaceholderSet::TrimTo(int64_t count) {
-  std::vector<size_t> order = TrimOrder();
-  const int64_t excess = static_cast<int64_t>(order.size()) - count;
-  if (excess <= 0) return;
-  order.resize(static_cast<size_t>(excess));
-  Erase(std::move(order));
+int64_t PlaceholderSet::Place(const PlaceholderGroup& group, std::span<const int32_t> classes) {
+  const Members* const members = Find(group);
+  if (members == nullptr) return 0;
+  const std::vector<int64_t> waiting(members->unplaced.begin(), members->unplaced.end());
+  int64_t placed = 0;
+  // Those that have a place to return to come first, so that others do not take it.
+  for (const int64_t id : waiting) {
+    const std::string& name = items_.at(id).placeholder.last_node;
+    const size_t last = name.empty() ? kNoNode : Find(name);
+    if (last == kNoNode || !FitsOn(last, group.size)) continue;
+    if (std::find(classes.begin(), classes.end(), nodes_[last].content.node_class) == classes.end()) continue;
+    Attach(id, last);
+    ++placed;
+  }
+  size_t from = 0;  // what no node of a class takes, none will take for the next one either
+  for (const int64_t id : waiting) {
+    if (items_.at(id).node != kNoNode) continue;
+    size_t node = kNoNode;
+    while (from < classes.size() && (node = BestFit(classes[from], group.size)) == kNoNode) ++from;
+    if (node == kNoNode) break;
+    Attach(id, node);
+    ++placed;
+  }
+  return placed;
 }
 
-void PlaceholderSet::TrimDown(const CpuMemory& most) {
-  CpuMemory sum = StandardSum();
-  std::vector<size_t> trimmed;
-  if (Within(sum, most)) return;
-  for (const size_t i : TrimOrder()) {
-    if (Within(sum, most)) break;
-    const CpuMemory& size = placeholders_[i].size;
-    // One that has none of what is too much would be missed for nothing.
-    if ((sum.cpu <= most.cpu || size.cpu == 0) && (sum.memory <= most.memory || size.memory == 0)) continue;
-    sum = Minus(sum, size);
-    trimmed.push_back(i);
-  }
-  Erase(std::move(trimmed));
+const PlaceholderSet::Members* PlaceholderSet::Find(const PlaceholderGroup& group) const {
+  const auto found = groups_.find(group);
+  return found == groups_.end() ? nullptr : &found->second;
 }
 
-void PlaceholderSet::Add(int64_t count, const CpuMemory& size, bool mirrored, int64_t* next_id) {
-  for (int64_t i = 0; i < count; ++i) {
-    Placeholder placeholder;
-    placeholder.id = (*next_id)++;
-    placeholder.size = size;
-    placeholder.mirrored = mirrored;
-    placeholders_.push_back(std::move(placeholder));
-    node_of_.push_back(kNoNode);
-  }
-}
-
-void PlaceholderSet::Place() {
-  std::vector<size_t> waiting;
-  for (size_t i = 0; i < placeholders_.size(); ++i) {
-    if (node_of_[i] != kNoNode) continue;
-    waiting.push_back(i);
-  }
-  if (waiting.empty()) return;
-  std::sort(waiting.begin(), waiting.end(), [&](size_t a, size_t b) {
-    const Placeholder &x = placeholders_[a], &y = placeholders_[b];
-    if (x.mirrored != y.mirrored) return x.mirrored;
-    if (x.size.cpu != y.size.cpu) return x.size.cpu > y.size.cpu;
-    if (x.size.memory != y.size.memory) return x.size.memory > y.size.memory;
-    return x.id < y.id;
-  });
-  // Nodes by what is left: the tightest that is enough comes first.
-  const auto key = [&](size_t node) {
-    const CpuMemory free = Free(node);
-    return std::make_tuple(free.cpu, free.memory, node);
-  };
-  std::set<std::tuple<int64_t, int64_t, size_t>> by_room;
-  for (size_t node = 0; node < nodes_.size(); ++node) {
-    if (slots_[node] > 0) by_room.insert(key(node));
-  }
-  const auto put = [&](size_t i, size_t node) {
-    by_room.erase(key(node));
-    Attach(i, node);
-    if (slots_[node] > 0) by_room.insert(key(node));
-  };
-  const CpuMemory* refused = nullptr;  // what did not fit anywhere will not fit for its like either
-  for (const size_t i : waiting) {
-    const Placeholder& placeholder = placeholders_[i];
-    const CpuMemory size = placeholder.size;
-    const size_t last = placeholder.last_node.empty() ? kNoNode : Find(placeholder.last_node);
-    if (last != kNoNode && FitsOn(last, size)) {
-      put(i, last);
-      continue;
-    }
-    if (refused != nullptr && *refused == size) continue;
-    auto at = by_room.lower_bound(std::make_tuple(size.cpu, int64_t{0}, size_t{0}));
-    while (at != by_room.end() && !FitsOn(std::get<2>(*at), size)) ++at;
-    if (at == by_room.end()) {
-      refused = &placeholder.size;
-    } else {
-      put(i, std::get<2>(*at));
-    }
-  }
-}
-
-CpuMemory PlaceholderSet::StandardSum() const {
-  CpuMemory sum;
-  for (const Placeholder& placeholder : placeholders_) {
-    if (!placeholder.mirrored) sum = Plus(sum, placeholder.size);
-  }
-  return sum;
+std::vector<Placeholder> PlaceholderSet::Export() const {
+  std::vector<Placeholder> all;
+  all.reserve(items_.size());
+  for (const auto& [id, item] : items_) all.push_back(item.placeholder);
+  return all;
 }
 
 }  // namespace loadline

@@ -1,4 +1,4 @@
-// Placeholders of one class on the nodes of that class, from one loop to the next.
+// Placeholders on nodes, from one loop to the next.
 #ifndef LOADLINE_CORE_SLACK_PLACEHOLDER_SET_H_
 #define LOADLINE_CORE_SLACK_PLACEHOLDER_SET_H_
 
@@ -7,91 +7,160 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/strings/string_view.h"
 #include "core/base/cpu_memory.h"
 
 namespace loadline {
 
-// One placeholder. Ids go on counting and are never used again.
+enum class PlaceholderKind {
+  kStandard,  // one of equal pieces of a class
+  kReserved,  // room for one of the biggest pods of a class
+  kMirrored,  // a copy of a pod
+};
+
+// One placeholder. Ids go on counting and are never used again. Its size never changes.
 struct Placeholder {
   int64_t id = 0;
+  PlaceholderKind kind = PlaceholderKind::kStandard;
+  // The name of its class; of a mirrored one the key of the pod that it is a copy of.
+  std::string owner;
   CpuMemory size;
-  // Stands for a pod that is mirrored or to be reserved for; it gives way last.
-  bool mirrored = false;
   // Node that it is on, and where it was last; empty: none.
   std::string node;
   std::string last_node;
   friend bool operator==(const Placeholder&, const Placeholder&) = default;
 };
 
-// A node of a class.
+// A node that placeholders may be on.
 struct SlackNode {
   std::string name;
   CpuMemory allocatable;
   // Of real pods, and how many more pods may come.
   CpuMemory real;
   int64_t free_slots = INT32_MAX;
+  // Which class it is of.
+  int32_t node_class = 0;
+  friend bool operator==(const SlackNode&, const SlackNode&) = default;
 };
 
-// Which of the placeholders of one node give way to its real pods, in this order: standard before mirrored
-// ones, then the highest id; until the sum is at most the capacity in both dimensions, or none is left.
+// Which of the placeholders of one node give way to its real pods, in this order: standard before others,
+// then the highest id; until the sum is at most the capacity in both dimensions, or none is left.
 struct PushedOut {
   std::vector<size_t> pushed;  // positions
   bool over = false;           // the real pods alone exceed the node
 };
-PushedOut PushOut(const SlackNode& node, std::span<const Placeholder> placeholders,
-                  std::span<const size_t> on_node);
+PushedOut PushOut(const SlackNode& node, std::span<const Placeholder* const> placeholders);
 
-// Puts a real pod that waits onto the node where it leaves least cpu, then memory; ties by name. Returns the
-// position, or nullopt: it fits nowhere. Step B: real pods come before placeholders. Cost: O(nodes).
-std::optional<size_t> PlaceReal(const CpuMemory& pod, std::vector<SlackNode>* nodes);
+// Placeholders with one owner, kind and size.
+struct PlaceholderGroup {
+  PlaceholderKind kind = PlaceholderKind::kStandard;
+  std::string owner;
+  CpuMemory size;
+  friend auto operator<=>(const PlaceholderGroup& a, const PlaceholderGroup& b) {
+    return std::tie(a.owner, a.kind, a.size.cpu, a.size.memory) <=>
+           std::tie(b.owner, b.kind, b.size.cpu, b.size.memory);
+  }
+  friend bool operator==(const PlaceholderGroup&, const PlaceholderGroup&) = default;
+};
 
-// The loop of a class: steps A, C, E and F of reading U.
+// Steps A, C, E and F of reading U. Nodes are numbered by the caller, densely.
 class PlaceholderSet {
  public:
-  // `nodes` in name order. Placeholders on other nodes lose them; then those give way that no longer fit.
-  // Cost: O(nodes + placeholders * log).
-  PlaceholderSet(std::vector<SlackNode> nodes, std::vector<Placeholder> placeholders);
-
-  // Takes placeholders away, whole ones, while `sum` may lose them: those without a node first, then from the
-  // node with the least real pods; the highest id first, ties by name. Keeps mirrored ones.
-  //   TrimTo: until `count` are left.
-  //   TrimDown: until the sum of the standard ones exceeds `most` in no dimension.
-  void TrimTo(int64_t count);
-  void TrimDown(const CpuMemory& most);
-  void Remove(size_t position);
-
-  // New ones, without a node.
-  void Add(int64_t count, const CpuMemory& size, bool mirrored, int64_t* next_id);
-
-  // Puts those without a node onto nodes: mirrored ones first, then the largest; each onto the node where it
-  // was last, else where it leaves least cpu, then memory; ties by name.
-  void Place();
-
-  const std::vector<Placeholder>& placeholders() const { return placeholders_; }
-  // Nodes where real pods alone exceed what there is.
-  const std::vector<std::string>& overcommitted() const { return overcommitted_; }
-  // Of standard placeholders.
-  CpuMemory StandardSum() const;
-
- private:
   static constexpr size_t kNoNode = static_cast<size_t>(-1);
 
-  size_t Find(const std::string& node) const;
+  struct Members {
+    absl::btree_set<int64_t> ids;
+    absl::btree_set<int64_t> unplaced;
+    int64_t placed() const { return static_cast<int64_t>(ids.size() - unplaced.size()); }
+  };
+  using Groups = absl::btree_map<PlaceholderGroup, Members>;
+
+  // `lost`: what lost() starts at.
+  explicit PlaceholderSet(int64_t lost = 0) : lost_(lost) {}
+
+  // --- nodes. Cost: O(log nodes + placeholders there).
+
+  // Puts a node under a number. Placeholders stay where name and class are as before, else they lose it.
+  void SetNode(size_t node, SlackNode content);
+  void RemoveNode(size_t node);
+  bool Has(size_t node) const { return node < nodes_.size() && nodes_[node].present; }
+  const SlackNode& node(size_t node) const { return nodes_[node].content; }
+  // Of a node: less what real pods and placeholders have.
   CpuMemory Free(size_t node) const;
   bool FitsOn(size_t node, const CpuMemory& size) const;
-  void Attach(size_t position, size_t node);
-  void Detach(size_t position);
-  std::vector<size_t> TrimOrder() const;
-  void Erase(std::vector<size_t> positions);
+  // The number of a node, or kNoNode.
+  size_t Find(absl::string_view name) const;
 
-  std::vector<SlackNode> nodes_;
-  std::vector<CpuMemory> taken_;           // by node: of placeholders
-  std::vector<int64_t> slots_;             // by node: left for pods
-  std::vector<Placeholder> placeholders_;  // by id
-  std::vector<size_t> node_of_;            // by position
-  std::vector<std::string> overcommitted_;
+  // Lets placeholders give way where they no longer fit, on nodes that were set since the last time.
+  void PushOutAll();
+  // Nodes where real pods alone exceed what there is.
+  const absl::btree_set<std::string>& overcommitted() const { return overcommitted_; }
+
+  // --- placeholders
+
+  // Takes one over from a former set, onto its node if that is there.
+  void Restore(const Placeholder& placeholder);
+  // A new one, without a node.
+  void Add(const PlaceholderGroup& group, int64_t id);
+  void Remove(int64_t id);
+  // Takes `count` of a group away, whole ones: those without a node first, then from the node with the least
+  // real pods; ties by name, then the highest id first. Cost: O(group log group).
+  void Trim(const PlaceholderGroup& group, int64_t count);
+  void Attach(int64_t id, size_t node);
+  void Detach(int64_t id);
+
+  // Puts those of a group that have no node onto nodes of `classes`, which are tried in this order: each onto
+  // the node where it was last, else where it leaves least cpu, then memory; ties by name. Returns how many.
+  int64_t Place(const PlaceholderGroup& group, std::span<const int32_t> classes);
+  // The node of `node_class` where one of this size leaves least; kNoNode: it fits none.
+  size_t BestFit(int32_t node_class, const CpuMemory& size) const;
+
+  const Placeholder& placeholder(int64_t id) const { return items_.at(id).placeholder; }
+  // kNoNode: none.
+  size_t NodeOf(int64_t id) const { return items_.at(id).node; }
+  const Groups& groups() const { return groups_; }
+  // nullptr: there is none.
+  const Members* Find(const PlaceholderGroup& group) const;
+  // All, by id.
+  std::vector<Placeholder> Export() const;
+  int64_t size() const { return static_cast<int64_t>(items_.size()); }
+  // How often a placeholder that stayed lost its node.
+  int64_t lost() const { return lost_; }
+
+ private:
+  struct Node {
+    bool present = false;
+    SlackNode content;
+    CpuMemory taken;  // by placeholders
+    int64_t slots = 0;
+    std::vector<int64_t> placeholders;  // ids
+  };
+  struct Item {
+    Placeholder placeholder;
+    size_t node = kNoNode;
+  };
+  // Nodes by what is left: the tightest that is enough comes first.
+  using Room = std::tuple<int64_t, int64_t, std::string, size_t>;
+
+  Room RoomOf(size_t node) const;
+  void IndexRoom(size_t node, bool present);
+  PlaceholderGroup GroupOf(const Placeholder& placeholder) const {
+    return {placeholder.kind, placeholder.owner, placeholder.size};
+  }
+
+  std::vector<Node> nodes_;
+  absl::btree_map<std::string, size_t> by_name_;
+  std::vector<absl::btree_set<Room>> by_room_;  // by class; nodes with a slot left
+  std::vector<size_t> touched_;                 // set since PushOutAll(), with repeats
+  absl::btree_set<std::string> overcommitted_;
+  absl::btree_map<int64_t, Item> items_;
+  Groups groups_;
+  int64_t lost_;
 };
 
 }  // namespace loadline

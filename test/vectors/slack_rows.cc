@@ -126,7 +126,7 @@ NamedPlaceholders ReadPlaceholders(const Json& in) {
     placeholder.id = static_cast<int64_t>(read.names.size());
     read.names.push_back(object.at("id"));
     placeholder.size = Amounts(object);
-    placeholder.mirrored = object.value("mirrored", false);
+    if (object.value("mirrored", false)) placeholder.kind = PlaceholderKind::kMirrored;
     if (object.contains("node") && !object.at("node").is_null()) placeholder.node = object.at("node");
     read.list.push_back(placeholder);
   }
@@ -135,12 +135,12 @@ NamedPlaceholders ReadPlaceholders(const Json& in) {
 
 void PushedOutOfNode(const Json& in, Answers* answers) {
   const NamedPlaceholders placeholders = ReadPlaceholders(in.at("placeholders"));
-  std::vector<size_t> all(placeholders.list.size());
-  for (size_t i = 0; i < all.size(); ++i) all[i] = i;
-  const PushedOut out = PushOut(ReadNode(in, "node"), placeholders.list, all);
+  std::vector<const Placeholder*> all;
+  for (const Placeholder& placeholder : placeholders.list) all.push_back(&placeholder);
+  const PushedOut out = PushOut(ReadNode(in, "node"), all);
   Json pushed = Json::array(), kept = Json::array();
   for (const size_t i : out.pushed) pushed.push_back(placeholders.names[i]);
-  for (const size_t i : all) {
+  for (size_t i = 0; i < all.size(); ++i) {
     if (std::find(out.pushed.begin(), out.pushed.end(), i) == out.pushed.end())
       kept.push_back(placeholders.names[i]);
   }
@@ -150,18 +150,25 @@ void PushedOutOfNode(const Json& in, Answers* answers) {
 }
 
 void Step(const Json& in, Answers* answers) {
-  std::vector<SlackNode> nodes;
-  for (const Json& node : in.at("nodes")) nodes.push_back(ReadNode(node, node.at("name")));
+  PlaceholderSet set;
+  size_t number = 0;
+  for (const Json& node : in.at("nodes")) set.SetNode(number++, ReadNode(node, node.at("name")));
   const NamedPlaceholders before = ReadPlaceholders(in.at("placeholders"));
-  PlaceholderSet set(std::move(nodes), before.list);
-  int64_t next_id = static_cast<int64_t>(before.names.size());
-  set.TrimTo(in.at("desired"));
-  const int64_t missing = in.at("desired").get<int64_t>() - static_cast<int64_t>(set.placeholders().size());
-  set.Add(missing, Amounts(in.at("size")), /*mirrored=*/false, &next_id);
-  set.Place();
+  for (const Placeholder& placeholder : before.list) set.Restore(placeholder);
+  set.PushOutAll();
+  const int64_t desired = in.at("desired");
+  const PlaceholderGroup group{PlaceholderKind::kStandard, "", Amounts(in.at("size"))};
+  if (!before.list.empty()) {
+    const Placeholder& any = before.list.front();
+    set.Trim({any.kind, any.owner, any.size}, set.size() - desired);
+  }
+  for (int64_t id = static_cast<int64_t>(before.names.size()); set.size() < desired; ++id) set.Add(group, id);
+  const std::vector<int32_t> classes = {0};
+  const PlaceholderSet::Groups groups = set.groups();
+  for (const auto& [of, members] : groups) set.Place(of, classes);
   Json assign = Json::object(), unplaced = Json::array();
   int moves = 0;
-  for (const Placeholder& placeholder : set.placeholders()) {
+  for (const Placeholder& placeholder : set.Export()) {
     const size_t id = static_cast<size_t>(placeholder.id);
     const std::string name = id < before.names.size() ? before.names[id] : "p" + std::to_string(id + 1);
     assign[name] = placeholder.node.empty() ? Json() : Json(placeholder.node);
@@ -177,15 +184,21 @@ void Step(const Json& in, Answers* answers) {
 }
 
 void Order(const Json& in, Answers* answers) {
-  std::vector<SlackNode> nodes(1);
-  nodes[0].name = "node";
-  nodes[0].allocatable = Amounts(in.at("free"));
-  const bool real_placed = PlaceReal(Amounts(in.at("pending_real")), &nodes).has_value();
-  PlaceholderSet set(nodes, {});
-  int64_t next_id = 0;
-  set.Add(1, Amounts(in.at("placeholder")), /*mirrored=*/false, &next_id);
-  set.Place();
-  const bool placed = !set.placeholders()[0].node.empty();
+  SlackNode node;
+  node.name = "node";
+  node.allocatable = Amounts(in.at("free"));
+  PlaceholderSet set;
+  set.SetNode(0, node);
+  const CpuMemory pod = Amounts(in.at("pending_real"));
+  const bool real_placed = set.BestFit(0, pod) == 0;
+  if (real_placed) {
+    node.real = pod;
+    set.SetNode(0, node);
+  }
+  const PlaceholderGroup group{PlaceholderKind::kStandard, "", Amounts(in.at("placeholder"))};
+  set.Add(group, 1);
+  const std::vector<int32_t> classes = {0};
+  const bool placed = set.Place(group, classes) == 1;
   answers->Equal("real_placed", real_placed);
   answers->Equal("placeholder_placed", placed);
   answers->Equal("demand", placed ? 0 : 1);

@@ -1,0 +1,44 @@
+// Which nodes keep slack together.
+#ifndef LOADLINE_CORE_SLACK_SLACK_CLASS_H_
+#define LOADLINE_CORE_SLACK_SLACK_CLASS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/cpu_memory.h"
+#include "core/cluster/shapes.h"
+
+namespace loadline {
+
+// Nodes of a class take the same pods and are of the same size: equal values of the labels that count, equal
+// taints that stay, equal cpu, and memory within a 32nd (machines of one type differ by some pages). Classes
+// that differ in size and in the instance type only are of one family: what fits, fits in all of it.
+struct SlackClassKey {
+  Labels labels;
+  std::vector<Taint> taints;  // sorted
+  std::string name;           // tells all of it
+  std::string family;         // the name without the size
+  friend bool operator==(const SlackClassKey&, const SlackClassKey&) = default;
+};
+
+// `label_keys`: sorted labels that count, each once; `selected`: those among them that pods select nodes by,
+// which also tell families apart.
+SlackClassKey ClassOf(const NodeShape& node, const LabelKeys& label_keys, const LabelKeys& selected);
+
+// Labels that count where pods select by none: architecture, operating system, zone and instance type.
+const LabelKeys& DefaultClassLabels();
+
+// A taint that comes and goes with the state of a node: of Kubernetes itself, of a cloud that still starts
+// the node, or of an autoscaler that is about to take it away. A node that has one takes no placeholders.
+bool IsPassing(const Taint& taint);
+
+// Whether placeholders may be on the node: schedulable, and without a passing taint that repels.
+bool TakesPlaceholders(const NodeShape& node);
+
+// What a node has of both resources.
+CpuMemory CpuMemoryOf(const ResourceAmounts& amounts);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_SLACK_SLACK_CLASS_H_

@@ -1,0 +1,34 @@
+#include "core/slack/slack_options.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace loadline {
+namespace {
+
+absl::Status CheckRange(absl::string_view field, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, ": ", value, " is not in [", least, ", ", most, "]"));
+}
+
+}  // namespace
+
+absl::Status CheckSlackOptions(const SlackOptions& options) {
+  constexpr int64_t kMostRate = 1000 * kWholeRate;
+  absl::Status status = CheckRange("rate in billionths", options.rate, 0, kMostRate);
+  if (status.ok() && options.basis == SlackBasis::kCapacity && options.rate >= kWholeRate) {
+    status = absl::InvalidArgumentError(
+        "rate: is 1 or more on the basis of capacity: a cluster that is to have as much free as it has never "
+        "comes to rest");
+  }
+  if (status.ok()) status = CheckRange("granularity", options.granularity, 1, 1000);
+  if (status.ok()) status = CheckRange("max_placeholders", options.max_placeholders, 1, 100'000);
+  if (status.ok()) status = CheckRange("removal_delay_s", options.removal_delay_s, 0, INT32_MAX);
+  if (status.ok()) status = CheckRange("size_tolerance in billionths", options.size_tolerance, 0, kMostRate);
+  if (status.ok() && options.max_extra.has_value()) {
+    status = CheckRange("max_extra cpu", options.max_extra->cpu, 0, kMaxAmount);
+    if (status.ok()) status = CheckRange("max_extra memory", options.max_extra->memory, 0, kMaxAmount);
+  }
+  return status;
+}
+
+}  // namespace loadline
