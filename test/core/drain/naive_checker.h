@@ -1,0 +1,52 @@
+// Recounts from the objects whether a drain plan is one that may be carried out. Shares no code with the
+// planner, the filters or the model: objects are read as the tests state them.
+#ifndef LOADLINE_TEST_CORE_DRAIN_NAIVE_CHECKER_H_
+#define LOADLINE_TEST_CORE_DRAIN_NAIVE_CHECKER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "test/core/drain/drain_cluster.h"
+
+namespace loadline {
+
+struct NamedMove {
+  std::string pod;  // or placeholder
+  std::string to;
+};
+struct NamedRemoval {
+  std::string node;
+  bool empty = false;
+  bool risky = false;
+  bool start = false;
+  int64_t since_s = 0;
+  std::vector<NamedMove> moves;
+};
+// A plan by names.
+struct NamedPlan {
+  std::vector<NamedRemoval> remove;
+  std::vector<std::string> keep;
+  bool braked = false;
+};
+NamedPlan Named(const DrainModel& model, const DrainPlan& plan);
+
+// What is under way, and what is asked for.
+struct CheckedState {
+  std::vector<std::string> deleting;
+  std::vector<RecentEviction> evictions;
+  DrainOptions options;
+};
+
+// What is wrong with the plan, each by the number of the invariant; empty: nothing. Budgets have selectors of
+// one value, terms of pods one label, and pods one spread constraint at most.
+std::vector<std::string> CheckPlan(const DrainCluster& cluster, const CheckedState& state,
+                                   const NamedPlan& plan);
+
+// Pods of a node that need another place when it goes: positions. False: one of them keeps the node there,
+// other than for budgets.
+bool MovablePods(const DrainCluster& cluster, const DrainNode& node, std::vector<size_t>* pods, bool* waits);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_TEST_CORE_DRAIN_NAIVE_CHECKER_H_

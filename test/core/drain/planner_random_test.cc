@@ -1,0 +1,349 @@
+// Invariants of drain plans over random clusters, by an independent checker, and that the checker finds
+// defects.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/drain/planner.h"
+#include "test/core/drain/naive_checker.h"
+#include "test/core/drain/random_drain_cluster.h"
+
+namespace loadline {
+namespace {
+
+constexpr uint32_t kSeeds = 20'000;
+
+std::string Join(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+DrainState WithDeleting(DrainState state, const CheckedState& checked) {
+  for (const std::string& node : checked.deleting) state.deleting.push_back({.node = node, .drain = true});
+  return state;
+}
+
+// Three loops on each of 20,000 clusters, in which nodes change in between: D1 to D13 as far as a plan can
+// break them; timers are those that a naive count has; and a planner that was restarted with the state, or
+// has the nodes in other slots, says the same.
+TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
+  int64_t nodes_gone = 0;
+  int64_t starts = 0;
+  int64_t loops = 0;
+  int64_t brakes = 0;
+  int64_t risky = 0;
+  int64_t kept_over = 0;
+  for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
+    RandomDrainCluster random(seed);
+    DrainCluster cluster = random.Cluster();
+    const CheckedState checked = random.State(cluster);
+    DrainModel model(cluster);
+    DrainPlanner planner;
+    planner.SetState(WithDeleting({}, checked));
+    DrainState state;
+    std::map<std::string, std::pair<std::string, int64_t>> timers;  // node: UID, since
+    for (int loop = 0; loop < 3; ++loop) {
+      WorkBudget budget;
+      const DrainPlan& plan = planner.Plan(model.problem(), checked.options, &budget);
+      const NamedPlan named = Named(model, plan);
+      const std::vector<std::string> errors = CheckPlan(cluster, checked, named);
+      ASSERT_TRUE(errors.empty()) << "seed " << seed << " loop " << loop << "\n"
+                                  << Join(errors) << PlanText(model, plan);
+      std::map<std::string, std::pair<std::string, int64_t>> now;
+      for (const NamedRemoval& removal : named.remove) {
+        std::string uid;
+        for (const DrainNode& node : cluster.nodes) {
+          if (node.node.name == removal.node) uid = node.node.traits.uid;
+        }
+        const auto before = timers.find(removal.node);
+        const bool runs = before != timers.end() && before->second.first == uid;
+        now[removal.node] = {uid, runs ? before->second.second : cluster.now_s};
+        ASSERT_EQ(removal.since_s, now[removal.node].second) << "seed " << seed << " loop " << loop;
+        kept_over += runs;
+      }
+      if (plan.brake == DrainBrake::kPodsVanished) {
+        for (auto& [node, timer] : timers) timer.second = cluster.now_s;
+      } else if (!named.braked) {
+        timers = std::move(now);
+      }
+      // A planner that knows the state only.
+      if (loop > 0) {
+        DrainPlanner restarted;
+        restarted.SetState(state);
+        WorkBudget again;
+        ASSERT_EQ(PlanText(model, restarted.Plan(model.problem(), checked.options, &again)),
+                  PlanText(model, plan))
+            << "seed " << seed << " loop " << loop;
+      } else {
+        DrainCluster shuffled = cluster;
+        std::reverse(shuffled.nodes.begin(), shuffled.nodes.end());
+        for (DrainNode& node : shuffled.nodes) std::reverse(node.pods.begin(), node.pods.end());
+        DrainModel other(shuffled);
+        DrainPlanner fresh;
+        fresh.SetState(WithDeleting({}, checked));
+        WorkBudget again;
+        const NamedPlan same = Named(other, fresh.Plan(other.problem(), checked.options, &again));
+        ASSERT_EQ(same.remove.size(), named.remove.size()) << "seed " << seed;
+        for (size_t i = 0; i < same.remove.size(); ++i) {
+          ASSERT_EQ(same.remove[i].node, named.remove[i].node) << "seed " << seed;
+          for (size_t k = 0; k < same.remove[i].moves.size(); ++k) {
+            ASSERT_EQ(same.remove[i].moves[k].pod + ">" + same.remove[i].moves[k].to,
+                      named.remove[i].moves[k].pod + ">" + named.remove[i].moves[k].to)
+                << "seed " << seed;
+          }
+        }
+      }
+      ++loops;
+      brakes += named.braked;
+      nodes_gone += static_cast<int64_t>(named.remove.size());
+      for (const NamedRemoval& removal : named.remove) {
+        starts += removal.start;
+        risky += removal.risky;
+      }
+      state = planner.state();
+      if (random.Percent(70)) random.Change(&cluster);
+      cluster.now_s += random.Percent(50) ? 30 : 700;
+      model.Update(cluster);
+    }
+  }
+  // That something was tried at all.
+  EXPECT_EQ(loops, 3 * int64_t{kSeeds});
+  EXPECT_GT(nodes_gone, kSeeds);
+  EXPECT_GT(starts, kSeeds / 10);
+  EXPECT_GT(kept_over, kSeeds / 2);
+  EXPECT_GT(risky, 50);
+  EXPECT_GT(brakes, 50);
+  RecordProperty("nodes_gone", static_cast<int>(nodes_gone));
+  RecordProperty("starts", static_cast<int>(starts));
+}
+
+// --- the checker finds what is wrong
+// ---------------------------------------------------------------------------
+
+// What a planner with one defect would answer, made of a plan that is right. False: there is nothing in this
+// plan that the defect would change.
+struct Defect {
+  std::string name;
+  std::string number;  // of the invariant that is broken
+  std::function<bool(const DrainCluster&, NamedPlan*)> apply;
+};
+
+const DrainNode* NodeOf(const DrainCluster& cluster, const std::string& name) {
+  for (const DrainNode& node : cluster.nodes) {
+    if (node.node.name == name) return &node;
+  }
+  return nullptr;
+}
+
+// The kept node of which `wanted` holds joins the plan, its pods going to the first node that stays.
+bool RemoveToo(const DrainCluster& cluster, NamedPlan* plan,
+               const std::function<bool(const DrainNode&)>& wanted) {
+  for (size_t i = 0; i < plan->keep.size(); ++i) {
+    const DrainNode& node = *NodeOf(cluster, plan->keep[i]);
+    if (!wanted(node) || plan->keep.size() < 2) continue;
+    NamedRemoval removal{.node = node.node.name, .empty = true, .since_s = cluster.now_s};
+    std::vector<size_t> pods;
+    bool waits = false;
+    MovablePods(cluster, node, &pods, &waits);
+    const std::string& to = plan->keep[i == 0 ? 1 : 0];
+    for (const size_t pod : pods) {
+      removal.moves.push_back({node.pods[pod].name, to});
+      removal.empty = removal.empty && node.pods[pod].traits.placeholder;
+    }
+    plan->remove.push_back(std::move(removal));
+    plan->keep.erase(plan->keep.begin() + static_cast<std::ptrdiff_t>(i));
+    return true;
+  }
+  return false;
+}
+
+const std::vector<Defect>& Defects() {
+  static const auto* const kDefects = new std::vector<Defect>{
+      {"a pod is forgotten", "D4",
+       [](const DrainCluster&, NamedPlan* plan) {
+         for (NamedRemoval& removal : plan->remove) {
+           if (removal.moves.empty()) continue;
+           removal.moves.pop_back();
+           return true;
+         }
+         return false;
+       }},
+      {"a node that goes takes pods", "D4",
+       [](const DrainCluster&, NamedPlan* plan) {
+         if (plan->remove.size() < 2 || plan->remove[0].moves.empty()) return false;
+         plan->remove[0].moves[0].to = plan->remove[1].node;
+         return true;
+       }},
+      {"room is used twice", "D4",
+       [](const DrainCluster& cluster, NamedPlan* plan) {
+         // Each node by itself fits: all go to the node that takes the first pod.
+         if (plan->remove.size() < 2 || plan->remove[0].moves.empty()) return false;
+         int64_t pods = 0;
+         int64_t cpu = 0;
+         const std::string to = plan->remove[0].moves[0].to;
+         for (NamedRemoval& removal : plan->remove) {
+           for (NamedMove& move : removal.moves) {
+             move.to = to;
+             ++pods;
+             for (const FitPod& pod : NodeOf(cluster, removal.node)->pods) {
+               if (pod.name == move.pod) cpu += pod.requests[0].second;
+             }
+           }
+         }
+         return cpu > NodeOf(cluster, to)->node.allocatable[0].second;
+       }},
+      {"pods go to a cordoned node", "D4",
+       [](const DrainCluster& cluster, NamedPlan* plan) {
+         for (const std::string& name : plan->keep) {
+           if (!NodeOf(cluster, name)->node.unschedulable) continue;
+           for (NamedRemoval& removal : plan->remove) {
+             if (removal.moves.empty()) continue;
+             removal.moves[0].to = name;
+             return true;
+           }
+         }
+         return false;
+       }},
+      {"budgets are not looked at", "D1",
+       [](const DrainCluster& cluster, NamedPlan* plan) {
+         return RemoveToo(cluster, plan, [&](const DrainNode& node) {
+           std::vector<size_t> pods;
+           bool waits = false;
+           return MovablePods(cluster, node, &pods, &waits) &&
+                  std::any_of(node.pods.begin(), node.pods.end(), [&](const FitPod& pod) {
+                    return pod.traits.ready && pod.traits.owner.has_value() &&
+                           pod.traits.owner->kind == "ReplicaSet" && !pod.traits.deleted_s.has_value() &&
+                           pod.traits.phase == PodPhase::kUnfinished && !pod.traits.placeholder &&
+                           pod.traits.safe_to_evict != SafeToEvict::kOnCompletion &&
+                           std::any_of(cluster.budgets.begin(), cluster.budgets.end(),
+                                       [&](const DrainBudget& budget) {
+                                         return budget.namespace_name == pod.namespace_name &&
+                                                budget.budget.selector_error.empty() &&
+                                                budget.budget.selector.Matches(MakeLabels(pod.labels)) &&
+                                                budget.budget.disruptions_allowed <= 0;
+                                       });
+                  });
+         });
+       }},
+      {"minima of groups are not looked at", "D2",
+       [](const DrainCluster& cluster, NamedPlan* plan) {
+         bool any = false;
+         while (RemoveToo(cluster, plan, [&](const DrainNode& node) {
+           return node.group == 0 && cluster.groups[0].min_nodes > 0;
+         })) {
+           any = true;
+         }
+         const bool left = std::any_of(plan->keep.begin(), plan->keep.end(), [&](const std::string& name) {
+           return NodeOf(cluster, name)->group == 0;
+         });
+         return any && !left;
+       }},
+      {"pods that must not move do", "D3",
+       [](const DrainCluster& cluster, NamedPlan* plan) {
+         return RemoveToo(cluster, plan, [&](const DrainNode& node) {
+           std::vector<size_t> pods;
+           bool waits = false;
+           return !MovablePods(cluster, node, &pods, &waits);
+         });
+       }},
+      {"timers are not waited for", "D7",
+       [](const DrainCluster& cluster, NamedPlan* plan) {
+         for (NamedRemoval& removal : plan->remove) {
+           if (removal.start || cluster.now_s - removal.since_s > 600) continue;
+           removal.start = true;
+           return true;
+         }
+         return false;
+       }},
+      {"too many start", "D6",
+       [](const DrainCluster& cluster, NamedPlan* plan) {
+         int64_t drains = 0;
+         for (NamedRemoval& removal : plan->remove) {
+           removal.start = true;
+           removal.since_s = cluster.now_s - 5000;
+           drains += !removal.empty;
+         }
+         const bool atomic = cluster.groups[0].atomic || cluster.groups[1].atomic;
+         return drains > 2 && !atomic;
+       }},
+      {"spreading is not looked at", "D12",
+       [](const DrainCluster& cluster, NamedPlan* plan) {
+         for (NamedRemoval& removal : plan->remove) {
+           for (NamedMove& move : removal.moves) {
+             for (const FitPod& pod : NodeOf(cluster, removal.node)->pods) {
+               if (pod.name != move.pod || pod.rules.spread.empty() ||
+                   pod.rules.spread[0].topology_key != "zone") {
+                 continue;
+               }
+               // A node without a zone.
+               for (const std::string& name : plan->keep) {
+                 if (!NodeOf(cluster, name)->node.labels.empty()) continue;
+                 move.to = name;
+                 return true;
+               }
+             }
+           }
+         }
+         return false;
+       }},
+      {"anti-affinity is not looked at", "D12",
+       [](const DrainCluster& cluster, NamedPlan* plan) {
+         for (NamedRemoval& removal : plan->remove) {
+           for (NamedMove& move : removal.moves) {
+             for (const FitPod& pod : NodeOf(cluster, removal.node)->pods) {
+               if (pod.name != move.pod || pod.rules.anti_affinity.empty()) continue;
+               for (const std::string& name : plan->keep) {
+                 for (const FitPod& other : NodeOf(cluster, name)->pods) {
+                   if (other.labels != pod.labels || other.traits.phase != PodPhase::kUnfinished) continue;
+                   if (pod.rules.anti_affinity[0].topology_key == "zone" &&
+                       NodeOf(cluster, name)->node.labels.empty()) {
+                     continue;
+                   }
+                   move.to = name;
+                   return true;
+                 }
+               }
+             }
+           }
+         }
+         return false;
+       }},
+  };
+  return *kDefects;
+}
+
+TEST(DrainPlannerRandomTest, TheCheckerFindsSeededDefects) {
+  std::map<std::string, int> applied;
+  std::map<std::string, int> found;
+  for (uint32_t seed = 1; seed <= 4'000; ++seed) {
+    RandomDrainCluster random(seed);
+    const DrainCluster cluster = random.Cluster();
+    CheckedState checked;
+    checked.options.deletion.max_drain_parallelism = 2;
+    DrainModel model(cluster);
+    DrainPlanner planner;
+    WorkBudget budget;
+    const NamedPlan plan = Named(model, planner.Plan(model.problem(), checked.options, &budget));
+    for (const Defect& defect : Defects()) {
+      NamedPlan wrong = plan;
+      if (!defect.apply(cluster, &wrong)) continue;
+      ++applied[defect.name];
+      const std::vector<std::string> errors = CheckPlan(cluster, checked, wrong);
+      found[defect.name] += std::any_of(errors.begin(), errors.end(), [&](const std::string& error) {
+        return error.starts_with(defect.number + ":");
+      });
+    }
+  }
+  for (const Defect& defect : Defects()) {
+    EXPECT_GT(applied[defect.name], 10) << defect.name;
+    EXPECT_EQ(found[defect.name], applied[defect.name]) << defect.name;
+  }
+}
+
+}  // namespace
+}  // namespace loadline

@@ -1,0 +1,175 @@
+// Small clusters drawn from a seed, with everything that decides whether nodes can go.
+#ifndef LOADLINE_TEST_CORE_DRAIN_RANDOM_DRAIN_CLUSTER_H_
+#define LOADLINE_TEST_CORE_DRAIN_RANDOM_DRAIN_CLUSTER_H_
+
+#include <cstdint>
+#include <random>
+#include <string>
+
+#include "test/core/drain/drain_cluster.h"
+#include "test/core/drain/naive_checker.h"
+
+namespace loadline {
+
+class RandomDrainCluster {
+ public:
+  explicit RandomDrainCluster(uint32_t seed) : random_(seed) {}
+
+  // [low, high]. Not a distribution of the library, which differs between libraries.
+  int64_t Draw(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
+  }
+  bool Percent(int64_t percent) { return Draw(1, 100) <= percent; }
+
+  DrainCluster Cluster() {
+    DrainCluster cluster;
+    rules_ = Percent(35);
+    plain_ = Percent(30);
+    const int64_t nodes = Draw(2, 9);
+    cluster.groups = {{.name = "small", .min_nodes = Draw(0, 2)}, {.name = "large", .min_nodes = Draw(0, 1)}};
+    for (DrainGroup& group : cluster.groups) {
+      group.utilization_threshold = Percent(50) ? 0.5 : 0.9;
+      group.atomic = Percent(12);
+      if (Percent(50)) group.node_price = static_cast<double>(Draw(1, 5));
+    }
+    for (int64_t i = 0; i < nodes; ++i) cluster.nodes.push_back(Node("n" + std::to_string(i)));
+    for (const DrainNode& node : cluster.nodes) {
+      if (node.group >= 0) ++cluster.groups[static_cast<size_t>(node.group)].target;
+    }
+    for (DrainGroup& group : cluster.groups) group.target += Percent(15) ? Draw(-1, 1) : 0;
+    const int64_t budgets = plain_ ? 0 : Draw(0, 3);
+    for (int64_t i = 0; i < budgets; ++i) cluster.budgets.push_back(Budget("pdb-" + std::to_string(i)));
+    const int64_t placeholders = Percent(25) ? Draw(1, 3) : 0;
+    for (int64_t i = 0; i < placeholders; ++i) {
+      FitPod pod{.requests = {{"cpu", Draw(1, 8) * 50}, {"memory", Draw(0, 40)}}};
+      cluster.placeholders.push_back(
+          {"slack-" + std::to_string(i), "n" + std::to_string(Draw(0, nodes - 1)), std::move(pod)});
+    }
+    return cluster;
+  }
+
+  // Deletions and evictions under way; not where pods look at each other, as a checker cannot know where
+  // those are to go.
+  CheckedState State(const DrainCluster& cluster) {
+    CheckedState state;
+    state.options.deletion.max_scale_down_parallelism = Draw(1, 4);
+    state.options.deletion.max_drain_parallelism = Draw(1, 3);
+    state.options.deletion.exclusive = Percent(10);
+    if (rules_ || !Percent(25)) return state;
+    state.deleting.push_back(
+        cluster.nodes[static_cast<size_t>(Draw(0, static_cast<int64_t>(cluster.nodes.size()) - 1))]
+            .node.name);
+    return state;
+  }
+
+  // Another content of a node: sometimes other pods, sometimes another node.
+  void Change(DrainCluster* cluster) {
+    const size_t i = static_cast<size_t>(Draw(0, static_cast<int64_t>(cluster->nodes.size()) - 1));
+    DrainNode node = Node(cluster->nodes[i].node.name);
+    node.group = cluster->nodes[i].group;
+    if (Percent(70)) {
+      node.node = cluster->nodes[i].node;
+      if (Percent(50)) {
+        node.pods = cluster->nodes[i].pods;
+        if (!node.pods.empty() && Percent(50)) {
+          node.pods.pop_back();
+        } else {
+          node.pods.push_back(Pod());
+        }
+      }
+    }
+    cluster->nodes[i] = std::move(node);
+  }
+
+  DrainNode Node(std::string name) {
+    DrainNode node;
+    node.group = Percent(8) ? -1 : static_cast<int32_t>(Draw(0, 1));
+    node.node.name = std::move(name);
+    node.node.traits.uid = "node-uid-" + std::to_string(++serial_);
+    node.node.allocatable = {{"cpu", node.group == 1 ? 4000 : Draw(1, 2) * 1000},
+                             {"memory", Draw(2, 5) * 100},
+                             {"pods", Percent(15) ? Draw(3, 6) : 110}};
+    node.node.labels = {{"zone", "z" + std::to_string(Draw(0, 2))}};
+    if (Percent(10)) node.node.labels.clear();
+    node.node.unschedulable = Percent(6);
+    node.node.traits.ready = !Percent(6);
+    node.node.traits.scale_down_disabled = Percent(4);
+    if (Percent(10)) node.node.taints = {{.key = "dedicated", .value = "x", .effect = "NoSchedule"}};
+    const int64_t pods = Draw(0, 5);
+    for (int64_t i = 0; i < pods; ++i) node.pods.push_back(Pod());
+    return node;
+  }
+
+  FitPod Pod() {
+    const std::string app(1, static_cast<char>('a' + Draw(0, 3)));
+    FitPod pod = ReplicaPod("p" + std::to_string(++serial_), Draw(1, 10) * 50, Draw(0, 8) * 10, app);
+    if (plain_) return pod;
+    PodTraits& traits = pod.traits;
+    traits.ready = !Percent(12);
+    traits.priority = Percent(15) ? 100 : 0;
+    const int64_t kind = Draw(1, 100);
+    if (kind <= 2) traits.owner.reset();
+    if (kind > 2 && kind <= 10) traits.owner = PodOwner{"DaemonSet", "apps/v1", "ds", "uid-ds"};
+    if (kind > 10 && kind <= 12) {
+      traits.mirror = true;
+      traits.owner.reset();
+    }
+    if (kind > 12 && kind <= 14) traits.safe_to_evict = SafeToEvict::kNo;
+    if (kind > 14 && kind <= 18) traits.safe_to_evict = SafeToEvict::kYes;
+    if (kind > 18 && kind <= 21) traits.safe_to_evict = SafeToEvict::kOnCompletion;
+    if (kind > 21 && kind <= 23) traits.local_volume = "scratch";
+    if (kind > 23 && kind <= 25) pod.namespace_name = "kube-system";
+    if (kind > 25 && kind <= 28) traits.placeholder = true;
+    if (kind > 28 && kind <= 30) traits.phase = PodPhase::kFailed;
+    if (kind > 30 && kind <= 33) {
+      traits.deleted_s = kDrainNow - Draw(0, 100);
+      pod.rules.terminating = true;
+    }
+    if (Percent(5)) pod.rules.host_ports = {{80, "TCP", "0.0.0.0"}};
+    if (Percent(10)) pod.rules.tolerations = {{.key = "dedicated", .op = "Exists"}};
+    if (Percent(5)) pod.rules.node_selector = MakeLabels({{"zone", "z" + std::to_string(Draw(0, 2))}});
+    if (rules_ && !traits.placeholder) AddRules(app, &pod);
+    return pod;
+  }
+
+ private:
+  void AddRules(const std::string& app, FitPod* pod) {
+    const std::string key = Percent(50) ? "zone" : "kubernetes.io/hostname";
+    const std::string other(1, static_cast<char>('a' + Draw(0, 3)));
+    const int64_t kind = Draw(1, 100);
+    if (kind <= 10) pod->rules.anti_affinity = {Term(Select("app", app), key, {"default", "kube-system"})};
+    if (kind > 10 && kind <= 18)
+      pod->rules.affinity = {Term(Select("app", other), key, {"default", "kube-system"})};
+    if (kind > 18 && kind <= 30) {
+      pod->rules.has_spread = true;
+      pod->rules.spread = {{.max_skew = static_cast<int32_t>(Draw(1, 2)),
+                            .topology_key = key,
+                            .selector = Select("app", app)}};
+    }
+  }
+
+  DrainBudget Budget(std::string name) {
+    DrainBudget entry;
+    entry.name = std::move(name);
+    if (Percent(10)) entry.namespace_name = "kube-system";
+    DisruptionBudget& budget = entry.budget;
+    budget.selector = Select("app", std::string(1, static_cast<char>('a' + Draw(0, 3))));
+    budget.disruptions_allowed = static_cast<int32_t>(Draw(-1, 6));
+    budget.desired_healthy = static_cast<int32_t>(Draw(-1, 3));
+    budget.current_healthy = static_cast<int32_t>(Draw(0, 5));
+    budget.generation = 2;
+    budget.observed_generation = Percent(8) ? 1 : 2;
+    if (Percent(50)) budget.unhealthy_policy = DisruptionBudget::UnhealthyPolicy::kAlwaysAllow;
+    if (Percent(4)) budget.selector_error = "invalid";
+    return entry;
+  }
+
+  std::mt19937 random_;
+  bool rules_ = false;
+  bool plain_ = false;
+  int64_t serial_ = 0;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_TEST_CORE_DRAIN_RANDOM_DRAIN_CLUSTER_H_
