@@ -68,6 +68,9 @@ struct PodTraits {
   bool states_affinity = false;
   // Requests of the containers alone, where init containers, overhead or pod-level resources add to them.
   std::optional<CpuMemory> container_requests;
+  // What SimpleRequests() makes of the pod, where it has what that counts in its own way: sidecars, pod-level
+  // resources, or statuses that may hold resources of a resize.
+  std::optional<CpuMemory> simple_requests;
   SlackWish slack;
 
   // Adds all of it.

@@ -1,5 +1,6 @@
 #include "plugin/convert/pod.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -89,6 +90,18 @@ CpuMemory ContainerRequests(const PodResources& pod) {
   return sum;
 }
 
+// Whether SimpleRequests() may differ from the effective requests.
+bool CountsInItsOwnWay(const PodResources& pod) {
+  return pod.pod_level.has_value() || !pod.container_statuses.empty() ||
+         std::any_of(pod.init_containers.begin(), pod.init_containers.end(),
+                     [](const ContainerResources& container) { return container.sidecar; });
+}
+
+CpuMemory RoundedSimpleRequests(const PodResources& pod) {
+  const ResourceAmounts requests = ToAmounts(SimpleRequests(pod));
+  return {requests.Get(kCpu), requests.Get(kMemory)};
+}
+
 // The first condition of that type decides, as for the kubelet and the scheduler.
 bool ResizeIsInfeasible(const k8s::v1::PodStatus& status) {
   for (const k8s::v1::PodCondition& condition : status.conditions()) {
@@ -159,6 +172,7 @@ absl::StatusOr<PodShape> PodDecoder::Decode(absl::string_view bytes, PodRole rol
   if (!pod.init_containers.empty() || !pod.overhead.empty() || pod.pod_level.has_value()) {
     traits.container_requests = ContainerRequests(pod);
   }
+  if (CountsInItsOwnWay(pod)) traits.simple_requests = RoundedSimpleRequests(pod);
   return MakePodShape(namespace_name, finished, pod, resources_->names(), role, std::move(rules),
                       std::move(traits));
 }

@@ -10,6 +10,7 @@
 #include "plugin/service/rank_handler.h"
 #include "plugin/service/scale_up_plan_handlers.h"
 #include "plugin/service/scheduler_extender_handlers.h"
+#include "plugin/service/size_handler.h"
 
 namespace loadline {
 namespace {
@@ -50,6 +51,8 @@ constexpr Method kMethods[] = {
      Handle<v1::EstimateScaleUpRequest, v1::EstimateScaleUpResponse, EstimateScaleUp>},
     {"/loadline.v1.Autoscaler/PlanScaleUp",
      Handle<v1::PlanScaleUpRequest, v1::PlanScaleUpResponse, PlanScaleUp>},
+    {"/loadline.v1.Autoscaler/MeasureUtilization",
+     Handle<v1::MeasureUtilizationRequest, v1::MeasureUtilizationResponse, MeasureUtilization>},
     {"/loadline.v1.ClusterState/Sync", Handle<v1::SyncRequest, v1::SyncResponse, Sync>},
     {"/loadline.v1.ClusterState/Describe", Handle<v1::DescribeRequest, v1::DescribeResponse, Describe>},
     {"/loadline.v1.ClusterState/Drop", Handle<v1::DropRequest, v1::DropResponse, Drop>},

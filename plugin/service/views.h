@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "core/cluster/view.h"
 #include "loadline/v1/cluster_state.pb.h"
+#include "loadline/v1/size.pb.h"
 #include "plugin/convert/config.h"
 #include "plugin/service/deadline.h"
 #include "plugin/service/kept_snapshot.h"
@@ -42,8 +43,10 @@ struct SharedView {
   // Changed under both mutexes, so either is enough to read it; Fit adds label keys and derives shapes anew
   // under `mutex`, which a batch that is being decoded does not read.
   View view;
-  PolicyColumns columns;      // guarded by `mutex`
-  KeptSnapshot snapshot;      // guarded by `mutex`
+  PolicyColumns columns;  // guarded by `mutex`
+  KeptSnapshot snapshot;  // guarded by `mutex`
+  // What planners left for their next loop. Guarded by `mutex`.
+  v1::SizeState size_state;
   bool half_applied = false;  // guarded by `mutex`; see Change()
 };
 

@@ -21,9 +21,10 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Autoscaler_EstimateScaleUp_FullMethodName = "/loadline.v1.Autoscaler/EstimateScaleUp"
-	Autoscaler_RankOptions_FullMethodName     = "/loadline.v1.Autoscaler/RankOptions"
-	Autoscaler_PlanScaleUp_FullMethodName     = "/loadline.v1.Autoscaler/PlanScaleUp"
+	Autoscaler_EstimateScaleUp_FullMethodName    = "/loadline.v1.Autoscaler/EstimateScaleUp"
+	Autoscaler_RankOptions_FullMethodName        = "/loadline.v1.Autoscaler/RankOptions"
+	Autoscaler_PlanScaleUp_FullMethodName        = "/loadline.v1.Autoscaler/PlanScaleUp"
+	Autoscaler_MeasureUtilization_FullMethodName = "/loadline.v1.Autoscaler/MeasureUtilization"
 )
 
 // AutoscalerClient is the client API for Autoscaler service.
@@ -44,6 +45,11 @@ type AutoscalerClient interface {
 	// Plans the growth of several groups together, with what it costs and what it must cost at least. Same
 	// errors as EstimateScaleUp; INVALID_ARGUMENT also names a catalogue with its line.
 	PlanScaleUp(ctx context.Context, in *PlanScaleUpRequest, opts ...grpc.CallOption) (*PlanScaleUpResponse, error)
+	// Tells how full node groups are, and by how many nodes they grow or shrink: which to taint, to untaint and
+	// to delete, and how many to ask of the cloud.
+	// INVALID_ARGUMENT: names group, pod, state or field. FAILED_PRECONDITION: the view is not at that revision.
+	// RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
+	MeasureUtilization(ctx context.Context, in *MeasureUtilizationRequest, opts ...grpc.CallOption) (*MeasureUtilizationResponse, error)
 }
 
 type autoscalerClient struct {
@@ -84,6 +90,16 @@ func (c *autoscalerClient) PlanScaleUp(ctx context.Context, in *PlanScaleUpReque
 	return out, nil
 }
 
+func (c *autoscalerClient) MeasureUtilization(ctx context.Context, in *MeasureUtilizationRequest, opts ...grpc.CallOption) (*MeasureUtilizationResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MeasureUtilizationResponse)
+	err := c.cc.Invoke(ctx, Autoscaler_MeasureUtilization_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AutoscalerServer is the server API for Autoscaler service.
 // All implementations must embed UnimplementedAutoscalerServer
 // for forward compatibility.
@@ -102,6 +118,11 @@ type AutoscalerServer interface {
 	// Plans the growth of several groups together, with what it costs and what it must cost at least. Same
 	// errors as EstimateScaleUp; INVALID_ARGUMENT also names a catalogue with its line.
 	PlanScaleUp(context.Context, *PlanScaleUpRequest) (*PlanScaleUpResponse, error)
+	// Tells how full node groups are, and by how many nodes they grow or shrink: which to taint, to untaint and
+	// to delete, and how many to ask of the cloud.
+	// INVALID_ARGUMENT: names group, pod, state or field. FAILED_PRECONDITION: the view is not at that revision.
+	// RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
+	MeasureUtilization(context.Context, *MeasureUtilizationRequest) (*MeasureUtilizationResponse, error)
 	mustEmbedUnimplementedAutoscalerServer()
 }
 
@@ -120,6 +141,9 @@ func (UnimplementedAutoscalerServer) RankOptions(context.Context, *RankOptionsRe
 }
 func (UnimplementedAutoscalerServer) PlanScaleUp(context.Context, *PlanScaleUpRequest) (*PlanScaleUpResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PlanScaleUp not implemented")
+}
+func (UnimplementedAutoscalerServer) MeasureUtilization(context.Context, *MeasureUtilizationRequest) (*MeasureUtilizationResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method MeasureUtilization not implemented")
 }
 func (UnimplementedAutoscalerServer) mustEmbedUnimplementedAutoscalerServer() {}
 func (UnimplementedAutoscalerServer) testEmbeddedByValue()                    {}
@@ -196,6 +220,24 @@ func _Autoscaler_PlanScaleUp_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Autoscaler_MeasureUtilization_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MeasureUtilizationRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutoscalerServer).MeasureUtilization(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Autoscaler_MeasureUtilization_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutoscalerServer).MeasureUtilization(ctx, req.(*MeasureUtilizationRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Autoscaler_ServiceDesc is the grpc.ServiceDesc for Autoscaler service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -214,6 +256,10 @@ var Autoscaler_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "PlanScaleUp",
 			Handler:    _Autoscaler_PlanScaleUp_Handler,
+		},
+		{
+			MethodName: "MeasureUtilization",
+			Handler:    _Autoscaler_MeasureUtilization_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

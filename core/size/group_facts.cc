@@ -1,0 +1,354 @@
+#include "core/size/group_facts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/size/free_room.h"
+
+namespace loadline {
+namespace {
+
+using Range = std::pair<int64_t, int64_t>;  // in Memberships::groups_
+
+absl::Status TooMany(absl::string_view what) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat(what, " are in more than ", kMostMemberships, " groups in all"));
+}
+
+bool IsCompat(const SizedGroup& group) { return group.options.mode == SizeMode::kCompat; }
+
+CpuMemory Of(const ResourceAmounts& amounts) { return {amounts.Get(kCpu), amounts.Get(kMemory)}; }
+
+int64_t Milliseconds(int64_t seconds) { return std::clamp<int64_t>(seconds, 0, kMaxAmount / 1000) * 1000; }
+
+// Runs by the node: no demand, and no reason to keep a node.
+bool BelongsToNode(const PodTraits& traits) {
+  return IsDaemonPod(traits) || traits.static_pod || traits.mirror;
+}
+
+// Which groups nodes and pods belong to, in ascending order.
+class Memberships {
+ public:
+  explicit Memberships(std::span<const SizedGroup> groups) : all_(groups) {
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const int32_t group = static_cast<int32_t>(i);
+      const GroupSelector& pods = groups[i].pods;
+      if (!pods.labels.empty()) by_first_label_[KeyOf(*pods.labels.begin())].push_back(group);
+      if (pods.catch_all) {
+        catch_all_.push_back(group);
+        continue;
+      }
+      for (const Label& label : pods.labels) by_label_[KeyOf(label)].push_back(group);
+    }
+  }
+
+  // False: there are too many.
+  bool ok() const { return static_cast<int64_t>(groups_.size()) <= kMostMemberships; }
+  std::span<const int32_t> groups(const Range& range) const {
+    return {groups_.data() + range.first, static_cast<size_t>(range.second - range.first)};
+  }
+
+  // Valid until the shape is gone: nodes of one shape are asked about once.
+  Range OfNode(const NodeShape& shape) {
+    const auto [found, fresh] = by_node_shape_.try_emplace(&shape);
+    if (!fresh) return found->second;
+    candidates_.clear();
+    for (const Label& label : shape.labels) AddCandidates(by_first_label_, label.key, label.value);
+    const NodeLabels labels{&shape.labels, nullptr, ""};
+    found->second = Keep([&](int32_t group) { return HasAll(At(group).pods.labels, labels); });
+    return found->second;
+  }
+
+  Range OfPod(const PodShape& shape) {
+    const PodTraits& traits = TraitsOf(shape);
+    const PodRules* const rules = shape.rules.get();
+    candidates_ = catch_all_;
+    if (rules != nullptr) {
+      for (const Label& label : rules->node_selector) AddCandidates(by_label_, label.key, label.value);
+      if (rules->node_affinity.has_value()) AddCandidates(*rules->node_affinity);
+    }
+    Applicant pod{.rules = rules, .states_affinity = traits.states_affinity};
+    return Keep([&](int32_t group) {
+      const bool compat = IsCompat(At(group));
+      pod.of_daemon_set =
+          compat ? traits.owner.has_value() && traits.owner->kind == "DaemonSet" : IsDaemonPod(traits);
+      pod.static_pod = traits.static_pod || (!compat && traits.mirror);
+      return IsMember(pod, At(group).pods);
+    });
+  }
+
+ private:
+  using Key = std::pair<absl::string_view, absl::string_view>;
+  using Index = absl::flat_hash_map<Key, std::vector<int32_t>>;
+
+  static Key KeyOf(const Label& label) { return {label.key, label.value}; }
+  const SizedGroup& At(int32_t group) const { return all_[static_cast<size_t>(group)]; }
+
+  void AddCandidates(const Index& index, absl::string_view key, absl::string_view value) {
+    const auto found = index.find(Key{key, value});
+    if (found == index.end()) return;
+    candidates_.insert(candidates_.end(), found->second.begin(), found->second.end());
+  }
+
+  void AddCandidates(const NodeSelector& selector) {
+    for (const NodeSelectorTerm& term : selector.terms) {
+      for (const Requirement& requirement : term.labels) {
+        if (requirement.op != SelectorOperator::kIn) continue;
+        for (const std::string& value : requirement.values) AddCandidates(by_label_, requirement.key, value);
+      }
+    }
+  }
+
+  template <typename Predicate>
+  Range Keep(Predicate belongs) {
+    std::sort(candidates_.begin(), candidates_.end());
+    candidates_.erase(std::unique(candidates_.begin(), candidates_.end()), candidates_.end());
+    const int64_t begin = static_cast<int64_t>(groups_.size());
+    if (!ok()) return {begin, begin};
+    for (const int32_t group : candidates_) {
+      if (belongs(group)) groups_.push_back(group);
+    }
+    return {begin, static_cast<int64_t>(groups_.size())};
+  }
+
+  std::span<const SizedGroup> all_;
+  Index by_first_label_;  // every group, by one of its labels
+  Index by_label_;        // groups that pods ask for, by each of their labels
+  std::vector<int32_t> catch_all_;
+  absl::flat_hash_map<const NodeShape*, Range> by_node_shape_;
+  std::vector<int32_t> candidates_;
+  std::vector<int32_t> groups_;
+};
+
+// What pods of one shape come to.
+struct ShapeFacts {
+  bool known = false;
+  bool finished = false;
+  bool of_node = false;
+  CpuMemory effective, simple;
+  Range members;
+  int64_t bound = 0;  // pods on nodes
+
+  const CpuMemory& Requests(const SizedGroup& group) const { return IsCompat(group) ? simple : effective; }
+};
+
+// What the pods of one node come to.
+struct NodeSums {
+  CpuMemory daemons;
+  int64_t others = 0;     // that are not the node's own
+  int64_t uncounted = 0;  // of these, in no group
+};
+
+class Gatherer {
+ public:
+  Gatherer(const ClusterState& cluster, std::span<const SizedGroup> groups, int64_t now_ms)
+      : cluster_(cluster), groups_(groups), now_ms_(now_ms), memberships_(groups), gathered_(groups.size()) {}
+
+  absl::StatusOr<std::vector<GatheredGroup>> Gather(std::span<const WaitingPods> waiting) {
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      gathered_[i].facts.cloud_target = groups_[i].cloud_target;
+      gathered_[i].facts.new_node = groups_[i].new_node;
+    }
+    if (absl::Status status = CountNodes(); !status.ok()) return status;
+    for (const ShapeFacts& shape : shapes_) {
+      if (shape.bound > 0) AddDemand(shape, shape.bound, nullptr);
+    }
+    std::vector<ShapeFacts> waiting_facts;
+    for (const WaitingPods& pods : waiting) {
+      waiting_facts.push_back(FactsOf(pods.shape));
+      if (!memberships_.ok()) return TooMany("shapes of pods");
+      AddDemand(waiting_facts.back(), pods.count, &pods.waiting);
+    }
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      AddNodes(i);
+      if (groups_[i].options.scale_on_starve) Starve(i, waiting, waiting_facts);
+    }
+    return std::move(gathered_);
+  }
+
+ private:
+  ShapeFacts FactsOf(const PodShape& shape) {
+    ShapeFacts facts;
+    facts.known = true;
+    facts.finished = shape.finished;
+    if (shape.finished) return facts;
+    const PodTraits& traits = TraitsOf(shape);
+    facts.of_node = BelongsToNode(traits);
+    facts.effective = Of(shape.requests);
+    facts.simple = traits.simple_requests.value_or(facts.effective);
+    facts.members = memberships_.OfPod(shape);
+    return facts;
+  }
+
+  ShapeFacts& Shape(int32_t id) {
+    const size_t at = static_cast<size_t>(id);
+    if (at >= shapes_.size()) shapes_.resize(at + 1);
+    if (!shapes_[at].known) shapes_[at] = FactsOf(cluster_.pod_shapes()[id]);
+    return shapes_[at];
+  }
+
+  // Which nodes are whose, what their pods come to, and how many pods each shape has.
+  absl::Status CountNodes() {
+    sums_.resize(static_cast<size_t>(cluster_.slot_end()));
+    int64_t memberships = 0;
+    for (int32_t i = 0; i < cluster_.slot_end(); ++i) {
+      const Slot slot{i};
+      if (!cluster_.Occupied(slot)) continue;
+      NodeSums& sums = sums_[IndexOf(slot)];
+      for (const NodePods::Pod& pod : cluster_.pods(slot).pods()) {
+        ShapeFacts& shape = Shape(pod.shape);
+        if (shape.finished) continue;
+        ++shape.bound;
+        if (shape.of_node) {
+          sums.daemons = Plus(sums.daemons, shape.effective);
+        } else {
+          ++sums.others;
+          sums.uncounted += shape.members.first == shape.members.second ? 1 : 0;
+        }
+      }
+      const Range range = memberships_.OfNode(cluster_.node_shape(slot));
+      if (!memberships_.ok()) return TooMany("shapes of pods and nodes");
+      memberships += range.second - range.first;
+      if (memberships > kMostMemberships) return TooMany("nodes");
+      AddSlot(slot, memberships_.groups(range));
+    }
+    return absl::OkStatus();
+  }
+
+  void AddSlot(Slot slot, std::span<const int32_t> groups) {
+    for (const int32_t group : groups) {
+      GatheredGroup& gathered = gathered_[static_cast<size_t>(group)];
+      gathered.slots.push_back(slot);
+      gathered.uncounted_pods += sums_[IndexOf(slot)].uncounted;
+      if (groups.size() == 1) continue;
+      ++gathered.shared_nodes;
+      if (gathered.shares_with < 0) gathered.shares_with = groups[0] == group ? groups[1] : groups[0];
+    }
+  }
+
+  // `waiting`: nullptr for pods on nodes.
+  void AddDemand(const ShapeFacts& shape, int64_t count, const Waiting* waiting) {
+    if (waiting != nullptr && *waiting == Waiting::kToStart) return;
+    for (const int32_t group : memberships_.groups(shape.members)) {
+      const SizedGroup& sized = groups_[static_cast<size_t>(group)];
+      if (waiting != nullptr && *waiting == Waiting::kForGate && !IsCompat(sized)) continue;
+      GatheredGroup& gathered = gathered_[static_cast<size_t>(group)];
+      const CpuMemory& requests = shape.Requests(sized);
+      gathered.facts.requests = Plus(gathered.facts.requests, Times(requests, count));
+      gathered.facts.pods += count;
+      if (waiting != nullptr) gathered.facts.pending_pods += count;
+      if (requests.cpu == 0 || requests.memory == 0) gathered.pods_without_requests += count;
+    }
+  }
+
+  bool Contains(const Range& members, size_t group) const {
+    const std::span<const int32_t> groups = memberships_.groups(members);
+    return std::binary_search(groups.begin(), groups.end(), static_cast<int32_t>(group));
+  }
+
+  // Requests and number of the pods on a node that are demand of the group.
+  std::pair<CpuMemory, int64_t> Members(Slot slot, size_t group) {
+    std::pair<CpuMemory, int64_t> sum;
+    for (const NodePods::Pod& pod : cluster_.pods(slot).pods()) {
+      const ShapeFacts& shape = Shape(pod.shape);
+      if (shape.finished || !Contains(shape.members, group)) continue;
+      sum.first = Plus(sum.first, shape.Requests(groups_[group]));
+      ++sum.second;
+    }
+    return sum;
+  }
+
+  void AddNodes(size_t group) {
+    GatheredGroup& gathered = gathered_[group];
+    std::sort(gathered.slots.begin(), gathered.slots.end(),
+              [&](Slot a, Slot b) { return cluster_.name(a) < cluster_.name(b); });
+    gathered.facts.nodes.reserve(gathered.slots.size());
+    for (const Slot slot : gathered.slots) {
+      GroupNode node = Node(slot);
+      const NodeSums& sums = sums_[IndexOf(slot)];
+      node.daemons = sums.daemons;
+      node.empty = IsCompat(groups_[group]) ? Members(slot, group).second == 0 : sums.others == 0;
+      gathered.facts.nodes.push_back(std::move(node));
+    }
+  }
+
+  GroupNode Node(Slot slot) const {
+    const NodeShape& shape = cluster_.node_shape(slot);
+    const NodeTraits& traits = cluster_.traits(slot);
+    const absl::string_view name = cluster_.name(slot);
+    GroupNode node;
+    node.name.assign(name.data(), name.size());
+    node.allocatable = Of(shape.allocatable);
+    node.created_ms = traits.created_s.has_value() ? Milliseconds(*traits.created_s) : now_ms_;
+    node.ready = traits.ready;
+    node.keep = traits.no_delete;
+    bool forced = false, tainted = false;
+    for (const Taint& taint : shape.taints) {
+      forced |= taint.key == kForceRemovalTaint;
+      if (taint.key != kRemovalTaint) continue;
+      tainted = true;
+      int64_t seconds = 0;
+      if (absl::SimpleAtoi(taint.value, &seconds)) node.tainted_ms = Milliseconds(seconds);
+    }
+    if (tainted) node.node_class = NodeClass::kTainted;
+    if (forced) node.node_class = NodeClass::kForceTainted;
+    if (shape.unschedulable) node.node_class = NodeClass::kCordoned;
+    return node;
+  }
+
+  CpuMemory Free(Slot slot, size_t group) {
+    const CpuMemory allocatable = Of(cluster_.node_shape(slot).allocatable);
+    if (IsCompat(groups_[group])) return Minus(allocatable, Members(slot, group).first);
+    const auto requested = [&](ResourceId resource) {
+      const ResourceColumns* const columns = cluster_.columns(resource);
+      return columns == nullptr ? 0 : columns->requested[IndexOf(slot)];
+    };
+    return Minus(allocatable, {requested(kCpu), requested(kMemory)});
+  }
+
+  void Starve(size_t group, std::span<const WaitingPods> waiting, std::span<const ShapeFacts> facts) {
+    GatheredGroup& gathered = gathered_[group];
+    FreeRoom room;
+    const GroupNode* newest = nullptr;
+    for (size_t i = 0; i < gathered.slots.size(); ++i) {
+      const GroupNode& node = gathered.facts.nodes[i];
+      if (node.node_class != NodeClass::kUntainted) continue;
+      room.AddNode(Free(gathered.slots[i], group));
+      if (newest == nullptr || node.created_ms > newest->created_ms) newest = &node;
+    }
+    const bool compat = IsCompat(groups_[group]);
+    CpuMemory largest;
+    for (size_t i = 0; i < waiting.size(); ++i) {
+      if (waiting[i].count == 0 || !Contains(facts[i].members, group)) continue;
+      const CpuMemory& requests = facts[i].Requests(groups_[group]);
+      if (compat) {
+        largest = Larger(largest, requests);
+      } else if (waiting[i].waiting == Waiting::kForNode && newest != nullptr) {
+        gathered.facts.starved |=
+            !room.Fits(requests) && Within(requests, Minus(newest->allocatable, newest->daemons));
+      }
+    }
+    if (compat) gathered.facts.starved = room.ShippedStarved(largest);
+  }
+
+  const ClusterState& cluster_;
+  std::span<const SizedGroup> groups_;
+  const int64_t now_ms_;
+  Memberships memberships_;
+  std::vector<GatheredGroup> gathered_;
+  std::vector<ShapeFacts> shapes_;  // by id
+  std::vector<NodeSums> sums_;      // by slot
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<GatheredGroup>> GatherFacts(const ClusterState& cluster,
+                                                       std::span<const SizedGroup> groups,
+                                                       std::span<const WaitingPods> waiting, int64_t now_ms) {
+  return Gatherer(cluster, groups, now_ms).Gather(waiting);
+}
+
+}  // namespace loadline

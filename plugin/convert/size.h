@@ -1,0 +1,41 @@
+// Questions about the size of node groups: messages to core types, and answers back.
+#ifndef LOADLINE_PLUGIN_CONVERT_SIZE_H_
+#define LOADLINE_PLUGIN_CONVERT_SIZE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/resource_names.h"
+#include "core/size/group_facts.h"
+#include "core/size/size_group.h"
+#include "loadline/v1/size.pb.h"
+
+namespace loadline {
+
+inline constexpr int kMaxSizedGroups = 1'000;
+inline constexpr int kMaxWaitingPods = 100'000;
+
+// A question without its cluster.
+struct DecodedSizing {
+  int64_t now_ms = 0;
+  std::vector<SizedGroup> groups;
+  std::vector<WaitingPods> waiting;
+  std::vector<GroupState> states;  // per group
+  int64_t clamped_amounts = 0;
+};
+
+// `names`: those of the cluster. `kept`: the state that holds where the request has none.
+// Errors: kInvalidArgument    names the group, pod, state or field
+//         kResourceExhausted  names the limit
+absl::StatusOr<DecodedSizing> DecodeSizing(const v1::MeasureUtilizationRequest& request,
+                                           const v1::SizeState& kept, ResourceNames names);
+
+// The answer about one group.
+v1::GroupSize EncodeSize(const std::vector<SizedGroup>& groups, size_t group, const GatheredGroup& gathered,
+                         const SizeDecision& decision);
+v1::GroupSizeState EncodeState(const SizedGroup& group, const GroupState& state);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_SIZE_H_
