@@ -80,7 +80,7 @@ A node group without a template is taken for what its nodes are. A dump should h
 			if err := f.output.check(); err != nil {
 				return err
 			}
-			r, err := f.ask(cmd.Context(), &f.sourceFlags, f.engine, a.streams.In)
+			r, err := f.ask(cmd.Context(), &f.sourceFlags, f.engine, a.streams.In, nil)
 			if err != nil {
 				return err
 			}
@@ -105,17 +105,18 @@ type rank struct {
 	// notes say what became of the pods and groups beside the ranking, each in a sentence.
 	notes    []string
 	warnings []string
+	sizes    *sizes // nil: not asked for, or no group says how it is sized
 }
 
-// ask has node groups ranked.
-func (s *rankSource) ask(ctx context.Context, source *sourceFlags, address string, stdin io.Reader) (*rank, error) {
+// ask has node groups ranked; see askCluster for `size`.
+func (s *rankSource) ask(ctx context.Context, source *sourceFlags, address string, stdin io.Reader, size *sizeSource) (*rank, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
 	if s.question != "" {
 		return s.askQuestion(ctx, address)
 	}
-	return s.askCluster(ctx, source, address, stdin)
+	return s.askCluster(ctx, source, address, stdin, size)
 }
 
 func (s *rankSource) askQuestion(ctx context.Context, address string) (*rank, error) {

@@ -3,14 +3,19 @@ package cli
 import (
 	"context"
 	"io"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/scaleup"
+	"loadline.dev/shim/sizing"
 )
 
-// askCluster has the node groups of a file ranked, for the pods of a cluster that wait.
-func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, address string, stdin io.Reader) (*rank, error) {
+// askCluster has the node groups of a file ranked, for the pods of a cluster that wait. With `size`, it also asks how full
+// those are that say how they are sized.
+func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, address string, stdin io.Reader, size *sizeSource) (*rank, error) {
 	policy, err := s.policy.policy()
 	if err != nil {
 		return nil, err
@@ -19,8 +24,16 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, addres
 	if err != nil {
 		return nil, err
 	}
-	gathered := scaleup.New(file.Groups)
-	c, err := load(ctx, source, address, stdin, loadOptions{filters: true, empty: true, node: gathered.AddNode, pod: gathered.AddPod})
+	gathered, sized := scaleup.New(file.Groups), sizing.New()
+	options := loadOptions{filters: true, empty: true, node: gathered.AddNode, pod: gathered.AddPod}
+	if size != nil {
+		options.planning = true
+		options.pod = func(pod *v1.Pod) {
+			gathered.AddPod(pod)
+			sized.AddPod(pod)
+		}
+	}
+	c, err := load(ctx, source, address, stdin, options)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +72,11 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, addres
 	})
 	if err != nil {
 		return nil, engineError(err)
+	}
+	if size != nil && slices.ContainsFunc(file.Groups, func(g nodegroup.NodeGroup) bool { return g.Spec.Size != nil }) {
+		if r.sizes, err = size.ask(ctx, c, sized, file); err != nil {
+			return nil, err
+		}
 	}
 	r.warnings = file.Warnings
 	return r, nil

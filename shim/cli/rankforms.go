@@ -186,7 +186,9 @@ func sixDecimals(value float64) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-func (r *rank) page(w io.Writer) error {
+func (r *rank) page(w io.Writer) error { return r.pageWith(w, nil) }
+
+func (r *rank) pageWith(w io.Writer, gauges []report.GroupGauges) error {
 	var bars []report.RankBar
 	for _, o := range r.options {
 		bar := report.RankBar{Name: o.NodeGroup(), Amount: plural(int(o.Asked.GetNodeCount()), "node") + ", " + plural(int(o.GetPods()), "pod"),
@@ -198,5 +200,5 @@ func (r *rank) page(w io.Writer) error {
 		}
 		bars = append(bars, bar)
 	}
-	return report.Ranking(w, "Node groups that could grow", r.verdict(), []string{r.basis()}, bars)
+	return report.Ranking(w, "Node groups that could grow", r.verdict(), []string{r.basis()}, bars, gauges...)
 }

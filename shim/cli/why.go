@@ -37,6 +37,7 @@ var whySections = []section{{key: "score", ask: whyScore}, {key: "fit", ask: why
 func (a *app) newWhy() *cobra.Command {
 	flags := podFlags{filters: true}
 	var groups rankSource
+	var size sizeSource
 	most := 0
 	command := &cobra.Command{
 		Use:   "why POD | -p FILE | GROUP --groups FILE",
@@ -44,7 +45,7 @@ func (a *app) newWhy() *cobra.Command {
 		Long: "Explain which node is preferred for a pod: one line of verdict, then for the best nodes how their scores come\n" +
 			"about, resource by resource: what the node offers, what the pods there and this pod count as, by which rule, and\n" +
 			"what was clamped.\n\n" + candidatesHelp + "\n\nWith --groups or --question, GROUP is a node group: its place among those that could grow, as `loadline rank` has it,\n" +
-			"term by term beside the best one.",
+			"term by term beside the best one, and how full it is, as `loadline size` has it.",
 		Example: `  loadline why shop/web-0
   loadline why spot-large --groups groups.yaml
   loadline why -p pod.yaml -f cluster.json -o html > why.html`,
@@ -54,7 +55,7 @@ func (a *app) newWhy() *cobra.Command {
 				return usagef("--top %d: must not be negative", most)
 			}
 			if groups.given() {
-				return a.whyGroup(cmd.Context(), &flags, &groups, args)
+				return a.whyGroup(cmd.Context(), &flags, &groups, &size, args)
 			}
 			q, err := flags.question(cmd.Context(), a.streams.In, args)
 			if err != nil {
@@ -70,6 +71,7 @@ func (a *app) newWhy() *cobra.Command {
 	}
 	addPodFlags(command, &flags, formTable, formJSON, formYAML, formHTML)
 	groups.addTo(command.Flags())
+	size.addTo(command.Flags())
 	command.Flags().IntVar(&most, "top", 10, "explain only so many nodes, the best ones; 0: all")
 	return command
 }

@@ -23,17 +23,22 @@ type groupAnswer struct {
 	Option  rankOption `json:"option"`
 	// Other is the best option, or of that one the runner-up; null where there is no other.
 	Other *rankOption `json:"other"`
+	// Size is how full the group is; absent where the file does not say how it is sized.
+	Size *sizeGroup `json:"size,omitempty"`
 }
 
 // whyGroup is `why` for a node group.
-func (a *app) whyGroup(ctx context.Context, flags *podFlags, groups *rankSource, args []string) error {
+func (a *app) whyGroup(ctx context.Context, flags *podFlags, groups *rankSource, size *sizeSource, args []string) error {
 	if err := flags.output.check(); err != nil {
 		return err
 	}
 	if len(args) != 1 {
 		return usagef("name a GROUP")
 	}
-	r, err := groups.ask(ctx, &flags.sourceFlags, flags.engine, a.streams.In)
+	if err := size.check(); err != nil {
+		return err
+	}
+	r, err := groups.ask(ctx, &flags.sourceFlags, flags.engine, a.streams.In, size)
 	if err != nil {
 		return err
 	}
@@ -65,7 +70,22 @@ func (r *rank) whyGroup(group string) (answer, error) {
 		out.Verdict = fmt.Sprintf("%s: place %d of %d; %s over %s: %s", group, out.Place, out.Of, best.NodeGroup(), behind.NodeGroup(),
 			ranking.Over(r.response.GetPolicy(), best, behind))
 	}
-	return answer{data: out, table: func(w io.Writer) error { return r.termsTable(w, out.Verdict, shown) }, page: r.page}, nil
+	sized := r.sizes.only(group)
+	if sized != nil {
+		size := sized.group(0)
+		out.Size = &size
+	}
+	return answer{
+		data: out,
+		table: func(w io.Writer) error {
+			if err := r.termsTable(w, out.Verdict, shown); err != nil || out.Size == nil {
+				return err
+			}
+			fmt.Fprintf(w, "\n%s\n\n", texttable.Escape(out.Size.verdict()))
+			return writeSizes(w, []sizeGroup{*out.Size}, out.Size.lines())
+		},
+		page: func(w io.Writer) error { return r.pageWith(w, sized.gauges()) },
+	}, nil
 }
 
 // termsTable has a line per term and a column per option.

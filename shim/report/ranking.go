@@ -13,7 +13,7 @@ import (
 //go:embed ranking.html.tmpl
 var rankingText string
 
-var rankingTemplate = template.Must(template.New("ranking").Parse(rankingText))
+var rankingTemplate = template.Must(template.Must(template.New("ranking").Parse(rankingText)).Parse(gaugesText))
 
 // RankBar is one option of a ranking: a bar made of the factors that its score is the product of.
 type RankBar struct {
@@ -47,6 +47,7 @@ type rankingPage struct {
 	Rows           []rankingRow
 	Left, Wide     float64
 	Ticks          []tick
+	Gauges         gaugesPart
 }
 
 type legendItem struct{ Class, Label string }
@@ -63,10 +64,10 @@ type rankingPart struct {
 
 // Ranking writes one HTML page that needs nothing else, in the manner of Page: the verdict, lines of text, and a row per
 // option, in the order given. A bar ends at the score. The scale is logarithmic: the first factor reaches to its value, and
-// each further one lengthens the bar by as much in every row.
-func Ranking(w io.Writer, title, verdict string, lines []string, bars []RankBar) error {
+// each further one lengthens the bar by as much in every row. Below it are gauges of node groups, if any.
+func Ranking(w io.Writer, title, verdict string, lines []string, bars []RankBar, gauges ...GroupGauges) error {
 	p := rankingPage{Title: texttable.Escape(title), Verdict: texttable.Escape(verdict), Style: template.CSS(pageStyle),
-		Left: -rankMargin, Wide: rankWidth + 2*rankMargin}
+		Left: -rankMargin, Wide: rankWidth + 2*rankMargin, Gauges: newGauges(gauges)}
 	for _, line := range lines {
 		p.Lines = append(p.Lines, texttable.Escape(line))
 	}

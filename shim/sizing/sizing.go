@@ -1,0 +1,199 @@
+// Package sizing puts the question how full node groups are, and whether they grow or shrink: of a cluster's objects it
+// gathers the pods that wait, and of a file of node groups their options.
+package sizing
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/nodegroup"
+	"loadline.dev/shim/view"
+)
+
+// Gatherer gathers what the question needs beside the view. It is told each pod once.
+type Gatherer struct {
+	waiting []*loadlinev1.WaitingPods
+	index   map[waitingKey]int
+}
+
+type waitingKey struct {
+	pod      string
+	waitsFor loadlinev1.WaitingPods_For
+}
+
+// New returns a gatherer that knows no pod.
+func New() *Gatherer { return &Gatherer{index: map[waitingKey]int{}} }
+
+// AddPod takes note of a pod that waits for a node, for a gate, or to start on its node.
+func (g *Gatherer) AddPod(pod *v1.Pod) {
+	waitsFor := loadlinev1.WaitingPods_NODE
+	switch {
+	case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed:
+		return
+	case pod.Spec.NodeName != "" && pod.Status.Phase == v1.PodPending:
+		waitsFor = loadlinev1.WaitingPods_START
+	case pod.Spec.NodeName != "":
+		return
+	case len(pod.Spec.SchedulingGates) > 0:
+		waitsFor = loadlinev1.WaitingPods_GATE
+	}
+	trimmed := view.TrimPodForPlanning(sized(pod))
+	key := waitingKey{string(trimmed), waitsFor}
+	if at, known := g.index[key]; known {
+		g.waiting[at].Count++
+		return
+	}
+	g.index[key] = len(g.waiting)
+	g.waiting = append(g.waiting, &loadlinev1.WaitingPods{Pod: trimmed, Count: 1, WaitsFor: waitsFor})
+}
+
+// sized returns what of a pod its size and its group depend on, so that pods of many names and owners are equal.
+func sized(pod *v1.Pod) *v1.Pod {
+	out := &v1.Pod{}
+	for _, key := range []string{v1.MirrorPodAnnotationKey, "kubernetes.io/config.source", "cluster-autoscaler.kubernetes.io/daemonset-pod"} {
+		if value, ok := pod.Annotations[key]; ok {
+			metav1.SetMetaDataAnnotation(&out.ObjectMeta, key, value)
+		}
+	}
+	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
+		out.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, Controller: owner.Controller}}
+	}
+	out.Spec.NodeSelector, out.Spec.Affinity = pod.Spec.NodeSelector, pod.Spec.Affinity
+	out.Spec.Overhead, out.Spec.Resources = pod.Spec.Overhead, pod.Spec.Resources
+	out.Spec.Containers, out.Spec.InitContainers = containers(pod.Spec.Containers), containers(pod.Spec.InitContainers)
+	return out
+}
+
+func containers(from []v1.Container) []v1.Container {
+	var out []v1.Container
+	for i := range from {
+		out = append(out, v1.Container{Resources: from[i].Resources, RestartPolicy: from[i].RestartPolicy})
+	}
+	return out
+}
+
+// Request returns the question about the groups that say how they are sized, but for the view.
+func (g *Gatherer) Request(groups []nodegroup.NodeGroup, now time.Time, state *loadlinev1.SizeState) (*loadlinev1.MeasureUtilizationRequest, error) {
+	out := &loadlinev1.MeasureUtilizationRequest{NowMilliseconds: now.UnixMilli(), Pods: g.waiting, State: state}
+	for i := range groups {
+		if groups[i].Spec.Size == nil {
+			continue
+		}
+		group, err := sizedGroup(&groups[i])
+		if err != nil {
+			return nil, fmt.Errorf("node group %q: %w", groups[i].Name(), err)
+		}
+		out.Groups = append(out.Groups, group)
+	}
+	if len(out.Groups) == 0 {
+		return nil, errors.New("no node group says how it is sized: spec.size is missing")
+	}
+	return out, nil
+}
+
+func sizedGroup(group *nodegroup.NodeGroup) (*loadlinev1.SizedGroup, error) {
+	spec := &group.Spec
+	out := &loadlinev1.SizedGroup{NodeGroup: group.Name(), CatchAll: spec.Size.CatchAll, CloudTarget: spec.Target, Options: options(spec)}
+	labels := spec.NodeSelector
+	if len(labels) == 0 {
+		labels = ownLabels(spec.Template.Labels)
+	}
+	for key, value := range labels {
+		out.Labels = append(out.Labels, &loadlinev1.GroupLabel{Key: key, Value: value})
+	}
+	slices.SortFunc(out.Labels, func(a, b *loadlinev1.GroupLabel) int { return strings.Compare(a.GetKey(), b.GetKey()) })
+	if len(out.Labels) == 0 {
+		return nil, errors.New("spec.nodeSelector: missing, and the template has no label that tells the group from others")
+	}
+	if spec.Template == nil {
+		return out, nil
+	}
+	template := *spec.Template
+	if template.Name == "" {
+		template.Name = "template"
+	}
+	out.TemplateNode = view.TrimNode(&template)
+	return out, nil
+}
+
+// ownLabels are the labels of a template but for those that nodes of any group carry: who asks for Linux asks for no
+// group.
+func ownLabels(labels map[string]string) map[string]string {
+	out := map[string]string{}
+	for key, value := range labels {
+		switch key {
+		case v1.LabelHostname, v1.LabelOSStable, v1.LabelArchStable, "beta.kubernetes.io/os", "beta.kubernetes.io/arch":
+			continue
+		}
+		out[key] = value
+	}
+	return out
+}
+
+func options(spec *nodegroup.Spec) *loadlinev1.SizeOptions {
+	size := spec.Size
+	mode := loadlinev1.SizeOptions_DEFAULT
+	if size.Mode == nodegroup.ModeCompat {
+		mode = loadlinev1.SizeOptions_COMPAT
+	}
+	return &loadlinev1.SizeOptions{
+		Mode:     mode,
+		MinNodes: spec.Min, MaxNodes: spec.Max, CloudMin: size.CloudMin, CloudMax: size.CloudMax,
+		ScaleUpPercent: size.ScaleUpThresholdPercent, TaintUpperPercent: size.TaintUpperCapacityThresholdPercent,
+		TaintLowerPercent: size.TaintLowerCapacityThresholdPercent,
+		SlowRate:          size.SlowNodeRemovalRate, FastRate: size.FastNodeRemovalRate,
+		SoftGraceMilliseconds: size.SoftDeleteGracePeriod.Milliseconds(), HardGraceMilliseconds: size.HardDeleteGracePeriod.Milliseconds(),
+		CoolDownMilliseconds: size.ScaleUpCoolDownPeriod.Milliseconds(),
+		ScaleOnStarve:        size.ScaleOnStarve, MaxNodeAgeMilliseconds: size.MaxNodeAge.Milliseconds(),
+		UnhealthyGraceMilliseconds: size.UnhealthyNodeGracePeriod.Milliseconds(),
+		NewestPercent:              size.HealthCheckNewestNodesPercent, MaxUnhealthyPercent: size.MaxUnhealthyNodesPercent,
+		IgnoreDaemonSets: size.DaemonSets == nodegroup.DaemonSetsIgnore,
+	}
+}
+
+// actions are what happens to a group, in words.
+var actions = map[loadlinev1.GroupSize_Action]string{
+	loadlinev1.GroupSize_NOTHING: "nothing", loadlinev1.GroupSize_SCALE_UP: "scale-up",
+	loadlinev1.GroupSize_REMOVE_SLOWLY: "remove-slowly", loadlinev1.GroupSize_REMOVE_FAST: "remove-fast",
+}
+
+// Action names what happens to a group.
+func Action(group *loadlinev1.GroupSize) string { return actions[group.GetAction()] }
+
+// Failed says whether the pass ended in an error for a group.
+func Failed(group *loadlinev1.GroupSize) bool {
+	switch group.GetReason() {
+	case loadlinev1.GroupSize_NO_CAPACITY, loadlinev1.GroupSize_FEWER_THAN_MINIMUM, loadlinev1.GroupSize_NODE_TOO_SMALL:
+		return true
+	}
+	return false
+}
+
+// Warnings are the warnings about a group, each in a sentence.
+func Warnings(group *loadlinev1.GroupSize) []string {
+	var out []string
+	for _, w := range group.GetWarnings() {
+		switch w.GetKind() {
+		case loadlinev1.SizeWarning_NO_NODES:
+			out = append(out, "no node carries its labels")
+		case loadlinev1.SizeWarning_MIXED_NODES:
+			out = append(out, "its nodes do not all offer the same")
+		case loadlinev1.SizeWarning_DAEMON_SHARE:
+			out = append(out, "DaemonSet pods take more of its nodes than the scale-up threshold leaves")
+		case loadlinev1.SizeWarning_PODS_WITHOUT_REQUESTS:
+			out = append(out, fmt.Sprintf("%d of its pods request no cpu or no memory", w.GetCount()))
+		case loadlinev1.SizeWarning_SHARED_NODES:
+			out = append(out, fmt.Sprintf("%d of its nodes are also of %s", w.GetCount(), w.GetNodeGroup()))
+		case loadlinev1.SizeWarning_UNCOUNTED_PODS:
+			out = append(out, fmt.Sprintf("%d pods on its nodes ask for no group and are no demand", w.GetCount()))
+		}
+	}
+	return out
+}
