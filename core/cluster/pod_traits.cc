@@ -27,14 +27,12 @@ void PodTraits::AddTo(FingerprintBuilder* builder) const {
        {static_cast<int64_t>(phase), int64_t{restarts_always}, int64_t{ready}, int64_t{priority},
         int64_t{mirror}, int64_t{static_pod}, int64_t{daemon_by_annotation},
         static_cast<int64_t>(safe_to_evict), int64_t{placeholder}, int64_t{states_affinity},
-        int64_t{slack.opted_out}}) {
+        int64_t{slack.opted_out}, int64_t{container_requests.has_value()}}) {
     builder->Add(number);
   }
-  for (const std::optional<CpuMemory>* requests : {&container_requests, &simple_requests}) {
-    builder->Add(int64_t{requests->has_value()});
-    if (!requests->has_value()) continue;
-    builder->Add((*requests)->cpu);
-    builder->Add((*requests)->memory);
+  if (container_requests.has_value()) {
+    builder->Add(container_requests->cpu);
+    builder->Add(container_requests->memory);
   }
   for (const std::optional<int64_t>* time : {&deleted_s, &grace_s, &created_s}) AddOptional(*time, builder);
   AddOptional(evict_daemon, builder);

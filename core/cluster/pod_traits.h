@@ -66,11 +66,8 @@ struct PodTraits {
   bool placeholder = false;
   // Any part of spec.affinity, also preferred terms.
   bool states_affinity = false;
-  // Requests of the containers alone, where init containers, overhead or pod-level resources add to them.
+  // What SimpleRequests() makes of the pod, where it has more than containers without a status of theirs.
   std::optional<CpuMemory> container_requests;
-  // What SimpleRequests() makes of the pod, where it has what that counts in its own way: sidecars, pod-level
-  // resources, or statuses that may hold resources of a resize.
-  std::optional<CpuMemory> simple_requests;
   SlackWish slack;
 
   // Adds all of it.

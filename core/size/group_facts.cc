@@ -178,7 +178,7 @@ class Gatherer {
     const PodTraits& traits = TraitsOf(shape);
     facts.of_node = BelongsToNode(traits);
     facts.effective = Of(shape.requests);
-    facts.simple = traits.simple_requests.value_or(facts.effective);
+    facts.simple = traits.container_requests.value_or(facts.effective);
     facts.members = memberships_.OfPod(shape);
     return facts;
   }

@@ -58,7 +58,7 @@ struct GatheredGroup {
 inline constexpr int64_t kMostMemberships = 4'000'000;
 
 // Gathers the facts of all groups. kDefault counts effective requests, and as room what no pod holds; kCompat
-// counts as Escalator does: PodTraits::simple_requests, and as room what no pod of the group holds. A node
+// counts as Escalator does: PodTraits::container_requests, and as room what no pod of the group holds. A node
 // that does not say when it was created is as young as can be.
 // Result: one per group, in their order.
 // Errors: kResourceExhausted  more than kMostMemberships

@@ -1,6 +1,5 @@
 #include "plugin/convert/pod.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -81,23 +80,6 @@ absl::Status ReadContainerStatuses(const ContainerStatuses& messages, absl::stri
 }
 
 CpuMemory ContainerRequests(const PodResources& pod) {
-  CpuMemory sum;
-  for (const ContainerResources& container : pod.containers) {
-    const Quantity* const cpu = container.requests.Find(kCpu);
-    const Quantity* const memory = container.requests.Find(kMemory);
-    sum = Plus(sum, {cpu == nullptr ? 0 : Milli(*cpu), memory == nullptr ? 0 : Units(*memory)});
-  }
-  return sum;
-}
-
-// Whether SimpleRequests() may differ from the effective requests.
-bool CountsInItsOwnWay(const PodResources& pod) {
-  return pod.pod_level.has_value() || !pod.container_statuses.empty() ||
-         std::any_of(pod.init_containers.begin(), pod.init_containers.end(),
-                     [](const ContainerResources& container) { return container.sidecar; });
-}
-
-CpuMemory RoundedSimpleRequests(const PodResources& pod) {
   const ResourceAmounts requests = ToAmounts(SimpleRequests(pod));
   return {requests.Get(kCpu), requests.Get(kMemory)};
 }
@@ -169,10 +151,10 @@ absl::StatusOr<PodShape> PodDecoder::Decode(absl::string_view bytes, PodRole rol
   }
   if (!status.ok()) return Annotate(status, absl::StrCat("(namespace ", Quoted(namespace_name), ")"));
   PodTraits traits = ReadPodTraits(message_);
-  if (!pod.init_containers.empty() || !pod.overhead.empty() || pod.pod_level.has_value()) {
+  if (!pod.init_containers.empty() || !pod.overhead.empty() || pod.pod_level.has_value() ||
+      !pod.container_statuses.empty()) {
     traits.container_requests = ContainerRequests(pod);
   }
-  if (CountsInItsOwnWay(pod)) traits.simple_requests = RoundedSimpleRequests(pod);
   return MakePodShape(namespace_name, finished, pod, resources_->names(), role, std::move(rules),
                       std::move(traits));
 }

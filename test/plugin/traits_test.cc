@@ -120,6 +120,8 @@ TEST(PodTraitsTest, TheFirstVolumeOnTheNodeThatIsNotListedAsSafe) {
   EXPECT_EQ(ReadPodTraits(pod).local_volume, "");
 }
 
+// As Escalator counts: a sidecar is one more init container, of which the largest counts if it is more than all
+// containers together; overhead is added.
 TEST(PodTraitsTest, ContainerRequestsWhereMoreIsAddedToThem) {
   ResourceNames names;
   ResourceReader resources(&names);
@@ -127,9 +129,12 @@ TEST(PodTraitsTest, ContainerRequestsWhereMoreIsAddedToThem) {
   k8s::v1::Pod pod = MakePod({}, {{"cpu", "1500m"}, {"memory", "1Ki"}});
   EXPECT_EQ(decoder.Decode(pod.SerializeAsString(), PodRole::kExisting)->traits, nullptr);
   AddEntries({{"cpu", "1"}}, pod.mutable_spec()->mutable_overhead());
+  k8s::v1::Container* const sidecar = pod.mutable_spec()->add_init_containers();
+  sidecar->set_restart_policy("Always");
+  AddEntries({{"cpu", "2"}}, sidecar->mutable_resources()->mutable_requests());
   const absl::StatusOr<PodShape> shape = decoder.Decode(pod.SerializeAsString(), PodRole::kExisting);
-  EXPECT_EQ(TraitsOf(*shape).container_requests, (CpuMemory{1500, 1024}));
-  EXPECT_EQ(*shape->requests.Find(kCpu), 2500);
+  EXPECT_EQ(TraitsOf(*shape).container_requests, (CpuMemory{3000, 1024}));
+  EXPECT_EQ(*shape->requests.Find(kCpu), 4500);
 }
 
 TEST(SlackWishTest, ReadsWhatParsesAndSaysWhatDoesNot) {
