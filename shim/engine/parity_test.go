@@ -172,6 +172,12 @@ func (g *requests) request(method string) proto.Message {
 		return &loadlinev1.FitRequest{Changes: g.at(), Moves: g.moves(), Pods: g.pods(), Slots: g.someSlots(5), Options: g.fitOptions()}
 	case loadlinev1.Autoscaler_RankOptions_FullMethodName:
 		return g.rankOptions()
+	case loadlinev1.Autoscaler_EstimateScaleUp_FullMethodName:
+		return &loadlinev1.EstimateScaleUpRequest{Problem: g.problem(), Mode: loadlinev1.EstimateScaleUpRequest_Mode(g.IntN(4))}
+	case loadlinev1.Autoscaler_PlanScaleUp_FullMethodName:
+		return &loadlinev1.PlanScaleUpRequest{Problem: g.problem(), Prices: g.prices(), UsdPerFurtherType: g.Float64() * float64(g.IntN(2))}
+	case loadlinev1.Autoscaler_MeasureUtilization_FullMethodName:
+		return g.measureUtilization()
 	}
 	g.unmade[method] = true
 	return &emptypb.Empty{} // and what damage makes of it
@@ -256,8 +262,9 @@ func (g *requests) fill(c *loadlinev1.Changes, held map[int32]bool) {
 func (g *requests) node(slot, firstShape int32) *loadlinev1.NodeRecord {
 	names := []string{"node", "knoten", "n\x00de", "\x1b[31mred"}
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", names[g.IntN(1+g.IntN(4))], slot)}}
+	node.Labels = map[string]string{"pool": fmt.Sprint(g.IntN(4))}
 	node.Status.Allocatable = v1.ResourceList{"cpu": resource.MustParse(fmt.Sprint(1 + g.IntN(64))), "memory": resource.MustParse("64Gi")}
-	record := &loadlinev1.NodeRecord{Slot: slot, Node: view.TrimNode(node)}
+	record := &loadlinev1.NodeRecord{Slot: slot, Node: view.TrimNodeForPlanning(node)}
 	for i := range g.IntN(4) {
 		record.Pods = append(record.Pods, &loadlinev1.PodRecord{Shape: firstShape + int32(g.IntN(3)), Name: fmt.Sprint("pod-", i), Uid: fmt.Sprint(i)})
 	}
@@ -335,6 +342,90 @@ func (g *requests) rankOptions() *loadlinev1.RankOptionsRequest {
 			option.NodeUsdPerHour = proto.Float64(g.Float64())
 		}
 		out.Options = append(out.Options, option)
+	}
+	return out
+}
+
+// problem is about a view, or brings its cluster along. It is bounded by work, not by time, so that answers are equal.
+func (g *requests) problem() *loadlinev1.ScaleUpProblem {
+	out := &loadlinev1.ScaleUpProblem{Fit: g.fitOptions(), MaxNewNodes: int32(g.IntN(30)), MaxNodesTotal: int32(g.IntN(2) * g.IntN(40)), MaxWork: int64(g.IntN(3) * 5000)}
+	if g.IntN(3) > 0 {
+		out.Cluster = &loadlinev1.ScaleUpProblem_Changes{Changes: g.at()}
+	} else {
+		own := &loadlinev1.Changes{}
+		first := g.shapes
+		g.fill(own, map[int32]bool{})
+		g.shapes = first // they are of no view
+		for _, shape := range own.GetPodShapes() {
+			shape.Id -= first
+		}
+		for _, node := range own.GetNodes() {
+			for _, pod := range node.GetPods() {
+				pod.Shape -= first
+			}
+		}
+		if own.RemovedSlots = nil; g.IntN(10) == 0 {
+			own.RemovedSlots = []int32{1}
+		}
+		out.Cluster = &loadlinev1.ScaleUpProblem_Own{Own: own}
+	}
+	for range g.IntN(3) {
+		for _, pod := range g.pods() {
+			out.Pods = append(out.Pods, &loadlinev1.PendingPods{Pod: pod, Count: int32(g.IntN(20))})
+		}
+	}
+	for i := range g.IntN(4) {
+		group := &loadlinev1.ScalableGroup{NodeGroup: fmt.Sprint("group-", i), CurrentNodes: int32(g.IntN(5)), MaxNodes: int32(g.IntN(20))}
+		if g.IntN(10) > 0 {
+			group.TemplateNode = g.node(0, 0).GetNode()
+		}
+		if g.IntN(3) > 0 {
+			group.NodeUsdPerHour = proto.Float64(g.Float64())
+		}
+		out.Groups = append(out.Groups, group)
+	}
+	for range g.IntN(2) {
+		out.DaemonPods = append(out.DaemonPods, g.incoming())
+	}
+	return out
+}
+
+func (g *requests) prices() *loadlinev1.PriceModel {
+	if g.IntN(2) == 0 {
+		return nil
+	}
+	return &loadlinev1.PriceModel{SpotFactor: proto.Float64(g.Float64() * 1.1)}
+}
+
+func (g *requests) measureUtilization() *loadlinev1.MeasureUtilizationRequest {
+	out := &loadlinev1.MeasureUtilizationRequest{Changes: g.at(), NowMilliseconds: 1_700_000_000_000 + int64(g.IntN(1_000_000))}
+	for i := range g.IntN(4) {
+		out.Groups = append(out.Groups, g.sizedGroup(i))
+	}
+	for range g.IntN(3) {
+		out.Pods = append(out.Pods, &loadlinev1.WaitingPods{Pod: g.incoming(), Count: int32(g.IntN(50)), WaitsFor: loadlinev1.WaitingPods_For(g.IntN(4))})
+	}
+	if g.IntN(2) == 0 {
+		out.State = &loadlinev1.SizeState{Groups: []*loadlinev1.GroupSizeState{{NodeGroup: "group-0", Requested: int64(g.IntN(5)),
+			CachedNode: &loadlinev1.NodeSize{MilliCpu: int64(g.IntN(4000)), MemoryBytes: int64(g.IntN(1 << 30))}}}}
+	}
+	return out
+}
+
+// sizedGroup is group i; its labels are those of nodes that random pods ask for, and its thresholds mostly in order.
+func (g *requests) sizedGroup(i int) *loadlinev1.SizedGroup {
+	lower := int32(1 + g.IntN(40))
+	out := &loadlinev1.SizedGroup{NodeGroup: fmt.Sprint("group-", i), CatchAll: g.IntN(3) == 0, Options: &loadlinev1.SizeOptions{
+		Mode: loadlinev1.SizeOptions_Mode(g.IntN(3)), MinNodes: int32(g.IntN(3)), MaxNodes: int32(2 + g.IntN(30)), TaintLowerPercent: lower,
+		TaintUpperPercent: lower + int32(g.IntN(20)), ScaleUpPercent: lower + 20 + int32(g.IntN(60)), SlowRate: int32(g.IntN(3)), FastRate: int32(2 + g.IntN(3)),
+		SoftGraceMilliseconds: 1000, HardGraceMilliseconds: 2000, CoolDownMilliseconds: int64(1 + g.IntN(500_000)), ScaleOnStarve: g.IntN(2) == 0,
+	}}
+	out.Labels = []*loadlinev1.GroupLabel{{Key: "pool", Value: fmt.Sprint(i - g.IntN(20)/19)}}
+	if g.IntN(3) == 0 {
+		out.TemplateNode = g.node(0, 0).GetNode()
+	}
+	if g.IntN(3) == 0 {
+		out.CloudTarget = proto.Int32(int32(g.IntN(10)))
 	}
 	return out
 }

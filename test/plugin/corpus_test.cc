@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "loadline/v1/size.pb.h"
 #include "test/plugin/messages.h"
 #include "test/plugin/random_cluster.h"
 
@@ -121,6 +122,56 @@ Seeds ScoreSeeds() {
   return seeds;
 }
 
+v1::MeasureUtilizationRequest Sizing(v1::SizeOptions::Mode mode) {
+  v1::MeasureUtilizationRequest request;
+  k8s::v1::Node node = MakeNode("c", {{"cpu", "2"}, {"memory", "8Gi"}});
+  auto* const label = node.mutable_metadata()->add_labels();
+  label->set_key("pool");
+  label->set_value("a");
+  *request.mutable_changes() = ChangesBuilder::Delta(1, 1, 2)
+                                   .Shape(1, PodWithEverything())
+                                   .Node(2, node, {{1, "p", ""}, {1, "q", ""}})
+                                   .changes();
+  request.set_now_milliseconds(1'700'000'000'000);
+  v1::SizedGroup* const group = request.add_groups();
+  group->set_node_group("a");
+  group->add_labels()->set_key("pool");
+  group->mutable_labels(0)->set_value("a");
+  group->set_catch_all(true);
+  group->set_template_node(MakeNode("t", {{"cpu", "2"}}).SerializeAsString());
+  v1::SizeOptions* const options = group->mutable_options();
+  options->set_mode(mode);
+  options->set_max_nodes(9);
+  options->set_scale_up_percent(70);
+  options->set_taint_upper_percent(60);
+  options->set_taint_lower_percent(40);
+  options->set_fast_rate(2);
+  options->set_soft_grace_milliseconds(1);
+  options->set_hard_grace_milliseconds(2);
+  options->set_cool_down_milliseconds(60'000);
+  options->set_scale_on_starve(true);
+  options->set_unhealthy_grace_milliseconds(1);
+  options->set_newest_percent(50);
+  v1::WaitingPods* const pods = request.add_pods();
+  pods->set_pod(MakePod({}, {{"cpu", "1500m"}, {"memory", "1Gi"}}).SerializeAsString());
+  pods->set_count(3);
+  return request;
+}
+
+// The method comes before each request, as a letter.
+Seeds PlannerSeeds() {
+  Seeds seeds;
+  v1::MeasureUtilizationRequest with_state = Sizing(v1::SizeOptions::DEFAULT);
+  v1::GroupSizeState* const state = with_state.mutable_state()->add_groups();
+  state->set_node_group("a");
+  state->mutable_cached_node()->set_milli_cpu(1000);
+  state->set_locked_milliseconds(1'699'999'990'000);
+  seeds["size"] = {"s" + Sizing(v1::SizeOptions::DEFAULT).SerializeAsString(),
+                   "s" + Sizing(v1::SizeOptions::COMPAT).SerializeAsString()};
+  seeds["size_with_state"] = {"s" + with_state.SerializeAsString()};
+  return seeds;
+}
+
 void ExpectSeeds(const std::string& target, const Seeds& seeds) {
   const std::filesystem::path folder =
       std::filesystem::path(__FILE__).parent_path().parent_path() / "fuzz" / "corpus" / target;
@@ -139,6 +190,7 @@ void ExpectSeeds(const std::string& target, const Seeds& seeds) {
 TEST(CorpusTest, HoldsTheSeeds) {
   ExpectSeeds("sync", SyncSeeds());
   ExpectSeeds("score", ScoreSeeds());
+  ExpectSeeds("planner", PlannerSeeds());
 }
 
 }  // namespace

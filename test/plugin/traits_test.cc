@@ -120,8 +120,8 @@ TEST(PodTraitsTest, TheFirstVolumeOnTheNodeThatIsNotListedAsSafe) {
   EXPECT_EQ(ReadPodTraits(pod).local_volume, "");
 }
 
-// As Escalator counts: a sidecar is one more init container, of which the largest counts if it is more than all
-// containers together; overhead is added.
+// As Escalator counts: a sidecar is one more init container, of which the largest counts if it is more than
+// all containers together; overhead is added.
 TEST(PodTraitsTest, ContainerRequestsWhereMoreIsAddedToThem) {
   ResourceNames names;
   ResourceReader resources(&names);

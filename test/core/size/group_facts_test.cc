@@ -1,0 +1,198 @@
+#include "core/size/group_facts.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kNow = 1'700'000'000'000;
+
+// A cluster of random nodes in pools, with random pods, that also keeps what a count by hand needs.
+class RandomPools {
+ public:
+  explicit RandomPools(uint64_t seed) : random_(seed) {
+    for (int i = 0; i < kShapes; ++i) shapes_.push_back(MakeShape(i));
+    const int nodes = Pick(0, 12);
+    for (int i = 0; i < nodes; ++i) AddNode(i);
+  }
+
+  int Pick(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+
+  static constexpr int kShapes = 24;
+  struct Node {
+    Slot slot;
+    std::string name;
+    std::string pool;
+    NodeClass node_class;
+    std::vector<int> pods;  // shapes
+  };
+  ClusterState cluster;
+  std::vector<Node> nodes;
+  const std::vector<PodShape>& shapes() const { return shapes_; }
+
+  // By hand, of a group of one label.
+  static bool Wants(const PodShape& shape, const SizedGroup& group) {
+    const PodTraits& traits = TraitsOf(shape);
+    if (traits.owner.has_value() && traits.owner->kind == "DaemonSet") return false;
+    const Labels none;
+    const Labels& selector = shape.rules == nullptr ? none : shape.rules->node_selector;
+    if (group.pods.catch_all) return selector.empty() && !traits.states_affinity;
+    const std::string* const value = selector.Find("pool");
+    if (value != nullptr && *value == *group.pods.labels.Find("pool")) return true;
+    if (shape.rules == nullptr || !shape.rules->node_affinity.has_value()) return false;
+    return shape.rules->node_affinity->terms[0].labels[0].values[0] == *group.pods.labels.Find("pool");
+  }
+
+ private:
+  PodShape MakeShape(int number) {
+    PodResources resources;
+    ResourceList& requests = resources.containers.emplace_back().requests;
+    if (Pick(0, 4) > 0) requests[kCpu] = Quantity::FromMilli(Pick(0, 2000));
+    if (Pick(0, 4) > 0) requests[kMemory] = Quantity::FromUnits(Pick(0, 1 << 20));
+    PodRules rules;
+    if (Pick(0, 1) == 0) rules.node_selector = Labels({{"pool", "p" + std::to_string(Pick(0, 2))}});
+    if (Pick(0, 3) == 0) {
+      NodeSelectorTerm term;
+      term.labels.push_back({"pool", SelectorOperator::kIn, {"p" + std::to_string(Pick(0, 2))}});
+      rules.node_affinity = NodeSelector{{term}};
+    }
+    PodTraits traits;
+    traits.states_affinity = rules.node_affinity.has_value() || Pick(0, 5) == 0;
+    if (Pick(0, 2) == 0) traits.owner = PodOwner{"DaemonSet", "apps/v1", "d" + std::to_string(number), ""};
+    if (Pick(0, 2) == 0) traits.container_requests = CpuMemory{Pick(0, 2000), Pick(0, 1 << 20)};
+    return MakePodShape("ns" + std::to_string(number), Pick(0, 6) == 0, resources, names_, PodRole::kExisting,
+                        std::move(rules), std::move(traits));
+  }
+
+  void AddNode(int number) {
+    Node node{Slot{number * 2},
+              "n" + std::to_string(100 - number),
+              "p" + std::to_string(Pick(0, 2)),
+              static_cast<NodeClass>(Pick(0, 3)),
+              {}};
+    std::vector<Taint> taints;
+    if (node.node_class == NodeClass::kTainted) taints.push_back({kRemovalTaint, "1600000000", "NoSchedule"});
+    if (node.node_class == NodeClass::kForceTainted) taints.push_back({kForceRemovalTaint, "", "NoExecute"});
+    ResourceAmounts allocatable;
+    allocatable[kCpu] = 4000;
+    allocatable[kMemory] = 1 << 24;
+    std::vector<PodContent> pods;
+    for (int i = Pick(0, 6); i > 0; --i) {
+      const int shape = Pick(0, kShapes - 1);
+      node.pods.push_back(shape);
+      pods.push_back({cluster.pod_shapes().Acquire(shapes_[static_cast<size_t>(shape)]), 0, "p", "", 0});
+    }
+    cluster.SetNode(node.slot, node.name,
+                    MakeNodeShape(allocatable, names_, Labels({{"pool", node.pool}}), taints,
+                                  node.node_class == NodeClass::kCordoned),
+                    pods);
+    nodes.push_back(std::move(node));
+  }
+
+  std::mt19937_64 random_;
+  ResourceNames names_;
+  std::vector<PodShape> shapes_;
+};
+
+std::vector<SizedGroup> Groups(SizeMode mode) {
+  std::vector<SizedGroup> groups;
+  for (const std::string pool : {"p0", "p1", "p2"}) {
+    SizedGroup& group = groups.emplace_back();
+    group.name = pool;
+    group.pods.labels = Labels({{"pool", pool}});
+    group.pods.catch_all = pool == "p2";
+    group.options.mode = mode;
+  }
+  return groups;
+}
+
+CpuMemory RequestsOf(const PodShape& shape, SizeMode mode) {
+  const CpuMemory effective{shape.requests.Get(kCpu), shape.requests.Get(kMemory)};
+  return mode == SizeMode::kCompat ? TraitsOf(shape).container_requests.value_or(effective) : effective;
+}
+
+void CheckGroup(const RandomPools& pools, const std::vector<WaitingPods>& waiting, const SizedGroup& group,
+                const GatheredGroup& gathered) {
+  const SizeMode mode = group.options.mode;
+  CpuMemory requests;
+  int64_t pods = 0, pending = 0, nodes = 0;
+  for (const RandomPools::Node& node : pools.nodes) {
+    CpuMemory daemons;
+    int64_t members = 0, others = 0;
+    for (const int number : node.pods) {
+      const PodShape& shape = pools.shapes()[static_cast<size_t>(number)];
+      if (shape.finished) continue;
+      const bool of_daemon_set = TraitsOf(shape).owner.has_value();
+      if (of_daemon_set) daemons = Plus(daemons, RequestsOf(shape, SizeMode::kDefault));
+      others += of_daemon_set ? 0 : 1;
+      if (!RandomPools::Wants(shape, group)) continue;
+      requests = Plus(requests, RequestsOf(shape, mode));
+      ++members;
+    }
+    pods += members;
+    if (node.pool != *group.pods.labels.Find("pool")) continue;
+    ++nodes;
+    const auto found = std::find_if(gathered.facts.nodes.begin(), gathered.facts.nodes.end(),
+                                    [&](const GroupNode& candidate) { return candidate.name == node.name; });
+    ASSERT_NE(found, gathered.facts.nodes.end());
+    EXPECT_EQ(gathered.slots[static_cast<size_t>(found - gathered.facts.nodes.begin())], node.slot);
+    EXPECT_EQ(found->node_class, node.node_class);
+    EXPECT_EQ(found->daemons, daemons);
+    EXPECT_EQ(found->empty, (mode == SizeMode::kCompat ? members : others) == 0);
+    EXPECT_EQ(found->tainted_ms.has_value(), node.node_class == NodeClass::kTainted);
+  }
+  for (const WaitingPods& entry : waiting) {
+    if (entry.waiting == Waiting::kToStart || !RandomPools::Wants(entry.shape, group)) continue;
+    if (entry.shape.finished || (entry.waiting == Waiting::kForGate && mode == SizeMode::kDefault)) continue;
+    requests = Plus(requests, Times(RequestsOf(entry.shape, mode), entry.count));
+    pending += entry.count;
+  }
+  EXPECT_EQ(gathered.facts.requests, requests);
+  EXPECT_EQ(gathered.facts.pods, pods + pending);
+  EXPECT_EQ(gathered.facts.pending_pods, pending);
+  EXPECT_EQ(static_cast<int64_t>(gathered.facts.nodes.size()), nodes);
+  for (size_t i = 1; i < gathered.facts.nodes.size(); ++i) {
+    EXPECT_LT(gathered.facts.nodes[i - 1].name, gathered.facts.nodes[i].name);
+  }
+}
+
+TEST(GroupFactsTest, AreWhatACountByHandGives) {
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    RandomPools pools(seed);
+    std::vector<WaitingPods> waiting;
+    for (int i = pools.Pick(0, 4); i > 0; --i) {
+      waiting.push_back({pools.shapes()[static_cast<size_t>(pools.Pick(0, RandomPools::kShapes - 1))],
+                         pools.Pick(0, 5), static_cast<Waiting>(pools.Pick(0, 2))});
+    }
+    for (const SizeMode mode : {SizeMode::kDefault, SizeMode::kCompat}) {
+      const std::vector<SizedGroup> groups = Groups(mode);
+      const auto gathered = GatherFacts(pools.cluster, groups, waiting, kNow);
+      ASSERT_TRUE(gathered.ok()) << gathered.status();
+      ASSERT_EQ(gathered->size(), groups.size());
+      for (size_t i = 0; i < groups.size(); ++i) CheckGroup(pools, waiting, groups[i], (*gathered)[i]);
+    }
+  }
+}
+
+// 2,001 nodes in 2,000 groups each are more than is kept.
+TEST(GroupFactsTest, TooManyMembershipsAreRefused) {
+  const Labels labels({{"pool", "x"}});
+  std::vector<SizedGroup> groups(2000);
+  for (SizedGroup& group : groups) group.pods.labels = labels;
+  ClusterState cluster;
+  const auto add = [&](int i) {
+    cluster.SetNode(Slot{i}, "n" + std::to_string(i), MakeNodeShape({}, ResourceNames(), labels), {});
+  };
+  for (int i = 0; i < 2000; ++i) add(i);
+  EXPECT_TRUE(GatherFacts(cluster, groups, {}, kNow).ok());
+  add(2000);
+  EXPECT_EQ(GatherFacts(cluster, groups, {}, kNow).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace loadline

@@ -1,0 +1,84 @@
+// An input is a sequence of questions of planners, the method before each: an answer holds to what its
+// messages say, is the same the second time with the state that the first one had, and the engine goes on.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "loadline/v1/size.pb.h"
+#include "test/fuzz/fuzz_engine.h"
+
+namespace loadline {
+namespace {
+
+template <typename Request, typename Response>
+void Ask(absl::string_view method, absl::string_view bytes, FuzzEngine* engine,
+         void (*check)(const Request&, const Response&)) {
+  const absl::StatusOr<std::string> answer = engine->Call(method, bytes);
+  if (!answer.ok()) return;
+  Request request;
+  Response response;
+  Require(request.ParseFromString(std::string(bytes)), "what was answered is a request");
+  Require(response.ParseFromString(*answer), "an answer parses");
+  check(request, response);
+  // The answer went on from the state in the request, or from one that is gone by now.
+  if (!request.has_state()) *request.mutable_state() = response.state();
+  const std::string again = request.SerializeAsString();
+  const absl::StatusOr<std::string> first = engine->Call(method, again);
+  Require(first.ok(), "a state that was handed out is taken");
+  const absl::StatusOr<std::string> second = engine->Call(method, again);
+  Require(second.ok() && *second == *first, "the same question has the same answer");
+}
+
+void CheckSize(const v1::GroupSize& size) {
+  Require(size.action() != v1::GroupSize::ACTION_UNSPECIFIED, "each group has an action");
+  Require(size.reason() != v1::GroupSize::REASON_UNSPECIFIED, "each group has a reason");
+  const bool shrinks =
+      size.action() == v1::GroupSize::REMOVE_SLOWLY || size.action() == v1::GroupSize::REMOVE_FAST;
+  Require(!shrinks || size.delta() < 0, "what shrinks loses nodes");
+  Require(size.ask_cloud() >= 0, "no fewer than no node is asked for");
+  for (const v1::Utilization* usage : {&size.utilization(), &size.utilization_after()}) {
+    Require(std::isfinite(usage->cpu_percent()) && usage->cpu_percent() >= 0, "cpu has a percentage");
+    Require(std::isfinite(usage->memory_percent()) && usage->memory_percent() >= 0,
+            "memory has a percentage");
+  }
+  std::set<std::string> once;
+  for (const auto* list : {&size.untaint(), &size.taint(), &size.remove()}) {
+    for (const v1::SizedNode& node : *list) {
+      Require(once.insert(node.node()).second, "one thing happens to a node");
+    }
+  }
+}
+
+void CheckSizes(const v1::MeasureUtilizationRequest& request,
+                const v1::MeasureUtilizationResponse& response) {
+  Require(response.groups_size() == request.groups_size(), "every group is answered");
+  Require(response.state().groups_size() == request.groups_size(), "every group has a state");
+  for (int i = 0; i < request.groups_size(); ++i) {
+    Require(response.groups(i).node_group() == request.groups(i).node_group(), "groups keep their order");
+    CheckSize(response.groups(i));
+  }
+}
+
+}  // namespace
+}  // namespace loadline
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  loadline::FuzzEngine engine;
+  for (absl::string_view bytes : loadline::Requests(data, size)) {
+    if (bytes.empty()) continue;
+    const char method = bytes[0];
+    bytes.remove_prefix(1);
+    switch (method) {
+      case 's':
+        loadline::Ask("/loadline.v1.Autoscaler/MeasureUtilization", bytes, &engine, loadline::CheckSizes);
+        break;
+      default:
+        break;
+    }
+  }
+  engine.CheckSums();
+  engine.CheckAlive();
+  return 0;
+}
