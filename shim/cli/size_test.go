@@ -12,7 +12,7 @@ import (
 )
 
 // sizeNow is the time of the passes: some minutes after the taints in testdata.
-const sizeNow = "2026-02-01T09:00:00Z"
+const sizeNow = "2026-02-01T09:05:00Z"
 
 // sizeJSON runs `size -o json`.
 func sizeJSON(t *testing.T, args ...string) sizeAnswer {

@@ -336,6 +336,8 @@ TEST_F(SizeTest, StarvingIsJudgedOnOnePodAndOneNode) {
            .Node(1, PoolNode("n1"), {{1, "p1", ""}}));
   options()->set_scale_on_starve(true);
   options()->set_scale_up_percent(500);
+  options()->set_taint_upper_percent(2);
+  options()->set_taint_lower_percent(1);
   v1::WaitingPods* const waiting = Wait(PoolPod("700m", "3000M"), 1);
   const auto reason = [&](v1::SizeOptions::Mode mode) {
     SetMode(mode);
