@@ -47,8 +47,8 @@ type AutoscalerClient interface {
 	PlanScaleUp(ctx context.Context, in *PlanScaleUpRequest, opts ...grpc.CallOption) (*PlanScaleUpResponse, error)
 	// Tells how full node groups are, and by how many nodes they grow or shrink: which to taint, to untaint and
 	// to delete, and how many to ask of the cloud.
-	// INVALID_ARGUMENT: names group, pod, state or field. FAILED_PRECONDITION: the view is not at that revision.
-	// RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
+	// INVALID_ARGUMENT: names group, pod, state or field. FAILED_PRECONDITION: the view is not at that
+	// revision. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
 	MeasureUtilization(ctx context.Context, in *MeasureUtilizationRequest, opts ...grpc.CallOption) (*MeasureUtilizationResponse, error)
 }
 
@@ -120,8 +120,8 @@ type AutoscalerServer interface {
 	PlanScaleUp(context.Context, *PlanScaleUpRequest) (*PlanScaleUpResponse, error)
 	// Tells how full node groups are, and by how many nodes they grow or shrink: which to taint, to untaint and
 	// to delete, and how many to ask of the cloud.
-	// INVALID_ARGUMENT: names group, pod, state or field. FAILED_PRECONDITION: the view is not at that revision.
-	// RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
+	// INVALID_ARGUMENT: names group, pod, state or field. FAILED_PRECONDITION: the view is not at that
+	// revision. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
 	MeasureUtilization(context.Context, *MeasureUtilizationRequest) (*MeasureUtilizationResponse, error)
 	mustEmbedUnimplementedAutoscalerServer()
 }
