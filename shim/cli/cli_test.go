@@ -87,6 +87,12 @@ func TestGolden(t *testing.T) {
 		// listed (0.384 + X) / (T + X) = 1.485348, spot at a quarter of the price 0.423221, to be created twice listed, 2.970696,
 		// gpu 1000 * (0.2 + X) / (T + X) = 806.766562. Waste is (8 - 6) / 8 + (32 - 12) / 32 = 0.875.
 		{"rank_odd", "rank --question testdata/rank-odd.yaml"},
+		// Escalator's own example: 5000m of 2000m are 250 %, six more nodes make it 62.5 %; 1000 MB of 8000 MB are 12.5 %, then 3.125 %.
+		{"size", "size --groups testdata/size-groups.yaml -f testdata/size.yaml"},
+		// web: 3 of 15.9 cpu, 12 of 63Gi; two nodes of 4 cpu and 16Gi less leave 3 of 7.9 and 12 of 31.
+		{"size_mixed", "size --groups testdata/size-mixed-groups.yaml -f testdata/size-mixed.yaml --now 2026-02-01T09:05:00Z"},
+		{"size_json", "size --groups testdata/size-groups.yaml -f testdata/size-zero.yaml --state testdata/size-state.yaml --now 2026-02-01T09:05:00Z -o json"},
+		{"why_size", "why web --groups testdata/size-mixed-groups.yaml -f testdata/size-mixed.yaml --now 2026-02-01T09:05:00Z"},
 		{"rank_odd_json", "rank --question testdata/rank-odd.yaml -o json"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
