@@ -6,6 +6,7 @@
 #include "plugin/convert/parse.h"
 #include "plugin/convert/text.h"
 #include "plugin/service/cluster_state_handlers.h"
+#include "plugin/service/drain_handler.h"
 #include "plugin/service/fit_handler.h"
 #include "plugin/service/rank_handler.h"
 #include "plugin/service/scale_up_plan_handlers.h"
@@ -53,6 +54,7 @@ constexpr Method kMethods[] = {
      Handle<v1::PlanScaleUpRequest, v1::PlanScaleUpResponse, PlanScaleUp>},
     {"/loadline.v1.Autoscaler/MeasureUtilization",
      Handle<v1::MeasureUtilizationRequest, v1::MeasureUtilizationResponse, MeasureUtilization>},
+    {"/loadline.v1.Autoscaler/PlanDrain", Handle<v1::PlanDrainRequest, v1::PlanDrainResponse, PlanDrain>},
     {"/loadline.v1.ClusterState/Sync", Handle<v1::SyncRequest, v1::SyncResponse, Sync>},
     {"/loadline.v1.ClusterState/Describe", Handle<v1::DescribeRequest, v1::DescribeResponse, Describe>},
     {"/loadline.v1.ClusterState/Drop", Handle<v1::DropRequest, v1::DropResponse, Drop>},

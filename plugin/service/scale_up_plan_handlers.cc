@@ -3,69 +3,20 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "plugin/convert/changes.h"
-#include "plugin/convert/parse.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/scale_up_plan.h"
 #include "plugin/convert/text.h"
-#include "plugin/service/scheduler_extender_handlers.h"
+#include "plugin/service/answer_size.h"
+#include "plugin/service/question_cluster.h"
 
 namespace loadline {
 namespace {
 
 constexpr int64_t kDefaultWork = 10'000'000;
-
-// The cluster of a question: a view that this thread has to itself, or one that came with the question.
-class Cluster {
- public:
-  static absl::StatusOr<Cluster> Of(const v1::ScaleUpProblem& problem, const Deadline& deadline,
-                                    Views* views) {
-    Cluster cluster;
-    switch (problem.cluster_case()) {
-      case v1::ScaleUpProblem::kChanges: {
-        absl::StatusOr<LockedView> locked = ApplyChanges(problem.changes(), deadline, views);
-        if (!locked.ok()) return locked.status();
-        cluster.locked_.emplace(*std::move(locked));
-        return cluster;
-      }
-      case v1::ScaleUpProblem::kOwn: {
-        cluster.own_ = std::make_unique<SharedView>(views->limits());
-        if (absl::Status status = cluster.Read(problem.own()); !status.ok()) return Annotate(status, "own");
-        return cluster;
-      }
-      case v1::ScaleUpProblem::CLUSTER_NOT_SET:
-        break;
-    }
-    return absl::InvalidArgumentError("problem: has neither changes nor a cluster of its own");
-  }
-
-  SharedView& shared() { return own_ != nullptr ? *own_ : *locked_->operator->(); }
-
- private:
-  absl::Status Read(const v1::Changes& changes) {
-    if (!changes.view().empty() || changes.epoch() != 0 || changes.revision() != 0 ||
-        changes.base_revision() != 0 || changes.has_full_list() || changes.removed_slots_size() > 0 ||
-        changes.removed_objects_size() > 0) {
-      return absl::InvalidArgumentError("states a view, epoch, revision, chunk or something removed");
-    }
-    absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, ResourceNames());
-    if (!decoded.ok()) return decoded.status();
-    Batch& batch = decoded->batch;
-    batch.epoch = batch.revision = 1;
-    batch.full_list = FullListChunk{0, true};
-    return own_->view.Apply(batch);
-  }
-
-  std::optional<LockedView> locked_;
-  std::unique_ptr<SharedView> own_;
-};
 
 // Drops the snapshot of a view when an exception leaves it half done.
 class SnapshotUse {
@@ -103,13 +54,6 @@ absl::StatusOr<DecodedProblem> Prepare(const v1::ScaleUpProblem& problem, PodGro
   return decoded;
 }
 
-template <typename Response>
-absl::StatusOr<Response> Sized(Response response) {
-  if (response.ByteSizeLong() <= kMaxMessageBytes) return response;
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the answer outgrows ", kMaxMessageBytes, " bytes; send equal pods as one entry"));
-}
-
 }  // namespace
 
 absl::StatusOr<v1::EstimateScaleUpResponse> EstimateScaleUp(const v1::EstimateScaleUpRequest& request,
@@ -117,7 +61,7 @@ absl::StatusOr<v1::EstimateScaleUpResponse> EstimateScaleUp(const v1::EstimateSc
   const absl::StatusOr<EstimateMode> mode = DecodeMode(request.mode());
   if (!mode.ok()) return mode.status();
   const v1::ScaleUpProblem& problem = request.problem();
-  absl::StatusOr<Cluster> cluster = Cluster::Of(problem, deadline, views);
+  absl::StatusOr<QuestionCluster> cluster = QuestionCluster::Of(problem, deadline, views);
   if (!cluster.ok()) return Annotate(cluster.status(), "problem");
   SharedView& shared = cluster->shared();
   const bool exact = *mode == EstimateMode::kExact;
@@ -155,7 +99,7 @@ absl::StatusOr<v1::EstimateScaleUpResponse> EstimateScaleUp(const v1::EstimateSc
   }
   snapshot->Revert();
   use.Complete();
-  return Sized(std::move(response));
+  return Sized(std::move(response), "send equal pods as one entry");
 }
 
 absl::StatusOr<v1::PlanScaleUpResponse> PlanScaleUp(const v1::PlanScaleUpRequest& request,
@@ -167,7 +111,7 @@ absl::StatusOr<v1::PlanScaleUpResponse> PlanScaleUp(const v1::PlanScaleUpRequest
       !status.ok()) {
     return status;
   }
-  absl::StatusOr<Cluster> cluster = Cluster::Of(problem, deadline, views);
+  absl::StatusOr<QuestionCluster> cluster = QuestionCluster::Of(problem, deadline, views);
   if (!cluster.ok()) return Annotate(cluster.status(), "problem");
   SharedView& shared = cluster->shared();
   absl::StatusOr<DecodedProblem> decoded = Prepare(problem, PodGrouping::kShape, &shared.view);
@@ -197,7 +141,7 @@ absl::StatusOr<v1::PlanScaleUpResponse> PlanScaleUp(const v1::PlanScaleUpRequest
   EncodeExisting(plan.existing, *use.get(), &decoded->entries, response.mutable_existing());
   EncodePlan(plan, groups, positions, &decoded->entries, &response);
   use.Complete();
-  return Sized(std::move(response));
+  return Sized(std::move(response), "send equal pods as one entry");
 }
 
 }  // namespace loadline

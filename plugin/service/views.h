@@ -18,6 +18,7 @@
 #include "loadline/v1/size.pb.h"
 #include "plugin/convert/config.h"
 #include "plugin/service/deadline.h"
+#include "plugin/service/kept_drain.h"
 #include "plugin/service/kept_snapshot.h"
 #include "plugin/service/policy_columns.h"
 
@@ -47,6 +48,7 @@ struct SharedView {
   KeptSnapshot snapshot;  // guarded by `mutex`
   // What planners left for their next loop. Guarded by `mutex`.
   v1::SizeState size_state;
+  KeptDrain drain;            // guarded by `mutex`
   bool half_applied = false;  // guarded by `mutex`; see Change()
 };
 

@@ -26,35 +26,40 @@ var File_loadline_v1_autoscaler_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_autoscaler_proto_rawDesc = "" +
 	"\n" +
-	"\x1cloadline/v1/autoscaler.proto\x12\vloadline.v1\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto2\xf5\x02\n" +
+	"\x1cloadline/v1/autoscaler.proto\x12\vloadline.v1\x1a\x17loadline/v1/drain.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto2\xc1\x03\n" +
 	"\n" +
 	"Autoscaler\x12\\\n" +
 	"\x0fEstimateScaleUp\x12#.loadline.v1.EstimateScaleUpRequest\x1a$.loadline.v1.EstimateScaleUpResponse\x12P\n" +
 	"\vRankOptions\x12\x1f.loadline.v1.RankOptionsRequest\x1a .loadline.v1.RankOptionsResponse\x12P\n" +
 	"\vPlanScaleUp\x12\x1f.loadline.v1.PlanScaleUpRequest\x1a .loadline.v1.PlanScaleUpResponse\x12e\n" +
-	"\x12MeasureUtilization\x12&.loadline.v1.MeasureUtilizationRequest\x1a'.loadline.v1.MeasureUtilizationResponseB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x12MeasureUtilization\x12&.loadline.v1.MeasureUtilizationRequest\x1a'.loadline.v1.MeasureUtilizationResponse\x12J\n" +
+	"\tPlanDrain\x12\x1d.loadline.v1.PlanDrainRequest\x1a\x1e.loadline.v1.PlanDrainResponseB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var file_loadline_v1_autoscaler_proto_goTypes = []any{
 	(*EstimateScaleUpRequest)(nil),     // 0: loadline.v1.EstimateScaleUpRequest
 	(*RankOptionsRequest)(nil),         // 1: loadline.v1.RankOptionsRequest
 	(*PlanScaleUpRequest)(nil),         // 2: loadline.v1.PlanScaleUpRequest
 	(*MeasureUtilizationRequest)(nil),  // 3: loadline.v1.MeasureUtilizationRequest
-	(*EstimateScaleUpResponse)(nil),    // 4: loadline.v1.EstimateScaleUpResponse
-	(*RankOptionsResponse)(nil),        // 5: loadline.v1.RankOptionsResponse
-	(*PlanScaleUpResponse)(nil),        // 6: loadline.v1.PlanScaleUpResponse
-	(*MeasureUtilizationResponse)(nil), // 7: loadline.v1.MeasureUtilizationResponse
+	(*PlanDrainRequest)(nil),           // 4: loadline.v1.PlanDrainRequest
+	(*EstimateScaleUpResponse)(nil),    // 5: loadline.v1.EstimateScaleUpResponse
+	(*RankOptionsResponse)(nil),        // 6: loadline.v1.RankOptionsResponse
+	(*PlanScaleUpResponse)(nil),        // 7: loadline.v1.PlanScaleUpResponse
+	(*MeasureUtilizationResponse)(nil), // 8: loadline.v1.MeasureUtilizationResponse
+	(*PlanDrainResponse)(nil),          // 9: loadline.v1.PlanDrainResponse
 }
 var file_loadline_v1_autoscaler_proto_depIdxs = []int32{
 	0, // 0: loadline.v1.Autoscaler.EstimateScaleUp:input_type -> loadline.v1.EstimateScaleUpRequest
 	1, // 1: loadline.v1.Autoscaler.RankOptions:input_type -> loadline.v1.RankOptionsRequest
 	2, // 2: loadline.v1.Autoscaler.PlanScaleUp:input_type -> loadline.v1.PlanScaleUpRequest
 	3, // 3: loadline.v1.Autoscaler.MeasureUtilization:input_type -> loadline.v1.MeasureUtilizationRequest
-	4, // 4: loadline.v1.Autoscaler.EstimateScaleUp:output_type -> loadline.v1.EstimateScaleUpResponse
-	5, // 5: loadline.v1.Autoscaler.RankOptions:output_type -> loadline.v1.RankOptionsResponse
-	6, // 6: loadline.v1.Autoscaler.PlanScaleUp:output_type -> loadline.v1.PlanScaleUpResponse
-	7, // 7: loadline.v1.Autoscaler.MeasureUtilization:output_type -> loadline.v1.MeasureUtilizationResponse
-	4, // [4:8] is the sub-list for method output_type
-	0, // [0:4] is the sub-list for method input_type
+	4, // 4: loadline.v1.Autoscaler.PlanDrain:input_type -> loadline.v1.PlanDrainRequest
+	5, // 5: loadline.v1.Autoscaler.EstimateScaleUp:output_type -> loadline.v1.EstimateScaleUpResponse
+	6, // 6: loadline.v1.Autoscaler.RankOptions:output_type -> loadline.v1.RankOptionsResponse
+	7, // 7: loadline.v1.Autoscaler.PlanScaleUp:output_type -> loadline.v1.PlanScaleUpResponse
+	8, // 8: loadline.v1.Autoscaler.MeasureUtilization:output_type -> loadline.v1.MeasureUtilizationResponse
+	9, // 9: loadline.v1.Autoscaler.PlanDrain:output_type -> loadline.v1.PlanDrainResponse
+	5, // [5:10] is the sub-list for method output_type
+	0, // [0:5] is the sub-list for method input_type
 	0, // [0:0] is the sub-list for extension type_name
 	0, // [0:0] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
@@ -65,6 +70,7 @@ func file_loadline_v1_autoscaler_proto_init() {
 	if File_loadline_v1_autoscaler_proto != nil {
 		return
 	}
+	file_loadline_v1_drain_proto_init()
 	file_loadline_v1_scale_up_proto_init()
 	file_loadline_v1_scale_up_plan_proto_init()
 	file_loadline_v1_size_proto_init()

@@ -25,6 +25,7 @@ const (
 	Autoscaler_RankOptions_FullMethodName        = "/loadline.v1.Autoscaler/RankOptions"
 	Autoscaler_PlanScaleUp_FullMethodName        = "/loadline.v1.Autoscaler/PlanScaleUp"
 	Autoscaler_MeasureUtilization_FullMethodName = "/loadline.v1.Autoscaler/MeasureUtilization"
+	Autoscaler_PlanDrain_FullMethodName          = "/loadline.v1.Autoscaler/PlanDrain"
 )
 
 // AutoscalerClient is the client API for Autoscaler service.
@@ -50,6 +51,11 @@ type AutoscalerClient interface {
 	// INVALID_ARGUMENT: names group, pod, state or field. FAILED_PRECONDITION: the view is not at that
 	// revision. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
 	MeasureUtilization(ctx context.Context, in *MeasureUtilizationRequest, opts ...grpc.CallOption) (*MeasureUtilizationResponse, error)
+	// Tells which nodes may go together, where their pods move, and why each other node stays. Remembers the
+	// state with the view. INVALID_ARGUMENT: names group, option, pod or field. FAILED_PRECONDITION: the view
+	// is not at that revision. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4
+	// MiB.
+	PlanDrain(ctx context.Context, in *PlanDrainRequest, opts ...grpc.CallOption) (*PlanDrainResponse, error)
 }
 
 type autoscalerClient struct {
@@ -100,6 +106,16 @@ func (c *autoscalerClient) MeasureUtilization(ctx context.Context, in *MeasureUt
 	return out, nil
 }
 
+func (c *autoscalerClient) PlanDrain(ctx context.Context, in *PlanDrainRequest, opts ...grpc.CallOption) (*PlanDrainResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PlanDrainResponse)
+	err := c.cc.Invoke(ctx, Autoscaler_PlanDrain_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AutoscalerServer is the server API for Autoscaler service.
 // All implementations must embed UnimplementedAutoscalerServer
 // for forward compatibility.
@@ -123,6 +139,11 @@ type AutoscalerServer interface {
 	// INVALID_ARGUMENT: names group, pod, state or field. FAILED_PRECONDITION: the view is not at that
 	// revision. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
 	MeasureUtilization(context.Context, *MeasureUtilizationRequest) (*MeasureUtilizationResponse, error)
+	// Tells which nodes may go together, where their pods move, and why each other node stays. Remembers the
+	// state with the view. INVALID_ARGUMENT: names group, option, pod or field. FAILED_PRECONDITION: the view
+	// is not at that revision. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4
+	// MiB.
+	PlanDrain(context.Context, *PlanDrainRequest) (*PlanDrainResponse, error)
 	mustEmbedUnimplementedAutoscalerServer()
 }
 
@@ -144,6 +165,9 @@ func (UnimplementedAutoscalerServer) PlanScaleUp(context.Context, *PlanScaleUpRe
 }
 func (UnimplementedAutoscalerServer) MeasureUtilization(context.Context, *MeasureUtilizationRequest) (*MeasureUtilizationResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method MeasureUtilization not implemented")
+}
+func (UnimplementedAutoscalerServer) PlanDrain(context.Context, *PlanDrainRequest) (*PlanDrainResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanDrain not implemented")
 }
 func (UnimplementedAutoscalerServer) mustEmbedUnimplementedAutoscalerServer() {}
 func (UnimplementedAutoscalerServer) testEmbeddedByValue()                    {}
@@ -238,6 +262,24 @@ func _Autoscaler_MeasureUtilization_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Autoscaler_PlanDrain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlanDrainRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutoscalerServer).PlanDrain(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Autoscaler_PlanDrain_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutoscalerServer).PlanDrain(ctx, req.(*PlanDrainRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Autoscaler_ServiceDesc is the grpc.ServiceDesc for Autoscaler service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -260,6 +302,10 @@ var Autoscaler_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "MeasureUtilization",
 			Handler:    _Autoscaler_MeasureUtilization_Handler,
+		},
+		{
+			MethodName: "PlanDrain",
+			Handler:    _Autoscaler_PlanDrain_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

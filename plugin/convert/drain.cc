@@ -1,0 +1,440 @@
+#include "plugin/convert/drain.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "plugin/convert/fields.h"
+#include "plugin/convert/pod.h"
+#include "plugin/convert/prices.h"
+#include "plugin/convert/text.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kMaxTime = int64_t{1} << 40;
+
+absl::Status Refused(absl::string_view text) { return absl::InvalidArgumentError(text); }
+
+absl::Status CheckSize(absl::string_view field, int size, int most) {
+  if (size <= most) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(field, ": has ", size, " entries, the limit is ", most));
+}
+
+// --- pods that stand for others ----------------------------------------------------------------------------
+
+struct ReadPod {
+  PodShape shape;
+  std::string name;
+  std::string uid;
+  // A resource that neither nodes nor pods of the cluster know; empty: none.
+  std::string unknown_resource;
+};
+
+// Reads a pod as one that comes, whatever is becoming of the one that it was.
+absl::StatusOr<ReadPod> ReadIncoming(absl::string_view bytes, View* view) {
+  k8s::v1::Pod message;
+  if (bytes.size() > kMaxObjectBytes ||
+      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Refused("is not a k8s.io.api.core.v1.Pod, or too large");
+  }
+  message.mutable_metadata()->clear_deletion_timestamp();
+  ResourceNames names = view->cluster().resource_names();
+  const size_t known = names.size();
+  ResourceReader reader(&names);
+  PodDecoder decoder(&reader);
+  absl::StatusOr<PodShape> shape = decoder.Decode(message.SerializeAsString(), PodRole::kIncoming);
+  if (!shape.ok()) return shape.status();
+  LabelKeys keys;
+  if (shape->rules != nullptr) shape->rules->AddLabelKeys(&keys);
+  if (absl::Status status = view->SelectLabelKeys(keys); !status.ok()) return status;
+  SelectLabels(decoder.labels(), view->label_keys(), &*shape);
+  ReadPod pod{*std::move(shape), decoder.name(), decoder.uid(), ""};
+  if (names.size() > known)
+    pod.unknown_resource = std::string(names.name(ResourceId{static_cast<int32_t>(known)}));
+  return pod;
+}
+
+// --- groups
+// --------------------------------------------------------------------------------------------------
+
+absl::StatusOr<DrainGroup> DecodeGroup(const v1::DrainGroup& message) {
+  Fields fields;
+  fields.Name("node_group", message.node_group());
+  fields.Range("min_nodes", message.min_nodes(), 0, INT32_MAX);
+  if (message.has_max_nodes() && message.max_nodes() < message.min_nodes()) {
+    fields.Refuse(
+        absl::StrCat("max_nodes: ", message.max_nodes(), " is below min_nodes, ", message.min_nodes()));
+  }
+  fields.Range("target", message.target(), 0, INT32_MAX);
+  fields.Share("scale_down_utilization_threshold", message.scale_down_utilization_threshold());
+  fields.Share("scale_down_gpu_utilization_threshold", message.scale_down_gpu_utilization_threshold());
+  fields.Range("scale_down_unneeded_time_s", message.scale_down_unneeded_time_s(), 0, kMaxTime);
+  fields.Range("scale_down_unready_time_s", message.scale_down_unready_time_s(), 0, kMaxTime);
+  fields.Keep(CheckNumber("node_usd_per_hour", message.node_usd_per_hour(), 0, kMaxPrice));
+  if (!fields.status().ok()) return fields.status();
+  DrainGroup group;
+  group.name = message.node_group();
+  group.min_nodes = message.min_nodes();
+  group.target = message.has_target() ? message.target() : message.slots_size();
+  group.atomic = message.atomic();
+  if (message.has_scale_down_utilization_threshold()) {
+    group.utilization_threshold = message.scale_down_utilization_threshold();
+  }
+  if (message.has_scale_down_gpu_utilization_threshold()) {
+    group.gpu_utilization_threshold = message.scale_down_gpu_utilization_threshold();
+  }
+  if (message.has_ignore_daemonsets_utilization()) {
+    group.ignore_daemonsets_utilization = message.ignore_daemonsets_utilization();
+  }
+  if (message.has_scale_down_unneeded_time_s()) group.unneeded_time_s = message.scale_down_unneeded_time_s();
+  if (message.has_scale_down_unready_time_s()) group.unready_time_s = message.scale_down_unready_time_s();
+  if (message.has_node_usd_per_hour()) group.node_price = message.node_usd_per_hour();
+  return group;
+}
+
+absl::Status DecodeGroups(const v1::PlanDrainRequest& request, const ClusterState& cluster,
+                          DrainProblem* problem) {
+  if (absl::Status status = CheckSize("groups", request.groups_size(), kMaxDrainGroups); !status.ok()) {
+    return status;
+  }
+  problem->group_of.assign(static_cast<size_t>(cluster.slot_end()), -1);
+  std::set<std::string> names;
+  for (int i = 0; i < request.groups_size(); ++i) {
+    const v1::DrainGroup& message = request.groups(i);
+    absl::StatusOr<DrainGroup> group = DecodeGroup(message);
+    if (!group.ok()) return Annotate(group.status(), absl::StrCat("groups[", i, "]"));
+    const std::string where = absl::StrCat("groups[", i, "] ", Quoted(group->name));
+    if (!names.insert(group->name).second) return Refused(absl::StrCat(where, ": is named twice"));
+    for (const int32_t slot : message.slots()) {
+      if (!cluster.Occupied(Slot{slot}) || slot < 0) {
+        return Refused(absl::StrCat(where, ": slot ", slot, " holds no node"));
+      }
+      int32_t& group_of = problem->group_of[IndexOf(Slot{slot})];
+      if (group_of >= 0) return Refused(absl::StrCat(where, ": slot ", slot, " is in two groups"));
+      group_of = i;
+    }
+    problem->groups.push_back(*std::move(group));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodePlaceholders(const v1::PlanDrainRequest& request, View* view, DrainProblem* problem) {
+  if (absl::Status status = CheckSize("placeholders", request.placeholders_size(), kMaxDrainPlaceholders);
+      !status.ok()) {
+    return status;
+  }
+  absl::flat_hash_set<std::string> names;
+  for (int i = 0; i < request.placeholders_size(); ++i) {
+    const v1::DrainPlaceholder& message = request.placeholders(i);
+    const auto refuse = [&](const absl::Status& status) {
+      return Annotate(status, absl::StrCat("placeholders[", i, "] ", Quoted(message.name())));
+    };
+    Fields fields;
+    fields.Name("name", message.name());
+    if (!names.insert(message.name()).second) fields.Refuse("is named twice");
+    if (!fields.status().ok()) return refuse(fields.status());
+    absl::StatusOr<ReadPod> pod = ReadIncoming(message.pod(), view);
+    if (!pod.ok()) return refuse(Annotate(pod.status(), "pod", " "));
+    if (!pod->unknown_resource.empty()) {
+      return refuse(Refused(
+          absl::StrCat("requests ", Quoted(pod->unknown_resource), ", which the cluster does not have")));
+    }
+    problem->placeholders.push_back({message.name(), message.node(), std::move(pod->shape)});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodePools(const v1::PlanDrainRequest& request, const ClusterState& cluster,
+                         DrainProblem* problem) {
+  for (int i = 0; i < request.pools_size(); ++i) {
+    const v1::DrainDevicePool& message = request.pools(i);
+    Fields fields;
+    fields.Name("name", message.name());
+    fields.Range("devices", message.devices(), 0, INT32_MAX);
+    fields.Range("allocated", message.allocated(), 0, INT32_MAX);
+    if (message.slot() < 0 || !cluster.Occupied(Slot{message.slot()})) {
+      fields.Refuse(absl::StrCat("slot ", message.slot(), " holds no node"));
+    }
+    if (!fields.status().ok()) return Annotate(fields.status(), absl::StrCat("pools[", i, "]"));
+    problem->pools[Slot{message.slot()}].push_back(
+        {message.name(), message.devices(), message.allocated(), !message.incomplete()});
+  }
+  return absl::OkStatus();
+}
+
+// --- state
+// ---------------------------------------------------------------------------------------------------
+
+NodeReason ReasonNamed(absl::string_view name) {
+  for (int i = 0; i <= static_cast<int>(NodeReason::kPlaceholdersNeedRoom); ++i) {
+    if (Name(NodeReason{i}) == name) return NodeReason{i};
+  }
+  return NodeReason::kNone;
+}
+
+template <typename Hints>
+std::vector<DestinationHint> DecodeHints(const Hints& messages) {
+  std::vector<DestinationHint> hints;
+  for (const v1::DestinationHint& hint : messages) hints.push_back({hint.pod(), hint.node()});
+  return hints;
+}
+
+template <typename Message>
+void EncodeHints(const std::vector<DestinationHint>& hints, Message* message) {
+  for (const DestinationHint& hint : hints) {
+    v1::DestinationHint* const entry = message->add_hints();
+    entry->set_pod(hint.pod);
+    entry->set_node(hint.node);
+  }
+}
+
+// Adds an eviction to a state. One that asks for what the cluster does not have could not be placed anyway.
+absl::Status AddEviction(const v1::EvictedPod& message, View* view, DecodedDrainState* state) {
+  absl::StatusOr<ReadPod> pod = ReadIncoming(message.pod(), view);
+  if (!pod.ok()) return Annotate(pod.status(), "pod", " ");
+  if (!pod->unknown_resource.empty()) return absl::OkStatus();
+  state->state.recent_evictions.push_back(
+      {std::move(pod->shape), pod->name, pod->uid, message.node(), message.at_s()});
+  state->evicted.push_back(message);
+  return absl::OkStatus();
+}
+
+absl::Status CheckTimes(const v1::DrainState& message) {
+  Fields fields;
+  const auto check = [&](absl::string_view field, const auto& entries) {
+    fields.Keep(CheckSize(field, entries.size(), kMaxDrainStateNodes));
+    for (int i = 0; i < entries.size(); ++i) {
+      fields.Range(absl::StrCat(field, "[", i, "].since_s"), entries[i].since_s(), 0, kMaxTime);
+    }
+  };
+  check("unneeded", message.unneeded());
+  check("deleting", message.deleting());
+  check("failed", message.failed());
+  fields.Keep(CheckSize("recent_evictions", message.recent_evictions_size(), kMaxEvictedPods));
+  for (int i = 0; i < message.recent_evictions_size(); ++i) {
+    fields.Range(absl::StrCat("recent_evictions[", i, "].at_s"), message.recent_evictions(i).at_s(), 0,
+                 kMaxTime);
+  }
+  fields.Range("at_s", message.at_s(), 0, kMaxTime);
+  fields.Range("pods", message.pods(), 0, INT32_MAX);
+  fields.Range("nodes", message.nodes(), 0, INT32_MAX);
+  return fields.status();
+}
+
+// --- answers
+// -------------------------------------------------------------------------------------------------
+
+std::string Text(absl::string_view text) { return std::string(text.data(), text.size()); }
+
+// Empty for "None".
+template <typename Enum>
+std::string NameUnlessNone(Enum value) {
+  return value == Enum::kNone ? std::string() : Text(Name(value));
+}
+
+class Encoder {
+ public:
+  Encoder(const DrainProblem& problem, bool compact) : problem_(problem), compact_(compact) {
+    if (!compact) budgets_.emplace(*problem.cluster);
+  }
+
+  void Encode(const DrainRemoval& removal, v1::NodeRemoval* message) const {
+    const NodeTraits& traits = cluster().traits(removal.slot);
+    message->set_slot(static_cast<int32_t>(removal.slot));
+    message->set_node(Text(cluster().name(removal.slot)));
+    message->set_uid(traits.uid);
+    message->set_provider_id(traits.provider_id);
+    message->set_empty(removal.empty);
+    message->set_risky(removal.risky);
+    for (const DrainMove& move : removal.moves) Encode(removal.slot, move, message->add_moves());
+    message->mutable_waits_for()->Add(removal.waits_for.begin(), removal.waits_for.end());
+    message->set_since_s(removal.since_s);
+    message->set_ready_at_s(removal.ready_at_s);
+    message->set_start(removal.start);
+    message->set_waits(NameUnlessNone(removal.waits));
+    message->set_node_group(GroupOf(removal.slot));
+  }
+
+  void Encode(const DrainKeep& keep, v1::NodeKeep* message) const {
+    message->set_slot(static_cast<int32_t>(keep.slot));
+    message->set_node(Text(cluster().name(keep.slot)));
+    message->set_reason(Text(Name(keep.reason)));
+    message->set_node_group(GroupOf(keep.slot));
+    if (keep.pod != DrainKeep::kNoPod) {
+      message->set_pod(keep.pod);
+      if (keep.pod >= 0) {
+        const auto [namespace_name, name] = PodAt(keep.slot, keep.pod);
+        message->set_pod_namespace(Text(namespace_name));
+        message->set_pod_name(Text(name));
+      } else {
+        message->set_pod_name(PlaceholderAt(keep.pod).name);
+      }
+    }
+    message->set_pod_reason(NameUnlessNone(keep.pod_reason));
+    message->set_budget_refusal(NameUnlessNone(keep.budget));
+    message->set_since_s(keep.since_s);
+    if (!compact_) message->set_advice(WhatWouldHelp(problem_, keep));
+  }
+
+ private:
+  const ClusterState& cluster() const { return *problem_.cluster; }
+
+  std::string GroupOf(Slot slot) const {
+    const int32_t group = problem_.group_of[IndexOf(slot)];
+    return group < 0 ? std::string() : problem_.groups[static_cast<size_t>(group)].name;
+  }
+
+  const DrainPlaceholder& PlaceholderAt(int32_t pod) const {
+    return problem_.placeholders[static_cast<size_t>(-1 - pod)];
+  }
+
+  std::pair<absl::string_view, absl::string_view> PodAt(Slot slot, int32_t pod) const {
+    const NodePods& pods = cluster().pods(slot);
+    const size_t i = static_cast<size_t>(pod);
+    return {cluster().pod_shapes()[pods.pods()[i].shape].namespace_name, pods.name(i)};
+  }
+
+  void Encode(Slot from, const DrainMove& move, v1::PodMove* message) const {
+    message->set_placeholder(move.placeholder());
+    message->set_pod(move.placeholder() ? static_cast<int32_t>(move.placeholder_index()) : move.pod);
+    message->set_to_slot(static_cast<int32_t>(move.to));
+    if (compact_) return;
+    message->set_to(Text(cluster().name(move.to)));
+    if (move.placeholder()) {
+      message->set_name(PlaceholderAt(move.pod).name);
+      return;
+    }
+    const auto [namespace_name, name] = PodAt(from, move.pod);
+    message->set_namespace_(Text(namespace_name));
+    message->set_name(Text(name));
+    const size_t i = static_cast<size_t>(move.pod);
+    const BudgetUse& use = budgets_->UseOf(cluster().pods(from).pods()[i].shape);
+    if (use.takes) message->set_budget(budgets_->key(use.budget).name);
+  }
+
+  const DrainProblem& problem_;
+  const bool compact_;
+  std::optional<DisruptionBudgets> budgets_;
+};
+
+}  // namespace
+
+absl::StatusOr<DrainProblem> DecodeDrainProblem(const v1::PlanDrainRequest& request, View* view) {
+  Fields fields;
+  fields.Range("now_s", request.now_s(), 1, kMaxTime);
+  fields.Range("seen_s", request.seen_s(), 0, kMaxTime);
+  if (!fields.status().ok()) return fields.status();
+  DrainProblem problem;
+  problem.now_s = request.now_s();
+  // Placeholders may bring labels that pods are told apart by.
+  absl::Status status = DecodePlaceholders(request, view, &problem);
+  problem.cluster = &view->cluster();
+  if (status.ok()) status = DecodeGroups(request, view->cluster(), &problem);
+  if (status.ok()) status = DecodePools(request, view->cluster(), &problem);
+  if (!status.ok()) return status;
+  return problem;
+}
+
+absl::StatusOr<DecodedDrainState> DecodeDrainState(const v1::DrainState& message, View* view) {
+  if (absl::Status status = CheckTimes(message); !status.ok()) return status;
+  DecodedDrainState decoded;
+  DrainState& state = decoded.state;
+  for (const v1::UnneededNode& node : message.unneeded()) {
+    state.unneeded.push_back({node.node(), node.uid(), node.since_s(), DecodeHints(node.hints())});
+  }
+  for (const v1::DeletingNode& node : message.deleting()) {
+    state.deleting.push_back(
+        {node.node(), node.uid(), node.since_s(), node.drain(), DecodeHints(node.hints())});
+  }
+  for (const v1::FailedNode& node : message.failed()) {
+    state.failed.push_back({node.node(), node.uid(), ReasonNamed(node.reason()), node.pod(), node.since_s()});
+  }
+  for (int i = 0; i < message.recent_evictions_size(); ++i) {
+    if (absl::Status status = AddEviction(message.recent_evictions(i), view, &decoded); !status.ok()) {
+      return Annotate(status, absl::StrCat("recent_evictions[", i, "]"));
+    }
+  }
+  state.resume_at = message.resume_at();
+  if (message.has_at_s()) state.at_s = message.at_s();
+  if (message.has_pods()) state.pods = message.pods();
+  if (message.has_nodes()) state.nodes = message.nodes();
+  return decoded;
+}
+
+v1::DrainState EncodeDrainState(const DrainState& state, const std::vector<v1::EvictedPod>& evicted) {
+  v1::DrainState message;
+  for (const UnneededNode& node : state.unneeded) {
+    v1::UnneededNode* const entry = message.add_unneeded();
+    entry->set_node(node.node);
+    entry->set_uid(node.uid);
+    entry->set_since_s(node.since_s);
+    EncodeHints(node.hints, entry);
+  }
+  for (const DeletingNode& node : state.deleting) {
+    v1::DeletingNode* const entry = message.add_deleting();
+    entry->set_node(node.node);
+    entry->set_uid(node.uid);
+    entry->set_since_s(node.since_s);
+    entry->set_drain(node.drain);
+    EncodeHints(node.hints, entry);
+  }
+  for (const FailedNode& node : state.failed) {
+    v1::FailedNode* const entry = message.add_failed();
+    entry->set_node(node.node);
+    entry->set_uid(node.uid);
+    entry->set_reason(Text(Name(node.reason)));
+    entry->set_pod(node.pod);
+    entry->set_since_s(node.since_s);
+  }
+  message.mutable_recent_evictions()->Add(evicted.begin(), evicted.end());
+  message.set_resume_at(state.resume_at);
+  if (state.at_s >= 0) message.set_at_s(state.at_s);
+  if (state.pods >= 0) message.set_pods(state.pods);
+  if (state.nodes >= 0) message.set_nodes(state.nodes);
+  return message;
+}
+
+absl::Status ApplyDrainProgress(const v1::DrainProgress& message, int64_t now_s, View* view,
+                                DecodedDrainState* state) {
+  if (absl::Status status = CheckSize("evicted", message.evicted_size(), kMaxEvictedPods); !status.ok()) {
+    return status;
+  }
+  for (const std::string& name : message.started()) {
+    const auto found = std::find_if(state->state.unneeded.begin(), state->state.unneeded.end(),
+                                    [&](const UnneededNode& node) { return node.node == name; });
+    if (found == state->state.unneeded.end()) continue;
+    const bool drain = !found->hints.empty();
+    state->state.deleting.push_back({found->node, found->uid, now_s, drain, std::move(found->hints)});
+    state->state.unneeded.erase(found);
+  }
+  for (const std::string& name : message.failed()) {
+    std::erase_if(state->state.deleting, [&](const DeletingNode& node) { return node.node == name; });
+  }
+  for (int i = 0; i < message.evicted_size(); ++i) {
+    absl::Status status =
+        message.evicted(i).at_s() >= 0 && message.evicted(i).at_s() <= kMaxTime
+            ? AddEviction(message.evicted(i), view, state)
+            : Refused(absl::StrCat("at_s: ", message.evicted(i).at_s(), " is out of range"));
+    if (!status.ok()) return Annotate(status, absl::StrCat("evicted[", i, "]"));
+  }
+  return absl::OkStatus();
+}
+
+v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem& problem, bool compact) {
+  const Encoder encoder(problem, compact);
+  v1::PlanDrainResponse response;
+  for (const DrainRemoval& removal : plan.remove) encoder.Encode(removal, response.add_remove());
+  for (const DrainKeep& keep : plan.keep) encoder.Encode(keep, response.add_keep());
+  response.set_brake(NameUnlessNone(plan.brake));
+  response.set_brake_text(plan.brake_text);
+  response.set_status(Text(Name(plan.status)));
+  response.set_limit(NameUnlessNone(plan.limit));
+  response.set_evaluated(plan.evaluated);
+  response.set_skipped(plan.skipped);
+  response.set_usd_per_hour_saved(plan.price_saved);
+  return response;
+}
+
+}  // namespace loadline

@@ -1,0 +1,54 @@
+// Questions about nodes that may go: messages to core types, and answers back.
+#ifndef LOADLINE_PLUGIN_CONVERT_DRAIN_H_
+#define LOADLINE_PLUGIN_CONVERT_DRAIN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/cluster/cluster_state.h"
+#include "core/cluster/view.h"
+#include "core/drain/brakes.h"
+#include "core/drain/planner.h"
+#include "loadline/v1/drain.pb.h"
+
+namespace loadline {
+
+inline constexpr int kMaxDrainGroups = 10'000;
+inline constexpr int kMaxDrainPlaceholders = 100'000;
+inline constexpr int kMaxEvictedPods = 100'000;
+inline constexpr int kMaxDrainStateNodes = 1 << 18;
+
+// Flags that the planner does not ask for itself.
+struct DecodedDrainOptions {
+  DrainOptions options;
+  BrakeOptions brakes;
+};
+// kInvalidArgument names the field.
+absl::StatusOr<DecodedDrainOptions> DecodeDrainOptions(const v1::DrainOptions& message,
+                                                       const v1::FitOptions& fit);
+
+// Decodes groups, placeholders, pools and times of a question about `view`, to which it may add label keys.
+// Errors: kInvalidArgument  names group, slot, placeholder or field. kResourceExhausted  names the limit
+absl::StatusOr<DrainProblem> DecodeDrainProblem(const v1::PlanDrainRequest& request, View* view);
+
+// A state with its evicted pods, which are kept as they came: a shape does not lead back to its pod.
+struct DecodedDrainState {
+  DrainState state;
+  std::vector<v1::EvictedPod> evicted;
+};
+absl::StatusOr<DecodedDrainState> DecodeDrainState(const v1::DrainState& message, View* view);
+v1::DrainState EncodeDrainState(const DrainState& state, const std::vector<v1::EvictedPod>& evicted);
+
+// Brings what was done into a state. Names of nodes that are not known are left out.
+// Errors: kInvalidArgument  names the entry
+absl::Status ApplyDrainProgress(const v1::DrainProgress& message, int64_t now_s, View* view,
+                                DecodedDrainState* state);
+
+v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem& problem, bool compact);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_DRAIN_H_

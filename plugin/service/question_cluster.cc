@@ -1,0 +1,44 @@
+#include "plugin/service/question_cluster.h"
+
+#include <utility>
+
+#include "plugin/convert/changes.h"
+#include "plugin/convert/text.h"
+#include "plugin/service/scheduler_extender_handlers.h"
+
+namespace loadline {
+namespace {
+
+absl::Status Read(const v1::Changes& changes, View* view) {
+  if (!changes.view().empty() || changes.epoch() != 0 || changes.revision() != 0 ||
+      changes.base_revision() != 0 || changes.has_full_list() || changes.removed_slots_size() > 0 ||
+      changes.removed_objects_size() > 0) {
+    return absl::InvalidArgumentError("states a view, epoch, revision, chunk or something removed");
+  }
+  absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, ResourceNames());
+  if (!decoded.ok()) return decoded.status();
+  Batch& batch = decoded->batch;
+  batch.epoch = batch.revision = 1;
+  batch.full_list = FullListChunk{0, true};
+  return view->Apply(batch);
+}
+
+}  // namespace
+
+absl::StatusOr<QuestionCluster> QuestionCluster::OfView(const v1::Changes& changes, const Deadline& deadline,
+                                                        Views* views) {
+  absl::StatusOr<LockedView> locked = ApplyChanges(changes, deadline, views);
+  if (!locked.ok()) return locked.status();
+  QuestionCluster cluster;
+  cluster.locked_.emplace(*std::move(locked));
+  return cluster;
+}
+
+absl::StatusOr<QuestionCluster> QuestionCluster::Own(const v1::Changes& own, Views* views) {
+  QuestionCluster cluster;
+  cluster.own_ = std::make_unique<SharedView>(views->limits());
+  if (absl::Status status = Read(own, &cluster.own_->view); !status.ok()) return Annotate(status, "own");
+  return cluster;
+}
+
+}  // namespace loadline
