@@ -257,6 +257,26 @@ class Encoder {
     message->set_node_group(GroupOf(removal.slot));
   }
 
+  // Budgets that moves take from.
+  void EncodeBudgets(const DrainPlan& plan, v1::PlanDrainResponse* response) const {
+    if (compact_) return;
+    std::set<int32_t> used;
+    for (const DrainRemoval& removal : plan.remove) {
+      const std::span<const NodePods::Pod> pods = cluster().pods(removal.slot).pods();
+      for (const DrainMove& move : removal.moves) {
+        if (move.placeholder()) continue;
+        const BudgetUse& use = budgets_->UseOf(pods[static_cast<size_t>(move.pod)].shape);
+        if (use.takes) used.insert(use.budget);
+      }
+    }
+    for (const int32_t budget : used) {
+      v1::BudgetLeft* const message = response->add_budgets();
+      message->set_namespace_(budgets_->key(budget).namespace_name);
+      message->set_name(budgets_->key(budget).name);
+      message->set_left(budgets_->left(budget));
+    }
+  }
+
   void Encode(const DrainKeep& keep, v1::NodeKeep* message) const {
     message->set_slot(static_cast<int32_t>(keep.slot));
     message->set_node(Text(cluster().name(keep.slot)));
@@ -427,6 +447,7 @@ v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem&
   v1::PlanDrainResponse response;
   for (const DrainRemoval& removal : plan.remove) encoder.Encode(removal, response.add_remove());
   for (const DrainKeep& keep : plan.keep) encoder.Encode(keep, response.add_keep());
+  encoder.EncodeBudgets(plan, &response);
   response.set_brake(NameUnlessNone(plan.brake));
   response.set_brake_text(plan.brake_text);
   response.set_status(Text(Name(plan.status)));

@@ -78,7 +78,7 @@ func (p *podFlags) question(ctx context.Context, stdin io.Reader, args []string)
 	}
 	if c.pod == nil {
 		c.close()
-		return nil, fmt.Errorf("pod %s is not in %s; a pod that is not there yet is given with -p FILE", name, p.sourceFlags.name())
+		return nil, &noPodError{name.String(), p.sourceFlags.name()}
 	}
 	return &podQuestion{cluster: c, name: name, policy: how}, nil
 }

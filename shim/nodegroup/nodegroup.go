@@ -69,6 +69,8 @@ type Spec struct {
 	Price *float64 `json:"price,omitempty"`
 	// Size says when the group grows and shrinks. Absent: `size` leaves the group alone.
 	Size *Size `json:"size,omitempty"`
+	// ScaleDown says when nodes of the group may go. Absent: as for all groups.
+	ScaleDown *ScaleDown `json:"scaleDown,omitempty"`
 }
 
 // Has tells whether a node with these labels belongs to the group.

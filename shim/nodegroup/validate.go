@@ -36,6 +36,11 @@ func (g *NodeGroup) check() error {
 			return fmt.Errorf("spec.size.%w", err)
 		}
 	}
+	if s.ScaleDown != nil {
+		if err := s.ScaleDown.check(); err != nil {
+			return fmt.Errorf("spec.scaleDown.%w", err)
+		}
+	}
 	return nil
 }
 

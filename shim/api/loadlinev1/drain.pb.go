@@ -1334,10 +1334,10 @@ type PlanDrainResponse struct {
 	UsdPerHourSaved float64 `protobuf:"fixed64,9,opt,name=usd_per_hour_saved,json=usdPerHourSaved,proto3" json:"usd_per_hour_saved,omitempty"`
 	// To be handed back by a client that keeps it. The engine keeps it with the view as well.
 	State *DrainState `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`
-	// Amounts in the request that were clamped to [0, 2^62].
-	ClampedAmounts int64 `protobuf:"varint,11,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Budgets that moves take from, in the order of their names; none in a compact answer.
+	Budgets       []*BudgetLeft `protobuf:"bytes,11,rep,name=budgets,proto3" json:"budgets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanDrainResponse) Reset() {
@@ -1440,9 +1440,72 @@ func (x *PlanDrainResponse) GetState() *DrainState {
 	return nil
 }
 
-func (x *PlanDrainResponse) GetClampedAmounts() int64 {
+func (x *PlanDrainResponse) GetBudgets() []*BudgetLeft {
 	if x != nil {
-		return x.ClampedAmounts
+		return x.Budgets
+	}
+	return nil
+}
+
+// What a budget allows before anything moves.
+type BudgetLeft struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The budget.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name      string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Pods that may be evicted at once.
+	Left          int64 `protobuf:"varint,3,opt,name=left,proto3" json:"left,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BudgetLeft) Reset() {
+	*x = BudgetLeft{}
+	mi := &file_loadline_v1_drain_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BudgetLeft) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BudgetLeft) ProtoMessage() {}
+
+func (x *BudgetLeft) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_drain_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BudgetLeft.ProtoReflect.Descriptor instead.
+func (*BudgetLeft) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *BudgetLeft) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *BudgetLeft) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *BudgetLeft) GetLeft() int64 {
+	if x != nil {
+		return x.Left
 	}
 	return 0
 }
@@ -1477,7 +1540,7 @@ type NodeRemoval struct {
 
 func (x *NodeRemoval) Reset() {
 	*x = NodeRemoval{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[13]
+	mi := &file_loadline_v1_drain_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1489,7 +1552,7 @@ func (x *NodeRemoval) String() string {
 func (*NodeRemoval) ProtoMessage() {}
 
 func (x *NodeRemoval) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[13]
+	mi := &file_loadline_v1_drain_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1502,7 +1565,7 @@ func (x *NodeRemoval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRemoval.ProtoReflect.Descriptor instead.
 func (*NodeRemoval) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeRemoval) GetSlot() int32 {
@@ -1617,7 +1680,7 @@ type PodMove struct {
 
 func (x *PodMove) Reset() {
 	*x = PodMove{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[14]
+	mi := &file_loadline_v1_drain_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1692,7 @@ func (x *PodMove) String() string {
 func (*PodMove) ProtoMessage() {}
 
 func (x *PodMove) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[14]
+	mi := &file_loadline_v1_drain_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1705,7 @@ func (x *PodMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodMove.ProtoReflect.Descriptor instead.
 func (*PodMove) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PodMove) GetPod() int32 {
@@ -1723,7 +1786,7 @@ type NodeKeep struct {
 
 func (x *NodeKeep) Reset() {
 	*x = NodeKeep{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	mi := &file_loadline_v1_drain_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1735,7 +1798,7 @@ func (x *NodeKeep) String() string {
 func (*NodeKeep) ProtoMessage() {}
 
 func (x *NodeKeep) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	mi := &file_loadline_v1_drain_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1748,7 +1811,7 @@ func (x *NodeKeep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeKeep.ProtoReflect.Descriptor instead.
 func (*NodeKeep) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NodeKeep) GetSlot() int32 {
@@ -1982,7 +2045,7 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\rDrainProgress\x12\x18\n" +
 	"\astarted\x18\x01 \x03(\tR\astarted\x12\x16\n" +
 	"\x06failed\x18\x02 \x03(\tR\x06failed\x121\n" +
-	"\aevicted\x18\x03 \x03(\v2\x17.loadline.v1.EvictedPodR\aevicted\"\x90\x03\n" +
+	"\aevicted\x18\x03 \x03(\v2\x17.loadline.v1.EvictedPodR\aevicted\"\x9a\x03\n" +
 	"\x11PlanDrainResponse\x120\n" +
 	"\x06remove\x18\x01 \x03(\v2\x18.loadline.v1.NodeRemovalR\x06remove\x12)\n" +
 	"\x04keep\x18\x02 \x03(\v2\x15.loadline.v1.NodeKeepR\x04keep\x12\x14\n" +
@@ -1995,8 +2058,13 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\askipped\x18\b \x01(\x03R\askipped\x12+\n" +
 	"\x12usd_per_hour_saved\x18\t \x01(\x01R\x0fusdPerHourSaved\x12-\n" +
 	"\x05state\x18\n" +
-	" \x01(\v2\x17.loadline.v1.DrainStateR\x05state\x12'\n" +
-	"\x0fclamped_amounts\x18\v \x01(\x03R\x0eclampedAmounts\"\xdf\x02\n" +
+	" \x01(\v2\x17.loadline.v1.DrainStateR\x05state\x121\n" +
+	"\abudgets\x18\v \x03(\v2\x17.loadline.v1.BudgetLeftR\abudgets\"R\n" +
+	"\n" +
+	"BudgetLeft\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04left\x18\x03 \x01(\x03R\x04left\"\xdf\x02\n" +
 	"\vNodeRemoval\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x10\n" +
@@ -2052,7 +2120,7 @@ func file_loadline_v1_drain_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_drain_proto_rawDescData
 }
 
-var file_loadline_v1_drain_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_loadline_v1_drain_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_loadline_v1_drain_proto_goTypes = []any{
 	(*PlanDrainRequest)(nil),  // 0: loadline.v1.PlanDrainRequest
 	(*DrainGroup)(nil),        // 1: loadline.v1.DrainGroup
@@ -2067,24 +2135,25 @@ var file_loadline_v1_drain_proto_goTypes = []any{
 	(*EvictedPod)(nil),        // 10: loadline.v1.EvictedPod
 	(*DrainProgress)(nil),     // 11: loadline.v1.DrainProgress
 	(*PlanDrainResponse)(nil), // 12: loadline.v1.PlanDrainResponse
-	(*NodeRemoval)(nil),       // 13: loadline.v1.NodeRemoval
-	(*PodMove)(nil),           // 14: loadline.v1.PodMove
-	(*NodeKeep)(nil),          // 15: loadline.v1.NodeKeep
-	(*Changes)(nil),           // 16: loadline.v1.Changes
-	(*FitOptions)(nil),        // 17: loadline.v1.FitOptions
-	(ObjectKind)(0),           // 18: loadline.v1.ObjectKind
+	(*BudgetLeft)(nil),        // 13: loadline.v1.BudgetLeft
+	(*NodeRemoval)(nil),       // 14: loadline.v1.NodeRemoval
+	(*PodMove)(nil),           // 15: loadline.v1.PodMove
+	(*NodeKeep)(nil),          // 16: loadline.v1.NodeKeep
+	(*Changes)(nil),           // 17: loadline.v1.Changes
+	(*FitOptions)(nil),        // 18: loadline.v1.FitOptions
+	(ObjectKind)(0),           // 19: loadline.v1.ObjectKind
 }
 var file_loadline_v1_drain_proto_depIdxs = []int32{
-	16, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
-	16, // 1: loadline.v1.PlanDrainRequest.own:type_name -> loadline.v1.Changes
+	17, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
+	17, // 1: loadline.v1.PlanDrainRequest.own:type_name -> loadline.v1.Changes
 	1,  // 2: loadline.v1.PlanDrainRequest.groups:type_name -> loadline.v1.DrainGroup
 	2,  // 3: loadline.v1.PlanDrainRequest.placeholders:type_name -> loadline.v1.DrainPlaceholder
 	3,  // 4: loadline.v1.PlanDrainRequest.pools:type_name -> loadline.v1.DrainDevicePool
 	4,  // 5: loadline.v1.PlanDrainRequest.options:type_name -> loadline.v1.DrainOptions
-	17, // 6: loadline.v1.PlanDrainRequest.fit:type_name -> loadline.v1.FitOptions
+	18, // 6: loadline.v1.PlanDrainRequest.fit:type_name -> loadline.v1.FitOptions
 	5,  // 7: loadline.v1.PlanDrainRequest.state:type_name -> loadline.v1.DrainState
 	11, // 8: loadline.v1.PlanDrainRequest.progress:type_name -> loadline.v1.DrainProgress
-	18, // 9: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
+	19, // 9: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
 	7,  // 10: loadline.v1.DrainState.unneeded:type_name -> loadline.v1.UnneededNode
 	8,  // 11: loadline.v1.DrainState.deleting:type_name -> loadline.v1.DeletingNode
 	9,  // 12: loadline.v1.DrainState.failed:type_name -> loadline.v1.FailedNode
@@ -2092,15 +2161,16 @@ var file_loadline_v1_drain_proto_depIdxs = []int32{
 	6,  // 14: loadline.v1.UnneededNode.hints:type_name -> loadline.v1.DestinationHint
 	6,  // 15: loadline.v1.DeletingNode.hints:type_name -> loadline.v1.DestinationHint
 	10, // 16: loadline.v1.DrainProgress.evicted:type_name -> loadline.v1.EvictedPod
-	13, // 17: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
-	15, // 18: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
+	14, // 17: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
+	16, // 18: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
 	5,  // 19: loadline.v1.PlanDrainResponse.state:type_name -> loadline.v1.DrainState
-	14, // 20: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	13, // 20: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
+	15, // 21: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_drain_proto_init() }
@@ -2117,14 +2187,14 @@ func file_loadline_v1_drain_proto_init() {
 	file_loadline_v1_drain_proto_msgTypes[1].OneofWrappers = []any{}
 	file_loadline_v1_drain_proto_msgTypes[4].OneofWrappers = []any{}
 	file_loadline_v1_drain_proto_msgTypes[5].OneofWrappers = []any{}
-	file_loadline_v1_drain_proto_msgTypes[15].OneofWrappers = []any{}
+	file_loadline_v1_drain_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_drain_proto_rawDesc), len(file_loadline_v1_drain_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/report"
+	"loadline.dev/shim/report/texttable"
+)
+
+// drainAnswer is the answer of `drain` as data.
+type drainAnswer struct {
+	Remove []drainRemoval `json:"remove"`
+	Keep   []drainKeep    `json:"keep"`
+	// Status and Limit are those of the loop, Brake what keeps everything; empty: nothing does.
+	Status string `json:"status"`
+	Limit  string `json:"limit"`
+	Brake  string `json:"brake"`
+	// USDPerHourSaved counts nodes of groups that have a price.
+	USDPerHourSaved float64  `json:"usdPerHourSaved"`
+	Notes           []string `json:"notes"`
+}
+
+// drainRemoval is a node that can go. Start is "now", or the reason that it waits for.
+type drainRemoval struct {
+	Node      string      `json:"node"`
+	NodeGroup string      `json:"nodeGroup"`
+	Empty     bool        `json:"empty"`
+	Risky     bool        `json:"risky"`
+	Moves     []drainMove `json:"moves"`
+	Since     time.Time   `json:"since"`
+	ReadyAt   time.Time   `json:"readyAt"`
+	Start     string      `json:"start"`
+}
+
+type drainMove struct {
+	Pod    string `json:"pod"`
+	To     string `json:"to"`
+	Budget string `json:"budget,omitempty"`
+}
+
+// drainKeep is a node that stays. BlockingPod is null where no pod keeps it.
+type drainKeep struct {
+	Node          string  `json:"node"`
+	NodeGroup     string  `json:"nodeGroup"`
+	Reason        string  `json:"reason"`
+	BlockingPod   *string `json:"blockingPod"`
+	PodReason     string  `json:"podReason,omitempty"`
+	BudgetRefusal string  `json:"budgetRefusal,omitempty"`
+	WhatWouldHelp string  `json:"whatWouldHelp"`
+}
+
+func podOf(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+func startOf(r *loadlinev1.NodeRemoval) string {
+	if r.GetStart() {
+		return "now"
+	}
+	return r.GetWaits()
+}
+
+func (d *drainPlan) data() drainAnswer {
+	out := drainAnswer{Remove: []drainRemoval{}, Keep: []drainKeep{}, Status: d.GetStatus(), Limit: d.GetLimit(), Brake: d.GetBrakeText(),
+		USDPerHourSaved: d.GetUsdPerHourSaved(), Notes: append([]string{}, d.notes...)}
+	for _, r := range d.GetRemove() {
+		removal := drainRemoval{Node: r.GetNode(), NodeGroup: r.GetNodeGroup(), Empty: r.GetEmpty(), Risky: r.GetRisky(), Moves: []drainMove{},
+			Since: time.Unix(r.GetSinceS(), 0).UTC(), ReadyAt: time.Unix(r.GetReadyAtS(), 0).UTC(), Start: startOf(r)}
+		for _, m := range r.GetMoves() {
+			removal.Moves = append(removal.Moves, drainMove{podOf(m.GetNamespace(), m.GetName()), m.GetTo(), m.GetBudget()})
+		}
+		out.Remove = append(out.Remove, removal)
+	}
+	for _, k := range d.GetKeep() {
+		out.Keep = append(out.Keep, newDrainKeep(k))
+	}
+	return out
+}
+
+func newDrainKeep(k *loadlinev1.NodeKeep) drainKeep {
+	keep := drainKeep{Node: k.GetNode(), NodeGroup: k.GetNodeGroup(), Reason: k.GetReason(), PodReason: k.GetPodReason(),
+		BudgetRefusal: k.GetBudgetRefusal(), WhatWouldHelp: k.GetAdvice()}
+	if k.Pod != nil {
+		pod := podOf(k.GetPodNamespace(), k.GetPodName())
+		keep.BlockingPod = &pod
+	}
+	return keep
+}
+
+// verdict is the outcome in one line.
+func (d *drainPlan) verdict() string {
+	if d.GetBrake() != "" {
+		return fmt.Sprintf("nothing is removed: %s", d.GetBrakeText())
+	}
+	empty, moves := 0, 0
+	for _, r := range d.GetRemove() {
+		if r.GetEmpty() {
+			empty++
+		}
+		moves += len(r.GetMoves())
+	}
+	count := len(d.GetRemove())
+	if count == 0 {
+		return "no node can go"
+	}
+	text := fmt.Sprintf("%s of %d can go together: %d empty, %d by moving %s", plural(count, "node"), count+len(d.GetKeep()), empty, count-empty,
+		plural(moves, "pod"))
+	if saved := d.GetUsdPerHourSaved(); saved > 0 {
+		text += fmt.Sprintf("; %.4f USD per hour are saved", saved)
+	}
+	return text
+}
+
+// basis says what became of the loop.
+func (d *drainPlan) basis() []string {
+	text := d.GetStatus()
+	if d.GetLimit() != "" {
+		text += ", held back by " + d.GetLimit()
+	}
+	return append([]string{text + "."}, d.notes...)
+}
+
+func (d *drainPlan) forms() answer {
+	return answer{data: d.data(), table: d.table, page: d.page}
+}
+
+func (d *drainPlan) table(w io.Writer) error {
+	if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(d.verdict())); err != nil {
+		return err
+	}
+	if len(d.GetRemove()) > 0 {
+		table := texttable.New(texttable.Column{Header: "GOES"}, texttable.Column{Header: "START"}, texttable.Column{Header: "READY AT"},
+			texttable.Column{Header: "POD"}, texttable.Column{Header: "MOVES TO"})
+		for _, r := range d.GetRemove() {
+			head := []string{r.GetNode(), startOf(r), time.Unix(r.GetReadyAtS(), 0).UTC().Format(time.RFC3339)}
+			if len(r.GetMoves()) == 0 {
+				table.Row(append(head, "-", "-")...)
+			}
+			for _, m := range r.GetMoves() {
+				table.Row(append(head, podOf(m.GetNamespace(), m.GetName()), m.GetTo())...)
+				head = []string{"", "", ""}
+			}
+		}
+		if err := table.Write(w); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	if len(d.GetKeep()) > 0 {
+		table := texttable.New(texttable.Column{Header: "STAYS"}, texttable.Column{Header: "REASON"}, texttable.Column{Header: "POD"},
+			texttable.Column{Header: "WHAT WOULD HELP"})
+		for _, k := range d.GetKeep() {
+			keep := newDrainKeep(k)
+			pod := "-"
+			if keep.BlockingPod != nil {
+				pod = *keep.BlockingPod
+			}
+			table.Row(keep.Node, keepReason(keep), pod, cmp.Or(keep.WhatWouldHelp, "-"))
+		}
+		if err := table.Write(w); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	_, err := fmt.Fprintln(w, texttable.Escape(strings.Join(d.basis(), " ")))
+	return err
+}
+
+// keepReason is the reason with what stands behind it: "BlockedByPod: NotEnoughPdb, Exhausted".
+func keepReason(k drainKeep) string {
+	text := k.Reason
+	if k.PodReason != "" {
+		text += ": " + k.PodReason
+	}
+	if k.BudgetRefusal != "" {
+		text += ", " + k.BudgetRefusal
+	}
+	return text
+}
+
+// page draws the drain as it would run.
+func (d *drainPlan) page(w io.Writer) error {
+	p := report.Drain{Title: "Which nodes can go", Verdict: d.verdict(), Lines: d.basis(), Parallel: int(d.options.GetMaxScaleDownParallelism()),
+		Drains: int(d.options.GetMaxDrainParallelism()), Left: map[string]int64{}}
+	for _, b := range d.GetBudgets() {
+		p.Left[podOf(b.GetNamespace(), b.GetName())] = b.GetLeft()
+	}
+	for _, r := range d.GetRemove() {
+		node := report.DrainNode{Name: r.GetNode(), Start: startOf(r)}
+		for _, m := range r.GetMoves() {
+			move := report.DrainMove{Pod: podOf(m.GetNamespace(), m.GetName()), To: m.GetTo(), Placeholder: m.GetPlaceholder()}
+			if m.GetBudget() != "" {
+				move.Budget = podOf(m.GetNamespace(), m.GetBudget())
+			}
+			node.Moves = append(node.Moves, move)
+		}
+		p.Remove = append(p.Remove, node)
+	}
+	for _, k := range d.GetKeep() {
+		keep := newDrainKeep(k)
+		row := []string{keep.Node, keepReason(keep), "", keep.WhatWouldHelp}
+		if keep.BlockingPod != nil {
+			row[2] = *keep.BlockingPod
+		}
+		p.Keep = append(p.Keep, row)
+	}
+	return p.Write(w)
+}

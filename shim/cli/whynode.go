@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/report"
+	"loadline.dev/shim/report/texttable"
+)
+
+// nodePrefix marks a node where a pod could be meant as well.
+const nodePrefix = "node/"
+
+// noPodError says that the pod asked about is not there.
+type noPodError struct{ pod, source string }
+
+func (e *noPodError) Error() string {
+	return fmt.Sprintf("pod %s is not in %s; a pod that is not there yet is given with -p FILE", e.pod, e.source)
+}
+
+// drainNodeAnswer is the answer of `why NODE`: one of both is set.
+type drainNodeAnswer struct {
+	Node    string        `json:"node"`
+	Verdict string        `json:"verdict"`
+	Remove  *drainRemoval `json:"remove,omitempty"`
+	Keep    *drainKeep    `json:"keep,omitempty"`
+	Notes   []string      `json:"notes"`
+}
+
+// whyNode explains whether a node can go, with the rules that hold where no flag says otherwise. False: there is no such
+// node.
+func (a *app) whyNode(ctx context.Context, flags *podFlags, groups, node string) (bool, error) {
+	if err := flags.output.check(); err != nil {
+		return false, err
+	}
+	var source drainSource
+	source.addTo(pflag.NewFlagSet("drain", pflag.ContinueOnError)) // sets the defaults
+	source.groups = groups
+	d, err := source.ask(ctx, &flags.sourceFlags, flags.engine, a.streams.In)
+	if err != nil {
+		return false, err
+	}
+	out, ok := d.whyNode(node)
+	if !ok {
+		return false, nil
+	}
+	return true, flags.output.write(a.streams.Out, out)
+}
+
+// whyNamedNode is whyNode for what can be nothing else.
+func (a *app) whyNamedNode(ctx context.Context, flags *podFlags, groups, node string) error {
+	found, err := a.whyNode(ctx, flags, groups, node)
+	if err == nil && !found {
+		err = fmt.Errorf("node %s is not in %s", node, flags.sourceFlags.name())
+	}
+	return err
+}
+
+// whyNode returns what the plan says of a node.
+func (d *drainPlan) whyNode(node string) (answer, bool) {
+	data := d.data()
+	for i, r := range d.GetRemove() {
+		if r.GetNode() == node {
+			removal := data.Remove[i]
+			return d.nodeForms(drainNodeAnswer{Node: node, Verdict: removalVerdict(r), Remove: &removal, Notes: data.Notes}), true
+		}
+	}
+	for i, k := range d.GetKeep() {
+		if k.GetNode() == node {
+			keep := data.Keep[i]
+			return d.nodeForms(drainNodeAnswer{Node: node, Verdict: d.keepVerdict(keep), Keep: &keep, Notes: data.Notes}), true
+		}
+	}
+	return answer{}, false
+}
+
+func removalVerdict(r *loadlinev1.NodeRemoval) string {
+	how := "it is empty"
+	if !r.GetEmpty() {
+		how = "by moving " + plural(len(r.GetMoves()), "pod")
+	}
+	when := "now"
+	if !r.GetStart() {
+		when = "it waits: " + r.GetWaits()
+	}
+	return fmt.Sprintf("%s can go, %s; %s", r.GetNode(), how, when)
+}
+
+func (d *drainPlan) keepVerdict(k drainKeep) string {
+	if d.GetBrake() != "" {
+		return fmt.Sprintf("%s stays: %s", k.Node, d.GetBrakeText())
+	}
+	text := fmt.Sprintf("%s stays: %s", k.Node, keepReason(k))
+	if k.BlockingPod != nil {
+		text += ", pod " + *k.BlockingPod
+	}
+	return text
+}
+
+func (d *drainPlan) nodeForms(n drainNodeAnswer) answer {
+	grid := report.Grid{}
+	lines := d.basis()
+	if n.Remove != nil && len(n.Remove.Moves) > 0 {
+		grid.Header = []string{"POD", "MOVES TO", "BUDGET"}
+		for _, m := range n.Remove.Moves {
+			grid.Rows = append(grid.Rows, []string{m.Pod, m.To, m.Budget})
+		}
+	}
+	if n.Keep != nil && n.Keep.WhatWouldHelp != "" {
+		lines = append([]string{n.Keep.WhatWouldHelp}, lines...)
+	}
+	return answer{
+		data: n,
+		table: func(w io.Writer) error {
+			if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(n.Verdict)); err != nil {
+				return err
+			}
+			if len(grid.Rows) > 0 {
+				var columns []texttable.Column
+				for _, header := range grid.Header {
+					columns = append(columns, texttable.Column{Header: header})
+				}
+				table := texttable.New(columns...)
+				for _, row := range grid.Rows {
+					table.Row(row...)
+				}
+				if err := table.Write(w); err != nil {
+					return err
+				}
+				fmt.Fprintln(w)
+			}
+			_, err := fmt.Fprintln(w, texttable.Escape(strings.Join(lines, " ")))
+			return err
+		},
+		page: func(w io.Writer) error {
+			return report.Sections(w, "Why this node", report.Section{Verdict: n.Verdict, Lines: lines, Grid: grid})
+		},
+	}
+}
