@@ -1,0 +1,128 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/drain/planner.h"
+
+namespace loadline {
+namespace {
+
+constexpr char kSafeToEvict[] = "annotate it with cluster-autoscaler.kubernetes.io/safe-to-evict: \"true\"";
+
+// The pod that keeps a node, and what is known of it.
+struct KeepingPod {
+  std::string name;  // "pod default/web-0", "placeholder slack-3"
+  std::string namespace_name;
+  const PodShape* shape = nullptr;
+};
+
+KeepingPod PodOf(const DrainProblem& problem, const DrainKeep& keep) {
+  if (keep.pod == DrainKeep::kNoPod) return {};
+  if (keep.pod < 0) {
+    const DrainPlaceholder& placeholder = problem.placeholders[static_cast<size_t>(-1 - keep.pod)];
+    return {absl::StrCat("placeholder ", placeholder.name), "", &placeholder.shape};
+  }
+  const NodePods& pods = problem.cluster->pods(keep.slot);
+  const size_t i = static_cast<size_t>(keep.pod);
+  const PodShape& shape = problem.cluster->pod_shapes()[pods.pods()[i].shape];
+  return {absl::StrCat("pod ", shape.namespace_name, "/", pods.name(i)), shape.namespace_name, &shape};
+}
+
+std::string RoomFor(const KeepingPod& pod) {
+  if (pod.shape == nullptr) return "more room on nodes that stay";
+  return absl::StrFormat("a node that stays and takes %s, which requests %.3g cpu and %.4g MiB of memory",
+                         pod.name, static_cast<double>(pod.shape->requests.Get(kCpu)) / 1000,
+                         static_cast<double>(pod.shape->requests.Get(kMemory)) / (1 << 20));
+}
+
+std::string ForBudget(const KeepingPod& pod, BudgetRefusal refusal) {
+  switch (refusal) {
+    case BudgetRefusal::kSeveralBudgets:
+      return absl::StrCat("let only one disruption budget select ", pod.name,
+                          ": the API refuses to evict a pod under several");
+    case BudgetRefusal::kInvalidSelector:
+      return absl::StrCat("correct the selectors of disruption budgets in namespace ", pod.namespace_name);
+    case BudgetRefusal::kStale:
+      return absl::StrCat("wait until the status of the disruption budget of ", pod.name, " is up to date");
+    case BudgetRefusal::kUnhealthy:
+      return absl::StrCat("get ", pod.name,
+                          " ready, or set unhealthyPodEvictionPolicy: AlwaysAllow in its disruption budget");
+    case BudgetRefusal::kNone:
+    case BudgetRefusal::kExhausted:
+      break;
+  }
+  return absl::StrCat("more ready replicas than the disruption budget of ", pod.name, " asks for");
+}
+
+std::string ForPod(const KeepingPod& pod, const DrainKeep& keep) {
+  switch (keep.pod_reason) {
+    case PodReason::kControllerNotFound:
+      return absl::StrCat("the owner that ", pod.name, " names has to exist: nothing would replace the pod");
+    case PodReason::kMinReplicasReached:
+      return absl::StrCat("more replicas of ", pod.name, ", or a smaller min-replica-count");
+    case PodReason::kNotReplicated:
+      return absl::StrCat("have ", pod.name, " run by a controller that replaces it, or ", kSafeToEvict);
+    case PodReason::kLocalStorageRequested:
+      return absl::StrCat("name volume ", TraitsOf(*pod.shape).local_volume, " of ", pod.name,
+                          " in cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes, or ",
+                          kSafeToEvict);
+    case PodReason::kNotSafeToEvictAnnotation:
+      return absl::StrCat("take cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\" off ", pod.name);
+    case PodReason::kUnmovableKubeSystemPod:
+      return absl::StrCat("a disruption budget for ", pod.name, ", or ", kSafeToEvict);
+    case PodReason::kNotEnoughPdb:
+      return ForBudget(pod, keep.budget);
+    case PodReason::kNone:
+    case PodReason::kUnexpectedError:
+      break;
+  }
+  return "";
+}
+
+std::string ForUtilization(const DrainProblem& problem, Slot slot) {
+  const std::optional<Utilization> utilization =
+      NodeUtilization(*problem.cluster, slot, UtilizationOptions(), problem.now_s);
+  if (!utilization.has_value()) return "";
+  return absl::StrFormat("less requested on it than the threshold: %.1f %% of its %s are",
+                         utilization->value * 100, utilization->resource);
+}
+
+}  // namespace
+
+std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep) {
+  switch (keep.reason) {
+    case NodeReason::kNotAutoscaled:
+      return "put it into a node group";
+    case NodeReason::kNodeGroupMinSizeReached: {
+      const DrainGroup& group = problem.groups[static_cast<size_t>(problem.group_of[IndexOf(keep.slot)])];
+      return absl::StrCat("a smaller minimum of group ", group.name, ", which is ", group.min_nodes);
+    }
+    case NodeReason::kMinimalResourceLimitExceeded:
+      return "a smaller minimum of cores, memory or nodes of the cluster";
+    case NodeReason::kScaleDownDisabledAnnotation:
+      return "take the annotation cluster-autoscaler.kubernetes.io/scale-down-disabled off it";
+    case NodeReason::kScaleDownUnreadyDisabled:
+      return "set scale-down-unready-enabled, or get it ready";
+    case NodeReason::kAtomicScaleDownFailed:
+      return "all other nodes of its group have to go as well";
+    case NodeReason::kNotUnderutilized:
+      return ForUtilization(problem, keep.slot);
+    case NodeReason::kNoPlaceToMovePods:
+    case NodeReason::kPlaceholdersNeedRoom:
+      return RoomFor(PodOf(problem, keep));
+    case NodeReason::kBlockedByPod:
+      return ForPod(PodOf(problem, keep), keep);
+    case NodeReason::kBlockedByOnCompletionPod:
+      return absl::StrCat(PodOf(problem, keep).name, " has to run to completion");
+    case NodeReason::kAlreadyADestination:
+      return "pods of nodes that go move here; it may go later";
+    case NodeReason::kNotEvaluated:
+      return "more time: the next loop begins with it";
+    case NodeReason::kRecentEvictionsWait:
+      return "room for the replacements of evicted pods";
+    default:
+      return "";
+  }
+}
+
+}  // namespace loadline
