@@ -1,0 +1,144 @@
+#include "core/drain/rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "test/testing/fit_cluster.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr int64_t kNow = 1'000'000;
+
+FitPod OwnedBy(const std::string& kind, const std::string& name, const std::string& uid = "") {
+  FitPod pod;
+  pod.traits.owner = PodOwner{kind, "apps/v1", name, uid};
+  return pod;
+}
+
+FitPod Mirror(FitPod pod) {
+  pod.traits.mirror = true;
+  return pod;
+}
+
+class RulesTest : public ::testing::Test {
+ protected:
+  // The pods of node "n", judged.
+  NodePodsJudgement Judge(const std::vector<FitPod>& pods) {
+    cluster_.Add({.name = "n", .traits = {.uid = "uid-n"}}, pods);
+    budgets_ = DisruptionBudgets(cluster_.state());
+    return PodJudge(cluster_.state(), budgets_, options_, kNow).JudgeNode(*cluster_.state().Find("n"));
+  }
+
+  PodReason Blocks(const FitPod& pod) {
+    const NodePodsJudgement judgement = Judge({pod});
+    return judgement.block.has_value() ? judgement.block->reason : PodReason::kNone;
+  }
+
+  void Known(ObjectKind kind, const std::string& name, Workload workload) {
+    cluster_.state().objects().Set({{kind, "default", name}, std::move(workload), 1});
+    cluster_.state().objects().SetComplete(kind);
+  }
+
+  FitCluster cluster_;
+  DrainRuleOptions options_;
+  DisruptionBudgets budgets_;
+};
+
+TEST_F(RulesTest, SortsPodsOfANode) {
+  FitPod waits = OwnedBy("ReplicaSet", "r");
+  waits.traits.safe_to_evict = SafeToEvict::kOnCompletion;
+  FitPod daemon = OwnedBy("DaemonSet", "d");
+  FitPod placeholder;
+  placeholder.traits.placeholder = true;
+  const NodePodsJudgement judgement =
+      Judge({OwnedBy("ReplicaSet", "r"), Mirror({}), daemon, waits, placeholder});
+  EXPECT_THAT(judgement.move, ElementsAre(0, 4));
+  EXPECT_THAT(judgement.daemon, ElementsAre(2));
+  EXPECT_THAT(judgement.wait, ElementsAre(3));
+  EXPECT_FALSE(judgement.block.has_value());
+}
+
+TEST_F(RulesTest, StopsAtTheFirstPodThatBlocks) {
+  const NodePodsJudgement judgement = Judge({OwnedBy("ReplicaSet", "r"), FitPod(), OwnedBy("Job", "j")});
+  EXPECT_THAT(judgement.move, ElementsAre(0));
+  EXPECT_EQ(judgement.block, (NodePodsJudgement::Block{1, PodReason::kNotReplicated}));
+}
+
+TEST_F(RulesTest, AMirrorPodBelongsToItsNode) {
+  EXPECT_EQ(Blocks(Mirror(OwnedBy("Node", "n", "uid-n"))), PodReason::kNone);
+}
+TEST_F(RulesTest, AMirrorPodOfAnotherNodeIsForged) {
+  EXPECT_EQ(Blocks(Mirror(OwnedBy("Node", "other", "uid-o"))), PodReason::kControllerNotFound);
+}
+TEST_F(RulesTest, AMirrorPodOfAFormerNodeOfThatNameIsForged) {
+  EXPECT_EQ(Blocks(Mirror(OwnedBy("Node", "n", "uid-old"))), PodReason::kControllerNotFound);
+}
+TEST_F(RulesTest, AMirrorPodOfAReplicaSetIsForged) {
+  EXPECT_EQ(Blocks(Mirror(OwnedBy("ReplicaSet", "r"))), PodReason::kControllerNotFound);
+}
+
+TEST_F(RulesTest, AnOwnerThatDoesNotExistIsForged) {
+  Known(ObjectKind::kReplicaSet, "web", {.uid = "1", .target_replicas = 3});
+  EXPECT_EQ(Blocks(OwnedBy("ReplicaSet", "web", "1")), PodReason::kNone);
+  cluster_ = FitCluster();
+  Known(ObjectKind::kReplicaSet, "web", {.uid = "1", .target_replicas = 3});
+  EXPECT_EQ(Blocks(OwnedBy("ReplicaSet", "web", "2")), PodReason::kControllerNotFound);
+  cluster_ = FitCluster();
+  Known(ObjectKind::kReplicaSet, "web", {.uid = "1", .target_replicas = 3});
+  options_.skip_nodes_with_custom_controller_pods = false;
+  EXPECT_EQ(Blocks(OwnedBy("ReplicaSet", "gone")), PodReason::kControllerNotFound);
+}
+
+TEST_F(RulesTest, AskForReplicas) {
+  Known(ObjectKind::kReplicaSet, "web", {.target_replicas = 1});
+  options_.min_replica_count = 2;
+  EXPECT_EQ(Blocks(OwnedBy("ReplicaSet", "web")), PodReason::kMinReplicasReached);
+}
+
+TEST_F(RulesTest, TheSystemRuleAsksForAgeOrABudget) {
+  FitPod pod = OwnedBy("ReplicaSet", "dns");
+  pod.namespace_name = "kube-system";
+  EXPECT_EQ(Blocks(pod), PodReason::kUnmovableKubeSystemPod);
+  cluster_ = FitCluster();
+  pod.traits.created_s = kNow - 3600;
+  EXPECT_EQ(Blocks(pod), PodReason::kUnmovableKubeSystemPod);
+  cluster_ = FitCluster();
+  pod.traits.created_s = kNow - 3601;
+  EXPECT_EQ(Blocks(pod), PodReason::kNone);
+}
+
+TEST_F(RulesTest, TimesAtTheEndOfTheirRangeDoNotWrap) {
+  PodTraits traits;
+  traits.deleted_s = INT64_MAX;
+  traits.grace_s = INT64_MAX;
+  EXPECT_FALSE(IsLongTerminating(traits, kNow));
+  traits.deleted_s = INT64_MIN;
+  traits.grace_s = INT64_MIN;
+  EXPECT_TRUE(IsLongTerminating(traits, kNow));
+}
+
+// A pod of one shape is judged once, and budgets anew each time.
+TEST_F(RulesTest, AsksBudgetsEachTime) {
+  DisruptionBudget budget;
+  budget.disruptions_allowed = 1;
+  cluster_.state().objects().Set({{ObjectKind::kDisruptionBudget, "default", "all"}, budget, 1});
+  FitPod pod = OwnedBy("ReplicaSet", "r");
+  pod.traits.ready = true;
+  cluster_.Add({.name = "n"}, {pod});
+  DisruptionBudgets budgets(cluster_.state());
+  PodJudge judge(cluster_.state(), budgets, options_, kNow);
+  EXPECT_FALSE(judge.JudgeNode(Slot{0}).block.has_value());
+  budgets.Take(budgets.UseOf(cluster_.state().pods(Slot{0}).pods()[0].shape));
+  EXPECT_EQ(judge.JudgeNode(Slot{0}).block, (NodePodsJudgement::Block{0, PodReason::kNotEnoughPdb}));
+}
+
+}  // namespace
+}  // namespace loadline
