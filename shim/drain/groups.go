@@ -11,7 +11,7 @@ import (
 )
 
 // AllNodes is the name of the only group where none are given.
-const AllNodes = "all nodes"
+const AllNodes = "all-nodes"
 
 // Groups finds the nodes of node groups.
 type Groups struct {
