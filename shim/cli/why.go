@@ -66,9 +66,9 @@ func (a *app) newWhy() *cobra.Command {
 			}
 			q, err := flags.question(cmd.Context(), a.streams.In, args)
 			if missing := (*noPodError)(nil); errors.As(err, &missing) && len(args) == 1 && flags.file != "-" {
-				if found, nodeErr := a.whyNode(cmd.Context(), &flags, "", args[0]); found || nodeErr != nil {
+				if found, nodeErr := a.whyNode(cmd.Context(), &flags, "", args[0]); found {
 					return nodeErr
-				}
+				} // else the pod is what is missing
 			}
 			if err != nil {
 				return err
