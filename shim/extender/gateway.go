@@ -24,6 +24,7 @@ import (
 	"loadline.dev/shim/breaker"
 	"loadline.dev/shim/certificates"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/internal/health"
 	"loadline.dev/shim/view"
 )
 
@@ -304,34 +305,34 @@ func (g *Gateway) forget() {
 }
 
 // alive fails when the background has hung for so long that only a restart helps.
-func (g *Gateway) alive() []check {
-	c := check{name: "refresh"}
+func (g *Gateway) alive() []health.Check {
+	c := health.Check{Name: "refresh"}
 	if last := g.rounds.Load(); last != 0 {
 		if since := time.Since(time.Unix(0, last)); since > stuckAfter {
-			c.problem = fmt.Sprintf("stuck for %v", since.Round(time.Second))
+			c.Problem = fmt.Sprintf("stuck for %v", since.Round(time.Second))
 		}
 	}
-	return []check{c}
+	return []health.Check{c}
 }
 
 // readiness fails until the cluster is known and the engine has been told once, and again when the gateway ends.
-func (g *Gateway) readiness() []check {
-	reached := func(name string, done <-chan struct{}, problem string) check {
+func (g *Gateway) readiness() []health.Check {
+	reached := func(name string, done <-chan struct{}, problem string) health.Check {
 		select {
 		case <-done:
-			return check{name: name}
+			return health.Check{Name: name}
 		default:
-			return check{name: name, problem: problem}
+			return health.Check{Name: name, Problem: problem}
 		}
 	}
-	checks := []check{reached("nodes", g.nodes.listed, "not listed yet")}
+	checks := []health.Check{reached("nodes", g.nodes.listed, "not listed yet")}
 	if g.options.Address != "" {
 		checks = append(checks, reached("pods", g.pods.listed, "not listed yet"),
 			reached("engine", g.refresher.ready, "has not been told the cluster yet"))
 	}
-	checks = append(checks, check{name: "shutdown"})
+	checks = append(checks, health.Check{Name: "shutdown"})
 	if g.ending.Load() {
-		checks[len(checks)-1].problem = "the gateway ends"
+		checks[len(checks)-1].Problem = "the gateway ends"
 	}
 	return checks
 }

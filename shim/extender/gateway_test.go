@@ -250,7 +250,7 @@ func TestGatewayHealth(t *testing.T) {
 		}
 	}
 	r.rounds.Store(time.Now().Add(-stuckAfter - time.Minute).UnixNano())
-	if checks := r.alive(); checks[0].problem == "" {
+	if checks := r.alive(); checks[0].Problem == "" {
 		t.Error("a background that hangs is taken for alive")
 	}
 	r.ending.Store(true)

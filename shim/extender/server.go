@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/net/netutil"
 	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/internal/health"
 )
 
 // PrioritizePath is where the prioritize verb is answered: urlPrefix http://HOST:PORT and prioritizeVerb prioritize in
@@ -65,9 +66,9 @@ func (g *Gateway) healthHandler() http.Handler {
 }
 
 func (g *Gateway) addHealth(mux *http.ServeMux, guard func(http.Handler) http.Handler) {
-	mux.Handle("GET /livez", healthOf(g.alive))
-	mux.Handle("GET /healthz", healthOf(g.alive)) // the older name
-	mux.Handle("GET /readyz", healthOf(g.readiness))
+	mux.Handle("GET /livez", health.Handler(g.alive))
+	mux.Handle("GET /healthz", health.Handler(g.alive)) // the older name
+	mux.Handle("GET /readyz", health.Handler(g.readiness))
 	mux.Handle("GET /metrics", guard(promhttp.HandlerFor(g.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog{}})))
 }
 
@@ -78,37 +79,6 @@ func requireCertificate(next http.Handler) http.Handler {
 			return
 		}
 		next.ServeHTTP(w, r)
-	})
-}
-
-// check is one line of a health answer.
-type check struct {
-	name    string
-	problem string // empty when all is well
-}
-
-// healthOf answers in the form of other Kubernetes components: "ok", or, when something is wrong or ?verbose is
-// asked for, a line per check.
-func healthOf(checks func() []check) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var lines strings.Builder
-		code := http.StatusOK
-		for _, c := range checks() {
-			if c.problem == "" {
-				fmt.Fprintf(&lines, "[+]%s ok\n", c.name)
-				continue
-			}
-			code = http.StatusServiceUnavailable
-			fmt.Fprintf(&lines, "[-]%s failed: %s\n", c.name, c.problem)
-		}
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.WriteHeader(code)
-		if code == http.StatusOK && !r.URL.Query().Has("verbose") {
-			fmt.Fprint(w, "ok")
-			return
-		}
-		fmt.Fprint(w, lines.String())
 	})
 }
 

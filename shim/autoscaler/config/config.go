@@ -1,0 +1,312 @@
+// Package config holds the configuration of the autoscaler as people write it: a versioned file, and flags that override
+// it. What Cluster Autoscaler has a flag for has its name here, as flag and in camelCase as key, and its default where
+// nothing else is said.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"loadline.dev/shim/policy"
+	"loadline.dev/shim/view"
+)
+
+// What a file says it is.
+const (
+	APIVersion = "loadline.dev/v1alpha1"
+	Kind       = "AutoscalerConfiguration"
+)
+
+// Modes.
+const (
+	Observe = "observe"
+	Act     = "act"
+)
+
+// ScaleDownDecision is the one decision that there is yet.
+const ScaleDownDecision = "scale-down"
+
+// Configuration of the autoscaler. The tag `flag` is the name of a flag where it is not that of the key.
+type Configuration struct {
+	metav1.TypeMeta `json:",inline"`
+	Mode            string         `json:"mode" help:"observe: plan, and write nothing but the status and the lease; or act"`
+	Decisions       []string       `json:"decisions" help:"what to decide; scale-down is all there is yet, another autoscaler does the rest"`
+	Engine          string         `json:"engine" help:"engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket"`
+	View            string         `json:"view" help:"name of the view in the engine; clients that share a loadlined need different ones"`
+	BindAddress     string         `json:"bindAddress" help:"HOST:PORT of health and metrics as plain HTTP; empty: none"`
+	Namespace       string         `json:"namespace" help:"namespace of status and lease"`
+	StatusConfigMap string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap that tells the state"`
+	ScanInterval    Duration       `json:"scanInterval" help:"from the begin of one loop to that of the next"`
+	KubeClientQPS   float64        `json:"kubeClientQps" flag:"kube-client-qps" help:"requests per second to the API server"`
+	KubeClientBurst int            `json:"kubeClientBurst" flag:"kube-client-burst" help:"requests to the API server at once"`
+	LeaderElection  LeaderElection `json:"leaderElection"`
+	CloudProvider   CloudProvider  `json:"cloudProvider"`
+	ScaleDown       ScaleDown      `json:"scaleDown"`
+}
+
+// Duration reads as "1m30s".
+type Duration = metav1.Duration
+
+// LeaderElection is as in other components of Kubernetes.
+type LeaderElection struct {
+	LeaderElect   bool     `json:"leaderElect" flag:"leader-elect" help:"only one of several acts; without it there must be only one"`
+	LeaseDuration Duration `json:"leaseDuration" flag:"leader-elect-lease-duration" help:"how long others wait for a leader that is gone"`
+	RenewDeadline Duration `json:"renewDeadline" flag:"leader-elect-renew-deadline" help:"how long the leader tries to stay it, before it ends"`
+	RetryPeriod   Duration `json:"retryPeriod" flag:"leader-elect-retry-period" help:"between two attempts"`
+	ResourceName  string   `json:"resourceName" flag:"leader-elect-resource-name" help:"name of the lease"`
+}
+
+// CloudProvider is a server of Cluster Autoscaler's externalgrpc protocol. Keys are as in its file for --cloud-config.
+type CloudProvider struct {
+	Address     string   `json:"address" flag:"cloud-address" help:"cloud provider of the externalgrpc protocol: HOST:PORT or unix:///path/to/socket"`
+	Cert        string   `json:"cert" flag:"cloud-cert" help:"our certificate for it, PEM; empty: the connection is not encrypted"`
+	Key         string   `json:"key" flag:"cloud-key" help:"its private key, PEM"`
+	CA          string   `json:"cacert" flag:"cloud-cacert" help:"authority of the provider's certificate, PEM"`
+	GRPCTimeout Duration `json:"grpc_timeout" flag:"cloud-grpc-timeout" help:"how long one call may take"`
+}
+
+// ScaleDown says which nodes go, when and how.
+type ScaleDown struct {
+	MaxScaleDownParallelism int `json:"maxScaleDownParallelism" help:"nodes that go at once"`
+	MaxDrainParallelism     int `json:"maxDrainParallelism" help:"of these, nodes with pods to move (Cluster Autoscaler: 1)"`
+
+	ScaleDownUnneededTime         Duration `json:"scaleDownUnneededTime" help:"how long a node is unneeded before it goes"`
+	ScaleDownUnreadyTime          Duration `json:"scaleDownUnreadyTime" help:"the same for one that is not ready"`
+	ScaleDownUnreadyEnabled       bool     `json:"scaleDownUnreadyEnabled" help:"nodes that are not ready may go"`
+	ScaleDownUtilizationThreshold float64  `json:"scaleDownUtilizationThreshold" help:"a node with more requests over allocatable stays"`
+	ScaleDownGPUThreshold         float64  `json:"scaleDownGpuUtilizationThreshold" flag:"scale-down-gpu-utilization-threshold" help:"the same for GPUs"`
+	IgnoreDaemonSets              bool     `json:"ignoreDaemonsetsUtilization" flag:"ignore-daemonsets-utilization" help:"DaemonSet pods do not count as utilization"`
+	IgnoreMirrorPods              bool     `json:"ignoreMirrorPodsUtilization" flag:"ignore-mirror-pods-utilization" help:"mirror pods do not count as utilization"`
+	ScaleDownDelayAfterAdd        Duration `json:"scaleDownDelayAfterAdd" help:"after a node group has grown"`
+	ScaleDownDelayAfterDelete     Duration `json:"scaleDownDelayAfterDelete" help:"after a node has gone"`
+	ScaleDownDelayAfterFailure    Duration `json:"scaleDownDelayAfterFailure" help:"after nodes could not be tainted"`
+	ScaleDownSimulationTimeout    Duration `json:"scaleDownSimulationTimeout" help:"after which nodes are left for the next loop"`
+	NodeDeletionCandidateTTL      Duration `json:"nodeDeletionCandidateTtl" flag:"node-deletion-candidate-ttl" help:"how old a soft taint may be that tells a new process since when its node is unneeded; 0: none does (Cluster Autoscaler: 0)"`
+	CoresTotal                    string   `json:"coresTotal" help:"MIN:MAX cores of all nodes; the minimum counts here"`
+	MemoryTotal                   string   `json:"memoryTotal" help:"MIN:MAX gigabytes of all nodes; the minimum counts here"`
+
+	SkipNodesWithSystemPods           bool     `json:"skipNodesWithSystemPods" help:"a kube-system pod without a budget keeps its node"`
+	SkipNodesWithLocalStorage         bool     `json:"skipNodesWithLocalStorage" help:"a pod with local storage keeps its node"`
+	SkipNodesWithCustomControllerPods bool     `json:"skipNodesWithCustomControllerPods" help:"a pod of an unknown controller keeps its node"`
+	MinReplicaCount                   int      `json:"minReplicaCount" help:"a pod of a smaller ReplicaSet keeps its node"`
+	BlockingSystemPodTimeout          Duration `json:"blockingSystemPodDistruptionTimeout" flag:"blocking-system-pod-distruption-timeout" help:"for how long a system pod keeps its node"`
+
+	OKTotalUnreadyCount       int `json:"okTotalUnreadyCount" help:"so many nodes may always be not ready"`
+	MaxTotalUnreadyPercentage int `json:"maxTotalUnreadyPercentage" help:"while more percent of the nodes are not ready, none goes"`
+	MostVanishedPercent       int `json:"mostVanishedPercent" help:"when more percent of pods or nodes vanish from one loop to the next, none goes"`
+
+	NodeDeleteDelayAfterTaint         Duration `json:"nodeDeleteDelayAfterTaint" help:"from taint to drain"`
+	CordonNodeBeforeTerminating       bool     `json:"cordonNodeBeforeTerminating" help:"nodes that go are made unschedulable too"`
+	MaxGracefulTerminationSec         int      `json:"maxGracefulTerminationSec" help:"seconds that an evicted pod may take to end, whatever it states"`
+	DrainPriorityConfig               string   `json:"drainPriorityConfig" help:"PRIORITY:SECONDS,...: pods are evicted group by group, from the lowest priority; in place of max-graceful-termination-sec"`
+	MaxPodEvictionTime                Duration `json:"maxPodEvictionTime" help:"how long the eviction of a pod is tried"`
+	EvictionRetryInterval             Duration `json:"evictionRetryInterval" help:"between two attempts, give or take a fifth"`
+	TerminationHeadroom               Duration `json:"terminationHeadroom" help:"what pods may take beyond their grace period"`
+	PollInterval                      Duration `json:"pollInterval" help:"how often it is seen whether pods have ended"`
+	DaemonSetEvictionForEmptyNodes    bool     `json:"daemonsetEvictionForEmptyNodes" flag:"daemonset-eviction-for-empty-nodes" help:"DaemonSet pods are evicted from empty nodes"`
+	DaemonSetEvictionForOccupiedNodes bool     `json:"daemonsetEvictionForOccupiedNodes" flag:"daemonset-eviction-for-occupied-nodes" help:"and from others"`
+	NodeDeletionDelayTimeout          Duration `json:"nodeDeletionDelayTimeout" help:"how long annotations may delay the deletion of a node"`
+	NodeDeletionBatcherInterval       Duration `json:"nodeDeletionBatcherInterval" help:"how long nodes of a group are gathered for one deletion"`
+	MaxBulkSoftTaintCount             int      `json:"maxBulkSoftTaintCount" help:"soft taints written in one loop; 0: none"`
+	MaxBulkSoftTaintTime              Duration `json:"maxBulkSoftTaintTime" help:"after which no soft taint is written in a loop"`
+}
+
+func duration(d time.Duration) Duration { return Duration{Duration: d} }
+
+// Default returns the configuration without file and flags.
+func Default() Configuration {
+	return Configuration{
+		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
+		Mode:     Observe, Decisions: []string{ScaleDownDecision}, Engine: "inprocess", View: "autoscaler",
+		BindAddress: "127.0.0.1:8085", Namespace: "kube-system", StatusConfigMap: "loadline-autoscaler-status",
+		ScanInterval: duration(10 * time.Second), KubeClientQPS: 50, KubeClientBurst: 100,
+		LeaderElection: LeaderElection{LeaderElect: true, LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second),
+			RetryPeriod: duration(2 * time.Second), ResourceName: "loadline-autoscaler"},
+		CloudProvider: CloudProvider{GRPCTimeout: duration(5 * time.Second)},
+		ScaleDown: ScaleDown{
+			MaxScaleDownParallelism: 10, MaxDrainParallelism: 5,
+			ScaleDownUnneededTime: duration(10 * time.Minute), ScaleDownUnreadyTime: duration(20 * time.Minute), ScaleDownUnreadyEnabled: true,
+			ScaleDownUtilizationThreshold: 0.5, ScaleDownGPUThreshold: 0.5,
+			ScaleDownDelayAfterAdd: duration(10 * time.Minute), ScaleDownDelayAfterFailure: duration(3 * time.Minute),
+			ScaleDownSimulationTimeout: duration(30 * time.Second), NodeDeletionCandidateTTL: duration(time.Hour),
+			CoresTotal: "0:320000", MemoryTotal: "0:6400000",
+			SkipNodesWithSystemPods: true, SkipNodesWithLocalStorage: true, SkipNodesWithCustomControllerPods: true,
+			BlockingSystemPodTimeout: duration(time.Hour),
+			OKTotalUnreadyCount:      3, MaxTotalUnreadyPercentage: 45, MostVanishedPercent: 20,
+			NodeDeleteDelayAfterTaint: duration(5 * time.Second), CordonNodeBeforeTerminating: true, MaxGracefulTerminationSec: 600,
+			MaxPodEvictionTime: duration(2 * time.Minute), EvictionRetryInterval: duration(10 * time.Second),
+			TerminationHeadroom: duration(30 * time.Second), PollInterval: duration(5 * time.Second),
+			DaemonSetEvictionForOccupiedNodes: true, NodeDeletionDelayTimeout: duration(2 * time.Minute),
+			MaxBulkSoftTaintCount: 10, MaxBulkSoftTaintTime: duration(3 * time.Second),
+		},
+	}
+}
+
+// Load reads a file into a configuration, whose values stay where the file says nothing. An unknown field is an error.
+func (c *Configuration) Load(file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var head metav1.TypeMeta
+	if err := yaml.Unmarshal(data, &head); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if head.APIVersion != APIVersion || head.Kind != Kind {
+		return fmt.Errorf("%s: apiVersion %q, kind %q: must be %s, %s", file, head.APIVersion, head.Kind, APIVersion, Kind)
+	}
+	if err := policy.DecodeStrict(data, c); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+// Write writes the configuration to a file; "-" is what `stdout` writes to.
+func (c *Configuration) Write(file string, stdout interface{ Write([]byte) (int, error) }) error {
+	data, err := yaml.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if file == "-" {
+		_, err = stdout.Write(data)
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
+}
+
+// Check returns the first thing that is wrong, with its key.
+func (c *Configuration) Check() error {
+	if c.Mode != Observe && c.Mode != Act {
+		return fmt.Errorf("mode %q: must be %s or %s", c.Mode, Observe, Act)
+	}
+	if !slices.Equal(c.Decisions, []string{ScaleDownDecision}) {
+		return fmt.Errorf("decisions %q: must be [%s]; growth and slack are not decided yet", c.Decisions, ScaleDownDecision)
+	}
+	if err := view.CheckName(c.View); err != nil {
+		return fmt.Errorf("view %q: %w", c.View, err)
+	}
+	if c.BindAddress != "" {
+		if _, _, err := net.SplitHostPort(c.BindAddress); err != nil {
+			return fmt.Errorf("bindAddress %q: must be HOST:PORT: %w", c.BindAddress, err)
+		}
+	}
+	if c.CloudProvider.Address == "" {
+		return errors.New("cloudProvider.address: is required")
+	}
+	if c.Namespace == "" || c.StatusConfigMap == "" {
+		return errors.New("namespace and statusConfigMapName: must not be empty")
+	}
+	if c.ScanInterval.Duration < 100*time.Millisecond {
+		return fmt.Errorf("scanInterval %v: must be at least 100ms", c.ScanInterval.Duration)
+	}
+	if c.KubeClientQPS <= 0 || c.KubeClientBurst < 1 {
+		return errors.New("kubeClientQps and kubeClientBurst: must be positive")
+	}
+	if err := c.LeaderElection.check(); err != nil {
+		return err
+	}
+	return c.ScaleDown.check()
+}
+
+func (l *LeaderElection) check() error {
+	if !l.LeaderElect {
+		return nil
+	}
+	if l.ResourceName == "" || l.RetryPeriod.Duration <= 0 || l.RenewDeadline.Duration*5 <= l.RetryPeriod.Duration*6 || l.LeaseDuration.Duration <= l.RenewDeadline.Duration {
+		return errors.New("leaderElection: needs a resourceName, and leaseDuration > renewDeadline > 1.2 * retryPeriod > 0")
+	}
+	return nil
+}
+
+func (s *ScaleDown) check() error {
+	for key, value := range map[string]int{"maxScaleDownParallelism": s.MaxScaleDownParallelism, "maxDrainParallelism": s.MaxDrainParallelism,
+		"minReplicaCount": s.MinReplicaCount, "okTotalUnreadyCount": s.OKTotalUnreadyCount, "maxBulkSoftTaintCount": s.MaxBulkSoftTaintCount,
+		"maxGracefulTerminationSec": s.MaxGracefulTerminationSec} {
+		if value < 0 || value > 1<<30 {
+			return fmt.Errorf("scaleDown.%s: %d is out of range", key, value)
+		}
+	}
+	for key, value := range map[string]float64{"scaleDownUtilizationThreshold": s.ScaleDownUtilizationThreshold,
+		"scaleDownGpuUtilizationThreshold": s.ScaleDownGPUThreshold, "maxTotalUnreadyPercentage": float64(s.MaxTotalUnreadyPercentage) / 100,
+		"mostVanishedPercent": float64(s.MostVanishedPercent) / 100} {
+		if !(value >= 0 && value <= 1) {
+			return fmt.Errorf("scaleDown.%s: is out of range", key)
+		}
+	}
+	if err := eachDuration(s, func(key string, d time.Duration) error {
+		if d < 0 || d > 1000*time.Hour {
+			return fmt.Errorf("scaleDown.%s: %v is out of range", key, d)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if s.EvictionRetryInterval.Duration == 0 || s.PollInterval.Duration == 0 {
+		return errors.New("scaleDown.evictionRetryInterval and pollInterval: must not be 0")
+	}
+	if _, err := s.PriorityGroups(); err != nil {
+		return err
+	}
+	_, _, err := s.Minimum()
+	return err
+}
+
+// PriorityGroup is one entry of drainPriorityConfig.
+type PriorityGroup struct {
+	Priority int32
+	Grace    time.Duration
+}
+
+// PriorityGroups returns the groups of drainPriorityConfig, lowest priority first.
+func (s *ScaleDown) PriorityGroups() ([]PriorityGroup, error) {
+	var groups []PriorityGroup
+	for entry := range strings.SplitSeq(s.DrainPriorityConfig, ",") {
+		if entry == "" {
+			continue
+		}
+		left, right, ok := strings.Cut(entry, ":")
+		priority, err1 := strconv.ParseInt(strings.TrimSpace(left), 10, 32)
+		grace, err2 := strconv.ParseInt(strings.TrimSpace(right), 10, 32)
+		if !ok || err1 != nil || err2 != nil || grace < 0 {
+			return nil, fmt.Errorf("scaleDown.drainPriorityConfig: %q must be PRIORITY:SECONDS", entry)
+		}
+		groups = append(groups, PriorityGroup{int32(priority), time.Duration(grace) * time.Second})
+	}
+	slices.SortStableFunc(groups, func(a, b PriorityGroup) int { return int(int64(a.Priority) - int64(b.Priority)) })
+	for i := 1; i < len(groups); i++ {
+		if groups[i].Priority == groups[i-1].Priority {
+			return nil, fmt.Errorf("scaleDown.drainPriorityConfig: priority %d is there twice", groups[i].Priority)
+		}
+	}
+	return groups, nil
+}
+
+// Minimum returns what all nodes together keep: cores and bytes.
+func (s *ScaleDown) Minimum() (cores, bytes int64, err error) {
+	if cores, err = lowest(s.CoresTotal); err != nil {
+		return 0, 0, fmt.Errorf("scaleDown.coresTotal: %w", err)
+	}
+	if bytes, err = lowest(s.MemoryTotal); err != nil || bytes > 1<<33 {
+		return 0, 0, fmt.Errorf("scaleDown.memoryTotal %q: must be MIN:MAX gigabytes", s.MemoryTotal)
+	}
+	return cores, bytes << 30, nil
+}
+
+func lowest(text string) (int64, error) {
+	left, right, ok := strings.Cut(text, ":")
+	low, err1 := strconv.ParseInt(left, 10, 64)
+	high, err2 := strconv.ParseInt(right, 10, 64)
+	if !ok || err1 != nil || err2 != nil || low < 0 || high < low {
+		return 0, fmt.Errorf("%q: must be MIN:MAX", text)
+	}
+	return low, nil
+}

@@ -1,0 +1,126 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// parse returns the configuration of a command line and a file.
+func parse(t *testing.T, args, file string) (Configuration, string, error) {
+	t.Helper()
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	flags := AddFlags(set)
+	if err := set.Parse(append(strings.Fields(args), "--cloud-address=unix:///s")); err != nil {
+		t.Fatal(err)
+	}
+	if file == "" {
+		return flags.Configuration("")
+	}
+	name := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return flags.Configuration(name)
+}
+
+const head = "apiVersion: loadline.dev/v1alpha1\nkind: AutoscalerConfiguration\n"
+
+func TestFlagsOverrideTheFile(t *testing.T) {
+	c, warning, err := parse(t, "--max-drain-parallelism=2 --mode=act", head+"scaleDown: {maxDrainParallelism: 3, maxScaleDownParallelism: 7, scaleDownUnneededTime: 90s}")
+	if err != nil || warning != "" {
+		t.Fatal(err, warning)
+	}
+	want := Default()
+	want.Mode, want.CloudProvider.Address = Act, "unix:///s"
+	want.ScaleDown.MaxDrainParallelism, want.ScaleDown.MaxScaleDownParallelism = 2, 7
+	want.ScaleDown.ScaleDownUnneededTime.Duration = 90 * time.Second
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got %+v, want %+v", c, want)
+	}
+}
+
+// --max-empty-bulk-delete is the default of the flag that took its place, with a warning.
+func TestOlderName(t *testing.T) {
+	for args, want := range map[string]int{"--max-empty-bulk-delete=4": 4, "--max-empty-bulk-delete=4 --max-scale-down-parallelism=6": 6} {
+		c, warning, err := parse(t, args, "")
+		if err != nil || c.ScaleDown.MaxScaleDownParallelism != want || !strings.Contains(warning, "--max-scale-down-parallelism") {
+			t.Errorf("%s: %d, warning %q, error %v", args, c.ScaleDown.MaxScaleDownParallelism, warning, err)
+		}
+	}
+}
+
+// What --write-config-to writes is read as the same configuration.
+func TestWriteAndLoad(t *testing.T) {
+	c, _, err := parse(t, "--scan-interval=3s --drain-priority-config=10:20,0:5", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "written.yaml")
+	if err := c.Write(file, nil); err != nil {
+		t.Fatal(err)
+	}
+	read := Default()
+	if err := read.Load(file); err != nil || !reflect.DeepEqual(read, c) {
+		t.Errorf("read %+v, written %+v, error %v", read, c, err)
+	}
+	groups, err := c.ScaleDown.PriorityGroups()
+	if want := []PriorityGroup{{0, 5 * time.Second}, {10, 20 * time.Second}}; err != nil || !reflect.DeepEqual(groups, want) {
+		t.Errorf("groups %v, error %v", groups, err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct{ args, file, want string }{
+		{"", "kind: Other\n", "must be loadline.dev/v1alpha1, AutoscalerConfiguration"},
+		{"", head + "scaleDown: {unknown: 1}\n", `unknown field "scaleDown.unknown"`},
+		{"", head + "mode: act\nmode: act\n", "already set"},
+		{"--mode=maybe", "", `mode "maybe"`},
+		{"--decisions=scale-up", "", "are not decided yet"},
+		{"--scan-interval=1ms", "", "scanInterval"},
+		{"--max-drain-parallelism=-1", "", "scaleDown.maxDrainParallelism: -1"},
+		{"--scale-down-utilization-threshold=1.5", "", "scaleDown.scaleDownUtilizationThreshold"},
+		{"--scale-down-utilization-threshold=NaN", "", "scaleDown.scaleDownUtilizationThreshold"},
+		{"--scale-down-unneeded-time=-1s", "", "scaleDown.scaleDownUnneededTime: -1s"},
+		{"--drain-priority-config=5", "", `"5" must be PRIORITY:SECONDS`},
+		{"--drain-priority-config=5:1,5:2", "", "priority 5 is there twice"},
+		{"--cores-total=7", "", "scaleDown.coresTotal"},
+		{"--memory-total=7:6", "", "scaleDown.memoryTotal"},
+		{"--poll-interval=0", "", "pollInterval: must not be 0"},
+		{"--leader-elect-retry-period=1h", "", "leaseDuration > renewDeadline"},
+		{"--bind-address=here", "", "must be HOST:PORT"},
+	} {
+		if _, _, err := parse(t, c.args, c.file); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: error %v, want %q in it", c.args, c.file, err, c.want)
+		}
+	}
+}
+
+// Minima are cores, and gigabytes as Cluster Autoscaler counts them.
+func TestMinimum(t *testing.T) {
+	c, _, err := parse(t, "--cores-total=4:10 --memory-total=2:9", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cores, bytes, err := c.ScaleDown.Minimum(); cores != 4 || bytes != 2<<30 || err != nil {
+		t.Errorf("%d cores, %d bytes, error %v", cores, bytes, err)
+	}
+}
+
+// The flags have the names of the proposals and of Cluster Autoscaler.
+func TestFlagNames(t *testing.T) {
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(set)
+	for _, name := range []string{"max-scale-down-parallelism", "max-drain-parallelism", "scale-down-unneeded-time", "max-graceful-termination-sec",
+		"max-pod-eviction-time", "node-delete-delay-after-taint", "max-bulk-soft-taint-count", "node-deletion-delay-timeout", "leader-elect",
+		"daemonset-eviction-for-occupied-nodes", "skip-nodes-with-local-storage", "ignore-daemonsets-utilization", "kube-client-qps"} {
+		if flag := set.Lookup(name); flag == nil || flag.Usage == "" {
+			t.Errorf("no flag --%s with words on it", name)
+		}
+	}
+}
