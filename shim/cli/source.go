@@ -45,6 +45,15 @@ func (c *clusterFlags) config() clientcmd.ClientConfig {
 
 // client returns a client of the cluster.
 func (c *clusterFlags) client() (kubernetes.Interface, error) {
+	config, err := c.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+// restConfig says how to reach the cluster.
+func (c *clusterFlags) restConfig() (*rest.Config, error) {
 	config, err := c.config().ClientConfig()
 	if err != nil {
 		return nil, err
@@ -52,7 +61,7 @@ func (c *clusterFlags) client() (kubernetes.Interface, error) {
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.UserAgent = "loadline/" + Version + " " + rest.DefaultKubernetesUserAgent()
-	return kubernetes.NewForConfig(config)
+	return config, nil
 }
 
 // sourceFlags say where a command finds the cluster: on an API server, or in a dump.

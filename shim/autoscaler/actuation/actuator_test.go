@@ -350,8 +350,10 @@ func TestRelease(t *testing.T) {
 		}
 		stop()
 		a.Wait()
-		if got := WithoutMark(w.node("n")); clean(w.node("n")) || !clean(got) {
-			t.Errorf("as it was: %v", got.Spec)
+		got := WithoutMark(w.node("n"))
+		since, ok := SoftTaintedSince(got)
+		if got.Spec.Taints = nil; clean(w.node("n")) || !clean(got) || !ok || since.Unix() != 1000 {
+			t.Errorf("as it was: %v, not needed since %v, %v", got.Spec, since, ok)
 		}
 		w.term = 2
 		if err := w.actuator(testOptions()).Release(t.Context(), w.node("n")); err != nil || !clean(w.node("n")) {

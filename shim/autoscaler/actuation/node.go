@@ -73,11 +73,16 @@ func SoftTaintedSince(node *v1.Node) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+func softTaint(since int64) v1.Taint {
+	return v1.Taint{Key: SoftTaint, Value: strconv.FormatInt(since, 10), Effect: v1.TaintEffectPreferNoSchedule}
+}
+
 func hasTaint(node *v1.Node, key string) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == key })
 }
 
-// WithoutMark returns a node as it would be if its removal had not begun: for planning it anew after a restart.
+// WithoutMark returns a node as it would be if its removal had not begun, with the soft taint that tells since when it is
+// not needed: for planning it anew after a restart.
 func WithoutMark(node *v1.Node) *v1.Node {
 	mark, ok := MarkOf(node)
 	if !ok {
@@ -85,6 +90,8 @@ func WithoutMark(node *v1.Node) *v1.Node {
 	}
 	node = node.DeepCopy()
 	unmark(node, mark)
+	dropTaint(node, SoftTaint)
+	node.Spec.Taints = append(node.Spec.Taints, softTaint(mark.Since))
 	return node
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -58,8 +57,7 @@ func (s *SoftTaints) Update(ctx context.Context, nodes []*v1.Node, unneeded map[
 		err := s.nodes.change(ctx, identityOf(node), func(node *v1.Node) error {
 			dropTaint(node, SoftTaint)
 			if wanted && !hasTaint(node, HardTaint) {
-				node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: SoftTaint,
-					Value: strconv.FormatInt(since.Unix(), 10), Effect: v1.TaintEffectPreferNoSchedule})
+				node.Spec.Taints = append(node.Spec.Taints, softTaint(since.Unix()))
 			}
 			return nil
 		})

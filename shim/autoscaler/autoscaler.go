@@ -1,0 +1,255 @@
+// Package autoscaler decides with the engine which nodes a cluster does without, and removes them: it watches the cluster,
+// asks a cloud provider for node groups, has the engine plan, and acts on the plan. Several may run; one leads.
+package autoscaler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/provider"
+	"loadline.dev/shim/engine"
+	"loadline.dev/shim/internal/health"
+	"loadline.dev/shim/view"
+)
+
+// stuckAfter is how long a loop may take before the process is no longer alive: as Cluster Autoscaler's
+// --max-inactivity.
+const stuckAfter = 10 * time.Minute
+
+// component is the name under which events are recorded.
+const component = "loadline-autoscaler"
+
+// Autoscaler is one process. It leads or waits to.
+type Autoscaler struct {
+	config  *config.Configuration
+	client  kubernetes.Interface
+	conn    engine.Conn
+	cloud   *provider.Client
+	metrics *metrics
+	cluster *cluster
+
+	leads     atomic.Bool
+	loopBegan atomic.Int64 // of the last loop, in nanoseconds since 1970; 0: there was none
+	planned   atomic.Bool  // a loop has ended without an error
+}
+
+// New returns an autoscaler for an engine, a cluster and a cloud provider. It does nothing before Run.
+func New(options *config.Configuration, conn engine.Conn, client kubernetes.Interface, cloud *provider.Client, version string) *Autoscaler {
+	return &Autoscaler{config: options, client: client, conn: conn, cloud: cloud, metrics: newMetrics(version),
+		cluster: newCluster(view.NewForPlanning(conn, options.View))}
+}
+
+// errLostLease ends a process that does not lead any more: what it knows may be wrong.
+var errLostLease = errors.New("lost the lease")
+
+// Run works until the context ends, or the lease is lost, which is an error. Removals under way then keep their marks:
+// who leads next finishes them.
+func (a *Autoscaler) Run(ctx context.Context) error {
+	klog.InfoS("Autoscaler starts", "mode", a.config.Mode, "decisions", a.config.Decisions)
+	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWatching()
+	if err := a.cluster.watch(watching, a.client); err != nil {
+		return err
+	}
+	closeServer, err := a.serve()
+	if err != nil {
+		return err
+	}
+	defer closeServer()
+	if !a.config.LeaderElection.LeaderElect {
+		return a.lead(ctx, 0)
+	}
+	return a.elect(ctx)
+}
+
+// elect waits to lead, and leads. The lease is given up only when all work has ended.
+func (a *Autoscaler) elect(ctx context.Context) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	lock := &resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: a.config.Namespace, Name: a.config.LeaderElection.ResourceName},
+		Client:    a.client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+	}
+	holding, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	ended := make(chan error, 1)
+	leading := make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, Name: component, ReleaseOnCancel: true,
+		LeaseDuration: a.config.LeaderElection.LeaseDuration.Duration, RenewDeadline: a.config.LeaderElection.RenewDeadline.Duration,
+		RetryPeriod: a.config.LeaderElection.RetryPeriod.Duration,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(lease context.Context) {
+				close(leading)
+				work, cancel := context.WithCancel(lease)
+				defer cancel()
+				defer context.AfterFunc(ctx, cancel)()
+				ended <- a.leadWithLease(work, lock)
+				giveUp()
+			},
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() {
+		select {
+		case <-leading: // the lease is given up behind the work
+		default:
+			giveUp()
+		}
+	})()
+	elector.Run(holding)
+	select {
+	case <-leading:
+	default:
+		return nil // it never led
+	}
+	err = <-ended
+	if ctx.Err() == nil && err == nil {
+		err = errLostLease
+	}
+	return err
+}
+
+func (a *Autoscaler) leadWithLease(ctx context.Context, lock *resourcelock.LeaseLock) error {
+	lease, _, err := lock.Get(ctx)
+	if err != nil {
+		return fmt.Errorf("lease: %w", err)
+	}
+	return a.lead(ctx, int64(lease.LeaderTransitions)+1)
+}
+
+// lead works loop by loop until the context ends. The term is larger than that of each leader before, if there is a
+// lease to tell.
+func (a *Autoscaler) lead(ctx context.Context, term int64) error {
+	if term, ctxErr := a.waitReady(ctx, term); ctxErr == nil {
+		klog.InfoS("Leads", "term", term)
+		a.leads.Store(true)
+		a.metrics.leader.Set(1)
+		a.loops(ctx, term)
+		a.metrics.leader.Set(0)
+		a.leads.Store(false)
+	}
+	return nil
+}
+
+// waitReady waits until the cluster is listed, and returns a term that is not below one that a node is marked with.
+func (a *Autoscaler) waitReady(ctx context.Context, term int64) (int64, error) {
+	for !a.cluster.ready() {
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	if err := a.cluster.apply(func(node *v1.Node) *v1.Node { return node }); err != nil {
+		klog.ErrorS(err, "The cluster is not known as a whole")
+	}
+	for _, node := range a.cluster.nodes {
+		if mark, ours := actuation.MarkOf(node); ours {
+			term = max(term, mark.Term+1)
+		}
+	}
+	return term, nil
+}
+
+func (a *Autoscaler) loops(ctx context.Context, term int64) {
+	broadcaster := record.NewBroadcaster()
+	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{Interface: a.client.CoreV1().Events("")})
+	defer broadcaster.Shutdown()
+	s := &a.config.ScaleDown
+	p := &planner{client: loadlinev1.NewAutoscalerClient(a.conn), cluster: a.cluster, options: optionsOf(s), longest: s.ScaleDownSimulationTimeout.Duration}
+	l := newLeader(a.config, a.client, a.cluster, a.cloud, p, broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}), a.metrics, term)
+	defer l.actuator.Wait()
+	_ = a.cluster.view.Drop(ctx) // what an engine that lives on remembers of another leader
+	ticker := time.NewTicker(a.config.ScanInterval.Duration)
+	defer ticker.Stop()
+	for {
+		a.loopBegan.Store(time.Now().UnixNano())
+		err := l.once(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			klog.ErrorS(err, "Loop ended without removing anything")
+		default:
+			a.planned.Store(true)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// serve answers probes and metrics, if that is configured.
+func (a *Autoscaler) serve() (closeServer func(), err error) {
+	if a.config.BindAddress == "" {
+		return func() {}, nil
+	}
+	listener, err := net.Listen("tcp", a.config.BindAddress)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /livez", health.Handler(a.alive))
+	mux.Handle("GET /healthz", health.Handler(a.alive)) // the older name
+	mux.Handle("GET /readyz", health.Handler(a.readiness))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			klog.ErrorS(err, "Probes are not answered any more")
+		}
+	}()
+	return func() { server.Close() }, nil
+}
+
+// alive fails when a loop has hung for so long that only a restart helps.
+func (a *Autoscaler) alive() []health.Check {
+	c := health.Check{Name: "loop"}
+	if began := a.loopBegan.Load(); a.leads.Load() && began != 0 {
+		if since := time.Since(time.Unix(0, began)); since > stuckAfter+a.config.ScanInterval.Duration {
+			c.Problem = fmt.Sprintf("stuck for %v", since.Round(time.Second))
+		}
+	}
+	return []health.Check{c}
+}
+
+// readiness fails until the cluster is listed, and on a leader until a loop has ended well.
+func (a *Autoscaler) readiness() []health.Check {
+	listed, plan := health.Check{Name: "cluster"}, health.Check{Name: "plan"}
+	if !a.cluster.ready() {
+		listed.Problem = "not listed yet"
+	}
+	if a.leads.Load() && !a.planned.Load() {
+		plan.Problem = "no loop has ended without an error yet"
+	}
+	return []health.Check{listed, plan}
+}

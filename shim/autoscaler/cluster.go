@@ -1,0 +1,255 @@
+package autoscaler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/view"
+)
+
+// unfinished selects the pods that hold something.
+var unfinished = fields.ParseSelectorOrDie("status.phase!=" + string(v1.PodSucceeded) + ",status.phase!=" + string(v1.PodFailed))
+
+// cluster is what the autoscaler knows of a cluster. Informers take notes; apply brings them into effect, so that a loop
+// sees one state from its begin to its end, and the engine the same.
+type cluster struct {
+	view   *view.View
+	synced []cache.InformerSynced
+
+	mu    sync.Mutex
+	notes map[note]any // the object, nil: it is gone; guarded by mu
+
+	// Between two calls of apply these stay as they are. They belong to the loop.
+	nodes    map[string]*v1.Node
+	pods     map[types.NamespacedName]*v1.Pod
+	onNode   map[string]map[types.NamespacedName]*v1.Pod
+	marked   map[string]bool // nodes that carry or carried a mark
+	complete bool
+}
+
+// note names an object that has changed.
+type note struct {
+	kind string
+	name types.NamespacedName
+}
+
+const (
+	kindNode = "Node"
+	kindPod  = "Pod"
+)
+
+func newCluster(v *view.View) *cluster {
+	c := &cluster{view: v, notes: map[note]any{}, nodes: map[string]*v1.Node{}, pods: map[types.NamespacedName]*v1.Pod{},
+		onNode: map[string]map[types.NamespacedName]*v1.Pod{}, marked: map[string]bool{}}
+	v.LeaveOutInvalid(func(node string, err error) {
+		klog.ErrorS(err, "The engine finds a node invalid; it is left alone until it changes", "node", klog.KRef("", node))
+	})
+	return c
+}
+
+// objectKinds are what the engine is told beside nodes and pods. Who watches them makes them complete.
+var objectKinds = map[string]loadlinev1.ObjectKind{
+	"Namespace":             loadlinev1.ObjectKind_NAMESPACE,
+	"PersistentVolume":      loadlinev1.ObjectKind_PERSISTENT_VOLUME,
+	"PersistentVolumeClaim": loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM,
+	"StorageClass":          loadlinev1.ObjectKind_STORAGE_CLASS,
+	"CSINode":               loadlinev1.ObjectKind_CSI_NODE,
+	"PodDisruptionBudget":   loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET,
+	"ReplicationController": loadlinev1.ObjectKind_REPLICATION_CONTROLLER,
+	"ReplicaSet":            loadlinev1.ObjectKind_REPLICA_SET,
+	"StatefulSet":           loadlinev1.ObjectKind_STATEFUL_SET,
+	"DaemonSet":             loadlinev1.ObjectKind_DAEMON_SET,
+	"Job":                   loadlinev1.ObjectKind_JOB,
+}
+
+// watch starts to follow the cluster, until the context ends.
+func (c *cluster) watch(ctx context.Context, client kubernetes.Interface) error {
+	slim := informers.WithTransform(func(object any) (any, error) {
+		if accessor, err := meta.Accessor(object); err == nil {
+			accessor.SetManagedFields(nil)
+		}
+		return object, nil
+	})
+	all := informers.NewSharedInformerFactoryWithOptions(client, 0, slim)
+	pods := informers.NewSharedInformerFactoryWithOptions(client, 0, slim,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = unfinished.String() }))
+	core, apps, storage := all.Core().V1(), all.Apps().V1(), all.Storage().V1()
+	for kind, informer := range map[string]cache.SharedIndexInformer{
+		kindNode: core.Nodes().Informer(), kindPod: pods.Core().V1().Pods().Informer(),
+		"Namespace": core.Namespaces().Informer(), "PersistentVolume": core.PersistentVolumes().Informer(),
+		"PersistentVolumeClaim": core.PersistentVolumeClaims().Informer(), "StorageClass": storage.StorageClasses().Informer(),
+		"CSINode": storage.CSINodes().Informer(), "PodDisruptionBudget": all.Policy().V1().PodDisruptionBudgets().Informer(),
+		"ReplicationController": core.ReplicationControllers().Informer(), "ReplicaSet": apps.ReplicaSets().Informer(),
+		"StatefulSet": apps.StatefulSets().Informer(), "DaemonSet": apps.DaemonSets().Informer(), "Job": all.Batch().V1().Jobs().Informer(),
+	} {
+		handle, err := informer.AddEventHandler(c.handler(kind))
+		if err != nil {
+			return err
+		}
+		c.synced = append(c.synced, handle.HasSynced)
+	}
+	all.StartWithContext(ctx)
+	pods.StartWithContext(ctx)
+	return nil
+}
+
+func (c *cluster) handler(kind string) cache.ResourceEventHandler {
+	set := func(object any) { c.take(kind, object, object) }
+	return cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, object any) { set(object) },
+		DeleteFunc: func(object any) {
+			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = last.Obj
+			}
+			c.take(kind, object, gone{object})
+		}}
+}
+
+// gone is an object that was deleted, as it was last.
+type gone struct{ object any }
+
+func (c *cluster) take(kind string, object, value any) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		klog.ErrorS(err, "An event tells of something that is no object", "kind", kind)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notes[note{kind, types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}}] = value
+}
+
+// ready says whether all kinds have been listed. Safe for concurrent use once watch has returned.
+func (c *cluster) ready() bool {
+	for _, synced := range c.synced {
+		if !synced() {
+			return false
+		}
+	}
+	return len(c.synced) > 0
+}
+
+// apply brings what the informers have noted into effect. `shown` returns a node as it is to be planned.
+func (c *cluster) apply(shown func(*v1.Node) *v1.Node) error {
+	ready := c.ready() // before the notes are taken: they hold the whole list then
+	c.mu.Lock()
+	notes := c.notes
+	c.notes = map[note]any{}
+	c.mu.Unlock()
+	var errs []error
+	for n, value := range notes {
+		switch n.kind {
+		case kindNode:
+			c.applyNode(n.name.Name, value)
+		case kindPod:
+			c.applyPod(n.name, value)
+		default:
+			errs = append(errs, c.applyObject(value))
+		}
+	}
+	for name := range c.marked { // what is shown of them may change without an event
+		if node, ok := c.nodes[name]; ok {
+			c.view.SetNode(shown(node))
+		}
+	}
+	if ready && !c.complete {
+		c.complete = true
+		c.view.Complete(slices.Collect(maps.Values(objectKinds))...)
+	}
+	return errors.Join(errs...)
+}
+
+func (c *cluster) applyNode(name string, value any) {
+	node, ok := value.(*v1.Node)
+	if !ok {
+		delete(c.nodes, name)
+		delete(c.marked, name)
+		c.view.DeleteNode(name)
+		return
+	}
+	c.nodes[name] = node
+	if _, ours := actuation.MarkOf(node); ours {
+		c.marked[name] = true
+	}
+	if !c.marked[name] {
+		c.view.SetNode(node)
+	}
+}
+
+func (c *cluster) applyPod(name types.NamespacedName, value any) {
+	if old := c.pods[name]; old != nil {
+		delete(c.onNode[old.Spec.NodeName], name)
+		if len(c.onNode[old.Spec.NodeName]) == 0 {
+			delete(c.onNode, old.Spec.NodeName)
+		}
+	}
+	pod, ok := value.(*v1.Pod)
+	if !ok {
+		delete(c.pods, name)
+		c.view.DeletePod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}})
+		return
+	}
+	c.pods[name] = pod
+	c.view.SetPod(pod)
+	if node := pod.Spec.NodeName; node != "" {
+		if c.onNode[node] == nil {
+			c.onNode[node] = map[types.NamespacedName]*v1.Pod{}
+		}
+		c.onNode[node][name] = pod
+	}
+}
+
+func (c *cluster) applyObject(value any) error {
+	if last, ok := value.(gone); ok {
+		return c.view.DeleteObject(last.object)
+	}
+	return c.view.SetObject(value)
+}
+
+// podsOf returns the pods of a node in the order in which the engine holds them.
+func (c *cluster) podsOf(node string) []*v1.Pod {
+	pods := slices.Collect(maps.Values(c.onNode[node]))
+	slices.SortFunc(pods, func(a, b *v1.Pod) int {
+		if c := strings.Compare(a.Namespace, b.Namespace); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return pods
+}
+
+// sortedNodes returns all nodes by name.
+func (c *cluster) sortedNodes() []*v1.Node {
+	nodes := make([]*v1.Node, 0, len(c.nodes))
+	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
+		nodes = append(nodes, c.nodes[name])
+	}
+	return nodes
+}
+
+// doubt returns why the cluster cannot be as it was told; nil when it can.
+func (c *cluster) doubt() error {
+	switch {
+	case !c.complete:
+		return errors.New("not all kinds of objects are listed yet")
+	case len(c.nodes) > 0 && len(c.pods) == 0:
+		return fmt.Errorf("there are %d nodes, and not one pod was listed", len(c.nodes))
+	}
+	return nil
+}

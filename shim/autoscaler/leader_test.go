@@ -1,0 +1,528 @@
+package autoscaler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/yaml"
+
+	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/provider"
+	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/view"
+)
+
+var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// bench is a cluster of one node group with its cloud, the real engine, and a leader whose loops the test runs.
+type bench struct {
+	*leader
+	t      *testing.T
+	client *fake.Clientset
+	ctx    context.Context // of the process
+	stop   func()
+
+	mu      sync.Mutex
+	min     int
+	fails   error // of the cloud
+	deleted []string
+	running map[string]bool // by provider id
+	refuses bool            // evictions
+}
+
+// newBench has a cluster of nodes n1, n2, ... of 4 cpu each.
+func newBench(t *testing.T, nodes int, change func(*config.Configuration)) *bench {
+	b := &bench{t: t, client: fake.NewClientset(), running: map[string]bool{}}
+	b.client.PrependReactor("create", "pods", b.evict)
+	b.client.PrependReactor("list", "pods", b.listPods)
+	for i := range nodes {
+		b.addNode(fmt.Sprintf("n%d", i+1))
+	}
+	options := config.Default()
+	options.Mode = config.Act
+	options.ScaleDown.ScaleDownUnneededTime.Duration = time.Minute
+	if change != nil {
+		change(&options)
+	}
+	b.start(&options, 1)
+	t.Cleanup(func() { b.stop() })
+	return b
+}
+
+// start is what a new process does.
+func (b *bench) start(options *config.Configuration, term int64) {
+	if b.stop != nil {
+		b.stop()
+	}
+	conn := enginetest.Open(b.t)
+	c := newCluster(view.NewForPlanning(conn, "test"))
+	b.ctx, b.stop = context.WithCancel(context.Background())
+	if err := c.watch(b.ctx, b.client); err != nil {
+		b.t.Fatal(err)
+	}
+	p := &planner{client: loadlinev1.NewAutoscalerClient(conn), cluster: c, options: optionsOf(&options.ScaleDown)}
+	b.leader = newLeader(options, b.client, c, b, p, record.NewFakeRecorder(1000), newMetrics("test"), term)
+	synctest.Wait() // for the first lists
+}
+
+func (b *bench) addNode(name string) {
+	size := v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse("110")}
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{v1.LabelHostname: name}},
+		Spec:   v1.NodeSpec{ProviderID: "sim://" + name},
+		Status: v1.NodeStatus{Capacity: size, Allocatable: size, Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
+	if _, err := b.client.CoreV1().Nodes().Create(b.t.Context(), node, metav1.CreateOptions{}); err != nil {
+		b.t.Fatal(err)
+	}
+	b.running["sim://"+name] = true
+}
+
+// addPod adds a pod of a ReplicaSet that may be moved, unless the annotation forbids it.
+func (b *bench) addPod(name, node, cpu string, annotations map[string]string) {
+	rs := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicationController", Name: "rc", UID: "rc", Controller: new(true)}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), Annotations: annotations,
+		OwnerReferences: []metav1.OwnerReference{rs}},
+		Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
+			Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}}},
+		Status: v1.PodStatus{Phase: v1.PodRunning}}
+	if _, err := b.client.CoreV1().Pods("default").Create(b.t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) addController() {
+	rc := &v1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "rc", UID: "rc"},
+		Spec: v1.ReplicationControllerSpec{Replicas: new(int32(9))}, Status: v1.ReplicationControllerStatus{Replicas: 9}}
+	if _, err := b.client.CoreV1().ReplicationControllers("default").Create(b.t.Context(), rc, metav1.CreateOptions{}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// evict has controller and scheduler put another pod on n3 at once.
+func (b *bench) evict(action clienttesting.Action) (bool, runtime.Object, error) {
+	if action.GetSubresource() != "eviction" {
+		return false, nil, nil
+	}
+	eviction := action.(clienttesting.CreateAction).GetObject().(*policyv1.Eviction)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.refuses {
+		return true, nil, errors.New("told to refuse")
+	}
+	object, err := b.client.Tracker().Get(podResource, action.GetNamespace(), eviction.Name)
+	if err != nil {
+		return true, nil, err
+	}
+	if err := b.client.Tracker().Delete(podResource, action.GetNamespace(), eviction.Name); err != nil {
+		return true, nil, err
+	}
+	again := object.(*v1.Pod).DeepCopy()
+	again.Name, again.UID, again.Spec.NodeName = again.Name+"-again", again.UID+"-again", "n3"
+	return true, eviction, b.client.Tracker().Create(podResource, again, action.GetNamespace())
+}
+
+// listPods honours the selection by node, which the fake does not.
+func (b *bench) listPods(action clienttesting.Action) (bool, runtime.Object, error) {
+	node, one := strings.CutPrefix(action.(clienttesting.ListAction).GetListRestrictions().Fields.String(), "spec.nodeName=")
+	if !one {
+		return false, nil, nil
+	}
+	object, err := b.client.Tracker().List(podResource, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "")
+	if err != nil {
+		return true, nil, err
+	}
+	list := object.(*v1.PodList).DeepCopy()
+	list.Items = slices.DeleteFunc(list.Items, func(p v1.Pod) bool { return p.Spec.NodeName != node })
+	return true, list, nil
+}
+
+func (b *bench) Refresh(context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.fails
+}
+
+func (b *bench) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOptions) ([]provider.Group, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	g := provider.Group{ID: "g", Min: b.min, Max: 100}
+	for id, running := range b.running {
+		state := externalgrpc.InstanceState_INSTANCE_DELETING
+		if running {
+			g.Target++
+			state = externalgrpc.InstanceState_INSTANCE_RUNNING
+		}
+		g.Instances = append(g.Instances, provider.Instance{ProviderID: id, State: state})
+	}
+	return []provider.Group{g}, nil
+}
+
+func (b *bench) DeleteNodes(ctx context.Context, _ string, nodes []*v1.Node) error {
+	b.mu.Lock()
+	for _, node := range nodes {
+		b.deleted = append(b.deleted, node.Name)
+		b.running[node.Spec.ProviderID] = false
+	}
+	b.mu.Unlock()
+	go func() {
+		time.Sleep(20 * time.Second)
+		for _, node := range nodes {
+			if err := b.client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}); err != nil {
+				b.t.Error(err)
+			}
+		}
+	}()
+	return nil
+}
+
+// run makes loops for a time, one each 10 s.
+func (b *bench) run(d time.Duration) {
+	b.t.Helper()
+	for until := time.Now().Add(d); time.Now().Before(until); time.Sleep(10 * time.Second) {
+		if err := b.once(b.ctx); err != nil {
+			b.t.Error(err)
+		}
+	}
+	synctest.Wait()
+}
+
+// end waits until nothing is under way any more.
+func (b *bench) end() {
+	b.actuator.Wait()
+	time.Sleep(time.Minute)
+	b.stop()
+	synctest.Wait()
+}
+
+func (b *bench) readStatus() (s Status) {
+	b.t.Helper()
+	object, err := b.client.CoreV1().ConfigMaps("kube-system").Get(b.t.Context(), "loadline-autoscaler-status", metav1.GetOptions{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict([]byte(object.Data["status"]), &s); err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
+// writes are the requests that change something, but for the status.
+func (b *bench) writes() (writes []string) {
+	for _, action := range b.client.Actions() {
+		if verb := action.GetVerb(); verb != "get" && verb != "list" && verb != "watch" && action.GetResource().Resource != "configmaps" {
+			writes = append(writes, fmt.Sprintf("%s %s %s", verb, action.GetResource().Resource, action.GetSubresource()))
+		}
+	}
+	return writes
+}
+
+func (b *bench) node(name string) *v1.Node {
+	b.t.Helper()
+	node, err := b.client.CoreV1().Nodes().Get(b.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return node
+}
+
+// three nodes: n1 and n2 use a quarter each, n3 three quarters. One of the first two can take the other's pod.
+func threeNodes(t *testing.T, change func(*config.Configuration)) *bench {
+	b := newBench(t, 3, change)
+	b.addController()
+	b.addPod("p1", "n1", "1", nil)
+	b.addPod("p2", "n2", "1", nil)
+	b.addPod("p3", "n3", "3", nil)
+	synctest.Wait()
+	return b
+}
+
+// The node that goes is the first of the two that are alike. Its pod goes to the fullest node, so that the other one's has
+// no place.
+func TestDrainsOneNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, nil)
+		b.run(50 * time.Second)
+		s := b.readStatus().ClusterWide.ScaleDown
+		if len(b.deleted) != 0 || s.Candidates != 1 || s.Result != "ScaleDownNoNodeDeleted" || !strings.HasPrefix(s.Next[0], "n1: NotUnneededLongEnough, timer ends ") {
+			t.Fatalf("before its timer ends: deleted %v, status %+v", b.deleted, s)
+		}
+		for _, name := range []string{"n1", "n2", "n3"} {
+			if _, ok := actuation.SoftTaintedSince(b.node(name)); ok != (name == "n1") {
+				t.Errorf("%s has a soft taint: %v", name, ok)
+			}
+		}
+		if want := []Blocker{{"NoPlaceToMovePods", 1}, {"NotUnderutilized", 1}}; !slices.Equal(s.TopBlockers, want) {
+			t.Errorf("blockers %v, want %v", s.TopBlockers, want)
+		}
+		b.run(40 * time.Second)
+		if !slices.Equal(b.deleted, []string{"n1"}) {
+			t.Errorf("deleted %v", b.deleted)
+		}
+		b.end()
+	})
+}
+
+// Half an hour of constant load: once the spare node is gone, nothing is written any more.
+func TestNoOscillation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 3, nil)
+		b.addController()
+		b.addPod("p1", "n1", "2500m", nil)
+		b.addPod("p2", "n2", "2500m", nil)
+		synctest.Wait()
+		b.run(3 * time.Minute)
+		if !slices.Equal(b.deleted, []string{"n3"}) {
+			t.Fatalf("deleted %v, want the empty node", b.deleted)
+		}
+		before := len(b.writes())
+		b.run(500 * time.Second) // 50 loops
+		if after := b.writes(); len(after) != before {
+			t.Errorf("written under constant load: %v", after[before:])
+		}
+		b.end()
+	})
+}
+
+func TestObserveWritesNothingButItsStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, func(c *config.Configuration) { c.Mode = config.Observe })
+		before := len(b.writes())
+		b.run(5 * time.Minute)
+		if writes := b.writes(); len(writes) != before {
+			t.Errorf("written: %v", writes[before:])
+		}
+		if s := b.readStatus(); s.Mode != config.Observe || s.ClusterWide.ScaleDown.Result != "ScaleDownNodeDeleteStarted" || !strings.HasSuffix(s.ClusterWide.ScaleDown.Next[0], "n1: now") {
+			t.Errorf("status %+v", s.ClusterWide.ScaleDown)
+		}
+		b.end()
+	})
+}
+
+func TestNothingGoes(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		before func(b *bench)
+		// after a minute and a half in which nothing may go yet
+		then   func(b *bench)
+		errors bool   // loops end with one
+		want   string // part of the status
+	}{
+		{name: "PodsThatMustNotMove", before: func(b *bench) {
+			b.addPod("stays1", "n1", "100m", map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"})
+			b.addPod("stays2", "n2", "100m", map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"})
+		}, want: "BlockedByPod"},
+		{name: "MinimumSize", before: func(b *bench) { b.min = 3 }, want: "NodeGroupMinSizeReached"},
+		{name: "CloudFails", before: func(b *bench) { b.fails = errors.New("the cloud is away") }, errors: true, want: "the cloud is away"},
+		{name: "EmptyListOfPods", then: func(b *bench) {
+			for _, name := range []string{"p1", "p2", "p3"} {
+				b.removePod(name)
+			}
+		}, errors: true, want: "not one pod was listed"},
+		{name: "HalfOfThePodsVanish", then: func(b *bench) { b.removePod("p1"); b.removePod("p2") }, want: "PodsVanished"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := threeNodes(t, nil)
+				if c.before != nil {
+					c.before(b)
+					synctest.Wait()
+				}
+				if c.then != nil {
+					b.run(50 * time.Second) // its timer has not ended
+					c.then(b)
+					time.Sleep(30 * time.Second) // it has
+					synctest.Wait()
+				}
+				for range 2 {
+					if err := b.once(b.ctx); (err != nil) != c.errors {
+						t.Errorf("loop: error %v", err)
+					}
+					if c.name == "HalfOfThePodsVanish" {
+						break // the next loop has nothing to compare with but this one
+					}
+					time.Sleep(2 * time.Minute)
+				}
+				text := fmt.Sprintf("%+v", b.readStatus())
+				if len(b.deleted) != 0 || len(b.actuator.UnderWay()) != 0 || !strings.Contains(text, c.want) {
+					t.Errorf("deleted %v, under way %v, status %s, want %q in it", b.deleted, b.actuator.UnderWay(), text, c.want)
+				}
+				b.end()
+			})
+		})
+	}
+}
+
+func (b *bench) removePod(name string) {
+	if err := b.client.CoreV1().Pods("default").Delete(b.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Ended at any moment of a removal, the next process finishes it: the node goes once, and no other one keeps a taint.
+func TestRestart(t *testing.T) {
+	for _, after := range []time.Duration{0, 3 * time.Second, 6 * time.Second, 15 * time.Second} {
+		t.Run(after.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := threeNodes(t, nil)
+				b.run(70 * time.Second)
+				if err := b.once(b.ctx); err != nil || len(b.actuator.UnderWay()) != 1 {
+					t.Fatalf("under way %v, error %v", b.actuator.UnderWay(), err)
+				}
+				time.Sleep(after)
+				b.stop()
+				b.actuator.Wait()
+				b.start(b.config, 2)
+				b.run(2 * time.Minute)
+				if !slices.Equal(b.deleted, []string{"n1"}) {
+					t.Errorf("deleted %v, want n1 once", b.deleted)
+				}
+				for _, name := range []string{"n2", "n3"} {
+					if _, ours := actuation.MarkOf(b.node(name)); ours || b.node(name).Spec.Unschedulable {
+						t.Errorf("%s keeps a mark: %v", name, b.node(name).Spec)
+					}
+				}
+				b.end()
+			})
+		})
+	}
+}
+
+// A removal that was begun is taken back when the plan keeps the node.
+func TestRestartWithAnotherPlan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, nil)
+		b.run(70 * time.Second)
+		if err := b.once(b.ctx); err != nil {
+			t.Fatal(err)
+		}
+		b.stop()
+		b.actuator.Wait()
+		if _, ours := actuation.MarkOf(b.node("n1")); !ours {
+			t.Fatal("n1 has no mark")
+		}
+		b.addPod("stays", "n1", "100m", map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"})
+		b.start(b.config, 2)
+		if err := b.once(b.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if node := b.node("n1"); len(node.Spec.Taints) != 0 || node.Spec.Unschedulable || len(node.Annotations) != 0 || len(b.deleted) != 0 {
+			t.Errorf("n1 is %v with annotations %v, deleted %v", node.Spec, node.Annotations, b.deleted)
+		}
+		b.end()
+	})
+}
+
+// When nobody knows whether the cloud has heard, it is asked how the machine is, and again to delete it only after a time.
+func TestDeletionOfUnknownOutcome(t *testing.T) {
+	for _, heard := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			b := threeNodes(t, nil)
+			node := b.node("n1")
+			b.stop()
+			b.removePod("p1")
+			node.Annotations = map[string]string{actuation.MarkAnnotation: fmt.Sprintf(`{"term":1,"since":%d,"deleting":%d}`, time.Now().Unix()-600, time.Now().Unix())}
+			node.Spec.Taints = []v1.Taint{{Key: actuation.HardTaint, Value: fmt.Sprint(time.Now().Unix()), Effect: v1.TaintEffectNoSchedule}}
+			if _, err := b.client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if heard {
+				b.running["sim://n1"] = false
+			}
+			b.start(b.config, 2)
+			b.run(4 * time.Minute)
+			if slices.Contains(b.deleted, "n1") {
+				t.Errorf("heard %v: deleted %v after 4 minutes", heard, b.deleted)
+			}
+			b.run(3 * time.Minute)
+			if again := slices.Contains(b.deleted, "n1"); again == heard {
+				t.Errorf("heard %v: deleted %v", heard, b.deleted)
+			}
+			b.end()
+		})
+	}
+}
+
+// A node that could not be drained is given back, and its timer starts anew.
+func TestFailedDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, func(c *config.Configuration) { c.ScaleDown.MaxPodEvictionTime.Duration = 20 * time.Second })
+		b.refuses = true
+		b.run(100 * time.Second)
+		b.actuator.Wait()
+		node := b.node("n1")
+		if _, ours := actuation.MarkOf(node); ours || node.Spec.Unschedulable || len(b.deleted) != 0 {
+			t.Fatalf("n1 is %v, deleted %v", node.Spec, b.deleted)
+		}
+		b.refuses = false
+		b.run(30 * time.Second)
+		if len(b.deleted) != 0 {
+			t.Errorf("deleted %v right after a failure", b.deleted)
+		}
+		b.run(2 * time.Minute)
+		if len(b.deleted) != 1 {
+			t.Errorf("deleted %v, want one", b.deleted)
+		}
+		b.end()
+	})
+}
+
+// After a group has grown, no removal begins for a time.
+func TestCooldown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, func(c *config.Configuration) { c.ScaleDown.ScaleDownDelayAfterAdd.Duration = 5 * time.Minute })
+		b.run(30 * time.Second)
+		b.addNode("n4")
+		synctest.Wait()
+		b.run(4 * time.Minute)
+		if s := b.readStatus().ClusterWide.ScaleDown; len(b.deleted) != 0 || s.Result != "ScaleDownInCooldown" {
+			t.Errorf("deleted %v, status %+v", b.deleted, s)
+		}
+		b.run(3 * time.Minute)
+		if len(b.deleted) == 0 {
+			t.Error("nothing goes after the cooldown")
+		}
+		b.end()
+	})
+}
+
+// An answer that does not match the objects that it was made from is not acted upon.
+func TestPlansThatCannotBe(t *testing.T) {
+	c := &cluster{nodes: map[string]*v1.Node{"n": {ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}}}
+	plan := func(r *loadlinev1.NodeRemoval) *drainPlan {
+		r.Start = true
+		return &drainPlan{PlanDrainResponse: &loadlinev1.PlanDrainResponse{Remove: []*loadlinev1.NodeRemoval{r}},
+			groups: map[string]*provider.Group{"g": {ID: "g"}}, nameOf: map[int32]string{3: "n"}}
+	}
+	for want, r := range map[string]*loadlinev1.NodeRemoval{
+		"":                       {Slot: 3, Node: "n", Uid: "u", NodeGroup: "g", Empty: true},
+		"of slot 4":              {Slot: 4, Node: "n", NodeGroup: "g"},
+		"which is \"n\"":         {Slot: 3, Node: "other", NodeGroup: "g"},
+		"of UID v":               {Slot: 3, Node: "n", Uid: "v", NodeGroup: "g"},
+		"of node group \"h\"":    {Slot: 3, Node: "n", NodeGroup: "h"},
+		"moves pod 0, default/p": {Slot: 3, NodeGroup: "g", Moves: []*loadlinev1.PodMove{{Namespace: "default", Name: "p"}}},
+	} {
+		got, err := c.removals(plan(r))
+		if want == "" && (err != nil || len(got.Removals) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%v: removals %v, error %v, want %q in it", r, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package autoscaler
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/autoscaler/actuation"
+)
+
+// Functions whose duration is measured.
+const (
+	functionMain         = "main"
+	functionRefresh      = "cloudProviderRefresh"
+	functionUpdate       = "updateClusterState"
+	functionFindUnneeded = "findUnneeded"
+	functionStart        = "scaleDown"
+	functionSoftTaints   = "scaleDown:softTaintUnneeded"
+)
+
+// metrics are served on /metrics, from a registry of their own. No label holds the name of a node or a pod.
+type metrics struct {
+	registry    *prometheus.Registry
+	duration    *prometheus.HistogramVec
+	deletion    *prometheus.HistogramVec
+	scaledDown  *prometheus.CounterVec
+	failed      *prometheus.CounterVec
+	evictions   *prometheus.CounterVec
+	decisions   *prometheus.CounterVec
+	errors      *prometheus.CounterVec
+	unneeded    prometheus.Gauge
+	unremovable *prometheus.GaugeVec
+	underWay    *prometheus.GaugeVec
+	limits      *prometheus.GaugeVec
+	cooldown    prometheus.Gauge
+	brake       *prometheus.GaugeVec
+	longestSkip prometheus.Gauge
+	leader      prometheus.Gauge
+	lastLoop    prometheus.Gauge
+}
+
+func newMetrics(version string) *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "loadline_" + name, Help: help}, labels)
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadline_" + name, Help: help})
+	}
+	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "loadline_" + name, Help: help}, labels)
+	}
+	histogram := func(name, help string, first float64, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "loadline_" + name, Help: help,
+			Buckets: prometheus.ExponentialBuckets(first, 2, 14)}, labels)
+	}
+	m := &metrics{
+		registry:    prometheus.NewRegistry(),
+		duration:    histogram("function_duration_seconds", "Time that parts of a loop take.", 1e-3, "function"),
+		deletion:    histogram("node_deletion_duration_seconds", "Time from the taint of a node to the end of its removal; kind is empty or drain.", 0.5, "kind", "result"),
+		scaledDown:  counter("scaled_down_nodes_total", "Nodes that the cloud was asked to delete, by reason and GPU resource.", "reason", "gpu_resource_name"),
+		failed:      counter("scale_down_failed_nodes_total", "Nodes that were given back, by result.", "result"),
+		evictions:   counter("evicted_pods_total", "Answers to evictions: accepted, or why not.", "eviction_result"),
+		decisions:   counter("decision_total", "Loops by what came of them.", "kind", "outcome"),
+		errors:      counter("errors_total", "Loops that could not be finished, by what failed.", "type"),
+		unneeded:    gauge("unneeded_nodes", "Nodes that can go."),
+		unremovable: gauges("unremovable_nodes", "Nodes that stay, by reason.", "reason"),
+		underWay:    gauges("pending_node_deletions", "Nodes whose removal is under way; kind is empty or drain.", "kind"),
+		limits:      gauges("scale_down_limit", "Nodes that may go at once; kind is all or drain.", "kind"),
+		cooldown:    gauge("scale_down_in_cooldown", "Whether no removal begins for some time."),
+		brake:       gauges("scale_down_brake", "1 for what holds all removals back.", "brake"),
+		longestSkip: gauge("max_node_skip_eval_duration_seconds", "How long the planner has not come to look at some node."),
+		leader:      gauge("leader", "Whether this process leads."),
+		lastLoop:    gauge("last_loop_timestamp_seconds", "When the last loop was finished without an error."),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadline_build_info", Help: "Always 1; the labels tell the build.",
+		ConstLabels: prometheus.Labels{"version": version}})
+	build.Set(1)
+	m.registry.MustRegister(m.duration, m.deletion, m.scaledDown, m.failed, m.evictions, m.decisions, m.errors, m.unneeded, m.unremovable,
+		m.underWay, m.limits, m.cooldown, m.brake, m.longestSkip, m.leader, m.lastLoop, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// time measures a function until the returned one is called.
+func (m *metrics) time(function string) func() {
+	began := time.Now()
+	return func() { m.duration.WithLabelValues(function).Observe(time.Since(began).Seconds()) }
+}
+
+func kindOf(empty bool) string {
+	if empty {
+		return "empty"
+	}
+	return "drain"
+}
+
+// hooks count what the actuator does.
+func (m *metrics) hooks() actuation.Hooks {
+	return actuation.Hooks{
+		Evicted: func(result string) { m.evictions.WithLabelValues(result).Inc() },
+		Removed: func(r *actuation.Removal, result actuation.Result, took time.Duration) {
+			m.deletion.WithLabelValues(kindOf(r.Empty), string(result)).Observe(took.Seconds())
+			if result == actuation.NodeDeleteOK {
+				m.scaledDown.WithLabelValues(r.Reason, gpuResource(r.Node)).Inc()
+			} else {
+				m.failed.WithLabelValues(string(result)).Inc()
+			}
+		},
+	}
+}
+
+// gpuResources are those that Cluster Autoscaler knows.
+var gpuResources = []v1.ResourceName{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe"}
+
+// gpuResource returns the name of the GPUs of a node; empty: it has none.
+func gpuResource(node *v1.Node) string {
+	for _, name := range gpuResources {
+		if amount, ok := node.Status.Capacity[name]; ok && !amount.IsZero() {
+			return string(name)
+		}
+	}
+	return ""
+}
+
+func set(gauge prometheus.Gauge, yes bool) {
+	if yes {
+		gauge.Set(1)
+	} else {
+		gauge.Set(0)
+	}
+}

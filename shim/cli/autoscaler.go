@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/autoscaler"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/provider"
+	"loadline.dev/shim/engine"
+)
+
+const autoscalerHelp = `Find the nodes that a cluster does without, and remove them: in parallel, by evictions that disruption budgets allow.
+
+It decides scale-down, beside an autoscaler that decides the rest: Cluster Autoscaler with --scale-down-enabled=false. The
+cloud is reached through a server of its externalgrpc protocol (--cloud-address).
+
+In mode observe, the default, it plans and writes its status, a ConfigMap, and its lease; in mode act it taints, evicts and
+has the cloud delete nodes. A configuration file says what the flags say; --write-config-to prints one. Flags override it.
+
+/livez, /readyz, /healthz and /metrics are served at --bind-address.`
+
+// autoscalerFlags are the flags of the autoscaler.
+type autoscalerFlags struct {
+	cluster       clusterFlags
+	file, writeTo string
+	settings      *config.Flags
+}
+
+func (a *app) newAutoscaler() *cobra.Command {
+	var f autoscalerFlags
+	command := &cobra.Command{
+		Use:   "autoscaler --cloud-address ADDRESS [--mode act]",
+		Short: "Remove nodes that a cluster does without, in parallel and within disruption budgets",
+		Long:  autoscalerHelp,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			settings, warning, err := f.settings.Configuration(f.file)
+			if err != nil {
+				return usageError{err}
+			}
+			if warning != "" {
+				klog.InfoS("Warning: " + warning)
+			}
+			if f.writeTo != "" {
+				return settings.Write(f.writeTo, a.streams.Out)
+			}
+			return f.run(cmd.Context(), &settings)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.file, "config", "", "configuration file, kind AutoscalerConfiguration of loadline.dev/v1alpha1; flags override what it says")
+	flags.StringVar(&f.writeTo, "write-config-to", "", "write the configuration that would be used to this file, - for standard output, and end")
+	flags.StringVar(&f.cluster.kubeconfig, "kubeconfig", "", "path of the kubeconfig file")
+	flags.StringVar(&f.cluster.context, "context", "", "name of the kubeconfig context")
+	f.settings = config.AddFlags(flags)
+	addLogFlags(flags)
+	if err := flags.Lookup("v").Value.Set("2"); err != nil { // a line per decision
+		panic(err)
+	}
+	flags.Lookup("v").DefValue = "2"
+	return command
+}
+
+func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuration) error {
+	rest, err := f.cluster.restConfig()
+	if err != nil {
+		return err
+	}
+	rest.QPS, rest.Burst = float32(settings.KubeClientQPS), settings.KubeClientBurst
+	client, err := kubernetes.NewForConfig(rest)
+	if err != nil {
+		return err
+	}
+	conn, err := engine.Open(settings.Engine)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	p := &settings.CloudProvider
+	cloud, err := provider.Open(provider.Options{Address: p.Address, Cert: p.Cert, Key: p.Key, CA: p.CA, Timeout: p.GRPCTimeout.Duration})
+	if err != nil {
+		return err
+	}
+	defer cloud.Close()
+	return autoscaler.New(settings, conn, client, cloud, Version).Run(ctx)
+}
