@@ -23,8 +23,10 @@ import (
 
 // The folders of manifests/ that kubectl applies, and the one whose pod the kubelet reads from a file.
 var (
-	appliedFolders = []string{"second-scheduler", "extender", "expander"}
+	appliedFolders = []string{"second-scheduler", "extender", "expander", "autoscaler"}
 	staticPod      = "replacement"
+	// What is applied beside a folder to let it do more.
+	moreRights = "autoscaler/act"
 )
 
 // podObjects returns the pod template of each workload in a folder, as the pod that its controller would create.
@@ -113,7 +115,7 @@ func hardening(container v1.Container) []string {
 func TestManifestsApply(t *testing.T) {
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
-	for _, folder := range appliedFolders {
+	for _, folder := range append(appliedFolders, moreRights) {
 		apply(t, ctx, cluster, folder)
 		apply(t, ctx, cluster, folder)
 	}
@@ -279,6 +281,7 @@ func TestArgumentsOfManifests(t *testing.T) {
 		{"extender", "loadlined", harness.EngineArgs(socket)},
 		{"extender", "gateway", harness.GatewayArgs("127.0.0.1:8888", "unix://"+socket)},
 		{"expander", "loadlined", harness.EngineArgs(socket)},
+		{"autoscaler", "loadlined", harness.EngineArgs(socket)},
 	} {
 		if got := containerOf(t, c.folder, c.container).Args; !slices.Equal(got, c.want) {
 			t.Errorf("%s: container %s has arguments %q, want %q", c.folder, c.container, got, c.want)

@@ -40,6 +40,8 @@ type Options struct {
 	// Kubelet also runs a stand-in for the kubelets: bound pods become Running and Ready, and are removed when
 	// they are deleted.
 	Kubelet bool
+	// Audit has the API server note each request that changes something; see Cluster.Changes.
+	Audit bool
 }
 
 // A Cluster is a running control plane.
@@ -53,6 +55,7 @@ type Cluster struct {
 	bin     string
 	sandbox *sandbox
 	config  *rest.Config
+	audit   bool
 }
 
 // Start builds what is missing and starts a control plane. On an error nothing is left running.
@@ -69,7 +72,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{log: options.Log, bin: bin, sandbox: box}
+	c := &Cluster{log: options.Log, bin: bin, sandbox: box, audit: options.Audit}
 	if err := c.startAll(ctx, options); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -155,6 +158,11 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 	if err := os.WriteFile(c.path("tokens.csv"), []byte(token+",admin,admin,system:masters\n"), 0o600); err != nil {
 		return err
 	}
+	if c.audit {
+		if err := c.writeAuditPolicy(); err != nil {
+			return err
+		}
+	}
 	port, err := freePort()
 	if err != nil {
 		return err
@@ -183,7 +191,7 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 }
 
 func (c *Cluster) apiServerArgs(port int) []string {
-	return []string{
+	args := []string{
 		"--etcd-servers=unix://" + c.path("etcd.sock"),
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", port),
@@ -205,6 +213,10 @@ func (c *Cluster) apiServerArgs(port int) []string {
 		"--event-ttl=10m",
 		"--profiling=false",
 	}
+	if c.audit {
+		args = append(args, c.auditArgs()...)
+	}
+	return args
 }
 
 // apiServerReady waits for /readyz and for the namespaces that pods and manifests go to, which a hook creates
