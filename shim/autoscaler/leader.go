@@ -145,6 +145,9 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 		if m, ok := o.machines[node.Spec.ProviderID]; ok && !l.goes(o, node) {
 			o.groupOf[name] = m.group
 		}
+		if l.left(o, node) {
+			l.planner.ended(name) // the engine may still count it among those that go
+		}
 	}
 	done = l.metrics.time(functionFindUnneeded)
 	o.plan, err = l.planner.plan(ctx, o.groups, o.groupOf, slices.Sorted(maps.Keys(o.underWay)), o.now)
@@ -203,12 +206,19 @@ func (l *leader) goes(o *loop, node *v1.Node) bool {
 	return o.machines[node.Spec.ProviderID].state != externalgrpc.InstanceState_INSTANCE_RUNNING || o.now.Sub(time.Unix(mark.Deleting, 0)) < deletionPatience
 }
 
+// left says whether the removal of a node has begun and nobody goes on with it.
+func (l *leader) left(o *loop, node *v1.Node) bool {
+	_, ours := actuation.MarkOf(node)
+	_, underWay := o.underWay[node.Name]
+	return ours && !underWay && !l.goes(o, node)
+}
+
 // shown returns a node as it is to be planned: one whose removal an earlier leader began as if it had not.
 func (l *leader) shown(o *loop, node *v1.Node) *v1.Node {
-	if _, underWay := o.underWay[node.Name]; underWay || l.goes(o, node) {
-		return node
+	if l.left(o, node) {
+		return actuation.WithoutMark(node)
 	}
-	return actuation.WithoutMark(node)
+	return node
 }
 
 // act carries a plan out.
@@ -273,8 +283,7 @@ func (l *leader) release(ctx context.Context, o *loop, wanted actuation.Plan) {
 	}
 	waiting := map[string]time.Time{}
 	for _, node := range l.cluster.sortedNodes() {
-		_, ours := actuation.MarkOf(node)
-		if _, underWay := o.underWay[node.Name]; !ours || underWay || l.goes(o, node) || starts(node.Name) {
+		if !l.left(o, node) || starts(node.Name) {
 			continue
 		}
 		since, known := l.inherited[node.Name]

@@ -48,6 +48,7 @@ type bench struct {
 	deleted []string
 	running map[string]bool // by provider id
 	refuses bool            // evictions
+	deaf    bool            // the cloud says yes and deletes nothing
 }
 
 // newBench has a cluster of nodes n1, n2, ... of 4 cpu each.
@@ -80,7 +81,7 @@ func (b *bench) start(options *config.Configuration, term int64) {
 	if err := c.watch(b.ctx, b.client); err != nil {
 		b.t.Fatal(err)
 	}
-	p := &planner{client: loadlinev1.NewAutoscalerClient(conn), cluster: c, options: optionsOf(&options.ScaleDown)}
+	p := &planner{client: loadlinev1.NewAutoscalerClient(conn), cluster: c, options: optionsOf(&options.ScaleDown), longest: time.Minute}
 	b.leader = newLeader(options, b.client, c, b, p, record.NewFakeRecorder(1000), newMetrics("test"), term)
 	synctest.Wait() // for the first lists
 }
@@ -178,6 +179,10 @@ func (b *bench) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOption
 
 func (b *bench) DeleteNodes(ctx context.Context, _ string, nodes []*v1.Node) error {
 	b.mu.Lock()
+	if b.deaf {
+		b.mu.Unlock()
+		return nil
+	}
 	for _, node := range nodes {
 		b.deleted = append(b.deleted, node.Name)
 		b.running[node.Spec.ProviderID] = false
@@ -459,6 +464,24 @@ func TestDeletionOfUnknownOutcome(t *testing.T) {
 			b.end()
 		})
 	}
+}
+
+// A cloud that says yes and deletes nothing gets the question again, once it has had its time.
+func TestDeafCloud(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, nil)
+		b.deaf = true
+		b.run(5 * time.Minute)
+		if mark, ours := actuation.MarkOf(b.node("n1")); !ours || mark.Deleting == 0 {
+			t.Fatalf("n1 has the mark %+v, %v", mark, ours)
+		}
+		b.deaf = false
+		b.run(6 * time.Minute)
+		if !slices.Equal(b.deleted, []string{"n1"}) {
+			t.Errorf("deleted %v", b.deleted)
+		}
+		b.end()
+	})
 }
 
 // A node that could not be drained is given back, and its timer starts anew.

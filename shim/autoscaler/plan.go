@@ -21,6 +21,9 @@ import (
 // fit into one answer.
 const compactFrom = 4000
 
+// answerTime is what telling the engine what has changed, and its answer, may take beside planning.
+const answerTime = 30 * time.Second
+
 // planner asks the engine which nodes may go.
 type planner struct {
 	client  loadlinev1.AutoscalerClient
@@ -67,6 +70,8 @@ func (p *planner) plan(ctx context.Context, groups []provider.Group, groupOf map
 		plan.groups[groups[i].ID] = &groups[i]
 	}
 	p.progress.Started = underWay
+	ctx, cancel := context.WithTimeout(ctx, p.longest+answerTime)
+	defer cancel()
 	err := p.cluster.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
 		slots := map[string][]int32{}
 		for _, node := range p.cluster.sortedNodes() {

@@ -91,6 +91,9 @@ func (l *leader) statusOf(o *loop) *Status {
 		s.Message = o.problem.Error()
 		s.ClusterWide.Health.Status = "Unknown"
 	}
+	if left := l.leftNodes(o); left > 0 && l.config.Mode == config.Observe && s.Message == "" {
+		s.Message = fmt.Sprintf("%d nodes carry taints of mode act, which alone takes them off", left)
+	}
 	candidates := map[string]int{}
 	if o.plan != nil {
 		l.planStatus(o, s, candidates)
@@ -105,6 +108,15 @@ func (l *leader) statusOf(o *loop) *Status {
 			Nodes: nodes[g.ID], Candidates: candidates[g.ID]})
 	}
 	return s
+}
+
+func (l *leader) leftNodes(o *loop) (left int) {
+	for name := range l.cluster.marked {
+		if node := l.cluster.nodes[name]; node != nil && l.left(o, node) {
+			left++
+		}
+	}
+	return left
 }
 
 // planStatus adds what the plan tells, and counts the candidates of each group.

@@ -48,6 +48,9 @@ func (a *app) newAutoscaler() *cobra.Command {
 			if f.writeTo != "" {
 				return settings.Write(f.writeTo, a.streams.Out)
 			}
+			if settings.CloudProvider.Address == "" {
+				return usagef("--cloud-address is required: a cloud provider of the externalgrpc protocol")
+			}
 			return f.run(cmd.Context(), &settings)
 		},
 	}

@@ -65,13 +65,13 @@ type LeaderElection struct {
 	ResourceName  string   `json:"resourceName" flag:"leader-elect-resource-name" help:"name of the lease"`
 }
 
-// CloudProvider is a server of Cluster Autoscaler's externalgrpc protocol. Keys are as in its file for --cloud-config.
+// CloudProvider is a server of Cluster Autoscaler's externalgrpc protocol.
 type CloudProvider struct {
 	Address     string   `json:"address" flag:"cloud-address" help:"cloud provider of the externalgrpc protocol: HOST:PORT or unix:///path/to/socket"`
 	Cert        string   `json:"cert" flag:"cloud-cert" help:"our certificate for it, PEM; empty: the connection is not encrypted"`
 	Key         string   `json:"key" flag:"cloud-key" help:"its private key, PEM"`
 	CA          string   `json:"cacert" flag:"cloud-cacert" help:"authority of the provider's certificate, PEM"`
-	GRPCTimeout Duration `json:"grpc_timeout" flag:"cloud-grpc-timeout" help:"how long one call may take"`
+	GRPCTimeout Duration `json:"grpcTimeout" flag:"cloud-grpc-timeout" help:"how long one call may take"`
 }
 
 // ScaleDown says which nodes go, when and how.
@@ -198,9 +198,6 @@ func (c *Configuration) Check() error {
 		if _, _, err := net.SplitHostPort(c.BindAddress); err != nil {
 			return fmt.Errorf("bindAddress %q: must be HOST:PORT: %w", c.BindAddress, err)
 		}
-	}
-	if c.CloudProvider.Address == "" {
-		return errors.New("cloudProvider.address: is required")
 	}
 	if c.Namespace == "" || c.StatusConfigMap == "" {
 		return errors.New("namespace and statusConfigMapName: must not be empty")

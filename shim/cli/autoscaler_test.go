@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"loadline.dev/shim/autoscaler/config"
+)
+
+func runAutoscaler(t *testing.T, args ...string) (code int, out, errs string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = Run(t.Context(), append([]string{"loadline", "autoscaler"}, args...), Streams{Out: &stdout, Err: &stderr})
+	return code, stdout.String(), stderr.String()
+}
+
+// What is printed without anything given is a file that can be given.
+func TestAutoscalerWritesItsConfiguration(t *testing.T) {
+	code, out, errs := runAutoscaler(t, "--write-config-to=-", "--max-drain-parallelism=3")
+	if code != exitOK {
+		t.Fatal(code, errs)
+	}
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := config.Default()
+	if err := c.Load(file); err != nil || c.ScaleDown.MaxDrainParallelism != 3 || c.Mode != config.Observe {
+		t.Errorf("read %+v, error %v", c, err)
+	}
+	if code, again, errs := runAutoscaler(t, "--config="+file, "--write-config-to=-"); code != exitOK || again != out {
+		t.Errorf("written again: %s, exit code %d, %s", again, code, errs)
+	}
+}
+
+func TestAutoscalerUsage(t *testing.T) {
+	for want, args := range map[string][]string{
+		"--cloud-address is required":      {},
+		"mode \"now\": must be":            {"--mode=now"},
+		"growth and slack are not decided": {"--decisions=scale-up"},
+		"unknown flag":                     {"--force"},
+	} {
+		if code, _, errs := runAutoscaler(t, args...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d, %s, want %q in it", args, code, errs, want)
+		}
+	}
+}
