@@ -93,6 +93,17 @@ func TestGolden(t *testing.T) {
 		{"size_mixed", "size --groups testdata/size-mixed-groups.yaml -f testdata/size-mixed.yaml --now 2026-02-01T09:05:00Z"},
 		{"size_json", "size --groups testdata/size-groups.yaml -f testdata/size-zero.yaml --state testdata/size-state.yaml --now 2026-02-01T09:05:00Z -o json"},
 		{"why_size", "why web --groups testdata/size-mixed-groups.yaml -f testdata/size-mixed.yaml --now 2026-02-01T09:05:00Z"},
+		// Budgets allow two web pods and one db pod: of node-1 and node-2 with two web pods each one can go, of node-3, node-4 and
+		// node-5 with a db pod each one. node-8 is empty, node-7 is to 3/4 requested, scratch stores data on node-6. Without a group file
+		// the timers begin now.
+		{"drain", "drain -f testdata/drain.json --now 2026-02-17T09:00:00Z"},
+		// Pool b keeps its four nodes, the nodes of a go at once, for 0.25 each.
+		{"drain_groups", "drain -f testdata/drain.json --groups testdata/drain-groups.yaml --now 2026-02-17T09:00:00Z"},
+		{"drain_json", "drain -f testdata/drain.json --groups testdata/drain-groups.yaml --now 2026-02-17T09:00:00Z -o json"},
+		// Two pods are 1 of 4 cpu, more than 0.2: node-1, node-2 and node-5 stay. One node goes at once: node-3 waits for node-8.
+		{"drain_threshold", "drain -f testdata/drain.json --now 2026-02-17T09:00:00Z --scale-down-utilization-threshold 0.2 --scale-down-unneeded-time 0s --max-scale-down-parallelism 1"},
+		{"why_node", "why node-2 -f testdata/drain.json --now 2026-02-17T09:00:00Z"},
+		{"why_node_goes", "why node/node-1 -f testdata/drain.json --groups testdata/drain-groups.yaml --now 2026-02-17T09:00:00Z"},
 		{"rank_odd_json", "rank --question testdata/rank-odd.yaml -o json"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -23,13 +23,11 @@ type drainSource struct {
 	unneeded                                               time.Duration
 	parallelism, drains                                    int32
 	systemPods, localStorage, customControllers, daemonSet bool
-	given                                                  func(flag string) bool
 }
 
 // addTo adds flags of Cluster Autoscaler under their names.
 func (s *drainSource) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&s.groups, "groups", "", "file with node groups, kind "+nodegroup.Kind+"; without it all nodes are one group, which may become empty")
-	s.given = flags.Changed
 	flags.StringVar(&s.now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
 	flags.Float64Var(&s.threshold, "scale-down-utilization-threshold", 0.5, "nodes of which more is requested stay")
 	flags.DurationVar(&s.unneeded, "scale-down-unneeded-time", 10*time.Minute, "how long a node is unneeded before it goes")

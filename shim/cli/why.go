@@ -59,14 +59,14 @@ func (a *app) newWhy() *cobra.Command {
 				return usagef("--top %d: must not be negative", most)
 			}
 			if len(args) == 1 && strings.HasPrefix(args[0], nodePrefix) {
-				return a.whyNamedNode(cmd.Context(), &flags, groups.groups, strings.TrimPrefix(args[0], nodePrefix))
+				return a.whyNamedNode(cmd.Context(), &flags, drainSource{groups: groups.groups, now: size.now}, strings.TrimPrefix(args[0], nodePrefix))
 			}
 			if groups.given() {
 				return a.whyGroup(cmd.Context(), &flags, &groups, &size, args)
 			}
 			q, err := flags.question(cmd.Context(), a.streams.In, args)
 			if missing := (*noPodError)(nil); errors.As(err, &missing) && len(args) == 1 && flags.file != "-" {
-				if found, nodeErr := a.whyNode(cmd.Context(), &flags, "", args[0]); found {
+				if found, nodeErr := a.whyNode(cmd.Context(), &flags, drainSource{now: size.now}, args[0]); found {
 					return nodeErr
 				} // else the pod is what is missing
 			}

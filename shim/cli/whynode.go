@@ -32,15 +32,15 @@ type drainNodeAnswer struct {
 	Notes   []string      `json:"notes"`
 }
 
-// whyNode explains whether a node can go, with the rules that hold where no flag says otherwise. False: there is no such
-// node.
-func (a *app) whyNode(ctx context.Context, flags *podFlags, groups, node string) (bool, error) {
+// whyNode explains whether a node can go, with groups and time as given and the rules that hold where no flag says
+// otherwise. False: there is no such node.
+func (a *app) whyNode(ctx context.Context, flags *podFlags, given drainSource, node string) (bool, error) {
 	if err := flags.output.check(); err != nil {
 		return false, err
 	}
 	var source drainSource
 	source.addTo(pflag.NewFlagSet("drain", pflag.ContinueOnError)) // sets the defaults
-	source.groups = groups
+	source.groups, source.now = given.groups, given.now
 	d, err := source.ask(ctx, &flags.sourceFlags, flags.engine, a.streams.In)
 	if err != nil {
 		return false, err
@@ -53,8 +53,8 @@ func (a *app) whyNode(ctx context.Context, flags *podFlags, groups, node string)
 }
 
 // whyNamedNode is whyNode for what can be nothing else.
-func (a *app) whyNamedNode(ctx context.Context, flags *podFlags, groups, node string) error {
-	found, err := a.whyNode(ctx, flags, groups, node)
+func (a *app) whyNamedNode(ctx context.Context, flags *podFlags, given drainSource, node string) error {
+	found, err := a.whyNode(ctx, flags, given, node)
 	if err == nil && !found {
 		err = fmt.Errorf("node %s is not in %s", node, flags.sourceFlags.name())
 	}
@@ -112,7 +112,7 @@ func (d *drainPlan) nodeForms(n drainNodeAnswer) answer {
 		}
 	}
 	if n.Keep != nil && n.Keep.WhatWouldHelp != "" {
-		lines = append([]string{n.Keep.WhatWouldHelp}, lines...)
+		lines = append([]string{"What would help: " + n.Keep.WhatWouldHelp + "."}, lines...)
 	}
 	return answer{
 		data: n,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"google.golang.org/grpc/status"
@@ -178,6 +179,8 @@ func (g *requests) request(method string) proto.Message {
 		return &loadlinev1.PlanScaleUpRequest{Problem: g.problem(), Prices: g.prices(), UsdPerFurtherType: g.Float64() * float64(g.IntN(2))}
 	case loadlinev1.Autoscaler_MeasureUtilization_FullMethodName:
 		return g.measureUtilization()
+	case loadlinev1.Autoscaler_PlanDrain_FullMethodName:
+		return g.planDrain()
 	}
 	g.unmade[method] = true
 	return &emptypb.Empty{} // and what damage makes of it
@@ -395,6 +398,38 @@ func (g *requests) prices() *loadlinev1.PriceModel {
 		return nil
 	}
 	return &loadlinev1.PriceModel{SpotFactor: proto.Float64(g.Float64() * 1.1)}
+}
+
+// planDrain asks which nodes may go, with timers that have mostly ended.
+func (g *requests) planDrain() *loadlinev1.PlanDrainRequest {
+	out := &loadlinev1.PlanDrainRequest{Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: g.at()}, NowS: 1_700_000_000 + int64(g.IntN(2000)),
+		Fit: g.fitOptions(), MaxWork: int64(g.IntN(3) * 100), Compact: g.IntN(4) == 0}
+	out.Options = &loadlinev1.DrainOptions{ScaleDownUtilizationThreshold: proto.Float64(g.Float64() * 1.1),
+		ScaleDownUnneededTimeS: proto.Int32(int32(g.IntN(3) * 600)), MaxDrainParallelism: proto.Int32(int32(g.IntN(8) - 1)),
+		MostVanishedPercent: proto.Int32(int32(g.IntN(101))), Exclusive: g.IntN(4) == 0, PlainGreedy: g.IntN(4) == 0}
+	for kind := loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET; kind <= loadlinev1.ObjectKind_JOB; kind++ {
+		if g.IntN(20) > 0 {
+			out.Options.MayBeIncomplete = append(out.Options.MayBeIncomplete, kind)
+		}
+	}
+	groups := g.IntN(4)
+	for i := range groups {
+		out.Groups = append(out.Groups, &loadlinev1.DrainGroup{NodeGroup: fmt.Sprint("group-", i), MinNodes: int32(g.IntN(3)), Atomic: g.IntN(5) == 0})
+	}
+	for _, slot := range slices.Sorted(maps.Keys(g.slots)) {
+		if groups > 0 {
+			group := out.Groups[g.IntN(groups)]
+			group.Slots = append(group.Slots, slot)
+		}
+	}
+	for i := range g.IntN(3) {
+		out.Placeholders = append(out.Placeholders, &loadlinev1.DrainPlaceholder{Name: fmt.Sprint("slack-", i), Node: fmt.Sprint("node-", g.IntN(9)), Pod: g.incoming()})
+	}
+	if g.IntN(3) == 0 {
+		out.State = &loadlinev1.DrainState{Unneeded: []*loadlinev1.UnneededNode{{Node: fmt.Sprint("node-", g.IntN(9)), SinceS: 1_699_999_000}},
+			RecentEvictions: []*loadlinev1.EvictedPod{{Pod: g.incoming(), AtS: 1_700_000_000}}}
+	}
+	return out
 }
 
 func (g *requests) measureUtilization() *loadlinev1.MeasureUtilizationRequest {

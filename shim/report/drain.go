@@ -130,7 +130,7 @@ func (d *Drain) evict(pods []DrainMove, used map[string]int64) (step drainStep, 
 const (
 	drainStepWide = 44.0
 	drainRowHigh  = 17.0
-	drainRoom     = 20 // steps that a row shows without becoming narrower
+	drainRoom     = 13 // steps that a row shows without becoming narrower
 )
 
 // drainClasses colour the kinds of steps.

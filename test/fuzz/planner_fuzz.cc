@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "loadline/v1/drain.pb.h"
 #include "loadline/v1/size.pb.h"
 #include "test/fuzz/fuzz_engine.h"
 
@@ -61,6 +62,28 @@ void CheckSizes(const v1::MeasureUtilizationRequest& request,
   }
 }
 
+void CheckDrain(const v1::PlanDrainRequest&, const v1::PlanDrainResponse& response) {
+  std::set<int32_t> once;
+  std::set<int32_t> goes;
+  Require(response.brake().empty() || response.remove().empty(), "a brake keeps all nodes");
+  for (const v1::NodeRemoval& removal : response.remove()) {
+    Require(once.insert(removal.slot()).second, "a node goes once");
+    goes.insert(removal.slot());
+    Require(removal.start() == removal.waits().empty(), "a node goes now or waits for something");
+    Require(!removal.empty() || removal.moves().empty() || removal.moves(0).placeholder(),
+            "an empty node moves no pod");
+  }
+  for (const v1::NodeRemoval& removal : response.remove()) {
+    for (const v1::PodMove& move : removal.moves()) {
+      Require(!goes.contains(move.to_slot()), "no pod moves to a node that goes");
+    }
+  }
+  for (const v1::NodeKeep& keep : response.keep()) {
+    Require(once.insert(keep.slot()).second, "a node goes or stays");
+    Require(!keep.reason().empty(), "a node that stays has a reason");
+  }
+}
+
 }  // namespace
 }  // namespace loadline
 
@@ -73,6 +96,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     switch (method) {
       case 's':
         loadline::Ask("/loadline.v1.Autoscaler/MeasureUtilization", bytes, &engine, loadline::CheckSizes);
+        break;
+      case 'd':
+        loadline::Ask("/loadline.v1.Autoscaler/PlanDrain", bytes, &engine, loadline::CheckDrain);
         break;
       default:
         break;

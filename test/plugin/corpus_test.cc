@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "loadline/v1/drain.pb.h"
 #include "loadline/v1/size.pb.h"
 #include "test/plugin/messages.h"
 #include "test/plugin/random_cluster.h"
@@ -158,6 +159,58 @@ v1::MeasureUtilizationRequest Sizing(v1::SizeOptions::Mode mode) {
   return request;
 }
 
+// Of nodes that are in one group, with pods of no owner, which its options let go.
+v1::PlanDrainRequest Draining() {
+  v1::PlanDrainRequest request;
+  k8s::v1::Pod pod = PodWithEverything();
+  auto* const annotation = pod.mutable_metadata()->add_annotations();
+  annotation->set_key("cluster-autoscaler.kubernetes.io/safe-to-evict");
+  annotation->set_value("true");
+  *request.mutable_changes() =
+      ChangesBuilder::Delta(1, 1, 2)
+          .Shape(1, pod)
+          .Node(2, MakeNode("c", {{"cpu", "64"}, {"memory", "256Gi"}}), {{1, "p", "u"}})
+          .Node(3, MakeNode("d", {{"cpu", "64"}, {"memory", "256Gi"}}))
+          .changes();
+  request.set_now_s(1'700'000'000);
+  v1::DrainGroup* const group = request.add_groups();
+  group->set_node_group("a");
+  group->add_slots(2);
+  group->add_slots(3);
+  group->set_node_usd_per_hour(0.5);
+  v1::DrainOptions* const options = request.mutable_options();
+  options->set_scale_down_unneeded_time_s(0);
+  for (const v1::ObjectKind kind :
+       {v1::POD_DISRUPTION_BUDGET, v1::REPLICA_SET, v1::STATEFUL_SET, v1::DAEMON_SET, v1::JOB}) {
+    options->add_may_be_incomplete(kind);
+  }
+  v1::DrainPlaceholder* const placeholder = request.add_placeholders();
+  placeholder->set_name("slack-0");
+  placeholder->set_node("d");
+  placeholder->set_pod(MakePod({}, {{"cpu", "1"}}).SerializeAsString());
+  return request;
+}
+
+v1::PlanDrainRequest DrainingWithState() {
+  v1::PlanDrainRequest request = Draining();
+  v1::UnneededNode* const unneeded = request.mutable_state()->add_unneeded();
+  unneeded->set_node("c");
+  unneeded->set_since_s(1'699'999'000);
+  v1::DestinationHint* const hint = unneeded->add_hints();
+  hint->set_pod("u");
+  hint->set_node("d");
+  v1::FailedNode* const failed = request.mutable_state()->add_failed();
+  failed->set_node("d");
+  failed->set_reason("BlockedByPod");
+  request.mutable_state()->set_at_s(1'699'999'990);
+  request.mutable_state()->set_pods(1);
+  request.mutable_state()->set_nodes(2);
+  v1::EvictedPod* const evicted = request.mutable_progress()->add_evicted();
+  evicted->set_pod(MakePod({}, {{"cpu", "2"}}).SerializeAsString());
+  evicted->set_at_s(1'699'999'999);
+  return request;
+}
+
 // The method comes before each request, as a letter.
 Seeds PlannerSeeds() {
   Seeds seeds;
@@ -169,6 +222,8 @@ Seeds PlannerSeeds() {
   seeds["size"] = {"s" + Sizing(v1::SizeOptions::DEFAULT).SerializeAsString(),
                    "s" + Sizing(v1::SizeOptions::COMPAT).SerializeAsString()};
   seeds["size_with_state"] = {"s" + with_state.SerializeAsString()};
+  seeds["drain"] = {"d" + Draining().SerializeAsString()};
+  seeds["drain_with_state"] = {"d" + DrainingWithState().SerializeAsString()};
   return seeds;
 }
 
