@@ -1,0 +1,150 @@
+#include "core/drain/deletion.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr int64_t kNow = 10'000;
+constexpr int64_t kLongAgo = 0;
+
+// Two groups of ten nodes of a core each, the second one atomic, with three nodes.
+class DeletionTest : public ::testing::Test {
+ protected:
+  DeletionTest() {
+    groups_.push_back({.name = "plain", .target = 10});
+    groups_.push_back({.name = "atomic", .target = 3, .atomic = true});
+  }
+
+  static DeletionCandidate Empty() {
+    return {.group = 0, .allocatable = {1000, 0}, .empty = true, .since_s = kLongAgo};
+  }
+  static DeletionCandidate Drain() { return {.group = 0, .allocatable = {1000, 0}, .since_s = kLongAgo}; }
+  static DeletionCandidate Risky() { return {.group = 0, .risky = true, .since_s = kLongAgo}; }
+  static DeletionCandidate Atomic(bool empty) { return {.group = 1, .empty = empty, .since_s = kLongAgo}; }
+
+  Deletions Select(const std::vector<DeletionCandidate>& candidates) {
+    SizeLimits limits(groups_, minimum_);
+    for (int i = 0; i < registered_; ++i) limits.AddNode(0, {1000, 0}, false);
+    for (int i = 0; i < 3; ++i) limits.AddNode(1, {1000, 0}, false);
+    return SelectDeletions(candidates, groups_, under_way_, options_, kNow, &limits);
+  }
+
+  // What each candidate waits for; "None": it goes.
+  std::vector<std::string> Waits(const std::vector<DeletionCandidate>& candidates) {
+    std::vector<std::string> names;
+    for (const DeletionDecision& decision : Select(candidates).decisions) {
+      EXPECT_EQ(decision.start, decision.waits == NodeReason::kNone);
+      names.emplace_back(Name(decision.waits));
+    }
+    return names;
+  }
+
+  std::vector<DrainGroup> groups_;
+  int registered_ = 10;
+  ClusterMinimum minimum_;
+  DeletionsUnderWay under_way_;
+  DeletionOptions options_;
+};
+
+TEST_F(DeletionTest, ATimerEndsStrictlyAfterItsTime) {
+  DeletionCandidate node = Empty();
+  node.since_s = kNow - 600;
+  Deletions deletions = Select({node});
+  EXPECT_EQ(deletions.decisions[0].waits, NodeReason::kNotUnneededLongEnough);
+  EXPECT_EQ(deletions.decisions[0].ready_at_s, kNow + 1);
+  EXPECT_EQ(deletions.status, DrainStatus::kNoNodeDeleted);
+  node.since_s = kNow - 601;
+  EXPECT_THAT(Waits({node}), ElementsAre("None"));
+  node.ready = false;
+  EXPECT_THAT(Waits({node}), ElementsAre("NotUnreadyLongEnough"));
+}
+
+TEST_F(DeletionTest, AGroupMayStateItsOwnTimes) {
+  groups_[0].unneeded_time_s = 0;
+  DeletionCandidate node = Empty();
+  node.since_s = kNow;
+  EXPECT_THAT(Waits({node}), ElementsAre("None"));
+}
+
+TEST_F(DeletionTest, TheMinimumHoldsByTargetAndByNodes) {
+  groups_[0].min_nodes = 8;
+  EXPECT_THAT(Waits({Empty(), Empty(), Empty()}), ElementsAre("None", "None", "NodeGroupMinSizeReached"));
+  registered_ = 9;
+  EXPECT_THAT(Waits({Empty(), Empty()}), ElementsAre("None", "NodeGroupMinSizeReached"));
+  registered_ = 10;
+  groups_[0].target = 9;
+  EXPECT_THAT(Waits({Empty(), Empty()}), ElementsAre("None", "NodeGroupMinSizeReached"));
+}
+
+// 13 cores in all.
+TEST_F(DeletionTest, TheClusterKeepsItsMinimum) {
+  minimum_.amounts.cpu = 12'000;
+  EXPECT_THAT(Waits({Drain(), Empty()}), ElementsAre("MinimalResourceLimitExceeded", "None"));
+}
+
+TEST_F(DeletionTest, ANodeThatWaitsForPodsToCompleteTakesNothingFromOthers) {
+  groups_[0].min_nodes = 9;
+  DeletionCandidate waits = Empty();
+  waits.on_completion = true;
+  EXPECT_THAT(Waits({waits, Empty()}), ElementsAre("BlockedByOnCompletionPod", "None"));
+}
+
+TEST_F(DeletionTest, AnAtomicGroupGoesAsAWhole) {
+  EXPECT_THAT(Waits({Atomic(true), Atomic(false)}),
+              ElementsAre("AtomicScaleDownFailed", "AtomicScaleDownFailed"));
+  DeletionCandidate young = Atomic(true);
+  young.since_s = kNow;
+  EXPECT_THAT(Waits({Atomic(true), Atomic(false), young}),
+              ElementsAre("AtomicScaleDownFailed", "AtomicScaleDownFailed", "NotUnneededLongEnough"));
+  EXPECT_THAT(Waits({Atomic(true), Atomic(false), Atomic(false)}), ElementsAre("None", "None", "None"));
+}
+
+TEST_F(DeletionTest, NamesTheLimitThatHoldsNodesBack) {
+  options_.max_scale_down_parallelism = 2;
+  options_.max_drain_parallelism = 1;
+  Deletions deletions = Select({Drain(), Drain(), Empty()});
+  EXPECT_THAT(deletions.start, ElementsAre(2, 0));
+  EXPECT_EQ(deletions.limit, ThrottleLimit::kMaxScaleDownParallelism);
+  EXPECT_EQ(deletions.status, DrainStatus::kNodeDeleteStarted);
+  deletions = Select({Drain(), Drain()});
+  EXPECT_THAT(deletions.start, ElementsAre(0));
+  EXPECT_EQ(deletions.limit, ThrottleLimit::kMaxDrainParallelism);
+  under_way_.drain = 1;
+  deletions = Select({Drain()});
+  EXPECT_THAT(deletions.start, IsEmpty());
+  EXPECT_EQ(deletions.status, DrainStatus::kThrottled);
+  EXPECT_EQ(deletions.decisions[0].waits, NodeReason::kScaleDownThrottled);
+}
+
+TEST_F(DeletionTest, ExclusiveDrainsWaitForOneThatRuns) {
+  options_.exclusive = true;
+  EXPECT_THAT(Waits({Drain(), Drain()}), ElementsAre("None", "None"));
+  under_way_.drain = 1;
+  EXPECT_THAT(Waits({Drain(), Empty()}), ElementsAre("ScaleDownThrottled", "None"));
+  EXPECT_EQ(Select({Drain()}).limit, ThrottleLimit::kExclusive);
+}
+
+TEST_F(DeletionTest, ARiskyNodeGoesLastAndAlone) {
+  EXPECT_THAT(Waits({Risky(), Drain(), Empty()}), ElementsAre("WaitsForOtherDrains", "None", "None"));
+  EXPECT_THAT(Waits({Risky(), Risky(), Empty()}), ElementsAre("None", "WaitsForOtherDrains", "None"));
+  under_way_ = {.drain = 1, .risky = true};
+  EXPECT_THAT(Waits({Drain(), Empty()}), ElementsAre("WaitsForOtherDrains", "None"));
+}
+
+TEST_F(DeletionTest, NothingToDo) {
+  EXPECT_EQ(Select({}).status, DrainStatus::kNoCandidates);
+  DeletionCandidate stray = Empty();
+  stray.group = -1;
+  EXPECT_THAT(Waits({stray}), ElementsAre("NotAutoscaled"));
+}
+
+}  // namespace
+}  // namespace loadline

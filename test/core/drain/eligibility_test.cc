@@ -1,0 +1,140 @@
+#include "core/drain/eligibility.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/drain/brakes.h"
+#include "core/drain/timers.h"
+#include "test/testing/fit_cluster.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kNow = 10'000;
+
+// A node of 4 cores and 16 bytes with a pod of 2 cores, in a group of three of which one stays.
+class EligibilityTest : public ::testing::Test {
+ protected:
+  EligibilityTest() {
+    node_.name = "n";
+    pods_ = {{.requests = {{"cpu", 2000}}}};
+    group_ = {.name = "g", .min_nodes = 1, .target = 3};
+  }
+
+  NodeReason Reason() {
+    FitCluster cluster;
+    cluster.Add(node_, pods_);
+    question_.group = in_group_ ? &group_ : nullptr;
+    return CheckEligibility(cluster.state(), question_, options_, kNow).reason;
+  }
+
+  void Taint(const std::string& key, const std::string& value) {
+    node_.taints = {{.key = key, .value = value, .effect = "NoSchedule"}};
+  }
+
+  FitNode node_;
+  std::vector<FitPod> pods_;
+  DrainGroup group_;
+  bool in_group_ = true;
+  NodeQuestion question_{.slot = Slot{0}};
+  EligibilityOptions options_;
+};
+
+TEST_F(EligibilityTest, AtTheThresholdANodeMayGo) {
+  EXPECT_EQ(Reason(), NodeReason::kNone);
+  pods_[0].requests[0].second = 2001;
+  EXPECT_EQ(Reason(), NodeReason::kNotUnderutilized);
+  group_.utilization_threshold = 0.6;
+  EXPECT_EQ(Reason(), NodeReason::kNone);
+}
+
+TEST_F(EligibilityTest, GroupsKeepTheirMinimum) {
+  group_.target = 1;
+  EXPECT_EQ(Reason(), NodeReason::kNodeGroupMinSizeReached);
+  in_group_ = false;
+  EXPECT_EQ(Reason(), NodeReason::kNotAutoscaled);
+}
+
+TEST_F(EligibilityTest, ATaintOfFiveMinutesIsOver) {
+  Taint(kToBeDeletedTaint, std::to_string(kNow - 299));
+  EXPECT_EQ(Reason(), NodeReason::kCurrentlyBeingDeleted);
+  Taint(kToBeDeletedTaint, std::to_string(kNow - 300));
+  EXPECT_EQ(Reason(), NodeReason::kNone);
+  Taint(kToBeDeletedTaint, "soon");
+  EXPECT_EQ(Reason(), NodeReason::kNone);
+  Taint(kToBeDeletedTaint, "9223372036854775807");
+  EXPECT_EQ(Reason(), NodeReason::kCurrentlyBeingDeleted);
+  node_.taints.clear();
+  question_.being_deleted = true;
+  EXPECT_EQ(Reason(), NodeReason::kCurrentlyBeingDeleted);
+}
+
+TEST_F(EligibilityTest, ReadinessIsThatOfConditionsAndTaints) {
+  options_.scale_down_unready_enabled = false;
+  EXPECT_EQ(Reason(), NodeReason::kNone);
+  Taint("node.kubernetes.io/not-ready", "");
+  EXPECT_EQ(Reason(), NodeReason::kScaleDownUnreadyDisabled);
+  node_.taints.clear();
+  node_.traits.ready = false;
+  EXPECT_EQ(Reason(), NodeReason::kScaleDownUnreadyDisabled);
+}
+
+TEST_F(EligibilityTest, AnnotationsAndDestinationsStay) {
+  question_.destination = true;
+  EXPECT_EQ(Reason(), NodeReason::kAlreadyADestination);
+  node_.traits.scale_down_disabled = true;
+  EXPECT_EQ(Reason(), NodeReason::kScaleDownDisabledAnnotation);
+}
+
+TEST_F(EligibilityTest, ANodeThatOffersNothingCannotBeJudged) {
+  node_.allocatable = {{"cpu", 4000}};
+  EXPECT_EQ(Reason(), NodeReason::kUnexpectedError);
+}
+
+// DaemonSet pods that leave nothing: free where nobody else asks for any, else full.
+TEST_F(EligibilityTest, DaemonPodsThatAskForAllLeaveNothing) {
+  options_.utilization.ignore_daemonsets = true;
+  FitPod daemon = {.requests = {{"cpu", 4000}}};
+  daemon.traits.daemon_by_annotation = true;
+  pods_ = {daemon};
+  EXPECT_EQ(Reason(), NodeReason::kNone);
+  pods_.push_back({.requests = {{"cpu", 1}}});
+  EXPECT_EQ(Reason(), NodeReason::kNotUnderutilized);
+}
+
+TEST(TimersTest, AStartInTheFutureIsNow) {
+  EXPECT_EQ(TimerStart(std::nullopt, kNow), kNow);
+  EXPECT_EQ(TimerStart(kNow - 5, kNow), kNow - 5);
+  EXPECT_EQ(TimerStart(kNow + 5, kNow), kNow);
+}
+
+TEST(TimersTest, TaintsOfTheFutureOrWithoutANumberSayNothing) {
+  FitCluster cluster;
+  for (const std::string value : {"9000", "10001", "soon", "6399", "6400"}) {
+    cluster.Add({.name = "n" + value,
+                 .taints = {{.key = kDeletionCandidateTaint, .value = value, .effect = "PreferNoSchedule"}}});
+  }
+  const RestoredTimers restored = RestoreTimers(cluster.state(), {}, kNow);  // at most an hour old
+  EXPECT_EQ(restored.unneeded, (std::vector<TaintedNode>{{Slot{0}, 9000}, {Slot{4}, 6400}}));
+}
+
+TEST(BrakesTest, AnUnhealthyClusterHasMoreNodesNotReadyThanBothLimits) {
+  const auto cluster_of = [](int nodes, int unready) {
+    auto cluster = std::make_unique<FitCluster>();
+    for (int i = 0; i < nodes; ++i) {
+      FitNode node{.name = "n" + std::to_string(i)};
+      node.traits.ready = i >= unready;
+      cluster->Add(node);
+    }
+    return cluster;
+  };
+  EXPECT_EQ(WhatIsUnhealthy(cluster_of(3, 3)->state(), {}), "");
+  EXPECT_EQ(WhatIsUnhealthy(cluster_of(20, 9)->state(), {}), "");
+  EXPECT_EQ(WhatIsUnhealthy(cluster_of(20, 10)->state(), {}), "10 of 20 nodes are not ready");
+}
+
+}  // namespace
+}  // namespace loadline
