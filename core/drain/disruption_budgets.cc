@@ -46,6 +46,7 @@ DisruptionBudgets::DisruptionBudgets(const ClusterState& state, std::span<const 
     const auto* const budget = std::get_if<DisruptionBudget>(&object.content);
     budgets_.push_back({key, budget, budget->observed_generation < budget->generation, 0});
   }
+  if (budgets_.empty()) return;
   const std::vector<int64_t> seen = ReadyPodsSeen(state);
   for (size_t i = 0; i < budgets_.size(); ++i) {
     Budget& budget = budgets_[i];

@@ -62,7 +62,10 @@ class DisruptionBudgets {
   explicit DisruptionBudgets(const ClusterState& state, std::span<const AcceptedEviction> evictions = {});
 
   // What moving a pod of this shape takes. `shape` is in ClusterState::pod_shapes() and in use.
-  const BudgetUse& UseOf(int32_t shape) const { return uses_[static_cast<size_t>(shape)]; }
+  const BudgetUse& UseOf(int32_t shape) const {
+    static constexpr BudgetUse kNone;
+    return budgets_.empty() ? kNone : uses_[static_cast<size_t>(shape)];
+  }
   // Of a shape that no pod of the state has. Cost: O(budgets of its namespace).
   BudgetUse Find(const PodShape& shape) const;
   // Whether any budget matches pods of the shape, also where it does not count for them.

@@ -197,6 +197,12 @@ DrainBoard::Answer DrainBoard::Drain(NodeIndex node, std::span<MovingPod> pods, 
   return answer;
 }
 
+void DrainBoard::Repeat(NodeIndex node, std::span<MovingPod> pods) {
+  snapshot_.MakeGhost(node);
+  RemoveFrom(node, pods);
+  for (MovingPod& pod : pods) Put(&pod, pod.hint);
+}
+
 // Whether there is a node for the pod, if nothing of its node has moved yet. Only of a pod for which all that
 // counts is room; else true.
 bool DrainBoard::HasPlaceAlone(const MovingPod& pod) {

@@ -80,6 +80,8 @@ class DrainBoard {
   // The pods of `node` go as far as they are in `pods`, and nothing may be placed on it; they are placed as
   // above. Nothing changed unless all were.
   Answer Drain(NodeIndex node, std::span<MovingPod> pods, bool hints_only, WorkBudget* budget, bool may_stop);
+  // As Drain(), each pod to its node `hint`, where it fits as was found out before.
+  void Repeat(NodeIndex node, std::span<MovingPod> pods);
   // A pod of this kind that was placed on the node is gone again.
   void TakeBack(int32_t kind, NodeIndex node);
   // Makes the nodes what the cluster state says, without moved pods. Outside of forks.

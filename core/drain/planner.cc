@@ -45,6 +45,7 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
   problem_ = &problem;
   options_ = &options;
   budget_ = budget;
+  TakeBackMoves();
   plan_ = {};
   displaced_.clear();
   evaluated_ = skipped_ = 0;
@@ -54,6 +55,14 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
   });
   budgets_.emplace(cluster(), Evictions());
   judge_.emplace(cluster(), *budgets_, options.rules, problem.now_s);
+  // Rules are options that hardly ever change, and the answers of the last call say which ones held.
+  const std::string rules =
+      absl::StrCat(options.rules.skip_nodes_with_system_pods, options.rules.skip_nodes_with_local_storage,
+                   options.rules.skip_nodes_with_custom_controller_pods, "/", options.rules.min_replica_count,
+                   "/", options.rules.system_pod_timeout_s);
+  same_rules_ = budgets_->size() == 0 && rules == rules_ && cluster().objects().version() == objects_version_;
+  rules_ = rules;
+  objects_version_ = cluster().objects().version();
   Sync();
   JudgeNodes();
   plan_.brake = FindBrake(&plan_.brake_text);
@@ -66,6 +75,12 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
   }
   Answer();
   return plan_;
+}
+
+// Most of a plan is told again by the next one.
+void DrainPlanner::Impl::TakeBackMoves() {
+  if (plan_.remove.size() != planned_.size()) return;
+  for (size_t i = 0; i < planned_.size(); ++i) planned_[i].told = std::move(plan_.remove[i].moves);
 }
 
 void DrainPlanner::Impl::Answer() {
@@ -164,14 +179,15 @@ void DrainPlanner::Impl::Select() {
   plan_.limit = deletions.limit;
   plan_.remove.reserve(planned_.size());
   for (size_t i = 0; i < planned_.size(); ++i) {
-    const PlannedNode& planned = planned_[i];
+    PlannedNode& planned = planned_[i];
     DrainRemoval& removal = plan_.remove.emplace_back();
     removal.slot = planned.slot;
     removal.empty = planned.empty;
     removal.risky = planned.risky;
-    removal.moves.reserve(planned.moves.size());
-    for (const PlannedMove& move : planned.moves) {
-      removal.moves.push_back({move.pod, board_->snapshot().slot(move.to)});
+    removal.moves = std::move(planned.told);
+    if (removal.moves.empty()) {
+      removal.moves.reserve(planned.moves.size());
+      for (const PlannedMove& move : planned.moves) removal.moves.push_back({move.pod, move.to_slot});
     }
     removal.waits_for = planned.waits_for;
     removal.since_s = planned.since_s;

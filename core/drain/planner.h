@@ -154,7 +154,7 @@ struct DrainPlan {
   double price_saved = 0;
 };
 
-// What would have to change for a node to go, as a sentence.
+// What would have to change for a node to go, as a sentence; empty where nothing can be said.
 std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep);
 
 // --- the planner -----------------------------------------------------------------------------------------

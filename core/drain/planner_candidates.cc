@@ -244,7 +244,7 @@ void DrainPlanner::Impl::PlanCandidates() {
   const Outcome plain = Try(order);
   // A plan under way is added to and never exchanged: its timers would start anew.
   if (options_->improve && formers_.empty() && problem_->walk.empty() && !budget_->ended()) {
-    Improve(candidates, order, plain, kept);
+    Improve(candidates, plain, kept);
   }
   for (const Candidate& candidate : candidates) {
     if (judged(candidate.slot).reason != NodeReason::kNotEvaluated) continue;
@@ -253,38 +253,48 @@ void DrainPlanner::Impl::PlanCandidates() {
   }
 }
 
-// Other orders compete with the plain one, unless it cannot be beaten.
-void DrainPlanner::Impl::Improve(const std::vector<Candidate>& candidates,
-                                 const std::vector<Candidate>& plain_order, const Outcome& plain,
+// Another order competes with the plain one, unless that cannot be beaten: the dearest nodes first, or where
+// prices are not known the smallest ones, of which most can go.
+void DrainPlanner::Impl::Improve(const std::vector<Candidate>& candidates, const Outcome& plain,
                                  size_t kept) {
   const auto same_value = [&](const Candidate& candidate) {
     return ValueOf(candidate.slot) == ValueOf(candidates.front().slot);
   };
   const bool alike = std::all_of(candidates.begin(), candidates.end(), same_value);
   if (candidates.empty() || (alike && plain.nodes == MostThatCanGo(candidates))) return;
-  std::vector<Candidate> best_order = plain_order;
-  Outcome best = plain;
-  bool best_stands = true;
+  if (alike) return;  // other orders are the plain one then
   const int64_t evaluated = evaluated_;
-  for (const OrderBy by : {OrderBy::kSmallest, OrderBy::kValue}) {
-    if (alike) break;  // they are the plain order then
-    std::vector<Candidate> order = Ordered(candidates, by);
+  const std::string resume_at = resume_at_;
+  std::vector<PlannedNode> best(planned_.begin() + static_cast<std::ptrdiff_t>(kept), planned_.end());
+  const std::vector<JudgedNode> judged_then = judged_;
+  UndoRound(kept);
+  const Outcome other = Try(Ordered(candidates, priced_ ? OrderBy::kValue : OrderBy::kSmallest));
+  // Where prices are known they decide, but never for fewer nodes than plain greedy finds.
+  const bool better =
+      other.nodes >= plain.nodes && (priced_ ? other.value > plain.value : other.Beats(plain));
+  if (!better) {
     UndoRound(kept);
-    const Outcome outcome = Try(order);
-    best_stands = outcome.Beats(best);
-    if (!best_stands) continue;
-    best = outcome;
-    best_order = std::move(order);
-  }
-  if (!best_stands) {
-    // What was found is carried out, also where the work has ended meanwhile.
-    WorkBudget unlimited;
-    WorkBudget* const budget = std::exchange(budget_, &unlimited);
-    UndoRound(kept);
-    Try(best_order);
-    budget_ = budget;
+    judged_ = judged_then;
+    Repeat(std::move(best));
+    resume_at_ = resume_at;
   }
   evaluated_ = evaluated;
+}
+
+// Carries out what was found before and undone.
+void DrainPlanner::Impl::Repeat(std::vector<PlannedNode> nodes) {
+  for (PlannedNode& planned : nodes) {
+    std::vector<MovingPod> pods;
+    pods.reserve(planned.moves.size());
+    for (const PlannedMove& move : planned.moves) {
+      pods.push_back(PodAt(planned.slot, move.pod));
+      pods.back().hint = move.to;
+      budgets_->Take(pods.back().use);
+    }
+    board_->Repeat(planned.node, pods);
+    limits_->Take(judged(planned.slot).group, AllocatableOf(planned.slot));
+    planned_.push_back(std::move(planned));
+  }
 }
 
 }  // namespace loadline

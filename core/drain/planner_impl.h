@@ -25,6 +25,7 @@ struct PlannedMove {
   int32_t pod;
   int32_t kind;
   NodeIndex to;
+  Slot to_slot;
   uint64_t key;
 };
 
@@ -39,6 +40,10 @@ struct PlannedNode {
   std::vector<PlannedMove> moves;
   std::vector<int32_t> sources;  // pods that move, in order of position
   std::vector<int32_t> waits_for;
+  // What rules say of its pods does not change with time.
+  bool settled = false;
+  // The moves as the last plan told them; empty: it did not.
+  std::vector<DrainMove> told;
 };
 
 // A node of the former plan whose moves are not made on the board: by names, which outlive changes.
@@ -126,6 +131,10 @@ class DrainPlanner::Impl {
   void JudgeNodes();
   CpuMemory AllocatableOf(Slot slot) const;
   void KeepFormers();
+  std::string EligibilityBasis() const;
+  bool HasTerminatingPods(Slot slot) const;
+  bool IsSettled(Slot slot) const;
+  bool MovesTheSame(const PlannedNode& planned, std::vector<BudgetUse>* uses);
   bool KeepIntact(PlannedNode* planned);
   bool Readopt(const FormerNode& former, Slot slot);
   void Accept(PlannedNode planned, const std::vector<MovingPod>& pods);
@@ -139,8 +148,7 @@ class DrainPlanner::Impl {
 
   // --- planner_candidates.cc
   void PlanCandidates();
-  void Improve(const std::vector<Candidate>& candidates, const std::vector<Candidate>& plain_order,
-               const Outcome& plain, size_t kept);
+  void Improve(const std::vector<Candidate>& candidates, const Outcome& plain, size_t kept);
   Outcome Try(const std::vector<Candidate>& order);
   enum class Trial { kAccepted, kRefused, kDestination, kRisky, kSkipped };
   Trial TryNode(const Candidate& candidate, bool risky_too);
@@ -148,10 +156,12 @@ class DrainPlanner::Impl {
   std::vector<Candidate> Ordered(std::vector<Candidate> candidates, OrderBy by) const;
   std::vector<NodeIndex> Destinations(const std::vector<Candidate>& order) const;
   void UndoRound(size_t planned);
+  void Repeat(std::vector<PlannedNode> nodes);
   int64_t MostThatCanGo(const std::vector<Candidate>& candidates) const;
   double ValueOf(Slot slot) const;
 
   // --- planner.cc
+  void TakeBackMoves();
   void Answer();
   void Select();
   DrainKeep KeepOf(Slot slot, const FailedNode* known, std::vector<FailedNode>* failed);
@@ -180,6 +190,7 @@ class DrainPlanner::Impl {
   int64_t evaluated_ = 0;
   int64_t skipped_ = 0;
   std::string resume_at_;
+  std::vector<BudgetUse> uses_;  // room to work in
 
   // Between calls.
   std::unique_ptr<FitOptions> fit_;
@@ -188,6 +199,11 @@ class DrainPlanner::Impl {
   int64_t journal_ = 0;
   bool follows_ = false;  // the board has the moves of planned_ and nothing else
   std::vector<std::pair<std::string, std::string>> placeholders_seen_;  // name, node
+  std::vector<std::optional<NodeReason>> known_reasons_;  // by slot: of nodes that have not changed since
+  std::string known_basis_;
+  std::string rules_;             // options of the last call
+  int64_t objects_version_ = -1;  // of the last call
+  bool same_rules_ = false;       // objects and rules are those of the last call, and there are no budgets
   std::vector<PlannedNode> planned_;
   std::vector<FormerNode> held_;  // timers that go on without a place in the plan
   DrainState state_;              // of which `unneeded` is read when a call begins

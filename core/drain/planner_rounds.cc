@@ -4,11 +4,34 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/drain/planner_impl.h"
 
 namespace loadline {
 
+// All that eligibility turns on beside the node.
+std::string DrainPlanner::Impl::EligibilityBasis() const {
+  const EligibilityOptions& options = options_->eligibility;
+  std::string basis =
+      absl::StrCat(absl::StrJoin(problem_->group_of, ","), "/", options.utilization_threshold, "/",
+                   options.gpu_utilization_threshold, "/", options.scale_down_unready_enabled,
+                   options.utilization.ignore_daemonsets, options.utilization.ignore_mirror_pods, "/",
+                   absl::StrJoin(options.utilization.gpu_labels, ","));
+  for (const DrainGroup& group : problem_->groups) {
+    absl::StrAppend(
+        &basis, ";", group.min_nodes, ",", group.target, ",", group.utilization_threshold.value_or(-1), ",",
+        group.gpu_utilization_threshold.value_or(-1), ",", group.ignore_daemonsets_utilization.has_value(),
+        group.ignore_daemonsets_utilization.value_or(false));
+  }
+  return basis;
+}
+
 void DrainPlanner::Impl::JudgeNodes() {
+  std::string basis = EligibilityBasis();
+  if (basis != known_basis_ || !problem_->pools.empty()) known_reasons_.clear();
+  known_basis_ = std::move(basis);
+  known_reasons_.resize(judged_.size());
   limits_.emplace(problem_->groups, options_->minimum);
   std::vector<bool> deleting(judged_.size(), false);
   for (const Slot slot : deleting_) deleting[IndexOf(slot)] = true;
@@ -21,9 +44,25 @@ void DrainPlanner::Impl::JudgeNodes() {
     if (const auto pools = problem_->pools.find(slot); pools != problem_->pools.end()) {
       question.pools = pools->second;
     }
-    node.reason = CheckEligibility(cluster(), question, options_->eligibility, problem_->now_s).reason;
+    std::optional<NodeReason>& known = known_reasons_[IndexOf(slot)];
+    if (being_deleted || !known.has_value()) {
+      const NodeReason reason =
+          CheckEligibility(cluster(), question, options_->eligibility, problem_->now_s).reason;
+      // Pods that are terminating stop counting at some time.
+      known = being_deleted || HasTerminatingPods(slot) ? std::nullopt : std::optional(reason);
+      node.reason = reason;
+    } else {
+      node.reason = *known;
+    }
     node.eligible = node.reason == NodeReason::kNone;
   }
+}
+
+bool DrainPlanner::Impl::HasTerminatingPods(Slot slot) const {
+  const std::span<const NodePods::Pod> pods = cluster().pods(slot).pods();
+  return std::any_of(pods.begin(), pods.end(), [&](const NodePods::Pod& pod) {
+    return TraitsOf(cluster().pod_shapes()[pod.shape]).deleted_s.has_value();
+  });
 }
 
 CpuMemory DrainPlanner::Impl::AllocatableOf(Slot slot) const {
@@ -169,33 +208,71 @@ void DrainPlanner::Impl::KeepFormers() {
   }
 }
 
+// Pods that are terminating end at some time, and pods of kube-system may move when they are old.
+bool DrainPlanner::Impl::IsSettled(Slot slot) const {
+  const std::span<const NodePods::Pod> pods = cluster().pods(slot).pods();
+  return std::none_of(pods.begin(), pods.end(), [&](const NodePods::Pod& pod) {
+    const PodShape& shape = cluster().pod_shapes()[pod.shape];
+    return TraitsOf(shape).deleted_s.has_value() || shape.namespace_name == "kube-system";
+  });
+}
+
+// Whether the pods of a node that move, or are waited for, are those that were planned; `uses` is what they
+// take.
+bool DrainPlanner::Impl::MovesTheSame(const PlannedNode& planned, std::vector<BudgetUse>* uses) {
+  const std::span<const NodePods::Pod> pods = cluster().pods(planned.slot).pods();
+  size_t moving = 0;
+  size_t waiting = 0;
+  int32_t shape = -1;
+  RuleAnswer answer;
+  bool finished = false;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    // Most pods are like the one before; nothing is taken from budgets in between. Of mirror pods none is
+    // here twice.
+    if (pods[i].shape != shape) {
+      shape = pods[i].shape;
+      answer = judge_->Judge(planned.slot, shape);
+      finished = cluster().pod_shapes()[shape].finished;
+    }
+    switch (answer.outcome) {
+      case PodOutcome::kSkip:
+      case PodOutcome::kDaemon:
+        break;
+      case PodOutcome::kBlock:
+        return false;
+      case PodOutcome::kWait:
+        if (waiting >= planned.waits_for.size() || planned.waits_for[waiting++] != static_cast<int32_t>(i)) {
+          return false;
+        }
+        break;
+      case PodOutcome::kUndefined:
+      case PodOutcome::kMove:
+        if (finished) break;
+        if (moving >= planned.sources.size() || planned.sources[moving++] != static_cast<int32_t>(i))
+          return false;
+        uses->push_back(budgets_->UseOf(shape));
+        break;
+    }
+  }
+  // Behind the pods are placeholders, which are as they were.
+  return waiting == planned.waits_for.size() &&
+         (moving == planned.sources.size() || planned.sources[moving] < 0);
+}
+
 // Whether a node whose moves stand on the board goes on as it is.
 bool DrainPlanner::Impl::KeepIntact(PlannedNode* planned) {
   const Slot slot = planned->slot;
   if (!judged(slot).eligible || board_->received(planned->node) > 0) return false;
-  const NodePodsJudgement judgement = judge_->JudgeNode(slot);
-  if (judgement.block.has_value()) return false;
-  const std::span<const NodePods::Pod> all = cluster().pods(slot).pods();
-  std::vector<BudgetUse> uses;
-  size_t sources = 0;
-  for (const size_t pod : judgement.move) {
-    if (cluster().pod_shapes()[all[pod].shape].finished) continue;
-    if (sources >= planned->sources.size() || planned->sources[sources] != static_cast<int32_t>(pod)) {
-      return false;
-    }
-    ++sources;
-    uses.push_back(budgets_->UseOf(all[pod].shape));
+  uses_.clear();
+  if (!(same_rules_ && planned->settled) && !MovesTheSame(*planned, &uses_)) return false;
+  if (budgets_->size() > 0) {
+    const DisruptionBudgets::Answer answer = budgets_->Ask(uses_);
+    if (answer.refused.has_value() || answer.risky) return false;
   }
-  // Behind the pods are placeholders, which are as they were.
-  if (sources < planned->sources.size() && planned->sources[sources] >= 0) return false;
-  const DisruptionBudgets::Answer answer = budgets_->Ask(uses);
-  if (answer.refused.has_value() || answer.risky) return false;
   if (limits_->Take(judged(slot).group, AllocatableOf(slot)) != NodeReason::kNone) return false;
-  for (const BudgetUse& use : uses) budgets_->Take(use);
+  for (const BudgetUse& use : uses_) budgets_->Take(use);
   planned->since_s = TimerStart(planned->since_s, problem_->now_s);
   planned->risky = false;
-  planned->waits_for.clear();
-  for (const size_t pod : judgement.wait) planned->waits_for.push_back(static_cast<int32_t>(pod));
   judged(slot).planned = true;
   planned_.push_back(std::move(*planned));
   return true;
@@ -225,8 +302,9 @@ void DrainPlanner::Impl::Accept(PlannedNode planned, const std::vector<MovingPod
   planned.moves.reserve(pods.size());
   for (const MovingPod& pod : pods) {
     budgets_->Take(pod.use);
-    planned.moves.push_back({pod.pod, pod.kind, pod.to, pod.key});
+    planned.moves.push_back({pod.pod, pod.kind, pod.to, board_->snapshot().slot(pod.to), pod.key});
   }
+  planned.settled = IsSettled(planned.slot);
   Note(planned.slot, NodeReason::kNone);
   judged(planned.slot).planned = true;
   planned_.push_back(std::move(planned));

@@ -122,14 +122,13 @@ void DrainPlanner::Impl::Follow() {
   for (const Slot slot : changes) {
     if (changed[IndexOf(slot)]) continue;
     changed[IndexOf(slot)] = true;
+    if (IndexOf(slot) < known_reasons_.size()) known_reasons_[IndexOf(slot)].reset();
     reload.push_back(slot);
   }
-  Snapshot& snapshot = board_->snapshot();
   for (PlannedNode& planned : planned_) {
-    const bool touched =
-        changed[IndexOf(planned.slot)] ||
-        std::any_of(planned.moves.begin(), planned.moves.end(),
-                    [&](const PlannedMove& move) { return changed[IndexOf(snapshot.slot(move.to))]; });
+    const bool touched = changed[IndexOf(planned.slot)] ||
+                         std::any_of(planned.moves.begin(), planned.moves.end(),
+                                     [&](const PlannedMove& move) { return changed[IndexOf(move.to_slot)]; });
     if (!touched) {
       formers_.push_back({std::move(planned), {}});
       continue;
@@ -138,7 +137,7 @@ void DrainPlanner::Impl::Follow() {
     if (!changed[IndexOf(planned.slot)]) reload.push_back(planned.slot);
     // Those on nodes that changed go as these are read anew.
     for (const PlannedMove& move : planned.moves) {
-      if (!changed[IndexOf(snapshot.slot(move.to))]) board_->TakeBack(move.kind, move.to);
+      if (!changed[IndexOf(move.to_slot)]) board_->TakeBack(move.kind, move.to);
     }
   }
   board_->Reload(reload);
@@ -152,6 +151,7 @@ void DrainPlanner::Impl::Follow() {
 }
 
 void DrainPlanner::Impl::Rebuild() {
+  known_reasons_.clear();
   fit_ = std::make_unique<FitOptions>(options_->fit);
   board_.reset();  // first: two at a time would take twice the memory
   board_ = std::make_unique<DrainBoard>(cluster(), fit_.get());
