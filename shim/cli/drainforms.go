@@ -196,7 +196,7 @@ func (d *drainPlan) page(w io.Writer) error {
 	for _, r := range d.GetRemove() {
 		node := report.DrainNode{Name: r.GetNode(), Start: startOf(r)}
 		if ready := time.Unix(r.GetReadyAtS(), 0).UTC(); !r.GetStart() && ready.After(d.now) {
-			node.Start += " until " + ready.Format(time.RFC3339)
+			node.Until = ready.Format(time.RFC3339)
 		}
 		for _, m := range r.GetMoves() {
 			move := report.DrainMove{Pod: podOf(m.GetNamespace(), m.GetName()), To: m.GetTo(), Placeholder: m.GetPlaceholder()}

@@ -30,10 +30,10 @@ type Drain struct {
 	Left map[string]int64
 }
 
-// DrainNode is a node that goes. Start is "now", or the reason that it waits for.
+// DrainNode is a node that goes. Start is "now", or the reason that it waits for, and Until when that ends if that is known.
 type DrainNode struct {
-	Name, Start string
-	Moves       []DrainMove
+	Name, Start, Until string
+	Moves              []DrainMove
 }
 
 // DrainMove is a pod, where it goes, and the budget that its eviction takes from, if any.
@@ -148,9 +148,9 @@ type drainPage struct {
 }
 
 type drainRow struct {
-	Name, Start, Pods string
-	Parts             []drainPart
-	Moves             []string
+	Name, Start, Until, Pods string
+	Parts                    []drainPart
+	Moves                    []string
 }
 
 type drainPart struct {
@@ -170,7 +170,7 @@ func (d *Drain) Write(w io.Writer) error {
 		p.Ticks = append(p.Ticks, tick{drainStepWide * (float64(step) + 0.5), strconv.Itoa(step + 1)})
 	}
 	for i, node := range d.Remove {
-		row := drainRow{Name: texttable.Escape(node.Name), Start: texttable.Escape(node.Start), Pods: "empty"}
+		row := drainRow{Name: texttable.Escape(node.Name), Start: texttable.Escape(node.Start), Until: texttable.Escape(node.Until), Pods: "empty"}
 		if len(node.Moves) > 0 {
 			row.Pods = count(len(node.Moves), "pod")
 		}
