@@ -3,7 +3,9 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/pod.h"
@@ -40,6 +42,12 @@ absl::StatusOr<ReadPod> ReadIncoming(absl::string_view bytes, View* view) {
     return Refused("is not a k8s.io.api.core.v1.Pod, or too large");
   }
   message.mutable_metadata()->clear_deletion_timestamp();
+  // Clients leave the status of incoming pods out, and a budget counts an eviction whatever became of the
+  // pod.
+  message.mutable_status()->clear_conditions();
+  k8s::v1::PodCondition* const ready = message.mutable_status()->add_conditions();
+  ready->set_type("Ready");
+  ready->set_status("True");
   ResourceNames names = view->cluster().resource_names();
   const size_t known = names.size();
   ResourceReader reader(&names);
@@ -199,6 +207,24 @@ absl::Status AddEviction(const v1::EvictedPod& message, View* view, DecodedDrain
       {std::move(pod->shape), pod->name, pod->uid, message.node(), message.at_s()});
   state->evicted.push_back(message);
   return absl::OkStatus();
+}
+
+// Moves a node from those that may go to those that are being deleted. Of one that is not known to be the
+// former, a drain is assumed.
+void Start(const std::string& name, int64_t now_s, const ClusterState& cluster, DrainState* state) {
+  const auto is_named = [&](const auto& node) { return node.node == name; };
+  const std::optional<Slot> slot = cluster.Find(name);
+  if (!slot.has_value() || absl::c_any_of(state->deleting, is_named)) return;
+  DeletingNode deleting = {name, cluster.traits(*slot).uid, now_s, /*drain=*/true, {}};
+  const auto found = absl::c_find_if(state->unneeded, is_named);
+  if (found != state->unneeded.end()) {
+    deleting.drain = absl::c_any_of(found->hints, [](const DestinationHint& hint) {
+      return !absl::StartsWith(hint.pod, "placeholder/");
+    });
+    deleting.hints = std::move(found->hints);
+    state->unneeded.erase(found);
+  }
+  state->deleting.push_back(std::move(deleting));
 }
 
 absl::Status CheckTimes(const v1::DrainState& message) {
@@ -421,14 +447,7 @@ absl::Status ApplyDrainProgress(const v1::DrainProgress& message, int64_t now_s,
   if (absl::Status status = CheckSize("evicted", message.evicted_size(), kMaxEvictedPods); !status.ok()) {
     return status;
   }
-  for (const std::string& name : message.started()) {
-    const auto found = std::find_if(state->state.unneeded.begin(), state->state.unneeded.end(),
-                                    [&](const UnneededNode& node) { return node.node == name; });
-    if (found == state->state.unneeded.end()) continue;
-    const bool drain = !found->hints.empty();
-    state->state.deleting.push_back({found->node, found->uid, now_s, drain, std::move(found->hints)});
-    state->state.unneeded.erase(found);
-  }
+  for (const std::string& name : message.started()) Start(name, now_s, view->cluster(), &state->state);
   for (const std::string& name : message.failed()) {
     std::erase_if(state->state.deleting, [&](const DeletingNode& node) { return node.node == name; });
   }
