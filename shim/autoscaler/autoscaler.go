@@ -182,8 +182,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{Interface: a.client.CoreV1().Events("")})
 	defer broadcaster.Shutdown()
-	s := &a.config.ScaleDown
-	p := &planner{client: loadlinev1.NewAutoscalerClient(a.conn), cluster: a.cluster, options: optionsOf(s), longest: s.ScaleDownSimulationTimeout.Duration}
+	p := newPlanner(loadlinev1.NewAutoscalerClient(a.conn), a.cluster, &a.config.ScaleDown)
 	l := newLeader(a.config, a.client, a.cluster, a.cloud, p, broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}), a.metrics, term)
 	defer l.actuator.Wait()
 	_ = a.cluster.view.Drop(ctx) // what an engine that lives on remembers of another leader

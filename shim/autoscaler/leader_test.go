@@ -81,7 +81,7 @@ func (b *bench) start(options *config.Configuration, term int64) {
 	if err := c.watch(b.ctx, b.client); err != nil {
 		b.t.Fatal(err)
 	}
-	p := &planner{client: loadlinev1.NewAutoscalerClient(conn), cluster: c, options: optionsOf(&options.ScaleDown), longest: time.Minute}
+	p := newPlanner(loadlinev1.NewAutoscalerClient(conn), c, &options.ScaleDown)
 	b.leader = newLeader(options, b.client, c, b, p, record.NewFakeRecorder(1000), newMetrics("test"), term)
 	synctest.Wait() // for the first lists
 }
@@ -286,7 +286,49 @@ func TestDrainsOneNode(t *testing.T) {
 	})
 }
 
-// Half an hour of constant load: once the spare node is gone, nothing is written any more.
+// A plan without names, as large clusters get it, comes to the same.
+func TestCompactPlan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, nil)
+		b.planner.compactFrom = 1
+		b.run(90 * time.Second)
+		if !slices.Equal(b.deleted, []string{"n1"}) || b.readStatus().ClusterWide.ScaleDown.TopBlockers == nil {
+			t.Errorf("deleted %v, status %+v", b.deleted, b.readStatus())
+		}
+		b.end()
+	})
+}
+
+// No label of a metric grows with the cluster. Invariant I2.
+func TestMetricLabels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, nil)
+		b.run(90 * time.Second)
+		families, err := b.metrics.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for _, family := range families {
+			for _, metric := range family.GetMetric() {
+				for _, label := range metric.GetLabel() {
+					seen++
+					for _, name := range []string{"n1", "n2", "n3", "p1", "p2", "p3", "g"} {
+						if label.GetValue() == name {
+							t.Errorf("%s has the label %s=%s", family.GetName(), label.GetName(), name)
+						}
+					}
+				}
+			}
+		}
+		if seen == 0 {
+			t.Error("no metric has a label")
+		}
+		b.end()
+	})
+}
+
+// 50 loops of constant load: once the spare node is gone, nothing is written any more. Invariant E3.
 func TestNoOscillation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 3, nil)
@@ -307,6 +349,7 @@ func TestNoOscillation(t *testing.T) {
 	})
 }
 
+// Invariant H6.
 func TestObserveWritesNothingButItsStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := threeNodes(t, func(c *config.Configuration) { c.Mode = config.Observe })
@@ -322,6 +365,7 @@ func TestObserveWritesNothingButItsStatus(t *testing.T) {
 	})
 }
 
+// Invariants D2, D3, D8.
 func TestNothingGoes(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -383,6 +427,7 @@ func (b *bench) removePod(name string) {
 }
 
 // Ended at any moment of a removal, the next process finishes it: the node goes once, and no other one keeps a taint.
+// Invariant G3.
 func TestRestart(t *testing.T) {
 	for _, after := range []time.Duration{0, 3 * time.Second, 6 * time.Second, 15 * time.Second} {
 		t.Run(after.String(), func(t *testing.T) {

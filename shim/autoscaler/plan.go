@@ -17,8 +17,7 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// compactFrom is how many nodes a cluster has whose plan is asked for without what is known here anyway: it would not
-// fit into one answer.
+// compactFrom is from how many nodes on a whole plan may not fit into one answer.
 const compactFrom = 4000
 
 // answerTime is what telling the engine what has changed, and its answer, may take beside planning.
@@ -30,8 +29,14 @@ type planner struct {
 	cluster *cluster
 	options *loadlinev1.DrainOptions
 	longest time.Duration
+	// compactFrom is how many nodes a cluster has whose plan is asked for without what is known here anyway.
+	compactFrom int
 	// progress is what the engine has not been told yet.
 	progress loadlinev1.DrainProgress
+}
+
+func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, s *config.ScaleDown) *planner {
+	return &planner{client: client, cluster: c, options: optionsOf(s), longest: s.ScaleDownSimulationTimeout.Duration, compactFrom: compactFrom}
 }
 
 // optionsOf returns the options of a configuration as the engine has them. It has been checked.
@@ -82,7 +87,7 @@ func (p *planner) plan(ctx context.Context, groups []provider.Group, groupOf map
 		}
 		request := &loadlinev1.PlanDrainRequest{
 			Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: at}, NowS: now.Unix(), Options: p.options, Progress: &p.progress,
-			MaxMilliseconds: int32(p.longest / time.Millisecond), Compact: len(p.cluster.nodes) >= compactFrom,
+			MaxMilliseconds: int32(p.longest / time.Millisecond), Compact: len(p.cluster.nodes) >= p.compactFrom,
 		}
 		for i := range groups {
 			request.Groups = append(request.Groups, groupMessage(&groups[i], slots[groups[i].ID]))

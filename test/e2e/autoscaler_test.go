@@ -31,7 +31,9 @@ type scaled struct {
 	ctx        context.Context
 	cluster    *harness.Cluster
 	cloud      *simcloud.Cloud
+	engine     *harness.Engine
 	autoscaler *harness.Autoscaler
+	kubeconfig string
 	budgets    *budgetWatch
 	pinned     string // the node of the pod that must not move
 	most       int    // nodes that were seen to go at once
@@ -64,16 +66,24 @@ func startScaled(t *testing.T, mode string, act bool) *scaled {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.autoscaler, err = s.cluster.StartAutoscaler(ctx, "autoscaler", kubeconfig, s.config(), "--mode="+mode, "--engine=inprocess",
+	s.kubeconfig, s.engine = kubeconfig, startEngine(t, ctx, s.cluster)
+	s.autoscaler = s.start("autoscaler", mode)
+	return s
+}
+
+// start starts an autoscaler with the configuration of the manifests, but for addresses and times.
+func (s *scaled) start(name, mode string) *harness.Autoscaler {
+	s.t.Helper()
+	autoscaler, err := s.cluster.StartAutoscaler(s.ctx, name, s.kubeconfig, s.config(), "--mode="+mode, "--engine="+s.engine.Address, "--view="+name,
 		"--cloud-address=unix://"+s.socket(), "--scan-interval=1s", "--scale-down-unneeded-time=4s", "--scale-down-delay-after-add=0s",
 		"--node-delete-delay-after-taint=1s", "--eviction-retry-interval=1s", "--poll-interval=500ms",
 		"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",
 		// Pods of this small cluster come and go by tenths of all there are.
 		"--most-vanished-percent=60")
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	return s
+	return autoscaler
 }
 
 func (s *scaled) socket() string { return filepath.Join(s.cluster.Dir(), "cloud.sock") }
@@ -297,9 +307,15 @@ func (s *scaled) checkChanges() {
 }
 
 // Nodes are drained in parallel, within the budget, with the rights of the manifests. No node goes with a pod that must
-// not move, none keeps a taint, and then nothing happens any more. Invariants D1, D2, D3, G3.
+// not move, none keeps a taint, and then nothing happens any more, although the engine is away for a while. Invariants D1, D2, D3.
 func TestAutoscalerDrains(t *testing.T) {
 	s := startScaled(t, "act", true)
+	s.wait("a removal", func() bool { return len(s.busy()) > 0 })
+	s.engine.Kill()
+	time.Sleep(2 * time.Second)
+	if err := s.engine.Restart(s.ctx); err != nil {
+		t.Fatal(err)
+	}
 	s.waitSettled()
 	s.check()
 	if s.most < 2 {
@@ -329,7 +345,7 @@ func TestAutoscalerDrains(t *testing.T) {
 }
 
 // Killed again and again in the middle of drains and started again, it loses nothing: no taint is left, and no node is
-// deleted twice.
+// deleted twice. Invariant G3.
 func TestAutoscalerKilledMidDrain(t *testing.T) {
 	s := startScaled(t, "act", true)
 	term := int64(0)
@@ -346,6 +362,22 @@ func TestAutoscalerKilledMidDrain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	s.waitSettled()
+	s.check()
+}
+
+// Of two, one leads; when it is killed in the middle of drains, the other one finishes them. Invariants G2, G3.
+func TestTwoAutoscalers(t *testing.T) {
+	s := startScaled(t, "act", true)
+	second := s.start("second", "act")
+	s.wait("a removal", func() bool { return len(s.busy()) > 0 })
+	leads := func(a *harness.Autoscaler) bool { return metricsOf(t, s.ctx, a).Sum("loadline_leader", nil) == 1 }
+	if !leads(s.autoscaler) || leads(second) {
+		t.Errorf("the first one leads: %v, the second one: %v", leads(s.autoscaler), leads(second))
+	}
+	s.autoscaler.Kill()
+	s.autoscaler = second
+	s.wait("the second one to lead", func() bool { return leads(second) })
 	s.waitSettled()
 	s.check()
 }

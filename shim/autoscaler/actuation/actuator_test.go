@@ -30,7 +30,7 @@ func emptyOf(node *v1.Node) Plan {
 	return Plan{Removals: []Removal{{Node: node, Group: "g", Empty: true, Since: time.Unix(1000, 0)}}}
 }
 
-// TestRemoval has one node n with a pod p that is drained while something happens.
+// TestRemoval has one node n with a pod p that is drained while something happens. Invariants D9, G1, G2, G3.
 func TestRemoval(t *testing.T) {
 	again := func(w *world) *v1.Node { return w.node("n").DeepCopy() }
 	severalBudgets := apierrors.NewInternalError(errors.New("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."))
