@@ -1,21 +1,21 @@
 #include "plugin/service/size_handler.h"
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/size.h"
-#include "plugin/service/scheduler_extender_handlers.h"
+#include "plugin/service/answer_size.h"
+#include "plugin/service/question_cluster.h"
 
 namespace loadline {
 
 absl::StatusOr<v1::MeasureUtilizationResponse> MeasureUtilization(
     const v1::MeasureUtilizationRequest& request, const Deadline& deadline, Views* views) {
-  if (!request.has_changes()) return absl::InvalidArgumentError("changes: missing");
-  absl::StatusOr<LockedView> locked = ApplyChanges(request.changes(), deadline, views);
-  if (!locked.ok()) return locked.status();
-  SharedView& shared = *locked->operator->();
+  absl::StatusOr<QuestionCluster> asked = QuestionCluster::Of(request, deadline, views);
+  if (!asked.ok()) return asked.status();
+  SharedView& shared = asked->shared();
   const ClusterState& cluster = shared.view.cluster();
   const absl::StatusOr<DecodedSizing> decoded =
       DecodeSizing(request, shared.size_state, cluster.resource_names());
@@ -37,12 +37,10 @@ absl::StatusOr<v1::MeasureUtilizationResponse> MeasureUtilization(
     bytes += answer->ByteSizeLong();
     if (bytes > kMaxMessageBytes) break;
   }
-  if (response.ByteSizeLong() > kMaxMessageBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the answer outgrows ", kMaxMessageBytes, " bytes; ask about fewer groups"));
-  }
-  shared.size_state = response.state();
-  return response;
+  v1::SizeState state = response.state();
+  absl::StatusOr<v1::MeasureUtilizationResponse> sized = Sized(std::move(response), "ask about fewer groups");
+  if (sized.ok()) shared.size_state = std::move(state);
+  return sized;
 }
 
 }  // namespace loadline

@@ -148,7 +148,7 @@ func (s *sizeSource) ask(ctx context.Context, c *cluster, gathered *sizing.Gathe
 	}
 	client := loadlinev1.NewAutoscalerClient(c.conn)
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
-		request.Changes = at
+		request.Cluster = &loadlinev1.MeasureUtilizationRequest_Changes{Changes: at}
 		out.response, err = client.MeasureUtilization(ctx, request)
 		return err
 	})

@@ -433,7 +433,7 @@ func (g *requests) planDrain() *loadlinev1.PlanDrainRequest {
 }
 
 func (g *requests) measureUtilization() *loadlinev1.MeasureUtilizationRequest {
-	out := &loadlinev1.MeasureUtilizationRequest{Changes: g.at(), NowMilliseconds: 1_700_000_000_000 + int64(g.IntN(1_000_000))}
+	out := &loadlinev1.MeasureUtilizationRequest{Cluster: &loadlinev1.MeasureUtilizationRequest_Changes{Changes: g.at()}, NowMilliseconds: 1_700_000_000_000 + int64(g.IntN(1_000_000))}
 	for i := range g.IntN(4) {
 		out.Groups = append(out.Groups, g.sizedGroup(i))
 	}

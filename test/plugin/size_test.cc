@@ -285,6 +285,18 @@ TEST_F(SizeTest, CatchAllTakesPodsThatAskForNothing) {
   EXPECT_EQ(response->groups(1).requested_milli_cpu(), 6000);
 }
 
+TEST_F(SizeTest, AClusterOfItsOwn) {
+  const v1::Changes cluster = WorkedExample().changes();
+  request_.mutable_own()->mutable_nodes()->CopyFrom(cluster.nodes());
+  request_.mutable_own()->mutable_pod_shapes()->CopyFrom(cluster.pod_shapes());
+  Wait(PoolPod(), 8);
+  EXPECT_EQ(Size().delta(), 6);
+  // It leaves nothing behind.
+  EXPECT_EQ(Size().delta(), 6);
+  request_.mutable_own()->set_view("test");
+  EXPECT_THAT(Refusal(), HasSubstr("own: states a view"));
+}
+
 TEST_F(SizeTest, NodesWithoutCpuEndThePass) {
   Load(ChangesBuilder::FullList(2, 1).Shape(0, PoolPod()).Node(0, PoolNode("n0", "0"), {{0, "p", ""}}));
   const v1::GroupSize size = Size();
@@ -328,7 +340,7 @@ auto InGroup(Change change) {
 INSTANTIATE_TEST_SUITE_P(
     Cases, RefusedSizeTest,
     ::testing::ValuesIn(std::vector<RefusedCase>{
-        {"NoView", [](auto* r) { r->clear_changes(); }, "changes: missing"},
+        {"NoView", [](auto* r) { r->clear_changes(); }, "has neither changes nor a cluster of its own"},
         {"NoTime", [](auto* r) { r->clear_now_milliseconds(); }, "now_milliseconds: 0 is not in [1,"},
         {"NoName", InGroup([](auto* g) { g->clear_node_group(); }), "groups[0]: node_group: is empty"},
         {"NoLabel", InGroup([](auto* g) { g->clear_labels(); }), "groups[0]: labels: has none"},

@@ -429,8 +429,13 @@ func (SizeWarning_Kind) EnumDescriptor() ([]byte, []int) {
 // One pass over node groups. Milliseconds, as an amount of time, are in [0, 2^62].
 type MeasureUtilizationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// View, epoch and revision to answer at, with the changes that lead there. Required.
-	Changes *Changes `protobuf:"bytes,1,opt,name=changes,proto3" json:"changes,omitempty"`
+	// The cluster. Exactly one of both.
+	//
+	// Types that are valid to be assigned to Cluster:
+	//
+	//	*MeasureUtilizationRequest_Changes
+	//	*MeasureUtilizationRequest_Own
+	Cluster isMeasureUtilizationRequest_Cluster `protobuf_oneof:"cluster"`
 	// The time of the pass, in milliseconds since 1970. [1, 2^62].
 	NowMilliseconds int64 `protobuf:"varint,2,opt,name=now_milliseconds,json=nowMilliseconds,proto3" json:"now_milliseconds,omitempty"`
 	// The groups, at most 1000. Names are unique, and no two have the same labels.
@@ -473,9 +478,27 @@ func (*MeasureUtilizationRequest) Descriptor() ([]byte, []int) {
 	return file_loadline_v1_size_proto_rawDescGZIP(), []int{0}
 }
 
+func (x *MeasureUtilizationRequest) GetCluster() isMeasureUtilizationRequest_Cluster {
+	if x != nil {
+		return x.Cluster
+	}
+	return nil
+}
+
 func (x *MeasureUtilizationRequest) GetChanges() *Changes {
 	if x != nil {
-		return x.Changes
+		if x, ok := x.Cluster.(*MeasureUtilizationRequest_Changes); ok {
+			return x.Changes
+		}
+	}
+	return nil
+}
+
+func (x *MeasureUtilizationRequest) GetOwn() *Changes {
+	if x != nil {
+		if x, ok := x.Cluster.(*MeasureUtilizationRequest_Own); ok {
+			return x.Own
+		}
 	}
 	return nil
 }
@@ -507,6 +530,25 @@ func (x *MeasureUtilizationRequest) GetState() *SizeState {
 	}
 	return nil
 }
+
+type isMeasureUtilizationRequest_Cluster interface {
+	isMeasureUtilizationRequest_Cluster()
+}
+
+type MeasureUtilizationRequest_Changes struct {
+	// View, epoch and revision to answer at, with the changes that lead there.
+	Changes *Changes `protobuf:"bytes,1,opt,name=changes,proto3,oneof"`
+}
+
+type MeasureUtilizationRequest_Own struct {
+	// A whole cluster that serves this question only: nodes and pod shapes as in a full list, and no view,
+	// epoch, revision or chunk.
+	Own *Changes `protobuf:"bytes,6,opt,name=own,proto3,oneof"`
+}
+
+func (*MeasureUtilizationRequest_Changes) isMeasureUtilizationRequest_Cluster() {}
+
+func (*MeasureUtilizationRequest_Own) isMeasureUtilizationRequest_Cluster() {}
 
 // A label.
 type GroupLabel struct {
@@ -1596,13 +1638,15 @@ var File_loadline_v1_size_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_size_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/size.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\"\x83\x02\n" +
-	"\x19MeasureUtilizationRequest\x12.\n" +
-	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\x12)\n" +
+	"\x16loadline/v1/size.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\"\xba\x02\n" +
+	"\x19MeasureUtilizationRequest\x120\n" +
+	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
+	"\x03own\x18\x06 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12)\n" +
 	"\x10now_milliseconds\x18\x02 \x01(\x03R\x0fnowMilliseconds\x12/\n" +
 	"\x06groups\x18\x03 \x03(\v2\x17.loadline.v1.SizedGroupR\x06groups\x12,\n" +
 	"\x04pods\x18\x04 \x03(\v2\x18.loadline.v1.WaitingPodsR\x04pods\x12,\n" +
-	"\x05state\x18\x05 \x01(\v2\x16.loadline.v1.SizeStateR\x05state\"4\n" +
+	"\x05state\x18\x05 \x01(\v2\x16.loadline.v1.SizeStateR\x05stateB\t\n" +
+	"\acluster\"4\n" +
 	"\n" +
 	"GroupLabel\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -1800,33 +1844,34 @@ var file_loadline_v1_size_proto_goTypes = []any{
 }
 var file_loadline_v1_size_proto_depIdxs = []int32{
 	19, // 0: loadline.v1.MeasureUtilizationRequest.changes:type_name -> loadline.v1.Changes
-	8,  // 1: loadline.v1.MeasureUtilizationRequest.groups:type_name -> loadline.v1.SizedGroup
-	10, // 2: loadline.v1.MeasureUtilizationRequest.pods:type_name -> loadline.v1.WaitingPods
-	11, // 3: loadline.v1.MeasureUtilizationRequest.state:type_name -> loadline.v1.SizeState
-	7,  // 4: loadline.v1.SizedGroup.labels:type_name -> loadline.v1.GroupLabel
-	9,  // 5: loadline.v1.SizedGroup.options:type_name -> loadline.v1.SizeOptions
-	0,  // 6: loadline.v1.SizeOptions.mode:type_name -> loadline.v1.SizeOptions.Mode
-	1,  // 7: loadline.v1.WaitingPods.waits_for:type_name -> loadline.v1.WaitingPods.For
-	12, // 8: loadline.v1.SizeState.groups:type_name -> loadline.v1.GroupSizeState
-	13, // 9: loadline.v1.GroupSizeState.cached_node:type_name -> loadline.v1.NodeSize
-	15, // 10: loadline.v1.MeasureUtilizationResponse.groups:type_name -> loadline.v1.GroupSize
-	11, // 11: loadline.v1.MeasureUtilizationResponse.state:type_name -> loadline.v1.SizeState
-	2,  // 12: loadline.v1.GroupSize.action:type_name -> loadline.v1.GroupSize.Action
-	3,  // 13: loadline.v1.GroupSize.reason:type_name -> loadline.v1.GroupSize.Reason
-	16, // 14: loadline.v1.GroupSize.utilization:type_name -> loadline.v1.Utilization
-	16, // 15: loadline.v1.GroupSize.utilization_after:type_name -> loadline.v1.Utilization
-	17, // 16: loadline.v1.GroupSize.taint_unhealthy:type_name -> loadline.v1.SizedNode
-	17, // 17: loadline.v1.GroupSize.untaint:type_name -> loadline.v1.SizedNode
-	17, // 18: loadline.v1.GroupSize.taint:type_name -> loadline.v1.SizedNode
-	17, // 19: loadline.v1.GroupSize.remove:type_name -> loadline.v1.SizedNode
-	18, // 20: loadline.v1.GroupSize.warnings:type_name -> loadline.v1.SizeWarning
-	4,  // 21: loadline.v1.Utilization.kind:type_name -> loadline.v1.Utilization.Kind
-	5,  // 22: loadline.v1.SizeWarning.kind:type_name -> loadline.v1.SizeWarning.Kind
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	19, // 1: loadline.v1.MeasureUtilizationRequest.own:type_name -> loadline.v1.Changes
+	8,  // 2: loadline.v1.MeasureUtilizationRequest.groups:type_name -> loadline.v1.SizedGroup
+	10, // 3: loadline.v1.MeasureUtilizationRequest.pods:type_name -> loadline.v1.WaitingPods
+	11, // 4: loadline.v1.MeasureUtilizationRequest.state:type_name -> loadline.v1.SizeState
+	7,  // 5: loadline.v1.SizedGroup.labels:type_name -> loadline.v1.GroupLabel
+	9,  // 6: loadline.v1.SizedGroup.options:type_name -> loadline.v1.SizeOptions
+	0,  // 7: loadline.v1.SizeOptions.mode:type_name -> loadline.v1.SizeOptions.Mode
+	1,  // 8: loadline.v1.WaitingPods.waits_for:type_name -> loadline.v1.WaitingPods.For
+	12, // 9: loadline.v1.SizeState.groups:type_name -> loadline.v1.GroupSizeState
+	13, // 10: loadline.v1.GroupSizeState.cached_node:type_name -> loadline.v1.NodeSize
+	15, // 11: loadline.v1.MeasureUtilizationResponse.groups:type_name -> loadline.v1.GroupSize
+	11, // 12: loadline.v1.MeasureUtilizationResponse.state:type_name -> loadline.v1.SizeState
+	2,  // 13: loadline.v1.GroupSize.action:type_name -> loadline.v1.GroupSize.Action
+	3,  // 14: loadline.v1.GroupSize.reason:type_name -> loadline.v1.GroupSize.Reason
+	16, // 15: loadline.v1.GroupSize.utilization:type_name -> loadline.v1.Utilization
+	16, // 16: loadline.v1.GroupSize.utilization_after:type_name -> loadline.v1.Utilization
+	17, // 17: loadline.v1.GroupSize.taint_unhealthy:type_name -> loadline.v1.SizedNode
+	17, // 18: loadline.v1.GroupSize.untaint:type_name -> loadline.v1.SizedNode
+	17, // 19: loadline.v1.GroupSize.taint:type_name -> loadline.v1.SizedNode
+	17, // 20: loadline.v1.GroupSize.remove:type_name -> loadline.v1.SizedNode
+	18, // 21: loadline.v1.GroupSize.warnings:type_name -> loadline.v1.SizeWarning
+	4,  // 22: loadline.v1.Utilization.kind:type_name -> loadline.v1.Utilization.Kind
+	5,  // 23: loadline.v1.SizeWarning.kind:type_name -> loadline.v1.SizeWarning.Kind
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_size_proto_init() }
@@ -1835,6 +1880,10 @@ func file_loadline_v1_size_proto_init() {
 		return
 	}
 	file_loadline_v1_cluster_state_proto_init()
+	file_loadline_v1_size_proto_msgTypes[0].OneofWrappers = []any{
+		(*MeasureUtilizationRequest_Changes)(nil),
+		(*MeasureUtilizationRequest_Own)(nil),
+	}
 	file_loadline_v1_size_proto_msgTypes[2].OneofWrappers = []any{}
 	file_loadline_v1_size_proto_msgTypes[3].OneofWrappers = []any{}
 	file_loadline_v1_size_proto_msgTypes[6].OneofWrappers = []any{}
