@@ -35,6 +35,7 @@ struct ClassSlack {
   CpuMemory unit;      // what one placeholder may have
   Pieces pieces;       // as they would be made anew
   CpuMemory sum;       // of all placeholders, with `reserved`
+  CpuMemory ready;     // of those that fit now
   int64_t count = 0;   // of all placeholders
   int64_t placed = 0;  // of them, those that fit now
   SlackStatus status = SlackStatus::kReady;

@@ -17,6 +17,7 @@ struct SlackPlanner::View {
   // Copies of pods that are on its nodes, or asked of it.
   std::vector<CpuMemory> mirrored;
   int64_t mirrored_placed = 0;
+  CpuMemory mirrored_ready;
 };
 
 namespace {
@@ -159,7 +160,7 @@ void SlackPlanner::Shrink(const PlaceholderGroup& group, int64_t count, SlackPla
 std::vector<SlackPlanner::View> SlackPlanner::Classes(const SlackQuestion& question) const {
   absl::btree_map<std::string, View> views;
   for (const auto& [name, of] : rooms_.classes()) {
-    views[name] = {of.key, &of, of.TypicalEmpty(), question.groups.has_value() ? 0 : kNoNodeLimit, {}, 0};
+    views[name] = {of.key, &of, of.TypicalEmpty(), question.groups.has_value() ? 0 : kNoNodeLimit, {}, 0, {}};
   }
   if (question.groups.has_value()) {
     for (const SlackGroup& group : *question.groups) {
@@ -257,6 +258,7 @@ void SlackPlanner::PlanOnSnapshot(const SlackQuestion& question, GrowthSketch* s
       View& home = *by_name.at(rooms_.node(slot).class_name);
       home.mirrored.push_back(mirrored.pod.size);
       ++home.mirrored_placed;
+      home.mirrored_ready = Plus(home.mirrored_ready, mirrored.pod.size);
     }
     mirrored.placed = members.placed();
     absl::btree_map<std::string, int64_t> homes;
@@ -420,12 +422,14 @@ void SlackPlanner::SumUp(const View& of, ClassSlack* slack) const {
   slack->sum = SumOfReserve(of.mirrored, /*dedupe=*/false);
   slack->count = static_cast<int64_t>(of.mirrored.size());
   slack->placed = of.mirrored_placed;
+  slack->ready = of.mirrored_ready;
   for (const PlaceholderGroup& group : GroupsOf(of.key.name)) {
     const PlaceholderSet::Members& members = *set_.Find(group);
     const int64_t count = static_cast<int64_t>(members.ids.size());
     slack->sum = Plus(slack->sum, Times(group.size, count));
     slack->count += count;
     slack->placed += members.placed();
+    slack->ready = Plus(slack->ready, Times(group.size, members.placed()));
   }
   if (slack->placed < slack->count) Worsen(SlackStatus::kMissing, "", slack);
 }

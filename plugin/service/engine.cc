@@ -12,6 +12,7 @@
 #include "plugin/service/scale_up_plan_handlers.h"
 #include "plugin/service/scheduler_extender_handlers.h"
 #include "plugin/service/size_handler.h"
+#include "plugin/service/slack_handler.h"
 
 namespace loadline {
 namespace {
@@ -55,6 +56,7 @@ constexpr Method kMethods[] = {
     {"/loadline.v1.Autoscaler/MeasureUtilization",
      Handle<v1::MeasureUtilizationRequest, v1::MeasureUtilizationResponse, MeasureUtilization>},
     {"/loadline.v1.Autoscaler/PlanDrain", Handle<v1::PlanDrainRequest, v1::PlanDrainResponse, PlanDrain>},
+    {"/loadline.v1.Autoscaler/PlanSlack", Handle<v1::PlanSlackRequest, v1::PlanSlackResponse, PlanSlack>},
     {"/loadline.v1.ClusterState/Sync", Handle<v1::SyncRequest, v1::SyncResponse, Sync>},
     {"/loadline.v1.ClusterState/Describe", Handle<v1::DescribeRequest, v1::DescribeResponse, Describe>},
     {"/loadline.v1.ClusterState/Drop", Handle<v1::DropRequest, v1::DropResponse, Drop>},

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/cluster/view.h"
+#include "core/slack/slack_planner.h"
 #include "loadline/v1/cluster_state.pb.h"
 #include "loadline/v1/size.pb.h"
 #include "plugin/convert/config.h"
@@ -49,6 +50,7 @@ struct SharedView {
   // What planners left for their next loop. Guarded by `mutex`.
   v1::SizeState size_state;
   KeptDrain drain;            // guarded by `mutex`
+  SlackPlanner slack;         // guarded by `mutex`
   bool half_applied = false;  // guarded by `mutex`; see Change()
 };
 

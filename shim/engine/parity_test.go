@@ -181,6 +181,8 @@ func (g *requests) request(method string) proto.Message {
 		return g.measureUtilization()
 	case loadlinev1.Autoscaler_PlanDrain_FullMethodName:
 		return g.planDrain()
+	case loadlinev1.Autoscaler_PlanSlack_FullMethodName:
+		return g.planSlack()
 	}
 	g.unmade[method] = true
 	return &emptypb.Empty{} // and what damage makes of it

@@ -26,6 +26,7 @@ const (
 	Autoscaler_PlanScaleUp_FullMethodName        = "/loadline.v1.Autoscaler/PlanScaleUp"
 	Autoscaler_MeasureUtilization_FullMethodName = "/loadline.v1.Autoscaler/MeasureUtilization"
 	Autoscaler_PlanDrain_FullMethodName          = "/loadline.v1.Autoscaler/PlanDrain"
+	Autoscaler_PlanSlack_FullMethodName          = "/loadline.v1.Autoscaler/PlanSlack"
 )
 
 // AutoscalerClient is the client API for Autoscaler service.
@@ -56,6 +57,11 @@ type AutoscalerClient interface {
 	// is not at that revision. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4
 	// MiB.
 	PlanDrain(ctx context.Context, in *PlanDrainRequest, opts ...grpc.CallOption) (*PlanDrainResponse, error)
+	// Plans room that is kept free for pods to come: how much, where, and which nodes are missing for it. What
+	// it leaves is kept with the view for the next plan. INVALID_ARGUMENT: names field, pod, group or
+	// placeholder. FAILED_PRECONDITION: the view is not at that revision, or has no nodes and no groups are
+	// known. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
+	PlanSlack(ctx context.Context, in *PlanSlackRequest, opts ...grpc.CallOption) (*PlanSlackResponse, error)
 }
 
 type autoscalerClient struct {
@@ -116,6 +122,16 @@ func (c *autoscalerClient) PlanDrain(ctx context.Context, in *PlanDrainRequest, 
 	return out, nil
 }
 
+func (c *autoscalerClient) PlanSlack(ctx context.Context, in *PlanSlackRequest, opts ...grpc.CallOption) (*PlanSlackResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PlanSlackResponse)
+	err := c.cc.Invoke(ctx, Autoscaler_PlanSlack_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AutoscalerServer is the server API for Autoscaler service.
 // All implementations must embed UnimplementedAutoscalerServer
 // for forward compatibility.
@@ -144,6 +160,11 @@ type AutoscalerServer interface {
 	// is not at that revision. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4
 	// MiB.
 	PlanDrain(context.Context, *PlanDrainRequest) (*PlanDrainResponse, error)
+	// Plans room that is kept free for pods to come: how much, where, and which nodes are missing for it. What
+	// it leaves is kept with the view for the next plan. INVALID_ARGUMENT: names field, pod, group or
+	// placeholder. FAILED_PRECONDITION: the view is not at that revision, or has no nodes and no groups are
+	// known. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
+	PlanSlack(context.Context, *PlanSlackRequest) (*PlanSlackResponse, error)
 	mustEmbedUnimplementedAutoscalerServer()
 }
 
@@ -168,6 +189,9 @@ func (UnimplementedAutoscalerServer) MeasureUtilization(context.Context, *Measur
 }
 func (UnimplementedAutoscalerServer) PlanDrain(context.Context, *PlanDrainRequest) (*PlanDrainResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PlanDrain not implemented")
+}
+func (UnimplementedAutoscalerServer) PlanSlack(context.Context, *PlanSlackRequest) (*PlanSlackResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanSlack not implemented")
 }
 func (UnimplementedAutoscalerServer) mustEmbedUnimplementedAutoscalerServer() {}
 func (UnimplementedAutoscalerServer) testEmbeddedByValue()                    {}
@@ -280,6 +304,24 @@ func _Autoscaler_PlanDrain_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Autoscaler_PlanSlack_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlanSlackRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutoscalerServer).PlanSlack(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Autoscaler_PlanSlack_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutoscalerServer).PlanSlack(ctx, req.(*PlanSlackRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Autoscaler_ServiceDesc is the grpc.ServiceDesc for Autoscaler service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -306,6 +348,10 @@ var Autoscaler_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "PlanDrain",
 			Handler:    _Autoscaler_PlanDrain_Handler,
+		},
+		{
+			MethodName: "PlanSlack",
+			Handler:    _Autoscaler_PlanSlack_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,42 @@
+// Questions of PlanSlack: message to core types, and answers back.
+#ifndef LOADLINE_PLUGIN_CONVERT_SLACK_H_
+#define LOADLINE_PLUGIN_CONVERT_SLACK_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/slack/slack_planner.h"
+#include "loadline/v1/slack.pb.h"
+#include "plugin/convert/scale_up_plan.h"
+
+namespace loadline {
+
+// Placeholders of a state that is handed in.
+inline constexpr int kMaxPlaceholders = 200'000;
+
+// A question without its cluster.
+struct DecodedSlack {
+  SlackOptions options;
+  std::optional<SlackState> state;
+  // Pods that wait, groups and what comes with their nodes; see Complete().
+  DecodedProblem problem;
+  bool groups_known = false;
+};
+
+// `names`: those of the cluster.
+// Errors: kInvalidArgument  names the field, pod, group or placeholder. kResourceExhausted  names the limit
+absl::StatusOr<DecodedSlack> DecodeSlack(const v1::PlanSlackRequest& request, const ResourceNames& names);
+
+absl::StatusOr<SlackOptions> DecodeSlackPolicy(const v1::SlackPolicy& message);
+absl::StatusOr<SlackState> DecodeSlackState(const v1::SlackState& message);
+v1::SlackState EncodeSlackState(const SlackState& state);
+
+// The groups that may grow, each with what pods that come with a node leave of it.
+std::vector<SlackGroup> SlackGroups(const DecodedProblem& problem);
+
+v1::PlanSlackResponse EncodeSlackPlan(const SlackPlan& plan);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_SLACK_H_

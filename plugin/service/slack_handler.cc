@@ -1,0 +1,78 @@
+#include "plugin/service/slack_handler.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "plugin/convert/parse.h"
+#include "plugin/convert/slack.h"
+#include "plugin/service/scheduler_extender_handlers.h"
+
+namespace loadline {
+namespace {
+
+// Forgets what a plan left half done when an exception ends it; what the last plan left is kept.
+class PlannerUse {
+ public:
+  explicit PlannerUse(SharedView* shared) : shared_(*shared), before_(shared->slack.State()) {}
+  PlannerUse(const PlannerUse&) = delete;
+  PlannerUse& operator=(const PlannerUse&) = delete;
+  ~PlannerUse() {
+    if (complete_) return;
+    shared_.snapshot.Drop();
+    shared_.slack = SlackPlanner();
+    shared_.slack.Restore(before_);
+  }
+  void Complete() { complete_ = true; }
+
+ private:
+  SharedView& shared_;
+  const SlackState before_;
+  bool complete_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<v1::PlanSlackResponse> PlanSlack(const v1::PlanSlackRequest& request, const Deadline& deadline,
+                                                Views* views) {
+  if (!request.has_changes()) return absl::InvalidArgumentError("changes: missing");
+  absl::StatusOr<LockedView> locked = ApplyChanges(request.changes(), deadline, views);
+  if (!locked.ok()) return locked.status();
+  SharedView& shared = *locked->operator->();
+  View& view = shared.view;
+  absl::StatusOr<DecodedSlack> decoded = DecodeSlack(request, view.cluster().resource_names());
+  if (!decoded.ok()) return decoded.status();
+  if (view.cluster().node_count() == 0 && !decoded->groups_known) {
+    return absl::FailedPreconditionError("the cluster has no nodes, and no node groups are named");
+  }
+  LabelKeys keys = LabelKeysOf(decoded->problem);
+  const LabelKeys mirrored = SlackLabelKeys(view.cluster().objects());
+  keys.insert(keys.end(), mirrored.begin(), mirrored.end());
+  if (absl::Status status = view.SelectLabelKeys(keys); !status.ok()) return status;
+  Complete(view.label_keys(), &decoded->problem);
+
+  SlackQuestion question;
+  question.cluster = &view.cluster();
+  question.options = std::move(decoded->options);
+  if (decoded->groups_known) question.groups = SlackGroups(decoded->problem);
+  for (PendingPods& pods : decoded->problem.pods) {
+    question.waiting.push_back({std::move(pods.pod), pods.count});
+  }
+  question.fit = &decoded->problem.fit;
+  question.now_s = request.now_seconds();
+  question.literal = request.literal();
+  question.snapshot = [&shared] { return shared.snapshot.For(shared.view); };
+  PlannerUse use(&shared);
+  if (decoded->state.has_value()) shared.slack.Restore(*decoded->state);
+  v1::PlanSlackResponse response = EncodeSlackPlan(shared.slack.Plan(question));
+  response.set_clamped_amounts(decoded->problem.clamped_amounts);
+  if (request.want_state()) *response.mutable_state() = EncodeSlackState(shared.slack.State());
+  if (response.ByteSizeLong() > kMaxMessageBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the answer outgrows ", kMaxMessageBytes,
+                     " bytes; leave the state with the view, or allow fewer placeholders"));
+  }
+  use.Complete();
+  return response;
+}
+
+}  // namespace loadline

@@ -1,0 +1,194 @@
+// What a plan of slack does for single cases, by hand.
+#include "core/slack/slack_planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "test/core/slack/slack_world.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Nodes of 4000 and 16000.
+class SlackPlannerTest : public ::testing::Test {
+ protected:
+  SlackPlannerTest() { world_.kinds.push_back({"a", {4000, 16'000}, 110, {}}); }
+
+  void AddNodes(int count, const std::vector<WorldPod>& pods = {}) {
+    for (int i = 0; i < count; ++i) {
+      const int32_t slot = world_.AddNode(0);
+      world_.nodes[slot].pods = pods;
+      world_.Sync(slot);
+    }
+  }
+  SlackPlan Plan(int64_t now_s = 0) { return planner_.Plan(world_.Question(options_, now_s)); }
+  std::vector<CpuMemory> Sizes(PlaceholderKind kind) const {
+    std::vector<CpuMemory> sizes;
+    for (const Placeholder& placeholder : planner_.State().placeholders) {
+      if (placeholder.kind == kind) sizes.push_back(placeholder.size);
+    }
+    return sizes;
+  }
+
+  SlackWorld world_;
+  SlackOptions options_;
+  SlackPlanner planner_;
+};
+
+// Half of 4 * 2000 is 4000 in parts of at most 800: five. Each version keeps more for the biggest pods.
+TEST_F(SlackPlannerTest, ReservesForTheBiggestPodsThatMayBe) {
+  AddNodes(2, {{{1500, 1000}, "wide"}, {{100, 6000}, "deep"}, {{400, 1000}, ""}});
+  options_.rate = kWholeRate / 2;
+  Plan();
+  EXPECT_TRUE(Sizes(PlaceholderKind::kReserved).empty());
+  options_.reserve = ReserveMode::kBiggest;
+  Plan();
+  EXPECT_THAT(Sizes(PlaceholderKind::kReserved), ElementsAre(CpuMemory{1500, 1000}, CpuMemory{100, 6000}));
+  planner_ = SlackPlanner();
+  options_.reserve = ReserveMode::kHull;
+  const SlackPlan plan = Plan();
+  EXPECT_THAT(Sizes(PlaceholderKind::kReserved), ElementsAre(CpuMemory{1500, 6000}));
+  // 2000 of cpu and 8000 of memory are wanted; 500 and 2000 are left.
+  EXPECT_THAT(Sizes(PlaceholderKind::kStandard), ElementsAre(CpuMemory{500, 2000}));
+  EXPECT_EQ(plan.classes[0].status, SlackStatus::kReady);
+}
+
+// One of its kind, without an owner, critical, of a StatefulSet: none of them counts as the biggest.
+TEST_F(SlackPlannerTest, LeavesOutPodsThatNeedNoSpare) {
+  const auto pod = [](const std::string& owner, const std::string& kind, int32_t priority, bool opted_out) {
+    FitPod pod;
+    pod.requests = SlackWorld::Requests({1000, 1000});
+    if (!kind.empty()) pod.traits.owner = PodOwner{kind, "apps/v1", owner, owner};
+    pod.traits.priority = priority;
+    pod.traits.slack.opted_out = opted_out;
+    return pod;
+  };
+  FitPod small = pod("small", "ReplicaSet", 0, false);
+  small.requests = SlackWorld::Requests({300, 300});
+  world_.cluster().Add(
+      {.name = "node", .allocatable = {{"cpu", 16'000}, {"memory", 16'000}, {"pods", 110}}},
+      {pod("single", "ReplicaSet", 0, false), pod("", "", 0, false), pod("set", "StatefulSet", 0, false),
+       pod("set", "StatefulSet", 0, false), pod("critical", "ReplicaSet", 2'000'000'000, false),
+       pod("critical", "ReplicaSet", 2'000'000'000, false), pod("out", "ReplicaSet", 0, true),
+       pod("out", "ReplicaSet", 0, true), small, small});
+  options_.reserve = ReserveMode::kBiggest;
+  Plan();
+  EXPECT_THAT(Sizes(PlaceholderKind::kReserved), ElementsAre(CpuMemory{300, 300}));
+}
+
+// R8: copies that keep apart are on nodes of their own, and nodes are asked for where there are too few.
+TEST_F(SlackPlannerTest, CopiesKeepTheirRules) {
+  AddNodes(2);
+  FitPod pod;
+  pod.requests = SlackWorld::Requests({100, 100});
+  pod.labels = {{"app", "x"}};
+  pod.rules.anti_affinity = {Term(Select("app", "x"), kHostnameLabel)};
+  world_.Mirror("x", pod, 3);
+  const SlackPlan plan = Plan();
+  ASSERT_EQ(plan.mirrored.size(), 1u);
+  EXPECT_EQ(plan.mirrored[0].placed, 2);
+  EXPECT_EQ(plan.mirrored[0].status, SlackStatus::kMissing);
+  ASSERT_EQ(plan.demands.size(), 1u);
+  EXPECT_EQ(plan.demands[0].nodes, 1);
+  std::set<std::string> nodes;
+  for (const Placeholder& placeholder : planner_.State().placeholders) nodes.insert(placeholder.node);
+  EXPECT_EQ(nodes, (std::set<std::string>{"", "node-0", "node-1"}));
+}
+
+// R9: a copy that only runs in a zone without nodes fits no new node either.
+TEST_F(SlackPlannerTest, CopiesOfPodsForOtherNodesAreUnplaceable) {
+  AddNodes(2);
+  FitPod pod;
+  pod.requests = SlackWorld::Requests({100, 100});
+  pod.rules.node_selector = MakeLabels({{"topology.kubernetes.io/zone", "elsewhere"}});
+  world_.Mirror("x", pod, 1);
+  const SlackPlan plan = Plan();
+  ASSERT_EQ(plan.mirrored.size(), 1u);
+  EXPECT_EQ(plan.mirrored[0].status, SlackStatus::kUnplaceable);
+  EXPECT_THAT(plan.mirrored[0].reason, HasSubstr("node affinity"));
+  EXPECT_TRUE(plan.demands.empty());
+}
+
+// Classes are told apart by labels that pods select nodes by, as long as there are such pods.
+TEST_F(SlackPlannerTest, ClassesFollowWhatPodsSelect) {
+  const auto put = [&](int32_t slot, const std::string& disk, bool selects) {
+    FitPod pod;
+    pod.requests = SlackWorld::Requests({1000, 1000});
+    if (selects) pod.rules.node_selector = MakeLabels({{"disk", disk}});
+    world_.cluster().Put(Slot{slot},
+                         {.name = "node-" + std::to_string(slot),
+                          .allocatable = {{"cpu", 4000}, {"memory", 16'000}, {"pods", 110}},
+                          .labels = {{"disk", disk}}},
+                         {pod});
+  };
+  put(0, "ssd", false);
+  put(1, "hdd", false);
+  EXPECT_EQ(Plan().classes.size(), 1u);
+  put(0, "ssd", true);
+  EXPECT_EQ(Plan().classes.size(), 2u);
+  put(0, "ssd", false);
+  EXPECT_EQ(Plan().classes.size(), 1u);
+}
+
+// What is no longer wanted goes when it has been so for the delay, and not when it comes back meanwhile.
+TEST_F(SlackPlannerTest, OnlyRemovalIsDelayed) {
+  AddNodes(2, {{{2000, 2000}, "x"}});
+  options_.rate = kWholeRate;
+  EXPECT_EQ(Plan(0).added, 5);  // 4000 in parts of 800
+  options_.rate = kWholeRate / 5;
+  EXPECT_EQ(Plan(100).removed, 0);
+  EXPECT_EQ(Plan(699).removed, 0);
+  EXPECT_EQ(Plan(700).removed, 4);
+  options_.rate = kWholeRate;
+  EXPECT_EQ(Plan(701).added, 4);
+  options_.rate = kWholeRate / 5;
+  Plan(800);
+  options_.rate = kWholeRate;
+  EXPECT_EQ(Plan(1000).removed, 0);
+  options_.rate = kWholeRate / 5;
+  EXPECT_EQ(Plan(1500).removed, 0);
+}
+
+TEST_F(SlackPlannerTest, LimitsAreNamed) {
+  AddNodes(4, {{{2000, 2000}, "x"}});
+  options_.rate = kWholeRate;
+  options_.max_placeholders = 3;
+  SlackPlan plan = Plan();
+  EXPECT_EQ(plan.classes[0].count, 3);
+  EXPECT_EQ(plan.classes[0].status, SlackStatus::kLimited);
+  EXPECT_EQ(plan.classes[0].reason, "at most 3 placeholders");
+  options_ = SlackOptions();
+  options_.max_extra = {100, 100};
+  planner_ = SlackPlanner();
+  plan = Plan();
+  EXPECT_EQ(plan.classes[0].sum, (CpuMemory{100, 100}));
+  EXPECT_EQ(plan.classes[0].status, SlackStatus::kLimited);
+}
+
+// E1: placeholders that run as pods take no room, and are no demand.
+TEST_F(SlackPlannerTest, PlaceholdersThatRunDoNotCount) {
+  AddNodes(1, {{{1000, 1000}, "x"}});
+  const SlackPlan before = Plan();
+  FitPod pod, placeholder;
+  pod.requests = SlackWorld::Requests({1000, 1000});
+  placeholder.requests = SlackWorld::Requests({3000, 15'000});
+  placeholder.traits.placeholder = true;
+  world_.cluster().Put(Slot{0},
+                       {.name = "node-0",
+                        .allocatable = {{"cpu", 4000}, {"memory", 16'000}, {"pods", 2}},
+                        .labels = {{"topology.kubernetes.io/zone", "a"}}},
+                       {pod, placeholder});
+  const SlackPlan after = Plan();
+  EXPECT_EQ(after.classes[0].basis, before.classes[0].basis);
+  EXPECT_EQ(after.classes[0].placed, 1);
+}
+
+}  // namespace
+}  // namespace loadline
