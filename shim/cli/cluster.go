@@ -38,6 +38,8 @@ type loadOptions struct {
 	// node and pod, if set, are told each object as well.
 	node func(*v1.Node)
 	pod  func(*v1.Pod)
+	// object, if set, is told what planners look up.
+	object func(any)
 }
 
 // load reads the cluster.
@@ -67,6 +69,12 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 	case options.planning:
 		c.view = view.NewForPlanning(conn, viewName(address))
 		handler.Object, handler.PlannerObject = c.view.SetObject, c.view.SetObject
+		if options.object != nil {
+			handler.PlannerObject = func(object any) error {
+				options.object(object)
+				return c.view.SetObject(object)
+			}
+		}
 	case options.filters:
 		c.view = view.NewForFilters(conn, viewName(address))
 		handler.Object = c.view.SetObject

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"sigs.k8s.io/yaml"
+
+	"loadline.dev/shim/slack"
+)
+
+func slackJSON(t *testing.T, args string) slackAnswer {
+	t.Helper()
+	out, errs, code := run(t, "loadline", "", append([]string{"slack", "-f", "testdata/slack.yaml", "-o", "json"}, strings.Fields(args)...)...)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	var got slackAnswer
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+const mi = 1 << 20
+
+// Requested are 2400m and 3000Mi. Copies keep 1000m and 6000Mi, one node each: more than a tenth of it.
+func TestSlackOfARate(t *testing.T) {
+	got := slackJSON(t, "--extra-capacity-min-rate 10%")
+	if len(got.Placeholders) != 1 || got.Placeholders[0] != (slackShape{"Deployment shop/burst", "copy", 500, 3000 * mi, 2, 2}) {
+		t.Errorf("placeholders %+v", got.Placeholders)
+	}
+	if len(got.Classes) != 1 || got.Classes[0].Wanted != (slackAmounts{240, 300 * mi}) || got.Classes[0].Ready != (slackAmounts{1000, 6000 * mi}) ||
+		got.Classes[0].Status != "ready" {
+		t.Errorf("classes %+v", got.Classes)
+	}
+}
+
+// Half of 6000m and 24000Mi: 3000m and 12000Mi, of which copies keep 1000m and 6000Mi. 2000m and 6000Mi are left, in pieces
+// of at most 400m and 1600Mi: five of 400m and 1200Mi.
+func TestSlackOfCapacity(t *testing.T) {
+	got := slackJSON(t, "--extra-capacity-min-rate 0.5 --slack-basis capacity --literal")
+	var standard slackShape
+	for _, shape := range got.Placeholders {
+		if shape.Kind == "standard" {
+			standard = shape
+		}
+	}
+	if standard.CPUMilli != 400 || standard.MemoryBytes != 1200*mi || standard.Count != 5 {
+		t.Errorf("standard %+v", standard)
+	}
+	// Nodes have 700m, 700m and 1200m left: 1 + 1 + 3 pieces.
+	if standard.Placed != 5 || len(got.Nodes) != 0 {
+		t.Errorf("placed %d, nodes %v", standard.Placed, got.Nodes)
+	}
+	// 15 pieces of 400m: all 6000m, at every rate.
+	if got.Literal == nil || got.Literal.Placeholders != 15 || got.Literal.CPUMilli != 400 || got.Literal.PercentOfCapacity != 100 {
+		t.Errorf("literal %+v", got.Literal)
+	}
+	// 3000m less the 800m that the biggest pods request, once for each resource.
+	if got.Literal.RemainingCPU2a != 3000-2*800 || got.Literal.RemainingCPU2b != 3000-800 {
+		t.Errorf("literal %+v", got.Literal)
+	}
+}
+
+func documents(t *testing.T, form string) []string {
+	t.Helper()
+	out, errs, code := run(t, "loadline", "", "slack", "-f", "testdata/slack.yaml", "--slack-basis", "capacity", "--extra-capacity-min-rate", "50%", "-o", form)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	return strings.Split(strings.TrimPrefix(out, "---\n"), "---\n")
+}
+
+func TestSlackAsDeployments(t *testing.T) {
+	replicas := map[bool]int32{}
+	for _, document := range documents(t, "deployments") {
+		switch {
+		case strings.Contains(document, "kind: PriorityClass"):
+			var class schedulingv1.PriorityClass
+			if err := yaml.UnmarshalStrict([]byte(document), &class); err != nil {
+				t.Fatal(err)
+			}
+			if class.Value != -10 || *class.PreemptionPolicy != v1.PreemptNever {
+				t.Errorf("%+v", class)
+			}
+		case strings.Contains(document, "kind: Deployment"):
+			var deployment appsv1.Deployment
+			if err := yaml.UnmarshalStrict([]byte(document), &deployment); err != nil {
+				t.Fatal(err)
+			}
+			pod := deployment.Spec.Template
+			if pod.Labels[slack.PlaceholderLabel] == "" || *pod.Spec.TerminationGracePeriodSeconds != 0 || pod.Spec.PriorityClassName != slack.PriorityClassName ||
+				*pod.Spec.PreemptionPolicy != v1.PreemptNever || pod.Labels["app"] != "" {
+				t.Errorf("%s", document)
+			}
+			isCopy := deployment.Namespace == "shop"
+			replicas[isCopy] += *deployment.Spec.Replicas
+			if isCopy && len(pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) != 2 {
+				t.Errorf("copies are not kept apart: %s", document)
+			}
+			if !isCopy && pod.Spec.NodeSelector["topology.kubernetes.io/zone"] != "a" {
+				t.Errorf("not held to its class: %s", document)
+			}
+		}
+	}
+	if replicas[true] != 2 || replicas[false] != 5 {
+		t.Errorf("replicas %v", replicas)
+	}
+}
+
+func TestSlackAsCapacityBuffers(t *testing.T) {
+	templates, buffers := map[string]v1.PodTemplate{}, 0
+	for _, document := range documents(t, "capacitybuffer") {
+		switch {
+		case strings.Contains(document, "kind: PodTemplate\n"):
+			var template v1.PodTemplate
+			if err := yaml.UnmarshalStrict([]byte(document), &template); err != nil {
+				t.Fatal(err)
+			}
+			templates[template.Namespace+"/"+template.Name] = template
+		case strings.Contains(document, "kind: CapacityBuffer"):
+			var buffer slack.CapacityBuffer
+			if err := yaml.UnmarshalStrict([]byte(document), &buffer); err != nil {
+				t.Fatal(err)
+			}
+			template, ok := templates[buffer.Namespace+"/"+buffer.Spec.PodTemplateRef.Name]
+			if !ok || buffer.Spec.Replicas < 1 {
+				t.Errorf("%+v", buffer)
+			}
+			if buffer.Namespace == "shop" && (buffer.Spec.Replicas != 2 || template.Template.Labels["app"] != "burst" ||
+				template.Template.Spec.Containers[0].Command != nil) {
+				t.Errorf("%+v", template)
+			}
+			buffers++
+		}
+	}
+	if buffers != 2 || len(templates) != 2 {
+		t.Errorf("%d buffers, %d templates", buffers, len(templates))
+	}
+}
+
+func TestSlackRefusesWrongFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"--extra-capacity-min-rate ten":                           "must be a number",
+		"--slack-basis all":                                       "must be requested or capacity",
+		"--slack-version 3":                                       "must be 1, 2a, 2b or pareto",
+		"--slack-granularity 0":                                   "must be at least 1",
+		"--extra-capacity-min-rate NaN":                           "extra_capacity_min_rate: nan",
+		"--extra-capacity-min-rate=-10%":                          "extra_capacity_min_rate: -0.1 is not in",
+		"--extra-capacity-min-rate 100% --slack-basis capacity":   "never comes to rest",
+		"--extra-capacity-min-rate 10% -f testdata/proposal.json": "",
+	} {
+		_, errs, code := run(t, "loadline", "", append([]string{"slack", "-f", "testdata/slack.yaml"}, strings.Fields(args)...)...)
+		if (code == 0) != (want == "") || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit %d: %s", args, code, errs)
+		}
+	}
+}
+
+func TestSlackPageAndTable(t *testing.T) {
+	for form, want := range map[string][]string{
+		"table": {"7 of 7 placeholders fit now", "Deployment shop/burst"},
+		"html":  {"<svg", "7 of 7 placeholders fit now", "Deployment shop/burst"},
+	} {
+		out, errs, code := run(t, "loadline", "", "slack", "-f", "testdata/slack.yaml", "--slack-basis", "capacity", "--extra-capacity-min-rate", "50%", "-o", form)
+		for _, text := range want {
+			if code != 0 || !strings.Contains(out, text) {
+				t.Errorf("%s: exit %d: %s%s", form, code, errs, out)
+			}
+		}
+	}
+}

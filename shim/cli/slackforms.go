@@ -1,0 +1,285 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/report"
+	"loadline.dev/shim/report/texttable"
+)
+
+// slackAnswer is the answer of `slack` as data.
+type slackAnswer struct {
+	// Placeholders are grouped by what they stand for and their size: that many, of which so many fit now.
+	Placeholders []slackShape    `json:"placeholders"`
+	Classes      []slackClass    `json:"classes"`
+	Mirrored     []slackMirrored `json:"mirrored"`
+	// Nodes are asked for, for placeholders that fit nowhere now.
+	Nodes   []slackNodes  `json:"nodes"`
+	Literal *slackLiteral `json:"literal,omitempty"`
+}
+
+type slackShape struct {
+	Shape       string `json:"shape"`
+	Kind        string `json:"kind"`
+	CPUMilli    int64  `json:"cpuMilli"`
+	MemoryBytes int64  `json:"memoryBytes"`
+	Count       int64  `json:"count"`
+	Placed      int64  `json:"placed"`
+}
+
+type slackAmounts struct {
+	CPUMilli    int64 `json:"cpuMilli"`
+	MemoryBytes int64 `json:"memoryBytes"`
+}
+
+type slackClass struct {
+	Name   string       `json:"name"`
+	Nodes  int64        `json:"nodes"`
+	Basis  slackAmounts `json:"basis"`
+	Wanted slackAmounts `json:"wanted"`
+	Kept   slackAmounts `json:"kept"`
+	Ready  slackAmounts `json:"ready"`
+	Count  int64        `json:"count"`
+	Placed int64        `json:"placed"`
+	Status string       `json:"status"`
+	Reason string       `json:"reason,omitempty"`
+}
+
+type slackMirrored struct {
+	Shape   string   `json:"shape"`
+	Sources []string `json:"sources"`
+	Wanted  int64    `json:"wanted"`
+	Count   int64    `json:"count"`
+	Placed  int64    `json:"placed"`
+	Status  string   `json:"status"`
+	Reason  string   `json:"reason,omitempty"`
+}
+
+type slackNodes struct {
+	Class string `json:"class"`
+	Nodes int64  `json:"nodes"`
+}
+
+// slackLiteral is what the formulas of the proposal come to as they stand. Remaining room below 0 is no request at all.
+type slackLiteral struct {
+	Placeholders      int64   `json:"placeholders"`
+	CPUMilli          float64 `json:"cpuMilli"`
+	MemoryBytes       float64 `json:"memoryBytes"`
+	PercentOfCapacity float64 `json:"percentOfCapacity"`
+	RemainingCPU2a    float64 `json:"remainingCpuMilli2a"`
+	RemainingMemory2a float64 `json:"remainingMemoryBytes2a"`
+	RemainingCPU2b    float64 `json:"remainingCpuMilli2b"`
+	RemainingMemory2b float64 `json:"remainingMemoryBytes2b"`
+}
+
+func slackAmountsOf(a *loadlinev1.CpuAndMemory) slackAmounts {
+	return slackAmounts{a.GetMilliCpu(), a.GetMemoryBytes()}
+}
+
+func slackStatus(status loadlinev1.SlackStatus) string {
+	switch status {
+	case loadlinev1.SlackStatus_SLACK_READY:
+		return "ready"
+	case loadlinev1.SlackStatus_SLACK_MISSING:
+		return "missing"
+	case loadlinev1.SlackStatus_SLACK_LIMITED:
+		return "limited"
+	case loadlinev1.SlackStatus_SLACK_UNPLACEABLE:
+		return "unplaceable"
+	}
+	return status.String()
+}
+
+func slackKind(kind loadlinev1.Placeholder_Kind) string {
+	switch kind {
+	case loadlinev1.Placeholder_STANDARD:
+		return "standard"
+	case loadlinev1.Placeholder_RESERVED:
+		return "biggest pod"
+	case loadlinev1.Placeholder_MIRRORED:
+		return "copy"
+	}
+	return kind.String()
+}
+
+// shapeLabel names what placeholders stand for: a class, or who asks for copies.
+func (p *slackPlan) shapeLabel(s *loadlinev1.ShapeSlack) string {
+	for _, mirrored := range p.GetMirrored() {
+		if mirrored.GetKey() == s.GetOwner() && len(mirrored.GetSources()) > 0 {
+			return mirrored.GetSources()[0]
+		}
+	}
+	return s.GetOwner()
+}
+
+func (p *slackPlan) data() slackAnswer {
+	out := slackAnswer{Placeholders: []slackShape{}, Classes: []slackClass{}, Mirrored: []slackMirrored{}, Nodes: []slackNodes{}}
+	for _, s := range p.GetShapes() {
+		out.Placeholders = append(out.Placeholders, slackShape{p.shapeLabel(s), slackKind(s.GetKind()), s.GetSize().GetMilliCpu(),
+			s.GetSize().GetMemoryBytes(), s.GetCount(), s.GetPlaced()})
+	}
+	for _, c := range p.GetClasses() {
+		out.Classes = append(out.Classes, slackClass{c.GetName(), c.GetNodes(), slackAmountsOf(c.GetBasis()), slackAmountsOf(c.GetExtra()),
+			slackAmountsOf(c.GetSum()), slackAmountsOf(c.GetReady()), c.GetCount(), c.GetPlaced(), slackStatus(c.GetStatus()), c.GetReason()})
+	}
+	for _, m := range p.GetMirrored() {
+		out.Mirrored = append(out.Mirrored, slackMirrored{m.GetKey(), m.GetSources(), m.GetWanted(), m.GetCount(), m.GetPlaced(),
+			slackStatus(m.GetStatus()), m.GetReason()})
+	}
+	for _, d := range p.GetDemands() {
+		out.Nodes = append(out.Nodes, slackNodes{d.GetClassName(), d.GetNodes()})
+	}
+	if l := p.GetLiteral(); l != nil {
+		out.Literal = &slackLiteral{Placeholders: l.GetPlaceholders(), CPUMilli: l.GetMilliCpu(), MemoryBytes: l.GetMemoryBytes(),
+			RemainingCPU2a: l.GetAfterBiggestMilliCpu(), RemainingMemory2a: l.GetAfterBiggestMemoryBytes(),
+			RemainingCPU2b: l.GetAfterHullMilliCpu(), RemainingMemory2b: l.GetAfterHullMemoryBytes()}
+		if cpu := l.GetCapacity().GetMilliCpu(); cpu > 0 {
+			out.Literal.PercentOfCapacity = 100 * l.GetMilliCpu() * float64(l.GetPlaceholders()) / float64(cpu)
+		}
+	}
+	return out
+}
+
+func (p *slackPlan) forms() answer { return answer{data: p.data(), table: p.table, page: p.page} }
+
+// verdict is the outcome in one line.
+func (p *slackPlan) verdict() string {
+	var count, placed, nodes int64
+	for _, s := range p.GetShapes() {
+		count, placed = count+s.GetCount(), placed+s.GetPlaced()
+	}
+	for _, d := range p.GetDemands() {
+		nodes += d.GetNodes()
+	}
+	if count == 0 {
+		return "no room is to be kept free"
+	}
+	text := fmt.Sprintf("%d of %s fit now", placed, plural(int(count), "placeholder"))
+	if nodes > 0 {
+		text += fmt.Sprintf("; %s would take the others", plural(int(nodes), "more node"))
+	}
+	return text
+}
+
+// notes are sentences on what holds for all classes.
+func (p *slackPlan) notes() []string {
+	of := "what pods request"
+	if p.basis == "capacity" {
+		of = "what nodes offer"
+	}
+	notes := []string{fmt.Sprintf("Wanted: %s of %s, without what comes with each node.", p.rate, of)}
+	if p.pending > 0 {
+		notes = append(notes, fmt.Sprintf("%s for a node, and come before placeholders.", plural(p.pending, "pod")+waits(p.pending)))
+	}
+	for _, node := range p.GetOvercommittedNodes() {
+		notes = append(notes, "Pods on "+node+" request more than it has.")
+	}
+	return append(notes, p.literalNotes()...)
+}
+
+func waits(count int) string {
+	if count == 1 {
+		return " waits"
+	}
+	return " wait"
+}
+
+// literalNotes say what the formulas as they stand lead to.
+func (p *slackPlan) literalNotes() []string {
+	l := p.GetLiteral()
+	if l == nil {
+		return nil
+	}
+	notes := []string{fmt.Sprintf("As the proposal's version 1 is written: %d placeholders of %s cpu and %s memory, which is the whole cluster over again at "+
+		"every rate; a cluster that grows for them never comes to rest.", l.GetPlaceholders(), report.FormatAmount("cpu", int64(l.GetMilliCpu())),
+		report.FormatAmount("memory", int64(l.GetMemoryBytes())))}
+	for _, idea := range []struct {
+		name        string
+		cpu, memory float64
+	}{{"2, first idea", l.GetAfterBiggestMilliCpu(), l.GetAfterBiggestMemoryBytes()}, {"2, second idea", l.GetAfterHullMilliCpu(), l.GetAfterHullMemoryBytes()}} {
+		note := fmt.Sprintf("Version %s: %.0fm cpu and %.0f bytes of memory remain for %d placeholders", idea.name, idea.cpu, idea.memory, l.GetPlaceholders())
+		if idea.cpu < 0 || idea.memory < 0 {
+			note += ": less than nothing, which no pod can request"
+		}
+		notes = append(notes, note+".")
+	}
+	return notes
+}
+
+func (p *slackPlan) table(w io.Writer) error {
+	if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(p.verdict())); err != nil {
+		return err
+	}
+	number := func(header string) texttable.Column { return texttable.Column{Header: header, Align: texttable.Right} }
+	shapes := texttable.New(texttable.Column{Header: "PLACEHOLDER"}, texttable.Column{Header: "FOR"}, number("CPU"), number("MEMORY"), number("COUNT"),
+		number("FIT NOW"))
+	for _, s := range p.data().Placeholders {
+		shapes.Row(s.Kind, s.Shape, report.FormatAmount("cpu", s.CPUMilli), report.FormatAmount("memory", s.MemoryBytes),
+			strconv.FormatInt(s.Count, 10), strconv.FormatInt(s.Placed, 10))
+	}
+	if err := shapes.Write(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	classes := texttable.New(texttable.Column{Header: "CLASS"}, number("NODES"), number("WANTED CPU"), number("MEMORY"), number("READY CPU"), number("MEMORY"),
+		number("MORE NODES"), texttable.Column{Header: "STATUS"})
+	for _, c := range p.data().Classes {
+		status := c.Status
+		if c.Reason != "" {
+			status += ": " + c.Reason
+		}
+		classes.Row(c.Name, strconv.FormatInt(c.Nodes, 10), report.FormatAmount("cpu", c.Wanted.CPUMilli), report.FormatAmount("memory", c.Wanted.MemoryBytes),
+			report.FormatAmount("cpu", c.Ready.CPUMilli), report.FormatAmount("memory", c.Ready.MemoryBytes), strconv.FormatInt(p.nodesFor(c.Name), 10), status)
+	}
+	if err := classes.Write(w); err != nil {
+		return err
+	}
+	for _, m := range p.data().Mirrored {
+		if m.Reason != "" {
+			fmt.Fprintf(w, "\n%s\n", texttable.Escape(fmt.Sprintf("%v: %s", m.Sources, m.Reason)))
+		}
+	}
+	for _, note := range p.notes() {
+		fmt.Fprintf(w, "\n%s\n", texttable.Escape(note))
+	}
+	return nil
+}
+
+func (p *slackPlan) nodesFor(class string) int64 {
+	for _, d := range p.GetDemands() {
+		if d.GetClassName() == class {
+			return d.GetNodes()
+		}
+	}
+	return 0
+}
+
+func (p *slackPlan) page(w io.Writer) error {
+	page := report.SlackPage{Title: "Room for pods to come", Verdict: p.verdict(), Lines: p.notes()}
+	for _, c := range p.data().Classes {
+		reason := c.Status
+		if c.Reason != "" {
+			reason += ": " + c.Reason
+		}
+		if nodes := p.nodesFor(c.Name); nodes > 0 {
+			reason += "; " + plural(int(nodes), "more node")
+		}
+		page.Classes = append(page.Classes, report.SlackClass{Name: c.Name, Note: plural(int(c.Nodes), "node"), Reason: reason, Bars: []report.SlackBar{
+			{Resource: "cpu", Wanted: c.Wanted.CPUMilli, Kept: c.Kept.CPUMilli, Ready: c.Ready.CPUMilli},
+			{Resource: "memory", Wanted: c.Wanted.MemoryBytes, Kept: c.Kept.MemoryBytes, Ready: c.Ready.MemoryBytes}}})
+	}
+	page.Grid.Header = []string{"placeholder", "for", "cpu", "memory", "count", "fit now"}
+	for _, s := range p.data().Placeholders {
+		page.Grid.Rows = append(page.Grid.Rows, []string{s.Kind, s.Shape, report.FormatAmount("cpu", s.CPUMilli), report.FormatAmount("memory", s.MemoryBytes),
+			strconv.FormatInt(s.Count, 10), strconv.FormatInt(s.Placed, 10)})
+	}
+	for _, m := range p.data().Mirrored {
+		if m.Reason != "" {
+			page.Lines = append(page.Lines, fmt.Sprintf("%v: %s", m.Sources, m.Reason))
+		}
+	}
+	return report.Slack(w, page)
+}
