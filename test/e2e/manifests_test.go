@@ -138,6 +138,16 @@ func TestManifestsApply(t *testing.T) {
 // apply does what `kubectl apply --server-side -f manifests/FOLDER` does, and refuses unknown fields.
 func apply(t *testing.T, ctx context.Context, cluster *harness.Cluster, folder string) {
 	t.Helper()
+	objects, err := harness.ManifestObjects(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	applyObjects(t, ctx, cluster, objects)
+}
+
+// applyObjects applies objects in order, on the server's side.
+func applyObjects(t *testing.T, ctx context.Context, cluster *harness.Cluster, objects []*unstructured.Unstructured) {
+	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -147,15 +157,11 @@ func apply(t *testing.T, ctx context.Context, cluster *harness.Cluster, folder s
 		t.Fatal(err)
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(cluster.Client.Discovery()))
-	objects, err := harness.ManifestObjects(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, object := range objects {
 		kind := object.GroupVersionKind()
 		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil {
-			t.Fatalf("%s: %v", folder, err)
+			t.Fatal(err)
 		}
 		body, err := object.MarshalJSON()
 		if err != nil {
@@ -165,7 +171,7 @@ func apply(t *testing.T, ctx context.Context, cluster *harness.Cluster, folder s
 		_, err = client.Resource(mapping.Resource).Namespace(object.GetNamespace()).Patch(ctx, object.GetName(), "application/apply-patch+yaml", body,
 			metav1.PatchOptions{FieldManager: "e2e", Force: &force, FieldValidation: metav1.FieldValidationStrict})
 		if err != nil {
-			t.Fatalf("%s: %s %s: %v", folder, kind.Kind, object.GetName(), err)
+			t.Fatalf("%s %s: %v", kind.Kind, object.GetName(), err)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func ManifestObjects(folder string) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, err
 		}
-		found, err := documents(content)
+		found, err := Objects(content)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -125,7 +125,8 @@ func ManifestObjects(folder string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-func documents(content []byte) ([]*unstructured.Unstructured, error) {
+// Objects reads the documents of a YAML text, each an object of the API.
+func Objects(content []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
 	for {
