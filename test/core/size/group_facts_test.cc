@@ -181,7 +181,7 @@ TEST(GroupFactsTest, AreWhatACountByHandGives) {
 
 // 2,001 nodes in 2,000 groups each are more than is kept.
 TEST(GroupFactsTest, TooManyMembershipsAreRefused) {
-  const Labels labels({{"pool", "x"}});
+  const Labels labels(std::vector<Label>{{"pool", "x"}});
   std::vector<SizedGroup> groups(2000);
   for (SizedGroup& group : groups) group.pods.labels = labels;
   ClusterState cluster;
