@@ -266,11 +266,17 @@ class Gatherer {
     std::sort(gathered.slots.begin(), gathered.slots.end(),
               [&](Slot a, Slot b) { return cluster_.name(a) < cluster_.name(b); });
     gathered.facts.nodes.reserve(gathered.slots.size());
+    members_.clear();
     for (const Slot slot : gathered.slots) {
       GroupNode node = Node(slot);
       const NodeSums& sums = sums_[IndexOf(slot)];
       node.daemons = sums.daemons;
-      node.empty = IsCompat(groups_[group]) ? Members(slot, group).second == 0 : sums.others == 0;
+      node.empty = sums.others == 0;
+      if (IsCompat(groups_[group])) {
+        const auto [requests, pods] = Members(slot, group);
+        node.empty = pods == 0;
+        members_.push_back(requests);
+      }
       gathered.facts.nodes.push_back(std::move(node));
     }
   }
@@ -299,9 +305,11 @@ class Gatherer {
     return node;
   }
 
-  CpuMemory Free(Slot slot, size_t group) {
+  // What is left on node `i` of the group whose nodes were added last.
+  CpuMemory Free(size_t i, size_t group) const {
+    const Slot slot = gathered_[group].slots[i];
     const CpuMemory allocatable = Of(cluster_.node_shape(slot).allocatable);
-    if (IsCompat(groups_[group])) return Minus(allocatable, Members(slot, group).first);
+    if (IsCompat(groups_[group])) return Minus(allocatable, members_[i]);
     const auto requested = [&](ResourceId resource) {
       const ResourceColumns* const columns = cluster_.columns(resource);
       return columns == nullptr ? 0 : columns->requested[IndexOf(slot)];
@@ -316,7 +324,7 @@ class Gatherer {
     for (size_t i = 0; i < gathered.slots.size(); ++i) {
       const GroupNode& node = gathered.facts.nodes[i];
       if (node.node_class != NodeClass::kUntainted) continue;
-      room.AddNode(Free(gathered.slots[i], group));
+      room.AddNode(Free(i, group));
       if (newest == nullptr || node.created_ms > newest->created_ms) newest = &node;
     }
     const bool compat = IsCompat(groups_[group]);
@@ -341,6 +349,7 @@ class Gatherer {
   std::vector<GatheredGroup> gathered_;
   std::vector<ShapeFacts> shapes_;  // by id
   std::vector<NodeSums> sums_;      // by slot
+  std::vector<CpuMemory> members_;  // kCompat, by node of the group: requests of its pods there
 };
 
 }  // namespace
