@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -75,7 +77,8 @@ type Plan struct {
 	Atomic map[string]bool
 }
 
-// Cloud deletes nodes of one group. An error is one for all of them.
+// Cloud deletes nodes of one group. An error is one for all of them; after one of the gRPC codes DeadlineExceeded,
+// Unavailable and Canceled nobody knows whether they go.
 type Cloud interface {
 	DeleteNodes(ctx context.Context, group string, nodes []*v1.Node) error
 }
@@ -154,67 +157,6 @@ type deletion struct {
 	stage   Stage // guarded by Actuator.mu
 	result  Result
 	err     error
-}
-
-// UnderWay is a removal under way, as it is seen from outside.
-type UnderWay struct {
-	Node  string
-	UID   types.UID
-	Since time.Time
-	Drain bool
-	Stage Stage
-}
-
-// Eviction is one that was accepted.
-type Eviction struct {
-	Pod *v1.Pod
-	At  time.Time
-}
-
-// Ended is a removal that has ended.
-type Ended struct {
-	Node   string
-	Result Result
-	Err    error
-	At     time.Time
-}
-
-// UnderWay returns the removals under way.
-func (a *Actuator) UnderWay() map[string]UnderWay {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	all := make(map[string]UnderWay, len(a.underWay))
-	for name, d := range a.underWay {
-		all[name] = UnderWay{Node: name, UID: d.id.uid, Since: d.removal.Since, Drain: !d.removal.Empty, Stage: d.stage}
-	}
-	return all
-}
-
-// TakeEvictions returns the evictions since the last call.
-func (a *Actuator) TakeEvictions() []Eviction {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	taken := a.evictions
-	a.evictions = nil
-	return taken
-}
-
-// TakeEnded returns the removals that have ended since the last call, in the order in which they ended.
-func (a *Actuator) TakeEnded() []Ended {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	taken := a.ended
-	a.ended = nil
-	return taken
-}
-
-// Wait returns when no removal is under way: with the context of each Start, they all end soon.
-func (a *Actuator) Wait() { a.running.Wait() }
-
-func (a *Actuator) noteEviction(pod *v1.Pod) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.evictions = append(a.evictions, Eviction{Pod: pod, At: a.now()})
 }
 
 func (h *Hooks) evicted(_ *v1.Pod, why refusal) {
@@ -364,7 +306,7 @@ func (a *Actuator) prepare(ctx context.Context, d *deletion) (Result, error) {
 	if pods, err = podsOn(ctx, a.nodes.client, d.id.name); err != nil {
 		return ErrorInternal, err
 	}
-	if pod := d.removal.remaining(pods, a.now()); pod != nil {
+	if pod := remaining(pods, a.now()); pod != nil {
 		return ErrorInternal, fmt.Errorf("pod %s is on the node that is to be deleted", nameOf(pod))
 	}
 	return NodeDeleteOK, nil
@@ -431,12 +373,25 @@ func (a *Actuator) send(ctx context.Context, group string, nodes []*deletion) {
 		}
 	}
 	for _, d := range nodes {
-		if d.err != nil {
+		switch {
+		case d.err == nil:
+			a.end(d, NodeDeleteOK, nil)
+		case d.stage == StageDeleting && outcomeUnknown(d.err): // it may be on its way: no pod is to come to it
+			a.event(d, v1.EventTypeWarning, "ScaleDownFailed", "nobody knows whether the cloud deletes the node: "+d.err.Error())
+			a.end(d, d.result, d.err)
+		default:
 			a.giveBack(d)
-			continue
 		}
-		a.end(d, NodeDeleteOK, nil)
 	}
+}
+
+// outcomeUnknown says whether a cloud that answered with an error may have done what it was asked to.
+func outcomeUnknown(err error) bool {
+	switch status.Code(err) {
+	case codes.DeadlineExceeded, codes.Unavailable, codes.Canceled:
+		return true
+	}
+	return false
 }
 
 // giveBackAll gives nodes back that are not deleted. Those without a result fail with another one of their group.

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -246,6 +248,40 @@ func TestTerminatingPods(t *testing.T) {
 		}
 		if len(w.attempts) != 0 || !slices.Equal(w.deleted, []string{"n"}) {
 			t.Errorf("evictions %v, deleted %v", w.attempts, w.deleted)
+		}
+	})
+}
+
+// A node of which nobody knows whether the cloud deletes it keeps its taint, and the time at which the cloud was asked.
+func TestUnknownOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.cloudFails, w.cloudError = []string{"n"}, fmt.Errorf("cloud provider: %w", status.Error(codes.DeadlineExceeded, "late"))
+		a := w.actuator(testOptions())
+		if _, err := a.Start(t.Context(), emptyOf(w.addNode("n"))); err != nil {
+			t.Fatal(err)
+		}
+		a.Wait()
+		mark, ours := MarkOf(w.node("n"))
+		if ended := a.TakeEnded(); len(ended) != 1 || ended[0].Result != ErrorFailedDelete || !ours || mark.Deleting == 0 || !hasTaint(w.node("n"), HardTaint) {
+			t.Errorf("ended %v, mark %+v, %v", ended, mark, ours)
+		}
+	})
+}
+
+// A pod that the plan has seen and does not move keeps the node.
+func TestPodThatThePlanLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		plan := emptyOf(w.addNode("n"))
+		plan.Removals[0].Pods = []*v1.Pod{w.addPod("p", "n")}
+		a := w.actuator(testOptions())
+		if _, err := a.Start(t.Context(), plan); err != nil {
+			t.Fatal(err)
+		}
+		a.Wait()
+		if ended := a.TakeEnded(); len(ended) != 1 || ended[0].Result != ErrorInternal || !clean(w.node("n")) || len(w.deleted) != 0 {
+			t.Errorf("ended %v, deleted %v", ended, w.deleted)
 		}
 	})
 }

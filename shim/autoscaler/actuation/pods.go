@@ -131,20 +131,17 @@ func (r *Removal) unexpected(pods []*v1.Pod, now time.Time) error {
 		case !maps.Equal(before.Annotations, pod.Annotations), !maps.Equal(before.Labels, pod.Labels),
 			!reflect.DeepEqual(metav1.GetControllerOf(before), metav1.GetControllerOf(pod)):
 			return fmt.Errorf("pod %s has changed since the plan was made", nameOf(pod))
+		case !r.Moves[pod.UID]:
+			return fmt.Errorf("pod %s is on the node, and the plan does not move it", nameOf(pod))
 		}
 	}
 	return nil
 }
 
-// remaining returns a pod with which the node must not be deleted; nil when there is none. Pods that the plan has seen
-// and does not move do not count.
-func (r *Removal) remaining(pods []*v1.Pod, now time.Time) *v1.Pod {
-	stay := map[types.UID]bool{}
-	for _, pod := range r.Pods {
-		stay[pod.UID] = !r.Moves[pod.UID]
-	}
+// remaining returns a pod with which a node must not be deleted; nil when there is none.
+func remaining(pods []*v1.Pod, now time.Time) *v1.Pod {
 	for _, pod := range pods {
-		if !leavesByItself(pod, now) && !stay[pod.UID] {
+		if !leavesByItself(pod, now) {
 			return pod
 		}
 	}

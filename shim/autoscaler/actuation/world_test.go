@@ -36,6 +36,7 @@ type world struct {
 
 	taintFails []string         // nodes whose change is refused
 	cloudFails []string         // nodes that the cloud does not delete
+	cloudError error            // its answer then; nil: a plain one
 	answers    map[string]error // by pod: the answer to an eviction
 	patchCost  time.Duration    // of one change of a node
 	conflicts  int              // changes of nodes that are refused because somebody was faster
@@ -140,6 +141,9 @@ func (w *world) DeleteNodes(_ context.Context, _ string, nodes []*v1.Node) error
 	defer w.mu.Unlock()
 	for _, node := range nodes {
 		if slices.Contains(w.cloudFails, node.Name) {
+			if w.cloudError != nil {
+				return w.cloudError
+			}
 			return errors.New("the cloud was told to fail")
 		}
 	}

@@ -1,0 +1,69 @@
+package actuation
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// UnderWay is a removal under way, as it is seen from outside.
+type UnderWay struct {
+	Node  string
+	UID   types.UID
+	Since time.Time
+	Drain bool
+	Stage Stage
+}
+
+// Eviction is one that was accepted.
+type Eviction struct {
+	Pod *v1.Pod
+	At  time.Time
+}
+
+// Ended is a removal that has ended.
+type Ended struct {
+	Node   string
+	Result Result
+	Err    error
+	At     time.Time
+}
+
+// UnderWay returns the removals under way.
+func (a *Actuator) UnderWay() map[string]UnderWay {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := make(map[string]UnderWay, len(a.underWay))
+	for name, d := range a.underWay {
+		all[name] = UnderWay{Node: name, UID: d.id.uid, Since: d.removal.Since, Drain: !d.removal.Empty, Stage: d.stage}
+	}
+	return all
+}
+
+// TakeEvictions returns the evictions since the last call.
+func (a *Actuator) TakeEvictions() []Eviction {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	taken := a.evictions
+	a.evictions = nil
+	return taken
+}
+
+// TakeEnded returns the removals that have ended since the last call, in the order in which they ended.
+func (a *Actuator) TakeEnded() []Ended {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	taken := a.ended
+	a.ended = nil
+	return taken
+}
+
+// Wait returns when no removal is under way: with the context of each Start, they all end soon.
+func (a *Actuator) Wait() { a.running.Wait() }
+
+func (a *Actuator) noteEviction(pod *v1.Pod) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.evictions = append(a.evictions, Eviction{Pod: pod, At: a.now()})
+}
