@@ -51,19 +51,19 @@ func TestRemoval(t *testing.T) {
 		// Delay after the taint, then one look at the node: the pod is gone.
 		{name: "Plain", want: NodeDeleteOK, attempts: 1, took: 5 * time.Second},
 		{name: "BudgetAllowsLater", before: func(w *world) { w.answers["p"] = tooMany() },
-			after: 60 * time.Second, then: func(w *world) { delete(w.answers, "p") }, want: NodeDeleteOK, attempts: -1},
+			after: 60 * time.Second, then: func(w *world) { w.grant("p") }, want: NodeDeleteOK, attempts: -1},
 		{name: "BudgetNeverAllows", before: func(w *world) { w.answers["p"] = tooMany() },
 			want: ErrorFailedToEvict, wantErr: "not evicted in time", attempts: -1},
 		{name: "SeveralBudgetsAreHopeless", before: func(w *world) { w.answers["p"] = severalBudgets },
 			want: ErrorFailedToEvict, wantErr: severalBudgets.Error(), attempts: 1, took: 5 * time.Second},
 		{name: "OtherInternalErrorsAreTriedAgain", before: func(w *world) { w.answers["p"] = apierrors.NewInternalError(errors.New("etcd")) },
-			after: 20 * time.Second, then: func(w *world) { delete(w.answers, "p") }, want: NodeDeleteOK, attempts: -1},
+			after: 20 * time.Second, then: func(w *world) { w.grant("p") }, want: NodeDeleteOK, attempts: -1},
 		{name: "ForbiddenIsHopeless", before: func(w *world) {
 			w.answers["p"] = apierrors.NewForbidden(podResource.GroupResource(), "p", errors.New("no"))
 		},
 			want: ErrorFailedToEvict, wantErr: "forbidden", attempts: 1},
 		{name: "ServerAsksToWaitLonger", before: func(w *world) { w.answers["p"] = apierrors.NewTooManyRequests("busy", 90) },
-			after: 60 * time.Second, then: func(w *world) { delete(w.answers, "p") }, want: NodeDeleteOK, attempts: 2, took: 95 * time.Second},
+			after: 60 * time.Second, then: func(w *world) { w.grant("p") }, want: NodeDeleteOK, attempts: 2, took: 95 * time.Second},
 		{name: "PodGoneBefore", after: time.Second, then: func(w *world) { w.removePod("p") }, want: NodeDeleteOK, attempts: 0},
 		{name: "SameNameOnAnotherNodeIsGone", before: func(w *world) { w.linger = func(string) bool { return true } },
 			after: 18 * time.Second, then: func(w *world) {
@@ -417,7 +417,9 @@ func TestConflicts(t *testing.T) {
 			if took := time.Since(began); took > conflictTimeout {
 				t.Errorf("%d conflicts: took %v", c.conflicts, took)
 			}
+			w.mu.Lock()
 			w.conflicts = 0
+			w.mu.Unlock()
 			a.Wait()
 		})
 	}

@@ -101,14 +101,24 @@ func (w *world) evict(action clienttesting.Action) (bool, runtime.Object, error)
 	return true, eviction, w.client.Tracker().Delete(podResource, action.GetNamespace(), name)
 }
 
+// grant has evictions of a pod accepted from now on.
+func (w *world) grant(pod string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.answers, pod)
+}
+
 func (w *world) patch(action clienttesting.Action) (bool, runtime.Object, error) {
 	name := action.(clienttesting.PatchAction).GetName()
 	time.Sleep(w.patchCost)
 	w.mu.Lock()
 	w.tried[name] = true
 	w.mu.Unlock()
-	if w.conflicts > 0 {
-		w.conflicts--
+	w.mu.Lock()
+	refused := w.conflicts > 0
+	w.conflicts = max(0, w.conflicts-1)
+	w.mu.Unlock()
+	if refused {
 		return true, nil, apierrors.NewConflict(nodeResource.GroupResource(), name, errors.New("it has changed"))
 	}
 	if slices.Contains(w.taintFails, name) {
