@@ -1,6 +1,7 @@
 #include "core/drain/drain_board.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "core/base/fingerprint.h"
@@ -143,6 +144,20 @@ void DrainBoard::Unplace(std::span<MovingPod> pods) {
     if (pod.to != kNoNode) --received_[IndexOf(pod.to)];
     pod.to = kNoNode;
   }
+}
+
+void DrainBoard::Sort(std::vector<MovingPod>* pods) const {
+  const auto before = [&](const MovingPod& a, const MovingPod& b) {
+    const auto rank = [&](const MovingPod& pod) {
+      return std::make_tuple(pod.placeholder, -int64_t{pod.priority}, pod.hint == kNoNode, -size(pod.kind));
+    };
+    const auto rank_a = rank(a);
+    const auto rank_b = rank(b);
+    if (rank_a != rank_b) return rank_a < rank_b;
+    return std::tie(a.namespace_name, a.name, a.uid, a.pod) <
+           std::tie(b.namespace_name, b.name, b.uid, b.pod);
+  };
+  if (!std::is_sorted(pods->begin(), pods->end(), before)) std::sort(pods->begin(), pods->end(), before);
 }
 
 DrainBoard::Answer DrainBoard::Place(std::span<MovingPod> pods, bool hints_only, WorkBudget* budget,

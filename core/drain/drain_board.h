@@ -66,6 +66,11 @@ class DrainBoard {
   // Puts a pod there for good, whether or not it fits, and not as one that moved.
   void AddPlaceholder(NodeIndex node, int32_t kind);
 
+  // The order in which pods are placed. Placeholders give way to pods, and pods to those of higher priority.
+  // Pods that have a place already keep it before others take it; a big pod placed late finds only fragments.
+  // Then by name.
+  void Sort(std::vector<MovingPod>* pods) const;
+
   // Whether the pod fits there now.
   bool FitsOn(const MovingPod& pod, NodeIndex node);
   // Places pods in their order, each on its node `hint` if it fits there, else where it fits first; with
@@ -80,7 +85,7 @@ class DrainBoard {
   // The pods of `node` go as far as they are in `pods`, and nothing may be placed on it; they are placed as
   // above. Nothing changed unless all were.
   Answer Drain(NodeIndex node, std::span<MovingPod> pods, bool hints_only, WorkBudget* budget, bool may_stop);
-  // As Drain(), each pod to its node `hint`, where it fits as was found out before.
+  // As Drain(), each pod to its node `hint`, where it is known to fit.
   void Repeat(NodeIndex node, std::span<MovingPod> pods);
   // A pod of this kind that was placed on the node is gone again.
   void TakeBack(int32_t kind, NodeIndex node);

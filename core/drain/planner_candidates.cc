@@ -131,7 +131,7 @@ DrainPlanner::Impl::Trial DrainPlanner::Impl::TryNode(const Candidate& candidate
   if (answer.outcome == DrainBoard::Outcome::kPlaced) {
     if (!board_->pods_depend()) {
       for (MovingPod& pod : pods) pod.hint = kNoNode;
-      SortPods(&pods);
+      board_->Sort(&pods);
     }
     planned.since_s = former == nullptr ? problem_->now_s : TimerStart(former->since_s, problem_->now_s);
     Accept(std::move(planned), pods);

@@ -143,7 +143,6 @@ class DrainPlanner::Impl {
   // noted.
   bool AskPods(Slot slot, const FormerNode* former, PlannedNode* planned, std::vector<MovingPod>* pods);
   MovingPod PodAt(Slot slot, int32_t pod);
-  void SortPods(std::vector<MovingPod>* pods) const;
   void Note(Slot slot, NodeReason reason, int32_t pod = DrainKeep::kNoPod);
 
   // --- planner_candidates.cc

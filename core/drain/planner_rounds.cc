@@ -1,6 +1,5 @@
 // What every node is asked, and the first round: nodes of the former plan.
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -103,23 +102,6 @@ MovingPod DrainPlanner::Impl::PodAt(Slot slot, int32_t pod) {
   return moving;
 }
 
-// Placeholders give way to pods, and pods to those of higher priority. Pods that have a place already keep it
-// before others take it. A big pod placed late finds only fragments.
-void DrainPlanner::Impl::SortPods(std::vector<MovingPod>* pods) const {
-  const auto before = [&](const MovingPod& a, const MovingPod& b) {
-    const auto rank = [&](const MovingPod& pod) {
-      return std::make_tuple(pod.placeholder, -int64_t{pod.priority}, pod.hint == kNoNode,
-                             -board_->size(pod.kind));
-    };
-    const auto rank_a = rank(a);
-    const auto rank_b = rank(b);
-    if (rank_a != rank_b) return rank_a < rank_b;
-    return std::tie(a.namespace_name, a.name, a.uid, a.pod) <
-           std::tie(b.namespace_name, b.name, b.uid, b.pod);
-  };
-  if (!std::is_sorted(pods->begin(), pods->end(), before)) std::sort(pods->begin(), pods->end(), before);
-}
-
 bool DrainPlanner::Impl::AskPods(Slot slot, const FormerNode* former, PlannedNode* planned,
                                  std::vector<MovingPod>* pods) {
   planned->slot = slot;
@@ -170,7 +152,7 @@ bool DrainPlanner::Impl::AskPods(Slot slot, const FormerNode* former, PlannedNod
       if (to.has_value() && !is_former_[IndexOf(*to)]) pod.hint = judged(*to).node;
     }
   }
-  SortPods(pods);
+  board_->Sort(pods);
   return true;
 }
 

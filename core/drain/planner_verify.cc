@@ -139,7 +139,7 @@ bool DrainPlanner::Impl::PlaceFromDeleting(Slot slot, std::string* text) {
       if (to.has_value() && !is_former_[IndexOf(*to)]) pod.hint = judged(*to).node;
     }
   }
-  SortPods(&pods);
+  board_->Sort(&pods);
   WorkBudget unlimited;
   const DrainBoard::Answer answer =
       board_->Drain(judged(slot).node, pods, /*hints_only=*/false, &unlimited, /*may_stop=*/false);

@@ -17,6 +17,7 @@ const Handlers& AllHandlers() {
     AddDrainPodHandlers(handlers);
     AddDrainNodeHandlers(handlers);
     AddDrainDeletionHandlers(handlers);
+    AddDrainPlanHandlers(handlers);
     return handlers;
   }();
   return *kHandlers;

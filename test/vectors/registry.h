@@ -25,6 +25,7 @@ void AddSlackHandlers(Handlers* handlers);          // slack_rows.cc
 void AddDrainPodHandlers(Handlers* handlers);       // drain_pod_rows.cc
 void AddDrainNodeHandlers(Handlers* handlers);      // drain_node_rows.cc
 void AddDrainDeletionHandlers(Handlers* handlers);  // drain_deletion_rows.cc
+void AddDrainPlanHandlers(Handlers* handlers);      // drain_plan_rows.cc
 
 // Who answers for the rows of one `fn`.
 struct Owner {
