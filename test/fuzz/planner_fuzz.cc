@@ -8,6 +8,7 @@
 
 #include "loadline/v1/drain.pb.h"
 #include "loadline/v1/size.pb.h"
+#include "loadline/v1/slack.pb.h"
 #include "test/fuzz/fuzz_engine.h"
 
 namespace loadline {
@@ -84,6 +85,29 @@ void CheckDrain(const v1::PlanDrainRequest&, const v1::PlanDrainResponse& respon
   }
 }
 
+void CheckSlack(const v1::PlanSlackRequest&, const v1::PlanSlackResponse& response) {
+  int64_t count = 0;
+  for (const v1::ClassSlack& slack : response.classes()) {
+    Require(slack.status() != v1::SLACK_STATUS_UNSPECIFIED, "each class has a status");
+    Require(slack.placed() <= slack.count(), "no more are placed than there are");
+  }
+  for (const v1::ShapeSlack& shape : response.shapes()) {
+    Require(0 <= shape.placed() && shape.placed() <= shape.count(), "no more are placed than there are");
+    count += shape.count();
+  }
+  Require(count == response.state().placeholders_size(), "all placeholders are in the state");
+  for (const v1::SlackDemand& demand : response.demands()) {
+    Require(demand.nodes() > 0, "nodes are asked for");
+  }
+}
+
+void AskSlack(absl::string_view bytes, FuzzEngine* engine) {
+  v1::PlanSlackRequest request;
+  if (!request.ParseFromString(std::string(bytes))) return;
+  request.set_want_state(true);
+  Ask("/loadline.v1.Autoscaler/PlanSlack", request.SerializeAsString(), engine, CheckSlack);
+}
+
 }  // namespace
 }  // namespace loadline
 
@@ -99,6 +123,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         break;
       case 'd':
         loadline::Ask("/loadline.v1.Autoscaler/PlanDrain", bytes, &engine, loadline::CheckDrain);
+        break;
+      case 'k':
+        loadline::AskSlack(bytes, &engine);
         break;
       default:
         break;
