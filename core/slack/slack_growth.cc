@@ -26,6 +26,11 @@ GrowthSketch::GrowthSketch(std::vector<GrowableClass> classes) : classes_(std::m
   taken_.resize(classes_.size());
 }
 
+void GrowthSketch::AddComing(size_t position, const EmptyNode& room) {
+  nodes_.push_back({position, room.room, room.slots});
+  ++coming_;
+}
+
 size_t GrowthSketch::AddNode(size_t position) {
   ++added_[position];
   nodes_.push_back({position, classes_[position].empty.room, classes_[position].empty.slots});
@@ -39,7 +44,7 @@ bool GrowthSketch::FitsOn(size_t node, const CpuMemory& size) const {
 void GrowthSketch::Take(size_t node, const PlaceholderGroup& group, int64_t count) {
   nodes_[node].free = Minus(nodes_[node].free, Times(group.size, count));
   nodes_[node].slots -= count;
-  taken_[nodes_[node].position][group] += count;
+  if (node >= coming_) taken_[nodes_[node].position][group] += count;
 }
 
 std::optional<size_t> GrowthSketch::SmallestFor(const std::string& family,
@@ -54,6 +59,16 @@ std::optional<size_t> GrowthSketch::SmallestFor(const std::string& family,
     }
   }
   return std::nullopt;
+}
+
+void GrowthSketch::FillComing(const std::string& family, AskedPlaceholders* asked) {
+  for (size_t node = 0; node < coming_ && asked->count > 0; ++node) {
+    if (classes_[nodes_[node].position].family != family) continue;
+    const int64_t count =
+        std::min(asked->count, HowMany(nodes_[node].free, nodes_[node].slots, asked->group.size));
+    Take(node, asked->group, count);
+    asked->count -= count;
+  }
 }
 
 void GrowthSketch::Fill(size_t position, AskedPlaceholders* asked) {
@@ -78,6 +93,8 @@ int64_t GrowthSketch::Ask(const std::string& family, std::vector<AskedPlaceholde
               const CpuMemory &x = a.group.size, &y = b.group.size;
               return std::tie(y.cpu, y.memory, a.group) < std::tie(x.cpu, x.memory, b.group);
             });
+  for (AskedPlaceholders& asked : placeholders) FillComing(family, &asked);
+  std::erase_if(placeholders, [](const AskedPlaceholders& asked) { return asked.count == 0; });
   // Each turn a class is used up, or all have found a node.
   while (!placeholders.empty()) {
     const std::optional<size_t> position = SmallestFor(family, placeholders);

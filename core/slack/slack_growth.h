@@ -36,6 +36,8 @@ struct SlackDemand {
   std::string class_name;
   int64_t nodes = 0;
   std::vector<AskedPlaceholders> placeholders;
+  // Positions of the groups of the question whose nodes are of the class.
+  std::vector<int32_t> groups = {};
   friend bool operator==(const SlackDemand&, const SlackDemand&) = default;
 };
 
@@ -49,6 +51,9 @@ class GrowthSketch {
   const std::vector<GrowableClass>& classes() const { return classes_; }
   bool MayAdd(size_t position) const { return added_[position] < classes_[position].may_add; }
 
+  // A node of a class that comes anyway, with this room. To be called before AddNode(). What it takes is not
+  // asked for.
+  void AddComing(size_t position, const EmptyNode& room);
   // One more node of a class. Returns its number.
   size_t AddNode(size_t position);
   size_t node_end() const { return nodes_.size(); }
@@ -57,8 +62,9 @@ class GrowthSketch {
   // Puts some onto a node where they fit.
   void Take(size_t node, const PlaceholderGroup& group, int64_t count);
 
-  // Asks for nodes of one family: of the smallest class that takes all sizes and may grow, and where none
-  // takes all, for each by itself. Returns how many find no node. Cost: O(sizes * (classes + nodes)).
+  // Asks for nodes of one family, for what nodes that come anyway do not take: of the smallest class that
+  // takes all sizes and may grow, and where none takes all, for each by itself. Returns how many find no
+  // node. Cost: O(sizes * (classes + nodes)).
   int64_t Ask(const std::string& family, std::vector<AskedPlaceholders> placeholders);
 
   // By class name; sizes in the order of the groups.
@@ -73,12 +79,15 @@ class GrowthSketch {
 
   std::optional<size_t> SmallestFor(const std::string& family,
                                     std::span<const AskedPlaceholders> placeholders) const;
+  // Fills nodes of a family that come anyway; what is left stays in `asked`.
+  void FillComing(const std::string& family, AskedPlaceholders* asked);
   // Fills nodes of one class; what is left stays in `asked`.
   void Fill(size_t position, AskedPlaceholders* asked);
 
   std::vector<GrowableClass> classes_;
   std::vector<int64_t> added_;  // by position
   std::vector<Node> nodes_;
+  size_t coming_ = 0;                                              // the first of them
   std::vector<absl::btree_map<PlaceholderGroup, int64_t>> taken_;  // by position
 };
 

@@ -182,6 +182,11 @@ std::string SlackOnSnapshot::WhyNot(PodFit* fit, const CpuMemory& size, const st
 void SlackOnSnapshot::AskFor(const std::vector<NodeShape>& shapes, GrowthSketch* sketch,
                              MirroredSlack* mirrored, absl::btree_map<std::string, int64_t>* homes) {
   const PlaceholderGroup group{PlaceholderKind::kMirrored, mirrored->pod.key, mirrored->pod.size};
+  for (size_t node = to_come_.size(); node < sketch->node_end(); ++node) {  // those that come anyway
+    const size_t of = sketch->ClassOf(node);
+    const std::string name = absl::StrCat("node ", node, " on its way of ", sketch->classes()[of].name);
+    to_come_.push_back(snapshot_.AddNode({name, shapes[of], name}));
+  }
   PodFit& fit = search_->fit(Prepare(mirrored->pod));
   size_t first = 0;
   for (int64_t i = mirrored->placed; i < mirrored->count; ++i) {

@@ -15,9 +15,11 @@ struct SlackPlanner::View {
   EmptyNode empty;
   int64_t may_add = 0;
   // Copies of pods that are on its nodes, or asked of it.
-  std::vector<CpuMemory> mirrored;
+  std::vector<CpuMemory> mirrored = {};
   int64_t mirrored_placed = 0;
-  CpuMemory mirrored_ready;
+  CpuMemory mirrored_ready = {};
+  // Positions of the groups of the question.
+  std::vector<int32_t> groups = {};
 };
 
 namespace {
@@ -160,12 +162,14 @@ void SlackPlanner::Shrink(const PlaceholderGroup& group, int64_t count, SlackPla
 std::vector<SlackPlanner::View> SlackPlanner::Classes(const SlackQuestion& question) const {
   absl::btree_map<std::string, View> views;
   for (const auto& [name, of] : rooms_.classes()) {
-    views[name] = {of.key, &of, of.TypicalEmpty(), question.groups.has_value() ? 0 : kNoNodeLimit, {}, 0, {}};
+    views[name] = {of.key, &of, of.TypicalEmpty(), question.groups.has_value() ? 0 : kNoNodeLimit};
   }
   if (question.groups.has_value()) {
-    for (const SlackGroup& group : *question.groups) {
+    for (size_t i = 0; i < question.groups->size(); ++i) {
+      const SlackGroup& group = (*question.groups)[i];
       SlackClassKey key = ClassOf(WithoutPassing(group.shape), rooms_.label_keys(), rooms_.selected());
       View& view = views[key.name];
+      view.groups.push_back(static_cast<int32_t>(i));
       if (view.key.name.empty()) {
         view.empty = group.empty;
         view.key = std::move(key);
@@ -177,6 +181,19 @@ std::vector<SlackPlanner::View> SlackPlanner::Classes(const SlackQuestion& quest
   std::vector<View> classes;
   for (auto& [name, view] : views) classes.push_back(std::move(view));
   return classes;
+}
+
+void SlackPlanner::AddComing(const SlackQuestion& question, const std::vector<View>& classes,
+                             GrowthSketch* sketch) {
+  absl::btree_map<std::string, size_t> positions;
+  for (size_t i = 0; i < sketch->classes().size(); ++i) positions[sketch->classes()[i].name] = i;
+  for (const View& of : classes) {
+    for (const int32_t group : of.groups) {
+      for (const EmptyNode& room : (*question.groups)[static_cast<size_t>(group)].coming) {
+        sketch->AddComing(positions.at(of.key.name), room);
+      }
+    }
+  }
 }
 
 std::vector<NodeShape> SlackPlanner::ShapesOfNew(const SlackQuestion& question,
@@ -447,6 +464,7 @@ SlackPlan SlackPlanner::Plan(const SlackQuestion& question) {
   std::vector<GrowableClass> growable;
   for (const View& of : classes) growable.push_back({of.key.name, of.key.family, of.empty, of.may_add});
   GrowthSketch sketch(std::move(growable));
+  AddComing(question, classes, &sketch);
   if (!question.waiting.empty() || !plan.mirrored.empty()) {
     PlanOnSnapshot(question, &sketch, &classes, &plan);
   } else {
@@ -467,6 +485,11 @@ SlackPlan SlackPlanner::Plan(const SlackQuestion& question) {
     plan.shapes.push_back({group, static_cast<int64_t>(members.ids.size()), members.placed()});
   }
   plan.demands = sketch.demands();
+  for (SlackDemand& demand : plan.demands) {
+    const auto of = std::find_if(classes.begin(), classes.end(),
+                                 [&](const View& view) { return view.key.name == demand.class_name; });
+    demand.groups = of->groups;
+  }
   plan.overcommitted.assign(set_.overcommitted().begin(), set_.overcommitted().end());
   plan.pushed_out = set_.lost() - lost;
   if (question.literal) plan.literal = Literal(question.options);

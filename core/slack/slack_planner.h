@@ -25,6 +25,8 @@ struct SlackGroup {
   NodeShape shape;
   EmptyNode empty;                 // less the pods that come with each node
   int64_t may_add = kNoNodeLimit;  // nodes
+  // What is left on its nodes that are on their way.
+  std::vector<EmptyNode> coming = {};
 };
 
 struct SlackQuestion {
@@ -68,6 +70,8 @@ class SlackPlanner {
   void PutBack(const SlackState& state);
   int32_t ClassId(const std::string& name);
   std::vector<View> Classes(const SlackQuestion& question) const;
+  static void AddComing(const SlackQuestion& question, const std::vector<View>& classes,
+                        GrowthSketch* sketch);
   std::vector<NodeShape> ShapesOfNew(const SlackQuestion& question, const GrowthSketch& sketch) const;
   void DropStrangers(const std::vector<View>& classes, const SlackWishes& wishes, SlackPlan* plan);
   void SizeMirrored(const SlackQuestion& question, SlackWishes wishes, SlackPlan* plan);

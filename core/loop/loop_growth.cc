@@ -1,0 +1,188 @@
+#include "core/loop/loop_growth.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+#include "absl/strings/str_cat.h"
+#include "core/loop/waiting.h"
+
+namespace loadline {
+namespace {
+
+bool MayGrow(const LoopProblem& problem, size_t group) {
+  const LoopGroup& of = problem.groups[group];
+  return problem.decisions.scale_up && of.node.has_value() && of.usd_per_hour.has_value() && of.held.empty();
+}
+
+// Copies of a group's node. Names differ from those that PlanScaleUp() gives to its own copies: hostnames
+// are domains of spreading.
+NodeTemplate TemplateOf(const LoopGroup& group, absl::string_view suffix) {
+  return {absl::StrCat(group.drain.name, suffix), *group.node};
+}
+
+EmptyNode RoomOn(const LoopProblem& problem, const Snapshot& snapshot, NodeIndex node) {
+  EmptyNode room;
+  room.room = {std::max<int64_t>(0, snapshot.amount(node, kCpu).free),
+               std::max<int64_t>(0, snapshot.amount(node, kMemory).free)};
+  if (const std::optional<ResourceId> pods = problem.names.Find("pods")) {
+    const int64_t slots = snapshot.node_shape(node).allocatable.Get(*pods);
+    room.slots = std::max<int64_t>(0, slots - static_cast<int64_t>(snapshot.pods(node).size()));
+  }
+  return room;
+}
+
+// What is left when pods come.
+void Take(const PodShape& shape, int64_t count, EmptyNode* room) {
+  room->room = Minus(room->room, Times(CpuMemoryOf(shape.requests), count));
+  room->slots = std::max<int64_t>(0, room->slots - count);
+}
+
+// Where nodes on their way stand in the snapshot.
+struct UpcomingNodes {
+  NodeIndex first{0};
+  std::vector<int32_t> group;  // by number from `first` on
+  std::vector<EmptyNode> room;
+};
+
+UpcomingNodes AddUpcoming(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                          Snapshot* snapshot) {
+  UpcomingNodes upcoming{NodeIndex{snapshot->node_end()}, {}, {}};
+  Estimator nodes(snapshot, &problem.scale_down.fit, {}, problem.daemons);
+  for (size_t group = 0; group < problem.groups.size(); ++group) {
+    if (!problem.groups[group].node.has_value()) continue;
+    const NodeTemplate node = TemplateOf(problem.groups[group], "/upcoming");
+    for (int64_t i = 0; i < counts[group].upcoming; ++i) {
+      upcoming.room.push_back(RoomOn(problem, *snapshot, nodes.AddCopy(node)));
+      upcoming.group.push_back(static_cast<int32_t>(group));
+    }
+  }
+  return upcoming;
+}
+
+// What nodes of the groups have left when they are empty. Leaves copies of them in the snapshot.
+std::vector<EmptyNode> AddEmptyOnes(const LoopProblem& problem, Snapshot* snapshot) {
+  std::vector<EmptyNode> rooms(problem.groups.size());
+  Estimator nodes(snapshot, &problem.scale_down.fit, {}, problem.daemons);
+  for (size_t group = 0; group < rooms.size(); ++group) {
+    if (!problem.groups[group].node.has_value()) continue;
+    rooms[group] = RoomOn(problem, *snapshot, nodes.AddCopy(TemplateOf(problem.groups[group], "/empty")));
+  }
+  return rooms;
+}
+
+void ExpectOnNodes(const std::vector<ExistingUse>& uses, UpcomingNodes* upcoming, LoopPlan* plan) {
+  for (const ExistingUse& use : uses) {
+    const int64_t number = static_cast<int64_t>(use.node) - static_cast<int64_t>(upcoming->first);
+    if (number < 0) {
+      plan->expected.push_back({use.pods.pods, use.pods.count, use.node, -1});
+      continue;
+    }
+    const size_t at = static_cast<size_t>(number);
+    plan->expected.push_back({use.pods.pods, use.pods.count, NodeIndex{-1}, upcoming->group[at]});
+    Take(plan->waiting[static_cast<size_t>(use.pods.pods)].pod.shape, use.pods.count, &upcoming->room[at]);
+  }
+}
+
+}  // namespace
+
+std::vector<GroupCounts> CountNodes(const LoopProblem& problem) {
+  std::vector<GroupCounts> counts(problem.groups.size());
+  const ClusterState& cluster = *problem.drain.cluster;
+  for (size_t slot = 0; slot < problem.drain.group_of.size(); ++slot) {
+    const int32_t group = problem.drain.group_of[slot];
+    if (group >= 0 && cluster.Occupied(Slot{static_cast<int32_t>(slot)})) {
+      ++counts[static_cast<size_t>(group)].registered;
+    }
+  }
+  for (size_t group = 0; group < counts.size(); ++group) {
+    counts[group].upcoming =
+        std::max<int64_t>(0, problem.groups[group].drain.target - counts[group].registered);
+  }
+  return counts;
+}
+
+GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> counts, Snapshot* snapshot,
+                       WorkBudget* budget, LoopPlan* plan) {
+  snapshot->Fork();
+  RemovePodsThatGiveWay(snapshot);
+  UpcomingNodes upcoming = AddUpcoming(problem, counts, snapshot);
+  std::vector<PlanGroup> groups;
+  for (size_t group = 0; group < problem.groups.size(); ++group) {
+    if (!MayGrow(problem, group)) continue;
+    const LoopGroup& of = problem.groups[group];
+    const int64_t current = counts[group].registered + counts[group].upcoming;
+    groups.push_back({TemplateOf(of, ""), *of.usd_per_hour, {std::max(of.max_nodes, current), current}});
+    plan->grown.push_back(static_cast<int32_t>(group));
+  }
+  plan->scale_up = PlanScaleUp(snapshot, &problem.scale_down.fit, plan->waiting, problem.daemons, groups,
+                               problem.growth, budget);
+  ExpectOnNodes(plan->scale_up.existing, &upcoming, plan);
+
+  GroupRooms rooms{AddEmptyOnes(problem, snapshot),
+                   std::vector<std::vector<EmptyNode>>(problem.groups.size())};
+  for (size_t i = 0; i < upcoming.room.size(); ++i) {
+    rooms.coming[static_cast<size_t>(upcoming.group[i])].push_back(upcoming.room[i]);
+  }
+  absl::btree_map<int32_t, int64_t> grown;
+  for (const PlannedNodes& nodes : plan->scale_up.nodes) {
+    const int32_t group = plan->grown[static_cast<size_t>(nodes.group)];
+    EmptyNode room = rooms.empty[static_cast<size_t>(group)];
+    for (const PodCount& pods : nodes.pods) {
+      Take(plan->waiting[static_cast<size_t>(pods.pods)].pod.shape, pods.count, &room);
+    }
+    std::vector<EmptyNode>& coming = rooms.coming[static_cast<size_t>(group)];
+    coming.insert(coming.end(), static_cast<size_t>(nodes.nodes), room);
+    grown[group] += nodes.nodes;
+  }
+  for (const auto& [group, nodes] : grown) plan->growth.push_back({group, nodes, 0});
+  snapshot->Revert();
+  return rooms;
+}
+
+int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
+               size_t group) {
+  if (!MayGrow(problem, group)) return 0;
+  int64_t nodes = counts[group].registered + counts[group].upcoming;
+  for (const LoopGrowth& growth : plan.growth) {
+    if (growth.group == static_cast<int32_t>(group)) nodes += growth.for_pods + growth.for_slack;
+  }
+  return std::max<int64_t>(0, problem.groups[group].max_nodes - nodes);
+}
+
+void GrowForSlack(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                  std::span<const int32_t> positions, LoopPlan* plan) {
+  absl::btree_map<int32_t, int64_t> grown;
+  for (const SlackDemand& demand : plan->slack.demands) {
+    std::vector<int32_t> groups;
+    for (const int32_t position : demand.groups) {
+      groups.push_back(positions[static_cast<size_t>(position)]);
+    }
+    std::sort(groups.begin(), groups.end(), [&](int32_t a, int32_t b) {
+      const LoopGroup& x = problem.groups[static_cast<size_t>(a)];
+      const LoopGroup& y = problem.groups[static_cast<size_t>(b)];
+      return std::tie(x.usd_per_hour, x.drain.name) < std::tie(y.usd_per_hour, y.drain.name);
+    });
+    int64_t nodes = demand.nodes;
+    for (const int32_t group : groups) {
+      const int64_t wins = std::min(nodes, MayAdd(problem, counts, *plan, static_cast<size_t>(group)));
+      if (wins == 0) continue;
+      grown[group] += wins;
+      nodes -= wins;
+    }
+  }
+  for (const auto& [group, nodes] : grown) {
+    const auto at = std::lower_bound(plan->growth.begin(), plan->growth.end(), group,
+                                     [](const LoopGrowth& growth, int32_t g) { return growth.group < g; });
+    if (at != plan->growth.end() && at->group == group) {
+      at->for_slack += nodes;
+    } else {
+      plan->growth.insert(at, {group, 0, nodes});
+    }
+  }
+}
+
+}  // namespace loadline

@@ -1,0 +1,47 @@
+// Which groups grow: for pods that wait, and for slack on top of it.
+#ifndef LOADLINE_CORE_LOOP_LOOP_GROWTH_H_
+#define LOADLINE_CORE_LOOP_LOOP_GROWTH_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/work_budget.h"
+#include "core/cluster/snapshot.h"
+#include "core/loop/plan_loop.h"
+
+namespace loadline {
+
+// Nodes of each group in the cluster, and those that its target has beyond them, by position of the group.
+struct GroupCounts {
+  int64_t registered = 0;
+  int64_t upcoming = 0;
+};
+std::vector<GroupCounts> CountNodes(const LoopProblem& problem);
+
+// Growth for the pods that wait: places them on nodes that are there or on their way, and plans new nodes for
+// the rest. Fills in `waiting`, `expected`, `scale_up`, `grown` and `growth` of the plan, and the room that
+// nodes on their way and new ones have left, by group.
+//
+// The snapshot is as before when the call returns. Cost: that of PlanScaleUp().
+struct GroupRooms {
+  // Of a node of the group when it is empty but for its DaemonSet pods; by position of the group.
+  std::vector<EmptyNode> empty;
+  // Of each node on its way and each new one.
+  std::vector<std::vector<EmptyNode>> coming;
+};
+GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> counts, Snapshot* snapshot,
+                       WorkBudget* budget, LoopPlan* plan);
+
+// What each group may still win, after what the plan gives it; 0 where it does not grow.
+int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
+               size_t group);
+
+// Growth for the placeholders that fit nowhere: of each class that nodes are asked of, the cheapest group
+// first, ties by name. `positions`: of the groups of the slack question, in LoopProblem::groups.
+void GrowForSlack(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                  std::span<const int32_t> positions, LoopPlan* plan);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_LOOP_GROWTH_H_

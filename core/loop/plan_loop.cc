@@ -1,0 +1,128 @@
+#include "core/loop/plan_loop.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/loop/loop_growth.h"
+#include "core/loop/placeholder_pods.h"
+#include "core/loop/waiting.h"
+
+namespace loadline {
+namespace {
+
+std::vector<PendingPods> Waiting(const LoopProblem& problem) {
+  std::vector<PendingPods> waiting = problem.pending;
+  for (PendingPods& pods : waiting) {
+    if (GivesWay(TraitsOf(pods.pod.shape))) pods.count = 0;
+  }
+  for (PendingPods& pods :
+       PodsOfNodesBeingDeleted(*problem.drain.cluster, problem.scale_down_state.deleting)) {
+    pods.pod.names = problem.names;
+    waiting.push_back(std::move(pods));
+  }
+  return waiting;
+}
+
+// Pods that wait and are expected on nodes that are there: their room is not free for slack.
+std::vector<SlackPending> ExpectedThere(const LoopPlan& plan) {
+  std::vector<int64_t> counts(plan.waiting.size(), 0);
+  for (const ExpectedPlace& place : plan.expected) {
+    if (place.group < 0) counts[static_cast<size_t>(place.pods)] += place.count;
+  }
+  std::vector<SlackPending> pods;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0) pods.push_back({plan.waiting[i].pod, counts[i]});
+  }
+  return pods;
+}
+
+SlackPlan PlanSlack(const LoopProblem& problem, const std::vector<GroupCounts>& counts, GroupRooms rooms,
+                    const LoopPlan& plan, Snapshot* snapshot, std::vector<int32_t>* positions,
+                    SlackPlanner* planner) {
+  SlackQuestion question;
+  question.cluster = problem.drain.cluster;
+  question.options = problem.slack;
+  question.waiting = ExpectedThere(plan);
+  question.fit = &problem.scale_down.fit;
+  question.now_s = problem.drain.now_s;
+  question.snapshot = [snapshot] { return snapshot; };
+  question.groups.emplace();
+  for (size_t group = 0; group < problem.groups.size(); ++group) {
+    if (!problem.groups[group].node.has_value()) continue;
+    positions->push_back(static_cast<int32_t>(group));
+    question.groups->push_back({*problem.groups[group].node, rooms.empty[group],
+                                MayAdd(problem, counts, plan, group), std::move(rooms.coming[group])});
+  }
+  return planner->Plan(question);
+}
+
+// Pods that are expected on a node hold it as those do that are there.
+void AddExpected(const LoopPlan& plan, const Snapshot& snapshot,
+                 std::vector<DrainPlaceholder>* placeholders) {
+  for (const ExpectedPlace& place : plan.expected) {
+    if (place.group >= 0) continue;
+    const IncomingPod& pod = plan.waiting[static_cast<size_t>(place.pods)].pod;
+    for (int64_t i = 0; i < place.count; ++i) {
+      placeholders->push_back({absl::StrCat("pending/", place.pods, "/", snapshot.name(place.node), "/", i),
+                               snapshot.name(place.node), pod.shape});
+    }
+  }
+}
+
+// With slack left to somebody else its placeholders are pods of the cluster.
+std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem, const LoopPlan& plan,
+                                                     const Snapshot& snapshot, const SlackState& slack) {
+  auto drain = std::make_unique<DrainProblem>(problem.drain);
+  drain->groups.clear();
+  for (const LoopGroup& group : problem.groups) drain->groups.push_back(group.drain);
+  drain->placeholders = PlaceholderPods(slack, plan.slack);
+  AddExpected(plan, snapshot, &drain->placeholders);
+  return drain;
+}
+
+NoScaleDown WhyNoScaleDown(const LoopProblem& problem, const LoopPlan& plan) {
+  if (!problem.decisions.scale_down) return NoScaleDown::kNotDecided;
+  if (!plan.growth.empty()) return NoScaleDown::kGrowing;
+  const bool count_on_upcoming = std::any_of(plan.expected.begin(), plan.expected.end(),
+                                             [](const ExpectedPlace& place) { return place.group >= 0; });
+  return count_on_upcoming ? NoScaleDown::kUpcoming : NoScaleDown::kConsidered;
+}
+
+}  // namespace
+
+absl::string_view Name(NoScaleDown why) {
+  switch (why) {
+    case NoScaleDown::kConsidered:
+      return "considered";
+    case NoScaleDown::kNotDecided:
+      return "decided elsewhere";
+    case NoScaleDown::kGrowing:
+      return "groups grow";
+    case NoScaleDown::kUpcoming:
+      return "pods wait for nodes on their way";
+  }
+  return "invalid reason";
+}
+
+LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snapshot* snapshot,
+                  WorkBudget* budget) {
+  LoopPlan plan;
+  plan.waiting = Waiting(problem);
+  const std::vector<GroupCounts> counts = CountNodes(problem);
+  GroupRooms rooms = GrowForPods(problem, counts, snapshot, budget, &plan);
+  if (problem.decisions.slack) {
+    std::vector<int32_t> positions;
+    plan.slack = PlanSlack(problem, counts, std::move(rooms), plan, snapshot, &positions, planners.slack);
+    GrowForSlack(problem, counts, positions, &plan);
+  }
+  plan.no_scale_down = WhyNoScaleDown(problem, plan);
+  if (plan.no_scale_down == NoScaleDown::kConsidered) {
+    plan.scale_down_problem = ScaleDownProblem(problem, plan, *snapshot, planners.slack->State());
+    plan.scale_down = planners.drain->Plan(*plan.scale_down_problem, problem.scale_down, budget);
+  }
+  return plan;
+}
+
+}  // namespace loadline

@@ -1,0 +1,128 @@
+// One iteration of an autoscaler: pods that wait find places, groups grow for the rest, room is kept for what
+// comes next, and only if nothing grows nodes go.
+#ifndef LOADLINE_CORE_LOOP_PLAN_LOOP_H_
+#define LOADLINE_CORE_LOOP_PLAN_LOOP_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/base/work_budget.h"
+#include "core/cluster/snapshot.h"
+#include "core/drain/drain_group.h"
+#include "core/drain/planner.h"
+#include "core/expand/estimate.h"
+#include "core/expand/plan.h"
+#include "core/slack/slack_options.h"
+#include "core/slack/slack_planner.h"
+
+namespace loadline {
+
+// --- the question ----------------------------------------------------------------------------------------
+
+// A node group. `drain.target` is what the cloud is to hold: nodes that are missing from the cluster are on
+// their way, and are counted as there.
+struct LoopGroup {
+  DrainGroup drain;
+  int64_t max_nodes = 0;
+  // nullopt: not known, and the group does not grow.
+  std::optional<NodeShape> node;
+  // What one node costs; nullopt: not known, and the group does not grow.
+  std::optional<double> usd_per_hour;
+  // Why it may not grow for now, such as a back-off; empty: it may.
+  std::string held;
+};
+
+// Which decisions are taken; the others are left to somebody else.
+struct LoopDecisions {
+  bool scale_up = true;
+  bool slack = true;
+  bool scale_down = true;
+};
+
+struct LoopProblem {
+  // What is known of the cluster for scale-down; its groups are made of `groups`, its placeholders of the
+  // slack that is kept and of pods that are expected on nodes.
+  DrainProblem drain;
+  std::vector<LoopGroup> groups;
+  // Pods that wait, those of one priority in any order.
+  std::vector<PendingPods> pending;
+  std::vector<IncomingPod> daemons;  // each new node carries those that fit it
+  // Names that the shapes of groups and pods refer to: those of the cluster, with names added.
+  ResourceNames names;
+  PlanOptions growth;
+  SlackOptions slack;  // valid
+  DrainOptions scale_down;
+  LoopDecisions decisions;
+  // What planners->drain remembers.
+  DrainState scale_down_state;
+};
+
+// --- the answer ------------------------------------------------------------------------------------------
+
+// Where pods that wait are expected.
+struct ExpectedPlace {
+  int32_t pods = 0;  // position in `waiting`
+  int64_t count = 0;
+  NodeIndex node{-1};  // of the snapshot, below its end as it came; -1: a node that is on its way
+  int32_t group = -1;  // of a node on its way
+  friend bool operator==(const ExpectedPlace&, const ExpectedPlace&) = default;
+};
+
+// Nodes that a group wins.
+struct LoopGrowth {
+  int32_t group = 0;
+  int64_t for_pods = 0;
+  int64_t for_slack = 0;
+  friend bool operator==(const LoopGrowth&, const LoopGrowth&) = default;
+};
+
+// Why no node was considered to go.
+enum class NoScaleDown {
+  kConsidered,
+  kNotDecided,  // somebody else decides
+  kGrowing,     // groups grow
+  kUpcoming,    // nodes are on their way, and pods that wait count on them
+};
+absl::string_view Name(NoScaleDown why);
+
+struct LoopPlan {
+  // All that wait for a node: those asked about, at their positions, then pods of nodes that are being
+  // deleted. What gives way to any pod waits for none: its count is 0.
+  std::vector<PendingPods> waiting;
+  std::vector<ExpectedPlace> expected;
+  ScaleUpPlan scale_up;            // positions are those of `waiting` and of `grown`
+  std::vector<int32_t> grown;      // positions in LoopProblem::groups of those that took part in scale_up
+  std::vector<LoopGrowth> growth;  // by group; those that win nothing are left out
+  SlackPlan slack;
+  NoScaleDown no_scale_down = NoScaleDown::kConsidered;
+  // The question that scale_down answers; LoopPlanners::drain refers to it until its next plan.
+  std::unique_ptr<const DrainProblem> scale_down_problem;
+  DrainPlan scale_down;
+};
+
+// --- the loop --------------------------------------------------------------------------------------------
+
+// What is kept from one iteration to the next; its states say all that counts.
+struct LoopPlanners {
+  SlackPlanner* slack;
+  DrainPlanner* drain;
+};
+
+// Plans one iteration. `snapshot` is one of problem.drain.cluster and is as before when the call returns.
+//
+// Placeholders of slack and pods below the expendable priority hold nothing against pods that wait. Nodes on
+// their way, then new ones, take placeholders where pods leave room for them, before more is asked for.
+// Nodes are asked to go with the pods that are expected on them.
+//
+// Deterministic. Cost: that of PlanScaleUp() when pods wait, of SlackPlanner::Plan(), and of
+// DrainPlanner::Plan() when nothing grows.
+LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snapshot* snapshot,
+                  WorkBudget* budget);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_PLAN_LOOP_H_

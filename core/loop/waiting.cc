@@ -1,0 +1,59 @@
+#include "core/loop/waiting.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+
+namespace loadline {
+
+bool GivesWay(const PodTraits& traits) { return traits.placeholder || traits.priority < kExpendablePriority; }
+
+void RemovePodsThatGiveWay(Snapshot* snapshot) {
+  std::vector<char> gives_way;
+  for (int32_t shape = 0; shape < snapshot->pod_shape_end(); ++shape) {
+    gives_way.push_back(GivesWay(TraitsOf(snapshot->pod_shape(shape))) ? 1 : 0);
+  }
+  for (int32_t i = 0; i < snapshot->node_end(); ++i) {
+    const NodeIndex node{i};
+    if (!snapshot->Contains(node)) continue;
+    // From behind: the last pod takes the place of one that goes.
+    for (size_t position = snapshot->pods(node).size(); position-- > 0;) {
+      if (gives_way[static_cast<size_t>(snapshot->pods(node)[position].shape)] != 0) {
+        snapshot->RemovePod(node, position);
+      }
+    }
+  }
+}
+
+std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,
+                                                 std::span<const DeletingNode> deleting) {
+  std::vector<PendingPods> waiting;
+  absl::btree_map<int32_t, size_t> positions;
+  for (const DeletingNode& node : deleting) {
+    const std::optional<Slot> slot = cluster.Find(node.node);
+    if (!slot.has_value()) continue;
+    if (!node.uid.empty() && node.uid != cluster.traits(*slot).uid) continue;
+    for (const NodePods::Pod& pod : cluster.pods(*slot).pods()) {
+      const PodShape& shape = cluster.pod_shapes()[pod.shape];
+      const PodTraits& traits = TraitsOf(shape);
+      if (shape.finished || traits.deleted_s.has_value() || traits.mirror || traits.static_pod ||
+          IsDaemonPod(traits) || GivesWay(traits)) {
+        continue;
+      }
+      const auto [at, added] = positions.try_emplace(pod.shape, waiting.size());
+      if (added) {
+        PendingPods& entry = waiting.emplace_back();
+        entry.pod.shape = shape;
+        entry.pod.names = cluster.resource_names();
+        entry.count = 0;
+      }
+      ++waiting[at->second].count;
+    }
+  }
+  return waiting;
+}
+
+}  // namespace loadline

@@ -1,0 +1,34 @@
+// Which pods wait for a node, and which pods hold nothing against them.
+#ifndef LOADLINE_CORE_LOOP_WAITING_H_
+#define LOADLINE_CORE_LOOP_WAITING_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/cluster/cluster_state.h"
+#include "core/cluster/snapshot.h"
+#include "core/drain/drain_state.h"
+#include "core/expand/estimate.h"
+
+namespace loadline {
+
+// Pods of a lower priority are as if they were not there: --expendable-pods-priority-cutoff of Cluster
+// Autoscaler, by its default.
+inline constexpr int32_t kExpendablePriority = -10;
+
+// Whether a pod gives way to any other: a placeholder of slack, or one of a priority below the cutoff.
+bool GivesWay(const PodTraits& traits);
+
+// Takes the pods off all nodes that give way. Cost: O(pods).
+void RemovePodsThatGiveWay(Snapshot* snapshot);
+
+// Pods on nodes being deleted whose replacements need another node, equal ones together; in the order of the
+// nodes, then of their shapes. Pods that end with their node (of DaemonSets, mirror pods), that have finished
+// or are terminating, and those that give way, need none.
+std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,
+                                                 std::span<const DeletingNode> deleting);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_WAITING_H_

@@ -1,0 +1,303 @@
+#include "core/loop/plan_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "test/testing/fit_cluster.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kNow = 1'700'000'000;
+
+FitNode NodeOf(const std::string& name, int64_t milli_cpu) {
+  return {.name = name, .allocatable = {{"cpu", milli_cpu}, {"memory", 1'000'000}, {"pods", 110}}};
+}
+
+FitPod Replica(const std::string& name, int64_t milli_cpu) {
+  FitPod pod{.requests = {{"cpu", milli_cpu}}};
+  pod.traits.owner = PodOwner{"ReplicaSet", "apps/v1", "app", "uid-app"};
+  pod.traits.ready = true;
+  pod.name = name;
+  pod.uid = "uid-" + name;
+  return pod;
+}
+
+struct TestNode {
+  FitNode node;
+  std::vector<FitPod> pods;
+  int32_t group = 0;
+};
+
+// A cluster as a test states it, and what is asked about it. Slack and scale-down are off but where a test
+// turns them on; a node goes at once when it may.
+class LoopTest : public ::testing::Test {
+ protected:
+  LoopTest() {
+    problem_.decisions = {.scale_up = true, .slack = false, .scale_down = false};
+    problem_.scale_down.deletion.timers.unneeded_time_s = 0;
+    problem_.drain.now_s = kNow;
+  }
+
+  void AddGroup(const std::string& name, int64_t milli_cpu, double usd, int64_t target, int64_t max = 10) {
+    LoopGroup group;
+    group.drain.name = name;
+    group.drain.target = target;
+    group.max_nodes = max;
+    group.usd_per_hour = usd;
+    templates_.push_back(NodeOf(name, milli_cpu));
+    problem_.groups.push_back(std::move(group));
+  }
+  void Pending(const FitPod& pod, int64_t count) { pending_.emplace_back(pod, count); }
+  void ClearPending() { pending_.clear(); }
+
+  // The planners go on from the last call.
+  LoopPlan Plan() {
+    FitCluster cluster;
+    std::vector<int32_t> group_of;
+    for (const TestNode& node : nodes_) {
+      cluster.Add(node.node, node.pods);
+      group_of.push_back(node.group);
+    }
+    problem_.drain.cluster = &cluster.state();
+    problem_.drain.group_of = group_of;
+    for (size_t i = 0; i < templates_.size(); ++i) problem_.groups[i].node = cluster.Shape(templates_[i]);
+    problem_.pending.clear();
+    for (const auto& [pod, count] : pending_) problem_.pending.push_back({cluster.Incoming(pod), count});
+    for (PendingPods& pods : problem_.pending) pods.pod.names = cluster.names();
+    problem_.names = cluster.names();
+    cluster.state().set_resource_names(cluster.names());
+    // Each call has a cluster of its own: what planners know goes over as state.
+    SlackPlanner slack;
+    slack.Restore(slack_);
+    DrainPlanner drain;
+    drain.SetState(drain_);
+    problem_.scale_down_state = drain_;
+    Snapshot snapshot(cluster.state());
+    WorkBudget budget;
+    LoopPlan plan = PlanLoop(problem_, {&slack, &drain}, &snapshot, &budget);
+    slack_ = slack.State();
+    if (plan.no_scale_down == NoScaleDown::kConsidered) drain_ = drain.state();
+    EXPECT_EQ(snapshot.depth(), 0u);
+    EXPECT_EQ(snapshot.node_end(), static_cast<int32_t>(nodes_.size())) << "the snapshot is as before";
+    names_.clear();
+    for (const TestNode& node : nodes_) names_.push_back(node.node.name);
+    return plan;
+  }
+
+  std::vector<std::string> Removed(const LoopPlan& plan) const {
+    std::vector<std::string> removed;
+    for (const DrainRemoval& removal : plan.scale_down.remove) {
+      removed.push_back(names_[static_cast<size_t>(removal.slot)]);
+    }
+    return removed;
+  }
+
+  std::vector<TestNode> nodes_;
+  LoopProblem problem_;
+  SlackState slack_;
+  DrainState drain_;
+
+ private:
+  std::vector<FitNode> templates_;
+  std::vector<std::pair<FitPod, int64_t>> pending_;
+  std::vector<std::string> names_;
+};
+
+TEST_F(LoopTest, PodsFirstUseNodesThatAreThereThenThoseOnTheirWayThenNewOnes) {
+  AddGroup("g", 1000, 1, /*target=*/2);  // one there, one on its way
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 500)}}};
+  Pending(Replica("w", 500), 5);
+  const LoopPlan plan = Plan();
+  // 500m are left on a, 1000m on the node to come; two pods need one more.
+  EXPECT_THAT(plan.expected,
+              ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}, -1}, ExpectedPlace{0, 2, NodeIndex{-1}, 0}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1, 0}));
+  EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(0));
+}
+
+TEST_F(LoopTest, NodesOnTheirWayCountTowardsTheMaximum) {
+  AddGroup("g", 1000, 1, /*target=*/2, /*max=*/2);
+  Pending(Replica("w", 1000), 5);
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.growth, IsEmpty());
+  EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(3));
+}
+
+TEST_F(LoopTest, AGroupThatIsHeldOrWithoutAPriceOrTemplateDoesNotGrow) {
+  AddGroup("held", 1000, 1, 0);
+  AddGroup("unpriced", 1000, 1, 0);
+  AddGroup("dear", 1000, 9, 0);
+  problem_.groups[0].held = "back-off";
+  problem_.groups[1].usd_per_hour.reset();
+  Pending(Replica("w", 1000), 1);
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{2, 1, 0}));
+}
+
+TEST_F(LoopTest, PodsOfNodesBeingDeletedWaitAsWell) {
+  AddGroup("g", 1000, 1, 1);
+  FitPod daemon = Replica("d", 100);
+  daemon.traits.owner->kind = "DaemonSet";
+  FitPod mirror = Replica("m", 100);
+  mirror.traits.mirror = true;
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 400), Replica("q", 400), daemon, mirror}}};
+  nodes_[0].node.taints = {{"ToBeDeletedByClusterAutoscaler", std::to_string(kNow), "NoSchedule"}};
+  drain_.deleting = {{.node = "a", .uid = "", .since_s = kNow, .drain = true}};
+  const LoopPlan plan = Plan();
+  ASSERT_THAT(plan.waiting, SizeIs(1));
+  EXPECT_EQ(plan.waiting[0].count, 2);
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1, 0}));
+}
+
+TEST_F(LoopTest, PlaceholderPodsAndExpendableOnesHoldNothingAgainstPodsThatWait) {
+  AddGroup("g", 1000, 1, 1);
+  FitPod placeholder = Replica("slack", 900);
+  placeholder.traits.placeholder = true;
+  FitPod expendable = Replica("batch", 100);
+  expendable.traits.priority = -11;
+  nodes_ = {{NodeOf("a", 1000), {placeholder, expendable}}};
+  Pending(Replica("w", 1000), 1);
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}, -1}));
+  EXPECT_THAT(plan.growth, IsEmpty());
+}
+
+TEST_F(LoopTest, SlackUsesWhatNewNodesHaveLeftBeforeItAsksForMore) {
+  // 10 % of what is requested, 1800m: one placeholder of 180m. The node to come for w has 400m left.
+  problem_.decisions.slack = true;
+  AddGroup("g", 1000, 1, 2);
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 900)}}, {NodeOf("b", 1000), {Replica("q", 900)}}};
+  Pending(Replica("w", 600), 1);
+  const LoopPlan plan = Plan();
+  ASSERT_THAT(plan.slack.shapes, SizeIs(1));
+  EXPECT_EQ(plan.slack.shapes[0].count, 1);
+  EXPECT_EQ(plan.slack.shapes[0].group.size.cpu, 180);
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1, 0}));
+}
+
+TEST_F(LoopTest, SlackGrowsTheCheapestGroupOfItsClassAndAsksOnce) {
+  problem_.decisions.slack = true;
+  AddGroup("dear", 1000, 2, 1);
+  AddGroup("cheap", 1000, 1, 0);
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 1000)}}};
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 0, 1}));
+  problem_.groups[1].drain.target = 1;
+  EXPECT_THAT(Plan().growth, IsEmpty()) << "the node is on its way";
+}
+
+TEST_F(LoopTest, NodesGoOnlyWhenNothingGrows) {
+  problem_.decisions.scale_down = true;
+  AddGroup("g", 1000, 1, 2);
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 100)}}, {NodeOf("b", 1000), {Replica("q", 200)}}};
+  LoopPlan plan = Plan();
+  EXPECT_EQ(plan.no_scale_down, NoScaleDown::kConsidered);
+  EXPECT_THAT(Removed(plan), SizeIs(1));
+
+  Pending(Replica("w", 950), 1);
+  plan = Plan();
+  EXPECT_EQ(plan.no_scale_down, NoScaleDown::kGrowing);
+  EXPECT_THAT(plan.scale_down.remove, IsEmpty());
+
+  problem_.groups[0].drain.target = 3;  // it was asked for
+  plan = Plan();
+  EXPECT_EQ(plan.no_scale_down, NoScaleDown::kUpcoming);
+  problem_.decisions.scale_down = false;
+  EXPECT_EQ(Plan().no_scale_down, NoScaleDown::kNotDecided);
+}
+
+TEST_F(LoopTest, ANodeGoesWithThePodsThatAreExpectedOnIt) {
+  problem_.decisions.scale_down = true;
+  AddGroup("g", 1000, 1, 2);
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 400)}}, {NodeOf("b", 1000), {Replica("q", 400)}}};
+  EXPECT_THAT(Removed(Plan()), SizeIs(1)) << "800m fit on one node";
+  drain_ = {};
+  Pending(Replica("w", 300), 1);  // 1100m do not
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.expected, SizeIs(1));
+  EXPECT_THAT(plan.growth, IsEmpty());
+  EXPECT_THAT(Removed(plan), IsEmpty());
+}
+
+TEST_F(LoopTest, ANodeGoesOnlyWhereItsSlackFitsElsewhere) {
+  problem_.decisions.scale_down = true;
+  problem_.decisions.slack = true;
+  problem_.slack.rate = kWholeRate / 2;  // 400m of 800m
+  AddGroup("g", 1000, 1, 2);
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 400)}}, {NodeOf("b", 1000), {Replica("q", 400)}}};
+  LoopPlan plan = Plan();
+  EXPECT_THAT(plan.growth, IsEmpty());
+  EXPECT_THAT(Removed(plan), IsEmpty());
+  problem_.slack.rate = kWholeRate / 5;  // 160m: 960m fit on one node
+  slack_ = {};
+  drain_ = {};
+  EXPECT_THAT(Removed(Plan()), SizeIs(1));
+}
+
+// Follows plans as a cloud without delay does, until nothing is left to do.
+TEST_F(LoopTest, FollowedItComesToRestAndStaysThere) {
+  problem_.decisions = {};
+  AddGroup("small", 1000, 1, 1, 40);
+  AddGroup("large", 4000, 3.9, 0, 40);
+  nodes_ = {{NodeOf("small-0", 1000), {}, 0}};
+  int64_t wait = 37;  // pods of 300m
+  int64_t named = 1;
+  int32_t acted = 0;
+  for (int32_t loop = 0; loop < 60; ++loop) {
+    problem_.drain.now_s += 700;  // beyond every delay
+    ClearPending();
+    if (wait > 0) Pending(Replica("w", 300), wait);
+    const LoopPlan plan = Plan();
+    bool changed = false;
+    for (const LoopGrowth& growth : plan.growth) {
+      const std::string& group = problem_.groups[static_cast<size_t>(growth.group)].drain.name;
+      const int64_t cpu = growth.group == 0 ? 1000 : 4000;
+      for (int64_t i = 0; i < growth.for_pods + growth.for_slack; ++i) {
+        nodes_.push_back({NodeOf(group + "-" + std::to_string(named++), cpu), {}, growth.group});
+        changed = true;
+      }
+      problem_.groups[static_cast<size_t>(growth.group)].drain.target += growth.for_pods + growth.for_slack;
+    }
+    // A scheduler that fills the first node that takes a pod.
+    for (TestNode& node : nodes_) {
+      int64_t free = node.node.allocatable[0].second;
+      for (const FitPod& pod : node.pods) free -= pod.requests[0].second;
+      for (; wait > 0 && free >= 300; free -= 300, --wait) {
+        node.pods.push_back(Replica("p" + std::to_string(named++), 300));
+        changed = true;
+      }
+    }
+    std::vector<std::string> gone;
+    for (const DrainRemoval& removal : plan.scale_down.remove) {
+      if (!removal.start) continue;
+      TestNode& node = nodes_[static_cast<size_t>(removal.slot)];
+      wait += static_cast<int64_t>(node.pods.size());
+      gone.push_back(node.node.name);
+      --problem_.groups[static_cast<size_t>(node.group)].drain.target;
+    }
+    std::erase_if(nodes_, [&](const TestNode& node) {
+      return std::find(gone.begin(), gone.end(), node.node.name) != gone.end();
+    });
+    changed |= !gone.empty();
+    if (changed) acted = loop;
+  }
+  EXPECT_EQ(wait, 0);
+  EXPECT_LE(acted, 10) << "fifty loops at rest";
+  // 37 * 300m = 11100m, with 10 % slack 12210m.
+  int64_t cpu = 0;
+  for (const TestNode& node : nodes_) cpu += node.node.allocatable[0].second;
+  EXPECT_GE(cpu, 12'210);
+  EXPECT_LE(cpu, 20'000);
+}
+
+}  // namespace
+}  // namespace loadline
