@@ -8,6 +8,7 @@
 #include "plugin/service/cluster_state_handlers.h"
 #include "plugin/service/drain_handler.h"
 #include "plugin/service/fit_handler.h"
+#include "plugin/service/loop_handler.h"
 #include "plugin/service/rank_handler.h"
 #include "plugin/service/scale_up_plan_handlers.h"
 #include "plugin/service/scheduler_extender_handlers.h"
@@ -55,6 +56,7 @@ constexpr Method kMethods[] = {
      Handle<v1::PlanScaleUpRequest, v1::PlanScaleUpResponse, PlanScaleUp>},
     {"/loadline.v1.Autoscaler/MeasureUtilization",
      Handle<v1::MeasureUtilizationRequest, v1::MeasureUtilizationResponse, MeasureUtilization>},
+    {"/loadline.v1.Autoscaler/PlanLoop", Handle<v1::PlanLoopRequest, v1::PlanLoopResponse, AnswerPlanLoop>},
     {"/loadline.v1.Autoscaler/PlanDrain", Handle<v1::PlanDrainRequest, v1::PlanDrainResponse, PlanDrain>},
     {"/loadline.v1.Autoscaler/PlanSlack", Handle<v1::PlanSlackRequest, v1::PlanSlackResponse, PlanSlack>},
     {"/loadline.v1.ClusterState/Sync", Handle<v1::SyncRequest, v1::SyncResponse, Sync>},

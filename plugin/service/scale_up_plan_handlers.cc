@@ -1,8 +1,6 @@
 #include "plugin/service/scale_up_plan_handlers.h"
 
-#include <chrono>
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,39 +9,14 @@
 #include "plugin/convert/scale_up_plan.h"
 #include "plugin/convert/text.h"
 #include "plugin/service/answer_size.h"
+#include "plugin/service/question_budget.h"
 #include "plugin/service/question_cluster.h"
+#include "plugin/service/snapshot_use.h"
 
 namespace loadline {
 namespace {
 
 constexpr int64_t kDefaultWork = 10'000'000;
-
-// Drops the snapshot of a view when an exception leaves it half done.
-class SnapshotUse {
- public:
-  explicit SnapshotUse(SharedView* shared) : kept_(shared->snapshot), snapshot_(kept_.For(shared->view)) {}
-  SnapshotUse(const SnapshotUse&) = delete;
-  SnapshotUse& operator=(const SnapshotUse&) = delete;
-  ~SnapshotUse() {
-    if (!complete_) kept_.Drop();
-  }
-  Snapshot* get() { return snapshot_; }
-  void Complete() { complete_ = true; }
-
- private:
-  KeptSnapshot& kept_;
-  Snapshot* snapshot_;
-  bool complete_ = false;
-};
-
-WorkBudget BudgetOf(const v1::ScaleUpProblem& problem) {
-  std::function<bool()> stop;
-  if (problem.max_milliseconds() > 0) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(problem.max_milliseconds());
-    stop = [end] { return std::chrono::steady_clock::now() >= end; };
-  }
-  return WorkBudget(problem.max_work() > 0 ? problem.max_work() : kDefaultWork, std::move(stop));
-}
 
 // Decodes what is asked of a cluster, and makes the cluster know the labels that it turns on.
 absl::StatusOr<DecodedProblem> Prepare(const v1::ScaleUpProblem& problem, PodGrouping grouping, View* view) {
@@ -70,7 +43,7 @@ absl::StatusOr<v1::EstimateScaleUpResponse> EstimateScaleUp(const v1::EstimateSc
   if (!decoded.ok()) return Annotate(decoded.status(), "problem");
   SnapshotUse use(&shared);
   Snapshot* const snapshot = use.get();
-  WorkBudget budget = BudgetOf(problem);
+  WorkBudget budget = BudgetOf(problem, kDefaultWork, deadline);
   const int64_t limit = NewNodeLimit(problem, shared.view.cluster().node_count());
 
   v1::EstimateScaleUpResponse response;
@@ -133,7 +106,7 @@ absl::StatusOr<v1::PlanScaleUpResponse> PlanScaleUp(const v1::PlanScaleUpRequest
     positions.push_back(static_cast<int32_t>(i));
   }
   SnapshotUse use(&shared);
-  WorkBudget budget = BudgetOf(problem);
+  WorkBudget budget = BudgetOf(problem, kDefaultWork, deadline);
   const PlanOptions options{NewNodeLimit(problem, shared.view.cluster().node_count()),
                             request.usd_per_further_type()};
   const ScaleUpPlan plan = PlanScaleUp(use.get(), &decoded->fit, std::move(decoded->pods),

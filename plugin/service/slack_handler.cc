@@ -6,32 +6,9 @@
 #include "plugin/convert/parse.h"
 #include "plugin/convert/slack.h"
 #include "plugin/service/scheduler_extender_handlers.h"
+#include "plugin/service/slack_turn.h"
 
 namespace loadline {
-namespace {
-
-// Forgets what a plan left half done when an exception ends it; what the last plan left is kept.
-class PlannerUse {
- public:
-  explicit PlannerUse(SharedView* shared) : shared_(*shared), before_(shared->slack.State()) {}
-  PlannerUse(const PlannerUse&) = delete;
-  PlannerUse& operator=(const PlannerUse&) = delete;
-  ~PlannerUse() {
-    if (complete_) return;
-    shared_.snapshot.Drop();
-    shared_.slack = SlackPlanner();
-    shared_.slack.Restore(before_);
-  }
-  void Complete() { complete_ = true; }
-
- private:
-  SharedView& shared_;
-  const SlackState before_;
-  bool complete_ = false;
-};
-
-}  // namespace
-
 absl::StatusOr<v1::PlanSlackResponse> PlanSlack(const v1::PlanSlackRequest& request, const Deadline& deadline,
                                                 Views* views) {
   if (!request.has_changes()) return absl::InvalidArgumentError("changes: missing");
@@ -61,7 +38,7 @@ absl::StatusOr<v1::PlanSlackResponse> PlanSlack(const v1::PlanSlackRequest& requ
   question.now_s = request.now_seconds();
   question.literal = request.literal();
   question.snapshot = [&shared] { return shared.snapshot.For(shared.view); };
-  PlannerUse use(&shared);
+  SlackTurn turn(&shared);
   if (decoded->state.has_value()) shared.slack.Restore(*decoded->state);
   v1::PlanSlackResponse response = EncodeSlackPlan(shared.slack.Plan(question));
   response.set_clamped_amounts(decoded->problem.clamped_amounts);
@@ -71,7 +48,7 @@ absl::StatusOr<v1::PlanSlackResponse> PlanSlack(const v1::PlanSlackRequest& requ
         absl::StrCat("the answer outgrows ", kMaxMessageBytes,
                      " bytes; leave the state with the view, or allow fewer placeholders"));
   }
-  use.Complete();
+  turn.Complete();
   return response;
 }
 

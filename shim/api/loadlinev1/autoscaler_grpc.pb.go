@@ -27,6 +27,7 @@ const (
 	Autoscaler_MeasureUtilization_FullMethodName = "/loadline.v1.Autoscaler/MeasureUtilization"
 	Autoscaler_PlanDrain_FullMethodName          = "/loadline.v1.Autoscaler/PlanDrain"
 	Autoscaler_PlanSlack_FullMethodName          = "/loadline.v1.Autoscaler/PlanSlack"
+	Autoscaler_PlanLoop_FullMethodName           = "/loadline.v1.Autoscaler/PlanLoop"
 )
 
 // AutoscalerClient is the client API for Autoscaler service.
@@ -62,6 +63,10 @@ type AutoscalerClient interface {
 	// placeholder. FAILED_PRECONDITION: the view is not at that revision, or has no nodes and no groups are
 	// known. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
 	PlanSlack(ctx context.Context, in *PlanSlackRequest, opts ...grpc.CallOption) (*PlanSlackResponse, error)
+	// Takes all decisions of one loop: which pods that wait find a place, which groups grow for the others and
+	// for slack, and, only if nothing grows, which nodes go. Remembers the state with the view. Errors: those
+	// of PlanScaleUp, PlanSlack and PlanDrain.
+	PlanLoop(ctx context.Context, in *PlanLoopRequest, opts ...grpc.CallOption) (*PlanLoopResponse, error)
 }
 
 type autoscalerClient struct {
@@ -132,6 +137,16 @@ func (c *autoscalerClient) PlanSlack(ctx context.Context, in *PlanSlackRequest, 
 	return out, nil
 }
 
+func (c *autoscalerClient) PlanLoop(ctx context.Context, in *PlanLoopRequest, opts ...grpc.CallOption) (*PlanLoopResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PlanLoopResponse)
+	err := c.cc.Invoke(ctx, Autoscaler_PlanLoop_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AutoscalerServer is the server API for Autoscaler service.
 // All implementations must embed UnimplementedAutoscalerServer
 // for forward compatibility.
@@ -165,6 +180,10 @@ type AutoscalerServer interface {
 	// placeholder. FAILED_PRECONDITION: the view is not at that revision, or has no nodes and no groups are
 	// known. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
 	PlanSlack(context.Context, *PlanSlackRequest) (*PlanSlackResponse, error)
+	// Takes all decisions of one loop: which pods that wait find a place, which groups grow for the others and
+	// for slack, and, only if nothing grows, which nodes go. Remembers the state with the view. Errors: those
+	// of PlanScaleUp, PlanSlack and PlanDrain.
+	PlanLoop(context.Context, *PlanLoopRequest) (*PlanLoopResponse, error)
 	mustEmbedUnimplementedAutoscalerServer()
 }
 
@@ -192,6 +211,9 @@ func (UnimplementedAutoscalerServer) PlanDrain(context.Context, *PlanDrainReques
 }
 func (UnimplementedAutoscalerServer) PlanSlack(context.Context, *PlanSlackRequest) (*PlanSlackResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PlanSlack not implemented")
+}
+func (UnimplementedAutoscalerServer) PlanLoop(context.Context, *PlanLoopRequest) (*PlanLoopResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanLoop not implemented")
 }
 func (UnimplementedAutoscalerServer) mustEmbedUnimplementedAutoscalerServer() {}
 func (UnimplementedAutoscalerServer) testEmbeddedByValue()                    {}
@@ -322,6 +344,24 @@ func _Autoscaler_PlanSlack_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Autoscaler_PlanLoop_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlanLoopRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutoscalerServer).PlanLoop(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Autoscaler_PlanLoop_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutoscalerServer).PlanLoop(ctx, req.(*PlanLoopRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Autoscaler_ServiceDesc is the grpc.ServiceDesc for Autoscaler service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -352,6 +392,10 @@ var Autoscaler_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "PlanSlack",
 			Handler:    _Autoscaler_PlanSlack_Handler,
+		},
+		{
+			MethodName: "PlanLoop",
+			Handler:    _Autoscaler_PlanLoop_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,171 @@
+#include "plugin/convert/loop.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "plugin/convert/drain.h"
+#include "plugin/convert/slack.h"
+
+namespace loadline {
+namespace {
+
+using Runs = google::protobuf::RepeatedPtrField<v1::PodRun>;
+
+std::string ToString(absl::string_view text) { return std::string(text.data(), text.size()); }
+
+// Behind the pods of the request come those of nodes that are being deleted.
+void EncodeDrained(const LoopPlan& plan, size_t asked, int entry_count, PodEntries* entries,
+                   v1::PlanLoopResponse* response) {
+  for (size_t i = asked; i < plan.waiting.size(); ++i) {
+    const PendingPods& pods = plan.waiting[i];
+    entries->Add(i, entry_count + response->drained_size(), pods.count);
+    v1::DrainedPods* const drained = response->add_drained();
+    drained->set_namespace_(pods.pod.shape.namespace_name);
+    if (const std::optional<PodOwner>& owner = TraitsOf(pods.pod.shape).owner; owner.has_value()) {
+      drained->set_owner_kind(owner->kind);
+      drained->set_owner_name(owner->name);
+    }
+    drained->set_count(pods.count);
+  }
+}
+
+void EncodeExpected(const LoopPlan& plan, const LoopProblem& problem, const Snapshot& snapshot,
+                    PodEntries* entries, v1::PlanLoopResponse* response) {
+  for (const ExpectedPlace& place : plan.expected) {
+    if (place.group < 0) {
+      EncodeExisting({{place.node, {place.pods, place.count}}}, snapshot, entries,
+                     response->mutable_existing());
+      continue;
+    }
+    Runs runs;
+    entries->Take(place.pods, place.count, &runs);
+    for (v1::PodRun& run : runs) {
+      v1::UpcomingPlacement* const upcoming = response->add_upcoming();
+      upcoming->set_node_group(problem.groups[static_cast<size_t>(place.group)].drain.name);
+      *upcoming->mutable_pods() = std::move(run);
+    }
+  }
+}
+
+void EncodeGrowth(const LoopPlan& plan, const LoopProblem& problem, PodEntries* entries,
+                  v1::PlanLoopResponse* response) {
+  std::vector<PlanGroup> groups;
+  for (const int32_t group : plan.grown) {
+    const LoopGroup& of = problem.groups[static_cast<size_t>(group)];
+    groups.push_back({{of.drain.name, *of.node}, *of.usd_per_hour, {}});
+  }
+  EncodePlan(plan.scale_up, groups, plan.grown, entries, response->mutable_scale_up());
+  for (const LoopGrowth& growth : plan.growth) {
+    const LoopGroup& group = problem.groups[static_cast<size_t>(growth.group)];
+    v1::LoopGrowth* const message = response->add_growth();
+    message->set_node_group(group.drain.name);
+    message->set_nodes_for_pods(growth.for_pods);
+    message->set_nodes_for_slack(growth.for_slack);
+    message->set_usd_per_hour(group.usd_per_hour.value_or(0) *
+                              static_cast<double>(growth.for_pods + growth.for_slack));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<v1::PlanDrainRequest> DrainPart(const v1::PlanLoopRequest& request) {
+  v1::PlanDrainRequest drain;
+  drain.set_now_s(request.now_s());
+  drain.set_seen_s(request.seen_s());
+  for (int i = 0; i < request.groups_size(); ++i) {
+    const v1::LoopGroup& group = request.groups(i);
+    const v1::DrainGroup& scale_down = group.scale_down();
+    if (!scale_down.node_group().empty() || scale_down.has_target() || scale_down.has_max_nodes() ||
+        scale_down.has_node_usd_per_hour()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "groups[", i, "]: scale_down: states the name, target, maximum or price, which `growth` states"));
+    }
+    v1::DrainGroup* const message = drain.add_groups();
+    *message = scale_down;
+    message->set_node_group(group.growth().node_group());
+    message->set_target(group.growth().current_nodes());
+    message->set_max_nodes(group.growth().max_nodes());
+  }
+  *drain.mutable_pools() = request.pools();
+  *drain.mutable_options() = request.drain();
+  *drain.mutable_fit() = request.fit();
+  if (request.state().has_drain()) *drain.mutable_state() = request.state().drain();
+  if (request.has_progress()) *drain.mutable_progress() = request.progress();
+  return drain;
+}
+
+v1::ScaleUpProblem GrowthPart(const v1::PlanLoopRequest& request) {
+  v1::ScaleUpProblem growth;
+  *growth.mutable_pods() = request.pods();
+  for (const v1::LoopGroup& group : request.groups()) *growth.add_groups() = group.growth();
+  *growth.mutable_daemon_pods() = request.daemon_pods();
+  *growth.mutable_fit() = request.fit();
+  growth.set_max_new_nodes(request.max_new_nodes());
+  growth.set_max_nodes_total(request.max_nodes_total());
+  growth.set_max_work(request.max_work());
+  growth.set_max_milliseconds(request.max_milliseconds());
+  return growth;
+}
+
+absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request) {
+  LoopDecisions decisions;
+  if (request.decisions_size() == 0) return decisions;
+  decisions = {false, false, false};
+  for (int i = 0; i < request.decisions_size(); ++i) {
+    switch (request.decisions(i)) {
+      case v1::PlanLoopRequest::SCALE_UP:
+        decisions.scale_up = true;
+        break;
+      case v1::PlanLoopRequest::SLACK:
+        decisions.slack = true;
+        break;
+      case v1::PlanLoopRequest::SCALE_DOWN:
+        decisions.scale_down = true;
+        break;
+      default:
+        return absl::InvalidArgumentError(absl::StrCat(
+            "decisions[", i, "]: ", static_cast<int>(request.decisions(i)), " is not a decision"));
+    }
+  }
+  return decisions;
+}
+
+std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& growth,
+                                  const DrainProblem& drain, const PriceModel& prices) {
+  std::vector<LoopGroup> groups;
+  for (size_t i = 0; i < growth.groups.size(); ++i) {
+    const DecodedGroup& decoded = growth.groups[i];
+    LoopGroup& group = groups.emplace_back();
+    group.drain = drain.groups[i];
+    group.max_nodes = decoded.group.size.max;
+    group.held = request.groups(static_cast<int>(i)).held();
+    if (!decoded.has_template) continue;
+    group.node = decoded.group.node.shape;
+    const NodePrice price = PriceNode(prices, decoded.priced);
+    if (price.source == PriceSource::kNone) continue;
+    group.usd_per_hour = group.drain.node_price = price.price;
+  }
+  return groups;
+}
+
+v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& problem,
+                                    const Snapshot& snapshot, int entry_count, PodEntries entries) {
+  v1::PlanLoopResponse response;
+  EncodeDrained(plan, problem.pending.size(), entry_count, &entries, &response);
+  EncodeExpected(plan, problem, snapshot, &entries, &response);
+  EncodeGrowth(plan, problem, &entries, &response);
+  if (problem.decisions.slack) *response.mutable_slack() = EncodeSlackPlan(plan.slack);
+  if (plan.no_scale_down == NoScaleDown::kConsidered) {
+    *response.mutable_scale_down() =
+        EncodeDrainPlan(plan.scale_down, *plan.scale_down_problem, /*compact=*/false);
+  } else {
+    response.set_no_scale_down(ToString(Name(plan.no_scale_down)));
+  }
+  return response;
+}
+
+}  // namespace loadline

@@ -1,0 +1,34 @@
+// Questions about one iteration of an autoscaler: the parts that other questions have too, and answers.
+#ifndef LOADLINE_PLUGIN_CONVERT_LOOP_H_
+#define LOADLINE_PLUGIN_CONVERT_LOOP_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/loop/plan_loop.h"
+#include "loadline/v1/loop.pb.h"
+#include "plugin/convert/scale_up_plan.h"
+
+namespace loadline {
+
+// A node group may have so many nodes on their way.
+inline constexpr int64_t kMaxUpcomingNodes = 20'000;
+
+// The question of scale-down in it, and that of growth, without a cluster.
+// Errors: kInvalidArgument  a group states for scale-down what `growth` states; names group and field
+absl::StatusOr<v1::PlanDrainRequest> DrainPart(const v1::PlanLoopRequest& request);
+v1::ScaleUpProblem GrowthPart(const v1::PlanLoopRequest& request);
+
+// Errors: kInvalidArgument  names the decision
+absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request);
+
+// The groups, by position in the request, with what nodes cost by `prices`. `drain`: of the same request.
+std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& growth,
+                                  const DrainProblem& drain, const PriceModel& prices);
+
+// `entries` are those of the pods of the request; `snapshot` is the one that was planned with.
+v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& problem,
+                                    const Snapshot& snapshot, int entry_count, PodEntries entries);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_LOOP_H_

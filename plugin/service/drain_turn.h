@@ -1,0 +1,48 @@
+// One turn of a view's drain planner: what it goes out from, and what is remembered after it.
+#ifndef LOADLINE_PLUGIN_SERVICE_DRAIN_TURN_H_
+#define LOADLINE_PLUGIN_SERVICE_DRAIN_TURN_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "loadline/v1/drain.pb.h"
+#include "plugin/convert/drain.h"
+#include "plugin/service/views.h"
+
+namespace loadline {
+
+// Begin(), a plan of planner() for problem(), or none, then End(). What ends before that, as by an exception,
+// leaves the state as it was, and the next turn starts over from it.
+class DrainTurn {
+ public:
+  // Readies the planner for a question, whose cluster is not read: that is `shared`. Errors name the field;
+  // `options` is what the options are called there.
+  static absl::StatusOr<DrainTurn> Begin(const v1::PlanDrainRequest& request, absl::string_view options,
+                                         SharedView* shared);
+
+  const DrainProblem& problem() const { return *problem_; }
+  const DrainOptions& options() const { return options_.options; }
+  // What the planner remembers before it plans.
+  const DrainState& state() const { return state_.state; }
+  DrainPlanner& planner() { return shared_->drain.planner; }
+
+  // Keeps the state with the view: `planned` says whether the planner was asked, and the problem that it was
+  // asked is still there.
+  void End(bool planned);
+  // The state after End().
+  v1::DrainState EncodeState() const;
+
+ private:
+  SharedView* shared_ = nullptr;
+  int64_t now_s_ = 0;
+  std::string fit_;
+  DecodedDrainOptions options_;
+  std::unique_ptr<DrainProblem> problem_;
+  DecodedDrainState state_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_SERVICE_DRAIN_TURN_H_

@@ -1,0 +1,96 @@
+#include "plugin/service/loop_handler.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/loop/loop_growth.h"
+#include "plugin/convert/loop.h"
+#include "plugin/convert/prices.h"
+#include "plugin/convert/slack.h"
+#include "plugin/convert/text.h"
+#include "plugin/service/answer_size.h"
+#include "plugin/service/drain_turn.h"
+#include "plugin/service/question_budget.h"
+#include "plugin/service/question_cluster.h"
+#include "plugin/service/slack_turn.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kDefaultWork = 10'000'000;
+
+absl::Status CheckUpcoming(const LoopProblem& problem) {
+  const std::vector<GroupCounts> counts = CountNodes(problem);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i].upcoming <= kMaxUpcomingNodes) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("groups[", i, "]: current_nodes: ", problem.groups[i].drain.target, " are ",
+                     counts[i].upcoming, " more than there are, at most ", kMaxUpcomingNodes, " may be"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& request,
+                                                    const Deadline& deadline, Views* views) {
+  const absl::StatusOr<LoopDecisions> decisions = DecodeDecisions(request);
+  if (!decisions.ok()) return decisions.status();
+  const absl::StatusOr<PriceModel> prices = DecodePriceModel(request.prices());
+  if (!prices.ok()) return Annotate(prices.status(), "prices");
+  absl::StatusOr<SlackOptions> slack = DecodeSlackPolicy(request.slack());
+  if (!slack.ok()) return Annotate(slack.status(), "slack");
+  const absl::StatusOr<v1::PlanDrainRequest> drain = DrainPart(request);
+  if (!drain.ok()) return drain.status();
+  absl::StatusOr<QuestionCluster> cluster = QuestionCluster::Of(request, deadline, views);
+  if (!cluster.ok()) return cluster.status();
+  SharedView& shared = cluster->shared();
+  View& view = shared.view;
+
+  const v1::ScaleUpProblem growth = GrowthPart(request);
+  absl::StatusOr<DecodedProblem> decoded =
+      DecodeProblem(growth, PodGrouping::kShape, view.cluster().resource_names());
+  if (!decoded.ok()) return decoded.status();
+  LabelKeys keys = LabelKeysOf(*decoded);
+  const LabelKeys mirrored = SlackLabelKeys(view.cluster().objects());
+  keys.insert(keys.end(), mirrored.begin(), mirrored.end());
+  if (absl::Status status = view.SelectLabelKeys(keys); !status.ok()) return status;
+  absl::StatusOr<DrainTurn> drain_turn = DrainTurn::Begin(*drain, "drain", &shared);
+  if (!drain_turn.ok()) return drain_turn.status();
+  Complete(view.label_keys(), &*decoded);
+
+  LoopProblem problem;
+  problem.drain = drain_turn->problem();
+  problem.groups = LoopGroups(request, *decoded, problem.drain, *prices);
+  problem.pending = std::move(decoded->pods);
+  problem.daemons = std::move(decoded->daemons);
+  problem.names = decoded->names;
+  problem.growth = {NewNodeLimit(growth, view.cluster().node_count()), request.usd_per_further_type()};
+  problem.slack = *std::move(slack);
+  problem.scale_down = drain_turn->options();
+  problem.scale_down.fit = decoded->fit;
+  problem.decisions = *decisions;
+  problem.scale_down_state = drain_turn->state();
+  if (absl::Status status = CheckUpcoming(problem); !status.ok()) return status;
+
+  SlackTurn slack_turn(&shared);
+  if (request.state().has_slack()) {
+    absl::StatusOr<SlackState> state = DecodeSlackState(request.state().slack());
+    if (!state.ok()) return Annotate(state.status(), "state.slack");
+    shared.slack.Restore(*state);
+  }
+  WorkBudget budget = BudgetOf(request, kDefaultWork, deadline);
+  Snapshot* const snapshot = shared.snapshot.For(view);
+  const LoopPlan plan = PlanLoop(problem, {&shared.slack, &drain_turn->planner()}, snapshot, &budget);
+  v1::PlanLoopResponse response =
+      EncodeLoopPlan(plan, problem, *snapshot, request.pods_size(), std::move(decoded->entries));
+  drain_turn->End(plan.no_scale_down == NoScaleDown::kConsidered);
+  *response.mutable_state()->mutable_drain() = drain_turn->EncodeState();
+  *response.mutable_state()->mutable_slack() = EncodeSlackState(shared.slack.State());
+  response.set_clamped_amounts(decoded->clamped_amounts);
+  slack_turn.Complete();
+  return Sized(std::move(response), "send equal pods as one entry, or allow fewer placeholders");
+}
+
+}  // namespace loadline

@@ -1,0 +1,30 @@
+// How much work a question may cost.
+#ifndef LOADLINE_PLUGIN_SERVICE_QUESTION_BUDGET_H_
+#define LOADLINE_PLUGIN_SERVICE_QUESTION_BUDGET_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "core/base/work_budget.h"
+#include "plugin/service/deadline.h"
+
+namespace loadline {
+
+// Of a question with max_work, or `default_work` where that is 0, and max_milliseconds. It also ends with the
+// call.
+template <typename Question>
+WorkBudget BudgetOf(const Question& question, int64_t default_work, const Deadline& deadline) {
+  std::function<bool()> stop = [deadline] { return !deadline.Check().ok(); };
+  if (question.max_milliseconds() > 0) {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(question.max_milliseconds());
+    stop = [deadline, end] { return std::chrono::steady_clock::now() >= end || !deadline.Check().ok(); };
+  }
+  return WorkBudget(question.max_work() > 0 ? question.max_work() : default_work, std::move(stop));
+}
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_SERVICE_QUESTION_BUDGET_H_
