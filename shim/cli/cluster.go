@@ -31,10 +31,11 @@ type cluster struct {
 
 // loadOptions say what of a cluster is of interest.
 type loadOptions struct {
-	asked    *podName // the pod asked about, if one is named: it is set apart
-	filters  bool     // also what filters read and look up
-	planning bool     // and what planners read and look up
-	empty    bool     // a cluster without nodes will do
+	asked    *podName                      // the pod asked about, if one is named: it is set apart
+	filters  bool                          // also what filters read and look up
+	planning bool                          // and what planners read and look up
+	empty    bool                          // a cluster without nodes will do
+	wrap     func(engine.Conn) engine.Conn // if set, what calls go through
 	// node and pod, if set, are told each object as well.
 	node func(*v1.Node)
 	pod  func(*v1.Pod)
@@ -47,6 +48,9 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 	conn, err := engine.Open(address)
 	if err != nil {
 		return nil, err
+	}
+	if options.wrap != nil {
+		conn = options.wrap(conn)
 	}
 	c := &cluster{conn: conn, view: view.New(conn, viewName(address)), bound: map[string]int{}}
 	handler := dump.Handler{

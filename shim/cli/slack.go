@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 
@@ -27,12 +28,25 @@ const (
 // slackFlags are the flags of `slack`.
 type slackFlags struct {
 	sourceFlags
-	rate, basis, version string
-	granularity, most    int32
+	slackPolicyFlags
 	groups, engine       string
 	placeholderNamespace string
 	literal              bool
 	output               outputFlag
+}
+
+// slackPolicyFlags say how much room is kept free.
+type slackPolicyFlags struct {
+	rate, basis, version string
+	granularity, most    int32
+}
+
+func (f *slackPolicyFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&f.rate, "extra-capacity-min-rate", "10%", "room to keep free at least, such as 10% or 0.1")
+	flags.StringVar(&f.basis, "slack-basis", "requested", "what that is a share of: requested, capacity")
+	flags.StringVar(&f.version, "slack-version", "1", "what is kept free beside equal pieces: 1 (nothing), 2a, 2b, pareto")
+	flags.Int32Var(&f.granularity, "slack-granularity", 5, "a piece is at most one part in so many of a node, 1 to 1000")
+	flags.Int32Var(&f.most, "max-placeholders", 10000, "pieces of a class, and copies of a pod, at most")
 }
 
 func (a *app) newSlack() *cobra.Command {
@@ -74,11 +88,7 @@ Karpenter, or Deployments of pods that give way to all others.`,
 	}
 	flags := command.Flags()
 	addSourceFlags(flags, &f.sourceFlags)
-	flags.StringVar(&f.rate, "extra-capacity-min-rate", "10%", "room to keep free at least, such as 10% or 0.1")
-	flags.StringVar(&f.basis, "slack-basis", "requested", "what that is a share of: requested, capacity")
-	flags.StringVar(&f.version, "slack-version", "1", "what is kept free beside equal pieces: 1 (nothing), 2a, 2b, pareto")
-	flags.Int32Var(&f.granularity, "slack-granularity", 5, "a piece is at most one part in so many of a node, 1 to 1000")
-	flags.Int32Var(&f.most, "max-placeholders", 10000, "pieces of a class, and copies of a pod, at most")
+	f.slackPolicyFlags.addTo(flags)
 	flags.StringVar(&f.groups, "groups", "", "file with the node groups that may grow, kind "+nodegroup.Kind+" (default: every class with nodes may)")
 	flags.StringVar(&f.placeholderNamespace, "slack-namespace", slack.DefaultNamespace, "namespace of the objects that are printed")
 	flags.BoolVar(&f.literal, "literal", false, "also show what the formulas of the proposal come to as they stand")
@@ -88,7 +98,7 @@ Karpenter, or Deployments of pods that give way to all others.`,
 }
 
 // policy reads the flags.
-func (f *slackFlags) policy() (*loadlinev1.SlackPolicy, error) {
+func (f *slackPolicyFlags) policy() (*loadlinev1.SlackPolicy, error) {
 	rate, err := parseShare(f.rate)
 	if err != nil {
 		return nil, usagef("--extra-capacity-min-rate %q: must be a number such as 0.1, or a percentage such as 10%%", f.rate)

@@ -183,6 +183,8 @@ func (g *requests) request(method string) proto.Message {
 		return g.planDrain()
 	case loadlinev1.Autoscaler_PlanSlack_FullMethodName:
 		return g.planSlack()
+	case loadlinev1.Autoscaler_PlanLoop_FullMethodName:
+		return g.planLoop()
 	}
 	g.unmade[method] = true
 	return &emptypb.Empty{} // and what damage makes of it

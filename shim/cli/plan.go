@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/drain"
+	"loadline.dev/shim/engine"
+	"loadline.dev/shim/nodegroup"
+	"loadline.dev/shim/ranking"
+	"loadline.dev/shim/scaleup"
+)
+
+// planFlags are the flags of `plan`.
+type planFlags struct {
+	sourceFlags
+	drainSource
+	slackPolicyFlags
+	catalogues     []string
+	engine, record string
+	output         outputFlag
+}
+
+func (a *app) newPlan() *cobra.Command {
+	var f planFlags
+	command := &cobra.Command{
+		Use:   "plan --groups FILE",
+		Short: "Show what one loop of an autoscaler would decide",
+		Long: `Show what one loop of an autoscaler would decide: which pods that wait find room on nodes that are there or on their way, which
+node groups grow for the others and for slack, and, only if nothing grows, which nodes could go. Nothing is changed.
+
+Node groups without a price, by themselves or by a price list, do not grow. With --record all that the engine is told and asked
+is written to a file, from which 'loadline replay' asks it again.`,
+		Example: `  loadline plan --groups groups.yaml --prices aws-us-east-1.csv
+  loadline plan -f cluster.json --groups groups.yaml --record loop.rec
+  loadline replay loop.rec`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.output.check(); err != nil {
+				return err
+			}
+			if f.groups == "" {
+				return usagef("--groups: missing")
+			}
+			l, err := f.ask(cmd.Context(), a.streams.In)
+			if err != nil {
+				return err
+			}
+			for _, warning := range l.warnings {
+				fmt.Fprintf(a.streams.Err, "warning: %s\n", escapeLines(warning))
+			}
+			return f.output.write(a.streams.Out, l.forms())
+		},
+	}
+	flags := command.Flags()
+	addSourceFlags(flags, &f.sourceFlags)
+	f.drainSource.addTo(flags)
+	f.slackPolicyFlags.addTo(flags)
+	flags.StringArrayVar(&f.catalogues, "prices", nil, "price list, CSV; may be repeated")
+	flags.StringVar(&f.record, "record", "", "file to write down what the engine is told and asked")
+	addEngineFlag(flags, &f.engine)
+	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML)
+	return command
+}
+
+// loopPlan is what one loop decides, and what it was asked with.
+type loopPlan struct {
+	*loadlinev1.PlanLoopResponse
+	pods     []string // names, or of several equal pods that of one; by position in the question
+	groups   []string // names, by position in the question
+	slack    *slackPlan
+	drain    *drainPlan
+	warnings []string
+}
+
+func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err error) {
+	now, err := f.time()
+	if err != nil {
+		return nil, err
+	}
+	request := &loadlinev1.PlanLoopRequest{NowS: now.Unix(), Drain: f.options()}
+	if request.Slack, err = f.slackPolicyFlags.policy(); err != nil {
+		return nil, err
+	}
+	prices := ranking.Default()
+	for _, name := range f.catalogues {
+		if err := prices.AddCatalogue(name); err != nil {
+			return nil, err
+		}
+	}
+	request.Prices = prices.PriceModel()
+	file, err := nodegroup.Load(f.groups)
+	if err != nil {
+		return nil, err
+	}
+	record, finish, err := f.recording()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, finish()) }()
+	growing, shrinking := scaleup.New(file.Groups), drain.NewGroups(file.Groups)
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, empty: true, pod: growing.AddPod, wrap: record,
+		node: func(node *v1.Node) {
+			growing.AddNode(node)
+			shrinking.AddNode(node)
+		}})
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	l = &loopPlan{warnings: file.Warnings, drain: &drainPlan{now: now, options: request.Drain}}
+	if f.file != "" {
+		l.drain.assume(c)
+	}
+	problem, err := growing.Problem()
+	if err != nil {
+		return nil, err
+	}
+	request.Pods, request.DaemonPods = problem.GetPods(), problem.GetDaemonPods()
+	if l.pods, err = podNames(request.Pods); err != nil {
+		return nil, err
+	}
+	for _, group := range problem.GetGroups() {
+		l.groups = append(l.groups, group.GetNodeGroup())
+	}
+	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
+		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
+		var err error
+		if request.Groups, err = loopGroups(problem, shrinking, c.view.Slot); err != nil {
+			return err
+		}
+		l.PlanLoopResponse, err = loadlinev1.NewAutoscalerClient(c.conn).PlanLoop(ctx, request)
+		return err
+	})
+	if err != nil {
+		return nil, engineError(err)
+	}
+	l.slack = &slackPlan{PlanSlackResponse: l.GetSlack(), rate: f.rate, basis: f.basis, pending: growing.Waiting()}
+	l.drain.PlanDrainResponse = l.GetScaleDown()
+	return l, nil
+}
+
+// loopGroups joins how groups grow and how they shrink. What both would say, growing says.
+func loopGroups(problem *loadlinev1.ScaleUpProblem, shrinking *drain.Groups, slot func(string) (int32, bool)) ([]*loadlinev1.LoopGroup, error) {
+	scaleDown, err := shrinking.Proto(slot)
+	if err != nil {
+		return nil, err
+	}
+	groups := make([]*loadlinev1.LoopGroup, len(problem.GetGroups()))
+	for i, growth := range problem.GetGroups() {
+		group := scaleDown[i]
+		group.NodeGroup, group.Target, group.MaxNodes, group.NodeUsdPerHour = "", nil, nil, nil
+		groups[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: group}
+	}
+	return groups, nil
+}
+
+func podNames(pods []*loadlinev1.PendingPods) ([]string, error) {
+	names := make([]string, len(pods))
+	for i, entry := range pods {
+		var pod v1.Pod
+		if err := pod.Unmarshal(entry.GetPod().GetPod()); err != nil {
+			return nil, err
+		}
+		names[i] = podOf(pod.Namespace, pod.Name)
+	}
+	return names, nil
+}
+
+// recording returns what to wrap the engine in, and what ends the file.
+func (f *planFlags) recording() (wrap func(engine.Conn) engine.Conn, finish func() error, err error) {
+	if f.record == "" {
+		return nil, func() error { return nil }, nil
+	}
+	file, err := os.Create(f.record)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(conn engine.Conn) engine.Conn { return engine.Record(conn, file) }, file.Close, nil
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func planJSON(t *testing.T, args ...string) planAnswer {
+	t.Helper()
+	out, errs, code := run(t, "loadline", "", append([]string{"plan", "-f", "testdata/plan.yaml", "--groups", "testdata/plan-groups.yaml",
+		"--now", "2026-02-17T09:00:00Z", "-o", "json"}, args...)...)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	var got planAnswer
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// node-1 has one of two cores left. Three pods of one core wait: one fits there, and two fill a node to come.
+// A tenth of the one core that is requested is kept free: 100m fit nowhere but on one more node.
+func TestPlanOfALoop(t *testing.T) {
+	got := planJSON(t)
+	want := []planPods{{Pod: "shop/wait-0", Count: 1, Node: "node-1"}, {Pod: "shop/wait-0", Count: 2, NodeGroup: "workers"}}
+	if diff := cmp.Diff(want, got.Waiting); diff != "" {
+		t.Errorf("waiting (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]planGrowth{{"workers", 1, 1, 0.5}}, got.Growth); diff != "" {
+		t.Errorf("growth (-want +got):\n%s", diff)
+	}
+	if got.NoScaleDown != "groups grow" || got.Drain != nil {
+		t.Errorf("scale-down: %q, %v", got.NoScaleDown, got.Drain)
+	}
+}
+
+func TestPlanTable(t *testing.T) {
+	out, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/plan.yaml", "--groups", "testdata/plan-groups.yaml", "--now", "2026-02-17T09:00:00Z")
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	for _, want := range []string{"3 pods wait, 1 find room, 2 on new nodes; 2 nodes to ask for\n",
+		"   2   shop/wait-0   a new node of workers\n", "No node is considered to go: groups grow.\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestReplayOfAPlan(t *testing.T) {
+	file, answer := filepath.Join(t.TempDir(), "loop.rec"), filepath.Join(t.TempDir(), "plan.json")
+	planJSON(t, "--record", file)
+	out, errs, code := run(t, "loadline", "", "replay", file, "--answer", answer)
+	if code != 0 || !strings.Contains(out, "/loadline.v1.Autoscaler/PlanLoop   the same\n") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	if data, err := os.ReadFile(answer); err != nil || !strings.Contains(string(data), `"nodesForSlack"`) {
+		t.Errorf("answer %s, error %v", data, err)
+	}
+	out, errs, code = run(t, "loadline", "", "replay", "testdata/plan.yaml")
+	if code != 1 || !strings.Contains(errs, "testdata/plan.yaml: call 0: not a recording") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}
+
+func TestPlanNeedsGroups(t *testing.T) {
+	if _, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/plan.yaml"); code != 2 || !strings.Contains(errs, "--groups: missing") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"loadline.dev/shim/report/texttable"
+)
+
+// planAnswer is the answer of `plan` as data.
+type planAnswer struct {
+	Waiting []planPods   `json:"waiting"`
+	Growth  []planGrowth `json:"growth"`
+	Slack   slackAnswer  `json:"slack"`
+	// NoScaleDown says why no node was considered to go; empty: nodes were, and Drain tells.
+	NoScaleDown string       `json:"noScaleDown"`
+	Drain       *drainAnswer `json:"drain"`
+}
+
+// planPods are equal pods that wait, and where they are expected. One of Node and NodeGroup is set, or none: they find no
+// place.
+type planPods struct {
+	Pod   string `json:"pod"`
+	Count int64  `json:"count"`
+	Node  string `json:"node,omitempty"`
+	// NodeGroup gets a node; OnItsWay: it was asked for before.
+	NodeGroup string `json:"nodeGroup,omitempty"`
+	OnItsWay  bool   `json:"onItsWay,omitempty"`
+}
+
+type planGrowth struct {
+	NodeGroup  string  `json:"nodeGroup"`
+	ForPods    int64   `json:"forPods"`
+	ForSlack   int64   `json:"forSlack"`
+	USDPerHour float64 `json:"usdPerHour"`
+}
+
+func (l *loopPlan) name(position int32) string {
+	if i := int(position); i < len(l.pods) {
+		return l.pods[i]
+	}
+	drained := l.GetDrained()[int(position)-len(l.pods)]
+	return podOf(drained.GetNamespace(), drained.GetOwnerName()) + " (drained)"
+}
+
+// waiting lists where pods are expected, in the order of existing nodes, nodes on their way, new ones, and none.
+func (l *loopPlan) waiting() []planPods {
+	out := []planPods{}
+	for _, place := range l.GetExisting() {
+		out = append(out, planPods{Pod: l.name(place.GetPods().GetPod()), Count: int64(place.GetPods().GetCount()), Node: place.GetNode()})
+	}
+	for _, place := range l.GetUpcoming() {
+		out = append(out, planPods{Pod: l.name(place.GetPods().GetPod()), Count: int64(place.GetPods().GetCount()), NodeGroup: place.GetNodeGroup(), OnItsWay: true})
+	}
+	for _, nodes := range l.GetScaleUp().GetNodes() {
+		for _, run := range nodes.GetPods() {
+			out = append(out, planPods{Pod: l.name(run.GetPod()), Count: int64(run.GetCount()) * int64(nodes.GetNodes()), NodeGroup: l.groups[nodes.GetGroup()]})
+		}
+	}
+	for _, run := range l.GetScaleUp().GetUnplaced() {
+		out = append(out, planPods{Pod: l.name(run.GetPod()), Count: int64(run.GetCount())})
+	}
+	return out
+}
+
+func (l *loopPlan) data() planAnswer {
+	out := planAnswer{Waiting: l.waiting(), Growth: []planGrowth{}, Slack: l.slack.data(), NoScaleDown: l.GetNoScaleDown()}
+	for _, g := range l.GetGrowth() {
+		out.Growth = append(out.Growth, planGrowth{g.GetNodeGroup(), g.GetNodesForPods(), g.GetNodesForSlack(), g.GetUsdPerHour()})
+	}
+	if l.GetScaleDown() != nil {
+		drained := l.drain.data()
+		out.Drain = &drained
+	}
+	return out
+}
+
+func (l *loopPlan) forms() answer { return answer{data: l.data(), table: l.table} }
+
+// verdict is the outcome in one line.
+func (l *loopPlan) verdict() string {
+	var there, upcoming, fresh, nowhere, nodes int64
+	for _, p := range l.waiting() {
+		switch {
+		case p.Node != "":
+			there += p.Count
+		case p.OnItsWay:
+			upcoming += p.Count
+		case p.NodeGroup != "":
+			fresh += p.Count
+		default:
+			nowhere += p.Count
+		}
+	}
+	for _, g := range l.GetGrowth() {
+		nodes += g.GetNodesForPods() + g.GetNodesForSlack()
+	}
+	parts := []string{"no pod waits"}
+	if all := there + upcoming + fresh + nowhere; all > 0 {
+		parts = []string{fmt.Sprintf("%s wait", plural(int(all), "pod"))}
+		for _, part := range []struct {
+			count int64
+			where string
+		}{{there, "find room"}, {upcoming, "on nodes on their way"}, {fresh, "on new nodes"}, {nowhere, "nowhere"}} {
+			if part.count > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", part.count, part.where))
+			}
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if nodes > 0 {
+		text += fmt.Sprintf("; %s to ask for", plural(int(nodes), "node"))
+	}
+	return text
+}
+
+func (l *loopPlan) table(w io.Writer) error {
+	if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(l.verdict())); err != nil {
+		return err
+	}
+	if waiting := l.waiting(); len(waiting) > 0 {
+		table := texttable.New(texttable.Column{Header: "PODS", Align: texttable.Right}, texttable.Column{Header: "SUCH AS"}, texttable.Column{Header: "EXPECTED ON"})
+		for _, p := range waiting {
+			table.Row(fmt.Sprint(p.Count), p.Pod, p.place())
+		}
+		if err := table.Write(w); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	if len(l.GetGrowth()) > 0 {
+		table := texttable.New(texttable.Column{Header: "GROWS"}, texttable.Column{Header: "NODES FOR PODS", Align: texttable.Right},
+			texttable.Column{Header: "FOR SLACK", Align: texttable.Right}, texttable.Column{Header: "USD/H", Align: texttable.Right})
+		for _, g := range l.GetGrowth() {
+			table.Row(g.GetNodeGroup(), fmt.Sprint(g.GetNodesForPods()), fmt.Sprint(g.GetNodesForSlack()), fmt.Sprintf("%.4f", g.GetUsdPerHour()))
+		}
+		if err := table.Write(w); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	if err := l.slack.table(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if l.GetScaleDown() == nil {
+		_, err := fmt.Fprintf(w, "No node is considered to go: %s.\n", l.GetNoScaleDown())
+		return err
+	}
+	return l.drain.table(w)
+}
+
+// place says where pods are expected.
+func (p planPods) place() string {
+	switch {
+	case p.Node != "":
+		return p.Node
+	case p.OnItsWay:
+		return "a node of " + p.NodeGroup + " on its way"
+	case p.NodeGroup != "":
+		return "a new node of " + p.NodeGroup
+	}
+	return "-"
+}
