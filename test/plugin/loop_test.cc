@@ -130,7 +130,7 @@ TEST_F(LoopHandlerTest, OnlyWhatIsToBeDecided) {
   v1::PlanLoopResponse plan = Plan();
   EXPECT_THAT(plan.growth(), SizeIs(1));
   EXPECT_FALSE(plan.has_slack());
-  EXPECT_EQ(plan.no_scale_down(), "groups grow");
+  EXPECT_EQ(plan.no_scale_down(), "decided elsewhere");
   request_.set_decisions(0, v1::PlanLoopRequest::SLACK);
   plan = Plan();
   EXPECT_THAT(plan.growth(), SizeIs(0));
