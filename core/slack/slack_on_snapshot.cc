@@ -11,7 +11,7 @@ namespace loadline {
 
 SlackOnSnapshot::SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, const SlackRooms* rooms,
                                  PlaceholderSet* set)
-    : snapshot_(*snapshot), options_(*options), rooms_(*rooms), set_(*set) {
+    : snapshot_(*snapshot), rooms_(*rooms), set_(*set) {
   snapshot_.Fork();
   // Placeholders that run as pods give way to any pod.
   for (const size_t slot : rooms_.with_placeholders()) {

@@ -59,7 +59,6 @@ class SlackOnSnapshot {
                      const GrowthSketch& sketch, bool* fits_some);
 
   Snapshot& snapshot_;
-  const FitOptions& options_;
   const SlackRooms& rooms_;
   PlaceholderSet& set_;
   std::optional<FitSearch> search_;
