@@ -39,10 +39,18 @@ std::string PodName(absl::string_view namespace_name, absl::string_view name) {
 
 }  // namespace
 
+// Those that nothing else tells of yet: a pod that is terminating or gone is no longer among the ready ones.
 std::vector<AcceptedEviction> DrainPlanner::Impl::Evictions() const {
   std::vector<AcceptedEviction> evictions;
   for (const RecentEviction& eviction : state_.recent_evictions) {
-    evictions.push_back({eviction.name, eviction.shape});
+    const std::optional<Slot> slot = cluster().Find(eviction.node);
+    if (!slot.has_value()) continue;
+    const NodePods& pods = cluster().pods(*slot);
+    for (size_t i = 0; i < pods.pods().size(); ++i) {
+      if (pods.name(i) != eviction.name || pods.uid(i) != eviction.uid) continue;
+      const PodShape& shape = cluster().pod_shapes()[pods.pods()[i].shape];
+      if (!TraitsOf(shape).deleted_s.has_value()) evictions.push_back({eviction.name, eviction.shape});
+    }
   }
   return evictions;
 }
