@@ -219,18 +219,20 @@ TEST_F(DrainHandlerTest, NodesWhoseDeletionBeganAreNoCandidates) {
   EXPECT_EQ(Plan().state().deleting_size(), 0);
 }
 
-// One disruption is allowed, and one pod was evicted that the status of the budget does not show yet.
+// One disruption is allowed, and one pod was evicted of which neither the status of the budget nor the pod
+// tells yet.
 TEST_F(DrainHandlerTest, CountsEvictionsThatTheBudgetDoesNotShowYet) {
   Object(v1::POD_DISRUPTION_BUDGET, Budget(1).SerializeAsString());
   Sync();
   EXPECT_EQ(Removed(Plan()), (std::vector<std::string>{"c", "a"}));
   k8s::v1::Pod pod = Web();
-  pod.mutable_metadata()->set_name("web-9");
+  pod.mutable_metadata()->set_name("web-2");
+  pod.mutable_metadata()->set_uid("u2");
   pod.mutable_metadata()->mutable_deletion_timestamp()->set_seconds(kNow);
   pod.clear_status();
   v1::EvictedPod* const evicted = request_.mutable_progress()->add_evicted();
   evicted->set_pod(pod.SerializeAsString());
-  evicted->set_node("gone");
+  evicted->set_node("b");
   evicted->set_at_s(kNow);
   const v1::PlanDrainResponse response = Plan();
   EXPECT_EQ(Removed(response), (std::vector<std::string>{"c"}));
