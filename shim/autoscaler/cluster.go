@@ -32,6 +32,7 @@ var unfinished = fields.ParseSelectorOrDie("status.phase!=" + string(v1.PodSucce
 type cluster struct {
 	view   *view.View
 	synced []cache.InformerSynced
+	kinds  []loadlinev1.ObjectKind // that are watched, beside nodes and pods
 
 	mu    sync.Mutex
 	notes map[note]any // the object, nil: it is gone; guarded by mu
@@ -64,21 +65,6 @@ func newCluster(v *view.View) *cluster {
 	return c
 }
 
-// objectKinds are what the engine is told beside nodes and pods. Who watches them makes them complete.
-var objectKinds = map[string]loadlinev1.ObjectKind{
-	"Namespace":             loadlinev1.ObjectKind_NAMESPACE,
-	"PersistentVolume":      loadlinev1.ObjectKind_PERSISTENT_VOLUME,
-	"PersistentVolumeClaim": loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM,
-	"StorageClass":          loadlinev1.ObjectKind_STORAGE_CLASS,
-	"CSINode":               loadlinev1.ObjectKind_CSI_NODE,
-	"PodDisruptionBudget":   loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET,
-	"ReplicationController": loadlinev1.ObjectKind_REPLICATION_CONTROLLER,
-	"ReplicaSet":            loadlinev1.ObjectKind_REPLICA_SET,
-	"StatefulSet":           loadlinev1.ObjectKind_STATEFUL_SET,
-	"DaemonSet":             loadlinev1.ObjectKind_DAEMON_SET,
-	"Job":                   loadlinev1.ObjectKind_JOB,
-}
-
 // watch starts to follow the cluster, until the context ends.
 func (c *cluster) watch(ctx context.Context, client kubernetes.Interface) error {
 	slim := informers.WithTransform(func(object any) (any, error) {
@@ -104,6 +90,9 @@ func (c *cluster) watch(ctx context.Context, client kubernetes.Interface) error 
 			return err
 		}
 		c.synced = append(c.synced, handle.HasSynced)
+		if of, ok := view.Kinds[kind]; ok {
+			c.kinds = append(c.kinds, of)
+		}
 	}
 	all.StartWithContext(ctx)
 	pods.StartWithContext(ctx)
@@ -170,7 +159,7 @@ func (c *cluster) apply(shown func(*v1.Node) *v1.Node) error {
 	}
 	if ready && !c.complete {
 		c.complete = true
-		c.view.Complete(slices.Collect(maps.Values(objectKinds))...)
+		c.view.Complete(c.kinds...)
 	}
 	return errors.Join(errs...)
 }

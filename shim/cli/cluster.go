@@ -100,27 +100,11 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 	return c, nil
 }
 
-// objectKinds are the kinds that filters and planners look up, by their names in manifests.
-var objectKinds = map[string]loadlinev1.ObjectKind{
-	"Namespace":             loadlinev1.ObjectKind_NAMESPACE,
-	"PersistentVolume":      loadlinev1.ObjectKind_PERSISTENT_VOLUME,
-	"PersistentVolumeClaim": loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM,
-	"StorageClass":          loadlinev1.ObjectKind_STORAGE_CLASS,
-	"CSINode":               loadlinev1.ObjectKind_CSI_NODE,
-	"PodDisruptionBudget":   loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET,
-	"ReplicationController": loadlinev1.ObjectKind_REPLICATION_CONTROLLER,
-	"ReplicaSet":            loadlinev1.ObjectKind_REPLICA_SET,
-	"StatefulSet":           loadlinev1.ObjectKind_STATEFUL_SET,
-	"DaemonSet":             loadlinev1.ObjectKind_DAEMON_SET,
-	"Job":                   loadlinev1.ObjectKind_JOB,
-	"Deployment":            loadlinev1.ObjectKind_DEPLOYMENT,
-}
-
 // completeKinds are those that were read as a whole. A dump that holds none of a kind was most likely made without
 // asking for that kind.
 func completeKinds(counts dump.Counts) (kinds []loadlinev1.ObjectKind) {
 	for kind := range counts.Objects {
-		kinds = append(kinds, objectKinds[kind])
+		kinds = append(kinds, view.Kinds[kind])
 	}
 	return kinds
 }

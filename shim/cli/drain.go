@@ -14,6 +14,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/drain"
 	"loadline.dev/shim/nodegroup"
+	"loadline.dev/shim/view"
 )
 
 // drainSource says which nodes are asked about, and by which rules they may go.
@@ -166,7 +167,7 @@ func (d *drainPlan) assume(c *cluster) {
 	for _, kind := range slices.Sorted(maps.Keys(drainKinds)) {
 		if c.counts.Objects[kind] == 0 {
 			lacking = append(lacking, drainKinds[kind])
-			d.options.MayBeIncomplete = append(d.options.MayBeIncomplete, objectKinds[kind])
+			d.options.MayBeIncomplete = append(d.options.MayBeIncomplete, view.Kinds[kind])
 		}
 	}
 	if len(lacking) > 0 {

@@ -11,6 +11,22 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 )
 
+// Kinds are the kinds of objects beside nodes and pods that a view takes, by their names in manifests.
+var Kinds = map[string]loadlinev1.ObjectKind{
+	"Namespace":             loadlinev1.ObjectKind_NAMESPACE,
+	"PersistentVolume":      loadlinev1.ObjectKind_PERSISTENT_VOLUME,
+	"PersistentVolumeClaim": loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM,
+	"StorageClass":          loadlinev1.ObjectKind_STORAGE_CLASS,
+	"CSINode":               loadlinev1.ObjectKind_CSI_NODE,
+	"PodDisruptionBudget":   loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET,
+	"ReplicationController": loadlinev1.ObjectKind_REPLICATION_CONTROLLER,
+	"ReplicaSet":            loadlinev1.ObjectKind_REPLICA_SET,
+	"StatefulSet":           loadlinev1.ObjectKind_STATEFUL_SET,
+	"DaemonSet":             loadlinev1.ObjectKind_DAEMON_SET,
+	"Job":                   loadlinev1.ObjectKind_JOB,
+	"Deployment":            loadlinev1.ObjectKind_DEPLOYMENT,
+}
+
 // objectKey names an object beside nodes and pods.
 type objectKey struct {
 	kind            loadlinev1.ObjectKind
