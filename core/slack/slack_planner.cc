@@ -6,6 +6,7 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
+#include "core/slack/literal_plan.h"
 
 namespace loadline {
 
@@ -492,32 +493,8 @@ SlackPlan SlackPlanner::Plan(const SlackQuestion& question) {
   }
   plan.overcommitted.assign(set_.overcommitted().begin(), set_.overcommitted().end());
   plan.pushed_out = set_.lost() - lost;
-  if (question.literal) plan.literal = Literal(question.options);
+  if (question.literal) plan.literal = LiteralPlan(rooms_, question.options);
   return plan;
-}
-
-LiteralSlackPlan SlackPlanner::Literal(const SlackOptions& options) const {
-  LiteralSlackPlan literal;
-  std::vector<CpuMemory> pods;
-  for (size_t slot = 0; slot < rooms_.node_end(); ++slot) {
-    const SlackRooms::Node& node = rooms_.node(slot);
-    if (!node.present) continue;
-    ++literal.nodes;
-    literal.capacity = Plus(literal.capacity, node.allocatable);
-    for (const auto& [number, count] : node.pods) pods.push_back(rooms_.pod(number).requests);
-  }
-  literal.standard = LiteralStandard(literal.capacity, literal.nodes, options.granularity);
-  const CpuMemory any{kMaxAmount, kMaxAmount};
-  const std::vector<CpuMemory> biggest = ReserveFor(ReserveMode::kBiggest, pods, any);
-  if (!biggest.empty()) {
-    literal.most_cpu = biggest.front();
-    literal.most_memory = biggest.back();
-  }
-  literal.after_biggest = LiteralRemaining(literal.capacity, options.rate,
-                                           std::vector<CpuMemory>{literal.most_cpu, literal.most_memory});
-  literal.after_hull = LiteralRemaining(
-      literal.capacity, options.rate, std::vector<CpuMemory>{Larger(literal.most_cpu, literal.most_memory)});
-  return literal;
 }
 
 }  // namespace loadline

@@ -91,7 +91,6 @@ class SlackPlanner {
   int64_t CountOf(const PlaceholderGroup& group) const;
   // By kind and size.
   std::vector<PlaceholderGroup> GroupsOf(const std::string& owner) const;
-  LiteralSlackPlan Literal(const SlackOptions& options) const;
 
   SlackRooms rooms_;
   PlaceholderSet set_;
