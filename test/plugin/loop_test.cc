@@ -143,10 +143,21 @@ TEST_F(LoopHandlerTest, AStateThatIsHandedBackLeadsToTheSameBytes) {
   *request_.mutable_state() = first.state();
   const std::string again = Plan().SerializeAsString();
   EXPECT_EQ(Plan().SerializeAsString(), again);
-  v1::Changes own;
-  own.Swap(request_.mutable_changes());
-  *request_.mutable_changes() = own;
-  EXPECT_EQ(Plan().SerializeAsString(), again);
+}
+
+TEST_F(LoopHandlerTest, AClusterOfItsOwnIsPlannedLikeAView) {
+  const v1::PlanLoopResponse of_view = Plan();
+  v1::Changes own = ChangesBuilder::FullList(1, 1)
+                        .Shape(0, OneCore())
+                        .Node(0, TwoCores("a"), {{0, "web-0", "u0"}})
+                        .Node(1, TwoCores("b"))
+                        .changes();
+  own.clear_view();
+  own.clear_full_list();
+  own.clear_epoch();
+  own.clear_revision();
+  *request_.mutable_own() = own;
+  EXPECT_EQ(Plan().SerializeAsString(), of_view.SerializeAsString());
 }
 
 TEST_F(LoopHandlerTest, BadInputNamesTheField) {
