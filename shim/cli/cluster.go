@@ -155,19 +155,9 @@ func (c *cluster) close() {
 func (c *cluster) describe(ctx context.Context) ([]*loadlinev1.NodeState, error) {
 	client := loadlinev1.NewClusterStateClient(c.conn)
 	var nodes []*loadlinev1.NodeState
-	err := c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
-		nodes = nil
-		request := &loadlinev1.DescribeRequest{View: at.GetView()}
-		for {
-			response, err := client.Describe(ctx, request)
-			if err != nil {
-				return err
-			}
-			nodes = append(nodes, response.GetNodes()...)
-			if request.FirstSlot = response.GetNextSlot(); request.FirstSlot == 0 {
-				return nil
-			}
-		}
+	err := c.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
+		nodes, err = view.States(ctx, client, at.GetView())
+		return err
 	})
 	if err != nil {
 		return nil, engineError(err)

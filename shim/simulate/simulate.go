@@ -222,19 +222,9 @@ func (r *replay) best(pod *v1.Pod, slots []int32, ours []int32) (string, error) 
 }
 
 func (r *replay) describe(ctx context.Context) (states []*loadlinev1.NodeState, err error) {
-	err = r.view.Ask(ctx, func(at *loadlinev1.Changes) error {
-		states = nil
-		request := &loadlinev1.DescribeRequest{View: at.GetView()}
-		for {
-			response, err := r.state.Describe(ctx, request)
-			if err != nil {
-				return err
-			}
-			states = append(states, response.GetNodes()...)
-			if request.FirstSlot = response.GetNextSlot(); request.FirstSlot == 0 {
-				return nil
-			}
-		}
+	err = r.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
+		states, err = view.States(ctx, r.state, at.GetView())
+		return err
 	})
 	return states, err
 }

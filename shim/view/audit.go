@@ -64,18 +64,13 @@ func (f *feed) audit(ctx context.Context, fresh *feed) (differing []string, err 
 
 // fingerprints returns those of all nodes of a view, by node name.
 func fingerprints(ctx context.Context, client loadlinev1.ClusterStateClient, view string) (map[string]uint64, error) {
-	out := map[string]uint64{}
-	request := &loadlinev1.DescribeRequest{View: view}
-	for {
-		page, err := client.Describe(ctx, request)
-		if err != nil {
-			return nil, fmt.Errorf("describe view %s: %w", view, err)
-		}
-		for _, node := range page.GetNodes() {
-			out[node.GetName()] = node.GetFingerprint()
-		}
-		if request.FirstSlot = page.GetNextSlot(); request.FirstSlot == 0 {
-			return out, nil
-		}
+	nodes, err := States(ctx, client, view)
+	if err != nil {
+		return nil, fmt.Errorf("describe view %s: %w", view, err)
 	}
+	out := make(map[string]uint64, len(nodes))
+	for _, node := range nodes {
+		out[node.GetName()] = node.GetFingerprint()
+	}
+	return out, nil
 }
