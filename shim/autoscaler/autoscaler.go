@@ -49,6 +49,11 @@ type Autoscaler struct {
 	metrics *metrics
 	cluster *cluster
 
+	started time.Time
+	version string
+	leader  atomic.Pointer[leader] // while this process leads
+	holder  atomic.Pointer[string] // who leads, as far as is known
+
 	leads     atomic.Bool
 	loopBegan atomic.Int64 // of the last loop, in nanoseconds since 1970; 0: there was none
 	planned   atomic.Bool  // a loop has ended without an error
@@ -57,7 +62,7 @@ type Autoscaler struct {
 // New returns an autoscaler for an engine, a cluster and a cloud provider. It does nothing before Run.
 func New(options *config.Configuration, conn engine.Conn, client kubernetes.Interface, cloud *provider.Client, version string) *Autoscaler {
 	return &Autoscaler{config: options, client: client, conn: conn, cloud: cloud, metrics: newMetrics(version),
-		cluster: newCluster(view.NewForPlanning(conn, options.View))}
+		cluster: newCluster(view.NewForPlanning(conn, options.View)), started: time.Now(), version: version}
 }
 
 // errLostLease ends a process that does not lead any more: what it knows may be wrong.
@@ -111,6 +116,7 @@ func (a *Autoscaler) elect(ctx context.Context) error {
 				giveUp()
 			},
 			OnStoppedLeading: func() {},
+			OnNewLeader:      func(identity string) { a.holder.Store(&identity) },
 		},
 	})
 	if err != nil {
@@ -184,6 +190,9 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	defer broadcaster.Shutdown()
 	p := newPlanner(loadlinev1.NewAutoscalerClient(a.conn), a.cluster, &a.config.ScaleDown)
 	l := newLeader(a.config, a.client, a.cluster, a.cloud, p, broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}), a.metrics, term)
+	l.loads = describeView(loadlinev1.NewClusterStateClient(a.conn), a.config.View)
+	a.leader.Store(l)
+	defer a.leader.Store(nil)
 	defer l.actuator.Wait()
 	_ = a.cluster.view.Drop(ctx) // what an engine that lives on remembers of another leader
 	ticker := time.NewTicker(a.config.ScanInterval.Duration)
@@ -207,7 +216,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	}
 }
 
-// serve answers probes and metrics, if that is configured.
+// serve answers probes, metrics and people, if that is configured.
 func (a *Autoscaler) serve() (closeServer func(), err error) {
 	if a.config.BindAddress == "" {
 		return func() {}, nil
@@ -221,6 +230,7 @@ func (a *Autoscaler) serve() (closeServer func(), err error) {
 	mux.Handle("GET /healthz", health.Handler(a.alive)) // the older name
 	mux.Handle("GET /readyz", health.Handler(a.readiness))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
+	a.addPages(mux)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

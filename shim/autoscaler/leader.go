@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,6 +19,7 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/autoscaler/skiptime"
+	"loadline.dev/shim/report"
 )
 
 const (
@@ -46,6 +48,11 @@ type leader struct {
 	events   record.EventRecorder
 	metrics  *metrics
 	now      func() time.Time
+	term     int64
+
+	// What people see: the snapshot of the last loop, and how the nodes of the engine are asked for.
+	seen  atomic.Pointer[snapshot]
+	loads func() (report.Placement, error)
 
 	skips     skiptime.Tracker
 	inherited map[string]time.Time // since when a node waits that an earlier leader was about to remove
@@ -57,7 +64,7 @@ type leader struct {
 func newLeader(options *config.Configuration, client kubernetes.Interface, c *cluster, cloud cloud, p *planner, events record.EventRecorder,
 	m *metrics, term int64) *leader {
 	s := &options.ScaleDown
-	return &leader{config: options, cluster: c, cloud: cloud, planner: p, events: events, metrics: m, now: time.Now,
+	return &leader{config: options, cluster: c, cloud: cloud, planner: p, events: events, metrics: m, now: time.Now, term: term,
 		actuator:  actuation.New(actuationOptions(s), client, cloud, events, term, m.hooks()),
 		soft:      actuation.NewSoftTaints(client, term, s.MaxBulkSoftTaintCount, s.MaxBulkSoftTaintTime.Duration),
 		status:    &statusWriter{client: client, namespace: options.Namespace, name: options.StatusConfigMap},
@@ -109,7 +116,9 @@ func (l *leader) once(ctx context.Context) error {
 	}
 	l.metrics.decisions.WithLabelValues("drain", o.outcome).Inc()
 	l.report(o)
-	if statusErr := l.status.write(ctx, l.statusOf(o)); statusErr != nil && ctx.Err() == nil {
+	status := l.statusOf(o)
+	l.seen.Store(l.snapshotOf(o, status))
+	if statusErr := l.status.write(ctx, status); statusErr != nil && ctx.Err() == nil {
 		l.metrics.errors.WithLabelValues("status").Inc()
 		klog.ErrorS(statusErr, "Status cannot be written")
 	}

@@ -21,7 +21,7 @@ cloud is reached through a server of its externalgrpc protocol (--cloud-address)
 In mode observe, the default, it plans and writes its status, a ConfigMap, and its lease; in mode act it taints, evicts and
 has the cloud delete nodes. A configuration file says what the flags say; --write-config-to prints one. Flags override it.
 
-/livez, /readyz, /healthz and /metrics are served at --bind-address.`
+A page that shows the last loop, /statusz, /livez, /readyz, /healthz and /metrics are served at --bind-address.`
 
 // autoscalerFlags are the flags of the autoscaler.
 type autoscalerFlags struct {

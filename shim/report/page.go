@@ -12,10 +12,13 @@ import (
 //go:embed page.html.tmpl
 var pageText string
 
+//go:embed histogram.html.tmpl
+var histogramText string
+
 //go:embed page.css
 var pageStyle string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageText))
+var pageTemplate = template.Must(template.Must(template.New("page").Parse(pageText)).Parse(histogramText))
 
 // page is what the template draws.
 type page struct {

@@ -11,7 +11,10 @@ import (
 //go:embed slack.html.tmpl
 var slackText string
 
-var slackTemplate = template.Must(template.New("slack").Parse(slackText))
+//go:embed slackclasses.html.tmpl
+var slackClassesText string
+
+var slackTemplate = template.Must(template.Must(template.New("slack").Parse(slackText)).Parse(slackClassesText))
 
 // SlackPage is the room that is kept free for pods to come.
 type SlackPage struct {
@@ -62,20 +65,25 @@ func Slack(w io.Writer, page SlackPage) error {
 	for _, row := range page.Grid.Rows {
 		p.Grid.Rows = append(p.Grid.Rows, escaped(row))
 	}
+	p.Rows = slackRows(page.Classes)
+	return slackTemplate.Execute(w, p)
+}
+
+func slackRows(classes []SlackClass) (rows []slackRow) {
 	longest := map[string]int64{}
-	for _, class := range page.Classes {
+	for _, class := range classes {
 		for _, bar := range class.Bars {
 			longest[bar.Resource] = max(longest[bar.Resource], bar.Wanted, bar.Kept)
 		}
 	}
-	for _, class := range page.Classes {
+	for _, class := range classes {
 		row := slackRow{Name: texttable.Escape(class.Name), Note: class.Note, Reason: texttable.Escape(class.Reason)}
 		for _, bar := range class.Bars {
 			row.Bars = append(row.Bars, bar.cell(longest[bar.Resource]))
 		}
-		p.Rows = append(p.Rows, row)
+		rows = append(rows, row)
 	}
-	return slackTemplate.Execute(w, p)
+	return rows
 }
 
 func (b SlackBar) cell(longest int64) slackCell {

@@ -42,7 +42,7 @@ type Configuration struct {
 	Decisions       []string       `json:"decisions" help:"what to decide; scale-down is all there is yet, another autoscaler does the rest"`
 	Engine          string         `json:"engine" help:"engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket"`
 	View            string         `json:"view" help:"name of the view in the engine; clients that share a loadlined need different ones"`
-	BindAddress     string         `json:"bindAddress" help:"HOST:PORT of health and metrics as plain HTTP; empty: none"`
+	BindAddress     string         `json:"bindAddress" help:"HOST:PORT of the page, health and metrics as plain HTTP; empty: none"`
 	Namespace       string         `json:"namespace" help:"namespace of status and lease"`
 	StatusConfigMap string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap that tells the state"`
 	ScanInterval    Duration       `json:"scanInterval" help:"from the begin of one loop to that of the next"`

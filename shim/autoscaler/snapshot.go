@@ -1,0 +1,263 @@
+package autoscaler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/report"
+	"loadline.dev/shim/view"
+)
+
+// Rows of a table of the page.
+const mostShownRows = 20
+
+// snapshot is what a loop leaves behind for people to see. Nobody changes it once it is published.
+type snapshot struct {
+	at      time.Time
+	took    time.Duration
+	outcome string
+	// page is what does not change any more while time goes on, without the nodes.
+	page report.Autoscaler
+	// loads are the nodes, as the engine had them when somebody first wanted to see them.
+	loads func() (report.Placement, error)
+}
+
+// describeTime is how long the page waits for the engine.
+const describeTime = 3 * time.Second
+
+// snapshotOf returns what there is to be seen of a loop.
+func (l *leader) snapshotOf(o *loop, status *Status) *snapshot {
+	s := &snapshot{at: o.now, took: l.now().Sub(o.now), outcome: o.outcome}
+	if o.problem != nil {
+		s.page.Warnings = append(s.page.Warnings, "The last loop has no plan: "+o.problem.Error())
+	} else if status.Message != "" {
+		s.page.Warnings = append(s.page.Warnings, status.Message)
+	}
+	if brake := status.ClusterWide.ScaleDown.Brake; brake != "" {
+		s.page.Warnings = append(s.page.Warnings, "No node goes: "+brake)
+	}
+	if limit := status.ClusterWide.ScaleDown.Limit; limit != "" {
+		s.page.Lines = append(s.page.Lines, limit+" holds nodes back that could go.")
+	}
+	s.page.Groups, s.page.Notes = l.shownGroups(o, status), map[string]string{}
+	waiting, pending := waitingPods(l.cluster, o.now)
+	s.page.Tables = []report.TitledGrid{waiting, l.goingNodes(o, s.page.Notes), stayingNodes(o)}
+	s.page.Lines = append(s.page.Lines, fmt.Sprintf("%d nodes, %d pods, %d of them waiting for a node.", len(l.cluster.nodes), len(l.cluster.pods), pending))
+	s.loads = sync.OnceValues(func() (report.Placement, error) {
+		p, err := l.loads()
+		p.PendingPods = pending
+		return p, err
+	})
+	return s
+}
+
+// describeView asks an engine for the nodes of a view.
+func describeView(client loadlinev1.ClusterStateClient, name string) func() (report.Placement, error) {
+	return func() (report.Placement, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), describeTime)
+		defer cancel()
+		states, err := view.States(ctx, client, name)
+		return report.FromNodeStates(name, states, 0), err
+	}
+}
+
+// shownGroups returns the groups, those first with which something happens.
+func (l *leader) shownGroups(o *loop, s *Status) []report.AutoscalerGroup {
+	going := map[string]int{}
+	count := func(name string, goes bool) {
+		if node := l.cluster.nodes[name]; goes && node != nil {
+			going[o.machines[node.Spec.ProviderID].group]++
+		}
+	}
+	for name := range o.underWay {
+		count(name, true)
+	}
+	for name := range l.cluster.marked {
+		node, underWay := l.cluster.nodes[name], o.underWay[name].Node != ""
+		count(name, node != nil && !underWay && l.goes(o, node))
+	}
+	var shown []report.AutoscalerGroup
+	for _, g := range s.NodeGroups {
+		row := report.AutoscalerGroup{Name: g.Name, Min: g.MinSize, Max: g.MaxSize, Target: g.Target, Nodes: g.Nodes, Going: going[g.Name]}
+		if g.Candidates > 0 {
+			row.Note = fmt.Sprintf("%d could go", g.Candidates)
+		}
+		shown = append(shown, row)
+	}
+	busy := func(g report.AutoscalerGroup) int { return g.Going + max(0, g.Target-g.Nodes) }
+	slices.SortStableFunc(shown, func(a, b report.AutoscalerGroup) int { return cmp.Compare(busy(b), busy(a)) })
+	return shown
+}
+
+// waitingPods returns the pods without a node, by owner, those that wait longest first.
+func waitingPods(c *cluster, now time.Time) (table report.TitledGrid, count int) {
+	table = report.TitledGrid{Title: "Pods that wait", None: "No pod waits for a node.", Grid: report.Grid{Header: []string{"PODS", "COUNT", "LONGEST", "SUCH AS"}}}
+	type waiting struct {
+		name, pod string
+		count     int
+		since     time.Time
+	}
+	bound := 0
+	for _, pods := range c.onNode {
+		bound += len(pods)
+	}
+	if count = len(c.pods) - bound; count == 0 { // most of the time, and there may be many pods
+		return table, 0
+	}
+	byOwner := map[string]*waiting{}
+	for _, pod := range c.pods {
+		if pod.Spec.NodeName != "" {
+			continue
+		}
+		owner := ownerOf(pod)
+		w := byOwner[owner]
+		if w == nil {
+			w = &waiting{name: owner, since: pod.CreationTimestamp.Time, pod: pod.Name}
+			byOwner[owner] = w
+		}
+		w.count++
+		w.pod = min(w.pod, pod.Name)
+		if pod.CreationTimestamp.Time.Before(w.since) {
+			w.since = pod.CreationTimestamp.Time
+		}
+	}
+	owners := slices.SortedFunc(maps.Values(byOwner), func(a, b *waiting) int {
+		return cmp.Or(a.since.Compare(b.since), strings.Compare(a.name, b.name))
+	})
+	for _, w := range owners[:min(len(owners), mostShownRows)] {
+		table.Rows = append(table.Rows, []string{w.name, strconv.Itoa(w.count), ago(now, w.since), w.pod})
+	}
+	table.Note = others(len(owners), "owner")
+	return table, count
+}
+
+func ownerOf(pod *v1.Pod) string {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return pod.Namespace + ", " + owner.Kind + " " + owner.Name
+	}
+	return pod.Namespace + ", " + pod.Name
+}
+
+// goingNodes returns the nodes whose removal is under way, and those that could go, in the order of the plan; and notes on
+// those that are shown.
+func (l *leader) goingNodes(o *loop, notes map[string]string) report.TitledGrid {
+	table := report.TitledGrid{Title: "Nodes that go", None: "None is going, and none could.",
+		Grid: report.Grid{Header: []string{"NODE", "NODE GROUP", "STATE", "NOT NEEDED FOR", "PODS TO MOVE"}}}
+	for _, name := range slices.Sorted(maps.Keys(o.underWay)) {
+		d := o.underWay[name]
+		notes[name] = "going: " + string(d.Stage)
+		group := ""
+		if node := l.cluster.nodes[name]; node != nil {
+			group = o.machines[node.Spec.ProviderID].group
+		}
+		table.Rows = append(table.Rows, []string{name, group, string(d.Stage), ago(o.now, d.Since), ""})
+	}
+	count := len(o.underWay)
+	for _, r := range o.candidates() {
+		name := o.plan.nameOf[r.GetSlot()]
+		if _, underWay := o.underWay[name]; underWay {
+			continue
+		}
+		if count++; count <= mostShownRows {
+			notes[name] = "could go"
+			table.Rows = append(table.Rows, candidateRow(name, r, o.now))
+		}
+	}
+	table.Rows = table.Rows[:min(len(table.Rows), mostShownRows)]
+	table.Note = others(count, "node")
+	return table
+}
+
+// candidates returns the nodes of the plan, if there is one.
+func (o *loop) candidates() []*loadlinev1.NodeRemoval {
+	if o.plan == nil {
+		return nil
+	}
+	return o.plan.GetRemove()
+}
+
+func candidateRow(name string, r *loadlinev1.NodeRemoval, now time.Time) []string {
+	state := "can go now"
+	if !r.GetStart() {
+		state = "waits: " + r.GetWaits()
+		if left := time.Unix(r.GetReadyAtS(), 0).Sub(now); left > 0 {
+			state += ", timer ends in " + left.Round(time.Second).String()
+		}
+	}
+	moves := 0
+	for _, m := range r.GetMoves() {
+		if !m.GetPlaceholder() {
+			moves++
+		}
+	}
+	return []string{name, r.GetNodeGroup(), state, ago(now, time.Unix(r.GetSinceS(), 0)), strconv.Itoa(moves)}
+}
+
+// stayingNodes returns why nodes stay, the most frequent reasons first.
+func stayingNodes(o *loop) report.TitledGrid {
+	table := report.TitledGrid{Title: "Why nodes stay", None: "There is no plan that says so.",
+		Grid: report.Grid{Header: []string{"REASON", "NODES", "SUCH AS", "POD", "WHAT WOULD HELP"}}}
+	if o.plan == nil {
+		return table
+	}
+	type staying struct {
+		reason string
+		count  int
+		first  *loadlinev1.NodeKeep
+	}
+	byReason := map[string]*staying{}
+	for _, k := range o.plan.GetKeep() {
+		reason := k.GetReason()
+		for _, more := range []string{k.GetPodReason(), k.GetBudgetRefusal()} {
+			if more != "" {
+				reason += ", " + more
+			}
+		}
+		if byReason[reason] == nil {
+			byReason[reason] = &staying{reason: reason, first: k}
+		}
+		byReason[reason].count++
+	}
+	reasons := slices.SortedFunc(maps.Values(byReason), func(a, b *staying) int {
+		return cmp.Or(cmp.Compare(b.count, a.count), strings.Compare(a.reason, b.reason))
+	})
+	for _, r := range reasons[:min(len(reasons), mostShownRows)] {
+		pod := r.first.GetPodName()
+		if pod != "" {
+			pod = r.first.GetPodNamespace() + "/" + pod
+		}
+		table.Rows = append(table.Rows, []string{r.reason, strconv.Itoa(r.count), o.plan.nameOf[r.first.GetSlot()], pod, r.first.GetAdvice()})
+	}
+	table.Note = others(len(reasons), "reason")
+	return table
+}
+
+// others says how many rows of a table are not shown.
+func others(rows int, what string) string {
+	if rows <= mostShownRows {
+		return ""
+	}
+	if rows == mostShownRows+1 {
+		return "And 1 other " + what + "."
+	}
+	return fmt.Sprintf("And %d other %ss.", rows-mostShownRows, what)
+}
+
+// ago writes how long something has lasted.
+func ago(now, since time.Time) string {
+	if since.IsZero() {
+		return ""
+	}
+	return max(0, now.Sub(since)).Round(time.Second).String()
+}
