@@ -28,6 +28,7 @@ type autoscalerFlags struct {
 	cluster       clusterFlags
 	file, writeTo string
 	settings      *config.Flags
+	logs          logFlags
 }
 
 func (a *app) newAutoscaler() *cobra.Command {
@@ -41,6 +42,9 @@ func (a *app) newAutoscaler() *cobra.Command {
 			settings, warning, err := f.settings.Configuration(f.file)
 			if err != nil {
 				return usageError{err}
+			}
+			if err := f.logs.apply(); err != nil {
+				return err
 			}
 			if warning != "" {
 				klog.InfoS("Warning: " + warning)
@@ -60,11 +64,7 @@ func (a *app) newAutoscaler() *cobra.Command {
 	flags.StringVar(&f.cluster.kubeconfig, "kubeconfig", "", "path of the kubeconfig file")
 	flags.StringVar(&f.cluster.context, "context", "", "name of the kubeconfig context")
 	f.settings = config.AddFlags(flags)
-	addLogFlags(flags)
-	if err := flags.Lookup("v").Value.Set("2"); err != nil { // a line per decision
-		panic(err)
-	}
-	flags.Lookup("v").DefValue = "2"
+	f.logs = addLogFlags(flags, 2) // a line per decision
 	return command
 }
 

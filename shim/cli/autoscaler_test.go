@@ -42,6 +42,7 @@ func TestAutoscalerUsage(t *testing.T) {
 		"mode \"now\": must be":            {"--mode=now"},
 		"growth and slack are not decided": {"--decisions=scale-up"},
 		"unknown flag":                     {"--force"},
+		"Unsupported log format":           {"--logging-format=xml", "--cloud-address=x"},
 	} {
 		if code, _, errs := runAutoscaler(t, args...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d, %s, want %q in it", args, code, errs, want)

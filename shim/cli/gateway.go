@@ -2,12 +2,10 @@ package cli
 
 import (
 	"context"
-	"flag"
 	"net"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/expander"
@@ -52,6 +50,7 @@ type gatewayFlags struct {
 	engine          string
 	score           *policyFlags
 	rank            rankPolicyFlags
+	logs            logFlags
 }
 
 func (a *app) newGateway() *cobra.Command {
@@ -63,6 +62,9 @@ func (a *app) newGateway() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
+				return err
+			}
+			if err := f.logs.apply(); err != nil {
 				return err
 			}
 			return f.run(cmd.Context())
@@ -91,7 +93,7 @@ func (f *gatewayFlags) addTo(flags *pflag.FlagSet) {
 	addEngineFlag(flags, &f.engine)
 	f.score = addPolicyFlags(flags)
 	addRankPolicyFlags(flags, &f.rank, "rank-policy")
-	addLogFlags(flags)
+	f.logs = addLogFlags(flags, 0)
 }
 
 func (f *gatewayFlags) check() error {
@@ -149,13 +151,4 @@ func (f *gatewayFlags) run(ctx context.Context) error {
 		gateway.Add(extender.Door{Name: "expander", Address: f.expanderAddress, Serve: server.Serve, Collectors: server.Collectors()})
 	}
 	return gateway.Run(ctx)
-}
-
-// addLogFlags adds the flags of Kubernetes components that say how much is logged.
-func addLogFlags(flags *pflag.FlagSet) {
-	all := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(all)
-	for _, name := range []string{"v", "vmodule"} {
-		flags.AddGoFlag(all.Lookup(name))
-	}
 }
