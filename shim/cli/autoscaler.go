@@ -43,18 +43,17 @@ func (a *app) newAutoscaler() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			if err := f.logs.apply(); err != nil {
-				return err
-			}
-			if warning != "" {
-				klog.InfoS("Warning: " + warning)
-			}
 			if f.writeTo != "" {
+				warn(warning)
 				return settings.Write(f.writeTo, a.streams.Out)
 			}
 			if settings.CloudProvider.Address == "" {
 				return usagef("--cloud-address is required: a cloud provider of the externalgrpc protocol")
 			}
+			if err := f.logs.apply(); err != nil {
+				return err
+			}
+			warn(warning)
 			return f.run(cmd.Context(), &settings)
 		},
 	}
@@ -66,6 +65,12 @@ func (a *app) newAutoscaler() *cobra.Command {
 	f.settings = config.AddFlags(flags)
 	f.logs = addLogFlags(flags, 2) // a line per decision
 	return command
+}
+
+func warn(text string) {
+	if text != "" {
+		klog.InfoS("Warning: " + text)
+	}
 }
 
 func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuration) error {
