@@ -142,7 +142,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if err != nil {
 		return nil, engineError(err)
 	}
-	l.slack = &slackPlan{PlanSlackResponse: l.GetSlack(), rate: f.rate, basis: f.basis, pending: growing.Waiting()}
+	l.slack = &slackPlan{PlanSlackResponse: l.GetSlack(), rate: f.Rate, basis: f.Basis, pending: growing.Waiting()}
 	l.drain.PlanDrainResponse = l.GetScaleDown()
 	return l, nil
 }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -36,17 +34,15 @@ type slackFlags struct {
 }
 
 // slackPolicyFlags say how much room is kept free.
-type slackPolicyFlags struct {
-	rate, basis, version string
-	granularity, most    int32
-}
+type slackPolicyFlags struct{ slack.Policy }
 
 func (f *slackPolicyFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&f.rate, "extra-capacity-min-rate", "10%", "room to keep free at least, such as 10% or 0.1")
-	flags.StringVar(&f.basis, "slack-basis", "requested", "what that is a share of: requested, capacity")
-	flags.StringVar(&f.version, "slack-version", "1", "what is kept free beside equal pieces: 1 (nothing), 2a, 2b, pareto")
-	flags.Int32Var(&f.granularity, "slack-granularity", 5, "a piece is at most one part in so many of a node, 1 to 1000")
-	flags.Int32Var(&f.most, "max-placeholders", 10000, "pieces of a class, and copies of a pod, at most")
+	f.Policy = slack.DefaultPolicy()
+	flags.StringVar(&f.Rate, "extra-capacity-min-rate", f.Rate, "room to keep free at least, such as 10% or 0.1")
+	flags.StringVar(&f.Basis, "slack-basis", f.Basis, "what that is a share of: requested, capacity")
+	flags.StringVar(&f.Version, "slack-version", f.Version, "what is kept free beside equal pieces: 1 (nothing), 2a, 2b, pareto")
+	flags.IntVar(&f.Granularity, "slack-granularity", f.Granularity, "a piece is at most one part in so many of a node, 1 to 1000")
+	flags.IntVar(&f.MaxPlaceholders, "max-placeholders", f.MaxPlaceholders, "pieces of a class, and copies of a pod, at most")
 }
 
 func (a *app) newSlack() *cobra.Command {
@@ -99,34 +95,11 @@ Karpenter, or Deployments of pods that give way to all others.`,
 
 // policy reads the flags.
 func (f *slackPolicyFlags) policy() (*loadlinev1.SlackPolicy, error) {
-	rate, err := parseShare(f.rate)
+	policy, err := f.Proto()
 	if err != nil {
-		return nil, usagef("--extra-capacity-min-rate %q: must be a number such as 0.1, or a percentage such as 10%%", f.rate)
-	}
-	policy := &loadlinev1.SlackPolicy{ExtraCapacityMinRate: proto.Float64(rate), Granularity: f.granularity, MaxPlaceholders: f.most}
-	var known bool
-	if policy.Basis, known = map[string]loadlinev1.SlackPolicy_Basis{
-		"requested": loadlinev1.SlackPolicy_REQUESTED, "capacity": loadlinev1.SlackPolicy_CAPACITY}[f.basis]; !known {
-		return nil, usagef("--slack-basis %q: must be requested or capacity", f.basis)
-	}
-	if policy.Reserve, known = map[string]loadlinev1.SlackPolicy_Reserve{"1": loadlinev1.SlackPolicy_NONE, "2a": loadlinev1.SlackPolicy_BIGGEST,
-		"2b": loadlinev1.SlackPolicy_HULL, "pareto": loadlinev1.SlackPolicy_PARETO}[f.version]; !known {
-		return nil, usagef("--slack-version %q: must be 1, 2a, 2b or pareto", f.version)
-	}
-	if f.granularity < 1 || f.most < 1 {
-		return nil, usagef("--slack-granularity %d, --max-placeholders %d: must be at least 1", f.granularity, f.most)
+		return nil, usageError{err}
 	}
 	return policy, nil
-}
-
-// parseShare reads 0.1 or 10%.
-func parseShare(text string) (float64, error) {
-	percent, isPercent := strings.CutSuffix(text, "%")
-	value, err := strconv.ParseFloat(percent, 64)
-	if isPercent {
-		value /= 100
-	}
-	return value, err
 }
 
 // slackPlan is a plan of slack, and what is known of the pods that it is for.
@@ -173,7 +146,7 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	// A plan that is not carried out starts anew: the engine's own state supposes that the last one was.
 	request := &loadlinev1.PlanSlackRequest{Policy: policy, State: &loadlinev1.SlackState{NextId: 1}, Pods: problem.GetPods(),
 		GroupsKnown: f.groups != "", Groups: problem.GetGroups(), DaemonPods: problem.GetDaemonPods(), NowSeconds: time.Now().Unix(), Literal: f.literal}
-	plan := &slackPlan{rate: f.rate, basis: f.basis, namespace: f.placeholderNamespace, pending: waiting.Waiting(), known: known, warnings: file.Warnings}
+	plan := &slackPlan{rate: f.Rate, basis: f.Basis, namespace: f.placeholderNamespace, pending: waiting.Waiting(), known: known, warnings: file.Warnings}
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Changes = at
 		var err error

@@ -30,8 +30,10 @@ const DefaultTimeout = 5 * time.Second
 
 // Bounds on what a provider may answer.
 const (
-	// MaxGroups is the most node groups.
-	MaxGroups = 10_000
+	// MaxGroups is the most node groups: so many the engine plans with.
+	MaxGroups = 1000
+	// atOnce is how many groups are asked about at once.
+	atOnce = 8
 	// maxAnswerBytes of one call.
 	maxAnswerBytes = 64 << 20
 )
@@ -69,7 +71,7 @@ type Client struct {
 
 	mu     sync.Mutex
 	bounds map[string]Group       // as last listed; guarded by mu
-	turns  map[string]*sync.Mutex // by group: one deletion at a time; guarded by mu
+	turns  map[string]*sync.Mutex // by group: one change of its size at a time; guarded by mu
 }
 
 // Open returns a client. The connection is made when it is first needed.
@@ -137,7 +139,19 @@ type Instance struct {
 	// ProviderID is what its node has.
 	ProviderID string
 	State      externalgrpc.InstanceState
+	// Fault says why it cannot be created; its code is empty where it can.
+	Fault Fault
 }
+
+// Fault is what is wrong with a machine.
+type Fault struct {
+	Code, Message string
+	// OutOfResources: the cloud has no such machines left, or a quota is used up.
+	OutOfResources bool
+}
+
+// outOfResources is the class of such faults in the protocol.
+const outOfResources = 1
 
 // Refresh has the provider look at its cloud again.
 func (c *Client) Refresh(ctx context.Context) error {
@@ -167,9 +181,6 @@ func (c *Client) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAut
 		if group.ID == "" || group.Min < 0 || group.Max < group.Min {
 			return nil, fmt.Errorf("the cloud provider has a node group %q of %d to %d nodes", group.ID, group.Min, group.Max)
 		}
-		if err := c.fill(ctx, &group, defaults); err != nil {
-			return nil, err
-		}
 		groups = append(groups, group)
 	}
 	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.ID, b.ID) })
@@ -178,8 +189,38 @@ func (c *Client) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAut
 			return nil, fmt.Errorf("the cloud provider has node group %q twice", groups[i].ID)
 		}
 	}
+	if err := c.fillAll(ctx, groups, defaults); err != nil {
+		return nil, err
+	}
 	c.remember(groups)
 	return groups, nil
+}
+
+// fillAll asks about groups, some at once: a provider that is slow must not make the loop slow. After an error no further
+// one is asked about.
+func (c *Client) fillAll(ctx context.Context, groups []Group, defaults *externalgrpc.NodeGroupAutoscalingOptions) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var work sync.WaitGroup
+	next := make(chan *Group)
+	for range min(atOnce, len(groups)) {
+		work.Go(func() {
+			for group := range next {
+				if err := c.fill(ctx, group, defaults); err != nil {
+					cancel(err) // the first one counts
+				}
+			}
+		})
+	}
+	for i := range groups {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- &groups[i]
+	}
+	close(next)
+	work.Wait()
+	return context.Cause(ctx)
 }
 
 func (c *Client) remember(groups []Group) {
@@ -201,7 +242,9 @@ func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.
 	err = c.call(ctx, "NodeGroupNodes of "+group.ID, func(ctx context.Context) error {
 		answer, err := c.client.NodeGroupNodes(ctx, &externalgrpc.NodeGroupNodesRequest{Id: group.ID})
 		for _, i := range answer.GetInstances() {
-			group.Instances = append(group.Instances, Instance{ProviderID: i.GetId(), State: i.GetStatus().GetInstanceState()})
+			fault := i.GetStatus().GetErrorInfo()
+			group.Instances = append(group.Instances, Instance{ProviderID: i.GetId(), State: i.GetStatus().GetInstanceState(),
+				Fault: Fault{fault.GetErrorCode(), fault.GetErrorMessage(), fault.GetInstanceErrorClass() == outOfResources}})
 		}
 		return err
 	})

@@ -95,8 +95,8 @@ func TestGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	deleting := externalgrpc.InstanceState_INSTANCE_DELETING
-	want := []Group{{ID: "a", Max: 3, Target: 2, Instances: []Instance{{"sim://a", deleting}}},
-		{ID: "b", Min: 1, Max: 5, Target: 2, Instances: []Instance{{"sim://b", deleting}}}}
+	want := []Group{{ID: "a", Max: 3, Target: 2, Instances: []Instance{{ProviderID: "sim://a", State: deleting}}},
+		{ID: "b", Min: 1, Max: 5, Target: 2, Instances: []Instance{{ProviderID: "sim://b", State: deleting}}}}
 	if !reflect.DeepEqual(groups, want) {
 		t.Errorf("groups %+v, want %+v", groups, want)
 	}

@@ -1,0 +1,108 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/api/externalgrpc"
+)
+
+// ErrChanged says that somebody else has changed the size of a group since it was listed.
+var ErrChanged = errors.New("its target size has changed meanwhile")
+
+// IncreaseSize asks for more nodes in a group, provided that its target is still the one that was planned with and that it
+// may have so many.
+func (c *Client) IncreaseSize(ctx context.Context, group string, from, delta int) error {
+	bounds, turn, err := c.of(group)
+	if err != nil {
+		return err
+	}
+	turn.Lock()
+	defer turn.Unlock()
+	target, err := c.target(ctx, group)
+	switch {
+	case err != nil:
+		return err
+	case target != from:
+		return fmt.Errorf("node group %s: %w: it is %d and not %d", group, ErrChanged, target, from)
+	case delta < 1 || target+delta > bounds.Max:
+		return fmt.Errorf("node group %s has a target of %d nodes and may not have %d more: its maximum is %d", group, target, delta, bounds.Max)
+	}
+	return c.call(ctx, "NodeGroupIncreaseSize of "+group, func(ctx context.Context) error {
+		_, err := c.client.NodeGroupIncreaseSize(ctx, &externalgrpc.NodeGroupIncreaseSizeRequest{Id: group, Delta: int32(delta)})
+		return err
+	})
+}
+
+// DecreaseTargetSize takes back the request for nodes that did not come, unless the group would get smaller than it may.
+func (c *Client) DecreaseTargetSize(ctx context.Context, group string, from, delta int) error {
+	bounds, turn, err := c.of(group)
+	if err != nil {
+		return err
+	}
+	turn.Lock()
+	defer turn.Unlock()
+	target, err := c.target(ctx, group)
+	switch {
+	case err != nil:
+		return err
+	case target != from:
+		return fmt.Errorf("node group %s: %w: it is %d and not %d", group, ErrChanged, target, from)
+	case delta < 1 || target-delta < bounds.Min:
+		return fmt.Errorf("node group %s has a target of %d nodes and may not have %d fewer: its minimum is %d", group, target, delta, bounds.Min)
+	}
+	return c.call(ctx, "NodeGroupDecreaseTargetSize of "+group, func(ctx context.Context) error {
+		_, err := c.client.NodeGroupDecreaseTargetSize(ctx, &externalgrpc.NodeGroupDecreaseTargetSizeRequest{Id: group, Delta: int32(-delta)})
+		return err
+	})
+}
+
+// TemplateNode returns a node as a group would make it; nil: the provider does not tell.
+func (c *Client) TemplateNode(ctx context.Context, group string) (*v1.Node, error) {
+	var node *v1.Node
+	err := c.call(ctx, "NodeGroupTemplateNodeInfo of "+group, func(ctx context.Context) error {
+		answer, err := c.client.NodeGroupTemplateNodeInfo(ctx, &externalgrpc.NodeGroupTemplateNodeInfoRequest{Id: group})
+		if status.Code(err) == codes.Unimplemented || err == nil && len(answer.GetNodeBytes()) == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		node = &v1.Node{}
+		return node.Unmarshal(answer.GetNodeBytes())
+	})
+	if err != nil {
+		return nil, err
+	}
+	return node, nil
+}
+
+// NodePrice returns what a node costs for an hour; nil: the provider does not tell.
+func (c *Client) NodePrice(ctx context.Context, node *v1.Node) (*float64, error) {
+	now := time.Now()
+	request := &externalgrpc.PricingNodePriceRequest{Node: toNode(node), StartTimestamp: timestamppb.New(now),
+		EndTimestamp: timestamppb.New(now.Add(time.Hour))}
+	var price *float64
+	err := c.call(ctx, "PricingNodePrice of "+node.Name, func(ctx context.Context) error {
+		answer, err := c.client.PricingNodePrice(ctx, request)
+		switch {
+		case status.Code(err) == codes.Unimplemented:
+			return nil
+		case err != nil:
+			return err
+		case math.IsNaN(answer.GetPrice()) || math.IsInf(answer.GetPrice(), 0) || answer.GetPrice() < 0:
+			return fmt.Errorf("%v is not a price", answer.GetPrice())
+		}
+		price = new(answer.GetPrice())
+		return nil
+	})
+	return price, err
+}

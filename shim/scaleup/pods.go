@@ -1,0 +1,133 @@
+package scaleup
+
+import (
+	"encoding/binary"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/view"
+)
+
+// Pods gathers the pods that wait for a node, equal ones together, and those that every new node carries. It is told each
+// pod once.
+type Pods struct {
+	trim func(*v1.Pod) []byte
+	sign func(*v1.Pod) string // equal for pods that are equal
+
+	waiting []waiting
+	bySign  map[string]int // position in waiting
+	daemons map[string]*v1.Pod
+	pods    int
+}
+
+// waiting are equal pods that wait for a node, in the order in which they were told.
+type waiting []*v1.Pod
+
+// NewPodsForPlanning returns a gatherer for a question to a planner, which also looks at priorities.
+func NewPodsForPlanning() *Pods {
+	return &Pods{trim: view.TrimIncomingPodForPlanning, sign: func(pod *v1.Pod) string {
+		priority := int32(0)
+		if pod.Spec.Priority != nil {
+			priority = *pod.Spec.Priority
+		}
+		return string(binary.AppendVarint(view.SignPodForFilters(pod), int64(priority)))
+	}}
+}
+
+func signForFilters(pod *v1.Pod) string { return string(view.SignPodForFilters(pod)) }
+
+// AddPod takes note of a pod. Those that wait are gathered, but for pods of DaemonSets, which wait for one node of
+// their own, pods that are not to be scheduled yet, and pods that end.
+func (p *Pods) AddPod(pod *v1.Pod) {
+	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed || pod.DeletionTimestamp != nil {
+		return
+	}
+	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
+		p.addDaemon(owner, pod)
+		return
+	}
+	if pod.Spec.NodeName != "" || len(pod.Spec.SchedulingGates) > 0 {
+		return
+	}
+	p.pods++
+	if p.bySign == nil {
+		p.bySign = map[string]int{}
+	}
+	key := p.sign(pod)
+	if at, known := p.bySign[key]; known && !namesClaims(pod) {
+		p.waiting[at] = append(p.waiting[at], pod)
+		return
+	}
+	p.bySign[key] = len(p.waiting)
+	p.waiting = append(p.waiting, waiting{pod})
+}
+
+// namesClaims says whether a pod has claims of its own name, so that no other pod is equal to it.
+func namesClaims(pod *v1.Pod) bool {
+	return len(pod.Spec.ResourceClaims) > 0 ||
+		slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool { return volume.Ephemeral != nil })
+}
+
+// addDaemon keeps of each DaemonSet the pod that is first by name: all of them look the same.
+func (p *Pods) addDaemon(owner *metav1.OwnerReference, pod *v1.Pod) {
+	if p.daemons == nil {
+		p.daemons = map[string]*v1.Pod{}
+	}
+	key := pod.Namespace + "/" + owner.Name
+	if kept, ok := p.daemons[key]; !ok || pod.Name < kept.Name {
+		p.daemons[key] = pod
+	}
+}
+
+// Waiting returns how many pods wait.
+func (p *Pods) Waiting() int { return p.pods }
+
+// Entry returns the pods that stand at a position of Pending.
+func (p *Pods) Entry(i int) []*v1.Pod { return p.waiting[i] }
+
+// Pending returns the pods that wait, in the order in which the first of each kind was told.
+func (p *Pods) Pending() []*loadlinev1.PendingPods {
+	var out []*loadlinev1.PendingPods
+	for _, pods := range p.waiting {
+		out = append(out, &loadlinev1.PendingPods{Pod: &loadlinev1.IncomingPod{Pod: p.trim(pods[0])}, Count: int32(len(pods))})
+	}
+	return out
+}
+
+// DaemonPods returns a pod of each DaemonSet, by its name, as it would be on any node.
+func (p *Pods) DaemonPods() [][]byte {
+	keys := make([]string, 0, len(p.daemons))
+	for key := range p.daemons {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	var out [][]byte
+	for _, key := range keys {
+		out = append(out, p.trim(anywhere(p.daemons[key])))
+	}
+	return out
+}
+
+// anywhere returns the pod of a DaemonSet without the node that its controller made it for.
+func anywhere(pod *v1.Pod) *v1.Pod {
+	out := pod.DeepCopy()
+	out.Spec.NodeName = ""
+	if out.Spec.Affinity == nil || out.Spec.Affinity.NodeAffinity == nil {
+		return out
+	}
+	required := out.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if required == nil {
+		return out
+	}
+	for i := range required.NodeSelectorTerms {
+		required.NodeSelectorTerms[i].MatchFields = nil
+	}
+	// A term that says nothing matches no node; here it said the one node, and now says any.
+	if slices.ContainsFunc(required.NodeSelectorTerms, func(t v1.NodeSelectorTerm) bool { return len(t.MatchExpressions) == 0 }) {
+		out.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
+	}
+	return out
+}
