@@ -1,5 +1,6 @@
-// Package autoscaler decides with the engine which nodes a cluster does without, and removes them: it watches the cluster,
-// asks a cloud provider for node groups, has the engine plan, and acts on the plan. Several may run; one leads.
+// Package autoscaler decides with the engine which nodes a cluster needs: which node groups grow, what room is kept free, and
+// which nodes go. It watches the cluster, asks a cloud provider for node groups, has the engine plan, and acts on the plan.
+// Several may run; one leads.
 package autoscaler
 
 import (
@@ -43,6 +44,7 @@ const component = "loadline-autoscaler"
 // Autoscaler is one process. It leads or waits to.
 type Autoscaler struct {
 	config  *config.Configuration
+	prices  *loadlinev1.PriceModel
 	client  kubernetes.Interface
 	conn    engine.Conn
 	cloud   *provider.Client
@@ -59,9 +61,10 @@ type Autoscaler struct {
 	planned   atomic.Bool  // a loop has ended without an error
 }
 
-// New returns an autoscaler for an engine, a cluster and a cloud provider. It does nothing before Run.
-func New(options *config.Configuration, conn engine.Conn, client kubernetes.Interface, cloud *provider.Client, version string) *Autoscaler {
-	return &Autoscaler{config: options, client: client, conn: conn, cloud: cloud, metrics: newMetrics(version),
+// New returns an autoscaler for an engine, a cluster and a cloud provider, with the prices of nodes of which the provider
+// tells none. It does nothing before Run.
+func New(options *config.Configuration, prices *loadlinev1.PriceModel, conn engine.Conn, client kubernetes.Interface, cloud *provider.Client, version string) *Autoscaler {
+	return &Autoscaler{config: options, prices: prices, client: client, conn: conn, cloud: cloud, metrics: newMetrics(version),
 		cluster: newCluster(view.NewForPlanning(conn, options.View)), started: time.Now(), version: version}
 }
 
@@ -188,7 +191,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{Interface: a.client.CoreV1().Events("")})
 	defer broadcaster.Shutdown()
-	p := newPlanner(loadlinev1.NewAutoscalerClient(a.conn), a.cluster, &a.config.ScaleDown)
+	p := newPlanner(loadlinev1.NewAutoscalerClient(a.conn), a.cluster, a.config, a.prices)
 	l := newLeader(a.config, a.client, a.cluster, a.cloud, p, broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}), a.metrics, term)
 	l.loads = describeView(loadlinev1.NewClusterStateClient(a.conn), a.config.View)
 	a.leader.Store(l)
@@ -204,7 +207,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			klog.ErrorS(err, "Loop ended without removing anything")
+			klog.ErrorS(err, "Loop ended without all of its decisions")
 		default:
 			a.planned.Store(true)
 		}

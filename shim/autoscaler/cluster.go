@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,7 +42,10 @@ type cluster struct {
 	nodes    map[string]*v1.Node
 	pods     map[types.NamespacedName]*v1.Pod
 	onNode   map[string]map[types.NamespacedName]*v1.Pod
-	marked   map[string]bool // nodes that carry or carried a mark
+	unbound  map[types.NamespacedName]*v1.Pod            // pods without a node
+	daemons  map[string]map[types.NamespacedName]*v1.Pod // pods of each DaemonSet, which is named by namespace and name
+	sets     map[string]*appsv1.DaemonSet                // by the same name
+	altered  map[string]bool                             // nodes that may be shown as they are not
 	complete bool
 }
 
@@ -58,7 +62,8 @@ const (
 
 func newCluster(v *view.View) *cluster {
 	c := &cluster{view: v, notes: map[note]any{}, nodes: map[string]*v1.Node{}, pods: map[types.NamespacedName]*v1.Pod{},
-		onNode: map[string]map[types.NamespacedName]*v1.Pod{}, marked: map[string]bool{}}
+		onNode: map[string]map[types.NamespacedName]*v1.Pod{}, unbound: map[types.NamespacedName]*v1.Pod{},
+		daemons: map[string]map[types.NamespacedName]*v1.Pod{}, sets: map[string]*appsv1.DaemonSet{}, altered: map[string]bool{}}
 	v.LeaveOutInvalid(func(node string, err error) {
 		klog.ErrorS(err, "The engine finds a node invalid; it is left alone until it changes", "node", klog.KRef("", node))
 	})
@@ -152,7 +157,7 @@ func (c *cluster) apply(shown func(*v1.Node) *v1.Node) error {
 			errs = append(errs, c.applyObject(value))
 		}
 	}
-	for name := range c.marked { // what is shown of them may change without an event
+	for name := range c.altered { // what is shown of them may change without an event
 		if node, ok := c.nodes[name]; ok {
 			c.view.SetNode(shown(node))
 		}
@@ -168,25 +173,24 @@ func (c *cluster) applyNode(name string, value any) {
 	node, ok := value.(*v1.Node)
 	if !ok {
 		delete(c.nodes, name)
-		delete(c.marked, name)
+		delete(c.altered, name)
 		c.view.DeleteNode(name)
 		return
 	}
 	c.nodes[name] = node
-	if _, ours := actuation.MarkOf(node); ours {
-		c.marked[name] = true
+	if _, ours := actuation.MarkOf(node); ours || !started(node) {
+		c.altered[name] = true
 	}
-	if !c.marked[name] {
+	if !c.altered[name] {
 		c.view.SetNode(node)
 	}
 }
 
 func (c *cluster) applyPod(name types.NamespacedName, value any) {
 	if old := c.pods[name]; old != nil {
-		delete(c.onNode[old.Spec.NodeName], name)
-		if len(c.onNode[old.Spec.NodeName]) == 0 {
-			delete(c.onNode, old.Spec.NodeName)
-		}
+		remove(c.onNode, old.Spec.NodeName, name)
+		remove(c.daemons, daemonSetOf(old), name)
+		delete(c.unbound, name)
 	}
 	pod, ok := value.(*v1.Pod)
 	if !ok {
@@ -197,16 +201,46 @@ func (c *cluster) applyPod(name types.NamespacedName, value any) {
 	c.pods[name] = pod
 	c.view.SetPod(pod)
 	if node := pod.Spec.NodeName; node != "" {
-		if c.onNode[node] == nil {
-			c.onNode[node] = map[types.NamespacedName]*v1.Pod{}
-		}
-		c.onNode[node][name] = pod
+		add(c.onNode, node, name, pod)
+	} else {
+		c.unbound[name] = pod
 	}
+	if set := daemonSetOf(pod); set != "" {
+		add(c.daemons, set, name, pod)
+	}
+}
+
+func add(to map[string]map[types.NamespacedName]*v1.Pod, key string, name types.NamespacedName, pod *v1.Pod) {
+	if to[key] == nil {
+		to[key] = map[types.NamespacedName]*v1.Pod{}
+	}
+	to[key][name] = pod
+}
+
+func remove(from map[string]map[types.NamespacedName]*v1.Pod, key string, name types.NamespacedName) {
+	delete(from[key], name)
+	if len(from[key]) == 0 {
+		delete(from, key)
+	}
+}
+
+// daemonSetOf names the DaemonSet of a pod; empty: it is of none.
+func daemonSetOf(pod *v1.Pod) string {
+	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
+		return pod.Namespace + "/" + owner.Name
+	}
+	return ""
 }
 
 func (c *cluster) applyObject(value any) error {
 	if last, ok := value.(gone); ok {
+		if set, ok := last.object.(*appsv1.DaemonSet); ok {
+			delete(c.sets, set.Namespace+"/"+set.Name)
+		}
 		return c.view.DeleteObject(last.object)
+	}
+	if set, ok := value.(*appsv1.DaemonSet); ok {
+		c.sets[set.Namespace+"/"+set.Name] = set
 	}
 	return c.view.SetObject(value)
 }

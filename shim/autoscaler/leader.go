@@ -1,15 +1,16 @@
 package autoscaler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
@@ -20,6 +21,7 @@ import (
 	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/autoscaler/skiptime"
 	"loadline.dev/shim/report"
+	"loadline.dev/shim/scaleup"
 )
 
 const (
@@ -34,6 +36,11 @@ type cloud interface {
 	actuation.Cloud
 	Refresh(ctx context.Context) error
 	Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAutoscalingOptions) ([]provider.Group, error)
+	IncreaseSize(ctx context.Context, group string, from, delta int) error
+	DecreaseTargetSize(ctx context.Context, group string, from, delta int) error
+	// TemplateNode and NodePrice return nil where the provider does not tell.
+	TemplateNode(ctx context.Context, group string) (*v1.Node, error)
+	NodePrice(ctx context.Context, node *v1.Node) (*float64, error)
 }
 
 // leader does the work of the one process that leads, loop by loop.
@@ -51,8 +58,11 @@ type leader struct {
 	term     int64
 
 	// What people see: the snapshot of the last loop, and how the nodes of the engine are asked for.
-	seen  atomic.Pointer[snapshot]
-	loads func() (report.Placement, error)
+	seen   atomic.Pointer[snapshot]
+	loads  func() (report.Placement, error)
+	models *models
+	growth *growth
+	told   told
 
 	skips     skiptime.Tracker
 	inherited map[string]time.Time // since when a node waits that an earlier leader was about to remove
@@ -68,6 +78,9 @@ func newLeader(options *config.Configuration, client kubernetes.Interface, c *cl
 		actuator:  actuation.New(actuationOptions(s), client, cloud, events, term, m.hooks()),
 		soft:      actuation.NewSoftTaints(client, term, s.MaxBulkSoftTaintCount, s.MaxBulkSoftTaintTime.Duration),
 		status:    &statusWriter{client: client, namespace: options.Namespace, name: options.StatusConfigMap},
+		models:    newModels(cloud),
+		growth:    newGrowth(&options.ScaleUp, m),
+		told:      told{pods: map[types.UID]toldPod{}},
 		inherited: map[string]time.Time{}}
 }
 
@@ -91,12 +104,18 @@ type loop struct {
 	now      time.Time
 	groups   []provider.Group
 	machines map[string]machine // by provider id
+	states   []*groupState      // in the order of groups
 	groupOf  map[string]string  // by node, of those that may be planned for
+	pods     *scaleup.Pods      // that wait
+	// newNodes is how many nodes all groups together may grow by; held is why none may.
+	newNodes int
+	held     string
 	underWay map[string]actuation.UnderWay
-	plan     *drainPlan
-	// outcome is the status of scale-down under Cluster Autoscaler's names; problem is why there is no plan.
-	outcome string
-	problem error
+	plan     *loopPlan
+	// outcome is the status of scale-down under Cluster Autoscaler's names, growthOutcome that of scale-up; problem is why
+	// there is no plan.
+	outcome, growthOutcome string
+	problem                error
 }
 
 // Outcomes that no plan has.
@@ -108,13 +127,14 @@ const (
 // once is one loop. Where something cannot be found out, nothing is removed, and the status says why.
 func (l *leader) once(ctx context.Context) error {
 	defer l.metrics.time(functionMain)()
-	o := &loop{now: l.now(), outcome: outcomeNotTried}
+	o := &loop{now: l.now(), outcome: outcomeNotTried, growthOutcome: scaleUpNotTried}
 	failed, err := l.decide(ctx, o)
 	if err != nil {
 		o.problem = err
 		l.metrics.errors.WithLabelValues(failed).Inc()
 	}
 	l.metrics.decisions.WithLabelValues("drain", o.outcome).Inc()
+	l.metrics.decisions.WithLabelValues("scaleUp", o.growthOutcome).Inc()
 	l.report(o)
 	status := l.statusOf(o)
 	l.seen.Store(l.snapshotOf(o, status))
@@ -133,7 +153,7 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	l.takeResults(o.now)
 	done := l.metrics.time(functionRefresh)
 	if err = l.cloud.Refresh(ctx); err == nil {
-		o.groups, err = l.cloud.Groups(ctx, groupDefaults(&l.config.ScaleDown))
+		o.groups, err = l.cloud.Groups(ctx, groupDefaults(l.config))
 	}
 	if done(); err != nil {
 		return "cloudProvider", err
@@ -149,25 +169,65 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	if err := l.cluster.doubt(); err != nil {
 		return "cluster", err
 	}
-	o.groupOf = map[string]string{}
-	for name, node := range l.cluster.nodes {
-		if m, ok := o.machines[node.Spec.ProviderID]; ok && !l.goes(o, node) {
-			o.groupOf[name] = m.group
+	l.lookAtGroups(ctx, o)
+	o.pods = l.cluster.waiting(&l.config.ScaleUp, o.now)
+	done = l.metrics.time(functionPlan)
+	o.plan, err = l.planner.plan(ctx, &question{groups: o.states, pods: o.pods, groupOf: o.groupOf,
+		underWay: slices.Sorted(maps.Keys(o.underWay)), newNodes: o.newNodes, now: o.now})
+	if done(); err != nil {
+		return "plan", err
+	}
+	o.outcome = cmp.Or(o.plan.GetStatus(), outcomeNotTried)
+	o.growthOutcome = l.wouldGrow(o)
+	if l.config.Mode != config.Act {
+		return "", nil
+	}
+	if l.config.Decides(config.ScaleUpDecision) {
+		if part, err := l.grow(ctx, o); err != nil {
+			return part, err
 		}
+	}
+	return l.shrink(ctx, o)
+}
+
+// lookAtGroups counts nodes, gives up machines that do not become any, and finds out what new ones are like.
+func (l *leader) lookAtGroups(ctx context.Context, o *loop) {
+	l.growth.look(o.groups, l.cluster.nodes, o.now)
+	o.states = l.groupStates(o)
+	l.growth.settle(o.states, o.now)
+	if l.config.Mode == config.Act && l.config.Decides(config.ScaleUpDecision) {
+		l.cleanUp(ctx, o)
+	}
+	l.models.fill(ctx, o.states, o.now)
+	o.newNodes = l.newNodes(o.states)
+	if o.held = l.unhealthyCluster(o.now); o.held == "" && o.newNodes == 0 {
+		o.held = fmt.Sprintf("the cluster may have %d nodes in all", l.config.ScaleUp.MaxNodesTotal)
+	}
+	o.groupOf = map[string]string{}
+	for _, g := range o.states {
+		g.held = l.whyHeld(o, g)
+		for _, node := range g.nodes {
+			o.groupOf[node.Name] = g.ID
+		}
+	}
+	for name, node := range l.cluster.nodes {
 		if l.left(o, node) {
 			l.planner.ended(name) // the engine may still count it among those that go
 		}
 	}
-	done = l.metrics.time(functionFindUnneeded)
-	o.plan, err = l.planner.plan(ctx, o.groups, o.groupOf, slices.Sorted(maps.Keys(o.underWay)), o.now)
-	if done(); err != nil {
-		return "plan", err
+}
+
+// wouldGrow says what a plan comes to for scale-up, before it is carried out.
+func (l *leader) wouldGrow(o *loop) string {
+	switch {
+	case !l.config.Decides(config.ScaleUpDecision):
+		return scaleUpNotTried
+	case len(o.plan.loop.GetGrowth()) > 0:
+		return scaleUpSuccessful
+	case len(o.plan.loop.GetScaleUp().GetUnplaced()) > 0:
+		return scaleUpNoOptions
 	}
-	o.outcome = o.plan.GetStatus()
-	if l.config.Mode != config.Act {
-		return "", nil
-	}
-	return l.act(ctx, o)
+	return scaleUpNotNeeded
 }
 
 // takeResults takes note of what has happened since the last loop.
@@ -198,11 +258,13 @@ func (l *leader) noteGrowth(o *loop) {
 }
 
 // groupDefaults is what holds for groups that state nothing.
-func groupDefaults(s *config.ScaleDown) *externalgrpc.NodeGroupAutoscalingOptions {
+func groupDefaults(c *config.Configuration) *externalgrpc.NodeGroupAutoscalingOptions {
+	s := &c.ScaleDown
 	return &externalgrpc.NodeGroupAutoscalingOptions{
 		ScaleDownUtilizationThreshold: s.ScaleDownUtilizationThreshold, ScaleDownGpuUtilizationThreshold: s.ScaleDownGPUThreshold,
 		IgnoreDaemonSetsUtilization: s.IgnoreDaemonSets,
 		ScaleDownUnneededDuration:   durationMessage(s.ScaleDownUnneededTime), ScaleDownUnreadyDuration: durationMessage(s.ScaleDownUnreadyTime),
+		MaxNodeProvisionDuration: durationMessage(c.ScaleUp.MaxNodeProvisionTime), MaxNodeStartupDuration: durationMessage(c.ScaleUp.MaxNodeStartupTime),
 	}
 }
 
@@ -222,125 +284,16 @@ func (l *leader) left(o *loop, node *v1.Node) bool {
 	return ours && !underWay && !l.goes(o, node)
 }
 
-// shown returns a node as it is to be planned: one whose removal an earlier leader began as if it had not.
+// shown returns a node as it is to be planned: one whose removal an earlier leader began as if it had not; one that has
+// not started yet takes no pods, since it counts as on its way.
 func (l *leader) shown(o *loop, node *v1.Node) *v1.Node {
-	if l.left(o, node) {
+	switch {
+	case l.left(o, node):
 		return actuation.WithoutMark(node)
+	case l.isStarting(o, node):
+		return unschedulable(node)
 	}
 	return node
-}
-
-// act carries a plan out.
-func (l *leader) act(ctx context.Context, o *loop) (part string, err error) {
-	defer func() {
-		done := l.metrics.time(functionSoftTaints)
-		defer done()
-		if softErr := l.soft.Update(ctx, l.cluster.sortedNodes(), unneededOf(o)); softErr != nil && ctx.Err() == nil {
-			l.metrics.errors.WithLabelValues("softTaints").Inc()
-			klog.ErrorS(softErr, "Soft taints cannot be written")
-		}
-	}()
-	wanted, err := l.cluster.removals(o.plan)
-	if err != nil {
-		o.outcome = outcomeNotTried
-		return "plan", err
-	}
-	l.release(ctx, o, wanted)
-	if len(wanted.Removals) == 0 {
-		return "", nil
-	}
-	if l.cooldown(o.now) {
-		o.outcome = outcomeInCooldown
-		return "", nil
-	}
-	done := l.metrics.time(functionStart)
-	defer done()
-	for i := range wanted.Removals {
-		l.announce(&wanted.Removals[i])
-	}
-	outcome, err := l.actuator.Start(ctx, wanted)
-	o.outcome = string(outcome)
-	o.underWay = l.actuator.UnderWay()
-	if err != nil {
-		l.failed = o.now
-		return "taint", err
-	}
-	return "", nil
-}
-
-// cooldown says whether no removal begins for now.
-func (l *leader) cooldown(now time.Time) bool {
-	s := &l.config.ScaleDown
-	within := func(since time.Time, delay config.Duration) bool {
-		return !since.IsZero() && now.Sub(since) < delay.Duration
-	}
-	return within(l.grown, s.ScaleDownDelayAfterAdd) || within(l.deleted, s.ScaleDownDelayAfterDelete) || within(l.failed, s.ScaleDownDelayAfterFailure)
-}
-
-// release gives nodes back whose removal an earlier leader began, and that are not to go now: at once when the plan
-// keeps them, and when it does not come to remove them in some time.
-func (l *leader) release(ctx context.Context, o *loop, wanted actuation.Plan) {
-	candidates := map[string]bool{}
-	for _, removal := range o.plan.GetRemove() {
-		candidates[o.plan.nameOf[removal.GetSlot()]] = true
-	}
-	for _, r := range wanted.Removals {
-		delete(l.inherited, r.Node.Name)
-	}
-	starts := func(name string) bool {
-		return slices.ContainsFunc(wanted.Removals, func(r actuation.Removal) bool { return r.Node.Name == name })
-	}
-	waiting := map[string]time.Time{}
-	for _, node := range l.cluster.sortedNodes() {
-		if !l.left(o, node) || starts(node.Name) {
-			continue
-		}
-		since, known := l.inherited[node.Name]
-		if !known {
-			since = o.now
-		}
-		if candidates[node.Name] && o.now.Sub(since) < handOver {
-			waiting[node.Name] = since
-			continue
-		}
-		klog.V(2).InfoS("Node is given back: it is not to go any more", "node", klog.KRef("", node.Name))
-		if err := l.actuator.Release(ctx, node); err != nil && ctx.Err() == nil {
-			klog.ErrorS(err, "Node cannot be given back", "node", klog.KRef("", node.Name))
-		}
-	}
-	l.inherited = waiting
-}
-
-// unneededOf returns since when nodes are not needed.
-func unneededOf(o *loop) map[string]time.Time {
-	unneeded := map[string]time.Time{}
-	for _, removal := range o.plan.GetRemove() {
-		unneeded[o.plan.nameOf[removal.GetSlot()]] = time.Unix(removal.GetSinceS(), 0)
-	}
-	return unneeded
-}
-
-// announce tells that a node is about to be removed.
-func (l *leader) announce(r *actuation.Removal) {
-	object := l.status.reference()
-	if r.Empty {
-		klog.V(2).InfoS("Scale-down: removing an empty node", "node", klog.KRef("", r.Node.Name), "group", r.Group)
-		l.events.Eventf(object, v1.EventTypeNormal, "ScaleDownEmpty", "Scale-down: removing empty node %q", r.Node.Name)
-		return
-	}
-	var names []string
-	for _, pod := range r.Pods {
-		if r.Moves[pod.UID] {
-			names = append(names, pod.Namespace+"/"+pod.Name)
-		}
-	}
-	klog.V(2).InfoS("Scale-down: draining a node", "node", klog.KRef("", r.Node.Name), "group", r.Group, "pods", names)
-	const most = 20 // an event may hold 1 KiB
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if len(names) > most {
-		text += fmt.Sprintf(" and %d others", len(names)-most)
-	}
-	l.events.Eventf(object, v1.EventTypeNormal, "ScaleDown", "Scale-down: removing node %s, pods to reschedule: %s", r.Node.Name, text)
 }
 
 // report brings the metrics up to date.
@@ -356,6 +309,7 @@ func (l *leader) report(o *loop) {
 		m.underWay.WithLabelValues(kind).Set(float64(counts[kind]))
 	}
 	set(m.cooldown, l.cooldown(o.now))
+	l.reportGrowth(o)
 	m.brake.Reset()
 	if o.plan == nil {
 		m.brake.WithLabelValues("NoPlan").Set(1)

@@ -12,12 +12,13 @@ import (
 
 // Functions whose duration is measured.
 const (
-	functionMain         = "main"
-	functionRefresh      = "cloudProviderRefresh"
-	functionUpdate       = "updateClusterState"
-	functionFindUnneeded = "findUnneeded"
-	functionStart        = "scaleDown"
-	functionSoftTaints   = "scaleDown:softTaintUnneeded"
+	functionMain       = "main"
+	functionRefresh    = "cloudProviderRefresh"
+	functionUpdate     = "updateClusterState"
+	functionPlan       = "plan"
+	functionScaleUp    = "scaleUp"
+	functionStart      = "scaleDown"
+	functionSoftTaints = "scaleDown:softTaintUnneeded"
 )
 
 // metrics are served on /metrics, from a registry of their own. No label holds the name of a node or a pod.
@@ -39,6 +40,15 @@ type metrics struct {
 	longestSkip prometheus.Gauge
 	leader      prometheus.Gauge
 	lastLoop    prometheus.Gauge
+
+	scaledUp        *prometheus.CounterVec
+	failedScaleUps  *prometheus.CounterVec
+	failedCreations *prometheus.CounterVec
+	givenUp         *prometheus.CounterVec
+	unschedulable   prometheus.Gauge
+	nodes           *prometheus.GaugeVec
+	nodeGroups      *prometheus.GaugeVec
+	safe            prometheus.Gauge
 }
 
 func newMetrics(version string) *metrics {
@@ -77,6 +87,15 @@ func newMetrics(version string) *metrics {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadline_build_info", Help: "Always 1; the labels tell the build.",
 		ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
+	m.scaledUp = counter("scaled_up_nodes_total", "Nodes that the cloud was asked for, by GPU resource.", "gpu_resource_name")
+	m.failedScaleUps = counter("failed_scale_ups_total", "Failures to grow after which a node group backs off, by reason.", "reason")
+	m.failedCreations = counter("failed_node_creations_total", "Machines that the cloud could not create, by reason.", "reason")
+	m.givenUp = counter("given_up_nodes_total", "Machines that did not become nodes and that the cloud was asked to delete: failed, late or notBegun.", "reason")
+	m.unschedulable = gauge("unschedulable_pods_count", "Pods that wait for a node.")
+	m.nodes = gauges("nodes_count", "Nodes by state: ready, unready, notStarted, unregistered, longUnregistered.", "state")
+	m.nodeGroups = gauges("node_groups_count", "Node groups by what keeps them from growing: none, backoff, maximum, unpriced, other.", "held")
+	m.safe = gauge("cluster_safe_to_autoscale", "Whether enough nodes are ready for groups to grow.")
+	m.registry.MustRegister(m.scaledUp, m.failedScaleUps, m.failedCreations, m.givenUp, m.unschedulable, m.nodes, m.nodeGroups, m.safe)
 	m.registry.MustRegister(m.duration, m.deletion, m.scaledDown, m.failed, m.evictions, m.decisions, m.errors, m.unneeded, m.unremovable,
 		m.underWay, m.limits, m.cooldown, m.brake, m.longestSkip, m.leader, m.lastLoop, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -106,7 +106,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	const nodes = 15000
 	options := config.Default()
 	c := &cluster{nodes: map[string]*v1.Node{}}
-	plan := &drainPlan{PlanDrainResponse: &loadlinev1.PlanDrainResponse{}, nameOf: map[int32]string{}}
+	plan := &loopPlan{PlanDrainResponse: &loadlinev1.PlanDrainResponse{}, nameOf: map[int32]string{}}
 	for i := range nodes {
 		name := "node-" + string(rune('a'+i%26)) + time.Duration(i).String()
 		c.nodes[name] = &v1.Node{}

@@ -83,15 +83,19 @@ func (l *leader) shownGroups(o *loop, s *Status) []report.AutoscalerGroup {
 	for name := range o.underWay {
 		count(name, true)
 	}
-	for name := range l.cluster.marked {
+	for name := range l.cluster.altered {
 		node, underWay := l.cluster.nodes[name], o.underWay[name].Node != ""
 		count(name, node != nil && !underWay && l.goes(o, node))
 	}
 	var shown []report.AutoscalerGroup
 	for _, g := range s.NodeGroups {
-		row := report.AutoscalerGroup{Name: g.Name, Min: g.MinSize, Max: g.MaxSize, Target: g.Target, Nodes: g.Nodes, Going: going[g.Name]}
-		if g.Candidates > 0 {
-			row.Note = fmt.Sprintf("%d could go", g.Candidates)
+		h := &g.Health
+		row := report.AutoscalerGroup{Name: g.Name, Min: h.MinSize, Max: h.MaxSize, Target: h.Target, Nodes: h.NodeCounts.Registered.Total, Going: going[g.Name]}
+		if candidates := g.ScaleDown.Candidates; candidates > 0 {
+			row.Note = fmt.Sprintf("%d could go", candidates)
+		}
+		if b := g.ScaleUp.BackoffInfo; b != nil {
+			row.Note = fmt.Sprintf("backs off until %s: %s", b.Until, b.ErrorMessage)
 		}
 		shown = append(shown, row)
 	}

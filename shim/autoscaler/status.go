@@ -1,7 +1,6 @@
 package autoscaler
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,11 +8,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
-	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/yaml"
 
 	"loadline.dev/shim/autoscaler/config"
 )
@@ -33,14 +27,52 @@ type Status struct {
 // ClusterStatus is that of all nodes.
 type ClusterStatus struct {
 	Health    HealthStatus    `json:"health"`
+	ScaleUp   ScaleUpStatus   `json:"scaleUp"`
 	ScaleDown ScaleDownStatus `json:"scaleDown"`
 }
 
 // HealthStatus counts nodes.
 type HealthStatus struct {
+	Status     string     `json:"status"`
+	Pods       int        `json:"pods"`
+	NodeCounts NodeCounts `json:"nodeCounts"`
+}
+
+// NodeCounts counts nodes by how far they are. NotStarted have registered and are not ready yet, Unregistered are on their
+// way, LongUnregistered did not register in time or cannot be created.
+type NodeCounts struct {
+	Registered       RegisteredCounts `json:"registered"`
+	Unregistered     int              `json:"unregistered"`
+	LongUnregistered int              `json:"longUnregistered"`
+}
+
+// RegisteredCounts counts nodes that have registered. Those that go are in Total only.
+type RegisteredCounts struct {
+	Total      int `json:"total"`
+	Ready      int `json:"ready"`
+	NotStarted int `json:"notStarted"`
+	Unready    int `json:"unready"`
+}
+
+func (c *RegisteredCounts) add(other RegisteredCounts) {
+	c.Total += other.Total
+	c.Ready += other.Ready
+	c.NotStarted += other.NotStarted
+	c.Unready += other.Unready
+}
+
+// ScaleUpStatus tells which groups grow, and for what.
+type ScaleUpStatus struct {
+	// Status is InProgress, NoActivity or Backoff; Result what came of the last loop.
 	Status string `json:"status"`
-	Nodes  int    `json:"nodes"`
-	Pods   int    `json:"pods"`
+	Result string `json:"result"`
+	// PendingPods wait for a node: Placed of them have one that is there or on its way, Unplaced none, and Why says why.
+	PendingPods int    `json:"pendingPods"`
+	Placed      int    `json:"placed"`
+	Unplaced    int    `json:"unplaced"`
+	Why         string `json:"why,omitempty"`
+	// Growth is what groups are to grow by, with the reason; in mode observe nobody has asked for it.
+	Growth []string `json:"growth,omitempty"`
 }
 
 // ScaleDownStatus tells what goes, what stays and why.
@@ -67,20 +99,57 @@ type Blocker struct {
 
 // GroupStatus is that of a node group.
 type GroupStatus struct {
-	Name       string `json:"name"`
-	MinSize    int    `json:"minSize"`
-	MaxSize    int    `json:"maxSize"`
-	Target     int    `json:"cloudProviderTarget"`
-	Nodes      int    `json:"nodes"`
+	Name      string               `json:"name"`
+	Health    GroupHealth          `json:"health"`
+	ScaleUp   GroupScaleUpStatus   `json:"scaleUp"`
+	ScaleDown GroupScaleDownStatus `json:"scaleDown"`
+}
+
+// GroupHealth counts the nodes of a group. Unhealthy is one of which no new node came in time.
+type GroupHealth struct {
+	Status     string     `json:"status"`
+	NodeCounts NodeCounts `json:"nodeCounts"`
+	Target     int        `json:"cloudProviderTarget"`
+	MinSize    int        `json:"minSize"`
+	MaxSize    int        `json:"maxSize"`
+}
+
+// GroupScaleUpStatus says whether a group grows.
+type GroupScaleUpStatus struct {
+	// Status is InProgress, NoActivity or Backoff.
+	Status      string       `json:"status"`
+	BackoffInfo *BackoffInfo `json:"backoffInfo,omitempty"`
+}
+
+// BackoffInfo is why a group does not grow, and until when.
+type BackoffInfo struct {
+	ErrorCode    string `json:"errorCode"`
+	ErrorMessage string `json:"errorMessage"`
+	Until        string `json:"until"`
+}
+
+// GroupScaleDownStatus counts the nodes of a group that can go.
+type GroupScaleDownStatus struct {
+	// Status is CandidatesPresent or NoCandidates.
+	Status     string `json:"status"`
 	Candidates int    `json:"candidates"`
 }
+
+// What status of growth there is, and of health.
+const (
+	inProgress = "InProgress"
+	noActivity = "NoActivity"
+	inBackoff  = "Backoff"
+	healthy    = "Healthy"
+	unhealthy  = "Unhealthy"
+)
 
 // topEntries is how many entries each list of the status has at most.
 const topEntries = 5
 
 func (l *leader) statusOf(o *loop) *Status {
 	s := &Status{Time: o.now.UTC().Format(time.RFC3339), AutoscalerStatus: "Running", Mode: l.config.Mode}
-	s.ClusterWide.Health = HealthStatus{Status: "Healthy", Nodes: len(l.cluster.nodes), Pods: len(l.cluster.pods)}
+	s.ClusterWide.Health = HealthStatus{Status: healthy, Pods: len(l.cluster.pods), NodeCounts: l.nodeCounts(o)}
 	down := &s.ClusterWide.ScaleDown
 	down.Status, down.Result = "NoCandidates", o.outcome
 	for _, name := range slices.Sorted(maps.Keys(o.underWay)) {
@@ -98,20 +167,15 @@ func (l *leader) statusOf(o *loop) *Status {
 	if o.plan != nil {
 		l.planStatus(o, s, candidates)
 	}
-	nodes := map[string]int{}
-	for _, group := range o.groupOf {
-		nodes[group]++
-	}
-	for i := range o.groups {
-		g := &o.groups[i]
-		s.NodeGroups = append(s.NodeGroups, GroupStatus{Name: g.ID, MinSize: g.Min, MaxSize: g.Max, Target: g.Target,
-			Nodes: nodes[g.ID], Candidates: candidates[g.ID]})
+	s.ClusterWide.ScaleUp = l.scaleUpStatus(o)
+	for _, g := range o.states {
+		s.NodeGroups = append(s.NodeGroups, l.groupStatus(o, g, candidates[g.ID]))
 	}
 	return s
 }
 
 func (l *leader) leftNodes(o *loop) (left int) {
-	for name := range l.cluster.marked {
+	for name := range l.cluster.altered {
 		if node := l.cluster.nodes[name]; node != nil && l.left(o, node) {
 			left++
 		}
@@ -124,7 +188,7 @@ func (l *leader) planStatus(o *loop, s *Status, candidates map[string]int) {
 	down := &s.ClusterWide.ScaleDown
 	down.Brake, down.Limit = strings.TrimSpace(o.plan.GetBrake()+" "+o.plan.GetBrakeText()), o.plan.GetLimit()
 	if strings.HasPrefix(down.Brake, "Cluster") {
-		s.ClusterWide.Health.Status = "Unhealthy"
+		s.ClusterWide.Health.Status = unhealthy
 	}
 	down.Candidates = len(o.plan.GetRemove())
 	if down.Candidates > 0 {
@@ -157,33 +221,4 @@ func (l *leader) planStatus(o *loop, s *Status, candidates map[string]int) {
 		return strings.Compare(a.Reason, b.Reason)
 	})
 	down.TopBlockers = down.TopBlockers[:min(len(down.TopBlockers), topEntries)]
-}
-
-// statusWriter writes the ConfigMap.
-type statusWriter struct {
-	client          kubernetes.Interface
-	namespace, name string
-}
-
-// reference is what events are about that concern no single node.
-func (w *statusWriter) reference() *v1.ObjectReference {
-	return &v1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: w.name}
-}
-
-// lastUpdated is the annotation of Cluster Autoscaler's ConfigMap.
-const lastUpdated = "cluster-autoscaler.kubernetes.io/last-updated"
-
-func (w *statusWriter) write(ctx context.Context, s *Status) error {
-	text, err := yaml.Marshal(s)
-	if err != nil {
-		return err
-	}
-	maps := w.client.CoreV1().ConfigMaps(w.namespace)
-	object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.name, Annotations: map[string]string{lastUpdated: s.Time}},
-		Data: map[string]string{"status": string(text)}}
-	_, err = maps.Update(ctx, object, metav1.UpdateOptions{})
-	if apierrors.IsNotFound(err) {
-		_, err = maps.Create(ctx, object, metav1.CreateOptions{})
-	}
-	return err
 }

@@ -13,13 +13,15 @@ import (
 	"loadline.dev/shim/engine"
 )
 
-const autoscalerHelp = `Find the nodes that a cluster does without, and remove them: in parallel, by evictions that disruption budgets allow.
+const autoscalerHelp = `Decide loop by loop what nodes a cluster needs, and bring that about: node groups grow for pods that wait, room is kept free for
+pods to come, and nodes that the cluster does without are drained in parallel, by evictions that disruption budgets allow.
 
-It decides scale-down, beside an autoscaler that decides the rest: Cluster Autoscaler with --scale-down-enabled=false. The
-cloud is reached through a server of its externalgrpc protocol (--cloud-address).
+All of it is planned in one call of the engine, or parts of it: --decisions=scale-down beside an autoscaler that decides the
+rest, such as Cluster Autoscaler with --scale-down-enabled=false. The cloud is reached through a server of the externalgrpc
+protocol (--cloud-address).
 
-In mode observe, the default, it plans and writes its status, a ConfigMap, and its lease; in mode act it taints, evicts and
-has the cloud delete nodes. A configuration file says what the flags say; --write-config-to prints one. Flags override it.
+In mode observe, the default, it plans and writes its status, a ConfigMap, and its lease; in mode act it has the cloud make and
+delete nodes, taints and evicts. A configuration file says what the flags say; --write-config-to prints one. Flags override it.
 
 A page that shows the last loop, /statusz, /livez, /readyz, /healthz and /metrics are served at --bind-address.`
 
@@ -35,7 +37,7 @@ func (a *app) newAutoscaler() *cobra.Command {
 	var f autoscalerFlags
 	command := &cobra.Command{
 		Use:   "autoscaler --cloud-address ADDRESS [--mode act]",
-		Short: "Remove nodes that a cluster does without, in parallel and within disruption budgets",
+		Short: "Have a cloud make the nodes that a cluster needs, and remove those that it does without",
 		Long:  autoscalerHelp,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -83,6 +85,10 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 	if err != nil {
 		return err
 	}
+	prices, err := settings.ScaleUp.PriceModel()
+	if err != nil {
+		return err
+	}
 	conn, err := engine.Open(settings.Engine)
 	if err != nil {
 		return err
@@ -94,5 +100,5 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 		return err
 	}
 	defer cloud.Close()
-	return autoscaler.New(settings, conn, client, cloud, Version).Run(ctx)
+	return autoscaler.New(settings, prices, conn, client, cloud, Version).Run(ctx)
 }

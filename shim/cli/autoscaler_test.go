@@ -40,7 +40,7 @@ func TestAutoscalerUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--cloud-address is required":      {},
 		"mode \"now\": must be":            {"--mode=now"},
-		"growth and slack are not decided": {"--decisions=scale-up"},
+		"decisions: \"scale\" must be":     {"--decisions=scale"},
 		"unknown flag":                     {"--force"},
 		"Unsupported log format":           {"--logging-format=xml", "--cloud-address=x"},
 	} {

@@ -85,8 +85,13 @@ func (p *Pods) addDaemon(owner *metav1.OwnerReference, pod *v1.Pod) {
 // Waiting returns how many pods wait.
 func (p *Pods) Waiting() int { return p.pods }
 
-// Entry returns the pods that stand at a position of Pending.
-func (p *Pods) Entry(i int) []*v1.Pod { return p.waiting[i] }
+// Entry returns the pods that stand at a position of Pending; none behind its end.
+func (p *Pods) Entry(i int) []*v1.Pod {
+	if i < 0 || i >= len(p.waiting) {
+		return nil
+	}
+	return p.waiting[i]
+}
 
 // Pending returns the pods that wait, in the order in which the first of each kind was told.
 func (p *Pods) Pending() []*loadlinev1.PendingPods {

@@ -75,7 +75,7 @@ func startScaled(t *testing.T, mode string, act bool) *scaled {
 func (s *scaled) start(name, mode string) *harness.Autoscaler {
 	s.t.Helper()
 	autoscaler, err := s.cluster.StartAutoscaler(s.ctx, name, s.kubeconfig, s.config(), "--mode="+mode, "--engine="+s.engine.Address, "--view="+name,
-		"--cloud-address=unix://"+s.socket(), "--scan-interval=1s", "--scale-down-unneeded-time=4s", "--scale-down-delay-after-add=0s",
+		"--cloud-address=unix://"+s.socket(), "--scan-interval=1s", "--decisions=scale-down", "--scale-down-unneeded-time=4s", "--scale-down-delay-after-add=0s",
 		"--node-delete-delay-after-taint=1s", "--eviction-retry-interval=1s", "--poll-interval=500ms",
 		"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",
 		// Pods of this small cluster come and go by tenths of all there are.

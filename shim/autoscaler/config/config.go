@@ -32,14 +32,18 @@ const (
 	Act     = "act"
 )
 
-// ScaleDownDecision is the one decision that there is yet.
-const ScaleDownDecision = "scale-down"
+// Decisions.
+const (
+	ScaleUpDecision   = "scale-up"
+	SlackDecision     = "slack"
+	ScaleDownDecision = "scale-down"
+)
 
 // Configuration of the autoscaler. The tag `flag` is the name of a flag where it is not that of the key.
 type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 	Mode            string         `json:"mode" help:"observe: plan, and write nothing but the status and the lease; or act"`
-	Decisions       []string       `json:"decisions" help:"what to decide; scale-down is all there is yet, another autoscaler does the rest"`
+	Decisions       []string       `json:"decisions" help:"what to decide: scale-up, slack, scale-down; another autoscaler does the rest"`
 	Engine          string         `json:"engine" help:"engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket"`
 	View            string         `json:"view" help:"name of the view in the engine; clients that share a loadlined need different ones"`
 	BindAddress     string         `json:"bindAddress" help:"HOST:PORT of the page, health and metrics as plain HTTP; empty: none"`
@@ -50,8 +54,13 @@ type Configuration struct {
 	KubeClientBurst int            `json:"kubeClientBurst" flag:"kube-client-burst" help:"requests to the API server at once"`
 	LeaderElection  LeaderElection `json:"leaderElection"`
 	CloudProvider   CloudProvider  `json:"cloudProvider"`
+	ScaleUp         ScaleUp        `json:"scaleUp"`
+	Slack           Slack          `json:"slack"`
 	ScaleDown       ScaleDown      `json:"scaleDown"`
 }
+
+// Decides says whether a decision is taken here.
+func (c *Configuration) Decides(decision string) bool { return slices.Contains(c.Decisions, decision) }
 
 // Duration reads as "1m30s".
 type Duration = metav1.Duration
@@ -126,12 +135,14 @@ func duration(d time.Duration) Duration { return Duration{Duration: d} }
 func Default() Configuration {
 	return Configuration{
 		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
-		Mode:     Observe, Decisions: []string{ScaleDownDecision}, Engine: "inprocess", View: "autoscaler",
+		Mode:     Observe, Decisions: []string{ScaleUpDecision, SlackDecision, ScaleDownDecision}, Engine: "inprocess", View: "autoscaler",
 		BindAddress: "127.0.0.1:8085", Namespace: "kube-system", StatusConfigMap: "loadline-autoscaler-status",
 		ScanInterval: duration(10 * time.Second), KubeClientQPS: 50, KubeClientBurst: 100,
 		LeaderElection: LeaderElection{LeaderElect: true, LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second),
 			RetryPeriod: duration(2 * time.Second), ResourceName: "loadline-autoscaler"},
 		CloudProvider: CloudProvider{GRPCTimeout: duration(5 * time.Second)},
+		ScaleUp:       defaultScaleUp(),
+		Slack:         defaultSlack(),
 		ScaleDown: ScaleDown{
 			MaxScaleDownParallelism: 10, MaxDrainParallelism: 5,
 			ScaleDownUnneededTime: duration(10 * time.Minute), ScaleDownUnreadyTime: duration(20 * time.Minute), ScaleDownUnreadyEnabled: true,
@@ -188,8 +199,8 @@ func (c *Configuration) Check() error {
 	if c.Mode != Observe && c.Mode != Act {
 		return fmt.Errorf("mode %q: must be %s or %s", c.Mode, Observe, Act)
 	}
-	if !slices.Equal(c.Decisions, []string{ScaleDownDecision}) {
-		return fmt.Errorf("decisions %q: must be [%s]; growth and slack are not decided yet", c.Decisions, ScaleDownDecision)
+	if err := c.checkDecisions(); err != nil {
+		return err
 	}
 	if err := view.CheckName(c.View); err != nil {
 		return fmt.Errorf("view %q: %w", c.View, err)
@@ -211,7 +222,28 @@ func (c *Configuration) Check() error {
 	if err := c.LeaderElection.check(); err != nil {
 		return err
 	}
+	if err := c.ScaleUp.check(); err != nil {
+		return err
+	}
+	if err := c.Slack.check(); err != nil {
+		return err
+	}
 	return c.ScaleDown.check()
+}
+
+func (c *Configuration) checkDecisions() error {
+	for i, decision := range c.Decisions {
+		if !slices.Contains([]string{ScaleUpDecision, SlackDecision, ScaleDownDecision}, decision) {
+			return fmt.Errorf("decisions: %q must be %s, %s or %s", decision, ScaleUpDecision, SlackDecision, ScaleDownDecision)
+		}
+		if slices.Contains(c.Decisions[:i], decision) {
+			return fmt.Errorf("decisions: %q is there twice", decision)
+		}
+	}
+	if len(c.Decisions) == 0 {
+		return errors.New("decisions: must name at least one")
+	}
+	return nil
 }
 
 func (l *LeaderElection) check() error {
@@ -239,12 +271,7 @@ func (s *ScaleDown) check() error {
 			return fmt.Errorf("scaleDown.%s: is out of range", key)
 		}
 	}
-	if err := eachDuration(s, func(key string, d time.Duration) error {
-		if d < 0 || d > 1000*time.Hour {
-			return fmt.Errorf("scaleDown.%s: %v is out of range", key, d)
-		}
-		return nil
-	}); err != nil {
+	if err := checkDurations("scaleDown", s); err != nil {
 		return err
 	}
 	if s.EvictionRetryInterval.Duration == 0 || s.PollInterval.Duration == 0 {
@@ -255,6 +282,15 @@ func (s *ScaleDown) check() error {
 	}
 	_, _, err := s.Minimum()
 	return err
+}
+
+func checkDurations(section string, of any) error {
+	return eachDuration(of, func(key string, d time.Duration) error {
+		if d < 0 || d > 1000*time.Hour {
+			return fmt.Errorf("%s.%s: %v is out of range", section, key, d)
+		}
+		return nil
+	})
 }
 
 // PriorityGroup is one entry of drainPriorityConfig.

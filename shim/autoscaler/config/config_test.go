@@ -81,7 +81,22 @@ func TestRefusals(t *testing.T) {
 		{"", head + "scaleDown: {unknown: 1}\n", `unknown field "scaleDown.unknown"`},
 		{"", head + "mode: act\nmode: act\n", "already set"},
 		{"--mode=maybe", "", `mode "maybe"`},
-		{"--decisions=scale-up", "", "are not decided yet"},
+		{"--decisions=scale-sideways", "", "decisions: \"scale-sideways\" must be"},
+		{"--decisions=slack,slack", "", "decisions: \"slack\" is there twice"},
+		{"", head + "decisions: []\n", "decisions: must name at least one"},
+		{"", head + "scaleUp: {maxNodes: 1}\n", `unknown field "scaleUp.maxNodes"`},
+		{"", head + "slack: {rate: 1}\n", `unknown field "slack.rate"`},
+		{"--max-nodes-total=-1", "", "scaleUp.maxNodesTotal: -1"},
+		{"--max-node-provision-time=0", "", "scaleUp.maxNodeProvisionTime"},
+		{"--max-node-group-backoff-duration=1s", "", "scaleUp.maxNodeGroupBackoffDuration"},
+		{"--expendable-pods-priority-cutoff=-11", "", "scaleUp.expendablePodsPriorityCutoff: -11"},
+		{"--usd-per-further-type=-1", "", "scaleUp.usdPerFurtherType"},
+		{"--extra-capacity-min-rate=ten", "", "slack: --extra-capacity-min-rate"},
+		{"--extra-capacity-min-rate=-1%", "", "slack.extraCapacityMinRate"},
+		{"--extra-capacity-min-rate=100% --slack-basis=capacity", "", "below 1"},
+		{"--slack-granularity=1001", "", "slack.granularity"},
+		{"--slack-keep=pods", "", "slack.keep \"pods\""},
+		{"--slack-namespace=A", "", "slack.namespace \"A\""},
 		{"--scan-interval=1ms", "", "scanInterval"},
 		{"--max-drain-parallelism=-1", "", "scaleDown.maxDrainParallelism: -1"},
 		{"--scale-down-utilization-threshold=1.5", "", "scaleDown.scaleDownUtilizationThreshold"},
@@ -118,9 +133,30 @@ func TestFlagNames(t *testing.T) {
 	AddFlags(set)
 	for _, name := range []string{"max-scale-down-parallelism", "max-drain-parallelism", "scale-down-unneeded-time", "max-graceful-termination-sec",
 		"max-pod-eviction-time", "node-delete-delay-after-taint", "max-bulk-soft-taint-count", "node-deletion-delay-timeout", "leader-elect",
-		"daemonset-eviction-for-occupied-nodes", "skip-nodes-with-local-storage", "ignore-daemonsets-utilization", "kube-client-qps"} {
+		"daemonset-eviction-for-occupied-nodes", "skip-nodes-with-local-storage", "ignore-daemonsets-utilization", "kube-client-qps", "max-nodes-total", "max-nodes-per-scaleup",
+		"max-node-provision-time", "initial-node-group-backoff-duration", "max-node-group-backoff-duration", "node-group-backoff-reset-timeout",
+		"new-pod-scale-up-delay", "expendable-pods-priority-cutoff", "bypassed-scheduler-names", "extra-capacity-min-rate"} {
 		if flag := set.Lookup(name); flag == nil || flag.Usage == "" {
 			t.Errorf("no flag --%s with words on it", name)
 		}
+	}
+}
+
+// Each way to write a share is read, and each set of decisions is one.
+func TestSharesAndDecisions(t *testing.T) {
+	for file, want := range map[string]float64{"slack: {extraCapacityMinRate: 0.2}": 0.2, "slack: {extraCapacityMinRate: \"20%\"}": 0.2,
+		"slack: {extraCapacityMinRate: 20%}": 0.2, "decisions: [slack]": 0.1} {
+		c, _, err := parse(t, "", head+file)
+		if err != nil {
+			t.Fatal(file, err)
+		}
+		policy := c.Slack.Policy()
+		if p, err := policy.Proto(); err != nil || p.GetExtraCapacityMinRate() != want {
+			t.Errorf("%s: rate %v, error %v, want %v", file, p.GetExtraCapacityMinRate(), err, want)
+		}
+	}
+	c, _, err := parse(t, "--decisions=scale-down,scale-up", "")
+	if err != nil || !c.Decides(ScaleUpDecision) || !c.Decides(ScaleDownDecision) || c.Decides(SlackDecision) {
+		t.Errorf("decisions %v, error %v", c.Decisions, err)
 	}
 }

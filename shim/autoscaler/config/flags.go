@@ -33,6 +33,8 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 			set.IntVar(v, flag, *v, help)
 		case *float64:
 			set.Float64Var(v, flag, *v, help)
+		case *Share:
+			set.Var(v, flag, help)
 		case *Duration:
 			set.DurationVar(&v.Duration, flag, v.Duration, help)
 		default:

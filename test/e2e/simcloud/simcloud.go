@@ -31,6 +31,8 @@ type Group struct {
 	Min, Max int
 	// Template is a node as the group makes it. Name and provider id are the cloud's.
 	Template *v1.Node
+	// Price is what a node costs for an hour; 0: the cloud does not tell.
+	Price float64
 	// StockOut makes machines that never become nodes, and say so.
 	StockOut bool
 	// Phantom makes machines that never become nodes, and do not say so.
@@ -73,6 +75,9 @@ type Cloud struct {
 type group struct {
 	Group
 	target   int
+	smallest int // targets since the first growth
+	largest  int
+	grown    bool
 	next     int
 	machines map[string]*machine // by provider id
 }
@@ -142,6 +147,26 @@ func (c *Cloud) Target(id string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.groups[id].target
+}
+
+// Change changes a group, such as its faults.
+func (c *Cloud) Change(id string, change func(*Group)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.groups[id].Group)
+}
+
+// Sizes returns the smallest and the largest target size that a group has had.
+func (c *Cloud) Sizes(id string) (smallest, largest int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.groups[id].smallest, c.groups[id].largest
+}
+
+// resize changes the target size of a group. The caller holds mu.
+func (g *group) resize(delta int) {
+	g.target += delta
+	g.smallest, g.largest = min(g.smallest, g.target), max(g.largest, g.target)
 }
 
 // enter is the begin of each call: the faults.
@@ -235,8 +260,23 @@ func (c *Cloud) NodeGroupTemplateNodeInfo(ctx context.Context, r *externalgrpc.N
 	if err != nil {
 		return nil, err
 	}
-	node, err := g.Template.Marshal()
+	node, err := g.labelled().Marshal()
 	return &externalgrpc.NodeGroupTemplateNodeInfoResponse{NodeBytes: node}, err
+}
+
+func (c *Cloud) PricingNodePrice(ctx context.Context, r *externalgrpc.PricingNodePriceRequest) (*externalgrpc.PricingNodePriceResponse, error) {
+	if err := c.enter(ctx, "PricingNodePrice"); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, label := range r.GetNode().GetLabels() {
+		if g := c.groups[label.GetValue()]; label.GetKey() == GroupLabel && g != nil && g.Price > 0 {
+			hours := r.GetEndTimestamp().AsTime().Sub(r.GetStartTimestamp().AsTime()).Hours()
+			return &externalgrpc.PricingNodePriceResponse{Price: g.Price * hours}, nil
+		}
+	}
+	return nil, status.Error(codes.Unimplemented, "no prices")
 }
 
 func (c *Cloud) NodeGroupIncreaseSize(ctx context.Context, r *externalgrpc.NodeGroupIncreaseSizeRequest) (*externalgrpc.NodeGroupIncreaseSizeResponse, error) {
@@ -257,7 +297,10 @@ func (c *Cloud) Grow(id string, delta int) error {
 	if delta < 1 || g.target+delta > g.Max {
 		return status.Errorf(codes.InvalidArgument, "node group %s of %d nodes may not grow by %d, its maximum is %d", id, g.target, delta, g.Max)
 	}
-	g.target += delta
+	g.resize(delta)
+	if !g.grown {
+		g.grown, g.smallest = true, g.target
+	}
 	for range delta {
 		g.next++
 		m := &machine{node: fmt.Sprintf("%s-%d", id, g.next), state: externalgrpc.InstanceState_INSTANCE_CREATING}
@@ -272,6 +315,18 @@ func (c *Cloud) Grow(id string, delta int) error {
 		}
 	}
 	return nil
+}
+
+// GroupLabel is on all nodes of a group.
+const GroupLabel = "simcloud/group"
+
+func (g *group) labelled() *v1.Node {
+	node := g.Template.DeepCopy()
+	if node.Labels == nil {
+		node.Labels = map[string]string{}
+	}
+	node.Labels[GroupLabel] = g.ID
+	return node
 }
 
 func providerID(group, node string) string { return "sim://" + group + "/" + node }
@@ -293,12 +348,9 @@ func (c *Cloud) later(delay time.Duration, do func() error) {
 }
 
 func (c *Cloud) create(g *group, m *machine) error {
-	node := g.Template.DeepCopy()
+	node := g.labelled()
 	node.Name = m.node
 	node.Spec.ProviderID = providerID(g.ID, m.node)
-	if node.Labels == nil {
-		node.Labels = map[string]string{}
-	}
 	node.Labels[v1.LabelHostname] = m.node
 	node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
 	if _, err := c.client.CoreV1().Nodes().Create(c.ctx, node, metav1.CreateOptions{}); err != nil {
@@ -325,7 +377,8 @@ func (c *Cloud) NodeGroupDeleteNodes(ctx context.Context, r *externalgrpc.NodeGr
 	}
 	for _, node := range r.GetNodes() {
 		m := g.machines[node.GetProviderId()]
-		if m == nil || m.node != node.GetName() {
+		// Of a machine that is no node, an autoscaler gives the provider id as name.
+		if m == nil || m.node != node.GetName() && node.GetName() != node.GetProviderId() {
 			return nil, status.Errorf(codes.InvalidArgument, "node group %s has no node %s with provider id %s", g.ID, node.GetName(), node.GetProviderId())
 		}
 		if m.state == externalgrpc.InstanceState_INSTANCE_DELETING {
@@ -336,7 +389,7 @@ func (c *Cloud) NodeGroupDeleteNodes(ctx context.Context, r *externalgrpc.NodeGr
 	for _, node := range r.GetNodes() {
 		m := g.machines[node.GetProviderId()]
 		m.state = externalgrpc.InstanceState_INSTANCE_DELETING
-		g.target--
+		g.resize(-1)
 		c.later(c.options.DeleteDelay, func() error { return c.delete(g, m) })
 	}
 	return &externalgrpc.NodeGroupDeleteNodesResponse{}, nil
@@ -361,7 +414,7 @@ func (c *Cloud) NodeGroupDecreaseTargetSize(ctx context.Context, r *externalgrpc
 	if delta := int(-r.GetDelta()); delta < 1 || delta > coming {
 		return nil, status.Errorf(codes.InvalidArgument, "%d machines of node group %s are still to come, not %d", coming, g.ID, delta)
 	}
-	g.target += int(r.GetDelta())
+	g.resize(int(r.GetDelta()))
 	for id, m := range g.machines {
 		if m.state == externalgrpc.InstanceState_INSTANCE_CREATING && coming > 0 && len(g.machines) > g.target {
 			delete(g.machines, id)

@@ -1,0 +1,152 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/ranking"
+	"loadline.dev/shim/slack"
+)
+
+// ScaleUp says which node groups grow, and what happens when nodes do not come.
+type ScaleUp struct {
+	MaxNodesTotal                   int      `json:"maxNodesTotal" help:"nodes that the cluster may have in all; 0: no limit"`
+	MaxNodesPerScaleUp              int      `json:"maxNodesPerScaleup" help:"nodes that are added in one loop"`
+	MaxNodeProvisionTime            Duration `json:"maxNodeProvisionTime" help:"how long a node may take to register; then it is given up, and its group backs off"`
+	MaxNodeStartupTime              Duration `json:"maxNodeStartupTime" help:"how long a node that has registered may take to become ready and is on its way"`
+	InitialNodeGroupBackoffDuration Duration `json:"initialNodeGroupBackoffDuration" help:"how long a group does not grow after a failure"`
+	MaxNodeGroupBackoffDuration     Duration `json:"maxNodeGroupBackoffDuration" help:"to which that doubles with each further one"`
+	NodeGroupBackoffResetTimeout    Duration `json:"nodeGroupBackoffResetTimeout" help:"after which failures are forgotten"`
+	NewPodScaleUpDelay              Duration `json:"newPodScaleUpDelay" help:"younger pods make no group grow; a pod's annotation cluster-autoscaler.kubernetes.io/pod-scale-up-delay overrides it"`
+	ExpendablePodsPriorityCutoff    int      `json:"expendablePodsPriorityCutoff" help:"pods of a lower priority make no group grow; at least -10"`
+	BypassedSchedulerNames          []string `json:"bypassedSchedulerNames" help:"schedulers whose pods count as waiting before they have been tried"`
+	Prices                          []string `json:"prices" help:"price lists, CSV files, for groups of which the provider tells no price"`
+	BaseRatePrices                  bool     `json:"baseRatePrices" help:"a group that no price list knows is priced by cpu, memory and GPUs; without it, it does not grow"`
+	USDPerFurtherType               float64  `json:"usdPerFurtherType" flag:"usd-per-further-type" help:"what each further type of new nodes counts as, in US dollars per hour"`
+}
+
+func defaultScaleUp() ScaleUp {
+	return ScaleUp{MaxNodesPerScaleUp: 1000, MaxNodeProvisionTime: duration(15 * time.Minute), MaxNodeStartupTime: duration(15 * time.Minute),
+		InitialNodeGroupBackoffDuration: duration(5 * time.Minute), MaxNodeGroupBackoffDuration: duration(30 * time.Minute),
+		NodeGroupBackoffResetTimeout: duration(3 * time.Hour), ExpendablePodsPriorityCutoff: expendable, BaseRatePrices: true}
+}
+
+// expendable is the priority below which the engine lets pods count for nothing.
+const expendable = -10
+
+func (s *ScaleUp) check() error {
+	for key, value := range map[string]int{"maxNodesTotal": s.MaxNodesTotal, "maxNodesPerScaleup": s.MaxNodesPerScaleUp} {
+		if value < 0 || value > 1<<30 {
+			return fmt.Errorf("scaleUp.%s: %d is out of range", key, value)
+		}
+	}
+	if err := checkDurations("scaleUp", s); err != nil {
+		return err
+	}
+	if s.MaxNodeProvisionTime.Duration == 0 || s.InitialNodeGroupBackoffDuration.Duration == 0 {
+		return errors.New("scaleUp.maxNodeProvisionTime and initialNodeGroupBackoffDuration: must not be 0")
+	}
+	if s.MaxNodeGroupBackoffDuration.Duration < s.InitialNodeGroupBackoffDuration.Duration {
+		return errors.New("scaleUp.maxNodeGroupBackoffDuration: must not be below initialNodeGroupBackoffDuration")
+	}
+	if s.ExpendablePodsPriorityCutoff < expendable || s.ExpendablePodsPriorityCutoff > math.MaxInt32 {
+		return fmt.Errorf("scaleUp.expendablePodsPriorityCutoff: %d must be at least %d", s.ExpendablePodsPriorityCutoff, expendable)
+	}
+	if !(s.USDPerFurtherType >= 0) || math.IsInf(s.USDPerFurtherType, 0) {
+		return fmt.Errorf("scaleUp.usdPerFurtherType: %v is out of range", s.USDPerFurtherType)
+	}
+	return nil
+}
+
+// PriceModel reads the price lists.
+func (s *ScaleUp) PriceModel() (*loadlinev1.PriceModel, error) {
+	prices := ranking.Default()
+	for _, name := range s.Prices {
+		if err := prices.AddCatalogue(name); err != nil {
+			return nil, err
+		}
+	}
+	model := prices.PriceModel()
+	if !s.BaseRatePrices {
+		model.LastSource = loadlinev1.NodePrice_FAMILY
+	}
+	return model, nil
+}
+
+// How slack is kept in mode act.
+const (
+	SlackDeployments     = "deployments"
+	SlackCapacityBuffers = "capacitybuffers"
+	SlackReport          = "report"
+)
+
+// Slack says how much room is kept free for pods to come, and how.
+type Slack struct {
+	ExtraCapacityMinRate Share    `json:"extraCapacityMinRate" help:"room to keep free at least, such as 10% or 0.1"`
+	Basis                string   `json:"basis" flag:"slack-basis" help:"what that is a share of: requested, capacity"`
+	Version              string   `json:"version" flag:"slack-version" help:"what is kept free beside equal pieces: 1 (nothing), 2a, 2b, pareto"`
+	Granularity          int      `json:"granularity" flag:"slack-granularity" help:"a piece is at most one part in so many of a node, 1 to 1000"`
+	MaxPlaceholders      int      `json:"maxPlaceholders" help:"pieces of a class, and copies of a pod, at most"`
+	RemovalDelay         Duration `json:"removalDelay" flag:"slack-removal-delay" help:"how long pieces that are no longer wanted stay"`
+	Keep                 string   `json:"keep" flag:"slack-keep" help:"in mode act: deployments of pods that give way to all others, capacitybuffers for an autoscaler that knows them, or report: nothing is written"`
+	Namespace            string   `json:"namespace" flag:"slack-namespace" help:"namespace of these objects; it must be there"`
+}
+
+func defaultSlack() Slack {
+	p := slack.DefaultPolicy()
+	return Slack{ExtraCapacityMinRate: Share(p.Rate), Basis: p.Basis, Version: p.Version, Granularity: p.Granularity, MaxPlaceholders: p.MaxPlaceholders,
+		RemovalDelay: duration(10 * time.Minute), Keep: SlackDeployments, Namespace: slack.DefaultNamespace}
+}
+
+// Policy returns how much is kept.
+func (s *Slack) Policy() slack.Policy {
+	return slack.Policy{Rate: string(s.ExtraCapacityMinRate), Basis: s.Basis, Version: s.Version, Granularity: s.Granularity, MaxPlaceholders: s.MaxPlaceholders}
+}
+
+func (s *Slack) check() error {
+	policy := s.Policy()
+	proto, err := policy.Proto()
+	if err != nil {
+		return fmt.Errorf("slack: %w", err)
+	}
+	rate := proto.GetExtraCapacityMinRate()
+	switch {
+	case !(rate >= 0 && rate <= 1000):
+		return fmt.Errorf("slack.extraCapacityMinRate %q: is out of range", s.ExtraCapacityMinRate)
+	case s.Basis == "capacity" && rate >= 1:
+		return fmt.Errorf("slack.extraCapacityMinRate %q: of basis capacity it must be below 1, or no cluster is ever large enough", s.ExtraCapacityMinRate)
+	case s.Granularity > 1000 || s.MaxPlaceholders > 100_000:
+		return errors.New("slack.granularity and maxPlaceholders: must be at most 1000 and 100000")
+	case s.Keep != SlackDeployments && s.Keep != SlackCapacityBuffers && s.Keep != SlackReport:
+		return fmt.Errorf("slack.keep %q: must be %s, %s or %s", s.Keep, SlackDeployments, SlackCapacityBuffers, SlackReport)
+	case len(validation.IsDNS1123Label(s.Namespace)) > 0:
+		return fmt.Errorf("slack.namespace %q: is not the name of a namespace", s.Namespace)
+	}
+	return checkDurations("slack", s)
+}
+
+// Share is a number or a percentage: in a file 0.1, "0.1" or 10%.
+type Share string
+
+// UnmarshalJSON reads a number or a text.
+func (s *Share) UnmarshalJSON(data []byte) error {
+	if len(data) > 1 && data[0] == '"' {
+		data = data[1 : len(data)-1]
+	}
+	*s = Share(data)
+	return nil
+}
+
+// Set, String and Type make it a flag.
+func (s *Share) Set(text string) error { *s = Share(text); return nil }
+
+// String returns it as it was written.
+func (s *Share) String() string { return string(*s) }
+
+// Type names what the flag takes.
+func (s *Share) Type() string { return "share" }

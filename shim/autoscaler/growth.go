@@ -1,0 +1,231 @@
+package autoscaler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/autoscaler/backoff"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/provider"
+)
+
+// growth knows what was asked of the cloud and has not come yet, and which groups have failed. All of it but the failures
+// is found again after a restart, in the cloud's target sizes and instances; times then begin anew.
+type growth struct {
+	options *config.ScaleUp
+	backoff *backoff.Backoff
+	metrics *metrics
+	// requests are what this leader has asked for, by group.
+	requests map[string]request
+	// missing says since when a machine has no node, by provider id; short since when a group has fewer machines than its
+	// target; faulty are machines whose fault has been counted.
+	missing map[string]time.Time
+	short   map[string]time.Time
+	faulty  map[string]bool
+}
+
+// request is what was asked for: so many nodes beyond a target size, to be there until then.
+type request struct {
+	from, nodes int
+	until       time.Time
+}
+
+func newGrowth(s *config.ScaleUp, m *metrics) *growth {
+	return &growth{options: s, metrics: m, requests: map[string]request{}, missing: map[string]time.Time{}, short: map[string]time.Time{}, faulty: map[string]bool{},
+		backoff: backoff.New(backoff.Options{Initial: s.InitialNodeGroupBackoffDuration.Duration, Max: s.MaxNodeGroupBackoffDuration.Duration,
+			Reset: s.NodeGroupBackoffResetTimeout.Duration})}
+}
+
+// look takes note of how long machines are missing, before they are counted.
+func (g *growth) look(groups []provider.Group, nodes map[string]*v1.Node, now time.Time) {
+	registered := map[string]bool{}
+	for _, node := range nodes {
+		registered[node.Spec.ProviderID] = true
+	}
+	missing, short, faulty := map[string]time.Time{}, map[string]time.Time{}, map[string]bool{}
+	for i := range groups {
+		live := 0
+		faults := map[provider.Fault]int{}
+		for _, instance := range groups[i].Instances {
+			switch {
+			case instance.State == externalgrpc.InstanceState_INSTANCE_DELETING:
+				continue
+			case registered[instance.ProviderID]:
+			case instance.Fault.Code != "":
+				faulty[instance.ProviderID] = true
+				if !g.faulty[instance.ProviderID] {
+					faults[instance.Fault]++
+				}
+			default:
+				missing[instance.ProviderID] = earlier(g.missing, instance.ProviderID, now)
+			}
+			live++
+		}
+		if live < groups[i].Target {
+			short[groups[i].ID] = earlier(g.short, groups[i].ID, now)
+		}
+		for fault, machines := range faults {
+			g.creationFailed(groups[i].ID, fault, machines, now)
+		}
+	}
+	g.missing, g.short, g.faulty = missing, short, faulty
+	g.backoff.Prune(now)
+}
+
+func earlier(since map[string]time.Time, key string, now time.Time) time.Time {
+	if at, known := since[key]; known {
+		return at
+	}
+	return now
+}
+
+func (g *growth) isLate(group *provider.Group, instance provider.Instance, now time.Time) bool {
+	since, missing := g.missing[instance.ProviderID]
+	return missing && now.Sub(since) >= provisionTime(group, g.options)
+}
+
+func (g *growth) isShort(group *provider.Group, now time.Time) bool {
+	since, short := g.short[group.ID]
+	return short && now.Sub(since) >= provisionTime(group, g.options)
+}
+
+func (g *growth) creationFailed(group string, fault provider.Fault, machines int, now time.Time) {
+	reason := backoff.ReasonCreation
+	if fault.OutOfResources {
+		reason = backoff.ReasonResources
+	}
+	g.metrics.failedCreations.WithLabelValues(reason).Add(float64(machines))
+	g.fail(group, reason, fmt.Sprintf("%d machines could not be created: %s: %s", machines, fault.Code, fault.Message), now)
+	if r, asked := g.requests[group]; asked { // these do not come, but that is no success of the request
+		if r.nodes -= machines; r.nodes <= 0 {
+			delete(g.requests, group)
+		} else {
+			g.requests[group] = r
+		}
+	}
+}
+
+// settle ends requests that have come true, or did not in their time.
+func (g *growth) settle(groups []*groupState, now time.Time) {
+	for _, group := range groups {
+		r, asked := g.requests[group.ID]
+		_, backsOff := g.backoff.Of(group.ID, now)
+		late := len(group.late) > 0 || group.short > 0
+		switch {
+		case late && backsOff, !late && !asked:
+		case late || group.upcoming() > 0 && !now.Before(r.until):
+			delete(g.requests, group.ID)
+			g.fail(group.ID, backoff.ReasonTimeout, fmt.Sprintf("nodes did not register in %v", provisionTime(group.Group, g.options)), now)
+		case group.upcoming() > 0:
+		case group.Target <= r.from && len(group.failed) == 0:
+			delete(g.requests, group.ID)
+			g.fail(group.ID, backoff.ReasonCreation, fmt.Sprintf("the cloud has taken its target size back to %d", group.Target), now)
+		default:
+			delete(g.requests, group.ID)
+			g.backoff.Succeed(group.ID)
+		}
+	}
+}
+
+// fail makes a group back off.
+func (g *growth) fail(group, reason, text string, now time.Time) {
+	info := g.backoff.Fail(group, reason, text, now)
+	g.metrics.failedScaleUps.WithLabelValues(reason).Inc()
+	klog.InfoS("Node group backs off", "group", group, "reason", reason, "text", text, "for", info.Until.Sub(now))
+}
+
+// asked takes note of a request that the cloud has granted.
+func (g *growth) asked(group *groupState, nodes int, now time.Time) {
+	r, before := g.requests[group.ID]
+	if !before {
+		r.from = group.Target
+	}
+	r.nodes += nodes
+	r.until = now.Add(provisionTime(group.Group, g.options))
+	g.requests[group.ID] = r
+}
+
+// cleanUpTime bounds what is asked of the cloud in one loop about machines that do not become nodes.
+const cleanUpTime = 30 * time.Second
+
+// cleanUp gives up machines that cannot be created or did not register in time, and what the cloud did not begin to make,
+// as far as the minimum of their group allows it.
+func (l *leader) cleanUp(ctx context.Context, o *loop) {
+	ctx, cancel := context.WithTimeout(ctx, cleanUpTime)
+	defer cancel()
+	for _, g := range o.states {
+		l.deleteMachines(ctx, g, g.failed, "cannot be created")
+		l.deleteMachines(ctx, g, g.late, "did not register in time")
+		if short := min(g.short, g.Target-g.Min); short > 0 && ctx.Err() == nil {
+			err := l.cloud.DecreaseTargetSize(ctx, g.ID, g.Target, short)
+			klog.InfoS("Nodes are given up that the cloud has not begun to make", "group", g.ID, "nodes", short, "err", err)
+			if err != nil {
+				l.metrics.errors.WithLabelValues("cloudProvider").Inc()
+				continue
+			}
+			g.Target -= short
+			g.short -= short
+			l.metrics.givenUp.WithLabelValues("notBegun").Add(float64(short))
+		}
+	}
+}
+
+// deleteMachines deletes machines that are no nodes.
+func (l *leader) deleteMachines(ctx context.Context, g *groupState, machines []provider.Instance, why string) {
+	most := min(len(machines), g.Target-g.Min)
+	if most <= 0 || ctx.Err() != nil {
+		return
+	}
+	var nodes []*v1.Node
+	for _, m := range machines[:most] {
+		// Of a machine without a node Cluster Autoscaler gives the provider id as name.
+		nodes = append(nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.ProviderID}, Spec: v1.NodeSpec{ProviderID: m.ProviderID}})
+	}
+	err := l.cloud.DeleteNodes(ctx, g.ID, nodes)
+	klog.InfoS("Machines are given up", "group", g.ID, "machines", most, "why", why, "err", err)
+	if err != nil {
+		l.metrics.errors.WithLabelValues("cloudProvider").Inc()
+		return
+	}
+	g.Target -= most
+	reason := "failed"
+	if len(g.late) > 0 && machines[0].ProviderID == g.late[0].ProviderID {
+		reason = "late"
+	}
+	l.metrics.givenUp.WithLabelValues(reason).Add(float64(most))
+}
+
+// whyHeld returns why a group may not grow now; empty: it may.
+func (l *leader) whyHeld(o *loop, g *groupState) string {
+	if info, held := l.growth.backoff.Of(g.ID, o.now); held {
+		return fmt.Sprintf("backs off for %v: %s", info.Until.Sub(o.now).Round(time.Second), info.Text)
+	}
+	return o.held
+}
+
+// unhealthyCluster returns why no group grows, as Cluster Autoscaler has it: where many nodes are not ready, more of them
+// help nobody. Empty: some may.
+func (l *leader) unhealthyCluster(now time.Time) string {
+	unready := 0
+	for _, node := range l.cluster.nodes {
+		if !started(node) && !starts(node, l.config.ScaleUp.MaxNodeStartupTime.Duration, now) {
+			unready++
+		}
+	}
+	s, all := &l.config.ScaleDown, len(l.cluster.nodes)
+	if unready > s.OKTotalUnreadyCount && unready*100 > s.MaxTotalUnreadyPercentage*all {
+		return fmt.Sprintf("ClusterUnhealthy: %d of %d nodes are not ready", unready, all)
+	}
+	return ""
+}
+
+// refused says whether a cloud that answered with an error has not done what it was asked for the fault of nobody: the
+// group does not back off.
+func refused(err error) bool { return errors.Is(err, provider.ErrChanged) }

@@ -1,0 +1,536 @@
+package autoscaler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/provider"
+)
+
+// sky is a cloud of several groups, whose machines become nodes after a time.
+type sky struct {
+	b *bench
+	// delay from the request to the node; 0: it never registers.
+	delay time.Duration
+
+	mu     sync.Mutex
+	groups map[string]*skyGroup
+	asked  []string // requests that change something, in order
+}
+
+type skyGroup struct {
+	min, max, target int
+	cpu              string
+	price            float64 // 0: it does not tell
+	atomic           bool
+	delay            time.Duration
+	fault            provider.Fault // of new machines
+	fails            error          // of requests to grow
+	unborn           bool           // machines are not listed before they are nodes
+	machines         map[string]provider.Instance
+	named            int
+}
+
+func (s *sky) Refresh(context.Context) error { return nil }
+
+func (s *sky) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOptions) ([]provider.Group, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []provider.Group
+	for _, id := range slices.Sorted(maps.Keys(s.groups)) {
+		g := s.groups[id]
+		group := provider.Group{ID: id, Min: g.min, Max: g.max, Target: g.target, Options: &externalgrpc.NodeGroupAutoscalingOptions{
+			ZeroOrMaxNodeScaling: g.atomic, ScaleDownUtilizationThreshold: 0.5}}
+		for _, machine := range slices.Sorted(maps.Keys(g.machines)) {
+			group.Instances = append(group.Instances, g.machines[machine])
+		}
+		out = append(out, group)
+	}
+	return out, nil
+}
+
+func (s *sky) size(cpu string) v1.ResourceList {
+	return v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse("110")}
+}
+
+func (s *sky) TemplateNode(_ context.Context, id string) (*v1.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	size := s.size(s.groups[id].cpu)
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "template", Labels: map[string]string{"group": id}}, Status: v1.NodeStatus{Capacity: size, Allocatable: size}}, nil
+}
+
+func (s *sky) NodePrice(_ context.Context, node *v1.Node) (*float64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if price := s.groups[node.Labels["group"]].price; price > 0 {
+		return &price, nil
+	}
+	return nil, nil
+}
+
+func (s *sky) IncreaseSize(_ context.Context, id string, from, delta int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, fmt.Sprintf("%s+%d", id, delta))
+	g := s.groups[id]
+	switch {
+	case g.fails != nil:
+		return g.fails
+	case g.target != from:
+		return provider.ErrChanged
+	case g.target+delta > g.max:
+		s.b.t.Errorf("group %s of %d was asked for %d more, its maximum is %d", id, g.target, delta, g.max)
+	}
+	for range delta {
+		s.make(id)
+	}
+	g.target += delta
+	return nil
+}
+
+// make begins a machine. The caller holds mu.
+func (s *sky) make(id string) {
+	g := s.groups[id]
+	g.named++
+	name := fmt.Sprintf("%s%d", id, g.named)
+	providerID := "sky://" + name
+	delay := g.delay
+	if delay == 0 {
+		delay = s.delay
+	}
+	machine := provider.Instance{ProviderID: providerID, State: externalgrpc.InstanceState_INSTANCE_CREATING, Fault: g.fault}
+	if g.machines == nil {
+		g.machines = map[string]provider.Instance{}
+	}
+	if !g.unborn {
+		g.machines[providerID] = machine
+	}
+	if delay == 0 || g.fault.Code != "" {
+		return
+	}
+	go func() {
+		select {
+		case <-time.After(delay):
+		case <-s.b.ctx.Done():
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if _, still := g.machines[providerID]; !still && !g.unborn {
+			return
+		}
+		machine.State = externalgrpc.InstanceState_INSTANCE_RUNNING
+		g.machines[providerID] = machine
+		s.register(id, name)
+	}()
+}
+
+// register adds the node of a machine.
+func (s *sky) register(id, name string) {
+	size := s.size(s.groups[id].cpu)
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.Now(),
+		Labels: map[string]string{v1.LabelHostname: name, "group": id}}, Spec: v1.NodeSpec{ProviderID: "sky://" + name},
+		Status: v1.NodeStatus{Capacity: size, Allocatable: size, Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
+	if _, err := s.b.client.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}); err != nil {
+		s.b.t.Error(err)
+	}
+}
+
+func (s *sky) DecreaseTargetSize(_ context.Context, id string, from, delta int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, fmt.Sprintf("%s-%d", id, delta))
+	g := s.groups[id]
+	if g.target-delta < g.min || g.target != from {
+		s.b.t.Errorf("group %s of %d was asked for %d fewer than %d, its minimum is %d", id, g.target, delta, from, g.min)
+	}
+	g.target -= delta
+	return nil
+}
+
+func (s *sky) DeleteNodes(_ context.Context, id string, nodes []*v1.Node) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.groups[id]
+	for _, node := range nodes {
+		s.asked = append(s.asked, fmt.Sprintf("delete %s", node.Spec.ProviderID))
+		if _, known := g.machines[node.Spec.ProviderID]; !known {
+			return fmt.Errorf("no machine %s", node.Spec.ProviderID)
+		}
+		delete(g.machines, node.Spec.ProviderID)
+		g.target--
+	}
+	if g.target < g.min {
+		s.b.t.Errorf("group %s has %d nodes, its minimum is %d", id, g.target, g.min)
+	}
+	return nil
+}
+
+func (s *sky) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
+}
+
+// growing is a cluster of one node of 4 cpu without a group, on which one pod runs, and a cloud.
+func growing(t *testing.T, groups map[string]*skyGroup, change func(*config.Configuration)) *bench {
+	s := &sky{groups: groups, delay: 40 * time.Second}
+	b := newBenchWith(t, s, 0, func(c *config.Configuration) {
+		c.Decisions = []string{config.ScaleUpDecision, config.ScaleDownDecision}
+		if change != nil {
+			change(c)
+		}
+	})
+	b.addNode("fixed")
+	b.addPod("there", "fixed", "3", nil)
+	b.addController()
+	for _, id := range slices.Sorted(maps.Keys(groups)) {
+		s.mu.Lock()
+		for i := range groups[id].target {
+			name := fmt.Sprintf("%s%d", id, i+1)
+			groups[id].named++
+			if groups[id].machines == nil {
+				groups[id].machines = map[string]provider.Instance{}
+			}
+			groups[id].machines["sky://"+name] = provider.Instance{ProviderID: "sky://" + name, State: externalgrpc.InstanceState_INSTANCE_RUNNING}
+			s.register(id, name)
+		}
+		s.mu.Unlock()
+	}
+	synctest.Wait()
+	return b
+}
+
+// addPending adds pods that no node takes.
+func (b *bench) addPending(name string, count int, cpu string) {
+	for i := range count {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("%s-%d", name, i), UID: types.UID(fmt.Sprintf("uid-%s-%d", name, i)),
+			CreationTimestamp: metav1.Now(), OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, UID: types.UID(name), Controller: new(true)}}},
+			Spec: v1.PodSpec{SchedulerName: "default-scheduler", Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
+				Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}}},
+			Status: v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}}}
+		if _, err := b.client.CoreV1().Pods("default").Create(b.t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	synctest.Wait()
+}
+
+// bind puts pods that wait on nodes, as a scheduler would: one on each node that has not got one of them.
+func (b *bench) bind(pod, node string) {
+	b.t.Helper()
+	p, err := b.client.CoreV1().Pods("default").Get(b.t.Context(), pod, metav1.GetOptions{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	p = p.DeepCopy()
+	p.Spec.NodeName, p.Status = node, v1.PodStatus{Phase: v1.PodRunning}
+	if _, err := b.client.CoreV1().Pods("default").Update(b.t.Context(), p, metav1.UpdateOptions{}); err != nil {
+		b.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// events returns the reasons of the events since the last call, each once, with the text of the last one.
+func (b *bench) eventsSince() map[string]string {
+	out := map[string]string{}
+	for {
+		select {
+		case text := <-b.recorder.Events:
+			words := strings.SplitN(text, " ", 3)
+			out[words[1]] = words[2]
+		default:
+			return out
+		}
+	}
+}
+
+// Pods that wait make the cheapest group grow that takes them, once: what is on its way is counted.
+func TestGrowsTheCheapestGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := growing(t, map[string]*skyGroup{"cheap": {max: 10, cpu: "4", price: 0.1}, "dear": {max: 10, cpu: "4", price: 0.3}, "small": {max: 10, cpu: "1", price: 0.01}}, nil)
+		b.addPending("web", 5, "2") // one cpu is left: three nodes of 4
+		b.run(30 * time.Second)
+		if got := b.sky.requests(); !slices.Equal(got, []string{"cheap+3"}) {
+			t.Fatalf("asked for %v, want cheap+3 once", got)
+		}
+		events := b.eventsSince()
+		if events["ScaledUpGroup"] != "Scale-up: group cheap size set to 3 instead of 0 (max: 10)" ||
+			events["TriggeredScaleUp"] != "pod triggered scale-up: [{cheap 0->3 (max: 10)}]" {
+			t.Errorf("events %v", events)
+		}
+		up := b.readStatus().ClusterWide.ScaleUp
+		if up.Status != inProgress || up.PendingPods != 5 || up.Placed != 5 || up.Unplaced != 0 {
+			t.Errorf("status %+v", up)
+		}
+		b.run(40 * time.Second) // the nodes are there, the scheduler has not come to the pods
+		for i := range 5 {
+			b.bind(fmt.Sprintf("web-%d", i), fmt.Sprintf("cheap%d", i/2+1))
+		}
+		b.run(10 * time.Minute)
+		if got := b.sky.requests(); len(got) != 1 {
+			t.Errorf("asked for %v", got)
+		}
+		if s := b.readStatus(); s.ClusterWide.ScaleUp.Status != noActivity || s.ClusterWide.ScaleUp.Result != scaleUpNotNeeded || s.NodeGroups[0].Health.NodeCounts.Registered.Ready != 3 {
+			t.Errorf("status %+v", s)
+		}
+		b.end()
+	})
+}
+
+// Which pods make groups grow, and how far.
+func TestWhatGrows(t *testing.T) {
+	group := func(max int) map[string]*skyGroup {
+		return map[string]*skyGroup{"g": {max: max, cpu: "4", price: 0.1}}
+	}
+	for name, c := range map[string]struct {
+		groups map[string]*skyGroup
+		config func(*config.Configuration)
+		edit   func(*v1.Pod)
+		want   []string
+		why    string // part of the status
+	}{
+		"AllOfThem":        {groups: group(10), want: []string{"g+4"}},
+		"UpToTheMaximum":   {groups: group(3), want: []string{"g+3"}, why: "1 max node group size reached"},
+		"NodesInAll":       {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.MaxNodesTotal = 3 }, want: []string{"g+2"}},
+		"NoneMoreInAll":    {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.MaxNodesTotal = 1 }, why: "the cluster may have 1 nodes in all"},
+		"NodesInOneLoop":   {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.MaxNodesPerScaleUp = 1 }, want: []string{"g+1"}},
+		"AllOrNone":        {groups: map[string]*skyGroup{"g": {max: 6, cpu: "4", price: 0.1, atomic: true}}, want: []string{"g+6"}},
+		"TooSmall":         {groups: map[string]*skyGroup{"g": {max: 6, cpu: "2", price: 0.1}}, why: "1 new nodes do not take it"},
+		"ByBaseRates":      {groups: map[string]*skyGroup{"g": {max: 10, cpu: "4"}}, want: []string{"g+4"}},
+		"WithoutPrice":     {groups: map[string]*skyGroup{"g": {max: 10, cpu: "4"}}, config: func(c *config.Configuration) { c.ScaleUp.BaseRatePrices = false }, why: "1 no price or template known"},
+		"DecidedElsewhere": {groups: group(10), config: func(c *config.Configuration) { c.Decisions = []string{config.ScaleDownDecision} }},
+		"Observed":         {groups: group(10), config: func(c *config.Configuration) { c.Mode = config.Observe }},
+		"NotTriedYet":      {groups: group(10), edit: func(p *v1.Pod) { p.Status.Conditions = nil }},
+		"SchedulerBypassed": {groups: group(10), edit: func(p *v1.Pod) { p.Status.Conditions = nil },
+			config: func(c *config.Configuration) { c.ScaleUp.BypassedSchedulerNames = []string{"default-scheduler"} }, want: []string{"g+4"}},
+		"TooYoung":       {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.NewPodScaleUpDelay.Duration = time.Hour }},
+		"TooYoungItself": {groups: group(10), edit: func(p *v1.Pod) { p.Annotations = map[string]string{scaleUpDelay: "1h"} }},
+		"Expendable":     {groups: group(10), edit: func(p *v1.Pod) { p.Spec.Priority = new(int32(-11)) }},
+		"Gated":          {groups: group(10), edit: func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "g"}} }},
+		"OfADaemonSet":   {groups: group(10), edit: func(p *v1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := growing(t, c.groups, c.config)
+				b.addPending("web", 4, "3")
+				if c.edit != nil {
+					for i := range 4 {
+						p, _ := b.client.CoreV1().Pods("default").Get(t.Context(), fmt.Sprintf("web-%d", i), metav1.GetOptions{})
+						c.edit(p)
+						if _, err := b.client.CoreV1().Pods("default").Update(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					synctest.Wait()
+				}
+				if err := b.once(b.ctx); err != nil {
+					t.Fatal(err)
+				}
+				if got := b.sky.requests(); !slices.Equal(got, c.want) {
+					t.Errorf("asked for %v, want %v", got, c.want)
+				}
+				if up := b.readStatus().ClusterWide.ScaleUp; !strings.Contains(up.Why, c.why) || c.why == "" && up.Why != "" && c.want == nil && name != "DecidedElsewhere" {
+					t.Errorf("status %+v, want %q in it", up, c.why)
+				}
+				if why := b.eventsSince()["NotTriggerScaleUp"]; c.why != "" && !strings.Contains(why, c.why) {
+					t.Errorf("pods are told %q, want %q in it", why, c.why)
+				}
+				b.end()
+			})
+		})
+	}
+}
+
+// Where one group fails the other one grows, and the first is asked again after its back-off only.
+func TestAnotherGroupGrows(t *testing.T) {
+	for name, fail := range map[string]func(*skyGroup){
+		"Refused": func(g *skyGroup) { g.fails = errors.New("told to fail") },
+		"OutOfStock": func(g *skyGroup) {
+			g.fault = provider.Fault{Code: "STOCK_OUT", Message: "none left", OutOfResources: true}
+		},
+		"NotCreated": func(g *skyGroup) { g.fault = provider.Fault{Code: "BROKEN", Message: "no such image"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				groups := map[string]*skyGroup{"cheap": {max: 10, cpu: "4", price: 0.1}, "dear": {max: 10, cpu: "4", price: 0.3}}
+				fail(groups["cheap"])
+				b := growing(t, groups, nil)
+				b.addPending("web", 2, "3")
+				b.run(30 * time.Second)
+				got := b.sky.requests()
+				if len(got) < 2 || got[0] != "cheap+2" || got[len(got)-1] != "dear+2" || groups["cheap"].target != 0 || len(groups["cheap"].machines) != 0 {
+					t.Fatalf("asked for %v, target %d", got, groups["cheap"].target)
+				}
+				s := b.readStatus().NodeGroups[0]
+				if s.ScaleUp.Status != inBackoff || s.ScaleUp.BackoffInfo == nil || s.ScaleUp.BackoffInfo.ErrorMessage == "" {
+					t.Errorf("status %+v", s)
+				}
+				b.run(time.Minute) // the nodes of the other one are there
+				b.bind("web-0", "dear1")
+				b.bind("web-1", "dear2")
+				groups["cheap"].fails, groups["cheap"].fault = nil, provider.Fault{}
+				before := len(b.sky.requests())
+				b.addPending("more", 1, "3")
+				b.run(30 * time.Second)
+				if got := b.sky.requests()[before:]; !slices.Equal(got, []string{"dear+1"}) {
+					t.Errorf("during the back-off: asked for %v, status %+v", got, b.readStatus())
+				}
+				b.run(5 * time.Minute)
+				before = len(b.sky.requests())
+				b.addPending("last", 1, "4")
+				b.run(30 * time.Second)
+				if got := b.sky.requests()[before:]; !slices.Equal(got, []string{"cheap+1"}) {
+					t.Errorf("after the back-off: asked for %v", got)
+				}
+				b.end()
+			})
+		})
+	}
+}
+
+// Nodes that do not register in time are given up, whether the cloud shows machines of them or not, also by a process that has
+// not asked for them. Their group backs off.
+func TestNodesThatDoNotCome(t *testing.T) {
+	for name, c := range map[string]struct {
+		unborn, restart bool
+		want            []string
+	}{
+		"Phantoms":           {want: []string{"g+2", "delete sky://g1", "delete sky://g2"}},
+		"NotBegun":           {unborn: true, want: []string{"g+2", "g-2"}},
+		"PhantomsAndRestart": {restart: true, want: []string{"g+2", "delete sky://g1", "delete sky://g2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				groups := map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1, unborn: c.unborn}}
+				b := growing(t, groups, func(c *config.Configuration) { c.ScaleUp.MaxNodeProvisionTime.Duration = 3 * time.Minute })
+				b.sky.delay = 0
+				b.addPending("web", 2, "3")
+				b.run(time.Minute)
+				left := 3 * time.Minute
+				if c.restart {
+					b.start(b.config, 2)
+				} else {
+					left = 2 * time.Minute
+				}
+				b.run(left - 10*time.Second)
+				if got := b.sky.requests(); !slices.Equal(got, c.want[:1]) {
+					t.Fatalf("asked for %v before the time is up", got)
+				}
+				b.run(40 * time.Second)
+				if got := b.sky.requests(); !slices.Equal(got, c.want) {
+					t.Errorf("asked for %v, want %v", got, c.want)
+				}
+				if s := b.readStatus().NodeGroups[0]; s.ScaleUp.Status != inBackoff || s.ScaleUp.BackoffInfo.ErrorCode != "timeout" || s.Health.Target != 0 {
+					t.Errorf("status %+v", s)
+				}
+				b.end()
+			})
+		})
+	}
+}
+
+// A group keeps its minimum, although its machines do not come.
+func TestMinimumOfMachinesThatDoNotCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &skyGroup{min: 1, max: 10, cpu: "4", price: 0.1, fault: provider.Fault{Code: "STOCK_OUT", OutOfResources: true}}
+		b := growing(t, map[string]*skyGroup{"g": g}, nil)
+		b.sky.mu.Lock()
+		b.sky.make("g")
+		b.sky.make("g")
+		g.target = 2
+		b.sky.mu.Unlock()
+		b.run(time.Minute)
+		if got := b.sky.requests(); !slices.Equal(got, []string{"delete sky://g1"}) || g.target != 1 {
+			t.Errorf("asked for %v, target %d", got, g.target)
+		}
+		b.end()
+	})
+}
+
+// A node that has registered and is not ready yet is counted once, as on its way.
+func TestNodesThatStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1}}, nil)
+		b.addPending("web", 2, "3")
+		b.run(30 * time.Second)
+		ready := func(name string, status v1.ConditionStatus) {
+			node := b.node(name).DeepCopy()
+			node.Status.Conditions[0].Status = status
+			if _, err := b.client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		time.Sleep(15 * time.Second)
+		ready("g1", v1.ConditionFalse)
+		ready("g2", v1.ConditionFalse)
+		b.run(2 * time.Minute)
+		if got, counts := b.sky.requests(), b.readStatus().NodeGroups[0].Health.NodeCounts; len(got) != 1 || counts.Registered.NotStarted != 2 || counts.Unregistered != 0 {
+			t.Errorf("asked for %v, counts %+v", got, counts)
+		}
+		ready("g1", v1.ConditionTrue)
+		ready("g2", v1.ConditionTrue)
+		b.run(time.Minute)
+		if got, counts := b.sky.requests(), b.readStatus().NodeGroups[0].Health.NodeCounts; len(got) != 1 || counts.Registered.Ready != 2 {
+			t.Errorf("asked for %v, counts %+v", got, counts)
+		}
+		b.end()
+	})
+}
+
+// While many nodes are not ready no group grows.
+func TestUnhealthyClusterDoesNotGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := growing(t, map[string]*skyGroup{"g": {max: 10, target: 5, cpu: "4", price: 0.1}}, nil)
+		for _, name := range []string{"g1", "g2", "g3", "g4"} {
+			node := b.node(name).DeepCopy()
+			node.CreationTimestamp, node.Status.Conditions[0].Status = metav1.NewTime(time.Now().Add(-time.Hour)), v1.ConditionUnknown
+			if _, err := b.client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.addPending("web", 6, "4")
+		b.run(time.Minute)
+		if got, up := b.sky.requests(), b.readStatus().ClusterWide.ScaleUp; len(got) != 0 || !strings.Contains(up.Why, "ClusterUnhealthy: 4 of 6 nodes are not ready") {
+			t.Errorf("asked for %v, status %+v", got, up)
+		}
+		b.end()
+	})
+}
+
+// Somebody else changes the size of a group at the same moment: nothing is asked for, and the group does not back off.
+func TestTargetChangesMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		groups := map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1, fails: provider.ErrChanged}}
+		b := growing(t, groups, nil)
+		b.addPending("web", 2, "3")
+		if err := b.once(b.ctx); err != nil {
+			t.Fatal(err)
+		}
+		groups["g"].fails = nil
+		if err := b.once(b.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.sky.requests(); !slices.Equal(got, []string{"g+2", "g+2"}) || groups["g"].target != 2 {
+			t.Errorf("asked for %v, target %d", got, groups["g"].target)
+		}
+		b.end()
+	})
+}

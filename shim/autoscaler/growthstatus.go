@@ -1,0 +1,143 @@
+package autoscaler
+
+import (
+	"fmt"
+	"time"
+
+	"loadline.dev/shim/autoscaler/config"
+)
+
+// counts of the nodes of a group.
+func (g *groupState) counts() NodeCounts {
+	c := NodeCounts{Unregistered: g.coming, LongUnregistered: len(g.late) + len(g.failed) + g.short,
+		Registered: RegisteredCounts{Total: len(g.nodes) + g.starting, NotStarted: g.starting}}
+	for _, node := range g.nodes {
+		if started(node) {
+			c.Registered.Ready++
+		} else {
+			c.Registered.Unready++
+		}
+	}
+	return c
+}
+
+// nodeCounts counts all nodes of the cluster, also those of no group.
+func (l *leader) nodeCounts(o *loop) NodeCounts {
+	var all NodeCounts
+	inGroups := 0
+	for _, g := range o.states {
+		c := g.counts()
+		inGroups += c.Registered.Total
+		all.Registered.add(c.Registered)
+		all.Unregistered += c.Unregistered
+		all.LongUnregistered += c.LongUnregistered
+	}
+	all.Registered.Total = len(l.cluster.nodes)
+	if inGroups == len(l.cluster.nodes) {
+		return all
+	}
+	for name, node := range l.cluster.nodes {
+		if _, counted := o.groupOf[name]; counted || l.isStarting(o, node) {
+			continue
+		}
+		if started(node) {
+			all.Registered.Ready++
+		} else {
+			all.Registered.Unready++
+		}
+	}
+	return all
+}
+
+func (l *leader) groupStatus(o *loop, g *groupState, candidates int) GroupStatus {
+	s := GroupStatus{Name: g.ID, Health: GroupHealth{Status: healthy, NodeCounts: g.counts(), Target: g.Target, MinSize: g.Min, MaxSize: g.Max},
+		ScaleUp: GroupScaleUpStatus{Status: noActivity}, ScaleDown: GroupScaleDownStatus{Status: "NoCandidates", Candidates: candidates}}
+	if s.Health.NodeCounts.LongUnregistered > 0 {
+		s.Health.Status = unhealthy
+	}
+	if candidates > 0 {
+		s.ScaleDown.Status = "CandidatesPresent"
+	}
+	if g.upcoming() > 0 {
+		s.ScaleUp.Status = inProgress
+	}
+	if info, held := l.growth.backoff.Of(g.ID, o.now); held {
+		s.ScaleUp.Status = inBackoff
+		s.ScaleUp.BackoffInfo = &BackoffInfo{ErrorCode: info.Reason, ErrorMessage: info.Text, Until: info.Until.UTC().Format(time.RFC3339)}
+	}
+	return s
+}
+
+func (l *leader) scaleUpStatus(o *loop) ScaleUpStatus {
+	s := ScaleUpStatus{Status: noActivity, Result: o.growthOutcome}
+	upcoming, held := 0, 0
+	for _, g := range o.states {
+		upcoming += g.upcoming()
+		if _, backsOff := l.growth.backoff.Of(g.ID, o.now); backsOff {
+			held++
+		}
+	}
+	switch {
+	case upcoming > 0:
+		s.Status = inProgress
+	case held > 0 && held == len(o.states):
+		s.Status = inBackoff
+	}
+	if o.pods != nil {
+		s.PendingPods = o.pods.Waiting()
+	}
+	if o.plan == nil {
+		return s
+	}
+	for _, run := range o.plan.loop.GetScaleUp().GetUnplaced() {
+		s.Unplaced += min(int(run.GetCount()), len(o.entry(run.GetPod())))
+	}
+	s.Placed = s.PendingPods - s.Unplaced
+	if s.Unplaced > 0 {
+		s.Why = l.whyNoGrowth(o)
+	}
+	for _, growth := range o.plan.loop.GetGrowth() {
+		s.Growth = append(s.Growth, fmt.Sprintf("%s: %d for pods, %d for slack, %.4f USD per hour", growth.GetNodeGroup(), growth.GetNodesForPods(),
+			growth.GetNodesForSlack(), growth.GetUsdPerHour()))
+		if len(s.Growth) == topEntries {
+			break
+		}
+	}
+	return s
+}
+
+// reportGrowth brings the metrics of growth up to date.
+func (l *leader) reportGrowth(o *loop) {
+	m := l.metrics
+	if o.pods != nil {
+		m.unschedulable.Set(float64(o.pods.Waiting()))
+	}
+	if o.states == nil {
+		return
+	}
+	counts := l.nodeCounts(o)
+	for state, count := range map[string]int{"ready": counts.Registered.Ready, "unready": counts.Registered.Unready, "notStarted": counts.Registered.NotStarted,
+		"unregistered": counts.Unregistered, "longUnregistered": counts.LongUnregistered} {
+		m.nodes.WithLabelValues(state).Set(float64(count))
+	}
+	groups := map[string]int{"none": 0, "backoff": 0, "maximum": 0, "unpriced": 0, "other": 0}
+	for _, g := range o.states {
+		_, backsOff := l.growth.backoff.Of(g.ID, o.now)
+		switch {
+		case backsOff:
+			groups["backoff"]++
+		case g.room() == 0:
+			groups["maximum"]++
+		case l.unpriced(g):
+			groups["unpriced"]++
+		case g.held != "" || !l.config.Decides(config.ScaleUpDecision):
+			groups["other"]++
+		default:
+			groups["none"]++
+		}
+	}
+	for held, count := range groups {
+		m.nodeGroups.WithLabelValues(held).Set(float64(count))
+	}
+	set(m.safe, l.unhealthyCluster(o.now) == "")
+}

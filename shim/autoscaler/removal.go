@@ -1,0 +1,77 @@
+package autoscaler
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/actuation"
+)
+
+// removals returns the nodes of a plan that go now. What the plan says is held against the objects that it was made
+// from: an answer that does not match them is an error.
+func (c *cluster) removals(plan *loopPlan) (actuation.Plan, error) {
+	out := actuation.Plan{Atomic: map[string]bool{}}
+	for _, removal := range plan.GetRemove() {
+		if !removal.GetStart() {
+			continue
+		}
+		r, err := c.removal(plan, removal)
+		if err != nil {
+			return actuation.Plan{}, err
+		}
+		out.Removals = append(out.Removals, r)
+		if plan.groups[r.Group].Options.GetZeroOrMaxNodeScaling() {
+			out.Atomic[r.Group] = true
+		}
+	}
+	return out, nil
+}
+
+func (c *cluster) removal(plan *loopPlan, removal *loadlinev1.NodeRemoval) (actuation.Removal, error) {
+	name := plan.nameOf[removal.GetSlot()]
+	node := c.nodes[name]
+	if node == nil || removal.GetNode() != "" && removal.GetNode() != name {
+		return actuation.Removal{}, fmt.Errorf("the plan removes node %q of slot %d, which is %q", removal.GetNode(), removal.GetSlot(), name)
+	}
+	if uid := removal.GetUid(); uid != "" && uid != string(node.UID) {
+		return actuation.Removal{}, fmt.Errorf("the plan removes node %s of UID %s, which is %s", name, uid, node.UID)
+	}
+	group := removal.GetNodeGroup()
+	if plan.groups[group] == nil {
+		return actuation.Removal{}, fmt.Errorf("the plan removes node %s of node group %q, which there is not", name, group)
+	}
+	r := actuation.Removal{Node: node, Group: group, Empty: removal.GetEmpty(), Since: time.Unix(removal.GetSinceS(), 0),
+		Reason: reasonOf(node, removal.GetEmpty()), Pods: c.podsOf(name), Moves: map[types.UID]bool{}}
+	for _, move := range removal.GetMoves() {
+		if move.GetPlaceholder() {
+			continue
+		}
+		i := int(move.GetPod())
+		if i < 0 || i >= len(r.Pods) || move.GetName() != "" && (move.GetName() != r.Pods[i].Name || move.GetNamespace() != r.Pods[i].Namespace) {
+			return actuation.Removal{}, fmt.Errorf("the plan moves pod %d, %s/%s, of node %s, which has %d pods", i, move.GetNamespace(), move.GetName(), name, len(r.Pods))
+		}
+		r.Moves[r.Pods[i].UID] = true
+	}
+	if r.Empty && len(r.Moves) > 0 {
+		return actuation.Removal{}, fmt.Errorf("the plan moves %d pods of node %s, which it calls empty", len(r.Moves), name)
+	}
+	return r, nil
+}
+
+func reasonOf(node *v1.Node, empty bool) string {
+	ready := slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
+		return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue
+	})
+	switch {
+	case !ready:
+		return actuation.ReasonUnready
+	case empty:
+		return actuation.ReasonEmpty
+	}
+	return actuation.ReasonUnderutilized
+}
