@@ -37,6 +37,9 @@ type scaled struct {
 	budgets    *budgetWatch
 	pinned     string // the node of the pod that must not move
 	most       int    // nodes that were seen to go at once
+	args       []string
+
+	createDelay time.Duration // of the cloud
 }
 
 const (
@@ -51,35 +54,48 @@ func startScaled(t *testing.T, mode string, act bool) *scaled {
 	t.Helper()
 	ctx := deadline(t)
 	s := &scaled{t: t, ctx: ctx, cluster: startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}
-	apply(t, ctx, s.cluster, "autoscaler")
-	if act {
-		apply(t, ctx, s.cluster, moreRights)
-	}
-	// What the manifest deploys stays pending: there are no machines that could run it.
-	if err := s.cluster.Client.AppsV1().Deployments("kube-system").Delete(ctx, "loadline-autoscaler", metav1.DeleteOptions{}); err != nil {
+	s.args = []string{"--decisions=scale-down", "--scale-down-unneeded-time=4s", "--scale-down-delay-after-add=0s"}
+	s.rights(act)
+	size := v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("16Gi"), "pods": resource.MustParse("110")}
+	template := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "a"}}, Status: v1.NodeStatus{Capacity: size, Allocatable: size}}
+	s.startCloud(simcloud.Group{ID: "pool", Min: poolMin, Max: 20, Template: template})
+	if err := s.cloud.Grow("pool", poolSize); err != nil {
 		t.Fatal(err)
 	}
-	s.startCloud()
+	s.wait("the nodes", func() bool { return len(s.nodes()) == poolSize })
 	s.startPods()
 	s.budgets = watchBudgets(t, ctx, s.cluster)
-	kubeconfig, err := s.cluster.ServiceAccountKubeconfig(ctx, "kube-system", "loadline-autoscaler")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.kubeconfig, s.engine = kubeconfig, startEngine(t, ctx, s.cluster)
+	s.engine = startEngine(t, ctx, s.cluster)
 	s.autoscaler = s.start("autoscaler", mode)
 	return s
+}
+
+// rights applies the manifests, without what they deploy: there are no machines that could run it.
+func (s *scaled) rights(act bool) {
+	s.t.Helper()
+	apply(s.t, s.ctx, s.cluster, "autoscaler")
+	if act {
+		apply(s.t, s.ctx, s.cluster, moreRights)
+	}
+	if err := s.cluster.Client.AppsV1().Deployments("kube-system").Delete(s.ctx, "loadline-autoscaler", metav1.DeleteOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+	kubeconfig, err := s.cluster.ServiceAccountKubeconfig(s.ctx, "kube-system", "loadline-autoscaler")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.kubeconfig = kubeconfig
 }
 
 // start starts an autoscaler with the configuration of the manifests, but for addresses and times.
 func (s *scaled) start(name, mode string) *harness.Autoscaler {
 	s.t.Helper()
-	autoscaler, err := s.cluster.StartAutoscaler(s.ctx, name, s.kubeconfig, s.config(), "--mode="+mode, "--engine="+s.engine.Address, "--view="+name,
-		"--cloud-address=unix://"+s.socket(), "--scan-interval=1s", "--decisions=scale-down", "--scale-down-unneeded-time=4s", "--scale-down-delay-after-add=0s",
+	args := append([]string{"--mode=" + mode, "--engine=" + s.engine.Address, "--view=" + name, "--cloud-address=unix://" + s.socket(), "--scan-interval=1s",
 		"--node-delete-delay-after-taint=1s", "--eviction-retry-interval=1s", "--poll-interval=500ms",
 		"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",
 		// Pods of this small cluster come and go by tenths of all there are.
-		"--most-vanished-percent=60")
+		"--most-vanished-percent=60"}, s.args...)
+	autoscaler, err := s.cluster.StartAutoscaler(s.ctx, name, s.kubeconfig, s.config(), args...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -102,12 +118,9 @@ func (s *scaled) config() string {
 	return file
 }
 
-func (s *scaled) startCloud() {
+func (s *scaled) startCloud(groups ...simcloud.Group) {
 	s.t.Helper()
-	size := v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("16Gi"), "pods": resource.MustParse("110")}
-	template := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "a"}}, Status: v1.NodeStatus{Capacity: size, Allocatable: size}}
-	cloud, err := simcloud.Start(s.cluster.Client, s.socket(), simcloud.Options{DeleteDelay: time.Second,
-		Groups: []simcloud.Group{{ID: "pool", Min: poolMin, Max: 20, Template: template}}})
+	cloud, err := simcloud.Start(s.cluster.Client, s.socket(), simcloud.Options{CreateDelay: s.createDelay, DeleteDelay: time.Second, Groups: groups})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -117,20 +130,21 @@ func (s *scaled) startCloud() {
 			s.t.Error(err)
 		}
 	})
-	if err := cloud.Grow("pool", poolSize); err != nil {
-		s.t.Fatal(err)
-	}
-	s.wait("the nodes", func() bool { return len(s.nodes()) == poolSize })
 }
 
-// startPods spreads the pods over the nodes, as a load that has been larger leaves them.
-func (s *scaled) startPods() {
+func (s *scaled) startScheduler() {
 	s.t.Helper()
 	config := []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
 	if _, err := s.cluster.StartScheduler(s.ctx, harness.SchedulerOptions{Name: "stock", Config: config,
 		Site: harness.Site{Kubeconfig: s.cluster.Kubeconfig, QPS: 1000, NoLeaderElection: true}}); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// startPods spreads the pods over the nodes, as a load that has been larger leaves them.
+func (s *scaled) startPods() {
+	s.t.Helper()
+	s.startScheduler()
 	labels := map[string]string{"app": "web"}
 	container := v1.Container{Name: "c", Image: "web", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("500m")}}}
 	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: appsv1.DeploymentSpec{

@@ -78,6 +78,7 @@ type group struct {
 	smallest int // targets since the first growth
 	largest  int
 	grown    bool
+	resized  int
 	next     int
 	machines map[string]*machine // by provider id
 }
@@ -163,9 +164,20 @@ func (c *Cloud) Sizes(id string) (smallest, largest int) {
 	return c.groups[id].smallest, c.groups[id].largest
 }
 
+// Requests returns how often a target size has changed.
+func (c *Cloud) Requests() (requests int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, g := range c.groups {
+		requests += g.resized
+	}
+	return requests
+}
+
 // resize changes the target size of a group. The caller holds mu.
 func (g *group) resize(delta int) {
 	g.target += delta
+	g.resized++
 	g.smallest, g.largest = min(g.smallest, g.target), max(g.largest, g.target)
 }
 

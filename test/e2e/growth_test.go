@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/test/e2e/harness"
+	"loadline.dev/test/e2e/simcloud"
+)
+
+// pool returns a node group whose nodes have so many cpus, and 4Gi for each.
+func pool(id string, lowest, highest int, cpus int64, price float64) simcloud.Group {
+	size := v1.ResourceList{"cpu": *resource.NewQuantity(cpus, resource.DecimalSI), "memory": *resource.NewQuantity(cpus<<32, resource.BinarySI),
+		"pods": resource.MustParse("110")}
+	return simcloud.Group{ID: id, Min: lowest, Max: highest, Price: price,
+		Template: &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": id}}, Status: v1.NodeStatus{Capacity: size, Allocatable: size}}}
+}
+
+// startGrowing has a cluster with one node of the group "base", on which the pod of a Deployment runs, other groups without
+// nodes, and an autoscaler that decides what `args` say.
+func startGrowing(t *testing.T, createDelay time.Duration, groups []simcloud.Group, args ...string) *scaled {
+	t.Helper()
+	ctx := deadline(t)
+	s := &scaled{t: t, ctx: ctx, createDelay: createDelay, args: args,
+		cluster: startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}
+	s.rights(true)
+	s.startCloud(append([]simcloud.Group{pool("base", 1, 1, 2, 0.01)}, groups...)...)
+	if err := s.cloud.Grow("base", 1); err != nil {
+		t.Fatal(err)
+	}
+	s.wait("the first node", func() bool { return len(s.nodes()) == 1 })
+	s.startScheduler()
+	s.deploy("base", 1, "500m")
+	s.waitRunning("base", 1)
+	s.engine = startEngine(t, ctx, s.cluster)
+	s.autoscaler = s.start("autoscaler", "act")
+	return s
+}
+
+// deploy creates a Deployment, or changes how many pods it has.
+func (s *scaled) deploy(name string, replicas int32, cpu string) {
+	s.t.Helper()
+	labels := map[string]string{"app": name}
+	container := v1.Container{Name: "c", Image: "web", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: appsv1.DeploymentSpec{
+		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{Containers: []v1.Container{container}}}}}
+	client := s.cluster.Client.AppsV1().Deployments("default")
+	_, err := client.Create(s.ctx, deployment, metav1.CreateOptions{})
+	if err != nil {
+		_, err = client.Update(s.ctx, deployment, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scaled) runs(app string) int {
+	count, err := running(s.ctx, s.cluster, "app="+app)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return count
+}
+
+func (s *scaled) waitRunning(app string, pods int) time.Duration {
+	s.t.Helper()
+	began := time.Now()
+	s.wait(fmt.Sprintf("%d pods of %s to run", pods, app), func() bool { return s.runs(app) == pods })
+	return time.Since(began)
+}
+
+// checkSizes holds the target sizes that groups have had against their bounds.
+func (s *scaled) checkSizes(groups ...simcloud.Group) {
+	s.t.Helper()
+	for _, g := range groups {
+		if smallest, largest := s.cloud.Sizes(g.ID); smallest < g.Min || largest > g.Max {
+			s.t.Errorf("group %s has had %d to %d nodes, it may have %d to %d", g.ID, smallest, largest, g.Min, g.Max)
+		}
+	}
+}
+
+// calm waits until nothing happens any more, and then makes sure that nothing does for so many loops.
+func (s *scaled) calm(loops int) {
+	s.t.Helper()
+	quiet := func() int {
+		changes, err := s.cluster.Changes(autoscalerUser)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		count := 0
+		for _, change := range changes {
+			if change.Resource != "configmaps" && change.Resource != "leases" {
+				count++
+			}
+		}
+		return count
+	}
+	before, since := quiet(), time.Now()
+	s.wait("the cluster to come to rest", func() bool {
+		if now := quiet(); now != before {
+			before, since = now, time.Now()
+		}
+		return time.Since(since) > 6*time.Second
+	})
+	targets := s.cloud.Requests()
+	time.Sleep(time.Duration(loops) * time.Second)
+	if after := quiet(); after != before {
+		changes, _ := s.cluster.Changes(autoscalerUser)
+		s.t.Errorf("%d changes under constant load, the last: %v", after-before, changes[len(changes)-1])
+	}
+	if after := s.cloud.Requests(); after != targets {
+		s.t.Errorf("under constant load the cloud was asked %d times for another size", after-targets)
+	}
+}
+
+// Pods that wait get nodes of the cheapest group that takes them; when they are gone, so are the nodes. No group leaves its
+// bounds, and at constant load nothing happens.
+func TestAutoscalerScalesUp(t *testing.T) {
+	groups := []simcloud.Group{pool("cheap", 0, 4, 4, 0.10), pool("dear", 0, 4, 4, 0.30), pool("tiny", 0, 9, 1, 0.001)}
+	s := startGrowing(t, 2*time.Second, groups, "--decisions=scale-up,scale-down", "--scale-down-unneeded-time=5s", "--scale-down-delay-after-add=2s")
+	s.deploy("web", 6, "1500m") // one fits beside the pod that is there; two on each node of 4 cpus
+	took := s.waitRunning("web", 6)
+	t.Logf("6 pods ran after %v on %v", took, s.describe())
+	if cheap, dear, tiny := s.cloud.Target("cheap"), s.cloud.Target("dear"), s.cloud.Target("tiny"); cheap != 3 || dear != 0 || tiny != 0 {
+		t.Errorf("%d cheap nodes, %d dear ones, %d tiny ones; want 3 cheap ones", cheap, dear, tiny)
+	}
+	s.calm(50)
+	// More than the cheap group takes: the rest goes to the other one.
+	s.deploy("web", 11, "1500m")
+	s.waitRunning("web", 11)
+	if cheap, dear := s.cloud.Target("cheap"), s.cloud.Target("dear"); cheap != 4 || dear != 1 {
+		t.Errorf("%d cheap nodes, %d dear ones; want 4 and 1", cheap, dear)
+	}
+	s.deploy("web", 1, "1500m")
+	s.wait("nodes to go", func() bool { return len(s.nodes()) <= 2 && len(s.busy()) == 0 })
+	s.calm(5)
+	s.checkSizes(groups...)
+	events, err := s.cluster.Client.CoreV1().Events(metav1.NamespaceAll).List(s.ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := map[string]int{}
+	for _, event := range events.Items {
+		if strings.HasPrefix(event.Source.Component, "loadline") {
+			reasons[event.Reason]++
+		}
+	}
+	if reasons["TriggeredScaleUp"] == 0 || reasons["ScaledUpGroup"] == 0 || reasons["ScaleDown"]+reasons["ScaleDownEmpty"] == 0 {
+		t.Errorf("events by reason: %v", reasons)
+	}
+	metrics := metricsOf(t, s.ctx, s.autoscaler)
+	if up := metrics.Sum("loadline_scaled_up_nodes_total", nil); up != 5 {
+		t.Errorf("%v nodes were counted as added, want 5", up)
+	}
+	expectNothingForbidden(t, s.autoscaler.Process)
+}
