@@ -10,19 +10,13 @@
 #include "plugin/convert/fields.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/prices.h"
+#include "plugin/convert/refusals.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
 namespace {
 
 constexpr int64_t kMaxTime = int64_t{1} << 40;
-
-absl::Status Refused(absl::string_view text) { return absl::InvalidArgumentError(text); }
-
-absl::Status CheckSize(absl::string_view field, int size, int most) {
-  if (size <= most) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(field, ": has ", size, " entries, the limit is ", most));
-}
 
 // --- pods that stand for others ----------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/pod_rules.h"
+#include "plugin/convert/refusals.h"
 #include "plugin/convert/selectors.h"
 #include "plugin/convert/text.h"
 
@@ -18,8 +19,6 @@ namespace loadline {
 namespace {
 
 constexpr int32_t kMaxSlot = (1 << 18) - 1;
-
-absl::Status Refused(absl::string_view text) { return absl::InvalidArgumentError(text); }
 
 // Default constraints that hold for a pod, complete with its selector.
 absl::Status ReadDefaultSpread(const v1::IncomingPod& message, const v1::FitOptions& options,

@@ -13,25 +13,26 @@ namespace {
 using Containers = google::protobuf::RepeatedPtrField<k8s::v1::Container>;
 using Terms = google::protobuf::RepeatedPtrField<k8s::v1::PodAffinityTerm>;
 
-absl::Status CheckSize(int size, absl::string_view field) {
+absl::Status CheckRuleEntries(int size, absl::string_view field) {
   if (size <= kMaxRuleEntries) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(field, ": has ", size, " entries, at most ", kMaxRuleEntries, " are allowed"));
 }
 
 absl::Status CheckSizes(const k8s::v1::PodSpec& spec) {
-  absl::Status status = CheckSize(spec.tolerations_size(), "spec.tolerations");
+  absl::Status status = CheckRuleEntries(spec.tolerations_size(), "spec.tolerations");
   if (status.ok())
-    status = CheckSize(spec.topology_spread_constraints_size(), "spec.topologySpreadConstraints");
-  if (status.ok()) status = CheckSize(spec.volumes_size(), "spec.volumes");
+    status = CheckRuleEntries(spec.topology_spread_constraints_size(), "spec.topologySpreadConstraints");
+  if (status.ok()) status = CheckRuleEntries(spec.volumes_size(), "spec.volumes");
   if (status.ok()) {
-    status = CheckSize(spec.affinity().node_affinity().required().node_selector_terms_size(),
-                       "spec.affinity.nodeAffinity");
+    status = CheckRuleEntries(spec.affinity().node_affinity().required().node_selector_terms_size(),
+                              "spec.affinity.nodeAffinity");
   }
   if (status.ok())
-    status = CheckSize(spec.affinity().pod_affinity().required_size(), "spec.affinity.podAffinity");
+    status = CheckRuleEntries(spec.affinity().pod_affinity().required_size(), "spec.affinity.podAffinity");
   if (status.ok()) {
-    status = CheckSize(spec.affinity().pod_anti_affinity().required_size(), "spec.affinity.podAntiAffinity");
+    status = CheckRuleEntries(spec.affinity().pod_anti_affinity().required_size(),
+                              "spec.affinity.podAntiAffinity");
   }
   return status;
 }

@@ -12,6 +12,7 @@
 #include "core/base/resource_list.h"
 #include "core/base/resource_names.h"
 #include "core/cluster/labels.h"
+#include "plugin/convert/refusals.h"
 #include "plugin/convert/resources.h"
 #include "plugin/convert/text.h"
 
@@ -50,10 +51,6 @@ constexpr EnumRow<v1::MissingLimitRule::Rule, MissingLimit> kRules[] = {
     {v1::MissingLimitRule::REQUEST, MissingLimit::kRequest},
     {v1::MissingLimitRule::ALLOCATABLE, MissingLimit::kAllocatable},
     {v1::MissingLimitRule::FIXED, MissingLimit::kFixed}};
-
-absl::Status NoSuchValue(absl::string_view field, int value) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": there is no value ", value));
-}
 
 // Sets *core to what `value` stands for; leaves it as it is for UNSPECIFIED, which is 0 in every enum.
 template <typename Message, typename Core, size_t kSize>

@@ -10,6 +10,7 @@
 #include "core/base/amount.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/prices.h"
+#include "plugin/convert/refusals.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -17,10 +18,6 @@ namespace {
 
 // Bounds of settings, so that no product of them overflows.
 constexpr double kMaxFactor = 1e9;
-
-absl::Status NoSuchValue(absl::string_view field, int value) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": there is no value ", value));
-}
 
 absl::StatusOr<RankPolicy> DecodePreset(v1::RankPolicy::Preset preset) {
   switch (preset) {
@@ -190,9 +187,8 @@ v1::RankPolicy EncodeRankPolicy(const RankPolicy& policy, const v1::RankPolicy& 
 
 absl::StatusOr<std::vector<PodRequests>> DecodePricedPods(const v1::RankOptionsRequest& request,
                                                           ResourceReader* resources) {
-  if (request.pods_size() > kMaxPricedPods) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("pods: has ", request.pods_size(), " entries, the limit is ", kMaxPricedPods));
+  if (absl::Status status = CheckSize("pods", request.pods_size(), kMaxPricedPods); !status.ok()) {
+    return status;
   }
   PodDecoder decoder(resources);
   std::vector<PodRequests> pods;
@@ -207,9 +203,8 @@ absl::StatusOr<std::vector<PodRequests>> DecodePricedPods(const v1::RankOptionsR
 
 absl::StatusOr<std::vector<ExpansionOption>> DecodeExpansionOptions(const v1::RankOptionsRequest& request,
                                                                     ResourceReader* resources) {
-  if (request.options_size() > kMaxRankedOptions) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("options: has ", request.options_size(), " entries, the limit is ", kMaxRankedOptions));
+  if (absl::Status status = CheckSize("options", request.options_size(), kMaxRankedOptions); !status.ok()) {
+    return status;
   }
   std::vector<ExpansionOption> options;
   options.reserve(static_cast<size_t>(request.options_size()));

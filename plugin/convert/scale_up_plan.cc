@@ -10,19 +10,13 @@
 #include "plugin/convert/pod.h"
 #include "plugin/convert/pod_identity.h"
 #include "plugin/convert/prices.h"
+#include "plugin/convert/refusals.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
 namespace {
 
 using Runs = google::protobuf::RepeatedPtrField<v1::PodRun>;
-
-absl::Status Refused(absl::string_view text) { return absl::InvalidArgumentError(text); }
-
-absl::Status CheckSize(absl::string_view field, int size, int most) {
-  if (size <= most) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(field, ": has ", size, " entries, the limit is ", most));
-}
 
 absl::Status CheckNotNegative(absl::string_view field, int64_t value) {
   if (value >= 0) return absl::OkStatus();

@@ -10,6 +10,7 @@
 #include "core/base/amount.h"
 #include "plugin/convert/node.h"
 #include "plugin/convert/pod.h"
+#include "plugin/convert/refusals.h"
 #include "plugin/convert/resources.h"
 #include "plugin/convert/text.h"
 
@@ -17,13 +18,6 @@ namespace loadline {
 namespace {
 
 constexpr int32_t kMaxThresholdPercent = 1'000'000;
-
-absl::Status Refused(absl::string_view text) { return absl::InvalidArgumentError(text); }
-
-absl::Status CheckSize(absl::string_view field, int size, int most) {
-  if (size <= most) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(field, ": has ", size, " entries, the limit is ", most));
-}
 
 // Keeps the first of several errors, so that checks stand in a row.
 class Checks {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/fit/filters.h"
 #include "plugin/convert/prices.h"
+#include "plugin/convert/refusals.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -15,8 +16,6 @@ namespace {
 
 constexpr double kMostRate = 1000;
 constexpr size_t kMaxOwnerLength = 4096;
-
-absl::Status Refused(absl::string_view text) { return absl::InvalidArgumentError(text); }
 
 absl::Status CheckWhole(absl::string_view field, int64_t value, int64_t least, int64_t most) {
   if (value >= least && value <= most) return absl::OkStatus();
@@ -243,9 +242,9 @@ absl::StatusOr<SlackState> DecodeSlackState(const v1::SlackState& message) {
   if (absl::Status status = CheckWhole("next_id", message.next_id(), 1, kMaxAmount); !status.ok()) {
     return status;
   }
-  if (message.placeholders_size() > kMaxPlaceholders) {
-    return absl::ResourceExhaustedError(absl::StrCat("placeholders: has ", message.placeholders_size(),
-                                                     " entries, the limit is ", kMaxPlaceholders));
+  if (absl::Status status = CheckSize("placeholders", message.placeholders_size(), kMaxPlaceholders);
+      !status.ok()) {
+    return status;
   }
   state.next_id = message.next_id();
   for (int i = 0; i < message.placeholders_size(); ++i) {

@@ -8,7 +8,7 @@
 namespace loadline {
 namespace {
 
-absl::Status Refused(absl::string_view field, int index, int32_t slot, absl::string_view reason) {
+absl::Status RefusedSlot(absl::string_view field, int index, int32_t slot, absl::string_view reason) {
   return absl::InvalidArgumentError(absl::StrCat(field, "[", index, "]: slot ", slot, " ", reason));
 }
 
@@ -20,9 +20,9 @@ class DistinctSlots {
 
   absl::Status Add(int index, int32_t slot) {
     if (slot < 0 || static_cast<size_t>(slot) >= seen_.size()) {
-      return Refused(field_, index, slot, absl::StrCat("is not in [0, ", seen_.size(), ")"));
+      return RefusedSlot(field_, index, slot, absl::StrCat("is not in [0, ", seen_.size(), ")"));
     }
-    if (seen_[static_cast<size_t>(slot)]) return Refused(field_, index, slot, "is named twice");
+    if (seen_[static_cast<size_t>(slot)]) return RefusedSlot(field_, index, slot, "is named twice");
     seen_[static_cast<size_t>(slot)] = true;
     return absl::OkStatus();
   }
@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<Slot>> DecodeCandidates(const SlotNumbers& slots, con
   candidates.reserve(static_cast<size_t>(slots.size()));
   for (int i = 0; i < slots.size(); ++i) {
     if (absl::Status status = distinct.Add(i, slots[i]); !status.ok()) return status;
-    if (!cluster.Occupied(Slot{slots[i]})) return Refused("slots", i, slots[i], "holds no node");
+    if (!cluster.Occupied(Slot{slots[i]})) return RefusedSlot("slots", i, slots[i], "holds no node");
     candidates.push_back(Slot{slots[i]});
   }
   return candidates;
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<size_t>> DecodeExplained(const SlotNumbers& slots,
   for (int i = 0; i < slots.size(); ++i) {
     if (absl::Status status = distinct.Add(i, slots[i]); !status.ok()) return status;
     const size_t position = positions[static_cast<size_t>(slots[i])];
-    if (position == kNone) return Refused("explain_slots", i, slots[i], "is not a candidate");
+    if (position == kNone) return RefusedSlot("explain_slots", i, slots[i], "is not a candidate");
     explained.push_back(position);
   }
   return explained;

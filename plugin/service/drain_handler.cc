@@ -14,7 +14,7 @@
 namespace loadline {
 namespace {
 
-constexpr int64_t kNoLimit = INT64_MAX / 2;
+constexpr int64_t kNoWorkLimit = INT64_MAX / 2;
 
 absl::Status CheckLimits(const v1::PlanDrainRequest& request) {
   if (request.max_work() < 0 || request.max_work() > int64_t{1} << 62) {
@@ -36,7 +36,7 @@ absl::StatusOr<v1::PlanDrainResponse> PlanDrain(const v1::PlanDrainRequest& requ
   if (!cluster.ok()) return cluster.status();
   absl::StatusOr<DrainTurn> turn = DrainTurn::Begin(request, "options", &cluster->shared());
   if (!turn.ok()) return turn.status();
-  WorkBudget budget = BudgetOf(request, kNoLimit, deadline);
+  WorkBudget budget = BudgetOf(request, kNoWorkLimit, deadline);
   const DrainPlan& plan = turn->planner().Plan(turn->problem(), turn->options(), &budget);
   v1::PlanDrainResponse response = EncodeDrainPlan(plan, turn->problem(), request.compact());
   turn->End(/*planned=*/true);
