@@ -89,7 +89,7 @@ class SlackWorld {
   }
 
   // A Deployment that asks for copies of its pod.
-  void Mirror(const std::string& name, FitPod pod, int32_t copies, int64_t replicas = 0) {
+  void Mirror(const std::string& name, const FitPod& pod, int32_t copies, int64_t replicas = 0) {
     ClusterObject object;
     object.key = {ObjectKind::kDeployment, "default", name};
     Workload workload;
