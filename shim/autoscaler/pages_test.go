@@ -89,6 +89,31 @@ func TestPageOfLeader(t *testing.T) {
 	})
 }
 
+// The page tells which groups grow, which pods get no node and why, and how much of the slack is there.
+func TestPageOfGrowth(t *testing.T) {
+	options := config.Default()
+	slack := &loadlinev1.PlanSlackResponse{
+		Classes: []*loadlinev1.ClassSlack{
+			{Name: "zone=a", Nodes: 3, Status: loadlinev1.SlackStatus_SLACK_READY, Extra: &loadlinev1.CpuAndMemory{MilliCpu: 400}, Sum: &loadlinev1.CpuAndMemory{MilliCpu: 400},
+				Ready: &loadlinev1.CpuAndMemory{MilliCpu: 400}},
+			{Name: "zone=b", Nodes: 1, Status: loadlinev1.SlackStatus_SLACK_MISSING, Extra: &loadlinev1.CpuAndMemory{MilliCpu: 900}, Sum: &loadlinev1.CpuAndMemory{MilliCpu: 1000},
+				Ready: &loadlinev1.CpuAndMemory{MilliCpu: 250}}},
+		Demands: []*loadlinev1.SlackDemand{{ClassName: "zone=b", Nodes: 2}}}
+	s := &snapshot{at: time.Now(), loads: func() (report.Placement, error) { return report.Placement{}, nil }}
+	s.addGrowth(&ScaleUpStatus{PendingPods: 5, Unplaced: 2, Why: "2 max node group size reached", Growth: []string{"g: 3 for pods, 1 for slack, 0.4000 USD per hour"}})
+	s.page.Slack = shownSlack(slack)
+	l := &leader{term: 1}
+	l.seen.Store(s)
+	a := &Autoscaler{config: &options}
+	a.leader.Store(l)
+	page := answerOf(t, a, "/")
+	expectSays(t, page, "Grows: g: 3 for pods, 1 for slack, 0.4000 USD per hour.", "2 of 5 pods that wait get no node: 2 max node group size reached",
+		"3 nodes: ready", "1 node: missing; asks for 2 more nodes", "0.4 of 0.4 cpu", "0.25 of 0.9 cpu")
+	if strings.Index(page, "zone=b") > strings.Index(page, "zone=a") {
+		t.Error("the class that lacks most does not come first")
+	}
+}
+
 // A process that waits says so, and who leads.
 func TestPageOfStandby(t *testing.T) {
 	options := config.Default()

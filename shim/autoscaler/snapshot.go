@@ -51,6 +51,10 @@ func (l *leader) snapshotOf(o *loop, status *Status) *snapshot {
 		s.page.Lines = append(s.page.Lines, limit+" holds nodes back that could go.")
 	}
 	s.page.Groups, s.page.Notes = l.shownGroups(o, status), map[string]string{}
+	s.addGrowth(&status.ClusterWide.ScaleUp)
+	if o.plan != nil {
+		s.page.Slack = shownSlack(o.plan.loop.GetSlack())
+	}
 	waiting, pending := waitingPods(l.cluster, o.now)
 	s.page.Tables = []report.TitledGrid{waiting, l.goingNodes(o, s.page.Notes), stayingNodes(o)}
 	s.page.Lines = append(s.page.Lines, fmt.Sprintf("%d nodes, %d pods, %d of them waiting for a node.", len(l.cluster.nodes), len(l.cluster.pods), pending))
@@ -60,6 +64,38 @@ func (l *leader) snapshotOf(o *loop, status *Status) *snapshot {
 		return p, err
 	})
 	return s
+}
+
+// addGrowth tells which groups grow, and why others do not.
+func (s *snapshot) addGrowth(up *ScaleUpStatus) {
+	for _, growth := range up.Growth {
+		s.page.Lines = append(s.page.Lines, "Grows: "+growth+".")
+	}
+	if up.Unplaced > 0 {
+		s.page.Warnings = append(s.page.Warnings, fmt.Sprintf("%d of %d pods that wait get no node: %s", up.Unplaced, up.PendingPods, up.Why))
+	}
+}
+
+// shownSlack returns the room that is kept, the classes of nodes first that lack most of it.
+func shownSlack(slack *loadlinev1.PlanSlackResponse) []report.SlackClass {
+	classes := slices.Clone(slack.GetClasses())
+	missing := func(c *loadlinev1.ClassSlack) int64 { return c.GetSum().GetMilliCpu() - c.GetReady().GetMilliCpu() }
+	slices.SortStableFunc(classes, func(a, b *loadlinev1.ClassSlack) int { return cmp.Compare(missing(b), missing(a)) })
+	nodes := map[string]int64{}
+	for _, demand := range slack.GetDemands() {
+		nodes[demand.GetClassName()] += demand.GetNodes()
+	}
+	var shown []report.SlackClass
+	for _, c := range classes[:min(len(classes), mostShownRows)] {
+		reason := cmp.Or(c.GetReason(), strings.ToLower(strings.TrimPrefix(c.GetStatus().String(), "SLACK_")))
+		if more := nodes[c.GetName()]; more > 0 {
+			reason += "; asks for " + counted(int(more), "more node")
+		}
+		shown = append(shown, report.SlackClass{Name: c.GetName(), Note: counted(int(c.GetNodes()), "node"), Reason: reason, Bars: []report.SlackBar{
+			{Resource: "cpu", Wanted: c.GetExtra().GetMilliCpu(), Kept: c.GetSum().GetMilliCpu(), Ready: c.GetReady().GetMilliCpu()},
+			{Resource: "memory", Wanted: c.GetExtra().GetMemoryBytes(), Kept: c.GetSum().GetMemoryBytes(), Ready: c.GetReady().GetMemoryBytes()}}})
+	}
+	return shown
 }
 
 // describeView asks an engine for the nodes of a view.
@@ -112,18 +148,8 @@ func waitingPods(c *cluster, now time.Time) (table report.TitledGrid, count int)
 		count     int
 		since     time.Time
 	}
-	bound := 0
-	for _, pods := range c.onNode {
-		bound += len(pods)
-	}
-	if count = len(c.pods) - bound; count == 0 { // most of the time, and there may be many pods
-		return table, 0
-	}
 	byOwner := map[string]*waiting{}
-	for _, pod := range c.pods {
-		if pod.Spec.NodeName != "" {
-			continue
-		}
+	for _, pod := range c.unbound {
 		owner := ownerOf(pod)
 		w := byOwner[owner]
 		if w == nil {
@@ -143,7 +169,7 @@ func waitingPods(c *cluster, now time.Time) (table report.TitledGrid, count int)
 		table.Rows = append(table.Rows, []string{w.name, strconv.Itoa(w.count), ago(now, w.since), w.pod})
 	}
 	table.Note = others(len(owners), "owner")
-	return table, count
+	return table, len(c.unbound)
 }
 
 func ownerOf(pod *v1.Pod) string {
@@ -252,10 +278,15 @@ func others(rows int, what string) string {
 	if rows <= mostShownRows {
 		return ""
 	}
-	if rows == mostShownRows+1 {
-		return "And 1 other " + what + "."
+	return "And " + counted(rows-mostShownRows, "other "+what) + "."
+}
+
+// counted writes a number with what it counts.
+func counted(number int, what string) string {
+	if number == 1 {
+		return "1 " + what
 	}
-	return fmt.Sprintf("And %d other %ss.", rows-mostShownRows, what)
+	return fmt.Sprintf("%d %ss", number, what)
 }
 
 // ago writes how long something has lasted.
