@@ -17,6 +17,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -45,6 +46,7 @@ const component = "loadline-autoscaler"
 type Autoscaler struct {
 	config  *config.Configuration
 	prices  *loadlinev1.PriceModel
+	objects dynamic.Interface
 	client  kubernetes.Interface
 	conn    engine.Conn
 	cloud   *provider.Client
@@ -63,9 +65,9 @@ type Autoscaler struct {
 
 // New returns an autoscaler for an engine, a cluster and a cloud provider, with the prices of nodes of which the provider
 // tells none. It does nothing before Run.
-func New(options *config.Configuration, prices *loadlinev1.PriceModel, conn engine.Conn, client kubernetes.Interface, cloud *provider.Client, version string) *Autoscaler {
-	return &Autoscaler{config: options, prices: prices, client: client, conn: conn, cloud: cloud, metrics: newMetrics(version),
-		cluster: newCluster(view.NewForPlanning(conn, options.View)), started: time.Now(), version: version}
+func New(options *config.Configuration, prices *loadlinev1.PriceModel, conn engine.Conn, client kubernetes.Interface, objects dynamic.Interface, cloud *provider.Client, version string) *Autoscaler {
+	return &Autoscaler{config: options, prices: prices, client: client, objects: objects, conn: conn, cloud: cloud, metrics: newMetrics(version),
+		cluster: newCluster(view.NewForPlanning(conn, options.View), func(pod *v1.Pod) bool { return standsFor(options, pod) }), started: time.Now(), version: version}
 }
 
 // errLostLease ends a process that does not lead any more: what it knows may be wrong.
@@ -193,6 +195,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	defer broadcaster.Shutdown()
 	p := newPlanner(loadlinev1.NewAutoscalerClient(a.conn), a.cluster, a.config, a.prices)
 	l := newLeader(a.config, a.client, a.cluster, a.cloud, p, broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}), a.metrics, term)
+	l.keeper = keeperOf(a.config, a.objects)
 	l.loads = describeView(loadlinev1.NewClusterStateClient(a.conn), a.config.View)
 	a.leader.Store(l)
 	defer a.leader.Store(nil)

@@ -22,6 +22,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/slack"
 	"loadline.dev/shim/view"
 )
 
@@ -46,7 +47,11 @@ type cluster struct {
 	daemons  map[string]map[types.NamespacedName]*v1.Pod // pods of each DaemonSet, which is named by namespace and name
 	sets     map[string]*appsv1.DaemonSet                // by the same name
 	altered  map[string]bool                             // nodes that may be shown as they are not
-	complete bool
+	asking   map[note]any                                // pods and workloads that ask for copies to be kept free
+	standing map[types.NamespacedName]*v1.Pod            // placeholders of ours that are on nodes
+	// standsFor says which pods are placeholders of ours. The engine is not told of them.
+	standsFor func(*v1.Pod) bool
+	complete  bool
 }
 
 // note names an object that has changed.
@@ -60,8 +65,8 @@ const (
 	kindPod  = "Pod"
 )
 
-func newCluster(v *view.View) *cluster {
-	c := &cluster{view: v, notes: map[note]any{}, nodes: map[string]*v1.Node{}, pods: map[types.NamespacedName]*v1.Pod{},
+func newCluster(v *view.View, standsFor func(*v1.Pod) bool) *cluster {
+	c := &cluster{view: v, standsFor: standsFor, asking: map[note]any{}, standing: map[types.NamespacedName]*v1.Pod{}, notes: map[note]any{}, nodes: map[string]*v1.Node{}, pods: map[types.NamespacedName]*v1.Pod{},
 		onNode: map[string]map[types.NamespacedName]*v1.Pod{}, unbound: map[types.NamespacedName]*v1.Pod{},
 		daemons: map[string]map[types.NamespacedName]*v1.Pod{}, sets: map[string]*appsv1.DaemonSet{}, altered: map[string]bool{}}
 	v.LeaveOutInvalid(func(node string, err error) {
@@ -88,7 +93,7 @@ func (c *cluster) watch(ctx context.Context, client kubernetes.Interface) error 
 		"PersistentVolumeClaim": core.PersistentVolumeClaims().Informer(), "StorageClass": storage.StorageClasses().Informer(),
 		"CSINode": storage.CSINodes().Informer(), "PodDisruptionBudget": all.Policy().V1().PodDisruptionBudgets().Informer(),
 		"ReplicationController": core.ReplicationControllers().Informer(), "ReplicaSet": apps.ReplicaSets().Informer(),
-		"StatefulSet": apps.StatefulSets().Informer(), "DaemonSet": apps.DaemonSets().Informer(), "Job": all.Batch().V1().Jobs().Informer(),
+		"StatefulSet": apps.StatefulSets().Informer(), "DaemonSet": apps.DaemonSets().Informer(), "Deployment": apps.Deployments().Informer(), "Job": all.Batch().V1().Jobs().Informer(),
 	} {
 		handle, err := informer.AddEventHandler(c.handler(kind))
 		if err != nil {
@@ -154,6 +159,7 @@ func (c *cluster) apply(shown func(*v1.Node) *v1.Node) error {
 		case kindPod:
 			c.applyPod(n.name, value)
 		default:
+			c.ask(n, value)
 			errs = append(errs, c.applyObject(value))
 		}
 	}
@@ -192,8 +198,14 @@ func (c *cluster) applyPod(name types.NamespacedName, value any) {
 		remove(c.daemons, daemonSetOf(old), name)
 		delete(c.unbound, name)
 	}
+	delete(c.standing, name)
 	pod, ok := value.(*v1.Pod)
-	if !ok {
+	c.ask(note{kindPod, name}, value)
+	stands := ok && c.standsFor(pod)
+	if stands && pod.Spec.NodeName != "" {
+		c.standing[name] = pod
+	}
+	if !ok || stands {
 		delete(c.pods, name)
 		c.view.DeletePod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}})
 		return
@@ -207,6 +219,15 @@ func (c *cluster) applyPod(name types.NamespacedName, value any) {
 	}
 	if set := daemonSetOf(pod); set != "" {
 		add(c.daemons, set, name, pod)
+	}
+}
+
+// ask takes note of whether an object asks for copies.
+func (c *cluster) ask(n note, value any) {
+	if slack.AsksForCopies(value) {
+		c.asking[n] = value
+	} else {
+		delete(c.asking, n)
 	}
 }
 

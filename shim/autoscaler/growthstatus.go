@@ -109,6 +109,7 @@ func (l *leader) scaleUpStatus(o *loop) ScaleUpStatus {
 // reportGrowth brings the metrics of growth up to date.
 func (l *leader) reportGrowth(o *loop) {
 	m := l.metrics
+	l.reportSlack(o)
 	if o.pods != nil {
 		m.unschedulable.Set(float64(o.pods.Waiting()))
 	}

@@ -63,6 +63,7 @@ type leader struct {
 	models *models
 	growth *growth
 	told   told
+	keeper keeper // of slack; nil: it is reported only
 
 	skips     skiptime.Tracker
 	inherited map[string]time.Time // since when a node waits that an earlier leader was about to remove
@@ -116,6 +117,7 @@ type loop struct {
 	// there is no plan.
 	outcome, growthOutcome string
 	problem                error
+	slackProblem           error // why slack is not kept as planned
 }
 
 // Outcomes that no plan has.
@@ -186,6 +188,10 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 		if part, err := l.grow(ctx, o); err != nil {
 			return part, err
 		}
+	}
+	if o.slackProblem = l.keepSlack(ctx, o); o.slackProblem != nil && ctx.Err() == nil { // it must not keep nodes from going
+		l.metrics.errors.WithLabelValues("slack").Inc()
+		klog.ErrorS(o.slackProblem, "Slack is not kept as planned")
 	}
 	return l.shrink(ctx, o)
 }

@@ -17,6 +17,7 @@ const (
 	functionUpdate     = "updateClusterState"
 	functionPlan       = "plan"
 	functionScaleUp    = "scaleUp"
+	functionSlack      = "slack"
 	functionStart      = "scaleDown"
 	functionSoftTaints = "scaleDown:softTaintUnneeded"
 )
@@ -49,6 +50,10 @@ type metrics struct {
 	nodes           *prometheus.GaugeVec
 	nodeGroups      *prometheus.GaugeVec
 	safe            prometheus.Gauge
+
+	slackTarget, slackCurrent           prometheus.Gauge
+	slackTargetBytes, slackCurrentBytes prometheus.Gauge
+	placeholders                        *prometheus.GaugeVec
 }
 
 func newMetrics(version string) *metrics {
@@ -96,6 +101,12 @@ func newMetrics(version string) *metrics {
 	m.nodeGroups = gauges("node_groups_count", "Node groups by what keeps them from growing: none, backoff, maximum, unpriced, other.", "held")
 	m.safe = gauge("cluster_safe_to_autoscale", "Whether enough nodes are ready for groups to grow.")
 	m.registry.MustRegister(m.scaledUp, m.failedScaleUps, m.failedCreations, m.givenUp, m.unschedulable, m.nodes, m.nodeGroups, m.safe)
+	m.slackTarget = gauge("slack_target_cores", "Room that is to be kept free, in cores.")
+	m.slackCurrent = gauge("slack_current_cores", "Room that is free for it now, in cores.")
+	m.slackTargetBytes = gauge("slack_target_bytes", "Room that is to be kept free, in bytes of memory.")
+	m.slackCurrentBytes = gauge("slack_current_bytes", "Room that is free for it now, in bytes of memory.")
+	m.placeholders = gauges("slack_placeholders", "Pieces of that room: wanted, placed, and pods running for them.", "state")
+	m.registry.MustRegister(m.slackTarget, m.slackCurrent, m.slackTargetBytes, m.slackCurrentBytes, m.placeholders)
 	m.registry.MustRegister(m.duration, m.deletion, m.scaledDown, m.failed, m.evictions, m.decisions, m.errors, m.unneeded, m.unremovable,
 		m.underWay, m.limits, m.cooldown, m.brake, m.longestSkip, m.leader, m.lastLoop, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -13,6 +13,7 @@ import (
 
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/scaleup"
+	"loadline.dev/shim/slack"
 )
 
 // scaleUpDelay is the annotation by which a pod overrides newPodScaleUpDelay.
@@ -49,9 +50,9 @@ func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 	return gathered
 }
 
-// waits says whether a scheduler has found no node for a pod, or is not waited for.
+// waits says whether a scheduler has found no node for a pod, or is not waited for. Placeholders wait for none.
 func waits(pod *v1.Pod, s *config.ScaleUp) bool {
-	if daemonSetOf(pod) != "" {
+	if daemonSetOf(pod) != "" || pod.Labels[slack.PlaceholderLabel] != "" {
 		return false
 	}
 	refused := slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {

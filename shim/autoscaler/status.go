@@ -29,6 +29,8 @@ type ClusterStatus struct {
 	Health    HealthStatus    `json:"health"`
 	ScaleUp   ScaleUpStatus   `json:"scaleUp"`
 	ScaleDown ScaleDownStatus `json:"scaleDown"`
+	// Slack is nil where somebody else decides it.
+	Slack *SlackStatus `json:"slack,omitempty"`
 }
 
 // HealthStatus counts nodes.
@@ -167,7 +169,7 @@ func (l *leader) statusOf(o *loop) *Status {
 	if o.plan != nil {
 		l.planStatus(o, s, candidates)
 	}
-	s.ClusterWide.ScaleUp = l.scaleUpStatus(o)
+	s.ClusterWide.ScaleUp, s.ClusterWide.Slack = l.scaleUpStatus(o), l.slackStatus(o)
 	for _, g := range o.states {
 		s.NodeGroups = append(s.NodeGroups, l.groupStatus(o, g, candidates[g.ID]))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
@@ -85,6 +86,10 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 	if err != nil {
 		return err
 	}
+	objects, err := dynamic.NewForConfig(rest)
+	if err != nil {
+		return err
+	}
 	prices, err := settings.ScaleUp.PriceModel()
 	if err != nil {
 		return err
@@ -100,5 +105,5 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 		return err
 	}
 	defer cloud.Close()
-	return autoscaler.New(settings, prices, conn, client, cloud, Version).Run(ctx)
+	return autoscaler.New(settings, prices, conn, client, objects, cloud, Version).Run(ctx)
 }

@@ -38,11 +38,11 @@ func TestAutoscalerWritesItsConfiguration(t *testing.T) {
 
 func TestAutoscalerUsage(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--cloud-address is required":      {},
-		"mode \"now\": must be":            {"--mode=now"},
-		"decisions: \"scale\" must be":     {"--decisions=scale"},
-		"unknown flag":                     {"--force"},
-		"Unsupported log format":           {"--logging-format=xml", "--cloud-address=x"},
+		"--cloud-address is required":  {},
+		"mode \"now\": must be":        {"--mode=now"},
+		"decisions: \"scale\" must be": {"--decisions=scale"},
+		"unknown flag":                 {"--force"},
+		"Unsupported log format":       {"--logging-format=xml", "--cloud-address=x"},
 	} {
 		if code, _, errs := runAutoscaler(t, args...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d, %s, want %q in it", args, code, errs, want)

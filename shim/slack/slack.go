@@ -43,23 +43,42 @@ func NewGatherer() *Gatherer { return &Gatherer{workloads{}} }
 
 // AddObject takes note of a workload; of other objects it takes none.
 func (g *Gatherer) AddObject(object any) {
+	if kind, meta, pod := templateOf(object); pod != nil {
+		g.known[fmt.Sprintf("%s %s/%s", kind, meta.Namespace, meta.Name)] = template{meta.Namespace, pod}
+	}
+}
+
+func templateOf(object any) (kind string, meta *metav1.ObjectMeta, pod *v1.PodTemplateSpec) {
 	switch o := object.(type) {
 	case *appsv1.Deployment:
-		g.add("Deployment", &o.ObjectMeta, &o.Spec.Template)
+		return "Deployment", &o.ObjectMeta, &o.Spec.Template
 	case *appsv1.ReplicaSet:
-		g.add("ReplicaSet", &o.ObjectMeta, &o.Spec.Template)
+		return "ReplicaSet", &o.ObjectMeta, &o.Spec.Template
 	case *appsv1.StatefulSet:
-		g.add("StatefulSet", &o.ObjectMeta, &o.Spec.Template)
+		return "StatefulSet", &o.ObjectMeta, &o.Spec.Template
 	case *batchv1.Job:
-		g.add("Job", &o.ObjectMeta, &o.Spec.Template)
+		return "Job", &o.ObjectMeta, &o.Spec.Template
 	case *v1.ReplicationController:
-		g.add("ReplicationController", &o.ObjectMeta, o.Spec.Template)
+		return "ReplicationController", &o.ObjectMeta, o.Spec.Template
 	}
+	return "", nil, nil
+}
+
+// copies is the annotation by which pods, and workloads for theirs, ask for copies.
+const copies = "loadline.dev/slack-copies"
+
+// AsksForCopies says whether a pod or a workload asks for copies of its pods.
+func AsksForCopies(object any) bool {
+	if pod, ok := object.(*v1.Pod); ok {
+		return pod.Annotations[copies] != ""
+	}
+	_, meta, pod := templateOf(object)
+	return pod != nil && (meta.Annotations[copies] != "" || pod.Annotations[copies] != "")
 }
 
 // AddPod takes note of a pod that asks for copies of itself, or of its owner.
 func (g *Gatherer) AddPod(pod *v1.Pod) {
-	if pod.Annotations["loadline.dev/slack-copies"] == "" {
+	if !AsksForCopies(pod) {
 		return
 	}
 	name := fmt.Sprintf("Pod %s/%s", pod.Namespace, pod.Name)
@@ -71,12 +90,6 @@ func (g *Gatherer) AddPod(pod *v1.Pod) {
 	}
 }
 
-func (g *Gatherer) add(kind string, meta *metav1.ObjectMeta, pod *v1.PodTemplateSpec) {
-	if pod != nil {
-		g.known[fmt.Sprintf("%s %s/%s", kind, meta.Namespace, meta.Name)] = template{meta.Namespace, pod}
-	}
-}
-
 // Shape is one kind of placeholder, with the pod that stands for it.
 type Shape struct {
 	// Name is a valid name of an object: equal shapes have equal names.
@@ -85,6 +98,37 @@ type Shape struct {
 	// Pod requests what the placeholder keeps, and may run where that is kept. Of a copy it is the pod that is copied.
 	Pod  v1.PodTemplateSpec
 	Copy bool
+}
+
+// In returns a shape that is kept in another namespace: pods that it looks at, or keeps apart from, are those of its own.
+func (s Shape) In(namespace string) Shape {
+	if s.Namespace == namespace {
+		return s
+	}
+	pod := *s.Pod.DeepCopy()
+	pin := func(term *v1.PodAffinityTerm) {
+		if len(term.Namespaces) == 0 && term.NamespaceSelector == nil {
+			term.Namespaces = []string{s.Namespace}
+		}
+	}
+	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil {
+		for i := range a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+			pin(&a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i])
+		}
+		for i := range a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+			pin(&a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution[i].PodAffinityTerm)
+		}
+	}
+	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		for i := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+			pin(&a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i])
+		}
+		for i := range a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+			pin(&a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[i].PodAffinityTerm)
+		}
+	}
+	s.Pod, s.Namespace = pod, namespace
+	return s
 }
 
 // Shapes returns the shapes of a plan, in its order. Those that keep nothing, or whose pod is not known, are left out;

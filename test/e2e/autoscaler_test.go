@@ -76,6 +76,7 @@ func (s *scaled) rights(act bool) {
 	apply(s.t, s.ctx, s.cluster, "autoscaler")
 	if act {
 		apply(s.t, s.ctx, s.cluster, moreRights)
+		apply(s.t, s.ctx, s.cluster, slackRights[0])
 	}
 	if err := s.cluster.Client.AppsV1().Deployments("kube-system").Delete(s.ctx, "loadline-autoscaler", metav1.DeleteOptions{}); err != nil {
 		s.t.Fatal(err)

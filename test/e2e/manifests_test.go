@@ -26,7 +26,8 @@ var (
 	appliedFolders = []string{"second-scheduler", "extender", "expander", "autoscaler"}
 	staticPod      = "replacement"
 	// What is applied beside a folder to let it do more.
-	moreRights = "autoscaler/act"
+	moreRights  = "autoscaler/act"
+	slackRights = []string{"autoscaler/slack", "autoscaler/slack-capacitybuffers"}
 )
 
 // podObjects returns the pod template of each workload in a folder, as the pod that its controller would create.
@@ -115,7 +116,7 @@ func hardening(container v1.Container) []string {
 func TestManifestsApply(t *testing.T) {
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
-	for _, folder := range append(appliedFolders, moreRights) {
+	for _, folder := range slices.Concat(appliedFolders, []string{moreRights}, slackRights) {
 		apply(t, ctx, cluster, folder)
 		apply(t, ctx, cluster, folder)
 	}

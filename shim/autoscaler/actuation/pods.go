@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"loadline.dev/shim/slack"
 )
 
 // Annotations of pods, under the names of Cluster Autoscaler.
@@ -81,6 +83,9 @@ func priorityOf(pod *v1.Pod) int32 {
 	return *pod.Spec.Priority
 }
 
+// isPlaceholder says whether a pod only keeps room free: it goes whenever a node does, and whoever has made it makes another.
+func isPlaceholder(pod *v1.Pod) bool { return pod.Labels[slack.PlaceholderLabel] != "" }
+
 // leavesByItself says whether a node may be deleted with a pod on it.
 func leavesByItself(pod *v1.Pod, now time.Time) bool {
 	return isMirror(pod) || isDaemonSet(pod) || isFinished(pod) || isLongTerminating(pod, now)
@@ -108,7 +113,7 @@ func toEvict(pods []*v1.Pod, moves map[types.UID]bool, daemonSets bool, now time
 			if !ends && evictsDaemonSetPod(pod, daemonSets) {
 				daemonSet = append(daemonSet, pod)
 			}
-		case moves[pod.UID] || ends:
+		case moves[pod.UID] || ends || isPlaceholder(pod) && !isFinished(pod):
 			full = append(full, pod)
 		}
 	}
@@ -125,7 +130,7 @@ func (r *Removal) unexpected(pods []*v1.Pod, now time.Time) error {
 	for _, pod := range pods {
 		before, known := planned[pod.UID]
 		switch {
-		case leavesByItself(pod, now):
+		case leavesByItself(pod, now), isPlaceholder(pod):
 		case !known:
 			return fmt.Errorf("pod %s has come to the node since the plan was made", nameOf(pod))
 		case !maps.Equal(before.Annotations, pod.Annotations), !maps.Equal(before.Labels, pod.Labels),
