@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,4 +162,73 @@ func TestAutoscalerScalesUp(t *testing.T) {
 		t.Errorf("%v nodes were counted as added, want 5", up)
 	}
 	expectNothingForbidden(t, s.autoscaler.Process)
+}
+
+// burst scales a load up at once and returns how long its last pod has waited.
+func (s *scaled) burst(from, to int32, cpu string) time.Duration {
+	s.t.Helper()
+	s.waitRunning("web", int(from))
+	s.deploy("web", to, cpu)
+	return s.waitRunning("web", int(to))
+}
+
+// With slack kept by pods that give way, the next burst runs within 5 s; without, it waits for a node. The slack comes back, and
+// then nothing happens any more.
+func TestAutoscalerKeepsSlack(t *testing.T) {
+	const nodeStart = 12 * time.Second
+	groups := []simcloud.Group{pool("pool", 0, 8, 4, 0.10)}
+	s := startGrowing(t, nodeStart, groups, "--decisions=scale-up,slack,scale-down", "--extra-capacity-min-rate=100%", "--scale-down-unneeded-time=10s",
+		"--scale-down-delay-after-add=5s", "--slack-removal-delay=5s")
+	s.deploy("web", 3, "1")
+	s.waitRunning("web", 3)
+	ready := func() bool {
+		return strings.Contains(s.status(), "status: ready") && s.standing() >= s.placeholders() && s.placeholders() > 0
+	}
+	s.wait("slack", ready)
+	t.Logf("slack of %d pods on %d nodes", s.standing(), len(s.nodes()))
+	took := s.burst(3, 6, "1")
+	t.Logf("with slack 3 more pods ran after %v; a node takes %v", took, nodeStart)
+	if took > 5*time.Second {
+		t.Errorf("the burst has waited %v", took)
+	}
+	s.wait("slack again", ready)
+	s.calm(20)
+	s.checkSizes(groups...)
+	s.checkForeign("default", "kube-system")
+	expectNothingForbidden(t, s.autoscaler.Process)
+}
+
+// standing counts placeholders that run.
+func (s *scaled) standing() int {
+	count, err := running(s.ctx, s.cluster, "loadline.dev/placeholder")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return count
+}
+
+// placeholders counts those that there are to be.
+func (s *scaled) placeholders() (replicas int) {
+	list, err := s.cluster.Client.AppsV1().Deployments("loadline-slack").List(s.ctx, metav1.ListOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, d := range list.Items {
+		replicas += int(*d.Spec.Replicas)
+	}
+	return replicas
+}
+
+// checkForeign looks through the API server's record for workloads that were changed where they are none of ours.
+func (s *scaled) checkForeign(namespaces ...string) {
+	s.t.Helper()
+	changes, err := s.cluster.Changes(autoscalerUser)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, change := range changes {
+		if strings.HasPrefix(change.Resource, "deployments") && slices.Contains(namespaces, change.Namespace) {
+			s.t.Errorf("changed: %v", change)
+		}
+	}
 }
