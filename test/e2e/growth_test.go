@@ -186,8 +186,8 @@ func TestAutoscalerKeepsSlack(t *testing.T) {
 	}
 	s.wait("slack", ready)
 	t.Logf("slack of %d pods on %d nodes", s.standing(), len(s.nodes()))
-	took := s.burst(3, 6, "1")
-	t.Logf("with slack 3 more pods ran after %v; a node takes %v", took, nodeStart)
+	took := s.burst(3, 8, "1") // of 9 that these nodes can take: placeholders have to give way
+	t.Logf("with slack 5 more pods ran after %v; a node takes %v", took, nodeStart)
 	if took > 5*time.Second {
 		t.Errorf("the burst has waited %v", took)
 	}
