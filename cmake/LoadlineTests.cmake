@@ -49,6 +49,8 @@ if(NOT LOADLINE_FUZZ)
     SOURCES plugin/*.cc testing/*.cc
     LIBRARIES loadline_service loadline_daemon)
   add_dependencies(plugin_test loadlined)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/test/plugin/corpus_test.cc PROPERTIES
+    COMPILE_DEFINITIONS LOADLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
   # --- Rows of expected decisions. A file joins the list with the issue that answers its rows. -------------------
   set(vector_files

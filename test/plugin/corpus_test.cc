@@ -229,7 +229,7 @@ Seeds PlannerSeeds() {
 
 void ExpectSeeds(const std::string& target, const Seeds& seeds) {
   const std::filesystem::path folder =
-      std::filesystem::path(__FILE__).parent_path().parent_path() / "fuzz" / "corpus" / target;
+      std::filesystem::path(LOADLINE_SOURCE_DIR) / "test" / "fuzz" / "corpus" / target;
   for (const auto& [name, requests] : seeds) {
     const std::string expected = Framed(requests);
     if (std::getenv("LOADLINE_WRITE_CORPUS") != nullptr) {
