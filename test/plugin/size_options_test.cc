@@ -63,7 +63,7 @@ class SizeOptionsTest : public SizeQuestion, public ::testing::WithParamInterfac
     }
     if (c.tainted_s > 0) {
       k8s::v1::Node node = PoolNode("tainted");
-      AddTaint("atlassian.com/escalator", absl::StrCat(kNow / 1000 - c.tainted_s), &node);
+      AddTaint("atlassian.com/escalator", absl::StrCat(kNowMs / 1000 - c.tainted_s), &node);
       std::vector<PodOnNode> pods;
       if (!c.tainted_empty) pods.push_back({2, "left", ""});
       cluster.Node(c.nodes, node, pods);
@@ -167,8 +167,9 @@ INSTANTIATE_TEST_SUITE_P(
          .after = kAtRest,
          .tainted_s = 601,
          .tainted_empty = false},
-        {"CoolDown", 10, 900, State([](auto* s) { s->set_locked_milliseconds(kNow - 120'000); }), kThreeMore,
-         Options([](auto* o) { o->set_cool_down_milliseconds(120'001); }), "scaled up a short time ago: 0"},
+        {"CoolDown", 10, 900, State([](auto* s) { s->set_locked_milliseconds(kNowMs - 120'000); }),
+         kThreeMore, Options([](auto* o) { o->set_cool_down_milliseconds(120'001); }),
+         "scaled up a short time ago: 0"},
         // 69 %; what waits needs 400m, and 350m are left on each node.
         {"ScaleOnStarve", 10, 650, Waits(PoolPod("400m")), kAtRest,
          Options([](auto* o) { o->set_scale_on_starve(true); }), "a pending pod fits on no node: 1, ask 1"},
@@ -224,12 +225,12 @@ INSTANTIATE_TEST_SUITE_P(
          "pods and no node: 3, ask 3"},
         {"Expected", 10, 900, nullptr, kThreeMore, State([](auto* s) { s->set_expected(13); }),
          "the nodes that it lacks are on their way: 0"},
-        {"Locked", 10, 900, nullptr, kThreeMore, State([](auto* s) { s->set_locked_milliseconds(kNow - 1); }),
-         "scaled up a short time ago: 0"},
+        {"Locked", 10, 900, nullptr, kThreeMore,
+         State([](auto* s) { s->set_locked_milliseconds(kNowMs - 1); }), "scaled up a short time ago: 0"},
         {"Requested", 10, 900,
          [](auto* r) {
            Options([](auto* o) { o->set_mode(v1::SizeOptions::COMPAT); })(r);
-           State([](auto* s) { s->set_locked_milliseconds(kNow - 1); })(r);
+           State([](auto* s) { s->set_locked_milliseconds(kNowMs - 1); })(r);
          },
          "scaled up a short time ago: 0",
          [](auto* r) { r->mutable_state()->mutable_groups(0)->set_requested(5); },

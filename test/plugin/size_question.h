@@ -11,7 +11,7 @@
 
 namespace loadline {
 
-inline constexpr int64_t kNow = 1'700'000'000'000;
+inline constexpr int64_t kNowMs = 1'700'000'000'000;
 inline constexpr int64_t kHourS = 3600;
 
 inline k8s::v1::Node PoolNode(const std::string& name, const std::string& cpu = "1000m",
@@ -20,7 +20,7 @@ inline k8s::v1::Node PoolNode(const std::string& name, const std::string& cpu = 
   auto* const label = node.mutable_metadata()->add_labels();
   label->set_key("pool");
   label->set_value("a");
-  node.mutable_metadata()->mutable_creation_timestamp()->set_seconds(kNow / 1000 - kHourS);
+  node.mutable_metadata()->mutable_creation_timestamp()->set_seconds(kNowMs / 1000 - kHourS);
   return node;
 }
 
@@ -67,7 +67,7 @@ class SizeQuestion : public ::testing::Test {
   SizeQuestion() : SizeQuestion(ChangesBuilder::FullList(1, 1)) {}
   explicit SizeQuestion(const ChangesBuilder& cluster) {
     Load(cluster);
-    request_.set_now_milliseconds(kNow);
+    request_.set_now_milliseconds(kNowMs);
     AddGroup("a", "a");
   }
 

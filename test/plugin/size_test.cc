@@ -96,12 +96,12 @@ TEST_F(SizeTest, TheEngineKeepsTheStateWithTheView) {
   ASSERT_EQ(first->state().groups_size(), 1);
   EXPECT_EQ(first->state().groups(0).node_group(), "a");
   EXPECT_EQ(first->state().groups(0).cached_node().milli_cpu(), 1000);
-  EXPECT_EQ(first->state().groups(0).locked_milliseconds(), kNow);
+  EXPECT_EQ(first->state().groups(0).locked_milliseconds(), kNowMs);
   EXPECT_EQ(first->state().groups(0).requested(), 6);
   EXPECT_EQ(first->state().groups(0).expected(), 8);
-  request_.set_now_milliseconds(kNow + 119'999);
+  request_.set_now_milliseconds(kNowMs + 119'999);
   EXPECT_EQ(Size().reason(), v1::GroupSize::LOCKED);
-  request_.set_now_milliseconds(kNow + 120'000);
+  request_.set_now_milliseconds(kNowMs + 120'000);
   EXPECT_EQ(Size().reason(), v1::GroupSize::WAITING);  // six are on their way
   // A question that is refused changes nothing.
   request_.mutable_groups(0)->mutable_options()->set_min_nodes(-1);
@@ -109,14 +109,14 @@ TEST_F(SizeTest, TheEngineKeepsTheStateWithTheView) {
   options()->set_min_nodes(0);
   // A state that is handed in holds instead, also an empty one.
   *request_.mutable_state() = first->state();
-  request_.set_now_milliseconds(kNow + 1);
+  request_.set_now_milliseconds(kNowMs + 1);
   EXPECT_EQ(Size().reason(), v1::GroupSize::LOCKED);
   request_.mutable_state()->Clear();
   EXPECT_EQ(Size().delta(), 6);
   // And from there: the nodes are gone, what they offered is known.
   request_.clear_state();
   Load(ChangesBuilder::FullList(3, 1));
-  request_.set_now_milliseconds(kNow + 10'000'000);
+  request_.set_now_milliseconds(kNowMs + 10'000'000);
   request_.clear_pods();
   Wait(PoolPod("1800m", "1M"), 1);
   EXPECT_EQ(Size().wanted_delta(), 3);
@@ -179,7 +179,7 @@ TEST_F(SizeTest, NodesOfEachKind) {
                 other = MakeNode("other", {{"cpu", "1"}});
   cordoned.mutable_spec()->set_unschedulable(true);
   AddTaint("atlassian.com/escalator", "1", &cordoned);
-  const std::string long_ago = std::to_string(kNow / 1000 - 61);
+  const std::string long_ago = std::to_string(kNowMs / 1000 - 61);
   AddTaint("atlassian.com/escalator", long_ago, &tainted);
   AddTaint("atlassian.com/escalator-force", "", &forced);
   AddTaint("atlassian.com/escalator", long_ago, &kept);
@@ -208,7 +208,7 @@ TEST_F(SizeTest, NodesOfEachKind) {
 // A pod that asks for no group keeps a node in the default mode; Escalator does not see it.
 TEST_F(SizeTest, WhatKeepsATaintedNode) {
   k8s::v1::Node tainted = PoolNode("tainted");
-  AddTaint("atlassian.com/escalator", std::to_string(kNow / 1000 - 61), &tainted);
+  AddTaint("atlassian.com/escalator", std::to_string(kNowMs / 1000 - 61), &tainted);
   Load(ChangesBuilder::FullList(2, 1)
            .Shape(0, PoolPod("500m"))
            .Shape(1, MakePod({}, {{"cpu", "1m"}}))

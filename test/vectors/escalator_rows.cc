@@ -275,7 +275,7 @@ void PodRequests(const Json& in, Answers* answers) {
   answers->Equal("mem", sum.memory);
 }
 
-void NodeCapacity(const Json& in, Answers* answers) {
+void CapacityOfNodes(const Json& in, Answers* answers) {
   GroupSimulation group;
   group.options.mode = SizeMode::kCompat;
   for (const Json& node : in.at("nodes")) {
@@ -356,7 +356,7 @@ void AddEscalatorHandlers(Handlers* handlers) {
                     {"reap", ReapTainted},
                     {"force_reap", ReapForceTainted},
                     {"pod_requests", PodRequests},
-                    {"node_capacity", NodeCapacity},
+                    {"node_capacity", CapacityOfNodes},
                     {"newest_sample", Newest},
                     {"group_healthy", GroupHealthy},
                     {"member", Member},
