@@ -29,6 +29,8 @@ type growth struct {
 	missing map[string]time.Time
 	short   map[string]time.Time
 	faulty  map[string]bool
+	// inherited are machines that ran without a node when this process began to look; nil: it has not.
+	inherited map[string]bool
 }
 
 // request is what was asked for: so many nodes beyond a target size, to be there until then.
@@ -50,6 +52,10 @@ func (g *growth) look(groups []provider.Group, nodes map[string]*v1.Node, now ti
 		registered[node.Spec.ProviderID] = true
 	}
 	missing, short, faulty := map[string]time.Time{}, map[string]time.Time{}, map[string]bool{}
+	first := g.inherited == nil
+	if first {
+		g.inherited = map[string]bool{}
+	}
 	for i := range groups {
 		live := 0
 		faults := map[provider.Fault]int{}
@@ -65,6 +71,9 @@ func (g *growth) look(groups []provider.Group, nodes map[string]*v1.Node, now ti
 				}
 			default:
 				missing[instance.ProviderID] = earlier(g.missing, instance.ProviderID, now)
+				if first && instance.State == externalgrpc.InstanceState_INSTANCE_RUNNING {
+					g.inherited[instance.ProviderID] = true
+				}
 			}
 			live++
 		}
@@ -161,8 +170,8 @@ func (l *leader) cleanUp(ctx context.Context, o *loop) {
 	ctx, cancel := context.WithTimeout(ctx, cleanUpTime)
 	defer cancel()
 	for _, g := range o.states {
-		l.deleteMachines(ctx, g, g.failed, "cannot be created")
-		l.deleteMachines(ctx, g, g.late, "did not register in time")
+		l.deleteMachines(ctx, g, g.failed, "failed", "cannot be created")
+		l.deleteMachines(ctx, g, l.growth.doubtless(g), "late", "did not register in time")
 		if short := min(g.short, g.Target-g.Min); short > 0 && ctx.Err() == nil {
 			err := l.cloud.DecreaseTargetSize(ctx, g.ID, g.Target, short)
 			klog.InfoS("Nodes are given up that the cloud has not begun to make", "group", g.ID, "nodes", short, "err", err)
@@ -177,8 +186,20 @@ func (l *leader) cleanUp(ctx context.Context, o *loop) {
 	}
 }
 
+// doubtless returns the late machines of a group that are to go. Machines that have been running for longer than this process
+// may have nodes by another provider id than the cloud tells: they go only where other machines of the group have nodes.
+func (g *growth) doubtless(group *groupState) (machines []provider.Instance) {
+	matches := len(group.nodes)+group.starting > 0
+	for _, m := range group.late {
+		if matches || !g.inherited[m.ProviderID] {
+			machines = append(machines, m)
+		}
+	}
+	return machines
+}
+
 // deleteMachines deletes machines that are no nodes.
-func (l *leader) deleteMachines(ctx context.Context, g *groupState, machines []provider.Instance, why string) {
+func (l *leader) deleteMachines(ctx context.Context, g *groupState, machines []provider.Instance, reason, why string) {
 	most := min(len(machines), g.Target-g.Min)
 	if most <= 0 || ctx.Err() != nil {
 		return
@@ -195,10 +216,6 @@ func (l *leader) deleteMachines(ctx context.Context, g *groupState, machines []p
 		return
 	}
 	g.Target -= most
-	reason := "failed"
-	if len(g.late) > 0 && machines[0].ProviderID == g.late[0].ProviderID {
-		reason = "late"
-	}
 	l.metrics.givenUp.WithLabelValues(reason).Add(float64(most))
 }
 

@@ -320,11 +320,12 @@ func TestWhatGrows(t *testing.T) {
 		"NotTriedYet":      {groups: group(10), edit: func(p *v1.Pod) { p.Status.Conditions = nil }},
 		"SchedulerBypassed": {groups: group(10), edit: func(p *v1.Pod) { p.Status.Conditions = nil },
 			config: func(c *config.Configuration) { c.ScaleUp.BypassedSchedulerNames = []string{"default-scheduler"} }, want: []string{"g+4"}},
-		"TooYoung":       {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.NewPodScaleUpDelay.Duration = time.Hour }},
-		"TooYoungItself": {groups: group(10), edit: func(p *v1.Pod) { p.Annotations = map[string]string{scaleUpDelay: "1h"} }},
-		"Expendable":     {groups: group(10), edit: func(p *v1.Pod) { p.Spec.Priority = new(int32(-11)) }},
-		"Gated":          {groups: group(10), edit: func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "g"}} }},
-		"OfADaemonSet":   {groups: group(10), edit: func(p *v1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }},
+		"TooYoung":                    {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.NewPodScaleUpDelay.Duration = time.Hour }},
+		"TooYoungItself":              {groups: group(10), edit: func(p *v1.Pod) { p.Annotations = map[string]string{scaleUpDelay: "1h"} }},
+		"Expendable":                  {groups: group(10), edit: func(p *v1.Pod) { p.Spec.Priority = new(int32(-11)) }},
+		"WithoutDelayAClockMayDiffer": {groups: group(10), edit: func(p *v1.Pod) { p.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour)) }, want: []string{"g+4"}},
+		"Gated":                       {groups: group(10), edit: func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "g"}} }},
+		"OfADaemonSet":                {groups: group(10), edit: func(p *v1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -444,6 +445,51 @@ func TestNodesThatDoNotCome(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Machines that have long been running may have nodes by another provider id than the cloud tells: they are not given up
+// where no machine of their group has a node, and are where one has.
+func TestMachinesWhoseNodesAreNotKnown(t *testing.T) {
+	for _, matches := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			g := &skyGroup{max: 10, cpu: "4", price: 0.1, machines: map[string]provider.Instance{}}
+			if matches {
+				g.target = 1
+			}
+			b := growing(t, map[string]*skyGroup{"g": g}, func(c *config.Configuration) {
+				c.Decisions = []string{config.ScaleUpDecision}
+				c.ScaleUp.MaxNodeProvisionTime.Duration = time.Minute
+			})
+			b.sky.mu.Lock()
+			g.machines["sky://other"] = provider.Instance{ProviderID: "sky://other", State: externalgrpc.InstanceState_INSTANCE_RUNNING}
+			g.target++
+			b.sky.mu.Unlock()
+			b.run(3 * time.Minute)
+			if deleted := slices.Equal(b.sky.requests(), []string{"delete sky://other"}); deleted != matches {
+				t.Errorf("a machine of the group has a node %v: asked for %v", matches, b.sky.requests())
+			}
+			b.end()
+		})
+	}
+}
+
+// At constant load, with slack and what stands for it, nothing is asked for and nothing written in 1,000 loops. Invariant E3.
+func TestNoOscillationOfTheWholeLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, k := slacking(t, nil)
+		b.addPending("web", 3, "2")
+		b.run(2 * time.Minute)
+		for i := range 3 {
+			b.bind(fmt.Sprintf("web-%d", i), fmt.Sprintf("g%d", i/2+1))
+		}
+		b.run(30 * time.Minute)
+		writes, asked, replicas := len(b.writes()), len(b.sky.requests()), k.replicas()
+		b.run(10_000 * time.Second) // 1,000 loops
+		if after := b.writes(); len(after) != writes || len(b.sky.requests()) != asked || k.replicas() != replicas {
+			t.Errorf("written %v, asked for %v, %d replicas instead of %d", after[writes:], b.sky.requests()[asked:], k.replicas(), replicas)
+		}
+		b.end()
+	})
 }
 
 // A group keeps its minimum, although its machines do not come.

@@ -26,7 +26,7 @@ const mostPending = 100_000
 func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 	var pods []*v1.Pod
 	for _, pod := range c.unbound {
-		if waits(pod, s) && priorityOf(pod) >= int32(s.ExpendablePodsPriorityCutoff) && now.Sub(pod.CreationTimestamp.Time) >= delayOf(pod, s) {
+		if waits(pod, s) && priorityOf(pod) >= int32(s.ExpendablePodsPriorityCutoff) && !tooYoung(pod, s, now) {
 			pods = append(pods, pod)
 		}
 	}
@@ -66,6 +66,12 @@ func priorityOf(pod *v1.Pod) int32 {
 		return 0
 	}
 	return *pod.Spec.Priority
+}
+
+// tooYoung says whether a pod is still given time. Without a delay clocks that differ must not matter.
+func tooYoung(pod *v1.Pod, s *config.ScaleUp, now time.Time) bool {
+	delay := delayOf(pod, s)
+	return delay > 0 && now.Sub(pod.CreationTimestamp.Time) < delay
 }
 
 func delayOf(pod *v1.Pod, s *config.ScaleUp) time.Duration {

@@ -2,10 +2,13 @@ package provider
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"net"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +33,10 @@ type cloud struct {
 	hangs    bool
 	deletion *externalgrpc.NodeGroupDeleteNodesRequest
 	defaults *externalgrpc.NodeGroupAutoscalingOptions
+	price    float64
+	fault    *externalgrpc.InstanceErrorInfo
+	broken   string // group
+	mu       sync.Mutex
 }
 
 func (c *cloud) Refresh(ctx context.Context, _ *externalgrpc.RefreshRequest) (*externalgrpc.RefreshResponse, error) {
@@ -48,14 +55,19 @@ func (c *cloud) NodeGroupTargetSize(context.Context, *externalgrpc.NodeGroupTarg
 }
 
 func (c *cloud) NodeGroupNodes(_ context.Context, r *externalgrpc.NodeGroupNodesRequest) (*externalgrpc.NodeGroupNodesResponse, error) {
+	if r.GetId() == c.broken {
+		return nil, status.Error(codes.Internal, "told to fail")
+	}
 	return &externalgrpc.NodeGroupNodesResponse{Instances: []*externalgrpc.Instance{
-		{Id: "sim://" + r.GetId(), Status: &externalgrpc.InstanceStatus{InstanceState: externalgrpc.InstanceState_INSTANCE_DELETING}}}}, nil
+		{Id: "sim://" + r.GetId(), Status: &externalgrpc.InstanceStatus{InstanceState: externalgrpc.InstanceState_INSTANCE_DELETING, ErrorInfo: c.fault}}}}, nil
 }
 
 func (c *cloud) NodeGroupGetOptions(_ context.Context, r *externalgrpc.NodeGroupGetOptionsRequest) (*externalgrpc.NodeGroupGetOptionsResponse, error) {
 	if !c.options {
 		return nil, status.Error(codes.Unimplemented, "no options")
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.defaults = r.GetDefaults()
 	return &externalgrpc.NodeGroupGetOptionsResponse{NodeGroupAutoscalingOptions: &externalgrpc.NodeGroupAutoscalingOptions{
 		ZeroOrMaxNodeScaling: true, ScaleDownUnneededDuration: durationpb.New(7 * time.Second)}}, nil
@@ -155,6 +167,123 @@ func TestDeleteNodes(t *testing.T) {
 	}
 	if c.target != 1 {
 		t.Errorf("target %d, want 1", c.target)
+	}
+}
+
+func (c *cloud) NodeGroupIncreaseSize(_ context.Context, r *externalgrpc.NodeGroupIncreaseSizeRequest) (*externalgrpc.NodeGroupIncreaseSizeResponse, error) {
+	c.target += r.GetDelta()
+	return &externalgrpc.NodeGroupIncreaseSizeResponse{}, nil
+}
+
+func (c *cloud) NodeGroupDecreaseTargetSize(_ context.Context, r *externalgrpc.NodeGroupDecreaseTargetSizeRequest) (*externalgrpc.NodeGroupDecreaseTargetSizeResponse, error) {
+	c.target += r.GetDelta()
+	return &externalgrpc.NodeGroupDecreaseTargetSizeResponse{}, nil
+}
+
+func (c *cloud) NodeGroupTemplateNodeInfo(_ context.Context, r *externalgrpc.NodeGroupTemplateNodeInfoRequest) (*externalgrpc.NodeGroupTemplateNodeInfoResponse, error) {
+	if !c.options {
+		return nil, status.Error(codes.Unimplemented, "no templates")
+	}
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "template-of-" + r.GetId()}}
+	data, err := node.Marshal()
+	return &externalgrpc.NodeGroupTemplateNodeInfoResponse{NodeBytes: data}, err
+}
+
+func (c *cloud) PricingNodePrice(_ context.Context, r *externalgrpc.PricingNodePriceRequest) (*externalgrpc.PricingNodePriceResponse, error) {
+	if !c.options {
+		return nil, status.Error(codes.Unimplemented, "no prices")
+	}
+	return &externalgrpc.PricingNodePriceResponse{Price: c.price * r.GetEndTimestamp().AsTime().Sub(r.GetStartTimestamp().AsTime()).Hours()}, nil
+}
+
+// A group grows and shrinks from the size that was planned with only, and within its bounds.
+func TestSizes(t *testing.T) {
+	for _, c := range []struct {
+		increase    bool
+		from, delta int
+		want        int32
+		err         string
+	}{
+		{true, 3, 2, 5, ""},
+		{true, 3, 3, 3, "may not have 3 more: its maximum is 5"},
+		{true, 3, 0, 3, "may not have 0 more"},
+		{true, 2, 1, 3, "has changed meanwhile: it is 3 and not 2"},
+		{false, 3, 2, 1, ""},
+		{false, 3, 3, 3, "may not have 3 fewer: its minimum is 1"},
+		{false, 3, -1, 3, "may not have -1 fewer"},
+		{false, 4, 1, 3, "has changed meanwhile: it is 3 and not 4"},
+	} {
+		server := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "a", MinSize: 1, MaxSize: 5}}, target: 3}
+		client := serve(t, server)
+		if _, err := client.Groups(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		change := client.DecreaseTargetSize
+		if c.increase {
+			change = client.IncreaseSize
+		}
+		err := change(t.Context(), "a", c.from, c.delta)
+		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || server.target != c.want {
+			t.Errorf("%+v: target %d, error %v", c, server.target, err)
+		}
+	}
+}
+
+// What a provider need not tell is not known, and no error; a price that is none is one.
+func TestTemplateAndPrice(t *testing.T) {
+	server := &cloud{}
+	client := serve(t, server)
+	if node, err := client.TemplateNode(t.Context(), "a"); node != nil || err != nil {
+		t.Errorf("template %v, error %v", node, err)
+	}
+	if price, err := client.NodePrice(t.Context(), &v1.Node{}); price != nil || err != nil {
+		t.Errorf("price %v, error %v", price, err)
+	}
+	server.options, server.price = true, 0.25
+	if node, err := client.TemplateNode(t.Context(), "a"); err != nil || node.Name != "template-of-a" {
+		t.Errorf("template %v, error %v", node, err)
+	}
+	if price, err := client.NodePrice(t.Context(), &v1.Node{}); err != nil || *price != 0.25 {
+		t.Errorf("price %v, error %v", price, err)
+	}
+	for _, price := range []float64{-1, math.NaN(), math.Inf(1)} {
+		server.price = price
+		if got, err := client.NodePrice(t.Context(), &v1.Node{}); got != nil || err == nil || !strings.Contains(err.Error(), "is not a price") {
+			t.Errorf("price %v: %v, error %v", price, got, err)
+		}
+	}
+}
+
+// Faults of machines are told apart: the cloud has none left, or something else is wrong.
+func TestFaults(t *testing.T) {
+	server := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "a", MaxSize: 5}}, fault: &externalgrpc.InstanceErrorInfo{ErrorCode: "STOCK_OUT", ErrorMessage: "none", InstanceErrorClass: 1}}
+	client := serve(t, server)
+	for _, class := range []int32{1, 99} {
+		server.fault.InstanceErrorClass = class
+		groups, err := client.Groups(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := groups[0].Instances[0].Fault, (Fault{"STOCK_OUT", "none", class == 1}); got != want {
+			t.Errorf("class %d: %+v, want %+v", class, got, want)
+		}
+	}
+}
+
+// One of many groups that cannot be asked about is the error of all.
+func TestManyGroups(t *testing.T) {
+	server := &cloud{}
+	for i := range 100 {
+		server.groups = append(server.groups, &externalgrpc.NodeGroup{Id: fmt.Sprintf("g%02d", i), MaxSize: int32(i)})
+	}
+	client := serve(t, server)
+	groups, err := client.Groups(t.Context(), nil)
+	if err != nil || len(groups) != 100 || groups[42].ID != "g42" || groups[42].Max != 42 || groups[42].Instances[0].ProviderID != "sim://g42" {
+		t.Fatalf("%d groups, error %v", len(groups), err)
+	}
+	server.broken = "g57"
+	if _, err := client.Groups(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "NodeGroupNodes of g57") {
+		t.Errorf("error %v", err)
 	}
 }
 

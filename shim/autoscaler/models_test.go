@@ -1,0 +1,133 @@
+package autoscaler
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/autoscaler/provider"
+)
+
+// teller is a cloud that tells of new nodes.
+type teller struct {
+	cloud
+	template  *v1.Node
+	price     *float64
+	fails     error
+	hangs     bool
+	templates int // questions
+	prices    int
+}
+
+func (t *teller) TemplateNode(ctx context.Context, _ string) (*v1.Node, error) {
+	t.templates++
+	if t.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return t.template, t.fails
+}
+
+func (t *teller) NodePrice(context.Context, *v1.Node) (*float64, error) {
+	t.prices++
+	return t.price, t.fails
+}
+
+func nodeOf(name string, ready bool) *v1.Node {
+	status := v1.ConditionFalse
+	if ready {
+		status = v1.ConditionTrue
+	}
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"from": name}},
+		Spec: v1.NodeSpec{ProviderID: "x", Taints: []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule},
+			{Key: "startup-taint.cluster-autoscaler.kubernetes.io/gpu", Effect: v1.TaintEffectNoSchedule}, {Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoSchedule}}},
+		Status: v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: status}}}}
+}
+
+// A ready node of the group is the model, without what is its own; else what the cloud says; else any node.
+func TestModelOfNewNodes(t *testing.T) {
+	template := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"from": "cloud"}}}
+	for name, c := range map[string]struct {
+		nodes    []*v1.Node
+		template *v1.Node
+		want     string
+	}{
+		"AReadyNode":    {[]*v1.Node{nodeOf("b", true), nodeOf("a", false), nodeOf("c", true)}, template, "b"},
+		"TheCloud":      {[]*v1.Node{nodeOf("a", false)}, template, "cloud"},
+		"AnyNode":       {[]*v1.Node{nodeOf("b", false), nodeOf("a", false)}, nil, "a"},
+		"TheCloudAlone": {nil, template, "cloud"},
+		"NobodyKnows":   {nil, nil, ""},
+	} {
+		m := newModels(&teller{template: c.template})
+		g := &groupState{Group: &provider.Group{ID: "g"}, nodes: c.nodes}
+		m.fill(t.Context(), []*groupState{g}, time.Now())
+		if c.want == "" {
+			if g.model.node != nil {
+				t.Errorf("%s: %v", name, g.model.node)
+			}
+			continue
+		}
+		node := g.model.node
+		if node == nil || node.Labels["from"] != c.want || node.Spec.ProviderID != "" {
+			t.Errorf("%s: %v, want %s", name, node, c.want)
+		} else if c.want != "cloud" && (len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "dedicated") {
+			t.Errorf("%s: taints %v", name, node.Spec.Taints)
+		}
+	}
+}
+
+// The cloud is asked again after a time only, and what it said holds while it fails to answer.
+func TestWhatTheCloudHasSaid(t *testing.T) {
+	cloud := &teller{template: &v1.Node{}, price: new(0.5)}
+	m := newModels(cloud)
+	now := time.Now()
+	ask := func(after time.Duration) model {
+		now = now.Add(after)
+		g := &groupState{Group: &provider.Group{ID: "g"}}
+		m.fill(t.Context(), []*groupState{g}, now)
+		return g.model
+	}
+	ask(0)
+	if got := ask(modelAge - time.Second); got.price == nil || *got.price != 0.5 || cloud.templates != 1 || cloud.prices != 1 {
+		t.Errorf("%+v after %d and %d questions", got, cloud.templates, cloud.prices)
+	}
+	cloud.fails = errors.New("told to fail")
+	if got := ask(2 * time.Second); got.node == nil || got.price == nil || cloud.templates != 2 {
+		t.Errorf("%+v after %d questions", got, cloud.templates)
+	}
+	ask(modelRetry - time.Second)
+	if cloud.templates != 2 {
+		t.Errorf("asked %d times", cloud.templates)
+	}
+	cloud.fails, cloud.price = nil, nil
+	if got := ask(2 * time.Second); got.price != nil || cloud.templates != 3 {
+		t.Errorf("%+v after %d questions", got, cloud.templates)
+	}
+	// It tells no prices: no group is asked about.
+	prices := cloud.prices
+	ask(modelAge - time.Second)
+	if cloud.prices != prices {
+		t.Errorf("asked for prices %d times more", cloud.prices-prices)
+	}
+}
+
+// A cloud that does not answer costs a loop a bounded time, however many groups there are.
+func TestCloudThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cloud := &teller{hangs: true}
+		var groups []*groupState
+		for range 100 {
+			groups = append(groups, &groupState{Group: &provider.Group{ID: "g"}})
+		}
+		began := time.Now()
+		newModels(cloud).fill(t.Context(), groups, began)
+		if took := time.Since(began); took != modelTime {
+			t.Errorf("took %v, want %v", took, modelTime)
+		}
+	})
+}
