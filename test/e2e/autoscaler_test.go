@@ -55,6 +55,9 @@ func startScaled(t *testing.T, mode string, act bool) *scaled {
 	ctx := deadline(t)
 	s := &scaled{t: t, ctx: ctx, cluster: startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}
 	s.args = []string{"--decisions=scale-down", "--scale-down-unneeded-time=4s", "--scale-down-delay-after-add=0s"}
+	if mode == "observe" {
+		s.args[0] = "--decisions=scale-up,slack,scale-down"
+	}
 	s.rights(act)
 	size := v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("16Gi"), "pods": resource.MustParse("110")}
 	template := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "a"}}, Status: v1.NodeStatus{Capacity: size, Allocatable: size}}
@@ -401,6 +404,8 @@ func TestTwoAutoscalers(t *testing.T) {
 func TestAutoscalerObserves(t *testing.T) {
 	s := startScaled(t, "observe", false)
 	s.wait("a plan that would remove nodes", func() bool { return strings.Contains(s.status(), ": now") })
+	s.deploy("large", 1, "3900m") // no node has as much left: a group would have to grow
+	s.wait("a plan that would grow a group", func() bool { return strings.Contains(s.status(), "pool: 1 for pods") })
 	time.Sleep(3 * time.Second)
 	changes, err := s.cluster.Changes(autoscalerUser)
 	if err != nil || len(changes) == 0 {

@@ -232,3 +232,87 @@ func (s *scaled) checkForeign(namespaces ...string) {
 		}
 	}
 }
+
+// gets waits until so many pods of the load run, while nodes come from where they can.
+func (s *scaled) gets(what string, pods int32) {
+	s.t.Helper()
+	s.deploy("web", pods, "3")
+	s.t.Logf("%s: %d pods ran after %v; cheap %d, dear %d", what, pods, s.waitRunning("web", int(pods)).Round(time.Millisecond), s.cloud.Target("cheap"), s.cloud.Target("dear"))
+}
+
+// faulty is a cluster whose cloud fails, and an autoscaler that waits for nothing for long. Each pod of its load takes a node.
+func faulty(t *testing.T) (*scaled, []simcloud.Group) {
+	t.Helper()
+	groups := []simcloud.Group{pool("cheap", 0, 6, 4, 0.10), pool("dear", 0, 6, 4, 0.30)}
+	return startGrowing(t, time.Second, groups, "--decisions=scale-up", "--max-node-provision-time=8s", "--initial-node-group-backoff-duration=8s",
+		"--max-node-group-backoff-duration=16s", "--cloud-grpc-timeout=2s"), groups
+}
+
+func (s *scaled) change(group string, change func(*simcloud.Group)) { s.cloud.Change(group, change) }
+
+// Where the cheap group is out of stock or its machines never become nodes, the dear one grows; what does not come is given up,
+// and nothing is asked for twice.
+func TestCloudMakesNoNodes(t *testing.T) {
+	s, groups := faulty(t)
+	s.change("cheap", func(g *simcloud.Group) { g.StockOut = true })
+	s.gets("out of stock", 2)
+	if cheap, dear := s.cloud.Target("cheap"), s.cloud.Target("dear"); cheap != 0 || dear != 2 {
+		t.Errorf("out of stock: %d cheap nodes, %d dear ones, want 0 and 2", cheap, dear)
+	}
+	if text := s.status(); !strings.Contains(text, "errorCode: outOfResources") || !strings.Contains(text, "STOCK_OUT") {
+		t.Errorf("status: %s", text)
+	}
+	s.change("cheap", func(g *simcloud.Group) { g.StockOut, g.Phantom = false, true })
+	s.wait("the end of the back-off", func() bool { return !strings.Contains(s.status(), "status: Backoff") })
+	s.gets("phantoms", 3)
+	if cheap, dear := s.cloud.Target("cheap"), s.cloud.Target("dear"); cheap != 0 || dear != 3 {
+		t.Errorf("phantoms: %d cheap nodes, %d dear ones, want 0 and 3", cheap, dear)
+	}
+	s.change("cheap", func(g *simcloud.Group) { g.Phantom = false })
+	s.wait("the end of the back-off", func() bool { return !strings.Contains(s.status(), "status: Backoff") })
+	s.gets("nothing is wrong", 4)
+	if cheap := s.cloud.Target("cheap"); cheap != 1 {
+		t.Errorf("%d cheap nodes, want 1", cheap)
+	}
+	s.checkSizes(groups...)
+	metrics := metricsOf(t, s.ctx, s.autoscaler)
+	if failed, given := metrics.By("loadline_failed_scale_ups_total", "reason"), metrics.By("loadline_given_up_nodes_total", "reason"); failed["outOfResources"] != 1 ||
+		failed["timeout"] != 1 || given["failed"] != 2 || given["late"] != 1 {
+		t.Errorf("failures %v, given up %v", failed, given)
+	}
+	expectNothingForbidden(t, s.autoscaler.Process)
+}
+
+// A cloud that does not answer costs time and nothing else; killed with nodes on their way, the next process counts them.
+func TestCloudHangsAndAutoscalerIsKilled(t *testing.T) {
+	s, groups := faulty(t)
+	s.cloud.Hang("NodeGroupIncreaseSize", true)
+	s.deploy("web", 2, "3")
+	s.wait("failures", func() bool { return metricsOf(t, s.ctx, s.autoscaler).Sum("loadline_failed_scale_ups_total", nil) >= 2 })
+	loops := metricsOf(t, s.ctx, s.autoscaler).Sum("loadline_decision_total", nil)
+	s.cloud.Hang("Refresh", true)
+	s.wait("loops that end without the cloud", func() bool { return strings.Contains(s.status(), "Refresh") })
+	s.cloud.Hang("Refresh", false)
+	s.cloud.Hang("NodeGroupIncreaseSize", false)
+	s.gets("the cloud answers again", 2)
+	if more := metricsOf(t, s.ctx, s.autoscaler).Sum("loadline_decision_total", nil); more <= loops {
+		t.Errorf("%v loops, and then %v", loops, more)
+	}
+	s.wait("the end of the back-off", func() bool { return !strings.Contains(s.status(), "status: Backoff") })
+
+	before := s.cloud.Target("cheap") + s.cloud.Target("dear")
+	s.cloud.Delay(4 * time.Second)
+	s.deploy("web", 5, "3")
+	s.wait("the request for nodes", func() bool { return s.cloud.Target("cheap")+s.cloud.Target("dear") > before })
+	s.autoscaler.Kill()
+	if err := s.autoscaler.Restart(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.waitRunning("web", 5)
+	s.calm(3)
+	if all := s.cloud.Target("cheap") + s.cloud.Target("dear"); all != 5 {
+		t.Errorf("%d nodes for 5 pods", all)
+	}
+	s.checkSizes(groups...)
+	expectNothingForbidden(t, s.autoscaler.Process)
+}

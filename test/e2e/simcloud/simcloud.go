@@ -150,6 +150,13 @@ func (c *Cloud) Target(id string) int {
 	return c.groups[id].target
 }
 
+// Delay changes how long new machines take to become nodes.
+func (c *Cloud) Delay(create time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.options.CreateDelay = create
+}
+
 // Change changes a group, such as its faults.
 func (c *Cloud) Change(id string, change func(*Group)) {
 	c.mu.Lock()
