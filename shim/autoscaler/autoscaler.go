@@ -77,6 +77,9 @@ var errLostLease = errors.New("lost the lease")
 // who leads next finishes them.
 func (a *Autoscaler) Run(ctx context.Context) error {
 	klog.InfoS("Autoscaler starts", "mode", a.config.Mode, "decisions", a.config.Decisions)
+	if a.config.ScaleDown.UnsafeDeletePodsDespiteDisruptionBudgets {
+		klog.Warning("Pods are deleted although their disruption budgets refuse it: unsafeDeletePodsDespiteDisruptionBudgets is set")
+	}
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWatching()
 	if err := a.cluster.watch(watching, a.client); err != nil {

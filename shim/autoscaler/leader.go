@@ -89,7 +89,8 @@ func actuationOptions(s *config.ScaleDown) actuation.Options {
 	options := actuation.Options{
 		NodeDeleteDelayAfterTaint: s.NodeDeleteDelayAfterTaint.Duration, CordonNodeBeforeTerminating: s.CordonNodeBeforeTerminating,
 		MaxGracefulTermination: time.Duration(s.MaxGracefulTerminationSec) * time.Second, MaxPodEviction: s.MaxPodEvictionTime.Duration,
-		EvictionRetry: s.EvictionRetryInterval.Duration, TerminationHeadroom: s.TerminationHeadroom.Duration, Poll: s.PollInterval.Duration,
+		UnsafeDeletePodsDespiteDisruptionBudgets: s.UnsafeDeletePodsDespiteDisruptionBudgets,
+		EvictionRetry:                            s.EvictionRetryInterval.Duration, TerminationHeadroom: s.TerminationHeadroom.Duration, Poll: s.PollInterval.Duration,
 		DaemonSetEvictionForEmptyNodes: s.DaemonSetEvictionForEmptyNodes, DaemonSetEvictionForOccupiedNodes: s.DaemonSetEvictionForOccupiedNodes,
 		NodeDeletionDelayTimeout: s.NodeDeletionDelayTimeout.Duration, NodeDeletionBatcherInterval: s.NodeDeletionBatcherInterval.Duration,
 	}

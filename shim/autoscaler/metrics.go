@@ -76,7 +76,7 @@ func newMetrics(version string) *metrics {
 		deletion:    histogram("node_deletion_duration_seconds", "Time from the taint of a node to the end of its removal; kind is empty or drain.", 0.5, "kind", "result"),
 		scaledDown:  counter("scaled_down_nodes_total", "Nodes that the cloud was asked to delete, by reason and GPU resource.", "reason", "gpu_resource_name"),
 		failed:      counter("scale_down_failed_nodes_total", "Nodes that were given back, by result.", "result"),
-		evictions:   counter("evicted_pods_total", "Answers to evictions: accepted, or why not.", "eviction_result"),
+		evictions:   counter("evicted_pods_total", "Answers to evictions: accepted, or why not; deleted_despite_budget: a deletion took its place.", "eviction_result"),
 		decisions:   counter("decision_total", "Loops by what came of them.", "kind", "outcome"),
 		errors:      counter("errors_total", "Loops that could not be finished, by what failed.", "type"),
 		unneeded:    gauge("unneeded_nodes", "Nodes that can go."),

@@ -26,8 +26,9 @@ var (
 	appliedFolders = []string{"second-scheduler", "extender", "expander", "autoscaler"}
 	staticPod      = "replacement"
 	// What is applied beside a folder to let it do more.
-	moreRights  = "autoscaler/act"
-	slackRights = []string{"autoscaler/slack", "autoscaler/slack-capacitybuffers"}
+	moreRights   = "autoscaler/act"
+	unsafeRights = "autoscaler/act-despite-budgets"
+	slackRights  = []string{"autoscaler/slack", "autoscaler/slack-capacitybuffers"}
 )
 
 // podObjects returns the pod template of each workload in a folder, as the pod that its controller would create.
@@ -116,7 +117,7 @@ func hardening(container v1.Container) []string {
 func TestManifestsApply(t *testing.T) {
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
-	for _, folder := range slices.Concat(appliedFolders, []string{moreRights}, slackRights) {
+	for _, folder := range slices.Concat(appliedFolders, []string{moreRights, unsafeRights}, slackRights) {
 		apply(t, ctx, cluster, folder)
 		apply(t, ctx, cluster, folder)
 	}

@@ -2,8 +2,8 @@
 // grants, and has the cloud delete them. It decides nothing but to stop: before each step it looks again, and where
 // something is not as planned the node is given back as it was.
 //
-// No pod is ever deleted but by eviction. Whatever else is to be known of a removal under way is written on the node, so
-// that another process can finish it, or take it back.
+// No pod is ever deleted but by eviction, unless UnsafeDeletePodsDespiteDisruptionBudgets says so. Whatever else is to be
+// known of a removal under way is written on the node, so that another process can finish it, or take it back.
 package actuation
 
 import (
@@ -36,6 +36,9 @@ type Options struct {
 	MaxPodEviction time.Duration
 	// EvictionRetry is the time between two attempts, give or take a fifth.
 	EvictionRetry time.Duration
+	// UnsafeDeletePodsDespiteDisruptionBudgets: a pod whose eviction was refused for its budgets until the time was up is
+	// deleted all the same, with its grace period. That violates the budgets. Cluster Autoscaler has no such flag.
+	UnsafeDeletePodsDespiteDisruptionBudgets bool
 	// TerminationHeadroom is what pods may take beyond their grace period.
 	TerminationHeadroom time.Duration
 	// Poll is how often it is seen whether pods have ended, and whether deletion is still delayed.
@@ -118,7 +121,8 @@ const (
 
 // Hooks hear of what happens, for metrics. They must not block; each may be nil.
 type Hooks struct {
-	// Evicted hears of each answer to an eviction: "accepted", or why not.
+	// Evicted hears of each answer to an eviction: "accepted", or why not; and "deleted_despite_budget" of a deletion that
+	// took its place.
 	Evicted func(result string)
 	// Removed hears of each removal that has ended.
 	Removed func(r *Removal, result Result, took time.Duration)
@@ -159,14 +163,10 @@ type deletion struct {
 	err     error
 }
 
-func (h *Hooks) evicted(_ *v1.Pod, why refusal) {
-	if h.Evicted == nil {
-		return
+func (h *Hooks) count(eviction string) {
+	if h.Evicted != nil {
+		h.Evicted(eviction)
 	}
-	if why == "" {
-		why = "accepted"
-	}
-	h.Evicted(string(why))
 }
 
 // Start taints the nodes of a plan and begins to remove them. It returns when all are tainted, and the rest happens in

@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 // drainOf plans to drain a node with these pods.
@@ -185,6 +186,73 @@ func (w *world) delay(name string, on bool) {
 }
 
 // The eviction of a pod that has made way for another one of its name is done; the other one is not touched.
+func TestDeletionDespiteBudgets(t *testing.T) {
+	severalBudgets := apierrors.NewInternalError(errors.New("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."))
+	forbidden := apierrors.NewForbidden(podResource.GroupResource(), "p", errors.New("no"))
+	for _, c := range []struct {
+		name    string
+		allowed bool
+		answer  error // to each eviction
+		want    Result
+		deleted bool
+		took    time.Duration // at least
+	}{
+		{name: "NotUnlessAllowed", answer: tooMany(), want: ErrorFailedToEvict},
+		{name: "WhenTheTimeIsUp", allowed: true, answer: tooMany(), want: NodeDeleteOK, deleted: true, took: 90 * time.Second},
+		{name: "SeveralBudgets", allowed: true, answer: severalBudgets, want: NodeDeleteOK, deleted: true},
+		{name: "NoBudget", allowed: true, answer: forbidden, want: ErrorFailedToEvict},
+		{name: "NotNeeded", allowed: true, want: NodeDeleteOK},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				node, pod := w.addNode("n"), w.addPod("p", "n")
+				if c.answer != nil {
+					w.answers["p"] = c.answer
+				}
+				var results []string
+				options := testOptions()
+				options.UnsafeDeletePodsDespiteDisruptionBudgets = c.allowed
+				var got Result
+				a := New(options, w.client, w, w.events, 1, Hooks{Evicted: func(result string) { results = append(results, result) },
+					Removed: func(_ *Removal, result Result, _ time.Duration) { got = result }})
+				began := time.Now()
+				r := Removal{Node: node, Group: "g", Pods: []*v1.Pod{pod}, Moves: map[types.UID]bool{pod.UID: true}}
+				if _, err := a.Start(t.Context(), Plan{Removals: []Removal{r}}); err != nil {
+					t.Fatal(err)
+				}
+				a.Wait()
+				var deletions []clienttesting.DeleteAction
+				for _, action := range w.client.Actions() {
+					if d, ok := action.(clienttesting.DeleteAction); ok && action.Matches("delete", "pods") {
+						deletions = append(deletions, d)
+					}
+				}
+				if got != c.want || (len(deletions) > 0) != c.deleted || time.Since(began) < c.took {
+					t.Errorf("%s after %v, %d pods deleted, answers %v", got, time.Since(began), len(deletions), results)
+				}
+				if !c.deleted {
+					return
+				}
+				if o := deletions[0].GetDeleteOptions(); *o.Preconditions.UID != pod.UID || *o.GracePeriodSeconds != 30 {
+					t.Errorf("deleted with %v", o)
+				}
+				if last := results[len(results)-1]; last != "deleted_despite_budget" {
+					t.Errorf("the last answer is %q", last)
+				}
+				close(w.events.Events)
+				told := false
+				for event := range w.events.Events {
+					told = told || strings.HasPrefix(event, "Warning DeletedDespiteBudget")
+				}
+				if !told {
+					t.Error("no event tells of it")
+				}
+			})
+		})
+	}
+}
+
 func TestReplacedPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

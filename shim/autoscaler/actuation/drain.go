@@ -53,7 +53,7 @@ func stepsOf(groups []PriorityGroup, pods, bestEffort []*v1.Pod) []drainStep {
 // PodResult is what became of a pod that was to be evicted.
 type PodResult struct {
 	Pod *v1.Pod
-	// Evicted says that the API server has accepted the eviction.
+	// Evicted says that the API server has accepted the eviction, or a deletion in its place.
 	Evicted bool
 	// TimedOut says that it was refused until the time was up, or that the pod was still there then.
 	TimedOut bool
@@ -110,7 +110,11 @@ func (a *Actuator) evictPod(ctx context.Context, pod *v1.Pod, longest time.Durat
 		return PodResult{Pod: pod, Evicted: true}
 	}
 	result := PodResult{Pod: pod}
-	result.Err = a.evict(ctx, pod, min(graceOf(pod), longest), a.options.MaxPodEviction)
+	grace := min(graceOf(pod), longest)
+	result.Err = a.evict(ctx, pod, grace, a.options.MaxPodEviction)
+	if result.Err != nil && ctx.Err() == nil {
+		result.Err = a.deleteDespiteBudget(ctx, pod, grace, result.Err)
+	}
 	result.Evicted = result.Err == nil
 	var given *evictionError
 	result.TimedOut = errors.As(result.Err, &given) && given.timedOut

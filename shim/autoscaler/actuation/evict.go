@@ -12,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 )
 
 // refusal is why an eviction was not accepted.
@@ -60,6 +61,9 @@ func refusalOf(err error) refusal {
 	return refusedError
 }
 
+// deletedDespiteBudget is heard of by Hooks.Evicted.
+const deletedDespiteBudget = "deleted_despite_budget"
+
 // evictionError is an eviction that was given up.
 type evictionError struct {
 	refusal  refusal
@@ -83,14 +87,14 @@ func (a *Actuator) evict(ctx context.Context, pod *v1.Pod, grace, patience time.
 	for {
 		err := a.evictOnce(ctx, pod, grace)
 		if err == nil {
-			a.hooks.evicted(pod, "")
+			a.hooks.count("accepted")
 			return nil
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		why := refusalOf(err)
-		a.hooks.evicted(pod, why)
+		a.hooks.count(string(why))
 		if why == refusedConflict && a.replaced(ctx, pod) {
 			return nil
 		}
@@ -122,6 +126,26 @@ func (a *Actuator) evictOnce(ctx context.Context, pod *v1.Pod, grace time.Durati
 		return nil
 	}
 	return err
+}
+
+// deleteDespiteBudget deletes a pod whose eviction was given up with `refused`, if it was for its budgets and the options
+// allow it. Otherwise it returns that error.
+func (a *Actuator) deleteDespiteBudget(ctx context.Context, pod *v1.Pod, grace time.Duration, refused error) error {
+	var given *evictionError
+	if !a.options.UnsafeDeletePodsDespiteDisruptionBudgets || !errors.As(refused, &given) ||
+		given.refusal != refusedByBudget && given.refusal != refusedByBudgets {
+		return refused
+	}
+	seconds := int64(grace / time.Second)
+	err := a.nodes.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &seconds,
+		Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return errors.Join(refused, fmt.Errorf("nor deleted: %w", err))
+	}
+	klog.InfoS("Pod is deleted despite its disruption budgets", "pod", klog.KObj(pod), "node", pod.Spec.NodeName, "refused", refused)
+	a.events.Eventf(pod, v1.EventTypeWarning, "DeletedDespiteBudget", "deleted for scale-down although its disruption budgets refuse it: %v", refused)
+	a.hooks.count(deletedDespiteBudget)
+	return nil
 }
 
 // replaced says whether the pod has made way for another one of the same name, or for one on another node.

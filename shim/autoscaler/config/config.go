@@ -113,20 +113,21 @@ type ScaleDown struct {
 	MaxTotalUnreadyPercentage int `json:"maxTotalUnreadyPercentage" help:"while more percent of the nodes are not ready, none goes"`
 	MostVanishedPercent       int `json:"mostVanishedPercent" help:"when more percent of pods or nodes vanish from one loop to the next, none goes"`
 
-	NodeDeleteDelayAfterTaint         Duration `json:"nodeDeleteDelayAfterTaint" help:"from taint to drain"`
-	CordonNodeBeforeTerminating       bool     `json:"cordonNodeBeforeTerminating" help:"nodes that go are made unschedulable too"`
-	MaxGracefulTerminationSec         int      `json:"maxGracefulTerminationSec" help:"seconds that an evicted pod may take to end, whatever it states"`
-	DrainPriorityConfig               string   `json:"drainPriorityConfig" help:"PRIORITY:SECONDS,...: pods are evicted group by group, from the lowest priority; in place of max-graceful-termination-sec"`
-	MaxPodEvictionTime                Duration `json:"maxPodEvictionTime" help:"how long the eviction of a pod is tried"`
-	EvictionRetryInterval             Duration `json:"evictionRetryInterval" help:"between two attempts, give or take a fifth"`
-	TerminationHeadroom               Duration `json:"terminationHeadroom" help:"what pods may take beyond their grace period"`
-	PollInterval                      Duration `json:"pollInterval" help:"how often it is seen whether pods have ended"`
-	DaemonSetEvictionForEmptyNodes    bool     `json:"daemonsetEvictionForEmptyNodes" flag:"daemonset-eviction-for-empty-nodes" help:"DaemonSet pods are evicted from empty nodes"`
-	DaemonSetEvictionForOccupiedNodes bool     `json:"daemonsetEvictionForOccupiedNodes" flag:"daemonset-eviction-for-occupied-nodes" help:"and from others"`
-	NodeDeletionDelayTimeout          Duration `json:"nodeDeletionDelayTimeout" help:"how long annotations may delay the deletion of a node"`
-	NodeDeletionBatcherInterval       Duration `json:"nodeDeletionBatcherInterval" help:"how long nodes of a group are gathered for one deletion"`
-	MaxBulkSoftTaintCount             int      `json:"maxBulkSoftTaintCount" help:"soft taints written in one loop; 0: none"`
-	MaxBulkSoftTaintTime              Duration `json:"maxBulkSoftTaintTime" help:"after which no soft taint is written in a loop"`
+	NodeDeleteDelayAfterTaint                Duration `json:"nodeDeleteDelayAfterTaint" help:"from taint to drain"`
+	CordonNodeBeforeTerminating              bool     `json:"cordonNodeBeforeTerminating" help:"nodes that go are made unschedulable too"`
+	MaxGracefulTerminationSec                int      `json:"maxGracefulTerminationSec" help:"seconds that an evicted pod may take to end, whatever it states"`
+	DrainPriorityConfig                      string   `json:"drainPriorityConfig" help:"PRIORITY:SECONDS,...: pods are evicted group by group, from the lowest priority; in place of max-graceful-termination-sec"`
+	MaxPodEvictionTime                       Duration `json:"maxPodEvictionTime" help:"how long the eviction of a pod is tried"`
+	EvictionRetryInterval                    Duration `json:"evictionRetryInterval" help:"between two attempts, give or take a fifth"`
+	UnsafeDeletePodsDespiteDisruptionBudgets bool     `json:"unsafeDeletePodsDespiteDisruptionBudgets" help:"pods whose eviction their disruption budgets refuse until max-pod-eviction-time has passed are deleted all the same, which violates the budgets"`
+	TerminationHeadroom                      Duration `json:"terminationHeadroom" help:"what pods may take beyond their grace period"`
+	PollInterval                             Duration `json:"pollInterval" help:"how often it is seen whether pods have ended"`
+	DaemonSetEvictionForEmptyNodes           bool     `json:"daemonsetEvictionForEmptyNodes" flag:"daemonset-eviction-for-empty-nodes" help:"DaemonSet pods are evicted from empty nodes"`
+	DaemonSetEvictionForOccupiedNodes        bool     `json:"daemonsetEvictionForOccupiedNodes" flag:"daemonset-eviction-for-occupied-nodes" help:"and from others"`
+	NodeDeletionDelayTimeout                 Duration `json:"nodeDeletionDelayTimeout" help:"how long annotations may delay the deletion of a node"`
+	NodeDeletionBatcherInterval              Duration `json:"nodeDeletionBatcherInterval" help:"how long nodes of a group are gathered for one deletion"`
+	MaxBulkSoftTaintCount                    int      `json:"maxBulkSoftTaintCount" help:"soft taints written in one loop; 0: none"`
+	MaxBulkSoftTaintTime                     Duration `json:"maxBulkSoftTaintTime" help:"after which no soft taint is written in a loop"`
 }
 
 func duration(d time.Duration) Duration { return Duration{Duration: d} }
