@@ -492,6 +492,40 @@ func TestNoOscillationOfTheWholeLoop(t *testing.T) {
 	})
 }
 
+// More kinds of pods than one question holds are planned for by their priority, and the loop goes on.
+func TestMorePodsThanAQuestionHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := growing(t, map[string]*skyGroup{"g": {max: 1000, cpu: "4", price: 0.1}}, nil)
+		const kinds = 700 // of 7 KB each
+		for i := range kinds {
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("p%d", i), UID: types.UID(fmt.Sprint(i)),
+				Labels: map[string]string{"index": fmt.Sprint(i)}}, Spec: v1.PodSpec{Priority: new(int32(i)), NodeSelector: map[string]string{}, Containers: []v1.Container{{
+				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("4")}}}}},
+				Status: v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}}}
+			for j := range 40 {
+				pod.Labels[fmt.Sprintf("example.com/%0100d", j)] = strings.Repeat("x", 63)
+			}
+			if err := b.client.Tracker().Add(pod); err != nil {
+				t.Fatal(err)
+			}
+			if i%50 == 0 {
+				synctest.Wait() // the watch of the fake holds a hundred events
+			}
+		}
+		synctest.Wait()
+		if err := b.once(b.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.sky.requests(); len(got) != 1 || !strings.HasPrefix(got[0], "g+") {
+			t.Errorf("asked for %v", got)
+		}
+		if up := b.readStatus().ClusterWide.ScaleUp; up.PendingPods != kinds {
+			t.Errorf("status %+v", up)
+		}
+		b.end()
+	})
+}
+
 // A group keeps its minimum, although its machines do not come.
 func TestMinimumOfMachinesThatDoNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

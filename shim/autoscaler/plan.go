@@ -3,7 +3,13 @@ package autoscaler
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
+
+	"google.golang.org/protobuf/proto"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/actuation"
@@ -99,7 +105,8 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 	p.progress.Started = q.underWay
 	request := &loadlinev1.PlanLoopRequest{NowS: q.now.Unix(), Decisions: p.settings.Decisions, Prices: p.settings.Prices, Slack: p.settings.Slack,
 		Drain: p.settings.Drain, UsdPerFurtherType: p.settings.UsdPerFurtherType, MaxWork: p.settings.MaxWork, MaxMilliseconds: p.settings.MaxMilliseconds,
-		Progress: &p.progress, MaxNewNodes: int32(q.newNodes), Pods: q.pods.Pending(), DaemonPods: q.pods.DaemonPods()}
+		Progress: &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods()}
+	pending := q.pods.Pending()
 	ctx, cancel := context.WithTimeout(ctx, p.longest+answerTime)
 	defer cancel()
 	err := p.cluster.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
@@ -114,15 +121,36 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 		if request.Groups, err = groupMessages(q.groups, slots); err != nil {
 			return err
 		}
+		request.Pods = nil
+		request.Pods = pending[:fitting(pending, mostBytes-proto.Size(request))]
 		plan.loop, err = p.client.PlanLoop(ctx, request)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	if left := len(pending) - len(request.Pods); left > 0 {
+		klog.InfoS("Pods of the lowest priority wait for the next loops: the question holds no more kinds of them", "kinds", left)
+	}
 	plan.PlanDrainResponse = plan.loop.GetScaleDown()
 	p.progress.Reset()
 	return plan, nil
+}
+
+// mostBytes is how large a question may be: the engine takes messages of 4 MiB, and some room is left for its frame.
+const mostBytes = 4<<20 - 64<<10
+
+// fitting returns how many entries, from the first on, fit into so many bytes.
+func fitting(pods []*loadlinev1.PendingPods, bytes int) (count int) {
+	for count < len(pods) {
+		size := proto.Size(pods[count])
+		bytes -= size + 8 // tag and length
+		if bytes < 0 {
+			break
+		}
+		count++
+	}
+	return count
 }
 
 // ended takes note of a removal that has ended without the node's going.
@@ -145,7 +173,7 @@ func groupMessages(groups []*groupState, slots map[string][]int32) ([]*loadlinev
 		current := len(slots[g.ID]) + min(g.upcoming(), mostUpcoming)
 		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, CurrentNodes: int32(current), MaxNodes: int32(current + g.room()), NodeUsdPerHour: g.model.price}
 		if g.model.node != nil {
-			node, err := g.model.node.Marshal()
+			node, err := withoutNotes(g.model.node).Marshal()
 			if err != nil {
 				return nil, fmt.Errorf("node group %s: %w", g.ID, err)
 			}
@@ -154,6 +182,16 @@ func groupMessages(groups []*groupState, slots map[string][]int32) ([]*loadlinev
 		messages[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: drainMessage(g.Group, slots[g.ID]), Held: g.held}
 	}
 	return messages, nil
+}
+
+// withoutNotes returns a template node without the annotations that tell nothing of prices: there may be many, and large ones.
+func withoutNotes(node *v1.Node) *v1.Node {
+	out := *node
+	out.Annotations = maps.Clone(node.Annotations)
+	maps.DeleteFunc(out.Annotations, func(key, _ string) bool {
+		return !strings.HasPrefix(key, "loadline.dev/") && !strings.HasPrefix(key, "cluster-autoscaler")
+	})
+	return &out
 }
 
 func drainMessage(g *provider.Group, slots []int32) *loadlinev1.DrainGroup {

@@ -193,6 +193,16 @@ func TestAutoscalerKeepsSlack(t *testing.T) {
 	}
 	s.wait("slack again", ready)
 	s.calm(20)
+	// The load leaves: nodes go with the placeholders on them, and what is wanted of those stays.
+	s.deploy("web", 1, "1")
+	s.wait("nodes to go", func() bool { return len(s.nodes()) <= 2 && len(s.busy()) == 0 })
+	s.wait("slack of what is left", ready)
+	for _, deleted := range s.cloud.Deleted() {
+		for _, pod := range deleted.Pods {
+			s.t.Errorf("node %s was deleted with pod %s/%s", deleted.Node, pod.Namespace, pod.Name)
+		}
+	}
+	s.calm(5)
 	s.checkSizes(groups...)
 	s.checkForeign("default", "kube-system")
 	expectNothingForbidden(t, s.autoscaler.Process)

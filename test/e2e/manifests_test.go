@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -307,4 +308,50 @@ func containerOf(t *testing.T, folder, name string) v1.Container {
 	}
 	t.Fatalf("manifests/%s has no container %s", folder, name)
 	return v1.Container{}
+}
+
+// What the autoscaler may do is exactly this, by folder: to look, to keep its own objects; to act; and to keep slack in one
+// namespace.
+func TestRightsOfTheAutoscaler(t *testing.T) {
+	for folder, want := range map[string][]string{
+		"autoscaler": {"cluster list,watch apps/daemonsets", "cluster list,watch apps/deployments", "cluster list,watch apps/replicasets",
+			"cluster list,watch apps/statefulsets", "cluster list,watch batch/jobs", "cluster list,watch namespaces", "cluster list,watch nodes",
+			"cluster list,watch persistentvolumeclaims", "cluster list,watch persistentvolumes", "cluster list,watch pods",
+			"cluster list,watch policy/poddisruptionbudgets", "cluster list,watch replicationcontrollers", "cluster list,watch storage.k8s.io/csinodes",
+			"cluster list,watch storage.k8s.io/storageclasses", "kube-system create configmaps", "kube-system create coordination.k8s.io/leases",
+			"kube-system get,update coordination.k8s.io/leases loadline-autoscaler", "kube-system update configmaps loadline-autoscaler-status"},
+		moreRights:     {"cluster create pods/eviction", "cluster create,patch events", "cluster get pods", "cluster get,patch nodes"},
+		slackRights[0]: {"loadline-slack list,create,patch,delete apps/deployments"},
+		slackRights[1]: {"loadline-slack list,create,delete podtemplates", "loadline-slack list,create,patch,delete autoscaling.x-k8s.io/capacitybuffers"},
+	} {
+		objects, err := harness.ManifestObjects(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, object := range objects {
+			if kind := object.GetKind(); kind != "Role" && kind != "ClusterRole" {
+				continue
+			}
+			var role rbacv1.Role
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
+				t.Fatal(err)
+			}
+			where := role.Namespace
+			if where == "" {
+				where = "cluster"
+			}
+			for _, rule := range role.Rules {
+				for _, resource := range rule.Resources {
+					name := strings.TrimPrefix(strings.Join(rule.APIGroups, ",")+"/"+resource, "/")
+					got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", where, strings.Join(rule.Verbs, ","), name, strings.Join(rule.ResourceNames, ","))))
+				}
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s allows\n%s\nwant\n%s", folder, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
 }
