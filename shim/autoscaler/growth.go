@@ -224,6 +224,9 @@ func (l *leader) whyHeld(o *loop, g *groupState) string {
 	if info, held := l.growth.backoff.Of(g.ID, o.now); held {
 		return fmt.Sprintf("backs off for %v: %s", info.Until.Sub(o.now).Round(time.Second), info.Text)
 	}
+	if g.Options.GetZeroOrMaxNodeScaling() && g.room() > o.newNodes {
+		return fmt.Sprintf("grows by all of its %d nodes or none, and %d may be added", g.room(), o.newNodes)
+	}
 	return o.held
 }
 

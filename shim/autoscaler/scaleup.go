@@ -63,7 +63,7 @@ func (l *leader) increases(o *loop) ([]*increase, error) {
 			return nil, fmt.Errorf("the plan adds %d nodes to group %s of %d, which may have %d", delta, g.ID, g.Target, g.Max)
 		}
 		if g.Options.GetZeroOrMaxNodeScaling() {
-			if delta = g.room(); delta > left {
+			if delta = g.room(); delta > left { // others come first: next time
 				continue
 			}
 		}
@@ -245,15 +245,18 @@ func (l *leader) whyNoGrowth(o *loop) string {
 	reasons := []struct {
 		text  string
 		count int
-	}{{text: unfit}, {text: "backs off after failed scale-up"}, {text: "max node group size reached"}, {text: "no price or template known"}}
+	}{{text: unfit}, {text: "backs off after failed scale-up"}, {text: "grows by all of its nodes or none, and so many may not be added"}, {text: "max node group size reached"}, {text: "no price or template known"}}
 	for _, g := range o.states {
+		_, backsOff := l.growth.backoff.Of(g.ID, o.now)
 		switch {
-		case g.held != "":
+		case backsOff:
 			reasons[1].count++
-		case g.room() <= grows[g.ID]:
+		case g.held != "":
 			reasons[2].count++
-		case l.unpriced(g):
+		case g.room() <= grows[g.ID]:
 			reasons[3].count++
+		case l.unpriced(g):
+			reasons[4].count++
 		default:
 			reasons[0].count++
 		}
