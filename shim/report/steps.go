@@ -1,0 +1,158 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"loadline.dev/shim/report/texttable"
+)
+
+//go:embed steps.html.tmpl
+var stepsText string
+
+var stepsTemplate = template.Must(template.New("steps").Parse(stepsText))
+
+// Steps is a page of what has changed over time.
+type Steps struct {
+	Title, Verdict string
+	Lines          []string
+	// Charts share their axis of time.
+	Charts []StepChart
+	Grid   Grid
+}
+
+// StepChart draws lines that hold a value until the next point. There are at most four of them.
+type StepChart struct {
+	Title  string
+	Series []StepSeries
+}
+
+// StepSeries is one line, its points in order of time, and marks below the chart.
+type StepSeries struct {
+	Name   string
+	Points []StepPoint
+	Marks  []StepMark
+}
+
+// StepPoint is a value from a time on.
+type StepPoint struct{ Seconds, Value float64 }
+
+// StepMark is something that happened.
+type StepMark struct {
+	Seconds float64
+	Label   string
+}
+
+type stepsPage struct {
+	Title, Verdict string
+	Style          template.CSS
+	Lines          []string
+	Legend         []stepLegend
+	Charts         []stepsChart
+	Grid           Grid
+}
+
+type stepLegend struct{ Name, Class string }
+
+type stepsChart struct {
+	Title                    string
+	Width, Height            float64
+	Left, Right, Top, Bottom float64
+	XTicks, YTicks           []tick
+	Lines                    []stepLine
+	Marks                    []stepsMark
+}
+
+type stepLine struct{ Class, Path, Name string }
+
+type stepsMark struct {
+	X, LabelY    float64
+	Class, Label string
+}
+
+// StepsPage writes one HTML page that needs nothing else, in the manner of Page. Lines differ by colour and by dashes.
+func StepsPage(w io.Writer, s Steps) error {
+	p := stepsPage{Title: texttable.Escape(s.Title), Verdict: texttable.Escape(s.Verdict), Style: template.CSS(pageStyle), Lines: escaped(s.Lines),
+		Grid: Grid{Header: escaped(s.Grid.Header)}}
+	for _, row := range s.Grid.Rows {
+		p.Grid.Rows = append(p.Grid.Rows, escaped(row))
+	}
+	end := 1.0
+	for _, chart := range s.Charts {
+		for i, series := range chart.Series {
+			if i == len(p.Legend) {
+				p.Legend = append(p.Legend, stepLegend{texttable.Escape(series.Name), lineClass(i)})
+			}
+			for _, point := range series.Points {
+				end = max(end, point.Seconds)
+			}
+		}
+	}
+	for _, chart := range s.Charts {
+		p.Charts = append(p.Charts, chart.draw(end))
+	}
+	return stepsTemplate.Execute(w, p)
+}
+
+func lineClass(i int) string { return "line" + strconv.Itoa(i%4) }
+
+// draw draws a chart whose axis of time ends at `end` seconds.
+func (c *StepChart) draw(end float64) stepsChart {
+	rows := 0
+	highest := 0.0
+	for _, series := range c.Series {
+		if len(series.Marks) > 0 {
+			rows++
+		}
+		for _, point := range series.Points {
+			highest = max(highest, point.Value)
+		}
+	}
+	out := stepsChart{Title: texttable.Escape(c.Title), Left: marginLeft, Right: marginLeft + plotWidth, Top: 12, Bottom: 12 + plotHeight,
+		Width: marginLeft + plotWidth + marginRight}
+	out.Height = out.Bottom + marginBottom + float64(rows)*labelRow
+	step := niceStep(max(highest, 0.05) / 4)
+	top := step * math.Max(1, math.Ceil(highest/step-1e-9))
+	x := func(seconds float64) float64 { return out.Left + plotWidth*min(max(seconds, 0)/end, 1) }
+	y := func(value float64) float64 { return out.Bottom - plotHeight*value/top }
+	for k := 0; float64(k)*step <= top+1e-9; k++ {
+		out.YTicks = append(out.YTicks, tick{y(float64(k) * step), formatTick(float64(k) * step)})
+	}
+	seconds := niceStep(max(end/10, 1))
+	for k := 0; float64(k)*seconds <= end; k++ {
+		out.XTicks = append(out.XTicks, tick{x(float64(k) * seconds), formatTick(float64(k) * seconds)})
+	}
+	row := 0
+	for i, series := range c.Series {
+		out.Lines = append(out.Lines, stepLine{lineClass(i), path(series.Points, x, y), texttable.Escape(series.Name)})
+		if len(series.Marks) == 0 {
+			continue
+		}
+		row++
+		for _, m := range series.Marks {
+			out.Marks = append(out.Marks, stepsMark{x(m.Seconds), out.Bottom + 18 + float64(row)*labelRow, lineClass(i), texttable.Escape(m.Label)})
+		}
+	}
+	return out
+}
+
+// path goes along the steps, and leaves out points that change nothing.
+func path(points []StepPoint, x, y func(float64) float64) string {
+	var out strings.Builder
+	for i, p := range points {
+		switch {
+		case i == 0:
+			fmt.Fprintf(&out, "M%.1f %.1f", x(p.Seconds), y(p.Value))
+		case p.Value != points[i-1].Value:
+			fmt.Fprintf(&out, "H%.1fV%.1f", x(p.Seconds), y(p.Value))
+		case i == len(points)-1:
+			fmt.Fprintf(&out, "H%.1f", x(p.Seconds))
+		}
+	}
+	return out.String()
+}
