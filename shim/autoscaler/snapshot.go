@@ -57,7 +57,7 @@ func (l *leader) snapshotOf(o *loop, status *Status) *snapshot {
 	}
 	waiting, pending := waitingPods(l.cluster, o.now)
 	s.page.Tables = []report.TitledGrid{waiting, l.goingNodes(o, s.page.Notes), stayingNodes(o)}
-	s.page.Lines = append(s.page.Lines, fmt.Sprintf("%d nodes, %d pods, %d of them waiting for a node.", len(l.cluster.nodes), len(l.cluster.pods), pending))
+	s.page.Lines = append(s.page.Lines, fmt.Sprintf("%s, %s, %d of them waiting for a node.", counted(len(l.cluster.nodes), "node"), counted(len(l.cluster.pods), "pod"), pending))
 	s.loads = sync.OnceValues(func() (report.Placement, error) {
 		p, err := l.loads()
 		p.PendingPods = pending
