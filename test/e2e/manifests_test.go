@@ -13,10 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"loadline.dev/test/e2e/demo"
 	"loadline.dev/test/e2e/harness"
@@ -151,31 +147,8 @@ func apply(t *testing.T, ctx context.Context, cluster *harness.Cluster, folder s
 // applyObjects applies objects in order, on the server's side.
 func applyObjects(t *testing.T, ctx context.Context, cluster *harness.Cluster, objects []*unstructured.Unstructured) {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
-	if err != nil {
+	if err := cluster.Apply(ctx, objects); err != nil {
 		t.Fatal(err)
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(cluster.Client.Discovery()))
-	for _, object := range objects {
-		kind := object.GroupVersionKind()
-		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := object.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		force := true
-		_, err = client.Resource(mapping.Resource).Namespace(object.GetNamespace()).Patch(ctx, object.GetName(), "application/apply-patch+yaml", body,
-			metav1.PatchOptions{FieldManager: "e2e", Force: &force, FieldValidation: metav1.FieldValidationStrict})
-		if err != nil {
-			t.Fatalf("%s %s: %v", kind.Kind, object.GetName(), err)
-		}
 	}
 }
 
