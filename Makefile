@@ -68,7 +68,7 @@ bench-peers: ## what fits where, worked out by kube-scheduler's framework in Go,
 bench-scheduler: build ## scheduler_perf: default profile, plugin on both transports, extender; BENCH_ARGS=--repeats=N, ...
 	@test/e2e/bench-scheduler.sh $(BENCH_ARGS)
 
-demo: build ## place pods on a real control plane, with and without us; TRACE=DIR, SEED=N
+demo: build ## place pods on a real control plane, with and without us, and autoscale; TRACE=DIR, SEED=N
 	@cd test/e2e && go run ./cmd/demo $(if $(TRACE),--trace='$(abspath $(TRACE))') $(if $(SEED),--seed='$(SEED)')
 
 picture: ## draw the picture of the README again, from the page of the last `make demo`

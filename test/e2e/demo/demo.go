@@ -1,6 +1,6 @@
-// Package demo shows on a real control plane what Loadline does: KEP 217's own example, and a cluster filled once
-// by the stock kube-scheduler and once by loadline-scheduler. `make demo` runs it; the end-to-end tests check its
-// claim on several seeds.
+// Package demo shows on a real control plane what Loadline does: KEP 217's own example, a cluster filled once by the
+// stock kube-scheduler and once by loadline-scheduler, and the autoscaler on a simulated cloud. `make demo` runs it; the
+// end-to-end tests check what it claims.
 package demo
 
 import (
@@ -27,8 +27,8 @@ type Options struct {
 	Seed uint64
 	// Nodes is how many; the pods follow from them.
 	Nodes int
-	// Page is where the HTML page is written.
-	Page string
+	// Page is where the HTML page of the placements is written, ScalingPage that of the autoscaler.
+	Page, ScalingPage string
 }
 
 // Names of the two placements in table and page.
@@ -54,7 +54,11 @@ func Run(ctx context.Context, out io.Writer, options Options) error {
 	if exampleError != nil && !errors.Is(exampleError, ErrNotShown) {
 		return exampleError
 	}
-	return errors.Join(exampleError, showFilling(ctx, out, step, w, options.Page))
+	fillingError := showFilling(ctx, out, step, w, options.Page)
+	if fillingError != nil && !errors.Is(fillingError, ErrNotShown) {
+		return errors.Join(exampleError, fillingError)
+	}
+	return errors.Join(exampleError, fillingError, showScaling(ctx, out, step, options.ScalingPage))
 }
 
 func load(options Options) (workload.Workload, error) {

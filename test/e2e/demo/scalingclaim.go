@@ -1,0 +1,38 @@
+package demo
+
+import "fmt"
+
+// Names of the two runs, and the slack that the second one keeps.
+const (
+	WithoutSlack = "without slack"
+	WithSlack    = "with slack"
+	SlackRate    = "40%"
+)
+
+// CheckScaling returns in words what does not hold of the claim.
+func CheckScaling(without, with *Scaling) (problems []string) {
+	for _, r := range []*Scaling{without, with} {
+		for _, broken := range r.Broken {
+			problems = append(problems, r.Name+": "+broken)
+		}
+		if r.LoadTook < NodeStart {
+			problems = append(problems, fmt.Sprintf("%s: the load waited %v, a node takes %v to start", r.Name, r.LoadTook, NodeStart))
+		}
+		if r.Most < 2 {
+			problems = append(problems, fmt.Sprintf("%s: %d nodes were seen to go at once, nothing was parallel", r.Name, r.Most))
+		}
+		if r.Evictions[201] == 0 {
+			problems = append(problems, fmt.Sprintf("%s: no eviction was accepted: %v", r.Name, r.Evictions))
+		}
+	}
+	if usd := without.MixUSD(); usd > CheapestGroupUSD+1e-9 {
+		problems = append(problems, fmt.Sprintf("the nodes for the load, %s, cost %.2f USD per hour, nodes of one group %.2f", without.MixText(), usd, CheapestGroupUSD))
+	}
+	if without.BurstTook < NodeStart {
+		problems = append(problems, fmt.Sprintf("without slack the burst waited %v, less than a node takes to start", without.BurstTook))
+	}
+	if with.BurstTook > BurstBound {
+		problems = append(problems, fmt.Sprintf("with slack the burst waited %v, more than %v", with.BurstTook, BurstBound))
+	}
+	return problems
+}
