@@ -66,6 +66,7 @@ type leader struct {
 	keeper keeper // of slack; nil: it is reported only
 
 	skips     skiptime.Tracker
+	logged    string               // what the log says of the last plan
 	inherited map[string]time.Time // since when a node waits that an earlier leader was about to remove
 	targets   map[string]int       // of the groups in the last loop
 	// When a group last grew, a node last went, and tainting last failed.
@@ -335,6 +336,16 @@ func (l *leader) report(o *loop) {
 		}
 	}
 	m.longestSkip.Set(l.skips.Update(skipped, o.now).Seconds())
-	klog.V(2).InfoS("Scale-down planned", "outcome", o.outcome, "canGo", len(o.plan.GetRemove()), "stay", len(o.plan.GetKeep()),
-		"underWay", len(o.underWay), "brake", o.plan.GetBrake(), "limit", o.plan.GetLimit())
+	l.logPlan(o)
+}
+
+// logPlan tells what a plan comes to; while it comes to the same, only at a level where each loop is worth a line.
+func (l *leader) logPlan(o *loop) {
+	values := []any{"outcome", o.outcome, "canGo", len(o.plan.GetRemove()), "stay", len(o.plan.GetKeep()), "underWay", len(o.underWay),
+		"brake", o.plan.GetBrake(), "limit", o.plan.GetLimit(), "growth", o.growthOutcome, "waiting", o.pods.Waiting()}
+	level, text := klog.Level(4), fmt.Sprint(values...)
+	if text != l.logged {
+		level, l.logged = 2, text
+	}
+	klog.V(level).InfoS("Planned", values...)
 }
