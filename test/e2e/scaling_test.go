@@ -10,12 +10,7 @@ import (
 // and waits for a node where it is not; load leaves, and nodes drain in parallel within budgets. By the records of API server
 // and cloud, nothing happened that must not. Invariants D1, D2, D3.
 func TestScaling(t *testing.T) {
-	ctx := deadline(t)
-	without, err := demo.RunScaling(ctx, demo.WithoutSlack, "0", t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	with, err := demo.RunScaling(ctx, demo.WithSlack, demo.SlackRate, t.Logf)
+	without, with, err := demo.RunScalings(deadline(t), t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}

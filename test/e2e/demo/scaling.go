@@ -99,9 +99,25 @@ type scaling struct {
 	out   Scaling
 }
 
-// RunScaling runs the scenario on a control plane of its own: load arrives, a burst follows, most of it leaves. `rate` is the
+// RunScalings runs the scenario without slack and with it, at the same time.
+func RunScalings(ctx context.Context, log harness.Logf) (without, with Scaling, err error) {
+	// Built here, so that not both of them build.
+	if _, err := harness.Build(ctx, log, harness.Etcd, harness.APIServer, harness.StockScheduler, harness.ControllerManager); err != nil {
+		return without, with, err
+	}
+	other := make(chan error, 1)
+	go func() {
+		var err error
+		without, err = runScaling(ctx, WithoutSlack, "0", log)
+		other <- err
+	}()
+	with, err = runScaling(ctx, WithSlack, SlackRate, log)
+	return without, with, errors.Join(<-other, err)
+}
+
+// runScaling runs the scenario on a control plane of its own: load arrives, a burst follows, most of it leaves. `rate` is the
 // slack that is kept, "0" for none.
-func RunScaling(ctx context.Context, name, rate string, log harness.Logf) (out Scaling, err error) {
+func runScaling(ctx context.Context, name, rate string, log harness.Logf) (out Scaling, err error) {
 	cluster, err := harness.Start(ctx, harness.Options{Log: log, ControllerManager: true, Kubelet: true, Audit: true})
 	if err != nil {
 		return Scaling{}, err

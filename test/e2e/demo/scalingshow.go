@@ -19,11 +19,7 @@ import (
 func showScaling(ctx context.Context, out io.Writer, step harness.Logf, page string) error {
 	fmt.Fprintf(out, "\n(c) The autoscaler acts on a simulated cloud whose nodes start in %.0f s. %d pods of half a cpu arrive, then a burst\n"+
 		"    of %d more; %d stay. Once no room is kept free, and once %s of what pods request.\n\n", NodeStart.Seconds(), LoadPods, BurstPods, RestPods, SlackRate)
-	without, err := RunScaling(ctx, WithoutSlack, "0", step)
-	if err != nil {
-		return err
-	}
-	with, err := RunScaling(ctx, WithSlack, SlackRate, step)
+	without, with, err := RunScalings(ctx, step)
 	if err != nil {
 		return err
 	}
