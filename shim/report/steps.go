@@ -71,8 +71,8 @@ type stepsChart struct {
 type stepLine struct{ Class, Path, Name string }
 
 type stepsMark struct {
-	X, LabelY    float64
-	Class, Label string
+	X, LabelX, LabelY    float64
+	Anchor, Class, Label string
 }
 
 // StepsPage writes one HTML page that needs nothing else, in the manner of Page. Lines differ by colour and by dashes.
@@ -135,7 +135,12 @@ func (c *StepChart) draw(end float64) stepsChart {
 		}
 		row++
 		for _, m := range series.Marks {
-			out.Marks = append(out.Marks, stepsMark{x(m.Seconds), out.Bottom + 18 + float64(row)*labelRow, lineClass(i), texttable.Escape(m.Label)})
+			at := stepsMark{X: x(m.Seconds), LabelX: x(m.Seconds) + 2, LabelY: out.Bottom + 18 + float64(row)*labelRow, Anchor: "start",
+				Class: lineClass(i), Label: texttable.Escape(m.Label)}
+			if at.X > out.Right-70 { // it would not fit beside
+				at.LabelX, at.Anchor = at.X-2, "end"
+			}
+			out.Marks = append(out.Marks, at)
 		}
 	}
 	return out
