@@ -21,7 +21,7 @@ func TestCheckScaling(t *testing.T) {
 		{"BurstLate", func(_, with *Scaling) { with.BurstTook = BurstBound + 1 }, []string{"with slack the burst waited"}},
 		{"BurstNeedsNoNode", func(without, _ *Scaling) { without.BurstTook = NodeStart - 1 }, []string{"without slack the burst waited"}},
 		{"LoadNeedsNoNode", func(without, _ *Scaling) { without.LoadTook = 0 }, []string{"without slack: the load waited"}},
-		{"OneByOne", func(_, with *Scaling) { with.Most = 1 }, []string{"with slack: 1 nodes were seen"}},
+		{"OneByOne", func(_, with *Scaling) { with.Most = 1 }, []string{"with slack 1 nodes were seen"}},
 		{"NoEviction", func(_, with *Scaling) { with.Evictions = map[int]int{429: 3} }, []string{"with slack: no eviction"}},
 		{"DearMix", func(without, _ *Scaling) { without.Mix = map[string]int{BaseGroup: 1, "small": 6} },
 			[]string{"the nodes for the load, 1 base, 6 small, cost 0.60 USD per hour, nodes of one group 0.50"}},
