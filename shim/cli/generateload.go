@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
 	"loadline.dev/shim/generateload"
@@ -104,7 +105,12 @@ func (f *generateLoadFlags) run(ctx context.Context, streams Streams) error {
 	if f.dryRun {
 		return f.print(streams)
 	}
-	client, err := f.cluster.client()
+	rest, err := f.cluster.restConfig()
+	if err != nil {
+		return err
+	}
+	rest.QPS, rest.Burst = 100, 200 // a request or three for each Deployment
+	client, err := kubernetes.NewForConfig(rest)
 	if err != nil {
 		return err
 	}
