@@ -99,16 +99,22 @@ func TestPageOfGrowth(t *testing.T) {
 			{Name: "zone=b", Nodes: 1, Status: loadlinev1.SlackStatus_SLACK_MISSING, Extra: &loadlinev1.CpuAndMemory{MilliCpu: 900}, Sum: &loadlinev1.CpuAndMemory{MilliCpu: 1000},
 				Ready: &loadlinev1.CpuAndMemory{MilliCpu: 250}}},
 		Demands: []*loadlinev1.SlackDemand{{ClassName: "zone=b", Nodes: 2}}}
-	s := &snapshot{at: time.Now(), loads: func() (report.Placement, error) { return report.Placement{}, nil }}
+	s := &snapshot{at: time.Now(), loads: func() (report.Placement, error) {
+		cpu := map[string]report.Amounts{"cpu": {Allocatable: 1000, Limits: 10}}
+		return report.Placement{Nodes: []report.Node{{Name: "n1", Resources: cpu}, {Name: "n2", Resources: cpu}}}, nil
+	}}
 	s.addGrowth(&ScaleUpStatus{PendingPods: 5, Unplaced: 2, Why: "2 max node group size reached", Growth: []string{"g: 3 for pods, 1 for slack, 0.4000 USD per hour"}})
 	s.page.Slack = shownSlack(slack)
+	s.page.Notes = map[string]string{"n1": "could go"}
+	notePlaceholders(s.page.Notes, &loadlinev1.SlackState{Placeholders: []*loadlinev1.Placeholder{{Node: "n1"}, {Node: "n2"}, {Node: "n2"}, {}}})
 	l := &leader{term: 1}
 	l.seen.Store(s)
 	a := &Autoscaler{config: &options}
 	a.leader.Store(l)
 	page := answerOf(t, a, "/")
 	expectSays(t, page, "Grows: g: 3 for pods, 1 for slack, 0.4000 USD per hour.", "2 of 5 pods that wait get no node: 2 max node group size reached",
-		"3 nodes: ready", "1 node: missing; asks for 2 more nodes", "0.4 of 0.4 cpu", "0.25 of 0.9 cpu")
+		"3 nodes: ready", "1 node: missing; asks for 2 more nodes", "0.4 of 0.4 cpu", "0.25 of 0.9 cpu",
+		"could go; keeps room for 1 placeholder<", ">keeps room for 2 placeholders<")
 	if strings.Index(page, "zone=b") > strings.Index(page, "zone=a") {
 		t.Error("the class that lacks most does not come first")
 	}

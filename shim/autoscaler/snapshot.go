@@ -52,11 +52,12 @@ func (l *leader) snapshotOf(o *loop, status *Status) *snapshot {
 	}
 	s.page.Groups, s.page.Notes = l.shownGroups(o, status), map[string]string{}
 	s.addGrowth(&status.ClusterWide.ScaleUp)
-	if o.plan != nil {
-		s.page.Slack = shownSlack(o.plan.loop.GetSlack())
-	}
 	waiting, pending := waitingPods(l.cluster, o.now)
 	s.page.Tables = []report.TitledGrid{waiting, l.goingNodes(o, s.page.Notes), stayingNodes(o)}
+	if o.plan != nil {
+		s.page.Slack = shownSlack(o.plan.loop.GetSlack())
+		notePlaceholders(s.page.Notes, o.plan.loop.GetState().GetSlack())
+	}
 	s.page.Lines = append(s.page.Lines, fmt.Sprintf("%s, %s, %d of them waiting for a node.", counted(len(l.cluster.nodes), "node"), counted(len(l.cluster.pods), "pod"), pending))
 	s.loads = sync.OnceValues(func() (report.Placement, error) {
 		p, err := l.loads()
@@ -96,6 +97,23 @@ func shownSlack(slack *loadlinev1.PlanSlackResponse) []report.SlackClass {
 			{Resource: "memory", Wanted: c.GetExtra().GetMemoryBytes(), Kept: c.GetSum().GetMemoryBytes(), Ready: c.GetReady().GetMemoryBytes()}}})
 	}
 	return shown
+}
+
+// notePlaceholders tells on which nodes room is kept.
+func notePlaceholders(notes map[string]string, slack *loadlinev1.SlackState) {
+	counts := map[string]int{}
+	for _, p := range slack.GetPlaceholders() {
+		if p.GetNode() != "" {
+			counts[p.GetNode()]++
+		}
+	}
+	for node, count := range counts {
+		text := "keeps room for " + counted(count, "placeholder")
+		if notes[node] != "" {
+			text = notes[node] + "; " + text
+		}
+		notes[node] = text
+	}
 }
 
 // describeView asks an engine for the nodes of a view.
