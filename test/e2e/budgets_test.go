@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	"loadline.dev/test/e2e/harness"
 )
@@ -32,7 +34,12 @@ func watchBudgets(t *testing.T, ctx context.Context, cluster *harness.Cluster) *
 	for i := range list.Items {
 		b.set(&list.Items[i], true)
 	}
-	watched, err := cluster.Client.CoreV1().Pods("default").Watch(ctx, metav1.ListOptions{LabelSelector: selector, ResourceVersion: list.ResourceVersion})
+	// It goes on where it was when the API server is started again.
+	watched, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = selector
+			return cluster.Client.CoreV1().Pods("default").Watch(ctx, options)
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +57,9 @@ type Cluster struct {
 	sandbox *sandbox
 	config  *rest.Config
 	audit   bool
+
+	apiServer     *Process
+	apiServerSpec processSpec
 }
 
 // Start builds what is missing and starts a control plane. On an error nothing is left running.
@@ -174,13 +178,8 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 		ContentConfig:   rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf", AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"},
 		QPS:             -1,
 	}
-	_, err = c.sandbox.start(ctx, processSpec{
-		name:  string(APIServer),
-		path:  c.component(APIServer),
-		args:  c.apiServerArgs(port),
-		ready: c.apiServerReady,
-	})
-	if err != nil {
+	c.apiServerSpec = processSpec{name: string(APIServer), path: c.component(APIServer), args: c.apiServerArgs(port), ready: c.apiServerReady}
+	if c.apiServer, err = c.sandbox.start(ctx, c.apiServerSpec); err != nil {
 		return err
 	}
 	if c.Client, err = kubernetes.NewForConfig(c.config); err != nil {
@@ -188,6 +187,20 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 	}
 	c.Kubeconfig, err = c.writeKubeconfig("admin", token)
 	return err
+}
+
+// RestartAPIServer kills kube-apiserver, leaves it dead for a while, and starts it again: at the same address, with all that
+// etcd holds.
+func (c *Cluster) RestartAPIServer(ctx context.Context, dead time.Duration) error {
+	c.apiServer.Kill()
+	time.Sleep(dead)
+	process, err := c.sandbox.start(ctx, c.apiServerSpec)
+	if err != nil {
+		return err
+	}
+	c.sandbox.replace(c.apiServer, process)
+	c.apiServer = process
+	return nil
 }
 
 func (c *Cluster) apiServerArgs(port int) []string {

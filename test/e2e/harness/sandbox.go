@@ -107,6 +107,18 @@ func (s *sandbox) forget(process *Process) {
 	s.processes = slices.DeleteFunc(s.processes, func(p *Process) bool { return p == process })
 }
 
+// replace puts a process in the place of one that has ended, so that it ends after those that need it.
+func (s *sandbox) replace(old, new *Process) {
+	s.forget(new)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.processes {
+		if s.processes[i] == old {
+			s.processes[i] = new
+		}
+	}
+}
+
 // stop stops one process ahead of the others.
 func (s *sandbox) stop(process *Process) error {
 	defer s.forget(process)

@@ -350,6 +350,15 @@ func (g *group) labelled() *v1.Node {
 
 func providerID(group, node string) string { return "sim://" + group + "/" + node }
 
+// patience is for how long an API server may be away.
+const patience = time.Minute
+
+// isAway says whether an error is that of no API server, and not its answer.
+func isAway(err error) bool {
+	var answer apierrors.APIStatus
+	return err != nil && !errors.As(err, &answer) || apierrors.IsForbidden(err) || apierrors.IsServiceUnavailable(err)
+}
+
 // later does something in the background. The caller holds mu.
 func (c *Cloud) later(delay time.Duration, do func() error) {
 	c.work.Go(func() {
@@ -358,7 +367,11 @@ func (c *Cloud) later(delay time.Duration, do func() error) {
 		case <-c.ctx.Done():
 			return
 		}
-		if err := do(); err != nil && c.ctx.Err() == nil {
+		err := do()
+		for end := time.Now().Add(patience); isAway(err) && c.ctx.Err() == nil && time.Now().Before(end); err = do() {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if err != nil && c.ctx.Err() == nil {
 			c.mu.Lock()
 			c.errs = append(c.errs, err)
 			c.mu.Unlock()
