@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -206,6 +208,44 @@ func TestAutoscalerKeepsSlack(t *testing.T) {
 	s.checkSizes(groups...)
 	s.checkForeign("default", "kube-system")
 	expectNothingForbidden(t, s.autoscaler.Process)
+}
+
+// Slack may be kept by CapacityBuffers, for an autoscaler that knows them. Until their kind is served, the status says what is
+// wrong, and nothing else suffers.
+func TestAutoscalerKeepsCapacityBuffers(t *testing.T) {
+	s := startGrowing(t, time.Second, nil, "--decisions=slack", "--slack-keep=capacitybuffers", "--extra-capacity-min-rate=100%")
+	s.wait("the problem", func() bool { return strings.Contains(s.status(), "problem: ") })
+	apply(t, s.ctx, s.cluster, slackRights[1])
+	content, err := os.ReadFile("testdata/capacitybuffers.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	definition, err := harness.Objects(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	applyObjects(t, s.ctx, s.cluster, definition)
+	var buffers struct {
+		Items []struct {
+			Spec struct {
+				PodTemplateRef struct{ Name string }
+				Replicas       int
+			}
+		}
+	}
+	s.wait("the buffers", func() bool {
+		raw, err := s.cluster.Client.Discovery().RESTClient().Get().AbsPath("/apis/autoscaling.x-k8s.io/v1beta1/namespaces/loadline-slack/capacitybuffers").DoRaw(s.ctx)
+		return err == nil && json.Unmarshal(raw, &buffers) == nil && len(buffers.Items) > 0
+	})
+	// Of the 500m that are requested as much again, in pieces of at most a fifth of 2 cpus: two of 250m.
+	if b := buffers.Items[0].Spec; len(buffers.Items) != 1 || b.Replicas != 2 {
+		t.Errorf("buffers %+v", buffers)
+	}
+	if _, err := s.cluster.Client.CoreV1().PodTemplates("loadline-slack").Get(s.ctx, buffers.Items[0].Spec.PodTemplateRef.Name, metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	s.wait("no problem", func() bool { return !strings.Contains(s.status(), "problem: ") })
+	s.calm(3)
 }
 
 // standing counts placeholders that run.
