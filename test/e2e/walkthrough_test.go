@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -100,6 +101,7 @@ func TestWalkthrough(t *testing.T) {
 			}
 		}
 		s.calm(1)
+		s.checkPage(slack)
 	}
 	for what, want := range map[string]int{"autoscaler": 3, "generate-load": 7, "slack": 1, "top": 1, "drain": 1} {
 		if ran[what] != want {
@@ -124,4 +126,24 @@ func (s *scaled) changeAutoscaler(file string, number int, args []string) {
 		s.t.Fatal(err)
 	}
 	s.calm(1)
+}
+
+// checkPage waits until the page of the autoscaler shows the cluster at rest.
+func (s *scaled) checkPage(slack bool) {
+	s.t.Helper()
+	s.wait("the page to show the cluster", func() bool {
+		page, err := s.autoscaler.Get(s.ctx, "/")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		wants := []string{"Leads, term ", "Mode act. Last loop: ", "0 of them waiting for a node.", "No pod waits for a node.", "base-1",
+			fmt.Sprintf("; target %d, 0 to 20", s.cloud.Target("more")), fmt.Sprintf("<p class=\"soft\">%d node", len(s.nodes()))}
+		if slack {
+			wants = append(wants, "Room for pods to come", ": ready<")
+		}
+		return !slices.ContainsFunc(wants, func(want string) bool { return !strings.Contains(page, want) })
+	})
+	if status, err := s.autoscaler.Get(s.ctx, "/statusz"); err != nil || !strings.Contains(status, "State: Leads, term ") {
+		s.t.Errorf("/statusz: %v, error %v", status, err)
+	}
 }

@@ -57,3 +57,9 @@ func (a *Autoscaler) Stop() error { return a.cluster.sandbox.stop(a.Process) }
 func (a *Autoscaler) Metrics(ctx context.Context) (Metrics, error) {
 	return a.cluster.metrics(ctx, a.url+"/metrics")
 }
+
+// Get returns what the autoscaler serves at a path.
+func (a *Autoscaler) Get(ctx context.Context, path string) (string, error) {
+	body, err := a.cluster.get(ctx, a.url+path)
+	return string(body), err
+}
