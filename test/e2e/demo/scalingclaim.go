@@ -18,6 +18,9 @@ func CheckScaling(without, with *Scaling) (problems []string) {
 		if r.LoadTook < NodeStart {
 			problems = append(problems, fmt.Sprintf("%s: the load waited %v, a node takes %v to start", r.Name, r.LoadTook, NodeStart))
 		}
+		if bound := 2 * NodeStart; r.LoadTook > bound || r.BurstTook > bound {
+			problems = append(problems, fmt.Sprintf("%s: pods waited %v and %v, longer than %v", r.Name, r.LoadTook, r.BurstTook, bound))
+		}
 		if r.Evictions[201] == 0 {
 			problems = append(problems, fmt.Sprintf("%s: no eviction was accepted: %v", r.Name, r.Evictions))
 		}

@@ -21,6 +21,7 @@ func TestCheckScaling(t *testing.T) {
 		{"BurstLate", func(_, with *Scaling) { with.BurstTook = BurstBound + 1 }, []string{"with slack the burst waited"}},
 		{"BurstNeedsNoNode", func(without, _ *Scaling) { without.BurstTook = NodeStart - 1 }, []string{"without slack the burst waited"}},
 		{"LoadNeedsNoNode", func(without, _ *Scaling) { without.LoadTook = 0 }, []string{"without slack: the load waited"}},
+		{"LoadLate", func(without, _ *Scaling) { without.LoadTook = 2*NodeStart + 1 }, []string{"without slack: pods waited 30.000000001s and 15s, longer than 30s"}},
 		{"OneByOne", func(_, with *Scaling) { with.Most = 1 }, []string{"with slack 1 nodes were seen"}},
 		{"NoEviction", func(_, with *Scaling) { with.Evictions = map[int]int{429: 3} }, []string{"with slack: no eviction"}},
 		{"DearMix", func(without, _ *Scaling) { without.Mix = map[string]int{BaseGroup: 1, "small": 6} },
