@@ -26,12 +26,15 @@ func pool(id string, lowest, highest int, cpus int64, price float64) simcloud.Gr
 		Template: &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": id}}, Status: v1.NodeStatus{Capacity: size, Allocatable: size}}}
 }
 
+// scanInterval of these tests, of which some watch many loops.
+const scanInterval = 500 * time.Millisecond
+
 // startGrowing has a cluster with one node of the group "base", on which the pod of a Deployment runs, other groups without
 // nodes, and an autoscaler that decides what `args` say.
 func startGrowing(t *testing.T, createDelay time.Duration, groups []simcloud.Group, args ...string) *scaled {
 	t.Helper()
 	ctx := deadline(t)
-	s := &scaled{t: t, ctx: ctx, createDelay: createDelay, args: args,
+	s := &scaled{t: t, ctx: ctx, createDelay: createDelay, args: append(args, "--scan-interval="+scanInterval.String()),
 		cluster: startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}
 	s.rights(true)
 	s.startCloud(append([]simcloud.Group{pool("base", 1, 1, 2, 0.01)}, groups...)...)
@@ -114,7 +117,7 @@ func (s *scaled) calm(loops int) {
 		return time.Since(since) > 6*time.Second
 	})
 	targets := s.cloud.Requests()
-	time.Sleep(time.Duration(loops) * time.Second)
+	time.Sleep(time.Duration(loops) * scanInterval)
 	if after := quiet(); after != before {
 		changes, _ := s.cluster.Changes(autoscalerUser)
 		s.t.Errorf("%d changes under constant load, the last: %v", after-before, changes[len(changes)-1])
