@@ -216,23 +216,6 @@ absl::StatusOr<std::vector<ExpansionOption>> DecodeExpansionOptions(const v1::Ra
   return options;
 }
 
-PodDemand PendingDemand(const std::vector<PodRequests>& pods, const std::vector<ExpansionOption>& options) {
-  std::vector<int64_t> most(pods.size());
-  std::vector<int64_t> of_option(pods.size());
-  for (const ExpansionOption& option : options) {
-    for (const PodRun& run : option.pods) of_option[run.pod] += run.count;
-    for (const PodRun& run : option.pods) {
-      most[run.pod] = std::max(most[run.pod], of_option[run.pod]);
-      of_option[run.pod] = 0;
-    }
-  }
-  PodDemand demand;
-  for (size_t i = 0; i < pods.size(); ++i) {
-    AddDemand({pods[i].milli_cpu, pods[i].memory_bytes}, most[i], &demand);
-  }
-  return demand;
-}
-
 v1::RankedOption EncodeRankedOption(const RankedOption& ranked, const ExpansionOption& option,
                                     double damper) {
   static_assert(static_cast<int>(RankOutcome::kHelpsNoPod) == v1::RankedOption::HELPS_NO_POD);

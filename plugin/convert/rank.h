@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/expand/preferred.h"
 #include "core/expand/rank_options.h"
 #include "loadline/v1/scale_up.pb.h"
 #include "plugin/convert/resources.h"
@@ -31,9 +30,6 @@ absl::StatusOr<std::vector<PodRequests>> DecodePricedPods(const v1::RankOptionsR
 //         kResourceExhausted  there are more than kMaxRankedOptions
 absl::StatusOr<std::vector<ExpansionOption>> DecodeExpansionOptions(const v1::RankOptionsRequest& request,
                                                                     ResourceReader* resources);
-
-// What the pods of all options request together: of each shape as many as the option with the most has.
-PodDemand PendingDemand(const std::vector<PodRequests>& pods, const std::vector<ExpansionOption>& options);
 
 v1::RankedOption EncodeRankedOption(const RankedOption& ranked, const ExpansionOption& option, double damper);
 

@@ -1,6 +1,5 @@
 #include "plugin/service/rank_handler.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/resource_names.h"
+#include "core/expand/preferred_choice.h"
 #include "core/expand/rank_options.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/prices.h"
@@ -19,35 +19,9 @@
 namespace loadline {
 namespace {
 
-// What ranking reads of a cluster.
-struct ClusterSize {
-  std::optional<int64_t> nodes;
-  PodDemand running;
-};
-
-// What the pods request that a view holds. Cost: O(nodes + pods).
-PodDemand RunningDemand(const ClusterState& cluster) {
-  std::vector<int64_t> pods_of_shape;
-  for (int32_t slot = 0; slot < cluster.slot_end(); ++slot) {
-    if (!cluster.Occupied(Slot{slot})) continue;
-    for (const NodePods::Pod& pod : cluster.pods(Slot{slot}).pods()) {
-      const auto shape = static_cast<size_t>(pod.shape);
-      if (shape >= pods_of_shape.size()) pods_of_shape.resize(shape + 1);
-      ++pods_of_shape[shape];
-    }
-  }
-  PodDemand demand;
-  for (size_t i = 0; i < pods_of_shape.size(); ++i) {
-    if (pods_of_shape[i] == 0) continue;
-    const ResourceAmounts& requests = cluster.pod_shapes()[static_cast<int32_t>(i)].requests;
-    AddDemand({requests.Get(kCpu), requests.Get(kMemory)}, pods_of_shape[i], &demand);
-  }
-  return demand;
-}
-
-absl::StatusOr<ClusterSize> SizeOf(const v1::RankOptionsRequest& request, bool with_demand,
-                                   const Deadline& deadline, Views* views) {
-  ClusterSize size;
+absl::StatusOr<GrowingCluster> SizeOf(const v1::RankOptionsRequest& request, bool with_demand,
+                                      const Deadline& deadline, Views* views) {
+  GrowingCluster size;
   if (request.has_changes()) {
     if (request.has_cluster_nodes()) {
       return absl::InvalidArgumentError("cluster_nodes: the view tells the size of the cluster");
@@ -68,22 +42,12 @@ absl::StatusOr<ClusterSize> SizeOf(const v1::RankOptionsRequest& request, bool w
 }
 
 std::optional<NodeCapacity> Preferred(const v1::RankPolicy& asked, const RankPolicy& policy,
-                                      const ClusterSize& size, const std::vector<PodRequests>& pods,
+                                      const GrowingCluster& size, const std::vector<PodRequests>& pods,
                                       const std::vector<ExpansionOption>& options) {
   if (asked.has_preferred_node()) {
     return NodeCapacity{asked.preferred_node().milli_cpu(), asked.preferred_node().memory_bytes()};
   }
-  if (policy.preferred_table == PreferredTable::kLearned) {
-    PodDemand demand = size.running;
-    const PodDemand pending = PendingDemand(pods, options);
-    AddDemand(pending.total, 1, &demand);
-    demand.largest = size.running.largest;
-    demand.largest.milli_cpu = std::max(demand.largest.milli_cpu, pending.largest.milli_cpu);
-    demand.largest.memory_bytes = std::max(demand.largest.memory_bytes, pending.largest.memory_bytes);
-    return LearnPreferredNode(demand);
-  }
-  if (!size.nodes.has_value()) return std::nullopt;
-  return TablePreferredNode(policy.preferred_table, *size.nodes);
+  return ChoosePreferredNode(policy.preferred_table, size, pods, options);
 }
 
 // The order, into the response.
@@ -117,7 +81,7 @@ absl::StatusOr<v1::RankOptionsResponse> AnswerRankOptions(const v1::RankOptionsR
   const absl::StatusOr<std::vector<ExpansionOption>> options = DecodeExpansionOptions(request, &resources);
   if (!options.ok()) return options.status();
   const bool learned = policy->preferred_table == PreferredTable::kLearned;
-  const absl::StatusOr<ClusterSize> size = SizeOf(request, learned, deadline, views);
+  const absl::StatusOr<GrowingCluster> size = SizeOf(request, learned, deadline, views);
   if (!size.ok()) return size.status();
 
   const std::optional<NodeCapacity> preferred = Preferred(request.policy(), *policy, *size, *pods, *options);

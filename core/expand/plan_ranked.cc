@@ -1,0 +1,67 @@
+#include "core/expand/plan_ranked.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "core/expand/node_limits.h"
+
+namespace loadline {
+namespace {
+
+ExpansionOption OptionOf(const RankedGroup& group, const NodeEstimate& estimate) {
+  ExpansionOption option;
+  option.node_group = group.group.node.name;
+  option.node_count = estimate.nodes;
+  option.node = group.priced;
+  option.has_gpu = group.has_gpu;
+  option.priority = group.priority;
+  for (size_t pods = 0; pods < estimate.placed.size(); ++pods) {
+    if (estimate.placed[pods] > 0) option.pods.push_back({pods, estimate.placed[pods]});
+  }
+  return option;
+}
+
+void Take(int32_t group, double usd_per_hour, NodeEstimate estimate, ScaleUpPlan* plan) {
+  for (NodeRun& run : estimate.runs) plan->nodes.push_back({group, run.nodes, std::move(run.pods)});
+  plan->existing.insert(plan->existing.end(), estimate.existing.begin(), estimate.existing.end());
+  for (size_t pods = 0; pods < estimate.placed.size(); ++pods) plan->unplaced[pods] -= estimate.placed[pods];
+  plan->cost = usd_per_hour * static_cast<double>(estimate.nodes);
+  plan->best_single = {group, estimate.nodes, estimate.pods, plan->cost};
+}
+
+}  // namespace
+
+RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
+                                const std::vector<PodRequests>& requests, std::vector<IncomingPod> daemons,
+                                const std::vector<RankedGroup>& groups, const Ranking& ranking,
+                                int64_t max_new_nodes, WorkBudget* budget) {
+  RankedScaleUp result;
+  ScaleUpPlan& plan = result.plan;
+  std::vector<NodeEstimate> estimates;
+  snapshot->Fork();
+  {
+    Estimator estimator(snapshot, fit, std::move(pods), std::move(daemons));
+    plan.existing = estimator.UseExistingRoom(budget);
+    for (const PendingPods& waiting : estimator.pods()) plan.unplaced.push_back(waiting.count);
+    for (const RankedGroup& group : groups) {
+      const NodeThreshold limits[] = {{.max_nodes = GroupNodeLimit(group.group.size, {})},
+                                      {.max_nodes = max_new_nodes}};
+      estimates.push_back(estimator.Estimate(group.group.node, NodeLimiter(limits), budget));
+    }
+  }
+  snapshot->Revert();
+  plan.cut_short = budget->ended();
+  std::vector<ExpansionOption> options;
+  for (size_t i = 0; i < groups.size(); ++i) options.push_back(OptionOf(groups[i], estimates[i]));
+  result.preferred_node =
+      ranking.preferred_node.has_value()
+          ? ranking.preferred_node
+          : ChoosePreferredNode(ranking.policy.preferred_table, ranking.cluster, requests, options);
+  result.options = RankOptions({requests, options, ranking.prices, ranking.policy, result.preferred_node});
+  if (result.options.empty() || result.options.front().outcome == RankOutcome::kHelpsNoPod) return result;
+  const size_t best = result.options.front().option;
+  Take(static_cast<int32_t>(best), groups[best].group.usd_per_hour, std::move(estimates[best]), &plan);
+  return result;
+}
+
+}  // namespace loadline
