@@ -75,7 +75,7 @@ if(NOT LOADLINE_FUZZ)
   endif()
 
   # --- Benchmarks: one binary. ------------------------------------------------------------------------------------
-  loadline_test_sources(bench_sources bench/*.cc core/drain/naive_checker.cc)
+  loadline_test_sources(bench_sources bench/*.cc core/drain/naive_checker.cc plugin/simulated_cluster.cc)
   if(NOT LOADLINE_SANITIZE)
     add_executable(bench ${bench_sources})
     set_target_properties(bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/bench)

@@ -15,7 +15,8 @@ namespace {
 
 bool MayGrow(const LoopProblem& problem, size_t group) {
   const LoopGroup& of = problem.groups[group];
-  return problem.decisions.scale_up && of.node.has_value() && of.usd_per_hour.has_value() && of.held.empty();
+  const bool chosen_with = of.usd_per_hour.has_value() || problem.ranking.has_value();
+  return problem.decisions.scale_up && of.node.has_value() && chosen_with && of.held.empty();
 }
 
 // Copies of a group's node. Names differ from those that PlanScaleUp() gives to its own copies: hostnames
@@ -87,6 +88,30 @@ void ExpectOnNodes(const std::vector<ExistingUse>& uses, UpcomingNodes* upcoming
   }
 }
 
+void PlanJointly(const LoopProblem& problem, std::span<const RankedGroup> may_grow, Snapshot* snapshot,
+                 WorkBudget* budget, LoopPlan* plan) {
+  std::vector<PlanGroup> groups;
+  for (const RankedGroup& group : may_grow) groups.push_back(group.group);
+  plan->scale_up = PlanScaleUp(snapshot, &problem.scale_down.fit, plan->waiting, problem.daemons, groups,
+                               problem.growth, budget);
+}
+
+void PlanByRanking(const LoopProblem& problem, const std::vector<RankedGroup>& may_grow, Snapshot* snapshot,
+                   WorkBudget* budget, LoopPlan* plan) {
+  const LoopRanking& by = *problem.ranking;
+  const ClusterState& cluster = *problem.drain.cluster;
+  GrowingCluster size{cluster.node_count(), {}};
+  if (by.policy.preferred_table == PreferredTable::kLearned) size.running = RunningDemand(cluster);
+  std::vector<PodRequests> requests;
+  for (const PendingPods& pods : plan->waiting) requests.push_back(by.requests_of(pods.pod.shape));
+  RankedScaleUp ranked = PlanRankedScaleUp(
+      snapshot, &problem.scale_down.fit, plan->waiting, requests, problem.daemons, may_grow,
+      {by.policy, by.prices, by.preferred_node, size}, problem.growth.max_new_nodes, budget);
+  plan->scale_up = std::move(ranked.plan);
+  plan->ranked = std::move(ranked.options);
+  plan->preferred_node = ranked.preferred_node;
+}
+
 }  // namespace
 
 std::vector<GroupCounts> CountNodes(const LoopProblem& problem) {
@@ -110,16 +135,23 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
   snapshot->Fork();
   RemovePodsThatGiveWay(snapshot);
   UpcomingNodes upcoming = AddUpcoming(problem, counts, snapshot);
-  std::vector<PlanGroup> groups;
+  std::vector<RankedGroup> groups;
   for (size_t group = 0; group < problem.groups.size(); ++group) {
     if (!MayGrow(problem, group)) continue;
     const LoopGroup& of = problem.groups[group];
     const int64_t current = counts[group].registered + counts[group].upcoming;
-    groups.push_back({TemplateOf(of, ""), *of.usd_per_hour, {std::max(of.max_nodes, current), current}});
+    groups.push_back(
+        {{TemplateOf(of, ""), of.usd_per_hour.value_or(0), {std::max(of.max_nodes, current), current}},
+         of.priced,
+         of.has_gpu,
+         of.priority});
     plan->grown.push_back(static_cast<int32_t>(group));
   }
-  plan->scale_up = PlanScaleUp(snapshot, &problem.scale_down.fit, plan->waiting, problem.daemons, groups,
-                               problem.growth, budget);
+  if (problem.ranking.has_value()) {
+    PlanByRanking(problem, groups, snapshot, budget, plan);
+  } else {
+    PlanJointly(problem, groups, snapshot, budget, plan);
+  }
   ExpectOnNodes(plan->scale_up.existing, &upcoming, plan);
 
   GroupRooms rooms{AddEmptyOnes(problem, snapshot),
@@ -164,7 +196,11 @@ void GrowForSlack(const LoopProblem& problem, std::span<const GroupCounts> count
     std::sort(groups.begin(), groups.end(), [&](int32_t a, int32_t b) {
       const LoopGroup& x = problem.groups[static_cast<size_t>(a)];
       const LoopGroup& y = problem.groups[static_cast<size_t>(b)];
-      return std::tie(x.usd_per_hour, x.drain.name) < std::tie(y.usd_per_hour, y.drain.name);
+      // One without a price is last.
+      const auto rank = [](const LoopGroup& of) {
+        return std::make_tuple(!of.usd_per_hour.has_value(), of.usd_per_hour.value_or(0), of.drain.name);
+      };
+      return rank(x) < rank(y);
     });
     int64_t nodes = demand.nodes;
     for (const int32_t group : groups) {

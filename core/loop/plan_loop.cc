@@ -17,8 +17,7 @@ std::vector<PendingPods> Waiting(const LoopProblem& problem) {
   for (PendingPods& pods : waiting) {
     if (GivesWay(TraitsOf(pods.pod.shape))) pods.count = 0;
   }
-  for (PendingPods& pods :
-       PodsOfNodesBeingDeleted(*problem.drain.cluster, problem.scale_down_state.deleting)) {
+  for (PendingPods& pods : PodsOfNodesBeingDeleted(*problem.drain.cluster, problem.deleting)) {
     pods.pod.names = problem.names;
     waiting.push_back(std::move(pods));
   }
@@ -26,14 +25,12 @@ std::vector<PendingPods> Waiting(const LoopProblem& problem) {
 }
 
 // Pods that wait and are expected on nodes that are there: their room is not free for slack.
-std::vector<SlackPending> ExpectedThere(const LoopPlan& plan) {
-  std::vector<int64_t> counts(plan.waiting.size(), 0);
-  for (const ExpectedPlace& place : plan.expected) {
-    if (place.group < 0) counts[static_cast<size_t>(place.pods)] += place.count;
-  }
+std::vector<SlackPending> ExpectedThere(const LoopPlan& plan, const Snapshot& snapshot) {
   std::vector<SlackPending> pods;
-  for (size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] > 0) pods.push_back({plan.waiting[i].pod, counts[i]});
+  for (const ExpectedPlace& place : plan.expected) {
+    if (place.group >= 0) continue;
+    pods.push_back(
+        {plan.waiting[static_cast<size_t>(place.pods)].pod, place.count, snapshot.slot(place.node)});
   }
   return pods;
 }
@@ -44,7 +41,7 @@ SlackPlan PlanSlack(const LoopProblem& problem, const std::vector<GroupCounts>& 
   SlackQuestion question;
   question.cluster = problem.drain.cluster;
   question.options = problem.slack;
-  question.waiting = ExpectedThere(plan);
+  question.waiting = ExpectedThere(plan, *snapshot);
   question.fit = &problem.scale_down.fit;
   question.now_s = problem.drain.now_s;
   question.snapshot = [snapshot] { return snapshot; };

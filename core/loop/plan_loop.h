@@ -4,6 +4,7 @@
 #define LOADLINE_CORE_LOOP_PLAN_LOOP_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "core/drain/planner.h"
 #include "core/expand/estimate.h"
 #include "core/expand/plan.h"
+#include "core/expand/plan_ranked.h"
 #include "core/slack/slack_options.h"
 #include "core/slack/slack_planner.h"
 
@@ -30,10 +32,24 @@ struct LoopGroup {
   int64_t max_nodes = 0;
   // nullopt: not known, and the group does not grow.
   std::optional<NodeShape> node;
-  // What one node costs; nullopt: not known, and the group does not grow.
+  // What one node costs; nullopt: not known, and the group grows by a ranking only.
   std::optional<double> usd_per_hour;
+  // What a ranking reads of it beside.
+  PricedNode priced;
+  bool has_gpu = false;
+  std::optional<int64_t> priority;
   // Why it may not grow for now, such as a back-off; empty: it may.
   std::string held;
+};
+
+// How options to grow are ranked.
+struct LoopRanking {
+  RankPolicy policy;
+  PriceModel prices;
+  // In place of the policy's table.
+  std::optional<NodeCapacity> preferred_node;
+  // What of a pod has a price.
+  std::function<PodRequests(const PodShape&)> requests_of;
 };
 
 // Which decisions are taken; the others are left to somebody else.
@@ -54,11 +70,13 @@ struct LoopProblem {
   // Names that the shapes of groups and pods refer to: those of the cluster, with names added.
   ResourceNames names;
   PlanOptions growth;
+  // nullopt: groups grow for pods by PlanScaleUp(); else the best option does, by PlanRankedScaleUp().
+  std::optional<LoopRanking> ranking;
   SlackOptions slack;  // valid
   DrainOptions scale_down;
   LoopDecisions decisions;
-  // What planners->drain remembers.
-  DrainState scale_down_state;
+  // Nodes whose deletion was started, as planners->drain remembers them.
+  std::vector<DeletingNode> deleting;
 };
 
 // --- the answer ------------------------------------------------------------------------------------------
@@ -94,8 +112,11 @@ struct LoopPlan {
   // deleted. What gives way to any pod waits for none: its count is 0.
   std::vector<PendingPods> waiting;
   std::vector<ExpectedPlace> expected;
-  ScaleUpPlan scale_up;            // positions are those of `waiting` and of `grown`
-  std::vector<int32_t> grown;      // positions in LoopProblem::groups of those that took part in scale_up
+  ScaleUpPlan scale_up;        // positions are those of `waiting` and of `grown`
+  std::vector<int32_t> grown;  // positions in LoopProblem::groups of those that took part in scale_up
+  // With a ranking: the options, best first, by position in `grown`, and what they were ranked by.
+  std::vector<RankedOption> ranked;
+  std::optional<NodeCapacity> preferred_node;
   std::vector<LoopGrowth> growth;  // by group; those that win nothing are left out
   SlackPlan slack;
   NoScaleDown no_scale_down = NoScaleDown::kConsidered;
@@ -118,8 +139,8 @@ struct LoopPlanners {
 // their way, then new ones, take placeholders where pods leave room for them, before more is asked for.
 // Nodes are asked to go with the pods that are expected on them.
 //
-// Deterministic. Cost: that of PlanScaleUp() when pods wait, of SlackPlanner::Plan(), and of
-// DrainPlanner::Plan() when nothing grows.
+// Deterministic. Cost: that of PlanScaleUp() or PlanRankedScaleUp() when pods wait, of SlackPlanner::Plan(),
+// and of DrainPlanner::Plan() when nothing grows.
 LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snapshot* snapshot,
                   WorkBudget* budget);
 

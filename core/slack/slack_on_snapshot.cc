@@ -45,20 +45,32 @@ void SlackOnSnapshot::PlaceWaiting(std::vector<SlackPending> waiting, std::vecto
   for (SlackPending& pods : waiting) {
     if (TraitsOf(pods.pod.shape).placeholder) continue;
     const CpuMemory size = CpuMemoryOf(pods.pod.shape.requests);
+    if (pods.node.has_value()) {
+      const std::optional<NodeIndex> node = snapshot_.FindSlot(*pods.node);
+      if (!node.has_value()) continue;
+      const int32_t shape = snapshot_.InternShape(pods.pod.shape);
+      for (int64_t i = 0; i < pods.count; ++i) Place(*node, shape, size, filled);
+      continue;
+    }
     const SearchPod pod = search_->Add(std::move(pods.pod));
     for (int64_t i = 0; i < pods.count; ++i) {
       const std::optional<NodeIndex> node = search_->FirstFit(pod);
       if (!node.has_value()) break;
-      snapshot_.PlacePod(*node, search_->fit(pod).shape());
-      const size_t slot = IndexOf(snapshot_.slot(*node));
-      if (!set_.Has(slot)) continue;
-      SlackNode content = set_.node(slot);
-      content.real = Plus(content.real, size);
-      --content.free_slots;
-      set_.SetNode(slot, std::move(content));
-      filled->push_back(slot);
+      Place(*node, search_->fit(pod).shape(), size, filled);
     }
   }
+}
+
+void SlackOnSnapshot::Place(NodeIndex node, int32_t shape, const CpuMemory& size,
+                            std::vector<size_t>* filled) {
+  snapshot_.PlacePod(node, shape);
+  const size_t slot = IndexOf(snapshot_.slot(node));
+  if (!set_.Has(slot)) return;
+  SlackNode content = set_.node(slot);
+  content.real = Plus(content.real, size);
+  --content.free_slots;
+  set_.SetNode(slot, std::move(content));
+  filled->push_back(slot);
 }
 
 SearchPod SlackOnSnapshot::Prepare(const MirroredPod& pod) {

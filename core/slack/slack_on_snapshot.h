@@ -21,6 +21,8 @@ namespace loadline {
 struct SlackPending {
   IncomingPod pod;
   int64_t count = 0;
+  // Where they are expected; nullopt: see SlackOnSnapshot::PlaceWaiting().
+  std::optional<Slot> node = std::nullopt;
 };
 
 // One question. The snapshot is as before when the object goes.
@@ -35,7 +37,8 @@ class SlackOnSnapshot {
   SlackOnSnapshot& operator=(const SlackOnSnapshot&) = delete;
 
   // Step B: puts pods that wait, by priority, then as they come, each on the first node that takes it, the
-  // fullest node first; placeholders do not count. Appends the slots that are fuller now, with repeats.
+  // fullest node first, or on the node that it states; placeholders do not count. Appends the slots that are
+  // fuller now, with repeats.
   void PlaceWaiting(std::vector<SlackPending> waiting, std::vector<size_t>* filled);
 
   // Keeps the copies of a pod where they still may be, and puts others onto nodes: where they were last, else
@@ -49,6 +52,7 @@ class SlackOnSnapshot {
               absl::btree_map<std::string, int64_t>* homes);
 
  private:
+  void Place(NodeIndex node, int32_t shape, const CpuMemory& size, std::vector<size_t>* filled);
   SearchPod Prepare(const MirroredPod& pod);
   std::optional<size_t> TightestFit(SearchPod pod, const CpuMemory& size);
   // The number of a node to come that takes the pod now, from `*first` on; adds one if need be. Those that

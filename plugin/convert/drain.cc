@@ -436,6 +436,16 @@ v1::DrainState EncodeDrainState(const DrainState& state, const std::vector<v1::E
   return message;
 }
 
+bool TellsMore(const v1::DrainProgress& message, const ClusterState& cluster, const DrainState& state) {
+  const auto is_deleting = [&](const std::string& name) {
+    return absl::c_any_of(state.deleting, [&](const DeletingNode& node) { return node.node == name; });
+  };
+  return message.evicted_size() > 0 || absl::c_any_of(message.failed(), is_deleting) ||
+         absl::c_any_of(message.started(), [&](const std::string& name) {
+           return cluster.Find(name).has_value() && !is_deleting(name);
+         });
+}
+
 absl::Status ApplyDrainProgress(const v1::DrainProgress& message, int64_t now_s, View* view,
                                 DecodedDrainState* state) {
   if (absl::Status status = CheckSize("evicted", message.evicted_size(), kMaxEvictedPods); !status.ok()) {

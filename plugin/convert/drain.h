@@ -42,6 +42,8 @@ struct DecodedDrainState {
 absl::StatusOr<DecodedDrainState> DecodeDrainState(const v1::DrainState& message, View* view);
 v1::DrainState EncodeDrainState(const DrainState& state, const std::vector<v1::EvictedPod>& evicted);
 
+// Whether what was done is not in a state yet.
+bool TellsMore(const v1::DrainProgress& message, const ClusterState& cluster, const DrainState& state);
 // Brings what was done into a state. Names of nodes that are not known are left out.
 // Errors: kInvalidArgument  names the entry
 absl::Status ApplyDrainProgress(const v1::DrainProgress& message, int64_t now_s, View* view,

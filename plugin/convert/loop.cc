@@ -8,7 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/drain.h"
+#include "plugin/convert/rank.h"
 #include "plugin/convert/slack.h"
+#include "plugin/convert/text.h"
 
 namespace loadline {
 namespace {
@@ -56,7 +58,7 @@ void EncodeGrowth(const LoopPlan& plan, const LoopProblem& problem, PodEntries* 
   std::vector<PlanGroup> groups;
   for (const int32_t group : plan.grown) {
     const LoopGroup& of = problem.groups[static_cast<size_t>(group)];
-    groups.push_back({{of.drain.name, *of.node}, *of.usd_per_hour, {}});
+    groups.push_back({{of.drain.name, *of.node}, of.usd_per_hour.value_or(0), {}});
   }
   EncodePlan(plan.scale_up, groups, plan.grown, entries, response->mutable_scale_up());
   for (const LoopGrowth& growth : plan.growth) {
@@ -68,6 +70,24 @@ void EncodeGrowth(const LoopPlan& plan, const LoopProblem& problem, PodEntries* 
     message->set_usd_per_hour(group.usd_per_hour.value_or(0) *
                               static_cast<double>(growth.for_pods + growth.for_slack));
   }
+}
+
+void EncodeRanking(const LoopPlan& plan, const LoopProblem& problem, const v1::RankPolicy& asked,
+                   v1::RankOptionsResponse* response) {
+  const RankPolicy& policy = problem.ranking->policy;
+  for (const RankedOption& ranked : plan.ranked) {
+    const int32_t position = plan.grown[ranked.option];
+    ExpansionOption option;
+    option.has_gpu = problem.groups[static_cast<size_t>(position)].has_gpu;
+    *response->add_options() = EncodeRankedOption(ranked, option, policy.damper);
+    response->mutable_options()->rbegin()->set_option(position);
+  }
+  *response->mutable_policy() = EncodeRankPolicy(policy, asked);
+  if (plan.preferred_node.has_value()) {
+    response->mutable_preferred_node()->set_milli_cpu(plan.preferred_node->milli_cpu);
+    response->mutable_preferred_node()->set_memory_bytes(plan.preferred_node->memory_bytes);
+  }
+  response->set_cluster_nodes(static_cast<int32_t>(problem.drain.cluster->node_count()));
 }
 
 }  // namespace
@@ -134,6 +154,19 @@ absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request
   return decisions;
 }
 
+absl::StatusOr<std::optional<LoopRanking>> DecodeRanking(const v1::PlanLoopRequest& request,
+                                                         const PriceModel& prices) {
+  if (!request.has_ranking()) return std::nullopt;
+  const absl::StatusOr<RankPolicy> policy = DecodeRankPolicy(request.ranking());
+  if (!policy.ok()) return Annotate(policy.status(), "ranking");
+  LoopRanking ranking{*policy, prices, std::nullopt, nullptr};
+  if (request.ranking().has_preferred_node()) {
+    const v1::PreferredNode& node = request.ranking().preferred_node();
+    ranking.preferred_node = NodeCapacity{node.milli_cpu(), node.memory_bytes()};
+  }
+  return ranking;
+}
+
 std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& growth,
                                   const DrainProblem& drain, const PriceModel& prices) {
   std::vector<LoopGroup> groups;
@@ -145,6 +178,10 @@ std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const Deco
     group.held = request.groups(static_cast<int>(i)).held();
     if (!decoded.has_template) continue;
     group.node = decoded.group.node.shape;
+    group.priced = decoded.priced;
+    group.has_gpu = decoded.has_gpu;
+    const v1::LoopGroup& message = request.groups(static_cast<int>(i));
+    if (message.has_priority()) group.priority = message.priority();
     const NodePrice price = PriceNode(prices, decoded.priced);
     if (price.source == PriceSource::kNone) continue;
     group.usd_per_hour = group.drain.node_price = price.price;
@@ -153,15 +190,17 @@ std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const Deco
 }
 
 v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& problem,
-                                    const Snapshot& snapshot, int entry_count, PodEntries entries) {
+                                    const Snapshot& snapshot, const v1::PlanLoopRequest& request,
+                                    PodEntries entries) {
   v1::PlanLoopResponse response;
-  EncodeDrained(plan, problem.pending.size(), entry_count, &entries, &response);
+  EncodeDrained(plan, problem.pending.size(), request.pods_size(), &entries, &response);
   EncodeExpected(plan, problem, snapshot, &entries, &response);
   EncodeGrowth(plan, problem, &entries, &response);
+  if (request.has_ranking()) EncodeRanking(plan, problem, request.ranking(), response.mutable_ranking());
   if (problem.decisions.slack) *response.mutable_slack() = EncodeSlackPlan(plan.slack);
   if (plan.no_scale_down == NoScaleDown::kConsidered) {
     *response.mutable_scale_down() =
-        EncodeDrainPlan(plan.scale_down, *plan.scale_down_problem, /*compact=*/false);
+        EncodeDrainPlan(plan.scale_down, *plan.scale_down_problem, request.compact());
   } else {
     response.set_no_scale_down(ToString(Name(plan.no_scale_down)));
   }

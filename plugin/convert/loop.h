@@ -2,6 +2,9 @@
 #ifndef LOADLINE_PLUGIN_CONVERT_LOOP_H_
 #define LOADLINE_PLUGIN_CONVERT_LOOP_H_
 
+#include <optional>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/loop/plan_loop.h"
@@ -21,13 +24,19 @@ v1::ScaleUpProblem GrowthPart(const v1::PlanLoopRequest& request);
 // Errors: kInvalidArgument  names the decision
 absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request);
 
+// How groups are ranked; nullopt: they are not.
+// Errors: kInvalidArgument  names the field
+absl::StatusOr<std::optional<LoopRanking>> DecodeRanking(const v1::PlanLoopRequest& request,
+                                                         const PriceModel& prices);
+
 // The groups, by position in the request, with what nodes cost by `prices`. `drain`: of the same request.
 std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& growth,
                                   const DrainProblem& drain, const PriceModel& prices);
 
 // `entries` are those of the pods of the request; `snapshot` is the one that was planned with.
 v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& problem,
-                                    const Snapshot& snapshot, int entry_count, PodEntries entries);
+                                    const Snapshot& snapshot, const v1::PlanLoopRequest& request,
+                                    PodEntries entries);
 
 }  // namespace loadline
 

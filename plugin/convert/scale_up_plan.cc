@@ -98,6 +98,7 @@ absl::StatusOr<DecodedGroup> DecodeGroup(const v1::ScalableGroup& message, Resou
   absl::StatusOr<DecodedTemplate> priced = DecodeTemplate(message.template_node(), resources);
   if (!priced.ok()) return Annotate(priced.status(), "template_node", " ");
   group.priced = std::move(priced->node);
+  group.has_gpu = priced->has_gpu;
   if (message.has_node_usd_per_hour()) group.priced.given = message.node_usd_per_hour();
   if (!message.instance_type().empty()) group.priced.instance_type = message.instance_type();
   if (message.has_spot()) group.priced.spot = message.spot();

@@ -45,6 +45,7 @@ struct DecodedGroup {
   bool has_template = false;
   PlanGroup group;  // without a price
   PricedNode priced;
+  bool has_gpu = false;
 };
 
 // A question without its cluster.

@@ -1,5 +1,6 @@
 #include "plugin/service/drain_turn.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -21,28 +22,33 @@ DrainState StateFromTaints(const ClusterState& cluster, const TimerOptions& opti
   return state;
 }
 
-// The state that the question goes out from; `fresh`: it is not the one that the planner has.
-absl::StatusOr<DecodedDrainState> StateOf(const v1::PlanDrainRequest& request, const TimerOptions& timers,
-                                          const KeptDrain& kept, View* view, bool* fresh) {
-  DecodedDrainState state;
+// The state that the question goes out from; nullopt: it is the one that the planner has.
+absl::StatusOr<std::optional<DecodedDrainState>> StateOf(const v1::PlanDrainRequest& request,
+                                                         const TimerOptions& timers, const KeptDrain& kept,
+                                                         View* view) {
+  std::optional<DecodedDrainState> state;
   if (request.has_state()) {
     absl::StatusOr<DecodedDrainState> handed_in = DecodeDrainState(request.state(), view);
     if (!handed_in.ok()) return Annotate(handed_in.status(), "state");
     state = *std::move(handed_in);
-    *fresh = true;
-  } else if (kept.last.state.at_s >= 0) {
-    state = kept.last;
-  } else {
-    state.state = StateFromTaints(view->cluster(), timers, request.now_s());
-    *fresh = true;
+  } else if (kept.last.state.at_s < 0) {
+    state.emplace().state = StateFromTaints(view->cluster(), timers, request.now_s());
   }
-  if (!request.has_progress()) return state;
-  *fresh = true;
-  if (absl::Status status = ApplyDrainProgress(request.progress(), request.now_s(), view, &state);
+  const DecodedDrainState& before = state.has_value() ? *state : kept.last;
+  if (!TellsMore(request.progress(), view->cluster(), before.state)) return state;
+  if (!state.has_value()) state = kept.last;
+  if (absl::Status status = ApplyDrainProgress(request.progress(), request.now_s(), view, &*state);
       !status.ok()) {
     return Annotate(status, "progress");
   }
   return state;
+}
+
+// What vanishes is told by what there was since nodes were last considered to go.
+void Count(const ClusterState& cluster, int64_t now_s, DrainState* state) {
+  state->at_s = now_s;
+  state->pods = std::max<int64_t>(state->pods, cluster.total_pods());
+  state->nodes = std::max<int64_t>(state->nodes, cluster.node_count());
 }
 
 }  // namespace
@@ -61,35 +67,42 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
   if (!problem.ok()) return problem.status();
   turn.problem_ = std::make_unique<DrainProblem>(*std::move(problem));
   KeptDrain& kept = shared->drain;
-  bool fresh = false;
-  absl::StatusOr<DecodedDrainState> state =
-      StateOf(request, turn.options().deletion.timers, kept, &view, &fresh);
+  absl::StatusOr<std::optional<DecodedDrainState>> state =
+      StateOf(request, turn.options().deletion.timers, kept, &view);
   if (!state.ok()) return state.status();
-  turn.state_ = *std::move(state);
+  turn.handed_in_ = *std::move(state);
   const int64_t seen_s = request.seen_s() > 0 ? request.seen_s() : request.now_s();
   const BrakeOptions& brakes = turn.options_.brakes;
   turn.problem_->doubt = WhatIsNotKnown(view.cluster().objects(), brakes, seen_s, request.now_s());
   turn.problem_->unhealthy = WhatIsUnhealthy(view.cluster(), brakes);
-  fresh = fresh || kept.cluster != &view.cluster() || kept.label_keys != view.label_keys().size() ||
-          kept.fit != turn.fit_;
-  if (fresh) kept.planner.SetState(turn.state_.state);
+  if (turn.handed_in_.has_value() || kept.cluster != &view.cluster() ||
+      kept.label_keys != view.label_keys().size() || kept.fit != turn.fit_) {
+    kept.planner.SetState(turn.state());
+  }
   kept.cluster = nullptr;  // until End(): the planner may be left half done
   return turn;
 }
 
 void DrainTurn::End(bool planned) {
-  std::erase_if(state_.evicted, [&](const v1::EvictedPod& evicted) {
+  KeptDrain& kept = shared_->drain;
+  if (handed_in_.has_value()) kept.last = *std::exchange(handed_in_, std::nullopt);
+  std::erase_if(kept.last.evicted, [&](const v1::EvictedPod& evicted) {
     return now_s_ - evicted.at_s() >= options().recent_eviction_s;
   });
-  KeptDrain& kept = shared_->drain;
-  if (planned) state_.state = kept.planner.state();
-  kept.last = state_;
+  if (planned) {
+    kept.last.state = kept.planner.state();
+  } else {
+    Count(shared_->view.cluster(), now_s_, &kept.last.state);
+  }
   kept.label_keys = shared_->view.label_keys().size();
   kept.fit = fit_;
   // What was handed in and not planned with yet is handed in again.
   kept.cluster = planned ? &shared_->view.cluster() : nullptr;
 }
 
-v1::DrainState DrainTurn::EncodeState() const { return EncodeDrainState(state_.state, state_.evicted); }
+v1::DrainState DrainTurn::EncodeState() const {
+  const DecodedDrainState& last = shared_->drain.last;
+  return EncodeDrainState(last.state, last.evicted);
+}
 
 }  // namespace loadline

@@ -3,6 +3,7 @@
 #define LOADLINE_PLUGIN_SERVICE_DRAIN_TURN_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -25,7 +26,9 @@ class DrainTurn {
   const DrainProblem& problem() const { return *problem_; }
   const DrainOptions& options() const { return options_.options; }
   // What the planner remembers before it plans.
-  const DrainState& state() const { return state_.state; }
+  const DrainState& state() const {
+    return handed_in_.has_value() ? handed_in_->state : shared_->drain.last.state;
+  }
   DrainPlanner& planner() { return shared_->drain.planner; }
 
   // Keeps the state with the view: `planned` says whether the planner was asked, and the problem that it was
@@ -40,7 +43,8 @@ class DrainTurn {
   std::string fit_;
   DecodedDrainOptions options_;
   std::unique_ptr<DrainProblem> problem_;
-  DecodedDrainState state_;
+  // Not the state that is kept with the view, but one that the question brings or leads to.
+  std::optional<DecodedDrainState> handed_in_;
 };
 
 }  // namespace loadline

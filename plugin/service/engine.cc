@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/arena.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/text.h"
 #include "plugin/service/cluster_state_handlers.h"
@@ -18,17 +19,23 @@
 namespace loadline {
 namespace {
 
+constexpr size_t kMostBlockBytes = size_t{64} << 10;
+
 template <typename Request, typename Response>
 using Handler = absl::StatusOr<Response> (*)(const Request&, const Deadline&, Views*);
 
 // Bytes to bytes around a handler.
 template <typename Request, typename Response, Handler<Request, Response> kHandler>
 absl::StatusOr<std::string> Handle(absl::string_view bytes, const Deadline& deadline, Views* views) {
-  Request request;
-  if (absl::Status status = Parse(bytes, request.GetTypeName(), &request); !status.ok()) {
+  // Requests have many small parts, which go together.
+  google::protobuf::ArenaOptions blocks;
+  blocks.max_block_size = kMostBlockBytes;
+  google::protobuf::Arena arena(blocks);
+  Request* const request = google::protobuf::Arena::CreateMessage<Request>(&arena);
+  if (absl::Status status = Parse(bytes, request->GetTypeName(), request); !status.ok()) {
     return Annotate(status, "request", " ");
   }
-  const absl::StatusOr<Response> response = kHandler(request, deadline, views);
+  const absl::StatusOr<Response> response = kHandler(*request, deadline, views);
   if (!response.ok()) return response.status();
   std::string out;
   if (!response->SerializeToString(&out)) return absl::InternalError("the response cannot be serialized");

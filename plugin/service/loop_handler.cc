@@ -35,10 +35,17 @@ absl::Status CheckUpcoming(const LoopProblem& problem) {
 
 absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& request,
                                                     const Deadline& deadline, Views* views) {
+  if (absl::Status status = CheckBudget(request); !status.ok()) return status;
+  if (absl::Status status = CheckNumber("usd_per_further_type", request.usd_per_further_type(), 0, kMaxPrice);
+      !status.ok()) {
+    return status;
+  }
   const absl::StatusOr<LoopDecisions> decisions = DecodeDecisions(request);
   if (!decisions.ok()) return decisions.status();
   const absl::StatusOr<PriceModel> prices = DecodePriceModel(request.prices());
   if (!prices.ok()) return Annotate(prices.status(), "prices");
+  absl::StatusOr<std::optional<LoopRanking>> ranking = DecodeRanking(request, *prices);
+  if (!ranking.ok()) return ranking.status();
   absl::StatusOr<SlackOptions> slack = DecodeSlackPolicy(request.slack());
   if (!slack.ok()) return Annotate(slack.status(), "slack");
   const absl::StatusOr<v1::PlanDrainRequest> drain = DrainPart(request);
@@ -67,11 +74,17 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   problem.daemons = std::move(decoded->daemons);
   problem.names = decoded->names;
   problem.growth = {NewNodeLimit(growth, view.cluster().node_count()), request.usd_per_further_type()};
+  problem.ranking = *std::move(ranking);
+  if (problem.ranking.has_value()) {
+    problem.ranking->requests_of = [&problem](const PodShape& shape) {
+      return PricedRequests(shape, problem.names);
+    };
+  }
   problem.slack = *std::move(slack);
   problem.scale_down = drain_turn->options();
   problem.scale_down.fit = decoded->fit;
   problem.decisions = *decisions;
-  problem.scale_down_state = drain_turn->state();
+  problem.deleting = drain_turn->state().deleting;
   if (absl::Status status = CheckUpcoming(problem); !status.ok()) return status;
 
   SlackTurn slack_turn(&shared);
@@ -84,13 +97,15 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   Snapshot* const snapshot = shared.snapshot.For(view);
   const LoopPlan plan = PlanLoop(problem, {&shared.slack, &drain_turn->planner()}, snapshot, &budget);
   v1::PlanLoopResponse response =
-      EncodeLoopPlan(plan, problem, *snapshot, request.pods_size(), std::move(decoded->entries));
+      EncodeLoopPlan(plan, problem, *snapshot, request, std::move(decoded->entries));
   drain_turn->End(plan.no_scale_down == NoScaleDown::kConsidered);
-  *response.mutable_state()->mutable_drain() = drain_turn->EncodeState();
-  *response.mutable_state()->mutable_slack() = EncodeSlackState(shared.slack.State());
+  if (!request.compact()) {
+    *response.mutable_state()->mutable_drain() = drain_turn->EncodeState();
+    *response.mutable_state()->mutable_slack() = EncodeSlackState(shared.slack.State());
+  }
   response.set_clamped_amounts(decoded->clamped_amounts);
   slack_turn.Complete();
-  return Sized(std::move(response), "send equal pods as one entry, or allow fewer placeholders");
+  return Sized(std::move(response), "ask for a compact one, or send equal pods as one entry");
 }
 
 }  // namespace loadline

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "loadline/v1/loop.pb.h"
@@ -124,6 +127,100 @@ TEST_F(LoopHandlerTest, NodesOnTheirWayAreCountedOnce) {
   EXPECT_EQ(plan.no_scale_down(), "pods wait for nodes on their way");
 }
 
+// Beside "workers" a group of nodes of one core for 0.2 and one of four cores for 1.2, without a limit that
+// counts. a and b take three of seven pods: four are left.
+TEST_F(LoopHandlerTest, TheOptionThatRanksBestGrows) {
+  const auto add = [&](const std::string& name, const std::string& cpu, double usd) {
+    v1::ScalableGroup* const group = request_.add_groups()->mutable_growth();
+    group->set_node_group(name);
+    group->set_template_node(
+        MakeNode(name, {{"cpu", cpu}, {"memory", "8Gi"}, {"pods", "10"}}).SerializeAsString());
+    group->set_max_nodes(100);
+    group->set_node_usd_per_hour(usd);
+  };
+  add("small", "1", 0.2);
+  add("large", "4", 1.2);
+  request_.add_decisions(v1::PlanLoopRequest::SCALE_UP);
+  Pending(7);
+  const auto grows = [&] {
+    const v1::PlanLoopResponse plan = Plan();
+    std::string text;
+    for (const v1::LoopGrowth& growth : plan.growth()) {
+      text += growth.node_group() + " " + std::to_string(growth.nodes_for_pods());
+    }
+    EXPECT_EQ(plan.ranking().options_size(), request_.has_ranking() ? 3 : 0);
+    EXPECT_EQ(plan.scale_up().unplaced_size(), 0);
+    return text;
+  };
+  EXPECT_EQ(grows(), "small 4") << "four for 0.2 are the cheapest mix";
+
+  request_.mutable_ranking()->set_preset(v1::RankPolicy::CLUSTER_AUTOSCALER);
+  request_.mutable_ranking()->add_strategies(v1::RankPolicy::LEAST_NODES);
+  EXPECT_EQ(grows(), "large 1");
+  // 8 GiB for one pod of 1 GiB leave more over than 8 GiB for four.
+  request_.mutable_ranking()->set_strategies(0, v1::RankPolicy::LEAST_WASTE);
+  EXPECT_EQ(grows(), "large 1");
+  request_.mutable_ranking()->set_strategies(0, v1::RankPolicy::PRIORITY);
+  request_.mutable_groups(0)->set_priority(5);
+  request_.mutable_groups(1)->set_priority(10);
+  EXPECT_EQ(grows(), "small 4");
+  request_.mutable_groups(0)->set_priority(20);
+  EXPECT_EQ(grows(), "workers 2");
+  EXPECT_EQ(Plan().ranking().options(0).option(), 0);
+  EXPECT_EQ(Plan().ranking().cluster_nodes(), 2);
+  // Two nodes: one core is preferred. The price of small is 4 * 0.2 with unfitness 1, that of large 1.2 with
+  // a larger one.
+  request_.mutable_ranking()->set_strategies(0, v1::RankPolicy::PRICE);
+  EXPECT_EQ(grows(), "small 4");
+  EXPECT_EQ(Plan().ranking().preferred_node().milli_cpu(), 1000);
+  // A group that may not grow is no option.
+  request_.mutable_groups(1)->set_held("back-off");
+  EXPECT_EQ(Plan().ranking().options_size(), 2);
+}
+
+TEST_F(LoopHandlerTest, OneGroupPerLoopGrowsByRanking) {
+  request_.mutable_ranking()->set_preset(v1::RankPolicy::CLUSTER_AUTOSCALER);
+  v1::ScalableGroup* const group = request_.add_groups()->mutable_growth();
+  *group = request_.groups(0).growth();
+  group->set_node_group("more");
+  group->set_current_nodes(0);
+  group->set_node_usd_per_hour(0.6);
+  request_.add_decisions(v1::PlanLoopRequest::SCALE_UP);
+  Pending(9);  // 3 on a and b, 4 on the two nodes that "workers" may still have
+  const v1::PlanLoopResponse plan = Plan();
+  ASSERT_THAT(plan.growth(), SizeIs(1));
+  // With six pods on three nodes "more" costs 1.8, with four on two "workers" costs 1: by cost per what is
+  // asked for the latter is cheaper, and two pods are left for the next loop.
+  EXPECT_EQ(plan.growth(0).node_group(), "workers");
+  EXPECT_EQ(plan.growth(0).nodes_for_pods(), 2);
+  ASSERT_THAT(plan.scale_up().unplaced(), SizeIs(1));
+  EXPECT_EQ(plan.scale_up().unplaced(0).count(), 2);
+}
+
+TEST_F(LoopHandlerTest, AGroupWithoutAPriceGrowsByRankingOnly) {
+  request_.mutable_groups(0)->mutable_growth()->clear_node_usd_per_hour();
+  request_.mutable_prices()->set_last_source(v1::NodePrice::GIVEN);
+  request_.add_decisions(v1::PlanLoopRequest::SCALE_UP);
+  Pending(6);
+  EXPECT_THAT(Plan().growth(), SizeIs(0));
+  request_.mutable_ranking()->set_preset(v1::RankPolicy::CLUSTER_AUTOSCALER);
+  const v1::PlanLoopResponse plan = Plan();
+  ASSERT_THAT(plan.growth(), SizeIs(1));
+  EXPECT_EQ(plan.growth(0).nodes_for_pods(), 2);
+  EXPECT_EQ(plan.ranking().options(0).outcome(), v1::RankedOption::NO_PRICE);
+}
+
+TEST_F(LoopHandlerTest, ACompactAnswerLeavesOutWhatIsKnown) {
+  EXPECT_TRUE(Plan().has_state());
+  request_.set_compact(true);
+  const v1::PlanLoopResponse compact = Plan();
+  EXPECT_FALSE(compact.has_state());
+  ASSERT_THAT(compact.scale_down().remove(), SizeIs(1));
+  EXPECT_EQ(compact.scale_down().remove(0).slot(), 1);
+  ASSERT_THAT(compact.slack().shapes(), SizeIs(1));
+  EXPECT_EQ(compact.slack().shapes(0).placed(), 1);
+}
+
 TEST_F(LoopHandlerTest, OnlyWhatIsToBeDecided) {
   request_.add_decisions(v1::PlanLoopRequest::SCALE_UP);
   Pending(6);
@@ -160,28 +257,84 @@ TEST_F(LoopHandlerTest, AClusterOfItsOwnIsPlannedLikeAView) {
   EXPECT_EQ(Plan().SerializeAsString(), of_view.SerializeAsString());
 }
 
+struct BadInput {
+  std::string refusal;  // a part of it
+  std::function<void(v1::PlanLoopRequest*)> change;
+};
+
 TEST_F(LoopHandlerTest, BadInputNamesTheField) {
+  const BadInput kCases[] = {
+      {"has neither changes nor a cluster of its own", [](auto* r) { r->clear_changes(); }},
+      {"own: states a view", [](auto* r) { r->mutable_own()->set_view("x"); }},
+      {"changes: view", [](auto* r) { r->mutable_changes()->set_view("A"); }},
+      {"now_s", [](auto* r) { r->set_now_s(0); }},
+      {"now_s", [](auto* r) { r->set_now_s((int64_t{1} << 40) + 1); }},
+      {"seen_s", [](auto* r) { r->set_seen_s(-1); }},
+      {"decisions[0]: 0 is not a decision",
+       [](auto* r) { r->add_decisions(v1::PlanLoopRequest::DECISION_UNSPECIFIED); }},
+      {"groups: has 1001 entries",
+       [](auto* r) {
+         for (int i = 0; i < 1000; ++i) r->add_groups();
+       }},
+      {"groups[1]: node_group: is empty", [](auto* r) { r->add_groups(); }},
+      {"groups[1]: node_group \"workers\" is named twice",
+       [](auto* r) { r->add_groups()->mutable_growth()->set_node_group("workers"); }},
+      {"groups[0]: template_node",
+       [](auto* r) { r->mutable_groups(0)->mutable_growth()->set_template_node("x"); }},
+      {"groups[0]: current_nodes: -1 is negative",
+       [](auto* r) { r->mutable_groups(0)->mutable_growth()->set_current_nodes(-1); }},
+      {"groups[0]: current_nodes: 30000 are 29998 more than there are",
+       [](auto* r) { r->mutable_groups(0)->mutable_growth()->set_current_nodes(30'000); }},
+      {"groups[0]: max_nodes: -1 is negative",
+       [](auto* r) { r->mutable_groups(0)->mutable_growth()->set_max_nodes(-1); }},
+      {"groups[0]: scale_down: states the name, target",
+       [](auto* r) { r->mutable_groups(0)->mutable_scale_down()->set_target(3); }},
+      {"groups[0]: min_nodes: -1",
+       [](auto* r) { r->mutable_groups(0)->mutable_scale_down()->set_min_nodes(-1); }},
+      {"groups[0]: max_nodes: 4 is below min_nodes, 5",
+       [](auto* r) { r->mutable_groups(0)->mutable_scale_down()->set_min_nodes(5); }},
+      {"groups[0] \"workers\": slot 7 holds no node",
+       [](auto* r) { r->mutable_groups(0)->mutable_scale_down()->add_slots(7); }},
+      {"groups[0]: scale_down_unneeded_time_s",
+       [](auto* r) { r->mutable_groups(0)->mutable_scale_down()->set_scale_down_unneeded_time_s(-1); }},
+      {"pods[0]: count: -1 is negative", [](auto* r) { r->add_pods()->set_count(-1); }},
+      {"pods[0]", [](auto* r) { r->add_pods()->mutable_pod()->set_pod("x"); }},
+      {"daemon_pods[0]", [](auto* r) { r->add_daemon_pods("x"); }},
+      {"prices: spot_factor", [](auto* r) { r->mutable_prices()->set_spot_factor(2); }},
+      {"usd_per_further_type", [](auto* r) { r->set_usd_per_further_type(-1); }},
+      {"usd_per_further_type", [](auto* r) { r->set_usd_per_further_type(std::nan("")); }},
+      {"max_new_nodes: -1 is negative", [](auto* r) { r->set_max_new_nodes(-1); }},
+      {"max_nodes_total: -1 is negative", [](auto* r) { r->set_max_nodes_total(-1); }},
+      {"slack: extra_capacity_min_rate",
+       [](auto* r) { r->mutable_slack()->set_extra_capacity_min_rate(-1); }},
+      {"drain: scale_down_utilization_threshold",
+       [](auto* r) { r->mutable_drain()->set_scale_down_utilization_threshold(2); }},
+      {"pools[0]: slot 7 holds no node",
+       [](auto* r) {
+         r->add_pools()->set_name("p");
+         r->mutable_pools(0)->set_slot(7);
+       }},
+      {"fit", [](auto* r) { r->mutable_fit()->set_added_affinity("x"); }},
+      {"state.slack: next_id", [](auto* r) { r->mutable_state()->mutable_slack()->add_placeholders(); }},
+      {"state: unneeded[0].since_s",
+       [](auto* r) { r->mutable_state()->mutable_drain()->add_unneeded()->set_since_s(-1); }},
+      {"progress: evicted[0]: at_s: -1", [](auto* r) { r->mutable_progress()->add_evicted()->set_at_s(-1); }},
+      {"max_work: -1 is out of range", [](auto* r) { r->set_max_work(-1); }},
+      {"max_work: 4611686018427387905", [](auto* r) { r->set_max_work((int64_t{1} << 62) + 1); }},
+      {"max_milliseconds: 3600001 is out of range", [](auto* r) { r->set_max_milliseconds(3'600'001); }},
+      {"ranking: preset", [](auto* r) { r->mutable_ranking(); }},
+      {"ranking: suppression_divisor",
+       [](auto* r) {
+         r->mutable_ranking()->set_preset(v1::RankPolicy::PROPOSAL);
+         r->mutable_ranking()->set_suppression_divisor(-1);
+       }},
+  };
   const v1::PlanLoopRequest good = request_;
-  request_.mutable_groups(0)->mutable_scale_down()->set_target(3);
-  EXPECT_THAT(Refusal(), HasSubstr("groups[0]: scale_down: states the name, target"));
-  request_ = good;
-  request_.mutable_groups(0)->mutable_growth()->set_current_nodes(30'000);
-  EXPECT_THAT(Refusal(), HasSubstr("groups[0]: current_nodes: 30000 are 29998 more than there are"));
-  request_ = good;
-  request_.add_decisions(v1::PlanLoopRequest::DECISION_UNSPECIFIED);
-  EXPECT_THAT(Refusal(), HasSubstr("decisions[0]: 0 is not a decision"));
-  request_ = good;
-  request_.mutable_slack()->set_extra_capacity_min_rate(-1);
-  EXPECT_THAT(Refusal(), HasSubstr("slack: extra_capacity_min_rate"));
-  request_ = good;
-  request_.mutable_drain()->set_scale_down_utilization_threshold(2);
-  EXPECT_THAT(Refusal(), HasSubstr("drain: scale_down_utilization_threshold"));
-  request_ = good;
-  *request_.add_groups() = good.groups(0);
-  EXPECT_THAT(Refusal(), HasSubstr("groups[1]"));
-  request_ = good;
-  request_.clear_changes();
-  EXPECT_THAT(Refusal(), HasSubstr("has neither changes nor a cluster of its own"));
+  for (const BadInput& input : kCases) {
+    request_ = good;
+    input.change(&request_);
+    EXPECT_THAT(Refusal(), HasSubstr(input.refusal));
+  }
   request_ = good;
   EXPECT_TRUE(Ask().ok()) << "a question that was refused leaves nothing behind";
 }

@@ -99,7 +99,7 @@ type PlanLoopRequest struct {
 	// Plain protobufs k8s.io.api.core.v1.Pod: DaemonSet and static pods. Each new node carries those that fit
 	// it, in this order.
 	DaemonPods [][]byte `protobuf:"bytes,8,rep,name=daemon_pods,json=daemonPods,proto3" json:"daemon_pods,omitempty"`
-	// How nodes are priced. A group without a price does not grow.
+	// How nodes are priced. A group without a price does not grow, but by a ranking.
 	Prices *PriceModel `protobuf:"bytes,9,opt,name=prices,proto3" json:"prices,omitempty"`
 	// What each further type of new node counts as. [0, ...).
 	UsdPerFurtherType float64 `protobuf:"fixed64,10,opt,name=usd_per_further_type,json=usdPerFurtherType,proto3" json:"usd_per_further_type,omitempty"`
@@ -125,8 +125,15 @@ type PlanLoopRequest struct {
 	// The same in time, which makes an answer that is cut short depend on the machine. [0, 3600000]; 0: no
 	// limit.
 	MaxMilliseconds int32 `protobuf:"varint,20,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The answer goes without state, which stays with the view, and scale-down as in
+	// PlanDrainRequest.compact. Of a cluster of thousands of nodes nothing else may fit into one message.
+	Compact bool `protobuf:"varint,21,opt,name=compact,proto3" json:"compact,omitempty"`
+	// Set: of the options to grow one group for pods that find no room the one grows that ranks best, as
+	// Cluster Autoscaler's expanders have it; a further one may in the next loop. Groups without a price may
+	// grow then, behind others. Unset: groups grow together, by a joint plan.
+	Ranking       *RankPolicy `protobuf:"bytes,22,opt,name=ranking,proto3" json:"ranking,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanLoopRequest) Reset() {
@@ -310,6 +317,20 @@ func (x *PlanLoopRequest) GetMaxMilliseconds() int32 {
 	return 0
 }
 
+func (x *PlanLoopRequest) GetCompact() bool {
+	if x != nil {
+		return x.Compact
+	}
+	return false
+}
+
+func (x *PlanLoopRequest) GetRanking() *RankPolicy {
+	if x != nil {
+		return x.Ranking
+	}
+	return nil
+}
+
 type isPlanLoopRequest_Cluster interface {
 	isPlanLoopRequest_Cluster()
 }
@@ -333,12 +354,14 @@ func (*PlanLoopRequest_Own) isPlanLoopRequest_Cluster() {}
 type LoopGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How it grows; current_nodes are those that the cloud is to hold: what is missing of them in the cluster
-	// is on its way.
+	// is on its way. Nodes that the cloud deletes and that are still in the cluster count as well.
 	Growth *ScalableGroup `protobuf:"bytes,1,opt,name=growth,proto3" json:"growth,omitempty"`
 	// How it shrinks. Name, target, maximum and price are those of `growth`, and are left unset.
 	ScaleDown *DrainGroup `protobuf:"bytes,2,opt,name=scale_down,json=scaleDown,proto3" json:"scale_down,omitempty"`
 	// Why it may not grow for now, such as a back-off; empty: it may.
-	Held          string `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`
+	Held string `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`
+	// See ExpansionOption.priority.
+	Priority      *int64 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -392,6 +415,13 @@ func (x *LoopGroup) GetHeld() string {
 		return x.Held
 	}
 	return ""
+}
+
+func (x *LoopGroup) GetPriority() int64 {
+	if x != nil && x.Priority != nil {
+		return *x.Priority
+	}
+	return 0
 }
 
 // What is remembered from one loop to the next.
@@ -469,12 +499,16 @@ type PlanLoopResponse struct {
 	NoScaleDown string `protobuf:"bytes,7,opt,name=no_scale_down,json=noScaleDown,proto3" json:"no_scale_down,omitempty"`
 	// Which nodes go, without state.
 	ScaleDown *PlanDrainResponse `protobuf:"bytes,8,opt,name=scale_down,json=scaleDown,proto3" json:"scale_down,omitempty"`
-	// To be handed back by a client that keeps it. The engine keeps it with the view as well.
+	// To be handed back by a client that keeps it. The engine keeps it with the view as well. Unset in a
+	// compact answer.
 	State *LoopState `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`
 	// Amounts in the request that were clamped to [0, 2^62].
 	ClampedAmounts int64 `protobuf:"varint,10,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// With PlanLoopRequest.ranking: the options, best first; their numbers are positions of groups in the
+	// request.
+	Ranking       *RankOptionsResponse `protobuf:"bytes,11,opt,name=ranking,proto3" json:"ranking,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanLoopResponse) Reset() {
@@ -575,6 +609,13 @@ func (x *PlanLoopResponse) GetClampedAmounts() int64 {
 		return x.ClampedAmounts
 	}
 	return 0
+}
+
+func (x *PlanLoopResponse) GetRanking() *RankOptionsResponse {
+	if x != nil {
+		return x.Ranking
+	}
+	return nil
 }
 
 // Equal pods on nodes that are being deleted.
@@ -855,7 +896,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a$loadline/v1/scheduler_extender.proto\x1a\x17loadline/v1/slack.proto\"\xd1\a\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a$loadline/v1/scheduler_extender.proto\x1a\x17loadline/v1/slack.proto\"\x9e\b\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -878,22 +919,26 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x05state\x18\x11 \x01(\v2\x16.loadline.v1.LoopStateR\x05state\x126\n" +
 	"\bprogress\x18\x12 \x01(\v2\x1a.loadline.v1.DrainProgressR\bprogress\x12\x19\n" +
 	"\bmax_work\x18\x13 \x01(\x03R\amaxWork\x12)\n" +
-	"\x10max_milliseconds\x18\x14 \x01(\x05R\x0fmaxMilliseconds\"M\n" +
+	"\x10max_milliseconds\x18\x14 \x01(\x05R\x0fmaxMilliseconds\x12\x18\n" +
+	"\acompact\x18\x15 \x01(\bR\acompact\x121\n" +
+	"\aranking\x18\x16 \x01(\v2\x17.loadline.v1.RankPolicyR\aranking\"M\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bSCALE_UP\x10\x01\x12\t\n" +
 	"\x05SLACK\x10\x02\x12\x0e\n" +
 	"\n" +
 	"SCALE_DOWN\x10\x03B\t\n" +
-	"\acluster\"\x8b\x01\n" +
+	"\acluster\"\xb9\x01\n" +
 	"\tLoopGroup\x122\n" +
 	"\x06growth\x18\x01 \x01(\v2\x1a.loadline.v1.ScalableGroupR\x06growth\x126\n" +
 	"\n" +
 	"scale_down\x18\x02 \x01(\v2\x17.loadline.v1.DrainGroupR\tscaleDown\x12\x12\n" +
-	"\x04held\x18\x03 \x01(\tR\x04held\"i\n" +
+	"\x04held\x18\x03 \x01(\tR\x04held\x12\x1f\n" +
+	"\bpriority\x18\x04 \x01(\x03H\x00R\bpriority\x88\x01\x01B\v\n" +
+	"\t_priority\"i\n" +
 	"\tLoopState\x12-\n" +
 	"\x05slack\x18\x01 \x01(\v2\x17.loadline.v1.SlackStateR\x05slack\x12-\n" +
-	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\"\x9c\x04\n" +
+	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\"\xd8\x04\n" +
 	"\x10PlanLoopResponse\x122\n" +
 	"\adrained\x18\x01 \x03(\v2\x18.loadline.v1.DrainedPodsR\adrained\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12:\n" +
@@ -906,7 +951,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"scale_down\x18\b \x01(\v2\x1e.loadline.v1.PlanDrainResponseR\tscaleDown\x12,\n" +
 	"\x05state\x18\t \x01(\v2\x16.loadline.v1.LoopStateR\x05state\x12'\n" +
 	"\x0fclamped_amounts\x18\n" +
-	" \x01(\x03R\x0eclampedAmounts\"\x7f\n" +
+	" \x01(\x03R\x0eclampedAmounts\x12:\n" +
+	"\aranking\x18\v \x01(\v2 .loadline.v1.RankOptionsResponseR\aranking\"\x7f\n" +
 	"\vDrainedPods\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
@@ -964,15 +1010,17 @@ var file_loadline_v1_loop_proto_goTypes = []any{
 	(*DrainDevicePool)(nil),       // 14: loadline.v1.DrainDevicePool
 	(*FitOptions)(nil),            // 15: loadline.v1.FitOptions
 	(*DrainProgress)(nil),         // 16: loadline.v1.DrainProgress
-	(*ScalableGroup)(nil),         // 17: loadline.v1.ScalableGroup
-	(*DrainGroup)(nil),            // 18: loadline.v1.DrainGroup
-	(*SlackState)(nil),            // 19: loadline.v1.SlackState
-	(*DrainState)(nil),            // 20: loadline.v1.DrainState
-	(*ExistingPlacement)(nil),     // 21: loadline.v1.ExistingPlacement
-	(*PlanScaleUpResponse)(nil),   // 22: loadline.v1.PlanScaleUpResponse
-	(*PlanSlackResponse)(nil),     // 23: loadline.v1.PlanSlackResponse
-	(*PlanDrainResponse)(nil),     // 24: loadline.v1.PlanDrainResponse
-	(*PodRun)(nil),                // 25: loadline.v1.PodRun
+	(*RankPolicy)(nil),            // 17: loadline.v1.RankPolicy
+	(*ScalableGroup)(nil),         // 18: loadline.v1.ScalableGroup
+	(*DrainGroup)(nil),            // 19: loadline.v1.DrainGroup
+	(*SlackState)(nil),            // 20: loadline.v1.SlackState
+	(*DrainState)(nil),            // 21: loadline.v1.DrainState
+	(*ExistingPlacement)(nil),     // 22: loadline.v1.ExistingPlacement
+	(*PlanScaleUpResponse)(nil),   // 23: loadline.v1.PlanScaleUpResponse
+	(*PlanSlackResponse)(nil),     // 24: loadline.v1.PlanSlackResponse
+	(*PlanDrainResponse)(nil),     // 25: loadline.v1.PlanDrainResponse
+	(*RankOptionsResponse)(nil),   // 26: loadline.v1.RankOptionsResponse
+	(*PodRun)(nil),                // 27: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
 	9,  // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
@@ -987,24 +1035,26 @@ var file_loadline_v1_loop_proto_depIdxs = []int32{
 	15, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
 	3,  // 10: loadline.v1.PlanLoopRequest.state:type_name -> loadline.v1.LoopState
 	16, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
-	17, // 12: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
-	18, // 13: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
-	19, // 14: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
-	20, // 15: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
-	5,  // 16: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
-	21, // 17: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	6,  // 18: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
-	22, // 19: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
-	7,  // 20: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
-	23, // 21: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
-	24, // 22: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
-	3,  // 23: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
-	25, // 24: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	17, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
+	18, // 13: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
+	19, // 14: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
+	20, // 15: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
+	21, // 16: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
+	5,  // 17: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
+	22, // 18: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	6,  // 19: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
+	23, // 20: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
+	7,  // 21: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
+	24, // 22: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
+	25, // 23: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
+	3,  // 24: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
+	26, // 25: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
+	27, // 26: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }
@@ -1023,6 +1073,7 @@ func file_loadline_v1_loop_proto_init() {
 		(*PlanLoopRequest_Changes)(nil),
 		(*PlanLoopRequest_Own)(nil),
 	}
+	file_loadline_v1_loop_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -82,7 +82,7 @@ class LoopTest : public ::testing::Test {
     slack.Restore(slack_);
     DrainPlanner drain;
     drain.SetState(drain_);
-    problem_.scale_down_state = drain_;
+    problem_.deleting = drain_.deleting;
     Snapshot snapshot(cluster.state());
     WorkBudget budget;
     LoopPlan plan = PlanLoop(problem_, {&slack, &drain}, &snapshot, &budget);
@@ -183,6 +183,25 @@ TEST_F(LoopTest, SlackUsesWhatNewNodesHaveLeftBeforeItAsksForMore) {
   EXPECT_EQ(plan.slack.shapes[0].count, 1);
   EXPECT_EQ(plan.slack.shapes[0].group.size.cpu, 180);
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1, 0}));
+}
+
+// The one pod is expected on a, the first node that takes it, though b is fuller. 10 % of 1400m are kept:
+// they fit beside it on neither but on b.
+TEST_F(LoopTest, SlackLeavesTheRoomWherePodsAreExpected) {
+  problem_.decisions.slack = true;
+  AddGroup("g", 1000, 1, 2, /*max=*/2);
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 600)}}, {NodeOf("b", 1000), {Replica("q", 800)}}};
+  Pending(Replica("w", 300), 1);
+  LoopPlan plan = Plan();
+  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}, -1}));
+  ASSERT_THAT(slack_.placeholders, SizeIs(1));
+  EXPECT_EQ(slack_.placeholders[0].node, "b");
+
+  nodes_[1].pods = {Replica("q", 650)};  // 350m are left there, and 100m on a
+  slack_ = {};
+  plan = Plan();
+  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}, -1}));
+  EXPECT_EQ(slack_.placeholders[0].node, "b") << "and not a, as if the pod were on b";
 }
 
 TEST_F(LoopTest, SlackGrowsTheCheapestGroupOfItsClassAndAsksOnce) {
