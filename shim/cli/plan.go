@@ -23,7 +23,7 @@ type planFlags struct {
 	sourceFlags
 	drainSource
 	slackPolicyFlags
-	catalogues     []string
+	rank           rankPolicyFlags
 	engine, record string
 	output         outputFlag
 }
@@ -36,9 +36,11 @@ func (a *app) newPlan() *cobra.Command {
 		Long: `Show what one loop of an autoscaler would decide: which pods that wait find room on nodes that are there or on their way, which
 node groups grow for the others and for slack, and, only if nothing grows, which nodes could go. Nothing is changed.
 
-Node groups without a price, by themselves or by a price list, do not grow. With --record all that the engine is told and asked
+Groups grow together, by the cheapest mix, and those without a price, by themselves or by a price list, do not. With a rank
+policy, --rank-preset or --strategies one group grows, the one that ranks best, as with Cluster Autoscaler. With --record all that the engine is told and asked
 is written to a file, from which 'loadline replay' asks it again.`,
 		Example: `  loadline plan --groups groups.yaml --prices aws-us-east-1.csv
+  loadline plan --groups groups.yaml --strategies priority,least-waste
   loadline plan -f cluster.json --groups groups.yaml --record loop.rec
   loadline replay loop.rec`,
 		Args: cobra.NoArgs,
@@ -63,7 +65,7 @@ is written to a file, from which 'loadline replay' asks it again.`,
 	addSourceFlags(flags, &f.sourceFlags)
 	f.drainSource.addTo(flags)
 	f.slackPolicyFlags.addTo(flags)
-	flags.StringArrayVar(&f.catalogues, "prices", nil, "price list, CSV; may be repeated")
+	addRankPolicyFlags(flags, &f.rank, "rank-policy")
 	flags.StringVar(&f.record, "record", "", "file to write down what the engine is told and asked")
 	addEngineFlag(flags, &f.engine)
 	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML)
@@ -89,13 +91,14 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if request.Slack, err = f.slackPolicyFlags.policy(); err != nil {
 		return nil, err
 	}
-	prices := ranking.Default()
-	for _, name := range f.catalogues {
-		if err := prices.AddCatalogue(name); err != nil {
-			return nil, err
-		}
+	policy, err := f.rank.policy()
+	if err != nil {
+		return nil, err
 	}
-	request.Prices = prices.PriceModel()
+	request.Prices = policy.PriceModel()
+	if f.rank.ranks() {
+		request.Ranking = policy.Proto()
+	}
 	file, err := nodegroup.Load(f.groups)
 	if err != nil {
 		return nil, err
@@ -133,7 +136,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
 		var err error
-		if request.Groups, err = loopGroups(problem, shrinking, c.view.Slot); err != nil {
+		if request.Groups, err = loopGroups(problem, shrinking, c.view.Slot, policy.Matcher()); err != nil {
 			return err
 		}
 		l.PlanLoopResponse, err = loadlinev1.NewAutoscalerClient(c.conn).PlanLoop(ctx, request)
@@ -148,7 +151,8 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 }
 
 // loopGroups joins how groups grow and how they shrink. What both would say, growing says.
-func loopGroups(problem *loadlinev1.ScaleUpProblem, shrinking *drain.Groups, slot func(string) (int32, bool)) ([]*loadlinev1.LoopGroup, error) {
+func loopGroups(problem *loadlinev1.ScaleUpProblem, shrinking *drain.Groups, slot func(string) (int32, bool),
+	priorities ranking.Priorities) ([]*loadlinev1.LoopGroup, error) {
 	scaleDown, err := shrinking.Proto(slot)
 	if err != nil {
 		return nil, err
@@ -157,7 +161,7 @@ func loopGroups(problem *loadlinev1.ScaleUpProblem, shrinking *drain.Groups, slo
 	for i, growth := range problem.GetGroups() {
 		group := scaleDown[i]
 		group.NodeGroup, group.Target, group.MaxNodes, group.NodeUsdPerHour = "", nil, nil, nil
-		groups[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: group}
+		groups[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: group, Priority: priorities.Of(growth.GetNodeGroup())}
 	}
 	return groups, nil
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +50,41 @@ func TestPlanTable(t *testing.T) {
 		"   2   shop/wait-0   a new node of workers\n", "No node is considered to go: groups grow.\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+// Small nodes take a pod each, large ones both that find no room on node-1. By price per node small wins, one after the
+// other; by the joint plan two small ones.
+func TestPlanByRanking(t *testing.T) {
+	groups := filepath.Join(t.TempDir(), "groups.yaml")
+	const group = `---
+apiVersion: loadline.dev/v1alpha1
+kind: NodeGroup
+metadata: {name: %[1]s}
+spec:
+  nodeSelector: {pool: %[1]s}
+  max: 5
+  price: %[2]s
+  template: {metadata: {labels: {pool: %[1]s}}, status: {allocatable: {cpu: "%[3]s", memory: 8Gi, pods: "10"}}}
+`
+	if err := os.WriteFile(groups, fmt.Appendf(fmt.Appendf(nil, group, "small", "0.25", "1"), group, "large", "0.75", "2"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		flags []string
+		want  []planGrowth
+	}{
+		{nil, []planGrowth{{"small", 2, 0, 0.5}}},
+		{[]string{"--strategies", "least-nodes"}, []planGrowth{{"large", 1, 0, 0.75}}},
+		{[]string{"--strategies", "most-pods,price"}, []planGrowth{{"small", 2, 0, 0.5}}},
+	} {
+		got := planJSON(t, append([]string{"--groups", groups, "--extra-capacity-min-rate", "0"}, c.flags...)...)
+		if diff := cmp.Diff(c.want, got.Growth); diff != "" {
+			t.Errorf("%v: growth (-want +got):\n%s", c.flags, diff)
+		}
+		if ranks := len(c.flags) > 0; ranks != (len(got.Ranking) == 2) || ranks && got.Ranking[0].NodeGroup != got.Growth[0].NodeGroup {
+			t.Errorf("%v: ranking %+v", c.flags, got.Ranking)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/report/texttable"
 )
 
@@ -12,6 +14,8 @@ import (
 type planAnswer struct {
 	Waiting []planPods   `json:"waiting"`
 	Growth  []planGrowth `json:"growth"`
+	// Ranking holds the options to grow a group for pods, best first, where they were ranked.
+	Ranking []planOption `json:"ranking,omitempty"`
 	Slack   slackAnswer  `json:"slack"`
 	// NoScaleDown says why no node was considered to go; empty: nodes were, and Drain tells.
 	NoScaleDown string       `json:"noScaleDown"`
@@ -27,6 +31,14 @@ type planPods struct {
 	// NodeGroup gets a node; OnItsWay: it was asked for before.
 	NodeGroup string `json:"nodeGroup,omitempty"`
 	OnItsWay  bool   `json:"onItsWay,omitempty"`
+}
+
+// planOption is to grow one group for all pods that it takes.
+type planOption struct {
+	NodeGroup string   `json:"nodeGroup"`
+	Pods      int64    `json:"pods"`
+	Score     *float64 `json:"score"`
+	Reason    string   `json:"reason"`
 }
 
 type planGrowth struct {
@@ -64,11 +76,26 @@ func (l *loopPlan) waiting() []planPods {
 	return out
 }
 
+func (l *loopPlan) ranking() []planOption {
+	var out []planOption
+	for _, option := range l.GetRanking().GetOptions() {
+		group := l.groups[option.GetOption()]
+		row := planOption{NodeGroup: group, Pods: option.GetPods(),
+			Reason: ranking.Ranked{RankedOption: option, Asked: &loadlinev1.ExpansionOption{NodeGroup: group}}.Reason()}
+		if option.GetOutcome() == loadlinev1.RankedOption_SCORED {
+			row.Score = finite(option.GetScore())
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
 func (l *loopPlan) data() planAnswer {
 	out := planAnswer{Waiting: l.waiting(), Growth: []planGrowth{}, Slack: l.slack.data(), NoScaleDown: l.GetNoScaleDown()}
 	for _, g := range l.GetGrowth() {
 		out.Growth = append(out.Growth, planGrowth{g.GetNodeGroup(), g.GetNodesForPods(), g.GetNodesForSlack(), g.GetUsdPerHour()})
 	}
+	out.Ranking = l.ranking()
 	if l.GetScaleDown() != nil {
 		drained := l.drain.data()
 		out.Drain = &drained
@@ -123,6 +150,16 @@ func (l *loopPlan) table(w io.Writer) error {
 		table := texttable.New(texttable.Column{Header: "PODS", Align: texttable.Right}, texttable.Column{Header: "SUCH AS"}, texttable.Column{Header: "EXPECTED ON"})
 		for _, p := range waiting {
 			table.Row(fmt.Sprint(p.Count), p.Pod, p.place())
+		}
+		if err := table.Write(w); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	if options := l.ranking(); len(options) > 0 {
+		table := texttable.New(texttable.Column{Header: "OPTION"}, texttable.Column{Header: "PODS", Align: texttable.Right}, texttable.Column{Header: "WHY"})
+		for _, option := range options {
+			table.Row(option.NodeGroup, fmt.Sprint(option.Pods), option.Reason)
 		}
 		if err := table.Write(w); err != nil {
 			return err

@@ -49,6 +49,9 @@ func (f *rankPolicyFlags) policy() (*ranking.Policy, error) {
 }
 
 // given says whether the command line holds any.
-func (f *rankPolicyFlags) given() bool {
-	return f.file != "" || f.preset != "" || len(f.strategies) > 0 || len(f.catalogues) > 0
+func (f *rankPolicyFlags) given() bool { return f.ranks() || len(f.catalogues) > 0 }
+
+// ranks says whether the command line holds any that says how to rank, and not what nodes cost alone.
+func (f *rankPolicyFlags) ranks() bool {
+	return f.file != "" || f.preset != "" || len(f.strategies) > 0
 }
