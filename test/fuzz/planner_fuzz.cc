@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "loadline/v1/drain.pb.h"
+#include "loadline/v1/loop.pb.h"
 #include "loadline/v1/size.pb.h"
 #include "loadline/v1/slack.pb.h"
 #include "test/fuzz/fuzz_engine.h"
@@ -108,6 +110,39 @@ void AskSlack(absl::string_view bytes, FuzzEngine* engine) {
   Ask("/loadline.v1.Autoscaler/PlanSlack", request.SerializeAsString(), engine, CheckSlack);
 }
 
+void CheckLoop(const v1::PlanLoopRequest& request, const v1::PlanLoopResponse& response) {
+  std::vector<int64_t> places(static_cast<size_t>(request.pods_size() + response.drained_size()), 0);
+  const auto count = [&](const v1::PodRun& run, int64_t times) {
+    Require(run.pod() >= 0 && static_cast<size_t>(run.pod()) < places.size(), "a place is one of known pods");
+    places[static_cast<size_t>(run.pod())] += times * run.count();
+  };
+  for (const v1::ExistingPlacement& place : response.existing()) count(place.pods(), 1);
+  for (const v1::UpcomingPlacement& place : response.upcoming()) count(place.pods(), 1);
+  for (const v1::PlannedNodes& nodes : response.scale_up().nodes()) {
+    for (const v1::PodRun& run : nodes.pods()) count(run, nodes.nodes());
+  }
+  for (const v1::PodRun& run : response.scale_up().unplaced()) count(run, 1);
+  for (int i = 0; i < request.pods_size(); ++i) {
+    // Those that give way to any pod wait for no node.
+    Require(places[static_cast<size_t>(i)] == 0 || places[static_cast<size_t>(i)] == request.pods(i).count(),
+            "each pod has one place or is left over");
+  }
+  for (int i = 0; i < response.drained_size(); ++i) {
+    Require(places[static_cast<size_t>(request.pods_size() + i)] == response.drained(i).count(),
+            "each pod of a node that goes has one place or is left over");
+  }
+  std::set<std::string> once;
+  for (const v1::LoopGrowth& growth : response.growth()) {
+    Require(once.insert(growth.node_group()).second, "a group grows once");
+    Require(growth.nodes_for_pods() + growth.nodes_for_slack() > 0, "a group that grows wins a node");
+  }
+  Require(response.growth().empty() || response.scale_down().remove().empty(), "nodes come or go");
+  Require(response.no_scale_down().empty() == response.has_scale_down(),
+          "scale-down is planned or a reason given");
+  v1::PlanDrainRequest drain;
+  CheckDrain(drain, response.scale_down());
+}
+
 }  // namespace
 }  // namespace loadline
 
@@ -123,6 +158,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         break;
       case 'd':
         loadline::Ask("/loadline.v1.Autoscaler/PlanDrain", bytes, &engine, loadline::CheckDrain);
+        break;
+      case 'l':
+        loadline::Ask("/loadline.v1.Autoscaler/PlanLoop", bytes, &engine, loadline::CheckLoop);
         break;
       case 'k':
         loadline::AskSlack(bytes, &engine);

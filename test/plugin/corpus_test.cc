@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "loadline/v1/drain.pb.h"
+#include "loadline/v1/loop.pb.h"
 #include "loadline/v1/size.pb.h"
+#include "loadline/v1/slack.pb.h"
 #include "test/plugin/messages.h"
 #include "test/plugin/random_cluster.h"
 
@@ -211,6 +213,73 @@ v1::PlanDrainRequest DrainingWithState() {
   return request;
 }
 
+v1::PlanSlackRequest KeepingSlack() {
+  v1::PlanSlackRequest request;
+  *request.mutable_changes() = Draining().changes();
+  request.set_now_seconds(1'700'000'000);
+  request.mutable_policy()->set_extra_capacity_min_rate(0.25);
+  request.mutable_policy()->set_reserve(v1::SlackPolicy::HULL);
+  request.set_groups_known(true);
+  v1::ScalableGroup* const group = request.add_groups();
+  group->set_node_group("a");
+  group->set_template_node(MakeNode("t", {{"cpu", "64"}, {"memory", "256Gi"}}).SerializeAsString());
+  group->set_current_nodes(2);
+  group->set_max_nodes(9);
+  v1::PendingPods* const pods = request.add_pods();
+  pods->mutable_pod()->set_pod(PodWithEverything().SerializeAsString());
+  pods->set_count(2);
+  return request;
+}
+
+v1::SlackState SomeSlack() {
+  v1::SlackState state;
+  state.set_next_id(8);
+  v1::Placeholder* const placeholder = state.add_placeholders();
+  placeholder->set_id(7);
+  placeholder->set_kind(v1::Placeholder::STANDARD);
+  placeholder->set_owner("a");
+  placeholder->set_milli_cpu(500);
+  placeholder->set_memory_bytes(1 << 20);
+  placeholder->set_node("d");
+  return state;
+}
+
+v1::PlanLoopRequest Looping() {
+  const v1::PlanDrainRequest drain = Draining();
+  const v1::PlanSlackRequest slack = KeepingSlack();
+  v1::PlanLoopRequest request;
+  *request.mutable_changes() = drain.changes();
+  request.set_now_s(drain.now_s());
+  v1::LoopGroup* const group = request.add_groups();
+  *group->mutable_growth() = slack.groups(0);
+  group->mutable_growth()->set_current_nodes(3);
+  group->mutable_growth()->set_node_usd_per_hour(0.5);
+  group->mutable_scale_down()->add_slots(2);
+  group->mutable_scale_down()->add_slots(3);
+  *request.mutable_slack() = slack.policy();
+  *request.mutable_drain() = drain.options();
+  return request;
+}
+
+v1::PlanLoopRequest RankingLoop() {
+  v1::PlanLoopRequest request = Looping();
+  v1::PendingPods* const pods = request.add_pods();
+  pods->mutable_pod()->set_pod(MakePod({}, {{"cpu", "40"}}).SerializeAsString());
+  pods->set_count(9);
+  v1::LoopGroup* const more = request.add_groups();
+  *more->mutable_growth() = request.groups(0).growth();
+  more->mutable_growth()->set_node_group("b");
+  more->set_priority(7);
+  more->set_held("back-off");
+  request.add_daemon_pods(MakePod({}, {{"cpu", "100m"}}).SerializeAsString());
+  request.mutable_ranking()->set_preset(v1::RankPolicy::CLUSTER_AUTOSCALER);
+  request.mutable_ranking()->add_strategies(v1::RankPolicy::LEAST_WASTE);
+  *request.mutable_state()->mutable_slack() = SomeSlack();
+  *request.mutable_state()->mutable_drain() = DrainingWithState().state();
+  request.mutable_progress()->add_started("c");
+  return request;
+}
+
 // The method comes before each request, as a letter.
 Seeds PlannerSeeds() {
   Seeds seeds;
@@ -223,6 +292,12 @@ Seeds PlannerSeeds() {
                    "s" + Sizing(v1::SizeOptions::COMPAT).SerializeAsString()};
   seeds["size_with_state"] = {"s" + with_state.SerializeAsString()};
   seeds["drain"] = {"d" + Draining().SerializeAsString()};
+  v1::PlanSlackRequest slack_with_state = KeepingSlack();
+  *slack_with_state.mutable_state() = SomeSlack();
+  seeds["slack"] = {"k" + KeepingSlack().SerializeAsString()};
+  seeds["slack_with_state"] = {"k" + slack_with_state.SerializeAsString()};
+  seeds["loop"] = {"l" + Looping().SerializeAsString()};
+  seeds["loop_with_state"] = {"l" + RankingLoop().SerializeAsString()};
   seeds["drain_with_state"] = {"d" + DrainingWithState().SerializeAsString()};
   return seeds;
 }
