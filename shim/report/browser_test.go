@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,8 +37,13 @@ func open(t *testing.T, file string) *browser {
 	if program == "" {
 		t.Skip("there is no Chromium")
 	}
+	profile, err := os.MkdirTemp("", "browser")
+	if err != nil {
+		t.Fatal(err)
+	}
 	command := exec.CommandContext(t.Context(), program, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
-		"--remote-allow-origins=*", "--user-data-dir="+t.TempDir(), "about:blank")
+		"--remote-allow-origins=*", "--user-data-dir="+profile, "about:blank")
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stderr, err := command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +51,11 @@ func open(t *testing.T, file string) *browser {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
+	t.Cleanup(func() {
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // its helpers write to the profile until they end
+		_ = command.Wait()
+		_ = os.RemoveAll(profile)
+	})
 	address := ""
 	for lines := bufio.NewScanner(stderr); address == "" && lines.Scan(); {
 		if _, rest, ok := strings.Cut(lines.Text(), "DevTools listening on ws://"); ok {
