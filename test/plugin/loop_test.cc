@@ -263,7 +263,7 @@ struct BadInput {
 };
 
 TEST_F(LoopHandlerTest, BadInputNamesTheField) {
-  const BadInput kCases[] = {
+  const BadInput cases[] = {
       {"has neither changes nor a cluster of its own", [](auto* r) { r->clear_changes(); }},
       {"own: states a view", [](auto* r) { r->mutable_own()->set_view("x"); }},
       {"changes: view", [](auto* r) { r->mutable_changes()->set_view("A"); }},
@@ -330,7 +330,7 @@ TEST_F(LoopHandlerTest, BadInputNamesTheField) {
        }},
   };
   const v1::PlanLoopRequest good = request_;
-  for (const BadInput& input : kCases) {
+  for (const BadInput& input : cases) {
     request_ = good;
     input.change(&request_);
     EXPECT_THAT(Refusal(), HasSubstr(input.refusal));
