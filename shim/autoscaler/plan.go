@@ -19,6 +19,9 @@ import (
 	"loadline.dev/shim/view"
 )
 
+// compactFrom is from how many nodes on a whole plan may not fit into one answer.
+const compactFrom = 4000
+
 // answerTime is what telling the engine what has changed, and its answer, may take beside planning.
 const answerTime = 30 * time.Second
 
@@ -29,6 +32,8 @@ type planner struct {
 	// settings is the part of each question that stays the same.
 	settings *loadlinev1.PlanLoopRequest
 	longest  time.Duration
+	// compactFrom is how many nodes a cluster has whose plan is asked for without what is known here anyway.
+	compactFrom int
 	// progress is what the engine has not been told yet.
 	progress loadlinev1.DrainProgress
 }
@@ -48,7 +53,7 @@ func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.
 	for _, decision := range options.Decisions {
 		settings.Decisions = append(settings.Decisions, decisions[decision])
 	}
-	return &planner{client: client, cluster: c, settings: settings, longest: longest}
+	return &planner{client: client, cluster: c, settings: settings, longest: longest, compactFrom: compactFrom}
 }
 
 // maxWork bounds a plan by units of work of about 100 ns, so that it is the same on each machine.
@@ -105,7 +110,8 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 	p.progress.Started = q.underWay
 	request := &loadlinev1.PlanLoopRequest{NowS: q.now.Unix(), Decisions: p.settings.Decisions, Prices: p.settings.Prices, Slack: p.settings.Slack,
 		Drain: p.settings.Drain, UsdPerFurtherType: p.settings.UsdPerFurtherType, MaxWork: p.settings.MaxWork, MaxMilliseconds: p.settings.MaxMilliseconds,
-		Progress: &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods()}
+		Progress: &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods(),
+		Compact: len(p.cluster.nodes) >= p.compactFrom}
 	pending := q.pods.Pending()
 	ctx, cancel := context.WithTimeout(ctx, p.longest+answerTime)
 	defer cancel()
