@@ -41,9 +41,8 @@ struct Load {
 // What must hold of one answer. Counts come from the cluster, not from the engine.
 class AnswerChecker {
  public:
-  AnswerChecker(const SimulatedCluster& cluster, const v1::PlanLoopRequest& request,
-                const v1::PlanLoopResponse& response)
-      : cluster_(cluster), request_(request), response_(response) {
+  AnswerChecker(const SimulatedCluster& cluster, const v1::PlanLoopResponse& response)
+      : cluster_(cluster), response_(response) {
     for (size_t workload = 0; workload < cluster.workloads(); ++workload) {
       if (cluster.waiting(workload) == 0) continue;
       workload_of_.push_back(workload);
@@ -210,7 +209,6 @@ class AnswerChecker {
   }
 
   const SimulatedCluster& cluster_;
-  const v1::PlanLoopRequest& request_;
   const v1::PlanLoopResponse& response_;
   std::vector<size_t> workload_of_;  // by position of pods in the answer
   std::vector<int64_t> wanted_;      // as many of them
@@ -263,7 +261,7 @@ class Simulation {
     full_list_ = false;
     v1::PlanLoopResponse response;
     EXPECT_TRUE(response.ParseFromString(answer));
-    AnswerChecker(cluster_, request, response).Check();
+    AnswerChecker(cluster_, response).Check();
     state_ = response.state();
     cluster_.Act(response);
     const auto starts = [](const v1::NodeRemoval& removal) { return removal.start(); };
