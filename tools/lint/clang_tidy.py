@@ -7,7 +7,7 @@ BUILD_DIR holds compile_commands.json. A source passes again unasked as long as 
 configuration and all of our own headers that it can reach are what they were; BUILD_DIR/tidy remembers that.
 
 Nearly all of the time goes into headers. Sources that are compiled alike are therefore read as one file, a bundle;
-one with findings, or of sources that do not go together, is read again source by source.
+one with findings, or of sources that do not go together, is read again in halves.
 """
 
 import argparse
@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOL = "clang-tidy-14"
 INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.M)
 DEFINED = re.compile(rb"^(?!namespace|using)[A-Za-z](?:[\w<>,*& \"]|::)*[ *&](\w+)(?:\[\])?(?= =| \{|;|(\(.*))", re.M)
-BUNDLE = 12  # sources: more save little, and one finding costs a run of each
+BUNDLE = 12  # sources: more save little, and cost memory
 
 
 class Inputs:
@@ -102,15 +102,17 @@ def tidy(path, command, *options):
 
 def tidy_bundle(build, bundle, command):
     """{source: None if it passed, else what is wrong}."""
-    if len(bundle) > 1:
-        name = hashlib.sha256("\n".join(map(str, bundle)).encode()).hexdigest()[:16]
-        file = build / "bundles" / f"{name}.cc"
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("".join(f'#include "{path}"\n' for path in bundle))
-        if tidy(file, command, f"--config-file={ROOT / '.clang-tidy'}", "--checks=-bugprone-suspicious-include")[0]:
-            return dict.fromkeys(bundle)
-    results = {path: tidy(path, command) for path in bundle}
-    return {path: None if ok else output for path, (ok, output) in results.items()}
+    if len(bundle) == 1:
+        ok, output = tidy(bundle[0], command)
+        return {bundle[0]: None if ok else output}
+    name = hashlib.sha256("\n".join(map(str, bundle)).encode()).hexdigest()[:16]
+    file = build / "bundles" / f"{name}.cc"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("".join(f'#include "{path}"\n' for path in bundle))
+    if tidy(file, command, f"--config-file={ROOT / '.clang-tidy'}", "--checks=-bugprone-suspicious-include")[0]:
+        return dict.fromkeys(bundle)
+    half = len(bundle) // 2
+    return tidy_bundle(build, bundle[:half], command) | tidy_bundle(build, bundle[half:], command)
 
 
 def main():
