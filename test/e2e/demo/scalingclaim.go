@@ -21,7 +21,8 @@ func CheckScaling(without, with *Scaling) (problems []string) {
 		if bound := 2 * NodeStart; r.LoadTook > bound || r.BurstTook > bound {
 			problems = append(problems, fmt.Sprintf("%s: pods waited %v and %v, longer than %v", r.Name, r.LoadTook, r.BurstTook, bound))
 		}
-		if r.Evictions[201] == 0 {
+		// The pods that are left may all be on nodes that stay: then nothing is to be evicted.
+		if len(r.Evictions) > 0 && r.Evictions[201] == 0 {
 			problems = append(problems, fmt.Sprintf("%s: no eviction was accepted: %v", r.Name, r.Evictions))
 		}
 	}
