@@ -21,47 +21,33 @@ var ErrChanged = errors.New("its target size has changed meanwhile")
 // IncreaseSize asks for more nodes in a group, provided that its target is still the one that was planned with and that it
 // may have so many.
 func (c *Client) IncreaseSize(ctx context.Context, group string, from, delta int) error {
-	bounds, turn, err := c.of(group)
-	if err != nil {
-		return err
-	}
-	turn.Lock()
-	defer turn.Unlock()
-	target, err := c.target(ctx, group)
-	switch {
-	case err != nil:
-		return err
-	case target != from:
-		return fmt.Errorf("node group %s: %w: it is %d and not %d", group, ErrChanged, target, from)
-	case delta < 1 || target+delta > bounds.Max:
-		return fmt.Errorf("node group %s has a target of %d nodes and may not have %d more: its maximum is %d", group, target, delta, bounds.Max)
-	}
-	return c.call(ctx, "NodeGroupIncreaseSize of "+group, func(ctx context.Context) error {
-		_, err := c.client.NodeGroupIncreaseSize(ctx, &externalgrpc.NodeGroupIncreaseSizeRequest{Id: group, Delta: int32(delta)})
-		return err
+	return c.inTurn(ctx, group, func(bounds Group, target int) error {
+		switch {
+		case target != from:
+			return fmt.Errorf("node group %s: %w: it is %d and not %d", group, ErrChanged, target, from)
+		case delta < 1 || target+delta > bounds.Max:
+			return fmt.Errorf("node group %s has a target of %d nodes and may not have %d more: its maximum is %d", group, target, delta, bounds.Max)
+		}
+		return c.call(ctx, "NodeGroupIncreaseSize of "+group, func(ctx context.Context) error {
+			_, err := c.client.NodeGroupIncreaseSize(ctx, &externalgrpc.NodeGroupIncreaseSizeRequest{Id: group, Delta: int32(delta)})
+			return err
+		})
 	})
 }
 
 // DecreaseTargetSize takes back the request for nodes that did not come, unless the group would get smaller than it may.
 func (c *Client) DecreaseTargetSize(ctx context.Context, group string, from, delta int) error {
-	bounds, turn, err := c.of(group)
-	if err != nil {
-		return err
-	}
-	turn.Lock()
-	defer turn.Unlock()
-	target, err := c.target(ctx, group)
-	switch {
-	case err != nil:
-		return err
-	case target != from:
-		return fmt.Errorf("node group %s: %w: it is %d and not %d", group, ErrChanged, target, from)
-	case delta < 1 || target-delta < bounds.Min:
-		return fmt.Errorf("node group %s has a target of %d nodes and may not have %d fewer: its minimum is %d", group, target, delta, bounds.Min)
-	}
-	return c.call(ctx, "NodeGroupDecreaseTargetSize of "+group, func(ctx context.Context) error {
-		_, err := c.client.NodeGroupDecreaseTargetSize(ctx, &externalgrpc.NodeGroupDecreaseTargetSizeRequest{Id: group, Delta: int32(-delta)})
-		return err
+	return c.inTurn(ctx, group, func(bounds Group, target int) error {
+		switch {
+		case target != from:
+			return fmt.Errorf("node group %s: %w: it is %d and not %d", group, ErrChanged, target, from)
+		case delta < 1 || target-delta < bounds.Min:
+			return fmt.Errorf("node group %s has a target of %d nodes and may not have %d fewer: its minimum is %d", group, target, delta, bounds.Min)
+		}
+		return c.call(ctx, "NodeGroupDecreaseTargetSize of "+group, func(ctx context.Context) error {
+			_, err := c.client.NodeGroupDecreaseTargetSize(ctx, &externalgrpc.NodeGroupDecreaseTargetSizeRequest{Id: group, Delta: int32(-delta)})
+			return err
+		})
 	})
 }
 

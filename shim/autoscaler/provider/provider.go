@@ -275,6 +275,23 @@ func (c *Client) target(ctx context.Context, group string) (target int, err erro
 
 // DeleteNodes deletes nodes of one group, unless it would get smaller than it may: by its target size as it is now.
 func (c *Client) DeleteNodes(ctx context.Context, group string, nodes []*v1.Node) error {
+	return c.inTurn(ctx, group, func(bounds Group, target int) error {
+		if target-len(nodes) < bounds.Min {
+			return fmt.Errorf("node group %s has a target of %d nodes and may not have fewer than %d", group, target, bounds.Min)
+		}
+		request := &externalgrpc.NodeGroupDeleteNodesRequest{Id: group}
+		for _, node := range nodes {
+			request.Nodes = append(request.Nodes, toNode(node))
+		}
+		return c.call(ctx, "NodeGroupDeleteNodes of "+group, func(ctx context.Context) error {
+			_, err := c.client.NodeGroupDeleteNodes(ctx, request)
+			return err
+		})
+	})
+}
+
+// inTurn makes one change of a group at a time, which sees the target size as it is then.
+func (c *Client) inTurn(ctx context.Context, group string, change func(bounds Group, target int) error) error {
 	bounds, turn, err := c.of(group)
 	if err != nil {
 		return err
@@ -285,17 +302,7 @@ func (c *Client) DeleteNodes(ctx context.Context, group string, nodes []*v1.Node
 	if err != nil {
 		return err
 	}
-	if target-len(nodes) < bounds.Min {
-		return fmt.Errorf("node group %s has a target of %d nodes and may not have fewer than %d", group, target, bounds.Min)
-	}
-	request := &externalgrpc.NodeGroupDeleteNodesRequest{Id: group}
-	for _, node := range nodes {
-		request.Nodes = append(request.Nodes, toNode(node))
-	}
-	return c.call(ctx, "NodeGroupDeleteNodes of "+group, func(ctx context.Context) error {
-		_, err := c.client.NodeGroupDeleteNodes(ctx, request)
-		return err
-	})
+	return change(bounds, target)
 }
 
 func (c *Client) of(group string) (Group, *sync.Mutex, error) {
