@@ -76,6 +76,8 @@ type Scaling struct {
 	USD           float64
 	// Evictions by the status of the answer.
 	Evictions map[int]int
+	// Moved are the pods that were left on nodes which then went.
+	Moved int
 	// Broken is what must not have happened.
 	Broken []string
 }
@@ -95,6 +97,7 @@ type scaling struct {
 	cloud *simcloud.Cloud
 	began time.Time
 	left  time.Duration // when the load had left; 0: it has not
+	rest  []string      // nodes of the pods that were left then
 	log   harness.Logf
 	out   Scaling
 }
@@ -232,6 +235,15 @@ func (s *scaling) play(ctx context.Context) (err error) {
 	}
 	s.left = time.Since(s.began)
 	s.log("%d pods are left", RestPods)
+	pods, err := s.Client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		if pods.Items[i].DeletionTimestamp == nil { // the others end of themselves
+			s.rest = append(s.rest, pods.Items[i].Spec.NodeName)
+		}
+	}
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
@@ -344,6 +356,11 @@ func (s *scaling) check(ctx context.Context) error {
 	}
 	for _, deleted := range s.cloud.Deleted() {
 		s.out.Removed++
+		for _, node := range s.rest {
+			if node == deleted.Node {
+				s.out.Moved++
+			}
+		}
 		if len(deleted.Pods) > 0 {
 			broken("node %s was deleted with %d pods", deleted.Node, len(deleted.Pods))
 		}

@@ -10,7 +10,7 @@ import (
 
 func TestCheckScaling(t *testing.T) {
 	good := func(name string, burst time.Duration) *Scaling {
-		return &Scaling{Name: name, LoadTook: NodeStart, BurstTook: burst, Most: 2, Evictions: map[int]int{201: 1}, Mix: map[string]int{BaseGroup: 1, "small": 1, "large": 1}}
+		return &Scaling{Name: name, LoadTook: NodeStart, BurstTook: burst, Most: 2, Moved: 1, Evictions: map[int]int{201: 1}, Mix: map[string]int{BaseGroup: 1, "small": 1, "large": 1}}
 	}
 	for _, c := range []struct {
 		name   string
@@ -23,7 +23,7 @@ func TestCheckScaling(t *testing.T) {
 		{"LoadNeedsNoNode", func(without, _ *Scaling) { without.LoadTook = 0 }, []string{"without slack: the load waited"}},
 		{"LoadLate", func(without, _ *Scaling) { without.LoadTook = 2*NodeStart + 1 }, []string{"without slack: pods waited 30.000000001s and 15s, longer than 30s"}},
 		{"OneByOne", func(_, with *Scaling) { with.Most = 1 }, []string{"with slack 1 nodes were seen"}},
-		{"NoEviction", func(_, with *Scaling) { with.Evictions = map[int]int{429: 3} }, []string{"with slack: no eviction"}},
+		{"NoEviction", func(_, with *Scaling) { with.Evictions = map[int]int{429: 3} }, []string{"with slack: 1 pods were on nodes that went"}},
 		{"DearMix", func(without, _ *Scaling) { without.Mix = map[string]int{BaseGroup: 1, "small": 6} },
 			[]string{"the nodes for the load, 1 base, 6 small, cost 0.60 USD per hour, nodes of one group 0.50"}},
 		{"Broken", func(without, with *Scaling) { without.Broken, with.Broken = []string{"a"}, []string{"b"} }, []string{"without slack: a", "with slack: b"}},
