@@ -296,7 +296,7 @@ func (a *Actuator) prepare(ctx context.Context, d *deletion) (Result, error) {
 			a.events.Event(pod, v1.EventTypeNormal, "ScaleDown", "deleting pod for node scale down")
 		}
 	}
-	if _, err := a.drain(ctx, d.id.name, full, daemonSet); err != nil {
+	if _, err := a.drain(ctx, d.id.name, a.stillOurs(d), full, daemonSet); err != nil {
 		return ErrorFailedToEvict, err
 	}
 	a.stage(d, StageWaiting)

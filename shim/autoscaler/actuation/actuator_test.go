@@ -261,10 +261,47 @@ func TestReplacedPod(t *testing.T) {
 		now := w.addPodAgain("p", "n")
 		now.UID = "another"
 		w.update(now)
-		if err := w.actuator(testOptions()).evict(t.Context(), before, time.Second, 0); err != nil || w.attempts["p"] != 1 || len(w.evicted) != 0 {
+		if err := w.actuator(testOptions()).evict(t.Context(), before, time.Second, 0, unchanged); err != nil || w.attempts["p"] != 1 || len(w.evicted) != 0 {
 			t.Errorf("error %v, attempts %v, evicted %v", err, w.attempts, w.evicted)
 		}
 	})
+}
+
+// A node that is replaced while evictions are refused, or handed over, is another one: nothing more is evicted from it, and
+// it stays as it is. Invariant D9.
+func TestNodeReplacedMidDrain(t *testing.T) {
+	for name, change := range map[string]func(*v1.Node){
+		"UID": func(n *v1.Node) {
+			n.UID, n.Annotations, n.Spec.Taints, n.Spec.Unschedulable = "another", nil, nil, false
+		},
+		"ProviderID": func(n *v1.Node) { n.Spec.ProviderID = "sim://another" },
+		"MarkTaken":  func(n *v1.Node) { delete(n.Annotations, MarkAnnotation) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.addNode("n")
+				pod := w.addPod("p", "n")
+				w.answers["p"] = tooMany()
+				a := w.actuator(testOptions())
+				if _, err := a.Start(t.Context(), drainOf(w.node("n").DeepCopy(), pod)); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(7 * time.Second) // the first attempt was after 5 s, the next is 8 s to 12 s later
+				node := w.node("n").DeepCopy()
+				change(node)
+				w.updateNode(node)
+				w.grant("p")
+				a.Wait()
+				if w.attempts["p"] != 1 || len(w.evicted) != 0 || len(w.deleted) != 0 {
+					t.Errorf("evictions %v, accepted %v, deleted %v", w.attempts, w.evicted, w.deleted)
+				}
+				if after := w.node("n"); name != "MarkTaken" && !reflect.DeepEqual(after.Spec, node.Spec) {
+					t.Errorf("the other node became %+v", after.Spec)
+				}
+			})
+		})
+	}
 }
 
 // A pod gets the grace period that it states, up to the limit; without one 30 s.

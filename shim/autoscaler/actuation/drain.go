@@ -60,9 +60,23 @@ type PodResult struct {
 	Err      error
 }
 
+// stillOurs fails once a node is not the one that is to go any more, or has changed hands.
+type stillOurs func(context.Context) error
+
+// stillOurs returns the check of one removal. What cannot be found out now is found out by what follows.
+func (a *Actuator) stillOurs(d *deletion) stillOurs {
+	return func(ctx context.Context) error {
+		if _, err := a.nodes.confirm(ctx, d.id); errors.Is(err, errNodeGone) || errors.Is(err, errNotOurs) {
+			return err
+		}
+		return nil
+	}
+}
+
 // drain evicts the pods of a node step by step, and waits for each step to be gone. Nothing further is evicted after
-// the first step in which a pod stays. The results are those of `pods`, in that order, as far as they were tried.
-func (a *Actuator) drain(ctx context.Context, node string, full, daemonSet []*v1.Pod) ([]PodResult, error) {
+// the first step in which a pod stays, nor when `check` fails. The results are those of `pods`, in that order, as far as
+// they were tried.
+func (a *Actuator) drain(ctx context.Context, node string, check stillOurs, full, daemonSet []*v1.Pod) ([]PodResult, error) {
 	groups, bestEffort := a.options.DrainPriorityGroups, daemonSet
 	if len(groups) == 0 {
 		groups = []PriorityGroup{{Grace: a.options.MaxGracefulTermination}}
@@ -70,8 +84,13 @@ func (a *Actuator) drain(ctx context.Context, node string, full, daemonSet []*v1
 		full, bestEffort = slices.Concat(full, daemonSet), nil // groups name all pods
 	}
 	var results []PodResult
-	for _, step := range stepsOf(groups, full, bestEffort) {
-		done, err := a.drainStep(ctx, node, step)
+	for i, step := range stepsOf(groups, full, bestEffort) {
+		if i > 0 {
+			if err := check(ctx); err != nil {
+				return results, err
+			}
+		}
+		done, err := a.drainStep(ctx, node, check, step)
 		results = append(results, done...)
 		if err != nil {
 			return results, err
@@ -80,17 +99,17 @@ func (a *Actuator) drain(ctx context.Context, node string, full, daemonSet []*v1
 	return results, nil
 }
 
-func (a *Actuator) drainStep(ctx context.Context, node string, step drainStep) ([]PodResult, error) {
+func (a *Actuator) drainStep(ctx context.Context, node string, check stillOurs, step drainStep) ([]PodResult, error) {
 	if len(step.pods)+len(step.bestEffort) == 0 {
 		return nil, nil
 	}
 	results := make([]PodResult, len(step.pods))
 	var all sync.WaitGroup
 	for i, pod := range step.pods {
-		all.Go(func() { results[i] = a.evictPod(ctx, pod, step.Grace) })
+		all.Go(func() { results[i] = a.evictPod(ctx, pod, step.Grace, check) })
 	}
 	for _, pod := range step.bestEffort {
-		all.Go(func() { _ = a.evict(ctx, pod, min(graceOf(pod), step.Grace), 0) })
+		all.Go(func() { _ = a.evict(ctx, pod, min(graceOf(pod), step.Grace), 0, check) })
 	}
 	all.Wait()
 	var errs []error
@@ -105,13 +124,13 @@ func (a *Actuator) drainStep(ctx context.Context, node string, step drainStep) (
 	return results, a.awaitEnd(ctx, node, step.Grace, results)
 }
 
-func (a *Actuator) evictPod(ctx context.Context, pod *v1.Pod, longest time.Duration) PodResult {
+func (a *Actuator) evictPod(ctx context.Context, pod *v1.Pod, longest time.Duration, check stillOurs) PodResult {
 	if pod.DeletionTimestamp != nil { // another eviction could only shorten its grace period
 		return PodResult{Pod: pod, Evicted: true}
 	}
 	result := PodResult{Pod: pod}
 	grace := min(graceOf(pod), longest)
-	result.Err = a.evict(ctx, pod, grace, a.options.MaxPodEviction)
+	result.Err = a.evict(ctx, pod, grace, a.options.MaxPodEviction, check)
 	if result.Err != nil && ctx.Err() == nil {
 		result.Err = a.deleteDespiteBudget(ctx, pod, grace, result.Err)
 	}

@@ -80,9 +80,9 @@ func (e *evictionError) Error() string {
 
 func (e *evictionError) Unwrap() error { return e.last }
 
-// evict asks for the eviction of a pod until it is accepted, the pod is gone, or it is pointless to ask again. A
-// `patience` of 0 is one attempt.
-func (a *Actuator) evict(ctx context.Context, pod *v1.Pod, grace, patience time.Duration) error {
+// evict asks for the eviction of a pod until it is accepted, the pod is gone, or it is pointless to ask again: also when
+// `check`, which is asked before each further attempt, fails. A `patience` of 0 is one attempt.
+func (a *Actuator) evict(ctx context.Context, pod *v1.Pod, grace, patience time.Duration, check stillOurs) error {
 	until := time.Now().Add(patience)
 	for {
 		err := a.evictOnce(ctx, pod, grace)
@@ -109,6 +109,9 @@ func (a *Actuator) evict(ctx context.Context, pod *v1.Pod, grace, patience time.
 			return &evictionError{refusal: why, timedOut: true, last: err}
 		}
 		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+		if err := check(ctx); err != nil {
 			return err
 		}
 	}

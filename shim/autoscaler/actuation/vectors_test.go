@@ -156,7 +156,7 @@ func drainNodeRow(t *testing.T, in json.RawMessage) map[string]any {
 	options := testOptions()
 	options.MaxPodEviction, options.EvictionRetry = seconds(q.MaxPodEviction), seconds(q.EvictionRetry)
 	options.MaxGracefulTermination, options.TerminationHeadroom = seconds(q.MaxGraceful), seconds(q.Headroom)
-	results, err := w.actuator(options).drain(t.Context(), "n", full, daemonSet)
+	results, err := w.actuator(options).drain(t.Context(), "n", unchanged, full, daemonSet)
 	pods := map[string]any{}
 	for _, r := range results {
 		pods[r.Pod.Name] = map[string]bool{"evicted": r.Evicted, "timed_out": r.TimedOut, "error": r.Err != nil}
@@ -196,7 +196,7 @@ func evictionOrderRow(t *testing.T, in json.RawMessage) map[string]any {
 	w.addNode("n")
 	options := testOptions()
 	options.DrainPriorityGroups = q.groups()
-	if _, err := w.actuator(options).drain(t.Context(), "n", q.pods(w), nil); err != nil {
+	if _, err := w.actuator(options).drain(t.Context(), "n", unchanged, q.pods(w), nil); err != nil {
 		t.Error(err)
 	}
 	return map[string]any{"order": w.evicted}
