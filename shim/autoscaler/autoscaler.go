@@ -44,6 +44,9 @@ const component = "loadline-autoscaler"
 
 // Autoscaler is one process. It leads or waits to.
 type Autoscaler struct {
+	// Clock tells the time of loops and plans. It may be replaced before Run.
+	Clock Clock
+
 	config  *config.Configuration
 	prices  *loadlinev1.PriceModel
 	objects dynamic.Interface
@@ -66,7 +69,7 @@ type Autoscaler struct {
 // New returns an autoscaler for an engine, a cluster and a cloud provider, with the prices of nodes of which the provider
 // tells none. It does nothing before Run.
 func New(options *config.Configuration, prices *loadlinev1.PriceModel, conn engine.Conn, client kubernetes.Interface, objects dynamic.Interface, cloud *provider.Client, version string) *Autoscaler {
-	return &Autoscaler{config: options, prices: prices, client: client, objects: objects, conn: conn, cloud: cloud, metrics: newMetrics(version),
+	return &Autoscaler{Clock: systemClock(), config: options, prices: prices, client: client, objects: objects, conn: conn, cloud: cloud, metrics: newMetrics(version),
 		cluster: newCluster(view.NewForPlanning(conn, options.View), func(pod *v1.Pod) bool { return standsFor(options, pod) }), started: time.Now(), version: version}
 }
 
@@ -197,7 +200,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{Interface: a.client.CoreV1().Events("")})
 	defer broadcaster.Shutdown()
 	p := newPlanner(loadlinev1.NewAutoscalerClient(a.conn), a.cluster, a.config, a.prices)
-	l := newLeader(a.config, a.client, a.cluster, a.cloud, p, broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}), a.metrics, term)
+	l := newLeader(a.config, a.client, a.cluster, a.cloud, p, broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}), a.metrics, term, a.Clock)
 	l.keeper = keeperOf(a.config, a.objects)
 	l.loads = describeView(loadlinev1.NewClusterStateClient(a.conn), a.config.View)
 	a.leader.Store(l)

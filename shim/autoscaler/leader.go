@@ -54,7 +54,7 @@ type leader struct {
 	status   *statusWriter
 	events   record.EventRecorder
 	metrics  *metrics
-	now      func() time.Time
+	clock    *planClock
 	term     int64
 
 	// What people see: the snapshot of the last loop, and how the nodes of the engine are asked for.
@@ -74,10 +74,11 @@ type leader struct {
 }
 
 func newLeader(options *config.Configuration, client kubernetes.Interface, c *cluster, cloud cloud, p *planner, events record.EventRecorder,
-	m *metrics, term int64) *leader {
+	m *metrics, term int64, clock Clock) *leader {
 	s := &options.ScaleDown
-	return &leader{config: options, cluster: c, cloud: cloud, planner: p, events: events, metrics: m, now: time.Now, term: term,
-		actuator:  actuation.New(actuationOptions(s), client, cloud, events, term, m.hooks()),
+	plans := newPlanClock(clock)
+	return &leader{config: options, cluster: c, cloud: cloud, planner: p, events: events, metrics: m, clock: plans, term: term,
+		actuator:  actuation.New(actuationOptions(s, plans.now), client, cloud, events, term, m.hooks()),
 		soft:      actuation.NewSoftTaints(client, term, s.MaxBulkSoftTaintCount, s.MaxBulkSoftTaintTime.Duration),
 		status:    &statusWriter{client: client, namespace: options.Namespace, name: options.StatusConfigMap},
 		models:    newModels(cloud),
@@ -86,8 +87,9 @@ func newLeader(options *config.Configuration, client kubernetes.Interface, c *cl
 		inherited: map[string]time.Time{}}
 }
 
-func actuationOptions(s *config.ScaleDown) actuation.Options {
+func actuationOptions(s *config.ScaleDown, now func() time.Time) actuation.Options {
 	options := actuation.Options{
+		Now:                       now,
 		NodeDeleteDelayAfterTaint: s.NodeDeleteDelayAfterTaint.Duration, CordonNodeBeforeTerminating: s.CordonNodeBeforeTerminating,
 		MaxGracefulTermination: time.Duration(s.MaxGracefulTerminationSec) * time.Second, MaxPodEviction: s.MaxPodEvictionTime.Duration,
 		UnsafeDeletePodsDespiteDisruptionBudgets: s.UnsafeDeletePodsDespiteDisruptionBudgets,
@@ -131,12 +133,13 @@ const (
 // once is one loop. Where something cannot be found out, nothing is removed, and the status says why.
 func (l *leader) once(ctx context.Context) error {
 	defer l.metrics.time(functionMain)()
-	o := &loop{now: l.now(), outcome: outcomeNotTried, growthOutcome: scaleUpNotTried}
+	o := &loop{now: l.clock.now(), outcome: outcomeNotTried, growthOutcome: scaleUpNotTried}
 	failed, err := l.decide(ctx, o)
 	if err != nil {
 		o.problem = err
 		l.metrics.errors.WithLabelValues(failed).Inc()
 	}
+	l.clock.look(o.timersRun())
 	l.metrics.decisions.WithLabelValues("drain", o.outcome).Inc()
 	l.metrics.decisions.WithLabelValues("scaleUp", o.growthOutcome).Inc()
 	l.report(o)
@@ -150,6 +153,11 @@ func (l *leader) once(ctx context.Context) error {
 		l.metrics.lastLoop.Set(float64(o.now.Unix()))
 	}
 	return err
+}
+
+// timersRun says whether the plan counts for how long something has been so.
+func (o *loop) timersRun() bool {
+	return o.plan == nil || len(o.plan.GetRemove()) > 0 || len(o.underWay) > 0
 }
 
 // decide looks, plans and acts. With an error, it says which part failed.

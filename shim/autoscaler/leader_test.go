@@ -101,7 +101,7 @@ func (b *bench) start(options *config.Configuration, term int64) {
 		asked = b.sky
 	}
 	b.recorder = record.NewFakeRecorder(1000)
-	b.leader = newLeader(options, b.client, c, asked, p, b.recorder, newMetrics("test"), term)
+	b.leader = newLeader(options, b.client, c, asked, p, b.recorder, newMetrics("test"), term, systemClock())
 	synctest.Wait() // for the first lists
 }
 

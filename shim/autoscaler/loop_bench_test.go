@@ -86,7 +86,7 @@ func BenchmarkLoop(b *testing.B) {
 		b.Fatal(err)
 	}
 	p := newPlanner(loadlinev1.NewAutoscalerClient(conn), c, &options, prices)
-	l := newLeader(&options, fake.NewClientset(), c, cloud, p, record.NewFakeRecorder(10), newMetrics("test"), 1)
+	l := newLeader(&options, fake.NewClientset(), c, cloud, p, record.NewFakeRecorder(10), newMetrics("test"), 1, systemClock())
 	next := 0
 	once := func() time.Duration {
 		for range len(generation) / 100 {

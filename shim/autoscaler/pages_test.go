@@ -144,7 +144,7 @@ func BenchmarkSnapshot(b *testing.B) {
 		plan.nameOf[int32(i)] = name
 		plan.Remove = append(plan.Remove, &loadlinev1.NodeRemoval{Slot: int32(i), Moves: make([]*loadlinev1.PodMove, 40)})
 	}
-	l := &leader{config: &options, cluster: c, now: time.Now}
+	l := &leader{config: &options, cluster: c, clock: newPlanClock(systemClock())}
 	o := &loop{now: time.Now(), plan: plan}
 	status := l.statusOf(o)
 	for b.Loop() {

@@ -60,7 +60,8 @@ func (l *leader) shrink(ctx context.Context, o *loop) (part string, err error) {
 func (l *leader) cooldown(now time.Time) bool {
 	s := &l.config.ScaleDown
 	within := func(since time.Time, delay config.Duration) bool {
-		return !since.IsZero() && now.Sub(since) < delay.Duration
+		passed := now.Sub(since)
+		return !since.IsZero() && passed >= 0 && passed < delay.Duration // below 0: the wall clock was set back since
 	}
 	return within(l.grown, s.ScaleDownDelayAfterAdd) || within(l.deleted, s.ScaleDownDelayAfterDelete) || within(l.failed, s.ScaleDownDelayAfterFailure)
 }

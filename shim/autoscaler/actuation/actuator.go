@@ -49,6 +49,9 @@ type Options struct {
 	NodeDeletionDelayTimeout time.Duration
 	// NodeDeletionBatcherInterval is how long a node waits for others of its group, to be deleted in one call. 0: not.
 	NodeDeletionBatcherInterval time.Duration
+	// Now is the time that is written down, and by which pods are judged that should have ended: that of the plans. nil: the
+	// wall clock.
+	Now func() time.Time
 }
 
 // Reasons for which nodes are removed. Each is a label of a metric.
@@ -135,7 +138,7 @@ type Actuator struct {
 	cloud   Cloud
 	events  record.EventRecorder
 	hooks   Hooks
-	now     func() time.Time // wall clock: of what is written down, never of what is waited for
+	now     func() time.Time // of what is written down, never of what is waited for
 	batcher *batcher
 	running sync.WaitGroup
 
@@ -148,7 +151,10 @@ type Actuator struct {
 // New returns an actuator for the leader of a term.
 func New(options Options, client kubernetes.Interface, cloud Cloud, events record.EventRecorder, term int64, hooks Hooks) *Actuator {
 	a := &Actuator{options: options, nodes: nodeClient{client: client, term: term}, cloud: cloud, events: events, hooks: hooks,
-		now: time.Now, underWay: map[string]*deletion{}}
+		now: options.Now, underWay: map[string]*deletion{}}
+	if a.now == nil {
+		a.now = time.Now
+	}
 	a.batcher = newBatcher(options.NodeDeletionBatcherInterval, a.send, a.giveBackAll)
 	return a
 }
