@@ -47,6 +47,7 @@ func startStock(t *testing.T, ctx context.Context, cluster *harness.Cluster, ext
 // The stock scheduler asks the gateway and puts pod5 on node2. While the gateway is dead or does not answer it places
 // pod5 all the same, by its own scores on node1, and late by no more than httpTimeout.
 func TestStockSchedulerWithGateway(t *testing.T) {
+	t.Parallel()
 	ctx := deadline(t)
 	cluster, kubeconfig := extenderCluster(t, ctx)
 	engine := startEngine(t, ctx, cluster)
@@ -88,6 +89,7 @@ func TestStockSchedulerWithGateway(t *testing.T) {
 // A gateway is ready once its engine knows the cluster, and not before; without an engine it answers all the same,
 // and the scheduler goes on by its own scores.
 func TestGatewayIsReadyWithItsEngine(t *testing.T) {
+	t.Parallel()
 	ctx := deadline(t)
 	cluster, kubeconfig := extenderCluster(t, ctx)
 	engine := startEngine(t, ctx, cluster)

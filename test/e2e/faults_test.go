@@ -37,7 +37,7 @@ func TestEngineFaultsDelayNoPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine := startEngine(t, ctx, cluster)
-	scheduler := startOurs(t, ctx, cluster, harness.SecondSchedulerConfig, engine.Address)
+	scheduler := startOurs(t, ctx, cluster, harness.SecondSchedulerConfig, engine.Address, 0)
 	created := make(chan error, 1)
 	go func() { created <- createPaced(ctx, cluster, forOurs(w.Pods[:count])) }()
 
@@ -218,13 +218,14 @@ func (f *faults) checkEngineIsBack(pods []*v1.Pod) {
 
 // A second loadlined on the same socket refuses to start, says why, and leaves the first one alone.
 func TestSecondEngineRefusesToStart(t *testing.T) {
+	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
 	if err := demo.SetUpExample(ctx, cluster); err != nil {
 		t.Fatal(err)
 	}
 	engine := startEngine(t, ctx, cluster)
-	scheduler := startOurs(t, ctx, cluster, harness.SecondSchedulerConfig, engine.Address)
+	scheduler := startOurs(t, ctx, cluster, harness.SecondSchedulerConfig, engine.Address, demo.PatientTimeout)
 	second, err := engine.SecondEngine(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	"loadline.dev/test/e2e/demo"
 	"loadline.dev/test/e2e/harness"
 	"loadline.dev/test/e2e/workload"
 )
@@ -81,6 +82,7 @@ func take(left v1.ResourceList, pod *v1.Pod) {
 // A third of the nodes is barred to most pods by a taint or a cordon, and so stays the emptiest, which the plugin
 // would like best; some pods select a label. Bound pods still pass every filter.
 func TestBoundPodsPassTheFilters(t *testing.T) {
+	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
 	w := workload.Generate(11, 60)
@@ -111,7 +113,7 @@ func TestBoundPodsPassTheFilters(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine := startEngine(t, ctx, cluster)
-	scheduler := startOurs(t, ctx, cluster, harness.ReplacementConfig, engine.Address)
+	scheduler := startOurs(t, ctx, cluster, harness.ReplacementConfig, engine.Address, demo.PatientTimeout)
 	if err := cluster.CreatePods(ctx, pods); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 // generate-load makes what its dry run prints, waits until it runs, and takes away exactly that.
 func TestGenerateLoad(t *testing.T) {
+	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true})
 	slackNodes(t, ctx, cluster, "a", "b")

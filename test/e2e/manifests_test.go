@@ -112,6 +112,7 @@ func hardening(container v1.Container) []string {
 
 // The API server accepts every object, without a field that it does not know; a second time changes nothing.
 func TestManifestsApply(t *testing.T) {
+	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
 	for _, folder := range slices.Concat(appliedFolders, []string{moreRights, unsafeRights}, slackRights) {
@@ -155,6 +156,7 @@ func applyObjects(t *testing.T, ctx context.Context, cluster *harness.Cluster, o
 // loadline-scheduler and loadlined run with the configuration, the arguments and the rights of
 // manifests/second-scheduler: leader election included, two of them, and no request is forbidden.
 func TestSecondSchedulerRuns(t *testing.T) {
+	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
 	apply(t, ctx, cluster, "second-scheduler")
@@ -173,7 +175,7 @@ func TestSecondSchedulerRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		options.Name, options.Args = name, containerOf(t, "second-scheduler", "loadline-scheduler").Args
-		options.Site = harness.Site{Kubeconfig: kubeconfig, EngineAddress: engine.Address}
+		options.Site = harness.Site{Kubeconfig: kubeconfig, EngineAddress: engine.Address, EngineTimeout: demo.PatientTimeout}
 		scheduler, err := cluster.StartScheduler(ctx, options)
 		if err != nil {
 			t.Fatal(err)
@@ -198,6 +200,7 @@ func TestSecondSchedulerRuns(t *testing.T) {
 
 // The same with manifests/replacement, as the user of the scheduler that it replaces and with its lease.
 func TestReplacementRuns(t *testing.T) {
+	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
 	if err := demo.SetUpExample(ctx, cluster); err != nil {
@@ -213,7 +216,7 @@ func TestReplacementRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	options.Args = containerOf(t, staticPod, "kube-scheduler").Args
-	options.Site = harness.Site{Kubeconfig: kubeconfig, EngineAddress: engine.Address}
+	options.Site = harness.Site{Kubeconfig: kubeconfig, EngineAddress: engine.Address, EngineTimeout: demo.PatientTimeout}
 	scheduler, err := cluster.StartScheduler(ctx, options)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 // With exactly one feasible node kube-scheduler asks for no score: neither the plugin nor the extender is called, and
 // the node is taken. With a second one both are.
 func TestOneFeasibleNodeIsNotScored(t *testing.T) {
+	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
 	apply(t, ctx, cluster, "extender")
@@ -23,7 +24,7 @@ func TestOneFeasibleNodeIsNotScored(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine := startEngine(t, ctx, cluster)
-	ours := startOurs(t, ctx, cluster, harness.SecondSchedulerConfig, engine.Address)
+	ours := startOurs(t, ctx, cluster, harness.SecondSchedulerConfig, engine.Address, demo.PatientTimeout)
 	gateway, err := cluster.StartGateway(ctx, "gateway", kubeconfig, engine.Address)
 	if err != nil {
 		t.Fatal(err)

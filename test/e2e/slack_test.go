@@ -127,6 +127,7 @@ func running(ctx context.Context, cluster *harness.Cluster, selector string) (in
 
 // The API server accepts what `slack -o capacitybuffer` and `-o deployments` print, without a field that it does not know.
 func TestSlackManifestsApply(t *testing.T) {
+	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
 	slackNodes(t, ctx, cluster, "a", "b", "c")
@@ -185,6 +186,7 @@ func TestSlackManifestsApply(t *testing.T) {
 // Placeholders that run as pods give way to real pods at once; the next plan asks for nodes, and has its slack again when
 // they are there.
 func TestPlaceholdersGiveWay(t *testing.T) {
+	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true})
 	slackNodes(t, ctx, cluster, "a", "b")

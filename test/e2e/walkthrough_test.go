@@ -54,6 +54,7 @@ func waitOf(t *testing.T, out string) time.Duration {
 
 // The commands of docs/slack-end-to-end.md do what it says, one after the other, but with shorter times.
 func TestWalkthrough(t *testing.T) {
+	t.Parallel()
 	commands := commandsOf(t, "docs/slack-end-to-end.md")
 	ctx := deadline(t)
 	s := &scaled{t: t, ctx: ctx, createDelay: 8 * time.Second, cluster: startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}

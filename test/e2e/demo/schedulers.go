@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"loadline.dev/test/e2e/harness"
 	"loadline.dev/test/e2e/workload"
@@ -37,12 +38,16 @@ func StartExample(ctx context.Context, cluster *harness.Cluster) error {
 	if err != nil {
 		return err
 	}
+	options.Site.EngineTimeout = PatientTimeout
 	_, err = cluster.StartScheduler(ctx, options)
 	return err
 }
 
 // stockConfig is the stock scheduler as it comes.
 const stockConfig = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+// PatientTimeout is how long a scheduler waits for the engine where the place of each single pod counts.
+const PatientTimeout = 500 * time.Millisecond
 
 // OurOptions are loadline-scheduler with a configuration of manifests/ and an engine at an address.
 func OurOptions(config, engineAddress string) (harness.SchedulerOptions, error) {

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"slices"
+	"time"
 
 	"sigs.k8s.io/yaml"
 )
@@ -17,6 +18,9 @@ type Site struct {
 	Kubeconfig string
 	// EngineAddress replaces the engine address in the arguments of our plugin.
 	EngineAddress string
+	// EngineTimeout replaces how long our plugin waits for the engine. The default is made for clusters, and not for a
+	// machine that is busy with other tests.
+	EngineTimeout time.Duration
 	// ExtenderURL replaces the urlPrefix of the extenders.
 	ExtenderURL string
 	// QPS replaces clientConnection.qps and burst. The defaults, 50 and 100, bound the throughput of any
@@ -43,7 +47,9 @@ func (site Site) Apply(config []byte) ([]byte, error) {
 	for _, profile := range list(root, "profiles") {
 		for _, plugin := range list(profile, "pluginConfig") {
 			if plugin["name"] == PluginName {
-				setIf(child(plugin, "args"), "engineAddress", site.EngineAddress, site.EngineAddress != "")
+				args := child(plugin, "args")
+				setIf(args, "engineAddress", site.EngineAddress, site.EngineAddress != "")
+				setIf(args, "timeout", site.EngineTimeout.String(), site.EngineTimeout != 0)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -83,7 +84,7 @@ profiles:
 		want string
 	}{
 		{"Nothing", Site{}, config + "clientConnection: {}\n"},
-		{"Everything", Site{Kubeconfig: "/k", EngineAddress: "inprocess", ExtenderURL: "http://127.0.0.1:1", QPS: 9, NoLeaderElection: true}, `
+		{"Everything", Site{Kubeconfig: "/k", EngineAddress: "inprocess", EngineTimeout: 500 * time.Millisecond, ExtenderURL: "http://127.0.0.1:1", QPS: 9, NoLeaderElection: true}, `
 clientConnection: {kubeconfig: /k, qps: 9, burst: 9}
 leaderElection: {leaderElect: false, resourceName: x}
 extenders:
@@ -91,7 +92,7 @@ extenders:
 profiles:
 - pluginConfig:
   - {name: Other, args: {engineAddress: keep}}
-  - {name: NodeResourcesLimitAware, args: {engineAddress: inprocess, timeout: 20ms}}
+  - {name: NodeResourcesLimitAware, args: {engineAddress: inprocess, timeout: 500ms}}
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
