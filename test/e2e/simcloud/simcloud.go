@@ -68,6 +68,7 @@ type Cloud struct {
 	fail    map[string]error // by method: the answer
 	hang    map[string]bool  // by method
 	deleted []Deleted
+	asked   []string // nodes of which the deletion was asked for, also in vain
 	twice   []string // nodes of which the deletion was asked for again
 	errs    []error
 }
@@ -75,6 +76,7 @@ type Cloud struct {
 type group struct {
 	Group
 	target   int
+	replaced int
 	smallest int // targets since the first growth
 	largest  int
 	grown    bool
@@ -136,11 +138,40 @@ func (c *Cloud) Deleted() []Deleted {
 	return slices.Clone(c.deleted)
 }
 
+// Asked returns the nodes of which the deletion was asked for, also in vain.
+func (c *Cloud) Asked() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.asked)
+}
+
 // DeletedTwice returns the nodes of which the deletion was asked for again.
 func (c *Cloud) DeletedTwice() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.twice)
+}
+
+// Replace puts another machine in the place of the one of a node, as a cloud that repairs itself does: the Node object goes, and
+// one of the same name comes, with another UID and provider id, and with these annotations. Pods stay bound to the name.
+func (c *Cloud) Replace(ctx context.Context, name string, annotations map[string]string) (*v1.Node, error) {
+	old, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	g := c.groups[old.Labels[GroupLabel]]
+	g.replaced++
+	id := fmt.Sprintf("%s/replaced-%d", old.Spec.ProviderID, g.replaced)
+	g.machines[id] = g.machines[old.Spec.ProviderID]
+	delete(g.machines, old.Spec.ProviderID)
+	node := g.node(name, id)
+	c.mu.Unlock()
+	node.Annotations = annotations
+	return c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 }
 
 // Target returns the target size of a group.
@@ -379,13 +410,18 @@ func (c *Cloud) later(delay time.Duration, do func() error) {
 	})
 }
 
-func (c *Cloud) create(g *group, m *machine) error {
+// node returns a node of the group that is ready.
+func (g *group) node(name, providerID string) *v1.Node {
 	node := g.labelled()
-	node.Name = m.node
-	node.Spec.ProviderID = providerID(g.ID, m.node)
-	node.Labels[v1.LabelHostname] = m.node
+	node.Name = name
+	node.Spec.ProviderID = providerID
+	node.Labels[v1.LabelHostname] = name
 	node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
-	if _, err := c.client.CoreV1().Nodes().Create(c.ctx, node, metav1.CreateOptions{}); err != nil {
+	return node
+}
+
+func (c *Cloud) create(g *group, m *machine) error {
+	if _, err := c.client.CoreV1().Nodes().Create(c.ctx, g.node(m.node, providerID(g.ID, m.node)), metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -408,6 +444,7 @@ func (c *Cloud) NodeGroupDeleteNodes(ctx context.Context, r *externalgrpc.NodeGr
 		return nil, err
 	}
 	for _, node := range r.GetNodes() {
+		c.asked = append(c.asked, node.GetName())
 		m := g.machines[node.GetProviderId()]
 		// Of a machine that is no node, an autoscaler gives the provider id as name.
 		if m == nil || m.node != node.GetName() && node.GetName() != node.GetProviderId() {
@@ -473,7 +510,7 @@ func (c *Cloud) delete(g *group, m *machine) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(g.machines, providerID(g.ID, m.node))
+	maps.DeleteFunc(g.machines, func(_ string, other *machine) bool { return other == m })
 	c.deleted = append(c.deleted, Deleted{Node: m.node, Pods: pods.Items})
 	return nil
 }
