@@ -74,8 +74,9 @@ type Scaling struct {
 	// Most are the nodes that were seen to go at once. Removed went in all, USD is what all nodes have cost.
 	Most, Removed int
 	USD           float64
-	// Evictions by the status of the answer.
+	// Evictions by the status of the answer. PutOff were refused while all budgets were closed.
 	Evictions map[int]int
+	PutOff    int
 	// Moved are the pods that were left on nodes which then went.
 	Moved int
 	// Broken is what must not have happened.
@@ -98,8 +99,10 @@ type scaling struct {
 	began time.Time
 	left  time.Duration // when the load had left; 0: it has not
 	rest  []string      // nodes of the pods that were left then
-	log   harness.Logf
-	out   Scaling
+	// closures of the budgets.
+	closures []closure
+	log      harness.Logf
+	out      Scaling
 }
 
 // RunScalings runs the scenario without slack and with it, at the same time.
@@ -197,7 +200,7 @@ func (s *scaling) start(ctx context.Context, rate string) error {
 	// Times are those of a cloud whose nodes start in a quarter of a minute.
 	_, err = s.StartAutoscaler(ctx, "autoscaler", kubeconfig, file, "--mode=act", "--decisions=scale-up,slack,scale-down", "--engine="+engine.Address,
 		"--cloud-address=unix://"+filepath.Join(s.Dir(), "cloud.sock"), "--scan-interval=1s", "--extra-capacity-min-rate="+rate, "--slack-keep=report",
-		"--slack-removal-delay=2s", "--scale-down-unneeded-time=5s", "--scale-down-delay-after-add=2s", "--node-delete-delay-after-taint=1s",
+		"--slack-removal-delay=2s", "--scale-down-unneeded-time=5s", "--scale-down-delay-after-add=2s", "--node-delete-delay-after-taint=2s",
 		"--eviction-retry-interval=500ms", "--poll-interval=500ms", "--most-vanished-percent=100")
 	return err
 }
@@ -244,11 +247,21 @@ func (s *scaling) play(ctx context.Context) (err error) {
 			s.rest = append(s.rest, pods.Items[i].Spec.NodeName)
 		}
 	}
-	if err := s.settle(ctx); err != nil {
+	if err := s.settleTightly(ctx); err != nil {
 		return err
 	}
 	s.mark("at rest")
 	return nil
+}
+
+// settleTightly waits like settle, and closes the budgets for a while once nodes drain.
+func (s *scaling) settleTightly(ctx context.Context) error {
+	tightening, end := context.WithCancel(ctx)
+	tightened := make(chan error, 1)
+	go func() { tightened <- s.tighten(tightening) }()
+	err := s.settle(ctx)
+	end()
+	return errors.Join(err, <-tightened)
 }
 
 func (s *scaling) mark(what string) {
@@ -372,6 +385,9 @@ func (s *scaling) check(ctx context.Context) error {
 		if smallest, largest := s.cloud.Sizes(g.ID); smallest < g.Min || largest > g.Max {
 			broken("group %s has had %d to %d nodes, it may have %d to %d", g.ID, smallest, largest, g.Min, g.Max)
 		}
+	}
+	if err := s.checkClosures(); err != nil {
+		return err
 	}
 	nodes, err := s.nodes(ctx)
 	if err != nil {

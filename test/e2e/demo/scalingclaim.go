@@ -25,6 +25,9 @@ func CheckScaling(without, with *Scaling) (problems []string) {
 		if r.Evictions[201] < r.Moved {
 			problems = append(problems, fmt.Sprintf("%s: %d pods were on nodes that went, and evictions were answered with %v", r.Name, r.Moved, r.Evictions))
 		}
+		if r.Moved > 0 && r.PutOff == 0 {
+			problems = append(problems, fmt.Sprintf("%s: %d pods were on nodes that went, and budgets that were closed put no eviction off", r.Name, r.Moved))
+		}
 	}
 	if usd := without.MixUSD(); usd > CheapestGroupUSD+1e-9 {
 		problems = append(problems, fmt.Sprintf("the nodes for the load, %s, cost %.2f USD per hour, nodes of one group %.2f", without.MixText(), usd, CheapestGroupUSD))

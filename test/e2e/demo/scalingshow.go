@@ -18,7 +18,8 @@ import (
 // showScaling runs the scenario without slack and with it, and shows both side by side.
 func showScaling(ctx context.Context, out io.Writer, step harness.Logf, page string) error {
 	fmt.Fprintf(out, "\n(c) The autoscaler acts on a simulated cloud whose nodes start in %.0f s. %d pods of half a cpu arrive, then a burst\n"+
-		"    of %d more; %d stay. Once no room is kept free, and once %s of what pods request.\n\n", NodeStart.Seconds(), LoadPods, BurstPods, RestPods, SlackRate)
+		"    of %d more; %d stay. While nodes drain, all disruption budgets close for a while. Once no room is kept free, and once %s of\n"+
+		"    what pods request.\n\n", NodeStart.Seconds(), LoadPods, BurstPods, RestPods, SlackRate)
 	without, with, err := RunScalings(ctx, step)
 	if err != nil {
 		return err

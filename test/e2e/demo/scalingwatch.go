@@ -104,7 +104,7 @@ func (s *scaling) sum() {
 			s.out.USD += all[i-1].USDPerHour * (sample.At - all[i-1].At).Hours()
 		}
 		// Before that, pods that are new and have no node yet are missing in their budgets.
-		if s.left > 0 && sample.At > s.left && sample.BudgetsBroken > 0 {
+		if s.left > 0 && sample.At > s.left && sample.BudgetsBroken > 0 && !s.closed(sample.At) {
 			s.out.Broken = append(s.out.Broken, fmt.Sprintf("%d budgets were broken after %v", sample.BudgetsBroken, sample.At.Round(time.Second)))
 		}
 	}
