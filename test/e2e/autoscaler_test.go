@@ -41,6 +41,7 @@ type scaled struct {
 	args       []string
 
 	createDelay time.Duration // of the cloud
+	rest        time.Duration // longer than the autoscaler waits for anything
 }
 
 const (

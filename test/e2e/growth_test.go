@@ -34,7 +34,7 @@ const scanInterval = 250 * time.Millisecond
 func startGrowing(t *testing.T, createDelay time.Duration, groups []simcloud.Group, args ...string) *scaled {
 	t.Helper()
 	ctx := deadline(t)
-	s := &scaled{t: t, ctx: ctx, createDelay: createDelay, args: append(args, "--scan-interval="+scanInterval.String()),
+	s := &scaled{t: t, ctx: ctx, rest: 6 * time.Second, createDelay: createDelay, args: append(args, "--scan-interval="+scanInterval.String()),
 		cluster: startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}
 	s.rights(true)
 	s.startCloud(append([]simcloud.Group{pool("base", 1, 1, 2, 0.01)}, groups...)...)
@@ -109,9 +109,6 @@ func (s *scaled) acts() (acts []harness.Change) {
 	return slices.DeleteFunc(changes, func(c harness.Change) bool { return c.Resource == "configmaps" || c.Resource == "leases" })
 }
 
-// rest is longer than the autoscalers of these tests wait for anything.
-const rest = 6 * time.Second
-
 // calm waits until nothing happens any more, and then makes sure that nothing does for so many loops.
 func (s *scaled) calm(loops int) {
 	s.t.Helper()
@@ -120,7 +117,7 @@ func (s *scaled) calm(loops int) {
 		if now := len(s.acts()); now != before {
 			before, seen, since = now, s.loops(), time.Now()
 		}
-		return time.Since(since) > rest && s.loops() > seen+2
+		return time.Since(since) > s.rest && s.loops() > seen+2
 	})
 	targets, begin := s.cloud.Requests(), s.loops()
 	time.Sleep(time.Duration(loops) * scanInterval)

@@ -57,7 +57,7 @@ func TestWalkthrough(t *testing.T) {
 	t.Parallel()
 	commands := commandsOf(t, "docs/slack-end-to-end.md")
 	ctx := deadline(t)
-	s := &scaled{t: t, ctx: ctx, createDelay: 8 * time.Second, cluster: startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}
+	s := &scaled{t: t, ctx: ctx, rest: 4 * time.Second, createDelay: 8 * time.Second, cluster: startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}
 	s.rights(true)
 	s.startCloud(pool("base", 1, 1, 2, 0.10), pool("more", 0, 20, 4, 0.20))
 	if err := s.cloud.Grow("base", 1); err != nil {
@@ -78,8 +78,8 @@ func TestWalkthrough(t *testing.T) {
 		words[len(words)-1] = strings.TrimSpace(words[len(words)-1])
 		ran[words[0]]++
 		if words[0] == "autoscaler" {
-			args := append(words[1:], "--engine=inprocess", "--scan-interval=1s", "--scale-down-unneeded-time=4s", "--scale-down-delay-after-add=1s",
-				"--slack-removal-delay=2s", "--node-delete-delay-after-taint=1s", "--poll-interval=500ms", "--eviction-retry-interval=500ms",
+			args := append(words[1:], "--engine=inprocess", "--scan-interval=500ms", "--scale-down-unneeded-time=2s", "--scale-down-delay-after-add=1s",
+				"--slack-removal-delay=1s", "--node-delete-delay-after-taint=1s", "--poll-interval=500ms", "--eviction-retry-interval=500ms",
 				"--most-vanished-percent=100", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms")
 			for i := range args {
 				args[i] = strings.ReplaceAll(args[i], "$CLOUD", "unix://"+s.socket())
