@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/drain/planner.h"
+#include "test/bench/units.h"
 #include "test/core/drain/drain_cluster.h"
 #include "test/core/drain/naive_checker.h"
 #include "test/testing/fit_cluster.h"
@@ -14,7 +15,6 @@
 namespace loadline {
 namespace {
 
-constexpr int64_t kGi = int64_t{1} << 30;
 constexpr int64_t kNow = 1'700'000'000;
 
 // A cluster with what planning reads beside it.
@@ -150,7 +150,6 @@ BENCHMARK(BM_PlanDrainAntiAffinity)->Arg(250)->Arg(500)->Unit(benchmark::kMillis
 // 200 shapes of pods, 5 types of nodes in 3 zones, 500 budgets, and a fifth of the apps spread over zones.
 void BM_PlanDrainMixed(benchmark::State& state) {
   constexpr int64_t kCores[] = {4, 8, 16, 32, 64};
-  constexpr char kZone[] = "topology.kubernetes.io/zone";
   DrainCluster cluster;
   const int64_t nodes = state.range(0);
   cluster.groups.clear();

@@ -13,13 +13,13 @@
 #include "core/expand/price_catalogue.h"
 #include "core/expand/price_model.h"
 #include "core/fit/fit_search.h"
+#include "test/bench/units.h"
 #include "test/core/drain/drain_cluster.h"
 #include "test/core/drain/naive_checker.h"
 
 namespace loadline {
 namespace {
 
-constexpr int64_t kMi = int64_t{1} << 20;
 constexpr char kGpuShare[] = "example.com/gpu-milli";  // pods of the trace share GPUs
 
 // The fields of a list, without its header.

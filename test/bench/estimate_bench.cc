@@ -6,14 +6,11 @@
 #include <vector>
 
 #include "core/expand/estimate.h"
+#include "test/bench/units.h"
 #include "test/testing/fit_cluster.h"
 
 namespace loadline {
 namespace {
-
-constexpr int64_t kMi = int64_t{1} << 20;
-constexpr int64_t kGi = int64_t{1} << 30;
-constexpr char kZone[] = "topology.kubernetes.io/zone";
 
 // The input of BenchmarkBinpackingEstimate: 50,000 pods of 50m and 1,000 of 95m, nodes of 1 core and 100
 // pods.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kGib = int64_t{1} << 30;
 // Pods are of so many shapes, in runs: 10,000 pods of 2 to 3 replicas would be no cluster.
-constexpr int64_t kShapes = 100;
+constexpr int64_t kPodShapes = 100;
 
 // A table with 1,000 instance types of 50 families.
 std::string Catalogue() {
@@ -39,7 +39,7 @@ struct Question {
 
   Question(int64_t option_count, int64_t pod_count) {
     std::mt19937_64 random(7);
-    for (int64_t i = 0; i < kShapes; ++i) {
+    for (int64_t i = 0; i < kPodShapes; ++i) {
       pods.push_back({.milli_cpu = 50 + static_cast<int64_t>(random() % 8000),
                       .memory_bytes = static_cast<int64_t>(random() % 64) * kGib / 4});
     }
@@ -55,7 +55,7 @@ struct Question {
       option.node.milli_cpu = cpus * 1000;
       option.node.memory_bytes = cpus * 4 * kGib;
       for (size_t shape = 0; shape < pods.size(); ++shape)
-        option.pods.push_back({shape, pod_count / kShapes});
+        option.pods.push_back({shape, pod_count / kPodShapes});
     }
   }
 };

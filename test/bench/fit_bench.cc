@@ -7,13 +7,11 @@
 
 #include "core/cluster/snapshot.h"
 #include "core/fit/fit_search.h"
+#include "test/bench/units.h"
 #include "test/testing/fit_cluster.h"
 
 namespace loadline {
 namespace {
-
-constexpr int64_t kGi = int64_t{1} << 30;
-constexpr char kZone[] = "topology.kubernetes.io/zone";
 
 FitNode Node(int64_t i, int64_t cores) {
   return {.name = "node-" + std::to_string(1'000'000 + i),

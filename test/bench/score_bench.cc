@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "core/score/limit_score.h"
+#include "test/bench/units.h"
 #include "test/testing/cluster_builder.h"
 
 namespace loadline {
 namespace {
-
-constexpr int64_t kGi = int64_t{1} << 30;
 
 void BM_ScoreNodes(benchmark::State& state) {
   std::mt19937_64 random(217);

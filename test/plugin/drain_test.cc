@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int64_t kNow = 1'800'000'000;
+constexpr int64_t kDrainTime = 1'800'000'000;
 
 void SetLabel(const std::string& key, const std::string& value, k8s::v1::ObjectMeta* metadata) {
   k8s::v1::StringEntry* const label = metadata->add_labels();
@@ -72,7 +72,7 @@ class DrainHandlerTest : public ::testing::Test {
          {v1::POD_DISRUPTION_BUDGET, v1::REPLICA_SET, v1::STATEFUL_SET, v1::DAEMON_SET, v1::JOB}) {
       cluster_.add_complete_kinds(kind);
     }
-    request_.set_now_s(kNow);
+    request_.set_now_s(kDrainTime);
     v1::DrainGroup* const group = request_.add_groups();
     group->set_node_group("workers");
     for (const int32_t slot : {0, 1, 2}) group->add_slots(slot);
@@ -152,8 +152,8 @@ TEST_F(DrainHandlerTest, TellsWhichNodesGoTogether) {
   EXPECT_EQ(a.moves(0).name(), "web-0");
   EXPECT_EQ(a.moves(0).namespace_(), "default");
   EXPECT_EQ(a.moves(0).to(), "b");
-  EXPECT_EQ(a.since_s(), kNow);
-  EXPECT_EQ(a.ready_at_s(), kNow + 601);
+  EXPECT_EQ(a.since_s(), kDrainTime);
+  EXPECT_EQ(a.ready_at_s(), kDrainTime + 601);
   EXPECT_FALSE(a.start());
   EXPECT_EQ(a.waits(), "NotUnneededLongEnough");
   EXPECT_EQ(response.status(), "ScaleDownNoNodeDeleted");
@@ -165,10 +165,10 @@ TEST_F(DrainHandlerTest, TellsWhichNodesGoTogether) {
 TEST_F(DrainHandlerTest, RemembersSinceWhenANodeIsUnneeded) {
   Sync();
   Plan();
-  request_.set_now_s(kNow + 601);
+  request_.set_now_s(kDrainTime + 601);
   const v1::PlanDrainResponse response = Plan();
   ASSERT_EQ(response.remove_size(), 2);
-  EXPECT_EQ(response.remove(0).since_s(), kNow);
+  EXPECT_EQ(response.remove(0).since_s(), kDrainTime);
   EXPECT_TRUE(response.remove(0).start());
   EXPECT_TRUE(response.remove(1).start());
   EXPECT_EQ(response.status(), "ScaleDownNodeDeleteStarted");
@@ -178,7 +178,7 @@ TEST_F(DrainHandlerTest, RemembersSinceWhenANodeIsUnneeded) {
 TEST_F(DrainHandlerTest, GoesOnFromAStateThatIsHandedBack) {
   Sync();
   const v1::DrainState state = Plan().state();
-  request_.set_now_s(kNow + 601);
+  request_.set_now_s(kDrainTime + 601);
   const v1::PlanDrainResponse went_on = Plan();
   engine_.emplace();
   epoch_ = 0;
@@ -192,7 +192,7 @@ TEST_F(DrainHandlerTest, ReadsTaintsWhereNothingIsRemembered) {
   k8s::v1::Node node = FourCores("a");
   k8s::v1::Taint* const taint = node.mutable_spec()->add_taints();
   taint->set_key("DeletionCandidateOfClusterAutoscaler");
-  taint->set_value(absl::StrCat(kNow - 900));
+  taint->set_value(absl::StrCat(kDrainTime - 900));
   taint->set_effect("PreferNoSchedule");
   builder.Node(0, node).Node(1, FourCores("b")).Node(2, FourCores("c"));
   v1::SyncRequest sync = builder.Sync();
@@ -209,7 +209,7 @@ TEST_F(DrainHandlerTest, NodesWhoseDeletionBeganAreNoCandidates) {
   Sync();
   Plan();
   request_.mutable_progress()->add_started("c");
-  request_.set_now_s(kNow + 601);
+  request_.set_now_s(kDrainTime + 601);
   const v1::PlanDrainResponse response = Plan();
   EXPECT_EQ(Removed(response), (std::vector<std::string>{"a"}));
   ASSERT_EQ(response.state().deleting_size(), 1);
@@ -228,19 +228,19 @@ TEST_F(DrainHandlerTest, CountsEvictionsThatTheBudgetDoesNotShowYet) {
   k8s::v1::Pod pod = Web();
   pod.mutable_metadata()->set_name("web-2");
   pod.mutable_metadata()->set_uid("u2");
-  pod.mutable_metadata()->mutable_deletion_timestamp()->set_seconds(kNow);
+  pod.mutable_metadata()->mutable_deletion_timestamp()->set_seconds(kDrainTime);
   pod.clear_status();
   v1::EvictedPod* const evicted = request_.mutable_progress()->add_evicted();
   evicted->set_pod(pod.SerializeAsString());
   evicted->set_node("b");
-  evicted->set_at_s(kNow);
+  evicted->set_at_s(kDrainTime);
   const v1::PlanDrainResponse response = Plan();
   EXPECT_EQ(Removed(response), (std::vector<std::string>{"c"}));
   EXPECT_EQ(response.keep(0).budget_refusal(), "Exhausted");
   ASSERT_EQ(response.state().recent_evictions_size(), 1);
   EXPECT_EQ(response.state().recent_evictions(0).SerializeAsString(), evicted->SerializeAsString());
   request_.clear_progress();
-  request_.set_now_s(kNow + 60);
+  request_.set_now_s(kDrainTime + 60);
   EXPECT_EQ(Removed(Plan()), (std::vector<std::string>{"c", "a"}));
 }
 
@@ -265,7 +265,7 @@ TEST_F(DrainHandlerTest, RemovesNothingWhileTheViewIsIncomplete) {
 
 TEST_F(DrainHandlerTest, RemovesNothingByAViewThatIsOld) {
   Sync();
-  request_.set_seen_s(kNow - 61);
+  request_.set_seen_s(kDrainTime - 61);
   EXPECT_EQ(BrakeText(), "the cluster was last seen 61 s ago, more than 60 s");
 }
 
@@ -312,18 +312,19 @@ TEST_F(DrainHandlerTest, RemovesNothingInAnUnhealthyCluster) {
 TEST_F(DrainHandlerTest, AClockThatWentBackRemovesNothing) {
   Sync();
   Plan();
-  request_.set_now_s(kNow - 3600);
-  EXPECT_EQ(BrakeText(), absl::StrCat("the last loop was at ", kNow, ", and now it is ", kNow - 3600));
+  request_.set_now_s(kDrainTime - 3600);
+  EXPECT_EQ(BrakeText(),
+            absl::StrCat("the last loop was at ", kDrainTime, ", and now it is ", kDrainTime - 3600));
 }
 
 TEST_F(DrainHandlerTest, ATimerInTheFutureStartsNow) {
   Sync();
   v1::UnneededNode* const node = request_.mutable_state()->add_unneeded();
   node->set_node("c");
-  node->set_since_s(kNow + 1'000'000);
+  node->set_since_s(kDrainTime + 1'000'000);
   const v1::PlanDrainResponse response = Plan();
   ASSERT_EQ(Removed(response), (std::vector<std::string>{"c", "a"}));
-  EXPECT_EQ(response.remove(0).since_s(), kNow);
+  EXPECT_EQ(response.remove(0).since_s(), kDrainTime);
   EXPECT_FALSE(response.remove(0).start());
 }
 
@@ -398,7 +399,7 @@ TEST_F(DrainHandlerTest, RefusesTimesThatMakeNoSense) {
   Sync();
   request_.set_now_s(0);
   EXPECT_THAT(Refusal(), HasSubstr("now_s: 0 is not in"));
-  request_.set_now_s(kNow);
+  request_.set_now_s(kDrainTime);
   request_.mutable_state()->add_unneeded()->set_since_s(-1);
   EXPECT_THAT(Refusal(), HasSubstr("state: unneeded[0].since_s: -1 is not in"));
 }

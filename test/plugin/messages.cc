@@ -27,6 +27,12 @@ void AddEntries(const Quantities& quantities,
   }
 }
 
+void Annotate(const std::string& key, const std::string& value, k8s::v1::ObjectMeta* metadata) {
+  k8s::v1::StringEntry* const entry = metadata->add_annotations();
+  entry->set_key(key);
+  entry->set_value(value);
+}
+
 k8s::v1::Pod MakePod(const Quantities& limits, const Quantities& requests) {
   k8s::v1::Pod pod;
   pod.mutable_metadata()->set_namespace_("default");

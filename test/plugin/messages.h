@@ -26,6 +26,9 @@ void AddEntries(const Quantities& quantities,
 k8s::v1::Pod MakePod(const Quantities& limits, const Quantities& requests = {});
 k8s::v1::Node MakeNode(const std::string& name, const Quantities& allocatable);
 
+// One annotation more.
+void Annotate(const std::string& key, const std::string& value, k8s::v1::ObjectMeta* metadata);
+
 // A pod on a node.
 struct PodOnNode {
   int32_t shape;

@@ -32,7 +32,7 @@ std::map<std::string, uint64_t> FingerprintsOf(TypedEngine& engine) {
 
 uint64_t FingerprintOf(TypedEngine& engine) { return engine.DescribeAll().views(0).fingerprint(); }
 
-v1::ScorePolicy RandomPolicy(Random& random) {
+v1::ScorePolicy RandomScorePolicy(Random& random) {
   v1::ScorePolicy policy = Preset(OneIn(random, 2) ? v1::ScorePolicy::STRICT : v1::ScorePolicy::KEP217);
   for (const char* const resource : {"cpu", "memory", "a.com/x", "b.com/y"}) {
     if (OneIn(random, 2)) continue;
@@ -132,7 +132,7 @@ TEST_P(PropertyTest, AFullListAndAnySequenceOfDeltasLeadToTheSame) {
   }
   for (int i = 0; i < 10; ++i) {
     const k8s::v1::Pod& pod = cluster.kind(Below(random, cluster.kinds())).pod;
-    const v1::ScorePolicy policy = RandomPolicy(random);
+    const v1::ScorePolicy policy = RandomScorePolicy(random);
     const v1::ScoreRequest request = ScoreOf(ChangesBuilder::At(1, revision).changes(), pod, policy);
     EXPECT_EQ(each.Score(request)->SerializeAsString(), some.Score(request)->SerializeAsString());
     EXPECT_EQ(each.Explain(ExplainOf(request))->SerializeAsString(),
@@ -201,7 +201,7 @@ TEST_P(PropertyTest, RefusedBatchesLeaveNoTrace) {
 TEST_P(PropertyTest, RawScoresAreMonotone) {
   Random random(GetParam());
   for (int i = 0; i < 20; ++i) {
-    const v1::ScorePolicy policy = RandomPolicy(random);
+    const v1::ScorePolicy policy = RandomScorePolicy(random);
     const k8s::v1::Pod incoming = MakePod({{"cpu", std::to_string(Below(random, 4000)) + "m"},
                                            {"memory", std::to_string(Below(random, 4000))}});
     const int64_t cpu = static_cast<int64_t>(1 + Below(random, 16'000));

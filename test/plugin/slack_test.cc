@@ -21,12 +21,6 @@ k8s::v1::Node SlackNode(const std::string& name) {
   return MakeNode(name, {{"cpu", "2"}, {"memory", "8000Mi"}, {"pods", "110"}});
 }
 
-void Annotate(const std::string& key, const std::string& value, k8s::v1::ObjectMeta* metadata) {
-  k8s::v1::StringEntry* const entry = metadata->add_annotations();
-  entry->set_key(key);
-  entry->set_value(value);
-}
-
 // Three nodes of 2 CPUs and 8000Mi with a pod each, of 1 CPU and 500Mi.
 class SlackTest : public ::testing::Test {
  protected:

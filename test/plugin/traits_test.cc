@@ -19,12 +19,6 @@
 namespace loadline {
 namespace {
 
-void Annotate(const std::string& key, const std::string& value, k8s::v1::ObjectMeta* metadata) {
-  k8s::v1::StringEntry* const entry = metadata->add_annotations();
-  entry->set_key(key);
-  entry->set_value(value);
-}
-
 k8s::v1::Pod Annotated(const std::string& key, const std::string& value) {
   k8s::v1::Pod pod;
   Annotate(key, value, pod.mutable_metadata());

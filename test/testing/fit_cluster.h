@@ -15,6 +15,9 @@
 
 namespace loadline {
 
+// The label that says in which zone a node is.
+inline constexpr char kZone[] = "topology.kubernetes.io/zone";
+
 // A pod that waits, or one on a node. Amounts by resource name: cpu in millicores, the rest in units.
 struct FitPod {
   std::string namespace_name = "default";

@@ -15,11 +15,11 @@
 namespace loadline::vectors {
 namespace {
 
-constexpr int64_t kNow = 1'800'000'000;
+constexpr int64_t kRowTime = 1'800'000'000;
 
 std::string Text(absl::string_view text) { return std::string(text.data(), text.size()); }
 
-FitPod ReadPod(const Json& in) {
+FitPod ReadPlanPod(const Json& in) {
   FitPod pod;
   pod.name = in.at("name");
   pod.requests = {{"cpu", in.at("mcpu")}, {"memory", in.value("memory", int64_t{0})}};
@@ -61,7 +61,7 @@ DrainProblem ProblemOf(const FitCluster& cluster) {
   problem.groups = {
       {.name = "group", .target = cluster.state().node_count() + 1, .utilization_threshold = 1e9}};
   problem.group_of.assign(static_cast<size_t>(cluster.state().slot_end()), 0);
-  problem.now_s = kNow;
+  problem.now_s = kRowTime;
   return problem;
 }
 
@@ -77,17 +77,19 @@ void Plan(const Json& in, Answers* answers) {
             {"cpu", node.at("mcpu")}, {"memory", node.at("memory")}, {"pods", node.at("max_pods")}}};
     for (const Json& name : in.at("to_be_deleted")) {
       if (name != entry.name) continue;
-      entry.taints = {{kToBeDeletedTaint, absl::StrCat(kNow), "NoSchedule"}};
+      entry.taints = {{kToBeDeletedTaint, absl::StrCat(kRowTime), "NoSchedule"}};
     }
     std::vector<FitPod> pods;
     for (const Json& pod : in.at("pods")) {
-      if (pod.at("node") == entry.name) pods.push_back(ReadPod(pod));
+      if (pod.at("node") == entry.name) pods.push_back(ReadPlanPod(pod));
     }
     cluster.Add(entry, pods);
   }
   for (const Json& pod : in.at("recent_evictions")) {
-    state.recent_evictions.push_back(
-        {.shape = cluster.Shape(ReadPod(pod)), .name = pod.at("name"), .node = pod.at("node"), .at_s = kNow});
+    state.recent_evictions.push_back({.shape = cluster.Shape(ReadPlanPod(pod)),
+                                      .name = pod.at("name"),
+                                      .node = pod.at("node"),
+                                      .at_s = kRowTime});
   }
   for (const auto& [name, replicas] : in.at("replicasets").items()) {
     AddReplicaSet(name, replicas.at("spec"), replicas.at("status"), &cluster.state());
@@ -123,12 +125,12 @@ void AddNodes(const Json& in, FitCluster* cluster) {
     FitNode entry{.name = name,
                   .allocatable = {{"cpu", node.at("mcpu")}, {"memory", node.at("memory")}, {"pods", 110}}};
     for (const Json& tainted : in.value("tainted_no_schedule", Json::array())) {
-      if (tainted == name) entry.taints = {{kToBeDeletedTaint, absl::StrCat(kNow), "NoSchedule"}};
+      if (tainted == name) entry.taints = {{kToBeDeletedTaint, absl::StrCat(kRowTime), "NoSchedule"}};
     }
     std::vector<FitPod> pods;
     for (const Json& pod : in.at("pods")) {
       if (pod.at("node") != name) continue;
-      pods.push_back(ReadPod(pod));
+      pods.push_back(ReadPlanPod(pod));
       if (pod.at("spread")) AddSpread(in.at("spread_constraint"), &pods.back());
     }
     cluster->Add(entry, pods);
@@ -169,7 +171,7 @@ void RemoveNode(const Json& in, Answers* answers) {
 void ScheduleAfterTaint(const Json& in, Answers* answers) {
   FitCluster cluster;
   AddNodes(in, &cluster);
-  FitPod pod = ReadPod(in.at("incoming"));
+  FitPod pod = ReadPlanPod(in.at("incoming"));
   if (in.at("incoming").at("spread")) AddSpread(in.at("spread_constraint"), &pod);
   Snapshot snapshot(cluster.state());
   const FitOptions options;
@@ -188,7 +190,7 @@ void Schedule(const Json& in, Answers* answers) {
   for (const auto& [name, mcpu] : in.at("nodes").items()) {
     std::vector<FitPod> pods;
     for (const Json& pod : in.at("scheduled")) {
-      if (pod.at("node") == name) pods.push_back(ReadPod(pod));
+      if (pod.at("node") == name) pods.push_back(ReadPlanPod(pod));
     }
     cluster.Add({.name = name, .allocatable = {{"cpu", mcpu}, {"memory", 1}, {"pods", 110}}}, pods);
   }
@@ -198,7 +200,7 @@ void Schedule(const Json& in, Answers* answers) {
   for (const Json& pod : in.at("pods")) names.push_back(pod.at("name"));
   std::vector<MovingPod> pods;
   for (size_t i = 0; i < names.size(); ++i) {
-    const FitPod pod = ReadPod(in.at("pods").at(i));
+    const FitPod pod = ReadPlanPod(in.at("pods").at(i));
     MovingPod& moving = pods.emplace_back();
     moving.kind = board.KindOf(cluster.Shape(pod));
     moving.priority = pod.traits.priority;

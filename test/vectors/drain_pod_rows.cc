@@ -206,7 +206,7 @@ void SetReady(k8s::v1::Pod* pod) {
   ready->set_status("True");
 }
 
-k8s::v1::Pod ReadPod(const Json& in) {
+k8s::v1::Pod ReadFullPod(const Json& in) {
   k8s::v1::Pod pod;
   k8s::v1::ObjectMeta* const metadata = pod.mutable_metadata();
   metadata->set_namespace_(in.value("ns", "default"));
@@ -285,7 +285,7 @@ void PodsToMove(const Json& in, Answers* answers) {
   std::vector<k8s::v1::Pod> pods;
   DrainCluster cluster;
   for (const Json& json : in.at("pods")) {
-    pods.push_back(ReadPod(json));
+    pods.push_back(ReadFullPod(json));
     if (in.at("listers") && json.contains("owner")) {
       AddOwner(json.at("owner"), pods.back().metadata().namespace_(), "owner", kOwnerReplicas, &cluster);
     }

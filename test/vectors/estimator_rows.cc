@@ -19,7 +19,6 @@ namespace loadline::vectors {
 namespace {
 
 constexpr int64_t kMi = int64_t{1} << 20;
-constexpr char kZone[] = "topology.kubernetes.io/zone";
 
 FitNode NodeOf(const Json& json, const std::string& name) {
   FitNode node{.name = name,

@@ -12,7 +12,7 @@
 namespace loadline::vectors {
 namespace {
 
-const MissingLimitRule kNothing = {.rule = MissingLimit::kZero};
+const MissingLimitRule kCountsNothing = {.rule = MissingLimit::kZero};
 
 Json Limits(const Fleet& fleet, const PodResources& pod, bool use_status) {
   return fleet.ToJson(ToAmounts(EffectiveLimits(pod, fleet.names(), use_status)));
@@ -54,7 +54,7 @@ void Resize(const Json& in, Answers* answers) {
 }
 
 // A pod of a node as a client sends it. That it is terminating is not among the fields that the engine reads.
-std::string PodBytes(const Json& json) {
+std::string LimitedPodBytes(const Json& json) {
   k8s::v1::Pod pod;
   auto* const resources = pod.mutable_spec()->add_containers()->mutable_resources();
   for (const auto& [name, amount] : json.at("limits").items()) {
@@ -73,7 +73,7 @@ void CountedPods(const Json& in, Answers* answers) {
   ClusterState cluster;
   std::vector<PodContent> pods;
   for (const Json& json : in.at("pods")) {
-    absl::StatusOr<PodShape> shape = decoder.Decode(PodBytes(json), PodRole::kExisting);
+    absl::StatusOr<PodShape> shape = decoder.Decode(LimitedPodBytes(json), PodRole::kExisting);
     if (!shape.ok()) return;  // leaves the wanted keys without an answer
     pods.push_back({.shape = cluster.pod_shapes().Acquire(*shape), .tag = 0, .name = "", .uid = ""});
   }
@@ -90,11 +90,11 @@ void CountedPods(const Json& in, Answers* answers) {
 
 // The policies of the two readings in whole numbers.
 LimitPolicy Proposal() {
-  LimitPolicy policy = WholeNumbers({{"cpu", 1}}, kNothing);
+  LimitPolicy policy = WholeNumbers({{"cpu", 1}}, kCountsNothing);
   policy.pod_limits = PodLimits::kProposal;
   return policy;
 }
-LimitPolicy Effective() { return WholeNumbers({{"cpu", 1}}, kNothing); }
+LimitPolicy Effective() { return WholeNumbers({{"cpu", 1}}, kCountsNothing); }
 
 void ProposalPodLimit(const Json& in, Answers* answers) {
   Fleet fleet;

@@ -14,8 +14,6 @@
 namespace loadline {
 namespace {
 
-constexpr char kZone[] = "topology.kubernetes.io/zone";
-
 // Pods that tell everything which is counted apart.
 std::vector<FitPod> Pods() {
   std::vector<FitPod> pods;

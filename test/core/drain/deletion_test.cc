@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr int64_t kNow = 10'000;
+constexpr int64_t kDeletionTime = 10'000;
 constexpr int64_t kLongAgo = 0;
 
 // Two groups of ten nodes of a core each, the second one atomic, with three nodes.
@@ -34,7 +34,7 @@ class DeletionTest : public ::testing::Test {
     SizeLimits limits(groups_, minimum_);
     for (int i = 0; i < registered_; ++i) limits.AddNode(0, {1000, 0}, false);
     for (int i = 0; i < 3; ++i) limits.AddNode(1, {1000, 0}, false);
-    return SelectDeletions(candidates, groups_, under_way_, options_, kNow, &limits);
+    return SelectDeletions(candidates, groups_, under_way_, options_, kDeletionTime, &limits);
   }
 
   // What each candidate waits for; "None": it goes.
@@ -56,12 +56,12 @@ class DeletionTest : public ::testing::Test {
 
 TEST_F(DeletionTest, ATimerEndsStrictlyAfterItsTime) {
   DeletionCandidate node = Empty();
-  node.since_s = kNow - 600;
+  node.since_s = kDeletionTime - 600;
   Deletions deletions = Select({node});
   EXPECT_EQ(deletions.decisions[0].waits, NodeReason::kNotUnneededLongEnough);
-  EXPECT_EQ(deletions.decisions[0].ready_at_s, kNow + 1);
+  EXPECT_EQ(deletions.decisions[0].ready_at_s, kDeletionTime + 1);
   EXPECT_EQ(deletions.status, DrainStatus::kNoNodeDeleted);
-  node.since_s = kNow - 601;
+  node.since_s = kDeletionTime - 601;
   EXPECT_THAT(Waits({node}), ElementsAre("None"));
   node.ready = false;
   EXPECT_THAT(Waits({node}), ElementsAre("NotUnreadyLongEnough"));
@@ -70,7 +70,7 @@ TEST_F(DeletionTest, ATimerEndsStrictlyAfterItsTime) {
 TEST_F(DeletionTest, AGroupMayStateItsOwnTimes) {
   groups_[0].unneeded_time_s = 0;
   DeletionCandidate node = Empty();
-  node.since_s = kNow;
+  node.since_s = kDeletionTime;
   EXPECT_THAT(Waits({node}), ElementsAre("None"));
 }
 
@@ -101,7 +101,7 @@ TEST_F(DeletionTest, AnAtomicGroupGoesAsAWhole) {
   EXPECT_THAT(Waits({Atomic(true), Atomic(false)}),
               ElementsAre("AtomicScaleDownFailed", "AtomicScaleDownFailed"));
   DeletionCandidate young = Atomic(true);
-  young.since_s = kNow;
+  young.since_s = kDeletionTime;
   EXPECT_THAT(Waits({Atomic(true), Atomic(false), young}),
               ElementsAre("AtomicScaleDownFailed", "AtomicScaleDownFailed", "NotUnneededLongEnough"));
   EXPECT_THAT(Waits({Atomic(true), Atomic(false), Atomic(false)}), ElementsAre("None", "None", "None"));

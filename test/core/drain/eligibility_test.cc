@@ -13,7 +13,7 @@
 namespace loadline {
 namespace {
 
-constexpr int64_t kNow = 10'000;
+constexpr int64_t kEligibilityTime = 10'000;
 
 // A node of 4 cores and 16 bytes with a pod of 2 cores, in a group of three of which one stays.
 class EligibilityTest : public ::testing::Test {
@@ -28,7 +28,7 @@ class EligibilityTest : public ::testing::Test {
     FitCluster cluster;
     cluster.Add(node_, pods_);
     question_.group = in_group_ ? &group_ : nullptr;
-    return CheckEligibility(cluster.state(), question_, options_, kNow).reason;
+    return CheckEligibility(cluster.state(), question_, options_, kEligibilityTime).reason;
   }
 
   void Taint(const std::string& key, const std::string& value) {
@@ -59,9 +59,9 @@ TEST_F(EligibilityTest, GroupsKeepTheirMinimum) {
 }
 
 TEST_F(EligibilityTest, ATaintOfFiveMinutesIsOver) {
-  Taint(kToBeDeletedTaint, std::to_string(kNow - 299));
+  Taint(kToBeDeletedTaint, std::to_string(kEligibilityTime - 299));
   EXPECT_EQ(Reason(), NodeReason::kCurrentlyBeingDeleted);
-  Taint(kToBeDeletedTaint, std::to_string(kNow - 300));
+  Taint(kToBeDeletedTaint, std::to_string(kEligibilityTime - 300));
   EXPECT_EQ(Reason(), NodeReason::kNone);
   Taint(kToBeDeletedTaint, "soon");
   EXPECT_EQ(Reason(), NodeReason::kNone);
@@ -106,9 +106,9 @@ TEST_F(EligibilityTest, DaemonPodsThatAskForAllLeaveNothing) {
 }
 
 TEST(TimersTest, AStartInTheFutureIsNow) {
-  EXPECT_EQ(TimerStart(std::nullopt, kNow), kNow);
-  EXPECT_EQ(TimerStart(kNow - 5, kNow), kNow - 5);
-  EXPECT_EQ(TimerStart(kNow + 5, kNow), kNow);
+  EXPECT_EQ(TimerStart(std::nullopt, kEligibilityTime), kEligibilityTime);
+  EXPECT_EQ(TimerStart(kEligibilityTime - 5, kEligibilityTime), kEligibilityTime - 5);
+  EXPECT_EQ(TimerStart(kEligibilityTime + 5, kEligibilityTime), kEligibilityTime);
 }
 
 TEST(TimersTest, TaintsOfTheFutureOrWithoutANumberSayNothing) {
@@ -117,7 +117,8 @@ TEST(TimersTest, TaintsOfTheFutureOrWithoutANumberSayNothing) {
     cluster.Add({.name = "n" + value,
                  .taints = {{.key = kDeletionCandidateTaint, .value = value, .effect = "PreferNoSchedule"}}});
   }
-  const RestoredTimers restored = RestoreTimers(cluster.state(), {}, kNow);  // at most an hour old
+  const RestoredTimers restored =
+      RestoreTimers(cluster.state(), {}, kEligibilityTime);  // at most an hour old
   EXPECT_EQ(restored.unneeded, (std::vector<TaintedNode>{{Slot{0}, 9000}, {Slot{4}, 6400}}));
 }
 

@@ -133,7 +133,7 @@ struct Defect {
   std::function<bool(const DrainCluster&, NamedPlan*)> apply;
 };
 
-const DrainNode* NodeOf(const DrainCluster& cluster, const std::string& name) {
+const DrainNode* FindNode(const DrainCluster& cluster, const std::string& name) {
   for (const DrainNode& node : cluster.nodes) {
     if (node.node.name == name) return &node;
   }
@@ -144,7 +144,7 @@ const DrainNode* NodeOf(const DrainCluster& cluster, const std::string& name) {
 bool RemoveToo(const DrainCluster& cluster, NamedPlan* plan,
                const std::function<bool(const DrainNode&)>& wanted) {
   for (size_t i = 0; i < plan->keep.size(); ++i) {
-    const DrainNode& node = *NodeOf(cluster, plan->keep[i]);
+    const DrainNode& node = *FindNode(cluster, plan->keep[i]);
     if (!wanted(node) || plan->keep.size() < 2) continue;
     NamedRemoval removal{.node = node.node.name, .empty = true, .since_s = cluster.now_s};
     std::vector<size_t> pods;
@@ -190,17 +190,17 @@ const std::vector<Defect>& Defects() {
            for (NamedMove& move : removal.moves) {
              move.to = to;
              ++pods;
-             for (const FitPod& pod : NodeOf(cluster, removal.node)->pods) {
+             for (const FitPod& pod : FindNode(cluster, removal.node)->pods) {
                if (pod.name == move.pod) cpu += pod.requests[0].second;
              }
            }
          }
-         return cpu > NodeOf(cluster, to)->node.allocatable[0].second;
+         return cpu > FindNode(cluster, to)->node.allocatable[0].second;
        }},
       {"pods go to a cordoned node", "D4",
        [](const DrainCluster& cluster, NamedPlan* plan) {
          for (const std::string& name : plan->keep) {
-           if (!NodeOf(cluster, name)->node.unschedulable) continue;
+           if (!FindNode(cluster, name)->node.unschedulable) continue;
            for (NamedRemoval& removal : plan->remove) {
              if (removal.moves.empty()) continue;
              removal.moves[0].to = name;
@@ -239,7 +239,7 @@ const std::vector<Defect>& Defects() {
            any = true;
          }
          const bool left = std::any_of(plan->keep.begin(), plan->keep.end(), [&](const std::string& name) {
-           return NodeOf(cluster, name)->group == 0;
+           return FindNode(cluster, name)->group == 0;
          });
          return any && !left;
        }},
@@ -275,14 +275,14 @@ const std::vector<Defect>& Defects() {
        [](const DrainCluster& cluster, NamedPlan* plan) {
          for (NamedRemoval& removal : plan->remove) {
            for (NamedMove& move : removal.moves) {
-             for (const FitPod& pod : NodeOf(cluster, removal.node)->pods) {
+             for (const FitPod& pod : FindNode(cluster, removal.node)->pods) {
                if (pod.name != move.pod || pod.rules.spread.empty() ||
                    pod.rules.spread[0].topology_key != "zone") {
                  continue;
                }
                // A node without a zone.
                for (const std::string& name : plan->keep) {
-                 if (!NodeOf(cluster, name)->node.labels.empty()) continue;
+                 if (!FindNode(cluster, name)->node.labels.empty()) continue;
                  move.to = name;
                  return true;
                }
@@ -295,13 +295,13 @@ const std::vector<Defect>& Defects() {
        [](const DrainCluster& cluster, NamedPlan* plan) {
          for (NamedRemoval& removal : plan->remove) {
            for (NamedMove& move : removal.moves) {
-             for (const FitPod& pod : NodeOf(cluster, removal.node)->pods) {
+             for (const FitPod& pod : FindNode(cluster, removal.node)->pods) {
                if (pod.name != move.pod || pod.rules.anti_affinity.empty()) continue;
                for (const std::string& name : plan->keep) {
-                 for (const FitPod& other : NodeOf(cluster, name)->pods) {
+                 for (const FitPod& other : FindNode(cluster, name)->pods) {
                    if (other.labels != pod.labels || other.traits.phase != PodPhase::kUnfinished) continue;
                    if (pod.rules.anti_affinity[0].topology_key == "zone" &&
-                       NodeOf(cluster, name)->node.labels.empty()) {
+                       FindNode(cluster, name)->node.labels.empty()) {
                      continue;
                    }
                    move.to = name;

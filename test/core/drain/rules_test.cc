@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr int64_t kNow = 1'000'000;
+constexpr int64_t kRulesTime = 1'000'000;
 
 FitPod OwnedBy(const std::string& kind, const std::string& name, const std::string& uid = "") {
   FitPod pod;
@@ -34,7 +34,7 @@ class RulesTest : public ::testing::Test {
   NodePodsJudgement Judge(const std::vector<FitPod>& pods) {
     cluster_.Add({.name = "n", .traits = {.uid = "uid-n"}}, pods);
     budgets_ = DisruptionBudgets(cluster_.state());
-    return PodJudge(cluster_.state(), budgets_, options_, kNow).JudgeNode(*cluster_.state().Find("n"));
+    return PodJudge(cluster_.state(), budgets_, options_, kRulesTime).JudgeNode(*cluster_.state().Find("n"));
   }
 
   PodReason Blocks(const FitPod& pod) {
@@ -108,10 +108,10 @@ TEST_F(RulesTest, TheSystemRuleAsksForAgeOrABudget) {
   pod.namespace_name = "kube-system";
   EXPECT_EQ(Blocks(pod), PodReason::kUnmovableKubeSystemPod);
   cluster_ = FitCluster();
-  pod.traits.created_s = kNow - 3600;
+  pod.traits.created_s = kRulesTime - 3600;
   EXPECT_EQ(Blocks(pod), PodReason::kUnmovableKubeSystemPod);
   cluster_ = FitCluster();
-  pod.traits.created_s = kNow - 3601;
+  pod.traits.created_s = kRulesTime - 3601;
   EXPECT_EQ(Blocks(pod), PodReason::kNone);
 }
 
@@ -119,10 +119,10 @@ TEST_F(RulesTest, TimesAtTheEndOfTheirRangeDoNotWrap) {
   PodTraits traits;
   traits.deleted_s = INT64_MAX;
   traits.grace_s = INT64_MAX;
-  EXPECT_FALSE(IsLongTerminating(traits, kNow));
+  EXPECT_FALSE(IsLongTerminating(traits, kRulesTime));
   traits.deleted_s = INT64_MIN;
   traits.grace_s = INT64_MIN;
-  EXPECT_TRUE(IsLongTerminating(traits, kNow));
+  EXPECT_TRUE(IsLongTerminating(traits, kRulesTime));
 }
 
 // A pod of one shape is judged once, and budgets anew each time.
@@ -134,7 +134,7 @@ TEST_F(RulesTest, AsksBudgetsEachTime) {
   pod.traits.ready = true;
   cluster_.Add({.name = "n"}, {pod});
   DisruptionBudgets budgets(cluster_.state());
-  PodJudge judge(cluster_.state(), budgets, options_, kNow);
+  PodJudge judge(cluster_.state(), budgets, options_, kRulesTime);
   EXPECT_FALSE(judge.JudgeNode(Slot{0}).block.has_value());
   budgets.Take(budgets.UseOf(cluster_.state().pods(Slot{0}).pods()[0].shape));
   EXPECT_EQ(judge.JudgeNode(Slot{0}).block, (NodePodsJudgement::Block{0, PodReason::kNotEnoughPdb}));

@@ -19,8 +19,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr char kZone[] = "topology.kubernetes.io/zone";
-
 struct Group {
   std::string name;
   int64_t milli_cpu = 1000;
@@ -32,12 +30,12 @@ struct Group {
   std::string pool;
 };
 
-FitPod Plain(int64_t milli_cpu, int64_t memory = 0) {
+FitPod Sized(int64_t milli_cpu, int64_t memory = 0) {
   return {.requests = {{"cpu", milli_cpu}, {"memory", memory}}};
 }
 
-FitPod Labeled(int64_t milli_cpu, const std::string& app) {
-  FitPod pod = Plain(milli_cpu);
+FitPod OfApp(int64_t milli_cpu, const std::string& app) {
+  FitPod pod = Sized(milli_cpu);
   pod.labels = {{"app", app}};
   return pod;
 }
@@ -141,7 +139,7 @@ Check CheckPlan(Question* question, const ScaleUpPlan& plan) {
 
 TEST(PlanTest, AMixOfGroups) {
   Question question;
-  question.Pods(Plain(1000), 10);
+  question.Pods(Sized(1000), 10);
   question.Add({.name = "large", .milli_cpu = 8000, .usd = 8});
   question.Add({.name = "small", .milli_cpu = 2000, .usd = 2.5});
   const ScaleUpPlan plan = question.Ask();
@@ -157,7 +155,7 @@ TEST(PlanTest, AMixOfGroups) {
 
 TEST(PlanTest, FurtherTypesCostAPenalty) {
   Question question;
-  question.Pods(Plain(1000), 10);
+  question.Pods(Sized(1000), 10);
   question.Add({.name = "large", .milli_cpu = 8000, .usd = 8});
   question.Add({.name = "small", .milli_cpu = 2000, .usd = 2.5});
   question.options.usd_per_further_type = 1.9;
@@ -170,7 +168,7 @@ TEST(PlanTest, FurtherTypesCostAPenalty) {
 
 TEST(PlanTest, GroupsThatAreAlikeGrowEvenly) {
   Question question;
-  question.Pods(Plain(1000), 7);
+  question.Pods(Sized(1000), 7);
   question.Add({.name = "c", .zone = "c"});
   question.Add({.name = "a", .current = 2, .zone = "a"});
   question.Add({.name = "b", .max = 1, .zone = "b"});
@@ -180,7 +178,7 @@ TEST(PlanTest, GroupsThatAreAlikeGrowEvenly) {
 
 TEST(PlanTest, LimitsOfGroupsAndOfAll) {
   Question question;
-  question.Pods(Plain(1000), 7);
+  question.Pods(Sized(1000), 7);
   question.Add({.name = "cheap", .usd = 1, .max = 5, .current = 3});
   question.Add({.name = "dear", .usd = 2});
   ScaleUpPlan plan = question.Ask();
@@ -194,7 +192,7 @@ TEST(PlanTest, LimitsOfGroupsAndOfAll) {
 TEST(PlanTest, ExistingRoomComesFirst) {
   Question question;
   question.cluster.Add({.name = "old", .allocatable = {{"cpu", 2000}, {"memory", 10}, {"pods", 10}}});
-  question.Pods(Plain(1000), 3);
+  question.Pods(Sized(1000), 3);
   question.Add({.name = "new"});
   const ScaleUpPlan plan = question.Ask();
   ASSERT_EQ(plan.existing.size(), 1U);
@@ -204,7 +202,7 @@ TEST(PlanTest, ExistingRoomComesFirst) {
 
 TEST(PlanTest, PodsThatFitNowhereAreLeftOver) {
   Question question;
-  question.Pods(Plain(5000), 3);
+  question.Pods(Sized(5000), 3);
   question.Add({.name = "new"});
   ScaleUpPlan plan = question.Ask();
   EXPECT_THAT(plan.unplaced, ElementsAre(3));
@@ -218,7 +216,7 @@ TEST(PlanTest, PodsThatFitNowhereAreLeftOver) {
 TEST(PlanTest, EachPoolTakesItsOwn) {
   Question question;
   for (const std::string pool : {"red", "blue"}) {
-    FitPod pod = Plain(500);
+    FitPod pod = Sized(500);
     pod.rules.node_selector = Labels(std::vector<Label>{{"pool", pool}});
     question.Pods(pod, 3);
     question.Add({.name = pool, .pool = pool});
@@ -231,7 +229,7 @@ TEST(PlanTest, EachPoolTakesItsOwn) {
 
 TEST(PlanTest, OnePerHostTakesCheapNodes) {
   Question question;
-  FitPod pod = Labeled(100, "db");
+  FitPod pod = OfApp(100, "db");
   pod.rules.anti_affinity = {Term(Select("app", "db"), kHostnameLabel)};
   question.Pods(pod, 5);
   question.Add({.name = "large", .milli_cpu = 8000, .usd = 4});
@@ -244,7 +242,7 @@ TEST(PlanTest, OnePerHostTakesCheapNodes) {
 // No group alone can take them: the zones have to grow together.
 TEST(PlanTest, SpreadingOverZonesNeedsAllOfThem) {
   Question question;
-  FitPod pod = Labeled(500, "web");
+  FitPod pod = OfApp(500, "web");
   pod.rules.has_spread = true;
   pod.rules.spread = {
       {.max_skew = 1, .topology_key = kZone, .selector = Select("app", "web"), .min_domains = 3}};
@@ -262,7 +260,7 @@ TEST(PlanTest, SpreadingOverZonesNeedsAllOfThem) {
 
 TEST(PlanTest, WithoutWorkTheAnswerSaysSo) {
   Question question;
-  for (int64_t i = 1; i < 20; ++i) question.Pods(Plain(100 + i), 20);
+  for (int64_t i = 1; i < 20; ++i) question.Pods(Sized(100 + i), 20);
   question.Add({.name = "new"});
   EXPECT_TRUE(question.Ask(WorkBudget(0)).cut_short);
 }
@@ -271,7 +269,7 @@ TEST(PlanTest, WithoutWorkTheAnswerSaysSo) {
 
 FitPod RandomPod(int i) {
   const std::string app = "app-" + std::to_string(i);
-  FitPod pod = Labeled(*rc::gen::inRange(0, 12) * 100, app);
+  FitPod pod = OfApp(*rc::gen::inRange(0, 12) * 100, app);
   pod.requests[1].second = *rc::gen::inRange(0, 900);
   switch (*rc::gen::inRange(0, 7)) {
     case 0:

@@ -18,7 +18,7 @@ namespace loadline {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 // Printed by Go 1.26 on amd64: math.Float64bits(math.Tanh(float64(n-1) / 15.0)).
 TEST(GoTanh, GivesTheBitsOfGo) {
@@ -37,7 +37,7 @@ TEST(GoTanh, GivesTheBitsOfGo) {
 TEST(GoTanh, SpecialValues) {
   EXPECT_EQ(GoTanh(kInfinity), 1);
   EXPECT_EQ(GoTanh(-kInfinity), -1);
-  EXPECT_TRUE(std::isnan(GoTanh(kNan)));
+  EXPECT_TRUE(std::isnan(GoTanh(kNotANumber)));
   EXPECT_TRUE(std::signbit(GoTanh(-0.0)));
 }
 
@@ -121,7 +121,7 @@ RC_GTEST_PROP(Score, HalfASmallPodChangesLittle, ()) {
 }
 
 TEST(CompareScores, IsATotalOrder) {
-  const std::vector<double> ascending = {0, 0.5, 1, 1e300, kNan, kInfinity};
+  const std::vector<double> ascending = {0, 0.5, 1, 1e300, kNotANumber, kInfinity};
   for (size_t i = 0; i < ascending.size(); ++i) {
     for (size_t j = 0; j < ascending.size(); ++j) {
       const int order = CompareScores(ascending[i], ascending[j]);

@@ -11,8 +11,6 @@
 namespace loadline {
 namespace {
 
-constexpr char kZone[] = "topology.kubernetes.io/zone";
-
 // Pods whose filters look at all that the search remembers by.
 std::vector<FitPod> Shapes() {
   std::vector<FitPod> shapes;

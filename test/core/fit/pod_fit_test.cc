@@ -14,8 +14,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr char kZone[] = "topology.kubernetes.io/zone";
-
 Verdict Unschedulable(FilterName filter, std::string reason) {
   return Refusal(filter, StatusClass::kUnschedulable, {std::move(reason)});
 }

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "test/core/size/pass_time.h"
+
 namespace loadline {
 namespace {
-
-constexpr int64_t kNow = 1'700'000'000'000;
 
 // A cluster of random nodes in pools, with random pods, that also keeps what a count by hand needs.
 class RandomPools {
@@ -171,7 +171,7 @@ TEST(GroupFactsTest, AreWhatACountByHandGives) {
     }
     for (const SizeMode mode : {SizeMode::kDefault, SizeMode::kCompat}) {
       const std::vector<SizedGroup> groups = Groups(mode);
-      const auto gathered = GatherFacts(pools.cluster, groups, waiting, kNow);
+      const auto gathered = GatherFacts(pools.cluster, groups, waiting, kPassTime);
       ASSERT_TRUE(gathered.ok()) << gathered.status();
       ASSERT_EQ(gathered->size(), groups.size());
       for (size_t i = 0; i < groups.size(); ++i) CheckGroup(pools, waiting, groups[i], (*gathered)[i]);
@@ -189,9 +189,10 @@ TEST(GroupFactsTest, TooManyMembershipsAreRefused) {
     cluster.SetNode(Slot{i}, "n" + std::to_string(i), MakeNodeShape({}, ResourceNames(), labels), {});
   };
   for (int i = 0; i < 2000; ++i) add(i);
-  EXPECT_TRUE(GatherFacts(cluster, groups, {}, kNow).ok());
+  EXPECT_TRUE(GatherFacts(cluster, groups, {}, kPassTime).ok());
   add(2000);
-  EXPECT_EQ(GatherFacts(cluster, groups, {}, kNow).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(GatherFacts(cluster, groups, {}, kPassTime).status().code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
 }  // namespace

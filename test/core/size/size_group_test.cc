@@ -8,13 +8,12 @@
 
 #include "core/size/free_room.h"
 #include "core/size/membership.h"
+#include "test/core/size/pass_time.h"
 #include "test/testing/group_simulation.h"
 
 namespace loadline {
 namespace {
 
-constexpr int64_t kNow = 1'700'000'000'000;
-constexpr int64_t kMinute = 60'000;
 constexpr int64_t kGiB = int64_t{1} << 30;
 
 // Nodes of 1000m and 1 GiB; grows above 70 %, shrinks by 1 below 60 % and by 4 below 40 %.
@@ -30,7 +29,7 @@ GroupSimulation Group(SizeMode mode, int64_t nodes, int64_t cpu_requests) {
   options.fast_rate = 4;
   options.grace = {kMinute, 10 * kMinute};
   group.node_size = {1000, kGiB};
-  group.AddNodes(nodes, NodeClass::kUntainted, kNow - 60 * kMinute);
+  group.AddNodes(nodes, NodeClass::kUntainted, kPassTime - 60 * kMinute);
   group.facts.requests.cpu = cpu_requests;
   group.facts.pods = cpu_requests > 0 ? 10 : 0;
   return group;
@@ -46,7 +45,7 @@ class ThresholdTest : public ::testing::TestWithParam<ThresholdCase> {};
 
 TEST_P(ThresholdTest, BothModes) {
   for (const SizeMode mode : {SizeMode::kDefault, SizeMode::kCompat}) {
-    const SizeDecision decision = Group(mode, 10, GetParam().cpu_requests).Pass(kNow);
+    const SizeDecision decision = Group(mode, 10, GetParam().cpu_requests).Pass(kPassTime);
     EXPECT_EQ(decision.action, GetParam().action) << Name(decision.reason);
     EXPECT_EQ(decision.delta, GetParam().delta) << Name(decision.reason);
   }
@@ -66,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, ThresholdTest,
 int Actions(GroupSimulation group) {
   int actions = 0;
   for (int pass = 0; pass < 50; ++pass) {
-    const SizeDecision decision = group.Pass(kNow + pass * kMinute);
+    const SizeDecision decision = group.Pass(kPassTime + pass * kMinute);
     const bool acted = decision.ask_cloud > 0 || !decision.untaint.empty() || !decision.taint.empty() ||
                        !decision.remove.empty() || !decision.taint_unhealthy.empty();
     actions += acted ? 1 : 0;
@@ -85,7 +84,7 @@ GroupSimulation ShrinkingDenominator(SizeMode mode) {
 // 2 of 5 nodes are cordoned, and so fewer than the minimum are untainted; what is asked for takes its time.
 GroupSimulation CordonedBelowMinimum(SizeMode mode) {
   GroupSimulation group = Group(mode, 3, 1900);
-  group.AddNodes(2, NodeClass::kCordoned, kNow - 60 * kMinute);
+  group.AddNodes(2, NodeClass::kCordoned, kPassTime - 60 * kMinute);
   group.options.min_nodes = group.options.cloud_min = 5;
   group.nodes_arrive = false;
   return group;
@@ -130,14 +129,14 @@ TEST(SizeGroupTest, DefaultComesToRest) {
     options.max_nodes = pick(options.min_nodes, 60);
     options.cloud_max = options.max_nodes + pick(0, 5);
     group.node_size = {pick(1, 16) * 500, pick(1, 16) * kGiB};
-    group.AddNodes(pick(0, 20), NodeClass::kUntainted, kNow - 60 * kMinute);
-    group.AddNodes(pick(0, 3), NodeClass::kTainted, kNow - pick(0, 3) * kMinute);
-    group.AddNodes(pick(0, 2), NodeClass::kCordoned, kNow - 60 * kMinute);
+    group.AddNodes(pick(0, 20), NodeClass::kUntainted, kPassTime - 60 * kMinute);
+    group.AddNodes(pick(0, 3), NodeClass::kTainted, kPassTime - pick(0, 3) * kMinute);
+    group.AddNodes(pick(0, 2), NodeClass::kCordoned, kPassTime - 60 * kMinute);
     group.facts.requests = {pick(0, 30) * pick(0, 1000), pick(0, 30) * kGiB};
     group.facts.pods = pick(1, 50);
 
     const int64_t untainted = group.Count(NodeClass::kUntainted);
-    const SizeDecision first = group.Pass(kNow);
+    const SizeDecision first = group.Pass(kPassTime);
     if (first.action == SizeAction::kScaleUp && first.delta == first.wanted &&
         first.reason != SizeReason::kBelowMinimum && first.usage_after.has_value() && untainted > 0) {
       ++grew;
@@ -157,7 +156,7 @@ TEST(SizeGroupTest, DefaultComesToRest) {
     bool went_up = first.delta > 0, went_down = first.delta < 0;
     SizeDecision last;
     for (int pass = 1; pass < 40; ++pass) {
-      last = group.Pass(kNow + pass * kMinute);
+      last = group.Pass(kPassTime + pass * kMinute);
       went_up |= last.delta > 0;
       went_down |= last.delta < 0;
       EXPECT_LE(group.Count(NodeClass::kUntainted), std::max(untainted, options.max_nodes));
@@ -173,14 +172,14 @@ TEST(SizeGroupTest, DefaultComesToRest) {
 TEST(SizeGroupTest, BelowMinimum) {
   GroupSimulation compat = Group(SizeMode::kCompat, 3, 1900);
   compat.options.min_nodes = compat.options.cloud_min = 5;
-  const SizeDecision gives_up = compat.Pass(kNow);
+  const SizeDecision gives_up = compat.Pass(kPassTime);
   EXPECT_EQ(gives_up.reason, SizeReason::kFewerThanMinimum);
   EXPECT_TRUE(IsError(gives_up.reason));
   EXPECT_EQ(gives_up.ask_cloud, 0);
 
   GroupSimulation grows = Group(SizeMode::kDefault, 3, 1900);
   grows.options.min_nodes = grows.options.cloud_min = 5;
-  const SizeDecision decision = grows.Pass(kNow);
+  const SizeDecision decision = grows.Pass(kPassTime);
   EXPECT_EQ(decision.action, SizeAction::kScaleUp);
   EXPECT_EQ(decision.reason, SizeReason::kBelowMinimum);
   EXPECT_EQ(decision.ask_cloud, 2);
@@ -190,7 +189,7 @@ TEST(SizeGroupTest, PodsThatRequestNothingGetAFirstNode) {
   for (const SizeMode mode : {SizeMode::kDefault, SizeMode::kCompat}) {
     GroupSimulation group = Group(mode, 0, 0);
     group.facts.pods = 3;
-    const SizeDecision decision = group.Pass(kNow);
+    const SizeDecision decision = group.Pass(kPassTime);
     EXPECT_EQ(decision.ask_cloud, mode == SizeMode::kDefault ? 1 : 0);  // Escalator lets them wait for ever
   }
 }
@@ -200,22 +199,22 @@ TEST(SizeGroupTest, CoolDownEndsExactlyAfterThePeriod) {
     GroupSimulation group = Group(mode, 10, 8000);
     group.options.cool_down_ms = 2 * kMinute;
     group.facts.cloud_target = 10;
-    const SizeDecision first = group.Pass(kNow);
+    const SizeDecision first = group.Pass(kPassTime);
     EXPECT_EQ(first.ask_cloud, 2);  // ceil(8000 / 700) - 10
     group.facts.requests.cpu = 20'000;
-    const SizeDecision locked = group.Pass(kNow + 2 * kMinute - 1);
+    const SizeDecision locked = group.Pass(kPassTime + 2 * kMinute - 1);
     EXPECT_EQ(locked.reason, SizeReason::kLocked);
     EXPECT_EQ(locked.ask_cloud, 0);
     EXPECT_EQ(locked.delta, mode == SizeMode::kCompat ? 2 : 0);  // Escalator returns what it asked for last
-    EXPECT_EQ(group.Pass(kNow + 2 * kMinute).reason, SizeReason::kAboveScaleUp);
+    EXPECT_EQ(group.Pass(kPassTime + 2 * kMinute).reason, SizeReason::kAboveScaleUp);
   }
 }
 
 TEST(SizeGroupTest, UntaintsTheNewestBeforeItBuys) {
   GroupSimulation group = Group(SizeMode::kDefault, 2, 3400);  // 5 nodes are 68 %
-  group.AddNodes(1, NodeClass::kTainted, kNow - 5 * kMinute);
-  group.AddNodes(1, NodeClass::kTainted, kNow - 3 * kMinute);
-  const SizeDecision decision = group.Pass(kNow);
+  group.AddNodes(1, NodeClass::kTainted, kPassTime - 5 * kMinute);
+  group.AddNodes(1, NodeClass::kTainted, kPassTime - 3 * kMinute);
+  const SizeDecision decision = group.Pass(kPassTime);
   EXPECT_EQ(decision.delta, 3);
   EXPECT_EQ(decision.untaint, (std::vector<size_t>{3, 2}));
   EXPECT_EQ(decision.ask_cloud, 1);
@@ -224,39 +223,39 @@ TEST(SizeGroupTest, UntaintsTheNewestBeforeItBuys) {
 TEST(SizeGroupTest, GraceOfTaintedNodesIsStrict) {
   const GracePeriods grace{kMinute, 10 * kMinute};
   GroupNode node;
-  node.tainted_ms = kNow;
+  node.tainted_ms = kPassTime;
   node.empty = true;
-  EXPECT_FALSE(MayBeDeleted(node, grace, kNow + kMinute));
-  EXPECT_TRUE(MayBeDeleted(node, grace, kNow + kMinute + 1));
+  EXPECT_FALSE(MayBeDeleted(node, grace, kPassTime + kMinute));
+  EXPECT_TRUE(MayBeDeleted(node, grace, kPassTime + kMinute + 1));
   node.empty = false;
-  EXPECT_FALSE(MayBeDeleted(node, grace, kNow + 10 * kMinute));
-  EXPECT_TRUE(MayBeDeleted(node, grace, kNow + 10 * kMinute + 1));
+  EXPECT_FALSE(MayBeDeleted(node, grace, kPassTime + 10 * kMinute));
+  EXPECT_TRUE(MayBeDeleted(node, grace, kPassTime + 10 * kMinute + 1));
   node.keep = true;
-  EXPECT_FALSE(MayBeDeleted(node, grace, kNow + 100 * kMinute));
+  EXPECT_FALSE(MayBeDeleted(node, grace, kPassTime + 100 * kMinute));
   node.keep = false;
   node.tainted_ms.reset();
-  EXPECT_FALSE(MayBeDeleted(node, grace, kNow + 100 * kMinute));
+  EXPECT_FALSE(MayBeDeleted(node, grace, kPassTime + 100 * kMinute));
 }
 
 TEST(SizeGroupTest, DeletionsEndAtTheMinimumOfTheCloud) {
   for (const SizeMode mode : {SizeMode::kDefault, SizeMode::kCompat}) {
     GroupSimulation group = Group(mode, 3, 2000);
-    group.AddNodes(3, NodeClass::kTainted, kNow - 20 * kMinute);
+    group.AddNodes(3, NodeClass::kTainted, kPassTime - 20 * kMinute);
     group.options.min_nodes = 3;
     group.options.cloud_min = 4;
     // Ours cuts the batch, Escalator's cloud refuses it.
-    EXPECT_EQ(group.Pass(kNow).remove.size(), mode == SizeMode::kDefault ? 2u : 0u);
+    EXPECT_EQ(group.Pass(kPassTime).remove.size(), mode == SizeMode::kDefault ? 2u : 0u);
   }
 }
 
 TEST(SizeGroupTest, UnhealthyGroupOnlyLosesUnhealthyNodes) {
   for (const SizeMode mode : {SizeMode::kDefault, SizeMode::kCompat}) {
     GroupSimulation group = Group(mode, 4, 3000);
-    group.AddNodes(2, NodeClass::kTainted, kNow - 60 * kMinute);
+    group.AddNodes(2, NodeClass::kTainted, kPassTime - 60 * kMinute);
     group.facts.nodes[5].ready = false;
     group.facts.nodes[0].ready = false;
     group.options.health = {.grace_ms = 10 * kMinute, .newest_percent = 100, .max_unhealthy_percent = 32};
-    const SizeDecision decision = group.Pass(kNow);  // 2 of 6 are 33 %
+    const SizeDecision decision = group.Pass(kPassTime);  // 2 of 6 are 33 %
     EXPECT_EQ(decision.reason, SizeReason::kUnhealthy);
     EXPECT_EQ(decision.delta, 0);
     EXPECT_EQ(decision.taint_unhealthy, std::vector<size_t>{0});
@@ -269,8 +268,8 @@ TEST(SizeGroupTest, ReplacesAnOldNodeAtTheMinimum) {
     GroupSimulation group = Group(mode, 3, 1950);
     group.options.min_nodes = 3;
     group.options.max_node_age_ms = 60 * kMinute;
-    EXPECT_EQ(group.Pass(kNow).delta, 0);  // exactly as old is not older
-    const SizeDecision decision = group.Pass(kNow + 1);
+    EXPECT_EQ(group.Pass(kPassTime).delta, 0);  // exactly as old is not older
+    const SizeDecision decision = group.Pass(kPassTime + 1);
     EXPECT_EQ(decision.reason, SizeReason::kNodeTooOld);
     EXPECT_EQ(decision.delta, 1);
   }
@@ -279,12 +278,12 @@ TEST(SizeGroupTest, ReplacesAnOldNodeAtTheMinimum) {
 TEST(SizeGroupTest, DaemonSetsComeOffTheCapacityByDefault) {
   GroupSimulation group = Group(SizeMode::kDefault, 10, 6500);
   for (GroupNode& node : group.facts.nodes) node.daemons = {100, 0};
-  const SizeDecision subtracted = group.Pass(kNow);  // 6500 / 9000 is 72.2 %
+  const SizeDecision subtracted = group.Pass(kPassTime);  // 6500 / 9000 is 72.2 %
   EXPECT_EQ(subtracted.capacity.cpu, 9000);
   EXPECT_EQ(subtracted.delta, 1);  // 6500 / 9900 is 65.7 %
   EXPECT_FALSE(subtracted.daemons_crowd);
   for (GroupNode& node : group.facts.nodes) node.daemons = {301, 0};
-  EXPECT_TRUE(group.Pass(kNow).daemons_crowd);  // more than the 30 % that the threshold leaves
+  EXPECT_TRUE(group.Pass(kPassTime).daemons_crowd);  // more than the 30 % that the threshold leaves
 }
 
 TEST(SizeGroupTest, StarvingIsJudgedOnOnePodAndOneNode) {

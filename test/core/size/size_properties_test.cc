@@ -5,14 +5,13 @@
 #include <random>
 
 #include "core/size/size_group.h"
+#include "test/core/size/pass_time.h"
 #include "test/testing/group_simulation.h"
 
 namespace loadline {
 namespace {
 
 constexpr int kGroups = 12'000;
-constexpr int64_t kNow = 1'700'000'000'000;
-constexpr int64_t kMinute = 60'000;
 
 class RandomGroups {
  public:
@@ -36,7 +35,7 @@ class RandomGroups {
     options.grace = {kMinute, 10 * kMinute};
     options.cool_down_ms = kMinute;
     group.node_size = {Pick(1, 64) * 250, Pick(1, 64) << 28};
-    group.AddNodes(untainted, NodeClass::kUntainted, kNow - 60 * kMinute);
+    group.AddNodes(untainted, NodeClass::kUntainted, kPassTime - 60 * kMinute);
     group.facts.pods = Pick(1, 50);
     return group;
   }
@@ -62,7 +61,7 @@ TEST(SizePropertiesTest, GrowthIsJustEnough) {
       group.facts.requests = {random.Pick(1, 300) * random.Pick(1, 4000),
                               random.Pick(1, 300) * random.Pick(1, int64_t{1} << 32)};
       if (untainted == 0) group.state.cached_node = group.node_size;
-      const SizeDecision decision = group.Pass(kNow);
+      const SizeDecision decision = group.Pass(kPassTime);
       const bool needed = untainted == 0 || TooFew(group, untainted);
       ASSERT_TRUE(decision.delta > 0 || !needed);
       if (decision.delta <= 0) continue;
@@ -93,7 +92,7 @@ TEST(SizePropertiesTest, ExactlyAtAThreshold) {
     const auto at = [&](int32_t threshold) {
       group.facts.requests = Times(percent, threshold);
       (by_cpu ? group.facts.requests.memory : group.facts.requests.cpu) /= 2;
-      return SizeGroup(group.options, group.facts, {}, kNow);
+      return SizeGroup(group.options, group.facts, {}, kPassTime);
     };
     for (const int32_t threshold : {group.options.scale_up_percent, group.options.taint_upper_percent}) {
       const SizeDecision decision = at(threshold);
@@ -115,13 +114,13 @@ TEST(SizePropertiesTest, BelowTheMinimumItGrowsToTheMinimum) {
   RandomGroups random(13);
   for (int i = 0; i < kGroups; ++i) {
     GroupSimulation group = random.Next(SizeMode::kDefault, random.Pick(0, 4));
-    group.AddNodes(random.Pick(0, 3), NodeClass::kTainted, kNow - random.Pick(0, 30) * kMinute);
-    group.AddNodes(random.Pick(0, 2), NodeClass::kCordoned, kNow - 60 * kMinute);
+    group.AddNodes(random.Pick(0, 3), NodeClass::kTainted, kPassTime - random.Pick(0, 30) * kMinute);
+    group.AddNodes(random.Pick(0, 2), NodeClass::kCordoned, kPassTime - 60 * kMinute);
     group.options.min_nodes = group.options.cloud_min =
         group.Count(NodeClass::kUntainted) + random.Pick(1, 5);
     group.facts.pods = random.Pick(0, 3);
     group.facts.requests = {group.facts.pods * random.Pick(0, 500), group.facts.pods << 28};
-    const SizeDecision decision = group.Pass(kNow);
+    const SizeDecision decision = group.Pass(kPassTime);
     ASSERT_EQ(decision.action, SizeAction::kScaleUp) << Name(decision.reason);
     ASSERT_GE(group.Count(NodeClass::kUntainted), group.options.min_nodes);
   }
@@ -138,7 +137,7 @@ TEST(SizePropertiesTest, AtRestItStaysAtRest) {
     int rested = 0;
     bool grew = false, shrank = false;
     for (int pass = 0; pass < 1000; ++pass) {
-      const SizeDecision decision = group.Pass(kNow + pass * kMinute);
+      const SizeDecision decision = group.Pass(kPassTime + pass * kMinute);
       const bool acts = decision.delta != 0 || !decision.remove.empty();
       grew |= decision.delta > 0;
       shrank |= decision.delta < 0;
