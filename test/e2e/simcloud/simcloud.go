@@ -117,20 +117,6 @@ func (c *Cloud) Close() error {
 	return errors.Join(c.errs...)
 }
 
-// Fail has a method answer with an error; nil: not any more.
-func (c *Cloud) Fail(method string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fail[method] = err
-}
-
-// Hang has a method not answer, or answer again.
-func (c *Cloud) Hang(method string, hangs bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.hang[method] = hangs
-}
-
 // Deleted returns the machines that are gone, in order.
 func (c *Cloud) Deleted() []Deleted {
 	c.mu.Lock()
@@ -152,47 +138,11 @@ func (c *Cloud) DeletedTwice() []string {
 	return slices.Clone(c.twice)
 }
 
-// Replace puts another machine in the place of the one of a node, as a cloud that repairs itself does: the Node object goes, and
-// one of the same name comes, with another UID and provider id, and with these annotations. Pods stay bound to the name.
-func (c *Cloud) Replace(ctx context.Context, name string, annotations map[string]string) (*v1.Node, error) {
-	old, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	if err := c.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	g := c.groups[old.Labels[GroupLabel]]
-	g.replaced++
-	id := fmt.Sprintf("%s/replaced-%d", old.Spec.ProviderID, g.replaced)
-	g.machines[id] = g.machines[old.Spec.ProviderID]
-	delete(g.machines, old.Spec.ProviderID)
-	node := g.node(name, id)
-	c.mu.Unlock()
-	node.Annotations = annotations
-	return c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
-}
-
 // Target returns the target size of a group.
 func (c *Cloud) Target(id string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.groups[id].target
-}
-
-// Delay changes how long new machines take to become nodes.
-func (c *Cloud) Delay(create time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.options.CreateDelay = create
-}
-
-// Change changes a group, such as its faults.
-func (c *Cloud) Change(id string, change func(*Group)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	change(&c.groups[id].Group)
 }
 
 // Sizes returns the smallest and the largest target size that a group has had.
