@@ -17,6 +17,9 @@ struct DrainGroup {
   int64_t target = 0;
   // It scales to none or to all only.
   bool atomic = false;
+  // Somebody else chooses which of its nodes go: those in DrainProblem::chosen, whatever is requested on
+  // them.
+  bool sized = false;
   std::optional<double> utilization_threshold;
   std::optional<double> gpu_utilization_threshold;
   std::optional<bool> ignore_daemonsets_utilization;

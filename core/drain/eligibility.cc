@@ -25,13 +25,15 @@ Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& ques
   const auto stays = [](NodeReason reason) { return Eligibility{reason, std::nullopt}; };
   const DrainGroup* const group = question.group;
   if (group == nullptr) return stays(NodeReason::kNotAutoscaled);
-  if (group->target <= group->min_nodes) return stays(NodeReason::kNodeGroupMinSizeReached);
+  const bool left_alone = group->sized && !question.chosen;
+  if (!left_alone && group->target <= group->min_nodes) return stays(NodeReason::kNodeGroupMinSizeReached);
   if (question.being_deleted || IsBeingDeleted(state, question.slot, now_s)) {
     return stays(NodeReason::kCurrentlyBeingDeleted);
   }
   if (state.traits(question.slot).scale_down_disabled) {
     return stays(NodeReason::kScaleDownDisabledAnnotation);
   }
+  if (group->sized) return stays(left_alone ? NodeReason::kSizedByUtilization : NodeReason::kNone);
   UtilizationOptions counting = options.utilization;
   counting.ignore_daemonsets = group->ignore_daemonsets_utilization.value_or(counting.ignore_daemonsets);
   Eligibility eligibility;

@@ -35,6 +35,8 @@ struct NodeQuestion {
   bool being_deleted = false;
   // Pods of nodes that go are to move there.
   bool destination = false;
+  // Of a group that is `sized`: it is among the nodes that are to go.
+  bool chosen = false;
   std::span<const DevicePool> pools = {};
 };
 
@@ -48,12 +50,14 @@ struct Eligibility {
 //   NotAutoscaled, NodeGroupMinSizeReached  no group, or one whose target is at its minimum
 //   CurrentlyBeingDeleted                   also by a taint that is less than 5 minutes old
 //   ScaleDownDisabledAnnotation
+//   SizedByUtilization                      its group is sized, and it is not to go; if it is, it may go
 //   UnexpectedError                         the utilization cannot be computed
 //   ScaleDownUnreadyDisabled
 //   NotUnderutilized                        above the threshold; at it is fine
 //   AlreadyADestination
-// Cluster Autoscaler gives no reason for the first two, and knows no destinations. That a node failed lately
-// is for who remembers it.
+// A node of a group that is sized which is not to go is not held against its minimum. Cluster Autoscaler
+// gives no reason for the first two, and knows neither sizes nor destinations. That a node failed lately is
+// for who remembers it.
 //
 // Cost: O(pods of the node). Source: cluster-autoscaler/core/scaledown/eligibility, f7bb0c36.
 Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& question,

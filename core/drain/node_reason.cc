@@ -54,6 +54,8 @@ absl::string_view Name(NodeReason reason) {
       return "WaitsForOtherDrains";
     case NodeReason::kPlaceholdersNeedRoom:
       return "PlaceholdersNeedRoom";
+    case NodeReason::kSizedByUtilization:
+      return "SizedByUtilization";
   }
   return "invalid reason";
 }

@@ -34,6 +34,7 @@ enum class NodeReason {
   kScaleDownThrottled,    // as many nodes go at once as may
   kWaitsForOtherDrains,   // it goes alone: its budgets do not allow all of its pods at once
   kPlaceholdersNeedRoom,  // placeholders of slack would fit nowhere else
+  kSizedByUtilization,    // its group is sized by how full it is, and not by what fits elsewhere
 };
 
 // As Cluster Autoscaler writes it: "NotUnderutilized".

@@ -43,6 +43,8 @@ struct DrainProblem {
   // By slot: a position in `groups`; -1, and for slots behind the end: no group.
   std::vector<int32_t> group_of;
   std::vector<DrainPlaceholder> placeholders;
+  // Nodes of groups that are `sized` which are to go, in any order: only these of them are candidates.
+  std::vector<Slot> chosen;
   // Devices on nodes.
   absl::flat_hash_map<Slot, std::vector<DevicePool>> pools;
   // Why the cluster is not known for sure: the view is incomplete or stale. Nothing is removed then, and

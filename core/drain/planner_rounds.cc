@@ -17,11 +17,12 @@ std::string DrainPlanner::Impl::EligibilityBasis() const {
                    options.gpu_utilization_threshold, "/", options.scale_down_unready_enabled,
                    options.utilization.ignore_daemonsets, options.utilization.ignore_mirror_pods, "/",
                    absl::StrJoin(options.utilization.gpu_labels, ","));
+  for (const Slot slot : problem_->chosen) absl::StrAppend(&basis, "+", static_cast<int32_t>(slot));
   for (const DrainGroup& group : problem_->groups) {
     absl::StrAppend(
-        &basis, ";", group.min_nodes, ",", group.target, ",", group.utilization_threshold.value_or(-1), ",",
-        group.gpu_utilization_threshold.value_or(-1), ",", group.ignore_daemonsets_utilization.has_value(),
-        group.ignore_daemonsets_utilization.value_or(false));
+        &basis, ";", group.sized, ",", group.min_nodes, ",", group.target, ",",
+        group.utilization_threshold.value_or(-1), ",", group.gpu_utilization_threshold.value_or(-1), ",",
+        group.ignore_daemonsets_utilization.has_value(), group.ignore_daemonsets_utilization.value_or(false));
   }
   return basis;
 }
@@ -34,11 +35,13 @@ void DrainPlanner::Impl::JudgeNodes() {
   limits_.emplace(problem_->groups, options_->minimum);
   std::vector<bool> deleting(judged_.size(), false);
   for (const Slot slot : deleting_) deleting[IndexOf(slot)] = true;
+  std::vector<bool> chosen(judged_.size(), false);
+  for (const Slot slot : problem_->chosen) chosen[IndexOf(slot)] = true;
   for (const Slot slot : slots_) {
     JudgedNode& node = judged(slot);
     const bool being_deleted = deleting[IndexOf(slot)];
     limits_->AddNode(node.group, AllocatableOf(slot), being_deleted);
-    NodeQuestion question{.slot = slot, .being_deleted = being_deleted};
+    NodeQuestion question{.slot = slot, .being_deleted = being_deleted, .chosen = chosen[IndexOf(slot)]};
     if (node.group >= 0) question.group = &problem_->groups[static_cast<size_t>(node.group)];
     if (const auto pools = problem_->pools.find(slot); pools != problem_->pools.end()) {
       question.pools = pools->second;

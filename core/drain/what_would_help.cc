@@ -118,6 +118,8 @@ std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep) {
       return "pods of nodes that go move here; it may go later";
     case NodeReason::kNotEvaluated:
       return "more time: the next loop begins with it";
+    case NodeReason::kSizedByUtilization:
+      return "its group goes by how full it is: a node is tainted first, and goes after its grace period";
     case NodeReason::kRecentEvictionsWait:
       return "room for the replacements of evicted pods";
     default:

@@ -170,7 +170,7 @@ absl::Status DecodePools(const v1::PlanDrainRequest& request, const ClusterState
 // ---------------------------------------------------------------------------------------------------
 
 NodeReason ReasonNamed(absl::string_view name) {
-  for (int i = 0; i <= static_cast<int>(NodeReason::kPlaceholdersNeedRoom); ++i) {
+  for (int i = 0; i <= static_cast<int>(NodeReason::kSizedByUtilization); ++i) {
     if (Name(NodeReason{i}) == name) return NodeReason{i};
   }
   return NodeReason::kNone;

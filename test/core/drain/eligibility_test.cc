@@ -51,6 +51,21 @@ TEST_F(EligibilityTest, AtTheThresholdANodeMayGo) {
   EXPECT_EQ(Reason(), NodeReason::kNone);
 }
 
+TEST_F(EligibilityTest, OfAGroupThatIsSizedThoseGoThatAreChosen) {
+  group_.sized = true;
+  EXPECT_EQ(Reason(), NodeReason::kSizedByUtilization);
+  question_.chosen = true;
+  pods_[0].requests[0].second = 4000;
+  EXPECT_EQ(Reason(), NodeReason::kNone);
+  node_.traits.scale_down_disabled = true;
+  EXPECT_EQ(Reason(), NodeReason::kScaleDownDisabledAnnotation);
+  node_.traits.scale_down_disabled = false;
+  group_.target = 1;
+  EXPECT_EQ(Reason(), NodeReason::kNodeGroupMinSizeReached);
+  question_.chosen = false;
+  EXPECT_EQ(Reason(), NodeReason::kSizedByUtilization);
+}
+
 TEST_F(EligibilityTest, GroupsKeepTheirMinimum) {
   group_.target = 1;
   EXPECT_EQ(Reason(), NodeReason::kNodeGroupMinSizeReached);
