@@ -8,6 +8,8 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
+#include "core/expand/node_limits.h"
+#include "core/loop/loop_sizes.h"
 #include "core/loop/waiting.h"
 
 namespace loadline {
@@ -16,7 +18,8 @@ namespace {
 bool MayGrow(const LoopProblem& problem, size_t group) {
   const LoopGroup& of = problem.groups[group];
   const bool chosen_with = of.usd_per_hour.has_value() || problem.ranking.has_value();
-  return problem.decisions.scale_up && of.node.has_value() && chosen_with && of.held.empty();
+  return problem.decisions.scale_up && of.node.has_value() && chosen_with && of.held.empty() &&
+         !of.drain.sized;
 }
 
 // Copies of a group's node. Names differ from those that PlanScaleUp() gives to its own copies: hostnames
@@ -45,13 +48,16 @@ void Take(const PodShape& shape, int64_t count, EmptyNode* room) {
 // Where nodes on their way stand in the snapshot.
 struct UpcomingNodes {
   NodeIndex first{0};
-  std::vector<int32_t> group;  // by number from `first` on
+  std::vector<NodeIndex> untainted;  // the nodes that stand before it under new numbers
+  std::vector<int32_t> group;        // by number from `first` on
   std::vector<EmptyNode> room;
 };
 
 UpcomingNodes AddUpcoming(const LoopProblem& problem, std::span<const GroupCounts> counts,
-                          Snapshot* snapshot) {
-  UpcomingNodes upcoming{NodeIndex{snapshot->node_end()}, {}, {}};
+                          const LoopPlan& plan, Snapshot* snapshot) {
+  UpcomingNodes upcoming;
+  upcoming.untainted = Untaint(problem, plan, snapshot);
+  upcoming.first = NodeIndex{snapshot->node_end()};
   Estimator nodes(snapshot, &problem.scale_down.fit, {}, problem.daemons);
   for (size_t group = 0; group < problem.groups.size(); ++group) {
     if (!problem.groups[group].node.has_value()) continue;
@@ -76,10 +82,14 @@ std::vector<EmptyNode> AddEmptyOnes(const LoopProblem& problem, Snapshot* snapsh
 }
 
 void ExpectOnNodes(const std::vector<ExistingUse>& uses, UpcomingNodes* upcoming, LoopPlan* plan) {
+  const int64_t untainted = static_cast<int64_t>(upcoming->untainted.size());
   for (const ExistingUse& use : uses) {
     const int64_t number = static_cast<int64_t>(use.node) - static_cast<int64_t>(upcoming->first);
     if (number < 0) {
-      plan->expected.push_back({use.pods.pods, use.pods.count, use.node, -1});
+      const bool renumbered = number >= -untainted;
+      plan->expected.push_back(
+          {use.pods.pods, use.pods.count,
+           renumbered ? upcoming->untainted[static_cast<size_t>(untainted + number)] : use.node, -1});
       continue;
     }
     const size_t at = static_cast<size_t>(number);
@@ -88,12 +98,22 @@ void ExpectOnNodes(const std::vector<ExistingUse>& uses, UpcomingNodes* upcoming
   }
 }
 
+// What groups that are sized leave of what all may grow by together.
+int64_t NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan) {
+  int64_t left = problem.growth.max_new_nodes;
+  if (left <= 0) return left;
+  for (const LoopGrowth& growth : plan.growth) left -= growth.for_utilization;
+  return left > 0 ? left : kForbidden;
+}
+
 void PlanJointly(const LoopProblem& problem, std::span<const RankedGroup> may_grow, Snapshot* snapshot,
                  WorkBudget* budget, LoopPlan* plan) {
   std::vector<PlanGroup> groups;
   for (const RankedGroup& group : may_grow) groups.push_back(group.group);
-  plan->scale_up = PlanScaleUp(snapshot, &problem.scale_down.fit, plan->waiting, problem.daemons, groups,
-                               problem.growth, budget);
+  PlanOptions options = problem.growth;
+  options.max_new_nodes = NewNodesLeft(problem, *plan);
+  plan->scale_up =
+      PlanScaleUp(snapshot, &problem.scale_down.fit, plan->waiting, problem.daemons, groups, options, budget);
 }
 
 void PlanByRanking(const LoopProblem& problem, const std::vector<RankedGroup>& may_grow, Snapshot* snapshot,
@@ -106,13 +126,20 @@ void PlanByRanking(const LoopProblem& problem, const std::vector<RankedGroup>& m
   for (const PendingPods& pods : plan->waiting) requests.push_back(by.requests_of(pods.pod.shape));
   RankedScaleUp ranked = PlanRankedScaleUp(
       snapshot, &problem.scale_down.fit, plan->waiting, requests, problem.daemons, may_grow,
-      {by.policy, by.prices, by.preferred_node, size}, problem.growth.max_new_nodes, budget);
+      {by.policy, by.prices, by.preferred_node, size}, NewNodesLeft(problem, *plan), budget);
   plan->scale_up = std::move(ranked.plan);
   plan->ranked = std::move(ranked.options);
   plan->preferred_node = ranked.preferred_node;
 }
 
 }  // namespace
+
+LoopGrowth& GrowthOf(int32_t group, LoopPlan* plan) {
+  const auto at = std::lower_bound(plan->growth.begin(), plan->growth.end(), group,
+                                   [](const LoopGrowth& growth, int32_t g) { return growth.group < g; });
+  if (at != plan->growth.end() && at->group == group) return *at;
+  return *plan->growth.insert(at, {.group = group});
+}
 
 std::vector<GroupCounts> CountNodes(const LoopProblem& problem) {
   std::vector<GroupCounts> counts(problem.groups.size());
@@ -134,7 +161,7 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
                        WorkBudget* budget, LoopPlan* plan) {
   snapshot->Fork();
   RemovePodsThatGiveWay(snapshot);
-  UpcomingNodes upcoming = AddUpcoming(problem, counts, snapshot);
+  UpcomingNodes upcoming = AddUpcoming(problem, counts, *plan, snapshot);
   std::vector<RankedGroup> groups;
   for (size_t group = 0; group < problem.groups.size(); ++group) {
     if (!MayGrow(problem, group)) continue;
@@ -159,7 +186,6 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
   for (size_t i = 0; i < upcoming.room.size(); ++i) {
     rooms.coming[static_cast<size_t>(upcoming.group[i])].push_back(upcoming.room[i]);
   }
-  absl::btree_map<int32_t, int64_t> grown;
   for (const PlannedNodes& nodes : plan->scale_up.nodes) {
     const int32_t group = plan->grown[static_cast<size_t>(nodes.group)];
     EmptyNode room = rooms.empty[static_cast<size_t>(group)];
@@ -168,9 +194,8 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
     }
     std::vector<EmptyNode>& coming = rooms.coming[static_cast<size_t>(group)];
     coming.insert(coming.end(), static_cast<size_t>(nodes.nodes), room);
-    grown[group] += nodes.nodes;
+    GrowthOf(group, plan).for_pods += nodes.nodes;
   }
-  for (const auto& [group, nodes] : grown) plan->growth.push_back({group, nodes, 0});
   snapshot->Revert();
   return rooms;
 }
@@ -180,7 +205,7 @@ int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, 
   if (!MayGrow(problem, group)) return 0;
   int64_t nodes = counts[group].registered + counts[group].upcoming;
   for (const LoopGrowth& growth : plan.growth) {
-    if (growth.group == static_cast<int32_t>(group)) nodes += growth.for_pods + growth.for_slack;
+    if (growth.group == static_cast<int32_t>(group)) nodes += growth.nodes();
   }
   return std::max<int64_t>(0, problem.groups[group].max_nodes - nodes);
 }
@@ -210,15 +235,7 @@ void GrowForSlack(const LoopProblem& problem, std::span<const GroupCounts> count
       nodes -= wins;
     }
   }
-  for (const auto& [group, nodes] : grown) {
-    const auto at = std::lower_bound(plan->growth.begin(), plan->growth.end(), group,
-                                     [](const LoopGrowth& growth, int32_t g) { return growth.group < g; });
-    if (at != plan->growth.end() && at->group == group) {
-      at->for_slack += nodes;
-    } else {
-      plan->growth.insert(at, {group, 0, nodes});
-    }
-  }
+  for (const auto& [group, nodes] : grown) GrowthOf(group, plan).for_slack += nodes;
 }
 
 }  // namespace loadline

@@ -19,6 +19,9 @@ struct GroupCounts {
 };
 std::vector<GroupCounts> CountNodes(const LoopProblem& problem);
 
+// How far a group grows by a plan, in which it gets its place.
+LoopGrowth& GrowthOf(int32_t group, LoopPlan* plan);
+
 // Growth for the pods that wait: places them on nodes that are there or on their way, and plans new nodes for
 // the rest. Fills in `waiting`, `expected`, `scale_up`, `grown` and `growth` of the plan, and the room that
 // nodes on their way and new ones have left, by group.

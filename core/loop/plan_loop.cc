@@ -6,13 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/loop/loop_growth.h"
+#include "core/loop/loop_sizes.h"
 #include "core/loop/placeholder_pods.h"
 #include "core/loop/waiting.h"
 
 namespace loadline {
 namespace {
 
-std::vector<PendingPods> Waiting(const LoopProblem& problem) {
+std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
   std::vector<PendingPods> waiting = problem.pending;
   for (PendingPods& pods : waiting) {
     if (GivesWay(TraitsOf(pods.pod.shape))) pods.count = 0;
@@ -73,7 +74,11 @@ std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem,
                                                      const Snapshot& snapshot, const SlackState& slack) {
   auto drain = std::make_unique<DrainProblem>(problem.drain);
   drain->groups.clear();
-  for (const LoopGroup& group : problem.groups) drain->groups.push_back(group.drain);
+  for (const LoopGroup& group : problem.groups) {
+    DrainGroup& entry = drain->groups.emplace_back(group.drain);
+    if (entry.sized) entry.unneeded_time_s = entry.unready_time_s = 0;  // its nodes have waited tainted
+  }
+  drain->chosen = ChosenBySize(problem, plan);
   drain->placeholders = PlaceholderPods(slack, plan.slack);
   AddExpected(plan, snapshot, &drain->placeholders);
   return drain;
@@ -106,8 +111,10 @@ absl::string_view Name(NoScaleDown why) {
 LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snapshot* snapshot,
                   WorkBudget* budget) {
   LoopPlan plan;
-  plan.waiting = Waiting(problem);
-  const std::vector<GroupCounts> counts = CountNodes(problem);
+  plan.waiting = AllThatWait(problem);
+  std::vector<GroupCounts> counts = CountNodes(problem);
+  plan.sizes = DecideSizes(problem, counts);
+  GrowForUtilization(problem, &counts, &plan);
   GroupRooms rooms = GrowForPods(problem, counts, snapshot, budget, &plan);
   if (problem.decisions.slack) {
     std::vector<int32_t> positions;
@@ -119,6 +126,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
     plan.scale_down_problem = ScaleDownProblem(problem, plan, *snapshot, planners.slack->State());
     plan.scale_down = planners.drain->Plan(*plan.scale_down_problem, problem.scale_down, budget);
   }
+  HoldBackTaints(problem, &plan);
   return plan;
 }
 

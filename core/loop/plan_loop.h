@@ -18,6 +18,8 @@
 #include "core/expand/estimate.h"
 #include "core/expand/plan.h"
 #include "core/expand/plan_ranked.h"
+#include "core/size/group_facts.h"
+#include "core/size/size_group.h"
 #include "core/slack/slack_options.h"
 #include "core/slack/slack_planner.h"
 
@@ -42,6 +44,23 @@ struct LoopGroup {
   std::string held;
 };
 
+// A group may have so many nodes on their way.
+inline constexpr int64_t kMostUpcomingNodes = 20'000;
+
+// A group that is sized by how full it is. It grows by nothing else, and of its nodes those go that were
+// tainted for that before.
+struct LoopSizing {
+  // Position in LoopProblem::groups, where `drain.sized` is set. What the cloud holds, and may, is known
+  // there, and so is what a new node offers.
+  int32_t group = 0;
+  SizedGroup of;
+  // It is only told what would be done.
+  bool dry_run = false;
+  GroupState state;
+  // See GatherSizes().
+  GatheredGroup gathered;
+};
+
 // How options to grow are ranked.
 struct LoopRanking {
   RankPolicy policy;
@@ -64,6 +83,7 @@ struct LoopProblem {
   // slack that is kept and of pods that are expected on nodes.
   DrainProblem drain;
   std::vector<LoopGroup> groups;
+  std::vector<LoopSizing> sized;
   // Pods that wait, those of one priority in any order.
   std::vector<PendingPods> pending;
   std::vector<IncomingPod> daemons;  // each new node carries those that fit it
@@ -95,6 +115,8 @@ struct LoopGrowth {
   int32_t group = 0;
   int64_t for_pods = 0;
   int64_t for_slack = 0;
+  int64_t for_utilization = 0;
+  int64_t nodes() const { return for_pods + for_slack + for_utilization; }
   friend bool operator==(const LoopGrowth&, const LoopGrowth&) = default;
 };
 
@@ -119,6 +141,9 @@ struct LoopPlan {
   std::optional<NodeCapacity> preferred_node;
   std::vector<LoopGrowth> growth;  // by group; those that win nothing are left out
   SlackPlan slack;
+  // By position in LoopProblem::sized. Nodes are tainted and go only where nodes are considered to go and no
+  // brake holds, or in a dry run: else these lists are empty.
+  std::vector<SizeDecision> sizes;
   NoScaleDown no_scale_down = NoScaleDown::kConsidered;
   // The question that scale_down answers; LoopPlanners::drain refers to it until its next plan.
   std::unique_ptr<const DrainProblem> scale_down_problem;
@@ -135,9 +160,10 @@ struct LoopPlanners {
 
 // Plans one iteration. `snapshot` is one of problem.drain.cluster and is as before when the call returns.
 //
-// Placeholders of slack and pods below the expendable priority hold nothing against pods that wait. Nodes on
-// their way, then new ones, take placeholders where pods leave room for them, before more is asked for.
-// Nodes are asked to go with the pods that are expected on them.
+// Groups that are sized come first: nodes that they ask for count as on their way, and those that lose their
+// taint take pods. Placeholders of slack and pods below the expendable priority hold nothing against pods
+// that wait. Nodes on their way, then new ones, take placeholders where pods leave room for them, before more
+// is asked for. Nodes are asked to go with the pods that are expected on them.
 //
 // Deterministic. Cost: that of PlanScaleUp() or PlanRankedScaleUp() when pods wait, of SlackPlanner::Plan(),
 // and of DrainPlanner::Plan() when nothing grows.

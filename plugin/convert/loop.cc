@@ -1,5 +1,6 @@
 #include "plugin/convert/loop.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -9,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/drain.h"
 #include "plugin/convert/rank.h"
+#include "plugin/convert/refusals.h"
+#include "plugin/convert/size.h"
 #include "plugin/convert/slack.h"
 #include "plugin/convert/text.h"
 
@@ -67,8 +70,8 @@ void EncodeGrowth(const LoopPlan& plan, const LoopProblem& problem, PodEntries* 
     message->set_node_group(group.drain.name);
     message->set_nodes_for_pods(growth.for_pods);
     message->set_nodes_for_slack(growth.for_slack);
-    message->set_usd_per_hour(group.usd_per_hour.value_or(0) *
-                              static_cast<double>(growth.for_pods + growth.for_slack));
+    message->set_usd_per_hour(group.usd_per_hour.value_or(0) * static_cast<double>(growth.nodes()));
+    message->set_nodes_for_utilization(growth.for_utilization);
   }
 }
 
@@ -88,6 +91,22 @@ void EncodeRanking(const LoopPlan& plan, const LoopProblem& problem, const v1::R
     response->mutable_preferred_node()->set_memory_bytes(plan.preferred_node->memory_bytes);
   }
   response->set_cluster_nodes(static_cast<int32_t>(problem.drain.cluster->node_count()));
+}
+
+std::vector<SizedGroup> SizedGroups(const LoopProblem& problem) {
+  std::vector<SizedGroup> groups;
+  for (const LoopSizing& sizing : problem.sized) groups.push_back(sizing.of);
+  return groups;
+}
+
+absl::Status CheckSized(const v1::SizedGroup& message, const LoopGroup& group) {
+  const v1::SizeOptions& options = message.options();
+  if (!message.template_node().empty() || message.has_cloud_target() || options.has_cloud_min() ||
+      options.has_cloud_max()) {
+    return Refused("states the template, or target or bounds at the cloud, which `groups` state");
+  }
+  if (group.drain.atomic) return Refused("node_group: has all of its nodes or none, and is not sized");
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -189,6 +208,45 @@ std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const Deco
   return groups;
 }
 
+absl::StatusOr<std::vector<LoopSizing>> DecodeSized(const v1::PlanLoopRequest& request,
+                                                    const v1::SizeState& kept, const ResourceNames& names,
+                                                    std::vector<LoopGroup>* groups) {
+  std::vector<LoopSizing> sized;
+  if (request.sized_size() == 0) return sized;
+  v1::MeasureUtilizationRequest part;
+  part.set_now_milliseconds(request.now_s() * 1000);
+  *part.mutable_groups() = request.sized();
+  if (request.state().has_size()) *part.mutable_state() = request.state().size();
+  absl::StatusOr<DecodedSizing> decoded = DecodeSizing(part, kept, names, {"sized", "state.size"});
+  if (!decoded.ok()) return decoded.status();
+  for (int i = 0; i < request.sized_size(); ++i) {
+    LoopSizing& sizing = sized.emplace_back();
+    sizing.of = std::move(decoded->groups[static_cast<size_t>(i)]);
+    sizing.state = decoded->states[static_cast<size_t>(i)];
+    sizing.dry_run = request.sized(i).dry_run();
+    const std::string at = absl::StrCat("sized[", i, "]");
+    const auto found = std::find_if(groups->begin(), groups->end(), [&](const LoopGroup& group) {
+      return group.drain.name == sizing.of.name;
+    });
+    if (found == groups->end()) {
+      return Annotate(Refused(absl::StrCat("node_group: ", Quoted(sizing.of.name), " is none of `groups`")),
+                      at);
+    }
+    if (absl::Status status = CheckSized(request.sized(i), *found); !status.ok()) return Annotate(status, at);
+    sizing.group = static_cast<int32_t>(found - groups->begin());
+    found->drain.sized = true;
+  }
+  return sized;
+}
+
+v1::SizeState EncodeSizes(const LoopPlan& plan, const LoopProblem& problem) {
+  v1::SizeState state;
+  for (size_t i = 0; i < problem.sized.size(); ++i) {
+    *state.add_groups() = EncodeState(problem.sized[i].of, plan.sizes[i].next);
+  }
+  return state;
+}
+
 v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& problem,
                                     const Snapshot& snapshot, const v1::PlanLoopRequest& request,
                                     PodEntries entries) {
@@ -198,6 +256,10 @@ v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& pro
   EncodeGrowth(plan, problem, &entries, &response);
   if (request.has_ranking()) EncodeRanking(plan, problem, request.ranking(), response.mutable_ranking());
   if (problem.decisions.slack) *response.mutable_slack() = EncodeSlackPlan(plan.slack);
+  const std::vector<SizedGroup> sized = SizedGroups(problem);
+  for (size_t i = 0; i < sized.size(); ++i) {
+    *response.mutable_size()->add_groups() = EncodeSize(sized, i, problem.sized[i].gathered, plan.sizes[i]);
+  }
   if (plan.no_scale_down == NoScaleDown::kConsidered) {
     *response.mutable_scale_down() =
         EncodeDrainPlan(plan.scale_down, *plan.scale_down_problem, request.compact());

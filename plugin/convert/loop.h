@@ -13,9 +13,6 @@
 
 namespace loadline {
 
-// A node group may have so many nodes on their way.
-inline constexpr int64_t kMaxUpcomingNodes = 20'000;
-
 // The question of scale-down in it, and that of growth, without a cluster.
 // Errors: kInvalidArgument  a group states for scale-down what `growth` states; names group and field
 absl::StatusOr<v1::PlanDrainRequest> DrainPart(const v1::PlanLoopRequest& request);
@@ -32,6 +29,14 @@ absl::StatusOr<std::optional<LoopRanking>> DecodeRanking(const v1::PlanLoopReque
 // The groups, by position in the request, with what nodes cost by `prices`. `drain`: of the same request.
 std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& growth,
                                   const DrainProblem& drain, const PriceModel& prices);
+
+// The groups that are sized, without what is gathered; these are marked among `groups`. `kept`: the state
+// that holds where the request has none. Errors: kInvalidArgument  names the entry and the field
+absl::StatusOr<std::vector<LoopSizing>> DecodeSized(const v1::PlanLoopRequest& request,
+                                                    const v1::SizeState& kept, const ResourceNames& names,
+                                                    std::vector<LoopGroup>* groups);
+// What the next loop goes out from.
+v1::SizeState EncodeSizes(const LoopPlan& plan, const LoopProblem& problem);
 
 // `entries` are those of the pods of the request; `snapshot` is the one that was planned with.
 v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& problem,

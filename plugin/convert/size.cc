@@ -150,12 +150,12 @@ absl::StatusOr<SizedGroup> DecodeGroup(const v1::SizedGroup& message, ResourceRe
   return group;
 }
 
-absl::Status DecodeGroups(const v1::MeasureUtilizationRequest& request, ResourceReader* resources,
-                          DecodedSizing* decoded) {
+absl::Status DecodeGroups(const v1::MeasureUtilizationRequest& request, absl::string_view field,
+                          ResourceReader* resources, DecodedSizing* decoded) {
   std::set<std::string> names;
   std::map<std::pair<std::vector<Label>, bool>, int> by_labels;
   for (int i = 0; i < request.groups_size(); ++i) {
-    const std::string at = absl::StrCat("groups[", i, "]");
+    const std::string at = absl::StrCat(field, "[", i, "]");
     absl::StatusOr<SizedGroup> group = DecodeGroup(request.groups(i), resources);
     if (!group.ok()) return Annotate(group.status(), at);
     if (!names.insert(group->name).second) {
@@ -306,21 +306,22 @@ void EncodeWarnings(const std::vector<SizedGroup>& groups, const GatheredGroup& 
 }  // namespace
 
 absl::StatusOr<DecodedSizing> DecodeSizing(const v1::MeasureUtilizationRequest& request,
-                                           const v1::SizeState& kept, ResourceNames names) {
+                                           const v1::SizeState& kept, ResourceNames names,
+                                           const SizingFields& fields) {
   Checks check;
   check.Between("now_milliseconds", request.now_milliseconds(), 1);
   absl::Status status = check.status();
-  if (status.ok()) status = CheckSize("groups", request.groups_size(), kMaxSizedGroups);
+  if (status.ok()) status = CheckSize(fields.groups, request.groups_size(), kMaxSizedGroups);
   if (status.ok()) status = CheckSize("pods", request.pods_size(), kMaxWaitingPods);
   if (!status.ok()) return status;
   DecodedSizing decoded;
   decoded.now_ms = request.now_milliseconds();
   ResourceReader resources(&names);
-  status = DecodeGroups(request, &resources, &decoded);
+  status = DecodeGroups(request, fields.groups, &resources, &decoded);
   if (status.ok()) status = DecodePods(request, &resources, &decoded);
   if (!status.ok()) return status;
   status = DecodeStates(request.has_state() ? request.state() : kept, &decoded);
-  if (!status.ok()) return Annotate(status, "state");
+  if (!status.ok()) return Annotate(status, fields.state);
   decoded.clamped_amounts = resources.clamped_amounts();
   return decoded;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "core/base/resource_names.h"
 #include "core/size/group_facts.h"
 #include "core/size/size_group.h"
@@ -25,11 +26,18 @@ struct DecodedSizing {
   int64_t clamped_amounts = 0;
 };
 
+// What the fields of the groups and of the state are called in a request; groups[1] is "groups[1]".
+struct SizingFields {
+  absl::string_view groups = "groups";
+  absl::string_view state = "state";
+};
+
 // `names`: those of the cluster. `kept`: the state that holds where the request has none.
 // Errors: kInvalidArgument    names the group, pod, state or field
 //         kResourceExhausted  names the limit
 absl::StatusOr<DecodedSizing> DecodeSizing(const v1::MeasureUtilizationRequest& request,
-                                           const v1::SizeState& kept, ResourceNames names);
+                                           const v1::SizeState& kept, ResourceNames names,
+                                           const SizingFields& fields = {});
 
 // The answer about one group.
 v1::GroupSize EncodeSize(const std::vector<SizedGroup>& groups, size_t group, const GatheredGroup& gathered,

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/loop/loop_growth.h"
+#include "core/loop/loop_sizes.h"
 #include "plugin/convert/loop.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/slack.h"
@@ -23,10 +25,10 @@ constexpr int64_t kDefaultWork = 10'000'000;
 absl::Status CheckUpcoming(const LoopProblem& problem) {
   const std::vector<GroupCounts> counts = CountNodes(problem);
   for (size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i].upcoming <= kMaxUpcomingNodes) continue;
+    if (counts[i].upcoming <= kMostUpcomingNodes) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("groups[", i, "]: current_nodes: ", problem.groups[i].drain.target, " are ",
-                     counts[i].upcoming, " more than there are, at most ", kMaxUpcomingNodes, " may be"));
+                     counts[i].upcoming, " more than there are, at most ", kMostUpcomingNodes, " may be"));
   }
   return absl::OkStatus();
 }
@@ -86,6 +88,11 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   problem.decisions = *decisions;
   problem.deleting = drain_turn->state().deleting;
   if (absl::Status status = CheckUpcoming(problem); !status.ok()) return status;
+  absl::StatusOr<std::vector<LoopSizing>> sized =
+      DecodeSized(request, shared.size_state, view.cluster().resource_names(), &problem.groups);
+  if (!sized.ok()) return sized.status();
+  problem.sized = *std::move(sized);
+  if (absl::Status status = GatherSizes(&problem); !status.ok()) return status;
 
   SlackTurn slack_turn(&shared);
   if (request.state().has_slack()) {
@@ -99,9 +106,11 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   v1::PlanLoopResponse response =
       EncodeLoopPlan(plan, problem, *snapshot, request, std::move(decoded->entries));
   drain_turn->End(plan.no_scale_down == NoScaleDown::kConsidered);
+  if (!problem.sized.empty()) shared.size_state = EncodeSizes(plan, problem);
   if (!request.compact()) {
     *response.mutable_state()->mutable_drain() = drain_turn->EncodeState();
     *response.mutable_state()->mutable_slack() = EncodeSlackState(shared.slack.State());
+    if (!problem.sized.empty()) *response.mutable_state()->mutable_size() = shared.size_state;
   }
   response.set_clamped_amounts(decoded->clamped_amounts);
   slack_turn.Complete();

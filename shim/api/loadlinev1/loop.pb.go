@@ -131,7 +131,12 @@ type PlanLoopRequest struct {
 	// Set: of the options to grow one group for pods that find no room the one grows that ranks best, as
 	// Cluster Autoscaler's expanders have it; a further one may in the next loop. Groups without a price may
 	// grow then, behind others. Unset: groups grow together, by a joint plan.
-	Ranking       *RankPolicy `protobuf:"bytes,22,opt,name=ranking,proto3" json:"ranking,omitempty"`
+	Ranking *RankPolicy `protobuf:"bytes,22,opt,name=ranking,proto3" json:"ranking,omitempty"`
+	// Groups that are sized by how full they are, each of another one of `groups`, which is not atomic: they
+	// grow by nothing else, and of their nodes those go that their size says, once they have been tainted for
+	// it. What `groups` state is left unset here: template_node, cloud_target, cloud_min and cloud_max. A node
+	// counts if it carries the labels and is one of the group's slots. At most 1000.
+	Sized         []*SizedGroup `protobuf:"bytes,23,rep,name=sized,proto3" json:"sized,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -331,6 +336,13 @@ func (x *PlanLoopRequest) GetRanking() *RankPolicy {
 	return nil
 }
 
+func (x *PlanLoopRequest) GetSized() []*SizedGroup {
+	if x != nil {
+		return x.Sized
+	}
+	return nil
+}
+
 type isPlanLoopRequest_Cluster interface {
 	isPlanLoopRequest_Cluster()
 }
@@ -430,7 +442,9 @@ type LoopState struct {
 	// Of slack.
 	Slack *SlackState `protobuf:"bytes,1,opt,name=slack,proto3" json:"slack,omitempty"`
 	// Of scale-down.
-	Drain         *DrainState `protobuf:"bytes,2,opt,name=drain,proto3" json:"drain,omitempty"`
+	Drain *DrainState `protobuf:"bytes,2,opt,name=drain,proto3" json:"drain,omitempty"`
+	// Of groups that are sized.
+	Size          *SizeState `protobuf:"bytes,3,opt,name=size,proto3" json:"size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -479,6 +493,13 @@ func (x *LoopState) GetDrain() *DrainState {
 	return nil
 }
 
+func (x *LoopState) GetSize() *SizeState {
+	if x != nil {
+		return x.Size
+	}
+	return nil
+}
+
 // All decisions of one loop. Positions of pods are those in the request; behind them come `drained`.
 type PlanLoopResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -506,7 +527,13 @@ type PlanLoopResponse struct {
 	ClampedAmounts int64 `protobuf:"varint,10,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
 	// With PlanLoopRequest.ranking: the options, best first; their numbers are positions of groups in the
 	// request.
-	Ranking       *RankOptionsResponse `protobuf:"bytes,11,opt,name=ranking,proto3" json:"ranking,omitempty"`
+	Ranking *RankOptionsResponse `protobuf:"bytes,11,opt,name=ranking,proto3" json:"ranking,omitempty"`
+	// Groups that are sized, in the order of PlanLoopRequest.sized and without their state: what happens to
+	// them, why, and which nodes get a taint or lose it. Nodes to remove are in `scale_down` as any others that
+	// go, or stay. Nodes are tainted and removed only where nodes are considered to go and nothing brakes:
+	// otherwise these lists are empty. Nothing is asked of the cloud for a group that is held, or where
+	// somebody else decides growth.
+	Size          *MeasureUtilizationResponse `protobuf:"bytes,12,opt,name=size,proto3" json:"size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -614,6 +641,13 @@ func (x *PlanLoopResponse) GetClampedAmounts() int64 {
 func (x *PlanLoopResponse) GetRanking() *RankOptionsResponse {
 	if x != nil {
 		return x.Ranking
+	}
+	return nil
+}
+
+func (x *PlanLoopResponse) GetSize() *MeasureUtilizationResponse {
+	if x != nil {
+		return x.Size
 	}
 	return nil
 }
@@ -756,9 +790,11 @@ type LoopGrowth struct {
 	// See nodes_for_pods.
 	NodesForSlack int64 `protobuf:"varint,3,opt,name=nodes_for_slack,json=nodesForSlack,proto3" json:"nodes_for_slack,omitempty"`
 	// What they cost per hour.
-	UsdPerHour    float64 `protobuf:"fixed64,4,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	UsdPerHour float64 `protobuf:"fixed64,4,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
+	// Nodes that a group which is sized asks of the cloud.
+	NodesForUtilization int64 `protobuf:"varint,5,opt,name=nodes_for_utilization,json=nodesForUtilization,proto3" json:"nodes_for_utilization,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *LoopGrowth) Reset() {
@@ -815,6 +851,13 @@ func (x *LoopGrowth) GetNodesForSlack() int64 {
 func (x *LoopGrowth) GetUsdPerHour() float64 {
 	if x != nil {
 		return x.UsdPerHour
+	}
+	return 0
+}
+
+func (x *LoopGrowth) GetNodesForUtilization() int64 {
+	if x != nil {
+		return x.NodesForUtilization
 	}
 	return 0
 }
@@ -896,7 +939,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a$loadline/v1/scheduler_extender.proto\x1a\x17loadline/v1/slack.proto\"\x9e\b\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a$loadline/v1/scheduler_extender.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\xcd\b\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -921,7 +964,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\bmax_work\x18\x13 \x01(\x03R\amaxWork\x12)\n" +
 	"\x10max_milliseconds\x18\x14 \x01(\x05R\x0fmaxMilliseconds\x12\x18\n" +
 	"\acompact\x18\x15 \x01(\bR\acompact\x121\n" +
-	"\aranking\x18\x16 \x01(\v2\x17.loadline.v1.RankPolicyR\aranking\"M\n" +
+	"\aranking\x18\x16 \x01(\v2\x17.loadline.v1.RankPolicyR\aranking\x12-\n" +
+	"\x05sized\x18\x17 \x03(\v2\x17.loadline.v1.SizedGroupR\x05sized\"M\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bSCALE_UP\x10\x01\x12\t\n" +
@@ -935,10 +979,11 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"scale_down\x18\x02 \x01(\v2\x17.loadline.v1.DrainGroupR\tscaleDown\x12\x12\n" +
 	"\x04held\x18\x03 \x01(\tR\x04held\x12\x1f\n" +
 	"\bpriority\x18\x04 \x01(\x03H\x00R\bpriority\x88\x01\x01B\v\n" +
-	"\t_priority\"i\n" +
+	"\t_priority\"\x95\x01\n" +
 	"\tLoopState\x12-\n" +
 	"\x05slack\x18\x01 \x01(\v2\x17.loadline.v1.SlackStateR\x05slack\x12-\n" +
-	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\"\xd8\x04\n" +
+	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\x12*\n" +
+	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\x95\x05\n" +
 	"\x10PlanLoopResponse\x122\n" +
 	"\adrained\x18\x01 \x03(\v2\x18.loadline.v1.DrainedPodsR\adrained\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12:\n" +
@@ -952,7 +997,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x05state\x18\t \x01(\v2\x16.loadline.v1.LoopStateR\x05state\x12'\n" +
 	"\x0fclamped_amounts\x18\n" +
 	" \x01(\x03R\x0eclampedAmounts\x12:\n" +
-	"\aranking\x18\v \x01(\v2 .loadline.v1.RankOptionsResponseR\aranking\"\x7f\n" +
+	"\aranking\x18\v \x01(\v2 .loadline.v1.RankOptionsResponseR\aranking\x12;\n" +
+	"\x04size\x18\f \x01(\v2'.loadline.v1.MeasureUtilizationResponseR\x04size\"\x7f\n" +
 	"\vDrainedPods\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
@@ -963,7 +1009,7 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x11UpcomingPlacement\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12'\n" +
-	"\x04pods\x18\x02 \x01(\v2\x13.loadline.v1.PodRunR\x04pods\"\x9b\x01\n" +
+	"\x04pods\x18\x02 \x01(\v2\x13.loadline.v1.PodRunR\x04pods\"\xcf\x01\n" +
 	"\n" +
 	"LoopGrowth\x12\x1d\n" +
 	"\n" +
@@ -971,7 +1017,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x0enodes_for_pods\x18\x02 \x01(\x03R\fnodesForPods\x12&\n" +
 	"\x0fnodes_for_slack\x18\x03 \x01(\x03R\rnodesForSlack\x12 \n" +
 	"\fusd_per_hour\x18\x04 \x01(\x01R\n" +
-	"usdPerHour\"p\n" +
+	"usdPerHour\x122\n" +
+	"\x15nodes_for_utilization\x18\x05 \x01(\x03R\x13nodesForUtilization\"p\n" +
 	"\fRecordedCall\x12\x16\n" +
 	"\x06method\x18\x01 \x01(\tR\x06method\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\fR\arequest\x12\x1a\n" +
@@ -993,34 +1040,37 @@ func file_loadline_v1_loop_proto_rawDescGZIP() []byte {
 var file_loadline_v1_loop_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_loadline_v1_loop_proto_goTypes = []any{
-	(PlanLoopRequest_Decision)(0), // 0: loadline.v1.PlanLoopRequest.Decision
-	(*PlanLoopRequest)(nil),       // 1: loadline.v1.PlanLoopRequest
-	(*LoopGroup)(nil),             // 2: loadline.v1.LoopGroup
-	(*LoopState)(nil),             // 3: loadline.v1.LoopState
-	(*PlanLoopResponse)(nil),      // 4: loadline.v1.PlanLoopResponse
-	(*DrainedPods)(nil),           // 5: loadline.v1.DrainedPods
-	(*UpcomingPlacement)(nil),     // 6: loadline.v1.UpcomingPlacement
-	(*LoopGrowth)(nil),            // 7: loadline.v1.LoopGrowth
-	(*RecordedCall)(nil),          // 8: loadline.v1.RecordedCall
-	(*Changes)(nil),               // 9: loadline.v1.Changes
-	(*PendingPods)(nil),           // 10: loadline.v1.PendingPods
-	(*PriceModel)(nil),            // 11: loadline.v1.PriceModel
-	(*SlackPolicy)(nil),           // 12: loadline.v1.SlackPolicy
-	(*DrainOptions)(nil),          // 13: loadline.v1.DrainOptions
-	(*DrainDevicePool)(nil),       // 14: loadline.v1.DrainDevicePool
-	(*FitOptions)(nil),            // 15: loadline.v1.FitOptions
-	(*DrainProgress)(nil),         // 16: loadline.v1.DrainProgress
-	(*RankPolicy)(nil),            // 17: loadline.v1.RankPolicy
-	(*ScalableGroup)(nil),         // 18: loadline.v1.ScalableGroup
-	(*DrainGroup)(nil),            // 19: loadline.v1.DrainGroup
-	(*SlackState)(nil),            // 20: loadline.v1.SlackState
-	(*DrainState)(nil),            // 21: loadline.v1.DrainState
-	(*ExistingPlacement)(nil),     // 22: loadline.v1.ExistingPlacement
-	(*PlanScaleUpResponse)(nil),   // 23: loadline.v1.PlanScaleUpResponse
-	(*PlanSlackResponse)(nil),     // 24: loadline.v1.PlanSlackResponse
-	(*PlanDrainResponse)(nil),     // 25: loadline.v1.PlanDrainResponse
-	(*RankOptionsResponse)(nil),   // 26: loadline.v1.RankOptionsResponse
-	(*PodRun)(nil),                // 27: loadline.v1.PodRun
+	(PlanLoopRequest_Decision)(0),      // 0: loadline.v1.PlanLoopRequest.Decision
+	(*PlanLoopRequest)(nil),            // 1: loadline.v1.PlanLoopRequest
+	(*LoopGroup)(nil),                  // 2: loadline.v1.LoopGroup
+	(*LoopState)(nil),                  // 3: loadline.v1.LoopState
+	(*PlanLoopResponse)(nil),           // 4: loadline.v1.PlanLoopResponse
+	(*DrainedPods)(nil),                // 5: loadline.v1.DrainedPods
+	(*UpcomingPlacement)(nil),          // 6: loadline.v1.UpcomingPlacement
+	(*LoopGrowth)(nil),                 // 7: loadline.v1.LoopGrowth
+	(*RecordedCall)(nil),               // 8: loadline.v1.RecordedCall
+	(*Changes)(nil),                    // 9: loadline.v1.Changes
+	(*PendingPods)(nil),                // 10: loadline.v1.PendingPods
+	(*PriceModel)(nil),                 // 11: loadline.v1.PriceModel
+	(*SlackPolicy)(nil),                // 12: loadline.v1.SlackPolicy
+	(*DrainOptions)(nil),               // 13: loadline.v1.DrainOptions
+	(*DrainDevicePool)(nil),            // 14: loadline.v1.DrainDevicePool
+	(*FitOptions)(nil),                 // 15: loadline.v1.FitOptions
+	(*DrainProgress)(nil),              // 16: loadline.v1.DrainProgress
+	(*RankPolicy)(nil),                 // 17: loadline.v1.RankPolicy
+	(*SizedGroup)(nil),                 // 18: loadline.v1.SizedGroup
+	(*ScalableGroup)(nil),              // 19: loadline.v1.ScalableGroup
+	(*DrainGroup)(nil),                 // 20: loadline.v1.DrainGroup
+	(*SlackState)(nil),                 // 21: loadline.v1.SlackState
+	(*DrainState)(nil),                 // 22: loadline.v1.DrainState
+	(*SizeState)(nil),                  // 23: loadline.v1.SizeState
+	(*ExistingPlacement)(nil),          // 24: loadline.v1.ExistingPlacement
+	(*PlanScaleUpResponse)(nil),        // 25: loadline.v1.PlanScaleUpResponse
+	(*PlanSlackResponse)(nil),          // 26: loadline.v1.PlanSlackResponse
+	(*PlanDrainResponse)(nil),          // 27: loadline.v1.PlanDrainResponse
+	(*RankOptionsResponse)(nil),        // 28: loadline.v1.RankOptionsResponse
+	(*MeasureUtilizationResponse)(nil), // 29: loadline.v1.MeasureUtilizationResponse
+	(*PodRun)(nil),                     // 30: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
 	9,  // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
@@ -1036,25 +1086,28 @@ var file_loadline_v1_loop_proto_depIdxs = []int32{
 	3,  // 10: loadline.v1.PlanLoopRequest.state:type_name -> loadline.v1.LoopState
 	16, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
 	17, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
-	18, // 13: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
-	19, // 14: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
-	20, // 15: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
-	21, // 16: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
-	5,  // 17: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
-	22, // 18: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	6,  // 19: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
-	23, // 20: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
-	7,  // 21: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
-	24, // 22: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
-	25, // 23: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
-	3,  // 24: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
-	26, // 25: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
-	27, // 26: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	18, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
+	19, // 14: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
+	20, // 15: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
+	21, // 16: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
+	22, // 17: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
+	23, // 18: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
+	5,  // 19: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
+	24, // 20: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	6,  // 21: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
+	25, // 22: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
+	7,  // 23: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
+	26, // 24: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
+	27, // 25: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
+	3,  // 26: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
+	28, // 27: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
+	29, // 28: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
+	30, // 29: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }
@@ -1068,6 +1121,7 @@ func file_loadline_v1_loop_proto_init() {
 	file_loadline_v1_scale_up_proto_init()
 	file_loadline_v1_scale_up_plan_proto_init()
 	file_loadline_v1_scheduler_extender_proto_init()
+	file_loadline_v1_size_proto_init()
 	file_loadline_v1_slack_proto_init()
 	file_loadline_v1_loop_proto_msgTypes[0].OneofWrappers = []any{
 		(*PlanLoopRequest_Changes)(nil),

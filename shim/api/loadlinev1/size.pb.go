@@ -621,7 +621,10 @@ type SizedGroup struct {
 	// Nodes that the cloud's group is to have. [0, 2^31). Unset: as many as there are, or as the state expects.
 	CloudTarget *int32 `protobuf:"varint,5,opt,name=cloud_target,json=cloudTarget,proto3,oneof" json:"cloud_target,omitempty"`
 	// When it grows and shrinks. Required.
-	Options       *SizeOptions `protobuf:"bytes,6,opt,name=options,proto3" json:"options,omitempty"`
+	Options *SizeOptions `protobuf:"bytes,6,opt,name=options,proto3" json:"options,omitempty"`
+	// PlanLoop says what would be done, counts on none of it, and lets the group neither grow nor shrink.
+	// MeasureUtilization does nothing anyway.
+	DryRun        bool `protobuf:"varint,7,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -696,6 +699,13 @@ func (x *SizedGroup) GetOptions() *SizeOptions {
 		return x.Options
 	}
 	return nil
+}
+
+func (x *SizedGroup) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
 }
 
 // Escalator's options. Percentages are of capacity.
@@ -1650,7 +1660,7 @@ const file_loadline_v1_size_proto_rawDesc = "" +
 	"\n" +
 	"GroupLabel\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x8b\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xa4\x02\n" +
 	"\n" +
 	"SizedGroup\x12\x1d\n" +
 	"\n" +
@@ -1659,7 +1669,8 @@ const file_loadline_v1_size_proto_rawDesc = "" +
 	"\tcatch_all\x18\x03 \x01(\bR\bcatchAll\x12#\n" +
 	"\rtemplate_node\x18\x04 \x01(\fR\ftemplateNode\x12&\n" +
 	"\fcloud_target\x18\x05 \x01(\x05H\x00R\vcloudTarget\x88\x01\x01\x122\n" +
-	"\aoptions\x18\x06 \x01(\v2\x18.loadline.v1.SizeOptionsR\aoptionsB\x0f\n" +
+	"\aoptions\x18\x06 \x01(\v2\x18.loadline.v1.SizeOptionsR\aoptions\x12\x17\n" +
+	"\adry_run\x18\a \x01(\bR\x06dryRunB\x0f\n" +
 	"\r_cloud_target\"\xa9\a\n" +
 	"\vSizeOptions\x121\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x1d.loadline.v1.SizeOptions.ModeR\x04mode\x12\x1b\n" +

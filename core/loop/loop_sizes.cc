@@ -1,0 +1,176 @@
+#include "core/loop/loop_sizes.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "core/drain/eligibility.h"
+#include "core/expand/node_limits.h"
+
+namespace loadline {
+namespace {
+
+const LoopGroup& GroupOf(const LoopProblem& problem, const LoopSizing& sizing) {
+  return problem.groups[static_cast<size_t>(sizing.group)];
+}
+
+bool IsOf(const LoopProblem& problem, Slot slot, int32_t group) {
+  const std::vector<int32_t>& group_of = problem.drain.group_of;
+  return IndexOf(slot) < group_of.size() && group_of[IndexOf(slot)] == group;
+}
+
+// Keeps the nodes that count, and takes off the target those that do not although the cloud holds them.
+void KeepOwnNodes(const LoopProblem& problem, const absl::flat_hash_set<Slot>& deleting, int64_t registered,
+                  LoopSizing* sizing) {
+  GatheredGroup& gathered = sizing->gathered;
+  std::vector<GroupNode> nodes;
+  std::vector<Slot> slots;
+  for (size_t i = 0; i < gathered.slots.size(); ++i) {
+    const Slot slot = gathered.slots[i];
+    if (!IsOf(problem, slot, sizing->group) || deleting.contains(slot)) continue;
+    nodes.push_back(std::move(gathered.facts.nodes[i]));
+    slots.push_back(slot);
+  }
+  const LoopGroup& group = GroupOf(problem, *sizing);
+  const int64_t others = registered - static_cast<int64_t>(slots.size());
+  gathered.facts.cloud_target = std::max<int64_t>(0, group.drain.target - others);
+  sizing->of.options.cloud_min = group.drain.min_nodes;
+  sizing->of.options.cloud_max = std::max<int64_t>(0, group.max_nodes - others);
+  gathered.facts.nodes = std::move(nodes);
+  gathered.slots = std::move(slots);
+}
+
+absl::flat_hash_set<Slot> BeingDeleted(const LoopProblem& problem) {
+  const ClusterState& cluster = *problem.drain.cluster;
+  absl::flat_hash_set<Slot> slots;
+  for (const DeletingNode& node : problem.deleting) {
+    const std::optional<Slot> slot = cluster.Find(node.node);
+    if (!slot.has_value()) continue;
+    const std::string& uid = cluster.traits(*slot).uid;
+    if (node.uid.empty() || uid.empty() || uid == node.uid) slots.insert(*slot);
+  }
+  for (int32_t i = 0; i < cluster.slot_end(); ++i) {
+    if (cluster.Occupied(Slot{i}) && IsBeingDeleted(cluster, Slot{i}, problem.drain.now_s)) {
+      slots.insert(Slot{i});
+    }
+  }
+  return slots;
+}
+
+}  // namespace
+
+absl::Status GatherSizes(LoopProblem* problem) {
+  if (problem->sized.empty()) return absl::OkStatus();
+  std::vector<SizedGroup> groups;
+  for (const LoopSizing& sizing : problem->sized) {
+    SizedGroup& group = groups.emplace_back(sizing.of);
+    if (const std::optional<NodeShape>& node = GroupOf(*problem, sizing).node; node.has_value()) {
+      group.new_node = {node->allocatable.Get(kCpu), node->allocatable.Get(kMemory)};
+    }
+  }
+  std::vector<WaitingPods> waiting;
+  for (const PendingPods& pods : problem->pending) waiting.push_back({pods.pod.shape, pods.count});
+  absl::StatusOr<std::vector<GatheredGroup>> gathered =
+      GatherFacts(*problem->drain.cluster, groups, waiting, problem->drain.now_s * 1000);
+  if (!gathered.ok()) return gathered.status();
+  const absl::flat_hash_set<Slot> deleting = BeingDeleted(*problem);
+  const std::vector<GroupCounts> counts = CountNodes(*problem);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    LoopSizing& sizing = problem->sized[i];
+    sizing.gathered = std::move((*gathered)[i]);
+    KeepOwnNodes(*problem, deleting, counts[static_cast<size_t>(sizing.group)].registered, &sizing);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<const GroupCounts> counts) {
+  std::vector<SizeDecision> decisions;
+  int64_t left = problem.growth.max_new_nodes;
+  for (const LoopSizing& sizing : problem.sized) {
+    const LoopGroup& group = GroupOf(problem, sizing);
+    const GroupFacts& facts = sizing.gathered.facts;
+    const int64_t upcoming = counts[static_cast<size_t>(sizing.group)].upcoming;
+    int64_t most = std::max<int64_t>(0, kMostUpcomingNodes - upcoming);
+    if (left != kNoLimit) most = std::clamp<int64_t>(left, 0, most);
+    if (!problem.decisions.scale_up || !group.held.empty()) most = 0;
+    SizeOptions options = sizing.of.options;
+    options.cloud_max = std::min(options.cloud_max, *facts.cloud_target + most);
+    decisions.push_back(SizeGroup(options, facts, sizing.state, problem.drain.now_s * 1000));
+    if (left > 0 && !sizing.dry_run) {
+      left -= decisions.back().ask_cloud;
+      if (left == 0) left = kForbidden;
+    }
+  }
+  return decisions;
+}
+
+void GrowForUtilization(const LoopProblem& problem, std::vector<GroupCounts>* counts, LoopPlan* plan) {
+  for (size_t i = 0; i < problem.sized.size(); ++i) {
+    const LoopSizing& sizing = problem.sized[i];
+    const int64_t nodes = plan->sizes[i].ask_cloud;
+    if (nodes == 0 || sizing.dry_run) continue;
+    (*counts)[static_cast<size_t>(sizing.group)].upcoming += nodes;
+    GrowthOf(sizing.group, plan).for_utilization = nodes;
+  }
+}
+
+std::vector<NodeIndex> Untaint(const LoopProblem& problem, const LoopPlan& plan, Snapshot* snapshot) {
+  std::vector<NodeIndex> former;
+  for (size_t i = 0; i < problem.sized.size(); ++i) {
+    const LoopSizing& sizing = problem.sized[i];
+    if (sizing.dry_run) continue;
+    for (const size_t position : plan.sizes[i].untaint) {
+      const Slot slot = sizing.gathered.slots[position];
+      const NodeIndex node = *snapshot->FindSlot(slot);
+      const NodeShape& shape = snapshot->node_shape(node);
+      std::vector<Taint> taints = shape.taints;
+      std::erase_if(taints, [](const Taint& taint) { return taint.key == kRemovalTaint; });
+      NewNode without{snapshot->name(node),
+                      MakeNodeShape(shape.allocatable, problem.names, shape.labels, std::move(taints),
+                                    shape.unschedulable),
+                      problem.drain.cluster->hostname(slot), slot};
+      const std::span<const SnapshotPod> there = snapshot->pods(node);
+      const std::vector<SnapshotPod> pods(there.begin(), there.end());
+      snapshot->RemoveNode(node);
+      const NodeIndex added = snapshot->AddNode(std::move(without));
+      for (const SnapshotPod& pod : pods) snapshot->PlacePod(added, pod.shape, pod.name, pod.uid);
+      former.push_back(node);
+    }
+  }
+  return former;
+}
+
+std::vector<Slot> ChosenBySize(const LoopProblem& problem, const LoopPlan& plan) {
+  std::vector<Slot> chosen;
+  for (size_t i = 0; i < problem.sized.size(); ++i) {
+    if (problem.sized[i].dry_run) continue;
+    for (const size_t node : plan.sizes[i].remove) chosen.push_back(problem.sized[i].gathered.slots[node]);
+  }
+  return chosen;
+}
+
+void HoldBackTaints(const LoopProblem& problem, LoopPlan* plan) {
+  const bool considered =
+      plan->no_scale_down == NoScaleDown::kConsidered && plan->scale_down.brake == DrainBrake::kNone;
+  absl::flat_hash_set<Slot> destinations;
+  for (const DrainRemoval& removal : plan->scale_down.remove) {
+    if (!removal.start) continue;
+    for (const DrainMove& move : removal.moves) destinations.insert(move.to);
+  }
+  for (size_t i = 0; i < problem.sized.size(); ++i) {
+    if (problem.sized[i].dry_run) continue;
+    SizeDecision& size = plan->sizes[i];
+    if (!considered) {
+      size.taint.clear();
+      size.taint_unhealthy.clear();
+      size.remove.clear();
+    }
+    std::erase_if(size.taint,
+                  [&](size_t node) { return destinations.contains(problem.sized[i].gathered.slots[node]); });
+  }
+}
+
+}  // namespace loadline

@@ -1,0 +1,40 @@
+// Groups that are sized by how full they are, within an iteration.
+#ifndef LOADLINE_CORE_LOOP_LOOP_SIZES_H_
+#define LOADLINE_CORE_LOOP_LOOP_SIZES_H_
+
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/cluster/snapshot.h"
+#include "core/loop/loop_growth.h"
+#include "core/loop/plan_loop.h"
+
+namespace loadline {
+
+// Fills in what is to be known of the groups that are sized, from the rest of the problem. Nodes that carry
+// the labels of a group count where they are nodes of that group at the cloud and are not being deleted.
+// Errors and cost: those of GatherFacts().
+absl::Status GatherSizes(LoopProblem* problem);
+
+// Decides each group, in their order: those before take from what all may grow by together. Where growth is
+// decided elsewhere, or the group is held, nothing is asked of the cloud.
+std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<const GroupCounts> counts);
+
+// Adds the nodes that are asked of the cloud to those on their way, and to the growth of the plan.
+void GrowForUtilization(const LoopProblem& problem, std::vector<GroupCounts>* counts, LoopPlan* plan);
+
+// Takes the taint off nodes that lose it. Each gets a new number, behind all others; returns their former
+// ones, in this order.
+std::vector<NodeIndex> Untaint(const LoopProblem& problem, const LoopPlan& plan, Snapshot* snapshot);
+
+// The nodes that are to go.
+std::vector<Slot> ChosenBySize(const LoopProblem& problem, const LoopPlan& plan);
+
+// Takes out of the plan what is not done: taints and removals where no node is considered to go, and taints
+// on nodes that take pods from those that go now.
+void HoldBackTaints(const LoopProblem& problem, LoopPlan* plan);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_LOOP_SIZES_H_
