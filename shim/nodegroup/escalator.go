@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -88,7 +89,7 @@ func parseEscalator(document []byte) (File, error) {
 		}
 		if from.MinNodes == 0 && from.MaxNodes == 0 {
 			file.Warnings = append(file.Warnings, fmt.Sprintf(
-				"node_groups[%d] %q: min_nodes and max_nodes are left to the cloud provider, which is not asked here: no bounds", i, from.Name))
+				"node_groups[%d] %q: min_nodes and max_nodes are left to the cloud provider, which only the autoscaler asks: elsewhere there are no bounds", i, from.Name))
 		}
 		file.Groups = append(file.Groups, group)
 	}
@@ -111,6 +112,9 @@ func (e *escalatorGroup) group() (NodeGroup, error) {
 		ScaleOnStarve:                      e.ScaleOnStarve,
 		HealthCheckNewestNodesPercent:      e.HealthCheckNewestNodesPercent,
 		MaxUnhealthyNodesPercent:           e.MaxUnhealthyNodesPercent,
+		CloudGroup:                         e.CloudProviderGroupName,
+		TaintEffect:                        v1.TaintEffect(e.TaintEffect),
+		DryMode:                            e.DryMode,
 	}
 	if err := e.durations(size); err != nil {
 		return none, err

@@ -50,6 +50,14 @@ type Metadata struct {
 // Name returns the name of the group.
 func (g *NodeGroup) Name() string { return g.Metadata.Name }
 
+// CloudGroup returns the id of the group at the cloud provider.
+func (g *NodeGroup) CloudGroup() string {
+	if g.Spec.Size != nil && g.Spec.Size.CloudGroup != "" {
+		return g.Spec.Size.CloudGroup
+	}
+	return g.Name()
+}
+
 // Spec says what a node group is and how far it may grow.
 type Spec struct {
 	// NodeSelector are the labels that the nodes of the group carry, all of them. Empty: the labels of the template,

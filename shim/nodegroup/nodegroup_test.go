@@ -75,7 +75,7 @@ func TestParseReadsAGroup(t *testing.T) {
 	if spec.Template.Status.Allocatable.Cpu().MilliValue() != 8000 {
 		t.Errorf("template %+v", spec.Template.Status)
 	}
-	if spec.Size.SoftDeleteGracePeriod.Duration != time.Minute || spec.Size.ScaleUpThresholdPercent != 70 {
+	if group.CloudGroup() != "general" || spec.Size.SoftDeleteGracePeriod.Duration != time.Minute || spec.Size.ScaleUpThresholdPercent != 70 {
 		t.Errorf("size %+v", spec.Size)
 	}
 	// The template's hostname is not a label of the other nodes.
@@ -107,6 +107,13 @@ func TestParseReadsEscalatorsFile(t *testing.T) {
 	if size.CatchAll || size.TaintUpperCapacityThresholdPercent != 40 || size.FastNodeRemovalRate != 5 || size.MaxNodeAge.Duration != 24*time.Hour ||
 		size.HardDeleteGracePeriod.Duration != 10*time.Minute || size.ScaleUpCoolDownPeriod.Duration != 2*time.Minute {
 		t.Errorf("size %+v", size)
+	}
+	if group.CloudGroup() != "shared-nodes" || size.TaintEffect != "NoExecute" || size.DryMode {
+		t.Errorf("at the cloud %q, size %+v", group.CloudGroup(), size)
+	}
+	dry, err := Parse([]byte(strings.Replace(escalator, "dry_mode: false", "dry_mode: true", 1)))
+	if err != nil || !dry.Groups[0].Spec.Size.DryMode {
+		t.Errorf("dry mode is not read: %v", err)
 	}
 	// Escalator's own documentation has an option that it does not read.
 	if len(file.Warnings) != 1 || !strings.Contains(file.Warnings[0], `"node_groups[0].scale_up_cool_down_timeout"`) {
@@ -153,6 +160,8 @@ func TestParseRefuses(t *testing.T) {
 			"taint_lower_capacity_threshold_percent: 10 is not less than taint_upper_capacity_threshold_percent, 0"},
 		{"EscalatorDuration", strings.Replace(escalator, "soft_delete_grace_period: 1m", "soft_delete_grace_period: soon", 1),
 			`soft_delete_grace_period: "soon" is not a duration`},
+		{"TaintEffect", ours + sizes + "    taintEffect: Always\n", `spec.size.taintEffect: "Always" must be NoSchedule`},
+		{"EscalatorTaintEffect", strings.Replace(escalator, "taint_effect: NoExecute", "taint_effect: Always", 1), `taint_effect: "Always" must be NoSchedule`},
 		{"EscalatorAndOthers", escalator + "---\n" + ours, "an Escalator file holds nothing else"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -57,6 +58,15 @@ type Size struct {
 	HealthCheckNewestNodesPercent int32 `json:"healthCheckNewestNodesPercent,omitempty"`
 	MaxUnhealthyNodesPercent      int32 `json:"maxUnhealthyNodesPercent,omitempty"`
 
+	// CloudGroup is the id of the group at the cloud provider. Empty: the name of the group. Only the autoscaler reads it,
+	// and the two below.
+	CloudGroup string `json:"cloudGroup,omitempty"`
+	// TaintEffect is that of the taint of nodes that the group does without: NoSchedule, NoExecute or PreferNoSchedule.
+	// Empty: NoSchedule.
+	TaintEffect v1.TaintEffect `json:"taintEffect,omitempty"`
+	// DryMode only tells what would be done. Nothing else lets the group grow or shrink then.
+	DryMode bool `json:"dryMode,omitempty"`
+
 	// CloudMin and CloudMax are the bounds of the cloud's own group. Absent: min and max.
 	CloudMin *int32 `json:"cloudMin,omitempty"`
 	CloudMax *int32 `json:"cloudMax,omitempty"`
@@ -75,6 +85,11 @@ func (s *Size) check() error {
 		return fmt.Errorf("mode: %q must be %s or %s", s.Mode, ModeDefault, ModeCompat)
 	case s.DaemonSets != "" && s.DaemonSets != DaemonSetsSubtract && s.DaemonSets != DaemonSetsIgnore:
 		return fmt.Errorf("daemonSets: %q must be %s or %s", s.DaemonSets, DaemonSetsSubtract, DaemonSetsIgnore)
+	}
+	switch s.TaintEffect {
+	case "", v1.TaintEffectNoSchedule, v1.TaintEffectNoExecute, v1.TaintEffectPreferNoSchedule:
+	default:
+		return fmt.Errorf("taintEffect: %q must be NoSchedule, NoExecute or PreferNoSchedule", s.TaintEffect)
 	}
 	if err := s.checkThresholds(); err != nil {
 		return err

@@ -5,6 +5,7 @@ package sizing
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -120,6 +121,27 @@ func sizedGroup(group *nodegroup.NodeGroup) (*loadlinev1.SizedGroup, error) {
 		template.Name = "template"
 	}
 	out.TemplateNode = view.TrimNode(&template)
+	return out, nil
+}
+
+// Cloud is what a cloud provider says of a group.
+type Cloud struct {
+	ID       string
+	Min, Max int32
+}
+
+// ForLoop returns how a group is sized within a loop of the autoscaler, where its template and what the cloud holds are
+// known already. A group without bounds of its own, 0 and 0, has those of the cloud.
+func ForLoop(group *nodegroup.NodeGroup, cloud Cloud) (*loadlinev1.SizedGroup, error) {
+	out, err := sizedGroup(group)
+	if err != nil {
+		return nil, err
+	}
+	out.NodeGroup, out.TemplateNode, out.CloudTarget, out.DryRun = cloud.ID, nil, nil, group.Spec.Size.DryMode
+	out.Options.CloudMin, out.Options.CloudMax = nil, nil
+	if spec := &group.Spec; spec.Min == 0 && (spec.Max == 0 || spec.Max == math.MaxInt32) {
+		out.Options.MinNodes, out.Options.MaxNodes = cloud.Min, cloud.Max
+	}
 	return out, nil
 }
 

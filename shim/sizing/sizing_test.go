@@ -1,6 +1,7 @@
 package sizing
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -247,6 +248,34 @@ groups:
 	} {
 		if _, err := ParseState([]byte(bad)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %s", err, says)
+		}
+	}
+}
+
+// Within a loop the cloud says what it holds, and the bounds where the group has none.
+func TestForLoop(t *testing.T) {
+	size := &nodegroup.Size{CloudMin: new(int32(1)), CloudMax: new(int32(2)), DryMode: true}
+	for _, c := range []struct {
+		name                       string
+		min, max, wantMin, wantMax int32
+	}{
+		{"Own", 2, 5, 2, 5},
+		{"NoneInEscalatorsFile", 0, math.MaxInt32, 3, 9},
+		{"NoneInOurs", 0, 0, 3, 9},
+		{"OwnMaximum", 0, 5, 0, 5},
+	} {
+		group := nodegroup.NodeGroup{Metadata: nodegroup.Metadata{Name: "g"}, Spec: nodegroup.Spec{NodeSelector: map[string]string{"pool": "a"}, Min: c.min, Max: c.max,
+			Target: new(int32(7)), Template: &v1.Node{}, Size: size}}
+		got, err := ForLoop(&group, Cloud{ID: "at-the-cloud", Min: 3, Max: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := got.GetOptions()
+		if o.GetMinNodes() != c.wantMin || o.GetMaxNodes() != c.wantMax || o.CloudMin != nil || o.CloudMax != nil || got.CloudTarget != nil || got.TemplateNode != nil {
+			t.Errorf("%s: %v", c.name, got)
+		}
+		if got.GetNodeGroup() != "at-the-cloud" || !got.GetDryRun() || got.GetLabels()[0].GetValue() != "a" {
+			t.Errorf("%s: %v", c.name, got)
 		}
 	}
 }
