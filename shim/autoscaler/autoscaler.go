@@ -32,6 +32,7 @@ import (
 	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/health"
+	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/view"
 )
 
@@ -49,6 +50,7 @@ type Autoscaler struct {
 
 	config  *config.Configuration
 	prices  *loadlinev1.PriceModel
+	sized   []nodegroup.NodeGroup
 	objects dynamic.Interface
 	client  kubernetes.Interface
 	conn    engine.Conn
@@ -72,6 +74,9 @@ func New(options *config.Configuration, prices *loadlinev1.PriceModel, conn engi
 	return &Autoscaler{Clock: systemClock(), config: options, prices: prices, client: client, objects: objects, conn: conn, cloud: cloud, metrics: newMetrics(version),
 		cluster: newCluster(view.NewForPlanning(conn, options.View), func(pod *v1.Pod) bool { return standsFor(options, pod) }), started: time.Now(), version: version}
 }
+
+// Size has groups grow and shrink by how full they are, and by nothing else. It is called before Run.
+func (a *Autoscaler) Size(groups []nodegroup.NodeGroup) { a.sized = groups }
 
 // errLostLease ends a process that does not lead any more: what it knows may be wrong.
 var errLostLease = errors.New("lost the lease")
@@ -201,6 +206,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	defer broadcaster.Shutdown()
 	p := newPlanner(loadlinev1.NewAutoscalerClient(a.conn), a.cluster, a.config, a.prices)
 	l := newLeader(a.config, a.client, a.cluster, a.cloud, p, broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}), a.metrics, term, a.Clock)
+	l.sized = a.sized
 	l.keeper = keeperOf(a.config, a.objects)
 	l.loads = describeView(loadlinev1.NewClusterStateClient(a.conn), a.config.View)
 	a.leader.Store(l)

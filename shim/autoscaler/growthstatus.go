@@ -61,6 +61,7 @@ func (l *leader) groupStatus(o *loop, g *groupState, candidates int) GroupStatus
 	if g.upcoming() > 0 {
 		s.ScaleUp.Status = inProgress
 	}
+	s.Size = o.sizeStatus(g.ID)
 	if info, held := l.growth.backoff.Of(g.ID, o.now); held {
 		s.ScaleUp.Status = inBackoff
 		s.ScaleUp.BackoffInfo = &BackoffInfo{ErrorCode: info.Reason, ErrorMessage: info.Text, Until: info.Until.UTC().Format(time.RFC3339)}
@@ -97,8 +98,12 @@ func (l *leader) scaleUpStatus(o *loop) ScaleUpStatus {
 		s.Why = l.whyNoGrowth(o)
 	}
 	for _, growth := range o.plan.loop.GetGrowth() {
-		s.Growth = append(s.Growth, fmt.Sprintf("%s: %d for pods, %d for slack, %.4f USD per hour", growth.GetNodeGroup(), growth.GetNodesForPods(),
-			growth.GetNodesForSlack(), growth.GetUsdPerHour()))
+		byUse := ""
+		if nodes := growth.GetNodesForUtilization(); nodes > 0 {
+			byUse = fmt.Sprintf(", %d for utilization", nodes)
+		}
+		s.Growth = append(s.Growth, fmt.Sprintf("%s: %d for pods, %d for slack%s, %.4f USD per hour", growth.GetNodeGroup(), growth.GetNodesForPods(),
+			growth.GetNodesForSlack(), byUse, growth.GetUsdPerHour()))
 		if len(s.Growth) == topEntries {
 			break
 		}

@@ -20,6 +20,7 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/autoscaler/skiptime"
+	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/report"
 	"loadline.dev/shim/scaleup"
 )
@@ -64,9 +65,12 @@ type leader struct {
 	growth *growth
 	told   told
 	keeper keeper // of slack; nil: it is reported only
+	sized  []nodegroup.NodeGroup
+	sizes  *actuation.SizeTaints
 
 	skips     skiptime.Tracker
 	logged    string               // what the log says of the last plan
+	sizesLog  map[string]string    // and of each group that is sized
 	inherited map[string]time.Time // since when a node waits that an earlier leader was about to remove
 	targets   map[string]int       // of the groups in the last loop
 	// When a group last grew, a node last went, and tainting last failed.
@@ -81,6 +85,7 @@ func newLeader(options *config.Configuration, client kubernetes.Interface, c *cl
 		actuator:  actuation.New(actuationOptions(s, plans.now), client, cloud, events, term, m.hooks()),
 		soft:      actuation.NewSoftTaints(client, term, s.MaxBulkSoftTaintCount, s.MaxBulkSoftTaintTime.Duration),
 		status:    &statusWriter{client: client, namespace: options.Namespace, name: options.StatusConfigMap},
+		sizes:     actuation.NewSizeTaints(client, term),
 		models:    newModels(cloud),
 		growth:    newGrowth(&options.ScaleUp, m),
 		told:      told{pods: map[types.UID]toldPod{}},
@@ -112,6 +117,9 @@ type loop struct {
 	states   []*groupState      // in the order of groups
 	groupOf  map[string]string  // by node, of those that may be planned for
 	pods     *scaleup.Pods      // that wait
+	// sized are the groups that are sized by how full they are, by id, and unsized why some of the file are not.
+	sized   map[string]*sizedGroup
+	unsized []string
 	// newNodes is how many nodes all groups together may grow by; held is why none may.
 	newNodes int
 	held     string
@@ -157,7 +165,7 @@ func (l *leader) once(ctx context.Context) error {
 
 // timersRun says whether the plan counts for how long something has been so.
 func (o *loop) timersRun() bool {
-	return o.plan == nil || len(o.plan.GetRemove()) > 0 || len(o.underWay) > 0
+	return o.plan == nil || len(o.plan.GetRemove()) > 0 || len(o.underWay) > 0 || o.sizeTimersRun()
 }
 
 // decide looks, plans and acts. With an error, it says which part failed.
@@ -184,11 +192,12 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	l.lookAtGroups(ctx, o)
 	o.pods = l.cluster.waiting(&l.config.ScaleUp, o.now)
 	done = l.metrics.time(functionPlan)
-	o.plan, err = l.planner.plan(ctx, &question{groups: o.states, pods: o.pods, groupOf: o.groupOf,
+	o.plan, err = l.planner.plan(ctx, &question{groups: o.states, sized: l.sizings(o), pods: o.pods, groupOf: o.groupOf,
 		underWay: slices.Sorted(maps.Keys(o.underWay)), newNodes: o.newNodes, now: o.now})
 	if done(); err != nil {
 		return "plan", err
 	}
+	o.noteSizes()
 	o.outcome = cmp.Or(o.plan.GetStatus(), outcomeNotTried)
 	o.growthOutcome = l.wouldGrow(o)
 	if l.config.Mode != config.Act {
@@ -202,6 +211,10 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	if o.slackProblem = l.keepSlack(ctx, o); o.slackProblem != nil && ctx.Err() == nil { // it must not keep nodes from going
 		l.metrics.errors.WithLabelValues("slack").Inc()
 		klog.ErrorS(o.slackProblem, "Slack is not kept as planned")
+	}
+	if err := l.taintSizes(ctx, o); err != nil && ctx.Err() == nil {
+		l.metrics.errors.WithLabelValues("sizeTaints").Inc()
+		klog.ErrorS(err, "Taints of groups that are sized cannot be written")
 	}
 	return l.shrink(ctx, o)
 }
@@ -356,4 +369,5 @@ func (l *leader) logPlan(o *loop) {
 		level, l.logged = 2, text
 	}
 	klog.V(level).InfoS("Planned", values...)
+	l.logSizes(o)
 }

@@ -92,6 +92,7 @@ type loopPlan struct {
 // question is what a loop asks.
 type question struct {
 	groups []*groupState
+	sized  []*loadlinev1.SizedGroup
 	pods   *scaleup.Pods
 	// groupOf are the groups of nodes, and underWay those nodes that go already.
 	groupOf  map[string]string
@@ -111,7 +112,7 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 	request := &loadlinev1.PlanLoopRequest{NowS: q.now.Unix(), Decisions: p.settings.Decisions, Prices: p.settings.Prices, Slack: p.settings.Slack,
 		Drain: p.settings.Drain, UsdPerFurtherType: p.settings.UsdPerFurtherType, MaxWork: p.settings.MaxWork, MaxMilliseconds: p.settings.MaxMilliseconds,
 		Progress: &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods(),
-		Compact: len(p.cluster.nodes) >= p.compactFrom}
+		Sized: q.sized, Compact: len(p.cluster.nodes) >= p.compactFrom}
 	pending := q.pods.Pending()
 	ctx, cancel := context.WithTimeout(ctx, p.longest+answerTime)
 	defer cancel()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/backoff"
 )
 
@@ -53,7 +54,7 @@ func (l *leader) increases(o *loop) ([]*increase, error) {
 	left := o.newNodes
 	for _, growth := range o.plan.loop.GetGrowth() {
 		g := byID[growth.GetNodeGroup()]
-		delta := int(growth.GetNodesForPods() + growth.GetNodesForSlack())
+		delta := newNodesOf(growth)
 		switch {
 		case g == nil:
 			return nil, fmt.Errorf("the plan lets node group %q grow, which there is not", growth.GetNodeGroup())
@@ -73,6 +74,11 @@ func (l *leader) increases(o *loop) ([]*increase, error) {
 		}
 	}
 	return out, nil
+}
+
+// newNodesOf returns by how many nodes a group is to grow, for whatever reason.
+func newNodesOf(g *loadlinev1.LoopGrowth) int {
+	return int(g.GetNodesForPods() + g.GetNodesForSlack() + g.GetNodesForUtilization())
 }
 
 // newNodes returns how many nodes all groups together may grow by.
@@ -236,7 +242,7 @@ func (l *leader) whyNoGrowth(o *loop) string {
 	}
 	grows := map[string]int{}
 	for _, growth := range o.plan.loop.GetGrowth() {
-		grows[growth.GetNodeGroup()] = int(growth.GetNodesForPods() + growth.GetNodesForSlack())
+		grows[growth.GetNodeGroup()] = newNodesOf(growth)
 	}
 	unfit := "new nodes do not take it"
 	if s := &l.config.ScaleUp; !s.BaseRatePrices && len(s.Prices) > 0 {
@@ -245,12 +251,14 @@ func (l *leader) whyNoGrowth(o *loop) string {
 	reasons := []struct {
 		text  string
 		count int
-	}{{text: unfit}, {text: "backs off after failed scale-up"}, {text: "grows by all of its nodes or none, and so many may not be added"}, {text: "max node group size reached"}, {text: "no price or template known"}}
+	}{{text: unfit}, {text: "backs off after failed scale-up"}, {text: "grows by all of its nodes or none, and so many may not be added"}, {text: "max node group size reached"}, {text: "no price or template known"}, {text: "sized by utilization"}}
 	for _, g := range o.states {
 		_, backsOff := l.growth.backoff.Of(g.ID, o.now)
 		switch {
 		case backsOff:
 			reasons[1].count++
+		case o.sized[g.ID] != nil:
+			reasons[5].count++
 		case g.held != "":
 			reasons[2].count++
 		case g.room() <= grows[g.ID]:

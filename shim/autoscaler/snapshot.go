@@ -52,6 +52,7 @@ func (l *leader) snapshotOf(o *loop, status *Status) *snapshot {
 	}
 	s.page.Groups, s.page.Notes = l.shownGroups(o, status), map[string]string{}
 	s.addGrowth(&status.ClusterWide.ScaleUp)
+	s.addSizes(status)
 	waiting, pending := waitingPods(l.cluster, o.now)
 	s.page.Tables = []report.TitledGrid{waiting, l.goingNodes(o, s.page.Notes), stayingNodes(o)}
 	if o.plan != nil {
@@ -147,6 +148,9 @@ func (l *leader) shownGroups(o *loop, s *Status) []report.AutoscalerGroup {
 		row := report.AutoscalerGroup{Name: g.Name, Min: h.MinSize, Max: h.MaxSize, Target: h.Target, Nodes: h.NodeCounts.Registered.Total, Going: going[g.Name]}
 		if candidates := g.ScaleDown.Candidates; candidates > 0 {
 			row.Note = fmt.Sprintf("%d could go", candidates)
+		}
+		if g.Size != nil {
+			row.Note = "sized: " + g.Size.Reason
 		}
 		if b := g.ScaleUp.BackoffInfo; b != nil {
 			row.Note = fmt.Sprintf("backs off until %s: %s", b.Until, b.ErrorMessage)

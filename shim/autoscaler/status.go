@@ -16,12 +16,14 @@ func durationMessage(d config.Duration) *durationpb.Duration { return durationpb
 
 // Status is what the ConfigMap tells, in the shape of Cluster Autoscaler's where that has a word for it.
 type Status struct {
-	Time             string        `json:"time"`
-	AutoscalerStatus string        `json:"autoscalerStatus"`
-	Mode             string        `json:"mode"`
-	Message          string        `json:"message,omitempty"`
-	ClusterWide      ClusterStatus `json:"clusterWide"`
-	NodeGroups       []GroupStatus `json:"nodeGroups,omitempty"`
+	Time             string `json:"time"`
+	AutoscalerStatus string `json:"autoscalerStatus"`
+	Mode             string `json:"mode"`
+	Message          string `json:"message,omitempty"`
+	// Warnings are about the configuration and what it names, and do not end by themselves.
+	Warnings    []string      `json:"warnings,omitempty"`
+	ClusterWide ClusterStatus `json:"clusterWide"`
+	NodeGroups  []GroupStatus `json:"nodeGroups,omitempty"`
 }
 
 // ClusterStatus is that of all nodes.
@@ -105,6 +107,8 @@ type GroupStatus struct {
 	Health    GroupHealth          `json:"health"`
 	ScaleUp   GroupScaleUpStatus   `json:"scaleUp"`
 	ScaleDown GroupScaleDownStatus `json:"scaleDown"`
+	// Size is nil unless the group is sized by how full it is.
+	Size *GroupSizeStatus `json:"size,omitempty"`
 }
 
 // GroupHealth counts the nodes of a group. Unhealthy is one of which no new node came in time.
@@ -150,7 +154,7 @@ const (
 const topEntries = 5
 
 func (l *leader) statusOf(o *loop) *Status {
-	s := &Status{Time: o.now.UTC().Format(time.RFC3339), AutoscalerStatus: "Running", Mode: l.config.Mode}
+	s := &Status{Time: o.now.UTC().Format(time.RFC3339), AutoscalerStatus: "Running", Mode: l.config.Mode, Warnings: o.unsized}
 	s.ClusterWide.Health = HealthStatus{Status: healthy, Pods: len(l.cluster.pods), NodeCounts: l.nodeCounts(o)}
 	down := &s.ClusterWide.ScaleDown
 	down.Status, down.Result = "NoCandidates", o.outcome

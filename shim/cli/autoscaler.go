@@ -94,6 +94,13 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 	if err != nil {
 		return err
 	}
+	sized, warnings, err := settings.Sizing.Load()
+	if err != nil {
+		return err
+	}
+	for _, warning := range warnings {
+		warn(warning)
+	}
 	conn, err := engine.Open(settings.Engine)
 	if err != nil {
 		return err
@@ -105,5 +112,7 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 		return err
 	}
 	defer cloud.Close()
-	return autoscaler.New(settings, prices, conn, client, objects, cloud, Version).Run(ctx)
+	a := autoscaler.New(settings, prices, conn, client, objects, cloud, Version)
+	a.Size(sized)
+	return a.Run(ctx)
 }

@@ -55,6 +55,7 @@ type Configuration struct {
 	LeaderElection  LeaderElection `json:"leaderElection"`
 	CloudProvider   CloudProvider  `json:"cloudProvider"`
 	ScaleUp         ScaleUp        `json:"scaleUp"`
+	Sizing          Sizing         `json:"sizing"`
 	Slack           Slack          `json:"slack"`
 	ScaleDown       ScaleDown      `json:"scaleDown"`
 }

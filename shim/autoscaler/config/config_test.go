@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -158,5 +159,47 @@ func TestSharesAndDecisions(t *testing.T) {
 	c, _, err := parse(t, "--decisions=scale-down,scale-up", "")
 	if err != nil || !c.Decides(ScaleUpDecision) || !c.Decides(ScaleDownDecision) || c.Decides(SlackDecision) {
 		t.Errorf("decisions %v, error %v", c.Decisions, err)
+	}
+}
+
+func TestSizingReadsItsFile(t *testing.T) {
+	const group = `apiVersion: loadline.dev/v1alpha1
+kind: NodeGroup
+metadata: {name: %s}
+spec:
+  nodeSelector: {pool: a}
+  max: 5
+`
+	const size = `  size: {cloudGroup: pool-a, scaleUpThresholdPercent: 70, taintUpperCapacityThresholdPercent: 60, taintLowerCapacityThresholdPercent: 40,
+    softDeleteGracePeriod: 1m, hardDeleteGracePeriod: 10m, scaleUpCoolDownPeriod: 2m}
+`
+	for name, c := range map[string]struct{ text, want string }{
+		"Group":       {fmt.Sprintf(group, "a") + size + "---\n" + fmt.Sprintf(group, "b"), ""},
+		"NoneIsSized": {fmt.Sprintf(group, "a"), "no node group says how it is sized"},
+		"TheSameGroupAtTheCloud": {fmt.Sprintf(group, "a") + size + "---\n" + fmt.Sprintf(group, "b") + size,
+			`node groups "a" and "b" are both group "pool-a" at the cloud`},
+		"NoFile": {"", "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "groups.yaml")
+			if c.text != "" {
+				if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			groups, warnings, err := (&Sizing{NodeGroups: file}).Load()
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("got %v, want %q", err, c.want)
+				}
+				return
+			}
+			if err != nil || len(groups) != 1 || groups[0].Name() != "a" || len(warnings) != 1 || !strings.Contains(warnings[0], `"b": has no spec.size`) {
+				t.Errorf("groups %v, warnings %q, error %v", groups, warnings, err)
+			}
+		})
+	}
+	if groups, _, err := (&Sizing{}).Load(); groups != nil || err != nil {
+		t.Errorf("without a file: %v, %v", groups, err)
 	}
 }

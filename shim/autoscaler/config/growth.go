@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/slack"
 )
@@ -28,6 +29,39 @@ type ScaleUp struct {
 	Prices                          []string `json:"prices" help:"price lists, CSV files, for groups of which the provider tells no price"`
 	BaseRatePrices                  bool     `json:"baseRatePrices" help:"a group that no price list knows is priced by cpu, memory and GPUs; without it, it does not grow"`
 	USDPerFurtherType               float64  `json:"usdPerFurtherType" flag:"usd-per-further-type" help:"what each further type of new nodes counts as, in US dollars per hour"`
+}
+
+// Sizing says which groups are sized by how full they are, in place of all else.
+type Sizing struct {
+	NodeGroups string `json:"nodeGroups" flag:"sized-node-groups" help:"file of node groups that grow and shrink by utilisation alone: documents of kind NodeGroup with spec.size, or Escalator's node_groups"`
+}
+
+// Load reads the file, and returns the groups that are sized.
+func (s *Sizing) Load() (groups []nodegroup.NodeGroup, warnings []string, err error) {
+	if s.NodeGroups == "" {
+		return nil, nil, nil
+	}
+	file, err := nodegroup.Load(s.NodeGroups)
+	if err != nil {
+		return nil, nil, fmt.Errorf("sizing.nodeGroups: %w", err)
+	}
+	byCloud := map[string]string{}
+	for i := range file.Groups {
+		g := &file.Groups[i]
+		if g.Spec.Size == nil {
+			file.Warnings = append(file.Warnings, fmt.Sprintf("node group %q: has no spec.size and plays no part in sizing", g.Name()))
+			continue
+		}
+		if other, twice := byCloud[g.CloudGroup()]; twice {
+			return nil, nil, fmt.Errorf("sizing.nodeGroups: %s: node groups %q and %q are both group %q at the cloud", s.NodeGroups, other, g.Name(), g.CloudGroup())
+		}
+		byCloud[g.CloudGroup()] = g.Name()
+		groups = append(groups, *g)
+	}
+	if len(groups) == 0 {
+		return nil, nil, fmt.Errorf("sizing.nodeGroups: %s: no node group says how it is sized: spec.size is missing", s.NodeGroups)
+	}
+	return groups, file.Warnings, nil
 }
 
 func defaultScaleUp() ScaleUp {

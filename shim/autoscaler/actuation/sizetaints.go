@@ -1,0 +1,53 @@
+package actuation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// SizeTaint keeps new pods off a node that its group does without by its size, until it goes. Its value is the time, in
+// seconds since 1970. Escalator and its tools know it under this name.
+const SizeTaint = "atlassian.com/escalator"
+
+// SizeTaints puts the taint of sizing on nodes and takes it off again.
+type SizeTaints struct{ nodes nodeClient }
+
+// NewSizeTaints returns what writes for the leader of a term.
+func NewSizeTaints(client kubernetes.Interface, term int64) *SizeTaints {
+	return &SizeTaints{nodes: nodeClient{client: client, term: term}}
+}
+
+// Put puts the taint on a node, with NoSchedule where no effect is given. One that has it keeps it as it is; one that goes
+// already is left alone, and one that is gone, or has come anew under its name, needs nothing.
+func (s *SizeTaints) Put(ctx context.Context, node *v1.Node, effect v1.TaintEffect, now time.Time) error {
+	return s.change(ctx, node, func(node *v1.Node) {
+		if !hasTaint(node, SizeTaint) {
+			node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: SizeTaint, Value: strconv.FormatInt(now.Unix(), 10),
+				Effect: cmp.Or(effect, v1.TaintEffectNoSchedule)})
+		}
+	})
+}
+
+// Take takes the taint off a node, unless it goes already.
+func (s *SizeTaints) Take(ctx context.Context, node *v1.Node) error {
+	return s.change(ctx, node, func(node *v1.Node) { dropTaint(node, SizeTaint) })
+}
+
+func (s *SizeTaints) change(ctx context.Context, node *v1.Node, edit func(*v1.Node)) error {
+	err := s.nodes.change(ctx, identityOf(node), func(node *v1.Node) error {
+		if !hasTaint(node, HardTaint) {
+			edit(node)
+		}
+		return nil
+	})
+	if errors.Is(err, errNodeGone) {
+		return nil
+	}
+	return err
+}
