@@ -53,11 +53,17 @@ func startGrowing(t *testing.T, createDelay time.Duration, groups []simcloud.Gro
 // deploy creates a Deployment, or changes how many pods it has.
 func (s *scaled) deploy(name string, replicas int32, cpu string) {
 	s.t.Helper()
+	s.deployOn(name, replicas, cpu, nil)
+}
+
+// deployOn does so with pods that ask for nodes with labels.
+func (s *scaled) deployOn(name string, replicas int32, cpu string, nodeSelector map[string]string) {
+	s.t.Helper()
 	labels := map[string]string{"app": name}
 	container := v1.Container{Name: "c", Image: "web", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: appsv1.DeploymentSpec{
 		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{Containers: []v1.Container{container}}}}}
+		Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{NodeSelector: nodeSelector, Containers: []v1.Container{container}}}}}
 	client := s.cluster.Client.AppsV1().Deployments("default")
 	_, err := client.Create(s.ctx, deployment, metav1.CreateOptions{})
 	if err != nil {
