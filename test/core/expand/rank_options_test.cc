@@ -207,7 +207,8 @@ TEST(RankOptions, AmountsAtTheirBoundsStayFinite) {
   Options options;
   constexpr int64_t kMost = int64_t{1} << 62;
   options.pods = {{kMost, kMost, kMost, kMost, kMost}};
-  ExpansionOption& option = options.Add("a", kMost, 1e9, (int64_t{1} << 31) - 1, (int64_t{1} << 31) - 1);
+  ExpansionOption& option = options.Add("a", 0, 1e9, (int64_t{1} << 31) - 1, (int64_t{1} << 31) - 1);
+  option.node.milli_cpu = option.node.memory_bytes = kMost;
   option.pods = {option.pods[0], option.pods[0]};
   EXPECT_TRUE(std::isfinite(options.Rank()[0].score));
 }
