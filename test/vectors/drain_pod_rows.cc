@@ -65,8 +65,8 @@ void Chain(const Json& in, Answers* answers) {
 // --- one rule
 // ------------------------------------------------------------------------------------------------
 
-PodQuestion Question(const ClusterState& state, int32_t shape, const DisruptionBudgets& budgets,
-                     const DrainRuleOptions& options) {
+PodQuestion PodQuestionOf(const ClusterState& state, int32_t shape, const DisruptionBudgets& budgets,
+                          const DrainRuleOptions& options) {
   return {.shape = state.pod_shapes()[shape],
           .node_name = state.name(Slot{0}),
           .node_uid = "",
@@ -82,7 +82,7 @@ std::string Ask(absl::string_view name, DrainCluster* cluster, const DrainRuleOp
   const DisruptionBudgets budgets(state);
   const int32_t shape = state.pods(Slot{0}).pods()[0].shape;
   for (const DrainRule& rule : DrainRules()) {
-    if (rule.name == name) return Write(rule.judge(Question(state, shape, budgets, options)));
+    if (rule.name == name) return Write(rule.judge(PodQuestionOf(state, shape, budgets, options)));
   }
   return "no such rule";
 }
@@ -271,7 +271,7 @@ NodePodsJudgement JudgeWith(const Json& extra_rules, const ClusterState& state,
   NodePodsJudgement judgement;
   const std::span<const NodePods::Pod> pods = state.pods(Slot{0}).pods();
   for (size_t i = 0; i < pods.size() && !judgement.block.has_value(); ++i) {
-    const RuleAnswer answer = JudgePod(Question(state, pods[i].shape, budgets, options), rules);
+    const RuleAnswer answer = JudgePod(PodQuestionOf(state, pods[i].shape, budgets, options), rules);
     if (answer.outcome == PodOutcome::kBlock) {
       judgement.block = {i, answer.reason};
     } else {
