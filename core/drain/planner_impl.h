@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_DRAIN_PLANNER_IMPL_H_
 #define LOADLINE_CORE_DRAIN_PLANNER_IMPL_H_
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -44,6 +45,15 @@ struct PlannedNode {
   bool settled = false;
   // The moves as the last plan told them; empty: it did not.
   std::vector<DrainMove> told;
+};
+
+// A placeholder as it is remembered.
+struct SeenPlaceholder {
+  std::string node;
+  std::string name;
+  uint64_t shape = 0;  // its fingerprint
+
+  friend auto operator<=>(const SeenPlaceholder&, const SeenPlaceholder&) = default;
 };
 
 // A node of the former plan whose moves are not made on the board: by names, which outlive changes.
@@ -103,6 +113,10 @@ class DrainPlanner::Impl {
   void Sync();
   bool CanFollow() const;
   void Follow();
+  // Slots of nodes that stand on the board with other placeholders than they have now, and of those in the
+  // plan that move placeholders of which the numbers are other ones.
+  std::vector<Slot> WithOtherPlaceholders() const;
+  bool AsksOtherwise(const PlannedNode& planned);
   void Rebuild();
   void SortSlots();
   void ReadUnneeded();
@@ -196,8 +210,8 @@ class DrainPlanner::Impl {
   std::unique_ptr<DrainBoard> board_;
   const ClusterState* board_of_ = nullptr;
   int64_t journal_ = 0;
-  bool follows_ = false;  // the board has the moves of planned_ and nothing else
-  std::vector<std::pair<std::string, std::string>> placeholders_seen_;  // name, node
+  bool follows_ = false;                            // the board has the moves of planned_ and nothing else
+  std::vector<SeenPlaceholder> placeholders_seen_;  // of the last call, in its order
   std::vector<std::optional<NodeReason>> known_reasons_;  // by slot: of nodes that have not changed since
   std::string known_basis_;
   std::string rules_;             // options of the last call

@@ -1,7 +1,9 @@
 // How the planner follows the cluster: what stands on the board from one call to the next.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "core/drain/planner_impl.h"
@@ -12,6 +14,15 @@ namespace {
 constexpr char kPlaceholderPrefix[] = "placeholder/";
 
 uint64_t Key(absl::string_view text) { return absl::HashOf(text); }
+
+std::vector<SeenPlaceholder> Seen(const std::vector<DrainPlaceholder>& placeholders) {
+  std::vector<SeenPlaceholder> seen;
+  seen.reserve(placeholders.size());
+  for (const DrainPlaceholder& placeholder : placeholders) {
+    seen.push_back({placeholder.node, placeholder.name, placeholder.shape.fingerprint});
+  }
+  return seen;
+}
 
 }  // namespace
 
@@ -58,10 +69,7 @@ void DrainPlanner::Impl::Sync() {
   journal_ = cluster().change_count();
   board_of_ = problem_->cluster;
   follows_ = true;
-  placeholders_seen_.clear();
-  for (const DrainPlaceholder& placeholder : problem_->placeholders) {
-    placeholders_seen_.emplace_back(placeholder.name, placeholder.node);
-  }
+  placeholders_seen_ = Seen(problem_->placeholders);
   SortSlots();
   MarkFormers();
 }
@@ -107,24 +115,44 @@ bool DrainPlanner::Impl::CanFollow() const {
   const Snapshot& snapshot = board_->snapshot();
   // Nodes and shapes that are gone stay numbered.
   if (snapshot.node_end() > 2 * cluster().node_count() + 64) return false;
-  if (snapshot.pod_shape_end() > 4 * static_cast<int64_t>(cluster().pod_shapes().size()) + 10'000)
-    return false;
-  return std::equal(problem_->placeholders.begin(), problem_->placeholders.end(), placeholders_seen_.begin(),
-                    placeholders_seen_.end(), [](const DrainPlaceholder& a, const auto& b) {
-                      return a.name == b.first && a.node == b.second;
-                    });
+  return snapshot.pod_shape_end() <= 4 * static_cast<int64_t>(cluster().pod_shapes().size()) + 10'000;
+}
+
+std::vector<Slot> DrainPlanner::Impl::WithOtherPlaceholders() const {
+  std::vector<SeenPlaceholder> now = Seen(problem_->placeholders);
+  if (now == placeholders_seen_) return {};
+  std::vector<SeenPlaceholder> before = placeholders_seen_;
+  std::sort(now.begin(), now.end());
+  std::sort(before.begin(), before.end());
+  std::vector<SeenPlaceholder> other;
+  std::set_symmetric_difference(now.begin(), now.end(), before.begin(), before.end(),
+                                std::back_inserter(other));
+  std::vector<Slot> slots;
+  for (const SeenPlaceholder& placeholder : other) {
+    if (const std::optional<Slot> slot = cluster().Find(placeholder.node)) slots.push_back(*slot);
+  }
+  for (const PlannedNode& planned : planned_) {
+    const bool moves_any =
+        std::any_of(planned.sources.begin(), planned.sources.end(), [](int32_t pod) { return pod < 0; });
+    if (moves_any) slots.push_back(planned.slot);
+  }
+  return slots;
 }
 
 void DrainPlanner::Impl::Follow() {
   std::vector<bool> changed(static_cast<size_t>(cluster().slot_end()), false);
   std::vector<Slot> reload;
+  const auto note = [&](Slot slot) {
+    if (!changed[IndexOf(slot)]) reload.push_back(slot);
+    changed[IndexOf(slot)] = true;
+  };
   const std::span<const Slot> changes = *cluster().changes(journal_);
   for (const Slot slot : changes) {
-    if (changed[IndexOf(slot)]) continue;
-    changed[IndexOf(slot)] = true;
     if (IndexOf(slot) < known_reasons_.size()) known_reasons_[IndexOf(slot)].reset();
-    reload.push_back(slot);
+    note(slot);
   }
+  for (const Slot slot : WithOtherPlaceholders()) note(slot);
+  std::vector<const PlannedNode*> with_changes;
   for (PlannedNode& planned : planned_) {
     const bool touched = changed[IndexOf(planned.slot)] ||
                          std::any_of(planned.moves.begin(), planned.moves.end(),
@@ -134,7 +162,11 @@ void DrainPlanner::Impl::Follow() {
       continue;
     }
     formers_.push_back({std::nullopt, Forget(planned)});
-    if (!changed[IndexOf(planned.slot)]) reload.push_back(planned.slot);
+    if (changed[IndexOf(planned.slot)]) {
+      with_changes.push_back(&planned);
+    } else {
+      reload.push_back(planned.slot);
+    }
     // Those on nodes that changed go as these are read anew.
     for (const PlannedMove& move : planned.moves) {
       if (!changed[IndexOf(move.to_slot)]) board_->TakeBack(move.kind, move.to);
@@ -143,11 +175,34 @@ void DrainPlanner::Impl::Follow() {
   board_->Reload(reload);
   Dress(reload);
   board_->NoteNewPods();
-  if (!board_->pods_depend()) return;
+  const bool stands = !board_->pods_depend() &&
+                      std::none_of(with_changes.begin(), with_changes.end(),
+                                   [&](const PlannedNode* planned) { return AsksOtherwise(*planned); });
+  if (stands) return;
   for (FormerEntry& entry : formers_) {
     if (entry.intact.has_value()) entry = {std::nullopt, Forget(*entry.intact)};
   }
   Rebuild();
+}
+
+// Whether a pod that was to move from the node is still there and asks for something else: it may need room
+// that nodes behind this one in the plan have taken.
+bool DrainPlanner::Impl::AsksOtherwise(const PlannedNode& planned) {
+  if (!cluster().Occupied(planned.slot)) return false;
+  absl::flat_hash_map<uint64_t, int32_t> kinds;
+  for (const PlannedMove& move : planned.moves) kinds.emplace(move.key, move.kind);
+  const auto differs = [&](int32_t pod) {
+    const MovingPod now = PodAt(planned.slot, pod);
+    const auto before = kinds.find(now.key);
+    return before != kinds.end() && before->second != now.kind;
+  };
+  const int32_t pods = static_cast<int32_t>(cluster().pods(planned.slot).pods().size());
+  for (int32_t pod = 0; pod < pods; ++pod) {
+    if (differs(pod)) return true;
+  }
+  const size_t slot = IndexOf(planned.slot);
+  return slot < placeholders_on_.size() &&
+         std::any_of(placeholders_on_[slot].begin(), placeholders_on_[slot].end(), differs);
 }
 
 void DrainPlanner::Impl::Rebuild() {

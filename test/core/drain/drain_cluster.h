@@ -96,11 +96,15 @@ class DrainModel {
   }
 
  private:
-  // Enough to tell whether the tests changed anything: they give pods and nodes that change other names.
+  // Enough to tell whether the tests changed anything: they give nodes that change other UIDs, and pods other
+  // names or requests.
   static std::string TextOf(const DrainNode& node) {
     std::string text = node.node.name + "|" + node.node.traits.uid + (node.node.unschedulable ? "u" : "") +
                        (node.node.traits.ready ? "r" : "");
-    for (const FitPod& pod : node.pods) text += "," + pod.name;
+    for (const FitPod& pod : node.pods) {
+      text += "," + pod.name;
+      for (const auto& [resource, amount] : pod.requests) text += " " + std::to_string(amount);
+    }
     return text;
   }
 

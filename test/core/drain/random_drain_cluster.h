@@ -41,11 +41,15 @@ class RandomDrainCluster {
     for (int64_t i = 0; i < budgets; ++i) cluster.budgets.push_back(Budget("pdb-" + std::to_string(i)));
     const int64_t placeholders = Percent(25) ? Draw(1, 3) : 0;
     for (int64_t i = 0; i < placeholders; ++i) {
-      FitPod pod{.requests = {{"cpu", Draw(1, 8) * 50}, {"memory", Draw(0, 40)}}};
-      cluster.placeholders.push_back(
-          {"slack-" + std::to_string(i), "n" + std::to_string(Draw(0, nodes - 1)), std::move(pod)});
+      cluster.placeholders.push_back(Placeholder("slack-" + std::to_string(i), cluster));
     }
     return cluster;
+  }
+
+  TestPlaceholder Placeholder(std::string name, const DrainCluster& cluster) {
+    FitPod pod{.requests = {{"cpu", Draw(1, 8) * 50}, {"memory", Draw(0, 40)}}};
+    const int64_t last = static_cast<int64_t>(cluster.nodes.size()) - 1;
+    return {std::move(name), "n" + std::to_string(Draw(0, last)), std::move(pod)};
   }
 
   // Deletions and evictions under way; not where pods look at each other, as a checker cannot know where
@@ -73,12 +77,30 @@ class RandomDrainCluster {
         node.pods = cluster->nodes[i].pods;
         if (!node.pods.empty() && Percent(50)) {
           node.pods.pop_back();
+        } else if (!node.pods.empty() && Percent(30)) {
+          node.pods.front().requests.front().second = Draw(1, 10) * 50;  // its cpu
         } else {
           node.pods.push_back(Pod());
         }
       }
     }
     cluster->nodes[i] = std::move(node);
+    if (Percent(25)) ChangePlaceholders(cluster);
+  }
+
+  // One goes, so that those behind it have other positions, one comes, or one is another one by the same
+  // name.
+  void ChangePlaceholders(DrainCluster* cluster) {
+    std::vector<TestPlaceholder>& placeholders = cluster->placeholders;
+    if (placeholders.empty() || Percent(40)) {
+      placeholders.push_back(Placeholder("slack-new-" + std::to_string(++serial_), *cluster));
+    } else if (Percent(50)) {
+      placeholders.erase(placeholders.begin());
+    } else {
+      TestPlaceholder other = Placeholder(placeholders.front().name, *cluster);
+      if (Percent(50)) other.node = placeholders.front().node;
+      placeholders.front() = std::move(other);
+    }
   }
 
   DrainNode Node(std::string name) {
