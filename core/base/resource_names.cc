@@ -13,10 +13,15 @@ struct ResourceNames::Table {
   absl::flat_hash_map<std::string, ResourceId> ids;  // never iterated: its order differs between runs
 };
 
-ResourceNames::ResourceNames() : table_(std::make_shared<Table>()), sole_owner_(true) {
-  Intern("cpu");  // in the order of kCpu, kMemory, kEphemeralStorage
-  Intern("memory");
-  Intern("ephemeral-storage");
+// Until a name is interned into them they share one table.
+ResourceNames::ResourceNames() : sole_owner_(false) {
+  static const std::shared_ptr<Table>* const common = [] {
+    auto table = std::make_shared<Table>();
+    table->names = {"cpu", "memory", "ephemeral-storage"};
+    table->ids = {{"cpu", kCpu}, {"memory", kMemory}, {"ephemeral-storage", kEphemeralStorage}};
+    return new std::shared_ptr<Table>(std::move(table));
+  }();
+  table_ = *common;
 }
 
 ResourceNames::~ResourceNames() = default;

@@ -221,15 +221,14 @@ absl::StatusOr<FitOptions> DecodeFitOptions(const v1::FitOptions& message) {
 }
 
 absl::StatusOr<DecodedPod> DecodeIncomingPod(const v1::IncomingPod& message, const v1::FitOptions& options,
-                                             ResourceReader* resources) {
-  PodDecoder decoder(resources);
-  absl::StatusOr<PodShape> shape = decoder.Decode(message.pod(), PodRole::kIncoming);
+                                             PodDecoder* decoder) {
+  absl::StatusOr<PodShape> shape = decoder->Decode(message.pod(), PodRole::kIncoming);
   if (!shape.ok()) return Annotate(shape.status(), "pod", " ");
   DecodedPod decoded;
   decoded.pod.shape = *std::move(shape);
-  decoded.pod.name = decoder.name();
-  decoded.pod.uid = decoder.uid();
-  decoded.labels = decoder.labels();
+  decoded.pod.name = decoder->name();
+  decoded.pod.uid = decoder->uid();
+  decoded.labels = decoder->labels();
   absl::Status status = ReadDefaultSpread(message, options, decoded.labels, &decoded.pod);
   if (!status.ok()) return status;
   return decoded;

@@ -11,6 +11,7 @@
 #include "core/fit/node_filter.h"
 #include "core/fit/verdict.h"
 #include "loadline/v1/scheduler_extender.pb.h"
+#include "plugin/convert/pod.h"
 #include "plugin/convert/resources.h"
 
 namespace loadline {
@@ -27,8 +28,9 @@ struct DecodedPod {
   IncomingPod pod;
   Labels labels;
 };
+// With `decoder`, which tells more of the pod until it decodes the next one.
 absl::StatusOr<DecodedPod> DecodeIncomingPod(const v1::IncomingPod& message, const v1::FitOptions& options,
-                                             ResourceReader* resources);
+                                             PodDecoder* decoder);
 
 // A move with its objects decoded.
 struct DecodedMove {

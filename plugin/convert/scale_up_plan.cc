@@ -42,12 +42,10 @@ absl::Status DecodePods(const v1::ScaleUpProblem& problem, PodGrouping grouping,
     if (absl::Status status = CheckNotNegative("count", message.count()); !status.ok()) {
       return refuse(status);
     }
-    absl::StatusOr<DecodedPod> pod = DecodeIncomingPod(message.pod(), problem.fit(), resources);
+    absl::StatusOr<DecodedPod> pod = DecodeIncomingPod(message.pod(), problem.fit(), &decoder);
     if (!pod.ok()) return refuse(pod.status());
     if (grouping == PodGrouping::kController) {
-      const absl::StatusOr<PodShape> shape = decoder.Decode(message.pod().pod(), PodRole::kIncoming);
-      if (!shape.ok()) return refuse(shape.status());
-      decoded->identities.push_back(IdentityOf(decoder, *shape));
+      decoded->identities.push_back(IdentityOf(decoder, pod->pod.shape));
     }
     decoded->read.push_back(*std::move(pod));
     decoded->counts.push_back(message.count());

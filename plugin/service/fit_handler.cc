@@ -9,6 +9,7 @@
 #include "core/fit/pod_fit.h"
 #include "plugin/convert/fit.h"
 #include "plugin/convert/parse.h"
+#include "plugin/convert/pod.h"
 #include "plugin/convert/text.h"
 #include "plugin/service/scheduler_extender_handlers.h"
 
@@ -60,9 +61,10 @@ absl::StatusOr<Question> Decode(const v1::FitRequest& request, ResourceNames nam
   ResourceReader resources(&names);
   absl::StatusOr<std::vector<DecodedMove>> moves = DecodeMoves(request, &resources);
   if (!moves.ok()) return moves.status();
+  PodDecoder decoder(&resources);
   std::vector<DecodedPod> pods;
   for (int i = 0; i < request.pods_size(); ++i) {
-    absl::StatusOr<DecodedPod> pod = DecodeIncomingPod(request.pods(i), request.options(), &resources);
+    absl::StatusOr<DecodedPod> pod = DecodeIncomingPod(request.pods(i), request.options(), &decoder);
     if (!pod.ok()) return Annotate(pod.status(), absl::StrCat("pods[", i, "]"));
     pods.push_back(*std::move(pod));
   }
