@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 readonly packages=(
   build-essential ca-certificates cmake git ninja-build pkg-config python3
-  libabsl-dev libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+  libabsl-dev libgrpc++-dev libmimalloc-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nlohmann-json3-dev
   ccache clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm-14
   "$@")
