@@ -134,8 +134,11 @@ void CheckLoop(const v1::PlanLoopRequest& request, const v1::PlanLoopResponse& r
   std::set<std::string> once;
   for (const v1::LoopGrowth& growth : response.growth()) {
     Require(once.insert(growth.node_group()).second, "a group grows once");
-    Require(growth.nodes_for_pods() + growth.nodes_for_slack() > 0, "a group that grows wins a node");
+    Require(growth.nodes_for_pods() + growth.nodes_for_slack() + growth.nodes_for_utilization() > 0,
+            "a group that grows wins a node");
   }
+  Require(response.size().groups_size() == request.sized_size(), "every group that is sized is answered");
+  for (const v1::GroupSize& size : response.size().groups()) CheckSize(size);
   Require(response.growth().empty() || response.scale_down().remove().empty(), "nodes come or go");
   Require(response.no_scale_down().empty() == response.has_scale_down(),
           "scale-down is planned or a reason given");

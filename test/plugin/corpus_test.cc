@@ -280,6 +280,23 @@ v1::PlanLoopRequest RankingLoop() {
   return request;
 }
 
+// A group that grows by how full it is.
+v1::PlanLoopRequest SizingLoop() {
+  const v1::MeasureUtilizationRequest sizing = Sizing(v1::SizeOptions::DEFAULT);
+  v1::PlanLoopRequest request = Looping();
+  *request.mutable_changes() = sizing.changes();
+  v1::LoopGroup* const group = request.mutable_groups(0);
+  group->mutable_growth()->set_current_nodes(1);
+  group->mutable_scale_down()->clear_slots();
+  group->mutable_scale_down()->add_slots(2);
+  *request.add_sized() = sizing.groups(0);
+  request.mutable_sized(0)->clear_template_node();  // that of `groups` holds
+  v1::PendingPods* const pods = request.add_pods();
+  pods->mutable_pod()->set_pod(sizing.pods(0).pod());
+  pods->set_count(sizing.pods(0).count());
+  return request;
+}
+
 // The method comes before each request, as a letter.
 Seeds PlannerSeeds() {
   Seeds seeds;
@@ -298,6 +315,7 @@ Seeds PlannerSeeds() {
   seeds["slack_with_state"] = {"k" + slack_with_state.SerializeAsString()};
   seeds["loop"] = {"l" + Looping().SerializeAsString()};
   seeds["loop_with_state"] = {"l" + RankingLoop().SerializeAsString()};
+  seeds["loop_sized"] = {"l" + SizingLoop().SerializeAsString()};
   seeds["drain_with_state"] = {"d" + DrainingWithState().SerializeAsString()};
   return seeds;
 }
