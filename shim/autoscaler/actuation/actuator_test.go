@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -65,6 +66,8 @@ func TestRemoval(t *testing.T) {
 			want: ErrorFailedToEvict, wantErr: "forbidden", attempts: 1},
 		{name: "ServerAsksToWaitLonger", before: func(w *world) { w.answers["p"] = apierrors.NewTooManyRequests("busy", 90) },
 			after: 60 * time.Second, then: func(w *world) { w.grant("p") }, want: NodeDeleteOK, attempts: 2, took: 95 * time.Second},
+		{name: "BusyServerIsTriedAgain", before: func(w *world) { w.answers["p"] = busy() },
+			after: 20 * time.Second, then: func(w *world) { w.grant("p") }, want: NodeDeleteOK, attempts: -1},
 		{name: "PodGoneBefore", after: time.Second, then: func(w *world) { w.removePod("p") }, want: NodeDeleteOK, attempts: 0},
 		{name: "SameNameOnAnotherNodeIsGone", before: func(w *world) { w.linger = func(string) bool { return true } },
 			after: 18 * time.Second, then: func(w *world) {
@@ -189,6 +192,9 @@ func (w *world) delay(name string, on bool) {
 func TestDeletionDespiteBudgets(t *testing.T) {
 	severalBudgets := apierrors.NewInternalError(errors.New("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."))
 	forbidden := apierrors.NewForbidden(podResource.GroupResource(), "p", errors.New("no"))
+	unseenBudget := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
+	unseenBudget.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause,
+		Message: "The disruption budget pdb is still being processed by the server."}}
 	for _, c := range []struct {
 		name    string
 		allowed bool
@@ -196,9 +202,12 @@ func TestDeletionDespiteBudgets(t *testing.T) {
 		want    Result
 		deleted bool
 		took    time.Duration // at least
+		refusal string        // how answers are counted; empty: it does not matter
 	}{
 		{name: "NotUnlessAllowed", answer: tooMany(), want: ErrorFailedToEvict},
-		{name: "WhenTheTimeIsUp", allowed: true, answer: tooMany(), want: NodeDeleteOK, deleted: true, took: 90 * time.Second},
+		{name: "WhenTheTimeIsUp", allowed: true, answer: tooMany(), want: NodeDeleteOK, deleted: true, took: 90 * time.Second, refusal: "budget"},
+		{name: "BudgetNotYetSeen", allowed: true, answer: unseenBudget, want: NodeDeleteOK, deleted: true, took: 90 * time.Second, refusal: "budget"},
+		{name: "BusyServer", allowed: true, answer: busy(), want: ErrorFailedToEvict, took: 90 * time.Second, refusal: "busy"},
 		{name: "SeveralBudgets", allowed: true, answer: severalBudgets, want: NodeDeleteOK, deleted: true},
 		{name: "NoBudget", allowed: true, answer: forbidden, want: ErrorFailedToEvict},
 		{name: "NotNeeded", allowed: true, want: NodeDeleteOK},
@@ -230,6 +239,9 @@ func TestDeletionDespiteBudgets(t *testing.T) {
 				}
 				if got != c.want || (len(deletions) > 0) != c.deleted || time.Since(began) < c.took {
 					t.Errorf("%s after %v, %d pods deleted, answers %v", got, time.Since(began), len(deletions), results)
+				}
+				if c.refusal != "" && (len(results) < 2 || results[0] != c.refusal) {
+					t.Errorf("answers %v, want several of %s", results, c.refusal)
 				}
 				if !c.deleted {
 					return

@@ -20,7 +20,8 @@ type refusal string
 
 // Kinds of refusals. Each is a label of a metric.
 const (
-	refusedByBudget  refusal = "budget"           // 429: tried again until the time is up
+	refusedByBudget  refusal = "budget"           // 429 with the cause of budgets: tried again until the time is up
+	refusedBusy      refusal = "busy"             // other 429, of priority and fairness: no budget was looked at; tried again
 	refusedByBudgets refusal = "several_budgets"  // 500: the API server never evicts such a pod
 	refusedForbidden refusal = "forbidden"        // 403
 	refusedInvalid   refusal = "invalid"          // other 4xx: the same request fails again
@@ -45,8 +46,10 @@ const severalBudgets = "more than one PodDisruptionBudget"
 func refusalOf(err error) refusal {
 	var status apierrors.APIStatus
 	switch {
-	case apierrors.IsTooManyRequests(err):
+	case apierrors.IsTooManyRequests(err) && apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause):
 		return refusedByBudget
+	case apierrors.IsTooManyRequests(err):
+		return refusedBusy
 	case apierrors.IsConflict(err):
 		return refusedConflict
 	case apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause):
@@ -131,8 +134,8 @@ func (a *Actuator) evictOnce(ctx context.Context, pod *v1.Pod, grace time.Durati
 	return err
 }
 
-// deleteDespiteBudget deletes a pod whose eviction was given up with `refused`, if it was for its budgets and the options
-// allow it. Otherwise it returns that error.
+// deleteDespiteBudget deletes a pod whose eviction was given up with `refused`, if the last answer was that of its budgets
+// and the options allow it. Otherwise it returns that error.
 func (a *Actuator) deleteDespiteBudget(ctx context.Context, pod *v1.Pod, grace time.Duration, refused error) error {
 	var given *evictionError
 	if !a.options.UnsafeDeletePodsDespiteDisruptionBudgets || !errors.As(refused, &given) ||

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -264,8 +265,18 @@ func clean(node *v1.Node) bool {
 	return len(node.Spec.Taints) == 0 && !node.Spec.Unschedulable && node.Annotations[MarkAnnotation] == ""
 }
 
+// tooMany is the answer to an eviction that a budget refuses.
 func tooMany() error {
-	return apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause,
+		Message: "The disruption budget pdb needs 1 healthy pods and has 1 currently"}}
+	return err
+}
+
+// busy is what client-go makes of the answer of priority and fairness, which is plain text: it has a cause too.
+func busy() error {
+	return apierrors.NewGenericServerResponse(http.StatusTooManyRequests, "create", podResource.GroupResource(), "p",
+		"Too many requests, please try again later.", 1, true)
 }
 
 // unchanged is the check of a node that nobody touches.
