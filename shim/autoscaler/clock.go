@@ -43,6 +43,9 @@ func (c *planClock) now() time.Time {
 	return c.begin.Add(c.clock.Passed() - c.passed)
 }
 
+// wall is what the wall clock says, for people and for what they compare with their own.
+func (c *planClock) wall() time.Time { return c.clock.Now() }
+
 // wallClockSet is by how much the wall clock must differ to count as set: both are not read in the same moment.
 const wallClockSet = time.Second
 

@@ -41,6 +41,7 @@ type groupState struct {
 	failed           []provider.Instance // cannot be created
 	late             []provider.Instance // did not register in time
 	short            int                 // nodes that the cloud has not begun to make in time
+	live             int                 // machines that are listed and are not being deleted
 	model            model
 	// held is why the group may not grow; empty: it may.
 	held string
@@ -52,8 +53,8 @@ func (g *groupState) upcoming() int { return g.starting + g.coming }
 // current is how many nodes there are, with those on their way.
 func (g *groupState) current() int { return len(g.nodes) + g.upcoming() }
 
-// room is how many nodes the group may have more.
-func (g *groupState) room() int { return max(0, g.Max-g.Target) }
+// room is how many nodes the group may have more. A cloud may have more machines than its target size for some time.
+func (g *groupState) room() int { return max(0, g.Max-max(g.Target, g.live)) }
 
 // started says whether a node is ready for pods: it is not while it carries a taint that goes at the start.
 func started(node *v1.Node) bool {
@@ -117,15 +118,14 @@ func (l *leader) groupStates(o *loop) []*groupState {
 	for i := range o.groups {
 		g := &groupState{Group: &o.groups[i]}
 		states[i] = g
-		live := 0
 		for _, instance := range g.Instances {
-			if instance.State == externalgrpc.InstanceState_INSTANCE_DELETING {
+			if l.growth.leaves(instance, o.now) {
 				continue
 			}
-			live++
+			g.live++
 			l.count(o, g, instance, byID[instance.ProviderID])
 		}
-		switch missing := g.Target - live; {
+		switch missing := g.Target - g.live; {
 		case missing <= 0:
 		case l.growth.isShort(g.Group, o.now):
 			g.short = missing

@@ -29,6 +29,8 @@ type growth struct {
 	missing map[string]time.Time
 	short   map[string]time.Time
 	faulty  map[string]bool
+	// givenUp says when the cloud was asked to delete a machine without a node that it still lists, by provider id.
+	givenUp map[string]time.Time
 	// inherited are machines that ran without a node when this process began to look; nil: it has not.
 	inherited map[string]bool
 }
@@ -41,7 +43,7 @@ type request struct {
 
 func newGrowth(s *config.ScaleUp, m *metrics) *growth {
 	return &growth{options: s, metrics: m, requests: map[string]request{}, missing: map[string]time.Time{}, short: map[string]time.Time{}, faulty: map[string]bool{},
-		backoff: backoff.New(backoff.Options{Initial: s.InitialNodeGroupBackoffDuration.Duration, Max: s.MaxNodeGroupBackoffDuration.Duration,
+		givenUp: map[string]time.Time{}, backoff: backoff.New(backoff.Options{Initial: s.InitialNodeGroupBackoffDuration.Duration, Max: s.MaxNodeGroupBackoffDuration.Duration,
 			Reset: s.NodeGroupBackoffResetTimeout.Duration})}
 }
 
@@ -51,7 +53,7 @@ func (g *growth) look(groups []provider.Group, nodes map[string]*v1.Node, now ti
 	for _, node := range nodes {
 		registered[node.Spec.ProviderID] = true
 	}
-	missing, short, faulty := map[string]time.Time{}, map[string]time.Time{}, map[string]bool{}
+	missing, short, givenUp, faulty := map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}, map[string]bool{}
 	first := g.inherited == nil
 	if first {
 		g.inherited = map[string]bool{}
@@ -71,11 +73,16 @@ func (g *growth) look(groups []provider.Group, nodes map[string]*v1.Node, now ti
 				}
 			default:
 				missing[instance.ProviderID] = earlier(g.missing, instance.ProviderID, now)
-				if first && instance.State == externalgrpc.InstanceState_INSTANCE_RUNNING {
+				if first && instance.State != externalgrpc.InstanceState_INSTANCE_CREATING { // not all clouds tell states
 					g.inherited[instance.ProviderID] = true
 				}
 			}
-			live++
+			if at, asked := g.givenUp[instance.ProviderID]; asked {
+				givenUp[instance.ProviderID] = at
+			}
+			if !g.leaves(instance, now) {
+				live++
+			}
 		}
 		if live < groups[i].Target {
 			short[groups[i].ID] = earlier(g.short, groups[i].ID, now)
@@ -84,7 +91,7 @@ func (g *growth) look(groups []provider.Group, nodes map[string]*v1.Node, now ti
 			g.creationFailed(groups[i].ID, fault, machines, now)
 		}
 	}
-	g.missing, g.short, g.faulty = missing, short, faulty
+	g.missing, g.short, g.givenUp, g.faulty = missing, short, givenUp, faulty
 	g.backoff.Prune(now)
 }
 
@@ -93,6 +100,13 @@ func earlier(since map[string]time.Time, key string, now time.Time) time.Time {
 		return at
 	}
 	return now
+}
+
+// leaves says whether a machine is being deleted: by what the cloud says of it, or, as that may be old or not be told, as it was
+// asked to a short time ago.
+func (g *growth) leaves(instance provider.Instance, now time.Time) bool {
+	at, asked := g.givenUp[instance.ProviderID]
+	return instance.State == externalgrpc.InstanceState_INSTANCE_DELETING || asked && now.Sub(at) < deletionPatience
 }
 
 func (g *growth) isLate(group *provider.Group, instance provider.Instance, now time.Time) bool {
@@ -121,8 +135,17 @@ func (g *growth) creationFailed(group string, fault provider.Fault, machines int
 	}
 }
 
-// settle ends requests that have come true, or did not in their time.
-func (g *growth) settle(groups []*groupState, now time.Time) {
+// shrunk takes note of a node that we have removed from a group.
+func (g *growth) shrunk(group string) {
+	if r, asked := g.requests[group]; asked {
+		r.from--
+		g.requests[group] = r
+	}
+}
+
+// settle ends requests that have come true, or did not in their time. Groups that shrink have removals of ours under way, which
+// may have lowered their target sizes already.
+func (g *growth) settle(groups []*groupState, shrinks map[string]bool, now time.Time) {
 	for _, group := range groups {
 		r, asked := g.requests[group.ID]
 		_, backsOff := g.backoff.Of(group.ID, now)
@@ -133,12 +156,15 @@ func (g *growth) settle(groups []*groupState, now time.Time) {
 			delete(g.requests, group.ID)
 			g.fail(group.ID, backoff.ReasonTimeout, fmt.Sprintf("nodes did not register in %v", provisionTime(group.Group, g.options)), now)
 		case group.upcoming() > 0:
+		case group.Target <= r.from && shrinks[group.ID]:
 		case group.Target <= r.from && len(group.failed) == 0:
 			delete(g.requests, group.ID)
 			g.fail(group.ID, backoff.ReasonCreation, fmt.Sprintf("the cloud has taken its target size back to %d", group.Target), now)
 		default:
 			delete(g.requests, group.ID)
-			g.backoff.Succeed(group.ID)
+			if !backsOff { // what came is no success of what failed beside it
+				g.backoff.Succeed(group.ID)
+			}
 		}
 	}
 }
@@ -170,8 +196,8 @@ func (l *leader) cleanUp(ctx context.Context, o *loop) {
 	ctx, cancel := context.WithTimeout(ctx, cleanUpTime)
 	defer cancel()
 	for _, g := range o.states {
-		l.deleteMachines(ctx, g, g.failed, "failed", "cannot be created")
-		l.deleteMachines(ctx, g, l.growth.doubtless(g), "late", "did not register in time")
+		l.deleteMachines(ctx, o, g, g.failed, "failed", "cannot be created")
+		l.deleteMachines(ctx, o, g, l.growth.doubtless(g), "late", "did not register in time")
 		if short := min(g.short, g.Target-g.Min); short > 0 && ctx.Err() == nil {
 			err := l.cloud.DecreaseTargetSize(ctx, g.ID, g.Target, short)
 			klog.InfoS("Nodes are given up that the cloud has not begun to make", "group", g.ID, "nodes", short, "err", err)
@@ -198,8 +224,9 @@ func (g *growth) doubtless(group *groupState) (machines []provider.Instance) {
 	return machines
 }
 
-// deleteMachines deletes machines that are no nodes.
-func (l *leader) deleteMachines(ctx context.Context, g *groupState, machines []provider.Instance, reason, why string) {
+// deleteMachines deletes machines that are no nodes. The cloud may list them for some time, and is not asked twice meanwhile: its
+// target size would be one too small for each time.
+func (l *leader) deleteMachines(ctx context.Context, o *loop, g *groupState, machines []provider.Instance, reason, why string) {
 	most := min(len(machines), g.Target-g.Min)
 	if most <= 0 || ctx.Err() != nil {
 		return
@@ -208,11 +235,17 @@ func (l *leader) deleteMachines(ctx context.Context, g *groupState, machines []p
 	for _, m := range machines[:most] {
 		// Of a machine without a node Cluster Autoscaler gives the provider id as name.
 		nodes = append(nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.ProviderID}, Spec: v1.NodeSpec{ProviderID: m.ProviderID}})
+		l.growth.givenUp[m.ProviderID] = o.now
 	}
 	err := l.cloud.DeleteNodes(ctx, g.ID, nodes)
 	klog.InfoS("Machines are given up", "group", g.ID, "machines", most, "why", why, "err", err)
 	if err != nil {
 		l.metrics.errors.WithLabelValues("cloudProvider").Inc()
+		for _, m := range machines[:most] {
+			if !provider.OutcomeUnknown(err) {
+				delete(l.growth.givenUp, m.ProviderID)
+			}
+		}
 		return
 	}
 	g.Target -= most

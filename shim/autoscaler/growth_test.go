@@ -208,12 +208,18 @@ func TestNodesThatDoNotCome(t *testing.T) {
 }
 
 // Machines that have long been running may have nodes by another provider id than the cloud tells: they are not given up
-// where no machine of their group has a node, and are where one has.
+// where no machine of their group has a node, and are where one has. Some clouds do not tell that machines run.
 func TestMachinesWhoseNodesAreNotKnown(t *testing.T) {
-	for _, matches := range []bool{false, true} {
+	for _, c := range []struct {
+		state   externalgrpc.InstanceState
+		matches bool
+	}{
+		{externalgrpc.InstanceState_INSTANCE_RUNNING, false}, {externalgrpc.InstanceState_INSTANCE_RUNNING, true},
+		{externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED, false}, {externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED, true},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := &skyGroup{max: 10, cpu: "4", price: 0.1, machines: map[string]provider.Instance{}}
-			if matches {
+			if c.matches {
 				g.target = 1
 			}
 			b := growing(t, map[string]*skyGroup{"g": g}, func(c *config.Configuration) {
@@ -221,12 +227,12 @@ func TestMachinesWhoseNodesAreNotKnown(t *testing.T) {
 				c.ScaleUp.MaxNodeProvisionTime.Duration = time.Minute
 			})
 			b.sky.mu.Lock()
-			g.machines["sky://other"] = provider.Instance{ProviderID: "sky://other", State: externalgrpc.InstanceState_INSTANCE_RUNNING}
+			g.machines["sky://other"] = provider.Instance{ProviderID: "sky://other", State: c.state}
 			g.target++
 			b.sky.mu.Unlock()
 			b.run(3 * time.Minute)
-			if deleted := slices.Equal(b.sky.requests(), []string{"delete sky://other"}); deleted != matches {
-				t.Errorf("a machine of the group has a node %v: asked for %v", matches, b.sky.requests())
+			if deleted := slices.Equal(b.sky.requests(), []string{"delete sky://other"}); deleted != c.matches {
+				t.Errorf("%v, a machine of the group has a node %v: asked for %v", c.state, c.matches, b.sky.requests())
 			}
 			b.end()
 		})

@@ -147,7 +147,7 @@ func (l *leader) once(ctx context.Context) error {
 		o.problem = err
 		l.metrics.errors.WithLabelValues(failed).Inc()
 	}
-	l.clock.look(o.timersRun())
+	l.clock.look(l.timersRun(o))
 	l.metrics.decisions.WithLabelValues("drain", o.outcome).Inc()
 	l.metrics.decisions.WithLabelValues("scaleUp", o.growthOutcome).Inc()
 	l.report(o)
@@ -158,14 +158,18 @@ func (l *leader) once(ctx context.Context) error {
 		klog.ErrorS(statusErr, "Status cannot be written")
 	}
 	if err == nil {
-		l.metrics.lastLoop.Set(float64(o.now.Unix()))
+		l.metrics.lastLoop.Set(float64(l.clock.wall().Unix()))
 	}
 	return err
 }
 
-// timersRun says whether the plan counts for how long something has been so.
-func (o *loop) timersRun() bool {
-	return o.plan == nil || len(o.plan.GetRemove()) > 0 || len(o.underWay) > 0 || o.sizeTimersRun()
+// timersRun says whether this loop counted for how long something has been so. Where no drain was planned, nobody tells
+// whether nodes wait to go.
+func (l *leader) timersRun(o *loop) bool {
+	return o.plan == nil || len(o.plan.GetRemove()) > 0 || len(o.underWay) > 0 || o.sizeTimersRun() ||
+		l.config.Decides(config.ScaleDownDecision) && o.plan.loop.GetNoScaleDown() != "" ||
+		slices.ContainsFunc(o.states, func(g *groupState) bool { return g.upcoming() > 0 }) ||
+		l.growth.backoff.Any(o.now) || l.cooldown(o.now)
 }
 
 // decide looks, plans and acts. With an error, it says which part failed.
@@ -223,7 +227,7 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 func (l *leader) lookAtGroups(ctx context.Context, o *loop) {
 	l.growth.look(o.groups, l.cluster.nodes, o.now)
 	o.states = l.groupStates(o)
-	l.growth.settle(o.states, o.now)
+	l.growth.settle(o.states, shrinks(o), o.now)
 	if l.config.Mode == config.Act && l.config.Decides(config.ScaleUpDecision) {
 		l.cleanUp(ctx, o)
 	}
@@ -267,6 +271,7 @@ func (l *leader) takeResults(now time.Time) {
 	for _, ended := range l.actuator.TakeEnded() {
 		if ended.Err == nil {
 			l.deleted = now
+			l.growth.shrunk(ended.Group)
 			continue
 		}
 		l.planner.ended(ended.Node)
@@ -303,7 +308,17 @@ func (l *leader) goes(o *loop, node *v1.Node) bool {
 	if _, underWay := o.underWay[node.Name]; !ours || underWay || mark.Deleting == 0 {
 		return false
 	}
-	return o.machines[node.Spec.ProviderID].state != externalgrpc.InstanceState_INSTANCE_RUNNING || o.now.Sub(time.Unix(mark.Deleting, 0)) < deletionPatience
+	m, listed := o.machines[node.Spec.ProviderID]
+	return !listed || m.state == externalgrpc.InstanceState_INSTANCE_DELETING || o.now.Sub(time.Unix(mark.Deleting, 0)) < deletionPatience
+}
+
+// shrinks says of which groups nodes are being removed.
+func shrinks(o *loop) map[string]bool {
+	groups := map[string]bool{}
+	for _, removal := range o.underWay {
+		groups[removal.Group] = true
+	}
+	return groups
 }
 
 // left says whether the removal of a node has begun and nobody goes on with it.

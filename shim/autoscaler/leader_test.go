@@ -50,6 +50,7 @@ type bench struct {
 	running map[string]bool // by provider id
 	refuses bool            // evictions
 	deaf    bool            // the cloud says yes and deletes nothing
+	mute    bool            // the cloud does not tell that machines run
 	sky     *sky            // the cloud; nil: one group that does not grow
 }
 
@@ -190,6 +191,9 @@ func (b *bench) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOption
 		if running {
 			g.Target++
 			state = externalgrpc.InstanceState_INSTANCE_RUNNING
+			if b.mute {
+				state = externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED
+			}
 		}
 		g.Instances = append(g.Instances, provider.Instance{ProviderID: id, State: state})
 	}
@@ -514,9 +518,10 @@ func TestRestartWithAnotherPlan(t *testing.T) {
 
 // When nobody knows whether the cloud has heard, it is asked how the machine is, and again to delete it only after a time.
 func TestDeletionOfUnknownOutcome(t *testing.T) {
-	for _, heard := range []bool{true, false} {
+	for name, c := range map[string]struct{ heard, mute bool }{"Heard": {heard: true}, "NotHeard": {}, "NotHeardByOneThatTellsNoStates": {mute: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			b := threeNodes(t, nil)
+			b.mute = c.mute
 			node := b.node("n1")
 			b.stop()
 			b.removePod("p1")
@@ -525,17 +530,17 @@ func TestDeletionOfUnknownOutcome(t *testing.T) {
 			if _, err := b.client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			if heard {
+			if c.heard {
 				b.running["sim://n1"] = false
 			}
 			b.start(b.config, 2)
 			b.run(4 * time.Minute)
 			if slices.Contains(b.deleted, "n1") {
-				t.Errorf("heard %v: deleted %v after 4 minutes", heard, b.deleted)
+				t.Errorf("%s: deleted %v after 4 minutes", name, b.deleted)
 			}
 			b.run(3 * time.Minute)
-			if again := slices.Contains(b.deleted, "n1"); again == heard {
-				t.Errorf("heard %v: deleted %v", heard, b.deleted)
+			if again := slices.Contains(b.deleted, "n1"); again == c.heard {
+				t.Errorf("%s: deleted %v", name, b.deleted)
 			}
 			b.end()
 		})

@@ -190,7 +190,7 @@ func TestSizeTimersRun(t *testing.T) {
 		{&loadlinev1.GroupSize{Taint: []*loadlinev1.SizedNode{{Node: "n1"}}}, true},
 	} {
 		o := &loop{plan: &loopPlan{}, sized: map[string]*sizedGroup{"n": {size: c.size}}}
-		if got := o.timersRun(); got != c.want {
+		if got := o.sizeTimersRun(); got != c.want {
 			t.Errorf("%v: %v, want %v", c.size, got, c.want)
 		}
 	}

@@ -41,6 +41,7 @@ type skyGroup struct {
 	fault            provider.Fault // of new machines
 	fails            error          // of requests to grow
 	unborn           bool           // machines are not listed before they are nodes
+	lists            bool           // machines that were deleted stay listed as they were
 	machines         map[string]provider.Instance
 	named            int
 }
@@ -172,7 +173,9 @@ func (s *sky) DeleteNodes(_ context.Context, id string, nodes []*v1.Node) error 
 		if _, known := g.machines[node.Spec.ProviderID]; !known {
 			return fmt.Errorf("no machine %s", node.Spec.ProviderID)
 		}
-		delete(g.machines, node.Spec.ProviderID)
+		if !g.lists {
+			delete(g.machines, node.Spec.ProviderID)
+		}
 		g.target--
 	}
 	if g.target < g.min {

@@ -38,7 +38,8 @@ const describeTime = 3 * time.Second
 
 // snapshotOf returns what there is to be seen of a loop.
 func (l *leader) snapshotOf(o *loop, status *Status) *snapshot {
-	s := &snapshot{at: o.now, took: l.clock.now().Sub(o.now), outcome: o.outcome}
+	took := l.clock.now().Sub(o.now)
+	s := &snapshot{at: l.clock.wall().Add(-took), took: took, outcome: o.outcome}
 	if o.problem != nil {
 		s.page.Warnings = append(s.page.Warnings, "The last loop has no plan: "+o.problem.Error())
 	} else if status.Message != "" {

@@ -439,7 +439,7 @@ func (a *Actuator) end(d *deletion, result Result, err error) {
 	klog.V(2).InfoS("Removal of a node ended", "node", klog.KRef("", d.id.name), "group", d.removal.Group, "result", result, "err", err)
 	a.mu.Lock()
 	delete(a.underWay, d.id.name)
-	a.ended = append(a.ended, Ended{Node: d.id.name, Result: result, Err: err, At: a.now()})
+	a.ended = append(a.ended, Ended{Node: d.id.name, Group: d.removal.Group, Result: result, Err: err, At: a.now()})
 	a.mu.Unlock()
 	if a.hooks.Removed != nil {
 		a.hooks.Removed(d.removal, result, time.Since(d.began))

@@ -10,6 +10,7 @@ import (
 // UnderWay is a removal under way, as it is seen from outside.
 type UnderWay struct {
 	Node  string
+	Group string
 	UID   types.UID
 	Since time.Time
 	Drain bool
@@ -25,6 +26,7 @@ type Eviction struct {
 // Ended is a removal that has ended.
 type Ended struct {
 	Node   string
+	Group  string
 	Result Result
 	Err    error
 	At     time.Time
@@ -36,7 +38,7 @@ func (a *Actuator) UnderWay() map[string]UnderWay {
 	defer a.mu.Unlock()
 	all := make(map[string]UnderWay, len(a.underWay))
 	for name, d := range a.underWay {
-		all[name] = UnderWay{Node: name, UID: d.id.uid, Since: d.removal.Since, Drain: !d.removal.Empty, Stage: d.stage}
+		all[name] = UnderWay{Node: name, Group: d.removal.Group, UID: d.id.uid, Since: d.removal.Since, Drain: !d.removal.Empty, Stage: d.stage}
 	}
 	return all
 }

@@ -67,6 +67,16 @@ func (b *Backoff) Of(group string, now time.Time) (Info, bool) {
 	return s.Info, true
 }
 
+// Any says whether some group backs off.
+func (b *Backoff) Any(now time.Time) bool {
+	for group := range b.groups {
+		if _, backsOff := b.Of(group, now); backsOff {
+			return true
+		}
+	}
+	return false
+}
+
 // Succeed forgets what has failed in a group.
 func (b *Backoff) Succeed(group string) { delete(b.groups, group) }
 

@@ -18,6 +18,15 @@ import (
 // ErrChanged says that somebody else has changed the size of a group since it was listed.
 var ErrChanged = errors.New("its target size has changed meanwhile")
 
+// OutcomeUnknown says whether a cloud that answered with an error may have done what it was asked to.
+func OutcomeUnknown(err error) bool {
+	switch status.Code(err) {
+	case codes.DeadlineExceeded, codes.Unavailable, codes.Canceled:
+		return true
+	}
+	return false
+}
+
 // IncreaseSize asks for more nodes in a group, provided that its target is still the one that was planned with and that it
 // may have so many.
 func (c *Client) IncreaseSize(ctx context.Context, group string, from, delta int) error {
