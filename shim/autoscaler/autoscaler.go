@@ -104,7 +104,8 @@ func (a *Autoscaler) Run(ctx context.Context) error {
 	return a.elect(ctx)
 }
 
-// elect waits to lead, and leads. The lease is given up only when all work has ended.
+// elect waits to lead, and leads. The lease is given up only when all work has ended, which ends as soon as the lease cannot be
+// renewed in time.
 func (a *Autoscaler) elect(ctx context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -119,7 +120,7 @@ func (a *Autoscaler) elect(ctx context.Context) error {
 	ended := make(chan error, 1)
 	leading := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, Name: component, ReleaseOnCancel: true,
+		Lock: lock, Name: component,
 		LeaseDuration: a.config.LeaderElection.LeaseDuration.Duration, RenewDeadline: a.config.LeaderElection.RenewDeadline.Duration,
 		RetryPeriod: a.config.LeaderElection.RetryPeriod.Duration,
 		Callbacks: leaderelection.LeaderCallbacks{
@@ -152,10 +153,28 @@ func (a *Autoscaler) elect(ctx context.Context) error {
 		return nil // it never led
 	}
 	err = <-ended
+	release(context.WithoutCancel(ctx), lock)
 	if ctx.Err() == nil && err == nil {
 		err = errLostLease
 	}
 	return err
+}
+
+// releaseTime bounds how long a process that ends tries to give up its lease.
+const releaseTime = 10 * time.Second
+
+// release lets another process lead at once. One that has taken the lease meanwhile keeps it.
+func release(ctx context.Context, lock resourcelock.Interface) {
+	ctx, cancel := context.WithTimeout(ctx, releaseTime)
+	defer cancel()
+	held, _, err := lock.Get(ctx)
+	if err == nil && held.HolderIdentity == lock.Identity() {
+		now := metav1.Now()
+		err = lock.Update(ctx, resourcelock.LeaderElectionRecord{LeaderTransitions: held.LeaderTransitions, LeaseDurationSeconds: 1, AcquireTime: now, RenewTime: now})
+	}
+	if err != nil {
+		klog.ErrorS(err, "The lease cannot be given up: another process leads when it has run out")
+	}
 }
 
 func (a *Autoscaler) leadWithLease(ctx context.Context, lock *resourcelock.LeaseLock) error {
