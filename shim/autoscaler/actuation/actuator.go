@@ -155,13 +155,15 @@ func New(options Options, client kubernetes.Interface, cloud Cloud, events recor
 	if a.now == nil {
 		a.now = time.Now
 	}
-	a.batcher = newBatcher(options.NodeDeletionBatcherInterval, a.send, a.giveBackAll)
+	a.batcher = newBatcher(options.NodeDeletionBatcherInterval, a.send,
+		func(nodes []*deletion) { a.giveBackAll(nodes, errAnotherFailed) })
 	return a
 }
 
 // deletion is a removal under way.
 type deletion struct {
 	removal *Removal
+	atomic  bool // its group goes as a whole
 	id      identity
 	began   time.Time
 	stage   Stage // guarded by Actuator.mu
@@ -186,7 +188,7 @@ func (a *Actuator) Start(ctx context.Context, plan Plan) (Outcome, error) {
 		return NoNodeDeleted, nil
 	}
 	for _, d := range append(empty[:len(empty):len(empty)], drain...) {
-		if plan.Atomic[d.removal.Group] {
+		if d.atomic {
 			a.batcher.expect(d.removal.Group, 1)
 		}
 	}
@@ -228,7 +230,7 @@ func (a *Actuator) admit(plan Plan) (empty, drain []*deletion) {
 		if taken(r) || broken[r.Group] {
 			continue
 		}
-		d := &deletion{removal: r, id: identityOf(r.Node), began: time.Now(), stage: StageTainted}
+		d := &deletion{removal: r, atomic: plan.Atomic[r.Group], id: identityOf(r.Node), began: time.Now(), stage: StageTainted}
 		a.underWay[r.Node.Name] = d
 		if r.Empty {
 			empty = append(empty, d)
@@ -352,31 +354,21 @@ func (a *Actuator) awaitDelays(ctx context.Context, d *deletion) error {
 	}
 }
 
-// send has the cloud delete nodes of one group.
+// send has the cloud delete nodes of one group. Of an atomic group it asks for all of them, or for none.
 func (a *Actuator) send(ctx context.Context, group string, nodes []*deletion) {
-	var ready []*v1.Node
-	var sent []*deletion
-	for _, d := range nodes {
-		if d.err = a.nodes.markDeleting(ctx, d.id, a.now()); d.err != nil {
-			d.result = ErrorFailedDelete
-			continue
-		}
-		a.stage(d, StageDeleting)
-		ready, sent = append(ready, d.removal.Node), append(sent, d)
-	}
+	marked := a.markAllDeleting(ctx, nodes)
 	if ctx.Err() != nil {
 		return
 	}
-	if len(ready) > 0 {
-		err := a.cloud.DeleteNodes(ctx, group, ready)
-		if ctx.Err() != nil {
-			return // nobody knows whether the cloud has heard: the next leader finds out
-		}
-		for _, d := range sent {
-			if d.err = err; err != nil {
-				d.result = ErrorFailedDelete
-			}
-		}
+	if left := leftOf(nodes); left != nil {
+		a.giveBackAll(nodes, fmt.Errorf("its group goes as a whole, and node %s cannot go: %w", left.id.name, left.err))
+		return
+	}
+	if len(marked) > 0 {
+		a.ask(ctx, group, marked)
+	}
+	if ctx.Err() != nil {
+		return // nobody knows whether the cloud has heard: the next leader finds out
 	}
 	for _, d := range nodes {
 		switch {
@@ -391,6 +383,45 @@ func (a *Actuator) send(ctx context.Context, group string, nodes []*deletion) {
 	}
 }
 
+// markAllDeleting notes on nodes that the cloud is about to be asked, and returns those on which it could. The others have a
+// result then.
+func (a *Actuator) markAllDeleting(ctx context.Context, nodes []*deletion) (marked []*deletion) {
+	for _, d := range nodes {
+		if d.err = a.nodes.markDeleting(ctx, d.id, a.now()); d.err != nil {
+			d.result = ErrorFailedDelete
+			continue
+		}
+		a.stage(d, StageDeleting)
+		marked = append(marked, d)
+	}
+	return marked
+}
+
+// leftOf returns a node that would be left of an atomic group if the others went; nil: none. One without an object has
+// gone before, but one that has come anew under its name is left.
+func leftOf(nodes []*deletion) *deletion {
+	for _, d := range nodes {
+		if d.atomic && d.err != nil && (!errors.Is(d.err, errNodeGone) || errors.Is(d.err, errNodeReplaced)) {
+			return d
+		}
+	}
+	return nil
+}
+
+// ask has the cloud delete nodes, and notes its answer.
+func (a *Actuator) ask(ctx context.Context, group string, marked []*deletion) {
+	var nodes []*v1.Node
+	for _, d := range marked {
+		nodes = append(nodes, d.removal.Node)
+	}
+	err := a.cloud.DeleteNodes(ctx, group, nodes)
+	for _, d := range marked {
+		if d.err = err; err != nil {
+			d.result = ErrorFailedDelete
+		}
+	}
+}
+
 // outcomeUnknown says whether a cloud that answered with an error may have done what it was asked to.
 func outcomeUnknown(err error) bool {
 	switch status.Code(err) {
@@ -400,11 +431,14 @@ func outcomeUnknown(err error) bool {
 	return false
 }
 
-// giveBackAll gives nodes back that are not deleted. Those without a result fail with another one of their group.
-func (a *Actuator) giveBackAll(nodes []*deletion) {
+// errAnotherFailed is why a node is given back whose group goes as a whole, and cannot.
+var errAnotherFailed = errors.New("another node that is to be deleted with it cannot be")
+
+// giveBackAll gives nodes back that are not deleted. Those without a result fail with another one of their group, for `why`.
+func (a *Actuator) giveBackAll(nodes []*deletion, why error) {
 	for _, d := range nodes {
 		if d.err == nil {
-			d.result, d.err = ErrorFailedDelete, errors.New("another node that is to be deleted with it cannot be")
+			d.result, d.err = ErrorFailedDelete, why
 		}
 		a.giveBack(d)
 	}

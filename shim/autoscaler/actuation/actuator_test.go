@@ -386,6 +386,70 @@ func TestUnknownOutcome(t *testing.T) {
 	})
 }
 
+// Nodes a, b and c are ready to be deleted and wait for each other, the last one until its deletion is not delayed any more.
+// Meanwhile something happens to a. Of an atomic group either all nodes go that are still there, or none does.
+func TestAtomicGroupIsNotLeftInPart(t *testing.T) {
+	changed := func(edit func(*v1.Node)) func(*world) {
+		return func(w *world) {
+			node := w.node("a").DeepCopy()
+			edit(node)
+			w.updateNode(node)
+		}
+	}
+	markTaken := changed(func(n *v1.Node) { delete(n.Annotations, MarkAnnotation) })
+	for name, c := range map[string]struct {
+		then    func(*world)
+		apart   bool // the group is not atomic
+		deleted []string
+		why     string // in the error of b and c, if they do not go
+	}{
+		"Nothing":   {then: func(*world) {}, deleted: []string{"a", "b", "c"}},
+		"MarkTaken": {then: markTaken, why: "node a cannot go: the node is not ours any more"},
+		"CannotBeWritten": {then: func(w *world) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.taintFails = []string{"a"}
+		}, why: "node a cannot go: Internal error occurred: told to fail"},
+		"Replaced": {then: changed(func(n *v1.Node) { n.UID = "another" }), why: "node a cannot go: the node is gone: another one has its name"},
+		"Gone": {then: func(w *world) {
+			if err := w.client.Tracker().Delete(nodeResource, "", "a"); err != nil {
+				w.t.Error(err)
+			}
+		}, deleted: []string{"b", "c"}},
+		"NotAtomic": {then: markTaken, apart: true, deleted: []string{"b", "c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				plan := Plan{Atomic: map[string]bool{"g": !c.apart}}
+				for _, node := range []string{"a", "b", "c"} {
+					plan.Removals = append(plan.Removals, emptyOf(w.addNode(node)).Removals...)
+				}
+				w.delay("c", true)
+				options := testOptions()
+				options.NodeDeletionBatcherInterval = time.Minute // for those that are not atomic
+				a := w.actuator(options)
+				if _, err := a.Start(t.Context(), plan); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Second) // a and b wait since 5 s
+				c.then(w)
+				w.delay("c", false)
+				a.Wait()
+				if slices.Sort(w.deleted); !slices.Equal(w.deleted, c.deleted) {
+					t.Errorf("deleted %v, want %v", w.deleted, c.deleted)
+				}
+				for _, ended := range a.TakeEnded() {
+					goes := slices.Contains(c.deleted, ended.Node)
+					if goes != (ended.Result == NodeDeleteOK) || !goes && ended.Node != "a" && (!clean(w.node(ended.Node)) || !strings.Contains(ended.Err.Error(), c.why)) {
+						t.Errorf("node %s ended with %s, %v; it is %v", ended.Node, ended.Result, ended.Err, w.node(ended.Node).Spec)
+					}
+				}
+			})
+		})
+	}
+}
+
 // A pod that the plan has seen and does not move keeps the node.
 func TestPodThatThePlanLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

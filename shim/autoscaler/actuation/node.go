@@ -134,6 +134,8 @@ func identityOf(node *v1.Node) identity {
 var (
 	// errNodeGone says that there is no such node any more: also when there is another one of the same name.
 	errNodeGone = errors.New("the node is gone")
+	// errNodeReplaced is an errNodeGone: there is another one of the same name.
+	errNodeReplaced = fmt.Errorf("%w: another one has its name", errNodeGone)
 	// errNotOurs says that somebody else has taken the node over.
 	errNotOurs = errors.New("the node is not ours any more")
 )
@@ -154,9 +156,9 @@ func (c *nodeClient) read(ctx context.Context, id identity) (*v1.Node, error) {
 	case err != nil:
 		return nil, err
 	case node.UID != id.uid:
-		return nil, fmt.Errorf("%w: it has UID %s and not %s", errNodeGone, node.UID, id.uid)
+		return nil, fmt.Errorf("%w: it has UID %s and not %s", errNodeReplaced, node.UID, id.uid)
 	case node.Spec.ProviderID != id.providerID:
-		return nil, fmt.Errorf("%w: its provider id is %q and not %q", errNodeGone, node.Spec.ProviderID, id.providerID)
+		return nil, fmt.Errorf("%w: its provider id is %q and not %q", errNodeReplaced, node.Spec.ProviderID, id.providerID)
 	}
 	if mark, ok := MarkOf(node); ok && mark.Term > c.term {
 		return nil, fmt.Errorf("%w: the leader of term %d has it, this one is of term %d", errNotOurs, mark.Term, c.term)

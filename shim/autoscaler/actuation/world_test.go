@@ -118,11 +118,12 @@ func (w *world) patch(action clienttesting.Action) (bool, runtime.Object, error)
 	w.mu.Lock()
 	refused := w.conflicts > 0
 	w.conflicts = max(0, w.conflicts-1)
+	failed := slices.Contains(w.taintFails, name)
 	w.mu.Unlock()
 	if refused {
 		return true, nil, apierrors.NewConflict(nodeResource.GroupResource(), name, errors.New("it has changed"))
 	}
-	if slices.Contains(w.taintFails, name) {
+	if failed {
 		return true, nil, apierrors.NewInternalError(errors.New("told to fail"))
 	}
 	var patch struct {
