@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/actuation"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/sizing"
@@ -28,7 +30,8 @@ type sizedGroup struct {
 	size *loadlinev1.GroupSize
 }
 
-// sizings returns the groups that are sized, as the engine has them, and takes note of those that cannot be.
+// sizings returns the groups that are sized, as the engine has them, and takes note of those that cannot be, and of what
+// they leave behind.
 func (l *leader) sizings(o *loop) []*loadlinev1.SizedGroup {
 	states := map[string]*groupState{}
 	for _, g := range o.states {
@@ -50,7 +53,26 @@ func (l *leader) sizings(o *loop) []*loadlinev1.SizedGroup {
 		}
 		out = append(out, sized)
 	}
+	if stray := l.straySizeTaints(o); len(stray) > 0 {
+		o.unsized = append(o.unsized, fmt.Sprintf("nodes of no sized group that carry the taint %[1]s: %[2]d, one is %[3]s; nothing here takes it off, and no new pod "+
+			"comes to them. Unless Escalator runs too: kubectl taint node %[3]s %[1]s-", actuation.SizeTaint, len(stray), stray[0]))
+	}
 	return out
+}
+
+// straySizeTaints returns the nodes that carry the taint of sizing, do not go, and are in no group that is sized: by name.
+func (l *leader) straySizeTaints(o *loop) []string {
+	var stray []string
+	for name, node := range l.cluster.nodes {
+		carries := func(key string) bool {
+			return slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return taint.Key == key })
+		}
+		if carries(actuation.SizeTaint) && !carries(actuation.HardTaint) && o.sized[o.machines[node.Spec.ProviderID].group] == nil {
+			stray = append(stray, name)
+		}
+	}
+	slices.Sort(stray)
+	return stray
 }
 
 func sizingOf(policy *nodegroup.NodeGroup, g *groupState) (*loadlinev1.SizedGroup, error) {

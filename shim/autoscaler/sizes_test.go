@@ -68,6 +68,16 @@ func (b *bench) sizeTaintOf(name string) (v1.Taint, bool) {
 	return taints[i], true
 }
 
+func (b *bench) addTaints(name string, taints ...v1.Taint) {
+	b.t.Helper()
+	node := b.node(name).DeepCopy()
+	node.Spec.Taints = append(node.Spec.Taints, taints...)
+	if _, err := b.client.CoreV1().Nodes().Update(b.t.Context(), node, metav1.UpdateOptions{}); err != nil {
+		b.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
 func (b *bench) sizeStatusOf(group string) GroupSizeStatus {
 	b.t.Helper()
 	for _, g := range b.readStatus().NodeGroups {
@@ -147,11 +157,7 @@ func TestSizedGroup(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := sizedBench(t, c.change, c.edit)
 				if c.tainted {
-					node := b.node("n1").DeepCopy()
-					node.Spec.Taints = []v1.Taint{escalator(strconv.FormatInt(time.Now().Unix(), 10))}
-					if _, err := b.client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
-						t.Fatal(err)
-					}
+					b.addTaints("n1", escalator(strconv.FormatInt(time.Now().Unix(), 10)))
 				}
 				b.addMembers("n2", c.cpu, "p")
 				if err := b.once(b.ctx); err != nil {
@@ -218,6 +224,42 @@ func TestGroupsThatCannotBeSized(t *testing.T) {
 				}
 				if page := b.leader.seen.Load().page; !slices.Contains(page.Warnings, s.Warnings[0]) {
 					t.Errorf("page warns of %q", page.Warnings)
+				}
+				b.end()
+			})
+		})
+	}
+}
+
+// The taint of sizing stays on nodes whose group is not sized any more, and is warned of. Node n1 has it.
+func TestStraySizeTaints(t *testing.T) {
+	taint := func(key string) v1.Taint { return v1.Taint{Key: key, Value: "1", Effect: v1.TaintEffectNoSchedule} }
+	for name, c := range map[string]struct {
+		edit func(*bench)
+		want string // the warning; empty: none
+	}{
+		"OfASizedGroup": {edit: func(*bench) {}},
+		"TakenOut": {func(b *bench) { b.leader.sized = nil },
+			"nodes of no sized group that carry the taint atlassian.com/escalator: 1, one is n1; nothing here takes it off, and no new pod comes to them. " +
+				"Unless Escalator runs too: kubectl taint node n1 atlassian.com/escalator-"},
+		"TakenOutWithTwo": {func(b *bench) { b.leader.sized = nil; b.addTaints("n2", taint(actuation.SizeTaint)) },
+			"nodes of no sized group that carry the taint atlassian.com/escalator: 2, one is n1;"},
+		"CannotBeSized": {func(b *bench) { b.leader.sized[0].Spec.Size.CloudGroup = "other" },
+			"nodes of no sized group that carry the taint atlassian.com/escalator: 1, one is n1;"},
+		"Goes": {edit: func(b *bench) { b.leader.sized = nil; b.addTaints("n1", taint(actuation.HardTaint)) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := sizedBench(t, nil, nil)
+				b.addTaints("n1", taint(actuation.SizeTaint))
+				c.edit(b)
+				b.addMembers("n2", "2", "p")
+				if err := b.once(b.ctx); err != nil {
+					t.Fatal(err)
+				}
+				warnings := slices.DeleteFunc(b.readStatus().Warnings, func(text string) bool { return !strings.Contains(text, actuation.SizeTaint) })
+				if len(warnings) != min(len(c.want), 1) || len(warnings) == 1 && !strings.HasPrefix(warnings[0], c.want) {
+					t.Errorf("warnings %q, want %q", warnings, c.want)
 				}
 				b.end()
 			})
