@@ -15,6 +15,9 @@ struct DrainGroup {
   // counts, and so does one above it: a group shrinks only while both allow it.
   int64_t min_nodes = 0;
   int64_t target = 0;
+  // Machines of it that are no nodes yet, or nodes that have not started and are none of the cluster: without
+  // them it does not go as a whole.
+  int64_t upcoming = 0;
   // It scales to none or to all only.
   bool atomic = false;
   // Somebody else chooses which of its nodes go: those in DrainProblem::chosen, whatever is requested on

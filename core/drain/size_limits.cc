@@ -46,7 +46,8 @@ void SizeLimits::GiveBack(int32_t group, const CpuMemory& allocatable) {
 bool SizeLimits::AreWholeGroup(int32_t group, int64_t nodes) const {
   const Count& count = counts_[static_cast<size_t>(group)];
   const int64_t going = nodes + count.deleting;
-  return going == groups_[static_cast<size_t>(group)].target || going == count.registered;
+  const DrainGroup& limits = groups_[static_cast<size_t>(group)];
+  return going == limits.target || going == count.registered + limits.upcoming;
 }
 
 }  // namespace loadline

@@ -36,7 +36,7 @@ class SizeLimits {
   void GiveBack(int32_t group, const CpuMemory& allocatable);
 
   // Whether so many nodes, and those that are being deleted, are all that a group has: as many as its target,
-  // or as there are.
+  // or as there are and are on their way.
   bool AreWholeGroup(int32_t group, int64_t nodes) const;
 
  private:

@@ -70,12 +70,15 @@ void AddExpected(const LoopPlan& plan, const Snapshot& snapshot,
 }
 
 // With slack left to somebody else its placeholders are pods of the cluster.
-std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem, const LoopPlan& plan,
-                                                     const Snapshot& snapshot, const SlackState& slack) {
+std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem,
+                                                     const std::vector<GroupCounts>& counts,
+                                                     const LoopPlan& plan, const Snapshot& snapshot,
+                                                     const SlackState& slack) {
   auto drain = std::make_unique<DrainProblem>(problem.drain);
   drain->groups.clear();
-  for (const LoopGroup& group : problem.groups) {
-    DrainGroup& entry = drain->groups.emplace_back(group.drain);
+  for (size_t group = 0; group < problem.groups.size(); ++group) {
+    DrainGroup& entry = drain->groups.emplace_back(problem.groups[group].drain);
+    entry.upcoming = counts[group].upcoming;
     if (entry.sized) entry.unneeded_time_s = entry.unready_time_s = 0;  // its nodes have waited tainted
   }
   drain->chosen = ChosenBySize(problem, plan);
@@ -123,7 +126,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   }
   plan.no_scale_down = WhyNoScaleDown(problem, plan);
   if (plan.no_scale_down == NoScaleDown::kConsidered) {
-    plan.scale_down_problem = ScaleDownProblem(problem, plan, *snapshot, planners.slack->State());
+    plan.scale_down_problem = ScaleDownProblem(problem, counts, plan, *snapshot, planners.slack->State());
     plan.scale_down = planners.drain->Plan(*plan.scale_down_problem, problem.scale_down, budget);
   }
   HoldBackTaints(problem, &plan);

@@ -107,6 +107,14 @@ TEST_F(DeletionTest, AnAtomicGroupGoesAsAWhole) {
   EXPECT_THAT(Waits({Atomic(true), Atomic(false), Atomic(false)}), ElementsAre("None", "None", "None"));
 }
 
+TEST_F(DeletionTest, AnAtomicGroupWaitsForNodesOnTheirWay) {
+  groups_[1].target = 4;
+  EXPECT_THAT(Waits({Atomic(true), Atomic(true), Atomic(true)}), ElementsAre("None", "None", "None"));
+  groups_[1].upcoming = 1;
+  EXPECT_THAT(Waits({Atomic(true), Atomic(true), Atomic(true)}),
+              ElementsAre("AtomicScaleDownFailed", "AtomicScaleDownFailed", "AtomicScaleDownFailed"));
+}
+
 TEST_F(DeletionTest, NamesTheLimitThatHoldsNodesBack) {
   options_.max_scale_down_parallelism = 2;
   options_.max_drain_parallelism = 1;
