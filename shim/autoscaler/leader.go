@@ -117,7 +117,7 @@ type loop struct {
 	states   []*groupState      // in the order of groups
 	groupOf  map[string]string  // by node, of those that may be planned for
 	pods     *scaleup.Pods      // that wait
-	// sized are the groups that are sized by how full they are, by id, and unsized why some of the file are not.
+	// sized are the groups that are sized by how full they are, by id, and unsized why some of the file are not and what they leave behind.
 	sized   map[string]*sizedGroup
 	unsized []string
 	// newNodes is how many nodes all groups together may grow by; held is why none may.

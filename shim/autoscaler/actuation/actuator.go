@@ -13,13 +13,13 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/autoscaler/provider"
 )
 
 // Options of a scale-down, under the names of Cluster Autoscaler's flags. There are no defaults here.
@@ -374,7 +374,7 @@ func (a *Actuator) send(ctx context.Context, group string, nodes []*deletion) {
 		switch {
 		case d.err == nil:
 			a.end(d, NodeDeleteOK, nil)
-		case d.stage == StageDeleting && outcomeUnknown(d.err): // it may be on its way: no pod is to come to it
+		case d.stage == StageDeleting && provider.OutcomeUnknown(d.err): // it may be on its way: no pod is to come to it
 			a.event(d, v1.EventTypeWarning, "ScaleDownFailed", "nobody knows whether the cloud deletes the node: "+d.err.Error())
 			a.end(d, d.result, d.err)
 		default:
@@ -420,15 +420,6 @@ func (a *Actuator) ask(ctx context.Context, group string, marked []*deletion) {
 			d.result = ErrorFailedDelete
 		}
 	}
-}
-
-// outcomeUnknown says whether a cloud that answered with an error may have done what it was asked to.
-func outcomeUnknown(err error) bool {
-	switch status.Code(err) {
-	case codes.DeadlineExceeded, codes.Unavailable, codes.Canceled:
-		return true
-	}
-	return false
 }
 
 // errAnotherFailed is why a node is given back whose group goes as a whole, and cannot.
