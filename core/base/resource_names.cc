@@ -15,13 +15,13 @@ struct ResourceNames::Table {
 
 // Until a name is interned into them they share one table.
 ResourceNames::ResourceNames() : sole_owner_(false) {
-  static const std::shared_ptr<Table>* const common = [] {
+  static const std::shared_ptr<Table>* const kCommon = [] {
     auto table = std::make_shared<Table>();
     table->names = {"cpu", "memory", "ephemeral-storage"};
     table->ids = {{"cpu", kCpu}, {"memory", kMemory}, {"ephemeral-storage", kEphemeralStorage}};
     return new std::shared_ptr<Table>(std::move(table));
   }();
-  table_ = *common;
+  table_ = *kCommon;
 }
 
 ResourceNames::~ResourceNames() = default;

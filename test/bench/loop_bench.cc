@@ -1,5 +1,5 @@
-// One loop of an autoscaler, from the bytes of a question to those of its answer. loadlined allocates with mimalloc,
-// and this process with the C library: LD_PRELOAD=libmimalloc.so.2 gives the times of loadlined.
+// One loop of an autoscaler, from the bytes of a question to those of its answer. loadlined allocates with
+// mimalloc, and this process with the C library: LD_PRELOAD=libmimalloc.so.2 gives the times of loadlined.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
