@@ -19,8 +19,8 @@ const generateLoadHelp = `Make load on a cluster: Deployments of pods that reque
 drawn from a range once for each Deployment, the same ones for the same --seed.
 
 All of it carries the label loadline.dev/generated-load=NAME, and --remove takes away what carries it in the namespace, and
-nothing else. Made again under the same name with other numbers, the load changes to these; Deployments and pods that
-are too many then stay, until --remove.`
+nothing else. Made again under the same name with other numbers, the load changes to these; Deployments, their
+budgets and bare pods that are too many then stay, until --remove, and bare pods stay as they are.`
 
 // generateLoadFlags are the flags of `generate-load`.
 type generateLoadFlags struct {

@@ -1,6 +1,7 @@
 package generateload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 )
 
 // tick is between two steps of pods to come, and between two looks at them.
@@ -31,8 +34,7 @@ func (g *Generator) Make(ctx context.Context) error {
 		budgets := g.Client.PolicyV1().PodDisruptionBudgets(budget.Namespace)
 		_, err := budgets.Create(ctx, budget, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
-			there, getErr := budgets.Get(ctx, budget.Name, metav1.GetOptions{})
-			err = errors.Join(getErr, g.ours(there))
+			err = g.changeBudget(ctx, budget)
 		}
 		if err != nil {
 			return err
@@ -67,13 +69,32 @@ func (g *Generator) Make(ctx context.Context) error {
 	}
 }
 
+// changeBudget has a budget that is there allow what is wanted.
+func (g *Generator) changeBudget(ctx context.Context, wanted *policyv1.PodDisruptionBudget) error {
+	budgets := g.Client.PolicyV1().PodDisruptionBudgets(wanted.Namespace)
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		there, err := budgets.Get(ctx, wanted.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if err := g.ours(there); err != nil {
+			return err
+		}
+		there.Spec.MaxUnavailable = wanted.Spec.MaxUnavailable
+		_, err = budgets.Update(ctx, there, metav1.UpdateOptions{})
+		return err
+	})
+}
+
 func (g *Generator) createPods(ctx context.Context, wanted []*v1.Pod) error {
 	for _, pod := range wanted {
 		pods := g.Client.CoreV1().Pods(pod.Namespace)
 		_, err := pods.Create(ctx, pod, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
-			there, getErr := pods.Get(ctx, pod.Name, metav1.GetOptions{})
-			err = errors.Join(getErr, g.ours(there))
+			var there *v1.Pod
+			if there, err = pods.Get(ctx, pod.Name, metav1.GetOptions{}); err == nil {
+				err = g.ours(there)
+			}
 		}
 		if err != nil {
 			return err
@@ -125,9 +146,21 @@ func (g *Generator) ours(object metav1.Object) error {
 	return nil
 }
 
-// Wait waits until all pods run, and tells how long they waited for a node.
+// Wait waits until all pods run that are asked for, and tells how long they waited for a node. Pods of Deployments, and bare
+// ones, that an earlier call has made beside these are not counted.
 func (g *Generator) Wait(ctx context.Context) error {
-	return g.watch(ctx, func(p progress) bool { return p.running == g.Options.Pods && p.ending == 0 })
+	wanted := map[string]bool{}
+	if g.Options.Bare {
+		for _, pod := range g.Options.pods() {
+			wanted[pod.Name] = true
+		}
+	} else {
+		for _, deployment := range g.Options.deployments() {
+			wanted[deployment.Name] = true
+		}
+	}
+	return g.watch(ctx, func(pod *v1.Pod) bool { return wanted[cmp.Or(pod.Labels[PartLabel], pod.Name)] },
+		func(p progress) bool { return p.running == g.Options.Pods && p.ending == 0 })
 }
 
 // Remove takes away what Make has made, and waits until its pods are gone.
@@ -143,7 +176,7 @@ func (g *Generator) Remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return g.watch(ctx, func(p progress) bool { return p.total == 0 })
+	return g.watch(ctx, func(*v1.Pod) bool { return true }, func(p progress) bool { return p.total == 0 })
 }
 
 // progress counts the pods of a load.
@@ -160,11 +193,11 @@ func (p progress) String() string {
 	return text
 }
 
-// watch reports what changes until something holds.
-func (g *Generator) watch(ctx context.Context, holds func(progress) bool) error {
+// watch reports what changes with the pods that count, until something holds.
+func (g *Generator) watch(ctx context.Context, counts func(*v1.Pod) bool, holds func(progress) bool) error {
 	last := ""
 	for {
-		p, err := g.look(ctx)
+		p, err := g.look(ctx, counts)
 		if err != nil {
 			return err
 		}
@@ -176,12 +209,12 @@ func (g *Generator) watch(ctx context.Context, holds func(progress) bool) error 
 			return nil
 		}
 		if err := sleep(ctx, tick); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", last, err)
 		}
 	}
 }
 
-func (g *Generator) look(ctx context.Context) (p progress, err error) {
+func (g *Generator) look(ctx context.Context, counts func(*v1.Pod) bool) (p progress, err error) {
 	options := metav1.ListOptions{LabelSelector: g.Options.Selector(), Limit: 1000}
 	for {
 		list, err := g.Client.CoreV1().Pods(g.Options.Namespace).List(ctx, options)
@@ -189,7 +222,9 @@ func (g *Generator) look(ctx context.Context) (p progress, err error) {
 			return p, err
 		}
 		for i := range list.Items {
-			p.add(&list.Items[i])
+			if pod := &list.Items[i]; counts(pod) {
+				p.add(pod)
+			}
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			slices.Sort(p.waits)

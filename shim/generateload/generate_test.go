@@ -56,6 +56,8 @@ func TestCheck(t *testing.T) {
 		"the time over":          func(o *Options) { o.Over = -1 },
 		"max unavailable \"x\"":  func(o *Options) { o.MaxUnavailable = "x" },
 		"bare pods have no":      func(o *Options) { o.Bare, o.MaxUnavailable = true, "1" },
+		"cpu 2T: must be at":     func(o *Options) { o.CPU.High = resource.MustParse("2T") },
+		"memory 2P: must be at":  func(o *Options) { o.Memory.High = resource.MustParse("2P") },
 	} {
 		o := options()
 		if err := o.Check(); err != nil {
@@ -194,6 +196,31 @@ func TestMakeAgain(t *testing.T) {
 	}
 }
 
+// Made again with other budgets, these allow what is wanted now.
+func TestMakeBudgetsAgain(t *testing.T) {
+	o := options()
+	for _, most := range []string{"1", "50%"} {
+		o.MaxUnavailable = most
+		b := newBench(o)
+		if err := b.Make(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.Options.MaxUnavailable = "3"
+		if err := b.Make(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		budgets, err := b.client.PolicyV1().PodDisruptionBudgets("shop").List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(budgets.Items) != 3 {
+			t.Fatalf("%d budgets, error %v", len(budgets.Items), err)
+		}
+		for _, budget := range budgets.Items {
+			if got := budget.Spec.MaxUnavailable.String(); got != "3" {
+				t.Errorf("%s allows %s, want 3 instead of %s", budget.Name, got, most)
+			}
+		}
+	}
+}
+
 // Wait tells how far it is, and ends when all pods run.
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -226,8 +253,12 @@ func TestWait(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		b.Options.Pods = 3
-		if err := b.Wait(ctx); err == nil {
-			t.Error("it does not miss a pod")
+		if err := b.Wait(ctx); err == nil || !strings.HasPrefix(err.Error(), "2 pods: 2 run") {
+			t.Errorf("it does not miss a pod: %v", err)
+		}
+		b.Options.Pods = 1 // of which the other one is none
+		if err := b.Wait(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }

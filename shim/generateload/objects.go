@@ -75,6 +75,12 @@ type Options struct {
 	Annotations, NodeSelector map[string]string
 }
 
+// Amounts of one pod. A thousand times as many thousandths of a core are still a number that Kubernetes knows.
+const (
+	mostCPU    = "1T"
+	mostMemory = "1P"
+)
+
 // Check returns what is wrong.
 func (o *Options) Check() error {
 	if problems := validation.IsDNS1035Label(o.Name); len(problems) > 0 || len(o.Name) > 40 {
@@ -85,6 +91,14 @@ func (o *Options) Check() error {
 	}
 	if !o.Bare && (o.Deployments < 1 || o.Deployments > min(MostDeployments, o.Pods)) {
 		return fmt.Errorf("%d Deployments: must be 1 to %d, and not more than pods", o.Deployments, MostDeployments)
+	}
+	for name, c := range map[string]struct {
+		amount Range
+		most   string
+	}{"cpu": {o.CPU, mostCPU}, "memory": {o.Memory, mostMemory}} {
+		if most := resource.MustParse(c.most); c.amount.High.Cmp(most) > 0 {
+			return fmt.Errorf("%s %s: must be at most %s", name, c.amount.High.String(), c.most)
+		}
 	}
 	if !(o.LowFactor >= 0 && o.HighFactor >= o.LowFactor && o.HighFactor <= 1000) {
 		return errors.New("limit factor: must be 0 to 1000, and not end below its begin")
