@@ -88,6 +88,9 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 	if err == nil && c.counts.Nodes == 0 && !options.empty {
 		err = fmt.Errorf("%s holds no node", s.name())
 	}
+	if err == nil && s.file != "" && c.counts.Nodes+c.counts.Pods == 0 && len(c.counts.Ignored)+len(c.counts.Objects) > 0 {
+		err = fmt.Errorf("%s holds neither a node nor a pod: make it with kubectl get nodes,pods -A -o json", s.name())
+	}
 	if err == nil {
 		if err = c.view.Sync(ctx); err != nil {
 			err = fmt.Errorf("%s: %w", s.name(), engineError(err))

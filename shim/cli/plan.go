@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
@@ -107,7 +108,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, finish()) }()
+	defer func() { err = finish(err) }()
 	growing, shrinking := scaleup.New(file.Groups), drain.NewGroups(file.Groups)
 	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, empty: true, pod: growing.AddPod, wrap: record,
 		node: func(node *v1.Node) {
@@ -178,14 +179,25 @@ func podNames(pods []*loadlinev1.PendingPods) ([]string, error) {
 	return names, nil
 }
 
-// recording returns what to wrap the engine in, and what ends the file.
-func (f *planFlags) recording() (wrap func(engine.Conn) engine.Conn, finish func() error, err error) {
+// recording returns what to wrap the engine in, and what ends the file, with what came of the plan. A recording takes the place
+// of an older one only when there is a plan.
+func (f *planFlags) recording() (wrap func(engine.Conn) engine.Conn, finish func(error) error, err error) {
 	if f.record == "" {
-		return nil, func() error { return nil }, nil
+		return nil, func(err error) error { return err }, nil
 	}
-	file, err := os.Create(f.record)
+	file, err := os.CreateTemp(filepath.Dir(f.record), filepath.Base(f.record)+".*")
 	if err != nil {
 		return nil, nil, err
 	}
-	return func(conn engine.Conn) engine.Conn { return engine.Record(conn, file) }, file.Close, nil
+	finish = func(err error) error {
+		err = errors.Join(err, file.Chmod(0o644), file.Close())
+		if err == nil {
+			err = os.Rename(file.Name(), f.record)
+		}
+		if err != nil {
+			os.Remove(file.Name())
+		}
+		return err
+	}
+	return func(conn engine.Conn) engine.Conn { return engine.Record(conn, file) }, finish, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -107,6 +108,45 @@ func TestReplayOfAPlan(t *testing.T) {
 
 func TestPlanNeedsGroups(t *testing.T) {
 	if _, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/plan.yaml"); code != 2 || !strings.Contains(errs, "--groups: missing") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// A plan that cannot be made leaves a recording that is there as it is, and no other file.
+func TestPlanThatFailsRecordsNothing(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "loop.rec")
+	planJSON(t, "--record", file)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/none.yaml", "--groups", "testdata/plan-groups.yaml", "--record", file)
+	if code == 0 || !strings.Contains(errs, "none.yaml") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the recording has %d bytes instead of %d, error %v", len(after), len(before), err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, error %v", entries, err)
+	}
+}
+
+func TestPlanOfAnotherKindOfFile(t *testing.T) {
+	_, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/plan-groups.yaml", "--groups", "testdata/plan-groups.yaml")
+	if code != 1 || !strings.Contains(errs, "testdata/plan-groups.yaml holds neither a node nor a pod") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+func TestReplayWithoutAPlan(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "empty.rec")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, errs, code := run(t, "loadline", "", "replay", file, "--answer", filepath.Join(t.TempDir(), "plan.json"))
+	if code != 1 || !strings.Contains(errs, file) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }

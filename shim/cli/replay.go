@@ -76,7 +76,10 @@ func (f *replayFlags) replay(ctx context.Context, name string, out io.Writer) er
 	if err := table.Write(out); err != nil {
 		return err
 	}
-	if f.answer != "" && last.Answer != nil {
+	if f.answer != "" && last.Answer == nil {
+		return fmt.Errorf("%s: it has no plan, and --answer %s is not written", name, f.answer)
+	}
+	if f.answer != "" {
 		data, err := protojson.MarshalOptions{Multiline: true}.Marshal(last.Answer)
 		if err == nil {
 			err = os.WriteFile(f.answer, append(data, '\n'), 0o644)
