@@ -126,6 +126,10 @@ func (l *leader) reportGrowth(o *loop) {
 		"unregistered": counts.Unregistered, "longUnregistered": counts.LongUnregistered} {
 		m.nodes.WithLabelValues(state).Set(float64(count))
 	}
+	set(m.safe, l.unhealthyCluster(o.now) == "")
+	if !l.config.Decides(config.ScaleUpDecision) {
+		return // somebody else knows what holds groups
+	}
 	groups := map[string]int{"none": 0, "backoff": 0, "maximum": 0, "unpriced": 0, "other": 0}
 	for _, g := range o.states {
 		_, backsOff := l.growth.backoff.Of(g.ID, o.now)
@@ -136,7 +140,7 @@ func (l *leader) reportGrowth(o *loop) {
 			groups["maximum"]++
 		case l.unpriced(g):
 			groups["unpriced"]++
-		case g.held != "" || !l.config.Decides(config.ScaleUpDecision):
+		case g.held != "":
 			groups["other"]++
 		default:
 			groups["none"]++
@@ -145,5 +149,4 @@ func (l *leader) reportGrowth(o *loop) {
 	for held, count := range groups {
 		m.nodeGroups.WithLabelValues(held).Set(float64(count))
 	}
-	set(m.safe, l.unhealthyCluster(o.now) == "")
 }
