@@ -241,10 +241,11 @@ func (l *leader) deleteMachines(ctx context.Context, o *loop, g *groupState, mac
 	klog.InfoS("Machines are given up", "group", g.ID, "machines", most, "why", why, "err", err)
 	if err != nil {
 		l.metrics.errors.WithLabelValues("cloudProvider").Inc()
+		if provider.OutcomeUnknown(err) {
+			return
+		}
 		for _, m := range machines[:most] {
-			if !provider.OutcomeUnknown(err) {
-				delete(l.growth.givenUp, m.ProviderID)
-			}
+			delete(l.growth.givenUp, m.ProviderID)
 		}
 		return
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -140,13 +141,20 @@ func TestPlanOfAnotherKindOfFile(t *testing.T) {
 	}
 }
 
+// Of a recording only the first call is left, which tells the engine of the cluster.
 func TestReplayWithoutAPlan(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "empty.rec")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
+	file, answer := filepath.Join(t.TempDir(), "loop.rec"), filepath.Join(t.TempDir(), "plan.json")
+	planJSON(t, "--record", file)
+	data, err := os.ReadFile(file)
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, errs, code := run(t, "loadline", "", "replay", file, "--answer", filepath.Join(t.TempDir(), "plan.json"))
-	if code != 1 || !strings.Contains(errs, file) {
+	size, prefix := binary.Uvarint(data)
+	if err := os.WriteFile(file, data[:prefix+int(size)], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, errs, code := run(t, "loadline", "", "replay", file, "--answer", answer)
+	if code != 1 || !strings.Contains(errs, file+": it has no plan") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
