@@ -48,16 +48,8 @@ class LoopSizesTest : public ::testing::Test {
     *request_.mutable_changes() = ChangesBuilder::At(epoch, 1).changes();
   }
 
-  absl::StatusOr<v1::PlanLoopResponse> Ask() {
-    const absl::StatusOr<std::string> bytes =
-        engine_.CallBytes("/loadline.v1.Autoscaler/PlanLoop", request_.SerializeAsString());
-    if (!bytes.ok()) return bytes.status();
-    v1::PlanLoopResponse response;
-    EXPECT_TRUE(response.ParseFromString(*bytes));
-    return response;
-  }
   v1::PlanLoopResponse Plan() {
-    const absl::StatusOr<v1::PlanLoopResponse> response = Ask();
+    const absl::StatusOr<v1::PlanLoopResponse> response = engine_.PlanLoop(request_);
     EXPECT_TRUE(response.ok()) << response.status();
     return response.ok() ? *response : v1::PlanLoopResponse();
   }
@@ -176,7 +168,7 @@ TEST_F(LoopSizesTest, BadInputNamesTheField) {
   for (const BadInput& input : cases) {
     request_ = good;
     input.change(&request_);
-    const absl::Status status = Ask().status();
+    const absl::Status status = engine_.PlanLoop(request_).status();
     EXPECT_THAT(std::string(status.message()), HasSubstr(input.refusal));
   }
   request_ = good;

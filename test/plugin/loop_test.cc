@@ -60,22 +60,13 @@ class LoopHandlerTest : public ::testing::Test {
     pods->set_count(count);
   }
 
-  absl::StatusOr<v1::PlanLoopResponse> Ask() {
-    const absl::StatusOr<std::string> bytes =
-        engine_.CallBytes("/loadline.v1.Autoscaler/PlanLoop", request_.SerializeAsString());
-    if (!bytes.ok()) return bytes.status();
-    v1::PlanLoopResponse response;
-    EXPECT_TRUE(response.ParseFromString(*bytes));
-    return response;
-  }
-
   v1::PlanLoopResponse Plan() {
-    const absl::StatusOr<v1::PlanLoopResponse> response = Ask();
+    const absl::StatusOr<v1::PlanLoopResponse> response = engine_.PlanLoop(request_);
     EXPECT_TRUE(response.ok()) << response.status();
     return response.ok() ? *response : v1::PlanLoopResponse();
   }
 
-  std::string Refusal() { return std::string(Ask().status().message()); }
+  std::string Refusal() { return std::string(engine_.PlanLoop(request_).status().message()); }
 
   TypedEngine engine_;
   v1::PlanLoopRequest request_;
@@ -336,7 +327,7 @@ TEST_F(LoopHandlerTest, BadInputNamesTheField) {
     EXPECT_THAT(Refusal(), HasSubstr(input.refusal));
   }
   request_ = good;
-  EXPECT_TRUE(Ask().ok()) << "a question that was refused leaves nothing behind";
+  EXPECT_TRUE(engine_.PlanLoop(request_).ok()) << "a question that was refused leaves nothing behind";
 }
 
 }  // namespace

@@ -163,6 +163,10 @@ absl::StatusOr<v1::DropResponse> TypedEngine::Drop(const std::string& view) {
   return Call<v1::DropResponse>(kDropMethod, request);
 }
 
+absl::StatusOr<v1::PlanLoopResponse> TypedEngine::PlanLoop(const v1::PlanLoopRequest& request) {
+  return Call<v1::PlanLoopResponse>(kPlanLoopMethod, request);
+}
+
 absl::StatusOr<std::string> TypedEngine::CallBytes(absl::string_view method, absl::string_view request,
                                                    const Deadline& deadline) {
   return engine_.Call(method, request, deadline);

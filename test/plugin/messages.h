@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "loadline/k8s/v1/core.pb.h"
 #include "loadline/v1/cluster_state.pb.h"
+#include "loadline/v1/loop.pb.h"
 #include "loadline/v1/scheduler_extender.pb.h"
 #include "plugin/service/engine.h"
 
@@ -73,6 +74,7 @@ class TypedEngine {
   absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request);
   absl::StatusOr<v1::DescribeResponse> Describe(const v1::DescribeRequest& request);
   absl::StatusOr<v1::DropResponse> Drop(const std::string& view);
+  absl::StatusOr<v1::PlanLoopResponse> PlanLoop(const v1::PlanLoopRequest& request);
   absl::StatusOr<std::string> CallBytes(absl::string_view method, absl::string_view request,
                                         const Deadline& deadline = Deadline());
 
@@ -91,6 +93,7 @@ inline constexpr char kDescribeMethod[] = "/loadline.v1.ClusterState/Describe";
 inline constexpr char kDropMethod[] = "/loadline.v1.ClusterState/Drop";
 inline constexpr char kScoreMethod[] = "/loadline.v1.SchedulerExtender/Score";
 inline constexpr char kExplainMethod[] = "/loadline.v1.SchedulerExtender/Explain";
+inline constexpr char kPlanLoopMethod[] = "/loadline.v1.Autoscaler/PlanLoop";
 
 }  // namespace loadline
 
