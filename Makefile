@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-asan test-tsan fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate clean
+.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -40,6 +40,9 @@ go-binaries: deps
 test: build ## run all tests: C++, vectors, Go, end to end
 	@cmake --build --preset release
 	@tools/test.sh
+
+test-core: deps ## build and run the C++ tests, file by file and little optimized: the fastest way for a change
+	@cmake --preset dev && cmake --build --preset dev && ctest --preset dev
 
 test-asan: deps ## run the C++ tests under the address and undefined behaviour sanitizers
 	@cmake --preset asan && cmake --build --preset asan && ctest --preset asan

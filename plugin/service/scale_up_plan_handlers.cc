@@ -98,7 +98,7 @@ absl::StatusOr<v1::PlanScaleUpResponse> PlanScaleUp(const v1::PlanScaleUpRequest
     DecodedGroup& group = decoded->groups[i];
     const NodePrice price = group.has_template ? PriceNode(*prices, group.priced) : NodePrice();
     if (price.source == PriceSource::kNone) {
-      response.add_left_out(group.group.node.name);
+      response.add_groups_left_out(group.group.node.name);
       continue;
     }
     group.group.usd_per_hour = price.price;

@@ -652,6 +652,79 @@ func (x *SyncRequest) GetChanges() *Changes {
 	return nil
 }
 
+// An object that the engine could not take. It alone was left out; all the others were decided upon.
+type LeftOut struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its kind in Kubernetes, such as "Pod" or "PodDisruptionBudget".
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Empty: it has none, or it is not known.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Printable; at most 253 bytes, as all three.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// What is wrong with it, in plain words; at most 512 bytes.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeftOut) Reset() {
+	*x = LeftOut{}
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeftOut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeftOut) ProtoMessage() {}
+
+func (x *LeftOut) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeftOut.ProtoReflect.Descriptor instead.
+func (*LeftOut) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *LeftOut) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *LeftOut) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *LeftOut) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LeftOut) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type SyncResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// State of the view after the batch; while a full list is staged, the state before it (0 if none).
@@ -659,13 +732,17 @@ type SyncResponse struct {
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Amounts in this batch that were clamped to [0, 2^62].
 	ClampedAmounts int64 `protobuf:"varint,3,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
+	LeftOut []*LeftOut `protobuf:"bytes,4,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// How many were left out in all.
+	LeftOutTotal  int64 `protobuf:"varint,5,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SyncResponse) Reset() {
 	*x = SyncResponse{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[8]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -677,7 +754,7 @@ func (x *SyncResponse) String() string {
 func (*SyncResponse) ProtoMessage() {}
 
 func (x *SyncResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[8]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -690,7 +767,7 @@ func (x *SyncResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncResponse.ProtoReflect.Descriptor instead.
 func (*SyncResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SyncResponse) GetEpoch() int64 {
@@ -714,6 +791,20 @@ func (x *SyncResponse) GetClampedAmounts() int64 {
 	return 0
 }
 
+func (x *SyncResponse) GetLeftOut() []*LeftOut {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+func (x *SyncResponse) GetLeftOutTotal() int64 {
+	if x != nil {
+		return x.LeftOutTotal
+	}
+	return 0
+}
+
 type DescribeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the view; empty: list all views and no nodes.
@@ -730,7 +821,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[9]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -742,7 +833,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[9]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -755,7 +846,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DescribeRequest) GetView() string {
@@ -802,7 +893,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[10]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +905,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[10]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +918,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DescribeResponse) GetViews() []*ViewState {
@@ -881,7 +972,7 @@ type ViewState struct {
 
 func (x *ViewState) Reset() {
 	*x = ViewState{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[11]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -893,7 +984,7 @@ func (x *ViewState) String() string {
 func (*ViewState) ProtoMessage() {}
 
 func (x *ViewState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[11]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -906,7 +997,7 @@ func (x *ViewState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewState.ProtoReflect.Descriptor instead.
 func (*ViewState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ViewState) GetName() string {
@@ -986,7 +1077,7 @@ type ObjectCount struct {
 
 func (x *ObjectCount) Reset() {
 	*x = ObjectCount{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[12]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +1089,7 @@ func (x *ObjectCount) String() string {
 func (*ObjectCount) ProtoMessage() {}
 
 func (x *ObjectCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[12]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +1102,7 @@ func (x *ObjectCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectCount.ProtoReflect.Descriptor instead.
 func (*ObjectCount) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ObjectCount) GetKind() ObjectKind {
@@ -1056,7 +1147,7 @@ type NodeState struct {
 
 func (x *NodeState) Reset() {
 	*x = NodeState{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[13]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +1159,7 @@ func (x *NodeState) String() string {
 func (*NodeState) ProtoMessage() {}
 
 func (x *NodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[13]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +1172,7 @@ func (x *NodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeState.ProtoReflect.Descriptor instead.
 func (*NodeState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeState) GetSlot() int32 {
@@ -1142,7 +1233,7 @@ type ResourceSums struct {
 
 func (x *ResourceSums) Reset() {
 	*x = ResourceSums{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[14]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1154,7 +1245,7 @@ func (x *ResourceSums) String() string {
 func (*ResourceSums) ProtoMessage() {}
 
 func (x *ResourceSums) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[14]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1167,7 +1258,7 @@ func (x *ResourceSums) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceSums.ProtoReflect.Descriptor instead.
 func (*ResourceSums) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ResourceSums) GetResource() string {
@@ -1216,7 +1307,7 @@ type PodState struct {
 
 func (x *PodState) Reset() {
 	*x = PodState{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1228,7 +1319,7 @@ func (x *PodState) String() string {
 func (*PodState) ProtoMessage() {}
 
 func (x *PodState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1241,7 +1332,7 @@ func (x *PodState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodState.ProtoReflect.Descriptor instead.
 func (*PodState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PodState) GetNamespace() string {
@@ -1298,7 +1389,7 @@ type ResourceAmount struct {
 
 func (x *ResourceAmount) Reset() {
 	*x = ResourceAmount{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[16]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1310,7 +1401,7 @@ func (x *ResourceAmount) String() string {
 func (*ResourceAmount) ProtoMessage() {}
 
 func (x *ResourceAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[16]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1323,7 +1414,7 @@ func (x *ResourceAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceAmount.ProtoReflect.Descriptor instead.
 func (*ResourceAmount) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{16}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ResourceAmount) GetResource() string {
@@ -1350,7 +1441,7 @@ type DropRequest struct {
 
 func (x *DropRequest) Reset() {
 	*x = DropRequest{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[17]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1453,7 @@ func (x *DropRequest) String() string {
 func (*DropRequest) ProtoMessage() {}
 
 func (x *DropRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[17]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1466,7 @@ func (x *DropRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropRequest.ProtoReflect.Descriptor instead.
 func (*DropRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{17}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DropRequest) GetView() string {
@@ -1393,7 +1484,7 @@ type DropResponse struct {
 
 func (x *DropResponse) Reset() {
 	*x = DropResponse{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[18]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1405,7 +1496,7 @@ func (x *DropResponse) String() string {
 func (*DropResponse) ProtoMessage() {}
 
 func (x *DropResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[18]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1418,7 +1509,7 @@ func (x *DropResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropResponse.ProtoReflect.Descriptor instead.
 func (*DropResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{18}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{19}
 }
 
 var File_loadline_v1_cluster_state_proto protoreflect.FileDescriptor
@@ -1463,11 +1554,18 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x03 \x01(\tR\x03uid\"=\n" +
 	"\vSyncRequest\x12.\n" +
-	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\"i\n" +
+	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\"g\n" +
+	"\aLeftOut\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xc0\x01\n" +
 	"\fSyncResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12'\n" +
-	"\x0fclamped_amounts\x18\x03 \x01(\x03R\x0eclampedAmounts\"}\n" +
+	"\x0fclamped_amounts\x18\x03 \x01(\x03R\x0eclampedAmounts\x12/\n" +
+	"\bleft_out\x18\x04 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
+	"\x0eleft_out_total\x18\x05 \x01(\x03R\fleftOutTotal\"}\n" +
 	"\x0fDescribeRequest\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05slots\x18\x02 \x03(\x05R\x05slots\x12\x1d\n" +
@@ -1555,7 +1653,7 @@ func file_loadline_v1_cluster_state_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_cluster_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loadline_v1_cluster_state_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_loadline_v1_cluster_state_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_loadline_v1_cluster_state_proto_goTypes = []any{
 	(ObjectKind)(0),          // 0: loadline.v1.ObjectKind
 	(*Changes)(nil),          // 1: loadline.v1.Changes
@@ -1566,17 +1664,18 @@ var file_loadline_v1_cluster_state_proto_goTypes = []any{
 	(*NodeRecord)(nil),       // 6: loadline.v1.NodeRecord
 	(*PodRecord)(nil),        // 7: loadline.v1.PodRecord
 	(*SyncRequest)(nil),      // 8: loadline.v1.SyncRequest
-	(*SyncResponse)(nil),     // 9: loadline.v1.SyncResponse
-	(*DescribeRequest)(nil),  // 10: loadline.v1.DescribeRequest
-	(*DescribeResponse)(nil), // 11: loadline.v1.DescribeResponse
-	(*ViewState)(nil),        // 12: loadline.v1.ViewState
-	(*ObjectCount)(nil),      // 13: loadline.v1.ObjectCount
-	(*NodeState)(nil),        // 14: loadline.v1.NodeState
-	(*ResourceSums)(nil),     // 15: loadline.v1.ResourceSums
-	(*PodState)(nil),         // 16: loadline.v1.PodState
-	(*ResourceAmount)(nil),   // 17: loadline.v1.ResourceAmount
-	(*DropRequest)(nil),      // 18: loadline.v1.DropRequest
-	(*DropResponse)(nil),     // 19: loadline.v1.DropResponse
+	(*LeftOut)(nil),          // 9: loadline.v1.LeftOut
+	(*SyncResponse)(nil),     // 10: loadline.v1.SyncResponse
+	(*DescribeRequest)(nil),  // 11: loadline.v1.DescribeRequest
+	(*DescribeResponse)(nil), // 12: loadline.v1.DescribeResponse
+	(*ViewState)(nil),        // 13: loadline.v1.ViewState
+	(*ObjectCount)(nil),      // 14: loadline.v1.ObjectCount
+	(*NodeState)(nil),        // 15: loadline.v1.NodeState
+	(*ResourceSums)(nil),     // 16: loadline.v1.ResourceSums
+	(*PodState)(nil),         // 17: loadline.v1.PodState
+	(*ResourceAmount)(nil),   // 18: loadline.v1.ResourceAmount
+	(*DropRequest)(nil),      // 19: loadline.v1.DropRequest
+	(*DropResponse)(nil),     // 20: loadline.v1.DropResponse
 }
 var file_loadline_v1_cluster_state_proto_depIdxs = []int32{
 	4,  // 0: loadline.v1.Changes.full_list:type_name -> loadline.v1.FullListChunk
@@ -1589,25 +1688,26 @@ var file_loadline_v1_cluster_state_proto_depIdxs = []int32{
 	0,  // 7: loadline.v1.ObjectKey.kind:type_name -> loadline.v1.ObjectKind
 	7,  // 8: loadline.v1.NodeRecord.pods:type_name -> loadline.v1.PodRecord
 	1,  // 9: loadline.v1.SyncRequest.changes:type_name -> loadline.v1.Changes
-	12, // 10: loadline.v1.DescribeResponse.views:type_name -> loadline.v1.ViewState
-	14, // 11: loadline.v1.DescribeResponse.nodes:type_name -> loadline.v1.NodeState
-	13, // 12: loadline.v1.ViewState.objects:type_name -> loadline.v1.ObjectCount
-	0,  // 13: loadline.v1.ObjectCount.kind:type_name -> loadline.v1.ObjectKind
-	15, // 14: loadline.v1.NodeState.resources:type_name -> loadline.v1.ResourceSums
-	16, // 15: loadline.v1.NodeState.pods:type_name -> loadline.v1.PodState
-	17, // 16: loadline.v1.PodState.requests:type_name -> loadline.v1.ResourceAmount
-	17, // 17: loadline.v1.PodState.limits:type_name -> loadline.v1.ResourceAmount
-	8,  // 18: loadline.v1.ClusterState.Sync:input_type -> loadline.v1.SyncRequest
-	10, // 19: loadline.v1.ClusterState.Describe:input_type -> loadline.v1.DescribeRequest
-	18, // 20: loadline.v1.ClusterState.Drop:input_type -> loadline.v1.DropRequest
-	9,  // 21: loadline.v1.ClusterState.Sync:output_type -> loadline.v1.SyncResponse
-	11, // 22: loadline.v1.ClusterState.Describe:output_type -> loadline.v1.DescribeResponse
-	19, // 23: loadline.v1.ClusterState.Drop:output_type -> loadline.v1.DropResponse
-	21, // [21:24] is the sub-list for method output_type
-	18, // [18:21] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	9,  // 10: loadline.v1.SyncResponse.left_out:type_name -> loadline.v1.LeftOut
+	13, // 11: loadline.v1.DescribeResponse.views:type_name -> loadline.v1.ViewState
+	15, // 12: loadline.v1.DescribeResponse.nodes:type_name -> loadline.v1.NodeState
+	14, // 13: loadline.v1.ViewState.objects:type_name -> loadline.v1.ObjectCount
+	0,  // 14: loadline.v1.ObjectCount.kind:type_name -> loadline.v1.ObjectKind
+	16, // 15: loadline.v1.NodeState.resources:type_name -> loadline.v1.ResourceSums
+	17, // 16: loadline.v1.NodeState.pods:type_name -> loadline.v1.PodState
+	18, // 17: loadline.v1.PodState.requests:type_name -> loadline.v1.ResourceAmount
+	18, // 18: loadline.v1.PodState.limits:type_name -> loadline.v1.ResourceAmount
+	8,  // 19: loadline.v1.ClusterState.Sync:input_type -> loadline.v1.SyncRequest
+	11, // 20: loadline.v1.ClusterState.Describe:input_type -> loadline.v1.DescribeRequest
+	19, // 21: loadline.v1.ClusterState.Drop:input_type -> loadline.v1.DropRequest
+	10, // 22: loadline.v1.ClusterState.Sync:output_type -> loadline.v1.SyncResponse
+	12, // 23: loadline.v1.ClusterState.Describe:output_type -> loadline.v1.DescribeResponse
+	20, // 24: loadline.v1.ClusterState.Drop:output_type -> loadline.v1.DropResponse
+	22, // [22:25] is the sub-list for method output_type
+	19, // [19:22] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_cluster_state_proto_init() }
@@ -1621,7 +1721,7 @@ func file_loadline_v1_cluster_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_cluster_state_proto_rawDesc), len(file_loadline_v1_cluster_state_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

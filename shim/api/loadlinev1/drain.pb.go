@@ -1335,7 +1335,11 @@ type PlanDrainResponse struct {
 	// To be handed back by a client that keeps it. The engine keeps it with the view as well.
 	State *DrainState `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`
 	// Budgets that moves take from, in the order of their names; none in a compact answer.
-	Budgets       []*BudgetLeft `protobuf:"bytes,11,rep,name=budgets,proto3" json:"budgets,omitempty"`
+	Budgets []*BudgetLeft `protobuf:"bytes,11,rep,name=budgets,proto3" json:"budgets,omitempty"`
+	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
+	LeftOut []*LeftOut `protobuf:"bytes,12,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// How many were left out in all.
+	LeftOutTotal  int64 `protobuf:"varint,13,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1445,6 +1449,20 @@ func (x *PlanDrainResponse) GetBudgets() []*BudgetLeft {
 		return x.Budgets
 	}
 	return nil
+}
+
+func (x *PlanDrainResponse) GetLeftOut() []*LeftOut {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+func (x *PlanDrainResponse) GetLeftOutTotal() int64 {
+	if x != nil {
+		return x.LeftOutTotal
+	}
+	return 0
 }
 
 // What a budget allows before anything moves.
@@ -2046,7 +2064,7 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\rDrainProgress\x12\x18\n" +
 	"\astarted\x18\x01 \x03(\tR\astarted\x12\x16\n" +
 	"\x06failed\x18\x02 \x03(\tR\x06failed\x121\n" +
-	"\aevicted\x18\x03 \x03(\v2\x17.loadline.v1.EvictedPodR\aevicted\"\x9a\x03\n" +
+	"\aevicted\x18\x03 \x03(\v2\x17.loadline.v1.EvictedPodR\aevicted\"\xf1\x03\n" +
 	"\x11PlanDrainResponse\x120\n" +
 	"\x06remove\x18\x01 \x03(\v2\x18.loadline.v1.NodeRemovalR\x06remove\x12)\n" +
 	"\x04keep\x18\x02 \x03(\v2\x15.loadline.v1.NodeKeepR\x04keep\x12\x14\n" +
@@ -2060,7 +2078,9 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\x12usd_per_hour_saved\x18\t \x01(\x01R\x0fusdPerHourSaved\x12-\n" +
 	"\x05state\x18\n" +
 	" \x01(\v2\x17.loadline.v1.DrainStateR\x05state\x121\n" +
-	"\abudgets\x18\v \x03(\v2\x17.loadline.v1.BudgetLeftR\abudgets\"R\n" +
+	"\abudgets\x18\v \x03(\v2\x17.loadline.v1.BudgetLeftR\abudgets\x12/\n" +
+	"\bleft_out\x18\f \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
+	"\x0eleft_out_total\x18\r \x01(\x03R\fleftOutTotal\"R\n" +
 	"\n" +
 	"BudgetLeft\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
@@ -2143,6 +2163,7 @@ var file_loadline_v1_drain_proto_goTypes = []any{
 	(*Changes)(nil),           // 17: loadline.v1.Changes
 	(*FitOptions)(nil),        // 18: loadline.v1.FitOptions
 	(ObjectKind)(0),           // 19: loadline.v1.ObjectKind
+	(*LeftOut)(nil),           // 20: loadline.v1.LeftOut
 }
 var file_loadline_v1_drain_proto_depIdxs = []int32{
 	17, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
@@ -2166,12 +2187,13 @@ var file_loadline_v1_drain_proto_depIdxs = []int32{
 	16, // 18: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
 	5,  // 19: loadline.v1.PlanDrainResponse.state:type_name -> loadline.v1.DrainState
 	13, // 20: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
-	15, // 21: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	20, // 21: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
+	15, // 22: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_drain_proto_init() }

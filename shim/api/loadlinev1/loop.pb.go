@@ -533,7 +533,11 @@ type PlanLoopResponse struct {
 	// go, or stay. Nodes are tainted and removed only where nodes are considered to go and nothing brakes:
 	// otherwise these lists are empty. Nothing is asked of the cloud for a group that is held, or where
 	// somebody else decides growth.
-	Size          *MeasureUtilizationResponse `protobuf:"bytes,12,opt,name=size,proto3" json:"size,omitempty"`
+	Size *MeasureUtilizationResponse `protobuf:"bytes,12,opt,name=size,proto3" json:"size,omitempty"`
+	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
+	LeftOut []*LeftOut `protobuf:"bytes,13,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// How many were left out in all.
+	LeftOutTotal  int64 `protobuf:"varint,14,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -650,6 +654,20 @@ func (x *PlanLoopResponse) GetSize() *MeasureUtilizationResponse {
 		return x.Size
 	}
 	return nil
+}
+
+func (x *PlanLoopResponse) GetLeftOut() []*LeftOut {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+func (x *PlanLoopResponse) GetLeftOutTotal() int64 {
+	if x != nil {
+		return x.LeftOutTotal
+	}
+	return 0
 }
 
 // Equal pods on nodes that are being deleted.
@@ -983,7 +1001,7 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\tLoopState\x12-\n" +
 	"\x05slack\x18\x01 \x01(\v2\x17.loadline.v1.SlackStateR\x05slack\x12-\n" +
 	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\x12*\n" +
-	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\x95\x05\n" +
+	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\xec\x05\n" +
 	"\x10PlanLoopResponse\x122\n" +
 	"\adrained\x18\x01 \x03(\v2\x18.loadline.v1.DrainedPodsR\adrained\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12:\n" +
@@ -998,7 +1016,9 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x0fclamped_amounts\x18\n" +
 	" \x01(\x03R\x0eclampedAmounts\x12:\n" +
 	"\aranking\x18\v \x01(\v2 .loadline.v1.RankOptionsResponseR\aranking\x12;\n" +
-	"\x04size\x18\f \x01(\v2'.loadline.v1.MeasureUtilizationResponseR\x04size\"\x7f\n" +
+	"\x04size\x18\f \x01(\v2'.loadline.v1.MeasureUtilizationResponseR\x04size\x12/\n" +
+	"\bleft_out\x18\r \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
+	"\x0eleft_out_total\x18\x0e \x01(\x03R\fleftOutTotal\"\x7f\n" +
 	"\vDrainedPods\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
@@ -1070,7 +1090,8 @@ var file_loadline_v1_loop_proto_goTypes = []any{
 	(*PlanDrainResponse)(nil),          // 27: loadline.v1.PlanDrainResponse
 	(*RankOptionsResponse)(nil),        // 28: loadline.v1.RankOptionsResponse
 	(*MeasureUtilizationResponse)(nil), // 29: loadline.v1.MeasureUtilizationResponse
-	(*PodRun)(nil),                     // 30: loadline.v1.PodRun
+	(*LeftOut)(nil),                    // 30: loadline.v1.LeftOut
+	(*PodRun)(nil),                     // 31: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
 	9,  // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
@@ -1102,12 +1123,13 @@ var file_loadline_v1_loop_proto_depIdxs = []int32{
 	3,  // 26: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
 	28, // 27: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
 	29, // 28: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
-	30, // 29: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	30, // 29: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
+	31, // 30: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }

@@ -793,8 +793,12 @@ type RankOptionsResponse struct {
 	ClusterNodes int32 `protobuf:"varint,4,opt,name=cluster_nodes,json=clusterNodes,proto3" json:"cluster_nodes,omitempty"`
 	// Amounts in the request that were clamped to [0, 2^62].
 	ClampedAmounts int64 `protobuf:"varint,5,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
+	LeftOut []*LeftOut `protobuf:"bytes,6,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// How many were left out in all.
+	LeftOutTotal  int64 `protobuf:"varint,7,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RankOptionsResponse) Reset() {
@@ -858,6 +862,20 @@ func (x *RankOptionsResponse) GetClusterNodes() int32 {
 func (x *RankOptionsResponse) GetClampedAmounts() int64 {
 	if x != nil {
 		return x.ClampedAmounts
+	}
+	return 0
+}
+
+func (x *RankOptionsResponse) GetLeftOut() []*LeftOut {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+func (x *RankOptionsResponse) GetLeftOutTotal() int64 {
+	if x != nil {
+		return x.LeftOutTotal
 	}
 	return 0
 }
@@ -1116,13 +1134,15 @@ const file_loadline_v1_scale_up_proto_rawDesc = "" +
 	"\x10_creation_factor\"O\n" +
 	"\rPreferredNode\x12\x1b\n" +
 	"\tmilli_cpu\x18\x01 \x01(\x03R\bmilliCpu\x12!\n" +
-	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\"\x8c\x02\n" +
+	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\"\xe3\x02\n" +
 	"\x13RankOptionsResponse\x123\n" +
 	"\aoptions\x18\x01 \x03(\v2\x19.loadline.v1.RankedOptionR\aoptions\x12/\n" +
 	"\x06policy\x18\x02 \x01(\v2\x17.loadline.v1.RankPolicyR\x06policy\x12A\n" +
 	"\x0epreferred_node\x18\x03 \x01(\v2\x1a.loadline.v1.PreferredNodeR\rpreferredNode\x12#\n" +
 	"\rcluster_nodes\x18\x04 \x01(\x05R\fclusterNodes\x12'\n" +
-	"\x0fclamped_amounts\x18\x05 \x01(\x03R\x0eclampedAmounts\"\x85\x06\n" +
+	"\x0fclamped_amounts\x18\x05 \x01(\x03R\x0eclampedAmounts\x12/\n" +
+	"\bleft_out\x18\x06 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
+	"\x0eleft_out_total\x18\a \x01(\x03R\fleftOutTotal\"\x85\x06\n" +
 	"\fRankedOption\x12\x16\n" +
 	"\x06option\x18\x01 \x01(\x05R\x06option\x12;\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2!.loadline.v1.RankedOption.OutcomeR\aoutcome\x12\x14\n" +
@@ -1183,7 +1203,8 @@ var file_loadline_v1_scale_up_proto_goTypes = []any{
 	(*Changes)(nil),                    // 12: loadline.v1.Changes
 	(*PriceModel)(nil),                 // 13: loadline.v1.PriceModel
 	(*ResourceRates)(nil),              // 14: loadline.v1.ResourceRates
-	(*NodePrice)(nil),                  // 15: loadline.v1.NodePrice
+	(*LeftOut)(nil),                    // 15: loadline.v1.LeftOut
+	(*NodePrice)(nil),                  // 16: loadline.v1.NodePrice
 }
 var file_loadline_v1_scale_up_proto_depIdxs = []int32{
 	12, // 0: loadline.v1.RankOptionsRequest.changes:type_name -> loadline.v1.Changes
@@ -1200,13 +1221,14 @@ var file_loadline_v1_scale_up_proto_depIdxs = []int32{
 	11, // 11: loadline.v1.RankOptionsResponse.options:type_name -> loadline.v1.RankedOption
 	8,  // 12: loadline.v1.RankOptionsResponse.policy:type_name -> loadline.v1.RankPolicy
 	9,  // 13: loadline.v1.RankOptionsResponse.preferred_node:type_name -> loadline.v1.PreferredNode
-	4,  // 14: loadline.v1.RankedOption.outcome:type_name -> loadline.v1.RankedOption.Outcome
-	15, // 15: loadline.v1.RankedOption.node_price:type_name -> loadline.v1.NodePrice
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	15, // 14: loadline.v1.RankOptionsResponse.left_out:type_name -> loadline.v1.LeftOut
+	4,  // 15: loadline.v1.RankedOption.outcome:type_name -> loadline.v1.RankedOption.Outcome
+	16, // 16: loadline.v1.RankedOption.node_price:type_name -> loadline.v1.NodePrice
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_scale_up_proto_init() }

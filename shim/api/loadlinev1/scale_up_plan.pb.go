@@ -517,8 +517,12 @@ type EstimateScaleUpResponse struct {
 	Existing []*ExistingPlacement `protobuf:"bytes,2,rep,name=existing,proto3" json:"existing,omitempty"`
 	// Amounts in the request that were clamped to [0, 2^62].
 	ClampedAmounts int64 `protobuf:"varint,3,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
+	LeftOut []*LeftOut `protobuf:"bytes,4,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// How many were left out in all.
+	LeftOutTotal  int64 `protobuf:"varint,5,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EstimateScaleUpResponse) Reset() {
@@ -568,6 +572,20 @@ func (x *EstimateScaleUpResponse) GetExisting() []*ExistingPlacement {
 func (x *EstimateScaleUpResponse) GetClampedAmounts() int64 {
 	if x != nil {
 		return x.ClampedAmounts
+	}
+	return 0
+}
+
+func (x *EstimateScaleUpResponse) GetLeftOut() []*LeftOut {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+func (x *EstimateScaleUpResponse) GetLeftOutTotal() int64 {
+	if x != nil {
+		return x.LeftOutTotal
 	}
 	return 0
 }
@@ -798,11 +816,15 @@ type PlanScaleUpResponse struct {
 	// max_work or max_milliseconds was used up: more of it might find a cheaper plan.
 	CutShort bool `protobuf:"varint,10,opt,name=cut_short,json=cutShort,proto3" json:"cut_short,omitempty"`
 	// Groups that took no part for want of a price or template, in the order of the request.
-	LeftOut []string `protobuf:"bytes,11,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	GroupsLeftOut []string `protobuf:"bytes,11,rep,name=groups_left_out,json=groupsLeftOut,proto3" json:"groups_left_out,omitempty"`
 	// Amounts in the request that were clamped to [0, 2^62].
 	ClampedAmounts int64 `protobuf:"varint,12,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
+	LeftOut []*LeftOut `protobuf:"bytes,13,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// How many were left out in all.
+	LeftOutTotal  int64 `protobuf:"varint,14,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanScaleUpResponse) Reset() {
@@ -905,9 +927,9 @@ func (x *PlanScaleUpResponse) GetCutShort() bool {
 	return false
 }
 
-func (x *PlanScaleUpResponse) GetLeftOut() []string {
+func (x *PlanScaleUpResponse) GetGroupsLeftOut() []string {
 	if x != nil {
-		return x.LeftOut
+		return x.GroupsLeftOut
 	}
 	return nil
 }
@@ -915,6 +937,20 @@ func (x *PlanScaleUpResponse) GetLeftOut() []string {
 func (x *PlanScaleUpResponse) GetClampedAmounts() int64 {
 	if x != nil {
 		return x.ClampedAmounts
+	}
+	return 0
+}
+
+func (x *PlanScaleUpResponse) GetLeftOut() []*LeftOut {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+func (x *PlanScaleUpResponse) GetLeftOutTotal() int64 {
+	if x != nil {
+		return x.LeftOutTotal
 	}
 	return 0
 }
@@ -1155,11 +1191,13 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\x04Mode\x12\x14\n" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05EXACT\x10\x01\x12\x16\n" +
-	"\x12CLUSTER_AUTOSCALER\x10\x02\"\xb2\x01\n" +
+	"\x12CLUSTER_AUTOSCALER\x10\x02\"\x89\x02\n" +
 	"\x17EstimateScaleUpResponse\x122\n" +
 	"\x06groups\x18\x01 \x03(\v2\x1a.loadline.v1.GroupEstimateR\x06groups\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12'\n" +
-	"\x0fclamped_amounts\x18\x03 \x01(\x03R\x0eclampedAmounts\"\x82\x02\n" +
+	"\x0fclamped_amounts\x18\x03 \x01(\x03R\x0eclampedAmounts\x12/\n" +
+	"\bleft_out\x18\x04 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
+	"\x0eleft_out_total\x18\x05 \x01(\x03R\fleftOutTotal\"\x82\x02\n" +
 	"\rGroupEstimate\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x1d\n" +
@@ -1181,7 +1219,7 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\x12PlanScaleUpRequest\x125\n" +
 	"\aproblem\x18\x01 \x01(\v2\x1b.loadline.v1.ScaleUpProblemR\aproblem\x12/\n" +
 	"\x06prices\x18\x02 \x01(\v2\x17.loadline.v1.PriceModelR\x06prices\x12/\n" +
-	"\x14usd_per_further_type\x18\x03 \x01(\x01R\x11usdPerFurtherType\"\x91\x04\n" +
+	"\x14usd_per_further_type\x18\x03 \x01(\x01R\x11usdPerFurtherType\"\xf5\x04\n" +
 	"\x13PlanScaleUpResponse\x12:\n" +
 	"\bexisting\x18\x01 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12/\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x19.loadline.v1.PlannedNodesR\x05nodes\x120\n" +
@@ -1195,9 +1233,11 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\vbest_single\x18\t \x01(\v2\x19.loadline.v1.SingleGrowthR\n" +
 	"bestSingle\x12\x1b\n" +
 	"\tcut_short\x18\n" +
-	" \x01(\bR\bcutShort\x12\x19\n" +
-	"\bleft_out\x18\v \x03(\tR\aleftOut\x12'\n" +
-	"\x0fclamped_amounts\x18\f \x01(\x03R\x0eclampedAmounts\"c\n" +
+	" \x01(\bR\bcutShort\x12&\n" +
+	"\x0fgroups_left_out\x18\v \x03(\tR\rgroupsLeftOut\x12'\n" +
+	"\x0fclamped_amounts\x18\f \x01(\x03R\x0eclampedAmounts\x12/\n" +
+	"\bleft_out\x18\r \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
+	"\x0eleft_out_total\x18\x0e \x01(\x03R\fleftOutTotal\"c\n" +
 	"\fPlannedNodes\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\x05R\x05group\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\x05R\x05nodes\x12'\n" +
@@ -1250,8 +1290,9 @@ var file_loadline_v1_scale_up_plan_proto_goTypes = []any{
 	(*Changes)(nil),                  // 14: loadline.v1.Changes
 	(*FitOptions)(nil),               // 15: loadline.v1.FitOptions
 	(*IncomingPod)(nil),              // 16: loadline.v1.IncomingPod
-	(*PodRun)(nil),                   // 17: loadline.v1.PodRun
-	(*PriceModel)(nil),               // 18: loadline.v1.PriceModel
+	(*LeftOut)(nil),                  // 17: loadline.v1.LeftOut
+	(*PodRun)(nil),                   // 18: loadline.v1.PodRun
+	(*PriceModel)(nil),               // 19: loadline.v1.PriceModel
 }
 var file_loadline_v1_scale_up_plan_proto_depIdxs = []int32{
 	14, // 0: loadline.v1.ScaleUpProblem.changes:type_name -> loadline.v1.Changes
@@ -1264,22 +1305,24 @@ var file_loadline_v1_scale_up_plan_proto_depIdxs = []int32{
 	0,  // 7: loadline.v1.EstimateScaleUpRequest.mode:type_name -> loadline.v1.EstimateScaleUpRequest.Mode
 	7,  // 8: loadline.v1.EstimateScaleUpResponse.groups:type_name -> loadline.v1.GroupEstimate
 	8,  // 9: loadline.v1.EstimateScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	17, // 10: loadline.v1.GroupEstimate.pods:type_name -> loadline.v1.PodRun
-	1,  // 11: loadline.v1.GroupEstimate.end:type_name -> loadline.v1.GroupEstimate.End
-	17, // 12: loadline.v1.ExistingPlacement.pods:type_name -> loadline.v1.PodRun
-	2,  // 13: loadline.v1.PlanScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
-	18, // 14: loadline.v1.PlanScaleUpRequest.prices:type_name -> loadline.v1.PriceModel
-	8,  // 15: loadline.v1.PlanScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	11, // 16: loadline.v1.PlanScaleUpResponse.nodes:type_name -> loadline.v1.PlannedNodes
-	12, // 17: loadline.v1.PlanScaleUpResponse.groups:type_name -> loadline.v1.GroupGrowth
-	17, // 18: loadline.v1.PlanScaleUpResponse.unplaced:type_name -> loadline.v1.PodRun
-	13, // 19: loadline.v1.PlanScaleUpResponse.best_single:type_name -> loadline.v1.SingleGrowth
-	17, // 20: loadline.v1.PlannedNodes.pods:type_name -> loadline.v1.PodRun
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	17, // 10: loadline.v1.EstimateScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
+	18, // 11: loadline.v1.GroupEstimate.pods:type_name -> loadline.v1.PodRun
+	1,  // 12: loadline.v1.GroupEstimate.end:type_name -> loadline.v1.GroupEstimate.End
+	18, // 13: loadline.v1.ExistingPlacement.pods:type_name -> loadline.v1.PodRun
+	2,  // 14: loadline.v1.PlanScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
+	19, // 15: loadline.v1.PlanScaleUpRequest.prices:type_name -> loadline.v1.PriceModel
+	8,  // 16: loadline.v1.PlanScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	11, // 17: loadline.v1.PlanScaleUpResponse.nodes:type_name -> loadline.v1.PlannedNodes
+	12, // 18: loadline.v1.PlanScaleUpResponse.groups:type_name -> loadline.v1.GroupGrowth
+	18, // 19: loadline.v1.PlanScaleUpResponse.unplaced:type_name -> loadline.v1.PodRun
+	13, // 20: loadline.v1.PlanScaleUpResponse.best_single:type_name -> loadline.v1.SingleGrowth
+	17, // 21: loadline.v1.PlanScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
+	18, // 22: loadline.v1.PlannedNodes.pods:type_name -> loadline.v1.PodRun
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_scale_up_plan_proto_init() }

@@ -2363,7 +2363,11 @@ func (x *UpstreamDefects) GetNamespaceSelectorSeesNoLabels() bool {
 type FitResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of the pods asked about.
-	Pods          []*PodFit `protobuf:"bytes,1,rep,name=pods,proto3" json:"pods,omitempty"`
+	Pods []*PodFit `protobuf:"bytes,1,rep,name=pods,proto3" json:"pods,omitempty"`
+	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
+	LeftOut []*LeftOut `protobuf:"bytes,2,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// How many were left out in all.
+	LeftOutTotal  int64 `protobuf:"varint,3,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2403,6 +2407,20 @@ func (x *FitResponse) GetPods() []*PodFit {
 		return x.Pods
 	}
 	return nil
+}
+
+func (x *FitResponse) GetLeftOut() []*LeftOut {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+func (x *FitResponse) GetLeftOutTotal() int64 {
+	if x != nil {
+		return x.LeftOutTotal
+	}
+	return 0
 }
 
 // Where one pod fits.
@@ -2714,9 +2732,11 @@ const file_loadline_v1_scheduler_extender_proto_rawDesc = "" +
 	"\x17ignored_resource_groups\x18\x04 \x03(\tR\x15ignoredResourceGroups\x126\n" +
 	"\adefects\x18\x05 \x01(\v2\x1c.loadline.v1.UpstreamDefectsR\adefects\"[\n" +
 	"\x0fUpstreamDefects\x12H\n" +
-	"!namespace_selector_sees_no_labels\x18\x01 \x01(\bR\x1dnamespaceSelectorSeesNoLabels\"6\n" +
+	"!namespace_selector_sees_no_labels\x18\x01 \x01(\bR\x1dnamespaceSelectorSeesNoLabels\"\x8d\x01\n" +
 	"\vFitResponse\x12'\n" +
-	"\x04pods\x18\x01 \x03(\v2\x13.loadline.v1.PodFitR\x04pods\";\n" +
+	"\x04pods\x18\x01 \x03(\v2\x13.loadline.v1.PodFitR\x04pods\x12/\n" +
+	"\bleft_out\x18\x02 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
+	"\x0eleft_out_total\x18\x03 \x01(\x03R\fleftOutTotal\";\n" +
 	"\x06PodFit\x121\n" +
 	"\x06groups\x18\x01 \x03(\v2\x19.loadline.v1.VerdictGroupR\x06groups\"\x91\x06\n" +
 	"\fVerdictGroup\x12;\n" +
@@ -2811,6 +2831,7 @@ var file_loadline_v1_scheduler_extender_proto_goTypes = []any{
 	(*VerdictGroup)(nil),               // 36: loadline.v1.VerdictGroup
 	(*Changes)(nil),                    // 37: loadline.v1.Changes
 	(*ResourceAmount)(nil),             // 38: loadline.v1.ResourceAmount
+	(*LeftOut)(nil),                    // 39: loadline.v1.LeftOut
 }
 var file_loadline_v1_scheduler_extender_proto_depIdxs = []int32{
 	37, // 0: loadline.v1.ScoreRequest.changes:type_name -> loadline.v1.Changes
@@ -2848,21 +2869,22 @@ var file_loadline_v1_scheduler_extender_proto_depIdxs = []int32{
 	31, // 32: loadline.v1.Move.revert:type_name -> loadline.v1.Revert
 	33, // 33: loadline.v1.FitOptions.defects:type_name -> loadline.v1.UpstreamDefects
 	35, // 34: loadline.v1.FitResponse.pods:type_name -> loadline.v1.PodFit
-	36, // 35: loadline.v1.PodFit.groups:type_name -> loadline.v1.VerdictGroup
-	10, // 36: loadline.v1.VerdictGroup.verdict:type_name -> loadline.v1.VerdictGroup.Verdict
-	12, // 37: loadline.v1.VerdictGroup.filter:type_name -> loadline.v1.VerdictGroup.Filter
-	11, // 38: loadline.v1.VerdictGroup.status_class:type_name -> loadline.v1.VerdictGroup.StatusClass
-	13, // 39: loadline.v1.SchedulerExtender.Score:input_type -> loadline.v1.ScoreRequest
-	18, // 40: loadline.v1.SchedulerExtender.Explain:input_type -> loadline.v1.ExplainRequest
-	22, // 41: loadline.v1.SchedulerExtender.Fit:input_type -> loadline.v1.FitRequest
-	14, // 42: loadline.v1.SchedulerExtender.Score:output_type -> loadline.v1.ScoreResponse
-	19, // 43: loadline.v1.SchedulerExtender.Explain:output_type -> loadline.v1.ExplainResponse
-	34, // 44: loadline.v1.SchedulerExtender.Fit:output_type -> loadline.v1.FitResponse
-	42, // [42:45] is the sub-list for method output_type
-	39, // [39:42] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	39, // 35: loadline.v1.FitResponse.left_out:type_name -> loadline.v1.LeftOut
+	36, // 36: loadline.v1.PodFit.groups:type_name -> loadline.v1.VerdictGroup
+	10, // 37: loadline.v1.VerdictGroup.verdict:type_name -> loadline.v1.VerdictGroup.Verdict
+	12, // 38: loadline.v1.VerdictGroup.filter:type_name -> loadline.v1.VerdictGroup.Filter
+	11, // 39: loadline.v1.VerdictGroup.status_class:type_name -> loadline.v1.VerdictGroup.StatusClass
+	13, // 40: loadline.v1.SchedulerExtender.Score:input_type -> loadline.v1.ScoreRequest
+	18, // 41: loadline.v1.SchedulerExtender.Explain:input_type -> loadline.v1.ExplainRequest
+	22, // 42: loadline.v1.SchedulerExtender.Fit:input_type -> loadline.v1.FitRequest
+	14, // 43: loadline.v1.SchedulerExtender.Score:output_type -> loadline.v1.ScoreResponse
+	19, // 44: loadline.v1.SchedulerExtender.Explain:output_type -> loadline.v1.ExplainResponse
+	34, // 45: loadline.v1.SchedulerExtender.Fit:output_type -> loadline.v1.FitResponse
+	43, // [43:46] is the sub-list for method output_type
+	40, // [40:43] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_scheduler_extender_proto_init() }

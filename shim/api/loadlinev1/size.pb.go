@@ -1166,8 +1166,12 @@ type MeasureUtilizationResponse struct {
 	State *SizeState `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	// Amounts in the request that were clamped to [0, 2^62].
 	ClampedAmounts int64 `protobuf:"varint,3,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
+	LeftOut []*LeftOut `protobuf:"bytes,4,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// How many were left out in all.
+	LeftOutTotal  int64 `protobuf:"varint,5,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MeasureUtilizationResponse) Reset() {
@@ -1217,6 +1221,20 @@ func (x *MeasureUtilizationResponse) GetState() *SizeState {
 func (x *MeasureUtilizationResponse) GetClampedAmounts() int64 {
 	if x != nil {
 		return x.ClampedAmounts
+	}
+	return 0
+}
+
+func (x *MeasureUtilizationResponse) GetLeftOut() []*LeftOut {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+func (x *MeasureUtilizationResponse) GetLeftOutTotal() int64 {
+	if x != nil {
+		return x.LeftOutTotal
 	}
 	return 0
 }
@@ -1725,11 +1743,13 @@ const file_loadline_v1_size_proto_rawDesc = "" +
 	"\t_expected\"J\n" +
 	"\bNodeSize\x12\x1b\n" +
 	"\tmilli_cpu\x18\x01 \x01(\x03R\bmilliCpu\x12!\n" +
-	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\"\xa3\x01\n" +
+	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\"\xfa\x01\n" +
 	"\x1aMeasureUtilizationResponse\x12.\n" +
 	"\x06groups\x18\x01 \x03(\v2\x16.loadline.v1.GroupSizeR\x06groups\x12,\n" +
 	"\x05state\x18\x02 \x01(\v2\x16.loadline.v1.SizeStateR\x05state\x12'\n" +
-	"\x0fclamped_amounts\x18\x03 \x01(\x03R\x0eclampedAmounts\"\xa5\f\n" +
+	"\x0fclamped_amounts\x18\x03 \x01(\x03R\x0eclampedAmounts\x12/\n" +
+	"\bleft_out\x18\x04 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
+	"\x0eleft_out_total\x18\x05 \x01(\x03R\fleftOutTotal\"\xa5\f\n" +
 	"\tGroupSize\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x125\n" +
@@ -1852,6 +1872,7 @@ var file_loadline_v1_size_proto_goTypes = []any{
 	(*SizedNode)(nil),                  // 17: loadline.v1.SizedNode
 	(*SizeWarning)(nil),                // 18: loadline.v1.SizeWarning
 	(*Changes)(nil),                    // 19: loadline.v1.Changes
+	(*LeftOut)(nil),                    // 20: loadline.v1.LeftOut
 }
 var file_loadline_v1_size_proto_depIdxs = []int32{
 	19, // 0: loadline.v1.MeasureUtilizationRequest.changes:type_name -> loadline.v1.Changes
@@ -1867,22 +1888,23 @@ var file_loadline_v1_size_proto_depIdxs = []int32{
 	13, // 10: loadline.v1.GroupSizeState.cached_node:type_name -> loadline.v1.NodeSize
 	15, // 11: loadline.v1.MeasureUtilizationResponse.groups:type_name -> loadline.v1.GroupSize
 	11, // 12: loadline.v1.MeasureUtilizationResponse.state:type_name -> loadline.v1.SizeState
-	2,  // 13: loadline.v1.GroupSize.action:type_name -> loadline.v1.GroupSize.Action
-	3,  // 14: loadline.v1.GroupSize.reason:type_name -> loadline.v1.GroupSize.Reason
-	16, // 15: loadline.v1.GroupSize.utilization:type_name -> loadline.v1.Utilization
-	16, // 16: loadline.v1.GroupSize.utilization_after:type_name -> loadline.v1.Utilization
-	17, // 17: loadline.v1.GroupSize.taint_unhealthy:type_name -> loadline.v1.SizedNode
-	17, // 18: loadline.v1.GroupSize.untaint:type_name -> loadline.v1.SizedNode
-	17, // 19: loadline.v1.GroupSize.taint:type_name -> loadline.v1.SizedNode
-	17, // 20: loadline.v1.GroupSize.remove:type_name -> loadline.v1.SizedNode
-	18, // 21: loadline.v1.GroupSize.warnings:type_name -> loadline.v1.SizeWarning
-	4,  // 22: loadline.v1.Utilization.kind:type_name -> loadline.v1.Utilization.Kind
-	5,  // 23: loadline.v1.SizeWarning.kind:type_name -> loadline.v1.SizeWarning.Kind
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	20, // 13: loadline.v1.MeasureUtilizationResponse.left_out:type_name -> loadline.v1.LeftOut
+	2,  // 14: loadline.v1.GroupSize.action:type_name -> loadline.v1.GroupSize.Action
+	3,  // 15: loadline.v1.GroupSize.reason:type_name -> loadline.v1.GroupSize.Reason
+	16, // 16: loadline.v1.GroupSize.utilization:type_name -> loadline.v1.Utilization
+	16, // 17: loadline.v1.GroupSize.utilization_after:type_name -> loadline.v1.Utilization
+	17, // 18: loadline.v1.GroupSize.taint_unhealthy:type_name -> loadline.v1.SizedNode
+	17, // 19: loadline.v1.GroupSize.untaint:type_name -> loadline.v1.SizedNode
+	17, // 20: loadline.v1.GroupSize.taint:type_name -> loadline.v1.SizedNode
+	17, // 21: loadline.v1.GroupSize.remove:type_name -> loadline.v1.SizedNode
+	18, // 22: loadline.v1.GroupSize.warnings:type_name -> loadline.v1.SizeWarning
+	4,  // 23: loadline.v1.Utilization.kind:type_name -> loadline.v1.Utilization.Kind
+	5,  // 24: loadline.v1.SizeWarning.kind:type_name -> loadline.v1.SizeWarning.Kind
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_size_proto_init() }

@@ -1388,8 +1388,12 @@ type PlanSlackResponse struct {
 	State *SlackState `protobuf:"bytes,12,opt,name=state,proto3" json:"state,omitempty"`
 	// Amounts in the request that were clamped to [0, 2^62].
 	ClampedAmounts int64 `protobuf:"varint,13,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
+	LeftOut []*LeftOut `protobuf:"bytes,14,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// How many were left out in all.
+	LeftOutTotal  int64 `protobuf:"varint,15,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanSlackResponse) Reset() {
@@ -1509,6 +1513,20 @@ func (x *PlanSlackResponse) GetState() *SlackState {
 func (x *PlanSlackResponse) GetClampedAmounts() int64 {
 	if x != nil {
 		return x.ClampedAmounts
+	}
+	return 0
+}
+
+func (x *PlanSlackResponse) GetLeftOut() []*LeftOut {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+func (x *PlanSlackResponse) GetLeftOutTotal() int64 {
+	if x != nil {
+		return x.LeftOutTotal
 	}
 	return 0
 }
@@ -1827,7 +1845,7 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\x17after_hull_memory_bytes\x18\v \x01(\x01R\x14afterHullMemoryBytes\"<\n" +
 	"\x0eSlackWishError\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\xbd\x04\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\x94\x05\n" +
 	"\x11PlanSlackResponse\x121\n" +
 	"\aclasses\x18\x01 \x03(\v2\x17.loadline.v1.ClassSlackR\aclasses\x126\n" +
 	"\bmirrored\x18\x02 \x03(\v2\x1a.loadline.v1.MirroredSlackR\bmirrored\x12/\n" +
@@ -1843,7 +1861,9 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	" \x01(\x03R\x06placed\x123\n" +
 	"\aliteral\x18\v \x01(\v2\x19.loadline.v1.LiteralSlackR\aliteral\x12-\n" +
 	"\x05state\x18\f \x01(\v2\x17.loadline.v1.SlackStateR\x05state\x12'\n" +
-	"\x0fclamped_amounts\x18\r \x01(\x03R\x0eclampedAmounts*y\n" +
+	"\x0fclamped_amounts\x18\r \x01(\x03R\x0eclampedAmounts\x12/\n" +
+	"\bleft_out\x18\x0e \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
+	"\x0eleft_out_total\x18\x0f \x01(\x03R\fleftOutTotal*y\n" +
 	"\vSlackStatus\x12\x1c\n" +
 	"\x18SLACK_STATUS_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vSLACK_READY\x10\x01\x12\x11\n" +
@@ -1889,6 +1909,7 @@ var file_loadline_v1_slack_proto_goTypes = []any{
 	(*PendingPods)(nil),          // 20: loadline.v1.PendingPods
 	(*ScalableGroup)(nil),        // 21: loadline.v1.ScalableGroup
 	(*FitOptions)(nil),           // 22: loadline.v1.FitOptions
+	(*LeftOut)(nil),              // 23: loadline.v1.LeftOut
 }
 var file_loadline_v1_slack_proto_depIdxs = []int32{
 	1,  // 0: loadline.v1.SlackPolicy.basis:type_name -> loadline.v1.SlackPolicy.Basis
@@ -1926,11 +1947,12 @@ var file_loadline_v1_slack_proto_depIdxs = []int32{
 	14, // 32: loadline.v1.PlanSlackResponse.errors:type_name -> loadline.v1.SlackWishError
 	13, // 33: loadline.v1.PlanSlackResponse.literal:type_name -> loadline.v1.LiteralSlack
 	6,  // 34: loadline.v1.PlanSlackResponse.state:type_name -> loadline.v1.SlackState
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	23, // 35: loadline.v1.PlanSlackResponse.left_out:type_name -> loadline.v1.LeftOut
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_slack_proto_init() }
