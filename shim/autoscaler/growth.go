@@ -196,6 +196,9 @@ func (l *leader) cleanUp(ctx context.Context, o *loop) {
 	ctx, cancel := context.WithTimeout(ctx, cleanUpTime)
 	defer cancel()
 	for _, g := range o.states {
+		if g.Problem != nil {
+			continue // it may have to go as a whole
+		}
 		l.deleteMachines(ctx, o, g, g.failed, "failed", "cannot be created")
 		l.deleteMachines(ctx, o, g, l.growth.doubtless(g), "late", "did not register in time")
 		if short := min(g.short, g.Target-g.Min); short > 0 && ctx.Err() == nil {
@@ -255,6 +258,9 @@ func (l *leader) deleteMachines(ctx context.Context, o *loop, g *groupState, mac
 
 // whyHeld returns why a group may not grow now; empty: it may.
 func (l *leader) whyHeld(o *loop, g *groupState) string {
+	if g.Problem != nil {
+		return "its options are not known: " + g.Problem.Error()
+	}
 	if info, held := l.growth.backoff.Of(g.ID, o.now); held {
 		return fmt.Sprintf("backs off for %v: %s", info.Until.Sub(o.now).Round(time.Second), info.Text)
 	}

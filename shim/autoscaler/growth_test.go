@@ -380,3 +380,26 @@ func TestTargetChangesMeanwhile(t *testing.T) {
 		b.end()
 	})
 }
+
+// One group whose options the provider cannot tell is left as it is: it neither grows nor loses its idle node. The others grow and
+// shrink as without it.
+func TestAGroupWithoutOptionsIsLeftAsItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := growing(t, map[string]*skyGroup{
+			"cheap": {max: 10, cpu: "4", price: 0.1, target: 1, problem: errors.New("told to fail")},
+			"dear":  {max: 10, cpu: "4", price: 0.3, target: 1}}, nil)
+		b.run(3 * time.Minute)
+		if got := b.sky.requests(); !slices.Equal(got, []string{"delete sky://dear1"}) {
+			t.Errorf("asked for %v, want the idle node of the other group to go", got)
+		}
+		b.addPending("web", 3, "3")
+		b.run(20 * time.Second)
+		if got := b.sky.requests(); !slices.Equal(got, []string{"delete sky://dear1", "dear+2"}) {
+			t.Errorf("asked for %v, want the other group to grow", got)
+		}
+		if s := b.readStatus(); !slices.Equal(s.Warnings, []string{"node group cheap is left as it is: told to fail"}) {
+			t.Errorf("warnings %q", s.Warnings)
+		}
+		b.end()
+	})
+}

@@ -117,9 +117,10 @@ type loop struct {
 	states   []*groupState      // in the order of groups
 	groupOf  map[string]string  // by node, of those that may be planned for
 	pods     *scaleup.Pods      // that wait
-	// sized are the groups that are sized by how full they are, by id, and unsized why some of the file are not and what they leave behind.
-	sized   map[string]*sizedGroup
-	unsized []string
+	// sized are the groups that are sized by how full they are, by id. warnings say which groups of the file are not sized and what
+	// they leave behind, and which groups are left as they are.
+	sized    map[string]*sizedGroup
+	warnings []string
 	// newNodes is how many nodes all groups together may grow by; held is why none may.
 	newNodes int
 	held     string
@@ -183,6 +184,7 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 		return "cloudProvider", err
 	}
 	o.machines = machinesOf(o.groups)
+	l.noteProblems(o)
 	l.noteGrowth(o)
 	done = l.metrics.time(functionUpdate)
 	o.underWay = l.actuator.UnderWay()
@@ -239,6 +241,9 @@ func (l *leader) lookAtGroups(ctx context.Context, o *loop) {
 	o.groupOf = map[string]string{}
 	for _, g := range o.states {
 		g.held = l.whyHeld(o, g)
+		if g.Problem != nil { // nobody knows by which rules its nodes may go: they are in no group, and stay
+			continue
+		}
 		for _, node := range g.nodes {
 			o.groupOf[node.Name] = g.ID
 		}
@@ -276,6 +281,18 @@ func (l *leader) takeResults(now time.Time) {
 		}
 		l.planner.ended(ended.Node)
 	}
+}
+
+// noteProblems takes note of groups that are left as they are, since the provider cannot tell their options.
+func (l *leader) noteProblems(o *loop) {
+	var texts []string
+	for i := range o.groups {
+		if g := &o.groups[i]; g.Problem != nil {
+			l.metrics.errors.WithLabelValues("cloudProvider").Inc()
+			texts = append(texts, fmt.Sprintf("node group %s is left as it is: %v", g.ID, g.Problem))
+		}
+	}
+	o.warnings = append(o.warnings, texts...)
 }
 
 // noteGrowth takes note of groups that have grown since the last loop, whoever let them.

@@ -251,10 +251,12 @@ func (l *leader) whyNoGrowth(o *loop) string {
 	reasons := []struct {
 		text  string
 		count int
-	}{{text: unfit}, {text: "backs off after failed scale-up"}, {text: "grows by all of its nodes or none, and so many may not be added"}, {text: "max node group size reached"}, {text: "no price or template known"}, {text: "sized by utilization"}}
+	}{{text: unfit}, {text: "backs off after failed scale-up"}, {text: "grows by all of its nodes or none, and so many may not be added"}, {text: "max node group size reached"}, {text: "no price or template known"}, {text: "sized by utilization"}, {text: "their options are not known"}}
 	for _, g := range o.states {
 		_, backsOff := l.growth.backoff.Of(g.ID, o.now)
 		switch {
+		case g.Problem != nil:
+			reasons[6].count++
 		case backsOff:
 			reasons[1].count++
 		case o.sized[g.ID] != nil:

@@ -44,7 +44,7 @@ func (l *leader) sizings(o *loop) []*loadlinev1.SizedGroup {
 		g := states[policy.CloudGroup()]
 		sized, err := sizingOf(policy, g)
 		if err != nil {
-			o.unsized = append(o.unsized, fmt.Sprintf("node group %q is not sized: %v", policy.Name(), err))
+			o.warnings = append(o.warnings, fmt.Sprintf("node group %q is not sized: %v", policy.Name(), err))
 			continue
 		}
 		o.sized[g.ID] = &sizedGroup{policy: policy, held: g.held}
@@ -54,7 +54,7 @@ func (l *leader) sizings(o *loop) []*loadlinev1.SizedGroup {
 		out = append(out, sized)
 	}
 	if stray := l.straySizeTaints(o); len(stray) > 0 {
-		o.unsized = append(o.unsized, fmt.Sprintf("nodes of no sized group that carry the taint %[1]s: %[2]d, one is %[3]s; nothing here takes it off, and no new pod "+
+		o.warnings = append(o.warnings, fmt.Sprintf("nodes of no sized group that carry the taint %[1]s: %[2]d, one is %[3]s; nothing here takes it off, and no new pod "+
 			"comes to them. Unless Escalator runs too: kubectl taint node %[3]s %[1]s-", actuation.SizeTaint, len(stray), stray[0]))
 	}
 	return out
@@ -79,6 +79,8 @@ func sizingOf(policy *nodegroup.NodeGroup, g *groupState) (*loadlinev1.SizedGrou
 	switch {
 	case g == nil:
 		return nil, fmt.Errorf("the cloud provider has no group %q", policy.CloudGroup())
+	case g.Problem != nil:
+		return nil, g.Problem
 	case g.Options.GetZeroOrMaxNodeScaling():
 		return nil, fmt.Errorf("group %q has all of its nodes or none", g.ID)
 	}
@@ -217,8 +219,8 @@ func (l *leader) logSizes(o *loop) {
 			log()
 		}
 	}
-	tell("", strings.Join(o.unsized, "\n"), func() {
-		for _, warning := range o.unsized {
+	tell("", strings.Join(o.warnings, "\n"), func() {
+		for _, warning := range o.warnings {
 			klog.InfoS("Warning: " + warning)
 		}
 	})

@@ -37,6 +37,7 @@ type skyGroup struct {
 	cpu              string
 	price            float64 // 0: it does not tell
 	atomic           bool
+	problem          error // that its options cannot be told
 	delay            time.Duration
 	fault            provider.Fault // of new machines
 	fails            error          // of requests to grow
@@ -56,6 +57,9 @@ func (s *sky) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOptions)
 		g := s.groups[id]
 		group := provider.Group{ID: id, Min: g.min, Max: g.max, Target: g.target, Options: &externalgrpc.NodeGroupAutoscalingOptions{
 			ZeroOrMaxNodeScaling: g.atomic, ScaleDownUtilizationThreshold: 0.5}}
+		if g.problem != nil {
+			group.Options, group.Problem = nil, g.problem
+		}
 		for _, machine := range slices.Sorted(maps.Keys(g.machines)) {
 			group.Instances = append(group.Instances, g.machines[machine])
 		}

@@ -154,7 +154,7 @@ const (
 const topEntries = 5
 
 func (l *leader) statusOf(o *loop) *Status {
-	s := &Status{Time: o.now.UTC().Format(time.RFC3339), AutoscalerStatus: "Running", Mode: l.config.Mode, Warnings: o.unsized}
+	s := &Status{Time: o.now.UTC().Format(time.RFC3339), AutoscalerStatus: "Running", Mode: l.config.Mode, Warnings: o.warnings}
 	s.ClusterWide.Health = HealthStatus{Status: healthy, Pods: len(l.cluster.pods), NodeCounts: l.nodeCounts(o)}
 	down := &s.ClusterWide.ScaleDown
 	down.Status, down.Result = "NoCandidates", o.outcome

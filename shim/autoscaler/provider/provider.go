@@ -132,6 +132,8 @@ type Group struct {
 	Instances []Instance
 	// Options are all that hold for the group; nil: the defaults do.
 	Options *externalgrpc.NodeGroupAutoscalingOptions
+	// Problem says why the provider cannot tell the options; nil: it can. Until it can, the group is left as it is.
+	Problem error
 }
 
 // Instance is a machine of a group.
@@ -162,7 +164,8 @@ func (c *Client) Refresh(ctx context.Context) error {
 }
 
 // Groups returns all node groups, by id, with their target sizes, instances and options. The defaults are what holds
-// where a group states nothing: providers fill in the rest.
+// where a group states nothing: providers fill in the rest. A group whose options cannot be told has a Problem: it alone
+// is left as it is.
 func (c *Client) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAutoscalingOptions) ([]Group, error) {
 	var listed *externalgrpc.NodeGroupsResponse
 	err := c.call(ctx, "NodeGroups", func(ctx context.Context) (err error) {
@@ -251,7 +254,7 @@ func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.
 	if err != nil {
 		return err
 	}
-	return c.call(ctx, "NodeGroupGetOptions of "+group.ID, func(ctx context.Context) error {
+	group.Problem = c.call(ctx, "NodeGroupGetOptions of "+group.ID, func(ctx context.Context) error {
 		answer, err := c.client.NodeGroupGetOptions(ctx, &externalgrpc.NodeGroupGetOptionsRequest{Id: group.ID, Defaults: defaults})
 		if status.Code(err) == codes.Unimplemented {
 			return nil
@@ -259,6 +262,7 @@ func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.
 		group.Options = answer.GetNodeGroupAutoscalingOptions()
 		return err
 	})
+	return ctx.Err()
 }
 
 func (c *Client) target(ctx context.Context, group string) (target int, err error) {

@@ -36,6 +36,7 @@ type cloud struct {
 	price    float64
 	fault    *externalgrpc.InstanceErrorInfo
 	broken   string // group
+	silent   string // group, about its options
 	mu       sync.Mutex
 }
 
@@ -63,6 +64,9 @@ func (c *cloud) NodeGroupNodes(_ context.Context, r *externalgrpc.NodeGroupNodes
 }
 
 func (c *cloud) NodeGroupGetOptions(_ context.Context, r *externalgrpc.NodeGroupGetOptionsRequest) (*externalgrpc.NodeGroupGetOptionsResponse, error) {
+	if r.GetId() == c.silent {
+		return nil, status.Error(codes.Internal, "told to fail")
+	}
 	if !c.options {
 		return nil, status.Error(codes.Unimplemented, "no options")
 	}
@@ -125,6 +129,22 @@ func TestGroups(t *testing.T) {
 }
 
 // A provider that tells nonsense is not believed.
+// One group whose options cannot be told is marked, and the others are as they are without it.
+func TestOptionsThatCannotBeTold(t *testing.T) {
+	c := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "b", MinSize: 1, MaxSize: 5}, {Id: "a", MaxSize: 3}}, target: 2, options: true, silent: "a"}
+	groups, err := serve(t, c).Groups(t.Context(), nil)
+	if err != nil || len(groups) != 2 {
+		t.Fatalf("groups %v, error %v", groups, err)
+	}
+	if a := groups[0]; a.ID != "a" || a.Target != 2 || a.Options != nil || a.Problem == nil ||
+		a.Problem.Error() != "cloud provider: NodeGroupGetOptions of a: rpc error: code = Internal desc = told to fail" {
+		t.Errorf("group %+v", a)
+	}
+	if b := groups[1]; b.ID != "b" || b.Problem != nil || !b.Options.GetZeroOrMaxNodeScaling() {
+		t.Errorf("group %+v", b)
+	}
+}
+
 func TestGroupsThatCannotBe(t *testing.T) {
 	for text, groups := range map[string][]*externalgrpc.NodeGroup{
 		"\"a\" of 3 to 2 nodes":  {{Id: "a", MinSize: 3, MaxSize: 2}},
