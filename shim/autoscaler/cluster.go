@@ -22,6 +22,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/slack"
 	"loadline.dev/shim/view"
 )
@@ -40,15 +41,16 @@ type cluster struct {
 	notes map[note]any // the object, nil: it is gone; guarded by mu
 
 	// Between two calls of apply these stay as they are. They belong to the loop.
-	nodes    map[string]*v1.Node
-	pods     map[types.NamespacedName]*v1.Pod
-	onNode   map[string]map[types.NamespacedName]*v1.Pod
-	unbound  map[types.NamespacedName]*v1.Pod            // pods without a node
-	daemons  map[string]map[types.NamespacedName]*v1.Pod // pods of each DaemonSet, which is named by namespace and name
-	sets     map[string]*appsv1.DaemonSet                // by the same name
-	altered  map[string]bool                             // nodes that may be shown as they are not
-	asking   map[note]any                                // pods and workloads that ask for copies to be kept free
-	standing map[types.NamespacedName]*v1.Pod            // placeholders of ours that are on nodes
+	nodes   map[string]*v1.Node
+	pods    map[types.NamespacedName]*v1.Pod
+	onNode  map[string]map[types.NamespacedName]*v1.Pod
+	unbound map[types.NamespacedName]*v1.Pod // pods without a node
+	// daemons are the pods that say that a DaemonSet made them, by what they say; sets are the DaemonSets that exist.
+	daemons  map[scaleup.DaemonSet]map[types.NamespacedName]*v1.Pod
+	sets     map[types.NamespacedName]*appsv1.DaemonSet
+	altered  map[string]bool                  // nodes that may be shown as they are not
+	asking   map[note]any                     // pods and workloads that ask for copies to be kept free
+	standing map[types.NamespacedName]*v1.Pod // placeholders of ours that are on nodes
 	// standsFor says which pods are placeholders of ours. The engine is not told of them.
 	standsFor func(*v1.Pod) bool
 	complete  bool
@@ -68,7 +70,7 @@ const (
 func newCluster(v *view.View, standsFor func(*v1.Pod) bool) *cluster {
 	c := &cluster{view: v, standsFor: standsFor, asking: map[note]any{}, standing: map[types.NamespacedName]*v1.Pod{}, notes: map[note]any{}, nodes: map[string]*v1.Node{}, pods: map[types.NamespacedName]*v1.Pod{},
 		onNode: map[string]map[types.NamespacedName]*v1.Pod{}, unbound: map[types.NamespacedName]*v1.Pod{},
-		daemons: map[string]map[types.NamespacedName]*v1.Pod{}, sets: map[string]*appsv1.DaemonSet{}, altered: map[string]bool{}}
+		daemons: map[scaleup.DaemonSet]map[types.NamespacedName]*v1.Pod{}, sets: map[types.NamespacedName]*appsv1.DaemonSet{}, altered: map[string]bool{}}
 	v.LeaveOutInvalid(func(node string, err error) {
 		klog.ErrorS(err, "The engine finds a node invalid; it is left alone until it changes", "node", klog.KRef("", node))
 	})
@@ -195,7 +197,8 @@ func (c *cluster) applyNode(name string, value any) {
 func (c *cluster) applyPod(name types.NamespacedName, value any) {
 	if old := c.pods[name]; old != nil {
 		remove(c.onNode, old.Spec.NodeName, name)
-		remove(c.daemons, daemonSetOf(old), name)
+		set, _ := scaleup.DaemonSetOf(old)
+		remove(c.daemons, set, name)
 		delete(c.unbound, name)
 	}
 	delete(c.standing, name)
@@ -217,7 +220,7 @@ func (c *cluster) applyPod(name types.NamespacedName, value any) {
 	} else {
 		c.unbound[name] = pod
 	}
-	if set := daemonSetOf(pod); set != "" {
+	if set, claims := scaleup.DaemonSetOf(pod); claims {
 		add(c.daemons, set, name, pod)
 	}
 }
@@ -231,37 +234,29 @@ func (c *cluster) ask(n note, value any) {
 	}
 }
 
-func add(to map[string]map[types.NamespacedName]*v1.Pod, key string, name types.NamespacedName, pod *v1.Pod) {
+func add[K comparable](to map[K]map[types.NamespacedName]*v1.Pod, key K, name types.NamespacedName, pod *v1.Pod) {
 	if to[key] == nil {
 		to[key] = map[types.NamespacedName]*v1.Pod{}
 	}
 	to[key][name] = pod
 }
 
-func remove(from map[string]map[types.NamespacedName]*v1.Pod, key string, name types.NamespacedName) {
+func remove[K comparable](from map[K]map[types.NamespacedName]*v1.Pod, key K, name types.NamespacedName) {
 	delete(from[key], name)
 	if len(from[key]) == 0 {
 		delete(from, key)
 	}
 }
 
-// daemonSetOf names the DaemonSet of a pod; empty: it is of none.
-func daemonSetOf(pod *v1.Pod) string {
-	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
-		return pod.Namespace + "/" + owner.Name
-	}
-	return ""
-}
-
 func (c *cluster) applyObject(value any) error {
 	if last, ok := value.(gone); ok {
 		if set, ok := last.object.(*appsv1.DaemonSet); ok {
-			delete(c.sets, set.Namespace+"/"+set.Name)
+			delete(c.sets, types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
 		}
 		return c.view.DeleteObject(last.object)
 	}
 	if set, ok := value.(*appsv1.DaemonSet); ok {
-		c.sets[set.Namespace+"/"+set.Name] = set
+		c.sets[types.NamespacedName{Namespace: set.Namespace, Name: set.Name}] = set
 	}
 	return c.view.SetObject(value)
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -402,4 +403,34 @@ func TestAGroupWithoutOptionsIsLeftAsItIs(t *testing.T) {
 		}
 		b.end()
 	})
+}
+
+// A pod that only says that a DaemonSet made it, which does not exist, makes no new node smaller: pods of 3 cpu still fit on nodes
+// of 4. One of a DaemonSet that exists does.
+func TestForgedDaemonSetPodsMakeNoNodeSmaller(t *testing.T) {
+	for uid, want := range map[types.UID][]string{"forged": {"g+2"}, "uid-agent": nil} {
+		t.Run(string(uid), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1}}, nil)
+				template := v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}}
+				set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent", UID: "uid-agent"}, Spec: appsv1.DaemonSetSpec{Template: template}}
+				if _, err := b.client.AppsV1().DaemonSets("default").Create(t.Context(), set, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a-forged", UID: "p",
+					OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: uid, Controller: new(true)}}},
+					Spec: v1.PodSpec{NodeName: "fixed", Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
+						Requests: v1.ResourceList{"cpu": resource.MustParse("2")}}}}}}
+				if _, err := b.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				b.addPending("web", 2, "3")
+				b.run(20 * time.Second)
+				if got := b.sky.requests(); !slices.Equal(got, want) {
+					t.Errorf("asked for %v, want %v", got, want)
+				}
+				b.end()
+			})
+		})
+	}
 }

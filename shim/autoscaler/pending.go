@@ -2,7 +2,6 @@ package autoscaler
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -37,12 +36,12 @@ func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 	for _, pod := range pods[:min(len(pods), mostPending)] {
 		gathered.AddPod(pod)
 	}
-	for _, set := range slices.Sorted(maps.Keys(c.sets)) {
-		if len(c.daemons[set]) == 0 {
-			gathered.AddPod(podOf(c.sets[set]))
+	for _, set := range c.sets {
+		gathered.AddObject(set)
+		pods := c.daemons[scaleup.IdentityOf(set)]
+		if len(pods) == 0 {
+			gathered.AddPod(podOf(set))
 		}
-	}
-	for _, pods := range c.daemons {
 		for _, pod := range pods {
 			gathered.AddPod(pod)
 		}
@@ -52,7 +51,7 @@ func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 
 // waits says whether a scheduler has found no node for a pod, or is not waited for. Placeholders wait for none.
 func waits(pod *v1.Pod, s *config.ScaleUp) bool {
-	if daemonSetOf(pod) != "" || pod.Labels[slack.PlaceholderLabel] != "" {
+	if _, claims := scaleup.DaemonSetOf(pod); claims || pod.Labels[slack.PlaceholderLabel] != "" {
 		return false
 	}
 	refused := slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {

@@ -39,8 +39,9 @@ type loadOptions struct {
 	// node and pod, if set, are told each object as well.
 	node func(*v1.Node)
 	pod  func(*v1.Pod)
-	// object, if set, is told what planners look up.
+	// object, if set, is told what planners look up; kinds are those of interest, nil: all.
 	object func(any)
+	kinds  []string
 }
 
 // load reads the cluster.
@@ -82,9 +83,15 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 	case options.filters:
 		c.view = view.NewForFilters(conn, viewName(address))
 		handler.Object = c.view.SetObject
+		if options.object != nil {
+			handler.PlannerObject = func(object any) error {
+				options.object(object)
+				return nil
+			}
+		}
 	}
-	c.counts, err = s.read(ctx, stdin, handler)
-	c.view.Complete(completeKinds(c.counts)...)
+	c.counts, err = s.read(ctx, stdin, handler, options.kinds)
+	c.view.Complete(completeKinds(c.counts, options.planning)...)
 	if err == nil && c.counts.Nodes == 0 && !options.empty {
 		err = fmt.Errorf("%s holds no node", s.name())
 	}
@@ -104,10 +111,12 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 }
 
 // completeKinds are those that were read as a whole. A dump that holds none of a kind was most likely made without
-// asking for that kind.
-func completeKinds(counts dump.Counts) (kinds []loadlinev1.ObjectKind) {
+// asking for that kind. What planners look up is told to a view for planning only.
+func completeKinds(counts dump.Counts, planning bool) (kinds []loadlinev1.ObjectKind) {
 	for kind := range counts.Objects {
-		kinds = append(kinds, view.Kinds[kind])
+		if of := view.Kinds[kind]; planning || of < loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET {
+			kinds = append(kinds, of)
+		}
 	}
 	return kinds
 }

@@ -110,7 +110,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	}
 	defer func() { err = finish(err) }()
 	growing, shrinking := scaleup.New(file.Groups), drain.NewGroups(file.Groups)
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, empty: true, pod: growing.AddPod, wrap: record,
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, empty: true, pod: growing.AddPod, object: growing.AddObject, wrap: record,
 		node: func(node *v1.Node) {
 			growing.AddNode(node)
 			shrinking.AddNode(node)

@@ -25,9 +25,10 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, addres
 		return nil, err
 	}
 	gathered, sized := scaleup.New(file.Groups), sizing.New()
-	options := loadOptions{filters: true, empty: true, node: gathered.AddNode, pod: gathered.AddPod}
+	options := loadOptions{filters: true, empty: true, node: gathered.AddNode, pod: gathered.AddPod, object: gathered.AddObject,
+		kinds: []string{"DaemonSet"}}
 	if size != nil {
-		options.planning = true
+		options.planning, options.kinds = true, nil
 		options.pod = func(pod *v1.Pod) {
 			gathered.AddPod(pod)
 			sized.AddPod(pod)

@@ -110,14 +110,14 @@ func (f *simulateFlags) cluster(ctx context.Context, stdin io.Reader) (*simulate
 		Node:   func(node *v1.Node) error { c.Nodes = append(c.Nodes, node); return nil },
 		Pod:    func(pod *v1.Pod) error { pods = append(pods, pod); return nil },
 		Object: func(object any) error { c.Objects = append(c.Objects, object); return nil },
-	})
+	}, nil)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.Nodes) == 0 {
 		return nil, fmt.Errorf("%s holds no node", f.name())
 	}
-	c.Complete = completeKinds(counts)
+	c.Complete = completeKinds(counts, false)
 	c.Fixed, c.Arrivals = simulate.Split(pods)
 	return c, nil
 }

@@ -128,7 +128,11 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 		}
 	}
 	waiting, known := scaleup.New(file.Groups), slack.NewGatherer()
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, empty: true, node: waiting.AddNode, object: known.AddObject,
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, empty: true, node: waiting.AddNode,
+		object: func(object any) {
+			waiting.AddObject(object)
+			known.AddObject(object)
+		},
 		pod: func(pod *v1.Pod) {
 			if pod.Labels[slack.PlaceholderLabel] == "" {
 				waiting.AddPod(pod)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -123,8 +125,9 @@ func (s *sourceFlags) defaultNamespace() string {
 	return metav1.NamespaceDefault
 }
 
-// read hands all nodes and pods to the handler and returns how many kinds of other objects were there.
-func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Handler) (dump.Counts, error) {
+// read hands all nodes and pods to the handler and returns how many kinds of other objects were there. Of what planners look
+// up a live cluster is asked for some kinds only; nil: for all.
+func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Handler, kinds []string) (dump.Counts, error) {
 	if s.file != "" {
 		return dump.ReadFile(s.file, stdin, handler)
 	}
@@ -141,7 +144,9 @@ func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Ha
 		err = listObjects(ctx, filterObjects(client), handler.Object, counts.Objects)
 	}
 	if err == nil && handler.PlannerObject != nil {
-		err = listObjects(ctx, plannerObjects(client), handler.PlannerObject, counts.Objects)
+		planned := plannerObjects(client)
+		maps.DeleteFunc(planned, func(kind string, _ pager.ListPageFunc) bool { return kinds != nil && !slices.Contains(kinds, kind) })
+		err = listObjects(ctx, planned, handler.PlannerObject, counts.Objects)
 	}
 	return counts, err
 }

@@ -1,11 +1,14 @@
 package scaleup
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/view"
@@ -19,8 +22,34 @@ type Pods struct {
 
 	waiting []waiting
 	bySign  map[string]int // position in waiting
-	daemons map[string]*v1.Pod
+	// daemons are pods that say that they are of a DaemonSet; sets are those that exist.
+	daemons map[DaemonSet]*v1.Pod
+	sets    map[DaemonSet]bool
 	pods    int
+}
+
+// DaemonSet identifies a DaemonSet.
+type DaemonSet struct {
+	Namespace, Name string
+	UID             types.UID
+}
+
+// DaemonSetOf says whether a pod claims that a DaemonSet made it, and which. Anybody can write that into a pod: only what exists by
+// all of this is believed. It is empty for kinds of that name that are not Kubernetes' own.
+func DaemonSetOf(pod *v1.Pod) (set DaemonSet, claims bool) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind != "DaemonSet" {
+		return DaemonSet{}, false
+	}
+	if owner.APIVersion != appsv1.SchemeGroupVersion.String() {
+		return DaemonSet{}, true
+	}
+	return DaemonSet{pod.Namespace, owner.Name, owner.UID}, true
+}
+
+// IdentityOf returns what pods of a DaemonSet say of it.
+func IdentityOf(set *appsv1.DaemonSet) DaemonSet {
+	return DaemonSet{set.Namespace, set.Name, set.UID}
 }
 
 // waiting are equal pods that wait for a node, in the order in which they were told.
@@ -45,8 +74,8 @@ func (p *Pods) AddPod(pod *v1.Pod) {
 	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed || pod.DeletionTimestamp != nil {
 		return
 	}
-	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
-		p.addDaemon(owner, pod)
+	if set, claims := DaemonSetOf(pod); claims {
+		p.addDaemon(set, pod)
 		return
 	}
 	if pod.Spec.NodeName != "" || len(pod.Spec.SchedulingGates) > 0 {
@@ -72,14 +101,25 @@ func namesClaims(pod *v1.Pod) bool {
 }
 
 // addDaemon keeps of each DaemonSet the pod that is first by name: all of them look the same.
-func (p *Pods) addDaemon(owner *metav1.OwnerReference, pod *v1.Pod) {
+func (p *Pods) addDaemon(set DaemonSet, pod *v1.Pod) {
 	if p.daemons == nil {
-		p.daemons = map[string]*v1.Pod{}
+		p.daemons = map[DaemonSet]*v1.Pod{}
 	}
-	key := pod.Namespace + "/" + owner.Name
-	if kept, ok := p.daemons[key]; !ok || pod.Name < kept.Name {
-		p.daemons[key] = pod
+	if kept, ok := p.daemons[set]; !ok || pod.Name < kept.Name {
+		p.daemons[set] = pod
 	}
+}
+
+// AddObject takes note of DaemonSets, which exist then, and of nothing else.
+func (p *Pods) AddObject(object any) {
+	set, ok := object.(*appsv1.DaemonSet)
+	if !ok {
+		return
+	}
+	if p.sets == nil {
+		p.sets = map[DaemonSet]bool{}
+	}
+	p.sets[IdentityOf(set)] = true
 }
 
 // Waiting returns how many pods wait.
@@ -102,13 +142,18 @@ func (p *Pods) Pending() []*loadlinev1.PendingPods {
 	return out
 }
 
-// DaemonPods returns a pod of each DaemonSet, by its name, as it would be on any node.
+// DaemonPods returns a pod of each DaemonSet that exists, by its name, as it would be on any node. What a pod says of a DaemonSet
+// that does not exist makes no new node smaller.
 func (p *Pods) DaemonPods() [][]byte {
-	keys := make([]string, 0, len(p.daemons))
+	keys := make([]DaemonSet, 0, len(p.daemons))
 	for key := range p.daemons {
-		keys = append(keys, key)
+		if p.sets[key] {
+			keys = append(keys, key)
+		}
 	}
-	slices.Sort(keys)
+	slices.SortFunc(keys, func(a, b DaemonSet) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	var out [][]byte
 	for _, key := range keys {
 		out = append(out, p.trim(anywhere(p.daemons[key])))

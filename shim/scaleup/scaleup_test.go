@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/nodegroup"
@@ -71,7 +73,7 @@ func TestPodsThatWait(t *testing.T) {
 	gated.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}}
 	ending.DeletionTimestamp = &metav1.Time{}
 	yes := true
-	daemon.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "logs", UID: "u", Controller: &yes}}
+	daemon.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u", Controller: &yes}}
 	same, other, spread := pod("same", "1"), pod("other", "1"), pod("spread", "1")
 	same.UID, same.Annotations = "another", map[string]string{"x": "y"}
 	other.Labels = map[string]string{"app": "db"}
@@ -94,14 +96,57 @@ func TestPodsThatWait(t *testing.T) {
 	}
 }
 
+// daemonSet is one that exists.
+func daemonSet(name string, uid types.UID) *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: uid}}
+}
+
+// A pod makes new nodes smaller only if the DaemonSet that it names exists with this UID. Otherwise it counts for nothing.
+func TestForgedOwnersMakeNoNodeSmaller(t *testing.T) {
+	for name, c := range map[string]struct {
+		owner metav1.OwnerReference
+		sets  []*appsv1.DaemonSet
+		want  int
+	}{
+		"Real":          {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u"}, []*appsv1.DaemonSet{daemonSet("logs", "u")}, 1},
+		"NoSetsKnown":   {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u"}, nil, 0},
+		"AnotherName":   {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "net", UID: "u"}, []*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
+		"AnotherUID":    {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "v"}, []*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
+		"NoUID":         {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs"}, []*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
+		"AnotherAPI":    {metav1.OwnerReference{APIVersion: "evil/v1", Kind: "DaemonSet", Name: "logs", UID: "u"}, []*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
+		"AnotherSpace":  {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "x", UID: "u"}, []*appsv1.DaemonSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "x", UID: "u"}}}, 0},
+		"NoController":  {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u", Controller: new(false)}, []*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
+		"BeforeItsSets": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u"}, []*appsv1.DaemonSet{daemonSet("net", "w"), daemonSet("logs", "u")}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := New(groupsOf(t, `{max: 3, nodeSelector: {pool: a}}`))
+			daemon := pod("daemon", "3")
+			daemon.Spec.NodeName = "n"
+			if c.owner.Controller == nil {
+				c.owner.Controller = new(true)
+			}
+			daemon.OwnerReferences = []metav1.OwnerReference{c.owner}
+			g.AddPod(daemon)
+			for _, set := range c.sets {
+				g.AddObject(set)
+			}
+			if got := len(g.DaemonPods()); got != c.want {
+				t.Errorf("%d pods are on every new node, want %d", got, c.want)
+			}
+		})
+	}
+}
+
 // Each DaemonSet is there once, without the node that its pod was made for.
 func TestPodsOfDaemonSets(t *testing.T) {
 	g := New(groupsOf(t, `{max: 3, nodeSelector: {pool: a}}`))
+	g.AddObject(daemonSet("net", "u"))
+	g.AddObject(daemonSet("logs", "u"))
 	yes := true
 	daemon := func(set, node string, expressions ...v1.NodeSelectorRequirement) *v1.Pod {
 		p := pod(set+"-"+node, "100m")
 		p.Spec.NodeName = node
-		p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: set, UID: "u", Controller: &yes}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: set, UID: "u", Controller: &yes}}
 		p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
 			NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: expressions,
 				MatchFields: []v1.NodeSelectorRequirement{{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{node}}}}}}}}
