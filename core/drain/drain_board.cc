@@ -46,6 +46,23 @@ PodShape ShapeForFilters(const PodShape& shape) {
   return result;
 }
 
+// Whether the ids of what the pod requests mean the same in `names`.
+bool HasNamesOf(const ResourceNames& names, const IncomingPod& pod) {
+  return std::all_of(pod.shape.requests.begin(), pod.shape.requests.end(), [&](const auto& request) {
+    return static_cast<size_t>(request.id) < names.size() &&
+           names.name(request.id) == pod.names.name(request.id);
+  });
+}
+
+// What the pod requests of resources that `names` has, with the ids there.
+ResourceAmounts RequestsByName(const IncomingPod& pod, const ResourceNames& names) {
+  ResourceAmounts requests;
+  for (const auto& [id, amount] : pod.shape.requests) {
+    if (const auto there = names.Find(pod.names.name(id)); there.has_value()) requests[*there] = amount;
+  }
+  return requests;
+}
+
 }  // namespace
 
 DrainBoard::DrainBoard(const ClusterState& state, const FitOptions* fit)
@@ -71,8 +88,14 @@ int32_t DrainBoard::KindOf(int32_t state_shape) {
   return KindOfSnapshotShape(snapshot_.ShapeOf(state_shape));
 }
 
-int32_t DrainBoard::KindOf(const PodShape& shape) {
-  return KindOfSnapshotShape(snapshot_.InternShape(shape));
+int32_t DrainBoard::KindOf(const IncomingPod& placeholder) {
+  const PodShape& shape = placeholder.shape;
+  if (HasNamesOf(state_.resource_names(), placeholder)) {
+    return KindOfFormerPod(shape);
+  }
+  PodShape renamed = shape;
+  renamed.requests = RequestsByName(placeholder, state_.resource_names());
+  return KindOfSnapshotShape(snapshot_.InternShape(ShapeForFilters(renamed)));
 }
 
 int32_t DrainBoard::KindOfSnapshotShape(int32_t shape) {
@@ -97,6 +120,10 @@ int32_t DrainBoard::KindOfSnapshotShape(int32_t shape) {
     kinds_.push_back(std::move(kind));
   }
   return kind_of_shape_[i] = kind_of_shape_[at];
+}
+
+int32_t DrainBoard::KindOfFormerPod(const PodShape& with_ids_of_state) {
+  return KindOfSnapshotShape(snapshot_.InternShape(with_ids_of_state));
 }
 
 SearchPod DrainBoard::HandleOf(const MovingPod& pod) {

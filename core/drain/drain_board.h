@@ -49,9 +49,11 @@ class DrainBoard {
   Snapshot& snapshot() { return snapshot_; }
   const Snapshot& snapshot() const { return snapshot_; }
 
-  // The number of a shape for filters: of a pod of the state, or of a placeholder.
+  // The number of a shape for filters: of a pod of the state; of a placeholder, whose resources are matched
+  // by name, those that the state does not have being left out; or of a pod that was in the state.
   int32_t KindOf(int32_t state_shape);
-  int32_t KindOf(const PodShape& shape);
+  int32_t KindOf(const IncomingPod& placeholder);
+  int32_t KindOfFormerPod(const PodShape& with_ids_of_state);
   // A measure of what a pod asks for; a core counts as 4 GiB.
   int64_t size(int32_t kind) const { return kinds_[static_cast<size_t>(kind)].size; }
   // Whether what fits may turn on other pods or volumes, so that a pod which goes may take the place of

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -31,9 +32,15 @@ namespace loadline {
 // A placeholder of slack that is not a pod of the cluster. It moves as a replicated pod without budget: a
 // node goes only if its placeholders fit elsewhere too. A node that holds nothing else to move is empty.
 struct DrainPlaceholder {
+  // A shape means nothing without the names that its resource ids refer to: there is no placeholder without.
+  DrainPlaceholder(std::string placeholder_name, std::string on_node, IncomingPod as_pod)
+      : name(std::move(placeholder_name)), node(std::move(on_node)), pod(std::move(as_pod)) {}
+
   std::string name;  // unique
   std::string node;  // where it is; on an unknown node it plays no part
-  PodShape shape;    // resource ids are those of the cluster's names
+  // Shape and names, which may be other ones than the cluster's: resources are matched by name. What the
+  // cluster does not have is left out: it was taken where it is, so it asks for none of it, or none counts.
+  IncomingPod pod;
 };
 
 // What is known of the cluster. It outlives the call.

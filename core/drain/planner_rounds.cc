@@ -86,7 +86,7 @@ MovingPod DrainPlanner::Impl::PodAt(Slot slot, int32_t pod) {
   moving.key = KeyOf(slot, pod);
   if (pod < 0) {
     const DrainPlaceholder& placeholder = problem_->placeholders[static_cast<size_t>(-1 - pod)];
-    moving.kind = board_->KindOf(placeholder.shape);
+    moving.kind = board_->KindOf(placeholder.pod);
     moving.placeholder = true;
     moving.name = placeholder.name;
     return moving;

@@ -19,7 +19,7 @@ std::vector<SeenPlaceholder> Seen(const std::vector<DrainPlaceholder>& placehold
   std::vector<SeenPlaceholder> seen;
   seen.reserve(placeholders.size());
   for (const DrainPlaceholder& placeholder : placeholders) {
-    seen.push_back({placeholder.node, placeholder.name, placeholder.shape.fingerprint});
+    seen.push_back({placeholder.node, placeholder.name, placeholder.pod.shape.fingerprint});
   }
   return seen;
 }
@@ -236,7 +236,7 @@ void DrainPlanner::Impl::Dress(std::span<const Slot> slots) {
     if (IndexOf(slot) < placeholders_on_.size()) {
       for (const int32_t pod : placeholders_on_[IndexOf(slot)]) {
         board_->AddPlaceholder(node,
-                               board_->KindOf(problem_->placeholders[static_cast<size_t>(-1 - pod)].shape));
+                               board_->KindOf(problem_->placeholders[static_cast<size_t>(-1 - pod)].pod));
       }
     }
     if (cluster().node_shape(slot).unschedulable || !IsReady(cluster(), slot)) {

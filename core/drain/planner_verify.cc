@@ -180,7 +180,7 @@ bool DrainPlanner::Impl::PlaceEvicted(std::string* text) {
       ++count;
     }
     MovingPod pod;
-    pod.kind = board_->KindOf(eviction->shape);
+    pod.kind = board_->KindOfFormerPod(eviction->shape);
     pod.name = eviction->name;
     pod.uid = eviction->uid;
     WorkBudget unlimited;

@@ -20,7 +20,7 @@ KeepingPod PodOf(const DrainProblem& problem, const DrainKeep& keep) {
   if (keep.pod == DrainKeep::kNoPod) return {};
   if (keep.pod < 0) {
     const DrainPlaceholder& placeholder = problem.placeholders[static_cast<size_t>(-1 - keep.pod)];
-    return {absl::StrCat("placeholder ", placeholder.name), "", &placeholder.shape};
+    return {absl::StrCat("placeholder ", placeholder.name), "", &placeholder.pod.shape};
   }
   const NodePods& pods = problem.cluster->pods(keep.slot);
   const size_t i = static_cast<size_t>(keep.pod);

@@ -36,7 +36,8 @@ PodShape ShapeOf(const CpuMemory& size, PodRules rules) {
 
 }  // namespace
 
-std::vector<DrainPlaceholder> PlaceholderPods(const SlackState& state, const SlackPlan& plan) {
+std::vector<DrainPlaceholder> PlaceholderPods(const SlackState& state, const SlackPlan& plan,
+                                              const ResourceNames& names) {
   absl::btree_map<std::string, PodRules> rules;
   for (const ClassSlack& slack : plan.classes) rules.emplace(slack.key.name, RulesOf(slack.key));
   absl::btree_map<PlaceholderGroup, PodShape> shapes;
@@ -54,7 +55,10 @@ std::vector<DrainPlaceholder> PlaceholderPods(const SlackState& state, const Sla
       shape =
           shapes.emplace(group, ShapeOf(placeholder.size, of == rules.end() ? PodRules() : of->second)).first;
     }
-    pods.push_back({absl::StrCat("slack/", placeholder.id), placeholder.node, shape->second});
+    IncomingPod pod;
+    pod.shape = shape->second;
+    pod.names = names;
+    pods.emplace_back(absl::StrCat("slack/", placeholder.id), placeholder.node, std::move(pod));
   }
   return pods;
 }

@@ -11,8 +11,9 @@ namespace loadline {
 
 // Those of `state` that are on a node, by id. A copy of a pod is a pod like it; others go where their class
 // lets them: onto nodes with its labels, but for the instance type, and they tolerate its taints.
-// `plan` is the one that left the state. Cost: O(placeholders).
-std::vector<DrainPlaceholder> PlaceholderPods(const SlackState& state, const SlackPlan& plan);
+// `plan` is the one that left the state, for a cluster of these `names`. Cost: O(placeholders).
+std::vector<DrainPlaceholder> PlaceholderPods(const SlackState& state, const SlackPlan& plan,
+                                              const ResourceNames& names);
 
 }  // namespace loadline
 

@@ -63,8 +63,8 @@ void AddExpected(const LoopPlan& plan, const Snapshot& snapshot,
     if (place.group >= 0) continue;
     const IncomingPod& pod = plan.waiting[static_cast<size_t>(place.pods)].pod;
     for (int64_t i = 0; i < place.count; ++i) {
-      placeholders->push_back({absl::StrCat("pending/", place.pods, "/", snapshot.name(place.node), "/", i),
-                               snapshot.name(place.node), pod.shape});
+      placeholders->emplace_back(absl::StrCat("pending/", place.pods, "/", snapshot.name(place.node), "/", i),
+                                 snapshot.name(place.node), pod);
     }
   }
 }
@@ -82,7 +82,7 @@ std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem,
     if (entry.sized) entry.unneeded_time_s = entry.unready_time_s = 0;  // its nodes have waited tainted
   }
   drain->chosen = ChosenBySize(problem, plan);
-  drain->placeholders = PlaceholderPods(slack, plan.slack);
+  drain->placeholders = PlaceholderPods(slack, plan.slack, problem.drain.cluster->resource_names());
   AddExpected(plan, snapshot, &drain->placeholders);
   return drain;
 }

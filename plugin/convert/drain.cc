@@ -143,7 +143,10 @@ absl::Status DecodePlaceholders(const v1::PlanDrainRequest& request, View* view,
       return refuse(Refused(
           absl::StrCat("requests ", Quoted(pod->unknown_resource), ", which the cluster does not have")));
     }
-    problem->placeholders.push_back({message.name(), message.node(), std::move(pod->shape)});
+    IncomingPod placeholder;
+    placeholder.shape = std::move(pod->shape);
+    placeholder.names = view->cluster().resource_names();
+    problem->placeholders.emplace_back(message.name(), message.node(), std::move(placeholder));
   }
   return absl::OkStatus();
 }

@@ -201,6 +201,22 @@ TEST_F(LoopHandlerTest, AGroupWithoutAPriceGrowsByRankingOnly) {
   EXPECT_EQ(plan.ranking().options(0).outcome(), v1::RankedOption::NO_PRICE);
 }
 
+// The pod is expected on a, whose cluster does not have that name: the drain of b, where it could go as well,
+// asks for its room by the cluster's names.
+TEST_F(LoopHandlerTest, APodThatWaitsMayAskForNoneOfWhatTheClusterDoesNotHave) {
+  v1::PendingPods* const pods = request_.add_pods();
+  pods->mutable_pod()->set_pod(MakePod({}, {{"cpu", "100m"}, {"example.com/foo", "0"}}).SerializeAsString());
+  pods->set_count(1);
+  for (int loop = 0; loop < 2; ++loop) {
+    const v1::PlanLoopResponse plan = Plan();
+    ASSERT_THAT(plan.existing(), SizeIs(1));
+    EXPECT_EQ(plan.existing(0).pods().count(), 1);
+    EXPECT_THAT(plan.growth(), SizeIs(0));
+    ASSERT_THAT(plan.scale_down().remove(), SizeIs(1));
+    EXPECT_EQ(plan.scale_down().remove(0).node(), "b");
+  }
+}
+
 TEST_F(LoopHandlerTest, ACompactAnswerLeavesOutWhatIsKnown) {
   EXPECT_TRUE(Plan().has_state());
   request_.set_compact(true);

@@ -81,7 +81,8 @@ class DrainModel {
     for (const DrainNode& node : cluster.nodes) problem_.group_of.push_back(node.group);
     problem_.placeholders.clear();
     for (const TestPlaceholder& placeholder : cluster.placeholders) {
-      problem_.placeholders.push_back({placeholder.name, placeholder.node, cluster_.Shape(placeholder.pod)});
+      problem_.placeholders.emplace_back(placeholder.name, placeholder.node,
+                                         cluster_.Incoming(placeholder.pod));
     }
     cluster_.state().set_resource_names(cluster_.names());
     problem_.now_s = cluster.now_s;

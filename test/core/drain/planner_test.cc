@@ -142,6 +142,35 @@ TEST(DrainPlannerTest, PlaceholdersMoveAndNeedRoom) {
   EXPECT_EQ(outcome.kept.at("a"), "PlaceholdersNeedRoom");
 }
 
+// A pod that waits and is expected on a node brings names that the cluster does not have, or has under
+// another number: its resources are matched by name.
+TEST(DrainPlannerTest, ResourcesOfPlaceholdersAreMatchedByName) {
+  DrainCluster cluster;
+  cluster.nodes = {Node("a", 1000), Node("b", 1000, {ReplicaPod("q", 600)})};
+  cluster.nodes[1].node.allocatable.push_back({"example.com/gpu", 1});
+  DrainModel model(cluster);
+  const auto removed_with = [&](int64_t gpus) {
+    ResourceNames names;
+    PodResources resources;
+    ContainerResources& container = resources.containers.emplace_back();
+    container.requests[kCpu] = Quantity::FromMilli(400);
+    container.requests[names.Intern("example.com/unknown")] = Quantity::FromUnits(0);
+    container.requests[names.Intern("example.com/gpu")] = Quantity::FromUnits(gpus);
+    IncomingPod pod;
+    pod.shape = MakePodShape("default", /*finished=*/false, resources, names, PodRole::kIncoming);
+    pod.names = names;
+    model.problem().placeholders.clear();
+    model.problem().placeholders.emplace_back("expected", "a", std::move(pod));
+    DrainPlanner planner;
+    WorkBudget budget;
+    DrainOptions options;
+    const DrainPlan& plan = planner.Plan(model.problem(), options, &budget);
+    return plan.remove.size();
+  };
+  EXPECT_EQ(removed_with(1), 1u) << "b has one";
+  EXPECT_EQ(removed_with(2), 0u) << "b has one";
+}
+
 TEST(DrainPlannerTest, GroupsKeepTheirMinimum) {
   DrainCluster cluster;
   cluster.groups = {{.name = "group", .min_nodes = 2, .target = 3}};
