@@ -106,9 +106,10 @@ absl::StatusOr<v1::DescribeResponse> Describe(const v1::DescribeRequest& request
   response.set_engine_version(LOADLINE_VERSION);
   if (request.view().empty()) {
     for (const auto& [name, shared] : views->All()) {
-      const LockedView view(shared);
+      const absl::StatusOr<LockedView> view = LockedView::Wait(shared, deadline);
+      if (!view.ok()) return Annotate(view.status(), absl::StrCat("view ", Quoted(name)));
       if (absl::Status status = deadline.Check(); !status.ok()) return status;
-      *response.add_views() = EncodeView(name, view->view);
+      *response.add_views() = EncodeView(name, (*view)->view);
     }
     return response;
   }

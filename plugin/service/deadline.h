@@ -30,6 +30,9 @@ class Deadline {
     return deadline;
   }
 
+  // When it passes; one that never does is taken to pass `longest` from now.
+  Clock::time_point OrAfter(Clock::duration longest) const { return time_.value_or(Clock::now() + longest); }
+
   // kDeadlineExceeded once it has passed.
   absl::Status Check() const {
     if (!time_.has_value() || Clock::now() < *time_) return absl::OkStatus();

@@ -55,7 +55,8 @@ absl::StatusOr<Applied> Views::CheckState(const std::shared_ptr<SharedView>& sha
 
 absl::StatusOr<Applied> Views::Update(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
                                       const Deadline& deadline) {
-  const std::lock_guard<std::mutex> writer(shared->writer);
+  const absl::StatusOr<Turn::Held> writer = shared->writer.Take(deadline);
+  if (!writer.ok()) return writer.status();
   const absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, shared->view.names_for(ChunkOf(changes)));
   if (!decoded.ok()) return decoded.status();
   absl::StatusOr<LockedView> view = Lock(changes.view(), shared, deadline);
@@ -75,8 +76,9 @@ absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const Deadline& d
 
 absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const std::shared_ptr<SharedView>& shared,
                                        const Deadline& deadline) {
-  LockedView view(shared);
-  if (view->half_applied) {
+  absl::StatusOr<LockedView> view = LockedView::Wait(shared, deadline);
+  if (!view.ok()) return view.status();
+  if ((*view)->half_applied) {
     Forget(name, shared.get());
     return absl::FailedPreconditionError("was lost when memory ran out; send a full list");
   }

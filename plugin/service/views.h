@@ -22,6 +22,7 @@
 #include "plugin/service/kept_drain.h"
 #include "plugin/service/kept_snapshot.h"
 #include "plugin/service/policy_columns.h"
+#include "plugin/service/turn.h"
 
 namespace loadline {
 
@@ -30,7 +31,7 @@ namespace loadline {
 struct SharedView {
   explicit SharedView(const EngineLimits& limits) : view(limits.view), columns(limits.policies) {}
 
-  // Changes the view; `mutex` is held. When memory runs out within `change`, the view is neither as it was
+  // Changes the view; `turn` is held. When memory runs out within `change`, the view is neither as it was
   // nor as it should be, and half_applied stays set.
   template <typename Function>
   absl::Status Change(Function change) {
@@ -40,31 +41,40 @@ struct SharedView {
     return status;
   }
 
-  std::mutex writer;  // orders batches; taken before `mutex`
-  std::mutex mutex;
-  // Changed under both mutexes, so either is enough to read it; Fit adds label keys and derives shapes anew
-  // under `mutex`, which a batch that is being decoded does not read.
+  Turn writer;  // orders batches; taken before `turn`
+  Turn turn;
+  // Changed with both turns, so either is enough to read it; Fit adds label keys and derives shapes anew with
+  // `turn`, which a batch that is being decoded does not read.
   View view;
-  PolicyColumns columns;  // guarded by `mutex`
-  KeptSnapshot snapshot;  // guarded by `mutex`
-  // What planners left for their next loop. Guarded by `mutex`.
+  PolicyColumns columns;  // guarded by `turn`
+  KeptSnapshot snapshot;  // guarded by `turn`
+  // What planners left for their next loop. Guarded by `turn`.
   v1::SizeState size_state;
-  KeptDrain drain;            // guarded by `mutex`
-  SlackPlanner slack;         // guarded by `mutex`
-  bool half_applied = false;  // guarded by `mutex`; see Change()
+  KeptDrain drain;            // guarded by `turn`
+  SlackPlanner slack;         // guarded by `turn`
+  bool half_applied = false;  // guarded by `turn`; see Change()
 };
 
 // A view that this thread has to itself.
 class LockedView {
  public:
-  explicit LockedView(std::shared_ptr<SharedView> shared)
-      : shared_(std::move(shared)), lock_(shared_->mutex) {}
+  // Errors: kDeadlineExceeded  other calls did not let go of it in time; see Turn::Take()
+  static absl::StatusOr<LockedView> Wait(std::shared_ptr<SharedView> shared, const Deadline& deadline) {
+    absl::StatusOr<Turn::Held> held = shared->turn.Take(deadline);
+    if (!held.ok()) return held.status();
+    return LockedView(std::move(shared), *std::move(held));
+  }
+  LockedView(LockedView&&) = default;
+  LockedView& operator=(LockedView&&) = delete;  // would let go of the view before the turn
 
   SharedView* operator->() const { return shared_.get(); }
 
  private:
-  std::shared_ptr<SharedView> shared_;  // before the lock, which it outlives
-  std::unique_lock<std::mutex> lock_;
+  LockedView(std::shared_ptr<SharedView> shared, Turn::Held held)
+      : shared_(std::move(shared)), held_(std::move(held)) {}
+
+  std::shared_ptr<SharedView> shared_;  // before the turn, which it outlives
+  Turn::Held held_;
 };
 
 // A view after a batch.
@@ -84,7 +94,7 @@ class Views {
   // Errors: those of ClusterState.Sync. Nothing was applied then.
   absl::StatusOr<Applied> Apply(const v1::Changes& changes, const Deadline& deadline);
 
-  // kNotFound: no such view.
+  // kNotFound: no such view. kDeadlineExceeded: other calls did not let go of it in time.
   absl::StatusOr<LockedView> Lock(absl::string_view name, const Deadline& deadline);
   absl::Status Drop(absl::string_view name);
 

@@ -1,0 +1,52 @@
+// A lock that is waited for with a deadline.
+#ifndef LOADLINE_PLUGIN_SERVICE_TURN_H_
+#define LOADLINE_PLUGIN_SERVICE_TURN_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "plugin/service/deadline.h"
+
+namespace loadline {
+
+// One thread at a time has the turn. Not a std::timed_mutex, whose waiting the thread sanitizer of GCC 12
+// does not see. Thread-safe.
+class Turn {
+ public:
+  // How long a call without a timeout waits for the ones before it.
+  static constexpr std::chrono::seconds kLongestWait{10};
+
+  struct GiveBack {
+    void operator()(Turn* turn) const {
+      const std::lock_guard<std::mutex> lock(turn->mutex_);
+      turn->taken_ = false;
+      turn->free_.notify_one();
+    }
+  };
+  // Gives the turn back when it goes; before the Turn does.
+  using Held = std::unique_ptr<Turn, GiveBack>;
+
+  // Errors: kDeadlineExceeded  `deadline` passed first, or `longest_wait` when the call has none
+  absl::StatusOr<Held> Take(const Deadline& deadline, std::chrono::milliseconds longest_wait = kLongestWait) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (!free_.wait_until(lock, deadline.OrAfter(longest_wait), [this] { return !taken_; })) {
+      if (absl::Status status = deadline.Check(); !status.ok()) return status;
+      return absl::DeadlineExceededError("another call has not let go of it; a timeout allows a longer wait");
+    }
+    taken_ = true;
+    return Held(this);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable free_;
+  bool taken_ = false;  // guarded by mutex_
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_SERVICE_TURN_H_
