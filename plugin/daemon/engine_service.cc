@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -43,8 +44,9 @@ void LogTrouble(const std::string& method, const grpc::Status& status) {
 // One unary call. Deletes itself when gRPC is done with it.
 class UnaryCall : public grpc::ServerGenericBidiReactor {
  public:
-  UnaryCall(grpc::GenericCallbackServerContext* context, loadline_engine* engine, Executor* executor)
-      : context_(context), engine_(engine), executor_(executor) {
+  UnaryCall(grpc::GenericCallbackServerContext* context, loadline_engine* engine, Executor* executor,
+            RunningCalls* calls)
+      : context_(context), engine_(engine), executor_(executor), calls_(calls) {
     StartRead(&request_);
   }
 
@@ -73,8 +75,7 @@ class UnaryCall : public grpc::ServerGenericBidiReactor {
     void* response = nullptr;
     size_t response_size = 0;
     char* error = nullptr;
-    const int32_t code = loadline_call(engine_, context_->method().c_str(), request.begin(), request.size(),
-                                       timeout_ns, &response, &response_size, &error);
+    const int32_t code = Ask(request, timeout_ns, &response, &response_size, &error);
     if (code != 0) {
       const grpc::Status status(static_cast<grpc::StatusCode>(code), error == nullptr ? "" : error);
       loadline_free(error);
@@ -87,9 +88,20 @@ class UnaryCall : public grpc::ServerGenericBidiReactor {
     StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
   }
 
+  // loadline_call() under the eyes of the watchdog.
+  int32_t Ask(const grpc::Slice& request, int64_t timeout_ns, void** response, size_t* response_size,
+              char** error) {
+    std::optional<std::chrono::nanoseconds> timeout;
+    if (timeout_ns > 0) timeout.emplace(timeout_ns);
+    const RunningCalls::Call call(calls_, context_->method(), timeout);
+    return loadline_call(engine_, context_->method().c_str(), request.begin(), request.size(), timeout_ns,
+                         response, response_size, error);
+  }
+
   grpc::GenericCallbackServerContext* context_;
   loadline_engine* engine_;
   Executor* executor_;
+  RunningCalls* calls_;
   grpc::ByteBuffer request_;
   grpc::ByteBuffer response_;
 };
@@ -97,7 +109,7 @@ class UnaryCall : public grpc::ServerGenericBidiReactor {
 }  // namespace
 
 grpc::ServerGenericBidiReactor* EngineService::CreateReactor(grpc::GenericCallbackServerContext* context) {
-  return new UnaryCall(context, engine_, executor_);
+  return new UnaryCall(context, engine_, executor_, calls_);
 }
 
 }  // namespace loadline

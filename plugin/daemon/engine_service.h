@@ -6,6 +6,7 @@
 
 #include "plugin/abi/loadline.h"
 #include "plugin/daemon/executor.h"
+#include "plugin/daemon/running_calls.h"
 
 namespace loadline {
 
@@ -13,14 +14,16 @@ namespace loadline {
 // the machine has cores, and scores and health checks must not wait for a sync.
 class EngineService : public grpc::CallbackGenericService {
  public:
-  // Both outlive the service.
-  EngineService(loadline_engine* engine, Executor* executor) : engine_(engine), executor_(executor) {}
+  // All outlive the service. `calls` knows what is being answered.
+  EngineService(loadline_engine* engine, Executor* executor, RunningCalls* calls)
+      : engine_(engine), executor_(executor), calls_(calls) {}
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
 
  private:
   loadline_engine* engine_;
   Executor* executor_;
+  RunningCalls* calls_;
 };
 
 }  // namespace loadline

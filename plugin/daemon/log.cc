@@ -1,10 +1,15 @@
 #include "plugin/daemon/log.h"
 
 #include <grpc/support/log.h>
+#include <poll.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <climits>
+#include <cstdint>
 #include <ctime>
+#include <mutex>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -13,6 +18,9 @@
 
 namespace loadline {
 namespace {
+
+// Escaped it may grow sixfold; its line still has to fit into PIPE_BUF with the rest.
+constexpr size_t kMostMessageBytes = 600;
 
 LogFormat g_format = LogFormat::kText;
 
@@ -48,14 +56,32 @@ std::string JsonLine(char severity, absl::string_view message, absl::string_view
                          now.tv_sec, now.tv_usec, severity, Escape(caller, true), Escape(message, true));
 }
 
-void Log(char severity, absl::string_view message, const char* file, int line) {
+std::string Line(char severity, absl::string_view message, absl::string_view caller) {
   timeval now{};
   gettimeofday(&now, nullptr);
-  const std::string caller = absl::StrCat(BaseName(file), ":", line);
-  const std::string out = g_format == LogFormat::kText ? TextLine(severity, message, caller, now)
-                                                       : JsonLine(severity, message, caller, now);
-  // A log that cannot be written must not hold up anything.
-  if (write(STDERR_FILENO, out.data(), out.size()) < 0) return;
+  message = message.substr(0, kMostMessageBytes);
+  return g_format == LogFormat::kText ? TextLine(severity, message, caller, now)
+                                      : JsonLine(severity, message, caller, now);
+}
+
+// A log that nobody reads must not hold up anything: a line that finds no room in the pipe is dropped. Where
+// there is room, a line of at most PIPE_BUF bytes fits in whole.
+bool WriteIfThereIsRoom(const std::string& line) {
+  pollfd out = {STDERR_FILENO, POLLOUT, 0};
+  if (poll(&out, 1, /*timeout=*/0) != 1 || (out.revents & POLLOUT) == 0) return false;
+  return write(STDERR_FILENO, line.data(), std::min<size_t>(line.size(), PIPE_BUF)) >= 0;
+}
+
+void Log(char severity, absl::string_view message, const char* file, int line) {
+  const std::string out = Line(severity, message, absl::StrCat(BaseName(file), ":", line));
+  static std::mutex mutex;  // between looking for room and writing nobody else of us writes
+  static int64_t dropped = 0;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (dropped > 0) {
+    const std::string note = absl::StrCat(dropped, " lines were dropped: nobody read the log in time");
+    if (WriteIfThereIsRoom(Line('E', note, absl::StrCat(BaseName(__FILE__), ":", __LINE__)))) dropped = 0;
+  }
+  if (dropped > 0 || !WriteIfThereIsRoom(out)) ++dropped;
 }
 
 void LogOfGrpc(gpr_log_func_args* args) {

@@ -14,7 +14,8 @@ enum class LogFormat {
 // Call once, before threads start. Also takes over what gRPC logs.
 void InitLog(LogFormat format);
 
-// Any thread; one write per line. Control characters in `message` are escaped.
+// Any thread; one write per line. Control characters in `message` are escaped, and what is beyond 600 bytes
+// is cut. Never waits: lines that find no room in a pipe are dropped and counted in a line that follows.
 void LogInfo(absl::string_view message, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 void LogError(absl::string_view message, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 

@@ -1,7 +1,7 @@
 // loadlined: libloadline.so behind gRPC on a unix socket.
 //
-// Exit: 0 after SIGTERM or SIGINT and for --help and --version; 1 cannot start; 2 wrong command line; 3
-// another daemon serves the socket.
+// Exit: 0 after SIGTERM or SIGINT, for --help and --version, and for --check when the daemon serves; 1 cannot
+// start, or --check finds no daemon that serves; 2 wrong command line; 3 another daemon serves the socket.
 #include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,18 @@
 #include "plugin/abi/loadline.h"
 #include "plugin/daemon/engine_service.h"
 #include "plugin/daemon/executor.h"
+#include "plugin/daemon/health_check.h"
 #include "plugin/daemon/log.h"
 #include "plugin/daemon/options.h"
+#include "plugin/daemon/running_calls.h"
 #include "plugin/daemon/socket.h"
+#include "plugin/daemon/watchdog.h"
 
 namespace loadline {
 namespace {
 
 constexpr int kCannotStart = 1;
+constexpr int kNotServing = 1;
 constexpr int kWrongCommandLine = 2;
 constexpr int kAlreadyServed = 3;
 
@@ -42,9 +47,8 @@ constexpr int kMaxReceivedBytes = 8 << 20;
 constexpr int kMaxSentBytes = 4 << 20;
 constexpr int kMaxStreams = 128;
 constexpr int kMinPingIntervalMs = 10'000;
-constexpr size_t kExecutorThreads = 2;
-constexpr size_t kMaxWaitingCalls = 256;
 constexpr std::chrono::seconds kShutdownTime(5);
+constexpr std::chrono::seconds kCheckTime(5);
 
 using EnginePtr = std::unique_ptr<loadline_engine, decltype(&loadline_destroy)>;
 
@@ -101,19 +105,26 @@ int Serve(const Options& options, const sigset_t& stop_signals) {
   }
   const EnginePtr engine = CreateEngine(options.engine);
   if (engine == nullptr) return kCannotStart;
-  Executor executor(kExecutorThreads, kMaxWaitingCalls);
-  EngineService service(engine.get(), &executor);
+  RunningCalls calls;
+  Executor executor(static_cast<size_t>(options.threads), static_cast<size_t>(options.max_waiting_calls));
+  EngineService service(engine.get(), &executor, &calls);
   const std::unique_ptr<grpc::Server> server = StartServer(options, &service);
   if (server == nullptr) {
     LogError(absl::StrCat("cannot listen on ", options.socket));
     return kCannotStart;
   }
   SetServing(server.get(), true);
+  std::optional<Watchdog> watchdog;
+  if (options.watchdog_seconds.count() > 0) {
+    watchdog.emplace(&calls, options.watchdog_seconds,
+                     [&server](bool serving) { SetServing(server.get(), serving); });
+  }
   LogInfo(absl::StrCat("loadlined ", loadline_version(), " serves on ", options.socket));
 
   int signal = 0;
   sigwait(&stop_signals, &signal);
   LogInfo(absl::StrCat("stopping on ", strsignal(signal)));
+  watchdog.reset();  // what it has to say about health is of no interest any more
   SetServing(server.get(), false);
   server->Shutdown(std::chrono::system_clock::now() + kShutdownTime);
   server->Wait();
@@ -132,6 +143,12 @@ int Main(const std::vector<absl::string_view>& arguments) {
   if (options->help || options->version) {
     const std::string text = options->help ? Usage() : absl::StrCat("loadlined ", loadline_version(), "\n");
     return std::fputs(text.c_str(), stdout) < 0 ? kCannotStart : EXIT_SUCCESS;
+  }
+  if (!options->check.empty()) {
+    const absl::Status status = CheckServing(options->check, kCheckTime);
+    if (status.ok()) return EXIT_SUCCESS;
+    std::fputs(absl::StrCat("loadlined: ", status.message(), "\n").c_str(), stderr);
+    return kNotServing;
   }
   // Blocked before any thread starts, so that all inherit it and the signals wait for sigwait().
   sigset_t stop_signals;

@@ -13,6 +13,10 @@
 namespace loadline {
 namespace {
 
+constexpr int32_t kMostThreads = 256;
+constexpr int32_t kMostWaitingCalls = 65'536;
+constexpr int32_t kMostWatchdogSeconds = 86'400;
+
 struct Flag {
   absl::string_view name;
   absl::string_view value;  // name of its value in the usage; empty: it takes none
@@ -55,6 +59,32 @@ absl::Status SetEngineLimit(absl::string_view value, Options* options) {
   return absl::OkStatus();
 }
 
+absl::Status ParseNumber(absl::string_view value, int32_t least, int32_t most, int32_t* number) {
+  if (absl::SimpleAtoi(value, number) && *number >= least && *number <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("must be a number from ", least, " to ", most));
+}
+
+absl::Status SetThreads(absl::string_view value, Options* options) {
+  return ParseNumber(value, 1, kMostThreads, &options->threads);
+}
+
+absl::Status SetMaxWaitingCalls(absl::string_view value, Options* options) {
+  return ParseNumber(value, 1, kMostWaitingCalls, &options->max_waiting_calls);
+}
+
+absl::Status SetWatchdogSeconds(absl::string_view value, Options* options) {
+  int32_t seconds = 0;
+  absl::Status status = ParseNumber(value, 0, kMostWatchdogSeconds, &seconds);
+  options->watchdog_seconds = std::chrono::seconds(seconds);
+  return status;
+}
+
+absl::Status SetCheck(absl::string_view value, Options* options) {
+  if (value.empty()) return absl::InvalidArgumentError("must not be empty");
+  options->check = std::string(value.data(), value.size());
+  return absl::OkStatus();
+}
+
 absl::Status SetHelp(absl::string_view, Options* options) {
   options->help = true;
   return absl::OkStatus();
@@ -80,6 +110,14 @@ constexpr Flag kFlags[] = {
      SetEngineLimit<&Config::set_max_resources>},
     {"max-policies", "N", "most score policies kept up to date in one view [8]",
      SetEngineLimit<&Config::set_max_policies>},
+    {"threads", "N", "threads that answer calls; a question holds one from begin to end [2]", SetThreads},
+    {"max-waiting-calls", "N", "calls that wait for a thread at most; more are refused [256]",
+     SetMaxWaitingCalls},
+    {"watchdog-seconds", "N",
+     "health is NOT_SERVING while a call goes on for N seconds past its timeout, or from its begin if it has "
+     "none [60]; 0: never",
+     SetWatchdogSeconds},
+    {"check", "PATH", "ask the daemon at socket PATH whether it serves and exit: 0 yes, 1 no", SetCheck},
     {"log-format", "FORMAT", "text or json [text]", SetLogFormat},
     {"version", "", "print the version and exit", SetVersion},
     {"help", "", "print this and exit", SetHelp},

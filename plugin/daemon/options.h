@@ -4,6 +4,8 @@
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,7 +20,11 @@ struct Options {
   std::string socket = "/run/loadline/loadlined.sock";
   mode_t socket_mode = 0600;
   LogFormat log_format = LogFormat::kText;
-  v1::EngineConfig engine;  // checked by the engine
+  v1::EngineConfig engine;                    // checked by the engine
+  int32_t threads = 2;                        // that answer calls; small scores have gRPC's own
+  int32_t max_waiting_calls = 256;            // for one of them; more are refused
+  std::chrono::seconds watchdog_seconds{60};  // see Watchdog; 0: there is none
+  std::string check;                          // not empty: asks this socket instead of serving
   bool help = false;
   bool version = false;
 };

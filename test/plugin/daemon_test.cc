@@ -277,6 +277,15 @@ TEST_F(DaemonTest, AnswersAsTheLibraryDoes) {
   loadline_destroy(engine);
 }
 
+TEST_F(DaemonTest, CheckSaysWhetherADaemonServes) {
+  EXPECT_EQ(Run({"--check", socket_}), 1);
+  EXPECT_THAT(ReadFile(log_), HasSubstr("loadlined: no answer from " + socket_));
+  const std::unique_ptr<Process> daemon = Start();
+  EXPECT_EQ(Run({"--check", socket_}), 0);
+  EXPECT_EQ(daemon->Kill(SIGTERM), 0);
+  EXPECT_EQ(Run({"--check=" + socket_}), 1);
+}
+
 TEST_F(DaemonTest, FarTooLargeRequestsAreRefusedByGrpc) {
   const std::unique_ptr<Process> daemon = Start();
   std::string response;

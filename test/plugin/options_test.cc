@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -19,15 +20,19 @@ TEST(ParseOptionsTest, HasDefaults) {
   EXPECT_EQ(options->socket_mode, 0600U);
   EXPECT_EQ(options->log_format, LogFormat::kText);
   EXPECT_EQ(options->engine.SerializeAsString(), "");
+  EXPECT_EQ(options->threads, 2);
+  EXPECT_EQ(options->max_waiting_calls, 256);
+  EXPECT_EQ(options->watchdog_seconds, std::chrono::seconds(60));
+  EXPECT_EQ(options->check, "");
   EXPECT_FALSE(options->help);
   EXPECT_FALSE(options->version);
 }
 
 TEST(ParseOptionsTest, TakesValuesInBothForms) {
-  const absl::StatusOr<Options> options =
-      ParseOptions({"--socket", "/a=b", "--socket-mode=0660", "--max-views=1", "--max-nodes", "2",
-                    "--max-pods=3", "--max-pod-shapes=4", "--max-resources=5", "--max-policies=6",
-                    "--log-format=json", "--version", "--help"});
+  const absl::StatusOr<Options> options = ParseOptions(
+      {"--socket", "/a=b", "--socket-mode=0660", "--max-views=1", "--max-nodes", "2", "--max-pods=3",
+       "--max-pod-shapes=4", "--max-resources=5", "--max-policies=6", "--log-format=json", "--version",
+       "--help", "--threads=7", "--max-waiting-calls=8", "--watchdog-seconds=0", "--check=/c"});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->socket, "/a=b");
   EXPECT_EQ(options->socket_mode, 0660U);
@@ -38,6 +43,10 @@ TEST(ParseOptionsTest, TakesValuesInBothForms) {
   EXPECT_EQ(options->engine.max_resources(), 5);
   EXPECT_EQ(options->engine.max_policies(), 6);
   EXPECT_EQ(options->log_format, LogFormat::kJson);
+  EXPECT_EQ(options->threads, 7);
+  EXPECT_EQ(options->max_waiting_calls, 8);
+  EXPECT_EQ(options->watchdog_seconds, std::chrono::seconds(0));
+  EXPECT_EQ(options->check, "/c");
   EXPECT_TRUE(options->version);
   EXPECT_TRUE(options->help);
 }
@@ -64,13 +73,20 @@ TEST(ParseOptionsTest, RefusesWhatItDoesNotKnow) {
        {"--max-views=", "--max-views=0", "--max-views=-1", "--max-views=1.5", "--max-views=2147483648"}) {
     EXPECT_THAT(error_of({number}), HasSubstr("must be a number from 1"));
   }
+  EXPECT_EQ(error_of({"--threads=0"}), "--threads: 0: must be a number from 1 to 256");
+  EXPECT_EQ(error_of({"--threads=257"}), "--threads: 257: must be a number from 1 to 256");
+  EXPECT_EQ(error_of({"--max-waiting-calls=65537"}),
+            "--max-waiting-calls: 65537: must be a number from 1 to 65536");
+  EXPECT_EQ(error_of({"--watchdog-seconds=-1"}), "--watchdog-seconds: -1: must be a number from 0 to 86400");
+  EXPECT_EQ(error_of({"--check="}), "--check: : must not be empty");
 }
 
 TEST(UsageTest, NamesEveryFlag) {
   const std::string usage = Usage();
-  for (const char* const flag : {"--socket PATH", "--socket-mode MODE", "--max-views N", "--max-nodes N",
-                                 "--max-pods N", "--max-pod-shapes N", "--max-resources N",
-                                 "--max-policies N", "--log-format FORMAT", "--version", "--help"}) {
+  for (const char* const flag :
+       {"--socket PATH", "--socket-mode MODE", "--max-views N", "--max-nodes N", "--max-pods N",
+        "--max-pod-shapes N", "--max-resources N", "--max-policies N", "--threads N", "--max-waiting-calls N",
+        "--watchdog-seconds N", "--check PATH", "--log-format FORMAT", "--version", "--help"}) {
     EXPECT_THAT(usage, HasSubstr(flag));
   }
 }
