@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/internal/text"
 )
 
 // Kinds are the kinds of objects beside nodes and pods that a view takes, by their names in manifests.
@@ -153,12 +154,13 @@ func compareKeys(a, b objectKey) int {
 // *policyv1.PodDisruptionBudget, *v1.ReplicationController, *batchv1.Job, or *appsv1.ReplicaSet, StatefulSet, DaemonSet
 // or Deployment.
 func (v *View) SetObject(object any) error {
-	key, trimmed, err := trimObject(object)
+	key, trimmed, reason, err := sizedObject(object)
 	if err != nil {
 		return err
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.partial.note(key.kindName(), key.namespace, key.name, reason)
 	v.ledger.objects.set(key, trimmed)
 	return nil
 }
@@ -171,6 +173,7 @@ func (v *View) DeleteObject(object any) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.partial.note(key.kindName(), key.namespace, key.name, "")
 	v.ledger.objects.set(key, nil)
 	return nil
 }
@@ -217,7 +220,7 @@ func trimObject(object any) (objectKey, []byte, error) {
 		}
 	}
 	bytes, err := trimmed.Marshal()
-	return objectKey{kind, meta.Namespace, meta.Name}, bytes, err
+	return objectKey{kind, text.Valid(meta.Namespace), text.Valid(meta.Name)}, bytes, err
 }
 
 func trimVolumeObject(volume *v1.PersistentVolume) *v1.PersistentVolume {

@@ -10,8 +10,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/internal/text"
 )
 
 // Field numbers of k8s.io/api/core/v1 that only planners read; see trim.go.
@@ -35,6 +37,9 @@ const (
 	annotationConfigFile  = "kubernetes.io/config.source"
 	slackAnnotations      = "loadline.dev/slack"
 )
+
+// maxOwnerText bounds what a pod says of its owner: no object has a longer name.
+const maxOwnerText = 253
 
 // NewForPlanning is NewForFilters for a view that is also to plan: it takes disruption budgets and workloads as
 // objects, and sends of pods and nodes what autoscalers read.
@@ -67,7 +72,9 @@ func appendPlanningMeta(b []byte, pod *v1.Pod) []byte {
 	b = appendLabels(b, metaAnnotations, planningAnnotations(pod.Annotations))
 	for i := range pod.OwnerReferences {
 		if o := &pod.OwnerReferences[i]; o.Controller != nil && *o.Controller {
-			b = appendObject(b, metaOwnerReferences, &metav1.OwnerReference{APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID, Controller: o.Controller})
+			// An API server takes any text here. What exists has shorter names.
+			b = appendObject(b, metaOwnerReferences, &metav1.OwnerReference{APIVersion: text.Bound(o.APIVersion, maxOwnerText), Kind: text.Bound(o.Kind, maxOwnerText),
+				Name: text.Bound(o.Name, maxOwnerText), UID: types.UID(text.Bound(string(o.UID), maxOwnerText)), Controller: o.Controller})
 		}
 	}
 	return b
@@ -82,7 +89,7 @@ func planningAnnotations(annotations map[string]string) map[string]string {
 			if out == nil {
 				out = map[string]string{}
 			}
-			out[key] = value
+			out[text.Valid(key)] = text.Valid(value)
 		}
 	}
 	return out

@@ -12,16 +12,19 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/internal/text"
 )
 
 // View is one client's cluster, fed with objects. Safe for concurrent use. Setting and deleting only take notes;
 // Sync and Ask talk to the engine.
 type View struct {
 	feed
-	nodeOf map[podName]*entry // guarded by feed.mu: where each pod is
+	nodeOf  map[podName]*entry // guarded by feed.mu: where each pod is
+	partial partial            // guarded by feed.mu
 
 	trimNode func(*v1.Node) []byte
 	trimPod  func(*v1.Pod) []byte
@@ -56,7 +59,11 @@ func NewForFilters(conn grpc.ClientConnInterface, name string) *View {
 // LeaveOutInvalid makes Sync leave a node out that the engine finds invalid or has no room for, until the node
 // changes, instead of failing for all of them. To be called before the first Sync. leftOut hears of each; it must not call back.
 func (v *View) LeaveOutInvalid(leftOut func(node string, err error)) {
-	v.ledger.leaveOut = leftOut
+	v.partial.nodes = map[string]string{}
+	v.ledger.leaveOut = func(node string, err error) {
+		v.partial.nodes[node] = status.Convert(err).Message()
+		leftOut(node, err)
+	}
 }
 
 // SetNode adds a node or replaces its object.
@@ -90,18 +97,24 @@ func (v *View) SetPod(pod *v1.Pod) {
 		return
 	}
 	trimmed := v.trimPod(pod)
+	reason := TooLarge(len(trimmed))
+	if reason != "" {
+		trimmed = v.trimPod(SlimPod(pod))
+		reason += ": it counts with its requests, and keeps its node"
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if at, ok := v.nodeOf[name]; ok && at.name != pod.Spec.NodeName {
 		v.removePod(name)
 	}
+	v.partial.note("Pod", pod.Namespace, pod.Name, reason)
 	e := v.ledger.entry(pod.Spec.NodeName)
 	v.nodeOf[name] = e
 	i, found := e.find(name)
 	if found && e.pods[i].shape.bytes == string(trimmed) && e.pods[i].uid == string(pod.UID) {
 		return
 	}
-	entry := podEntry{shape: v.ledger.shapes.acquire(trimmed), namespace: pod.Namespace, name: pod.Name, uid: string(pod.UID)}
+	entry := podEntry{shape: v.ledger.shapes.acquire(trimmed), namespace: pod.Namespace, name: text.Name(pod.Name), uid: text.Name(string(pod.UID))}
 	if found {
 		v.ledger.shapes.release(e.pods[i].shape, v.ledger.batches)
 		e.pods[i] = entry
@@ -129,6 +142,7 @@ func (v *View) removePod(name podName) {
 	if !ok {
 		return
 	}
+	v.partial.note("Pod", name.namespace, name.name, "")
 	delete(v.nodeOf, name)
 	i, _ := e.find(name)
 	v.ledger.shapes.release(e.pods[i].shape, v.ledger.batches)

@@ -1,0 +1,152 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	helpers "k8s.io/component-helpers/resource"
+
+	"loadline.dev/shim/leftout"
+)
+
+const (
+	// MaxObjectBytes is what one object may take in a message, of what a message may have: an object of more would keep others from
+	// being told. API servers take objects of some 1.5 MiB.
+	MaxObjectBytes = 1 << 20
+	// maxSlimLabels and maxSlimAmounts bound what is kept of a pod that is larger.
+	maxSlimLabels  = 256
+	maxSlimAmounts = 64
+)
+
+// TooLarge says that an object takes more than it may; empty: it does not.
+func TooLarge(bytes int) string {
+	if bytes <= MaxObjectBytes {
+		return ""
+	}
+	return fmt.Sprintf("takes %.1f MiB, an object may take %d MiB", float64(bytes)/(1<<20), MaxObjectBytes>>20)
+}
+
+// SlimPod returns what is told of a pod that is too large: what it takes of its node, and that it must not be moved, since nobody has
+// looked at where it could go.
+func SlimPod(pod *v1.Pod) *v1.Pod {
+	out := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, DeletionTimestamp: pod.DeletionTimestamp,
+		Annotations: map[string]string{autoscalerAnnotations + "safe-to-evict": "false"}}}
+	if len(pod.Labels) <= maxSlimLabels {
+		out.Labels = pod.Labels
+	}
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		out.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	out.Spec.NodeName, out.Spec.Priority = pod.Spec.NodeName, pod.Spec.Priority
+	requests := helpers.PodRequests(pod, helpers.PodResourcesOptions{UseStatusResources: true})
+	amounts := v1.ResourceList{}
+	names := slices.SortedFunc(maps.Keys(requests), func(a, b v1.ResourceName) int {
+		// What all nodes have comes first: it has no "/" in its name.
+		return cmp.Or(strings.Count(string(a), "/")-strings.Count(string(b), "/"), cmp.Compare(a, b))
+	})
+	for _, name := range names[:min(len(names), maxSlimAmounts)] {
+		amounts[name] = requests[name]
+	}
+	out.Spec.Containers = []v1.Container{{Name: "all", Resources: v1.ResourceRequirements{Requests: amounts}}}
+	out.Status.Phase = pod.Status.Phase
+	return out
+}
+
+// bareObject returns what is told of an object beside nodes and pods that is too large; nil: nothing is. A disruption budget covers all
+// pods of its namespace then and allows nothing: whom else it covers, nobody has looked at. Of a workload only its numbers are told.
+func bareObject(object any) any {
+	switch o := object.(type) {
+	case *policyv1.PodDisruptionBudget:
+		return &policyv1.PodDisruptionBudget{ObjectMeta: bareMeta(&o.ObjectMeta), Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}}
+	case *v1.ReplicationController:
+		return &v1.ReplicationController{ObjectMeta: bareMeta(&o.ObjectMeta), Spec: v1.ReplicationControllerSpec{Replicas: o.Spec.Replicas}, Status: o.Status}
+	case *appsv1.ReplicaSet:
+		return &appsv1.ReplicaSet{ObjectMeta: bareMeta(&o.ObjectMeta), Spec: appsv1.ReplicaSetSpec{Replicas: o.Spec.Replicas}, Status: o.Status}
+	case *appsv1.StatefulSet:
+		return &appsv1.StatefulSet{ObjectMeta: bareMeta(&o.ObjectMeta), Spec: appsv1.StatefulSetSpec{Replicas: o.Spec.Replicas}, Status: o.Status}
+	case *appsv1.DaemonSet:
+		return &appsv1.DaemonSet{ObjectMeta: bareMeta(&o.ObjectMeta), Status: o.Status}
+	case *appsv1.Deployment:
+		return &appsv1.Deployment{ObjectMeta: bareMeta(&o.ObjectMeta), Spec: appsv1.DeploymentSpec{Replicas: o.Spec.Replicas}, Status: o.Status}
+	case *batchv1.Job:
+		return &batchv1.Job{ObjectMeta: bareMeta(&o.ObjectMeta), Spec: batchv1.JobSpec{Parallelism: o.Spec.Parallelism, Completions: o.Spec.Completions}, Status: o.Status}
+	}
+	return nil
+}
+
+func bareMeta(of *metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name, UID: of.UID, Generation: of.Generation}
+}
+
+// partial are the objects that are told in part or not at all, and why; of nodes, those that were, of which the ledger knows whether
+// they still are.
+type partial struct {
+	objects map[partialKey]string
+	nodes   map[string]string
+}
+
+type partialKey struct{ kind, namespace, name string }
+
+// note takes note of why an object is not told as it is; an empty reason: it is.
+func (p *partial) note(kind, namespace, name, reason string) {
+	key := partialKey{kind, namespace, name}
+	switch {
+	case reason == "":
+		delete(p.objects, key)
+	case p.objects == nil:
+		p.objects = map[partialKey]string{key: reason}
+	default:
+		p.objects[key] = reason
+	}
+}
+
+// LeftOut returns the objects that the engine is not told of as they are now: those that are too large for one message, and nodes that
+// it found invalid, if LeaveOutInvalid lets them be left out.
+func (v *View) LeftOut() []leftout.Object {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var out []leftout.Object
+	for key, reason := range v.partial.objects {
+		out = append(out, leftout.New(key.kind, key.namespace, key.name, reason))
+	}
+	for name, reason := range v.partial.nodes {
+		if e, ok := v.ledger.entries[name]; ok && e.present() && e.leftOut() {
+			out = append(out, leftout.New("Node", "", name, reason))
+		} else {
+			delete(v.partial.nodes, name)
+		}
+	}
+	return out
+}
+
+// kindName returns the kind of an object that SetObject takes.
+func (k objectKey) kindName() string {
+	for name, kind := range Kinds {
+		if kind == k.kind {
+			return name
+		}
+	}
+	return k.kind.String()
+}
+
+// sizedObject returns an object as it is told, and why not as it is.
+func sizedObject(object any) (key objectKey, trimmed []byte, reason string, err error) {
+	key, trimmed, err = trimObject(object)
+	if reason = TooLarge(len(trimmed)); err != nil || reason == "" {
+		return key, trimmed, "", err
+	}
+	bare := bareObject(object)
+	if bare == nil {
+		return key, nil, reason, nil
+	}
+	_, trimmed, err = trimObject(bare)
+	return key, trimmed, reason, err
+}
