@@ -54,6 +54,8 @@ type cluster struct {
 	// standsFor says which pods are placeholders of ours. The engine is not told of them.
 	standsFor func(*v1.Pod) bool
 	complete  bool
+	// turns say which namespaces come first while more pods wait than are planned for in one loop.
+	turns turns
 }
 
 // note names an object that has changed.

@@ -434,3 +434,109 @@ func TestForgedDaemonSetPodsMakeNoNodeSmaller(t *testing.T) {
 		})
 	}
 }
+
+// huge makes pods that wait too large for a question, by their node affinity.
+func (b *bench) huge(namespace string, count, bytes int) {
+	values := []string{}
+	for size := 0; size < bytes; size += 62 {
+		values = append(values, fmt.Sprintf("%060d", len(values)))
+	}
+	for i := range count {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("huge-%d", i), UID: types.UID(fmt.Sprint("huge-", i)), CreationTimestamp: metav1.Now()},
+			Spec: v1.PodSpec{SchedulerName: "default-scheduler", Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
+				Requests: v1.ResourceList{"cpu": resource.MustParse("3")}}}},
+				Affinity: &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
+					{MatchExpressions: []v1.NodeSelectorRequirement{{Key: fmt.Sprint("k", i), Operator: v1.NodeSelectorOpNotIn, Values: values}}}}}}}},
+			Status: v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}}}
+		if _, err := b.client.CoreV1().Pods(namespace).Create(b.t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	synctest.Wait()
+}
+
+// Four pods of 1.4 MB in a namespace that sorts early keep nobody waiting: they are left out, by event, metric, status and page, and the
+// later ones are planned for in the same loop.
+func TestHugePodsOfOthersKeepNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1}}, nil)
+		b.huge("a-evil", 4, 1_400_000)
+		b.addPending("web", 2, "3")
+		for range 3 {
+			if err := b.once(b.ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := b.sky.requests(); !slices.Equal(got, []string{"g+2"}) {
+			t.Errorf("asked for %v, want two nodes for the pods of others", got)
+		}
+		reason := "takes 1.3 MiB, an object may take 1 MiB"
+		s := b.readStatus()
+		if s.LeftOut == nil || s.LeftOut.Total != 4 || len(s.LeftOut.Objects) != 4 || s.LeftOut.Objects[0] != "Pod a-evil/huge-0: "+reason {
+			t.Errorf("status %+v", s.LeftOut)
+		}
+		if up := s.ClusterWide.ScaleUp; up.PendingPods != 6 || up.Placed != 2 || up.Unplaced != 0 || up.Deferred != 0 {
+			t.Errorf("status %+v", up)
+		}
+		if events := b.countEvents("LeftOut"); events != 4 {
+			t.Errorf("%d events in three loops, want one for each pod", events)
+		}
+		if got := gaugeOf(t, b, "loadline_left_out_objects", "Pod"); got != 4 {
+			t.Errorf("the metric says %v", got)
+		}
+		if page := b.leader.seen.Load().page; !slices.ContainsFunc(page.Warnings, func(text string) bool { return strings.HasPrefix(text, "4 objects were left out: Pod a-evil/huge-0: ") }) {
+			t.Errorf("the page warns of %q", page.Warnings)
+		}
+		b.end()
+	})
+}
+
+// A namespace whose pods fill questions of their own keeps nobody of others waiting, and its own come in turns.
+func TestNamespacesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := growing(t, map[string]*skyGroup{"g": {max: 20, cpu: "4", price: 0.1}}, nil)
+		b.huge("a-evil", 6, 900_000)
+		b.addPending("web", 2, "3")
+		if err := b.once(b.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.sky.requests(); !slices.Equal(got, []string{"g+6"}) {
+			t.Errorf("asked for %v, want nodes for the pods of others and four large ones", got)
+		}
+		if up := b.readStatus().ClusterWide.ScaleUp; up.PendingPods != 8 || up.Placed != 6 || up.Deferred != 2 {
+			t.Errorf("status %+v", up)
+		}
+		b.end()
+	})
+}
+
+// countEvents counts the events of a reason since the last call.
+func (b *bench) countEvents(reason string) (count int) {
+	for {
+		select {
+		case text := <-b.recorder.Events:
+			if strings.Fields(text)[1] == reason {
+				count++
+			}
+		default:
+			return count
+		}
+	}
+}
+
+func gaugeOf(t *testing.T, b *bench, name, label string) float64 {
+	t.Helper()
+	families, err := b.metrics.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name && metric.GetLabel()[0].GetValue() == label {
+				return metric.GetGauge().GetValue()
+			}
+		}
+	}
+	t.Fatalf("no metric %s of %s", name, label)
+	return 0
+}

@@ -93,7 +93,8 @@ func (l *leader) scaleUpStatus(o *loop) ScaleUpStatus {
 	for _, run := range o.plan.loop.GetScaleUp().GetUnplaced() {
 		s.Unplaced += min(int(run.GetCount()), len(o.entry(run.GetPod())))
 	}
-	s.Placed = s.PendingPods - s.Unplaced
+	s.Deferred = o.plan.deferred
+	s.Placed = s.PendingPods - s.Unplaced - s.Deferred - o.pods.LeftOutPods()
 	if s.Unplaced > 0 {
 		s.Why = l.whyNoGrowth(o)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
@@ -20,6 +19,7 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/autoscaler/skiptime"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/report"
 	"loadline.dev/shim/scaleup"
@@ -64,9 +64,12 @@ type leader struct {
 	models *models
 	growth *growth
 	told   told
-	keeper keeper // of slack; nil: it is reported only
-	sized  []nodegroup.NodeGroup
-	sizes  *actuation.SizeTaints
+	// leftOutTold knows which objects have been told that plans are made without them, leftOutLog what the log says of them.
+	leftOutTold told
+	leftOutLog  string
+	keeper      keeper // of slack; nil: it is reported only
+	sized       []nodegroup.NodeGroup
+	sizes       *actuation.SizeTaints
 
 	skips     skiptime.Tracker
 	logged    string               // what the log says of the last plan
@@ -88,8 +91,8 @@ func newLeader(options *config.Configuration, client kubernetes.Interface, c *cl
 		sizes:     actuation.NewSizeTaints(client, term),
 		models:    newModels(cloud),
 		growth:    newGrowth(&options.ScaleUp, m),
-		told:      told{pods: map[types.UID]toldPod{}},
-		inherited: map[string]time.Time{}}
+		told:      newTold(),
+		inherited: map[string]time.Time{}, leftOutTold: newTold()}
 }
 
 func actuationOptions(s *config.ScaleDown, now func() time.Time) actuation.Options {
@@ -131,6 +134,7 @@ type loop struct {
 	outcome, growthOutcome string
 	problem                error
 	slackProblem           error // why slack is not kept as planned
+	leftOut                leftout.List
 }
 
 // Outcomes that no plan has.
@@ -151,7 +155,9 @@ func (l *leader) once(ctx context.Context) error {
 	l.clock.look(l.timersRun(o))
 	l.metrics.decisions.WithLabelValues("drain", o.outcome).Inc()
 	l.metrics.decisions.WithLabelValues("scaleUp", o.growthOutcome).Inc()
+	l.gatherLeftOut(o)
 	l.report(o)
+	l.tellLeftOut(o)
 	status := l.statusOf(o)
 	l.seen.Store(l.snapshotOf(o, status))
 	if statusErr := l.status.write(ctx, status); statusErr != nil && ctx.Err() == nil {

@@ -51,6 +51,8 @@ type metrics struct {
 	nodeGroups      *prometheus.GaugeVec
 	safe            prometheus.Gauge
 
+	leftOut *prometheus.GaugeVec
+
 	slackTarget, slackCurrent           prometheus.Gauge
 	slackTargetBytes, slackCurrentBytes prometheus.Gauge
 	placeholders                        *prometheus.GaugeVec
@@ -106,7 +108,8 @@ func newMetrics(version string) *metrics {
 	m.slackTargetBytes = gauge("slack_target_bytes", "Room that is to be kept free, in bytes of memory.")
 	m.slackCurrentBytes = gauge("slack_current_bytes", "Room that is free for it now, in bytes of memory.")
 	m.placeholders = gauges("slack_placeholders", "Pieces of that room: wanted, placed, and pods running for them.", "state")
-	m.registry.MustRegister(m.slackTarget, m.slackCurrent, m.slackTargetBytes, m.slackCurrentBytes, m.placeholders)
+	m.leftOut = gauges("left_out_objects", "Objects that plans are made without, since they alone cannot be taken, by kind.", "kind")
+	m.registry.MustRegister(m.leftOut, m.slackTarget, m.slackCurrent, m.slackTargetBytes, m.slackCurrentBytes, m.placeholders)
 	m.registry.MustRegister(m.duration, m.deletion, m.scaledDown, m.failed, m.evictions, m.decisions, m.errors, m.unneeded, m.unremovable,
 		m.underWay, m.limits, m.cooldown, m.brake, m.longestSkip, m.leader, m.lastLoop, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -21,6 +21,9 @@ const scaleUpDelay = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay"
 // mostPending is how many pods that wait are planned for in one loop: the engine takes no more kinds of them.
 const mostPending = 100_000
 
+// sharePods is how many pods of a namespace are taken before those of the next one, while there are more.
+const sharePods = 100
+
 // waiting gathers the pods that wait for a node, those of higher priority first, and what each new node carries.
 func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 	var pods []*v1.Pod
@@ -32,9 +35,15 @@ func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 	slices.SortFunc(pods, func(a, b *v1.Pod) int {
 		return cmp.Or(cmp.Compare(priorityOf(b), priorityOf(a)), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
+	items := make([]item, len(pods))
+	for i, pod := range pods {
+		items[i] = item{priorityOf(pod), pod.Namespace, 1}
+	}
+	var taken []int
+	taken, c.turns = c.turns.take(items, mostPending, sharePods)
 	gathered := scaleup.NewPodsForPlanning()
-	for _, pod := range pods[:min(len(pods), mostPending)] {
-		gathered.AddPod(pod)
+	for _, i := range taken {
+		gathered.AddPod(pods[i])
 	}
 	for _, set := range c.sets {
 		gathered.AddObject(set)

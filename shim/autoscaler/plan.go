@@ -36,6 +36,8 @@ type planner struct {
 	compactFrom int
 	// progress is what the engine has not been told yet.
 	progress loadlinev1.DrainProgress
+	// turns say whose pods come first while a question does not hold all of them.
+	turns turns
 }
 
 // decisions of a configuration, as the engine has them.
@@ -87,6 +89,9 @@ type loopPlan struct {
 	groups map[string]*provider.Group
 	// nameOf are the names of the nodes by their slots.
 	nameOf map[int32]string
+	// entries are the positions, among all pods that wait, of those that the question held; deferred is how many pods it did not hold.
+	entries  []int
+	deferred int
 }
 
 // question is what a loop asks.
@@ -114,6 +119,7 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 		Progress: &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods(),
 		Sized: q.sized, Compact: len(p.cluster.nodes) >= p.compactFrom}
 	pending := q.pods.Pending()
+	var after turns
 	ctx, cancel := context.WithTimeout(ctx, p.longest+answerTime)
 	defer cancel()
 	err := p.cluster.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
@@ -129,15 +135,20 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 			return err
 		}
 		request.Pods = nil
-		request.Pods = pending[:fitting(pending, mostBytes-proto.Size(request))]
+		plan.entries, after = p.turns.take(itemsOfQuestion(q.pods, pending), mostBytes-proto.Size(request), shareCost)
+		for _, entry := range plan.entries {
+			request.Pods = append(request.Pods, pending[entry])
+		}
 		plan.loop, err = p.client.PlanLoop(ctx, request)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	p.turns = after
 	if left := len(pending) - len(request.Pods); left > 0 {
-		klog.InfoS("Pods of the lowest priority wait for the next loops: the question holds no more kinds of them", "kinds", left)
+		plan.deferred = podsIn(pending) - podsIn(request.Pods)
+		klog.InfoS("Pods wait for the next loops: the question holds no more kinds of them", "kinds", left, "pods", plan.deferred)
 	}
 	plan.PlanDrainResponse = plan.loop.GetScaleDown()
 	p.progress.Reset()
@@ -147,17 +158,21 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 // mostBytes is how large a question may be: the engine takes messages of 4 MiB, and some room is left for its frame.
 const mostBytes = 4<<20 - 64<<10
 
-// fitting returns how many entries, from the first on, fit into so many bytes.
-func fitting(pods []*loadlinev1.PendingPods, bytes int) (count int) {
-	for count < len(pods) {
-		size := proto.Size(pods[count])
-		bytes -= size + 8 // tag and length
-		if bytes < 0 {
-			break
-		}
-		count++
+// itemsOfQuestion returns what entries want of a question: their bytes.
+func itemsOfQuestion(pods *scaleup.Pods, entries []*loadlinev1.PendingPods) []item {
+	items := make([]item, len(entries))
+	for i, entry := range entries {
+		pod := pods.Entry(i)[0]
+		items[i] = item{priorityOf(pod), pod.Namespace, proto.Size(entry) + 8} // tag and length
 	}
-	return count
+	return items
+}
+
+func podsIn(entries []*loadlinev1.PendingPods) (pods int) {
+	for _, entry := range entries {
+		pods += int(entry.GetCount())
+	}
+	return pods
 }
 
 // ended takes note of a removal that has ended without the node's going.
@@ -167,8 +182,15 @@ func (p *planner) ended(node string) {
 
 // evicted takes note of an eviction.
 func (p *planner) evicted(e actuation.Eviction) {
-	p.progress.Evicted = append(p.progress.Evicted, &loadlinev1.EvictedPod{Pod: view.TrimIncomingPodForPlanning(e.Pod), Node: e.Pod.Spec.NodeName, AtS: e.At.Unix()})
+	pod := view.TrimIncomingPodForPlanning(e.Pod)
+	if len(pod) > mostEvictedBytes {
+		pod = view.TrimIncomingPodForPlanning(view.SlimPod(e.Pod))
+	}
+	p.progress.Evicted = append(p.progress.Evicted, &loadlinev1.EvictedPod{Pod: pod, Node: e.Pod.Spec.NodeName, AtS: e.At.Unix()})
 }
+
+// mostEvictedBytes is from what size on only the requests of an evicted pod are told: many may be evicted between two plans.
+const mostEvictedBytes = 16 << 10
 
 // mostUpcoming is how many nodes of a group may be on their way: the engine takes no more.
 const mostUpcoming = 20_000

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -189,7 +188,7 @@ func (l *leader) tellPods(o *loop, increases []*increase) {
 		pods := o.entry(run.GetPod())
 		// Those that found a place come first, wherever that is.
 		for _, pod := range pods[max(0, len(pods)-int(run.GetCount())):] {
-			if l.told.news(pod, why, o.now) {
+			if l.told.news(&v1.ObjectReference{Kind: kindPod, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, why, o.now) {
 				l.events.Event(pod, v1.EventTypeNormal, "NotTriggerScaleUp", why)
 			}
 		}
@@ -198,40 +197,45 @@ func (l *leader) tellPods(o *loop, increases []*increase) {
 
 // entry returns the pods at a position of the question; none where they are on nodes that are being deleted.
 func (o *loop) entry(position int32) []*v1.Pod {
-	return o.pods.Entry(int(position))
+	if position < 0 || int(position) >= len(o.plan.entries) {
+		return nil
+	}
+	return o.pods.Entry(o.plan.entries[position])
 }
 
-// tellAgain is after which time a pod is told the same again.
+// tellAgain is after which time an object is told the same again.
 const tellAgain = 10 * time.Minute
 
-// told knows which pods have been told what.
+// told knows which objects have been told what.
 type told struct {
-	pods map[types.UID]toldPod
-	left int // how many more may be told in this loop
+	objects map[v1.ObjectReference]toldObject
+	left    int // how many more may be told in this loop
 }
 
-type toldPod struct {
+type toldObject struct {
 	text string
 	at   time.Time
 }
 
+func newTold() told { return told{objects: map[v1.ObjectReference]toldObject{}} }
+
 // begin is called once in a loop.
 func (t *told) begin(now time.Time) {
 	t.left = mostTold
-	for uid, pod := range t.pods {
-		if now.Sub(pod.at) >= tellAgain {
-			delete(t.pods, uid)
+	for object, last := range t.objects {
+		if now.Sub(last.at) >= tellAgain {
+			delete(t.objects, object)
 		}
 	}
 }
 
-// news says whether a pod is to be told something, and supposes that it is.
-func (t *told) news(pod *v1.Pod, text string, now time.Time) bool {
-	if t.left == 0 || t.pods[pod.UID].text == text {
+// news says whether an object is to be told something, and supposes that it is.
+func (t *told) news(object *v1.ObjectReference, text string, now time.Time) bool {
+	if t.left == 0 || t.objects[*object].text == text {
 		return false
 	}
 	t.left--
-	t.pods[pod.UID] = toldPod{text, now}
+	t.objects[*object] = toldObject{text, now}
 	return true
 }
 

@@ -51,6 +51,9 @@ func (l *leader) snapshotOf(o *loop, status *Status) *snapshot {
 	if limit := status.ClusterWide.ScaleDown.Limit; limit != "" {
 		s.page.Lines = append(s.page.Lines, limit+" holds nodes back that could go.")
 	}
+	if line := o.leftOut.Line(mostShownRows); line != "" {
+		s.page.Warnings = append(s.page.Warnings, line)
+	}
 	s.page.Groups, s.page.Notes = l.shownGroups(o, status), map[string]string{}
 	s.addGrowth(&status.ClusterWide.ScaleUp)
 	s.addSizes(status)

@@ -21,9 +21,10 @@ type Status struct {
 	Mode             string `json:"mode"`
 	Message          string `json:"message,omitempty"`
 	// Warnings are about the configuration and what it names, and do not end by themselves.
-	Warnings    []string      `json:"warnings,omitempty"`
-	ClusterWide ClusterStatus `json:"clusterWide"`
-	NodeGroups  []GroupStatus `json:"nodeGroups,omitempty"`
+	Warnings    []string       `json:"warnings,omitempty"`
+	LeftOut     *LeftOutStatus `json:"leftOut,omitempty"`
+	ClusterWide ClusterStatus  `json:"clusterWide"`
+	NodeGroups  []GroupStatus  `json:"nodeGroups,omitempty"`
 }
 
 // ClusterStatus is that of all nodes.
@@ -70,10 +71,12 @@ type ScaleUpStatus struct {
 	// Status is InProgress, NoActivity or Backoff; Result what came of the last loop.
 	Status string `json:"status"`
 	Result string `json:"result"`
-	// PendingPods wait for a node: Placed of them have one that is there or on its way, Unplaced none, and Why says why.
+	// PendingPods wait for a node: Placed of them have one that is there or on its way, Unplaced none, and Why says why. Deferred are
+	// planned for in the next loops.
 	PendingPods int    `json:"pendingPods"`
 	Placed      int    `json:"placed"`
 	Unplaced    int    `json:"unplaced"`
+	Deferred    int    `json:"deferred,omitempty"`
 	Why         string `json:"why,omitempty"`
 	// Growth is what groups are to grow by, with the reason; in mode observe nobody has asked for it.
 	Growth []string `json:"growth,omitempty"`
@@ -154,7 +157,7 @@ const (
 const topEntries = 5
 
 func (l *leader) statusOf(o *loop) *Status {
-	s := &Status{Time: o.now.UTC().Format(time.RFC3339), AutoscalerStatus: "Running", Mode: l.config.Mode, Warnings: o.warnings}
+	s := &Status{Time: o.now.UTC().Format(time.RFC3339), AutoscalerStatus: "Running", Mode: l.config.Mode, Warnings: o.warnings, LeftOut: o.leftOutStatus()}
 	s.ClusterWide.Health = HealthStatus{Status: healthy, Pods: len(l.cluster.pods), NodeCounts: l.nodeCounts(o)}
 	down := &s.ClusterWide.ScaleDown
 	down.Status, down.Result = "NoCandidates", o.outcome

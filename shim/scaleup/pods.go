@@ -3,6 +3,7 @@ package scaleup
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/view"
 )
 
@@ -26,6 +28,7 @@ type Pods struct {
 	daemons map[DaemonSet]*v1.Pod
 	sets    map[DaemonSet]bool
 	pods    int
+	leftOut []leftout.Object
 }
 
 // DaemonSet identifies a DaemonSet.
@@ -133,14 +136,43 @@ func (p *Pods) Entry(i int) []*v1.Pod {
 	return p.waiting[i]
 }
 
-// Pending returns the pods that wait, in the order in which the first of each kind was told.
+// Pending returns the pods that wait, in the order in which the first of each kind was told. It is called when all pods are told, and
+// leaves out those that are too large for a question; see LeftOut.
 func (p *Pods) Pending() []*loadlinev1.PendingPods {
 	var out []*loadlinev1.PendingPods
-	for _, pods := range p.waiting {
-		out = append(out, &loadlinev1.PendingPods{Pod: &loadlinev1.IncomingPod{Pod: p.trim(pods[0])}, Count: int32(len(pods))})
-	}
+	p.waiting = slices.DeleteFunc(p.waiting, func(pods waiting) bool {
+		trimmed := p.trim(pods[0])
+		if reason := view.TooLarge(len(trimmed)); reason != "" {
+			for _, pod := range pods {
+				p.leave("Pod", pod.Namespace, pod.Name, reason)
+			}
+			return true
+		}
+		out = append(out, &loadlinev1.PendingPods{Pod: &loadlinev1.IncomingPod{Pod: trimmed}, Count: int32(len(pods))})
+		return false
+	})
 	return out
 }
+
+func (p *Pods) leave(kind, namespace, name, reason string) {
+	p.leftOut = append(p.leftOut, leftout.New(kind, namespace, name, reason))
+}
+
+// LeftOut returns what Pending and DaemonPods have left out.
+func (p *Pods) LeftOut() []leftout.Object { return p.leftOut }
+
+// LeftOutPods returns how many pods that wait were left out.
+func (p *Pods) LeftOutPods() (pods int) {
+	for _, o := range p.leftOut {
+		if o.Kind == "Pod" {
+			pods++
+		}
+	}
+	return pods
+}
+
+// mostDaemonBytes is what the pods of all DaemonSets may take in a question, beside all the rest.
+const mostDaemonBytes = 1 << 20
 
 // DaemonPods returns a pod of each DaemonSet that exists, by its name, as it would be on any node. What a pod says of a DaemonSet
 // that does not exist makes no new node smaller.
@@ -154,9 +186,26 @@ func (p *Pods) DaemonPods() [][]byte {
 	slices.SortFunc(keys, func(a, b DaemonSet) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	// The smallest first: one of them cannot keep others out.
+	trimmed := make(map[DaemonSet][]byte, len(keys))
+	for _, key := range keys {
+		trimmed[key] = p.trim(anywhere(p.daemons[key]))
+	}
+	bySize := slices.Clone(keys)
+	slices.SortStableFunc(bySize, func(a, b DaemonSet) int { return len(trimmed[a]) - len(trimmed[b]) })
+	left := mostDaemonBytes
+	for _, key := range bySize {
+		if left -= len(trimmed[key]) + 8; left < 0 { // tag and length
+			p.leave("DaemonSet", key.Namespace, key.Name, fmt.Sprintf("the pods of all DaemonSets take more than %d MiB, and this one is among the largest",
+				mostDaemonBytes>>20))
+			delete(trimmed, key)
+		}
+	}
 	var out [][]byte
 	for _, key := range keys {
-		out = append(out, p.trim(anywhere(p.daemons[key])))
+		if pod, taken := trimmed[key]; taken {
+			out = append(out, pod)
+		}
 	}
 	return out
 }
