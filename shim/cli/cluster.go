@@ -5,14 +5,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/dump"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/view"
 )
 
@@ -27,6 +31,14 @@ type cluster struct {
 	pending int
 	// bound counts pods by the name of their node.
 	bound map[string]int
+	// broken are objects of a dump that cannot be read.
+	broken []leftout.Object
+}
+
+// leaveOut adds what of the cluster takes no part.
+func (c *cluster) leaveOut(list *leftout.List) {
+	list.Add(c.broken...)
+	list.Add(c.view.LeftOut()...)
 }
 
 // loadOptions say what of a cluster is of interest.
@@ -90,6 +102,14 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 			}
 		}
 	}
+	if options.planning || options.filters {
+		c.view.LeaveOutInvalid(func(string, error) {}) // the answer names it
+		handler.Broken = func(b dump.Broken) {
+			if options.planning || !forPlanners(b.Kind) || slices.Contains(options.kinds, b.Kind) {
+				c.addBroken(b)
+			}
+		}
+	}
 	c.counts, err = s.read(ctx, stdin, handler, options.kinds)
 	c.view.Complete(completeKinds(c.counts, options.planning)...)
 	if err == nil && c.counts.Nodes == 0 && !options.empty {
@@ -110,15 +130,35 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 	return c, nil
 }
 
+// addBroken takes note of an object of a dump that cannot be read. What could be read of it counts: a pod keeps its node, and a disruption
+// budget protects all of its namespace.
+func (c *cluster) addBroken(b dump.Broken) {
+	c.broken = append(c.broken, leftout.New(b.Kind, b.Namespace, b.Name, b.Err.Error()))
+	head := metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name, UID: b.UID}
+	switch {
+	case b.Name == "":
+	case b.Kind == "Pod" && b.NodeName != "":
+		c.view.SetPod(view.SlimPod(&v1.Pod{ObjectMeta: head, Spec: v1.PodSpec{NodeName: b.NodeName}}))
+		c.bound[b.NodeName]++
+	case b.Kind == "PodDisruptionBudget":
+		_ = c.view.SetObject(&policyv1.PodDisruptionBudget{ObjectMeta: head, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}})
+	}
+}
+
 // completeKinds are those that were read as a whole. A dump that holds none of a kind was most likely made without
 // asking for that kind. What planners look up is told to a view for planning only.
 func completeKinds(counts dump.Counts, planning bool) (kinds []loadlinev1.ObjectKind) {
 	for kind := range counts.Objects {
-		if of := view.Kinds[kind]; planning || of < loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET {
-			kinds = append(kinds, of)
+		if planning || !forPlanners(kind) {
+			kinds = append(kinds, view.Kinds[kind])
 		}
 	}
 	return kinds
+}
+
+// forPlanners says whether planners alone look up a kind.
+func forPlanners(kind string) bool {
+	return view.Kinds[kind] >= loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET
 }
 
 // viewName returns a name for the view: in a daemon one that no other client uses.

@@ -13,6 +13,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/drain"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/view"
 )
@@ -114,7 +115,8 @@ type drainPlan struct {
 	now     time.Time
 	options *loadlinev1.DrainOptions
 	// notes say what holds for the plan beside itself, each in a sentence.
-	notes []string
+	notes   []string
+	leftOut leftout.List
 }
 
 // ask has a plan made.
@@ -155,6 +157,8 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, address stri
 	if err != nil {
 		return nil, engineError(err)
 	}
+	c.leaveOut(&d.leftOut)
+	d.leftOut.AddAnswer(d.PlanDrainResponse)
 	return d, nil
 }
 

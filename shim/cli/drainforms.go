@@ -129,7 +129,11 @@ func (d *drainPlan) basis() []string {
 }
 
 func (d *drainPlan) forms() answer {
-	return answer{data: d.data(), table: d.table, page: d.page}
+	data := struct {
+		drainAnswer
+		leftOutAnswer
+	}{d.data(), leftOutOf(&d.leftOut)}
+	return answer{data: data, table: d.table, page: d.page, leftOut: &d.leftOut}
 }
 
 func (d *drainPlan) table(w io.Writer) error {
@@ -188,7 +192,7 @@ func keepReason(k drainKeep) string {
 
 // page draws the drain as it would run.
 func (d *drainPlan) page(w io.Writer) error {
-	p := report.Drain{Title: "Which nodes can go", Verdict: d.verdict(), Lines: d.basis(), Parallel: int(d.options.GetMaxScaleDownParallelism()),
+	p := report.Drain{Title: "Which nodes can go", Verdict: d.verdict(), Lines: append(d.basis(), leftOutLines(&d.leftOut)...), Parallel: int(d.options.GetMaxScaleDownParallelism()),
 		Drains: int(d.options.GetMaxDrainParallelism()), Left: map[string]int64{}}
 	for _, b := range d.GetBudgets() {
 		p.Left[podOf(b.GetNamespace(), b.GetName())] = b.GetLeft()

@@ -36,7 +36,11 @@ func (a *app) newFit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return flags.output.write(a.streams.Out, answer{data: f, table: f.table})
+			data := struct {
+				*fitAnswer
+				leftOutAnswer
+			}{f, leftOutOf(&f.leftOut)}
+			return flags.output.write(a.streams.Out, answer{data: data, table: f.table, leftOut: &f.leftOut})
 		},
 	}
 	addFitFlags(command, &flags)

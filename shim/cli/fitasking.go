@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/view"
 )
 
@@ -20,7 +21,8 @@ type fitAnswer struct {
 	DoesNotFit  []refusal `json:"doesNotFit"`
 	CannotJudge []refusal `json:"cannotJudge,omitempty"`
 	// taken is the node that the pod is on, and was taken off.
-	taken string
+	taken   string
+	leftOut leftout.List
 }
 
 // refusal says why a pod does not fit on a node, or why that is not known.
@@ -46,6 +48,10 @@ func (q *podQuestion) fit(ctx context.Context) (*fitAnswer, error) {
 		if err != nil {
 			return err
 		}
+		out.leftOut.AddAnswer(response)
+		if len(response.GetPods()) != 1 {
+			return fmt.Errorf("asked about 1 pod, answered about %d: %s", len(response.GetPods()), out.leftOut.Line(mostNamed))
+		}
 		for _, group := range response.GetPods()[0].GetGroups() {
 			if err := out.add(q.view, group); err != nil {
 				return err
@@ -56,6 +62,7 @@ func (q *podQuestion) fit(ctx context.Context) (*fitAnswer, error) {
 	if err != nil {
 		return nil, engineError(err)
 	}
+	q.leaveOut(&out.leftOut)
 	slices.Sort(out.Fits)
 	byNode := func(a, b refusal) int { return strings.Compare(a.Node, b.Node) }
 	slices.SortFunc(out.DoesNotFit, byNode)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/report"
 )
 
@@ -45,6 +46,8 @@ type answer struct {
 	data  any                     // for json and yaml
 	table func(w io.Writer) error // for table
 	page  func(w io.Writer) error // for html; nil where there is none
+	// leftOut is what the answer was made without; nil: the command does not tell.
+	leftOut *leftout.List
 }
 
 func (o *outputFlag) write(w io.Writer, a answer) error {
@@ -66,7 +69,10 @@ func (o *outputFlag) write(w io.Writer, a answer) error {
 	case formHTML:
 		return a.page(w)
 	}
-	return a.table(w)
+	if err := a.table(w); err != nil {
+		return err
+	}
+	return writeLeftOut(w, a.leftOut)
 }
 
 // sortedResources returns the names of resources in the order in which all commands show them.

@@ -14,6 +14,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/drain"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/scaleup"
@@ -81,6 +82,7 @@ type loopPlan struct {
 	slack    *slackPlan
 	drain    *drainPlan
 	warnings []string
+	leftOut  leftout.List
 }
 
 func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err error) {
@@ -146,6 +148,9 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if err != nil {
 		return nil, engineError(err)
 	}
+	c.leaveOut(&l.leftOut)
+	l.leftOut.Add(growing.LeftOut()...)
+	l.leftOut.AddAnswer(l.PlanLoopResponse)
 	l.slack = &slackPlan{PlanSlackResponse: l.GetSlack(), rate: f.Rate, basis: f.Basis, pending: growing.Waiting()}
 	l.drain.PlanDrainResponse = l.GetScaleDown()
 	return l, nil

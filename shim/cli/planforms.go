@@ -103,7 +103,13 @@ func (l *loopPlan) data() planAnswer {
 	return out
 }
 
-func (l *loopPlan) forms() answer { return answer{data: l.data(), table: l.table} }
+func (l *loopPlan) forms() answer {
+	data := struct {
+		planAnswer
+		leftOutAnswer
+	}{l.data(), leftOutOf(&l.leftOut)}
+	return answer{data: data, table: l.table, leftOut: &l.leftOut}
+}
 
 // verdict is the outcome in one line.
 func (l *loopPlan) verdict() string {

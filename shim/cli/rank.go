@@ -10,6 +10,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
 )
@@ -106,6 +107,7 @@ type rank struct {
 	notes    []string
 	warnings []string
 	sizes    *sizes // nil: not asked for, or no group says how it is sized
+	leftOut  leftout.List
 }
 
 // ask has node groups ranked; see askCluster for `size`.
@@ -149,5 +151,7 @@ func askRank(ctx context.Context, client loadlinev1.AutoscalerClient, request *l
 	if err != nil {
 		return nil, err
 	}
-	return &rank{options: options, response: response}, nil
+	r := &rank{options: options, response: response}
+	r.leftOut.AddAnswer(response)
+	return r, nil
 }

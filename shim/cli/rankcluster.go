@@ -68,12 +68,15 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, addres
 		r, err = askRank(ctx, client, request)
 		if err == nil {
 			r.notes = scaleup.Notes(problem, estimate)
+			r.leftOut.AddAnswer(estimate)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, engineError(err)
 	}
+	c.leaveOut(&r.leftOut)
+	r.leftOut.Add(gathered.LeftOut()...)
 	if size != nil && slices.ContainsFunc(file.Groups, func(g nodegroup.NodeGroup) bool { return g.Spec.Size != nil }) {
 		if r.sizes, err = size.ask(ctx, c, sized, file); err != nil {
 			return nil, err

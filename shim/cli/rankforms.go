@@ -139,7 +139,11 @@ func (r *rank) scale() string {
 }
 
 func (r *rank) forms() answer {
-	return answer{data: r.data(), table: r.table, page: r.page}
+	data := struct {
+		rankAnswer
+		leftOutAnswer
+	}{r.data(), leftOutOf(&r.leftOut)}
+	return answer{data: data, table: r.table, page: r.page, leftOut: &r.leftOut}
 }
 
 func (r *rank) table(w io.Writer) error {
@@ -200,5 +204,5 @@ func (r *rank) pageWith(w io.Writer, gauges []report.GroupGauges) error {
 		}
 		bars = append(bars, bar)
 	}
-	return report.Ranking(w, "Node groups that could grow", r.verdict(), []string{r.basis()}, bars, gauges...)
+	return report.Ranking(w, "Node groups that could grow", r.verdict(), append([]string{r.basis()}, leftOutLines(&r.leftOut)...), bars, gauges...)
 }

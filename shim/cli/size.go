@@ -158,6 +158,9 @@ func (s *sizeSource) ask(ctx context.Context, c *cluster, gathered *sizing.Gathe
 	if len(out.response.GetGroups()) != len(request.GetGroups()) {
 		return nil, fmt.Errorf("asked about %d node groups, answered about %d", len(request.GetGroups()), len(out.response.GetGroups()))
 	}
+	c.leaveOut(&out.leftOut)
+	out.leftOut.Add(gathered.LeftOut()...)
+	out.leftOut.AddAnswer(out.response)
 	out.asked = request.GetGroups()
 	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/report"
 	"loadline.dev/shim/report/texttable"
 	"loadline.dev/shim/sizing"
@@ -18,6 +19,7 @@ type sizes struct {
 	response *loadlinev1.MeasureUtilizationResponse
 	left     []string // groups that do not say how they are sized
 	warnings []string
+	leftOut  leftout.List
 }
 
 // sizeAnswer is the answer of `size` as data.
@@ -199,8 +201,12 @@ func (s *sizes) lines() []string {
 }
 
 func (s *sizes) forms() answer {
-	return answer{data: s.data(), table: s.table, page: func(w io.Writer) error {
-		return report.Sizes(w, "How full node groups are", s.verdict(), s.lines(), s.gauges())
+	data := struct {
+		sizeAnswer
+		leftOutAnswer
+	}{s.data(), leftOutOf(&s.leftOut)}
+	return answer{data: data, table: s.table, leftOut: &s.leftOut, page: func(w io.Writer) error {
+		return report.Sizes(w, "How full node groups are", s.verdict(), append(s.lines(), leftOutLines(&s.leftOut)...), s.gauges())
 	}}
 }
 

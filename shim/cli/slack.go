@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/slack"
@@ -111,6 +112,7 @@ type slackPlan struct {
 	pending   int
 	known     *slack.Gatherer
 	warnings  []string
+	leftOut   leftout.List
 }
 
 func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, error) {
@@ -160,6 +162,9 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err != nil {
 		return nil, engineError(err)
 	}
+	c.leaveOut(&plan.leftOut)
+	plan.leftOut.Add(waiting.LeftOut()...)
+	plan.leftOut.AddAnswer(plan.PlanSlackResponse)
 	for _, wrong := range plan.GetErrors() {
 		plan.warnings = append(plan.warnings, fmt.Sprintf("%s: %s", wrong.GetSource(), wrong.GetText()))
 	}

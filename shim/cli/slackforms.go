@@ -143,7 +143,13 @@ func (p *slackPlan) data() slackAnswer {
 	return out
 }
 
-func (p *slackPlan) forms() answer { return answer{data: p.data(), table: p.table, page: p.page} }
+func (p *slackPlan) forms() answer {
+	data := struct {
+		slackAnswer
+		leftOutAnswer
+	}{p.data(), leftOutOf(&p.leftOut)}
+	return answer{data: data, table: p.table, page: p.page, leftOut: &p.leftOut}
+}
 
 // verdict is the outcome in one line.
 func (p *slackPlan) verdict() string {
@@ -258,7 +264,7 @@ func (p *slackPlan) nodesFor(class string) int64 {
 }
 
 func (p *slackPlan) page(w io.Writer) error {
-	page := report.SlackPage{Title: "Room for pods to come", Verdict: p.verdict(), Lines: p.notes()}
+	page := report.SlackPage{Title: "Room for pods to come", Verdict: p.verdict(), Lines: append(p.notes(), leftOutLines(&p.leftOut)...)}
 	for _, c := range p.data().Classes {
 		reason := c.Status
 		if c.Reason != "" {

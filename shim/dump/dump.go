@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Bounds on a dump. An API server stores objects of at most about 1.5 MiB; 600,000 pods are some 3 GiB of JSON.
@@ -35,6 +36,17 @@ type Handler struct {
 	// PlannerObject gets what planners look up: *policyv1.PodDisruptionBudget, *v1.ReplicationController,
 	// *batchv1.Job, *appsv1.ReplicaSet, StatefulSet, DaemonSet and Deployment. nil: these kinds play no part.
 	PlannerObject func(any) error
+	// Broken gets objects of the kinds above that cannot be read, each alone; the others are read on. nil: the first one ends the reading.
+	Broken func(Broken)
+}
+
+// Broken is an object that cannot be read, with what could be.
+type Broken struct {
+	Kind, Namespace, Name string
+	UID                   types.UID
+	// NodeName is where a pod is.
+	NodeName string
+	Err      error
 }
 
 // Counts says what a dump held.
@@ -61,7 +73,7 @@ func ReadFile(file string, stdin io.Reader, handler Handler) (Counts, error) {
 
 // Read reads a dump: one or more v1 Lists or single objects, as JSON or as YAML documents. Objects of a kind that is
 // not known are counted and left out. Errors name the dump, the position of the object (from 0), the object and the
-// field. JSON takes memory for one object at a time, YAML for one document.
+// field, unless Handler.Broken takes what is wrong with one object alone. JSON takes memory for one object at a time, YAML for one document.
 func Read(r io.Reader, name string, handler Handler) (Counts, error) {
 	d := &reader{handler: handler, seen: map[string]position{}, counts: Counts{Objects: map[string]int{}, Ignored: map[string]int{}}}
 	if err := d.read(r); err != nil {

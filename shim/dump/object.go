@@ -2,6 +2,7 @@ package dump
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	sigsjson "sigs.k8s.io/json"
 )
 
@@ -31,9 +33,9 @@ func (d *reader) object(raw json.RawMessage, head metav1.TypeMeta, at position) 
 	core := head.APIVersion == "v1" || head.APIVersion == ""
 	switch {
 	case core && head.Kind == "Node":
-		return d.node(raw, at)
+		return d.unless(raw, "Node", d.node(raw, at))
 	case core && head.Kind == "Pod":
-		return d.pod(raw, at)
+		return d.unless(raw, "Pod", d.pod(raw, at))
 	}
 	other, known := others[head.Kind]
 	if known && (head.APIVersion == other.apiVersion || head.APIVersion == "") {
@@ -42,20 +44,58 @@ func (d *reader) object(raw json.RawMessage, head metav1.TypeMeta, at position) 
 			handle = d.handler.PlannerObject
 		}
 		if handle != nil {
-			return d.other(raw, head.Kind, other.make(), handle, at)
+			return d.unless(raw, head.Kind, d.other(raw, head.Kind, other.make(), handle, at))
 		}
 	}
 	d.counts.Ignored[head.Kind]++
 	return nil
 }
 
+// brokenError is about one object that cannot be read.
+type brokenError struct{ error }
+
+func (e *brokenError) Unwrap() error { return e.error }
+
+// unless passes on an error, unless it is about one object that the handler takes as broken.
+func (d *reader) unless(raw json.RawMessage, kind string, err error) error {
+	var broken *brokenError
+	if d.handler.Broken == nil || !errors.As(err, &broken) {
+		return err
+	}
+	var head struct {
+		Metadata struct {
+			Namespace string    `json:"namespace"`
+			Name      string    `json:"name"`
+			UID       types.UID `json:"uid"`
+		} `json:"metadata"`
+	}
+	_ = json.Unmarshal(raw, &head) // as far as it goes
+	var where struct {
+		Spec struct {
+			NodeName string `json:"nodeName"`
+		} `json:"spec"`
+	}
+	_ = json.Unmarshal(raw, &where)
+	out := Broken{Kind: kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name, UID: head.Metadata.UID, Err: broken.error}
+	namespaced := others[kind].namespaced || kind == "Pod"
+	if namespaced && out.Namespace == "" {
+		out.Namespace = metav1.NamespaceDefault
+	}
+	if kind == "Pod" {
+		out.NodeName = where.Spec.NodeName
+	}
+	d.seen[fmt.Sprint(kind, " broken ", len(d.seen))] = position{} // the dump holds an object
+	d.handler.Broken(out)
+	return nil
+}
+
 func (d *reader) node(raw json.RawMessage, at position) error {
 	var node v1.Node
 	if err := decode(raw, &node); err != nil {
-		return broken(fmt.Sprintf("%s (Node %q)", at, nameOf(raw)), raw, &node, err)
+		return &brokenError{broken(fmt.Sprintf("%s (Node %q)", at, nameOf(raw)), raw, &node, err)}
 	}
 	if node.Name == "" {
-		return fmt.Errorf("%s (Node): metadata.name: missing", at)
+		return &brokenError{fmt.Errorf("%s (Node): metadata.name: missing", at)}
 	}
 	if err := d.once("Node", node.Name, at); err != nil {
 		return err
@@ -70,10 +110,10 @@ func (d *reader) node(raw json.RawMessage, at position) error {
 func (d *reader) pod(raw json.RawMessage, at position) error {
 	var pod v1.Pod
 	if err := decode(raw, &pod); err != nil {
-		return broken(fmt.Sprintf("%s (Pod %q)", at, nameOf(raw)), raw, &pod, err)
+		return &brokenError{broken(fmt.Sprintf("%s (Pod %q)", at, nameOf(raw)), raw, &pod, err)}
 	}
 	if pod.Name == "" {
-		return fmt.Errorf("%s (Pod): metadata.name: missing", at)
+		return &brokenError{fmt.Errorf("%s (Pod): metadata.name: missing", at)}
 	}
 	if pod.Namespace == "" {
 		pod.Namespace = metav1.NamespaceDefault // as for a manifest that leaves it out
@@ -113,10 +153,10 @@ var others = map[string]struct {
 
 func (d *reader) other(raw json.RawMessage, kind string, object metav1.Object, handle func(any) error, at position) error {
 	if err := decode(raw, object); err != nil {
-		return broken(fmt.Sprintf("%s (%s %q)", at, kind, nameOf(raw)), raw, object, err)
+		return &brokenError{broken(fmt.Sprintf("%s (%s %q)", at, kind, nameOf(raw)), raw, object, err)}
 	}
 	if object.GetName() == "" {
-		return fmt.Errorf("%s (%s): metadata.name: missing", at, kind)
+		return &brokenError{fmt.Errorf("%s (%s): metadata.name: missing", at, kind)}
 	}
 	if others[kind].namespaced && object.GetNamespace() == "" {
 		object.SetNamespace(metav1.NamespaceDefault)

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/view"
 )
@@ -22,6 +23,7 @@ import (
 type Gatherer struct {
 	waiting []*loadlinev1.WaitingPods
 	index   map[waitingKey]int
+	leftOut []leftout.Object
 }
 
 type waitingKey struct {
@@ -46,6 +48,10 @@ func (g *Gatherer) AddPod(pod *v1.Pod) {
 		waitsFor = loadlinev1.WaitingPods_GATE
 	}
 	trimmed := view.TrimPodForPlanning(sized(pod))
+	if reason := view.TooLarge(len(trimmed)); reason != "" {
+		g.leftOut = append(g.leftOut, leftout.New("Pod", pod.Namespace, pod.Name, reason))
+		return
+	}
 	key := waitingKey{string(trimmed), waitsFor}
 	if at, known := g.index[key]; known {
 		g.waiting[at].Count++
@@ -54,6 +60,9 @@ func (g *Gatherer) AddPod(pod *v1.Pod) {
 	g.index[key] = len(g.waiting)
 	g.waiting = append(g.waiting, &loadlinev1.WaitingPods{Pod: trimmed, Count: 1, WaitsFor: waitsFor})
 }
+
+// LeftOut returns the pods that are too large for the question.
+func (g *Gatherer) LeftOut() []leftout.Object { return g.leftOut }
 
 // sized returns what of a pod its size and its group depend on, so that pods of many names and owners are equal.
 func sized(pod *v1.Pod) *v1.Pod {

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"loadline.dev/shim/leftout"
+)
+
+// hostileDocuments are a pod that cannot be read, one that waits and is too large for a question, and a disruption budget that cannot
+// be read.
+func hostileDocuments() string {
+	values := strings.Repeat(strings.Repeat("v", 60)+",", 20_000)
+	return `---
+{apiVersion: v1, kind: Pod, metadata: {namespace: evil, name: unreadable}, spec: {containers: [{name: c, resources: {requests: {cpu: many}}}]}}
+---
+{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {namespace: evil, name: budget}, spec: {selector: 7}}
+---
+{apiVersion: v1, kind: Pod, metadata: {namespace: evil, name: huge}, spec: {containers: [{name: c}], affinity: {nodeAffinity:
+  {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: k, operator: NotIn, values: [` + values + `]}]}]}}}}}
+`
+}
+
+// Each command answers for all objects but those that cannot be taken, which it names, and the answer is as without them.
+func TestLeftOutObjectsChangeNothing(t *testing.T) {
+	const now = " --now 2026-02-17T09:00:00Z"
+	unreadable := leftout.Object{Kind: "Pod", Namespace: "evil", Name: "unreadable"}
+	budget := leftout.Object{Kind: "PodDisruptionBudget", Namespace: "evil", Name: "budget"}
+	huge := leftout.Object{Kind: "Pod", Namespace: "evil", Name: "huge", Reason: "takes 1.2 MiB, an object may take 1 MiB"}
+	for name, c := range map[string]struct {
+		command, dump string
+		want          []leftout.Object
+	}{
+		"plan":  {"plan --groups testdata/plan-groups.yaml" + now, "testdata/plan.yaml", []leftout.Object{huge, unreadable, budget}},
+		"drain": {"drain" + now, "testdata/plan.yaml", []leftout.Object{unreadable, budget}}, // who waits plays no part
+		"slack": {"slack", "testdata/slack.yaml", []leftout.Object{huge, unreadable, budget}},
+		"rank":  {"rank --groups testdata/plan-groups.yaml", "testdata/plan.yaml", []leftout.Object{huge, unreadable}},
+		"size":  {"size --groups testdata/size-groups.yaml" + now, "testdata/size.yaml", []leftout.Object{huge, unreadable, budget}},
+		"fit":   {"fit shop/wait-0", "testdata/plan.yaml", []leftout.Object{unreadable}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dump, err := os.ReadFile(c.dump)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "cluster.yaml")
+			if err := os.WriteFile(file, []byte(string(dump)+"\n"+hostileDocuments()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ask := func(file, form string) (out string) {
+				out, errs, code := run(t, "loadline", "", append(strings.Fields(c.command), "-f", file, "-o", form)...)
+				if code != 0 {
+					t.Fatalf("exit %d: %s", code, errs)
+				}
+				return out
+			}
+			var clean, got map[string]any
+			if err := json.Unmarshal([]byte(ask(c.dump, "json")), &clean); err != nil {
+				t.Fatal(err)
+			}
+			if err := yaml.Unmarshal([]byte(ask(file, "yaml")), &got); err != nil {
+				t.Fatal(err)
+			}
+			var told leftOutAnswer
+			if err := json.Unmarshal([]byte(ask(file, "json")), &told); err != nil {
+				t.Fatal(err)
+			}
+			for i := range told.LeftOut {
+				if told.LeftOut[i].Reason == "" {
+					t.Errorf("no reason: %v", told.LeftOut[i])
+				}
+				if told.LeftOut[i].Name != "huge" {
+					told.LeftOut[i].Reason = ""
+				}
+			}
+			if diff := cmp.Diff(c.want, told.LeftOut); diff != "" {
+				t.Errorf("left out (-want +got):\n%s", diff)
+			}
+			if empty, ok := clean["leftOut"].([]any); !ok || len(empty) != 0 {
+				t.Errorf("left out of the clean dump: %v", clean["leftOut"])
+			}
+			delete(clean, "leftOut")
+			delete(got, "leftOut")
+			if diff := cmp.Diff(clean, got); diff != "" {
+				t.Errorf("the answer differs (-clean +got):\n%s", diff)
+			}
+			line := fmt.Sprintf("%d objects were left out: Pod evil/", len(c.want))
+			if len(c.want) == 1 {
+				line = "1 object was left out: Pod evil/unreadable: "
+			}
+			if table := ask(file, "table"); !strings.Contains(table, line) || !strings.HasSuffix(table, "The answer holds for all others; -o json names them.\n") {
+				t.Errorf("the table ends with %q", table[max(0, len(table)-300):])
+			}
+		})
+	}
+}
+
+// A pod of a dump that cannot be read, but is on a node, keeps that node: nobody knows what it is.
+func TestAnUnreadablePodKeepsItsNode(t *testing.T) {
+	const cluster = `---
+{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}, conditions: [{type: Ready, status: "True"}]}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n2}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}, conditions: [{type: Ready, status: "True"}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {namespace: evil, name: unreadable}, spec: {nodeName: n1, containers: [{name: c, resources: {requests: {cpu: many}}}]}}
+`
+	out, errs, code := run(t, "loadline", cluster, "drain", "-f", "-", "-o", "json", "--now", "2026-02-17T09:00:00Z")
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	var got drainAnswer
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Remove) != 1 || got.Remove[0].Node != "n2" || len(got.Keep) != 1 || got.Keep[0].Node != "n1" || *got.Keep[0].BlockingPod != "evil/unreadable" {
+		t.Errorf("got %s", out)
+	}
+}
