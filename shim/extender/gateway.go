@@ -141,7 +141,7 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 		state: g.view, engine: loadlinev1.NewSchedulerExtenderClient(conn), policy: options.Policy,
 		timeout: options.Timeout, breaker: shared, metrics: g.metrics, synced: g.refresher.synced.Load,
 		suspect: g.refresher.suspect, reading: make(chan struct{}, maxReading),
-		tickets: make(chan struct{}, maxInFlight),
+		bodies: &byteBudget{limit: maxBodiesBytes}, tickets: make(chan struct{}, maxInFlight),
 	}
 	g.nodes = newNodeFeed(g.view, g.refresher.changed)
 	g.pods = newPodFeed(g.view, g.refresher.changed)

@@ -49,6 +49,7 @@ type prioritizer struct {
 	synced  func() bool   // whether the engine has been told the whole cluster
 	suspect func()        // called when the engine seems to have lost it, or to be gone
 	reading chan struct{} // one element per request that is read
+	bodies  *byteBudget   // of all of them
 	tickets chan struct{} // one element per question under way
 }
 
@@ -62,12 +63,16 @@ func (p *prioritizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.reject(w, http.StatusServiceUnavailable, errTooMany)
 		return
 	}
-	body, err := readBody(w, r)
+	body, taken, err := p.readBody(w, r)
+	defer p.bodies.give(taken)
 	start := time.Now()
 	if err != nil {
 		code := http.StatusBadRequest
 		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 			code = http.StatusRequestEntityTooLarge
+		}
+		if errors.Is(err, errBodiesTooLarge) {
+			code = http.StatusServiceUnavailable
 		}
 		p.reject(w, code, err)
 		return
@@ -88,14 +93,15 @@ func (p *prioritizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, answer)
 }
 
-// readBody reads the body at once where the request tells its size.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// readBody reads the body at once where the request tells its size, and returns how many bytes of the budget it has taken.
+func (p *prioritizer) readBody(w http.ResponseWriter, r *http.Request) (content []byte, taken int, err error) {
 	var body bytes.Buffer
 	if r.ContentLength > 0 { // what is announced is not believed beyond the usual
 		body.Grow(int(min(r.ContentLength, usualBodyBytes)) + bytes.MinRead)
 	}
-	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxBodyBytes))
-	return body.Bytes(), err
+	counted := &countedReader{from: http.MaxBytesReader(w, r.Body, maxBodyBytes), budget: p.bodies}
+	_, err = body.ReadFrom(counted)
+	return body.Bytes(), counted.taken, err
 }
 
 func (p *prioritizer) reject(w http.ResponseWriter, code int, err error) {

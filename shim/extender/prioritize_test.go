@@ -78,7 +78,7 @@ func newBench(score func(context.Context, *loadlinev1.ScoreRequest) (*loadlinev1
 	b.prioritizer = &prioritizer{
 		state: knownNodes{"a": 1, "b": 2, "c": 10}, engine: engine, policy: &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT},
 		timeout: DefaultTimeout, breaker: breaker.New(localConn{}, time.Now), metrics: newMetrics("test"),
-		synced: func() bool { return true }, suspect: func() { b.suspects.Add(1) }, reading: make(chan struct{}, maxReading), tickets: make(chan struct{}, maxInFlight),
+		synced: func() bool { return true }, suspect: func() { b.suspects.Add(1) }, reading: make(chan struct{}, maxReading), bodies: &byteBudget{limit: maxBodiesBytes}, tickets: make(chan struct{}, maxInFlight),
 	}
 	return b
 }
@@ -340,6 +340,42 @@ func TestTooManyBodiesAtATime(t *testing.T) {
 	b.reading = make(chan struct{})
 	if w := b.post(t, ask("a")); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+}
+
+// All bodies together are bounded, by what was sent and not by what was announced; what was answered makes room again.
+func TestBodiesAreBoundedTogether(t *testing.T) {
+	hold := make(chan struct{})
+	b := newBench(slotTimesTen)
+	body := ask("a")
+	b.bodies = &byteBudget{limit: int64(2*len(body) - 1)}
+	slow, sent := io.Pipe()
+	done := make(chan int)
+	go func() {
+		w := httptest.NewRecorder()
+		b.ServeHTTP(w, httptest.NewRequest(http.MethodPost, PrioritizePath, slow))
+		close(hold)
+		done <- w.Code
+	}()
+	if _, err := io.WriteString(sent, body); err != nil {
+		t.Fatal(err)
+	}
+	for b.bodies.held.Load() != int64(len(body)) {
+		time.Sleep(time.Millisecond)
+	}
+	if w := b.post(t, body); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "too large for one more") {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+	sent.Close()
+	<-hold
+	if code := <-done; code != http.StatusOK {
+		t.Errorf("status %d of the first request", code)
+	}
+	if w := b.post(t, body); w.Code != http.StatusOK || b.bodies.held.Load() != 0 {
+		t.Errorf("status %d, %d bytes are still held", w.Code, b.bodies.held.Load())
+	}
+	if maxBodiesBytes*3 > 256<<20 {
+		t.Error("bodies, their buffers and names may take more than half of 512 MiB")
 	}
 }
 
