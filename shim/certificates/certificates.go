@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ type Files struct {
 	Cert, Key string
 	// ClientCA, if set, holds the authorities of which a client needs a certificate.
 	ClientCA string
+	// ClientNames are those of the clients: a certificate has one as common name or as alternative name. Empty: any name will do.
+	ClientNames []string
 }
 
 // Given says whether any file is named.
@@ -38,7 +41,40 @@ func (f Files) Check() error {
 	if f.ClientCA != "" && f.Cert == "" {
 		return errors.New("--client-ca-file needs --tls-cert-file and --tls-private-key-file")
 	}
+	if len(f.ClientNames) > 0 && f.ClientCA == "" {
+		return errors.New("--client-allowed-names needs --client-ca-file")
+	}
+	if slices.Contains(f.ClientNames, "") {
+		return errors.New("--client-allowed-names: a name is empty")
+	}
 	return nil
+}
+
+// allows returns an error for a client that shows a certificate of another name. One that shows none may ask what needs none.
+func (f Files) allows(state tls.ConnectionState) error {
+	if len(f.ClientNames) == 0 || len(state.PeerCertificates) == 0 {
+		return nil
+	}
+	shown := namesOf(state.PeerCertificates[0])
+	if slices.ContainsFunc(shown, func(name string) bool { return slices.Contains(f.ClientNames, name) }) {
+		return nil
+	}
+	return fmt.Errorf("a client is named %q, and --client-allowed-names has none of that", shown)
+}
+
+func namesOf(cert *x509.Certificate) []string {
+	var names []string
+	if cert.Subject.CommonName != "" {
+		names = append(names, cert.Subject.CommonName)
+	}
+	names = append(append(names, cert.DNSNames...), cert.EmailAddresses...)
+	for _, address := range cert.IPAddresses {
+		names = append(names, address.String())
+	}
+	for _, uri := range cert.URIs {
+		names = append(names, uri.String())
+	}
+	return names
 }
 
 // Reloader holds the TLS configuration of files as they are now. Safe for concurrent use.
@@ -143,6 +179,7 @@ func (f Files) parse(contents [3][]byte) (*tls.Config, error) {
 		}
 		// Given, not required: probes have none. Paths that need one say so.
 		config.ClientAuth = tls.VerifyClientCertIfGiven
+		config.VerifyConnection = f.allows // of sessions that are resumed as well
 	}
 	return config, nil
 }

@@ -3,6 +3,7 @@ package certificates
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,5 +85,56 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v, want %q", files, err, says)
 		}
+	}
+}
+
+// Of the clients that an authority knows only those that are named may connect; who shows no certificate may, for what needs none.
+func TestClientsAreNamed(t *testing.T) {
+	ca, dir := certtest.New(t), t.TempDir()
+	files := filesIn(ca, dir, 1)
+	files.ClientCA = filepath.Join(dir, "ca.crt")
+	certtest.Write(t, files.ClientCA, ca.PEM)
+	for _, c := range []struct {
+		names  []string
+		client string // its common name; it has localhost and 127.0.0.1 as well. Empty: it shows no certificate
+		served bool
+	}{
+		{nil, "anybody", true}, {[]string{"system:kube-scheduler"}, "system:kube-scheduler", true}, {[]string{"system:kube-scheduler"}, "anybody", false},
+		{[]string{"system:kube-scheduler"}, "", true}, {[]string{"a", "localhost"}, "anybody", true}, {[]string{"127.0.0.1"}, "anybody", true},
+		{[]string{"system:kube"}, "system:kube-scheduler", false},
+	} {
+		files.ClientNames = c.names
+		if err := files.Check(); err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := Load(files, time.Now, func(bool) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost"}
+		if c.client != "" {
+			pair, err := tls.X509KeyPair(ca.Issue(c.client, 2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			config.Certificates = []tls.Certificate{pair}
+		}
+		ours, theirs := net.Pipe()
+		done := make(chan error, 1)
+		go func() {
+			client := tls.Client(theirs, config)
+			_ = client.Handshake()
+			_, _ = client.Read(make([]byte, 1)) // what the server thinks of it
+			done <- client.Close()
+		}()
+		err = tls.Server(ours, loaded.ServerConfig()).Handshake()
+		ours.Close()
+		<-done
+		if served := err == nil; served != c.served {
+			t.Errorf("names %q, client %q: %v", c.names, c.client, err)
+		}
+	}
+	if err := (Files{Cert: "c", Key: "k", ClientNames: []string{"a"}}).Check(); err == nil {
+		t.Error("names without an authority are taken")
 	}
 }

@@ -83,6 +83,8 @@ func (f *gatewayFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.extender.Certificates.Key, "tls-private-key-file", "", "its private key, PEM")
 	flags.StringVar(&f.extender.Certificates.ClientCA, "client-ca-file", "", "authorities of which a scheduler needs a certificate, PEM; "+
 		"probes need none, and an autoscaler cannot have one")
+	flags.StringSliceVar(&f.extender.Certificates.ClientNames, "client-allowed-names", nil, "common or alternative names that such a certificate may have, "+
+		"such as system:kube-scheduler; none given: whomever these authorities know, which of a cluster's own authority are all its users")
 	flags.DurationVar(&f.extender.Timeout, "engine-timeout", extender.DefaultTimeout, "how long an extender request waits for the engine; less than the scheduler's httpTimeout")
 	flags.DurationVar(&f.expander.Timeout, "expander-timeout", expander.DefaultTimeout, "how long an expander request waits for the engine; at most 3.5s")
 	flags.IntVar(&f.expander.MaxRequestBytes, "max-request-bytes", expander.DefaultMaxRequestBytes, "how large an expander request may be; "+
