@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"strconv"
 	"time"
@@ -26,8 +27,21 @@ const lateLoops = 3
 
 // addPages adds what people look at: the page and /statusz.
 func (a *Autoscaler) addPages(mux *http.ServeMux) {
-	mux.HandleFunc("GET /{$}", a.servePage)
-	mux.HandleFunc("GET /statusz", a.serveStatus)
+	mux.HandleFunc("GET /{$}", a.guarded(a.servePage))
+	mux.HandleFunc("GET /statusz", a.guarded(a.serveStatus))
+}
+
+// guarded serves to this machine only, unless it is configured otherwise: pages name nodes and pods of all namespaces, and nobody is
+// asked who he is. What kubectl port-forward brings comes from this machine, and who may use it the API server decides.
+func (a *Autoscaler) guarded(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		from, err := netip.ParseAddrPort(r.RemoteAddr)
+		if !a.config.ExposePage && (err != nil || !from.Addr().Unmap().IsLoopback()) {
+			http.Error(w, "served to this machine only: use kubectl port-forward, or set exposePage", http.StatusForbidden)
+			return
+		}
+		serve(w, r)
+	}
 }
 
 func (a *Autoscaler) servePage(w http.ResponseWriter, r *http.Request) {

@@ -31,7 +31,9 @@ func answerOf(t *testing.T, a *Autoscaler, path string) string {
 	mux := http.NewServeMux()
 	a.addPages(mux)
 	answer := httptest.NewRecorder()
-	mux.ServeHTTP(answer, httptest.NewRequest("GET", path, nil))
+	request := httptest.NewRequest("GET", path, nil)
+	request.RemoteAddr = "127.0.0.1:40000" // as of kubectl port-forward
+	mux.ServeHTTP(answer, request)
 	if answer.Code != http.StatusOK {
 		t.Fatalf("%s: %d %s", path, answer.Code, answer.Body)
 	}
@@ -149,5 +151,27 @@ func BenchmarkSnapshot(b *testing.B) {
 	status := l.statusOf(o)
 	for b.Loop() {
 		l.snapshotOf(o, status)
+	}
+}
+
+// Pages name what is in all namespaces: another machine does not get them unless that is configured.
+func TestPagesAreForThisMachine(t *testing.T) {
+	for from, want := range map[string]int{"127.0.0.1:4000": http.StatusOK, "[::1]:4000": http.StatusOK, "[::ffff:127.0.0.1]:4000": http.StatusOK,
+		"10.0.0.7:4000": http.StatusForbidden, "[2001:db8::1]:4000": http.StatusForbidden, "": http.StatusForbidden} {
+		for _, path := range []string{"/", "/statusz"} {
+			for _, exposed := range []bool{false, true} {
+				options := config.Default()
+				options.ExposePage = exposed
+				a := &Autoscaler{config: &options, started: time.Now()}
+				mux := http.NewServeMux()
+				a.addPages(mux)
+				request, answer := httptest.NewRequest("GET", path, nil), httptest.NewRecorder()
+				request.RemoteAddr = from
+				mux.ServeHTTP(answer, request)
+				if exposed && answer.Code != http.StatusOK || !exposed && answer.Code != want {
+					t.Errorf("%s from %q, exposed %v: status %d", path, from, exposed, answer.Code)
+				}
+			}
+		}
 	}
 }

@@ -107,7 +107,7 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 	}
 	defer conn.Close()
 	p := &settings.CloudProvider
-	cloud, err := provider.Open(provider.Options{Address: p.Address, Cert: p.Cert, Key: p.Key, CA: p.CA, Timeout: p.GRPCTimeout.Duration})
+	cloud, err := provider.Open(provider.Options{Address: p.Address, Cert: p.Cert, Key: p.Key, CA: p.CA, Insecure: p.Insecure, Timeout: p.GRPCTimeout.Duration})
 	if err != nil {
 		return err
 	}

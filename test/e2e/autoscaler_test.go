@@ -114,7 +114,7 @@ func (s *scaled) start(name, mode string) *harness.Autoscaler {
 
 // arguments are those of an autoscaler beside its configuration.
 func (s *scaled) arguments(name, mode string) []string {
-	return append([]string{"--mode=" + mode, "--engine=" + s.engine.Address, "--view=" + name, "--cloud-address=unix://" + s.socket(), "--scan-interval=1s",
+	return append([]string{"--mode=" + mode, "--engine=" + s.engine.Address, "--view=" + name, "--cloud-address=unix://" + s.socket(), "--cloud-cacert=", "--cloud-cert=", "--cloud-key=", "--scan-interval=1s",
 		"--node-delete-delay-after-taint=1s", "--eviction-retry-interval=1s", "--poll-interval=500ms",
 		"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",
 		// Pods of this small cluster come and go by tenths of all there are.

@@ -274,6 +274,55 @@ func TestArgumentsOfManifests(t *testing.T) {
 	}
 }
 
+// loadlined is asked whether it serves, in each folder by the same command, and is replaced when it does not. Where pods are placed
+// without it, nothing waits for its start.
+func TestEngineIsProbed(t *testing.T) {
+	want := []string{"loadlined", "--check=/run/loadline/loadlined.sock"}
+	for _, folder := range append(appliedFolders, staticPod) {
+		engine := containerOf(t, folder, "loadlined")
+		probes := map[string]*v1.Probe{"liveness": engine.LivenessProbe, "readiness": engine.ReadinessProbe}
+		if folder == "autoscaler" {
+			probes["startup"] = engine.StartupProbe
+		} else if engine.StartupProbe != nil {
+			t.Errorf("%s: its start is waited for", folder)
+		}
+		for name, probe := range probes {
+			if probe == nil || probe.Exec == nil || !slices.Equal(probe.Exec.Command, want) || probe.TimeoutSeconds <= 5 { // --check gives up after 5 s
+				t.Errorf("%s: %s probe %v, want one that runs %q", folder, name, probe, want)
+			}
+		}
+	}
+}
+
+// Whatever leaves a pod of ours goes to places that are named.
+func TestEgressNamesDestinations(t *testing.T) {
+	for _, folder := range []string{"second-scheduler", "expander", "autoscaler"} {
+		objects, err := harness.ManifestObjects(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := 0
+		for _, object := range objects {
+			if object.GetKind() != "NetworkPolicy" {
+				continue
+			}
+			egress, _, err := unstructured.NestedSlice(object.Object, "spec", "egress")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, rule := range egress {
+				rules++
+				if to, ok := rule.(map[string]any)["to"].([]any); !ok || len(to) == 0 {
+					t.Errorf("%s: %s lets anything out to ports %v", folder, object.GetName(), rule.(map[string]any)["ports"])
+				}
+			}
+		}
+		if rules < 2 {
+			t.Errorf("%s: %d rules say what may leave", folder, rules)
+		}
+	}
+}
+
 // containerOf returns a container of the one pod in a folder.
 func containerOf(t *testing.T, folder, name string) v1.Container {
 	t.Helper()

@@ -47,6 +47,7 @@ type Configuration struct {
 	Engine          string         `json:"engine" help:"engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket"`
 	View            string         `json:"view" help:"name of the view in the engine; clients that share a loadlined need different ones"`
 	BindAddress     string         `json:"bindAddress" help:"HOST:PORT of the page, health and metrics as plain HTTP; empty: none"`
+	ExposePage      bool           `json:"exposePage" help:"the page and /statusz, which name nodes and pods of all namespaces, are served to other machines too; without it to this one only, which kubectl port-forward counts as"`
 	Namespace       string         `json:"namespace" help:"namespace of status and lease"`
 	StatusConfigMap string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap that tells the state"`
 	ScanInterval    Duration       `json:"scanInterval" help:"from the begin of one loop to that of the next"`
@@ -78,9 +79,10 @@ type LeaderElection struct {
 // CloudProvider is a server of Cluster Autoscaler's externalgrpc protocol.
 type CloudProvider struct {
 	Address     string   `json:"address" flag:"cloud-address" help:"cloud provider of the externalgrpc protocol: HOST:PORT or unix:///path/to/socket"`
-	Cert        string   `json:"cert" flag:"cloud-cert" help:"our certificate for it, PEM; empty: the connection is not encrypted"`
+	Cert        string   `json:"cert" flag:"cloud-cert" help:"our certificate for it, PEM; empty: it asks for none"`
 	Key         string   `json:"key" flag:"cloud-key" help:"its private key, PEM"`
-	CA          string   `json:"cacert" flag:"cloud-cacert" help:"authority of the provider's certificate, PEM"`
+	CA          string   `json:"cacert" flag:"cloud-cacert" help:"authority of the provider's certificate, PEM; needed, or a certificate, where the provider is on another machine"`
+	Insecure    bool     `json:"insecure" flag:"cloud-insecure" help:"the connection to a provider on another machine is not encrypted, as Cluster Autoscaler has it: whoever is on the way can have nodes deleted"`
 	GRPCTimeout Duration `json:"grpcTimeout" flag:"cloud-grpc-timeout" help:"how long one call may take"`
 }
 

@@ -42,9 +42,12 @@ const (
 type Options struct {
 	// Address is HOST:PORT, or unix:///path/to/socket.
 	Address string
-	// Cert, Key and CA are PEM files: with them the client shows its certificate and checks that of the provider.
-	// Without any of them the connection is not encrypted, as Cluster Autoscaler has it.
+	// Cert and Key are PEM files of the certificate that the client shows, CA is one with the authorities of that of the provider; empty:
+	// those of the system. With any of them the connection is encrypted.
 	Cert, Key, CA string
+	// Insecure lets the connection to another machine be unencrypted, as Cluster Autoscaler has it: whoever is on the way can have nodes
+	// deleted. A socket, or a provider on this machine, needs neither.
+	Insecure bool
 	// Timeout of one call; 0: DefaultTimeout.
 	Timeout time.Duration
 }
@@ -54,13 +57,35 @@ func (o *Options) Check() error {
 	if o.Address == "" {
 		return errors.New("address: must be HOST:PORT or unix:///path/to/socket")
 	}
-	if given := o.Cert != ""; given != (o.Key != "") || !given && o.CA != "" {
-		return errors.New("certificate and private key go together, and a CA goes with them")
+	if (o.Cert != "") != (o.Key != "") {
+		return errors.New("certificate and private key go together")
+	}
+	if !o.encrypted() && !o.Insecure && !isLocal(o.Address) {
+		return fmt.Errorf("address %s is another machine's, and the connection would not be encrypted: give --cloud-cacert, and --cloud-cert and "+
+			"--cloud-key if the provider asks for them, or --cloud-insecure", o.Address)
+	}
+	if o.encrypted() && o.Insecure {
+		return errors.New("--cloud-insecure and certificates exclude each other")
 	}
 	if o.Timeout < 0 {
 		return fmt.Errorf("timeout %v: must not be negative", o.Timeout)
 	}
 	return nil
+}
+
+func (o *Options) encrypted() bool { return o.Cert != "" || o.CA != "" }
+
+// isLocal says whether an address does not leave this machine. Names but localhost may point anywhere.
+func isLocal(address string) bool {
+	if strings.HasPrefix(address, "unix:") || strings.HasPrefix(address, "unix-abstract:") {
+		return true
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Client asks a provider. Safe for concurrent use.
@@ -96,14 +121,17 @@ func Open(options Options) (*Client, error) {
 }
 
 func (o *Options) credentials() (credentials.TransportCredentials, error) {
-	if o.Cert == "" {
+	if !o.encrypted() {
 		return insecure.NewCredentials(), nil
 	}
-	pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
-	if err != nil {
-		return nil, err
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{pair}
 	}
-	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	if host, _, err := net.SplitHostPort(o.Address); err == nil {
 		config.ServerName = host
 	}

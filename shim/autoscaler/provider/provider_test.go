@@ -307,6 +307,18 @@ func TestManyGroups(t *testing.T) {
 	}
 }
 
+// What does not leave the machine, or is said to be insecure, needs no encryption.
+func TestUnencryptedConnections(t *testing.T) {
+	for _, options := range []Options{{Address: "unix:///run/s"}, {Address: "127.0.0.1:1"}, {Address: "[::1]:1"}, {Address: "localhost:1"}, {Address: "a:1", Insecure: true}} {
+		client, err := Open(options)
+		if err != nil {
+			t.Errorf("%+v: %v", options, err)
+			continue
+		}
+		client.Close()
+	}
+}
+
 // A call ends by its time-out, and the error says which it was.
 func TestTimeout(t *testing.T) {
 	client := serve(t, &cloud{hangs: true})
@@ -324,8 +336,12 @@ func TestOptions(t *testing.T) {
 	for text, options := range map[string]Options{
 		"address":              {},
 		"go together":          {Address: "a:1", Cert: "c"},
-		"a CA goes with":       {Address: "a:1", CA: "c"},
-		"must not be negative": {Address: "a:1", Timeout: -1},
+		"/none-ca":             {Address: "a:1", CA: "/none-ca"},
+		"not be encrypted":     {Address: "a:1"},
+		"another machine's":    {Address: "dns:///a:1"},
+		"10.0.0.1:1":           {Address: "10.0.0.1:1"},
+		"exclude each other":   {Address: "a:1", CA: "c", Insecure: true},
+		"must not be negative": {Address: "localhost:1", Timeout: -1},
 		"no such file":         {Address: "a:1", Cert: "/none", Key: "/none"},
 	} {
 		if _, err := Open(options); err == nil || !strings.Contains(err.Error(), text) {
