@@ -15,20 +15,21 @@ NodePods::NodePods(std::span<const PodContent> pods) {
   pods_.reserve(pods.size());
   text_.reserve(text_size);
   for (const PodContent& pod : pods) {
-    text_.append(pod.name.data(), pod.name.size());
+    text_.insert(text_.end(), pod.name.begin(), pod.name.end());
     const uint32_t name_end = static_cast<uint32_t>(text_.size());
-    text_.append(pod.uid.data(), pod.uid.size());
+    text_.insert(text_.end(), pod.uid.begin(), pod.uid.end());
     pods_.push_back({pod.shape, pod.tag, name_end, static_cast<uint32_t>(text_.size())});
   }
 }
 
 absl::string_view NodePods::name(size_t i) const {
   const uint32_t begin = i == 0 ? 0 : pods_[i - 1].uid_end;
-  return absl::string_view(text_).substr(begin, pods_[i].name_end - begin);
+  return absl::string_view(text_.data(), text_.size()).substr(begin, pods_[i].name_end - begin);
 }
 
 absl::string_view NodePods::uid(size_t i) const {
-  return absl::string_view(text_).substr(pods_[i].name_end, pods_[i].uid_end - pods_[i].name_end);
+  return absl::string_view(text_.data(), text_.size())
+      .substr(pods_[i].name_end, pods_[i].uid_end - pods_[i].name_end);
 }
 
 void ClusterState::SetNode(Slot slot, absl::string_view name, NodeShape shape,

@@ -33,7 +33,8 @@ struct PodContent {
   uint64_t fingerprint = 0;
 };
 
-// The pods of one node: 16 bytes each beside the text of names and UIDs, which lies in one piece.
+// The pods of one node: 16 bytes each beside the text of names and UIDs, which lies in one piece and stays
+// where it is when the object is moved.
 class NodePods {
  public:
   struct Pod {
@@ -53,7 +54,8 @@ class NodePods {
 
  private:
   std::vector<Pod> pods_;
-  std::string text_;
+  // Not a string, whose text moves with it where it is short: snapshots refer to it.
+  std::vector<char> text_;
 };
 
 // Columns of one resource, indexed by slot; empty slots hold 0. Sums saturate at 2^62.
