@@ -28,21 +28,33 @@ std::optional<std::string> RequiredLabel(const LabelSelector& selector) {
 
 }  // namespace
 
-void AntiAffinityTerms::Add(const PodRules& rules) {
+void AntiAffinityTerms::Add(int32_t shape, const PodRules& rules) {
   for (const AffinityTerm& term : rules.anti_affinity) {
     IdentityBuilder builder;
     term.AddTo(&builder);
-    const auto [entry, is_new] = by_identity_.try_emplace(builder.Finish(), term);
-    if (!is_new) continue;
-    const std::optional<std::string> label = RequiredLabel(term.selector);
-    (label.has_value() ? by_label_[*label] : without_label_).push_back(size());
-    terms_.push_back({&entry->second, &entry->first});
+    const auto [entry, is_new] = by_identity_.try_emplace(builder.Finish(), term, size());
+    const int32_t number = entry->second.second;
+    if (is_new) {
+      const std::optional<std::string> label = RequiredLabel(term.selector);
+      (label.has_value() ? by_label_[*label] : without_label_).push_back(number);
+      terms_.push_back({&entry->second.first, {}});
+    }
+    // A pod may state a term twice.
+    std::vector<int32_t>& shapes = terms_[static_cast<size_t>(number)].shapes;
+    if (shapes.empty() || shapes.back() != shape) shapes.push_back(shape);
   }
 }
 
-std::vector<int32_t> AntiAffinityTerms::Matching(const Labels& labels, int32_t since) const {
+bool AntiAffinityTerms::Has(int32_t shape, int32_t number) const {
+  const std::vector<int32_t>& shapes = this->shapes(number);
+  return std::binary_search(shapes.begin(), shapes.end(), shape);
+}
+
+std::vector<int32_t> AntiAffinityTerms::Matching(const Labels& labels, int32_t since,
+                                                 int64_t* looked_at) const {
   std::vector<int32_t> matching;
   const auto hold = [&](int32_t number) {
+    ++*looked_at;
     if (term(number).selector.Matches(labels)) matching.push_back(number);
   };
   const auto hold_all = [&](const std::vector<int32_t>& numbers) {

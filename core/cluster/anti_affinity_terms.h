@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -19,25 +20,30 @@ namespace loadline {
 // Not thread-safe; const members may run together.
 class AntiAffinityTerms {
  public:
-  // Takes in the required anti-affinity terms of a pod.
-  void Add(const PodRules& rules);
+  // Takes in the required anti-affinity terms of a shape of pods, each shape once and in ascending order.
+  void Add(int32_t shape, const PodRules& rules);
 
   int32_t size() const { return static_cast<int32_t>(terms_.size()); }
   const AffinityTerm& term(int32_t number) const { return *terms_[static_cast<size_t>(number)].term; }
-  // A text that tells it apart from all others.
-  const std::string& identity(int32_t number) const { return *terms_[static_cast<size_t>(number)].identity; }
+  // The shapes that have a term, ascending.
+  const std::vector<int32_t>& shapes(int32_t number) const {
+    return terms_[static_cast<size_t>(number)].shapes;
+  }
+  // Cost: O(log shapes that have the term).
+  bool Has(int32_t shape, int32_t number) const;
 
-  // The numbers from `since` on, ascending, of terms whose selector matches a pod with these labels. Cost:
-  // O(min(labels, terms) + selectors that ask for one of the labels or for no single value).
-  std::vector<int32_t> Matching(const Labels& labels, int32_t since) const;
+  // The numbers from `since` on, ascending, of terms whose selector matches a pod with these labels. Adds to
+  // `looked_at` how many terms were held against them. Cost: O(min(labels, terms) + selectors that ask for
+  // one of the labels or for no single value).
+  std::vector<int32_t> Matching(const Labels& labels, int32_t since, int64_t* looked_at) const;
 
  private:
   struct Entry {
     const AffinityTerm* term;
-    const std::string* identity;
+    std::vector<int32_t> shapes;
   };
 
-  absl::node_hash_map<std::string, AffinityTerm> by_identity_;
+  absl::node_hash_map<std::string, std::pair<AffinityTerm, int32_t>> by_identity_;  // with its number
   std::vector<Entry> terms_;
   // Numbers, ascending: of terms that ask for a value of a label by key and value, and of all others.
   absl::flat_hash_map<std::string, std::vector<int32_t>> by_label_;

@@ -40,6 +40,20 @@ void DomainCounts::Change(NodeIndex node, int32_t delta) {
   if (was_empty || entry.pods == 0) Record(domain);
 }
 
+void DomainCounts::Fill(std::span<const NodeIndex> nodes) {
+  if (spec_.use == CountUse::kSpread || spec_.eligible) {
+    for (const NodeIndex node : nodes) Change(node, +1);
+    return;
+  }
+  domains_.resize(static_cast<size_t>(topology_->domain_end()));
+  for (const NodeIndex node : nodes) {
+    const int32_t domain = this->domain(node);
+    if (domain == TopologyKey::kNone) continue;
+    ++domains_[static_cast<size_t>(domain)].pods;
+    ++total_;
+  }
+}
+
 void DomainCounts::ChangeSpread(int32_t domain, int32_t delta) {
   Domain& entry = At(domain);
   const int32_t lowest_before = lowest_;

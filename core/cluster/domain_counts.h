@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/cluster/journal.h"
@@ -22,6 +24,17 @@ enum class CountUse {
   kSpread,     // how many it holds, and how many the domains hold that have the fewest
 };
 
+// Which pods count.
+struct PodPredicate {
+  // Whether pods of a shape do. Pure.
+  std::function<bool(const PodShape&)> matches;
+  // What four calls may cost, in units of a WorkBudget.
+  int64_t work = 1;
+  // Pods elsewhere do not count, so that it is asked about shapes in these namespaces only; each once. Empty:
+  // it is asked about all.
+  std::vector<std::string> namespaces = {};
+};
+
 // What is counted, and where.
 struct CountSpec {
   // Tells specs apart: two with the same text count the same.
@@ -29,10 +42,14 @@ struct CountSpec {
   CountUse use = CountUse::kSpread;
   // Pods count by the value of this label on their node; on nodes without it they do not.
   std::string topology_key;
-  // Whether pods of a shape count. Pure.
-  std::function<bool(const PodShape&)> counts;
+  // Which pods count. Specs that stand behind each other and share it ask it once per shape for all of them.
+  std::shared_ptr<const PodPredicate> counts;
+  // Instead of `counts`, the number of a term in Snapshot::anti_affinity_terms(): pods that have it count.
+  std::optional<int32_t> owners_of = std::nullopt;
   // Whether pods on a node count, and whether the node makes its domain one; empty: all do. Pure.
-  std::function<bool(NodeIndex)> eligible;
+  std::function<bool(NodeIndex)> eligible = nullptr;
+  // `eligible` turns on Snapshot::Leaving().
+  bool sees_leaving = false;
 };
 
 // The counts of one spec. Changed by a snapshot only.
@@ -65,6 +82,16 @@ class DomainCounts {
   void RemoveNode(NodeIndex node);
   // One counted pod more (+1) or less (-1) on a node, which stays.
   void Change(NodeIndex node, int32_t delta);
+  // One counted pod more on each of these nodes, with repeats, of counts that nobody reads yet: what happens
+  // stands in no journal.
+  void Fill(std::span<const NodeIndex> nodes);
+  // About the memory of the counts and their spec, but for what specs share.
+  int64_t bytes() const {
+    return static_cast<int64_t>(sizeof(*this) + 2 * spec_.identity.size() + spec_.topology_key.size() +
+                                domains_.size() * sizeof(Domain) + domains_with_.size() * sizeof(int32_t));
+  }
+  // Whether any node carries the topology key, or did.
+  bool AnyDomain() const { return topology_->domain_end() > 0; }
 
  private:
   struct Domain {

@@ -54,6 +54,9 @@ Snapshot::Snapshot(const ClusterState& state, Source source)
     amounts_.resize(amounts_.size() + width_);
     Join(node);
     AttachPodsOf(slot, node);
+    // No two nodes of a cluster have the same name.
+    const bool by_host = entry.hostname.has_value() && *entry.hostname == entry.name;
+    if (by_host && NodeIndex{named_by_host_} == node) ++named_by_host_;
   }
 }
 
@@ -76,6 +79,7 @@ void Snapshot::Reload(std::span<const Slot> slots) {
     if (!node.has_value()) continue;
     Node& entry = nodes_[IndexOf(*node)];
     while (!entry.pods.empty()) Detach(*node, entry.pods.size() - 1);
+    SetLeaving(*node, false);
     entry.ghost = false;
     if (state_.Occupied(slots[i]) && state_.name(slots[i]) == entry.name &&
         state_.hostname(slots[i]) == entry.hostname && state_.node_shape(slots[i]) == node_shape(*node)) {
@@ -111,20 +115,28 @@ NodeLabels Snapshot::labels(NodeIndex node) const {
 const NodeAmount& Snapshot::amount(NodeIndex node, ResourceId resource) const {
   static constexpr NodeAmount kNone;
   const size_t i = static_cast<size_t>(resource);
-  return i < width_ ? amounts_[IndexOf(node) * width_ + i] : kNone;
+  if (i < width_) return amounts_[IndexOf(node) * width_ + i];
+  const NodeAmount* const extra = FindExtra(nodes_[IndexOf(node)], resource);
+  return extra != nullptr ? *extra : kNone;
 }
 
-int32_t Snapshot::InternShape(const PodShape& shape) {
-  Widen(shape.requests);
-  return Intern(shape, /*copy=*/true);
+NodeAmount* Snapshot::FindExtra(const Node& node, ResourceId resource) const {
+  if (node.extra == nullptr) return nullptr;
+  const auto at =
+      std::lower_bound(node.extra->begin(), node.extra->end(), resource,
+                       [](const ExtraAmount& extra, ResourceId wanted) { return extra.resource < wanted; });
+  return at != node.extra->end() && at->resource == resource ? &at->amount : nullptr;
 }
+
+int32_t Snapshot::InternShape(const PodShape& shape) { return Intern(shape, /*copy=*/true); }
 
 int32_t Snapshot::Intern(const PodShape& shape, bool copy) {
   const int32_t known = pod_shapes_.size();
   const int32_t id = pod_shapes_.Intern(shape, copy);
   if (id < known) return id;
-  pods_of_.push_back(0);
-  if (shape.rules != nullptr) anti_affinity_terms_.Add(*shape.rules);
+  pods_of_.emplace_back();
+  shapes_in_[shape.namespace_name].push_back(id);
+  if (shape.rules != nullptr) anti_affinity_terms_.Add(id, *shape.rules);
   return id;
 }
 
@@ -132,9 +144,7 @@ int32_t Snapshot::ShapeOf(int32_t state_shape) {
   const size_t i = static_cast<size_t>(state_shape);
   if (i >= shape_of_state_.size()) shape_of_state_.resize(std::max(i + 1, 2 * shape_of_state_.size()), -1);
   if (shape_of_state_[i] < 0) {
-    const PodShape& shape = state_.pod_shapes()[state_shape];
-    if (follows()) Widen(shape.requests);  // names may have been added since
-    shape_of_state_[i] = Intern(shape, follows());
+    shape_of_state_[i] = Intern(state_.pod_shapes()[state_shape], follows());
   }
   return shape_of_state_[i];
 }
@@ -188,6 +198,9 @@ void Snapshot::Undo(const Move& move) {
       node.ghost = false;
       RecordFreed(move.node);
       return;
+    case Move::Kind::kLeaving:
+      SetLeaving(move.node, false);
+      return;
   }
 }
 
@@ -210,7 +223,6 @@ void Snapshot::RemovePod(NodeIndex node, size_t position) {
 }
 
 NodeIndex Snapshot::AddNode(NewNode node) {
-  Widen(node.shape.allocatable);
   const NodeIndex index{node_end()};
   Node& entry = nodes_.emplace_back();
   entry.shape = node_shapes_.Intern(node.shape, /*copy=*/true);
@@ -235,26 +247,55 @@ void Snapshot::MakeGhost(NodeIndex node) {
   nodes_[IndexOf(node)].ghost = true;
 }
 
+void Snapshot::MarkLeaving(NodeIndex node) {
+  MakeGhost(node);
+  if (Leaving(node)) return;
+  Log({Move::Kind::kLeaving, node});
+  SetLeaving(node, true);
+}
+
+// Counts that see it are told as if the node went with its pods and came back.
+void Snapshot::SetLeaving(NodeIndex node, bool leaving) {
+  Node& entry = nodes_[IndexOf(node)];
+  if (entry.leaving == leaving) return;
+  const auto count_pods = [&](int32_t sign) {
+    for (const SnapshotPod& pod : entry.pods) {
+      for (DomainCounts* counts : CountsOf(pod.shape)) {
+        if (counts->spec().sees_leaving) counts->Change(node, sign);
+      }
+    }
+  };
+  if (!leaving_counts_.empty()) count_pods(-1);
+  for (DomainCounts* counts : leaving_counts_) counts->RemoveNode(node);
+  entry.leaving = leaving;
+  for (DomainCounts* counts : leaving_counts_) counts->AddNode(node);
+  if (!leaving_counts_.empty()) count_pods(+1);
+}
+
 // A node without pods is there from now on.
 void Snapshot::Join(NodeIndex node) {
   Node& entry = nodes_[IndexOf(node)];
   entry.present = true;
   if (static_cast<int32_t>(entry.slot) >= 0) by_slot_[static_cast<int32_t>(entry.slot)] = node;
   for (const auto& [resource, allocatable] : node_shapes_[entry.shape]->allocatable) {
-    NodeAmount& amount = amounts_[IndexOf(node) * width_ + static_cast<size_t>(resource)];
-    amount.allocatable = allocatable;
-    UpdateFree(&amount);
+    const size_t i = static_cast<size_t>(resource);
+    NodeAmount* amount = i < width_ ? &amounts_[IndexOf(node) * width_ + i] : FindExtra(entry, resource);
+    if (amount == nullptr) {
+      if (entry.extra == nullptr) entry.extra = std::make_unique<std::vector<ExtraAmount>>();
+      amount = &entry.extra->emplace_back(ExtraAmount{resource, {}}).amount;
+    }
+    amount->allocatable = allocatable;
+    UpdateFree(amount);
   }
-  const NodeLabels labels = this->labels(node);
-  for (const auto& [key, topology] : topologies_) topology->Add(node, labels.Find(key));
-  for (DomainCounts* counts : all_counts_) counts->AddNode(node);
+  AddToTopologies(node);
+  for (DomainCounts* counts : spread_counts_) counts->AddNode(node);
   RecordFreed(node);
 }
 
 // A node without pods is gone; its slot, name and shape stay behind for the way back.
 void Snapshot::Leave(NodeIndex node) {
   Node& entry = nodes_[IndexOf(node)];
-  for (DomainCounts* counts : all_counts_) counts->RemoveNode(node);
+  for (DomainCounts* counts : spread_counts_) counts->RemoveNode(node);
   for (const auto& [key, topology] : topologies_) topology->Remove(node);
   by_slot_.erase(static_cast<int32_t>(entry.slot));
   entry.present = false;
@@ -278,14 +319,33 @@ void Snapshot::Count(NodeIndex node, const SnapshotPod& pod, int32_t sign) {
   const PodShape& shape = *pod_shapes_[pod.shape];
   NodeAmount* const row = amounts_.data() + IndexOf(node) * width_;
   for (const auto& [resource, request] : shape.requests) {
-    NodeAmount& amount = row[static_cast<size_t>(resource)];
-    amount.requested += absl::int128(request) * sign;
-    UpdateFree(&amount);
+    const size_t i = static_cast<size_t>(resource);
+    NodeAmount* const amount = i < width_ ? row + i : FindExtra(nodes_[IndexOf(node)], resource);
+    if (amount == nullptr) continue;
+    amount->requested += absl::int128(request) * sign;
+    UpdateFree(amount);
   }
-  pods_of_[static_cast<size_t>(pod.shape)] += sign;
+  CountShape(node, &pods_of_[static_cast<size_t>(pod.shape)], sign);
   if (shape.rules != nullptr) CountRules(&nodes_[IndexOf(node)], shape, sign);
   if (all_counts_.empty()) return;
   for (DomainCounts* counts : CountsOf(pod.shape)) counts->Change(node, sign);
+}
+
+void Snapshot::CountShape(NodeIndex node, PodsOfShape* pods, int32_t sign) {
+  pods->count += sign;
+  if (pods->count == 0) {
+    pods->listed = true;
+    pods->nodes.clear();
+  } else if (!pods->listed) {
+    return;
+  } else if (sign > 0) {
+    pods->nodes.push_back(node);
+  } else if (pods->nodes.back() == node) {
+    pods->nodes.pop_back();
+  } else {
+    pods->listed = false;
+    pods->nodes = {};
+  }
 }
 
 void Snapshot::CountRules(Node* node, const PodShape& shape, int32_t sign) {
@@ -304,88 +364,6 @@ void Snapshot::CountRules(Node* node, const PodShape& shape, int32_t sign) {
     const std::string key = ClaimKey(shape.namespace_name, volume.name);
     if ((claim_users_[key] += sign) == 0) claim_users_.erase(key);
   }
-}
-
-// Makes room for resources that no node or pod had before.
-void Snapshot::Widen(const ResourceAmounts& amounts) {
-  size_t width = width_;
-  for (const auto& [resource, amount] : amounts) width = std::max(width, static_cast<size_t>(resource) + 1);
-  if (width == width_) return;
-  std::vector<NodeAmount> wider(nodes_.size() * width);
-  for (size_t node = 0; node < nodes_.size(); ++node) {
-    std::copy_n(amounts_.begin() + static_cast<std::ptrdiff_t>(node * width_), width_,
-                wider.begin() + static_cast<std::ptrdiff_t>(node * width));
-  }
-  amounts_ = std::move(wider);
-  width_ = width;
-}
-
-const TopologyKey& Snapshot::Topology(const std::string& key) {
-  std::unique_ptr<TopologyKey>& topology = topologies_[key];
-  if (topology == nullptr) {
-    topology = std::make_unique<TopologyKey>(key);
-    for (int32_t i = 0; i < node_end(); ++i) {
-      if (Contains(NodeIndex{i})) topology->Add(NodeIndex{i}, labels(NodeIndex{i}).Find(key));
-    }
-  }
-  return *topology;
-}
-
-std::vector<const DomainCounts*> Snapshot::Counts(std::vector<CountSpec> specs) {
-  std::vector<const DomainCounts*> result;
-  std::vector<DomainCounts*> added;
-  for (CountSpec& spec : specs) {
-    const TopologyKey& topology = Topology(spec.topology_key);
-    std::unique_ptr<DomainCounts>& counts = counts_[spec.identity];
-    if (counts == nullptr) {
-      counts = std::make_unique<DomainCounts>(std::move(spec), &topology);
-      all_counts_.push_back(counts.get());
-      added.push_back(counts.get());
-    }
-    result.push_back(counts.get());
-  }
-  if (!added.empty()) Fill(added);
-  return result;
-}
-
-void Snapshot::Fill(std::span<DomainCounts* const> added) {
-  std::vector<std::vector<DomainCounts*>> counting(static_cast<size_t>(pod_shapes_.size()));
-  bool by_pods = false;
-  for (int32_t shape = 0; shape < pod_shapes_.size(); ++shape) {
-    if (pods_of_[static_cast<size_t>(shape)] == 0) continue;
-    for (DomainCounts* counts : added) {
-      if (!counts->spec().counts(*pod_shapes_[shape])) continue;
-      counting[static_cast<size_t>(shape)].push_back(counts);
-      by_pods = true;
-    }
-  }
-  const bool by_nodes = std::any_of(added.begin(), added.end(), [](const DomainCounts* counts) {
-    return counts->spec().use == CountUse::kSpread;
-  });
-  // No pod matches the terms of a deployment that is new.
-  if (!by_pods && !by_nodes) return;
-  for (int32_t i = 0; i < node_end(); ++i) {
-    const NodeIndex node{i};
-    if (!Contains(node)) continue;
-    for (DomainCounts* counts : added) counts->AddNode(node);
-    if (!by_pods) continue;
-    for (const SnapshotPod& pod : pods(node)) {
-      for (DomainCounts* counts : counting[static_cast<size_t>(pod.shape)]) counts->Change(node, +1);
-    }
-  }
-}
-
-// Asks each of the counts once per shape.
-const std::vector<DomainCounts*>& Snapshot::CountsOf(int32_t shape) {
-  const size_t i = static_cast<size_t>(shape);
-  if (i >= counts_of_.size()) {
-    counts_of_.resize(static_cast<size_t>(pod_shapes_.size()));
-    counts_seen_.resize(counts_of_.size(), 0);
-  }
-  for (size_t& seen = counts_seen_[i]; seen < all_counts_.size(); ++seen) {
-    if (all_counts_[seen]->spec().counts(*pod_shapes_[shape])) counts_of_[i].push_back(all_counts_[seen]);
-  }
-  return counts_of_[i];
 }
 
 // Readers that fell behind by more than a round of all nodes start over.

@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/numeric/int128.h"
 #include "absl/strings/string_view.h"
 #include "core/base/resource_names.h"
+#include "core/base/work_budget.h"
 #include "core/cluster/anti_affinity_terms.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/domain_counts.h"
@@ -22,6 +24,9 @@
 #include "core/cluster/topology.h"
 
 namespace loadline {
+
+// The taint, with effect NoSchedule, of a node that is about to be deleted. Its value is a time.
+inline constexpr char kToBeDeletedTaint[] = "ToBeDeletedByClusterAutoscaler";
 
 // A pod on a node. Text lies in the cluster state or in the snapshot.
 struct SnapshotPod {
@@ -80,6 +85,8 @@ class Snapshot {
   }
   // There, and not a ghost.
   bool Placeable(NodeIndex node) const { return Contains(node) && !nodes_[IndexOf(node)].ghost; }
+  // About to be deleted, see MarkLeaving().
+  bool Leaving(NodeIndex node) const { return nodes_[IndexOf(node)].leaving; }
   std::optional<NodeIndex> FindSlot(Slot slot) const;
   const std::string& name(NodeIndex node) const { return nodes_[IndexOf(node)].name; }
   Slot slot(NodeIndex node) const { return nodes_[IndexOf(node)].slot; }
@@ -89,9 +96,11 @@ class Snapshot {
   NodeLabels labels(NodeIndex node) const;
   std::span<const SnapshotPod> pods(NodeIndex node) const { return nodes_[IndexOf(node)].pods; }
   std::span<const UsedPort> ports(NodeIndex node) const { return nodes_[IndexOf(node)].ports; }
-  // Of a resource that neither node nor pods know, all 0.
+  // Of a resource that the cluster state had no name for when the snapshot was made: all 0 unless the node
+  // offers it, whatever pods there request. A pod that asks for it fits nowhere else, so that a question
+  // which brings thousands of names of its own needs no column for them.
   const NodeAmount& amount(NodeIndex node, ResourceId resource) const;
-  // One per resource id below resource_end().
+  // One per resource that the cluster state had a name for, by id.
   std::span<const NodeAmount> amounts(NodeIndex node) const {
     return {amounts_.data() + IndexOf(node) * width_, width_};
   }
@@ -129,6 +138,10 @@ class Snapshot {
   void RemoveNode(NodeIndex node);
   // Nothing may be placed on the node any more; it and its pods go on counting.
   void MakeGhost(NodeIndex node);
+  // The node is a ghost that is about to be deleted: it counts as one with kToBeDeletedTaint, so that spread
+  // constraints which honor taints leave it and its pods out. Cost: O(pods of the node) if there are any
+  // such.
+  void MarkLeaving(NodeIndex node);
 
   // Makes the nodes in these slots what the cluster state says now: pods that were placed there are gone,
   // those that were removed are back, and none is a ghost. Slots of all nodes that the state changed are
@@ -139,10 +152,19 @@ class Snapshot {
   // --- counts ------------------------------------------------------------------------------------------
 
   // The counts of each spec, which are worked out when they are asked for first and kept from then on. They
-  // live as long as the snapshot. Cost: O(shapes) for each that is new; O(nodes + pods) for all of these
-  // together, unless no pod is counted by any of them and none is for CountUse::kSpread.
+  // live as long as the snapshot. Cost: for each that is new O(shapes that its predicate is asked about +
+  // pods that it counts), with CountUse::kSpread also O(nodes); O(nodes + pods) once where pods have been
+  // taken from between others.
   std::vector<const DomainCounts*> Counts(std::vector<CountSpec> specs);
+  // The same within a budget, which takes work and memory of what is new; nullopt when it ends: then nothing
+  // of it is kept.
+  std::optional<std::vector<const DomainCounts*>> Counts(std::vector<CountSpec> specs, WorkBudget* budget);
   const TopologyKey& Topology(const std::string& key);
+  // A number for a text, the same as long as the snapshot lives: what thousands of counts have in common
+  // stands in the identity of each as 8 bytes.
+  int64_t NumberOf(std::string text);
+  // About the memory, in bytes, of counts, topology keys and numbered texts. It only grows.
+  int64_t count_bytes() const { return count_bytes_; }
 
   // The required anti-affinity terms of all shapes.
   const AntiAffinityTerms& anti_affinity_terms() const { return anti_affinity_terms_; }
@@ -153,18 +175,33 @@ class Snapshot {
   int64_t freed_end() const { return freed_.end(); }
 
  private:
+  struct ExtraAmount {
+    ResourceId resource;
+    NodeAmount amount;
+  };
   struct Node {
     bool present = false;
     bool ghost = false;
+    bool leaving = false;
     int32_t shape = -1;
     Slot slot = Slot{-1};
-    std::string name;
-    std::optional<std::string> hostname;
     std::vector<SnapshotPod> pods;
     std::vector<UsedPort> ports;  // sorted
+    std::string name;
+    std::optional<std::string> hostname;
+    // Resources that the node offers and that have no column, by id; nullptr: none.
+    std::unique_ptr<std::vector<ExtraAmount>> extra;
+  };
+  // The pods of a shape.
+  struct PodsOfShape {
+    int32_t count = 0;
+    // `nodes` has an entry for each of them. Ends when one is removed that is not the last of them, because
+    // to find it would take a search.
+    bool listed = true;
+    std::vector<NodeIndex> nodes;
   };
   struct Move {
-    enum class Kind { kPlace, kRemove, kAddNode, kRemoveNode, kGhost };
+    enum class Kind { kPlace, kRemove, kAddNode, kRemoveNode, kGhost, kLeaving };
     Kind kind;
     NodeIndex node;
     size_t position = 0;   // kRemove
@@ -196,14 +233,24 @@ class Snapshot {
   void Attach(NodeIndex node, const SnapshotPod& pod);
   void Detach(NodeIndex node, size_t position);
   void Count(NodeIndex node, const SnapshotPod& pod, int32_t sign);
+  void CountShape(NodeIndex node, PodsOfShape* pods, int32_t sign);
   void CountRules(Node* node, const PodShape& shape, int32_t sign);
-  void Widen(const ResourceAmounts& amounts);
+  NodeAmount* FindExtra(const Node& node, ResourceId resource) const;
+  void SetLeaving(NodeIndex node, bool leaving);
+  void ListPods();
+  void ReadTopology(TopologyKey* topology);
+  bool OnSomeNode(const std::string& key);
+  void AddToTopologies(NodeIndex node);
+  void AddTo(TopologyKey* topology, NodeIndex node, const std::string* value);
+  std::vector<int32_t> ShapesCountedBy(const CountSpec& spec, WorkBudget* budget) const;
+  bool ReadNodes(std::span<DomainCounts* const> added, WorkBudget* budget);
+  bool ReadPods(std::span<DomainCounts* const> added, WorkBudget* budget);
+  bool Counted(const CountSpec& spec, int32_t shape) const;
   void Undo(const Move& move);
   void Log(Move move);
   absl::string_view Keep(absl::string_view text);
   void RecordFreed(NodeIndex node);
   const std::vector<DomainCounts*>& CountsOf(int32_t shape);
-  void Fill(std::span<DomainCounts* const> added);
 
   const ClusterState& state_;
   const Source source_;
@@ -211,10 +258,11 @@ class Snapshot {
   absl::flat_hash_map<int32_t, NodeIndex> by_slot_;
   Numbers<NodeShape> node_shapes_;
   Numbers<PodShape> pod_shapes_;
-  std::vector<int32_t> pods_of_;  // by shape: how many are on nodes
+  std::vector<PodsOfShape> pods_of_;                                  // by shape
+  absl::flat_hash_map<std::string, std::vector<int32_t>> shapes_in_;  // by namespace
   AntiAffinityTerms anti_affinity_terms_;
   std::vector<int32_t> shape_of_state_;  // by shape of the cluster state; -1: not asked for yet
-  size_t width_ = 0;                     // resources
+  const size_t width_;                   // resources that have a column
   std::vector<NodeAmount> amounts_;      // node * width_ + resource
   absl::flat_hash_map<std::string, int32_t> claim_users_;
   std::deque<std::string> texts_;
@@ -223,8 +271,16 @@ class Snapshot {
   absl::flat_hash_map<std::string, std::unique_ptr<TopologyKey>> topologies_;
   absl::flat_hash_map<std::string, std::unique_ptr<DomainCounts>> counts_;
   std::vector<DomainCounts*> all_counts_;              // in the order of their making
+  std::vector<DomainCounts*> spread_counts_;           // of these, those with CountUse::kSpread
+  std::vector<DomainCounts*> leaving_counts_;          // of these, those that see which nodes are leaving
   std::vector<std::vector<DomainCounts*>> counts_of_;  // by shape: those that count it
   std::vector<size_t> counts_seen_;                    // by shape: how many of all_counts_ were asked
+  absl::flat_hash_map<std::string, int64_t> numbers_;
+  int64_t count_bytes_ = 0;
+  // How many nodes, from the first, have their own name as hostname.
+  int32_t named_by_host_ = 0;
+  absl::flat_hash_set<std::string> label_keys_;  // of the first label_keys_read_ node shapes
+  int32_t label_keys_read_ = 0;
   Journal<NodeIndex> freed_;
 };
 

@@ -20,7 +20,7 @@ enum class NodeIndex : int32_t {};
 constexpr size_t IndexOf(NodeIndex node) { return static_cast<size_t>(node); }
 
 // The values of one topology key, numbered densely from 0. A value keeps its number when its last node goes.
-// Adding and removing a node cost O(1).
+// Adding and removing a node cost O(1). Memory: O(nodes up to the last one that has a value).
 class TopologyKey {
  public:
   static constexpr int32_t kNone = -1;
@@ -44,9 +44,32 @@ class TopologyKey {
     }
   }
 
-  // `value`: of the label, nullptr where it is absent.
-  void Add(NodeIndex node, const std::string* value);
+  // The number of a value, a new one where it has none.
+  int32_t DomainOf(const std::string& value);
+  // Puts a node, which is in no domain, into one.
+  void Add(NodeIndex node, int32_t domain);
   void Remove(NodeIndex node);
+
+  // Gives each of the first `nodes` nodes a domain of its own with the number of the node: for a key without
+  // nodes, of which each of them has another value. The values are taken in with Index(), before any other
+  // node is added: to hash them costs more than all the rest, and most clusters never ask for them.
+  void AddDistinct(int32_t nodes);
+  // How many nodes came by AddDistinct() and are not indexed yet.
+  int32_t unindexed() const { return unindexed_; }
+  // value_of(NodeIndex) gives the value of one of these nodes.
+  template <typename ValueOf>
+  void Index(ValueOf value_of) {
+    domains_by_value_.reserve(static_cast<size_t>(unindexed_));
+    for (int32_t i = 0; i < unindexed_; ++i) domains_by_value_.emplace(value_of(NodeIndex{i}), i);
+    unindexed_ = 0;
+  }
+
+  // About its memory.
+  int64_t bytes() const {
+    constexpr size_t kValueBytes = 64;
+    return static_cast<int64_t>(sizeof(*this) + nodes_.capacity() * sizeof(Node) +
+                                domains_.capacity() * (sizeof(Domain) + kValueBytes));
+  }
 
   // The journal of nodes that came or went. As Journal::Since().
   std::optional<std::span<const NodeIndex>> changed(int64_t since) const { return changed_.Since(since); }
@@ -68,6 +91,7 @@ class TopologyKey {
   std::vector<Node> nodes_;
   std::vector<Domain> domains_;
   absl::flat_hash_map<std::string, int32_t> domains_by_value_;
+  int32_t unindexed_ = 0;
   Journal<NodeIndex> changed_;
 };
 

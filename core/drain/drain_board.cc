@@ -215,7 +215,7 @@ DrainBoard::Answer DrainBoard::Drain(NodeIndex node, std::span<MovingPod> pods, 
     }
   }
   snapshot_.Fork();
-  snapshot_.MakeGhost(node);
+  snapshot_.MarkLeaving(node);
   RemoveFrom(node, pods);
   Answer answer = Place(pods, hints_only, budget, may_stop);
   if (answer.outcome == Outcome::kNoPlace && !hints_only) {
@@ -225,7 +225,7 @@ DrainBoard::Answer DrainBoard::Drain(NodeIndex node, std::span<MovingPod> pods, 
     snapshot_.Revert();
     Unplace(pods);
     snapshot_.Fork();
-    snapshot_.MakeGhost(node);
+    snapshot_.MarkLeaving(node);
     RemoveFrom(node, pods);
     int64_t steps = snapshot_.node_end() <= kFewNodes ? 20'000 : 64;
     if (pods.size() >= 2 && pods.size() <= kFewPods && PlaceExactly(pods, &steps)) answer = {};
@@ -240,7 +240,7 @@ DrainBoard::Answer DrainBoard::Drain(NodeIndex node, std::span<MovingPod> pods, 
 }
 
 void DrainBoard::Repeat(NodeIndex node, std::span<MovingPod> pods) {
-  snapshot_.MakeGhost(node);
+  snapshot_.MarkLeaving(node);
   RemoveFrom(node, pods);
   for (MovingPod& pod : pods) Put(&pod, pod.hint);
 }

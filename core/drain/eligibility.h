@@ -8,14 +8,14 @@
 
 #include "absl/strings/string_view.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/snapshot.h"
 #include "core/drain/drain_group.h"
 #include "core/drain/node_reason.h"
 #include "core/drain/node_utilization.h"
 
 namespace loadline {
 
-// Taints of Cluster Autoscaler; their values are times in seconds since 1970.
-inline constexpr char kToBeDeletedTaint[] = "ToBeDeletedByClusterAutoscaler";
+// A taint of Cluster Autoscaler as kToBeDeletedTaint; its value is a time in seconds since 1970.
 inline constexpr char kDeletionCandidateTaint[] = "DeletionCandidateOfClusterAutoscaler";
 
 // Flags of Cluster Autoscaler, with its defaults.

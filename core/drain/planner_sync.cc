@@ -216,7 +216,7 @@ void DrainPlanner::Impl::Rebuild() {
   }
   Dress(all);
   board_->NoteNewPods();
-  for (const Slot slot : deleting_) board_->snapshot().MakeGhost(*board_->snapshot().FindSlot(slot));
+  for (const Slot slot : deleting_) board_->snapshot().MarkLeaving(*board_->snapshot().FindSlot(slot));
 }
 
 // The state that was handed over.

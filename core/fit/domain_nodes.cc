@@ -7,18 +7,17 @@ namespace loadline {
 void DomainNodes::CatchUp(std::span<const size_t> positions) {
   const bool grown = positions.size() > positions_.size();
   positions_ = positions;
+  if (topology_.domain_end() == 0) return;  // no node was ever in one
   if (changed_ == topology_.changed_end() && !grown) return;
   const auto changed = topology_.changed(changed_);
   changed_ = topology_.changed_end();
   kept_.resize(positions.size(), TopologyKey::kNone);
-  large_.resize(static_cast<size_t>(topology_.domain_end()));
+  large_.resize(static_cast<size_t>(topology_.domain_end()), kSmall);
   if (!changed.has_value()) {
     Rebuild();
     return;
   }
-  for (NodeBits& bits : large_) {
-    if (!bits.empty()) bits.resize(words(), 0);
-  }
+  for (NodeBits& bits : sets_) bits.resize(words(), 0);
   for (const NodeIndex node : *changed) Move(node, topology_.domain(node));
 }
 
@@ -27,11 +26,11 @@ void DomainNodes::Move(NodeIndex node, int32_t domain) {
   if (IndexOf(node) >= kept_.size()) return;
   int32_t& kept = kept_[IndexOf(node)];
   if (kept == domain) return;
-  if (kept != TopologyKey::kNone) SetNode(node, false, &large_[static_cast<size_t>(kept)]);
+  if (kept != TopologyKey::kNone) SetNode(node, false, &SetOf(kept));
   kept = TopologyKey::kNone;
   if (domain == TopologyKey::kNone) return;
-  if (!large_[static_cast<size_t>(domain)].empty()) {
-    SetNode(node, true, &large_[static_cast<size_t>(domain)]);
+  if (IsLarge(domain)) {
+    SetNode(node, true, &SetOf(domain));
     kept = domain;
   } else if (topology_.node_count(domain) > words()) {
     Build(domain);
@@ -40,15 +39,16 @@ void DomainNodes::Move(NodeIndex node, int32_t domain) {
 
 void DomainNodes::Rebuild() {
   kept_.assign(positions_.size(), TopologyKey::kNone);
+  large_.assign(static_cast<size_t>(topology_.domain_end()), kSmall);
+  sets_.clear();
   for (int32_t domain = 0; domain < topology_.domain_end(); ++domain) {
-    large_[static_cast<size_t>(domain)].clear();
     if (topology_.node_count(domain) > words()) Build(domain);
   }
 }
 
 void DomainNodes::Build(int32_t domain) {
-  NodeBits& bits = large_[static_cast<size_t>(domain)];
-  bits.assign(words(), 0);
+  large_[static_cast<size_t>(domain)] = static_cast<int32_t>(sets_.size());
+  NodeBits& bits = sets_.emplace_back(words(), 0);
   topology_.ForEachNode(domain, [&](NodeIndex node) {
     SetNode(node, true, &bits);
     kept_[IndexOf(node)] = domain;
@@ -56,11 +56,11 @@ void DomainNodes::Build(int32_t domain) {
 }
 
 void DomainNodes::Set(int32_t domain, bool value, NodeBits* bits) const {
-  const NodeBits& large = large_[static_cast<size_t>(domain)];
-  if (large.empty()) {
+  if (!IsLarge(domain)) {
     topology_.ForEachNode(domain, [&](NodeIndex node) { SetNode(node, value, bits); });
     return;
   }
+  const NodeBits& large = sets_[static_cast<size_t>(large_[static_cast<size_t>(domain)])];
   // Where only some nodes have a position, `bits` ends before `large`, which is as long as if all had one.
   for (size_t i = 0; i < std::min(large.size(), bits->size()); ++i) {
     uint64_t& word = (*bits)[i];

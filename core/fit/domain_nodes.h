@@ -42,18 +42,23 @@ class DomainNodes {
   void SetNode(NodeIndex node, bool value, NodeBits* bits) const;
 
   const TopologyKey& topology() const { return topology_; }
+  std::span<const size_t> positions() const { return positions_; }
   size_t words() const { return (positions_.size() + 63) / 64; }
 
  private:
   void Move(NodeIndex node, int32_t domain);
   void Rebuild();
   void Build(int32_t domain);
+  bool IsLarge(int32_t domain) const { return large_[static_cast<size_t>(domain)] != kSmall; }
+  NodeBits& SetOf(int32_t domain) { return sets_[static_cast<size_t>(large_[static_cast<size_t>(domain)])]; }
 
+  static constexpr int32_t kSmall = -1;
   const TopologyKey& topology_;
   std::span<const size_t> positions_;
-  int64_t changed_ = -1;         // how far the journal of the topology was read
-  std::vector<int32_t> kept_;    // by node: the domain whose set has it
-  std::vector<NodeBits> large_;  // by domain; empty for a small one
+  int64_t changed_ = -1;        // how far the journal of the topology was read
+  std::vector<int32_t> kept_;   // by node: the domain whose set has it
+  std::vector<int32_t> large_;  // by domain: the position of its set; kSmall: it has none
+  std::vector<NodeBits> sets_;
 };
 
 }  // namespace loadline

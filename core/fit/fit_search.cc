@@ -11,6 +11,11 @@ namespace {
 constexpr ResourceId kIndexedResources[] = {kCpu, kMemory, kEphemeralStorage};
 constexpr uint64_t kAll = ~uint64_t{0};
 
+// About the memory of a demand beside its bits.
+constexpr size_t kDemandBytes = 256;
+// Words of bits that are held against each other in some 100 ns.
+constexpr size_t kWordsPerUnit = 64;
+
 size_t WordOf(size_t position) { return position / 64; }
 
 }  // namespace
@@ -49,8 +54,8 @@ void FitSearch::StartOver() {
   for (const std::unique_ptr<Pod>& pod : pods_) pod->journal = -1;
 }
 
-SearchPod FitSearch::Add(IncomingPod pod) {
-  auto added = std::make_unique<Pod>(&snapshot_, std::move(pod), &options_);
+SearchPod FitSearch::Add(IncomingPod pod, WorkBudget* budget) {
+  auto added = std::make_unique<Pod>(&snapshot_, std::move(pod), &options_, budget);
   for (size_t i = 0; i < kIndexed; ++i) {
     // A request of 0 is not checked: nodes that are overfull in that resource take it.
     const int64_t request = added->fit.pod().shape.requests.Get(kIndexedResources[i]);
@@ -60,15 +65,15 @@ SearchPod FitSearch::Add(IncomingPod pod) {
   return SearchPod{static_cast<int32_t>(pods_.size()) - 1};
 }
 
-std::optional<NodeIndex> FitSearch::FirstFit(SearchPod number) {
+std::optional<NodeIndex> FitSearch::FirstFit(SearchPod number, WorkBudget* budget) {
   Pod* const pod = pods_[static_cast<size_t>(number)].get();
-  if (pod->fit.Hopeless()) return std::nullopt;
-  CatchUp(pod);
+  if (!CatchUp(pod, budget)) return std::nullopt;
   for (size_t word = pod->first_open; word < words(); ++word) {
     uint64_t candidates = Candidates(pod, word);
     const bool any = candidates != 0;
     while (candidates != 0) {
       const size_t position = word * 64 + static_cast<size_t>(std::countr_zero(candidates));
+      if (budget != nullptr && !budget->Spend(pod->fit.UnitsPerNode())) return std::nullopt;
       if (Ask(pod, position)) return order_[position];
       // A refusal may have closed a whole domain.
       candidates &= candidates - 1;
@@ -80,16 +85,16 @@ std::optional<NodeIndex> FitSearch::FirstFit(SearchPod number) {
   return std::nullopt;
 }
 
-void FitSearch::AllFits(SearchPod number, std::vector<NodeIndex>* nodes) {
+void FitSearch::AllFits(SearchPod number, std::vector<NodeIndex>* nodes, WorkBudget* budget) {
   nodes->clear();
   Pod* const pod = pods_[static_cast<size_t>(number)].get();
-  if (pod->fit.Hopeless()) return;
-  CatchUp(pod);
+  if (!CatchUp(pod, budget)) return;
   for (size_t word = pod->first_open; word < words(); ++word) {
     uint64_t candidates = Candidates(pod, word);
     while (candidates != 0) {
       const size_t position = word * 64 + static_cast<size_t>(std::countr_zero(candidates));
       candidates &= candidates - 1;
+      if (budget != nullptr && !budget->Spend(pod->fit.UnitsPerNode())) return;
       if (Ask(pod, position)) {
         nodes->push_back(order_[position]);
       } else {
@@ -99,9 +104,10 @@ void FitSearch::AllFits(SearchPod number, std::vector<NodeIndex>* nodes) {
   }
 }
 
-void FitSearch::CatchUp(Pod* pod) {
+bool FitSearch::CatchUp(Pod* pod, WorkBudget* budget) {
   CatchUpOrder();
-  pod->fit.Refresh();
+  pod->fit.Refresh(budget);
+  if (pod->fit.Hopeless()) return false;
   const auto freed = pod->journal < 0 ? std::nullopt : snapshot_.freed(pod->journal);
   if (freed.has_value()) {
     pod->open.resize(words(), 0);
@@ -122,8 +128,9 @@ void FitSearch::CatchUp(Pod* pod) {
     for (Block& block : pod->blocks) block.journal = -1;
   }
   pod->journal = snapshot_.freed_end();
-  CatchUpDemands(pod);
+  if (!CatchUpDemands(pod, budget)) return false;
   CatchUpBlocks(pod);
+  return true;
 }
 
 // Takes in nodes that are new, and room that came free.
@@ -146,8 +153,10 @@ void FitSearch::CatchUpOrder() {
   free_journal_ = snapshot_.freed_end();
 }
 
-void FitSearch::ReadDemands(Pod* pod) {
+bool FitSearch::ReadDemands(Pod* pod, WorkBudget* budget) {
   const std::vector<Demand>& demands = pod->fit.demands();
+  const int64_t bytes = static_cast<int64_t>(demands.size() * (kDemandBytes + words() * sizeof(uint64_t)));
+  if (budget != nullptr && !budget->Reserve(bytes)) return false;
   pod->demands_seen = demands.size();
   pod->empty.clear();
   pod->occupied.clear();
@@ -164,14 +173,20 @@ void FitSearch::ReadDemands(Pod* pod) {
     if (occupied == nullptr) occupied = std::make_unique<OccupiedNodes>(demand.counts, nodes.get());
     (demand.kind == DemandKind::kEmpty ? pod->empty : pod->occupied).push_back(occupied.get());
   }
+  return true;
 }
 
-void FitSearch::CatchUpDemands(Pod* pod) {
-  if (pod->demands_seen != pod->fit.demands().size()) ReadDemands(pod);
+bool FitSearch::CatchUpDemands(Pod* pod, WorkBudget* budget) {
+  const size_t demands = pod->fit.demands().size();
+  if (budget != nullptr && !budget->Spend(1 + static_cast<int64_t>(demands * words() / kWordsPerUnit))) {
+    return false;
+  }
+  if (pod->demands_seen != demands && !ReadDemands(pod, budget)) return false;
   for (const auto& [topology, nodes] : domain_nodes_) nodes->CatchUp(positions_);
   for (OccupiedNodes* nodes : pod->empty) nodes->CatchUp();
   for (OccupiedNodes* nodes : pod->occupied) nodes->CatchUp();
   pod->waives_occupied = pod->fit.WaivesOccupied();
+  return true;
 }
 
 void FitSearch::CatchUpBlocks(Pod* pod) {
@@ -215,9 +230,9 @@ uint64_t FitSearch::Candidates(Pod* pod, size_t word) {
     return 0;
   }
   uint64_t candidates = pod->open[word];
-  for (const OccupiedNodes* nodes : pod->empty) candidates &= ~nodes->bits()[word];
+  for (const OccupiedNodes* nodes : pod->empty) candidates &= ~nodes->word(word);
   if (!pod->waives_occupied) {
-    for (const OccupiedNodes* nodes : pod->occupied) candidates &= nodes->bits()[word];
+    for (const OccupiedNodes* nodes : pod->occupied) candidates &= nodes->word(word);
   }
   for (const Block& block : pod->blocks) candidates &= ~block.refused[word];
   return candidates;

@@ -43,14 +43,16 @@ class FitSearch {
   // Forgets which nodes refused pods: cheaper than to follow how many pods and nodes went, after Revert().
   void StartOver();
 
-  // Prepares a pod to be asked about, once for all pods like it. Cost: that of PodFit.
-  SearchPod Add(IncomingPod pod);
+  // Prepares a pod to be asked about, once for all pods like it. Cost: that of PodFit. Of each call `budget`,
+  // nullptr for none, takes work and memory; where it ends, a question may find less than there is, so that
+  // the caller has to ask the budget.
+  SearchPod Add(IncomingPod pod, WorkBudget* budget = nullptr);
   PodFit& fit(SearchPod pod) { return pods_[static_cast<size_t>(pod)]->fit; }
 
   // The first node in search order where the pod fits.
-  std::optional<NodeIndex> FirstFit(SearchPod pod);
+  std::optional<NodeIndex> FirstFit(SearchPod pod, WorkBudget* budget = nullptr);
   // All nodes where it fits, in search order.
-  void AllFits(SearchPod pod, std::vector<NodeIndex>* nodes);
+  void AllFits(SearchPod pod, std::vector<NodeIndex>* nodes, WorkBudget* budget = nullptr);
 
  private:
   // Resources whose free amounts are known per 64 nodes.
@@ -65,8 +67,8 @@ class FitSearch {
     std::vector<bool> domains;  // refused as a whole
   };
   struct Pod {
-    Pod(Snapshot* snapshot, IncomingPod pod, const FitOptions* options)
-        : fit(snapshot, std::move(pod), options) {}
+    Pod(Snapshot* snapshot, IncomingPod pod, const FitOptions* options, WorkBudget* budget)
+        : fit(snapshot, std::move(pod), options, budget) {}
     PodFit fit;
     int64_t journal = -1;   // how far Snapshot::freed() was read
     NodeBits open;          // by position: not known to be refused for itself
@@ -84,10 +86,11 @@ class FitSearch {
   FitSearch(Snapshot* snapshot, const FitOptions* options, OnlyNew);
 
   size_t words() const { return (order_.size() + 63) / 64; }
-  void CatchUp(Pod* pod);
+  // False: the budget has ended, and the pod is not to be asked about.
+  bool CatchUp(Pod* pod, WorkBudget* budget);
   void CatchUpOrder();
-  void ReadDemands(Pod* pod);
-  void CatchUpDemands(Pod* pod);
+  bool ReadDemands(Pod* pod, WorkBudget* budget);
+  bool CatchUpDemands(Pod* pod, WorkBudget* budget);
   void CatchUpBlocks(Pod* pod);
   void Open(Pod* pod, size_t position);
   bool MayFit(const Pod& pod, size_t word) const;

@@ -11,8 +11,12 @@
 // A term matches a pod by its labels and namespace: namespaces and namespaceSelector are alternatives, both
 // empty means the namespace of the term's pod. Terminating pods count.
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "core/cluster/identity.h"
 #include "core/fit/filters.h"
 #include "core/fit/volume_claims.h"
@@ -24,72 +28,113 @@ bool Names(const AffinityTerm& term, const std::string& namespace_name) {
   return std::binary_search(term.namespaces.begin(), term.namespaces.end(), namespace_name);
 }
 
-// A term of the incoming pod with its namespaces worked out: names, or all.
-struct ResolvedTerm {
-  AffinityTerm term;
-  bool all_namespaces = false;
+// Terms of an incoming pod, each once whatever its topology key, with what the view knows of namespaces. The
+// labels of a namespace are looked up when a pod of it is met, so that nothing is kept per namespace. Cost of
+// Matches(): O(terms), but the first that does not match ends it.
+class TermSet {
+ public:
+  // Adds to `identity` what tells sets apart that match other pods. Of the key of each term nothing counts.
+  TermSet(std::span<const AffinityTerm> terms, const ClusterObjects& objects, const FitOptions& options,
+          IdentityBuilder* identity)
+      : objects_(objects) {
+    absl::flat_hash_set<std::string> known;
+    for (const AffinityTerm& term : terms) {
+      const LabelSelector& selector = term.namespace_selector;
+      const bool all =
+          selector.Everything() || (options.namespace_selector_sees_no_labels && selector.Matches(Labels()));
+      IdentityBuilder builder;
+      builder.Add(int64_t{all});
+      if (!all) {
+        builder.Add(static_cast<int64_t>(term.namespaces.size()));
+        for (const std::string& name : term.namespaces) builder.Add(absl::string_view(name));
+        selector.AddTo(&builder);
+        if (!selector.nothing) builder.Add(objects.version());
+      }
+      term.selector.AddTo(&builder);
+      std::string text = builder.Finish();
+      if (known.contains(text)) continue;
+      identity->Add(absl::string_view(text));
+      known.insert(std::move(text));
+      terms_.push_back({term.selector, all ? std::vector<std::string>() : term.namespaces, selector, all});
+    }
+  }
 
   bool Matches(const PodShape& shape) const {
-    return (all_namespaces || Names(term, shape.namespace_name)) && term.selector.Matches(shape.labels);
+    return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
+      return term.selector.Matches(shape.labels) && InNamespace(term, shape.namespace_name);
+    });
   }
+
+  size_t size() const { return terms_.size(); }
+  // Pods elsewhere do not match; empty: pods of any namespace may.
+  std::vector<std::string> OnlyNamespaces() const {
+    for (const Term& term : terms_) {
+      if (term.all_namespaces || !term.namespace_selector.nothing) continue;
+      std::vector<std::string> names = term.namespaces;
+      names.erase(std::unique(names.begin(), names.end()), names.end());
+      return names;
+    }
+    return {};
+  }
+
+ private:
+  struct Term {
+    LabelSelector selector;
+    std::vector<std::string> namespaces;  // sorted
+    LabelSelector namespace_selector;
+    bool all_namespaces;
+  };
+
+  bool InNamespace(const Term& term, const std::string& name) const {
+    if (term.all_namespaces || std::binary_search(term.namespaces.begin(), term.namespaces.end(), name)) {
+      return true;
+    }
+    if (term.namespace_selector.nothing) return false;
+    const Namespace* const found = objects_.FindNamespace(name);
+    return found != nullptr && term.namespace_selector.Matches(found->labels);
+  }
+
+  const ClusterObjects& objects_;
+  std::vector<Term> terms_;
 };
 
-ResolvedTerm Resolve(const AffinityTerm& term, const ClusterObjects& objects, const FitOptions& options) {
-  ResolvedTerm resolved{term};
-  const LabelSelector& selector = term.namespace_selector;
-  resolved.all_namespaces =
-      selector.Everything() || (options.namespace_selector_sees_no_labels && selector.Matches(Labels()));
-  if (selector.nothing || resolved.all_namespaces) return resolved;
-  for (const auto& [key, object] : objects.of(ObjectKind::kNamespace)) {
-    if (selector.Matches(std::get<Namespace>(object.content).labels))
-      resolved.term.namespaces.push_back(key.name);
-  }
-  std::sort(resolved.term.namespaces.begin(), resolved.term.namespaces.end());
-  return resolved;
+// Pods that match all terms of a set, and its number.
+struct Matching {
+  std::shared_ptr<const PodPredicate> predicate;
+  int64_t number;
+};
+
+Matching MatchingPods(std::shared_ptr<const TermSet> terms, int64_t number) {
+  PodPredicate predicate;
+  predicate.work = static_cast<int64_t>(terms->size());
+  predicate.namespaces = terms->OnlyNamespaces();
+  predicate.matches = [terms = std::move(terms)](const PodShape& shape) { return terms->Matches(shape); };
+  return {std::make_shared<const PodPredicate>(std::move(predicate)), number};
 }
 
-std::string Identity(const std::vector<ResolvedTerm>& terms, const std::string& key) {
+CountSpec CountOf(const Matching& matching, const std::string& key) {
   IdentityBuilder builder;
   builder.Add(absl::string_view("matching"));
+  builder.Add(matching.number);
   builder.Add(absl::string_view(key));
-  builder.Add(static_cast<int64_t>(terms.size()));
-  for (const ResolvedTerm& resolved : terms) {
-    // Of the key of each term nothing is counted, and the namespaces are resolved.
-    builder.Add(int64_t{resolved.all_namespaces});
-    builder.Add(static_cast<int64_t>(resolved.term.namespaces.size()));
-    for (const std::string& name : resolved.term.namespaces) builder.Add(absl::string_view(name));
-    resolved.term.selector.AddTo(&builder);
-  }
-  return builder.Finish();
-}
-
-// Pods that match all of `terms`, by `key`.
-CountSpec MatchingPods(const std::vector<ResolvedTerm>& terms, const std::string& key) {
-  CountSpec spec;
-  spec.identity = Identity(terms, key);
-  spec.use = CountUse::kOccupancy;
-  spec.topology_key = key;
-  spec.counts = [terms](const PodShape& shape) {
-    return std::all_of(terms.begin(), terms.end(),
-                       [&](const ResolvedTerm& term) { return term.Matches(shape); });
-  };
-  return spec;
-}
-
-// Pods that have `term` as an anti-affinity term of their own.
-CountSpec OwnersOf(const AffinityTerm& term, const std::string& identity) {
-  IdentityBuilder builder;
-  builder.Add(absl::string_view("owners"));
-  builder.Add(absl::string_view(identity));
   CountSpec spec;
   spec.identity = builder.Finish();
   spec.use = CountUse::kOccupancy;
-  spec.topology_key = term.topology_key;
-  spec.counts = [term](const PodShape& shape) {
-    if (shape.rules == nullptr) return false;
-    const std::vector<AffinityTerm>& terms = shape.rules->anti_affinity;
-    return std::find(terms.begin(), terms.end(), term) != terms.end();
-  };
+  spec.topology_key = key;
+  spec.counts = matching.predicate;
+  return spec;
+}
+
+// Pods that have a term of the snapshot as an anti-affinity term of their own.
+CountSpec OwnersOf(int32_t number, const std::string& key) {
+  IdentityBuilder builder;
+  builder.Add(absl::string_view("owners"));
+  builder.Add(int64_t{number});
+  CountSpec spec;
+  spec.identity = builder.Finish();
+  spec.use = CountUse::kOccupancy;
+  spec.topology_key = key;
+  spec.owners_of = number;
   return spec;
 }
 
@@ -116,39 +161,37 @@ class InterPodAffinity : public NodeFilter {
     }
     affinity_in_doubt_ =
         !snapshot_.objects().complete(ObjectKind::kNamespace) && LookAtNamespaces(context.rules->affinity);
-    std::vector<ResolvedTerm> terms;
-    for (const AffinityTerm& term : context.rules->affinity) {
-      terms.push_back(Resolve(term, snapshot_.objects(), *context.options));
+    std::vector<CountSpec> specs = OwnTerms(context);
+    const size_t own = specs.size();
+    // What others demand is worked out together with that: all pods are held against both at once.
+    std::vector<bool> doubtful;
+    TermsOfOthers(context.budget, &specs, &doubtful);
+    const auto counts = snapshot_.Counts(std::move(specs), context.budget);
+    if (!counts.has_value()) {
+      *context.cut_short = true;
+      return;
     }
-    std::vector<CountSpec> specs;
-    for (const ResolvedTerm& term : terms) specs.push_back(MatchingPods(terms, term.term.topology_key));
-    matches_itself_ = std::all_of(terms.begin(), terms.end(),
-                                  [&](const ResolvedTerm& term) { return term.Matches(shape_); });
-    for (const AffinityTerm& term : context.rules->anti_affinity) {
-      specs.push_back(
-          MatchingPods({Resolve(term, snapshot_.objects(), *context.options)}, term.topology_key));
-    }
-    affinity_ = snapshot_.Counts(std::move(specs));
-    anti_affinity_.assign(affinity_.begin() + static_cast<std::ptrdiff_t>(terms.size()), affinity_.end());
-    affinity_.resize(terms.size());
-    InterPodAffinity::Refresh();
+    const auto first = counts->begin();
+    const auto middle = first + static_cast<std::ptrdiff_t>(context.rules->affinity.size());
+    affinity_.assign(first, middle);
+    anti_affinity_.assign(middle, first + static_cast<std::ptrdiff_t>(own));
+    Append(std::span(*counts).subspan(own), doubtful);
   }
 
   // Looks at terms that are new to the snapshot.
-  bool Refresh() override {
-    const AntiAffinityTerms& terms = snapshot_.anti_affinity_terms();
-    if (terms_seen_ == terms.size()) return false;
-    std::vector<CountSpec> specs, doubtful;
-    for (const int32_t number : terms.Matching(shape_.labels, terms_seen_)) {
-      const AffinityTerm& term = terms.term(number);
-      const bool names_us = NamesUs(term);
-      if (!names_us && !MayNameUs(term)) continue;
-      (names_us ? specs : doubtful).push_back(OwnersOf(term, terms.identity(number)));
+  Refreshed Refresh(WorkBudget* budget) override {
+    if (terms_seen_ == snapshot_.anti_affinity_terms().size()) return Refreshed::kSame;
+    const int32_t seen_before = terms_seen_;
+    std::vector<CountSpec> specs;
+    std::vector<bool> doubtful;
+    TermsOfOthers(budget, &specs, &doubtful);
+    const auto counts = snapshot_.Counts(std::move(specs), budget);
+    if (!counts.has_value()) {
+      terms_seen_ = seen_before;
+      return Refreshed::kCutShort;
     }
-    terms_seen_ = terms.size();
-    Append(std::move(specs), &owners_);
-    Append(std::move(doubtful), &doubtful_owners_);
-    return true;
+    Append(*counts, doubtful);
+    return Refreshed::kMoreDemands;
   }
 
   bool Passes(NodeIndex node, Verdict* why) const override {
@@ -198,10 +241,53 @@ class InterPodAffinity : public NodeFilter {
     return !namespace_known_ && !term.namespace_selector.nothing;
   }
 
-  void Append(std::vector<CountSpec> specs, std::vector<const DomainCounts*>* to) {
-    if (specs.empty()) return;
-    const std::vector<const DomainCounts*> counts = snapshot_.Counts(std::move(specs));
-    to->insert(to->end(), counts.begin(), counts.end());
+  // One for each term of the pod, those of its affinity first.
+  std::vector<CountSpec> OwnTerms(const FitContext& context) {
+    const std::vector<AffinityTerm>& affinity = context.rules->affinity;
+    const std::vector<AffinityTerm>& anti_affinity = context.rules->anti_affinity;
+    context.budget->Spend(static_cast<int64_t>(kUnitsPerTerm * (affinity.size() + anti_affinity.size())));
+    const auto matching = [&](std::span<const AffinityTerm> terms) {
+      IdentityBuilder identity;
+      identity.Add(absl::string_view("terms"));
+      auto set = std::make_shared<const TermSet>(terms, snapshot_.objects(), *context.options, &identity);
+      return MatchingPods(std::move(set), snapshot_.NumberOf(identity.Finish()));
+    };
+    std::vector<CountSpec> specs;
+    specs.reserve(affinity.size() + anti_affinity.size());
+    matches_itself_ = true;
+    if (!affinity.empty()) {
+      const Matching all = matching(affinity);
+      matches_itself_ = all.predicate->matches(shape_);
+      for (const AffinityTerm& term : affinity) specs.push_back(CountOf(all, term.topology_key));
+    }
+    absl::flat_hash_map<int64_t, Matching> known;  // the same pods may count by several keys
+    for (const AffinityTerm& term : anti_affinity) {
+      const Matching one = matching({&term, 1});
+      specs.push_back(CountOf(known.try_emplace(one.number, one).first->second, term.topology_key));
+    }
+    return specs;
+  }
+
+  // Those that the snapshot has learned of, and whether each may be about our namespace or is.
+  void TermsOfOthers(WorkBudget* budget, std::vector<CountSpec>* specs, std::vector<bool>* doubtful) {
+    constexpr int64_t kTermsPerUnit = 4;
+    const AntiAffinityTerms& terms = snapshot_.anti_affinity_terms();
+    int64_t looked_at = 0;
+    for (const int32_t number : terms.Matching(shape_.labels, terms_seen_, &looked_at)) {
+      const AffinityTerm& term = terms.term(number);
+      const bool names_us = NamesUs(term);
+      if (!names_us && !MayNameUs(term)) continue;
+      specs->push_back(OwnersOf(number, term.topology_key));
+      doubtful->push_back(!names_us);
+    }
+    budget->Spend(1 + looked_at / kTermsPerUnit);
+    terms_seen_ = terms.size();
+  }
+
+  void Append(std::span<const DomainCounts* const> counts, const std::vector<bool>& doubtful) {
+    for (size_t i = 0; i < counts.size(); ++i) {
+      (doubtful[i] ? doubtful_owners_ : owners_).push_back(counts[i]);
+    }
   }
 
   bool CarriesKeys(NodeIndex node) const {
@@ -226,6 +312,9 @@ class InterPodAffinity : public NodeFilter {
     }
     return nullptr;
   }
+
+  // To read a term, name it and make its counts.
+  static constexpr size_t kUnitsPerTerm = 10;
 
   Snapshot& snapshot_;
   const PodShape& shape_;

@@ -44,6 +44,17 @@ struct FitContext {
   int32_t shape;          // of the pod, in the snapshot
   const PodRules* rules;  // empty for a plain pod
   const FitOptions* options;
+  // What filters are made with; not to be used later. Where it ends, a filter sets `cut_short`, and its
+  // answers mean nothing.
+  WorkBudget* budget;
+  bool* cut_short;
+};
+
+// What became of NodeFilter::Refresh().
+enum class Refreshed {
+  kSame,
+  kMoreDemands,
+  kCutShort,  // the budget ended, and answers would be wrong until it is called again
 };
 
 // What the answer of a filter for one node depends on.
@@ -84,8 +95,8 @@ class NodeFilter {
   Scope scope() const { return scope_; }
 
   // Takes note of what other pods demand that the snapshot has learned of; called before a round of
-  // questions. Returns whether there may be more demands now.
-  virtual bool Refresh() { return false; }
+  // questions.
+  virtual Refreshed Refresh(WorkBudget*) { return Refreshed::kSame; }
 
   // Whether the scheduler would look at the node at all; before any filter's Passes(). As that.
   virtual bool LooksAt(NodeIndex, Verdict*) const { return true; }

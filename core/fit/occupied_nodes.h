@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_FIT_OCCUPIED_NODES_H_
 #define LOADLINE_CORE_FIT_OCCUPIED_NODES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -20,19 +21,20 @@ class OccupiedNodes {
   // became occupied or empty since the last time, and for all of them the first time.
   void CatchUp();
 
-  // As of the last CatchUp().
-  const NodeBits& bits() const { return bits_; }
+  // 64 nodes, as of the last CatchUp().
+  uint64_t word(size_t i) const { return i < bits_.size() ? bits_[i] : 0; }
 
  private:
   void Rebuild();
+  void RebuildByNode();
   void SetDomain(int32_t domain);
 
   const DomainCounts& counts_;
   const DomainNodes& nodes_;
   int64_t changed_ = -1;           // how far the journal of the counts was read
   int64_t topology_changed_ = -1;  // and that of the topology
-  NodeBits bits_;
-  std::vector<bool> occupied_;  // by domain: what bits_ says
+  NodeBits bits_;                  // empty as long as no domain was ever occupied
+  std::vector<bool> occupied_;     // by domain: what bits_ says
 };
 
 }  // namespace loadline

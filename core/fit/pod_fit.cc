@@ -17,11 +17,16 @@ constexpr Make kFilters[] = {
 
 }  // namespace
 
-PodFit::PodFit(Snapshot* snapshot, IncomingPod pod, const FitOptions* options) : pod_(std::move(pod)) {
+PodFit::PodFit(Snapshot* snapshot, IncomingPod pod, const FitOptions* options, WorkBudget* budget)
+    : pod_(std::move(pod)) {
+  WorkBudget unlimited;
   const PodRules* const rules = pod_.shape.rules != nullptr ? pod_.shape.rules.get() : &no_rules_;
-  context_ = {snapshot, &pod_, snapshot->InternShape(pod_.shape), rules, options};
+  context_ = {snapshot,   &pod_,   snapshot->InternShape(pod_.shape),
+              rules,      options, budget != nullptr ? budget : &unlimited,
+              &cut_short_};
   for (const Make make : kFilters) {
     MadeFilter made = make(context_);
+    if (cut_short_) break;
     if (made.verdict.has_value()) {
       refused_ = std::move(made.verdict);
       refused_->before_nodes = true;
@@ -31,13 +36,26 @@ PodFit::PodFit(Snapshot* snapshot, IncomingPod pod, const FitOptions* options) :
     if (made.doubt.has_value() && !doubt_.has_value()) doubt_ = std::move(made.doubt);
     if (made.filter != nullptr) filters_.push_back(std::move(made.filter));
   }
+  context_.budget = nullptr;
+  if (cut_short_) filters_.clear();
   CollectDemands();
 }
 
-void PodFit::Refresh() {
+void PodFit::Refresh(WorkBudget* budget) {
+  WorkBudget unlimited;
   bool more = false;
-  for (const auto& filter : filters_) more = filter->Refresh() || more;
+  not_refreshed_ = false;
+  for (const auto& filter : filters_) {
+    const Refreshed refreshed = filter->Refresh(budget != nullptr ? budget : &unlimited);
+    more = more || refreshed == Refreshed::kMoreDemands;
+    not_refreshed_ = not_refreshed_ || refreshed == Refreshed::kCutShort;
+  }
   if (more) CollectDemands();
+}
+
+int64_t PodFit::UnitsPerNode() const {
+  constexpr size_t kDemandsPerUnit = 32;
+  return 1 + static_cast<int64_t>(demands_.size() / kDemandsPerUnit);
 }
 
 void PodFit::CollectDemands() {
@@ -52,6 +70,9 @@ bool PodFit::WaivesOccupied() const {
 
 Verdict PodFit::Judge(NodeIndex node) {
   if (refused_.has_value()) return *refused_;
+  if (CutShort()) {
+    return CannotJudge(FilterName::kNone, "the budget of the question ended before the pod was looked at");
+  }
   Verdict verdict;
   for (const auto& filter : filters_) {
     if (!filter->LooksAt(node, &verdict)) return verdict;

@@ -23,7 +23,9 @@ namespace loadline {
 class PodFit {
  public:
   // `snapshot` and `options` outlive the object, and its objects (namespaces, volumes) do not change.
-  PodFit(Snapshot* snapshot, IncomingPod pod, const FitOptions* options);
+  // `budget`, nullptr for none, takes work and memory of terms and constraints that are new to the snapshot;
+  // it may end before the object does. See CutShort().
+  PodFit(Snapshot* snapshot, IncomingPod pod, const FitOptions* options, WorkBudget* budget = nullptr);
   PodFit(const PodFit&) = delete;
   PodFit& operator=(const PodFit&) = delete;
 
@@ -32,7 +34,14 @@ class PodFit {
   int32_t shape() const { return context_.shape; }
 
   // To be called before a round of questions, after other pods may have become known to the snapshot.
-  void Refresh();
+  void Refresh(WorkBudget* budget = nullptr);
+
+  // Whether the budget ended before all was known that answers turn on, when the object was made or at the
+  // last Refresh(). Then nothing fits, and Judge() says that it cannot judge.
+  bool CutShort() const { return cut_short_ || not_refreshed_; }
+
+  // What a question about one node costs, in units of a WorkBudget: with thousands of terms more than 1.
+  int64_t UnitsPerNode() const;
 
   // The answer for a node that is there; of all reasons, as kube-scheduler would give it.
   Verdict Judge(NodeIndex node);
@@ -45,7 +54,7 @@ class PodFit {
   bool OnlyNeedsRoom() const;
 
   // The parts of Fits(): nothing fits anywhere; what does not depend on other nodes; and what does.
-  bool Hopeless() const { return refused_.has_value() || doubt_.has_value(); }
+  bool Hopeless() const { return refused_.has_value() || doubt_.has_value() || CutShort(); }
   bool FitsByItself(NodeIndex node);
   bool FitsAmongOthers(NodeIndex node) const;
   // After FitsAmongOthers() said no, see NodeFilter.
@@ -67,6 +76,8 @@ class PodFit {
   std::vector<Demand> demands_;
   std::optional<Verdict> refused_;
   std::optional<Verdict> doubt_;
+  bool cut_short_ = false;              // in the constructor
+  bool not_refreshed_ = false;          // at the last Refresh()
   std::vector<ShapeVerdict> by_shape_;  // by node shape: all filters of that scope together
 };
 

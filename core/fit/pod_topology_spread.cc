@@ -18,20 +18,24 @@
 namespace loadline {
 namespace {
 
-// Which nodes count for a constraint. Kept with the counts, beyond the life of the pod that came with it.
+// Which nodes count for constraints that have the same inclusion policies. Kept with the counts, beyond the
+// life of the pod that came with them.
 class Eligibility {
  public:
+  // `keys`: those of all constraints of the pod.
   Eligibility(const Snapshot* snapshot, std::shared_ptr<const PodRules> rules, std::vector<std::string> keys,
-              const SpreadConstraint& constraint)
+              bool honor_affinity, bool honor_taints)
       : snapshot_(snapshot),
         rules_(std::move(rules)),
         keys_(std::move(keys)),
-        honor_affinity_(constraint.honor_affinity && rules_ != nullptr),
-        honor_taints_(constraint.honor_taints),
+        honor_affinity_(honor_affinity && rules_ != nullptr),
+        honor_taints_(honor_taints),
+        tolerates_leaving_(ToleratesLeaving()),
         per_node_((honor_affinity_ && AffinityNamesNodes(*rules_)) ||
                   std::find(keys_.begin(), keys_.end(), kHostnameLabel) != keys_.end()) {}
 
   bool operator()(NodeIndex node) {
+    if (honor_taints_ && !tolerates_leaving_ && snapshot_->Leaving(node)) return false;
     if (per_node_) return WorkOut(node);
     const size_t shape = static_cast<size_t>(snapshot_->node_shape_id(node));
     if (shape >= known_.size()) known_.resize(shape + 1, kUnknown);
@@ -41,6 +45,13 @@ class Eligibility {
 
  private:
   enum Known : char { kUnknown, kYes, kNo };
+
+  bool ToleratesLeaving() const {
+    if (rules_ == nullptr) return false;
+    const Taint taint{kToBeDeletedTaint, "", "NoSchedule"};
+    return std::any_of(rules_->tolerations.begin(), rules_->tolerations.end(),
+                       [&](const Toleration& toleration) { return toleration.Tolerates(taint); });
+  }
 
   bool WorkOut(NodeIndex node) const {
     const NodeLabels labels = snapshot_->labels(node);
@@ -58,45 +69,91 @@ class Eligibility {
   std::vector<std::string> keys_;
   bool honor_affinity_;
   bool honor_taints_;
+  bool tolerates_leaving_;  // the taint of a node that is about to be deleted
   bool per_node_;
   std::vector<Known> known_;  // by node shape
 };
 
-std::string Identity(const FitContext& context, const std::vector<std::string>& keys,
-                     const SpreadConstraint& constraint) {
-  IdentityBuilder builder;
-  builder.Add(absl::string_view("spread"));
-  builder.Add(absl::string_view(context.pod->shape.namespace_name));
-  builder.Add(absl::string_view(constraint.topology_key));
-  constraint.selector.AddTo(&builder);
-  builder.Add(static_cast<int64_t>(keys.size()));
-  for (const std::string& key : keys) builder.Add(absl::string_view(key));
-  builder.Add(int64_t{constraint.honor_affinity});
-  if (constraint.honor_affinity) {
-    context.rules->node_selector.AddTo(&builder);
-    if (context.rules->node_affinity.has_value()) context.rules->node_affinity->AddTo(&builder);
-  }
-  builder.Add(int64_t{constraint.honor_taints});
-  if (constraint.honor_taints) {
-    for (const Toleration& toleration : context.rules->tolerations) toleration.AddTo(&builder);
-  }
-  return builder.Finish();
-}
+// What constraints of a pod with the same inclusion policies have in common.
+struct Policies {
+  std::shared_ptr<Eligibility> eligibility;
+  int64_t number = 0;  // of a text that tells it apart
+};
 
-CountSpec Spec(const FitContext& context, const std::vector<std::string>& keys,
-               const SpreadConstraint& constraint) {
-  CountSpec spec;
-  spec.identity = Identity(context, keys, constraint);
-  spec.topology_key = constraint.topology_key;
-  spec.counts = [namespace_name = context.pod->shape.namespace_name,
-                 selector = constraint.selector](const PodShape& shape) {
-    if (selector.Everything() || shape.namespace_name != namespace_name) return false;
-    const bool terminating = shape.rules != nullptr && shape.rules->terminating;
-    return !terminating && selector.Matches(shape.labels);
-  };
-  spec.eligible = Eligibility(context.snapshot, context.pod->shape.rules, keys, constraint);
-  return spec;
-}
+// Makes the specs of one pod.
+class SpreadSpecs {
+ public:
+  SpreadSpecs(const FitContext& context, std::vector<std::string> keys)
+      : context_(context), keys_(std::move(keys)) {}
+
+  CountSpec Of(const SpreadConstraint& constraint) {
+    const Policies& policies = Of(constraint.honor_affinity, constraint.honor_taints);
+    IdentityBuilder builder;
+    builder.Add(absl::string_view("spread"));
+    builder.Add(policies.number);
+    builder.Add(absl::string_view(constraint.topology_key));
+    builder.Add(context_.snapshot->NumberOf(SelectorText(constraint.selector)));
+    CountSpec spec;
+    spec.identity = builder.Finish();
+    spec.topology_key = constraint.topology_key;
+    spec.counts = Counting(constraint.selector);
+    spec.eligible = [eligibility = policies.eligibility](NodeIndex node) { return (*eligibility)(node); };
+    spec.sees_leaving = constraint.honor_taints;
+    return spec;
+  }
+
+ private:
+  const Policies& Of(bool honor_affinity, bool honor_taints) {
+    Policies& policies = policies_[honor_affinity ? 1 : 0][honor_taints ? 1 : 0];
+    if (policies.eligibility != nullptr) return policies;
+    policies.eligibility = std::make_shared<Eligibility>(context_.snapshot, context_.pod->shape.rules, keys_,
+                                                         honor_affinity, honor_taints);
+    IdentityBuilder builder;
+    builder.Add(absl::string_view("policies"));
+    builder.Add(absl::string_view(context_.pod->shape.namespace_name));
+    builder.Add(static_cast<int64_t>(keys_.size()));
+    for (const std::string& key : keys_) builder.Add(absl::string_view(key));
+    builder.Add(int64_t{honor_affinity});
+    if (honor_affinity) {
+      context_.rules->node_selector.AddTo(&builder);
+      if (context_.rules->node_affinity.has_value()) context_.rules->node_affinity->AddTo(&builder);
+    }
+    builder.Add(int64_t{honor_taints});
+    if (honor_taints) {
+      for (const Toleration& toleration : context_.rules->tolerations) toleration.AddTo(&builder);
+    }
+    policies.number = context_.snapshot->NumberOf(builder.Finish());
+    return policies;
+  }
+
+  static std::string SelectorText(const LabelSelector& selector) {
+    IdentityBuilder builder;
+    builder.Add(absl::string_view("selector"));
+    selector.AddTo(&builder);
+    return builder.Finish();
+  }
+
+  // Pods that a constraint counts. Most constraints of a pod have the same selector.
+  std::shared_ptr<const PodPredicate> Counting(const LabelSelector& selector) {
+    if (last_ != nullptr && *last_ == selector) return last_counting_;
+    PodPredicate predicate;
+    predicate.namespaces = {context_.pod->shape.namespace_name};
+    predicate.matches = [namespace_name = context_.pod->shape.namespace_name,
+                         selector](const PodShape& shape) {
+      if (selector.Everything() || shape.namespace_name != namespace_name) return false;
+      const bool terminating = shape.rules != nullptr && shape.rules->terminating;
+      return !terminating && selector.Matches(shape.labels);
+    };
+    last_ = &selector;
+    return last_counting_ = std::make_shared<const PodPredicate>(std::move(predicate));
+  }
+
+  const FitContext& context_;
+  std::vector<std::string> keys_;
+  Policies policies_[2][2];  // by whether they honor affinity, and taints
+  const LabelSelector* last_ = nullptr;
+  std::shared_ptr<const PodPredicate> last_counting_;
+};
 
 class PodTopologySpread : public NodeFilter {
  public:
@@ -106,9 +163,17 @@ class PodTopologySpread : public NodeFilter {
     for (const SpreadConstraint& constraint : constraints) keys.push_back(constraint.topology_key);
     std::sort(keys.begin(), keys.end());
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    context.budget->Spend(static_cast<int64_t>(kUnitsPerConstraint * constraints.size()));
+    SpreadSpecs made(context, std::move(keys));
     std::vector<CountSpec> specs;
-    for (const SpreadConstraint& constraint : constraints) specs.push_back(Spec(context, keys, constraint));
-    counts_ = context.snapshot->Counts(std::move(specs));
+    specs.reserve(constraints.size());
+    for (const SpreadConstraint& constraint : constraints) specs.push_back(made.Of(constraint));
+    auto counts = context.snapshot->Counts(std::move(specs), context.budget);
+    if (!counts.has_value()) {
+      *context.cut_short = true;
+      return;
+    }
+    counts_ = *std::move(counts);
     for (const SpreadConstraint& constraint : constraints) {
       constraints_.push_back({constraint.max_skew, constraint.min_domains,
                               constraint.selector.Matches(context.pod->shape.labels) ? 1 : 0});
@@ -159,6 +224,9 @@ class PodTopologySpread : public NodeFilter {
     // Without any domain upstream's smallest count is still at its start value.
     return counts_[i]->domains() == 0 ? std::numeric_limits<int32_t>::max() : counts_[i]->lowest();
   }
+
+  // To read a constraint, name it and make its counts.
+  static constexpr size_t kUnitsPerConstraint = 10;
 
   std::vector<Constraint> constraints_;
   std::vector<const DomainCounts*> counts_;  // one per constraint

@@ -17,7 +17,8 @@ class KeptSnapshot {
   // A snapshot of `view`, which is the same each time, at its present state. Cost: O(nodes log nodes + pods)
   // when the view has changed since the last question.
   Snapshot* For(const View& view) {
-    if (snapshot_ == nullptr || version_ != view.version() || snapshot_->pod_shape_end() > most_shapes_) {
+    if (snapshot_ == nullptr || version_ != view.version() || snapshot_->pod_shape_end() > most_shapes_ ||
+        snapshot_->count_bytes() > kMostCountBytes) {
       snapshot_.reset();  // first: two at a time would take twice the memory
       snapshot_ = std::make_unique<Snapshot>(view.cluster());
       version_ = view.version();
@@ -31,6 +32,9 @@ class KeptSnapshot {
   void Drop() { snapshot_.reset(); }
 
  private:
+  // Counts of questions stay as well.
+  static constexpr int64_t kMostCountBytes = int64_t{64} << 20;
+
   std::unique_ptr<Snapshot> snapshot_;
   int64_t version_ = 0;
   int32_t most_shapes_ = 0;

@@ -45,14 +45,17 @@ class SnapshotTest : public ::testing::Test {
 
   // Pods "odd" by zone everywhere, and all pods by host on nodes that are not labelled otherwise.
   std::vector<CountSpec> Specs() const {
-    const auto odd = [](const PodShape& shape) {
+    const auto odd = std::make_shared<const PodPredicate>(PodPredicate{[](const PodShape& shape) {
       const std::string* const app = shape.labels.Find("app");
       return app != nullptr && *app == "odd";
+    }});
+    const auto all = std::make_shared<const PodPredicate>(PodPredicate{[](const PodShape&) { return true; }});
+    const auto eligible = [this](NodeIndex node) {
+      return !snapshot_->Leaving(node) && snapshot_->labels(node).Find("eligible") == nullptr;
     };
-    return {{"odd by zone", CountUse::kSpread, kZone, odd, {}},
-            {"all by host", CountUse::kSpread, kHostnameLabel, [](const PodShape&) { return true; },
-             [this](NodeIndex node) { return snapshot_->labels(node).Find("eligible") == nullptr; }},
-            {"where odd ones are", CountUse::kOccupancy, kZone, odd, {}}};
+    return {{"odd by zone", CountUse::kSpread, kZone, odd},
+            {"all by host", CountUse::kSpread, kHostnameLabel, all, std::nullopt, eligible, true},
+            {"where odd ones are", CountUse::kOccupancy, kZone, odd}};
   }
 
   // All that can be seen of the snapshot.
@@ -112,9 +115,12 @@ class SnapshotTest : public ::testing::Test {
           requested[static_cast<int32_t>(resource)] += amount;
         }
       }
-      for (size_t r = 0; r < snapshot_->amounts(node).size(); ++r) {
-        const NodeAmount& amount = snapshot_->amounts(node)[r];
-        ASSERT_EQ(amount.requested, requested[static_cast<int32_t>(r)]);
+      for (size_t r = 0; r < cluster_.names().size(); ++r) {
+        const ResourceId resource{static_cast<int32_t>(r)};
+        const NodeAmount& amount = snapshot_->amount(node, resource);
+        const bool kept = r < snapshot_->amounts(node).size() ||
+                          snapshot_->node_shape(node).allocatable.Find(resource) != nullptr;
+        ASSERT_EQ(amount.requested, kept ? requested[static_cast<int32_t>(r)] : 0);
         const absl::int128 free = absl::int128(amount.allocatable) - amount.requested;
         ASSERT_EQ(amount.free, free < -kMaxAmount ? -absl::int128(kMaxAmount) : free);
       }
@@ -136,7 +142,7 @@ class SnapshotTest : public ::testing::Test {
       if (value == nullptr || (counts.spec().eligible && !counts.spec().eligible(node))) continue;
       int32_t& pods = by_domain[counts.domain(node)];
       for (const SnapshotPod& pod : snapshot_->pods(node)) {
-        if (!counts.spec().counts(snapshot_->pod_shape(pod.shape))) continue;
+        if (!counts.spec().counts->matches(snapshot_->pod_shape(pod.shape))) continue;
         ++pods;
         ++total;
       }
@@ -210,6 +216,61 @@ TEST_F(SnapshotTest, ARemovedNodeTakesItsDomainAlong) {
   EXPECT_EQ(snapshot_->FindSlot(Slot{1}), std::nullopt);
 }
 
+// Of nodes that are named like their hosts no value is looked up until another node comes.
+TEST_F(SnapshotTest, AHostnameThatComesTwiceIsOneDomain) {
+  const TopologyKey& hosts = snapshot_->Topology(kHostnameLabel);
+  EXPECT_EQ(hosts.domain(NodeIndex{2}), 2);
+  snapshot_->RemoveNode(NodeIndex{2});  // "c"
+  EXPECT_EQ(hosts.domain(NodeIndex{2}), TopologyKey::kNone);
+  const NodeShape shape = MakeNodeShape({}, cluster_.state().resource_names());
+  const NodeIndex again = snapshot_->AddNode({"again", shape, "c"});
+  const NodeIndex twin = snapshot_->AddNode({"twin", shape, "a"});
+  const NodeIndex other = snapshot_->AddNode({"other", shape, "other"});
+  EXPECT_EQ(hosts.domain(again), 2);
+  EXPECT_EQ(hosts.domain(twin), hosts.domain(NodeIndex{0}));
+  EXPECT_EQ(hosts.domain(other), 4);
+  ExpectEqualsRecount();
+}
+
+// Thousands of keys are asked for, and a node comes that has one of them.
+TEST_F(SnapshotTest, AKeyThatNoNodeHadFindsANewNode) {
+  std::vector<const TopologyKey*> keys;
+  for (int i = 0; i < 100; ++i) keys.push_back(&snapshot_->Topology("key-" + std::to_string(i)));
+  EXPECT_EQ(keys[50]->domain_end(), 0);
+  const NodeIndex added = snapshot_->AddNode(
+      {"z", MakeNodeShape({}, cluster_.state().resource_names(), MakeLabels({{"key-50", "x"}})), "z"});
+  EXPECT_EQ(keys[50]->domain(added), 0);
+  EXPECT_EQ(keys[49]->domain(added), TopologyKey::kNone);
+  EXPECT_EQ(snapshot_->Topology(kHostnameLabel).domain(added), 4);
+  EXPECT_EQ(snapshot_->Topology("key-50, late").domain(added), TopologyKey::kNone);
+  ExpectEqualsRecount();
+}
+
+// Snapshots refer to names of pods, which stay where they are when the table of nodes grows.
+TEST(NodePodsTest, TextStaysWhereItIsWhenThePodsAreMoved) {
+  const PodContent content[] = {{0, 0, "a", "b"}};
+  NodePods pods(content);
+  const char* const name = pods.name(0).data();
+  const NodePods moved = std::move(pods);
+  EXPECT_EQ(moved.name(0).data(), name);
+  EXPECT_EQ(moved.name(0), "a");
+  EXPECT_EQ(moved.uid(0), "b");
+}
+
+TEST_F(SnapshotTest, ASnapshotThatFollowsKeepsNamesOfPodsAsTheClusterGrows) {
+  FitPod named = Pods()[0];
+  named.name = "short";
+  cluster_.Put(Slot{0}, {.name = "c"}, {named});
+  snapshot_ = std::make_unique<Snapshot>(cluster_.state(), Snapshot::Source::kChanges);
+  std::vector<Slot> slots;
+  for (int32_t i = 4; i < 200; ++i) {
+    cluster_.Put(Slot{i}, {.name = "new-" + std::to_string(i)}, {});
+    slots.push_back(Slot{i});
+  }
+  snapshot_->Reload(slots);
+  EXPECT_EQ(snapshot_->pods(*snapshot_->FindSlot(Slot{0}))[0].name, "short");
+}
+
 TEST_F(SnapshotTest, ANodeOfANewResourceFindsRoom) {
   NewNode node{"z", MakeNodeShape({}, cluster_.state().resource_names()), std::nullopt, Slot{7}};
   node.shape.allocatable[ResourceId{40}] = 5;
@@ -249,8 +310,10 @@ TEST_F(SnapshotTest, RevertRestoresWhatWasThere) {
       snapshot_->AddNode(std::move(added));
     } else if (dice < 69 && nodes.size() > 2) {
       snapshot_->RemoveNode(node);
-    } else if (dice < 71 && !nodes.empty()) {
+    } else if (dice < 70 && !nodes.empty()) {
       snapshot_->MakeGhost(node);
+    } else if (dice < 71 && !nodes.empty()) {
+      snapshot_->MarkLeaving(node);
     } else if (dice < 82 && before.size() < 6) {
       before.push_back(Observe());
       snapshot_->Fork();
