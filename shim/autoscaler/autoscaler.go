@@ -49,7 +49,7 @@ type Autoscaler struct {
 	Clock Clock
 
 	config  *config.Configuration
-	prices  *loadlinev1.PriceModel
+	files   *config.Loaded
 	sized   []nodegroup.NodeGroup
 	objects dynamic.Interface
 	client  kubernetes.Interface
@@ -68,10 +68,10 @@ type Autoscaler struct {
 	planned   atomic.Bool  // a loop has ended without an error
 }
 
-// New returns an autoscaler for an engine, a cluster and a cloud provider, with the prices of nodes of which the provider
-// tells none. It does nothing before Run.
-func New(options *config.Configuration, prices *loadlinev1.PriceModel, conn engine.Conn, client kubernetes.Interface, objects dynamic.Interface, cloud *provider.Client, version string) *Autoscaler {
-	return &Autoscaler{Clock: systemClock(), config: options, prices: prices, client: client, objects: objects, conn: conn, cloud: cloud, metrics: newMetrics(version),
+// New returns an autoscaler for an engine, a cluster and a cloud provider, with the files that its configuration names. It does
+// nothing before Run.
+func New(options *config.Configuration, files *config.Loaded, conn engine.Conn, client kubernetes.Interface, objects dynamic.Interface, cloud *provider.Client, version string) *Autoscaler {
+	return &Autoscaler{Clock: systemClock(), config: options, files: files, client: client, objects: objects, conn: conn, cloud: cloud, metrics: newMetrics(version),
 		cluster: newCluster(view.NewForPlanning(conn, options.View), func(pod *v1.Pod) bool { return standsFor(options, pod) }), started: time.Now(), version: version}
 }
 
@@ -223,7 +223,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{Interface: a.client.CoreV1().Events("")})
 	defer broadcaster.Shutdown()
-	p := newPlanner(loadlinev1.NewAutoscalerClient(a.conn), a.cluster, a.config, a.prices)
+	p := newPlanner(loadlinev1.NewAutoscalerClient(a.conn), a.cluster, a.config, a.files)
 	l := newLeader(a.config, a.client, a.cluster, a.cloud, p, broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}), a.metrics, term, a.Clock)
 	l.sized = a.sized
 	l.keeper = keeperOf(a.config, a.objects)

@@ -73,6 +73,8 @@ func TestWhatGrows(t *testing.T) {
 		"AllOrNone":      {groups: map[string]*skyGroup{"g": {max: 6, cpu: "4", price: 0.1, atomic: true}}, want: []string{"g+6"}},
 		"AllOrNoneTooMany": {groups: map[string]*skyGroup{"g": {max: 6, cpu: "4", price: 0.1, atomic: true}},
 			config: func(c *config.Configuration) { c.ScaleUp.MaxNodesTotal = 6 }, why: "1 grows by all of its nodes or none"},
+		"Ranked": {groups: map[string]*skyGroup{"cheap": {max: 10, cpu: "4", price: 0.1}, "large": {max: 10, cpu: "16", price: 0.9}},
+			config: func(c *config.Configuration) { c.ScaleUp.Strategies = []string{"least-nodes"} }, want: []string{"large+1"}},
 		"TooSmall":         {groups: map[string]*skyGroup{"g": {max: 6, cpu: "2", price: 0.1}}, why: "1 new nodes do not take it"},
 		"ByBaseRates":      {groups: map[string]*skyGroup{"g": {max: 10, cpu: "4"}}, want: []string{"g+4"}},
 		"WithoutPrice":     {groups: map[string]*skyGroup{"g": {max: 10, cpu: "4"}}, config: func(c *config.Configuration) { c.ScaleUp.BaseRatePrices = false }, why: "1 no price or template known"},

@@ -92,11 +92,11 @@ func (b *bench) start(options *config.Configuration, term int64) {
 	if err := c.watch(b.ctx, b.client); err != nil {
 		b.t.Fatal(err)
 	}
-	prices, err := options.ScaleUp.PriceModel()
+	files, err := options.ReadFiles()
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	p := newPlanner(loadlinev1.NewAutoscalerClient(conn), c, options, prices)
+	p := newPlanner(loadlinev1.NewAutoscalerClient(conn), c, options, files)
 	var asked cloud = b
 	if b.sky != nil {
 		asked = b.sky

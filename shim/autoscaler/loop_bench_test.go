@@ -88,11 +88,11 @@ func benchmarkLoop(b *testing.B, conn engine.Conn) {
 		p := pod(i, 0)
 		c.take(kindPod, p, p)
 	}
-	prices, err := options.ScaleUp.PriceModel()
+	files, err := options.ReadFiles()
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := newPlanner(loadlinev1.NewAutoscalerClient(conn), c, &options, prices)
+	p := newPlanner(loadlinev1.NewAutoscalerClient(conn), c, &options, files)
 	l := newLeader(&options, fake.NewClientset(), c, cloud, p, record.NewFakeRecorder(10), newMetrics("test"), 1, systemClock())
 	next := 0
 	once := func() time.Duration {

@@ -15,6 +15,7 @@ import (
 	"loadline.dev/shim/autoscaler/actuation"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/provider"
+	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/view"
 )
@@ -36,6 +37,8 @@ type planner struct {
 	compactFrom int
 	// progress is what the engine has not been told yet.
 	progress loadlinev1.DrainProgress
+	// priorities are those of node groups, where they are ranked.
+	priorities ranking.Priorities
 	// turns say whose pods come first while a question does not hold all of them.
 	turns turns
 }
@@ -44,22 +47,20 @@ type planner struct {
 var decisions = map[string]loadlinev1.PlanLoopRequest_Decision{config.ScaleUpDecision: loadlinev1.PlanLoopRequest_SCALE_UP,
 	config.SlackDecision: loadlinev1.PlanLoopRequest_SLACK, config.ScaleDownDecision: loadlinev1.PlanLoopRequest_SCALE_DOWN}
 
-// newPlanner returns a planner for a configuration that has been checked.
-func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.Configuration, prices *loadlinev1.PriceModel) *planner {
+// newPlanner returns a planner for a configuration that has been checked, with the files that it names.
+func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.Configuration, files *config.Loaded) *planner {
 	longest := options.ScaleDown.ScaleDownSimulationTimeout.Duration
-	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(&options.ScaleDown), Prices: prices, UsdPerFurtherType: options.ScaleUp.USDPerFurtherType,
-		MaxWork: maxWork, MaxMilliseconds: int32(longest / time.Millisecond)}
+	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(&options.ScaleDown), Prices: files.Prices, Ranking: files.Ranking, Fit: files.Fit,
+		UsdPerFurtherType: options.ScaleUp.USDPerFurtherType,
+		MaxWork:           int64(options.MaxWork), MaxMilliseconds: int32(longest / time.Millisecond)}
 	policy := options.Slack.Policy()
 	settings.Slack, _ = policy.Proto()
 	settings.Slack.RemovalDelaySeconds = new(int32(options.Slack.RemovalDelay.Duration / time.Second))
 	for _, decision := range options.Decisions {
 		settings.Decisions = append(settings.Decisions, decisions[decision])
 	}
-	return &planner{client: client, cluster: c, settings: settings, longest: longest, compactFrom: compactFrom}
+	return &planner{client: client, cluster: c, settings: settings, priorities: files.Priorities, longest: longest, compactFrom: compactFrom}
 }
-
-// maxWork bounds a plan by units of work of about 100 ns, so that it is the same on each machine.
-const maxWork = 200_000_000
 
 // optionsOf returns the options of a configuration as the engine has them. It has been checked.
 func optionsOf(s *config.ScaleDown) *loadlinev1.DrainOptions {
@@ -78,7 +79,9 @@ func optionsOf(s *config.ScaleDown) *loadlinev1.DrainOptions {
 		MaxScaleDownParallelism:   number(s.MaxScaleDownParallelism), MaxDrainParallelism: number(s.MaxDrainParallelism),
 		MinCoresTotal: cores, MinMemoryTotal: bytes,
 		OkTotalUnreadyCount: number(s.OKTotalUnreadyCount), MaxTotalUnreadyPercentage: number(s.MaxTotalUnreadyPercentage),
-		MostVanishedPercent: number(s.MostVanishedPercent),
+		MostVanishedPercent: number(s.MostVanishedPercent), MaxViewAgeS: seconds(s.MaxViewAge),
+		MinNodesTotal: int32(s.MinNodesTotal), GpuLabels: s.GPULabels, Exclusive: s.ExclusiveDrains,
+		RecentEvictionS: seconds(s.RecentEvictionTime), MinEvaluatedNodes: number(s.MinEvaluatedNodes), PlainGreedy: s.PlainGreedy,
 	}
 }
 
@@ -115,6 +118,7 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 	}
 	p.progress.Started = q.underWay
 	request := &loadlinev1.PlanLoopRequest{NowS: q.now.Unix(), Decisions: p.settings.Decisions, Prices: p.settings.Prices, Slack: p.settings.Slack,
+		Ranking: p.settings.Ranking, Fit: p.settings.Fit,
 		Drain: p.settings.Drain, UsdPerFurtherType: p.settings.UsdPerFurtherType, MaxWork: p.settings.MaxWork, MaxMilliseconds: p.settings.MaxMilliseconds,
 		Progress: &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods(),
 		Sized: q.sized, Compact: len(p.cluster.nodes) >= p.compactFrom}
@@ -133,6 +137,9 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
 		if request.Groups, err = groupMessages(q.groups, slots); err != nil {
 			return err
+		}
+		for _, group := range request.Groups {
+			group.Priority = p.priorities.Of(group.GetGrowth().GetNodeGroup())
 		}
 		request.Pods = nil
 		plan.entries, after = p.turns.take(itemsOfQuestion(q.pods, pending), mostBytes-proto.Size(request), shareCost)

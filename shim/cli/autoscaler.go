@@ -90,7 +90,7 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 	if err != nil {
 		return err
 	}
-	prices, err := settings.ScaleUp.PriceModel()
+	files, err := settings.ReadFiles()
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 		return err
 	}
 	defer cloud.Close()
-	a := autoscaler.New(settings, prices, conn, client, objects, cloud, Version)
+	a := autoscaler.New(settings, files, conn, client, objects, cloud, Version)
 	a.Size(sized)
 	return a.Run(ctx)
 }

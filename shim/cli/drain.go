@@ -25,10 +25,12 @@ type drainSource struct {
 	unneeded                                               time.Duration
 	parallelism, drains                                    int32
 	systemPods, localStorage, customControllers, daemonSet bool
+	filters                                                filterFlags
 }
 
 // addTo adds flags of Cluster Autoscaler under their names.
 func (s *drainSource) addTo(flags *pflag.FlagSet) {
+	s.filters.addTo(flags)
 	flags.StringVar(&s.groups, "groups", "", "file with node groups, kind "+nodegroup.Kind+"; without it all nodes are one group, which may become empty")
 	flags.StringVar(&s.now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
 	flags.Float64Var(&s.threshold, "scale-down-utilization-threshold", 0.5, "nodes of which more is requested stay")
@@ -125,6 +127,10 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, address stri
 	if err != nil {
 		return nil, err
 	}
+	fit, err := s.filters.fit()
+	if err != nil {
+		return nil, err
+	}
 	var file nodegroup.File
 	if s.groups != "" {
 		if file, err = nodegroup.Load(s.groups); err != nil {
@@ -146,7 +152,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, address stri
 	}
 	client := loadlinev1.NewAutoscalerClient(c.conn)
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
-		request := &loadlinev1.PlanDrainRequest{Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: at}, NowS: now.Unix(), Options: d.options}
+		request := &loadlinev1.PlanDrainRequest{Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: at}, NowS: now.Unix(), Options: d.options, Fit: fit}
 		var err error
 		if request.Groups, err = groups.Proto(c.view.Slot); err != nil {
 			return err

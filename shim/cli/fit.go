@@ -49,6 +49,7 @@ func (a *app) newFit() *cobra.Command {
 
 func addFitFlags(command *cobra.Command, flags *podFlags) {
 	addPodFlagsWithoutPolicy(command, flags, formTable, formJSON, formYAML)
+	flags.how.addTo(command.Flags())
 }
 
 func (a *app) askFit(ctx context.Context, flags *podFlags, args []string) (*fitAnswer, error) {

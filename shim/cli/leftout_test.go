@@ -123,3 +123,25 @@ func TestAnUnreadablePodKeepsItsNode(t *testing.T) {
 		t.Errorf("got %s", out)
 	}
 }
+
+// How filters are configured holds here too: by an added affinity for another pool pods fit nowhere.
+func TestFiltersAsTheSchedulerHasThem(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "scheduler.yaml")
+	if err := os.WriteFile(config, []byte(`{kind: KubeSchedulerConfiguration, profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity:
+  {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: elsewhere, operator: Exists}]}]}}}}]}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"fit shop/wait-0 -f testdata/plan.yaml", "plan -f testdata/plan.yaml --groups testdata/plan-groups.yaml --now 2026-02-17T09:00:00Z"} {
+		before, errs, code := run(t, "loadline", "", strings.Fields(args)...)
+		if code != 0 {
+			t.Fatalf("%s: exit %d: %s", args, code, errs)
+		}
+		after, errs, code := run(t, "loadline", "", append(strings.Fields(args), "--scheduler-config", config)...)
+		if code != 0 || after == before || strings.Contains(after, "fits on 1") || strings.Contains(after, "find room") {
+			t.Errorf("%s: exit %d: %s%s", args, code, after, errs)
+		}
+	}
+	if _, errs, code := run(t, "loadline", "", "drain", "-f", "testdata/plan.yaml", "--upstream-defects=all"); code != exitUsage || !strings.Contains(errs, `"all" is not known`) {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}

@@ -94,6 +94,9 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if request.Slack, err = f.slackPolicyFlags.policy(); err != nil {
 		return nil, err
 	}
+	if request.Fit, err = f.filters.fit(); err != nil {
+		return nil, err
+	}
 	policy, err := f.rank.policy()
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/dump"
 	"loadline.dev/shim/policy"
 )
@@ -27,7 +28,8 @@ type podFlags struct {
 	engine  string
 	policy  *policyFlags // nil: the command scores nothing
 	output  outputFlag
-	filters bool // the command asks where the pod fits
+	filters bool // the command asks where the pod fits, by how filters are configured
+	how     filterFlags
 }
 
 func addPodFlags(command *cobra.Command, p *podFlags, forms ...string) {
@@ -48,6 +50,7 @@ type podQuestion struct {
 	*cluster
 	name   podName
 	policy policy.Policy
+	how    *loadlinev1.FitOptions
 }
 
 // question loads cluster and pod. The caller closes the cluster.
@@ -61,6 +64,10 @@ func (p *podFlags) question(ctx context.Context, stdin io.Reader, args []string)
 		if how, err = p.policy.policy(); err != nil {
 			return nil, err
 		}
+	}
+	fit, err := p.how.fit()
+	if err != nil {
+		return nil, err
 	}
 	name, pod, err := p.pod(stdin, args)
 	if err != nil {
@@ -80,7 +87,7 @@ func (p *podFlags) question(ctx context.Context, stdin io.Reader, args []string)
 		c.close()
 		return nil, &noPodError{name.String(), p.sourceFlags.name()}
 	}
-	return &podQuestion{cluster: c, name: name, policy: how}, nil
+	return &podQuestion{cluster: c, name: name, policy: how, how: fit}, nil
 }
 
 // pod returns the name of the pod and, with -p, the pod.

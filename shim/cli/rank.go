@@ -19,6 +19,7 @@ import (
 type rankSource struct {
 	groups, question string
 	policy           rankPolicyFlags
+	filters          filterFlags
 	clusterNodes     int32
 }
 
@@ -28,6 +29,7 @@ func (s *rankSource) addTo(flags *pflag.FlagSet) {
 		", instead of a cluster and its node groups")
 	flags.Int32Var(&s.clusterNodes, "cluster-nodes", -1, "rank for a cluster of so many nodes (default: as many as there are)")
 	addRankPolicyFlags(flags, &s.policy, "rank-policy")
+	s.filters.addTo(flags)
 }
 
 // given says whether the command line names node groups.

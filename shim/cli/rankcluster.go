@@ -43,6 +43,9 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, addres
 	if err != nil {
 		return nil, err
 	}
+	if problem.Fit, err = s.filters.fit(); err != nil {
+		return nil, err
+	}
 	client := loadlinev1.NewAutoscalerClient(c.conn)
 	var r *rank
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {

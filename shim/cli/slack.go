@@ -30,6 +30,7 @@ type slackFlags struct {
 	slackPolicyFlags
 	groups, engine       string
 	placeholderNamespace string
+	filters              filterFlags
 	literal              bool
 	output               outputFlag
 }
@@ -85,6 +86,7 @@ Karpenter, or Deployments of pods that give way to all others.`,
 	}
 	flags := command.Flags()
 	addSourceFlags(flags, &f.sourceFlags)
+	f.filters.addTo(flags)
 	f.slackPolicyFlags.addTo(flags)
 	flags.StringVar(&f.groups, "groups", "", "file with the node groups that may grow, kind "+nodegroup.Kind+" (default: every class with nodes may)")
 	flags.StringVar(&f.placeholderNamespace, "slack-namespace", slack.DefaultNamespace, "namespace of the objects that are printed")
@@ -153,6 +155,9 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	request := &loadlinev1.PlanSlackRequest{Policy: policy, State: &loadlinev1.SlackState{NextId: 1}, Pods: problem.GetPods(),
 		GroupsKnown: f.groups != "", Groups: problem.GetGroups(), DaemonPods: problem.GetDaemonPods(), NowSeconds: time.Now().Unix(), Literal: f.literal}
 	plan := &slackPlan{rate: f.Rate, basis: f.Basis, namespace: f.placeholderNamespace, pending: waiting.Waiting(), known: known, warnings: file.Warnings}
+	if request.Fit, err = f.filters.fit(); err != nil {
+		return nil, err
+	}
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Changes = at
 		var err error

@@ -60,7 +60,7 @@ func (s *scaled) runHere(clock autoscaler.Clock) {
 	must(err)
 	cloud, err := provider.Open(provider.Options{Address: options.CloudProvider.Address, Timeout: options.CloudProvider.GRPCTimeout.Duration})
 	must(err)
-	a := autoscaler.New(&options, nil, conn, client, objects, cloud, "test")
+	a := autoscaler.New(&options, &config.Loaded{}, conn, client, objects, cloud, "test")
 	a.Clock = clock
 	ctx, stop := context.WithCancel(s.ctx)
 	ended := make(chan error, 1)

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/policy"
 	"loadline.dev/shim/view"
 )
@@ -54,7 +56,9 @@ type Configuration struct {
 	KubeClientQPS   float64        `json:"kubeClientQps" flag:"kube-client-qps" help:"requests per second to the API server"`
 	KubeClientBurst int            `json:"kubeClientBurst" flag:"kube-client-burst" help:"requests to the API server at once"`
 	LeaderElection  LeaderElection `json:"leaderElection"`
+	MaxWork         int            `json:"maxWork" help:"units of work, about 100 ns each, after which the best plan so far is taken: the same on each machine"`
 	CloudProvider   CloudProvider  `json:"cloudProvider"`
+	Filters         Filters        `json:"filters"`
 	ScaleUp         ScaleUp        `json:"scaleUp"`
 	Sizing          Sizing         `json:"sizing"`
 	Slack           Slack          `json:"slack"`
@@ -86,6 +90,21 @@ type CloudProvider struct {
 	GRPCTimeout Duration `json:"grpcTimeout" flag:"cloud-grpc-timeout" help:"how long one call may take"`
 }
 
+// Filters says how the filters of the cluster's scheduler are configured.
+type Filters struct {
+	SchedulerConfig string   `json:"schedulerConfig" help:"file with a KubeSchedulerConfiguration: arguments of NodeAffinity, PodTopologySpread and NodeResourcesFit in its first profile hold for plans too"`
+	UpstreamDefects []string `json:"upstreamDefects" help:"known defects of kube-scheduler that plans reproduce: namespace-selector-sees-no-labels"`
+}
+
+// Options returns them as the engine has them; nil: as kube-scheduler's defaults.
+func (f *Filters) Options() (*loadlinev1.FitOptions, error) {
+	options, err := filterconfig.Options(f.SchedulerConfig, f.UpstreamDefects)
+	if err != nil {
+		return nil, fmt.Errorf("filters: %w", err)
+	}
+	return options, nil
+}
+
 // ScaleDown says which nodes go, when and how.
 type ScaleDown struct {
 	MaxScaleDownParallelism int `json:"maxScaleDownParallelism" help:"nodes that go at once"`
@@ -106,15 +125,23 @@ type ScaleDown struct {
 	CoresTotal                    string   `json:"coresTotal" help:"MIN:MAX cores of all nodes; the minimum counts here"`
 	MemoryTotal                   string   `json:"memoryTotal" help:"MIN:MAX gigabytes of all nodes; the minimum counts here"`
 
+	MinNodesTotal      int      `json:"minNodesTotal" help:"nodes that the cluster keeps in all"`
+	GPULabels          []string `json:"gpuLabels" flag:"gpu-labels" help:"labels that tell a node with GPUs; empty: those of Google, Amazon and Azure"`
+	ExclusiveDrains    bool     `json:"exclusiveDrains" help:"no drain starts while one is under way"`
+	RecentEvictionTime Duration `json:"recentEvictionTime" help:"how long the replacement of an evicted pod is waited for"`
+	MinEvaluatedNodes  int      `json:"minEvaluatedNodes" help:"nodes that are looked at in each loop, whatever the limits of work"`
+	PlainGreedy        bool     `json:"plainGreedy" help:"nodes are tried in one order only: no better set of nodes is looked for"`
+
 	SkipNodesWithSystemPods           bool     `json:"skipNodesWithSystemPods" help:"a kube-system pod without a budget keeps its node"`
 	SkipNodesWithLocalStorage         bool     `json:"skipNodesWithLocalStorage" help:"a pod with local storage keeps its node"`
 	SkipNodesWithCustomControllerPods bool     `json:"skipNodesWithCustomControllerPods" help:"a pod of an unknown controller keeps its node"`
 	MinReplicaCount                   int      `json:"minReplicaCount" help:"a pod of a smaller ReplicaSet keeps its node"`
 	BlockingSystemPodTimeout          Duration `json:"blockingSystemPodDistruptionTimeout" flag:"blocking-system-pod-distruption-timeout" help:"for how long a system pod keeps its node"`
 
-	OKTotalUnreadyCount       int `json:"okTotalUnreadyCount" help:"so many nodes may always be not ready"`
-	MaxTotalUnreadyPercentage int `json:"maxTotalUnreadyPercentage" help:"while more percent of the nodes are not ready, none goes"`
-	MostVanishedPercent       int `json:"mostVanishedPercent" help:"when more percent of pods or nodes vanish from one loop to the next, none goes"`
+	OKTotalUnreadyCount       int      `json:"okTotalUnreadyCount" help:"so many nodes may always be not ready"`
+	MaxTotalUnreadyPercentage int      `json:"maxTotalUnreadyPercentage" help:"while more percent of the nodes are not ready, none goes"`
+	MaxViewAge                Duration `json:"maxViewAge" help:"when the cluster was last seen longer ago, none goes"`
+	MostVanishedPercent       int      `json:"mostVanishedPercent" help:"when more percent of pods or nodes vanish from one loop to the next, none goes"`
 
 	NodeDeleteDelayAfterTaint                Duration `json:"nodeDeleteDelayAfterTaint" help:"from taint to drain"`
 	CordonNodeBeforeTerminating              bool     `json:"cordonNodeBeforeTerminating" help:"nodes that go are made unschedulable too"`
@@ -141,7 +168,7 @@ func Default() Configuration {
 		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
 		Mode:     Observe, Decisions: []string{ScaleUpDecision, SlackDecision, ScaleDownDecision}, Engine: "inprocess", View: "autoscaler",
 		BindAddress: "127.0.0.1:8085", Namespace: "kube-system", StatusConfigMap: "loadline-autoscaler-status",
-		ScanInterval: duration(10 * time.Second), KubeClientQPS: 50, KubeClientBurst: 100,
+		ScanInterval: duration(10 * time.Second), KubeClientQPS: 50, KubeClientBurst: 100, MaxWork: 200_000_000,
 		LeaderElection: LeaderElection{LeaderElect: true, LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second),
 			RetryPeriod: duration(2 * time.Second), ResourceName: "loadline-autoscaler"},
 		CloudProvider: CloudProvider{GRPCTimeout: duration(5 * time.Second)},
@@ -156,7 +183,8 @@ func Default() Configuration {
 			CoresTotal: "0:320000", MemoryTotal: "0:6400000",
 			SkipNodesWithSystemPods: true, SkipNodesWithLocalStorage: true, SkipNodesWithCustomControllerPods: true,
 			BlockingSystemPodTimeout: duration(time.Hour),
-			OKTotalUnreadyCount:      3, MaxTotalUnreadyPercentage: 45, MostVanishedPercent: 20,
+			OKTotalUnreadyCount:      3, MaxTotalUnreadyPercentage: 45, MostVanishedPercent: 20, MaxViewAge: duration(time.Minute),
+			RecentEvictionTime: duration(time.Minute), MinEvaluatedNodes: 50,
 			NodeDeleteDelayAfterTaint: duration(5 * time.Second), CordonNodeBeforeTerminating: true, MaxGracefulTerminationSec: 600,
 			MaxPodEvictionTime: duration(2 * time.Minute), EvictionRetryInterval: duration(10 * time.Second),
 			TerminationHeadroom: duration(30 * time.Second), PollInterval: duration(5 * time.Second),
@@ -223,6 +251,12 @@ func (c *Configuration) Check() error {
 	if c.KubeClientQPS <= 0 || c.KubeClientBurst < 1 {
 		return errors.New("kubeClientQps and kubeClientBurst: must be positive")
 	}
+	if c.MaxWork < 1 {
+		return fmt.Errorf("maxWork %d: must be at least 1", c.MaxWork)
+	}
+	if _, err := filterconfig.Options("", c.Filters.UpstreamDefects); err != nil {
+		return fmt.Errorf("filters.upstreamDefects: %w", err)
+	}
 	if err := c.LeaderElection.check(); err != nil {
 		return err
 	}
@@ -263,7 +297,7 @@ func (l *LeaderElection) check() error {
 func (s *ScaleDown) check() error {
 	for key, value := range map[string]int{"maxScaleDownParallelism": s.MaxScaleDownParallelism, "maxDrainParallelism": s.MaxDrainParallelism,
 		"minReplicaCount": s.MinReplicaCount, "okTotalUnreadyCount": s.OKTotalUnreadyCount, "maxBulkSoftTaintCount": s.MaxBulkSoftTaintCount,
-		"maxGracefulTerminationSec": s.MaxGracefulTerminationSec} {
+		"maxGracefulTerminationSec": s.MaxGracefulTerminationSec, "minNodesTotal": s.MinNodesTotal, "minEvaluatedNodes": s.MinEvaluatedNodes} {
 		if value < 0 || value > 1<<30 {
 			return fmt.Errorf("scaleDown.%s: %d is out of range", key, value)
 		}

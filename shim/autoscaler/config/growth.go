@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/slack"
@@ -28,6 +27,9 @@ type ScaleUp struct {
 	BypassedSchedulerNames          []string `json:"bypassedSchedulerNames" help:"schedulers whose pods count as waiting before they have been tried"`
 	Prices                          []string `json:"prices" help:"price lists, CSV files, for groups of which the provider tells no price"`
 	BaseRatePrices                  bool     `json:"baseRatePrices" help:"a group that no price list knows is priced by cpu, memory and GPUs; without it, it does not grow"`
+	RankPolicy                      string   `json:"rankPolicy" flag:"rank-policy" help:"file of kind RankPolicy: the one group grows that ranks best by it, as with Cluster Autoscaler's expanders; its prices hold too. Without a policy, a preset and strategies groups grow together, by the cheapest plan"`
+	RankPreset                      string   `json:"rankPreset" flag:"rank-preset" help:"bundle of settings of such a policy: cluster-autoscaler or proposal"`
+	Strategies                      []string `json:"strategies" help:"what decides between node groups, one after the other: price, least-waste, most-pods, least-nodes, priority"`
 	USDPerFurtherType               float64  `json:"usdPerFurtherType" flag:"usd-per-further-type" help:"what each further type of new nodes counts as, in US dollars per hour"`
 }
 
@@ -97,19 +99,29 @@ func (s *ScaleUp) check() error {
 	return nil
 }
 
-// PriceModel reads the price lists.
-func (s *ScaleUp) PriceModel() (*loadlinev1.PriceModel, error) {
-	prices := ranking.Default()
-	for _, name := range s.Prices {
-		if err := prices.AddCatalogue(name); err != nil {
-			return nil, err
+// Ranking returns the policy by which node groups are ranked, with the price lists, and whether they are ranked at all.
+func (s *ScaleUp) Ranking() (policy *ranking.Policy, ranks bool, err error) {
+	policy = ranking.Default()
+	if s.RankPolicy != "" {
+		if policy, err = ranking.Load(s.RankPolicy); err != nil {
+			return nil, false, fmt.Errorf("scaleUp.rankPolicy: %w", err)
 		}
 	}
-	model := prices.PriceModel()
-	if !s.BaseRatePrices {
-		model.LastSource = loadlinev1.NodePrice_FAMILY
+	if s.RankPreset != "" {
+		policy.Preset = s.RankPreset
 	}
-	return model, nil
+	if len(s.Strategies) > 0 {
+		policy.Strategies = s.Strategies
+	}
+	if err := policy.Validate(); err != nil {
+		return nil, false, fmt.Errorf("scaleUp: %w", err)
+	}
+	for _, name := range s.Prices {
+		if err := policy.AddCatalogue(name); err != nil {
+			return nil, false, err
+		}
+	}
+	return policy, s.RankPolicy != "" || s.RankPreset != "" || len(s.Strategies) > 0, nil
 }
 
 // How slack is kept in mode act.

@@ -1,0 +1,34 @@
+package config
+
+import (
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/ranking"
+)
+
+// Loaded is what the files say that a configuration names.
+type Loaded struct {
+	// Prices are what nodes cost of which the provider tells no price.
+	Prices *loadlinev1.PriceModel
+	// Ranking says how node groups are ranked; nil: they grow together, by a joint plan. Priorities are those of groups then.
+	Ranking    *loadlinev1.RankPolicy
+	Priorities ranking.Priorities
+	// Fit says how filters are configured; nil: as by default.
+	Fit *loadlinev1.FitOptions
+}
+
+// ReadFiles reads the files that the configuration names, but those of groups that are sized; see Sizing.Load.
+func (c *Configuration) ReadFiles() (*Loaded, error) {
+	policy, ranks, err := c.ScaleUp.Ranking()
+	if err != nil {
+		return nil, err
+	}
+	out := &Loaded{Prices: policy.PriceModel()}
+	if !c.ScaleUp.BaseRatePrices {
+		out.Prices.LastSource = loadlinev1.NodePrice_FAMILY
+	}
+	if ranks {
+		out.Ranking, out.Priorities = policy.Proto(), policy.Matcher()
+	}
+	out.Fit, err = c.Filters.Options()
+	return out, err
+}
