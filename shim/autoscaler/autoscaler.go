@@ -241,7 +241,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			klog.ErrorS(err, "Loop ended without all of its decisions")
+			klog.ErrorS(bounded(err), "Loop ended without all of its decisions")
 		default:
 			a.planned.Store(true)
 		}

@@ -14,6 +14,7 @@ import (
 	"loadline.dev/shim/autoscaler/backoff"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/provider"
+	"loadline.dev/shim/internal/text"
 )
 
 // growth knows what was asked of the cloud and has not come yet, and which groups have failed. All of it but the failures
@@ -170,10 +171,10 @@ func (g *growth) settle(groups []*groupState, shrinks map[string]bool, now time.
 }
 
 // fail makes a group back off.
-func (g *growth) fail(group, reason, text string, now time.Time) {
-	info := g.backoff.Fail(group, reason, text, now)
+func (g *growth) fail(group, reason, why string, now time.Time) {
+	info := g.backoff.Fail(group, reason, text.Bound(why, mostStatusText), now)
 	g.metrics.failedScaleUps.WithLabelValues(reason).Inc()
-	klog.InfoS("Node group backs off", "group", group, "reason", reason, "text", text, "for", info.Until.Sub(now))
+	klog.InfoS("Node group backs off", "group", group, "reason", reason, "text", info.Text, "for", info.Until.Sub(now))
 }
 
 // asked takes note of a request that the cloud has granted.

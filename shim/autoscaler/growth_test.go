@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -541,4 +542,31 @@ func gaugeOf(t *testing.T, b *bench, name, label string) float64 {
 	}
 	t.Fatalf("no metric %s of %s", name, label)
 	return 0
+}
+
+// Whatever errors, the cloud and users write, status, events and page stay small, and are UTF-8.
+func TestTextsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		long := strings.Repeat("no\xff", 1<<20)
+		b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1, fails: errors.New(long)}, "h": {max: 10, cpu: "4", price: 0.1, problem: errors.New(long)}}, nil)
+		b.addPending("web", 2, "3")
+		b.run(20 * time.Second)
+		object, err := b.client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "loadline-autoscaler-status", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status := object.Data["status"]; len(status) > 16<<10 || !utf8.ValidString(status) || !strings.Contains(status, "node group h is left as it is: no\uFFFDno") {
+			t.Errorf("the status has %d bytes: %.1000s", len(status), status)
+		}
+		events := b.eventsSince()
+		if text := events["FailedToScaleUpGroup"]; len(text) > 1000 || !utf8.ValidString(text) || !strings.HasPrefix(text, "Scale-up failed for group g: no\uFFFD") {
+			t.Errorf("%d bytes: %.100s", len(text), text)
+		}
+		for _, warning := range b.leader.seen.Load().page.Warnings {
+			if len(warning) > 2048 || !utf8.ValidString(warning) {
+				t.Errorf("the page has a warning of %d bytes", len(warning))
+			}
+		}
+		b.end()
+	})
 }

@@ -19,6 +19,7 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/autoscaler/skiptime"
+	"loadline.dev/shim/internal/text"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/report"
@@ -83,6 +84,7 @@ type leader struct {
 func newLeader(options *config.Configuration, client kubernetes.Interface, c *cluster, cloud cloud, p *planner, events record.EventRecorder,
 	m *metrics, term int64, clock Clock) *leader {
 	s := &options.ScaleDown
+	events = boundedEvents{events}
 	plans := newPlanClock(clock)
 	return &leader{config: options, cluster: c, cloud: cloud, planner: p, events: events, metrics: m, clock: plans, term: term,
 		actuator:  actuation.New(actuationOptions(s, plans.now), client, cloud, events, term, m.hooks()),
@@ -246,8 +248,8 @@ func (l *leader) lookAtGroups(ctx context.Context, o *loop) {
 	}
 	o.groupOf = map[string]string{}
 	for _, g := range o.states {
-		g.held = l.whyHeld(o, g)
-		if g.Problem != nil { // nobody knows by which rules its nodes may go: they are in no group, and stay
+		g.held = text.Bound(l.whyHeld(o, g), mostStatusText) // the question tells it too
+		if g.Problem != nil {                                // nobody knows by which rules its nodes may go: they are in no group, and stay
 			continue
 		}
 		for _, node := range g.nodes {
@@ -295,7 +297,7 @@ func (l *leader) noteProblems(o *loop) {
 	for i := range o.groups {
 		if g := &o.groups[i]; g.Problem != nil {
 			l.metrics.errors.WithLabelValues("cloudProvider").Inc()
-			texts = append(texts, fmt.Sprintf("node group %s is left as it is: %v", g.ID, g.Problem))
+			texts = append(texts, text.Bound(fmt.Sprintf("node group %s is left as it is: %v", g.ID, g.Problem), mostStatusText))
 		}
 	}
 	o.warnings = append(o.warnings, texts...)

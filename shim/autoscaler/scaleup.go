@@ -150,7 +150,7 @@ func (l *leader) note(o *loop, i *increase) {
 		l.growth.fail(g.ID, backoff.ReasonAPIError, i.err.Error(), o.now)
 	}
 	o.growthOutcome = scaleUpError
-	klog.ErrorS(i.err, "Scale-up failed", "group", g.ID, "from", g.Target, "to", g.Target+i.delta)
+	klog.ErrorS(bounded(i.err), "Scale-up failed", "group", g.ID, "from", g.Target, "to", g.Target+i.delta)
 	l.events.Eventf(status, v1.EventTypeWarning, "FailedToScaleUpGroup", "Scale-up failed for group %s: %v", g.ID, i.err)
 }
 

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/internal/text"
 	"loadline.dev/shim/report"
 	"loadline.dev/shim/view"
 )
@@ -64,6 +65,7 @@ func (l *leader) snapshotOf(o *loop, status *Status) *snapshot {
 		notePlaceholders(s.page.Notes, o.plan.loop.GetState().GetSlack())
 	}
 	s.page.Lines = append(s.page.Lines, fmt.Sprintf("%s, %s, %d of them waiting for a node.", counted(len(l.cluster.nodes), "node"), counted(len(l.cluster.pods), "pod"), pending))
+	text.BoundAll(&s.page, mostPageText, mostPageEntries)
 	s.loads = sync.OnceValues(func() (report.Placement, error) {
 		p, err := l.loads()
 		p.PendingPods = pending

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/internal/text"
 )
 
 func durationMessage(d config.Duration) *durationpb.Duration { return durationpb.New(d.Duration) }
@@ -180,6 +181,8 @@ func (l *leader) statusOf(o *loop) *Status {
 	for _, g := range o.states {
 		s.NodeGroups = append(s.NodeGroups, l.groupStatus(o, g, candidates[g.ID]))
 	}
+	s.Warnings = slices.Clone(s.Warnings) // those of the loop stay as they are
+	text.BoundAll(s, mostStatusText, mostStatusEntries)
 	return s
 }
 
