@@ -3,9 +3,6 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
-#include <future>
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 
 namespace loadline {
@@ -24,10 +21,16 @@ absl::Status CheckServing(const std::string& socket, std::chrono::milliseconds t
   const grpc::Slice nothing;  // HealthCheckRequest with service "", which is the whole server
   const grpc::ByteBuffer everything(&nothing, 1);
   grpc::ByteBuffer answer;
-  std::promise<grpc::Status> done;
-  stub.UnaryCall(&context, kCheck, {}, &everything, &answer,
-                 [&done](grpc::Status status) { done.set_value(std::move(status)); });
-  const grpc::Status status = done.get_future().get();
+  // Polled by this thread: with callbacks, the packaged gRPC now and then sleeps for 10 s, and the probe
+  // fails.
+  grpc::CompletionQueue queue;
+  const auto reader = stub.PrepareUnaryCall(&context, kCheck, everything, &queue);
+  reader->StartCall();
+  grpc::Status status;
+  reader->Finish(&answer, &status, /*tag=*/nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
   if (!status.ok()) {
     return absl::UnavailableError(absl::StrCat("no answer from ", socket, ": ", status.error_message()));
   }
