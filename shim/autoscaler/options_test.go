@@ -49,7 +49,9 @@ var notOptions = map[string]string{
 var values = map[string]string{"mode": "act", "decisions": "slack", "view": "other", "bind-address": ":1", "leader-elect-retry-period": "1s",
 	"cores-total": "7:9", "memory-total": "7:9", "slack-basis": "capacity", "slack-version": "2b", "slack-keep": "report", "extra-capacity-min-rate": "20%",
 	"rank-preset": "proposal", "strategies": "least-waste", "upstream-defects": "namespace-selector-sees-no-labels", "drain-priority-config": "0:1",
-	"sized-node-groups": ""}
+	"sized-node-groups": "", "slack-bound-by-pods": "true", "slack-max-extra-cpu": "64", "slack-max-extra-memory": "256Gi", "slack-class-labels": "disk",
+	"slack-class": "disk=ssd;off,disk=hdd;max-cpu=64,disk=tape;max-memory=1Gi,class=x;off", "slack-group": "g;off,h;max-nodes=5", "slack-common-resources": "example.com/x",
+	"slack-max-copies-cpu": "7", "slack-max-copies-memory": "7Gi"}
 
 const everyRankPolicy = `
 apiVersion: loadline.dev/v1alpha1
@@ -111,6 +113,8 @@ func another(t *testing.T, flag *pflag.Flag) string {
 			t.Fatal(err)
 		}
 		return fmt.Sprint(number + 0.25)
+	case "share":
+		return "0.5"
 	case "duration":
 		length, err := time.ParseDuration(flag.DefValue)
 		if err != nil {
