@@ -659,3 +659,38 @@ func TestSoftTaints(t *testing.T) {
 		}
 	})
 }
+
+// A DaemonSet pod whose budget allows no eviction at first is asked again as other pods are; that it is never evicted
+// holds its node no longer than that, and fails nothing.
+func TestDaemonSetPodIsAskedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		allows bool // a budget, after 35 s
+		took   time.Duration
+	}{
+		"AllowedLater": {allows: true, took: 40 * time.Second},
+		"NeverAllowed": {took: 2 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.addNode("n")
+				pod := w.addDaemonSetPod("agent", "n")
+				w.answers["agent"] = tooMany()
+				if c.allows {
+					time.AfterFunc(35*time.Second, func() { w.grant("agent") })
+				}
+				begun := time.Now()
+				if _, err := w.actuator(testOptions()).drain(t.Context(), "n", unchanged, nil, []*v1.Pod{pod}); err != nil {
+					t.Fatal(err)
+				}
+				// Attempts lie 8 to 12 s apart.
+				if took := time.Since(begun); took < c.took-12*time.Second || took > c.took+8*time.Second {
+					t.Errorf("took %v, want about %v", took, c.took)
+				}
+				if got := slices.Contains(w.evicted, "agent"); got != c.allows {
+					t.Errorf("evicted: %v", got)
+				}
+			})
+		})
+	}
+}

@@ -22,7 +22,7 @@ type PriorityGroup struct {
 type drainStep struct {
 	PriorityGroup
 	pods       []*v1.Pod
-	bestEffort []*v1.Pod // DaemonSet pods: asked once, and not waited for
+	bestEffort []*v1.Pod // DaemonSet pods: a refusal that lasts is no failure, and nobody waits for their end
 }
 
 // stepsOf sorts pods into groups, lowest priority first. A pod below the lowest group belongs to it. `groups` is sorted
@@ -109,7 +109,7 @@ func (a *Actuator) drainStep(ctx context.Context, node string, check stillOurs, 
 		all.Go(func() { results[i] = a.evictPod(ctx, pod, step.Grace, check) })
 	}
 	for _, pod := range step.bestEffort {
-		all.Go(func() { _ = a.evict(ctx, pod, min(graceOf(pod), step.Grace), 0, check) })
+		all.Go(func() { _ = a.evict(ctx, pod, min(graceOf(pod), step.Grace), a.options.MaxPodEviction, check) })
 	}
 	all.Wait()
 	var errs []error
