@@ -3,6 +3,7 @@
 #include <array>
 
 #include "absl/algorithm/container.h"
+#include "core/cluster/node_annotations.h"
 
 namespace loadline {
 namespace {
@@ -30,7 +31,7 @@ Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& ques
   if (question.being_deleted || IsBeingDeleted(state, question.slot, now_s)) {
     return stays(NodeReason::kCurrentlyBeingDeleted);
   }
-  if (state.traits(question.slot).scale_down_disabled) {
+  if (DeletionForbidden(state.traits(question.slot))) {
     return stays(NodeReason::kScaleDownDisabledAnnotation);
   }
   if (group->sized) return stays(left_alone ? NodeReason::kSizedByUtilization : NodeReason::kNone);

@@ -49,7 +49,7 @@ struct Eligibility {
 // Returns the first that holds:
 //   NotAutoscaled, NodeGroupMinSizeReached  no group, or one whose target is at its minimum
 //   CurrentlyBeingDeleted                   also by a taint that is less than 5 minutes old
-//   ScaleDownDisabledAnnotation
+//   ScaleDownDisabledAnnotation             see DeletionForbidden()
 //   SizedByUtilization                      its group is sized, and it is not to go; if it is, it may go
 //   UnexpectedError                         the utilization cannot be computed
 //   ScaleDownUnreadyDisabled

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "core/cluster/node_annotations.h"
 #include "core/size/free_room.h"
 
 namespace loadline {
@@ -269,6 +270,9 @@ class Gatherer {
     members_.clear();
     for (const Slot slot : gathered.slots) {
       GroupNode node = Node(slot);
+      // Escalator reads no annotation of Cluster Autoscaler.
+      node.deletion_forbidden = IsCompat(groups_[group]) ? cluster_.traits(slot).no_delete
+                                                         : DeletionForbidden(cluster_.traits(slot));
       const NodeSums& sums = sums_[IndexOf(slot)];
       node.daemons = sums.daemons;
       node.empty = sums.others == 0;
@@ -290,7 +294,6 @@ class Gatherer {
     node.allocatable = Of(shape.allocatable);
     node.created_ms = traits.created_s.has_value() ? Milliseconds(*traits.created_s) : now_ms_;
     node.ready = traits.ready;
-    node.keep = traits.no_delete;
     bool forced = false, tainted = false;
     for (const Taint& taint : shape.taints) {
       forced |= taint.key == kForceRemovalTaint;

@@ -18,7 +18,7 @@ std::vector<size_t> FirstOf(std::vector<size_t> from, int64_t count, Before befo
 }  // namespace
 
 bool MayBeDeleted(const GroupNode& node, const GracePeriods& grace, int64_t now_ms) {
-  if (node.keep || !node.tainted_ms.has_value()) return false;
+  if (node.deletion_forbidden || !node.tainted_ms.has_value()) return false;
   const int64_t age = now_ms - *node.tainted_ms;
   return age > grace.soft_ms && (node.empty || age > grace.hard_ms);
 }

@@ -31,8 +31,8 @@ struct GroupNode {
   CpuMemory daemons;
   int64_t created_ms = 0;
   bool ready = true;
-  // Carries the annotation that forbids its deletion.
-  bool keep = false;
+  // It carries an annotation that forbids its deletion.
+  bool deletion_forbidden = false;
   // When it was tainted, from the taint; nullopt: the taint does not say.
   std::optional<int64_t> tainted_ms;
   // Nothing runs there that counts against deletion.

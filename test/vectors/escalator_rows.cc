@@ -230,7 +230,7 @@ GroupFacts TaintedGroup(const Json& in) {
     }
   };
   add(in.at("tainted_nodes"), NodeClass::kTainted);
-  if (!facts.nodes.empty()) facts.nodes[0].keep = in.at("no_delete_annotation_on_first");
+  if (!facts.nodes.empty()) facts.nodes[0].deletion_forbidden = in.at("no_delete_annotation_on_first");
   add(in.at("force_tainted_nodes"), NodeClass::kForceTainted);
   add(1, NodeClass::kUntainted);
   return facts;

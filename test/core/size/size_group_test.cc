@@ -230,9 +230,9 @@ TEST(SizeGroupTest, GraceOfTaintedNodesIsStrict) {
   node.empty = false;
   EXPECT_FALSE(MayBeDeleted(node, grace, kPassTime + 10 * kMinute));
   EXPECT_TRUE(MayBeDeleted(node, grace, kPassTime + 10 * kMinute + 1));
-  node.keep = true;
+  node.deletion_forbidden = true;
   EXPECT_FALSE(MayBeDeleted(node, grace, kPassTime + 100 * kMinute));
-  node.keep = false;
+  node.deletion_forbidden = false;
   node.tainted_ms.reset();
   EXPECT_FALSE(MayBeDeleted(node, grace, kPassTime + 100 * kMinute));
 }
