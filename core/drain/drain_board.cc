@@ -88,13 +88,10 @@ int32_t DrainBoard::KindOf(int32_t state_shape) {
   return KindOfSnapshotShape(snapshot_.ShapeOf(state_shape));
 }
 
-int32_t DrainBoard::KindOf(const IncomingPod& placeholder) {
-  const PodShape& shape = placeholder.shape;
-  if (HasNamesOf(state_.resource_names(), placeholder)) {
-    return KindOfFormerPod(shape);
-  }
-  PodShape renamed = shape;
-  renamed.requests = RequestsByName(placeholder, state_.resource_names());
+int32_t DrainBoard::KindOf(const IncomingPod& pod) {
+  if (HasNamesOf(state_.resource_names(), pod)) return KindOfSnapshotShape(snapshot_.InternShape(pod.shape));
+  PodShape renamed = pod.shape;
+  renamed.requests = RequestsByName(pod, state_.resource_names());
   return KindOfSnapshotShape(snapshot_.InternShape(ShapeForFilters(renamed)));
 }
 
@@ -122,10 +119,6 @@ int32_t DrainBoard::KindOfSnapshotShape(int32_t shape) {
   return kind_of_shape_[i] = kind_of_shape_[at];
 }
 
-int32_t DrainBoard::KindOfFormerPod(const PodShape& with_ids_of_state) {
-  return KindOfSnapshotShape(snapshot_.InternShape(with_ids_of_state));
-}
-
 SearchPod DrainBoard::HandleOf(const MovingPod& pod) {
   Kind& kind = kinds_[static_cast<size_t>(pod.kind)];
   if (kind.handle.has_value() && !kind.by_name) return *kind.handle;
@@ -138,6 +131,17 @@ SearchPod DrainBoard::HandleOf(const MovingPod& pod) {
   }
   kind.handle = search_->Add(std::move(incoming));
   return *kind.handle;
+}
+
+// Takes one unit for a pod. The first pod of a kind costs a look at all nodes, some 10 ns each, and a table
+// of them, which is kept.
+bool DrainBoard::Pay(const MovingPod& pod, WorkBudget* budget) const {
+  constexpr int64_t kNodesPerUnit = 8;
+  constexpr int64_t kBytesOfSearch = 1024;
+  const Kind& kind = kinds_[static_cast<size_t>(pod.kind)];
+  if (kind.handle.has_value() && !kind.by_name) return budget->Spend();
+  const int64_t nodes = snapshot_.node_end();
+  return budget->Spend(1 + nodes / kNodesPerUnit) && budget->Reserve(kBytesOfSearch + nodes / 4);
 }
 
 bool DrainBoard::FitsOn(const MovingPod& pod, NodeIndex node) {
@@ -190,7 +194,7 @@ void DrainBoard::Sort(std::vector<MovingPod>* pods) const {
 DrainBoard::Answer DrainBoard::Place(std::span<MovingPod> pods, bool hints_only, WorkBudget* budget,
                                      bool may_stop) {
   for (size_t i = 0; i < pods.size(); ++i) {
-    if (!budget->Spend() && may_stop) return {Outcome::kStopped, i};
+    if (!Pay(pods[i], budget) && may_stop) return {Outcome::kStopped, i};
     MovingPod& pod = pods[i];
     if (pod.hint != kNoNode && FitsOn(pod, pod.hint)) {
       Put(&pod, pod.hint);
@@ -210,7 +214,7 @@ DrainBoard::Answer DrainBoard::Drain(NodeIndex node, std::span<MovingPod> pods, 
   if (!hints_only) {
     for (size_t i = 0; i < pods.size(); ++i) {
       if (i > 0 && pods[i].kind == pods[i - 1].kind) continue;
-      if (!budget->Spend() && may_stop) return {Outcome::kStopped, i};
+      if (!Pay(pods[i], budget) && may_stop) return {Outcome::kStopped, i};
       if (!HasPlaceAlone(pods[i])) return {Outcome::kNoPlace, i};
     }
   }

@@ -49,13 +49,14 @@ class DrainBoard {
   Snapshot& snapshot() { return snapshot_; }
   const Snapshot& snapshot() const { return snapshot_; }
 
-  // The number of a shape for filters: of a pod of the state; of a placeholder, whose resources are matched
-  // by name, those that the state does not have being left out; or of a pod that was in the state.
+  // The number of a shape for filters: of a pod of the state; or of a placeholder or a pod that was evicted,
+  // whose resources are matched by name, those that the state does not have being left out.
   int32_t KindOf(int32_t state_shape);
-  int32_t KindOf(const IncomingPod& placeholder);
-  int32_t KindOfFormerPod(const PodShape& with_ids_of_state);
+  int32_t KindOf(const IncomingPod& pod);
   // A measure of what a pod asks for; a core counts as 4 GiB.
   int64_t size(int32_t kind) const { return kinds_[static_cast<size_t>(kind)].size; }
+  // The number of its shape in the snapshot.
+  int32_t shape(int32_t kind) const { return kinds_[static_cast<size_t>(kind)].shape_id; }
   // Whether what fits may turn on other pods or volumes, so that a pod which goes may take the place of
   // another one away. As far as pods are known.
   bool pods_depend() const { return pods_depend_; }
@@ -76,8 +77,8 @@ class DrainBoard {
   // Whether the pod fits there now.
   bool FitsOn(const MovingPod& pod, NodeIndex node);
   // Places pods in their order, each on its node `hint` if it fits there, else where it fits first; with
-  // `hints_only` nowhere else. Takes one unit of work per pod, and gives up when the budget ends unless
-  // `may_stop` is false.
+  // `hints_only` nowhere else. Takes one unit of work per pod, and more work and memory for the first one of
+  // a kind, and gives up when the budget ends unless `may_stop` is false.
   enum class Outcome { kPlaced, kNoPlace, kStopped };
   struct Answer {
     Outcome outcome = Outcome::kPlaced;
@@ -111,6 +112,7 @@ class DrainBoard {
 
   int32_t KindOfSnapshotShape(int32_t shape);
   SearchPod HandleOf(const MovingPod& pod);
+  bool Pay(const MovingPod& pod, WorkBudget* budget) const;
   void Put(MovingPod* pod, NodeIndex node);
   void Unplace(std::span<MovingPod> pods);
   std::optional<NodeIndex> Find(const MovingPod& pod);

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/resource_names.h"
 #include "core/cluster/shapes.h"
 #include "core/drain/node_reason.h"
+#include "core/drain/vanished_pods.h"
 
 namespace loadline {
 
@@ -26,6 +28,10 @@ struct UnneededNode {
   int64_t since_s = 0;
   // Of each pod that moves.
   std::vector<DestinationHint> hints = {};
+  // Its budgets did not allow all of its pods at once.
+  bool risky = false;
+  // It was told to go at once.
+  bool start = false;
   friend bool operator==(const UnneededNode&, const UnneededNode&) = default;
 };
 
@@ -37,6 +43,10 @@ struct DeletingNode {
   // It has, or had, pods to move.
   bool drain = false;
   std::vector<DestinationHint> hints = {};
+  // It was risky when it was planned: no other drain starts until it is gone.
+  bool risky = false;
+  // The counts of the last loop are without it and its pods.
+  bool left_out = false;
   friend bool operator==(const DeletingNode&, const DeletingNode&) = default;
 };
 
@@ -53,11 +63,13 @@ struct FailedNode {
 
 // A pod whose eviction was accepted; a replacement may still be missing.
 struct RecentEviction {
-  PodShape shape;  // with labels and traits; resource ids are those of the cluster's names
+  PodShape shape;  // with labels and traits
   std::string name;
   std::string uid;
   std::string node;  // where it was
   int64_t at_s = 0;
+  // What the resource ids of the shape refer to: the cluster may have got other names since.
+  ResourceNames names = {};
 };
 
 // All of it may be empty. Times in seconds since 1970.
@@ -70,8 +82,9 @@ struct DrainState {
   std::string resume_at;
   // Of the last loop; -1: there was none.
   int64_t at_s = -1;
-  int64_t pods = -1;
+  // Nodes that were there and were not about to go, and their pods.
   int64_t nodes = -1;
+  std::vector<OwnerPods> pods;
 };
 
 }  // namespace loadline

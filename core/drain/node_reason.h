@@ -2,13 +2,16 @@
 #ifndef LOADLINE_CORE_DRAIN_NODE_REASON_H_
 #define LOADLINE_CORE_DRAIN_NODE_REASON_H_
 
+#include <optional>
+#include <vector>
+
 #include "absl/strings/string_view.h"
 
 namespace loadline {
 
-// Cluster Autoscaler's reasons under its names, and ours behind them.
+// Cluster Autoscaler's reasons under its names, and ours behind them. EntryOf() says what each one means.
 enum class NodeReason {
-  kNone,  // it may go
+  kNone,
   kScaleDownDisabledAnnotation,
   kScaleDownUnreadyDisabled,
   kNotAutoscaled,
@@ -28,17 +31,33 @@ enum class NodeReason {
   kNoNodeInfo,
   kBlockedByOnCompletionPod,
 
-  kAlreadyADestination,   // pods of nodes that go are to move there
-  kNotEvaluated,          // the work ended before it was this node's turn
-  kRecentEvictionsWait,   // replacements of evicted pods fit nowhere: nothing new is drained
-  kScaleDownThrottled,    // as many nodes go at once as may
-  kWaitsForOtherDrains,   // it goes alone: its budgets do not allow all of its pods at once
-  kPlaceholdersNeedRoom,  // placeholders of slack would fit nowhere else
-  kSizedByUtilization,    // its group is sized by how full it is, and not by what fits elsewhere
+  kAlreadyADestination,
+  kNotEvaluated,
+  kRecentEvictionsWait,
+  kScaleDownThrottled,
+  kWaitsForOtherDrains,
+  kPlaceholdersNeedRoom,
+  kSizedByUtilization,
+  kGroupsGrow,
+  kHoldsRoomForWaitingPods,
 };
 
-// As Cluster Autoscaler writes it: "NotUnderutilized".
+// What is known of a reason, whatever the node.
+struct NodeReasonEntry {
+  absl::string_view name;     // as Cluster Autoscaler writes it: "NotUnderutilized"
+  absl::string_view meaning;  // why the node stays
+  // What would have to change. WhatWouldHelp() says it more exactly where the node tells more.
+  absl::string_view advice;
+};
+// The table of all reasons. Of a number that is no reason, the name is empty.
+NodeReasonEntry EntryOf(NodeReason reason);
+
+// Its name; "invalid reason" of a number that is no reason.
 absl::string_view Name(NodeReason reason);
+// The reason of this name; nullopt: there is none.
+std::optional<NodeReason> NodeReasonNamed(absl::string_view name);
+// All of them, in their order, kNone being the first one.
+std::vector<NodeReason> AllNodeReasons();
 
 }  // namespace loadline
 

@@ -27,6 +27,8 @@ absl::string_view Name(DrainBrake brake) {
       return "NodesBeingDeleted";
     case DrainBrake::kRecentEvictions:
       return "RecentEvictions";
+    case DrainBrake::kNotVerified:
+      return "NotVerified";
   }
   return "invalid brake";
 }
@@ -49,7 +51,12 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
   plan_ = {};
   displaced_.clear();
   evaluated_ = skipped_ = 0;
+  risky_by_taint_ = false;
   resume_at_.clear();
+  // The clock may have been set back since: an eviction of the future would be kept until then.
+  for (RecentEviction& eviction : state_.recent_evictions) {
+    eviction.at_s = std::min(eviction.at_s, problem.now_s);
+  }
   std::erase_if(state_.recent_evictions, [&](const RecentEviction& eviction) {
     return problem.now_s - eviction.at_s >= options.recent_eviction_s;
   });
@@ -65,6 +72,7 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
   objects_version_ = cluster().objects().version();
   Sync();
   JudgeNodes();
+  pods_now_ = CountPods(cluster());
   plan_.brake = FindBrake(&plan_.brake_text);
   if (plan_.brake == DrainBrake::kNone) plan_.brake = Verify(&plan_.brake_text);
   if (plan_.brake == DrainBrake::kNone) {
@@ -84,6 +92,7 @@ void DrainPlanner::Impl::TakeBackMoves() {
 }
 
 void DrainPlanner::Impl::Answer() {
+  plan_.cut_short_by = budget_->end();
   plan_.evaluated = evaluated_;
   plan_.skipped = skipped_;
   Select();
@@ -107,10 +116,9 @@ void DrainPlanner::Impl::Answer() {
   });
   state_.resume_at = resume_at_;
   state_.at_s = problem_->now_s;
-  state_.pods = cluster().total_pods();
-  state_.nodes = cluster().node_count();
   std::erase_if(state_.deleting,
                 [&](const DeletingNode& node) { return !cluster().Find(node.node).has_value(); });
+  RememberCounts();
 }
 
 // Why a node stays; a drain that was tried in vain is remembered.
@@ -147,67 +155,18 @@ std::string DrainPlanner::Impl::PodText(Slot slot, int32_t pod) const {
   return absl::StrCat(cluster().pod_shapes()[pods.pods()[i].shape].namespace_name, "/", pods.name(i));
 }
 
-// Which of them go now.
-void DrainPlanner::Impl::Select() {
-  DeletionsUnderWay under_way;
-  SizeLimits limits(problem_->groups, options_->minimum);
-  std::vector<bool> deleting(judged_.size(), false);
-  for (const Slot slot : deleting_) {
-    deleting[IndexOf(slot)] = true;
-    const auto known = std::find_if(state_.deleting.begin(), state_.deleting.end(),
-                                    [&](const DeletingNode& node) { return node.node == name(slot); });
-    // Of a node that only its taint tells about, a drain is assumed: the smaller limit.
-    const bool drain = known == state_.deleting.end() || known->drain;
-    ++(drain ? under_way.drain : under_way.empty);
-  }
-  for (const Slot slot : slots_) {
-    limits.AddNode(judged(slot).group, AllocatableOf(slot), deleting[IndexOf(slot)]);
-  }
-  std::vector<DeletionCandidate> candidates;
-  for (const PlannedNode& planned : planned_) {
-    candidates.push_back({.group = judged(planned.slot).group,
-                          .allocatable = AllocatableOf(planned.slot),
-                          .ready = IsReady(cluster(), planned.slot),
-                          .empty = planned.empty,
-                          .on_completion = !planned.waits_for.empty(),
-                          .risky = planned.risky,
-                          .since_s = planned.since_s});
-  }
-  const Deletions deletions =
-      SelectDeletions(candidates, problem_->groups, under_way, options_->deletion, problem_->now_s, &limits);
-  plan_.status = plan_.brake == DrainBrake::kNone ? deletions.status : DrainStatus::kNotTried;
-  plan_.limit = deletions.limit;
-  plan_.remove.reserve(planned_.size());
-  for (size_t i = 0; i < planned_.size(); ++i) {
-    PlannedNode& planned = planned_[i];
-    DrainRemoval& removal = plan_.remove.emplace_back();
-    removal.slot = planned.slot;
-    removal.empty = planned.empty;
-    removal.risky = planned.risky;
-    removal.moves = std::move(planned.told);
-    if (removal.moves.empty()) {
-      removal.moves.reserve(planned.moves.size());
-      for (const PlannedMove& move : planned.moves) removal.moves.push_back({move.pod, move.to_slot});
-    }
-    removal.waits_for = planned.waits_for;
-    removal.since_s = planned.since_s;
-    removal.ready_at_s = deletions.decisions[i].ready_at_s;
-    removal.start = deletions.decisions[i].start;
-    removal.waits = deletions.decisions[i].waits;
-    const int32_t group = judged(planned.slot).group;
-    plan_.price_saved += problem_->groups[static_cast<size_t>(group)].node_price.value_or(0);
-  }
-}
-
 DrainState DrainPlanner::Impl::State() const {
   DrainState state = state_;
   if (board_ == nullptr) return state;
   state.unneeded.clear();
-  for (const PlannedNode& planned : planned_) {
+  for (size_t i = 0; i < planned_.size(); ++i) {
+    const PlannedNode& planned = planned_[i];
     UnneededNode& node = state.unneeded.emplace_back();
     node.node = board_->snapshot().name(planned.node);
     node.uid = planned.uid;
     node.since_s = planned.since_s;
+    node.risky = planned.risky;
+    node.start = plan_.remove[i].start;
     for (const PlannedMove& move : planned.moves) {
       node.hints.push_back({TextOf(planned.slot, move.pod), board_->snapshot().name(move.to)});
     }

@@ -43,6 +43,12 @@ struct DrainPlaceholder {
   IncomingPod pod;
 };
 
+// Equal pods that wait for nodes on their way.
+struct PodsOnTheWay {
+  IncomingPod pod;  // shape and names
+  int64_t count = 1;
+};
+
 // What is known of the cluster. It outlives the call.
 struct DrainProblem {
   const ClusterState* cluster = nullptr;
@@ -59,6 +65,11 @@ struct DrainProblem {
   std::string doubt;
   // What is wrong with the cluster. Nothing is removed then, and timers start anew. Empty: it is healthy.
   std::string unhealthy;
+  // Groups grow in this loop: the plan is made and timers go on, but nothing starts to go.
+  bool groups_grow = false;
+  // Pods that count on nodes which are on their way. If none came they would need another place, so nodes
+  // that could take them once they are empty do not go: as many as all these pods need.
+  std::vector<PodsOnTheWay> on_the_way;
   // Not empty: only these nodes are candidates, tried in this order, and no other order competes.
   std::vector<Slot> walk;
   // Seconds since 1970.
@@ -73,7 +84,8 @@ struct DrainOptions {
   // Nodes that are evaluated at least, whatever the work budget says.
   int64_t min_evaluated_nodes = 50;
   // Brake: nothing is removed when more than this share of the pods, or nodes, vanished since the last loop
-  // without a plan. Percent, [0, 100].
+  // without a reason. Nodes that were to go do not count, with all their pods; nor do pods of DaemonSets and
+  // mirror pods, nor those that VanishedPods() knows a reason of. Percent, [0, 100].
   int64_t most_vanished_percent = 20;
   // Other orders of candidates are tried where the first one may not have found all; never fewer nodes go.
   // False: plain greedy.
@@ -143,6 +155,7 @@ enum class DrainBrake {
   kClockWentBack,      // `now_s` is before the last loop
   kNodesBeingDeleted,  // their pods fit nowhere else: new drains wait, timers go on
   kRecentEvictions,    // nor do the replacements of evicted pods
+  kNotVerified,        // the budget ended before their pods had been looked at; timers go on
 };
 absl::string_view Name(DrainBrake brake);
 
@@ -156,9 +169,11 @@ struct DrainPlan {
   std::string brake_text;  // what exactly; empty without a brake
   DrainStatus status = DrainStatus::kNotTried;
   ThrottleLimit limit = ThrottleLimit::kNone;
-  // Nodes whose drain was tried, and those that were left for want of work.
+  // Nodes whose drain was tried, and those that were left as the budget had ended.
   int64_t evaluated = 0;
   int64_t skipped = 0;
+  // What ended the budget before all was looked at. What the plan removes was looked at in any case.
+  BudgetEnd cut_short_by = BudgetEnd::kNotEnded;
   // Of the nodes that go, per hour, where the groups state prices.
   double price_saved = 0;
 };
@@ -173,7 +188,7 @@ std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep);
 //
 // One iteration, as the parallel drain proposal describes it:
 //   * Pods on nodes being deleted, and missing replacements of pods evicted lately, find places first. If one
-//     does not, nothing new is drained, and timers go on.
+//     does not, or the budget ends before, nothing new is drained, and timers go on.
 //   * Nodes of the former plan keep their places there, as far as each of their pods still fits where it was
 //     planned to go.
 //   * All other candidates in a total order: each with its pods to where they fit first, in an order that

@@ -169,10 +169,10 @@ DrainPlanner::Impl::Outcome DrainPlanner::Impl::Try(const std::vector<Candidate>
           risky_ones.push_back(candidate);
         } else if (trial == Trial::kRefused) {
           refused.push_back(candidate);
-        } else if (trial == Trial::kSkipped) {
-          if (resume_at_.empty()) resume_at_ = std::string(name(candidate.slot));
-          if (judged(candidate.slot).reason == NodeReason::kNone)
-            Note(candidate.slot, NodeReason::kNotEvaluated);
+        } else if (trial == Trial::kSkipped && judged(candidate.slot).reason == NodeReason::kNone) {
+          Note(candidate.slot, NodeReason::kNotEvaluated);
+          // Nodes of the former plan come first in any case.
+          if (resume_at_.empty() && candidate.former < 0) resume_at_ = std::string(name(candidate.slot));
         }
       }
       left = std::move(risky_ones);
@@ -198,41 +198,6 @@ void DrainPlanner::Impl::UndoRound(size_t planned) {
   planned_.resize(planned);
 }
 
-// No more than so many candidates can go: what all of them hold has to fit on nodes that stay, of which those
-// with most room are counted. Exact where each pod can be cut into pieces.
-int64_t DrainPlanner::Impl::MostThatCanGo(const std::vector<Candidate>& candidates) const {
-  const Snapshot& snapshot = board_->snapshot();
-  std::vector<bool> is_candidate(judged_.size(), false);
-  for (const Candidate& candidate : candidates) is_candidate[IndexOf(candidate.slot)] = true;
-  int64_t stay = 0;
-  for (const ResourceId resource : {kCpu, kMemory}) {
-    absl::int128 to_place = 0;
-    std::vector<int64_t> room;
-    for (const Slot slot : slots_) {
-      const NodeAmount& amount = snapshot.amount(judged(slot).node, resource);
-      if (!is_candidate[IndexOf(slot)]) {
-        if (snapshot.Placeable(judged(slot).node)) to_place -= std::max<int64_t>(0, amount.free);
-        continue;
-      }
-      // Pods of DaemonSets do not move, and take their room wherever they are.
-      absl::int128 moving = 0;
-      for (const NodePods::Pod& pod : cluster().pods(slot).pods()) {
-        const PodShape& shape = cluster().pod_shapes()[pod.shape];
-        if (shape.finished || IsDaemonPod(TraitsOf(shape)) || TraitsOf(shape).mirror) continue;
-        moving += shape.requests.Get(resource);
-      }
-      to_place += moving;
-      room.push_back(static_cast<int64_t>(
-          std::min<absl::int128>(absl::int128(std::max<int64_t>(0, amount.free)) + moving, INT64_MAX)));
-    }
-    std::sort(room.rbegin(), room.rend());
-    int64_t needed = 0;
-    for (size_t i = 0; i < room.size() && to_place > 0; ++i, ++needed) to_place -= room[i];
-    stay = std::max(stay, needed);
-  }
-  return static_cast<int64_t>(candidates.size()) - stay;
-}
-
 void DrainPlanner::Impl::PlanCandidates() {
   const std::vector<Candidate> candidates = Candidates();
   priced_ = std::all_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
@@ -253,16 +218,14 @@ void DrainPlanner::Impl::PlanCandidates() {
   }
 }
 
-// Another order competes with the plain one, unless that cannot be beaten: the dearest nodes first, or where
-// prices are not known the smallest ones, of which most can go.
+// Another order competes with the plain one: the dearest nodes first, or where prices are not known the
+// smallest ones, of which most can go. Where all nodes are worth the same, it would be the plain one.
 void DrainPlanner::Impl::Improve(const std::vector<Candidate>& candidates, const Outcome& plain,
                                  size_t kept) {
   const auto same_value = [&](const Candidate& candidate) {
     return ValueOf(candidate.slot) == ValueOf(candidates.front().slot);
   };
-  const bool alike = std::all_of(candidates.begin(), candidates.end(), same_value);
-  if (candidates.empty() || (alike && plain.nodes == MostThatCanGo(candidates))) return;
-  if (alike) return;  // other orders are the plain one then
+  if (std::all_of(candidates.begin(), candidates.end(), same_value)) return;
   const int64_t evaluated = evaluated_;
   const std::string resume_at = resume_at_;
   std::vector<PlannedNode> best(planned_.begin() + static_cast<std::ptrdiff_t>(kept), planned_.end());

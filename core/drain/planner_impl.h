@@ -121,7 +121,6 @@ class DrainPlanner::Impl {
   void SortSlots();
   void ReadUnneeded();
   void MarkFormers();
-  void FindDeleting();
   void CountPlaceholders();
   // Puts placeholders on nodes that came as the cluster has them, and keeps moved pods off them where nothing
   // may go.
@@ -135,9 +134,10 @@ class DrainPlanner::Impl {
 
   // --- planner_verify.cc
   DrainBrake FindBrake(std::string* text) const;
+  DrainBrake FindWhatVanished(std::string* text) const;
   DrainBrake Verify(std::string* text);
-  bool PlaceFromDeleting(Slot slot, std::string* text);
-  bool PlaceEvicted(std::string* text);
+  DrainBoard::Outcome PlaceFromDeleting(Slot slot, std::string* text);
+  DrainBoard::Outcome PlaceEvicted(std::string* text);
   void Brake();
   std::vector<AcceptedEviction> Evictions() const;
 
@@ -149,6 +149,7 @@ class DrainPlanner::Impl {
   bool HasTerminatingPods(Slot slot) const;
   bool IsSettled(Slot slot) const;
   bool MovesTheSame(const PlannedNode& planned, std::vector<BudgetUse>* uses);
+  void HoldUnevaluated(FormerNode former, Slot slot);
   bool KeepIntact(PlannedNode* planned);
   bool Readopt(const FormerNode& former, Slot slot);
   void Accept(PlannedNode planned, const std::vector<MovingPod>& pods);
@@ -170,15 +171,21 @@ class DrainPlanner::Impl {
   std::vector<NodeIndex> Destinations(const std::vector<Candidate>& order) const;
   void UndoRound(size_t planned);
   void Repeat(std::vector<PlannedNode> nodes);
-  int64_t MostThatCanGo(const std::vector<Candidate>& candidates) const;
   double ValueOf(Slot slot) const;
 
   // --- planner.cc
   void TakeBackMoves();
   void Answer();
-  void Select();
   DrainKeep KeepOf(Slot slot, const FailedNode* known, std::vector<FailedNode>* failed);
   std::string PodText(Slot slot, int32_t pod) const;
+
+  // --- planner_select.cc
+  void Select();
+  Deletions DecideStarts();
+  void Hold(std::vector<bool> held, NodeReason reason, Deletions* deletions) const;
+  NodeIndex AddEmptied(const PlannedNode& planned);
+  std::vector<bool> NodesThatHoldRoom(const Deletions& deletions);
+  void RememberCounts();
 
   const ClusterState& cluster() const { return *problem_->cluster; }
   JudgedNode& judged(Slot slot) { return judged_[IndexOf(slot)]; }
@@ -200,10 +207,12 @@ class DrainPlanner::Impl {
   std::optional<SizeLimits> limits_;   // of groups and cluster, as the plan goes on
   std::vector<FormerNode> displaced_;  // of the former plan, not kept as they were
   bool priced_ = false;                // all candidates have a price
+  bool risky_by_taint_ = false;        // a node that only its taint tells of may be risky
   int64_t evaluated_ = 0;
   int64_t skipped_ = 0;
   std::string resume_at_;
-  std::vector<BudgetUse> uses_;  // room to work in
+  std::vector<OwnerPods> pods_now_;  // see CountPods()
+  std::vector<BudgetUse> uses_;      // room to work in
 
   // Between calls.
   std::unique_ptr<FitOptions> fit_;

@@ -165,10 +165,10 @@ void DrainPlanner::Impl::KeepFormers() {
   for (FormerEntry& entry : formers_) {
     if (entry.intact.has_value()) {
       if (budget_->ended() && MayStop()) {
-        const FormerNode former = Forget(*entry.intact);
+        const Slot slot = entry.intact->slot;
+        FormerNode former = Forget(*entry.intact);
         Withdraw({&*entry.intact, 1});
-        ++skipped_;
-        Hold(former);
+        HoldUnevaluated(std::move(former), slot);
         continue;
       }
       ++evaluated_;
@@ -184,13 +184,22 @@ void DrainPlanner::Impl::KeepFormers() {
     if (!uid.empty() && !entry.former.uid.empty() && uid != entry.former.uid) continue;
     if (judged(*slot).planned) continue;
     if (budget_->ended() && MayStop()) {
-      ++skipped_;
-      Hold(std::move(entry.former));
+      HoldUnevaluated(std::move(entry.former), *slot);
       continue;
     }
     if (!entry.intact.has_value()) ++evaluated_;
     if (!Readopt(entry.former, *slot)) displaced_.push_back(std::move(entry.former));
   }
+}
+
+// The work ended before it was the turn of this node of the former plan: its timer goes on, and it is no
+// candidate in this call.
+void DrainPlanner::Impl::HoldUnevaluated(FormerNode former, Slot slot) {
+  if (!judged(slot).eligible) return;
+  Note(slot, NodeReason::kNotEvaluated);
+  judged(slot).eligible = false;
+  ++skipped_;
+  Hold(std::move(former));
 }
 
 // Pods that are terminating end at some time, and pods of kube-system may move when they are old.

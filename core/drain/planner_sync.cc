@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
+#include "core/drain/being_deleted.h"
 #include "core/drain/planner_impl.h"
 
 namespace loadline {
@@ -53,7 +54,7 @@ uint64_t DrainPlanner::Impl::KeyOf(Slot slot, int32_t pod) const {
 }
 
 void DrainPlanner::Impl::Sync() {
-  FindDeleting();
+  deleting_ = NodesBeingDeleted(cluster(), state_.deleting, problem_->now_s);
   CountPlaceholders();
   formers_.clear();
   if (CanFollow()) {
@@ -72,25 +73,6 @@ void DrainPlanner::Impl::Sync() {
   placeholders_seen_ = Seen(problem_->placeholders);
   SortSlots();
   MarkFormers();
-}
-
-// Nodes that are being deleted, by the state or by a taint.
-void DrainPlanner::Impl::FindDeleting() {
-  deleting_.clear();
-  for (const DeletingNode& node : state_.deleting) {
-    const std::optional<Slot> slot = cluster().Find(node.node);
-    if (!slot.has_value()) continue;
-    const std::string& uid = cluster().traits(*slot).uid;
-    if (node.uid.empty() || uid.empty() || uid == node.uid) deleting_.push_back(*slot);
-  }
-  for (int32_t i = 0; i < cluster().slot_end(); ++i) {
-    if (cluster().Occupied(Slot{i}) && IsBeingDeleted(cluster(), Slot{i}, problem_->now_s)) {
-      deleting_.push_back(Slot{i});
-    }
-  }
-  std::sort(deleting_.begin(), deleting_.end(),
-            [&](Slot a, Slot b) { return name(a) != name(b) ? name(a) < name(b) : a < b; });
-  deleting_.erase(std::unique(deleting_.begin(), deleting_.end()), deleting_.end());
 }
 
 void DrainPlanner::Impl::CountPlaceholders() {

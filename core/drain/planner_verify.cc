@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "core/drain/being_deleted.h"
 #include "core/drain/planner_impl.h"
 
 namespace loadline {
@@ -68,32 +69,42 @@ DrainBrake DrainPlanner::Impl::FindBrake(std::string* text) const {
     *text = absl::StrCat("the last loop was at ", state_.at_s, ", and now it is ", problem_->now_s);
     return DrainBrake::kClockWentBack;
   }
-  const auto vanished = [&](int64_t before, int64_t now) {
-    return before > 0 &&
-           absl::int128(before - now) * 100 >
-               absl::int128(before) * std::clamp<int64_t>(options_->most_vanished_percent, 0, 100);
+  return FindWhatVanished(text);
+}
+
+// Nodes that were about to go were left out of the counts of the last loop, and so they are now.
+DrainBrake DrainPlanner::Impl::FindWhatVanished(std::string* text) const {
+  const auto too_many = [&](int64_t vanished, int64_t before) {
+    return absl::int128(vanished) * 100 >
+           absl::int128(before) * std::clamp<int64_t>(options_->most_vanished_percent, 0, 100);
   };
-  if (vanished(state_.pods, cluster().total_pods())) {
-    *text = absl::StrCat("there were ", state_.pods, " pods in the last loop, and now there are ",
-                         cluster().total_pods());
+  std::vector<Slot> leaving;
+  for (const DeletingNode& node : state_.deleting) {
+    const std::optional<Slot> slot = FindDeletingNode(cluster(), node);
+    if (slot.has_value() && node.left_out) leaving.push_back(*slot);
+  }
+  std::vector<OwnerPods> now = pods_now_;
+  TakeAwayPods(cluster(), leaving, &now);
+  const int64_t pods = TotalPods(state_.pods);
+  const int64_t pods_vanished = VanishedPods(state_.pods, now, pods_now_, cluster().objects());
+  if (too_many(pods_vanished, pods)) {
+    *text = absl::StrCat(pods_vanished, " of the ", pods,
+                         " pods of the last loop are gone, and nothing says why");
     return DrainBrake::kPodsVanished;
   }
-  // Nodes that were to go are expected to be gone.
-  const int64_t gone =
-      std::count_if(state_.deleting.begin(), state_.deleting.end(),
-                    [&](const DeletingNode& node) { return !cluster().Find(node.node).has_value(); });
-  if (vanished(state_.nodes, cluster().node_count() + gone)) {
-    *text = absl::StrCat("there were ", state_.nodes, " nodes in the last loop, and now there are ",
-                         cluster().node_count());
+  const int64_t nodes = cluster().node_count() - static_cast<int64_t>(leaving.size());
+  if (state_.nodes >= 0 && too_many(state_.nodes - nodes, state_.nodes)) {
+    *text = absl::StrCat("there were ", state_.nodes,
+                         " nodes in the last loop that were to stay, and now there are ", nodes);
     return DrainBrake::kNodesVanished;
   }
   return DrainBrake::kNone;
 }
 
-// Nothing new is drained, and timers go on, or start anew where what they count on may not have been so.
+// Nothing new is drained, and timers go on. They start anew where the cluster is not healthy, as in Cluster
+// Autoscaler.
 void DrainPlanner::Impl::Brake() {
-  const bool anew = plan_.brake == DrainBrake::kUnhealthy || plan_.brake == DrainBrake::kPodsVanished ||
-                    plan_.brake == DrainBrake::kNodesVanished;
+  const bool anew = plan_.brake == DrainBrake::kUnhealthy;
   for (FormerEntry& entry : formers_) {
     FormerNode former = entry.intact.has_value() ? Forget(*entry.intact) : std::move(entry.former);
     const std::optional<Slot> slot = cluster().Find(former.node);
@@ -115,20 +126,38 @@ DrainBrake DrainPlanner::Impl::Verify(std::string* text) {
   if (deleting_.empty() && state_.recent_evictions.empty()) return DrainBrake::kNone;
   follows_ = false;
   board_->SetOrder(Destinations(Ordered(Candidates(), OrderBy::kLoad)));
-  for (const Slot slot : deleting_) {
-    if (!PlaceFromDeleting(slot, text)) return DrainBrake::kNodesBeingDeleted;
+  DrainBoard::Outcome outcome = DrainBoard::Outcome::kPlaced;
+  DrainBrake otherwise = DrainBrake::kNodesBeingDeleted;
+  for (size_t i = 0; i < deleting_.size() && outcome == DrainBoard::Outcome::kPlaced; ++i) {
+    outcome = PlaceFromDeleting(deleting_[i], text);
   }
-  return PlaceEvicted(text) ? DrainBrake::kNone : DrainBrake::kRecentEvictions;
+  if (outcome == DrainBoard::Outcome::kPlaced) {
+    otherwise = DrainBrake::kRecentEvictions;
+    outcome = PlaceEvicted(text);
+  }
+  switch (outcome) {
+    case DrainBoard::Outcome::kPlaced:
+      return DrainBrake::kNone;
+    case DrainBoard::Outcome::kNoPlace:
+      return otherwise;
+    case DrainBoard::Outcome::kStopped:
+      break;
+  }
+  const absl::string_view end = Name(budget_->end());
+  *text = absl::StrCat("the limit of ", end,
+                       " was reached before pods of nodes being deleted and replacements of evicted "
+                       "pods had been looked at");
+  return DrainBrake::kNotVerified;
 }
 
 // Pods that a node being deleted still has. What their budgets have left is taken and not asked for: they go
 // in any case.
-bool DrainPlanner::Impl::PlaceFromDeleting(Slot slot, std::string* text) {
+DrainBoard::Outcome DrainPlanner::Impl::PlaceFromDeleting(Slot slot, std::string* text) {
   const NodePods& all = cluster().pods(slot);
-  FormerNode former;
   const auto known = std::find_if(state_.deleting.begin(), state_.deleting.end(),
                                   [&](const DeletingNode& node) { return node.node == name(slot); });
   std::vector<MovingPod> pods;
+  std::vector<BudgetUse> uses;
   for (size_t i = 0; i < all.pods().size(); ++i) {
     const PodShape& shape = cluster().pod_shapes()[all.pods()[i].shape];
     // One that is terminating was evicted: its replacement is known, or counts as a recent eviction.
@@ -136,8 +165,13 @@ bool DrainPlanner::Impl::PlaceFromDeleting(Slot slot, std::string* text) {
     const PodOutcome outcome = judge_->Judge(slot, all.pods()[i].shape).outcome;
     if (outcome == PodOutcome::kSkip || outcome == PodOutcome::kDaemon) continue;
     pods.push_back(PodAt(slot, static_cast<int32_t>(i)));
-    budgets_->Take(pods.back().use);
+    uses.push_back(pods.back().use);
   }
+  if (known == state_.deleting.end()) {
+    const DisruptionBudgets::Answer asked = budgets_->Ask(uses);
+    risky_by_taint_ = risky_by_taint_ || asked.risky || asked.refusal == BudgetRefusal::kExhausted;
+  }
+  for (const BudgetUse& use : uses) budgets_->Take(use);
   if (known != state_.deleting.end()) {
     absl::flat_hash_map<std::string, const std::string*> hints;
     for (const DestinationHint& hint : known->hints) hints.try_emplace(hint.pod, &hint.node);
@@ -148,18 +182,17 @@ bool DrainPlanner::Impl::PlaceFromDeleting(Slot slot, std::string* text) {
     }
   }
   board_->Sort(&pods);
-  WorkBudget unlimited;
   const DrainBoard::Answer answer =
-      board_->Drain(judged(slot).node, pods, /*hints_only=*/false, &unlimited, /*may_stop=*/false);
-  if (answer.outcome == DrainBoard::Outcome::kPlaced) return true;
+      board_->Drain(judged(slot).node, pods, /*hints_only=*/false, budget_, /*may_stop=*/true);
+  if (answer.outcome != DrainBoard::Outcome::kNoPlace) return answer.outcome;
   const MovingPod& pod = pods[answer.pod];
   *text = absl::StrCat("node ", name(slot), " is being deleted, and its pod ",
                        PodName(pod.namespace_name, pod.name), " fits nowhere else");
-  return false;
+  return answer.outcome;
 }
 
 // Replacements that owners have yet to create. They have no node, and are placed as if they had come.
-bool DrainPlanner::Impl::PlaceEvicted(std::string* text) {
+DrainBoard::Outcome DrainPlanner::Impl::PlaceEvicted(std::string* text) {
   std::vector<const RecentEviction*> evictions;
   for (const RecentEviction& eviction : state_.recent_evictions) {
     if (!IsNotReplaced(TraitsOf(eviction.shape))) evictions.push_back(&eviction);
@@ -180,19 +213,21 @@ bool DrainPlanner::Impl::PlaceEvicted(std::string* text) {
       ++count;
     }
     MovingPod pod;
-    pod.kind = board_->KindOfFormerPod(eviction->shape);
+    IncomingPod replacement;
+    replacement.shape = eviction->shape;
+    replacement.names = eviction->names;
+    pod.kind = board_->KindOf(replacement);
     pod.name = eviction->name;
     pod.uid = eviction->uid;
-    WorkBudget unlimited;
-    if (board_->Place({&pod, 1}, /*hints_only=*/false, &unlimited, /*may_stop=*/false).outcome ==
-        DrainBoard::Outcome::kPlaced) {
-      continue;
-    }
+    const DrainBoard::Outcome outcome =
+        board_->Place({&pod, 1}, /*hints_only=*/false, budget_, /*may_stop=*/true).outcome;
+    if (outcome == DrainBoard::Outcome::kPlaced) continue;
+    if (outcome == DrainBoard::Outcome::kStopped) return outcome;
     *text = absl::StrCat("the replacement of pod ", PodName(eviction->shape.namespace_name, eviction->name),
                          ", which was evicted from node ", eviction->node, ", fits nowhere");
-    return false;
+    return outcome;
   }
-  return true;
+  return DrainBoard::Outcome::kPlaced;
 }
 
 }  // namespace loadline

@@ -90,21 +90,12 @@ std::string ForUtilization(const DrainProblem& problem, Slot slot) {
 }  // namespace
 
 std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep) {
-  switch (keep.reason) {
-    case NodeReason::kNotAutoscaled:
-      return "put it into a node group";
+  const absl::string_view advice = EntryOf(keep.reason).advice;
+  switch (keep.reason) {  // no default: a new reason must fail the build here
     case NodeReason::kNodeGroupMinSizeReached: {
       const DrainGroup& group = problem.groups[static_cast<size_t>(problem.group_of[IndexOf(keep.slot)])];
       return absl::StrCat("a smaller minimum of group ", group.name, ", which is ", group.min_nodes);
     }
-    case NodeReason::kMinimalResourceLimitExceeded:
-      return "a smaller minimum of cores, memory or nodes of the cluster";
-    case NodeReason::kScaleDownDisabledAnnotation:
-      return "take the annotation cluster-autoscaler.kubernetes.io/scale-down-disabled off it";
-    case NodeReason::kScaleDownUnreadyDisabled:
-      return "set scale-down-unready-enabled, or get it ready";
-    case NodeReason::kAtomicScaleDownFailed:
-      return "all other nodes of its group have to go as well";
     case NodeReason::kNotUnderutilized:
       return ForUtilization(problem, keep.slot);
     case NodeReason::kNoPlaceToMovePods:
@@ -114,17 +105,31 @@ std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep) {
       return ForPod(PodOf(problem, keep), keep);
     case NodeReason::kBlockedByOnCompletionPod:
       return absl::StrCat(PodOf(problem, keep).name, " has to run to completion");
+    case NodeReason::kNone:
+    case NodeReason::kScaleDownDisabledAnnotation:
+    case NodeReason::kScaleDownUnreadyDisabled:
+    case NodeReason::kNotAutoscaled:
+    case NodeReason::kNotUnneededLongEnough:
+    case NodeReason::kNotUnreadyLongEnough:
+    case NodeReason::kNodeGroupMaxDeletionCountReached:
+    case NodeReason::kAtomicScaleDownFailed:
+    case NodeReason::kMinimalResourceLimitExceeded:
+    case NodeReason::kCurrentlyBeingDeleted:
+    case NodeReason::kNotUnneededOtherReason:
+    case NodeReason::kRecentlyUnremovable:
+    case NodeReason::kUnexpectedError:
+    case NodeReason::kNoNodeInfo:
     case NodeReason::kAlreadyADestination:
-      return "pods of nodes that go move here; it may go later";
     case NodeReason::kNotEvaluated:
-      return "more time: the next loop begins with it";
-    case NodeReason::kSizedByUtilization:
-      return "its group goes by how full it is: a node is tainted first, and goes after its grace period";
     case NodeReason::kRecentEvictionsWait:
-      return "room for the replacements of evicted pods";
-    default:
-      return "";
+    case NodeReason::kScaleDownThrottled:
+    case NodeReason::kWaitsForOtherDrains:
+    case NodeReason::kSizedByUtilization:
+    case NodeReason::kGroupsGrow:
+    case NodeReason::kHoldsRoomForWaitingPods:
+      break;
   }
+  return std::string(advice.data(), advice.size());
 }
 
 }  // namespace loadline

@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
-#include "core/drain/eligibility.h"
+#include "core/drain/being_deleted.h"
 #include "core/expand/node_limits.h"
 
 namespace loadline {
@@ -43,23 +43,6 @@ void KeepOwnNodes(const LoopProblem& problem, const absl::flat_hash_set<Slot>& d
   gathered.slots = std::move(slots);
 }
 
-absl::flat_hash_set<Slot> BeingDeleted(const LoopProblem& problem) {
-  const ClusterState& cluster = *problem.drain.cluster;
-  absl::flat_hash_set<Slot> slots;
-  for (const DeletingNode& node : problem.deleting) {
-    const std::optional<Slot> slot = cluster.Find(node.node);
-    if (!slot.has_value()) continue;
-    const std::string& uid = cluster.traits(*slot).uid;
-    if (node.uid.empty() || uid.empty() || uid == node.uid) slots.insert(*slot);
-  }
-  for (int32_t i = 0; i < cluster.slot_end(); ++i) {
-    if (cluster.Occupied(Slot{i}) && IsBeingDeleted(cluster, Slot{i}, problem.drain.now_s)) {
-      slots.insert(Slot{i});
-    }
-  }
-  return slots;
-}
-
 }  // namespace
 
 absl::Status GatherSizes(LoopProblem* problem) {
@@ -76,7 +59,9 @@ absl::Status GatherSizes(LoopProblem* problem) {
   absl::StatusOr<std::vector<GatheredGroup>> gathered =
       GatherFacts(*problem->drain.cluster, groups, waiting, problem->drain.now_s * 1000);
   if (!gathered.ok()) return gathered.status();
-  const absl::flat_hash_set<Slot> deleting = BeingDeleted(*problem);
+  const std::vector<Slot> being_deleted =
+      NodesBeingDeleted(*problem->drain.cluster, problem->deleting, problem->drain.now_s);
+  const absl::flat_hash_set<Slot> deleting(being_deleted.begin(), being_deleted.end());
   const std::vector<GroupCounts> counts = CountNodes(*problem);
   for (size_t i = 0; i < groups.size(); ++i) {
     LoopSizing& sizing = problem->sized[i];

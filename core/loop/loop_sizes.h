@@ -31,7 +31,7 @@ std::vector<NodeIndex> Untaint(const LoopProblem& problem, const LoopPlan& plan,
 // The nodes that are to go.
 std::vector<Slot> ChosenBySize(const LoopProblem& problem, const LoopPlan& plan);
 
-// Takes out of the plan what is not done: taints and removals where no node is considered to go, and taints
+// Takes out of the plan what is not done: taints and removals where no node may go, and taints
 // on nodes that take pods from those that go now.
 void HoldBackTaints(const LoopProblem& problem, LoopPlan* plan);
 

@@ -18,7 +18,8 @@ std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
   for (PendingPods& pods : waiting) {
     if (GivesWay(TraitsOf(pods.pod.shape))) pods.count = 0;
   }
-  for (PendingPods& pods : PodsOfNodesBeingDeleted(*problem.drain.cluster, problem.deleting)) {
+  for (PendingPods& pods :
+       PodsOfNodesBeingDeleted(*problem.drain.cluster, problem.deleting, problem.drain.now_s)) {
     pods.pod.names = problem.names;
     waiting.push_back(std::move(pods));
   }
@@ -82,6 +83,11 @@ std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem,
     if (entry.sized) entry.unneeded_time_s = entry.unready_time_s = 0;  // its nodes have waited tainted
   }
   drain->chosen = ChosenBySize(problem, plan);
+  drain->groups_grow = !plan.growth.empty();
+  for (const ExpectedPlace& place : plan.expected) {
+    if (place.group < 0) continue;
+    drain->on_the_way.push_back({plan.waiting[static_cast<size_t>(place.pods)].pod, place.count});
+  }
   drain->placeholders = PlaceholderPods(slack, plan.slack, problem.drain.cluster->resource_names());
   AddExpected(plan, snapshot, &drain->placeholders);
   return drain;
@@ -89,10 +95,7 @@ std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem,
 
 NoScaleDown WhyNoScaleDown(const LoopProblem& problem, const LoopPlan& plan) {
   if (!problem.decisions.scale_down) return NoScaleDown::kNotDecided;
-  if (!plan.growth.empty()) return NoScaleDown::kGrowing;
-  const bool count_on_upcoming = std::any_of(plan.expected.begin(), plan.expected.end(),
-                                             [](const ExpectedPlace& place) { return place.group >= 0; });
-  return count_on_upcoming ? NoScaleDown::kUpcoming : NoScaleDown::kConsidered;
+  return plan.growth.empty() ? NoScaleDown::kConsidered : NoScaleDown::kGrowing;
 }
 
 }  // namespace
@@ -105,8 +108,6 @@ absl::string_view Name(NoScaleDown why) {
       return "decided elsewhere";
     case NoScaleDown::kGrowing:
       return "groups grow";
-    case NoScaleDown::kUpcoming:
-      return "pods wait for nodes on their way";
   }
   return "invalid reason";
 }
@@ -125,7 +126,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
     GrowForSlack(problem, counts, positions, &plan);
   }
   plan.no_scale_down = WhyNoScaleDown(problem, plan);
-  if (plan.no_scale_down == NoScaleDown::kConsidered) {
+  if (problem.decisions.scale_down) {
     plan.scale_down_problem = ScaleDownProblem(problem, counts, plan, *snapshot, planners.slack->State());
     plan.scale_down = planners.drain->Plan(*plan.scale_down_problem, problem.scale_down, budget);
   }

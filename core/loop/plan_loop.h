@@ -1,5 +1,5 @@
 // One iteration of an autoscaler: pods that wait find places, groups grow for the rest, room is kept for what
-// comes next, and only if nothing grows nodes go.
+// comes next, and nodes that are not needed go, unless groups grow.
 #ifndef LOADLINE_CORE_LOOP_PLAN_LOOP_H_
 #define LOADLINE_CORE_LOOP_PLAN_LOOP_H_
 
@@ -120,12 +120,11 @@ struct LoopGrowth {
   friend bool operator==(const LoopGrowth&, const LoopGrowth&) = default;
 };
 
-// Why no node was considered to go.
+// Why no node starts to go.
 enum class NoScaleDown {
-  kConsidered,
-  kNotDecided,  // somebody else decides
-  kGrowing,     // groups grow
-  kUpcoming,    // nodes are on their way, and pods that wait count on them
+  kConsidered,  // nodes may
+  kNotDecided,  // somebody else decides, and no drain is planned
+  kGrowing,     // groups grow: drains are planned and timers go on, but none starts
 };
 absl::string_view Name(NoScaleDown why);
 
@@ -141,11 +140,12 @@ struct LoopPlan {
   std::optional<NodeCapacity> preferred_node;
   std::vector<LoopGrowth> growth;  // by group; those that win nothing are left out
   SlackPlan slack;
-  // By position in LoopProblem::sized. Nodes are tainted and go only where nodes are considered to go and no
-  // brake holds, or in a dry run: else these lists are empty.
+  // By position in LoopProblem::sized. Nodes are tainted and go only where nodes may go and no brake holds,
+  // or in a dry run: else these lists are empty.
   std::vector<SizeDecision> sizes;
   NoScaleDown no_scale_down = NoScaleDown::kConsidered;
-  // The question that scale_down answers; LoopPlanners::drain refers to it until its next plan.
+  // The question that scale_down answers; LoopPlanners::drain refers to it until its next plan. nullptr:
+  // somebody else decides.
   std::unique_ptr<const DrainProblem> scale_down_problem;
   DrainPlan scale_down;
 };
@@ -163,10 +163,12 @@ struct LoopPlanners {
 // Groups that are sized come first: nodes that they ask for count as on their way, and those that lose their
 // taint take pods. Placeholders of slack and pods below the expendable priority hold nothing against pods
 // that wait. Nodes on their way, then new ones, take placeholders where pods leave room for them, before more
-// is asked for. Nodes are asked to go with the pods that are expected on them.
+// is asked for. Nodes are asked to go with the pods that are expected on them. Drains are planned in every
+// loop, so that timers go on; while groups grow none starts, and while pods wait for nodes on their way those
+// nodes stay that would have to take them if none came.
 //
 // Deterministic. Cost: that of PlanScaleUp() or PlanRankedScaleUp() when pods wait, of SlackPlanner::Plan(),
-// and of DrainPlanner::Plan() when nothing grows.
+// and of DrainPlanner::Plan().
 LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snapshot* snapshot,
                   WorkBudget* budget);
 

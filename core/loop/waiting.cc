@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "absl/container/btree_map.h"
+#include "core/drain/being_deleted.h"
 
 namespace loadline {
 
@@ -29,14 +29,11 @@ void RemovePodsThatGiveWay(Snapshot* snapshot) {
 }
 
 std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,
-                                                 std::span<const DeletingNode> deleting) {
+                                                 std::span<const DeletingNode> deleting, int64_t now_s) {
   std::vector<PendingPods> waiting;
   absl::btree_map<int32_t, size_t> positions;
-  for (const DeletingNode& node : deleting) {
-    const std::optional<Slot> slot = cluster.Find(node.node);
-    if (!slot.has_value()) continue;
-    if (!node.uid.empty() && node.uid != cluster.traits(*slot).uid) continue;
-    for (const NodePods::Pod& pod : cluster.pods(*slot).pods()) {
+  for (const Slot slot : NodesBeingDeleted(cluster, deleting, now_s)) {
+    for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
       const PodShape& shape = cluster.pod_shapes()[pod.shape];
       const PodTraits& traits = TraitsOf(shape);
       if (shape.finished || traits.deleted_s.has_value() || traits.mirror || traits.static_pod ||

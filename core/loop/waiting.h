@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_LOOP_WAITING_H_
 #define LOADLINE_CORE_LOOP_WAITING_H_
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,11 +24,11 @@ bool GivesWay(const PodTraits& traits);
 // Takes the pods off all nodes that give way. Cost: O(pods).
 void RemovePodsThatGiveWay(Snapshot* snapshot);
 
-// Pods on nodes being deleted whose replacements need another node, equal ones together; in the order of the
-// nodes, then of their shapes. Pods that end with their node (of DaemonSets, mirror pods), that have finished
-// or are terminating, and those that give way, need none.
+// Pods on nodes being deleted, see NodesBeingDeleted(), whose replacements need another node, equal ones
+// together; in the order of the nodes, then of their shapes. Pods that end with their node (of DaemonSets,
+// mirror pods), that have finished or are terminating, and those that give way, need none.
 std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,
-                                                 std::span<const DeletingNode> deleting);
+                                                 std::span<const DeletingNode> deleting, int64_t now_s);
 
 }  // namespace loadline
 

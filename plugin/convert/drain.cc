@@ -1,5 +1,6 @@
 #include "plugin/convert/drain.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/fields.h"
+#include "plugin/convert/objects.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/refusals.h"
@@ -26,6 +28,7 @@ struct ReadPod {
   std::string uid;
   // A resource that neither nodes nor pods of the cluster know; empty: none.
   std::string unknown_resource;
+  ResourceNames names;  // of the shape
 };
 
 // Reads a pod as one that comes, whatever is becoming of the one that it was.
@@ -52,9 +55,10 @@ absl::StatusOr<ReadPod> ReadIncoming(absl::string_view bytes, View* view) {
   if (shape->rules != nullptr) shape->rules->AddLabelKeys(&keys);
   if (absl::Status status = view->SelectLabelKeys(keys); !status.ok()) return status;
   SelectLabels(decoder.labels(), view->label_keys(), &*shape);
-  ReadPod pod{*std::move(shape), decoder.name(), decoder.uid(), ""};
+  ReadPod pod{*std::move(shape), decoder.name(), decoder.uid(), "", {}};
   if (names.size() > known)
     pod.unknown_resource = std::string(names.name(ResourceId{static_cast<int32_t>(known)}));
+  pod.names = std::move(names);
   return pod;
 }
 
@@ -172,13 +176,6 @@ absl::Status DecodePools(const v1::PlanDrainRequest& request, const ClusterState
 // --- state
 // ---------------------------------------------------------------------------------------------------
 
-NodeReason ReasonNamed(absl::string_view name) {
-  for (int i = 0; i <= static_cast<int>(NodeReason::kSizedByUtilization); ++i) {
-    if (Name(NodeReason{i}) == name) return NodeReason{i};
-  }
-  return NodeReason::kNone;
-}
-
 template <typename Hints>
 std::vector<DestinationHint> DecodeHints(const Hints& messages) {
   std::vector<DestinationHint> hints;
@@ -201,9 +198,34 @@ absl::Status AddEviction(const v1::EvictedPod& message, View* view, DecodedDrain
   if (!pod.ok()) return Annotate(pod.status(), "pod", " ");
   if (!pod->unknown_resource.empty()) return absl::OkStatus();
   state->state.recent_evictions.push_back(
-      {std::move(pod->shape), pod->name, pod->uid, message.node(), message.at_s()});
+      {std::move(pod->shape), pod->name, pod->uid, message.node(), message.at_s(), pod->names});
   state->evicted.push_back(message);
   return absl::OkStatus();
+}
+
+// What tells an eviction from others: a pod with a UID is evicted once.
+std::string KeyOf(const RecentEviction& eviction) {
+  if (!eviction.uid.empty()) return absl::StrCat("uid/", eviction.uid);
+  return absl::StrCat("name/", eviction.shape.namespace_name, "/", eviction.name, "/", eviction.node, "/",
+                      eviction.at_s);
+}
+
+// Takes out those of `state` from position `first` on that it has before: progress that is told twice counts
+// once.
+void RemoveRepeats(size_t first, DecodedDrainState* state) {
+  absl::flat_hash_set<std::string> known;
+  size_t kept = 0;
+  std::vector<RecentEviction>& evictions = state->state.recent_evictions;
+  for (size_t i = 0; i < evictions.size(); ++i) {
+    if (!known.insert(KeyOf(evictions[i])).second && i >= first) continue;
+    if (kept != i) {
+      evictions[kept] = std::move(evictions[i]);
+      state->evicted[kept] = std::move(state->evicted[i]);
+    }
+    ++kept;
+  }
+  evictions.resize(kept);
+  state->evicted.resize(kept);
 }
 
 // Moves a node from those that may go to those that are being deleted. Of one that is not known to be the
@@ -215,6 +237,8 @@ void Start(const std::string& name, int64_t now_s, const ClusterState& cluster, 
   DeletingNode deleting = {name, cluster.traits(*slot).uid, now_s, /*drain=*/true, {}};
   const auto found = absl::c_find_if(state->unneeded, is_named);
   if (found != state->unneeded.end()) {
+    deleting.risky = found->risky;
+    deleting.left_out = found->start;
     deleting.drain = absl::c_any_of(found->hints, [](const DestinationHint& hint) {
       return !absl::StartsWith(hint.pod, "placeholder/");
     });
@@ -241,8 +265,20 @@ absl::Status CheckTimes(const v1::DrainState& message) {
                  kMaxTime);
   }
   fields.Range("at_s", message.at_s(), 0, kMaxTime);
-  fields.Range("pods", message.pods(), 0, INT32_MAX);
   fields.Range("nodes", message.nodes(), 0, INT32_MAX);
+  fields.Keep(CheckSize("pods", message.pods_size(), kMaxDrainStateOwners));
+  for (int i = 0; i < message.pods_size(); ++i) {
+    const v1::OwnerPods& pods = message.pods(i);
+    fields.Range(absl::StrCat("pods[", i, "].pods"), pods.pods(), 0, INT32_MAX);
+    fields.Range(absl::StrCat("pods[", i, "].finished"), pods.finished(), 0, INT32_MAX);
+    if (i > 0 && message.pods(i - 1).owner() >= pods.owner()) {
+      fields.Refuse(absl::StrCat("pods[", i, "].owner is not above that of the entry before"));
+    }
+    if (pods.kind() == v1::OBJECT_KIND_UNSPECIFIED) continue;
+    if (const absl::StatusOr<ObjectKind> kind = DecodeObjectKind(pods.kind()); !kind.ok()) {
+      fields.Keep(Annotate(kind.status(), absl::StrCat("pods[", i, "].kind")));
+    }
+  }
   return fields.status();
 }
 
@@ -385,14 +421,17 @@ absl::StatusOr<DecodedDrainState> DecodeDrainState(const v1::DrainState& message
   DecodedDrainState decoded;
   DrainState& state = decoded.state;
   for (const v1::UnneededNode& node : message.unneeded()) {
-    state.unneeded.push_back({node.node(), node.uid(), node.since_s(), DecodeHints(node.hints())});
+    state.unneeded.push_back(
+        {node.node(), node.uid(), node.since_s(), DecodeHints(node.hints()), node.risky(), node.start()});
   }
   for (const v1::DeletingNode& node : message.deleting()) {
-    state.deleting.push_back(
-        {node.node(), node.uid(), node.since_s(), node.drain(), DecodeHints(node.hints())});
+    state.deleting.push_back({node.node(), node.uid(), node.since_s(), node.drain(),
+                              DecodeHints(node.hints()), node.risky(), node.left_out()});
   }
   for (const v1::FailedNode& node : message.failed()) {
-    state.failed.push_back({node.node(), node.uid(), ReasonNamed(node.reason()), node.pod(), node.since_s()});
+    state.failed.push_back({node.node(), node.uid(),
+                            NodeReasonNamed(node.reason()).value_or(NodeReason::kNone), node.pod(),
+                            node.since_s()});
   }
   for (int i = 0; i < message.recent_evictions_size(); ++i) {
     if (absl::Status status = AddEviction(message.recent_evictions(i), view, &decoded); !status.ok()) {
@@ -401,8 +440,14 @@ absl::StatusOr<DecodedDrainState> DecodeDrainState(const v1::DrainState& message
   }
   state.resume_at = message.resume_at();
   if (message.has_at_s()) state.at_s = message.at_s();
-  if (message.has_pods()) state.pods = message.pods();
   if (message.has_nodes()) state.nodes = message.nodes();
+  for (const v1::OwnerPods& pods : message.pods()) {
+    OwnerPods& count = state.pods.emplace_back();
+    count.owner = pods.owner();
+    if (pods.kind() != v1::OBJECT_KIND_UNSPECIFIED) count.kind = *DecodeObjectKind(pods.kind());
+    count.pods = pods.pods();
+    count.finished = pods.finished();
+  }
   return decoded;
 }
 
@@ -413,6 +458,8 @@ v1::DrainState EncodeDrainState(const DrainState& state, const std::vector<v1::E
     entry->set_node(node.node);
     entry->set_uid(node.uid);
     entry->set_since_s(node.since_s);
+    entry->set_risky(node.risky);
+    entry->set_start(node.start);
     EncodeHints(node.hints, entry);
   }
   for (const DeletingNode& node : state.deleting) {
@@ -421,6 +468,8 @@ v1::DrainState EncodeDrainState(const DrainState& state, const std::vector<v1::E
     entry->set_uid(node.uid);
     entry->set_since_s(node.since_s);
     entry->set_drain(node.drain);
+    entry->set_risky(node.risky);
+    entry->set_left_out(node.left_out);
     EncodeHints(node.hints, entry);
   }
   for (const FailedNode& node : state.failed) {
@@ -434,8 +483,14 @@ v1::DrainState EncodeDrainState(const DrainState& state, const std::vector<v1::E
   message.mutable_recent_evictions()->Add(evicted.begin(), evicted.end());
   message.set_resume_at(state.resume_at);
   if (state.at_s >= 0) message.set_at_s(state.at_s);
-  if (state.pods >= 0) message.set_pods(state.pods);
   if (state.nodes >= 0) message.set_nodes(state.nodes);
+  for (const OwnerPods& count : state.pods) {
+    v1::OwnerPods* const pods = message.add_pods();
+    pods->set_owner(count.owner);
+    if (count.kind.has_value()) pods->set_kind(EncodeObjectKind(*count.kind));
+    pods->set_pods(count.pods);
+    pods->set_finished(count.finished);
+  }
   return message;
 }
 
@@ -458,6 +513,7 @@ absl::Status ApplyDrainProgress(const v1::DrainProgress& message, int64_t now_s,
   for (const std::string& name : message.failed()) {
     std::erase_if(state->state.deleting, [&](const DeletingNode& node) { return node.node == name; });
   }
+  const size_t known = state->evicted.size();
   for (int i = 0; i < message.evicted_size(); ++i) {
     absl::Status status =
         message.evicted(i).at_s() >= 0 && message.evicted(i).at_s() <= kMaxTime
@@ -465,7 +521,24 @@ absl::Status ApplyDrainProgress(const v1::DrainProgress& message, int64_t now_s,
             : Refused(absl::StrCat("at_s: ", message.evicted(i).at_s(), " is out of range"));
     if (!status.ok()) return Annotate(status, absl::StrCat("evicted[", i, "]"));
   }
+  RemoveRepeats(known, state);
   return absl::OkStatus();
+}
+
+absl::Status ReadEvictionsAgain(View* view, DecodedDrainState* state) {
+  DecodedDrainState again;
+  for (const v1::EvictedPod& evicted : state->evicted) {
+    if (absl::Status status = AddEviction(evicted, view, &again); !status.ok()) return status;
+  }
+  state->state.recent_evictions = std::move(again.state.recent_evictions);
+  state->evicted = std::move(again.evicted);
+  return absl::OkStatus();
+}
+
+void ForgetEvictions(int64_t now_s, int64_t kept_s, std::vector<v1::EvictedPod>* evicted) {
+  // The clock may have been set back since: an eviction of the future would be kept until then.
+  for (v1::EvictedPod& pod : *evicted) pod.set_at_s(std::min(pod.at_s(), now_s));
+  std::erase_if(*evicted, [&](const v1::EvictedPod& pod) { return now_s - pod.at_s() >= kept_s; });
 }
 
 v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem& problem, bool compact) {
@@ -481,6 +554,7 @@ v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem&
   response.set_evaluated(plan.evaluated);
   response.set_skipped(plan.skipped);
   response.set_usd_per_hour_saved(plan.price_saved);
+  response.set_cut_short_by(Text(Name(plan.cut_short_by)));
   return response;
 }
 

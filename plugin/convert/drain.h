@@ -20,6 +20,7 @@ inline constexpr int kMaxDrainGroups = 10'000;
 inline constexpr int kMaxDrainPlaceholders = 100'000;
 inline constexpr int kMaxEvictedPods = 100'000;
 inline constexpr int kMaxDrainStateNodes = 1 << 18;
+inline constexpr int kMaxDrainStateOwners = 1 << 18;
 
 // Flags that the planner does not ask for itself.
 struct DecodedDrainOptions {
@@ -44,10 +45,15 @@ v1::DrainState EncodeDrainState(const DrainState& state, const std::vector<v1::E
 
 // Whether what was done is not in a state yet.
 bool TellsMore(const v1::DrainProgress& message, const ClusterState& cluster, const DrainState& state);
-// Brings what was done into a state. Names of nodes that are not known are left out.
-// Errors: kInvalidArgument  names the entry
+// Brings what was done into a state. Names of nodes that are not known are left out, and so are evictions
+// that the state has already: a question may be asked again. Errors: kInvalidArgument  names the entry
 absl::Status ApplyDrainProgress(const v1::DrainProgress& message, int64_t now_s, View* view,
                                 DecodedDrainState* state);
+
+// Reads the evicted pods of a state anew, for a view whose names or label keys are others than they were.
+absl::Status ReadEvictionsAgain(View* view, DecodedDrainState* state);
+// Takes out what is kept no longer.
+void ForgetEvictions(int64_t now_s, int64_t kept_s, std::vector<v1::EvictedPod>* evicted);
 
 v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem& problem, bool compact);
 

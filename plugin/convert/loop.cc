@@ -260,10 +260,11 @@ v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& pro
   for (size_t i = 0; i < sized.size(); ++i) {
     *response.mutable_size()->add_groups() = EncodeSize(sized, i, problem.sized[i].gathered, plan.sizes[i]);
   }
-  if (plan.no_scale_down == NoScaleDown::kConsidered) {
+  if (plan.scale_down_problem != nullptr) {
     *response.mutable_scale_down() =
         EncodeDrainPlan(plan.scale_down, *plan.scale_down_problem, request.compact());
-  } else {
+  }
+  if (plan.no_scale_down != NoScaleDown::kConsidered) {
     response.set_no_scale_down(ToString(Name(plan.no_scale_down)));
   }
   return response;

@@ -27,9 +27,11 @@ absl::StatusOr<v1::PlanDrainResponse> PlanDrain(const v1::PlanDrainRequest& requ
   WorkBudget budget = BudgetOf(request, kNoWorkLimit, deadline);
   const DrainPlan& plan = turn->planner().Plan(turn->problem(), turn->options(), &budget);
   v1::PlanDrainResponse response = EncodeDrainPlan(plan, turn->problem(), request.compact());
-  turn->End(/*planned=*/true);
+  turn->Finish(/*planned=*/true);
   if (!request.compact()) *response.mutable_state() = turn->EncodeState();
-  return Sized(std::move(response), "ask for a compact one");
+  absl::StatusOr<v1::PlanDrainResponse> sized = Sized(std::move(response), "ask for a compact one");
+  if (sized.ok()) turn->Keep();
+  return sized;
 }
 
 }  // namespace loadline

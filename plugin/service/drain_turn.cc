@@ -1,11 +1,13 @@
 #include "plugin/service/drain_turn.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "core/drain/being_deleted.h"
 #include "core/drain/brakes.h"
 #include "core/drain/timers.h"
+#include "core/drain/vanished_pods.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -44,11 +46,14 @@ absl::StatusOr<std::optional<DecodedDrainState>> StateOf(const v1::PlanDrainRequ
   return state;
 }
 
-// What vanishes is told by what there was since nodes were last considered to go.
+// What a loop in which no drain was planned knows of the cluster.
 void Count(const ClusterState& cluster, int64_t now_s, DrainState* state) {
+  const std::vector<Slot> leaving = RememberedDeleting(cluster, state->deleting);
+  for (DeletingNode& node : state->deleting) node.left_out = true;
   state->at_s = now_s;
-  state->pods = std::max<int64_t>(state->pods, cluster.total_pods());
-  state->nodes = std::max<int64_t>(state->nodes, cluster.node_count());
+  state->nodes = cluster.node_count() - static_cast<int64_t>(leaving.size());
+  state->pods = CountPods(cluster);
+  TakeAwayPods(cluster, leaving, &state->pods);
 }
 
 }  // namespace
@@ -67,6 +72,9 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
   if (!problem.ok()) return problem.status();
   turn.problem_ = std::make_unique<DrainProblem>(*std::move(problem));
   KeptDrain& kept = shared->drain;
+  if (kept.cluster != &view.cluster() || kept.label_keys != view.label_keys().size()) {
+    if (absl::Status status = ReadEvictionsAgain(&view, &kept.last); !status.ok()) return status;
+  }
   absl::StatusOr<std::optional<DecodedDrainState>> state =
       StateOf(request, turn.options().deletion.timers, kept, &view);
   if (!state.ok()) return state.status();
@@ -79,30 +87,32 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
       kept.label_keys != view.label_keys().size() || kept.fit != turn.fit_) {
     kept.planner.SetState(turn.state());
   }
-  kept.cluster = nullptr;  // until End(): the planner may be left half done
+  kept.cluster = nullptr;  // until Keep(): the planner may be left half done
   return turn;
 }
 
-void DrainTurn::End(bool planned) {
-  KeptDrain& kept = shared_->drain;
-  if (handed_in_.has_value()) kept.last = *std::exchange(handed_in_, std::nullopt);
-  std::erase_if(kept.last.evicted, [&](const v1::EvictedPod& evicted) {
-    return now_s_ - evicted.at_s() >= options().recent_eviction_s;
-  });
+void DrainTurn::Finish(bool planned) {
+  const KeptDrain& kept = shared_->drain;
+  planned_ = planned;
+  next_.evicted = handed_in_.has_value() ? std::move(handed_in_->evicted) : kept.last.evicted;
+  ForgetEvictions(now_s_, options().recent_eviction_s, &next_.evicted);
   if (planned) {
-    kept.last.state = kept.planner.state();
+    next_.state = kept.planner.state();
   } else {
-    Count(shared_->view.cluster(), now_s_, &kept.last.state);
+    next_.state = handed_in_.has_value() ? std::move(handed_in_->state) : kept.last.state;
+    Count(shared_->view.cluster(), now_s_, &next_.state);
   }
-  kept.label_keys = shared_->view.label_keys().size();
-  kept.fit = fit_;
-  // What was handed in and not planned with yet is handed in again.
-  kept.cluster = planned ? &shared_->view.cluster() : nullptr;
 }
 
-v1::DrainState DrainTurn::EncodeState() const {
-  const DecodedDrainState& last = shared_->drain.last;
-  return EncodeDrainState(last.state, last.evicted);
+void DrainTurn::Keep() {
+  KeptDrain& kept = shared_->drain;
+  kept.last = std::move(next_);
+  kept.label_keys = shared_->view.label_keys().size();
+  kept.fit = std::move(fit_);
+  // What was handed in and not planned with yet is handed in again.
+  kept.cluster = planned_ ? &shared_->view.cluster() : nullptr;
 }
+
+v1::DrainState DrainTurn::EncodeState() const { return EncodeDrainState(next_.state, next_.evicted); }
 
 }  // namespace loadline

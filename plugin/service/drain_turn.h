@@ -14,8 +14,9 @@
 
 namespace loadline {
 
-// Begin(), a plan of planner() for problem(), or none, then End(). What ends before that, as by an exception,
-// leaves the state as it was, and the next turn starts over from it.
+// Begin(), a plan of planner() for problem(), or none, then Finish(); and Keep() once the answer is given for
+// sure. What ends before that, as by an error or exception, leaves the state as it was, and the next turn
+// starts over from it.
 class DrainTurn {
  public:
   // Readies the planner for a question, whose cluster is not read: that is `shared`. Errors name the field;
@@ -31,11 +32,13 @@ class DrainTurn {
   }
   DrainPlanner& planner() { return shared_->drain.planner; }
 
-  // Keeps the state with the view: `planned` says whether the planner was asked, and the problem that it was
-  // asked is still there.
-  void End(bool planned);
-  // The state after End().
+  // Works out the next state: `planned` says whether the planner was asked, and the problem that it was asked
+  // is still there.
+  void Finish(bool planned);
+  // The state after Finish().
   v1::DrainState EncodeState() const;
+  // Keeps that state with the view. Nothing in it fails.
+  void Keep();
 
  private:
   SharedView* shared_ = nullptr;
@@ -45,6 +48,8 @@ class DrainTurn {
   std::unique_ptr<DrainProblem> problem_;
   // Not the state that is kept with the view, but one that the question brings or leads to.
   std::optional<DecodedDrainState> handed_in_;
+  bool planned_ = false;
+  DecodedDrainState next_;
 };
 
 }  // namespace loadline

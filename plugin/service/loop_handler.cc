@@ -105,16 +105,22 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   const LoopPlan plan = PlanLoop(problem, {&shared.slack, &drain_turn->planner()}, snapshot, &budget);
   v1::PlanLoopResponse response =
       EncodeLoopPlan(plan, problem, *snapshot, request, std::move(decoded->entries));
-  drain_turn->End(plan.no_scale_down == NoScaleDown::kConsidered);
-  if (!problem.sized.empty()) shared.size_state = EncodeSizes(plan, problem);
+  drain_turn->Finish(/*planned=*/plan.scale_down_problem != nullptr);
+  v1::SizeState size_state = EncodeSizes(plan, problem);
   if (!request.compact()) {
     *response.mutable_state()->mutable_drain() = drain_turn->EncodeState();
     *response.mutable_state()->mutable_slack() = EncodeSlackState(shared.slack.State());
-    if (!problem.sized.empty()) *response.mutable_state()->mutable_size() = shared.size_state;
+    if (!problem.sized.empty()) *response.mutable_state()->mutable_size() = size_state;
   }
   response.set_clamped_amounts(decoded->clamped_amounts);
+  absl::StatusOr<v1::PlanLoopResponse> sized_response =
+      Sized(std::move(response), "ask for a compact one, or send equal pods as one entry");
+  if (!sized_response.ok()) return sized_response;
+  // Nothing below fails: the next loop goes out from an answer only if it was given.
+  drain_turn->Keep();
+  if (!problem.sized.empty()) shared.size_state = std::move(size_state);
   slack_turn.Complete();
-  return Sized(std::move(response), "ask for a compact one, or send equal pods as one entry");
+  return sized_response;
 }
 
 }  // namespace loadline

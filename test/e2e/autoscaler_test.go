@@ -116,9 +116,7 @@ func (s *scaled) start(name, mode string) *harness.Autoscaler {
 func (s *scaled) arguments(name, mode string) []string {
 	return append([]string{"--mode=" + mode, "--engine=" + s.engine.Address, "--view=" + name, "--cloud-address=unix://" + s.socket(), "--cloud-cacert=", "--cloud-cert=", "--cloud-key=", "--scan-interval=1s",
 		"--node-delete-delay-after-taint=1s", "--eviction-retry-interval=1s", "--poll-interval=500ms",
-		"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",
-		// Pods of this small cluster come and go by tenths of all there are.
-		"--most-vanished-percent=60"}, s.args...)
+		"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"}, s.args...)
 }
 
 func (s *scaled) socket() string { return filepath.Join(s.cluster.Dir(), "cloud.sock") }

@@ -80,7 +80,7 @@ func TestWalkthrough(t *testing.T) {
 		if words[0] == "autoscaler" {
 			args := append(words[1:], "--engine=inprocess", "--scan-interval=500ms", "--scale-down-unneeded-time=2s", "--scale-down-delay-after-add=1s",
 				"--slack-removal-delay=1s", "--node-delete-delay-after-taint=1s", "--poll-interval=500ms", "--eviction-retry-interval=500ms",
-				"--most-vanished-percent=100", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms")
+				"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms")
 			for i := range args {
 				args[i] = strings.ReplaceAll(args[i], "$CLOUD", "unix://"+s.socket())
 			}

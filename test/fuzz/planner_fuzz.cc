@@ -139,8 +139,10 @@ void CheckLoop(const v1::PlanLoopRequest& request, const v1::PlanLoopResponse& r
   }
   Require(response.size().groups_size() == request.sized_size(), "every group that is sized is answered");
   for (const v1::GroupSize& size : response.size().groups()) CheckSize(size);
-  Require(response.growth().empty() || response.scale_down().remove().empty(), "nodes come or go");
-  Require(response.no_scale_down().empty() == response.has_scale_down(),
+  for (const v1::NodeRemoval& removal : response.scale_down().remove()) {
+    Require(response.growth().empty() || !removal.start(), "nodes come or start to go");
+  }
+  Require(response.has_scale_down() || !response.no_scale_down().empty(),
           "scale-down is planned or a reason given");
   v1::PlanDrainRequest drain;
   CheckDrain(drain, response.scale_down());

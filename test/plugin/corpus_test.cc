@@ -205,7 +205,9 @@ v1::PlanDrainRequest DrainingWithState() {
   failed->set_node("d");
   failed->set_reason("BlockedByPod");
   request.mutable_state()->set_at_s(1'699'999'990);
-  request.mutable_state()->set_pods(1);
+  v1::OwnerPods* const pods = request.mutable_state()->add_pods();
+  pods->set_owner(7);
+  pods->set_pods(1);
   request.mutable_state()->set_nodes(2);
   v1::EvictedPod* const evicted = request.mutable_progress()->add_evicted();
   evicted->set_pod(MakePod({}, {{"cpu", "2"}}).SerializeAsString());

@@ -244,6 +244,95 @@ TEST_F(DrainHandlerTest, CountsEvictionsThatTheBudgetDoesNotShowYet) {
   EXPECT_EQ(Removed(Plan()), (std::vector<std::string>{"c", "a"}));
 }
 
+// The answer was lost on its way, and the client asks again; or it was too large, so that none was given.
+TEST_F(DrainHandlerTest, ProgressThatIsToldTwiceCountsOnce) {
+  Sync();
+  const auto evict = [&](const std::string& uid, size_t bytes) {
+    k8s::v1::Pod pod = Web();
+    pod.mutable_metadata()->set_name("web-" + uid);
+    pod.mutable_metadata()->set_uid(uid);
+    k8s::v1::StringEntry* const note = pod.mutable_metadata()->add_annotations();
+    note->set_key("note");
+    note->set_value(std::string(bytes, 'x'));
+    v1::EvictedPod* const evicted = request_.mutable_progress()->add_evicted();
+    evicted->set_pod(pod.SerializeAsString());
+    evicted->set_node("b");
+    evicted->set_at_s(kDrainTime + 3600);  // by a clock that was an hour ahead
+  };
+  evict("large-1", 1'000'000);
+  evict("large-2", 1'000'000);
+  EXPECT_EQ(Plan().state().recent_evictions_size(), 2);
+  EXPECT_EQ(Plan().state().recent_evictions_size(), 2);
+  request_.clear_progress();
+  request_.set_now_s(kDrainTime + 30);
+  for (const char* uid : {"large-3", "large-4", "large-5"}) evict(uid, 1'000'000);
+  EXPECT_EQ(Ask().status().code(), absl::StatusCode::kResourceExhausted);
+  request_.set_compact(true);
+  Plan();
+  // The first two are kept for 60 s and no longer, whatever the clock was.
+  request_.clear_progress();
+  request_.set_compact(false);
+  request_.set_now_s(kDrainTime + 60);
+  const v1::DrainState state = Plan().state();
+  ASSERT_EQ(state.recent_evictions_size(), 3);
+  EXPECT_EQ(state.recent_evictions(0).at_s(), kDrainTime + 30);
+  EXPECT_EQ(state.at_s(), kDrainTime + 60);
+}
+
+// An answer that is too large begins no timer and counts nothing.
+TEST_F(DrainHandlerTest, AnAnswerThatIsNotGivenLeavesTheStateAsItWas) {
+  Sync();
+  k8s::v1::Pod pod = Web();
+  pod.mutable_metadata()->add_annotations()->set_value(std::string(1'400'000, 'x'));
+  for (const char* uid : {"e1", "e2"}) {
+    pod.mutable_metadata()->set_uid(uid);
+    v1::EvictedPod* const evicted = request_.mutable_progress()->add_evicted();
+    evicted->set_pod(pod.SerializeAsString());
+    evicted->set_at_s(kDrainTime);
+  }
+  request_.mutable_state()->mutable_recent_evictions()->CopyFrom(request_.progress().evicted());
+  EXPECT_FALSE(Ask().ok()) << "the question itself is too large";
+  request_.clear_state();
+  Plan();
+  request_.mutable_progress()->mutable_evicted()->RemoveLast();
+  pod.mutable_metadata()->set_uid("e3");
+  request_.mutable_progress()->mutable_evicted(0)->set_pod(pod.SerializeAsString());
+  request_.set_now_s(kDrainTime + 10);
+  EXPECT_EQ(Ask().status().code(), absl::StatusCode::kResourceExhausted);
+  request_.clear_progress();
+  const v1::DrainState state = Plan().state();
+  EXPECT_EQ(state.recent_evictions_size(), 2) << "e3 came with the question that was not answered";
+}
+
+// Other names after a full list: the evicted pod requests what has another number then.
+TEST_F(DrainHandlerTest, EvictedPodsOutliveAFullList) {
+  k8s::v1::Pod pod = MakePod({}, {{"cpu", "1"}, {"example.com/foo", "1"}});
+  Sync(pod);
+  pod.mutable_metadata()->set_name("gone");
+  pod.mutable_metadata()->set_uid("gone");
+  v1::EvictedPod* const evicted = request_.mutable_progress()->add_evicted();
+  evicted->set_pod(pod.SerializeAsString());
+  evicted->set_node("b");
+  evicted->set_at_s(kDrainTime);
+  EXPECT_EQ(Plan().brake(), "RecentEvictions") << "no node has example.com/foo";
+  request_.clear_progress();
+  Sync(Web());  // nobody has example.com/foo any more
+  request_.set_now_s(kDrainTime + 10);
+  EXPECT_EQ(Plan().brake(), "");
+}
+
+// A drain that was risky as it was planned is risky while it is under way.
+TEST_F(DrainHandlerTest, ARiskyDrainIsAloneUntilItIsOver) {
+  Object(v1::POD_DISRUPTION_BUDGET, Budget(1).SerializeAsString());
+  Sync();
+  request_.mutable_state()->add_unneeded()->set_node("b");
+  request_.mutable_state()->mutable_unneeded(0)->set_risky(true);
+  request_.mutable_progress()->add_started("b");
+  const v1::PlanDrainResponse response = Plan();
+  ASSERT_EQ(response.state().deleting_size(), 1);
+  EXPECT_TRUE(response.state().deleting(0).risky());
+}
+
 TEST_F(DrainHandlerTest, LeavesOutNamesOfACompactAnswer) {
   Sync();
   request_.set_compact(true);
@@ -276,7 +365,7 @@ TEST_F(DrainHandlerTest, RemovesNothingAfterASuddenLossOfPods) {
   ChangesBuilder builder = ChangesBuilder::Delta(1, 1, 2);
   builder.Node(1, FourCores("b"));
   *request_.mutable_changes() = builder.changes();
-  EXPECT_EQ(BrakeText(), "there were 3 pods in the last loop, and now there are 1");
+  EXPECT_EQ(BrakeText(), "2 of the 3 pods of the last loop are gone, and nothing says why");
 }
 
 TEST_F(DrainHandlerTest, RemovesNothingAfterASuddenLossOfNodes) {
@@ -286,7 +375,7 @@ TEST_F(DrainHandlerTest, RemovesNothingAfterASuddenLossOfNodes) {
   builder.Remove(2);
   *request_.mutable_changes() = builder.changes();
   request_.mutable_groups(0)->mutable_slots()->RemoveLast();
-  EXPECT_EQ(BrakeText(), "there were 3 nodes in the last loop, and now there are 2");
+  EXPECT_EQ(BrakeText(), "there were 3 nodes in the last loop that were to stay, and now there are 2");
 }
 
 // Four of five nodes are not ready: more than 3, and more than 45 %.

@@ -97,7 +97,9 @@ TEST_F(LoopHandlerTest, PodsThatWaitTakeRoomThenNodes) {
   EXPECT_EQ(plan.growth(0).nodes_for_slack(), 0) << "the second one has a core left";
   EXPECT_EQ(plan.growth(0).usd_per_hour(), 1);
   EXPECT_EQ(plan.no_scale_down(), "groups grow");
-  EXPECT_FALSE(plan.has_scale_down());
+  // What pods are expected on does not go, and what could go waits.
+  EXPECT_EQ(plan.scale_down().status(), "ScaleDownNoCandidates");
+  EXPECT_THAT(plan.scale_down().remove(), SizeIs(0));
 }
 
 TEST_F(LoopHandlerTest, WhatTheMaximumForbidsIsLeftOver) {
@@ -115,7 +117,8 @@ TEST_F(LoopHandlerTest, NodesOnTheirWayAreCountedOnce) {
   int32_t upcoming = 0;
   for (const v1::UpcomingPlacement& placement : plan.upcoming()) upcoming += placement.pods().count();
   EXPECT_EQ(upcoming, 3);
-  EXPECT_EQ(plan.no_scale_down(), "pods wait for nodes on their way");
+  EXPECT_EQ(plan.no_scale_down(), "");
+  EXPECT_TRUE(plan.has_scale_down());
 }
 
 // Beside "workers" a group of nodes of one core for 0.2 and one of four cores for 1.2, without a limit that

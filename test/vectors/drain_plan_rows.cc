@@ -89,7 +89,8 @@ void Plan(const Json& in, Answers* answers) {
     state.recent_evictions.push_back({.shape = cluster.Shape(ReadPlanPod(pod)),
                                       .name = pod.at("name"),
                                       .node = pod.at("node"),
-                                      .at_s = kRowTime});
+                                      .at_s = kRowTime,
+                                      .names = cluster.names()});
   }
   for (const auto& [name, replicas] : in.at("replicasets").items()) {
     AddReplicaSet(name, replicas.at("spec"), replicas.at("status"), &cluster.state());
@@ -202,7 +203,7 @@ void Schedule(const Json& in, Answers* answers) {
   for (size_t i = 0; i < names.size(); ++i) {
     const FitPod pod = ReadPlanPod(in.at("pods").at(i));
     MovingPod& moving = pods.emplace_back();
-    moving.kind = board.KindOf(cluster.Shape(pod));
+    moving.kind = board.KindOf(cluster.Incoming(pod));
     moving.priority = pod.traits.priority;
     moving.name = names[i];
     const Json hint = in.at("hints").value(names[i], Json());

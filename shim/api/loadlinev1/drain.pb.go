@@ -545,8 +545,9 @@ type DrainOptions struct {
 	// Nodes that are evaluated at least, whatever the limits of work. By default 50.
 	MinEvaluatedNodes *int32 `protobuf:"varint,22,opt,name=min_evaluated_nodes,json=minEvaluatedNodes,proto3,oneof" json:"min_evaluated_nodes,omitempty"`
 	// Brakes. Nothing is removed while more nodes than both are not ready: by default 3, and 45 percent; when
-	// more than so many percent of the pods or nodes vanished since the last loop: by default 20; and when the
-	// cluster was last seen longer ago: by default 60.
+	// more than so many percent of the pods or nodes vanished since the last loop without a reason: by default
+	// 20; and when the cluster was last seen longer ago: by default 60. Reasons are that the node was to go, that
+	// the pod finished or ran for a DaemonSet, that its owner is gone or wants no more pods than it has.
 	OkTotalUnreadyCount       *int32 `protobuf:"varint,23,opt,name=ok_total_unready_count,json=okTotalUnreadyCount,proto3,oneof" json:"ok_total_unready_count,omitempty"`
 	MaxTotalUnreadyPercentage *int32 `protobuf:"varint,24,opt,name=max_total_unready_percentage,json=maxTotalUnreadyPercentage,proto3,oneof" json:"max_total_unready_percentage,omitempty"`
 	MostVanishedPercent       *int32 `protobuf:"varint,25,opt,name=most_vanished_percent,json=mostVanishedPercent,proto3,oneof" json:"most_vanished_percent,omitempty"`
@@ -799,10 +800,11 @@ type DrainState struct {
 	RecentEvictions []*EvictedPod `protobuf:"bytes,4,rep,name=recent_evictions,json=recentEvictions,proto3" json:"recent_evictions,omitempty"`
 	// The first node that was not evaluated for want of time; empty: all were.
 	ResumeAt string `protobuf:"bytes,5,opt,name=resume_at,json=resumeAt,proto3" json:"resume_at,omitempty"`
-	// Time, pods and nodes of the last loop; unset: there was none.
-	AtS           *int64 `protobuf:"varint,6,opt,name=at_s,json=atS,proto3,oneof" json:"at_s,omitempty"`
-	Pods          *int64 `protobuf:"varint,7,opt,name=pods,proto3,oneof" json:"pods,omitempty"`
-	Nodes         *int64 `protobuf:"varint,8,opt,name=nodes,proto3,oneof" json:"nodes,omitempty"`
+	// Time of the last loop, and nodes that were there and were not about to go; unset: there was none.
+	AtS   *int64 `protobuf:"varint,6,opt,name=at_s,json=atS,proto3,oneof" json:"at_s,omitempty"`
+	Nodes *int64 `protobuf:"varint,8,opt,name=nodes,proto3,oneof" json:"nodes,omitempty"`
+	// The pods of those nodes, by the hash of their owner in ascending order.
+	Pods          []*OwnerPods `protobuf:"bytes,9,rep,name=pods,proto3" json:"pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -879,16 +881,89 @@ func (x *DrainState) GetAtS() int64 {
 	return 0
 }
 
-func (x *DrainState) GetPods() int64 {
-	if x != nil && x.Pods != nil {
-		return *x.Pods
+func (x *DrainState) GetNodes() int64 {
+	if x != nil && x.Nodes != nil {
+		return *x.Nodes
 	}
 	return 0
 }
 
-func (x *DrainState) GetNodes() int64 {
-	if x != nil && x.Nodes != nil {
-		return *x.Nodes
+func (x *DrainState) GetPods() []*OwnerPods {
+	if x != nil {
+		return x.Pods
+	}
+	return nil
+}
+
+// Pods of one owner, without those of DaemonSets and mirror pods.
+type OwnerPods struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A hash of its UID, or where that is not known of kind, namespace and name. 0: pods without an owner.
+	Owner uint64 `protobuf:"fixed64,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	// What it is, where the cluster tells how many replicas it wants: replica sets, stateful sets, jobs and
+	// replication controllers. Unset: anything else.
+	Kind ObjectKind `protobuf:"varint,2,opt,name=kind,proto3,enum=loadline.v1.ObjectKind" json:"kind,omitempty"`
+	// Pods that have not finished, and those that have and are still there. [0, 2^31).
+	Pods          int64 `protobuf:"varint,3,opt,name=pods,proto3" json:"pods,omitempty"`
+	Finished      int64 `protobuf:"varint,4,opt,name=finished,proto3" json:"finished,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OwnerPods) Reset() {
+	*x = OwnerPods{}
+	mi := &file_loadline_v1_drain_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OwnerPods) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OwnerPods) ProtoMessage() {}
+
+func (x *OwnerPods) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_drain_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OwnerPods.ProtoReflect.Descriptor instead.
+func (*OwnerPods) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *OwnerPods) GetOwner() uint64 {
+	if x != nil {
+		return x.Owner
+	}
+	return 0
+}
+
+func (x *OwnerPods) GetKind() ObjectKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ObjectKind_OBJECT_KIND_UNSPECIFIED
+}
+
+func (x *OwnerPods) GetPods() int64 {
+	if x != nil {
+		return x.Pods
+	}
+	return 0
+}
+
+func (x *OwnerPods) GetFinished() int64 {
+	if x != nil {
+		return x.Finished
 	}
 	return 0
 }
@@ -906,7 +981,7 @@ type DestinationHint struct {
 
 func (x *DestinationHint) Reset() {
 	*x = DestinationHint{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[6]
+	mi := &file_loadline_v1_drain_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -918,7 +993,7 @@ func (x *DestinationHint) String() string {
 func (*DestinationHint) ProtoMessage() {}
 
 func (x *DestinationHint) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[6]
+	mi := &file_loadline_v1_drain_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -931,7 +1006,7 @@ func (x *DestinationHint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationHint.ProtoReflect.Descriptor instead.
 func (*DestinationHint) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DestinationHint) GetPod() string {
@@ -957,14 +1032,18 @@ type UnneededNode struct {
 	// Since then without a break.
 	SinceS int64 `protobuf:"varint,3,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
 	// Of each pod that moves.
-	Hints         []*DestinationHint `protobuf:"bytes,4,rep,name=hints,proto3" json:"hints,omitempty"`
+	Hints []*DestinationHint `protobuf:"bytes,4,rep,name=hints,proto3" json:"hints,omitempty"`
+	// Its budgets did not allow all of its pods at once.
+	Risky bool `protobuf:"varint,5,opt,name=risky,proto3" json:"risky,omitempty"`
+	// It was told to go at once.
+	Start         bool `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UnneededNode) Reset() {
 	*x = UnneededNode{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[7]
+	mi := &file_loadline_v1_drain_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1055,7 @@ func (x *UnneededNode) String() string {
 func (*UnneededNode) ProtoMessage() {}
 
 func (x *UnneededNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[7]
+	mi := &file_loadline_v1_drain_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1068,7 @@ func (x *UnneededNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnneededNode.ProtoReflect.Descriptor instead.
 func (*UnneededNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *UnneededNode) GetNode() string {
@@ -1020,6 +1099,20 @@ func (x *UnneededNode) GetHints() []*DestinationHint {
 	return nil
 }
 
+func (x *UnneededNode) GetRisky() bool {
+	if x != nil {
+		return x.Risky
+	}
+	return false
+}
+
+func (x *UnneededNode) GetStart() bool {
+	if x != nil {
+		return x.Start
+	}
+	return false
+}
+
 // A node whose deletion was started: neither source nor destination.
 type DeletingNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1031,14 +1124,18 @@ type DeletingNode struct {
 	// It has, or had, pods to move.
 	Drain bool `protobuf:"varint,4,opt,name=drain,proto3" json:"drain,omitempty"`
 	// Of each pod that moves.
-	Hints         []*DestinationHint `protobuf:"bytes,5,rep,name=hints,proto3" json:"hints,omitempty"`
+	Hints []*DestinationHint `protobuf:"bytes,5,rep,name=hints,proto3" json:"hints,omitempty"`
+	// It was risky when it was planned: no other drain starts until it is gone.
+	Risky bool `protobuf:"varint,6,opt,name=risky,proto3" json:"risky,omitempty"`
+	// The counts of the last loop are without it and its pods.
+	LeftOut       bool `protobuf:"varint,7,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeletingNode) Reset() {
 	*x = DeletingNode{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[8]
+	mi := &file_loadline_v1_drain_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1050,7 +1147,7 @@ func (x *DeletingNode) String() string {
 func (*DeletingNode) ProtoMessage() {}
 
 func (x *DeletingNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[8]
+	mi := &file_loadline_v1_drain_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1063,7 +1160,7 @@ func (x *DeletingNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletingNode.ProtoReflect.Descriptor instead.
 func (*DeletingNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeletingNode) GetNode() string {
@@ -1101,6 +1198,20 @@ func (x *DeletingNode) GetHints() []*DestinationHint {
 	return nil
 }
 
+func (x *DeletingNode) GetRisky() bool {
+	if x != nil {
+		return x.Risky
+	}
+	return false
+}
+
+func (x *DeletingNode) GetLeftOut() bool {
+	if x != nil {
+		return x.LeftOut
+	}
+	return false
+}
+
 // A node for which a drain was tried in vain.
 type FailedNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1119,7 +1230,7 @@ type FailedNode struct {
 
 func (x *FailedNode) Reset() {
 	*x = FailedNode{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[9]
+	mi := &file_loadline_v1_drain_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1131,7 +1242,7 @@ func (x *FailedNode) String() string {
 func (*FailedNode) ProtoMessage() {}
 
 func (x *FailedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[9]
+	mi := &file_loadline_v1_drain_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1144,7 +1255,7 @@ func (x *FailedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailedNode.ProtoReflect.Descriptor instead.
 func (*FailedNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FailedNode) GetNode() string {
@@ -1197,7 +1308,7 @@ type EvictedPod struct {
 
 func (x *EvictedPod) Reset() {
 	*x = EvictedPod{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[10]
+	mi := &file_loadline_v1_drain_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +1320,7 @@ func (x *EvictedPod) String() string {
 func (*EvictedPod) ProtoMessage() {}
 
 func (x *EvictedPod) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[10]
+	mi := &file_loadline_v1_drain_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1333,7 @@ func (x *EvictedPod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictedPod.ProtoReflect.Descriptor instead.
 func (*EvictedPod) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EvictedPod) GetPod() []byte {
@@ -1261,7 +1372,7 @@ type DrainProgress struct {
 
 func (x *DrainProgress) Reset() {
 	*x = DrainProgress{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[11]
+	mi := &file_loadline_v1_drain_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1273,7 +1384,7 @@ func (x *DrainProgress) String() string {
 func (*DrainProgress) ProtoMessage() {}
 
 func (x *DrainProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[11]
+	mi := &file_loadline_v1_drain_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1286,7 +1397,7 @@ func (x *DrainProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainProgress.ProtoReflect.Descriptor instead.
 func (*DrainProgress) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DrainProgress) GetStarted() []string {
@@ -1318,7 +1429,7 @@ type PlanDrainResponse struct {
 	// All other nodes, in name order.
 	Keep []*NodeKeep `protobuf:"bytes,2,rep,name=keep,proto3" json:"keep,omitempty"`
 	// Why nothing is removed at all: ClusterNotKnown, ClusterUnhealthy, PodsVanished, NodesVanished,
-	// ClockWentBack, NodesBeingDeleted, RecentEvictions; empty: no brake. And what exactly.
+	// ClockWentBack, NodesBeingDeleted, RecentEvictions, NotVerified; empty: no brake. And what exactly.
 	Brake     string `protobuf:"bytes,3,opt,name=brake,proto3" json:"brake,omitempty"`
 	BrakeText string `protobuf:"bytes,4,opt,name=brake_text,json=brakeText,proto3" json:"brake_text,omitempty"`
 	// ScaleDownNotTried, ScaleDownNoCandidates, ScaleDownNoNodeDeleted, ScaleDownThrottled or
@@ -1339,14 +1450,17 @@ type PlanDrainResponse struct {
 	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
 	LeftOut []*LeftOut `protobuf:"bytes,12,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
-	LeftOutTotal  int64 `protobuf:"varint,13,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	LeftOutTotal int64 `protobuf:"varint,13,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	// What ended the budget of the question before all was looked at: "work", "time" or "memory"; empty: nothing
+	// did. What starts to go was looked at in any case.
+	CutShortBy    string `protobuf:"bytes,14,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanDrainResponse) Reset() {
 	*x = PlanDrainResponse{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[12]
+	mi := &file_loadline_v1_drain_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1472,7 @@ func (x *PlanDrainResponse) String() string {
 func (*PlanDrainResponse) ProtoMessage() {}
 
 func (x *PlanDrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[12]
+	mi := &file_loadline_v1_drain_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1485,7 @@ func (x *PlanDrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanDrainResponse.ProtoReflect.Descriptor instead.
 func (*PlanDrainResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PlanDrainResponse) GetRemove() []*NodeRemoval {
@@ -1465,6 +1579,13 @@ func (x *PlanDrainResponse) GetLeftOutTotal() int64 {
 	return 0
 }
 
+func (x *PlanDrainResponse) GetCutShortBy() string {
+	if x != nil {
+		return x.CutShortBy
+	}
+	return ""
+}
+
 // What a budget allows before anything moves.
 type BudgetLeft struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1479,7 +1600,7 @@ type BudgetLeft struct {
 
 func (x *BudgetLeft) Reset() {
 	*x = BudgetLeft{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[13]
+	mi := &file_loadline_v1_drain_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1612,7 @@ func (x *BudgetLeft) String() string {
 func (*BudgetLeft) ProtoMessage() {}
 
 func (x *BudgetLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[13]
+	mi := &file_loadline_v1_drain_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1625,7 @@ func (x *BudgetLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetLeft.ProtoReflect.Descriptor instead.
 func (*BudgetLeft) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *BudgetLeft) GetNamespace() string {
@@ -1547,7 +1668,8 @@ type NodeRemoval struct {
 	// In the plan without a break since then, and when its timer ends.
 	SinceS   int64 `protobuf:"varint,9,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
 	ReadyAtS int64 `protobuf:"varint,10,opt,name=ready_at_s,json=readyAtS,proto3" json:"ready_at_s,omitempty"`
-	// It goes now; if not, the reason it waits for.
+	// It goes now; if not, the reason it waits for, under the names of NodeKeep; beside them
+	// ScaleDownThrottled, WaitsForOtherDrains and, in a loop of PlanLoop, GroupsGrow and HoldsRoomForWaitingPods.
 	Start bool   `protobuf:"varint,11,opt,name=start,proto3" json:"start,omitempty"`
 	Waits string `protobuf:"bytes,12,opt,name=waits,proto3" json:"waits,omitempty"`
 	// Of the node.
@@ -1558,7 +1680,7 @@ type NodeRemoval struct {
 
 func (x *NodeRemoval) Reset() {
 	*x = NodeRemoval{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[14]
+	mi := &file_loadline_v1_drain_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +1692,7 @@ func (x *NodeRemoval) String() string {
 func (*NodeRemoval) ProtoMessage() {}
 
 func (x *NodeRemoval) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[14]
+	mi := &file_loadline_v1_drain_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1705,7 @@ func (x *NodeRemoval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRemoval.ProtoReflect.Descriptor instead.
 func (*NodeRemoval) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeRemoval) GetSlot() int32 {
@@ -1698,7 +1820,7 @@ type PodMove struct {
 
 func (x *PodMove) Reset() {
 	*x = PodMove{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	mi := &file_loadline_v1_drain_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1832,7 @@ func (x *PodMove) String() string {
 func (*PodMove) ProtoMessage() {}
 
 func (x *PodMove) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	mi := &file_loadline_v1_drain_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1845,7 @@ func (x *PodMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodMove.ProtoReflect.Descriptor instead.
 func (*PodMove) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PodMove) GetPod() int32 {
@@ -1805,7 +1927,7 @@ type NodeKeep struct {
 
 func (x *NodeKeep) Reset() {
 	*x = NodeKeep{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[16]
+	mi := &file_loadline_v1_drain_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1939,7 @@ func (x *NodeKeep) String() string {
 func (*NodeKeep) ProtoMessage() {}
 
 func (x *NodeKeep) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[16]
+	mi := &file_loadline_v1_drain_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1952,7 @@ func (x *NodeKeep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeKeep.ProtoReflect.Descriptor instead.
 func (*NodeKeep) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{16}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeKeep) GetSlot() int32 {
@@ -2021,7 +2143,7 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\x17_ok_total_unready_countB\x1f\n" +
 	"\x1d_max_total_unready_percentageB\x18\n" +
 	"\x16_most_vanished_percentB\x11\n" +
-	"\x0f_max_view_age_s\"\xf4\x02\n" +
+	"\x0f_max_view_age_s\"\x84\x03\n" +
 	"\n" +
 	"DrainState\x125\n" +
 	"\bunneeded\x18\x01 \x03(\v2\x19.loadline.v1.UnneededNodeR\bunneeded\x125\n" +
@@ -2029,26 +2151,34 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\x06failed\x18\x03 \x03(\v2\x17.loadline.v1.FailedNodeR\x06failed\x12B\n" +
 	"\x10recent_evictions\x18\x04 \x03(\v2\x17.loadline.v1.EvictedPodR\x0frecentEvictions\x12\x1b\n" +
 	"\tresume_at\x18\x05 \x01(\tR\bresumeAt\x12\x16\n" +
-	"\x04at_s\x18\x06 \x01(\x03H\x00R\x03atS\x88\x01\x01\x12\x17\n" +
-	"\x04pods\x18\a \x01(\x03H\x01R\x04pods\x88\x01\x01\x12\x19\n" +
-	"\x05nodes\x18\b \x01(\x03H\x02R\x05nodes\x88\x01\x01B\a\n" +
-	"\x05_at_sB\a\n" +
-	"\x05_podsB\b\n" +
-	"\x06_nodes\"7\n" +
+	"\x04at_s\x18\x06 \x01(\x03H\x00R\x03atS\x88\x01\x01\x12\x19\n" +
+	"\x05nodes\x18\b \x01(\x03H\x01R\x05nodes\x88\x01\x01\x12*\n" +
+	"\x04pods\x18\t \x03(\v2\x16.loadline.v1.OwnerPodsR\x04podsB\a\n" +
+	"\x05_at_sB\b\n" +
+	"\x06_nodesJ\x04\b\a\x10\b\"~\n" +
+	"\tOwnerPods\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\x06R\x05owner\x12+\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x17.loadline.v1.ObjectKindR\x04kind\x12\x12\n" +
+	"\x04pods\x18\x03 \x01(\x03R\x04pods\x12\x1a\n" +
+	"\bfinished\x18\x04 \x01(\x03R\bfinished\"7\n" +
 	"\x0fDestinationHint\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\"\x81\x01\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"\xad\x01\n" +
 	"\fUnneededNode\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x17\n" +
 	"\asince_s\x18\x03 \x01(\x03R\x06sinceS\x122\n" +
-	"\x05hints\x18\x04 \x03(\v2\x1c.loadline.v1.DestinationHintR\x05hints\"\x97\x01\n" +
+	"\x05hints\x18\x04 \x03(\v2\x1c.loadline.v1.DestinationHintR\x05hints\x12\x14\n" +
+	"\x05risky\x18\x05 \x01(\bR\x05risky\x12\x14\n" +
+	"\x05start\x18\x06 \x01(\bR\x05start\"\xc8\x01\n" +
 	"\fDeletingNode\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x17\n" +
 	"\asince_s\x18\x03 \x01(\x03R\x06sinceS\x12\x14\n" +
 	"\x05drain\x18\x04 \x01(\bR\x05drain\x122\n" +
-	"\x05hints\x18\x05 \x03(\v2\x1c.loadline.v1.DestinationHintR\x05hints\"u\n" +
+	"\x05hints\x18\x05 \x03(\v2\x1c.loadline.v1.DestinationHintR\x05hints\x12\x14\n" +
+	"\x05risky\x18\x06 \x01(\bR\x05risky\x12\x19\n" +
+	"\bleft_out\x18\a \x01(\bR\aleftOut\"u\n" +
 	"\n" +
 	"FailedNode\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
@@ -2064,7 +2194,7 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\rDrainProgress\x12\x18\n" +
 	"\astarted\x18\x01 \x03(\tR\astarted\x12\x16\n" +
 	"\x06failed\x18\x02 \x03(\tR\x06failed\x121\n" +
-	"\aevicted\x18\x03 \x03(\v2\x17.loadline.v1.EvictedPodR\aevicted\"\xf1\x03\n" +
+	"\aevicted\x18\x03 \x03(\v2\x17.loadline.v1.EvictedPodR\aevicted\"\x93\x04\n" +
 	"\x11PlanDrainResponse\x120\n" +
 	"\x06remove\x18\x01 \x03(\v2\x18.loadline.v1.NodeRemovalR\x06remove\x12)\n" +
 	"\x04keep\x18\x02 \x03(\v2\x15.loadline.v1.NodeKeepR\x04keep\x12\x14\n" +
@@ -2080,7 +2210,9 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	" \x01(\v2\x17.loadline.v1.DrainStateR\x05state\x121\n" +
 	"\abudgets\x18\v \x03(\v2\x17.loadline.v1.BudgetLeftR\abudgets\x12/\n" +
 	"\bleft_out\x18\f \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
-	"\x0eleft_out_total\x18\r \x01(\x03R\fleftOutTotal\"R\n" +
+	"\x0eleft_out_total\x18\r \x01(\x03R\fleftOutTotal\x12 \n" +
+	"\fcut_short_by\x18\x0e \x01(\tR\n" +
+	"cutShortBy\"R\n" +
 	"\n" +
 	"BudgetLeft\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
@@ -2141,7 +2273,7 @@ func file_loadline_v1_drain_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_drain_proto_rawDescData
 }
 
-var file_loadline_v1_drain_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_loadline_v1_drain_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_loadline_v1_drain_proto_goTypes = []any{
 	(*PlanDrainRequest)(nil),  // 0: loadline.v1.PlanDrainRequest
 	(*DrainGroup)(nil),        // 1: loadline.v1.DrainGroup
@@ -2149,51 +2281,54 @@ var file_loadline_v1_drain_proto_goTypes = []any{
 	(*DrainDevicePool)(nil),   // 3: loadline.v1.DrainDevicePool
 	(*DrainOptions)(nil),      // 4: loadline.v1.DrainOptions
 	(*DrainState)(nil),        // 5: loadline.v1.DrainState
-	(*DestinationHint)(nil),   // 6: loadline.v1.DestinationHint
-	(*UnneededNode)(nil),      // 7: loadline.v1.UnneededNode
-	(*DeletingNode)(nil),      // 8: loadline.v1.DeletingNode
-	(*FailedNode)(nil),        // 9: loadline.v1.FailedNode
-	(*EvictedPod)(nil),        // 10: loadline.v1.EvictedPod
-	(*DrainProgress)(nil),     // 11: loadline.v1.DrainProgress
-	(*PlanDrainResponse)(nil), // 12: loadline.v1.PlanDrainResponse
-	(*BudgetLeft)(nil),        // 13: loadline.v1.BudgetLeft
-	(*NodeRemoval)(nil),       // 14: loadline.v1.NodeRemoval
-	(*PodMove)(nil),           // 15: loadline.v1.PodMove
-	(*NodeKeep)(nil),          // 16: loadline.v1.NodeKeep
-	(*Changes)(nil),           // 17: loadline.v1.Changes
-	(*FitOptions)(nil),        // 18: loadline.v1.FitOptions
-	(ObjectKind)(0),           // 19: loadline.v1.ObjectKind
-	(*LeftOut)(nil),           // 20: loadline.v1.LeftOut
+	(*OwnerPods)(nil),         // 6: loadline.v1.OwnerPods
+	(*DestinationHint)(nil),   // 7: loadline.v1.DestinationHint
+	(*UnneededNode)(nil),      // 8: loadline.v1.UnneededNode
+	(*DeletingNode)(nil),      // 9: loadline.v1.DeletingNode
+	(*FailedNode)(nil),        // 10: loadline.v1.FailedNode
+	(*EvictedPod)(nil),        // 11: loadline.v1.EvictedPod
+	(*DrainProgress)(nil),     // 12: loadline.v1.DrainProgress
+	(*PlanDrainResponse)(nil), // 13: loadline.v1.PlanDrainResponse
+	(*BudgetLeft)(nil),        // 14: loadline.v1.BudgetLeft
+	(*NodeRemoval)(nil),       // 15: loadline.v1.NodeRemoval
+	(*PodMove)(nil),           // 16: loadline.v1.PodMove
+	(*NodeKeep)(nil),          // 17: loadline.v1.NodeKeep
+	(*Changes)(nil),           // 18: loadline.v1.Changes
+	(*FitOptions)(nil),        // 19: loadline.v1.FitOptions
+	(ObjectKind)(0),           // 20: loadline.v1.ObjectKind
+	(*LeftOut)(nil),           // 21: loadline.v1.LeftOut
 }
 var file_loadline_v1_drain_proto_depIdxs = []int32{
-	17, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
-	17, // 1: loadline.v1.PlanDrainRequest.own:type_name -> loadline.v1.Changes
+	18, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
+	18, // 1: loadline.v1.PlanDrainRequest.own:type_name -> loadline.v1.Changes
 	1,  // 2: loadline.v1.PlanDrainRequest.groups:type_name -> loadline.v1.DrainGroup
 	2,  // 3: loadline.v1.PlanDrainRequest.placeholders:type_name -> loadline.v1.DrainPlaceholder
 	3,  // 4: loadline.v1.PlanDrainRequest.pools:type_name -> loadline.v1.DrainDevicePool
 	4,  // 5: loadline.v1.PlanDrainRequest.options:type_name -> loadline.v1.DrainOptions
-	18, // 6: loadline.v1.PlanDrainRequest.fit:type_name -> loadline.v1.FitOptions
+	19, // 6: loadline.v1.PlanDrainRequest.fit:type_name -> loadline.v1.FitOptions
 	5,  // 7: loadline.v1.PlanDrainRequest.state:type_name -> loadline.v1.DrainState
-	11, // 8: loadline.v1.PlanDrainRequest.progress:type_name -> loadline.v1.DrainProgress
-	19, // 9: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
-	7,  // 10: loadline.v1.DrainState.unneeded:type_name -> loadline.v1.UnneededNode
-	8,  // 11: loadline.v1.DrainState.deleting:type_name -> loadline.v1.DeletingNode
-	9,  // 12: loadline.v1.DrainState.failed:type_name -> loadline.v1.FailedNode
-	10, // 13: loadline.v1.DrainState.recent_evictions:type_name -> loadline.v1.EvictedPod
-	6,  // 14: loadline.v1.UnneededNode.hints:type_name -> loadline.v1.DestinationHint
-	6,  // 15: loadline.v1.DeletingNode.hints:type_name -> loadline.v1.DestinationHint
-	10, // 16: loadline.v1.DrainProgress.evicted:type_name -> loadline.v1.EvictedPod
-	14, // 17: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
-	16, // 18: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
-	5,  // 19: loadline.v1.PlanDrainResponse.state:type_name -> loadline.v1.DrainState
-	13, // 20: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
-	20, // 21: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
-	15, // 22: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	12, // 8: loadline.v1.PlanDrainRequest.progress:type_name -> loadline.v1.DrainProgress
+	20, // 9: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
+	8,  // 10: loadline.v1.DrainState.unneeded:type_name -> loadline.v1.UnneededNode
+	9,  // 11: loadline.v1.DrainState.deleting:type_name -> loadline.v1.DeletingNode
+	10, // 12: loadline.v1.DrainState.failed:type_name -> loadline.v1.FailedNode
+	11, // 13: loadline.v1.DrainState.recent_evictions:type_name -> loadline.v1.EvictedPod
+	6,  // 14: loadline.v1.DrainState.pods:type_name -> loadline.v1.OwnerPods
+	20, // 15: loadline.v1.OwnerPods.kind:type_name -> loadline.v1.ObjectKind
+	7,  // 16: loadline.v1.UnneededNode.hints:type_name -> loadline.v1.DestinationHint
+	7,  // 17: loadline.v1.DeletingNode.hints:type_name -> loadline.v1.DestinationHint
+	11, // 18: loadline.v1.DrainProgress.evicted:type_name -> loadline.v1.EvictedPod
+	15, // 19: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
+	17, // 20: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
+	5,  // 21: loadline.v1.PlanDrainResponse.state:type_name -> loadline.v1.DrainState
+	14, // 22: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
+	21, // 23: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
+	16, // 24: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_drain_proto_init() }
@@ -2210,14 +2345,14 @@ func file_loadline_v1_drain_proto_init() {
 	file_loadline_v1_drain_proto_msgTypes[1].OneofWrappers = []any{}
 	file_loadline_v1_drain_proto_msgTypes[4].OneofWrappers = []any{}
 	file_loadline_v1_drain_proto_msgTypes[5].OneofWrappers = []any{}
-	file_loadline_v1_drain_proto_msgTypes[16].OneofWrappers = []any{}
+	file_loadline_v1_drain_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_drain_proto_rawDesc), len(file_loadline_v1_drain_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

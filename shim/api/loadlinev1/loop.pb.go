@@ -515,8 +515,9 @@ type PlanLoopResponse struct {
 	Growth []*LoopGrowth `protobuf:"bytes,5,rep,name=growth,proto3" json:"growth,omitempty"`
 	// Slack, without its state.
 	Slack *PlanSlackResponse `protobuf:"bytes,6,opt,name=slack,proto3" json:"slack,omitempty"`
-	// Why no node was considered to go: "decided elsewhere", "groups grow" or "pods wait for nodes on their
-	// way"; empty: nodes were.
+	// Why no node goes now: "decided elsewhere", then scale_down is unset; or "groups grow", then it says which
+	// nodes can go and since when, and none of them starts. Empty: nodes may go. While pods wait for nodes on
+	// their way, nodes that would be their room if none came wait for HoldsRoomForWaitingPods.
 	NoScaleDown string `protobuf:"bytes,7,opt,name=no_scale_down,json=noScaleDown,proto3" json:"no_scale_down,omitempty"`
 	// Which nodes go, without state.
 	ScaleDown *PlanDrainResponse `protobuf:"bytes,8,opt,name=scale_down,json=scaleDown,proto3" json:"scale_down,omitempty"`

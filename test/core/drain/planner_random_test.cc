@@ -66,11 +66,7 @@ TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
         ASSERT_EQ(removal.since_s, now[removal.node].second) << "seed " << seed << " loop " << loop;
         kept_over += runs;
       }
-      if (plan.brake == DrainBrake::kPodsVanished) {
-        for (auto& [node, timer] : timers) timer.second = cluster.now_s;
-      } else if (!named.braked) {
-        timers = std::move(now);
-      }
+      if (!named.braked) timers = std::move(now);
       // A planner that knows the state only.
       if (loop > 0) {
         DrainPlanner restarted;

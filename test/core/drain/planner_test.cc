@@ -224,7 +224,7 @@ TEST(DrainPlannerTest, BrakesRemoveNothingAndSayWhy) {
        [](DrainProblem* problem, DrainState*) { problem->unhealthy = "half is not ready"; }},
       {DrainBrake::kClockWentBack, [](DrainProblem* problem, DrainState*) { problem->now_s -= 3600; }},
       // 10 of 13 are left: 23 % are gone.
-      {DrainBrake::kPodsVanished, [](DrainProblem*, DrainState* state) { state->pods = 13; }},
+      {DrainBrake::kPodsVanished, [](DrainProblem*, DrainState* state) { state->pods[0].pods = 13; }},
       {DrainBrake::kNodesVanished, [](DrainProblem*, DrainState* state) { state->nodes = 13; }},
       {DrainBrake::kRecentEvictions,
        [](DrainProblem* problem, DrainState* state) {
@@ -234,7 +234,7 @@ TEST(DrainPlannerTest, BrakesRemoveNothingAndSayWhy) {
          state->recent_evictions.push_back(std::move(eviction));
        }},
       // 10 of 12: 17 %.
-      {DrainBrake::kNone, [](DrainProblem*, DrainState* state) { state->pods = state->nodes = 12; }},
+      {DrainBrake::kNone, [](DrainProblem*, DrainState* state) { state->pods[0].pods = state->nodes = 12; }},
   };
   for (const Case& c : cases) {
     DrainModel model(cluster);
@@ -250,8 +250,7 @@ TEST(DrainPlannerTest, BrakesRemoveNothingAndSayWhy) {
     EXPECT_EQ(Name(plan.brake), Name(c.brake));
     EXPECT_EQ(plan.remove.size(), c.brake == DrainBrake::kNone ? 9 : 0) << Name(c.brake);
     EXPECT_EQ(plan.brake_text.empty(), c.brake == DrainBrake::kNone) << Name(c.brake);
-    const bool anew = c.brake == DrainBrake::kUnhealthy || c.brake == DrainBrake::kPodsVanished ||
-                      c.brake == DrainBrake::kNodesVanished;
+    const bool anew = c.brake == DrainBrake::kUnhealthy;
     const DrainState after = planner.state();
     ASSERT_EQ(after.unneeded.size(), 9) << Name(c.brake);
     EXPECT_EQ(after.unneeded[0].since_s,

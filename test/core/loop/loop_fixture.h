@@ -86,7 +86,7 @@ class LoopTest : public ::testing::Test {
     LoopPlan plan = PlanLoop(problem_, {&slack, &drain}, &snapshot, &budget);
     for (size_t i = 0; i < problem_.sized.size(); ++i) problem_.sized[i].state = plan.sizes[i].next;
     slack_ = slack.State();
-    if (plan.no_scale_down == NoScaleDown::kConsidered) drain_ = drain.state();
+    if (plan.scale_down_problem != nullptr) drain_ = drain.state();
     EXPECT_EQ(snapshot.depth(), 0u);
     EXPECT_EQ(snapshot.node_end(), static_cast<int32_t>(nodes_.size())) << "the snapshot is as before";
     names_.clear();

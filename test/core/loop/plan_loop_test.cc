@@ -117,6 +117,18 @@ TEST_F(LoopTest, SlackGrowsTheCheapestGroupOfItsClassAndAsksOnce) {
   EXPECT_THAT(Plan().growth, IsEmpty()) << "the node is on its way";
 }
 
+// A node without a UID, whose UID is remembered; and one that nothing but its taint tells of.
+TEST_F(LoopTest, PodsOfAllNodesBeingDeletedWait) {
+  AddGroup("g", 1000, 1, 2);
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 600)}}, {NodeOf("b", 1000), {Replica("q", 700)}}};
+  nodes_[1].node.taints = {{"ToBeDeletedByClusterAutoscaler", std::to_string(kLoopNow), "NoSchedule"}};
+  drain_.deleting = {{.node = "a", .uid = "u1", .since_s = kLoopNow, .drain = true}};
+  const LoopPlan plan = Plan();
+  ASSERT_THAT(plan.waiting, SizeIs(2));
+  EXPECT_EQ(plan.waiting[0].pod.shape.requests.Get(kCpu), 600);
+  EXPECT_EQ(plan.waiting[1].pod.shape.requests.Get(kCpu), 700);
+}
+
 TEST_F(LoopTest, NodesGoOnlyWhenNothingGrows) {
   problem_.decisions.scale_down = true;
   AddGroup("g", 1000, 1, 2);
@@ -128,13 +140,50 @@ TEST_F(LoopTest, NodesGoOnlyWhenNothingGrows) {
   Pending(Replica("w", 950), 1);
   plan = Plan();
   EXPECT_EQ(plan.no_scale_down, NoScaleDown::kGrowing);
-  EXPECT_THAT(plan.scale_down.remove, IsEmpty());
+  EXPECT_THAT(Removed(plan), ElementsAre("a"));
+  EXPECT_EQ(plan.scale_down.remove[0].waits, NodeReason::kGroupsGrow);
+  EXPECT_FALSE(plan.scale_down.remove[0].start);
+  EXPECT_EQ(plan.scale_down.status, DrainStatus::kNoNodeDeleted);
 
-  problem_.groups[0].drain.target = 3;  // it was asked for
+  problem_.groups[0].drain.target = 3;  // it was asked for; a holds 100m, which would be gone, so w needs it
   plan = Plan();
-  EXPECT_EQ(plan.no_scale_down, NoScaleDown::kUpcoming);
+  EXPECT_EQ(plan.no_scale_down, NoScaleDown::kConsidered);
+  EXPECT_THAT(Removed(plan), ElementsAre("a"));
+  EXPECT_EQ(plan.scale_down.remove[0].waits, NodeReason::kHoldsRoomForWaitingPods);
+  EXPECT_FALSE(plan.scale_down.remove[0].start);
   problem_.decisions.scale_down = false;
   EXPECT_EQ(Plan().no_scale_down, NoScaleDown::kNotDecided);
+}
+
+// Three of four nodes can go. One pod waits for a node on its way: one of them is kept for it, which is
+// enough, and timers of all run on.
+TEST_F(LoopTest, PodsThatWaitForNodesOnTheirWayKeepAsMuchRoomAsTheyNeed) {
+  problem_.decisions.scale_down = true;
+  problem_.scale_down.deletion.timers.unneeded_time_s = 600;
+  AddGroup("g", 1000, 1, 5);
+  for (const std::string name : {"a", "b", "c", "d"}) {
+    nodes_.push_back({NodeOf(name, 1000), {Replica("p-" + name, 100)}});
+  }
+  Pending(Replica("w", 950), 1);
+  LoopPlan plan = Plan();
+  ASSERT_THAT(plan.growth, IsEmpty());
+  EXPECT_THAT(Removed(plan), ElementsAre("a", "b", "c"));
+  problem_.drain.now_s += 601;
+  plan = Plan();
+  std::vector<std::string> waits;
+  for (const DrainRemoval& removal : plan.scale_down.remove) {
+    EXPECT_EQ(removal.since_s, kLoopNow);
+    waits.push_back(removal.start ? "start" : std::string(Name(removal.waits)));
+  }
+  EXPECT_THAT(waits, ElementsAre("start", "start", "HoldsRoomForWaitingPods"));
+
+  // Pods that no emptied node would take keep none.
+  ClearPending();
+  templates_[0] = NodeOf("g", 4000);
+  Pending(Replica("w", 3000), 1);
+  plan = Plan();
+  ASSERT_THAT(plan.growth, IsEmpty());
+  for (const DrainRemoval& removal : plan.scale_down.remove) EXPECT_TRUE(removal.start);
 }
 
 TEST_F(LoopTest, ANodeGoesWithThePodsThatAreExpectedOnIt) {

@@ -1,0 +1,45 @@
+// Which pods vanished from one loop to the next although nothing says why.
+#ifndef LOADLINE_CORE_DRAIN_VANISHED_PODS_H_
+#define LOADLINE_CORE_DRAIN_VANISHED_PODS_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/cluster/cluster_state.h"
+#include "core/cluster/objects.h"
+
+namespace loadline {
+
+// Pods of one owner.
+struct OwnerPods {
+  uint64_t owner = 0;  // a hash of its UID, or of kind, namespace and name; 0: of pods without an owner
+  // What it is, where the cluster tells how many replicas such an owner wants; nullopt: it does not.
+  std::optional<ObjectKind> kind;
+  int64_t pods = 0;      // that have not finished
+  int64_t finished = 0;  // that are still there as objects
+  friend bool operator==(const OwnerPods&, const OwnerPods&) = default;
+};
+
+// Counts all pods on nodes, by owner in ascending order. Pods of DaemonSets and mirror pods are left out:
+// they come and go with their nodes. Cost: O(pods) with a small factor, plus O(shapes * log).
+std::vector<OwnerPods> CountPods(const ClusterState& cluster);
+
+// Takes the unfinished pods of some nodes, each named once, off what CountPods() returned.
+// Cost: O(pods of the nodes * log).
+void TakeAwayPods(const ClusterState& cluster, std::span<const Slot> nodes, std::vector<OwnerPods>* counts);
+
+// How many of the pods in `before` are not in `now` and have no reason to be gone. Reasons are that the pod
+// has finished, that its owner is gone, and that its owner wants no more pods than it has. Pods without an
+// owner, or with one that the cluster does not know the kind of, have the first reason only.
+// `before` and `now` leave out nodes that were, or are, about to go; `all`: the pods of all nodes now.
+int64_t VanishedPods(std::span<const OwnerPods> before, std::span<const OwnerPods> now,
+                     std::span<const OwnerPods> all, const ClusterObjects& objects);
+
+// The sum of OwnerPods::pods.
+int64_t TotalPods(std::span<const OwnerPods> counts);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_VANISHED_PODS_H_
