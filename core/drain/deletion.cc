@@ -171,7 +171,7 @@ void Selection::StartOrHold(const Unit& unit) {
     for (const size_t i : unit.nodes) Wait(i, NodeReason::kScaleDownThrottled);
     if (answer_.limit == ThrottleLimit::kNone) answer_.limit = limit;
     if (unit.atomic && limit != ThrottleLimit::kExclusive) atomic_limit_ = limit;
-  } else if (unit.drains > 0 && (alone_ || (unit.risky && draining_))) {
+  } else if (unit.drains > 0 && (alone_ || (unit.risky && (draining_ || unit.drains > 1)))) {
     for (const size_t i : unit.nodes) Wait(i, NodeReason::kWaitsForOtherDrains);
   } else {
     Start(unit);

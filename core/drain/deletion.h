@@ -84,7 +84,8 @@ struct Deletions {
 //   taken;
 //     empty nodes first
 //   * AtomicScaleDownFailed                         an atomic group goes as a whole or not at all
-//   * WaitsForOtherDrains                           a risky node goes alone
+//   * WaitsForOtherDrains                           a risky node is drained alone: not while another drain
+//   runs, and not with an atomic group that has other nodes to be drained
 //   * ScaleDownThrottled                            atomic groups first, empty ones before those to be
 //   drained;
 //     the first one may exceed a limit that is not used up, or it would never go, and one that has to wait

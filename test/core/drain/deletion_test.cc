@@ -147,6 +147,15 @@ TEST_F(DeletionTest, ARiskyNodeGoesLastAndAlone) {
   EXPECT_THAT(Waits({Drain(), Empty()}), ElementsAre("WaitsForOtherDrains", "None"));
 }
 
+// Its other drains would run beside the risky one.
+TEST_F(DeletionTest, AnAtomicGroupOfSeveralDrainsWaitsWhileOneIsRisky) {
+  DeletionCandidate risky = Atomic(false);
+  risky.risky = true;
+  EXPECT_THAT(Waits({Atomic(false), risky, Atomic(true)}),
+              ElementsAre("WaitsForOtherDrains", "WaitsForOtherDrains", "WaitsForOtherDrains"));
+  EXPECT_THAT(Waits({Atomic(true), risky, Atomic(true)}), ElementsAre("None", "None", "None"));
+}
+
 TEST_F(DeletionTest, NothingToDo) {
   EXPECT_EQ(Select({}).status, DrainStatus::kNoCandidates);
   DeletionCandidate stray = Empty();

@@ -15,7 +15,7 @@
 namespace loadline {
 namespace {
 
-constexpr uint32_t kSeeds = 20'000;
+constexpr uint32_t kSeeds = 40'000;
 
 std::string Join(const std::vector<std::string>& lines) {
   std::string text;
@@ -28,7 +28,7 @@ DrainState WithDeleting(DrainState state, const CheckedState& checked) {
   return state;
 }
 
-// Three loops on each of 20,000 clusters, in which nodes change in between: D1 to D13 as far as a plan can
+// Three loops on each of 40,000 clusters, in which nodes change in between: D1 to D13 as far as a plan can
 // break them; timers are those that a naive count has; and a planner that was restarted with the state, or
 // has the nodes in other slots, says the same.
 TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
@@ -102,8 +102,8 @@ TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
         risky += removal.risky;
       }
       state = planner.state();
-      if (random.Percent(70)) random.Change(&cluster);
-      cluster.now_s += random.Percent(50) ? 30 : 700;
+      if (random.Percent("loop.change", 70)) random.Change(&cluster);
+      cluster.now_s += random.Percent("loop.time", 50) ? 30 : 700;
       model.Update(cluster);
     }
   }

@@ -3,9 +3,11 @@
 #define LOADLINE_TEST_CORE_DRAIN_RANDOM_DRAIN_CLUSTER_H_
 
 #include <cstdint>
-#include <random>
+#include <map>
 #include <string>
 
+#include "absl/strings/string_view.h"
+#include "core/base/fingerprint.h"
 #include "test/core/drain/drain_cluster.h"
 #include "test/core/drain/naive_checker.h"
 
@@ -13,33 +15,40 @@ namespace loadline {
 
 class RandomDrainCluster {
  public:
-  explicit RandomDrainCluster(uint32_t seed) : random_(seed) {}
+  explicit RandomDrainCluster(uint32_t seed) : seed_(seed) {}
 
-  // [low, high]. Not a distribution of the library, which differs between libraries.
-  int64_t Draw(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
+  // [low, high]. Each property has a random stream of its own, so that one more property, or one more draw of
+  // it, leaves all others as they are.
+  int64_t Draw(absl::string_view property, int64_t low, int64_t high) {
+    FingerprintBuilder number;
+    number.Add(seed_);
+    number.Add(property);
+    number.Add(++draws_[property]);
+    return low + static_cast<int64_t>(number.Finish() % static_cast<uint64_t>(high - low + 1));
   }
-  bool Percent(int64_t percent) { return Draw(1, 100) <= percent; }
+  bool Percent(absl::string_view property, int64_t percent) { return Draw(property, 1, 100) <= percent; }
 
   DrainCluster Cluster() {
     DrainCluster cluster;
-    rules_ = Percent(35);
-    plain_ = Percent(30);
-    const int64_t nodes = Draw(2, 9);
-    cluster.groups = {{.name = "small", .min_nodes = Draw(0, 2)}, {.name = "large", .min_nodes = Draw(0, 1)}};
+    rules_ = Percent("rules", 35);
+    plain_ = Percent("plain", 30);
+    const int64_t nodes = Draw("nodes", 2, 9);
+    cluster.groups = {{.name = "small", .min_nodes = Draw("group.min.small", 0, 2)},
+                      {.name = "large", .min_nodes = Draw("group.min.large", 0, 1)}};
     for (DrainGroup& group : cluster.groups) {
-      group.utilization_threshold = Percent(50) ? 0.5 : 0.9;
-      group.atomic = Percent(12);
-      if (Percent(50)) group.node_price = static_cast<double>(Draw(1, 5));
+      group.utilization_threshold = Percent("group.threshold", 50) ? 0.5 : 0.9;
+      group.atomic = Percent("group.atomic", 12);
+      if (Percent("group.priced", 50)) group.node_price = static_cast<double>(Draw("group.price", 1, 5));
     }
     for (int64_t i = 0; i < nodes; ++i) cluster.nodes.push_back(Node("n" + std::to_string(i)));
     for (const DrainNode& node : cluster.nodes) {
       if (node.group >= 0) ++cluster.groups[static_cast<size_t>(node.group)].target;
     }
-    for (DrainGroup& group : cluster.groups) group.target += Percent(15) ? Draw(-1, 1) : 0;
-    const int64_t budgets = plain_ ? 0 : Draw(0, 3);
+    for (DrainGroup& group : cluster.groups)
+      group.target += Percent("group.other_target", 15) ? Draw("group.target", -1, 1) : 0;
+    const int64_t budgets = plain_ ? 0 : Draw("budgets", 0, 3);
     for (int64_t i = 0; i < budgets; ++i) cluster.budgets.push_back(Budget("pdb-" + std::to_string(i)));
-    const int64_t placeholders = Percent(25) ? Draw(1, 3) : 0;
+    const int64_t placeholders = Percent("has_placeholders", 25) ? Draw("placeholders", 1, 3) : 0;
     for (int64_t i = 0; i < placeholders; ++i) {
       cluster.placeholders.push_back(Placeholder("slack-" + std::to_string(i), cluster));
     }
@@ -47,89 +56,94 @@ class RandomDrainCluster {
   }
 
   TestPlaceholder Placeholder(std::string name, const DrainCluster& cluster) {
-    FitPod pod{.requests = {{"cpu", Draw(1, 8) * 50}, {"memory", Draw(0, 40)}}};
+    FitPod pod{.requests = {{"cpu", Draw("placeholder.cpu", 1, 8) * 50},
+                            {"memory", Draw("placeholder.memory", 0, 40)}}};
     const int64_t last = static_cast<int64_t>(cluster.nodes.size()) - 1;
-    return {std::move(name), "n" + std::to_string(Draw(0, last)), std::move(pod)};
+    return {std::move(name), "n" + std::to_string(Draw("placeholder.node", 0, last)), std::move(pod)};
   }
 
   // Deletions and evictions under way; not where pods look at each other, as a checker cannot know where
   // those are to go.
   CheckedState State(const DrainCluster& cluster) {
     CheckedState state;
-    state.options.deletion.max_scale_down_parallelism = Draw(1, 4);
-    state.options.deletion.max_drain_parallelism = Draw(1, 3);
-    state.options.deletion.exclusive = Percent(10);
-    if (rules_ || !Percent(25)) return state;
-    state.deleting.push_back(
-        cluster.nodes[static_cast<size_t>(Draw(0, static_cast<int64_t>(cluster.nodes.size()) - 1))]
-            .node.name);
+    state.options.deletion.max_scale_down_parallelism = Draw("state.parallelism", 1, 4);
+    state.options.deletion.max_drain_parallelism = Draw("state.drains", 1, 3);
+    state.options.deletion.exclusive = Percent("state.exclusive", 10);
+    if (rules_ || !Percent("state.deleting", 25)) return state;
+    state.deleting.push_back(cluster
+                                 .nodes[static_cast<size_t>(
+                                     Draw("state.which", 0, static_cast<int64_t>(cluster.nodes.size()) - 1))]
+                                 .node.name);
     return state;
   }
 
   // Another content of a node: sometimes other pods, sometimes another node.
   void Change(DrainCluster* cluster) {
-    const size_t i = static_cast<size_t>(Draw(0, static_cast<int64_t>(cluster->nodes.size()) - 1));
+    const size_t i =
+        static_cast<size_t>(Draw("change.node", 0, static_cast<int64_t>(cluster->nodes.size()) - 1));
     DrainNode node = Node(cluster->nodes[i].node.name);
     node.group = cluster->nodes[i].group;
-    if (Percent(70)) {
+    if (Percent("change.same_node", 70)) {
       node.node = cluster->nodes[i].node;
-      if (Percent(50)) {
+      if (Percent("change.same_pods", 50)) {
         node.pods = cluster->nodes[i].pods;
-        if (!node.pods.empty() && Percent(50)) {
+        if (!node.pods.empty() && Percent("change.pop", 50)) {
           node.pods.pop_back();
-        } else if (!node.pods.empty() && Percent(30)) {
-          node.pods.front().requests.front().second = Draw(1, 10) * 50;  // its cpu
+        } else if (!node.pods.empty() && Percent("change.request", 30)) {
+          node.pods.front().requests.front().second = Draw("change.cpu", 1, 10) * 50;  // its cpu
         } else {
           node.pods.push_back(Pod());
         }
       }
     }
     cluster->nodes[i] = std::move(node);
-    if (Percent(25)) ChangePlaceholders(cluster);
+    if (Percent("change.placeholders", 25)) ChangePlaceholders(cluster);
   }
 
   // One goes, so that those behind it have other positions, one comes, or one is another one by the same
   // name.
   void ChangePlaceholders(DrainCluster* cluster) {
     std::vector<TestPlaceholder>& placeholders = cluster->placeholders;
-    if (placeholders.empty() || Percent(40)) {
+    if (placeholders.empty() || Percent("placeholders.add", 40)) {
       placeholders.push_back(Placeholder("slack-new-" + std::to_string(++serial_), *cluster));
-    } else if (Percent(50)) {
+    } else if (Percent("placeholders.erase", 50)) {
       placeholders.erase(placeholders.begin());
     } else {
       TestPlaceholder other = Placeholder(placeholders.front().name, *cluster);
-      if (Percent(50)) other.node = placeholders.front().node;
+      if (Percent("placeholders.same_node", 50)) other.node = placeholders.front().node;
       placeholders.front() = std::move(other);
     }
   }
 
   DrainNode Node(std::string name) {
     DrainNode node;
-    node.group = Percent(8) ? -1 : static_cast<int32_t>(Draw(0, 1));
+    node.group = Percent("node.no_group", 8) ? -1 : static_cast<int32_t>(Draw("node.group", 0, 1));
     node.node.name = std::move(name);
     node.node.traits.uid = "node-uid-" + std::to_string(++serial_);
-    node.node.allocatable = {{"cpu", node.group == 1 ? 4000 : Draw(1, 2) * 1000},
-                             {"memory", Draw(2, 5) * 100},
-                             {"pods", Percent(15) ? Draw(3, 6) : 110}};
-    node.node.labels = {{"zone", "z" + std::to_string(Draw(0, 2))}};
-    if (Percent(10)) node.node.labels.clear();
-    node.node.unschedulable = Percent(6);
-    node.node.traits.ready = !Percent(6);
-    node.node.traits.scale_down_disabled = Percent(4);
-    if (Percent(10)) node.node.taints = {{.key = "dedicated", .value = "x", .effect = "NoSchedule"}};
-    const int64_t pods = Draw(0, 5);
+    node.node.allocatable = {{"cpu", node.group == 1 ? 4000 : Draw("node.cpu", 1, 2) * 1000},
+                             {"memory", Draw("node.memory", 2, 5) * 100},
+                             {"pods", Percent("node.few_slots", 15) ? Draw("node.slots", 3, 6) : 110}};
+    node.node.labels = {{"zone", "z" + std::to_string(Draw("node.zone", 0, 2))}};
+    if (Percent("node.no_labels", 10)) node.node.labels.clear();
+    node.node.unschedulable = Percent("node.unschedulable", 6);
+    node.node.traits.ready = !Percent("node.unready", 6);
+    node.node.traits.scale_down_disabled = Percent("node.disabled", 4);
+    if (Percent("node.tainted", 10))
+      node.node.taints = {{.key = "dedicated", .value = "x", .effect = "NoSchedule"}};
+    const int64_t pods = Draw("node.pods", 0, 5);
     for (int64_t i = 0; i < pods; ++i) node.pods.push_back(Pod());
     return node;
   }
 
   FitPod Pod() {
-    const std::string app(1, static_cast<char>('a' + Draw(0, 3)));
-    FitPod pod = ReplicaPod("p" + std::to_string(++serial_), Draw(1, 10) * 50, Draw(0, 8) * 10, app);
+    const std::string app(1, static_cast<char>('a' + Draw("pod.app", 0, 3)));
+    FitPod pod = ReplicaPod("p" + std::to_string(++serial_), Draw("pod.cpu", 1, 10) * 50,
+                            Draw("pod.memory", 0, 8) * 10, app);
     if (plain_) return pod;
     PodTraits& traits = pod.traits;
-    traits.ready = !Percent(12);
-    traits.priority = Percent(15) ? 100 : 0;
-    const int64_t kind = Draw(1, 100);
+    traits.ready = !Percent("pod.unready", 12);
+    traits.priority = Percent("pod.priority", 15) ? 100 : 0;
+    const int64_t kind = Draw("pod.kind", 1, 100);
     if (kind <= 2) traits.owner.reset();
     if (kind > 2 && kind <= 10) traits.owner = PodOwner{"DaemonSet", "apps/v1", "ds", "uid-ds"};
     if (kind > 10 && kind <= 12) {
@@ -144,27 +158,28 @@ class RandomDrainCluster {
     if (kind > 25 && kind <= 28) traits.placeholder = true;
     if (kind > 28 && kind <= 30) traits.phase = PodPhase::kFailed;
     if (kind > 30 && kind <= 33) {
-      traits.deleted_s = kDrainNow - Draw(0, 100);
+      traits.deleted_s = kDrainNow - Draw("pod.deleted", 0, 100);
       pod.rules.terminating = true;
     }
-    if (Percent(5)) pod.rules.host_ports = {{80, "TCP", "0.0.0.0"}};
-    if (Percent(10)) pod.rules.tolerations = {{.key = "dedicated", .op = "Exists"}};
-    if (Percent(5)) pod.rules.node_selector = MakeLabels({{"zone", "z" + std::to_string(Draw(0, 2))}});
+    if (Percent("pod.port", 5)) pod.rules.host_ports = {{80, "TCP", "0.0.0.0"}};
+    if (Percent("pod.tolerates", 10)) pod.rules.tolerations = {{.key = "dedicated", .op = "Exists"}};
+    if (Percent("pod.selects", 5))
+      pod.rules.node_selector = MakeLabels({{"zone", "z" + std::to_string(Draw("pod.selected_zone", 0, 2))}});
     if (rules_ && !traits.placeholder) AddRules(app, &pod);
     return pod;
   }
 
  private:
   void AddRules(const std::string& app, FitPod* pod) {
-    const std::string key = Percent(50) ? "zone" : "kubernetes.io/hostname";
-    const std::string other(1, static_cast<char>('a' + Draw(0, 3)));
-    const int64_t kind = Draw(1, 100);
+    const std::string key = Percent("rules.key", 50) ? "zone" : "kubernetes.io/hostname";
+    const std::string other(1, static_cast<char>('a' + Draw("rules.other", 0, 3)));
+    const int64_t kind = Draw("rules.kind", 1, 100);
     if (kind <= 10) pod->rules.anti_affinity = {Term(Select("app", app), key, {"default", "kube-system"})};
     if (kind > 10 && kind <= 18)
       pod->rules.affinity = {Term(Select("app", other), key, {"default", "kube-system"})};
     if (kind > 18 && kind <= 30) {
       pod->rules.has_spread = true;
-      pod->rules.spread = {{.max_skew = static_cast<int32_t>(Draw(1, 2)),
+      pod->rules.spread = {{.max_skew = static_cast<int32_t>(Draw("rules.skew", 1, 2)),
                             .topology_key = key,
                             .selector = Select("app", app)}};
     }
@@ -173,20 +188,22 @@ class RandomDrainCluster {
   DrainBudget Budget(std::string name) {
     DrainBudget entry;
     entry.name = std::move(name);
-    if (Percent(10)) entry.namespace_name = "kube-system";
+    if (Percent("budget.system", 10)) entry.namespace_name = "kube-system";
     DisruptionBudget& budget = entry.budget;
-    budget.selector = Select("app", std::string(1, static_cast<char>('a' + Draw(0, 3))));
-    budget.disruptions_allowed = static_cast<int32_t>(Draw(-1, 6));
-    budget.desired_healthy = static_cast<int32_t>(Draw(-1, 3));
-    budget.current_healthy = static_cast<int32_t>(Draw(0, 5));
+    budget.selector = Select("app", std::string(1, static_cast<char>('a' + Draw("budget.app", 0, 3))));
+    budget.disruptions_allowed = static_cast<int32_t>(Draw("budget.allowed", -1, 6));
+    budget.desired_healthy = static_cast<int32_t>(Draw("budget.desired", -1, 3));
+    budget.current_healthy = static_cast<int32_t>(Draw("budget.healthy", 0, 5));
     budget.generation = 2;
-    budget.observed_generation = Percent(8) ? 1 : 2;
-    if (Percent(50)) budget.unhealthy_policy = DisruptionBudget::UnhealthyPolicy::kAlwaysAllow;
-    if (Percent(4)) budget.selector_error = "invalid";
+    budget.observed_generation = Percent("budget.stale", 8) ? 1 : 2;
+    if (Percent("budget.policy", 50))
+      budget.unhealthy_policy = DisruptionBudget::UnhealthyPolicy::kAlwaysAllow;
+    if (Percent("budget.invalid", 4)) budget.selector_error = "invalid";
     return entry;
   }
 
-  std::mt19937 random_;
+  const int64_t seed_;
+  std::map<absl::string_view, int64_t> draws_;
   bool rules_ = false;
   bool plain_ = false;
   int64_t serial_ = 0;
