@@ -14,9 +14,10 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 )
 
-// shrink carries out what a plan says of nodes that go. Where it says nothing, since groups grow, all stays as it is.
+// shrink carries out what a plan says of nodes that go. Where somebody else decides, all stays as it is; while groups
+// grow, the plan starts nothing and its timers go on.
 func (l *leader) shrink(ctx context.Context, o *loop) (part string, err error) {
-	if o.plan.loop.GetNoScaleDown() != "" { // also where it is decided elsewhere
+	if o.plan.loop.GetScaleDown() == nil {
 		l.release(ctx, o, actuation.Plan{})
 		return "", nil
 	}
@@ -69,7 +70,7 @@ func (l *leader) cooldown(now time.Time) bool {
 // release gives nodes back whose removal an earlier leader began, and that are not to go now: at once when the plan
 // keeps them, and when it does not come to remove them in some time.
 func (l *leader) release(ctx context.Context, o *loop, wanted actuation.Plan) {
-	undecided := o.plan.loop.GetNoScaleDown() != "" && l.config.Decides(config.ScaleDownDecision)
+	undecided := o.plan.loop.GetScaleDown() == nil && l.config.Decides(config.ScaleDownDecision)
 	candidates := map[string]bool{}
 	for _, removal := range o.plan.GetRemove() {
 		candidates[o.plan.nameOf[removal.GetSlot()]] = true

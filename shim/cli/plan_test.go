@@ -38,7 +38,7 @@ func TestPlanOfALoop(t *testing.T) {
 	if diff := cmp.Diff([]planGrowth{{"workers", 1, 1, 0.5}}, got.Growth); diff != "" {
 		t.Errorf("growth (-want +got):\n%s", diff)
 	}
-	if got.NoScaleDown != "groups grow" || got.Drain != nil {
+	if got.NoScaleDown != "groups grow" || got.Drain == nil {
 		t.Errorf("scale-down: %q, %v", got.NoScaleDown, got.Drain)
 	}
 }
@@ -49,7 +49,7 @@ func TestPlanTable(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	for _, want := range []string{"3 pods wait, 1 find room, 2 on new nodes; 2 nodes to ask for\n",
-		"   2   shop/wait-0   a new node of workers\n", "No node is considered to go: groups grow.\n"} {
+		"   2   shop/wait-0   a new node of workers\n", "No node goes now: groups grow.\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)
 		}

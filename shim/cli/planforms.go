@@ -17,7 +17,7 @@ type planAnswer struct {
 	// Ranking holds the options to grow a group for pods, best first, where they were ranked.
 	Ranking []planOption `json:"ranking,omitempty"`
 	Slack   slackAnswer  `json:"slack"`
-	// NoScaleDown says why no node was considered to go; empty: nodes were, and Drain tells.
+	// NoScaleDown says why no node goes now: "decided elsewhere", then there is no Drain, or "groups grow"; empty: nodes may.
 	NoScaleDown string       `json:"noScaleDown"`
 	Drain       *drainAnswer `json:"drain"`
 }
@@ -187,9 +187,10 @@ func (l *loopPlan) table(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	if l.GetScaleDown() == nil {
-		_, err := fmt.Fprintf(w, "No node is considered to go: %s.\n", l.GetNoScaleDown())
-		return err
+	if why := l.GetNoScaleDown(); why != "" {
+		if _, err := fmt.Fprintf(w, "No node goes now: %s.\n", why); err != nil || l.GetScaleDown() == nil {
+			return err
+		}
 	}
 	return l.drain.table(w)
 }
