@@ -49,6 +49,10 @@ if(NOT LOADLINE_FUZZ)
     SOURCES plugin/*.cc testing/*.cc
     LIBRARIES loadline_service loadline_daemon)
   add_dependencies(plugin_test loadlined)
+  loadline_gtest(hostile_test
+    SOURCES hostile/*.cc plugin/messages.cc
+    LIBRARIES loadline_service loadline_daemon)
+  add_dependencies(hostile_test loadlined)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/test/plugin/corpus_test.cc PROPERTIES
     COMPILE_DEFINITIONS LOADLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
