@@ -214,25 +214,10 @@ void GrowForSlack(const LoopProblem& problem, std::span<const GroupCounts> count
                   std::span<const int32_t> positions, LoopPlan* plan) {
   absl::btree_map<int32_t, int64_t> grown;
   for (const SlackDemand& demand : plan->slack.demands) {
-    std::vector<int32_t> groups;
-    for (const int32_t position : demand.groups) {
-      groups.push_back(positions[static_cast<size_t>(position)]);
-    }
-    std::sort(groups.begin(), groups.end(), [&](int32_t a, int32_t b) {
-      const LoopGroup& x = problem.groups[static_cast<size_t>(a)];
-      const LoopGroup& y = problem.groups[static_cast<size_t>(b)];
-      // One without a price is last.
-      const auto rank = [](const LoopGroup& of) {
-        return std::make_tuple(!of.usd_per_hour.has_value(), of.usd_per_hour.value_or(0), of.drain.name);
-      };
-      return rank(x) < rank(y);
-    });
-    int64_t nodes = demand.nodes;
-    for (const int32_t group : groups) {
-      const int64_t wins = std::min(nodes, MayAdd(problem, counts, *plan, static_cast<size_t>(group)));
-      if (wins == 0) continue;
-      grown[group] += wins;
-      nodes -= wins;
+    for (const GroupNodes& nodes : demand.groups) {
+      const int32_t group = positions[static_cast<size_t>(nodes.group)];
+      const int64_t wins = std::min(nodes.nodes, MayAdd(problem, counts, *plan, static_cast<size_t>(group)));
+      if (wins > 0) grown[group] += wins;
     }
   }
   for (const auto& [group, nodes] : grown) GrowthOf(group, plan).for_slack += nodes;

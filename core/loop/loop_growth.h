@@ -40,8 +40,8 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
 int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
                size_t group);
 
-// Growth for the placeholders that fit nowhere: of each class that nodes are asked of, the cheapest group
-// first, ties by name. `positions`: of the groups of the slack question, in LoopProblem::groups.
+// Growth for the placeholders that fit nowhere: the nodes that slack asks for of each group. `positions`: of
+// the groups of the slack question, in LoopProblem::groups.
 void GrowForSlack(const LoopProblem& problem, std::span<const GroupCounts> counts,
                   std::span<const int32_t> positions, LoopPlan* plan);
 

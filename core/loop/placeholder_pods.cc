@@ -4,24 +4,15 @@
 #include <utility>
 
 #include "absl/container/btree_map.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/resource_names.h"
+#include "absl/strings/strip.h"
 #include "core/cluster/pod_resources.h"
 
 namespace loadline {
 namespace {
 
-constexpr char kInstanceType[] = "node.kubernetes.io/instance-type";
-
-PodRules RulesOf(const SlackClassKey& key) {
-  PodRules rules;
-  rules.node_selector = key.labels;
-  rules.node_selector.Take(kInstanceType);
-  for (const Taint& taint : key.taints) {
-    rules.tolerations.push_back({taint.key, "Equal", taint.value, taint.effect});
-  }
-  return rules;
-}
+constexpr char kPrefix[] = "slack/";
 
 PodShape ShapeOf(const CpuMemory& size, PodRules rules) {
   PodResources resources;
@@ -38,8 +29,8 @@ PodShape ShapeOf(const CpuMemory& size, PodRules rules) {
 
 std::vector<DrainPlaceholder> PlaceholderPods(const SlackState& state, const SlackPlan& plan,
                                               const ResourceNames& names) {
-  absl::btree_map<std::string, PodRules> rules;
-  for (const ClassSlack& slack : plan.classes) rules.emplace(slack.key.name, RulesOf(slack.key));
+  absl::btree_map<std::string, const PodRules*> rules;
+  for (const ClassSlack& slack : plan.classes) rules.emplace(slack.key.name, &slack.rules);
   absl::btree_map<PlaceholderGroup, PodShape> shapes;
   for (const MirroredSlack& mirrored : plan.mirrored) {
     shapes.emplace(PlaceholderGroup{PlaceholderKind::kMirrored, mirrored.pod.key, mirrored.pod.size},
@@ -52,15 +43,21 @@ std::vector<DrainPlaceholder> PlaceholderPods(const SlackState& state, const Sla
     auto shape = shapes.find(group);
     if (shape == shapes.end()) {
       const auto of = rules.find(placeholder.owner);
-      shape =
-          shapes.emplace(group, ShapeOf(placeholder.size, of == rules.end() ? PodRules() : of->second)).first;
+      shape = shapes.emplace(group, ShapeOf(placeholder.size, of == rules.end() ? PodRules() : *of->second))
+                  .first;
     }
     IncomingPod pod;
     pod.shape = shape->second;
     pod.names = names;
-    pods.emplace_back(absl::StrCat("slack/", placeholder.id), placeholder.node, std::move(pod));
+    pods.emplace_back(absl::StrCat(kPrefix, placeholder.id), placeholder.node, std::move(pod));
   }
   return pods;
+}
+
+std::optional<int64_t> SlackPlaceholder(absl::string_view name) {
+  int64_t id = 0;
+  if (!absl::ConsumePrefix(&name, kPrefix) || !absl::SimpleAtoi(name, &id)) return std::nullopt;
+  return id;
 }
 
 }  // namespace loadline

@@ -8,10 +8,13 @@
 #include "core/loop/loop_growth.h"
 #include "core/loop/loop_sizes.h"
 #include "core/loop/placeholder_pods.h"
+#include "core/loop/slack_question.h"
 #include "core/loop/waiting.h"
 
 namespace loadline {
 namespace {
+
+constexpr int64_t kWorkForSlack = 1'000'000;
 
 std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
   std::vector<PendingPods> waiting = problem.pending;
@@ -24,37 +27,6 @@ std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
     waiting.push_back(std::move(pods));
   }
   return waiting;
-}
-
-// Pods that wait and are expected on nodes that are there: their room is not free for slack.
-std::vector<SlackPending> ExpectedThere(const LoopPlan& plan, const Snapshot& snapshot) {
-  std::vector<SlackPending> pods;
-  for (const ExpectedPlace& place : plan.expected) {
-    if (place.group >= 0) continue;
-    pods.push_back(
-        {plan.waiting[static_cast<size_t>(place.pods)].pod, place.count, snapshot.slot(place.node)});
-  }
-  return pods;
-}
-
-SlackPlan PlanSlack(const LoopProblem& problem, const std::vector<GroupCounts>& counts, GroupRooms rooms,
-                    const LoopPlan& plan, Snapshot* snapshot, std::vector<int32_t>* positions,
-                    SlackPlanner* planner) {
-  SlackQuestion question;
-  question.cluster = problem.drain.cluster;
-  question.options = problem.slack;
-  question.waiting = ExpectedThere(plan, *snapshot);
-  question.fit = &problem.scale_down.fit;
-  question.now_s = problem.drain.now_s;
-  question.snapshot = [snapshot] { return snapshot; };
-  question.groups.emplace();
-  for (size_t group = 0; group < problem.groups.size(); ++group) {
-    if (!problem.groups[group].node.has_value()) continue;
-    positions->push_back(static_cast<int32_t>(group));
-    question.groups->push_back({*problem.groups[group].node, rooms.empty[group],
-                                MayAdd(problem, counts, plan, group), std::move(rooms.coming[group])});
-  }
-  return planner->Plan(question);
 }
 
 // Pods that are expected on a node hold it as those do that are there.
@@ -122,13 +94,18 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   GroupRooms rooms = GrowForPods(problem, counts, snapshot, budget, &plan);
   if (problem.decisions.slack) {
     std::vector<int32_t> positions;
-    plan.slack = PlanSlack(problem, counts, std::move(rooms), plan, snapshot, &positions, planners.slack);
+    const SlackQuestion question =
+        MakeSlackQuestion(problem, counts, std::move(rooms), plan, snapshot, &positions);
+    // Plans of growth that could be better use up all there is: slack still gets a share.
+    WorkBudget share(kWorkForSlack);
+    plan.slack = planners.slack->Plan(question, budget->ended() ? &share : budget);
     GrowForSlack(problem, counts, positions, &plan);
   }
   plan.no_scale_down = WhyNoScaleDown(problem, plan);
   if (problem.decisions.scale_down) {
     plan.scale_down_problem = ScaleDownProblem(problem, counts, plan, *snapshot, planners.slack->State());
     plan.scale_down = planners.drain->Plan(*plan.scale_down_problem, problem.scale_down, budget);
+    ExpectWhereDrained(*plan.scale_down_problem, plan.scale_down, planners.slack);
   }
   HoldBackTaints(problem, &plan);
   return plan;

@@ -139,12 +139,16 @@ void PlaceholderSet::Detach(int64_t id) {
 void PlaceholderSet::Restore(const Placeholder& placeholder) {
   const int64_t id = placeholder.id;
   Add(GroupOf(placeholder), id);
-  Placeholder& added = items_.at(id).placeholder;
-  added.last_node = placeholder.node.empty() ? placeholder.last_node : placeholder.node;
   const size_t node = placeholder.node.empty() ? kNoNode : Find(placeholder.node);
-  if (node == kNoNode) return;
-  Attach(id, node);
-  touched_.push_back(node);
+  if (node != kNoNode) {
+    Attach(id, node);
+    touched_.push_back(node);
+  }
+  Expect(id, placeholder.last_node.empty() ? placeholder.node : placeholder.last_node);
+}
+
+void PlaceholderSet::Expect(int64_t id, const std::string& node) {
+  items_.at(id).placeholder.last_node = node;
 }
 
 void PlaceholderSet::Add(const PlaceholderGroup& group, int64_t id) {
@@ -199,12 +203,11 @@ size_t PlaceholderSet::BestFit(int32_t node_class, const CpuMemory& size) const 
   return kNoNode;
 }
 
-int64_t PlaceholderSet::Place(const PlaceholderGroup& group, std::span<const int32_t> classes) {
+int64_t PlaceholderSet::PlaceBack(const PlaceholderGroup& group, std::span<const int32_t> classes) {
   const Members* const members = Find(group);
   if (members == nullptr) return 0;
   const std::vector<int64_t> waiting(members->unplaced.begin(), members->unplaced.end());
   int64_t placed = 0;
-  // Those that have a place to return to come first, so that others do not take it.
   for (const int64_t id : waiting) {
     const std::string& name = items_.at(id).placeholder.last_node;
     const size_t last = name.empty() ? kNoNode : Find(name);
@@ -213,9 +216,17 @@ int64_t PlaceholderSet::Place(const PlaceholderGroup& group, std::span<const int
     Attach(id, last);
     ++placed;
   }
+  return placed;
+}
+
+int64_t PlaceholderSet::Place(const PlaceholderGroup& group, std::span<const int32_t> classes) {
+  const Members* const members = Find(group);
+  if (members == nullptr || members->unplaced.empty()) return 0;
+  // Those that have a place to return to come first, so that others do not take it.
+  int64_t placed = PlaceBack(group, classes);
+  const std::vector<int64_t> waiting(members->unplaced.begin(), members->unplaced.end());
   size_t from = 0;  // what no node of a class takes, none will take for the next one either
   for (const int64_t id : waiting) {
-    if (items_.at(id).node != kNoNode) continue;
     size_t node = kNoNode;
     while (from < classes.size() && (node = BestFit(classes[from], group.size)) == kNoNode) ++from;
     if (node == kNoNode) break;

@@ -103,8 +103,12 @@ class PlaceholderSet {
 
   // --- placeholders
 
-  // Takes one over from a former set, onto its node if that is there.
+  // Takes one over from a former set, onto its node if that is there. `last_node` is where it is to go when
+  // it loses the node.
   void Restore(const Placeholder& placeholder);
+  // It goes there first when it loses its node.
+  void Expect(int64_t id, const std::string& node);
+  bool Has(int64_t id) const { return items_.contains(id); }
   // A new one, without a node.
   void Add(const PlaceholderGroup& group, int64_t id);
   void Remove(int64_t id);
@@ -114,6 +118,9 @@ class PlaceholderSet {
   void Attach(int64_t id, size_t node);
   void Detach(int64_t id);
 
+  // Puts those of a group that have no node back to where they were last, on nodes of `classes`. Returns how
+  // many.
+  int64_t PlaceBack(const PlaceholderGroup& group, std::span<const int32_t> classes);
   // Puts those of a group that have no node onto nodes of `classes`, which are tried in this order: each onto
   // the node where it was last, else where it leaves least cpu, then memory; ties by name. Returns how many.
   int64_t Place(const PlaceholderGroup& group, std::span<const int32_t> classes);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <tuple>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "core/base/fingerprint.h"
 
 namespace loadline {
 namespace {
@@ -19,6 +21,20 @@ constexpr absl::string_view kInstanceTypes[] = {"node.kubernetes.io/instance-typ
 int64_t Band(int64_t memory) {
   const int spare = static_cast<int>(std::bit_width(static_cast<uint64_t>(memory))) - 6;
   return spare <= 0 ? memory : memory >> spare << spare;
+}
+
+bool TaintBefore(const Taint& a, const Taint& b) {
+  return std::tie(a.key, a.value, a.effect) < std::tie(b.key, b.value, b.effect);
+}
+
+// Labels that count come from whoever may write a pod that selects nodes by them.
+std::string Bounded(std::string name) {
+  constexpr size_t kMostBytes = 512;
+  if (name.size() <= kMostBytes) return name;
+  FingerprintBuilder builder;
+  builder.Add(absl::string_view(name));
+  name.resize(kMostBytes);
+  return absl::StrCat(name, "... ", absl::Hex(builder.Finish(), absl::kZeroPad16));
 }
 
 }  // namespace
@@ -55,22 +71,43 @@ SlackClassKey ClassOf(const NodeShape& node, const LabelKeys& label_keys, const 
   for (const Label& label : node.labels) {
     if (!std::binary_search(label_keys.begin(), label_keys.end(), label.key)) continue;
     key.labels.Set(label.key, label.value);
-    const bool by_size =
-        absl::c_linear_search(kInstanceTypes, label.key) && !absl::c_linear_search(selected, label.key);
-    absl::StrAppend(by_size ? &type : &key.family, label.key, "=", label.value, ",");
+    const bool is_type = absl::c_linear_search(kInstanceTypes, label.key);
+    if (!is_type || std::binary_search(selected.begin(), selected.end(), label.key)) {
+      key.needs.Set(label.key, label.value);
+    }
+    absl::StrAppend(is_type ? &type : &key.name, label.key, "=", label.value, ",");
   }
   for (const Taint& taint : node.taints) {
     if (taint.Repels() && !IsPassing(taint)) key.taints.push_back(taint);
   }
-  const auto order = [](const Taint& taint) { return std::tie(taint.key, taint.value, taint.effect); };
-  std::sort(key.taints.begin(), key.taints.end(),
-            [&](const Taint& a, const Taint& b) { return order(a) < order(b); });
+  std::sort(key.taints.begin(), key.taints.end(), TaintBefore);
   for (const Taint& taint : key.taints) {
-    absl::StrAppend(&key.family, "taint ", taint.key, "=", taint.value, ":", taint.effect, ",");
+    absl::StrAppend(&key.name, "taint ", taint.key, "=", taint.value, ":", taint.effect, ",");
   }
   const CpuMemory size = CpuMemoryOf(node.allocatable);
-  key.name = absl::StrCat(key.family, type, "cpu ", size.cpu, "m,memory ", Band(size.memory));
+  absl::StrAppend(&key.name, type, "cpu ", size.cpu, "m,memory ", Band(size.memory));
+  key.name = Bounded(std::move(key.name));
   return key;
+}
+
+bool MayBeOn(const SlackClassKey& placeholder, const SlackClassKey& node) {
+  return placeholder.needs == node.needs &&
+         std::includes(placeholder.taints.begin(), placeholder.taints.end(), node.taints.begin(),
+                       node.taints.end(), TaintBefore);
+}
+
+PodRules PlaceholderRules(const SlackClassKey& of, const LabelKeys& absent) {
+  PodRules rules;
+  rules.node_selector = of.needs;
+  for (const Taint& taint : of.taints) {
+    rules.tolerations.push_back({taint.key, "Equal", taint.value, taint.effect});
+  }
+  if (absent.empty()) return rules;
+  NodeSelectorTerm& term = rules.node_affinity.emplace().terms.emplace_back();
+  for (const std::string& key : absent) {
+    term.labels.push_back({key, SelectorOperator::kDoesNotExist, {}, 0});
+  }
+  return rules;
 }
 
 }  // namespace loadline

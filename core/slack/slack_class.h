@@ -12,19 +12,28 @@
 namespace loadline {
 
 // Nodes of a class take the same pods and are of the same size: equal values of the labels that count, equal
-// taints that stay, equal cpu, and memory within a 32nd (machines of one type differ by some pages). Classes
-// that differ in size and in the instance type only are of one family: what fits, fits in all of it.
+// taints that stay, equal cpu, and memory within a 32nd (machines of one type differ by some pages).
 struct SlackClassKey {
   Labels labels;
+  // Those of them that a placeholder of the class needs: all, but the instance type where no pod selects
+  // nodes by it.
+  Labels needs;
   std::vector<Taint> taints;  // sorted
-  std::string name;           // tells all of it
-  std::string family;         // the name without the size
+  std::string name;           // tells all but which labels are needed; a long one ends in its hash
   friend bool operator==(const SlackClassKey&, const SlackClassKey&) = default;
 };
 
-// `label_keys`: sorted labels that count, each once; `selected`: those among them that pods select nodes by,
-// which also tell families apart.
+// `label_keys`: sorted labels that count, each once; `selected`: those among them that pods select nodes by.
 SlackClassKey ClassOf(const NodeShape& node, const LabelKeys& label_keys, const LabelKeys& selected);
+
+// Where a placeholder may be. A pod of its class may be there as well: it tolerates the taints of its class,
+// and by labels that both lack or share nobody tells the nodes apart. Slack, drains and growth ask this and
+// nothing else.
+bool MayBeOn(const SlackClassKey& placeholder, const SlackClassKey& node);
+
+// The same in terms of Kubernetes, for whoever places placeholders as pods. `absent`: keys of labels that
+// other classes need, and this one does not have, sorted.
+PodRules PlaceholderRules(const SlackClassKey& of, const LabelKeys& absent);
 
 // Labels that count where pods select by none: architecture, operating system, zone and instance type.
 const LabelKeys& DefaultClassLabels();

@@ -15,15 +15,61 @@ int64_t HowMany(const CpuMemory& free, int64_t slots, const CpuMemory& size) {
   return count;
 }
 
+// New nodes of one size, filled alike.
+struct Bucket {
+  CpuMemory free;
+  int64_t slots;
+  int64_t nodes;
+};
+
+// How many empty nodes take all of these, the largest first; each size fits an empty node.
+int64_t NodesFor(const EmptyNode& empty, std::span<const AskedPlaceholders> placeholders) {
+  std::vector<Bucket> buckets;
+  int64_t nodes = 0;
+  for (const AskedPlaceholders& asked : placeholders) {
+    int64_t left = asked.count;
+    // Fills so many nodes with `each`, and one more with the rest.
+    const auto fill = [&](const Bucket& from, int64_t each) {
+      const int64_t taken = std::min(left, each * std::min(from.nodes, left / each + 1));
+      const auto with = [&](int64_t count, int64_t of_nodes) {
+        if (of_nodes == 0) return;
+        buckets.push_back({Minus(from.free, Times(asked.group.size, count)), from.slots - count, of_nodes});
+      };
+      with(each, taken / each);
+      with(taken % each, taken % each > 0 ? 1 : 0);
+      left -= taken;
+      return taken / each + (taken % each > 0 ? 1 : 0);
+    };
+    for (size_t i = 0, end = buckets.size(); i < end && left > 0; ++i) {
+      const Bucket from = buckets[i];
+      const int64_t each = HowMany(from.free, from.slots, asked.group.size);
+      if (each == 0) continue;
+      const int64_t used = fill(from, each);
+      buckets[i].nodes -= used;
+    }
+    if (left > 0) {
+      const Bucket fresh{empty.room, empty.slots, kNoNodeLimit};
+      nodes += fill(fresh, HowMany(empty.room, empty.slots, asked.group.size));
+    }
+    std::erase_if(buckets, [](const Bucket& bucket) { return bucket.nodes <= 0; });
+  }
+  return nodes;
+}
+
+void DropEmpty(std::vector<AskedPlaceholders>* placeholders) {
+  std::erase_if(*placeholders, [](const AskedPlaceholders& asked) { return asked.count == 0; });
+}
+
 }  // namespace
 
-GrowthSketch::GrowthSketch(std::vector<GrowableClass> classes) : classes_(std::move(classes)) {
-  std::sort(classes_.begin(), classes_.end(), [](const GrowableClass& a, const GrowableClass& b) {
-    return std::tie(a.empty.room.cpu, a.empty.room.memory, a.name) <
-           std::tie(b.empty.room.cpu, b.empty.room.memory, b.name);
+GrowthSketch::GrowthSketch(std::vector<GrowableNodes> growable, SlackRanking ranking, int64_t max_new_nodes)
+    : growable_(std::move(growable)), ranking_(std::move(ranking)), left_in_all_(max_new_nodes) {
+  std::sort(growable_.begin(), growable_.end(), [](const GrowableNodes& a, const GrowableNodes& b) {
+    return std::tie(a.empty.room.cpu, a.empty.room.memory, a.class_name, a.name, a.group) <
+           std::tie(b.empty.room.cpu, b.empty.room.memory, b.class_name, b.name, b.group);
   });
-  added_.resize(classes_.size(), 0);
-  taken_.resize(classes_.size());
+  added_.resize(growable_.size(), 0);
+  taken_.resize(growable_.size());
 }
 
 void GrowthSketch::AddComing(size_t position, const EmptyNode& room) {
@@ -33,7 +79,8 @@ void GrowthSketch::AddComing(size_t position, const EmptyNode& room) {
 
 size_t GrowthSketch::AddNode(size_t position) {
   ++added_[position];
-  nodes_.push_back({position, classes_[position].empty.room, classes_[position].empty.slots});
+  --left_in_all_;
+  nodes_.push_back({position, growable_[position].empty.room, growable_[position].empty.slots});
   return nodes_.size() - 1;
 }
 
@@ -47,37 +94,42 @@ void GrowthSketch::Take(size_t node, const PlaceholderGroup& group, int64_t coun
   if (node >= coming_) taken_[nodes_[node].position][group] += count;
 }
 
-std::optional<size_t> GrowthSketch::SmallestFor(const std::string& family,
-                                                std::span<const AskedPlaceholders> placeholders) const {
-  for (size_t i = 0; i < classes_.size(); ++i) {
-    const EmptyNode& empty = classes_[i].empty;
-    if (classes_[i].family != family || !MayAdd(i)) continue;
-    if (std::all_of(placeholders.begin(), placeholders.end(), [&](const AskedPlaceholders& asked) {
+std::vector<size_t> GrowthSketch::Ranked(const Allowed& allowed,
+                                         std::span<const AskedPlaceholders> placeholders) const {
+  std::vector<size_t> positions;
+  std::vector<SlackOption> options;
+  for (size_t i = 0; i < growable_.size(); ++i) {
+    const EmptyNode& empty = growable_[i].empty;
+    if (!allowed[i] || !MayAdd(i)) continue;
+    if (!std::all_of(placeholders.begin(), placeholders.end(), [&](const AskedPlaceholders& asked) {
           return HowMany(empty.room, empty.slots, asked.group.size) > 0;
         })) {
-      return i;
+      continue;
     }
+    positions.push_back(i);
+    options.push_back({growable_[i].group, NodesFor(empty, placeholders),
+                       std::vector<AskedPlaceholders>(placeholders.begin(), placeholders.end())});
   }
-  return std::nullopt;
+  std::vector<size_t> order(options.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  if (ranking_ != nullptr && !options.empty()) {
+    order = ranking_(options);
+  } else {
+    const auto cost = [&](size_t i) {
+      const std::optional<double>& price = growable_[positions[i]].usd_per_hour;
+      return std::make_tuple(!price.has_value(), price.value_or(0) * static_cast<double>(options[i].nodes),
+                             i);
+    };
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return cost(a) < cost(b); });
+  }
+  std::vector<size_t> ranked;
+  for (const size_t i : order) ranked.push_back(positions[i]);
+  return ranked;
 }
 
-void GrowthSketch::FillComing(const std::string& family, AskedPlaceholders* asked) {
-  for (size_t node = 0; node < coming_ && asked->count > 0; ++node) {
-    if (classes_[nodes_[node].position].family != family) continue;
-    const int64_t count =
-        std::min(asked->count, HowMany(nodes_[node].free, nodes_[node].slots, asked->group.size));
-    Take(node, asked->group, count);
-    asked->count -= count;
-  }
-}
-
-void GrowthSketch::Fill(size_t position, AskedPlaceholders* asked) {
-  for (size_t node = 0; asked->count > 0; ++node) {
-    if (node == nodes_.size()) {
-      if (!MayAdd(position)) return;
-      AddNode(position);
-    }
-    if (nodes_[node].position != position) continue;
+void GrowthSketch::FillPlanned(const Allowed& allowed, AskedPlaceholders* asked) {
+  for (size_t node = 0; node < nodes_.size() && asked->count > 0; ++node) {
+    if (!allowed[nodes_[node].position]) continue;
     const int64_t count =
         std::min(asked->count, HowMany(nodes_[node].free, nodes_[node].slots, asked->group.size));
     if (count == 0) continue;
@@ -86,28 +138,50 @@ void GrowthSketch::Fill(size_t position, AskedPlaceholders* asked) {
   }
 }
 
-int64_t GrowthSketch::Ask(const std::string& family, std::vector<AskedPlaceholders> placeholders) {
+void GrowthSketch::FillNew(size_t position, AskedPlaceholders* asked) {
+  while (asked->count > 0 && MayAdd(position)) {
+    const size_t node = AddNode(position);
+    const int64_t count =
+        std::min(asked->count, HowMany(nodes_[node].free, nodes_[node].slots, asked->group.size));
+    Take(node, asked->group, count);
+    asked->count -= count;
+  }
+}
+
+int64_t GrowthSketch::Ask(const Allowed& allowed, std::vector<AskedPlaceholders> placeholders,
+                          WorkBudget* budget) {
   // The largest first: what comes late finds what is left over.
   std::sort(placeholders.begin(), placeholders.end(),
             [](const AskedPlaceholders& a, const AskedPlaceholders& b) {
               const CpuMemory &x = a.group.size, &y = b.group.size;
               return std::tie(y.cpu, y.memory, a.group) < std::tie(x.cpu, x.memory, b.group);
             });
-  for (AskedPlaceholders& asked : placeholders) FillComing(family, &asked);
-  std::erase_if(placeholders, [](const AskedPlaceholders& asked) { return asked.count == 0; });
-  // Each turn a class is used up, or all have found a node.
+  const auto rank = [&](std::span<const AskedPlaceholders> asked) -> std::optional<size_t> {
+    if (!budget->Spend(static_cast<int64_t>(growable_.size() + nodes_.size()) + 1)) return std::nullopt;
+    const std::vector<size_t> ranked = Ranked(allowed, asked);
+    return ranked.empty() ? std::nullopt : std::optional<size_t>(ranked.front());
+  };
+  for (AskedPlaceholders& asked : placeholders) FillPlanned(allowed, &asked);
+  DropEmpty(&placeholders);
+  // Each turn an option is used up, or all have found a node.
   while (!placeholders.empty()) {
-    const std::optional<size_t> position = SmallestFor(family, placeholders);
+    const std::optional<size_t> position = rank(placeholders);
     if (!position.has_value()) break;
-    for (AskedPlaceholders& asked : placeholders) Fill(*position, &asked);
-    std::erase_if(placeholders, [](const AskedPlaceholders& asked) { return asked.count == 0; });
+    GrowthSketch::Allowed only(growable_.size(), false);
+    only[*position] = true;
+    for (AskedPlaceholders& asked : placeholders) {
+      FillPlanned(only, &asked);
+      FillNew(*position, &asked);
+    }
+    DropEmpty(&placeholders);
   }
   int64_t left = 0;
   for (AskedPlaceholders& asked : placeholders) {
+    FillPlanned(allowed, &asked);
     while (asked.count > 0) {
-      const std::optional<size_t> position = SmallestFor(family, std::span(&asked, 1));
+      const std::optional<size_t> position = rank(std::span(&asked, 1));
       if (!position.has_value()) break;
-      Fill(*position, &asked);
+      FillNew(*position, &asked);
     }
     left += asked.count;
   }
@@ -115,16 +189,23 @@ int64_t GrowthSketch::Ask(const std::string& family, std::vector<AskedPlaceholde
 }
 
 std::vector<SlackDemand> GrowthSketch::demands() const {
-  std::vector<SlackDemand> demands;
-  for (size_t i = 0; i < classes_.size(); ++i) {
+  absl::btree_map<std::string, SlackDemand> by_class;
+  absl::btree_map<std::string, absl::btree_map<PlaceholderGroup, int64_t>> taken;
+  for (size_t i = 0; i < growable_.size(); ++i) {
     if (added_[i] == 0) continue;
-    SlackDemand& demand = demands.emplace_back();
-    demand.class_name = classes_[i].name;
-    demand.nodes = added_[i];
-    for (const auto& [group, count] : taken_[i]) demand.placeholders.push_back({group, count});
+    SlackDemand& demand = by_class[growable_[i].class_name];
+    demand.class_name = growable_[i].class_name;
+    demand.nodes += added_[i];
+    if (growable_[i].group >= 0) demand.groups.push_back({growable_[i].group, added_[i]});
+    for (const auto& [group, count] : taken_[i]) taken[demand.class_name][group] += count;
   }
-  std::sort(demands.begin(), demands.end(),
-            [](const SlackDemand& a, const SlackDemand& b) { return a.class_name < b.class_name; });
+  std::vector<SlackDemand> demands;
+  for (auto& [name, demand] : by_class) {
+    for (const auto& [group, count] : taken[name]) demand.placeholders.push_back({group, count});
+    std::sort(demand.groups.begin(), demand.groups.end(),
+              [](const GroupNodes& a, const GroupNodes& b) { return a.group < b.group; });
+    demands.push_back(std::move(demand));
+  }
   return demands;
 }
 

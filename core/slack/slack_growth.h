@@ -3,13 +3,16 @@
 #define LOADLINE_CORE_SLACK_SLACK_GROWTH_H_
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "core/base/cpu_memory.h"
+#include "core/base/work_budget.h"
 #include "core/slack/placeholder_set.h"
 #include "core/slack/slack_rooms.h"
 
@@ -17,12 +20,14 @@ namespace loadline {
 
 inline constexpr int64_t kNoNodeLimit = std::numeric_limits<int64_t>::max();
 
-// A class of which nodes may come.
-struct GrowableClass {
-  std::string name;
-  std::string family;
-  EmptyNode empty;      // what a new one offers
-  int64_t may_add = 0;  // nodes
+// Nodes that may come: of one node group, or where groups are not known of one class.
+struct GrowableNodes {
+  std::string class_name;
+  EmptyNode empty;                     // what a new one offers
+  int64_t may_add = 0;                 // nodes
+  std::optional<double> usd_per_hour;  // of one; nullopt: not known
+  int32_t group = -1;                  // position in the question; -1: groups are not known
+  std::string name;                    // of the group
 };
 
 struct AskedPlaceholders {
@@ -31,41 +36,67 @@ struct AskedPlaceholders {
   friend bool operator==(const AskedPlaceholders&, const AskedPlaceholders&) = default;
 };
 
+// A way to get room: so many nodes of a group for these placeholders.
+struct SlackOption {
+  int32_t group = -1;
+  int64_t nodes = 0;
+  std::vector<AskedPlaceholders> placeholders;
+};
+// Returns positions in the options, best first, each once.
+using SlackRanking = std::function<std::vector<size_t>(const std::vector<SlackOption>&)>;
+
+// Nodes that one group of the question wins.
+struct GroupNodes {
+  int32_t group = 0;
+  int64_t nodes = 0;
+  friend bool operator==(const GroupNodes&, const GroupNodes&) = default;
+};
+
 // What is asked of one class.
 struct SlackDemand {
   std::string class_name;
   int64_t nodes = 0;
   std::vector<AskedPlaceholders> placeholders;
-  // Positions of the groups of the question whose nodes are of the class.
-  std::vector<int32_t> groups = {};
+  // Of the groups of the question, by position; empty where groups are not known.
+  std::vector<GroupNodes> groups = {};
   friend bool operator==(const SlackDemand&, const SlackDemand&) = default;
 };
 
 // Nodes to be added, filled one after the other.
 class GrowthSketch {
  public:
-  // Takes classes in any order.
-  explicit GrowthSketch(std::vector<GrowableClass> classes);
+  // By position: whether nodes may be used.
+  using Allowed = std::vector<bool>;
+
+  // Takes nodes in any order. Without a ranking the option that costs least is the best one, of those without
+  // a price, which come last, the one of the smallest nodes. All options together add at most
+  // `max_new_nodes`.
+  explicit GrowthSketch(std::vector<GrowableNodes> growable, SlackRanking ranking = nullptr,
+                        int64_t max_new_nodes = kNoNodeLimit);
 
   // By size: less cpu, then less memory, then by name.
-  const std::vector<GrowableClass>& classes() const { return classes_; }
-  bool MayAdd(size_t position) const { return added_[position] < classes_[position].may_add; }
+  const std::vector<GrowableNodes>& growable() const { return growable_; }
+  bool MayAdd(size_t position) const {
+    return left_in_all_ > 0 && added_[position] < growable_[position].may_add;
+  }
 
-  // A node of a class that comes anyway, with this room. To be called before AddNode(). What it takes is not
-  // asked for.
+  // A node that comes anyway, with this room. To be called before AddNode(). What it takes is not asked for.
   void AddComing(size_t position, const EmptyNode& room);
-  // One more node of a class. Returns its number.
+  // One more node. Returns its number.
   size_t AddNode(size_t position);
   size_t node_end() const { return nodes_.size(); }
-  size_t ClassOf(size_t node) const { return nodes_[node].position; }
+  size_t PositionOf(size_t node) const { return nodes_[node].position; }
   bool FitsOn(size_t node, const CpuMemory& size) const;
   // Puts some onto a node where they fit.
   void Take(size_t node, const PlaceholderGroup& group, int64_t count);
 
-  // Asks for nodes of one family, for what nodes that come anyway do not take: of the smallest class that
-  // takes all sizes and may grow, and where none takes all, for each by itself. Returns how many find no
-  // node. Cost: O(sizes * (classes + nodes)).
-  int64_t Ask(const std::string& family, std::vector<AskedPlaceholders> placeholders);
+  // Positions that are allowed, may add nodes, and whose empty nodes have room for each of these, best first.
+  std::vector<size_t> Ranked(const Allowed& allowed, std::span<const AskedPlaceholders> placeholders) const;
+
+  // Asks for nodes for what nodes that come anyway do not take: of the best option that takes all sizes and
+  // may grow, and where none takes all, for each by itself. Returns how many find no node. One unit of work
+  // for each option that is looked at, and for each node. Cost: O(sizes * (options + nodes)).
+  int64_t Ask(const Allowed& allowed, std::vector<AskedPlaceholders> placeholders, WorkBudget* budget);
 
   // By class name; sizes in the order of the groups.
   std::vector<SlackDemand> demands() const;
@@ -77,14 +108,14 @@ class GrowthSketch {
     int64_t slots;
   };
 
-  std::optional<size_t> SmallestFor(const std::string& family,
-                                    std::span<const AskedPlaceholders> placeholders) const;
-  // Fills nodes of a family that come anyway; what is left stays in `asked`.
-  void FillComing(const std::string& family, AskedPlaceholders* asked);
-  // Fills nodes of one class; what is left stays in `asked`.
-  void Fill(size_t position, AskedPlaceholders* asked);
+  // Fills nodes that come anyway or are asked for already; what is left stays in `asked`.
+  void FillPlanned(const Allowed& allowed, AskedPlaceholders* asked);
+  // Fills new nodes of one position; what is left stays in `asked`.
+  void FillNew(size_t position, AskedPlaceholders* asked);
 
-  std::vector<GrowableClass> classes_;
+  std::vector<GrowableNodes> growable_;
+  SlackRanking ranking_;
+  int64_t left_in_all_;
   std::vector<int64_t> added_;  // by position
   std::vector<Node> nodes_;
   size_t coming_ = 0;                                              // the first of them

@@ -1,6 +1,8 @@
 #include "core/slack/slack_on_snapshot.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -8,10 +10,17 @@
 #include "absl/strings/str_join.h"
 
 namespace loadline {
+namespace {
+
+// Units of work: a search for a node, and a node that is tried.
+constexpr int64_t kWorkOfCopy = 10;
+constexpr int64_t kWorkOfNode = 100;
+
+}  // namespace
 
 SlackOnSnapshot::SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, const SlackRooms* rooms,
-                                 PlaceholderSet* set)
-    : snapshot_(*snapshot), rooms_(*rooms), set_(*set) {
+                                 PlaceholderSet* set, WorkBudget* budget)
+    : snapshot_(*snapshot), options_(*options), rooms_(*rooms), set_(*set), budget_(*budget) {
   snapshot_.Fork();
   // Placeholders that run as pods give way to any pod.
   for (const size_t slot : rooms_.with_placeholders()) {
@@ -23,42 +32,79 @@ SlackOnSnapshot::SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, 
       }
     }
   }
-  using Key = std::tuple<int64_t, int64_t, std::string>;
+  search_.emplace(&snapshot_, &options_, ByRoom(/*with_placeholders=*/false));
+}
+
+std::vector<NodeIndex> SlackOnSnapshot::ByRoom(bool with_placeholders) const {
+  using Key = std::tuple<bool, int64_t, int64_t, absl::string_view>;
   std::vector<std::pair<Key, NodeIndex>> order;
   for (int32_t i = 0; i < snapshot_.node_end(); ++i) {
     const NodeIndex node{i};
     if (!snapshot_.Contains(node)) continue;
-    const SlackRooms::Node& room = rooms_.node(IndexOf(snapshot_.slot(node)));
-    const CpuMemory free = Minus(room.allocatable, room.real);
-    order.push_back({{free.cpu, free.memory, room.name}, node});
+    const size_t slot = IndexOf(snapshot_.slot(node));
+    const SlackRooms::Node& room = rooms_.node(slot);
+    const bool counted = with_placeholders && set_.Has(slot);
+    const CpuMemory free = counted ? set_.Free(slot) : Minus(room.allocatable, room.real);
+    order.push_back({{with_placeholders && !counted, free.cpu, free.memory, room.name}, node});
   }
   std::sort(order.begin(), order.end());
   std::vector<NodeIndex> nodes;
   for (const auto& [key, node] : order) nodes.push_back(node);
-  search_.emplace(snapshot, options, std::move(nodes));
+  return nodes;
 }
 
-void SlackOnSnapshot::PlaceWaiting(std::vector<SlackPending> waiting, std::vector<size_t>* filled) {
-  std::stable_sort(waiting.begin(), waiting.end(), [](const SlackPending& a, const SlackPending& b) {
+std::vector<ExpectedPods> SlackOnSnapshot::PlaceWaiting(std::vector<SlackPending>* waiting,
+                                                        std::vector<size_t>* filled) {
+  std::stable_sort(waiting->begin(), waiting->end(), [](const SlackPending& a, const SlackPending& b) {
     return TraitsOf(a.pod.shape).priority > TraitsOf(b.pod.shape).priority;
   });
-  for (SlackPending& pods : waiting) {
-    if (TraitsOf(pods.pod.shape).placeholder) continue;
-    const CpuMemory size = CpuMemoryOf(pods.pod.shape.requests);
+  std::vector<ExpectedPods> expected;
+  for (SlackPending& pods : *waiting) {
+    const PodShape& shape = pods.pod.shape;
+    if (TraitsOf(shape).placeholder || pods.count <= 0) continue;
+    if (pods.group.has_value()) {
+      expected.push_back({&shape, pods.count, {}, pods.group});
+      continue;
+    }
+    const CpuMemory size = CpuMemoryOf(shape.requests);
     if (pods.node.has_value()) {
       const std::optional<NodeIndex> node = snapshot_.FindSlot(*pods.node);
       if (!node.has_value()) continue;
-      const int32_t shape = snapshot_.InternShape(pods.pod.shape);
-      for (int64_t i = 0; i < pods.count; ++i) Place(*node, shape, size, filled);
+      const int32_t id = snapshot_.InternShape(shape);
+      for (int64_t i = 0; i < pods.count; ++i) Place(*node, id, size, filled);
+      expected.push_back({&shape, pods.count, IndexOf(*pods.node), {}});
       continue;
     }
-    const SearchPod pod = search_->Add(std::move(pods.pod));
-    for (int64_t i = 0; i < pods.count; ++i) {
+    const SearchPod pod = search_->Add(pods.pod);
+    int64_t placed = 0;
+    for (; placed < pods.count && budget_.Spend(); ++placed) {
       const std::optional<NodeIndex> node = search_->FirstFit(pod);
       if (!node.has_value()) break;
       Place(*node, search_->fit(pod).shape(), size, filled);
+      expected.push_back({&shape, 1, IndexOf(snapshot_.slot(*node)), {}});
+    }
+    if (placed < pods.count) expected.push_back({&shape, pods.count - placed, {}, {}});
+  }
+  return expected;
+}
+
+void SlackOnSnapshot::PutPlaceholders() {
+  for (const auto& [group, members] : set_.groups()) {
+    if (group.kind == PlaceholderKind::kMirrored || members.placed() == 0) continue;
+    PodResources resources;
+    ContainerResources& container = resources.containers.emplace_back();
+    container.requests[kCpu] = Quantity::FromMilli(group.size.cpu);
+    container.requests[kMemory] = Quantity::FromUnits(group.size.memory);
+    const int32_t shape = snapshot_.InternShape(
+        MakePodShape("", /*finished=*/false, resources, ResourceNames(), PodRole::kIncoming));
+    for (const int64_t id : members.ids) {
+      const size_t slot = set_.NodeOf(id);
+      if (slot == PlaceholderSet::kNoNode) continue;
+      snapshot_.PlacePod(*snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)}), shape);
     }
   }
+  prepared_.clear();
+  search_.emplace(&snapshot_, &options_, ByRoom(/*with_placeholders=*/true));
 }
 
 void SlackOnSnapshot::Place(NodeIndex node, int32_t shape, const CpuMemory& size,
@@ -99,6 +145,27 @@ std::optional<size_t> SlackOnSnapshot::TightestFit(SearchPod pod, const CpuMemor
   return best;
 }
 
+bool SlackOnSnapshot::Takes(PodFit* fit, size_t slot, const CpuMemory& size) {
+  if (!set_.FitsOn(slot, size)) return false;
+  fit->Refresh();
+  return fit->Fits(*snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)}));
+}
+
+std::optional<size_t> SlackOnSnapshot::FindNode(SearchPod pod, const CpuMemory& size) {
+  const std::optional<NodeIndex> node = search_->FirstFit(pod);
+  if (!node.has_value()) return std::nullopt;
+  const size_t slot = IndexOf(snapshot_.slot(*node));
+  // Nodes that take no placeholders are searched last.
+  if (!set_.Has(slot)) return std::nullopt;
+  // A node that is overfull in what the pod asks none of takes it, and yet has no room for a placeholder.
+  return set_.FitsOn(slot, size) ? std::optional<size_t>(slot) : TightestFit(pod, size);
+}
+
+void SlackOnSnapshot::PutCopy(int64_t id, size_t slot, int32_t shape, bool attach) {
+  if (attach) set_.Attach(id, slot);
+  snapshot_.PlacePod(*snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)}), shape);
+}
+
 int64_t SlackOnSnapshot::PlaceMirrored(const MirroredPod& pod) {
   int64_t placed = 0;
   const PlaceholderGroup group{PlaceholderKind::kMirrored, pod.key, pod.size};
@@ -107,61 +174,64 @@ int64_t SlackOnSnapshot::PlaceMirrored(const MirroredPod& pod) {
   const SearchPod prepared = Prepare(pod);
   PodFit& fit = search_->fit(prepared);
   const std::vector<int64_t> ids(members->ids.begin(), members->ids.end());
-  const auto put = [&](size_t slot) {
-    snapshot_.PlacePod(*snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)}), fit.shape());
-  };
   for (const int64_t id : ids) {
     const size_t slot = set_.NodeOf(id);
     if (slot == PlaceholderSet::kNoNode) continue;
     fit.Refresh();
     if (fit.Fits(*snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)}))) {
-      put(slot);
+      PutCopy(id, slot, fit.shape(), /*attach=*/false);
     } else {
       set_.Detach(id);
     }
   }
+  // Those that have a place to return to come first, so that others do not take it.
+  std::vector<int64_t> left;
   for (const int64_t id : ids) {
     if (set_.NodeOf(id) != PlaceholderSet::kNoNode) continue;
     const std::string& name = set_.placeholder(id).last_node;
     const size_t last = name.empty() ? PlaceholderSet::kNoNode : set_.Find(name);
-    std::optional<size_t> slot;
-    fit.Refresh();
-    if (last != PlaceholderSet::kNoNode && set_.FitsOn(last, pod.size) &&
-        fit.Fits(*snapshot_.FindSlot(Slot{static_cast<int32_t>(last)}))) {
-      slot = last;
-    } else {
-      slot = TightestFit(prepared, pod.size);
+    if (last == PlaceholderSet::kNoNode || !Takes(&fit, last, pod.size)) {
+      left.push_back(id);
+      continue;
     }
+    PutCopy(id, last, fit.shape(), /*attach=*/true);
+    ++placed;
+  }
+  for (const int64_t id : left) {
+    if (!budget_.Spend(kWorkOfCopy)) break;
+    const std::optional<size_t> slot = FindNode(prepared, pod.size);
     if (!slot.has_value()) break;
-    set_.Attach(id, *slot);
-    put(*slot);
+    PutCopy(id, *slot, fit.shape(), /*attach=*/true);
     ++placed;
   }
   return placed;
 }
 
-std::optional<size_t> SlackOnSnapshot::NodeToCome(PodFit* fit, const CpuMemory& size,
-                                                  const std::vector<NodeShape>& shapes, size_t* first,
+std::optional<size_t> SlackOnSnapshot::NodeToCome(const std::vector<NodeShape>& shapes, Search* search,
                                                   GrowthSketch* sketch) {
+  PodFit* const fit = search->fit;
   fit->Refresh();
-  // A node that is refused for balance takes a copy once others have theirs.
-  const PodRules* const rules = fit->pod().shape.rules.get();
-  const bool for_good = rules == nullptr || rules->spread.empty();
-  for (size_t node = *first; node < to_come_.size(); ++node) {
-    if (sketch->FitsOn(node, size) && fit->Fits(to_come_[node])) return node;
-    if (for_good && node == *first) ++*first;
+  for (size_t node = search->first; node < to_come_.size(); ++node) {
+    if (!budget_.Spend()) return std::nullopt;
+    if (sketch->FitsOn(node, search->size) && fit->Fits(to_come_[node])) return node;
+    if (search->for_good && node == search->first) ++search->first;
   }
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    const EmptyNode& empty = sketch->classes()[i].empty;
-    if (!sketch->MayAdd(i) || empty.slots < 1 || !Within(size, empty.room)) continue;
-    const std::string name = absl::StrCat("new node ", to_come_.size(), " of ", sketch->classes()[i].name);
-    const NodeIndex node = snapshot_.AddNode({name, shapes[i], name});
+  for (auto at = search->positions.begin(); at != search->positions.end();) {
+    if (!sketch->MayAdd(*at)) {
+      at = search->positions.erase(at);
+      continue;
+    }
+    if (!budget_.Spend(kWorkOfNode)) return std::nullopt;
+    const std::string name =
+        absl::StrCat("new node ", to_come_.size(), " of ", sketch->growable()[*at].class_name);
+    const NodeIndex node = snapshot_.AddNode({name, shapes[*at], name});
     fit->Refresh();
     if (fit->Fits(node)) {
       to_come_.push_back(node);
-      return sketch->AddNode(i);
+      return sketch->AddNode(*at);
     }
     snapshot_.RemoveNode(node);
+    at = search->for_good ? search->positions.erase(at) : std::next(at);
   }
   return std::nullopt;
 }
@@ -171,48 +241,59 @@ std::string SlackOnSnapshot::WhyNot(PodFit* fit, const CpuMemory& size, const st
   std::string reason = "no class of nodes is known";
   *fits_some = false;
   for (size_t i = 0; i < shapes.size(); ++i) {
-    const GrowableClass& of = sketch.classes()[i];
+    const GrowableNodes& of = sketch.growable()[i];
     if (of.empty.slots < 1 || !Within(size, of.empty.room)) {
-      reason = absl::StrCat("an empty node of ", of.name, " has cpu ", of.empty.room.cpu, "m, memory ",
+      reason = absl::StrCat("an empty node of ", of.class_name, " has cpu ", of.empty.room.cpu, "m, memory ",
                             of.empty.room.memory, ", less than the pod asks for");
       continue;
     }
-    const std::string name = absl::StrCat("empty node of ", of.name);
+    const std::string name = absl::StrCat("empty node of ", of.class_name);
     const NodeIndex node = snapshot_.AddNode({name, shapes[i], name});
     fit->Refresh();
     const Verdict verdict = fit->Judge(node);
     snapshot_.RemoveNode(node);
     if (verdict.judgement == Judgement::kFits) {
       *fits_some = true;
-      return absl::StrCat("class ", of.name, " cannot grow");
+      return absl::StrCat("class ", of.class_name, " cannot grow");
     }
-    reason = absl::StrCat("a new node of ", of.name, ": ", absl::StrJoin(verdict.reasons, "; "));
+    reason = absl::StrCat("a new node of ", of.class_name, ": ", absl::StrJoin(verdict.reasons, "; "));
   }
   return reason;
 }
 
-void SlackOnSnapshot::AskFor(const std::vector<NodeShape>& shapes, GrowthSketch* sketch,
-                             MirroredSlack* mirrored, absl::btree_map<std::string, int64_t>* homes) {
+void SlackOnSnapshot::AskFor(const std::vector<NodeShape>& shapes, const GrowthSketch::Allowed& allowed,
+                             GrowthSketch* sketch, MirroredSlack* mirrored,
+                             absl::btree_map<std::string, int64_t>* homes) {
   const PlaceholderGroup group{PlaceholderKind::kMirrored, mirrored->pod.key, mirrored->pod.size};
   for (size_t node = to_come_.size(); node < sketch->node_end(); ++node) {  // those that come anyway
-    const size_t of = sketch->ClassOf(node);
-    const std::string name = absl::StrCat("node ", node, " on its way of ", sketch->classes()[of].name);
+    const size_t of = sketch->PositionOf(node);
+    const std::string name =
+        absl::StrCat("node ", node, " on its way of ", sketch->growable()[of].class_name);
     to_come_.push_back(snapshot_.AddNode({name, shapes[of], name}));
   }
-  PodFit& fit = search_->fit(Prepare(mirrored->pod));
-  size_t first = 0;
+  const AskedPlaceholders asked{group, mirrored->count - mirrored->placed};
+  if (asked.count <= 0) return;
+  Search search;
+  search.fit = &search_->fit(Prepare(mirrored->pod));
+  search.size = group.size;
+  search.positions = sketch->Ranked(allowed, std::span(&asked, 1));
+  // A node that is refused for balance takes a copy once others have theirs.
+  const PodRules* const rules = mirrored->pod.shape.rules.get();
+  search.for_good = rules == nullptr || rules->spread.empty();
   for (int64_t i = mirrored->placed; i < mirrored->count; ++i) {
-    const std::optional<size_t> node = NodeToCome(&fit, group.size, shapes, &first, sketch);
+    const std::optional<size_t> node = NodeToCome(shapes, &search, sketch);
     if (!node.has_value()) {
       bool fits_some = false;
-      const std::string why = WhyNot(&fit, group.size, shapes, *sketch, &fits_some);
-      mirrored->status = fits_some ? SlackStatus::kLimited : SlackStatus::kUnplaceable;
+      const std::string why = budget_.ended()
+                                  ? absl::StrCat("the plan was cut short: out of ", Name(budget_.end()))
+                                  : WhyNot(search.fit, group.size, shapes, *sketch, &fits_some);
+      mirrored->status = fits_some || budget_.ended() ? SlackStatus::kLimited : SlackStatus::kUnplaceable;
       mirrored->reason = absl::StrCat(mirrored->count - i, " of ", mirrored->count, " copies: ", why);
       return;
     }
     sketch->Take(*node, group, 1);
-    snapshot_.PlacePod(to_come_[*node], fit.shape());
-    ++(*homes)[sketch->classes()[sketch->ClassOf(*node)].name];
+    snapshot_.PlacePod(to_come_[*node], search.fit->shape());
+    ++(*homes)[sketch->growable()[sketch->PositionOf(*node)].class_name];
     mirrored->status = SlackStatus::kMissing;
   }
 }

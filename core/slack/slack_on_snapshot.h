@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "core/base/work_budget.h"
 #include "core/cluster/snapshot.h"
 #include "core/fit/fit_search.h"
 #include "core/slack/placeholder_set.h"
@@ -23,51 +24,80 @@ struct SlackPending {
   int64_t count = 0;
   // Where they are expected; nullopt: see SlackOnSnapshot::PlaceWaiting().
   std::optional<Slot> node = std::nullopt;
+  // Or on a node to come, of this group of the question.
+  std::optional<int32_t> group = std::nullopt;
+};
+
+// Pods that wait and found, or state, the node that they are expected on; or that found none.
+struct ExpectedPods {
+  const PodShape* shape = nullptr;
+  int64_t count = 0;
+  std::optional<size_t> slot = {};
+  std::optional<int32_t> group = {};
 };
 
 // One question. The snapshot is as before when the object goes.
 class SlackOnSnapshot {
  public:
-  // `snapshot`: of the cluster that `rooms` have caught up with. `set` has the nodes of the rooms. All of it
-  // outlives the object.
-  SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, const SlackRooms* rooms,
-                  PlaceholderSet* set);
+  // `snapshot`: of the cluster that `rooms` have caught up with. `set` has the nodes of the rooms. `budget`
+  // has one unit taken for each pod that looks for a node. All of it outlives the object.
+  SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, const SlackRooms* rooms, PlaceholderSet* set,
+                  WorkBudget* budget);
   ~SlackOnSnapshot() { snapshot_.Revert(); }
   SlackOnSnapshot(const SlackOnSnapshot&) = delete;
   SlackOnSnapshot& operator=(const SlackOnSnapshot&) = delete;
 
   // Step B: puts pods that wait, by priority, then as they come, each on the first node that takes it, the
   // fullest node first, or on the node that it states; placeholders do not count. Appends the slots that are
-  // fuller now, with repeats.
-  void PlaceWaiting(std::vector<SlackPending> waiting, std::vector<size_t>* filled);
+  // fuller now, with repeats. Returns where they are; the shapes are those of `waiting`.
+  std::vector<ExpectedPods> PlaceWaiting(std::vector<SlackPending>* waiting, std::vector<size_t>* filled);
+
+  // To be called once, before copies are placed: placeholders that are no copies stay where they are, and
+  // nodes are searched with the fullest first, as they are now.
+  void PutPlaceholders();
 
   // Keeps the copies of a pod where they still may be, and puts others onto nodes: where they were last, else
-  // where they leave least. Returns how many found a node.
+  // onto the first node that takes them. Returns how many found a node.
   int64_t PlaceMirrored(const MirroredPod& pod);
 
-  // Asks for nodes for the copies that have none, each on the smallest class that takes it. `shapes`: what a
-  // new node of a class is, by position in the sketch. Sets status and reason, and adds to `homes` how many
-  // are asked of each class.
-  void AskFor(const std::vector<NodeShape>& shapes, GrowthSketch* sketch, MirroredSlack* mirrored,
-              absl::btree_map<std::string, int64_t>* homes);
+  // Asks for nodes for the copies that have none, of the best option that takes them. `shapes`: what a new
+  // node is, by position in the sketch; `allowed`: where this copy may be asked for. Sets status and reason,
+  // and adds to `homes` how many are asked of each class.
+  void AskFor(const std::vector<NodeShape>& shapes, const GrowthSketch::Allowed& allowed,
+              GrowthSketch* sketch, MirroredSlack* mirrored, absl::btree_map<std::string, int64_t>* homes);
 
  private:
+  // Nodes to come that one pod is tried on.
+  struct Search {
+    PodFit* fit;
+    CpuMemory size;
+    std::vector<size_t> positions;  // to add nodes of, best first
+    bool for_good;                  // a node that refuses the pod will not take the next copy either
+    size_t first = 0;               // nodes before it refuse the pod for good
+  };
+
+  // The fullest first, by real pods or with placeholders; those that take no placeholders last.
+  std::vector<NodeIndex> ByRoom(bool with_placeholders) const;
   void Place(NodeIndex node, int32_t shape, const CpuMemory& size, std::vector<size_t>* filled);
   SearchPod Prepare(const MirroredPod& pod);
+  bool Takes(PodFit* fit, size_t slot, const CpuMemory& size);
+  std::optional<size_t> FindNode(SearchPod pod, const CpuMemory& size);
   std::optional<size_t> TightestFit(SearchPod pod, const CpuMemory& size);
-  // The number of a node to come that takes the pod now, from `*first` on; adds one if need be. Those that
-  // will not take the next copy either are left behind.
-  std::optional<size_t> NodeToCome(PodFit* fit, const CpuMemory& size, const std::vector<NodeShape>& shapes,
-                                   size_t* first, GrowthSketch* sketch);
+  void PutCopy(int64_t id, size_t slot, int32_t shape, bool attach);
+  // The number of a node to come that takes the pod now; adds one if need be.
+  std::optional<size_t> NodeToCome(const std::vector<NodeShape>& shapes, Search* search,
+                                   GrowthSketch* sketch);
   std::string WhyNot(PodFit* fit, const CpuMemory& size, const std::vector<NodeShape>& shapes,
                      const GrowthSketch& sketch, bool* fits_some);
 
   Snapshot& snapshot_;
+  const FitOptions& options_;
   const SlackRooms& rooms_;
   PlaceholderSet& set_;
+  WorkBudget& budget_;
   std::optional<FitSearch> search_;
   absl::btree_map<std::string, SearchPod> prepared_;  // by key of the pod
-  std::vector<NodeIndex> to_come_;                    // by number of the sketch
+  std::vector<NodeIndex> to_come_;                    // by number in the sketch
 };
 
 }  // namespace loadline

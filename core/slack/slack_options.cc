@@ -10,7 +10,19 @@ absl::Status CheckRange(absl::string_view field, int64_t value, int64_t least, i
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", value, " is not in [", least, ", ", most, "]"));
 }
 
+absl::Status CheckRoom(absl::string_view field, const CpuMemory& room) {
+  absl::Status status = CheckRange(absl::StrCat(field, " cpu"), room.cpu, 0, kMaxAmount);
+  if (status.ok()) status = CheckRange(absl::StrCat(field, " memory"), room.memory, 0, kMaxAmount);
+  return status;
+}
+
 }  // namespace
+
+const std::vector<std::string>& DefaultCommonResources() {
+  static const std::vector<std::string>* const kNames = new std::vector<std::string>{
+      "devices.kubevirt.io/", "networking.gke.io", "smarter-devices/", "vpc.amazonaws.com/"};
+  return *kNames;
+}
 
 absl::Status CheckSlackOptions(const SlackOptions& options) {
   constexpr int64_t kMostRate = 1000 * kWholeRate;
@@ -24,9 +36,20 @@ absl::Status CheckSlackOptions(const SlackOptions& options) {
   if (status.ok()) status = CheckRange("max_placeholders", options.max_placeholders, 1, 100'000);
   if (status.ok()) status = CheckRange("removal_delay_s", options.removal_delay_s, 0, INT32_MAX);
   if (status.ok()) status = CheckRange("size_tolerance in billionths", options.size_tolerance, 0, kMostRate);
-  if (status.ok() && options.max_extra.has_value()) {
-    status = CheckRange("max_extra cpu", options.max_extra->cpu, 0, kMaxAmount);
-    if (status.ok()) status = CheckRange("max_extra memory", options.max_extra->memory, 0, kMaxAmount);
+  if (status.ok()) status = CheckRange("max_copies", options.max_copies, 1, 100'000);
+  if (status.ok()) {
+    status = CheckRange("max_copies_per_namespace", options.max_copies_per_namespace, 1, 100'000);
+  }
+  if (status.ok()) {
+    status = CheckRoom("max_copies_room_per_namespace", options.max_copies_room_per_namespace);
+  }
+  if (status.ok() && options.max_extra.has_value()) status = CheckRoom("max_extra", *options.max_extra);
+  for (const SlackClassRule& rule : options.class_rules) {
+    if (status.ok() && rule.max_extra.has_value())
+      status = CheckRoom("class_rules: max_extra", *rule.max_extra);
+  }
+  for (const SlackGroupRule& rule : options.group_rules) {
+    if (status.ok()) status = CheckRange("group_rules: max_nodes", rule.max_nodes.value_or(0), 0, kMaxAmount);
   }
   return status;
 }

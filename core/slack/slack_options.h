@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "core/base/cpu_memory.h"
@@ -12,6 +13,24 @@
 #include "core/slack/slack_size.h"
 
 namespace loadline {
+
+// What holds for classes of nodes. The first rule that is for a class counts, others do not.
+struct SlackClassRule {
+  std::string class_name;              // empty: any
+  Labels labels;                       // that nodes of the class have all; they tell classes apart
+  bool off = false;                    // none is kept, and no such node comes for slack
+  std::optional<CpuMemory> max_extra;  // in place of SlackOptions::max_extra
+};
+
+// What holds for a node group.
+struct SlackGroupRule {
+  std::string group;
+  bool off = false;                  // no node of it comes for slack; a class of such groups only keeps none
+  std::optional<int64_t> max_nodes;  // nodes that it has when it grows for slack, at most
+};
+
+// Names, or what they begin with, of extended resources that nodes of any kind have.
+const std::vector<std::string>& DefaultCommonResources();
 
 // The defaults are a complete configuration.
 struct SlackOptions {
@@ -27,6 +46,11 @@ struct SlackOptions {
   std::optional<bool> bound_by_pods;
   // Placeholders of one class, and copies of one pod. [1, 100000]
   int64_t max_placeholders = 10'000;
+  // Copies of all pods together, and of those of one namespace. [1, 100000]
+  int64_t max_copies = 10'000;
+  int64_t max_copies_per_namespace = 1'000;
+  // What the copies of one namespace request together, at most: 64 cores and 256 GiB.
+  CpuMemory max_copies_room_per_namespace = {64'000, int64_t{256} << 30};
   // Extra room of one class at most.
   std::optional<CpuMemory> max_extra;
   // Placeholders that are no longer wanted stay so long. [0, 2^31) seconds.
@@ -36,7 +60,16 @@ struct SlackOptions {
   int64_t size_tolerance = kWholeRate / 4;
   // Labels that tell classes apart, beside those that pods select nodes by. Sorted, each once.
   LabelKeys class_labels = DefaultClassLabels();
+  std::vector<SlackClassRule> class_rules;
+  std::vector<SlackGroupRule> group_rules;
+  // Nodes with extended resources, such as GPUs, come also for placeholders that request none of them.
+  bool buy_extended_resources = false;
+  // Extended resources that do not count as such.
+  std::vector<std::string> common_resources = DefaultCommonResources();
 };
+
+// Placeholders of all kinds together: what is kept from plan to plan stays below 2 MiB.
+inline constexpr int64_t kMostPlaceholders = 30'000;
 
 // kInvalidArgument: names the field that is out of its range.
 absl::Status CheckSlackOptions(const SlackOptions& options);

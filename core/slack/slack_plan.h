@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/cpu_memory.h"
+#include "core/base/work_budget.h"
 #include "core/slack/placeholder_set.h"
 #include "core/slack/slack_class.h"
 #include "core/slack/slack_growth.h"
@@ -27,6 +28,7 @@ enum class SlackStatus {
 // Slack of one class.
 struct ClassSlack {
   SlackClassKey key;
+  PodRules rules;  // of its placeholders: where they may be
   int64_t nodes = 0;
   EmptyNode empty;
   CpuMemory basis;
@@ -42,10 +44,18 @@ struct ClassSlack {
   std::string reason;
 };
 
+// The worse status, with its reason, stays.
+inline void Worsen(SlackStatus status, const std::string& reason, ClassSlack* slack) {
+  if (status <= slack->status) return;
+  slack->status = status;
+  slack->reason = reason;
+}
+
 // Copies of one pod.
 struct MirroredSlack {
   MirroredPod pod;
   int64_t count = 0;
+  std::string limit;  // what keeps `count` below what is wanted
   int64_t placed = 0;
   SlackStatus status = SlackStatus::kReady;
   std::string reason;
@@ -71,11 +81,12 @@ struct LiteralSlackPlan {
 };
 
 struct SlackPlan {
-  std::vector<ClassSlack> classes;         // by name
-  std::vector<MirroredSlack> mirrored;     // by key
-  std::vector<ShapeSlack> shapes;          // by owner, kind and size
-  std::vector<SlackDemand> demands;        // by class
-  std::vector<WishError> errors;           // by source
+  std::vector<ClassSlack> classes;      // by name
+  std::vector<MirroredSlack> mirrored;  // by key
+  std::vector<ShapeSlack> shapes;       // by owner, kind and size
+  std::vector<SlackDemand> demands;     // by class
+  std::vector<WishError> errors;        // by source, the first of them
+  int64_t errors_total = 0;
   std::vector<std::string> overcommitted;  // nodes, by name
   // Placeholders that came, were taken away, gave way to real pods or lost their node, and found a node.
   int64_t added = 0;
@@ -83,13 +94,20 @@ struct SlackPlan {
   int64_t pushed_out = 0;
   int64_t placed = 0;
   std::optional<LiteralSlackPlan> literal;
+  // What cut it short: some placeholders may have no node, and be asked for by nobody, until the next plan.
+  BudgetEnd cut_short = BudgetEnd::kNotEnded;
 };
+
+inline constexpr size_t kMostRemembered = 64;
 
 // What is kept from one plan to the next, beside what the cluster says.
 struct SlackState {
   int64_t next_id = 1;
   std::vector<Placeholder> placeholders;  // by id
   LabelKeys class_labels;                 // labels that told classes apart
+  // Those of them that pods selected nodes by and nodes have: they count as long as nodes have them, so that
+  // classes stay as they are when such a pod comes and goes. At most kMostRemembered.
+  LabelKeys selected_labels;
   struct Excess {
     std::string class_name;
     int64_t since_s = 0;

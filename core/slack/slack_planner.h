@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "core/base/work_budget.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/snapshot.h"
 #include "core/fit/node_filter.h"
@@ -17,23 +18,21 @@
 #include "core/slack/slack_options.h"
 #include "core/slack/slack_plan.h"
 #include "core/slack/slack_rooms.h"
+#include "core/slack/slack_view.h"
 
 namespace loadline {
-
-// A node group that may grow.
-struct SlackGroup {
-  NodeShape shape;
-  EmptyNode empty;                 // less the pods that come with each node
-  int64_t may_add = kNoNodeLimit;  // nodes
-  // What is left on its nodes that are on their way.
-  std::vector<EmptyNode> coming = {};
-};
 
 struct SlackQuestion {
   const ClusterState* cluster = nullptr;
   SlackOptions options;  // valid
   // nullopt: not known, and every class that has nodes may grow without end.
   std::optional<std::vector<SlackGroup>> groups;
+  // How options to grow are ranked; nullptr: by what they cost.
+  SlackRanking ranking;
+  // Of all groups together.
+  int64_t max_new_nodes = kNoNodeLimit;
+  // Names that the shapes of groups and of pods that wait refer to: nullopt: those of the cluster.
+  std::optional<ResourceNames> names;
   std::vector<SlackPending> waiting;
   const FitOptions* fit = nullptr;
   int64_t now_s = 0;  // seconds since 1970; only differences count
@@ -47,7 +46,7 @@ struct SlackQuestion {
 // plan; the same question again changes nothing.
 //
 // Where nodes are short, placeholders get them in this order: copies of pods, room for the biggest pods, then
-// standard ones; classes by name. Each class uses nodes of its own first, then of its family.
+// standard ones; classes by name. Each class uses nodes of its own first, then others where it may be.
 //
 // Cost: O(pods on changed nodes + changed placeholders * log nodes + classes), and O(shapes of pods) where
 // placeholders depend on the biggest pods; what waits or is mirrored takes a snapshot, O(nodes log nodes +
@@ -59,42 +58,74 @@ class SlackPlanner {
   SlackState State() const;
 
   // `question.cluster` is the same one each time, or one that journals as it does (ClusterState::changes()).
-  SlackPlan Plan(const SlackQuestion& question);
+  // `budget` bounds the search for nodes for pods that wait and for copies, and what is asked for; what is
+  // cut short is done by the next plan.
+  SlackPlan Plan(const SlackQuestion& question, WorkBudget* budget);
+
+  // The placeholder goes to that node first when it loses its own: a drain found room for it there.
+  void Expect(int64_t placeholder, const std::string& node);
 
  private:
-  // A class as it is for one plan.
-  struct View;
+  // What holds for one plan.
+  struct Turn {
+    const SlackQuestion& question;
+    WorkBudget* budget;
+    std::vector<SlackClassView> views;
+    GrowthSketch sketch;
+    SlackPlan* plan;
+    std::vector<NodeShape> shapes = {};  // what new nodes are, by position in the sketch; see Shapes()
+    LabelKeys needed = {};               // keys of labels that any class needs, sorted
+    int64_t left_in_all = kMostPlaceholders;
+    const std::vector<SlackGroup>* groups() const {
+      return question.groups.has_value() ? &*question.groups : nullptr;
+    }
+  };
 
+  // slack_planner.cc: what is kept from plan to plan.
   void CatchUp(const SlackQuestion& question);
   void PutNode(size_t slot);
   void PutBack(const SlackState& state);
   int32_t ClassId(const std::string& name);
-  std::vector<View> Classes(const SlackQuestion& question) const;
-  static void AddComing(const SlackQuestion& question, const std::vector<View>& classes,
-                        GrowthSketch* sketch);
-  std::vector<NodeShape> ShapesOfNew(const SlackQuestion& question, const GrowthSketch& sketch) const;
-  void DropStrangers(const std::vector<View>& classes, const SlackWishes& wishes, SlackPlan* plan);
-  void SizeMirrored(const SlackQuestion& question, SlackWishes wishes, SlackPlan* plan);
-  void PlanOnSnapshot(const SlackQuestion& question, GrowthSketch* sketch, std::vector<View>* classes,
-                      SlackPlan* plan);
-  void SizeClass(const SlackQuestion& question, const View& of, ClassSlack* slack, SlackPlan* plan);
+  void Remember(const std::vector<SlackClassView>& views);
+  void AddComing(Turn* turn) const;
+  void DropStrangers(const SlackWishes& wishes, Turn* turn);
+  void Place(Turn* turn);
+  void PlaceClass(const std::string& owner, const std::vector<int32_t>& classes, SlackPlan* plan);
+
+  // slack_copies.cc: copies of pods, and pods that wait.
+  void SizeMirrored(SlackWishes wishes, Turn* turn);
+  void PlanOnSnapshot(Turn* turn);
+  void CountWaiting(const std::vector<ExpectedPods>& expected, Turn* turn);
+  void CountCopies(const MirroredSlack& mirrored, const absl::btree_map<std::string, SlackClassView*>& homes);
+
+  // slack_sizing.cc: step D, how many placeholders a class is to have.
+  std::vector<CpuMemory> ReserveOf(const SlackClassView& of, const SlackQuestion& question,
+                                   std::optional<CpuMemory>* bound) const;
+  void SizeClass(const SlackClassView& of, ClassSlack* slack, Turn* turn);
   // Both tell whether there is more than wanted.
   bool SetReserve(const std::string& owner, const std::vector<CpuMemory>& reserve, bool take_away,
                   SlackPlan* plan);
-  bool SetStandard(const SlackOptions& options, const CpuMemory& room, bool take_away,
+  bool SetStandard(int64_t most, int64_t size_tolerance, const CpuMemory& room, bool take_away,
                    const ClassSlack& slack, SlackPlan* plan);
-  void PlaceClass(const std::string& owner, const std::vector<int32_t>& classes, SlackPlan* plan);
-  void AskForClass(const SlackOptions& options, const View& of, GrowthSketch* sketch, ClassSlack* slack);
-  void SumUp(const View& of, ClassSlack* slack) const;
+  void SumUp(const SlackClassView& of, ClassSlack* slack) const;
   void Grow(const PlaceholderGroup& group, int64_t count, SlackPlan* plan);
   void Shrink(const PlaceholderGroup& group, int64_t count, SlackPlan* plan);
   int64_t CountOf(const PlaceholderGroup& group) const;
   // By kind and size.
   std::vector<PlaceholderGroup> GroupsOf(const std::string& owner) const;
 
+  // slack_asking.cc: step G, nodes for placeholders that have none.
+  void AskForClass(const SlackClassView& of, ClassSlack* slack, Turn* turn);
+  // Where nodes may be asked for: `pod` is nullptr for placeholders of a class, and then `of` says where they
+  // may be. `unneeded` is told of what nodes were left out for.
+  GrowthSketch::Allowed AllowedFor(const SlackClassView* of, const PodShape* pod, std::string* unneeded,
+                                   Turn* turn) const;
+  const std::vector<NodeShape>& Shapes(Turn* turn) const;
+
   SlackRooms rooms_;
   PlaceholderSet set_;
   LabelKeys set_labels_;                // by which the owners of its placeholders are named
+  LabelKeys selected_labels_;           // see SlackState
   std::optional<SlackState> restored_;  // to be taken over by the next plan
   absl::btree_map<std::string, int32_t> class_ids_;
   std::vector<size_t> filled_;  // slots that pods which wait were put on, for the last plan

@@ -57,7 +57,8 @@ int64_t SlackRooms::PodsOf(const std::string& owner_uid) const {
 
 void SlackRooms::Clear() { *this = SlackRooms(); }
 
-bool SlackRooms::CatchUp(const ClusterState& cluster, const LabelKeys& labels, std::vector<size_t>* changed) {
+bool SlackRooms::CatchUp(const ClusterState& cluster, const LabelKeys& labels,
+                         const LabelKeys& selected_before, std::vector<size_t>* changed) {
   const auto events = cluster.changes(journal_);
   bool all = !events.has_value();
   std::vector<size_t> slots;
@@ -76,7 +77,7 @@ bool SlackRooms::CatchUp(const ClusterState& cluster, const LabelKeys& labels, s
   for (const size_t slot : slots) Read(cluster, slot);
   numbers_.clear();
   Release();
-  if (UpdateKeys(labels) && !all) {
+  if (UpdateKeys(labels, selected_before) && !all) {
     all = true;
     slots.resize(nodes_.size());
     for (size_t i = 0; i < slots.size(); ++i) slots[i] = i;
@@ -204,9 +205,11 @@ void SlackRooms::Release() {
   unused_.clear();
 }
 
-bool SlackRooms::UpdateKeys(const LabelKeys& labels) {
-  LabelKeys selected;
+bool SlackRooms::UpdateKeys(const LabelKeys& labels, const LabelKeys& selected_before) {
+  LabelKeys selected = selected_before;
   for (const auto& [key, count] : selecting_) selected.push_back(key);
+  std::sort(selected.begin(), selected.end());
+  selected.erase(std::unique(selected.begin(), selected.end()), selected.end());
   LabelKeys keys = labels;
   keys.insert(keys.end(), selected.begin(), selected.end());
   std::sort(keys.begin(), keys.end());

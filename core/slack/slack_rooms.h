@@ -93,10 +93,12 @@ class SlackRooms {
   };
 
   // Reads what changed in the cluster, which is the same one each time, and appends the slots whose node may
-  // be another one than before to `changed`, with repeats. `labels`: class labels, sorted. True: nodes may
-  // be of another class than before, or all is new; then all slots are there.
+  // be another one than before to `changed`, with repeats. `labels`: class labels, sorted; `selected_before`:
+  // labels that count as if pods selected nodes by them. True: nodes may be of another class than before, or
+  // all is new; then all slots are there.
   // Cost: O(pods on changed nodes); O(nodes) where pods select nodes by another set of labels than before.
-  bool CatchUp(const ClusterState& cluster, const LabelKeys& labels, std::vector<size_t>* changed);
+  bool CatchUp(const ClusterState& cluster, const LabelKeys& labels, const LabelKeys& selected_before,
+               std::vector<size_t>* changed);
 
   const Node& node(size_t slot) const { return nodes_[slot]; }
   size_t node_end() const { return nodes_.size(); }
@@ -121,7 +123,7 @@ class SlackRooms {
   void Declassify(size_t slot);
   void CountPods(const Node& node, int32_t sign);
   int32_t PodNumber(const PodShape& shape);
-  bool UpdateKeys(const LabelKeys& labels);
+  bool UpdateKeys(const LabelKeys& labels, const LabelKeys& selected_before);
   void Release();
 
   int64_t journal_ = -1;

@@ -1,8 +1,10 @@
 #include "core/slack/slack_wishes.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "absl/container/btree_map.h"
 #include "absl/strings/match.h"
@@ -48,39 +50,119 @@ const Workload* FindOwner(const PodTraits& traits, const std::string& namespace_
   return nullptr;
 }
 
-// Whether a ReplicaSet is one of a Deployment: which speaks for it, or it is one that was rolled over.
-bool IsOfDeployment(const ObjectKey& key, const Workload& workload, const ClusterObjects& objects) {
-  if (key.kind != ObjectKind::kReplicaSet || !workload.pod.has_value()) return false;
+// Labels that tell the replicas, or the runs, of one workload apart.
+constexpr absl::string_view kOfOneRun[] = {
+    "pod-template-hash", "rollouts-pod-template-hash",         "controller-uid",
+    "job-name",          "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"};
+
+// Names come from whoever may write a pod: as long as names of Kubernetes, and of its characters.
+std::string Told(absl::string_view text) {
+  constexpr size_t kMostBytes = 253;
+  std::string told(text.substr(0, kMostBytes));
+  for (char& c : told) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text.size() > kMostBytes ? absl::StrCat(told, "...") : told;
+}
+
+// Who makes one such workload after the other: of ReplicaSets a Deployment or Rollout, of Jobs a CronJob.
+// Conversion puts the owner of a workload where that of a pod is told.
+const PodOwner* OwnerOf(const ObjectKey& key, const Workload& workload) {
+  if (!workload.pod.has_value()) return nullptr;
+  const std::optional<PodOwner>& owner = TraitsOf(*workload.pod).owner;
+  if (!owner.has_value()) return nullptr;
+  const bool of_runs = key.kind == ObjectKind::kJob && owner->kind == "CronJob";
+  return key.kind == ObjectKind::kReplicaSet || of_runs ? &*owner : nullptr;
+}
+
+bool IsAllowed(const ClusterObjects& objects, const std::string& namespace_name) {
+  const Namespace* const found = objects.FindNamespace(namespace_name);
+  if (found == nullptr) return false;
+  const std::string* const value = found->labels.Find(kCopiesLabel);
+  return value != nullptr && *value == kCopiesAllowed;
+}
+
+// A Deployment that a ReplicaSet is of: by its owner, or by its name.
+const Workload* DeploymentOf(const ObjectKey& key, const Workload& workload, const ClusterObjects& objects) {
+  if (key.kind != ObjectKind::kReplicaSet || !workload.pod.has_value()) return nullptr;
+  if (const PodOwner* const owner = OwnerOf(key, workload); owner != nullptr) {
+    if (owner->kind != "Deployment") return nullptr;
+    return objects.FindWorkload(ObjectKind::kDeployment, key.namespace_name, owner->name);
+  }
   const std::string* const hash = workload.pod->labels.Find(kTemplateHash);
-  if (hash == nullptr || !absl::EndsWith(key.name, absl::StrCat("-", *hash))) return false;
+  if (hash == nullptr || !absl::EndsWith(key.name, absl::StrCat("-", *hash))) return nullptr;
   const std::string name = key.name.substr(0, key.name.size() - hash->size() - 1);
-  return workload.target_replicas == 0 ||
-         objects.FindWorkload(ObjectKind::kDeployment, key.namespace_name, name) != nullptr;
+  return objects.FindWorkload(ObjectKind::kDeployment, key.namespace_name, name);
+}
+
+// A copy takes no ports of the node: it stands for room, and would keep other pods off the ports.
+PodShape WithoutHostPorts(PodShape shape) {
+  if (shape.rules == nullptr || shape.rules->host_ports.empty()) return shape;
+  PodRules rules = *shape.rules;
+  rules.host_ports.clear();
+  shape.rules = rules.IsPlain() ? nullptr : std::make_shared<const PodRules>(std::move(rules));
+  for (uint64_t* const fingerprint : {&shape.base_fingerprint, &shape.fingerprint}) {
+    FingerprintBuilder builder;
+    builder.Add(static_cast<int64_t>(*fingerprint));
+    builder.Add(absl::string_view("without host ports"));
+    *fingerprint = builder.Finish();
+  }
+  return shape;
+}
+
+std::string KeyOf(const FingerprintBuilder& builder) {
+  return absl::StrCat("pod-", absl::Hex(builder.Finish(), absl::kZeroPad16));
+}
+
+std::string KeyOfTemplate(const PodShape& shape, const ResourceNames& names) {
+  FingerprintBuilder builder;
+  builder.Add(absl::string_view(shape.namespace_name));
+  for (const auto& [resource, amount] : shape.requests) {
+    builder.Add(names.name(resource));
+    builder.Add(amount);
+  }
+  if (shape.rules != nullptr) shape.rules->AddTo(&builder);
+  Labels labels = shape.labels;
+  for (const absl::string_view key : kOfOneRun) labels.Take(key);
+  labels.AddTo(&builder);
+  return KeyOf(builder);
+}
+
+std::string KeyOfOwner(absl::string_view source) {
+  FingerprintBuilder builder;
+  builder.Add(absl::string_view("pods of"));
+  builder.Add(source);
+  return KeyOf(builder);
 }
 
 class Collector {
  public:
-  Collector(const ClusterState& cluster, const SlackRooms& rooms) : cluster_(cluster), rooms_(rooms) {}
+  Collector(const ClusterState& cluster, const SlackRooms& rooms)
+      : cluster_(cluster), objects_(cluster.objects()), rooms_(rooms) {}
 
   SlackWishes Collect() {
-    for (const ObjectKind kind : kAsking) {
-      for (const auto& [key, object] : cluster_.objects().of(kind)) {
-        const auto* const workload = std::get_if<Workload>(&object.content);
-        if (workload == nullptr || workload->slack == SlackWish()) continue;
-        if (!IsOfDeployment(key, *workload, cluster_.objects())) Read(key, *workload);
-      }
-    }
+    FindNewest();
+    ForEachWish([this](const ObjectKey& key, const Workload& workload) {
+      if (Speaks(key, workload)) Read(key, workload);
+    });
     for (const size_t slot : rooms_.with_wishes()) ReadPods(Slot{static_cast<int32_t>(slot)});
-    for (auto& [owner, wish] : owned_) Add(wish.source, *wish.shape, wish.copies);
+    for (auto& [owner, wish] : owned_) Add(KeyOfOwner(owner), wish.source, *wish.shape, wish.copies);
     SlackWishes wishes;
     for (auto& [key, pod] : pods_) {
       std::sort(pod.sources.begin(), pod.sources.end());
-      wishes.pods.push_back(std::move(pod));
+      if (wishes.pods.size() < kMostMirrored) {
+        if (pod.sources.size() > kMostSources) pod.sources.resize(kMostSources);
+        wishes.pods.push_back(std::move(pod));
+      } else {
+        Refuse(pod.sources.front(), absl::StrCat("copies of at most ", kMostMirrored, " pods are kept"));
+      }
     }
     std::sort(errors_.begin(), errors_.end(), [](const WishError& a, const WishError& b) {
       return std::tie(a.source, a.text) < std::tie(b.source, b.text);
     });
     errors_.erase(std::unique(errors_.begin(), errors_.end()), errors_.end());
+    wishes.errors_total = static_cast<int64_t>(errors_.size());
+    if (errors_.size() > kMostWishErrors) errors_.resize(kMostWishErrors);
     wishes.errors = std::move(errors_);
     return wishes;
   }
@@ -92,18 +174,61 @@ class Collector {
     int32_t copies = 0;
     const PodShape* shape = nullptr;
   };
+  using Age = std::pair<int64_t, absl::string_view>;  // when it was made, and its name
 
-  void Read(const ObjectKey& key, const Workload& workload) {
-    const std::string source = absl::StrCat(KindName(key.kind), " ", key.namespace_name, "/", key.name);
-    if (!workload.slack.error.empty()) {
-      errors_.push_back({source, workload.slack.error});
-    } else if (workload.slack.copies.value_or(0) > 0) {
-      if (workload.pod.has_value()) {
-        Add(source, *workload.pod, *workload.slack.copies);
-      } else {
-        errors_.push_back({source, "its pod template is not known"});
+  template <typename Take>
+  void ForEachWish(Take take) const {
+    for (const ObjectKind kind : kAsking) {
+      for (const auto& [key, object] : objects_.of(kind)) {
+        const auto* const workload = std::get_if<Workload>(&object.content);
+        if (workload != nullptr && workload->slack != SlackWish()) take(key, *workload);
       }
     }
+  }
+
+  static Age AgeOf(const ObjectKey& key, const Workload& workload) {
+    return {TraitsOf(*workload.pod).created_s.value_or(0), key.name};
+  }
+
+  // Of the workloads of one owner that are to have pods.
+  void FindNewest() {
+    ForEachWish([this](const ObjectKey& key, const Workload& workload) {
+      const PodOwner* const owner = OwnerOf(key, workload);
+      if (owner == nullptr || workload.target_replicas <= 0) return;
+      const auto [newest, added] =
+          newest_.try_emplace({key.namespace_name, owner->uid}, AgeOf(key, workload));
+      if (!added) newest->second = std::max(newest->second, AgeOf(key, workload));
+    });
+  }
+
+  // Whether it speaks for its pods, and not another one.
+  bool Speaks(const ObjectKey& key, const Workload& workload) const {
+    if (key.kind == ObjectKind::kReplicaSet && workload.target_replicas <= 0) return false;
+    if (DeploymentOf(key, workload, objects_) != nullptr) return false;
+    const PodOwner* const owner = OwnerOf(key, workload);
+    if (owner == nullptr) return true;
+    const auto newest = newest_.find({key.namespace_name, owner->uid});
+    return newest == newest_.end() || newest->second == AgeOf(key, workload);
+  }
+
+  void Refuse(const std::string& source, std::string text) { errors_.push_back({source, std::move(text)}); }
+
+  // False, and told, where copies may not be kept.
+  bool MayAsk(const std::string& source, const std::string& namespace_name) {
+    if (IsAllowed(objects_, namespace_name)) return true;
+    Refuse(source, absl::StrCat("no copies: namespace ", Told(namespace_name), " does not carry the label ",
+                                kCopiesLabel, "=", kCopiesAllowed));
+    return false;
+  }
+
+  void Read(const ObjectKey& key, const Workload& workload) {
+    const std::string source =
+        absl::StrCat(KindName(key.kind), " ", Told(key.namespace_name), "/", Told(key.name));
+    if (!workload.slack.error.empty()) return Refuse(source, Told(workload.slack.error));
+    if (workload.slack.copies.value_or(0) <= 0 || !MayAsk(source, key.namespace_name)) return;
+    if (!workload.pod.has_value()) return Refuse(source, "its pod template is not known");
+    Add(KeyOfTemplate(*workload.pod, cluster_.resource_names()), source, *workload.pod,
+        *workload.slack.copies);
   }
 
   void ReadPods(Slot slot) {
@@ -111,32 +236,37 @@ class Collector {
     for (size_t i = 0; i < pods.pods().size(); ++i) {
       const PodShape& shape = cluster_.pod_shapes()[pods.pods()[i].shape];
       const PodTraits& traits = TraitsOf(shape);
-      if (shape.finished || traits.placeholder || traits.slack == SlackWish()) continue;
-      if (IsDaemonPod(traits) || FindOwner(traits, shape.namespace_name, cluster_.objects()) != nullptr)
+      if (shape.finished || traits.placeholder || traits.slack == SlackWish() || IsDaemonPod(traits))
         continue;
-      const std::string pod = absl::StrCat("Pod ", shape.namespace_name, "/", pods.name(i));
-      const std::string source =
-          traits.owner.has_value()
-              ? absl::StrCat(traits.owner->kind, " ", shape.namespace_name, "/", traits.owner->name)
-              : pod;
-      if (!traits.slack.error.empty()) errors_.push_back({source, traits.slack.error});
-      const int32_t copies = traits.slack.copies.value_or(0);
-      if (!traits.slack.error.empty() || copies == 0) continue;
-      Owned& wish = owned_[traits.owner.has_value() ? traits.owner->uid : pod];
-      // Of pods that differ the one that asks for most, whatever their order.
-      if (wish.shape == nullptr ||
-          std::tie(copies, shape.fingerprint) > std::tie(wish.copies, wish.shape->fingerprint)) {
-        wish = {source, copies, &shape};
-      }
+      const Workload* const owner = FindOwner(traits, shape.namespace_name, objects_);
+      // A workload that says something speaks for its pods, and so does the one that came after it.
+      if (owner != nullptr && (owner->slack != SlackWish() || owner->target_replicas <= 0)) continue;
+      ReadPod(shape, absl::StrCat("Pod ", Told(shape.namespace_name), "/", Told(pods.name(i))));
     }
   }
 
-  void Add(const std::string& source, const PodShape& shape, int64_t copies) {
-    const std::string key = absl::StrCat("pod-", absl::Hex(shape.fingerprint, absl::kZeroPad16));
+  void ReadPod(const PodShape& shape, const std::string& pod) {
+    const PodTraits& traits = TraitsOf(shape);
+    const std::string source = traits.owner.has_value()
+                                   ? absl::StrCat(Told(traits.owner->kind), " ", Told(shape.namespace_name),
+                                                  "/", Told(traits.owner->name))
+                                   : pod;
+    if (!traits.slack.error.empty()) return Refuse(source, Told(traits.slack.error));
+    const int32_t copies = traits.slack.copies.value_or(0);
+    if (copies == 0 || !MayAsk(source, shape.namespace_name)) return;
+    Owned& wish = owned_[traits.owner.has_value() ? traits.owner->uid : pod];
+    // Of pods that differ the one that asks for most, whatever their order.
+    if (wish.shape == nullptr ||
+        std::tie(copies, shape.fingerprint) > std::tie(wish.copies, wish.shape->fingerprint)) {
+      wish = {source, copies, &shape};
+    }
+  }
+
+  void Add(std::string key, const std::string& source, const PodShape& shape, int64_t copies) {
     MirroredPod& pod = pods_[key];
     if (pod.sources.empty()) {
-      pod.key = key;
-      pod.shape = shape;
+      pod.key = std::move(key);
+      pod.shape = WithoutHostPorts(shape);
       pod.size = CpuMemoryOf(shape.requests);
     }
     pod.copies = std::min(pod.copies + copies, kMostCopies);
@@ -144,7 +274,9 @@ class Collector {
   }
 
   const ClusterState& cluster_;
+  const ClusterObjects& objects_;
   const SlackRooms& rooms_;
+  absl::btree_map<std::pair<std::string, std::string>, Age> newest_;  // by namespace and UID of the owner
   absl::btree_map<std::string, MirroredPod> pods_;
   absl::btree_map<std::string, Owned> owned_;
   std::vector<WishError> errors_;
@@ -162,6 +294,7 @@ LabelKeys SlackLabelKeys(const ClusterObjects& objects) {
     for (const auto& [key, object] : objects.of(kind)) {
       const auto* const workload = std::get_if<Workload>(&object.content);
       if (workload == nullptr || workload->slack.copies.value_or(0) == 0) continue;
+      if (!IsAllowed(objects, key.namespace_name)) continue;
       if (workload->pod.has_value() && workload->pod->rules != nullptr) {
         workload->pod->rules->AddLabelKeys(&keys);
       }

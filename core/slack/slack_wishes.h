@@ -12,14 +12,29 @@
 
 namespace loadline {
 
-// A pod of which copies are kept free. One for each shape.
+// A pod of which copies are kept free: one for each template that workloads have, and for each owner that is
+// not known.
 struct MirroredPod {
-  std::string key;  // of its shape: the same in every view
-  PodShape shape;
+  // Of what the template says, or of who the owner is: the same in every view, whatever labels selectors ask
+  // for, and for all Jobs of a CronJob.
+  std::string key;
+  PodShape shape;  // takes no ports of the node
   CpuMemory size;
   int64_t copies = 0;                // of all sources together; saturates at 2^31
-  std::vector<std::string> sources;  // "Deployment shop/web", in order
+  std::vector<std::string> sources;  // "Deployment shop/web", in order; the first kMostSources
 };
+
+// More sources of one pod are not told.
+inline constexpr size_t kMostSources = 16;
+// Pods of which copies are kept; others are named as errors.
+inline constexpr size_t kMostMirrored = 1'000;
+// Errors that are told; WishErrors beyond them are counted.
+inline constexpr size_t kMostWishErrors = 256;
+
+// Copies are kept for pods of a namespace on which an administrator put this label: they cost nodes, and who
+// may write a pod is not who pays for them.
+inline constexpr char kCopiesLabel[] = "loadline.dev/slack-copies";
+inline constexpr char kCopiesAllowed[] = "allowed";
 
 // An annotation, or a workload, that cannot be made sense of; it counts for nothing.
 struct WishError {
@@ -30,12 +45,15 @@ struct WishError {
 
 struct SlackWishes {
   std::vector<MirroredPod> pods;  // by key
-  std::vector<WishError> errors;  // by source
+  std::vector<WishError> errors;  // by source, the first kMostWishErrors
+  int64_t errors_total = 0;
 };
 
-// Reads the annotations of workloads, also of those without replicas, and of pods that no known workload
-// owns. A workload speaks for its pods, and a Deployment for its ReplicaSets; of an owner that is not known
-// the pods count once, and as many copies as one of them says at most.
+// Reads the annotations of workloads, also of Deployments without replicas, and of pods. A workload that says
+// something speaks for its pods, and a Deployment for its ReplicaSets. Of other ReplicaSets, and of the Jobs
+// of one CronJob, the newest speaks, and a ReplicaSet that is to have no pods does not. Of an owner that is
+// not known or says nothing the pods count once, and as many copies as one of them says at most. Namespaces
+// without kCopiesLabel have none.
 // Cost: O(workloads + pods on nodes with such pods).
 SlackWishes CollectWishes(const ClusterState& cluster, const SlackRooms& rooms);
 

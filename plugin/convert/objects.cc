@@ -1,6 +1,7 @@
 #include "plugin/convert/objects.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -197,6 +198,19 @@ void ReadReplicas(const k8s::v1::Job& message, Workload* workload) {
                  int64_t{message.spec().completions()} - int64_t{message.status().succeeded()});
   }
   workload->current_replicas = message.status().active();
+  for (const k8s::v1::JobCondition& condition : message.status().conditions()) {
+    const bool ends = condition.type() == "Complete" || condition.type() == "Failed";
+    if (ends && condition.status() == "True") workload->target_replicas = 0;
+  }
+}
+
+// A Job that has ended will have no more pods.
+template <typename Message>
+bool HasEnded(const Message&, const Workload&) {
+  return false;
+}
+bool HasEnded(const k8s::v1::Job&, const Workload& workload) {
+  return workload.target_replicas <= 0 && workload.current_replicas <= 0;
 }
 
 // What the annotations of a workload say, and what it leaves open those of its template.
@@ -214,15 +228,25 @@ absl::StatusOr<Workload> ReadWorkload(const Message& message, ResourceReader* re
   workload.uid = message.metadata().uid();
   ReadReplicas(message, &workload);
   workload.slack = ReadSlackWish(message.metadata().annotations());
+  if (HasEnded(message, workload)) workload.slack = SlackWish();
   if (!message.spec().has_template_()) return workload;
   k8s::v1::Pod pod = message.spec().template_();
-  workload.slack = Prefer(workload.slack, ReadSlackWish(pod.metadata().annotations()));
-  // What the API server fills in for the pods.
+  if (!HasEnded(message, workload)) {
+    workload.slack = Prefer(workload.slack, ReadSlackWish(pod.metadata().annotations()));
+  }
+  // What the API server fills in for the pods, but for the owner: of a template it is that of the workload,
+  // such as the CronJob of a Job, and so is the age.
   pod.mutable_metadata()->set_namespace_(message.metadata().namespace_());
+  *pod.mutable_metadata()->mutable_owner_references() = message.metadata().owner_references();
   PodDecoder decoder(resources);
   absl::StatusOr<PodShape> shape = decoder.Decode(pod.SerializeAsString(), PodRole::kIncoming);
   if (!shape.ok()) return Annotate(shape.status(), "spec.template", " ");
   SetLabels(decoder.labels(), &*shape);
+  if (message.metadata().has_creation_timestamp()) {
+    PodTraits traits = TraitsOf(*shape);
+    traits.created_s = message.metadata().creation_timestamp().seconds();
+    shape->traits = std::make_shared<const PodTraits>(std::move(traits));
+  }
   workload.pod = *std::move(shape);
   return workload;
 }

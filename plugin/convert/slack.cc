@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/fit/filters.h"
 #include "plugin/convert/prices.h"
@@ -16,6 +19,8 @@ namespace {
 
 constexpr double kMostRate = 1000;
 constexpr size_t kMaxOwnerLength = 4096;
+constexpr int kMaxSlackRules = 1'000;
+constexpr int kMaxToldClasses = 1'000;
 
 absl::Status CheckWhole(absl::string_view field, int64_t value, int64_t least, int64_t most) {
   if (value >= least && value <= most) return absl::OkStatus();
@@ -70,20 +75,79 @@ absl::Status DecodeChoices(const v1::SlackPolicy& message, SlackOptions* options
   }
 }
 
+// Unset amounts set no limit.
+template <typename Message>
+std::optional<CpuMemory> MaxExtraOf(const Message& message) {
+  if (!message.has_max_extra_milli_cpu() && !message.has_max_extra_memory_bytes()) return std::nullopt;
+  return CpuMemory{message.has_max_extra_milli_cpu() ? message.max_extra_milli_cpu() : kMaxAmount,
+                   message.has_max_extra_memory_bytes() ? message.max_extra_memory_bytes() : kMaxAmount};
+}
+
 absl::Status DecodeLimits(const v1::SlackPolicy& message, SlackOptions* options) {
   absl::Status status = CheckWhole("granularity", message.granularity(), 0, 1000);
   if (status.ok()) status = CheckWhole("max_placeholders", message.max_placeholders(), 0, 100'000);
   if (!status.ok()) return status;
   if (message.granularity() > 0) options->granularity = message.granularity();
   if (message.max_placeholders() > 0) options->max_placeholders = message.max_placeholders();
-  if (message.has_max_extra_milli_cpu() || message.has_max_extra_memory_bytes()) {
-    options->max_extra = {
-        message.has_max_extra_milli_cpu() ? message.max_extra_milli_cpu() : kMaxAmount,
-        message.has_max_extra_memory_bytes() ? message.max_extra_memory_bytes() : kMaxAmount};
+  options->max_extra = MaxExtraOf(message);
+  status = CheckWhole("max_copies", message.max_copies(), 0, 100'000);
+  if (status.ok()) {
+    status = CheckWhole("max_copies_per_namespace", message.max_copies_per_namespace(), 0, 100'000);
+  }
+  if (!status.ok()) return status;
+  if (message.max_copies() > 0) options->max_copies = message.max_copies();
+  if (message.max_copies_per_namespace() > 0) {
+    options->max_copies_per_namespace = message.max_copies_per_namespace();
+  }
+  CpuMemory& room = options->max_copies_room_per_namespace;
+  if (message.has_max_copies_milli_cpu_per_namespace()) {
+    room.cpu = message.max_copies_milli_cpu_per_namespace();
+  }
+  if (message.has_max_copies_memory_bytes_per_namespace()) {
+    room.memory = message.max_copies_memory_bytes_per_namespace();
   }
   if (message.has_removal_delay_seconds()) options->removal_delay_s = message.removal_delay_seconds();
   if (message.has_bound_by_pods()) options->bound_by_pods = message.bound_by_pods();
   return absl::OkStatus();
+}
+
+absl::Status DecodeClassRules(const v1::SlackPolicy& message, SlackOptions* options) {
+  absl::Status status = CheckSize("class_rules", message.class_rules_size(), kMaxSlackRules);
+  for (int i = 0; status.ok() && i < message.class_rules_size(); ++i) {
+    const v1::SlackClassRule& rule = message.class_rules(i);
+    SlackClassRule& added = options->class_rules.emplace_back();
+    added.class_name = rule.class_name();
+    added.off = rule.off();
+    added.max_extra = MaxExtraOf(rule);
+    std::vector<Label> labels;
+    for (const v1::ClassSlack::NodeLabel& label : rule.labels()) {
+      if (!IsLabelKey(label.key())) {
+        status = Refused(
+            absl::StrCat("class_rules[", i, "]: labels: ", Quoted(label.key()), " is not a label key"));
+      }
+      labels.push_back({label.key(), label.value()});
+    }
+    added.labels = Labels(std::move(labels));
+  }
+  return status;
+}
+
+absl::Status DecodeGroupRules(const v1::SlackPolicy& message, SlackOptions* options) {
+  absl::Status status = CheckSize("group_rules", message.group_rules_size(), kMaxSlackRules);
+  absl::flat_hash_set<std::string> groups;
+  for (int i = 0; status.ok() && i < message.group_rules_size(); ++i) {
+    const v1::SlackGroupRule& rule = message.group_rules(i);
+    const auto refuse = [&](absl::string_view why) {
+      status = Refused(absl::StrCat("group_rules[", i, "]: node_group: ", why));
+    };
+    if (rule.node_group().empty()) refuse("is empty");
+    if (!groups.insert(rule.node_group()).second) refuse("is named twice");
+    SlackGroupRule& added = options->group_rules.emplace_back();
+    added.group = rule.node_group();
+    added.off = rule.off();
+    if (rule.has_max_nodes()) added.max_nodes = rule.max_nodes();
+  }
+  return status;
 }
 
 absl::StatusOr<LabelKeys> DecodeLabelKeys(const google::protobuf::RepeatedPtrField<std::string>& message) {
@@ -96,9 +160,23 @@ absl::StatusOr<LabelKeys> DecodeLabelKeys(const google::protobuf::RepeatedPtrFie
   return keys;
 }
 
-absl::StatusOr<Placeholder> DecodePlaceholder(const v1::Placeholder& message, int64_t next_id) {
+// A text, or in its place a position in the names of the state.
+absl::Status Resolve(absl::string_view field, int64_t position, const v1::SlackState& state,
+                     std::string* text) {
+  if (position == 0) return absl::OkStatus();
+  if (absl::Status status = CheckWhole(field, position, 1, state.names_size()); !status.ok()) return status;
+  *text = state.names(static_cast<int>(position - 1));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Placeholder> DecodePlaceholder(v1::Placeholder message, const v1::SlackState& state) {
   Placeholder placeholder;
-  absl::Status status = CheckWhole("id", message.id(), 1, next_id - 1);
+  absl::Status status = CheckWhole("id", message.id(), 1, state.next_id() - 1);
+  if (status.ok()) status = Resolve("owner_name", message.owner_name(), state, message.mutable_owner());
+  if (status.ok()) status = Resolve("node_name", message.node_name(), state, message.mutable_node());
+  if (status.ok()) {
+    status = Resolve("last_node_name", message.last_node_name(), state, message.mutable_last_node());
+  }
   if (status.ok()) status = CheckWhole("milli_cpu", message.milli_cpu(), 0, kMaxAmount);
   if (status.ok()) status = CheckWhole("memory_bytes", message.memory_bytes(), 0, kMaxAmount);
   if (status.ok()) status = Annotate(CheckName(message.node()), "node");
@@ -124,7 +202,7 @@ absl::StatusOr<Placeholder> DecodePlaceholder(const v1::Placeholder& message, in
   placeholder.owner = message.owner();
   placeholder.size = {message.milli_cpu(), message.memory_bytes()};
   placeholder.node = message.node();
-  placeholder.last_node = message.last_node();
+  placeholder.last_node = message.last_node().empty() ? message.node() : message.last_node();
   return placeholder;
 }
 
@@ -165,6 +243,16 @@ void EncodeClass(const ClassSlack& slack, v1::ClassSlack* message) {
     auto* const added = message->add_labels();
     added->set_key(label.key);
     added->set_value(label.value);
+  }
+  for (const Label& label : slack.rules.node_selector) {
+    auto* const added = message->add_needed_labels();
+    added->set_key(label.key);
+    added->set_value(label.value);
+  }
+  if (slack.rules.node_affinity.has_value()) {
+    for (const NodeSelectorTerm& term : slack.rules.node_affinity->terms) {
+      for (const Requirement& absent : term.labels) message->add_absent_labels(absent.key);
+    }
   }
   for (const Taint& taint : slack.key.taints) {
     auto* const added = message->add_taints();
@@ -226,7 +314,14 @@ absl::StatusOr<SlackOptions> DecodeSlackPolicy(const v1::SlackPolicy& message) {
   absl::Status status = DecodeRates(message, &options);
   if (status.ok()) status = DecodeChoices(message, &options);
   if (status.ok()) status = DecodeLimits(message, &options);
+  if (status.ok()) status = DecodeClassRules(message, &options);
+  if (status.ok()) status = DecodeGroupRules(message, &options);
+  if (status.ok()) status = CheckSize("common_resources", message.common_resources_size(), kMaxSlackRules);
   if (!status.ok()) return status;
+  options.buy_extended_resources = message.buy_extended_resources();
+  if (message.common_resources_size() > 0) {
+    options.common_resources.assign(message.common_resources().begin(), message.common_resources().end());
+  }
   if (message.class_labels_size() > 0) {
     absl::StatusOr<LabelKeys> keys = DecodeLabelKeys(message.class_labels());
     if (!keys.ok()) return keys.status();
@@ -248,7 +343,7 @@ absl::StatusOr<SlackState> DecodeSlackState(const v1::SlackState& message) {
   }
   state.next_id = message.next_id();
   for (int i = 0; i < message.placeholders_size(); ++i) {
-    absl::StatusOr<Placeholder> placeholder = DecodePlaceholder(message.placeholders(i), message.next_id());
+    absl::StatusOr<Placeholder> placeholder = DecodePlaceholder(message.placeholders(i), message);
     if (placeholder.ok() && i > 0 && placeholder->id <= state.placeholders.back().id) {
       placeholder =
           Refused(absl::StrCat("id: ", placeholder->id, " does not follow ", state.placeholders.back().id));
@@ -257,26 +352,43 @@ absl::StatusOr<SlackState> DecodeSlackState(const v1::SlackState& message) {
     state.placeholders.push_back(*std::move(placeholder));
   }
   state.class_labels.assign(message.class_labels().begin(), message.class_labels().end());
+  if (absl::Status status = CheckSize("selected_labels", message.selected_labels_size(), kMostRemembered);
+      !status.ok()) {
+    return status;
+  }
+  state.selected_labels.assign(message.selected_labels().begin(), message.selected_labels().end());
+  std::sort(state.selected_labels.begin(), state.selected_labels.end());
   for (const v1::SlackState::Excess& excess : message.excesses()) {
     state.excesses.push_back({excess.class_name(), excess.since_seconds()});
   }
   return state;
 }
 
+// Each name once: of thousands of placeholders there are a few owners, and some on each node.
 v1::SlackState EncodeSlackState(const SlackState& state) {
   v1::SlackState message;
+  absl::flat_hash_map<std::string, int32_t> positions;
+  const auto position_of = [&](const std::string& name) {
+    if (name.empty()) return 0;
+    const auto [at, added] = positions.try_emplace(name, message.names_size() + 1);
+    if (added) message.add_names(name);
+    return at->second;
+  };
   message.set_next_id(state.next_id);
   for (const Placeholder& placeholder : state.placeholders) {
     v1::Placeholder* const added = message.add_placeholders();
     added->set_id(placeholder.id);
     added->set_kind(EncodeKind(placeholder.kind));
-    added->set_owner(placeholder.owner);
+    added->set_owner_name(position_of(placeholder.owner));
     added->set_milli_cpu(placeholder.size.cpu);
     added->set_memory_bytes(placeholder.size.memory);
-    added->set_node(placeholder.node);
-    added->set_last_node(placeholder.last_node);
+    added->set_node_name(position_of(placeholder.node));
+    if (placeholder.last_node != placeholder.node) {
+      added->set_last_node_name(position_of(placeholder.last_node));
+    }
   }
   for (const std::string& key : state.class_labels) message.add_class_labels(key);
+  for (const std::string& key : state.selected_labels) message.add_selected_labels(key);
   for (const SlackState::Excess& excess : state.excesses) {
     auto* const added = message.add_excesses();
     added->set_class_name(excess.class_name);
@@ -328,6 +440,9 @@ std::vector<SlackGroup> SlackGroups(const DecodedProblem& problem) {
       group.empty.slots = std::max<int64_t>(0, group.empty.slots - 1);
     }
     group.may_add = std::max<int64_t>(0, decoded.group.size.max - decoded.group.size.current);
+    group.name = decoded.group.node.name;
+    group.nodes = decoded.group.size.current;
+    group.usd_per_hour = decoded.priced.given.has_value() ? decoded.priced.given : decoded.priced.annotated;
     groups.push_back(std::move(group));
   }
   return groups;
@@ -335,7 +450,10 @@ std::vector<SlackGroup> SlackGroups(const DecodedProblem& problem) {
 
 v1::PlanSlackResponse EncodeSlackPlan(const SlackPlan& plan) {
   v1::PlanSlackResponse response;
-  for (const ClassSlack& slack : plan.classes) EncodeClass(slack, response.add_classes());
+  for (const ClassSlack& slack : plan.classes) {
+    if (response.classes_size() < kMaxToldClasses) EncodeClass(slack, response.add_classes());
+  }
+  response.set_classes_total(static_cast<int64_t>(plan.classes.size()));
   for (const MirroredSlack& mirrored : plan.mirrored) EncodeMirrored(mirrored, response.add_mirrored());
   for (const ShapeSlack& shape : plan.shapes) {
     EncodeShape(shape.group, shape.count, shape.placed, response.add_shapes());
@@ -353,6 +471,9 @@ v1::PlanSlackResponse EncodeSlackPlan(const SlackPlan& plan) {
     added->set_source(error.source);
     added->set_text(error.text);
   }
+  response.set_errors_total(plan.errors_total);
+  const absl::string_view cut_short = Name(plan.cut_short);
+  response.set_cut_short(std::string(cut_short.data(), cut_short.size()));
   for (const std::string& name : plan.overcommitted) response.add_overcommitted_nodes(name);
   response.set_added(plan.added);
   response.set_removed(plan.removed);

@@ -108,7 +108,8 @@ func TestPageOfGrowth(t *testing.T) {
 	s.addGrowth(&ScaleUpStatus{PendingPods: 5, Unplaced: 2, Why: "2 max node group size reached", Growth: []string{"g: 3 for pods, 1 for slack, 0.4000 USD per hour"}})
 	s.page.Slack = shownSlack(slack)
 	s.page.Notes = map[string]string{"n1": "could go"}
-	notePlaceholders(s.page.Notes, &loadlinev1.SlackState{Placeholders: []*loadlinev1.Placeholder{{Node: "n1"}, {Node: "n2"}, {Node: "n2"}, {}}})
+	notePlaceholders(s.page.Notes, &loadlinev1.SlackState{Names: []string{"class", "n2"},
+		Placeholders: []*loadlinev1.Placeholder{{Node: "n1"}, {NodeName: 2}, {NodeName: 2}, {}}})
 	l := &leader{term: 1}
 	l.seen.Store(s)
 	a := &Autoscaler{config: &options}

@@ -138,6 +138,10 @@ func TestSlackCopies(t *testing.T) {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "d", Annotations: map[string]string{"loadline.dev/slack-copies": "2"}},
 			Spec: appsv1.DeploymentSpec{Template: v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
 				Requests: v1.ResourceList{"cpu": b.sky.size("2")["cpu"]}}}}}}}}
+		allowed := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"loadline.dev/slack-copies": "allowed"}}}
+		if _, err := b.client.CoreV1().Namespaces().Create(t.Context(), allowed, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := b.client.AppsV1().Deployments("default").Create(t.Context(), d, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

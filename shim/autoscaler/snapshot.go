@@ -110,8 +110,12 @@ func shownSlack(slack *loadlinev1.PlanSlackResponse) []report.SlackClass {
 func notePlaceholders(notes map[string]string, slack *loadlinev1.SlackState) {
 	counts := map[string]int{}
 	for _, p := range slack.GetPlaceholders() {
-		if p.GetNode() != "" {
-			counts[p.GetNode()]++
+		node := p.GetNode()
+		if at := int(p.GetNodeName()); at > 0 && at <= len(slack.GetNames()) {
+			node = slack.GetNames()[at-1]
+		}
+		if node != "" {
+			counts[node]++
 		}
 	}
 	for node, count := range counts {

@@ -176,6 +176,7 @@ func trimPlannerObject(object any) (loadlinev1.ObjectKind, *metav1.ObjectMeta, m
 		out := &appsv1.ReplicaSet{ObjectMeta: trimMeta(&o.ObjectMeta)}
 		out.Spec.Replicas, out.Status.Replicas = o.Spec.Replicas, o.Status.Replicas
 		setTemplate(&out.Spec.Template, &o.ObjectMeta, &o.Spec.Template)
+		setOwner(&out.ObjectMeta, &o.ObjectMeta, &o.Spec.Template)
 		return loadlinev1.ObjectKind_REPLICA_SET, &o.ObjectMeta, out, true
 	case *appsv1.StatefulSet:
 		out := &appsv1.StatefulSet{ObjectMeta: trimMeta(&o.ObjectMeta)}
@@ -196,7 +197,13 @@ func trimPlannerObject(object any) (loadlinev1.ObjectKind, *metav1.ObjectMeta, m
 		out := &batchv1.Job{ObjectMeta: trimMeta(&o.ObjectMeta)}
 		out.Spec.Parallelism, out.Spec.Completions = o.Spec.Parallelism, o.Spec.Completions
 		out.Status.Active, out.Status.Succeeded = o.Status.Active, o.Status.Succeeded
+		for _, c := range o.Status.Conditions {
+			if c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed {
+				out.Status.Conditions = append(out.Status.Conditions, batchv1.JobCondition{Type: c.Type, Status: c.Status})
+			}
+		}
 		setTemplate(&out.Spec.Template, &o.ObjectMeta, &o.Spec.Template)
+		setOwner(&out.ObjectMeta, &o.ObjectMeta, &o.Spec.Template)
 		return loadlinev1.ObjectKind_JOB, &o.ObjectMeta, out, true
 	}
 	return 0, nil, nil, false
@@ -215,6 +222,18 @@ func trimTemplate(owner *metav1.ObjectMeta, template *v1.PodTemplateSpec) *v1.Po
 	}
 	return &v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template.Labels, Annotations: planningAnnotations(template.Annotations)},
 		Spec: template.Spec}
+}
+
+// setOwner sends who controls a workload that says something about slack, and when it was made: of the Jobs of a CronJob, and
+// of the ReplicaSets of a Rollout, the newest speaks for all.
+func setOwner(out, meta *metav1.ObjectMeta, template *v1.PodTemplateSpec) {
+	if !wishesSlack(meta.Annotations) && !wishesSlack(template.Annotations) {
+		return
+	}
+	out.CreationTimestamp = meta.CreationTimestamp
+	if owner := metav1.GetControllerOf(meta); owner != nil {
+		out.OwnerReferences = []metav1.OwnerReference{{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: owner.Controller}}
+	}
 }
 
 func setTemplate(out *v1.PodTemplateSpec, owner *metav1.ObjectMeta, template *v1.PodTemplateSpec) {

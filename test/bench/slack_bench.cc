@@ -61,7 +61,8 @@ void BM_PlanSlack(benchmark::State& state) {
   const Fleet fleet(state.range(0));
   for (auto _ : state) {
     SlackPlanner planner;
-    benchmark::DoNotOptimize(planner.Plan(fleet.Question()));
+    WorkBudget unlimited;
+    benchmark::DoNotOptimize(planner.Plan(fleet.Question(), &unlimited));
   }
 }
 BENCHMARK(BM_PlanSlack)->Arg(1'000)->Arg(5'000)->Arg(15'000)->Unit(benchmark::kMillisecond);
@@ -69,13 +70,14 @@ BENCHMARK(BM_PlanSlack)->Arg(1'000)->Arg(5'000)->Arg(15'000)->Unit(benchmark::kM
 void BM_PlanSlackNext(benchmark::State& state) {
   Fleet fleet(state.range(0));
   SlackPlanner planner;
-  planner.Plan(fleet.Question());
+  WorkBudget unlimited;
+  planner.Plan(fleet.Question(), &unlimited);
   int64_t moved = 0;
   for (auto _ : state) {
     state.PauseTiming();
     fleet.Change();
     state.ResumeTiming();
-    const SlackPlan plan = planner.Plan(fleet.Question());
+    const SlackPlan plan = planner.Plan(fleet.Question(), &unlimited);
     moved += plan.placed;
     benchmark::DoNotOptimize(plan);
   }

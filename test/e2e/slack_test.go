@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/test/e2e/harness"
 )
@@ -132,6 +133,10 @@ func TestSlackManifestsApply(t *testing.T) {
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
 	slackNodes(t, ctx, cluster, "a", "b", "c")
 	slackDeployment(t, ctx, cluster, "burst", "500m", 0, map[string]string{"loadline.dev/slack-copies": "2"})
+	allow := []byte(`{"metadata": {"labels": {"loadline.dev/slack-copies": "allowed"}}}`)
+	if _, err := cluster.Client.CoreV1().Namespaces().Patch(ctx, "default", types.MergePatchType, allow, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	content, err := os.ReadFile("testdata/capacitybuffers.yaml")
 	if err != nil {
 		t.Fatal(err)

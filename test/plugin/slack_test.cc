@@ -48,6 +48,18 @@ class SlackTest : public ::testing::Test {
     v1::ClusterObject* const object = changes->add_objects();
     object->set_kind(v1::DEPLOYMENT);
     object->set_object(deployment.SerializeAsString());
+    AddNamespace("shop", "allowed");
+  }
+  // Copies may be kept where the label says so.
+  void AddNamespace(const std::string& name, const std::string& copies) {
+    k8s::v1::Namespace message;
+    message.mutable_metadata()->set_name(name);
+    k8s::v1::StringEntry* const label = message.mutable_metadata()->add_labels();
+    label->set_key("loadline.dev/slack-copies");
+    label->set_value(copies);
+    v1::ClusterObject* const object = request_.mutable_changes()->add_objects();
+    object->set_kind(v1::NAMESPACE);
+    object->set_object(message.SerializeAsString());
   }
 
   absl::StatusOr<v1::PlanSlackResponse> Ask() {
@@ -69,6 +81,11 @@ class SlackTest : public ::testing::Test {
     EXPECT_THAT(std::string(response.status().message()), HasSubstr(text));
   }
   void ExpectInvalid(const std::string& text) { ExpectError(absl::StatusCode::kInvalidArgument, text); }
+
+  static std::string NodeOfFirst(const v1::SlackState& state) {
+    const int32_t position = state.placeholders(0).node_name();
+    return position > 0 ? state.names(position - 1) : state.placeholders(0).node();
+  }
 
   TypedEngine engine_;
   v1::PlanSlackRequest request_;
@@ -113,15 +130,16 @@ TEST_F(SlackTest, KeepsItsStateWithTheViewOrTakesWhatIsHandedIn) {
   EXPECT_EQ(second.added(), 0);
   EXPECT_EQ(second.state().SerializeAsString(), first.state().SerializeAsString());
   ASSERT_EQ(first.state().placeholders_size(), 1);
-  EXPECT_EQ(first.state().placeholders(0).node(), "node-0");
+  EXPECT_EQ(NodeOfFirst(first.state()), "node-0");
   *request_.mutable_state() = first.state();
+  request_.mutable_state()->mutable_placeholders(0)->clear_node_name();
   request_.mutable_state()->mutable_placeholders(0)->set_node("node-2");
   const v1::PlanSlackResponse third = MustAsk();
   EXPECT_EQ(third.placed(), 0);
-  EXPECT_EQ(third.state().placeholders(0).node(), "node-2");
+  EXPECT_EQ(NodeOfFirst(third.state()), "node-2");
 }
 
-// A pod that waits takes the room; three more placeholders of a CPU each need nodes.
+// Pods that wait take the room, and the placeholders of theirs need nodes as well.
 TEST_F(SlackTest, PodsThatWaitComeFirstAndNodesAreAskedFor) {
   request_.mutable_policy()->set_extra_capacity_min_rate(1);
   request_.mutable_policy()->set_granularity(2);
@@ -134,16 +152,19 @@ TEST_F(SlackTest, PodsThatWaitComeFirstAndNodesAreAskedFor) {
   pods->set_count(3);
   response = MustAsk();
   EXPECT_EQ(response.pushed_out(), 3);
+  // They will request 2400m: 5400m are to be free, in six parts of 900m, two to a node.
+  EXPECT_EQ(response.classes(0).basis().milli_cpu(), 5400);
+  EXPECT_EQ(response.shapes(0).count(), 6);
   EXPECT_EQ(response.shapes(0).placed(), 0);
   ASSERT_EQ(response.demands_size(), 1);
-  EXPECT_EQ(response.demands(0).nodes(), 2);
+  EXPECT_EQ(response.demands(0).nodes(), 3);
   EXPECT_EQ(response.classes(0).status(), v1::SLACK_MISSING);
   // No group of that class: nothing may be asked for.
   request_.set_groups_known(true);
   response = MustAsk();
   EXPECT_EQ(response.demands_size(), 0);
   EXPECT_EQ(response.classes(0).status(), v1::SLACK_LIMITED);
-  EXPECT_EQ(response.classes(0).reason(), "no node may come for 3 placeholders");
+  EXPECT_EQ(response.classes(0).reason(), "no node may come for 6 placeholders");
 }
 
 TEST_F(SlackTest, MirrorsWorkloadsWithoutReplicas) {

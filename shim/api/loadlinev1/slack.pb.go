@@ -236,7 +236,7 @@ func (x Placeholder_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Placeholder_Kind.Descriptor instead.
 func (Placeholder_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{1, 0}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{3, 0}
 }
 
 // How much slack is kept. All unset: 10 % of what pods request, as version 1 of the proposal shapes it.
@@ -265,9 +265,27 @@ type SlackPolicy struct {
 	SizeTolerance *float64 `protobuf:"fixed64,10,opt,name=size_tolerance,json=sizeTolerance,proto3,oneof" json:"size_tolerance,omitempty"`
 	// Labels of nodes that tell classes apart, beside those that pods select nodes by. None: architecture,
 	// operating system, instance type and zone.
-	ClassLabels   []string `protobuf:"bytes,11,rep,name=class_labels,json=classLabels,proto3" json:"class_labels,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ClassLabels []string `protobuf:"bytes,11,rep,name=class_labels,json=classLabels,proto3" json:"class_labels,omitempty"`
+	// What holds for some classes. The first rule that is for a class counts. At most 1000.
+	ClassRules []*SlackClassRule `protobuf:"bytes,12,rep,name=class_rules,json=classRules,proto3" json:"class_rules,omitempty"`
+	// What holds for some node groups. At most 1000, each group once.
+	GroupRules []*SlackGroupRule `protobuf:"bytes,13,rep,name=group_rules,json=groupRules,proto3" json:"group_rules,omitempty"`
+	// Whether nodes with extended resources, such as GPUs, come also for placeholders that request none of them.
+	BuyExtendedResources bool `protobuf:"varint,14,opt,name=buy_extended_resources,json=buyExtendedResources,proto3" json:"buy_extended_resources,omitempty"`
+	// Names of extended resources that do not count as such, or what such names begin with. None:
+	// devices.kubevirt.io/, networking.gke.io, smarter-devices/ and vpc.amazonaws.com/. At most 1000.
+	CommonResources []string `protobuf:"bytes,15,rep,name=common_resources,json=commonResources,proto3" json:"common_resources,omitempty"`
+	// Copies of all pods together, and of those of one namespace, at most. [0, 100000]; 0: 10000 and 1000.
+	MaxCopies int32 `protobuf:"varint,16,opt,name=max_copies,json=maxCopies,proto3" json:"max_copies,omitempty"`
+	// See max_copies.
+	MaxCopiesPerNamespace int32 `protobuf:"varint,17,opt,name=max_copies_per_namespace,json=maxCopiesPerNamespace,proto3" json:"max_copies_per_namespace,omitempty"`
+	// What the copies of one namespace request together at most, in millicores and bytes. [0, 2^62]; unset:
+	// 64000 and 256 GiB.
+	MaxCopiesMilliCpuPerNamespace *int64 `protobuf:"varint,18,opt,name=max_copies_milli_cpu_per_namespace,json=maxCopiesMilliCpuPerNamespace,proto3,oneof" json:"max_copies_milli_cpu_per_namespace,omitempty"`
+	// See max_copies_milli_cpu_per_namespace.
+	MaxCopiesMemoryBytesPerNamespace *int64 `protobuf:"varint,19,opt,name=max_copies_memory_bytes_per_namespace,json=maxCopiesMemoryBytesPerNamespace,proto3,oneof" json:"max_copies_memory_bytes_per_namespace,omitempty"`
+	unknownFields                    protoimpl.UnknownFields
+	sizeCache                        protoimpl.SizeCache
 }
 
 func (x *SlackPolicy) Reset() {
@@ -377,6 +395,208 @@ func (x *SlackPolicy) GetClassLabels() []string {
 	return nil
 }
 
+func (x *SlackPolicy) GetClassRules() []*SlackClassRule {
+	if x != nil {
+		return x.ClassRules
+	}
+	return nil
+}
+
+func (x *SlackPolicy) GetGroupRules() []*SlackGroupRule {
+	if x != nil {
+		return x.GroupRules
+	}
+	return nil
+}
+
+func (x *SlackPolicy) GetBuyExtendedResources() bool {
+	if x != nil {
+		return x.BuyExtendedResources
+	}
+	return false
+}
+
+func (x *SlackPolicy) GetCommonResources() []string {
+	if x != nil {
+		return x.CommonResources
+	}
+	return nil
+}
+
+func (x *SlackPolicy) GetMaxCopies() int32 {
+	if x != nil {
+		return x.MaxCopies
+	}
+	return 0
+}
+
+func (x *SlackPolicy) GetMaxCopiesPerNamespace() int32 {
+	if x != nil {
+		return x.MaxCopiesPerNamespace
+	}
+	return 0
+}
+
+func (x *SlackPolicy) GetMaxCopiesMilliCpuPerNamespace() int64 {
+	if x != nil && x.MaxCopiesMilliCpuPerNamespace != nil {
+		return *x.MaxCopiesMilliCpuPerNamespace
+	}
+	return 0
+}
+
+func (x *SlackPolicy) GetMaxCopiesMemoryBytesPerNamespace() int64 {
+	if x != nil && x.MaxCopiesMemoryBytesPerNamespace != nil {
+		return *x.MaxCopiesMemoryBytesPerNamespace
+	}
+	return 0
+}
+
+// What holds for classes of nodes.
+type SlackClassRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the class; empty: any class.
+	ClassName string `protobuf:"bytes,1,opt,name=class_name,json=className,proto3" json:"class_name,omitempty"`
+	// Labels that its nodes have all; they tell classes apart. Empty: any.
+	Labels []*ClassSlack_NodeLabel `protobuf:"bytes,2,rep,name=labels,proto3" json:"labels,omitempty"`
+	// No slack is kept here, and no such node comes for slack.
+	Off bool `protobuf:"varint,3,opt,name=off,proto3" json:"off,omitempty"`
+	// Extra room at most, as in SlackPolicy, in place of what that says.
+	MaxExtraMilliCpu *int64 `protobuf:"varint,4,opt,name=max_extra_milli_cpu,json=maxExtraMilliCpu,proto3,oneof" json:"max_extra_milli_cpu,omitempty"`
+	// See max_extra_milli_cpu.
+	MaxExtraMemoryBytes *int64 `protobuf:"varint,5,opt,name=max_extra_memory_bytes,json=maxExtraMemoryBytes,proto3,oneof" json:"max_extra_memory_bytes,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *SlackClassRule) Reset() {
+	*x = SlackClassRule{}
+	mi := &file_loadline_v1_slack_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlackClassRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlackClassRule) ProtoMessage() {}
+
+func (x *SlackClassRule) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_slack_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlackClassRule.ProtoReflect.Descriptor instead.
+func (*SlackClassRule) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SlackClassRule) GetClassName() string {
+	if x != nil {
+		return x.ClassName
+	}
+	return ""
+}
+
+func (x *SlackClassRule) GetLabels() []*ClassSlack_NodeLabel {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *SlackClassRule) GetOff() bool {
+	if x != nil {
+		return x.Off
+	}
+	return false
+}
+
+func (x *SlackClassRule) GetMaxExtraMilliCpu() int64 {
+	if x != nil && x.MaxExtraMilliCpu != nil {
+		return *x.MaxExtraMilliCpu
+	}
+	return 0
+}
+
+func (x *SlackClassRule) GetMaxExtraMemoryBytes() int64 {
+	if x != nil && x.MaxExtraMemoryBytes != nil {
+		return *x.MaxExtraMemoryBytes
+	}
+	return 0
+}
+
+// What holds for a node group.
+type SlackGroupRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the node group. Required.
+	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
+	// No node of it comes for slack, and a class of such groups only keeps none.
+	Off bool `protobuf:"varint,2,opt,name=off,proto3" json:"off,omitempty"`
+	// Nodes that it has at most when it grows for slack. [0, 2^31); unset: as many as it may have.
+	MaxNodes      *int32 `protobuf:"varint,3,opt,name=max_nodes,json=maxNodes,proto3,oneof" json:"max_nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlackGroupRule) Reset() {
+	*x = SlackGroupRule{}
+	mi := &file_loadline_v1_slack_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlackGroupRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlackGroupRule) ProtoMessage() {}
+
+func (x *SlackGroupRule) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_slack_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlackGroupRule.ProtoReflect.Descriptor instead.
+func (*SlackGroupRule) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SlackGroupRule) GetNodeGroup() string {
+	if x != nil {
+		return x.NodeGroup
+	}
+	return ""
+}
+
+func (x *SlackGroupRule) GetOff() bool {
+	if x != nil {
+		return x.Off
+	}
+	return false
+}
+
+func (x *SlackGroupRule) GetMaxNodes() int32 {
+	if x != nil && x.MaxNodes != nil {
+		return *x.MaxNodes
+	}
+	return 0
+}
+
 // A placeholder: it stands for room that is kept free.
 type Placeholder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -392,15 +612,22 @@ type Placeholder struct {
 	MemoryBytes int64 `protobuf:"varint,5,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	// Node that it is on; empty: none.
 	Node string `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
-	// Node that it was on last.
-	LastNode      string `protobuf:"bytes,7,opt,name=last_node,json=lastNode,proto3" json:"last_node,omitempty"`
+	// Node that it goes to when it loses the one that it is on, or was on last; empty: `node`.
+	LastNode string `protobuf:"bytes,7,opt,name=last_node,json=lastNode,proto3" json:"last_node,omitempty"`
+	// In place of owner, node and last_node: positions in SlackState.names, counted from 1; 0: as these say.
+	// The engine sends positions, and takes both.
+	OwnerName int32 `protobuf:"varint,8,opt,name=owner_name,json=ownerName,proto3" json:"owner_name,omitempty"`
+	// See owner_name.
+	NodeName int32 `protobuf:"varint,9,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
+	// See owner_name.
+	LastNodeName  int32 `protobuf:"varint,10,opt,name=last_node_name,json=lastNodeName,proto3" json:"last_node_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Placeholder) Reset() {
 	*x = Placeholder{}
-	mi := &file_loadline_v1_slack_proto_msgTypes[1]
+	mi := &file_loadline_v1_slack_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -412,7 +639,7 @@ func (x *Placeholder) String() string {
 func (*Placeholder) ProtoMessage() {}
 
 func (x *Placeholder) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_slack_proto_msgTypes[1]
+	mi := &file_loadline_v1_slack_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -425,7 +652,7 @@ func (x *Placeholder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placeholder.ProtoReflect.Descriptor instead.
 func (*Placeholder) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{1}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Placeholder) GetId() int64 {
@@ -477,6 +704,27 @@ func (x *Placeholder) GetLastNode() string {
 	return ""
 }
 
+func (x *Placeholder) GetOwnerName() int32 {
+	if x != nil {
+		return x.OwnerName
+	}
+	return 0
+}
+
+func (x *Placeholder) GetNodeName() int32 {
+	if x != nil {
+		return x.NodeName
+	}
+	return 0
+}
+
+func (x *Placeholder) GetLastNodeName() int32 {
+	if x != nil {
+		return x.LastNodeName
+	}
+	return 0
+}
+
 // What is kept from one plan to the next.
 type SlackState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -487,14 +735,18 @@ type SlackState struct {
 	// Labels by which classes were told apart.
 	ClassLabels []string `protobuf:"bytes,3,rep,name=class_labels,json=classLabels,proto3" json:"class_labels,omitempty"`
 	// By class.
-	Excesses      []*SlackState_Excess `protobuf:"bytes,4,rep,name=excesses,proto3" json:"excesses,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Excesses []*SlackState_Excess `protobuf:"bytes,4,rep,name=excesses,proto3" json:"excesses,omitempty"`
+	// Names that placeholders refer to.
+	Names []string `protobuf:"bytes,5,rep,name=names,proto3" json:"names,omitempty"`
+	// Labels that pods selected nodes by and nodes have. At most 64.
+	SelectedLabels []string `protobuf:"bytes,6,rep,name=selected_labels,json=selectedLabels,proto3" json:"selected_labels,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *SlackState) Reset() {
 	*x = SlackState{}
-	mi := &file_loadline_v1_slack_proto_msgTypes[2]
+	mi := &file_loadline_v1_slack_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +758,7 @@ func (x *SlackState) String() string {
 func (*SlackState) ProtoMessage() {}
 
 func (x *SlackState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_slack_proto_msgTypes[2]
+	mi := &file_loadline_v1_slack_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +771,7 @@ func (x *SlackState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlackState.ProtoReflect.Descriptor instead.
 func (*SlackState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{2}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SlackState) GetNextId() int64 {
@@ -550,6 +802,20 @@ func (x *SlackState) GetExcesses() []*SlackState_Excess {
 	return nil
 }
 
+func (x *SlackState) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *SlackState) GetSelectedLabels() []string {
+	if x != nil {
+		return x.SelectedLabels
+	}
+	return nil
+}
+
 // Plans slack.
 type PlanSlackRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -574,14 +840,19 @@ type PlanSlackRequest struct {
 	// Whether to work out the formulas of the proposal as they stand.
 	Literal bool `protobuf:"varint,10,opt,name=literal,proto3" json:"literal,omitempty"`
 	// Whether to tell the new state.
-	WantState     bool `protobuf:"varint,11,opt,name=want_state,json=wantState,proto3" json:"want_state,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	WantState bool `protobuf:"varint,11,opt,name=want_state,json=wantState,proto3" json:"want_state,omitempty"`
+	// Units of work of some 100 ns that the search for nodes for pods that wait and for copies, and what is
+	// asked for, may take. [0, 2^62]; 0: 10 million.
+	MaxWork int64 `protobuf:"varint,12,opt,name=max_work,json=maxWork,proto3" json:"max_work,omitempty"`
+	// Milliseconds that it may take at most. [0, 3600000]; 0: as long as the call.
+	MaxMilliseconds int32 `protobuf:"varint,13,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *PlanSlackRequest) Reset() {
 	*x = PlanSlackRequest{}
-	mi := &file_loadline_v1_slack_proto_msgTypes[3]
+	mi := &file_loadline_v1_slack_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -593,7 +864,7 @@ func (x *PlanSlackRequest) String() string {
 func (*PlanSlackRequest) ProtoMessage() {}
 
 func (x *PlanSlackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_slack_proto_msgTypes[3]
+	mi := &file_loadline_v1_slack_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -606,7 +877,7 @@ func (x *PlanSlackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanSlackRequest.ProtoReflect.Descriptor instead.
 func (*PlanSlackRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PlanSlackRequest) GetChanges() *Changes {
@@ -686,6 +957,20 @@ func (x *PlanSlackRequest) GetWantState() bool {
 	return false
 }
 
+func (x *PlanSlackRequest) GetMaxWork() int64 {
+	if x != nil {
+		return x.MaxWork
+	}
+	return 0
+}
+
+func (x *PlanSlackRequest) GetMaxMilliseconds() int32 {
+	if x != nil {
+		return x.MaxMilliseconds
+	}
+	return 0
+}
+
 // Amounts of both resources.
 type CpuAndMemory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -699,7 +984,7 @@ type CpuAndMemory struct {
 
 func (x *CpuAndMemory) Reset() {
 	*x = CpuAndMemory{}
-	mi := &file_loadline_v1_slack_proto_msgTypes[4]
+	mi := &file_loadline_v1_slack_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +996,7 @@ func (x *CpuAndMemory) String() string {
 func (*CpuAndMemory) ProtoMessage() {}
 
 func (x *CpuAndMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_slack_proto_msgTypes[4]
+	mi := &file_loadline_v1_slack_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +1009,7 @@ func (x *CpuAndMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CpuAndMemory.ProtoReflect.Descriptor instead.
 func (*CpuAndMemory) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CpuAndMemory) GetMilliCpu() int64 {
@@ -775,14 +1060,19 @@ type ClassSlack struct {
 	// Why not; empty where nodes are asked for.
 	Reason string `protobuf:"bytes,15,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Placeholders that fit now, together.
-	Ready         *CpuAndMemory `protobuf:"bytes,16,opt,name=ready,proto3" json:"ready,omitempty"`
+	Ready *CpuAndMemory `protobuf:"bytes,16,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Where its placeholders may be: on nodes that have these labels, and of other labels none of these keys;
+	// they tolerate `taints`. By key.
+	NeededLabels []*ClassSlack_NodeLabel `protobuf:"bytes,17,rep,name=needed_labels,json=neededLabels,proto3" json:"needed_labels,omitempty"`
+	// See needed_labels.
+	AbsentLabels  []string `protobuf:"bytes,18,rep,name=absent_labels,json=absentLabels,proto3" json:"absent_labels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ClassSlack) Reset() {
 	*x = ClassSlack{}
-	mi := &file_loadline_v1_slack_proto_msgTypes[5]
+	mi := &file_loadline_v1_slack_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -794,7 +1084,7 @@ func (x *ClassSlack) String() string {
 func (*ClassSlack) ProtoMessage() {}
 
 func (x *ClassSlack) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_slack_proto_msgTypes[5]
+	mi := &file_loadline_v1_slack_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -807,7 +1097,7 @@ func (x *ClassSlack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassSlack.ProtoReflect.Descriptor instead.
 func (*ClassSlack) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ClassSlack) GetName() string {
@@ -922,12 +1212,26 @@ func (x *ClassSlack) GetReady() *CpuAndMemory {
 	return nil
 }
 
+func (x *ClassSlack) GetNeededLabels() []*ClassSlack_NodeLabel {
+	if x != nil {
+		return x.NeededLabels
+	}
+	return nil
+}
+
+func (x *ClassSlack) GetAbsentLabels() []string {
+	if x != nil {
+		return x.AbsentLabels
+	}
+	return nil
+}
+
 // Copies of a pod.
 type MirroredSlack struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Key of the pod, by which placeholders name it.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Who asks for copies: "Deployment shop/web".
+	// Who asks for copies: "Deployment shop/web". The first 16.
 	Sources []string `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
 	// Copies that are asked for, that are kept, and that fit now.
 	Wanted int64 `protobuf:"varint,3,opt,name=wanted,proto3" json:"wanted,omitempty"`
@@ -945,7 +1249,7 @@ type MirroredSlack struct {
 
 func (x *MirroredSlack) Reset() {
 	*x = MirroredSlack{}
-	mi := &file_loadline_v1_slack_proto_msgTypes[6]
+	mi := &file_loadline_v1_slack_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1261,7 @@ func (x *MirroredSlack) String() string {
 func (*MirroredSlack) ProtoMessage() {}
 
 func (x *MirroredSlack) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_slack_proto_msgTypes[6]
+	mi := &file_loadline_v1_slack_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1274,7 @@ func (x *MirroredSlack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MirroredSlack.ProtoReflect.Descriptor instead.
 func (*MirroredSlack) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MirroredSlack) GetKey() string {
@@ -1041,7 +1345,7 @@ type ShapeSlack struct {
 
 func (x *ShapeSlack) Reset() {
 	*x = ShapeSlack{}
-	mi := &file_loadline_v1_slack_proto_msgTypes[7]
+	mi := &file_loadline_v1_slack_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1053,7 +1357,7 @@ func (x *ShapeSlack) String() string {
 func (*ShapeSlack) ProtoMessage() {}
 
 func (x *ShapeSlack) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_slack_proto_msgTypes[7]
+	mi := &file_loadline_v1_slack_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1066,7 +1370,7 @@ func (x *ShapeSlack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShapeSlack.ProtoReflect.Descriptor instead.
 func (*ShapeSlack) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ShapeSlack) GetOwner() string {
@@ -1119,7 +1423,7 @@ type SlackDemand struct {
 
 func (x *SlackDemand) Reset() {
 	*x = SlackDemand{}
-	mi := &file_loadline_v1_slack_proto_msgTypes[8]
+	mi := &file_loadline_v1_slack_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1131,7 +1435,7 @@ func (x *SlackDemand) String() string {
 func (*SlackDemand) ProtoMessage() {}
 
 func (x *SlackDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_slack_proto_msgTypes[8]
+	mi := &file_loadline_v1_slack_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1144,7 +1448,7 @@ func (x *SlackDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlackDemand.ProtoReflect.Descriptor instead.
 func (*SlackDemand) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SlackDemand) GetClassName() string {
@@ -1199,7 +1503,7 @@ type LiteralSlack struct {
 
 func (x *LiteralSlack) Reset() {
 	*x = LiteralSlack{}
-	mi := &file_loadline_v1_slack_proto_msgTypes[9]
+	mi := &file_loadline_v1_slack_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1211,7 +1515,7 @@ func (x *LiteralSlack) String() string {
 func (*LiteralSlack) ProtoMessage() {}
 
 func (x *LiteralSlack) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_slack_proto_msgTypes[9]
+	mi := &file_loadline_v1_slack_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1224,7 +1528,7 @@ func (x *LiteralSlack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LiteralSlack.ProtoReflect.Descriptor instead.
 func (*LiteralSlack) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LiteralSlack) GetCapacity() *CpuAndMemory {
@@ -1317,7 +1621,7 @@ type SlackWishError struct {
 
 func (x *SlackWishError) Reset() {
 	*x = SlackWishError{}
-	mi := &file_loadline_v1_slack_proto_msgTypes[10]
+	mi := &file_loadline_v1_slack_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1633,7 @@ func (x *SlackWishError) String() string {
 func (*SlackWishError) ProtoMessage() {}
 
 func (x *SlackWishError) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_slack_proto_msgTypes[10]
+	mi := &file_loadline_v1_slack_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1646,7 @@ func (x *SlackWishError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlackWishError.ProtoReflect.Descriptor instead.
 func (*SlackWishError) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SlackWishError) GetSource() string {
@@ -1362,7 +1666,7 @@ func (x *SlackWishError) GetText() string {
 // Slack as it is to be kept.
 type PlanSlackResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name.
+	// By name, the first 1000.
 	Classes []*ClassSlack `protobuf:"bytes,1,rep,name=classes,proto3" json:"classes,omitempty"`
 	// By key.
 	Mirrored []*MirroredSlack `protobuf:"bytes,2,rep,name=mirrored,proto3" json:"mirrored,omitempty"`
@@ -1370,7 +1674,7 @@ type PlanSlackResponse struct {
 	Shapes []*ShapeSlack `protobuf:"bytes,3,rep,name=shapes,proto3" json:"shapes,omitempty"`
 	// By class.
 	Demands []*SlackDemand `protobuf:"bytes,4,rep,name=demands,proto3" json:"demands,omitempty"`
-	// By source.
+	// By source, the first 256.
 	Errors []*SlackWishError `protobuf:"bytes,5,rep,name=errors,proto3" json:"errors,omitempty"`
 	// Nodes whose pods request more than there is, by name.
 	OvercommittedNodes []string `protobuf:"bytes,6,rep,name=overcommitted_nodes,json=overcommittedNodes,proto3" json:"overcommitted_nodes,omitempty"`
@@ -1391,14 +1695,21 @@ type PlanSlackResponse struct {
 	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
 	LeftOut []*LeftOut `protobuf:"bytes,14,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
-	LeftOutTotal  int64 `protobuf:"varint,15,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	LeftOutTotal int64 `protobuf:"varint,15,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	// How many errors and classes there are in all.
+	ErrorsTotal int64 `protobuf:"varint,16,opt,name=errors_total,json=errorsTotal,proto3" json:"errors_total,omitempty"`
+	// See errors_total.
+	ClassesTotal int64 `protobuf:"varint,17,opt,name=classes_total,json=classesTotal,proto3" json:"classes_total,omitempty"`
+	// What cut the plan short: "work", "time" or "memory". Some placeholders may have no node, and no node is
+	// asked for them, until the next plan. Empty: nothing did.
+	CutShort      string `protobuf:"bytes,18,opt,name=cut_short,json=cutShort,proto3" json:"cut_short,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanSlackResponse) Reset() {
 	*x = PlanSlackResponse{}
-	mi := &file_loadline_v1_slack_proto_msgTypes[11]
+	mi := &file_loadline_v1_slack_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1721,7 @@ func (x *PlanSlackResponse) String() string {
 func (*PlanSlackResponse) ProtoMessage() {}
 
 func (x *PlanSlackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_slack_proto_msgTypes[11]
+	mi := &file_loadline_v1_slack_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1734,7 @@ func (x *PlanSlackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanSlackResponse.ProtoReflect.Descriptor instead.
 func (*PlanSlackResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PlanSlackResponse) GetClasses() []*ClassSlack {
@@ -1531,6 +1842,27 @@ func (x *PlanSlackResponse) GetLeftOutTotal() int64 {
 	return 0
 }
 
+func (x *PlanSlackResponse) GetErrorsTotal() int64 {
+	if x != nil {
+		return x.ErrorsTotal
+	}
+	return 0
+}
+
+func (x *PlanSlackResponse) GetClassesTotal() int64 {
+	if x != nil {
+		return x.ClassesTotal
+	}
+	return 0
+}
+
+func (x *PlanSlackResponse) GetCutShort() string {
+	if x != nil {
+		return x.CutShort
+	}
+	return ""
+}
+
 // A class that has more than it wants.
 type SlackState_Excess struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1544,7 +1876,7 @@ type SlackState_Excess struct {
 
 func (x *SlackState_Excess) Reset() {
 	*x = SlackState_Excess{}
-	mi := &file_loadline_v1_slack_proto_msgTypes[12]
+	mi := &file_loadline_v1_slack_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1556,7 +1888,7 @@ func (x *SlackState_Excess) String() string {
 func (*SlackState_Excess) ProtoMessage() {}
 
 func (x *SlackState_Excess) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_slack_proto_msgTypes[12]
+	mi := &file_loadline_v1_slack_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1569,7 +1901,7 @@ func (x *SlackState_Excess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlackState_Excess.ProtoReflect.Descriptor instead.
 func (*SlackState_Excess) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{2, 0}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{4, 0}
 }
 
 func (x *SlackState_Excess) GetClassName() string {
@@ -1601,7 +1933,7 @@ type ClassSlack_Taint struct {
 
 func (x *ClassSlack_Taint) Reset() {
 	*x = ClassSlack_Taint{}
-	mi := &file_loadline_v1_slack_proto_msgTypes[13]
+	mi := &file_loadline_v1_slack_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1613,7 +1945,7 @@ func (x *ClassSlack_Taint) String() string {
 func (*ClassSlack_Taint) ProtoMessage() {}
 
 func (x *ClassSlack_Taint) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_slack_proto_msgTypes[13]
+	mi := &file_loadline_v1_slack_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1626,7 +1958,7 @@ func (x *ClassSlack_Taint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassSlack_Taint.ProtoReflect.Descriptor instead.
 func (*ClassSlack_Taint) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{5, 0}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{7, 0}
 }
 
 func (x *ClassSlack_Taint) GetKey() string {
@@ -1663,7 +1995,7 @@ type ClassSlack_NodeLabel struct {
 
 func (x *ClassSlack_NodeLabel) Reset() {
 	*x = ClassSlack_NodeLabel{}
-	mi := &file_loadline_v1_slack_proto_msgTypes[14]
+	mi := &file_loadline_v1_slack_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +2007,7 @@ func (x *ClassSlack_NodeLabel) String() string {
 func (*ClassSlack_NodeLabel) ProtoMessage() {}
 
 func (x *ClassSlack_NodeLabel) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_slack_proto_msgTypes[14]
+	mi := &file_loadline_v1_slack_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +2020,7 @@ func (x *ClassSlack_NodeLabel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassSlack_NodeLabel.ProtoReflect.Descriptor instead.
 func (*ClassSlack_NodeLabel) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{5, 1}
+	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{7, 1}
 }
 
 func (x *ClassSlack_NodeLabel) GetKey() string {
@@ -1709,7 +2041,8 @@ var File_loadline_v1_slack_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\n" +
-	"\x17loadline/v1/slack.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a$loadline/v1/scheduler_extender.proto\"\xc3\x06\n" +
+	"\x17loadline/v1/slack.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a$loadline/v1/scheduler_extender.proto\"\xef\n" +
+	"\n" +
 	"\vSlackPolicy\x12:\n" +
 	"\x17extra_capacity_min_rate\x18\x01 \x01(\x01H\x00R\x14extraCapacityMinRate\x88\x01\x01\x124\n" +
 	"\x05basis\x18\x02 \x01(\x0e2\x1e.loadline.v1.SlackPolicy.BasisR\x05basis\x12:\n" +
@@ -1722,7 +2055,18 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\x15removal_delay_seconds\x18\t \x01(\x05H\x04R\x13removalDelaySeconds\x88\x01\x01\x12*\n" +
 	"\x0esize_tolerance\x18\n" +
 	" \x01(\x01H\x05R\rsizeTolerance\x88\x01\x01\x12!\n" +
-	"\fclass_labels\x18\v \x03(\tR\vclassLabels\";\n" +
+	"\fclass_labels\x18\v \x03(\tR\vclassLabels\x12<\n" +
+	"\vclass_rules\x18\f \x03(\v2\x1b.loadline.v1.SlackClassRuleR\n" +
+	"classRules\x12<\n" +
+	"\vgroup_rules\x18\r \x03(\v2\x1b.loadline.v1.SlackGroupRuleR\n" +
+	"groupRules\x124\n" +
+	"\x16buy_extended_resources\x18\x0e \x01(\bR\x14buyExtendedResources\x12)\n" +
+	"\x10common_resources\x18\x0f \x03(\tR\x0fcommonResources\x12\x1d\n" +
+	"\n" +
+	"max_copies\x18\x10 \x01(\x05R\tmaxCopies\x127\n" +
+	"\x18max_copies_per_namespace\x18\x11 \x01(\x05R\x15maxCopiesPerNamespace\x12N\n" +
+	"\"max_copies_milli_cpu_per_namespace\x18\x12 \x01(\x03H\x06R\x1dmaxCopiesMilliCpuPerNamespace\x88\x01\x01\x12T\n" +
+	"%max_copies_memory_bytes_per_namespace\x18\x13 \x01(\x03H\aR maxCopiesMemoryBytesPerNamespace\x88\x01\x01\";\n" +
 	"\x05Basis\x12\x15\n" +
 	"\x11BASIS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tREQUESTED\x10\x01\x12\f\n" +
@@ -1739,7 +2083,25 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\x14_max_extra_milli_cpuB\x19\n" +
 	"\x17_max_extra_memory_bytesB\x18\n" +
 	"\x16_removal_delay_secondsB\x11\n" +
-	"\x0f_size_tolerance\"\x9f\x02\n" +
+	"\x0f_size_toleranceB%\n" +
+	"#_max_copies_milli_cpu_per_namespaceB(\n" +
+	"&_max_copies_memory_bytes_per_namespace\"\x9d\x02\n" +
+	"\x0eSlackClassRule\x12\x1d\n" +
+	"\n" +
+	"class_name\x18\x01 \x01(\tR\tclassName\x129\n" +
+	"\x06labels\x18\x02 \x03(\v2!.loadline.v1.ClassSlack.NodeLabelR\x06labels\x12\x10\n" +
+	"\x03off\x18\x03 \x01(\bR\x03off\x122\n" +
+	"\x13max_extra_milli_cpu\x18\x04 \x01(\x03H\x00R\x10maxExtraMilliCpu\x88\x01\x01\x128\n" +
+	"\x16max_extra_memory_bytes\x18\x05 \x01(\x03H\x01R\x13maxExtraMemoryBytes\x88\x01\x01B\x16\n" +
+	"\x14_max_extra_milli_cpuB\x19\n" +
+	"\x17_max_extra_memory_bytes\"q\n" +
+	"\x0eSlackGroupRule\x12\x1d\n" +
+	"\n" +
+	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x10\n" +
+	"\x03off\x18\x02 \x01(\bR\x03off\x12 \n" +
+	"\tmax_nodes\x18\x03 \x01(\x05H\x00R\bmaxNodes\x88\x01\x01B\f\n" +
+	"\n" +
+	"_max_nodes\"\x81\x03\n" +
 	"\vPlaceholder\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x121\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1d.loadline.v1.Placeholder.KindR\x04kind\x12\x14\n" +
@@ -1747,22 +2109,29 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\tmilli_cpu\x18\x04 \x01(\x03R\bmilliCpu\x12!\n" +
 	"\fmemory_bytes\x18\x05 \x01(\x03R\vmemoryBytes\x12\x12\n" +
 	"\x04node\x18\x06 \x01(\tR\x04node\x12\x1b\n" +
-	"\tlast_node\x18\a \x01(\tR\blastNode\"F\n" +
+	"\tlast_node\x18\a \x01(\tR\blastNode\x12\x1d\n" +
+	"\n" +
+	"owner_name\x18\b \x01(\x05R\townerName\x12\x1b\n" +
+	"\tnode_name\x18\t \x01(\x05R\bnodeName\x12$\n" +
+	"\x0elast_node_name\x18\n" +
+	" \x01(\x05R\flastNodeName\"F\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bSTANDARD\x10\x01\x12\f\n" +
 	"\bRESERVED\x10\x02\x12\f\n" +
-	"\bMIRRORED\x10\x03\"\x90\x02\n" +
+	"\bMIRRORED\x10\x03\"\xcf\x02\n" +
 	"\n" +
 	"SlackState\x12\x17\n" +
 	"\anext_id\x18\x01 \x01(\x03R\x06nextId\x12<\n" +
 	"\fplaceholders\x18\x02 \x03(\v2\x18.loadline.v1.PlaceholderR\fplaceholders\x12!\n" +
 	"\fclass_labels\x18\x03 \x03(\tR\vclassLabels\x12:\n" +
-	"\bexcesses\x18\x04 \x03(\v2\x1e.loadline.v1.SlackState.ExcessR\bexcesses\x1aL\n" +
+	"\bexcesses\x18\x04 \x03(\v2\x1e.loadline.v1.SlackState.ExcessR\bexcesses\x12\x14\n" +
+	"\x05names\x18\x05 \x03(\tR\x05names\x12'\n" +
+	"\x0fselected_labels\x18\x06 \x03(\tR\x0eselectedLabels\x1aL\n" +
 	"\x06Excess\x12\x1d\n" +
 	"\n" +
 	"class_name\x18\x01 \x01(\tR\tclassName\x12#\n" +
-	"\rsince_seconds\x18\x02 \x01(\x03R\fsinceSeconds\"\xce\x03\n" +
+	"\rsince_seconds\x18\x02 \x01(\x03R\fsinceSeconds\"\x94\x04\n" +
 	"\x10PlanSlackRequest\x12.\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\x120\n" +
 	"\x06policy\x18\x02 \x01(\v2\x18.loadline.v1.SlackPolicyR\x06policy\x12-\n" +
@@ -1778,10 +2147,12 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\aliteral\x18\n" +
 	" \x01(\bR\aliteral\x12\x1d\n" +
 	"\n" +
-	"want_state\x18\v \x01(\bR\twantState\"N\n" +
+	"want_state\x18\v \x01(\bR\twantState\x12\x19\n" +
+	"\bmax_work\x18\f \x01(\x03R\amaxWork\x12)\n" +
+	"\x10max_milliseconds\x18\r \x01(\x05R\x0fmaxMilliseconds\"N\n" +
 	"\fCpuAndMemory\x12\x1b\n" +
 	"\tmilli_cpu\x18\x01 \x01(\x03R\bmilliCpu\x12!\n" +
-	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\"\xa6\x06\n" +
+	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\"\x93\a\n" +
 	"\n" +
 	"ClassSlack\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x129\n" +
@@ -1801,7 +2172,9 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\x06placed\x18\r \x01(\x03R\x06placed\x120\n" +
 	"\x06status\x18\x0e \x01(\x0e2\x18.loadline.v1.SlackStatusR\x06status\x12\x16\n" +
 	"\x06reason\x18\x0f \x01(\tR\x06reason\x12/\n" +
-	"\x05ready\x18\x10 \x01(\v2\x19.loadline.v1.CpuAndMemoryR\x05ready\x1aG\n" +
+	"\x05ready\x18\x10 \x01(\v2\x19.loadline.v1.CpuAndMemoryR\x05ready\x12F\n" +
+	"\rneeded_labels\x18\x11 \x03(\v2!.loadline.v1.ClassSlack.NodeLabelR\fneededLabels\x12#\n" +
+	"\rabsent_labels\x18\x12 \x03(\tR\fabsentLabels\x1aG\n" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
@@ -1845,7 +2218,7 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\x17after_hull_memory_bytes\x18\v \x01(\x01R\x14afterHullMemoryBytes\"<\n" +
 	"\x0eSlackWishError\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\x94\x05\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xf9\x05\n" +
 	"\x11PlanSlackResponse\x121\n" +
 	"\aclasses\x18\x01 \x03(\v2\x17.loadline.v1.ClassSlackR\aclasses\x126\n" +
 	"\bmirrored\x18\x02 \x03(\v2\x1a.loadline.v1.MirroredSlackR\bmirrored\x12/\n" +
@@ -1863,7 +2236,10 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\x05state\x18\f \x01(\v2\x17.loadline.v1.SlackStateR\x05state\x12'\n" +
 	"\x0fclamped_amounts\x18\r \x01(\x03R\x0eclampedAmounts\x12/\n" +
 	"\bleft_out\x18\x0e \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
-	"\x0eleft_out_total\x18\x0f \x01(\x03R\fleftOutTotal*y\n" +
+	"\x0eleft_out_total\x18\x0f \x01(\x03R\fleftOutTotal\x12!\n" +
+	"\ferrors_total\x18\x10 \x01(\x03R\verrorsTotal\x12#\n" +
+	"\rclasses_total\x18\x11 \x01(\x03R\fclassesTotal\x12\x1b\n" +
+	"\tcut_short\x18\x12 \x01(\tR\bcutShort*y\n" +
 	"\vSlackStatus\x12\x1c\n" +
 	"\x18SLACK_STATUS_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vSLACK_READY\x10\x01\x12\x11\n" +
@@ -1884,75 +2260,81 @@ func file_loadline_v1_slack_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_slack_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_loadline_v1_slack_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_loadline_v1_slack_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_loadline_v1_slack_proto_goTypes = []any{
 	(SlackStatus)(0),             // 0: loadline.v1.SlackStatus
 	(SlackPolicy_Basis)(0),       // 1: loadline.v1.SlackPolicy.Basis
 	(SlackPolicy_Reserve)(0),     // 2: loadline.v1.SlackPolicy.Reserve
 	(Placeholder_Kind)(0),        // 3: loadline.v1.Placeholder.Kind
 	(*SlackPolicy)(nil),          // 4: loadline.v1.SlackPolicy
-	(*Placeholder)(nil),          // 5: loadline.v1.Placeholder
-	(*SlackState)(nil),           // 6: loadline.v1.SlackState
-	(*PlanSlackRequest)(nil),     // 7: loadline.v1.PlanSlackRequest
-	(*CpuAndMemory)(nil),         // 8: loadline.v1.CpuAndMemory
-	(*ClassSlack)(nil),           // 9: loadline.v1.ClassSlack
-	(*MirroredSlack)(nil),        // 10: loadline.v1.MirroredSlack
-	(*ShapeSlack)(nil),           // 11: loadline.v1.ShapeSlack
-	(*SlackDemand)(nil),          // 12: loadline.v1.SlackDemand
-	(*LiteralSlack)(nil),         // 13: loadline.v1.LiteralSlack
-	(*SlackWishError)(nil),       // 14: loadline.v1.SlackWishError
-	(*PlanSlackResponse)(nil),    // 15: loadline.v1.PlanSlackResponse
-	(*SlackState_Excess)(nil),    // 16: loadline.v1.SlackState.Excess
-	(*ClassSlack_Taint)(nil),     // 17: loadline.v1.ClassSlack.Taint
-	(*ClassSlack_NodeLabel)(nil), // 18: loadline.v1.ClassSlack.NodeLabel
-	(*Changes)(nil),              // 19: loadline.v1.Changes
-	(*PendingPods)(nil),          // 20: loadline.v1.PendingPods
-	(*ScalableGroup)(nil),        // 21: loadline.v1.ScalableGroup
-	(*FitOptions)(nil),           // 22: loadline.v1.FitOptions
-	(*LeftOut)(nil),              // 23: loadline.v1.LeftOut
+	(*SlackClassRule)(nil),       // 5: loadline.v1.SlackClassRule
+	(*SlackGroupRule)(nil),       // 6: loadline.v1.SlackGroupRule
+	(*Placeholder)(nil),          // 7: loadline.v1.Placeholder
+	(*SlackState)(nil),           // 8: loadline.v1.SlackState
+	(*PlanSlackRequest)(nil),     // 9: loadline.v1.PlanSlackRequest
+	(*CpuAndMemory)(nil),         // 10: loadline.v1.CpuAndMemory
+	(*ClassSlack)(nil),           // 11: loadline.v1.ClassSlack
+	(*MirroredSlack)(nil),        // 12: loadline.v1.MirroredSlack
+	(*ShapeSlack)(nil),           // 13: loadline.v1.ShapeSlack
+	(*SlackDemand)(nil),          // 14: loadline.v1.SlackDemand
+	(*LiteralSlack)(nil),         // 15: loadline.v1.LiteralSlack
+	(*SlackWishError)(nil),       // 16: loadline.v1.SlackWishError
+	(*PlanSlackResponse)(nil),    // 17: loadline.v1.PlanSlackResponse
+	(*SlackState_Excess)(nil),    // 18: loadline.v1.SlackState.Excess
+	(*ClassSlack_Taint)(nil),     // 19: loadline.v1.ClassSlack.Taint
+	(*ClassSlack_NodeLabel)(nil), // 20: loadline.v1.ClassSlack.NodeLabel
+	(*Changes)(nil),              // 21: loadline.v1.Changes
+	(*PendingPods)(nil),          // 22: loadline.v1.PendingPods
+	(*ScalableGroup)(nil),        // 23: loadline.v1.ScalableGroup
+	(*FitOptions)(nil),           // 24: loadline.v1.FitOptions
+	(*LeftOut)(nil),              // 25: loadline.v1.LeftOut
 }
 var file_loadline_v1_slack_proto_depIdxs = []int32{
 	1,  // 0: loadline.v1.SlackPolicy.basis:type_name -> loadline.v1.SlackPolicy.Basis
 	2,  // 1: loadline.v1.SlackPolicy.reserve:type_name -> loadline.v1.SlackPolicy.Reserve
-	3,  // 2: loadline.v1.Placeholder.kind:type_name -> loadline.v1.Placeholder.Kind
-	5,  // 3: loadline.v1.SlackState.placeholders:type_name -> loadline.v1.Placeholder
-	16, // 4: loadline.v1.SlackState.excesses:type_name -> loadline.v1.SlackState.Excess
-	19, // 5: loadline.v1.PlanSlackRequest.changes:type_name -> loadline.v1.Changes
-	4,  // 6: loadline.v1.PlanSlackRequest.policy:type_name -> loadline.v1.SlackPolicy
-	6,  // 7: loadline.v1.PlanSlackRequest.state:type_name -> loadline.v1.SlackState
-	20, // 8: loadline.v1.PlanSlackRequest.pods:type_name -> loadline.v1.PendingPods
-	21, // 9: loadline.v1.PlanSlackRequest.groups:type_name -> loadline.v1.ScalableGroup
-	22, // 10: loadline.v1.PlanSlackRequest.fit:type_name -> loadline.v1.FitOptions
-	18, // 11: loadline.v1.ClassSlack.labels:type_name -> loadline.v1.ClassSlack.NodeLabel
-	17, // 12: loadline.v1.ClassSlack.taints:type_name -> loadline.v1.ClassSlack.Taint
-	8,  // 13: loadline.v1.ClassSlack.empty_node:type_name -> loadline.v1.CpuAndMemory
-	8,  // 14: loadline.v1.ClassSlack.basis:type_name -> loadline.v1.CpuAndMemory
-	8,  // 15: loadline.v1.ClassSlack.extra:type_name -> loadline.v1.CpuAndMemory
-	8,  // 16: loadline.v1.ClassSlack.reserved:type_name -> loadline.v1.CpuAndMemory
-	8,  // 17: loadline.v1.ClassSlack.unit:type_name -> loadline.v1.CpuAndMemory
-	8,  // 18: loadline.v1.ClassSlack.sum:type_name -> loadline.v1.CpuAndMemory
-	0,  // 19: loadline.v1.ClassSlack.status:type_name -> loadline.v1.SlackStatus
-	8,  // 20: loadline.v1.ClassSlack.ready:type_name -> loadline.v1.CpuAndMemory
-	0,  // 21: loadline.v1.MirroredSlack.status:type_name -> loadline.v1.SlackStatus
-	3,  // 22: loadline.v1.ShapeSlack.kind:type_name -> loadline.v1.Placeholder.Kind
-	8,  // 23: loadline.v1.ShapeSlack.size:type_name -> loadline.v1.CpuAndMemory
-	11, // 24: loadline.v1.SlackDemand.placeholders:type_name -> loadline.v1.ShapeSlack
-	8,  // 25: loadline.v1.LiteralSlack.capacity:type_name -> loadline.v1.CpuAndMemory
-	8,  // 26: loadline.v1.LiteralSlack.most_cpu:type_name -> loadline.v1.CpuAndMemory
-	8,  // 27: loadline.v1.LiteralSlack.most_memory:type_name -> loadline.v1.CpuAndMemory
-	9,  // 28: loadline.v1.PlanSlackResponse.classes:type_name -> loadline.v1.ClassSlack
-	10, // 29: loadline.v1.PlanSlackResponse.mirrored:type_name -> loadline.v1.MirroredSlack
-	11, // 30: loadline.v1.PlanSlackResponse.shapes:type_name -> loadline.v1.ShapeSlack
-	12, // 31: loadline.v1.PlanSlackResponse.demands:type_name -> loadline.v1.SlackDemand
-	14, // 32: loadline.v1.PlanSlackResponse.errors:type_name -> loadline.v1.SlackWishError
-	13, // 33: loadline.v1.PlanSlackResponse.literal:type_name -> loadline.v1.LiteralSlack
-	6,  // 34: loadline.v1.PlanSlackResponse.state:type_name -> loadline.v1.SlackState
-	23, // 35: loadline.v1.PlanSlackResponse.left_out:type_name -> loadline.v1.LeftOut
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	5,  // 2: loadline.v1.SlackPolicy.class_rules:type_name -> loadline.v1.SlackClassRule
+	6,  // 3: loadline.v1.SlackPolicy.group_rules:type_name -> loadline.v1.SlackGroupRule
+	20, // 4: loadline.v1.SlackClassRule.labels:type_name -> loadline.v1.ClassSlack.NodeLabel
+	3,  // 5: loadline.v1.Placeholder.kind:type_name -> loadline.v1.Placeholder.Kind
+	7,  // 6: loadline.v1.SlackState.placeholders:type_name -> loadline.v1.Placeholder
+	18, // 7: loadline.v1.SlackState.excesses:type_name -> loadline.v1.SlackState.Excess
+	21, // 8: loadline.v1.PlanSlackRequest.changes:type_name -> loadline.v1.Changes
+	4,  // 9: loadline.v1.PlanSlackRequest.policy:type_name -> loadline.v1.SlackPolicy
+	8,  // 10: loadline.v1.PlanSlackRequest.state:type_name -> loadline.v1.SlackState
+	22, // 11: loadline.v1.PlanSlackRequest.pods:type_name -> loadline.v1.PendingPods
+	23, // 12: loadline.v1.PlanSlackRequest.groups:type_name -> loadline.v1.ScalableGroup
+	24, // 13: loadline.v1.PlanSlackRequest.fit:type_name -> loadline.v1.FitOptions
+	20, // 14: loadline.v1.ClassSlack.labels:type_name -> loadline.v1.ClassSlack.NodeLabel
+	19, // 15: loadline.v1.ClassSlack.taints:type_name -> loadline.v1.ClassSlack.Taint
+	10, // 16: loadline.v1.ClassSlack.empty_node:type_name -> loadline.v1.CpuAndMemory
+	10, // 17: loadline.v1.ClassSlack.basis:type_name -> loadline.v1.CpuAndMemory
+	10, // 18: loadline.v1.ClassSlack.extra:type_name -> loadline.v1.CpuAndMemory
+	10, // 19: loadline.v1.ClassSlack.reserved:type_name -> loadline.v1.CpuAndMemory
+	10, // 20: loadline.v1.ClassSlack.unit:type_name -> loadline.v1.CpuAndMemory
+	10, // 21: loadline.v1.ClassSlack.sum:type_name -> loadline.v1.CpuAndMemory
+	0,  // 22: loadline.v1.ClassSlack.status:type_name -> loadline.v1.SlackStatus
+	10, // 23: loadline.v1.ClassSlack.ready:type_name -> loadline.v1.CpuAndMemory
+	20, // 24: loadline.v1.ClassSlack.needed_labels:type_name -> loadline.v1.ClassSlack.NodeLabel
+	0,  // 25: loadline.v1.MirroredSlack.status:type_name -> loadline.v1.SlackStatus
+	3,  // 26: loadline.v1.ShapeSlack.kind:type_name -> loadline.v1.Placeholder.Kind
+	10, // 27: loadline.v1.ShapeSlack.size:type_name -> loadline.v1.CpuAndMemory
+	13, // 28: loadline.v1.SlackDemand.placeholders:type_name -> loadline.v1.ShapeSlack
+	10, // 29: loadline.v1.LiteralSlack.capacity:type_name -> loadline.v1.CpuAndMemory
+	10, // 30: loadline.v1.LiteralSlack.most_cpu:type_name -> loadline.v1.CpuAndMemory
+	10, // 31: loadline.v1.LiteralSlack.most_memory:type_name -> loadline.v1.CpuAndMemory
+	11, // 32: loadline.v1.PlanSlackResponse.classes:type_name -> loadline.v1.ClassSlack
+	12, // 33: loadline.v1.PlanSlackResponse.mirrored:type_name -> loadline.v1.MirroredSlack
+	13, // 34: loadline.v1.PlanSlackResponse.shapes:type_name -> loadline.v1.ShapeSlack
+	14, // 35: loadline.v1.PlanSlackResponse.demands:type_name -> loadline.v1.SlackDemand
+	16, // 36: loadline.v1.PlanSlackResponse.errors:type_name -> loadline.v1.SlackWishError
+	15, // 37: loadline.v1.PlanSlackResponse.literal:type_name -> loadline.v1.LiteralSlack
+	8,  // 38: loadline.v1.PlanSlackResponse.state:type_name -> loadline.v1.SlackState
+	25, // 39: loadline.v1.PlanSlackResponse.left_out:type_name -> loadline.v1.LeftOut
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_slack_proto_init() }
@@ -1964,13 +2346,15 @@ func file_loadline_v1_slack_proto_init() {
 	file_loadline_v1_scale_up_plan_proto_init()
 	file_loadline_v1_scheduler_extender_proto_init()
 	file_loadline_v1_slack_proto_msgTypes[0].OneofWrappers = []any{}
+	file_loadline_v1_slack_proto_msgTypes[1].OneofWrappers = []any{}
+	file_loadline_v1_slack_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_slack_proto_rawDesc), len(file_loadline_v1_slack_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   15,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -76,19 +76,19 @@ TEST_F(LoopTest, PlaceholderPodsAndExpendableOnesHoldNothingAgainstPodsThatWait)
 }
 
 TEST_F(LoopTest, SlackUsesWhatNewNodesHaveLeftBeforeItAsksForMore) {
-  // 10 % of what is requested, 1800m: one placeholder of 180m. The node to come for w has 400m left.
+  // 10 % of what is requested, with w 2400m: two placeholders of 120m. The node to come for w has 400m left.
   problem_.decisions.slack = true;
   AddGroup("g", 1000, 1, 2);
   nodes_ = {{NodeOf("a", 1000), {Replica("p", 900)}}, {NodeOf("b", 1000), {Replica("q", 900)}}};
   Pending(Replica("w", 600), 1);
   const LoopPlan plan = Plan();
   ASSERT_THAT(plan.slack.shapes, SizeIs(1));
-  EXPECT_EQ(plan.slack.shapes[0].count, 1);
-  EXPECT_EQ(plan.slack.shapes[0].group.size.cpu, 180);
+  EXPECT_EQ(plan.slack.shapes[0].count, 2);
+  EXPECT_EQ(plan.slack.shapes[0].group.size.cpu, 120);
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1, 0}));
 }
 
-// The one pod is expected on a, the first node that takes it, though b is fuller. 10 % of 1400m are kept:
+// The one pod is expected on a, the first node that takes it, though b is fuller. 10 % of 1700m are kept:
 // they fit beside it on neither but on b.
 TEST_F(LoopTest, SlackLeavesTheRoomWherePodsAreExpected) {
   problem_.decisions.slack = true;

@@ -75,7 +75,7 @@ TEST(SlackPropertiesTest, KeepsWhatIsWantedAndLittleMore) {
     const auto world = RandomWorld(&dice);
     const SlackOptions options = RandomOptions(&dice);
     SlackPlanner planner;
-    const SlackPlan plan = planner.Plan(world->Question(options));
+    const SlackPlan plan = PlanSlackOnce(&planner, world->Question(options));
     const SlackState state = planner.State();
     std::map<std::string, CpuMemory> mirrored;  // by class
     std::map<std::string, std::string> class_of;
@@ -145,14 +145,14 @@ TEST(SlackPropertiesTest, TheSameQuestionAgainChangesNothing) {
     const auto world = RandomWorld(&dice);
     const SlackQuestion question = world->Question(RandomOptions(&dice));
     SlackPlanner planner, other;
-    const SlackPlan first = planner.Plan(question);
+    const SlackPlan first = PlanSlackOnce(&planner, question);
     const SlackState state = planner.State();
-    const SlackPlan second = planner.Plan(question);
+    const SlackPlan second = PlanSlackOnce(&planner, question);
     EXPECT_EQ(planner.State(), state) << seed;
     EXPECT_EQ(second.added + second.removed + second.pushed_out + second.placed, 0) << seed;
     EXPECT_EQ(Text(second), Text(first)) << seed;
     other.Restore(state);
-    EXPECT_EQ(Text(other.Plan(question)), Text(first)) << seed;
+    EXPECT_EQ(Text(PlanSlackOnce(&other, question)), Text(first)) << seed;
     EXPECT_EQ(other.State(), state) << seed;
     if (HasFailure()) return;
   }
@@ -191,15 +191,15 @@ TEST(SlackPropertiesTest, CatchingUpIsAsGoodAsStartingOver) {
     const auto world = RandomWorld(&dice);
     const SlackOptions options = RandomOptions(&dice);
     SlackPlanner planner;
-    planner.Plan(world->Question(options));
+    PlanSlackOnce(&planner, world->Question(options));
     for (int64_t step = 1; step <= 3; ++step) {
       const SlackState before = planner.State();
       Change(&dice, world.get());
       const SlackQuestion question = world->Question(options, 1000 + 400 * step);
       SlackPlanner fresh;
       fresh.Restore(before);
-      const SlackPlan expected = fresh.Plan(question);
-      EXPECT_EQ(Text(planner.Plan(question)), Text(expected)) << seed;
+      const SlackPlan expected = PlanSlackOnce(&fresh, question);
+      EXPECT_EQ(Text(PlanSlackOnce(&planner, question)), Text(expected)) << seed;
       EXPECT_EQ(planner.State(), fresh.State()) << seed;
       ExpectNoneTooMany(*world, planner.State());
       for (const ClassSlack& slack : expected.classes) {
@@ -220,7 +220,7 @@ TEST(SlackPropertiesTest, OneNodeMovesItsOwnPlaceholders) {
     const auto world = RandomWorld(&dice);
     const SlackOptions options = RandomOptions(&dice);
     SlackPlanner planner;
-    planner.Plan(world->Question(options));
+    PlanSlackOnce(&planner, world->Question(options));
     const SlackState before = planner.State();
     std::string gone;
     if (dice.OneIn(2)) {
@@ -233,7 +233,7 @@ TEST(SlackPropertiesTest, OneNodeMovesItsOwnPlaceholders) {
       world->nodes.erase(at);
       world->Sync(slot);
     }
-    planner.Plan(world->Question(options));
+    PlanSlackOnce(&planner, world->Question(options));
     std::map<int64_t, Placeholder> after;
     for (const Placeholder& placeholder : planner.State().placeholders) after[placeholder.id] = placeholder;
     for (const Placeholder& placeholder : before.placeholders) {
@@ -256,13 +256,13 @@ TEST(SlackPropertiesTest, PodsThatWaitComeFirst) {
     const auto world = RandomWorld(&dice);
     const SlackOptions options = RandomOptions(&dice);
     SlackPlanner planner;
-    planner.Plan(world->Question(options));
+    PlanSlackOnce(&planner, world->Question(options));
     const CpuMemory size = {dice.Pick(1, 40) * 100, dice.Pick(1, 40) * 400};
     SlackQuestion question = world->Question(options);
     FitPod pod;
     pod.requests = SlackWorld::Requests(size);
     question.waiting.push_back({world->cluster().Incoming(pod), 1});
-    planner.Plan(question);
+    PlanSlackOnce(&planner, question);
     const auto by_node = ByNode(planner.State());
     bool room = false, kept = false;
     for (const auto& [slot, node] : world->nodes) {
@@ -297,7 +297,7 @@ TEST(SlackPropertiesTest, DemandAndSupplyComeToRest) {
     SlackPlanner planner;
     int loops = 0;
     for (;; ++loops) {
-      const SlackPlan plan = planner.Plan(world->Question(options));
+      const SlackPlan plan = PlanSlackOnce(&planner, world->Question(options));
       if (plan.demands.empty()) {
         for (const ClassSlack& slack : plan.classes) {
           EXPECT_TRUE(slack.placed == slack.count || Loose(slack)) << seed;
@@ -325,15 +325,15 @@ TEST(SlackPropertiesTest, DemandAndSupplyComeToRest) {
     }
     grew += loops > 0 ? 1 : 0;
     const SlackState rest = planner.State();
-    planner.Plan(world->Question(options, 1'000'000));
-    planner.Plan(world->Question(options, 2'000'000));
+    PlanSlackOnce(&planner, world->Question(options, 1'000'000));
+    PlanSlackOnce(&planner, world->Question(options, 2'000'000));
     const SlackState later = planner.State();
-    planner.Plan(world->Question(options, 3'000'000));
+    PlanSlackOnce(&planner, world->Question(options, 3'000'000));
     EXPECT_EQ(planner.State().placeholders, later.placeholders) << seed;
     options.rate = 0;
     options.reserve = ReserveMode::kNone;
-    planner.Plan(world->Question(options, 4'000'000));
-    planner.Plan(world->Question(options, 5'000'000));
+    PlanSlackOnce(&planner, world->Question(options, 4'000'000));
+    PlanSlackOnce(&planner, world->Question(options, 5'000'000));
     for (const Placeholder& placeholder : planner.State().placeholders) {
       EXPECT_EQ(placeholder.kind, PlaceholderKind::kMirrored) << seed;
     }

@@ -14,6 +14,12 @@
 
 namespace loadline {
 
+// With as much work as it takes.
+inline SlackPlan PlanSlackOnce(SlackPlanner* planner, const SlackQuestion& question) {
+  WorkBudget unlimited;
+  return planner->Plan(question, &unlimited);
+}
+
 // Nodes of one size in one zone.
 struct WorldKind {
   std::string zone;
@@ -88,8 +94,17 @@ class SlackWorld {
     return slot;
   }
 
-  // A Deployment that asks for copies of its pod.
+  // Says whether copies may be kept for pods of a namespace.
+  void AllowCopies(const std::string& name, bool allowed = true) {
+    ClusterObject object;
+    object.key = {ObjectKind::kNamespace, "", name};
+    object.content = Namespace{allowed ? MakeLabels({{kCopiesLabel, kCopiesAllowed}}) : Labels()};
+    cluster_.state().objects().Set(object);
+  }
+
+  // A Deployment that asks for copies of its pod, where it may.
   void Mirror(const std::string& name, const FitPod& pod, int32_t copies, int64_t replicas = 0) {
+    AllowCopies("default");
     ClusterObject object;
     object.key = {ObjectKind::kDeployment, "default", name};
     Workload workload;

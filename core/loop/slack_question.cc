@@ -1,0 +1,120 @@
+#include "core/loop/slack_question.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/loop/placeholder_pods.h"
+
+namespace loadline {
+namespace {
+
+// Pods that wait, where they are expected: what they request is not free for slack, and wants slack itself.
+std::vector<SlackPending> ExpectedPodsOf(const LoopPlan& plan, const Snapshot& snapshot,
+                                         std::span<const int32_t> positions) {
+  std::vector<std::optional<int32_t>> position_of;
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const size_t group = static_cast<size_t>(positions[i]);
+    if (group >= position_of.size()) position_of.resize(group + 1);
+    position_of[group] = static_cast<int32_t>(i);
+  }
+  std::vector<SlackPending> pods;
+  const auto on_group = [&](int32_t waiting, int64_t count, int32_t group) {
+    const size_t at = static_cast<size_t>(group);
+    if (at >= position_of.size() || !position_of[at].has_value()) return;
+    pods.push_back({plan.waiting[static_cast<size_t>(waiting)].pod, count, std::nullopt, position_of[at]});
+  };
+  for (const ExpectedPlace& place : plan.expected) {
+    if (place.group >= 0) {
+      on_group(place.pods, place.count, place.group);
+      continue;
+    }
+    pods.push_back(
+        {plan.waiting[static_cast<size_t>(place.pods)].pod, place.count, snapshot.slot(place.node)});
+  }
+  for (const PlannedNodes& nodes : plan.scale_up.nodes) {
+    for (const PodCount& count : nodes.pods) {
+      on_group(count.pods, nodes.nodes * count.count, plan.grown[static_cast<size_t>(nodes.group)]);
+    }
+  }
+  return pods;
+}
+
+// Options to grow for slack are ranked as those to grow for pods are.
+SlackRanking RankingOf(const LoopProblem& problem, const LoopPlan& plan, std::vector<int32_t> positions) {
+  if (!problem.ranking.has_value()) return nullptr;
+  const LoopRanking& by = *problem.ranking;
+  const std::optional<NodeCapacity> preferred =
+      plan.preferred_node.has_value() ? plan.preferred_node : by.preferred_node;
+  return
+      [&problem, &by, preferred, positions = std::move(positions)](const std::vector<SlackOption>& options) {
+        std::vector<PodRequests> requests;
+        std::vector<ExpansionOption> ways;
+        for (const SlackOption& option : options) {
+          const LoopGroup& group =
+              problem.groups[static_cast<size_t>(positions[static_cast<size_t>(option.group)])];
+          ExpansionOption& way = ways.emplace_back();
+          way.node_group = group.drain.name;
+          way.node_count = option.nodes;
+          way.node = group.priced;
+          way.has_gpu = group.has_gpu;
+          way.priority = group.priority;
+          for (const AskedPlaceholders& asked : option.placeholders) {
+            way.pods.push_back({requests.size(), asked.count});
+            PodRequests& pod = requests.emplace_back();
+            pod.milli_cpu = asked.group.size.cpu;
+            pod.memory_bytes = asked.group.size.memory;
+          }
+        }
+        std::vector<size_t> best_first;
+        for (const RankedOption& ranked : RankOptions({requests, ways, by.prices, by.policy, preferred})) {
+          best_first.push_back(ranked.option);
+        }
+        return best_first;
+      };
+}
+
+}  // namespace
+
+SlackQuestion MakeSlackQuestion(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                                GroupRooms rooms, const LoopPlan& plan, Snapshot* snapshot,
+                                std::vector<int32_t>* positions) {
+  SlackQuestion question;
+  question.cluster = problem.drain.cluster;
+  question.options = problem.slack;
+  question.names = problem.names;
+  question.fit = &problem.scale_down.fit;
+  question.now_s = problem.drain.now_s;
+  question.snapshot = [snapshot] { return snapshot; };
+  question.groups.emplace();
+  for (size_t group = 0; group < problem.groups.size(); ++group) {
+    const LoopGroup& of = problem.groups[group];
+    if (!of.node.has_value()) continue;
+    positions->push_back(static_cast<int32_t>(group));
+    SlackGroup& added = question.groups->emplace_back();
+    added.shape = *of.node;
+    added.empty = rooms.empty[group];
+    added.may_add = MayAdd(problem, counts, plan, group);
+    added.coming = std::move(rooms.coming[group]);
+    added.name = of.drain.name;
+    added.nodes = counts[group].registered + static_cast<int64_t>(added.coming.size());
+    added.usd_per_hour = of.usd_per_hour;
+  }
+  question.waiting = ExpectedPodsOf(plan, *snapshot, *positions);
+  question.ranking = RankingOf(problem, plan, *positions);
+  return question;
+}
+
+void ExpectWhereDrained(const DrainProblem& problem, const DrainPlan& plan, SlackPlanner* slack) {
+  for (const DrainRemoval& removal : plan.remove) {
+    if (!removal.start) continue;
+    for (const DrainMove& move : removal.moves) {
+      if (!move.placeholder()) continue;
+      const std::optional<int64_t> id = SlackPlaceholder(problem.placeholders[move.placeholder_index()].name);
+      if (id.has_value()) slack->Expect(*id, std::string(problem.cluster->name(move.to)));
+    }
+  }
+}
+
+}  // namespace loadline

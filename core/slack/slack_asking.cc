@@ -1,0 +1,80 @@
+// Step G: nodes for placeholders that have none.
+#include <algorithm>
+#include <utility>
+
+#include "absl/numeric/int128.h"
+#include "absl/strings/str_cat.h"
+#include "core/slack/slack_planner.h"
+
+namespace loadline {
+namespace {
+
+// Whether each further node asks for as much slack as it takes: a cluster that grows for it never comes to
+// rest. Pod slots, or room that is left over on each node, may bring that about at rates below 1.
+bool RunsAway(const SlackOptions& options, const EmptyNode& empty, const CpuMemory& size) {
+  if (options.basis != SlackBasis::kCapacity) return false;
+  int64_t taken = empty.slots;
+  if (size.cpu > 0) taken = std::min(taken, empty.room.cpu / size.cpu);
+  if (size.memory > 0) taken = std::min(taken, empty.room.memory / size.memory);
+  const auto grows = [&](int64_t room, int64_t piece) {
+    return piece > 0 && absl::int128(room) * options.rate >= absl::int128(piece) * taken * kWholeRate;
+  };
+  return grows(empty.room.cpu, size.cpu) || grows(empty.room.memory, size.memory);
+}
+
+}  // namespace
+
+const std::vector<NodeShape>& SlackPlanner::Shapes(Turn* turn) const {
+  if (turn->shapes.empty()) {
+    turn->shapes = ShapesOfNew(*turn->question.cluster, rooms_, turn->groups(), turn->sketch);
+  }
+  return turn->shapes;
+}
+
+GrowthSketch::Allowed SlackPlanner::AllowedFor(const SlackClassView* of, const PodShape* pod,
+                                               std::string* unneeded, Turn* turn) const {
+  const std::vector<NodeShape>& shapes = Shapes(turn);
+  const ResourceNames names = turn->question.names.value_or(turn->question.cluster->resource_names());
+  GrowthSketch::Allowed allowed(shapes.size(), false);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (of != nullptr) {
+      const SlackClassKey key = ClassOf(shapes[i], rooms_.label_keys(), rooms_.selected());
+      if (!MayBeOn(of->key, key)) continue;
+    }
+    const std::string resource = UnneededResource(shapes[i], pod, names, turn->question.options);
+    allowed[i] = resource.empty();
+    if (resource.empty()) continue;
+    *unneeded = absl::StrCat("nodes of ", turn->sketch.growable()[i].class_name, " have ", resource,
+                             ", of which it needs none");
+  }
+  return allowed;
+}
+
+void SlackPlanner::AskForClass(const SlackClassView& of, ClassSlack* slack, Turn* turn) {
+  std::vector<AskedPlaceholders> asked;
+  for (const PlaceholderGroup& group : GroupsOf(of.key.name)) {
+    const int64_t unplaced = static_cast<int64_t>(set_.Find(group)->unplaced.size());
+    if (unplaced == 0) continue;
+    if (group.kind == PlaceholderKind::kStandard && RunsAway(turn->question.options, of.empty, group.size)) {
+      Worsen(SlackStatus::kLimited, "each further node would ask for as much slack as it takes", slack);
+      continue;
+    }
+    asked.push_back({group, unplaced});
+  }
+  if (asked.empty()) return;
+  std::string unneeded;
+  const GrowthSketch::Allowed allowed = AllowedFor(&of, nullptr, &unneeded, turn);
+  const int64_t left = turn->sketch.Ask(allowed, std::move(asked), turn->budget);
+  Worsen(SlackStatus::kMissing, "", slack);
+  if (left == 0) return;
+  std::string why = absl::StrCat("no node may come for ", left, " placeholders");
+  if (turn->budget->ended()) {
+    why = absl::StrCat(left, " placeholders have no node: the plan was cut short, out of ",
+                       Name(turn->budget->end()));
+  } else if (!unneeded.empty()) {
+    absl::StrAppend(&why, ": ", unneeded);
+  }
+  Worsen(SlackStatus::kLimited, why, slack);
+}
+
+}  // namespace loadline

@@ -1,0 +1,155 @@
+#include "core/slack/slack_view.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace loadline {
+namespace {
+
+const SlackClassRule* RuleOf(const SlackClassKey& key, const SlackOptions& options) {
+  for (const SlackClassRule& rule : options.class_rules) {
+    if (!rule.class_name.empty() && rule.class_name != key.name) continue;
+    const bool has_all = std::all_of(rule.labels.begin(), rule.labels.end(), [&](const Label& label) {
+      const std::string* const value = key.labels.Find(label.key);
+      return value != nullptr && *value == label.value;
+    });
+    if (has_all) return &rule;
+  }
+  return nullptr;
+}
+
+const SlackGroupRule* RuleOf(const SlackGroup& group, const SlackOptions& options) {
+  const auto found = std::find_if(
+      options.group_rules.begin(), options.group_rules.end(),
+      [&](const SlackGroupRule& rule) { return !rule.group.empty() && rule.group == group.name; });
+  return found == options.group_rules.end() ? nullptr : &*found;
+}
+
+bool IsOff(const SlackGroup& group, const SlackOptions& options) {
+  const SlackGroupRule* const rule = RuleOf(group, options);
+  return rule != nullptr && rule->off;
+}
+
+int64_t MayAddForSlack(const SlackGroup& group, const SlackOptions& options) {
+  const SlackGroupRule* const rule = RuleOf(group, options);
+  if (rule == nullptr) return group.may_add;
+  if (rule->off) return 0;
+  if (!rule->max_nodes.has_value()) return group.may_add;
+  return std::min(group.may_add, std::max<int64_t>(0, *rule->max_nodes - group.nodes));
+}
+
+void ApplyRules(const SlackOptions& options, const std::vector<SlackGroup>* groups, SlackClassView* view) {
+  const SlackClassRule* const rule = RuleOf(view->key, options);
+  view->max_extra = rule != nullptr && rule->max_extra.has_value() ? rule->max_extra : options.max_extra;
+  if (rule != nullptr && rule->off) view->off = "slack is switched off for this class";
+  if (groups == nullptr || view->groups.empty()) return;
+  const bool all_off = std::all_of(view->groups.begin(), view->groups.end(), [&](int32_t group) {
+    return IsOff((*groups)[static_cast<size_t>(group)], options);
+  });
+  if (all_off) view->off = "slack is switched off for the node groups of this class";
+}
+
+}  // namespace
+
+NodeShape WithoutPassing(NodeShape shape) {
+  std::erase_if(shape.taints, IsPassing);
+  shape.unschedulable = false;
+  return shape;
+}
+
+std::vector<SlackClassView> MakeViews(const SlackRooms& rooms, const SlackOptions& options,
+                                      const std::vector<SlackGroup>* groups) {
+  absl::btree_map<std::string, SlackClassView> views;
+  for (const auto& [name, of] : rooms.classes()) views[name] = {of.key, &of, of.TypicalEmpty()};
+  for (size_t i = 0; groups != nullptr && i < groups->size(); ++i) {
+    const SlackGroup& group = (*groups)[i];
+    SlackClassKey key = ClassOf(WithoutPassing(group.shape), rooms.label_keys(), rooms.selected());
+    SlackClassView& view = views[key.name];
+    view.groups.push_back(static_cast<int32_t>(i));
+    if (!view.key.name.empty()) continue;
+    view.empty = group.empty;
+    view.key = std::move(key);
+  }
+  std::vector<SlackClassView> classes;
+  for (auto& [name, view] : views) {
+    ApplyRules(options, groups, &view);
+    classes.push_back(std::move(view));
+  }
+  return classes;
+}
+
+std::vector<GrowableNodes> MakeGrowable(const std::vector<SlackClassView>& views, const SlackOptions& options,
+                                        const std::vector<SlackGroup>* groups) {
+  std::vector<GrowableNodes> growable;
+  for (const SlackClassView& view : views) {
+    if (groups == nullptr) {
+      growable.push_back({view.key.name, view.empty, view.off.empty() ? kNoNodeLimit : 0});
+      continue;
+    }
+    for (const int32_t position : view.groups) {
+      const SlackGroup& group = (*groups)[static_cast<size_t>(position)];
+      growable.push_back({view.key.name, group.empty, view.off.empty() ? MayAddForSlack(group, options) : 0,
+                          group.usd_per_hour, position, group.name});
+    }
+    // Nothing may come, and yet a pod may be told that its copy would not fit such a node.
+    if (view.groups.empty()) growable.push_back({view.key.name, view.empty, 0});
+  }
+  return growable;
+}
+
+std::vector<NodeShape> ShapesOfNew(const ClusterState& cluster, const SlackRooms& rooms,
+                                   const std::vector<SlackGroup>* groups, const GrowthSketch& sketch) {
+  absl::btree_map<std::string, size_t> first;
+  for (size_t slot = 0; slot < rooms.node_end(); ++slot) {
+    const SlackRooms::Node& node = rooms.node(slot);
+    if (!node.present) continue;
+    const auto [found, added] = first.try_emplace(node.class_name, slot);
+    if (!added && node.name < rooms.node(found->second).name) found->second = slot;
+  }
+  std::vector<NodeShape> shapes;
+  for (const GrowableNodes& growable : sketch.growable()) {
+    if (growable.group >= 0) {
+      shapes.push_back(WithoutPassing((*groups)[static_cast<size_t>(growable.group)].shape));
+    } else {
+      const size_t slot = first.at(growable.class_name);
+      shapes.push_back(WithoutPassing(cluster.node_shape(Slot{static_cast<int32_t>(slot)})));
+    }
+  }
+  return shapes;
+}
+
+bool IsExtendedResource(absl::string_view name) {
+  return name.find('/') != absl::string_view::npos && !absl::StrContains(name, "kubernetes.io/") &&
+         !absl::StartsWith(name, "requests.");
+}
+
+std::string UnneededResource(const NodeShape& node, const PodShape* pod, const ResourceNames& names,
+                             const SlackOptions& options) {
+  if (options.buy_extended_resources) return "";
+  std::string unneeded;
+  for (const auto& [resource, amount] : node.allocatable) {
+    if (amount == 0 || static_cast<size_t>(resource) >= names.size()) continue;
+    const absl::string_view name = names.name(resource);
+    const bool common =
+        std::any_of(options.common_resources.begin(), options.common_resources.end(),
+                    [&](const std::string& prefix) { return absl::StartsWith(name, prefix); });
+    if (common || !IsExtendedResource(name)) continue;
+    if (pod != nullptr && pod->requests.Get(resource) > 0) return "";
+    if (unneeded.empty()) unneeded = absl::StrCat(name);
+  }
+  return unneeded;
+}
+
+LabelKeys AbsentLabels(const SlackClassKey& of, const LabelKeys& needed) {
+  LabelKeys absent;
+  std::copy_if(needed.begin(), needed.end(), std::back_inserter(absent),
+               [&](const std::string& key) { return of.labels.Find(key) == nullptr; });
+  return absent;
+}
+
+}  // namespace loadline

@@ -1,0 +1,79 @@
+// The classes of one plan: those that have nodes, and those of node groups, with what is decided for each.
+#ifndef LOADLINE_CORE_SLACK_SLACK_VIEW_H_
+#define LOADLINE_CORE_SLACK_SLACK_VIEW_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/base/resource_names.h"
+#include "core/cluster/cluster_state.h"
+#include "core/slack/slack_growth.h"
+#include "core/slack/slack_options.h"
+#include "core/slack/slack_rooms.h"
+
+namespace loadline {
+
+// A node group that may grow.
+struct SlackGroup {
+  NodeShape shape;
+  EmptyNode empty;                 // less the pods that come with each node
+  int64_t may_add = kNoNodeLimit;  // nodes
+  // What is left on its nodes that are on their way.
+  std::vector<EmptyNode> coming = {};
+  std::string name = {};
+  int64_t nodes = 0;                        // there and on their way
+  std::optional<double> usd_per_hour = {};  // of one node
+};
+
+struct SlackClassView {
+  SlackClassKey key;
+  const SlackClass* of = nullptr;  // nullptr: it has no nodes
+  EmptyNode empty;
+  // None is kept here, and why; empty: some is.
+  std::string off = {};
+  std::optional<CpuMemory> max_extra = {};
+  // Of pods that wait and are expected on its nodes.
+  CpuMemory waiting = {};
+  // Copies of pods that are on its nodes, or asked of it.
+  std::vector<CpuMemory> mirrored = {};
+  int64_t mirrored_placed = 0;
+  CpuMemory mirrored_ready = {};
+  // Positions of the groups of the question.
+  std::vector<int32_t> groups = {};
+};
+
+// The node as it is without what passes.
+NodeShape WithoutPassing(NodeShape shape);
+
+// By name. `groups`: nullptr where they are not known.
+std::vector<SlackClassView> MakeViews(const SlackRooms& rooms, const SlackOptions& options,
+                                      const std::vector<SlackGroup>* groups);
+
+// What may grow: each group by itself, or each class where groups are not known.
+std::vector<GrowableNodes> MakeGrowable(const std::vector<SlackClassView>& views, const SlackOptions& options,
+                                        const std::vector<SlackGroup>* groups);
+
+// What a new node is, by position in the sketch. What is in no group is as the first node of its class by
+// name. Cost: O(nodes) where groups are not known.
+std::vector<NodeShape> ShapesOfNew(const ClusterState& cluster, const SlackRooms& rooms,
+                                   const std::vector<SlackGroup>* groups, const GrowthSketch& sketch);
+
+// Whether the name of an extended resource: "example.com/gpu", and not one of Kubernetes' own.
+bool IsExtendedResource(absl::string_view name);
+
+// An extended resource that a node offers and that does not come with nodes of any kind, and of which the pod
+// requests none; empty: there is none, or the pod requests some of one of them. `pod`: nullptr for a
+// placeholder of cpu and memory.
+std::string UnneededResource(const NodeShape& node, const PodShape* pod, const ResourceNames& names,
+                             const SlackOptions& options);
+
+// Keys of labels that classes need and `of` does not have.
+LabelKeys AbsentLabels(const SlackClassKey& of, const LabelKeys& needed);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_SLACK_SLACK_VIEW_H_

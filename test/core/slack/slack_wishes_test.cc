@@ -1,0 +1,198 @@
+// Who asks for copies of pods, and for how many.
+#include "core/slack/slack_wishes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "test/core/slack/slack_world.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// A workload as conversion leaves it: the owner and the age are told with its pod.
+struct TestWorkload {
+  ObjectKind kind = ObjectKind::kReplicaSet;
+  std::string name;
+  int64_t replicas = 1;
+  std::optional<int32_t> copies;
+  std::string owner_kind = {};
+  std::string owner = {};
+  int64_t created_s = 0;
+};
+
+class SlackWishesTest : public ::testing::Test {
+ protected:
+  SlackWishesTest() { world_.AllowCopies("default"); }
+
+  void Add(const TestWorkload& test) {
+    FitPod pod;
+    pod.requests = SlackWorld::Requests({100, 100});
+    pod.labels = {{"app", test.owner.empty() ? test.name : test.owner}, {"job-name", test.name}};
+    if (!test.owner.empty())
+      pod.traits.owner = PodOwner{test.owner_kind, "v1", test.owner, "uid-" + test.owner};
+    pod.traits.created_s = test.created_s;
+    ClusterObject object;
+    object.key = {test.kind, "default", test.name};
+    Workload workload;
+    workload.uid = "uid-" + test.name;
+    workload.target_replicas = test.replicas;
+    workload.slack.copies = test.copies;
+    if (test.copies.has_value()) workload.pod = world_.cluster().Shape(pod);
+    object.content = workload;
+    world_.cluster().state().set_resource_names(world_.cluster().names());
+    world_.cluster().state().objects().Set(object);
+  }
+
+  // A pod on a node of its own.
+  void AddPod(const std::string& name, const std::string& owner, int32_t copies, const FitPod& like = {}) {
+    FitPod pod = like;
+    pod.requests = SlackWorld::Requests({100, 100});
+    pod.name = name;
+    pod.traits.slack.copies = copies;
+    if (!owner.empty()) pod.traits.owner = PodOwner{"ReplicaSet", "apps/v1", owner, "uid-" + owner};
+    world_.cluster().Add({.name = "node-of-" + name}, {pod});
+  }
+
+  SlackWishes Wishes() {
+    SlackRooms rooms;
+    std::vector<size_t> changed;
+    rooms.CatchUp(world_.cluster().state(), DefaultClassLabels(), {}, &changed);
+    return CollectWishes(world_.cluster().state(), rooms);
+  }
+  // How many copies there are in all.
+  int64_t Copies() {
+    int64_t copies = 0;
+    for (const MirroredPod& pod : Wishes().pods) copies += pod.copies;
+    return copies;
+  }
+
+  SlackWorld world_;
+};
+
+// Ten ReplicaSets that a Rollout scaled down, and the one that it runs now.
+TEST_F(SlackWishesTest, OldReplicaSetsOfAnyOwnerDoNotCount) {
+  for (int i = 0; i < 10; ++i) {
+    Add({.name = "old-" + std::to_string(i),
+         .replicas = 0,
+         .copies = 2,
+         .owner_kind = "Rollout",
+         .owner = "web",
+         .created_s = i});
+  }
+  Add({.name = "canary-before",
+       .replicas = 3,
+       .copies = 2,
+       .owner_kind = "Rollout",
+       .owner = "web",
+       .created_s = 50});
+  Add({.name = "now", .replicas = 3, .copies = 2, .owner_kind = "Rollout", .owner = "web", .created_s = 60});
+  const SlackWishes wishes = Wishes();
+  ASSERT_THAT(wishes.pods, SizeIs(1));
+  EXPECT_EQ(wishes.pods[0].copies, 2);
+  EXPECT_THAT(wishes.pods[0].sources, ElementsAre("ReplicaSet default/now"));
+  Add({.name = "alone", .replicas = 0, .copies = 5});
+  EXPECT_EQ(Copies(), 2) << "one without an owner that has no pods";
+}
+
+TEST_F(SlackWishesTest, JobsOfACronJobCountOnce) {
+  Add({.kind = ObjectKind::kJob,
+       .name = "night-1",
+       .copies = 3,
+       .owner_kind = "CronJob",
+       .owner = "night",
+       .created_s = 100});
+  const std::string key = Wishes().pods.at(0).key;
+  Add({.kind = ObjectKind::kJob,
+       .name = "night-2",
+       .copies = 3,
+       .owner_kind = "CronJob",
+       .owner = "night",
+       .created_s = 200});
+  const SlackWishes wishes = Wishes();
+  ASSERT_THAT(wishes.pods, SizeIs(1));
+  EXPECT_EQ(wishes.pods[0].copies, 3);
+  EXPECT_EQ(wishes.pods[0].key, key) << "the next run is the same to slack";
+  // Those of another owner each by itself.
+  Add({.kind = ObjectKind::kJob, .name = "step-1", .copies = 1, .owner_kind = "Workflow", .owner = "flow"});
+  Add({.kind = ObjectKind::kJob, .name = "step-2", .copies = 1, .owner_kind = "Workflow", .owner = "flow"});
+  EXPECT_EQ(Copies(), 5);
+}
+
+// The annotation counts on pods: of an owner that says nothing as of one that is not known.
+TEST_F(SlackWishesTest, PodsCountWhereTheirWorkloadSaysNothing) {
+  Add({.name = "web", .replicas = 2});
+  AddPod("web-a", "web", 2);
+  AddPod("web-b", "web", 3);
+  AddPod("lone", "", 1);
+  EXPECT_EQ(Copies(), 3 + 1);
+  Add({.name = "web", .replicas = 2, .copies = 1});
+  EXPECT_EQ(Copies(), 1 + 1) << "the workload speaks for its pods";
+}
+
+TEST_F(SlackWishesTest, OnlyNamespacesThatAnAdministratorLabelledHaveCopies) {
+  Add({.name = "web", .copies = 2});
+  AddPod("lone", "", 1);
+  world_.AllowCopies("default", false);
+  SlackWishes wishes = Wishes();
+  EXPECT_THAT(wishes.pods, IsEmpty());
+  ASSERT_THAT(wishes.errors, SizeIs(2));
+  EXPECT_EQ(wishes.errors[0].source, "Pod default/lone");
+  EXPECT_EQ(wishes.errors[1].text,
+            "no copies: namespace default does not carry the label loadline.dev/slack-copies=allowed");
+  EXPECT_THAT(SlackLabelKeys(world_.cluster().state().objects()), IsEmpty());
+  world_.cluster().state().objects().Remove({ObjectKind::kNamespace, "", "default"});
+  EXPECT_THAT(Wishes().pods, IsEmpty()) << "a namespace that is not known";
+}
+
+TEST_F(SlackWishesTest, CopiesTakeNoPortsOfTheNode) {
+  FitPod pod;
+  pod.rules.host_ports = {{443, "TCP", "0.0.0.0"}};
+  AddPod("edge", "", 1, pod);
+  ASSERT_THAT(Wishes().pods, SizeIs(1));
+  EXPECT_EQ(Wishes().pods[0].shape.rules, nullptr);
+}
+
+// Which labels of a pod are known depends on what selectors ask for; its copies stay what they are.
+TEST_F(SlackWishesTest, CopiesStayWhenASelectorAsksForAnotherLabel) {
+  FitPod pod;
+  AddPod("lone", "", 1, pod);
+  const std::string key = Wishes().pods.at(0).key;
+  pod.labels = {{"app", "x"}};
+  pod.requests = SlackWorld::Requests({100, 100});
+  pod.name = "lone";
+  pod.traits.slack.copies = 1;
+  world_.cluster().Put(Slot{0}, {.name = "node-of-lone"}, {pod});
+  EXPECT_EQ(Wishes().pods.at(0).key, key);
+}
+
+// Names are as long as those of Kubernetes, and what is told is bounded.
+TEST_F(SlackWishesTest, WhatTenantsWriteIsCut) {
+  FitPod pod;
+  pod.requests = SlackWorld::Requests({100, 100});
+  pod.name = "p";
+  pod.traits.slack.copies = 1;
+  pod.traits.owner = PodOwner{std::string(1'000'000, 'k'), "v1", std::string(1'000'000, 'n') + "\xff", "uid"};
+  world_.cluster().Add({.name = "node"}, {pod});
+  const SlackWishes wishes = Wishes();
+  ASSERT_THAT(wishes.pods, SizeIs(1));
+  ASSERT_THAT(wishes.pods[0].sources, SizeIs(1));
+  EXPECT_EQ(wishes.pods[0].sources[0].size(), 2 * (253 + 3) + std::string(" default/").size());
+  for (int i = 0; i < 2'000; ++i) Add({.name = "w" + std::to_string(i), .copies = 1});
+  EXPECT_THAT(Wishes().pods, SizeIs(kMostMirrored));
+  EXPECT_THAT(Wishes().errors, SizeIs(kMostWishErrors));
+  EXPECT_EQ(Wishes().errors_total, 1'001);
+}
+
+}  // namespace
+}  // namespace loadline
