@@ -37,12 +37,6 @@ var notOptions = map[string]string{
 	"PlanLoopRequest.max_nodes_total": "maxNodesTotal: see TestWhatGrows",
 	"DrainOptions.may_be_incomplete":  "what a client could not list",
 	"PriceCatalogue.name":             "the name of the file",
-	// To be set over the API only, until they have a flag each.
-	"SlackPolicy.bound_by_pods":          "",
-	"SlackPolicy.max_extra_milli_cpu":    "",
-	"SlackPolicy.max_extra_memory_bytes": "",
-	"SlackPolicy.size_tolerance":         "",
-	"SlackPolicy.class_labels":           "",
 }
 
 // values are what flags are set to of which no value can be made up.

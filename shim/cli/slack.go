@@ -40,11 +40,7 @@ type slackPolicyFlags struct{ slack.Policy }
 
 func (f *slackPolicyFlags) addTo(flags *pflag.FlagSet) {
 	f.Policy = slack.DefaultPolicy()
-	flags.StringVar(&f.Rate, "extra-capacity-min-rate", f.Rate, "room to keep free at least, such as 10% or 0.1")
-	flags.StringVar(&f.Basis, "slack-basis", f.Basis, "what that is a share of: requested, capacity")
-	flags.StringVar(&f.Version, "slack-version", f.Version, "what is kept free beside equal pieces: 1 (nothing), 2a, 2b, pareto")
-	flags.IntVar(&f.Granularity, "slack-granularity", f.Granularity, "a piece is at most one part in so many of a node, 1 to 1000")
-	flags.IntVar(&f.MaxPlaceholders, "max-placeholders", f.MaxPlaceholders, "pieces of a class, and copies of a pod, at most")
+	f.AddFlags(flags)
 }
 
 func (a *app) newSlack() *cobra.Command {
@@ -58,8 +54,10 @@ size, which of them fit now, and which nodes are missing for the rest. Nothing i
 Nodes that take the same pods and are of one size are a class. Each class keeps a share of what its pods request, or of what its
 nodes offer, in pieces that are no larger than a part of a node. Versions 2a, 2b and pareto also keep room for the biggest pods
 by themselves: for the one with the most cpu and the one with the most memory, for one as large as both together, or for each
-that no other one exceeds. Pods and workloads with the annotation loadline.dev/slack-copies: "N" have N copies kept free;
-loadline.dev/slack: "false" leaves a pod out of the biggest ones.
+that no other one exceeds. Pods and workloads with the annotation loadline.dev/slack-copies: "N" have N copies kept free, in
+namespaces with the label loadline.dev/slack-copies=allowed, within --slack-max-copies and its like; loadline.dev/slack: "false"
+leaves a pod out of the biggest ones. --slack-class and --slack-group switch slack off, or bound it, for some nodes. Nodes with
+GPUs come for pods that need one, and not for room, unless --slack-buy-extended-resources says so.
 
 -o capacitybuffer and -o deployments print objects to apply, and apply nothing: CapacityBuffers of Cluster Autoscaler or
 Karpenter, or Deployments of pods that give way to all others.`,

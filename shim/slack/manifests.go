@@ -72,6 +72,7 @@ func Deployments(shapes []Shape) []any {
 		pod.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
 		apartFromCopies(shape, &pod.Spec)
 		pod.Spec.PriorityClassName, pod.Spec.PreemptionPolicy = PriorityClassName, &never
+		restrict(&pod.Spec)
 		grace, mount := int64(0), false
 		pod.Spec.TerminationGracePeriodSeconds, pod.Spec.AutomountServiceAccountToken = &grace, &mount
 		replicas := shape.Replicas
@@ -79,6 +80,28 @@ func Deployments(shapes []Shape) []any {
 			Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: own}, Template: pod}})
 	}
 	return out
+}
+
+// restrict gives pods no rights, as the Pod Security standard "restricted" asks of them.
+func restrict(spec *v1.PodSpec) {
+	no, yes, nobody := false, true, int64(65535)
+	spec.SecurityContext = &v1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &nobody, RunAsGroup: &nobody,
+		SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault}}
+	for _, containers := range [][]v1.Container{spec.Containers, spec.InitContainers} {
+		for i := range containers {
+			containers[i].SecurityContext = &v1.SecurityContext{AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
+				Capabilities: &v1.Capabilities{Drop: []v1.Capability{"ALL"}}}
+		}
+	}
+}
+
+// podSecurity are labels of a namespace in which only pods without rights run.
+func podSecurity() map[string]string {
+	labels := map[string]string{}
+	for _, mode := range []string{"enforce", "audit", "warn"} {
+		labels["pod-security.kubernetes.io/"+mode] = "restricted"
+	}
+	return labels
 }
 
 // apartFromCopies keeps copies of a pod apart where the pod keeps apart from its like: they lack its labels.
@@ -112,7 +135,7 @@ func namespaces(shapes []Shape) []any {
 	}
 	var out []any
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		out = append(out, &v1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name}})
+		out = append(out, &v1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name, Labels: podSecurity()}})
 	}
 	return out
 }

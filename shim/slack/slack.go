@@ -177,7 +177,20 @@ func shapeName(s *loadlinev1.ShapeSlack) string {
 	return fmt.Sprintf("slack-%016x", hash.Sum64())
 }
 
-// standardPod returns a pod that runs on nodes of a class only.
+// without keeps pods off nodes that have any of these labels.
+func without(keys []string) *v1.Affinity {
+	if len(keys) == 0 {
+		return nil
+	}
+	var absent []v1.NodeSelectorRequirement
+	for _, key := range keys {
+		absent = append(absent, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpDoesNotExist})
+	}
+	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: absent}}}}}
+}
+
+// standardPod returns a pod that runs where the engine has placeholders of the class, and nowhere else.
 func standardPod(class *loadlinev1.ClassSlack, size *loadlinev1.CpuAndMemory) v1.PodTemplateSpec {
 	requests := v1.ResourceList{}
 	if size.GetMilliCpu() > 0 {
@@ -188,12 +201,13 @@ func standardPod(class *loadlinev1.ClassSlack, size *loadlinev1.CpuAndMemory) v1
 	}
 	pod := v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "placeholder", Image: pauseImage,
 		Resources: v1.ResourceRequirements{Requests: requests}}}}}
-	for _, label := range class.GetLabels() {
+	for _, label := range class.GetNeededLabels() {
 		if pod.Spec.NodeSelector == nil {
 			pod.Spec.NodeSelector = map[string]string{}
 		}
 		pod.Spec.NodeSelector[label.GetKey()] = label.GetValue()
 	}
+	pod.Spec.Affinity = without(class.GetAbsentLabels())
 	for _, taint := range class.GetTaints() {
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{Key: taint.GetKey(), Operator: v1.TolerationOpEqual,
 			Value: taint.GetValue(), Effect: v1.TaintEffect(taint.GetEffect())})
@@ -201,12 +215,13 @@ func standardPod(class *loadlinev1.ClassSlack, size *loadlinev1.CpuAndMemory) v1
 	return pod
 }
 
-// copyPod returns what decides where a pod runs, and nothing of what it does.
+// copyPod returns what decides where a pod runs, and nothing of what it does. Ports of the node, the host's network and a
+// scheduler of the tenant's are left out: the copy runs in our namespace, and with our rights.
 func copyPod(from *v1.PodTemplateSpec) v1.PodTemplateSpec {
 	spec := from.Spec.DeepCopy()
 	pod := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(from.Labels)}, Spec: v1.PodSpec{
 		NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
-		TopologySpreadConstraints: spec.TopologySpreadConstraints, SchedulerName: spec.SchedulerName}}
+		TopologySpreadConstraints: spec.TopologySpreadConstraints}}
 	for _, c := range spec.Containers {
 		pod.Spec.Containers = append(pod.Spec.Containers, pause(c))
 	}
@@ -223,5 +238,5 @@ func copyPod(from *v1.PodTemplateSpec) v1.PodTemplateSpec {
 const pauseImage = "registry.k8s.io/pause:3.10"
 
 func pause(c v1.Container) v1.Container {
-	return v1.Container{Name: c.Name, Image: pauseImage, Resources: c.Resources, Ports: c.Ports}
+	return v1.Container{Name: c.Name, Image: pauseImage, Resources: v1.ResourceRequirements{Requests: c.Resources.Requests, Limits: c.Resources.Limits}}
 }
