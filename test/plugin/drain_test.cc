@@ -316,7 +316,7 @@ TEST_F(DrainHandlerTest, EvictedPodsOutliveAFullList) {
   evicted->set_at_s(kDrainTime);
   EXPECT_EQ(Plan().brake(), "RecentEvictions") << "no node has example.com/foo";
   request_.clear_progress();
-  Sync(Web());  // nobody has example.com/foo any more
+  Sync(MakePod({}, {{"cpu", "1"}}));  // nobody has example.com/foo any more
   request_.set_now_s(kDrainTime + 10);
   EXPECT_EQ(Plan().brake(), "");
 }
