@@ -155,8 +155,15 @@ absl::StatusOr<PodShape> PodDecoder::Decode(absl::string_view bytes, PodRole rol
       !pod.container_statuses.empty()) {
     traits.container_requests = ContainerRequests(pod);
   }
-  return MakePodShape(namespace_name, finished, pod, resources_->names(), role, std::move(rules),
-                      std::move(traits));
+  PodShape shape = MakePodShape(namespace_name, finished, pod, resources_->names(), role, std::move(rules),
+                                std::move(traits));
+  for (const auto& [amounts, what] : {std::pair(&shape.requests, "requests"), {&shape.limits, "limits"}}) {
+    if (amounts->size() <= kMaxPodResources) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "(namespace ", Quoted(namespace_name), "): spec.containers: resources.", what, ": has ",
+        amounts->size(), " distinct entries in all, at most ", kMaxPodResources, " are allowed"));
+  }
+  return shape;
 }
 
 }  // namespace loadline

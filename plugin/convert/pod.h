@@ -17,6 +17,8 @@ namespace loadline {
 inline constexpr size_t kMaxObjectBytes = 1536 * 1024;
 // Containers, init containers, and statuses of each.
 inline constexpr int kMaxContainers = 1024;
+// Distinct resources that a pod requests, and that it limits, all containers together.
+inline constexpr size_t kMaxPodResources = 256;
 
 // Reads pods one after the other. Keeps the parsed message, which is the dearest part to allocate: a decoder
 // lives as long as a batch, so that one huge pod does not hold memory for ever.

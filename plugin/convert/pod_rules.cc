@@ -13,28 +13,31 @@ namespace {
 using Containers = google::protobuf::RepeatedPtrField<k8s::v1::Container>;
 using Terms = google::protobuf::RepeatedPtrField<k8s::v1::PodAffinityTerm>;
 
-absl::Status CheckRuleEntries(int size, absl::string_view field) {
-  if (size <= kMaxRuleEntries) return absl::OkStatus();
+absl::Status CheckEntries(int64_t size, absl::string_view field, int most) {
+  if (size <= most) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(field, ": has ", size, " entries, at most ", kMaxRuleEntries, " are allowed"));
+      absl::StrCat(field, ": has ", size, " entries, at most ", most, " are allowed"));
 }
 
 absl::Status CheckSizes(const k8s::v1::PodSpec& spec) {
-  absl::Status status = CheckRuleEntries(spec.tolerations_size(), "spec.tolerations");
-  if (status.ok())
-    status = CheckRuleEntries(spec.topology_spread_constraints_size(), "spec.topologySpreadConstraints");
-  if (status.ok()) status = CheckRuleEntries(spec.volumes_size(), "spec.volumes");
-  if (status.ok()) {
-    status = CheckRuleEntries(spec.affinity().node_affinity().required().node_selector_terms_size(),
-                              "spec.affinity.nodeAffinity");
+  const k8s::v1::Affinity& affinity = spec.affinity();
+  const struct {
+    int size;
+    absl::string_view field;
+    int most;
+  } lists[] = {
+      {spec.tolerations_size(), "spec.tolerations", kMaxRuleEntries},
+      {spec.topology_spread_constraints_size(), "spec.topologySpreadConstraints", kMaxPodTerms},
+      {spec.volumes_size(), "spec.volumes", kMaxRuleEntries},
+      {affinity.node_affinity().required().node_selector_terms_size(), "spec.affinity.nodeAffinity",
+       kMaxRuleEntries},
+      {affinity.pod_affinity().required_size(), "spec.affinity.podAffinity", kMaxPodTerms},
+      {affinity.pod_anti_affinity().required_size(), "spec.affinity.podAntiAffinity", kMaxPodTerms},
+  };
+  for (const auto& list : lists) {
+    if (absl::Status status = CheckEntries(list.size, list.field, list.most); !status.ok()) return status;
   }
-  if (status.ok())
-    status = CheckRuleEntries(spec.affinity().pod_affinity().required_size(), "spec.affinity.podAffinity");
-  if (status.ok()) {
-    status = CheckRuleEntries(spec.affinity().pod_anti_affinity().required_size(),
-                              "spec.affinity.podAntiAffinity");
-  }
-  return status;
+  return absl::OkStatus();
 }
 
 void ReadPorts(const Containers& containers, bool sidecars_only, std::vector<HostPort>* ports) {
@@ -177,6 +180,9 @@ absl::Status ReadPodRules(const k8s::v1::Pod& message, const Labels& labels, Pod
   }
   ReadPorts(spec.containers(), /*sidecars_only=*/false, &rules->host_ports);
   ReadPorts(spec.init_containers(), /*sidecars_only=*/true, &rules->host_ports);
+  const absl::Status ports = CheckEntries(static_cast<int64_t>(rules->host_ports.size()),
+                                          "spec.containers: hostPort", kMaxRuleEntries);
+  if (!ports.ok()) return ports;
   std::sort(rules->host_ports.begin(), rules->host_ports.end());
   rules->has_spread = !spec.topology_spread_constraints().empty();
   for (const k8s::v1::TopologySpreadConstraint& constraint : spec.topology_spread_constraints()) {

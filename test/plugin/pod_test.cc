@@ -304,6 +304,39 @@ INSTANTIATE_TEST_SUITE_P(
            }
          },
          R"((namespace "default"): spec.containers[0] "app": resources.requests: has 257 entries, at most 256)"},
+        {"TooManyResourcesOfAllContainers",
+         [](k8s::v1::Pod* pod) {
+           for (int i = 0; i < 254; ++i) {
+             const std::string name = "example.com/r" + std::to_string(i);
+             AddEntries({{name, "1"}},
+                        pod->mutable_spec()->add_containers()->mutable_resources()->mutable_limits());
+           }
+           AddEntries({{"example.com/one-more", "1"}}, FirstResources(pod)->mutable_limits());
+         },
+         R"((namespace "default"): spec.containers: resources.limits: has 257 distinct entries in all, at most 256)"},
+        {"TooManyAffinityTerms",
+         [](k8s::v1::Pod* pod) {
+           for (int i = 0; i < 1'001; ++i)
+             pod->mutable_spec()->mutable_affinity()->mutable_pod_affinity()->add_required();
+         },
+         R"((namespace "default"): spec.affinity.podAffinity: has 1001 entries, at most 1000 are allowed)"},
+        {"TooManyAntiAffinityTerms",
+         [](k8s::v1::Pod* pod) {
+           for (int i = 0; i < 1'001; ++i)
+             pod->mutable_spec()->mutable_affinity()->mutable_pod_anti_affinity()->add_required();
+         },
+         R"((namespace "default"): spec.affinity.podAntiAffinity: has 1001 entries, at most 1000 are allowed)"},
+        {"TooManySpreadConstraints",
+         [](k8s::v1::Pod* pod) {
+           for (int i = 0; i < 1'001; ++i) pod->mutable_spec()->add_topology_spread_constraints();
+         },
+         R"((namespace "default"): spec.topologySpreadConstraints: has 1001 entries, at most 1000 are allowed)"},
+        {"TooManyHostPorts",
+         [](k8s::v1::Pod* pod) {
+           k8s::v1::Container* const container = pod->mutable_spec()->mutable_containers(0);
+           for (int i = 1; i <= 10'001; ++i) container->add_ports()->set_host_port(i);
+         },
+         R"((namespace "default"): spec.containers: hostPort: has 10001 entries, at most 10000 are allowed)"},
     }),
     [](const auto& info) { return info.param.name; });
 
