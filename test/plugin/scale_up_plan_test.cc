@@ -145,7 +145,7 @@ TEST_F(ScaleUpPlanTest, GroupsWithoutPriceOrTemplateAreNamed) {
   request.mutable_prices()->set_last_source(v1::NodePrice::INSTANCE_TYPE);
   const absl::StatusOr<v1::PlanScaleUpResponse> response = Plan(request);
   ASSERT_TRUE(response.ok()) << response.status();
-  EXPECT_THAT(response->left_out(), ElementsAre("large", "small"));
+  EXPECT_THAT(response->groups_left_out(), ElementsAre("large", "small"));
   EXPECT_EQ(response->unplaced(0).count(), 10);
   EXPECT_FALSE(response->has_best_single());
   const absl::StatusOr<v1::EstimateScaleUpResponse> estimate = Estimate();
