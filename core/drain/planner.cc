@@ -114,6 +114,11 @@ void DrainPlanner::Impl::Answer() {
     const std::optional<Slot> slot = cluster().Find(former.node);
     return !slot.has_value() || board_->received(judged(*slot).node) > 0;
   });
+  // As in a state: of a placeholder that is away for a loop no hint is kept.
+  for (FormerNode& former : held_) {
+    const absl::flat_hash_map<uint64_t, int32_t> pods = PodsByKey(*cluster().Find(former.node));
+    std::erase_if(former.hints, [&](const auto& hint) { return !pods.contains(hint.first); });
+  }
   state_.resume_at = resume_at_;
   state_.at_s = problem_->now_s;
   std::erase_if(state_.deleting,
@@ -155,6 +160,17 @@ std::string DrainPlanner::Impl::PodText(Slot slot, int32_t pod) const {
   return absl::StrCat(cluster().pod_shapes()[pods.pods()[i].shape].namespace_name, "/", pods.name(i));
 }
 
+// The pods and placeholders of a node.
+absl::flat_hash_map<uint64_t, int32_t> DrainPlanner::Impl::PodsByKey(Slot slot) const {
+  absl::flat_hash_map<uint64_t, int32_t> pods;
+  const int32_t end = static_cast<int32_t>(cluster().pods(slot).pods().size());
+  for (int32_t pod = 0; pod < end; ++pod) pods.try_emplace(KeyOf(slot, pod), pod);
+  if (IndexOf(slot) < placeholders_on_.size()) {
+    for (const int32_t pod : placeholders_on_[IndexOf(slot)]) pods.try_emplace(KeyOf(slot, pod), pod);
+  }
+  return pods;
+}
+
 DrainState DrainPlanner::Impl::State() const {
   DrainState state = state_;
   if (board_ == nullptr) return state;
@@ -178,12 +194,7 @@ DrainState DrainPlanner::Impl::State() const {
     node.since_s = former.since_s;
     const std::optional<Slot> slot = cluster().Find(former.node);
     if (!slot.has_value()) continue;
-    absl::flat_hash_map<uint64_t, int32_t> pods;
-    const int32_t end = static_cast<int32_t>(cluster().pods(*slot).pods().size());
-    for (int32_t pod = 0; pod < end; ++pod) pods.try_emplace(KeyOf(*slot, pod), pod);
-    if (IndexOf(*slot) < placeholders_on_.size()) {
-      for (const int32_t pod : placeholders_on_[IndexOf(*slot)]) pods.try_emplace(KeyOf(*slot, pod), pod);
-    }
+    const absl::flat_hash_map<uint64_t, int32_t> pods = PodsByKey(*slot);
     for (const auto& [key, to] : former.hints) {
       if (const auto pod = pods.find(key); pod != pods.end())
         node.hints.push_back({TextOf(*slot, pod->second), to});

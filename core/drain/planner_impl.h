@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/base/work_budget.h"
 #include "core/drain/disruption_budgets.h"
 #include "core/drain/drain_board.h"
@@ -178,6 +179,7 @@ class DrainPlanner::Impl {
   void Answer();
   DrainKeep KeepOf(Slot slot, const FailedNode* known, std::vector<FailedNode>* failed);
   std::string PodText(Slot slot, int32_t pod) const;
+  absl::flat_hash_map<uint64_t, int32_t> PodsByKey(Slot slot) const;
 
   // --- planner_select.cc
   void Select();

@@ -283,6 +283,13 @@ void SimulatedCluster::AddShapes(v1::Changes* changes) const {
     v1::PodShape* const shape = changes->add_pod_shapes();
     shape->set_id(static_cast<int32_t>(workload));
     shape->set_pod(PodBytes(workload));
+  }
+  AddOwners(changes);
+  for (const v1::ObjectKind kind : kKinds) changes->add_complete_kinds(kind);
+}
+
+void SimulatedCluster::AddOwners(v1::Changes* changes) const {
+  for (size_t workload = 0; workload < workloads_.size(); ++workload) {
     k8s::v1::ReplicaSet owner;
     owner.mutable_metadata()->set_namespace_("default");
     owner.mutable_metadata()->set_name(absl::StrCat("app-", workload));
@@ -291,7 +298,6 @@ void SimulatedCluster::AddShapes(v1::Changes* changes) const {
     object->set_kind(v1::REPLICA_SET);
     object->set_object(owner.SerializeAsString());
   }
-  for (const v1::ObjectKind kind : kKinds) changes->add_complete_kinds(kind);
 }
 
 v1::Changes SimulatedCluster::Header() const {
@@ -327,6 +333,7 @@ std::vector<v1::Changes> SimulatedCluster::Deltas(int32_t nodes_per_message) {
     deltas.back().set_base_revision(base);
   };
   begin();
+  AddOwners(&deltas.back());
   for (const int32_t slot : std::exchange(changed_, {})) {
     if (deltas.back().nodes_size() == nodes_per_message) begin();
     if (nodes_.contains(slot)) {

@@ -118,6 +118,8 @@ class SimulatedCluster {
   std::string PodBytes(size_t workload) const;
   v1::NodeRecord Record(int32_t slot) const;
   void AddShapes(v1::Changes* changes) const;
+  // With as many replicas as they want now.
+  void AddOwners(v1::Changes* changes) const;
   v1::Changes Header() const;
   bool Fits(const SimulatedNode& node, size_t workload) const;
   void Bind(int32_t slot, size_t workload);
