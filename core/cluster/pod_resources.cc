@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
@@ -10,6 +11,8 @@
 
 namespace loadline {
 namespace {
+
+constexpr ResourceId kCpuAndMemory[] = {kCpu, kMemory};
 
 // Which half of the resources is summed up.
 enum class Kind { kRequests, kLimits };
@@ -113,6 +116,100 @@ void ReplaceByPodLevel(ResourceList& sum, const ResourceList& spec,
   }
 }
 
+// A limit of 0 caps nothing.
+bool HasLimit(const ResourceList& limits, ResourceId id) {
+  const Quantity* const limit = limits.Find(id);
+  return limit != nullptr && limit->IsPositive();
+}
+
+// The sums over containers that run at the same time.
+struct RunningSums {
+  ResourceList limits;
+  ResourceList by_request;            // a container without a limit counts its request
+  ResourceMap<int64_t> with_a_limit;  // how many containers
+  int64_t containers = 0;
+
+  void Add(const ResourceList& container_limits, const ResourceList& container_requests) {
+    ++containers;
+    for (const auto& [id, limit] : container_limits) {
+      if (!limit.IsPositive()) continue;
+      limits[id].Add(limit);
+      by_request[id].Add(limit);
+      ++with_a_limit[id];
+    }
+    for (const auto& [id, request] : container_requests) {
+      if (!HasLimit(container_limits, id)) by_request[id].Add(request);
+    }
+  }
+  bool AllHaveLimit(ResourceId id) const { return containers > 0 && with_a_limit.Get(id) == containers; }
+  bool NoneLacksLimit(ResourceId id) const { return with_a_limit.Get(id) == containers; }
+};
+
+// The same for a whole pod, step by step as SumOfContainers().
+struct PodSums {
+  RunningSums running;
+  // The most that an init container and the sidecars before it take, of the resources that it states.
+  ResourceList steps_with_gap;
+  ResourceList steps_without_gap;
+  ResourceList steps_by_request;
+  ResourceMap<int64_t> init_with_a_limit;  // ordinary init containers
+
+  PodSums(const PodResources& pod, bool use_status) {
+    const Statuses statuses(pod, use_status);
+    const auto add = [&](const ContainerResources& container, RunningSums* sums) {
+      sums->Add(Counted(container, Kind::kLimits, statuses, pod.resize_infeasible),
+                Counted(container, Kind::kRequests, statuses, pod.resize_infeasible));
+    };
+    for (const ContainerResources& container : pod.containers) add(container, &running);
+    RunningSums sidecars;
+    for (const ContainerResources& container : pod.init_containers) {
+      if (container.sidecar) {
+        add(container, &running);
+        add(container, &sidecars);
+        continue;
+      }
+      for (const auto& [id, limit] : container.limits) {
+        if (!limit.IsPositive()) continue;
+        ++init_with_a_limit[id];
+        AddStep(sidecars, id, limit);
+      }
+      for (const auto& [id, request] : container.requests) {
+        if (!HasLimit(container.limits, id)) AddStep(sidecars, id, request);
+      }
+    }
+  }
+
+  void AddStep(const RunningSums& sidecars, ResourceId id, Quantity own) {
+    const auto raise = [&](ResourceList& steps, Quantity step) {
+      step.Add(own);
+      RaiseTo(steps, id, step);
+    };
+    raise(sidecars.NoneLacksLimit(id) ? steps_without_gap : steps_with_gap, sidecars.limits.Get(id));
+    raise(steps_by_request, sidecars.by_request.Get(id));
+  }
+
+  // With `overhead`, but for what the pod level says.
+  PartialLimit Of(ResourceId id, Quantity overhead) const {
+    const auto amount = [&](Quantity a, Quantity b) {
+      Quantity sum = std::max(a, b);
+      sum.Add(overhead);
+      return ToAmount(id, sum);
+    };
+    PartialLimit limit;
+    limit.resource = id;
+    limit.bounded = running.AllHaveLimit(id);
+    limit.stated = running.with_a_limit.Get(id) > 0 || init_with_a_limit.Get(id) > 0;
+    limit.by_request = amount(running.by_request.Get(id), steps_by_request.Get(id));
+    if (limit.bounded) {
+      limit.whole = amount(running.limits.Get(id), steps_without_gap.Get(id));
+    } else {
+      limit.with_gap = amount(running.limits.Get(id), steps_with_gap.Get(id));
+      limit.whole = amount(steps_without_gap.Get(id), Quantity());
+    }
+    return limit;
+  }
+};
+
 bool AnyCpuOrMemory(const ResourceList& list) {
   return list.Get(kCpu).IsPositive() || list.Get(kMemory).IsPositive();
 }
@@ -157,6 +254,68 @@ ResourceList EffectiveLimits(const PodResources& pod, const ResourceNames& names
   return limits;
 }
 
+PartialLimit LimitOfOneContainer(ResourceId resource, int64_t effective_request, int64_t effective_limit) {
+  PartialLimit limit;
+  limit.resource = resource;
+  limit.bounded = limit.stated = effective_limit > 0;
+  limit.by_request = limit.bounded ? effective_limit : effective_request;
+  limit.whole = effective_limit;
+  return limit;
+}
+
+std::vector<PartialLimit> PartialLimits(const PodResources& pod, const ResourceNames& names,
+                                        bool use_status) {
+  // Most pods, for which the effective amounts tell it all.
+  if (pod.containers.size() <= 1 && pod.init_containers.empty() && pod.overhead.empty() &&
+      !pod.pod_level.has_value()) {
+    return {};
+  }
+  const ResourceList requests = EffectiveRequests(pod, names, use_status);
+  const ResourceList limits = EffectiveLimits(pod, names, use_status);
+  const PodSums sums(pod, use_status);
+  ResourceList stated = requests;  // each resource that the pod names in any place
+  RaiseTo(stated, limits);
+  RaiseTo(stated, sums.steps_by_request);
+  if (pod.pod_level.has_value()) RaiseTo(stated, sums.running.by_request);
+  std::vector<PartialLimit> result;
+  for (const auto& [id, unused] : stated) {
+    const int64_t request = ToAmount(id, requests.Get(id));
+    const int64_t effective = ToAmount(id, limits.Get(id));
+    const PartialLimit one = LimitOfOneContainer(id, request, effective);
+    PartialLimit limit = sums.Of(id, pod.overhead.Get(id));
+    if (pod.pod_level.has_value() && SetsPodLevel(id, names)) {
+      if (pod.pod_level->limits.Find(id) != nullptr && effective > 0) {
+        limit = {id, /*bounded=*/true, limit.stated, effective, /*with_gap=*/0, effective};
+      } else if (pod.pod_level->requests.Find(id) != nullptr) {
+        limit.by_request = std::max(limit.by_request, request);
+      }
+    }
+    if (limit != one) result.push_back(limit);
+  }
+  return result;
+}
+
+std::vector<std::string> ContainersWithoutLimit(const PodResources& pod, ResourceId resource,
+                                                const ResourceNames& names, bool use_status) {
+  std::vector<std::string> without;
+  if (pod.pod_level.has_value() && SetsPodLevel(resource, names) &&
+      HasLimit(pod.pod_level->limits, resource) &&
+      HasLimit(EffectiveLimits(pod, names, use_status), resource)) {
+    return without;
+  }
+  const Statuses statuses(pod, use_status);
+  const auto look_at = [&](const ContainerResources& container) {
+    if (!HasLimit(Counted(container, Kind::kLimits, statuses, pod.resize_infeasible), resource)) {
+      without.push_back(container.name);
+    }
+  };
+  for (const ContainerResources& container : pod.containers) look_at(container);
+  for (const ContainerResources& container : pod.init_containers) {
+    if (container.sidecar) look_at(container);
+  }
+  return without;
+}
+
 ResourceAmounts ProposalIncomingLimits(const PodResources& pod) {
   ResourceAmounts limits = ProposalExistingLimits(pod);
   for (const ContainerResources& container : pod.init_containers) {
@@ -184,6 +343,18 @@ ResourceList SimpleRequests(const PodResources& pod) {
   for (const ContainerResources& container : pod.init_containers) RaiseTo(requests, container.requests);
   AddTo(requests, pod.overhead);
   return requests;
+}
+
+bool LacksRequests(const PodResources& pod) {
+  return std::any_of(std::begin(kCpuAndMemory), std::end(kCpuAndMemory), [&](ResourceId id) {
+    if (pod.pod_level.has_value() && pod.pod_level->requests.Get(id).IsPositive()) return false;
+    const auto lacks = [&](const ContainerResources& container) {
+      return !container.requests.Get(id).IsPositive();
+    };
+    return std::any_of(pod.containers.begin(), pod.containers.end(), lacks) ||
+           std::any_of(pod.init_containers.begin(), pod.init_containers.end(),
+                       [&](const ContainerResources& init) { return init.sidecar && lacks(init); });
+  });
 }
 
 bool IsBestEffort(const PodResources& pod) {

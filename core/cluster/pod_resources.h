@@ -73,6 +73,40 @@ struct PodResources {
 ResourceList EffectiveRequests(const PodResources& pod, const ResourceNames& names, bool use_status);
 ResourceList EffectiveLimits(const PodResources& pod, const ResourceNames& names, bool use_status);
 
+// How the limits of a pod's containers add up, for one resource of which some of them may have none. A limit
+// of 0 caps nothing, and is a missing one. CPU in millicores, every other resource in its own unit.
+struct PartialLimit {
+  ResourceId resource{};
+  // Every app container and sidecar has a limit, or the pod level has one, which then stands for all of them.
+  bool bounded = false;
+  // Some container has a limit, ordinary init containers included.
+  bool stated = false;
+  // What the pod counts as if each app container and sidecar without a limit counts its request.
+  int64_t by_request = 0;
+  // The most of the sums in which an app container or sidecar without a limit counts nothing, and the most of
+  // the other sums. The pod counts as the larger one of `with_gap` plus what stands for the gap, and `whole`.
+  int64_t with_gap = 0;
+  int64_t whole = 0;
+
+  friend bool operator==(const PartialLimit&, const PartialLimit&) = default;
+};
+
+// Returns what holds of a pod of one container without overhead, which effective amounts tell in full.
+PartialLimit LimitOfOneContainer(ResourceId resource, int64_t effective_request, int64_t effective_limit);
+
+// Returns how the limits of a pod add up, for each resource where LimitOfOneContainer() does not say it, in
+// the order of their ids. Containers add up as in EffectiveLimits(); an ordinary init container without a
+// limit counts its request, and the overhead is always added.
+// Cost: that of EffectiveLimits(). Pure: any thread.
+// Source: the sums are those of PodLimits; what stands for a missing limit is our choice, see
+//         MissingLimit in core/score/limit_policy.h.
+std::vector<PartialLimit> PartialLimits(const PodResources& pod, const ResourceNames& names, bool use_status);
+
+// Returns the names of the app containers and sidecars, in this order, that have no limit for `resource`
+// where the pod level has none either. Cost: O(containers).
+std::vector<std::string> ContainersWithoutLimit(const PodResources& pod, ResourceId resource,
+                                                const ResourceNames& names, bool use_status);
+
 // Returns the pod's limits by the two functions that the limit-aware scoring proposal (KEP 217) writes down.
 // They know neither sidecars, pod-level resources nor statuses, round each container by itself, and do not
 // agree with each other; they serve to reproduce the proposal to the letter.
@@ -90,6 +124,10 @@ ResourceAmounts ProposalExistingLimits(const PodResources& pod);
 //
 // Source: atlassian/escalator 043bb1b, pkg/k8s/scheduler/types.go:101.
 ResourceList SimpleRequests(const PodResources& pod);
+
+// Tells whether some app container or sidecar requests no cpu, or no memory, and the pod level does not
+// either: the pod may use more than the sum of its requests says. Cost: O(containers).
+bool LacksRequests(const PodResources& pod);
 
 // Tells whether the pod's quality of service class is BestEffort: nothing requests or limits cpu or memory
 // above 0. Where pod-level resources are there, they alone decide, also when they are empty.

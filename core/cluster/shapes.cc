@@ -21,6 +21,24 @@ void AddAmounts(const ResourceAmounts& amounts, const ResourceNames& names, Fing
   }
 }
 
+// In name order as well.
+void AddPartialLimits(const std::vector<PartialLimit>& limits, const ResourceNames& names,
+                      FingerprintBuilder* builder) {
+  std::vector<const PartialLimit*> sorted;
+  for (const PartialLimit& limit : limits) sorted.push_back(&limit);
+  std::sort(sorted.begin(), sorted.end(), [&](const PartialLimit* a, const PartialLimit* b) {
+    return names.name(a->resource) < names.name(b->resource);
+  });
+  builder->Add(static_cast<int64_t>(sorted.size()));
+  for (const PartialLimit* const limit : sorted) {
+    builder->Add(names.name(limit->resource));
+    builder->Add(int64_t{limit->bounded} + 2 * int64_t{limit->stated});
+    builder->Add(limit->by_request);
+    builder->Add(limit->with_gap);
+    builder->Add(limit->whole);
+  }
+}
+
 template <typename Content>
 bool SameContent(const std::shared_ptr<const Content>& a, const std::shared_ptr<const Content>& b) {
   return a == b || (a != nullptr && b != nullptr && *a == *b);
@@ -30,9 +48,10 @@ bool SameContent(const std::shared_ptr<const Content>& a, const std::shared_ptr<
 
 bool operator==(const PodShape& a, const PodShape& b) {
   return SameContent(a.rules, b.rules) && SameContent(a.traits, b.traits) && a.fingerprint == b.fingerprint &&
-         a.finished == b.finished && a.best_effort == b.best_effort && a.namespace_name == b.namespace_name &&
+         a.finished == b.finished && a.best_effort == b.best_effort &&
+         a.partly_requested == b.partly_requested && a.namespace_name == b.namespace_name &&
          a.requests == b.requests && a.limits == b.limits && a.proposal_limits == b.proposal_limits &&
-         a.labels == b.labels;
+         SameContent(a.partial_limits, b.partial_limits) && a.labels == b.labels;
 }
 
 PodShape MakePodShape(std::string namespace_name, bool finished, const PodResources& resources,
@@ -44,22 +63,38 @@ PodShape MakePodShape(std::string namespace_name, bool finished, const PodResour
     const bool existing = role == PodRole::kExisting;
     shape.best_effort = IsBestEffort(resources);
     shape.requests = ToAmounts(EffectiveRequests(resources, names, existing));
+    shape.partly_requested =
+        shape.requests.Get(kCpu) > 0 && shape.requests.Get(kMemory) > 0 && LacksRequests(resources);
     shape.limits = ToAmounts(EffectiveLimits(resources, names, existing));
     shape.proposal_limits = existing ? ProposalExistingLimits(resources) : ProposalIncomingLimits(resources);
+    std::vector<PartialLimit> partial = PartialLimits(resources, names, existing);
+    if (!partial.empty()) {
+      shape.partial_limits = std::make_shared<const std::vector<PartialLimit>>(std::move(partial));
+    }
     if (!rules.IsPlain()) shape.rules = std::make_shared<const PodRules>(std::move(rules));
   }
   if (traits != PodTraits()) shape.traits = std::make_shared<const PodTraits>(std::move(traits));
   FingerprintBuilder builder;
   builder.Add(absl::string_view(shape.namespace_name));
   builder.Add(int64_t{shape.finished});
-  builder.Add(int64_t{shape.best_effort});
+  builder.Add(int64_t{shape.best_effort} + 2 * int64_t{shape.partly_requested});
   AddAmounts(shape.requests, names, &builder);
   AddAmounts(shape.limits, names, &builder);
   AddAmounts(shape.proposal_limits, names, &builder);
+  if (shape.partial_limits != nullptr) AddPartialLimits(*shape.partial_limits, names, &builder);
   if (shape.rules != nullptr) shape.rules->AddTo(&builder);
   if (shape.traits != nullptr) shape.traits->AddTo(&builder);
   shape.base_fingerprint = shape.fingerprint = builder.Finish();
   return shape;
+}
+
+PartialLimit LimitOf(const PodShape& shape, ResourceId resource) {
+  if (shape.partial_limits != nullptr) {
+    for (const PartialLimit& limit : *shape.partial_limits) {
+      if (limit.resource == resource) return limit;
+    }
+  }
+  return LimitOfOneContainer(resource, shape.requests.Get(resource), shape.limits.Get(resource));
 }
 
 const PodTraits& TraitsOf(const PodShape& shape) {

@@ -25,9 +25,14 @@ struct PodShape {
   bool finished = false;
   // QoS class BestEffort.
   bool best_effort = false;
+  // The pod requests cpu and memory, and yet one of its containers does not: see LacksRequests().
+  bool partly_requested = false;
   // Effective requests and limits. An absent resource is not requested or not limited.
   ResourceAmounts requests;
   ResourceAmounts limits;
+  // How limits add up where not every container has one: by resource, those for which effective amounts do
+  // not tell; see LimitOf(). nullptr: none.
+  std::shared_ptr<const std::vector<PartialLimit>> partial_limits;
   // Limits as the limit-aware proposal's own functions count them.
   ResourceAmounts proposal_limits;
   // Where it may run; nullptr for a plain pod, which may run anywhere. A finished pod keeps none.
@@ -54,6 +59,9 @@ enum class PodRole {
 // Works out the shape of a pod, without labels. `names` has the names of all resources in `resources`.
 PodShape MakePodShape(std::string namespace_name, bool finished, const PodResources& resources,
                       const ResourceNames& names, PodRole role, PodRules rules = {}, PodTraits traits = {});
+
+// Returns how the limits of the pod's containers add up. Cost: O(resources of the pod).
+PartialLimit LimitOf(const PodShape& shape, ResourceId resource);
 
 // What planners read of pods of this shape.
 const PodTraits& TraitsOf(const PodShape& shape);

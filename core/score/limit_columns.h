@@ -44,16 +44,17 @@ inline int64_t ShareOf(const LimitTerm& node, int64_t amount) {
 // What one pod counts as on one node.
 struct CountedLimit {
   int64_t amount = 0;
-  bool missing = false;  // a rule stood in for the limit
+  bool missing = false;  // a rule stood in for the limit of some container
   bool clamped = false;  // to max_limit_ratio times allocatable
 };
 
 // One resource of a policy for pods of one shape: what they count as, but for the node.
 struct PodLimit {
-  bool limited = false;                     // has a limit, and not 0
+  bool limited = false;                     // has a limit, and not 0: if only of some containers
+  bool missing = false;                     // a rule stood in for the limit of some container
   bool allocatable = false;                 // counts as the node's allocatable
   int64_t amount = 0;                       // else counts as this much
-  MissingLimit rule = MissingLimit::kZero;  // unless limited: what stood in
+  MissingLimit rule = MissingLimit::kZero;  // if missing: what stood in
 };
 
 // Whether a pod is the one to be placed, which some policies count by other rules.

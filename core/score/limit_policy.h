@@ -34,12 +34,16 @@ enum class AbsentResource {
 // Which pods the rules for missing limits hold for.
 enum class MissingLimitScope { kAllPods, kIncomingPod };
 
-// What stands in for a limit that a pod does not have.
+// What stands in for a missing limit. With PodLimits::kEffective this is decided container by container: a
+// limit at the pod level stands for all of them; else each app container and sidecar without a limit counts
+// by the rule, an ordinary init container without one counts its request, and the sums are those of effective
+// limits, with the overhead. With PodLimits::kProposal the rule is for pods in which no container has a
+// limit, and stands for the whole pod.
 enum class MissingLimit {
   kZero,         // nothing
-  kRequest,      // the effective request
-  kAllocatable,  // the allocatable of the node
-  kFixed,        // a fixed amount
+  kRequest,      // the container's request
+  kAllocatable,  // the allocatable of the node: one such container can use all of it
+  kFixed,        // a fixed amount, once for all such containers of a pod
 };
 
 struct MissingLimitRule {

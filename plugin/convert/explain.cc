@@ -1,8 +1,12 @@
 #include "plugin/convert/explain.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/strings/escaping.h"
 #include "plugin/convert/policy.h"
 
 namespace loadline {
@@ -36,6 +40,10 @@ void EncodeResource(const ResourceExplanation& resource, const ScoredResource& s
   message->set_saturated(resource.saturated);
 }
 
+// What a client is told of one resource: hostile names must not swell the answer.
+constexpr size_t kMaxContainersTold = 8;
+constexpr size_t kMaxContainerName = 63;
+
 }  // namespace
 
 v1::NodeExplanation EncodeExplanation(const NodeExplanation& explanation, absl::string_view node_name,
@@ -50,6 +58,25 @@ v1::NodeExplanation EncodeExplanation(const NodeExplanation& explanation, absl::
     EncodeResource(explanation.resources[r], policy.resources[r], message.add_resources());
   }
   return message;
+}
+
+google::protobuf::RepeatedPtrField<v1::UnlimitedContainers> EncodeUnlimitedContainers(
+    const PodResources& pod, const ResourceNames& names, const LimitPolicy& policy) {
+  google::protobuf::RepeatedPtrField<v1::UnlimitedContainers> messages;
+  if (policy.pod_limits != PodLimits::kEffective) return messages;
+  for (const ScoredResource& resource : policy.resources) {
+    const std::optional<ResourceId> id = names.Find(resource.name);
+    if (!id.has_value()) continue;  // no node offers it, and the pod does not name it
+    const std::vector<std::string> without = ContainersWithoutLimit(pod, *id, names, /*use_status=*/false);
+    if (without.empty()) continue;
+    v1::UnlimitedContainers* const message = messages.Add();
+    message->set_resource(resource.name);
+    message->set_total(static_cast<int32_t>(without.size()));
+    for (size_t i = 0; i < std::min(without.size(), kMaxContainersTold); ++i) {
+      message->add_containers(absl::CHexEscape(without[i].substr(0, kMaxContainerName)));
+    }
+  }
+  return messages;
 }
 
 }  // namespace loadline

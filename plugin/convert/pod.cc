@@ -139,23 +139,23 @@ absl::StatusOr<PodShape> PodDecoder::Decode(absl::string_view bytes, PodRole rol
     return Annotate(status, "metadata.namespace");
   }
   labels_ = ReadLabels(message_.metadata().labels());
-  PodResources pod;
+  pod_ = PodResources();
   PodRules rules;
-  absl::Status status = ReadSpec(&pod);
+  absl::Status status = ReadSpec(&pod_);
   if (status.ok()) status = ReadPodRules(message_, labels_, role, &rules);
   bool finished = false;
   if (status.ok() && role == PodRole::kExisting) {
     const std::string& phase = message_.status().phase();
     finished = phase == "Succeeded" || phase == "Failed";
-    status = ReadStatus(&pod);
+    status = ReadStatus(&pod_);
   }
   if (!status.ok()) return Annotate(status, absl::StrCat("(namespace ", Quoted(namespace_name), ")"));
   PodTraits traits = ReadPodTraits(message_);
-  if (!pod.init_containers.empty() || !pod.overhead.empty() || pod.pod_level.has_value() ||
-      !pod.container_statuses.empty()) {
-    traits.container_requests = ContainerRequests(pod);
+  if (!pod_.init_containers.empty() || !pod_.overhead.empty() || pod_.pod_level.has_value() ||
+      !pod_.container_statuses.empty()) {
+    traits.container_requests = ContainerRequests(pod_);
   }
-  PodShape shape = MakePodShape(namespace_name, finished, pod, resources_->names(), role, std::move(rules),
+  PodShape shape = MakePodShape(namespace_name, finished, pod_, resources_->names(), role, std::move(rules),
                                 std::move(traits));
   for (const auto& [amounts, what] : {std::pair(&shape.requests, "requests"), {&shape.limits, "limits"}}) {
     if (amounts->size() <= kMaxPodResources) continue;

@@ -39,6 +39,8 @@ class PodDecoder {
   const std::string& name() const { return message_.metadata().name(); }
   const std::string& uid() const { return message_.metadata().uid(); }
   const k8s::v1::Pod& message() const { return message_; }
+  // What its containers state.
+  const PodResources& resources() const { return pod_; }
 
  private:
   absl::Status ReadSpec(PodResources* pod);
@@ -46,6 +48,7 @@ class PodDecoder {
 
   ResourceReader* resources_;
   k8s::v1::Pod message_;
+  PodResources pod_;
   Labels labels_;
 };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct Question {
   const LimitColumns* columns;
   ResourceNames names;  // those of the view, and of the pod
   PodShape pod;
+  PodResources resources;  // of the pod; filled to explain
   std::vector<Slot> candidates;
 };
 
@@ -42,13 +44,17 @@ absl::StatusOr<Question> Prepare(const Request& request, const Deadline& deadlin
   if (!policy.ok()) return Annotate(policy.status(), "policy");
   ResourceNames names = cluster.resource_names();
   ResourceReader resources(&names);
-  absl::StatusOr<PodShape> pod = PodDecoder(&resources).Decode(request.pod(), PodRole::kIncoming);
+  PodDecoder decoder(&resources);
+  absl::StatusOr<PodShape> pod = decoder.Decode(request.pod(), PodRole::kIncoming);
   if (!pod.ok()) return Annotate(pod.status(), "pod", " ");
   absl::StatusOr<std::vector<Slot>> candidates = DecodeCandidates(request.slots(), cluster);
   if (!candidates.ok()) return candidates.status();
 
   const LimitColumns& columns = (*view)->columns.For(*policy, cluster);
-  return Question{*std::move(view), &columns, std::move(names), *std::move(pod), *std::move(candidates)};
+  Question question{*std::move(view), &columns,       std::move(names),
+                    *std::move(pod),  PodResources(), *std::move(candidates)};
+  if constexpr (std::is_same_v<Request, v1::ExplainRequest>) question.resources = decoder.resources();
+  return question;
 }
 
 // Nodes explained at a time: an answer that would be too large is given up early.
@@ -117,6 +123,8 @@ absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request, c
   *response.mutable_pod_requests() = EncodeAmounts(question->pod.requests, question->names);
   *response.mutable_pod_limits() = EncodeAmounts(question->pod.limits, question->names);
   response.set_best_effort(question->pod.best_effort);
+  *response.mutable_unlimited_containers() =
+      EncodeUnlimitedContainers(question->resources, question->names, question->columns->policy());
   if (absl::Status status = ExplainCandidates(*question, *explained, &response); !status.ok()) return status;
   return response;
 }

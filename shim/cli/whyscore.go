@@ -27,10 +27,20 @@ type scoreSection struct {
 	BestEffort bool             `json:"bestEffort"`
 	Requests   map[string]int64 `json:"requests"`
 	Limits     map[string]int64 `json:"limits"`
+	// Unlimited are the resources of the policy for which containers of the pod have no limit.
+	Unlimited []unlimitedContainers `json:"unlimited,omitempty"`
 	// Nodes are best first, ties by name, those without a raw score last among equals; Candidates counts those that are
 	// not shown as well.
 	Nodes      []scoreNode `json:"nodes"`
 	Candidates int         `json:"candidates"`
+}
+
+// unlimitedContainers are the app containers and sidecars of a pod that have no limit for a resource: the first few, and
+// how many there are.
+type unlimitedContainers struct {
+	Resource   string   `json:"resource"`
+	Containers []string `json:"containers"`
+	Total      int32    `json:"total"`
 }
 
 type scoreNode struct {
@@ -50,7 +60,7 @@ type scoreResource struct {
 	ThisPod     int64   `json:"thisPod"`
 	Ratio       float64 `json:"ratio"`
 	Raw         float64 `json:"raw"`
-	// Rule stood in for a limit that this pod does not have; empty: it has one.
+	// Rule stood in for a limit that a container of this pod does not have; empty: all have one.
 	Rule           string `json:"rule,omitempty"`
 	ThisPodClamped bool   `json:"thisPodClamped"`
 	PodsNoLimit    int32  `json:"podsThereWithoutLimit"`
@@ -74,6 +84,9 @@ func newScoreSection(q *podQuestion, all *loadlinev1.ExplainResponse) *scoreSect
 	s := &scoreSection{
 		TakenOff: q.pod.Spec.NodeName, Policy: policy.FromProto(all.GetPolicy()), BestEffort: all.GetBestEffort(),
 		Requests: amountsOf(all.GetPodRequests()), Limits: amountsOf(all.GetPodLimits()), Candidates: len(all.GetNodes()),
+	}
+	for _, u := range all.GetUnlimitedContainers() {
+		s.Unlimited = append(s.Unlimited, unlimitedContainers{u.GetResource(), u.GetContainers(), u.GetTotal()})
 	}
 	for _, node := range all.GetNodes() {
 		s.Nodes = append(s.Nodes, newScoreNode(node))
@@ -177,10 +190,26 @@ func (s *scoreSection) lines() []string {
 		fmt.Sprintf("Policy %s: %s, %s, %s.", s.Policy.Preset, strings.Join(weights, ", "), s.Policy.Aggregate, s.Policy.Normalization),
 		fmt.Sprintf("This pod%s: requests %s; limits %s.", kind, listAmounts(s.Requests), listAmounts(s.Limits)),
 	}
+	for _, u := range s.Unlimited {
+		lines = append(lines, u.line())
+	}
 	if s.TakenOff != "" {
 		lines = append(lines, fmt.Sprintf("It is on %s now, and was taken off it to be scored as if it was to be placed anew.", s.TakenOff))
 	}
 	return lines
+}
+
+// line names the containers without a limit, such as "No memory limit: container app".
+func (u unlimitedContainers) line() string {
+	names := strings.Join(u.Containers, ", ")
+	if more := int(u.Total) - len(u.Containers); more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	noun := "container"
+	if u.Total > 1 {
+		noun = "containers"
+	}
+	return fmt.Sprintf("No %s limit: %s %s.", u.Resource, noun, names)
 }
 
 func listAmounts(amounts map[string]int64) string {

@@ -311,5 +311,41 @@ TEST(ScoreTest, FollowsAFullListThatWasStagedMeanwhile) {
   }
 }
 
+// Names are told as they may be shown: escaped, cut, and no more than a few.
+TEST(ExplainTest, NamesTheContainersWithoutALimit) {
+  TypedEngine engine;
+  ASSERT_TRUE(
+      engine.Sync(Changes::FullList(1, 1).Node(0, MakeNode("a", {{"cpu", "8"}, {"memory", "16Gi"}}))).ok());
+  k8s::v1::Pod pod = MakePod({{"cpu", "1"}}, {{"memory", "4Gi"}});
+  auto* const sidecar = pod.mutable_spec()->add_init_containers();
+  sidecar->set_name("mesh\x1b" + std::string(100, 'x'));
+  sidecar->set_restart_policy("Always");
+  AddEntries({{"memory", "1Gi"}}, sidecar->mutable_resources()->mutable_limits());
+  for (int i = 0; i < 9; ++i) {
+    pod.mutable_spec()->add_init_containers()->set_restart_policy("Always");
+    pod.mutable_spec()->mutable_init_containers(i + 1)->set_name("s" + std::to_string(i));
+  }
+  const v1::ScoreRequest score = ScoreOf(Changes::At(1, 1).changes(), pod, kStrict);
+  const absl::StatusOr<v1::ExplainResponse> strict = engine.Explain(ExplainOf(score));
+  ASSERT_TRUE(strict.ok()) << strict.status();
+  ASSERT_EQ(strict->unlimited_containers_size(), 2);
+  const v1::UnlimitedContainers& cpu = strict->unlimited_containers(0);
+  EXPECT_EQ(cpu.resource(), "cpu");
+  EXPECT_EQ(cpu.total(), 10);
+  EXPECT_THAT(cpu.containers(),
+              ElementsAre("mesh\\x1b" + std::string(58, 'x'), "s0", "s1", "s2", "s3", "s4", "s5", "s6"));
+  const v1::UnlimitedContainers& memory = strict->unlimited_containers(1);
+  EXPECT_EQ(memory.resource(), "memory");
+  EXPECT_EQ(memory.total(), 10);
+  EXPECT_EQ(memory.containers(0), "app");
+  EXPECT_EQ(strict->nodes(0).resources(1).pod_limit(), int64_t{16} << 30);
+  EXPECT_EQ(strict->nodes(0).resources(1).pod_rule(), v1::MissingLimitRule::ALLOCATABLE);
+
+  const absl::StatusOr<v1::ExplainResponse> letter =
+      engine.Explain(ExplainOf(ScoreOf(Changes::At(1, 1).changes(), pod, Preset(v1::ScorePolicy::KEP217))));
+  ASSERT_TRUE(letter.ok()) << letter.status();
+  EXPECT_EQ(letter->unlimited_containers_size(), 0);
+}
+
 }  // namespace
 }  // namespace loadline

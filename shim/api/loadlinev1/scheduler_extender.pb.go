@@ -29,7 +29,8 @@ type ScorePolicy_Preset int32
 const (
 	ScorePolicy_PRESET_UNSPECIFIED ScorePolicy_Preset = 0 // refused
 	// FIXED_POINT, EFFECTIVE, ratio 1, WEIGHTED_MEAN, EXCLUDE, all pods; BestEffort pods: cpu and memory
-	// ALLOCATABLE, the rest REQUEST; other pods: memory ALLOCATABLE, the rest REQUEST; MIN_MAX.
+	// ALLOCATABLE, the rest REQUEST; other pods: memory ALLOCATABLE, the rest REQUEST; MIN_MAX. So a pod of
+	// which one container has no memory limit counts as all of a node's memory.
 	ScorePolicy_STRICT ScorePolicy_Preset = 1
 	// The letter of the proposal: TRUNCATING, PROPOSAL, ratio off, WEIGHTED_SUM, ADD_NOTHING, incoming
 	// BestEffort pods only: ALLOCATABLE; MIN_MAX.
@@ -291,14 +292,14 @@ func (ScorePolicy_AbsentResource) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{2, 4}
 }
 
-// Which pods the rules for missing limits hold for.
+// Which pods the rules for missing limits hold for. See MissingLimitRule.
 type ScorePolicy_MissingLimitScope int32
 
 const (
 	ScorePolicy_MISSING_LIMIT_SCOPE_UNSPECIFIED ScorePolicy_MissingLimitScope = 0
 	// The incoming pod and those on the nodes.
 	ScorePolicy_ALL_PODS ScorePolicy_MissingLimitScope = 1
-	// The incoming pod only: existing pods without a limit count nothing.
+	// The incoming pod only: of existing pods, containers without a limit count nothing.
 	ScorePolicy_INCOMING_POD ScorePolicy_MissingLimitScope = 2
 )
 
@@ -455,11 +456,11 @@ const (
 	MissingLimitRule_RULE_UNSPECIFIED MissingLimitRule_Rule = 0 // refused
 	// Nothing.
 	MissingLimitRule_ZERO MissingLimitRule_Rule = 1
-	// The effective request of the pod.
+	// The container's request.
 	MissingLimitRule_REQUEST MissingLimitRule_Rule = 2
-	// The allocatable of the node.
+	// One such container makes the pod count as the allocatable of the node.
 	MissingLimitRule_ALLOCATABLE MissingLimitRule_Rule = 3
-	// The amount `fixed`.
+	// The amount `fixed`, once for all such containers of a pod.
 	MissingLimitRule_FIXED MissingLimitRule_Rule = 4
 )
 
@@ -561,7 +562,7 @@ func (x NodeExplanation_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodeExplanation_Outcome.Descriptor instead.
 func (NodeExplanation_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{7, 0}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{8, 0}
 }
 
 // What became of the question.
@@ -618,7 +619,7 @@ func (x VerdictGroup_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use VerdictGroup_Verdict.Descriptor instead.
 func (VerdictGroup_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{23, 0}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{24, 0}
 }
 
 // Whether preemption may help.
@@ -668,7 +669,7 @@ func (x VerdictGroup_StatusClass) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use VerdictGroup_StatusClass.Descriptor instead.
 func (VerdictGroup_StatusClass) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{23, 1}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{24, 1}
 }
 
 // kube-scheduler's filters in its default order: the first that refuses decides.
@@ -751,7 +752,7 @@ func (x VerdictGroup_Filter) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use VerdictGroup_Filter.Descriptor instead.
 func (VerdictGroup_Filter) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{23, 2}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{24, 2}
 }
 
 type ScoreRequest struct {
@@ -895,7 +896,7 @@ type ScorePolicy struct {
 	Aggregate         ScorePolicy_Aggregate         `protobuf:"varint,6,opt,name=aggregate,proto3,enum=loadline.v1.ScorePolicy_Aggregate" json:"aggregate,omitempty"`
 	AbsentResource    ScorePolicy_AbsentResource    `protobuf:"varint,7,opt,name=absent_resource,json=absentResource,proto3,enum=loadline.v1.ScorePolicy_AbsentResource" json:"absent_resource,omitempty"`
 	MissingLimitScope ScorePolicy_MissingLimitScope `protobuf:"varint,8,opt,name=missing_limit_scope,json=missingLimitScope,proto3,enum=loadline.v1.ScorePolicy_MissingLimitScope" json:"missing_limit_scope,omitempty"`
-	// Rules for pods without a limit; they override the preset's rule for the resources that they name.
+	// Rules for missing limits; they override the preset's rule for the resources that they name.
 	MissingLimits []*MissingLimitRule       `protobuf:"bytes,9,rep,name=missing_limits,json=missingLimits,proto3" json:"missing_limits,omitempty"`
 	Normalization ScorePolicy_Normalization `protobuf:"varint,10,opt,name=normalization,proto3,enum=loadline.v1.ScorePolicy_Normalization" json:"normalization,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1057,7 +1058,11 @@ func (x *ResourceWeight) GetWeight() int32 {
 	return 0
 }
 
-// What a pod without a limit for a resource counts as. A limit of 0 caps nothing and is a missing one.
+// What stands in for a missing limit. A limit of 0 caps nothing and is a missing one.
+// EFFECTIVE decides it container by container: a limit at the pod level stands for all containers; else each
+// app container and sidecar without a limit counts by the rule, an ordinary init container without one counts
+// its request, and the sums are those of PodLimits, to which the overhead is always added. PROPOSAL decides
+// it for the whole pod: the rule is for pods in which no container has a limit.
 type MissingLimitRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which pods the rule is for.
@@ -1217,9 +1222,12 @@ type ExplainResponse struct {
 	// The incoming pod's QoS class is BestEffort.
 	BestEffort bool `protobuf:"varint,4,opt,name=best_effort,json=bestEffort,proto3" json:"best_effort,omitempty"`
 	// In the order of `explain_slots`, else of `slots`, else in slot order.
-	Nodes         []*NodeExplanation `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Nodes []*NodeExplanation `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Of the resources of an EFFECTIVE policy, in its order, those for which containers of the incoming pod
+	// have no limit.
+	UnlimitedContainers []*UnlimitedContainers `protobuf:"bytes,6,rep,name=unlimited_containers,json=unlimitedContainers,proto3" json:"unlimited_containers,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *ExplainResponse) Reset() {
@@ -1287,6 +1295,78 @@ func (x *ExplainResponse) GetNodes() []*NodeExplanation {
 	return nil
 }
 
+func (x *ExplainResponse) GetUnlimitedContainers() []*UnlimitedContainers {
+	if x != nil {
+		return x.UnlimitedContainers
+	}
+	return nil
+}
+
+// Containers of the incoming pod that have no limit for a resource, where the pod level has none either.
+type UnlimitedContainers struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in the policy.
+	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// Names of app containers and sidecars, in the order of the pod: the first 8. Bytes that are not printable
+	// are escaped, and a name is cut after 63 bytes.
+	Containers []string `protobuf:"bytes,2,rep,name=containers,proto3" json:"containers,omitempty"`
+	// How many there are in all.
+	Total         int32 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnlimitedContainers) Reset() {
+	*x = UnlimitedContainers{}
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnlimitedContainers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnlimitedContainers) ProtoMessage() {}
+
+func (x *UnlimitedContainers) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnlimitedContainers.ProtoReflect.Descriptor instead.
+func (*UnlimitedContainers) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *UnlimitedContainers) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *UnlimitedContainers) GetContainers() []string {
+	if x != nil {
+		return x.Containers
+	}
+	return nil
+}
+
+func (x *UnlimitedContainers) GetTotal() int32 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
 // How the score of one node came about.
 type NodeExplanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1308,7 +1388,7 @@ type NodeExplanation struct {
 
 func (x *NodeExplanation) Reset() {
 	*x = NodeExplanation{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[7]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1400,7 @@ func (x *NodeExplanation) String() string {
 func (*NodeExplanation) ProtoMessage() {}
 
 func (x *NodeExplanation) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[7]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1413,7 @@ func (x *NodeExplanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeExplanation.ProtoReflect.Descriptor instead.
 func (*NodeExplanation) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NodeExplanation) GetSlot() int32 {
@@ -1394,11 +1474,12 @@ type ResourceExplanation struct {
 	Ratio float64 `protobuf:"fixed64,6,opt,name=ratio,proto3" json:"ratio,omitempty"`
 	// This resource's own raw score.
 	RawScore float64 `protobuf:"fixed64,7,opt,name=raw_score,json=rawScore,proto3" json:"raw_score,omitempty"`
-	// The rule that stood in for the incoming pod's missing limit; UNSPECIFIED: it has a limit.
+	// The rule that stood in for missing limits of the incoming pod, if only of one container; UNSPECIFIED:
+	// none.
 	PodRule MissingLimitRule_Rule `protobuf:"varint,8,opt,name=pod_rule,json=podRule,proto3,enum=loadline.v1.MissingLimitRule_Rule" json:"pod_rule,omitempty"`
 	// The incoming pod's limit was clamped to max_limit_ratio times allocatable.
 	PodClamped bool `protobuf:"varint,9,opt,name=pod_clamped,json=podClamped,proto3" json:"pod_clamped,omitempty"`
-	// Of the pods there: how many have no limit and count by a rule, and how many were clamped.
+	// Of the pods there: how many have a container without a limit, and how many were clamped.
 	NodeMissingLimits int32 `protobuf:"varint,10,opt,name=node_missing_limits,json=nodeMissingLimits,proto3" json:"node_missing_limits,omitempty"`
 	NodeClamped       int32 `protobuf:"varint,11,opt,name=node_clamped,json=nodeClamped,proto3" json:"node_clamped,omitempty"`
 	// What the pods there or the incoming pod take off is held at 2^19 (TRUNCATING: 2^51).
@@ -1409,7 +1490,7 @@ type ResourceExplanation struct {
 
 func (x *ResourceExplanation) Reset() {
 	*x = ResourceExplanation{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[8]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1421,7 +1502,7 @@ func (x *ResourceExplanation) String() string {
 func (*ResourceExplanation) ProtoMessage() {}
 
 func (x *ResourceExplanation) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[8]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1434,7 +1515,7 @@ func (x *ResourceExplanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceExplanation.ProtoReflect.Descriptor instead.
 func (*ResourceExplanation) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ResourceExplanation) GetResource() string {
@@ -1540,7 +1621,7 @@ type FitRequest struct {
 
 func (x *FitRequest) Reset() {
 	*x = FitRequest{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[9]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1552,7 +1633,7 @@ func (x *FitRequest) String() string {
 func (*FitRequest) ProtoMessage() {}
 
 func (x *FitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[9]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1565,7 +1646,7 @@ func (x *FitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FitRequest.ProtoReflect.Descriptor instead.
 func (*FitRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FitRequest) GetChanges() *Changes {
@@ -1618,7 +1699,7 @@ type IncomingPod struct {
 
 func (x *IncomingPod) Reset() {
 	*x = IncomingPod{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[10]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1711,7 @@ func (x *IncomingPod) String() string {
 func (*IncomingPod) ProtoMessage() {}
 
 func (x *IncomingPod) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[10]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1724,7 @@ func (x *IncomingPod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IncomingPod.ProtoReflect.Descriptor instead.
 func (*IncomingPod) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *IncomingPod) GetPod() []byte {
@@ -1681,7 +1762,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[11]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1693,7 +1774,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[11]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1706,7 +1787,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Move) GetMove() isMove_Move {
@@ -1847,7 +1928,7 @@ type PlacePod struct {
 
 func (x *PlacePod) Reset() {
 	*x = PlacePod{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[12]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1859,7 +1940,7 @@ func (x *PlacePod) String() string {
 func (*PlacePod) ProtoMessage() {}
 
 func (x *PlacePod) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[12]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1872,7 +1953,7 @@ func (x *PlacePod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacePod.ProtoReflect.Descriptor instead.
 func (*PlacePod) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PlacePod) GetContent() isPlacePod_Content {
@@ -1953,7 +2034,7 @@ type RemovePod struct {
 
 func (x *RemovePod) Reset() {
 	*x = RemovePod{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[13]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1965,7 +2046,7 @@ func (x *RemovePod) String() string {
 func (*RemovePod) ProtoMessage() {}
 
 func (x *RemovePod) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[13]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1978,7 +2059,7 @@ func (x *RemovePod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemovePod.ProtoReflect.Descriptor instead.
 func (*RemovePod) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RemovePod) GetSlot() int32 {
@@ -2022,7 +2103,7 @@ type AddNode struct {
 
 func (x *AddNode) Reset() {
 	*x = AddNode{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[14]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2034,7 +2115,7 @@ func (x *AddNode) String() string {
 func (*AddNode) ProtoMessage() {}
 
 func (x *AddNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[14]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2047,7 +2128,7 @@ func (x *AddNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddNode.ProtoReflect.Descriptor instead.
 func (*AddNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AddNode) GetSlot() int32 {
@@ -2077,7 +2158,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[15]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2089,7 +2170,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[15]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2102,7 +2183,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RemoveNode) GetSlot() int32 {
@@ -2128,7 +2209,7 @@ type Fork struct {
 
 func (x *Fork) Reset() {
 	*x = Fork{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[16]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2140,7 +2221,7 @@ func (x *Fork) String() string {
 func (*Fork) ProtoMessage() {}
 
 func (x *Fork) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[16]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2153,7 +2234,7 @@ func (x *Fork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fork.ProtoReflect.Descriptor instead.
 func (*Fork) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{16}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{17}
 }
 
 // Gives the moves since the last Fork to the level below. INVALID_ARGUMENT without one.
@@ -2165,7 +2246,7 @@ type Commit struct {
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[17]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2177,7 +2258,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[17]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2190,7 +2271,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{17}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{18}
 }
 
 // Undoes the moves since the last Fork. INVALID_ARGUMENT without one.
@@ -2202,7 +2283,7 @@ type Revert struct {
 
 func (x *Revert) Reset() {
 	*x = Revert{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[18]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2214,7 +2295,7 @@ func (x *Revert) String() string {
 func (*Revert) ProtoMessage() {}
 
 func (x *Revert) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[18]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2227,7 +2308,7 @@ func (x *Revert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revert.ProtoReflect.Descriptor instead.
 func (*Revert) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{18}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{19}
 }
 
 // Configuration of the scheduler whose answer is wanted. Left empty: that of a default profile.
@@ -2250,7 +2331,7 @@ type FitOptions struct {
 
 func (x *FitOptions) Reset() {
 	*x = FitOptions{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[19]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2262,7 +2343,7 @@ func (x *FitOptions) String() string {
 func (*FitOptions) ProtoMessage() {}
 
 func (x *FitOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[19]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2275,7 +2356,7 @@ func (x *FitOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FitOptions.ProtoReflect.Descriptor instead.
 func (*FitOptions) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{19}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FitOptions) GetAddedAffinity() []byte {
@@ -2325,7 +2406,7 @@ type UpstreamDefects struct {
 
 func (x *UpstreamDefects) Reset() {
 	*x = UpstreamDefects{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[20]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2337,7 +2418,7 @@ func (x *UpstreamDefects) String() string {
 func (*UpstreamDefects) ProtoMessage() {}
 
 func (x *UpstreamDefects) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[20]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2350,7 +2431,7 @@ func (x *UpstreamDefects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpstreamDefects.ProtoReflect.Descriptor instead.
 func (*UpstreamDefects) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{20}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UpstreamDefects) GetNamespaceSelectorSeesNoLabels() bool {
@@ -2374,7 +2455,7 @@ type FitResponse struct {
 
 func (x *FitResponse) Reset() {
 	*x = FitResponse{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[21]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2467,7 @@ func (x *FitResponse) String() string {
 func (*FitResponse) ProtoMessage() {}
 
 func (x *FitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[21]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2480,7 @@ func (x *FitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FitResponse.ProtoReflect.Descriptor instead.
 func (*FitResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{21}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *FitResponse) GetPods() []*PodFit {
@@ -2434,7 +2515,7 @@ type PodFit struct {
 
 func (x *PodFit) Reset() {
 	*x = PodFit{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[22]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2446,7 +2527,7 @@ func (x *PodFit) String() string {
 func (*PodFit) ProtoMessage() {}
 
 func (x *PodFit) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[22]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2459,7 +2540,7 @@ func (x *PodFit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFit.ProtoReflect.Descriptor instead.
 func (*PodFit) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{22}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PodFit) GetGroups() []*VerdictGroup {
@@ -2488,7 +2569,7 @@ type VerdictGroup struct {
 
 func (x *VerdictGroup) Reset() {
 	*x = VerdictGroup{}
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[23]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2500,7 +2581,7 @@ func (x *VerdictGroup) String() string {
 func (*VerdictGroup) ProtoMessage() {}
 
 func (x *VerdictGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[23]
+	mi := &file_loadline_v1_scheduler_extender_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2513,7 +2594,7 @@ func (x *VerdictGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictGroup.ProtoReflect.Descriptor instead.
 func (*VerdictGroup) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{23}
+	return file_loadline_v1_scheduler_extender_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *VerdictGroup) GetVerdict() VerdictGroup_Verdict {
@@ -2643,7 +2724,7 @@ const file_loadline_v1_scheduler_extender_proto_rawDesc = "" +
 	"\x03pod\x18\x02 \x01(\fR\x03pod\x12\x14\n" +
 	"\x05slots\x18\x03 \x03(\x05R\x05slots\x120\n" +
 	"\x06policy\x18\x04 \x01(\v2\x18.loadline.v1.ScorePolicyR\x06policy\x12#\n" +
-	"\rexplain_slots\x18\x05 \x03(\x05R\fexplainSlots\"\x94\x02\n" +
+	"\rexplain_slots\x18\x05 \x03(\x05R\fexplainSlots\"\xe9\x02\n" +
 	"\x0fExplainResponse\x120\n" +
 	"\x06policy\x18\x01 \x01(\v2\x18.loadline.v1.ScorePolicyR\x06policy\x12>\n" +
 	"\fpod_requests\x18\x02 \x03(\v2\x1b.loadline.v1.ResourceAmountR\vpodRequests\x12:\n" +
@@ -2651,7 +2732,14 @@ const file_loadline_v1_scheduler_extender_proto_rawDesc = "" +
 	"pod_limits\x18\x03 \x03(\v2\x1b.loadline.v1.ResourceAmountR\tpodLimits\x12\x1f\n" +
 	"\vbest_effort\x18\x04 \x01(\bR\n" +
 	"bestEffort\x122\n" +
-	"\x05nodes\x18\x05 \x03(\v2\x1c.loadline.v1.NodeExplanationR\x05nodes\"\xcd\x02\n" +
+	"\x05nodes\x18\x05 \x03(\v2\x1c.loadline.v1.NodeExplanationR\x05nodes\x12S\n" +
+	"\x14unlimited_containers\x18\x06 \x03(\v2 .loadline.v1.UnlimitedContainersR\x13unlimitedContainers\"g\n" +
+	"\x13UnlimitedContainers\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1e\n" +
+	"\n" +
+	"containers\x18\x02 \x03(\tR\n" +
+	"containers\x12\x14\n" +
+	"\x05total\x18\x03 \x01(\x05R\x05total\"\xcd\x02\n" +
 	"\x0fNodeExplanation\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12>\n" +
@@ -2790,7 +2878,7 @@ func file_loadline_v1_scheduler_extender_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_scheduler_extender_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
-var file_loadline_v1_scheduler_extender_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_loadline_v1_scheduler_extender_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_loadline_v1_scheduler_extender_proto_goTypes = []any{
 	(ScorePolicy_Preset)(0),            // 0: loadline.v1.ScorePolicy.Preset
 	(ScorePolicy_Arithmetic)(0),        // 1: loadline.v1.ScorePolicy.Arithmetic
@@ -2812,29 +2900,30 @@ var file_loadline_v1_scheduler_extender_proto_goTypes = []any{
 	(*MissingLimitRule)(nil),           // 17: loadline.v1.MissingLimitRule
 	(*ExplainRequest)(nil),             // 18: loadline.v1.ExplainRequest
 	(*ExplainResponse)(nil),            // 19: loadline.v1.ExplainResponse
-	(*NodeExplanation)(nil),            // 20: loadline.v1.NodeExplanation
-	(*ResourceExplanation)(nil),        // 21: loadline.v1.ResourceExplanation
-	(*FitRequest)(nil),                 // 22: loadline.v1.FitRequest
-	(*IncomingPod)(nil),                // 23: loadline.v1.IncomingPod
-	(*Move)(nil),                       // 24: loadline.v1.Move
-	(*PlacePod)(nil),                   // 25: loadline.v1.PlacePod
-	(*RemovePod)(nil),                  // 26: loadline.v1.RemovePod
-	(*AddNode)(nil),                    // 27: loadline.v1.AddNode
-	(*RemoveNode)(nil),                 // 28: loadline.v1.RemoveNode
-	(*Fork)(nil),                       // 29: loadline.v1.Fork
-	(*Commit)(nil),                     // 30: loadline.v1.Commit
-	(*Revert)(nil),                     // 31: loadline.v1.Revert
-	(*FitOptions)(nil),                 // 32: loadline.v1.FitOptions
-	(*UpstreamDefects)(nil),            // 33: loadline.v1.UpstreamDefects
-	(*FitResponse)(nil),                // 34: loadline.v1.FitResponse
-	(*PodFit)(nil),                     // 35: loadline.v1.PodFit
-	(*VerdictGroup)(nil),               // 36: loadline.v1.VerdictGroup
-	(*Changes)(nil),                    // 37: loadline.v1.Changes
-	(*ResourceAmount)(nil),             // 38: loadline.v1.ResourceAmount
-	(*LeftOut)(nil),                    // 39: loadline.v1.LeftOut
+	(*UnlimitedContainers)(nil),        // 20: loadline.v1.UnlimitedContainers
+	(*NodeExplanation)(nil),            // 21: loadline.v1.NodeExplanation
+	(*ResourceExplanation)(nil),        // 22: loadline.v1.ResourceExplanation
+	(*FitRequest)(nil),                 // 23: loadline.v1.FitRequest
+	(*IncomingPod)(nil),                // 24: loadline.v1.IncomingPod
+	(*Move)(nil),                       // 25: loadline.v1.Move
+	(*PlacePod)(nil),                   // 26: loadline.v1.PlacePod
+	(*RemovePod)(nil),                  // 27: loadline.v1.RemovePod
+	(*AddNode)(nil),                    // 28: loadline.v1.AddNode
+	(*RemoveNode)(nil),                 // 29: loadline.v1.RemoveNode
+	(*Fork)(nil),                       // 30: loadline.v1.Fork
+	(*Commit)(nil),                     // 31: loadline.v1.Commit
+	(*Revert)(nil),                     // 32: loadline.v1.Revert
+	(*FitOptions)(nil),                 // 33: loadline.v1.FitOptions
+	(*UpstreamDefects)(nil),            // 34: loadline.v1.UpstreamDefects
+	(*FitResponse)(nil),                // 35: loadline.v1.FitResponse
+	(*PodFit)(nil),                     // 36: loadline.v1.PodFit
+	(*VerdictGroup)(nil),               // 37: loadline.v1.VerdictGroup
+	(*Changes)(nil),                    // 38: loadline.v1.Changes
+	(*ResourceAmount)(nil),             // 39: loadline.v1.ResourceAmount
+	(*LeftOut)(nil),                    // 40: loadline.v1.LeftOut
 }
 var file_loadline_v1_scheduler_extender_proto_depIdxs = []int32{
-	37, // 0: loadline.v1.ScoreRequest.changes:type_name -> loadline.v1.Changes
+	38, // 0: loadline.v1.ScoreRequest.changes:type_name -> loadline.v1.Changes
 	15, // 1: loadline.v1.ScoreRequest.policy:type_name -> loadline.v1.ScorePolicy
 	0,  // 2: loadline.v1.ScorePolicy.preset:type_name -> loadline.v1.ScorePolicy.Preset
 	16, // 3: loadline.v1.ScorePolicy.resources:type_name -> loadline.v1.ResourceWeight
@@ -2847,44 +2936,45 @@ var file_loadline_v1_scheduler_extender_proto_depIdxs = []int32{
 	6,  // 10: loadline.v1.ScorePolicy.normalization:type_name -> loadline.v1.ScorePolicy.Normalization
 	7,  // 11: loadline.v1.MissingLimitRule.pods:type_name -> loadline.v1.MissingLimitRule.Pods
 	8,  // 12: loadline.v1.MissingLimitRule.rule:type_name -> loadline.v1.MissingLimitRule.Rule
-	37, // 13: loadline.v1.ExplainRequest.changes:type_name -> loadline.v1.Changes
+	38, // 13: loadline.v1.ExplainRequest.changes:type_name -> loadline.v1.Changes
 	15, // 14: loadline.v1.ExplainRequest.policy:type_name -> loadline.v1.ScorePolicy
 	15, // 15: loadline.v1.ExplainResponse.policy:type_name -> loadline.v1.ScorePolicy
-	38, // 16: loadline.v1.ExplainResponse.pod_requests:type_name -> loadline.v1.ResourceAmount
-	38, // 17: loadline.v1.ExplainResponse.pod_limits:type_name -> loadline.v1.ResourceAmount
-	20, // 18: loadline.v1.ExplainResponse.nodes:type_name -> loadline.v1.NodeExplanation
-	9,  // 19: loadline.v1.NodeExplanation.outcome:type_name -> loadline.v1.NodeExplanation.Outcome
-	21, // 20: loadline.v1.NodeExplanation.resources:type_name -> loadline.v1.ResourceExplanation
-	8,  // 21: loadline.v1.ResourceExplanation.pod_rule:type_name -> loadline.v1.MissingLimitRule.Rule
-	37, // 22: loadline.v1.FitRequest.changes:type_name -> loadline.v1.Changes
-	24, // 23: loadline.v1.FitRequest.moves:type_name -> loadline.v1.Move
-	23, // 24: loadline.v1.FitRequest.pods:type_name -> loadline.v1.IncomingPod
-	32, // 25: loadline.v1.FitRequest.options:type_name -> loadline.v1.FitOptions
-	25, // 26: loadline.v1.Move.place_pod:type_name -> loadline.v1.PlacePod
-	26, // 27: loadline.v1.Move.remove_pod:type_name -> loadline.v1.RemovePod
-	27, // 28: loadline.v1.Move.add_node:type_name -> loadline.v1.AddNode
-	28, // 29: loadline.v1.Move.remove_node:type_name -> loadline.v1.RemoveNode
-	29, // 30: loadline.v1.Move.fork:type_name -> loadline.v1.Fork
-	30, // 31: loadline.v1.Move.commit:type_name -> loadline.v1.Commit
-	31, // 32: loadline.v1.Move.revert:type_name -> loadline.v1.Revert
-	33, // 33: loadline.v1.FitOptions.defects:type_name -> loadline.v1.UpstreamDefects
-	35, // 34: loadline.v1.FitResponse.pods:type_name -> loadline.v1.PodFit
-	39, // 35: loadline.v1.FitResponse.left_out:type_name -> loadline.v1.LeftOut
-	36, // 36: loadline.v1.PodFit.groups:type_name -> loadline.v1.VerdictGroup
-	10, // 37: loadline.v1.VerdictGroup.verdict:type_name -> loadline.v1.VerdictGroup.Verdict
-	12, // 38: loadline.v1.VerdictGroup.filter:type_name -> loadline.v1.VerdictGroup.Filter
-	11, // 39: loadline.v1.VerdictGroup.status_class:type_name -> loadline.v1.VerdictGroup.StatusClass
-	13, // 40: loadline.v1.SchedulerExtender.Score:input_type -> loadline.v1.ScoreRequest
-	18, // 41: loadline.v1.SchedulerExtender.Explain:input_type -> loadline.v1.ExplainRequest
-	22, // 42: loadline.v1.SchedulerExtender.Fit:input_type -> loadline.v1.FitRequest
-	14, // 43: loadline.v1.SchedulerExtender.Score:output_type -> loadline.v1.ScoreResponse
-	19, // 44: loadline.v1.SchedulerExtender.Explain:output_type -> loadline.v1.ExplainResponse
-	34, // 45: loadline.v1.SchedulerExtender.Fit:output_type -> loadline.v1.FitResponse
-	43, // [43:46] is the sub-list for method output_type
-	40, // [40:43] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	39, // 16: loadline.v1.ExplainResponse.pod_requests:type_name -> loadline.v1.ResourceAmount
+	39, // 17: loadline.v1.ExplainResponse.pod_limits:type_name -> loadline.v1.ResourceAmount
+	21, // 18: loadline.v1.ExplainResponse.nodes:type_name -> loadline.v1.NodeExplanation
+	20, // 19: loadline.v1.ExplainResponse.unlimited_containers:type_name -> loadline.v1.UnlimitedContainers
+	9,  // 20: loadline.v1.NodeExplanation.outcome:type_name -> loadline.v1.NodeExplanation.Outcome
+	22, // 21: loadline.v1.NodeExplanation.resources:type_name -> loadline.v1.ResourceExplanation
+	8,  // 22: loadline.v1.ResourceExplanation.pod_rule:type_name -> loadline.v1.MissingLimitRule.Rule
+	38, // 23: loadline.v1.FitRequest.changes:type_name -> loadline.v1.Changes
+	25, // 24: loadline.v1.FitRequest.moves:type_name -> loadline.v1.Move
+	24, // 25: loadline.v1.FitRequest.pods:type_name -> loadline.v1.IncomingPod
+	33, // 26: loadline.v1.FitRequest.options:type_name -> loadline.v1.FitOptions
+	26, // 27: loadline.v1.Move.place_pod:type_name -> loadline.v1.PlacePod
+	27, // 28: loadline.v1.Move.remove_pod:type_name -> loadline.v1.RemovePod
+	28, // 29: loadline.v1.Move.add_node:type_name -> loadline.v1.AddNode
+	29, // 30: loadline.v1.Move.remove_node:type_name -> loadline.v1.RemoveNode
+	30, // 31: loadline.v1.Move.fork:type_name -> loadline.v1.Fork
+	31, // 32: loadline.v1.Move.commit:type_name -> loadline.v1.Commit
+	32, // 33: loadline.v1.Move.revert:type_name -> loadline.v1.Revert
+	34, // 34: loadline.v1.FitOptions.defects:type_name -> loadline.v1.UpstreamDefects
+	36, // 35: loadline.v1.FitResponse.pods:type_name -> loadline.v1.PodFit
+	40, // 36: loadline.v1.FitResponse.left_out:type_name -> loadline.v1.LeftOut
+	37, // 37: loadline.v1.PodFit.groups:type_name -> loadline.v1.VerdictGroup
+	10, // 38: loadline.v1.VerdictGroup.verdict:type_name -> loadline.v1.VerdictGroup.Verdict
+	12, // 39: loadline.v1.VerdictGroup.filter:type_name -> loadline.v1.VerdictGroup.Filter
+	11, // 40: loadline.v1.VerdictGroup.status_class:type_name -> loadline.v1.VerdictGroup.StatusClass
+	13, // 41: loadline.v1.SchedulerExtender.Score:input_type -> loadline.v1.ScoreRequest
+	18, // 42: loadline.v1.SchedulerExtender.Explain:input_type -> loadline.v1.ExplainRequest
+	23, // 43: loadline.v1.SchedulerExtender.Fit:input_type -> loadline.v1.FitRequest
+	14, // 44: loadline.v1.SchedulerExtender.Score:output_type -> loadline.v1.ScoreResponse
+	19, // 45: loadline.v1.SchedulerExtender.Explain:output_type -> loadline.v1.ExplainResponse
+	35, // 46: loadline.v1.SchedulerExtender.Fit:output_type -> loadline.v1.FitResponse
+	44, // [44:47] is the sub-list for method output_type
+	41, // [41:44] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_scheduler_extender_proto_init() }
@@ -2893,7 +2983,7 @@ func file_loadline_v1_scheduler_extender_proto_init() {
 		return
 	}
 	file_loadline_v1_cluster_state_proto_init()
-	file_loadline_v1_scheduler_extender_proto_msgTypes[11].OneofWrappers = []any{
+	file_loadline_v1_scheduler_extender_proto_msgTypes[12].OneofWrappers = []any{
 		(*Move_PlacePod)(nil),
 		(*Move_RemovePod)(nil),
 		(*Move_AddNode)(nil),
@@ -2902,7 +2992,7 @@ func file_loadline_v1_scheduler_extender_proto_init() {
 		(*Move_Commit)(nil),
 		(*Move_Revert)(nil),
 	}
-	file_loadline_v1_scheduler_extender_proto_msgTypes[12].OneofWrappers = []any{
+	file_loadline_v1_scheduler_extender_proto_msgTypes[13].OneofWrappers = []any{
 		(*PlacePod_Pod)(nil),
 		(*PlacePod_Shape)(nil),
 	}
@@ -2912,7 +3002,7 @@ func file_loadline_v1_scheduler_extender_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_scheduler_extender_proto_rawDesc), len(file_loadline_v1_scheduler_extender_proto_rawDesc)),
 			NumEnums:      13,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
