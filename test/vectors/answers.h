@@ -20,7 +20,7 @@ Fraction ParseFraction(const Json& text);
 
 class Answers {
  public:
-  explicit Answers(const Json& want) : want_(want) {}
+  explicit Answers(const Row& row) : fn_(row.fn), want_(row.want) {}
 
   // `got` is to be equal to what the row wants.
   void Equal(const std::string& key, Json got);
@@ -42,6 +42,7 @@ class Answers {
     Json got;
   };
 
+  const std::string& fn_;
   const Json& want_;
   std::map<std::string, Answer> answers_;
 };

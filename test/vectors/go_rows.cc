@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -64,8 +65,15 @@ std::map<std::string, std::string> FailedGoRows(const GoQuestion& question) {
 
   std::map<std::string, std::string> failed;
   for (const std::string& id : question.ids) {
-    if (verdicts.passed.contains(id)) continue;
     const auto said = verdicts.said.find(id);
+    if (verdicts.passed.contains(id)) {
+      const bool differs =
+          said != verdicts.said.end() && absl::StrContains(said->second, "overruled, and differs");
+      if (differs == question.overruled.contains(id)) continue;
+      failed[id] =
+          differs ? "the Go package overrules this row" : "the Go package does not overrule this row";
+      continue;
+    }
     const auto all = verdicts.said.find("");
     failed[id] = said != verdicts.said.end()  ? said->second
                  : all != verdicts.said.end() ? all->second

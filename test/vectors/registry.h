@@ -42,7 +42,11 @@ struct Owner {
 
 Owner OwnerOf(const std::string& file_name, const std::string& fn);
 
-// Why a row is overruled on purpose; nullptr if it is not.
+// Whether the product has no such function, on purpose: all its rows are overruled.
+bool IsLackedOnPurpose(const std::string& fn);
+
+// Why a row is overruled on purpose; nullptr if it is not. It is run all the same, and must differ: a row
+// that passes is not overruled any more.
 const char* OverruledReason(const std::string& id);
 
 }  // namespace loadline::vectors

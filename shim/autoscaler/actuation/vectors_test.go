@@ -27,7 +27,7 @@ var vectorFuncs = map[string]vectortest.Answer{
 	"soft_taints":        softTaintsRow,
 }
 
-// overruled are rows that are not answered as they stand, and why.
+// overruled are rows whose answer differs on purpose, and why.
 var overruled = map[string]string{
 	"DR-NODE-502": "nothing deletes a pod without an eviction",
 }
