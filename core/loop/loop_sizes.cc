@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "core/drain/being_deleted.h"
 #include "core/expand/node_limits.h"
+#include "core/size/new_node.h"
 
 namespace loadline {
 namespace {
@@ -45,20 +46,24 @@ void KeepOwnNodes(const LoopProblem& problem, const absl::flat_hash_set<Slot>& d
 
 }  // namespace
 
-absl::Status GatherSizes(LoopProblem* problem) {
+absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* budget) {
   if (problem->sized.empty()) return absl::OkStatus();
+  const FitOptions& fit = problem->scale_down.fit;
   std::vector<SizedGroup> groups;
   for (const LoopSizing& sizing : problem->sized) {
     SizedGroup& group = groups.emplace_back(sizing.of);
-    if (const std::optional<NodeShape>& node = GroupOf(*problem, sizing).node; node.has_value()) {
-      group.new_node = {node->allocatable.Get(kCpu), node->allocatable.Get(kMemory)};
-    }
+    group.new_node = GroupOf(*problem, sizing).node;
+    group.cached_node = sizing.state.cached_node;
   }
-  std::vector<WaitingPods> waiting;
-  for (const PendingPods& pods : problem->pending) waiting.push_back({pods.pod.shape, pods.count});
+  MeasureDaemons(snapshot, fit, problem->daemons, groups, budget);
+  if (problem->size_pods.empty()) {
+    for (const PendingPods& pods : problem->pending)
+      problem->size_pods.push_back({pods.pod.shape, pods.count});
+  }
   absl::StatusOr<std::vector<GatheredGroup>> gathered =
-      GatherFacts(*problem->drain.cluster, groups, waiting, problem->drain.now_s * 1000);
+      GatherFacts(*problem->drain.cluster, groups, problem->size_pods, problem->drain.now_s * 1000);
   if (!gathered.ok()) return gathered.status();
+  FindStarving(snapshot, fit, groups, problem->size_pods, problem->names, budget, *gathered);
   const std::vector<Slot> being_deleted =
       NodesBeingDeleted(*problem->drain.cluster, problem->deleting, problem->drain.now_s);
   const absl::flat_hash_set<Slot> deleting(being_deleted.begin(), being_deleted.end());

@@ -13,9 +13,10 @@
 namespace loadline {
 
 // Fills in what is to be known of the groups that are sized, from the rest of the problem. Nodes that carry
-// the labels of a group count where they are nodes of that group at the cloud and are not being deleted.
-// Errors and cost: those of GatherFacts().
-absl::Status GatherSizes(LoopProblem* problem);
+// the labels of a group count where they are nodes of that group at the cloud and are not being deleted. The
+// snapshot is that of the cluster, and as before when this returns. Errors and cost: those of GatherFacts(),
+// MeasureDaemons() and FindStarving().
+absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* budget);
 
 // Decides each group, in their order: those before take from what all may grow by together. Where growth is
 // decided elsewhere, or the group is held, nothing is asked of the cloud.

@@ -84,6 +84,9 @@ struct LoopProblem {
   DrainProblem drain;
   std::vector<LoopGroup> groups;
   std::vector<LoopSizing> sized;
+  // All pods without a node and those that start, which is what groups that are sized count as demand; empty:
+  // those that are `pending`. Resource ids are those of `names`.
+  std::vector<WaitingPods> size_pods;
   // Pods that wait, those of one priority in any order.
   std::vector<PendingPods> pending;
   std::vector<IncomingPod> daemons;  // each new node carries those that fit it

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/cluster/node_annotations.h"
@@ -24,11 +25,6 @@ bool IsCompat(const SizedGroup& group) { return group.options.mode == SizeMode::
 CpuMemory Of(const ResourceAmounts& amounts) { return {amounts.Get(kCpu), amounts.Get(kMemory)}; }
 
 int64_t Milliseconds(int64_t seconds) { return std::clamp<int64_t>(seconds, 0, kMaxAmount / 1000) * 1000; }
-
-// Runs by the node: no demand, and no reason to keep a node.
-bool BelongsToNode(const PodTraits& traits) {
-  return IsDaemonPod(traits) || traits.static_pod || traits.mirror;
-}
 
 // Which groups nodes and pods belong to, in ascending order.
 class Memberships {
@@ -129,6 +125,8 @@ struct ShapeFacts {
   bool known = false;
   bool finished = false;
   bool of_node = false;
+  bool placeholder = false;
+  bool partly_requested = false;
   CpuMemory effective, simple;
   Range members;
   int64_t bound = 0;  // pods on nodes
@@ -143,6 +141,37 @@ struct NodeSums {
   int64_t uncounted = 0;  // of these, in no group
 };
 
+// Whether a node of a group has room for a pod when it holds nothing but DaemonSet and static pods.
+class LargestNodes {
+ public:
+  void Add(const CpuMemory& allocatable, const CpuMemory& daemons) {
+    known_ = true;
+    empty_.AddNode(Minus(allocatable, daemons));
+  }
+  void AddOthers(const NodeShape& node) {
+    if (!seen_.insert(&node).second) return;
+    for (const auto& [id, amount] : node.allocatable) {
+      int64_t& most = most_[id];
+      most = std::max(most, amount);
+    }
+  }
+  // Also where nothing is known of any node.
+  bool MayTake(const PodShape& pod) {
+    if (!known_) return true;
+    if (!empty_.Fits(Of(pod.requests))) return false;
+    if (seen_.empty()) return true;
+    return std::all_of(pod.requests.begin(), pod.requests.end(), [&](const ResourceAmounts::Entry& entry) {
+      return entry.value <= most_.Get(entry.id);
+    });
+  }
+
+ private:
+  bool known_ = false;
+  FreeRoom empty_;
+  absl::flat_hash_set<const NodeShape*> seen_;
+  ResourceAmounts most_;  // of resources other than cpu and memory: the most that any node offers
+};
+
 class Gatherer {
  public:
   Gatherer(const ClusterState& cluster, std::span<const SizedGroup> groups, int64_t now_ms)
@@ -151,22 +180,28 @@ class Gatherer {
   absl::StatusOr<std::vector<GatheredGroup>> Gather(std::span<const WaitingPods> waiting) {
     for (size_t i = 0; i < groups_.size(); ++i) {
       gathered_[i].facts.cloud_target = groups_[i].cloud_target;
-      gathered_[i].facts.new_node = groups_[i].new_node;
+      const std::optional<NodeShape>& node = groups_[i].new_node;
+      if (!node.has_value()) continue;
+      const bool subtract = groups_[i].options.subtract_daemons;
+      gathered_[i].facts.new_node =
+          Minus(Of(node->allocatable), subtract ? groups_[i].new_node_daemons : CpuMemory());
     }
     if (absl::Status status = CountNodes(); !status.ok()) return status;
     for (const ShapeFacts& shape : shapes_) {
-      if (shape.bound > 0) AddDemand(shape, shape.bound, nullptr);
+      if (shape.bound == 0) continue;
+      for (const int32_t group : memberships_.groups(shape.members)) AddDemand(shape, shape.bound, group);
     }
     std::vector<ShapeFacts> waiting_facts;
     for (const WaitingPods& pods : waiting) {
       waiting_facts.push_back(FactsOf(pods.shape));
       if (!memberships_.ok()) return TooMany("shapes of pods");
-      AddDemand(waiting_facts.back(), pods.count, &pods.waiting);
     }
     for (size_t i = 0; i < groups_.size(); ++i) {
       AddNodes(i);
-      if (groups_[i].options.scale_on_starve) Starve(i, waiting, waiting_facts);
+      if (IsCompat(groups_[i]) && groups_[i].options.scale_on_starve) Starve(i, waiting, waiting_facts);
     }
+    for (size_t i = 0; i < waiting.size(); ++i)
+      AddWaiting(waiting[i], static_cast<int32_t>(i), waiting_facts[i]);
     return std::move(gathered_);
   }
 
@@ -178,6 +213,9 @@ class Gatherer {
     if (shape.finished) return facts;
     const PodTraits& traits = TraitsOf(shape);
     facts.of_node = BelongsToNode(traits);
+    facts.placeholder = traits.placeholder && !facts.of_node;
+    if (facts.placeholder) return facts;
+    facts.partly_requested = shape.partly_requested;
     facts.effective = Of(shape.requests);
     facts.simple = traits.container_requests.value_or(facts.effective);
     facts.members = memberships_.OfPod(shape);
@@ -201,7 +239,7 @@ class Gatherer {
       NodeSums& sums = sums_[IndexOf(slot)];
       for (const NodePods::Pod& pod : cluster_.pods(slot).pods()) {
         ShapeFacts& shape = Shape(pod.shape);
-        if (shape.finished) continue;
+        if (shape.finished || shape.placeholder) continue;
         ++shape.bound;
         if (shape.of_node) {
           sums.daemons = Plus(sums.daemons, shape.effective);
@@ -230,19 +268,51 @@ class Gatherer {
     }
   }
 
-  // `waiting`: nullptr for pods on nodes.
-  void AddDemand(const ShapeFacts& shape, int64_t count, const Waiting* waiting) {
-    if (waiting != nullptr && *waiting == Waiting::kToStart) return;
+  void AddDemand(const ShapeFacts& shape, int64_t count, int32_t group) {
+    GatheredGroup& gathered = gathered_[static_cast<size_t>(group)];
+    const CpuMemory& requests = shape.Requests(groups_[static_cast<size_t>(group)]);
+    gathered.facts.requests = Plus(gathered.facts.requests, Times(requests, count));
+    gathered.facts.pods += count;
+    if (requests.cpu == 0 || requests.memory == 0 || shape.partly_requested) {
+      gathered.pods_without_requests += count;
+    }
+  }
+
+  void AddWaiting(const WaitingPods& pods, int32_t position, const ShapeFacts& shape) {
+    if (pods.waiting == Waiting::kToStart || pods.count == 0) return;
     for (const int32_t group : memberships_.groups(shape.members)) {
       const SizedGroup& sized = groups_[static_cast<size_t>(group)];
-      if (waiting != nullptr && *waiting == Waiting::kForGate && !IsCompat(sized)) continue;
       GatheredGroup& gathered = gathered_[static_cast<size_t>(group)];
-      const CpuMemory& requests = shape.Requests(sized);
-      gathered.facts.requests = Plus(gathered.facts.requests, Times(requests, count));
-      gathered.facts.pods += count;
-      if (waiting != nullptr) gathered.facts.pending_pods += count;
-      if (requests.cpu == 0 || requests.memory == 0) gathered.pods_without_requests += count;
+      if (!IsCompat(sized)) {
+        if (pods.waiting == Waiting::kForGate) continue;
+        if (!LargestOf(static_cast<size_t>(group)).MayTake(pods.shape)) {
+          if (gathered.pods_too_large == 0) gathered.too_large = position;
+          gathered.pods_too_large += pods.count;
+          continue;
+        }
+        if (sized.options.scale_on_starve) gathered.may_starve.push_back(position);
+      }
+      AddDemand(shape, pods.count, group);
+      gathered.facts.pending_pods += pods.count;
     }
+  }
+
+  LargestNodes& LargestOf(size_t group) {
+    const auto [found, fresh] = largest_.try_emplace(group);
+    LargestNodes& largest = found->second;
+    if (!fresh) return largest;
+    const GatheredGroup& gathered = gathered_[group];
+    for (size_t i = 0; i < gathered.slots.size(); ++i) {
+      largest.Add(gathered.facts.nodes[i].allocatable, gathered.facts.nodes[i].daemons);
+      largest.AddOthers(cluster_.node_shape(gathered.slots[i]));
+    }
+    const SizedGroup& sized = groups_[group];
+    if (sized.new_node.has_value()) {
+      largest.Add(Of(sized.new_node->allocatable), sized.new_node_daemons);
+      largest.AddOthers(*sized.new_node);
+    }
+    if (sized.cached_node.has_value()) largest.Add(*sized.cached_node, {});
+    return largest;
   }
 
   bool Contains(const Range& members, size_t group) const {
@@ -308,41 +378,21 @@ class Gatherer {
     return node;
   }
 
-  // What is left on node `i` of the group whose nodes were added last.
-  CpuMemory Free(size_t i, size_t group) const {
-    const Slot slot = gathered_[group].slots[i];
-    const CpuMemory allocatable = Of(cluster_.node_shape(slot).allocatable);
-    if (IsCompat(groups_[group])) return Minus(allocatable, members_[i]);
-    const auto requested = [&](ResourceId resource) {
-      const ResourceColumns* const columns = cluster_.columns(resource);
-      return columns == nullptr ? 0 : columns->requested[IndexOf(slot)];
-    };
-    return Minus(allocatable, {requested(kCpu), requested(kMemory)});
-  }
-
+  // As Escalator: what its pods leave of the nodes of the group that was added last, against the most that
+  // any pod that waits requests of each.
   void Starve(size_t group, std::span<const WaitingPods> waiting, std::span<const ShapeFacts> facts) {
     GatheredGroup& gathered = gathered_[group];
     FreeRoom room;
-    const GroupNode* newest = nullptr;
     for (size_t i = 0; i < gathered.slots.size(); ++i) {
       const GroupNode& node = gathered.facts.nodes[i];
-      if (node.node_class != NodeClass::kUntainted) continue;
-      room.AddNode(Free(i, group));
-      if (newest == nullptr || node.created_ms > newest->created_ms) newest = &node;
+      if (node.node_class == NodeClass::kUntainted) room.AddNode(Minus(node.allocatable, members_[i]));
     }
-    const bool compat = IsCompat(groups_[group]);
     CpuMemory largest;
     for (size_t i = 0; i < waiting.size(); ++i) {
       if (waiting[i].count == 0 || !Contains(facts[i].members, group)) continue;
-      const CpuMemory& requests = facts[i].Requests(groups_[group]);
-      if (compat) {
-        largest = Larger(largest, requests);
-      } else if (waiting[i].waiting == Waiting::kForNode && newest != nullptr) {
-        gathered.facts.starved |=
-            !room.Fits(requests) && Within(requests, Minus(newest->allocatable, newest->daemons));
-      }
+      largest = Larger(largest, facts[i].Requests(groups_[group]));
     }
-    if (compat) gathered.facts.starved = room.ShippedStarved(largest);
+    gathered.facts.starved = room.ShippedStarved(largest);
   }
 
   const ClusterState& cluster_;
@@ -350,12 +400,17 @@ class Gatherer {
   const int64_t now_ms_;
   Memberships memberships_;
   std::vector<GatheredGroup> gathered_;
-  std::vector<ShapeFacts> shapes_;  // by id
-  std::vector<NodeSums> sums_;      // by slot
+  std::vector<ShapeFacts> shapes_;                     // by id
+  std::vector<NodeSums> sums_;                         // by slot
+  absl::flat_hash_map<size_t, LargestNodes> largest_;  // by group
   std::vector<CpuMemory> members_;  // kCompat, by node of the group: requests of its pods there
 };
 
 }  // namespace
+
+bool BelongsToNode(const PodTraits& traits) {
+  return IsDaemonPod(traits) || traits.static_pod || traits.mirror;
+}
 
 absl::StatusOr<std::vector<GatheredGroup>> GatherFacts(const ClusterState& cluster,
                                                        std::span<const SizedGroup> groups,

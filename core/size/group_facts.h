@@ -25,7 +25,11 @@ struct SizedGroup {
   GroupSelector pods;  // with labels, other than the hostname, also where it takes all that is left
   SizeOptions options;
   std::optional<int64_t> cloud_target;
-  std::optional<CpuMemory> new_node;  // what its template offers
+  // What a new node looks like, and what DaemonSet and static pods take of it: see MeasureDaemons().
+  std::optional<NodeShape> new_node;
+  CpuMemory new_node_daemons;
+  // What a node offered when there was one: see GroupState.
+  std::optional<CpuMemory> cached_node;
 };
 
 // What pods wait for that are not at work.
@@ -45,24 +49,35 @@ struct WaitingPods {
 struct GatheredGroup {
   GroupFacts facts;
   std::vector<Slot> slots;  // of facts.nodes
-  // Pods of its demand that request no cpu, or no memory.
+  // Pods of its demand of which a container requests no cpu, or no memory.
   int64_t pods_without_requests = 0;
   // Pods on its nodes, other than of DaemonSets and static ones, that no group counts as demand.
   int64_t uncounted_pods = 0;
   // Nodes that another group has as well, and one such group.
   int64_t shared_nodes = 0;
   int32_t shares_with = -1;
+  // Pods that wait for a node and request more than any node of the group offers beside its DaemonSet pods,
+  // which the group can do nothing for: they are neither demand nor pending. And the position of the first.
+  int64_t pods_too_large = 0;
+  int32_t too_large = -1;
+  // With scale_on_starve in kDefault: positions of the others that wait for a node.
+  std::vector<int32_t> may_starve;
+  // Work ended before it was known whether one of them starves.
+  bool starving_unknown = false;
 };
+
+// Whether a pod runs by its node: it is no demand, and no reason to keep a node.
+bool BelongsToNode(const PodTraits& traits);
 
 // Memberships of nodes in groups, and of pod shapes in groups.
 inline constexpr int64_t kMostMemberships = 4'000'000;
 
-// Gathers the facts of all groups. kDefault counts effective requests, and as room what no pod holds; kCompat
-// counts as Escalator does: PodTraits::container_requests, and as room what no pod of the group holds. A node
-// that does not say when it was created is as young as can be.
-// Result: one per group, in their order.
-// Errors: kResourceExhausted  more than kMostMemberships
-// Cost:   O(pods + nodes log nodes + memberships); whether a pod is of a group is asked once per shape.
+// Gathers the facts of all groups, but for who starves in kDefault: see FindStarving(). kDefault counts
+// effective requests; kCompat counts as Escalator does: PodTraits::container_requests, and as room what no
+// pod of the group holds. Placeholders of slack are no demand and keep no node: a group must not grow for its
+// own slack. A node that does not say when it was created is as young as can be. Result: one per group, in
+// their order. Errors: kResourceExhausted  more than kMostMemberships Cost:   O(pods + nodes log nodes +
+// memberships); whether a pod is of a group is asked once per shape.
 absl::StatusOr<std::vector<GatheredGroup>> GatherFacts(const ClusterState& cluster,
                                                        std::span<const SizedGroup> groups,
                                                        std::span<const WaitingPods> waiting, int64_t now_ms);

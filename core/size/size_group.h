@@ -36,7 +36,7 @@ struct SizeOptions {
   int64_t slow_rate = 0;
   int64_t fast_rate = 0;
   GracePeriods grace;
-  // How long the group is left alone after nodes were asked of the cloud.
+  // How long the group is left alone after the cloud took nodes that it was asked for.
   int64_t cool_down_ms = 0;
   // Grow by a node when a pending pod fits on none.
   bool scale_on_starve = false;
@@ -67,13 +67,24 @@ struct GroupFacts {
 struct GroupState {
   // What a node of the group offers, known from when there was one.
   std::optional<CpuMemory> cached_node;
-  // When nodes were asked of the cloud, and how many.
+  // When the cloud took nodes that it was asked for, and how many it was asked for last.
   std::optional<int64_t> locked_ms;
   int64_t requested = 0;
-  // How many nodes there are to be then, until they are there. Counts while the cloud's own target is
-  // unknown.
+  // How many nodes there are to be then, until they are there, for kMostWaitForNodesMs at most. Counts while
+  // the cloud's own target is unknown.
   std::optional<int64_t> expected;
+  // When nodes were asked of the cloud, and its target before. The next pass that knows the target tells
+  // whether it took them: only then the group is left alone. Without a target they count as taken at once.
+  struct Asked {
+    int64_t ms = 0;
+    int64_t target = 0;
+  };
+  std::optional<Asked> asked;
 };
+
+// How long nodes that were asked for may take: as long as Cluster Autoscaler waits by default, or as long as
+// the group is left alone.
+inline constexpr int64_t kMostWaitForNodesMs = 15 * 60 * 1000;
 
 enum class SizeAction { kNothing, kScaleUp, kRemoveSlowly, kRemoveFast };
 
@@ -95,7 +106,7 @@ enum class SizeReason {
   kWaiting,        // the nodes that it lacks are on their way
   kLocked,         // it was scaled up a short time ago
   kUnhealthy,      // too many nodes are not ready
-  kPodsPending,    // starving is watched, and pods wait for a node
+  kPodsPending,    // starving is watched, and pods wait for a node that the group may have
   kEmpty,          // neither nodes nor pods
   // Errors of Escalator, which end the pass:
   kNoCapacity,        // nodes offer nothing in one dimension

@@ -9,12 +9,26 @@ Pass::Pass(const SizeOptions& options, const GroupFacts& facts, const GroupState
     : options_(options), facts_(facts), now_ms_(now_ms) {
   const int64_t nodes = static_cast<int64_t>(facts.nodes.size());
   decision_.next = state;
-  // Nodes that were asked for count until they are there.
-  if (state.expected.value_or(0) <= nodes) decision_.next.expected.reset();
+  LearnWhatTheCloudTook();
+  // Nodes that were asked for count until they are there, or it is plain that they do not come.
+  if (state.expected.value_or(0) <= nodes || !AwaitsNodes(state)) decision_.next.expected.reset();
   const bool trusts_state = options.mode == SizeMode::kDefault;
   target_ = facts.cloud_target.value_or(trusts_state ? decision_.next.expected.value_or(nodes) : nodes);
   for (const GroupNode& node : facts.nodes) classes_.push_back(node.node_class);
   decision_.requests = facts.requests;
+}
+
+void Pass::LearnWhatTheCloudTook() {
+  std::optional<GroupState::Asked>& asked = decision_.next.asked;
+  if (!asked.has_value() || !facts_.cloud_target.has_value()) return;
+  if (*facts_.cloud_target > asked->target) decision_.next.locked_ms = asked->ms;
+  asked.reset();
+}
+
+bool Pass::AwaitsNodes(const GroupState& state) const {
+  const std::optional<int64_t> since =
+      state.asked.has_value() ? std::optional<int64_t>(state.asked->ms) : state.locked_ms;
+  return since.has_value() && now_ms_ - *since < std::max(kMostWaitForNodesMs, options_.cool_down_ms);
 }
 
 std::vector<size_t> Pass::OfClass(NodeClass node_class) const {
@@ -81,8 +95,12 @@ int64_t Pass::Grow(int64_t count) {
   const int64_t untainted = static_cast<int64_t>(decision_.untaint.size());
   decision_.ask_cloud = CloudIncrease(count - untainted, target_, options_.cloud_max);
   if (decision_.ask_cloud > 0) {
+    if (facts_.cloud_target.has_value()) {
+      decision_.next.asked = {now_ms_, *facts_.cloud_target};
+    } else {
+      decision_.next.locked_ms = now_ms_;
+    }
     target_ += decision_.ask_cloud;
-    decision_.next.locked_ms = now_ms_;
     decision_.next.requested = decision_.ask_cloud;
     decision_.next.expected = target_;
   }

@@ -28,6 +28,8 @@ class Pass {
   };
 
   // What both share.
+  void LearnWhatTheCloudTook();
+  bool AwaitsNodes(const GroupState& state) const;
   std::vector<size_t> OfClass(NodeClass node_class) const;
   CpuMemory Net(const GroupNode& node) const;
   bool Subtracts() const;

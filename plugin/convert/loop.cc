@@ -209,16 +209,21 @@ std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const Deco
 }
 
 absl::StatusOr<std::vector<LoopSizing>> DecodeSized(const v1::PlanLoopRequest& request,
-                                                    const v1::SizeState& kept, const ResourceNames& names,
-                                                    std::vector<LoopGroup>* groups) {
+                                                    const v1::SizeState& kept, const LabelKeys& keys,
+                                                    ResourceNames* names, std::vector<LoopGroup>* groups,
+                                                    std::vector<WaitingPods>* size_pods) {
   std::vector<LoopSizing> sized;
   if (request.sized_size() == 0) return sized;
   v1::MeasureUtilizationRequest part;
   part.set_now_milliseconds(request.now_s() * 1000);
   *part.mutable_groups() = request.sized();
+  *part.mutable_pods() = request.size_pods();
   if (request.state().has_size()) *part.mutable_state() = request.state().size();
-  absl::StatusOr<DecodedSizing> decoded = DecodeSizing(part, kept, names, {"sized", "state.size"});
+  absl::StatusOr<DecodedSizing> decoded =
+      DecodeSizing(part, kept, *names, keys, {"sized", "state.size", "size_pods"});
   if (!decoded.ok()) return decoded.status();
+  *names = decoded->names;
+  *size_pods = std::move(decoded->waiting);
   for (int i = 0; i < request.sized_size(); ++i) {
     LoopSizing& sizing = sized.emplace_back();
     sizing.of = std::move(decoded->groups[static_cast<size_t>(i)]);

@@ -31,10 +31,13 @@ std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const Deco
                                   const DrainProblem& drain, const PriceModel& prices);
 
 // The groups that are sized, without what is gathered; these are marked among `groups`. `kept`: the state
-// that holds where the request has none. Errors: kInvalidArgument  names the entry and the field
+// that holds where the request has none. `keys`: labels that selectors of the view refer to. `names` are
+// those that `groups` refer to; names are added. `size_pods`: what those groups count as demand. Errors:
+// kInvalidArgument  names the entry and the field
 absl::StatusOr<std::vector<LoopSizing>> DecodeSized(const v1::PlanLoopRequest& request,
-                                                    const v1::SizeState& kept, const ResourceNames& names,
-                                                    std::vector<LoopGroup>* groups);
+                                                    const v1::SizeState& kept, const LabelKeys& keys,
+                                                    ResourceNames* names, std::vector<LoopGroup>* groups,
+                                                    std::vector<WaitingPods>* size_pods);
 // What the next loop goes out from.
 v1::SizeState EncodeSizes(const LoopPlan& plan, const LoopProblem& problem);
 

@@ -146,7 +146,7 @@ absl::StatusOr<SizedGroup> DecodeGroup(const v1::SizedGroup& message, ResourceRe
   if (message.template_node().empty()) return group;
   absl::StatusOr<DecodedNode> node = NodeDecoder(resources).Decode(message.template_node());
   if (!node.ok()) return Annotate(node.status(), "template_node", " ");
-  group.new_node = {node->shape.allocatable.Get(kCpu), node->shape.allocatable.Get(kMemory)};
+  group.new_node = std::move(node->shape);
   return group;
 }
 
@@ -187,18 +187,30 @@ absl::StatusOr<Waiting> DecodeWaiting(v1::WaitingPods::For waits_for) {
   }
 }
 
-absl::Status DecodePods(const v1::MeasureUtilizationRequest& request, ResourceReader* resources,
-                        DecodedSizing* decoded) {
+absl::Status DecodePods(const v1::MeasureUtilizationRequest& request, absl::string_view field,
+                        const LabelKeys& keys, ResourceReader* resources, DecodedSizing* decoded) {
   PodDecoder decoder(resources);
   for (int i = 0; i < request.pods_size(); ++i) {
     const v1::WaitingPods& message = request.pods(i);
-    const std::string at = absl::StrCat("pods[", i, "]");
+    const std::string at = absl::StrCat(field, "[", i, "]");
     const absl::StatusOr<Waiting> waiting = DecodeWaiting(message.waits_for());
     if (!waiting.ok()) return Annotate(waiting.status(), at);
     if (message.count() < 0) return Refused(absl::StrCat(at, ": count: ", message.count(), " is negative"));
     absl::StatusOr<PodShape> shape = decoder.Decode(message.pod(), PodRole::kIncoming);
     if (!shape.ok()) return Annotate(shape.status(), absl::StrCat(at, ": pod"), " ");
+    SelectLabels(decoder.labels(), keys, &*shape);
     decoded->waiting.push_back({*std::move(shape), message.count(), *waiting});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodeDaemons(const v1::MeasureUtilizationRequest& request, ResourceReader* resources,
+                           DecodedSizing* decoded) {
+  PodDecoder decoder(resources);
+  for (int i = 0; i < request.daemon_pods_size(); ++i) {
+    absl::StatusOr<PodShape> shape = decoder.Decode(request.daemon_pods(i), PodRole::kIncoming);
+    if (!shape.ok()) return Annotate(shape.status(), absl::StrCat("daemon_pods[", i, "]"), " ");
+    decoded->daemons.emplace_back().shape = *std::move(shape);
   }
   return absl::OkStatus();
 }
@@ -210,6 +222,8 @@ absl::StatusOr<GroupState> DecodeState(const v1::GroupSizeState& message) {
   check.Between("locked_milliseconds", message.locked_milliseconds(), 0);
   check.Between("requested", message.requested(), 0, kMostNodes);
   check.Between("expected", message.expected(), 0, kMostNodes);
+  check.Between("asked_milliseconds", message.asked_milliseconds(), 0);
+  check.Between("asked_target", message.asked_target(), 0, kMostNodes);
   if (!check.status().ok()) return check.status();
   GroupState state;
   if (message.has_cached_node()) {
@@ -218,6 +232,9 @@ absl::StatusOr<GroupState> DecodeState(const v1::GroupSizeState& message) {
   if (message.has_locked_milliseconds()) state.locked_ms = message.locked_milliseconds();
   state.requested = message.requested();
   if (message.has_expected()) state.expected = message.expected();
+  if (message.has_asked_milliseconds()) {
+    state.asked = {message.asked_milliseconds(), message.asked_target()};
+  }
   return state;
 }
 
@@ -301,28 +318,39 @@ void EncodeWarnings(const std::vector<SizedGroup>& groups, const GatheredGroup& 
         ->set_node_group(groups[static_cast<size_t>(gathered.shares_with)].name);
   }
   if (gathered.uncounted_pods > 0) warn(v1::SizeWarning::UNCOUNTED_PODS, gathered.uncounted_pods);
+  if (gathered.pods_too_large > 0) {
+    warn(v1::SizeWarning::PODS_TOO_LARGE, gathered.pods_too_large)->set_first_pod(gathered.too_large);
+  }
+  if (gathered.starving_unknown) warn(v1::SizeWarning::STARVING_UNKNOWN);
 }
 
 }  // namespace
 
 absl::StatusOr<DecodedSizing> DecodeSizing(const v1::MeasureUtilizationRequest& request,
                                            const v1::SizeState& kept, ResourceNames names,
-                                           const SizingFields& fields) {
+                                           const LabelKeys& keys, const SizingFields& fields) {
   Checks check;
   check.Between("now_milliseconds", request.now_milliseconds(), 1);
   absl::Status status = check.status();
   if (status.ok()) status = CheckSize(fields.groups, request.groups_size(), kMaxSizedGroups);
-  if (status.ok()) status = CheckSize("pods", request.pods_size(), kMaxWaitingPods);
+  if (status.ok()) status = CheckSize(fields.pods, request.pods_size(), kMaxWaitingPods);
+  if (status.ok()) status = CheckSize("daemon_pods", request.daemon_pods_size(), kMaxSizeDaemons);
   if (!status.ok()) return status;
   DecodedSizing decoded;
   decoded.now_ms = request.now_milliseconds();
   ResourceReader resources(&names);
   status = DecodeGroups(request, fields.groups, &resources, &decoded);
-  if (status.ok()) status = DecodePods(request, &resources, &decoded);
+  if (status.ok()) status = DecodePods(request, fields.pods, keys, &resources, &decoded);
+  if (status.ok()) status = DecodeDaemons(request, &resources, &decoded);
   if (!status.ok()) return status;
   status = DecodeStates(request.has_state() ? request.state() : kept, &decoded);
   if (!status.ok()) return Annotate(status, fields.state);
   decoded.clamped_amounts = resources.clamped_amounts();
+  decoded.names = resources.names();
+  for (IncomingPod& daemon : decoded.daemons) daemon.names = decoded.names;
+  for (size_t i = 0; i < decoded.groups.size(); ++i) {
+    decoded.groups[i].cached_node = decoded.states[i].cached_node;
+  }
   return decoded;
 }
 
@@ -381,6 +409,10 @@ v1::GroupSizeState EncodeState(const SizedGroup& group, const GroupState& state)
   if (state.locked_ms.has_value()) message.set_locked_milliseconds(*state.locked_ms);
   message.set_requested(state.requested);
   if (state.expected.has_value()) message.set_expected(std::min(*state.expected, kMostNodes));
+  if (state.asked.has_value()) {
+    message.set_asked_milliseconds(state.asked->ms);
+    message.set_asked_target(std::min(state.asked->target, kMostNodes));
+  }
   return message;
 }
 

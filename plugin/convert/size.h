@@ -8,6 +8,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/resource_names.h"
+#include "core/cluster/shapes.h"
+#include "core/fit/node_filter.h"
 #include "core/size/group_facts.h"
 #include "core/size/size_group.h"
 #include "loadline/v1/size.pb.h"
@@ -16,6 +18,7 @@ namespace loadline {
 
 inline constexpr int kMaxSizedGroups = 1'000;
 inline constexpr int kMaxWaitingPods = 100'000;
+inline constexpr int kMaxSizeDaemons = 10'000;
 
 // A question without its cluster.
 struct DecodedSizing {
@@ -23,6 +26,8 @@ struct DecodedSizing {
   std::vector<SizedGroup> groups;
   std::vector<WaitingPods> waiting;
   std::vector<GroupState> states;  // per group
+  std::vector<IncomingPod> daemons;
+  ResourceNames names;  // what ids refer to: those of the cluster, with names added
   int64_t clamped_amounts = 0;
 };
 
@@ -30,14 +35,16 @@ struct DecodedSizing {
 struct SizingFields {
   absl::string_view groups = "groups";
   absl::string_view state = "state";
+  absl::string_view pods = "pods";
 };
 
-// `names`: those of the cluster. `kept`: the state that holds where the request has none.
+// `names`: those of the cluster. `kept`: the state that holds where the request has none. `keys`: labels that
+// selectors of the view refer to.
 // Errors: kInvalidArgument    names the group, pod, state or field
 //         kResourceExhausted  names the limit
 absl::StatusOr<DecodedSizing> DecodeSizing(const v1::MeasureUtilizationRequest& request,
                                            const v1::SizeState& kept, ResourceNames names,
-                                           const SizingFields& fields = {});
+                                           const LabelKeys& keys, const SizingFields& fields = {});
 
 // The answer about one group.
 v1::GroupSize EncodeSize(const std::vector<SizedGroup>& groups, size_t group, const GatheredGroup& gathered,

@@ -15,6 +15,7 @@
 #include "plugin/service/drain_turn.h"
 #include "plugin/service/question_budget.h"
 #include "plugin/service/question_cluster.h"
+#include "plugin/service/size_handler.h"
 #include "plugin/service/slack_turn.h"
 
 namespace loadline {
@@ -88,20 +89,21 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   problem.decisions = *decisions;
   problem.deleting = drain_turn->state().deleting;
   if (absl::Status status = CheckUpcoming(problem); !status.ok()) return status;
-  absl::StatusOr<std::vector<LoopSizing>> sized =
-      DecodeSized(request, shared.size_state, view.cluster().resource_names(), &problem.groups);
+  absl::StatusOr<std::vector<LoopSizing>> sized = DecodeSized(
+      request, shared.size_state, view.label_keys(), &problem.names, &problem.groups, &problem.size_pods);
   if (!sized.ok()) return sized.status();
   problem.sized = *std::move(sized);
-  if (absl::Status status = GatherSizes(&problem); !status.ok()) return status;
 
   SlackTurn slack_turn(&shared);
+  Snapshot* const snapshot = shared.snapshot.For(view);
+  WorkBudget size_budget(kSizeWork, [deadline] { return !deadline.Check().ok(); });
+  if (absl::Status status = GatherSizes(&problem, snapshot, &size_budget); !status.ok()) return status;
   if (request.state().has_slack()) {
     absl::StatusOr<SlackState> state = DecodeSlackState(request.state().slack());
     if (!state.ok()) return Annotate(state.status(), "state.slack");
     shared.slack.Restore(*state);
   }
   WorkBudget budget = BudgetOf(request, kDefaultWork, deadline);
-  Snapshot* const snapshot = shared.snapshot.For(view);
   const LoopPlan plan = PlanLoop(problem, {&shared.slack, &drain_turn->planner()}, snapshot, &budget);
   v1::PlanLoopResponse response =
       EncodeLoopPlan(plan, problem, *snapshot, request, std::move(decoded->entries));

@@ -4,10 +4,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/work_budget.h"
+#include "core/size/new_node.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/size.h"
 #include "plugin/service/answer_size.h"
 #include "plugin/service/question_cluster.h"
+#include "plugin/service/snapshot_use.h"
 
 namespace loadline {
 
@@ -17,12 +20,18 @@ absl::StatusOr<v1::MeasureUtilizationResponse> MeasureUtilization(
   if (!asked.ok()) return asked.status();
   SharedView& shared = asked->shared();
   const ClusterState& cluster = shared.view.cluster();
-  const absl::StatusOr<DecodedSizing> decoded =
-      DecodeSizing(request, shared.size_state, cluster.resource_names());
+  absl::StatusOr<DecodedSizing> decoded =
+      DecodeSizing(request, shared.size_state, cluster.resource_names(), shared.view.label_keys());
   if (!decoded.ok()) return decoded.status();
-  const absl::StatusOr<std::vector<GatheredGroup>> gathered =
+  const FitOptions fit;
+  WorkBudget budget(kSizeWork, [deadline] { return !deadline.Check().ok(); });
+  SnapshotUse snapshot(&shared);
+  MeasureDaemons(snapshot.get(), fit, decoded->daemons, decoded->groups, &budget);
+  absl::StatusOr<std::vector<GatheredGroup>> gathered =
       GatherFacts(cluster, decoded->groups, decoded->waiting, decoded->now_ms);
   if (!gathered.ok()) return gathered.status();
+  FindStarving(snapshot.get(), fit, decoded->groups, decoded->waiting, decoded->names, &budget, *gathered);
+  snapshot.Complete();
 
   v1::MeasureUtilizationResponse response;
   response.set_clamped_amounts(decoded->clamped_amounts);

@@ -9,6 +9,9 @@
 
 namespace loadline {
 
+// What it may cost to find out which pods starve, in units of about 100 ns.
+inline constexpr int64_t kSizeWork = 2'000'000;
+
 // Leaves its state with the view; a question that is refused leaves the one that was there.
 absl::StatusOr<v1::MeasureUtilizationResponse> MeasureUtilization(
     const v1::MeasureUtilizationRequest& request, const Deadline& deadline, Views* views);

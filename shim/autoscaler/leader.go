@@ -24,6 +24,7 @@ import (
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/report"
 	"loadline.dev/shim/scaleup"
+	"loadline.dev/shim/sizing"
 )
 
 const (
@@ -70,6 +71,7 @@ type leader struct {
 	leftOutLog  string
 	keeper      keeper // of slack; nil: it is reported only
 	sized       []nodegroup.NodeGroup
+	sizeTurns   turns // of namespaces, where a question does not hold all pods that are demand
 	sizes       *actuation.SizeTaints
 
 	skips     skiptime.Tracker
@@ -125,6 +127,7 @@ type loop struct {
 	// sized are the groups that are sized by how full they are, by id. warnings say which groups of the file are not sized and what
 	// they leave behind, and which groups are left as they are.
 	sized    map[string]*sizedGroup
+	sizePods *sizing.Gatherer
 	warnings []string
 	// newNodes is how many nodes all groups together may grow by; held is why none may.
 	newNodes int
@@ -206,7 +209,8 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	l.lookAtGroups(ctx, o)
 	o.pods = l.cluster.waiting(&l.config.ScaleUp, o.now)
 	done = l.metrics.time(functionPlan)
-	o.plan, err = l.planner.plan(ctx, &question{groups: o.states, sized: l.sizings(o), pods: o.pods, groupOf: o.groupOf,
+	sized := l.sizings(o)
+	o.plan, err = l.planner.plan(ctx, &question{groups: o.states, sized: sized, sizePods: l.sizePods(o, sized), pods: o.pods, groupOf: o.groupOf,
 		underWay: slices.Sorted(maps.Keys(o.underWay)), newNodes: o.newNodes, now: o.now})
 	if done(); err != nil {
 		return "plan", err

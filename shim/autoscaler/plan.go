@@ -102,6 +102,8 @@ type question struct {
 	groups []*groupState
 	sized  []*loadlinev1.SizedGroup
 	pods   *scaleup.Pods
+	// sizePods are all pods without a node, and those that start: what groups that are sized count as demand.
+	sizePods []*loadlinev1.WaitingPods
 	// groupOf are the groups of nodes, and underWay those nodes that go already.
 	groupOf  map[string]string
 	underWay []string
@@ -121,7 +123,7 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 		Ranking: p.settings.Ranking, Fit: p.settings.Fit,
 		Drain: p.settings.Drain, UsdPerFurtherType: p.settings.UsdPerFurtherType, MaxWork: p.settings.MaxWork, MaxMilliseconds: p.settings.MaxMilliseconds,
 		Progress: &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods(),
-		Sized: q.sized, Compact: len(p.cluster.nodes) >= p.compactFrom}
+		Sized: q.sized, SizePods: q.sizePods, Compact: len(p.cluster.nodes) >= p.compactFrom}
 	pending := q.pods.Pending()
 	var after turns
 	ctx, cancel := context.WithTimeout(ctx, p.longest+answerTime)

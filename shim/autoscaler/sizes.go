@@ -1,13 +1,16 @@
 package autoscaler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
@@ -58,6 +61,50 @@ func (l *leader) sizings(o *loop) []*loadlinev1.SizedGroup {
 			"comes to them. Unless Escalator runs too: kubectl taint node %[3]s %[1]s-", actuation.SizeTaint, len(stray), stray[0]))
 	}
 	return out
+}
+
+// mostSizeBytes is how much of a question the pods may take that groups that are sized count as demand.
+const mostSizeBytes = 1 << 20
+
+// sizePods gathers what groups that are sized count as demand; nothing where none is.
+func (l *leader) sizePods(o *loop, groups []*loadlinev1.SizedGroup) []*loadlinev1.WaitingPods {
+	if len(groups) == 0 {
+		return nil
+	}
+	o.sizePods = l.cluster.sizePods(slices.ContainsFunc(groups, func(g *loadlinev1.SizedGroup) bool {
+		return g.GetOptions().GetMode() == loadlinev1.SizeOptions_COMPAT
+	}))
+	pods := o.sizePods.Pods()
+	items := make([]item, len(pods))
+	for i, entry := range pods {
+		namespace, _, _ := strings.Cut(o.sizePods.Name(int32(i)), "/")
+		items[i] = item{0, namespace, proto.Size(entry) + 8} // tag and length
+	}
+	taken, after := l.sizeTurns.take(items, mostSizeBytes, shareCost)
+	l.sizeTurns = after
+	if len(taken) < len(pods) {
+		o.warnings = append(o.warnings, fmt.Sprintf("%d of %d kinds of pods that wait are no demand of groups that are sized: a question holds no more of them",
+			len(pods)-len(taken), len(pods)))
+	}
+	o.sizePods = o.sizePods.Only(taken)
+	return o.sizePods.Pods()
+}
+
+// sizePods gathers all pods without a node, and with starting those as well that start on theirs, which Escalator looks at.
+func (c *cluster) sizePods(starting bool) *sizing.Gatherer {
+	from := c.unbound
+	if starting {
+		from = c.pods
+	}
+	pods := slices.Collect(maps.Values(from))
+	slices.SortFunc(pods, func(a, b *v1.Pod) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	gathered := sizing.New()
+	for _, pod := range pods {
+		gathered.AddPod(pod)
+	}
+	return gathered
 }
 
 // straySizeTaints returns the nodes that carry the taint of sizing, do not go, and are in no group that is sized: by name.
@@ -187,7 +234,7 @@ func (o *loop) sizeStatus(group string) *GroupSizeStatus {
 		return nil
 	}
 	s := &GroupSizeStatus{Action: sizing.Action(g.size), Delta: int(g.size.GetDelta()), Reason: g.size.GetReasonText(), Tainted: int(g.size.GetTaintedNodes()),
-		Held: g.held, DryMode: g.policy.Spec.Size.DryMode, Warnings: sizing.Warnings(g.size)}
+		Held: g.held, DryMode: g.policy.Spec.Size.DryMode, Warnings: sizing.Warnings(g.size, o.sizePods)}
 	u := g.size.GetUtilization()
 	s.CPU, s.Memory = fmt.Sprintf("%.1f %%", u.GetCpuPercent()), fmt.Sprintf("%.1f %%", u.GetMemoryPercent())
 	switch u.GetKind() {

@@ -18,6 +18,7 @@ import (
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/scaleup"
+	"loadline.dev/shim/sizing"
 )
 
 // planFlags are the flags of `plan`.
@@ -81,6 +82,7 @@ type loopPlan struct {
 	groups   []string // names, by position in the question
 	slack    *slackPlan
 	drain    *drainPlan
+	sizes    *sizes // nil: no group is sized by how full it is
 	warnings []string
 	leftOut  leftout.List
 }
@@ -114,8 +116,11 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 		return nil, err
 	}
 	defer func() { err = finish(err) }()
-	growing, shrinking := scaleup.New(file.Groups), drain.NewGroups(file.Groups)
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, empty: true, pod: growing.AddPod, object: growing.AddObject, wrap: record,
+	growing, shrinking, sized := scaleup.New(file.Groups), drain.NewGroups(file.Groups), sizing.New()
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, empty: true, pod: func(pod *v1.Pod) {
+		growing.AddPod(pod)
+		sized.AddPod(pod)
+	}, object: growing.AddObject, wrap: record,
 		node: func(node *v1.Node) {
 			growing.AddNode(node)
 			shrinking.AddNode(node)
@@ -139,6 +144,12 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	for _, group := range problem.GetGroups() {
 		l.groups = append(l.groups, group.GetNodeGroup())
 	}
+	if request.Sized, err = sizedGroups(file.Groups); err != nil {
+		return nil, err
+	}
+	if len(request.Sized) > 0 {
+		request.SizePods = sized.Pods()
+	}
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
 		var err error
@@ -156,7 +167,26 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	l.leftOut.AddAnswer(l.PlanLoopResponse)
 	l.slack = &slackPlan{PlanSlackResponse: l.GetSlack(), rate: f.Rate, basis: f.Basis, pending: growing.Waiting()}
 	l.drain.PlanDrainResponse = l.GetScaleDown()
+	if len(request.Sized) > 0 {
+		l.sizes = &sizes{asked: request.Sized, pods: sized, response: l.GetSize()}
+	}
 	return l, nil
+}
+
+// sizedGroups returns the groups that are sized by how full they are: they grow and shrink by nothing else.
+func sizedGroups(groups []nodegroup.NodeGroup) (out []*loadlinev1.SizedGroup, err error) {
+	for i := range groups {
+		spec := &groups[i].Spec
+		if spec.Size == nil {
+			continue
+		}
+		group, err := sizing.ForLoop(&groups[i], sizing.Cloud{ID: groups[i].Name(), Min: spec.Min, Max: spec.Max})
+		if err != nil {
+			return nil, fmt.Errorf("node group %q: %w", groups[i].Name(), err)
+		}
+		out = append(out, group)
+	}
+	return out, nil
 }
 
 // loopGroups joins how groups grow and how they shrink. What both would say, growing says.

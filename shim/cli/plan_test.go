@@ -35,7 +35,7 @@ func TestPlanOfALoop(t *testing.T) {
 	if diff := cmp.Diff(want, got.Waiting); diff != "" {
 		t.Errorf("waiting (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]planGrowth{{"workers", 1, 1, 0.5}}, got.Growth); diff != "" {
+	if diff := cmp.Diff([]planGrowth{{NodeGroup: "workers", ForPods: 1, ForSlack: 1, USDPerHour: 0.5}}, got.Growth); diff != "" {
 		t.Errorf("growth (-want +got):\n%s", diff)
 	}
 	if got.NoScaleDown != "groups grow" || got.Drain == nil {
@@ -77,9 +77,9 @@ spec:
 		flags []string
 		want  []planGrowth
 	}{
-		{nil, []planGrowth{{"small", 2, 0, 0.5}}},
-		{[]string{"--strategies", "least-nodes"}, []planGrowth{{"large", 1, 0, 0.75}}},
-		{[]string{"--strategies", "most-pods,price"}, []planGrowth{{"small", 2, 0, 0.5}}},
+		{nil, []planGrowth{{NodeGroup: "small", ForPods: 2, ForSlack: 0, USDPerHour: 0.5}}},
+		{[]string{"--strategies", "least-nodes"}, []planGrowth{{NodeGroup: "large", ForPods: 1, ForSlack: 0, USDPerHour: 0.75}}},
+		{[]string{"--strategies", "most-pods,price"}, []planGrowth{{NodeGroup: "small", ForPods: 2, ForSlack: 0, USDPerHour: 0.5}}},
 	} {
 		got := planJSON(t, append([]string{"--groups", groups, "--extra-capacity-min-rate", "0"}, c.flags...)...)
 		if diff := cmp.Diff(c.want, got.Growth); diff != "" {

@@ -17,6 +17,8 @@ type planAnswer struct {
 	// Ranking holds the options to grow a group for pods, best first, where they were ranked.
 	Ranking []planOption `json:"ranking,omitempty"`
 	Slack   slackAnswer  `json:"slack"`
+	// Size holds the groups that are sized by how full they are, and grow and shrink by nothing else.
+	Size []sizeGroup `json:"size,omitempty"`
 	// NoScaleDown says why no node goes now: "decided elsewhere", then there is no Drain, or "groups grow"; empty: nodes may.
 	NoScaleDown string       `json:"noScaleDown"`
 	Drain       *drainAnswer `json:"drain"`
@@ -42,10 +44,12 @@ type planOption struct {
 }
 
 type planGrowth struct {
-	NodeGroup  string  `json:"nodeGroup"`
-	ForPods    int64   `json:"forPods"`
-	ForSlack   int64   `json:"forSlack"`
-	USDPerHour float64 `json:"usdPerHour"`
+	NodeGroup string `json:"nodeGroup"`
+	ForPods   int64  `json:"forPods"`
+	ForSlack  int64  `json:"forSlack"`
+	// ForUtilization are nodes of a group that is sized by how full it is.
+	ForUtilization int64   `json:"forUtilization,omitempty"`
+	USDPerHour     float64 `json:"usdPerHour"`
 }
 
 func (l *loopPlan) name(position int32) string {
@@ -93,12 +97,25 @@ func (l *loopPlan) ranking() []planOption {
 func (l *loopPlan) data() planAnswer {
 	out := planAnswer{Waiting: l.waiting(), Growth: []planGrowth{}, Slack: l.slack.data(), NoScaleDown: l.GetNoScaleDown()}
 	for _, g := range l.GetGrowth() {
-		out.Growth = append(out.Growth, planGrowth{g.GetNodeGroup(), g.GetNodesForPods(), g.GetNodesForSlack(), g.GetUsdPerHour()})
+		out.Growth = append(out.Growth, planGrowth{g.GetNodeGroup(), g.GetNodesForPods(), g.GetNodesForSlack(), g.GetNodesForUtilization(), g.GetUsdPerHour()})
 	}
 	out.Ranking = l.ranking()
+	out.Size = l.sized()
 	if l.GetScaleDown() != nil {
 		drained := l.drain.data()
 		out.Drain = &drained
+	}
+	return out
+}
+
+// sized returns the groups that are sized by how full they are.
+func (l *loopPlan) sized() []sizeGroup {
+	var out []sizeGroup
+	if l.sizes == nil {
+		return nil
+	}
+	for i := range l.sizes.response.GetGroups() {
+		out = append(out, l.sizes.group(i))
 	}
 	return out
 }
@@ -127,7 +144,7 @@ func (l *loopPlan) verdict() string {
 		}
 	}
 	for _, g := range l.GetGrowth() {
-		nodes += g.GetNodesForPods() + g.GetNodesForSlack()
+		nodes += g.GetNodesForPods() + g.GetNodesForSlack() + g.GetNodesForUtilization()
 	}
 	parts := []string{"no pod waits"}
 	if all := there + upcoming + fresh + nowhere; all > 0 {
@@ -179,6 +196,12 @@ func (l *loopPlan) table(w io.Writer) error {
 			table.Row(g.GetNodeGroup(), fmt.Sprint(g.GetNodesForPods()), fmt.Sprint(g.GetNodesForSlack()), fmt.Sprintf("%.4f", g.GetUsdPerHour()))
 		}
 		if err := table.Write(w); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	if groups := l.sized(); len(groups) > 0 {
+		if err := writeSizes(w, groups, nil); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)

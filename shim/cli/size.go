@@ -102,7 +102,7 @@ func (f *sizeFlags) ask(ctx context.Context, stdin io.Reader) (*sizes, error) {
 		return nil, err
 	}
 	gathered := sizing.New()
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, empty: true, pod: gathered.AddPod})
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, empty: true, pod: gathered.AddPod, object: gathered.AddObject})
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +161,6 @@ func (s *sizeSource) ask(ctx context.Context, c *cluster, gathered *sizing.Gathe
 	c.leaveOut(&out.leftOut)
 	out.leftOut.Add(gathered.LeftOut()...)
 	out.leftOut.AddAnswer(out.response)
-	out.asked = request.GetGroups()
+	out.asked, out.pods = request.GetGroups(), gathered
 	return out, nil
 }

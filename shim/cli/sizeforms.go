@@ -16,6 +16,7 @@ import (
 // sizes is the answer of `size`.
 type sizes struct {
 	asked    []*loadlinev1.SizedGroup
+	pods     *sizing.Gatherer // by their positions in the question
 	response *loadlinev1.MeasureUtilizationResponse
 	left     []string // groups that do not say how they are sized
 	warnings []string
@@ -109,7 +110,7 @@ func (s *sizes) group(i int) sizeGroup {
 		Pods:     g.GetPods(), PendingPods: g.GetPendingPods(),
 		Thresholds: sizeBounds{options.GetTaintLowerPercent(), options.GetTaintUpperPercent(), options.GetScaleUpPercent()},
 		Change:     sizeToChange{nodeNames(g.GetTaintUnhealthy()), nodeNames(g.GetUntaint()), nodeNames(g.GetTaint()), nodeNames(g.GetRemove())},
-		Warnings:   append([]string{}, sizing.Warnings(g)...),
+		Warnings:   append([]string{}, sizing.Warnings(g, s.pods)...),
 	}
 	out.CPUPercent, out.MemoryPercent = percentages(g.GetUtilization())
 	out.CPUPercentAfter, out.MemoryPercentAfter = percentages(g.GetUtilizationAfter())
@@ -123,7 +124,7 @@ func (s *sizes) only(group string) *sizes {
 	}
 	for i, g := range s.response.GetGroups() {
 		if g.GetNodeGroup() == group {
-			return &sizes{asked: s.asked[i : i+1], response: &loadlinev1.MeasureUtilizationResponse{Groups: []*loadlinev1.GroupSize{g}}}
+			return &sizes{asked: s.asked[i : i+1], pods: s.pods, response: &loadlinev1.MeasureUtilizationResponse{Groups: []*loadlinev1.GroupSize{g}}}
 		}
 	}
 	return nil

@@ -16,14 +16,18 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
+	"loadline.dev/shim/scaleup"
+	"loadline.dev/shim/slack"
 	"loadline.dev/shim/view"
 )
 
 // Gatherer gathers what the question needs beside the view. It is told each pod once.
 type Gatherer struct {
 	waiting []*loadlinev1.WaitingPods
+	names   []string // namespace/name of the first pod of each entry
 	index   map[waitingKey]int
 	leftOut []leftout.Object
+	daemons *scaleup.Pods
 }
 
 type waitingKey struct {
@@ -32,10 +36,16 @@ type waitingKey struct {
 }
 
 // New returns a gatherer that knows no pod.
-func New() *Gatherer { return &Gatherer{index: map[waitingKey]int{}} }
+func New() *Gatherer {
+	return &Gatherer{index: map[waitingKey]int{}, daemons: scaleup.NewPodsForPlanning()}
+}
 
-// AddPod takes note of a pod that waits for a node, for a gate, or to start on its node.
+// AddPod takes note of a pod that waits for a node, for a gate, or to start on its node, and of what DaemonSets run. Which of them
+// are demand the engine decides.
 func (g *Gatherer) AddPod(pod *v1.Pod) {
+	if _, claims := scaleup.DaemonSetOf(pod); claims {
+		g.daemons.AddPod(pod)
+	}
 	waitsFor := loadlinev1.WaitingPods_NODE
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed:
@@ -59,24 +69,63 @@ func (g *Gatherer) AddPod(pod *v1.Pod) {
 	}
 	g.index[key] = len(g.waiting)
 	g.waiting = append(g.waiting, &loadlinev1.WaitingPods{Pod: trimmed, Count: 1, WaitsFor: waitsFor})
+	g.names = append(g.names, pod.Namespace+"/"+pod.Name)
 }
 
 // LeftOut returns the pods that are too large for the question.
 func (g *Gatherer) LeftOut() []leftout.Object { return g.leftOut }
 
-// sized returns what of a pod its size and its group depend on, so that pods of many names and owners are equal.
+// AddObject takes note of DaemonSets, and of nothing else.
+func (g *Gatherer) AddObject(object any) { g.daemons.AddObject(object) }
+
+// Pods returns the pods that were told, equal ones together.
+func (g *Gatherer) Pods() []*loadlinev1.WaitingPods { return g.waiting }
+
+// Only returns the entries at some positions, in this order.
+func (g *Gatherer) Only(positions []int) *Gatherer {
+	out := New()
+	out.leftOut = g.leftOut
+	for _, i := range positions {
+		out.waiting, out.names = append(out.waiting, g.waiting[i]), append(out.names, g.names[i])
+	}
+	return out
+}
+
+// Name returns the namespace and name of a pod at a position of Pods; empty behind its end.
+func (g *Gatherer) Name(i int32) string {
+	if i < 0 || int(i) >= len(g.names) {
+		return ""
+	}
+	return g.names[i]
+}
+
+// namesOfOnePod are labels that no other pod has with the same value.
+var namesOfOnePod = []string{"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name"}
+
+// sized returns what of a pod its size, its group and the nodes that it fits on depend on, so that pods of many names and owners
+// are equal.
 func sized(pod *v1.Pod) *v1.Pod {
 	out := &v1.Pod{}
+	out.Namespace = pod.Namespace
+	// Other labels bear on nodes by way of the pod's own terms, which may select the pod itself.
+	terms := len(pod.Spec.TopologySpreadConstraints) > 0 || pod.Spec.Affinity != nil && (pod.Spec.Affinity.PodAffinity != nil || pod.Spec.Affinity.PodAntiAffinity != nil)
+	for key, value := range pod.Labels {
+		if key == slack.PlaceholderLabel || terms && !slices.Contains(namesOfOnePod, key) {
+			metav1.SetMetaDataLabel(&out.ObjectMeta, key, value)
+		}
+	}
+	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
+		out.OwnerReferences = []metav1.OwnerReference{{APIVersion: owner.APIVersion, Kind: owner.Kind, Controller: owner.Controller}}
+	}
 	for _, key := range []string{v1.MirrorPodAnnotationKey, "kubernetes.io/config.source", "cluster-autoscaler.kubernetes.io/daemonset-pod"} {
 		if value, ok := pod.Annotations[key]; ok {
 			metav1.SetMetaDataAnnotation(&out.ObjectMeta, key, value)
 		}
 	}
-	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
-		out.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, Controller: owner.Controller}}
-	}
 	out.Spec.NodeSelector, out.Spec.Affinity = pod.Spec.NodeSelector, pod.Spec.Affinity
+	out.Spec.Tolerations, out.Spec.TopologySpreadConstraints = pod.Spec.Tolerations, pod.Spec.TopologySpreadConstraints
 	out.Spec.Overhead, out.Spec.Resources = pod.Spec.Overhead, pod.Spec.Resources
+	out.Spec.Volumes, out.Spec.ResourceClaims = pod.Spec.Volumes, pod.Spec.ResourceClaims
 	out.Spec.Containers, out.Spec.InitContainers = containers(pod.Spec.Containers), containers(pod.Spec.InitContainers)
 	return out
 }
@@ -84,14 +133,14 @@ func sized(pod *v1.Pod) *v1.Pod {
 func containers(from []v1.Container) []v1.Container {
 	var out []v1.Container
 	for i := range from {
-		out = append(out, v1.Container{Resources: from[i].Resources, RestartPolicy: from[i].RestartPolicy})
+		out = append(out, v1.Container{Ports: from[i].Ports, Resources: from[i].Resources, RestartPolicy: from[i].RestartPolicy})
 	}
 	return out
 }
 
 // Request returns the question about the groups that say how they are sized, but for the view.
 func (g *Gatherer) Request(groups []nodegroup.NodeGroup, now time.Time, state *loadlinev1.SizeState) (*loadlinev1.MeasureUtilizationRequest, error) {
-	out := &loadlinev1.MeasureUtilizationRequest{NowMilliseconds: now.UnixMilli(), Pods: g.waiting, State: state}
+	out := &loadlinev1.MeasureUtilizationRequest{NowMilliseconds: now.UnixMilli(), Pods: g.waiting, State: state, DaemonPods: g.daemons.DaemonPods()}
 	for i := range groups {
 		if groups[i].Spec.Size == nil {
 			continue
@@ -207,8 +256,8 @@ func Failed(group *loadlinev1.GroupSize) bool {
 	return false
 }
 
-// Warnings are the warnings about a group, each in a sentence.
-func Warnings(group *loadlinev1.GroupSize) []string {
+// Warnings are the warnings about a group, each in a sentence. pods is what was asked with; nil: it is not known.
+func Warnings(group *loadlinev1.GroupSize, pods *Gatherer) []string {
 	var out []string
 	for _, w := range group.GetWarnings() {
 		switch w.GetKind() {
@@ -219,11 +268,19 @@ func Warnings(group *loadlinev1.GroupSize) []string {
 		case loadlinev1.SizeWarning_DAEMON_SHARE:
 			out = append(out, "DaemonSet pods take more of its nodes than the scale-up threshold leaves")
 		case loadlinev1.SizeWarning_PODS_WITHOUT_REQUESTS:
-			out = append(out, fmt.Sprintf("%d of its pods request no cpu or no memory", w.GetCount()))
+			out = append(out, fmt.Sprintf("%d of its pods have a container that requests no cpu or no memory", w.GetCount()))
 		case loadlinev1.SizeWarning_SHARED_NODES:
 			out = append(out, fmt.Sprintf("%d of its nodes are also of %s", w.GetCount(), w.GetNodeGroup()))
 		case loadlinev1.SizeWarning_UNCOUNTED_PODS:
 			out = append(out, fmt.Sprintf("%d pods on its nodes ask for no group and are no demand", w.GetCount()))
+		case loadlinev1.SizeWarning_PODS_TOO_LARGE:
+			text := fmt.Sprintf("%d of its pods that wait request more than any of its nodes offers, and are no demand", w.GetCount())
+			if pods != nil && w.FirstPod != nil {
+				text += ", such as " + pods.Name(w.GetFirstPod())
+			}
+			out = append(out, text)
+		case loadlinev1.SizeWarning_STARVING_UNKNOWN:
+			out = append(out, "its pods that wait are too many to tell whether one of them starves")
 		}
 	}
 	return out

@@ -14,6 +14,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/nodegroup"
+	"loadline.dev/shim/slack"
 )
 
 // full has every option of a group of our own form, each with a number of its own.
@@ -213,6 +214,37 @@ func TestPodsThatWaitAreGathered(t *testing.T) {
 	}
 }
 
+// Pods are told by name, and what decides where they fit stays with them.
+func TestPodsThatWaitKeepWhatFiltersRead(t *testing.T) {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", Labels: map[string]string{
+		"app": "web", "apps.kubernetes.io/pod-index": "0", "statefulset.kubernetes.io/pod-name": "web-0", slack.PlaceholderLabel: "x"}}}
+	pod.Spec.Containers = []v1.Container{{Name: "c", Image: "i", Ports: []v1.ContainerPort{{HostPort: 80}}}}
+	pod.Spec.Tolerations = []v1.Toleration{{Key: "k"}}
+	if got := sized(pod); len(got.Labels) != 1 || got.Labels[slack.PlaceholderLabel] != "x" {
+		t.Errorf("labels %v of a pod without terms", got.Labels)
+	}
+	pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{TopologyKey: "zone"}}
+	got := sized(pod)
+	if len(got.Labels) != 2 || got.Labels["app"] != "web" || got.Namespace != "shop" || got.Name != "" {
+		t.Errorf("got %v", got.ObjectMeta)
+	}
+	if len(got.Spec.Tolerations) != 1 || len(got.Spec.TopologySpreadConstraints) != 1 || got.Spec.Containers[0].Ports[0].HostPort != 80 {
+		t.Errorf("got %v", got.Spec)
+	}
+	g := New()
+	g.AddPod(pod)
+	second := pod.DeepCopy()
+	second.Name, second.Labels["apps.kubernetes.io/pod-index"] = "web-1", "1"
+	g.AddPod(second)
+	if len(g.Pods()) != 1 || g.Pods()[0].GetCount() != 2 || g.Name(0) != "shop/web-0" || g.Name(1) != "" {
+		t.Errorf("got %v, %q", g.Pods(), g.Name(0))
+	}
+	warnings := Warnings(&loadlinev1.GroupSize{Warnings: []*loadlinev1.SizeWarning{{Kind: loadlinev1.SizeWarning_PODS_TOO_LARGE, Count: 2, FirstPod: proto.Int32(0)}}}, g)
+	if len(warnings) != 1 || !strings.HasSuffix(warnings[0], ", such as shop/web-0") {
+		t.Errorf("got %q", warnings)
+	}
+}
+
 func TestStateIsReadBack(t *testing.T) {
 	text := `apiVersion: loadline.dev/v1alpha1
 kind: SizeState
@@ -222,6 +254,8 @@ groups:
   lockedAt: "2026-02-01T10:00:00.500000Z"
   requested: 3
   expected: 5
+  askedAt: "2026-02-01T10:00:01.000000Z"
+  askedTarget: 2
 - name: empty
 `
 	state, err := ParseState([]byte(text))
@@ -229,7 +263,8 @@ groups:
 		t.Fatal(err)
 	}
 	want := &loadlinev1.SizeState{Groups: []*loadlinev1.GroupSizeState{{NodeGroup: "shared", CachedNode: &loadlinev1.NodeSize{MilliCpu: 1000, MemoryBytes: 4_000_000_000},
-		LockedMilliseconds: proto.Int64(1769940000500), Requested: 3, Expected: proto.Int64(5)}, {NodeGroup: "empty"}}}
+		LockedMilliseconds: proto.Int64(1769940000500), Requested: 3, Expected: proto.Int64(5),
+		AskedMilliseconds: proto.Int64(1769940001000), AskedTarget: proto.Int64(2)}, {NodeGroup: "empty"}}}
 	if !proto.Equal(state, want) {
 		t.Errorf("got %v, want %v", state, want)
 	}

@@ -30,10 +30,14 @@ type GroupState struct {
 	Name string `json:"name"`
 	// CachedNode is what a node of the group offers, known from when there was one.
 	CachedNode *CachedNode `json:"cachedNode,omitempty"`
-	// LockedAt is when nodes were asked of the cloud, Requested how many, and Expected how many there are to be then.
+	// LockedAt is when the cloud took nodes that it was asked for, Requested how many it was asked for last, and Expected how many
+	// there are to be then.
 	LockedAt  *metav1.MicroTime `json:"lockedAt,omitempty"`
 	Requested int64             `json:"requested,omitempty"`
 	Expected  *int64            `json:"expected,omitempty"`
+	// AskedAt is when nodes were asked of the cloud that it may have taken since, and AskedTarget its target before.
+	AskedAt     *metav1.MicroTime `json:"askedAt,omitempty"`
+	AskedTarget *int64            `json:"askedTarget,omitempty"`
 }
 
 // CachedNode are the allocatable amounts of a node.
@@ -79,7 +83,7 @@ func (s *GroupState) proto() (*loadlinev1.GroupSizeState, error) {
 	if s.Name == "" {
 		return nil, errors.New("name: missing")
 	}
-	out := &loadlinev1.GroupSizeState{NodeGroup: s.Name, Requested: s.Requested, Expected: s.Expected}
+	out := &loadlinev1.GroupSizeState{NodeGroup: s.Name, Requested: s.Requested, Expected: s.Expected, AskedTarget: s.AskedTarget}
 	if s.CachedNode != nil {
 		if s.CachedNode.CPU.Sign() < 0 || s.CachedNode.Memory.Sign() < 0 {
 			return nil, errors.New("cachedNode: an amount is negative")
@@ -90,6 +94,10 @@ func (s *GroupState) proto() (*loadlinev1.GroupSizeState, error) {
 		locked := s.LockedAt.UnixMilli()
 		out.LockedMilliseconds = &locked
 	}
+	if s.AskedAt != nil {
+		asked := s.AskedAt.UnixMilli()
+		out.AskedMilliseconds = &asked
+	}
 	return out, nil
 }
 
@@ -97,7 +105,7 @@ func (s *GroupState) proto() (*loadlinev1.GroupSizeState, error) {
 func NewState(from *loadlinev1.SizeState) State {
 	out := State{TypeMeta: metav1.TypeMeta{APIVersion: nodegroup.APIVersion, Kind: StateKind}, Groups: []GroupState{}}
 	for _, group := range from.GetGroups() {
-		state := GroupState{Name: group.GetNodeGroup(), Requested: group.GetRequested(), Expected: group.Expected}
+		state := GroupState{Name: group.GetNodeGroup(), Requested: group.GetRequested(), Expected: group.Expected, AskedTarget: group.AskedTarget}
 		if node := group.GetCachedNode(); node != nil {
 			state.CachedNode = &CachedNode{CPU: *resource.NewMilliQuantity(node.GetMilliCpu(), resource.DecimalSI),
 				Memory: *resource.NewQuantity(node.GetMemoryBytes(), resource.BinarySI)}
@@ -105,6 +113,10 @@ func NewState(from *loadlinev1.SizeState) State {
 		if group.LockedMilliseconds != nil {
 			locked := metav1.NewMicroTime(time.UnixMilli(group.GetLockedMilliseconds()).UTC())
 			state.LockedAt = &locked
+		}
+		if group.AskedMilliseconds != nil {
+			asked := metav1.NewMicroTime(time.UnixMilli(group.GetAskedMilliseconds()).UTC())
+			state.AskedAt = &asked
 		}
 		out.Groups = append(out.Groups, state)
 	}

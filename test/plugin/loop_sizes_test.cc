@@ -72,8 +72,13 @@ TEST_F(LoopSizesTest, AGroupGrowsByUtilizationOnceAndThenWaits) {
   EXPECT_EQ(plan.growth(0).nodes_for_pods(), 0);
   EXPECT_EQ(plan.no_scale_down(), "groups grow");
   ASSERT_THAT(plan.state().size().groups(), SizeIs(1));
-  EXPECT_EQ(plan.state().size().groups(0).locked_milliseconds(), kNowMs);
-  // The engine keeps it with the view, and MeasureUtilization goes on from it.
+  EXPECT_FALSE(plan.state().size().groups(0).has_locked_milliseconds());
+  EXPECT_EQ(plan.state().size().groups(0).asked_milliseconds(), kNowMs);
+  EXPECT_EQ(plan.state().size().groups(0).asked_target(), 2);
+  // The cloud refused, or nobody asked it.
+  EXPECT_EQ(Plan().size().groups(0).reason(), v1::GroupSize::ABOVE_SCALE_UP);
+  // It took the node. The engine keeps that with the view, and MeasureUtilization goes on from it.
+  request_.mutable_groups(0)->mutable_growth()->set_current_nodes(3);
   EXPECT_EQ(Plan().size().groups(0).reason(), v1::GroupSize::LOCKED);
   v1::MeasureUtilizationRequest measure;
   measure.set_now_milliseconds(kNowMs);
@@ -86,6 +91,7 @@ TEST_F(LoopSizesTest, AGroupGrowsByUtilizationOnceAndThenWaits) {
   ASSERT_TRUE(measured.ParseFromString(*bytes));
   EXPECT_EQ(measured.groups(0).reason(), v1::GroupSize::LOCKED);
   // A state that is handed in is put in its place; the cool-down is 120 s.
+  request_.mutable_groups(0)->mutable_growth()->set_current_nodes(2);
   request_.mutable_state()->mutable_size();
   EXPECT_EQ(Plan().size().groups(0).reason(), v1::GroupSize::ABOVE_SCALE_UP);
   v1::GroupSizeState* const locked = request_.mutable_state()->mutable_size()->add_groups();
@@ -98,6 +104,7 @@ TEST_F(LoopSizesTest, AGroupGrowsByUtilizationOnceAndThenWaits) {
 
 TEST_F(LoopSizesTest, WithoutGroupsThatAreSizedNothingIsSaidOfThem) {
   Plan();
+  request_.mutable_groups(0)->mutable_growth()->set_current_nodes(3);
   const google::protobuf::RepeatedPtrField<v1::SizedGroup> sized = request_.sized();
   request_.clear_sized();
   const v1::PlanLoopResponse plan = Plan();
@@ -174,6 +181,73 @@ TEST_F(LoopSizesTest, BadInputNamesTheField) {
   request_ = good;
   EXPECT_EQ(Plan().size().groups(0).reason(), v1::GroupSize::ABOVE_SCALE_UP)
       << "a question that was refused leaves nothing behind";
+}
+
+// No scheduler has looked at these pods yet, so that they are none of `pods`: the group of two nodes at 20 %
+// would shrink. 200m and nine times 200m are 2000m: ceil(2000 / 700) - 2 = 1 node.
+TEST_F(LoopSizesTest, DemandAreAllPodsWithoutANode) {
+  Load(PoolNode("a"), PoolNode("b"), "100m", 2);
+  EXPECT_EQ(Plan().size().groups(0).reason(), v1::GroupSize::BELOW_TAINT_LOWER);
+  v1::WaitingPods* const waiting = request_.add_size_pods();
+  waiting->set_pod(PoolPod("200m").SerializeAsString());
+  waiting->set_count(9);
+  const v1::GroupSize size = Plan().size().groups(0);
+  EXPECT_EQ(size.reason(), v1::GroupSize::ABOVE_SCALE_UP);
+  EXPECT_EQ(size.requested_milli_cpu(), 2000);
+  EXPECT_EQ(size.pending_pods(), 9);
+  EXPECT_EQ(size.delta(), 1);
+  // Gated pods are demand for Escalator only.
+  waiting->set_waits_for(v1::WaitingPods::GATE);
+  EXPECT_EQ(Plan().size().groups(0).reason(), v1::GroupSize::BELOW_TAINT_LOWER);
+  request_.mutable_sized(0)->mutable_options()->set_mode(v1::SizeOptions::COMPAT);
+  EXPECT_EQ(Plan().size().groups(0).reason(), v1::GroupSize::ABOVE_SCALE_UP);
+}
+
+// 1600m of 2000m and 1500m that no node of 1000m can take: it grows by one for the former only.
+TEST_F(LoopSizesTest, APodLargerThanAnyNodeIsNamedAndPinsNothing) {
+  v1::WaitingPods* const waiting = request_.add_size_pods();
+  waiting->set_pod(PoolPod("1500m").SerializeAsString());
+  waiting->set_count(2);
+  request_.mutable_sized(0)->mutable_options()->set_scale_on_starve(true);
+  v1::GroupSize size = Plan().size().groups(0);
+  EXPECT_EQ(size.requested_milli_cpu(), 1600);
+  EXPECT_EQ(size.delta(), 1);
+  ASSERT_THAT(size.warnings(), SizeIs(1));
+  EXPECT_EQ(size.warnings(0).kind(), v1::SizeWarning::PODS_TOO_LARGE);
+  EXPECT_EQ(size.warnings(0).count(), 2);
+  EXPECT_EQ(size.warnings(0).first_pod(), 0);
+  // 20 %: it shrinks although the pod waits.
+  Load(PoolNode("a"), PoolNode("b"), "100m", 2);
+  size = Plan().size().groups(0);
+  EXPECT_EQ(size.reason(), v1::GroupSize::BELOW_TAINT_LOWER);
+  EXPECT_EQ(size.delta(), -1);
+}
+
+// From no node: 1400m on nodes of 1000m, of which a DaemonSet takes 300m: ceil(1400 / 490) = 3 nodes, not 2.
+TEST_F(LoopSizesTest, FromZeroDaemonSetsComeOffTheTemplate) {
+  ASSERT_TRUE(engine_.Sync(ChangesBuilder::FullList(2, 1)).ok());
+  *request_.mutable_changes() = ChangesBuilder::At(2, 1).changes();
+  v1::LoopGroup* const group = request_.mutable_groups(0);
+  group->mutable_growth()->set_current_nodes(0);
+  group->mutable_growth()->set_template_node(PoolNode("t").SerializeAsString());
+  group->mutable_scale_down()->clear_slots();
+  v1::WaitingPods* const waiting = request_.add_size_pods();
+  waiting->set_pod(PoolPod("200m").SerializeAsString());
+  waiting->set_count(7);
+  EXPECT_EQ(Plan().size().groups(0).delta(), 2);
+  k8s::v1::Pod daemon = MakePod({}, {{"cpu", "300m"}});
+  OwnedBy("DaemonSet", &daemon);
+  request_.add_daemon_pods(daemon.SerializeAsString());
+  EXPECT_EQ(Plan().size().groups(0).delta(), 3);
+  // One that goes to other nodes only takes nothing.
+  auto* const label = daemon.mutable_spec()->add_node_selector();
+  label->set_key("pool");
+  label->set_value("b");
+  request_.set_daemon_pods(0, daemon.SerializeAsString());
+  EXPECT_EQ(Plan().size().groups(0).delta(), 2);
+  request_.set_daemon_pods(0, MakePod({}, {{"cpu", "300m"}}).SerializeAsString());
+  request_.mutable_sized(0)->mutable_options()->set_ignore_daemon_sets(true);
+  EXPECT_EQ(Plan().size().groups(0).delta(), 2);
 }
 
 }  // namespace

@@ -101,10 +101,10 @@ auto State(Change change) {
     change(state);
   };
 }
-auto Waits(const k8s::v1::Pod& pod) {
-  return [pod](v1::MeasureUtilizationRequest* request) {
+auto Waits(const k8s::v1::Pod& pod, int32_t count = 1) {
+  return [pod, count](v1::MeasureUtilizationRequest* request) {
     request->add_pods()->set_pod(pod.SerializeAsString());
-    request->mutable_pods(0)->set_count(1);
+    request->mutable_pods(0)->set_count(count);
   };
 }
 void Cached(v1::GroupSizeState* state) {
@@ -128,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
         // 2100m at 70 % of 1000m are exactly three nodes; doubles say 3.0000000000000004.
         {"Mode", 0, 0,
          [](auto* r) {
-           Waits(PoolPod("2100m"))(r);
+           Waits(PoolPod("700m"), 3)(r);
            State(Cached)(r);
          },
          "pods and no node: 3, ask 3", Options([](auto* o) { o->set_mode(v1::SizeOptions::COMPAT); }),
@@ -214,17 +214,25 @@ INSTANTIATE_TEST_SUITE_P(
          .daemons = true},
         {"CloudTarget", 10, 900, nullptr, kThreeMore, Group([](auto* g) { g->set_cloud_target(13); }),
          "the nodes that it lacks are on their way: 0"},
-        {"TemplateNode", 0, 0, Waits(PoolPod("1800m")), "pods and no node: 1, ask 1",
+        {"TemplateNode", 0, 0, Waits(PoolPod("450m"), 4), "pods and no node: 1, ask 1",
          Group([](auto* g) { g->set_template_node(PoolNode("t", "500m").SerializeAsString()); }),
          "pods and no node: 6, ask 6"},
         {"Labels", 10, 900, nullptr, kThreeMore, Group([](auto* g) { g->mutable_labels(0)->set_value("b"); }),
          "neither nodes nor pods: 0"},
         {"CatchAll", 0, 0, Waits(MakePod({}, {{"cpu", "1"}})), "neither nodes nor pods: 0",
          Group([](auto* g) { g->set_catch_all(true); }), "pods and no node: 1, ask 1"},
-        {"CachedNode", 0, 0, Waits(PoolPod("1800m")), "pods and no node: 1, ask 1", State(Cached),
+        {"CachedNode", 0, 0, Waits(PoolPod("450m"), 4), "pods and no node: 1, ask 1", State(Cached),
          "pods and no node: 3, ask 3"},
-        {"Expected", 10, 900, nullptr, kThreeMore, State([](auto* s) { s->set_expected(13); }),
+        {"Expected", 10, 900, nullptr, kThreeMore, State([](auto* s) {
+           s->set_expected(13);
+           s->set_locked_milliseconds(kNowMs - 899'999);
+         }),
          "the nodes that it lacks are on their way: 0"},
+        {"ExpectedTooLong", 10, 900, nullptr, kThreeMore, State([](auto* s) {
+           s->set_expected(13);
+           s->set_locked_milliseconds(kNowMs - 900'000);
+         }),
+         kThreeMore},
         {"Locked", 10, 900, nullptr, kThreeMore,
          State([](auto* s) { s->set_locked_milliseconds(kNowMs - 1); }), "scaled up a short time ago: 0"},
         {"Requested", 10, 900,

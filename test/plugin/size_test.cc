@@ -67,7 +67,7 @@ TEST_F(SizeTest, EscalatorsWorkedExample) {
 }
 
 TEST_F(SizeTest, FromZeroByCachedNodeByTemplateAndByNeither) {
-  Wait(PoolPod("1800m", "1M"), 1);
+  Wait(PoolPod("450m", "1M"), 4);
   request_.mutable_state();
   v1::GroupSize size = Size();
   EXPECT_EQ(size.delta(), 1);
@@ -118,7 +118,7 @@ TEST_F(SizeTest, TheEngineKeepsTheStateWithTheView) {
   Load(ChangesBuilder::FullList(3, 1));
   request_.set_now_milliseconds(kNowMs + 10'000'000);
   request_.clear_pods();
-  Wait(PoolPod("1800m", "1M"), 1);
+  Wait(PoolPod("450m", "1M"), 4);
   EXPECT_EQ(Size().wanted_delta(), 3);
 }
 

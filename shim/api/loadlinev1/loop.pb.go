@@ -136,7 +136,10 @@ type PlanLoopRequest struct {
 	// grow by nothing else, and of their nodes those go that their size says, once they have been tainted for
 	// it. What `groups` state is left unset here: template_node, cloud_target, cloud_min and cloud_max. A node
 	// counts if it carries the labels and is one of the group's slots. At most 1000.
-	Sized         []*SizedGroup `protobuf:"bytes,23,rep,name=sized,proto3" json:"sized,omitempty"`
+	Sized []*SizedGroup `protobuf:"bytes,23,rep,name=sized,proto3" json:"sized,omitempty"`
+	// What groups that are sized count as demand, by the rules of MeasureUtilizationRequest.pods: all pods that are on
+	// no node, and those that start. Empty: `pods`, which leaves out those that no scheduler has looked at yet.
+	SizePods      []*WaitingPods `protobuf:"bytes,24,rep,name=size_pods,json=sizePods,proto3" json:"size_pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -339,6 +342,13 @@ func (x *PlanLoopRequest) GetRanking() *RankPolicy {
 func (x *PlanLoopRequest) GetSized() []*SizedGroup {
 	if x != nil {
 		return x.Sized
+	}
+	return nil
+}
+
+func (x *PlanLoopRequest) GetSizePods() []*WaitingPods {
+	if x != nil {
+		return x.SizePods
 	}
 	return nil
 }
@@ -958,7 +968,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a$loadline/v1/scheduler_extender.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\xcd\b\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a$loadline/v1/scheduler_extender.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\x84\t\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -984,7 +994,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x10max_milliseconds\x18\x14 \x01(\x05R\x0fmaxMilliseconds\x12\x18\n" +
 	"\acompact\x18\x15 \x01(\bR\acompact\x121\n" +
 	"\aranking\x18\x16 \x01(\v2\x17.loadline.v1.RankPolicyR\aranking\x12-\n" +
-	"\x05sized\x18\x17 \x03(\v2\x17.loadline.v1.SizedGroupR\x05sized\"M\n" +
+	"\x05sized\x18\x17 \x03(\v2\x17.loadline.v1.SizedGroupR\x05sized\x125\n" +
+	"\tsize_pods\x18\x18 \x03(\v2\x18.loadline.v1.WaitingPodsR\bsizePods\"M\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bSCALE_UP\x10\x01\x12\t\n" +
@@ -1080,19 +1091,20 @@ var file_loadline_v1_loop_proto_goTypes = []any{
 	(*DrainProgress)(nil),              // 16: loadline.v1.DrainProgress
 	(*RankPolicy)(nil),                 // 17: loadline.v1.RankPolicy
 	(*SizedGroup)(nil),                 // 18: loadline.v1.SizedGroup
-	(*ScalableGroup)(nil),              // 19: loadline.v1.ScalableGroup
-	(*DrainGroup)(nil),                 // 20: loadline.v1.DrainGroup
-	(*SlackState)(nil),                 // 21: loadline.v1.SlackState
-	(*DrainState)(nil),                 // 22: loadline.v1.DrainState
-	(*SizeState)(nil),                  // 23: loadline.v1.SizeState
-	(*ExistingPlacement)(nil),          // 24: loadline.v1.ExistingPlacement
-	(*PlanScaleUpResponse)(nil),        // 25: loadline.v1.PlanScaleUpResponse
-	(*PlanSlackResponse)(nil),          // 26: loadline.v1.PlanSlackResponse
-	(*PlanDrainResponse)(nil),          // 27: loadline.v1.PlanDrainResponse
-	(*RankOptionsResponse)(nil),        // 28: loadline.v1.RankOptionsResponse
-	(*MeasureUtilizationResponse)(nil), // 29: loadline.v1.MeasureUtilizationResponse
-	(*LeftOut)(nil),                    // 30: loadline.v1.LeftOut
-	(*PodRun)(nil),                     // 31: loadline.v1.PodRun
+	(*WaitingPods)(nil),                // 19: loadline.v1.WaitingPods
+	(*ScalableGroup)(nil),              // 20: loadline.v1.ScalableGroup
+	(*DrainGroup)(nil),                 // 21: loadline.v1.DrainGroup
+	(*SlackState)(nil),                 // 22: loadline.v1.SlackState
+	(*DrainState)(nil),                 // 23: loadline.v1.DrainState
+	(*SizeState)(nil),                  // 24: loadline.v1.SizeState
+	(*ExistingPlacement)(nil),          // 25: loadline.v1.ExistingPlacement
+	(*PlanScaleUpResponse)(nil),        // 26: loadline.v1.PlanScaleUpResponse
+	(*PlanSlackResponse)(nil),          // 27: loadline.v1.PlanSlackResponse
+	(*PlanDrainResponse)(nil),          // 28: loadline.v1.PlanDrainResponse
+	(*RankOptionsResponse)(nil),        // 29: loadline.v1.RankOptionsResponse
+	(*MeasureUtilizationResponse)(nil), // 30: loadline.v1.MeasureUtilizationResponse
+	(*LeftOut)(nil),                    // 31: loadline.v1.LeftOut
+	(*PodRun)(nil),                     // 32: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
 	9,  // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
@@ -1109,28 +1121,29 @@ var file_loadline_v1_loop_proto_depIdxs = []int32{
 	16, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
 	17, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
 	18, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
-	19, // 14: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
-	20, // 15: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
-	21, // 16: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
-	22, // 17: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
-	23, // 18: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
-	5,  // 19: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
-	24, // 20: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	6,  // 21: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
-	25, // 22: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
-	7,  // 23: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
-	26, // 24: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
-	27, // 25: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
-	3,  // 26: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
-	28, // 27: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
-	29, // 28: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
-	30, // 29: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
-	31, // 30: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	19, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
+	20, // 15: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
+	21, // 16: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
+	22, // 17: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
+	23, // 18: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
+	24, // 19: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
+	5,  // 20: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
+	25, // 21: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	6,  // 22: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
+	26, // 23: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
+	7,  // 24: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
+	27, // 25: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
+	28, // 26: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
+	3,  // 27: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
+	29, // 28: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
+	30, // 29: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
+	31, // 30: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
+	32, // 31: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }

@@ -210,11 +210,11 @@ const (
 	GroupSize_WOULD_GROW_BACK GroupSize_Reason = 12
 	// the nodes that it lacks are on their way;
 	GroupSize_WAITING GroupSize_Reason = 13
-	// it was scaled up a short time ago;
+	// it was scaled up a short time ago, as the cloud's target showed;
 	GroupSize_LOCKED GroupSize_Reason = 14
 	// too many nodes are not ready;
 	GroupSize_UNHEALTHY GroupSize_Reason = 15
-	// starving is watched, and pods wait.
+	// starving is watched, and pods wait that a node of the group can take.
 	GroupSize_PODS_PENDING GroupSize_Reason = 16
 	// Neither nodes nor pods.
 	GroupSize_EMPTY GroupSize_Reason = 17
@@ -369,12 +369,17 @@ const (
 	SizeWarning_MIXED_NODES SizeWarning_Kind = 2
 	// DaemonSet pods take more of the nodes than 100 - scale_up_percent.
 	SizeWarning_DAEMON_SHARE SizeWarning_Kind = 3
-	// `count` pods of the demand request no cpu or no memory.
+	// Of `count` pods of the demand a container requests no cpu or no memory.
 	SizeWarning_PODS_WITHOUT_REQUESTS SizeWarning_Kind = 4
 	// `count` nodes are also of `node_group`.
 	SizeWarning_SHARED_NODES SizeWarning_Kind = 5
 	// `count` pods on the nodes ask for no group; they are no demand of any.
 	SizeWarning_UNCOUNTED_PODS SizeWarning_Kind = 6
+	// `count` pods that wait request more than any node of the group offers beside its DaemonSet pods; they are no
+	// demand, and keep no node. `first_pod` is one of them.
+	SizeWarning_PODS_TOO_LARGE SizeWarning_Kind = 7
+	// Work ended before it was known whether pods starve.
+	SizeWarning_STARVING_UNKNOWN SizeWarning_Kind = 8
 )
 
 // Enum value maps for SizeWarning_Kind.
@@ -387,6 +392,8 @@ var (
 		4: "PODS_WITHOUT_REQUESTS",
 		5: "SHARED_NODES",
 		6: "UNCOUNTED_PODS",
+		7: "PODS_TOO_LARGE",
+		8: "STARVING_UNKNOWN",
 	}
 	SizeWarning_Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED":      0,
@@ -396,6 +403,8 @@ var (
 		"PODS_WITHOUT_REQUESTS": 4,
 		"SHARED_NODES":          5,
 		"UNCOUNTED_PODS":        6,
+		"PODS_TOO_LARGE":        7,
+		"STARVING_UNKNOWN":      8,
 	}
 )
 
@@ -440,10 +449,15 @@ type MeasureUtilizationRequest struct {
 	NowMilliseconds int64 `protobuf:"varint,2,opt,name=now_milliseconds,json=nowMilliseconds,proto3" json:"now_milliseconds,omitempty"`
 	// The groups, at most 1000. Names are unique, and no two have the same labels.
 	Groups []*SizedGroup `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Pods that wait, at most 100000 entries. Pods that differ in name only should come as one.
+	// All pods that are on no node, and those that start; at most 100000 entries. Pods that differ in name only
+	// should come as one. Which of them are demand the engine decides: placeholders of slack are none, and neither
+	// are pods that request more than any node of the group can offer.
 	Pods []*WaitingPods `protobuf:"bytes,4,rep,name=pods,proto3" json:"pods,omitempty"`
 	// What the pass before left. Unset: what the last pass over this view left, as the engine keeps it.
-	State         *SizeState `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	State *SizeState `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	// Plain protobufs k8s.io.api.core.v1.Pod: DaemonSet and static pods. A node like template_node carries those that
+	// fit it, in this order. At most 10000.
+	DaemonPods    [][]byte `protobuf:"bytes,7,rep,name=daemon_pods,json=daemonPods,proto3" json:"daemon_pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -527,6 +541,13 @@ func (x *MeasureUtilizationRequest) GetPods() []*WaitingPods {
 func (x *MeasureUtilizationRequest) GetState() *SizeState {
 	if x != nil {
 		return x.State
+	}
+	return nil
+}
+
+func (x *MeasureUtilizationRequest) GetDaemonPods() [][]byte {
+	if x != nil {
+		return x.DaemonPods
 	}
 	return nil
 }
@@ -731,9 +752,10 @@ type SizeOptions struct {
 	// hard.
 	SoftGraceMilliseconds int64 `protobuf:"varint,11,opt,name=soft_grace_milliseconds,json=softGraceMilliseconds,proto3" json:"soft_grace_milliseconds,omitempty"`
 	HardGraceMilliseconds int64 `protobuf:"varint,12,opt,name=hard_grace_milliseconds,json=hardGraceMilliseconds,proto3" json:"hard_grace_milliseconds,omitempty"`
-	// How long the group is left alone after nodes were asked of the cloud. Above 0.
+	// How long the group is left alone after the cloud took nodes that it was asked for. Above 0.
 	CoolDownMilliseconds int64 `protobuf:"varint,13,opt,name=cool_down_milliseconds,json=coolDownMilliseconds,proto3" json:"cool_down_milliseconds,omitempty"`
-	// Grow by a node when a pending pod fits on none.
+	// Grow by a node when a pending pod fits on none by all filters, and would on a new one. COMPAT looks at cpu and
+	// memory, each by itself.
 	ScaleOnStarve bool `protobuf:"varint,14,opt,name=scale_on_starve,json=scaleOnStarve,proto3" json:"scale_on_starve,omitempty"`
 	// At the minimum, replace nodes older than this. 0: off.
 	MaxNodeAgeMilliseconds int64 `protobuf:"varint,15,opt,name=max_node_age_milliseconds,json=maxNodeAgeMilliseconds,proto3" json:"max_node_age_milliseconds,omitempty"`
@@ -1028,14 +1050,20 @@ type GroupSizeState struct {
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// What a node of the group offers, known from when there was one.
 	CachedNode *NodeSize `protobuf:"bytes,2,opt,name=cached_node,json=cachedNode,proto3" json:"cached_node,omitempty"`
-	// When nodes were asked of the cloud, in milliseconds since 1970. Unset: never.
+	// When the cloud took nodes that it was asked for, in milliseconds since 1970. Unset: never.
 	LockedMilliseconds *int64 `protobuf:"varint,3,opt,name=locked_milliseconds,json=lockedMilliseconds,proto3,oneof" json:"locked_milliseconds,omitempty"`
-	// How many were asked for then. [0, 2^31).
+	// How many were asked for last. [0, 2^31).
 	Requested int64 `protobuf:"varint,4,opt,name=requested,proto3" json:"requested,omitempty"`
-	// Nodes that there are to be once they are there. [0, 2^31). Unset: none is awaited.
-	Expected      *int64 `protobuf:"varint,5,opt,name=expected,proto3,oneof" json:"expected,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Nodes that there are to be once they are there. [0, 2^31). Unset: none is awaited. It ends 15 minutes after they
+	// were asked for, or after the cool-down if that is longer.
+	Expected *int64 `protobuf:"varint,5,opt,name=expected,proto3,oneof" json:"expected,omitempty"`
+	// When nodes were asked of the cloud, in milliseconds since 1970, and its target before, [0, 2^31). Unset: nothing
+	// was asked that the cloud may have taken since. A pass with a cloud_target above this one takes the nodes for
+	// granted; one with another forgets them.
+	AskedMilliseconds *int64 `protobuf:"varint,6,opt,name=asked_milliseconds,json=askedMilliseconds,proto3,oneof" json:"asked_milliseconds,omitempty"`
+	AskedTarget       *int64 `protobuf:"varint,7,opt,name=asked_target,json=askedTarget,proto3,oneof" json:"asked_target,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *GroupSizeState) Reset() {
@@ -1103,6 +1131,20 @@ func (x *GroupSizeState) GetExpected() int64 {
 	return 0
 }
 
+func (x *GroupSizeState) GetAskedMilliseconds() int64 {
+	if x != nil && x.AskedMilliseconds != nil {
+		return *x.AskedMilliseconds
+	}
+	return 0
+}
+
+func (x *GroupSizeState) GetAskedTarget() int64 {
+	if x != nil && x.AskedTarget != nil {
+		return *x.AskedTarget
+	}
+	return 0
+}
+
 // What one node offers.
 type NodeSize struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1157,7 +1199,8 @@ func (x *NodeSize) GetMemoryBytes() int64 {
 	return 0
 }
 
-// The pass. Its state supposes that what it says is done.
+// The pass. Its state supposes that what it says is done; nodes to be asked of the cloud only where the
+// cloud_target is not known: else the next one tells whether the cloud took them.
 type MeasureUtilizationResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Per group, in the order of the request.
@@ -1606,7 +1649,10 @@ type SizeWarning struct {
 	// As the kind says.
 	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// As the kind says.
-	NodeGroup     string `protobuf:"bytes,3,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
+	NodeGroup string `protobuf:"bytes,3,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
+	// As the kind says: its position in MeasureUtilizationRequest.pods, or PlanLoopRequest.size_pods. Unset in a loop
+	// without size_pods.
+	FirstPod      *int32 `protobuf:"varint,4,opt,name=first_pod,json=firstPod,proto3,oneof" json:"first_pod,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1662,18 +1708,27 @@ func (x *SizeWarning) GetNodeGroup() string {
 	return ""
 }
 
+func (x *SizeWarning) GetFirstPod() int32 {
+	if x != nil && x.FirstPod != nil {
+		return *x.FirstPod
+	}
+	return 0
+}
+
 var File_loadline_v1_size_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_size_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/size.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\"\xba\x02\n" +
+	"\x16loadline/v1/size.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\"\xdb\x02\n" +
 	"\x19MeasureUtilizationRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x06 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12)\n" +
 	"\x10now_milliseconds\x18\x02 \x01(\x03R\x0fnowMilliseconds\x12/\n" +
 	"\x06groups\x18\x03 \x03(\v2\x17.loadline.v1.SizedGroupR\x06groups\x12,\n" +
 	"\x04pods\x18\x04 \x03(\v2\x18.loadline.v1.WaitingPodsR\x04pods\x12,\n" +
-	"\x05state\x18\x05 \x01(\v2\x16.loadline.v1.SizeStateR\x05stateB\t\n" +
+	"\x05state\x18\x05 \x01(\v2\x16.loadline.v1.SizeStateR\x05state\x12\x1f\n" +
+	"\vdaemon_pods\x18\a \x03(\fR\n" +
+	"daemonPodsB\t\n" +
 	"\acluster\"4\n" +
 	"\n" +
 	"GroupLabel\x12\x10\n" +
@@ -1730,7 +1785,7 @@ const file_loadline_v1_size_proto_rawDesc = "" +
 	"\x04GATE\x10\x02\x12\t\n" +
 	"\x05START\x10\x03\"@\n" +
 	"\tSizeState\x123\n" +
-	"\x06groups\x18\x01 \x03(\v2\x1b.loadline.v1.GroupSizeStateR\x06groups\"\x81\x02\n" +
+	"\x06groups\x18\x01 \x03(\v2\x1b.loadline.v1.GroupSizeStateR\x06groups\"\x85\x03\n" +
 	"\x0eGroupSizeState\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x126\n" +
@@ -1738,9 +1793,13 @@ const file_loadline_v1_size_proto_rawDesc = "" +
 	"cachedNode\x124\n" +
 	"\x13locked_milliseconds\x18\x03 \x01(\x03H\x00R\x12lockedMilliseconds\x88\x01\x01\x12\x1c\n" +
 	"\trequested\x18\x04 \x01(\x03R\trequested\x12\x1f\n" +
-	"\bexpected\x18\x05 \x01(\x03H\x01R\bexpected\x88\x01\x01B\x16\n" +
+	"\bexpected\x18\x05 \x01(\x03H\x01R\bexpected\x88\x01\x01\x122\n" +
+	"\x12asked_milliseconds\x18\x06 \x01(\x03H\x02R\x11askedMilliseconds\x88\x01\x01\x12&\n" +
+	"\fasked_target\x18\a \x01(\x03H\x03R\vaskedTarget\x88\x01\x01B\x16\n" +
 	"\x14_locked_millisecondsB\v\n" +
-	"\t_expected\"J\n" +
+	"\t_expectedB\x15\n" +
+	"\x13_asked_millisecondsB\x0f\n" +
+	"\r_asked_target\"J\n" +
 	"\bNodeSize\x12\x1b\n" +
 	"\tmilli_cpu\x18\x01 \x01(\x03R\bmilliCpu\x12!\n" +
 	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\"\xfa\x01\n" +
@@ -1822,12 +1881,13 @@ const file_loadline_v1_size_proto_rawDesc = "" +
 	"\vNO_CAPACITY\x10\x03\"3\n" +
 	"\tSizedNode\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\"\x86\x02\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"\xe0\x02\n" +
 	"\vSizeWarning\x121\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1d.loadline.v1.SizeWarning.KindR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x1d\n" +
 	"\n" +
-	"node_group\x18\x03 \x01(\tR\tnodeGroup\"\x8e\x01\n" +
+	"node_group\x18\x03 \x01(\tR\tnodeGroup\x12 \n" +
+	"\tfirst_pod\x18\x04 \x01(\x05H\x00R\bfirstPod\x88\x01\x01\"\xb8\x01\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bNO_NODES\x10\x01\x12\x0f\n" +
@@ -1835,7 +1895,11 @@ const file_loadline_v1_size_proto_rawDesc = "" +
 	"\fDAEMON_SHARE\x10\x03\x12\x19\n" +
 	"\x15PODS_WITHOUT_REQUESTS\x10\x04\x12\x10\n" +
 	"\fSHARED_NODES\x10\x05\x12\x12\n" +
-	"\x0eUNCOUNTED_PODS\x10\x06B/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x0eUNCOUNTED_PODS\x10\x06\x12\x12\n" +
+	"\x0ePODS_TOO_LARGE\x10\a\x12\x14\n" +
+	"\x10STARVING_UNKNOWN\x10\bB\f\n" +
+	"\n" +
+	"_first_podB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_size_proto_rawDescOnce sync.Once
@@ -1920,6 +1984,7 @@ func file_loadline_v1_size_proto_init() {
 	file_loadline_v1_size_proto_msgTypes[2].OneofWrappers = []any{}
 	file_loadline_v1_size_proto_msgTypes[3].OneofWrappers = []any{}
 	file_loadline_v1_size_proto_msgTypes[6].OneofWrappers = []any{}
+	file_loadline_v1_size_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

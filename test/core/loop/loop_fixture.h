@@ -80,9 +80,11 @@ class LoopTest : public ::testing::Test {
     DrainPlanner drain;
     drain.SetState(drain_);
     problem_.deleting = drain_.deleting;
-    EXPECT_TRUE(GatherSizes(&problem_).ok());
     Snapshot snapshot(cluster.state());
     WorkBudget budget;
+    problem_.size_pods.clear();
+    EXPECT_TRUE(GatherSizes(&problem_, &snapshot, &budget).ok());
+    EXPECT_EQ(snapshot.node_end(), static_cast<int32_t>(nodes_.size())) << "the snapshot is as before";
     LoopPlan plan = PlanLoop(problem_, {&slack, &drain}, &snapshot, &budget);
     for (size_t i = 0; i < problem_.sized.size(); ++i) problem_.sized[i].state = plan.sizes[i].next;
     slack_ = slack.State();

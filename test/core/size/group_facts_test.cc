@@ -1,5 +1,6 @@
 #include "core/size/group_facts.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -120,7 +121,8 @@ void CheckGroup(const RandomPools& pools, const std::vector<WaitingPods>& waitin
                 const GatheredGroup& gathered) {
   const SizeMode mode = group.options.mode;
   CpuMemory requests;
-  int64_t pods = 0, pending = 0, nodes = 0;
+  int64_t pods = 0, pending = 0, nodes = 0, too_large = 0;
+  std::vector<CpuMemory> empty;  // what the nodes of the group offer beside their DaemonSet pods
   for (const RandomPools::Node& node : pools.nodes) {
     CpuMemory daemons;
     int64_t members = 0, others = 0;
@@ -137,6 +139,8 @@ void CheckGroup(const RandomPools& pools, const std::vector<WaitingPods>& waitin
     pods += members;
     if (node.pool != *group.pods.labels.Find("pool")) continue;
     ++nodes;
+    empty.push_back(
+        {std::max<int64_t>(0, 4000 - daemons.cpu), std::max<int64_t>(0, (1 << 24) - daemons.memory)});
     const auto found = std::find_if(gathered.facts.nodes.begin(), gathered.facts.nodes.end(),
                                     [&](const GroupNode& candidate) { return candidate.name == node.name; });
     ASSERT_NE(found, gathered.facts.nodes.end());
@@ -149,9 +153,18 @@ void CheckGroup(const RandomPools& pools, const std::vector<WaitingPods>& waitin
   for (const WaitingPods& entry : waiting) {
     if (entry.waiting == Waiting::kToStart || !RandomPools::Wants(entry.shape, group)) continue;
     if (entry.shape.finished || (entry.waiting == Waiting::kForGate && mode == SizeMode::kDefault)) continue;
-    requests = Plus(requests, Times(RequestsOf(entry.shape, mode), entry.count));
+    const CpuMemory pod = RequestsOf(entry.shape, mode);
+    if (mode == SizeMode::kDefault && nodes > 0 &&
+        std::none_of(empty.begin(), empty.end(), [&](const CpuMemory& node) {
+          return pod.cpu <= node.cpu && pod.memory <= node.memory;
+        })) {
+      too_large += entry.count;
+      continue;
+    }
+    requests = Plus(requests, Times(pod, entry.count));
     pending += entry.count;
   }
+  EXPECT_EQ(gathered.pods_too_large, too_large);
   EXPECT_EQ(gathered.facts.requests, requests);
   EXPECT_EQ(gathered.facts.pods, pods + pending);
   EXPECT_EQ(gathered.facts.pending_pods, pending);
@@ -193,6 +206,134 @@ TEST(GroupFactsTest, TooManyMembershipsAreRefused) {
   add(2000);
   EXPECT_EQ(GatherFacts(cluster, groups, {}, kPassTime).status().code(),
             absl::StatusCode::kResourceExhausted);
+}
+
+// A group of nodes of 1000m in which pods ask for pool=x.
+class PoolFactsTest : public ::testing::Test {
+ protected:
+  PoolFactsTest() : groups_(1) {
+    groups_[0].name = "pool";
+    groups_[0].pods.labels = Labels(std::vector<Label>{{"pool", "x"}});
+    groups_[0].options.scale_on_starve = true;
+  }
+
+  NodeShape PoolNode(int64_t cpu) {
+    ResourceAmounts allocatable;
+    allocatable[kCpu] = cpu;
+    allocatable[kMemory] = 1000;
+    return MakeNodeShape(allocatable, names_, Labels(std::vector<Label>{{"pool", "x"}}));
+  }
+
+  PodShape Member(int64_t cpu, const std::string& resource = "", PodTraits traits = {}) {
+    PodResources resources;
+    ResourceList& requests = resources.containers.emplace_back().requests;
+    requests[kCpu] = Quantity::FromMilli(cpu);
+    requests[kMemory] = Quantity::FromUnits(1);
+    if (!resource.empty()) requests[names_.Intern(resource)] = Quantity::FromUnits(1);
+    return MakeMember(resources, std::move(traits));
+  }
+
+  PodShape MakeMember(const PodResources& resources, PodTraits traits = {}) {
+    PodRules rules;
+    rules.node_selector = Labels(std::vector<Label>{{"pool", "x"}});
+    return MakePodShape("", false, resources, names_, PodRole::kExisting, std::move(rules),
+                        std::move(traits));
+  }
+
+  void AddPoolNode(int64_t cpu, const std::vector<PodShape>& pods) {
+    std::vector<PodContent> contents;
+    for (const PodShape& pod : pods) contents.push_back({cluster_.pod_shapes().Acquire(pod), 0, "p", "", 0});
+    cluster_.set_resource_names(names_);
+    const Slot slot{cluster_.slot_end()};
+    cluster_.SetNode(slot, "n" + std::to_string(cluster_.slot_end()), PoolNode(cpu), contents);
+  }
+
+  GatheredGroup GatherPool(const std::vector<WaitingPods>& waiting) {
+    const auto gathered = GatherFacts(cluster_, groups_, waiting, kPassTime);
+    EXPECT_TRUE(gathered.ok()) << gathered.status();
+    return gathered->at(0);
+  }
+
+  ResourceNames names_;
+  ClusterState cluster_;
+  std::vector<SizedGroup> groups_;
+};
+
+// A group that grows for its own placeholders needs more of them, and grows for ever.
+TEST_F(PoolFactsTest, PlaceholdersOfSlackAreNoDemandAndKeepNoNode) {
+  PodTraits traits;
+  traits.placeholder = true;
+  const PodShape placeholder = Member(300, "", traits);
+  AddPoolNode(1000, {placeholder, placeholder});
+  for (const SizeMode mode : {SizeMode::kDefault, SizeMode::kCompat}) {
+    groups_[0].options.mode = mode;
+    const GatheredGroup gathered = GatherPool({{placeholder, 5}});
+    EXPECT_EQ(gathered.facts.requests, CpuMemory());
+    EXPECT_EQ(gathered.facts.pods, 0);
+    EXPECT_EQ(gathered.facts.pending_pods, 0);
+    EXPECT_EQ(gathered.uncounted_pods, 0);
+    EXPECT_TRUE(gathered.facts.nodes[0].empty);
+    EXPECT_THAT(gathered.may_starve, ::testing::IsEmpty());
+  }
+}
+
+TEST_F(PoolFactsTest, PodsThatNoNodeCanTakeAreNoDemand) {
+  PodTraits daemon;
+  daemon.owner = PodOwner{"DaemonSet", "apps/v1", "d", "u"};
+  AddPoolNode(1000, {Member(100, "", daemon), Member(200)});
+  AddPoolNode(800, {});
+  const std::vector<WaitingPods> waiting = {
+      {Member(900), 2}, {Member(901), 3}, {Member(10, "example.com/gpu"), 4}, {Member(5000), 0}};
+  GatheredGroup gathered = GatherPool(waiting);
+  EXPECT_EQ(gathered.facts.requests, (CpuMemory{2000, 3}));  // 200m there, and twice 900m
+  EXPECT_EQ(gathered.facts.pods, 3);
+  EXPECT_EQ(gathered.facts.pending_pods, 2);
+  EXPECT_EQ(gathered.pods_too_large, 7);
+  EXPECT_EQ(gathered.too_large, 1);
+  EXPECT_THAT(gathered.may_starve, ::testing::ElementsAre(0));
+  // A template that is larger, and has the resource.
+  groups_[0].new_node = PoolNode(1200);
+  groups_[0].new_node->allocatable[names_.Intern("example.com/gpu")] = 1;
+  groups_[0].new_node_daemons = {299, 0};
+  gathered = GatherPool(waiting);
+  EXPECT_EQ(gathered.pods_too_large, 0);
+  groups_[0].new_node_daemons = {300, 0};
+  EXPECT_EQ(GatherPool(waiting).pods_too_large, 3);
+  // Escalator counts them all.
+  groups_[0].options.mode = SizeMode::kCompat;
+  gathered = GatherPool(waiting);
+  EXPECT_EQ(gathered.pods_too_large, 0);
+  EXPECT_EQ(gathered.facts.pending_pods, 9);
+}
+
+TEST_F(PoolFactsTest, TheNodeThatWasThereLastTellsWhatIsTooLarge) {
+  const std::vector<WaitingPods> waiting = {{Member(1001), 1}};
+  EXPECT_EQ(GatherPool(waiting).pods_too_large, 0) << "nothing is known of its nodes";
+  groups_[0].cached_node = {1000, 1000};
+  EXPECT_EQ(GatherPool(waiting).pods_too_large, 1);
+  groups_[0].cached_node = {1001, 1000};
+  EXPECT_EQ(GatherPool(waiting).pods_too_large, 0);
+}
+
+TEST_F(PoolFactsTest, AContainerWithoutRequestsBesideOneThatHasThemIsToldOf) {
+  PodResources resources;
+  for (int i = 0; i < 2; ++i) {
+    ResourceList& requests = resources.containers.emplace_back().requests;
+    requests[kCpu] = Quantity::FromMilli(100);
+    requests[kMemory] = Quantity::FromUnits(10);
+  }
+  AddPoolNode(1000, {MakeMember(resources)});
+  EXPECT_EQ(GatherPool({}).pods_without_requests, 0);
+  PodResources partly = resources;
+  partly.containers[1].requests.clear();
+  PodResources no_memory = resources;
+  no_memory.containers[1].requests[kMemory] = Quantity();
+  AddPoolNode(1000, {MakeMember(partly), MakeMember(no_memory)});
+  EXPECT_EQ(GatherPool({}).pods_without_requests, 2);
+  // The pod level states them for all.
+  partly.pod_level.emplace().requests = resources.containers[0].requests;
+  AddPoolNode(1000, {MakeMember(partly)});
+  EXPECT_EQ(GatherPool({}).pods_without_requests, 2);
 }
 
 }  // namespace

@@ -337,5 +337,58 @@ TEST(MembershipTest, CatchAllTakesPodsThatAskForNothing) {
   EXPECT_FALSE(IsMember({.static_pod = true}, group));
 }
 
+// 90 % of ten nodes: three more. Nothing comes of it unless the target says so.
+TEST(SizeGroupTest, TheCoolDownStartsWhenTheCloudTookTheGrowth) {
+  for (const SizeMode mode : {SizeMode::kDefault, SizeMode::kCompat}) {
+    GroupSimulation group = Group(mode, 10, 9000);
+    group.options.cool_down_ms = 10 * kMinute;
+    GroupState state;
+    const auto pass = [&](int64_t minute, std::optional<int64_t> target) {
+      group.facts.cloud_target = target;
+      const SizeDecision decision =
+          SizeGroup(group.options, group.facts, state, kPassTime + minute * kMinute);
+      state = decision.next;
+      return decision;
+    };
+    EXPECT_EQ(pass(0, 10).ask_cloud, 3);
+    EXPECT_FALSE(state.locked_ms.has_value());
+    // The cloud refused, or nobody asked it.
+    for (int64_t minute = 1; minute < 5; ++minute) {
+      const SizeDecision again = pass(minute, 10);
+      EXPECT_EQ(again.reason, SizeReason::kAboveScaleUp);
+      EXPECT_EQ(again.ask_cloud, 3);
+      EXPECT_FALSE(state.locked_ms.has_value());
+    }
+    // What was asked in minute 4 was taken.
+    EXPECT_EQ(pass(5, 13).reason, SizeReason::kLocked);
+    EXPECT_EQ(state.locked_ms, kPassTime + 4 * kMinute);
+    EXPECT_EQ(pass(13, 13).reason, SizeReason::kLocked);
+    EXPECT_NE(pass(14, 13).reason, SizeReason::kLocked);
+  }
+}
+
+// What the cloud is to hold is not known: the nodes count as asked for at once, and are waited for so long.
+TEST(SizeGroupTest, NodesThatDoNotComeAreNotWaitedForForEver) {
+  for (const int64_t cool_down : {10 * kMinute, 20 * kMinute}) {
+    GroupSimulation group = Group(SizeMode::kDefault, 10, 9000);
+    group.options.cool_down_ms = cool_down;
+    GroupState state;
+    const auto pass = [&](int64_t ms) {
+      const SizeDecision decision = SizeGroup(group.options, group.facts, state, kPassTime + ms);
+      state = decision.next;
+      return decision;
+    };
+    group.facts.cloud_target.reset();
+    EXPECT_EQ(pass(0).ask_cloud, 3);
+    EXPECT_EQ(state.expected, 13);
+    EXPECT_EQ(pass(cool_down - 1).reason, SizeReason::kLocked);
+    const int64_t end = std::max(15 * kMinute, cool_down);
+    if (end > cool_down) {
+      EXPECT_EQ(pass(end - 1).reason, SizeReason::kWaiting);
+    }
+    EXPECT_EQ(pass(end).ask_cloud, 3);
+  }
+}
+
 }  // namespace
 }  // namespace loadline

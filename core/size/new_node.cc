@@ -1,0 +1,171 @@
+#include "core/size/new_node.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/fit/pod_fit.h"
+
+namespace loadline {
+namespace {
+
+// One judgement, in units of work of about 100 ns.
+constexpr int64_t kJudgement = 10;
+// To prepare a pod to be judged, likewise.
+constexpr int64_t kPreparation = 100;
+
+// Undoes what is done to a snapshot while it is there.
+class Supposed {
+ public:
+  explicit Supposed(Snapshot* snapshot) : snapshot_(*snapshot) { snapshot_.Fork(); }
+  Supposed(const Supposed&) = delete;
+  Supposed& operator=(const Supposed&) = delete;
+  ~Supposed() { snapshot_.Revert(); }
+
+ private:
+  Snapshot& snapshot_;
+};
+
+NodeIndex AddNewNode(const std::string& group, const NodeShape& shape, Snapshot* snapshot) {
+  NewNode node;
+  node.name = absl::StrCat(group, "/sized");
+  node.hostname = node.name;
+  node.shape = shape;
+  return snapshot->AddNode(std::move(node));
+}
+
+void RemovePlaceholders(std::span<const NodeIndex> nodes, Snapshot* snapshot) {
+  for (const NodeIndex node : nodes) {
+    // From behind: the last pod takes the place of one that goes.
+    for (size_t i = snapshot->pods(node).size(); i-- > 0;) {
+      if (TraitsOf(snapshot->pod_shape(snapshot->pods(node)[i].shape)).placeholder) {
+        snapshot->RemovePod(node, i);
+      }
+    }
+  }
+}
+
+// The untainted nodes of a group, and the newest of them.
+struct AtWork {
+  std::vector<NodeIndex> nodes;
+  NodeIndex newest{-1};
+};
+
+AtWork NodesAtWork(const GatheredGroup& gathered, const Snapshot& snapshot) {
+  AtWork work;
+  int64_t newest_ms = 0;
+  for (size_t i = 0; i < gathered.slots.size(); ++i) {
+    const GroupNode& node = gathered.facts.nodes[i];
+    const std::optional<NodeIndex> index = snapshot.FindSlot(gathered.slots[i]);
+    if (node.node_class != NodeClass::kUntainted || !index.has_value()) continue;
+    if (work.nodes.empty() || node.created_ms > newest_ms) {
+      newest_ms = node.created_ms;
+      work.newest = *index;
+    }
+    work.nodes.push_back(*index);
+  }
+  return work;
+}
+
+// Whether one of the pods starves; nullopt: work ended before it was known.
+class Starving {
+ public:
+  Starving(Snapshot* snapshot, const FitOptions& options, const ResourceNames& names, WorkBudget* budget)
+      : snapshot_(*snapshot), options_(options), names_(names), budget_(*budget) {}
+
+  std::optional<bool> Any(const SizedGroup& group, const GatheredGroup& gathered,
+                          std::span<const WaitingPods> waiting) {
+    const AtWork work = NodesAtWork(gathered, snapshot_);
+    if (work.nodes.empty()) return false;
+    const Supposed supposed(&snapshot_);
+    RemovePlaceholders(work.nodes, &snapshot_);
+    for (const int32_t position : gathered.may_starve) {
+      const PodShape& pod = waiting[static_cast<size_t>(position)].shape;
+      const std::optional<bool> fits = FitsOneOf(pod, work.nodes);
+      if (!fits.has_value()) return std::nullopt;
+      if (!*fits && WouldFit(pod, group, work.newest)) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::unique_ptr<PodFit> Prepare(const PodShape& shape) {
+    IncomingPod pod;
+    pod.shape = shape;
+    pod.names = names_;
+    auto fit = std::make_unique<PodFit>(&snapshot_, std::move(pod), &options_);
+    fit->Refresh();
+    return fit;
+  }
+
+  std::optional<bool> FitsOneOf(const PodShape& shape, std::span<const NodeIndex> nodes) {
+    if (!budget_.Spend(kPreparation)) return std::nullopt;
+    const std::unique_ptr<PodFit> fit = Prepare(shape);
+    for (const NodeIndex node : nodes) {
+      if (!budget_.Spend(kJudgement)) return std::nullopt;
+      if (fit->Fits(node)) return true;
+    }
+    return false;
+  }
+
+  bool WouldFit(const PodShape& shape, const SizedGroup& group, NodeIndex newest) {
+    const Supposed supposed(&snapshot_);
+    const NodeShape like = snapshot_.node_shape(newest);  // a copy: the new node may move the shapes
+    const NodeIndex node = AddNewNode(group.name, like, &snapshot_);
+    const std::span<const SnapshotPod> there = snapshot_.pods(newest);
+    const std::vector<SnapshotPod> pods(there.begin(), there.end());
+    for (const SnapshotPod& pod : pods) {
+      if (BelongsToNode(TraitsOf(snapshot_.pod_shape(pod.shape)))) snapshot_.PlacePod(node, pod.shape);
+    }
+    return Prepare(shape)->Fits(node);
+  }
+
+  Snapshot& snapshot_;
+  const FitOptions& options_;
+  const ResourceNames& names_;
+  WorkBudget& budget_;
+};
+
+}  // namespace
+
+void MeasureDaemons(Snapshot* snapshot, const FitOptions& options, std::span<const IncomingPod> daemons,
+                    std::span<SizedGroup> groups, WorkBudget* budget) {
+  if (daemons.empty()) return;
+  const Supposed supposed(snapshot);
+  std::vector<std::unique_ptr<PodFit>> fits;
+  for (const IncomingPod& daemon : daemons) {
+    if (!budget->Spend(kPreparation)) return;
+    fits.push_back(std::make_unique<PodFit>(snapshot, daemon, &options));
+  }
+  for (const std::unique_ptr<PodFit>& fit : fits) fit->Refresh();
+  for (SizedGroup& group : groups) {
+    if (!group.new_node.has_value()) continue;
+    const NodeIndex node = AddNewNode(group.name, *group.new_node, snapshot);
+    group.new_node_daemons = {};
+    for (const std::unique_ptr<PodFit>& fit : fits) {
+      if (!budget->Spend(kJudgement)) return;
+      if (!fit->Fits(node)) continue;
+      snapshot->PlacePod(node, fit->shape());
+      const ResourceAmounts& requests = fit->pod().shape.requests;
+      group.new_node_daemons = Plus(group.new_node_daemons, {requests.Get(kCpu), requests.Get(kMemory)});
+    }
+  }
+}
+
+void FindStarving(Snapshot* snapshot, const FitOptions& options, std::span<const SizedGroup> groups,
+                  std::span<const WaitingPods> waiting, const ResourceNames& names, WorkBudget* budget,
+                  std::span<GatheredGroup> gathered) {
+  Starving starving(snapshot, options, names, budget);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (gathered[i].may_starve.empty()) continue;
+    const std::optional<bool> any = starving.Any(groups[i], gathered[i], waiting);
+    gathered[i].facts.starved = any.value_or(false);
+    gathered[i].starving_unknown = !any.has_value();
+  }
+}
+
+}  // namespace loadline
