@@ -98,12 +98,23 @@ void ExpectOnNodes(const std::vector<ExistingUse>& uses, UpcomingNodes* upcoming
   }
 }
 
-// What groups that are sized leave of what all may grow by together.
+// What is left of what all groups may grow by together, as PlanOptions::max_new_nodes has it.
 int64_t NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan) {
   int64_t left = problem.growth.max_new_nodes;
   if (left <= 0) return left;
-  for (const LoopGrowth& growth : plan.growth) left -= growth.for_utilization;
+  for (const LoopGrowth& growth : plan.growth) left -= growth.nodes();
   return left > 0 ? left : kForbidden;
+}
+
+// Nodes that the group may have beyond those that it has, those that are on their way, and what the plan
+// adds.
+int64_t RoomOf(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
+               size_t group) {
+  int64_t nodes = counts[group].registered + counts[group].upcoming;
+  for (const LoopGrowth& growth : plan.growth) {
+    if (growth.group == static_cast<int32_t>(group)) nodes += growth.nodes();
+  }
+  return std::max<int64_t>(0, problem.groups[group].max_nodes - nodes);
 }
 
 void PlanJointly(const LoopProblem& problem, std::span<const RankedGroup> may_grow, Snapshot* snapshot,
@@ -130,6 +141,57 @@ void PlanByRanking(const LoopProblem& problem, const std::vector<RankedGroup>& m
   plan->scale_up = std::move(ranked.plan);
   plan->ranked = std::move(ranked.options);
   plan->preferred_node = ranked.preferred_node;
+}
+
+// Plans growth by those groups that may grow; groups that have all of their nodes or none with the others.
+void PlanGrowth(const LoopProblem& problem, std::span<const GroupCounts> counts, bool with_atomic,
+                Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
+  std::vector<RankedGroup> groups;
+  plan->grown.clear();
+  for (size_t group = 0; group < problem.groups.size(); ++group) {
+    const LoopGroup& of = problem.groups[group];
+    if (!MayGrow(problem, group)) continue;
+    if (of.drain.atomic && (!with_atomic || MayAdd(problem, counts, *plan, group) == 0)) continue;
+    const int64_t current = counts[group].registered + counts[group].upcoming;
+    groups.push_back(
+        {{TemplateOf(of, ""), of.usd_per_hour.value_or(0), {std::max(of.max_nodes, current), current}},
+         of.priced,
+         of.has_gpu,
+         of.priority});
+    plan->grown.push_back(static_cast<int32_t>(group));
+  }
+  if (problem.ranking.has_value()) {
+    PlanByRanking(problem, groups, snapshot, budget, plan);
+  } else {
+    PlanJointly(problem, groups, snapshot, budget, plan);
+  }
+}
+
+// By group: what the plan for pods lets it grow by. A group that has all of its nodes or none gets all.
+absl::btree_map<int32_t, int64_t> WholeGrowth(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                                              const LoopPlan& plan) {
+  absl::btree_map<int32_t, int64_t> growth;
+  for (const PlannedNodes& nodes : plan.scale_up.nodes) {
+    growth[plan.grown[static_cast<size_t>(nodes.group)]] += nodes.nodes;
+  }
+  for (auto& [group, nodes] : growth) {
+    const size_t position = static_cast<size_t>(group);
+    if (problem.groups[position].drain.atomic) nodes = RoomOf(problem, counts, plan, position);
+  }
+  return growth;
+}
+
+bool Within(int64_t limit, const absl::btree_map<int32_t, int64_t>& growth) {
+  if (limit == kNoLimit) return true;
+  int64_t nodes = 0;
+  for (const auto& [group, added] : growth) nodes += added;
+  return nodes <= std::max<int64_t>(0, limit);
+}
+
+// Adds nodes that come and are left as they are to those that slack may use.
+void AddComing(const EmptyNode& room, int64_t nodes, std::vector<EmptyNode>* coming) {
+  const int64_t most = kMostUpcomingNodes - static_cast<int64_t>(coming->size());
+  if (most > 0) coming->insert(coming->end(), static_cast<size_t>(std::min(nodes, most)), room);
 }
 
 }  // namespace
@@ -162,22 +224,13 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
   snapshot->Fork();
   RemovePodsThatGiveWay(snapshot);
   UpcomingNodes upcoming = AddUpcoming(problem, counts, *plan, snapshot);
-  std::vector<RankedGroup> groups;
-  for (size_t group = 0; group < problem.groups.size(); ++group) {
-    if (!MayGrow(problem, group)) continue;
-    const LoopGroup& of = problem.groups[group];
-    const int64_t current = counts[group].registered + counts[group].upcoming;
-    groups.push_back(
-        {{TemplateOf(of, ""), of.usd_per_hour.value_or(0), {std::max(of.max_nodes, current), current}},
-         of.priced,
-         of.has_gpu,
-         of.priority});
-    plan->grown.push_back(static_cast<int32_t>(group));
-  }
-  if (problem.ranking.has_value()) {
-    PlanByRanking(problem, groups, snapshot, budget, plan);
-  } else {
-    PlanJointly(problem, groups, snapshot, budget, plan);
+  PlanGrowth(problem, counts, /*with_atomic=*/true, snapshot, budget, plan);
+  const int64_t limit = NewNodesLeft(problem, *plan);
+  absl::btree_map<int32_t, int64_t> growth = WholeGrowth(problem, counts, *plan);
+  if (!Within(limit, growth)) {
+    // A group that comes as a whole would take what others need: it has its turn when they have grown.
+    PlanGrowth(problem, counts, /*with_atomic=*/false, snapshot, budget, plan);
+    growth = WholeGrowth(problem, counts, *plan);
   }
   ExpectOnNodes(plan->scale_up.existing, &upcoming, plan);
 
@@ -192,9 +245,14 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
     for (const PodCount& pods : nodes.pods) {
       Take(plan->waiting[static_cast<size_t>(pods.pods)].pod.shape, pods.count, &room);
     }
-    std::vector<EmptyNode>& coming = rooms.coming[static_cast<size_t>(group)];
-    coming.insert(coming.end(), static_cast<size_t>(nodes.nodes), room);
+    AddComing(room, nodes.nodes, &rooms.coming[static_cast<size_t>(group)]);
+    growth[group] -= nodes.nodes;
     GrowthOf(group, plan).for_pods += nodes.nodes;
+  }
+  for (const auto& [group, without_pods] : growth) {
+    const size_t position = static_cast<size_t>(group);
+    AddComing(rooms.empty[position], without_pods, &rooms.coming[position]);
+    GrowthOf(group, plan).for_pods += without_pods;
   }
   snapshot->Revert();
   return rooms;
@@ -203,24 +261,24 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
 int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
                size_t group) {
   if (!MayGrow(problem, group)) return 0;
-  int64_t nodes = counts[group].registered + counts[group].upcoming;
-  for (const LoopGrowth& growth : plan.growth) {
-    if (growth.group == static_cast<int32_t>(group)) nodes += growth.nodes();
-  }
-  return std::max<int64_t>(0, problem.groups[group].max_nodes - nodes);
+  const int64_t room = RoomOf(problem, counts, plan, group);
+  const int64_t left = NewNodesLeft(problem, plan);
+  if (left == kNoLimit) return room;
+  if (problem.groups[group].drain.atomic && room > left) return 0;
+  return std::clamp<int64_t>(left, 0, room);
 }
 
 void GrowForSlack(const LoopProblem& problem, std::span<const GroupCounts> counts,
                   std::span<const int32_t> positions, LoopPlan* plan) {
-  absl::btree_map<int32_t, int64_t> grown;
   for (const SlackDemand& demand : plan->slack.demands) {
     for (const GroupNodes& nodes : demand.groups) {
       const int32_t group = positions[static_cast<size_t>(nodes.group)];
-      const int64_t wins = std::min(nodes.nodes, MayAdd(problem, counts, *plan, static_cast<size_t>(group)));
-      if (wins > 0) grown[group] += wins;
+      const int64_t most = MayAdd(problem, counts, *plan, static_cast<size_t>(group));
+      if (nodes.nodes <= 0 || most == 0) continue;
+      const bool whole = problem.groups[static_cast<size_t>(group)].drain.atomic;
+      GrowthOf(group, plan).for_slack += whole ? most : std::min(nodes.nodes, most);
     }
   }
-  for (const auto& [group, nodes] : grown) GrowthOf(group, plan).for_slack += nodes;
 }
 
 }  // namespace loadline

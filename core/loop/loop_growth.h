@@ -26,22 +26,27 @@ LoopGrowth& GrowthOf(int32_t group, LoopPlan* plan);
 // the rest. Fills in `waiting`, `expected`, `scale_up`, `grown` and `growth` of the plan, and the room that
 // nodes on their way and new ones have left, by group.
 //
+// A group that has all of its nodes or none grows to its maximum. Where the limit of all groups together does
+// not permit that beside the others, the plan is made again without such groups.
+//
 // The snapshot is as before when the call returns. Cost: that of PlanScaleUp().
 struct GroupRooms {
   // Of a node of the group when it is empty but for its DaemonSet pods; by position of the group.
   std::vector<EmptyNode> empty;
-  // Of each node on its way and each new one.
+  // Of each node on its way and each new one; of new ones at most kMostUpcomingNodes of a group.
   std::vector<std::vector<EmptyNode>> coming;
 };
 GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> counts, Snapshot* snapshot,
                        WorkBudget* budget, LoopPlan* plan);
 
-// What each group may still win, after what the plan gives it; 0 where it does not grow.
+// What the group may still win after all that the plan gives: within its own maximum, and within what all
+// groups may grow by together. 0 where it does not grow, and where it can only grow as a whole and may not.
 int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
                size_t group);
 
-// Growth for the placeholders that fit nowhere: the nodes that slack asks for of each group. `positions`: of
-// the groups of the slack question, in LoopProblem::groups.
+// Growth for the placeholders that fit nowhere: the nodes that slack asks for of each group, within MayAdd(),
+// so that slack only gets what pods and sizes leave. `positions`: of the groups of the slack question, in
+// LoopProblem::groups.
 void GrowForSlack(const LoopProblem& problem, std::span<const GroupCounts> counts,
                   std::span<const int32_t> positions, LoopPlan* plan);
 

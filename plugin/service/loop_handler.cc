@@ -34,6 +34,13 @@ absl::Status CheckUpcoming(const LoopProblem& problem) {
   return absl::OkStatus();
 }
 
+// Nodes that the cluster has, and those that are on their way.
+int64_t NodesToBe(const LoopProblem& problem) {
+  int64_t nodes = problem.drain.cluster->node_count();
+  for (const GroupCounts& group : CountNodes(problem)) nodes += group.upcoming;
+  return nodes;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& request,
@@ -76,7 +83,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   problem.pending = std::move(decoded->pods);
   problem.daemons = std::move(decoded->daemons);
   problem.names = decoded->names;
-  problem.growth = {NewNodeLimit(growth, view.cluster().node_count()), request.usd_per_further_type()};
+  problem.growth = {NewNodeLimit(growth, NodesToBe(problem)), request.usd_per_further_type()};
   problem.ranking = *std::move(ranking);
   if (problem.ranking.has_value()) {
     problem.ranking->requests_of = [&problem](const PodShape& shape) {

@@ -121,6 +121,27 @@ TEST_F(LoopHandlerTest, NodesOnTheirWayAreCountedOnce) {
   EXPECT_TRUE(plan.has_scale_down());
 }
 
+// Two nodes are there and one is on its way; pods need two more.
+TEST_F(LoopHandlerTest, NodesOnTheirWayCountTowardsTheMaximumOfTheCluster) {
+  request_.mutable_groups(0)->mutable_growth()->set_current_nodes(3);
+  request_.mutable_groups(0)->mutable_growth()->set_max_nodes(10);
+  request_.clear_slack();
+  Pending(9);  // 3 + 2 find a place, 4 need two nodes
+  const auto new_nodes = [&] {
+    int64_t nodes = 0;
+    for (const v1::LoopGrowth& growth : Plan().growth()) {
+      nodes += growth.nodes_for_pods() + growth.nodes_for_slack();
+    }
+    return nodes;
+  };
+  request_.set_max_nodes_total(5);
+  EXPECT_EQ(new_nodes(), 2);
+  request_.set_max_nodes_total(4);
+  EXPECT_EQ(new_nodes(), 1);
+  request_.set_max_nodes_total(3);
+  EXPECT_EQ(new_nodes(), 0);
+}
+
 // Beside "workers" a group of nodes of one core for 0.2 and one of four cores for 1.2, without a limit that
 // counts. a and b take three of seven pods: four are left.
 TEST_F(LoopHandlerTest, TheOptionThatRanksBestGrows) {

@@ -103,9 +103,10 @@ type PlanLoopRequest struct {
 	Prices *PriceModel `protobuf:"bytes,9,opt,name=prices,proto3" json:"prices,omitempty"`
 	// What each further type of new node counts as. [0, ...).
 	UsdPerFurtherType float64 `protobuf:"fixed64,10,opt,name=usd_per_further_type,json=usdPerFurtherType,proto3" json:"usd_per_further_type,omitempty"`
-	// New nodes of all groups together, and nodes that the cluster may have in all. [0, 2^31); 0: no limit.
+	// New nodes of all groups together, for sizes, pods and slack, in this order. A group that has all of its
+	// nodes or none counts with all. [0, 2^31); 0: no limit.
 	MaxNewNodes int32 `protobuf:"varint,11,opt,name=max_new_nodes,json=maxNewNodes,proto3" json:"max_new_nodes,omitempty"`
-	// See max_new_nodes.
+	// Nodes that the cluster may have in all; those that are on their way count. [0, 2^31); 0: no limit.
 	MaxNodesTotal int32 `protobuf:"varint,12,opt,name=max_nodes_total,json=maxNodesTotal,proto3" json:"max_nodes_total,omitempty"`
 	// How much slack is kept.
 	Slack *SlackPolicy `protobuf:"bytes,13,opt,name=slack,proto3" json:"slack,omitempty"`

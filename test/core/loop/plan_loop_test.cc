@@ -117,6 +117,54 @@ TEST_F(LoopTest, SlackGrowsTheCheapestGroupOfItsClassAndAsksOnce) {
   EXPECT_THAT(Plan().growth, IsEmpty()) << "the node is on its way";
 }
 
+// What all groups may grow by together holds for slack as well, and pods come first, also those of a group
+// that is named later.
+TEST_F(LoopTest, SlackGetsWhatPodsLeaveOfWhatAllGroupsMayGrowBy) {
+  problem_.decisions.slack = true;
+  AddGroup("a", 1000, 1, 1);
+  AddGroup("b", 2000, 2, 0);
+  nodes_ = {{NodeOf("n", 1000), {Replica("p", 1000)}}};  // its slack wants one more node of "a"
+  Pending(Replica("w", 2000), 2);
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 0, 1}, LoopGrowth{1, 2, 0}));
+  problem_.growth.max_new_nodes = 2;
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 2, 0}));
+  problem_.growth.max_new_nodes = 3;
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 0, 1}, LoopGrowth{1, 2, 0}));
+  ClearPending();
+  problem_.growth.max_new_nodes = kForbidden;
+  EXPECT_THAT(Plan().growth, IsEmpty());
+}
+
+// A group of five nodes or none is cheaper for two pods, but counts with all five.
+TEST_F(LoopTest, AGroupThatHasAllOfItsNodesOrNoneGrowsAsAWholeWithinTheLimitOfAll) {
+  AddGroup("a", 1000, 1, /*target=*/0, /*max=*/5);
+  AddGroup("b", 1000, 2, 0);
+  problem_.groups[0].drain.atomic = true;
+  Pending(Replica("w", 1000), 2);
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 5, 0}));
+  problem_.growth.max_new_nodes = 5;
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 5, 0}));
+  problem_.growth.max_new_nodes = 4;
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 2, 0}));
+  // With another group that has to grow beside it.
+  problem_.growth.max_new_nodes = 5;
+  problem_.groups[1].usd_per_hour = 1;
+  templates_[1] = NodeOf("b", 2000);
+  ClearPending();
+  Pending(Replica("v", 2000), 1);
+  Pending(Replica("w", 1000), 1);
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 2, 0}));
+}
+
+TEST_F(LoopTest, SlackGrowsAGroupThatHasAllOfItsNodesOrNoneAsAWhole) {
+  problem_.decisions.slack = true;
+  AddGroup("a", 1000, 1, /*target=*/1, /*max=*/1);
+  AddGroup("b", 1000, 1, /*target=*/0, /*max=*/3);
+  problem_.groups[1].drain.atomic = true;
+  nodes_ = {{NodeOf("n", 1000), {Replica("p", 1000)}}};
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 0, 3}));
+  problem_.growth.max_new_nodes = 2;
+  EXPECT_THAT(Plan().growth, IsEmpty());
 // A node without a UID, whose UID is remembered; and one that nothing but its taint tells of.
 TEST_F(LoopTest, PodsOfAllNodesBeingDeletedWait) {
   AddGroup("g", 1000, 1, 2);
