@@ -25,6 +25,9 @@ class CoveringLp {
     double value;
   };
 
+  // What so many rows take, without columns.
+  static int64_t Bytes(size_t rows) { return static_cast<int64_t>((rows + 8) * rows * sizeof(double)); }
+
   // All values finite, demands and limits >= 0, penalty > 0.
   CoveringLp(std::vector<double> demands, std::vector<double> limits, double penalty);
 

@@ -7,6 +7,7 @@
 #include "core/expand/estimate_by_count.h"
 #include "core/expand/estimate_on_snapshot.h"
 #include "core/expand/room.h"
+#include "core/expand/trial_memory.h"
 
 namespace loadline {
 namespace {
@@ -88,7 +89,7 @@ std::vector<ExistingUse> Estimator::UseExistingRoom(WorkBudget* budget) {
     PodFit& fit = existing_.fit(searches_[pods].existing);
     const bool only_needs_room = OnlyNeedsRoom(pods);
     int64_t& left = pods_[pods].count;
-    while (left > 0 && budget->Spend()) {
+    while (left > 0 && budget->Spend() && budget->Reserve(TrialMemory::kPodBytes)) {
       const std::optional<NodeIndex> node = existing_.FirstFit(searches_[pods].existing);
       if (!node.has_value()) break;
       ExistingUse use{*node, {static_cast<int32_t>(pods), 0}};
@@ -96,20 +97,20 @@ std::vector<ExistingUse> Estimator::UseExistingRoom(WorkBudget* budget) {
         Place(pods, *node);
         ++use.pods.count;
         --left;
-      } while (left > 0 && only_needs_room && fit.FitsByItself(*node) && budget->Spend());
+      } while (left > 0 && only_needs_room && fit.FitsByItself(*node) && budget->Spend() &&
+               budget->Reserve(TrialMemory::kPodBytes));
       uses.push_back(use);
     }
   }
   return uses;
 }
 
-const RoomColumns& Estimator::columns() {
-  if (columns_ == nullptr) {
-    std::vector<const IncomingPod*> pods;
-    for (const PendingPods& entry : pods_) pods.push_back(&entry.pod);
-    columns_ = std::make_unique<RoomColumns>(pods, options_);
-  }
-  return *columns_;
+bool Estimator::MakeColumns(WorkBudget* budget) {
+  if (columns_ != nullptr) return true;
+  std::vector<const IncomingPod*> pods;
+  for (const PendingPods& entry : pods_) pods.push_back(&entry.pod);
+  columns_ = RoomColumns::Make(pods, options_, budget);
+  return columns_ != nullptr;
 }
 
 CountedEstimateInput Estimator::CountedInput(const NodeTemplate& node, std::vector<size_t> order) {
@@ -130,7 +131,10 @@ NodeEstimate Estimator::Estimate(const NodeTemplate& node, NodeLimiter limiter, 
   const std::vector<size_t> order = EstimationOrder(node.shape.allocatable, pods_);
   snapshot_.Fork();
   NodeEstimate estimate;
-  if (all_only_need_room_) {
+  if (all_only_need_room_ && !MakeColumns(budget)) {
+    estimate.placed.resize(pods_.size());
+    estimate.end = EstimateEnd::kBudget;
+  } else if (all_only_need_room_) {
     estimate = EstimateByCount(CountedInput(node, order), limiter, budget);
   } else {
     SnapshotEstimate by_placement(this, &snapshot_, node, limiter, budget);

@@ -100,7 +100,8 @@ class Estimator {
   bool AllOnlyNeedRoom() const { return all_only_need_room_; }
 
   // Places what fits on nodes that are there, largest first, each on the first node in name order, for good:
-  // pods() holds what is left. The caller has a Fork() open if it wants the snapshot back.
+  // pods() holds what is left. The caller has a Fork() open if it wants the snapshot back. The memory of what
+  // was placed stays charged to the budget.
   std::vector<ExistingUse> UseExistingRoom(WorkBudget* budget);
 
   // Fills copies of `node` one pod after the other in EstimationOrder(). kExact: each pod goes to the first
@@ -112,8 +113,10 @@ class Estimator {
   NodeIndex AddCopy(const NodeTemplate& node);
   // Places one of the pods for good.
   void Place(size_t pods, NodeIndex node);
-  // What the pods request, by position.
-  const RoomColumns& columns();
+  // Makes columns() where the budget has the memory: it stays charged. False: they may not be asked for.
+  bool MakeColumns(WorkBudget* budget);
+  // What the pods request, by position. After MakeColumns().
+  const RoomColumns& columns() const { return *columns_; }
   PodFit& fit(size_t pods) { return fresh_.fit(searches_[pods].fresh); }
   FitSearch& existing() { return existing_; }
   SearchPod existing_pod(size_t pods) const { return searches_[pods].existing; }
@@ -138,8 +141,8 @@ class Estimator {
   std::vector<Searches> searches_;
   std::vector<std::unique_ptr<PodFit>> daemons_;
   bool all_only_need_room_ = true;
-  std::unique_ptr<RoomColumns> columns_;  // made when asked for first
-  int64_t added_ = 0;                     // for names of new nodes
+  std::unique_ptr<RoomColumns> columns_;
+  int64_t added_ = 0;  // for names of new nodes
 };
 
 }  // namespace loadline

@@ -30,7 +30,7 @@ NodeEstimate SnapshotEstimate::ClusterAutoscaler(const std::vector<size_t>& orde
 void SnapshotEstimate::FillExact(size_t pods) {
   int64_t left = estimator_.pods()[pods].count;
   const bool only_needs_room = estimator_.OnlyNeedsRoom(pods);
-  while (left > 0 && budget_->Spend()) {
+  while (left > 0 && memory_.Pod()) {
     std::optional<NodeIndex> node = estimator_.fresh().FirstFit(estimator_.fresh_pod(pods));
     if (!node.has_value() && !only_needs_room) {
       node = estimator_.existing().FirstFit(estimator_.existing_pod(pods));
@@ -52,7 +52,7 @@ int64_t SnapshotEstimate::FillNode(size_t pods, NodeIndex node, int64_t wanted) 
   do {
     Place(pods, node);
     ++placed;
-  } while (placed < wanted && budget_->Spend() && fit.FitsByItself(node));
+  } while (placed < wanted && memory_.Pod() && fit.FitsByItself(node));
   return placed;
 }
 
@@ -61,6 +61,7 @@ std::optional<NodeIndex> SnapshotEstimate::AddNodeFor(size_t pods) {
     refused_ = true;
     return std::nullopt;
   }
+  if (!memory_.Node()) return std::nullopt;
   snapshot_.Fork();
   const NodeIndex node = estimator_.AddCopy(node_);
   if (!estimator_.fit(pods).Fits(node)) {
@@ -75,13 +76,13 @@ std::optional<NodeIndex> SnapshotEstimate::AddNodeFor(size_t pods) {
 
 void SnapshotEstimate::FillLikeClusterAutoscaler(size_t pods) {
   int64_t left = estimator_.pods()[pods].count;
-  while (left > 0 && budget_->Spend()) {
+  while (left > 0 && memory_.Pod()) {
     const std::optional<NodeIndex> node = estimator_.fresh().FirstFit(estimator_.fresh_pod(pods));
     if (!node.has_value()) break;
     Place(pods, *node);
     --left;
   }
-  while (left > 0 && !refused_ && budget_->Spend()) {
+  while (left > 0 && !refused_ && memory_.Pod()) {
     std::optional<NodeIndex> node;
     if (!contents_.empty()) {
       const NodeIndex last{snapshot_.node_end() - 1};
@@ -95,7 +96,7 @@ void SnapshotEstimate::FillLikeClusterAutoscaler(size_t pods) {
     }
     if (!node.has_value()) {
       refused_ = limiter_.Grant(1) == 0;
-      if (refused_) return;
+      if (refused_ || !memory_.Node()) return;
       node = estimator_.AddCopy(node_);
       contents_.push_back({1, {}});
       if (!estimator_.fit(pods).Fits(*node)) return;

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "core/expand/estimate.h"
+#include "core/expand/trial_memory.h"
 
 namespace loadline {
 
-// Adds copies of one template and places pods, all for good: the caller takes it back with Revert().
+// Adds copies of one template and places pods, all for good: the caller takes it back with Revert(), when
+// this ends.
 class SnapshotEstimate {
  public:
   SnapshotEstimate(Estimator* estimator, Snapshot* snapshot, const NodeTemplate& node, NodeLimiter limiter,
@@ -21,6 +23,7 @@ class SnapshotEstimate {
         node_(node),
         limiter_(limiter),
         budget_(budget),
+        memory_(budget),
         first_new_(snapshot->node_end()) {}
 
   // Places the pods of each position in `order` by the rules of Estimator::Estimate().
@@ -47,6 +50,7 @@ class SnapshotEstimate {
   const NodeTemplate& node_;
   NodeLimiter limiter_;
   WorkBudget* budget_;
+  TrialMemory memory_;
   int32_t first_new_;
   NodeEstimate estimate_;
   std::vector<NodeRun> contents_;  // by new node, in the order in which they came

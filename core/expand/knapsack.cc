@@ -196,6 +196,43 @@ class Search {
 
 }  // namespace
 
+std::vector<double> BestShares(std::span<const int64_t> free, const std::vector<KnapsackItem>& items,
+                               WorkBudget* budget) {
+  const int64_t units = static_cast<int64_t>(1 + items.size() * (free.size() + 8) / 64);
+  std::vector<double> best;
+  double least = std::numeric_limits<double>::infinity();
+  const auto offer = [&](const std::vector<double>& shares) {
+    const double bound = Weigh(free, items, shares).bound;
+    if (!best.empty() && bound >= least) return false;
+    least = bound;
+    best = shares;
+    return true;
+  };
+  for (const std::vector<double>& shares : Candidates(free.size())) {
+    offer(shares);
+    if (!budget->Spend(units)) return best;
+  }
+  // From there a part of the weight goes from one resource to another as long as that helps.
+  for (const double part : {0.1, 0.03, 0.01}) {
+    for (size_t from = 0; from < free.size(); ++from) {
+      for (size_t to = 0; to < free.size(); ++to) {
+        while (from != to && best[from] >= part && budget->Spend(units)) {
+          std::vector<double> shares = best;
+          shares[from] -= part;
+          shares[to] += part;
+          if (!offer(shares)) break;
+        }
+      }
+    }
+  }
+  return best;
+}
+
+double WeighedBound(std::span<const int64_t> free, const std::vector<KnapsackItem>& items,
+                    const std::vector<double>& shares) {
+  return Weigh(free, items, shares).bound;
+}
+
 KnapsackResult SolveKnapsack(std::span<const int64_t> free, const std::vector<KnapsackItem>& items,
                              double at_least, int64_t most_nodes, WorkBudget* budget) {
   KnapsackResult none;

@@ -33,6 +33,14 @@ inline constexpr double kKnapsackTolerance = 5e-4;
 KnapsackResult SolveKnapsack(std::span<const int64_t> free, const std::vector<KnapsackItem>& items,
                              double at_least, int64_t most_nodes, WorkBudget* budget);
 
+// Weights of the resources, by which what `free` offers weighs 1, that bound the value of what fits well.
+// Cost: O(resources * items log items) a few dozen times, as long as the budget lasts.
+std::vector<double> BestShares(std::span<const int64_t> free, const std::vector<KnapsackItem>& items,
+                               WorkBudget* budget);
+// No choice of items that fits into `free` is worth more. Cost: O(items log items).
+double WeighedBound(std::span<const int64_t> free, const std::vector<KnapsackItem>& items,
+                    const std::vector<double>& shares);
+
 }  // namespace loadline
 
 #endif  // LOADLINE_CORE_EXPAND_KNAPSACK_H_

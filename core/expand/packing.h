@@ -3,6 +3,7 @@
 #define LOADLINE_CORE_EXPAND_PACKING_H_
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/base/work_budget.h"
@@ -34,7 +35,7 @@ struct PackingProblem {
 struct PackedNodes {
   int32_t type = 0;
   int64_t nodes = 0;
-  std::vector<int64_t> items;  // by item, on one node
+  std::vector<std::pair<int32_t, int64_t>> items;  // item and count > 0 on one node, in the order of items
   friend bool operator==(const PackedNodes&, const PackedNodes&) = default;
 };
 
@@ -58,7 +59,9 @@ struct Packing {
 // soon as their relaxation costs more than the best packing known.
 //
 // Anytime: when the budget ends, the best so far is returned. Deterministic; does not depend on the order of
-// items or types but for ties. Cost per round: O((items + limits)^2 * patterns).
+// items or types but for ties. Cost per round: O((items + limits)^2 * patterns), for few kinds of items. Of
+// more than kKindsForOneWay the result competes with that of PackCoarsely(), and of more than kMostExactKinds
+// the latter is the result. Memory is charged to the budget.
 Packing Pack(const PackingProblem& problem, WorkBudget* budget);
 
 // The bound alone: nodes within the limits that hold all items which some type takes do not cost less, if the

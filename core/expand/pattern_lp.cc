@@ -37,6 +37,7 @@ struct PatternLp::Round {
   std::vector<Pattern> patterns;
   std::set<Pattern> known;
   double best_bound = 0;
+  int64_t bytes = 0;  // that columns and patterns hold
 };
 
 PatternLp::PatternLp(const PackingProblem& problem, WorkBudget* budget) : problem_(problem), budget_(budget) {
@@ -46,7 +47,12 @@ PatternLp::PatternLp(const PackingProblem& problem, WorkBudget* budget) : proble
 }
 
 size_t PatternLp::AddPattern(Pattern pattern, Round* round) const {
-  if (pattern.items.empty() || !round->known.insert(pattern).second) return 0;
+  if (pattern.items.empty() || round->known.contains(pattern)) return 0;
+  // Once as a column, and twice as a pattern.
+  const int64_t bytes = static_cast<int64_t>(256 + 3 * pattern.items.size() * sizeof(pattern.items.front()));
+  if (!budget_->Reserve(bytes)) return 0;
+  round->bytes += bytes;
+  round->known.insert(pattern);
   std::vector<CoveringLp::Entry> entries;
   for (const auto& [item, count] : pattern.items) {
     entries.push_back({round->item_row[static_cast<size_t>(item)], static_cast<double>(count)});
@@ -139,6 +145,9 @@ PatternSolution PatternLp::Solve(const PackingRest& rest, const std::vector<Patt
   }
   const bool limited = rest.limit != PackingRest::kUnlimited;
   if (limited) limits.push_back(static_cast<double>(rest.limit));
+  PatternSolution solution;
+  const ReservedMemory memory(budget_, CoveringLp::Bytes(demands.size() + limits.size()));
+  if (!memory.ok()) return solution;
   Round round(std::move(demands), std::move(limits), penalty_);
   round.items = std::move(items);
   round.item_row = std::move(item_row);
@@ -156,7 +165,6 @@ PatternSolution PatternLp::Solve(const PackingRest& rest, const std::vector<Patt
   }
   for (Pattern& pattern : SingleKinds(rest)) AddPattern(std::move(pattern), &round);
 
-  PatternSolution solution;
   bool solved = round.lp.Solve(budget_);
   while (solved) {
     if (Price(rest, kFewBranches, &round) == 0 && Price(rest, kManyBranches, &round) == 0) {
@@ -169,6 +177,7 @@ PatternSolution PatternLp::Solve(const PackingRest& rest, const std::vector<Patt
   solution.objective = round.lp.Objective();
   solution.lower_bound = round.best_bound;
   solution.patterns = std::move(round.patterns);
+  budget_->Release(round.bytes);
   return solution;
 }
 

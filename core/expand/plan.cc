@@ -64,6 +64,7 @@ class Planner {
     plan.type_penalty = best.type_penalty;
     plan.lower_bound = std::min(bound.cost, best.cost);
     plan.cut_short = budget_->ended() || !bound.proven;
+    plan.cut_short_by = budget_->end();
     return plan;
   }
 
@@ -74,7 +75,7 @@ class Planner {
     NodeEstimate estimate;
   };
 
-  PlanNodes Fresh() { return {&estimator_, &snapshot_, groups_, waiting_, options_.max_new_nodes}; }
+  PlanNodes Fresh() { return {&estimator_, &snapshot_, groups_, waiting_, options_.max_new_nodes, budget_}; }
 
   // Of the options to grow one group for what waits the one that takes the most pods, then costs the least.
   Single BestSingle(const PlanNodes& nodes) {
@@ -98,20 +99,20 @@ class Planner {
     return best;
   }
 
-  static std::vector<WantedNode> Wanted(const Single& single) {
-    return single.option.group < 0 ? std::vector<WantedNode>()
+  static std::vector<WantedNodes> Wanted(const Single& single) {
+    return single.option.group < 0 ? std::vector<WantedNodes>()
                                    : NodesOf(single.option.group, single.estimate);
   }
 
   // A plan that begins with these nodes; for what waits then it adds those of one best option after the
   // other, and each time places all pods anew. `packing`: where the nodes come from one. `first`: what the
   // nodes to begin with come to alone.
-  Candidate Complete(std::vector<WantedNode> wanted, const Packing* packing, SingleOption* first) {
+  Candidate Complete(std::vector<WantedNodes> wanted, const Packing* packing, SingleOption* first) {
     std::optional<Candidate> best;
     for (int round = 0; round < kMostRounds; ++round) {
       snapshot_.Fork();
       PlanNodes nodes = Fresh();
-      nodes.Place(std::exchange(wanted, {}), budget_);
+      nodes.Place(std::exchange(wanted, {}));
       Candidate candidate = Describe(nodes);
       if (round == 0 && first != nullptr) {
         *first = {-1, candidate.node_count, Total(waiting_) - candidate.pods_waiting, candidate.cost};
@@ -129,7 +130,7 @@ class Planner {
         const Single next = BestSingle(nodes);
         more = next.option.pods > 0;
         wanted = nodes.Contents();
-        const std::vector<WantedNode> added = Wanted(next);
+        const std::vector<WantedNodes> added = Wanted(next);
         wanted.insert(wanted.end(), added.begin(), added.end());
       }
       snapshot_.Revert();
@@ -165,7 +166,8 @@ class Planner {
     const PlanProblem problem = MakePlanProblem(&estimator_, &snapshot_, groups_, waiting_, room,
                                                 options_.max_new_nodes, PlanView::kAsPlanned, budget_);
     const Packing packing = Pack(problem.packing, budget_);
-    Candidate candidate = Complete(NodesOf(problem, packing, groups_), &packing, nullptr);
+    Candidate candidate = Complete(NodesOf(problem, packing, groups_, !estimator_.AllOnlyNeedRoom(), budget_),
+                                   &packing, nullptr);
     if (!banned.empty()) candidate.bound.reset();  // it holds without those types only
     return candidate;
   }
@@ -214,7 +216,7 @@ class Planner {
     const PlanProblem problem =
         MakePlanProblem(&estimator_, &snapshot_, groups_, candidate.on_new_nodes, Fresh().room(),
                         options_.max_new_nodes, PlanView::kRelaxed, budget_);
-    return LowerBound(problem.packing, budget_);
+    return problem.complete ? LowerBound(problem.packing, budget_) : PackingBound();
   }
 
   Estimator& estimator_;

@@ -50,7 +50,8 @@ struct ScaleUpPlan {
   double type_penalty = 0;            // usd_per_further_type for each type but the first
   double lower_bound = 0;             // no nodes within the limits that hold the same pods cost less
   SingleOption best_single;           // most pods, then least cost
-  bool cut_short = false;             // the work budget ended: more work might find a cheaper plan
+  bool cut_short = false;             // with more work, time or memory there might be a cheaper plan
+  BudgetEnd cut_short_by = BudgetEnd::kNotEnded;  // what the budget ran out of
 };
 
 // Plans for `pods` in this order of wishes: as few pods as possible are left over; new nodes cost as little

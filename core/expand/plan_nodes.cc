@@ -34,73 +34,151 @@ void TakePods(std::vector<PodCount>* supply, int64_t count, std::vector<PodCount
   }
 }
 
-// For each run of one type the groups of its nodes.
-std::vector<std::vector<int32_t>> ShareRuns(const PlanProblem& problem, const Packing& packing, int32_t type,
-                                            const std::vector<PlanGroup>& groups) {
-  const std::vector<int32_t>& alike = problem.groups[static_cast<size_t>(type)];
+// One node of each of these groups after the other, and that so many times.
+struct Turns {
+  std::vector<int32_t> groups;
+  int64_t times;
+};
+
+// What each group of a type is still to get.
+struct Quota {
+  int32_t group;
+  int64_t nodes;
+};
+
+std::vector<Quota> QuotasOf(const PlanProblem& problem, const Packing& packing, int32_t type,
+                            const std::vector<PlanGroup>& groups) {
   std::vector<BalancedGroup> sizes;
-  for (const int32_t g : alike) {
+  for (const int32_t g : problem.groups[static_cast<size_t>(type)]) {
     const PlanGroup& group = groups[static_cast<size_t>(g)];
     sizes.push_back({group.node.name, group.size.current, group.size.max});
   }
   int64_t nodes = 0;
   for (const PackedNodes& run : packing.nodes) nodes += run.type == type ? run.nodes : 0;
-  std::vector<int64_t> quota = BalanceGrowth(sizes, nodes);
-  for (size_t i = 0; i < quota.size(); ++i) quota[i] -= sizes[i].size;
-  std::vector<std::vector<int32_t>> shares;
-  for (const PackedNodes& run : packing.nodes) {
-    if (run.type != type) continue;
-    std::vector<int32_t>& share = shares.emplace_back();
-    // Each node to the group that has most of its share to come: every run is spread as well.
-    for (int64_t i = 0; i < run.nodes; ++i) {
-      const size_t most = static_cast<size_t>(std::max_element(quota.begin(), quota.end()) - quota.begin());
-      if (quota[most] <= 0) break;
-      --quota[most];
-      share.push_back(alike[most]);
+  const std::vector<int64_t> balanced = BalanceGrowth(sizes, nodes);
+  std::vector<Quota> quotas;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    quotas.push_back({problem.groups[static_cast<size_t>(type)][i], balanced[i] - sizes[i].size});
+  }
+  return quotas;
+}
+
+// Gives each of `nodes` nodes to the group that has most of its share to come: every run is spread as well.
+std::vector<Turns> ShareOut(int64_t nodes, std::vector<Quota>* quotas) {
+  std::vector<Turns> shares;
+  while (nodes > 0) {
+    int64_t most = 0, next = 0;
+    for (const Quota& quota : *quotas) most = std::max(most, quota.nodes);
+    if (most == 0) break;
+    Turns turns{{}, 0};
+    for (const Quota& quota : *quotas) {
+      if (quota.nodes == most) {
+        turns.groups.push_back(quota.group);
+      } else {
+        next = std::max(next, quota.nodes);
+      }
     }
+    // Those that have most to come take turns until others have as much.
+    const int64_t width = static_cast<int64_t>(turns.groups.size());
+    turns.times = std::min(most - next, nodes / width);
+    if (turns.times == 0) {
+      turns.groups.resize(static_cast<size_t>(nodes));
+      turns.times = 1;
+    }
+    size_t taken = 0;
+    for (Quota& quota : *quotas) {
+      if (taken == turns.groups.size() || quota.group != turns.groups[taken]) continue;
+      quota.nodes -= turns.times;
+      ++taken;
+    }
+    nodes -= static_cast<int64_t>(taken) * turns.times;
+    shares.push_back(std::move(turns));
   }
   return shares;
 }
 
+// Makes nodes of runs, and gives them pods.
+class Supply {
+ public:
+  Supply(const PlanProblem& problem, bool one_by_one, WorkBudget* budget)
+      : pods_(problem.pods), one_by_one_(one_by_one), budget_(budget) {
+    for (std::vector<PodCount>& entry : pods_) std::reverse(entry.begin(), entry.end());
+  }
+
+  void Make(const PackedNodes& run, const Turns& turns) {
+    int64_t left = turns.times;
+    // Equal nodes cost so little together that they are made without work as well.
+    while (left > 0 && (budget_->Spend() || !one_by_one_)) {
+      const int64_t alike = one_by_one_ ? 0 : std::min(left, TimesAlike(run, turns));
+      for (const int32_t group : turns.groups) {
+        WantedNodes& nodes = wanted_.emplace_back(WantedNodes{group, std::max<int64_t>(1, alike), {}});
+        for (const auto& [item, count] : run.items) {
+          const size_t position = static_cast<size_t>(item);
+          if (alike == 0) {
+            TakePods(&pods_[position], count, &nodes.pods);
+            continue;
+          }
+          PodCount& last = pods_[position].back();
+          Count(static_cast<size_t>(last.pods), count, &nodes.pods);
+          last.count -= count * alike;
+        }
+      }
+      for (const auto& [item, count] : run.items) {
+        std::vector<PodCount>& entries = pods_[static_cast<size_t>(item)];
+        if (!entries.empty() && entries.back().count == 0) entries.pop_back();
+      }
+      left -= std::max<int64_t>(1, alike);
+    }
+  }
+
+  std::vector<WantedNodes> Wanted() && { return std::move(wanted_); }
+
+ private:
+  // How many times all nodes of a turn can take the same pods.
+  int64_t TimesAlike(const PackedNodes& run, const Turns& turns) const {
+    int64_t times = std::numeric_limits<int64_t>::max();
+    for (const auto& [item, count] : run.items) {
+      const std::vector<PodCount>& entries = pods_[static_cast<size_t>(item)];
+      if (entries.empty()) continue;
+      times = std::min(times, entries.back().count / count / static_cast<int64_t>(turns.groups.size()));
+    }
+    return times;
+  }
+
+  std::vector<std::vector<PodCount>> pods_;  // by item; those at the end go first
+  bool one_by_one_;
+  WorkBudget* budget_;
+  std::vector<WantedNodes> wanted_;
+};
+
 }  // namespace
 
-std::vector<WantedNode> NodesOf(const PlanProblem& problem, const Packing& packing,
-                                const std::vector<PlanGroup>& groups) {
-  std::vector<std::vector<PodCount>> supply = problem.pods;
-  for (std::vector<PodCount>& entry : supply) std::reverse(entry.begin(), entry.end());
-  std::vector<WantedNode> wanted;
-  std::vector<std::vector<int32_t>> shares;
-  size_t next = 0;
+std::vector<WantedNodes> NodesOf(const PlanProblem& problem, const Packing& packing,
+                                 const std::vector<PlanGroup>& groups, bool one_by_one, WorkBudget* budget) {
+  Supply supply(problem, one_by_one, budget);
+  std::vector<Quota> quotas;
   int32_t type = -1;
   for (const PackedNodes& run : packing.nodes) {
     if (run.type != type) {
       type = run.type;
-      shares = ShareRuns(problem, packing, type, groups);
-      next = 0;
+      quotas = QuotasOf(problem, packing, type, groups);
     }
-    for (const int32_t group : shares[next]) {
-      WantedNode& node = wanted.emplace_back(WantedNode{group, {}});
-      for (size_t item = 0; item < run.items.size(); ++item) {
-        TakePods(&supply[item], run.items[item], &node.pods);
-      }
-    }
-    ++next;
+    for (const Turns& turns : ShareOut(run.nodes, &quotas)) supply.Make(run, turns);
   }
-  return wanted;
+  return std::move(supply).Wanted();
 }
 
-std::vector<WantedNode> NodesOf(int32_t group, const NodeEstimate& estimate) {
-  std::vector<WantedNode> wanted;
+std::vector<WantedNodes> NodesOf(int32_t group, const NodeEstimate& estimate) {
+  std::vector<WantedNodes> wanted;
   for (const NodeRun& run : estimate.runs) {
-    WantedNode node{group, {}};
-    for (const PodCount& entry : run.pods) Count(static_cast<size_t>(entry.pods), entry.count, &node.pods);
-    wanted.insert(wanted.end(), static_cast<size_t>(run.nodes), node);
+    WantedNodes& nodes = wanted.emplace_back(WantedNodes{group, run.nodes, {}});
+    for (const PodCount& entry : run.pods) Count(static_cast<size_t>(entry.pods), entry.count, &nodes.pods);
   }
   return wanted;
 }
 
 PlanNodes::PlanNodes(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
-                     std::vector<int64_t> waiting, int64_t max_new_nodes)
+                     std::vector<int64_t> waiting, int64_t max_new_nodes, WorkBudget* budget)
     : estimator_(*estimator),
       snapshot_(*snapshot),
       groups_(groups),
@@ -108,15 +186,19 @@ PlanNodes::PlanNodes(Estimator* estimator, Snapshot* snapshot, const std::vector
       first_new_(snapshot->node_end()),
       max_new_nodes_(max_new_nodes),
       waiting_(std::move(waiting)),
-      added_(groups.size(), 0) {}
+      added_(groups.size(), 0),
+      budget_(budget),
+      memory_(budget) {}
 
 int64_t PlanNodes::pods_waiting() const {
   return std::accumulate(waiting_.begin(), waiting_.end(), int64_t{0});
 }
 
+int64_t PlanNodes::node_count() const { return std::accumulate(added_.begin(), added_.end(), int64_t{0}); }
+
 int64_t PlanNodes::nodes_left() const {
   if (max_new_nodes_ == kNoLimit) return kNoLimit;
-  const int64_t left = max_new_nodes_ - static_cast<int64_t>(nodes_.size());
+  const int64_t left = max_new_nodes_ - node_count();
   return left > 0 ? left : kForbidden;
 }
 
@@ -139,18 +221,20 @@ double PlanNodes::cost() const {
 
 std::vector<int64_t> PlanNodes::OnNewNodes() const {
   std::vector<int64_t> counts(waiting_.size(), 0);
-  for (const NewNode& node : nodes_) {
-    for (const PodCount& entry : node.pods) counts[static_cast<size_t>(entry.pods)] += entry.count;
+  for (const NewNodes& run : nodes_) {
+    for (const PodCount& entry : run.content.pods) {
+      counts[static_cast<size_t>(entry.pods)] += entry.count * run.content.nodes;
+    }
   }
   return counts;
 }
 
 std::vector<PlannedNodes> PlanNodes::Nodes() const {
   std::map<std::pair<int32_t, std::vector<std::pair<int32_t, int64_t>>>, int64_t> alike;
-  for (const NewNode& node : nodes_) {
+  for (const NewNodes& run : nodes_) {
     std::vector<std::pair<int32_t, int64_t>> content;
-    for (const PodCount& entry : node.pods) content.emplace_back(entry.pods, entry.count);
-    ++alike[{node.group, std::move(content)}];
+    for (const PodCount& entry : run.content.pods) content.emplace_back(entry.pods, entry.count);
+    alike[{run.content.group, std::move(content)}] += run.content.nodes;
   }
   std::vector<PlannedNodes> nodes;
   for (const auto& [key, count] : alike) {
@@ -162,33 +246,46 @@ std::vector<PlannedNodes> PlanNodes::Nodes() const {
   return nodes;
 }
 
-void PlanNodes::Place(std::vector<WantedNode> wanted, WorkBudget* budget) {
-  for (const WantedNode& node : wanted) ++added_[static_cast<size_t>(node.group)];
+void PlanNodes::Place(std::vector<WantedNodes> wanted) {
   if (!by_count_) {
-    PlaceInRounds(&wanted, budget);
-    PlaceTheRest(budget);
+    std::vector<std::vector<PodCount>> to_place;
+    AddToSnapshot(wanted, &to_place);
+    PlaceInRounds(&to_place);
+    PlaceTheRest();
     return;
   }
-  for (WantedNode& node : wanted) {
-    for (const PodCount& entry : node.pods) waiting_[static_cast<size_t>(entry.pods)] -= entry.count;
-    nodes_.push_back({node.group, NodeIndex{-1}, std::move(node.pods)});
+  for (WantedNodes& run : wanted) {
+    added_[static_cast<size_t>(run.group)] += run.nodes;
+    for (const PodCount& entry : run.pods) {
+      waiting_[static_cast<size_t>(entry.pods)] -= entry.count * run.nodes;
+    }
+    nodes_.push_back({std::move(run), NodeIndex{-1}});
+  }
+}
+
+void PlanNodes::AddToSnapshot(const std::vector<WantedNodes>& wanted,
+                              std::vector<std::vector<PodCount>>* to_place) {
+  for (const WantedNodes& run : wanted) {
+    const size_t group = static_cast<size_t>(run.group);
+    for (int64_t i = 0; i < run.nodes && memory_.Node(); ++i) {
+      nodes_.push_back({{run.group, 1, {}}, estimator_.AddCopy(groups_[group].node)});
+      to_place->push_back(run.pods);
+      ++added_[group];
+    }
   }
 }
 
 // One pod of a kind per node and round: pods that spread have to take their domains in turn.
-void PlanNodes::PlaceInRounds(std::vector<WantedNode>* wanted, WorkBudget* budget) {
-  for (const WantedNode& node : *wanted) {
-    nodes_.push_back({node.group, estimator_.AddCopy(groups_[static_cast<size_t>(node.group)].node), {}});
-  }
+void PlanNodes::PlaceInRounds(std::vector<std::vector<PodCount>>* to_place) {
   bool progress = true;
-  while (progress && !budget->ended()) {
+  while (progress && !budget_->ended()) {
     progress = false;
-    for (size_t i = 0; i < wanted->size(); ++i) {
+    for (size_t i = 0; i < to_place->size(); ++i) {
       const NodeIndex node = nodes_[i].node;
-      for (PodCount& entry : (*wanted)[i].pods) {
+      for (PodCount& entry : (*to_place)[i]) {
         const size_t pods = static_cast<size_t>(entry.pods);
         const bool only_room = estimator_.OnlyNeedsRoom(pods);
-        while (entry.count > 0 && waiting_[pods] > 0 && budget->Spend() && estimator_.fit(pods).Fits(node)) {
+        while (entry.count > 0 && waiting_[pods] > 0 && memory_.Pod() && estimator_.fit(pods).Fits(node)) {
           Record(pods, node);
           --entry.count;
           progress = true;
@@ -199,13 +296,13 @@ void PlanNodes::PlaceInRounds(std::vector<WantedNode>* wanted, WorkBudget* budge
   }
 }
 
-void PlanNodes::PlaceTheRest(WorkBudget* budget) {
+void PlanNodes::PlaceTheRest() {
   // Pods that went may let others in.
   bool progress = true;
-  while (progress && !budget->ended()) {
+  while (progress && !budget_->ended()) {
     progress = false;
     for (size_t pods = 0; pods < waiting_.size(); ++pods) {
-      while (waiting_[pods] > 0 && budget->Spend()) {
+      while (waiting_[pods] > 0 && memory_.Pod()) {
         std::optional<NodeIndex> node = estimator_.fresh().FirstFit(estimator_.fresh_pod(pods));
         if (!node.has_value()) node = estimator_.existing().FirstFit(estimator_.existing_pod(pods));
         if (!node.has_value()) break;
@@ -215,11 +312,11 @@ void PlanNodes::PlaceTheRest(WorkBudget* budget) {
     }
   }
   // Nodes that nothing came to are not needed.
-  std::vector<NewNode> used;
-  for (NewNode& node : nodes_) {
-    if (node.pods.empty()) {
+  std::vector<NewNodes> used;
+  for (NewNodes& node : nodes_) {
+    if (node.content.pods.empty()) {
       snapshot_.RemoveNode(node.node);
-      --added_[static_cast<size_t>(node.group)];
+      --added_[static_cast<size_t>(node.content.group)];
     } else {
       used.push_back(std::move(node));
     }
@@ -233,8 +330,8 @@ void PlanNodes::Record(size_t pods, NodeIndex node) {
   if (static_cast<int32_t>(node) >= first_new_) {
     const auto at =
         std::lower_bound(nodes_.begin(), nodes_.end(), node,
-                         [](const NewNode& entry, NodeIndex wanted) { return entry.node < wanted; });
-    Count(pods, 1, &at->pods);
+                         [](const NewNodes& entry, NodeIndex wanted) { return entry.node < wanted; });
+    Count(pods, 1, &at->content.pods);
     return;
   }
   const int32_t position = static_cast<int32_t>(pods);
@@ -244,9 +341,9 @@ void PlanNodes::Record(size_t pods, NodeIndex node) {
   ++existing_.back().pods.count;
 }
 
-std::vector<WantedNode> PlanNodes::Contents() const {
-  std::vector<WantedNode> contents;
-  for (const NewNode& node : nodes_) contents.push_back({node.group, node.pods});
+std::vector<WantedNodes> PlanNodes::Contents() const {
+  std::vector<WantedNodes> contents;
+  for (const NewNodes& run : nodes_) contents.push_back(run.content);
   return contents;
 }
 

@@ -10,31 +10,36 @@
 #include "core/expand/packing.h"
 #include "core/expand/plan.h"
 #include "core/expand/plan_problem.h"
+#include "core/expand/trial_memory.h"
 
 namespace loadline {
 
-// A new node of a group, with the pods that it is to hold; by position, each once.
-struct WantedNode {
+// New nodes of a group, with the pods that each of them is to hold; by position, each once.
+struct WantedNodes {
   int32_t group = 0;
-  std::vector<PodCount> pods;
+  int64_t nodes = 0;
+  std::vector<PodCount> pods;  // on one node
 };
 
-// The nodes of a packing, those of each type shared evenly among its groups.
-std::vector<WantedNode> NodesOf(const PlanProblem& problem, const Packing& packing,
-                                const std::vector<PlanGroup>& groups);
+// The nodes of a packing, those of each type shared evenly among its groups. Equal ones come together, so
+// that the cost is O(runs * groups + entries of pods) whatever the number of nodes; `one_by_one`: each by
+// itself, those of the groups in turn, as long as the budget lasts.
+std::vector<WantedNodes> NodesOf(const PlanProblem& problem, const Packing& packing,
+                                 const std::vector<PlanGroup>& groups, bool one_by_one, WorkBudget* budget);
 // The nodes of an estimate for one group.
-std::vector<WantedNode> NodesOf(int32_t group, const NodeEstimate& estimate);
+std::vector<WantedNodes> NodesOf(int32_t group, const NodeEstimate& estimate);
 
 class PlanNodes {
  public:
   // `waiting`: pods to be placed, by position.
   PlanNodes(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
-            std::vector<int64_t> waiting, int64_t max_new_nodes);
+            std::vector<int64_t> waiting, int64_t max_new_nodes, WorkBudget* budget);
 
   // Adds all nodes at once, as a scheduler sees them, and then places pods: where they are wanted, as far as
   // they fit, and then wherever they fit. Nodes that get no pod are left out. If there are pods that depend
-  // on others, this happens in the snapshot, and the caller has a Fork() open. To be called once.
-  void Place(std::vector<WantedNode> wanted, WorkBudget* budget);
+  // on others, this happens in the snapshot, node by node as long as the budget lasts, and the caller has a
+  // Fork() open. To be called once.
+  void Place(std::vector<WantedNodes> wanted);
 
   // By position: pods that wait still.
   const std::vector<int64_t>& waiting() const { return waiting_; }
@@ -42,26 +47,26 @@ class PlanNodes {
   // By group: new nodes that it may still get; and all of them together, as a limit.
   std::vector<int64_t> room() const;
   int64_t nodes_left() const;
-  int64_t node_count() const { return static_cast<int64_t>(nodes_.size()); }
+  int64_t node_count() const;
   double cost() const;
   // Pods that went to existing nodes.
   const std::vector<ExistingUse>& existing() const { return existing_; }
-  // What each node holds.
-  std::vector<WantedNode> Contents() const;
+  // What the nodes hold.
+  std::vector<WantedNodes> Contents() const;
   // Those alike together; by group, then by what they hold.
   std::vector<PlannedNodes> Nodes() const;
   // By position: pods on new nodes.
   std::vector<int64_t> OnNewNodes() const;
 
  private:
-  struct NewNode {
-    int32_t group;
-    NodeIndex node;  // where pods are placed in the snapshot
-    std::vector<PodCount> pods;
+  struct NewNodes {
+    WantedNodes content;
+    NodeIndex node;  // where pods are placed in the snapshot: there it is one node
   };
 
-  void PlaceInRounds(std::vector<WantedNode>* wanted, WorkBudget* budget);
-  void PlaceTheRest(WorkBudget* budget);
+  void AddToSnapshot(const std::vector<WantedNodes>& wanted, std::vector<std::vector<PodCount>>* to_place);
+  void PlaceInRounds(std::vector<std::vector<PodCount>>* to_place);
+  void PlaceTheRest();
   void Record(size_t pods, NodeIndex node);
 
   Estimator& estimator_;
@@ -71,9 +76,11 @@ class PlanNodes {
   int32_t first_new_;
   int64_t max_new_nodes_;
   std::vector<int64_t> waiting_;
-  std::vector<int64_t> added_;  // by group
-  std::vector<NewNode> nodes_;  // in the order in which they came
+  std::vector<int64_t> added_;   // by group
+  std::vector<NewNodes> nodes_;  // in the order in which they came
   std::vector<ExistingUse> existing_;
+  WorkBudget* budget_;
+  TrialMemory memory_;
 };
 
 }  // namespace loadline

@@ -11,6 +11,7 @@
 #include "core/cluster/labels.h"
 #include "core/expand/balance.h"
 #include "core/expand/room.h"
+#include "core/expand/trial_memory.h"
 
 namespace loadline {
 namespace {
@@ -31,7 +32,12 @@ class ProblemMaker {
 
   PlanProblem Make(const std::vector<int64_t>& counts, const std::vector<int64_t>& room,
                    int64_t max_new_nodes) {
-    for (const PlanGroup& group : groups_) LookAt(group, counts);
+    problem_.memory = std::make_unique<ReservedMemory>(budget_, BytesFor(counts.size()));
+    if (!problem_.memory->ok() || !estimator_.MakeColumns(budget_)) return Nothing();
+    for (const PlanGroup& group : groups_) {
+      if (!budget_->Spend(static_cast<int64_t>(1 + counts.size() / 4))) return Nothing();
+      LookAt(group, counts);
+    }
     for (size_t pods = 0; pods < counts.size(); ++pods) {
       if (counts[pods] == 0) continue;
       if (view_ == PlanView::kAsPlanned && SpreadOverDomains(pods)) {
@@ -46,6 +52,18 @@ class ProblemMaker {
   }
 
  private:
+  PlanProblem Nothing() {
+    problem_ = PlanProblem();
+    problem_.complete = false;
+    return std::move(problem_);
+  }
+
+  // What the tables take that have an entry for each kind of pods and each group.
+  int64_t BytesFor(size_t pods) const {
+    constexpr size_t kBytes = sizeof(Place) + 3 * sizeof(int64_t);
+    return static_cast<int64_t>(pods * groups_.size() * kBytes);
+  }
+
   void LookAt(const PlanGroup& group, const std::vector<int64_t>& counts) {
     snapshot_.Fork();
     const NodeIndex copy = estimator_.AddCopy(group.node);
@@ -70,8 +88,9 @@ class ProblemMaker {
   int64_t TryOut(size_t pods, NodeIndex node, int64_t most) {
     PodFit& fit = estimator_.fit(pods);
     snapshot_.Fork();
+    TrialMemory memory(budget_);
     int64_t placed = 0;
-    while (placed < most && budget_->Spend() && fit.Fits(node)) {
+    while (placed < most && memory.Pod() && fit.Fits(node)) {
       estimator_.Place(pods, node);
       ++placed;
     }

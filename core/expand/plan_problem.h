@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "core/base/work_budget.h"
 #include "core/expand/estimate.h"
 #include "core/expand/packing.h"
 #include "core/expand/plan.h"
@@ -18,6 +20,9 @@ struct PlanProblem {
   std::vector<std::vector<PodCount>> pods;
   // By type: the groups whose nodes are of that type, in the order of their names.
   std::vector<std::vector<int32_t>> groups;
+  // False: the budget ended before, and nothing is in it.
+  bool complete = true;
+  std::unique_ptr<ReservedMemory> memory;  // of the tables
 };
 
 enum class PlanView {
@@ -29,7 +34,7 @@ enum class PlanView {
 };
 
 // `counts`: how many to place, by position of the pods. `room`: new nodes that each group may still get.
-// Leaves the snapshot of `estimator` as it is.
+// Leaves the snapshot of `estimator` as it is. Memory: O(kinds of pods * groups), which is charged.
 PlanProblem MakePlanProblem(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
                             const std::vector<int64_t>& counts, const std::vector<int64_t>& room,
                             int64_t max_new_nodes, PlanView view, WorkBudget* budget);

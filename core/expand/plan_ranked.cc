@@ -51,6 +51,7 @@ RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::
   }
   snapshot->Revert();
   plan.cut_short = budget->ended();
+  plan.cut_short_by = budget->end();
   std::vector<ExpansionOption> options;
   for (size_t i = 0; i < groups.size(); ++i) options.push_back(OptionOf(groups[i], estimates[i]));
   result.preferred_node =

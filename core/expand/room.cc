@@ -3,27 +3,43 @@
 #include <algorithm>
 
 namespace loadline {
+namespace {
 
-RoomColumns::RoomColumns(const std::vector<const IncomingPod*>& pods, const FitOptions& options) {
+size_t KeepEachOnce(std::vector<ResourceId>* resources) {
+  std::sort(resources->begin(), resources->end());
+  resources->erase(std::unique(resources->begin(), resources->end()), resources->end());
+  return resources->size();
+}
+
+}  // namespace
+
+std::unique_ptr<RoomColumns> RoomColumns::Make(const std::vector<const IncomingPod*>& pods,
+                                               const FitOptions& options, WorkBudget* budget) {
+  std::unique_ptr<RoomColumns> columns(new RoomColumns());
+  std::vector<ResourceId>& resources = columns->resources_;
+  size_t known = 0;
   std::vector<std::vector<CheckedRequest>> checked;
   checked.reserve(pods.size());
   for (const IncomingPod* pod : pods) {
     for (const CheckedRequest& entry : checked.emplace_back(CheckedRequests(*pod, options))) {
-      resources_.push_back(entry.id);
+      resources.push_back(entry.id);
     }
+    // Names repeat: what is kept of them must not grow with the pods.
+    if (resources.size() >= 2 * known + 64) known = KeepEachOnce(&resources);
   }
-  std::sort(resources_.begin(), resources_.end());
-  resources_.erase(std::unique(resources_.begin(), resources_.end()), resources_.end());
-  requests_.resize(pods.size() * width(), 0);
+  KeepEachOnce(&resources);
+  const size_t width = columns->width();
+  if (!budget->Reserve(static_cast<int64_t>(pods.size() * width * sizeof(int64_t)))) return nullptr;
+  columns->requests_.resize(pods.size() * width, 0);
   for (size_t pod = 0; pod < pods.size(); ++pod) {
-    int64_t* const row = requests_.data() + pod * width();
+    int64_t* const row = columns->requests_.data() + pod * width;
     for (const CheckedRequest& entry : checked[pod]) {
-      row[std::lower_bound(resources_.begin(), resources_.end(), entry.id) - resources_.begin()] =
-          entry.value;
+      row[std::lower_bound(resources.begin(), resources.end(), entry.id) - resources.begin()] = entry.value;
     }
-    row[resources_.size()] = 1;
+    row[resources.size()] = 1;
   }
-  if (!pods.empty()) pods_ = pods.front()->names.Find("pods");
+  if (!pods.empty()) columns->pods_ = pods.front()->names.Find("pods");
+  return columns;
 }
 
 std::vector<int64_t> RoomColumns::FreeOn(const Snapshot& snapshot, NodeIndex node) const {

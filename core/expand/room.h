@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "core/base/work_budget.h"
 #include "core/cluster/snapshot.h"
 #include "core/fit/filters.h"
 
@@ -17,7 +19,9 @@ namespace loadline {
 // One column per resource that a pod requests and the filter checks, and a last one for pod slots.
 class RoomColumns {
  public:
-  RoomColumns(const std::vector<const IncomingPod*>& pods, const FitOptions& options);
+  // nullptr: the budget has not the memory. What they take stays charged.
+  static std::unique_ptr<RoomColumns> Make(const std::vector<const IncomingPod*>& pods,
+                                           const FitOptions& options, WorkBudget* budget);
 
   size_t width() const { return resources_.size() + 1; }
   // The resource of a column; nullopt: pod slots.
@@ -30,6 +34,8 @@ class RoomColumns {
   std::vector<int64_t> FreeOn(const Snapshot& snapshot, NodeIndex node) const;
 
  private:
+  RoomColumns() = default;
+
   std::vector<ResourceId> resources_;
   std::vector<int64_t> requests_;  // pod * width() + column
   std::optional<ResourceId> pods_;

@@ -142,8 +142,43 @@ absl::Status CheckLimits(const v1::ScaleUpProblem& problem) {
   return status;
 }
 
+bool SamePods(const v1::PlannedNodes& a, const v1::PlannedNodes& b) {
+  return a.group() == b.group() && std::equal(a.pods().begin(), a.pods().end(), b.pods().begin(),
+                                              b.pods().end(), [](const v1::PodRun& x, const v1::PodRun& y) {
+                                                return x.pod() == y.pod() && x.count() == y.count();
+                                              });
+}
+
 // Clamps to what the message holds: limits keep counts below 2^31.
 int32_t ToInt32(int64_t value) { return static_cast<int32_t>(std::min<int64_t>(value, 0x7fffffff)); }
+
+// Pods that decisions do not tell apart may have come in several entries: nodes that are planned alike come
+// as one as long as the entries suffice for more than one. Cost: O(entries), whatever the number of nodes.
+void EncodeNodes(const PlannedNodes& nodes, int32_t position, PodEntries* entries,
+                 v1::PlanScaleUpResponse* response) {
+  for (int64_t left = nodes.nodes; left > 0;) {
+    int64_t alike = left;
+    for (const PodCount& entry : nodes.pods) {
+      alike = std::min(alike, entries->NextOf(entry.pods) / std::max<int64_t>(1, entry.count));
+    }
+    alike = std::max<int64_t>(1, alike);
+    v1::PlannedNodes message;
+    message.set_group(position);
+    for (const PodCount& entry : nodes.pods) {
+      entries->Take(entry.pods, entry.count, message.mutable_pods());
+      Runs of_others;  // of the same entries
+      entries->Take(entry.pods, entry.count * (alike - 1), &of_others);
+    }
+    left -= alike;
+    const int last = response->nodes_size() - 1;
+    if (last >= 0 && SamePods(response->nodes(last), message)) {
+      response->mutable_nodes(last)->set_nodes(ToInt32(response->nodes(last).nodes() + alike));
+    } else {
+      message.set_nodes(ToInt32(alike));
+      *response->add_nodes() = std::move(message);
+    }
+  }
+}
 
 }  // namespace
 
@@ -169,6 +204,13 @@ void PodEntries::Take(int32_t pods, int64_t count, Runs* runs) {
     }
     if (entries[next].count == 0) ++next;
   }
+}
+
+int64_t PodEntries::NextOf(int32_t pods) {
+  std::vector<Entry>& entries = entries_[static_cast<size_t>(pods)];
+  size_t& next = next_[static_cast<size_t>(pods)];
+  while (next < entries.size() && entries[next].count == 0) ++next;
+  return next < entries.size() ? entries[next].count : 0;
 }
 
 absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, PodGrouping grouping,
@@ -280,26 +322,7 @@ void EncodePlan(const ScaleUpPlan& plan, const std::vector<PlanGroup>& groups,
   for (const PlannedNodes& nodes : plan.nodes) {
     const size_t group = static_cast<size_t>(nodes.group);
     growth[group] += nodes.nodes;
-    // Pods that decisions do not tell apart may have come in several entries.
-    for (int64_t i = 0; i < nodes.nodes; ++i) {
-      v1::PlannedNodes one;
-      one.set_group(positions[group]);
-      for (const PodCount& entry : nodes.pods) entries->Take(entry.pods, entry.count, one.mutable_pods());
-      one.set_nodes(1);
-      const int last = response->nodes_size() - 1;
-      const auto same_pods = [&](const v1::PlannedNodes& other) {
-        return other.group() == one.group() &&
-               std::equal(other.pods().begin(), other.pods().end(), one.pods().begin(), one.pods().end(),
-                          [](const v1::PodRun& a, const v1::PodRun& b) {
-                            return a.pod() == b.pod() && a.count() == b.count();
-                          });
-      };
-      if (last >= 0 && same_pods(response->nodes(last))) {
-        response->mutable_nodes(last)->set_nodes(response->nodes(last).nodes() + 1);
-      } else {
-        *response->add_nodes() = std::move(one);
-      }
-    }
+    EncodeNodes(nodes, positions[group], entries, response);
   }
   for (size_t group = 0; group < groups.size(); ++group) {
     if (growth[group] == 0) continue;
@@ -316,6 +339,7 @@ void EncodePlan(const ScaleUpPlan& plan, const std::vector<PlanGroup>& groups,
   response->set_lower_bound_usd_per_hour(plan.lower_bound);
   if (plan.lower_bound > 0) response->set_gap((plan.cost - plan.lower_bound) / plan.lower_bound);
   response->set_cut_short(plan.cut_short);
+  response->set_cut_short_by(std::string(Name(plan.cut_short_by)));
   if (plan.best_single.group < 0) return;
   v1::SingleGrowth* const single = response->mutable_best_single();
   single->set_node_group(groups[static_cast<size_t>(plan.best_single.group)].node.name);

@@ -29,6 +29,8 @@ inline constexpr int kMaxDaemonPods = 1'000;
 class PodEntries {
  public:
   void Add(size_t pods, int32_t entry, int64_t count);
+  // How many of these pods the entry holds that is next.
+  int64_t NextOf(int32_t pods);
   // Takes `count` of these pods, in the order of the entries, and appends them to `runs`.
   void Take(int32_t pods, int64_t count, google::protobuf::RepeatedPtrField<v1::PodRun>* runs);
 

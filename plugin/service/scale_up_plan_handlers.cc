@@ -71,6 +71,7 @@ absl::StatusOr<v1::EstimateScaleUpResponse> EstimateScaleUp(const v1::EstimateSc
     }
   }
   snapshot->Revert();
+  response.set_cut_short_by(std::string(Name(budget.end())));
   use.Complete();
   return Sized(std::move(response), "send equal pods as one entry");
 }

@@ -1,5 +1,6 @@
 // A joint plan from bytes to bytes, at the size of Cluster Autoscaler's BenchmarkRunOnceScaleUp.
 #include <benchmark/benchmark.h>
+#include <sys/resource.h>
 
 #include <string>
 
@@ -74,6 +75,35 @@ std::string SyncBytes(int64_t nodes) {
   return sync.SerializeAsString();
 }
 
+struct Type {
+  const char* name;
+  int64_t milli_cpu, memory_mib;
+  double usd;
+};
+constexpr Type kTypes[] = {{"c", 15800, 27000, 0.68},
+                           {"m", 15800, 58000, 0.77},
+                           {"r", 15800, 118000, 1.01},
+                           {"xl", 63600, 240000, 3.07}};
+
+// 12 node groups of 4 types in 3 zones, and a view of nearly full nodes.
+void AddCluster(v1::ScaleUpProblem* problem) {
+  v1::Changes* const changes = problem->mutable_changes();
+  changes->set_view("bench");
+  changes->set_epoch(1);
+  changes->set_base_revision(1);
+  changes->set_revision(1);
+  for (const Type& type : kTypes) {
+    for (int zone = 0; zone < 3; ++zone) {
+      auto* const group = problem->add_groups();
+      group->set_node_group(absl::StrCat(type.name, "-", zone));
+      group->set_template_node(Node(absl::StrCat("template-", type.name, zone), type.milli_cpu,
+                                    type.memory_mib, absl::StrCat("zone-", zone)));
+      group->set_max_nodes(1000);
+      group->set_node_usd_per_hour(type.usd);
+    }
+  }
+}
+
 // 48,000 pods of 48 Deployments, one entry each, and 2,000 of StatefulSets, each of which has labels of its
 // own and so an entry of its own; 12 node groups of 4 types in 3 zones.
 v1::PlanScaleUpRequest Request() {
@@ -81,11 +111,7 @@ v1::PlanScaleUpRequest Request() {
   v1::ScaleUpProblem* const problem = request.mutable_problem();
   // An answer within a tenth of a second: the best that this much work finds.
   problem->set_max_work(800'000);
-  v1::Changes* const changes = problem->mutable_changes();
-  changes->set_view("bench");
-  changes->set_epoch(1);
-  changes->set_base_revision(1);
-  changes->set_revision(1);
+  AddCluster(problem);
   for (int64_t i = 0; i < 48; ++i) {
     auto* const pods = problem->add_pods();
     pods->mutable_pod()->set_pod(
@@ -100,22 +126,6 @@ v1::PlanScaleUpRequest Request() {
     auto* const pods = problem->add_pods();
     pods->mutable_pod()->set_pod(pod.SerializeAsString());
     pods->set_count(1);
-  }
-  struct Type {
-    const char* name;
-    int64_t milli_cpu, memory_mib;
-    double usd;
-  };
-  for (const Type& type : {Type{"c", 15800, 27000, 0.68}, Type{"m", 15800, 58000, 0.77},
-                           Type{"r", 15800, 118000, 1.01}, Type{"xl", 63600, 240000, 3.07}}) {
-    for (int zone = 0; zone < 3; ++zone) {
-      auto* const group = problem->add_groups();
-      group->set_node_group(absl::StrCat(type.name, "-", zone));
-      group->set_template_node(Node(absl::StrCat("template-", type.name, zone), type.milli_cpu,
-                                    type.memory_mib, absl::StrCat("zone-", zone)));
-      group->set_max_nodes(1000);
-      group->set_node_usd_per_hour(type.usd);
-    }
   }
   return request;
 }
@@ -141,6 +151,52 @@ void BM_PlanScaleUp(benchmark::State& state) {
   state.counters["single_usd"] = response.best_single().usd_per_hour();
 }
 BENCHMARK(BM_PlanScaleUp)->Arg(1'000)->Unit(benchmark::kMillisecond);
+
+// So many pods of pairwise different sizes.
+std::string RequestOfSizes(int64_t pods) {
+  v1::PlanScaleUpRequest request;
+  v1::ScaleUpProblem* const problem = request.mutable_problem();
+  AddCluster(problem);
+  for (int64_t i = 0; i < pods; ++i) {
+    auto* const entry = problem->add_pods();
+    entry->mutable_pod()->set_pod(
+        Pod("size", 100 + 37 * i % 3'900, 128 + 211 * i % 14'009).SerializeAsString());
+    entry->set_count(1);
+  }
+  return request.SerializeAsString();
+}
+
+// The most memory that the process has held, in bytes.
+double PeakBytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return 1024.0 * static_cast<double>(usage.ru_maxrss);
+}
+
+// Run it alone: `peak_bytes` is that of the process, of which `bytes_before` were held before.
+void BM_PlanScaleUpOfSizes(benchmark::State& state) {
+  Engine engine{EngineLimits()};
+  if (!engine.Call("/loadline.v1.ClusterState/Sync", SyncBytes(1'000), Deadline()).ok()) {
+    state.SkipWithError("Sync failed");
+    return;
+  }
+  const std::string request = RequestOfSizes(state.range(0));
+  const double before = PeakBytes();
+  absl::StatusOr<std::string> answer;
+  for (auto _ : state) {
+    answer = engine.Call("/loadline.v1.Autoscaler/PlanScaleUp", request, Deadline());
+    if (!answer.ok()) state.SkipWithError(std::string(answer.status().message()).c_str());
+  }
+  v1::PlanScaleUpResponse response;
+  if (!answer.ok() || !response.ParseFromString(*answer)) return;
+  if (response.unplaced_size() > 0) state.SkipWithError("pods are left over");
+  state.counters["gap"] = response.gap();
+  state.counters["usd_per_hour"] = response.usd_per_hour();
+  state.counters["single_usd"] = response.best_single().usd_per_hour();
+  state.counters["bytes_before"] = before;
+  state.counters["peak_bytes"] = PeakBytes();
+}
+BENCHMARK(BM_PlanScaleUpOfSizes)->Arg(8'200)->Arg(16'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace loadline

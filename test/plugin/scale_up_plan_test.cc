@@ -194,11 +194,39 @@ TEST_F(ScaleUpPlanTest, BadQuestionsAreRefused) {
   EXPECT_THAT(std::string(Plan(request).status().message()), HasSubstr("usd_per_further_type"));
 }
 
+// 200,000,000 equal pods of two entries, eight to a node: nodes of the first entry, one of both, nodes of the
+// second.
+TEST_F(ScaleUpPlanTest, MillionsOfEqualNodesAreFewEntries) {
+  problem_.clear_pods();
+  AddPods("1", 100'000'001);
+  AddPods("1", 99'999'999);
+  problem_.mutable_groups()->RemoveLast();
+  problem_.mutable_groups(0)->set_max_nodes(0x7fffffff);
+  const absl::StatusOr<v1::PlanScaleUpResponse> plan = Plan();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->groups(0).node_count(), 25'000'000);
+  ASSERT_EQ(plan->nodes_size(), 3);
+  EXPECT_EQ(plan->nodes(0).nodes(), 12'500'000);
+  EXPECT_EQ(plan->nodes(0).pods(0).pod(), 0);
+  EXPECT_EQ(plan->nodes(0).pods(0).count(), 8);
+  EXPECT_EQ(plan->nodes(1).nodes(), 1);
+  ASSERT_EQ(plan->nodes(1).pods_size(), 2);
+  EXPECT_EQ(plan->nodes(1).pods(0).count(), 1);
+  EXPECT_EQ(plan->nodes(1).pods(1).count(), 7);
+  EXPECT_EQ(plan->nodes(2).nodes(), 12'499'999);
+  EXPECT_EQ(plan->nodes(2).pods(0).pod(), 1);
+  EXPECT_EQ(plan->cut_short_by(), "");
+}
+
 TEST_F(ScaleUpPlanTest, CutShortIsSaid) {
   problem_.set_max_work(1);
   const absl::StatusOr<v1::PlanScaleUpResponse> response = Plan();
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_TRUE(response->cut_short());
+  EXPECT_EQ(response->cut_short_by(), "work");
+  const absl::StatusOr<v1::EstimateScaleUpResponse> estimate = Estimate();
+  ASSERT_TRUE(estimate.ok()) << estimate.status();
+  EXPECT_EQ(estimate->cut_short_by(), "work");
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ const (
 	GroupEstimate_COMPLETE GroupEstimate_End = 1
 	// More nodes might take more pods, but a limit is reached.
 	GroupEstimate_NODE_LIMIT GroupEstimate_End = 2
-	// max_work or max_milliseconds is used up.
+	// Work, time or memory is used up; see EstimateScaleUpResponse.cut_short_by.
 	GroupEstimate_CUT_SHORT GroupEstimate_End = 3
 	// The group has no template.
 	GroupEstimate_NO_TEMPLATE GroupEstimate_End = 4
@@ -520,7 +520,10 @@ type EstimateScaleUpResponse struct {
 	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
 	LeftOut []*LeftOut `protobuf:"bytes,4,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
-	LeftOutTotal  int64 `protobuf:"varint,5,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	LeftOutTotal int64 `protobuf:"varint,5,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	// What was used up before the answer was complete: "work", "time" or "memory"; empty: nothing. The groups
+	// that were not finished end with CUT_SHORT.
+	CutShortBy    string `protobuf:"bytes,6,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -588,6 +591,13 @@ func (x *EstimateScaleUpResponse) GetLeftOutTotal() int64 {
 		return x.LeftOutTotal
 	}
 	return 0
+}
+
+func (x *EstimateScaleUpResponse) GetCutShortBy() string {
+	if x != nil {
+		return x.CutShortBy
+	}
+	return ""
 }
 
 // What growing one group comes to.
@@ -813,7 +823,7 @@ type PlanScaleUpResponse struct {
 	Gap float64 `protobuf:"fixed64,8,opt,name=gap,proto3" json:"gap,omitempty"`
 	// The best growth of one group: most pods, then least cost. Unset: no group takes any pod.
 	BestSingle *SingleGrowth `protobuf:"bytes,9,opt,name=best_single,json=bestSingle,proto3" json:"best_single,omitempty"`
-	// max_work or max_milliseconds was used up: more of it might find a cheaper plan.
+	// Work, time or memory was used up: more of it might find a cheaper plan.
 	CutShort bool `protobuf:"varint,10,opt,name=cut_short,json=cutShort,proto3" json:"cut_short,omitempty"`
 	// Groups that took no part for want of a price or template, in the order of the request.
 	GroupsLeftOut []string `protobuf:"bytes,11,rep,name=groups_left_out,json=groupsLeftOut,proto3" json:"groups_left_out,omitempty"`
@@ -822,7 +832,10 @@ type PlanScaleUpResponse struct {
 	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
 	LeftOut []*LeftOut `protobuf:"bytes,13,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
-	LeftOutTotal  int64 `protobuf:"varint,14,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	LeftOutTotal int64 `protobuf:"varint,14,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	// What was used up: "work", "time" or "memory". Empty where it was none of them: then the answer is
+	// complete, or cut_short only says that the bound is not proven.
+	CutShortBy    string `protobuf:"bytes,15,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -953,6 +966,13 @@ func (x *PlanScaleUpResponse) GetLeftOutTotal() int64 {
 		return x.LeftOutTotal
 	}
 	return 0
+}
+
+func (x *PlanScaleUpResponse) GetCutShortBy() string {
+	if x != nil {
+		return x.CutShortBy
+	}
+	return ""
 }
 
 // New nodes of one group with the same pods on each.
@@ -1191,13 +1211,15 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\x04Mode\x12\x14\n" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05EXACT\x10\x01\x12\x16\n" +
-	"\x12CLUSTER_AUTOSCALER\x10\x02\"\x89\x02\n" +
+	"\x12CLUSTER_AUTOSCALER\x10\x02\"\xab\x02\n" +
 	"\x17EstimateScaleUpResponse\x122\n" +
 	"\x06groups\x18\x01 \x03(\v2\x1a.loadline.v1.GroupEstimateR\x06groups\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12'\n" +
 	"\x0fclamped_amounts\x18\x03 \x01(\x03R\x0eclampedAmounts\x12/\n" +
 	"\bleft_out\x18\x04 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
-	"\x0eleft_out_total\x18\x05 \x01(\x03R\fleftOutTotal\"\x82\x02\n" +
+	"\x0eleft_out_total\x18\x05 \x01(\x03R\fleftOutTotal\x12 \n" +
+	"\fcut_short_by\x18\x06 \x01(\tR\n" +
+	"cutShortBy\"\x82\x02\n" +
 	"\rGroupEstimate\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x1d\n" +
@@ -1219,7 +1241,7 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\x12PlanScaleUpRequest\x125\n" +
 	"\aproblem\x18\x01 \x01(\v2\x1b.loadline.v1.ScaleUpProblemR\aproblem\x12/\n" +
 	"\x06prices\x18\x02 \x01(\v2\x17.loadline.v1.PriceModelR\x06prices\x12/\n" +
-	"\x14usd_per_further_type\x18\x03 \x01(\x01R\x11usdPerFurtherType\"\xf5\x04\n" +
+	"\x14usd_per_further_type\x18\x03 \x01(\x01R\x11usdPerFurtherType\"\x97\x05\n" +
 	"\x13PlanScaleUpResponse\x12:\n" +
 	"\bexisting\x18\x01 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12/\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x19.loadline.v1.PlannedNodesR\x05nodes\x120\n" +
@@ -1237,7 +1259,9 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\x0fgroups_left_out\x18\v \x03(\tR\rgroupsLeftOut\x12'\n" +
 	"\x0fclamped_amounts\x18\f \x01(\x03R\x0eclampedAmounts\x12/\n" +
 	"\bleft_out\x18\r \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
-	"\x0eleft_out_total\x18\x0e \x01(\x03R\fleftOutTotal\"c\n" +
+	"\x0eleft_out_total\x18\x0e \x01(\x03R\fleftOutTotal\x12 \n" +
+	"\fcut_short_by\x18\x0f \x01(\tR\n" +
+	"cutShortBy\"c\n" +
 	"\fPlannedNodes\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\x05R\x05group\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\x05R\x05nodes\x12'\n" +

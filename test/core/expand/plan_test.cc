@@ -265,6 +265,34 @@ TEST(PlanTest, WithoutWorkTheAnswerSaysSo) {
   EXPECT_TRUE(question.Ask(WorkBudget(0)).cut_short);
 }
 
+// Nodes that are equal are one entry, however many there are.
+TEST(PlanTest, AHundredMillionNodesAreOneEntry) {
+  Question question;
+  question.Pods(Sized(1000), 100'000'000);
+  question.Add({.name = "a", .max = 2'000'000'000});
+  question.Add({.name = "b", .max = 2'000'000'000});
+  const ScaleUpPlan plan = question.Ask(WorkBudget(1'000'000, nullptr, int64_t{1} << 20));
+  EXPECT_EQ(NodesOf(plan, question), (std::map<std::string, int64_t>{{"a", 50'000'000}, {"b", 50'000'000}}));
+  EXPECT_EQ(plan.nodes.size(), 2U);
+  EXPECT_EQ(plan.cut_short_by, BudgetEnd::kNotEnded);
+}
+
+// Nodes for pods that depend on others are tried out one by one: as many as there is memory for.
+TEST(PlanTest, NodesThatAreTriedOutEndWithTheMemory) {
+  Question question;
+  FitPod pod = OfApp(100, "db");
+  pod.rules.anti_affinity = {Term(Select("app", "db"), kHostnameLabel)};
+  question.Pods(pod, 100'000'000);
+  question.Add({.name = "a", .max = 2'000'000'000});
+  const int64_t bytes = int64_t{1} << 20;
+  const ScaleUpPlan plan = question.Ask(WorkBudget(1'000'000'000, nullptr, bytes));
+  EXPECT_TRUE(plan.cut_short);
+  EXPECT_EQ(plan.cut_short_by, BudgetEnd::kOutOfMemory);
+  int64_t nodes = 0;
+  for (const PlannedNodes& run : plan.nodes) nodes += run.nodes;
+  EXPECT_LE(nodes, bytes / 2'048);
+}
+
 // --- any cluster ------------------------------------------------------------------------------------------
 
 FitPod RandomPod(int i) {

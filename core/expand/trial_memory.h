@@ -1,0 +1,43 @@
+// The memory of nodes and pods that are put into a snapshot to see what happens.
+#ifndef LOADLINE_CORE_EXPAND_TRIAL_MEMORY_H_
+#define LOADLINE_CORE_EXPAND_TRIAL_MEMORY_H_
+
+#include <cstdint>
+
+#include "core/base/work_budget.h"
+
+namespace loadline {
+
+// Charges a budget for what a trial puts into a snapshot, and gives the memory back when the trial ends: its
+// owner takes the nodes and pods out of the snapshot then. `budget` outlives the object. Not thread-safe.
+class TrialMemory {
+ public:
+  // A node with its names, amounts, and its place in the counts; a pod with the move that undoes it.
+  static constexpr int64_t kNodeBytes = 2'048;
+  static constexpr int64_t kPodBytes = 128;
+  // What it takes to add a node, in units of work.
+  static constexpr int64_t kNodeUnits = 20;
+
+  explicit TrialMemory(WorkBudget* budget) : budget_(budget) {}
+  TrialMemory(const TrialMemory&) = delete;
+  TrialMemory& operator=(const TrialMemory&) = delete;
+  ~TrialMemory() { budget_->Release(held_); }
+
+  // Charges one more node or pod. False: the budget has ended, and it must not be added.
+  bool Node() { return budget_->Spend(kNodeUnits) && Hold(kNodeBytes); }
+  bool Pod() { return budget_->Spend() && Hold(kPodBytes); }
+
+ private:
+  bool Hold(int64_t bytes) {
+    if (!budget_->Reserve(bytes)) return false;
+    held_ += bytes;
+    return true;
+  }
+
+  WorkBudget* budget_;
+  int64_t held_ = 0;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_EXPAND_TRIAL_MEMORY_H_
