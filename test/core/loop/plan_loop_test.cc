@@ -165,6 +165,8 @@ TEST_F(LoopTest, SlackGrowsAGroupThatHasAllOfItsNodesOrNoneAsAWhole) {
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 0, 3}));
   problem_.growth.max_new_nodes = 2;
   EXPECT_THAT(Plan().growth, IsEmpty());
+}
+
 // A node without a UID, whose UID is remembered; and one that nothing but its taint tells of.
 TEST_F(LoopTest, PodsOfAllNodesBeingDeletedWait) {
   AddGroup("g", 1000, 1, 2);
