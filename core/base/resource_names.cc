@@ -11,6 +11,8 @@ namespace loadline {
 struct ResourceNames::Table {
   std::vector<std::string> names;
   absl::flat_hash_map<std::string, ResourceId> ids;  // never iterated: its order differs between runs
+  size_t of_pods = 0;                                // names that pods have brought
+  absl::flat_hash_map<std::string, size_t> of_namespace;
 };
 
 // Until a name is interned into them they share one table.
@@ -44,15 +46,42 @@ ResourceNames& ResourceNames::operator=(ResourceNames&& other) noexcept {
   return *this;
 }
 
-ResourceId ResourceNames::Intern(absl::string_view name) {
-  if (const std::optional<ResourceId> known = Find(name); known.has_value()) return *known;
+// The table, which may be changed: no other object refers to it any more.
+ResourceNames::Table* ResourceNames::Own() {
   if (!sole_owner_.load(std::memory_order_relaxed)) {
     table_ = std::make_shared<Table>(*table_);
     sole_owner_.store(true, std::memory_order_relaxed);
   }
+  return table_.get();
+}
+
+ResourceId ResourceNames::Intern(absl::string_view name) {
+  if (const std::optional<ResourceId> known = Find(name); known.has_value()) return *known;
+  Own();
   const ResourceId id{static_cast<int32_t>(table_->names.size())};
   table_->names.emplace_back(name);
   table_->ids.emplace(name, id);
+  return id;
+}
+
+std::optional<ResourceId> ResourceNames::InternForNode(absl::string_view name, const NameLimits& limits) {
+  if (const std::optional<ResourceId> known = Find(name); known.has_value()) return known;
+  const size_t other = Find(kOtherResources).has_value() ? 1 : 0;
+  if (size() - other >= limits.names) return std::nullopt;
+  return Intern(name);
+}
+
+std::optional<ResourceId> ResourceNames::InternForPod(absl::string_view name,
+                                                      absl::string_view namespace_name,
+                                                      const NameLimits& limits) {
+  if (const std::optional<ResourceId> known = Find(name); known.has_value()) return known;
+  if (names_of_pods() >= limits.of_pods) return std::nullopt;
+  const auto found = table_->of_namespace.find(namespace_name);
+  if (found != table_->of_namespace.end() && found->second >= limits.of_namespace) return std::nullopt;
+  const std::optional<ResourceId> id = InternForNode(name, limits);
+  if (!id.has_value()) return std::nullopt;
+  ++Own()->of_pods;
+  ++table_->of_namespace[std::string(namespace_name.data(), namespace_name.size())];
   return id;
 }
 
@@ -65,5 +94,7 @@ std::optional<ResourceId> ResourceNames::Find(absl::string_view name) const {
 absl::string_view ResourceNames::name(ResourceId id) const { return table_->names[static_cast<size_t>(id)]; }
 
 size_t ResourceNames::size() const { return table_->names.size(); }
+
+size_t ResourceNames::names_of_pods() const { return table_->of_pods; }
 
 }  // namespace loadline

@@ -19,6 +19,18 @@ inline constexpr ResourceId kCpu{0};               // "cpu"
 inline constexpr ResourceId kMemory{1};            // "memory"
 inline constexpr ResourceId kEphemeralStorage{2};  // "ephemeral-storage"
 
+// Stands for all names that there is no room for: no node offers it.
+inline constexpr char kOtherResources[] = "loadline.dev/other-resources";
+
+// How many names there may be, kOtherResources not counted.
+struct NameLimits {
+  size_t names = 256;
+  // That pods may bring which no node has brought before: all of them, and those of one namespace. A pod that
+  // asks for such a name fits nowhere, so that few of them need to be told apart.
+  size_t of_pods = 16;
+  size_t of_namespace = 8;
+};
+
 // Resource names and their numbers. Numbers are never given back or changed.
 //
 // A copy costs O(1) and shares the table; the first name that is interned into either clones it. So a batch
@@ -41,6 +53,11 @@ class ResourceNames {
   // who takes names from outside bounds them.
   ResourceId Intern(absl::string_view name);
 
+  // Likewise within limits, for a node, or for a pod of a namespace; nullopt where there is no room.
+  std::optional<ResourceId> InternForNode(absl::string_view name, const NameLimits& limits);
+  std::optional<ResourceId> InternForPod(absl::string_view name, absl::string_view namespace_name,
+                                         const NameLimits& limits);
+
   std::optional<ResourceId> Find(absl::string_view name) const;
 
   // The name of a number that this object gave out. Valid until the next Intern or the end of the object.
@@ -48,9 +65,12 @@ class ResourceNames {
 
   // Numbers given out are [0, size()).
   size_t size() const;
+  // Names that pods have brought.
+  size_t names_of_pods() const;
 
  private:
   struct Table;
+  Table* Own();
 
   std::shared_ptr<Table> table_;
   // No other object refers to table_, so it may be changed in place. Copying ends that in the original too,

@@ -50,6 +50,7 @@ void ClusterState::SetNode(Slot slot, absl::string_view name, NodeShape shape,
   node.shape = new_shape;
   node.pods = NodePods(pods);
   total_pods_ += static_cast<int64_t>(pods.size());
+  unreadable_nodes_ += node.traits.unreadable.empty() ? 0 : 1;
   AddToColumns(slot, node);
   for (const PodContent& pod : pods) node.unfinished_pods += pod_shapes_[pod.shape].finished ? 0 : 1;
   node.fingerprint = NodeFingerprint(node, pods);
@@ -80,6 +81,7 @@ const ResourceColumns* ClusterState::columns(ResourceId resource) const {
 void ClusterState::Clear(Node* node, Slot slot) {
   if (!node->occupied) return;
   total_pods_ -= static_cast<int64_t>(node->pods.pods().size());
+  unreadable_nodes_ -= node->traits.unreadable.empty() ? 0 : 1;
   fingerprint_ -= node->fingerprint;
   node_shapes_.Release(node->shape);
   for (ResourceColumns& column : columns_) {

@@ -104,6 +104,8 @@ class ClusterState {
   // Of the whole cluster.
   int64_t node_count() const { return static_cast<int64_t>(slots_by_name_.size()); }
   int64_t total_pods() const { return total_pods_; }
+  // Nodes with NodeTraits::unreadable.
+  int64_t unreadable_nodes() const { return unreadable_nodes_; }
   // Hash of all nodes, whatever their slots, and all objects.
   uint64_t fingerprint() const { return fingerprint_ + objects_.fingerprint(); }
 
@@ -153,6 +155,7 @@ class ClusterState {
   absl::flat_hash_map<std::string, Slot> slots_by_name_;
   std::vector<ResourceColumns> columns_;  // by resource id
   int64_t total_pods_ = 0;
+  int64_t unreadable_nodes_ = 0;
   uint64_t fingerprint_ = 0;  // sum of those of the nodes
   Journal<Slot> changes_;
 };

@@ -2,14 +2,45 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "core/base/fingerprint.h"
 
 namespace loadline {
 namespace {
 
-std::string ToString(absl::string_view text) { return std::string(text.data(), text.size()); }
+std::string KeyText(absl::string_view text) { return std::string(text.data(), text.size()); }
 
 }  // namespace
+
+absl::string_view Name(ObjectKind kind) {
+  switch (kind) {
+    case ObjectKind::kNamespace:
+      return "Namespace";
+    case ObjectKind::kPersistentVolume:
+      return "PersistentVolume";
+    case ObjectKind::kPersistentVolumeClaim:
+      return "PersistentVolumeClaim";
+    case ObjectKind::kStorageClass:
+      return "StorageClass";
+    case ObjectKind::kCsiNode:
+      return "CSINode";
+    case ObjectKind::kDisruptionBudget:
+      return "PodDisruptionBudget";
+    case ObjectKind::kReplicationController:
+      return "ReplicationController";
+    case ObjectKind::kReplicaSet:
+      return "ReplicaSet";
+    case ObjectKind::kStatefulSet:
+      return "StatefulSet";
+    case ObjectKind::kDaemonSet:
+      return "DaemonSet";
+    case ObjectKind::kJob:
+      return "Job";
+    case ObjectKind::kDeployment:
+      return "Deployment";
+  }
+  return "invalid kind";
+}
 
 bool IsNamespaced(ObjectKind kind) {
   return kind == ObjectKind::kPersistentVolumeClaim || kind == ObjectKind::kDisruptionBudget ||
@@ -32,24 +63,43 @@ bool IsWorkload(ObjectKind kind) {
 
 void ClusterObjects::Set(ClusterObject object) {
   ++version_;
-  auto& objects = objects_[static_cast<size_t>(object.key.kind)];
+  Forget(object.key);
   fingerprint_ += object.fingerprint;
-  if (const auto found = objects.find(object.key); found != objects.end()) {
-    fingerprint_ -= found->second.fingerprint;
-    found->second = std::move(object);
+  if (!object.unreadable.empty()) {
+    // Many texts would take more memory than they are worth.
+    int32_t& reasons = reasons_[static_cast<size_t>(object.key.kind)];
+    const bool told = reasons < kMostReasons;
+    if (told) ++reasons;
+    unreadable_.emplace(object.key, told ? std::move(object.unreadable) : std::string());
+  }
+  ObjectKey key = object.key;
+  if (object.is_left_out) {
+    left_out_.emplace(std::move(key), object.fingerprint);
   } else {
-    ObjectKey key = object.key;
-    objects.emplace(std::move(key), std::move(object));
+    objects_[static_cast<size_t>(key.kind)].emplace(std::move(key), std::move(object));
   }
 }
 
 void ClusterObjects::Remove(const ObjectKey& key) {
+  const int64_t before = size();
+  Forget(key);
+  if (size() != before) ++version_;
+}
+
+// Takes the object out, if it is there.
+void ClusterObjects::Forget(const ObjectKey& key) {
   auto& objects = objects_[static_cast<size_t>(key.kind)];
-  const auto found = objects.find(key);
-  if (found == objects.end()) return;
-  ++version_;
-  fingerprint_ -= found->second.fingerprint;
-  objects.erase(found);
+  if (const auto found = objects.find(key); found != objects.end()) {
+    fingerprint_ -= found->second.fingerprint;
+    objects.erase(found);
+  } else if (const auto left_out = left_out_.find(key); left_out != left_out_.end()) {
+    fingerprint_ -= left_out->second;
+    left_out_.erase(left_out);
+  }
+  const auto unreadable = unreadable_.find(key);
+  if (unreadable == unreadable_.end()) return;
+  if (!unreadable->second.empty()) --reasons_[static_cast<size_t>(key.kind)];
+  unreadable_.erase(unreadable);
 }
 
 void ClusterObjects::SetComplete(ObjectKind kind) {
@@ -63,6 +113,13 @@ void ClusterObjects::SetComplete(ObjectKind kind) {
   fingerprint_ += builder.Finish();
 }
 
+bool ClusterObjects::KnownMissing(ObjectKind kind, absl::string_view namespace_name,
+                                  absl::string_view name) const {
+  if (!complete(kind)) return false;
+  const ObjectKey key{kind, KeyText(namespace_name), KeyText(name)};
+  return !left_out_.contains(key) && !objects_[static_cast<size_t>(kind)].contains(key);
+}
+
 template <typename Content>
 const Content* ClusterObjects::Find(const ObjectKey& key) const {
   const auto& objects = objects_[static_cast<size_t>(key.kind)];
@@ -71,34 +128,47 @@ const Content* ClusterObjects::Find(const ObjectKey& key) const {
 }
 
 const Namespace* ClusterObjects::FindNamespace(absl::string_view name) const {
-  return Find<Namespace>({ObjectKind::kNamespace, "", ToString(name)});
+  return Find<Namespace>({ObjectKind::kNamespace, "", KeyText(name)});
 }
 
 const PersistentVolume* ClusterObjects::FindVolume(absl::string_view name) const {
-  return Find<PersistentVolume>({ObjectKind::kPersistentVolume, "", ToString(name)});
+  return Find<PersistentVolume>({ObjectKind::kPersistentVolume, "", KeyText(name)});
 }
 
 const PersistentVolumeClaim* ClusterObjects::FindClaim(absl::string_view namespace_name,
                                                        absl::string_view name) const {
   return Find<PersistentVolumeClaim>(
-      {ObjectKind::kPersistentVolumeClaim, ToString(namespace_name), ToString(name)});
+      {ObjectKind::kPersistentVolumeClaim, KeyText(namespace_name), KeyText(name)});
 }
 
 const StorageClass* ClusterObjects::FindStorageClass(absl::string_view name) const {
-  return Find<StorageClass>({ObjectKind::kStorageClass, "", ToString(name)});
+  return Find<StorageClass>({ObjectKind::kStorageClass, "", KeyText(name)});
 }
 
 const CsiNode* ClusterObjects::FindCsiNode(absl::string_view name) const {
-  return Find<CsiNode>({ObjectKind::kCsiNode, "", ToString(name)});
+  return Find<CsiNode>({ObjectKind::kCsiNode, "", KeyText(name)});
 }
 
 const Workload* ClusterObjects::FindWorkload(ObjectKind kind, absl::string_view namespace_name,
                                              absl::string_view name) const {
-  return Find<Workload>({kind, ToString(namespace_name), ToString(name)});
+  return Find<Workload>({kind, KeyText(namespace_name), KeyText(name)});
+}
+
+bool OfKnownDaemonSet(const PodShape& shape, const ClusterObjects& objects) {
+  const PodTraits& traits = TraitsOf(shape);
+  if (!IsDaemonPod(traits) || traits.daemon_by_annotation) return traits.daemon_by_annotation;
+  const PodOwner& owner = *traits.owner;
+  // Clients may leave out what they have no use for.
+  if (!owner.api_version.empty() && !absl::StartsWith(owner.api_version, "apps/")) return false;
+  if (objects.KnownMissing(ObjectKind::kDaemonSet, shape.namespace_name, owner.name)) return false;
+  const Workload* const found =
+      objects.FindWorkload(ObjectKind::kDaemonSet, shape.namespace_name, owner.name);
+  return found == nullptr || !objects.complete(ObjectKind::kDaemonSet) || found->uid.empty() ||
+         owner.uid.empty() || found->uid == owner.uid;
 }
 
 int64_t ClusterObjects::size() const {
-  size_t size = 0;
+  size_t size = left_out_.size();
   for (const auto& objects : objects_) size += objects.size();
   return static_cast<int64_t>(size);
 }

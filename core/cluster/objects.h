@@ -37,6 +37,8 @@ enum class ObjectKind {
 };
 inline constexpr size_t kObjectKinds = 12;
 
+// In Kubernetes: "PodDisruptionBudget".
+absl::string_view Name(ObjectKind kind);
 // Whether objects of the kind live in namespaces.
 bool IsNamespaced(ObjectKind kind);
 // Whether they are Workload.
@@ -164,6 +166,10 @@ struct ClusterObject {
       content;
   // Hash of kind and content, as it was sent.
   uint64_t fingerprint = 0;
+  // What of it could not be read; empty: all was.
+  std::string unreadable = {};
+  // Nothing could be read but its key: it is there, and `content` says nothing.
+  bool is_left_out = false;
 };
 
 // The objects of one cluster. Order is that of the keys.
@@ -172,6 +178,10 @@ class ClusterObjects {
   void Set(ClusterObject object);
   void Remove(const ObjectKey& key);
   void SetComplete(ObjectKind kind);
+
+  // Those that could not be read, or not in full, and why. Of a kind kMostReasons are told why.
+  const absl::btree_map<ObjectKey, std::string>& unreadable() const { return unreadable_; }
+  static constexpr int32_t kMostReasons = 256;
 
   // The object, or nullptr.
   const Namespace* FindNamespace(absl::string_view name) const;
@@ -182,12 +192,15 @@ class ClusterObjects {
   const Workload* FindWorkload(ObjectKind kind, absl::string_view namespace_name,
                                absl::string_view name) const;
 
-  // All of one kind, in key order.
+  // All of one kind, in key order, but those that are left out.
   const absl::btree_map<ObjectKey, ClusterObject>& of(ObjectKind kind) const {
     return objects_[static_cast<size_t>(kind)];
   }
   // Whether what is not here is known not to be there.
   bool complete(ObjectKind kind) const { return complete_[static_cast<size_t>(kind)]; }
+  // Whether one object is known not to be there. Its namespace is empty unless IsNamespaced().
+  bool KnownMissing(ObjectKind kind, absl::string_view namespace_name, absl::string_view name) const;
+  // Also those that are left out.
   int64_t size() const;
   // Hash of all objects and of what is complete, whatever the order in which they came.
   uint64_t fingerprint() const { return fingerprint_; }
@@ -197,12 +210,20 @@ class ClusterObjects {
  private:
   template <typename Content>
   const Content* Find(const ObjectKey& key) const;
+  void Forget(const ObjectKey& key);
 
   std::array<absl::btree_map<ObjectKey, ClusterObject>, kObjectKinds> objects_;
+  absl::btree_map<ObjectKey, uint64_t> left_out_;  // fingerprints
+  absl::btree_map<ObjectKey, std::string> unreadable_;
+  std::array<int32_t, kObjectKinds> reasons_ = {};  // that unreadable_ holds
   std::array<bool, kObjectKinds> complete_ = {};
   uint64_t fingerprint_ = 0;
   int64_t version_ = 0;
 };
+
+// IsDaemonPod(), where it matters that an owner reference can be forged: if all DaemonSets are known, the one
+// that the pod names has to exist under its UID.
+bool OfKnownDaemonSet(const PodShape& shape, const ClusterObjects& objects);
 
 }  // namespace loadline
 

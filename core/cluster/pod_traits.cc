@@ -39,6 +39,7 @@ void PodTraits::AddTo(FingerprintBuilder* builder) const {
   AddOptional(slack.copies, builder);
   AddText(slack.error, builder);
   AddText(local_volume, builder);
+  if (!unreadable.empty()) AddText(unreadable, builder);
 }
 
 bool IsDaemonPod(const PodTraits& traits) {
@@ -51,6 +52,7 @@ void NodeTraits::AddTo(FingerprintBuilder* builder) const {
   AddText(provider_id, builder);
   AddOptional(created_s, builder);
   for (const bool flag : {ready, scale_down_disabled, no_delete}) builder->Add(int64_t{flag});
+  if (!unreadable.empty()) AddText(unreadable, builder);
 }
 
 }  // namespace loadline

@@ -62,20 +62,23 @@ struct PodTraits {
   // The first volume that lies on the node: hostPath, or emptyDir other than in memory, which
   // cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes does not list. Empty: none.
   std::string local_volume;
-  // It is a placeholder of slack: label loadline.dev/placeholder is there.
+  // It is a placeholder of slack, by more than its label loadline.dev/placeholder, which anybody can write.
   bool placeholder = false;
   // Any part of spec.affinity, also preferred terms.
   bool states_affinity = false;
   // What SimpleRequests() makes of the pod, where it has more than containers without a status of theirs.
   std::optional<CpuMemory> container_requests;
   SlackWish slack;
+  // What of the pod could not be read; the shape holds the rest. Empty: all was read.
+  std::string unreadable;
 
   // Adds all of it.
   void AddTo(FingerprintBuilder* builder) const;
   friend bool operator==(const PodTraits&, const PodTraits&) = default;
 };
 
-// Whether a DaemonSet, or the annotation in its place, runs the pod.
+// Whether the pod says that a DaemonSet, or the annotation in its place, runs it; see also
+// OfKnownDaemonSet().
 bool IsDaemonPod(const PodTraits& traits);
 
 // Of one node.
@@ -89,6 +92,8 @@ struct NodeTraits {
   bool scale_down_disabled = false;
   // Annotation atlassian.com/no-delete is there and not empty.
   bool no_delete = false;
+  // As in PodTraits.
+  std::string unreadable;
 
   void AddTo(FingerprintBuilder* builder) const;
   friend bool operator==(const NodeTraits&, const NodeTraits&) = default;

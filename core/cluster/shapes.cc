@@ -120,6 +120,18 @@ void SetLabels(Labels labels, PodShape* shape) {
   shape->fingerprint = builder.Finish();
 }
 
+void LeaveOutSelectors(const std::string& reason, PodShape* shape) {
+  PodTraits traits = TraitsOf(*shape);
+  traits.unreadable = reason;
+  shape->traits = std::make_shared<const PodTraits>(std::move(traits));
+  if (shape->rules == nullptr) return;
+  PodRules rules = *shape->rules;
+  rules.spread.clear();
+  rules.affinity.clear();
+  rules.anti_affinity.clear();
+  shape->rules = rules.IsPlain() ? nullptr : std::make_shared<const PodRules>(std::move(rules));
+}
+
 NodeShape MakeNodeShape(ResourceAmounts allocatable, const ResourceNames& names, Labels labels,
                         std::vector<Taint> taints, bool unschedulable) {
   NodeShape shape;

@@ -76,6 +76,9 @@ void SelectLabels(const Labels& labels, const LabelKeys& keys, PodShape* shape);
 // Puts `labels` in place of those that the shape has.
 void SetLabels(Labels labels, PodShape* shape);
 
+// Takes the rules with selectors over pods out of a shape, and says why in PodTraits::unreadable.
+void LeaveOutSelectors(const std::string& reason, PodShape* shape);
+
 // What nodes that differ only in name have in common.
 struct NodeShape {
   // What the node offers to pods; an absent resource is not offered.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -24,7 +23,8 @@ std::string Describe(const Revision& revision) {
   return absl::StrCat("epoch ", revision.epoch, " revision ", revision.revision);
 }
 
-// Packed labels take a quarter of the memory of parsed ones, and are read only when shapes are derived anew.
+// Packed labels take a quarter of the memory of parsed ones, and are read only when shapes are derived anew;
+// see UnpackText() in view_label_keys.cc.
 void PackText(absl::string_view text, std::string* packed) {
   const uint32_t size = static_cast<uint32_t>(text.size());
   char bytes[sizeof(size)];
@@ -42,23 +42,6 @@ std::string Pack(const Labels& labels) {
   return packed;
 }
 
-absl::string_view UnpackText(absl::string_view* packed) {
-  uint32_t size;
-  std::memcpy(&size, packed->data(), sizeof(size));
-  const absl::string_view text = packed->substr(sizeof(size), size);
-  packed->remove_prefix(sizeof(size) + size);
-  return text;
-}
-
-// Calls visit(key, value) for each label.
-template <typename Visit>
-void VisitLabels(absl::string_view packed, Visit visit) {
-  while (!packed.empty()) {
-    const absl::string_view key = UnpackText(&packed);
-    visit(key, UnpackText(&packed));
-  }
-}
-
 uint64_t WithLabels(uint64_t fingerprint, const Labels& labels) {
   FingerprintBuilder builder;
   builder.Add(static_cast<int64_t>(fingerprint));
@@ -66,25 +49,53 @@ uint64_t WithLabels(uint64_t fingerprint, const Labels& labels) {
   return builder.Finish();
 }
 
-LabelKeys KeysOf(const Batch& batch) {
-  LabelKeys keys;
-  for (const PodShapeRecord& record : batch.pod_shapes) {
-    if (record.shape.rules != nullptr) record.shape.rules->AddLabelKeys(&keys);
+// What the selectors of a batch refer to: of pod shapes, then of objects.
+struct BatchKeys {
+  explicit BatchKeys(const Batch& batch) {
+    for (size_t i = 0; i < batch.pod_shapes.size(); ++i) {
+      const PodShape& shape = batch.pod_shapes[i].shape;
+      if (Add(shape.namespace_name, shape.rules.get())) shapes.push_back(i);
+    }
+    for (size_t i = 0; i < batch.objects.size(); ++i) {
+      const ClusterObject& object = batch.objects[i];
+      if (const auto* const budget = std::get_if<DisruptionBudget>(&object.content)) {
+        LabelKeys keys;
+        for (const Requirement& requirement : budget->selector.requirements) keys.push_back(requirement.key);
+        if (Add(object.key.namespace_name, std::move(keys))) objects.push_back(i);
+      } else if (const auto* const workload = std::get_if<Workload>(&object.content)) {
+        // Copies of other workloads are never kept free.
+        const bool copies = workload->slack.copies.value_or(0) > 0 && workload->pod.has_value();
+        if (copies && Add(object.key.namespace_name, workload->pod->rules.get())) objects.push_back(i);
+      }
+    }
   }
-  for (const ClusterObject& object : batch.objects) {
-    const auto* const budget = std::get_if<DisruptionBudget>(&object.content);
-    if (budget == nullptr) continue;
-    for (const Requirement& requirement : budget->selector.requirements) keys.push_back(requirement.key);
-  }
-  return keys;
-}
 
-// `keys` and `more`, sorted, each once.
-LabelKeys Merge(LabelKeys keys, const LabelKeys& more) {
-  keys.insert(keys.end(), more.begin(), more.end());
-  std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  return keys;
+  std::vector<SelectorKeys> wishes;
+  std::vector<size_t> shapes;   // positions in the batch of those with wishes
+  std::vector<size_t> objects;  // likewise
+
+ private:
+  bool Add(absl::string_view namespace_name, LabelKeys keys) {
+    if (keys.empty()) return false;
+    wishes.push_back({namespace_name, std::move(keys)});
+    return true;
+  }
+  bool Add(absl::string_view namespace_name, const PodRules* rules) {
+    LabelKeys keys;
+    if (rules != nullptr) rules->AddLabelKeys(&keys);
+    return Add(namespace_name, std::move(keys));
+  }
+};
+
+// A budget whose selector cannot be used covers all pods of its namespace, none of which it lets go.
+void LeaveOutSelectors(ClusterObject* object) {
+  object->unreadable = kTooManyLabelKeys;
+  if (auto* const budget = std::get_if<DisruptionBudget>(&object->content)) {
+    budget->selector = {true, {}};
+    budget->selector_error = kTooManyLabelKeys;
+  } else if (auto* const workload = std::get_if<Workload>(&object->content)) {
+    workload->pod.reset();
+  }
 }
 
 absl::Status CheckSlot(Slot slot, int32_t max_nodes, absl::string_view what) {
@@ -115,8 +126,10 @@ absl::Status View::Apply(const Batch& batch) {
   if (batch.revision < revision_.revision) return Refused(batch, "is older than");
   if (batch.base_revision > revision_.revision) return Refused(batch, "builds on a later state than");
   if (absl::Status status = CheckContent(batch, content_); !status.ok()) return status;
+  half_applied_ = true;  // until the end: what throws in between leaves it set
   ApplyContent(batch, &content_);
   ++version_;
+  half_applied_ = false;
   revision_.revision = batch.revision;
   clamped_amounts_ += batch.clamped_amounts;
   return absl::OkStatus();
@@ -142,6 +155,7 @@ absl::Status View::ApplyChunk(const Batch& batch) {
                                                       staging_->next_chunk, " was due"));
   }
   if (absl::Status status = CheckContent(batch, staging_->content); !status.ok()) return status;
+  half_applied_ = true;
   ApplyContent(batch, &staging_->content);
   staging_->clamped_amounts += batch.clamped_amounts;
   ++staging_->next_chunk;
@@ -154,6 +168,7 @@ absl::Status View::ApplyChunk(const Batch& batch) {
     clamped_amounts_ += staging_->clamped_amounts;
     staging_.reset();
   }
+  half_applied_ = false;
   return absl::OkStatus();
 }
 
@@ -164,8 +179,9 @@ absl::Status View::Refused(const Batch& batch, absl::string_view reason) const {
 }
 
 absl::Status View::CheckContent(const Batch& batch, const Content& content) const {
-  if (batch.resource_names.size() > static_cast<size_t>(limits_.resources)) {
-    return absl::ResourceExhaustedError(absl::StrCat("the view has ", batch.resource_names.size(),
+  const size_t other = batch.resource_names.Find(kOtherResources).has_value() ? 1 : 0;
+  if (batch.resource_names.size() - other > static_cast<size_t>(limits_.resources)) {
+    return absl::ResourceExhaustedError(absl::StrCat("the view has ", batch.resource_names.size() - other,
                                                      " distinct resource names, the limit is ",
                                                      limits_.resources));
   }
@@ -174,8 +190,6 @@ absl::Status View::CheckContent(const Batch& batch, const Content& content) cons
   }
   if (absl::Status status = CheckAmounts(batch, content); !status.ok()) return status;
   if (absl::Status status = CheckShapes(batch, content); !status.ok()) return status;
-  if (absl::Status status = CheckLabelKeys(Merge(KeysOf(batch), content.label_keys)); !status.ok())
-    return status;
   // As if all were new: a view at its limit is no place to be exact.
   const int64_t objects = content.cluster->objects().size() + static_cast<int64_t>(batch.objects.size());
   if (objects > limits_.objects) {
@@ -198,56 +212,10 @@ absl::Status View::CheckAmounts(const Batch& batch, const Content& content) cons
                                                    " amounts, the limit is ", limits_.amounts));
 }
 
-absl::Status View::CheckLabelKeys(const LabelKeys& keys) const {
-  if (keys.size() <= static_cast<size_t>(limits_.label_keys)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("selectors over pods refer to ", keys.size(),
-                                                   " distinct label keys, the limit is ",
-                                                   limits_.label_keys));
-}
-
-absl::Status View::SelectLabelKeys(const LabelKeys& keys) {
-  if (absl::Status status = CheckLabelKeys(Merge(keys, content_.label_keys)); !status.ok()) return status;
-  const size_t before = content_.label_keys.size();
-  AddLabelKeys(keys, &content_);
-  if (content_.label_keys.size() != before) ++version_;
-  return absl::OkStatus();
-}
-
 std::optional<int32_t> View::ShapeOf(int32_t id) const {
   const size_t i = static_cast<size_t>(id);
   if (id < 0 || i >= content_.shapes.size() || content_.shapes[i].shape < 0) return std::nullopt;
   return content_.shapes[i].shape;
-}
-
-// Pods that have a label of a new key get shapes that tell it.
-void View::AddLabelKeys(LabelKeys keys, Content* content) {
-  LabelKeys merged = Merge(std::move(keys), content->label_keys);
-  LabelKeys added;
-  std::set_difference(merged.begin(), merged.end(), content->label_keys.begin(), content->label_keys.end(),
-                      std::back_inserter(added));
-  if (added.empty()) return;
-  content->label_keys = std::move(merged);
-  ShapeTable<PodShape>& shapes = content->cluster->pod_shapes();
-  std::vector<int32_t> by_tag(content->shapes.size(), -1);
-  std::vector<int32_t> former;
-  for (size_t id = 0; id < content->shapes.size(); ++id) {
-    ClientShape& client_shape = content->shapes[id];
-    by_tag[id] = client_shape.shape;
-    if (client_shape.shape < 0 || shapes[client_shape.shape].finished) continue;
-    Labels labels = shapes[client_shape.shape].labels;
-    const size_t before = labels.size();
-    VisitLabels(client_shape.labels, [&](absl::string_view key, absl::string_view value) {
-      if (std::binary_search(added.begin(), added.end(), key)) labels.Set(key, value);
-    });
-    if (labels.size() == before) continue;
-    PodShape shape = shapes[client_shape.shape];
-    SetLabels(std::move(labels), &shape);
-    former.push_back(client_shape.shape);
-    client_shape.shape = by_tag[id] = shapes.Acquire(std::move(shape));
-  }
-  if (former.empty()) return;
-  content->cluster->ReplacePodShapes(by_tag);
-  for (const int32_t shape : former) shapes.Release(shape);
 }
 
 absl::Status View::CheckShapes(const Batch& batch, const Content& content) const {
@@ -268,9 +236,11 @@ absl::Status View::CheckShapes(const Batch& batch, const Content& content) const
     if (id >= content.shapes.size() || content.shapes[id].pods == 0) continue;
     if (content.shapes[id].fingerprint == WithLabels(record.shape.fingerprint, record.labels) &&
         content.shapes[id].labels == Pack(record.labels)) {
+      const PodShape& held = content.cluster->pod_shapes()[content.shapes[id].shape];
+      if (TraitsOf(held).unreadable == kTooManyLabelKeys) continue;  // is not as it was sent
       PodShape shape = record.shape;
       SelectLabels(record.labels, content.label_keys, &shape);
-      if (content.cluster->pod_shapes()[content.shapes[id].shape] == shape) continue;
+      if (held == shape) continue;
     }
     return absl::InvalidArgumentError(absl::StrCat("pod shape ", record.id,
                                                    " is given another content while ",
@@ -345,8 +315,11 @@ void View::ApplyContent(const Batch& batch, Content* content) {
     ReleasePods(slot, content);
     cluster.RemoveNode(slot);
   }
-  AddLabelKeys(KeysOf(batch), content);
-  for (const PodShapeRecord& record : batch.pod_shapes) ApplyShape(record, content);
+  const BatchKeys keys(batch);
+  const std::vector<bool> admitted = AdmitLabelKeys(keys.wishes, content);
+  std::vector<bool> selects(batch.pod_shapes.size(), true);
+  for (size_t i = 0; i < keys.shapes.size(); ++i) selects[keys.shapes[i]] = admitted[i];
+  for (size_t i = 0; i < batch.pod_shapes.size(); ++i) ApplyShape(batch.pod_shapes[i], selects[i], content);
   // Two nodes may change places: all names are given up before the first is taken.
   for (const NodeRecord& node : batch.nodes) {
     ReleasePods(node.slot, content);
@@ -363,16 +336,28 @@ void View::ApplyContent(const Batch& batch, Content* content) {
     cluster.SetNode(node.slot, node.name, node.shape, pods, node.hostname, node.traits);
   }
   for (const ObjectKey& key : batch.removed_objects) cluster.objects().Remove(key);
-  for (const ClusterObject& object : batch.objects) cluster.objects().Set(object);
+  std::vector<bool> readable(batch.objects.size(), true);
+  for (size_t i = 0; i < keys.objects.size(); ++i) {
+    readable[keys.objects[i]] = admitted[keys.shapes.size() + i];
+  }
+  for (size_t i = 0; i < batch.objects.size(); ++i) {
+    ClusterObject object = batch.objects[i];
+    if (!readable[i]) LeaveOutSelectors(&object);
+    cluster.objects().Set(std::move(object));
+  }
   for (const ObjectKind kind : batch.complete_kinds) cluster.objects().SetComplete(kind);
 }
 
-void View::ApplyShape(const PodShapeRecord& record, Content* content) {
+void View::ApplyShape(const PodShapeRecord& record, bool selects, Content* content) {
   const size_t id = static_cast<size_t>(record.id);
   if (id >= content->shapes.size()) content->shapes.resize(id + 1);
   ClientShape& client_shape = content->shapes[id];
   const int32_t former = client_shape.shape;
+  const ShapeTable<PodShape>& shapes = content->cluster->pod_shapes();
+  if (former >= 0 && !TraitsOf(shapes[former]).unreadable.empty()) --content->unreadable_shapes;
   PodShape shape = record.shape;
+  if (!selects) LeaveOutSelectors(kTooManyLabelKeys, &shape);
+  if (!TraitsOf(shape).unreadable.empty()) ++content->unreadable_shapes;
   SelectLabels(record.labels, content->label_keys, &shape);
   client_shape.shape = content->cluster->pod_shapes().Acquire(std::move(shape));
   client_shape.fingerprint = WithLabels(record.shape.fingerprint, record.labels);

@@ -5,13 +5,16 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "core/base/resource_names.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/left_out.h"
 #include "core/cluster/shapes.h"
 
 namespace loadline {
@@ -24,8 +27,18 @@ struct ViewLimits {
   int32_t resources = 256;         // distinct names
   int32_t objects = 2'000'000;     // beside nodes and pods
   int32_t label_keys = 4096;       // distinct keys that selectors over pods refer to
-  int64_t amounts = 4 << 20;       // slots up to the largest, times distinct resource names; 24 bytes each
+  // Of them, those that pods and objects of one namespace were the first to refer to.
+  int32_t label_keys_of_namespace = 256;
+  int64_t amounts = 4 << 20;  // slots up to the largest, times distinct resource names; 24 bytes each
 };
+
+// Label keys that the selectors of a pod or object of this namespace refer to.
+struct SelectorKeys {
+  absl::string_view namespace_name;
+  LabelKeys keys;
+};
+// Why a pod or object is left out whose keys are too many.
+inline constexpr char kTooManyLabelKeys[] = "its selectors refer to more label keys than there is room for";
 
 // A state of a view. Epochs start with the client; revisions count within one. {0, 0}: nothing yet.
 struct Revision {
@@ -93,15 +106,22 @@ class View {
   //                              shape unknown or redefined while pods refer to it; names slot and node
   //         kFailedPrecondition  does not build on the state of the view; tells that state
   //         kResourceExhausted   names the limit and its value
+  // What refers to more label keys than there is room for is left out alone: the rules of a pod that have
+  // selectors, the selector of a budget, the template of a workload.
   // Cost:   O(batch + pods that were on the replaced nodes); O(pods) when a selector comes that refers to a
   //         label key which none before it referred to.
   absl::Status Apply(const Batch& batch);
 
   // Keeps the labels of these keys in the shapes of pods, which may split shapes: for a question whose
-  // selectors the view has not seen. Errors: kResourceExhausted  names the limit. Cost: as above.
-  absl::Status SelectLabelKeys(const LabelKeys& keys);
+  // selectors the view has not seen. Returns for each entry whether there was room for all of its keys; if
+  // not, none of them was added. Cost: as above.
+  std::vector<bool> SelectLabelKeys(std::span<const SelectorKeys> wishes);
   // Those that are kept, sorted; they grow until the next full list.
   const LabelKeys& label_keys() const { return content_.label_keys; }
+
+  // Objects of the view that could not be taken, or not in full. One that is replaced or removed is not told
+  // any more. Cost: O(1) where there is none; else O(pods).
+  LeftOutList LeftOut() const;
 
   // The canonical shape of a client's id, or nullopt when the id was never sent.
   std::optional<int32_t> ShapeOf(int32_t id) const;
@@ -109,6 +129,10 @@ class View {
   // Another number each time that slots, shapes or objects of the cluster may have changed their meaning.
   int64_t version() const { return version_; }
 
+  // Memory ran out while the view was being changed: it is neither as it was nor as it should be.
+  bool half_applied() const { return half_applied_; }
+
+  const ViewLimits& limits() const { return limits_; }
   const Revision& revision() const { return revision_; }
   const ClusterState& cluster() const { return *content_.cluster; }
   int64_t clamped_amounts() const { return clamped_amounts_; }
@@ -124,7 +148,9 @@ class View {
   struct Content {
     std::unique_ptr<ClusterState> cluster = std::make_unique<ClusterState>();
     std::vector<ClientShape> shapes;
+    int32_t unreadable_shapes = 0;  // of them, with PodTraits::unreadable
     LabelKeys label_keys;
+    absl::btree_map<std::string, int32_t> keys_of_namespace;  // how many it brought
   };
   struct Staging {
     Revision revision;
@@ -139,10 +165,10 @@ class View {
   absl::Status CheckAmounts(const Batch& batch, const Content& content) const;
   absl::Status CheckShapes(const Batch& batch, const Content& content) const;
   absl::Status CheckNodes(const Batch& batch, const Content& content) const;
-  absl::Status CheckLabelKeys(const LabelKeys& keys) const;
+  std::vector<bool> AdmitLabelKeys(std::span<const SelectorKeys> wishes, Content* content) const;
   static void AddLabelKeys(LabelKeys keys, Content* content);
-  static void ApplyShape(const PodShapeRecord& record, Content* content);
-  static void ApplyContent(const Batch& batch, Content* content);
+  static void ApplyShape(const PodShapeRecord& record, bool selects, Content* content);
+  void ApplyContent(const Batch& batch, Content* content);
   static void ReleasePods(Slot slot, Content* content);
 
   ViewLimits limits_;
@@ -151,6 +177,7 @@ class View {
   std::unique_ptr<Staging> staging_;
   int64_t clamped_amounts_ = 0;
   int64_t version_ = 0;
+  bool half_applied_ = false;
 };
 
 }  // namespace loadline

@@ -34,6 +34,7 @@ Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& ques
   if (DeletionForbidden(state.traits(question.slot))) {
     return stays(NodeReason::kScaleDownDisabledAnnotation);
   }
+  if (!state.traits(question.slot).unreadable.empty()) return stays(NodeReason::kUnreadable);
   if (group->sized) return stays(left_alone ? NodeReason::kSizedByUtilization : NodeReason::kNone);
   UtilizationOptions counting = options.utilization;
   counting.ignore_daemonsets = group->ignore_daemonsets_utilization.value_or(counting.ignore_daemonsets);

@@ -50,6 +50,7 @@ struct Eligibility {
 //   NotAutoscaled, NodeGroupMinSizeReached  no group, or one whose target is at its minimum
 //   CurrentlyBeingDeleted                   also by a taint that is less than 5 minutes old
 //   ScaleDownDisabledAnnotation             see DeletionForbidden()
+//   Unreadable                              not all of the node could be read
 //   SizedByUtilization                      its group is sized, and it is not to go; if it is, it may go
 //   UnexpectedError                         the utilization cannot be computed
 //   ScaleDownUnreadyDisabled

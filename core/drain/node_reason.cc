@@ -81,6 +81,8 @@ NodeReasonEntry EntryOf(NodeReason reason) {
     case NodeReason::kHoldsRoomForWaitingPods:
       return {"HoldsRoomForWaitingPods", "pods wait for nodes on their way, and would need it if none came",
               "wait until the nodes on their way have come"};
+    case NodeReason::kUnreadable:
+      return {"Unreadable", "not all of it could be read", "correct the node"};
   }
   return {};
 }

@@ -40,6 +40,7 @@ enum class NodeReason {
   kSizedByUtilization,
   kGroupsGrow,
   kHoldsRoomForWaitingPods,
+  kUnreadable,
 };
 
 // What is known of a reason, whatever the node.

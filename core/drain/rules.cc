@@ -16,6 +16,12 @@ RuleAnswer Undefined() { return {}; }
 RuleAnswer Outcome(PodOutcome outcome) { return {.outcome = outcome}; }
 RuleAnswer Block(PodReason reason) { return {.outcome = PodOutcome::kBlock, .reason = reason}; }
 
+// Not a rule of Cluster Autoscaler, which never sees such a pod. What has ended holds nothing back.
+RuleAnswer Unreadable(const PodQuestion& question) {
+  const PodTraits& traits = TraitsOf(question.shape);
+  return traits.unreadable.empty() || question.shape.finished ? Undefined() : Block(PodReason::kUnreadable);
+}
+
 // Not a rule of Cluster Autoscaler, which knows no placeholders.
 RuleAnswer Placeholder(const PodQuestion& question) {
   return TraitsOf(question.shape).placeholder ? Outcome(PodOutcome::kMove) : Undefined();
@@ -67,7 +73,7 @@ RuleAnswer ReplicaCount(const PodQuestion& question) {
 }
 
 RuleAnswer Daemon(const PodQuestion& question) {
-  return IsDaemonPod(TraitsOf(question.shape)) ? Outcome(PodOutcome::kDaemon) : Undefined();
+  return OfKnownDaemonSet(question.shape, question.objects) ? Outcome(PodOutcome::kDaemon) : Undefined();
 }
 
 RuleAnswer SafeToEvictPod(const PodQuestion& question) {
@@ -128,11 +134,12 @@ RuleAnswer Pdb(const PodQuestion& question) {
   return Budget(question.budgets.Find(question.shape), question.budgets);
 }
 
-constexpr std::array<DrainRule, 13> kRules = {{{"placeholder", Placeholder},
+constexpr std::array<DrainRule, 14> kRules = {{{"placeholder", Placeholder},
                                                {"mirror", Mirror},
                                                {"longterminating", LongTerminating},
                                                {"replicacount", ReplicaCount},
                                                {"daemonset", Daemon},
+                                               {"unreadable", Unreadable},
                                                {"safetoevict", SafeToEvictPod},
                                                {"terminal", Terminal},
                                                {"oncompletion", OnCompletion},
@@ -164,6 +171,8 @@ absl::string_view Name(PodReason reason) {
       return "NotEnoughPdb";
     case PodReason::kUnexpectedError:
       return "UnexpectedError";
+    case PodReason::kUnreadable:
+      return "Unreadable";
   }
   return "invalid reason";
 }

@@ -47,6 +47,7 @@ enum class PodReason {
   kUnmovableKubeSystemPod,
   kNotEnoughPdb,
   kUnexpectedError,
+  kUnreadable,  // ours: not all of the pod could be read, so nobody knows what would become of it
 };
 absl::string_view Name(PodReason reason);
 
@@ -75,8 +76,8 @@ struct DrainRule {
   RuleAnswer (*judge)(const PodQuestion& question);
 };
 
-// "placeholder", which Cluster Autoscaler does not know, then its twelve rules in their order; the last one
-// is that of budgets.
+// "placeholder", then the twelve rules of Cluster Autoscaler in their order, the last one is that of budgets,
+// with "unreadable" behind "daemonset": what ends with its node need not be understood.
 //
 // They differ from Cluster Autoscaler's in what can be forged: a pod with the mirror annotation that somebody
 // else than its node owns blocks (ControllerNotFound), and an owner of a kind that is known complete has to

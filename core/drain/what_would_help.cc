@@ -72,6 +72,8 @@ std::string ForPod(const KeepingPod& pod, const DrainKeep& keep) {
       return absl::StrCat("a disruption budget for ", pod.name, ", or ", kSafeToEvict);
     case PodReason::kNotEnoughPdb:
       return ForBudget(pod, keep.budget);
+    case PodReason::kUnreadable:
+      return absl::StrCat("correct ", pod.name, ": ", TraitsOf(*pod.shape).unreadable);
     case PodReason::kNone:
     case PodReason::kUnexpectedError:
       break;
@@ -105,6 +107,8 @@ std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep) {
       return ForPod(PodOf(problem, keep), keep);
     case NodeReason::kBlockedByOnCompletionPod:
       return absl::StrCat(PodOf(problem, keep).name, " has to run to completion");
+    case NodeReason::kUnreadable:
+      return absl::StrCat("correct the node: ", problem.cluster->traits(keep.slot).unreadable);
     case NodeReason::kNone:
     case NodeReason::kScaleDownDisabledAnnotation:
     case NodeReason::kScaleDownUnreadyDisabled:

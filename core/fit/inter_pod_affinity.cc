@@ -157,7 +157,7 @@ class InterPodAffinity : public NodeFilter {
     if (const Namespace* const found = snapshot_.objects().FindNamespace(shape_.namespace_name)) {
       namespace_labels_ = found->labels;
     } else {
-      namespace_known_ = snapshot_.objects().complete(ObjectKind::kNamespace);
+      namespace_known_ = snapshot_.objects().KnownMissing(ObjectKind::kNamespace, "", shape_.namespace_name);
     }
     affinity_in_doubt_ =
         !snapshot_.objects().complete(ObjectKind::kNamespace) && LookAtNamespaces(context.rules->affinity);

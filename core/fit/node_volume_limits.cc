@@ -26,7 +26,7 @@ class NodeVolumeLimits : public NodeFilter {
 
   bool Passes(NodeIndex node, Verdict* why) const override {
     const CsiNode* const csi_node = objects_.FindCsiNode(snapshot_.name(node));
-    if (csi_node == nullptr && !objects_.complete(ObjectKind::kCsiNode)) {
+    if (csi_node == nullptr && !objects_.KnownMissing(ObjectKind::kCsiNode, "", snapshot_.name(node))) {
       return Doubt(why, NotHeld("csinode.storage.k8s.io", snapshot_.name(node)));
     }
     if (!HasLimits(csi_node)) return true;
@@ -88,7 +88,8 @@ class NodeVolumeLimits : public NodeFilter {
         const PersistentVolumeClaim* const claim = objects_.FindClaim(namespace_name, *name);
         if (claim == nullptr) {
           // A new pod without its claim was dealt with by VolumeRestrictions or VolumeBinding.
-          if (objects_.complete(ObjectKind::kPersistentVolumeClaim) || incoming) continue;
+          if (incoming || objects_.KnownMissing(ObjectKind::kPersistentVolumeClaim, namespace_name, *name))
+            continue;
           return Doubt(why, NotHeld("persistentvolumeclaim", *name));
         }
         if (volume.kind == VolumeKind::kEphemeral && (claim->owner_uid.empty() || claim->owner_uid != uid)) {
@@ -115,14 +116,14 @@ class NodeVolumeLimits : public NodeFilter {
     if (!claim.volume_name.empty()) {
       const PersistentVolume* const bound = objects_.FindVolume(claim.volume_name);
       if (bound != nullptr) return AddBound(*bound, volumes, why);
-      if (!objects_.complete(ObjectKind::kPersistentVolume)) {
+      if (!objects_.KnownMissing(ObjectKind::kPersistentVolume, "", claim.volume_name)) {
         return Doubt(why, NotHeld("persistentvolume", claim.volume_name));
       }
     }
     if (claim.storage_class.empty()) return true;
     const StorageClass* const storage_class = objects_.FindStorageClass(claim.storage_class);
     if (storage_class == nullptr) {
-      if (objects_.complete(ObjectKind::kStorageClass)) return true;
+      if (objects_.KnownMissing(ObjectKind::kStorageClass, "", claim.storage_class)) return true;
       return Doubt(why, NotHeld("storageclass.storage.k8s.io", claim.storage_class));
     }
     // A handle that no volume has.

@@ -81,7 +81,7 @@ class VolumeBinding : public NodeFilter {
     for (const PersistentVolumeClaim* claim : claims_.bound) {
       const PersistentVolume* const volume = objects_.FindVolume(claim->volume_name);
       if (volume == nullptr) {
-        if (objects_.complete(ObjectKind::kPersistentVolume)) {
+        if (objects_.KnownMissing(ObjectKind::kPersistentVolume, "", claim->volume_name)) {
           outcome->reasons.push_back(
               "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)");
         } else {
@@ -108,7 +108,7 @@ class VolumeBinding : public NodeFilter {
     if (plugin.empty() && !other)
       return !volume.node_affinity.has_value() || volume.node_affinity->Matches(labels);
     const CsiNode* const csi_node = objects_.FindCsiNode(snapshot_.name(node));
-    if (csi_node == nullptr && !objects_.complete(ObjectKind::kCsiNode)) {
+    if (csi_node == nullptr && !objects_.KnownMissing(ObjectKind::kCsiNode, "", snapshot_.name(node))) {
       outcome->doubt = NotHeld("csinode.storage.k8s.io", snapshot_.name(node));
       return false;
     }
@@ -210,7 +210,7 @@ std::string Sort(const PersistentVolumeClaim* claim, const ClusterObjects& objec
   const StorageClass* const storage_class =
       claim->storage_class.empty() ? nullptr : objects.FindStorageClass(claim->storage_class);
   if (storage_class == nullptr && !claim->storage_class.empty() && claim->volume_name.empty() &&
-      !objects.complete(ObjectKind::kStorageClass)) {
+      !objects.KnownMissing(ObjectKind::kStorageClass, "", claim->storage_class)) {
     *doubt = NotHeld("storageclass.storage.k8s.io", claim->storage_class);
     return "";
   }
@@ -255,7 +255,8 @@ MadeFilter MakeVolumeBinding(const FitContext& context) {
     const std::optional<std::string> name = ClaimName(volume, context.pod->name);
     if (!name.has_value()) continue;
     const PersistentVolumeClaim* const claim = objects.FindClaim(context.pod->shape.namespace_name, *name);
-    if (claim == nullptr && !objects.complete(ObjectKind::kPersistentVolumeClaim)) {
+    if (claim == nullptr &&
+        !objects.KnownMissing(ObjectKind::kPersistentVolumeClaim, context.pod->shape.namespace_name, *name)) {
       made.doubt = CannotJudge(kName, NotHeld("persistentvolumeclaim", *name));
       continue;
     }

@@ -99,7 +99,8 @@ MadeFilter MakeVolumeRestrictions(const FitContext& context) {
       const std::vector<std::string>& modes = claim->access_modes;
       if (std::find(modes.begin(), modes.end(), "ReadWriteOncePod") != modes.end())
         exclusive.push_back(volume.name);
-    } else if (objects.complete(ObjectKind::kPersistentVolumeClaim)) {
+    } else if (objects.KnownMissing(ObjectKind::kPersistentVolumeClaim, context.pod->shape.namespace_name,
+                                    volume.name)) {
       made.verdict = Refusal(FilterName::kVolumeRestrictions, StatusClass::kUnschedulableAndUnresolvable,
                              {NotFound("persistentvolumeclaim", volume.name)});
       return made;

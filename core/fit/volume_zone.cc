@@ -106,7 +106,7 @@ MadeFilter MakeVolumeZone(const FitContext& context) {
     if (claim->volume_name.empty()) {
       // Without the class VolumeBinding has its doubts as well.
       if (!claim->storage_class.empty() && objects.FindStorageClass(claim->storage_class) == nullptr &&
-          !objects.complete(ObjectKind::kStorageClass)) {
+          !objects.KnownMissing(ObjectKind::kStorageClass, "", claim->storage_class)) {
         continue;
       }
       std::string problem = UnboundProblem(*claim, objects);
@@ -115,7 +115,7 @@ MadeFilter MakeVolumeZone(const FitContext& context) {
       return made;
     }
     const PersistentVolume* const bound = objects.FindVolume(claim->volume_name);
-    if (bound == nullptr && objects.complete(ObjectKind::kPersistentVolume)) {
+    if (bound == nullptr && objects.KnownMissing(ObjectKind::kPersistentVolume, "", claim->volume_name)) {
       refuse(NotFound("persistentvolume", claim->volume_name));
       return made;
     }

@@ -29,7 +29,8 @@ int64_t Milliseconds(int64_t seconds) { return std::clamp<int64_t>(seconds, 0, k
 // Which groups nodes and pods belong to, in ascending order.
 class Memberships {
  public:
-  explicit Memberships(std::span<const SizedGroup> groups) : all_(groups) {
+  Memberships(std::span<const SizedGroup> groups, const ClusterObjects& objects)
+      : all_(groups), objects_(objects) {
     for (size_t i = 0; i < groups.size(); ++i) {
       const int32_t group = static_cast<int32_t>(i);
       const GroupSelector& pods = groups[i].pods;
@@ -70,8 +71,8 @@ class Memberships {
     Applicant pod{.rules = rules, .states_affinity = traits.states_affinity};
     return Keep([&](int32_t group) {
       const bool compat = IsCompat(At(group));
-      pod.of_daemon_set =
-          compat ? traits.owner.has_value() && traits.owner->kind == "DaemonSet" : IsDaemonPod(traits);
+      pod.of_daemon_set = compat ? traits.owner.has_value() && traits.owner->kind == "DaemonSet"
+                                 : OfKnownDaemonSet(shape, objects_);
       pod.static_pod = traits.static_pod || (!compat && traits.mirror);
       return IsMember(pod, At(group).pods);
     });
@@ -112,6 +113,7 @@ class Memberships {
   }
 
   std::span<const SizedGroup> all_;
+  const ClusterObjects& objects_;
   Index by_first_label_;  // every group, by one of its labels
   Index by_label_;        // groups that pods ask for, by each of their labels
   std::vector<int32_t> catch_all_;
@@ -175,7 +177,11 @@ class LargestNodes {
 class Gatherer {
  public:
   Gatherer(const ClusterState& cluster, std::span<const SizedGroup> groups, int64_t now_ms)
-      : cluster_(cluster), groups_(groups), now_ms_(now_ms), memberships_(groups), gathered_(groups.size()) {}
+      : cluster_(cluster),
+        groups_(groups),
+        now_ms_(now_ms),
+        memberships_(groups, cluster.objects()),
+        gathered_(groups.size()) {}
 
   absl::StatusOr<std::vector<GatheredGroup>> Gather(std::span<const WaitingPods> waiting) {
     for (size_t i = 0; i < groups_.size(); ++i) {
@@ -212,7 +218,7 @@ class Gatherer {
     facts.finished = shape.finished;
     if (shape.finished) return facts;
     const PodTraits& traits = TraitsOf(shape);
-    facts.of_node = BelongsToNode(traits);
+    facts.of_node = BelongsToNode(shape, cluster_.objects());
     facts.placeholder = traits.placeholder && !facts.of_node;
     if (facts.placeholder) return facts;
     facts.partly_requested = shape.partly_requested;
@@ -408,8 +414,9 @@ class Gatherer {
 
 }  // namespace
 
-bool BelongsToNode(const PodTraits& traits) {
-  return IsDaemonPod(traits) || traits.static_pod || traits.mirror;
+bool BelongsToNode(const PodShape& shape, const ClusterObjects& objects) {
+  const PodTraits& traits = TraitsOf(shape);
+  return OfKnownDaemonSet(shape, objects) || traits.static_pod || traits.mirror;
 }
 
 absl::StatusOr<std::vector<GatheredGroup>> GatherFacts(const ClusterState& cluster,

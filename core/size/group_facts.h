@@ -67,7 +67,7 @@ struct GatheredGroup {
 };
 
 // Whether a pod runs by its node: it is no demand, and no reason to keep a node.
-bool BelongsToNode(const PodTraits& traits);
+bool BelongsToNode(const PodShape& shape, const ClusterObjects& objects);
 
 // Memberships of nodes in groups, and of pod shapes in groups.
 inline constexpr int64_t kMostMemberships = 4'000'000;

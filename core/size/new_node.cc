@@ -119,7 +119,8 @@ class Starving {
     const std::span<const SnapshotPod> there = snapshot_.pods(newest);
     const std::vector<SnapshotPod> pods(there.begin(), there.end());
     for (const SnapshotPod& pod : pods) {
-      if (BelongsToNode(TraitsOf(snapshot_.pod_shape(pod.shape)))) snapshot_.PlacePod(node, pod.shape);
+      if (BelongsToNode(snapshot_.pod_shape(pod.shape), snapshot_.objects()))
+        snapshot_.PlacePod(node, pod.shape);
     }
     return Prepare(shape)->Fits(node);
   }

@@ -288,21 +288,6 @@ SlackWishes CollectWishes(const ClusterState& cluster, const SlackRooms& rooms) 
   return Collector(cluster, rooms).Collect();
 }
 
-LabelKeys SlackLabelKeys(const ClusterObjects& objects) {
-  LabelKeys keys;
-  for (const ObjectKind kind : kAsking) {
-    for (const auto& [key, object] : objects.of(kind)) {
-      const auto* const workload = std::get_if<Workload>(&object.content);
-      if (workload == nullptr || workload->slack.copies.value_or(0) == 0) continue;
-      if (!IsAllowed(objects, key.namespace_name)) continue;
-      if (workload->pod.has_value() && workload->pod->rules != nullptr) {
-        workload->pod->rules->AddLabelKeys(&keys);
-      }
-    }
-  }
-  return keys;
-}
-
 bool IsEligible(const SlackPod& pod, const SlackRooms& rooms, const ClusterObjects& objects) {
   const PodTraits& traits = TraitsOf(pod.shape);
   if (pod.placeholder || pod.overhead || traits.slack.opted_out || traits.priority >= kSystemPriority) {

@@ -57,9 +57,6 @@ struct SlackWishes {
 // Cost: O(workloads + pods on nodes with such pods).
 SlackWishes CollectWishes(const ClusterState& cluster, const SlackRooms& rooms);
 
-// Keys of pod labels that selectors of such workloads refer to.
-LabelKeys SlackLabelKeys(const ClusterObjects& objects);
-
 // Whether room for a pod of this size is to be kept by itself when it is one of the biggest: not where it
 // opted out, comes with its node, is of a StatefulSet or bound to a volume claim, is critical to the system,
 // or is the only one of its owner.

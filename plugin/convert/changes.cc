@@ -45,10 +45,9 @@ absl::Status DecodePodShapes(const v1::Changes& changes, ResourceReader* resourc
       return absl::InvalidArgumentError(
           absl::StrCat("pod shape ", message.id(), " is sent twice in one batch"));
     }
-    absl::StatusOr<PodShape> shape = decoder.Decode(message.pod(), PodRole::kExisting);
-    if (!shape.ok()) return Annotate(shape.status(), absl::StrCat("pod shape ", message.id()), " ");
-    Labels labels = shape->finished ? Labels() : decoder.labels();
-    batch->pod_shapes.push_back({message.id(), *std::move(shape), std::move(labels)});
+    PodShape shape = decoder.DecodeBound(message.pod());
+    Labels labels = shape.finished ? Labels() : decoder.labels();
+    batch->pod_shapes.push_back({message.id(), std::move(shape), std::move(labels)});
   }
   return absl::OkStatus();
 }
@@ -69,7 +68,7 @@ absl::Status DecodeNodes(const v1::Changes& changes, ResourceReader* resources, 
   NodeDecoder decoder(resources);
   decoded->batch.nodes.reserve(static_cast<size_t>(changes.nodes_size()));
   for (const v1::NodeRecord& message : changes.nodes()) {
-    absl::StatusOr<DecodedNode> content = decoder.Decode(message.node());
+    absl::StatusOr<DecodedNode> content = decoder.DecodeBound(message.node());
     if (!content.ok()) {
       return Annotate(content.status(), absl::StrCat("node in slot ", message.slot()), " ");
     }
@@ -150,7 +149,8 @@ absl::Status CheckHeader(const v1::Changes& changes) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<DecodedBatch> DecodeBatch(const v1::Changes& changes, ResourceNames names) {
+absl::StatusOr<DecodedBatch> DecodeBatch(const v1::Changes& changes, ResourceNames names,
+                                         const ReadOptions& options) {
   DecodedBatch decoded;
   Batch& batch = decoded.batch;
   batch.epoch = changes.epoch();
@@ -159,9 +159,10 @@ absl::StatusOr<DecodedBatch> DecodeBatch(const v1::Changes& changes, ResourceNam
   batch.full_list = ChunkOf(changes);
   batch.removed_slots.reserve(static_cast<size_t>(changes.removed_slots_size()));
   for (const int32_t slot : changes.removed_slots()) batch.removed_slots.push_back(Slot{slot});
-  ResourceReader resources(&names);
-  absl::Status status = DecodePodShapes(changes, &resources, &batch);
-  if (status.ok()) status = DecodeNodes(changes, &resources, &decoded);
+  ResourceReader resources(&names, options);
+  // Nodes first: what they offer has its own names, whatever pods ask for.
+  absl::Status status = DecodeNodes(changes, &resources, &decoded);
+  if (status.ok()) status = DecodePodShapes(changes, &resources, &batch);
   if (status.ok()) status = DecodeObjects(changes, &resources, &batch);
   if (!status.ok()) return status;
   batch.resource_names = std::move(names);

@@ -12,6 +12,7 @@
 #include "core/base/resource_names.h"
 #include "core/cluster/view.h"
 #include "loadline/v1/cluster_state.pb.h"
+#include "plugin/convert/resources.h"
 
 namespace loadline {
 
@@ -33,8 +34,12 @@ struct DecodedBatch {
 
 // Decodes `changes`, whose header is in order and which outlives the result. `names` are those that the view
 // has for it, View::names_for().
-// Errors: kInvalidArgument  names the pod shape or node, and the field of the object
-absl::StatusOr<DecodedBatch> DecodeBatch(const v1::Changes& changes, ResourceNames names);
+// Of pods, nodes and objects that cannot be taken in full the rest is taken, and told by View::LeftOut().
+// Errors: kInvalidArgument  what the client itself did wrong: a shape or object that is there twice, a node
+// or
+//                           object without a name
+absl::StatusOr<DecodedBatch> DecodeBatch(const v1::Changes& changes, ResourceNames names,
+                                         const ReadOptions& options = {});
 
 }  // namespace loadline
 

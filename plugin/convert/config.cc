@@ -35,6 +35,17 @@ absl::StatusOr<EngineLimits> DecodeConfig(absl::string_view bytes) {
   if (status.ok()) {
     status = SetLimit("max_resources", config.max_resources(), INT32_MAX, &limits.view.resources);
   }
+  constexpr int64_t kLeastQuestionBytes = int64_t{1} << 20;
+  if (config.max_question_bytes() != 0) limits.question_bytes = config.max_question_bytes();
+  if (status.ok() && limits.question_bytes < kLeastQuestionBytes) {
+    status = absl::InvalidArgumentError(absl::StrCat("max_question_bytes: ", limits.question_bytes,
+                                                     " is less than ", kLeastQuestionBytes,
+                                                     " and not 0 for the default"));
+  }
+  if (!config.slack_namespace().empty()) limits.slack_namespace = config.slack_namespace();
+  if (absl::Status name = CheckName(limits.slack_namespace); status.ok() && !name.ok()) {
+    status = Annotate(name, "slack_namespace");
+  }
   if (status.ok()) status = SetLimit("max_policies", config.max_policies(), INT32_MAX, &limits.policies);
   if (!status.ok()) return status;
   return limits;

@@ -3,6 +3,7 @@
 #define LOADLINE_PLUGIN_CONVERT_CONFIG_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -13,7 +14,10 @@ namespace loadline {
 // What an engine may hold. Beyond it a call is refused with kResourceExhausted.
 struct EngineLimits {
   int32_t views = 16;
-  ViewLimits view;       // of each view
+  ViewLimits view;  // of each view
+  // Where our own placeholders are; what is labelled as one elsewhere is an ordinary pod.
+  std::string slack_namespace = "loadline-slack";
+  int64_t question_bytes = int64_t{256} << 20;  // memory of one question, beside the view
   int32_t policies = 8;  // per view, score policies that are kept up to date; the least recently used goes
 };
 

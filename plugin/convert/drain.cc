@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/fields.h"
+#include "plugin/convert/left_out.h"
 #include "plugin/convert/objects.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/prices.h"
@@ -32,7 +33,7 @@ struct ReadPod {
 };
 
 // Reads a pod as one that comes, whatever is becoming of the one that it was.
-absl::StatusOr<ReadPod> ReadIncoming(absl::string_view bytes, View* view) {
+absl::StatusOr<ReadPod> ReadIncoming(absl::string_view bytes, View* view, const ReadOptions& read) {
   k8s::v1::Pod message;
   if (bytes.size() > kMaxObjectBytes ||
       !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
@@ -47,13 +48,13 @@ absl::StatusOr<ReadPod> ReadIncoming(absl::string_view bytes, View* view) {
   ready->set_status("True");
   ResourceNames names = view->cluster().resource_names();
   const size_t known = names.size();
-  ResourceReader reader(&names);
+  ResourceReader reader(&names, read);
   PodDecoder decoder(&reader);
   absl::StatusOr<PodShape> shape = decoder.Decode(message.SerializeAsString(), PodRole::kIncoming);
   if (!shape.ok()) return shape.status();
-  LabelKeys keys;
-  if (shape->rules != nullptr) shape->rules->AddLabelKeys(&keys);
-  if (absl::Status status = view->SelectLabelKeys(keys); !status.ok()) return status;
+  SelectorKeys wish{shape->namespace_name, {}};
+  if (shape->rules != nullptr) shape->rules->AddLabelKeys(&wish.keys);
+  if (!view->SelectLabelKeys({&wish, 1})[0]) return Refused(kTooManyLabelKeys);
   SelectLabels(decoder.labels(), view->label_keys(), &*shape);
   ReadPod pod{*std::move(shape), decoder.name(), decoder.uid(), "", {}};
   if (names.size() > known)
@@ -126,7 +127,8 @@ absl::Status DecodeGroups(const v1::PlanDrainRequest& request, const ClusterStat
   return absl::OkStatus();
 }
 
-absl::Status DecodePlaceholders(const v1::PlanDrainRequest& request, View* view, DrainProblem* problem) {
+absl::Status DecodePlaceholders(const v1::PlanDrainRequest& request, const ReadOptions& read, View* view,
+                                DrainProblem* problem, LeftOutList* left_out) {
   if (absl::Status status = CheckSize("placeholders", request.placeholders_size(), kMaxDrainPlaceholders);
       !status.ok()) {
     return status;
@@ -141,14 +143,16 @@ absl::Status DecodePlaceholders(const v1::PlanDrainRequest& request, View* view,
     fields.Name("name", message.name());
     if (!names.insert(message.name()).second) fields.Refuse("is named twice");
     if (!fields.status().ok()) return refuse(fields.status());
-    absl::StatusOr<ReadPod> pod = ReadIncoming(message.pod(), view);
-    if (!pod.ok()) return refuse(Annotate(pod.status(), "pod", " "));
-    if (!pod->unknown_resource.empty()) {
-      return refuse(Refused(
-          absl::StrCat("requests ", Quoted(pod->unknown_resource), ", which the cluster does not have")));
+    absl::StatusOr<ReadPod> pod = ReadIncoming(message.pod(), view, read);
+    absl::Status status = pod.status();
+    if (pod.ok() && !pod->unknown_resource.empty()) {
+      status = Refused(
+          absl::StrCat("requests ", Quoted(pod->unknown_resource), ", which the cluster does not have"));
     }
+    if (!status.ok()) left_out->Add("Placeholder", "", message.name(), status.message());
+    // Answers refer to placeholders by position.
     IncomingPod placeholder;
-    placeholder.shape = std::move(pod->shape);
+    if (status.ok()) placeholder.shape = std::move(pod->shape);
     placeholder.names = view->cluster().resource_names();
     problem->placeholders.emplace_back(message.name(), message.node(), std::move(placeholder));
   }
@@ -193,14 +197,20 @@ void EncodeHints(const std::vector<DestinationHint>& hints, Message* message) {
 }
 
 // Adds an eviction to a state. One that asks for what the cluster does not have could not be placed anyway.
-absl::Status AddEviction(const v1::EvictedPod& message, View* view, DecodedDrainState* state) {
-  absl::StatusOr<ReadPod> pod = ReadIncoming(message.pod(), view);
-  if (!pod.ok()) return Annotate(pod.status(), "pod", " ");
-  if (!pod->unknown_resource.empty()) return absl::OkStatus();
+void AddEviction(const v1::EvictedPod& message, const std::string& field, const ReadOptions& read, View* view,
+                 DecodedDrainState* state) {
+  absl::StatusOr<ReadPod> pod = ReadIncoming(message.pod(), view, read);
+  if (!pod.ok()) {
+    k8s::v1::ObjectMeta metadata;
+    ReadName(message.pod(), &metadata);
+    state->left_out.Add("Pod", metadata.namespace_(), metadata.name().empty() ? field : metadata.name(),
+                        pod.status().message());
+    return;
+  }
+  if (!pod->unknown_resource.empty()) return;
   state->state.recent_evictions.push_back(
       {std::move(pod->shape), pod->name, pod->uid, message.node(), message.at_s(), pod->names});
   state->evicted.push_back(message);
-  return absl::OkStatus();
 }
 
 // What tells an eviction from others: a pod with a UID is evicted once.
@@ -400,7 +410,8 @@ class Encoder {
 
 }  // namespace
 
-absl::StatusOr<DrainProblem> DecodeDrainProblem(const v1::PlanDrainRequest& request, View* view) {
+absl::StatusOr<DrainProblem> DecodeDrainProblem(const v1::PlanDrainRequest& request, const ReadOptions& read,
+                                                View* view, LeftOutList* left_out) {
   Fields fields;
   fields.Range("now_s", request.now_s(), 1, kMaxTime);
   fields.Range("seen_s", request.seen_s(), 0, kMaxTime);
@@ -408,7 +419,7 @@ absl::StatusOr<DrainProblem> DecodeDrainProblem(const v1::PlanDrainRequest& requ
   DrainProblem problem;
   problem.now_s = request.now_s();
   // Placeholders may bring labels that pods are told apart by.
-  absl::Status status = DecodePlaceholders(request, view, &problem);
+  absl::Status status = DecodePlaceholders(request, read, view, &problem, left_out);
   problem.cluster = &view->cluster();
   if (status.ok()) status = DecodeGroups(request, view->cluster(), &problem);
   if (status.ok()) status = DecodePools(request, view->cluster(), &problem);
@@ -416,7 +427,8 @@ absl::StatusOr<DrainProblem> DecodeDrainProblem(const v1::PlanDrainRequest& requ
   return problem;
 }
 
-absl::StatusOr<DecodedDrainState> DecodeDrainState(const v1::DrainState& message, View* view) {
+absl::StatusOr<DecodedDrainState> DecodeDrainState(const v1::DrainState& message, const ReadOptions& read,
+                                                   View* view) {
   if (absl::Status status = CheckTimes(message); !status.ok()) return status;
   DecodedDrainState decoded;
   DrainState& state = decoded.state;
@@ -434,9 +446,7 @@ absl::StatusOr<DecodedDrainState> DecodeDrainState(const v1::DrainState& message
                             node.since_s()});
   }
   for (int i = 0; i < message.recent_evictions_size(); ++i) {
-    if (absl::Status status = AddEviction(message.recent_evictions(i), view, &decoded); !status.ok()) {
-      return Annotate(status, absl::StrCat("recent_evictions[", i, "]"));
-    }
+    AddEviction(message.recent_evictions(i), absl::StrCat("recent_evictions[", i, "]"), read, view, &decoded);
   }
   state.resume_at = message.resume_at();
   if (message.has_at_s()) state.at_s = message.at_s();
@@ -504,8 +514,8 @@ bool TellsMore(const v1::DrainProgress& message, const ClusterState& cluster, co
          });
 }
 
-absl::Status ApplyDrainProgress(const v1::DrainProgress& message, int64_t now_s, View* view,
-                                DecodedDrainState* state) {
+absl::Status ApplyDrainProgress(const v1::DrainProgress& message, int64_t now_s, const ReadOptions& read,
+                                View* view, DecodedDrainState* state) {
   if (absl::Status status = CheckSize("evicted", message.evicted_size(), kMaxEvictedPods); !status.ok()) {
     return status;
   }
@@ -515,24 +525,23 @@ absl::Status ApplyDrainProgress(const v1::DrainProgress& message, int64_t now_s,
   }
   const size_t known = state->evicted.size();
   for (int i = 0; i < message.evicted_size(); ++i) {
-    absl::Status status =
-        message.evicted(i).at_s() >= 0 && message.evicted(i).at_s() <= kMaxTime
-            ? AddEviction(message.evicted(i), view, state)
-            : Refused(absl::StrCat("at_s: ", message.evicted(i).at_s(), " is out of range"));
-    if (!status.ok()) return Annotate(status, absl::StrCat("evicted[", i, "]"));
+    const std::string field = absl::StrCat("evicted[", i, "]");
+    if (message.evicted(i).at_s() < 0 || message.evicted(i).at_s() > kMaxTime) {
+      return Refused(absl::StrCat(field, ": at_s: ", message.evicted(i).at_s(), " is out of range"));
+    }
+    AddEviction(message.evicted(i), field, read, view, state);
   }
   RemoveRepeats(known, state);
   return absl::OkStatus();
 }
 
-absl::Status ReadEvictionsAgain(View* view, DecodedDrainState* state) {
+void ReadEvictionsAgain(const ReadOptions& read, View* view, DecodedDrainState* state) {
   DecodedDrainState again;
   for (const v1::EvictedPod& evicted : state->evicted) {
-    if (absl::Status status = AddEviction(evicted, view, &again); !status.ok()) return status;
+    AddEviction(evicted, "recent_evictions", read, view, &again);
   }
   state->state.recent_evictions = std::move(again.state.recent_evictions);
   state->evicted = std::move(again.evicted);
-  return absl::OkStatus();
 }
 
 void ForgetEvictions(int64_t now_s, int64_t kept_s, std::vector<v1::EvictedPod>* evicted) {

@@ -18,6 +18,8 @@
 namespace loadline {
 namespace {
 
+// Reasons name claims and other objects of tenants.
+constexpr size_t kMaxReasonLength = 512;
 constexpr int32_t kMaxSlot = (1 << 18) - 1;
 
 // Default constraints that hold for a pod, complete with its selector.
@@ -57,9 +59,7 @@ absl::StatusOr<DecodedMove> DecodeMove(const v1::Move& message, PodDecoder* pods
     if (place.content_case() == v1::PlacePod::CONTENT_NOT_SET)
       return Refused("place_pod: has neither pod nor shape");
     if (place.has_pod()) {
-      absl::StatusOr<PodShape> shape = pods->Decode(place.pod(), PodRole::kExisting);
-      if (!shape.ok()) return Annotate(shape.status(), "place_pod.pod", " ");
-      move.pod = *std::move(shape);
+      move.pod = pods->DecodeBound(place.pod());
       move.labels = pods->labels();
       move.name = pods->name();
       move.uid = pods->uid();
@@ -196,7 +196,7 @@ v1::VerdictGroup EncodeVerdict(const Verdict& verdict) {
                 v1::VerdictGroup::UNSCHEDULABLE_AND_UNRESOLVABLE);
   group.set_filter(static_cast<v1::VerdictGroup::Filter>(verdict.filter));
   group.set_status_class(static_cast<v1::VerdictGroup::StatusClass>(verdict.status_class));
-  for (const std::string& reason : verdict.reasons) group.add_reasons(reason);
+  for (const std::string& reason : verdict.reasons) group.add_reasons(Printable(reason, kMaxReasonLength));
   group.set_before_nodes(verdict.before_nodes);
   return group;
 }
@@ -251,18 +251,36 @@ absl::StatusOr<std::vector<DecodedMove>> DecodeMoves(const v1::FitRequest& reque
   return moves;
 }
 
-LabelKeys LabelKeysOf(const std::vector<DecodedPod>& pods, const std::vector<DecodedMove>& moves) {
-  LabelKeys keys;
-  for (const DecodedPod& pod : pods) {
-    if (pod.pod.shape.rules != nullptr) pod.pod.shape.rules->AddLabelKeys(&keys);
-    PodRules defaults;
-    defaults.spread = pod.pod.default_spread;
-    defaults.AddLabelKeys(&keys);
+SelectorKeys SelectorKeysOf(const IncomingPod& pod) {
+  SelectorKeys wish{pod.shape.namespace_name, {}};
+  if (pod.shape.rules != nullptr) pod.shape.rules->AddLabelKeys(&wish.keys);
+  PodRules defaults;
+  defaults.spread = pod.default_spread;
+  defaults.AddLabelKeys(&wish.keys);
+  return wish;
+}
+
+void SelectLabels(View* view, std::vector<DecodedPod>* pods, std::vector<DecodedMove>* moves,
+                  LeftOutList* left_out) {
+  std::vector<SelectorKeys> wishes;
+  for (const DecodedPod& pod : *pods) wishes.push_back(SelectorKeysOf(pod.pod));
+  for (const DecodedMove& move : *moves) {
+    SelectorKeys& wish = wishes.emplace_back();
+    wish.namespace_name = move.pod.namespace_name;
+    if (move.pod.rules != nullptr) move.pod.rules->AddLabelKeys(&wish.keys);
   }
-  for (const DecodedMove& move : moves) {
-    if (move.pod.rules != nullptr) move.pod.rules->AddLabelKeys(&keys);
+  const std::vector<bool> admitted = view->SelectLabelKeys(wishes);
+  for (size_t i = 0; i < wishes.size(); ++i) {
+    if (admitted[i]) continue;
+    const bool asked = i < pods->size();
+    const std::string& name = asked ? (*pods)[i].pod.name : (*moves)[i - pods->size()].name;
+    left_out->Add("Pod", wishes[i].namespace_name, name, kTooManyLabelKeys);
+    if (asked) {
+      (*pods)[i].unreadable = kTooManyLabelKeys;
+    } else {
+      LeaveOutSelectors(kTooManyLabelKeys, &(*moves)[i - pods->size()].pod);
+    }
   }
-  return keys;
 }
 
 absl::Status ApplyMoves(const std::vector<DecodedMove>& moves, const View& view, Snapshot* snapshot) {

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/cluster/left_out.h"
 #include "core/cluster/snapshot.h"
 #include "core/cluster/view.h"
 #include "core/fit/node_filter.h"
@@ -27,6 +28,7 @@ absl::StatusOr<FitOptions> DecodeFitOptions(const v1::FitOptions& message);
 struct DecodedPod {
   IncomingPod pod;
   Labels labels;
+  std::string unreadable = {};  // why the pod cannot be judged; empty: it can be
 };
 // With `decoder`, which tells more of the pod until it decodes the next one.
 absl::StatusOr<DecodedPod> DecodeIncomingPod(const v1::IncomingPod& message, const v1::FitOptions& options,
@@ -44,8 +46,13 @@ struct DecodedMove {
 absl::StatusOr<std::vector<DecodedMove>> DecodeMoves(const v1::FitRequest& request,
                                                      ResourceReader* resources);
 
-// Keys of labels that the selectors of a question refer to.
-LabelKeys LabelKeysOf(const std::vector<DecodedPod>& pods, const std::vector<DecodedMove>& moves);
+// Keys of labels that the selectors of a pod refer to. `pod` outlives the result.
+SelectorKeys SelectorKeysOf(const IncomingPod& pod);
+
+// Makes the view tell pods apart by what the selectors of a question refer to. Pods for whose selectors there
+// is no room cannot be judged; those that moves bring are taken without them.
+void SelectLabels(View* view, std::vector<DecodedPod>* pods, std::vector<DecodedMove>* moves,
+                  LeftOutList* left_out);
 
 // Makes the moves on a snapshot of the view.
 // Errors: kInvalidArgument  names the move: a slot that holds no node or one already, a pod or shape that

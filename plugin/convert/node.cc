@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/selectors.h"
@@ -13,31 +14,46 @@
 namespace loadline {
 
 absl::StatusOr<DecodedNode> NodeDecoder::Decode(absl::string_view bytes) {
+  absl::StatusOr<DecodedNode> node = DecodeBound(bytes);
+  if (!node.ok() || node->traits.unreadable.empty()) return node;
+  return absl::InvalidArgumentError(node->traits.unreadable);
+}
+
+absl::StatusOr<DecodedNode> NodeDecoder::DecodeBound(absl::string_view bytes) {
+  message_.Clear();
+  absl::Status status;
   if (bytes.size() > kMaxObjectBytes) {
-    return absl::InvalidArgumentError(
+    status = absl::InvalidArgumentError(
         absl::StrCat("has ", bytes.size(), " bytes, at most ", kMaxObjectBytes, " are allowed"));
+    ReadName(bytes, message_.mutable_metadata());
+    if (message_.metadata().name().empty()) return status;
+  } else {
+    status = Parse(bytes, "k8s.io.api.core.v1.Node", &message_);
   }
-  if (absl::Status status = Parse(bytes, "k8s.io.api.core.v1.Node", &message_); !status.ok()) return status;
   const std::string& name = message_.metadata().name();
+  if (!status.ok() && name.empty()) return status;
   if (name.empty()) return absl::InvalidArgumentError("has an empty metadata.name");
-  if (absl::Status status = CheckName(name); !status.ok()) return Annotate(status, "metadata.name");
+  if (absl::Status bad_name = CheckName(name); !bad_name.ok()) return Annotate(bad_name, "metadata.name");
   const k8s::v1::NodeStatus& node_status = message_.status();
   const bool has_allocatable = !node_status.allocatable().empty();
   ResourceList offered;
-  absl::Status status = has_allocatable
-                            ? resources_->Read(node_status.allocatable(), "status.allocatable", &offered)
-                            : resources_->Read(node_status.capacity(), "status.capacity", &offered);
-  if (!status.ok()) return Annotate(status, absl::StrCat("(", Quoted(name), ")"));
+  resources_->OfNode();
+  const absl::Status amounts =
+      has_allocatable ? resources_->Read(node_status.allocatable(), "status.allocatable", &offered)
+                      : resources_->Read(node_status.capacity(), "status.capacity", &offered);
+  if (!amounts.ok()) status.Update(Annotate(amounts, absl::StrCat("(", Quoted(name), ")")));
   Labels labels = ReadLabels(message_.metadata().labels());
   std::optional<std::string> hostname = labels.Take(kHostnameLabel);
   std::vector<Taint> taints;
   for (const k8s::v1::Taint& taint : message_.spec().taints()) {
     taints.push_back({taint.key(), taint.value(), taint.effect()});
   }
-  return DecodedNode{name,
-                     MakeNodeShape(ToAmounts(offered), resources_->names(), std::move(labels),
-                                   std::move(taints), message_.spec().unschedulable()),
-                     std::move(hostname), ReadNodeTraits(message_)};
+  DecodedNode node{name,
+                   MakeNodeShape(ToAmounts(offered), resources_->names(), std::move(labels),
+                                 std::move(taints), message_.spec().unschedulable()),
+                   std::move(hostname), ReadNodeTraits(message_)};
+  if (!status.ok()) node.traits.unreadable = ReasonOf(status);
+  return node;
 }
 
 }  // namespace loadline

@@ -31,6 +31,10 @@ class NodeDecoder {
   // ...`
   absl::StatusOr<DecodedNode> Decode(absl::string_view bytes);
 
+  // Likewise of a node that is there: it offers what could be read, and NodeTraits::unreadable says what
+  // could not. Errors: kInvalidArgument  not even its name could be read
+  absl::StatusOr<DecodedNode> DecodeBound(absl::string_view bytes);
+
  private:
   ResourceReader* resources_;
   k8s::v1::Node message_;

@@ -11,6 +11,7 @@
 #include "loadline/k8s/v1/core.pb.h"
 #include "loadline/k8s/v1/storage.pb.h"
 #include "loadline/k8s/v1/workloads.pb.h"
+#include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/resources.h"
@@ -222,8 +223,9 @@ SlackWish Prefer(SlackWish own, const SlackWish& of_template) {
   return own;
 }
 
+// A template that cannot be read is as one that was not sent, which `unreadable` tells.
 template <typename Message>
-absl::StatusOr<Workload> ReadWorkload(const Message& message, ResourceReader* resources) {
+Workload ReadWorkload(const Message& message, ResourceReader* resources, std::string* unreadable) {
   Workload workload;
   workload.uid = message.metadata().uid();
   ReadReplicas(message, &workload);
@@ -240,7 +242,10 @@ absl::StatusOr<Workload> ReadWorkload(const Message& message, ResourceReader* re
   *pod.mutable_metadata()->mutable_owner_references() = message.metadata().owner_references();
   PodDecoder decoder(resources);
   absl::StatusOr<PodShape> shape = decoder.Decode(pod.SerializeAsString(), PodRole::kIncoming);
-  if (!shape.ok()) return Annotate(shape.status(), "spec.template", " ");
+  if (!shape.ok()) {
+    *unreadable = ReasonOf(Annotate(shape.status(), "spec.template", " "));
+    return workload;
+  }
   SetLabels(decoder.labels(), &*shape);
   if (message.metadata().has_creation_timestamp()) {
     PodTraits traits = TraitsOf(*shape);
@@ -251,31 +256,60 @@ absl::StatusOr<Workload> ReadWorkload(const Message& message, ResourceReader* re
   return workload;
 }
 
-// Parses and reads one object; `Message` has metadata.
+// An object that nobody can read. A budget of it covers all pods of its namespace, none of which it lets go.
+void LeaveOut(const absl::Status& reason, ClusterObject* object) {
+  object->unreadable = ReasonOf(reason);
+  if (object->key.kind != ObjectKind::kDisruptionBudget) {
+    object->is_left_out = true;
+    return;
+  }
+  DisruptionBudget& budget = object->content.emplace<DisruptionBudget>();
+  budget.selector.nothing = true;
+  budget.selector_error = object->unreadable;
+}
+
+// Reads the content of an object with a key; `Message` has metadata.
+template <typename Message>
+void ReadContent(const Message& message, ResourceReader* resources, ClusterObject* object) {
+  if constexpr (requires { message.spec().template_(); }) {
+    object->content = ReadWorkload(message, resources, &object->unreadable);
+  } else {
+    auto content = Read(message);
+    if (content.ok()) {
+      object->content = *std::move(content);
+    } else {
+      LeaveOut(content.status(), object);
+    }
+  }
+}
+
+// Parses and reads one object.
 template <typename Message>
 absl::StatusOr<ClusterObject> DecodeAs(absl::string_view bytes, ObjectKind kind, absl::string_view type,
                                        ResourceReader* resources) {
   Message message;
-  if (absl::Status status = Parse(bytes, type, &message); !status.ok()) return status;
+  absl::Status status;
+  if (bytes.size() > kMaxObjectBytes) {
+    status = absl::InvalidArgumentError(
+        absl::StrCat("has ", bytes.size(), " bytes, at most ", kMaxObjectBytes, " are allowed"));
+    ReadName(bytes, message.mutable_metadata());
+  } else {
+    status = Parse(bytes, type, &message);
+  }
   ClusterObject object;
   object.key = {kind, message.metadata().namespace_(), message.metadata().name()};
   if (!IsNamespaced(kind)) object.key.namespace_name.clear();
-  if (object.key.name.empty()) return absl::InvalidArgumentError("has an empty metadata.name");
+  if (object.key.name.empty()) {
+    return status.ok() ? absl::InvalidArgumentError("has an empty metadata.name") : status;
+  }
   for (const std::string* text : {&object.key.namespace_name, &object.key.name}) {
-    if (absl::Status status = CheckName(*text); !status.ok()) return Annotate(status, "metadata");
+    if (absl::Status bad_name = CheckName(*text); !bad_name.ok()) return Annotate(bad_name, "metadata");
   }
-  const auto take = [&](auto content) {
-    if (!content.ok()) return Annotate(content.status(), absl::StrCat("(", Quoted(object.key.name), ")"));
-    object.content = *std::move(content);
-    return absl::OkStatus();
-  };
-  absl::Status status;
-  if constexpr (requires { message.spec().template_(); }) {
-    status = take(ReadWorkload(message, resources));
+  if (status.ok()) {
+    ReadContent(message, resources, &object);
   } else {
-    status = take(Read(message));
+    LeaveOut(status, &object);
   }
-  if (!status.ok()) return status;
   FingerprintBuilder builder;
   builder.Add(static_cast<int64_t>(kind));
   builder.Add(bytes);
@@ -358,10 +392,6 @@ absl::StatusOr<ObjectKey> DecodeObjectKey(const v1::ObjectKey& message) {
 absl::StatusOr<ClusterObject> DecodeObject(const v1::ClusterObject& message, ResourceReader* resources) {
   const absl::StatusOr<ObjectKind> kind = DecodeObjectKind(message.kind());
   if (!kind.ok()) return kind.status();
-  if (message.object().size() > kMaxObjectBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("has ", message.object().size(), " bytes, at most ", kMaxObjectBytes, " are allowed"));
-  }
   const std::string& bytes = message.object();
   switch (*kind) {
     case ObjectKind::kNamespace:

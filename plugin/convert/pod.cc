@@ -1,9 +1,11 @@
 #include "plugin/convert/pod.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod_rules.h"
 #include "plugin/convert/selectors.h"
@@ -33,24 +35,23 @@ absl::Status ReadContainer(const k8s::v1::Container& message, ResourceReader* re
                            ContainerResources* container) {
   container->name = message.name();
   container->sidecar = message.restart_policy() == "Always";
-  if (absl::Status status =
-          resources->Read(message.resources().requests(), "resources.requests", &container->requests);
-      !status.ok()) {
-    return status;
-  }
-  return resources->Read(message.resources().limits(), "resources.limits", &container->limits);
+  absl::Status status =
+      resources->Read(message.resources().requests(), "resources.requests", &container->requests);
+  status.Update(resources->Read(message.resources().limits(), "resources.limits", &container->limits));
+  return status;
 }
 
 template <typename List>
 absl::Status ReadContainers(const Containers& messages, absl::string_view field, ResourceReader* resources,
                             List* containers) {
-  if (absl::Status status = CheckCount(messages.size(), field); !status.ok()) return status;
-  containers->reserve(static_cast<size_t>(messages.size()));
-  for (int i = 0; i < messages.size(); ++i) {
-    absl::Status status = ReadContainer(messages[i], resources, &containers->emplace_back());
-    if (!status.ok()) return AnnotateElement(status, field, i, messages[i].name());
+  absl::Status status = CheckCount(messages.size(), field);
+  const int count = std::min(messages.size(), kMaxContainers);
+  containers->reserve(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    const absl::Status of_container = ReadContainer(messages[i], resources, &containers->emplace_back());
+    if (status.ok()) status = AnnotateElement(of_container, field, i, messages[i].name());
   }
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status ReadContainerStatus(const k8s::v1::ContainerStatus& message, ResourceReader* resources,
@@ -59,24 +60,21 @@ absl::Status ReadContainerStatus(const k8s::v1::ContainerStatus& message, Resour
   container->has_resources = message.has_resources();
   absl::Status status =
       resources->Read(message.resources().requests(), "resources.requests", &container->requests);
-  if (status.ok()) {
-    status = resources->Read(message.resources().limits(), "resources.limits", &container->limits);
-  }
-  if (status.ok()) {
-    status = resources->Read(message.allocated_resources(), "allocatedResources", &container->allocated);
-  }
+  status.Update(resources->Read(message.resources().limits(), "resources.limits", &container->limits));
+  status.Update(resources->Read(message.allocated_resources(), "allocatedResources", &container->allocated));
   return status;
 }
 
 absl::Status ReadContainerStatuses(const ContainerStatuses& messages, absl::string_view field,
                                    ResourceReader* resources, PodResources* pod) {
-  if (absl::Status status = CheckCount(messages.size(), field); !status.ok()) return status;
-  for (int i = 0; i < messages.size(); ++i) {
-    absl::Status status =
+  absl::Status status = CheckCount(messages.size(), field);
+  const int count = std::min(messages.size(), kMaxContainers);
+  for (int i = 0; i < count; ++i) {
+    const absl::Status of_container =
         ReadContainerStatus(messages[i], resources, &pod->container_statuses.emplace_back());
-    if (!status.ok()) return AnnotateElement(status, field, i, messages[i].name());
+    if (status.ok()) status = AnnotateElement(of_container, field, i, messages[i].name());
   }
-  return absl::OkStatus();
+  return status;
 }
 
 CpuMemory ContainerRequests(const PodResources& pod) {
@@ -97,15 +95,14 @@ bool ResizeIsInfeasible(const k8s::v1::PodStatus& status) {
 absl::Status PodDecoder::ReadSpec(PodResources* pod) {
   const k8s::v1::PodSpec& spec = message_.spec();
   absl::Status status = ReadContainers(spec.containers(), "spec.containers", resources_, &pod->containers);
-  if (status.ok()) {
-    status = ReadContainers(spec.init_containers(), "spec.initContainers", resources_, &pod->init_containers);
-  }
-  if (status.ok()) status = resources_->Read(spec.overhead(), "spec.overhead", &pod->overhead);
-  if (!status.ok() || !spec.has_resources()) return status;
+  status.Update(
+      ReadContainers(spec.init_containers(), "spec.initContainers", resources_, &pod->init_containers));
+  status.Update(resources_->Read(spec.overhead(), "spec.overhead", &pod->overhead));
+  if (!spec.has_resources()) return status;
   PodResources::PodLevel& level = pod->pod_level.emplace();
-  status = resources_->Read(spec.resources().requests(), "spec.resources.requests", &level.requests);
-  if (!status.ok()) return status;
-  return resources_->Read(spec.resources().limits(), "spec.resources.limits", &level.limits);
+  status.Update(resources_->Read(spec.resources().requests(), "spec.resources.requests", &level.requests));
+  status.Update(resources_->Read(spec.resources().limits(), "spec.resources.limits", &level.limits));
+  return status;
 }
 
 absl::Status PodDecoder::ReadStatus(PodResources* pod) {
@@ -113,23 +110,23 @@ absl::Status PodDecoder::ReadStatus(PodResources* pod) {
   pod->resize_infeasible = ResizeIsInfeasible(message);
   absl::Status status =
       ReadContainerStatuses(message.container_statuses(), "status.containerStatuses", resources_, pod);
-  if (status.ok()) {
-    status = ReadContainerStatuses(message.init_container_statuses(), "status.initContainerStatuses",
-                                   resources_, pod);
-  }
-  if (status.ok()) {
-    status = resources_->Read(message.allocated_resources(), "status.allocatedResources",
-                              &pod->pod_level_allocated);
-  }
-  if (!status.ok() || !message.has_resources()) return status;
+  status.Update(ReadContainerStatuses(message.init_container_statuses(), "status.initContainerStatuses",
+                                      resources_, pod));
+  status.Update(resources_->Read(message.allocated_resources(), "status.allocatedResources",
+                                 &pod->pod_level_allocated));
+  if (!message.has_resources()) return status;
   PodResources::PodLevelStatus& level = pod->pod_level_status.emplace();
-  status = resources_->Read(message.resources().requests(), "status.resources.requests", &level.requests);
-  if (!status.ok()) return status;
-  return resources_->Read(message.resources().limits(), "status.resources.limits", &level.limits);
+  status.Update(
+      resources_->Read(message.resources().requests(), "status.resources.requests", &level.requests));
+  status.Update(resources_->Read(message.resources().limits(), "status.resources.limits", &level.limits));
+  return status;
 }
 
-absl::StatusOr<PodShape> PodDecoder::Decode(absl::string_view bytes, PodRole role) {
+absl::Status PodDecoder::Read(absl::string_view bytes, PodRole role, PodShape* shape) {
+  message_.Clear();
+  labels_ = Labels();
   if (bytes.size() > kMaxObjectBytes) {
+    ReadName(bytes, message_.mutable_metadata());
     return absl::InvalidArgumentError(
         absl::StrCat("has ", bytes.size(), " bytes, at most ", kMaxObjectBytes, " are allowed"));
   }
@@ -139,31 +136,51 @@ absl::StatusOr<PodShape> PodDecoder::Decode(absl::string_view bytes, PodRole rol
     return Annotate(status, "metadata.namespace");
   }
   labels_ = ReadLabels(message_.metadata().labels());
+  resources_->OfPod(namespace_name);
   pod_ = PodResources();
   PodRules rules;
   absl::Status status = ReadSpec(&pod_);
-  if (status.ok()) status = ReadPodRules(message_, labels_, role, &rules);
+  status.Update(ReadPodRules(message_, labels_, role, &rules));
   bool finished = false;
-  if (status.ok() && role == PodRole::kExisting) {
+  if (role == PodRole::kExisting) {
     const std::string& phase = message_.status().phase();
     finished = phase == "Succeeded" || phase == "Failed";
-    status = ReadStatus(&pod_);
+    status.Update(ReadStatus(&pod_));
   }
-  if (!status.ok()) return Annotate(status, absl::StrCat("(namespace ", Quoted(namespace_name), ")"));
-  PodTraits traits = ReadPodTraits(message_);
+  if (!status.ok()) status = Annotate(status, absl::StrCat("(namespace ", Quoted(namespace_name), ")"));
+  PodTraits traits = ReadPodTraits(message_, resources_->options().slack_namespace);
   if (!pod_.init_containers.empty() || !pod_.overhead.empty() || pod_.pod_level.has_value() ||
       !pod_.container_statuses.empty()) {
     traits.container_requests = ContainerRequests(pod_);
   }
-  PodShape shape = MakePodShape(namespace_name, finished, pod_, resources_->names(), role, std::move(rules),
-                                std::move(traits));
-  for (const auto& [amounts, what] : {std::pair(&shape.requests, "requests"), {&shape.limits, "limits"}}) {
-    if (amounts->size() <= kMaxPodResources) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
+  if (!status.ok() && role == PodRole::kExisting) traits.unreadable = ReasonOf(status);
+  *shape = MakePodShape(namespace_name, finished, pod_, resources_->names(), role, std::move(rules),
+                        std::move(traits));
+  for (const auto& [amounts, what] : {std::pair(&shape->requests, "requests"), {&shape->limits, "limits"}}) {
+    if (amounts->size() <= kMaxPodResources || !status.ok()) continue;
+    status = absl::InvalidArgumentError(absl::StrCat(
         "(namespace ", Quoted(namespace_name), "): spec.containers: resources.", what, ": has ",
         amounts->size(), " distinct entries in all, at most ", kMaxPodResources, " are allowed"));
+    if (role == PodRole::kExisting) LeaveOutSelectors(ReasonOf(status), shape);
   }
+  return status;
+}
+
+absl::StatusOr<PodShape> PodDecoder::Decode(absl::string_view bytes, PodRole role) {
+  PodShape shape;
+  if (absl::Status status = Read(bytes, role, &shape); !status.ok()) return status;
   return shape;
+}
+
+PodShape PodDecoder::DecodeBound(absl::string_view bytes) {
+  PodShape shape;
+  const absl::Status status = Read(bytes, PodRole::kExisting, &shape);
+  if (status.ok() || !TraitsOf(shape).unreadable.empty()) return shape;
+  PodTraits traits;
+  traits.unreadable = ReasonOf(status);
+  const std::string& namespace_name = message_.metadata().namespace_();
+  return MakePodShape(CheckName(namespace_name).ok() ? namespace_name : "", /*finished=*/false, {},
+                      resources_->names(), PodRole::kExisting, {}, std::move(traits));
 }
 
 }  // namespace loadline

@@ -34,7 +34,11 @@ class PodDecoder {
   //                           ...`
   absl::StatusOr<PodShape> Decode(absl::string_view bytes, PodRole role);
 
-  // Of the pod that was decoded last: all its labels, name and UID.
+  // Returns the shape of a pod that is on a node, which nobody can wish away: what could be read of it, and
+  // in PodTraits::unreadable what could not.
+  PodShape DecodeBound(absl::string_view bytes);
+
+  // Of the pod that was decoded last: all its labels, name and UID. Of one with errors they may be empty.
   const Labels& labels() const { return labels_; }
   const std::string& name() const { return message_.metadata().name(); }
   const std::string& uid() const { return message_.metadata().uid(); }
@@ -43,6 +47,8 @@ class PodDecoder {
   const PodResources& resources() const { return pod_; }
 
  private:
+  // Fills `shape` with what could be read, which is nothing if the bytes are no pod. The error is the first.
+  absl::Status Read(absl::string_view bytes, PodRole role, PodShape* shape);
   absl::Status ReadSpec(PodResources* pod);
   absl::Status ReadStatus(PodResources* pod);
 

@@ -238,6 +238,7 @@ absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, Resource
   ResourceList capacity;
   ResourceList allocatable;
   const k8s::v1::NodeStatus& node_status = message.status();
+  resources->OfNode();
   absl::Status status = resources->Read(node_status.capacity(), "status.capacity", &capacity);
   status.Update(resources->Read(node_status.allocatable(), "status.allocatable", &allocatable));
   if (!status.ok()) return Annotate(status, absl::StrCat("(", Quoted(message.metadata().name()), ")"));

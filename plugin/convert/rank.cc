@@ -186,7 +186,7 @@ v1::RankPolicy EncodeRankPolicy(const RankPolicy& policy, const v1::RankPolicy& 
 }
 
 absl::StatusOr<std::vector<PodRequests>> DecodePricedPods(const v1::RankOptionsRequest& request,
-                                                          ResourceReader* resources) {
+                                                          ResourceReader* resources, LeftOutList* left_out) {
   if (absl::Status status = CheckSize("pods", request.pods_size(), kMaxPricedPods); !status.ok()) {
     return status;
   }
@@ -195,7 +195,13 @@ absl::StatusOr<std::vector<PodRequests>> DecodePricedPods(const v1::RankOptionsR
   pods.reserve(static_cast<size_t>(request.pods_size()));
   for (int i = 0; i < request.pods_size(); ++i) {
     const absl::StatusOr<PodShape> shape = decoder.Decode(request.pods(i), PodRole::kIncoming);
-    if (!shape.ok()) return Annotate(shape.status(), absl::StrCat("pods[", i, "]"), " ");
+    if (!shape.ok()) {
+      left_out->Add("Pod", decoder.message().metadata().namespace_(),
+                    decoder.name().empty() ? absl::StrCat("pods[", i, "]") : decoder.name(),
+                    shape.status().message());
+      pods.emplace_back();  // options refer to pods by position
+      continue;
+    }
     pods.push_back(PricedRequests(*shape, resources->names()));
   }
   return pods;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/cluster/left_out.h"
 #include "core/expand/rank_options.h"
 #include "loadline/v1/scale_up.pb.h"
 #include "plugin/convert/resources.h"
@@ -21,10 +22,10 @@ absl::StatusOr<RankPolicy> DecodeRankPolicy(const v1::RankPolicy& message);
 // The policy with nothing left unset that the preset settles.
 v1::RankPolicy EncodeRankPolicy(const RankPolicy& policy, const v1::RankPolicy& asked);
 
-// Errors: kInvalidArgument    names the pod: `pods[3] ...`
-//         kResourceExhausted  there are more than kMaxPricedPods
+// By position in the request: a pod that cannot be taken asks for nothing, and is added to `left_out`.
+// Errors: kResourceExhausted  there are more than kMaxPricedPods
 absl::StatusOr<std::vector<PodRequests>> DecodePricedPods(const v1::RankOptionsRequest& request,
-                                                          ResourceReader* resources);
+                                                          ResourceReader* resources, LeftOutList* left_out);
 
 // Errors: kInvalidArgument    names the option and the field: `options[3]: node_count: ...`
 //         kResourceExhausted  there are more than kMaxRankedOptions

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -20,20 +22,41 @@ inline constexpr size_t kMaxResourceEntries = 256;
 
 using QuantityEntries = google::protobuf::RepeatedPtrField<k8s::v1::QuantityEntry>;
 
+// Where placeholders are, unless an engine is told otherwise: as in manifests/autoscaler/slack.
+inline constexpr char kDefaultSlackNamespace[] = "loadline-slack";
+
+// What is read of objects, and how much.
+struct ReadOptions {
+  NameLimits names;
+  // Where our own placeholders are.
+  std::string slack_namespace = kDefaultSlackNamespace;
+};
+
 // Reads the resource maps of one batch of objects.
 class ResourceReader {
  public:
   // New names are interned in `names`, which outlives the reader.
-  explicit ResourceReader(ResourceNames* names) : names_(names) {}
+  explicit ResourceReader(ResourceNames* names, ReadOptions options = {})
+      : names_(names), options_(std::move(options)) {}
+
+  // What is read next is of a pod of this namespace, or of a node. Of a pod amounts of 0 count as absent, but
+  // of cpu, memory and ephemeral storage; and what no name is left for counts as kOtherResources.
+  void OfPod(absl::string_view namespace_name) {
+    of_pod_ = true;
+    namespace_name_ = std::string(namespace_name.data(), namespace_name.size());
+  }
+  void OfNode() { of_pod_ = false; }
 
   // Replaces `list` by `entries`. Of entries with equal keys the last one holds. An entry without a quantity
-  // is 0, as the zero value of a quantity on the wire. `field` names the map in errors.
+  // is 0, as the zero value of a quantity on the wire. `field` names the map in errors. Of a map with errors
+  // `list` holds what could be read; the error is that of the first entry that could not.
   // Errors: kInvalidArgument  malformed or negative quantity, bad resource name, too many entries; the text
   //                           starts with the field: `resources.limits["memory"]: "1.5.2" is not a quantity:
   //                           ...`
   absl::Status Read(const QuantityEntries& entries, absl::string_view field, ResourceList* list);
 
   const ResourceNames& names() const { return *names_; }
+  const ReadOptions& options() const { return options_; }
   // Quantities read so far that were larger than what an amount holds.
   int64_t clamped_amounts() const { return clamped_amounts_; }
 
@@ -41,8 +64,14 @@ class ResourceReader {
   absl::Status ReadEntry(const k8s::v1::QuantityEntry& entry, ResourceList* list);
 
   ResourceNames* names_;
+  ReadOptions options_;
+  bool of_pod_ = false;
+  std::string namespace_name_;
   int64_t clamped_amounts_ = 0;
 };
+
+// What a question may bring beside the names of its cluster, so that snapshots of it stay small.
+ReadOptions OptionsOfQuestion(const ResourceNames& of_cluster, const std::string& slack_namespace);
 
 // Reads a quantity that is not negative.
 absl::StatusOr<ParsedQuantity> ParseAmount(absl::string_view text);

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/left_out.h"
 #include "plugin/convert/node.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/pod_identity.h"
@@ -30,25 +31,67 @@ bool NameMatters(const PodShape& shape) {
                      [](const PodVolume& volume) { return volume.kind == VolumeKind::kEphemeral; });
 }
 
+// What is known of a pod before it is read: its namespace, which tells whose turn it is.
+std::string NamespaceOf(absl::string_view bytes) {
+  k8s::v1::ObjectMeta metadata;
+  ReadName(bytes, &metadata);
+  return metadata.namespace_();
+}
+
+// Which of `size` pods are taken if only `most` may be. `bytes_of`: of the pod at a position.
+template <typename BytesOf>
+std::vector<bool> TakePods(int size, int most, BytesOf bytes_of) {
+  if (size <= most) return std::vector<bool>(static_cast<size_t>(size), true);
+  std::vector<std::string> names;
+  for (int i = 0; i < size; ++i) names.push_back(NamespaceOf(bytes_of(i)));
+  return TakeInTurns({names.begin(), names.end()}, static_cast<size_t>(most));
+}
+
+// Names a pod that is left out: by itself, or without a name by where it is in the request.
+void LeaveOutPod(const k8s::v1::ObjectMeta& metadata, const std::string& field, absl::string_view reason,
+                 LeftOutList* left_out) {
+  for (const k8s::v1::OwnerReference& owner : metadata.owner_references()) {
+    if (!owner.controller() || owner.kind() != "DaemonSet" || !metadata.name().empty()) continue;
+    left_out->Add("DaemonSet", metadata.namespace_(), owner.name(), reason);
+    return;
+  }
+  left_out->Add("Pod", metadata.namespace_(), metadata.name().empty() ? field : metadata.name(), reason);
+}
+
+void LeaveOutExcess(absl::string_view bytes, const std::string& field, int most, LeftOutList* left_out) {
+  k8s::v1::NamedObject object;
+  if (!object.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) object.Clear();
+  LeaveOutPod(object.metadata(), field, absl::StrCat("is one of more than ", most, " in one question"),
+              left_out);
+}
+
 absl::Status DecodePods(const v1::ScaleUpProblem& problem, PodGrouping grouping, ResourceReader* resources,
                         DecodedProblem* decoded) {
   PodDecoder decoder(resources);
-  decoded->read.reserve(static_cast<size_t>(problem.pods_size()));
+  const std::vector<bool> taken =
+      TakePods(problem.pods_size(), kMaxPendingPods,
+               [&](int i) -> absl::string_view { return problem.pods(i).pod().pod(); });
   for (int i = 0; i < problem.pods_size(); ++i) {
     const v1::PendingPods& message = problem.pods(i);
-    const auto refuse = [&](const absl::Status& status) {
-      return Annotate(status, absl::StrCat("pods[", i, "]"));
-    };
+    const std::string field = absl::StrCat("pods[", i, "]");
     if (absl::Status status = CheckNotNegative("count", message.count()); !status.ok()) {
-      return refuse(status);
+      return Annotate(status, field);
+    }
+    if (!taken[static_cast<size_t>(i)]) {
+      LeaveOutExcess(message.pod().pod(), field, kMaxPendingPods, &decoded->left_out);
+      continue;
     }
     absl::StatusOr<DecodedPod> pod = DecodeIncomingPod(message.pod(), problem.fit(), &decoder);
-    if (!pod.ok()) return refuse(pod.status());
+    if (!pod.ok()) {
+      LeaveOutPod(decoder.message().metadata(), field, pod.status().message(), &decoded->left_out);
+      continue;
+    }
     if (grouping == PodGrouping::kController) {
       decoded->identities.push_back(IdentityOf(decoder, pod->pod.shape));
     }
     decoded->read.push_back(*std::move(pod));
     decoded->counts.push_back(message.count());
+    decoded->positions.push_back(i);
   }
   return absl::OkStatus();
 }
@@ -118,23 +161,31 @@ absl::Status DecodeGroups(const v1::ScaleUpProblem& problem, ResourceReader* res
   return absl::OkStatus();
 }
 
-absl::Status DecodeDaemons(const v1::ScaleUpProblem& problem, ResourceReader* resources,
-                           DecodedProblem* decoded) {
+void DecodeDaemons(const v1::ScaleUpProblem& problem, ResourceReader* resources, DecodedProblem* decoded) {
   PodDecoder decoder(resources);
+  const std::vector<bool> taken =
+      TakePods(problem.daemon_pods_size(), kMaxDaemonPods,
+               [&](int i) -> absl::string_view { return problem.daemon_pods(i); });
   for (int i = 0; i < problem.daemon_pods_size(); ++i) {
+    const std::string field = absl::StrCat("daemon_pods[", i, "]");
+    if (!taken[static_cast<size_t>(i)]) {
+      LeaveOutExcess(problem.daemon_pods(i), field, kMaxDaemonPods, &decoded->left_out);
+      continue;
+    }
     absl::StatusOr<PodShape> shape = decoder.Decode(problem.daemon_pods(i), PodRole::kIncoming);
-    if (!shape.ok()) return Annotate(shape.status(), absl::StrCat("daemon_pods[", i, "]"), " ");
+    if (!shape.ok()) {
+      LeaveOutPod(decoder.message().metadata(), field, shape.status().message(), &decoded->left_out);
+      continue;
+    }
     IncomingPod& pod = decoded->daemons.emplace_back();
     pod.shape = *std::move(shape);
+    pod.name = decoder.name();
     decoded->daemon_labels.push_back(decoder.labels());
   }
-  return absl::OkStatus();
 }
 
 absl::Status CheckLimits(const v1::ScaleUpProblem& problem) {
-  absl::Status status = CheckSize("pods", problem.pods_size(), kMaxPendingPods);
-  if (status.ok()) status = CheckSize("groups", problem.groups_size(), kMaxScalableGroups);
-  if (status.ok()) status = CheckSize("daemon_pods", problem.daemon_pods_size(), kMaxDaemonPods);
+  absl::Status status = CheckSize("groups", problem.groups_size(), kMaxScalableGroups);
   if (status.ok()) status = CheckNotNegative("max_new_nodes", problem.max_new_nodes());
   if (status.ok()) status = CheckNotNegative("max_nodes_total", problem.max_nodes_total());
   if (status.ok()) status = CheckNotNegative("max_work", problem.max_work());
@@ -214,33 +265,65 @@ int64_t PodEntries::NextOf(int32_t pods) {
 }
 
 absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, PodGrouping grouping,
-                                             ResourceNames names) {
+                                             ResourceNames names, const ReadOptions& options) {
   if (absl::Status status = CheckLimits(problem); !status.ok()) return status;
   DecodedProblem decoded;
   absl::StatusOr<FitOptions> fit = DecodeFitOptions(problem.fit());
   if (!fit.ok()) return Annotate(fit.status(), "fit");
   decoded.fit = *std::move(fit);
-  ResourceReader resources(&names);
-  absl::Status status = DecodePods(problem, grouping, &resources, &decoded);
-  if (status.ok()) status = DecodeDaemons(problem, &resources, &decoded);
-  if (status.ok()) status = DecodeGroups(problem, &resources, &decoded);
+  ResourceReader resources(&names, options);
+  // What groups offer, and what is not counted, has its own names, whatever pods ask for.
+  for (const std::string& name : decoded.fit.ignored_resources) names.InternForNode(name, options.names);
+  absl::Status status = DecodeGroups(problem, &resources, &decoded);
+  if (status.ok()) status = DecodePods(problem, grouping, &resources, &decoded);
   if (!status.ok()) return status;
+  DecodeDaemons(problem, &resources, &decoded);
   decoded.clamped_amounts = resources.clamped_amounts();
   decoded.names = std::move(names);
   return decoded;
 }
 
-LabelKeys LabelKeysOf(const DecodedProblem& problem) {
-  LabelKeys keys;
-  const auto add = [&](const IncomingPod& pod) {
-    if (pod.shape.rules != nullptr) pod.shape.rules->AddLabelKeys(&keys);
-    PodRules defaults;
-    defaults.spread = pod.default_spread;
-    defaults.AddLabelKeys(&keys);
+void SelectLabels(View* view, DecodedProblem* problem) {
+  std::vector<SelectorKeys> wishes;
+  for (const DecodedPod& entry : problem->read) wishes.push_back(SelectorKeysOf(entry.pod));
+  for (const IncomingPod& pod : problem->daemons) wishes.push_back(SelectorKeysOf(pod));
+  const std::vector<bool> admitted = view->SelectLabelKeys(wishes);
+  const auto leave_out = [&](const IncomingPod& pod) {
+    problem->left_out.Add("Pod", pod.shape.namespace_name, pod.name, kTooManyLabelKeys);
   };
-  for (const DecodedPod& entry : problem.read) add(entry.pod);
-  for (const IncomingPod& pod : problem.daemons) add(pod);
-  return keys;
+  size_t kept = 0;
+  for (size_t i = 0; i < problem->read.size(); ++i) {
+    if (!admitted[i]) {
+      leave_out(problem->read[i].pod);
+      continue;
+    }
+    if (kept != i) {
+      problem->read[kept] = std::move(problem->read[i]);
+      problem->counts[kept] = problem->counts[i];
+      problem->positions[kept] = problem->positions[i];
+      if (!problem->identities.empty()) problem->identities[kept] = std::move(problem->identities[i]);
+    }
+    ++kept;
+  }
+  const size_t daemons = problem->read.size();
+  problem->read.resize(kept);
+  problem->counts.resize(kept);
+  problem->positions.resize(kept);
+  if (!problem->identities.empty()) problem->identities.resize(kept);
+  kept = 0;
+  for (size_t i = 0; i < problem->daemons.size(); ++i) {
+    if (!admitted[daemons + i]) {
+      leave_out(problem->daemons[i]);
+      continue;
+    }
+    if (kept != i) {
+      problem->daemons[kept] = std::move(problem->daemons[i]);
+      problem->daemon_labels[kept] = std::move(problem->daemon_labels[i]);
+    }
+    ++kept;
+  }
+  problem->daemons.resize(kept);
+  problem->daemon_labels.resize(kept);
 }
 
 void Complete(const LabelKeys& keys, DecodedProblem* problem) {
@@ -251,7 +334,7 @@ void Complete(const LabelKeys& keys, DecodedProblem* problem) {
     const size_t position = problem->pods.size();
     int64_t count = 0;
     for (const size_t i : group) {
-      problem->entries.Add(position, static_cast<int32_t>(i), problem->counts[i]);
+      problem->entries.Add(position, problem->positions[i], problem->counts[i]);
       count += problem->counts[i];
     }
     problem->pods.push_back({std::move(problem->read[group.front()].pod), count});

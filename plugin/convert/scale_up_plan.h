@@ -10,7 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/cluster/left_out.h"
 #include "core/cluster/snapshot.h"
+#include "core/cluster/view.h"
 #include "core/expand/equivalence.h"
 #include "core/expand/estimate.h"
 #include "core/expand/plan.h"
@@ -53,14 +55,17 @@ struct DecodedGroup {
 // A question without its cluster.
 struct DecodedProblem {
   FitOptions fit;
-  std::vector<DecodedPod> read;         // by entry; labels are not selected yet
-  std::vector<PodIdentity> identities;  // by entry; kController only
-  std::vector<int32_t> counts;          // by entry
-  std::vector<PendingPods> pods;        // after Complete(): equal ones together
+  // Of the entries that could be taken, in their order. Labels are not selected yet.
+  std::vector<DecodedPod> read;
+  std::vector<PodIdentity> identities;  // kController only
+  std::vector<int32_t> counts;
+  std::vector<int32_t> positions;  // in the request
+  std::vector<PendingPods> pods;   // after Complete(): equal ones together
   PodEntries entries;
   std::vector<IncomingPod> daemons;
   std::vector<Labels> daemon_labels;
   std::vector<DecodedGroup> groups;  // by position in the request
+  LeftOutList left_out;              // pods that could not be taken
   ResourceNames names;
   int64_t clamped_amounts = 0;
 };
@@ -71,13 +76,15 @@ enum class PodGrouping {
   kController  // as Cluster Autoscaler does
 };
 
-// Decodes all of `problem` but the cluster. `names`: those of the cluster.
-// Errors: kInvalidArgument  names the pod, group or field. kResourceExhausted  names the limit
+// Decodes all of `problem` but the cluster. `names`: those of the cluster. Pods that cannot be taken, and
+// those beyond kMaxPendingPods and kMaxDaemonPods, are left out alone. Errors: kInvalidArgument  names the
+// group or field. kResourceExhausted  names the limit
 absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, PodGrouping grouping,
-                                             ResourceNames names);
+                                             ResourceNames names, const ReadOptions& options);
 
-// Keys of labels that selectors of the question refer to.
-LabelKeys LabelKeysOf(const DecodedProblem& problem);
+// Makes the view tell pods apart by what selectors of the question refer to. Pods for whose selectors there
+// is no room are left out.
+void SelectLabels(View* view, DecodedProblem* problem);
 // Gives all pods their labels of these keys, and the names, and puts equal ones together.
 void Complete(const LabelKeys& keys, DecodedProblem* problem);
 

@@ -197,7 +197,11 @@ absl::Status DecodePods(const v1::MeasureUtilizationRequest& request, absl::stri
     if (!waiting.ok()) return Annotate(waiting.status(), at);
     if (message.count() < 0) return Refused(absl::StrCat(at, ": count: ", message.count(), " is negative"));
     absl::StatusOr<PodShape> shape = decoder.Decode(message.pod(), PodRole::kIncoming);
-    if (!shape.ok()) return Annotate(shape.status(), absl::StrCat(at, ": pod"), " ");
+    if (!shape.ok()) {
+      decoded->left_out.Add("Pod", decoder.message().metadata().namespace_(),
+                            decoder.name().empty() ? at : decoder.name(), shape.status().message());
+      continue;
+    }
     SelectLabels(decoder.labels(), keys, &*shape);
     decoded->waiting.push_back({*std::move(shape), message.count(), *waiting});
   }
@@ -338,7 +342,7 @@ absl::StatusOr<DecodedSizing> DecodeSizing(const v1::MeasureUtilizationRequest& 
   if (!status.ok()) return status;
   DecodedSizing decoded;
   decoded.now_ms = request.now_milliseconds();
-  ResourceReader resources(&names);
+  ResourceReader resources(&names, OptionsOfQuestion(names, kDefaultSlackNamespace));
   status = DecodeGroups(request, fields.groups, &resources, &decoded);
   if (status.ok()) status = DecodePods(request, fields.pods, keys, &resources, &decoded);
   if (status.ok()) status = DecodeDaemons(request, &resources, &decoded);

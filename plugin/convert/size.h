@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/resource_names.h"
+#include "core/cluster/left_out.h"
 #include "core/cluster/shapes.h"
 #include "core/fit/node_filter.h"
 #include "core/size/group_facts.h"
@@ -27,7 +28,8 @@ struct DecodedSizing {
   std::vector<WaitingPods> waiting;
   std::vector<GroupState> states;  // per group
   std::vector<IncomingPod> daemons;
-  ResourceNames names;  // what ids refer to: those of the cluster, with names added
+  ResourceNames names;   // what ids refer to: those of the cluster, with names added
+  LeftOutList left_out;  // of those that wait
   int64_t clamped_amounts = 0;
 };
 
@@ -40,7 +42,7 @@ struct SizingFields {
 
 // `names`: those of the cluster. `kept`: the state that holds where the request has none. `keys`: labels that
 // selectors of the view refer to.
-// Errors: kInvalidArgument    names the group, pod, state or field
+// Errors: kInvalidArgument    names the group, state or field
 //         kResourceExhausted  names the limit
 absl::StatusOr<DecodedSizing> DecodeSizing(const v1::MeasureUtilizationRequest& request,
                                            const v1::SizeState& kept, ResourceNames names,

@@ -21,6 +21,7 @@ constexpr double kMostRate = 1000;
 constexpr size_t kMaxOwnerLength = 4096;
 constexpr int kMaxSlackRules = 1'000;
 constexpr int kMaxToldClasses = 1'000;
+constexpr size_t kMaxReasonBytes = 1024;
 
 absl::Status CheckWhole(absl::string_view field, int64_t value, int64_t least, int64_t most) {
   if (value >= least && value <= most) return absl::OkStatus();
@@ -238,11 +239,11 @@ void Encode(const CpuMemory& amounts, v1::CpuAndMemory* message) {
 }
 
 void EncodeClass(const ClassSlack& slack, v1::ClassSlack* message) {
-  message->set_name(slack.key.name);
+  message->set_name(Printable(slack.key.name, kMaxOwnerLength));
   for (const Label& label : slack.key.labels) {
     auto* const added = message->add_labels();
-    added->set_key(label.key);
-    added->set_value(label.value);
+    added->set_key(Printable(label.key));
+    added->set_value(Printable(label.value));
   }
   for (const Label& label : slack.rules.node_selector) {
     auto* const added = message->add_needed_labels();
@@ -256,9 +257,9 @@ void EncodeClass(const ClassSlack& slack, v1::ClassSlack* message) {
   }
   for (const Taint& taint : slack.key.taints) {
     auto* const added = message->add_taints();
-    added->set_key(taint.key);
-    added->set_value(taint.value);
-    added->set_effect(taint.effect);
+    added->set_key(Printable(taint.key));
+    added->set_value(Printable(taint.value));
+    added->set_effect(Printable(taint.effect));
   }
   message->set_nodes(slack.nodes);
   Encode(slack.empty.room, message->mutable_empty_node());
@@ -272,17 +273,18 @@ void EncodeClass(const ClassSlack& slack, v1::ClassSlack* message) {
   message->set_count(slack.count);
   message->set_placed(slack.placed);
   message->set_status(EncodeStatus(slack.status));
-  message->set_reason(slack.reason);
+  message->set_reason(Printable(slack.reason, kMaxReasonBytes));
 }
 
 void EncodeMirrored(const MirroredSlack& mirrored, v1::MirroredSlack* message) {
-  message->set_key(mirrored.pod.key);
-  for (const std::string& source : mirrored.pod.sources) message->add_sources(source);
+  message->set_key(Printable(mirrored.pod.key, kMaxOwnerLength));
+  for (const std::string& source : mirrored.pod.sources)
+    message->add_sources(Printable(source, kMaxReasonBytes));
   message->set_wanted(mirrored.pod.copies);
   message->set_count(mirrored.count);
   message->set_placed(mirrored.placed);
   message->set_status(EncodeStatus(mirrored.status));
-  message->set_reason(mirrored.reason);
+  message->set_reason(Printable(mirrored.reason, kMaxReasonBytes));
 }
 
 void EncodeShape(const PlaceholderGroup& group, int64_t count, int64_t placed, v1::ShapeSlack* message) {
@@ -397,7 +399,8 @@ v1::SlackState EncodeSlackState(const SlackState& state) {
   return message;
 }
 
-absl::StatusOr<DecodedSlack> DecodeSlack(const v1::PlanSlackRequest& request, const ResourceNames& names) {
+absl::StatusOr<DecodedSlack> DecodeSlack(const v1::PlanSlackRequest& request, const ResourceNames& names,
+                                         const ReadOptions& options_of_pods) {
   DecodedSlack decoded;
   absl::StatusOr<SlackOptions> options = DecodeSlackPolicy(request.policy());
   if (!options.ok()) return Annotate(options.status(), "policy");
@@ -415,7 +418,7 @@ absl::StatusOr<DecodedSlack> DecodeSlack(const v1::PlanSlackRequest& request, co
   *problem.mutable_groups() = request.groups();
   *problem.mutable_daemon_pods() = request.daemon_pods();
   *problem.mutable_fit() = request.fit();
-  absl::StatusOr<DecodedProblem> read = DecodeProblem(problem, PodGrouping::kShape, names);
+  absl::StatusOr<DecodedProblem> read = DecodeProblem(problem, PodGrouping::kShape, names, options_of_pods);
   if (!read.ok()) return read.status();
   decoded.problem = *std::move(read);
   decoded.groups_known = request.groups_known() || request.groups_size() > 0;
@@ -468,8 +471,8 @@ v1::PlanSlackResponse EncodeSlackPlan(const SlackPlan& plan) {
   }
   for (const WishError& error : plan.errors) {
     v1::SlackWishError* const added = response.add_errors();
-    added->set_source(error.source);
-    added->set_text(error.text);
+    added->set_source(Printable(error.source, kMaxReasonBytes));
+    added->set_text(Printable(error.text, kMaxReasonBytes));
   }
   response.set_errors_total(plan.errors_total);
   const absl::string_view cut_short = Name(plan.cut_short);

@@ -26,7 +26,8 @@ struct DecodedSlack {
 
 // `names`: those of the cluster.
 // Errors: kInvalidArgument  names the field, pod, group or placeholder. kResourceExhausted  names the limit
-absl::StatusOr<DecodedSlack> DecodeSlack(const v1::PlanSlackRequest& request, const ResourceNames& names);
+absl::StatusOr<DecodedSlack> DecodeSlack(const v1::PlanSlackRequest& request, const ResourceNames& names,
+                                         const ReadOptions& options_of_pods);
 
 absl::StatusOr<SlackOptions> DecodeSlackPolicy(const v1::SlackPolicy& message);
 absl::StatusOr<SlackState> DecodeSlackState(const v1::SlackState& message);

@@ -1,12 +1,47 @@
 #include "plugin/convert/text.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace loadline {
+namespace {
+
+// Bytes of the printable character that `text`, which is not empty, begins with; 0: it begins with none.
+size_t CharacterBytes(absl::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) return absl::ascii_isprint(byte(0)) ? 1 : 0;
+  const size_t bytes = byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
+  if (byte(0) < 0xc2 || byte(0) > 0xf4 || text.size() < bytes) return 0;
+  uint32_t character = byte(0) & (0x7fu >> bytes);
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+    character = character << 6 | (byte(i) & 0x3fu);
+  }
+  const bool overlong = character < (bytes == 2 ? 0x80u : bytes == 3 ? 0x800u : 0x10000u);
+  const bool surrogate = character >= 0xd800 && character <= 0xdfff;
+  return overlong || surrogate || character > 0x10ffff || character < 0xa0 ? 0 : bytes;
+}
+
+}  // namespace
+
+std::string Printable(absl::string_view text, size_t most) {
+  std::string printable;
+  while (!text.empty()) {
+    const size_t bytes = CharacterBytes(text);
+    if (printable.size() + std::max<size_t>(bytes, 1) > most) break;
+    if (bytes == 0) {
+      printable += '?';
+    } else {
+      printable.append(text.data(), bytes);
+    }
+    text.remove_prefix(std::max<size_t>(bytes, 1));
+  }
+  return printable;
+}
 
 std::string Quoted(absl::string_view text) {
   constexpr size_t kMaxQuoted = 64;

@@ -19,6 +19,10 @@ inline constexpr size_t kMaxResourceNameLength = 317;
 // is short, printable, and cannot steer a terminal.
 std::string Quoted(absl::string_view text);
 
+// Returns the first `most` bytes of `text`, cut at a character, for an answer: valid UTF-8 without control
+// characters, each byte that is neither replaced by a question mark.
+std::string Printable(absl::string_view text, size_t most = kMaxNameLength);
+
 // Checks what every name in Kubernetes keeps to: printable ASCII without spaces, at most `max_length` bytes.
 // An empty text passes. The error continues what it is about: `"a\x00" is not a name: ...`.
 absl::Status CheckName(absl::string_view text, size_t max_length = kMaxNameLength);

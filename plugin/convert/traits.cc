@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -13,7 +14,10 @@ namespace loadline {
 namespace {
 
 constexpr char kPlaceholderLabel[] = "loadline.dev/placeholder";
+// The value of manifests/autoscaler/slack, PriorityClass loadline-placeholder.
+constexpr int32_t kPlaceholderPriority = -10;
 constexpr char kSlack[] = "loadline.dev/slack";
+constexpr size_t kMaxProviderIdLength = 4096;
 constexpr char kSlackCopies[] = "loadline.dev/slack-copies";
 
 bool Is(const StringEntries& entries, absl::string_view key, absl::string_view value) {
@@ -39,16 +43,25 @@ std::string FirstLocalVolume(const k8s::v1::Pod& message) {
     const k8s::v1::VolumeSource& source = volume.volume_source();
     const bool local =
         source.has_host_path() || (source.has_empty_dir() && source.empty_dir().medium() != "Memory");
-    if (local && !absl::c_linear_search(safe, volume.name())) return volume.name();
+    if (local && !absl::c_linear_search(safe, volume.name())) return Printable(volume.name());
   }
   return "";
 }
 
 std::optional<PodOwner> ReadOwner(const k8s::v1::ObjectMeta& metadata) {
   for (const k8s::v1::OwnerReference& owner : metadata.owner_references()) {
-    if (owner.controller()) return PodOwner{owner.kind(), owner.api_version(), owner.name(), owner.uid()};
+    if (owner.controller())
+      return PodOwner{Printable(owner.kind()), Printable(owner.api_version()), Printable(owner.name()),
+                      Printable(owner.uid())};
   }
   return std::nullopt;
+}
+
+// Whether the pod is one of a Deployment that gives way to all others. In the namespace of slack nobody else
+// may create any: who may, is an administrator.
+bool IsOurs(const PodTraits& traits) {
+  return traits.owner.has_value() && traits.owner->kind == "ReplicaSet" &&
+         absl::StartsWith(traits.owner->api_version, "apps/") && traits.priority <= kPlaceholderPriority;
 }
 
 PodPhase ReadPhase(const std::string& phase) {
@@ -77,7 +90,7 @@ SlackWish ReadSlackWish(const StringEntries& annotations) {
   return wish;
 }
 
-PodTraits ReadPodTraits(const k8s::v1::Pod& message) {
+PodTraits ReadPodTraits(const k8s::v1::Pod& message, absl::string_view slack_namespace) {
   const k8s::v1::ObjectMeta& metadata = message.metadata();
   const StringEntries& annotations = metadata.annotations();
   const k8s::v1::PodSpec& spec = message.spec();
@@ -102,7 +115,8 @@ PodTraits ReadPodTraits(const k8s::v1::Pod& message) {
   if (Is(annotations, kEvictDaemon, "true")) traits.evict_daemon = true;
   if (Is(annotations, kEvictDaemon, "false")) traits.evict_daemon = false;
   traits.local_volume = FirstLocalVolume(message);
-  traits.placeholder = FindEntry(metadata.labels(), kPlaceholderLabel) != nullptr;
+  traits.placeholder = FindEntry(metadata.labels(), kPlaceholderLabel) != nullptr &&
+                       metadata.namespace_() == slack_namespace && IsOurs(traits);
   traits.states_affinity = spec.has_affinity();
   traits.slack = ReadSlackWish(annotations);
   return traits;
@@ -111,8 +125,8 @@ PodTraits ReadPodTraits(const k8s::v1::Pod& message) {
 NodeTraits ReadNodeTraits(const k8s::v1::Node& message) {
   const k8s::v1::ObjectMeta& metadata = message.metadata();
   NodeTraits traits;
-  traits.uid = metadata.uid();
-  traits.provider_id = message.spec().provider_id();
+  traits.uid = Printable(metadata.uid());
+  traits.provider_id = Printable(message.spec().provider_id(), kMaxProviderIdLength);
   if (metadata.has_creation_timestamp()) traits.created_s = metadata.creation_timestamp().seconds();
   for (const k8s::v1::NodeCondition& condition : message.status().conditions()) {
     const bool is_true = condition.status() == "True";

@@ -85,6 +85,21 @@ absl::Status SetCheck(absl::string_view value, Options* options) {
   return absl::OkStatus();
 }
 
+absl::Status SetQuestionBytes(absl::string_view value, Options* options) {
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(value, &number) || number < int64_t{1} << 20) {
+    return absl::InvalidArgumentError("must be a number from 1048576");
+  }
+  options->engine.set_max_question_bytes(number);
+  return absl::OkStatus();
+}
+
+absl::Status SetSlackNamespace(absl::string_view value, Options* options) {
+  if (value.empty()) return absl::InvalidArgumentError("must not be empty");
+  options->engine.set_slack_namespace(std::string(value.data(), value.size()));
+  return absl::OkStatus();
+}
+
 absl::Status SetHelp(absl::string_view, Options* options) {
   options->help = true;
   return absl::OkStatus();
@@ -118,6 +133,8 @@ constexpr Flag kFlags[] = {
      "none [60]; 0: never",
      SetWatchdogSeconds},
     {"check", "PATH", "ask the daemon at socket PATH whether it serves and exit: 0 yes, 1 no", SetCheck},
+    {"max-question-bytes", "N", "most memory of one question, in bytes [268435456]", SetQuestionBytes},
+    {"slack-namespace", "NAME", "namespace of our own placeholders [loadline-slack]", SetSlackNamespace},
     {"log-format", "FORMAT", "text or json [text]", SetLogFormat},
     {"version", "", "print the version and exit", SetVersion},
     {"help", "", "print this and exit", SetHelp},

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/changes.h"
 #include "plugin/convert/describe.h"
+#include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/slots.h"
 #include "plugin/convert/text.h"
@@ -96,6 +97,7 @@ absl::StatusOr<v1::SyncResponse> Sync(const v1::SyncRequest& request, const Dead
   response.set_epoch(applied->view->view.revision().epoch);
   response.set_revision(applied->view->view.revision().revision);
   response.set_clamped_amounts(applied->clamped_amounts);
+  TellLeftOut(applied->view->LeftOut(), &response);
   return response;
 }
 

@@ -27,10 +27,10 @@ DrainState StateFromTaints(const ClusterState& cluster, const TimerOptions& opti
 // The state that the question goes out from; nullopt: it is the one that the planner has.
 absl::StatusOr<std::optional<DecodedDrainState>> StateOf(const v1::PlanDrainRequest& request,
                                                          const TimerOptions& timers, const KeptDrain& kept,
-                                                         View* view) {
+                                                         const ReadOptions& read, View* view) {
   std::optional<DecodedDrainState> state;
   if (request.has_state()) {
-    absl::StatusOr<DecodedDrainState> handed_in = DecodeDrainState(request.state(), view);
+    absl::StatusOr<DecodedDrainState> handed_in = DecodeDrainState(request.state(), read, view);
     if (!handed_in.ok()) return Annotate(handed_in.status(), "state");
     state = *std::move(handed_in);
   } else if (kept.last.state.at_s < 0) {
@@ -39,7 +39,7 @@ absl::StatusOr<std::optional<DecodedDrainState>> StateOf(const v1::PlanDrainRequ
   const DecodedDrainState& before = state.has_value() ? *state : kept.last;
   if (!TellsMore(request.progress(), view->cluster(), before.state)) return state;
   if (!state.has_value()) state = kept.last;
-  if (absl::Status status = ApplyDrainProgress(request.progress(), request.now_s(), view, &*state);
+  if (absl::Status status = ApplyDrainProgress(request.progress(), request.now_s(), read, view, &*state);
       !status.ok()) {
     return Annotate(status, "progress");
   }
@@ -68,17 +68,20 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
   if (!decoded.ok()) return Annotate(decoded.status(), options);
   turn.options_ = *std::move(decoded);
   View& view = shared->view;
-  absl::StatusOr<DrainProblem> problem = DecodeDrainProblem(request, &view);
+  const ReadOptions read = shared->OptionsOfQuestion();
+  absl::StatusOr<DrainProblem> problem = DecodeDrainProblem(request, read, &view, &turn.left_out_);
   if (!problem.ok()) return problem.status();
   turn.problem_ = std::make_unique<DrainProblem>(*std::move(problem));
   KeptDrain& kept = shared->drain;
   if (kept.cluster != &view.cluster() || kept.label_keys != view.label_keys().size()) {
-    if (absl::Status status = ReadEvictionsAgain(&view, &kept.last); !status.ok()) return status;
+    ReadEvictionsAgain(read, &view, &kept.last);
   }
   absl::StatusOr<std::optional<DecodedDrainState>> state =
-      StateOf(request, turn.options().deletion.timers, kept, &view);
+      StateOf(request, turn.options().deletion.timers, kept, read, &view);
   if (!state.ok()) return state.status();
   turn.handed_in_ = *std::move(state);
+  if (turn.handed_in_.has_value())
+    turn.left_out_.Add(std::exchange(turn.handed_in_->left_out, LeftOutList()));
   const int64_t seen_s = request.seen_s() > 0 ? request.seen_s() : request.now_s();
   const BrakeOptions& brakes = turn.options_.brakes;
   turn.problem_->doubt = WhatIsNotKnown(view.cluster().objects(), brakes, seen_s, request.now_s());

@@ -30,6 +30,8 @@ class DrainTurn {
   const DrainState& state() const {
     return handed_in_.has_value() ? handed_in_->state : shared_->drain.last.state;
   }
+  // Pods and placeholders of the question that could not be taken.
+  const LeftOutList& left_out() const { return left_out_; }
   DrainPlanner& planner() { return shared_->drain.planner; }
 
   // Works out the next state: `planned` says whether the planner was asked, and the problem that it was asked
@@ -50,6 +52,7 @@ class DrainTurn {
   std::optional<DecodedDrainState> handed_in_;
   bool planned_ = false;
   DecodedDrainState next_;
+  LeftOutList left_out_;
 };
 
 }  // namespace loadline

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/fit/pod_fit.h"
 #include "plugin/convert/fit.h"
+#include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/text.h"
@@ -49,31 +50,47 @@ struct Question {
   std::vector<DecodedPod> pods;
   std::vector<DecodedMove> moves;
   ResourceNames names;
+  LeftOutList left_out;
 };
 
-absl::StatusOr<Question> Decode(const v1::FitRequest& request, ResourceNames names) {
+absl::StatusOr<Question> Decode(const v1::FitRequest& request, ResourceNames names, const ReadOptions& read) {
   absl::StatusOr<FitOptions> options = DecodeFitOptions(request.options());
   if (!options.ok()) return Annotate(options.status(), "options");
   if (request.pods_size() > kMaxIncomingPods) {
     return absl::ResourceExhaustedError(
         absl::StrCat("pods: has ", request.pods_size(), " entries, the limit is ", kMaxIncomingPods));
   }
-  ResourceReader resources(&names);
+  ResourceReader resources(&names, read);
+  for (const std::string& name : options->ignored_resources) names.InternForNode(name, read.names);
   absl::StatusOr<std::vector<DecodedMove>> moves = DecodeMoves(request, &resources);
   if (!moves.ok()) return moves.status();
   PodDecoder decoder(&resources);
   std::vector<DecodedPod> pods;
+  LeftOutList left_out;
   for (int i = 0; i < request.pods_size(); ++i) {
     absl::StatusOr<DecodedPod> pod = DecodeIncomingPod(request.pods(i), request.options(), &decoder);
-    if (!pod.ok()) return Annotate(pod.status(), absl::StrCat("pods[", i, "]"));
+    if (!pod.ok()) {
+      left_out.Add("Pod", decoder.message().metadata().namespace_(),
+                   decoder.name().empty() ? absl::StrCat("pods[", i, "]") : decoder.name(),
+                   pod.status().message());
+      pods.emplace_back().unreadable = ReasonOf(pod.status());
+      continue;
+    }
     pods.push_back(*std::move(pod));
   }
-  return Question{*std::move(options), std::move(pods), *std::move(moves), std::move(names)};
+  return Question{*std::move(options), std::move(pods), *std::move(moves), std::move(names),
+                  std::move(left_out)};
 }
 
 absl::StatusOr<v1::PodFit> JudgePod(DecodedPod decoded, const Question& question, const LabelKeys& keys,
                                     const std::vector<NodeIndex>& candidates, const Deadline& deadline,
                                     Snapshot* snapshot) {
+  if (!decoded.unreadable.empty()) {
+    Verdict cannot_judge;
+    cannot_judge.judgement = Judgement::kCannotJudge;
+    cannot_judge.reasons = {decoded.unreadable};
+    return EncodePodFit(std::vector<Verdict>(candidates.size(), cannot_judge), candidates, *snapshot);
+  }
   SelectLabels(decoded.labels, keys, &decoded.pod.shape);
   decoded.pod.names = question.names;
   PodFit fit(snapshot, std::move(decoded.pod), &question.options);
@@ -123,15 +140,19 @@ absl::StatusOr<v1::FitResponse> Fit(const v1::FitRequest& request, const Deadlin
   absl::StatusOr<LockedView> locked = ApplyChanges(request.changes(), deadline, views);
   if (!locked.ok()) return locked.status();
   SharedView& shared = *locked->operator->();
-  const absl::StatusOr<Question> question = Decode(request, shared.view.cluster().resource_names());
+  absl::StatusOr<Question> question =
+      Decode(request, shared.view.cluster().resource_names(), shared.OptionsOfQuestion());
   if (!question.ok()) return question.status();
   // Of all that a batch which is being decoded at the same time reads of the view, this changes nothing.
-  const absl::Status selected = shared.Change(
-      [&](View* view) { return view->SelectLabelKeys(LabelKeysOf(question->pods, question->moves)); });
-  if (!selected.ok()) return selected;
+  SelectLabels(&shared.view, &question->pods, &question->moves, &question->left_out);
   Snapshot* const snapshot = shared.snapshot.For(shared.view);
   Moves moves(&shared.snapshot, snapshot);
   absl::StatusOr<v1::FitResponse> response = Answer(request, *question, shared.view, deadline, snapshot);
+  if (response.ok()) {
+    LeftOutList left_out = question->left_out;
+    left_out.Add(shared.LeftOut());
+    TellLeftOut(left_out, &*response);
+  }
   moves.Complete();
   return response;
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/loop/loop_growth.h"
 #include "core/loop/loop_sizes.h"
+#include "plugin/convert/left_out.h"
 #include "plugin/convert/loop.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/slack.h"
@@ -67,12 +68,9 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
 
   const v1::ScaleUpProblem growth = GrowthPart(request);
   absl::StatusOr<DecodedProblem> decoded =
-      DecodeProblem(growth, PodGrouping::kShape, view.cluster().resource_names());
+      DecodeProblem(growth, PodGrouping::kShape, view.cluster().resource_names(), shared.OptionsOfQuestion());
   if (!decoded.ok()) return decoded.status();
-  LabelKeys keys = LabelKeysOf(*decoded);
-  const LabelKeys mirrored = SlackLabelKeys(view.cluster().objects());
-  keys.insert(keys.end(), mirrored.begin(), mirrored.end());
-  if (absl::Status status = view.SelectLabelKeys(keys); !status.ok()) return status;
+  SelectLabels(&view, &*decoded);
   absl::StatusOr<DrainTurn> drain_turn = DrainTurn::Begin(*drain, "drain", &shared);
   if (!drain_turn.ok()) return drain_turn.status();
   Complete(view.label_keys(), &*decoded);
@@ -110,7 +108,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
     if (!state.ok()) return Annotate(state.status(), "state.slack");
     shared.slack.Restore(*state);
   }
-  WorkBudget budget = BudgetOf(request, kDefaultWork, deadline);
+  WorkBudget budget = BudgetOf(request, kDefaultWork, shared.limits.question_bytes, deadline);
   const LoopPlan plan = PlanLoop(problem, {&shared.slack, &drain_turn->planner()}, snapshot, &budget);
   v1::PlanLoopResponse response =
       EncodeLoopPlan(plan, problem, *snapshot, request, std::move(decoded->entries));
@@ -122,6 +120,9 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
     if (!problem.sized.empty()) *response.mutable_state()->mutable_size() = size_state;
   }
   response.set_clamped_amounts(decoded->clamped_amounts);
+  decoded->left_out.Add(shared.LeftOut());
+  decoded->left_out.Add(drain_turn->left_out());
+  TellLeftOut(decoded->left_out, &response);
   absl::StatusOr<v1::PlanLoopResponse> sized_response =
       Sized(std::move(response), "ask for a compact one, or send equal pods as one entry");
   if (!sized_response.ok()) return sized_response;

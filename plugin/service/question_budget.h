@@ -27,17 +27,17 @@ absl::Status CheckBudget(const Question& question) {
   return absl::OkStatus();
 }
 
-// Of a question with max_work, or `default_work` where that is 0, and max_milliseconds. It also ends with the
-// call.
+// Of a question with max_work, or `default_work` where that is 0, and max_milliseconds, that may take `bytes`
+// of memory beside its cluster. It also ends with the call.
 template <typename Question>
-WorkBudget BudgetOf(const Question& question, int64_t default_work, const Deadline& deadline) {
+WorkBudget BudgetOf(const Question& question, int64_t default_work, int64_t bytes, const Deadline& deadline) {
   std::function<bool()> stop = [deadline] { return !deadline.Check().ok(); };
   if (question.max_milliseconds() > 0) {
     const auto end =
         std::chrono::steady_clock::now() + std::chrono::milliseconds(question.max_milliseconds());
     stop = [deadline, end] { return std::chrono::steady_clock::now() >= end || !deadline.Check().ok(); };
   }
-  return WorkBudget(question.max_work() > 0 ? question.max_work() : default_work, std::move(stop));
+  return WorkBudget(question.max_work() > 0 ? question.max_work() : default_work, std::move(stop), bytes);
 }
 
 }  // namespace loadline

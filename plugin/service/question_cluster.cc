@@ -9,18 +9,18 @@
 namespace loadline {
 namespace {
 
-absl::Status Read(const v1::Changes& changes, View* view) {
+absl::Status Read(const v1::Changes& changes, SharedView* shared) {
   if (!changes.view().empty() || changes.epoch() != 0 || changes.revision() != 0 ||
       changes.base_revision() != 0 || changes.has_full_list() || changes.removed_slots_size() > 0 ||
       changes.removed_objects_size() > 0) {
     return absl::InvalidArgumentError("states a view, epoch, revision, chunk or something removed");
   }
-  absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, ResourceNames());
+  absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, ResourceNames(), shared->OptionsOfBatch());
   if (!decoded.ok()) return decoded.status();
   Batch& batch = decoded->batch;
   batch.epoch = batch.revision = 1;
   batch.full_list = FullListChunk{0, true};
-  return view->Apply(batch);
+  return shared->view.Apply(batch);
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ absl::StatusOr<QuestionCluster> QuestionCluster::OfView(const v1::Changes& chang
 absl::StatusOr<QuestionCluster> QuestionCluster::Own(const v1::Changes& own, Views* views) {
   QuestionCluster cluster;
   cluster.own_ = std::make_unique<SharedView>(views->limits());
-  if (absl::Status status = Read(own, &cluster.own_->view); !status.ok()) return Annotate(status, "own");
+  if (absl::Status status = Read(own, cluster.own_.get()); !status.ok()) return Annotate(status, "own");
   return cluster;
 }
 

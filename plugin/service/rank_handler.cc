@@ -10,6 +10,7 @@
 #include "core/base/resource_names.h"
 #include "core/expand/preferred_choice.h"
 #include "core/expand/rank_options.h"
+#include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/rank.h"
@@ -75,11 +76,12 @@ absl::StatusOr<v1::RankOptionsResponse> AnswerRankOptions(const v1::RankOptionsR
   const absl::StatusOr<PriceModel> prices = DecodePriceModel(request.prices());
   if (!prices.ok()) return Annotate(prices.status(), "prices");
   ResourceNames names;
-  ResourceReader resources(&names);
-  const absl::StatusOr<std::vector<PodRequests>> pods = DecodePricedPods(request, &resources);
-  if (!pods.ok()) return pods.status();
+  ResourceReader resources(&names, OptionsOfQuestion(names, kDefaultSlackNamespace));
+  LeftOutList left_out;
   const absl::StatusOr<std::vector<ExpansionOption>> options = DecodeExpansionOptions(request, &resources);
   if (!options.ok()) return options.status();
+  const absl::StatusOr<std::vector<PodRequests>> pods = DecodePricedPods(request, &resources, &left_out);
+  if (!pods.ok()) return pods.status();
   const bool learned = policy->preferred_table == PreferredTable::kLearned;
   const absl::StatusOr<GrowingCluster> size = SizeOf(request, learned, deadline, views);
   if (!size.ok()) return size.status();
@@ -96,6 +98,7 @@ absl::StatusOr<v1::RankOptionsResponse> AnswerRankOptions(const v1::RankOptionsR
   }
   response.set_cluster_nodes(static_cast<int32_t>(size->nodes.value_or(-1)));
   response.set_clamped_amounts(resources.clamped_amounts());
+  TellLeftOut(left_out, &response);
   return response;
 }
 

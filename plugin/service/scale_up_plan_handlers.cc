@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugin/convert/left_out.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/scale_up_plan.h"
 #include "plugin/convert/text.h"
@@ -19,11 +20,14 @@ namespace {
 constexpr int64_t kDefaultWork = 10'000'000;
 
 // Decodes what is asked of a cluster, and makes the cluster know the labels that it turns on.
-absl::StatusOr<DecodedProblem> Prepare(const v1::ScaleUpProblem& problem, PodGrouping grouping, View* view) {
-  absl::StatusOr<DecodedProblem> decoded = DecodeProblem(problem, grouping, view->cluster().resource_names());
+absl::StatusOr<DecodedProblem> Prepare(const v1::ScaleUpProblem& problem, PodGrouping grouping,
+                                       SharedView* shared) {
+  View& view = shared->view;
+  absl::StatusOr<DecodedProblem> decoded =
+      DecodeProblem(problem, grouping, view.cluster().resource_names(), shared->OptionsOfQuestion());
   if (!decoded.ok()) return decoded;
-  if (absl::Status status = view->SelectLabelKeys(LabelKeysOf(*decoded)); !status.ok()) return status;
-  Complete(view->label_keys(), &*decoded);
+  SelectLabels(&view, &*decoded);
+  Complete(view.label_keys(), &*decoded);
   return decoded;
 }
 
@@ -39,15 +43,17 @@ absl::StatusOr<v1::EstimateScaleUpResponse> EstimateScaleUp(const v1::EstimateSc
   SharedView& shared = cluster->shared();
   const bool exact = *mode == EstimateMode::kExact;
   absl::StatusOr<DecodedProblem> decoded =
-      Prepare(problem, exact ? PodGrouping::kShape : PodGrouping::kController, &shared.view);
+      Prepare(problem, exact ? PodGrouping::kShape : PodGrouping::kController, &shared);
   if (!decoded.ok()) return Annotate(decoded.status(), "problem");
   SnapshotUse use(&shared);
   Snapshot* const snapshot = use.get();
-  WorkBudget budget = BudgetOf(problem, kDefaultWork, deadline);
+  WorkBudget budget = BudgetOf(problem, kDefaultWork, shared.limits.question_bytes, deadline);
   const int64_t limit = NewNodeLimit(problem, shared.view.cluster().node_count());
 
   v1::EstimateScaleUpResponse response;
   response.set_clamped_amounts(decoded->clamped_amounts);
+  decoded->left_out.Add(shared.LeftOut());
+  TellLeftOut(decoded->left_out, &response);
   snapshot->Fork();
   {
     Estimator estimator(snapshot, &decoded->fit, std::move(decoded->pods), std::move(decoded->daemons),
@@ -88,11 +94,13 @@ absl::StatusOr<v1::PlanScaleUpResponse> PlanScaleUp(const v1::PlanScaleUpRequest
   absl::StatusOr<QuestionCluster> cluster = QuestionCluster::Of(problem, deadline, views);
   if (!cluster.ok()) return Annotate(cluster.status(), "problem");
   SharedView& shared = cluster->shared();
-  absl::StatusOr<DecodedProblem> decoded = Prepare(problem, PodGrouping::kShape, &shared.view);
+  absl::StatusOr<DecodedProblem> decoded = Prepare(problem, PodGrouping::kShape, &shared);
   if (!decoded.ok()) return Annotate(decoded.status(), "problem");
 
   v1::PlanScaleUpResponse response;
   response.set_clamped_amounts(decoded->clamped_amounts);
+  decoded->left_out.Add(shared.LeftOut());
+  TellLeftOut(decoded->left_out, &response);
   std::vector<PlanGroup> groups;
   std::vector<int32_t> positions;
   for (size_t i = 0; i < decoded->groups.size(); ++i) {
@@ -107,7 +115,7 @@ absl::StatusOr<v1::PlanScaleUpResponse> PlanScaleUp(const v1::PlanScaleUpRequest
     positions.push_back(static_cast<int32_t>(i));
   }
   SnapshotUse use(&shared);
-  WorkBudget budget = BudgetOf(problem, kDefaultWork, deadline);
+  WorkBudget budget = BudgetOf(problem, kDefaultWork, shared.limits.question_bytes, deadline);
   const PlanOptions options{NewNodeLimit(problem, shared.view.cluster().node_count()),
                             request.usd_per_further_type()};
   const ScaleUpPlan plan = PlanScaleUp(use.get(), &decoded->fit, std::move(decoded->pods),

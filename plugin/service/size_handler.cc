@@ -6,6 +6,7 @@
 
 #include "core/base/work_budget.h"
 #include "core/size/new_node.h"
+#include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/size.h"
 #include "plugin/service/answer_size.h"
@@ -35,6 +36,9 @@ absl::StatusOr<v1::MeasureUtilizationResponse> MeasureUtilization(
 
   v1::MeasureUtilizationResponse response;
   response.set_clamped_amounts(decoded->clamped_amounts);
+  LeftOutList left_out = decoded->left_out;
+  left_out.Add(shared.LeftOut());
+  TellLeftOut(left_out, &response);
   size_t bytes = 0;
   for (size_t i = 0; i < decoded->groups.size(); ++i) {
     const SizedGroup& group = decoded->groups[i];

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/slack.h"
 #include "plugin/service/question_budget.h"
@@ -25,15 +26,13 @@ absl::StatusOr<v1::PlanSlackResponse> PlanSlack(const v1::PlanSlackRequest& requ
   if (!locked.ok()) return locked.status();
   SharedView& shared = *locked->operator->();
   View& view = shared.view;
-  absl::StatusOr<DecodedSlack> decoded = DecodeSlack(request, view.cluster().resource_names());
+  absl::StatusOr<DecodedSlack> decoded =
+      DecodeSlack(request, view.cluster().resource_names(), shared.OptionsOfQuestion());
   if (!decoded.ok()) return decoded.status();
   if (view.cluster().node_count() == 0 && !decoded->groups_known) {
     return absl::FailedPreconditionError("the cluster has no nodes, and no node groups are named");
   }
-  LabelKeys keys = LabelKeysOf(decoded->problem);
-  const LabelKeys mirrored = SlackLabelKeys(view.cluster().objects());
-  keys.insert(keys.end(), mirrored.begin(), mirrored.end());
-  if (absl::Status status = view.SelectLabelKeys(keys); !status.ok()) return status;
+  SelectLabels(&view, &decoded->problem);
   Complete(view.label_keys(), &decoded->problem);
 
   SlackQuestion question;
@@ -50,9 +49,11 @@ absl::StatusOr<v1::PlanSlackResponse> PlanSlack(const v1::PlanSlackRequest& requ
   question.snapshot = [&shared] { return shared.snapshot.For(shared.view); };
   SlackTurn turn(&shared);
   if (decoded->state.has_value()) shared.slack.Restore(*decoded->state);
-  WorkBudget budget = BudgetOf(request, kDefaultWork, deadline);
+  WorkBudget budget = BudgetOf(request, kDefaultWork, shared.limits.question_bytes, deadline);
   v1::PlanSlackResponse response = EncodeSlackPlan(shared.slack.Plan(question, &budget));
   response.set_clamped_amounts(decoded->problem.clamped_amounts);
+  decoded->problem.left_out.Add(shared.LeftOut());
+  TellLeftOut(decoded->problem.left_out, &response);
   if (request.want_state()) *response.mutable_state() = EncodeSlackState(shared.slack.State());
   if (response.ByteSizeLong() > kMaxMessageBytes) {
     return absl::ResourceExhaustedError(

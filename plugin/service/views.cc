@@ -57,11 +57,12 @@ absl::StatusOr<Applied> Views::Update(const std::shared_ptr<SharedView>& shared,
                                       const Deadline& deadline) {
   const absl::StatusOr<Turn::Held> writer = shared->writer.Take(deadline);
   if (!writer.ok()) return writer.status();
-  const absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, shared->view.names_for(ChunkOf(changes)));
+  const absl::StatusOr<DecodedBatch> decoded =
+      DecodeBatch(changes, shared->view.names_for(ChunkOf(changes)), shared->OptionsOfBatch());
   if (!decoded.ok()) return decoded.status();
   absl::StatusOr<LockedView> view = Lock(changes.view(), shared, deadline);
   if (!view.ok()) return view.status();
-  const absl::Status status = shared->Change([&](View* changed) { return changed->Apply(decoded->batch); });
+  const absl::Status status = shared->view.Apply(decoded->batch);
   if (!status.ok()) return status;
   return Applied{*std::move(view), decoded->batch.clamped_amounts};
 }
@@ -78,7 +79,7 @@ absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const std::shared
                                        const Deadline& deadline) {
   absl::StatusOr<LockedView> view = LockedView::Wait(shared, deadline);
   if (!view.ok()) return view.status();
-  if ((*view)->half_applied) {
+  if ((*view)->view.half_applied()) {
     Forget(name, shared.get());
     return absl::FailedPreconditionError("was lost when memory ran out; send a full list");
   }

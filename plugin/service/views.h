@@ -18,6 +18,7 @@
 #include "loadline/v1/cluster_state.pb.h"
 #include "loadline/v1/size.pb.h"
 #include "plugin/convert/config.h"
+#include "plugin/convert/resources.h"
 #include "plugin/service/deadline.h"
 #include "plugin/service/kept_drain.h"
 #include "plugin/service/kept_snapshot.h"
@@ -29,18 +30,28 @@ namespace loadline {
 // One view and what its threads share. A batch is decoded under `writer` alone, so that questions to the same
 // view do not wait for it.
 struct SharedView {
-  explicit SharedView(const EngineLimits& limits) : view(limits.view), columns(limits.policies) {}
+  explicit SharedView(const EngineLimits& of_engine)
+      : limits(of_engine), view(limits.view), columns(limits.policies) {}
 
-  // Changes the view; `turn` is held. When memory runs out within `change`, the view is neither as it was
-  // nor as it should be, and half_applied stays set.
-  template <typename Function>
-  absl::Status Change(Function change) {
-    half_applied = true;
-    absl::Status status = change(&view);
-    half_applied = false;
-    return status;
+  // What is read of the objects of a batch, and of a question.
+  ReadOptions OptionsOfBatch() const {
+    ReadOptions options;
+    options.names.names = static_cast<size_t>(view.limits().resources);
+    options.slack_namespace = limits.slack_namespace;
+    return options;
+  }
+  ReadOptions OptionsOfQuestion() const {
+    return loadline::OptionsOfQuestion(view.cluster().resource_names(), limits.slack_namespace);
   }
 
+  // What was left out of the view, which is worked out once for each of its states; `turn` is held.
+  const LeftOutList& LeftOut() {
+    if (left_out_version != view.version()) left_out = view.LeftOut();
+    left_out_version = view.version();
+    return left_out;
+  }
+
+  const EngineLimits limits;
   Turn writer;  // orders batches; taken before `turn`
   Turn turn;
   // Changed with both turns, so either is enough to read it; Fit adds label keys and derives shapes anew with
@@ -50,9 +61,10 @@ struct SharedView {
   KeptSnapshot snapshot;  // guarded by `turn`
   // What planners left for their next loop. Guarded by `turn`.
   v1::SizeState size_state;
-  KeptDrain drain;            // guarded by `turn`
-  SlackPlanner slack;         // guarded by `turn`
-  bool half_applied = false;  // guarded by `turn`; see Change()
+  KeptDrain drain;       // guarded by `turn`
+  SlackPlanner slack;    // guarded by `turn`
+  LeftOutList left_out;  // guarded by `turn`; see LeftOut()
+  int64_t left_out_version = -1;
 };
 
 // A view that this thread has to itself.

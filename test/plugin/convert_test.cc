@@ -97,15 +97,8 @@ TEST(DecodeBatchTest, NamesObjectAndField) {
   const auto error_of = [](const ChangesBuilder& builder) {
     return TextOf(DecodeBatch(builder.changes(), ResourceNames()).status());
   };
-  EXPECT_THAT(
-      error_of(ChangesBuilder::FullList(1, 1).Shape(0, MakePod({})).Shape(7, MakePod({{"memory", "1.5.2"}}))),
-      StartsWith(
-          R"(pod shape 7 (namespace "default"): spec.containers[0] "app": resources.limits["memory"]: )"
-          R"("1.5.2" is not a quantity)"));
   EXPECT_EQ(error_of(ChangesBuilder::FullList(1, 1).Shape(3, MakePod({})).Shape(3, MakePod({}))),
             "pod shape 3 is sent twice in one batch");
-  EXPECT_EQ(error_of(ChangesBuilder::FullList(1, 1).Node(4, MakeNode("n", {{"cpu", "-1"}}))),
-            R"(node in slot 4 ("n"): status.allocatable["cpu"]: "-1" is negative)");
   EXPECT_EQ(error_of(ChangesBuilder::FullList(1, 1).Node(4, MakeNode("", {}))),
             "node in slot 4 has an empty metadata.name");
   EXPECT_EQ(
@@ -117,10 +110,27 @@ TEST(DecodeBatchTest, NamesObjectAndField) {
   changes.mutable_nodes(0)->set_node("\xff");
   EXPECT_THAT(TextOf(DecodeBatch(changes, ResourceNames()).status()),
               StartsWith("node in slot 2 is not a k8s.io.api.core.v1.Node: "));
-  changes.clear_nodes();
+}
+
+// What is there is taken as far as it can be read.
+TEST(DecodeBatchTest, TellsWhatItCannotRead) {
+  ChangesBuilder builder = ChangesBuilder::FullList(1, 1);
+  builder.Shape(7, MakePod({{"memory", "1.5.2"}, {"cpu", "1"}}))
+      .Node(4, MakeNode("n", {{"cpu", "-1"}, {"pods", "9"}}));
+  v1::Changes changes = builder.changes();
   changes.add_pod_shapes()->set_pod("\xff");
-  EXPECT_THAT(TextOf(DecodeBatch(changes, ResourceNames()).status()),
-              StartsWith("pod shape 0 is not a k8s.io.api.core.v1.Pod: "));
+  const absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, ResourceNames());
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  const PodShape& shape = decoded->batch.pod_shapes[0].shape;
+  EXPECT_THAT(TraitsOf(shape).unreadable,
+              StartsWith(R"((namespace "default"): spec.containers[0] "app": resources.limits["memory"]: )"
+                         R"("1.5.2" is not a quantity)"));
+  EXPECT_EQ(shape.limits.Get(kCpu), 1000);
+  EXPECT_THAT(TraitsOf(decoded->batch.pod_shapes[1].shape).unreadable,
+              StartsWith("is not a k8s.io.api.core.v1.Pod: "));
+  const NodeRecord& node = decoded->batch.nodes[0];
+  EXPECT_EQ(node.traits.unreadable, R"(("n"): status.allocatable["cpu"]: "-1" is negative)");
+  EXPECT_EQ(node.shape.allocatable.size(), 1u);
 }
 
 TEST(DecodeBatchTest, AddsNamesToThoseOfTheView) {

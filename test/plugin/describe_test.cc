@@ -185,7 +185,7 @@ TEST(DescribeTest, ANodeThatOutgrowsAnAnswerIsRefused) {
   ASSERT_TRUE(engine
                   .Sync(Changes::FullList(1, 1)
                             .Shape(0, MakePod(limits))
-                            .Node(0, MakeNode("a", {}))
+                            .Node(0, MakeNode("a", limits))
                             .Node(1, MakeNode("b", {}), pods))
                   .ok());
   const absl::Status status = engine.Describe(Request({}, true)).status();

@@ -502,7 +502,7 @@ TEST_F(DrainHandlerTest, RefusesOptionsThatMakeNoSense) {
   EXPECT_THAT(Refusal(), HasSubstr("options: max_drain_parallelism: -1 is not in"));
 }
 
-// Placeholders on a name that is no node play no part, and those that nobody could hold are refused.
+// Placeholders on a name that is no node play no part, and those that nobody could hold are left out.
 TEST_F(DrainHandlerTest, TakesPlaceholdersOfKnownResourcesOnly) {
   Sync();
   v1::DrainPlaceholder* const placeholder = request_.add_placeholders();
@@ -511,8 +511,12 @@ TEST_F(DrainHandlerTest, TakesPlaceholdersOfKnownResourcesOnly) {
   placeholder->set_pod(MakePod({}, {{"cpu", "1"}}).SerializeAsString());
   EXPECT_EQ(Removed(Plan()), (std::vector<std::string>{"c", "a"}));
   placeholder->set_pod(MakePod({}, {{"example.com/moon", "1"}}).SerializeAsString());
-  EXPECT_EQ(Refusal(),
-            "placeholders[0] \"slack-0\": requests \"example.com/moon\", which the cluster does not have");
+  const v1::PlanDrainResponse response = Plan();
+  EXPECT_EQ(Removed(response), (std::vector<std::string>{"c", "a"}));
+  ASSERT_EQ(response.left_out_size(), 1);
+  EXPECT_EQ(response.left_out(0).kind(), "Placeholder");
+  EXPECT_EQ(response.left_out(0).name(), "slack-0");
+  EXPECT_EQ(response.left_out(0).reason(), "requests \"example.com/moon\", which the cluster does not have");
 }
 
 }  // namespace

@@ -329,8 +329,6 @@ TEST_F(LoopHandlerTest, BadInputNamesTheField) {
       {"groups[0]: scale_down_unneeded_time_s",
        [](auto* r) { r->mutable_groups(0)->mutable_scale_down()->set_scale_down_unneeded_time_s(-1); }},
       {"pods[0]: count: -1 is negative", [](auto* r) { r->add_pods()->set_count(-1); }},
-      {"pods[0]", [](auto* r) { r->add_pods()->mutable_pod()->set_pod("x"); }},
-      {"daemon_pods[0]", [](auto* r) { r->add_daemon_pods("x"); }},
       {"prices: spot_factor", [](auto* r) { r->mutable_prices()->set_spot_factor(2); }},
       {"usd_per_further_type", [](auto* r) { r->set_usd_per_further_type(-1); }},
       {"usd_per_further_type", [](auto* r) { r->set_usd_per_further_type(std::nan("")); }},

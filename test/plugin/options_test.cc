@@ -85,8 +85,9 @@ TEST(UsageTest, NamesEveryFlag) {
   const std::string usage = Usage();
   for (const char* const flag :
        {"--socket PATH", "--socket-mode MODE", "--max-views N", "--max-nodes N", "--max-pods N",
-        "--max-pod-shapes N", "--max-resources N", "--max-policies N", "--threads N", "--max-waiting-calls N",
-        "--watchdog-seconds N", "--check PATH", "--log-format FORMAT", "--version", "--help"}) {
+        "--max-pod-shapes N", "--max-resources N", "--max-policies N", "--max-question-bytes N",
+        "--slack-namespace NAME", "--threads N", "--max-waiting-calls N", "--watchdog-seconds N",
+        "--check PATH", "--log-format FORMAT", "--version", "--help"}) {
     EXPECT_THAT(usage, HasSubstr(flag));
   }
 }

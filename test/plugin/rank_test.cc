@@ -340,7 +340,6 @@ TEST_F(RankTest, RefusesWrongFields) {
          [](Request& r) { r.mutable_prices()->set_last_source(static_cast<v1::NodePrice::Source>(9)); });
   expect("prices: base_rates: ephemeral_flat_usd_per_hour",
          [](Request& r) { r.mutable_prices()->mutable_base_rates()->set_ephemeral_flat_usd_per_hour(1); });
-  expect("pods[0] is not a k8s.io.api.core.v1.Pod", [](Request& r) { r.set_pods(0, "\xff"); });
   expect("options[0]: template_node is not a k8s.io.api.core.v1.Node",
          [](Request& r) { r.mutable_options(0)->set_template_node("\xff"); });
   expect("options[0]: node_count: -1 is negative",

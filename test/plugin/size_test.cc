@@ -393,7 +393,6 @@ INSTANTIATE_TEST_SUITE_P(
            o->set_max_unhealthy_percent(100);
          }),
          "max_unhealthy_percent: 100 is not in [0, 99]"},
-        {"Pod", [](auto* r) { r->add_pods()->set_pod("\xff"); }, "pods[0]: pod"},
         {"Count", [](auto* r) { r->add_pods()->set_count(-1); }, "pods[0]: count: -1 is negative"},
         {"WaitsFor", [](auto* r) { r->add_pods()->set_waits_for(static_cast<v1::WaitingPods::For>(9)); },
          "pods[0]: waits_for: 9 is not known"},

@@ -299,10 +299,13 @@ TEST_F(ObjectsTest, TheTemplateAndWhatIsWishedForIt) {
 TEST_F(ObjectsTest, ErrorsNameTheObjectAndTheField) {
   auto deployment = Named<k8s::v1::Deployment>();
   *deployment.mutable_spec()->mutable_template_() = MakePod({}, {{"cpu", "2x"}});
-  EXPECT_THAT(
-      std::string(Decode(v1::DEPLOYMENT, deployment).status().message()),
-      ::testing::StartsWith("(\"x\"): spec.template (namespace \"shop\"): spec.containers[0] \"app\": "
-                            "resources.requests[\"cpu\"]: \"2x\""));
+  // Without a template it is a workload all the same.
+  const absl::StatusOr<ClusterObject> decoded = Decode(v1::DEPLOYMENT, deployment);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_THAT(decoded->unreadable,
+              ::testing::StartsWith("spec.template (namespace \"shop\"): spec.containers[0] \"app\": "
+                                    "resources.requests[\"cpu\"]: \"2x\""));
+  EXPECT_FALSE(std::get<Workload>(decoded->content).pod.has_value());
   EXPECT_EQ(Decode(v1::JOB, k8s::v1::Job()).status().message(), "has an empty metadata.name");
 }
 

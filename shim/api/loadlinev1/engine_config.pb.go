@@ -37,9 +37,14 @@ type EngineConfig struct {
 	// Most distinct resource names in one view [256].
 	MaxResources int32 `protobuf:"varint,5,opt,name=max_resources,json=maxResources,proto3" json:"max_resources,omitempty"`
 	// Most distinct score policies that are kept up to date in one view [8]; the least recently used goes.
-	MaxPolicies   int32 `protobuf:"varint,6,opt,name=max_policies,json=maxPolicies,proto3" json:"max_policies,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MaxPolicies int32 `protobuf:"varint,6,opt,name=max_policies,json=maxPolicies,proto3" json:"max_policies,omitempty"`
+	// Most memory that one question may take beside its view, in bytes [268435456], at least 2^20. What would
+	// take more is cut short and says so.
+	MaxQuestionBytes int64 `protobuf:"varint,7,opt,name=max_question_bytes,json=maxQuestionBytes,proto3" json:"max_question_bytes,omitempty"`
+	// Namespace of our own placeholders [loadline-slack]; what is labelled as one elsewhere is an ordinary pod.
+	SlackNamespace string `protobuf:"bytes,8,opt,name=slack_namespace,json=slackNamespace,proto3" json:"slack_namespace,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *EngineConfig) Reset() {
@@ -114,18 +119,34 @@ func (x *EngineConfig) GetMaxPolicies() int32 {
 	return 0
 }
 
+func (x *EngineConfig) GetMaxQuestionBytes() int64 {
+	if x != nil {
+		return x.MaxQuestionBytes
+	}
+	return 0
+}
+
+func (x *EngineConfig) GetSlackNamespace() string {
+	if x != nil {
+		return x.SlackNamespace
+	}
+	return ""
+}
+
 var File_loadline_v1_engine_config_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_engine_config_proto_rawDesc = "" +
 	"\n" +
-	"\x1floadline/v1/engine_config.proto\x12\vloadline.v1\"\xd1\x01\n" +
+	"\x1floadline/v1/engine_config.proto\x12\vloadline.v1\"\xa8\x02\n" +
 	"\fEngineConfig\x12\x1b\n" +
 	"\tmax_views\x18\x01 \x01(\x05R\bmaxViews\x12\x1b\n" +
 	"\tmax_nodes\x18\x02 \x01(\x05R\bmaxNodes\x12\x19\n" +
 	"\bmax_pods\x18\x03 \x01(\x05R\amaxPods\x12$\n" +
 	"\x0emax_pod_shapes\x18\x04 \x01(\x05R\fmaxPodShapes\x12#\n" +
 	"\rmax_resources\x18\x05 \x01(\x05R\fmaxResources\x12!\n" +
-	"\fmax_policies\x18\x06 \x01(\x05R\vmaxPoliciesB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\fmax_policies\x18\x06 \x01(\x05R\vmaxPolicies\x12,\n" +
+	"\x12max_question_bytes\x18\a \x01(\x03R\x10maxQuestionBytes\x12'\n" +
+	"\x0fslack_namespace\x18\b \x01(\tR\x0eslackNamespaceB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_engine_config_proto_rawDescOnce sync.Once

@@ -89,7 +89,8 @@ TEST(LabelKeysTest, WhateverCameFirstTheShapesAndFingerprintsAreTheSame) {
   ASSERT_TRUE(first.Apply(asking_first).ok());
   View later(ViewLimits{});
   ASSERT_TRUE(later.Apply(StatefulSet(10)).ok());
-  ASSERT_TRUE(later.SelectLabelKeys({"app"}).ok());
+  const SelectorKeys app{"default", {"app"}};
+  ASSERT_THAT(later.SelectLabelKeys({&app, 1}), ElementsAre(true));
   EXPECT_EQ(first.cluster().fingerprint(Slot{0}), later.cluster().fingerprint(Slot{0}));
   for (size_t i = 0; i < 10; ++i) {
     EXPECT_EQ(first.cluster().pod_shapes()[first.cluster().pods(Slot{0}).pods()[i].shape],
@@ -122,11 +123,55 @@ TEST(LabelKeysTest, AShapeMayBeSentAgainButNotWithOtherLabels) {
 TEST(LabelKeysTest, ThereAreOnlySoManyKeys) {
   View view(ViewLimits{.label_keys = 2});
   ASSERT_TRUE(view.Apply(StatefulSet(2)).ok());
-  EXPECT_TRUE(view.SelectLabelKeys({"a", "b", "a"}).ok());
-  const absl::Status status = view.SelectLabelKeys({"c"});
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(status.message(), HasSubstr("3 distinct label keys, the limit is 2"));
+  const std::vector<SelectorKeys> wishes = {{"x", {"a", "b", "a"}}, {"y", {"c"}}, {"y", {"b"}}};
+  EXPECT_THAT(view.SelectLabelKeys(wishes), ElementsAre(true, false, true));
   EXPECT_THAT(view.label_keys(), ElementsAre("a", "b"));
+}
+
+TEST(LabelKeysTest, ANamespaceThatInventsKeysLeavesRoomForOthers) {
+  View view(ViewLimits{.label_keys = 4, .label_keys_of_namespace = 2});
+  ASSERT_TRUE(view.Apply(StatefulSet(2)).ok());
+  const std::vector<SelectorKeys> wishes = {{"greedy", {"a"}},
+                                            {"greedy", {"b", "c"}},
+                                            {"greedy", {"d"}},
+                                            {"greedy", {"e"}},
+                                            {"modest", {"f", "d"}}};
+  EXPECT_THAT(view.SelectLabelKeys(wishes), ElementsAre(true, false, true, false, true));
+  EXPECT_THAT(view.label_keys(), ElementsAre("a", "d", "f"));
+}
+
+// The rules of the pod are as if it had none; the view goes on, and a repeat of the shape is no other
+// content.
+TEST(LabelKeysTest, WhatAsksForTooManyKeysIsLeftOutAlone) {
+  View view(ViewLimits{.label_keys = 1});
+  Batch batch = StatefulSet(1);
+  batch.pod_shapes.push_back({1, Asking("app"), Labels()});
+  batch.pod_shapes.push_back({2, Asking("other"), Labels()});
+  batch.nodes[0].pods.push_back({1, "first", ""});
+  batch.nodes[0].pods.push_back({2, "second", ""});
+  DisruptionBudget budget;
+  budget.selector.requirements = {{"third", SelectorOperator::kExists, {}}};
+  batch.objects = {{{ObjectKind::kDisruptionBudget, "default", "b"}, budget, 1}};
+  ASSERT_TRUE(view.Apply(batch).ok());
+  EXPECT_THAT(view.label_keys(), ElementsAre("app"));
+  const PodShape& second = view.cluster().pod_shapes()[view.cluster().pods(Slot{0}).pods()[2].shape];
+  EXPECT_EQ(second.rules, nullptr);
+  EXPECT_EQ(TraitsOf(second).unreadable, kTooManyLabelKeys);
+  const LeftOutList left_out = view.LeftOut();
+  EXPECT_THAT(left_out.named(),
+              ElementsAre(LeftOutObject{"Pod", "default", "second", kTooManyLabelKeys},
+                          LeftOutObject{"PodDisruptionBudget", "default", "b", kTooManyLabelKeys}));
+  const auto& budgets = view.cluster().objects().of(ObjectKind::kDisruptionBudget);
+  EXPECT_EQ(std::get<DisruptionBudget>(budgets.begin()->second.content).selector_error, kTooManyLabelKeys);
+
+  batch = Next(2);
+  batch.pod_shapes = {{2, Asking("other"), Labels()}};
+  EXPECT_TRUE(view.Apply(batch).ok());
+  batch = Next(3);
+  batch.nodes = {{Slot{0}, "a", MakeNodeShape({}, ResourceNames()), {{1, "first", ""}}}};
+  batch.removed_objects = {{ObjectKind::kDisruptionBudget, "default", "b"}};
+  ASSERT_TRUE(view.Apply(batch).ok());
+  EXPECT_TRUE(view.LeftOut().empty());
 }
 
 ClusterObject NamespaceObject(const std::string& name, const std::string& team, uint64_t fingerprint) {

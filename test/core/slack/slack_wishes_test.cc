@@ -150,7 +150,6 @@ TEST_F(SlackWishesTest, OnlyNamespacesThatAnAdministratorLabelledHaveCopies) {
   EXPECT_EQ(wishes.errors[0].source, "Pod default/lone");
   EXPECT_EQ(wishes.errors[1].text,
             "no copies: namespace default does not carry the label loadline.dev/slack-copies=allowed");
-  EXPECT_THAT(SlackLabelKeys(world_.cluster().state().objects()), IsEmpty());
   world_.cluster().state().objects().Remove({ObjectKind::kNamespace, "", "default"});
   EXPECT_THAT(Wishes().pods, IsEmpty()) << "a namespace that is not known";
 }

@@ -1,0 +1,29 @@
+#include "plugin/convert/left_out.h"
+
+#include "plugin/convert/text.h"
+
+namespace loadline {
+
+std::string ReasonOf(const absl::Status& error) {
+  return Printable({error.message().data(), error.message().size()}, LeftOutList::kMostReasonBytes);
+}
+
+void ReadName(absl::string_view bytes, k8s::v1::ObjectMeta* metadata) {
+  k8s::v1::NamedObject object;
+  if (!object.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
+  if (CheckName(object.metadata().name()).ok()) metadata->set_name(object.metadata().name());
+  if (CheckName(object.metadata().namespace_()).ok())
+    metadata->set_namespace_(object.metadata().namespace_());
+}
+
+void EncodeLeftOut(const LeftOutList& list, google::protobuf::RepeatedPtrField<v1::LeftOut>* messages) {
+  for (const LeftOutObject& object : list.named()) {
+    v1::LeftOut* const message = messages->Add();
+    message->set_kind(Printable(object.kind, LeftOutList::kMostNameBytes));
+    message->set_namespace_(Printable(object.namespace_name, LeftOutList::kMostNameBytes));
+    message->set_name(Printable(object.name, LeftOutList::kMostNameBytes));
+    message->set_reason(Printable(object.reason, LeftOutList::kMostReasonBytes));
+  }
+}
+
+}  // namespace loadline
