@@ -546,8 +546,8 @@ type DrainOptions struct {
 	MinEvaluatedNodes *int32 `protobuf:"varint,22,opt,name=min_evaluated_nodes,json=minEvaluatedNodes,proto3,oneof" json:"min_evaluated_nodes,omitempty"`
 	// Brakes. Nothing is removed while more nodes than both are not ready: by default 3, and 45 percent; when
 	// more than so many percent of the pods or nodes vanished since the last loop without a reason: by default
-	// 20; and when the cluster was last seen longer ago: by default 60. Reasons are that the node was to go, that
-	// the pod finished or ran for a DaemonSet, that its owner is gone or wants no more pods than it has.
+	// 20; and when the cluster was last seen longer ago: by default 60. Reasons are that the node was to go,
+	// that the pod finished or ran for a DaemonSet, that its owner is gone or wants no more pods than it has.
 	OkTotalUnreadyCount       *int32 `protobuf:"varint,23,opt,name=ok_total_unready_count,json=okTotalUnreadyCount,proto3,oneof" json:"ok_total_unready_count,omitempty"`
 	MaxTotalUnreadyPercentage *int32 `protobuf:"varint,24,opt,name=max_total_unready_percentage,json=maxTotalUnreadyPercentage,proto3,oneof" json:"max_total_unready_percentage,omitempty"`
 	MostVanishedPercent       *int32 `protobuf:"varint,25,opt,name=most_vanished_percent,json=mostVanishedPercent,proto3,oneof" json:"most_vanished_percent,omitempty"`
@@ -1451,8 +1451,8 @@ type PlanDrainResponse struct {
 	LeftOut []*LeftOut `protobuf:"bytes,12,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
 	LeftOutTotal int64 `protobuf:"varint,13,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
-	// What ended the budget of the question before all was looked at: "work", "time" or "memory"; empty: nothing
-	// did. What starts to go was looked at in any case.
+	// What ended the budget of the question before all was looked at: "work", "time" or "memory"; empty:
+	// nothing did. What starts to go was looked at in any case.
 	CutShortBy    string `protobuf:"bytes,14,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1669,7 +1669,8 @@ type NodeRemoval struct {
 	SinceS   int64 `protobuf:"varint,9,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
 	ReadyAtS int64 `protobuf:"varint,10,opt,name=ready_at_s,json=readyAtS,proto3" json:"ready_at_s,omitempty"`
 	// It goes now; if not, the reason it waits for, under the names of NodeKeep; beside them
-	// ScaleDownThrottled, WaitsForOtherDrains and, in a loop of PlanLoop, GroupsGrow and HoldsRoomForWaitingPods.
+	// ScaleDownThrottled, WaitsForOtherDrains and, in a loop of PlanLoop, GroupsGrow and
+	// HoldsRoomForWaitingPods.
 	Start bool   `protobuf:"varint,11,opt,name=start,proto3" json:"start,omitempty"`
 	Waits string `protobuf:"bytes,12,opt,name=waits,proto3" json:"waits,omitempty"`
 	// Of the node.

@@ -138,8 +138,9 @@ type PlanLoopRequest struct {
 	// it. What `groups` state is left unset here: template_node, cloud_target, cloud_min and cloud_max. A node
 	// counts if it carries the labels and is one of the group's slots. At most 1000.
 	Sized []*SizedGroup `protobuf:"bytes,23,rep,name=sized,proto3" json:"sized,omitempty"`
-	// What groups that are sized count as demand, by the rules of MeasureUtilizationRequest.pods: all pods that are on
-	// no node, and those that start. Empty: `pods`, which leaves out those that no scheduler has looked at yet.
+	// What groups that are sized count as demand, by the rules of MeasureUtilizationRequest.pods: all pods that
+	// are on no node, and those that start. Empty: `pods`, which leaves out those that no scheduler has looked
+	// at yet.
 	SizePods      []*WaitingPods `protobuf:"bytes,24,rep,name=size_pods,json=sizePods,proto3" json:"size_pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

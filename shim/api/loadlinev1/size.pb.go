@@ -375,8 +375,8 @@ const (
 	SizeWarning_SHARED_NODES SizeWarning_Kind = 5
 	// `count` pods on the nodes ask for no group; they are no demand of any.
 	SizeWarning_UNCOUNTED_PODS SizeWarning_Kind = 6
-	// `count` pods that wait request more than any node of the group offers beside its DaemonSet pods; they are no
-	// demand, and keep no node. `first_pod` is one of them.
+	// `count` pods that wait request more than any node of the group offers beside its DaemonSet pods; they
+	// are no demand, and keep no node. `first_pod` is one of them.
 	SizeWarning_PODS_TOO_LARGE SizeWarning_Kind = 7
 	// Work ended before it was known whether pods starve.
 	SizeWarning_STARVING_UNKNOWN SizeWarning_Kind = 8
@@ -450,13 +450,13 @@ type MeasureUtilizationRequest struct {
 	// The groups, at most 1000. Names are unique, and no two have the same labels.
 	Groups []*SizedGroup `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
 	// All pods that are on no node, and those that start; at most 100000 entries. Pods that differ in name only
-	// should come as one. Which of them are demand the engine decides: placeholders of slack are none, and neither
-	// are pods that request more than any node of the group can offer.
+	// should come as one. Which of them are demand the engine decides: placeholders of slack are none, and
+	// neither are pods that request more than any node of the group can offer.
 	Pods []*WaitingPods `protobuf:"bytes,4,rep,name=pods,proto3" json:"pods,omitempty"`
 	// What the pass before left. Unset: what the last pass over this view left, as the engine keeps it.
 	State *SizeState `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
-	// Plain protobufs k8s.io.api.core.v1.Pod: DaemonSet and static pods. A node like template_node carries those that
-	// fit it, in this order. At most 10000.
+	// Plain protobufs k8s.io.api.core.v1.Pod: DaemonSet and static pods. A node like template_node carries
+	// those that fit it, in this order. At most 10000.
 	DaemonPods    [][]byte `protobuf:"bytes,7,rep,name=daemon_pods,json=daemonPods,proto3" json:"daemon_pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -754,8 +754,8 @@ type SizeOptions struct {
 	HardGraceMilliseconds int64 `protobuf:"varint,12,opt,name=hard_grace_milliseconds,json=hardGraceMilliseconds,proto3" json:"hard_grace_milliseconds,omitempty"`
 	// How long the group is left alone after the cloud took nodes that it was asked for. Above 0.
 	CoolDownMilliseconds int64 `protobuf:"varint,13,opt,name=cool_down_milliseconds,json=coolDownMilliseconds,proto3" json:"cool_down_milliseconds,omitempty"`
-	// Grow by a node when a pending pod fits on none by all filters, and would on a new one. COMPAT looks at cpu and
-	// memory, each by itself.
+	// Grow by a node when a pending pod fits on none by all filters, and would on a new one. COMPAT looks at
+	// cpu and memory, each by itself.
 	ScaleOnStarve bool `protobuf:"varint,14,opt,name=scale_on_starve,json=scaleOnStarve,proto3" json:"scale_on_starve,omitempty"`
 	// At the minimum, replace nodes older than this. 0: off.
 	MaxNodeAgeMilliseconds int64 `protobuf:"varint,15,opt,name=max_node_age_milliseconds,json=maxNodeAgeMilliseconds,proto3" json:"max_node_age_milliseconds,omitempty"`
@@ -1054,12 +1054,12 @@ type GroupSizeState struct {
 	LockedMilliseconds *int64 `protobuf:"varint,3,opt,name=locked_milliseconds,json=lockedMilliseconds,proto3,oneof" json:"locked_milliseconds,omitempty"`
 	// How many were asked for last. [0, 2^31).
 	Requested int64 `protobuf:"varint,4,opt,name=requested,proto3" json:"requested,omitempty"`
-	// Nodes that there are to be once they are there. [0, 2^31). Unset: none is awaited. It ends 15 minutes after they
-	// were asked for, or after the cool-down if that is longer.
+	// Nodes that there are to be once they are there. [0, 2^31). Unset: none is awaited. It ends 15 minutes
+	// after they were asked for, or after the cool-down if that is longer.
 	Expected *int64 `protobuf:"varint,5,opt,name=expected,proto3,oneof" json:"expected,omitempty"`
-	// When nodes were asked of the cloud, in milliseconds since 1970, and its target before, [0, 2^31). Unset: nothing
-	// was asked that the cloud may have taken since. A pass with a cloud_target above this one takes the nodes for
-	// granted; one with another forgets them.
+	// When nodes were asked of the cloud, in milliseconds since 1970, and its target before, [0, 2^31). Unset:
+	// nothing was asked that the cloud may have taken since. A pass with a cloud_target above this one takes
+	// the nodes for granted; one with another forgets them.
 	AskedMilliseconds *int64 `protobuf:"varint,6,opt,name=asked_milliseconds,json=askedMilliseconds,proto3,oneof" json:"asked_milliseconds,omitempty"`
 	AskedTarget       *int64 `protobuf:"varint,7,opt,name=asked_target,json=askedTarget,proto3,oneof" json:"asked_target,omitempty"`
 	unknownFields     protoimpl.UnknownFields
@@ -1650,8 +1650,8 @@ type SizeWarning struct {
 	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// As the kind says.
 	NodeGroup string `protobuf:"bytes,3,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// As the kind says: its position in MeasureUtilizationRequest.pods, or PlanLoopRequest.size_pods. Unset in a loop
-	// without size_pods.
+	// As the kind says: its position in MeasureUtilizationRequest.pods, or PlanLoopRequest.size_pods. Unset in
+	// a loop without size_pods.
 	FirstPod      *int32 `protobuf:"varint,4,opt,name=first_pod,json=firstPod,proto3,oneof" json:"first_pod,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -270,7 +270,8 @@ type SlackPolicy struct {
 	ClassRules []*SlackClassRule `protobuf:"bytes,12,rep,name=class_rules,json=classRules,proto3" json:"class_rules,omitempty"`
 	// What holds for some node groups. At most 1000, each group once.
 	GroupRules []*SlackGroupRule `protobuf:"bytes,13,rep,name=group_rules,json=groupRules,proto3" json:"group_rules,omitempty"`
-	// Whether nodes with extended resources, such as GPUs, come also for placeholders that request none of them.
+	// Whether nodes with extended resources, such as GPUs, come also for placeholders that request none of
+	// them.
 	BuyExtendedResources bool `protobuf:"varint,14,opt,name=buy_extended_resources,json=buyExtendedResources,proto3" json:"buy_extended_resources,omitempty"`
 	// Names of extended resources that do not count as such, or what such names begin with. None:
 	// devices.kubevirt.io/, networking.gke.io, smarter-devices/ and vpc.amazonaws.com/. At most 1000.

@@ -37,8 +37,8 @@ size_t NodesThatGo(const DrainCluster& cluster) {
   return planner.Plan(model.problem(), {}, &budget).remove.size();
 }
 
-// A node that leaves is tainted, so that it is no domain any more: the pods of two nodes go to the two others,
-// two each, which then have to stay.
+// A node that leaves is tainted, so that it is no domain any more: the pods of two nodes go to the two
+// others, two each, which then have to stay.
 TEST(LeavingNodesTest, AreNoDomainWhereConstraintsHonorTaints) {
   EXPECT_EQ(NodesThatGo(SpreadOverFourNodes(true)), 2U);
 }
