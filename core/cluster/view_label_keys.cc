@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstring>
 #include <iterator>
+#include <set>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "core/cluster/view.h"
 
 namespace loadline {
@@ -50,14 +50,14 @@ std::vector<bool> View::SelectLabelKeys(std::span<const SelectorKeys> wishes) {
 // Each namespace has room of its own for keys that nobody else refers to, so that one that invents keys
 // leaves out its own pods.
 std::vector<bool> View::AdmitLabelKeys(std::span<const SelectorKeys> wishes, Content* content) const {
-  absl::flat_hash_set<absl::string_view> known(content->label_keys.begin(), content->label_keys.end());
+  std::set<absl::string_view> known(content->label_keys.begin(), content->label_keys.end());
   LabelKeys added;
   std::vector<bool> admitted;
   admitted.reserve(wishes.size());
   for (const SelectorKeys& wish : wishes) {
-    absl::flat_hash_set<absl::string_view> fresh;
+    std::set<absl::string_view> fresh;
     for (const std::string& key : wish.keys) {
-      if (!known.contains(key)) fresh.insert(key);
+      if (!known.contains(absl::string_view(key))) fresh.insert(key);
     }
     bool room = true;
     if (!fresh.empty()) {

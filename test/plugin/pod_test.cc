@@ -45,7 +45,8 @@ class PodDecoderTest : public ::testing::Test {
   }
 
   ResourceNames names_;
-  ResourceReader resources_{&names_};
+  // Many names: those of one pod are of interest here.
+  ResourceReader resources_{&names_, {{1000, 1000, 1000}, kDefaultSlackNamespace}};
   PodDecoder decoder_{&resources_};
 };
 
