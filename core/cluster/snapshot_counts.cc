@@ -89,9 +89,10 @@ void Snapshot::AddToTopologies(NodeIndex node) {
 }
 
 int64_t Snapshot::NumberOf(std::string text) {
+  std::string key = std::move(text);
   const int64_t next = static_cast<int64_t>(numbers_.size());
-  const int64_t bytes = static_cast<int64_t>(text.size()) + kEntryBytes;
-  const auto [found, is_new] = numbers_.try_emplace(std::move(text), next);
+  const int64_t bytes = static_cast<int64_t>(key.size()) + kEntryBytes;
+  const auto [found, is_new] = numbers_.try_emplace(std::move(key), next);
   if (is_new) count_bytes_ += bytes;
   return found->second;
 }

@@ -181,8 +181,8 @@ absl::Status ReadPodRules(const k8s::v1::Pod& message, const Labels& labels, Pod
   }
   ReadPorts(spec.containers(), /*sidecars_only=*/false, &rules->host_ports);
   ReadPorts(spec.init_containers(), /*sidecars_only=*/true, &rules->host_ports);
-  const absl::Status ports = CheckEntries(static_cast<int64_t>(rules->host_ports.size()),
-                                          "spec.containers: hostPort", kMaxRuleEntries);
+  absl::Status ports = CheckEntries(static_cast<int64_t>(rules->host_ports.size()),
+                                    "spec.containers: hostPort", kMaxRuleEntries);
   if (!ports.ok()) return ports;
   std::sort(rules->host_ports.begin(), rules->host_ports.end());
   rules->has_spread = !spec.topology_spread_constraints().empty();

@@ -97,12 +97,13 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
 void DrainTurn::Finish(bool planned) {
   const KeptDrain& kept = shared_->drain;
   planned_ = planned;
-  next_.evicted = handed_in_.has_value() ? std::move(handed_in_->evicted) : kept.last.evicted;
+  const DecodedDrainState& before = handed_in_.has_value() ? *handed_in_ : shared_->drain.last;
+  next_.evicted = before.evicted;
   ForgetEvictions(now_s_, options().recent_eviction_s, &next_.evicted);
   if (planned) {
     next_.state = kept.planner.state();
   } else {
-    next_.state = handed_in_.has_value() ? std::move(handed_in_->state) : kept.last.state;
+    next_.state = before.state;
     Count(shared_->view.cluster(), now_s_, &next_.state);
   }
 }

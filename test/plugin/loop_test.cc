@@ -128,8 +128,9 @@ TEST_F(LoopHandlerTest, NodesOnTheirWayCountTowardsTheMaximumOfTheCluster) {
   request_.clear_slack();
   Pending(9);  // 3 + 2 find a place, 4 need two nodes
   const auto new_nodes = [&] {
+    const v1::PlanLoopResponse plan = Plan();
     int64_t nodes = 0;
-    for (const v1::LoopGrowth& growth : Plan().growth()) {
+    for (const v1::LoopGrowth& growth : plan.growth()) {
       nodes += growth.nodes_for_pods() + growth.nodes_for_slack();
     }
     return nodes;
