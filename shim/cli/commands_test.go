@@ -104,7 +104,6 @@ func TestFailureExitsWith1(t *testing.T) {
 		{"PodFileIsNoPod", []string{"score", "-p", "testdata/proposal.json", "-f", "testdata/proposal.json"}, []string{"holds 5 pods, want one"}},
 		{"PolicyFile", []string{"score", "pod5", "-f", "testdata/proposal.json", "--policy", file("policy", "prest: strict\n")},
 			[]string{"policy: ", `unknown field "prest"`}},
-		{"NegativeLimit", []string{"top", "-f", file("negative", fmt.Sprintf(nodeWith, "n", "-1"))}, []string{"negative: engine: ", "limits", "cpu", "-1"}},
 		{"NegativeLimitOfThePod", []string{"score", "p", "-f", file("incoming", fmt.Sprintf(nodeWith, "", "-1"))}, []string{"engine: ", "limits", "cpu", "-1"}},
 		{"MalformedLimit", []string{"top", "-f", file("malformed", fmt.Sprintf(nodeWith, "n", "1x"))},
 			[]string{`item 1 (Pod "p"): spec.containers[0].resources.limits.cpu: `}},
