@@ -62,8 +62,9 @@ Owner OwnerOf(const std::string& file_name, const std::string& fn) {
 }
 
 bool IsLackedOnPurpose(const std::string& fn) {
-  // A node that failed is not kept in a list with a time.
-  return fn == "unremovable_ttl";
+  // A node that failed is not kept in a list with a time. Budgets are taken from within a plan, never by a
+  // call.
+  return fn == "unremovable_ttl" || fn == "remove_pods";
 }
 
 const char* OverruledReason(const std::string& id) {
