@@ -72,7 +72,7 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
   objects_version_ = cluster().objects().version();
   Sync();
   JudgeNodes();
-  pods_now_ = CountPods(cluster());
+  pods_now_ = counter_.counts();
   plan_.brake = FindBrake(&plan_.brake_text);
   if (plan_.brake == DrainBrake::kNone) plan_.brake = Verify(&plan_.brake_text);
   if (plan_.brake == DrainBrake::kNone) {

@@ -213,7 +213,7 @@ class DrainPlanner::Impl {
   int64_t evaluated_ = 0;
   int64_t skipped_ = 0;
   std::string resume_at_;
-  std::vector<OwnerPods> pods_now_;  // see CountPods()
+  std::vector<OwnerPods> pods_now_;  // by counter_
   std::vector<BudgetUse> uses_;      // room to work in
 
   // Between calls.
@@ -221,6 +221,7 @@ class DrainPlanner::Impl {
   std::unique_ptr<DrainBoard> board_;
   const ClusterState* board_of_ = nullptr;
   int64_t journal_ = 0;
+  PodCounter counter_;                              // up to journal_ of board_of_
   bool follows_ = false;                            // the board has the moves of planned_ and nothing else
   std::vector<SeenPlaceholder> placeholders_seen_;  // of the last call, in its order
   std::vector<std::optional<NodeReason>> known_reasons_;  // by slot: of nodes that have not changed since

@@ -32,6 +32,7 @@ void DrainPlanner::Impl::SetState(DrainState state) {
   planned_.clear();
   held_.clear();
   board_.reset();
+  board_of_ = nullptr;
   plan_ = {};
 }
 
@@ -67,6 +68,7 @@ void DrainPlanner::Impl::Sync() {
   for (FormerNode& former : held_) formers_.push_back({std::nullopt, std::move(former)});
   held_.clear();
   planned_.clear();
+  counter_.Follow(cluster(), board_of_ == problem_->cluster ? cluster().changes(journal_) : std::nullopt);
   journal_ = cluster().change_count();
   board_of_ = problem_->cluster;
   follows_ = true;

@@ -71,33 +71,68 @@ absl::flat_hash_map<uint64_t, int64_t> WantedReplicas(const ClusterObjects& obje
   return wanted;
 }
 
+// The pods of one node, neighbours with one owner together.
+std::vector<OwnerPods> CountOn(const ClusterState& cluster, Slot slot) {
+  std::vector<OwnerPods> counts;
+  int32_t last = -1;
+  bool counts_last = false;
+  for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
+    const PodShape& shape = cluster.pod_shapes()[pod.shape];
+    if (pod.shape != last) {
+      last = pod.shape;
+      counts_last = !ComesWithItsNode(TraitsOf(shape));
+      if (counts_last) {
+        const OwnerPods owner = OwnerOf(shape);
+        if (counts.empty() || counts.back().owner != owner.owner) counts.push_back(owner);
+      }
+    }
+    if (counts_last) ++(shape.finished ? counts.back().finished : counts.back().pods);
+  }
+  return counts;
+}
+
 }  // namespace
 
-std::vector<OwnerPods> CountPods(const ClusterState& cluster) {
-  std::vector<int64_t> of_shape;
-  for (int32_t i = 0; i < cluster.slot_end(); ++i) {
-    if (!cluster.Occupied(Slot{i})) continue;
-    for (const NodePods::Pod& pod : cluster.pods(Slot{i}).pods()) {
-      const size_t shape = static_cast<size_t>(pod.shape);
-      if (shape >= of_shape.size()) of_shape.resize(std::max(shape + 1, 2 * of_shape.size()), 0);
-      ++of_shape[shape];
+void PodCounter::Follow(const ClusterState& cluster, std::optional<std::span<const Slot>> changes) {
+  std::vector<Slot> all;
+  if (!changes.has_value()) {
+    by_slot_.clear();
+    by_owner_.clear();
+    for (int32_t i = 0; i < cluster.slot_end(); ++i) all.push_back(Slot{i});
+    changes = all;
+  }
+  by_slot_.resize(static_cast<size_t>(cluster.slot_end()));
+  for (const Slot slot : *changes) {
+    std::vector<OwnerPods>& counted = by_slot_[IndexOf(slot)];
+    for (const OwnerPods& owner : counted) {
+      const auto sum = by_owner_.find(owner.owner);
+      sum->second.pods -= owner.pods;
+      sum->second.finished -= owner.finished;
+      if (sum->second.pods == 0 && sum->second.finished == 0) by_owner_.erase(sum);
+    }
+    counted = cluster.Occupied(slot) ? CountOn(cluster, slot) : std::vector<OwnerPods>();
+    for (const OwnerPods& owner : counted) {
+      const auto [sum, added] = by_owner_.try_emplace(owner.owner, owner);
+      if (added) continue;
+      sum->second.pods += owner.pods;
+      sum->second.finished += owner.finished;
     }
   }
-  absl::flat_hash_map<uint64_t, OwnerPods> by_owner;
-  for (size_t i = 0; i < of_shape.size(); ++i) {
-    if (of_shape[i] == 0) continue;
-    const PodShape& shape = cluster.pod_shapes()[static_cast<int32_t>(i)];
-    if (ComesWithItsNode(TraitsOf(shape))) continue;
-    const OwnerPods owner = OwnerOf(shape);
-    OwnerPods& count = by_owner.try_emplace(owner.owner, owner).first->second;
-    (shape.finished ? count.finished : count.pods) += of_shape[i];
-  }
+}
+
+std::vector<OwnerPods> PodCounter::counts() const {
   std::vector<OwnerPods> counts;
-  counts.reserve(by_owner.size());
-  for (const auto& [owner, count] : by_owner) counts.push_back(count);
+  counts.reserve(by_owner_.size());
+  for (const auto& [owner, count] : by_owner_) counts.push_back(count);
   std::sort(counts.begin(), counts.end(),
             [](const OwnerPods& a, const OwnerPods& b) { return a.owner < b.owner; });
   return counts;
+}
+
+std::vector<OwnerPods> CountPods(const ClusterState& cluster) {
+  PodCounter counter;
+  counter.Follow(cluster, std::nullopt);
+  return counter.counts();
 }
 
 void TakeAwayPods(const ClusterState& cluster, std::span<const Slot> nodes, std::vector<OwnerPods>* counts) {

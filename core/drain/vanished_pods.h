@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/objects.h"
 
@@ -22,11 +23,26 @@ struct OwnerPods {
   friend bool operator==(const OwnerPods&, const OwnerPods&) = default;
 };
 
-// Counts all pods on nodes, by owner in ascending order. Pods of DaemonSets and mirror pods are left out:
-// they come and go with their nodes. Cost: O(pods) with a small factor, plus O(shapes * log).
+// Counts all pods on nodes, by owner. Pods of DaemonSets and mirror pods are left out: they come and go with
+// their nodes. Not thread-safe.
+class PodCounter {
+ public:
+  // Counts the nodes in slots that changed, each of which may be named more than once; nullopt: all anew.
+  // Cost: O(pods there) with a small factor.
+  void Follow(const ClusterState& cluster, std::optional<std::span<const Slot>> changes);
+  // In ascending order of the owners. Cost: O(owners * log).
+  std::vector<OwnerPods> counts() const;
+
+ private:
+  // The owners of a node's pods, as they were counted.
+  std::vector<std::vector<OwnerPods>> by_slot_;
+  absl::flat_hash_map<uint64_t, OwnerPods> by_owner_;
+};
+
+// What a PodCounter counts in a cluster that it sees for the first time.
 std::vector<OwnerPods> CountPods(const ClusterState& cluster);
 
-// Takes the unfinished pods of some nodes, each named once, off what CountPods() returned.
+// Takes the unfinished pods of some nodes, each named once, off the counts of their cluster.
 // Cost: O(pods of the nodes * log).
 void TakeAwayPods(const ClusterState& cluster, std::span<const Slot> nodes, std::vector<OwnerPods>* counts);
 

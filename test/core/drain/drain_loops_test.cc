@@ -168,6 +168,34 @@ TEST(DrainLoopsTest, AFinishedPodHasNotVanished) {
   EXPECT_EQ(VanishedPods(before, now, now, later.state().objects()), 1) << "one is gone, one is done";
 }
 
+// What it follows is what a new one counts: pods that come, go and change, nodes that go.
+TEST(DrainLoopsTest, ACounterFollowsItsCluster) {
+  const auto node = [](const char* name) { return LoopNode(name).node; };
+  FitPod done = PodOwnedBy("d", "Job", "job", 10);
+  done.traits.phase = PodPhase::kSucceeded;
+  FitCluster cluster;
+  cluster.Put(Slot{0}, node("a"), {ReplicaPod("p", 10), PodOwnedBy("j", "Job", "job", 10)});
+  cluster.Put(Slot{1}, node("b"), {ReplicaPod("q", 10), PodOwnedBy("ds", "DaemonSet", "ds", 10)});
+  PodCounter counter;
+  counter.Follow(cluster.state(), std::nullopt);
+  ASSERT_THAT(counter.counts(), SizeIs(2));
+  int64_t since = cluster.state().change_count();
+  const auto follows = [&] {
+    counter.Follow(cluster.state(), cluster.state().changes(since));
+    since = cluster.state().change_count();
+    return counter.counts() == CountPods(cluster.state());
+  };
+  cluster.Put(Slot{0}, node("a"), {ReplicaPod("p", 10), ReplicaPod("p2", 20), done});
+  cluster.Put(Slot{0}, node("a"), {ReplicaPod("p", 10), done, ReplicaPod("p2", 20)});
+  EXPECT_TRUE(follows());
+  EXPECT_EQ(TotalPods(counter.counts()), 3);
+  cluster.Put(Slot{2}, node("c"), {ReplicaPod("r", 10)});
+  cluster.state().RemoveNode(Slot{0});
+  EXPECT_TRUE(follows());
+  EXPECT_THAT(counter.counts(), SizeIs(1)) << "of the job nothing is left";
+  EXPECT_EQ(TotalPods(counter.counts()), 2);
+}
+
 // Of ten nodes three vanish by themselves, which is more than 20 %: timers go on.
 TEST(DrainLoopsTest, NodesThatVanishWithoutUsBrake) {
   DrainCluster cluster;
