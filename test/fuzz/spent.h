@@ -19,29 +19,31 @@ namespace loadline {
 // Bytes that the process holds, and the most that it held. Counted where the address sanitizer tells, else 0.
 class HeldBytes {
  public:
-  static int64_t Now() { return now_.load(std::memory_order_relaxed); }
-  static int64_t Most() { return most_.load(std::memory_order_relaxed); }
+  static int64_t Now() { return live_bytes.load(std::memory_order_relaxed); }
+  static int64_t Most() { return most_live_bytes.load(std::memory_order_relaxed); }
   static void Begin() {
 #ifdef LOADLINE_COUNTS_MEMORY
     static const int kInstalled = __sanitizer_install_malloc_and_free_hooks(Allocated, Freed);
     static_cast<void>(kInstalled);
 #endif
-    most_.store(Now(), std::memory_order_relaxed);
+    most_live_bytes.store(Now(), std::memory_order_relaxed);
   }
 
  private:
 #ifdef LOADLINE_COUNTS_MEMORY
   static void Allocated(const volatile void*, size_t size) {
-    const int64_t now = now_.fetch_add(static_cast<int64_t>(size)) + static_cast<int64_t>(size);
-    if (now > most_.load(std::memory_order_relaxed)) most_.store(now, std::memory_order_relaxed);
+    const int64_t now = live_bytes.fetch_add(static_cast<int64_t>(size)) + static_cast<int64_t>(size);
+    if (now > most_live_bytes.load(std::memory_order_relaxed))
+      most_live_bytes.store(now, std::memory_order_relaxed);
   }
   static void Freed(const volatile void* pointer) {
     if (pointer == nullptr) return;
-    now_.fetch_sub(static_cast<int64_t>(__sanitizer_get_allocated_size(const_cast<const void*>(pointer))));
+    live_bytes.fetch_sub(
+        static_cast<int64_t>(__sanitizer_get_allocated_size(const_cast<const void*>(pointer))));
   }
 #endif
-  static inline std::atomic<int64_t> now_ = 0;
-  static inline std::atomic<int64_t> most_ = 0;
+  static inline std::atomic<int64_t> live_bytes = 0;
+  static inline std::atomic<int64_t> most_live_bytes = 0;
 };
 
 // From its making on: CPU time of this thread, and bytes beyond those that were held before.

@@ -100,8 +100,8 @@ class SharedEngine {
   }
 
   static SharedEngine& Get() {
-    static SharedEngine* const engine = new SharedEngine();
-    return *engine;
+    static SharedEngine* const kEngine = new SharedEngine();
+    return *kEngine;
   }
 
   loadline::Court Court() {

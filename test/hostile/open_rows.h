@@ -11,7 +11,7 @@ namespace loadline {
 inline constexpr size_t kOpenRows = 8;
 
 inline const std::map<std::string, std::string>& OpenRows() {
-  static const std::map<std::string, std::string>* const rows = new std::map<std::string, std::string>{
+  static const std::map<std::string, std::string>* const kRows = new std::map<std::string, std::string>{
       {"1001DaemonPods", "differs,unnamed"},
       {"DaemonPodOf257ExtendedResources", "unnamed"},
       {"All", "differs,refused"},
@@ -21,7 +21,7 @@ inline const std::map<std::string, std::string>& OpenRows() {
       {"NamespaceOfANameThatIsNoUtf8", "refused,unnamed"},
       {"NodeOfANameWithAnsi", "refused,unnamed"},
   };
-  return *rows;
+  return *kRows;
 }
 
 // What is still wrong with a row; empty: nothing.

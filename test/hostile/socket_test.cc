@@ -140,8 +140,8 @@ class HostileDaemon {
 };
 
 const SharedCluster& ClusterOfDaemons() {
-  static const SharedCluster* const cluster = new SharedCluster();
-  return *cluster;
+  static const SharedCluster* const kCluster = new SharedCluster();
+  return *kCluster;
 }
 
 void Fill(HostileDaemon* daemon) {
@@ -152,12 +152,12 @@ void Fill(HostileDaemon* daemon) {
 }
 
 const std::vector<std::string>& DaemonInPeace() {
-  static const std::vector<std::string>* const answers = [] {
+  static const std::vector<std::string>* const kAnswers = [] {
     HostileDaemon daemon(rlim_t{3} << 29);
     Fill(&daemon);
     return new std::vector<std::string>(AnswersInPeace(daemon.Court(), ClusterOfDaemons()));
   }();
-  return *answers;
+  return *kAnswers;
 }
 
 Findings TryOverTheSocket(const HostileRow& row, const Mischief& mischief, rlim_t address_space) {

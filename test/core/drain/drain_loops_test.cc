@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/drain/planner.h"
 #include "test/core/drain/drain_cluster.h"
 
@@ -42,10 +43,10 @@ DrainCluster WithDaemons() {
     DrainNode node = LoopNode("n" + number);
     for (int k = 0; k < 6; ++k) {
       const std::string ds = "ds-" + std::to_string(k);
-      node.pods.push_back(PodOwnedBy(ds + "-" + number, "DaemonSet", ds, 10));
+      node.pods.push_back(PodOwnedBy(absl::StrCat(ds, "-", number), "DaemonSet", ds, 10));
     }
     for (int k = 0; i < 6 && k < 5; ++k) {
-      node.pods.push_back(ReplicaPod("app-" + number + "-" + std::to_string(k), 150));
+      node.pods.push_back(ReplicaPod(absl::StrCat("app-", number, "-", k), 150));
     }
     cluster.nodes.push_back(std::move(node));
   }

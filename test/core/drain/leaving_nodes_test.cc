@@ -9,7 +9,7 @@ namespace loadline {
 namespace {
 
 // Four nodes of which 20 % is used, by two pods each that spread over nodes.
-DrainCluster SpreadOverFourNodes(bool honor_taints, std::vector<Toleration> tolerations = {}) {
+DrainCluster SpreadOverFourNodes(bool honor_taints, const std::vector<Toleration>& tolerations = {}) {
   DrainCluster cluster;
   for (const std::string name : {"a", "b", "c", "d"}) {
     DrainNode node;

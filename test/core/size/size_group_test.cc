@@ -45,7 +45,7 @@ class ThresholdTest : public ::testing::TestWithParam<ThresholdCase> {};
 
 TEST_P(ThresholdTest, BothModes) {
   for (const SizeMode mode : {SizeMode::kDefault, SizeMode::kCompat}) {
-    const SizeDecision decision = Group(mode, 10, GetParam().cpu_requests).Pass(kPassTime);
+    SizeDecision decision = Group(mode, 10, GetParam().cpu_requests).Pass(kPassTime);
     EXPECT_EQ(decision.action, GetParam().action) << Name(decision.reason);
     EXPECT_EQ(decision.delta, GetParam().delta) << Name(decision.reason);
   }
@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, ThresholdTest,
 int Actions(GroupSimulation group) {
   int actions = 0;
   for (int pass = 0; pass < 50; ++pass) {
-    const SizeDecision decision = group.Pass(kPassTime + pass * kMinute);
+    SizeDecision decision = group.Pass(kPassTime + pass * kMinute);
     const bool acted = decision.ask_cloud > 0 || !decision.untaint.empty() || !decision.taint.empty() ||
                        !decision.remove.empty() || !decision.taint_unhealthy.empty();
     actions += acted ? 1 : 0;
@@ -179,7 +179,7 @@ TEST(SizeGroupTest, BelowMinimum) {
 
   GroupSimulation grows = Group(SizeMode::kDefault, 3, 1900);
   grows.options.min_nodes = grows.options.cloud_min = 5;
-  const SizeDecision decision = grows.Pass(kPassTime);
+  SizeDecision decision = grows.Pass(kPassTime);
   EXPECT_EQ(decision.action, SizeAction::kScaleUp);
   EXPECT_EQ(decision.reason, SizeReason::kBelowMinimum);
   EXPECT_EQ(decision.ask_cloud, 2);
@@ -189,7 +189,7 @@ TEST(SizeGroupTest, PodsThatRequestNothingGetAFirstNode) {
   for (const SizeMode mode : {SizeMode::kDefault, SizeMode::kCompat}) {
     GroupSimulation group = Group(mode, 0, 0);
     group.facts.pods = 3;
-    const SizeDecision decision = group.Pass(kPassTime);
+    SizeDecision decision = group.Pass(kPassTime);
     EXPECT_EQ(decision.ask_cloud, mode == SizeMode::kDefault ? 1 : 0);  // Escalator lets them wait for ever
   }
 }
@@ -214,7 +214,7 @@ TEST(SizeGroupTest, UntaintsTheNewestBeforeItBuys) {
   GroupSimulation group = Group(SizeMode::kDefault, 2, 3400);  // 5 nodes are 68 %
   group.AddNodes(1, NodeClass::kTainted, kPassTime - 5 * kMinute);
   group.AddNodes(1, NodeClass::kTainted, kPassTime - 3 * kMinute);
-  const SizeDecision decision = group.Pass(kPassTime);
+  SizeDecision decision = group.Pass(kPassTime);
   EXPECT_EQ(decision.delta, 3);
   EXPECT_EQ(decision.untaint, (std::vector<size_t>{3, 2}));
   EXPECT_EQ(decision.ask_cloud, 1);
@@ -255,7 +255,7 @@ TEST(SizeGroupTest, UnhealthyGroupOnlyLosesUnhealthyNodes) {
     group.facts.nodes[5].ready = false;
     group.facts.nodes[0].ready = false;
     group.options.health = {.grace_ms = 10 * kMinute, .newest_percent = 100, .max_unhealthy_percent = 32};
-    const SizeDecision decision = group.Pass(kPassTime);  // 2 of 6 are 33 %
+    SizeDecision decision = group.Pass(kPassTime);  // 2 of 6 are 33 %
     EXPECT_EQ(decision.reason, SizeReason::kUnhealthy);
     EXPECT_EQ(decision.delta, 0);
     EXPECT_EQ(decision.taint_unhealthy, std::vector<size_t>{0});
@@ -269,7 +269,7 @@ TEST(SizeGroupTest, ReplacesAnOldNodeAtTheMinimum) {
     group.options.min_nodes = 3;
     group.options.max_node_age_ms = 60 * kMinute;
     EXPECT_EQ(group.Pass(kPassTime).delta, 0);  // exactly as old is not older
-    const SizeDecision decision = group.Pass(kPassTime + 1);
+    SizeDecision decision = group.Pass(kPassTime + 1);
     EXPECT_EQ(decision.reason, SizeReason::kNodeTooOld);
     EXPECT_EQ(decision.delta, 1);
   }
@@ -345,8 +345,7 @@ TEST(SizeGroupTest, TheCoolDownStartsWhenTheCloudTookTheGrowth) {
     GroupState state;
     const auto pass = [&](int64_t minute, std::optional<int64_t> target) {
       group.facts.cloud_target = target;
-      const SizeDecision decision =
-          SizeGroup(group.options, group.facts, state, kPassTime + minute * kMinute);
+      SizeDecision decision = SizeGroup(group.options, group.facts, state, kPassTime + minute * kMinute);
       state = decision.next;
       return decision;
     };
@@ -374,7 +373,7 @@ TEST(SizeGroupTest, NodesThatDoNotComeAreNotWaitedForForEver) {
     group.options.cool_down_ms = cool_down;
     GroupState state;
     const auto pass = [&](int64_t ms) {
-      const SizeDecision decision = SizeGroup(group.options, group.facts, state, kPassTime + ms);
+      SizeDecision decision = SizeGroup(group.options, group.facts, state, kPassTime + ms);
       state = decision.next;
       return decision;
     };

@@ -27,7 +27,7 @@ class SlackPolicyTest : public ::testing::Test {
             .allocatable = {{"cpu", milli_cpu}, {"memory", 16'000}, {"pods", 110}},
             .labels = {{"topology.kubernetes.io/zone", "a"}}};
   }
-  void AddFull(FitNode node, std::vector<Label> selector = {}) {
+  void AddFull(const FitNode& node, std::vector<Label> selector = {}) {
     FitPod pod;
     pod.requests = {{"cpu", 3600}};
     pod.rules.node_selector = MakeLabels(std::move(selector));
