@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "loadline/v1/drain.pb.h"
 #include "plugin/convert/drain.h"
+#include "plugin/convert/drain_state.h"
 #include "plugin/service/views.h"
 
 namespace loadline {

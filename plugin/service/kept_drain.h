@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/drain/planner.h"
-#include "plugin/convert/drain.h"
+#include "plugin/convert/drain_state.h"
 
 namespace loadline {
 

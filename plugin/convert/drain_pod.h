@@ -1,0 +1,31 @@
+// Pods that a question about drains brings along: evicted ones, and those of placeholders.
+#ifndef LOADLINE_PLUGIN_CONVERT_DRAIN_POD_H_
+#define LOADLINE_PLUGIN_CONVERT_DRAIN_POD_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/base/resource_names.h"
+#include "core/cluster/shapes.h"
+#include "core/cluster/view.h"
+#include "plugin/convert/resources.h"
+
+namespace loadline {
+
+struct DrainPod {
+  PodShape shape;
+  std::string name;
+  std::string uid;
+  // A resource that neither nodes nor pods of the cluster know; empty: none.
+  std::string unknown_resource;
+  ResourceNames names;  // of the shape
+};
+
+// Reads a pod as one that comes, whatever is becoming of the one that it was. `view` may get label keys.
+// Errors: kInvalidArgument  names what the pod has that cannot be taken
+absl::StatusOr<DrainPod> ReadDrainPod(absl::string_view bytes, View* view, const ReadOptions& read);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_DRAIN_POD_H_
