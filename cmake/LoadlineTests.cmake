@@ -43,7 +43,7 @@ endfunction()
 
 if(NOT LOADLINE_FUZZ)
   loadline_gtest(core_test
-    SOURCES core/*_test.cc core/drain/naive_checker.cc testing/*.cc
+    SOURCES core/*_test.cc core/drain/naive_*.cc testing/*.cc
     LIBRARIES loadline_fit loadline_score loadline_expand loadline_size loadline_slack loadline_drain loadline_loop)
   loadline_gtest(plugin_test
     SOURCES plugin/*.cc testing/*.cc
@@ -79,7 +79,7 @@ if(NOT LOADLINE_FUZZ)
   endif()
 
   # --- Benchmarks: one binary. ------------------------------------------------------------------------------------
-  loadline_test_sources(bench_sources bench/*.cc core/drain/naive_checker.cc plugin/simulated_cluster.cc)
+  loadline_test_sources(bench_sources bench/*.cc core/drain/naive_*.cc plugin/simulated_cluster.cc)
   if(NOT LOADLINE_SANITIZE)
     add_executable(bench ${bench_sources})
     set_target_properties(bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/bench)
