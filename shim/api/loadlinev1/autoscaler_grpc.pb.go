@@ -64,8 +64,8 @@ type AutoscalerClient interface {
 	// known. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
 	PlanSlack(ctx context.Context, in *PlanSlackRequest, opts ...grpc.CallOption) (*PlanSlackResponse, error)
 	// Takes all decisions of one loop: which pods that wait find a place, which groups grow for the others and
-	// for slack, and, only if nothing grows, which nodes go. Remembers the state with the view. Errors: those
-	// of PlanScaleUp, PlanSlack and PlanDrain.
+	// for slack, and which nodes go; while groups grow none starts to go. Remembers the state with the view.
+	// Errors: those of PlanScaleUp, PlanSlack and PlanDrain.
 	PlanLoop(ctx context.Context, in *PlanLoopRequest, opts ...grpc.CallOption) (*PlanLoopResponse, error)
 }
 
@@ -181,8 +181,8 @@ type AutoscalerServer interface {
 	// known. RESOURCE_EXHAUSTED: a limit that the text names, or the answer would outgrow 4 MiB.
 	PlanSlack(context.Context, *PlanSlackRequest) (*PlanSlackResponse, error)
 	// Takes all decisions of one loop: which pods that wait find a place, which groups grow for the others and
-	// for slack, and, only if nothing grows, which nodes go. Remembers the state with the view. Errors: those
-	// of PlanScaleUp, PlanSlack and PlanDrain.
+	// for slack, and which nodes go; while groups grow none starts to go. Remembers the state with the view.
+	// Errors: those of PlanScaleUp, PlanSlack and PlanDrain.
 	PlanLoop(context.Context, *PlanLoopRequest) (*PlanLoopResponse, error)
 	mustEmbedUnimplementedAutoscalerServer()
 }

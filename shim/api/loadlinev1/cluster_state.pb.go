@@ -253,8 +253,10 @@ type ClusterObject struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the object is.
 	Kind ObjectKind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.ObjectKind" json:"kind,omitempty"`
-	// The plain protobuf of that kind. The engine reads the fields in
-	// loadline/k8s/v1/{core,storage,workloads}.proto. A workload's pod template may be left out.
+	// The plain protobuf of that kind, at most 1.5 MiB. The engine reads the fields in
+	// loadline/k8s/v1/{core,storage,workloads}.proto. A workload's pod template may be left out, and one that
+	// cannot be read counts as left out. A disruption budget that cannot be read covers all pods of its
+	// namespace and lets none go; of another kind, what depends on such an object is not judged.
 	Object        []byte `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -429,7 +431,11 @@ type PodShape struct {
 	// Chosen by the client, dense from 0, [0, 2^21). An id may be given another content only while no pod
 	// refers to it.
 	Id int32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// A plain protobuf k8s.io.api.core.v1.Pod. The engine reads the fields in loadline/k8s/v1/core.proto.
+	// A plain protobuf k8s.io.api.core.v1.Pod, at most 1.5 MiB. The engine reads the fields in
+	// loadline/k8s/v1/core.proto: at most 1,024 containers, as many init containers and statuses of each, 256
+	// resources in a map, and that it requests and limits in all; 1,000 terms of pod affinity and of
+	// anti-affinity, and spread constraints; 10,000 tolerations, volumes, terms of node affinity and host
+	// ports. A pod with more, or that cannot be read, counts with what could be read, and keeps its node.
 	Pod           []byte `protobuf:"bytes,2,opt,name=pod,proto3" json:"pod,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -484,7 +490,8 @@ type NodeRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Chosen by the client, dense from 0, [0, 2^18).
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	// A plain protobuf k8s.io.api.core.v1.Node. Its name is unique within the view.
+	// A plain protobuf k8s.io.api.core.v1.Node, at most 1.5 MiB. Its name is unique within the view. Of a node
+	// that cannot be read in part the rest counts, and it is not removed.
 	Node []byte `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// All pods bound or assumed on the node, finished ones included or not: they hold nothing.
 	Pods          []*PodRecord `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
@@ -652,7 +659,10 @@ func (x *SyncRequest) GetChanges() *Changes {
 	return nil
 }
 
-// An object that the engine could not take. It alone was left out; all the others were decided upon.
+// An object that the engine could not take. It alone was left out; all the others were decided upon. Beside
+// what is wrong with the object, there may be no room for what it brings: a view has 4,096 label keys that
+// selectors over pods refer to, 256 of which objects of one namespace may bring, and 16 resource names that
+// pods bring and no node offers, 8 of one namespace. What pods ask for beyond that counts as one resource.
 type LeftOut struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its kind in Kubernetes, such as "Pod" or "PodDisruptionBudget".

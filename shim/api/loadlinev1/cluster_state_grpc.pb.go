@@ -34,7 +34,8 @@ const (
 type ClusterStateClient interface {
 	// Applies one batch of changes to a view; the first batch of a full list creates the view.
 	// Idempotent: a repeated batch changes nothing.
-	// INVALID_ARGUMENT: wrong in any state; names slot, node, pod shape and field. Nothing was applied.
+	// INVALID_ARGUMENT: wrong in any state; names slot, node, pod shape and field. Nothing was applied. What is
+	// wrong with one object alone is no error: see LeftOut.
 	// FAILED_PRECONDITION: the batch does not build on the view's revision; send a full list.
 	// RESOURCE_EXHAUSTED: names the limit and its value. Nothing was applied.
 	Sync(ctx context.Context, in *SyncRequest, opts ...grpc.CallOption) (*SyncResponse, error)
@@ -91,7 +92,8 @@ func (c *clusterStateClient) Drop(ctx context.Context, in *DropRequest, opts ...
 type ClusterStateServer interface {
 	// Applies one batch of changes to a view; the first batch of a full list creates the view.
 	// Idempotent: a repeated batch changes nothing.
-	// INVALID_ARGUMENT: wrong in any state; names slot, node, pod shape and field. Nothing was applied.
+	// INVALID_ARGUMENT: wrong in any state; names slot, node, pod shape and field. Nothing was applied. What is
+	// wrong with one object alone is no error: see LeftOut.
 	// FAILED_PRECONDITION: the batch does not build on the view's revision; send a full list.
 	// RESOURCE_EXHAUSTED: names the limit and its value. Nothing was applied.
 	Sync(context.Context, *SyncRequest) (*SyncResponse, error)

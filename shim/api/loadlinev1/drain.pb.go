@@ -54,7 +54,7 @@ type PlanDrainRequest struct {
 	// What was done since the last answer.
 	Progress *DrainProgress `protobuf:"bytes,11,opt,name=progress,proto3" json:"progress,omitempty"`
 	// Units of work, about 100 ns each, after which nodes are left for the next loop: the same on each machine.
-	// [0, 2^62]; 0: no limit.
+	// [0, 2^62]; 0: no limit. See also EngineConfig.max_question_bytes.
 	MaxWork int64 `protobuf:"varint,12,opt,name=max_work,json=maxWork,proto3" json:"max_work,omitempty"`
 	// The same in time, which makes an answer that is cut short depend on the machine. [0, 3600000]; 0: no
 	// limit.
@@ -790,20 +790,20 @@ func (x *DrainOptions) GetMayBeIncomplete() []ObjectKind {
 // What scale-down remembers from one loop to the next.
 type DrainState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Nodes that may go, in the order in which they were accepted.
+	// Nodes that may go, in the order in which they were accepted. At most 262144, as of the next two lists.
 	Unneeded []*UnneededNode `protobuf:"bytes,1,rep,name=unneeded,proto3" json:"unneeded,omitempty"`
 	// Nodes whose deletion was started.
 	Deleting []*DeletingNode `protobuf:"bytes,2,rep,name=deleting,proto3" json:"deleting,omitempty"`
 	// Nodes for which a drain was tried in vain.
 	Failed []*FailedNode `protobuf:"bytes,3,rep,name=failed,proto3" json:"failed,omitempty"`
-	// Pods whose eviction was accepted.
+	// Pods whose eviction was accepted, at most 100000.
 	RecentEvictions []*EvictedPod `protobuf:"bytes,4,rep,name=recent_evictions,json=recentEvictions,proto3" json:"recent_evictions,omitempty"`
 	// The first node that was not evaluated for want of time; empty: all were.
 	ResumeAt string `protobuf:"bytes,5,opt,name=resume_at,json=resumeAt,proto3" json:"resume_at,omitempty"`
 	// Time of the last loop, and nodes that were there and were not about to go; unset: there was none.
 	AtS   *int64 `protobuf:"varint,6,opt,name=at_s,json=atS,proto3,oneof" json:"at_s,omitempty"`
 	Nodes *int64 `protobuf:"varint,8,opt,name=nodes,proto3,oneof" json:"nodes,omitempty"`
-	// The pods of those nodes, by the hash of their owner in ascending order.
+	// The pods of those nodes, by the hash of their owner in ascending order. At most 262144 owners.
 	Pods          []*OwnerPods `protobuf:"bytes,9,rep,name=pods,proto3" json:"pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1905,12 +1905,12 @@ type NodeKeep struct {
 	Slot int32  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// Under Cluster Autoscaler's names, such as NotUnderutilized; beside them AlreadyADestination,
-	// NotEvaluated, RecentEvictionsWait, PlaceholdersNeedRoom, Unreadable and, of a group that PlanLoop sizes,
-	// SizedByUtilization.
+	// NotEvaluated, RecentEvictionsWait, PlaceholdersNeedRoom, Unreadable (not all of the node could be read)
+	// and, of a group that PlanLoop sizes, SizedByUtilization.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The pod that keeps it there: position in the record of the node, its name, Cluster Autoscaler's reason,
-	// such as NotReplicated, and with NotEnoughPdb what the budget says: Exhausted, StaleStatus, UnhealthyPod,
-	// SeveralBudgets or InvalidSelector.
+	// such as NotReplicated, or Unreadable, and with NotEnoughPdb what the budget says: Exhausted, StaleStatus,
+	// UnhealthyPod, SeveralBudgets or InvalidSelector.
 	Pod           *int32 `protobuf:"varint,4,opt,name=pod,proto3,oneof" json:"pod,omitempty"`
 	PodNamespace  string `protobuf:"bytes,5,opt,name=pod_namespace,json=podNamespace,proto3" json:"pod_namespace,omitempty"`
 	PodName       string `protobuf:"bytes,6,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`

@@ -34,7 +34,7 @@ type EngineConfig struct {
 	MaxPods int32 `protobuf:"varint,3,opt,name=max_pods,json=maxPods,proto3" json:"max_pods,omitempty"`
 	// Most pod shapes that one client may number [2000000], at most 2^21.
 	MaxPodShapes int32 `protobuf:"varint,4,opt,name=max_pod_shapes,json=maxPodShapes,proto3" json:"max_pod_shapes,omitempty"`
-	// Most distinct resource names in one view [256].
+	// Most distinct resource names in one view [256]. Of these, pods bring at most 16 that no node offers.
 	MaxResources int32 `protobuf:"varint,5,opt,name=max_resources,json=maxResources,proto3" json:"max_resources,omitempty"`
 	// Most distinct score policies that are kept up to date in one view [8]; the least recently used goes.
 	MaxPolicies int32 `protobuf:"varint,6,opt,name=max_policies,json=maxPolicies,proto3" json:"max_policies,omitempty"`

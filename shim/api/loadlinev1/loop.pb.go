@@ -94,10 +94,11 @@ type PlanLoopRequest struct {
 	Decisions []PlanLoopRequest_Decision `protobuf:"varint,5,rep,packed,name=decisions,proto3,enum=loadline.v1.PlanLoopRequest_Decision" json:"decisions,omitempty"`
 	// Node groups, at most 1000. Names are unique.
 	Groups []*LoopGroup `protobuf:"bytes,6,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Pods that wait, at most 100000 entries. Pods that differ in name only should come as one.
+	// Pods that wait. Pods that differ in name only should come as one. Of more than 100000 entries some are
+	// left out; namespaces take turns.
 	Pods []*PendingPods `protobuf:"bytes,7,rep,name=pods,proto3" json:"pods,omitempty"`
 	// Plain protobufs k8s.io.api.core.v1.Pod: DaemonSet and static pods. Each new node carries those that fit
-	// it, in this order.
+	// it, in this order. Of more than 1000 some are left out; namespaces take turns.
 	DaemonPods [][]byte `protobuf:"bytes,8,rep,name=daemon_pods,json=daemonPods,proto3" json:"daemon_pods,omitempty"`
 	// How nodes are priced. A group without a price does not grow, but by a ranking.
 	Prices *PriceModel `protobuf:"bytes,9,opt,name=prices,proto3" json:"prices,omitempty"`
@@ -106,7 +107,8 @@ type PlanLoopRequest struct {
 	// New nodes of all groups together, for sizes, pods and slack, in this order. A group that has all of its
 	// nodes or none counts with all. [0, 2^31); 0: no limit.
 	MaxNewNodes int32 `protobuf:"varint,11,opt,name=max_new_nodes,json=maxNewNodes,proto3" json:"max_new_nodes,omitempty"`
-	// Nodes that the cluster may have in all; those that are on their way count. [0, 2^31); 0: no limit.
+	// Nodes that the cluster may have in all; those that are on their way count. What is left of it is shared
+	// as max_new_nodes is. [0, 2^31); 0: no limit.
 	MaxNodesTotal int32 `protobuf:"varint,12,opt,name=max_nodes_total,json=maxNodesTotal,proto3" json:"max_nodes_total,omitempty"`
 	// How much slack is kept.
 	Slack *SlackPolicy `protobuf:"bytes,13,opt,name=slack,proto3" json:"slack,omitempty"`
@@ -378,7 +380,8 @@ func (*PlanLoopRequest_Own) isPlanLoopRequest_Cluster() {}
 type LoopGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How it grows; current_nodes are those that the cloud is to hold: what is missing of them in the cluster
-	// is on its way. Nodes that the cloud deletes and that are still in the cluster count as well.
+	// is on its way, at most 20000. Nodes that the cloud deletes and that are still in the cluster count as
+	// well.
 	Growth *ScalableGroup `protobuf:"bytes,1,opt,name=growth,proto3" json:"growth,omitempty"`
 	// How it shrinks. Name, target, maximum and price are those of `growth`, and are left unset.
 	ScaleDown *DrainGroup `protobuf:"bytes,2,opt,name=scale_down,json=scaleDown,proto3" json:"scale_down,omitempty"`

@@ -324,7 +324,7 @@ type RankOptionsRequest struct {
 	// Without a view: the number of nodes in the cluster. [0, 2^31). Unset: the size is not known.
 	ClusterNodes *int32 `protobuf:"varint,2,opt,name=cluster_nodes,json=clusterNodes,proto3,oneof" json:"cluster_nodes,omitempty"`
 	// Pod shapes that options refer to by their position: plain protobufs k8s.io.api.core.v1.Pod, of which the
-	// effective requests are read. Each is priced once.
+	// effective requests are read. Each is priced once. At most 100000.
 	Pods [][]byte `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
 	// The options, at most 10000. Names of node groups may repeat: each is an option of its own.
 	Options []*ExpansionOption `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty"`

@@ -147,12 +147,13 @@ type ScaleUpProblem struct {
 	//	*ScaleUpProblem_Changes
 	//	*ScaleUpProblem_Own
 	Cluster isScaleUpProblem_Cluster `protobuf_oneof:"cluster"`
-	// Pods that wait, at most 100000 entries. Pods that differ in name only should come as one.
+	// Pods that wait. Pods that differ in name only should come as one. Of more than 100000 entries some are
+	// left out; namespaces take turns.
 	Pods []*PendingPods `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
 	// Node groups that may grow, at most 1000. Names are unique.
 	Groups []*ScalableGroup `protobuf:"bytes,4,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Plain protobufs k8s.io.api.core.v1.Pod: DaemonSet and static pods. Each new node carries those that fit
-	// it, in this order.
+	// it, in this order. Of more than 1000 some are left out; namespaces take turns.
 	DaemonPods [][]byte `protobuf:"bytes,5,rep,name=daemon_pods,json=daemonPods,proto3" json:"daemon_pods,omitempty"`
 	// How the filters are configured.
 	Fit *FitOptions `protobuf:"bytes,6,opt,name=fit,proto3" json:"fit,omitempty"`
@@ -823,7 +824,8 @@ type PlanScaleUpResponse struct {
 	Gap float64 `protobuf:"fixed64,8,opt,name=gap,proto3" json:"gap,omitempty"`
 	// The best growth of one group: most pods, then least cost. Unset: no group takes any pod.
 	BestSingle *SingleGrowth `protobuf:"bytes,9,opt,name=best_single,json=bestSingle,proto3" json:"best_single,omitempty"`
-	// Work, time or memory was used up: more of it might find a cheaper plan.
+	// Work, time or memory was used up: more of it might find a cheaper plan. Memory is what
+	// EngineConfig.max_question_bytes says.
 	CutShort bool `protobuf:"varint,10,opt,name=cut_short,json=cutShort,proto3" json:"cut_short,omitempty"`
 	// Groups that took no part for want of a price or template, in the order of the request.
 	GroupsLeftOut []string `protobuf:"bytes,11,rep,name=groups_left_out,json=groupsLeftOut,proto3" json:"groups_left_out,omitempty"`

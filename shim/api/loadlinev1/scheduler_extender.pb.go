@@ -1609,7 +1609,8 @@ type FitRequest struct {
 	// What is supposed to happen before the question, in this order. The view itself stays as it is. At most
 	// 100,000.
 	Moves []*Move `protobuf:"bytes,2,rep,name=moves,proto3" json:"moves,omitempty"`
-	// Pods to be judged, each by itself: none of them is placed. At most 1,000.
+	// Pods to be judged, each by itself: none of them is placed. At most 1,000, and pods times candidates at
+	// most 10,000,000.
 	Pods []*IncomingPod `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
 	// Candidates: slots that hold a node after the moves, each once. Empty: all nodes that pods may go to.
 	Slots []int32 `protobuf:"varint,4,rep,packed,name=slots,proto3" json:"slots,omitempty"`
@@ -1687,7 +1688,8 @@ func (x *FitRequest) GetOptions() *FitOptions {
 // A pod that looks for a node.
 type IncomingPod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A plain protobuf k8s.io.api.core.v1.Pod, with its name and UID. Of its status nothing is read.
+	// A plain protobuf k8s.io.api.core.v1.Pod, with its name and UID. Of its status nothing is read. It has
+	// the bounds of PodShape.pod.
 	Pod []byte `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
 	// For pods without spread constraints of their own: a plain protobuf meta.v1.LabelSelector that merges the
 	// selectors of the services and controllers which select the pod. Empty: the default constraints of the

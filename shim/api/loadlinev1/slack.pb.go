@@ -252,7 +252,8 @@ type SlackPolicy struct {
 	Granularity int32 `protobuf:"varint,4,opt,name=granularity,proto3" json:"granularity,omitempty"`
 	// Nor more than pods of its class request at most. Unset: unless reserve is NONE.
 	BoundByPods *bool `protobuf:"varint,5,opt,name=bound_by_pods,json=boundByPods,proto3,oneof" json:"bound_by_pods,omitempty"`
-	// Placeholders of a class, and copies of a pod, at most. [0, 100000]; 0: 10000.
+	// Placeholders of a class, and copies of a pod, at most. [0, 100000]; 0: 10000. There are at most 30000
+	// placeholders in all.
 	MaxPlaceholders int32 `protobuf:"varint,6,opt,name=max_placeholders,json=maxPlaceholders,proto3" json:"max_placeholders,omitempty"`
 	// Extra room of a class at most, in millicores and bytes. [0, 2^62]; unset: no limit.
 	MaxExtraMilliCpu *int64 `protobuf:"varint,7,opt,name=max_extra_milli_cpu,json=maxExtraMilliCpu,proto3,oneof" json:"max_extra_milli_cpu,omitempty"`
@@ -731,7 +732,7 @@ type SlackState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The next placeholder's number. [1, 2^62].
 	NextId int64 `protobuf:"varint,1,opt,name=next_id,json=nextId,proto3" json:"next_id,omitempty"`
-	// All placeholders, by id.
+	// All placeholders, by id, at most 200000.
 	Placeholders []*Placeholder `protobuf:"bytes,2,rep,name=placeholders,proto3" json:"placeholders,omitempty"`
 	// Labels by which classes were told apart.
 	ClassLabels []string `protobuf:"bytes,3,rep,name=class_labels,json=classLabels,proto3" json:"class_labels,omitempty"`
@@ -826,13 +827,14 @@ type PlanSlackRequest struct {
 	Policy *SlackPolicy `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
 	// What the last plan left. Unset: what the engine keeps with the view, of a new view nothing.
 	State *SlackState `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// Pods that wait, at most 100000 entries. They come before placeholders.
+	// Pods that wait. They come before placeholders. Of more than 100000 entries some are left out; namespaces
+	// take turns.
 	Pods []*PendingPods `protobuf:"bytes,4,rep,name=pods,proto3" json:"pods,omitempty"`
 	// Whether `groups` are all that may grow; else every class that has nodes may.
 	GroupsKnown bool `protobuf:"varint,5,opt,name=groups_known,json=groupsKnown,proto3" json:"groups_known,omitempty"`
 	// Node groups that may grow, at most 1000; groups without a template take no part.
 	Groups []*ScalableGroup `protobuf:"bytes,6,rep,name=groups,proto3" json:"groups,omitempty"`
-	// As in ScaleUpProblem: pods that come with each node of a group.
+	// As in ScaleUpProblem: pods that come with each node of a group, at most 1000.
 	DaemonPods [][]byte `protobuf:"bytes,7,rep,name=daemon_pods,json=daemonPods,proto3" json:"daemon_pods,omitempty"`
 	// How the filters are configured.
 	Fit *FitOptions `protobuf:"bytes,8,opt,name=fit,proto3" json:"fit,omitempty"`
