@@ -37,7 +37,7 @@ func (a *app) newPlan() *cobra.Command {
 		Use:   "plan --groups FILE",
 		Short: "Show what one loop of an autoscaler would decide",
 		Long: `Show what one loop of an autoscaler would decide: which pods that wait find room on nodes that are there or on their way, which
-node groups grow for the others and for slack, and, only if nothing grows, which nodes could go. Nothing is changed.
+node groups grow for the others and for slack, and which nodes could go; while groups grow none starts. Nothing is changed.
 
 Groups grow together, by the cheapest mix, and those without a price, by themselves or by a price list, do not. With a rank
 policy, --rank-preset or --strategies one group grows, the one that ranks best, as with Cluster Autoscaler. With --record all that the engine is told and asked

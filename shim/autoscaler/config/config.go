@@ -120,7 +120,7 @@ type ScaleDown struct {
 	ScaleDownDelayAfterAdd        Duration `json:"scaleDownDelayAfterAdd" help:"after a node group has grown"`
 	ScaleDownDelayAfterDelete     Duration `json:"scaleDownDelayAfterDelete" help:"after a node has gone"`
 	ScaleDownDelayAfterFailure    Duration `json:"scaleDownDelayAfterFailure" help:"after nodes could not be tainted"`
-	ScaleDownSimulationTimeout    Duration `json:"scaleDownSimulationTimeout" help:"after which nodes are left for the next loop"`
+	ScaleDownSimulationTimeout    Duration `json:"scaleDownSimulationTimeout" help:"how long one plan may take; nodes that it had no time for are left for the next loop"`
 	NodeDeletionCandidateTTL      Duration `json:"nodeDeletionCandidateTtl" flag:"node-deletion-candidate-ttl" help:"how old a soft taint may be that tells a new process since when its node is unneeded; 0: none does (Cluster Autoscaler: 0)"`
 	CoresTotal                    string   `json:"coresTotal" help:"MIN:MAX cores of all nodes; the minimum counts here"`
 	MemoryTotal                   string   `json:"memoryTotal" help:"MIN:MAX gigabytes of all nodes; the minimum counts here"`
@@ -141,7 +141,7 @@ type ScaleDown struct {
 	OKTotalUnreadyCount       int      `json:"okTotalUnreadyCount" help:"so many nodes may always be not ready"`
 	MaxTotalUnreadyPercentage int      `json:"maxTotalUnreadyPercentage" help:"while more percent of the nodes are not ready, none goes"`
 	MaxViewAge                Duration `json:"maxViewAge" help:"when the cluster was last seen longer ago, none goes"`
-	MostVanishedPercent       int      `json:"mostVanishedPercent" help:"when more percent of pods or nodes vanish from one loop to the next, none goes"`
+	MostVanishedPercent       int      `json:"mostVanishedPercent" help:"when more percent of pods or nodes vanish from one loop to the next without a reason, none goes; a reason is that we removed the node, or that the pod finished or its owner is gone or wants fewer"`
 
 	NodeDeleteDelayAfterTaint                Duration `json:"nodeDeleteDelayAfterTaint" help:"from taint to drain"`
 	CordonNodeBeforeTerminating              bool     `json:"cordonNodeBeforeTerminating" help:"nodes that go are made unschedulable too"`

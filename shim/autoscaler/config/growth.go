@@ -15,8 +15,8 @@ import (
 
 // ScaleUp says which node groups grow, and what happens when nodes do not come.
 type ScaleUp struct {
-	MaxNodesTotal                   int      `json:"maxNodesTotal" help:"nodes that the cluster may have in all; 0: no limit"`
-	MaxNodesPerScaleUp              int      `json:"maxNodesPerScaleup" help:"nodes that are added in one loop"`
+	MaxNodesTotal                   int      `json:"maxNodesTotal" help:"nodes that the cluster may have in all, those on their way included; 0: no limit"`
+	MaxNodesPerScaleUp              int      `json:"maxNodesPerScaleup" help:"nodes that are added in one loop: of groups that are sized first, then for pods, then for slack"`
 	MaxNodeProvisionTime            Duration `json:"maxNodeProvisionTime" help:"how long a node may take to register; then it is given up, and its group backs off"`
 	MaxNodeStartupTime              Duration `json:"maxNodeStartupTime" help:"how long a node that has registered may take to become ready and is on its way"`
 	InitialNodeGroupBackoffDuration Duration `json:"initialNodeGroupBackoffDuration" help:"how long a group does not grow after a failure"`
@@ -153,7 +153,7 @@ type Slack struct {
 	MaxCopiesMemory       string   `json:"maxCopiesMemory" flag:"slack-max-copies-memory" help:"memory that the copies of one namespace request at most"`
 	RemovalDelay          Duration `json:"removalDelay" flag:"slack-removal-delay" help:"how long pieces that are no longer wanted stay"`
 	Keep                  string   `json:"keep" flag:"slack-keep" help:"in mode act: deployments of pods that give way to all others, capacitybuffers for an autoscaler that knows them, or report: nothing is written"`
-	Namespace             string   `json:"namespace" flag:"slack-namespace" help:"namespace of these objects; it must be there"`
+	Namespace             string   `json:"namespace" flag:"slack-namespace" help:"namespace of these objects; it must be there, and loadlined must be told of another one than the default"`
 }
 
 func defaultSlack() Slack {
