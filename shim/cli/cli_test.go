@@ -70,6 +70,8 @@ func TestGolden(t *testing.T) {
 		// Loadline pod3 joins pod2, whose limits are lower than pod1's, pod4 joins pod1, and pod5 makes 11 of 7, not 12 of 8.
 		{"simulate", "simulate -f testdata/proposal.json"},
 		{"simulate_json", "simulate -f testdata/proposal.json -o json --weight 1"},
+		// The README's: 6 of 18 pods may use 4 cpu, the others 1, 36 of 24 in all. By requests all six meet on one node, 24 of 8.
+		{"simulate_burst", "simulate -f ../../docs/burst.yaml"},
 		{"top", "top -f testdata/proposal.json"},
 		// small: limits of 2 + 2 + 0.5 cpu of 4; big: none; gpu: 4 of 8. The pod on no known node does not count.
 		{"top_mixed", "top -f testdata/mixed.yaml"},
