@@ -61,6 +61,16 @@ void CountWhole(int64_t request, const MissingLimitRule& rule, PodLimit* limit) 
   }
 }
 
+// Says whether an amount of a resource that is scored could not be read. Without that resource the node could
+// look better than all others, so that it has no score.
+bool HidesScoredResource(const LimitPolicy& policy, const ClusterState& cluster, Slot slot) {
+  if (cluster.traits(slot).unreadable.empty()) return false;
+  return std::any_of(policy.resources.begin(), policy.resources.end(), [&](const ScoredResource& resource) {
+    const std::optional<ResourceId> id = cluster.resource_names().Find(resource.name);
+    return !id.has_value() || cluster.node_shape(slot).allocatable.Get(*id) == 0;
+  });
+}
+
 }  // namespace
 
 PodLimit PodLimitOf(const LimitPolicy& policy, const ScoredResource& resource, std::optional<ResourceId> id,
@@ -119,13 +129,14 @@ void LimitColumns::CatchUp(const ClusterState& cluster) {
 }
 
 void LimitColumns::UpdateNode(const ClusterState& cluster, Slot slot) {
+  const bool counts = cluster.Occupied(slot) && !HidesScoredResource(policy_, cluster, slot);
   for (size_t r = 0; r < width_; ++r) {
     const ScoredResource& resource = policy_.resources[r];
     LimitTerm& term = terms_[IndexOf(slot) * width_ + r];
     int64_t& limits = limits_[IndexOf(slot) * width_ + r];
     term = LimitTerm{};
     limits = 0;
-    if (!cluster.Occupied(slot)) continue;
+    if (!counts) continue;
     const std::optional<ResourceId> id = cluster.resource_names().Find(resource.name);
     if (!id.has_value()) continue;
     term.allocatable = cluster.node_shape(slot).allocatable.Get(*id);

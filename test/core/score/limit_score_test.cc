@@ -70,6 +70,28 @@ TEST(LimitScoreTest, AllEqualScoresAreZero) {
   EXPECT_THAT(Score(StrictPolicy({{"cpu", 1}}), builder, {.limits = {{"cpu", 1000}}}), ElementsAre(0, 0, 0));
 }
 
+// Puts the node of a slot there again, as one of which not all could be read.
+void MakeUnreadable(ClusterBuilder& builder, int32_t slot) {
+  ClusterState& cluster = builder.cluster();
+  const std::string name(cluster.name(Slot{slot}).data(), cluster.name(Slot{slot}).size());
+  NodeTraits traits;
+  traits.unreadable = "status.allocatable: is negative";
+  cluster.SetNode(Slot{slot}, name, NodeShape(cluster.node_shape(Slot{slot})), {}, std::nullopt, traits);
+}
+
+// The pod limits memory only. Of b the amount of cpu was negative: by its memory alone it would be the best.
+// Of c all that is scored could be read.
+TEST(LimitScoreTest, NodeOfWhichAScoredAmountCouldNotBeReadIsNotFavoured) {
+  ClusterBuilder builder;
+  builder.Node("a", {{"cpu", 8000}, {"memory", 8 * kGi}})
+      .Node("b", {{"memory", 64 * kGi}})
+      .Node("c", {{"cpu", 8000}, {"memory", 16 * kGi}});
+  MakeUnreadable(builder, 1);
+  MakeUnreadable(builder, 2);
+  EXPECT_THAT(Score(StrictPolicy({{"cpu", 1}, {"memory", 1}}), builder, {.limits = {{"memory", 4 * kGi}}}),
+              ElementsAre(0, 0, 100));
+}
+
 // 1/3 + 2/3 and 1/2 + 1/2 are equal, which sums of rounded quotients are not.
 TEST(LimitScoreTest, RoundingDoesNotTellEqualNodesApart) {
   ClusterBuilder builder;
