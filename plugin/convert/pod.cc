@@ -1,9 +1,11 @@
 #include "plugin/convert/pod.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
@@ -77,6 +79,39 @@ absl::Status ReadContainerStatuses(const ContainerStatuses& messages, absl::stri
   return status;
 }
 
+// Says whether a pod states a resource anywhere but in the amounts of its spec for the pod as a whole.
+bool Names(const PodResources& pod, ResourceId id) {
+  const auto in = [id](const ResourceList& list) { return list.Find(id) != nullptr; };
+  const auto in_spec = [&](const ContainerResources& container) {
+    return in(container.requests) || in(container.limits);
+  };
+  const auto in_status = [&](const ContainerStatusResources& container) {
+    return in(container.requests) || in(container.limits) || in(container.allocated);
+  };
+  if (pod.pod_level_status.has_value() &&
+      (in(pod.pod_level_status->requests) || in(pod.pod_level_status->limits))) {
+    return true;
+  }
+  return in(pod.pod_level_allocated) || std::any_of(pod.containers.begin(), pod.containers.end(), in_spec) ||
+         std::any_of(pod.init_containers.begin(), pod.init_containers.end(), in_spec) ||
+         std::any_of(pod.container_statuses.begin(), pod.container_statuses.end(), in_status);
+}
+
+// Amounts of 0 count as absent, but what a pod as a whole states of huge pages replaces the sum of its
+// containers, also by 0.
+void KeepZeros(const QuantityEntries& entries, const ResourceNames& names, const PodResources& pod,
+               ResourceList* list) {
+  const int count = std::min(entries.size(), static_cast<int>(kMaxResourceEntries));
+  for (int i = 0; i < count; ++i) {
+    if (!absl::StartsWith(entries[i].key(), "hugepages-")) continue;
+    const std::optional<ResourceId> id = names.Find(entries[i].key());
+    if (!id.has_value() || list->Find(*id) != nullptr || !Names(pod, *id)) continue;
+    const absl::StatusOr<ParsedQuantity> amount = ParseAmount(entries[i].value().string());
+    if (!entries[i].value().has_string() || (amount.ok() && amount->value.IsZero()))
+      (*list)[*id] = Quantity();
+  }
+}
+
 CpuMemory ContainerRequests(const PodResources& pod) {
   const ResourceAmounts requests = ToAmounts(SimpleRequests(pod));
   return {requests.Get(kCpu), requests.Get(kMemory)};
@@ -119,6 +154,8 @@ absl::Status PodDecoder::ReadStatus(PodResources* pod) {
   status.Update(
       resources_->Read(message.resources().requests(), "status.resources.requests", &level.requests));
   status.Update(resources_->Read(message.resources().limits(), "status.resources.limits", &level.limits));
+  // A status without any limit leaves the spec in force, but not one whose limits are all 0.
+  if (level.limits.empty() && !message.resources().limits().empty()) level.limits[kCpu] = Quantity();
   return status;
 }
 
@@ -146,6 +183,10 @@ absl::Status PodDecoder::Read(absl::string_view bytes, PodRole role, PodShape* s
     const std::string& phase = message_.status().phase();
     finished = phase == "Succeeded" || phase == "Failed";
     status.Update(ReadStatus(&pod_));
+  }
+  if (pod_.pod_level.has_value()) {
+    KeepZeros(message_.spec().resources().requests(), resources_->names(), pod_, &pod_.pod_level->requests);
+    KeepZeros(message_.spec().resources().limits(), resources_->names(), pod_, &pod_.pod_level->limits);
   }
   if (!status.ok()) status = Annotate(status, absl::StrCat("(namespace ", Quoted(namespace_name), ")"));
   PodTraits traits = ReadPodTraits(message_, resources_->options().slack_namespace);

@@ -169,6 +169,34 @@ TEST_F(PodDecoderTest, AnAbsentQuantityIsZero) {
   EXPECT_THAT(Named(MustDecode(pod).limits), ElementsAre(Pair("cpu", 0), Pair("memory", 0)));
 }
 
+// What a pod as a whole states of huge pages replaces what its containers ask for, also by 0.
+TEST_F(PodDecoderTest, ZeroOfThePodLevelReplacesTheSumOfTheContainers) {
+  k8s::v1::Pod pod = MakePod({{"cpu", "1"}, {"hugepages-2Mi", "64Mi"}});
+  pod.mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_requests()->CopyFrom(
+      pod.spec().containers(0).resources().limits());
+  k8s::v1::ResourceRequirements* const level = pod.mutable_spec()->mutable_resources();
+  AddEntries({{"cpu", "1"}, {"hugepages-2Mi", "0"}}, level->mutable_requests());
+  AddEntries({{"hugepages-2Mi", "0"}, {"hugepages-1Gi", "0"}}, level->mutable_limits());
+  const PodShape shape = MustDecode(pod);
+  EXPECT_THAT(Named(shape.requests), ElementsAre(Pair("cpu", 1000), Pair("hugepages-2Mi", 0)));
+  EXPECT_THAT(Named(shape.limits), ElementsAre(Pair("cpu", 1000), Pair("hugepages-2Mi", 0)));
+  EXPECT_FALSE(names_.Find("hugepages-1Gi").has_value()) << "nobody asks for any";
+}
+
+// A status without any limit leaves the spec in force after a resize that is infeasible, but not one of
+// zeros.
+TEST_F(PodDecoderTest, StatusOfLimitsThatAreAllZeroStatesLimits) {
+  k8s::v1::Pod pod = MakePod({});
+  AddEntries({{"memory", "300"}}, pod.mutable_spec()->mutable_resources()->mutable_limits());
+  k8s::v1::PodCondition* const condition = pod.mutable_status()->add_conditions();
+  condition->set_type("PodResizePending");
+  condition->set_reason("Infeasible");
+  pod.mutable_status()->mutable_resources();
+  EXPECT_THAT(Named(MustDecode(pod).limits), ElementsAre(Pair("memory", 300)));
+  AddEntries({{"hugepages-2Mi", "0"}}, pod.mutable_status()->mutable_resources()->mutable_limits());
+  EXPECT_THAT(Named(MustDecode(pod).limits), ElementsAre(Pair("memory", 0)));
+}
+
 TEST_F(PodDecoderTest, NothingOfAFormerPodRemains) {
   k8s::v1::Pod full = MakePod({{"cpu", "1"}}, {{"memory", "1"}});
   AddEntries({{"cpu", "1"}}, full.mutable_spec()->mutable_overhead());
