@@ -25,6 +25,7 @@ import (
 	"loadline.dev/shim/certificates"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/health"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/view"
 )
 
@@ -132,6 +133,7 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 		}
 	}
 	g.view.LeaveOutInvalid(g.leftOut)
+	g.view.HearUnreadable(g.unreadable)
 	shared := breaker.New(conn, time.Now)
 	g.refresher = refresher{
 		state: g.view, engine: loadlinev1.NewClusterStateClient(conn), view: options.View, breaker: shared,
@@ -174,6 +176,19 @@ func (g *Gateway) Nodes() (int, bool) { return g.nodes.count() }
 func (g *Gateway) leftOut(node string, err error) {
 	g.metrics.leftOut.Inc()
 	klog.ErrorS(err, "The engine finds a node invalid; it scores 0 until it changes", "node", klog.KRef("", node))
+}
+
+// unreadable hears of what the engine could not read in full. Such a node counts as left out: it scores 0 if an amount that is scored
+// could not be read.
+func (g *Gateway) unreadable(news []leftout.Object, total int64) {
+	g.metrics.unreadable.Set(float64(total))
+	for _, object := range news {
+		if object.Kind == "Node" {
+			g.metrics.leftOut.Inc()
+		}
+		klog.ErrorS(nil, "The engine cannot read all of an object; it counts with what could be read until it changes",
+			"kind", object.Kind, "object", klog.KRef(object.Namespace, object.Name), "reason", object.Reason)
+	}
 }
 
 // listeners are the ports of a gateway. Each but those of doors may be nil.

@@ -232,6 +232,36 @@ func TestGatewayKeepsNodesOfInvalidPods(t *testing.T) {
 	}
 }
 
+// A node that the engine cannot read in full is counted and named once, and costs the others nothing.
+func TestGatewayTellsOfNodesThatCannotBeRead(t *testing.T) {
+	node3 := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node3"}}
+	node3.Status.Allocatable = v1.ResourceList{"cpu": resource.MustParse("-1")}
+	r := start(t, enginetest.Open(t), Options{}, append(proposalCluster(), node3)...)
+	r.waitReady()
+	if code, got := r.post(askBoth); code != http.StatusOK || got != preferred {
+		t.Errorf("status %d: %s", code, got)
+	}
+	expect := func(leftOut, unreadable string) {
+		t.Helper()
+		if got := r.metric("loadline_view_nodes_left_out_total"); got != leftOut {
+			t.Errorf("%s nodes were left out, want %s", got, leftOut)
+		}
+		if got := r.metric("loadline_view_unreadable_objects"); got != unreadable {
+			t.Errorf("%s objects cannot be read in full, want %s", got, unreadable)
+		}
+	}
+	expect("1", "1")
+	mended := node3.DeepCopy()
+	mended.Status.Allocatable = v1.ResourceList{"cpu": resource.MustParse("8")}
+	if _, err := r.api.CoreV1().Nodes().UpdateStatus(t.Context(), mended, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); r.metric("loadline_view_unreadable_objects") != "0" && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	expect("1", "0")
+}
+
 // Invariant H4.
 func TestGatewayHealth(t *testing.T) {
 	r := start(t, enginetest.Open(t), Options{}, proposalCluster()...)

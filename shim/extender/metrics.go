@@ -45,6 +45,7 @@ type metrics struct {
 	viewNodes    prometheus.Gauge
 	viewPods     prometheus.Gauge
 	leftOut      prometheus.Counter
+	unreadable   prometheus.Gauge
 	clamped      prometheus.Gauge
 	engineUp     prometheus.Gauge
 	reloaded     prometheus.Gauge
@@ -71,16 +72,18 @@ func newMetrics(version string) *metrics {
 		unknownNodes: prometheus.NewCounter(prometheus.CounterOpts{Name: "loadline_extender_unknown_nodes_total",
 			Help: "Nodes asked about that were not known, and scored 0."}),
 		leftOut: prometheus.NewCounter(prometheus.CounterOpts{Name: "loadline_view_nodes_left_out_total",
-			Help: "Times that a node was left out because the engine finds it, or a pod on it, invalid."}),
+			Help: "Times that a node was left out because the engine finds it invalid, or cannot read all of it."}),
 		syncs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "loadline_view_sync_duration_seconds", Help: "Time to bring the engine up to date in the background.",
 			Buckets: prometheus.ExponentialBuckets(1e-4, 3, 11),
 		}, []string{"result"}),
 		viewNodes: gauge("loadline_view_nodes", "Nodes that the engine holds."),
 		viewPods:  gauge("loadline_view_pods", "Pods that the engine holds."),
-		clamped:   gauge("loadline_view_clamped_amounts", "Amounts that the engine has clamped since it holds the view."),
-		engineUp:  gauge("loadline_engine_up", "Whether the engine answered when it was last asked how it is."),
-		reloaded:  gauge("loadline_tls_last_reload_successful", "Whether the certificate files could be read when they last changed."),
+		unreadable: gauge("loadline_view_unreadable_objects",
+			"Nodes and pods that count only with what the engine could read of them; the log names them."),
+		clamped:  gauge("loadline_view_clamped_amounts", "Amounts that the engine has clamped since it holds the view."),
+		engineUp: gauge("loadline_engine_up", "Whether the engine answered when it was last asked how it is."),
+		reloaded: gauge("loadline_tls_last_reload_successful", "Whether the certificate files could be read when they last changed."),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadline_build_info", Help: "Always 1; the labels tell the build.",
 		ConstLabels: prometheus.Labels{"version": version}})
@@ -99,7 +102,7 @@ func newMetrics(version string) *metrics {
 
 // registerExtender adds the metrics that an extender has.
 func (m *metrics) registerExtender() {
-	m.registry.MustRegister(m.requests, m.skips, m.duration, m.fullNodes, m.unknownNodes, m.leftOut, m.syncs, m.viewNodes, m.viewPods,
+	m.registry.MustRegister(m.requests, m.skips, m.duration, m.fullNodes, m.unknownNodes, m.leftOut, m.unreadable, m.syncs, m.viewNodes, m.viewPods,
 		m.clamped, m.engineUp)
 }
 

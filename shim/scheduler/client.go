@@ -17,6 +17,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/breaker"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/view"
 )
 
@@ -33,6 +34,7 @@ type client struct {
 	scorer  loadlinev1.SchedulerExtenderClient
 	breaker *breaker.Breaker
 	open    metrics.GaugeMetric
+	partly  metrics.GaugeMetric // objects that the engine could not read in full
 	logger  klog.Logger
 
 	mu       sync.Mutex
@@ -66,11 +68,12 @@ func (c *clients) acquire(logger klog.Logger, key clientKey) (*client, error) {
 	}
 	fresh := &client{
 		key: key, conn: conn, scorer: loadlinev1.NewSchedulerExtenderClient(conn), users: 1,
-		open: breakerOpen.WithLabelValues(key.address, key.view), logger: logger,
+		open: breakerOpen.WithLabelValues(key.address, key.view), partly: unreadable.WithLabelValues(key.address, key.view), logger: logger,
 		breaker: breaker.New(conn, c.now),
 	}
 	fresh.open.Set(0)
-	fresh.cycles = view.NewCycles(conn, key.view, view.Events{Synced: fresh.synced, LeftOut: fresh.leftOut})
+	fresh.partly.Set(0)
+	fresh.cycles = view.NewCycles(conn, key.view, view.Events{Synced: fresh.synced, LeftOut: fresh.leftOut, Unreadable: fresh.unreadable})
 	if c.byKey == nil {
 		c.byKey = map[clientKey]*client{}
 	}
@@ -149,6 +152,19 @@ func (c *client) ask(ctx context.Context, question *loadlinev1.ScoreRequest, slo
 func (c *client) leftOut(node string, err error) {
 	leftOut.Inc()
 	c.logger.Error(err, "The engine finds a node invalid; it gets the lowest score until it changes", "node", klog.KRef("", node))
+}
+
+// unreadable hears of what the engine could not read in full. Such a node counts as left out: it has the lowest score if an amount that
+// is scored could not be read.
+func (c *client) unreadable(news []leftout.Object, total int64) {
+	c.partly.Set(float64(total))
+	for _, object := range news {
+		if object.Kind == "Node" {
+			leftOut.Inc()
+		}
+		c.logger.Error(nil, "The engine cannot read all of an object; it counts with what could be read until it changes",
+			"kind", object.Kind, "object", klog.KRef(object.Namespace, object.Name), "reason", object.Reason)
+	}
 }
 
 // synced hears how a background sync ended.

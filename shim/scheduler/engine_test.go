@@ -9,8 +9,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics/testutil"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/internal/nodeinfo"
@@ -151,21 +153,27 @@ func TestStoppedDaemon(t *testing.T) {
 	expectMedian(t, "continued", times)
 }
 
-// One node that the engine cannot take, such as one with a broken kubelet, does not cost the others their scores.
-func TestInvalidNodeIsLeftOut(t *testing.T) {
+// One node that the engine cannot read in full, such as one with a broken kubelet, does not cost the others their scores. It is counted
+// and named once.
+func TestNodeThatCannotBeReadIsNamed(t *testing.T) {
 	f := newRealFixture(t, enginetest.Address(t))
-	bad := cores("node3", -1)
-	f.nodes = append(f.nodes, nodeinfo.New(3, bad))
+	f.nodes = append(f.nodes, nodeinfo.New(3, cores("node3", -1)))
 	f.handle.nodes = f.nodes
 	want := []int64{0, 100, 0}
+	objects := unreadable.WithLabelValues(f.plugin.client.key.address, f.plugin.client.key.view)
 	n := counted(t, leftOut, func() {
 		if scores, status := f.waitForScores(5 * time.Second); !slices.Equal(scores, want) {
 			t.Errorf("got scores %v and status %v, want %v", scores, status, want)
+		}
+		f.plugin.client.cycles.Wait() // it asks the engine what it could not read
+		if got, err := testutil.GetGaugeMetricValue(objects); got != 1 || err != nil {
+			t.Errorf("%v objects cannot be read, want 1, error %v", got, err)
 		}
 		f.nodes[0] = nodeinfo.New(4, cores("node1", 8), limited("pod1", 6)) // 7/8 and 6/8
 		if scores, status := f.cycle(); !slices.Equal(scores, want) {
 			t.Errorf("the next change: got scores %v and status %v, want %v", scores, status, want)
 		}
+		f.plugin.client.cycles.Wait()
 	})
 	if n != 1 {
 		t.Errorf("counted %v nodes that were left out, want 1", n)
@@ -173,5 +181,24 @@ func TestInvalidNodeIsLeftOut(t *testing.T) {
 	f.nodes[2] = nodeinfo.New(5, cores("node3", 80))
 	if scores, status := f.waitForScores(5 * time.Second); !slices.Equal(scores, []int64{0, 14, 100}) {
 		t.Errorf("the node is put right: got scores %v and status %v", scores, status)
+	}
+}
+
+// The pod limits memory only, and node3 would be the best by its memory alone: its cpu must not be passed over because it could not be
+// read.
+func TestNodeThatCannotBeReadDoesNotWin(t *testing.T) {
+	f := newRealFixture(t, enginetest.Address(t))
+	f.plugin.policy.Resources = []*loadlinev1.ResourceWeight{{Resource: "cpu", Weight: 1}, {Resource: "memory", Weight: 1}}
+	offer := func(name string, cpu, memory string) *v1.Node {
+		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{
+			"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory)}}}
+	}
+	f.nodes = []fwk.NodeInfo{nodeinfo.New(1, offer("node1", "8", "8Gi")), nodeinfo.New(2, offer("node2", "8", "16Gi")),
+		nodeinfo.New(3, offer("node3", "-8", "64Gi"))}
+	f.handle.nodes = f.nodes
+	f.pod = pod()
+	f.pod.Spec.Containers[0].Resources = v1.ResourceRequirements{Limits: v1.ResourceList{"memory": resource.MustParse("4Gi")}}
+	if scores, status := f.waitForScores(5 * time.Second); !slices.Equal(scores, []int64{0, 100, 0}) {
+		t.Errorf("got scores %v and status %v, want node2 first and nothing for node3", scores, status)
 	}
 }

@@ -86,6 +86,7 @@ type fixture struct {
 	plugin  *Plugin
 	handle  *fakeHandle
 	nodes   []fwk.NodeInfo
+	pod     *v1.Pod // to be placed; nil: any
 }
 
 type fakeClock struct{ time time.Time }
@@ -127,12 +128,16 @@ func (f *fixture) newPlugin(args string) *Plugin {
 // cycle runs PreScore, and Score of each node unless it is skipped.
 func (f *fixture) cycle() (scores []int64, status *fwk.Status) {
 	state := cycleState{}
-	status = f.plugin.PreScore(f.t.Context(), &state, pod(), f.nodes)
+	incoming := f.pod
+	if incoming == nil {
+		incoming = pod()
+	}
+	status = f.plugin.PreScore(f.t.Context(), &state, incoming, f.nodes)
 	if !status.IsSuccess() {
 		return nil, status
 	}
 	for _, node := range f.nodes {
-		score, status := f.plugin.Score(f.t.Context(), &state, pod(), node)
+		score, status := f.plugin.Score(f.t.Context(), &state, incoming, node)
 		if !status.IsSuccess() {
 			f.t.Fatalf("Score: %v", status)
 		}

@@ -54,8 +54,12 @@ var (
 	})
 	leftOut = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "nodes_left_out_total", StabilityLevel: metrics.ALPHA,
-		Help: "Times that a node was left out because the engine found it invalid.",
+		Help: "Times that a node was left out because the engine found it invalid, or could not read all of it.",
 	})
+	unreadable = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem: subsystem, Name: "unreadable_objects", StabilityLevel: metrics.ALPHA,
+		Help: "Nodes and pods that count only with what the engine could read of them; the log names them.",
+	}, []string{"engine", "view"})
 	breakerOpen = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Subsystem: subsystem, Name: "breaker_open", StabilityLevel: metrics.ALPHA,
 		Help: "1 while the engine is asked only once a second because it did not answer, else 0.",
@@ -81,6 +85,7 @@ var MetricNames = []string{
 	subsystem + "_panics_total",
 	subsystem + "_scores_clamped_total",
 	subsystem + "_nodes_left_out_total",
+	subsystem + "_unreadable_objects",
 	subsystem + "_breaker_open",
 	subsystem + "_prescore_duration_seconds",
 	subsystem + "_score_duration_seconds",
@@ -91,7 +96,7 @@ var MetricNames = []string{
 var skippedFor = map[reason]metrics.CounterMetric{}
 
 var registerMetrics = sync.OnceFunc(func() {
-	legacyregistry.MustRegister(answered, skipped, panics, clamped, leftOut, breakerOpen, preScoreSeconds, scoreSeconds, engineSeconds)
+	legacyregistry.MustRegister(answered, skipped, panics, clamped, leftOut, unreadable, breakerOpen, preScoreSeconds, scoreSeconds, engineSeconds)
 	for _, r := range reasons {
 		skippedFor[r] = skipped.WithLabelValues(string(r))
 	}

@@ -43,6 +43,7 @@ type Cycles struct {
 	inline inlineLimits
 	// byObject finds the entry of a node by its object, at a third of the price of its name. Guarded by feed.mu.
 	byObject map[*v1.Node]*entry
+	hearing  hearing // guarded by feed.mu
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -56,6 +57,8 @@ type Events struct {
 	// LeftOut hears of a node that the engine finds invalid, such as one with a negative amount, or has no room
 	// for: it has no slot until it changes. Called with locks held: it must not call back.
 	LeftOut func(node string, err error)
+	// Unreadable hears of what the engine could not read in full.
+	Unreadable Unreadable
 }
 
 // NewCycles returns an empty view.
@@ -69,9 +72,9 @@ func NewCycles(conn grpc.ClientConnInterface, name string, events Events) *Cycle
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Cycles{
 		feed: newFeed(conn, newLedger(name, false, true)), events: events, inline: defaultInline,
-		byObject: map[*v1.Node]*entry{}, ctx: ctx, cancel: cancel,
+		byObject: map[*v1.Node]*entry{}, hearing: hearing{every: hearEvery}, ctx: ctx, cancel: cancel,
 	}
-	c.ledger.leaveOut = events.LeftOut
+	c.ledger.leaveOut, c.unreadable.hear = events.LeftOut, events.Unreadable
 	return c
 }
 
@@ -80,6 +83,9 @@ func (c *Cycles) Close() {
 	c.cancel()
 	c.wg.Wait()
 }
+
+// Wait waits for what goes on in the background.
+func (c *Cycles) Wait() { c.wg.Wait() }
 
 // NoSlot stands for a node that the engine has left out.
 const NoSlot = noSlot
@@ -162,6 +168,9 @@ func (c *Cycles) note(b *batch, err error) {
 		c.ledger.finish(b, outcomeOf(err))
 	} else if refused(outcomeOf(err)) {
 		c.ledger.full.due = true
+	}
+	if outcomeOf(err) == nil {
+		c.hearSoon(b, time.Now())
 	}
 }
 
@@ -318,7 +327,7 @@ func (c *Cycles) syncInBackground(work []nodeWork) {
 	err := errUnknownOutcome
 	defer func() {
 		if r := recover(); r != nil { // a panic in a goroutine of ours would end the scheduler
-			err = fmt.Errorf("panic: %v", r)
+			err = errPanic(r)
 		}
 		c.turn.Unlock()
 		c.events.Synced(err)
@@ -326,6 +335,8 @@ func (c *Cycles) syncInBackground(work []nodeWork) {
 	c.take(work)
 	err = c.sync(c.ctx, backgroundPatience)
 }
+
+func errPanic(r any) error { return fmt.Errorf("panic: %v", r) }
 
 func (c *Cycles) take(work []nodeWork) {
 	c.mu.Lock()

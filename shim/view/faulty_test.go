@@ -8,9 +8,31 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/engine"
 )
+
+// picky is a connection to an engine that refuses batches with a node of a negative amount, as older ones did.
+type picky struct{ engine.Conn }
+
+func (p picky) Invoke(ctx context.Context, method string, args, reply any, options ...grpc.CallOption) error {
+	if carrier, ok := args.(interface{ GetChanges() *loadlinev1.Changes }); ok {
+		for i, record := range carrier.GetChanges().GetNodes() {
+			var node v1.Node
+			if err := node.Unmarshal(record.GetNode()); err != nil {
+				return err
+			}
+			for name, amount := range node.Status.Allocatable {
+				if amount.Sign() < 0 {
+					return status.Errorf(codes.InvalidArgument, "changes: nodes[%d] (%q): status.allocatable[%q]: %v is negative", i, node.Name, name, &amount)
+				}
+			}
+		}
+	}
+	return p.Conn.Invoke(ctx, method, args, reply, options...)
+}
 
 // faulty is a connection to a real engine on which messages are lost, doubled and delayed, and behind which the
 // engine is restarted.

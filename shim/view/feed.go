@@ -27,13 +27,16 @@ type feed struct {
 	chunk  int // bytes of a batch that is sent on its own
 	// turn is held exclusively while batches are sent, and shared by questions that change nothing, so that the
 	// engine stays at the revision that they name.
-	turn   sync.RWMutex
-	mu     sync.Mutex
-	ledger ledger // guarded by mu
+	turn      sync.RWMutex
+	mu        sync.Mutex
+	ledger    ledger        // guarded by mu
+	roomEvery time.Duration // see roomEvery
+	// unreadable is told of what the engine could not read. Guarded by mu.
+	unreadable unreadable
 }
 
 func newFeed(conn grpc.ClientConnInterface, ledger ledger) feed {
-	return feed{conn: conn, client: loadlinev1.NewClusterStateClient(conn), chunk: chunkBytes, ledger: ledger}
+	return feed{conn: conn, client: loadlinev1.NewClusterStateClient(conn), chunk: chunkBytes, ledger: ledger, roomEvery: roomEvery}
 }
 
 // sync sends what the engine lacks at the time of the call; the caller holds turn. Each message may take as long
@@ -72,10 +75,15 @@ func (f *feed) send(ctx context.Context, b *batch, patience time.Duration) (agai
 		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
-	_, err = f.client.Sync(ctx, &loadlinev1.SyncRequest{Changes: b.changes})
+	answer, err := f.client.Sync(ctx, &loadlinev1.SyncRequest{Changes: b.changes})
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.ledger.finish(b, err), err
+	again = f.ledger.finish(b, err)
+	if list := b.changes.GetFullList(); err == nil && (list == nil || list.GetLast()) { // else it tells of the state before the list
+		f.heard(answer, time.Now())
+		b.last = b.last && !f.ledger.full.due
+	}
+	return again, err
 }
 
 // restart makes the next batch start a full list: the engine has lost the view.

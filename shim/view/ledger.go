@@ -61,7 +61,9 @@ type ledger struct {
 	slots   []*entry // by slot; nil: free
 	free    []int32
 	present int // entries with a node
-	shapes  shapes
+	// A node was removed or replaced in this epoch.
+	replaced bool
+	shapes   shapes
 
 	epoch, acked, last int64 // acked: the revision that the engine is known to have; last: the highest one used
 	batches            uint64
@@ -112,6 +114,7 @@ func (l *ledger) setNode(e *entry, node []byte) {
 	if !e.present() {
 		l.present++
 	}
+	l.replaced = l.replaced || e.present()
 	e.node = node
 	if e.slot == noSlot {
 		e.slot = l.slot(e)
@@ -125,6 +128,7 @@ func (l *ledger) removeNode(e *entry) {
 		return
 	}
 	l.present--
+	l.replaced = true
 	e.node, e.object = nil, nil
 	e.generation, e.clean = 0, 0
 	l.touch(e)
@@ -185,7 +189,7 @@ func (l *ledger) vacate(e *entry) {
 // startEpoch prepares a full list: the engine is taken to hold nothing. `now` is in nanoseconds since 1970.
 func (l *ledger) startEpoch(now int64) {
 	l.epoch = max(now, l.epoch+1)
-	l.acked, l.last = 0, 0
+	l.acked, l.last, l.replaced = 0, 0, false
 	l.full = fullList{going: true, since: l.batches}
 	l.acquit()
 	for _, e := range l.slots {

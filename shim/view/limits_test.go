@@ -3,8 +3,10 @@ package view
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -17,6 +19,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/internal/nodeinfo"
+	"loadline.dev/shim/leftout"
 )
 
 // What is too large for one node must not keep all other nodes from the engine.
@@ -161,61 +164,165 @@ func TestANodeBeyondAMessageIsLeftOut(t *testing.T) {
 // offering is a node with a resource of its own.
 func offering(number int) *v1.Node {
 	node := named(fmt.Sprintf("node-%03d", number))
-	node.Status.Allocatable = v1.ResourceList{v1.ResourceName(fmt.Sprint("example.com/device-", number)): resource.MustParse("1")}
+	node.Status.Allocatable = v1.ResourceList{"cpu": resource.MustParse("4"),
+		v1.ResourceName(fmt.Sprint("example.com/device-", number)): resource.MustParse("1")}
 	return node
+}
+
+// unread gathers what the engine could not read in full.
+type unread struct {
+	mu    sync.Mutex
+	news  []leftout.Object // guarded by mu
+	total int64            // guarded by mu
+}
+
+func (u *unread) hear(news []leftout.Object, total int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.news, u.total = append(u.news, news...), total
+}
+
+// take returns what is new since it was called last, and how many objects could not be read.
+func (u *unread) take() (news []leftout.Object, total int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	news, u.news = u.news, nil
+	return news, u.total
+}
+
+func failOnLeftOut(t *testing.T) func(string, error) {
+	return func(node string, err error) { t.Errorf("%s is left out: %v", node, err) }
 }
 
 // An engine gives up no resource name before the epoch ends: the client has to begin a new one.
 func TestNamesThatAreGoneMakeRoom(t *testing.T) {
 	conn := &measured{ClientConnInterface: enginetest.Open(t)}
 	v := New(conn, "v")
-	v.LeaveOutInvalid(func(node string, err error) { t.Errorf("%s is left out: %v", node, err) })
-	c := NewCycles(conn, "cycles", Events{LeftOut: func(node string, err error) { t.Errorf("%s is left out: %v", node, err) }})
-	defer c.Close()
+	v.roomEvery = 0
+	var told unread
+	v.LeaveOutInvalid(failOnLeftOut(t))
+	v.HearUnreadable(told.hear)
 	for i := range 2 * roomForNames {
 		node := offering(i)
 		v.SetNode(node)
 		expectSync(t, v)
+		if _, total := told.take(); total != 0 {
+			t.Fatalf("%d nodes are not read in full after node %d came", total, i)
+		}
 		v.DeleteNode(node.Name)
-		nodes := []fwk.NodeInfo{nodeinfo.New(int64(i+1), node)}
-		askUntilAnswered(t, c, conn, nodes, nodes)
 	}
-	if conn.lists != 2*2 { // for either view one in the beginning, and one for the 254th name
-		t.Errorf("%d full lists were sent, want 4", conn.lists)
+	if conn.lists != 2 { // one in the beginning, and one for the 254th name
+		t.Errorf("%d full lists were sent, want 2", conn.lists)
 	}
 }
 
-func TestNodesWithoutRoomAreLeftOut(t *testing.T) {
+// The same where nodes travel with questions, of which the answers name no object.
+func TestNamesThatAreGoneMakeRoomBetweenCycles(t *testing.T) {
+	conn := &measured{ClientConnInterface: enginetest.Open(t)}
+	var told unread
+	c := NewCycles(conn, "cycles", Events{LeftOut: failOnLeftOut(t), Unreadable: told.hear})
+	defer c.Close()
+	c.roomEvery, c.hearing.every = 0, 0
+	for i := range 2 * roomForNames {
+		nodes := []fwk.NodeInfo{nodeinfo.New(int64(i+1), offering(i))}
+		askUntilAnswered(t, c, conn, nodes, nodes)
+		c.wg.Wait() // it has asked what could not be read
+	}
+	news, total := told.take()
+	if len(news) != 1 || news[0].Name != "node-253" || total != 0 || conn.lists != 2 {
+		t.Errorf("not read in full: %v, in the end %d; %d full lists, want node-253, 0 and 2", news, total, conn.lists)
+	}
+}
+
+// A node that comes when there is no room for the name of its device is held with what could be read, and named. All others are as if it
+// were not there.
+func TestNodesWithoutRoomAreNamed(t *testing.T) {
 	const nodes, beyond = 300, 300 - roomForNames
 	conn := &measured{ClientConnInterface: enginetest.Open(t)}
 	v := New(conn, "v")
-	var left []string
-	v.LeaveOutInvalid(func(node string, err error) {
-		if left = append(left, node); !strings.Contains(err.Error(), "the limit is 256") {
-			t.Errorf("%s was left out: %v", node, err)
-		}
-	})
+	v.roomEvery = 0
+	var told unread
+	v.LeaveOutInvalid(failOnLeftOut(t))
+	v.HearUnreadable(told.hear)
 	for i := range nodes {
 		v.SetNode(offering(i))
 	}
 	expectSync(t, v)
-	expectHeld(t, conn, roomForNames, 0)
-	if len(left) != beyond || len(conn.sizes) > 3*nodes {
-		t.Errorf("%d nodes are left out, want %d; it took %d messages", len(left), beyond, len(conn.sizes))
+	expectHeld(t, conn, nodes, 0)
+	news, total := told.take()
+	if len(news) != beyond || total != beyond || len(conn.sizes) != 1 {
+		t.Fatalf("%d nodes are named of %d, want %d; it took %d messages", len(news), total, beyond, len(conn.sizes))
 	}
-	// A change of one of them costs no full list.
+	for i, got := range news {
+		number := roomForNames + i
+		want := leftout.New("Node", "", fmt.Sprintf("node-%03d", number),
+			fmt.Sprintf(`("node-%03d"): status.allocatable["example.com/device-%d"]: is one resource name too many`, number, number))
+		if got != want {
+			t.Errorf("named: %v, want %v", got, want)
+		}
+	}
+	for i := range nodes {
+		want := map[string]int64{"cpu": 4000, fmt.Sprint("example.com/device-", i): 1}
+		if i >= roomForNames {
+			want = map[string]int64{"cpu": 4000}
+		}
+		if got := allocatableOf(t, conn, v, offering(i).Name); !maps.Equal(got, want) {
+			t.Errorf("node %d offers %v, want %v", i, got, want)
+		}
+	}
+	// A change of one of them costs no full list, and is not told again.
 	pod := fullPod()
-	pod.Spec.NodeName, left, conn.lists = left[7], left[:0], 0
+	pod.Spec.NodeName, conn.lists = news[7].Name, 0
 	v.SetPod(pod)
 	expectSync(t, v)
-	if len(left) != 1 || conn.lists != 0 {
-		t.Errorf("left out again: %v, after %d full lists", left, conn.lists)
+	if news, total := told.take(); len(news) != 0 || total != beyond && total != 0 || conn.lists != 0 {
+		t.Errorf("told again: %v, %d after %d full lists", news, total, conn.lists)
 	}
-	// Others go, a new one comes: the new epoch has room for those that were left out.
+	// Others go, a new one comes: the new epoch has room for all.
 	for i := range beyond + 1 {
 		v.DeleteNode(offering(i).Name)
 	}
 	v.SetNode(offering(nodes))
 	expectSync(t, v)
 	expectHeld(t, conn, roomForNames, 1)
+	if news, total := told.take(); len(news) != 1 || news[0].Name != offering(nodes).Name || total != 0 || conn.lists != 1 {
+		t.Errorf("when there is room: told %v, %d are not read in full, %d full lists", news, total, conn.lists)
+	}
+}
+
+// Where nodes that are gone leave no room, full lists follow each other at a distance.
+func TestAFullListForNamesIsRare(t *testing.T) {
+	conn := &measured{ClientConnInterface: enginetest.Open(t)}
+	v := New(conn, "v")
+	for i := range roomForNames {
+		v.SetNode(offering(i))
+	}
+	expectSync(t, v)
+	v.DeleteNode(offering(0).Name) // leaves room for one name
+	for i := range 10 {
+		v.SetNode(offering(roomForNames + i))
+		expectSync(t, v)
+	}
+	if conn.lists != 2 {
+		t.Errorf("%d full lists were sent for ten nodes, want 2: one in the beginning, and one within a minute", conn.lists)
+	}
+}
+
+func allocatableOf(t *testing.T, conn grpc.ClientConnInterface, v *View, node string) map[string]int64 {
+	t.Helper()
+	slot, ok := v.Slot(node)
+	if !ok {
+		t.Fatalf("%s has no slot", node)
+	}
+	answer, err := loadlinev1.NewClusterStateClient(conn).Describe(t.Context(), &loadlinev1.DescribeRequest{View: "v", Slots: []int32{slot}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]int64{}
+	for _, amount := range answer.GetNodes()[0].GetResources() {
+		if amount.GetAllocatable() != 0 {
+			out[amount.GetResource()] = amount.GetAllocatable()
+		}
+	}
+	return out
 }

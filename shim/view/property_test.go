@@ -46,7 +46,7 @@ func newWorld(seed uint64) *world {
 	return &world{Rand: rand.New(rand.NewPCG(seed, 1)), nodes: map[string]*v1.Node{}, pods: map[string]*v1.Pod{}}
 }
 
-// node is now and then one that no engine takes.
+// node is now and then one that a picky engine does not take.
 func (w *world) node() *v1.Node {
 	return &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", w.IntN(distinctNodes))},
@@ -106,7 +106,7 @@ func (w *world) change(v *View) {
 
 // Invariants A4, F1, F2, F3, F5, F7.
 func TestViewLeadsToWhatAFullSyncLeadsTo(t *testing.T) {
-	conn := enginetest.Open(t)
+	conn := picky{enginetest.Open(t)}
 	counts := map[string]int{}
 	for seed := range uint64(seeds) {
 		name := fmt.Sprintf("view-%d", seed)
@@ -203,7 +203,7 @@ func (s *snapshot) feasible(all []fwk.NodeInfo) []fwk.NodeInfo {
 
 // Invariants A4, F1, F2, F3, F5, F7.
 func TestCyclesAreAnsweredAsAFreshEngineWould(t *testing.T) {
-	conn := enginetest.Open(t)
+	conn := picky{enginetest.Open(t)}
 	counts := map[string]int{}
 	for seed := range uint64(seeds) {
 		name := fmt.Sprintf("cycles-%d", seed)

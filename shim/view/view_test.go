@@ -174,7 +174,7 @@ func TestSlotWhileANodeComesBack(t *testing.T) {
 	}
 }
 
-// negative is a node that no engine takes.
+// negative is a node that a picky engine does not take.
 func negative(name string) *v1.Node {
 	node := named(name)
 	node.Status.Allocatable = v1.ResourceList{"cpu": resource.MustParse("-1")}
@@ -182,7 +182,7 @@ func negative(name string) *v1.Node {
 }
 
 func TestSyncFailsForAnInvalidNode(t *testing.T) {
-	v := New(enginetest.Open(t), "v")
+	v := New(picky{enginetest.Open(t)}, "v")
 	v.SetNode(named("a"))
 	v.SetNode(negative("bad"))
 	for range 3 { // each time, until it is put right
@@ -195,7 +195,7 @@ func TestSyncFailsForAnInvalidNode(t *testing.T) {
 }
 
 func TestLeaveOutInvalid(t *testing.T) {
-	conn := enginetest.Open(t)
+	conn := picky{enginetest.Open(t)}
 	v := New(conn, "v")
 	var left []string
 	v.LeaveOutInvalid(func(node string, err error) { left = append(left, node) })

@@ -1,0 +1,132 @@
+package view
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/leftout"
+)
+
+const (
+	// hearEvery is how often Cycles asks which objects the engine could not read: the answer to a question for scores does not name them.
+	hearEvery = 10 * time.Second
+	// hearAttempts bounds how often it asks at a time: a cycle that goes on meanwhile makes the engine refuse.
+	hearAttempts = 5
+	// roomEvery is how often a full list may be sent to make room for names.
+	roomEvery = time.Minute
+	// noRoom is what the engine says of a resource of which it has no room for the name.
+	noRoom = "is one resource name too many"
+	// mostRemembered bounds the objects that are remembered as told.
+	mostRemembered = 4096
+)
+
+// Unreadable hears of objects that the engine holds with what it could read of them, such as a node with a negative amount: of each that
+// is new among those that it names, and how many there are in all. It is called with locks held: it must not call back.
+type Unreadable func(news []leftout.Object, total int64)
+
+// unreadable compares what the engine's answers name with what was told before.
+type unreadable struct {
+	hear  Unreadable // nil: nobody listens
+	told  map[leftout.Object]bool
+	total int64
+	room  time.Time // when a full list was last sent to make room for names; zero: never
+}
+
+// answered takes note of an answer to Sync that tells of the state after the batch. It says whether a node is named for the first time
+// since there was no room for a name of its resources.
+func (u *unreadable) answered(answer *loadlinev1.SyncResponse) (crowded bool) {
+	named := make(map[leftout.Object]bool, len(answer.GetLeftOut()))
+	var news []leftout.Object
+	for _, o := range answer.GetLeftOut() {
+		object := leftout.New(o.GetKind(), o.GetNamespace(), o.GetName(), o.GetReason())
+		if !u.told[object] && !named[object] {
+			news = append(news, object)
+			crowded = crowded || object.Kind == "Node" && strings.Contains(object.Reason, noRoom)
+		}
+		named[object] = true
+	}
+	// Of many objects the answer names the first ones only. What it does not name now may be there still, and is not told a second time.
+	if answer.GetLeftOutTotal() > int64(len(answer.GetLeftOut())) && len(u.told)+len(news) <= mostRemembered {
+		for object := range u.told {
+			named[object] = true
+		}
+	}
+	changed := len(news) > 0 || u.total != answer.GetLeftOutTotal()
+	u.told, u.total = named, answer.GetLeftOutTotal()
+	if changed && u.hear != nil {
+		u.hear(news, u.total)
+	}
+	return crowded
+}
+
+// heard takes note of an answer to Sync, and begins a new epoch if nodes that are gone may have left room for the names of one that came:
+// an engine gives up no resource name before the epoch ends. The caller holds mu.
+func (f *feed) heard(answer *loadlinev1.SyncResponse, now time.Time) {
+	if f.unreadable.answered(answer) && f.ledger.replaced && now.Sub(f.unreadable.room) >= f.roomEvery {
+		f.unreadable.room = now
+		f.ledger.full.due = true
+	}
+}
+
+// HearUnreadable has each Sync tell of objects that the engine could not read in full. To be called before the first Sync.
+func (v *View) HearUnreadable(hear Unreadable) { v.unreadable.hear = hear }
+
+// hearing is when Cycles last asked which objects the engine could not read, and whether it has to ask again.
+type hearing struct {
+	every  time.Duration
+	due    bool // nodes went to the engine with a question since
+	going  bool
+	latest time.Time
+}
+
+// hearSoon notes that nodes went to the engine with a question, and asks in the background which of them it could not read, unless that
+// was done a short time ago. The caller holds mu.
+func (c *Cycles) hearSoon(b *batch, now time.Time) {
+	c.hearing.due = c.hearing.due || len(b.changes.GetNodes()) > 0
+	if !c.hearing.due || c.hearing.going || c.unreadable.hear == nil || now.Sub(c.hearing.latest) < c.hearing.every {
+		return
+	}
+	c.hearing.going = true
+	c.wg.Add(1)
+	go c.ask()
+}
+
+// ask asks without a turn, so that no cycle waits for it. It changes nothing, and may be refused because a cycle went on.
+func (c *Cycles) ask() {
+	defer c.wg.Done()
+	defer func() {
+		if r := recover(); r != nil { // a panic in a goroutine of ours would end the scheduler
+			c.events.Synced(errPanic(r))
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.hearing.going, c.hearing.latest = false, time.Now()
+	}()
+	for range hearAttempts {
+		if c.askOnce() {
+			return
+		}
+	}
+}
+
+func (c *Cycles) askOnce() (heard bool) {
+	c.mu.Lock()
+	at, known := c.ledger.pin(), c.ledger.standsAtPin()
+	c.mu.Unlock()
+	if !known {
+		return true // what is sent next is told of
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, backgroundPatience)
+	defer cancel()
+	answer, err := c.client.Sync(ctx, &loadlinev1.SyncRequest{Changes: at})
+	if err != nil {
+		return !refused(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hearing.due = c.hearing.due && (c.ledger.acked != at.GetRevision() || c.ledger.epoch != at.GetEpoch())
+	c.heard(answer, time.Now())
+	return true
+}
