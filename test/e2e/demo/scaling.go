@@ -199,7 +199,7 @@ func (s *scaling) start(ctx context.Context, rate string) error {
 	}
 	// Times are those of a cloud whose nodes start in a quarter of a minute.
 	_, err = s.StartAutoscaler(ctx, "autoscaler", kubeconfig, file, "--mode=act", "--decisions=scale-up,slack,scale-down", "--engine="+engine.Address,
-		"--cloud-address=unix://"+filepath.Join(s.Dir(), "cloud.sock"), "--scan-interval=1s", "--extra-capacity-min-rate="+rate, "--slack-keep=report",
+		"--cloud-address=unix://"+filepath.Join(s.Dir(), "cloud.sock"), "--cloud-cacert=", "--cloud-cert=", "--cloud-key=", "--scan-interval=1s", "--extra-capacity-min-rate="+rate, "--slack-keep=report",
 		"--slack-removal-delay=2s", "--scale-down-unneeded-time=5s", "--scale-down-delay-after-add=2s", "--node-delete-delay-after-taint=2s",
 		"--eviction-retry-interval=500ms", "--poll-interval=500ms")
 	return err
