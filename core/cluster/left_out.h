@@ -13,6 +13,9 @@
 
 namespace loadline {
 
+// The kind of what is no object of Kubernetes.
+inline constexpr char kNodeGroupKind[] = "NodeGroup";
+
 // One such object. Its text may be anything.
 struct LeftOutObject {
   std::string kind;  // in Kubernetes: "Pod"

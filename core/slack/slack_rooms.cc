@@ -142,6 +142,8 @@ void SlackRooms::ReadPods(const ClusterState& cluster, size_t slot, Node* node) 
       node->requested = Plus(node->requested, pod.requests);
     }
   }
+  // Whatever is written into a pod: what runs on a node is no more than the node.
+  node->requested = Smaller(node->requested, node->allocatable);
   node->has_placeholders = placeholders > 0;
   node->free_slots = slots - (cluster.pod_count(at) - placeholders);
   node->empty = {Minus(node->allocatable, overhead), std::max<int64_t>(0, slots - overheads)};

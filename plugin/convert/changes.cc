@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
+#include "plugin/convert/left_out.h"
 #include "plugin/convert/node.h"
 #include "plugin/convert/objects.h"
 #include "plugin/convert/pod.h"
@@ -52,16 +55,23 @@ absl::Status DecodePodShapes(const v1::Changes& changes, ResourceReader* resourc
   return absl::OkStatus();
 }
 
-absl::Status DecodePods(const v1::NodeRecord& message, NodeRecord* node) {
+// A pod whose name is none keeps its node, which is then unreadable.
+void DecodePods(const v1::NodeRecord& message, NodeRecord* node, std::deque<std::string>* names) {
   node->pods.reserve(static_cast<size_t>(message.pods_size()));
   for (int i = 0; i < message.pods_size(); ++i) {
     const v1::PodRecord& pod = message.pods(i);
     absl::Status status = CheckName(pod.name());
     if (status.ok()) status = CheckName(pod.uid());
-    if (!status.ok()) return Annotate(status, absl::StrCat("pods[", i, "]"));
-    node->pods.push_back({pod.shape(), pod.name(), pod.uid()});
+    if (status.ok()) {
+      node->pods.push_back({pod.shape(), pod.name(), pod.uid()});
+      continue;
+    }
+    if (node->traits.unreadable.empty()) {
+      node->traits.unreadable = ReasonOf(Annotate(status, absl::StrCat("pods[", i, "]")));
+    }
+    const std::string& name = names->emplace_back(HeldName(pod.name()));
+    node->pods.push_back({pod.shape(), name, names->emplace_back(HeldName(pod.uid()))});
   }
-  return absl::OkStatus();
 }
 
 absl::Status DecodeNodes(const v1::Changes& changes, ResourceReader* resources, DecodedBatch* decoded) {
@@ -72,16 +82,14 @@ absl::Status DecodeNodes(const v1::Changes& changes, ResourceReader* resources, 
     if (!content.ok()) {
       return Annotate(content.status(), absl::StrCat("node in slot ", message.slot()), " ");
     }
-    const std::string& name = decoded->node_names.emplace_back(std::move(content->name));
+    const std::string& name = decoded->names.emplace_back(std::move(content->name));
     NodeRecord& node = decoded->batch.nodes.emplace_back();
     node.slot = Slot{message.slot()};
     node.name = name;
     node.shape = std::move(content->shape);
     node.hostname = std::move(content->hostname);
     node.traits = std::move(content->traits);
-    if (absl::Status status = DecodePods(message, &node); !status.ok()) {
-      return Annotate(status, absl::StrCat("node ", Quoted(name), " (slot ", message.slot(), ")"));
-    }
+    DecodePods(message, &node, &decoded->names);
   }
   return absl::OkStatus();
 }

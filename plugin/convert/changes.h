@@ -29,7 +29,7 @@ absl::Status CheckHeader(const v1::Changes& changes);
 // A batch with the text that it refers to and that is not part of the message.
 struct DecodedBatch {
   Batch batch;
-  std::deque<std::string> node_names;  // never moves what it holds
+  std::deque<std::string> names;  // never moves what it holds
 };
 
 // Decodes `changes`, whose header is in order and which outlives the result. `names` are those that the view

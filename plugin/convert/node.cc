@@ -33,7 +33,9 @@ absl::StatusOr<DecodedNode> NodeDecoder::DecodeBound(absl::string_view bytes) {
   const std::string& name = message_.metadata().name();
   if (!status.ok() && name.empty()) return status;
   if (name.empty()) return absl::InvalidArgumentError("has an empty metadata.name");
-  if (absl::Status bad_name = CheckName(name); !bad_name.ok()) return Annotate(bad_name, "metadata.name");
+  if (absl::Status bad_name = CheckName(name); !bad_name.ok()) {
+    status.Update(Annotate(bad_name, "metadata.name"));
+  }
   const k8s::v1::NodeStatus& node_status = message_.status();
   const bool has_allocatable = !node_status.allocatable().empty();
   ResourceList offered;
@@ -48,7 +50,7 @@ absl::StatusOr<DecodedNode> NodeDecoder::DecodeBound(absl::string_view bytes) {
   for (const k8s::v1::Taint& taint : message_.spec().taints()) {
     taints.push_back({taint.key(), taint.value(), taint.effect()});
   }
-  DecodedNode node{name,
+  DecodedNode node{HeldName(name),
                    MakeNodeShape(ToAmounts(offered), resources_->names(), std::move(labels),
                                  std::move(taints), message_.spec().unschedulable()),
                    std::move(hostname), ReadNodeTraits(message_)};

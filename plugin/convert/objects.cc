@@ -302,8 +302,11 @@ absl::StatusOr<ClusterObject> DecodeAs(absl::string_view bytes, ObjectKind kind,
   if (object.key.name.empty()) {
     return status.ok() ? absl::InvalidArgumentError("has an empty metadata.name") : status;
   }
-  for (const std::string* text : {&object.key.namespace_name, &object.key.name}) {
-    if (absl::Status bad_name = CheckName(*text); !bad_name.ok()) return Annotate(bad_name, "metadata");
+  for (std::string* const text : {&object.key.namespace_name, &object.key.name}) {
+    if (absl::Status bad_name = CheckName(*text); !bad_name.ok()) {
+      status.Update(Annotate(bad_name, "metadata"));
+      *text = HeldName(*text);
+    }
   }
   if (status.ok()) {
     ReadContent(message, resources, &object);
@@ -386,7 +389,8 @@ absl::StatusOr<ObjectKey> DecodeObjectKey(const v1::ObjectKey& message) {
   const absl::StatusOr<ObjectKind> kind = DecodeObjectKind(message.kind());
   if (!kind.ok()) return kind.status();
   if (message.name().empty()) return absl::InvalidArgumentError("name: is empty");
-  return ObjectKey{*kind, IsNamespaced(*kind) ? message.namespace_() : "", message.name()};
+  return ObjectKey{*kind, IsNamespaced(*kind) ? HeldName(message.namespace_()) : "",
+                   HeldName(message.name())};
 }
 
 absl::StatusOr<ClusterObject> DecodeObject(const v1::ClusterObject& message, ResourceReader* resources) {

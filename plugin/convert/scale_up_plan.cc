@@ -120,7 +120,22 @@ std::vector<std::vector<size_t>> ByShape(const std::vector<DecodedPod>& read) {
   return groups;
 }
 
-absl::StatusOr<DecodedGroup> DecodeGroup(const v1::ScalableGroup& message, ResourceReader* resources) {
+absl::Status ReadTemplate(const v1::ScalableGroup& message, ResourceReader* resources, DecodedGroup* group) {
+  NodeDecoder nodes(resources);
+  absl::StatusOr<DecodedNode> node = nodes.Decode(message.template_node());
+  if (!node.ok()) return Annotate(node.status(), "template_node", " ");
+  absl::StatusOr<DecodedTemplate> priced = DecodeTemplate(message.template_node(), resources);
+  if (!priced.ok()) return Annotate(priced.status(), "template_node", " ");
+  group->group.node.shape = std::move(node->shape);
+  group->priced = std::move(priced->node);
+  group->has_gpu = priced->has_gpu;
+  group->has_template = true;
+  return absl::OkStatus();
+}
+
+// A group whose template cannot be read is left out: it is as one that has none.
+absl::StatusOr<DecodedGroup> DecodeGroup(const v1::ScalableGroup& message, ResourceReader* resources,
+                                         LeftOutList* left_out) {
   absl::Status status = CheckName(message.node_group());
   if (status.ok() && message.node_group().empty()) status = Refused("is empty");
   if (!status.ok()) return Annotate(status, "node_group");
@@ -130,16 +145,11 @@ absl::StatusOr<DecodedGroup> DecodeGroup(const v1::ScalableGroup& message, Resou
   DecodedGroup group;
   group.group.node.name = message.node_group();
   group.group.size = {message.max_nodes(), message.current_nodes()};
-  group.has_template = !message.template_node().empty();
-  if (!group.has_template) return group;
-  NodeDecoder nodes(resources);
-  absl::StatusOr<DecodedNode> node = nodes.Decode(message.template_node());
-  if (!node.ok()) return Annotate(node.status(), "template_node", " ");
-  group.group.node.shape = std::move(node->shape);
-  absl::StatusOr<DecodedTemplate> priced = DecodeTemplate(message.template_node(), resources);
-  if (!priced.ok()) return Annotate(priced.status(), "template_node", " ");
-  group.priced = std::move(priced->node);
-  group.has_gpu = priced->has_gpu;
+  if (message.template_node().empty()) return group;
+  if (absl::Status read = ReadTemplate(message, resources, &group); !read.ok()) {
+    left_out->Add(kNodeGroupKind, "", message.node_group(), ReasonOf(read));
+    return group;
+  }
   if (message.has_node_usd_per_hour()) group.priced.given = message.node_usd_per_hour();
   if (!message.instance_type().empty()) group.priced.instance_type = message.instance_type();
   if (message.has_spot()) group.priced.spot = message.spot();
@@ -150,7 +160,7 @@ absl::Status DecodeGroups(const v1::ScaleUpProblem& problem, ResourceReader* res
                           DecodedProblem* decoded) {
   std::set<std::string> names;
   for (int i = 0; i < problem.groups_size(); ++i) {
-    absl::StatusOr<DecodedGroup> group = DecodeGroup(problem.groups(i), resources);
+    absl::StatusOr<DecodedGroup> group = DecodeGroup(problem.groups(i), resources, &decoded->left_out);
     if (!group.ok()) return Annotate(group.status(), absl::StrCat("groups[", i, "]"));
     if (!names.insert(group->group.node.name).second) {
       return Refused(

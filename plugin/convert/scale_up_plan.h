@@ -65,7 +65,7 @@ struct DecodedProblem {
   std::vector<IncomingPod> daemons;
   std::vector<Labels> daemon_labels;
   std::vector<DecodedGroup> groups;  // by position in the request
-  LeftOutList left_out;              // pods that could not be taken
+  LeftOutList left_out;              // pods and groups that could not be taken
   ResourceNames names;
   int64_t clamped_amounts = 0;
 };
@@ -77,8 +77,8 @@ enum class PodGrouping {
 };
 
 // Decodes all of `problem` but the cluster. `names`: those of the cluster. Pods that cannot be taken, and
-// those beyond kMaxPendingPods and kMaxDaemonPods, are left out alone. Errors: kInvalidArgument  names the
-// group or field. kResourceExhausted  names the limit
+// those beyond kMaxPendingPods and kMaxDaemonPods, are left out alone; so are groups of an unreadable
+// template. Errors: kInvalidArgument  names the group or field. kResourceExhausted  names the limit
 absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, PodGrouping grouping,
                                              ResourceNames names, const ReadOptions& options);
 

@@ -6,6 +6,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "core/base/fingerprint.h"
 
 namespace loadline {
 namespace {
@@ -58,6 +60,15 @@ absl::Status CheckName(absl::string_view text, size_t max_length) {
   if (std::all_of(text.begin(), text.end(), is_graph)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(Quoted(text), " is not a name: it has characters other than printable ASCII"));
+}
+
+std::string HeldName(absl::string_view text) {
+  if (CheckName(text).ok()) return std::string(text.data(), text.size());
+  constexpr size_t kMostEscaped = 32;
+  FingerprintBuilder hash;
+  hash.Add(text);
+  return absl::StrCat(absl::StrReplaceAll(absl::CHexEscape(text.substr(0, kMostEscaped)), {{" ", "\\x20"}}),
+                      "~", absl::Hex(hash.Finish(), absl::kZeroPad16));
 }
 
 absl::Status Annotate(const absl::Status& status, absl::string_view prefix, absl::string_view separator) {

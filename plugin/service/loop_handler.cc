@@ -1,6 +1,7 @@
 #include "plugin/service/loop_handler.h"
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,15 +25,19 @@ namespace {
 
 constexpr int64_t kDefaultWork = 10'000'000;
 
-absl::Status CheckUpcoming(const LoopProblem& problem) {
-  const std::vector<GroupCounts> counts = CountNodes(problem);
+// A group of which more nodes are on their way than can be: none of them is expected, and it does not grow.
+void HoldGroupsBeyondBounds(LoopProblem* problem, LeftOutList* left_out) {
+  const std::vector<GroupCounts> counts = CountNodes(*problem);
   for (size_t i = 0; i < counts.size(); ++i) {
     if (counts[i].upcoming <= kMostUpcomingNodes) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("groups[", i, "]: current_nodes: ", problem.groups[i].drain.target, " are ",
-                     counts[i].upcoming, " more than there are, at most ", kMostUpcomingNodes, " may be"));
+    LoopGroup& group = problem->groups[i];
+    const std::string reason =
+        absl::StrCat("current_nodes: ", group.drain.target, " are ", counts[i].upcoming,
+                     " more than there are, at most ", kMostUpcomingNodes, " may be");
+    left_out->Add(kNodeGroupKind, "", group.drain.name, reason);
+    group.drain.target = counts[i].registered;
+    group.held = reason;
   }
-  return absl::OkStatus();
 }
 
 // Nodes that the cluster has, and those that are on their way.
@@ -78,6 +83,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   LoopProblem problem;
   problem.drain = drain_turn->problem();
   problem.groups = LoopGroups(request, *decoded, problem.drain, *prices);
+  HoldGroupsBeyondBounds(&problem, &decoded->left_out);
   problem.pending = std::move(decoded->pods);
   problem.daemons = std::move(decoded->daemons);
   problem.names = decoded->names;
@@ -93,7 +99,6 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   problem.scale_down.fit = decoded->fit;
   problem.decisions = *decisions;
   problem.deleting = drain_turn->state().deleting;
-  if (absl::Status status = CheckUpcoming(problem); !status.ok()) return status;
   absl::StatusOr<std::vector<LoopSizing>> sized = DecodeSized(
       request, shared.size_state, view.label_keys(), &problem.names, &problem.groups, &problem.size_pods);
   if (!sized.ok()) return sized.status();

@@ -166,7 +166,13 @@ INSTANTIATE_TEST_SUITE_P(Rows, HostileTest, ::testing::ValuesIn(Catalogue()),
 
 TEST(HostileCatalogueTest, AllTogetherHarmNobodyInProcess) {
   const HostileRow row = {"All", nullptr, {}, Effect::kTakesRoom};
-  const Findings findings = TryInProcess(row, BuildAllRows);
+  const Findings findings = TryInProcess(row, [&](Mischief* m) { BuildAllRows(row.effect, m); });
+  EXPECT_EQ(findings.Words(), OpenIn(row.name)) << findings.details;
+}
+
+TEST(HostileCatalogueTest, AllTogetherWithThoseThatTakeAllHarmNobodyInProcess) {
+  const HostileRow row = {"AllWithThoseThatTakeAll", nullptr, {}, Effect::kTakesAll};
+  const Findings findings = TryInProcess(row, [&](Mischief* m) { BuildAllRows(row.effect, m); });
   EXPECT_EQ(findings.Words(), OpenIn(row.name)) << findings.details;
 }
 
@@ -187,7 +193,7 @@ TEST(HostileCatalogueTest, TheSharedClusterIsAsItSays) {
 TEST(HostileCatalogueTest, HasRowsEnoughAndKnowsWhichAreOpen) {
   const std::vector<HostileRow> rows = Catalogue();
   EXPECT_GE(rows.size(), kLeastRows);
-  std::set<std::string> names = {"All"};
+  std::set<std::string> names = {"All", "AllWithThoseThatTakeAll"};
   for (const HostileRow& row : rows) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
     names.insert(row.name + "OverTheSocket");

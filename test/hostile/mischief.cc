@@ -23,6 +23,14 @@ void Mischief::Bound(const k8s::v1::Pod& pod) {
   bound_.push_back({pod.SerializeAsString(), pod.metadata().name()});
 }
 
+void Mischief::DaemonPod(k8s::v1::Pod pod) {
+  pod.mutable_metadata()->clear_name();
+  k8s::v1::OwnerReference* const owner = pod.mutable_metadata()->mutable_owner_references(0);
+  owner->set_kind("DaemonSet");
+  owner->set_name("hostile");
+  daemon_pods_.push_back(pod.SerializeAsString());
+}
+
 size_t Mischief::QuestionBytes() const {
   size_t bytes = 0;
   for (const v1::PendingPods& pods : pending_) bytes += pods.ByteSizeLong();
@@ -84,9 +92,10 @@ std::vector<HostileRow> Catalogue() {
   return rows;
 }
 
-void BuildAllRows(Mischief* mischief) {
+void BuildAllRows(Effect most, Mischief* mischief) {
   int number = 0;
   for (const HostileRow& row : Catalogue()) {
+    if (row.effect > most) continue;
     Mischief one(absl::StrCat("-", ++number));
     row.build(&one);
     mischief->Add(one, kMostTogetherBytes);

@@ -39,7 +39,8 @@ class Mischief {
     message.set_object(object.SerializeAsString());
   }
   // The template of a DaemonSet that comes with each new node.
-  void DaemonPod(const k8s::v1::Pod& pod) { daemon_pods_.push_back(pod.SerializeAsString()); }
+  // The pod of a DaemonSet "hostile", as a client sends it: without a name.
+  void DaemonPod(k8s::v1::Pod pod);
   void Group(v1::ScalableGroup group) {
     group.set_node_group(group.node_group() + suffix_);
     groups_.push_back(std::move(group));
@@ -103,8 +104,8 @@ std::vector<HostileRow> HostilePods();
 std::vector<HostileRow> HostileRules();  // pods with affinity, spreading, tolerations, selectors
 std::vector<HostileRow> HostileObjects();
 std::vector<HostileRow> Catalogue();  // all of them
-// All rows at once, as far as a question has room for their pods.
-void BuildAllRows(Mischief* mischief);
+// All rows of this effect or a smaller one at once, as far as a question has room for their pods.
+void BuildAllRows(Effect most, Mischief* mischief);
 
 }  // namespace loadline
 

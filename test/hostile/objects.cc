@@ -76,7 +76,7 @@ std::vector<HostileRow> Workloads() {
        [](Mischief* m) {
          for (int i = 0; i < 1'001; ++i) m->DaemonPod(EvilPod());
        },
-       kDaemonSet, Effect::kTakesRoom},
+       kDaemonSet, Effect::kTakesAll},  // 1,000 of them are more pods than a new node takes
       {"DaemonPodOf257ExtendedResources",
        [](Mischief* m) { m->DaemonPod(EvilPod(ExtendedResources(257, "1"))); }, kDaemonSet},
       {"1001DaemonSets",
@@ -221,8 +221,9 @@ std::vector<HostileRow> NodesAndGroups() {
          m->Node(node);
        },
        {"Node", "", ""}},
-      {"GroupOf100000000Nodes", [](Mischief* m) { m->Group(EvilGroup("hostile", 100'000'000, 200'000'000)); },
-       kAnybody},
+      {"GroupOf100000000Nodes",
+       [](Mischief* m) { m->Group(EvilGroup("hostile", 100'000'000, 200'000'000)); },
+       {"NodeGroup", "", "hostile"}},
       {"GroupOfGreatestMaximum",
        [](Mischief* m) {
          m->Group(EvilGroup("hostile", 0, std::numeric_limits<int32_t>::max()));

@@ -213,7 +213,8 @@ std::vector<HostileRow> NamesAndOwners() {
       {"WaitingPodOfANameWithNulAndAnsi",
        [](Mischief* m) { m->Pending(Named(std::string("a\0b\x1b[2J\r\n", 9))); }, kNobody},
       {"BoundPodOfANameWithNulAndAnsi",
-       [](Mischief* m) { m->Bound(Named(std::string("a\0b\x1b[2J\r\n", 9))); }, kAnyPod},
+       [](Mischief* m) { m->Bound(Named(std::string("a\0b\x1b[2J\r\n", 9))); },
+       {"Node", "", "victim"}},
       {"WaitingPodOfANamespaceOfOneMegabyte",
        [](Mischief* m) {
          k8s::v1::Pod pod = EvilPod();

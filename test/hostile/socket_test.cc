@@ -191,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, HostileSocketTest, ::testing::ValuesIn(Catalogue(
 TEST(HostileLimitTest, LivesWith512MebibytesOfAddressSpace) {
   const HostileRow row = {"All", nullptr, {}, Effect::kTakesAll};
   Mischief mischief;
-  BuildAllRows(&mischief);
+  BuildAllRows(row.effect, &mischief);
   const Findings findings = TryOverTheSocket(row, mischief, rlim_t{512} << 20);
   EXPECT_EQ(findings.words.count("died"), 0U) << findings.details;
   EXPECT_EQ(findings.words.count("slow"), 0U) << findings.details;

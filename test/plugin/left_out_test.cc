@@ -270,6 +270,64 @@ TEST_F(LeftOutTest, ATemplateThatCannotBeReadIsNotSent) {
   ASSERT_THAT(plan.scale_down().remove(), SizeIs(1));
 }
 
+TEST_F(LeftOutTest, AGroupWhoseTemplateCannotBeReadIsLeftOutAlone) {
+  v1::ScalableGroup* const broken = request_.add_groups()->mutable_growth();
+  broken->set_node_group("broken");
+  broken->set_template_node("x");
+  broken->set_max_nodes(9);
+  const v1::PlanLoopResponse plan = Plan();
+  ASSERT_EQ(plan.left_out_size(), 1);
+  EXPECT_EQ(plan.left_out(0).kind(), "NodeGroup");
+  EXPECT_EQ(plan.left_out(0).name(), "broken");
+  EXPECT_THAT(plan.left_out(0).reason(), StartsWith("template_node is not a k8s.io.api.core.v1.Node"));
+  EXPECT_THAT(plan.scale_down().remove(), SizeIs(1));
+}
+
+// Not one of its 29,998 nodes is expected, so that pods do not wait for them; and it asks for no more.
+TEST_F(LeftOutTest, AGroupThatExpectsMoreNodesThanCanBeIsLeftOutAlone) {
+  v1::LoopGroup* const group = request_.mutable_groups(0);
+  group->mutable_growth()->set_current_nodes(30'000);
+  group->mutable_growth()->set_max_nodes(40'000);
+  Pending(NamedPod("waits", {{"cpu", "2"}}).SerializeAsString(), 2);
+  const v1::PlanLoopResponse plan = Plan();
+  ASSERT_EQ(plan.left_out_size(), 1);
+  EXPECT_EQ(plan.left_out(0).kind(), "NodeGroup");
+  EXPECT_EQ(plan.left_out(0).name(), "workers");
+  EXPECT_EQ(plan.left_out(0).reason(),
+            "current_nodes: 30000 are 29998 more than there are, at most 20000 may be");
+  ASSERT_EQ(plan.existing_size(), 1) << "one has room on b";
+  EXPECT_EQ(plan.existing(0).pods().count(), 1);
+  EXPECT_EQ(plan.upcoming_size(), 0);
+  EXPECT_EQ(plan.growth_size(), 0);
+}
+
+TEST_F(LeftOutTest, ANameThatIsNoneIsLeftOutAlone) {
+  k8s::v1::Namespace one;
+  one.mutable_metadata()->set_name("\xff");
+  v1::ClusterObject* const object = objects_.add_objects();
+  object->set_kind(v1::NAMESPACE);
+  object->set_object(one.SerializeAsString());
+  const std::string pod = Innocent().SerializeAsString();
+  ChangesBuilder builder = ChangesBuilder::FullList(++epoch_, 1);
+  builder.Shape(0, k8s::v1::Pod()).Node(0, Node("a"), {{0, "web-0\n", "u0"}}).Node(1, Node("\x1b"));
+  v1::SyncRequest request = builder.Sync();
+  request.mutable_changes()->mutable_pod_shapes(0)->set_pod(pod);
+  request.mutable_changes()->MergeFrom(objects_);
+  const absl::StatusOr<std::string> bytes = engine_.CallBytes(kSyncMethod, request.SerializeAsString());
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  v1::SyncResponse response;
+  ASSERT_TRUE(response.ParseFromString(*bytes));
+  ASSERT_EQ(response.left_out_size(), 3);
+  EXPECT_EQ(response.left_out(0).kind(), "Namespace");
+  EXPECT_THAT(response.left_out(0).name(), StartsWith("\\xff~"));
+  EXPECT_EQ(response.left_out(1).kind(), "Node");
+  EXPECT_THAT(response.left_out(1).name(), StartsWith("\\x1b~"));
+  EXPECT_THAT(response.left_out(1).reason(), HasSubstr("metadata.name: \"\\x1b\" is not a name"));
+  EXPECT_EQ(response.left_out(2).name(), "a");
+  EXPECT_THAT(response.left_out(2).reason(), StartsWith("pods[0]: \"web-0\\n\" is not a name"));
+  EXPECT_EQ(engine_.DescribeAll(false).views(0).pods(), 1);
+}
+
 TEST(PlaceholderTraitsTest, ALabelAloneMakesNone) {
   k8s::v1::Pod pod = NamedPod("slack-0", {{"cpu", "1"}});
   pod.mutable_metadata()->set_namespace_("loadline-slack");

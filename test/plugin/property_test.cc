@@ -184,7 +184,7 @@ TEST_P(PropertyTest, RefusedBatchesLeaveNoTrace) {
         bad.Node(63, MakeNode("bad", {{"new.com/resource", "1"}}), {{200'000, "p", ""}});
         break;
       case 2:
-        bad.Shape(100'000, MakePod({{"new.com/resource", "1"}, {"cpu", "-1"}}));
+        bad.Shape(100'000, MakePod({{"new.com/resource", "1"}})).Shape(100'000, MakePod({{"cpu", "1"}}));
         break;
       default:
         bad.Remove(-1);

@@ -250,7 +250,7 @@ INSTANTIATE_TEST_SUITE_P(
          [](Changes* c) {
            c->Node(4, NodeOf("x"), {{2, "p", ""}, {3, "q\x1b", ""}});
          },
-         absl::StatusCode::kInvalidArgument, R"(pods[1]: "q\x1b" is not a name)"},
+         absl::StatusCode::kInvalidArgument, "refers to pod shape 3, which was never sent"},
         {"ShapeNeverSent",
          [](Changes* c) {
            c->Node(4, NodeOf("x"), {{2, "p", ""}, {3, "q", ""}});

@@ -82,7 +82,8 @@ TEST(SlackPropertiesTest, KeepsWhatIsWantedAndLittleMore) {
     std::vector<CpuMemory> basis(world->kinds.size());
     for (const auto& [slot, node] : world->nodes) {
       const WorldKind& kind = world->kinds[node.kind];
-      basis[node.kind] = Plus(basis[node.kind], options.basis == SlackBasis::kRequested ? node.Requested()
+      const CpuMemory requested = Smaller(node.Requested(), kind.allocatable);
+      basis[node.kind] = Plus(basis[node.kind], options.basis == SlackBasis::kRequested ? requested
                                                 : node.cordoned                         ? CpuMemory{}
                                                                                         : kind.Empty());
     }
