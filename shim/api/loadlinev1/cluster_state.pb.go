@@ -665,7 +665,7 @@ func (x *SyncRequest) GetChanges() *Changes {
 // pods bring and no node offers, 8 of one namespace. What pods ask for beyond that counts as one resource.
 type LeftOut struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its kind in Kubernetes, such as "Pod" or "PodDisruptionBudget".
+	// Its kind in Kubernetes, such as "Pod" or "PodDisruptionBudget"; or "NodeGroup".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Empty: it has none, or it is not known.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`

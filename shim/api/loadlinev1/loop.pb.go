@@ -380,8 +380,8 @@ func (*PlanLoopRequest_Own) isPlanLoopRequest_Cluster() {}
 type LoopGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How it grows; current_nodes are those that the cloud is to hold: what is missing of them in the cluster
-	// is on its way, at most 20000. Nodes that the cloud deletes and that are still in the cluster count as
-	// well.
+	// is on its way. A group with more than 20000 of them is left out: it does not grow, and none is expected.
+	// Nodes that the cloud deletes and that are still in the cluster count as well.
 	Growth *ScalableGroup `protobuf:"bytes,1,opt,name=growth,proto3" json:"growth,omitempty"`
 	// How it shrinks. Name, target, maximum and price are those of `growth`, and are left unset.
 	ScaleDown *DrainGroup `protobuf:"bytes,2,opt,name=scale_down,json=scaleDown,proto3" json:"scale_down,omitempty"`

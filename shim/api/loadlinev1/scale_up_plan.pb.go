@@ -362,7 +362,7 @@ type ScalableGroup struct {
 	// Id of the node group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// A plain protobuf k8s.io.api.core.v1.Node: what a new node looks like, without its pods. Empty: unknown,
-	// and the group takes no part.
+	// and the group takes no part; nor does one whose template cannot be read, which is left out.
 	TemplateNode []byte `protobuf:"bytes,2,opt,name=template_node,json=templateNode,proto3" json:"template_node,omitempty"`
 	// Nodes that it has, and may have. [0, 2^31). Where it has more than it may, it does not grow.
 	CurrentNodes int32 `protobuf:"varint,3,opt,name=current_nodes,json=currentNodes,proto3" json:"current_nodes,omitempty"`
