@@ -333,11 +333,8 @@ void Snapshot::Count(NodeIndex node, const SnapshotPod& pod, int32_t sign) {
 
 void Snapshot::CountShape(NodeIndex node, PodsOfShape* pods, int32_t sign) {
   pods->count += sign;
-  if (pods->count == 0) {
-    pods->listed = true;
-    pods->nodes.clear();
-  } else if (!pods->listed) {
-    return;
+  if (!pods->listed) {
+    pods->listed = pods->count == 0;
   } else if (sign > 0) {
     pods->nodes.push_back(node);
   } else if (pods->nodes.back() == node) {
