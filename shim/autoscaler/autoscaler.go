@@ -72,7 +72,7 @@ type Autoscaler struct {
 // nothing before Run.
 func New(options *config.Configuration, files *config.Loaded, conn engine.Conn, client kubernetes.Interface, objects dynamic.Interface, cloud *provider.Client, version string) *Autoscaler {
 	return &Autoscaler{Clock: systemClock(), config: options, files: files, client: client, objects: objects, conn: conn, cloud: cloud, metrics: newMetrics(version),
-		cluster: newCluster(view.NewForPlanning(conn, options.View), func(pod *v1.Pod) bool { return standsFor(options, pod) }), started: time.Now(), version: version}
+		cluster: newCluster(view.NewForPlanning(conn, options.View), options), started: time.Now(), version: version}
 }
 
 // Size has groups grow and shrink by how full they are, and by nothing else. It is called before Run.

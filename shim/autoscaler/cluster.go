@@ -22,6 +22,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/slack"
 	"loadline.dev/shim/view"
@@ -53,7 +54,9 @@ type cluster struct {
 	standing map[types.NamespacedName]*v1.Pod // placeholders of ours that are on nodes
 	// standsFor says which pods are placeholders of ours. The engine is not told of them.
 	standsFor func(*v1.Pod) bool
-	complete  bool
+	// slackNamespace is where our placeholders are.
+	slackNamespace string
+	complete       bool
 	// turns say which namespaces come first while more pods wait than are planned for in one loop.
 	turns turns
 }
@@ -69,8 +72,9 @@ const (
 	kindPod  = "Pod"
 )
 
-func newCluster(v *view.View, standsFor func(*v1.Pod) bool) *cluster {
-	c := &cluster{view: v, standsFor: standsFor, asking: map[note]any{}, standing: map[types.NamespacedName]*v1.Pod{}, notes: map[note]any{}, nodes: map[string]*v1.Node{}, pods: map[types.NamespacedName]*v1.Pod{},
+func newCluster(v *view.View, options *config.Configuration) *cluster {
+	c := &cluster{view: v, slackNamespace: options.Slack.Namespace, standsFor: func(pod *v1.Pod) bool { return standsFor(options, pod) },
+		asking: map[note]any{}, standing: map[types.NamespacedName]*v1.Pod{}, notes: map[note]any{}, nodes: map[string]*v1.Node{}, pods: map[types.NamespacedName]*v1.Pod{},
 		onNode: map[string]map[types.NamespacedName]*v1.Pod{}, unbound: map[types.NamespacedName]*v1.Pod{},
 		daemons: map[scaleup.DaemonSet]map[types.NamespacedName]*v1.Pod{}, sets: map[types.NamespacedName]*appsv1.DaemonSet{}, altered: map[string]bool{}}
 	v.LeaveOutInvalid(func(node string, err error) {
@@ -78,6 +82,10 @@ func newCluster(v *view.View, standsFor func(*v1.Pod) bool) *cluster {
 	})
 	return c
 }
+
+// isPlaceholder says whether a pod is one of ours that only keeps room free, whether or not we are to keep some: it waits for no node, and
+// goes with its own.
+func (c *cluster) isPlaceholder(pod *v1.Pod) bool { return slack.IsPlaceholder(pod, c.slackNamespace) }
 
 // watch starts to follow the cluster, until the context ends.
 func (c *cluster) watch(ctx context.Context, client kubernetes.Interface) error {

@@ -87,7 +87,7 @@ func (b *bench) start(options *config.Configuration, term int64) {
 		b.stop()
 	}
 	conn := enginetest.Open(b.t)
-	c := newCluster(view.NewForPlanning(conn, "test"), func(pod *v1.Pod) bool { return standsFor(options, pod) })
+	c := newCluster(view.NewForPlanning(conn, "test"), options)
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	if err := c.watch(b.ctx, b.client); err != nil {
 		b.t.Fatal(err)

@@ -51,7 +51,7 @@ func benchmarkLoop(b *testing.B, conn engine.Conn) {
 	klog.SetOutput(io.Discard)
 	klog.LogToStderr(false)
 	options := config.Default()
-	c := newCluster(view.NewForPlanning(conn, "bench"), func(pod *v1.Pod) bool { return standsFor(&options, pod) })
+	c := newCluster(view.NewForPlanning(conn, "bench"), &options)
 	c.synced = []cache.InformerSynced{func() bool { return true }}
 	for kind := range view.Kinds {
 		c.kinds = append(c.kinds, view.Kinds[kind])

@@ -12,7 +12,6 @@ import (
 
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/scaleup"
-	"loadline.dev/shim/slack"
 )
 
 // scaleUpDelay is the annotation by which a pod overrides newPodScaleUpDelay.
@@ -28,7 +27,7 @@ const sharePods = 100
 func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 	var pods []*v1.Pod
 	for _, pod := range c.unbound {
-		if waits(pod, s) && priorityOf(pod) >= int32(s.ExpendablePodsPriorityCutoff) && !tooYoung(pod, s, now) {
+		if !c.isPlaceholder(pod) && waits(pod, s) && priorityOf(pod) >= int32(s.ExpendablePodsPriorityCutoff) && !tooYoung(pod, s, now) {
 			pods = append(pods, pod)
 		}
 	}
@@ -58,9 +57,9 @@ func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 	return gathered
 }
 
-// waits says whether a scheduler has found no node for a pod, or is not waited for. Placeholders wait for none.
+// waits says whether a scheduler has found no node for a pod, or is not waited for.
 func waits(pod *v1.Pod, s *config.ScaleUp) bool {
-	if _, claims := scaleup.DaemonSetOf(pod); claims || pod.Labels[slack.PlaceholderLabel] != "" {
+	if _, claims := scaleup.DaemonSetOf(pod); claims {
 		return false
 	}
 	refused := slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {

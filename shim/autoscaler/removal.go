@@ -10,7 +10,6 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/actuation"
-	"loadline.dev/shim/slack"
 )
 
 // removals returns the nodes of a plan that go now. What the plan says is held against the objects that it was made
@@ -56,7 +55,7 @@ func (c *cluster) removal(plan *loopPlan, removal *loadlinev1.NodeRemoval) (actu
 		if i < 0 || i >= len(r.Pods) || move.GetName() != "" && (move.GetName() != r.Pods[i].Name || move.GetNamespace() != r.Pods[i].Namespace) {
 			return actuation.Removal{}, fmt.Errorf("the plan moves pod %d, %s/%s, of node %s, which has %d pods", i, move.GetNamespace(), move.GetName(), name, len(r.Pods))
 		}
-		if r.Pods[i].Labels[slack.PlaceholderLabel] == "" { // placeholders go without a word
+		if !c.isPlaceholder(r.Pods[i]) { // placeholders go without a word
 			r.Moves[r.Pods[i].UID] = true
 		}
 	}

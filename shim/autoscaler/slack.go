@@ -38,7 +38,7 @@ func keeperOf(c *config.Configuration, objects dynamic.Interface) keeper {
 
 // standsFor says whether a pod is a placeholder of ours: the engine counts its own, and is not to count it again.
 func standsFor(c *config.Configuration, pod *v1.Pod) bool {
-	return c.Decides(config.SlackDecision) && pod.Namespace == c.Slack.Namespace && pod.Labels[slack.PlaceholderLabel] != ""
+	return c.Decides(config.SlackDecision) && slack.IsPlaceholder(pod, c.Slack.Namespace)
 }
 
 // keepSlack has objects keep the slack of a plan.

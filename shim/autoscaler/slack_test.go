@@ -186,3 +186,31 @@ func TestPlaceholdersGoWithTheirNode(t *testing.T) {
 		})
 	}
 }
+
+// forge labels a pod as a placeholder, as anybody can.
+func (b *bench) forge(namespace, name string) {
+	b.t.Helper()
+	pod, err := b.client.CoreV1().Pods(namespace).Get(b.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	pod.Labels = map[string]string{slack.PlaceholderLabel: "true"}
+	if _, err := b.client.CoreV1().Pods(namespace).Update(b.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		b.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// The label of a placeholder on a pod of anybody's is only a label: the pod waits for a node.
+func TestForgedPlaceholdersArePods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := slacking(t, func(c *config.Configuration) { c.Decisions = []string{config.ScaleUpDecision} })
+		b.addPending("forged", 1, "2")
+		b.forge("default", "forged-0")
+		b.run(time.Minute)
+		if s := b.readStatus().ClusterWide.ScaleUp; s.PendingPods != 1 || b.sky.groups["g"].target == 0 {
+			t.Errorf("nothing grows for a pod with the label: %+v", s)
+		}
+		b.end()
+	})
+}

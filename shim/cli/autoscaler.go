@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/provider"
@@ -101,7 +102,7 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 	for _, warning := range warnings {
 		warn(warning)
 	}
-	conn, err := engine.Open(settings.Engine)
+	conn, err := engine.OpenWith(settings.Engine, &loadlinev1.EngineConfig{MaxQuestionBytes: int64(settings.MaxQuestionBytes), SlackNamespace: settings.Slack.Namespace})
 	if err != nil {
 		return err
 	}

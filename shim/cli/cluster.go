@@ -57,15 +57,15 @@ type loadOptions struct {
 }
 
 // load reads the cluster.
-func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, options loadOptions) (*cluster, error) {
-	conn, err := engine.Open(address)
+func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Reader, options loadOptions) (*cluster, error) {
+	conn, err := engine.open()
 	if err != nil {
 		return nil, err
 	}
 	if options.wrap != nil {
 		conn = options.wrap(conn)
 	}
-	c := &cluster{conn: conn, view: view.New(conn, viewName(address)), bound: map[string]int{}}
+	c := &cluster{conn: conn, view: view.New(conn, viewName(engine.address)), bound: map[string]int{}}
 	handler := dump.Handler{
 		Node: func(node *v1.Node) error {
 			c.view.SetNode(node)
@@ -84,7 +84,7 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 	}
 	switch {
 	case options.planning:
-		c.view = view.NewForPlanning(conn, viewName(address))
+		c.view = view.NewForPlanning(conn, viewName(engine.address))
 		handler.Object, handler.PlannerObject = c.view.SetObject, c.view.SetObject
 		if options.object != nil {
 			handler.PlannerObject = func(object any) error {
@@ -93,7 +93,7 @@ func load(ctx context.Context, s *sourceFlags, address string, stdin io.Reader, 
 			}
 		}
 	case options.filters:
-		c.view = view.NewForFilters(conn, viewName(address))
+		c.view = view.NewForFilters(conn, viewName(engine.address))
 		handler.Object = c.view.SetObject
 		if options.object != nil {
 			handler.PlannerObject = func(object any) error {

@@ -73,7 +73,7 @@ func (s *drainSource) options() *loadlinev1.DrainOptions {
 type drainFlags struct {
 	sourceFlags
 	drainSource
-	engine string
+	engine engineFlags
 	output outputFlag
 }
 
@@ -122,7 +122,7 @@ type drainPlan struct {
 }
 
 // ask has a plan made.
-func (s *drainSource) ask(ctx context.Context, source *sourceFlags, address string, stdin io.Reader) (*drainPlan, error) {
+func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engineFlags, stdin io.Reader) (*drainPlan, error) {
 	now, err := s.time()
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, address stri
 		}
 	}
 	groups := drain.NewGroups(file.Groups)
-	c, err := load(ctx, source, address, stdin, loadOptions{planning: true, node: groups.AddNode})
+	c, err := load(ctx, source, engine, stdin, loadOptions{planning: true, node: groups.AddNode})
 	if err != nil {
 		return nil, err
 	}

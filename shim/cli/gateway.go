@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"loadline.dev/shim/engine"
 	"loadline.dev/shim/expander"
 	"loadline.dev/shim/extender"
 )
@@ -47,7 +46,7 @@ type gatewayFlags struct {
 	expander expander.Options
 	// expanderAddress is where the expander answers; empty: there is none.
 	expanderAddress string
-	engine          string
+	engine          engineFlags
 	score           *policyFlags
 	rank            rankPolicyFlags
 	logs            logFlags
@@ -135,7 +134,7 @@ func (f *gatewayFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := engine.Open(f.engine)
+	conn, err := f.engine.open()
 	if err != nil {
 		return err
 	}

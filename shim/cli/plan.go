@@ -26,9 +26,10 @@ type planFlags struct {
 	sourceFlags
 	drainSource
 	slackPolicyFlags
-	rank           rankPolicyFlags
-	engine, record string
-	output         outputFlag
+	rank   rankPolicyFlags
+	engine engineFlags
+	record string
+	output outputFlag
 }
 
 func (a *app) newPlan() *cobra.Command {

@@ -25,7 +25,7 @@ looked at. A scheduler asks only about the nodes that passed its filters, so its
 type podFlags struct {
 	sourceFlags
 	podFile string
-	engine  string
+	engine  engineFlags
 	policy  *policyFlags // nil: the command scores nothing
 	output  outputFlag
 	filters bool // the command asks where the pod fits, by how filters are configured

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/engine"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
@@ -53,7 +52,7 @@ func (s *rankSource) check() error {
 type rankFlags struct {
 	sourceFlags
 	rankSource
-	engine string
+	engine engineFlags
 	output outputFlag
 }
 
@@ -113,17 +112,17 @@ type rank struct {
 }
 
 // ask has node groups ranked; see askCluster for `size`.
-func (s *rankSource) ask(ctx context.Context, source *sourceFlags, address string, stdin io.Reader, size *sizeSource) (*rank, error) {
+func (s *rankSource) ask(ctx context.Context, source *sourceFlags, engine engineFlags, stdin io.Reader, size *sizeSource) (*rank, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
 	if s.question != "" {
-		return s.askQuestion(ctx, address)
+		return s.askQuestion(ctx, engine)
 	}
-	return s.askCluster(ctx, source, address, stdin, size)
+	return s.askCluster(ctx, source, engine, stdin, size)
 }
 
-func (s *rankSource) askQuestion(ctx context.Context, address string) (*rank, error) {
+func (s *rankSource) askQuestion(ctx context.Context, engine engineFlags) (*rank, error) {
 	question, err := ranking.LoadQuestion(s.question)
 	if err != nil {
 		return nil, err
@@ -135,7 +134,7 @@ func (s *rankSource) askQuestion(ctx context.Context, address string) (*rank, er
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.question, err)
 	}
-	conn, err := engine.Open(address)
+	conn, err := engine.open()
 	if err != nil {
 		return nil, err
 	}

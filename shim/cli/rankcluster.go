@@ -15,7 +15,7 @@ import (
 
 // askCluster has the node groups of a file ranked, for the pods of a cluster that wait. With `size`, it also asks how full
 // those are that say how they are sized.
-func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, address string, stdin io.Reader, size *sizeSource) (*rank, error) {
+func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine engineFlags, stdin io.Reader, size *sizeSource) (*rank, error) {
 	policy, err := s.policy.policy()
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, addres
 			sized.AddPod(pod)
 		}
 	}
-	c, err := load(ctx, source, address, stdin, options)
+	c, err := load(ctx, source, engine, stdin, options)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,8 @@ import (
 
 // replayFlags are the flags of `replay`.
 type replayFlags struct {
-	engine, answer string
+	engine engineFlags
+	answer string
 }
 
 func (a *app) newReplay() *cobra.Command {
@@ -46,7 +47,7 @@ func (f *replayFlags) replay(ctx context.Context, name string, out io.Writer) er
 		return err
 	}
 	defer file.Close()
-	conn, err := engine.Open(f.engine)
+	conn, err := f.engine.open()
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/dump"
-	"loadline.dev/shim/engine"
 	"loadline.dev/shim/report"
 	"loadline.dev/shim/report/texttable"
 	"loadline.dev/shim/simulate"
@@ -18,7 +17,7 @@ import (
 // simulateFlags are the flags of `simulate`.
 type simulateFlags struct {
 	sourceFlags
-	engine string
+	engine engineFlags
 	policy *policyFlags
 	weight int64
 	output outputFlag
@@ -84,7 +83,7 @@ func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, 
 	if s.cluster, err = f.cluster(ctx, stdin); err != nil {
 		return nil, err
 	}
-	conn, err := engine.Open(f.engine)
+	conn, err := f.engine.open()
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +92,7 @@ func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, 
 		{Name: "default scheduler"},
 		{Name: "with Loadline", Weight: f.weight, Policy: how.Proto()},
 	} {
-		outcome, err := simulate.Run(ctx, conn, fmt.Sprintf("%s-%d", viewName(f.engine), i), s.cluster, scheduler)
+		outcome, err := simulate.Run(ctx, conn, fmt.Sprintf("%s-%d", viewName(f.engine.address), i), s.cluster, scheduler)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", scheduler.Name, engineError(err))
 		}

@@ -46,8 +46,9 @@ func (s *sizeSource) time() (time.Time, error) {
 type sizeFlags struct {
 	sourceFlags
 	sizeSource
-	groups, engine string
-	output         outputFlag
+	groups string
+	engine engineFlags
+	output outputFlag
 }
 
 func (a *app) newSize() *cobra.Command {

@@ -28,11 +28,11 @@ const (
 type slackFlags struct {
 	sourceFlags
 	slackPolicyFlags
-	groups, engine       string
-	placeholderNamespace string
-	filters              filterFlags
-	literal              bool
-	output               outputFlag
+	groups  string
+	engine  engineFlags
+	filters filterFlags
+	literal bool
+	output  outputFlag
 }
 
 // slackPolicyFlags say how much room is kept free.
@@ -87,7 +87,7 @@ Karpenter, or Deployments of pods that give way to all others.`,
 	f.filters.addTo(flags)
 	f.slackPolicyFlags.addTo(flags)
 	flags.StringVar(&f.groups, "groups", "", "file with the node groups that may grow, kind "+nodegroup.Kind+" (default: every class with nodes may)")
-	flags.StringVar(&f.placeholderNamespace, "slack-namespace", slack.DefaultNamespace, "namespace of the objects that are printed")
+	flags.StringVar(&f.engine.slackNamespace, "slack-namespace", slack.DefaultNamespace, "namespace of our own placeholders, and of the objects that are printed")
 	flags.BoolVar(&f.literal, "literal", false, "also show what the formulas of the proposal come to as they stand")
 	addEngineFlag(flags, &f.engine)
 	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML, formHTML, formBuffers, formDeployments)
@@ -136,7 +136,7 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 			known.AddObject(object)
 		},
 		pod: func(pod *v1.Pod) {
-			if pod.Labels[slack.PlaceholderLabel] == "" {
+			if !slack.IsPlaceholder(pod, f.engine.slackNamespace) {
 				waiting.AddPod(pod)
 			}
 			known.AddPod(pod)
@@ -152,7 +152,7 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	// A plan that is not carried out starts anew: the engine's own state supposes that the last one was.
 	request := &loadlinev1.PlanSlackRequest{Policy: policy, State: &loadlinev1.SlackState{NextId: 1}, Pods: problem.GetPods(),
 		GroupsKnown: f.groups != "", Groups: problem.GetGroups(), DaemonPods: problem.GetDaemonPods(), NowSeconds: time.Now().Unix(), Literal: f.literal}
-	plan := &slackPlan{rate: f.Rate, basis: f.Basis, namespace: f.placeholderNamespace, pending: waiting.Waiting(), known: known, warnings: file.Warnings}
+	plan := &slackPlan{rate: f.Rate, basis: f.Basis, namespace: f.engine.slackNamespace, pending: waiting.Waiting(), known: known, warnings: file.Warnings}
 	if request.Fit, err = f.filters.fit(); err != nil {
 		return nil, err
 	}

@@ -19,11 +19,30 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/pager"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/dump"
+	"loadline.dev/shim/engine"
+	"loadline.dev/shim/slack"
 )
 
-func addEngineFlag(flags *pflag.FlagSet, address *string) {
-	flags.StringVar(address, "engine", "inprocess", "engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket")
+// engineFlags say which engine is asked, and how one in this process is set up.
+type engineFlags struct {
+	address string
+	// maxQuestionBytes and slackNamespace are as the flags of loadlined; 0 and empty: its default.
+	maxQuestionBytes int64
+	slackNamespace   string
+}
+
+func addEngineFlag(flags *pflag.FlagSet, e *engineFlags) {
+	flags.StringVar(&e.address, "engine", "inprocess", "engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket")
+	flags.Int64Var(&e.maxQuestionBytes, "max-question-bytes", 256<<20, "memory that one question may take in an engine in this process; what would take more is cut short and says so")
+	if flags.Lookup("slack-namespace") == nil {
+		flags.StringVar(&e.slackNamespace, "slack-namespace", slack.DefaultNamespace, "namespace of our own placeholders, for an engine in this process")
+	}
+}
+
+func (e engineFlags) open() (engine.Conn, error) {
+	return engine.OpenWith(e.address, &loadlinev1.EngineConfig{MaxQuestionBytes: e.maxQuestionBytes, SlackNamespace: e.slackNamespace})
 }
 
 // clusterFlags name a cluster as kubectl does.

@@ -22,7 +22,7 @@ const (
 // topFlags are the flags of `top`.
 type topFlags struct {
 	sourceFlags
-	engine    string
+	engine    engineFlags
 	resources []string
 	sortBy    string
 	most      int

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
+
+	"loadline.dev/shim/api/loadlinev1"
 )
 
 // Conn is a connection to an engine. Safe for concurrent use.
@@ -26,13 +28,17 @@ const inProcess = "inprocess"
 //
 // Searched in this order: the file that LOADLINE_LIBRARY names, the folder of the executable, ../lib beside
 // it, the search path of the system.
-func Open(address string) (Conn, error) {
+func Open(address string) (Conn, error) { return OpenWith(address, nil) }
+
+// OpenWith is Open for an engine in this process that is set up in another way than by default. An engine in loadlined has the set-up that
+// loadlined was started with.
+func OpenWith(address string, config *loadlinev1.EngineConfig) (Conn, error) {
 	scheme, path, hasPath := strings.Cut(address, "://")
 	switch {
 	case address == inProcess:
-		return openInProcess("")
+		return openInProcess("", config)
 	case scheme == inProcess && hasPath && strings.HasPrefix(path, "/"):
-		return openInProcess(path)
+		return openInProcess(path, config)
 	case scheme == "unix" && hasPath && strings.HasPrefix(path, "/"):
 		return openSocket(path)
 	}

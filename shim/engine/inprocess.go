@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"loadline.dev/shim/api/loadlinev1"
 )
 
 const libraryName = "libloadline.so"
@@ -25,12 +27,16 @@ type inProcessConn struct {
 	engine  unsafe.Pointer // nil when closed; guarded by mu
 }
 
-func openInProcess(path string) (Conn, error) {
+func openInProcess(path string, config *loadlinev1.EngineConfig) (Conn, error) {
+	options, err := proto.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
 	l, err := findLibrary(path)
 	if err != nil {
 		return nil, err
 	}
-	engine, err := l.create()
+	engine, err := l.create(options)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,9 @@ static ll_library* ll_open(const char* path, char** error) {
 	return library;
 }
 
-static int32_t ll_create(ll_library* l, void** engine, char** error) { return l->create(NULL, 0, engine, error); }
+static int32_t ll_create(ll_library* l, const void* config, size_t config_size, void** engine, char** error) {
+	return l->create(config, config_size, engine, error);
+}
 static int32_t ll_call(ll_library* l, void* engine, const char* method, const void* request, size_t request_size,
                        int64_t timeout_ns, void** response, size_t* response_size, char** error) {
 	return l->call(engine, method, request, request_size, timeout_ns, response, response_size, error);
@@ -97,11 +99,11 @@ func loadLibrary(path string) (*library, error) {
 	return l, nil
 }
 
-// create returns a new engine with the default configuration.
-func (l *library) create() (unsafe.Pointer, error) {
+// create returns a new engine; config is a serialized EngineConfig, empty: the default.
+func (l *library) create(config []byte) (unsafe.Pointer, error) {
 	var engine unsafe.Pointer
 	var problem *C.char
-	if code := C.ll_create(l.functions, &engine, &problem); code != 0 {
+	if code := C.ll_create(l.functions, unsafe.Pointer(unsafe.SliceData(config)), C.size_t(len(config)), &engine, &problem); code != 0 {
 		return nil, l.status(code, problem)
 	}
 	return engine, nil

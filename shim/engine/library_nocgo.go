@@ -18,7 +18,7 @@ func loadLibrary(string) (*library, error) {
 	return nil, status.Error(codes.Unimplemented, "engine library: this program was built without cgo; use unix:///path/to/socket")
 }
 
-func (l *library) create() (unsafe.Pointer, error) { return nil, nil }
+func (l *library) create([]byte) (unsafe.Pointer, error) { return nil, nil }
 
 func (l *library) destroy(unsafe.Pointer) {}
 

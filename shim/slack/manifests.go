@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -38,6 +39,18 @@ type CapacityBufferSpec struct {
 // LocalObjectTemplate names a PodTemplate of the same namespace.
 type LocalObjectTemplate struct {
 	Name string `json:"name"`
+}
+
+// IsPlaceholder says whether a pod is one of ours, which only keeps room free and gives way to all others: labelled as one, in the
+// namespace of slack, made by a Deployment there, and of a priority as low as ours. Anybody can write the label, but who creates
+// Deployments in that namespace is an administrator. The engine has the same rule.
+func IsPlaceholder(pod *v1.Pod, namespace string) bool {
+	if _, labelled := pod.Labels[PlaceholderLabel]; !labelled || pod.Namespace != namespace {
+		return false
+	}
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "ReplicaSet" && strings.HasPrefix(owner.APIVersion, "apps/") &&
+		pod.Spec.Priority != nil && *pod.Spec.Priority <= placeholderPriority
 }
 
 // CapacityBuffers returns the objects that have an autoscaler keep the shapes free: for each a PodTemplate, and a

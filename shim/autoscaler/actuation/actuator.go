@@ -45,6 +45,9 @@ type Options struct {
 	Poll time.Duration
 	// DaemonSetEvictionForEmptyNodes and ...ForOccupiedNodes: DaemonSet pods are asked to leave too.
 	DaemonSetEvictionForEmptyNodes, DaemonSetEvictionForOccupiedNodes bool
+	// IsPlaceholder says whether a pod only keeps room free: it goes whenever a node does, and whoever has made it makes another. nil: none
+	// does.
+	IsPlaceholder func(*v1.Pod) bool
 	// NodeDeletionDelayTimeout is how long annotations may delay the deletion of a node.
 	NodeDeletionDelayTimeout time.Duration
 	// NodeDeletionBatcherInterval is how long a node waits for others of its group, to be deleted in one call. 0: not.
@@ -52,6 +55,10 @@ type Options struct {
 	// Now is the time that is written down, and by which pods are judged that should have ended: that of the plans. nil: the
 	// wall clock.
 	Now func() time.Time
+}
+
+func (o *Options) isPlaceholder(pod *v1.Pod) bool {
+	return o.IsPlaceholder != nil && o.IsPlaceholder(pod)
 }
 
 // Reasons for which nodes are removed. Each is a label of a metric.
@@ -298,7 +305,7 @@ func (a *Actuator) prepare(ctx context.Context, d *deletion) (Result, error) {
 		daemonSets = a.options.DaemonSetEvictionForEmptyNodes
 	}
 	a.stage(d, StageDraining)
-	full, daemonSet := toEvict(pods, d.removal.Moves, daemonSets, a.now())
+	full, daemonSet := toEvict(pods, d.removal.Moves, daemonSets, a.options.isPlaceholder, a.now())
 	for _, pod := range full {
 		if pod.DeletionTimestamp == nil {
 			a.events.Event(pod, v1.EventTypeNormal, "ScaleDown", "deleting pod for node scale down")
@@ -329,7 +336,7 @@ func (a *Actuator) lookAgain(ctx context.Context, d *deletion) ([]*v1.Pod, error
 	if err != nil {
 		return nil, err
 	}
-	return pods, d.removal.unexpected(pods, a.now())
+	return pods, d.removal.unexpected(pods, a.options.isPlaceholder, a.now())
 }
 
 // awaitDelays waits until nobody asks to delay the deletion any more, or the time for that is up.

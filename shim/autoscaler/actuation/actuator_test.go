@@ -694,3 +694,29 @@ func TestDaemonSetPodIsAskedAgain(t *testing.T) {
 		})
 	}
 }
+
+// A pod that has come since the plan was made stops the removal, unless it only keeps room free. Who says so is not the pod.
+func TestOnlyPlaceholdersMayComeMeanwhile(t *testing.T) {
+	for _, placeholder := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.addNode("n")
+			planned := w.addPod("p", "n")
+			time.AfterFunc(time.Second, func() {
+				late := w.addPod("late", "n")
+				late.Labels = map[string]string{"loadline.dev/placeholder": "true"}
+				w.update(late)
+			})
+			options := testOptions()
+			options.IsPlaceholder = func(pod *v1.Pod) bool { return placeholder && pod.Name == "late" }
+			a := w.actuator(options)
+			if outcome, err := a.Start(t.Context(), drainOf(w.node("n").DeepCopy(), planned)); outcome != NodeDeleteStarted || err != nil {
+				t.Fatal(outcome, err)
+			}
+			a.Wait()
+			if deleted := len(w.deleted) > 0; deleted != placeholder {
+				t.Errorf("placeholder %v: deleted %v, evicted %v", placeholder, w.deleted, w.evicted)
+			}
+		})
+	}
+}

@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-
-	"loadline.dev/shim/slack"
 )
 
 // Annotations of pods, under the names of Cluster Autoscaler.
@@ -83,9 +81,6 @@ func priorityOf(pod *v1.Pod) int32 {
 	return *pod.Spec.Priority
 }
 
-// isPlaceholder says whether a pod only keeps room free: it goes whenever a node does, and whoever has made it makes another.
-func isPlaceholder(pod *v1.Pod) bool { return pod.Labels[slack.PlaceholderLabel] != "" }
-
 // leavesByItself says whether a node may be deleted with a pod on it.
 func leavesByItself(pod *v1.Pod, now time.Time) bool {
 	return isMirror(pod) || isDaemonSet(pod) || isFinished(pod) || isLongTerminating(pod, now)
@@ -104,7 +99,7 @@ func evictsDaemonSetPod(pod *v1.Pod, byDefault bool) bool {
 
 // toEvict returns the pods of a node that must go before it does, those that end already included, and the DaemonSet
 // pods that are to be evicted.
-func toEvict(pods []*v1.Pod, moves map[types.UID]bool, daemonSets bool, now time.Time) (full, daemonSet []*v1.Pod) {
+func toEvict(pods []*v1.Pod, moves map[types.UID]bool, daemonSets bool, isPlaceholder func(*v1.Pod) bool, now time.Time) (full, daemonSet []*v1.Pod) {
 	for _, pod := range pods {
 		ends := pod.DeletionTimestamp != nil
 		switch {
@@ -122,7 +117,7 @@ func toEvict(pods []*v1.Pod, moves map[types.UID]bool, daemonSets bool, now time
 
 // unexpected returns why the pods of a node are not those that the plan was made for; nil when they are. A pod that is
 // gone meanwhile only makes the plan easier.
-func (r *Removal) unexpected(pods []*v1.Pod, now time.Time) error {
+func (r *Removal) unexpected(pods []*v1.Pod, isPlaceholder func(*v1.Pod) bool, now time.Time) error {
 	planned := map[types.UID]*v1.Pod{}
 	for _, pod := range r.Pods {
 		planned[pod.UID] = pod

@@ -43,26 +43,27 @@ const (
 
 // Configuration of the autoscaler. The tag `flag` is the name of a flag where it is not that of the key.
 type Configuration struct {
-	metav1.TypeMeta `json:",inline"`
-	Mode            string         `json:"mode" help:"observe: plan, and write nothing but the status and the lease; or act"`
-	Decisions       []string       `json:"decisions" help:"what to decide: scale-up, slack, scale-down; another autoscaler does the rest"`
-	Engine          string         `json:"engine" help:"engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket"`
-	View            string         `json:"view" help:"name of the view in the engine; clients that share a loadlined need different ones"`
-	BindAddress     string         `json:"bindAddress" help:"HOST:PORT of the page, health and metrics as plain HTTP; empty: none"`
-	ExposePage      bool           `json:"exposePage" help:"the page and /statusz, which name nodes and pods of all namespaces, are served to other machines too; without it to this one only, which kubectl port-forward counts as"`
-	Namespace       string         `json:"namespace" help:"namespace of status and lease"`
-	StatusConfigMap string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap that tells the state"`
-	ScanInterval    Duration       `json:"scanInterval" help:"from the begin of one loop to that of the next"`
-	KubeClientQPS   float64        `json:"kubeClientQps" flag:"kube-client-qps" help:"requests per second to the API server"`
-	KubeClientBurst int            `json:"kubeClientBurst" flag:"kube-client-burst" help:"requests to the API server at once"`
-	LeaderElection  LeaderElection `json:"leaderElection"`
-	MaxWork         int            `json:"maxWork" help:"units of work, about 100 ns each, after which the best plan so far is taken: the same on each machine"`
-	CloudProvider   CloudProvider  `json:"cloudProvider"`
-	Filters         Filters        `json:"filters"`
-	ScaleUp         ScaleUp        `json:"scaleUp"`
-	Sizing          Sizing         `json:"sizing"`
-	Slack           Slack          `json:"slack"`
-	ScaleDown       ScaleDown      `json:"scaleDown"`
+	metav1.TypeMeta  `json:",inline"`
+	Mode             string         `json:"mode" help:"observe: plan, and write nothing but the status and the lease; or act"`
+	Decisions        []string       `json:"decisions" help:"what to decide: scale-up, slack, scale-down; another autoscaler does the rest"`
+	Engine           string         `json:"engine" help:"engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket"`
+	MaxQuestionBytes int            `json:"maxQuestionBytes" help:"memory that one question may take in an engine in this process; 0: its default, 256 MiB. loadlined has a flag of that name"`
+	View             string         `json:"view" help:"name of the view in the engine; clients that share a loadlined need different ones"`
+	BindAddress      string         `json:"bindAddress" help:"HOST:PORT of the page, health and metrics as plain HTTP; empty: none"`
+	ExposePage       bool           `json:"exposePage" help:"the page and /statusz, which name nodes and pods of all namespaces, are served to other machines too; without it to this one only, which kubectl port-forward counts as"`
+	Namespace        string         `json:"namespace" help:"namespace of status and lease"`
+	StatusConfigMap  string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap that tells the state"`
+	ScanInterval     Duration       `json:"scanInterval" help:"from the begin of one loop to that of the next"`
+	KubeClientQPS    float64        `json:"kubeClientQps" flag:"kube-client-qps" help:"requests per second to the API server"`
+	KubeClientBurst  int            `json:"kubeClientBurst" flag:"kube-client-burst" help:"requests to the API server at once"`
+	LeaderElection   LeaderElection `json:"leaderElection"`
+	MaxWork          int            `json:"maxWork" help:"units of work, about 100 ns each, after which the best plan so far is taken: the same on each machine"`
+	CloudProvider    CloudProvider  `json:"cloudProvider"`
+	Filters          Filters        `json:"filters"`
+	ScaleUp          ScaleUp        `json:"scaleUp"`
+	Sizing           Sizing         `json:"sizing"`
+	Slack            Slack          `json:"slack"`
+	ScaleDown        ScaleDown      `json:"scaleDown"`
 }
 
 // Decides says whether a decision is taken here.
