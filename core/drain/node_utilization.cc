@@ -18,8 +18,9 @@ struct Requests {
   int64_t ignored = 0;
 };
 
-bool IsIgnored(const PodTraits& traits, const UtilizationOptions& options) {
-  return (options.ignore_daemonsets && IsDaemonPod(traits)) || (options.ignore_mirror_pods && traits.mirror);
+bool IsIgnored(const PodShape& shape, const ClusterObjects& objects, const UtilizationOptions& options) {
+  return (options.ignore_daemonsets && OfKnownDaemonSet(shape, objects)) ||
+         (options.ignore_mirror_pods && TraitsOf(shape).mirror);
 }
 
 Requests RequestsOf(const ClusterState& state, Slot slot, ResourceId resource,
@@ -27,9 +28,8 @@ Requests RequestsOf(const ClusterState& state, Slot slot, ResourceId resource,
   Requests requests;
   for (const NodePods::Pod& pod : state.pods(slot).pods()) {
     const PodShape& shape = state.pod_shapes()[pod.shape];
-    const PodTraits& traits = TraitsOf(shape);
-    if (IsLongTerminating(traits, now_s)) continue;
-    int64_t& sum = IsIgnored(traits, options) ? requests.ignored : requests.counted;
+    if (IsLongTerminating(TraitsOf(shape), now_s)) continue;
+    int64_t& sum = IsIgnored(shape, state.objects(), options) ? requests.ignored : requests.counted;
     sum = SaturatingAdd(sum, shape.requests.Get(resource));
   }
   return requests;

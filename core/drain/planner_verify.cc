@@ -30,8 +30,9 @@ std::optional<int64_t> MissingReplicas(const ClusterObjects& objects, const PodS
 }
 
 // Whether nobody creates another one.
-bool IsNotReplaced(const PodTraits& traits) {
-  return traits.mirror || traits.static_pod || traits.placeholder || IsDaemonPod(traits);
+bool IsNotReplaced(const PodShape& shape, const ClusterObjects& objects) {
+  const PodTraits& traits = TraitsOf(shape);
+  return traits.mirror || traits.static_pod || traits.placeholder || OfKnownDaemonSet(shape, objects);
 }
 
 std::string PodName(absl::string_view namespace_name, absl::string_view name) {
@@ -195,7 +196,7 @@ DrainBoard::Outcome DrainPlanner::Impl::PlaceFromDeleting(Slot slot, std::string
 DrainBoard::Outcome DrainPlanner::Impl::PlaceEvicted(std::string* text) {
   std::vector<const RecentEviction*> evictions;
   for (const RecentEviction& eviction : state_.recent_evictions) {
-    if (!IsNotReplaced(TraitsOf(eviction.shape))) evictions.push_back(&eviction);
+    if (!IsNotReplaced(eviction.shape, cluster().objects())) evictions.push_back(&eviction);
   }
   std::sort(evictions.begin(), evictions.end(), [](const RecentEviction* a, const RecentEviction* b) {
     const auto rank = [](const RecentEviction* eviction) {

@@ -37,7 +37,7 @@ std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,
       const PodShape& shape = cluster.pod_shapes()[pod.shape];
       const PodTraits& traits = TraitsOf(shape);
       if (shape.finished || traits.deleted_s.has_value() || traits.mirror || traits.static_pod ||
-          IsDaemonPod(traits) || GivesWay(traits)) {
+          OfKnownDaemonSet(shape, cluster.objects()) || GivesWay(traits)) {
         continue;
       }
       const auto [at, added] = positions.try_emplace(pod.shape, waiting.size());

@@ -1,6 +1,7 @@
 #include "core/slack/slack_rooms.h"
 
 #include <algorithm>
+#include <variant>
 
 namespace loadline {
 namespace {
@@ -28,13 +29,33 @@ LabelKeys SelectedLabels(const PodShape& shape) {
   return keys;
 }
 
-SlackPod MakePod(const PodShape& shape) {
+// Hash of all that OfKnownDaemonSet() reads of the objects.
+uint64_t HashOfDaemonSets(const ClusterObjects& objects) {
+  FingerprintBuilder builder;
+  builder.Add(objects.complete(ObjectKind::kDaemonSet) ? 1 : 0);
+  const auto add = [&](const ObjectKey& key) {
+    builder.Add(absl::string_view(key.namespace_name));
+    builder.Add(absl::string_view(key.name));
+  };
+  for (const auto& [key, object] : objects.of(ObjectKind::kDaemonSet)) {
+    add(key);
+    if (const auto* const workload = std::get_if<Workload>(&object.content)) {
+      builder.Add(absl::string_view(workload->uid));
+    }
+  }
+  for (const auto& [key, reason] : objects.unreadable()) {
+    if (key.kind == ObjectKind::kDaemonSet) add(key);
+  }
+  return builder.Finish();
+}
+
+SlackPod MakePod(const PodShape& shape, const ClusterObjects& objects) {
   const PodTraits& traits = TraitsOf(shape);
   SlackPod pod;
   pod.shape = shape;
   pod.requests = CpuMemoryOf(shape.requests);
   pod.placeholder = traits.placeholder;
-  pod.overhead = IsDaemonPod(traits) || traits.mirror || traits.static_pod;
+  pod.overhead = OfKnownDaemonSet(shape, objects) || traits.mirror || traits.static_pod;
   pod.wishes = !pod.placeholder && (traits.slack.copies.has_value() || !traits.slack.error.empty());
   if (!pod.placeholder && !pod.overhead) pod.selects = SelectedLabels(shape);
   return pod;
@@ -55,12 +76,24 @@ int64_t SlackRooms::PodsOf(const std::string& owner_uid) const {
   return found == pods_of_owner_.end() ? 0 : found->second;
 }
 
-void SlackRooms::Clear() { *this = SlackRooms(); }
+void SlackRooms::Clear() {
+  const int64_t objects_version = objects_version_;
+  const uint64_t daemon_sets = daemon_sets_;
+  *this = SlackRooms();
+  objects_version_ = objects_version;
+  daemon_sets_ = daemon_sets;
+}
 
 bool SlackRooms::CatchUp(const ClusterState& cluster, const LabelKeys& labels,
                          const LabelKeys& selected_before, std::vector<size_t>* changed) {
   const auto events = cluster.changes(journal_);
   bool all = !events.has_value();
+  if (all || cluster.objects().version() != objects_version_) {
+    const uint64_t daemon_sets = HashOfDaemonSets(cluster.objects());
+    all = all || daemon_sets != daemon_sets_;  // which pods come with their node is worked out anew
+    daemon_sets_ = daemon_sets;
+    objects_version_ = cluster.objects().version();
+  }
   std::vector<size_t> slots;
   if (all) {
     const size_t before = nodes_.size();
@@ -126,7 +159,7 @@ void SlackRooms::ReadPods(const ClusterState& cluster, size_t slot, Node* node) 
     const PodShape& shape = cluster.pod_shapes()[entry.shape];
     if (shape.finished) continue;
     auto [number, added] = numbers_.try_emplace(entry.shape, 0);
-    if (added) number->second = PodNumber(shape);
+    if (added) number->second = PodNumber(shape, cluster.objects());
     const SlackPod& pod = pods_[static_cast<size_t>(number->second)];
     node->has_wishes |= pod.wishes;
     if (pod.placeholder) {
@@ -174,18 +207,18 @@ void SlackRooms::CountPods(const Node& node, int32_t sign) {
   }
 }
 
-int32_t SlackRooms::PodNumber(const PodShape& shape) {
+int32_t SlackRooms::PodNumber(const PodShape& shape, const ClusterObjects& objects) {
   std::vector<int32_t>& candidates = pods_by_fingerprint_[shape.fingerprint];
   for (const int32_t number : candidates) {
     if (pods_[static_cast<size_t>(number)].shape == shape) return number;
   }
   int32_t number = static_cast<int32_t>(pods_.size());
   if (free_numbers_.empty()) {
-    pods_.push_back(MakePod(shape));
+    pods_.push_back(MakePod(shape, objects));
   } else {
     number = free_numbers_.back();
     free_numbers_.pop_back();
-    pods_[static_cast<size_t>(number)] = MakePod(shape);
+    pods_[static_cast<size_t>(number)] = MakePod(shape, objects);
   }
   candidates.push_back(number);
   if (pods_[static_cast<size_t>(number)].placeholder) unused_.push_back(number);

@@ -38,7 +38,7 @@ struct SlackPod {
   PodShape shape;
   CpuMemory requests;
   bool placeholder = false;
-  // It comes with the node: a DaemonSet runs it, or the kubelet by itself.
+  // It comes with the node: a DaemonSet that is known runs it, or the kubelet by itself.
   bool overhead = false;
   // Its annotations ask for something, or cannot be read.
   bool wishes = false;
@@ -122,12 +122,14 @@ class SlackRooms {
   void Classify(const ClusterState& cluster, size_t slot);
   void Declassify(size_t slot);
   void CountPods(const Node& node, int32_t sign);
-  int32_t PodNumber(const PodShape& shape);
+  int32_t PodNumber(const PodShape& shape, const ClusterObjects& objects);
   bool UpdateKeys(const LabelKeys& labels, const LabelKeys& selected_before);
   void Release();
 
   int64_t journal_ = -1;
-  std::vector<Node> nodes_;  // by slot
+  int64_t objects_version_ = -1;
+  uint64_t daemon_sets_ = 0;  // hash of those that pods may belong to
+  std::vector<Node> nodes_;   // by slot
   absl::btree_map<std::string, SlackClass> classes_;
   std::vector<SlackPod> pods_;
   absl::flat_hash_map<uint64_t, std::vector<int32_t>> pods_by_fingerprint_;

@@ -236,8 +236,8 @@ class Collector {
     for (size_t i = 0; i < pods.pods().size(); ++i) {
       const PodShape& shape = cluster_.pod_shapes()[pods.pods()[i].shape];
       const PodTraits& traits = TraitsOf(shape);
-      if (shape.finished || traits.placeholder || traits.slack == SlackWish() || IsDaemonPod(traits))
-        continue;
+      if (shape.finished || traits.placeholder || traits.slack == SlackWish()) continue;
+      if (OfKnownDaemonSet(shape, objects_)) continue;
       const Workload* const owner = FindOwner(traits, shape.namespace_name, objects_);
       // A workload that says something speaks for its pods, and so does the one that came after it.
       if (owner != nullptr && (owner->slack != SlackWish() || owner->target_replicas <= 0)) continue;

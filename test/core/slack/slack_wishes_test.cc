@@ -129,6 +129,19 @@ TEST_F(SlackWishesTest, JobsOfACronJobCountOnce) {
   EXPECT_EQ(Copies(), 5);
 }
 
+// Copies are kept for a pod that only says that a DaemonSet owns it, as for any other.
+TEST_F(SlackWishesTest, PodsThatForgeADaemonSetMayAskForCopies) {
+  FitPod pod;
+  pod.requests = SlackWorld::Requests({100, 100});
+  pod.name = "forged";
+  pod.traits.slack.copies = 2;
+  pod.traits.owner = PodOwner{"DaemonSet", "apps/v1", "agent", "forged"};
+  world_.cluster().Add({.name = "node"}, {pod});
+  EXPECT_EQ(Copies(), 0) << "nobody knows the DaemonSets";
+  world_.cluster().state().objects().SetComplete(ObjectKind::kDaemonSet);
+  EXPECT_EQ(Copies(), 2);
+}
+
 // The annotation counts on pods: of an owner that says nothing as of one that is not known.
 TEST_F(SlackWishesTest, PodsCountWhereTheirWorkloadSaysNothing) {
   Add({.name = "web", .replicas = 2});
