@@ -318,19 +318,15 @@ absl::StatusOr<std::vector<NodeIndex>> DecodeFitCandidates(const v1::FitRequest&
   return candidates;
 }
 
-v1::PodFit EncodePodFit(const std::vector<Verdict>& verdicts, const std::vector<NodeIndex>& candidates,
-                        const Snapshot& snapshot) {
-  using Key = std::tuple<Judgement, FilterName, StatusClass, std::vector<std::string>>;
-  std::map<Key, int> groups;
-  v1::PodFit message;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    const Verdict& verdict = verdicts[i];
-    const auto [group, is_new] = groups.try_emplace(
-        Key{verdict.judgement, verdict.filter, verdict.status_class, verdict.reasons}, message.groups_size());
-    if (is_new) *message.add_groups() = EncodeVerdict(verdict);
-    message.mutable_groups(group->second)->add_slots(static_cast<int32_t>(snapshot.slot(candidates[i])));
+void PodFitGroups::Add(const Verdict& verdict, NodeIndex candidate) {
+  const auto [group, is_new] = groups_.try_emplace(
+      Key{verdict.judgement, verdict.filter, verdict.status_class, verdict.reasons}, message_.groups_size());
+  if (is_new) {
+    *message_.add_groups() = EncodeVerdict(verdict);
+    bytes_ += message_.groups(group->second).ByteSizeLong() + kEntryOverhead;
   }
-  return message;
+  message_.mutable_groups(group->second)->add_slots(static_cast<int32_t>(snapshot_.slot(candidate)));
+  bytes_ += sizeof(int32_t);
 }
 
 }  // namespace loadline

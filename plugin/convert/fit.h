@@ -2,6 +2,10 @@
 #ifndef LOADLINE_PLUGIN_CONVERT_FIT_H_
 #define LOADLINE_PLUGIN_CONVERT_FIT_H_
 
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -64,9 +68,25 @@ absl::Status ApplyMoves(const std::vector<DecodedMove>& moves, const View& view,
 absl::StatusOr<std::vector<NodeIndex>> DecodeFitCandidates(const v1::FitRequest& request,
                                                            const Snapshot& snapshot);
 
-// Groups verdicts, one per candidate.
-v1::PodFit EncodePodFit(const std::vector<Verdict>& verdicts, const std::vector<NodeIndex>& candidates,
-                        const Snapshot& snapshot);
+// Groups the verdicts about one pod as they come, so that of equal ones each is kept once.
+class PodFitGroups {
+ public:
+  // `snapshot` outlives the object.
+  explicit PodFitGroups(const Snapshot* snapshot) : snapshot_(*snapshot) {}
+
+  void Add(const Verdict& verdict, NodeIndex candidate);
+  // About the size of the message.
+  size_t bytes() const { return bytes_; }
+  v1::PodFit Take() && { return std::move(message_); }
+
+ private:
+  using Key = std::tuple<Judgement, FilterName, StatusClass, std::vector<std::string>>;
+
+  const Snapshot& snapshot_;
+  std::map<Key, int> groups_;  // where they are in the message
+  v1::PodFit message_;
+  size_t bytes_ = 0;
+};
 
 }  // namespace loadline
 

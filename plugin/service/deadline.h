@@ -35,7 +35,9 @@ class Deadline {
 
   // kDeadlineExceeded once it has passed.
   absl::Status Check() const {
-    if (!time_.has_value() || Clock::now() < *time_) return absl::OkStatus();
+    return !time_.has_value() || Clock::now() < *time_ ? absl::OkStatus() : Passed();
+  }
+  static absl::Status Passed() {
     return absl::DeadlineExceededError("the timeout of the call passed before there was an answer");
   }
 

@@ -19,8 +19,10 @@ namespace {
 
 // Pods times candidates of one question, each about a microsecond.
 constexpr size_t kMaxJudgements = 10'000'000;
-// Between two looks at the deadline.
-constexpr size_t kJudgementsAtATime = 1'000;
+// Units of work of some 100 ns: what so many judgements of pods with few rules take, and some that have many.
+constexpr int64_t kMostWork = 50'000'000;
+// What one pod may take of what is left for all.
+constexpr double kPortionOfPod = 0.5;
 
 // Undoes all moves of a question, whatever happens.
 class Moves {
@@ -82,32 +84,40 @@ absl::StatusOr<Question> Decode(const v1::FitRequest& request, ResourceNames nam
                   std::move(left_out)};
 }
 
+absl::Status TooLarge(const Question& question) {
+  return absl::ResourceExhaustedError(absl::StrCat("the answer for ", question.pods.size(), " pods outgrows ",
+                                                   kMaxMessageBytes, " bytes; ask for fewer pods or slots"));
+}
+
+// A pod for which the budget does not suffice cannot be judged, on nodes that were not looked at.
 absl::StatusOr<v1::PodFit> JudgePod(DecodedPod decoded, const Question& question, const LabelKeys& keys,
-                                    const std::vector<NodeIndex>& candidates, const Deadline& deadline,
+                                    const std::vector<NodeIndex>& candidates, WorkBudget* budget,
                                     Snapshot* snapshot) {
+  PodFitGroups groups(snapshot);
   if (!decoded.unreadable.empty()) {
-    Verdict cannot_judge;
-    cannot_judge.judgement = Judgement::kCannotJudge;
-    cannot_judge.reasons = {decoded.unreadable};
-    return EncodePodFit(std::vector<Verdict>(candidates.size(), cannot_judge), candidates, *snapshot);
+    const Verdict verdict = CannotJudge(FilterName::kNone, decoded.unreadable);
+    for (const NodeIndex node : candidates) groups.Add(verdict, node);
+    return std::move(groups).Take();
   }
   SelectLabels(decoded.labels, keys, &decoded.pod.shape);
   decoded.pod.names = question.names;
-  PodFit fit(snapshot, std::move(decoded.pod), &question.options);
-  std::vector<Verdict> verdicts;
-  verdicts.reserve(candidates.size());
+  PodFit fit(snapshot, std::move(decoded.pod), &question.options, budget);
   for (const NodeIndex node : candidates) {
-    if (verdicts.size() % kJudgementsAtATime == 0) {
-      if (absl::Status status = deadline.Check(); !status.ok()) return status;
+    if (!budget->Spend(fit.UnitsPerNode())) {
+      if (budget->end() == BudgetEnd::kOutOfTime) return Deadline::Passed();
+      groups.Add(CannotJudge(FilterName::kNone, absl::StrCat("the question is out of ", Name(budget->end()))),
+                 node);
+      continue;
     }
     // Most nodes fit, and to say so takes no text.
-    verdicts.push_back(fit.Fits(node) ? Verdict() : fit.Judge(node));
+    groups.Add(fit.Fits(node) ? Verdict() : fit.Judge(node), node);
+    if (groups.bytes() > kMaxMessageBytes) return TooLarge(question);
   }
-  return EncodePodFit(verdicts, candidates, *snapshot);
+  return std::move(groups).Take();
 }
 
 absl::StatusOr<v1::FitResponse> Answer(const v1::FitRequest& request, const Question& question,
-                                       const View& view, const Deadline& deadline, Snapshot* snapshot) {
+                                       const View& view, WorkBudget* budget, Snapshot* snapshot) {
   if (absl::Status status = ApplyMoves(question.moves, view, snapshot); !status.ok()) return status;
   const absl::StatusOr<std::vector<NodeIndex>> candidates = DecodeFitCandidates(request, *snapshot);
   if (!candidates.ok()) return candidates.status();
@@ -119,16 +129,13 @@ absl::StatusOr<v1::FitResponse> Answer(const v1::FitRequest& request, const Ques
   v1::FitResponse response;
   size_t bytes = 0;
   for (const DecodedPod& pod : question.pods) {
+    const WorkPortion portion(budget, kPortionOfPod);
     absl::StatusOr<v1::PodFit> fit =
-        JudgePod(pod, question, view.label_keys(), *candidates, deadline, snapshot);
+        JudgePod(pod, question, view.label_keys(), *candidates, budget, snapshot);
     if (!fit.ok()) return fit.status();
     bytes += fit->ByteSizeLong() + kEntryOverhead;
     *response.add_pods() = *std::move(fit);
-    if (bytes > kMaxMessageBytes) {
-      return absl::ResourceExhaustedError(absl::StrCat("the answer for ", question.pods.size(),
-                                                       " pods outgrows ", kMaxMessageBytes,
-                                                       " bytes; ask for fewer pods or slots"));
-    }
+    if (bytes > kMaxMessageBytes) return TooLarge(question);
   }
   return response;
 }
@@ -147,7 +154,9 @@ absl::StatusOr<v1::FitResponse> Fit(const v1::FitRequest& request, const Deadlin
   SelectLabels(&shared.view, &question->pods, &question->moves, &question->left_out);
   Snapshot* const snapshot = shared.snapshot.For(shared.view);
   Moves moves(&shared.snapshot, snapshot);
-  absl::StatusOr<v1::FitResponse> response = Answer(request, *question, shared.view, deadline, snapshot);
+  WorkBudget budget(
+      kMostWork, [deadline] { return !deadline.Check().ok(); }, shared.limits.question_bytes);
+  absl::StatusOr<v1::FitResponse> response = Answer(request, *question, shared.view, &budget, snapshot);
   if (response.ok()) {
     LeftOutList left_out = question->left_out;
     left_out.Add(shared.LeftOut());
