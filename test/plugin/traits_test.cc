@@ -296,6 +296,30 @@ TEST_F(ObjectsTest, TheTemplateAndWhatIsWishedForIt) {
   EXPECT_EQ(MustDecode(v1::DEPLOYMENT, deployment).slack.copies, 1) << "the workload's own annotation wins";
 }
 
+// What a Job that ended asked for is not kept any more; one whose last pod still runs asks for it.
+TEST_F(ObjectsTest, AJobThatEndedAsksForNoSlack) {
+  auto job = Named<k8s::v1::Job>();
+  Annotate("loadline.dev/slack-copies", "3", job.mutable_metadata());
+  *job.mutable_spec()->mutable_template_() = MakePod({}, {{"cpu", "2"}});
+  Annotate("loadline.dev/slack-copies", "2", job.mutable_spec()->mutable_template_()->mutable_metadata());
+  EXPECT_EQ(MustDecode(v1::JOB, job).slack.copies, 3);
+  auto completed = job;
+  completed.mutable_spec()->set_completions(2);
+  completed.mutable_status()->set_succeeded(2);
+  EXPECT_EQ(MustDecode(v1::JOB, completed).slack, SlackWish());
+  completed.mutable_status()->set_active(1);
+  EXPECT_EQ(MustDecode(v1::JOB, completed).slack.copies, 3);
+  for (const char* const type : {"Complete", "Failed"}) {
+    auto ended = job;
+    k8s::v1::JobCondition* const condition = ended.mutable_status()->add_conditions();
+    condition->set_type(type);
+    condition->set_status("False");
+    EXPECT_EQ(MustDecode(v1::JOB, ended).slack.copies, 3) << type;
+    condition->set_status("True");
+    EXPECT_EQ(MustDecode(v1::JOB, ended).slack, SlackWish()) << type;
+  }
+}
+
 TEST_F(ObjectsTest, ErrorsNameTheObjectAndTheField) {
   auto deployment = Named<k8s::v1::Deployment>();
   *deployment.mutable_spec()->mutable_template_() = MakePod({}, {{"cpu", "2x"}});
