@@ -119,7 +119,7 @@ int32_t DrainBoard::KindOfSnapshotShape(int32_t shape) {
   return kind_of_shape_[i] = kind_of_shape_[at];
 }
 
-SearchPod DrainBoard::HandleOf(const MovingPod& pod) {
+std::optional<SearchPod> DrainBoard::HandleOf(const MovingPod& pod, WorkBudget* budget) {
   Kind& kind = kinds_[static_cast<size_t>(pod.kind)];
   if (kind.handle.has_value() && !kind.by_name) return *kind.handle;
   IncomingPod incoming;
@@ -129,29 +129,29 @@ SearchPod DrainBoard::HandleOf(const MovingPod& pod) {
     incoming.name.assign(pod.name.data(), pod.name.size());
     incoming.uid.assign(pod.uid.data(), pod.uid.size());
   }
-  kind.handle = search_->Add(std::move(incoming));
-  return *kind.handle;
+  const SearchPod handle = search_->Add(std::move(incoming), budget);
+  kind.handle.reset();
+  if (!search_->fit(handle).CutShort()) kind.handle = handle;
+  return kind.handle;
 }
 
-// Takes one unit for a pod. The first pod of a kind costs a look at all nodes, some 10 ns each, and a table
-// of them, which is kept.
+// Takes one unit for a pod. The first pod of a kind costs a look at all nodes, some 10 ns each.
 bool DrainBoard::Pay(const MovingPod& pod, WorkBudget* budget) const {
   constexpr int64_t kNodesPerUnit = 8;
-  constexpr int64_t kBytesOfSearch = 1024;
   const Kind& kind = kinds_[static_cast<size_t>(pod.kind)];
   if (kind.handle.has_value() && !kind.by_name) return budget->Spend();
-  const int64_t nodes = snapshot_.node_end();
-  return budget->Spend(1 + nodes / kNodesPerUnit) && budget->Reserve(kBytesOfSearch + nodes / 4);
+  return budget->Spend(1 + snapshot_.node_end() / kNodesPerUnit);
 }
 
-bool DrainBoard::FitsOn(const MovingPod& pod, NodeIndex node) {
+bool DrainBoard::FitsOn(const MovingPod& pod, NodeIndex node, WorkBudget* budget) {
   if (!snapshot_.Placeable(node)) return false;
-  PodFit& fit = search_->fit(HandleOf(pod));
-  fit.Refresh();
-  return fit.Fits(node);
+  const std::optional<SearchPod> handle = HandleOf(pod, budget);
+  if (!handle.has_value()) return false;
+  PodFit& fit = search_->fit(*handle);
+  fit.Refresh(budget);
+  // The pod itself was paid for.
+  return (budget == nullptr || budget->Spend(fit.UnitsPerNode() - 1)) && fit.Fits(node);
 }
-
-std::optional<NodeIndex> DrainBoard::Find(const MovingPod& pod) { return search_->FirstFit(HandleOf(pod)); }
 
 void DrainBoard::Put(MovingPod* pod, NodeIndex node) {
   const Kind& kind = kinds_[static_cast<size_t>(pod->kind)];
@@ -193,16 +193,22 @@ void DrainBoard::Sort(std::vector<MovingPod>* pods) const {
 
 DrainBoard::Answer DrainBoard::Place(std::span<MovingPod> pods, bool hints_only, WorkBudget* budget,
                                      bool may_stop) {
+  WorkBudget* const search = may_stop ? budget : nullptr;
+  const auto no_place = [&](size_t i) {
+    return Answer{may_stop && budget->ended() ? Outcome::kStopped : Outcome::kNoPlace, i};
+  };
   for (size_t i = 0; i < pods.size(); ++i) {
     if (!Pay(pods[i], budget) && may_stop) return {Outcome::kStopped, i};
     MovingPod& pod = pods[i];
-    if (pod.hint != kNoNode && FitsOn(pod, pod.hint)) {
+    if (pod.hint != kNoNode && FitsOn(pod, pod.hint, search)) {
       Put(&pod, pod.hint);
       continue;
     }
-    if (hints_only) return {Outcome::kNoPlace, i};
-    const std::optional<NodeIndex> node = Find(pod);
-    if (!node.has_value()) return {Outcome::kNoPlace, i};
+    if (hints_only) return no_place(i);
+    const std::optional<SearchPod> handle = HandleOf(pod, search);
+    if (!handle.has_value()) return no_place(i);
+    const std::optional<NodeIndex> node = search_->FirstFit(*handle, search);
+    if (!node.has_value()) return no_place(i);
     Put(&pod, *node);
   }
   return {};
@@ -215,7 +221,8 @@ DrainBoard::Answer DrainBoard::Drain(NodeIndex node, std::span<MovingPod> pods, 
     for (size_t i = 0; i < pods.size(); ++i) {
       if (i > 0 && pods[i].kind == pods[i - 1].kind) continue;
       if (!Pay(pods[i], budget) && may_stop) return {Outcome::kStopped, i};
-      if (!HasPlaceAlone(pods[i])) return {Outcome::kNoPlace, i};
+      if (HasPlaceAlone(pods[i], may_stop ? budget : nullptr)) continue;
+      return {may_stop && budget->ended() ? Outcome::kStopped : Outcome::kNoPlace, i};
     }
   }
   snapshot_.Fork();
@@ -232,7 +239,10 @@ DrainBoard::Answer DrainBoard::Drain(NodeIndex node, std::span<MovingPod> pods, 
     snapshot_.MarkLeaving(node);
     RemoveFrom(node, pods);
     int64_t steps = snapshot_.node_end() <= kFewNodes ? 20'000 : 64;
-    if (pods.size() >= 2 && pods.size() <= kFewPods && PlaceExactly(pods, &steps)) answer = {};
+    WorkBudget* const search = may_stop ? budget : nullptr;
+    if (pods.size() >= 2 && pods.size() <= kFewPods && PlaceExactly(pods, &steps, search)) answer = {};
+    const bool stopped = may_stop && budget->ended() && answer.outcome != Outcome::kPlaced;
+    if (stopped) answer.outcome = Outcome::kStopped;
   }
   if (answer.outcome == Outcome::kPlaced) {
     snapshot_.Commit();
@@ -251,25 +261,28 @@ void DrainBoard::Repeat(NodeIndex node, std::span<MovingPod> pods) {
 
 // Whether there is a node for the pod, if nothing of its node has moved yet. Only of a pod for which all that
 // counts is room; else true.
-bool DrainBoard::HasPlaceAlone(const MovingPod& pod) {
+bool DrainBoard::HasPlaceAlone(const MovingPod& pod, WorkBudget* budget) {
   if (!kinds_[static_cast<size_t>(pod.kind)].only_room) return true;
-  const SearchPod handle = HandleOf(pod);
-  PodFit& fit = search_->fit(handle);
-  fit.Refresh();
+  const std::optional<SearchPod> handle = HandleOf(pod, budget);
+  if (!handle.has_value()) return false;
+  PodFit& fit = search_->fit(*handle);
+  fit.Refresh(budget);
   if (!fit.Hopeless() && !fit.OnlyNeedsRoom()) return true;
-  return search_->FirstFit(handle).has_value();
+  return search_->FirstFit(*handle, budget).has_value();
 }
 
 // Depth first. Pods may not be in order of size, and the first that fails decides little.
-bool DrainBoard::PlaceExactly(std::span<MovingPod> pods, int64_t* steps) {
+bool DrainBoard::PlaceExactly(std::span<MovingPod> pods, int64_t* steps, WorkBudget* budget) {
   if (pods.empty()) return true;
+  const std::optional<SearchPod> handle = HandleOf(pods.front(), budget);
+  if (!handle.has_value()) return false;
   std::vector<NodeIndex> nodes;
-  search_->AllFits(HandleOf(pods.front()), &nodes);
+  search_->AllFits(*handle, &nodes, budget);
   for (const NodeIndex node : nodes) {
-    if (--*steps < 0) return false;
+    if (--*steps < 0 || (budget != nullptr && !budget->Spend())) return false;
     snapshot_.Fork();
     Put(&pods.front(), node);
-    if (PlaceExactly(pods.subspan(1), steps)) {
+    if (PlaceExactly(pods.subspan(1), steps, budget)) {
       snapshot_.Commit();
       return true;
     }

@@ -74,11 +74,10 @@ class DrainBoard {
   // Then by name.
   void Sort(std::vector<MovingPod>* pods) const;
 
-  // Whether the pod fits there now.
-  bool FitsOn(const MovingPod& pod, NodeIndex node);
   // Places pods in their order, each on its node `hint` if it fits there, else where it fits first; with
-  // `hints_only` nowhere else. Takes one unit of work per pod, and more work and memory for the first one of
-  // a kind, and gives up when the budget ends unless `may_stop` is false.
+  // `hints_only` nowhere else. Takes one unit of work per pod, more for each node that is looked at, and more
+  // work and memory for the first pod of a kind, and gives up when the budget ends. Unless `may_stop` is
+  // false: then only what the pods themselves cost is taken.
   enum class Outcome { kPlaced, kNoPlace, kStopped };
   struct Answer {
     Outcome outcome = Outcome::kPlaced;
@@ -111,13 +110,15 @@ class DrainBoard {
   };
 
   int32_t KindOfSnapshotShape(int32_t shape);
-  SearchPod HandleOf(const MovingPod& pod);
+  // Of each call `budget`, nullptr for none, takes what the search costs: where it has ended, what is told
+  // means nothing.
+  std::optional<SearchPod> HandleOf(const MovingPod& pod, WorkBudget* budget);
   bool Pay(const MovingPod& pod, WorkBudget* budget) const;
   void Put(MovingPod* pod, NodeIndex node);
   void Unplace(std::span<MovingPod> pods);
-  std::optional<NodeIndex> Find(const MovingPod& pod);
-  bool HasPlaceAlone(const MovingPod& pod);
-  bool PlaceExactly(std::span<MovingPod> pods, int64_t* steps);
+  bool FitsOn(const MovingPod& pod, NodeIndex node, WorkBudget* budget);
+  bool HasPlaceAlone(const MovingPod& pod, WorkBudget* budget);
+  bool PlaceExactly(std::span<MovingPod> pods, int64_t* steps, WorkBudget* budget);
   void RemoveFrom(NodeIndex node, std::span<const MovingPod> pods);
 
   const ClusterState& state_;

@@ -115,11 +115,11 @@ std::vector<bool> DrainPlanner::Impl::NodesThatHoldRoom(const Deletions& deletio
     IncomingPod incoming = pods.pod;
     incoming.shape = snapshot.pod_shape(shape);
     incoming.names = cluster().resource_names();
-    PodFit fit(&snapshot, std::move(incoming), &options_->fit);
+    PodFit fit(&snapshot, std::move(incoming), &options_->fit, budget_);
     int64_t left = pods.count;
     for (size_t at = 0; at < order.size() && left > 0;) {
-      if (!budget_->Spend()) break;
-      fit.Refresh();
+      if (!budget_->Spend(fit.UnitsPerNode())) break;
+      fit.Refresh(budget_);
       if (!fit.Fits(copies[at])) {
         ++at;
         continue;

@@ -7,7 +7,7 @@
 #include "core/expand/estimate_by_count.h"
 #include "core/expand/estimate_on_snapshot.h"
 #include "core/expand/room.h"
-#include "core/expand/trial_memory.h"
+#include "core/fit/trial_memory.h"
 
 namespace loadline {
 namespace {
@@ -16,6 +16,38 @@ double Share(const ResourceAmounts& request, const ResourceAmounts& allocatable,
   const int64_t offered = allocatable.Get(resource);
   if (offered <= 0) return 0;
   return static_cast<double>(request.Get(resource)) / static_cast<double>(offered);
+}
+
+// What the pods share out among themselves before they are looked at.
+class Portions {
+ public:
+  Portions(WorkBudget* budget, size_t turns) : budget_(budget), turns_(turns) {}
+
+  // Of one that has its turn: as much as all others get, and more while there is much.
+  WorkPortion Next() {
+    constexpr double kMost = 1.0 / 16;
+    const double part = turns_ > 1 ? 1 / static_cast<double>(turns_--) : 1;
+    return WorkPortion(budget_, std::max(part, kMost));
+  }
+
+ private:
+  WorkBudget* budget_;
+  size_t turns_;
+};
+
+// Positions of the pods. Those with many rules come last, so that they take nothing that others need.
+std::vector<size_t> FewestRulesFirst(const std::vector<PendingPods>& pods) {
+  constexpr size_t kFewRules = 32;
+  const auto rules = [&](size_t position) -> size_t {
+    const PodRules* const of = pods[position].pod.shape.rules.get();
+    if (of == nullptr) return 0;
+    const size_t count = of->affinity.size() + of->anti_affinity.size() + of->spread.size();
+    return count <= kFewRules ? 0 : count;
+  };
+  std::vector<size_t> order(pods.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return rules(a) < rules(b); });
+  return order;
 }
 
 }  // namespace
@@ -41,38 +73,66 @@ std::vector<size_t> EstimationOrder(const ResourceAmounts& allocatable,
 }
 
 Estimator::Estimator(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
-                     std::vector<IncomingPod> daemons, EstimateMode mode)
+                     std::vector<IncomingPod> daemons, WorkBudget* budget, EstimateMode mode)
     : snapshot_(*snapshot),
       options_(*fit),
       pods_(std::move(pods)),
       mode_(mode),
       existing_(snapshot, fit),
       fresh_(FitSearch::OfNewNodes(snapshot, fit)) {
-  for (IncomingPod& pod : daemons) {
-    daemons_.push_back(std::make_unique<PodFit>(snapshot, std::move(pod), fit));
-  }
-  for (const PendingPods& entry : pods_) {
-    searches_.push_back({existing_.Add(entry.pod), fresh_.Add(entry.pod), false});
-  }
-  // Only now the snapshot knows the affinity terms of all of them.
-  for (Searches& search : searches_) {
-    existing_.fit(search.existing).Refresh();
-    fresh_.fit(search.fresh).Refresh();
-    search.only_needs_room = fresh_.fit(search.fresh).OnlyNeedsRoom();
-    all_only_need_room_ = all_only_need_room_ && search.only_needs_room;
-  }
-  for (const auto& daemon : daemons_) daemon->Refresh();
+  WorkPortion half(budget, 0.5);
+  Prepare(std::move(daemons), budget);
 }
 
 Estimator::~Estimator() = default;
 
-NodeIndex Estimator::AddCopy(const NodeTemplate& node) {
+void Estimator::Prepare(std::vector<IncomingPod> daemons, WorkBudget* budget) {
+  Portions portions(budget, 2 * (daemons.size() + pods_.size()));
+  for (IncomingPod& pod : daemons) {
+    const WorkPortion portion = portions.Next();
+    daemons_.push_back(std::make_unique<PodFit>(&snapshot_, std::move(pod), &options_, budget));
+    Note(*daemons_.back(), *budget);
+  }
+  searches_.resize(pods_.size());
+  const std::vector<size_t> order = FewestRulesFirst(pods_);
+  for (const size_t pods : order) {
+    const WorkPortion portion = portions.Next();
+    const IncomingPod& pod = pods_[pods].pod;
+    Searches& search = searches_[pods];
+    search = {existing_.Add(pod, budget), fresh_.Add(pod, budget), false};
+    Note(fit(pods), *budget);
+  }
+  // Only now the snapshot knows the affinity terms of all of them.
+  for (const size_t pods : order) {
+    const WorkPortion portion = portions.Next();
+    Searches& search = searches_[pods];
+    existing_.fit(search.existing).Refresh(budget);
+    fit(pods).Refresh(budget);
+    Note(fit(pods), *budget);
+    search.only_needs_room = fit(pods).OnlyNeedsRoom();
+    // A pod that is not looked at keeps nobody from being counted.
+    all_only_need_room_ = all_only_need_room_ && (search.only_needs_room || fit(pods).CutShort());
+  }
+  for (const auto& daemon : daemons_) {
+    const WorkPortion portion = portions.Next();
+    daemon->Refresh(budget);
+    Note(*daemon, *budget);
+  }
+}
+
+// To be called while the portion of the pod holds.
+void Estimator::Note(const PodFit& fit, const WorkBudget& budget) {
+  if (fit.CutShort() && cut_short_by_ == BudgetEnd::kNotEnded) cut_short_by_ = budget.end();
+}
+
+NodeIndex Estimator::AddCopy(const NodeTemplate& node, WorkBudget* budget) {
   NewNode copy;
   copy.name = absl::StrCat(node.name, "/new-", ++added_);
   copy.hostname = copy.name;
   copy.shape = node.shape;
   const NodeIndex index = snapshot_.AddNode(std::move(copy));
   for (const auto& daemon : daemons_) {
+    budget->Spend(daemon->UnitsPerNode());
     if (daemon->Fits(index)) snapshot_.PlacePod(index, daemon->shape());
   }
   return index;
@@ -90,7 +150,7 @@ std::vector<ExistingUse> Estimator::UseExistingRoom(WorkBudget* budget) {
     const bool only_needs_room = OnlyNeedsRoom(pods);
     int64_t& left = pods_[pods].count;
     while (left > 0 && budget->Spend() && budget->Reserve(TrialMemory::kPodBytes)) {
-      const std::optional<NodeIndex> node = existing_.FirstFit(searches_[pods].existing);
+      const std::optional<NodeIndex> node = existing_.FirstFit(searches_[pods].existing, budget);
       if (!node.has_value()) break;
       ExistingUse use{*node, {static_cast<int32_t>(pods), 0}};
       do {
@@ -113,9 +173,10 @@ bool Estimator::MakeColumns(WorkBudget* budget) {
   return columns_ != nullptr;
 }
 
-CountedEstimateInput Estimator::CountedInput(const NodeTemplate& node, std::vector<size_t> order) {
+CountedEstimateInput Estimator::CountedInput(const NodeTemplate& node, std::vector<size_t> order,
+                                             WorkBudget* budget) {
   CountedEstimateInput input;
-  const NodeIndex copy = AddCopy(node);
+  const NodeIndex copy = AddCopy(node, budget);
   input.columns = &columns();
   input.free = columns().FreeOn(snapshot_, copy);
   for (size_t i = 0; i < pods_.size(); ++i) {
@@ -128,14 +189,19 @@ CountedEstimateInput Estimator::CountedInput(const NodeTemplate& node, std::vect
 }
 
 NodeEstimate Estimator::Estimate(const NodeTemplate& node, NodeLimiter limiter, WorkBudget* budget) {
-  const std::vector<size_t> order = EstimationOrder(node.shape.allocatable, pods_);
-  snapshot_.Fork();
   NodeEstimate estimate;
-  if (all_only_need_room_ && !MakeColumns(budget)) {
+  // The pods are ordered, and each is looked at.
+  constexpr size_t kPodsPerUnit = 4;
+  if (!budget->Spend(1 + static_cast<int64_t>(pods_.size() / kPodsPerUnit)) ||
+      (all_only_need_room_ && !MakeColumns(budget))) {
     estimate.placed.resize(pods_.size());
     estimate.end = EstimateEnd::kBudget;
-  } else if (all_only_need_room_) {
-    estimate = EstimateByCount(CountedInput(node, order), limiter, budget);
+    return estimate;
+  }
+  const std::vector<size_t> order = EstimationOrder(node.shape.allocatable, pods_);
+  snapshot_.Fork();
+  if (all_only_need_room_) {
+    estimate = EstimateByCount(CountedInput(node, order, budget), limiter, budget);
   } else {
     SnapshotEstimate by_placement(this, &snapshot_, node, limiter, budget);
     estimate =

@@ -85,13 +85,18 @@ std::vector<size_t> EstimationOrder(const ResourceAmounts& allocatable, const st
 class Estimator {
  public:
   // `snapshot` and `fit` outlive the object. Of `daemons` each node takes those that fit it, in their order.
+  // What is known of the pods, and of where they might go, is charged to `budget` and stays so, up to half of
+  // what it has: no pod takes more than its portion, and those with the fewest rules come first. A pod for
+  // which it does not suffice fits nowhere; see cut_short_by().
   Estimator(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
-            std::vector<IncomingPod> daemons, EstimateMode mode = EstimateMode::kExact);
+            std::vector<IncomingPod> daemons, WorkBudget* budget, EstimateMode mode = EstimateMode::kExact);
   Estimator(const Estimator&) = delete;
   Estimator& operator=(const Estimator&) = delete;
   ~Estimator();
 
   const std::vector<PendingPods>& pods() const { return pods_; }
+  // What ended before all pods and daemons could be looked at.
+  BudgetEnd cut_short_by() const { return cut_short_by_; }
   // How many wait from now on, by position.
   void set_counts(const std::vector<int64_t>& counts) {
     for (size_t i = 0; i < counts.size(); ++i) pods_[i].count = counts[i];
@@ -109,8 +114,9 @@ class Estimator {
   // else to one more node, if the limiter permits and an empty one takes it.
   NodeEstimate Estimate(const NodeTemplate& node, NodeLimiter limiter, WorkBudget* budget);
 
-  // Adds an empty copy, with its daemons, for good.
-  NodeIndex AddCopy(const NodeTemplate& node);
+  // Adds an empty copy, with its daemons, for good. Takes the work of the daemons, whether or not there is
+  // any left.
+  NodeIndex AddCopy(const NodeTemplate& node, WorkBudget* budget);
   // Places one of the pods for good.
   void Place(size_t pods, NodeIndex node);
   // Makes columns() where the budget has the memory: it stays charged. False: they may not be asked for.
@@ -130,7 +136,9 @@ class Estimator {
     bool only_needs_room;
   };
 
-  CountedEstimateInput CountedInput(const NodeTemplate& node, std::vector<size_t> order);
+  void Prepare(std::vector<IncomingPod> daemons, WorkBudget* budget);
+  void Note(const PodFit& fit, const WorkBudget& budget);
+  CountedEstimateInput CountedInput(const NodeTemplate& node, std::vector<size_t> order, WorkBudget* budget);
 
   Snapshot& snapshot_;
   const FitOptions& options_;
@@ -141,6 +149,7 @@ class Estimator {
   std::vector<Searches> searches_;
   std::vector<std::unique_ptr<PodFit>> daemons_;
   bool all_only_need_room_ = true;
+  BudgetEnd cut_short_by_ = BudgetEnd::kNotEnded;
   std::unique_ptr<RoomColumns> columns_;
   int64_t added_ = 0;  // for names of new nodes
 };

@@ -4,13 +4,15 @@
 #include <limits>
 #include <utility>
 
+#include "core/fit/trial_memory.h"
+
 namespace loadline {
 namespace {
 
 class Runs {
  public:
   Runs(const CountedEstimateInput& input, NodeLimiter limiter, WorkBudget* budget)
-      : input_(input), limiter_(limiter), budget_(budget) {
+      : input_(input), limiter_(limiter), budget_(budget), memory_(budget) {
     least_.assign(input.columns->width(), std::numeric_limits<int64_t>::max());
     for (const size_t pods : input.order) {
       if (!input.admitted[pods]) continue;
@@ -25,7 +27,9 @@ class Runs {
     for (const size_t pods : input_.order) {
       int64_t left = input_.counts[pods];
       if (left == 0 || (input_.mode == EstimateMode::kExact && !input_.admitted[pods])) continue;
-      if (!budget_->Spend(static_cast<int64_t>(1 + runs_.size() / 16))) {
+      // Each run is looked at, resource by resource.
+      const size_t columns = 1 + input_.columns->width() / kColumnsPerUnit;
+      if (!budget_->Spend(static_cast<int64_t>(1 + runs_.size() * columns / kRunsPerUnit))) {
         estimate.end = EstimateEnd::kBudget;
         break;
       }
@@ -45,6 +49,9 @@ class Runs {
   }
 
  private:
+  static constexpr size_t kRunsPerUnit = 16;
+  static constexpr size_t kColumnsPerUnit = 16;
+
   struct Run {
     int64_t nodes;
     std::vector<int64_t> free;
@@ -52,7 +59,11 @@ class Runs {
   };
 
   // `count` pods more on each of `nodes` nodes like those of `run`.
-  Run With(const Run& run, int64_t nodes, size_t pods, int64_t count) const {
+  Run With(const Run& run, int64_t nodes, size_t pods, int64_t count) {
+    // Copied: where the budget ends at that, the next pods are not looked at.
+    const size_t values = run.free.size() + 2 * run.pods.size();
+    budget_->Spend(static_cast<int64_t>(values / kColumnsPerUnit));
+    memory_.Take(static_cast<int64_t>(sizeof(Run) + values * sizeof(int64_t)));
     Run filled{nodes, run.free, run.pods};
     Take(input_.columns->request(pods), count, &filled.free);
     filled.pods.push_back({static_cast<int32_t>(pods), count});
@@ -127,6 +138,7 @@ class Runs {
   const CountedEstimateInput& input_;
   NodeLimiter limiter_;
   WorkBudget* budget_;
+  TrialMemory memory_;
   std::vector<int64_t> least_;  // by column: the smallest request of any pods
   std::vector<Run> runs_;       // in the order in which the nodes came
   std::vector<Run> full_;

@@ -31,9 +31,9 @@ void SnapshotEstimate::FillExact(size_t pods) {
   int64_t left = estimator_.pods()[pods].count;
   const bool only_needs_room = estimator_.OnlyNeedsRoom(pods);
   while (left > 0 && memory_.Pod()) {
-    std::optional<NodeIndex> node = estimator_.fresh().FirstFit(estimator_.fresh_pod(pods));
+    std::optional<NodeIndex> node = estimator_.fresh().FirstFit(estimator_.fresh_pod(pods), budget_);
     if (!node.has_value() && !only_needs_room) {
-      node = estimator_.existing().FirstFit(estimator_.existing_pod(pods));
+      node = estimator_.existing().FirstFit(estimator_.existing_pod(pods), budget_);
     }
     if (!node.has_value()) node = AddNodeFor(pods);
     if (!node.has_value()) return;
@@ -63,8 +63,9 @@ std::optional<NodeIndex> SnapshotEstimate::AddNodeFor(size_t pods) {
   }
   if (!memory_.Node()) return std::nullopt;
   snapshot_.Fork();
-  const NodeIndex node = estimator_.AddCopy(node_);
-  if (!estimator_.fit(pods).Fits(node)) {
+  const NodeIndex node = estimator_.AddCopy(node_, budget_);
+  PodFit& fit = estimator_.fit(pods);
+  if (!budget_->Spend(fit.UnitsPerNode()) || !fit.Fits(node)) {
     snapshot_.Revert();
     return std::nullopt;
   }
@@ -77,12 +78,12 @@ std::optional<NodeIndex> SnapshotEstimate::AddNodeFor(size_t pods) {
 void SnapshotEstimate::FillLikeClusterAutoscaler(size_t pods) {
   int64_t left = estimator_.pods()[pods].count;
   while (left > 0 && memory_.Pod()) {
-    const std::optional<NodeIndex> node = estimator_.fresh().FirstFit(estimator_.fresh_pod(pods));
+    const std::optional<NodeIndex> node = estimator_.fresh().FirstFit(estimator_.fresh_pod(pods), budget_);
     if (!node.has_value()) break;
     Place(pods, *node);
     --left;
   }
-  while (left > 0 && !refused_ && memory_.Pod()) {
+  while (left > 0 && !refused_ && memory_.Pod(estimator_.fit(pods).UnitsPerNode())) {
     std::optional<NodeIndex> node;
     if (!contents_.empty()) {
       const NodeIndex last{snapshot_.node_end() - 1};
@@ -97,7 +98,7 @@ void SnapshotEstimate::FillLikeClusterAutoscaler(size_t pods) {
     if (!node.has_value()) {
       refused_ = limiter_.Grant(1) == 0;
       if (refused_ || !memory_.Node()) return;
-      node = estimator_.AddCopy(node_);
+      node = estimator_.AddCopy(node_, budget_);
       contents_.push_back({1, {}});
       if (!estimator_.fit(pods).Fits(*node)) return;
     }
@@ -116,7 +117,8 @@ bool SnapshotEstimate::OnlySpreadingOverHostsRefuses(size_t pods, NodeIndex node
 }
 
 std::optional<NodeIndex> SnapshotEstimate::AnyOther(size_t pods, NodeIndex last) {
-  const std::optional<NodeIndex> node = estimator_.existing().FirstFit(estimator_.existing_pod(pods));
+  const std::optional<NodeIndex> node =
+      estimator_.existing().FirstFit(estimator_.existing_pod(pods), budget_);
   return node == last ? std::nullopt : node;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/expand/estimate.h"
-#include "core/expand/trial_memory.h"
+#include "core/fit/trial_memory.h"
 
 namespace loadline {
 

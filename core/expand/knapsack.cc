@@ -11,6 +11,8 @@ namespace {
 
 // Weighings that bound a search.
 constexpr size_t kWeighings = 5;
+// So many are looked at for what a knapsack costs anyway: those of up to eight resources.
+constexpr size_t kWeighingsLookedAt = 40;
 // Branches of a knapsack that is asked for after the budget has ended.
 constexpr int64_t kBranchesAtTheEnd = 200;
 
@@ -72,6 +74,11 @@ std::vector<std::vector<double>> Candidates(size_t resources) {
     }
   }
   return candidates;
+}
+
+// Each item is weighed by each resource, and put in order.
+int64_t UnitsToWeigh(size_t resources, size_t items) {
+  return static_cast<int64_t>(1 + items * (resources + 8) / 64);
 }
 
 class Search {
@@ -198,7 +205,7 @@ class Search {
 
 std::vector<double> BestShares(std::span<const int64_t> free, const std::vector<KnapsackItem>& items,
                                WorkBudget* budget) {
-  const int64_t units = static_cast<int64_t>(1 + items.size() * (free.size() + 8) / 64);
+  const int64_t units = UnitsToWeigh(free.size(), items.size());
   std::vector<double> best;
   double least = std::numeric_limits<double>::infinity();
   const auto offer = [&](const std::vector<double>& shares) {
@@ -240,6 +247,10 @@ KnapsackResult SolveKnapsack(std::span<const int64_t> free, const std::vector<Kn
   if (items.empty()) return none;
   std::vector<Weighing> weighings;
   for (const std::vector<double>& shares : Candidates(free.size())) {
+    // Any one bounds the knapsack: further ones are looked at while there is work.
+    if (weighings.size() >= kWeighingsLookedAt && !budget->Spend(UnitsToWeigh(free.size(), items.size()))) {
+      break;
+    }
     weighings.push_back(Weigh(free, items, shares));
     if (weighings.back().bound < weighings.front().bound) std::swap(weighings.front(), weighings.back());
     if (weighings.front().bound <= at_least) break;

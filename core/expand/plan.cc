@@ -281,9 +281,11 @@ ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<P
   snapshot->Fork();
   ScaleUpPlan plan;
   {
-    Estimator estimator(snapshot, fit, std::move(sorted_pods), std::move(daemons));
+    Estimator estimator(snapshot, fit, std::move(sorted_pods), std::move(daemons), budget);
     std::vector<ExistingUse> existing = estimator.UseExistingRoom(budget);
     plan = Planner(&estimator, snapshot, sorted_groups, options, budget).Run();
+    if (plan.cut_short_by == BudgetEnd::kNotEnded) plan.cut_short_by = estimator.cut_short_by();
+    plan.cut_short = plan.cut_short || plan.cut_short_by != BudgetEnd::kNotEnded;
     plan.existing.insert(plan.existing.begin(), existing.begin(), existing.end());
   }
   snapshot->Revert();

@@ -268,7 +268,7 @@ void PlanNodes::AddToSnapshot(const std::vector<WantedNodes>& wanted,
   for (const WantedNodes& run : wanted) {
     const size_t group = static_cast<size_t>(run.group);
     for (int64_t i = 0; i < run.nodes && memory_.Node(); ++i) {
-      nodes_.push_back({{run.group, 1, {}}, estimator_.AddCopy(groups_[group].node)});
+      nodes_.push_back({{run.group, 1, {}}, estimator_.AddCopy(groups_[group].node, budget_)});
       to_place->push_back(run.pods);
       ++added_[group];
     }
@@ -285,7 +285,8 @@ void PlanNodes::PlaceInRounds(std::vector<std::vector<PodCount>>* to_place) {
       for (PodCount& entry : (*to_place)[i]) {
         const size_t pods = static_cast<size_t>(entry.pods);
         const bool only_room = estimator_.OnlyNeedsRoom(pods);
-        while (entry.count > 0 && waiting_[pods] > 0 && memory_.Pod() && estimator_.fit(pods).Fits(node)) {
+        PodFit& fit = estimator_.fit(pods);
+        while (entry.count > 0 && waiting_[pods] > 0 && memory_.Pod(fit.UnitsPerNode()) && fit.Fits(node)) {
           Record(pods, node);
           --entry.count;
           progress = true;
@@ -303,8 +304,10 @@ void PlanNodes::PlaceTheRest() {
     progress = false;
     for (size_t pods = 0; pods < waiting_.size(); ++pods) {
       while (waiting_[pods] > 0 && memory_.Pod()) {
-        std::optional<NodeIndex> node = estimator_.fresh().FirstFit(estimator_.fresh_pod(pods));
-        if (!node.has_value()) node = estimator_.existing().FirstFit(estimator_.existing_pod(pods));
+        std::optional<NodeIndex> node = estimator_.fresh().FirstFit(estimator_.fresh_pod(pods), budget_);
+        if (!node.has_value()) {
+          node = estimator_.existing().FirstFit(estimator_.existing_pod(pods), budget_);
+        }
         if (!node.has_value()) break;
         Record(pods, *node);
         progress = true;

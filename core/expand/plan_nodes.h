@@ -10,7 +10,7 @@
 #include "core/expand/packing.h"
 #include "core/expand/plan.h"
 #include "core/expand/plan_problem.h"
-#include "core/expand/trial_memory.h"
+#include "core/fit/trial_memory.h"
 
 namespace loadline {
 

@@ -11,7 +11,7 @@
 #include "core/cluster/labels.h"
 #include "core/expand/balance.h"
 #include "core/expand/room.h"
-#include "core/expand/trial_memory.h"
+#include "core/fit/trial_memory.h"
 
 namespace loadline {
 namespace {
@@ -66,7 +66,7 @@ class ProblemMaker {
 
   void LookAt(const PlanGroup& group, const std::vector<int64_t>& counts) {
     snapshot_.Fork();
-    const NodeIndex copy = estimator_.AddCopy(group.node);
+    const NodeIndex copy = estimator_.AddCopy(group.node, budget_);
     free_.push_back(estimator_.columns().FreeOn(snapshot_, copy));
     std::vector<Place>& places = places_.emplace_back(counts.size());
     for (size_t pods = 0; pods < counts.size(); ++pods) {
@@ -90,7 +90,7 @@ class ProblemMaker {
     snapshot_.Fork();
     TrialMemory memory(budget_);
     int64_t placed = 0;
-    while (placed < most && memory.Pod() && fit.Fits(node)) {
+    while (placed < most && memory.Pod(fit.UnitsPerNode()) && fit.Fits(node)) {
       estimator_.Place(pods, node);
       ++placed;
     }

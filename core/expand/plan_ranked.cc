@@ -8,6 +8,9 @@
 namespace loadline {
 namespace {
 
+constexpr size_t kBytesOfOption = sizeof(int64_t) + 2 * sizeof(PodCount);
+constexpr size_t kPodsPerUnit = 4;
+
 ExpansionOption OptionOf(const RankedGroup& group, const NodeEstimate& estimate) {
   ExpansionOption option;
   option.node_group = group.group.node.name;
@@ -38,9 +41,12 @@ RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::
   RankedScaleUp result;
   ScaleUpPlan& plan = result.plan;
   std::vector<NodeEstimate> estimates;
+  // By group: how many pods of each kind its nodes take, and a list of those.
+  const ReservedMemory memory(budget, static_cast<int64_t>(groups.size() * pods.size() * kBytesOfOption));
   snapshot->Fork();
   {
-    Estimator estimator(snapshot, fit, std::move(pods), std::move(daemons));
+    Estimator estimator(snapshot, fit, std::move(pods), std::move(daemons), budget);
+    plan.cut_short_by = estimator.cut_short_by();
     plan.existing = estimator.UseExistingRoom(budget);
     for (const PendingPods& waiting : estimator.pods()) plan.unplaced.push_back(waiting.count);
     for (const RankedGroup& group : groups) {
@@ -50,8 +56,10 @@ RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::
     }
   }
   snapshot->Revert();
-  plan.cut_short = budget->ended();
-  plan.cut_short_by = budget->end();
+  // Options are ranked by what is in them.
+  budget->Spend(static_cast<int64_t>(groups.size() * (1 + plan.unplaced.size() / kPodsPerUnit)));
+  if (budget->ended()) plan.cut_short_by = budget->end();
+  plan.cut_short = plan.cut_short_by != BudgetEnd::kNotEnded;
   std::vector<ExpansionOption> options;
   for (size_t i = 0; i < groups.size(); ++i) options.push_back(OptionOf(groups[i], estimates[i]));
   result.preferred_node =

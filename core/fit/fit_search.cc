@@ -11,6 +11,8 @@ namespace {
 constexpr ResourceId kIndexedResources[] = {kCpu, kMemory, kEphemeralStorage};
 constexpr uint64_t kAll = ~uint64_t{0};
 
+// About the memory of a pod that is searched for, beside its bits: its filters, its names.
+constexpr int64_t kPodBytes = 2'048;
 // About the memory of a demand beside its bits.
 constexpr size_t kDemandBytes = 256;
 // Words of bits that are held against each other in some 100 ns.
@@ -55,6 +57,11 @@ void FitSearch::StartOver() {
 }
 
 SearchPod FitSearch::Add(IncomingPod pod, WorkBudget* budget) {
+  if (budget != nullptr) {
+    // Where it ends, the pod is not looked at.
+    budget->Spend();
+    budget->Reserve(kPodBytes + static_cast<int64_t>(words() * sizeof(uint64_t)));
+  }
   auto added = std::make_unique<Pod>(&snapshot_, std::move(pod), &options_, budget);
   for (size_t i = 0; i < kIndexed; ++i) {
     // A request of 0 is not checked: nodes that are overfull in that resource take it.
@@ -178,7 +185,7 @@ bool FitSearch::ReadDemands(Pod* pod, WorkBudget* budget) {
 
 bool FitSearch::CatchUpDemands(Pod* pod, WorkBudget* budget) {
   const size_t demands = pod->fit.demands().size();
-  if (budget != nullptr && !budget->Spend(1 + static_cast<int64_t>(demands * words() / kWordsPerUnit))) {
+  if (budget != nullptr && !budget->Spend(static_cast<int64_t>(demands * words() / kWordsPerUnit))) {
     return false;
   }
   if (pod->demands_seen != demands && !ReadDemands(pod, budget)) return false;

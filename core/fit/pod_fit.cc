@@ -24,7 +24,9 @@ PodFit::PodFit(Snapshot* snapshot, IncomingPod pod, const FitOptions* options, W
   context_ = {snapshot,   &pod_,   snapshot->InternShape(pod_.shape),
               rules,      options, budget != nullptr ? budget : &unlimited,
               &cut_short_};
+  cut_short_ = context_.budget->ended();
   for (const Make make : kFilters) {
+    if (cut_short_) break;
     MadeFilter made = make(context_);
     if (cut_short_) break;
     if (made.verdict.has_value()) {

@@ -9,6 +9,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
 #include "core/expand/node_limits.h"
+#include "core/fit/trial_memory.h"
 #include "core/loop/loop_sizes.h"
 #include "core/loop/waiting.h"
 
@@ -47,23 +48,29 @@ void Take(const PodShape& shape, int64_t count, EmptyNode* room) {
 
 // Where nodes on their way stand in the snapshot.
 struct UpcomingNodes {
+  bool complete = true;  // all of them do
   NodeIndex first{0};
   std::vector<NodeIndex> untainted;  // the nodes that stand before it under new numbers
   std::vector<int32_t> group;        // by number from `first` on
   std::vector<EmptyNode> room;
 };
 
+// The memory of the nodes is taken until growth has been planned.
 UpcomingNodes AddUpcoming(const LoopProblem& problem, std::span<const GroupCounts> counts,
-                          const LoopPlan& plan, Snapshot* snapshot) {
+                          const LoopPlan& plan, Snapshot* snapshot, TrialMemory* memory, WorkBudget* budget) {
   UpcomingNodes upcoming;
   upcoming.untainted = Untaint(problem, plan, snapshot);
   upcoming.first = NodeIndex{snapshot->node_end()};
-  Estimator nodes(snapshot, &problem.scale_down.fit, {}, problem.daemons);
+  Estimator nodes(snapshot, &problem.scale_down.fit, {}, problem.daemons, budget);
   for (size_t group = 0; group < problem.groups.size(); ++group) {
     if (!problem.groups[group].node.has_value()) continue;
     const NodeTemplate node = TemplateOf(problem.groups[group], "/upcoming");
     for (int64_t i = 0; i < counts[group].upcoming; ++i) {
-      upcoming.room.push_back(RoomOn(problem, *snapshot, nodes.AddCopy(node)));
+      if (!memory->Node()) {
+        upcoming.complete = false;
+        return upcoming;
+      }
+      upcoming.room.push_back(RoomOn(problem, *snapshot, nodes.AddCopy(node, budget)));
       upcoming.group.push_back(static_cast<int32_t>(group));
     }
   }
@@ -71,12 +78,13 @@ UpcomingNodes AddUpcoming(const LoopProblem& problem, std::span<const GroupCount
 }
 
 // What nodes of the groups have left when they are empty. Leaves copies of them in the snapshot.
-std::vector<EmptyNode> AddEmptyOnes(const LoopProblem& problem, Snapshot* snapshot) {
+std::vector<EmptyNode> AddEmptyOnes(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget) {
   std::vector<EmptyNode> rooms(problem.groups.size());
-  Estimator nodes(snapshot, &problem.scale_down.fit, {}, problem.daemons);
+  Estimator nodes(snapshot, &problem.scale_down.fit, {}, problem.daemons, budget);
   for (size_t group = 0; group < rooms.size(); ++group) {
     if (!problem.groups[group].node.has_value()) continue;
-    rooms[group] = RoomOn(problem, *snapshot, nodes.AddCopy(TemplateOf(problem.groups[group], "/empty")));
+    const NodeTemplate node = TemplateOf(problem.groups[group], "/empty");
+    rooms[group] = RoomOn(problem, *snapshot, nodes.AddCopy(node, budget));
   }
   return rooms;
 }
@@ -96,14 +104,6 @@ void ExpectOnNodes(const std::vector<ExistingUse>& uses, UpcomingNodes* upcoming
     plan->expected.push_back({use.pods.pods, use.pods.count, NodeIndex{-1}, upcoming->group[at]});
     Take(plan->waiting[static_cast<size_t>(use.pods.pods)].pod.shape, use.pods.count, &upcoming->room[at]);
   }
-}
-
-// What is left of what all groups may grow by together, as PlanOptions::max_new_nodes has it.
-int64_t NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan) {
-  int64_t left = problem.growth.max_new_nodes;
-  if (left <= 0) return left;
-  for (const LoopGrowth& growth : plan.growth) left -= growth.nodes();
-  return left > 0 ? left : kForbidden;
 }
 
 // Nodes that the group may have beyond those that it has, those that are on their way, and what the plan
@@ -223,7 +223,8 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
                        WorkBudget* budget, LoopPlan* plan) {
   snapshot->Fork();
   RemovePodsThatGiveWay(snapshot);
-  UpcomingNodes upcoming = AddUpcoming(problem, counts, *plan, snapshot);
+  TrialMemory memory(budget);
+  UpcomingNodes upcoming = AddUpcoming(problem, counts, *plan, snapshot, &memory, budget);
   PlanGrowth(problem, counts, /*with_atomic=*/true, snapshot, budget, plan);
   const int64_t limit = NewNodesLeft(problem, *plan);
   absl::btree_map<int32_t, int64_t> growth = WholeGrowth(problem, counts, *plan);
@@ -234,8 +235,8 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
   }
   ExpectOnNodes(plan->scale_up.existing, &upcoming, plan);
 
-  GroupRooms rooms{AddEmptyOnes(problem, snapshot),
-                   std::vector<std::vector<EmptyNode>>(problem.groups.size())};
+  GroupRooms rooms{AddEmptyOnes(problem, snapshot, budget),
+                   std::vector<std::vector<EmptyNode>>(problem.groups.size()), upcoming.complete};
   for (size_t i = 0; i < upcoming.room.size(); ++i) {
     rooms.coming[static_cast<size_t>(upcoming.group[i])].push_back(upcoming.room[i]);
   }
@@ -256,6 +257,13 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
   }
   snapshot->Revert();
   return rooms;
+}
+
+int64_t NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan) {
+  int64_t left = problem.growth.max_new_nodes;
+  if (left <= 0) return left;
+  for (const LoopGrowth& growth : plan.growth) left -= growth.nodes();
+  return left > 0 ? left : kForbidden;
 }
 
 int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,

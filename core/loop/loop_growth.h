@@ -35,9 +35,15 @@ struct GroupRooms {
   std::vector<EmptyNode> empty;
   // Of each node on its way and each new one; of new ones at most kMostUpcomingNodes of a group.
   std::vector<std::vector<EmptyNode>> coming;
+  // All nodes on their way are among them. Else the budget ended before, nothing grows for pods, and nothing
+  // may grow for slack either, which would ask for nodes that are on their way.
+  bool complete = true;
 };
 GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> counts, Snapshot* snapshot,
                        WorkBudget* budget, LoopPlan* plan);
+
+// What is left of what all groups may grow by together, as PlanOptions::max_new_nodes has it.
+int64_t NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan);
 
 // What the group may still win after all that the plan gives: within its own maximum, and within what all
 // groups may grow by together. 0 where it does not grow, and where it can only grow as a whole and may not.

@@ -14,7 +14,10 @@
 namespace loadline {
 namespace {
 
-constexpr int64_t kWorkForSlack = 1'000'000;
+// Parts of what is left that a phase may take: plans of growth that could be better use up all there is, and
+// slack and drains are planned all the same.
+constexpr double kForGrowth = 0.5;
+constexpr double kForSlack = 0.5;
 
 std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
   std::vector<PendingPods> waiting = problem.pending;
@@ -65,6 +68,12 @@ std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem,
   return drain;
 }
 
+GroupRooms PlanGrowthPhase(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                           Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
+  const WorkPhase phase(budget, kForGrowth);
+  return GrowForPods(problem, counts, snapshot, budget, plan);
+}
+
 NoScaleDown WhyNoScaleDown(const LoopProblem& problem, const LoopPlan& plan) {
   if (!problem.decisions.scale_down) return NoScaleDown::kNotDecided;
   return plan.growth.empty() ? NoScaleDown::kConsidered : NoScaleDown::kGrowing;
@@ -91,14 +100,13 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   std::vector<GroupCounts> counts = CountNodes(problem);
   plan.sizes = DecideSizes(problem, counts);
   GrowForUtilization(problem, &counts, &plan);
-  GroupRooms rooms = GrowForPods(problem, counts, snapshot, budget, &plan);
+  GroupRooms rooms = PlanGrowthPhase(problem, counts, snapshot, budget, &plan);
   if (problem.decisions.slack) {
     std::vector<int32_t> positions;
     const SlackQuestion question =
         MakeSlackQuestion(problem, counts, std::move(rooms), plan, snapshot, &positions);
-    // Plans of growth that could be better use up all there is: slack still gets a share.
-    WorkBudget share(kWorkForSlack);
-    plan.slack = planners.slack->Plan(question, budget->ended() ? &share : budget);
+    const WorkPhase phase(budget, kForSlack);
+    plan.slack = planners.slack->Plan(question, budget);
     GrowForSlack(problem, counts, positions, &plan);
   }
   plan.no_scale_down = WhyNoScaleDown(problem, plan);

@@ -170,6 +170,9 @@ struct LoopPlanners {
 // loop, so that timers go on; while groups grow none starts, and while pods wait for nodes on their way those
 // nodes stay that would have to take them if none came.
 //
+// Growth may take half of the budget, slack half of what growth leaves, and drains the rest, so that none of
+// them keeps the others from being planned.
+//
 // Deterministic. Cost: that of PlanScaleUp() or PlanRankedScaleUp() when pods wait, of SlackPlanner::Plan(),
 // and of DrainPlanner::Plan().
 LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snapshot* snapshot,

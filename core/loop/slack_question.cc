@@ -1,10 +1,12 @@
 #include "core/loop/slack_question.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "core/expand/node_limits.h"
 #include "core/loop/placeholder_pods.h"
 
 namespace loadline {
@@ -87,6 +89,8 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, std::span<const Grou
   question.fit = &problem.scale_down.fit;
   question.now_s = problem.drain.now_s;
   question.snapshot = [snapshot] { return snapshot; };
+  const int64_t left = NewNodesLeft(problem, plan);
+  if (left != kNoLimit) question.max_new_nodes = std::max<int64_t>(0, left);
   question.groups.emplace();
   for (size_t group = 0; group < problem.groups.size(); ++group) {
     const LoopGroup& of = problem.groups[group];
@@ -95,7 +99,7 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, std::span<const Grou
     SlackGroup& added = question.groups->emplace_back();
     added.shape = *of.node;
     added.empty = rooms.empty[group];
-    added.may_add = MayAdd(problem, counts, plan, group);
+    added.may_add = rooms.complete ? MayAdd(problem, counts, plan, group) : 0;
     added.coming = std::move(rooms.coming[group]);
     added.name = of.drain.name;
     added.nodes = counts[group].registered + static_cast<int64_t>(added.coming.size());

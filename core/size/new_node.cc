@@ -88,6 +88,7 @@ class Starving {
       const std::optional<bool> fits = FitsOneOf(pod, work.nodes);
       if (!fits.has_value()) return std::nullopt;
       if (!*fits && WouldFit(pod, group, work.newest)) return true;
+      if (budget_.ended()) return std::nullopt;
     }
     return false;
   }
@@ -97,8 +98,8 @@ class Starving {
     IncomingPod pod;
     pod.shape = shape;
     pod.names = names_;
-    auto fit = std::make_unique<PodFit>(&snapshot_, std::move(pod), &options_);
-    fit->Refresh();
+    auto fit = std::make_unique<PodFit>(&snapshot_, std::move(pod), &options_, &budget_);
+    fit->Refresh(&budget_);
     return fit;
   }
 
@@ -106,7 +107,7 @@ class Starving {
     if (!budget_.Spend(kPreparation)) return std::nullopt;
     const std::unique_ptr<PodFit> fit = Prepare(shape);
     for (const NodeIndex node : nodes) {
-      if (!budget_.Spend(kJudgement)) return std::nullopt;
+      if (!budget_.Spend(kJudgement * fit->UnitsPerNode())) return std::nullopt;
       if (fit->Fits(node)) return true;
     }
     return false;
@@ -140,9 +141,9 @@ void MeasureDaemons(Snapshot* snapshot, const FitOptions& options, std::span<con
   std::vector<std::unique_ptr<PodFit>> fits;
   for (const IncomingPod& daemon : daemons) {
     if (!budget->Spend(kPreparation)) return;
-    fits.push_back(std::make_unique<PodFit>(snapshot, daemon, &options));
+    fits.push_back(std::make_unique<PodFit>(snapshot, daemon, &options, budget));
   }
-  for (const std::unique_ptr<PodFit>& fit : fits) fit->Refresh();
+  for (const std::unique_ptr<PodFit>& fit : fits) fit->Refresh(budget);
   for (SizedGroup& group : groups) {
     if (!group.new_node.has_value()) continue;
     const NodeIndex node = AddNewNode(group.name, *group.new_node, snapshot);

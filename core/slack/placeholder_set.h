@@ -36,6 +36,9 @@ struct Placeholder {
   friend bool operator==(const Placeholder&, const Placeholder&) = default;
 };
 
+// About the memory of one, with its places in the orders by owner and by node, and in a state.
+inline constexpr int64_t kPlaceholderBytes = 1'024;
+
 // A node that placeholders may be on.
 struct SlackNode {
   std::string name;

@@ -36,6 +36,7 @@ GrowthSketch::Allowed SlackPlanner::AllowedFor(const SlackClassView* of, const P
   const std::vector<NodeShape>& shapes = Shapes(turn);
   const ResourceNames names = turn->question.names.value_or(turn->question.cluster->resource_names());
   GrowthSketch::Allowed allowed(shapes.size(), false);
+  if (!turn->budget->Spend(static_cast<int64_t>(1 + shapes.size()))) return allowed;
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (of != nullptr) {
       const SlackClassKey key = ClassOf(shapes[i], rooms_.label_keys(), rooms_.selected());

@@ -88,7 +88,7 @@ void SlackPlanner::SizeMirrored(SlackWishes wishes, Turn* turn) {
     mirrored.count = limits.Take(pod, &mirrored.limit);
     const PlaceholderGroup group{PlaceholderKind::kMirrored, pod.key, pod.size};
     const int64_t there = CountOf(group);
-    Grow(group, mirrored.count - there, turn->plan);
+    Grow(group, mirrored.count - there, turn);
     Shrink(group, there - mirrored.count, turn->plan);
     mirrored.pod = std::move(pod);
   }

@@ -127,7 +127,9 @@ std::vector<size_t> GrowthSketch::Ranked(const Allowed& allowed,
   return ranked;
 }
 
-void GrowthSketch::FillPlanned(const Allowed& allowed, AskedPlaceholders* asked) {
+void GrowthSketch::FillPlanned(const Allowed& allowed, AskedPlaceholders* asked, WorkBudget* budget) {
+  constexpr size_t kNodesPerUnit = 32;
+  if (!budget->Spend(static_cast<int64_t>(1 + nodes_.size() / kNodesPerUnit))) return;
   for (size_t node = 0; node < nodes_.size() && asked->count > 0; ++node) {
     if (!allowed[nodes_[node].position]) continue;
     const int64_t count =
@@ -138,8 +140,8 @@ void GrowthSketch::FillPlanned(const Allowed& allowed, AskedPlaceholders* asked)
   }
 }
 
-void GrowthSketch::FillNew(size_t position, AskedPlaceholders* asked) {
-  while (asked->count > 0 && MayAdd(position)) {
+void GrowthSketch::FillNew(size_t position, AskedPlaceholders* asked, WorkBudget* budget) {
+  while (asked->count > 0 && MayAdd(position) && budget->Spend()) {
     const size_t node = AddNode(position);
     const int64_t count =
         std::min(asked->count, HowMany(nodes_[node].free, nodes_[node].slots, asked->group.size));
@@ -161,7 +163,7 @@ int64_t GrowthSketch::Ask(const Allowed& allowed, std::vector<AskedPlaceholders>
     const std::vector<size_t> ranked = Ranked(allowed, asked);
     return ranked.empty() ? std::nullopt : std::optional<size_t>(ranked.front());
   };
-  for (AskedPlaceholders& asked : placeholders) FillPlanned(allowed, &asked);
+  for (AskedPlaceholders& asked : placeholders) FillPlanned(allowed, &asked, budget);
   DropEmpty(&placeholders);
   // Each turn an option is used up, or all have found a node.
   while (!placeholders.empty()) {
@@ -170,18 +172,18 @@ int64_t GrowthSketch::Ask(const Allowed& allowed, std::vector<AskedPlaceholders>
     GrowthSketch::Allowed only(growable_.size(), false);
     only[*position] = true;
     for (AskedPlaceholders& asked : placeholders) {
-      FillPlanned(only, &asked);
-      FillNew(*position, &asked);
+      FillPlanned(only, &asked, budget);
+      FillNew(*position, &asked, budget);
     }
     DropEmpty(&placeholders);
   }
   int64_t left = 0;
   for (AskedPlaceholders& asked : placeholders) {
-    FillPlanned(allowed, &asked);
+    FillPlanned(allowed, &asked, budget);
     while (asked.count > 0) {
       const std::optional<size_t> position = rank(std::span(&asked, 1));
       if (!position.has_value()) break;
-      FillNew(*position, &asked);
+      FillNew(*position, &asked, budget);
     }
     left += asked.count;
   }

@@ -109,9 +109,9 @@ class GrowthSketch {
   };
 
   // Fills nodes that come anyway or are asked for already; what is left stays in `asked`.
-  void FillPlanned(const Allowed& allowed, AskedPlaceholders* asked);
+  void FillPlanned(const Allowed& allowed, AskedPlaceholders* asked, WorkBudget* budget);
   // Fills new nodes of one position; what is left stays in `asked`.
-  void FillNew(size_t position, AskedPlaceholders* asked);
+  void FillNew(size_t position, AskedPlaceholders* asked, WorkBudget* budget);
 
   std::vector<GrowableNodes> growable_;
   SlackRanking ranking_;

@@ -12,15 +12,21 @@
 namespace loadline {
 namespace {
 
-// Units of work: a search for a node, and a node that is tried.
+// Units of work: a search for a node, and a node that is tried; and nodes that are put in order for one.
 constexpr int64_t kWorkOfCopy = 10;
 constexpr int64_t kWorkOfNode = 100;
+constexpr int64_t kNodesPerUnit = 4;
 
 }  // namespace
 
 SlackOnSnapshot::SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, const SlackRooms* rooms,
                                  PlaceholderSet* set, WorkBudget* budget)
-    : snapshot_(*snapshot), options_(*options), rooms_(*rooms), set_(*set), budget_(*budget) {
+    : snapshot_(*snapshot),
+      options_(*options),
+      rooms_(*rooms),
+      set_(*set),
+      budget_(*budget),
+      memory_(budget) {
   snapshot_.Fork();
   // Placeholders that run as pods give way to any pod.
   for (const size_t slot : rooms_.with_placeholders()) {
@@ -36,6 +42,7 @@ SlackOnSnapshot::SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, 
 }
 
 std::vector<NodeIndex> SlackOnSnapshot::ByRoom(bool with_placeholders) const {
+  budget_.Spend(1 + snapshot_.node_end() / kNodesPerUnit);
   using Key = std::tuple<bool, int64_t, int64_t, absl::string_view>;
   std::vector<std::pair<Key, NodeIndex>> order;
   for (int32_t i = 0; i < snapshot_.node_end(); ++i) {
@@ -71,14 +78,14 @@ std::vector<ExpectedPods> SlackOnSnapshot::PlaceWaiting(std::vector<SlackPending
       const std::optional<NodeIndex> node = snapshot_.FindSlot(*pods.node);
       if (!node.has_value()) continue;
       const int32_t id = snapshot_.InternShape(shape);
-      for (int64_t i = 0; i < pods.count; ++i) Place(*node, id, size, filled);
+      for (int64_t i = 0; i < pods.count && memory_.Pod(); ++i) Place(*node, id, size, filled);
       expected.push_back({&shape, pods.count, IndexOf(*pods.node), {}});
       continue;
     }
-    const SearchPod pod = search_->Add(pods.pod);
+    const SearchPod pod = search_->Add(pods.pod, &budget_);
     int64_t placed = 0;
-    for (; placed < pods.count && budget_.Spend(); ++placed) {
-      const std::optional<NodeIndex> node = search_->FirstFit(pod);
+    for (; placed < pods.count && memory_.Pod(); ++placed) {
+      const std::optional<NodeIndex> node = search_->FirstFit(pod, &budget_);
       if (!node.has_value()) break;
       Place(*node, search_->fit(pod).shape(), size, filled);
       expected.push_back({&shape, 1, IndexOf(snapshot_.slot(*node)), {}});
@@ -100,6 +107,7 @@ void SlackOnSnapshot::PutPlaceholders() {
     for (const int64_t id : members.ids) {
       const size_t slot = set_.NodeOf(id);
       if (slot == PlaceholderSet::kNoNode) continue;
+      if (!memory_.Pod()) break;  // nothing is placed from now on
       snapshot_.PlacePod(*snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)}), shape);
     }
   }
@@ -124,14 +132,15 @@ SearchPod SlackOnSnapshot::Prepare(const MirroredPod& pod) {
   IncomingPod incoming;
   incoming.shape = pod.shape;
   incoming.names = snapshot_.state().resource_names();
-  const SearchPod prepared = search_->Add(std::move(incoming));
+  const SearchPod prepared = search_->Add(std::move(incoming), &budget_);
   prepared_.emplace(pod.key, prepared);
   return prepared;
 }
 
 std::optional<size_t> SlackOnSnapshot::TightestFit(SearchPod pod, const CpuMemory& size) {
   std::vector<NodeIndex> nodes;
-  search_->AllFits(pod, &nodes);
+  search_->AllFits(pod, &nodes, &budget_);
+  if (!budget_.Spend(static_cast<int64_t>(nodes.size()) / kNodesPerUnit)) return std::nullopt;
   std::optional<size_t> best;
   const auto key = [&](size_t slot) {
     const CpuMemory free = set_.Free(slot);
@@ -146,13 +155,13 @@ std::optional<size_t> SlackOnSnapshot::TightestFit(SearchPod pod, const CpuMemor
 }
 
 bool SlackOnSnapshot::Takes(PodFit* fit, size_t slot, const CpuMemory& size) {
-  if (!set_.FitsOn(slot, size)) return false;
-  fit->Refresh();
+  if (!set_.FitsOn(slot, size) || !Pay(*fit)) return false;
+  fit->Refresh(&budget_);
   return fit->Fits(*snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)}));
 }
 
 std::optional<size_t> SlackOnSnapshot::FindNode(SearchPod pod, const CpuMemory& size) {
-  const std::optional<NodeIndex> node = search_->FirstFit(pod);
+  const std::optional<NodeIndex> node = search_->FirstFit(pod, &budget_);
   if (!node.has_value()) return std::nullopt;
   const size_t slot = IndexOf(snapshot_.slot(*node));
   // Nodes that take no placeholders are searched last.
@@ -166,6 +175,23 @@ void SlackOnSnapshot::PutCopy(int64_t id, size_t slot, int32_t shape, bool attac
   snapshot_.PlacePod(*snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)}), shape);
 }
 
+// Copies that no longer may be where they are lose their node, but not for want of work: those that were not
+// looked at stay.
+void SlackOnSnapshot::KeepCopies(const std::vector<int64_t>& ids, PodFit* fit) {
+  for (const int64_t id : ids) {
+    const size_t slot = set_.NodeOf(id);
+    if (slot == PlaceholderSet::kNoNode) continue;
+    if (!Pay(*fit)) return;
+    fit->Refresh(&budget_);
+    if (fit->CutShort()) return;
+    if (fit->Fits(*snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)}))) {
+      PutCopy(id, slot, fit->shape(), /*attach=*/false);
+    } else {
+      set_.Detach(id);
+    }
+  }
+}
+
 int64_t SlackOnSnapshot::PlaceMirrored(const MirroredPod& pod) {
   int64_t placed = 0;
   const PlaceholderGroup group{PlaceholderKind::kMirrored, pod.key, pod.size};
@@ -174,16 +200,7 @@ int64_t SlackOnSnapshot::PlaceMirrored(const MirroredPod& pod) {
   const SearchPod prepared = Prepare(pod);
   PodFit& fit = search_->fit(prepared);
   const std::vector<int64_t> ids(members->ids.begin(), members->ids.end());
-  for (const int64_t id : ids) {
-    const size_t slot = set_.NodeOf(id);
-    if (slot == PlaceholderSet::kNoNode) continue;
-    fit.Refresh();
-    if (fit.Fits(*snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)}))) {
-      PutCopy(id, slot, fit.shape(), /*attach=*/false);
-    } else {
-      set_.Detach(id);
-    }
-  }
+  KeepCopies(ids, &fit);
   // Those that have a place to return to come first, so that others do not take it.
   std::vector<int64_t> left;
   for (const int64_t id : ids) {
@@ -198,7 +215,7 @@ int64_t SlackOnSnapshot::PlaceMirrored(const MirroredPod& pod) {
     ++placed;
   }
   for (const int64_t id : left) {
-    if (!budget_.Spend(kWorkOfCopy)) break;
+    if (!budget_.Spend(kWorkOfCopy) || !Pay(fit)) break;
     const std::optional<size_t> slot = FindNode(prepared, pod.size);
     if (!slot.has_value()) break;
     PutCopy(id, *slot, fit.shape(), /*attach=*/true);
@@ -210,9 +227,9 @@ int64_t SlackOnSnapshot::PlaceMirrored(const MirroredPod& pod) {
 std::optional<size_t> SlackOnSnapshot::NodeToCome(const std::vector<NodeShape>& shapes, Search* search,
                                                   GrowthSketch* sketch) {
   PodFit* const fit = search->fit;
-  fit->Refresh();
+  fit->Refresh(&budget_);
   for (size_t node = search->first; node < to_come_.size(); ++node) {
-    if (!budget_.Spend()) return std::nullopt;
+    if (!budget_.Spend(fit->UnitsPerNode())) return std::nullopt;
     if (sketch->FitsOn(node, search->size) && fit->Fits(to_come_[node])) return node;
     if (search->for_good && node == search->first) ++search->first;
   }
@@ -221,11 +238,11 @@ std::optional<size_t> SlackOnSnapshot::NodeToCome(const std::vector<NodeShape>& 
       at = search->positions.erase(at);
       continue;
     }
-    if (!budget_.Spend(kWorkOfNode)) return std::nullopt;
+    if (!budget_.Spend(kWorkOfNode) || !memory_.Node()) return std::nullopt;
     const std::string name =
         absl::StrCat("new node ", to_come_.size(), " of ", sketch->growable()[*at].class_name);
     const NodeIndex node = snapshot_.AddNode({name, shapes[*at], name});
-    fit->Refresh();
+    fit->Refresh(&budget_);
     if (fit->Fits(node)) {
       to_come_.push_back(node);
       return sketch->AddNode(*at);
@@ -241,6 +258,7 @@ std::string SlackOnSnapshot::WhyNot(PodFit* fit, const CpuMemory& size, const st
   std::string reason = "no class of nodes is known";
   *fits_some = false;
   for (size_t i = 0; i < shapes.size(); ++i) {
+    if (!budget_.Spend(kWorkOfNode)) return reason;
     const GrowableNodes& of = sketch.growable()[i];
     if (of.empty.slots < 1 || !Within(size, of.empty.room)) {
       reason = absl::StrCat("an empty node of ", of.class_name, " has cpu ", of.empty.room.cpu, "m, memory ",
@@ -249,7 +267,7 @@ std::string SlackOnSnapshot::WhyNot(PodFit* fit, const CpuMemory& size, const st
     }
     const std::string name = absl::StrCat("empty node of ", of.class_name);
     const NodeIndex node = snapshot_.AddNode({name, shapes[i], name});
-    fit->Refresh();
+    fit->Refresh(&budget_);
     const Verdict verdict = fit->Judge(node);
     snapshot_.RemoveNode(node);
     if (verdict.judgement == Judgement::kFits) {
@@ -266,6 +284,7 @@ void SlackOnSnapshot::AskFor(const std::vector<NodeShape>& shapes, const GrowthS
                              absl::btree_map<std::string, int64_t>* homes) {
   const PlaceholderGroup group{PlaceholderKind::kMirrored, mirrored->pod.key, mirrored->pod.size};
   for (size_t node = to_come_.size(); node < sketch->node_end(); ++node) {  // those that come anyway
+    if (!memory_.Node()) break;                                             // none is asked for from now on
     const size_t of = sketch->PositionOf(node);
     const std::string name =
         absl::StrCat("node ", node, " on its way of ", sketch->growable()[of].class_name);

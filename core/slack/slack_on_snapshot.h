@@ -11,6 +11,7 @@
 #include "core/base/work_budget.h"
 #include "core/cluster/snapshot.h"
 #include "core/fit/fit_search.h"
+#include "core/fit/trial_memory.h"
 #include "core/slack/placeholder_set.h"
 #include "core/slack/slack_growth.h"
 #include "core/slack/slack_plan.h"
@@ -40,7 +41,8 @@ struct ExpectedPods {
 class SlackOnSnapshot {
  public:
   // `snapshot`: of the cluster that `rooms` have caught up with. `set` has the nodes of the rooms. `budget`
-  // has one unit taken for each pod that looks for a node. All of it outlives the object.
+  // has work taken for each node that is looked at, and memory for each pod that looks for one. All of it
+  // outlives the object.
   SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, const SlackRooms* rooms, PlaceholderSet* set,
                   WorkBudget* budget);
   ~SlackOnSnapshot() { snapshot_.Revert(); }
@@ -80,7 +82,10 @@ class SlackOnSnapshot {
   std::vector<NodeIndex> ByRoom(bool with_placeholders) const;
   void Place(NodeIndex node, int32_t shape, const CpuMemory& size, std::vector<size_t>* filled);
   SearchPod Prepare(const MirroredPod& pod);
+  // Whether what there is of the budget pays for the placeholder and for looking at its node.
+  bool Pay(const PodFit& fit) { return memory_.Pod(fit.UnitsPerNode()); }
   bool Takes(PodFit* fit, size_t slot, const CpuMemory& size);
+  void KeepCopies(const std::vector<int64_t>& ids, PodFit* fit);
   std::optional<size_t> FindNode(SearchPod pod, const CpuMemory& size);
   std::optional<size_t> TightestFit(SearchPod pod, const CpuMemory& size);
   void PutCopy(int64_t id, size_t slot, int32_t shape, bool attach);
@@ -95,6 +100,7 @@ class SlackOnSnapshot {
   const SlackRooms& rooms_;
   PlaceholderSet& set_;
   WorkBudget& budget_;
+  TrialMemory memory_;  // of pods and nodes that are put into the snapshot
   std::optional<FitSearch> search_;
   absl::btree_map<std::string, SearchPod> prepared_;  // by key of the pod
   std::vector<NodeIndex> to_come_;                    // by number in the sketch

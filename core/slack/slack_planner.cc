@@ -131,15 +131,19 @@ void SlackPlanner::DropStrangers(const SlackWishes& wishes, Turn* turn) {
 
 // --- step F
 
-void SlackPlanner::PlaceClass(const std::string& owner, const std::vector<int32_t>& classes,
-                              SlackPlan* plan) {
+void SlackPlanner::PlaceClass(const std::string& owner, const std::vector<int32_t>& classes, Turn* turn) {
   std::vector<PlaceholderGroup> groups = GroupsOf(owner);
   // Room for the biggest pods first, then the largest.
   std::sort(groups.begin(), groups.end(), [](const PlaceholderGroup& a, const PlaceholderGroup& b) {
     return std::make_tuple(b.kind, b.size.cpu, b.size.memory) <
            std::make_tuple(a.kind, a.size.cpu, a.size.memory);
   });
-  for (const PlaceholderGroup& group : groups) plan->placed += set_.Place(group, classes);
+  for (const PlaceholderGroup& group : groups) {
+    const int64_t unplaced = static_cast<int64_t>(set_.Find(group)->unplaced.size());
+    // Each looks for a node among those of the classes, by their room.
+    if (unplaced == 0 || !turn->budget->Spend(1 + unplaced)) continue;
+    turn->plan->placed += set_.Place(group, classes);
+  }
 }
 
 // Those that have a place to return to come first, then those that fit nodes of their own class.
@@ -149,7 +153,7 @@ void SlackPlanner::Place(Turn* turn) {
     const SlackClassView& of = turn->views[i];
     bool any = false;
     for (const PlaceholderGroup& group : GroupsOf(of.key.name)) any |= !set_.Find(group)->unplaced.empty();
-    if (!any) continue;
+    if (!any || !turn->budget->Spend(static_cast<int64_t>(turn->views.size()))) continue;
     for (const SlackClassView& other : turn->views) {
       if (MayBeOn(of.key, other.key)) may_be_on[i].push_back(ClassId(other.key.name));
     }
@@ -158,10 +162,10 @@ void SlackPlanner::Place(Turn* turn) {
     }
   }
   for (const SlackClassView& of : turn->views) {
-    PlaceClass(of.key.name, {ClassId(of.key.name)}, turn->plan);
+    PlaceClass(of.key.name, {ClassId(of.key.name)}, turn);
   }
   for (size_t i = 0; i < turn->views.size(); ++i) {
-    PlaceClass(turn->views[i].key.name, may_be_on[i], turn->plan);
+    PlaceClass(turn->views[i].key.name, may_be_on[i], turn);
   }
 }
 
@@ -182,6 +186,8 @@ SlackPlan SlackPlanner::Plan(const SlackQuestion& question, WorkBudget* budget) 
   }
   std::sort(turn.needed.begin(), turn.needed.end());
   turn.needed.erase(std::unique(turn.needed.begin(), turn.needed.end()), turn.needed.end());
+  turn.memory.Take(set_.size() * kPlaceholderBytes);
+  budget->Spend(set_.size() + static_cast<int64_t>(turn.views.size()));
   SlackWishes wishes = CollectWishes(*question.cluster, rooms_);
   DropStrangers(wishes, &turn);
   SizeMirrored(std::move(wishes), &turn);

@@ -13,6 +13,7 @@
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/snapshot.h"
 #include "core/fit/node_filter.h"
+#include "core/fit/trial_memory.h"
 #include "core/slack/placeholder_set.h"
 #include "core/slack/slack_on_snapshot.h"
 #include "core/slack/slack_options.h"
@@ -58,8 +59,8 @@ class SlackPlanner {
   SlackState State() const;
 
   // `question.cluster` is the same one each time, or one that journals as it does (ClusterState::changes()).
-  // `budget` bounds the search for nodes for pods that wait and for copies, and what is asked for; what is
-  // cut short is done by the next plan.
+  // `budget` bounds the search for nodes for pods that wait and for copies, what is asked for, and the memory
+  // of placeholders; what is cut short is done by the next plan, and what is placed stays.
   SlackPlan Plan(const SlackQuestion& question, WorkBudget* budget);
 
   // The placeholder goes to that node first when it loses its own: a drain found room for it there.
@@ -76,6 +77,7 @@ class SlackPlanner {
     std::vector<NodeShape> shapes = {};  // what new nodes are, by position in the sketch; see Shapes()
     LabelKeys needed = {};               // keys of labels that any class needs, sorted
     int64_t left_in_all = kMostPlaceholders;
+    TrialMemory memory{budget};  // of the placeholders
     const std::vector<SlackGroup>* groups() const {
       return question.groups.has_value() ? &*question.groups : nullptr;
     }
@@ -90,7 +92,7 @@ class SlackPlanner {
   void AddComing(Turn* turn) const;
   void DropStrangers(const SlackWishes& wishes, Turn* turn);
   void Place(Turn* turn);
-  void PlaceClass(const std::string& owner, const std::vector<int32_t>& classes, SlackPlan* plan);
+  void PlaceClass(const std::string& owner, const std::vector<int32_t>& classes, Turn* turn);
 
   // slack_copies.cc: copies of pods, and pods that wait.
   void SizeMirrored(SlackWishes wishes, Turn* turn);
@@ -104,11 +106,11 @@ class SlackPlanner {
   void SizeClass(const SlackClassView& of, ClassSlack* slack, Turn* turn);
   // Both tell whether there is more than wanted.
   bool SetReserve(const std::string& owner, const std::vector<CpuMemory>& reserve, bool take_away,
-                  SlackPlan* plan);
-  bool SetStandard(int64_t most, int64_t size_tolerance, const CpuMemory& room, bool take_away,
-                   const ClassSlack& slack, SlackPlan* plan);
+                  Turn* turn);
+  bool SetStandard(int64_t most, const CpuMemory& room, bool take_away, const ClassSlack& slack, Turn* turn);
   void SumUp(const SlackClassView& of, ClassSlack* slack) const;
-  void Grow(const PlaceholderGroup& group, int64_t count, SlackPlan* plan);
+  // Adds none when the memory of the budget ends: the next plan does.
+  void Grow(const PlaceholderGroup& group, int64_t count, Turn* turn);
   void Shrink(const PlaceholderGroup& group, int64_t count, SlackPlan* plan);
   int64_t CountOf(const PlaceholderGroup& group) const;
   // By kind and size.

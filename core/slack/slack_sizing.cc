@@ -56,9 +56,10 @@ std::vector<PlaceholderGroup> SlackPlanner::GroupsOf(const std::string& owner) c
   return groups;
 }
 
-void SlackPlanner::Grow(const PlaceholderGroup& group, int64_t count, SlackPlan* plan) {
+void SlackPlanner::Grow(const PlaceholderGroup& group, int64_t count, Turn* turn) {
+  if (count <= 0 || !turn->memory.Take(count * kPlaceholderBytes)) return;
   for (int64_t i = 0; i < count; ++i) set_.Add(group, next_id_++);
-  plan->added += std::max<int64_t>(0, count);
+  turn->plan->added += count;
 }
 
 void SlackPlanner::Shrink(const PlaceholderGroup& group, int64_t count, SlackPlan* plan) {
@@ -116,30 +117,31 @@ void SlackPlanner::SizeClass(const SlackClassView& of, ClassSlack* slack, Turn* 
   const auto since = excess_since_s_.try_emplace(of.key.name, turn->question.now_s).first;
   since->second = std::min(since->second, turn->question.now_s);
   const bool take_away = turn->question.now_s - since->second >= options.removal_delay_s;
-  bool excess = SetReserve(of.key.name, reserve, take_away, turn->plan);
-  excess |= SetStandard(most, options.size_tolerance, room, take_away, *slack, turn->plan);
+  bool excess = SetReserve(of.key.name, reserve, take_away, turn);
+  excess |= SetStandard(most, room, take_away, *slack, turn);
   if (!excess) excess_since_s_.erase(since);
 }
 
 bool SlackPlanner::SetReserve(const std::string& owner, const std::vector<CpuMemory>& reserve, bool take_away,
-                              SlackPlan* plan) {
+                              Turn* turn) {
   bool excess = false;
   for (const PlaceholderGroup& group : GroupsOf(owner)) {
     if (group.kind != PlaceholderKind::kReserved) continue;
     const bool wanted = std::find(reserve.begin(), reserve.end(), group.size) != reserve.end();
     const int64_t over = CountOf(group) - (wanted ? 1 : 0);
-    if (over > 0 && take_away) Shrink(group, over, plan);
+    if (over > 0 && take_away) Shrink(group, over, turn->plan);
     excess |= over > 0 && !take_away;
   }
   for (const CpuMemory& size : reserve) {
     const PlaceholderGroup group{PlaceholderKind::kReserved, owner, size};
-    Grow(group, 1 - CountOf(group), plan);
+    Grow(group, 1 - CountOf(group), turn);
   }
   return excess;
 }
 
-bool SlackPlanner::SetStandard(int64_t most, int64_t size_tolerance, const CpuMemory& room, bool take_away,
-                               const ClassSlack& slack, SlackPlan* plan) {
+bool SlackPlanner::SetStandard(int64_t most, const CpuMemory& room, bool take_away, const ClassSlack& slack,
+                               Turn* turn) {
+  SlackPlan* const plan = turn->plan;
   const std::string& owner = slack.key.name;
   const Pieces& fresh = slack.pieces;
   // Of several sizes the one that most have; others are left from elsewhere.
@@ -157,21 +159,21 @@ bool SlackPlanner::SetStandard(int64_t most, int64_t size_tolerance, const CpuMe
   const bool useless = !needed.has_value() || !Within(kept.size, slack.empty.room) ||
                        (*needed > most && kept.size != fresh.size);
   const CpuMemory sum = Times(kept.size, target);
-  const CpuMemory tolerated =
-      Plus(Plus(Times(fresh.size, fresh.count), kept.size), ExtraRoom(room, size_tolerance));
+  const CpuMemory tolerated = Plus(Plus(Times(fresh.size, fresh.count), kept.size),
+                                   ExtraRoom(room, turn->question.options.size_tolerance));
   const bool oversize = target > 0 && (!Within(kept.size, slack.unit) || !Within(sum, tolerated));
   // More of what is too large already would make the cluster grow for the size alone.
   if (useless || (oversize && (take_away || target > count))) {
     for (const PlaceholderGroup& group : groups) {
       if (group.kind == PlaceholderKind::kStandard) Shrink(group, CountOf(group), plan);
     }
-    Grow({PlaceholderKind::kStandard, owner, fresh.size}, fresh.count, plan);
+    Grow({PlaceholderKind::kStandard, owner, fresh.size}, fresh.count, turn);
     return false;
   }
   for (const PlaceholderGroup& group : groups) {
     if (group.kind == PlaceholderKind::kStandard && group != kept) Shrink(group, CountOf(group), plan);
   }
-  Grow(kept, target - count, plan);
+  Grow(kept, target - count, turn);
   if (take_away) Shrink(kept, count - target, plan);
   return oversize || (count > target && !take_away);
 }

@@ -23,7 +23,8 @@
 namespace loadline {
 namespace {
 
-constexpr int64_t kDefaultWork = 10'000'000;
+// Twice that of a question about growth alone, which has half of it.
+constexpr int64_t kDefaultWork = 20'000'000;
 
 // A group of which more nodes are on their way than can be: none of them is expected, and it does not grow.
 void HoldGroupsBeyondBounds(LoopProblem* problem, LeftOutList* left_out) {

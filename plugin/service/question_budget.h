@@ -2,10 +2,9 @@
 #ifndef LOADLINE_PLUGIN_SERVICE_QUESTION_BUDGET_H_
 #define LOADLINE_PLUGIN_SERVICE_QUESTION_BUDGET_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -31,13 +30,19 @@ absl::Status CheckBudget(const Question& question) {
 // of memory beside its cluster. It also ends with the call.
 template <typename Question>
 WorkBudget BudgetOf(const Question& question, int64_t default_work, int64_t bytes, const Deadline& deadline) {
-  std::function<bool()> stop = [deadline] { return !deadline.Check().ok(); };
+  using Clock = Deadline::Clock;
+  constexpr std::chrono::hours kLongest(24);
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point end = deadline.OrAfter(kLongest);
   if (question.max_milliseconds() > 0) {
-    const auto end =
-        std::chrono::steady_clock::now() + std::chrono::milliseconds(question.max_milliseconds());
-    stop = [deadline, end] { return std::chrono::steady_clock::now() >= end || !deadline.Check().ok(); };
+    end = std::min(end, begin + std::chrono::milliseconds(question.max_milliseconds()));
   }
-  return WorkBudget(question.max_work() > 0 ? question.max_work() : default_work, std::move(stop), bytes);
+  const auto elapsed = [begin, end] {
+    using Seconds = std::chrono::duration<double>;
+    const Clock::time_point now = Clock::now();
+    return now >= end ? 1.0 : Seconds(now - begin) / Seconds(end - begin);
+  };
+  return WorkBudget(question.max_work() > 0 ? question.max_work() : default_work, elapsed, bytes);
 }
 
 }  // namespace loadline

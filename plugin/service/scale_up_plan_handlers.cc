@@ -57,7 +57,8 @@ absl::StatusOr<v1::EstimateScaleUpResponse> EstimateScaleUp(const v1::EstimateSc
   snapshot->Fork();
   {
     Estimator estimator(snapshot, &decoded->fit, std::move(decoded->pods), std::move(decoded->daemons),
-                        *mode);
+                        &budget, *mode);
+    response.set_cut_short_by(std::string(Name(estimator.cut_short_by())));
     if (exact) {
       EncodeExisting(estimator.UseExistingRoom(&budget), *snapshot, &decoded->entries,
                      response.mutable_existing());
@@ -77,7 +78,7 @@ absl::StatusOr<v1::EstimateScaleUpResponse> EstimateScaleUp(const v1::EstimateSc
     }
   }
   snapshot->Revert();
-  response.set_cut_short_by(std::string(Name(budget.end())));
+  if (budget.ended()) response.set_cut_short_by(std::string(Name(budget.end())));
   use.Complete();
   return Sized(std::move(response), "send equal pods as one entry");
 }

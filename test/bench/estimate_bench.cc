@@ -28,8 +28,8 @@ void BM_Estimate51000(benchmark::State& state) {
   const FitOptions options;
   for (auto _ : state) {
     Snapshot snapshot(cluster.state());
-    Estimator estimator(&snapshot, &options, pods, {});
     WorkBudget budget;
+    Estimator estimator(&snapshot, &options, pods, {}, &budget);
     const NodeEstimate estimate = estimator.Estimate(shape, NodeLimiter({&limit, 1}), &budget);
     if (estimate.nodes != 2595 || estimate.pods != 51'000) state.SkipWithError("the answer is wrong");
   }
@@ -86,8 +86,8 @@ void BM_EstimateGroups(benchmark::State& state) {
   int64_t placed = 0;
   int64_t nodes = 0;
   for (auto _ : state) {
-    Estimator estimator(&snapshot, &options, pods, {});
     WorkBudget budget;
+    Estimator estimator(&snapshot, &options, pods, {}, &budget);
     placed = nodes = 0;
     for (const NodeTemplate& node : templates) {
       const NodeEstimate estimate = estimator.Estimate(node, NodeLimiter(), &budget);

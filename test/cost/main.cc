@@ -51,7 +51,8 @@ struct Outcome {
 // One option after the other, as Cluster Autoscaler grows, until nothing waits.
 Outcome Greedy(const Scenario& scenario, const Question& question, RankStrategy strategy) {
   Snapshot snapshot(question.cluster.state());
-  Estimator estimator(&snapshot, &question.fit, question.pods, question.daemons,
+  WorkBudget unlimited;
+  Estimator estimator(&snapshot, &question.fit, question.pods, question.daemons, &unlimited,
                       EstimateMode::kClusterAutoscaler);
   RankPolicy policy = ClusterAutoscalerRanking();
   policy.strategies = {strategy};

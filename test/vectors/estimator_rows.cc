@@ -64,9 +64,9 @@ void EstimateNodes(const Json& in, Answers* answers) {
   }
   const FitOptions options;
   Snapshot snapshot(cluster.state());
-  Estimator estimator(&snapshot, &options, std::move(pending), {}, EstimateMode::kClusterAutoscaler);
-  const NodeThreshold limit{.max_nodes = in.at("max_nodes").get<int64_t>()};
   WorkBudget budget;
+  Estimator estimator(&snapshot, &options, std::move(pending), {}, &budget, EstimateMode::kClusterAutoscaler);
+  const NodeThreshold limit{.max_nodes = in.at("max_nodes").get<int64_t>()};
   const NodeEstimate estimate = estimator.Estimate(node, NodeLimiter({&limit, 1}), &budget);
   answers->Equal("nodes", estimate.nodes);
   answers->Equal("pods", estimate.pods);

@@ -123,10 +123,11 @@ type PlanLoopRequest struct {
 	// What was done since the last answer.
 	Progress *DrainProgress `protobuf:"bytes,18,opt,name=progress,proto3" json:"progress,omitempty"`
 	// Units of work, about 100 ns each, after which the best so far is the answer: the same on each machine.
-	// [0, 2^62]; 0: 10000000.
+	// Growth may take half of it, slack half of what growth leaves, and drains the rest. [0, 2^62]; 0:
+	// 20000000.
 	MaxWork int64 `protobuf:"varint,19,opt,name=max_work,json=maxWork,proto3" json:"max_work,omitempty"`
-	// The same in time, which makes an answer that is cut short depend on the machine. [0, 3600000]; 0: no
-	// limit.
+	// The same in time, with the same parts, which makes an answer that is cut short depend on the machine.
+	// [0, 3600000]; 0: no limit.
 	MaxMilliseconds int32 `protobuf:"varint,20,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
 	// The answer goes without state, which stays with the view, and scale-down as in
 	// PlanDrainRequest.compact. Of a cluster of thousands of nodes nothing else may fit into one message.

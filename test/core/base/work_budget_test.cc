@@ -48,5 +48,64 @@ TEST(WorkBudget, HoldsSoManyBytesAtOnce) {
   EXPECT_FALSE(budget.Spend());
 }
 
+// A phase that uses up its part leaves the others theirs, and its memory.
+TEST(WorkPhase, LeavesTheRestToTheNext) {
+  WorkBudget budget(1'000, nullptr, 100);
+  {
+    const WorkPhase growth(&budget, 0.5);
+    EXPECT_TRUE(budget.Reserve(80));
+    EXPECT_TRUE(budget.Spend(500));
+    EXPECT_FALSE(budget.Spend(1));
+    EXPECT_EQ(budget.end(), BudgetEnd::kOutOfWork);
+  }
+  EXPECT_FALSE(budget.ended());
+  EXPECT_EQ(budget.units(), 499) << "what was begun is taken";
+  EXPECT_EQ(budget.bytes(), 100);
+  {
+    const WorkPhase slack(&budget, 0.5);
+    EXPECT_EQ(budget.units(), 249);
+    EXPECT_TRUE(budget.Spend(49));
+    EXPECT_FALSE(budget.Reserve(101));
+  }
+  EXPECT_EQ(budget.units(), 450) << "what a phase leaves is there for the next";
+  EXPECT_FALSE(budget.Spend(451));
+  EXPECT_EQ(budget.end(), BudgetEnd::kOutOfWork);
+}
+
+TEST(WorkPhase, SharesTheTime) {
+  double elapsed = 0.2;
+  WorkBudget budget(1'000'000, [&elapsed] { return elapsed; });
+  {
+    const WorkPhase growth(&budget, 0.5);  // until 0.2 + 0.8 / 2
+    elapsed = 0.59;
+    EXPECT_TRUE(budget.Spend(1'000));
+    elapsed = 0.61;
+    EXPECT_FALSE(budget.Spend(1'000));
+    EXPECT_EQ(budget.end(), BudgetEnd::kOutOfTime);
+  }
+  elapsed = 0.7;
+  EXPECT_TRUE(budget.Spend());
+  elapsed = 1;
+  EXPECT_FALSE(budget.Spend(1'000));
+  const WorkPhase late(&budget, 0.5);
+  EXPECT_FALSE(budget.Spend()) << "what has ended stays ended";
+}
+
+TEST(WorkPortion, OneLeavesTheOthersTheirs) {
+  WorkBudget budget(1'000, nullptr, 1'000);
+  {
+    const WorkPortion portion(&budget, 0.25);
+    EXPECT_TRUE(budget.Reserve(200));
+    EXPECT_FALSE(budget.Spend(251));
+  }
+  EXPECT_EQ(budget.units(), 749);
+  EXPECT_EQ(budget.bytes(), 800) << "its memory stays taken";
+  {
+    const WorkPortion all(&budget, 1);
+    EXPECT_FALSE(budget.Reserve(801));
+  }
+  EXPECT_EQ(budget.end(), BudgetEnd::kOutOfMemory);
+}
+
 }  // namespace
 }  // namespace loadline

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/expand/trial_memory.h"
 #include "core/fit/pod_fit.h"
+#include "core/fit/trial_memory.h"
 #include "test/testing/fit_cluster.h"
 
 namespace loadline {
@@ -61,9 +61,9 @@ class EstimateTest : public ::testing::Test {
     for (PendingPods& entry : pods) entry.pod.names = cluster_.names();
     for (IncomingPod& pod : daemons_) pod.names = cluster_.names();
     Snapshot snapshot(cluster_.state());
-    Estimator estimator(&snapshot, &options_, std::move(pods), daemons_, mode);
-    const NodeThreshold limit{.max_nodes = max_nodes};
     WorkBudget budget;
+    Estimator estimator(&snapshot, &options_, std::move(pods), daemons_, &budget, mode);
+    const NodeThreshold limit{.max_nodes = max_nodes};
     NodeEstimate first = estimator.Estimate(shape, NodeLimiter({&limit, 1}), &budget);
     // Nothing is left behind, so the same question has the same answer.
     const NodeEstimate again = estimator.Estimate(shape, NodeLimiter({&limit, 1}), &budget);
@@ -203,9 +203,11 @@ TEST_F(EstimateTest, TheBudgetEndsIt) {
   const NodeTemplate node{"new", cluster_.Shape(NewNode(1000))};
   for (PendingPods& entry : pods_) entry.pod.names = cluster_.names();
   Snapshot snapshot(cluster_.state());
-  Estimator estimator(&snapshot, &options_, pods_, {});
-  // The first 20 pods need a node each; another 100 find room on these.
-  WorkBudget budget(20 * (TrialMemory::kNodeUnits + 1) + 100);
+  WorkBudget to_prepare;
+  Estimator estimator(&snapshot, &options_, pods_, {}, &to_prepare);
+  // 50 kinds are put in order, four for a unit. The first 20 pods need a node each, which is looked at;
+  // another 100 find room on these, and each looks at one of them.
+  WorkBudget budget(13 + 20 * (TrialMemory::kNodeUnits + 2) + 2 * 100);
   const NodeEstimate estimate = estimator.Estimate(node, NodeLimiter(), &budget);
   EXPECT_EQ(estimate.end, EstimateEnd::kBudget);
   EXPECT_GE(estimate.pods, 50);
@@ -217,8 +219,8 @@ TEST_F(EstimateTest, ExistingRoomIsUsedFirst) {
   cluster_.Add({.name = "b", .allocatable = {{"cpu", 500}, {"memory", 1'000'000}, {"pods", 10}}});
   Add(Plain(400), 5);
   Snapshot snapshot(cluster_.state());
-  Estimator estimator(&snapshot, &options_, pods_, {});
   WorkBudget budget;
+  Estimator estimator(&snapshot, &options_, pods_, {}, &budget);
   const std::vector<ExistingUse> uses = estimator.UseExistingRoom(&budget);
   ASSERT_EQ(uses.size(), 2U);
   EXPECT_EQ(snapshot.name(uses[0].node), "a");
@@ -246,8 +248,8 @@ RC_GTEST_PROP(EstimateProperty, CountingIsPlacing, ()) {
   const auto ask = [&](std::vector<PendingPods> asked, EstimateMode mode) {
     Snapshot snapshot(cluster.state());
     const FitOptions options;
-    Estimator estimator(&snapshot, &options, std::move(asked), {}, mode);
     WorkBudget budget;
+    Estimator estimator(&snapshot, &options, std::move(asked), {}, &budget, mode);
     return estimator.Estimate(node, NodeLimiter({&limit, 1}), &budget);
   };
   for (const EstimateMode mode : {EstimateMode::kExact, EstimateMode::kClusterAutoscaler}) {

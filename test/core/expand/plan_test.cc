@@ -374,8 +374,8 @@ RC_GTEST_PROP(PlanProperty, HoldsWhatItPromises, ()) {
   const FitOptions options;
   std::vector<PendingPods> pods = question.pods();
   for (PendingPods& entry : pods) entry.pod.names = question.cluster.names();
-  Estimator estimator(&snapshot, &options, std::move(pods), {});
   WorkBudget budget;
+  Estimator estimator(&snapshot, &options, std::move(pods), {}, &budget);
   snapshot.Fork();
   for (const ExistingUse& use : estimator.UseExistingRoom(&budget)) existing += use.pods.count;
   const int64_t single_left = asked - existing - plan.best_single.pods;

@@ -81,10 +81,11 @@ class LoopTest : public ::testing::Test {
     drain.SetState(drain_);
     problem_.deleting = drain_.deleting;
     Snapshot snapshot(cluster.state());
-    WorkBudget budget;
+    WorkBudget unlimited;
     problem_.size_pods.clear();
-    EXPECT_TRUE(GatherSizes(&problem_, &snapshot, &budget).ok());
+    EXPECT_TRUE(GatherSizes(&problem_, &snapshot, &unlimited).ok());
     EXPECT_EQ(snapshot.node_end(), static_cast<int32_t>(nodes_.size())) << "the snapshot is as before";
+    WorkBudget budget = budget_;
     LoopPlan plan = PlanLoop(problem_, {&slack, &drain}, &snapshot, &budget);
     for (size_t i = 0; i < problem_.sized.size(); ++i) problem_.sized[i].state = plan.sizes[i].next;
     slack_ = slack.State();
@@ -108,6 +109,7 @@ class LoopTest : public ::testing::Test {
   LoopProblem problem_;
   SlackState slack_;
   DrainState drain_;
+  WorkBudget budget_;  // of each plan
 
   // What new nodes look like; by position of the group.
   std::vector<FitNode> templates_;

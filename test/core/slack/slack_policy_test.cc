@@ -206,10 +206,72 @@ TEST_F(SlackPolicyTest, APlanEndsWithItsBudget) {
   const SlackQuestion question = world_.Question(options_);
   const SlackPlan plan = planner_.Plan(question, &little);
   EXPECT_EQ(plan.cut_short, BudgetEnd::kOutOfWork);
-  EXPECT_EQ(plan.mirrored[0].placed, 20);
+  // Some units are for the order of the nodes, and each copy takes 12: to search, to look, to be placed.
+  EXPECT_EQ(plan.mirrored[0].placed, 16);
   EXPECT_THAT(plan.mirrored[0].reason, HasSubstr("out of work"));
   EXPECT_THAT(plan.demands, IsEmpty());
   EXPECT_EQ(PlanSlackOnce(&planner_, question).mirrored[0].placed, 50);
+}
+
+// Copies that a plan had no work to look at keep their place.
+TEST_F(SlackPolicyTest, APlanThatEndsTakesNoCopyAway) {
+  options_.rate = 0;
+  for (int i = 0; i < 3; ++i) world_.cluster().Add(Node("node-" + std::to_string(i)));
+  FitPod pod;
+  pod.requests = {{"cpu", 100}};
+  world_.Mirror("web", pod, 50);
+  world_.cluster().state().set_resource_names(world_.cluster().names());
+  const SlackQuestion question = world_.Question(options_);
+  ASSERT_EQ(PlanSlackOnce(&planner_, question).mirrored[0].placed, 50);
+  const SlackState before = planner_.State();
+  WorkBudget no_work(0);
+  WorkBudget no_memory(1'000'000, nullptr, 52 * kPlaceholderBytes);
+  for (WorkBudget* const budget : {&no_work, &no_memory}) {
+    const SlackPlan plan = planner_.Plan(question, budget);
+    EXPECT_EQ(plan.mirrored[0].placed, 50);
+    EXPECT_EQ(plan.cut_short, budget->end());
+    EXPECT_TRUE(budget->ended());
+    EXPECT_EQ(planner_.State(), before);
+  }
+}
+
+// 50 copies take 1 KiB each: where there is less, none come.
+TEST_F(SlackPolicyTest, PlaceholdersTakeMemory) {
+  options_.rate = 0;
+  world_.cluster().Add(Node("node"));
+  FitPod pod;
+  pod.requests = {{"cpu", 10}};
+  world_.Mirror("web", pod, 50);
+  world_.cluster().state().set_resource_names(world_.cluster().names());
+  WorkBudget little(1'000'000, nullptr, 50 * kPlaceholderBytes - 1);
+  const SlackPlan plan = planner_.Plan(world_.Question(options_), &little);
+  EXPECT_EQ(plan.cut_short, BudgetEnd::kOutOfMemory);
+  EXPECT_EQ(plan.added, 0);
+  EXPECT_EQ(PlanSlackOnce(&planner_, world_.Question(options_)).added, 50);
+}
+
+// A pod that names a DaemonSet which there is not counts as a pod, and takes nothing off what nodes offer:
+// else half of nothing would be kept, and a new node would seem to be full.
+TEST_F(SlackPolicyTest, PodsThatForgeADaemonSetWantSlackAsOthers) {
+  FitPod forged;
+  forged.requests = {{"cpu", 2000}};
+  forged.traits.owner = PodOwner{"DaemonSet", "apps/v1", "agent", "forged"};
+  world_.cluster().Add(Node("node"), {forged});
+  SlackPlan plan = Plan();
+  EXPECT_EQ(plan.classes[0].extra.cpu, 0);
+  EXPECT_EQ(plan.classes[0].empty.room.cpu, 2000) << "nobody knows the DaemonSets";
+  ClusterObject agent;
+  agent.key = {ObjectKind::kDaemonSet, "default", "agent"};
+  agent.content = Workload{.uid = "agent"};
+  world_.cluster().state().objects().Set(agent);
+  world_.cluster().state().objects().SetComplete(ObjectKind::kDaemonSet);
+  plan = Plan();
+  EXPECT_EQ(plan.classes[0].extra.cpu, 1000);
+  EXPECT_EQ(plan.classes[0].empty.room.cpu, 4000);
+  agent.content = Workload{.uid = "forged"};
+  world_.cluster().state().objects().Set(agent);
+  plan = Plan();
+  EXPECT_EQ(plan.classes[0].extra.cpu, 0) << "now it exists";
 }
 
 // What MayBeOn() says is what the scheduler makes of the rules that the objects carry.

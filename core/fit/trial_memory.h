@@ -1,6 +1,6 @@
 // The memory of nodes and pods that are put into a snapshot to see what happens.
-#ifndef LOADLINE_CORE_EXPAND_TRIAL_MEMORY_H_
-#define LOADLINE_CORE_EXPAND_TRIAL_MEMORY_H_
+#ifndef LOADLINE_CORE_FIT_TRIAL_MEMORY_H_
+#define LOADLINE_CORE_FIT_TRIAL_MEMORY_H_
 
 #include <cstdint>
 
@@ -24,20 +24,21 @@ class TrialMemory {
   ~TrialMemory() { budget_->Release(held_); }
 
   // Charges one more node or pod. False: the budget has ended, and it must not be added.
-  bool Node() { return budget_->Spend(kNodeUnits) && Hold(kNodeBytes); }
-  bool Pod() { return budget_->Spend() && Hold(kPodBytes); }
-
- private:
-  bool Hold(int64_t bytes) {
+  bool Node() { return budget_->Spend(kNodeUnits) && Take(kNodeBytes); }
+  // `units`: what it takes to look whether the pod fits there.
+  bool Pod(int64_t units = 1) { return budget_->Spend(units) && Take(kPodBytes); }
+  // Charges memory of any other kind.
+  bool Take(int64_t bytes) {
     if (!budget_->Reserve(bytes)) return false;
     held_ += bytes;
     return true;
   }
 
+ private:
   WorkBudget* budget_;
   int64_t held_ = 0;
 };
 
 }  // namespace loadline
 
-#endif  // LOADLINE_CORE_EXPAND_TRIAL_MEMORY_H_
+#endif  // LOADLINE_CORE_FIT_TRIAL_MEMORY_H_
