@@ -574,8 +574,9 @@ const (
 	VerdictGroup_FITS VerdictGroup_Verdict = 1
 	// A filter refuses it.
 	VerdictGroup_DOES_NOT_FIT VerdictGroup_Verdict = 2
-	// No filter that could be worked out refuses it, but one could not: the view lacks what it reads, or the
-	// engine does not know the rule. To be treated as a no where a wrong yes does harm.
+	// No filter that could be worked out refuses it, but one could not: the view lacks what it reads, the
+	// engine does not know the rule, the pod cannot be read, or the work of the question ended before, of
+	// which one pod has at most half. To be treated as a no where a wrong yes does harm.
 	VerdictGroup_CANNOT_JUDGE VerdictGroup_Verdict = 3
 )
 
