@@ -42,8 +42,9 @@ func (i *increase) String() string {
 	return fmt.Sprintf("%s %d->%d (max: %d)", i.group.ID, i.group.Target, i.group.Target+i.delta, i.group.Max)
 }
 
-// increases returns how far groups are to grow by a plan, in its order, within what all may grow together. Groups that have
-// all of their nodes or none grow to their maximum, or not. A plan that goes beyond a group's maximum is an error.
+// increases returns how far groups are to grow by a plan. The engine holds all limits; a plan that goes beyond one, of a group or of all
+// together, or that lets a group that has all of its nodes or none grow in part, is an error, and nothing grows: it is not known what else is
+// wrong with it.
 func (l *leader) increases(o *loop) ([]*increase, error) {
 	byID := map[string]*groupState{}
 	for _, g := range o.states {
@@ -61,16 +62,13 @@ func (l *leader) increases(o *loop) ([]*increase, error) {
 			return nil, fmt.Errorf("the plan lets node group %s grow, which may not: %s", g.ID, g.held)
 		case delta < 1 || delta > g.room():
 			return nil, fmt.Errorf("the plan adds %d nodes to group %s of %d, which may have %d", delta, g.ID, g.Target, g.Max)
+		case g.Options.GetZeroOrMaxNodeScaling() && delta != g.room():
+			return nil, fmt.Errorf("the plan adds %d nodes to group %s, which grows by all of its %d nodes or none", delta, g.ID, g.room())
+		case delta > left:
+			return nil, fmt.Errorf("the plan adds %d nodes to group %s, and %d more may be added to all groups together", delta, g.ID, left)
 		}
-		if g.Options.GetZeroOrMaxNodeScaling() {
-			if delta = g.room(); delta > left { // others come first: next time
-				continue
-			}
-		}
-		if delta = min(delta, left); delta > 0 {
-			left -= delta
-			out = append(out, &increase{group: g, delta: delta})
-		}
+		left -= delta
+		out = append(out, &increase{group: g, delta: delta})
 	}
 	return out, nil
 }

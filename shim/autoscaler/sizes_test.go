@@ -29,15 +29,19 @@ func sizedBench(t *testing.T, change func(*config.Configuration), edit func(*nod
 			change(c)
 		}
 	})
-	minutes := func(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Minute} }
-	policy := nodegroup.NodeGroup{Metadata: nodegroup.Metadata{Name: "batch"}, Spec: nodegroup.Spec{NodeSelector: map[string]string{"group": "n"}, Max: math.MaxInt32,
-		Size: &nodegroup.Size{CloudGroup: "n", ScaleUpThresholdPercent: 70, TaintUpperCapacityThresholdPercent: 60, TaintLowerCapacityThresholdPercent: 40,
-			SlowNodeRemovalRate: 1, FastNodeRemovalRate: 2, SoftDeleteGracePeriod: minutes(1), HardDeleteGracePeriod: minutes(10), ScaleUpCoolDownPeriod: minutes(2)}}}
+	policy := sizedPolicy()
 	if edit != nil {
 		edit(&policy)
 	}
 	b.leader.sized = []nodegroup.NodeGroup{policy}
 	return b
+}
+
+func sizedPolicy() nodegroup.NodeGroup {
+	minutes := func(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Minute} }
+	return nodegroup.NodeGroup{Metadata: nodegroup.Metadata{Name: "batch"}, Spec: nodegroup.Spec{NodeSelector: map[string]string{"group": "n"}, Max: math.MaxInt32,
+		Size: &nodegroup.Size{CloudGroup: "n", ScaleUpThresholdPercent: 70, TaintUpperCapacityThresholdPercent: 60, TaintLowerCapacityThresholdPercent: 40,
+			SlowNodeRemovalRate: 1, FastNodeRemovalRate: 2, SoftDeleteGracePeriod: minutes(1), HardDeleteGracePeriod: minutes(10), ScaleUpCoolDownPeriod: minutes(2)}}}
 }
 
 // addMembers adds running pods that ask for group n.

@@ -1,0 +1,117 @@
+package autoscaler
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/provider"
+	"loadline.dev/shim/nodegroup"
+)
+
+// The engine holds all limits: over random fleets, pods, slack, groups that are sized and groups of all nodes or none, no plan goes beyond what all groups together
+// may get, so that nothing has to be refused.
+func TestPlansStayWithinAllLimits(t *testing.T) {
+	const fleets = 60
+	limited, grew, sizedGrew := 0, 0, 0
+	for seed := range uint64(fleets) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 5))
+			groups := map[string]*skyGroup{}
+			for i := range 1 + r.IntN(5) {
+				most := 1 + r.IntN(8)
+				g := &skyGroup{max: most, target: r.IntN(most + 1), cpu: fmt.Sprint(1 << (1 + r.IntN(4))), price: 0.05 * float64(1+r.IntN(20))}
+				if g.atomic = r.IntN(4) == 0; g.atomic && r.IntN(2) == 0 {
+					g.target = 0
+				}
+				groups[fmt.Sprintf("g%d", i)] = g
+			}
+			sized := r.IntN(2) == 0
+			if sized {
+				groups["n"] = &skyGroup{min: 1, max: 2 + r.IntN(8), target: 2, cpu: "4", price: 0.1}
+			}
+			b := growing(t, groups, func(c *config.Configuration) {
+				c.Decisions = []string{config.ScaleUpDecision, config.SlackDecision}
+				c.Slack.ExtraCapacityMinRate = []config.Share{"0%", "50%", "300%"}[r.IntN(3)]
+				c.ScaleUp.MaxNodesTotal = []int{0, 1 + r.IntN(30)}[r.IntN(2)]
+				c.ScaleUp.MaxNodesPerScaleUp = 1 + r.IntN(10)
+				c.ScaleUp.Strategies = [][]string{nil, {"least-waste"}}[r.IntN(2)]
+			})
+			if sized {
+				b.leader.sized = []nodegroup.NodeGroup{sizedPolicy()}
+			}
+			b.keeper = &kept{}
+			for step := range 6 {
+				b.addPending(fmt.Sprintf("app%d", step), r.IntN(12), fmt.Sprint(1+r.IntN(6)))
+				if sized && step < 2 {
+					b.addMembers(fmt.Sprint("n", step+1), "3500m", fmt.Sprint("member", step))
+				}
+				before := len(b.sky.asked)
+				b.run(time.Duration(10+r.IntN(60)) * time.Second)
+				if len(b.sky.asked) > before {
+					grew++
+				}
+				if s := b.readStatus(); s.ClusterWide.ScaleUp.Result == scaleUpError {
+					t.Errorf("seed %d step %d: %+v", seed, step, s.ClusterWide.ScaleUp)
+				}
+			}
+			if strings.Contains(fmt.Sprint(b.sky.asked), "n+") {
+				sizedGrew++
+			}
+			total := 1
+			for _, g := range groups {
+				total += g.target
+			}
+			if most := b.leader.config.ScaleUp.MaxNodesTotal; most > 0 && total >= most {
+				limited++
+			}
+			b.end()
+		})
+	}
+	t.Logf("groups grew in %d steps, sized ones in %d fleets, and %d fleets came to their limit", grew, sizedGrew, limited)
+	if grew < fleets/2 || sizedGrew < fleets/10 || limited < fleets/10 {
+		t.Error("that is too few")
+	}
+}
+
+// A plan that goes beyond a limit is refused as a whole, and an error: nobody knows what else is wrong with it.
+func TestPlansBeyondTheLimitOfAllGroupsAreRefused(t *testing.T) {
+	group := func(id string, target, most int, atomic bool) *groupState {
+		g := &groupState{Group: &provider.Group{ID: id, Target: target, Max: most}}
+		g.Options = &externalgrpc.NodeGroupAutoscalingOptions{ZeroOrMaxNodeScaling: atomic}
+		return g
+	}
+	plan := func(growth ...*loadlinev1.LoopGrowth) *loopPlan {
+		return &loopPlan{loop: &loadlinev1.PlanLoopResponse{Growth: growth}}
+	}
+	for _, c := range []struct {
+		name     string
+		newNodes int
+		growth   []*loadlinev1.LoopGrowth
+		want     string // the increases, or part of the error
+	}{
+		{"AllThatIsLeft", 5, []*loadlinev1.LoopGrowth{{NodeGroup: "a", NodesForPods: 2, NodesForSlack: 1}, {NodeGroup: "b", NodesForUtilization: 2}}, "[a 0->3 (max: 9) b 1->3 (max: 9)]"},
+		{"OneNodeTooMany", 4, []*loadlinev1.LoopGrowth{{NodeGroup: "a", NodesForPods: 3}, {NodeGroup: "b", NodesForSlack: 2}},
+			"the plan adds 2 nodes to group b, and 1 more may be added to all groups together"},
+		{"AllOrNone", 4, []*loadlinev1.LoopGrowth{{NodeGroup: "all", NodesForPods: 4}}, "[all 0->4 (max: 4)]"},
+		{"SomeOfAllOrNone", 9, []*loadlinev1.LoopGrowth{{NodeGroup: "all", NodesForPods: 3}},
+			"the plan adds 3 nodes to group all, which grows by all of its 4 nodes or none"},
+	} {
+		l := &leader{}
+		o := &loop{newNodes: c.newNodes, plan: plan(c.growth...), states: []*groupState{group("a", 0, 9, false), group("b", 1, 9, false), group("all", 0, 4, true)}}
+		increases, err := l.increases(o)
+		got := fmt.Sprint(increases)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
