@@ -216,6 +216,7 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 		return "plan", err
 	}
 	o.noteSizes()
+	o.warnings = append(o.warnings, o.plan.cutShort()...)
 	o.outcome = cmp.Or(o.plan.GetStatus(), outcomeNotTried)
 	o.growthOutcome = l.wouldGrow(o)
 	if l.config.Mode != config.Act {

@@ -97,6 +97,21 @@ type loopPlan struct {
 	deferred int
 }
 
+// cutShort says which parts of a plan were cut short, and what was used up: the next loop goes on from there.
+func (p *loopPlan) cutShort() []string {
+	var out []string
+	for _, part := range []struct{ missing, by string }{
+		{"more might grow, or at less cost", p.loop.GetScaleUp().GetCutShortBy()},
+		{"some slack may have no node, and no node is asked for it", p.loop.GetSlack().GetCutShort()},
+		{"not all nodes were looked at to see whether they can go", p.PlanDrainResponse.GetCutShortBy()},
+	} {
+		if part.by != "" {
+			out = append(out, fmt.Sprintf("the plan is cut short by %s: %s", part.by, part.missing))
+		}
+	}
+	return out
+}
+
 // question is what a loop asks.
 type question struct {
 	groups []*groupState

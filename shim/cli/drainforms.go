@@ -23,6 +23,8 @@ type drainAnswer struct {
 	// USDPerHourSaved counts nodes of groups that have a price.
 	USDPerHourSaved float64  `json:"usdPerHourSaved"`
 	Notes           []string `json:"notes"`
+	// CutShortBy is what was used up before all nodes were looked at: work, time or memory.
+	CutShortBy string `json:"cutShortBy,omitempty"`
 }
 
 // drainRemoval is a node that can go. Start is "now", or the reason that it waits for.
@@ -70,7 +72,7 @@ func startOf(r *loadlinev1.NodeRemoval) string {
 
 func (d *drainPlan) data() drainAnswer {
 	out := drainAnswer{Remove: []drainRemoval{}, Keep: []drainKeep{}, Status: d.GetStatus(), Limit: d.GetLimit(), Brake: d.GetBrakeText(),
-		USDPerHourSaved: d.GetUsdPerHourSaved(), Notes: append([]string{}, d.notes...)}
+		USDPerHourSaved: d.GetUsdPerHourSaved(), Notes: append([]string{}, d.notes...), CutShortBy: d.GetCutShortBy()}
 	for _, r := range d.GetRemove() {
 		removal := drainRemoval{Node: r.GetNode(), NodeGroup: r.GetNodeGroup(), Empty: r.GetEmpty(), Risky: r.GetRisky(), Moves: []drainMove{},
 			Since: time.Unix(r.GetSinceS(), 0).UTC(), ReadyAt: time.Unix(r.GetReadyAtS(), 0).UTC(), Start: startOf(r)}
@@ -125,7 +127,8 @@ func (d *drainPlan) basis() []string {
 	if d.GetLimit() != "" {
 		text += ", held back by " + d.GetLimit()
 	}
-	return append([]string{text + "."}, d.notes...)
+	lines := append([]string{text + "."}, cutShortLines("Not all nodes were looked at", d.GetCutShortBy())...)
+	return append(lines, d.notes...)
 }
 
 func (d *drainPlan) forms() answer {

@@ -167,6 +167,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	l.leftOut.Add(growing.LeftOut()...)
 	l.leftOut.AddAnswer(l.PlanLoopResponse)
 	l.slack = &slackPlan{PlanSlackResponse: l.GetSlack(), rate: f.Rate, basis: f.Basis, pending: growing.Waiting()}
+	l.warnings = append(l.warnings, l.slack.wrong()...)
 	l.drain.PlanDrainResponse = l.GetScaleDown()
 	if len(request.Sized) > 0 {
 		l.sizes = &sizes{asked: request.Sized, pods: sized, response: l.GetSize()}

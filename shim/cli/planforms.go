@@ -14,6 +14,8 @@ import (
 type planAnswer struct {
 	Waiting []planPods   `json:"waiting"`
 	Growth  []planGrowth `json:"growth"`
+	// GrowthCutShortBy is what was used up before all was looked at: work, time or memory.
+	GrowthCutShortBy string `json:"growthCutShortBy,omitempty"`
 	// Ranking holds the options to grow a group for pods, best first, where they were ranked.
 	Ranking []planOption `json:"ranking,omitempty"`
 	Slack   slackAnswer  `json:"slack"`
@@ -95,7 +97,8 @@ func (l *loopPlan) ranking() []planOption {
 }
 
 func (l *loopPlan) data() planAnswer {
-	out := planAnswer{Waiting: l.waiting(), Growth: []planGrowth{}, Slack: l.slack.data(), NoScaleDown: l.GetNoScaleDown()}
+	out := planAnswer{Waiting: l.waiting(), Growth: []planGrowth{}, Slack: l.slack.data(), NoScaleDown: l.GetNoScaleDown(),
+		GrowthCutShortBy: l.GetScaleUp().GetCutShortBy()}
 	for _, g := range l.GetGrowth() {
 		out.Growth = append(out.Growth, planGrowth{g.GetNodeGroup(), g.GetNodesForPods(), g.GetNodesForSlack(), g.GetNodesForUtilization(), g.GetUsdPerHour()})
 	}
@@ -200,6 +203,9 @@ func (l *loopPlan) table(w io.Writer) error {
 		}
 		fmt.Fprintln(w)
 	}
+	for _, line := range l.growthCutShort() {
+		fmt.Fprintf(w, "%s\n\n", line)
+	}
 	if groups := l.sized(); len(groups) > 0 {
 		if err := writeSizes(w, groups, nil); err != nil {
 			return err
@@ -216,6 +222,10 @@ func (l *loopPlan) table(w io.Writer) error {
 		}
 	}
 	return l.drain.table(w)
+}
+
+func (l *loopPlan) growthCutShort() []string {
+	return cutShortLines("More might grow, or at less cost", l.GetScaleUp().GetCutShortBy())
 }
 
 // place says where pods are expected.

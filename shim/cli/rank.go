@@ -105,10 +105,12 @@ type rank struct {
 	options  []ranking.Ranked // best first
 	response *loadlinev1.RankOptionsResponse
 	// notes say what became of the pods and groups beside the ranking, each in a sentence.
-	notes    []string
-	warnings []string
-	sizes    *sizes // nil: not asked for, or no group says how it is sized
-	leftOut  leftout.List
+	notes []string
+	// cutShortBy is what was used up before all options were worked out; empty: nothing.
+	cutShortBy string
+	warnings   []string
+	sizes      *sizes // nil: not asked for, or no group says how it is sized
+	leftOut    leftout.List
 }
 
 // ask has node groups ranked; see askCluster for `size`.

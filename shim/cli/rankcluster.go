@@ -70,7 +70,8 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 		}
 		r, err = askRank(ctx, client, request)
 		if err == nil {
-			r.notes = scaleup.Notes(problem, estimate)
+			r.cutShortBy = estimate.GetCutShortBy()
+			r.notes = append(scaleup.Notes(problem, estimate), cutShortLines(optionsCutShort, r.cutShortBy)...)
 			r.leftOut.AddAnswer(estimate)
 		}
 		return err

@@ -21,6 +21,8 @@ type rankAnswer struct {
 	// ClusterNodes and PreferredNode are what unfitness goes by; null: not known, and unfitness is 1.
 	ClusterNodes  *int32         `json:"clusterNodes"`
 	PreferredNode *preferredNode `json:"preferredNode"`
+	// CutShortBy is what was used up before all options were worked out: work, time or memory.
+	CutShortBy string `json:"cutShortBy,omitempty"`
 }
 
 type preferredNode struct {
@@ -57,7 +59,7 @@ func finite(value float64) *float64 {
 }
 
 func (r *rank) data() rankAnswer {
-	out := rankAnswer{Options: []rankOption{}}
+	out := rankAnswer{Options: []rankOption{}, CutShortBy: r.cutShortBy}
 	if best, ok := r.best(); ok {
 		name := best.NodeGroup()
 		out.Best = &name

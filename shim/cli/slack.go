@@ -168,9 +168,7 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	c.leaveOut(&plan.leftOut)
 	plan.leftOut.Add(waiting.LeftOut()...)
 	plan.leftOut.AddAnswer(plan.PlanSlackResponse)
-	for _, wrong := range plan.GetErrors() {
-		plan.warnings = append(plan.warnings, fmt.Sprintf("%s: %s", wrong.GetSource(), wrong.GetText()))
-	}
+	plan.warnings = append(plan.warnings, plan.wrong()...)
 	return plan, nil
 }
 

@@ -19,6 +19,18 @@ type slackAnswer struct {
 	// Nodes are asked for, for placeholders that fit nowhere now.
 	Nodes   []slackNodes  `json:"nodes"`
 	Literal *slackLiteral `json:"literal,omitempty"`
+	// Errors are wishes for copies that cannot be met. ErrorsTotal and ClassesTotal are how many there are, where not all are told.
+	Errors       []slackError `json:"errors,omitempty"`
+	ErrorsTotal  int64        `json:"errorsTotal,omitempty"`
+	ClassesTotal int64        `json:"classesTotal,omitempty"`
+	// CutShortBy is what was used up before room was found for all placeholders: work, time or memory.
+	CutShortBy string `json:"cutShortBy,omitempty"`
+}
+
+// slackError is what is wrong with a wish for copies, and who has it: "Deployment shop/web".
+type slackError struct {
+	Source string `json:"source"`
+	Text   string `json:"text"`
 }
 
 type slackShape struct {
@@ -132,6 +144,16 @@ func (p *slackPlan) data() slackAnswer {
 	for _, d := range p.GetDemands() {
 		out.Nodes = append(out.Nodes, slackNodes{d.GetClassName(), d.GetNodes()})
 	}
+	for _, wrong := range p.GetErrors() {
+		out.Errors = append(out.Errors, slackError{wrong.GetSource(), wrong.GetText()})
+	}
+	if total := p.GetErrorsTotal(); total > int64(len(out.Errors)) {
+		out.ErrorsTotal = total
+	}
+	if total := p.GetClassesTotal(); total > int64(len(out.Classes)) {
+		out.ClassesTotal = total
+	}
+	out.CutShortBy = p.GetCutShort()
 	if l := p.GetLiteral(); l != nil {
 		out.Literal = &slackLiteral{Placeholders: l.GetPlaceholders(), CPUMilli: l.GetMilliCpu(), MemoryBytes: l.GetMemoryBytes(),
 			RemainingCPU2a: l.GetAfterBiggestMilliCpu(), RemainingMemory2a: l.GetAfterBiggestMemoryBytes(),
@@ -183,7 +205,23 @@ func (p *slackPlan) notes() []string {
 	for _, node := range p.GetOvercommittedNodes() {
 		notes = append(notes, "Pods on "+node+" request more than it has.")
 	}
+	if shown := len(p.GetClasses()); p.GetClassesTotal() > int64(shown) {
+		notes = append(notes, fmt.Sprintf("The first %d of %d classes are told.", shown, p.GetClassesTotal()))
+	}
+	notes = append(notes, cutShortLines("Some placeholders may have no node, and no node is asked for them", p.GetCutShort())...)
 	return append(notes, p.literalNotes()...)
+}
+
+// wrong says which wishes for copies cannot be met.
+func (p *slackPlan) wrong() []string {
+	var out []string
+	for _, wrong := range p.GetErrors() {
+		out = append(out, fmt.Sprintf("%s: %s", wrong.GetSource(), wrong.GetText()))
+	}
+	if further := p.GetErrorsTotal() - int64(len(out)); further > 0 {
+		out = append(out, fmt.Sprintf("%d more wishes for copies cannot be met", further))
+	}
+	return out
 }
 
 func waits(count int) string {
