@@ -63,6 +63,26 @@ func TestEscalatorsWorkedExamples(t *testing.T) {
 	}
 }
 
+// A placeholder of slack that waits is no demand; an ordinary pod with its label is: 11 pods of 500m in place of 10.
+func TestPlaceholdersThatWaitAreNoDemand(t *testing.T) {
+	const placeholder = "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: NAMESPACE, labels: {loadline.dev/placeholder: \"true\"}, " +
+		"ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: u, controller: true}]}\n" +
+		"spec: {priority: -10, nodeSelector: {customer: shared}, containers: [{name: c, resources: {requests: {cpu: 500m, memory: 100M}}}]}\nstatus: {phase: Pending}\n"
+	dump, err := os.ReadFile("testdata/size.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for namespace, pods := range map[string]int64{"loadline-slack": 10, "shop": 11} {
+		file := filepath.Join(t.TempDir(), "size.yaml")
+		if err := os.WriteFile(file, []byte(string(dump)+strings.Replace(placeholder, "NAMESPACE", namespace, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if g := sizeJSON(t, "--groups", "testdata/size-groups.yaml", "-f", file).Groups[0]; g.Pods != pods {
+			t.Errorf("%s: %d pods, want %d", namespace, g.Pods, pods)
+		}
+	}
+}
+
 // A group of our own form without nodes grows by its template: 1800m of 500m at 70 % are 5.14 nodes.
 func TestFromZeroByTheTemplate(t *testing.T) {
 	data, err := os.ReadFile("testdata/size-mixed-groups.yaml")

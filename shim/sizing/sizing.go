@@ -114,8 +114,12 @@ func sized(pod *v1.Pod) *v1.Pod {
 			metav1.SetMetaDataLabel(&out.ObjectMeta, key, value)
 		}
 	}
-	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
+	placeholder := pod.Labels[slack.PlaceholderLabel] != ""
+	if owner := metav1.GetControllerOf(pod); owner != nil && (owner.Kind == "DaemonSet" || placeholder) {
 		out.OwnerReferences = []metav1.OwnerReference{{APIVersion: owner.APIVersion, Kind: owner.Kind, Controller: owner.Controller}}
+	}
+	if placeholder { // the label alone makes none: the engine looks at owner and priority too
+		out.Spec.Priority = pod.Spec.Priority
 	}
 	for _, key := range []string{v1.MirrorPodAnnotationKey, "kubernetes.io/config.source", "cluster-autoscaler.kubernetes.io/daemonset-pod"} {
 		if value, ok := pod.Annotations[key]; ok {
