@@ -45,6 +45,25 @@ class Fleet {
     }
   }
 
+  // A Deployment that asks for copies of its pod.
+  void Copies(const std::string& name, int32_t copies) {
+    ClusterObject space;
+    space.key = {ObjectKind::kNamespace, "", "default"};
+    space.content = Namespace{MakeLabels({{kCopiesLabel, kCopiesAllowed}})};
+    cluster_.state().objects().Set(std::move(space));
+    FitPod pod;
+    pod.requests = {{"cpu", 100}, {"memory", 100}};
+    pod.labels = {{"app", name}};
+    ClusterObject object;
+    object.key = {ObjectKind::kDeployment, "default", name};
+    Workload workload;
+    workload.uid = name;
+    workload.slack.copies = copies;
+    workload.pod = cluster_.Shape(pod);
+    object.content = std::move(workload);
+    cluster_.state().objects().Set(std::move(object));
+  }
+
   SlackQuestion Question() const {
     SlackQuestion question;
     question.cluster = &cluster_.state();
@@ -90,6 +109,30 @@ BENCHMARK(BM_PlanSlackNext)
     ->Arg(15'000)
     ->Iterations(100)
     ->Unit(benchmark::kMillisecond);
+
+// Ten Deployments ask for 1,000 copies each, which all of the filters place.
+void BM_PlanSlackCopies(benchmark::State& state) {
+  Fleet fleet(state.range(0));
+  for (int i = 0; i < 10; ++i) fleet.Copies("app-" + std::to_string(i), 1'000);
+  SlackQuestion question = fleet.Question();
+  question.options.rate = 0;
+  question.options.max_copies_per_namespace = question.options.max_copies;
+  question.options.max_copies_room_per_namespace = {kMaxAmount, kMaxAmount};
+  const FitOptions fit;
+  question.fit = &fit;
+  Snapshot snapshot(*question.cluster);
+  question.snapshot = [&snapshot] { return &snapshot; };
+  int64_t units = 0;
+  for (auto _ : state) {
+    SlackPlanner planner;
+    WorkBudget budget(int64_t{1} << 40);
+    const SlackPlan plan = planner.Plan(question, &budget);
+    if (plan.placed != 10'000) state.SkipWithError("not all copies have a place");
+    units = (int64_t{1} << 40) - budget.units();
+  }
+  state.counters["units"] = static_cast<double>(units);
+}
+BENCHMARK(BM_PlanSlackCopies)->Arg(5'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace loadline

@@ -1,12 +1,16 @@
 // SchedulerExtender.Fit and the objects of Sync, from bytes to bytes.
+#include "plugin/convert/fit.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "loadline/k8s/v1/core.pb.h"
 #include "test/plugin/messages.h"
+#include "test/testing/fit_cluster.h"
 
 namespace loadline {
 namespace {
@@ -75,6 +79,30 @@ TEST_F(FitTest, GroupsNodesByVerdict) {
   EXPECT_EQ(yes.verdict(), Group::FITS);
   EXPECT_EQ(yes.filter(), Group::FILTER_UNSPECIFIED);
   EXPECT_THAT(yes.slots(), ElementsAre(1));
+}
+
+// A node that refuses a pod for 256 names says so in some 10 kB; 5,000 that do so alike in as much.
+TEST(PodFitGroupsTest, EqualVerdictsAreKeptOnce) {
+  FitCluster cluster;
+  cluster.Add({.name = "a"});
+  cluster.Add({.name = "b"});
+  const Snapshot snapshot(cluster.state());
+  Verdict verdict;
+  verdict.judgement = Judgement::kDoesNotFit;
+  verdict.filter = FilterName::kNodeResourcesFit;
+  verdict.status_class = StatusClass::kUnschedulable;
+  for (int i = 100; i < 356; ++i) verdict.reasons.push_back("Insufficient example.com/" + std::to_string(i));
+  PodFitGroups groups(&snapshot);
+  groups.Add(verdict, NodeIndex{0});
+  const size_t once = groups.bytes();
+  EXPECT_GT(once, 256U * 28);
+  for (int i = 1; i < 5'000; ++i) groups.Add(verdict, NodeIndex{0});
+  EXPECT_EQ(groups.bytes(), once + 4'999 * sizeof(int32_t));
+  groups.Add(Verdict(), NodeIndex{1});
+  const v1::PodFit message = std::move(groups).Take();
+  ASSERT_EQ(message.groups_size(), 2);
+  EXPECT_EQ(message.groups(0).slots_size(), 5'000);
+  EXPECT_THAT(message.groups(1).slots(), ElementsAre(1));
 }
 
 TEST_F(FitTest, MovesAreUndoneAfterTheQuestion) {

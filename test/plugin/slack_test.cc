@@ -1,4 +1,6 @@
 // Autoscaler.PlanSlack, from bytes to bytes.
+#include "plugin/convert/slack.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -246,6 +248,28 @@ TEST_F(SlackTest, AClusterWithoutNodesNeedsGroups) {
   ExpectError(absl::StatusCode::kFailedPrecondition, "the cluster has no nodes");
   request_.set_groups_known(true);
   EXPECT_EQ(MustAsk().classes_size(), 0);
+}
+
+// As many placeholders as there may be, on 5,000 nodes with names of 63 characters, and elsewhere before.
+TEST(SlackStateTest, TheLargestStateStaysBelowTwoMebibytes) {
+  SlackState state;
+  state.next_id = int64_t{1} << 28;
+  const auto node = [](int64_t number) {
+    const std::string digits = std::to_string(10'000 + number % 5'000);
+    return std::string(63 - digits.size(), 'n') + digits;
+  };
+  for (int64_t i = 0; i < kMostPlaceholders; ++i) {
+    Placeholder& placeholder = state.placeholders.emplace_back();
+    placeholder.id = state.next_id - kMostPlaceholders + i;
+    placeholder.kind = PlaceholderKind::kMirrored;
+    placeholder.owner = "pod-" + std::string(15, '0') + std::to_string(i % 10);
+    placeholder.size = {100'000, int64_t{1} << 40};
+    placeholder.node = node(i);
+    placeholder.last_node = node(i + 1);
+  }
+  const v1::SlackState message = EncodeSlackState(state);
+  EXPECT_EQ(message.placeholders_size(), kMostPlaceholders);
+  EXPECT_LT(message.ByteSizeLong(), size_t{2} << 20);
 }
 
 // A plan that is refused leaves what the last one left.
