@@ -97,10 +97,13 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
                   WorkBudget* budget) {
   LoopPlan plan;
   plan.waiting = AllThatWait(problem);
+  HeldPods out_of_turn = TakeOutOfTurn(problem.turn, &plan.waiting);
   std::vector<GroupCounts> counts = CountNodes(problem);
   plan.sizes = DecideSizes(problem, counts);
   GrowForUtilization(problem, &counts, &plan);
   GroupRooms rooms = PlanGrowthPhase(problem, counts, snapshot, budget, &plan);
+  plan.next_turn = NextTurn(problem.turn, plan.waiting, plan.scale_up);
+  PutBack(problem.turn, std::move(out_of_turn), &plan.waiting, &plan.scale_up);
   if (problem.decisions.slack) {
     std::vector<int32_t> positions;
     const SlackQuestion question =

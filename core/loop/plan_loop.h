@@ -18,6 +18,7 @@
 #include "core/expand/estimate.h"
 #include "core/expand/plan.h"
 #include "core/expand/plan_ranked.h"
+#include "core/loop/growth_turn.h"
 #include "core/size/group_facts.h"
 #include "core/size/size_group.h"
 #include "core/slack/slack_options.h"
@@ -100,6 +101,8 @@ struct LoopProblem {
   LoopDecisions decisions;
   // Nodes whose deletion was started, as planners->drain remembers them.
   std::vector<DeletingNode> deleting;
+  // What the last plan handed out; none at first.
+  GrowthTurn turn;
 };
 
 // --- the answer ------------------------------------------------------------------------------------------
@@ -142,6 +145,7 @@ struct LoopPlan {
   std::vector<RankedOption> ranked;
   std::optional<NodeCapacity> preferred_node;
   std::vector<LoopGrowth> growth;  // by group; those that win nothing are left out
+  GrowthTurn next_turn;            // for the next loop
   SlackPlan slack;
   // By position in LoopProblem::sized. Nodes are tainted and go only where nodes may go and no brake holds,
   // or in a dry run: else these lists are empty.
@@ -172,6 +176,10 @@ struct LoopPlanners {
 //
 // Growth may take half of the budget, slack half of what growth leaves, and drains the rest, so that none of
 // them keeps the others from being planned.
+//
+// Where growth is cut short before all pods have a place, only some namespaces take part in the next plan of
+// growth, and others in the one after it: pods that cost more than there is keep no others waiting for ever.
+// Those that do not take part are told as pods without a place, in a plan that is cut short.
 //
 // Deterministic. Cost: that of PlanScaleUp() or PlanRankedScaleUp() when pods wait, of SlackPlanner::Plan(),
 // and of DrainPlanner::Plan().

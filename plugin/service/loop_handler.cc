@@ -100,6 +100,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   problem.scale_down.fit = decoded->fit;
   problem.decisions = *decisions;
   problem.deleting = drain_turn->state().deleting;
+  if (!request.has_state()) problem.turn = shared.growth_turn;
   absl::StatusOr<std::vector<LoopSizing>> sized = DecodeSized(
       request, shared.size_state, view.label_keys(), &problem.names, &problem.groups, &problem.size_pods);
   if (!sized.ok()) return sized.status();
@@ -135,6 +136,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   // Nothing below fails: the next loop goes out from an answer only if it was given.
   drain_turn->Keep();
   if (!problem.sized.empty()) shared.size_state = std::move(size_state);
+  shared.growth_turn = plan.next_turn;
   slack_turn.Complete();
   return sized_response;
 }

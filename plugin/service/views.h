@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/cluster/view.h"
+#include "core/loop/growth_turn.h"
 #include "core/slack/slack_planner.h"
 #include "loadline/v1/cluster_state.pb.h"
 #include "loadline/v1/size.pb.h"
@@ -61,9 +62,10 @@ struct SharedView {
   KeptSnapshot snapshot;  // guarded by `turn`
   // What planners left for their next loop. Guarded by `turn`.
   v1::SizeState size_state;
-  KeptDrain drain;       // guarded by `turn`
-  SlackPlanner slack;    // guarded by `turn`
-  LeftOutList left_out;  // guarded by `turn`; see LeftOut()
+  GrowthTurn growth_turn;  // guarded by `turn`; not part of a state that is handed out: it begins anew
+  KeptDrain drain;         // guarded by `turn`
+  SlackPlanner slack;      // guarded by `turn`
+  LeftOutList left_out;    // guarded by `turn`; see LeftOut()
   int64_t left_out_version = -1;
 };
 

@@ -123,8 +123,9 @@ type PlanLoopRequest struct {
 	// What was done since the last answer.
 	Progress *DrainProgress `protobuf:"bytes,18,opt,name=progress,proto3" json:"progress,omitempty"`
 	// Units of work, about 100 ns each, after which the best so far is the answer: the same on each machine.
-	// Growth may take half of it, slack half of what growth leaves, and drains the rest. [0, 2^62]; 0:
-	// 20000000.
+	// Growth may take half of it, slack half of what growth leaves, and drains the rest. Where growth is cut
+	// short before all pods have a place, the pods of some namespaces take part in the next loop, and others in
+	// the one after it. [0, 2^62]; 0: 20000000.
 	MaxWork int64 `protobuf:"varint,19,opt,name=max_work,json=maxWork,proto3" json:"max_work,omitempty"`
 	// The same in time, with the same parts, which makes an answer that is cut short depend on the machine.
 	// [0, 3600000]; 0: no limit.

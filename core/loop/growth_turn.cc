@@ -1,0 +1,80 @@
+#include "core/loop/growth_turn.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/container/btree_set.h"
+#include "absl/strings/string_view.h"
+#include "core/base/fingerprint.h"
+
+namespace loadline {
+namespace {
+
+// With so many parts a namespace waits some hours for its turn, at a loop every ten seconds.
+constexpr int32_t kMostParts = 1'024;
+
+uint64_t Draw(const GrowthTurn& turn, absl::string_view namespace_name) {
+  FingerprintBuilder builder;
+  builder.Add(turn.round);
+  builder.Add(namespace_name);
+  return builder.Finish();
+}
+
+}  // namespace
+
+HeldPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* waiting) {
+  HeldPods held;
+  if (turn.parts <= 1) return held;
+  const uint64_t parts = static_cast<uint64_t>(turn.parts);
+  std::pair<bool, uint64_t> first{true, ~uint64_t{0}};  // it is out of turn, and its draw: the least of all
+  for (const PendingPods& pods : *waiting) {
+    const uint64_t draw = Draw(turn, pods.pod.shape.namespace_name);
+    if (pods.count > 0) first = std::min(first, std::pair{draw % parts != 0, draw});
+  }
+  for (size_t i = 0; i < waiting->size(); ++i) {
+    PendingPods& pods = (*waiting)[i];
+    const uint64_t draw = Draw(turn, pods.pod.shape.namespace_name);
+    if (pods.count == 0 || draw % parts == 0 || draw == first.second) continue;
+    PendingPods nothing;
+    nothing.pod.names = pods.pod.names;
+    nothing.count = 0;
+    held.emplace_back(i, std::exchange(pods, std::move(nothing)));
+  }
+  return held;
+}
+
+GrowthTurn NextTurn(const GrowthTurn& turn, const std::vector<PendingPods>& waiting,
+                    const ScaleUpPlan& plan) {
+  absl::btree_set<absl::string_view> namespaces;
+  bool left = false;
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    if (waiting[i].count == 0) continue;
+    namespaces.insert(waiting[i].pod.shape.namespace_name);
+    left = left || (i < plan.unplaced.size() && plan.unplaced[i] > 0);
+  }
+  GrowthTurn next = turn;
+  ++next.round;
+  if (plan.cut_short_by != BudgetEnd::kNotEnded && left) {
+    // One alone that is cut short keeps its turn, beside as many others as take part now.
+    if (namespaces.size() > 1) next.parts = std::min(kMostParts, 2 * turn.parts);
+    if (next.parts > 1) next.cut_short_by = plan.cut_short_by;
+  } else {
+    next.parts = std::max(1, turn.parts / 2);
+  }
+  if (next.parts == 1) next.cut_short_by = BudgetEnd::kNotEnded;
+  if (next.parts == 1 && turn.parts == 1) next.round = turn.round;
+  return next;
+}
+
+void PutBack(const GrowthTurn& turn, HeldPods held, std::vector<PendingPods>* waiting, ScaleUpPlan* plan) {
+  if (held.empty()) return;
+  plan->unplaced.resize(waiting->size(), 0);
+  for (auto& [position, pods] : held) {
+    plan->unplaced[position] = pods.count;
+    (*waiting)[position] = std::move(pods);
+  }
+  plan->cut_short = true;
+  if (plan->cut_short_by == BudgetEnd::kNotEnded) plan->cut_short_by = turn.cut_short_by;
+}
+
+}  // namespace loadline

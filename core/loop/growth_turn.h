@@ -1,0 +1,44 @@
+// Namespaces take turns where not all pods that wait can be looked at.
+#ifndef LOADLINE_CORE_LOOP_GROWTH_TURN_H_
+#define LOADLINE_CORE_LOOP_GROWTH_TURN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/base/work_budget.h"
+#include "core/expand/estimate.h"
+#include "core/expand/plan.h"
+
+namespace loadline {
+
+// Whose turn it is. Handed in with the question of a loop, and out with its plan.
+struct GrowthTurn {
+  // About one namespace in so many takes part in the plan of growth; 1: all do. A power of two.
+  int32_t parts = 1;
+  // Another one takes other namespaces.
+  int64_t round = 0;
+  // What cut short the plan for which namespaces take turns.
+  BudgetEnd cut_short_by = BudgetEnd::kNotEnded;
+  friend bool operator==(const GrowthTurn&, const GrowthTurn&) = default;
+};
+
+// Pods that are left out, by their position.
+using HeldPods = std::vector<std::pair<size_t, PendingPods>>;
+
+// Takes pods out of `waiting` that do not have their turn: what stands there costs nothing and waits for
+// nothing. Which namespaces have it is drawn by a hash of the round and the namespace, so that nobody is
+// beside the same others each time, and each has its turn about once in `parts` rounds. One has it at least.
+HeldPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* waiting);
+
+// Half as many namespaces take part next time if the plan was cut short before all pods of several had a
+// place; else twice as many. `waiting`: those that took part.
+GrowthTurn NextTurn(const GrowthTurn& turn, const std::vector<PendingPods>& waiting, const ScaleUpPlan& plan);
+
+// Puts back what TakeOutOfTurn() took: pods without a place, in a plan that is cut short for them.
+void PutBack(const GrowthTurn& turn, HeldPods held, std::vector<PendingPods>* waiting, ScaleUpPlan* plan);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_GROWTH_TURN_H_
