@@ -105,6 +105,9 @@ class Snapshot {
     return {amounts_.data() + IndexOf(node) * width_, width_};
   }
 
+  // What a further node takes beside its own text, in bytes: the rows of all nodes move when they grow.
+  int64_t bytes_of_node() const { return static_cast<int64_t>(2 * width_ * sizeof(NodeAmount)); }
+
   // --- pods and their shapes ---------------------------------------------------------------------------
 
   // The number of a shape; equal shapes have equal numbers. Resource ids are those of the cluster state's

@@ -7,7 +7,6 @@
 #include "core/expand/estimate_by_count.h"
 #include "core/expand/estimate_on_snapshot.h"
 #include "core/expand/room.h"
-#include "core/fit/trial_memory.h"
 
 namespace loadline {
 namespace {
@@ -125,14 +124,14 @@ void Estimator::Note(const PodFit& fit, const WorkBudget& budget) {
   if (fit.CutShort() && cut_short_by_ == BudgetEnd::kNotEnded) cut_short_by_ = budget.end();
 }
 
-NodeIndex Estimator::AddCopy(const NodeTemplate& node, WorkBudget* budget) {
+NodeIndex Estimator::AddCopy(const NodeTemplate& node, TrialMemory* memory) {
   NewNode copy;
   copy.name = absl::StrCat(node.name, "/new-", ++added_);
   copy.hostname = copy.name;
   copy.shape = node.shape;
   const NodeIndex index = snapshot_.AddNode(std::move(copy));
   for (const auto& daemon : daemons_) {
-    budget->Spend(daemon->UnitsPerNode());
+    if (!memory->Pod(daemon->UnitsPerNode())) break;
     if (daemon->Fits(index)) snapshot_.PlacePod(index, daemon->shape());
   }
   return index;
@@ -176,7 +175,8 @@ bool Estimator::MakeColumns(WorkBudget* budget) {
 CountedEstimateInput Estimator::CountedInput(const NodeTemplate& node, std::vector<size_t> order,
                                              WorkBudget* budget) {
   CountedEstimateInput input;
-  const NodeIndex copy = AddCopy(node, budget);
+  TrialMemory memory(budget);
+  const NodeIndex copy = AddCopy(node, &memory);
   input.columns = &columns();
   input.free = columns().FreeOn(snapshot_, copy);
   for (size_t i = 0; i < pods_.size(); ++i) {

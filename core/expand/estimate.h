@@ -12,6 +12,7 @@
 #include "core/expand/node_limits.h"
 #include "core/fit/filters.h"
 #include "core/fit/fit_search.h"
+#include "core/fit/trial_memory.h"
 
 namespace loadline {
 
@@ -114,9 +115,9 @@ class Estimator {
   // else to one more node, if the limiter permits and an empty one takes it.
   NodeEstimate Estimate(const NodeTemplate& node, NodeLimiter limiter, WorkBudget* budget);
 
-  // Adds an empty copy, with its daemons, for good. Takes the work of the daemons, whether or not there is
-  // any left.
-  NodeIndex AddCopy(const NodeTemplate& node, WorkBudget* budget);
+  // Adds an empty copy, with its daemons, for good. The daemons are charged to `memory`; if its budget ends,
+  // the copy has not all of them.
+  NodeIndex AddCopy(const NodeTemplate& node, TrialMemory* memory);
   // Places one of the pods for good.
   void Place(size_t pods, NodeIndex node);
   // Makes columns() where the budget has the memory: it stays charged. False: they may not be asked for.

@@ -61,9 +61,9 @@ std::optional<NodeIndex> SnapshotEstimate::AddNodeFor(size_t pods) {
     refused_ = true;
     return std::nullopt;
   }
-  if (!memory_.Node()) return std::nullopt;
+  if (!memory_.Node(snapshot_)) return std::nullopt;
   snapshot_.Fork();
-  const NodeIndex node = estimator_.AddCopy(node_, budget_);
+  const NodeIndex node = estimator_.AddCopy(node_, &memory_);
   PodFit& fit = estimator_.fit(pods);
   if (!budget_->Spend(fit.UnitsPerNode()) || !fit.Fits(node)) {
     snapshot_.Revert();
@@ -97,8 +97,8 @@ void SnapshotEstimate::FillLikeClusterAutoscaler(size_t pods) {
     }
     if (!node.has_value()) {
       refused_ = limiter_.Grant(1) == 0;
-      if (refused_ || !memory_.Node()) return;
-      node = estimator_.AddCopy(node_, budget_);
+      if (refused_ || !memory_.Node(snapshot_)) return;
+      node = estimator_.AddCopy(node_, &memory_);
       contents_.push_back({1, {}});
       if (!estimator_.fit(pods).Fits(*node)) return;
     }

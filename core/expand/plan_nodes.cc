@@ -267,8 +267,8 @@ void PlanNodes::AddToSnapshot(const std::vector<WantedNodes>& wanted,
                               std::vector<std::vector<PodCount>>* to_place) {
   for (const WantedNodes& run : wanted) {
     const size_t group = static_cast<size_t>(run.group);
-    for (int64_t i = 0; i < run.nodes && memory_.Node(); ++i) {
-      nodes_.push_back({{run.group, 1, {}}, estimator_.AddCopy(groups_[group].node, budget_)});
+    for (int64_t i = 0; i < run.nodes && memory_.Node(snapshot_); ++i) {
+      nodes_.push_back({{run.group, 1, {}}, estimator_.AddCopy(groups_[group].node, &memory_)});
       to_place->push_back(run.pods);
       ++added_[group];
     }

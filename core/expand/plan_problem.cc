@@ -66,7 +66,8 @@ class ProblemMaker {
 
   void LookAt(const PlanGroup& group, const std::vector<int64_t>& counts) {
     snapshot_.Fork();
-    const NodeIndex copy = estimator_.AddCopy(group.node, budget_);
+    TrialMemory memory(budget_);
+    const NodeIndex copy = estimator_.AddCopy(group.node, &memory);
     free_.push_back(estimator_.columns().FreeOn(snapshot_, copy));
     std::vector<Place>& places = places_.emplace_back(counts.size());
     for (size_t pods = 0; pods < counts.size(); ++pods) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/base/work_budget.h"
+#include "core/cluster/snapshot.h"
 
 namespace loadline {
 
@@ -12,7 +13,8 @@ namespace loadline {
 // owner takes the nodes and pods out of the snapshot then. `budget` outlives the object. Not thread-safe.
 class TrialMemory {
  public:
-  // A node with its names, amounts, and its place in the counts; a pod with the move that undoes it.
+  // A node with its names and its place in the counts, without its amounts; a pod with the move that undoes
+  // it.
   static constexpr int64_t kNodeBytes = 2'048;
   static constexpr int64_t kPodBytes = 128;
   // What it takes to add a node, in units of work.
@@ -23,8 +25,12 @@ class TrialMemory {
   TrialMemory& operator=(const TrialMemory&) = delete;
   ~TrialMemory() { budget_->Release(held_); }
 
-  // Charges one more node or pod. False: the budget has ended, and it must not be added.
+  // Charges one more node or pod. False: the budget has ended, and it must not be added. A node that no
+  // snapshot holds is charged without one.
   bool Node() { return budget_->Spend(kNodeUnits) && Take(kNodeBytes); }
+  bool Node(const Snapshot& snapshot) {
+    return budget_->Spend(kNodeUnits) && Take(kNodeBytes + snapshot.bytes_of_node());
+  }
   // `units`: what it takes to look whether the pod fits there.
   bool Pod(int64_t units = 1) { return budget_->Spend(units) && Take(kPodBytes); }
   // Charges memory of any other kind.

@@ -66,11 +66,11 @@ UpcomingNodes AddUpcoming(const LoopProblem& problem, std::span<const GroupCount
     if (!problem.groups[group].node.has_value()) continue;
     const NodeTemplate node = TemplateOf(problem.groups[group], "/upcoming");
     for (int64_t i = 0; i < counts[group].upcoming; ++i) {
-      if (!memory->Node()) {
+      if (!memory->Node(*snapshot)) {
         upcoming.complete = false;
         return upcoming;
       }
-      upcoming.room.push_back(RoomOn(problem, *snapshot, nodes.AddCopy(node, budget)));
+      upcoming.room.push_back(RoomOn(problem, *snapshot, nodes.AddCopy(node, memory)));
       upcoming.group.push_back(static_cast<int32_t>(group));
     }
   }
@@ -81,10 +81,11 @@ UpcomingNodes AddUpcoming(const LoopProblem& problem, std::span<const GroupCount
 std::vector<EmptyNode> AddEmptyOnes(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget) {
   std::vector<EmptyNode> rooms(problem.groups.size());
   Estimator nodes(snapshot, &problem.scale_down.fit, {}, problem.daemons, budget);
+  TrialMemory memory(budget);
   for (size_t group = 0; group < rooms.size(); ++group) {
     if (!problem.groups[group].node.has_value()) continue;
     const NodeTemplate node = TemplateOf(problem.groups[group], "/empty");
-    rooms[group] = RoomOn(problem, *snapshot, nodes.AddCopy(node, budget));
+    rooms[group] = RoomOn(problem, *snapshot, nodes.AddCopy(node, &memory));
   }
   return rooms;
 }

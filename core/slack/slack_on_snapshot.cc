@@ -238,7 +238,7 @@ std::optional<size_t> SlackOnSnapshot::NodeToCome(const std::vector<NodeShape>& 
       at = search->positions.erase(at);
       continue;
     }
-    if (!budget_.Spend(kWorkOfNode) || !memory_.Node()) return std::nullopt;
+    if (!budget_.Spend(kWorkOfNode) || !memory_.Node(snapshot_)) return std::nullopt;
     const std::string name =
         absl::StrCat("new node ", to_come_.size(), " of ", sketch->growable()[*at].class_name);
     const NodeIndex node = snapshot_.AddNode({name, shapes[*at], name});
@@ -284,7 +284,7 @@ void SlackOnSnapshot::AskFor(const std::vector<NodeShape>& shapes, const GrowthS
                              absl::btree_map<std::string, int64_t>* homes) {
   const PlaceholderGroup group{PlaceholderKind::kMirrored, mirrored->pod.key, mirrored->pod.size};
   for (size_t node = to_come_.size(); node < sketch->node_end(); ++node) {  // those that come anyway
-    if (!memory_.Node()) break;                                             // none is asked for from now on
+    if (!memory_.Node(snapshot_)) break;                                    // none is asked for from now on
     const size_t of = sketch->PositionOf(node);
     const std::string name =
         absl::StrCat("node ", node, " on its way of ", sketch->growable()[of].class_name);

@@ -24,6 +24,7 @@
 #include "plugin/daemon/executor.h"
 #include "plugin/daemon/health_check.h"
 #include "plugin/daemon/log.h"
+#include "plugin/daemon/memory_limit.h"
 #include "plugin/daemon/options.h"
 #include "plugin/daemon/running_calls.h"
 #include "plugin/daemon/socket.h"
@@ -103,7 +104,11 @@ int Serve(const Options& options, const sigset_t& stop_signals) {
     LogError(lock.status().message());
     return absl::IsAlreadyExists(lock.status()) ? kAlreadyServed : kCannotStart;
   }
-  const EnginePtr engine = CreateEngine(options.engine);
+  v1::EngineConfig config = options.engine;
+  if (config.max_question_bytes() == 0) {
+    config.set_max_question_bytes(DefaultQuestionBytes(ReadMemoryLimits()));
+  }
+  const EnginePtr engine = CreateEngine(config);
   if (engine == nullptr) return kCannotStart;
   RunningCalls calls;
   Executor executor(static_cast<size_t>(options.threads), static_cast<size_t>(options.max_waiting_calls));
@@ -119,7 +124,8 @@ int Serve(const Options& options, const sigset_t& stop_signals) {
     watchdog.emplace(&calls, options.watchdog_seconds,
                      [&server](bool serving) { SetServing(server.get(), serving); });
   }
-  LogInfo(absl::StrCat("loadlined ", loadline_version(), " serves on ", options.socket));
+  LogInfo(absl::StrCat("loadlined ", loadline_version(), " serves on ", options.socket,
+                       ", a question may take ", config.max_question_bytes() >> 20, " MiB"));
 
   int signal = 0;
   sigwait(&stop_signals, &signal);

@@ -30,7 +30,14 @@ class Choices {
   // How many of something: few as a rule, and now and then as many as an object of 1.5 MiB holds.
   int Count() {
     static constexpr int kCounts[] = {0, 1, 0, 1, 2, 0, 1, 3, 0, 1, 2, 5, 17, 257, 1'025, 4'097, 10'001};
-    return Of(kCounts);
+    const int count = Of(kCounts);
+    return Take(int64_t{32} * count) ? count : 0;
+  }
+  // Whether so many bytes more may be made: counts within counts would take gigabytes.
+  bool Take(int64_t bytes) {
+    if (bytes > bytes_left_) return false;
+    bytes_left_ -= bytes;
+    return true;
   }
 
   // From where a program is careful to where it may not be.
@@ -55,6 +62,7 @@ class Choices {
  private:
   const uint8_t* at_;
   const uint8_t* end_;
+  int64_t bytes_left_ = 8'000'000;
 };
 
 }  // namespace loadline

@@ -81,7 +81,7 @@ class ObjectMaker {
                                              "n1", "\xff\x1b[2J", ""};
     std::string name = choices_.Of(kNames);
     if (i > 0) name += std::to_string(i);
-    return choices_.OneIn(64) ? std::string(100'000, 'n') : name;
+    return choices_.OneIn(64) && choices_.Take(100'000) ? std::string(100'000, 'n') : name;
   }
   std::string Key(int i) {
     static constexpr const char* kKeys[] = {"app",
@@ -95,11 +95,12 @@ class ObjectMaker {
                                             "example.com/"};
     std::string key = choices_.Of(kKeys);
     if (i > 0) key += std::to_string(i);
-    return choices_.OneIn(64) ? std::string(300, 'k') + key : key;
+    return choices_.OneIn(64) && choices_.Take(300) ? std::string(300, 'k') + key : key;
   }
   std::string Value() {
     static constexpr const char* kValues[] = {"true", "a", "b", "", "5", "-1", "1000000000", "\x1b[31m\xc3"};
-    return choices_.OneIn(64) ? std::string(1'000'000, 'v') : choices_.Of(kValues);
+    return choices_.OneIn(64) && choices_.Take(1'000'000) ? std::string(1'000'000, 'v')
+                                                          : choices_.Of(kValues);
   }
   std::string Amount() {
     static constexpr const char* kAmounts[] = {"1", "0", "100m", "1Gi", "1e30", "-1", "1x", "", "1n", "8Ei"};

@@ -8,12 +8,10 @@
 
 namespace loadline {
 
-inline constexpr size_t kOpenRows = 1;
+inline constexpr size_t kOpenRows = 0;
 
 inline const std::map<std::string, std::string>& OpenRows() {
-  static const std::map<std::string, std::string>* const kRows = new std::map<std::string, std::string>{
-      {"AllWithThoseThatTakeAll", "memory,refused"},
-  };
+  static const std::map<std::string, std::string>* const kRows = new std::map<std::string, std::string>{};
   return *kRows;
 }
 

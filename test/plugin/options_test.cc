@@ -5,13 +5,35 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
+
+#include "plugin/daemon/memory_limit.h"
 
 namespace loadline {
 namespace {
 
 using ::testing::HasSubstr;
+
+TEST(DefaultQuestionBytesTest, IsAPartOfWhatTheProcessMayTake) {
+  constexpr int64_t kMebibyte = int64_t{1} << 20;
+  EXPECT_EQ(DefaultQuestionBytes({}), 256 * kMebibyte);
+  EXPECT_EQ(DefaultQuestionBytes({.container = 4096 * kMebibyte}), 256 * kMebibyte);
+  EXPECT_EQ(DefaultQuestionBytes({.container = 512 * kMebibyte}), 128 * kMebibyte);
+  EXPECT_EQ(DefaultQuestionBytes({.address_space = 1024 * kMebibyte}), 32 * kMebibyte);
+  EXPECT_EQ(DefaultQuestionBytes({.container = 1}), 16 * kMebibyte);
+}
+
+TEST(ReadMemoryLimitsTest, ReadsTheControlGroup) {
+  const std::string file = ::testing::TempDir() + "/memory.max";
+  std::ofstream(file) << "536870912\n";
+  EXPECT_EQ(ReadMemoryLimits(file).container, int64_t{512} << 20);
+  std::ofstream(file) << "max\n";
+  EXPECT_EQ(ReadMemoryLimits(file).container, 0);
+  EXPECT_EQ(ReadMemoryLimits(file + ".none").container, 0);
+}
 
 TEST(ParseOptionsTest, HasDefaults) {
   const absl::StatusOr<Options> options = ParseOptions({});

@@ -1,0 +1,26 @@
+// How much memory the daemon may take, and how much of it one question.
+#ifndef LOADLINE_PLUGIN_DAEMON_MEMORY_LIMIT_H_
+#define LOADLINE_PLUGIN_DAEMON_MEMORY_LIMIT_H_
+
+#include <cstdint>
+#include <string>
+
+namespace loadline {
+
+// Bytes; 0: not limited.
+struct MemoryLimits {
+  int64_t container = 0;      // of the control group: what the process holds
+  int64_t address_space = 0;  // RLIMIT_AS: what is mapped, several times as much
+};
+
+// Reads what holds for this process. `cgroup_file`: "max" or a number of bytes; a missing file limits
+// nothing.
+MemoryLimits ReadMemoryLimits(const std::string& cgroup_file = "/sys/fs/cgroup/memory.max");
+
+// What one question may take beside the view, unless it is told: 256 MiB, but at most a quarter of what a
+// container has, and a thirty-second of an address space. At least 16 MiB.
+int64_t DefaultQuestionBytes(const MemoryLimits& limits);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_DAEMON_MEMORY_LIMIT_H_
