@@ -66,7 +66,7 @@ GrowthTurn NextTurn(const GrowthTurn& turn, const std::vector<PendingPods>& wait
   return next;
 }
 
-void PutBack(const GrowthTurn& turn, HeldPods held, std::vector<PendingPods>* waiting, ScaleUpPlan* plan) {
+void PutBack(const GrowthTurn& turn, HeldPods&& held, std::vector<PendingPods>* waiting, ScaleUpPlan* plan) {
   if (held.empty()) return;
   plan->unplaced.resize(waiting->size(), 0);
   for (auto& [position, pods] : held) {

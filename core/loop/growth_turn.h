@@ -37,7 +37,7 @@ HeldPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* waiting
 GrowthTurn NextTurn(const GrowthTurn& turn, const std::vector<PendingPods>& waiting, const ScaleUpPlan& plan);
 
 // Puts back what TakeOutOfTurn() took: pods without a place, in a plan that is cut short for them.
-void PutBack(const GrowthTurn& turn, HeldPods held, std::vector<PendingPods>* waiting, ScaleUpPlan* plan);
+void PutBack(const GrowthTurn& turn, HeldPods&& held, std::vector<PendingPods>* waiting, ScaleUpPlan* plan);
 
 }  // namespace loadline
 

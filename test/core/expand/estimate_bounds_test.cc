@@ -26,7 +26,7 @@ class ManyShapes {
     group_ = {{"group", cluster_.Shape(node)}, 1, {100, 0}};
   }
 
-  void Pods(FitPod pod, int64_t count) { pods_.push_back({cluster_.Incoming(pod), count}); }
+  void Pods(const FitPod& pod, int64_t count) { pods_.push_back({cluster_.Incoming(pod), count}); }
 
   // Work of 1,000 terms: each is read for some 10 units, and four shapes are looked at for one.
   static constexpr int64_t kWorkOfCostly = 1'000 * 10 + 300 * 1'000 / 4;
@@ -36,7 +36,7 @@ class ManyShapes {
       LabelSelector selector{false, {{name + "-" + std::to_string(i), SelectorOperator::kDoesNotExist, {}}}};
       pod.rules.anti_affinity.push_back(Term(std::move(selector), kZone, {"default", name}));
     }
-    Pods(std::move(pod), 1);
+    Pods(pod, 1);
   }
 
   ScaleUpPlan Plan(WorkBudget* budget) {
