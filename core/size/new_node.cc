@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/fit/pod_fit.h"
@@ -38,13 +40,22 @@ NodeIndex AddNewNode(const std::string& group, const NodeShape& shape, Snapshot*
   return snapshot->AddNode(std::move(node));
 }
 
+// A node has many pods of few shapes.
+std::vector<bool> PlaceholderShapes(const Snapshot& snapshot) {
+  std::vector<bool> placeholders(static_cast<size_t>(snapshot.pod_shape_end()));
+  for (int32_t shape = 0; shape < snapshot.pod_shape_end(); ++shape) {
+    placeholders[static_cast<size_t>(shape)] = TraitsOf(snapshot.pod_shape(shape)).placeholder;
+  }
+  return placeholders;
+}
+
 void RemovePlaceholders(std::span<const NodeIndex> nodes, Snapshot* snapshot) {
+  const std::vector<bool> placeholders = PlaceholderShapes(*snapshot);
+  if (std::find(placeholders.begin(), placeholders.end(), true) == placeholders.end()) return;
   for (const NodeIndex node : nodes) {
     // From behind: the last pod takes the place of one that goes.
     for (size_t i = snapshot->pods(node).size(); i-- > 0;) {
-      if (TraitsOf(snapshot->pod_shape(snapshot->pods(node)[i].shape)).placeholder) {
-        snapshot->RemovePod(node, i);
-      }
+      if (placeholders[static_cast<size_t>(snapshot->pods(node)[i].shape)]) snapshot->RemovePod(node, i);
     }
   }
 }

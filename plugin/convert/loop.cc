@@ -210,7 +210,8 @@ std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const Deco
 
 absl::StatusOr<std::vector<LoopSizing>> DecodeSized(const v1::PlanLoopRequest& request,
                                                     const v1::SizeState& kept, const LabelKeys& keys,
-                                                    ResourceNames* names, std::vector<LoopGroup>* groups,
+                                                    const std::string& slack_namespace, ResourceNames* names,
+                                                    std::vector<LoopGroup>* groups,
                                                     std::vector<WaitingPods>* size_pods) {
   std::vector<LoopSizing> sized;
   if (request.sized_size() == 0) return sized;
@@ -220,7 +221,7 @@ absl::StatusOr<std::vector<LoopSizing>> DecodeSized(const v1::PlanLoopRequest& r
   *part.mutable_pods() = request.size_pods();
   if (request.state().has_size()) *part.mutable_state() = request.state().size();
   absl::StatusOr<DecodedSizing> decoded =
-      DecodeSizing(part, kept, *names, keys, {"sized", "state.size", "size_pods"});
+      DecodeSizing(part, kept, *names, keys, slack_namespace, {"sized", "state.size", "size_pods"});
   if (!decoded.ok()) return decoded.status();
   *names = decoded->names;
   *size_pods = std::move(decoded->waiting);

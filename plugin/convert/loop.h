@@ -36,7 +36,8 @@ std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const Deco
 // kInvalidArgument  names the entry and the field
 absl::StatusOr<std::vector<LoopSizing>> DecodeSized(const v1::PlanLoopRequest& request,
                                                     const v1::SizeState& kept, const LabelKeys& keys,
-                                                    ResourceNames* names, std::vector<LoopGroup>* groups,
+                                                    const std::string& slack_namespace, ResourceNames* names,
+                                                    std::vector<LoopGroup>* groups,
                                                     std::vector<WaitingPods>* size_pods);
 // What the next loop goes out from.
 v1::SizeState EncodeSizes(const LoopPlan& plan, const LoopProblem& problem);

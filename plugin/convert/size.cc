@@ -332,7 +332,8 @@ void EncodeWarnings(const std::vector<SizedGroup>& groups, const GatheredGroup& 
 
 absl::StatusOr<DecodedSizing> DecodeSizing(const v1::MeasureUtilizationRequest& request,
                                            const v1::SizeState& kept, ResourceNames names,
-                                           const LabelKeys& keys, const SizingFields& fields) {
+                                           const LabelKeys& keys, const std::string& slack_namespace,
+                                           const SizingFields& fields) {
   Checks check;
   check.Between("now_milliseconds", request.now_milliseconds(), 1);
   absl::Status status = check.status();
@@ -342,7 +343,7 @@ absl::StatusOr<DecodedSizing> DecodeSizing(const v1::MeasureUtilizationRequest& 
   if (!status.ok()) return status;
   DecodedSizing decoded;
   decoded.now_ms = request.now_milliseconds();
-  ResourceReader resources(&names, OptionsOfQuestion(names, kDefaultSlackNamespace));
+  ResourceReader resources(&names, OptionsOfQuestion(names, slack_namespace));
   status = DecodeGroups(request, fields.groups, &resources, &decoded);
   if (status.ok()) status = DecodePods(request, fields.pods, keys, &resources, &decoded);
   if (status.ok()) status = DecodeDaemons(request, &resources, &decoded);

@@ -41,12 +41,13 @@ struct SizingFields {
 };
 
 // `names`: those of the cluster. `kept`: the state that holds where the request has none. `keys`: labels that
-// selectors of the view refer to.
+// selectors of the view refer to. `slack_namespace`: that of the engine.
 // Errors: kInvalidArgument    names the group, state or field
 //         kResourceExhausted  names the limit
 absl::StatusOr<DecodedSizing> DecodeSizing(const v1::MeasureUtilizationRequest& request,
                                            const v1::SizeState& kept, ResourceNames names,
-                                           const LabelKeys& keys, const SizingFields& fields = {});
+                                           const LabelKeys& keys, const std::string& slack_namespace,
+                                           const SizingFields& fields = {});
 
 // The answer about one group.
 v1::GroupSize EncodeSize(const std::vector<SizedGroup>& groups, size_t group, const GatheredGroup& gathered,

@@ -101,8 +101,9 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   problem.decisions = *decisions;
   problem.deleting = drain_turn->state().deleting;
   if (!request.has_state()) problem.turn = shared.growth_turn;
-  absl::StatusOr<std::vector<LoopSizing>> sized = DecodeSized(
-      request, shared.size_state, view.label_keys(), &problem.names, &problem.groups, &problem.size_pods);
+  absl::StatusOr<std::vector<LoopSizing>> sized =
+      DecodeSized(request, shared.size_state, view.label_keys(), shared.limits.slack_namespace,
+                  &problem.names, &problem.groups, &problem.size_pods);
   if (!sized.ok()) return sized.status();
   problem.sized = *std::move(sized);
 

@@ -22,7 +22,8 @@ absl::StatusOr<v1::MeasureUtilizationResponse> MeasureUtilization(
   SharedView& shared = asked->shared();
   const ClusterState& cluster = shared.view.cluster();
   absl::StatusOr<DecodedSizing> decoded =
-      DecodeSizing(request, shared.size_state, cluster.resource_names(), shared.view.label_keys());
+      DecodeSizing(request, shared.size_state, cluster.resource_names(), shared.view.label_keys(),
+                   shared.limits.slack_namespace);
   if (!decoded.ok()) return decoded.status();
   const FitOptions fit;
   WorkBudget budget(kSizeWork, [deadline] { return !deadline.Check().ok(); });

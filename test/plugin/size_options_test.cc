@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -245,6 +246,38 @@ INSTANTIATE_TEST_SUITE_P(
          "scaled up a short time ago: 5"},
     }),
     [](const auto& info) { return info.param.name; });
+
+// Of an engine whose placeholders live in "shop": one that waits there is no demand, its like elsewhere is.
+TEST(SizePlaceholdersTest, AreThoseOfTheNamespaceOfTheEngine) {
+  EngineLimits limits;
+  limits.slack_namespace = "shop";
+  for (const auto& [name, demand] : {std::pair("shop", 0), {"loadline-slack", 1}}) {
+    TypedEngine engine(limits);
+    ASSERT_TRUE(engine.Sync(ChangesBuilder::FullList(1, 1).Node(0, PoolNode("a"))).ok());
+    k8s::v1::Pod pod = PoolPod();
+    pod.mutable_metadata()->set_namespace_(name);
+    OwnedBy("ReplicaSet", &pod);
+    pod.mutable_metadata()->mutable_owner_references(0)->set_api_version("apps/v1");
+    pod.mutable_spec()->set_priority(-10);
+    pod.mutable_metadata()->add_labels()->set_key("loadline.dev/placeholder");
+    v1::MeasureUtilizationRequest request;
+    *request.mutable_changes() = ChangesBuilder::At(1, 1).changes();
+    request.set_now_milliseconds(kNowMs);
+    v1::SizedGroup* const group = request.add_groups();
+    group->set_node_group("a");
+    group->add_labels()->set_key("pool");
+    group->mutable_labels(0)->set_value("a");
+    *group->mutable_options() = SizeTestOptions();
+    request.add_pods()->set_pod(pod.SerializeAsString());
+    request.mutable_pods(0)->set_count(1);
+    const absl::StatusOr<std::string> bytes =
+        engine.CallBytes("/loadline.v1.Autoscaler/MeasureUtilization", request.SerializeAsString());
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    v1::MeasureUtilizationResponse response;
+    ASSERT_TRUE(response.ParseFromString(*bytes));
+    EXPECT_EQ(response.groups(0).pods(), demand) << name;
+  }
+}
 
 }  // namespace
 }  // namespace loadline
