@@ -98,7 +98,9 @@ void Estimator::Prepare(std::vector<IncomingPod> daemons, WorkBudget* budget) {
     const WorkPortion portion = portions.Next();
     const IncomingPod& pod = pods_[pods].pod;
     Searches& search = searches_[pods];
-    search = {existing_.Add(pod, budget), fresh_.Add(pod, budget), false};
+    // Both share one portion: a pod that has a place is known to fresh_, by whose shape it is placed.
+    search.fresh = fresh_.Add(pod, budget);
+    search.existing = existing_.Add(pod, budget);
     Note(fit(pods), *budget);
   }
   // Only now the snapshot knows the affinity terms of all of them.

@@ -134,7 +134,7 @@ class Estimator {
   struct Searches {
     SearchPod existing;
     SearchPod fresh;
-    bool only_needs_room;
+    bool only_needs_room = false;
   };
 
   void Prepare(std::vector<IncomingPod> daemons, WorkBudget* budget);

@@ -53,14 +53,18 @@ FitSearch FitSearch::OfNewNodes(Snapshot* snapshot, const FitOptions* options) {
 void FitSearch::StartOver() {
   for (size_t word = 0; word < words(); ++word) RecomputeFree(word);
   free_journal_ = snapshot_.freed_end();
-  for (const std::unique_ptr<Pod>& pod : pods_) pod->journal = -1;
+  for (const std::unique_ptr<Pod>& pod : pods_) {
+    if (pod != nullptr) pod->journal = -1;
+  }
 }
 
 SearchPod FitSearch::Add(IncomingPod pod, WorkBudget* budget) {
-  if (budget != nullptr) {
-    // Where it ends, the pod is not looked at.
-    budget->Spend();
-    budget->Reserve(kPodBytes + static_cast<int64_t>(words() * sizeof(uint64_t)));
+  const int64_t bytes = kPodBytes + static_cast<int64_t>(words() * sizeof(uint64_t));
+  if (budget != nullptr && !(budget->Spend() && budget->Reserve(bytes))) {
+    if (not_kept_ == nullptr)
+      not_kept_ = std::make_unique<PodFit>(&snapshot_, IncomingPod(), &options_, budget);
+    pods_.push_back(nullptr);
+    return SearchPod{static_cast<int32_t>(pods_.size()) - 1};
   }
   auto added = std::make_unique<Pod>(&snapshot_, std::move(pod), &options_, budget);
   for (size_t i = 0; i < kIndexed; ++i) {
@@ -74,7 +78,7 @@ SearchPod FitSearch::Add(IncomingPod pod, WorkBudget* budget) {
 
 std::optional<NodeIndex> FitSearch::FirstFit(SearchPod number, WorkBudget* budget) {
   Pod* const pod = pods_[static_cast<size_t>(number)].get();
-  if (!CatchUp(pod, budget)) return std::nullopt;
+  if (pod == nullptr || !CatchUp(pod, budget)) return std::nullopt;
   for (size_t word = pod->first_open; word < words(); ++word) {
     uint64_t candidates = Candidates(pod, word);
     const bool any = candidates != 0;
@@ -95,7 +99,7 @@ std::optional<NodeIndex> FitSearch::FirstFit(SearchPod number, WorkBudget* budge
 void FitSearch::AllFits(SearchPod number, std::vector<NodeIndex>* nodes, WorkBudget* budget) {
   nodes->clear();
   Pod* const pod = pods_[static_cast<size_t>(number)].get();
-  if (!CatchUp(pod, budget)) return;
+  if (pod == nullptr || !CatchUp(pod, budget)) return;
   for (size_t word = pod->first_open; word < words(); ++word) {
     uint64_t candidates = Candidates(pod, word);
     while (candidates != 0) {

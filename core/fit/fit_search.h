@@ -45,9 +45,13 @@ class FitSearch {
 
   // Prepares a pod to be asked about, once for all pods like it. Cost: that of PodFit. Of each call `budget`,
   // nullptr for none, takes work and memory; where it ends, a question may find less than there is, so that
-  // the caller has to ask the budget.
+  // the caller has to ask the budget. Nothing is kept of a pod for which it does not suffice: it fits
+  // nowhere.
   SearchPod Add(IncomingPod pod, WorkBudget* budget = nullptr);
-  PodFit& fit(SearchPod pod) { return pods_[static_cast<size_t>(pod)]->fit; }
+  PodFit& fit(SearchPod pod) {
+    Pod* const kept = pods_[static_cast<size_t>(pod)].get();
+    return kept != nullptr ? kept->fit : *not_kept_;
+  }
 
   // The first node in search order where the pod fits.
   std::optional<NodeIndex> FirstFit(SearchPod pod, WorkBudget* budget = nullptr);
@@ -114,7 +118,8 @@ class FitSearch {
   int64_t free_journal_ = 0;
   absl::flat_hash_map<const TopologyKey*, std::unique_ptr<DomainNodes>> domain_nodes_;
   absl::flat_hash_map<const DomainCounts*, std::unique_ptr<OccupiedNodes>> occupied_;
-  std::vector<std::unique_ptr<Pod>> pods_;
+  std::vector<std::unique_ptr<Pod>> pods_;  // nullptr: not kept
+  std::unique_ptr<PodFit> not_kept_;        // stands for all of those
 };
 
 }  // namespace loadline

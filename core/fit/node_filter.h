@@ -39,15 +39,15 @@ struct IncomingPod {
 
 // What filters are made for. All of it outlives them.
 struct FitContext {
-  Snapshot* snapshot;
-  const IncomingPod* pod;
-  int32_t shape;          // of the pod, in the snapshot
-  const PodRules* rules;  // empty for a plain pod
-  const FitOptions* options;
+  Snapshot* snapshot = nullptr;
+  const IncomingPod* pod = nullptr;
+  int32_t shape = -1;               // of the pod, in the snapshot
+  const PodRules* rules = nullptr;  // empty for a plain pod
+  const FitOptions* options = nullptr;
   // What filters are made with; not to be used later. Where it ends, a filter sets `cut_short`, and its
   // answers mean nothing.
-  WorkBudget* budget;
-  bool* cut_short;
+  WorkBudget* budget = nullptr;
+  bool* cut_short = nullptr;
 };
 
 // What became of NodeFilter::Refresh().

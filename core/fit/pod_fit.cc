@@ -19,12 +19,13 @@ constexpr Make kFilters[] = {
 
 PodFit::PodFit(Snapshot* snapshot, IncomingPod pod, const FitOptions* options, WorkBudget* budget)
     : pod_(std::move(pod)) {
+  cut_short_ = budget != nullptr && budget->ended();
+  if (cut_short_) return;
   WorkBudget unlimited;
   const PodRules* const rules = pod_.shape.rules != nullptr ? pod_.shape.rules.get() : &no_rules_;
   context_ = {snapshot,   &pod_,   snapshot->InternShape(pod_.shape),
               rules,      options, budget != nullptr ? budget : &unlimited,
               &cut_short_};
-  cut_short_ = context_.budget->ended();
   for (const Make make : kFilters) {
     if (cut_short_) break;
     MadeFilter made = make(context_);

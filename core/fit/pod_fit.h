@@ -30,7 +30,7 @@ class PodFit {
   PodFit& operator=(const PodFit&) = delete;
 
   const IncomingPod& pod() const { return pod_; }
-  // The shape to place pods like this one by.
+  // The shape to place pods like this one by; -1 where the budget had ended before the object was made.
   int32_t shape() const { return context_.shape; }
 
   // To be called before a round of questions, after other pods may have become known to the snapshot.

@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -195,23 +194,25 @@ TEST_P(HostileSocketTest, HarmsNobodyOverTheSocket) {
 INSTANTIATE_TEST_SUITE_P(Rows, HostileSocketTest, ::testing::ValuesIn(Catalogue()),
                          [](const auto& info) { return info.param.name; });
 
-// A limit of the container ends the process; one of the address space shows who asks for too much before
-// that. These ask for the most.
-TEST(HostileLimitTest, LivesWith512MebibytesOfAddressSpace) {
-  const std::set<std::string> greedy = {"8200WaitingPodsOfDifferentSizes", "WaitingPodsOf16000ResourceNames",
-                                        "WaitingPodOfGreatestCount", "GroupOfGreatestMaximum",
-                                        "1001DaemonPods"};
-  size_t tried = 0;
-  for (const HostileRow& row : Catalogue()) {
-    if (greedy.count(row.name) == 0) continue;
-    ++tried;
-    Mischief mischief;
-    row.build(&mischief);
-    const Findings findings = TryOverTheSocket(row, mischief, rlim_t{512} << 20, "");
-    EXPECT_EQ(findings.words.count("died"), 0U) << row.name << ": " << findings.details;
-    EXPECT_EQ(findings.words.count("slow"), 0U) << row.name << ": " << findings.details;
+void ExpectLife(const HostileRow& row, rlim_t address_space) {
+  Mischief mischief;
+  row.build(&mischief);
+  const Findings findings = TryOverTheSocket(row, mischief, address_space, "");
+  for (const absl::string_view harm : {"died", "slow", "memory"}) {
+    EXPECT_EQ(findings.words.count(std::string(harm)), 0U) << row.name << ": " << findings.details;
   }
-  EXPECT_EQ(tried, greedy.size());
+}
+
+// A limit of the container ends the process; one of the address space shows who asks for too much before
+// that.
+TEST(HostileLimitTest, LivesWith512MebibytesOfAddressSpace) {
+  for (const HostileRow& row : Catalogue()) ExpectLife(row, rlim_t{512} << 20);
+}
+
+// Each thread of the allocator takes 32 MiB of address space at once, and of memory what it needs.
+TEST(HostileLimitTest, LivesThroughAllTogetherIn512MebibytesOfMemory) {
+  const auto all = [](Mischief* mischief) { BuildAllRows(Effect::kTakesAll, mischief); };
+  ExpectLife({"AllWithThoseThatTakeAll", all, {}, Effect::kTakesAll}, rlim_t{1} << 30);
 }
 
 }  // namespace
