@@ -204,21 +204,19 @@ void Snapshot::Undo(const Move& move) {
   }
 }
 
-void Snapshot::Log(Move move) {
-  if (!forks_.empty()) log_.push_back(move);
-}
-
 absl::string_view Snapshot::Keep(absl::string_view text) {
   return text.empty() ? absl::string_view() : absl::string_view(texts_.emplace_back(ToString(text)));
 }
 
 void Snapshot::PlacePod(NodeIndex node, int32_t shape, absl::string_view name, absl::string_view uid) {
-  Log({Move::Kind::kPlace, node});
+  Log(Move::Kind::kPlace, node);
   Attach(node, {shape, Keep(name), Keep(uid)});
 }
 
 void Snapshot::RemovePod(NodeIndex node, size_t position) {
-  Log({Move::Kind::kRemove, node, position, nodes_[IndexOf(node)].pods[position]});
+  if (!forks_.empty()) {
+    log_.push_back({Move::Kind::kRemove, node, position, nodes_[IndexOf(node)].pods[position]});
+  }
   Detach(node, position);
 }
 
@@ -231,26 +229,26 @@ NodeIndex Snapshot::AddNode(NewNode node) {
   entry.hostname = std::move(node.hostname);
   amounts_.resize(amounts_.size() + width_);
   Join(index);
-  Log({Move::Kind::kAddNode, index});
+  Log(Move::Kind::kAddNode, index);
   return index;
 }
 
 void Snapshot::RemoveNode(NodeIndex node) {
   while (!nodes_[IndexOf(node)].pods.empty()) RemovePod(node, nodes_[IndexOf(node)].pods.size() - 1);
-  Log({Move::Kind::kRemoveNode, node});
+  Log(Move::Kind::kRemoveNode, node);
   Leave(node);
 }
 
 void Snapshot::MakeGhost(NodeIndex node) {
   if (nodes_[IndexOf(node)].ghost) return;
-  Log({Move::Kind::kGhost, node});
+  Log(Move::Kind::kGhost, node);
   nodes_[IndexOf(node)].ghost = true;
 }
 
 void Snapshot::MarkLeaving(NodeIndex node) {
   MakeGhost(node);
   if (Leaving(node)) return;
-  Log({Move::Kind::kLeaving, node});
+  Log(Move::Kind::kLeaving, node);
   SetLeaving(node, true);
 }
 
@@ -315,6 +313,20 @@ void Snapshot::Detach(NodeIndex node, size_t position) {
   RecordFreed(node);
 }
 
+void Snapshot::CountShape(NodeIndex node, PodsOfShape* pods, int32_t sign) {
+  pods->count += sign;
+  if (!pods->listed) {
+    pods->listed = pods->count == 0;
+  } else if (sign > 0) {
+    pods->nodes.push_back(node);
+  } else if (pods->nodes.back() == node) {
+    pods->nodes.pop_back();
+  } else {
+    pods->listed = false;
+    pods->nodes = {};
+  }
+}
+
 void Snapshot::Count(NodeIndex node, const SnapshotPod& pod, int32_t sign) {
   const PodShape& shape = *pod_shapes_[pod.shape];
   NodeAmount* const row = amounts_.data() + IndexOf(node) * width_;
@@ -329,20 +341,6 @@ void Snapshot::Count(NodeIndex node, const SnapshotPod& pod, int32_t sign) {
   if (shape.rules != nullptr) CountRules(&nodes_[IndexOf(node)], shape, sign);
   if (all_counts_.empty()) return;
   for (DomainCounts* counts : CountsOf(pod.shape)) counts->Change(node, sign);
-}
-
-void Snapshot::CountShape(NodeIndex node, PodsOfShape* pods, int32_t sign) {
-  pods->count += sign;
-  if (!pods->listed) {
-    pods->listed = pods->count == 0;
-  } else if (sign > 0) {
-    pods->nodes.push_back(node);
-  } else if (pods->nodes.back() == node) {
-    pods->nodes.pop_back();
-  } else {
-    pods->listed = false;
-    pods->nodes = {};
-  }
 }
 
 void Snapshot::CountRules(Node* node, const PodShape& shape, int32_t sign) {

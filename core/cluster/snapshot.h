@@ -205,8 +205,8 @@ class Snapshot {
   };
   struct Move {
     enum class Kind { kPlace, kRemove, kAddNode, kRemoveNode, kGhost, kLeaving };
-    Kind kind;
-    NodeIndex node;
+    Kind kind = Kind::kPlace;
+    NodeIndex node{-1};
     size_t position = 0;   // kRemove
     SnapshotPod pod = {};  // kRemove
   };
@@ -250,7 +250,13 @@ class Snapshot {
   bool ReadPods(std::span<DomainCounts* const> added, WorkBudget* budget);
   bool Counted(const CountSpec& spec, int32_t shape) const;
   void Undo(const Move& move);
-  void Log(Move move);
+  // Filled in place: this is called for every pod that is placed.
+  void Log(Move::Kind kind, NodeIndex node) {
+    if (forks_.empty()) return;
+    Move& move = log_.emplace_back();
+    move.kind = kind;
+    move.node = node;
+  }
   absl::string_view Keep(absl::string_view text);
   void RecordFreed(NodeIndex node);
   const std::vector<DomainCounts*>& CountsOf(int32_t shape);
