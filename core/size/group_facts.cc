@@ -125,9 +125,8 @@ class Memberships {
 // What pods of one shape come to.
 struct ShapeFacts {
   bool known = false;
-  bool finished = false;
+  bool ignored = false;  // it has finished, or is a placeholder of slack
   bool of_node = false;
-  bool placeholder = false;
   bool partly_requested = false;
   CpuMemory effective, simple;
   Range members;
@@ -215,12 +214,10 @@ class Gatherer {
   ShapeFacts FactsOf(const PodShape& shape) {
     ShapeFacts facts;
     facts.known = true;
-    facts.finished = shape.finished;
-    if (shape.finished) return facts;
     const PodTraits& traits = TraitsOf(shape);
     facts.of_node = BelongsToNode(shape, cluster_.objects());
-    facts.placeholder = traits.placeholder && !facts.of_node;
-    if (facts.placeholder) return facts;
+    facts.ignored = shape.finished || (traits.placeholder && !facts.of_node);
+    if (facts.ignored) return facts;
     facts.partly_requested = shape.partly_requested;
     facts.effective = Of(shape.requests);
     facts.simple = traits.container_requests.value_or(facts.effective);
@@ -245,7 +242,7 @@ class Gatherer {
       NodeSums& sums = sums_[IndexOf(slot)];
       for (const NodePods::Pod& pod : cluster_.pods(slot).pods()) {
         ShapeFacts& shape = Shape(pod.shape);
-        if (shape.finished || shape.placeholder) continue;
+        if (shape.ignored) continue;
         ++shape.bound;
         if (shape.of_node) {
           sums.daemons = Plus(sums.daemons, shape.effective);
@@ -331,7 +328,7 @@ class Gatherer {
     std::pair<CpuMemory, int64_t> sum;
     for (const NodePods::Pod& pod : cluster_.pods(slot).pods()) {
       const ShapeFacts& shape = Shape(pod.shape);
-      if (shape.finished || !Contains(shape.members, group)) continue;
+      if (shape.ignored || !Contains(shape.members, group)) continue;
       sum.first = Plus(sum.first, shape.Requests(groups_[group]));
       ++sum.second;
     }

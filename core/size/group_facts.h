@@ -75,9 +75,13 @@ inline constexpr int64_t kMostMemberships = 4'000'000;
 // Gathers the facts of all groups, but for who starves in kDefault: see FindStarving(). kDefault counts
 // effective requests; kCompat counts as Escalator does: PodTraits::container_requests, and as room what no
 // pod of the group holds. Placeholders of slack are no demand and keep no node: a group must not grow for its
-// own slack. A node that does not say when it was created is as young as can be. Result: one per group, in
-// their order. Errors: kResourceExhausted  more than kMostMemberships Cost:   O(pods + nodes log nodes +
-// memberships); whether a pod is of a group is asked once per shape.
+// own slack. A node that does not say when it was created is as young as can be.
+//
+// Result: one per group, in their order.
+//
+// Errors: kResourceExhausted, more than kMostMemberships.
+//
+// Cost: O(pods + nodes log nodes + memberships); whether a pod is of a group is asked once per shape.
 absl::StatusOr<std::vector<GatheredGroup>> GatherFacts(const ClusterState& cluster,
                                                        std::span<const SizedGroup> groups,
                                                        std::span<const WaitingPods> waiting, int64_t now_ms);

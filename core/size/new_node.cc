@@ -49,56 +49,39 @@ std::vector<bool> PlaceholderShapes(const Snapshot& snapshot) {
   return placeholders;
 }
 
-void RemovePlaceholders(std::span<const NodeIndex> nodes, Snapshot* snapshot) {
-  const std::vector<bool> placeholders = PlaceholderShapes(*snapshot);
-  if (std::find(placeholders.begin(), placeholders.end(), true) == placeholders.end()) return;
-  for (const NodeIndex node : nodes) {
-    // From behind: the last pod takes the place of one that goes.
-    for (size_t i = snapshot->pods(node).size(); i-- > 0;) {
-      if (placeholders[static_cast<size_t>(snapshot->pods(node)[i].shape)]) snapshot->RemovePod(node, i);
-    }
+// Position of the newest node of a group that is untainted, and there.
+std::optional<size_t> NewestAtWork(const GatheredGroup& gathered, const Snapshot& snapshot) {
+  std::optional<size_t> newest;
+  const std::vector<GroupNode>& nodes = gathered.facts.nodes;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].node_class != NodeClass::kUntainted) continue;
+    if (newest.has_value() && nodes[i].created_ms <= nodes[*newest].created_ms) continue;
+    if (snapshot.FindSlot(gathered.slots[i]).has_value()) newest = i;
   }
-}
-
-// The untainted nodes of a group, and the newest of them.
-struct AtWork {
-  std::vector<NodeIndex> nodes;
-  NodeIndex newest{-1};
-};
-
-AtWork NodesAtWork(const GatheredGroup& gathered, const Snapshot& snapshot) {
-  AtWork work;
-  int64_t newest_ms = 0;
-  for (size_t i = 0; i < gathered.slots.size(); ++i) {
-    const GroupNode& node = gathered.facts.nodes[i];
-    const std::optional<NodeIndex> index = snapshot.FindSlot(gathered.slots[i]);
-    if (node.node_class != NodeClass::kUntainted || !index.has_value()) continue;
-    if (work.nodes.empty() || node.created_ms > newest_ms) {
-      newest_ms = node.created_ms;
-      work.newest = *index;
-    }
-    work.nodes.push_back(*index);
-  }
-  return work;
+  return newest;
 }
 
 // Whether one of the pods starves; nullopt: work ended before it was known.
 class Starving {
  public:
   Starving(Snapshot* snapshot, const FitOptions& options, const ResourceNames& names, WorkBudget* budget)
-      : snapshot_(*snapshot), options_(options), names_(names), budget_(*budget) {}
+      : snapshot_(*snapshot),
+        options_(options),
+        names_(names),
+        budget_(*budget),
+        placeholders_(PlaceholderShapes(*snapshot)) {}
 
   std::optional<bool> Any(const SizedGroup& group, const GatheredGroup& gathered,
                           std::span<const WaitingPods> waiting) {
-    const AtWork work = NodesAtWork(gathered, snapshot_);
-    if (work.nodes.empty()) return false;
+    const std::optional<size_t> newest = NewestAtWork(gathered, snapshot_);
+    if (!newest.has_value()) return false;
     const Supposed supposed(&snapshot_);
-    RemovePlaceholders(work.nodes, &snapshot_);
+    RemovePlaceholders(gathered.slots);
     for (const int32_t position : gathered.may_starve) {
       const PodShape& pod = waiting[static_cast<size_t>(position)].shape;
-      const std::optional<bool> fits = FitsOneOf(pod, work.nodes);
+      const std::optional<bool> fits = FitsOneAtWork(pod, gathered);
       if (!fits.has_value()) return std::nullopt;
-      if (!*fits && WouldFit(pod, group, work.newest)) return true;
+      if (!*fits && WouldFit(pod, group, *snapshot_.FindSlot(gathered.slots[*newest]))) return true;
       if (budget_.ended()) return std::nullopt;
     }
     return false;
@@ -114,12 +97,28 @@ class Starving {
     return fit;
   }
 
-  std::optional<bool> FitsOneOf(const PodShape& shape, std::span<const NodeIndex> nodes) {
+  void RemovePlaceholders(std::span<const Slot> slots) {
+    if (std::find(placeholders_.begin(), placeholders_.end(), true) == placeholders_.end()) return;
+    for (const Slot slot : slots) {
+      const std::optional<NodeIndex> node = snapshot_.FindSlot(slot);
+      if (!node.has_value()) continue;
+      // From behind: the last pod takes the place of one that goes.
+      for (size_t i = snapshot_.pods(*node).size(); i-- > 0;) {
+        const size_t shape = static_cast<size_t>(snapshot_.pods(*node)[i].shape);
+        if (shape < placeholders_.size() && placeholders_[shape]) snapshot_.RemovePod(*node, i);
+      }
+    }
+  }
+
+  std::optional<bool> FitsOneAtWork(const PodShape& shape, const GatheredGroup& gathered) {
     if (!budget_.Spend(kPreparation)) return std::nullopt;
     const std::unique_ptr<PodFit> fit = Prepare(shape);
-    for (const NodeIndex node : nodes) {
+    for (size_t i = 0; i < gathered.slots.size(); ++i) {
+      if (gathered.facts.nodes[i].node_class != NodeClass::kUntainted) continue;
+      const std::optional<NodeIndex> node = snapshot_.FindSlot(gathered.slots[i]);
+      if (!node.has_value()) continue;
       if (!budget_.Spend(kJudgement * fit->UnitsPerNode())) return std::nullopt;
-      if (fit->Fits(node)) return true;
+      if (fit->Fits(*node)) return true;
     }
     return false;
   }
@@ -141,6 +140,7 @@ class Starving {
   const FitOptions& options_;
   const ResourceNames& names_;
   WorkBudget& budget_;
+  const std::vector<bool> placeholders_;  // by shape; none comes to be known later
 };
 
 }  // namespace

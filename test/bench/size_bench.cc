@@ -34,7 +34,11 @@ std::string Node(int32_t i) {
   auto* const label = node.mutable_metadata()->add_labels();
   label->set_key("pool");
   label->set_value(absl::StrCat("pool-", i % kGroups));
-  AddQuantities("16", "64Gi", node.mutable_status()->mutable_allocatable());
+  auto* const allocatable = node.mutable_status()->mutable_allocatable();
+  AddQuantities("16", "64Gi", allocatable);
+  auto* const pods = allocatable->Add();
+  pods->set_key("pods");
+  pods->mutable_value()->set_string("110");
   return node.SerializeAsString();
 }
 
