@@ -104,11 +104,22 @@ func (l *leader) slackStatus(o *loop) *SlackStatus {
 	for _, demand := range plan.GetDemands() {
 		s.Nodes += int(demand.GetNodes())
 	}
+	worst, why := slackReasons(plan)
+	s.Why = why
+	if word, known := slackWords[worst]; known && s.Wanted > 0 {
+		s.Status = word
+	}
+	return s
+}
+
+// slackReasons returns the worst status of all classes and copies, and the first reasons why something is missing.
+func slackReasons(plan *loadlinev1.PlanSlackResponse) (loadlinev1.SlackStatus, []string) {
 	worst := loadlinev1.SlackStatus_SLACK_STATUS_UNSPECIFIED
+	var whys []string
 	note := func(name string, status loadlinev1.SlackStatus, why string) {
 		worst = max(worst, status)
-		if why != "" && len(s.Why) < topEntries {
-			s.Why = append(s.Why, fmt.Sprintf("%s: %s", name, why))
+		if why != "" && len(whys) < topEntries {
+			whys = append(whys, fmt.Sprintf("%s: %s", name, why))
 		}
 	}
 	for _, class := range plan.GetClasses() {
@@ -120,10 +131,13 @@ func (l *leader) slackStatus(o *loop) *SlackStatus {
 	for _, wrong := range plan.GetErrors() {
 		note(wrong.GetSource(), worst, wrong.GetText())
 	}
-	if word, known := slackWords[worst]; known && s.Wanted > 0 {
-		s.Status = word
+	if further := plan.GetErrorsTotal() - int64(len(plan.GetErrors())); further > 0 {
+		whys = append(whys, fmt.Sprintf("%d more wishes for copies cannot be met", further))
 	}
-	return s
+	if shown := int64(len(plan.GetClasses())); plan.GetClassesTotal() > shown {
+		whys = append(whys, fmt.Sprintf("the status is that of the first %d of %d classes", shown, plan.GetClassesTotal()))
+	}
+	return worst, whys
 }
 
 // reportSlack brings the metrics of slack up to date.
