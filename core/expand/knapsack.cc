@@ -97,6 +97,7 @@ class Search {
     best_.counts.assign(items.size(), 0);
     for (const size_t i : order_) {
       for (const Weighing& weighing : weighings) weights_.push_back(weighing.weights[i]);
+      for (size_t r = 0; r < free.size(); ++r) requests_.push_back(items[i].request[r]);
     }
     // From the last item on: the most that one of those behind is worth per weight.
     const size_t width = rooms_.size();
@@ -137,7 +138,7 @@ class Search {
     }
     const size_t i = order_[depth];
     const KnapsackItem& item = items_[i];
-    int64_t count = std::min(item.most, Fitting(item));
+    int64_t count = std::min(item.most, Fitting(depth));
     Take(depth, count);
     for (;; --count) {
       const double with = value + item.value * static_cast<double>(count);
@@ -159,32 +160,32 @@ class Search {
   }
 
   double MostOfTheRest(size_t depth) const {
-    const size_t width = rooms_.size();
+    const double* const densities = densest_.data() + depth * rooms_.size();
     double most = std::numeric_limits<double>::infinity();
-    for (size_t w = 0; w < width; ++w) {
+    for (size_t w = 0; w < rooms_.size(); ++w) {
       // A weighing that says nothing of some item bounds nothing.
-      const double density = densest_[depth * width + w];
-      if (density < std::numeric_limits<double>::infinity()) {
-        most = std::min(most, std::max(0.0, rooms_[w]) * density);
+      if (densities[w] < std::numeric_limits<double>::infinity()) {
+        most = std::min(most, std::max(0.0, rooms_[w]) * densities[w]);
       }
     }
     return most;
   }
 
-  int64_t Fitting(const KnapsackItem& item) const {
+  int64_t Fitting(size_t depth) const {
+    const int64_t* const requests = requests_.data() + depth * free_.size();
     int64_t most = std::numeric_limits<int64_t>::max();
     for (size_t r = 0; r < free_.size(); ++r) {
-      if (item.request[r] > 0) most = std::min(most, std::max<int64_t>(0, free_[r]) / item.request[r]);
+      if (requests[r] > 0) most = std::min(most, std::max<int64_t>(0, free_[r]) / requests[r]);
     }
     return most;
   }
 
+  // Called for every count of every item that is tried: what it reads lies side by side.
   void Take(size_t depth, int64_t count) {
-    const KnapsackItem& item = items_[order_[depth]];
-    for (size_t r = 0; r < free_.size(); ++r) free_[r] -= item.request[r] * count;
-    for (size_t w = 0; w < rooms_.size(); ++w) {
-      rooms_[w] -= weights_[depth * rooms_.size() + w] * static_cast<double>(count);
-    }
+    const int64_t* const requests = requests_.data() + depth * free_.size();
+    for (size_t r = 0; r < free_.size(); ++r) free_[r] -= requests[r] * count;
+    const double* const weights = weights_.data() + depth * rooms_.size();
+    for (size_t w = 0; w < rooms_.size(); ++w) rooms_[w] -= weights[w] * static_cast<double>(count);
   }
 
   const std::vector<KnapsackItem>& items_;
@@ -193,9 +194,10 @@ class Search {
   int64_t nodes_left_;
   std::vector<int64_t> free_;
   std::vector<int64_t> counts_;
-  std::vector<double> rooms_;    // by weighing: what is left of 1
-  std::vector<double> weights_;  // by depth, then by weighing
-  std::vector<double> densest_;  // as weights_
+  std::vector<double> rooms_;      // by weighing: what is left of 1
+  std::vector<double> weights_;    // by depth, then by weighing
+  std::vector<int64_t> requests_;  // by depth, then by resource
+  std::vector<double> densest_;    // as weights_
   KnapsackResult best_;
   bool found_ = false;
   double unexplored_ = 0;  // no choice that was not looked at for want of nodes is worth more
