@@ -177,6 +177,7 @@ class ObjectMaker {
   void Terms(k8s::v1::PodAffinity* affinity) {
     const int count = choices_.Count();
     for (int i = 0; i < count; ++i) {
+      if (i >= 4 && !choices_.Take(static_cast<int64_t>(affinity->required(i - 4).ByteSizeLong()))) return;
       k8s::v1::PodAffinityTerm* const term = affinity->add_required();
       if (i >= 4) {
         *term = affinity->required(i - 4);
