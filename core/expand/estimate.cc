@@ -40,7 +40,8 @@ std::vector<size_t> FewestRulesFirst(const std::vector<PendingPods>& pods) {
   const auto rules = [&](size_t position) -> size_t {
     const PodRules* const of = pods[position].pod.shape.rules.get();
     if (of == nullptr) return 0;
-    const size_t count = of->affinity.size() + of->anti_affinity.size() + of->spread.size();
+    const size_t count = of->affinity.size() + of->anti_affinity.size() + of->spread.size() +
+                         of->host_ports.size() + of->volumes.size();
     return count <= kFewRules ? 0 : count;
   };
   std::vector<size_t> order(pods.size());
@@ -113,7 +114,9 @@ void Estimator::Prepare(std::vector<IncomingPod> daemons, WorkBudget* budget) {
     search.only_needs_room = fit(pods).OnlyNeedsRoom();
     // A pod that is not looked at keeps nobody from being counted.
     all_only_need_room_ = all_only_need_room_ && (search.only_needs_room || fit(pods).CutShort());
+    if (fit(pods).CutShort()) cut_off_.push_back(pods);
   }
+  std::sort(cut_off_.begin(), cut_off_.end());
   for (const auto& daemon : daemons_) {
     const WorkPortion portion = portions.Next();
     daemon->Refresh(budget);

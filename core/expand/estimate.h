@@ -98,6 +98,8 @@ class Estimator {
   const std::vector<PendingPods>& pods() const { return pods_; }
   // What ended before all pods and daemons could be looked at.
   BudgetEnd cut_short_by() const { return cut_short_by_; }
+  // Positions of the pods that could not, ascending.
+  const std::vector<size_t>& cut_off() const { return cut_off_; }
   // How many wait from now on, by position.
   void set_counts(const std::vector<int64_t>& counts) {
     for (size_t i = 0; i < counts.size(); ++i) pods_[i].count = counts[i];
@@ -151,6 +153,7 @@ class Estimator {
   std::vector<std::unique_ptr<PodFit>> daemons_;
   bool all_only_need_room_ = true;
   BudgetEnd cut_short_by_ = BudgetEnd::kNotEnded;
+  std::vector<size_t> cut_off_;
   std::unique_ptr<RoomColumns> columns_;
   int64_t added_ = 0;  // for names of new nodes
 };

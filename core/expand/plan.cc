@@ -261,6 +261,8 @@ void Rename(const std::vector<size_t>& pods, const std::vector<size_t>& groups, 
   std::vector<int64_t> unplaced(plan->unplaced.size());
   for (size_t i = 0; i < unplaced.size(); ++i) unplaced[pods[i]] = plan->unplaced[i];
   plan->unplaced = std::move(unplaced);
+  for (size_t& position : plan->cut_off) position = pods[position];
+  std::sort(plan->cut_off.begin(), plan->cut_off.end());
   if (plan->best_single.group >= 0) {
     plan->best_single.group = static_cast<int32_t>(groups[static_cast<size_t>(plan->best_single.group)]);
   }
@@ -284,7 +286,10 @@ ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<P
     Estimator estimator(snapshot, fit, std::move(sorted_pods), std::move(daemons), budget);
     std::vector<ExistingUse> existing = estimator.UseExistingRoom(budget);
     plan = Planner(&estimator, snapshot, sorted_groups, options, budget).Run();
-    if (plan.cut_short_by == BudgetEnd::kNotEnded) plan.cut_short_by = estimator.cut_short_by();
+    if (plan.cut_short_by == BudgetEnd::kNotEnded) {
+      plan.cut_short_by = estimator.cut_short_by();
+      plan.cut_off = estimator.cut_off();
+    }
     plan.cut_short = plan.cut_short || plan.cut_short_by != BudgetEnd::kNotEnded;
     plan.existing.insert(plan.existing.begin(), existing.begin(), existing.end());
   }

@@ -52,6 +52,9 @@ struct ScaleUpPlan {
   SingleOption best_single;           // most pods, then least cost
   bool cut_short = false;             // with more work, time or memory there might be a cheaper plan
   BudgetEnd cut_short_by = BudgetEnd::kNotEnded;  // what the budget ran out of
+  // Positions of the pods that took more than their portion of the budget, ascending, where it ended for
+  // nobody else.
+  std::vector<size_t> cut_off;
 };
 
 // Plans for `pods` in this order of wishes: as few pods as possible are left over; new nodes cost as little

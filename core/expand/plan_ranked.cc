@@ -47,6 +47,7 @@ RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::
   {
     Estimator estimator(snapshot, fit, std::move(pods), std::move(daemons), budget);
     plan.cut_short_by = estimator.cut_short_by();
+    plan.cut_off = estimator.cut_off();
     plan.existing = estimator.UseExistingRoom(budget);
     for (const PendingPods& waiting : estimator.pods()) plan.unplaced.push_back(waiting.count);
     for (const RankedGroup& group : groups) {
@@ -58,7 +59,10 @@ RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::
   snapshot->Revert();
   // Options are ranked by what is in them.
   budget->Spend(static_cast<int64_t>(groups.size() * (1 + plan.unplaced.size() / kPodsPerUnit)));
-  if (budget->ended()) plan.cut_short_by = budget->end();
+  if (budget->ended()) {
+    plan.cut_short_by = budget->end();
+    plan.cut_off.clear();
+  }
   plan.cut_short = plan.cut_short_by != BudgetEnd::kNotEnded;
   std::vector<ExpansionOption> options;
   for (size_t i = 0; i < groups.size(); ++i) options.push_back(OptionOf(groups[i], estimates[i]));

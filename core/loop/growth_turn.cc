@@ -20,6 +20,14 @@ uint64_t Draw(const GrowthTurn& turn, absl::string_view namespace_name) {
   return builder.Finish();
 }
 
+// Whether one namespace alone had pods that took too much, so that nobody else lacks anything.
+bool OneAloneTookTooMuch(const std::vector<PendingPods>& waiting, const ScaleUpPlan& plan) {
+  return !plan.cut_off.empty() && std::all_of(plan.cut_off.begin(), plan.cut_off.end(), [&](size_t position) {
+    return waiting[position].pod.shape.namespace_name ==
+           waiting[plan.cut_off.front()].pod.shape.namespace_name;
+  });
+}
+
 }  // namespace
 
 HeldPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* waiting) {
@@ -54,7 +62,7 @@ GrowthTurn NextTurn(const GrowthTurn& turn, const std::vector<PendingPods>& wait
   }
   GrowthTurn next = turn;
   ++next.round;
-  if (plan.cut_short_by != BudgetEnd::kNotEnded && left) {
+  if (plan.cut_short_by != BudgetEnd::kNotEnded && left && !OneAloneTookTooMuch(waiting, plan)) {
     // One alone that is cut short keeps its turn, beside as many others as take part now.
     if (namespaces.size() > 1) next.parts = std::min(kMostParts, 2 * turn.parts);
     if (next.parts > 1) next.cut_short_by = plan.cut_short_by;

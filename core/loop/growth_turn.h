@@ -33,7 +33,8 @@ using HeldPods = std::vector<std::pair<size_t, PendingPods>>;
 HeldPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* waiting);
 
 // Half as many namespaces take part next time if the plan was cut short before all pods of several had a
-// place; else twice as many. `waiting`: those that took part.
+// place, and not for the sake of one alone that took more than its portion; else twice as many. `waiting`:
+// those that took part.
 GrowthTurn NextTurn(const GrowthTurn& turn, const std::vector<PendingPods>& waiting, const ScaleUpPlan& plan);
 
 // Puts back what TakeOutOfTurn() took: pods without a place, in a plan that is cut short for them.

@@ -36,6 +36,19 @@ TEST(GrowthTurnTest, AllTakePartWhereNothingWasCutShort) {
   EXPECT_EQ(NextTurn({}, OnePodEach(1), plan).parts, 1) << "one alone has nobody to take turns with";
 }
 
+TEST(GrowthTurnTest, OneThatTookMoreThanItsPortionMakesNobodyWait) {
+  std::vector<PendingPods> waiting = OnePodEach(3);
+  waiting.push_back(waiting.front());
+  ScaleUpPlan plan;
+  plan.cut_short_by = BudgetEnd::kOutOfWork;
+  plan.unplaced = {1, 0, 1, 1};
+  plan.cut_off = {0, 3};
+  EXPECT_EQ(NextTurn({}, waiting, plan), GrowthTurn()) << "both pods are of one namespace";
+  EXPECT_EQ(NextTurn({4, 9, BudgetEnd::kOutOfWork}, waiting, plan).parts, 2);
+  plan.cut_off = {0, 2};
+  EXPECT_EQ(NextTurn({}, waiting, plan).parts, 2) << "two namespaces lack something";
+}
+
 TEST(GrowthTurnTest, EachNamespaceHasItsTurn) {
   constexpr int kRounds = 64;
   for (const int32_t parts : {2, 8, 1'024}) {
