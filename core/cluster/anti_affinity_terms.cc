@@ -54,8 +54,9 @@ std::vector<int32_t> AntiAffinityTerms::Matching(const Labels& labels, int32_t s
                                                  int64_t* looked_at) const {
   std::vector<int32_t> matching;
   const auto hold = [&](int32_t number) {
-    ++*looked_at;
-    if (term(number).selector.Matches(labels)) matching.push_back(number);
+    const LabelSelector& selector = term(number).selector;
+    *looked_at += static_cast<int64_t>(std::max<size_t>(1, selector.requirements.size()));
+    if (selector.Matches(labels)) matching.push_back(number);
   };
   const auto hold_all = [&](const std::vector<int32_t>& numbers) {
     std::for_each(std::lower_bound(numbers.begin(), numbers.end(), since), numbers.end(), hold);

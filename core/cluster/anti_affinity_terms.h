@@ -33,8 +33,8 @@ class AntiAffinityTerms {
   bool Has(int32_t shape, int32_t number) const;
 
   // The numbers from `since` on, ascending, of terms whose selector matches a pod with these labels. Adds to
-  // `looked_at` how many terms were held against them. Cost: O(min(labels, terms) + selectors that ask for
-  // one of the labels or for no single value).
+  // `looked_at` how many requirements of terms were held against them. Cost: O(min(labels, terms) +
+  // requirements of the selectors that ask for one of the labels or for no single value).
   std::vector<int32_t> Matching(const Labels& labels, int32_t since, int64_t* looked_at) const;
 
  private:

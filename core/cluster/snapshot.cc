@@ -1,6 +1,7 @@
 #include "core/cluster/snapshot.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,26 @@ std::string ToString(absl::string_view text) { return std::string(text.data(), t
 void UpdateFree(NodeAmount* amount) {
   const absl::int128 free = absl::int128(amount->allocatable) - amount->requested;
   amount->free = free < -kMaxAmount ? -kMaxAmount : static_cast<int64_t>(free);
+}
+
+// Both are sorted. Cost: O(ports + used), since a pod may state a thousand of them.
+void CountPorts(std::span<const HostPort> ports, int32_t sign, std::vector<UsedPort>* used) {
+  if (ports.empty()) return;
+  std::vector<UsedPort> merged;
+  merged.reserve(used->size() + ports.size());
+  auto at = used->begin();
+  for (const HostPort& port : ports) {
+    while (at != used->end() && at->port < port) merged.push_back(std::move(*at++));
+    if (!merged.empty() && merged.back().port == port) {  // a pod may state a port twice
+      merged.back().pods += sign;
+      continue;
+    }
+    merged.push_back({port, sign});
+    if (at != used->end() && at->port == port) merged.back().pods += (at++)->pods;
+  }
+  std::move(at, used->end(), std::back_inserter(merged));
+  std::erase_if(merged, [](const UsedPort& entry) { return entry.pods == 0; });
+  *used = std::move(merged);
 }
 
 std::string ClaimKey(absl::string_view namespace_name, absl::string_view name) {
@@ -344,16 +365,8 @@ void Snapshot::Count(NodeIndex node, const SnapshotPod& pod, int32_t sign) {
 }
 
 void Snapshot::CountRules(Node* node, const PodShape& shape, int32_t sign) {
-  for (const HostPort& port : shape.rules->host_ports) {
-    const auto at =
-        std::lower_bound(node->ports.begin(), node->ports.end(), port,
-                         [](const UsedPort& used, const HostPort& wanted) { return used.port < wanted; });
-    if (at == node->ports.end() || at->port != port) {
-      node->ports.insert(at, {port, sign});
-    } else if ((at->pods += sign) == 0) {
-      node->ports.erase(at);
-    }
-  }
+  CountPorts(shape.rules->host_ports, sign, &node->ports);
+  volumes_ += sign * static_cast<int64_t>(shape.rules->volumes.size());
   for (const PodVolume& volume : shape.rules->volumes) {
     if (volume.kind != VolumeKind::kClaim) continue;
     const std::string key = ClaimKey(shape.namespace_name, volume.name);

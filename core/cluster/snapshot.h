@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_CLUSTER_SNAPSHOT_H_
 #define LOADLINE_CORE_CLUSTER_SNAPSHOT_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -96,6 +97,11 @@ class Snapshot {
   NodeLabels labels(NodeIndex node) const;
   std::span<const SnapshotPod> pods(NodeIndex node) const { return nodes_[IndexOf(node)].pods; }
   std::span<const UsedPort> ports(NodeIndex node) const { return nodes_[IndexOf(node)].ports; }
+  // Volumes of the pods of a node, in the mean over all nodes; rounded up.
+  int64_t volumes_per_node() const {
+    const int64_t nodes = std::max<int64_t>(1, node_end());
+    return (volumes_ + nodes - 1) / nodes;
+  }
   // Of a resource that the cluster state had no name for when the snapshot was made: all 0 unless the node
   // offers it, whatever pods there request. A pod that asks for it fits nowhere else, so that a question
   // which brings thousands of names of its own needs no column for them.
@@ -274,6 +280,7 @@ class Snapshot {
   const size_t width_;                   // resources that have a column
   std::vector<NodeAmount> amounts_;      // node * width_ + resource
   absl::flat_hash_map<std::string, int32_t> claim_users_;
+  int64_t volumes_ = 0;  // of all pods
   std::deque<std::string> texts_;
   std::vector<Move> log_;  // empty outside of forks
   std::vector<Mark> forks_;

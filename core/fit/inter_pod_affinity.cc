@@ -65,7 +65,15 @@ class TermSet {
     });
   }
 
-  size_t size() const { return terms_.size(); }
+  // What a pod is held against at most.
+  int64_t requirements() const {
+    int64_t sum = 0;
+    for (const Term& term : terms_) {
+      sum += static_cast<int64_t>(std::max<size_t>(1, term.selector.requirements.size()) +
+                                  term.namespace_selector.requirements.size());
+    }
+    return sum;
+  }
   // Pods elsewhere do not match; empty: pods of any namespace may.
   std::vector<std::string> OnlyNamespaces() const {
     for (const Term& term : terms_) {
@@ -106,7 +114,7 @@ struct Matching {
 
 Matching MatchingPods(std::shared_ptr<const TermSet> terms, int64_t number) {
   PodPredicate predicate;
-  predicate.work = static_cast<int64_t>(terms->size());
+  predicate.work = terms->requirements();
   predicate.namespaces = terms->OnlyNamespaces();
   predicate.matches = [terms = std::move(terms)](const PodShape& shape) { return terms->Matches(shape); };
   return {std::make_shared<const PodPredicate>(std::move(predicate)), number};

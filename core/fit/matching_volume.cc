@@ -45,10 +45,10 @@ std::vector<const PersistentVolume*> AvailableVolumes(const ClusterObjects& obje
 const PersistentVolume* MatchingVolume(const PersistentVolumeClaim& claim,
                                        std::span<const PersistentVolume* const> volumes,
                                        const NodeLabels& node,
-                                       std::span<const PersistentVolume* const> taken) {
+                                       const absl::flat_hash_set<const PersistentVolume*>& taken) {
   const PersistentVolume* smallest = nullptr;
   for (const PersistentVolume* volume : volumes) {
-    if (std::find(taken.begin(), taken.end(), volume) != taken.end()) continue;
+    if (taken.contains(volume)) continue;
     const bool ours = RefersTo(*volume, claim);
     if ((volume->claim.has_value() && !ours) || !SuitsByItself(claim, *volume)) continue;
     const bool reachable = !volume->node_affinity.has_value() || volume->node_affinity->Matches(node);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "core/cluster/labels.h"
 #include "core/cluster/objects.h"
 
@@ -21,7 +22,7 @@ std::vector<const PersistentVolume*> AvailableVolumes(const ClusterObjects& obje
 const PersistentVolume* MatchingVolume(const PersistentVolumeClaim& claim,
                                        std::span<const PersistentVolume* const> volumes,
                                        const NodeLabels& node,
-                                       std::span<const PersistentVolume* const> taken);
+                                       const absl::flat_hash_set<const PersistentVolume*>& taken);
 
 }  // namespace loadline
 

@@ -31,6 +31,13 @@ class NodeAffinity : public NodeFilter {
         added_(context.options->added_affinity),
         pinned_(std::move(pinned)) {}
 
+  // What depends on the shape of the node only is asked once for each.
+  int64_t UnitsPerNode() const override {
+    constexpr size_t kTermsPerUnit = 4;
+    if (scope() == Scope::kNodeShape || !rules_.node_affinity.has_value()) return 0;
+    return static_cast<int64_t>(rules_.node_affinity->terms.size() / kTermsPerUnit);
+  }
+
   bool Passes(NodeIndex node, Verdict* why) const override {
     const NodeLabels labels = snapshot_.labels(node);
     if (added_.has_value() && !added_->Matches(labels)) {

@@ -98,6 +98,9 @@ class NodeFilter {
   // questions.
   virtual Refreshed Refresh(WorkBudget*) { return Refreshed::kSame; }
 
+  // What one question about a node costs, in units of a WorkBudget, beside the unit that each pod pays.
+  virtual int64_t UnitsPerNode() const { return 0; }
+
   // Whether the scheduler would look at the node at all; before any filter's Passes(). As that.
   virtual bool LooksAt(NodeIndex, Verdict*) const { return true; }
 

@@ -23,6 +23,11 @@ class NodePorts : public NodeFilter {
                   "node(s) didn't have free ports for the requested pod ports");
   }
 
+  int64_t UnitsPerNode() const override {
+    constexpr size_t kPortsPerUnit = 4;
+    return static_cast<int64_t>(wanted_.size() / kPortsPerUnit);
+  }
+
  private:
   // Cost: O(log ports + addresses that use the port).
   bool Taken(NodeIndex node, const HostPort& wanted) const {

@@ -24,6 +24,10 @@ class NodeVolumeLimits : public NodeFilter {
         pod_(*context.pod),
         rules_(*context.rules) {}
 
+  int64_t UnitsPerNode() const override {
+    return static_cast<int64_t>(rules_.volumes.size()) + snapshot_.volumes_per_node();
+  }
+
   bool Passes(NodeIndex node, Verdict* why) const override {
     const CsiNode* const csi_node = objects_.FindCsiNode(snapshot_.name(node));
     if (csi_node == nullptr && !objects_.KnownMissing(ObjectKind::kCsiNode, "", snapshot_.name(node))) {

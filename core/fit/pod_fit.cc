@@ -56,14 +56,12 @@ void PodFit::Refresh(WorkBudget* budget) {
   if (more) CollectDemands();
 }
 
-int64_t PodFit::UnitsPerNode() const {
-  constexpr size_t kDemandsPerUnit = 32;
-  return 1 + static_cast<int64_t>(demands_.size() / kDemandsPerUnit);
-}
-
 void PodFit::CollectDemands() {
+  constexpr size_t kDemandsPerUnit = 32;
   demands_.clear();
   for (const auto& filter : filters_) filter->AddDemands(&demands_);
+  units_per_node_ = 1 + static_cast<int64_t>(demands_.size() / kDemandsPerUnit);
+  for (const auto& filter : filters_) units_per_node_ += filter->UnitsPerNode();
 }
 
 bool PodFit::WaivesOccupied() const {

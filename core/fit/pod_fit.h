@@ -40,8 +40,9 @@ class PodFit {
   // last Refresh(). Then nothing fits, and Judge() says that it cannot judge.
   bool CutShort() const { return cut_short_ || not_refreshed_; }
 
-  // What a question about one node costs, in units of a WorkBudget: with thousands of terms more than 1.
-  int64_t UnitsPerNode() const;
+  // What a question about one node costs, in units of a WorkBudget: with many terms, ports or volumes more
+  // than 1.
+  int64_t UnitsPerNode() const { return units_per_node_; }
 
   // The answer for a node that is there; of all reasons, as kube-scheduler would give it.
   Verdict Judge(NodeIndex node);
@@ -76,6 +77,7 @@ class PodFit {
   std::vector<Demand> demands_;
   std::optional<Verdict> refused_;
   std::optional<Verdict> doubt_;
+  int64_t units_per_node_ = 1;
   bool cut_short_ = false;              // in the constructor
   bool not_refreshed_ = false;          // at the last Refresh()
   std::vector<ShapeVerdict> by_shape_;  // by node shape: all filters of that scope together

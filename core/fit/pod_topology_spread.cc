@@ -137,6 +137,7 @@ class SpreadSpecs {
   std::shared_ptr<const PodPredicate> Counting(const LabelSelector& selector) {
     if (last_ != nullptr && *last_ == selector) return last_counting_;
     PodPredicate predicate;
+    predicate.work = static_cast<int64_t>(std::max<size_t>(1, selector.requirements.size()));
     predicate.namespaces = {context_.pod->shape.namespace_name};
     predicate.matches = [namespace_name = context_.pod->shape.namespace_name,
                          selector](const PodShape& shape) {

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/fit/filters.h"
 #include "core/fit/matching_volume.h"
@@ -34,11 +36,16 @@ class VolumeBinding : public NodeFilter {
         objects_(context.snapshot->objects()),
         claims_(std::move(claims)) {
     for (const PersistentVolumeClaim* claim : claims_.waiting) {
-      const bool seen = std::any_of(classes_.begin(), classes_.end(), [&](const ClassVolumes& known) {
-        return known.name == claim->storage_class;
-      });
-      if (!seen) classes_.push_back({claim->storage_class, AvailableVolumes(objects_, claim->storage_class)});
+      const auto [volumes, is_new] = of_class_.try_emplace(claim->storage_class);
+      if (is_new) volumes->second = AvailableVolumes(objects_, claim->storage_class);
+      volumes_per_node_ += static_cast<int64_t>(volumes->second.size());
     }
+  }
+
+  int64_t UnitsPerNode() const override {
+    constexpr int64_t kVolumesPerUnit = 8;
+    return static_cast<int64_t>(claims_.bound.size() + claims_.waiting.size()) +
+           volumes_per_node_ / kVolumesPerUnit;
   }
 
   bool Passes(NodeIndex node, Verdict* why) const override {
@@ -59,10 +66,6 @@ class VolumeBinding : public NodeFilter {
   }
 
  private:
-  struct ClassVolumes {
-    std::string name;
-    std::vector<const PersistentVolume*> volumes;
-  };
   struct Outcome {
     std::vector<std::string> reasons;
     std::string doubt;  // empty: none
@@ -147,16 +150,16 @@ class VolumeBinding : public NodeFilter {
         return;
       }
     }
-    std::vector<const PersistentVolume*> chosen;
+    absl::flat_hash_set<const PersistentVolume*> chosen;
     for (const PersistentVolumeClaim* claim : to_match) {
       if (!claim->selector_error.empty()) {
         outcome->error = claim->selector_error;
         return;
       }
       const PersistentVolume* const volume =
-          MatchingVolume(*claim, VolumesOf(claim->storage_class), labels, chosen);
+          MatchingVolume(*claim, of_class_.at(claim->storage_class), labels, chosen);
       if (volume != nullptr) {
-        chosen.push_back(volume);
+        chosen.insert(volume);
       } else {
         to_provision.push_back(claim);
       }
@@ -187,16 +190,12 @@ class VolumeBinding : public NodeFilter {
            });
   }
 
-  const std::vector<const PersistentVolume*>& VolumesOf(const std::string& storage_class) const {
-    return std::find_if(classes_.begin(), classes_.end(),
-                        [&](const ClassVolumes& known) { return known.name == storage_class; })
-        ->volumes;
-  }
-
   const Snapshot& snapshot_;
   const ClusterObjects& objects_;
   const PodClaims claims_;
-  std::vector<ClassVolumes> classes_;
+  // Volumes of the classes of waiting claims, and how many all claims together are held against.
+  absl::flat_hash_map<std::string, std::vector<const PersistentVolume*>> of_class_;
+  int64_t volumes_per_node_ = 0;
 };
 
 // Sorts one claim into `claims`. Returns why the scheduler would fail, and sets `immediate` for a claim that

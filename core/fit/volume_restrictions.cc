@@ -48,11 +48,14 @@ class VolumeRestrictions : public NodeFilter {
     for (const PodVolume& volume : context.rules->volumes) {
       if (IsDisk(volume)) disks_.push_back(&volume);
     }
+    std::sort(disks_.begin(), disks_.end(),
+              [](const PodVolume* a, const PodVolume* b) { return a->name < b->name; });
   }
 
+  int64_t UnitsPerNode() const override { return disks_.empty() ? 0 : snapshot_.volumes_per_node(); }
+
   bool Passes(NodeIndex node, Verdict* why) const override {
-    if (std::any_of(disks_.begin(), disks_.end(),
-                    [&](const PodVolume* disk) { return Taken(*disk, node); })) {
+    if (!disks_.empty() && UsesOne(node)) {
       return Refuse(why, StatusClass::kUnschedulable, "node(s) had no available disk");
     }
     if (std::none_of(exclusive_.begin(), exclusive_.end(),
@@ -68,19 +71,30 @@ class VolumeRestrictions : public NodeFilter {
   std::optional<Blocked> BlockedBy(NodeIndex) const override { return Blocked{nullptr, 0}; }
 
  private:
-  bool Taken(const PodVolume& disk, NodeIndex node) const {
+  // Cost: O(volumes of the pods on the node * log disks).
+  bool UsesOne(NodeIndex node) const {
     const std::span<const SnapshotPod> pods = snapshot_.pods(node);
     return std::any_of(pods.begin(), pods.end(), [&](const SnapshotPod& pod) {
       const PodRules* const rules = snapshot_.pod_shape(pod.shape).rules.get();
       return rules != nullptr && std::any_of(rules->volumes.begin(), rules->volumes.end(),
-                                             [&](const PodVolume& volume) { return Conflict(disk, volume); });
+                                             [&](const PodVolume& volume) { return IsOneOfOurs(volume); });
     });
+  }
+
+  bool IsOneOfOurs(const PodVolume& volume) const {
+    auto at =
+        std::lower_bound(disks_.begin(), disks_.end(), volume.name,
+                         [](const PodVolume* disk, const std::string& name) { return disk->name < name; });
+    for (; at != disks_.end() && (*at)->name == volume.name; ++at) {
+      if (Conflict(**at, volume)) return true;
+    }
+    return false;
   }
 
   const Snapshot& snapshot_;
   const std::string& namespace_;
   const std::vector<std::string> exclusive_;  // claims that one pod at a time may use
-  std::vector<const PodVolume*> disks_;
+  std::vector<const PodVolume*> disks_;       // by name
 };
 
 }  // namespace
