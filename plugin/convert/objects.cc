@@ -108,6 +108,7 @@ absl::StatusOr<PersistentVolumeClaim> Read(const k8s::v1::PersistentVolumeClaim&
   claim.storage_class = ClassOf(metadata, spec.storage_class_name());
   if (spec.has_volume_mode()) claim.volume_mode = spec.volume_mode();
   claim.attributes_class = spec.volume_attributes_class_name();
+  if (absl::Status status = CheckSelectorSize(spec.selector()); !status.ok()) return status;
   if (spec.has_selector()) claim.selector = ReadLabelSelector(spec.selector(), true, &claim.selector_error);
   absl::StatusOr<std::optional<Quantity>> request =
       ReadStorage(spec.resources().requests(), "spec.resources.requests[\"storage\"]");
@@ -149,6 +150,7 @@ absl::StatusOr<CsiNode> Read(const k8s::v1::CSINode& message) {
 }
 
 absl::StatusOr<DisruptionBudget> Read(const k8s::v1::PodDisruptionBudget& message) {
+  if (absl::Status size = CheckSelectorSize(message.spec().selector()); !size.ok()) return size;
   const k8s::v1::PodDisruptionBudgetStatus& status = message.status();
   DisruptionBudget budget;
   budget.selector =

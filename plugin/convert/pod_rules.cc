@@ -19,6 +19,47 @@ absl::Status CheckEntries(int64_t size, absl::string_view field, int most) {
       absl::StrCat(field, ": has ", size, " entries, at most ", most, " are allowed"));
 }
 
+// Adds up the requirements of a pod's selectors.
+class RequirementCount {
+ public:
+  void Add(int64_t requirements, absl::string_view field) {
+    sum_ += requirements;
+    if (status_.ok()) status_ = CheckEntries(requirements, field, kMaxSelectorRequirements);
+  }
+  void Add(const k8s::v1::LabelSelector& selector, int keys, absl::string_view field) {
+    Add(int64_t{selector.match_labels_size()} + selector.match_expressions_size() + keys, field);
+  }
+  void Add(const Terms& terms, absl::string_view field) {
+    for (const k8s::v1::PodAffinityTerm& term : terms) {
+      Add(term.label_selector(), term.match_label_keys_size() + term.mismatch_label_keys_size(), field);
+      Add(term.namespace_selector(), 0, field);
+    }
+  }
+  absl::Status Check() const {
+    return !status_.ok() ? status_ : CheckEntries(sum_, "spec: selectors", kMaxPodRequirements);
+  }
+
+ private:
+  int64_t sum_ = 0;
+  absl::Status status_;
+};
+
+absl::Status CheckRequirements(const k8s::v1::PodSpec& spec) {
+  const k8s::v1::Affinity& affinity = spec.affinity();
+  RequirementCount count;
+  for (const k8s::v1::NodeSelectorTerm& term : affinity.node_affinity().required().node_selector_terms()) {
+    count.Add(int64_t{term.match_expressions_size()} + term.match_fields_size(),
+              "spec.affinity.nodeAffinity");
+  }
+  count.Add(affinity.pod_affinity().required(), "spec.affinity.podAffinity");
+  count.Add(affinity.pod_anti_affinity().required(), "spec.affinity.podAntiAffinity");
+  for (const k8s::v1::TopologySpreadConstraint& constraint : spec.topology_spread_constraints()) {
+    count.Add(constraint.label_selector(), constraint.match_label_keys_size(),
+              "spec.topologySpreadConstraints");
+  }
+  return count.Check();
+}
+
 absl::Status CheckSizes(const k8s::v1::PodSpec& spec) {
   const k8s::v1::Affinity& affinity = spec.affinity();
   const struct {
@@ -26,18 +67,18 @@ absl::Status CheckSizes(const k8s::v1::PodSpec& spec) {
     absl::string_view field;
     int most;
   } lists[] = {
-      {spec.tolerations_size(), "spec.tolerations", kMaxRuleEntries},
+      {spec.tolerations_size(), "spec.tolerations", kMaxTolerations},
       {spec.topology_spread_constraints_size(), "spec.topologySpreadConstraints", kMaxPodTerms},
-      {spec.volumes_size(), "spec.volumes", kMaxRuleEntries},
+      {spec.volumes_size(), "spec.volumes", kMaxPodTerms},
       {affinity.node_affinity().required().node_selector_terms_size(), "spec.affinity.nodeAffinity",
-       kMaxRuleEntries},
+       kMaxPodTerms},
       {affinity.pod_affinity().required_size(), "spec.affinity.podAffinity", kMaxPodTerms},
       {affinity.pod_anti_affinity().required_size(), "spec.affinity.podAntiAffinity", kMaxPodTerms},
   };
   for (const auto& list : lists) {
     if (absl::Status status = CheckEntries(list.size, list.field, list.most); !status.ok()) return status;
   }
-  return absl::OkStatus();
+  return CheckRequirements(spec);
 }
 
 void ReadPorts(const Containers& containers, bool sidecars_only, std::vector<HostPort>* ports) {
@@ -181,8 +222,8 @@ absl::Status ReadPodRules(const k8s::v1::Pod& message, const Labels& labels, Pod
   }
   ReadPorts(spec.containers(), /*sidecars_only=*/false, &rules->host_ports);
   ReadPorts(spec.init_containers(), /*sidecars_only=*/true, &rules->host_ports);
-  absl::Status ports = CheckEntries(static_cast<int64_t>(rules->host_ports.size()),
-                                    "spec.containers: hostPort", kMaxRuleEntries);
+  absl::Status ports =
+      CheckEntries(static_cast<int64_t>(rules->host_ports.size()), "spec.containers: hostPort", kMaxPodTerms);
   if (!ports.ok()) return ports;
   std::sort(rules->host_ports.begin(), rules->host_ports.end());
   rules->has_spread = !spec.topology_spread_constraints().empty();

@@ -12,11 +12,14 @@
 
 namespace loadline {
 
-// Entries of one list of a pod's rules, such as tolerations or affinity terms; a filter walks all of them.
-inline constexpr int kMaxRuleEntries = 10'000;
+// Tolerations of a pod: held against the taints of each kind of node, once.
+inline constexpr int kMaxTolerations = 10'000;
 // Required terms of pod affinity, those of pod anti-affinity, and spread constraints, each: every one is a
 // count over all nodes. Every other pod that a term of anti-affinity selects is held against it as well.
+// Likewise terms of node affinity, volumes and host ports, which a filter holds against each node.
 inline constexpr int kMaxPodTerms = 1'000;
+// Requirements of all selectors of a pod, of which each has at most kMaxSelectorRequirements.
+inline constexpr int kMaxPodRequirements = 4'096;
 
 // Reads the rules of a pod with these labels. `role`: spec.nodeName is read of an incoming pod only; of
 // others it says where the pod is. Errors: kInvalidArgument  a list is too long; names the field

@@ -127,6 +127,13 @@ const std::string* FindEntry(const StringEntries& entries, absl::string_view key
   return found;
 }
 
+absl::Status CheckSelectorSize(const k8s::v1::LabelSelector& message) {
+  const int size = message.match_labels_size() + message.match_expressions_size();
+  if (size <= kMaxSelectorRequirements) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("spec.selector: has ", size, " entries, at most ",
+                                                 kMaxSelectorRequirements, " are allowed"));
+}
+
 LabelSelector ReadLabelSelector(const k8s::v1::LabelSelector& message, bool present, std::string* error) {
   LabelSelector selector;
   selector.nothing = !present;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "core/cluster/labels.h"
 #include "google/protobuf/repeated_field.h"
@@ -18,6 +19,13 @@ Labels ReadLabels(const StringEntries& entries);
 
 // The value of an annotation, or nullptr. Of equal keys the last one holds.
 const std::string* FindEntry(const StringEntries& entries, absl::string_view key);
+
+// Requirements of one selector: each pod, namespace or node is held against all of them. Labels that it names
+// count, and so do the keys of labels that it copies.
+inline constexpr int kMaxSelectorRequirements = 256;
+
+// Errors: kInvalidArgument, spec.selector of an object has more than kMaxSelectorRequirements.
+absl::Status CheckSelectorSize(const k8s::v1::LabelSelector& message);
 
 // A selector over labels of pods, namespaces or volumes. `present`: the field is there; without it nothing
 // matches. One that Kubernetes refuses to parse sets `error`, which then says what is wrong, and matches

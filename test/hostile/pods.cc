@@ -35,6 +35,27 @@ k8s::v1::Pod Labelled(const std::string& key, const std::string& value, const Qu
   return pod;
 }
 
+k8s::v1::Pod WithPorts(int ports, const std::string& ip) {
+  k8s::v1::Pod pod = EvilPod();
+  pod.mutable_metadata()->set_name(absl::StrCat("hostile", ip));
+  for (int i = 0; i < ports; ++i) {
+    k8s::v1::ContainerPort* const port = pod.mutable_spec()->mutable_containers(0)->add_ports();
+    port->set_host_port(i + 1);
+    port->set_host_ip(ip);
+  }
+  return pod;
+}
+
+k8s::v1::Pod WithDisks(int disks, const std::string& name) {
+  k8s::v1::Pod pod = EvilPod();
+  for (int i = 0; i < disks; ++i) {
+    k8s::v1::Volume* const volume = pod.mutable_spec()->add_volumes();
+    volume->set_name(absl::StrCat("v", i));
+    volume->mutable_volume_source()->mutable_iscsi()->set_iqn(absl::StrCat(name, "-", i));
+  }
+  return pod;
+}
+
 // So many pods of pairwise different sizes, which together ask for little.
 void DifferentSizes(int count, Mischief* mischief) {
   for (int i = 0; i < count; ++i) {
@@ -184,18 +205,24 @@ std::vector<HostileRow> Lengths() {
          m->Pending(pod);
        },
        kNobody},
-      {"WaitingPodOf10000HostPorts",
+      {"WaitingPodOf1001HostPorts", [](Mischief* m) { m->Pending(WithPorts(1'001, "")); }, kPod},
+      {"WaitingPodOf1000HostPorts", [](Mischief* m) { m->Pending(WithPorts(1'000, "")); }, kNobody},
+      {"20BoundPodsOf1000HostPorts",
        [](Mischief* m) {
-         k8s::v1::Pod pod = EvilPod();
-         for (int i = 0; i < 10'000; ++i)
-           pod.mutable_spec()->mutable_containers(0)->add_ports()->set_host_port(i + 1);
-         m->Pending(pod);
+         for (int i = 0; i < 20; ++i) m->Bound(WithPorts(1'000, absl::StrCat("127.0.0.", i)));
        },
        kNobody},
-      {"WaitingPodOf10000Volumes",
+      {"WaitingPodOf1001Volumes", [](Mischief* m) { m->Pending(WithDisks(1'001, "d")); }, kPod},
+      {"WaitingPodOf1000DisksAmong20000Others",
+       [](Mischief* m) {
+         m->Pending(WithDisks(1'000, "ours"));
+         for (int i = 0; i < 20; ++i) m->Bound(WithDisks(1'000, absl::StrCat("theirs-", i)));
+       },
+       kNobody},
+      {"WaitingPodOf1000Claims",
        [](Mischief* m) {
          k8s::v1::Pod pod = EvilPod();
-         for (int i = 0; i < 10'000; ++i) {
+         for (int i = 0; i < 1'000; ++i) {
            k8s::v1::Volume* const volume = pod.mutable_spec()->add_volumes();
            volume->set_name(absl::StrCat("v", i));
            volume->mutable_volume_source()->mutable_persistent_volume_claim()->set_claim_name(

@@ -109,6 +109,20 @@ k8s::v1::Pod SelectingKeys(int count) {
   return pod;
 }
 
+// So many requirements of one key that all hold for any pod.
+k8s::v1::Pod AvoidingValues(int count) {
+  k8s::v1::Pod pod = EvilPod();
+  k8s::v1::PodAffinityTerm* const term =
+      pod.mutable_spec()->mutable_affinity()->mutable_pod_anti_affinity()->add_required();
+  term->set_topology_key(kHostname);
+  term->mutable_namespace_selector();
+  for (int i = 0; i < count; ++i) {
+    AddRequirement("evil.example/key", "NotIn", term->mutable_label_selector())
+        ->add_values(absl::StrCat("v", i));
+  }
+  return pod;
+}
+
 k8s::v1::Pod NodeAffine(int terms, int values) {
   k8s::v1::Pod pod = EvilPod();
   k8s::v1::NodeSelector* const selector =
@@ -159,6 +173,12 @@ std::vector<HostileRow> HostileRules() {
       {"WaitingPodOfNegativeSkew", [](Mischief* m) { m->Pending(SpreadingOddly(-1, -1)); }, kMayBeTaken},
       {"WaitingPodOfGreatestDomains",
        [](Mischief* m) { m->Pending(SpreadingOddly(1, std::numeric_limits<int32_t>::max())); }, kMayBeTaken},
+      {"WaitingPodOf40000Requirements", [](Mischief* m) { m->Pending(AvoidingValues(40'000)); }, kHostilePod},
+      {"BoundPodsOf40000Requirements",
+       [](Mischief* m) {
+         for (int i = 0; i < 10; ++i) m->Bound(AvoidingValues(40'000 - i));
+       },
+       kHostilePod},
       {"WaitingPodThatSelects4097Keys", [](Mischief* m) { m->Pending(SelectingKeys(4'097)); }, kHostilePod},
       {"BoundPodThatSelects4097Keys", [](Mischief* m) { m->Bound(SelectingKeys(4'097)); }, kHostilePod},
       {"WaitingPodOf10000NodeAffinityTerms", [](Mischief* m) { m->Pending(NodeAffine(10'000, 1)); },

@@ -48,12 +48,11 @@ std::vector<HostilePod> HostilePods() {
   k8s::v1::Pod tolerations = NamedPod("tolerations", {{"cpu", "1"}});
   while (tolerations.spec().tolerations_size() < 10'001) tolerations.mutable_spec()->add_tolerations();
   k8s::v1::Pod keys = NamedPod("keys", {{"cpu", "1"}});
-  k8s::v1::LabelSelector* const selector = keys.mutable_spec()
-                                               ->mutable_affinity()
-                                               ->mutable_pod_anti_affinity()
-                                               ->add_required()
-                                               ->mutable_label_selector();
-  for (int i = 0; i < 4097; ++i) selector->add_match_labels()->set_key(absl::StrCat("key-", i));
+  auto* const terms = keys.mutable_spec()->mutable_affinity()->mutable_pod_anti_affinity();
+  for (const int first : {0, 200}) {  // of one namespace there is room for 256
+    k8s::v1::LabelSelector* const selector = terms->add_required()->mutable_label_selector();
+    for (int i = 0; i < 200; ++i) selector->add_match_labels()->set_key(absl::StrCat("key-", first + i));
+  }
   k8s::v1::Pod large = NamedPod("large", {{"cpu", "1"}});
   Annotate("note", std::string(1536 * 1024, 'x'), large.mutable_metadata());
   return {

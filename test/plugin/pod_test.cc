@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
 #include "test/plugin/messages.h"
 
@@ -363,9 +364,30 @@ INSTANTIATE_TEST_SUITE_P(
         {"TooManyHostPorts",
          [](k8s::v1::Pod* pod) {
            k8s::v1::Container* const container = pod->mutable_spec()->mutable_containers(0);
-           for (int i = 1; i <= 10'001; ++i) container->add_ports()->set_host_port(i);
+           for (int i = 1; i <= 1'001; ++i) container->add_ports()->set_host_port(i);
          },
-         R"((namespace "default"): spec.containers: hostPort: has 10001 entries, at most 10000 are allowed)"},
+         R"((namespace "default"): spec.containers: hostPort: has 1001 entries, at most 1000 are allowed)"},
+        {"TooManyVolumes",
+         [](k8s::v1::Pod* pod) {
+           for (int i = 0; i < 1'001; ++i) pod->mutable_spec()->add_volumes();
+         },
+         R"((namespace "default"): spec.volumes: has 1001 entries, at most 1000 are allowed)"},
+        {"TooManyRequirementsOfASelector",
+         [](k8s::v1::Pod* pod) {
+           auto* const terms = pod->mutable_spec()->mutable_affinity()->mutable_pod_anti_affinity();
+           k8s::v1::PodAffinityTerm* const term = terms->add_required();
+           for (int i = 0; i < 200; ++i) term->mutable_label_selector()->add_match_expressions();
+           for (int i = 0; i < 57; ++i) term->add_match_label_keys(absl::StrCat("k", i));
+         },
+         R"((namespace "default"): spec.affinity.podAntiAffinity: has 257 entries, at most 256 are allowed)"},
+        {"TooManyRequirementsInAll",
+         [](k8s::v1::Pod* pod) {
+           for (int i = 0; i < 17; ++i) {
+             auto* const constraint = pod->mutable_spec()->add_topology_spread_constraints();
+             for (int k = 0; k < 241; ++k) constraint->mutable_label_selector()->add_match_expressions();
+           }
+         },
+         R"((namespace "default"): spec: selectors: has 4097 entries, at most 4096 are allowed)"},
     }),
     [](const auto& info) { return info.param.name; });
 
