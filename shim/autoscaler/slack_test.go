@@ -220,7 +220,8 @@ func TestForgedPlaceholdersArePods(t *testing.T) {
 // What an answer holds only the first of is said to be more.
 func TestSlackReasonsTellWhatIsNotShown(t *testing.T) {
 	plan := &loadlinev1.PlanSlackResponse{
-		Classes:     []*loadlinev1.ClassSlack{{Name: "small", Status: loadlinev1.SlackStatus_SLACK_MISSING, Reason: "no node"}},
+		Classes: []*loadlinev1.ClassSlack{
+			{Name: "small", Status: loadlinev1.SlackStatus_SLACK_MISSING, Reason: "no node"}},
 		Errors:      []*loadlinev1.SlackWishError{{Source: "Deployment shop/web", Text: "slack-copies \"x\" is no number"}},
 		ErrorsTotal: 1001, ClassesTotal: 300,
 	}
