@@ -32,15 +32,24 @@ std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
   return waiting;
 }
 
-// Pods that are expected on a node hold it as those do that are there.
-void AddExpected(const LoopPlan& plan, const Snapshot& snapshot,
-                 std::vector<DrainPlaceholder>* placeholders) {
+// Pods that are expected on a node hold it as those do that are there. Where there is no memory for all of
+// them, no node goes.
+void AddExpected(const LoopPlan& plan, const Snapshot& snapshot, WorkBudget* budget, DrainProblem* drain) {
+  constexpr int64_t kBytesOfExpected = 512;
+  int64_t expected = 0;
+  for (const ExpectedPlace& place : plan.expected) expected += place.group < 0 ? place.count : 0;
+  if (!budget->Reserve(expected * kBytesOfExpected)) {
+    drain->doubt = absl::StrCat("there is not enough memory to plan with the ", expected,
+                                " waiting pods that are expected on nodes");
+    return;
+  }
   for (const ExpectedPlace& place : plan.expected) {
     if (place.group >= 0) continue;
     const IncomingPod& pod = plan.waiting[static_cast<size_t>(place.pods)].pod;
     for (int64_t i = 0; i < place.count; ++i) {
-      placeholders->emplace_back(absl::StrCat("pending/", place.pods, "/", snapshot.name(place.node), "/", i),
-                                 snapshot.name(place.node), pod);
+      drain->placeholders.emplace_back(
+          absl::StrCat("pending/", place.pods, "/", snapshot.name(place.node), "/", i),
+          snapshot.name(place.node), pod);
     }
   }
 }
@@ -49,7 +58,7 @@ void AddExpected(const LoopPlan& plan, const Snapshot& snapshot,
 std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem,
                                                      const std::vector<GroupCounts>& counts,
                                                      const LoopPlan& plan, const Snapshot& snapshot,
-                                                     const SlackState& slack) {
+                                                     const SlackState& slack, WorkBudget* budget) {
   auto drain = std::make_unique<DrainProblem>(problem.drain);
   drain->groups.clear();
   for (size_t group = 0; group < problem.groups.size(); ++group) {
@@ -64,7 +73,7 @@ std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem,
     drain->on_the_way.push_back({plan.waiting[static_cast<size_t>(place.pods)].pod, place.count});
   }
   drain->placeholders = PlaceholderPods(slack, plan.slack, problem.drain.cluster->resource_names());
-  AddExpected(plan, snapshot, &drain->placeholders);
+  AddExpected(plan, snapshot, budget, drain.get());
   return drain;
 }
 
@@ -114,7 +123,8 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   }
   plan.no_scale_down = WhyNoScaleDown(problem, plan);
   if (problem.decisions.scale_down) {
-    plan.scale_down_problem = ScaleDownProblem(problem, counts, plan, *snapshot, planners.slack->State());
+    plan.scale_down_problem =
+        ScaleDownProblem(problem, counts, plan, *snapshot, planners.slack->State(), budget);
     plan.scale_down = planners.drain->Plan(*plan.scale_down_problem, problem.scale_down, budget);
     ExpectWhereDrained(*plan.scale_down_problem, plan.scale_down, planners.slack);
   }

@@ -236,10 +236,8 @@ absl::StatusOr<DecodedPod> DecodeIncomingPod(const v1::IncomingPod& message, con
 
 absl::StatusOr<std::vector<DecodedMove>> DecodeMoves(const v1::FitRequest& request,
                                                      ResourceReader* resources) {
-  if (request.moves_size() > kMaxMoves) {
-    return Refused(
-        absl::StrCat("moves: has ", request.moves_size(), " entries, at most ", kMaxMoves, " are allowed"));
-  }
+  if (absl::Status status = CheckEntries(request.moves_size(), "moves", kMaxMoves); !status.ok())
+    return status;
   PodDecoder pods(resources);
   NodeDecoder nodes(resources);
   std::vector<DecodedMove> moves;

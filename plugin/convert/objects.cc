@@ -75,6 +75,7 @@ absl::StatusOr<PersistentVolume> Read(const k8s::v1::PersistentVolume& message) 
   volume.storage_class = ClassOf(message.metadata(), spec.storage_class_name());
   if (spec.has_volume_mode()) volume.volume_mode = spec.volume_mode();
   volume.attributes_class = spec.volume_attributes_class_name();
+  if (absl::Status status = CheckSelectorSize(spec.node_affinity().required()); !status.ok()) return status;
   if (spec.node_affinity().has_required())
     volume.node_affinity = ReadNodeSelector(spec.node_affinity().required());
   volume.available = message.status().phase() == "Available";

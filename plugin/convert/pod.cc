@@ -10,6 +10,7 @@
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod_rules.h"
+#include "plugin/convert/refusals.h"
 #include "plugin/convert/selectors.h"
 #include "plugin/convert/text.h"
 #include "plugin/convert/traits.h"
@@ -19,12 +20,6 @@ namespace {
 
 using Containers = google::protobuf::RepeatedPtrField<k8s::v1::Container>;
 using ContainerStatuses = google::protobuf::RepeatedPtrField<k8s::v1::ContainerStatus>;
-
-absl::Status CheckCount(int count, absl::string_view field) {
-  if (count <= kMaxContainers) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, ": has ", count, " entries, at most ", kMaxContainers, " are allowed"));
-}
 
 // `status`, which may be OK, with the path of a list element before its text.
 absl::Status AnnotateElement(const absl::Status& status, absl::string_view field, int index,
@@ -46,7 +41,7 @@ absl::Status ReadContainer(const k8s::v1::Container& message, ResourceReader* re
 template <typename List>
 absl::Status ReadContainers(const Containers& messages, absl::string_view field, ResourceReader* resources,
                             List* containers) {
-  absl::Status status = CheckCount(messages.size(), field);
+  absl::Status status = CheckEntries(messages.size(), field, kMaxContainers);
   const int count = std::min(messages.size(), kMaxContainers);
   containers->reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
@@ -69,7 +64,7 @@ absl::Status ReadContainerStatus(const k8s::v1::ContainerStatus& message, Resour
 
 absl::Status ReadContainerStatuses(const ContainerStatuses& messages, absl::string_view field,
                                    ResourceReader* resources, PodResources* pod) {
-  absl::Status status = CheckCount(messages.size(), field);
+  absl::Status status = CheckEntries(messages.size(), field, kMaxContainers);
   const int count = std::min(messages.size(), kMaxContainers);
   for (int i = 0; i < count; ++i) {
     const absl::Status of_container =

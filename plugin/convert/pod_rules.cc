@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/refusals.h"
 #include "plugin/convert/selectors.h"
 
 namespace loadline {
@@ -12,12 +13,6 @@ namespace {
 
 using Containers = google::protobuf::RepeatedPtrField<k8s::v1::Container>;
 using Terms = google::protobuf::RepeatedPtrField<k8s::v1::PodAffinityTerm>;
-
-absl::Status CheckEntries(int64_t size, absl::string_view field, int most) {
-  if (size <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, ": has ", size, " entries, at most ", most, " are allowed"));
-}
 
 // Adds up the requirements of a pod's selectors.
 class RequirementCount {
@@ -47,6 +42,7 @@ class RequirementCount {
 absl::Status CheckRequirements(const k8s::v1::PodSpec& spec) {
   const k8s::v1::Affinity& affinity = spec.affinity();
   RequirementCount count;
+  count.Add(spec.node_selector_size(), "spec.nodeSelector");
   for (const k8s::v1::NodeSelectorTerm& term : affinity.node_affinity().required().node_selector_terms()) {
     count.Add(int64_t{term.match_expressions_size()} + term.match_fields_size(),
               "spec.affinity.nodeAffinity");

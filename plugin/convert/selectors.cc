@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/refusals.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -128,10 +129,16 @@ const std::string* FindEntry(const StringEntries& entries, absl::string_view key
 }
 
 absl::Status CheckSelectorSize(const k8s::v1::LabelSelector& message) {
-  const int size = message.match_labels_size() + message.match_expressions_size();
-  if (size <= kMaxSelectorRequirements) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("spec.selector: has ", size, " entries, at most ",
-                                                 kMaxSelectorRequirements, " are allowed"));
+  return CheckEntries(int64_t{message.match_labels_size()} + message.match_expressions_size(),
+                      "spec.selector", kMaxSelectorRequirements);
+}
+
+absl::Status CheckSelectorSize(const k8s::v1::NodeSelector& message) {
+  int64_t size = 0;
+  for (const k8s::v1::NodeSelectorTerm& term : message.node_selector_terms()) {
+    size += 1 + term.match_expressions_size() + term.match_fields_size();
+  }
+  return CheckEntries(size, "spec.nodeAffinity", 2 * kMaxSelectorRequirements);
 }
 
 LabelSelector ReadLabelSelector(const k8s::v1::LabelSelector& message, bool present, std::string* error) {

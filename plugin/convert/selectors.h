@@ -26,6 +26,8 @@ inline constexpr int kMaxSelectorRequirements = 256;
 
 // Errors: kInvalidArgument, spec.selector of an object has more than kMaxSelectorRequirements.
 absl::Status CheckSelectorSize(const k8s::v1::LabelSelector& message);
+// Errors: kInvalidArgument, spec.nodeAffinity of a volume has more than twice as many terms and requirements.
+absl::Status CheckSelectorSize(const k8s::v1::NodeSelector& message);
 
 // A selector over labels of pods, namespaces or volumes. `present`: the field is there; without it nothing
 // matches. One that Kubernetes refuses to parse sets `error`, which then says what is wrong, and matches

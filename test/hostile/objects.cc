@@ -192,7 +192,17 @@ std::vector<HostileRow> BudgetsAndNamespaces() {
          }
          m->Object(v1::PERSISTENT_VOLUME, volume);
        },
-       kAnybody},
+       {"PersistentVolume", "", "hostile"}},
+      {"ClaimOf257Requirements",
+       [](Mischief* m) {
+         auto claim = EvilObject<k8s::v1::PersistentVolumeClaim>();
+         for (int i = 0; i < 257; ++i) {
+           AddRequirement(absl::StrCat("evil.example/k", i), "DoesNotExist",
+                          claim.mutable_spec()->mutable_selector());
+         }
+         m->Object(v1::PERSISTENT_VOLUME_CLAIM, claim);
+       },
+       {"PersistentVolumeClaim", "evil", "hostile"}},
   };
 }
 

@@ -380,6 +380,12 @@ INSTANTIATE_TEST_SUITE_P(
            for (int i = 0; i < 57; ++i) term->add_match_label_keys(absl::StrCat("k", i));
          },
          R"((namespace "default"): spec.affinity.podAntiAffinity: has 257 entries, at most 256 are allowed)"},
+        {"TooManyLabelsOfNodes",
+         [](k8s::v1::Pod* pod) {
+           for (int i = 0; i < 257; ++i)
+             pod->mutable_spec()->add_node_selector()->set_key(absl::StrCat("k", i));
+         },
+         R"((namespace "default"): spec.nodeSelector: has 257 entries, at most 256 are allowed)"},
         {"TooManyRequirementsInAll",
          [](k8s::v1::Pod* pod) {
            for (int i = 0; i < 17; ++i) {

@@ -435,8 +435,8 @@ type PodShape struct {
 	// loadline/k8s/v1/core.proto: at most 1,024 containers, as many init containers and statuses of each, 256
 	// resources in a map, and that it requests and limits in all; 1,000 terms of pod affinity, of
 	// anti-affinity and of node affinity, spread constraints, volumes and host ports, each; 10,000
-	// tolerations; 256 requirements of one selector, and 4,096 of all. A pod with more, or that cannot be
-	// read, counts with what could be read, and keeps its node.
+	// tolerations; 256 requirements of one selector, or entries of spec.nodeSelector, and 4,096 of all. A pod
+	// with more, or that cannot be read, counts with what could be read, and keeps its node.
 	Pod           []byte `protobuf:"bytes,2,opt,name=pod,proto3" json:"pod,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

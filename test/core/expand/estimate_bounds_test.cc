@@ -1,7 +1,9 @@
 // What growth may cost, and that a pod which costs much keeps no other one waiting.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +15,16 @@
 
 namespace loadline {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::IsEmpty;
+
+std::vector<size_t> FirstNumbers(size_t count) {
+  std::vector<size_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  return numbers;
+}
 
 // 300 nodes with a pod each, no two of one shape: each term of a pod is held against 300 shapes.
 class ManyShapes {
@@ -79,6 +91,7 @@ TEST(EstimateBoundsTest, PodsThatCostMuchLeaveOthersTheirWork) {
   EXPECT_EQ(plan.unplaced[0], 1);
   EXPECT_TRUE(plan.cut_short);
   EXPECT_EQ(plan.cut_short_by, BudgetEnd::kOutOfWork);
+  EXPECT_THAT(plan.cut_off, ElementsAreArray(FirstNumbers(20))) << "as they were given, whatever their names";
 }
 
 TEST(EstimateBoundsTest, ARankedPlanSaysThatAPodWasNotLookedAt) {
@@ -88,10 +101,13 @@ TEST(EstimateBoundsTest, ARankedPlanSaysThatAPodWasNotLookedAt) {
   WorkBudget little(ManyShapes::kWorkOfCostly / 2);
   const RankedScaleUp cut = question.PlanRanked(&little);
   EXPECT_EQ(cut.plan.cut_short_by, BudgetEnd::kOutOfWork);
+  EXPECT_THAT(cut.plan.cut_off, ElementsAre(0));
   EXPECT_EQ(cut.plan.unplaced[1], 0);
   // Half of what there is goes to the pods, and half of it to one of two that are looked at twice.
   WorkBudget enough(ManyShapes::kWorkOfCostly * 20);
-  EXPECT_EQ(question.PlanRanked(&enough).plan.cut_short_by, BudgetEnd::kNotEnded);
+  const RankedScaleUp whole = question.PlanRanked(&enough);
+  EXPECT_EQ(whole.plan.cut_short_by, BudgetEnd::kNotEnded);
+  EXPECT_THAT(whole.plan.cut_off, IsEmpty());
 }
 
 // The table of options by pods is not made where there is no memory for it.

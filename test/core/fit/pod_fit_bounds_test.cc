@@ -243,6 +243,27 @@ TEST(PodFitBoundsTest, AResourceOfANewNodeIsCountedThere) {
   EXPECT_EQ(snapshot.amount(NodeIndex{0}, foo), NodeAmount());
 }
 
+// One unit for the node, and one, some 100 ns, for four ports or terms of node affinity.
+TEST(PodFitBoundsTest, ANodeTakesMoreWorkTheMorePortsAndTermsAreHeldAgainstIt) {
+  BoundedCluster cluster(3);
+  const FitOptions options;
+  const auto units = [&](const FitPod& pod) {
+    Snapshot snapshot(cluster.fit().state());
+    return PodFit(&snapshot, cluster.fit().Incoming(pod), &options).UnitsPerNode();
+  };
+  FitPod pod{.requests = {{"cpu", 1}}};
+  EXPECT_EQ(units(pod), 1);
+  FitPod ports = pod;
+  for (int32_t port = 1; port <= 1'000; ++port) ports.rules.host_ports.push_back({port, "TCP", "0.0.0.0"});
+  EXPECT_EQ(units(ports), 1 + 1'000 / 4);
+  FitPod terms = pod;
+  terms.rules.node_affinity.emplace();
+  terms.rules.node_affinity->terms.resize(1'000);
+  EXPECT_EQ(units(terms), 1) << "asked once for each shape of nodes";
+  terms.rules.node_affinity->terms[0].labels = {{kHostnameLabel, SelectorOperator::kIn, {"node-1"}}};
+  EXPECT_EQ(units(terms), 1 + 1'000 / 4);
+}
+
 TEST(PodFitBoundsTest, APodThatWasCutShortFitsNowhereAndLeavesNothingBehind) {
   BoundedCluster cluster(10);
   const IncomingPod pod = cluster.fit().Incoming(

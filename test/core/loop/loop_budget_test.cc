@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class LoopBudgetTest : public LoopTest {
  protected:
@@ -39,6 +40,24 @@ TEST_F(LoopBudgetTest, GrowthThatIsCutShortLeavesDrainsAndSlackTheirPart) {
   EXPECT_FALSE(plan.slack.shapes.empty());
   EXPECT_EQ(plan.scale_down.cut_short_by, BudgetEnd::kNotEnded);
   EXPECT_EQ(Name(plan.scale_down.brake), Name(DrainBrake::kNone));
+}
+
+// 100 pods are expected on a, each of which takes half a kibibyte to remember; b would go.
+TEST_F(LoopBudgetTest, NoNodeGoesWhereThereIsNoMemoryForThePodsThatAreExpected) {
+  problem_.decisions = {.scale_up = true, .slack = false, .scale_down = true};
+  problem_.scale_down.most_vanished_percent = 100;
+  AddGroup("g", 1000, 1, 2);
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 600)}}, {NodeOf("b", 1000), {}}};
+  Pending(Replica("w", 1), 100);
+  budget_ = WorkBudget(1'000'000, nullptr, 100 * 512);
+  EXPECT_THAT(Plan().scale_down.remove, SizeIs(1));
+  budget_ = WorkBudget(1'000'000, nullptr, 100 * 512 - 1);
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.scale_down.remove, IsEmpty());
+  EXPECT_EQ(plan.scale_down.brake, DrainBrake::kDoubt);
+  EXPECT_EQ(plan.scale_down.brake_text,
+            "there is not enough memory to plan with the 100 waiting pods that are expected on nodes");
+  EXPECT_EQ(plan.scale_down.cut_short_by, BudgetEnd::kOutOfMemory);
 }
 
 // Half of the time is for growth.
