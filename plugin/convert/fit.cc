@@ -252,9 +252,11 @@ absl::StatusOr<std::vector<DecodedMove>> DecodeMoves(const v1::FitRequest& reque
 SelectorKeys SelectorKeysOf(const IncomingPod& pod) {
   SelectorKeys wish{pod.shape.namespace_name, {}};
   if (pod.shape.rules != nullptr) pod.shape.rules->AddLabelKeys(&wish.keys);
-  PodRules defaults;
-  defaults.spread = pod.default_spread;
-  defaults.AddLabelKeys(&wish.keys);
+  if (!pod.default_spread.empty()) {
+    PodRules defaults;
+    defaults.spread = pod.default_spread;
+    defaults.AddLabelKeys(&wish.keys);
+  }
   return wish;
 }
 

@@ -72,9 +72,11 @@ absl::Status CheckSizes(const k8s::v1::PodSpec& spec) {
       {affinity.pod_anti_affinity().required_size(), "spec.affinity.podAntiAffinity", kMaxPodTerms},
   };
   for (const auto& list : lists) {
-    if (absl::Status status = CheckEntries(list.size, list.field, list.most); !status.ok()) return status;
+    if (list.size > list.most) return CheckEntries(list.size, list.field, list.most);
   }
-  return CheckRequirements(spec);
+  const bool selects =
+      spec.has_affinity() || !spec.topology_spread_constraints().empty() || !spec.node_selector().empty();
+  return selects ? CheckRequirements(spec) : absl::OkStatus();
 }
 
 void ReadPorts(const Containers& containers, bool sidecars_only, std::vector<HostPort>* ports) {

@@ -73,17 +73,17 @@ absl::Status DecodePods(const v1::ScaleUpProblem& problem, PodGrouping grouping,
                [&](int i) -> absl::string_view { return problem.pods(i).pod().pod(); });
   for (int i = 0; i < problem.pods_size(); ++i) {
     const v1::PendingPods& message = problem.pods(i);
-    const std::string field = absl::StrCat("pods[", i, "]");
+    const auto field = [i] { return absl::StrCat("pods[", i, "]"); };
     if (absl::Status status = CheckNotNegative("count", message.count()); !status.ok()) {
-      return Annotate(status, field);
+      return Annotate(status, field());
     }
     if (!taken[static_cast<size_t>(i)]) {
-      LeaveOutExcess(message.pod().pod(), field, kMaxPendingPods, &decoded->left_out);
+      LeaveOutExcess(message.pod().pod(), field(), kMaxPendingPods, &decoded->left_out);
       continue;
     }
     absl::StatusOr<DecodedPod> pod = DecodeIncomingPod(message.pod(), problem.fit(), &decoder);
     if (!pod.ok()) {
-      LeaveOutPod(decoder.message().metadata(), field, pod.status().message(), &decoded->left_out);
+      LeaveOutPod(decoder.message().metadata(), field(), pod.status().message(), &decoded->left_out);
       continue;
     }
     if (grouping == PodGrouping::kController) {

@@ -31,6 +31,10 @@ size_t CharacterBytes(absl::string_view text) {
 }  // namespace
 
 std::string Printable(absl::string_view text, size_t most) {
+  const auto is_print = [](char c) { return absl::ascii_isprint(static_cast<unsigned char>(c)); };
+  if (text.size() <= most && std::all_of(text.begin(), text.end(), is_print)) {
+    return std::string(text.data(), text.size());
+  }
   std::string printable;
   while (!text.empty()) {
     const size_t bytes = CharacterBytes(text);
