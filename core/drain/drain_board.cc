@@ -185,8 +185,12 @@ void DrainBoard::Sort(std::vector<MovingPod>* pods) const {
     const auto rank_a = rank(a);
     const auto rank_b = rank(b);
     if (rank_a != rank_b) return rank_a < rank_b;
-    return std::tie(a.namespace_name, a.name, a.uid, a.pod) <
-           std::tie(b.namespace_name, b.name, b.uid, b.pod);
+    if (const auto names = std::tie(a.namespace_name, a.name, a.uid),
+        others = std::tie(b.namespace_name, b.name, b.uid);
+        names != others) {
+      return names < others;
+    }
+    return a.pod.position() < b.pod.position();
   };
   if (!std::is_sorted(pods->begin(), pods->end(), before)) std::sort(pods->begin(), pods->end(), before);
 }
@@ -299,7 +303,7 @@ void DrainBoard::RemoveFrom(NodeIndex node, std::span<const MovingPod> pods) {
   const std::span<const NodePods::Pod> all = state_.pods(snapshot_.slot(node)).pods();
   std::vector<bool> goes(all.size(), false);
   for (const MovingPod& pod : pods) {
-    if (pod.pod >= 0) goes[static_cast<size_t>(pod.pod)] = true;
+    if (!pod.pod.is_placeholder()) goes[pod.pod.position()] = true;
   }
   std::vector<size_t> positions;
   size_t position = 0;

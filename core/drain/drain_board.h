@@ -14,6 +14,7 @@
 #include "core/base/work_budget.h"
 #include "core/cluster/snapshot.h"
 #include "core/drain/disruption_budgets.h"
+#include "core/drain/pod_ref.h"
 #include "core/fit/fit_search.h"
 
 namespace loadline {
@@ -22,11 +23,11 @@ inline constexpr NodeIndex kNoNode{-1};
 
 // A pod, or placeholder, that looks for a place.
 struct MovingPod {
-  int32_t pod = 0;           // as DrainMove::pod
-  int32_t kind = -1;         // of DrainBoard
-  NodeIndex to = kNoNode;    // where it was placed
-  NodeIndex hint = kNoNode;  // where it is to go if it fits there
-  uint64_t key = 0;          // tells pods of a node apart as long as the process lives
+  PodRef pod = PodRef::Pod(0);  // of the node that it leaves, where it has one
+  int32_t kind = -1;            // of DrainBoard
+  NodeIndex to = kNoNode;       // where it was placed
+  NodeIndex hint = kNoNode;     // where it is to go if it fits there
+  uint64_t key = 0;             // tells pods of a node apart as long as the process lives
   BudgetUse use = {};
   // Of the cluster or its placeholders.
   int32_t priority = 0;

@@ -30,6 +30,7 @@ struct DrainGroup {
   std::optional<int64_t> unready_time_s;
   // Of one node, in any currency, per hour; nullopt: not known.
   std::optional<double> node_price;
+  friend bool operator==(const DrainGroup&, const DrainGroup&) = default;
 };
 
 }  // namespace loadline

@@ -24,6 +24,7 @@ struct EligibilityOptions {
   double gpu_utilization_threshold = 0.5;
   UtilizationOptions utilization;
   bool scale_down_unready_enabled = true;
+  friend bool operator==(const EligibilityOptions&, const EligibilityOptions&) = default;
 };
 
 // One node, and what is known of it beside the cluster.

@@ -20,6 +20,7 @@ struct UtilizationOptions {
   // Labels that tell a node with GPUs, whatever their value.
   std::vector<std::string> gpu_labels = {"cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator",
                                          "accelerator"};
+  friend bool operator==(const UtilizationOptions&, const UtilizationOptions&) = default;
 };
 
 // Devices of one pool on a node.

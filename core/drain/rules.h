@@ -24,6 +24,7 @@ struct DrainRuleOptions {
   int64_t min_replica_count = 0;
   // --blocking-system-pod-distruption-timeout: older pods of kube-system move.
   int64_t system_pod_timeout_s = 3600;
+  friend bool operator==(const DrainRuleOptions&, const DrainRuleOptions&) = default;
 };
 
 // What becomes of a pod when its node goes.

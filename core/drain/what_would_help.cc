@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/drain/planner.h"
+#include "core/drain/drain_question.h"
 
 namespace loadline {
 namespace {
@@ -17,13 +17,13 @@ struct KeepingPod {
 };
 
 KeepingPod PodOf(const DrainProblem& problem, const DrainKeep& keep) {
-  if (keep.pod == DrainKeep::kNoPod) return {};
-  if (keep.pod < 0) {
-    const DrainPlaceholder& placeholder = problem.placeholders[static_cast<size_t>(-1 - keep.pod)];
+  if (!keep.pod.has_value()) return {};
+  const size_t i = keep.pod->position();
+  if (keep.pod->is_placeholder()) {
+    const DrainPlaceholder& placeholder = problem.placeholders[i];
     return {absl::StrCat("placeholder ", placeholder.name), "", &placeholder.pod.shape};
   }
   const NodePods& pods = problem.cluster->pods(keep.slot);
-  const size_t i = static_cast<size_t>(keep.pod);
   const PodShape& shape = problem.cluster->pod_shapes()[pods.pods()[i].shape];
   return {absl::StrCat("pod ", shape.namespace_name, "/", pods.name(i)), shape.namespace_name, &shape};
 }

@@ -148,7 +148,7 @@ void HoldBackTaints(const LoopProblem& problem, LoopPlan* plan) {
   absl::flat_hash_set<Slot> destinations;
   for (const DrainRemoval& removal : plan->scale_down.remove) {
     if (!removal.start) continue;
-    for (const DrainMove& move : removal.moves) destinations.insert(move.to);
+    for (const DrainMove& move : removal.moves()) destinations.insert(move.to);
   }
   for (size_t i = 0; i < problem.sized.size(); ++i) {
     if (problem.sized[i].dry_run) continue;

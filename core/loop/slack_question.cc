@@ -113,9 +113,9 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, std::span<const Grou
 void ExpectWhereDrained(const DrainProblem& problem, const DrainPlan& plan, SlackPlanner* slack) {
   for (const DrainRemoval& removal : plan.remove) {
     if (!removal.start) continue;
-    for (const DrainMove& move : removal.moves) {
-      if (!move.placeholder()) continue;
-      const std::optional<int64_t> id = SlackPlaceholder(problem.placeholders[move.placeholder_index()].name);
+    for (const DrainMove& move : removal.moves()) {
+      if (!move.pod.is_placeholder()) continue;
+      const std::optional<int64_t> id = SlackPlaceholder(problem.placeholders[move.pod.position()].name);
       if (id.has_value()) slack->Expect(*id, std::string(problem.cluster->name(move.to)));
     }
   }

@@ -149,7 +149,7 @@ class Encoder {
     message->set_provider_id(traits.provider_id);
     message->set_empty(removal.empty);
     message->set_risky(removal.risky);
-    for (const DrainMove& move : removal.moves) Encode(removal.slot, move, message->add_moves());
+    for (const DrainMove& move : removal.moves()) Encode(removal.slot, move, message->add_moves());
     message->mutable_waits_for()->Add(removal.waits_for.begin(), removal.waits_for.end());
     message->set_since_s(removal.since_s);
     message->set_ready_at_s(removal.ready_at_s);
@@ -164,9 +164,9 @@ class Encoder {
     std::set<int32_t> used;
     for (const DrainRemoval& removal : plan.remove) {
       const std::span<const NodePods::Pod> pods = cluster().pods(removal.slot).pods();
-      for (const DrainMove& move : removal.moves) {
-        if (move.placeholder()) continue;
-        const BudgetUse& use = budgets_->UseOf(pods[static_cast<size_t>(move.pod)].shape);
+      for (const DrainMove& move : removal.moves()) {
+        if (move.pod.is_placeholder()) continue;
+        const BudgetUse& use = budgets_->UseOf(pods[move.pod.position()].shape);
         if (use.takes) used.insert(use.budget);
       }
     }
@@ -183,16 +183,7 @@ class Encoder {
     message->set_node(Text(cluster().name(keep.slot)));
     message->set_reason(Text(Name(keep.reason)));
     message->set_node_group(GroupOf(keep.slot));
-    if (keep.pod != DrainKeep::kNoPod) {
-      message->set_pod(keep.pod);
-      if (keep.pod >= 0) {
-        const auto [namespace_name, name] = PodAt(keep.slot, keep.pod);
-        message->set_pod_namespace(Text(namespace_name));
-        message->set_pod_name(Text(name));
-      } else {
-        message->set_pod_name(PlaceholderAt(keep.pod).name);
-      }
-    }
+    if (keep.pod.has_value()) EncodeKeeping(keep.slot, *keep.pod, message);
     message->set_pod_reason(NameUnlessNone(keep.pod_reason));
     message->set_budget_refusal(NameUnlessNone(keep.budget));
     message->set_since_s(keep.since_s);
@@ -207,31 +198,39 @@ class Encoder {
     return group < 0 ? std::string() : problem_.groups[static_cast<size_t>(group)].name;
   }
 
-  const DrainPlaceholder& PlaceholderAt(int32_t pod) const {
-    return problem_.placeholders[static_cast<size_t>(-1 - pod)];
+  // A number of the message: that of a pod, or of a placeholder counted down from -1.
+  void EncodeKeeping(Slot slot, PodRef pod, v1::NodeKeep* message) const {
+    const int32_t position = static_cast<int32_t>(pod.position());
+    message->set_pod(pod.is_placeholder() ? -1 - position : position);
+    if (pod.is_placeholder()) {
+      message->set_pod_name(problem_.placeholders[pod.position()].name);
+      return;
+    }
+    const auto [namespace_name, name] = PodAt(slot, pod);
+    message->set_pod_namespace(Text(namespace_name));
+    message->set_pod_name(Text(name));
   }
 
-  std::pair<absl::string_view, absl::string_view> PodAt(Slot slot, int32_t pod) const {
+  std::pair<absl::string_view, absl::string_view> PodAt(Slot slot, PodRef pod) const {
     const NodePods& pods = cluster().pods(slot);
-    const size_t i = static_cast<size_t>(pod);
+    const size_t i = pod.position();
     return {cluster().pod_shapes()[pods.pods()[i].shape].namespace_name, pods.name(i)};
   }
 
   void Encode(Slot from, const DrainMove& move, v1::PodMove* message) const {
-    message->set_placeholder(move.placeholder());
-    message->set_pod(move.placeholder() ? static_cast<int32_t>(move.placeholder_index()) : move.pod);
+    message->set_placeholder(move.pod.is_placeholder());
+    message->set_pod(static_cast<int32_t>(move.pod.position()));
     message->set_to_slot(static_cast<int32_t>(move.to));
     if (compact_) return;
     message->set_to(Text(cluster().name(move.to)));
-    if (move.placeholder()) {
-      message->set_name(PlaceholderAt(move.pod).name);
+    if (move.pod.is_placeholder()) {
+      message->set_name(problem_.placeholders[move.pod.position()].name);
       return;
     }
     const auto [namespace_name, name] = PodAt(from, move.pod);
     message->set_namespace_(Text(namespace_name));
     message->set_name(Text(name));
-    const size_t i = static_cast<size_t>(move.pod);
-    const BudgetUse& use = budgets_->UseOf(cluster().pods(from).pods()[i].shape);
+    const BudgetUse& use = budgets_->UseOf(cluster().pods(from).pods()[move.pod.position()].shape);
     if (use.takes) message->set_budget(budgets_->key(use.budget).name);
   }
 

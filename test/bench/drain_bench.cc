@@ -71,7 +71,7 @@ void PlanOnce(benchmark::State& state, const DrainCase& test, size_t expected) {
     state.PauseTiming();
     removed = plan.remove.size();
     moves = 0;
-    for (const DrainRemoval& removal : plan.remove) moves += static_cast<int64_t>(removal.moves.size());
+    for (const DrainRemoval& removal : plan.remove) moves += static_cast<int64_t>(removal.moves().size());
     planner.reset();
     state.ResumeTiming();
   }

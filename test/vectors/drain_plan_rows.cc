@@ -155,8 +155,8 @@ void RemoveNode(const Json& in, Answers* answers) {
     removable = !plan.remove.empty();
     reason = nullptr;
     for (const DrainRemoval& removal : plan.remove) {
-      for (const DrainMove& pod : removal.moves) {
-        move.push_back(Text(cluster.state().pods(removal.slot).name(static_cast<size_t>(pod.pod))));
+      for (const DrainMove& pod : removal.moves()) {
+        move.push_back(Text(cluster.state().pods(removal.slot).name(pod.pod.position())));
       }
     }
     for (const DrainKeep& keep : plan.keep) {

@@ -117,10 +117,10 @@ class DrainModel {
 // A plan by names: one line per node.
 inline std::string PlanText(const DrainModel& model, const DrainPlan& plan) {
   const ClusterState& state = *model.problem().cluster;
-  const auto pod_name = [&](Slot slot, int32_t pod) {
-    if (pod == DrainKeep::kNoPod) return std::string("-");
-    if (pod < 0) return model.problem().placeholders[static_cast<size_t>(-1 - pod)].name;
-    const absl::string_view name = state.pods(slot).name(static_cast<size_t>(pod));
+  const auto pod_name = [&](Slot slot, const std::optional<PodRef>& pod) {
+    if (!pod.has_value()) return std::string("-");
+    if (pod->is_placeholder()) return model.problem().placeholders[pod->position()].name;
+    const absl::string_view name = state.pods(slot).name(pod->position());
     return std::string(name.data(), name.size());
   };
   std::string text;
@@ -130,9 +130,11 @@ inline std::string PlanText(const DrainModel& model, const DrainPlan& plan) {
             (removal.risky ? " risky" : "") + " since " + std::to_string(removal.since_s) +
             (removal.start ? " start" : " ");
     add(Name(removal.waits));
-    for (const DrainMove& move : removal.moves)
+    for (const DrainMove& move : removal.moves())
       text += " " + pod_name(removal.slot, move.pod) + ">" + model.name(move.to);
-    for (const int32_t pod : removal.waits_for) text += " waits for " + pod_name(removal.slot, pod);
+    for (const int32_t pod : removal.waits_for) {
+      text += " waits for " + pod_name(removal.slot, PodRef::Pod(static_cast<size_t>(pod)));
+    }
     text += "\n";
   }
   for (const DrainKeep& keep : plan.keep) {

@@ -146,13 +146,12 @@ NamedPlan Named(const DrainModel& model, const DrainPlan& plan) {
   for (const DrainRemoval& removal : plan.remove) {
     NamedRemoval entry{
         model.name(removal.slot), removal.empty, removal.risky, removal.start, removal.since_s, {}};
-    for (const DrainMove& move : removal.moves) {
-      if (move.placeholder()) {
-        entry.moves.push_back(
-            {model.problem().placeholders[move.placeholder_index()].name, model.name(move.to)});
+    for (const DrainMove& move : removal.moves()) {
+      if (move.pod.is_placeholder()) {
+        entry.moves.push_back({model.problem().placeholders[move.pod.position()].name, model.name(move.to)});
         continue;
       }
-      const absl::string_view pod = state.pods(removal.slot).name(static_cast<size_t>(move.pod));
+      const absl::string_view pod = state.pods(removal.slot).name(move.pod.position());
       entry.moves.push_back({std::string(pod.data(), pod.size()), model.name(move.to)});
     }
     named.remove.push_back(std::move(entry));

@@ -119,8 +119,8 @@ TEST(DrainPlannerExhaustiveTest, GreedyIsMaximalAndNearTheBest) {
       }
       for (const DrainRemoval& removal : plan.remove) {
         stays[IndexOf(removal.slot)] = false;
-        for (const DrainMove& move : removal.moves) {
-          free[IndexOf(move.to)] -= small.pods[IndexOf(removal.slot)][static_cast<size_t>(move.pod)];
+        for (const DrainMove& move : removal.moves()) {
+          free[IndexOf(move.to)] -= small.pods[IndexOf(removal.slot)][move.pod.position()];
         }
       }
       for (const DrainKeep& keep : plan.keep) {

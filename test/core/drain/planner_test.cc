@@ -32,11 +32,11 @@ Outcome Read(const DrainModel& model, const DrainPlan& plan) {
   Outcome outcome;
   for (const DrainRemoval& removal : plan.remove) {
     outcome.removed.push_back(model.name(removal.slot));
-    for (const DrainMove& move : removal.moves) {
+    for (const DrainMove& move : removal.moves()) {
       const std::string pod =
-          move.placeholder()
-              ? model.problem().placeholders[move.placeholder_index()].name
-              : std::string(model.problem().cluster->pods(removal.slot).name(static_cast<size_t>(move.pod)));
+          move.pod.is_placeholder()
+              ? model.problem().placeholders[move.pod.position()].name
+              : std::string(model.problem().cluster->pods(removal.slot).name(move.pod.position()));
       outcome.moves[pod] = model.name(move.to);
     }
   }

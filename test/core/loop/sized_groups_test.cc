@@ -211,8 +211,8 @@ TEST_F(SizedRemovalTest, TaintedNodesGoAfterTheirGracePeriodAndTheirPodsMove) {
   for (const DrainRemoval& removal : plan.scale_down.remove) {
     EXPECT_TRUE(removal.start);
     if (removal.slot != Slot{2}) continue;
-    ASSERT_THAT(removal.moves, SizeIs(1));
-    EXPECT_EQ(removal.moves[0].to, Slot{0});
+    ASSERT_THAT(removal.moves(), SizeIs(1));
+    EXPECT_EQ(removal.moves()[0].to, Slot{0});
   }
   EXPECT_EQ(KeptAt(plan, 3).reason, NodeReason::kSizedByUtilization);
   EXPECT_EQ(KeptAt(plan, 4).reason, NodeReason::kBlockedByPod);
@@ -257,7 +257,7 @@ TEST_F(SizedRemovalTest, ANodeThatTakesPodsIsNotTaintedInTheSamePass) {
   drain_ = {};
   plan = Plan();
   ASSERT_THAT(Removed(plan), ElementsAre("c"));
-  ASSERT_EQ(plan.scale_down.remove[0].moves[0].to, Slot{0});
+  ASSERT_EQ(plan.scale_down.remove[0].moves()[0].to, Slot{0});
   EXPECT_THAT(plan.sizes[0].taint, IsEmpty());
 }
 

@@ -44,9 +44,9 @@ class SlackAtRestTest : public LoopTest {
     for (const DrainRemoval& removal : plan.scale_down.remove) {
       if (!removal.start) continue;
       const size_t from = static_cast<size_t>(removal.slot);
-      for (const DrainMove& move : removal.moves) {
-        if (move.placeholder()) continue;
-        nodes_[static_cast<size_t>(move.to)].pods.push_back(nodes_[from].pods[static_cast<size_t>(move.pod)]);
+      for (const DrainMove& move : removal.moves()) {
+        if (move.pod.is_placeholder()) continue;
+        nodes_[static_cast<size_t>(move.to)].pods.push_back(nodes_[from].pods[move.pod.position()]);
       }
       gone[from] = true;
       ++gone_;

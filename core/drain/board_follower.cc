@@ -1,0 +1,185 @@
+#include "core/drain/board_follower.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/drain/eligibility.h"
+
+namespace loadline {
+
+void BoardFollower::Reset() {
+  board_.reset();
+  cluster_ = nullptr;
+}
+
+BoardFollower::Followed BoardFollower::Follow(const DrainCall& call, std::vector<PlannedNode> planned) {
+  Followed followed;
+  if (cluster_ == &call.cluster()) followed.changes = call.cluster().changes(journal_);
+  if (CanFollow(call) && followed.changes.has_value()) {
+    followed.formers = Update(call, std::move(planned), *followed.changes);
+  } else {
+    for (const PlannedNode& node : planned) followed.formers.push_back({std::nullopt, ByNames(node)});
+    Rebuild(call);
+  }
+  cluster_ = &call.cluster();
+  journal_ = call.cluster().change_count();
+  holds_plan_ = true;
+  placeholders_seen_ = Seen(call.problem().placeholders);
+  return followed;
+}
+
+bool BoardFollower::CanFollow(const DrainCall& call) const {
+  if (board_ == nullptr || !holds_plan_ || board_->pods_depend()) return false;
+  if (call.expects_pods_first() || !call.problem().walk.empty()) return false;
+  const Snapshot& snapshot = board_->snapshot();
+  // Nodes and shapes that are gone stay numbered.
+  if (snapshot.node_end() > 2 * call.cluster().node_count() + 64) return false;
+  return snapshot.pod_shape_end() <= 4 * static_cast<int64_t>(call.cluster().pod_shapes().size()) + 10'000;
+}
+
+std::vector<BoardFollower::SeenPlaceholder> BoardFollower::Seen(
+    std::span<const DrainPlaceholder> placeholders) {
+  std::vector<SeenPlaceholder> seen;
+  seen.reserve(placeholders.size());
+  for (const DrainPlaceholder& placeholder : placeholders) {
+    seen.push_back({placeholder.node, placeholder.name, placeholder.pod.shape.fingerprint});
+  }
+  return seen;
+}
+
+std::vector<Slot> BoardFollower::WithOtherPlaceholders(const DrainCall& call,
+                                                       std::span<const PlannedNode> planned) const {
+  std::vector<SeenPlaceholder> now = Seen(call.problem().placeholders);
+  if (now == placeholders_seen_) return {};
+  std::vector<SeenPlaceholder> before = placeholders_seen_;
+  std::sort(now.begin(), now.end());
+  std::sort(before.begin(), before.end());
+  std::vector<SeenPlaceholder> other;
+  std::set_symmetric_difference(now.begin(), now.end(), before.begin(), before.end(),
+                                std::back_inserter(other));
+  std::vector<Slot> slots;
+  for (const SeenPlaceholder& placeholder : other) {
+    if (const std::optional<Slot> slot = call.cluster().Find(placeholder.node)) slots.push_back(*slot);
+  }
+  for (const PlannedNode& node : planned) {
+    const bool moves_any = std::any_of(node.sources.begin(), node.sources.end(),
+                                       [](PodRef pod) { return pod.is_placeholder(); });
+    if (moves_any) slots.push_back(node.slot);
+  }
+  return slots;
+}
+
+std::vector<FormerEntry> BoardFollower::Update(const DrainCall& call, std::vector<PlannedNode> planned,
+                                               std::span<const Slot> changes) {
+  std::vector<FormerEntry> formers;
+  std::vector<bool> changed(static_cast<size_t>(call.cluster().slot_end()), false);
+  std::vector<Slot> reload;
+  const auto note = [&](Slot slot) {
+    if (!changed[IndexOf(slot)]) reload.push_back(slot);
+    changed[IndexOf(slot)] = true;
+  };
+  for (const Slot slot : changes) note(slot);
+  for (const Slot slot : WithOtherPlaceholders(call, planned)) note(slot);
+  std::vector<const PlannedNode*> with_changes;
+  for (PlannedNode& node : planned) {
+    const bool touched = changed[IndexOf(node.slot)] ||
+                         std::any_of(node.moves->begin(), node.moves->end(),
+                                     [&](const DrainMove& move) { return changed[IndexOf(move.to)]; });
+    if (!touched) {
+      formers.push_back({std::move(node), {}});
+      continue;
+    }
+    formers.push_back({std::nullopt, ByNames(node)});
+    if (changed[IndexOf(node.slot)]) {
+      with_changes.push_back(&node);
+    } else {
+      reload.push_back(node.slot);
+    }
+    // Those on nodes that changed go as these are read anew.
+    for (size_t i = 0; i < node.placed.size(); ++i) {
+      if (!changed[IndexOf((*node.moves)[i].to)]) board_->TakeBack(node.placed[i].kind, node.placed[i].to);
+    }
+  }
+  board_->Reload(reload);
+  Prepare(call, reload);
+  board_->NoteNewPods();
+  const bool stands = !board_->pods_depend() &&
+                      std::none_of(with_changes.begin(), with_changes.end(),
+                                   [&](const PlannedNode* node) { return AsksOtherwise(call, *node); });
+  if (stands) return formers;
+  for (FormerEntry& entry : formers) {
+    if (entry.intact.has_value()) entry = {std::nullopt, ByNames(*entry.intact)};
+  }
+  Rebuild(call);
+  return formers;
+}
+
+// Whether a pod that was to move from the node is still there and asks for something else.
+bool BoardFollower::AsksOtherwise(const DrainCall& call, const PlannedNode& planned) {
+  if (!call.cluster().Occupied(planned.slot)) return false;
+  absl::flat_hash_map<uint64_t, int32_t> kinds;
+  for (const PlacedPod& pod : planned.placed) kinds.emplace(pod.key, pod.kind);
+  const auto differs = [&](PodRef pod) {
+    const auto before = kinds.find(call.KeyOf(planned.slot, pod));
+    return before != kinds.end() && before->second != KindOf(call, planned.slot, pod);
+  };
+  const size_t pods = call.cluster().pods(planned.slot).pods().size();
+  for (size_t i = 0; i < pods; ++i) {
+    if (differs(PodRef::Pod(i))) return true;
+  }
+  const std::span<const PodRef> placeholders = call.PlaceholdersOn(planned.slot);
+  return std::any_of(placeholders.begin(), placeholders.end(), differs);
+}
+
+void BoardFollower::Rebuild(const DrainCall& call) {
+  fit_ = std::make_unique<FitOptions>(call.options().fit);
+  board_.reset();  // first: two at a time would take twice the memory
+  board_ = std::make_unique<DrainBoard>(call.cluster(), fit_.get());
+  std::vector<Slot> all;
+  for (int32_t i = 0; i < call.cluster().slot_end(); ++i) {
+    if (call.cluster().Occupied(Slot{i})) all.push_back(Slot{i});
+  }
+  Prepare(call, all);
+  board_->NoteNewPods();
+  Snapshot& snapshot = board_->snapshot();
+  for (const Slot slot : call.deleting) snapshot.MarkLeaving(*snapshot.FindSlot(slot));
+}
+
+void BoardFollower::Prepare(const DrainCall& call, std::span<const Slot> slots) {
+  for (const Slot slot : slots) {
+    if (!call.cluster().Occupied(slot)) continue;
+    const NodeIndex node = *board_->snapshot().FindSlot(slot);
+    for (const PodRef placeholder : call.PlaceholdersOn(slot)) {
+      board_->AddPlaceholder(node, board_->KindOf(call.placeholder(placeholder).pod));
+    }
+    if (call.cluster().node_shape(slot).unschedulable || !IsReady(call.cluster(), slot)) {
+      board_->snapshot().MakeGhost(node);
+    }
+  }
+}
+
+int32_t BoardFollower::KindOf(const DrainCall& call, Slot slot, PodRef pod) {
+  if (pod.is_placeholder()) return board_->KindOf(call.placeholder(pod).pod);
+  return board_->KindOf(call.cluster().pods(slot).pods()[pod.position()].shape);
+}
+
+FormerNode BoardFollower::ByNames(const PlannedNode& planned) const {
+  const Snapshot& snapshot = board_->snapshot();
+  FormerNode former{snapshot.name(planned.node), planned.uid, planned.since_s, {}};
+  for (const PlacedPod& pod : planned.placed) former.hints.emplace_back(pod.key, snapshot.name(pod.to));
+  return former;
+}
+
+void BoardFollower::Withdraw(const DrainCall& call, std::span<const PlannedNode> nodes) {
+  std::vector<Slot> reload;
+  for (const PlannedNode& node : nodes) {
+    for (const PlacedPod& pod : node.placed) board_->TakeBack(pod.kind, pod.to);
+    reload.push_back(node.slot);
+  }
+  board_->Reload(reload);
+  Prepare(call, reload);
+}
+
+}  // namespace loadline

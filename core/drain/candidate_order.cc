@@ -1,0 +1,114 @@
+// Which candidates there are, in which order they are tried, and where their pods go.
+#include <algorithm>
+#include <tuple>
+
+#include "core/drain/candidate_rounds.h"
+
+namespace loadline {
+namespace {
+
+int64_t LoadOf(const Snapshot& snapshot, NodeIndex node) {
+  constexpr int64_t kMillion = 1'000'000;
+  int64_t load = 0;
+  for (const ResourceId resource : {kCpu, kMemory}) {
+    const NodeAmount& amount = snapshot.amount(node, resource);
+    if (amount.allocatable <= 0) continue;
+    const absl::int128 share = amount.requested * kMillion / amount.allocatable;
+    load = std::max(load, static_cast<int64_t>(std::min<absl::int128>(share, INT64_MAX)));
+  }
+  return load;
+}
+
+// Cpu and memory together, a core counting as 4 GiB.
+double SizeOf(const CpuMemory& allocatable) {
+  constexpr double kBytesPerMilliCpu = 4.0 * (int64_t{1} << 30) / 1000;
+  return static_cast<double>(allocatable.cpu) + static_cast<double>(allocatable.memory) / kBytesPerMilliCpu;
+}
+
+bool HasPrice(const DrainCall& call, const Candidate& candidate) {
+  const DrainGroup* const group = call.GroupOf(candidate.slot);
+  return group != nullptr && group->node_price.has_value();
+}
+
+}  // namespace
+
+bool ArePriced(const DrainCall& call, std::span<const Candidate> candidates) {
+  return std::all_of(candidates.begin(), candidates.end(),
+                     [&](const Candidate& candidate) { return HasPrice(call, candidate); });
+}
+
+std::vector<Candidate> Candidates(const DrainCall& call, const Snapshot& snapshot,
+                                  std::span<const FormerNode> displaced) {
+  std::vector<Candidate> candidates;
+  const auto add = [&](Slot slot) {
+    const JudgedNode& node = call.judged(slot);
+    if (!node.eligible || node.planned) return;
+    candidates.push_back({.slot = slot,
+                          .moves_pods = snapshot.pods(node.node).size() > 0,
+                          .load = LoadOf(snapshot, node.node)});
+  };
+  for (const Slot slot : call.problem().walk) {
+    if (call.cluster().Occupied(slot)) add(slot);
+  }
+  if (call.problem().walk.empty()) {
+    for (const Slot slot : call.nodes()) add(slot);
+  }
+  std::vector<int32_t> position(call.all_judged().size(), -1);
+  for (size_t i = 0; i < displaced.size(); ++i) {
+    if (const std::optional<Slot> slot = call.cluster().Find(displaced[i].node)) {
+      position[IndexOf(*slot)] = static_cast<int32_t>(i);
+    }
+  }
+  const bool priced = ArePriced(call, candidates);
+  for (Candidate& candidate : candidates) {
+    candidate.displaced = position[IndexOf(candidate.slot)];
+    candidate.value =
+        priced ? *call.GroupOf(candidate.slot)->node_price : SizeOf(call.AllocatableOf(candidate.slot));
+  }
+  return candidates;
+}
+
+std::vector<Candidate> Ordered(const DrainCall& call, std::vector<Candidate> candidates, OrderBy by,
+                               absl::string_view resume_at) {
+  if (!call.problem().walk.empty()) return candidates;
+  const auto before = [&](const Candidate& a, const Candidate& b) {
+    const auto rank = [](const Candidate& candidate) {
+      return std::make_tuple(candidate.displaced < 0, candidate.displaced, candidate.moves_pods);
+    };
+    if (rank(a) != rank(b)) return rank(a) < rank(b);
+    if (by == OrderBy::kValue && a.value != b.value) return a.value > b.value;
+    if (by == OrderBy::kSmallest && a.value != b.value) return a.value < b.value;
+    if (a.load != b.load) return a.load < b.load;
+    return call.name(a.slot) < call.name(b.slot);
+  };
+  std::sort(candidates.begin(), candidates.end(), before);
+  if (!resume_at.empty()) {
+    const auto first = std::find_if(candidates.begin(), candidates.end(),
+                                    [](const Candidate& candidate) { return candidate.displaced < 0; });
+    const auto resume = std::find_if(first, candidates.end(), [&](const Candidate& candidate) {
+      return call.name(candidate.slot) == resume_at;
+    });
+    if (resume != candidates.end()) std::rotate(first, resume, candidates.end());
+  }
+  return candidates;
+}
+
+std::vector<NodeIndex> Destinations(const DrainCall& call, std::span<const Candidate> order) {
+  std::vector<bool> is_candidate(call.all_judged().size(), false);
+  for (const Candidate& candidate : order) is_candidate[IndexOf(candidate.slot)] = true;
+  std::vector<NodeIndex> result;
+  const auto add_others = [&](bool former) {
+    for (const Slot slot : call.nodes()) {
+      if (is_candidate[IndexOf(slot)] || call.judged(slot).former != former) continue;
+      result.push_back(call.judged(slot).node);
+    }
+  };
+  add_others(/*former=*/false);
+  for (auto candidate = order.rbegin(); candidate != order.rend(); ++candidate) {
+    result.push_back(call.judged(candidate->slot).node);
+  }
+  add_others(/*former=*/true);
+  return result;
+}
+
+}  // namespace loadline

@@ -1,0 +1,140 @@
+#include "core/drain/drain_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "core/drain/being_deleted.h"
+
+namespace loadline {
+namespace {
+
+// Evictions that nothing else tells of yet: a pod that is terminating or gone is no longer among the ready
+// ones.
+std::vector<AcceptedEviction> AcceptedEvictions(const ClusterState& cluster,
+                                                std::span<const RecentEviction> recent) {
+  std::vector<AcceptedEviction> evictions;
+  for (const RecentEviction& eviction : recent) {
+    const std::optional<Slot> slot = cluster.Find(eviction.node);
+    if (!slot.has_value()) continue;
+    const NodePods& pods = cluster.pods(*slot);
+    for (size_t i = 0; i < pods.pods().size(); ++i) {
+      if (pods.name(i) != eviction.name || pods.uid(i) != eviction.uid) continue;
+      const PodShape& shape = cluster.pod_shapes()[pods.pods()[i].shape];
+      if (!TraitsOf(shape).deleted_s.has_value()) evictions.push_back({eviction.name, eviction.shape});
+    }
+  }
+  return evictions;
+}
+
+std::vector<std::vector<PodRef>> PlaceholdersBySlot(const DrainProblem& problem) {
+  std::vector<std::vector<PodRef>> on;
+  if (problem.placeholders.empty()) return on;
+  on.resize(static_cast<size_t>(problem.cluster->slot_end()));
+  for (size_t i = 0; i < problem.placeholders.size(); ++i) {
+    if (const std::optional<Slot> slot = problem.cluster->Find(problem.placeholders[i].node)) {
+      on[IndexOf(*slot)].push_back(PodRef::Placeholder(i));
+    }
+  }
+  return on;
+}
+
+}  // namespace
+
+DrainCall::DrainCall(const DrainProblem& problem, const DrainOptions& options, const DrainState& state,
+                     WorkBudget* work)
+    : deleting(NodesBeingDeleted(*problem.cluster, state.deleting, problem.now_s)),
+      budgets(*problem.cluster, AcceptedEvictions(*problem.cluster, state.recent_evictions)),
+      judge(*problem.cluster, budgets, options.rules, problem.now_s),
+      limits(problem.groups, options.minimum),
+      problem_(problem),
+      options_(options),
+      work_(work),
+      has_recent_evictions_(!state.recent_evictions.empty()),
+      placeholders_on_(PlaceholdersBySlot(problem)) {}
+
+void DrainCall::SetNodes(const Snapshot& snapshot, std::span<const FormerEntry> formers) {
+  nodes_.clear();
+  judged_.assign(static_cast<size_t>(cluster().slot_end()), {});
+  for (int32_t i = 0; i < snapshot.node_end(); ++i) {
+    if (!snapshot.Contains(NodeIndex{i})) continue;
+    const Slot slot = snapshot.slot(NodeIndex{i});
+    nodes_.push_back(slot);
+    JudgedNode& node = judged(slot);
+    node.node = NodeIndex{i};
+    if (IndexOf(slot) < problem_.group_of.size()) node.group = problem_.group_of[IndexOf(slot)];
+    if (static_cast<size_t>(node.group) >= problem_.groups.size()) node.group = -1;
+  }
+  for (const Slot slot : deleting) judged(slot).being_deleted = true;
+  const auto by_name = [&](Slot a, Slot b) { return name(a) < name(b); };
+  if (!std::is_sorted(nodes_.begin(), nodes_.end(), by_name)) {
+    std::sort(nodes_.begin(), nodes_.end(), by_name);
+  }
+  for (const FormerEntry& entry : formers) {
+    const std::optional<Slot> slot =
+        entry.intact.has_value() ? entry.intact->slot : cluster().Find(entry.former.node);
+    if (slot.has_value()) judged(*slot).former = true;
+  }
+}
+
+void DrainCall::Note(Slot slot, NodeReason reason, std::optional<PodRef> pod) {
+  JudgedNode& node = judged(slot);
+  node.reason = reason;
+  node.pod = pod;
+  node.pod_reason = PodReason::kNone;
+  node.budget = BudgetRefusal::kNone;
+}
+
+CpuMemory DrainCall::AllocatableOf(Slot slot) const {
+  const ResourceAmounts& allocatable = cluster().node_shape(slot).allocatable;
+  return {allocatable.Get(kCpu), allocatable.Get(kMemory)};
+}
+
+const DrainGroup* DrainCall::GroupOf(Slot slot) const {
+  const int32_t group = judged(slot).group;
+  return group < 0 ? nullptr : &problem_.groups[static_cast<size_t>(group)];
+}
+
+std::optional<Slot> DrainCall::Find(const FormerNode& former) const {
+  const std::optional<Slot> slot = cluster().Find(former.node);
+  if (!slot.has_value()) return std::nullopt;
+  const std::string& uid = cluster().traits(*slot).uid;
+  if (!uid.empty() && !former.uid.empty() && uid != former.uid) return std::nullopt;
+  return slot;
+}
+
+std::span<const PodRef> DrainCall::PlaceholdersOn(Slot slot) const {
+  if (IndexOf(slot) >= placeholders_on_.size()) return {};
+  return placeholders_on_[IndexOf(slot)];
+}
+
+std::string DrainCall::TextOf(Slot slot, PodRef pod) const {
+  if (pod.is_placeholder()) return absl::StrCat("placeholder/", placeholder(pod).name);
+  const NodePods& pods = cluster().pods(slot);
+  const absl::string_view uid = pods.uid(pod.position());
+  if (!uid.empty()) return std::string(uid.data(), uid.size());
+  const PodShape& shape = cluster().pod_shapes()[pods.pods()[pod.position()].shape];
+  return absl::StrCat(shape.namespace_name, "/", pods.name(pod.position()));
+}
+
+uint64_t DrainCall::KeyOf(Slot slot, PodRef pod) const {
+  if (!pod.is_placeholder()) {
+    const absl::string_view uid = cluster().pods(slot).uid(pod.position());
+    if (!uid.empty()) return KeyOfText(uid);
+  }
+  return KeyOfText(TextOf(slot, pod));
+}
+
+absl::flat_hash_map<uint64_t, PodRef> DrainCall::PodsByKey(Slot slot) const {
+  absl::flat_hash_map<uint64_t, PodRef> pods;
+  const auto add = [&](PodRef pod) { pods.try_emplace(KeyOf(slot, pod), pod); };
+  const size_t end = cluster().pods(slot).pods().size();
+  for (size_t i = 0; i < end; ++i) add(PodRef::Pod(i));
+  for (const PodRef placeholder : PlaceholdersOn(slot)) add(placeholder);
+  return pods;
+}
+
+uint64_t DrainCall::KeyOfText(absl::string_view text) { return absl::HashOf(text); }
+
+}  // namespace loadline

@@ -1,0 +1,186 @@
+// What the drain planner is asked, and what it answers.
+#ifndef LOADLINE_CORE_DRAIN_DRAIN_QUESTION_H_
+#define LOADLINE_CORE_DRAIN_DRAIN_QUESTION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "core/base/work_budget.h"
+#include "core/cluster/cluster_state.h"
+#include "core/drain/deletion.h"
+#include "core/drain/disruption_budgets.h"
+#include "core/drain/drain_group.h"
+#include "core/drain/eligibility.h"
+#include "core/drain/node_reason.h"
+#include "core/drain/node_utilization.h"
+#include "core/drain/pod_ref.h"
+#include "core/drain/rules.h"
+#include "core/drain/size_limits.h"
+#include "core/fit/node_filter.h"
+
+namespace loadline {
+
+// --- the question ----------------------------------------------------------------------------------------
+
+// A placeholder of slack that is not a pod of the cluster. It moves as a replicated pod without budget: a
+// node goes only if its placeholders fit elsewhere too. A node that holds nothing else to move is empty.
+struct DrainPlaceholder {
+  // A shape means nothing without the names that its resource ids refer to: there is no placeholder without.
+  DrainPlaceholder(std::string placeholder_name, std::string on_node, IncomingPod as_pod)
+      : name(std::move(placeholder_name)), node(std::move(on_node)), pod(std::move(as_pod)) {}
+
+  std::string name;  // unique
+  std::string node;  // where it is; on an unknown node it plays no part
+  // Shape and names, which may be other ones than the cluster's: resources are matched by name. What the
+  // cluster does not have is left out: it was taken where it is, so it asks for none of it, or none counts.
+  IncomingPod pod;
+};
+
+// Equal pods that wait for nodes on their way.
+struct PodsOnTheWay {
+  IncomingPod pod;  // shape and names
+  int64_t count = 1;
+};
+
+// What is known of the cluster. It outlives the call.
+struct DrainProblem {
+  const ClusterState* cluster = nullptr;
+  std::vector<DrainGroup> groups;
+  // By slot: a position in `groups`; -1, and for slots behind the end: no group.
+  std::vector<int32_t> group_of;
+  std::vector<DrainPlaceholder> placeholders;
+  // Nodes of groups that are `sized` which are to go, in any order: only these of them are candidates.
+  std::vector<Slot> chosen;
+  // Devices on nodes.
+  absl::flat_hash_map<Slot, std::vector<DevicePool>> pools;
+  // Why the cluster is not known for sure: the view is incomplete or stale. Nothing is removed then, and
+  // timers go on. Empty: it is.
+  std::string doubt;
+  // What is wrong with the cluster. Nothing is removed then, and timers start anew. Empty: it is healthy.
+  std::string unhealthy;
+  // Groups grow in this loop: the plan is made and timers go on, but nothing starts to go.
+  bool groups_grow = false;
+  // Pods that count on nodes which are on their way. If none came they would need another place, so nodes
+  // that could take them once they are empty do not go: as many as all these pods need.
+  std::vector<PodsOnTheWay> on_the_way;
+  // Not empty: only these nodes are candidates, tried in this order, and no other order competes.
+  std::vector<Slot> walk;
+  // Seconds since 1970.
+  int64_t now_s = 0;
+};
+
+struct DrainOptions {
+  DrainRuleOptions rules;
+  EligibilityOptions eligibility;
+  // How long the replacement of an evicted pod is waited for.
+  int64_t recent_eviction_s = 60;
+  // Nodes that are evaluated at least, whatever the work budget says.
+  int64_t min_evaluated_nodes = 50;
+  // Brake: nothing is removed when more than this share of the pods, or nodes, vanished since the last loop
+  // without a reason. Nodes that were to go do not count, with all their pods; nor do pods of DaemonSets and
+  // mirror pods, nor those that VanishedPods() knows a reason of. Percent, [0, 100].
+  int64_t most_vanished_percent = 20;
+  // Other orders of candidates are tried where the first one may not have found all; never fewer nodes go.
+  // False: plain greedy.
+  bool improve = true;
+  // What the cluster offers at least; it holds for the plan as a whole, and so do the minima of groups.
+  ClusterMinimum minimum;
+  DeletionOptions deletion;
+  // The same in all calls between two of SetState().
+  FitOptions fit;
+};
+
+// --- the answer ------------------------------------------------------------------------------------------
+
+// One pod, or placeholder, and where it goes.
+struct DrainMove {
+  PodRef pod;  // of the node that goes
+  Slot to;
+  friend bool operator==(const DrainMove&, const DrainMove&) = default;
+};
+
+// A node that can go.
+struct DrainRemoval {
+  using Moves = std::vector<DrainMove>;
+
+  Slot slot = Slot{-1};
+  // No pod has to move, placeholders apart.
+  bool empty = false;
+  // Its budgets do not allow all of its pods at once: it goes last, and alone.
+  bool risky = false;
+  // In the order in which they were placed. Shared with the planner, which tells most of a plan again by the
+  // next one; never nullptr.
+  std::shared_ptr<const Moves> shared_moves;
+  const Moves& moves() const { return *shared_moves; }
+  // Positions of pods that are to run to completion first.
+  std::vector<int32_t> waits_for;
+  // In the plan without a break since then.
+  int64_t since_s = 0;
+  // Its timer ends then: it goes once that has passed.
+  int64_t ready_at_s = 0;
+  // It goes now; if not, what it waits for.
+  bool start = false;
+  NodeReason waits = NodeReason::kNone;
+};
+
+// A node that stays.
+struct DrainKeep {
+  Slot slot = Slot{-1};
+  NodeReason reason = NodeReason::kNone;
+  // Of kBlockedByPod, kNoPlaceToMovePods, kPlaceholdersNeedRoom and kBlockedByOnCompletionPod: the one that
+  // keeps it.
+  std::optional<PodRef> pod;
+  PodReason pod_reason = PodReason::kNone;
+  BudgetRefusal budget = BudgetRefusal::kNone;
+  // The drain failed for this reason since then without a break; 0: it was not tried.
+  int64_t since_s = 0;
+  friend bool operator==(const DrainKeep&, const DrainKeep&) = default;
+};
+
+// Why nothing is removed at all.
+enum class DrainBrake {
+  kNone,
+  kDoubt,         // DrainProblem::doubt
+  kUnhealthy,     // DrainProblem::unhealthy
+  kPodsVanished,  // more than most_vanished_percent since the last loop
+  kNodesVanished,
+  kClockWentBack,      // `now_s` is before the last loop
+  kNodesBeingDeleted,  // their pods fit nowhere else: new drains wait, timers go on
+  kRecentEvictions,    // nor do the replacements of evicted pods
+  kNotVerified,        // the budget ended before their pods had been looked at; timers go on
+};
+absl::string_view Name(DrainBrake brake);
+
+struct DrainPlan {
+  // Together, in the order in which they were planned; that is the order of their drains as well: a pod that
+  // has rules about other pods finds its place as those before it have moved.
+  std::vector<DrainRemoval> remove;
+  // All other nodes, in name order.
+  std::vector<DrainKeep> keep;
+  DrainBrake brake = DrainBrake::kNone;
+  std::string brake_text;  // what exactly; empty without a brake
+  DrainStatus status = DrainStatus::kNotTried;
+  ThrottleLimit limit = ThrottleLimit::kNone;
+  // Nodes whose drain was tried, and those that were left as the budget had ended.
+  int64_t evaluated = 0;
+  int64_t skipped = 0;
+  // What ended the budget before all was looked at. What the plan removes was looked at in any case.
+  BudgetEnd cut_short_by = BudgetEnd::kNotEnded;
+  // Of the nodes that go, per hour, where the groups state prices.
+  double price_saved = 0;
+};
+
+// What would have to change for a node to go, as a sentence; empty where nothing can be said.
+std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_DRAIN_QUESTION_H_

@@ -1,0 +1,60 @@
+#include "core/drain/eligible_nodes.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace loadline {
+namespace {
+
+bool HasTerminatingPods(const ClusterState& cluster, Slot slot) {
+  const std::span<const NodePods::Pod> pods = cluster.pods(slot).pods();
+  return std::any_of(pods.begin(), pods.end(), [&](const NodePods::Pod& pod) {
+    return TraitsOf(cluster.pod_shapes()[pod.shape]).deleted_s.has_value();
+  });
+}
+
+}  // namespace
+
+void EligibleNodes::ForgetChanged(const BoardFollower::Changes& changes, const DrainCall& call) {
+  const DrainProblem& problem = call.problem();
+  Basis basis{call.options().eligibility, problem.groups, problem.group_of, problem.chosen};
+  if (!changes.has_value() || !problem.pools.empty() || basis != basis_) known_.clear();
+  basis_ = std::move(basis);
+  known_.resize(static_cast<size_t>(call.cluster().slot_end()));
+  if (!changes.has_value()) return;
+  for (const Slot slot : *changes) {
+    if (IndexOf(slot) < known_.size()) known_[IndexOf(slot)].reset();
+  }
+}
+
+void EligibleNodes::Judge(const BoardFollower::Changes& changes, DrainCall* call) {
+  ForgetChanged(changes, *call);
+  const DrainProblem& problem = call->problem();
+  std::vector<bool> chosen(static_cast<size_t>(call->cluster().slot_end()), false);
+  for (const Slot slot : problem.chosen) chosen[IndexOf(slot)] = true;
+  for (const Slot slot : call->nodes()) {
+    JudgedNode& node = call->judged(slot);
+    call->limits.AddNode(node.group, call->AllocatableOf(slot), node.being_deleted);
+    NodeQuestion question{.slot = slot,
+                          .group = call->GroupOf(slot),
+                          .being_deleted = node.being_deleted,
+                          .chosen = chosen[IndexOf(slot)]};
+    if (const auto pools = problem.pools.find(slot); pools != problem.pools.end()) {
+      question.pools = pools->second;
+    }
+    std::optional<NodeReason>& known = known_[IndexOf(slot)];
+    if (node.being_deleted || !known.has_value()) {
+      node.reason =
+          CheckEligibility(call->cluster(), question, call->options().eligibility, call->now_s()).reason;
+      // Pods that are terminating stop counting at some time.
+      const bool lasts = !node.being_deleted && !HasTerminatingPods(call->cluster(), slot);
+      known = lasts ? std::optional(node.reason) : std::nullopt;
+    } else {
+      node.reason = *known;
+    }
+    node.eligible = node.reason == NodeReason::kNone;
+  }
+}
+
+}  // namespace loadline

@@ -1,0 +1,41 @@
+// Which nodes may go if their pods may.
+#ifndef LOADLINE_CORE_DRAIN_ELIGIBLE_NODES_H_
+#define LOADLINE_CORE_DRAIN_ELIGIBLE_NODES_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/drain/board_follower.h"
+#include "core/drain/drain_call.h"
+#include "core/drain/eligibility.h"
+
+namespace loadline {
+
+// Asks CheckEligibility() of every node. What it says of a node is remembered until the node, its pods, or
+// what else it turns on have changed. Not thread-safe.
+class EligibleNodes {
+ public:
+  // Judges all nodes of the call, and counts them against its size limits. `changes`: since the last time.
+  // Cost: O(nodes + pods of nodes that changed).
+  void Judge(const BoardFollower::Changes& changes, DrainCall* call);
+
+ private:
+  // What the answer turns on beside the node.
+  struct Basis {
+    EligibilityOptions options;
+    std::vector<DrainGroup> groups;
+    std::vector<int32_t> group_of;
+    std::vector<Slot> chosen;
+    friend bool operator==(const Basis&, const Basis&) = default;
+  };
+
+  void ForgetChanged(const BoardFollower::Changes& changes, const DrainCall& call);
+
+  Basis basis_;
+  std::vector<std::optional<NodeReason>> known_;  // by slot
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_ELIGIBLE_NODES_H_

@@ -1,0 +1,150 @@
+#include "core/drain/hold_back.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "core/drain/eligibility.h"
+#include "core/fit/pod_fit.h"
+
+namespace loadline {
+namespace {
+
+// Whether some node or pod of the cluster has each resource that the pod requests; if not, no node there
+// takes it.
+bool HasResourcesOf(const ResourceNames& names, const IncomingPod& pod) {
+  return absl::c_all_of(pod.shape.requests, [&](const auto& request) {
+    return request.value == 0 || names.Find(pod.names.name(request.id)).has_value();
+  });
+}
+
+DeletionsUnderWay CountDeletions(const DrainCall& call, const DrainState& state) {
+  DeletionsUnderWay under_way;
+  under_way.risky = call.risky_deletion;
+  for (const Slot slot : call.deleting) {
+    const auto known = absl::c_find_if(
+        state.deleting, [&](const DeletingNode& node) { return node.node == call.name(slot); });
+    const bool is_known = known != state.deleting.end();
+    // Of a node that only its taint tells about, a drain is assumed: the smaller limit.
+    ++(!is_known || known->drain ? under_way.drain : under_way.empty);
+    under_way.risky = under_way.risky || (is_known && known->risky);
+  }
+  return under_way;
+}
+
+// The minima without the nodes of the plan: those that start are taken from it.
+SizeLimits LimitsBeforePlan(const DrainCall& call) {
+  SizeLimits limits(call.problem().groups, call.options().minimum);
+  for (const Slot slot : call.nodes()) {
+    const JudgedNode& node = call.judged(slot);
+    limits.AddNode(node.group, call.AllocatableOf(slot), node.being_deleted);
+  }
+  return limits;
+}
+
+// Those that are marked do not start, nor do other nodes of their atomic groups.
+void Hold(std::span<const PlannedNode> planned, const std::vector<bool>& held, NodeReason reason,
+          const DrainCall& call, Deletions* deletions) {
+  const auto group_of = [&](size_t i) { return static_cast<size_t>(call.judged(planned[i].slot).group); };
+  std::vector<bool> held_groups(call.problem().groups.size(), false);
+  for (const size_t i : deletions->start) {
+    if (held[i]) held_groups[group_of(i)] = true;
+  }
+  std::erase_if(deletions->start, [&](size_t i) {
+    if (!held[i] && !(call.problem().groups[group_of(i)].atomic && held_groups[group_of(i)])) return false;
+    deletions->decisions[i].start = false;
+    deletions->decisions[i].waits = held[i] ? reason : NodeReason::kAtomicScaleDownFailed;
+    return true;
+  });
+  if (deletions->start.empty()) deletions->status = DrainStatus::kNoNodeDeleted;
+}
+
+// A copy of a node that goes, without the pods that move.
+NodeIndex AddEmptied(const PlannedNode& planned, const ClusterState& cluster, Snapshot* snapshot) {
+  const NodeIndex copy =
+      snapshot->AddNode({absl::StrCat(snapshot->name(planned.node), "/emptied"),
+                         cluster.node_shape(planned.slot), cluster.hostname(planned.slot)});
+  const std::span<const NodePods::Pod> pods = cluster.pods(planned.slot).pods();
+  for (size_t i = 0; i < pods.size(); ++i) {
+    if (cluster.pod_shapes()[pods[i].shape].finished ||
+        absl::c_linear_search(planned.sources, PodRef::Pod(i))) {
+      continue;
+    }
+    snapshot->PlacePod(copy, snapshot->ShapeOf(pods[i].shape));
+  }
+  return copy;
+}
+
+// Marks nodes that would start, where they are the room that pods need if nodes on their way never come. Such
+// pods are put onto nodes of the plan as if these were empty: first those that do not start in any case, then
+// the others, the last one first. Where the work ends, all are marked.
+std::vector<bool> NodesThatHoldRoom(std::span<const PlannedNode> planned, const Deletions& deletions,
+                                    DrainCall* call, BoardFollower* follower) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < planned.size(); ++i) {
+    if (!deletions.decisions[i].start) order.push_back(i);
+  }
+  order.insert(order.end(), deletions.start.rbegin(), deletions.start.rend());
+  follower->Spoil();  // the board is not as it was, once it has seen the pods
+  DrainBoard& board = follower->board();
+  Snapshot& snapshot = board.snapshot();
+  WorkBudget* const work = call->work();
+  snapshot.Fork();
+  std::vector<NodeIndex> copies;
+  for (const size_t i : order) copies.push_back(AddEmptied(planned[i], call->cluster(), &snapshot));
+  std::vector<bool> held(planned.size(), false);
+  for (const PodsOnTheWay& pods : call->problem().on_the_way) {
+    if (!HasResourcesOf(call->cluster().resource_names(), pods.pod)) continue;
+    const int32_t shape = board.shape(board.KindOf(pods.pod));
+    IncomingPod incoming = pods.pod;
+    incoming.shape = snapshot.pod_shape(shape);
+    incoming.names = call->cluster().resource_names();
+    PodFit fit(&snapshot, std::move(incoming), &call->options().fit, work);
+    int64_t left = pods.count;
+    for (size_t at = 0; at < order.size() && left > 0;) {
+      if (!work->Spend(fit.UnitsPerNode())) break;
+      fit.Refresh(work);
+      if (!fit.Fits(copies[at])) {
+        ++at;
+        continue;
+      }
+      snapshot.PlacePod(copies[at], shape);
+      held[order[at]] = true;
+      --left;
+    }
+    if (work->ended()) break;
+  }
+  snapshot.Revert();
+  return work->ended() ? std::vector<bool>(planned.size(), true) : held;
+}
+
+}  // namespace
+
+Deletions DecideStarts(std::span<const PlannedNode> planned, const DrainState& state, DrainCall* call,
+                       BoardFollower* follower) {
+  SizeLimits limits = LimitsBeforePlan(*call);
+  std::vector<DeletionCandidate> candidates;
+  for (const PlannedNode& node : planned) {
+    candidates.push_back({.group = call->judged(node.slot).group,
+                          .allocatable = call->AllocatableOf(node.slot),
+                          .ready = IsReady(call->cluster(), node.slot),
+                          .empty = node.empty,
+                          .on_completion = !node.waits_for.empty(),
+                          .risky = node.risky,
+                          .since_s = node.since_s});
+  }
+  Deletions deletions = SelectDeletions(candidates, call->problem().groups, CountDeletions(*call, state),
+                                        call->options().deletion, call->now_s(), &limits);
+  if (deletions.start.empty()) return deletions;
+  if (call->problem().groups_grow) {
+    Hold(planned, std::vector<bool>(planned.size(), true), NodeReason::kGroupsGrow, *call, &deletions);
+  } else if (!call->problem().on_the_way.empty()) {
+    Hold(planned, NodesThatHoldRoom(planned, deletions, call, follower), NodeReason::kHoldsRoomForWaitingPods,
+         *call, &deletions);
+  }
+  return deletions;
+}
+
+}  // namespace loadline

@@ -1,0 +1,25 @@
+// Which nodes of the plan start to go now, and which are held back.
+#ifndef LOADLINE_CORE_DRAIN_HOLD_BACK_H_
+#define LOADLINE_CORE_DRAIN_HOLD_BACK_H_
+
+#include <span>
+#include <vector>
+
+#include "core/drain/board_follower.h"
+#include "core/drain/deletion.h"
+#include "core/drain/drain_call.h"
+#include "core/drain/drain_state.h"
+#include "core/drain/planned_node.h"
+
+namespace loadline {
+
+// SelectDeletions() of the plan, beside the deletions that are under way. Then all nodes are held back while
+// groups grow, and those that are the room which pods on the way need, if the nodes that these count on never
+// come: with DrainProblem::on_the_way. Of an atomic group all are held back with one. Positions in the answer
+// are those in `planned`. Cost: O(nodes), and a search among the nodes of the plan for pods on the way.
+Deletions DecideStarts(std::span<const PlannedNode> planned, const DrainState& state, DrainCall* call,
+                       BoardFollower* follower);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_HOLD_BACK_H_

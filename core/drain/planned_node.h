@@ -1,0 +1,58 @@
+// Nodes of a plan, as the planner keeps them from one call to the next.
+#ifndef LOADLINE_CORE_DRAIN_PLANNED_NODE_H_
+#define LOADLINE_CORE_DRAIN_PLANNED_NODE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/drain/drain_board.h"
+#include "core/drain/drain_question.h"
+
+namespace loadline {
+
+// A pod that moved, as the board knows it.
+struct PlacedPod {
+  uint64_t key = 0;   // see DrainCall::KeyOf()
+  int32_t kind = -1;  // of DrainBoard
+  NodeIndex to = kNoNode;
+};
+
+// A node of the plan. Its moves are made on the board.
+struct PlannedNode {
+  Slot slot = Slot{-1};
+  NodeIndex node = kNoNode;
+  std::string uid;
+  int64_t since_s = 0;
+  bool empty = false;
+  bool risky = false;
+  std::shared_ptr<const DrainRemoval::Moves> moves;  // as the plan tells them
+  std::vector<PlacedPod> placed;                     // by move
+  std::vector<PodRef> sources;                       // that move: pods in order of position, placeholders
+  std::vector<int32_t> waits_for;                    // positions of pods
+  // What rules say of its pods does not change with time.
+  bool settled = false;
+  // It was told to go at once.
+  bool start = false;
+};
+
+// A node of a former plan whose moves are not made on the board: by names, which outlive changes.
+struct FormerNode {
+  std::string node;
+  std::string uid;
+  int64_t since_s = 0;
+  std::vector<std::pair<uint64_t, std::string>> hints;  // key of a pod, and the node that it was to move to
+};
+
+// A node of the former plan, in its order: as it stands on the board, or by names.
+struct FormerEntry {
+  std::optional<PlannedNode> intact;
+  FormerNode former;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_PLANNED_NODE_H_

@@ -1,0 +1,211 @@
+#include "core/drain/verify.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "core/drain/being_deleted.h"
+#include "core/drain/candidate_rounds.h"
+#include "core/drain/node_trial.h"
+
+namespace loadline {
+namespace {
+
+// How many replacements an owner has yet to create; nullopt: it is not known, and each eviction counts.
+std::optional<int64_t> MissingReplicas(const ClusterObjects& objects, const PodShape& shape) {
+  const std::optional<PodOwner>& owner = TraitsOf(shape).owner;
+  if (!owner.has_value()) return std::nullopt;
+  for (const auto& [name, kind] : {std::pair{"StatefulSet", ObjectKind::kStatefulSet},
+                                   {"Job", ObjectKind::kJob},
+                                   {"ReplicaSet", ObjectKind::kReplicaSet},
+                                   {"ReplicationController", ObjectKind::kReplicationController}}) {
+    if (owner->kind != name) continue;
+    const Workload* const workload = objects.FindWorkload(kind, shape.namespace_name, owner->name);
+    if (workload == nullptr) return std::nullopt;
+    if (!workload->uid.empty() && !owner->uid.empty() && workload->uid != owner->uid) return std::nullopt;
+    return std::max<int64_t>(0, workload->target_replicas - workload->current_replicas);
+  }
+  return std::nullopt;
+}
+
+// Whether nobody creates another one.
+bool IsNotReplaced(const PodShape& shape, const ClusterObjects& objects) {
+  const PodTraits& traits = TraitsOf(shape);
+  return traits.mirror || traits.static_pod || traits.placeholder || OfKnownDaemonSet(shape, objects);
+}
+
+std::string PodName(absl::string_view namespace_name, absl::string_view name) {
+  return absl::StrCat(namespace_name, "/", name);
+}
+
+const DeletingNode* FindRemembered(const DrainState& state, absl::string_view name) {
+  const auto found = std::find_if(state.deleting.begin(), state.deleting.end(),
+                                  [&](const DeletingNode& node) { return node.node == name; });
+  return found == state.deleting.end() ? nullptr : &*found;
+}
+
+// Nodes that were about to go were left out of the counts of the last call, and so they are now.
+BrakeFound FindWhatVanished(const DrainCall& call, const DrainState& state, std::span<const OwnerPods> pods) {
+  const ClusterState& cluster = call.cluster();
+  const auto too_many = [&](int64_t vanished, int64_t before) {
+    return absl::int128(vanished) * 100 >
+           absl::int128(before) * std::clamp<int64_t>(call.options().most_vanished_percent, 0, 100);
+  };
+  std::vector<Slot> leaving;
+  for (const DeletingNode& node : state.deleting) {
+    const std::optional<Slot> slot = FindDeletingNode(cluster, node);
+    if (slot.has_value() && node.left_out) leaving.push_back(*slot);
+  }
+  std::vector<OwnerPods> now(pods.begin(), pods.end());
+  TakeAwayPods(cluster, leaving, &now);
+  const int64_t before = TotalPods(state.pods);
+  const int64_t vanished = VanishedPods(state.pods, now, pods, cluster.objects());
+  if (too_many(vanished, before)) {
+    return {DrainBrake::kPodsVanished, absl::StrCat(vanished, " of the ", before,
+                                                    " pods of the last loop are gone, and nothing says why")};
+  }
+  const int64_t nodes = cluster.node_count() - static_cast<int64_t>(leaving.size());
+  if (state.nodes >= 0 && too_many(state.nodes - nodes, state.nodes)) {
+    return {DrainBrake::kNodesVanished,
+            absl::StrCat("there were ", state.nodes,
+                         " nodes in the last loop that were to stay, and now there are ", nodes)};
+  }
+  return {};
+}
+
+// Pods that a node being deleted still has.
+DrainBoard::Outcome PlaceFromDeleting(Slot slot, const DrainState& state, DrainCall* call,
+                                      BoardFollower* follower, std::string* text) {
+  const NodePods& all = call->cluster().pods(slot);
+  std::vector<MovingPod> pods;
+  std::vector<BudgetUse> uses;
+  for (size_t i = 0; i < all.pods().size(); ++i) {
+    const PodShape& shape = call->cluster().pod_shapes()[all.pods()[i].shape];
+    // One that is terminating was evicted: its replacement is known, or counts as a recent eviction.
+    if (shape.finished || TraitsOf(shape).deleted_s.has_value()) continue;
+    const PodOutcome outcome = call->judge.Judge(slot, all.pods()[i].shape).outcome;
+    if (outcome == PodOutcome::kSkip || outcome == PodOutcome::kDaemon) continue;
+    pods.push_back(MovingPodOf(*call, slot, PodRef::Pod(i), follower));
+    uses.push_back(pods.back().use);
+  }
+  const DeletingNode* const remembered = FindRemembered(state, call->name(slot));
+  if (remembered == nullptr) {
+    const DisruptionBudgets::Answer asked = call->budgets.Ask(uses);
+    if (asked.risky || asked.refusal == BudgetRefusal::kExhausted) call->risky_deletion = true;
+  } else {
+    FormerNode planned;
+    for (const DestinationHint& hint : remembered->hints) {
+      planned.hints.emplace_back(DrainCall::KeyOfText(hint.pod), hint.node);
+    }
+    SetHints(*call, planned, &pods);
+  }
+  for (const BudgetUse& use : uses) call->budgets.Take(use);
+  DrainBoard& board = follower->board();
+  board.Sort(&pods);
+  const DrainBoard::Answer answer =
+      board.Drain(call->judged(slot).node, pods, /*hints_only=*/false, call->work(), /*may_stop=*/true);
+  if (answer.outcome != DrainBoard::Outcome::kNoPlace) return answer.outcome;
+  const MovingPod& pod = pods[answer.pod];
+  *text = absl::StrCat("node ", call->name(slot), " is being deleted, and its pod ",
+                       PodName(pod.namespace_name, pod.name), " fits nowhere else");
+  return answer.outcome;
+}
+
+// In the order in which they were evicted.
+std::vector<const RecentEviction*> EvictionsToReplace(const DrainState& state,
+                                                      const ClusterObjects& objects) {
+  std::vector<const RecentEviction*> evictions;
+  for (const RecentEviction& eviction : state.recent_evictions) {
+    if (!IsNotReplaced(eviction.shape, objects)) evictions.push_back(&eviction);
+  }
+  std::sort(evictions.begin(), evictions.end(), [](const RecentEviction* a, const RecentEviction* b) {
+    const auto rank = [](const RecentEviction* eviction) {
+      return std::tie(eviction->at_s, eviction->shape.namespace_name, eviction->name, eviction->uid);
+    };
+    return rank(a) < rank(b);
+  });
+  return evictions;
+}
+
+// Replacements have no node yet, and are placed as if they had come.
+DrainBoard::Outcome PlaceReplacements(const DrainState& state, DrainCall* call, DrainBoard* board,
+                                      std::string* text) {
+  const ClusterObjects& objects = call->cluster().objects();
+  absl::flat_hash_map<std::string, int64_t> placed;  // by owner
+  for (const RecentEviction* eviction : EvictionsToReplace(state, objects)) {
+    if (const auto missing = MissingReplicas(objects, eviction->shape)) {
+      const PodOwner& owner = *TraitsOf(eviction->shape).owner;
+      int64_t& count = placed[absl::StrCat(owner.uid, "/", eviction->shape.namespace_name, "/", owner.kind,
+                                           "/", owner.name)];
+      if (count >= *missing) continue;
+      ++count;
+    }
+    IncomingPod replacement;
+    replacement.shape = eviction->shape;
+    replacement.names = eviction->names;
+    MovingPod pod;
+    pod.kind = board->KindOf(replacement);
+    pod.name = eviction->name;
+    pod.uid = eviction->uid;
+    const DrainBoard::Outcome outcome =
+        board->Place({&pod, 1}, /*hints_only=*/false, call->work(), /*may_stop=*/true).outcome;
+    if (outcome == DrainBoard::Outcome::kPlaced) continue;
+    if (outcome == DrainBoard::Outcome::kNoPlace) {
+      *text = absl::StrCat("the replacement of pod ", PodName(eviction->shape.namespace_name, eviction->name),
+                           ", which was evicted from node ", eviction->node, ", fits nowhere");
+    }
+    return outcome;
+  }
+  return DrainBoard::Outcome::kPlaced;
+}
+
+}  // namespace
+
+BrakeFound FindBrake(const DrainCall& call, const DrainState& state, std::span<const OwnerPods> pods) {
+  const DrainProblem& problem = call.problem();
+  if (!problem.doubt.empty()) return {DrainBrake::kDoubt, problem.doubt};
+  if (!problem.unhealthy.empty()) return {DrainBrake::kUnhealthy, problem.unhealthy};
+  if (state.at_s > problem.now_s) {
+    return {DrainBrake::kClockWentBack,
+            absl::StrCat("the last loop was at ", state.at_s, ", and now it is ", problem.now_s)};
+  }
+  return FindWhatVanished(call, state, pods);
+}
+
+BrakeFound PlacePodsUnderWay(const DrainState& state, DrainCall* call, BoardFollower* follower) {
+  if (!call->expects_pods_first()) return {};
+  follower->Spoil();
+  DrainBoard& board = follower->board();
+  board.SetOrder(Destinations(
+      *call, Ordered(*call, Candidates(*call, board.snapshot(), {}), OrderBy::kLoad, state.resume_at)));
+  BrakeFound found;
+  DrainBoard::Outcome outcome = DrainBoard::Outcome::kPlaced;
+  DrainBrake brake = DrainBrake::kNodesBeingDeleted;
+  for (size_t i = 0; i < call->deleting.size() && outcome == DrainBoard::Outcome::kPlaced; ++i) {
+    outcome = PlaceFromDeleting(call->deleting[i], state, call, follower, &found.text);
+  }
+  if (outcome == DrainBoard::Outcome::kPlaced) {
+    brake = DrainBrake::kRecentEvictions;
+    outcome = PlaceReplacements(state, call, &board, &found.text);
+  }
+  switch (outcome) {
+    case DrainBoard::Outcome::kPlaced:
+      break;
+    case DrainBoard::Outcome::kNoPlace:
+      found.brake = brake;
+      break;
+    case DrainBoard::Outcome::kStopped:
+      found.brake = DrainBrake::kNotVerified;
+      found.text = absl::StrCat("the limit of ", Name(call->work()->end()),
+                                " was reached before pods of nodes being deleted and replacements of evicted "
+                                "pods had been looked at");
+      break;
+  }
+  return found;
+}
+
+}  // namespace loadline

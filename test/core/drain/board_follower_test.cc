@@ -1,0 +1,79 @@
+#include "core/drain/board_follower.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/drain/candidate_rounds.h"
+#include "test/core/drain/call_fixture.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+// b moves to c and d to a, where they fill up what is left.
+class BoardFollowerTest : public ::testing::Test {
+ protected:
+  BoardFollowerTest() {
+    PlanCandidates({}, /*anew=*/false, &fixture_.call(), &fixture_.follower(), &fixture_.memory());
+    EXPECT_THAT(fixture_.Planned(), ElementsAre("b", "d"));
+  }
+
+  // Which nodes of the plan stand on the board yet, after the cluster has changed.
+  std::vector<bool> StandAfterChange() {
+    model_.Update(cluster_);
+    fixture_.Begin();
+    std::vector<bool> stand;
+    for (const FormerEntry& entry : fixture_.formers()) stand.push_back(entry.intact.has_value());
+    return stand;
+  }
+
+  DrainCluster cluster_{
+      .nodes = {NodeWith("a", {ReplicaPod("p", 800)}), NodeWith("b", {ReplicaPod("q", 100)}),
+                NodeWith("c", {ReplicaPod("r", 900)}), NodeWith("d", {ReplicaPod("s", 200)})}};
+  DrainModel model_{cluster_};
+  CallFixture fixture_{&model_};
+};
+
+TEST_F(BoardFollowerTest, ThePlanStandsWhereNothingChanged) {
+  EXPECT_THAT(StandAfterChange(), ElementsAre(true, true));
+  EXPECT_EQ(fixture_.follower().board().received(fixture_.judged(2).node), 1);
+}
+
+TEST_F(BoardFollowerTest, OnlyWhatWasTouchedIsPlacedAgain) {
+  cluster_.nodes[2].pods.push_back(ReplicaPod("new", 1));  // c takes the pod of b
+  EXPECT_THAT(StandAfterChange(), ElementsAre(false, true));
+  EXPECT_EQ(fixture_.follower().board().received(fixture_.judged(2).node), 0);
+  EXPECT_EQ(fixture_.formers()[0].former.node, "b");
+  EXPECT_THAT(fixture_.formers()[0].former.hints, SizeIs(1));
+}
+
+TEST_F(BoardFollowerTest, APodThatAsksForSomethingElseMakesAllBePlacedAgain) {
+  cluster_.nodes[1].pods = {ReplicaPod("q", 50)};
+  EXPECT_THAT(StandAfterChange(), ElementsAre(false, false));
+}
+
+TEST_F(BoardFollowerTest, ABoardThatHoldsSomethingElseIsBuiltAnew) {
+  fixture_.follower().Spoil();
+  EXPECT_THAT(StandAfterChange(), ElementsAre(false, false));
+  EXPECT_EQ(fixture_.follower().board().received(fixture_.judged(2).node), 0);
+}
+
+TEST_F(BoardFollowerTest, PodsThatLookAtEachOtherMakeAllBePlacedAgain) {
+  FitPod lonely = ReplicaPod("new", 1);
+  lonely.rules.anti_affinity = {Term(Select("app", "app"), kHostnameLabel)};
+  cluster_.nodes.push_back(NodeWith("e", {lonely}));
+  EXPECT_THAT(StandAfterChange(), ElementsAre(false, false));
+}
+
+TEST_F(BoardFollowerTest, MovesThatAreWithdrawnLeaveTheBoardAsItWas) {
+  fixture_.follower().Withdraw(fixture_.call(), fixture_.memory().planned());
+  for (int32_t slot = 0; slot < 4; ++slot) {
+    EXPECT_EQ(fixture_.follower().board().received(fixture_.judged(slot).node), 0) << slot;
+    EXPECT_THAT(fixture_.follower().board().snapshot().pods(fixture_.judged(slot).node), SizeIs(1));
+  }
+}
+
+}  // namespace
+}  // namespace loadline
