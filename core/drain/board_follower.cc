@@ -74,6 +74,7 @@ std::vector<Slot> BoardFollower::WithOtherPlaceholders(const DrainCall& call,
 std::vector<FormerEntry> BoardFollower::Update(const DrainCall& call, std::vector<PlannedNode> planned,
                                                std::span<const Slot> changes) {
   std::vector<FormerEntry> formers;
+  formers.reserve(planned.size());
   std::vector<bool> changed(static_cast<size_t>(call.cluster().slot_end()), false);
   std::vector<Slot> reload;
   const auto note = [&](Slot slot) {
@@ -84,9 +85,9 @@ std::vector<FormerEntry> BoardFollower::Update(const DrainCall& call, std::vecto
   for (const Slot slot : WithOtherPlaceholders(call, planned)) note(slot);
   std::vector<const PlannedNode*> with_changes;
   for (PlannedNode& node : planned) {
-    const bool touched = changed[IndexOf(node.slot)] ||
-                         std::any_of(node.moves->begin(), node.moves->end(),
-                                     [&](const DrainMove& move) { return changed[IndexOf(move.to)]; });
+    const bool touched =
+        changed[IndexOf(node.slot)] || std::any_of(node.destinations.begin(), node.destinations.end(),
+                                                   [&](Slot to) { return changed[IndexOf(to)]; });
     if (!touched) {
       formers.push_back({std::move(node), {}});
       continue;

@@ -114,7 +114,12 @@ PlannedNode Accept(NodeTrial trial, const DrainBoard& board, DrainCall* call) {
     call->budgets.Take(pod.use);
     moves->push_back({pod.pod, board.snapshot().slot(pod.to)});
     planned.placed.push_back({pod.key, pod.kind, pod.to});
+    const Slot to = moves->back().to;
+    if (planned.destinations.empty() || planned.destinations.back() != to) planned.destinations.push_back(to);
   }
+  std::sort(planned.destinations.begin(), planned.destinations.end());
+  planned.destinations.erase(std::unique(planned.destinations.begin(), planned.destinations.end()),
+                             planned.destinations.end());
   planned.moves = std::move(moves);
   planned.settled = IsSettled(call->cluster(), planned.slot);
   call->Note(planned.slot, NodeReason::kNone);

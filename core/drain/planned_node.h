@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "core/drain/drain_board.h"
 #include "core/drain/drain_question.h"
 
@@ -31,6 +32,7 @@ struct PlannedNode {
   bool risky = false;
   std::shared_ptr<const DrainRemoval::Moves> moves;  // as the plan tells them
   std::vector<PlacedPod> placed;                     // by move
+  absl::InlinedVector<Slot, 4> destinations;         // of its moves, each once; few, and read in every call
   std::vector<PodRef> sources;                       // that move: pods in order of position, placeholders
   std::vector<int32_t> waits_for;                    // positions of pods
   // What rules say of its pods does not change with time.

@@ -71,52 +71,63 @@ absl::flat_hash_map<uint64_t, int64_t> WantedReplicas(const ClusterObjects& obje
   return wanted;
 }
 
-// The pods of one node, neighbours with one owner together.
-std::vector<OwnerPods> CountOn(const ClusterState& cluster, Slot slot) {
-  std::vector<OwnerPods> counts;
-  int32_t last = -1;
-  bool counts_last = false;
-  for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
-    const PodShape& shape = cluster.pod_shapes()[pod.shape];
-    if (pod.shape != last) {
-      last = pod.shape;
-      counts_last = !ComesWithItsNode(TraitsOf(shape));
-      if (counts_last) {
-        const OwnerPods owner = OwnerOf(shape);
-        if (counts.empty() || counts.back().owner != owner.owner) counts.push_back(owner);
-      }
-    }
-    if (counts_last) ++(shape.finished ? counts.back().finished : counts.back().pods);
-  }
-  return counts;
+}  // namespace
+
+const OwnerPods& PodCounter::OnePod(const ClusterState& cluster, int32_t shape) {
+  if (static_cast<size_t>(shape) >= shapes_.size()) shapes_.resize(static_cast<size_t>(shape) + 1);
+  ShapeCount& known = shapes_[static_cast<size_t>(shape)];
+  const PodShape& of = cluster.pod_shapes()[shape];
+  if (known.fingerprint == of.fingerprint) return known.one;
+  known.fingerprint = of.fingerprint;
+  known.one = {};
+  if (ComesWithItsNode(TraitsOf(of))) return known.one;
+  known.one = OwnerOf(of);
+  (of.finished ? known.one.finished : known.one.pods) = 1;
+  return known.one;
 }
 
-}  // namespace
+void PodCounter::CountNode(const ClusterState& cluster, Slot slot) {
+  on_node_.clear();
+  if (!cluster.Occupied(slot)) return;
+  for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
+    const OwnerPods& one = OnePod(cluster, pod.shape);
+    if (one.pods + one.finished == 0) continue;
+    if (!on_node_.empty() && on_node_.back().owner == one.owner) {
+      on_node_.back().pods += one.pods;
+      on_node_.back().finished += one.finished;
+    } else {
+      on_node_.push_back(one);
+    }
+  }
+}
 
 void PodCounter::Follow(const ClusterState& cluster, std::optional<std::span<const Slot>> changes) {
   std::vector<Slot> all;
   if (!changes.has_value()) {
     by_slot_.clear();
     by_owner_.clear();
+    shapes_.clear();
     for (int32_t i = 0; i < cluster.slot_end(); ++i) all.push_back(Slot{i});
     changes = all;
   }
   by_slot_.resize(static_cast<size_t>(cluster.slot_end()));
   for (const Slot slot : *changes) {
+    CountNode(cluster, slot);
     std::vector<OwnerPods>& counted = by_slot_[IndexOf(slot)];
+    if (on_node_ == counted) continue;
     for (const OwnerPods& owner : counted) {
       const auto sum = by_owner_.find(owner.owner);
       sum->second.pods -= owner.pods;
       sum->second.finished -= owner.finished;
       if (sum->second.pods == 0 && sum->second.finished == 0) by_owner_.erase(sum);
     }
-    counted = cluster.Occupied(slot) ? CountOn(cluster, slot) : std::vector<OwnerPods>();
-    for (const OwnerPods& owner : counted) {
+    for (const OwnerPods& owner : on_node_) {
       const auto [sum, added] = by_owner_.try_emplace(owner.owner, owner);
       if (added) continue;
       sum->second.pods += owner.pods;
       sum->second.finished += owner.finished;
     }
+    counted.assign(on_node_.begin(), on_node_.end());
   }
 }
 

@@ -34,6 +34,18 @@ class PodCounter {
   std::vector<OwnerPods> counts() const;
 
  private:
+  // What a pod of a shape counts as; worked out once, as there are many more pods than shapes.
+  struct ShapeCount {
+    uint64_t fingerprint = 0;  // of the shape, whose number may be another one's later
+    OwnerPods one;             // its owner and one pod; no pod at all where it is left out
+  };
+
+  const OwnerPods& OnePod(const ClusterState& cluster, int32_t shape);
+  // Counts the pods of one node, neighbours with one owner together, into on_node_.
+  void CountNode(const ClusterState& cluster, Slot slot);
+
+  std::vector<ShapeCount> shapes_;  // by number
+  std::vector<OwnerPods> on_node_;  // room to work in
   // The owners of a node's pods, as they were counted.
   std::vector<std::vector<OwnerPods>> by_slot_;
   absl::flat_hash_map<uint64_t, OwnerPods> by_owner_;
