@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/fit/trial_memory.h"
+#include "core/pack/fill.h"
 
 namespace loadline {
 namespace {
@@ -65,7 +66,7 @@ class Runs {
     budget_->Spend(static_cast<int64_t>(values / kColumnsPerUnit));
     memory_.Take(static_cast<int64_t>(sizeof(Run) + values * sizeof(int64_t)));
     Run filled{nodes, run.free, run.pods};
-    Take(input_.columns->request(pods), count, &filled.free);
+    TakeCopies(input_.columns->request(pods), count, &filled.free);
     filled.pods.push_back({static_cast<int32_t>(pods), count});
     return filled;
   }
@@ -76,7 +77,8 @@ class Runs {
     std::vector<Run> next;
     next.reserve(runs_.size() + 2);
     for (Run& run : runs_) {
-      const int64_t each = left == 0 ? 0 : std::min(left, HowMany(run.free, input_.columns->request(pods)));
+      const int64_t each =
+          left == 0 ? 0 : std::min(left, CopiesThatFit(run.free, input_.columns->request(pods)));
       const int64_t filled = each == 0 ? 0 : std::min(run.nodes, left / each);
       if (each > 0 && run.pods.empty()) empty_ = false;
       if (filled > 0) {
@@ -109,8 +111,9 @@ class Runs {
   int64_t AddNodes(size_t pods, int64_t wanted) {
     // The node that was added last is empty: another one would not do better.
     if (empty_) return 0;
-    const int64_t each =
-        input_.admitted[pods] ? std::min(wanted, HowMany(input_.free, input_.columns->request(pods))) : 0;
+    const int64_t each = input_.admitted[pods]
+                             ? std::min(wanted, CopiesThatFit(input_.free, input_.columns->request(pods)))
+                             : 0;
     if (each == 0) {
       AddEmptyNode();
       return 0;

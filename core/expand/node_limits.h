@@ -3,13 +3,16 @@
 #define LOADLINE_CORE_EXPAND_NODE_LIMITS_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace loadline {
 
-// Limits are written as Cluster Autoscaler writes them: 0 = no limit, negative = nothing may be added.
-inline constexpr int64_t kNoLimit = 0;
-inline constexpr int64_t kForbidden = -1;
+// Nodes that may be added, >= 0; nullopt: as many as anybody wants.
+using NodeLimit = std::optional<int64_t>;
+
+// A limit as Cluster Autoscaler writes it: 0 = no limit, negative = nothing may be added.
+NodeLimit ReadNodeLimit(int64_t limit);
 
 // The size of a node group, in nodes.
 struct GroupSize {
@@ -17,21 +20,23 @@ struct GroupSize {
   int64_t current = 0;
 };
 
-// What the maximum of the whole cluster leaves; `max_nodes_total` <= 0: there is none, but a negative one
-// forbids. Result: > 0, kNoLimit or kForbidden.
-int64_t ClusterNodeLimit(int64_t max_nodes_total, int64_t current_nodes);
+// What the maximum of the whole cluster leaves; `max_nodes_total` is written as ReadNodeLimit() reads it.
+NodeLimit ClusterNodeLimit(int64_t max_nodes_total, int64_t current_nodes);
 
 // The room of a group together with that of the groups similar to it; one that is over its maximum takes
-// nothing away from the others. Result: > 0 or kForbidden.
+// nothing away from the others.
 int64_t GroupNodeLimit(GroupSize group, std::span<const GroupSize> similar);
 
 // The one of two limits that holds.
-int64_t SmallerLimit(int64_t a, int64_t b);
+NodeLimit SmallerLimit(NodeLimit a, NodeLimit b);
 
-// One source of limits: nodes to be added, and seconds that an estimate may take.
+// What is left of a limit when nodes were added.
+NodeLimit LimitLeft(NodeLimit limit, int64_t added);
+
+// One source of limits: nodes to be added, and seconds that an estimate may take; nullopt: no limit.
 struct NodeThreshold {
-  int64_t max_nodes = kNoLimit;
-  double max_seconds = 0;
+  NodeLimit max_nodes;
+  std::optional<double> max_seconds;
 };
 
 // Gives out permissions to add nodes. Source: estimator/threshold_based_limiter.go of Cluster Autoscaler.
@@ -47,9 +52,8 @@ class NodeLimiter {
   int64_t Grantable(int64_t wanted, double elapsed_seconds = 0) const;
 
  private:
-  int64_t max_nodes_ = kNoLimit;
-  double max_seconds_ = 0;
-  int64_t granted_ = 0;
+  NodeLimit left_;
+  std::optional<double> max_seconds_;
 };
 
 }  // namespace loadline

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
-#include "core/expand/packing.h"
 #include "core/expand/plan_nodes.h"
 #include "core/expand/plan_problem.h"
+#include "core/pack/packing.h"
 
 namespace loadline {
 namespace {

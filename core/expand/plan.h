@@ -20,7 +20,7 @@ struct PlanGroup {
 
 struct PlanOptions {
   // New nodes of all groups together.
-  int64_t max_new_nodes = kNoLimit;
+  NodeLimit max_new_nodes;
   // What each further type of node counts as: an operator's wish for few types. Groups whose nodes cost and
   // take the same are one type.
   double usd_per_further_type = 0;
@@ -62,7 +62,7 @@ struct ScaleUpPlan {
 // comes first. All filters hold for each placement, also those that depend on other pods. Never leaves more
 // pods over than the best single option, and never costs more where both leave as many.
 //
-// How: a packing (core/expand/packing.h) over all groups for pods that only need room, whose counts then hold
+// How: a packing (core/pack/packing.h) over all groups for pods that only need room, whose counts then hold
 // exactly. Pods that depend on others enter it with what one node takes of them alone, and spread over zones
 // as their constraints say; the packing is then carried out in the snapshot, with all its nodes there at
 // once, as a scheduler sees them. For what does not fit after all the nodes of the best single option for the

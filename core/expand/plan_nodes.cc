@@ -178,7 +178,7 @@ std::vector<WantedNodes> NodesOf(int32_t group, const NodeEstimate& estimate) {
 }
 
 PlanNodes::PlanNodes(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
-                     std::vector<int64_t> waiting, int64_t max_new_nodes, WorkBudget* budget)
+                     std::vector<int64_t> waiting, NodeLimit max_new_nodes, WorkBudget* budget)
     : estimator_(*estimator),
       snapshot_(*snapshot),
       groups_(groups),
@@ -196,11 +196,7 @@ int64_t PlanNodes::pods_waiting() const {
 
 int64_t PlanNodes::node_count() const { return std::accumulate(added_.begin(), added_.end(), int64_t{0}); }
 
-int64_t PlanNodes::nodes_left() const {
-  if (max_new_nodes_ == kNoLimit) return kNoLimit;
-  const int64_t left = max_new_nodes_ - node_count();
-  return left > 0 ? left : kForbidden;
-}
+NodeLimit PlanNodes::nodes_left() const { return LimitLeft(max_new_nodes_, node_count()); }
 
 std::vector<int64_t> PlanNodes::room() const {
   std::vector<int64_t> room;

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "core/expand/estimate.h"
-#include "core/expand/packing.h"
 #include "core/expand/plan.h"
 #include "core/expand/plan_problem.h"
 #include "core/fit/trial_memory.h"
+#include "core/pack/packing.h"
 
 namespace loadline {
 
@@ -33,7 +33,7 @@ class PlanNodes {
  public:
   // `waiting`: pods to be placed, by position.
   PlanNodes(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
-            std::vector<int64_t> waiting, int64_t max_new_nodes, WorkBudget* budget);
+            std::vector<int64_t> waiting, NodeLimit max_new_nodes, WorkBudget* budget);
 
   // Adds all nodes at once, as a scheduler sees them, and then places pods: where they are wanted, as far as
   // they fit, and then wherever they fit. Nodes that get no pod are left out. If there are pods that depend
@@ -46,7 +46,7 @@ class PlanNodes {
   int64_t pods_waiting() const;
   // By group: new nodes that it may still get; and all of them together, as a limit.
   std::vector<int64_t> room() const;
-  int64_t nodes_left() const;
+  NodeLimit nodes_left() const;
   int64_t node_count() const;
   double cost() const;
   // Pods that went to existing nodes.
@@ -74,7 +74,7 @@ class PlanNodes {
   const std::vector<PlanGroup>& groups_;
   bool by_count_;  // no pod depends on others: nothing is placed in the snapshot
   int32_t first_new_;
-  int64_t max_new_nodes_;
+  NodeLimit max_new_nodes_;
   std::vector<int64_t> waiting_;
   std::vector<int64_t> added_;   // by group
   std::vector<NewNodes> nodes_;  // in the order in which they came

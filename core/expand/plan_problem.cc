@@ -12,6 +12,7 @@
 #include "core/expand/balance.h"
 #include "core/expand/room.h"
 #include "core/fit/trial_memory.h"
+#include "core/pack/fill.h"
 
 namespace loadline {
 namespace {
@@ -31,7 +32,7 @@ class ProblemMaker {
       : estimator_(*estimator), snapshot_(*snapshot), groups_(groups), view_(view), budget_(budget) {}
 
   PlanProblem Make(const std::vector<int64_t>& counts, const std::vector<int64_t>& room,
-                   int64_t max_new_nodes) {
+                   NodeLimit max_new_nodes) {
     problem_.memory = std::make_unique<ReservedMemory>(budget_, BytesFor(counts.size()));
     if (!problem_.memory->ok() || !estimator_.MakeColumns(budget_)) return Nothing();
     for (const PlanGroup& group : groups_) {
@@ -75,7 +76,7 @@ class ProblemMaker {
       PodFit& fit = estimator_.fit(pods);
       if (fit.Hopeless() || !fit.FitsByItself(copy)) continue;
       Place& place = places[pods];
-      place.most = std::min(counts[pods], HowMany(free_.back(), estimator_.columns().request(pods)));
+      place.most = std::min(counts[pods], CopiesThatFit(free_.back(), estimator_.columns().request(pods)));
       if (estimator_.OnlyNeedsRoom(pods) || view_ == PlanView::kRelaxed) continue;
       place.most = TryOut(pods, copy, place.most);
       const int32_t key = SpreadKey(pods);
@@ -126,7 +127,7 @@ class ProblemMaker {
       place->there = counts->count(place->domain);
       place->lowest = counts->lowest();
       // By itself a node may take only what the skew leaves; beside others it takes more.
-      const int64_t room = HowMany(free_.back(), estimator_.columns().request(pods));
+      const int64_t room = CopiesThatFit(free_.back(), estimator_.columns().request(pods));
       place->most = Alone(pods) ? 1 : room;
       return;
     }
@@ -192,7 +193,7 @@ class ProblemMaker {
     if (may_merge && (view_ == PlanView::kRelaxed || estimator_.OnlyNeedsRoom(pods))) {
       // What of it fits onto a node follows from the request; only whether it may go there can differ.
       for (size_t group = 0; group < most.size(); ++group) {
-        if (most[group] > 0) most[group] = HowMany(free_[group], request);
+        if (most[group] > 0) most[group] = CopiesThatFit(free_[group], request);
       }
       const auto [found, is_new] = items_.try_emplace({row, most}, problem_.packing.items.size());
       if (!is_new) {
@@ -228,7 +229,7 @@ class ProblemMaker {
         problem_.packing.types.push_back({free_[group], cost, room[group], std::move(most)});
         problem_.groups.push_back({g});
       } else {
-        problem_.packing.types[found->second].limit += room[group];
+        *problem_.packing.types[found->second].limit += room[group];
         problem_.groups[found->second].push_back(g);
       }
     }
@@ -238,7 +239,7 @@ class ProblemMaker {
       for (size_t i = 0; i < type.most.size(); ++i) {
         if (type.most[i] > 0) pods += problem_.packing.items[i].count;
       }
-      if (type.limit >= pods) type.limit = kNoLimit;
+      if (*type.limit >= pods) type.limit.reset();
     }
   }
 
@@ -258,7 +259,7 @@ class ProblemMaker {
 
 PlanProblem MakePlanProblem(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
                             const std::vector<int64_t>& counts, const std::vector<int64_t>& room,
-                            int64_t max_new_nodes, PlanView view, WorkBudget* budget) {
+                            NodeLimit max_new_nodes, PlanView view, WorkBudget* budget) {
   return ProblemMaker(estimator, snapshot, groups, view, budget).Make(counts, room, max_new_nodes);
 }
 

@@ -9,8 +9,8 @@
 
 #include "core/base/work_budget.h"
 #include "core/expand/estimate.h"
-#include "core/expand/packing.h"
 #include "core/expand/plan.h"
+#include "core/pack/packing.h"
 
 namespace loadline {
 
@@ -37,7 +37,7 @@ enum class PlanView {
 // Leaves the snapshot of `estimator` as it is. Memory: O(kinds of pods * groups), which is charged.
 PlanProblem MakePlanProblem(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
                             const std::vector<int64_t>& counts, const std::vector<int64_t>& room,
-                            int64_t max_new_nodes, PlanView view, WorkBudget* budget);
+                            NodeLimit max_new_nodes, PlanView view, WorkBudget* budget);
 
 }  // namespace loadline
 

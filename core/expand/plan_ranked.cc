@@ -37,7 +37,7 @@ void Take(int32_t group, double usd_per_hour, NodeEstimate estimate, ScaleUpPlan
 RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
                                 const std::vector<PodRequests>& requests, std::vector<IncomingPod> daemons,
                                 const std::vector<RankedGroup>& groups, const Ranking& ranking,
-                                int64_t max_new_nodes, WorkBudget* budget) {
+                                NodeLimit max_new_nodes, WorkBudget* budget) {
   RankedScaleUp result;
   ScaleUpPlan& plan = result.plan;
   std::vector<NodeEstimate> estimates;

@@ -46,7 +46,7 @@ struct RankedScaleUp {
 RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
                                 const std::vector<PodRequests>& requests, std::vector<IncomingPod> daemons,
                                 const std::vector<RankedGroup>& groups, const Ranking& ranking,
-                                int64_t max_new_nodes, WorkBudget* budget);
+                                NodeLimit max_new_nodes, WorkBudget* budget);
 
 }  // namespace loadline
 

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "core/cluster/cluster_state.h"
-#include "core/expand/preferred.h"
 #include "core/expand/rank_options.h"
+#include "core/price/preferred.h"
 
 namespace loadline {
 

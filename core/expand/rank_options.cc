@@ -6,7 +6,7 @@
 
 #include "absl/numeric/int128.h"
 #include "core/base/amount.h"
-#include "core/expand/rank_terms.h"
+#include "core/price/rank_terms.h"
 
 namespace loadline {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/expand/preferred.h"
-#include "core/expand/price_model.h"
+#include "core/price/preferred.h"
+#include "core/price/price_model.h"
 
 namespace loadline {
 

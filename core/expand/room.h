@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,23 +39,6 @@ class RoomColumns {
   std::vector<int64_t> requests_;  // pod * width() + column
   std::optional<ResourceId> pods_;
 };
-
-// How many pods of a request fit into what is free, one after the other.
-inline int64_t HowMany(std::span<const int64_t> free, std::span<const int64_t> request) {
-  int64_t most = std::numeric_limits<int64_t>::max();
-  for (size_t i = 0; i < request.size(); ++i) {
-    if (request[i] == 0) continue;
-    if (free[i] < request[i]) return 0;
-    const int64_t many = free[i] / request[i];
-    if (many < most) most = many;
-  }
-  return most;
-}
-
-// Takes `count` pods, which fit, off what is free.
-inline void Take(std::span<const int64_t> request, int64_t count, std::vector<int64_t>* free) {
-  for (size_t i = 0; i < request.size(); ++i) (*free)[i] -= request[i] * count;
-}
 
 }  // namespace loadline
 

@@ -182,11 +182,10 @@ absl::btree_map<int32_t, int64_t> WholeGrowth(const LoopProblem& problem, std::s
   return growth;
 }
 
-bool Within(int64_t limit, const absl::btree_map<int32_t, int64_t>& growth) {
-  if (limit == kNoLimit) return true;
+bool Within(NodeLimit limit, const absl::btree_map<int32_t, int64_t>& growth) {
   int64_t nodes = 0;
   for (const auto& [group, added] : growth) nodes += added;
-  return nodes <= std::max<int64_t>(0, limit);
+  return nodes <= limit.value_or(nodes);
 }
 
 // Adds nodes that come and are left as they are to those that slack may use.
@@ -227,7 +226,7 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
   TrialMemory memory(budget);
   UpcomingNodes upcoming = AddUpcoming(problem, counts, *plan, snapshot, &memory, budget);
   PlanGrowth(problem, counts, /*with_atomic=*/true, snapshot, budget, plan);
-  const int64_t limit = NewNodesLeft(problem, *plan);
+  const NodeLimit limit = NewNodesLeft(problem, *plan);
   absl::btree_map<int32_t, int64_t> growth = WholeGrowth(problem, counts, *plan);
   if (!Within(limit, growth)) {
     // A group that comes as a whole would take what others need: it has its turn when they have grown.
@@ -260,21 +259,19 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
   return rooms;
 }
 
-int64_t NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan) {
-  int64_t left = problem.growth.max_new_nodes;
-  if (left <= 0) return left;
-  for (const LoopGrowth& growth : plan.growth) left -= growth.nodes();
-  return left > 0 ? left : kForbidden;
+NodeLimit NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan) {
+  int64_t added = 0;
+  for (const LoopGrowth& growth : plan.growth) added += growth.nodes();
+  return LimitLeft(problem.growth.max_new_nodes, added);
 }
 
 int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
                size_t group) {
   if (!MayGrow(problem, group)) return 0;
   const int64_t room = RoomOf(problem, counts, plan, group);
-  const int64_t left = NewNodesLeft(problem, plan);
-  if (left == kNoLimit) return room;
+  const int64_t left = NewNodesLeft(problem, plan).value_or(room);
   if (problem.groups[group].drain.atomic && room > left) return 0;
-  return std::clamp<int64_t>(left, 0, room);
+  return std::min(left, room);
 }
 
 void GrowForSlack(const LoopProblem& problem, std::span<const GroupCounts> counts,

@@ -43,7 +43,7 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
                        WorkBudget* budget, LoopPlan* plan);
 
 // What is left of what all groups may grow by together, as PlanOptions::max_new_nodes has it.
-int64_t NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan);
+NodeLimit NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan);
 
 // What the group may still win after all that the plan gives: within its own maximum, and within what all
 // groups may grow by together. 0 where it does not grow, and where it can only grow as a whole and may not.

@@ -78,21 +78,18 @@ absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* b
 
 std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<const GroupCounts> counts) {
   std::vector<SizeDecision> decisions;
-  int64_t left = problem.growth.max_new_nodes;
+  NodeLimit left = problem.growth.max_new_nodes;
   for (const LoopSizing& sizing : problem.sized) {
     const LoopGroup& group = GroupOf(problem, sizing);
     const GroupFacts& facts = sizing.gathered.facts;
     const int64_t upcoming = counts[static_cast<size_t>(sizing.group)].upcoming;
     int64_t most = std::max<int64_t>(0, kMostUpcomingNodes - upcoming);
-    if (left != kNoLimit) most = std::clamp<int64_t>(left, 0, most);
+    most = std::min(most, left.value_or(most));
     if (!problem.decisions.scale_up || !group.held.empty()) most = 0;
     SizeOptions options = sizing.of.options;
     options.cloud_max = std::min(options.cloud_max, *facts.cloud_target + most);
     decisions.push_back(SizeGroup(options, facts, sizing.state, problem.drain.now_s * 1000));
-    if (left > 0 && !sizing.dry_run) {
-      left -= decisions.back().ask_cloud;
-      if (left == 0) left = kForbidden;
-    }
+    if (!sizing.dry_run) left = LimitLeft(left, decisions.back().ask_cloud);
   }
   return decisions;
 }

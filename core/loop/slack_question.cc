@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "core/expand/node_limits.h"
 #include "core/loop/placeholder_pods.h"
 
 namespace loadline {
@@ -89,8 +88,7 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, std::span<const Grou
   question.fit = &problem.scale_down.fit;
   question.now_s = problem.drain.now_s;
   question.snapshot = [snapshot] { return snapshot; };
-  const int64_t left = NewNodesLeft(problem, plan);
-  if (left != kNoLimit) question.max_new_nodes = std::max<int64_t>(0, left);
+  question.max_new_nodes = NewNodesLeft(problem, plan).value_or(kNoNodeLimit);
   question.groups.emplace();
   for (size_t group = 0; group < problem.groups.size(); ++group) {
     const LoopGroup& of = problem.groups[group];

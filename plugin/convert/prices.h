@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/cluster/shapes.h"
-#include "core/expand/price_model.h"
+#include "core/price/price_model.h"
 #include "loadline/v1/prices.pb.h"
 #include "plugin/convert/resources.h"
 

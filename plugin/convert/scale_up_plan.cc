@@ -357,8 +357,9 @@ void Complete(const LabelKeys& keys, DecodedProblem* problem) {
   }
 }
 
-int64_t NewNodeLimit(const v1::ScaleUpProblem& problem, int64_t nodes) {
-  return SmallerLimit(problem.max_new_nodes(), ClusterNodeLimit(problem.max_nodes_total(), nodes));
+NodeLimit NewNodeLimit(const v1::ScaleUpProblem& problem, int64_t nodes) {
+  return SmallerLimit(ReadNodeLimit(problem.max_new_nodes()),
+                      ClusterNodeLimit(problem.max_nodes_total(), nodes));
 }
 
 absl::StatusOr<EstimateMode> DecodeMode(v1::EstimateScaleUpRequest::Mode mode) {

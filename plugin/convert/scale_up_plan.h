@@ -16,7 +16,7 @@
 #include "core/expand/equivalence.h"
 #include "core/expand/estimate.h"
 #include "core/expand/plan.h"
-#include "core/expand/price_model.h"
+#include "core/price/price_model.h"
 #include "loadline/v1/scale_up_plan.pb.h"
 #include "plugin/convert/fit.h"
 #include "plugin/convert/resources.h"
@@ -89,7 +89,7 @@ void SelectLabels(View* view, DecodedProblem* problem);
 void Complete(const LabelKeys& keys, DecodedProblem* problem);
 
 // New nodes of all groups together, in a cluster of so many.
-int64_t NewNodeLimit(const v1::ScaleUpProblem& problem, int64_t nodes);
+NodeLimit NewNodeLimit(const v1::ScaleUpProblem& problem, int64_t nodes);
 
 absl::StatusOr<EstimateMode> DecodeMode(v1::EstimateScaleUpRequest::Mode mode);
 

@@ -48,7 +48,7 @@ absl::StatusOr<v1::EstimateScaleUpResponse> EstimateScaleUp(const v1::EstimateSc
   SnapshotUse use(&shared);
   Snapshot* const snapshot = use.get();
   WorkBudget budget = BudgetOf(problem, kDefaultWork, shared.limits.question_bytes, deadline);
-  const int64_t limit = NewNodeLimit(problem, shared.view.cluster().node_count());
+  const NodeLimit limit = NewNodeLimit(problem, shared.view.cluster().node_count());
 
   v1::EstimateScaleUpResponse response;
   response.set_clamped_amounts(decoded->clamped_amounts);

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "core/drain/planner.h"
-#include "test/bench/units.h"
 #include "test/core/drain/drain_cluster.h"
 #include "test/core/drain/naive_checker.h"
 #include "test/testing/fit_cluster.h"
+#include "test/testing/units.h"
 
 namespace loadline {
 namespace {

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "core/drain/planner.h"
-#include "core/expand/price_catalogue.h"
-#include "core/expand/price_model.h"
 #include "core/fit/fit_search.h"
-#include "test/bench/units.h"
+#include "core/price/price_catalogue.h"
+#include "core/price/price_model.h"
 #include "test/core/drain/drain_cluster.h"
 #include "test/core/drain/naive_checker.h"
+#include "test/testing/units.h"
 
 namespace loadline {
 namespace {

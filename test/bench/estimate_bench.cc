@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/expand/estimate.h"
-#include "test/bench/units.h"
 #include "test/testing/fit_cluster.h"
+#include "test/testing/units.h"
 
 namespace loadline {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/expand/price_catalogue.h"
 #include "core/expand/rank_options.h"
+#include "core/price/price_catalogue.h"
 #include "loadline/k8s/v1/core.pb.h"
 #include "loadline/v1/scale_up.pb.h"
 #include "plugin/service/engine.h"

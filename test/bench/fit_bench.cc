@@ -7,8 +7,8 @@
 
 #include "core/cluster/snapshot.h"
 #include "core/fit/fit_search.h"
-#include "test/bench/units.h"
 #include "test/testing/fit_cluster.h"
+#include "test/testing/units.h"
 
 namespace loadline {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/score/limit_score.h"
-#include "test/bench/units.h"
 #include "test/testing/cluster_builder.h"
+#include "test/testing/units.h"
 
 namespace loadline {
 namespace {

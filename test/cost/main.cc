@@ -12,11 +12,11 @@
 #include "core/expand/rank_options.h"
 #include "test/cost/scenarios.h"
 #include "test/testing/fit_cluster.h"
+#include "test/testing/units.h"
 
 namespace loadline::cost {
 namespace {
 
-constexpr int64_t kMi = int64_t{1} << 20;
 constexpr int kScenariosPerSize = 60;
 
 // A scenario in the core's types.

@@ -11,13 +11,12 @@
 #include "loadline/k8s/v1/workloads.pb.h"
 #include "loadline/v1/slack.pb.h"
 #include "test/plugin/messages.h"
+#include "test/testing/units.h"
 
 namespace loadline {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr int64_t kMi = int64_t{1} << 20;
 
 k8s::v1::Node SlackNode(const std::string& name) {
   return MakeNode(name, {{"cpu", "2"}, {"memory", "8000Mi"}, {"pods", "110"}});

@@ -13,12 +13,11 @@
 #include "plugin/convert/pod.h"
 #include "plugin/convert/pod_identity.h"
 #include "test/testing/fit_cluster.h"
+#include "test/testing/units.h"
 #include "test/vectors/registry.h"
 
 namespace loadline::vectors {
 namespace {
-
-constexpr int64_t kMi = int64_t{1} << 20;
 
 FitNode NodeOf(const Json& json, const std::string& name) {
   FitNode node{.name = name,
@@ -66,7 +65,7 @@ void EstimateNodes(const Json& in, Answers* answers) {
   Snapshot snapshot(cluster.state());
   WorkBudget budget;
   Estimator estimator(&snapshot, &options, std::move(pending), {}, &budget, EstimateMode::kClusterAutoscaler);
-  const NodeThreshold limit{.max_nodes = in.at("max_nodes").get<int64_t>()};
+  const NodeThreshold limit{.max_nodes = ReadNodeLimit(in.at("max_nodes"))};
   const NodeEstimate estimate = estimator.Estimate(node, NodeLimiter({&limit, 1}), &budget);
   answers->Equal("nodes", estimate.nodes);
   answers->Equal("pods", estimate.pods);
@@ -87,8 +86,14 @@ void GroupOrder(const Json& in, Answers* answers) {
   answers->Equal("order", names);
 }
 
+// As Cluster Autoscaler writes limits.
+int64_t Written(NodeLimit limit) {
+  if (!limit.has_value()) return 0;
+  return *limit > 0 ? *limit : -1;
+}
+
 void ClusterLimit(const Json& in, Answers* answers) {
-  answers->Equal("limit", ClusterNodeLimit(in.at("max_nodes_total"), in.at("current_nodes")));
+  answers->Equal("limit", Written(ClusterNodeLimit(in.at("max_nodes_total"), in.at("current_nodes"))));
 }
 
 GroupSize SizeOf(const Json& json) { return {json.at("max"), json.at("current")}; }
@@ -96,17 +101,20 @@ GroupSize SizeOf(const Json& json) { return {json.at("max"), json.at("current")}
 void GroupLimit(const Json& in, Answers* answers) {
   std::vector<GroupSize> similar;
   for (const Json& group : in.at("similar")) similar.push_back(SizeOf(group));
-  answers->Equal("limit", GroupNodeLimit(SizeOf(in.at("group")), similar));
+  answers->Equal("limit", Written(GroupNodeLimit(SizeOf(in.at("group")), similar)));
 }
 
 void MinLimit(const Json& in, Answers* answers) {
-  answers->Equal("limit", SmallerLimit(in.at("base"), in.at("target")));
+  answers->Equal("limit",
+                 Written(SmallerLimit(ReadNodeLimit(in.at("base")), ReadNodeLimit(in.at("target")))));
 }
 
 void Limiter(const Json& in, Answers* answers) {
   std::vector<NodeThreshold> thresholds;
   for (const Json& threshold : in.at("thresholds")) {
-    thresholds.push_back({threshold.at("max_nodes"), threshold.at("max_seconds")});
+    NodeThreshold& read = thresholds.emplace_back();
+    read.max_nodes = ReadNodeLimit(threshold.at("max_nodes"));
+    if (const double seconds = threshold.at("max_seconds"); seconds != 0) read.max_seconds = seconds;
   }
   NodeLimiter limiter(thresholds);
   Json granted = Json::array();

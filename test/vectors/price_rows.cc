@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/expand/balance.h"
-#include "core/expand/preferred.h"
-#include "core/expand/price_model.h"
 #include "core/expand/rank_options.h"
-#include "core/expand/rank_terms.h"
+#include "core/price/preferred.h"
+#include "core/price/price_model.h"
+#include "core/price/rank_terms.h"
 #include "test/vectors/registry.h"
 
 namespace loadline::vectors {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/expand/knapsack.h"
 #include "core/expand/plan.h"
 #include "core/expand/plan_ranked.h"
+#include "core/pack/knapsack.h"
 #include "test/testing/fit_cluster.h"
 
 namespace loadline {
@@ -61,7 +61,7 @@ class ManyShapes {
     const PriceModel prices;
     const std::vector<PodRequests> requests(pods_.size());
     return PlanRankedScaleUp(&snapshot, &fit_, WithNames(), requests, {}, {{group_, {}, false, {}}},
-                             {policy, prices, NodeCapacity(), {}}, kNoLimit, budget);
+                             {policy, prices, NodeCapacity(), {}}, std::nullopt, budget);
   }
 
  private:

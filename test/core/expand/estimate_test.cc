@@ -55,7 +55,8 @@ class EstimateTest : public ::testing::Test {
  protected:
   void Add(const FitPod& pod, int64_t count) { pods_.push_back({cluster_.Incoming(pod), count}); }
 
-  NodeEstimate Ask(const FitNode& node, EstimateMode mode = EstimateMode::kExact, int64_t max_nodes = 0) {
+  NodeEstimate Ask(const FitNode& node, EstimateMode mode = EstimateMode::kExact,
+                   NodeLimit max_nodes = std::nullopt) {
     const NodeTemplate shape{node.name, cluster_.Shape(node)};
     std::vector<PendingPods> pods = pods_;
     for (PendingPods& entry : pods) entry.pod.names = cluster_.names();
@@ -244,7 +245,7 @@ RC_GTEST_PROP(EstimateProperty, CountingIsPlacing, ()) {
   // them are placed in the snapshot.
   std::vector<PendingPods> placed = pods;
   placed.push_back({cluster.Incoming(Alone(1, "ghost")), 0});
-  const NodeThreshold limit{.max_nodes = *rc::gen::inRange(0, 30)};
+  const NodeThreshold limit{.max_nodes = ReadNodeLimit(*rc::gen::inRange(0, 30))};
   const auto ask = [&](std::vector<PendingPods> asked, EstimateMode mode) {
     Snapshot snapshot(cluster.state());
     const FitOptions options;

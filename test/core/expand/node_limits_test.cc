@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <vector>
 
 namespace loadline {
@@ -9,19 +10,32 @@ namespace {
 
 TEST(NodeLimitsTest, ClusterMaximum) {
   EXPECT_EQ(ClusterNodeLimit(10, 9), 1);
-  EXPECT_EQ(ClusterNodeLimit(10, 10), kForbidden);
-  EXPECT_EQ(ClusterNodeLimit(10, 11), kForbidden);
-  EXPECT_EQ(ClusterNodeLimit(0, 11), kNoLimit);
+  EXPECT_EQ(ClusterNodeLimit(10, 10), 0);
+  EXPECT_EQ(ClusterNodeLimit(10, 11), 0);
+  EXPECT_EQ(ClusterNodeLimit(0, 11), std::nullopt);
+}
+
+TEST(NodeLimitsTest, ReadsWhatClusterAutoscalerWrites) {
+  EXPECT_EQ(ReadNodeLimit(0), std::nullopt);
+  EXPECT_EQ(ReadNodeLimit(-1), 0);
+  EXPECT_EQ(ReadNodeLimit(7), 7);
+}
+
+TEST(NodeLimitsTest, NoLimitYieldsToAnyAndIsNeverUsedUp) {
+  EXPECT_EQ(SmallerLimit(std::nullopt, 0), 0);
+  EXPECT_EQ(SmallerLimit(3, std::nullopt), 3);
+  EXPECT_EQ(LimitLeft(std::nullopt, 5), std::nullopt);
+  EXPECT_EQ(LimitLeft(3, 5), 0);
 }
 
 TEST(NodeLimitsTest, AnOverfullGroupTakesNothingFromTheOthers) {
   const std::vector<GroupSize> similar = {{.max = 3, .current = 9}, {.max = 3, .current = 2}};
   EXPECT_EQ(GroupNodeLimit({.max = 5, .current = 4}, similar), 2);
-  EXPECT_EQ(GroupNodeLimit({.max = 5, .current = 5}, {}), kForbidden);
+  EXPECT_EQ(GroupNodeLimit({.max = 5, .current = 5}, {}), 0);
 }
 
 TEST(NodeLimiterTest, GivesOutTheSmallestLimitOnce) {
-  const std::vector<NodeThreshold> thresholds = {{.max_nodes = 0}, {.max_nodes = 5}, {.max_nodes = 7}};
+  const std::vector<NodeThreshold> thresholds = {{.max_seconds = 10}, {.max_nodes = 5}, {.max_nodes = 7}};
   NodeLimiter limiter(thresholds);
   EXPECT_EQ(limiter.Grant(3), 3);
   EXPECT_EQ(limiter.Grantable(3), 2);

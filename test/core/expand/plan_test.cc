@@ -363,7 +363,7 @@ RC_GTEST_PROP(PlanProperty, HoldsWhatItPromises, ()) {
     RC_ASSERT(growth[i] <=
               std::max<int64_t>(0, question.groups[i].size.max - question.groups[i].size.current));
   }
-  RC_ASSERT(question.options.max_new_nodes == kNoLimit || nodes <= question.options.max_new_nodes);
+  RC_ASSERT(nodes <= question.options.max_new_nodes.value_or(nodes));
   RC_ASSERT(std::abs(cost - plan.cost) < 1e-9);
   RC_ASSERT(plan.lower_bound <= plan.cost);
   // Never worse than the best single option, which starts from the same room on existing nodes.

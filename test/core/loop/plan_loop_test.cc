@@ -131,7 +131,7 @@ TEST_F(LoopTest, SlackGetsWhatPodsLeaveOfWhatAllGroupsMayGrowBy) {
   problem_.growth.max_new_nodes = 3;
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 0, 1}, LoopGrowth{1, 2, 0}));
   ClearPending();
-  problem_.growth.max_new_nodes = kForbidden;
+  problem_.growth.max_new_nodes = 0;
   EXPECT_THAT(Plan().growth, IsEmpty());
 }
 

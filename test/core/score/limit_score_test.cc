@@ -10,13 +10,12 @@
 
 #include "absl/numeric/int128.h"
 #include "test/testing/cluster_builder.h"
+#include "test/testing/units.h"
 
 namespace loadline {
 namespace {
 
 using ::testing::ElementsAre;
-
-constexpr int64_t kGi = int64_t{1} << 30;
 
 std::vector<int32_t> Score(const LimitPolicy& policy, ClusterBuilder& builder, const TestPod& pod) {
   const PodShape shape = builder.Shape(pod);

@@ -10,13 +10,13 @@
 #include "core/cluster/cluster_state.h"
 #include "core/score/limit_columns.h"
 #include "core/score/limit_score.h"
+#include "test/testing/units.h"
 
 namespace loadline {
 namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int64_t kGibibyte = int64_t{1} << 30;
 constexpr int64_t kFixedAmount = 100;
 
 // A container by its cpu, in millicores; nullopt: not stated.
@@ -161,17 +161,17 @@ TEST(MissingLimitOfContainers, ShapesThatDifferInNothingElseAreApart) {
 TEST(MissingLimitOfContainers, SidecarWithALimitDoesNotBoundTheApp) {
   PodResources pod;
   pod.containers.push_back({.name = "app"});
-  pod.containers[0].requests[kMemory] = Quantity::FromUnits(4 * kGibibyte);
+  pod.containers[0].requests[kMemory] = Quantity::FromUnits(4 * kGi);
   pod.init_containers.push_back({.name = "mesh", .sidecar = true});
-  pod.init_containers[0].limits[kMemory] = Quantity::FromUnits(kGibibyte);
+  pod.init_containers[0].limits[kMemory] = Quantity::FromUnits(kGi);
   PodResources five;
   five.containers.push_back({.name = "app"});
-  five.containers[0].limits[kMemory] = Quantity::FromUnits(5 * kGibibyte);
+  five.containers[0].limits[kMemory] = Quantity::FromUnits(5 * kGi);
 
   ClusterState cluster;
   const ResourceNames names;
   ResourceAmounts allocatable;
-  allocatable[kMemory] = 16 * kGibibyte;
+  allocatable[kMemory] = 16 * kGi;
   const auto add = [&](int32_t slot, const char* name, const PodResources& there) {
     const int32_t shape =
         cluster.pod_shapes().Acquire(MakePodShape("", false, there, names, PodRole::kExisting));
@@ -182,16 +182,16 @@ TEST(MissingLimitOfContainers, SidecarWithALimitDoesNotBoundTheApp) {
   add(1, "b", five);
   PodResources incoming;
   incoming.containers.push_back({.name = "app"});
-  incoming.containers[0].limits[kMemory] = Quantity::FromUnits(kGibibyte);
+  incoming.containers[0].limits[kMemory] = Quantity::FromUnits(kGi);
   LimitColumns columns(StrictPolicy({{"memory", 1}}));
   columns.CatchUp(cluster);
   const std::vector<Slot> slots = {Slot{0}, Slot{1}};
   const std::vector<size_t> all = {0, 1};
   const std::vector<NodeExplanation> nodes = ExplainNodes(
       columns, cluster, MakePodShape("", false, incoming, names, PodRole::kIncoming), slots, all);
-  EXPECT_EQ(nodes[0].resources[0].node_limits, 16 * kGibibyte);
+  EXPECT_EQ(nodes[0].resources[0].node_limits, 16 * kGi);
   EXPECT_EQ(nodes[0].resources[0].node_missing_limits, 1);
-  EXPECT_EQ(nodes[1].resources[0].node_limits, 5 * kGibibyte);
+  EXPECT_EQ(nodes[1].resources[0].node_limits, 5 * kGi);
   EXPECT_EQ(nodes[1].resources[0].node_missing_limits, 0);
   std::vector<int32_t> scores;
   ScoreNodes(columns, cluster, MakePodShape("", false, incoming, names, PodRole::kIncoming), slots, &scores);

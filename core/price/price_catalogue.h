@@ -1,0 +1,82 @@
+// Price lists: what instance types, families and single resources cost.
+#ifndef LOADLINE_CORE_PRICE_PRICE_CATALOGUE_H_
+#define LOADLINE_CORE_PRICE_PRICE_CATALOGUE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace loadline {
+
+// All prices are US dollars per hour, finite, in [0, kMaxPrice]. So no sum of them overflows.
+inline constexpr double kMaxPrice = 1e9;
+bool IsPrice(double value);
+
+struct InstancePrice {
+  std::optional<double> on_demand;
+  std::optional<double> spot;
+};
+
+// A member of a family in a table.
+struct FamilyMember {
+  double cpus;  // > 0
+  InstancePrice price;
+  std::string type;
+};
+
+// What a GCE list says of a family, or of its custom machines.
+struct FamilyRates {
+  std::optional<double> cpu;
+  std::optional<double> memory_gib;
+  std::optional<double> spot_factor;
+};
+
+// Prices of single resources, as far as a list has them.
+struct BaseRates {
+  std::optional<double> cpu;
+  std::optional<double> memory_gib;
+  std::optional<double> gpu;
+  std::optional<double> ephemeral_gib;
+  std::optional<double> spot_factor;
+};
+
+// What only GCE lists have.
+struct GcePrices {
+  absl::flat_hash_map<std::string, FamilyRates> families;
+  absl::flat_hash_map<std::string, FamilyRates> custom_families;
+  absl::flat_hash_map<std::string, double> gpus;
+  absl::flat_hash_map<std::string, double> spot_gpus;
+  absl::flat_hash_map<std::string, double> boot_disk_gib;
+  double local_ssd_gib = 0;
+  double spot_local_ssd_gib = 0;
+};
+
+struct PriceCatalogue {
+  std::string name;
+  absl::flat_hash_map<std::string, InstancePrice> types;
+  // Tables that state capacity: by FamilyKeyOf(), members by CPUs and name.
+  absl::flat_hash_map<std::string, std::vector<FamilyMember>> families;
+  BaseRates base;
+  std::optional<GcePrices> gce;
+};
+
+// Reads a catalogue in one of the two forms of message PriceCatalogue.
+//
+// Errors: kInvalidArgument  what is wrong, with the number of the line, from 1: `line 17: "abc" is not a
+//                           price: ...`. Also a key that comes twice, and a header without what it takes.
+// Cost:   O(bytes).
+absl::StatusOr<PriceCatalogue> ParsePriceCatalogue(absl::string_view name, absl::string_view csv);
+
+// The family of an instance type: what is before the first '.', else before the first '-'; else all of it.
+absl::string_view FamilyOf(absl::string_view instance_type);
+
+// The same with its separator: c4.large of AWS and c4-standard-8 of GCE are not of one family.
+absl::string_view FamilyKeyOf(absl::string_view instance_type);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_PRICE_PRICE_CATALOGUE_H_

@@ -1,0 +1,137 @@
+// What nodes and pods cost. All prices are US dollars per hour.
+#ifndef LOADLINE_CORE_PRICE_PRICE_MODEL_H_
+#define LOADLINE_CORE_PRICE_PRICE_MODEL_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
+#include "core/price/price_catalogue.h"
+
+namespace loadline {
+
+// Prices of single resources. Defaults: GCE, us-central1, as Cluster Autoscaler 1.35 has them compiled in.
+struct ResourceRates {
+  double cpu = 0.033174;
+  double memory_gib = 0.004446;
+  double gpu = 0.70;
+  double ephemeral_gib = 0.10 / 720;  // pd-balanced; a month has 720 hours
+  double ephemeral_flat = 0;          // for a pod that requests any
+  bool any_gpu = false;               // of a pod, every GPU resource counts, not nvidia.com/gpu alone
+  friend bool operator==(const ResourceRates&, const ResourceRates&) = default;
+};
+
+// What a pod requests. [0, 2^62] each.
+struct PodRequests {
+  int64_t milli_cpu = 0;
+  int64_t memory_bytes = 0;
+  int64_t ephemeral_bytes = 0;
+  int64_t nvidia_gpus = 0;
+  int64_t gpus = 0;  // of all vendors
+};
+
+// What the pod would cost on a machine that suits it perfectly.
+// Source: GcePriceModel.PodPrice of Cluster Autoscaler, in its order of additions; the flat price: the
+// proposal.
+double PodPrice(const ResourceRates& rates, const PodRequests& pod);
+
+// Where the price of a machine comes from, in the order of asking.
+enum class PriceSource { kNone, kGiven, kNodeAnnotation, kInstanceType, kFamily, kBaseRates };
+
+// What was passed over, assumed or left out on the way to a price: see message NodePrice.
+enum class PriceRemark {
+  kGivenPriceInvalid = 1,
+  kAnnotationInvalid,
+  kNoInstanceType,
+  kInstanceTypeNotListed,
+  kFamilyNotListed,
+  kSpotFactorOfCatalogue,
+  kSpotFactorOfModel,
+  kGpuTypeNotListed,
+  kBootDiskTypeNotListed,
+  kNoTemplate,
+  kSourcesExhausted,
+};
+
+// What a price has parts for.
+enum class PricePartKind { kMachine = 1, kLocalSsd, kBootDisk, kGpu, kInterruptions, kSurcharge };
+struct PricePart {
+  PricePartKind kind;
+  double price;
+  friend bool operator==(const PricePart&, const PricePart&) = default;
+};
+
+// CPUs that are paid for already, and not in use.
+struct Commitment {
+  std::string instance;  // an instance type or a family; empty: any
+  int64_t unused_milli_cpu = 0;
+};
+
+// How nodes are priced; see message PriceModel. What is set is a valid price or share.
+struct PriceModel {
+  std::vector<PriceCatalogue> catalogues;
+  BaseRates base;  // over those of the catalogues
+  PriceSource last_source = PriceSource::kBaseRates;
+  std::optional<double> spot_factor;  // (0, 1]
+  double interruption_risk = 0;       // [0, 1)
+  double surcharge = 0;
+  std::vector<Commitment> commitments;
+};
+
+// What of a node its price depends on.
+struct PricedNode {
+  // Given for the node group, and stated on the node. A value that is no price is passed over, and told.
+  std::optional<double> given;
+  std::optional<double> annotated;
+  bool annotation_invalid = false;
+  // There is a template: without one only a given price holds.
+  bool has_template = true;
+  std::string instance_type;  // empty: not known
+  bool spot = false;
+  // Capacity.
+  int64_t milli_cpu = 0;
+  int64_t memory_bytes = 0;
+  int64_t ephemeral_bytes = 0;
+  int64_t nvidia_gpus = 0;
+  int64_t gpus = 0;  // of all vendors
+  // GCE.
+  std::optional<std::string> gpu_type;
+  double local_ssds = 0;       // of 375 GiB each; 0 also where pods do not use them
+  int64_t boot_disk_gib = 0;   // 0: not stated, 100
+  std::string boot_disk_type;  // empty: not stated, pd-balanced
+};
+
+struct NodePrice {
+  PriceSource source = PriceSource::kNone;
+  double price = 0;                             // the sum of the parts, added in their order
+  absl::InlinedVector<PricePart, 4> parts;      // that are not 0
+  absl::InlinedVector<PriceRemark, 4> remarks;  // in order of their numbers
+  std::string catalogue;
+  std::string key;  // the instance type or family in it
+  bool spot = false;
+};
+
+// Prices one node. Sources are asked in the order of PriceSource up to `last_source`, catalogues in theirs:
+//
+//   kInstanceType  the type's price. A table without spot price: on-demand * spot factor.
+//   kFamily        GCE: CPU * rate + GiB * rate, times the family's spot factor. Table: the member of the
+//   family
+//                  nearest in CPU (by ratio; ties: the smaller, then by name), times the ratio of CPUs.
+//   kBaseRates     CPU, memory and ephemeral storage, and GPUs beside; times the spot factor.
+//
+// Where a GCE list gives the price, or base rates hold beside one, local SSDs, boot disk and attached GPUs
+// are added as GCE bills them. A price that is given or annotated includes all that. Cost: O(catalogues),
+// plus the members of a family. Pure: any thread. Source: GcePriceModel.NodePrice of Cluster Autoscaler, in
+// its order of operations.
+NodePrice PriceNode(const PriceModel& model, const PricedNode& node);
+
+// Returns what commitments pay of `nodes` nodes: machine price * the share of their CPUs that is committed. A
+// spot node is not covered. Each commitment covers CPUs that those before it left over.
+double CommittedPrice(const PriceModel& model, const PricedNode& node, const NodePrice& price, int64_t nodes);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_PRICE_PRICE_MODEL_H_
