@@ -155,7 +155,7 @@ int32_t Snapshot::Intern(const PodShape& shape, bool copy) {
   const int32_t known = pod_shapes_.size();
   const int32_t id = pod_shapes_.Intern(shape, copy);
   if (id < known) return id;
-  pods_of_.emplace_back();
+  pods_of_.push_back({.has_rules = shape.rules != nullptr, .listed = shape.rules != nullptr});
   shapes_in_[shape.namespace_name].push_back(id);
   if (shape.rules != nullptr) anti_affinity_terms_.Add(id, *shape.rules);
   return id;
@@ -337,7 +337,7 @@ void Snapshot::Detach(NodeIndex node, size_t position) {
 void Snapshot::CountShape(NodeIndex node, PodsOfShape* pods, int32_t sign) {
   pods->count += sign;
   if (!pods->listed) {
-    pods->listed = pods->count == 0;
+    pods->listed = pods->has_rules && pods->count == 0;
   } else if (sign > 0) {
     pods->nodes.push_back(node);
   } else if (pods->nodes.back() == node) {

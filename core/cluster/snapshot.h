@@ -204,9 +204,12 @@ class Snapshot {
   // The pods of a shape.
   struct PodsOfShape {
     int32_t count = 0;
+    // Pods with rules are kept listed, as it is mostly pods like them that look at them. Others are listed
+    // once somebody asks.
+    bool has_rules = false;
     // `nodes` has an entry for each of them. Ends when one is removed that is not the last of them, because
     // to find it would take a search.
-    bool listed = true;
+    bool listed = false;
     std::vector<NodeIndex> nodes;
   };
   struct Move {

@@ -101,6 +101,20 @@ void PodCounter::CountNode(const ClusterState& cluster, Slot slot) {
   }
 }
 
+void PodCounter::Add(const OwnerPods& owner) {
+  const auto [sum, added] = by_owner_.try_emplace(owner.owner, owner);
+  if (added) return;
+  sum->second.pods += owner.pods;
+  sum->second.finished += owner.finished;
+}
+
+void PodCounter::TakeOff(const OwnerPods& owner) {
+  const auto sum = by_owner_.find(owner.owner);
+  sum->second.pods -= owner.pods;
+  sum->second.finished -= owner.finished;
+  if (sum->second.pods == 0 && sum->second.finished == 0) by_owner_.erase(sum);
+}
+
 void PodCounter::Follow(const ClusterState& cluster, std::optional<std::span<const Slot>> changes) {
   std::vector<Slot> all;
   if (!changes.has_value()) {
@@ -114,18 +128,13 @@ void PodCounter::Follow(const ClusterState& cluster, std::optional<std::span<con
   for (const Slot slot : *changes) {
     CountNode(cluster, slot);
     std::vector<OwnerPods>& counted = by_slot_[IndexOf(slot)];
-    if (on_node_ == counted) continue;
-    for (const OwnerPods& owner : counted) {
-      const auto sum = by_owner_.find(owner.owner);
-      sum->second.pods -= owner.pods;
-      sum->second.finished -= owner.finished;
-      if (sum->second.pods == 0 && sum->second.finished == 0) by_owner_.erase(sum);
-    }
-    for (const OwnerPods& owner : on_node_) {
-      const auto [sum, added] = by_owner_.try_emplace(owner.owner, owner);
-      if (added) continue;
-      sum->second.pods += owner.pods;
-      sum->second.finished += owner.finished;
+    // Most of what is on a node stays where it was.
+    for (size_t i = 0; i < std::max(counted.size(), on_node_.size()); ++i) {
+      const bool was = i < counted.size();
+      const bool is = i < on_node_.size();
+      if (was && is && counted[i] == on_node_[i]) continue;
+      if (was) TakeOff(counted[i]);
+      if (is) Add(on_node_[i]);
     }
     counted.assign(on_node_.begin(), on_node_.end());
   }

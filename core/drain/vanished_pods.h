@@ -43,6 +43,8 @@ class PodCounter {
   const OwnerPods& OnePod(const ClusterState& cluster, int32_t shape);
   // Counts the pods of one node, neighbours with one owner together, into on_node_.
   void CountNode(const ClusterState& cluster, Slot slot);
+  void Add(const OwnerPods& owner);
+  void TakeOff(const OwnerPods& owner);
 
   std::vector<ShapeCount> shapes_;  // by number
   std::vector<OwnerPods> on_node_;  // room to work in
