@@ -36,8 +36,10 @@ class PodCounter {
  private:
   // What a pod of a shape counts as; worked out once, as there are many more pods than shapes.
   struct ShapeCount {
-    uint64_t fingerprint = 0;  // of the shape, whose number may be another one's later
-    OwnerPods one;             // its owner and one pod; no pod at all where it is left out
+    // Of the shape, whose number may be another one's later. Where two of them share it, as hardly ever, pods
+    // of one owner are counted as those of the other.
+    uint64_t fingerprint = 0;
+    OwnerPods one;  // its owner and one pod; no pod at all where it is left out
   };
 
   const OwnerPods& OnePod(const ClusterState& cluster, int32_t shape);

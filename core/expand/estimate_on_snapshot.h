@@ -28,7 +28,7 @@ class SnapshotEstimate {
 
   // Places the pods of each position in `order` by the rules of Estimator::Estimate().
   NodeEstimate Exact(const std::vector<size_t>& order);
-  // The rules of Cluster Autoscaler, notes on the estimator of its version 1.36:
+  // The rules of Cluster Autoscaler 1.36 (estimator/binpacking_estimator.go):
   // first fit over new nodes up to the first pod that fits none; then next fit, the last node only. There, a
   // pod that hostname spreading keeps off the last node may go to any other node, existing ones included.
   NodeEstimate ClusterAutoscaler(const std::vector<size_t>& order);

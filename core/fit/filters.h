@@ -30,8 +30,7 @@ MadeFilter MakeDynamicResources(const FitContext& context);
 using CheckedRequest = ResourceAmounts::Entry;
 std::vector<CheckedRequest> CheckedRequests(const IncomingPod& pod, const FitOptions& options);
 
-// Whether the first taint that keeps pods away and is not tolerated exists on the node. Shared with
-// spreading.
+// Whether the pod tolerates all taints of the node that keep pods away. Shared with spreading.
 bool ToleratesTaints(const PodRules& rules, const NodeShape& node);
 // Whether nodeSelector and required node affinity of the pod match. Shared with spreading.
 bool MatchesNodeAffinity(const PodRules& rules, const NodeLabels& node);

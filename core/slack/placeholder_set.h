@@ -71,7 +71,7 @@ struct PlaceholderGroup {
   friend bool operator==(const PlaceholderGroup&, const PlaceholderGroup&) = default;
 };
 
-// Steps A, C, E and F of reading U. Nodes are numbered by the caller, densely.
+// Steps A, C, E and F of README.md. Nodes are numbered by the caller, densely.
 class PlaceholderSet {
  public:
   static constexpr size_t kNoNode = static_cast<size_t>(-1);

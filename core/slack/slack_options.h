@@ -42,7 +42,7 @@ struct SlackOptions {
   ReserveMode reserve = ReserveMode::kNone;
   // A placeholder has at most one part in so many of a node. [1, 1000]
   int64_t granularity = 5;
-  // S6: nor more than the pods of the class request at most, each resource by itself. Unset: with a reserve.
+  // Nor more than the pods of the class request at most, each resource by itself. Unset: with a reserve.
   std::optional<bool> bound_by_pods;
   // Placeholders of one class, and copies of one pod. [1, 100000]
   int64_t max_placeholders = 10'000;

@@ -1,4 +1,4 @@
-// Resource slack: reading U of the proposal, steps A to H, for a whole cluster.
+// Resource slack for a whole cluster, in the steps A to H of README.md.
 #ifndef LOADLINE_CORE_SLACK_SLACK_PLANNER_H_
 #define LOADLINE_CORE_SLACK_SLACK_PLANNER_H_
 

@@ -1,4 +1,4 @@
-// How many placeholders, and how large: reading U of the resource slack proposal, and its literal formulas.
+// How many placeholders, and how large: our rule, and the literal formulas of the resource slack proposal.
 #ifndef LOADLINE_CORE_SLACK_SLACK_SIZE_H_
 #define LOADLINE_CORE_SLACK_SLACK_SIZE_H_
 
@@ -30,8 +30,8 @@ struct Pieces {
 // ceil(rate * basis) per dimension.
 CpuMemory ExtraRoom(const CpuMemory& basis, int64_t rate);
 
-// What one placeholder may have at most: floor(node / granularity), and at most `bound` where there is one
-// (S6).
+// What one placeholder may have at most: floor(node / granularity), and at most `bound` where there is
+// one.
 CpuMemory LargestPiece(const CpuMemory& node, int64_t granularity, const std::optional<CpuMemory>& bound);
 
 // Shares `room` among as few placeholders as `unit` allows: count = max over dimensions of

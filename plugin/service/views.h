@@ -55,8 +55,8 @@ struct SharedView {
   const EngineLimits limits;
   Turn writer;  // orders batches; taken before `turn`
   Turn turn;
-  // Changed with both turns, so either is enough to read it; Fit adds label keys and derives shapes anew with
-  // `turn`, which a batch that is being decoded does not read.
+  // Changed with both turns, so either is enough to read it; questions add label keys and derive shapes anew
+  // with `turn`, which a batch that is being decoded does not read.
   View view;
   PolicyColumns columns;  // guarded by `turn`
   KeptSnapshot snapshot;  // guarded by `turn`

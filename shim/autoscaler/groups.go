@@ -50,9 +50,6 @@ type groupState struct {
 // upcoming is how many nodes are on their way.
 func (g *groupState) upcoming() int { return g.starting + g.coming }
 
-// current is how many nodes there are, with those on their way.
-func (g *groupState) current() int { return len(g.nodes) + g.upcoming() }
-
 // room is how many nodes the group may have more. A cloud may have more machines than its target size for some time.
 func (g *groupState) room() int { return max(0, g.Max-max(g.Target, g.live)) }
 

@@ -26,8 +26,8 @@ const inProcess = "inprocess"
 //	inprocess:///path/to/libloadline.so  the same, from that file
 //	unix:///path/to/socket               loadlined; the connection is made when it is first needed
 //
-// Searched in this order: the file that LOADLINE_LIBRARY names, the folder of the executable, ../lib beside
-// it, the search path of the system.
+// The library is the file that LOADLINE_LIBRARY names; without that variable it is searched for in the folder of the
+// executable, in ../lib beside it, and in the search path of the system, in this order.
 func Open(address string) (Conn, error) { return OpenWith(address, nil) }
 
 // OpenWith is Open for an engine in this process that is set up in another way than by default. An engine in loadlined has the set-up that

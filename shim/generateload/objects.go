@@ -123,7 +123,7 @@ func (o *Options) Check() error {
 // Selector selects all that is made.
 func (o *Options) Selector() string { return LoadLabel + "=" + o.Name }
 
-// Deployments returns them with all of their replicas. The same options, the same Deployments.
+// deployments returns them with all of their replicas. The same options, the same Deployments.
 func (o *Options) deployments() []*appsv1.Deployment {
 	random := o.random()
 	var all []*appsv1.Deployment
