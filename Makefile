@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate clean
+.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile mutants check-long fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -53,6 +53,11 @@ test-tsan: deps ## run the C++ tests under the thread sanitizer
 test-hostile: deps build/build.ninja ## put hostile objects into a shared cluster, one by one and all together; HOSTILE_ARGS go to the test
 	@cmake --build --preset release --target hostile_test
 	@build/test/hostile_test --gtest_brief=1 $(HOSTILE_ARGS)
+
+mutants: deps ## put small faults into a copy of the tree, one at a time, and report those that no test notices; WORDS=... some
+	@python3 tools/mutants.py $(WORDS)
+
+check-long: test-asan test-tsan mutants fuzz ## what takes hours: sanitizers, mutants, fuzzing
 
 FUZZ_SECONDS ?= 60
 fuzz: deps ## fuzz each target for FUZZ_SECONDS (60), starting from its corpus
