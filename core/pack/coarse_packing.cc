@@ -21,7 +21,7 @@ namespace {
 
 // Classes of what is left; more give a better order, and cost more.
 constexpr size_t kClasses = 512;
-// Of the nodes that the resources ask for one in so many is made before they are asked again.
+// The relaxation says how many nodes are needed; we make this part (1 / kStep) of them before we ask again.
 constexpr double kStep = 8;
 // Without a budget a node looks at so many items beyond one that does not fit.
 constexpr size_t kLookAhead = 64;
@@ -172,7 +172,7 @@ class CoarsePacker {
     return node.most[item] > 0 && CopiesThatFit(node.free, problem_.items[item].request) > 0;
   }
 
-  // Of each type a part of the nodes that a relaxation wants. Returns how many.
+  // Makes a part of the nodes that a relaxation wants of each type. Returns how many it made.
   int64_t MakeNodes(const ResourceRelaxation& relaxed) {
     std::vector<size_t> order(relaxed.nodes.size());
     std::iota(order.begin(), order.end(), size_t{0});

@@ -88,7 +88,7 @@ size_t CoveringLp::Leaving(const std::vector<double>& direction) const {
   for (size_t i = 0; i < rows(); ++i) {
     if (direction[i] <= kSmall) continue;
     const double step = std::max(0.0, level_[i]) / direction[i];
-    // Of equal steps the one with the largest pivot, which is the most exact.
+    // Among equal steps we take the one with the largest pivot, which is the most exact.
     if (step < shortest - kSmall || (step <= shortest + kSmall && direction[i] > direction[best])) {
       shortest = std::min(step, shortest);
       best = i;

@@ -112,9 +112,8 @@ class Rounding {
   // Takes nodes of a pattern as long as each takes something and limits permit; the last ones may hold less.
   bool TakeNodes(const Pattern& pattern, int64_t nodes, PackingRest* rest, Choice* chosen) const {
     bool any = false;
-    int64_t& limit = rest->limits[static_cast<size_t>(pattern.type)];
     while (nodes > 0) {
-      int64_t most = std::min({nodes, limit, rest->limit});
+      int64_t most = rest->NodesWithinLimits(pattern.type, nodes);
       Node node{{pattern.type, {}}, 0};
       for (const auto& [item, count] : pattern.items) {
         const int64_t left = rest->items[static_cast<size_t>(item)];
@@ -126,8 +125,7 @@ class Rounding {
       node.nodes = most;
       for (const auto& [item, count] : node.pattern.items)
         rest->items[static_cast<size_t>(item)] -= count * most;
-      if (limit != PackingRest::kUnlimited) limit -= most;
-      if (rest->limit != PackingRest::kUnlimited) rest->limit -= most;
+      rest->TakeFromLimits(pattern.type, most);
       chosen->cost += lp_.Cost(pattern) * static_cast<double>(most);
       chosen->nodes.push_back(std::move(node));
       nodes -= most;
@@ -210,7 +208,7 @@ class Packer {
         const Node& node = best->nodes[order[i]];
         if (i >= share) {
           kept.nodes.push_back(node);
-          Use(node, &rest);
+          rest.TakeFromLimits(node.pattern.type, node.nodes);
           continue;
         }
         for (const auto& [item, count] : node.pattern.items) rest.items[static_cast<size_t>(item)] += count;
@@ -255,12 +253,6 @@ class Packer {
       ++resources;
     }
     return used / static_cast<double>(std::max<int64_t>(1, resources));
-  }
-
-  static void Use(const Node& node, PackingRest* rest) {
-    int64_t& limit = rest->limits[static_cast<size_t>(node.pattern.type)];
-    if (limit != PackingRest::kUnlimited) limit = std::max<int64_t>(0, limit - node.nodes);
-    if (rest->limit != PackingRest::kUnlimited) rest->limit -= node.nodes;
   }
 
   // Gives each node the cheapest type that holds what it holds.
@@ -321,17 +313,15 @@ class Packer {
 
 PackingRest AllOf(const PackingProblem& problem, WorkBudget* budget) {
   PackingRest rest;
-  rest.limit = problem.limit.value_or(PackingRest::kUnlimited);
-  for (const PackingType& type : problem.types) {
-    rest.limits.push_back(type.limit.value_or(PackingRest::kUnlimited));
-  }
+  rest.limit = problem.limit;
+  for (const PackingType& type : problem.types) rest.limits.push_back(type.limit);
   for (size_t b = 0; b < problem.types.size(); ++b) {
-    for (size_t a = 0; a < problem.types.size() && rest.limits[b] > 0; ++a) {
+    for (size_t a = 0; a < problem.types.size() && rest.limits[b] != 0; ++a) {
       if (a == b || rest.limits[a] == 0) continue;
       // Without work all types take part: that only costs more of it.
       if (!budget->Spend(static_cast<int64_t>(problem.items.size() / 64))) break;
       if (!Dominates(problem.types[a], problem.types[b])) continue;
-      // Of two that are equal the first one stays.
+      // If two are equal, the first one stays.
       if (a < b || !Dominates(problem.types[b], problem.types[a])) rest.limits[b] = 0;
     }
   }
@@ -339,7 +329,7 @@ PackingRest AllOf(const PackingProblem& problem, WorkBudget* budget) {
     const bool placeable = [&] {
       for (size_t type = 0; type < problem.types.size(); ++type) {
         const PackingType& node = problem.types[type];
-        if (rest.limits[type] > 0 && node.most[item] > 0 &&
+        if (rest.limits[type] != 0 && node.most[item] > 0 &&
             CopiesThatFit(node.free, problem.items[item].request) > 0) {
           return true;
         }

@@ -12,7 +12,7 @@ namespace loadline {
 
 // What the relaxation takes grows with the square of the kinds: of so many it is half a MiB.
 inline constexpr size_t kMostExactKinds = 256;
-// Of more kinds than these the relaxation is not always solved in the time that there is.
+// With more kinds than these, there is not always time to solve the relaxation.
 inline constexpr size_t kKindsForOneWay = 24;
 
 // As Pack() and LowerBound().

@@ -24,6 +24,18 @@ bool PackingRest::Empty() const {
   return std::all_of(items.begin(), items.end(), [](int64_t count) { return count == 0; });
 }
 
+int64_t PackingRest::NodesWithinLimits(int32_t type, int64_t nodes) const {
+  return std::min({nodes, limits[static_cast<size_t>(type)].value_or(nodes), limit.value_or(nodes)});
+}
+
+void PackingRest::TakeFromLimits(int32_t type, int64_t nodes) {
+  const auto take = [nodes](std::optional<int64_t>* most) {
+    if (most->has_value()) *most = std::max<int64_t>(0, **most - nodes);
+  };
+  take(&limits[static_cast<size_t>(type)]);
+  take(&limit);
+}
+
 // The linear program of one Solve().
 struct PatternLp::Round {
   Round(std::vector<double> demands, std::vector<double> limits, double penalty)
@@ -86,8 +98,7 @@ size_t PatternLp::Price(const PackingRest& rest, int64_t most_branches, Round* r
   const auto limit_price = [&](int32_t row) {
     return row == kNoRow ? 0.0 : -limit_prices[static_cast<size_t>(row) - round->items.size()];
   };
-  double limit_cost =
-      limit_price(round->limit_row) * (round->limit_row == kNoRow ? 0.0 : static_cast<double>(rest.limit));
+  double limit_cost = limit_price(round->limit_row) * static_cast<double>(rest.limit.value_or(0));
   // Prices of the items, times this, are below what any node costs with the price of its limits: by how much
   // the items pay for themselves at least.
   double scale = 1;
@@ -96,8 +107,7 @@ size_t PatternLp::Price(const PackingRest& rest, int64_t most_branches, Round* r
     if (rest.limits[t] == 0) continue;
     const PackingType& type = problem_.types[t];
     const double cost = type.cost + limit_price(round->type_row[t]) + limit_price(round->limit_row);
-    limit_cost += limit_price(round->type_row[t]) *
-                  (round->type_row[t] == kNoRow ? 0.0 : static_cast<double>(rest.limits[t]));
+    limit_cost += limit_price(round->type_row[t]) * static_cast<double>(rest.limits[t].value_or(0));
     std::vector<KnapsackItem> items;
     std::vector<size_t> numbers;
     for (size_t row = 0; row < round->items.size(); ++row) {
@@ -139,12 +149,11 @@ PatternSolution PatternLp::Solve(const PackingRest& rest, const std::vector<Patt
   }
   int32_t row = static_cast<int32_t>(items.size());
   for (size_t type = 0; type < rest.limits.size(); ++type) {
-    if (rest.limits[type] == 0 || rest.limits[type] == PackingRest::kUnlimited) continue;
+    if (rest.limits[type].value_or(0) == 0) continue;
     type_row[type] = row++;
-    limits.push_back(static_cast<double>(rest.limits[type]));
+    limits.push_back(static_cast<double>(*rest.limits[type]));
   }
-  const bool limited = rest.limit != PackingRest::kUnlimited;
-  if (limited) limits.push_back(static_cast<double>(rest.limit));
+  if (rest.limit.has_value()) limits.push_back(static_cast<double>(*rest.limit));
   PatternSolution solution;
   const ReservedMemory memory(budget_, CoveringLp::Bytes(demands.size() + limits.size()));
   if (!memory.ok()) return solution;
@@ -152,7 +161,7 @@ PatternSolution PatternLp::Solve(const PackingRest& rest, const std::vector<Patt
   round.items = std::move(items);
   round.item_row = std::move(item_row);
   round.type_row = std::move(type_row);
-  if (limited) round.limit_row = row;
+  if (rest.limit.has_value()) round.limit_row = row;
 
   for (const Pattern& pattern : known) {
     if (rest.limits[static_cast<size_t>(pattern.type)] == 0) continue;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,15 +21,18 @@ struct Pattern {
   friend auto operator<=>(const Pattern&, const Pattern&) = default;
 };
 
-// What is left of a problem: by item, by type, and of all types together; limits as in PackingProblem, but
-// 0 of a limited type is 0.
+// What is left of a problem: by item, by type, and of all types together. nullopt: no limit.
 struct PackingRest {
   std::vector<int64_t> items;
-  std::vector<int64_t> limits;  // by type; kUnlimited: none
-  int64_t limit;
-  static constexpr int64_t kUnlimited = int64_t{1} << 62;
+  std::vector<std::optional<int64_t>> limits;  // nodes, by type
+  std::optional<int64_t> limit;                // nodes of all types
 
+  // No item is left.
   bool Empty() const;
+  // How many of so many nodes of a type are within the limits.
+  int64_t NodesWithinLimits(int32_t type, int64_t nodes) const;
+  // Takes nodes of a type off the limits, none of which goes below 0.
+  void TakeFromLimits(int32_t type, int64_t nodes);
 };
 
 struct PatternSolution {
