@@ -25,8 +25,8 @@ inline constexpr char kOtherResources[] = "loadline.dev/other-resources";
 // How many names there may be, kOtherResources not counted.
 struct NameLimits {
   size_t names = 256;
-  // That pods may bring which no node has brought before: all of them, and those of one namespace. A pod that
-  // asks for such a name fits nowhere, so that few of them need to be told apart.
+  // How many names pods may bring that no node has brought before: all pods, and those of one namespace. A
+  // pod that asks for such a name fits nowhere, so that few of them need to be told apart.
   size_t of_pods = 16;
   size_t of_namespace = 8;
 };

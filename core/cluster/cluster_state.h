@@ -90,7 +90,7 @@ class ClusterState {
   // The slot of the node of this name.
   std::optional<Slot> Find(absl::string_view name) const;
 
-  // Of an occupied slot.
+  // These hold for an occupied slot.
   absl::string_view name(Slot slot) const { return nodes_[IndexOf(slot)].name; }
   const NodeShape& node_shape(Slot slot) const { return node_shapes_[nodes_[IndexOf(slot)].shape]; }
   const std::optional<std::string>& hostname(Slot slot) const { return nodes_[IndexOf(slot)].hostname; }
@@ -101,7 +101,7 @@ class ClusterState {
   // Hash of all that a decision reads of the node and its pods, whatever the order of the pods.
   uint64_t fingerprint(Slot slot) const { return nodes_[IndexOf(slot)].fingerprint; }
 
-  // Of the whole cluster.
+  // These hold for the whole cluster.
   int64_t node_count() const { return static_cast<int64_t>(slots_by_name_.size()); }
   int64_t total_pods() const { return total_pods_; }
   // Nodes with NodeTraits::unreadable.

@@ -42,7 +42,7 @@ struct CountSpec {
   CountUse use = CountUse::kSpread;
   // Pods count by the value of this label on their node; on nodes without it they do not.
   std::string topology_key;
-  // Which pods count. Specs that stand behind each other and share it ask it once per shape for all of them.
+  // The pods that count. Neighbouring specs that share it ask it once per shape for all of them.
   std::shared_ptr<const PodPredicate> counts;
   // Instead of `counts`, the number of a term in Snapshot::anti_affinity_terms(): pods that have it count.
   std::optional<int32_t> owners_of = std::nullopt;

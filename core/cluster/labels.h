@@ -29,7 +29,7 @@ struct Label {
 class Labels {
  public:
   Labels() = default;
-  // Of equal keys the last one holds, as in a map on the wire.
+  // If keys are equal, the last one holds, as in a map on the wire.
   explicit Labels(std::vector<Label> labels);
 
   // The value of a key, or nullptr. Cost: O(log labels).

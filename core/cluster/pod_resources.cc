@@ -14,7 +14,7 @@ namespace {
 
 constexpr ResourceId kCpuAndMemory[] = {kCpu, kMemory};
 
-// Which half of the resources is summed up.
+// The half of the resources that is summed up.
 enum class Kind { kRequests, kLimits };
 
 const ResourceList& SpecOf(const ContainerResources& container, Kind kind) {

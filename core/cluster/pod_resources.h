@@ -43,7 +43,7 @@ struct PodResources {
   std::vector<ContainerResources> init_containers;  // in the order in which they run
   ResourceList overhead;
   std::optional<PodLevel> pod_level;  // spec.resources is there, if empty
-  // Of containers, then of init containers. Of several entries with one name the last one holds.
+  // Those of containers, then those of init containers. If several entries have one name, the last one holds.
   std::vector<ContainerStatusResources> container_statuses;
   std::optional<PodLevelStatus> pod_level_status;  // status.resources is there, if empty
   ResourceList pod_level_allocated;                // status.allocatedResources

@@ -82,7 +82,7 @@ enum class VolumeKind {
 // A volume that a filter looks at; all others play no part.
 struct PodVolume {
   VolumeKind kind = VolumeKind::kClaim;
-  // Of a claim its name; of an ephemeral volume the volume's own; else what identifies the disk.
+  // A claim's name; an ephemeral volume's own name; else what identifies the disk.
   std::string name;
   std::string pool;                   // RBD
   std::vector<std::string> monitors;  // RBD, sorted

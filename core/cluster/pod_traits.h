@@ -48,7 +48,7 @@ struct PodTraits {
   // metadata.deletionTimestamp, spec.terminationGracePeriodSeconds.
   std::optional<int64_t> deleted_s;
   std::optional<int64_t> grace_s;
-  // Of pods in kube-system only: nothing depends on the age of others.
+  // Set for pods in kube-system only: nothing depends on the age of others.
   std::optional<int64_t> created_s;
   int32_t priority = 0;
   // Annotation kubernetes.io/config.mirror is there; kubernetes.io/config.source is "file".
@@ -81,7 +81,7 @@ struct PodTraits {
 // OfKnownDaemonSet().
 bool IsDaemonPod(const PodTraits& traits);
 
-// Of one node.
+// What planners read of one node.
 struct NodeTraits {
   std::string uid;
   std::string provider_id;

@@ -102,7 +102,7 @@ class Snapshot {
     const int64_t nodes = std::max<int64_t>(1, node_end());
     return (volumes_ + nodes - 1) / nodes;
   }
-  // Of a resource that the cluster state had no name for when the snapshot was made: all 0 unless the node
+  // If the cluster state had no name for the resource when the snapshot was made: all 0 unless the node
   // offers it, whatever pods there request. A pod that asks for it fits nowhere else, so that a question
   // which brings thousands of names of its own needs no column for them.
   const NodeAmount& amount(NodeIndex node, ResourceId resource) const;

@@ -71,7 +71,7 @@ void Snapshot::AddTo(TopologyKey* topology, NodeIndex node, const std::string* v
   topology->Add(node, topology->DomainOf(*value));
 }
 
-// Of few topology keys each is looked up among the labels of the node, of many the other way round.
+// Few topology keys are looked up among the labels of the node; with many keys it is the other way round.
 void Snapshot::AddToTopologies(NodeIndex node) {
   const NodeLabels labels = this->labels(node);
   if (topologies_.size() <= labels.labels->size() + 1) {
@@ -166,7 +166,7 @@ bool Snapshot::ReadPods(std::span<DomainCounts* const> added, WorkBudget* budget
   return !budget->ended();
 }
 
-// Of shapes that have pods.
+// Only shapes that have pods are among them.
 std::vector<int32_t> Snapshot::ShapesCountedBy(const CountSpec& spec, WorkBudget* budget) const {
   constexpr int64_t kCallsPerUnit = 4;
   std::vector<int32_t> counted;
@@ -214,7 +214,7 @@ const std::vector<DomainCounts*>& Snapshot::CountsOf(int32_t shape) {
   return counts_of_[i];
 }
 
-// Of all shapes that are not listed, so that it happens once however many of them are asked for.
+// Lists the pods of all shapes that are not listed yet: once, however many shapes somebody asks for.
 void Snapshot::ListPods() {
   std::vector<bool> wanted;
   for (PodsOfShape& pods : pods_of_) {

@@ -1,4 +1,4 @@
-// Which nodes share a value of a label.
+// Tells which nodes share a value of a label.
 #ifndef LOADLINE_CORE_CLUSTER_TOPOLOGY_H_
 #define LOADLINE_CORE_CLUSTER_TOPOLOGY_H_
 

@@ -27,7 +27,7 @@ struct ViewLimits {
   int32_t resources = 256;         // distinct names
   int32_t objects = 2'000'000;     // beside nodes and pods
   int32_t label_keys = 4096;       // distinct keys that selectors over pods refer to
-  // Of them, those that pods and objects of one namespace were the first to refer to.
+  // How many of them pods and objects of one namespace may be the first to refer to.
   int32_t label_keys_of_namespace = 256;
   int64_t amounts = 4 << 20;  // slots up to the largest, times distinct resource names; 24 bytes each
 };

@@ -1,4 +1,4 @@
-// Which labels of pods a view tells apart.
+// Chooses the labels by which a view tells pods apart.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>

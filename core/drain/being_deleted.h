@@ -1,4 +1,4 @@
-// Which nodes are being deleted.
+// Tells which nodes are being deleted.
 #ifndef LOADLINE_CORE_DRAIN_BEING_DELETED_H_
 #define LOADLINE_CORE_DRAIN_BEING_DELETED_H_
 

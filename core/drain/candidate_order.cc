@@ -1,4 +1,4 @@
-// Which candidates there are, in which order they are tried, and where their pods go.
+// Lists the candidates in the order in which they are tried, and finds places for their pods.
 #include <algorithm>
 #include <tuple>
 

@@ -1,4 +1,4 @@
-// Which of the nodes that can go go now.
+// Selects the drainable nodes to delete in this loop.
 #ifndef LOADLINE_CORE_DRAIN_DELETION_H_
 #define LOADLINE_CORE_DRAIN_DELETION_H_
 
@@ -48,11 +48,11 @@ struct DeletionsUnderWay {
   bool risky = false;
 };
 
-// Which limit holds nodes back.
+// The limit that holds nodes back.
 enum class ThrottleLimit { kNone, kMaxScaleDownParallelism, kMaxDrainParallelism, kExclusive };
 absl::string_view Name(ThrottleLimit limit);
 
-// What became of a loop. Under Cluster Autoscaler's names, and the ScaleDownThrottled of the proposal.
+// The result of a loop, under Cluster Autoscaler's names, and the ScaleDownThrottled of the proposal.
 enum class DrainStatus {
   kNotTried,           // a brake holds everything back
   kNoCandidates,       // no node can go

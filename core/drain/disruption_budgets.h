@@ -66,7 +66,7 @@ class DisruptionBudgets {
     static constexpr BudgetUse kNone;
     return budgets_.empty() ? kNone : uses_[static_cast<size_t>(shape)];
   }
-  // Of a shape that no pod of the state has. Cost: O(budgets of its namespace).
+  // As above, for a shape that no pod of the state has. Cost: O(budgets of its namespace).
   BudgetUse Find(const PodShape& shape) const;
   // Whether any budget matches pods of the shape, also where it does not count for them.
   bool Covers(const PodShape& shape) const;

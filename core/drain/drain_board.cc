@@ -169,7 +169,7 @@ void DrainBoard::AddPlaceholder(NodeIndex node, int32_t kind) {
   snapshot_.PlacePod(node, kinds_[static_cast<size_t>(kind)].shape_id);
 }
 
-// Of pods that a Revert() took away.
+// Forgets the places of pods that a Revert() took away.
 void DrainBoard::Unplace(std::span<MovingPod> pods) {
   for (MovingPod& pod : pods) {
     if (pod.to != kNoNode) --received_[IndexOf(pod.to)];

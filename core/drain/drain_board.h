@@ -111,7 +111,7 @@ class DrainBoard {
   };
 
   int32_t KindOfSnapshotShape(int32_t shape);
-  // Of each call `budget`, nullptr for none, takes what the search costs: where it has ended, what is told
+  // Each call charges its search to `budget` (nullptr: no limit). Once the budget has ended, the answer
   // means nothing.
   std::optional<SearchPod> HandleOf(const MovingPod& pod, WorkBudget* budget);
   bool Pay(const MovingPod& pod, WorkBudget* budget) const;

@@ -28,7 +28,7 @@ struct DrainGroup {
   std::optional<bool> ignore_daemonsets_utilization;
   std::optional<int64_t> unneeded_time_s;
   std::optional<int64_t> unready_time_s;
-  // Of one node, in any currency, per hour; nullopt: not known.
+  // The price of one node per hour, in any currency; nullopt: not known.
   std::optional<double> node_price;
   friend bool operator==(const DrainGroup&, const DrainGroup&) = default;
 };

@@ -135,7 +135,7 @@ struct DrainRemoval {
 struct DrainKeep {
   Slot slot = Slot{-1};
   NodeReason reason = NodeReason::kNone;
-  // Of kBlockedByPod, kNoPlaceToMovePods, kPlaceholdersNeedRoom and kBlockedByOnCompletionPod: the one that
+  // With kBlockedByPod, kNoPlaceToMovePods, kPlaceholdersNeedRoom and kBlockedByOnCompletionPod: the pod that
   // keeps it.
   std::optional<PodRef> pod;
   PodReason pod_reason = PodReason::kNone;
@@ -174,7 +174,7 @@ struct DrainPlan {
   int64_t skipped = 0;
   // What ended the budget before all was looked at. What the plan removes was looked at in any case.
   BudgetEnd cut_short_by = BudgetEnd::kNotEnded;
-  // Of the nodes that go, per hour, where the groups state prices.
+  // The sum of the hourly prices of the nodes that go, where their groups state one.
   double price_saved = 0;
 };
 

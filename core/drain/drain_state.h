@@ -26,7 +26,7 @@ struct UnneededNode {
   std::string node;
   std::string uid;  // of the node; a new node of the same name is another one. Empty: not known
   int64_t since_s = 0;
-  // Of each pod that moves.
+  // One for each pod that moves.
   std::vector<DestinationHint> hints = {};
   // Its budgets did not allow all of its pods at once.
   bool risky = false;
@@ -80,7 +80,7 @@ struct DrainState {
   std::vector<RecentEviction> recent_evictions;
   // The first node that was not evaluated for want of time; empty: all were.
   std::string resume_at;
-  // Of the last loop; -1: there was none.
+  // When the last loop was; -1: there was none.
   int64_t at_s = -1;
   // Nodes that were there and were not about to go, and their pods.
   int64_t nodes = -1;

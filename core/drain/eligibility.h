@@ -36,7 +36,7 @@ struct NodeQuestion {
   bool being_deleted = false;
   // Pods of nodes that go are to move there.
   bool destination = false;
-  // Of a group that is `sized`: it is among the nodes that are to go.
+  // Its group is `sized`, and the node is among those that are to go.
   bool chosen = false;
   std::span<const DevicePool> pools = {};
 };

@@ -1,4 +1,4 @@
-// Which nodes may go if their pods may.
+// Finds the nodes that may go if their pods may.
 #ifndef LOADLINE_CORE_DRAIN_ELIGIBLE_NODES_H_
 #define LOADLINE_CORE_DRAIN_ELIGIBLE_NODES_H_
 

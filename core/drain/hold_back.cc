@@ -27,7 +27,7 @@ DeletionsUnderWay CountDeletions(const DrainCall& call, const DrainState& state)
     const auto known = absl::c_find_if(
         state.deleting, [&](const DeletingNode& node) { return node.node == call.name(slot); });
     const bool is_known = known != state.deleting.end();
-    // Of a node that only its taint tells about, a drain is assumed: the smaller limit.
+    // If only the taint tells that a node is being deleted, we assume a drain, which has the smaller limit.
     ++(!is_known || known->drain ? under_way.drain : under_way.empty);
     under_way.risky = under_way.risky || (is_known && known->risky);
   }

@@ -1,4 +1,4 @@
-// Which nodes of the plan start to go now, and which are held back.
+// Decides which nodes of the plan start to go now, and which are held back.
 #ifndef LOADLINE_CORE_DRAIN_HOLD_BACK_H_
 #define LOADLINE_CORE_DRAIN_HOLD_BACK_H_
 

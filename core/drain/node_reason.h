@@ -43,7 +43,7 @@ enum class NodeReason {
   kUnreadable,
 };
 
-// What is known of a reason, whatever the node.
+// What holds for a reason on every node.
 struct NodeReasonEntry {
   absl::string_view name;     // as Cluster Autoscaler writes it: "NotUnderutilized"
   absl::string_view meaning;  // why the node stays

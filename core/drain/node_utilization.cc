@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kGpu[] = "nvidia.com/gpu";
 
-// Of one resource: what counts, and what is ignored.
+// The requests for one resource: what counts, and what is ignored.
 struct Requests {
   int64_t counted = 0;
   int64_t ignored = 0;

@@ -1,4 +1,4 @@
-// Which nodes can go, together: one iteration of the parallel drain.
+// Plans which nodes can go together: one iteration of the parallel drain.
 #ifndef LOADLINE_CORE_DRAIN_PLANNER_H_
 #define LOADLINE_CORE_DRAIN_PLANNER_H_
 

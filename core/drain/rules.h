@@ -124,8 +124,8 @@ class PodJudge {
   PodJudge(const ClusterState& state, const DisruptionBudgets& budgets, const DrainRuleOptions& options,
            int64_t now_s);
 
-  // Of a pod of this shape (in ClusterState::pod_shapes()) on this node: as JudgePod(). Cost: O(1) after the
-  // first pod of the shape.
+  // Judges a pod of this shape (in ClusterState::pod_shapes()) on this node, as JudgePod(). Cost: O(1) after
+  // the first pod of the shape.
   RuleAnswer Judge(Slot slot, int32_t shape);
 
   // Cost: O(pods of the node).

@@ -49,7 +49,7 @@ class SizeLimits {
   std::span<const DrainGroup> groups_;
   ClusterMinimum minimum_;
   std::vector<Count> counts_;  // by group
-  // Of the nodes that stay.
+  // Sums over the nodes that stay.
   absl::int128 cpu_ = 0;
   absl::int128 memory_ = 0;
   int64_t nodes_ = 0;

@@ -1,4 +1,4 @@
-// Which pods vanished from one loop to the next although nothing says why.
+// Counts the pods that vanished from one loop to the next although nothing says why.
 #ifndef LOADLINE_CORE_DRAIN_VANISHED_PODS_H_
 #define LOADLINE_CORE_DRAIN_VANISHED_PODS_H_
 
@@ -36,8 +36,8 @@ class PodCounter {
  private:
   // What a pod of a shape counts as; worked out once, as there are many more pods than shapes.
   struct ShapeCount {
-    // Of the shape, whose number may be another one's later. Where two of them share it, as hardly ever, pods
-    // of one owner are counted as those of the other.
+    // The shape's; its number may be another one's later. If two shapes share a fingerprint, which is rare,
+    // pods of one owner are counted as those of the other.
     uint64_t fingerprint = 0;
     OwnerPods one;  // its owner and one pod; no pod at all where it is left out
   };

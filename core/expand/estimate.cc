@@ -22,7 +22,7 @@ class Portions {
  public:
   Portions(WorkBudget* budget, size_t turns) : budget_(budget), turns_(turns) {}
 
-  // Of one that has its turn: as much as all others get, and more while there is much.
+  // The portion of the next one: an equal share of what is left, but at least a sixteenth of it.
   WorkPortion Next() {
     constexpr double kMost = 1.0 / 16;
     const double part = turns_ > 1 ? 1 / static_cast<double>(turns_--) : 1;

@@ -54,7 +54,7 @@ class Planner {
     plan.best_single.group = single.option.group;
     Candidate joint = Joint(/*banned=*/{});
     if (options_.usd_per_further_type > 0) joint = WithFewerTypes(std::move(joint));
-    // Of equals the joint plan, which shares nodes among groups that are alike.
+    // Between equals we take the joint plan, which shares nodes among groups that are alike.
     if (!best.BetterThan(joint)) best = std::move(joint);
     const PackingBound bound = best.bound.has_value() ? *best.bound : BoundOf(best);
     plan.existing = std::move(best.existing);
@@ -77,7 +77,7 @@ class Planner {
 
   PlanNodes Fresh() { return {&estimator_, &snapshot_, groups_, waiting_, options_.max_new_nodes, budget_}; }
 
-  // Of the options to grow one group for what waits the one that takes the most pods, then costs the least.
+  // Returns the option to grow one group that takes the most of the pending pods; among equals, the cheapest.
   Single BestSingle(const PlanNodes& nodes) {
     Single best;
     estimator_.set_counts(nodes.waiting());

@@ -1,4 +1,4 @@
-// Which node groups grow together, by how many nodes, and which pods the nodes take.
+// Plans which node groups grow together, by how many nodes, and which pods the nodes take.
 #ifndef LOADLINE_CORE_EXPAND_PLAN_H_
 #define LOADLINE_CORE_EXPAND_PLAN_H_
 

@@ -1,4 +1,4 @@
-// Which one node group grows for pods that wait: the option that ranks best.
+// Chooses the one node group that grows for pending pods: the option that ranks best.
 #ifndef LOADLINE_CORE_EXPAND_PLAN_RANKED_H_
 #define LOADLINE_CORE_EXPAND_PLAN_RANKED_H_
 

@@ -1,4 +1,4 @@
-// Which node suits the cluster that is to grow.
+// Chooses the node that suits the cluster that is to grow.
 #ifndef LOADLINE_CORE_EXPAND_PREFERRED_CHOICE_H_
 #define LOADLINE_CORE_EXPAND_PREFERRED_CHOICE_H_
 

@@ -1,4 +1,4 @@
-// Which option to grow is the best, and why.
+// Ranks the options to grow, and says why.
 #ifndef LOADLINE_CORE_EXPAND_RANK_OPTIONS_H_
 #define LOADLINE_CORE_EXPAND_RANK_OPTIONS_H_
 
@@ -98,9 +98,8 @@ struct RankedOption {
 //
 // Inputs: indices of runs are below pods.size(); sizes as stated above.
 // Cost:   O(pods + runs * log(pods of a run) + options log(options)): each pod shape is priced once. Pure.
-// Source: expander/{price,waste,mostpods,leastnodes,priority} and factory/chain.go of Cluster Autoscaler,
-// where
-//         ties end at random.
+// Source: expander/{price,waste,mostpods,leastnodes,priority} and factory/chain.go of Cluster Autoscaler.
+//         There ties end at random.
 std::vector<RankedOption> RankOptions(const RankQuestion& question);
 
 // The score of one option and its terms, without regard to others.

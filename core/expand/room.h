@@ -27,9 +27,9 @@ class RoomColumns {
   std::optional<ResourceId> resource(size_t column) const {
     return column < resources_.size() ? std::optional(resources_[column]) : std::nullopt;
   }
-  // Of one pod. 0: it is not checked.
+  // The requests of one pod. 0: the resource is not checked.
   std::span<const int64_t> request(size_t pod) const { return {requests_.data() + pod * width(), width()}; }
-  // Of a node as it is. Below 0 where it holds more than it has.
+  // What a node has free. Below 0 where its pods request more than it offers.
   std::vector<int64_t> FreeOn(const Snapshot& snapshot, NodeIndex node) const;
 
  private:

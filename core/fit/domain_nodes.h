@@ -35,8 +35,8 @@ class DomainNodes {
   // kNowhere; it lives until the next call. Cost: O(nodes that came and went), and O(nodes) the first time.
   void CatchUp(std::span<const size_t> positions);
 
-  // Of the topology as of the last CatchUp(). `bits` has room for all nodes that have a position. Cost: O(the
-  // smaller of nodes of the domain and nodes / 64).
+  // Sets the nodes of a domain, as of the last CatchUp(). `bits` has room for all nodes with a position.
+  // Cost: O(the smaller of nodes of the domain and nodes / 64).
   void Set(int32_t domain, bool value, NodeBits* bits) const;
   // One node; of no effect where it has no position.
   void SetNode(NodeIndex node, bool value, NodeBits* bits) const;

@@ -312,7 +312,7 @@ class InterPodAffinity : public NodeFilter {
     return company || (WaivesOccupied() && CarriesKeys(node));
   }
 
-  // Of `group` the first whose count in the node's domain is not 0.
+  // Returns the first of `group` whose count in the node's domain is not 0.
   static const DomainCounts* Conflict(const std::vector<const DomainCounts*>& group, NodeIndex node) {
     for (const DomainCounts* counts : group) {
       const int32_t domain = counts->domain(node);

@@ -113,7 +113,8 @@ class NodeFilter {
   virtual void AddDemands(std::vector<Demand>*) const {}
   // Whether demands kOccupied need not be met as things are.
   virtual bool WaivesOccupied() const { return false; }
-  // Which demand kBalanced a node that does not pass does not meet; nullopt: it lacks something for good.
+  // Returns the demand kBalanced that a node which does not pass fails; nullopt: the node lacks something for
+  // good.
   virtual std::optional<Blocked> BlockedBy(NodeIndex) const { return std::nullopt; }
 
  protected:

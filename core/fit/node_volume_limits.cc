@@ -50,7 +50,7 @@ class NodeVolumeLimits : public NodeFilter {
     }
     absl::flat_hash_map<std::string, int64_t> new_counts;
     for (const auto& [volume, driver] : added) ++new_counts[driver];
-    // Of two entries for one driver the last one holds.
+    // If there are two entries for one driver, the last one holds.
     absl::flat_hash_map<std::string, int64_t> limits;
     for (const CsiNode::Driver& driver : csi_node->drivers) {
       if (driver.count.has_value()) limits[driver.name] = *driver.count;

@@ -6,7 +6,7 @@ namespace loadline {
 
 void OccupiedNodes::CatchUp() {
   const TopologyKey& topology = counts_.topology();
-  // Of the thousands of terms that a pod may have, most are about pods that are nowhere.
+  // A pod may have thousands of terms; most of them are about pods that are nowhere.
   if (bits_.empty() && counts_.total() == 0) return;
   bits_.resize(nodes_.words(), 0);
   occupied_.resize(static_cast<size_t>(topology.domain_end()), false);

@@ -18,8 +18,8 @@
 namespace loadline {
 namespace {
 
-// Which nodes count for constraints that have the same inclusion policies. Kept with the counts, beyond the
-// life of the pod that came with them.
+// Tells which nodes count for constraints that have the same inclusion policies. Kept with the counts, beyond
+// the life of the pod that came with them.
 class Eligibility {
  public:
   // `keys`: those of all constraints of the pod.

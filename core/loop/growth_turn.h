@@ -13,7 +13,7 @@
 
 namespace loadline {
 
-// Whose turn it is. Handed in with the question of a loop, and out with its plan.
+// Says whose turn it is. It comes with the question of a loop, and goes back with its plan.
 struct GrowthTurn {
   // About one namespace in so many takes part in the plan of growth; 1: all do. A power of two.
   int32_t parts = 1;

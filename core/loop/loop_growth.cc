@@ -19,7 +19,7 @@ namespace {
 bool MayGrow(const LoopProblem& problem, size_t group) {
   const LoopGroup& of = problem.groups[group];
   const bool chosen_with = of.usd_per_hour.has_value() || problem.ranking.has_value();
-  return problem.decisions.scale_up && of.node.has_value() && chosen_with && of.held.empty() &&
+  return problem.decisions.scale_up && of.node.has_value() && chosen_with && of.blocked_reason.empty() &&
          !of.drain.sized;
 }
 
@@ -222,7 +222,7 @@ std::vector<GroupCounts> CountNodes(const LoopProblem& problem) {
 GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> counts, Snapshot* snapshot,
                        WorkBudget* budget, LoopPlan* plan) {
   snapshot->Fork();
-  RemovePodsThatGiveWay(snapshot);
+  RemoveExpendablePods(snapshot);
   TrialMemory memory(budget);
   UpcomingNodes upcoming = AddUpcoming(problem, counts, *plan, snapshot, &memory, budget);
   PlanGrowth(problem, counts, /*with_atomic=*/true, snapshot, budget, plan);

@@ -1,4 +1,4 @@
-// Which groups grow: for pods that wait, and for slack on top of it.
+// Plans which groups grow: for pending pods, and for slack on top of that.
 #ifndef LOADLINE_CORE_LOOP_LOOP_GROWTH_H_
 #define LOADLINE_CORE_LOOP_LOOP_GROWTH_H_
 
@@ -31,9 +31,9 @@ LoopGrowth& GrowthOf(int32_t group, LoopPlan* plan);
 //
 // The snapshot is as before when the call returns. Cost: that of PlanScaleUp().
 struct GroupRooms {
-  // Of a node of the group when it is empty but for its DaemonSet pods; by position of the group.
+  // A node of each group that runs nothing but its DaemonSet pods; by position of the group.
   std::vector<EmptyNode> empty;
-  // Of each node on its way and each new one; of new ones at most kMostUpcomingNodes of a group.
+  // Each node on its way, and each new one; at most kMostUpcomingNodes new ones of a group.
   std::vector<std::vector<EmptyNode>> coming;
   // All nodes on their way are among them. Else the budget ended before, nothing grows for pods, and nothing
   // may grow for slack either, which would ask for nodes that are on their way.

@@ -85,7 +85,7 @@ std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<cons
     const int64_t upcoming = counts[static_cast<size_t>(sizing.group)].upcoming;
     int64_t most = std::max<int64_t>(0, kMostUpcomingNodes - upcoming);
     most = std::min(most, left.value_or(most));
-    if (!problem.decisions.scale_up || !group.held.empty()) most = 0;
+    if (!problem.decisions.scale_up || !group.blocked_reason.empty()) most = 0;
     SizeOptions options = sizing.of.options;
     options.cloud_max = std::min(options.cloud_max, *facts.cloud_target + most);
     decisions.push_back(SizeGroup(options, facts, sizing.state, problem.drain.now_s * 1000));

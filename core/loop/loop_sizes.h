@@ -19,7 +19,7 @@ namespace loadline {
 absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* budget);
 
 // Decides each group, in their order: those before take from what all may grow by together. Where growth is
-// decided elsewhere, or the group is held, nothing is asked of the cloud.
+// decided elsewhere, or the group may not grow now, nothing is asked of the cloud.
 std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<const GroupCounts> counts);
 
 // Adds the nodes that are asked of the cloud to those on their way, and to the growth of the plan.

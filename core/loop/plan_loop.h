@@ -37,12 +37,12 @@ struct LoopGroup {
   std::optional<NodeShape> node;
   // What one node costs; nullopt: not known, and the group grows by a ranking only.
   std::optional<double> usd_per_hour;
-  // What a ranking reads of it beside.
+  // What else a ranking reads of the node.
   PricedNode priced;
   bool has_gpu = false;
   std::optional<int64_t> priority;
-  // Why it may not grow for now, such as a back-off; empty: it may.
-  std::string held;
+  // Why the group may not grow now, for example "back-off"; empty if it may.
+  std::string blocked_reason;
 };
 
 // A group may have so many nodes on their way.
@@ -72,7 +72,7 @@ struct LoopRanking {
   std::function<PodRequests(const PodShape&)> requests_of;
 };
 
-// Which decisions are taken; the others are left to somebody else.
+// The decisions that are taken; the others are left to somebody else.
 struct LoopDecisions {
   bool scale_up = true;
   bool slack = true;

@@ -9,19 +9,21 @@
 
 namespace loadline {
 
-bool GivesWay(const PodTraits& traits) { return traits.placeholder || traits.priority < kExpendablePriority; }
+bool IsExpendable(const PodTraits& traits) {
+  return traits.placeholder || traits.priority < kExpendablePriority;
+}
 
-void RemovePodsThatGiveWay(Snapshot* snapshot) {
-  std::vector<char> gives_way;
+void RemoveExpendablePods(Snapshot* snapshot) {
+  std::vector<char> expendable;
   for (int32_t shape = 0; shape < snapshot->pod_shape_end(); ++shape) {
-    gives_way.push_back(GivesWay(TraitsOf(snapshot->pod_shape(shape))) ? 1 : 0);
+    expendable.push_back(IsExpendable(TraitsOf(snapshot->pod_shape(shape))) ? 1 : 0);
   }
   for (int32_t i = 0; i < snapshot->node_end(); ++i) {
     const NodeIndex node{i};
     if (!snapshot->Contains(node)) continue;
     // From behind: the last pod takes the place of one that goes.
     for (size_t position = snapshot->pods(node).size(); position-- > 0;) {
-      if (gives_way[static_cast<size_t>(snapshot->pods(node)[position].shape)] != 0) {
+      if (expendable[static_cast<size_t>(snapshot->pods(node)[position].shape)] != 0) {
         snapshot->RemovePod(node, position);
       }
     }
@@ -37,7 +39,7 @@ std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,
       const PodShape& shape = cluster.pod_shapes()[pod.shape];
       const PodTraits& traits = TraitsOf(shape);
       if (shape.finished || traits.deleted_s.has_value() || traits.mirror || traits.static_pod ||
-          OfKnownDaemonSet(shape, cluster.objects()) || GivesWay(traits)) {
+          OfKnownDaemonSet(shape, cluster.objects()) || IsExpendable(traits)) {
         continue;
       }
       const auto [at, added] = positions.try_emplace(pod.shape, waiting.size());

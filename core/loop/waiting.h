@@ -1,4 +1,4 @@
-// Which pods wait for a node, and which pods hold nothing against them.
+// Tells which pods wait for a node, and which running pods are expendable: as good as not there.
 #ifndef LOADLINE_CORE_LOOP_WAITING_H_
 #define LOADLINE_CORE_LOOP_WAITING_H_
 
@@ -18,15 +18,16 @@ namespace loadline {
 // Autoscaler, by its default.
 inline constexpr int32_t kExpendablePriority = -10;
 
-// Whether a pod gives way to any other: a placeholder of slack, or one of a priority below the cutoff.
-bool GivesWay(const PodTraits& traits);
+// Whether a pod leaves its room to any other: a placeholder of slack, or a pod with a priority below the
+// cutoff.
+bool IsExpendable(const PodTraits& traits);
 
-// Takes the pods off all nodes that give way. Cost: O(pods).
-void RemovePodsThatGiveWay(Snapshot* snapshot);
+// Takes the expendable pods off all nodes. Cost: O(pods).
+void RemoveExpendablePods(Snapshot* snapshot);
 
 // Pods on nodes being deleted, see NodesBeingDeleted(), whose replacements need another node, equal ones
 // together; in the order of the nodes, then of their shapes. Pods that end with their node (of DaemonSets,
-// mirror pods), that have finished or are terminating, and those that give way, need none.
+// mirror pods), that have finished or are terminating, and expendable ones need none.
 std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,
                                                  std::span<const DeletingNode> deleting, int64_t now_s);
 

@@ -21,9 +21,8 @@ enum class PreferredTable {
 };
 
 // Returns the node of a fixed table for a cluster of so many nodes, with 3750 MiB per CPU.
-// Source: expander/price/preferred.go of Cluster Autoscaler; the ranking proposal, whose bounds 20, 80 and
-// 300
-//         belong to two rows each and are taken to be inclusive, as the shipped ones are.
+// Source: expander/price/preferred.go of Cluster Autoscaler; the ranking proposal. Its bounds 20, 80 and 300
+//         belong to two rows each. We take them to be inclusive, as the shipped ones are.
 NodeCapacity TablePreferredNode(PreferredTable table, int64_t cluster_nodes);
 
 // What pods request in all, and the most that one of them does.
@@ -39,14 +38,13 @@ void AddDemand(NodeCapacity pod, int64_t count, PodDemand* demand);
 // proportions, in which the largest pod fits.
 //
 //   cpu    = largest power of two p from 1 CPU to 32 with p^5 <= (total CPUs)^2: the rows of Cluster
-//            Autoscaler's table, entered by CPUs (7 nodes of 4, 21 of 8, 61 of 16, 201 of 32) in place of
-//            nodes
+//            Autoscaler's table, by CPUs (7 nodes of 4, 21 of 8, 61 of 16, 201 of 32) instead of nodes
 //   memory = cpu * total memory / total CPU, at most 2^62; without CPU requests 3750 MiB per CPU
 //
 // Then both are scaled by the same factor, up to where each of `largest` fits.
 NodeCapacity LearnPreferredNode(const PodDemand& demand);
 
-// Which resources unfitness looks at.
+// The resources that unfitness looks at.
 enum class UnfitnessResources { kCpuOnly, kCpuAndMemory };
 
 // Returns how far a node is from the preferred one: max(preferred / node, node / preferred) over CPU, or the

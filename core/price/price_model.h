@@ -118,8 +118,8 @@ struct NodePrice {
 //
 //   kInstanceType  the type's price. A table without spot price: on-demand * spot factor.
 //   kFamily        GCE: CPU * rate + GiB * rate, times the family's spot factor. Table: the member of the
-//   family
-//                  nearest in CPU (by ratio; ties: the smaller, then by name), times the ratio of CPUs.
+//                  family that is nearest in CPU (by ratio; ties: the smaller, then by name), times the ratio
+//                  of CPUs.
 //   kBaseRates     CPU, memory and ephemeral storage, and GPUs beside; times the spot factor.
 //
 // Where a GCE list gives the price, or base rates hold beside one, local SSDs, boot disk and attached GPUs

@@ -31,7 +31,7 @@ enum class AbsentResource {
   kAddNothing,  // it adds nothing to the sum
 };
 
-// Which pods the rules for missing limits hold for.
+// The pods that the rules for missing limits hold for.
 enum class MissingLimitScope { kAllPods, kIncomingPod };
 
 // What stands in for a missing limit. With PodLimits::kEffective this is decided container by container: a

@@ -1,4 +1,4 @@
-// Which pods are the demand of which node group.
+// Tells which pods are the demand of which node group.
 #ifndef LOADLINE_CORE_SIZE_MEMBERSHIP_H_
 #define LOADLINE_CORE_SIZE_MEMBERSHIP_H_
 

@@ -155,10 +155,11 @@ struct SizeDecision {
 //
 // kCompat does what Escalator 043bb1b does, pass by pass; ties between nodes, which it leaves to chance, end
 // at the name, and the cached node is the first by name. kDefault differs so:
-//   - arithmetic is exact, and growth is counted in nodes like the newest one, without nodes like the last
-//   one
-//     that there was, else like the group's template
-//   - it does not taint what it would have to win back: utilisation stays at or below scale_up
+//   - arithmetic is exact, and growth is counted in nodes like the newest one; if there are no nodes, like
+//   the
+//     last one that there was, else like the group's template
+//   - a node is not tainted if its capacity would have to be bought again: utilisation stays at or below
+//     scale_up
 //   - nodes on their way count, and growth, also by untainting, ends at max_nodes
 //   - below the minimum it grows to the minimum; pods that request nothing get a first node
 //   - nodes that are empty but for DaemonSet and static pods are empty; a batch of deletions that would take

@@ -194,7 +194,7 @@ std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const Deco
     LoopGroup& group = groups.emplace_back();
     group.drain = drain.groups[i];
     group.max_nodes = decoded.group.size.max;
-    group.held = request.groups(static_cast<int>(i)).held();
+    group.blocked_reason = request.groups(static_cast<int>(i)).held();
     if (!decoded.has_template) continue;
     group.node = decoded.group.node.shape;
     group.priced = decoded.priced;

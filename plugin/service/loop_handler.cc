@@ -37,7 +37,7 @@ void HoldGroupsBeyondBounds(LoopProblem* problem, LeftOutList* left_out) {
                      " more than there are, at most ", kMostUpcomingNodes, " may be");
     left_out->Add(kNodeGroupKind, "", group.drain.name, reason);
     group.drain.target = counts[i].registered;
-    group.held = reason;
+    group.blocked_reason = reason;
   }
 }
 

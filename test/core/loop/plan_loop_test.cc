@@ -41,7 +41,7 @@ TEST_F(LoopTest, AGroupThatIsHeldOrWithoutAPriceOrTemplateDoesNotGrow) {
   AddGroup("held", 1000, 1, 0);
   AddGroup("unpriced", 1000, 1, 0);
   AddGroup("dear", 1000, 9, 0);
-  problem_.groups[0].held = "back-off";
+  problem_.groups[0].blocked_reason = "back-off";
   problem_.groups[1].usd_per_hour.reset();
   Pending(Replica("w", 1000), 1);
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{2, 1, 0}));

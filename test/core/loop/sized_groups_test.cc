@@ -114,13 +114,13 @@ TEST_F(SizedGroupsTest, AllGroupsShareWhatMayBeAdded) {
 TEST_F(SizedGroupsTest, NothingIsAskedForAGroupThatIsHeldOrWhereGrowthIsDecidedElsewhere) {
   AddNode("a", {Member("p", 1000)});
   Pending(Replica("v", 1000), 1);
-  problem_.groups[0].held = "back-off";
+  problem_.groups[0].blocked_reason = "back-off";
   LoopPlan plan = Plan();
   EXPECT_EQ(plan.sizes[0].ask_cloud, 0);
   EXPECT_FALSE(plan.sizes[0].next.locked_ms.has_value());
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{1, 1, 0}));
 
-  problem_.groups[0].held.clear();
+  problem_.groups[0].blocked_reason.clear();
   problem_.decisions.scale_up = false;
   plan = Plan();
   EXPECT_EQ(plan.sizes[0].wanted, 1);
