@@ -139,7 +139,6 @@ absl::StatusOr<v1::PlanDrainRequest> DrainPart(const v1::PlanLoopRequest& reques
 
 v1::ScaleUpProblem GrowthPart(const v1::PlanLoopRequest& request) {
   v1::ScaleUpProblem growth;
-  *growth.mutable_pods() = request.pods();
   for (const v1::LoopGroup& group : request.groups()) *growth.add_groups() = group.growth();
   *growth.mutable_daemon_pods() = request.daemon_pods();
   *growth.mutable_fit() = request.fit();

@@ -13,7 +13,7 @@
 
 namespace loadline {
 
-// The question of scale-down in it, and that of growth, without a cluster.
+// The question of scale-down in it, and that of growth but for the pods; without a cluster.
 // Errors: kInvalidArgument  a group states for scale-down what `growth` states; names group and field
 absl::StatusOr<v1::PlanDrainRequest> DrainPart(const v1::PlanLoopRequest& request);
 v1::ScaleUpProblem GrowthPart(const v1::PlanLoopRequest& request);

@@ -65,14 +65,13 @@ void LeaveOutExcess(absl::string_view bytes, const std::string& field, int most,
               left_out);
 }
 
-absl::Status DecodePods(const v1::ScaleUpProblem& problem, PodGrouping grouping, ResourceReader* resources,
-                        DecodedProblem* decoded) {
+absl::Status DecodePods(const PendingPodsList& pods, const v1::FitOptions& fit, PodGrouping grouping,
+                        ResourceReader* resources, DecodedProblem* decoded) {
   PodDecoder decoder(resources);
   const std::vector<bool> taken =
-      TakePods(problem.pods_size(), kMaxPendingPods,
-               [&](int i) -> absl::string_view { return problem.pods(i).pod().pod(); });
-  for (int i = 0; i < problem.pods_size(); ++i) {
-    const v1::PendingPods& message = problem.pods(i);
+      TakePods(pods.size(), kMaxPendingPods, [&](int i) -> absl::string_view { return pods[i].pod().pod(); });
+  for (int i = 0; i < pods.size(); ++i) {
+    const v1::PendingPods& message = pods[i];
     const auto field = [i] { return absl::StrCat("pods[", i, "]"); };
     if (absl::Status status = CheckNotNegative("count", message.count()); !status.ok()) {
       return Annotate(status, field());
@@ -81,7 +80,7 @@ absl::Status DecodePods(const v1::ScaleUpProblem& problem, PodGrouping grouping,
       LeaveOutExcess(message.pod().pod(), field(), kMaxPendingPods, &decoded->left_out);
       continue;
     }
-    absl::StatusOr<DecodedPod> pod = DecodeIncomingPod(message.pod(), problem.fit(), &decoder);
+    absl::StatusOr<DecodedPod> pod = DecodeIncomingPod(message.pod(), fit, &decoder);
     if (!pod.ok()) {
       LeaveOutPod(decoder.message().metadata(), field(), pod.status().message(), &decoded->left_out);
       continue;
@@ -274,8 +273,9 @@ int64_t PodEntries::NextOf(int32_t pods) {
   return next < entries.size() ? entries[next].count : 0;
 }
 
-absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, PodGrouping grouping,
-                                             ResourceNames names, const ReadOptions& options) {
+absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, const PendingPodsList& pods,
+                                             PodGrouping grouping, ResourceNames names,
+                                             const ReadOptions& options) {
   if (absl::Status status = CheckLimits(problem); !status.ok()) return status;
   DecodedProblem decoded;
   absl::StatusOr<FitOptions> fit = DecodeFitOptions(problem.fit());
@@ -285,7 +285,7 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
   // What groups offer, and what is not counted, has its own names, whatever pods ask for.
   for (const std::string& name : decoded.fit.ignored_resources) names.InternForNode(name, options.names);
   absl::Status status = DecodeGroups(problem, &resources, &decoded);
-  if (status.ok()) status = DecodePods(problem, grouping, &resources, &decoded);
+  if (status.ok()) status = DecodePods(pods, problem.fit(), grouping, &resources, &decoded);
   if (!status.ok()) return status;
   DecodeDaemons(problem, &resources, &decoded);
   decoded.clamped_amounts = resources.clamped_amounts();

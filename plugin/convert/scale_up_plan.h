@@ -76,11 +76,15 @@ enum class PodGrouping {
   kController  // as Cluster Autoscaler does
 };
 
-// Decodes all of `problem` but the cluster. `names`: those of the cluster. Pods that cannot be taken, and
-// those beyond kMaxPendingPods and kMaxDaemonPods, are left out alone; so are groups of an unreadable
+using PendingPodsList = google::protobuf::RepeatedPtrField<v1::PendingPods>;
+
+// Decodes all of `problem` but the cluster. `pods` are the pods of the problem: read from there, so that a
+// larger request which has them need not copy them. `names`: those of the cluster. Pods that cannot be taken,
+// and those beyond kMaxPendingPods and kMaxDaemonPods, are left out alone; so are groups of an unreadable
 // template. Errors: kInvalidArgument  names the group or field. kResourceExhausted  names the limit
-absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, PodGrouping grouping,
-                                             ResourceNames names, const ReadOptions& options);
+absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, const PendingPodsList& pods,
+                                             PodGrouping grouping, ResourceNames names,
+                                             const ReadOptions& options);
 
 // Makes the view tell pods apart by what selectors of the question refer to. Pods for whose selectors there
 // is no room are left out.

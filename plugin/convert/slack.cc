@@ -414,11 +414,11 @@ absl::StatusOr<DecodedSlack> DecodeSlack(const v1::PlanSlackRequest& request, co
     return status;
   }
   v1::ScaleUpProblem problem;
-  *problem.mutable_pods() = request.pods();
   *problem.mutable_groups() = request.groups();
   *problem.mutable_daemon_pods() = request.daemon_pods();
   *problem.mutable_fit() = request.fit();
-  absl::StatusOr<DecodedProblem> read = DecodeProblem(problem, PodGrouping::kShape, names, options_of_pods);
+  absl::StatusOr<DecodedProblem> read =
+      DecodeProblem(problem, request.pods(), PodGrouping::kShape, names, options_of_pods);
   if (!read.ok()) return read.status();
   decoded.problem = *std::move(read);
   decoded.groups_known = request.groups_known() || request.groups_size() > 0;

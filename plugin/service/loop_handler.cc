@@ -74,7 +74,8 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
 
   const v1::ScaleUpProblem growth = GrowthPart(request);
   absl::StatusOr<DecodedProblem> decoded =
-      DecodeProblem(growth, PodGrouping::kShape, view.cluster().resource_names(), shared.OptionsOfQuestion());
+      DecodeProblem(growth, request.pods(), PodGrouping::kShape, view.cluster().resource_names(),
+                    shared.OptionsOfQuestion());
   if (!decoded.ok()) return decoded.status();
   SelectLabels(&view, &*decoded);
   absl::StatusOr<DrainTurn> drain_turn = DrainTurn::Begin(*drain, "drain", &shared);

@@ -23,8 +23,8 @@ constexpr int64_t kDefaultWork = 10'000'000;
 absl::StatusOr<DecodedProblem> Prepare(const v1::ScaleUpProblem& problem, PodGrouping grouping,
                                        SharedView* shared) {
   View& view = shared->view;
-  absl::StatusOr<DecodedProblem> decoded =
-      DecodeProblem(problem, grouping, view.cluster().resource_names(), shared->OptionsOfQuestion());
+  absl::StatusOr<DecodedProblem> decoded = DecodeProblem(
+      problem, problem.pods(), grouping, view.cluster().resource_names(), shared->OptionsOfQuestion());
   if (!decoded.ok()) return decoded;
   SelectLabels(&view, &*decoded);
   Complete(view.label_keys(), &*decoded);
