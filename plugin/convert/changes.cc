@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/node.h"
 #include "plugin/convert/objects.h"
@@ -23,12 +24,6 @@ namespace {
 
 constexpr size_t kMaxViewName = 63;
 constexpr int64_t kMaxRevision = int64_t{1} << 62;
-
-absl::Status CheckRange(absl::string_view field, int64_t value, int64_t lowest, int64_t highest) {
-  if (value >= lowest && value <= highest) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, ": ", value, " is not in [", lowest, ", ", highest, "]"));
-}
 
 // Whether there is no content: the state is named in which a question is asked.
 bool OnlyNamesState(const v1::Changes& changes) {
@@ -144,10 +139,8 @@ absl::Status CheckHeader(const v1::Changes& changes) {
   if (status.ok()) status = CheckRange("base_revision", changes.base_revision(), 0, changes.revision());
   if (!status.ok()) return status;
   if (changes.has_full_list()) {
-    if (changes.full_list().index() < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("full_list.index: ", changes.full_list().index(), " is negative"));
-    }
+    status = CheckNotNegative("full_list.index", changes.full_list().index());
+    if (!status.ok()) return status;
     return CheckRange("base_revision of a full list", changes.base_revision(), 0, 0);
   }
   if (changes.base_revision() == changes.revision() && !OnlyNamesState(changes)) {

@@ -10,7 +10,6 @@
 #include "plugin/convert/drain_state.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/prices.h"
-#include "plugin/convert/refusals.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {

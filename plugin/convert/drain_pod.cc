@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "plugin/convert/fields.h"
 #include "plugin/convert/objects.h"
 #include "plugin/convert/pod.h"
-#include "plugin/convert/refusals.h"
 
 namespace loadline {
 

@@ -13,7 +13,6 @@
 #include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/objects.h"
-#include "plugin/convert/refusals.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -232,8 +231,8 @@ absl::Status ApplyDrainProgress(const v1::DrainProgress& message, int64_t now_s,
   const size_t known = state->evicted.size();
   for (int i = 0; i < message.evicted_size(); ++i) {
     const std::string field = absl::StrCat("evicted[", i, "]");
-    if (message.evicted(i).at_s() < 0 || message.evicted(i).at_s() > kMaxDrainTime) {
-      return Refused(absl::StrCat(field, ": at_s: ", message.evicted(i).at_s(), " is out of range"));
+    if (absl::Status status = CheckBounded("at_s", message.evicted(i).at_s(), kMaxDrainTime); !status.ok()) {
+      return Annotate(status, field);
     }
     AddEviction(message.evicted(i), field, read, view, state);
   }

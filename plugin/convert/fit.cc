@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/node.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/pod_rules.h"
-#include "plugin/convert/refusals.h"
 #include "plugin/convert/selectors.h"
 #include "plugin/convert/text.h"
 

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/drain.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/rank.h"
-#include "plugin/convert/refusals.h"
 #include "plugin/convert/size.h"
 #include "plugin/convert/slack.h"
 #include "plugin/convert/text.h"

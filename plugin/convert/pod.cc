@@ -7,10 +7,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod_rules.h"
-#include "plugin/convert/refusals.h"
 #include "plugin/convert/selectors.h"
 #include "plugin/convert/text.h"
 #include "plugin/convert/traits.h"

@@ -12,7 +12,7 @@
 #include "core/base/resource_list.h"
 #include "core/base/resource_names.h"
 #include "core/cluster/labels.h"
-#include "plugin/convert/refusals.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/resources.h"
 #include "plugin/convert/text.h"
 

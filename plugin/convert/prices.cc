@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/selectors.h"
@@ -53,9 +54,9 @@ absl::Status DecodeBaseRates(const v1::ResourceRates& message, BaseRates* base) 
 }
 
 absl::Status DecodeCatalogues(const v1::PriceModel& message, PriceModel* model) {
-  if (message.catalogues_size() > kMaxCatalogues) {
-    return absl::InvalidArgumentError(absl::StrCat("catalogues: has ", message.catalogues_size(),
-                                                   " entries, at most ", kMaxCatalogues, " are allowed"));
+  if (absl::Status status = CheckEntries(message.catalogues_size(), "catalogues", kMaxCatalogues);
+      !status.ok()) {
+    return status;
   }
   std::set<absl::string_view> names;
   for (int i = 0; i < message.catalogues_size(); ++i) {
@@ -82,9 +83,8 @@ absl::Status DecodeCommitments(const v1::PriceModel& message, PriceModel* model)
   for (int i = 0; i < message.commitments_size(); ++i) {
     const v1::Commitment& commitment = message.commitments(i);
     const int64_t unused = commitment.unused_milli_cpu();
-    if (unused < 0 || unused > kMaxAmount) {
-      return absl::InvalidArgumentError(absl::StrCat("commitments[", i, "]: unused_milli_cpu: ", unused,
-                                                     " is not in [0, ", kMaxAmount, "]"));
+    if (absl::Status status = CheckRange("unused_milli_cpu", unused, 0, kMaxAmount); !status.ok()) {
+      return Annotate(status, absl::StrCat("commitments[", i, "]"));
     }
     model->commitments.push_back({commitment.instance(), unused});
   }
@@ -166,12 +166,6 @@ int64_t GpusOf(const ResourceAmounts& amounts, const ResourceNames& names) {
 }
 
 }  // namespace
-
-absl::Status CheckNumber(absl::string_view field, double value, double lowest, double highest) {
-  if (value >= lowest && value <= highest) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, ": ", value, " is not in [", lowest, ", ", highest, "]"));
-}
 
 absl::Status DecodeRates(const v1::ResourceRates& message, ResourceRates* rates) {
   absl::Status status;

@@ -41,9 +41,6 @@ PodRequests PricedRequests(const PodShape& shape, const ResourceNames& names);
 
 v1::NodePrice EncodeNodePrice(const NodePrice& price);
 
-// Checks that a setting is a finite number in [lowest, highest].
-absl::Status CheckNumber(absl::string_view field, double value, double lowest, double highest);
-
 }  // namespace loadline
 
 #endif  // LOADLINE_PLUGIN_CONVERT_PRICES_H_

@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/prices.h"
-#include "plugin/convert/refusals.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -68,15 +68,10 @@ absl::Status DecodePreferred(const v1::RankPolicy& message, RankPolicy* policy) 
   if (resources != 0) policy->unfitness_resources = static_cast<UnfitnessResources>(resources - 1);
   if (!message.has_preferred_node()) return absl::OkStatus();
   const v1::PreferredNode& node = message.preferred_node();
-  if (node.milli_cpu() < 1 || node.milli_cpu() > kMaxAmount) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("preferred_node.milli_cpu: ", node.milli_cpu(), " is not in [1, ", kMaxAmount, "]"));
-  }
-  if (node.memory_bytes() < 0 || node.memory_bytes() > kMaxAmount) {
-    return absl::InvalidArgumentError(absl::StrCat("preferred_node.memory_bytes: ", node.memory_bytes(),
-                                                   " is not in [0, ", kMaxAmount, "]"));
-  }
-  return absl::OkStatus();
+  Fields fields;
+  fields.Range("preferred_node.milli_cpu", node.milli_cpu(), 1, kMaxAmount);
+  fields.Range("preferred_node.memory_bytes", node.memory_bytes(), 0, kMaxAmount);
+  return fields.status();
 }
 
 absl::Status DecodeFactors(const v1::RankPolicy& message, RankPolicy* policy) {
@@ -119,8 +114,8 @@ absl::Status DecodeRuns(const v1::ExpansionOption& message, int pods, ExpansionO
       return absl::InvalidArgumentError(
           absl::StrCat("pods[", i, "]: pod: ", run.pod(), " is none of the ", pods, " pods of the request"));
     }
-    if (run.count() < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("pods[", i, "]: count: ", run.count(), " is negative"));
+    if (absl::Status status = CheckNotNegative("count", run.count()); !status.ok()) {
+      return Annotate(status, absl::StrCat("pods[", i, "]"));
     }
     option->pods.push_back({static_cast<size_t>(run.pod()), run.count()});
   }
@@ -130,9 +125,7 @@ absl::Status DecodeRuns(const v1::ExpansionOption& message, int pods, ExpansionO
 absl::StatusOr<ExpansionOption> DecodeOption(const v1::ExpansionOption& message, int pods,
                                              ResourceReader* resources) {
   ExpansionOption option;
-  if (message.node_count() < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("node_count: ", message.node_count(), " is negative"));
-  }
+  if (absl::Status status = CheckNotNegative("node_count", message.node_count()); !status.ok()) return status;
   option.node_group = message.node_group();
   option.node_count = message.node_count();
   option.to_be_created = message.to_be_created();

@@ -6,23 +6,18 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/node.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/pod_identity.h"
 #include "plugin/convert/prices.h"
-#include "plugin/convert/refusals.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
 namespace {
 
 using Runs = google::protobuf::RepeatedPtrField<v1::PodRun>;
-
-absl::Status CheckNotNegative(absl::string_view field, int64_t value) {
-  if (value >= 0) return absl::OkStatus();
-  return Refused(absl::StrCat(field, ": ", value, " is negative"));
-}
 
 // Whether the name of a pod decides anything.
 bool NameMatters(const PodShape& shape) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "plugin/convert/refusals.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {

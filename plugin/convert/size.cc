@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/node.h"
 #include "plugin/convert/pod.h"
-#include "plugin/convert/refusals.h"
 #include "plugin/convert/resources.h"
 #include "plugin/convert/text.h"
 
@@ -18,30 +18,6 @@ namespace loadline {
 namespace {
 
 constexpr int32_t kMaxThresholdPercent = 1'000'000;
-
-// Keeps the first of several errors, so that checks stand in a row.
-class Checks {
- public:
-  void Between(absl::string_view field, int64_t value, int64_t least, int64_t most = kMaxAmount) {
-    if (status_.ok() && (value < least || value > most)) {
-      status_ = Refused(absl::StrCat(field, ": ", value, " is not in [", least, ", ", most, "]"));
-    }
-  }
-  void Less(absl::string_view field, int64_t value, absl::string_view other_field, int64_t other) {
-    if (status_.ok() && value >= other) {
-      status_ = Refused(absl::StrCat(field, ": ", value, " is not less than ", other_field, ", ", other));
-    }
-  }
-  void AtMost(absl::string_view field, int64_t value, absl::string_view other_field, int64_t other) {
-    if (status_.ok() && value > other) {
-      status_ = Refused(absl::StrCat(field, ": ", value, " is more than ", other_field, ", ", other));
-    }
-  }
-  const absl::Status& status() const { return status_; }
-
- private:
-  absl::Status status_;
-};
 
 absl::StatusOr<SizeMode> DecodeMode(v1::SizeOptions::Mode mode) {
   switch (mode) {
@@ -56,31 +32,31 @@ absl::StatusOr<SizeMode> DecodeMode(v1::SizeOptions::Mode mode) {
 }
 
 absl::Status CheckOptions(const v1::SizeOptions& options) {
-  Checks check;
-  check.Between("min_nodes", options.min_nodes(), 0);
-  check.AtMost("min_nodes", options.min_nodes(), "max_nodes", options.max_nodes());
-  check.Between("cloud_min", options.cloud_min(), 0);
-  check.Between("cloud_max", options.cloud_max(), 0);
-  check.Between("taint_lower_percent", options.taint_lower_percent(), 1, kMaxThresholdPercent);
-  check.Less("taint_lower_percent", options.taint_lower_percent(), "taint_upper_percent",
-             options.taint_upper_percent());
-  check.Less("taint_upper_percent", options.taint_upper_percent(), "scale_up_percent",
-             options.scale_up_percent());
-  check.Between("scale_up_percent", options.scale_up_percent(), 1, kMaxThresholdPercent);
-  check.Between("slow_rate", options.slow_rate(), 0);
-  check.AtMost("slow_rate", options.slow_rate(), "fast_rate", options.fast_rate());
-  check.Between("soft_grace_milliseconds", options.soft_grace_milliseconds(), 1);
-  check.Less("soft_grace_milliseconds", options.soft_grace_milliseconds(), "hard_grace_milliseconds",
-             options.hard_grace_milliseconds());
-  check.Between("hard_grace_milliseconds", options.hard_grace_milliseconds(), 1);
-  check.Between("cool_down_milliseconds", options.cool_down_milliseconds(), 1);
-  check.Between("max_node_age_milliseconds", options.max_node_age_milliseconds(), 0);
-  check.Between("unhealthy_grace_milliseconds", options.unhealthy_grace_milliseconds(), 0);
+  Fields fields;
+  fields.Range("min_nodes", options.min_nodes(), 0, kMaxAmount);
+  fields.AtMost("min_nodes", options.min_nodes(), "max_nodes", options.max_nodes());
+  fields.Range("cloud_min", options.cloud_min(), 0, kMaxAmount);
+  fields.Range("cloud_max", options.cloud_max(), 0, kMaxAmount);
+  fields.Range("taint_lower_percent", options.taint_lower_percent(), 1, kMaxThresholdPercent);
+  fields.Less("taint_lower_percent", options.taint_lower_percent(), "taint_upper_percent",
+              options.taint_upper_percent());
+  fields.Less("taint_upper_percent", options.taint_upper_percent(), "scale_up_percent",
+              options.scale_up_percent());
+  fields.Range("scale_up_percent", options.scale_up_percent(), 1, kMaxThresholdPercent);
+  fields.Range("slow_rate", options.slow_rate(), 0, kMaxAmount);
+  fields.AtMost("slow_rate", options.slow_rate(), "fast_rate", options.fast_rate());
+  fields.Range("soft_grace_milliseconds", options.soft_grace_milliseconds(), 1, kMaxAmount);
+  fields.Less("soft_grace_milliseconds", options.soft_grace_milliseconds(), "hard_grace_milliseconds",
+              options.hard_grace_milliseconds());
+  fields.Range("hard_grace_milliseconds", options.hard_grace_milliseconds(), 1, kMaxAmount);
+  fields.Range("cool_down_milliseconds", options.cool_down_milliseconds(), 1, kMaxAmount);
+  fields.Range("max_node_age_milliseconds", options.max_node_age_milliseconds(), 0, kMaxAmount);
+  fields.Range("unhealthy_grace_milliseconds", options.unhealthy_grace_milliseconds(), 0, kMaxAmount);
   if (options.unhealthy_grace_milliseconds() > 0) {
-    check.Between("newest_percent", options.newest_percent(), 1, 100);
-    check.Between("max_unhealthy_percent", options.max_unhealthy_percent(), 0, 99);
+    fields.Range("newest_percent", options.newest_percent(), 1, 100);
+    fields.Range("max_unhealthy_percent", options.max_unhealthy_percent(), 0, 99);
   }
-  return check.status();
+  return fields.status();
 }
 
 absl::StatusOr<SizeOptions> DecodeOptions(const v1::SizeOptions& message) {
@@ -138,9 +114,8 @@ absl::StatusOr<SizedGroup> DecodeGroup(const v1::SizedGroup& message, ResourceRe
   if (!options.ok()) return Annotate(options.status(), "options");
   group.options = *options;
   if (message.has_cloud_target()) {
-    if (message.cloud_target() < 0) {
-      return Refused(absl::StrCat("cloud_target: ", message.cloud_target(), " is negative"));
-    }
+    status = CheckNotNegative("cloud_target", message.cloud_target());
+    if (!status.ok()) return status;
     group.cloud_target = message.cloud_target();
   }
   if (message.template_node().empty()) return group;
@@ -195,7 +170,9 @@ absl::Status DecodePods(const v1::MeasureUtilizationRequest& request, absl::stri
     const std::string at = absl::StrCat(field, "[", i, "]");
     const absl::StatusOr<Waiting> waiting = DecodeWaiting(message.waits_for());
     if (!waiting.ok()) return Annotate(waiting.status(), at);
-    if (message.count() < 0) return Refused(absl::StrCat(at, ": count: ", message.count(), " is negative"));
+    if (absl::Status status = CheckNotNegative("count", message.count()); !status.ok()) {
+      return Annotate(status, at);
+    }
     absl::StatusOr<PodShape> shape = decoder.Decode(message.pod(), PodRole::kIncoming);
     if (!shape.ok()) {
       decoded->left_out.Add("Pod", decoder.message().metadata().namespace_(),
@@ -220,15 +197,15 @@ absl::Status DecodeDaemons(const v1::MeasureUtilizationRequest& request, Resourc
 }
 
 absl::StatusOr<GroupState> DecodeState(const v1::GroupSizeState& message) {
-  Checks check;
-  check.Between("cached_node.milli_cpu", message.cached_node().milli_cpu(), 0);
-  check.Between("cached_node.memory_bytes", message.cached_node().memory_bytes(), 0);
-  check.Between("locked_milliseconds", message.locked_milliseconds(), 0);
-  check.Between("requested", message.requested(), 0, kMostNodes);
-  check.Between("expected", message.expected(), 0, kMostNodes);
-  check.Between("asked_milliseconds", message.asked_milliseconds(), 0);
-  check.Between("asked_target", message.asked_target(), 0, kMostNodes);
-  if (!check.status().ok()) return check.status();
+  Fields fields;
+  fields.Range("cached_node.milli_cpu", message.cached_node().milli_cpu(), 0, kMaxAmount);
+  fields.Range("cached_node.memory_bytes", message.cached_node().memory_bytes(), 0, kMaxAmount);
+  fields.Range("locked_milliseconds", message.locked_milliseconds(), 0, kMaxAmount);
+  fields.Range("requested", message.requested(), 0, kMostNodes);
+  fields.Range("expected", message.expected(), 0, kMostNodes);
+  fields.Range("asked_milliseconds", message.asked_milliseconds(), 0, kMaxAmount);
+  fields.Range("asked_target", message.asked_target(), 0, kMostNodes);
+  if (!fields.status().ok()) return fields.status();
   GroupState state;
   if (message.has_cached_node()) {
     state.cached_node = {message.cached_node().milli_cpu(), message.cached_node().memory_bytes()};
@@ -334,9 +311,7 @@ absl::StatusOr<DecodedSizing> DecodeSizing(const v1::MeasureUtilizationRequest& 
                                            const v1::SizeState& kept, ResourceNames names,
                                            const LabelKeys& keys, const std::string& slack_namespace,
                                            const SizingFields& fields) {
-  Checks check;
-  check.Between("now_milliseconds", request.now_milliseconds(), 1);
-  absl::Status status = check.status();
+  absl::Status status = CheckRange("now_milliseconds", request.now_milliseconds(), 1, kMaxAmount);
   if (status.ok()) status = CheckSize(fields.groups, request.groups_size(), kMaxSizedGroups);
   if (status.ok()) status = CheckSize(fields.pods, request.pods_size(), kMaxWaitingPods);
   if (status.ok()) status = CheckSize("daemon_pods", request.daemon_pods_size(), kMaxSizeDaemons);

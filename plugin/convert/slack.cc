@@ -10,8 +10,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/fit/filters.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/prices.h"
-#include "plugin/convert/refusals.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -22,11 +22,6 @@ constexpr size_t kMaxOwnerLength = 4096;
 constexpr int kMaxSlackRules = 1'000;
 constexpr int kMaxToldClasses = 1'000;
 constexpr size_t kMaxReasonBytes = 1024;
-
-absl::Status CheckWhole(absl::string_view field, int64_t value, int64_t least, int64_t most) {
-  if (value >= least && value <= most) return absl::OkStatus();
-  return Refused(absl::StrCat(field, ": ", value, " is not in [", least, ", ", most, "]"));
-}
 
 // A share in billionths, rounded to the nearest; `value` is in [0, kMostRate].
 int64_t Billionths(double value) { return std::llround(value * static_cast<double>(kWholeRate)); }
@@ -85,15 +80,15 @@ std::optional<CpuMemory> MaxExtraOf(const Message& message) {
 }
 
 absl::Status DecodeLimits(const v1::SlackPolicy& message, SlackOptions* options) {
-  absl::Status status = CheckWhole("granularity", message.granularity(), 0, 1000);
-  if (status.ok()) status = CheckWhole("max_placeholders", message.max_placeholders(), 0, 100'000);
+  absl::Status status = CheckRange("granularity", message.granularity(), 0, 1000);
+  if (status.ok()) status = CheckRange("max_placeholders", message.max_placeholders(), 0, 100'000);
   if (!status.ok()) return status;
   if (message.granularity() > 0) options->granularity = message.granularity();
   if (message.max_placeholders() > 0) options->max_placeholders = message.max_placeholders();
   options->max_extra = MaxExtraOf(message);
-  status = CheckWhole("max_copies", message.max_copies(), 0, 100'000);
+  status = CheckRange("max_copies", message.max_copies(), 0, 100'000);
   if (status.ok()) {
-    status = CheckWhole("max_copies_per_namespace", message.max_copies_per_namespace(), 0, 100'000);
+    status = CheckRange("max_copies_per_namespace", message.max_copies_per_namespace(), 0, 100'000);
   }
   if (!status.ok()) return status;
   if (message.max_copies() > 0) options->max_copies = message.max_copies();
@@ -165,21 +160,21 @@ absl::StatusOr<LabelKeys> DecodeLabelKeys(const google::protobuf::RepeatedPtrFie
 absl::Status Resolve(absl::string_view field, int64_t position, const v1::SlackState& state,
                      std::string* text) {
   if (position == 0) return absl::OkStatus();
-  if (absl::Status status = CheckWhole(field, position, 1, state.names_size()); !status.ok()) return status;
+  if (absl::Status status = CheckRange(field, position, 1, state.names_size()); !status.ok()) return status;
   *text = state.names(static_cast<int>(position - 1));
   return absl::OkStatus();
 }
 
 absl::StatusOr<Placeholder> DecodePlaceholder(v1::Placeholder message, const v1::SlackState& state) {
   Placeholder placeholder;
-  absl::Status status = CheckWhole("id", message.id(), 1, state.next_id() - 1);
+  absl::Status status = CheckRange("id", message.id(), 1, state.next_id() - 1);
   if (status.ok()) status = Resolve("owner_name", message.owner_name(), state, message.mutable_owner());
   if (status.ok()) status = Resolve("node_name", message.node_name(), state, message.mutable_node());
   if (status.ok()) {
     status = Resolve("last_node_name", message.last_node_name(), state, message.mutable_last_node());
   }
-  if (status.ok()) status = CheckWhole("milli_cpu", message.milli_cpu(), 0, kMaxAmount);
-  if (status.ok()) status = CheckWhole("memory_bytes", message.memory_bytes(), 0, kMaxAmount);
+  if (status.ok()) status = CheckRange("milli_cpu", message.milli_cpu(), 0, kMaxAmount);
+  if (status.ok()) status = CheckRange("memory_bytes", message.memory_bytes(), 0, kMaxAmount);
   if (status.ok()) status = Annotate(CheckName(message.node()), "node");
   if (status.ok()) status = Annotate(CheckName(message.last_node()), "last_node");
   if (status.ok() && (message.owner().empty() || message.owner().size() > kMaxOwnerLength)) {
@@ -336,7 +331,7 @@ absl::StatusOr<SlackOptions> DecodeSlackPolicy(const v1::SlackPolicy& message) {
 
 absl::StatusOr<SlackState> DecodeSlackState(const v1::SlackState& message) {
   SlackState state;
-  if (absl::Status status = CheckWhole("next_id", message.next_id(), 1, kMaxAmount); !status.ok()) {
+  if (absl::Status status = CheckRange("next_id", message.next_id(), 1, kMaxAmount); !status.ok()) {
     return status;
   }
   if (absl::Status status = CheckSize("placeholders", message.placeholders_size(), kMaxPlaceholders);
@@ -410,7 +405,7 @@ absl::StatusOr<DecodedSlack> DecodeSlack(const v1::PlanSlackRequest& request, co
     if (!state.ok()) return Annotate(state.status(), "state");
     decoded.state = *std::move(state);
   }
-  if (absl::Status status = CheckWhole("now_seconds", request.now_seconds(), 0, kMaxAmount); !status.ok()) {
+  if (absl::Status status = CheckRange("now_seconds", request.now_seconds(), 0, kMaxAmount); !status.ok()) {
     return status;
   }
   v1::ScaleUpProblem problem;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/changes.h"
 #include "plugin/convert/describe.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/slots.h"
@@ -20,9 +21,7 @@ namespace {
 constexpr size_t kMaxPageBytes = size_t{3} << 20;
 
 absl::Status CheckDescribe(const v1::DescribeRequest& request) {
-  if (request.first_slot() < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("first_slot: ", request.first_slot(), " is negative"));
-  }
+  if (absl::Status status = CheckNotNegative("first_slot", request.first_slot()); !status.ok()) return status;
   if (request.first_slot() > 0 && !request.slots().empty()) {
     return absl::InvalidArgumentError("first_slot: goes with empty slots only");
   }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/fit/pod_fit.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/fit.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
@@ -58,9 +59,8 @@ struct Question {
 absl::StatusOr<Question> Decode(const v1::FitRequest& request, ResourceNames names, const ReadOptions& read) {
   absl::StatusOr<FitOptions> options = DecodeFitOptions(request.options());
   if (!options.ok()) return Annotate(options.status(), "options");
-  if (request.pods_size() > kMaxIncomingPods) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("pods: has ", request.pods_size(), " entries, the limit is ", kMaxIncomingPods));
+  if (absl::Status status = CheckSize("pods", request.pods_size(), kMaxIncomingPods); !status.ok()) {
+    return status;
   }
   ResourceReader resources(&names, read);
   for (const std::string& name : options->ignored_resources) names.InternForNode(name, read.names);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/loop/loop_growth.h"
 #include "core/loop/loop_sizes.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/loop.h"
 #include "plugin/convert/prices.h"

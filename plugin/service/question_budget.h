@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "core/base/work_budget.h"
+#include "plugin/convert/fields.h"
 #include "plugin/service/deadline.h"
 
 namespace loadline {
@@ -16,14 +16,10 @@ namespace loadline {
 // Errors: kInvalidArgument  max_work or max_milliseconds is out of range
 template <typename Question>
 absl::Status CheckBudget(const Question& question) {
-  if (question.max_work() < 0 || question.max_work() > int64_t{1} << 62) {
-    return absl::InvalidArgumentError(absl::StrCat("max_work: ", question.max_work(), " is out of range"));
-  }
-  if (question.max_milliseconds() < 0 || question.max_milliseconds() > 3'600'000) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max_milliseconds: ", question.max_milliseconds(), " is out of range"));
-  }
-  return absl::OkStatus();
+  Fields fields;
+  fields.Keep(CheckBounded("max_work", question.max_work(), int64_t{1} << 62));
+  fields.Keep(CheckBounded("max_milliseconds", question.max_milliseconds(), 3'600'000));
+  return fields.status();
 }
 
 // Of a question with max_work, or `default_work` where that is 0, and max_milliseconds, that may take `bytes`

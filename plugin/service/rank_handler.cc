@@ -10,6 +10,7 @@
 #include "core/base/resource_names.h"
 #include "core/expand/preferred_choice.h"
 #include "core/expand/rank_options.h"
+#include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/prices.h"
@@ -33,9 +34,8 @@ absl::StatusOr<GrowingCluster> SizeOf(const v1::RankOptionsRequest& request, boo
     size.nodes = cluster.node_count();
     if (with_demand) size.running = RunningDemand(cluster);
   } else if (request.has_cluster_nodes()) {
-    if (request.cluster_nodes() < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cluster_nodes: ", request.cluster_nodes(), " is negative"));
+    if (absl::Status status = CheckNotNegative("cluster_nodes", request.cluster_nodes()); !status.ok()) {
+      return status;
     }
     size.nodes = request.cluster_nodes();
   }

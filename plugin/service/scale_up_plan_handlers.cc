@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/scale_up_plan.h"
