@@ -81,7 +81,7 @@ std::optional<ResourceId> ResourceNames::InternForPod(absl::string_view name,
   const std::optional<ResourceId> id = InternForNode(name, limits);
   if (!id.has_value()) return std::nullopt;
   ++Own()->of_pods;
-  ++table_->of_namespace[std::string(namespace_name.data(), namespace_name.size())];
+  ++table_->of_namespace[std::string(namespace_name)];
   return id;
 }
 

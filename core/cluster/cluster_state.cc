@@ -40,7 +40,7 @@ void ClusterState::SetNode(Slot slot, absl::string_view name, NodeShape shape,
   const int32_t new_shape = node_shapes_.Acquire(std::move(shape));
   if (!node.occupied || node.name != name) {
     if (node.occupied) slots_by_name_.erase(node.name);
-    slots_by_name_.emplace(std::string(name.data(), name.size()), slot);
+    slots_by_name_.emplace(std::string(name), slot);
   }
   Clear(&node, slot);
   node.occupied = true;

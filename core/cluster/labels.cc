@@ -82,7 +82,7 @@ void Labels::Set(absl::string_view key, absl::string_view value) {
   if (at != labels_.end() && at->key == key) {
     at->value.assign(value.data(), value.size());
   } else {
-    labels_.insert(at, {std::string(key.data(), key.size()), std::string(value.data(), value.size())});
+    labels_.insert(at, {std::string(key), std::string(value)});
   }
 }
 

@@ -6,11 +6,7 @@
 #include "core/base/fingerprint.h"
 
 namespace loadline {
-namespace {
-
-std::string KeyText(absl::string_view text) { return std::string(text.data(), text.size()); }
-
-}  // namespace
+namespace {}  // namespace
 
 absl::string_view Name(ObjectKind kind) {
   switch (kind) {
@@ -116,7 +112,7 @@ void ClusterObjects::SetComplete(ObjectKind kind) {
 bool ClusterObjects::KnownMissing(ObjectKind kind, absl::string_view namespace_name,
                                   absl::string_view name) const {
   if (!complete(kind)) return false;
-  const ObjectKey key{kind, KeyText(namespace_name), KeyText(name)};
+  const ObjectKey key{kind, std::string(namespace_name), std::string(name)};
   return !left_out_.contains(key) && !objects_[static_cast<size_t>(kind)].contains(key);
 }
 
@@ -128,30 +124,30 @@ const Content* ClusterObjects::Find(const ObjectKey& key) const {
 }
 
 const Namespace* ClusterObjects::FindNamespace(absl::string_view name) const {
-  return Find<Namespace>({ObjectKind::kNamespace, "", KeyText(name)});
+  return Find<Namespace>({ObjectKind::kNamespace, "", std::string(name)});
 }
 
 const PersistentVolume* ClusterObjects::FindVolume(absl::string_view name) const {
-  return Find<PersistentVolume>({ObjectKind::kPersistentVolume, "", KeyText(name)});
+  return Find<PersistentVolume>({ObjectKind::kPersistentVolume, "", std::string(name)});
 }
 
 const PersistentVolumeClaim* ClusterObjects::FindClaim(absl::string_view namespace_name,
                                                        absl::string_view name) const {
   return Find<PersistentVolumeClaim>(
-      {ObjectKind::kPersistentVolumeClaim, KeyText(namespace_name), KeyText(name)});
+      {ObjectKind::kPersistentVolumeClaim, std::string(namespace_name), std::string(name)});
 }
 
 const StorageClass* ClusterObjects::FindStorageClass(absl::string_view name) const {
-  return Find<StorageClass>({ObjectKind::kStorageClass, "", KeyText(name)});
+  return Find<StorageClass>({ObjectKind::kStorageClass, "", std::string(name)});
 }
 
 const CsiNode* ClusterObjects::FindCsiNode(absl::string_view name) const {
-  return Find<CsiNode>({ObjectKind::kCsiNode, "", KeyText(name)});
+  return Find<CsiNode>({ObjectKind::kCsiNode, "", std::string(name)});
 }
 
 const Workload* ClusterObjects::FindWorkload(ObjectKind kind, absl::string_view namespace_name,
                                              absl::string_view name) const {
-  return Find<Workload>({kind, KeyText(namespace_name), KeyText(name)});
+  return Find<Workload>({kind, std::string(namespace_name), std::string(name)});
 }
 
 bool OfKnownDaemonSet(const PodShape& shape, const ClusterObjects& objects) {

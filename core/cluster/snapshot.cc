@@ -10,8 +10,6 @@
 namespace loadline {
 namespace {
 
-std::string ToString(absl::string_view text) { return std::string(text.data(), text.size()); }
-
 void UpdateFree(NodeAmount* amount) {
   const absl::int128 free = absl::int128(amount->allocatable) - amount->requested;
   amount->free = free < -kMaxAmount ? -kMaxAmount : static_cast<int64_t>(free);
@@ -70,7 +68,7 @@ Snapshot::Snapshot(const ClusterState& state, Source source)
     Node& entry = nodes_.emplace_back();
     entry.shape = node_shapes_.Intern(state.node_shape(slot), follows());
     entry.slot = slot;
-    entry.name = ToString(state.name(slot));
+    entry.name = std::string(state.name(slot));
     entry.hostname = state.hostname(slot);
     amounts_.resize(amounts_.size() + width_);
     Join(node);
@@ -113,7 +111,8 @@ void Snapshot::Reload(std::span<const Slot> slots) {
     const Slot slot = slots[i];
     if (!state_.Occupied(slot)) continue;
     if (stay[i] == NodeIndex{-1}) {
-      stay[i] = AddNode({ToString(state_.name(slot)), state_.node_shape(slot), state_.hostname(slot), slot});
+      stay[i] =
+          AddNode({std::string(state_.name(slot)), state_.node_shape(slot), state_.hostname(slot), slot});
     } else {
       RecordFreed(stay[i]);
     }
@@ -226,7 +225,7 @@ void Snapshot::Undo(const Move& move) {
 }
 
 absl::string_view Snapshot::Keep(absl::string_view text) {
-  return text.empty() ? absl::string_view() : absl::string_view(texts_.emplace_back(ToString(text)));
+  return text.empty() ? absl::string_view() : absl::string_view(texts_.emplace_back(std::string(text)));
 }
 
 void Snapshot::PlacePod(NodeIndex node, int32_t shape, absl::string_view name, absl::string_view uid) {

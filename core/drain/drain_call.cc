@@ -113,7 +113,7 @@ std::string DrainCall::TextOf(Slot slot, PodRef pod) const {
   if (pod.is_placeholder()) return absl::StrCat("placeholder/", placeholder(pod).name);
   const NodePods& pods = cluster().pods(slot);
   const absl::string_view uid = pods.uid(pod.position());
-  if (!uid.empty()) return std::string(uid.data(), uid.size());
+  if (!uid.empty()) return std::string(uid);
   const PodShape& shape = cluster().pod_shapes()[pods.pods()[pod.position()].shape];
   return absl::StrCat(shape.namespace_name, "/", pods.name(pod.position()));
 }

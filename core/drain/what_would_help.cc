@@ -133,7 +133,7 @@ std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep) {
     case NodeReason::kHoldsRoomForWaitingPods:
       break;
   }
-  return std::string(advice.data(), advice.size());
+  return std::string(advice);
 }
 
 }  // namespace loadline

@@ -81,7 +81,7 @@ class NodeVolumeLimits : public NodeFilter {
 
   static void AddVolume(absl::string_view driver, absl::string_view handle, Volumes* volumes) {
     if (driver.empty() || handle.empty()) return;
-    (*volumes)[absl::StrCat(driver, "/", handle)] = std::string(driver.data(), driver.size());
+    (*volumes)[absl::StrCat(driver, "/", handle)] = std::string(driver);
   }
 
   // Adds the volumes of a pod on a node with a CSINode; false when that cannot be judged.

@@ -55,7 +55,7 @@ bool HasValues(const std::optional<NodeSelector>& selector, absl::string_view ke
 void Rename(NodeSelector* selector, absl::string_view from, absl::string_view to) {
   for (NodeSelectorTerm& term : selector->terms) {
     for (Requirement& requirement : term.labels) {
-      if (requirement.key == from) requirement.key = std::string(to.data(), to.size());
+      if (requirement.key == from) requirement.key = std::string(to);
     }
   }
 }
@@ -63,7 +63,7 @@ void Rename(NodeSelector* selector, absl::string_view from, absl::string_view to
 // Adds the zones of a label to every term, or makes a term of them.
 void AddZones(const std::string& label, absl::string_view key, std::optional<NodeSelector>* selector) {
   Requirement requirement;
-  requirement.key = std::string(key.data(), key.size());
+  requirement.key = std::string(key);
   for (absl::string_view zone : absl::StrSplit(label, "__")) {
     zone = absl::StripAsciiWhitespace(zone);
     if (!zone.empty()) requirement.values.emplace_back(zone.data(), zone.size());
@@ -135,7 +135,7 @@ std::optional<std::string> GceHandle(const PersistentVolume& volume) {
 }
 
 std::optional<std::string> AwsHandle(absl::string_view disk) {
-  if (!absl::StartsWith(disk, "aws://")) return std::string(disk.data(), disk.size());
+  if (!absl::StartsWith(disk, "aws://")) return std::string(disk);
   // aws://zone/vol-123: the path, which has to be one part.
   disk.remove_prefix(6);
   const size_t slash = disk.find('/');
@@ -146,7 +146,7 @@ std::optional<std::string> AwsHandle(absl::string_view disk) {
   while (absl::ConsumeSuffix(&disk, "/")) {
   }
   if (!absl::StartsWith(disk, "vol-") || absl::StrContains(disk, '/')) return std::nullopt;
-  return std::string(disk.data(), disk.size());
+  return std::string(disk);
 }
 
 std::optional<NodeSelector> MigratedAffinity(const PersistentVolume& volume, absl::string_view plugin) {

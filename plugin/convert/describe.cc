@@ -12,8 +12,6 @@
 namespace loadline {
 namespace {
 
-std::string ToString(absl::string_view text) { return std::string(text.data(), text.size()); }
-
 struct NamedResource {
   absl::string_view name;
   ResourceId id;
@@ -41,7 +39,7 @@ void EncodeSums(const ClusterState& cluster, Slot slot, v1::NodeState* message) 
   }
   for (const NamedResource& resource : SortedByName(std::move(resources))) {
     v1::ResourceSums* const sums = message->add_resources();
-    sums->set_resource(ToString(resource.name));
+    sums->set_resource(std::string(resource.name));
     sums->set_allocatable(allocatable.Get(resource.id));
     sums->set_requested(sum(&ResourceColumns::requested, resource.id));
     sums->set_limits(sum(&ResourceColumns::limits, resource.id));
@@ -52,8 +50,8 @@ v1::PodState EncodePod(const ClusterState& cluster, const NodePods& pods, size_t
   const PodShape& shape = cluster.pod_shapes()[pods.pods()[i].shape];
   v1::PodState message;
   message.set_namespace_(shape.namespace_name);
-  message.set_name(ToString(pods.name(i)));
-  message.set_uid(ToString(pods.uid(i)));
+  message.set_name(std::string(pods.name(i)));
+  message.set_uid(std::string(pods.uid(i)));
   *message.mutable_requests() = EncodeAmounts(shape.requests, cluster.resource_names());
   *message.mutable_limits() = EncodeAmounts(shape.limits, cluster.resource_names());
   message.set_finished(shape.finished);
@@ -82,7 +80,7 @@ google::protobuf::RepeatedPtrField<v1::ResourceAmount> EncodeAmounts(const Resou
   google::protobuf::RepeatedPtrField<v1::ResourceAmount> messages;
   for (const NamedResource& resource : SortedByName(std::move(resources))) {
     v1::ResourceAmount* const message = messages.Add();
-    message->set_resource(ToString(resource.name));
+    message->set_resource(std::string(resource.name));
     message->set_amount(amounts.Get(resource.id));
   }
   return messages;
@@ -90,7 +88,7 @@ google::protobuf::RepeatedPtrField<v1::ResourceAmount> EncodeAmounts(const Resou
 
 v1::ViewState EncodeView(absl::string_view name, const View& view) {
   v1::ViewState message;
-  message.set_name(ToString(name));
+  message.set_name(std::string(name));
   message.set_epoch(view.revision().epoch);
   message.set_revision(view.revision().revision);
   message.set_nodes(view.cluster().node_count());
@@ -114,7 +112,7 @@ std::optional<v1::NodeState> EncodeNode(const ClusterState& cluster, Slot slot, 
                                         size_t max_bytes) {
   v1::NodeState message;
   message.set_slot(static_cast<int32_t>(slot));
-  message.set_name(ToString(cluster.name(slot)));
+  message.set_name(std::string(cluster.name(slot)));
   message.set_fingerprint(cluster.fingerprint(slot));
   EncodeSums(cluster, slot, &message);
   message.set_pod_count(cluster.pod_count(slot));

@@ -126,12 +126,10 @@ absl::Status DecodePools(const v1::PlanDrainRequest& request, const ClusterState
   return absl::OkStatus();
 }
 
-std::string Text(absl::string_view text) { return std::string(text.data(), text.size()); }
-
 // Empty for "None".
 template <typename Enum>
 std::string NameUnlessNone(Enum value) {
-  return value == Enum::kNone ? std::string() : Text(Name(value));
+  return value == Enum::kNone ? std::string() : std::string(Name(value));
 }
 
 class Encoder {
@@ -143,7 +141,7 @@ class Encoder {
   void Encode(const DrainRemoval& removal, v1::NodeRemoval* message) const {
     const NodeTraits& traits = cluster().traits(removal.slot);
     message->set_slot(static_cast<int32_t>(removal.slot));
-    message->set_node(Text(cluster().name(removal.slot)));
+    message->set_node(std::string(cluster().name(removal.slot)));
     message->set_uid(traits.uid);
     message->set_provider_id(traits.provider_id);
     message->set_empty(removal.empty);
@@ -179,8 +177,8 @@ class Encoder {
 
   void Encode(const DrainKeep& keep, v1::NodeKeep* message) const {
     message->set_slot(static_cast<int32_t>(keep.slot));
-    message->set_node(Text(cluster().name(keep.slot)));
-    message->set_reason(Text(Name(keep.reason)));
+    message->set_node(std::string(cluster().name(keep.slot)));
+    message->set_reason(std::string(Name(keep.reason)));
     message->set_node_group(GroupOf(keep.slot));
     if (keep.pod.has_value()) EncodeKeeping(keep.slot, *keep.pod, message);
     message->set_pod_reason(NameUnlessNone(keep.pod_reason));
@@ -206,8 +204,8 @@ class Encoder {
       return;
     }
     const auto [namespace_name, name] = PodAt(slot, pod);
-    message->set_pod_namespace(Text(namespace_name));
-    message->set_pod_name(Text(name));
+    message->set_pod_namespace(std::string(namespace_name));
+    message->set_pod_name(std::string(name));
   }
 
   std::pair<absl::string_view, absl::string_view> PodAt(Slot slot, PodRef pod) const {
@@ -221,14 +219,14 @@ class Encoder {
     message->set_pod(static_cast<int32_t>(move.pod.position()));
     message->set_to_slot(static_cast<int32_t>(move.to));
     if (compact_) return;
-    message->set_to(Text(cluster().name(move.to)));
+    message->set_to(std::string(cluster().name(move.to)));
     if (move.pod.is_placeholder()) {
       message->set_name(problem_.placeholders[move.pod.position()].name);
       return;
     }
     const auto [namespace_name, name] = PodAt(from, move.pod);
-    message->set_namespace_(Text(namespace_name));
-    message->set_name(Text(name));
+    message->set_namespace_(std::string(namespace_name));
+    message->set_name(std::string(name));
     const BudgetUse& use = budgets_->UseOf(cluster().pods(from).pods()[move.pod.position()].shape);
     if (use.takes) message->set_budget(budgets_->key(use.budget).name);
   }
@@ -265,12 +263,12 @@ v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem&
   encoder.EncodeBudgets(plan, &response);
   response.set_brake(NameUnlessNone(plan.brake));
   response.set_brake_text(plan.brake_text);
-  response.set_status(Text(Name(plan.status)));
+  response.set_status(std::string(Name(plan.status)));
   response.set_limit(NameUnlessNone(plan.limit));
   response.set_evaluated(plan.evaluated);
   response.set_skipped(plan.skipped);
   response.set_usd_per_hour_saved(plan.price_saved);
-  response.set_cut_short_by(Text(Name(plan.cut_short_by)));
+  response.set_cut_short_by(std::string(Name(plan.cut_short_by)));
   return response;
 }
 

@@ -50,7 +50,7 @@ v1::NodeExplanation EncodeExplanation(const NodeExplanation& explanation, absl::
                                       const LimitPolicy& policy) {
   v1::NodeExplanation message;
   message.set_slot(static_cast<int32_t>(explanation.slot));
-  message.set_node(std::string(node_name.data(), node_name.size()));
+  message.set_node(std::string(node_name));
   message.set_outcome(EncodeOutcome(explanation.outcome));
   message.set_score(explanation.score);
   message.set_raw_score(explanation.raw_score);

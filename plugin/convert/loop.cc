@@ -20,8 +20,6 @@ namespace {
 
 using Runs = google::protobuf::RepeatedPtrField<v1::PodRun>;
 
-std::string ToString(absl::string_view text) { return std::string(text.data(), text.size()); }
-
 // Behind the pods of the request come those of nodes that are being deleted.
 void EncodeDrained(const LoopPlan& plan, size_t asked, int entry_count, PodEntries* entries,
                    v1::PlanLoopResponse* response) {
@@ -270,7 +268,7 @@ v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& pro
         EncodeDrainPlan(plan.scale_down, *plan.scale_down_problem, request.compact());
   }
   if (plan.no_scale_down != NoScaleDown::kConsidered) {
-    response.set_no_scale_down(ToString(Name(plan.no_scale_down)));
+    response.set_no_scale_down(std::string(Name(plan.no_scale_down)));
   }
   return response;
 }

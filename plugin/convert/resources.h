@@ -43,7 +43,7 @@ class ResourceReader {
   // of cpu, memory and ephemeral storage; and what no name is left for counts as kOtherResources.
   void OfPod(absl::string_view namespace_name) {
     of_pod_ = true;
-    namespace_name_ = std::string(namespace_name.data(), namespace_name.size());
+    namespace_name_ = std::string(namespace_name);
   }
   void OfNode() { of_pod_ = false; }
 

@@ -471,7 +471,7 @@ v1::PlanSlackResponse EncodeSlackPlan(const SlackPlan& plan) {
   }
   response.set_errors_total(plan.errors_total);
   const absl::string_view cut_short = Name(plan.cut_short);
-  response.set_cut_short(std::string(cut_short.data(), cut_short.size()));
+  response.set_cut_short(std::string(cut_short));
   for (const std::string& name : plan.overcommitted) response.add_overcommitted_nodes(name);
   response.set_added(plan.added);
   response.set_removed(plan.removed);

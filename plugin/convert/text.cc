@@ -33,7 +33,7 @@ size_t CharacterBytes(absl::string_view text) {
 std::string Printable(absl::string_view text, size_t most) {
   const auto is_print = [](char c) { return absl::ascii_isprint(static_cast<unsigned char>(c)); };
   if (text.size() <= most && std::all_of(text.begin(), text.end(), is_print)) {
-    return std::string(text.data(), text.size());
+    return std::string(text);
   }
   std::string printable;
   while (!text.empty()) {
@@ -67,7 +67,7 @@ absl::Status CheckName(absl::string_view text, size_t max_length) {
 }
 
 std::string HeldName(absl::string_view text) {
-  if (CheckName(text).ok()) return std::string(text.data(), text.size());
+  if (CheckName(text).ok()) return std::string(text);
   constexpr size_t kMostEscaped = 32;
   FingerprintBuilder hash;
   hash.Add(text);

@@ -26,7 +26,7 @@ struct Flag {
 
 absl::Status SetSocket(absl::string_view value, Options* options) {
   if (value.empty()) return absl::InvalidArgumentError("must not be empty");
-  options->socket = std::string(value.data(), value.size());
+  options->socket = std::string(value);
   return absl::OkStatus();
 }
 
@@ -81,7 +81,7 @@ absl::Status SetWatchdogSeconds(absl::string_view value, Options* options) {
 
 absl::Status SetCheck(absl::string_view value, Options* options) {
   if (value.empty()) return absl::InvalidArgumentError("must not be empty");
-  options->check = std::string(value.data(), value.size());
+  options->check = std::string(value);
   return absl::OkStatus();
 }
 
@@ -96,7 +96,7 @@ absl::Status SetQuestionBytes(absl::string_view value, Options* options) {
 
 absl::Status SetSlackNamespace(absl::string_view value, Options* options) {
   if (value.empty()) return absl::InvalidArgumentError("must not be empty");
-  options->engine.set_slack_namespace(std::string(value.data(), value.size()));
+  options->engine.set_slack_namespace(std::string(value));
   return absl::OkStatus();
 }
 

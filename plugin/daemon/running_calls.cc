@@ -25,7 +25,7 @@ std::optional<RunningCalls::Overdue> RunningCalls::LongestOverdue(Clock::duratio
     if (latest == nullptr || call->due_ < latest->due_) latest = call;
   }
   if (latest == nullptr || latest->due_ > now || now - latest->due_ <= patience) return std::nullopt;
-  return Overdue{std::string(latest->method_.data(), latest->method_.size()), now - latest->begin_};
+  return Overdue{std::string(latest->method_), now - latest->begin_};
 }
 
 }  // namespace loadline

@@ -18,8 +18,7 @@ DrainState StateFromTaints(const ClusterState& cluster, const TimerOptions& opti
   DrainState state;
   for (const TaintedNode& node : RestoreTimers(cluster, options, now_s).unneeded) {
     const absl::string_view name = cluster.name(node.slot);
-    state.unneeded.push_back(
-        {std::string(name.data(), name.size()), cluster.traits(node.slot).uid, node.since_s, {}});
+    state.unneeded.push_back({std::string(name), cluster.traits(node.slot).uid, node.since_s, {}});
   }
   return state;
 }

@@ -11,8 +11,6 @@ namespace {
 
 std::string NameOf(absl::string_view name) { return absl::StrCat("view ", Quoted(name)); }
 
-std::string Key(absl::string_view name) { return std::string(name.data(), name.size()); }
-
 }  // namespace
 
 absl::StatusOr<Applied> Views::Apply(const v1::Changes& changes, const Deadline& deadline) {
@@ -89,7 +87,7 @@ absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const std::shared
 
 std::shared_ptr<SharedView> Views::Find(absl::string_view name) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = views_.find(Key(name));
+  const auto found = views_.find(std::string(name));
   return found == views_.end() ? nullptr : found->second;
 }
 
@@ -99,7 +97,7 @@ absl::Status Views::Add(absl::string_view name, std::shared_ptr<SharedView> shar
     return absl::ResourceExhaustedError(
         absl::StrCat(NameOf(name), " would be one more than the limit of ", limits_.views, " views"));
   }
-  if (views_.emplace(Key(name), std::move(shared)).second) return absl::OkStatus();
+  if (views_.emplace(std::string(name), std::move(shared)).second) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(NameOf(name), " was created by another call at the same time; send a full list"));
 }
@@ -107,7 +105,7 @@ absl::Status Views::Add(absl::string_view name, std::shared_ptr<SharedView> shar
 absl::Status Views::Drop(absl::string_view name) {
   std::shared_ptr<SharedView> dropped;  // freed after the lock
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = views_.find(Key(name));
+  const auto found = views_.find(std::string(name));
   if (found == views_.end()) return absl::NotFoundError(absl::StrCat(NameOf(name), " is not known"));
   dropped = std::move(found->second);
   views_.erase(found);
@@ -116,7 +114,7 @@ absl::Status Views::Drop(absl::string_view name) {
 
 void Views::Forget(absl::string_view name, const SharedView* shared) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = views_.find(Key(name));
+  const auto found = views_.find(std::string(name));
   // Another one may have taken its name.
   if (found != views_.end() && found->second.get() == shared) views_.erase(found);
 }
