@@ -6,7 +6,14 @@
 #include "core/base/fingerprint.h"
 
 namespace loadline {
-namespace {}  // namespace
+namespace {
+
+// Clients may leave out UIDs.
+bool MayOwn(const Workload& workload, const PodOwner& owner) {
+  return workload.uid.empty() || owner.uid.empty() || workload.uid == owner.uid;
+}
+
+}  // namespace
 
 absl::string_view Name(ObjectKind kind) {
   switch (kind) {
@@ -150,6 +157,12 @@ const Workload* ClusterObjects::FindWorkload(ObjectKind kind, absl::string_view 
   return Find<Workload>({kind, std::string(namespace_name), std::string(name)});
 }
 
+const Workload* ClusterObjects::FindOwner(ObjectKind kind, absl::string_view namespace_name,
+                                          const PodOwner& owner) const {
+  const Workload* const found = FindWorkload(kind, namespace_name, owner.name);
+  return found != nullptr && MayOwn(*found, owner) ? found : nullptr;
+}
+
 bool OfKnownDaemonSet(const PodShape& shape, const ClusterObjects& objects) {
   const PodTraits& traits = TraitsOf(shape);
   if (!IsDaemonPod(traits) || traits.daemon_by_annotation) return traits.daemon_by_annotation;
@@ -159,8 +172,7 @@ bool OfKnownDaemonSet(const PodShape& shape, const ClusterObjects& objects) {
   if (objects.KnownMissing(ObjectKind::kDaemonSet, shape.namespace_name, owner.name)) return false;
   const Workload* const found =
       objects.FindWorkload(ObjectKind::kDaemonSet, shape.namespace_name, owner.name);
-  return found == nullptr || !objects.complete(ObjectKind::kDaemonSet) || found->uid.empty() ||
-         owner.uid.empty() || found->uid == owner.uid;
+  return found == nullptr || !objects.complete(ObjectKind::kDaemonSet) || MayOwn(*found, owner);
 }
 
 int64_t ClusterObjects::size() const {

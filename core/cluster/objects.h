@@ -192,6 +192,10 @@ class ClusterObjects {
   const Workload* FindWorkload(ObjectKind kind, absl::string_view namespace_name,
                                absl::string_view name) const;
 
+  // The workload of `kind` that `owner`, the controller of a pod in `namespace_name`, names. nullptr: there
+  // is none of that name, or one with another UID has taken it. Where either UID is empty, the name decides.
+  const Workload* FindOwner(ObjectKind kind, absl::string_view namespace_name, const PodOwner& owner) const;
+
   // All of one kind, in key order, but those that are left out.
   const absl::btree_map<ObjectKey, ClusterObject>& of(ObjectKind kind) const {
     return objects_[static_cast<size_t>(kind)];

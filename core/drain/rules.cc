@@ -59,11 +59,8 @@ RuleAnswer ReplicaCount(const PodQuestion& question) {
   const std::optional<ObjectKind> kind = OwnerKind(*traits.owner);
   if (!kind.has_value() || !question.objects.complete(*kind)) return Undefined();
   const Workload* const owner =
-      question.objects.FindWorkload(*kind, question.shape.namespace_name, traits.owner->name);
+      question.objects.FindOwner(*kind, question.shape.namespace_name, *traits.owner);
   if (owner == nullptr) return Block(PodReason::kControllerNotFound);
-  if (!owner->uid.empty() && !traits.owner->uid.empty() && owner->uid != traits.owner->uid) {
-    return Block(PodReason::kControllerNotFound);
-  }
   const bool counted = kind == ObjectKind::kReplicationController || kind == ObjectKind::kReplicaSet;
   if (counted && question.options.skip_nodes_with_custom_controller_pods &&
       owner->target_replicas < question.options.min_replica_count) {

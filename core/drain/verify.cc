@@ -24,9 +24,8 @@ std::optional<int64_t> MissingReplicas(const ClusterObjects& objects, const PodS
                                    {"ReplicaSet", ObjectKind::kReplicaSet},
                                    {"ReplicationController", ObjectKind::kReplicationController}}) {
     if (owner->kind != name) continue;
-    const Workload* const workload = objects.FindWorkload(kind, shape.namespace_name, owner->name);
+    const Workload* const workload = objects.FindOwner(kind, shape.namespace_name, *owner);
     if (workload == nullptr) return std::nullopt;
-    if (!workload->uid.empty() && !owner->uid.empty() && workload->uid != owner->uid) return std::nullopt;
     return std::max<int64_t>(0, workload->target_replicas - workload->current_replicas);
   }
   return std::nullopt;

@@ -39,12 +39,13 @@ absl::string_view KindName(ObjectKind kind) {
   }
 }
 
+// Copies cost money, so the owner has to be known by its UID: its name alone does not do.
 const Workload* FindOwner(const PodTraits& traits, const std::string& namespace_name,
                           const ClusterObjects& objects) {
   if (!traits.owner.has_value()) return nullptr;
   for (const ObjectKind kind : kAsking) {
     if (traits.owner->kind != KindName(kind)) continue;
-    const Workload* const found = objects.FindWorkload(kind, namespace_name, traits.owner->name);
+    const Workload* const found = objects.FindOwner(kind, namespace_name, *traits.owner);
     return found != nullptr && found->uid == traits.owner->uid ? found : nullptr;
   }
   return nullptr;

@@ -68,5 +68,21 @@ TEST(ClusterObjectsTest, APodIsOfADaemonSetThatExistsUnderItsUid) {
   EXPECT_TRUE(of_known(traits, objects));
 }
 
+TEST(ClusterObjectsTest, AnOwnerIsFoundByItsNameAndWhatIsKnownOfItsUid) {
+  ClusterObjects objects;
+  objects.Set(DaemonSetNamed("agent", "a"));
+  objects.Set(DaemonSetNamed("old", ""));
+  const auto found = [&](const std::string& name, const std::string& uid) {
+    return objects.FindOwner(ObjectKind::kDaemonSet, "kube-system", {"DaemonSet", "apps/v1", name, uid}) !=
+           nullptr;
+  };
+  EXPECT_TRUE(found("agent", "a"));
+  EXPECT_FALSE(found("agent", "b")) << "another one has the name now";
+  EXPECT_TRUE(found("agent", ""));
+  EXPECT_TRUE(found("old", "a"));
+  EXPECT_FALSE(found("missing", ""));
+  EXPECT_EQ(objects.FindOwner(ObjectKind::kJob, "kube-system", {"Job", "batch/v1", "agent", "a"}), nullptr);
+}
+
 }  // namespace
 }  // namespace loadline
