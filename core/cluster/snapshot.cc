@@ -43,12 +43,10 @@ std::string ClaimKey(absl::string_view namespace_name, absl::string_view name) {
 
 template <typename Shape>
 int32_t Snapshot::Numbers<Shape>::Intern(const Shape& shape, bool copy) {
-  std::vector<int32_t>& candidates = by_fingerprint_[shape.fingerprint];
-  for (const int32_t id : candidates) {
-    if (*(*this)[id] == shape) return id;
-  }
+  const auto is_equal = [&](int32_t id) { return *(*this)[id] == shape; };
+  if (const auto known = index_.Find(shape.fingerprint, is_equal); known.has_value()) return *known;
   const int32_t id = size();
-  candidates.push_back(id);
+  index_.Add(shape.fingerprint, id);
   shapes_.push_back(copy ? &owned_.emplace_back(shape) : &shape);
   return id;
 }

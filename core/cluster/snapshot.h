@@ -16,6 +16,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/numeric/int128.h"
 #include "absl/strings/string_view.h"
+#include "core/base/fingerprint_index.h"
 #include "core/base/resource_names.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/anti_affinity_terms.h"
@@ -234,7 +235,7 @@ class Snapshot {
    private:
     std::vector<const Shape*> shapes_;
     std::deque<Shape> owned_;
-    absl::flat_hash_map<uint64_t, std::vector<int32_t>> by_fingerprint_;
+    FingerprintIndex index_;
   };
 
   int32_t Intern(const PodShape& shape, bool copy);

@@ -208,10 +208,9 @@ void SlackRooms::CountPods(const Node& node, int32_t sign) {
 }
 
 int32_t SlackRooms::PodNumber(const PodShape& shape, const ClusterObjects& objects) {
-  std::vector<int32_t>& candidates = pods_by_fingerprint_[shape.fingerprint];
-  for (const int32_t number : candidates) {
-    if (pods_[static_cast<size_t>(number)].shape == shape) return number;
-  }
+  const auto known = pod_index_.Find(
+      shape.fingerprint, [&](int32_t number) { return pods_[static_cast<size_t>(number)].shape == shape; });
+  if (known.has_value()) return *known;
   int32_t number = static_cast<int32_t>(pods_.size());
   if (free_numbers_.empty()) {
     pods_.push_back(MakePod(shape, objects));
@@ -220,7 +219,7 @@ int32_t SlackRooms::PodNumber(const PodShape& shape, const ClusterObjects& objec
     free_numbers_.pop_back();
     pods_[static_cast<size_t>(number)] = MakePod(shape, objects);
   }
-  candidates.push_back(number);
+  pod_index_.Add(shape.fingerprint, number);
   if (pods_[static_cast<size_t>(number)].placeholder) unused_.push_back(number);
   return number;
 }
@@ -231,9 +230,7 @@ void SlackRooms::Release() {
   for (const int32_t number : unused_) {
     SlackPod& pod = pods_[static_cast<size_t>(number)];
     if (pod.count > 0) continue;
-    const auto found = pods_by_fingerprint_.find(pod.shape.fingerprint);
-    std::erase(found->second, number);
-    if (found->second.empty()) pods_by_fingerprint_.erase(found);
+    pod_index_.Remove(pod.shape.fingerprint, number);
     pod = SlackPod();
     free_numbers_.push_back(number);
   }

@@ -17,6 +17,7 @@
 #include "absl/numeric/int128.h"
 #include "core/base/amount.h"
 #include "core/base/cpu_memory.h"
+#include "core/base/fingerprint_index.h"
 #include "core/cluster/cluster_state.h"
 #include "core/slack/slack_class.h"
 
@@ -132,7 +133,7 @@ class SlackRooms {
   std::vector<Node> nodes_;   // by slot
   absl::btree_map<std::string, SlackClass> classes_;
   std::vector<SlackPod> pods_;
-  absl::flat_hash_map<uint64_t, std::vector<int32_t>> pods_by_fingerprint_;
+  FingerprintIndex pod_index_;
   std::vector<int32_t> free_numbers_;
   std::vector<int32_t> unused_;                    // may have no pods left, with repeats
   absl::flat_hash_map<int32_t, int32_t> numbers_;  // by shape of the cluster; within one CatchUp()

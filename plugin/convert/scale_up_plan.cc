@@ -4,8 +4,8 @@
 #include <cmath>
 #include <set>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/fingerprint_index.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/node.h"
@@ -93,21 +93,20 @@ absl::Status DecodePods(const PendingPodsList& pods, const v1::FitOptions& fit, 
 // Positions of pods that decisions do not tell apart, in the order of the first of each.
 std::vector<std::vector<size_t>> ByShape(const std::vector<DecodedPod>& read) {
   std::vector<std::vector<size_t>> groups;
-  absl::flat_hash_map<uint64_t, std::vector<size_t>> by_fingerprint;
+  FingerprintIndex index;
   for (size_t i = 0; i < read.size(); ++i) {
     const IncomingPod& pod = read[i].pod;
     if (NameMatters(pod.shape) || !pod.default_spread.empty()) {
       groups.push_back({i});
       continue;
     }
-    std::vector<size_t>& candidates = by_fingerprint[pod.shape.fingerprint];
-    const auto same = std::find_if(candidates.begin(), candidates.end(), [&](size_t group) {
-      return read[groups[group].front()].pod.shape == pod.shape;
+    const auto known = index.Find(pod.shape.fingerprint, [&](int32_t group) {
+      return read[groups[static_cast<size_t>(group)].front()].pod.shape == pod.shape;
     });
-    if (same != candidates.end()) {
-      groups[*same].push_back(i);
+    if (known.has_value()) {
+      groups[static_cast<size_t>(*known)].push_back(i);
     } else {
-      candidates.push_back(groups.size());
+      index.Add(pod.shape.fingerprint, static_cast<int32_t>(groups.size()));
       groups.push_back({i});
     }
   }
