@@ -1,5 +1,3 @@
-#include "plugin/service/cluster_state_handlers.h"
-
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -13,6 +11,7 @@
 #include "plugin/convert/parse.h"
 #include "plugin/convert/slots.h"
 #include "plugin/convert/text.h"
+#include "plugin/service/handlers.h"
 
 namespace loadline {
 namespace {
@@ -87,8 +86,8 @@ absl::Status DescribeFrom(int32_t first_slot, const ClusterState& cluster, NodeP
 
 }  // namespace
 
-absl::StatusOr<v1::SyncResponse> Sync(const v1::SyncRequest& request, const Deadline& deadline,
-                                      Views* views) {
+absl::StatusOr<v1::SyncResponse> AnswerSync(const v1::SyncRequest& request, const Deadline& deadline,
+                                            Views* views) {
   if (!request.has_changes()) return absl::InvalidArgumentError("changes: required");
   const absl::StatusOr<Applied> applied = views->Apply(request.changes(), deadline);
   if (!applied.ok()) return applied.status();
@@ -100,8 +99,8 @@ absl::StatusOr<v1::SyncResponse> Sync(const v1::SyncRequest& request, const Dead
   return response;
 }
 
-absl::StatusOr<v1::DescribeResponse> Describe(const v1::DescribeRequest& request, const Deadline& deadline,
-                                              Views* views) {
+absl::StatusOr<v1::DescribeResponse> AnswerDescribe(const v1::DescribeRequest& request,
+                                                    const Deadline& deadline, Views* views) {
   if (absl::Status status = CheckDescribe(request); !status.ok()) return status;
   v1::DescribeResponse response;
   response.set_engine_version(LOADLINE_VERSION);
@@ -128,7 +127,7 @@ absl::StatusOr<v1::DescribeResponse> Describe(const v1::DescribeRequest& request
   return response;
 }
 
-absl::StatusOr<v1::DropResponse> Drop(const v1::DropRequest& request, const Deadline&, Views* views) {
+absl::StatusOr<v1::DropResponse> AnswerDrop(const v1::DropRequest& request, const Deadline&, Views* views) {
   if (absl::Status status = CheckViewName(request.view()); !status.ok()) return status;
   if (absl::Status status = views->Drop(request.view()); !status.ok()) return status;
   return v1::DropResponse();

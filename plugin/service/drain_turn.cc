@@ -58,7 +58,8 @@ void Count(const ClusterState& cluster, int64_t now_s, DrainState* state) {
 }  // namespace
 
 absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, absl::string_view options,
-                                           SharedView* shared) {
+                                           UndoUnlessKept* undo) {
+  SharedView* const shared = &undo->shared();
   DrainTurn turn;
   turn.shared_ = shared;
   turn.now_s_ = request.now_s();
@@ -85,11 +86,10 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
   const BrakeOptions& brakes = turn.options_.brakes;
   turn.problem_->doubt = WhatIsNotKnown(view.cluster().objects(), brakes, seen_s, request.now_s());
   turn.problem_->unhealthy = WhatIsUnhealthy(view.cluster(), brakes);
-  if (turn.handed_in_.has_value() || kept.cluster != &view.cluster() ||
-      kept.label_keys != view.label_keys().size() || kept.fit != turn.fit_) {
-    kept.planner.SetState(turn.state());
-  }
-  kept.cluster = nullptr;  // until Keep(): the planner may be left half done
+  const bool goes_on = !turn.handed_in_.has_value() && kept.cluster == &view.cluster() &&
+                       kept.label_keys == view.label_keys().size() && kept.fit == turn.fit_;
+  DrainPlanner* const planner = undo->drain();
+  if (!goes_on) planner->SetState(turn.state());
   return turn;
 }
 

@@ -11,19 +11,19 @@
 #include "loadline/v1/drain.pb.h"
 #include "plugin/convert/drain.h"
 #include "plugin/convert/drain_state.h"
-#include "plugin/service/views.h"
+#include "plugin/service/undo.h"
 
 namespace loadline {
 
-// Begin(), a plan of planner() for problem(), or none, then Finish(); and Keep() once the answer is given for
-// sure. What ends before that, as by an error or exception, leaves the state as it was, and the next turn
-// starts over from it.
+// Begin(), a plan of the drain planner for problem(), or none, then Finish(); and Keep() once the answer is
+// given for sure. What ends before that, as by an error or exception, leaves the state as it was, and the
+// next turn starts over from it.
 class DrainTurn {
  public:
-  // Readies the planner for a question, whose cluster is not read: that is `shared`. Errors name the field;
+  // Readies the planner for a question, whose cluster is not read: that of `undo` is. Errors name the field;
   // `options` is what the options are called there.
   static absl::StatusOr<DrainTurn> Begin(const v1::PlanDrainRequest& request, absl::string_view options,
-                                         SharedView* shared);
+                                         UndoUnlessKept* undo);
 
   const DrainProblem& problem() const { return *problem_; }
   const DrainOptions& options() const { return options_.options; }
@@ -33,7 +33,6 @@ class DrainTurn {
   }
   // Pods and placeholders of the question that could not be taken.
   const LeftOutList& left_out() const { return left_out_; }
-  DrainPlanner& planner() { return shared_->drain.planner; }
 
   // Works out the next state: `planned` says whether the planner was asked, and the problem that it was asked
   // is still there.

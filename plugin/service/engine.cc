@@ -6,15 +6,7 @@
 #include "google/protobuf/arena.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/text.h"
-#include "plugin/service/cluster_state_handlers.h"
-#include "plugin/service/drain_handler.h"
-#include "plugin/service/fit_handler.h"
-#include "plugin/service/loop_handler.h"
-#include "plugin/service/rank_handler.h"
-#include "plugin/service/scale_up_plan_handlers.h"
-#include "plugin/service/scheduler_extender_handlers.h"
-#include "plugin/service/size_handler.h"
-#include "plugin/service/slack_handler.h"
+#include "plugin/service/handlers.h"
 
 namespace loadline {
 namespace {
@@ -52,23 +44,26 @@ struct Method {
 };
 
 constexpr Method kMethods[] = {
-    {"/loadline.v1.SchedulerExtender/Score", Handle<v1::ScoreRequest, v1::ScoreResponse, Score>},
-    {"/loadline.v1.SchedulerExtender/Explain", Handle<v1::ExplainRequest, v1::ExplainResponse, Explain>},
-    {"/loadline.v1.SchedulerExtender/Fit", Handle<v1::FitRequest, v1::FitResponse, Fit>},
+    {"/loadline.v1.SchedulerExtender/Score", Handle<v1::ScoreRequest, v1::ScoreResponse, AnswerScore>},
+    {"/loadline.v1.SchedulerExtender/Explain",
+     Handle<v1::ExplainRequest, v1::ExplainResponse, AnswerExplain>},
+    {"/loadline.v1.SchedulerExtender/Fit", Handle<v1::FitRequest, v1::FitResponse, AnswerFit>},
     {"/loadline.v1.Autoscaler/RankOptions",
      Handle<v1::RankOptionsRequest, v1::RankOptionsResponse, AnswerRankOptions>},
     {"/loadline.v1.Autoscaler/EstimateScaleUp",
-     Handle<v1::EstimateScaleUpRequest, v1::EstimateScaleUpResponse, EstimateScaleUp>},
+     Handle<v1::EstimateScaleUpRequest, v1::EstimateScaleUpResponse, AnswerEstimateScaleUp>},
     {"/loadline.v1.Autoscaler/PlanScaleUp",
-     Handle<v1::PlanScaleUpRequest, v1::PlanScaleUpResponse, PlanScaleUp>},
+     Handle<v1::PlanScaleUpRequest, v1::PlanScaleUpResponse, AnswerPlanScaleUp>},
     {"/loadline.v1.Autoscaler/MeasureUtilization",
-     Handle<v1::MeasureUtilizationRequest, v1::MeasureUtilizationResponse, MeasureUtilization>},
+     Handle<v1::MeasureUtilizationRequest, v1::MeasureUtilizationResponse, AnswerMeasureUtilization>},
     {"/loadline.v1.Autoscaler/PlanLoop", Handle<v1::PlanLoopRequest, v1::PlanLoopResponse, AnswerPlanLoop>},
-    {"/loadline.v1.Autoscaler/PlanDrain", Handle<v1::PlanDrainRequest, v1::PlanDrainResponse, PlanDrain>},
-    {"/loadline.v1.Autoscaler/PlanSlack", Handle<v1::PlanSlackRequest, v1::PlanSlackResponse, PlanSlack>},
-    {"/loadline.v1.ClusterState/Sync", Handle<v1::SyncRequest, v1::SyncResponse, Sync>},
-    {"/loadline.v1.ClusterState/Describe", Handle<v1::DescribeRequest, v1::DescribeResponse, Describe>},
-    {"/loadline.v1.ClusterState/Drop", Handle<v1::DropRequest, v1::DropResponse, Drop>},
+    {"/loadline.v1.Autoscaler/PlanDrain",
+     Handle<v1::PlanDrainRequest, v1::PlanDrainResponse, AnswerPlanDrain>},
+    {"/loadline.v1.Autoscaler/PlanSlack",
+     Handle<v1::PlanSlackRequest, v1::PlanSlackResponse, AnswerPlanSlack>},
+    {"/loadline.v1.ClusterState/Sync", Handle<v1::SyncRequest, v1::SyncResponse, AnswerSync>},
+    {"/loadline.v1.ClusterState/Describe", Handle<v1::DescribeRequest, v1::DescribeResponse, AnswerDescribe>},
+    {"/loadline.v1.ClusterState/Drop", Handle<v1::DropRequest, v1::DropResponse, AnswerDrop>},
 };
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include "plugin/service/fit_handler.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -13,42 +11,20 @@
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/text.h"
-#include "plugin/service/scheduler_extender_handlers.h"
+#include "plugin/service/handlers.h"
+#include "plugin/service/question_cluster.h"
+#include "plugin/service/question_limits.h"
+#include "plugin/service/undo.h"
 
 namespace loadline {
 namespace {
 
 // Pods times candidates of one question, each about a microsecond.
 constexpr size_t kMaxJudgements = 10'000'000;
-// Units of work of some 100 ns: what so many judgements of pods with few rules take, and some that have many.
-constexpr int64_t kMostWork = 50'000'000;
 // What one pod may take of what is left for all.
 constexpr double kPortionOfPod = 0.5;
 
-// Undoes all moves of a question, whatever happens.
-class Moves {
- public:
-  Moves(KeptSnapshot* kept, Snapshot* snapshot) : kept_(kept), snapshot_(snapshot) { snapshot_->Fork(); }
-  Moves(const Moves&) = delete;
-  Moves& operator=(const Moves&) = delete;
-  ~Moves() {
-    if (!complete_) {
-      kept_->Drop();  // an exception came through
-      return;
-    }
-    while (snapshot_->Revert()) {
-    }
-  }
-
-  void Complete() { complete_ = true; }
-
- private:
-  KeptSnapshot* kept_;
-  Snapshot* snapshot_;
-  bool complete_ = false;
-};
-
-struct Question {
+struct FitQuestion {
   FitOptions options;
   std::vector<DecodedPod> pods;
   std::vector<DecodedMove> moves;
@@ -56,7 +32,8 @@ struct Question {
   LeftOutList left_out;
 };
 
-absl::StatusOr<Question> Decode(const v1::FitRequest& request, ResourceNames names, const ReadOptions& read) {
+absl::StatusOr<FitQuestion> DecodeFit(const v1::FitRequest& request, ResourceNames names,
+                                      const ReadOptions& read) {
   absl::StatusOr<FitOptions> options = DecodeFitOptions(request.options());
   if (!options.ok()) return Annotate(options.status(), "options");
   if (absl::Status status = CheckSize("pods", request.pods_size(), kMaxIncomingPods); !status.ok()) {
@@ -80,17 +57,17 @@ absl::StatusOr<Question> Decode(const v1::FitRequest& request, ResourceNames nam
     }
     pods.push_back(*std::move(pod));
   }
-  return Question{*std::move(options), std::move(pods), *std::move(moves), std::move(names),
-                  std::move(left_out)};
+  return FitQuestion{*std::move(options), std::move(pods), *std::move(moves), std::move(names),
+                     std::move(left_out)};
 }
 
-absl::Status TooLarge(const Question& question) {
+absl::Status TooLarge(const FitQuestion& question) {
   return absl::ResourceExhaustedError(absl::StrCat("the answer for ", question.pods.size(), " pods outgrows ",
                                                    kMaxMessageBytes, " bytes; ask for fewer pods or slots"));
 }
 
 // A pod for which the budget does not suffice cannot be judged, on nodes that were not looked at.
-absl::StatusOr<v1::PodFit> JudgePod(DecodedPod decoded, const Question& question, const LabelKeys& keys,
+absl::StatusOr<v1::PodFit> JudgePod(DecodedPod decoded, const FitQuestion& question, const LabelKeys& keys,
                                     const std::vector<NodeIndex>& candidates, WorkBudget* budget,
                                     Snapshot* snapshot) {
   PodFitGroups groups(snapshot);
@@ -116,8 +93,8 @@ absl::StatusOr<v1::PodFit> JudgePod(DecodedPod decoded, const Question& question
   return std::move(groups).Take();
 }
 
-absl::StatusOr<v1::FitResponse> Answer(const v1::FitRequest& request, const Question& question,
-                                       const View& view, WorkBudget* budget, Snapshot* snapshot) {
+absl::StatusOr<v1::FitResponse> JudgePods(const v1::FitRequest& request, const FitQuestion& question,
+                                          const View& view, WorkBudget* budget, Snapshot* snapshot) {
   if (absl::Status status = ApplyMoves(question.moves, view, snapshot); !status.ok()) return status;
   const absl::StatusOr<std::vector<NodeIndex>> candidates = DecodeFitCandidates(request, *snapshot);
   if (!candidates.ok()) return candidates.status();
@@ -142,27 +119,28 @@ absl::StatusOr<v1::FitResponse> Answer(const v1::FitRequest& request, const Ques
 
 }  // namespace
 
-absl::StatusOr<v1::FitResponse> Fit(const v1::FitRequest& request, const Deadline& deadline, Views* views) {
+absl::StatusOr<v1::FitResponse> AnswerFit(const v1::FitRequest& request, const Deadline& deadline,
+                                          Views* views) {
   if (!request.has_changes()) return absl::InvalidArgumentError("changes: required");
   absl::StatusOr<LockedView> locked = ApplyChanges(request.changes(), deadline, views);
   if (!locked.ok()) return locked.status();
   SharedView& shared = *locked->operator->();
-  absl::StatusOr<Question> question =
-      Decode(request, shared.view.cluster().resource_names(), shared.OptionsOfQuestion());
+  absl::StatusOr<FitQuestion> question =
+      DecodeFit(request, shared.view.cluster().resource_names(), shared.OptionsOfQuestion());
   if (!question.ok()) return question.status();
   // Of all that a batch which is being decoded at the same time reads of the view, this changes nothing.
   SelectLabels(&shared.view, &question->pods, &question->moves, &question->left_out);
-  Snapshot* const snapshot = shared.snapshot.For(shared.view);
-  Moves moves(&shared.snapshot, snapshot);
-  WorkBudget budget(
-      kMostWork, [deadline] { return !deadline.Check().ok(); }, shared.limits.question_bytes);
-  absl::StatusOr<v1::FitResponse> response = Answer(request, *question, shared.view, &budget, snapshot);
+  UndoUnlessKept undo(&shared);
+  Snapshot* const snapshot = undo.snapshot();
+  snapshot->Fork();
+  WorkBudget budget = FixedBudget(kFitWork, deadline, shared.limits.question_bytes);
+  absl::StatusOr<v1::FitResponse> response = JudgePods(request, *question, shared.view, &budget, snapshot);
   if (response.ok()) {
     LeftOutList left_out = question->left_out;
     left_out.Add(shared.LeftOut());
     TellLeftOut(left_out, &*response);
   }
-  moves.Complete();
+  undo.Keep();  // also if the answer is an error: the moves are taken back, and the snapshot is whole
   return response;
 }
 

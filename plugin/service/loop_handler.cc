@@ -1,6 +1,5 @@
-#include "plugin/service/loop_handler.h"
-
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,18 +13,14 @@
 #include "plugin/convert/prices.h"
 #include "plugin/convert/slack.h"
 #include "plugin/convert/text.h"
-#include "plugin/service/answer_size.h"
 #include "plugin/service/drain_turn.h"
-#include "plugin/service/question_budget.h"
+#include "plugin/service/handlers.h"
 #include "plugin/service/question_cluster.h"
-#include "plugin/service/size_handler.h"
-#include "plugin/service/slack_turn.h"
+#include "plugin/service/question_limits.h"
+#include "plugin/service/undo.h"
 
 namespace loadline {
 namespace {
-
-// Twice that of a question about growth alone, which has half of it.
-constexpr int64_t kDefaultWork = 20'000'000;
 
 // A group of which more nodes are on their way than can be: none of them is expected, and it does not grow.
 void HoldGroupsBeyondBounds(LoopProblem* problem, LeftOutList* left_out) {
@@ -49,10 +44,16 @@ int64_t NodesToBe(const LoopProblem& problem) {
   return nodes;
 }
 
-}  // namespace
+// What a question says without its cluster.
+struct LoopPolicy {
+  LoopDecisions decisions;
+  PriceModel prices;
+  std::optional<LoopRanking> ranking;
+  SlackOptions slack;
+  v1::PlanDrainRequest drain;
+};
 
-absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& request,
-                                                    const Deadline& deadline, Views* views) {
+absl::StatusOr<LoopPolicy> DecodeLoopPolicy(const v1::PlanLoopRequest& request) {
   if (absl::Status status = CheckBudget(request); !status.ok()) return status;
   if (absl::Status status = CheckNumber("usd_per_further_type", request.usd_per_further_type(), 0, kMaxPrice);
       !status.ok()) {
@@ -60,88 +61,109 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   }
   const absl::StatusOr<LoopDecisions> decisions = DecodeDecisions(request);
   if (!decisions.ok()) return decisions.status();
-  const absl::StatusOr<PriceModel> prices = DecodePriceModel(request.prices());
+  absl::StatusOr<PriceModel> prices = DecodePriceModel(request.prices());
   if (!prices.ok()) return Annotate(prices.status(), "prices");
   absl::StatusOr<std::optional<LoopRanking>> ranking = DecodeRanking(request, *prices);
   if (!ranking.ok()) return ranking.status();
   absl::StatusOr<SlackOptions> slack = DecodeSlackPolicy(request.slack());
   if (!slack.ok()) return Annotate(slack.status(), "slack");
-  const absl::StatusOr<v1::PlanDrainRequest> drain = DrainPart(request);
+  absl::StatusOr<v1::PlanDrainRequest> drain = DrainPart(request);
   if (!drain.ok()) return drain.status();
+  return LoopPolicy{*decisions, *std::move(prices), *std::move(ranking), *std::move(slack),
+                    *std::move(drain)};
+}
+
+// `decoded` keeps the entries and what is left out. `problem` stays where it is: its ranking refers to it.
+absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, const DrainTurn& drain_turn,
+                         const SharedView& shared, DecodedProblem* decoded, LoopProblem* problem) {
+  problem->drain = drain_turn.problem();
+  problem->groups = LoopGroups(request, *decoded, problem->drain, policy.prices);
+  HoldGroupsBeyondBounds(problem, &decoded->left_out);
+  problem->pending = std::move(decoded->pods);
+  problem->daemons = std::move(decoded->daemons);
+  problem->names = decoded->names;
+  problem->ranking = std::move(policy.ranking);
+  if (problem->ranking.has_value()) {
+    problem->ranking->requests_of = [problem](const PodShape& shape) {
+      return PricedRequests(shape, problem->names);
+    };
+  }
+  problem->slack = std::move(policy.slack);
+  problem->scale_down = drain_turn.options();
+  problem->scale_down.fit = decoded->fit;
+  problem->decisions = policy.decisions;
+  problem->deleting = drain_turn.state().deleting;
+  if (!request.has_state()) problem->turn = shared.growth_turn;
+  absl::StatusOr<std::vector<LoopSizing>> sized =
+      DecodeSized(request, shared.size_state, shared.view.label_keys(), shared.limits.slack_namespace,
+                  &problem->names, &problem->groups, &problem->size_pods);
+  if (!sized.ok()) return sized.status();
+  problem->sized = *std::move(sized);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& request,
+                                                    const Deadline& deadline, Views* views) {
+  absl::StatusOr<LoopPolicy> policy = DecodeLoopPolicy(request);
+  if (!policy.ok()) return policy.status();
   absl::StatusOr<QuestionCluster> cluster = QuestionCluster::Of(request, deadline, views);
   if (!cluster.ok()) return cluster.status();
   SharedView& shared = cluster->shared();
   View& view = shared.view;
-
   const v1::ScaleUpProblem growth = GrowthPart(request);
   absl::StatusOr<DecodedProblem> decoded =
       DecodeProblem(growth, request.pods(), PodGrouping::kShape, view.cluster().resource_names(),
                     shared.OptionsOfQuestion());
   if (!decoded.ok()) return decoded.status();
   SelectLabels(&view, &*decoded);
-  absl::StatusOr<DrainTurn> drain_turn = DrainTurn::Begin(*drain, "drain", &shared);
+  UndoUnlessKept undo(&shared);
+  absl::StatusOr<DrainTurn> drain_turn = DrainTurn::Begin(policy->drain, "drain", &undo);
   if (!drain_turn.ok()) return drain_turn.status();
   Complete(view.label_keys(), &*decoded);
-
   LoopProblem problem;
-  problem.drain = drain_turn->problem();
-  problem.groups = LoopGroups(request, *decoded, problem.drain, *prices);
-  HoldGroupsBeyondBounds(&problem, &decoded->left_out);
-  problem.pending = std::move(decoded->pods);
-  problem.daemons = std::move(decoded->daemons);
-  problem.names = decoded->names;
-  problem.growth = {NewNodeLimit(growth, NodesToBe(problem)), request.usd_per_further_type()};
-  problem.ranking = *std::move(ranking);
-  if (problem.ranking.has_value()) {
-    problem.ranking->requests_of = [&problem](const PodShape& shape) {
-      return PricedRequests(shape, problem.names);
-    };
+  if (absl::Status status =
+          MakeProblem(request, *std::move(policy), *drain_turn, shared, &*decoded, &problem);
+      !status.ok()) {
+    return status;
   }
-  problem.slack = *std::move(slack);
-  problem.scale_down = drain_turn->options();
-  problem.scale_down.fit = decoded->fit;
-  problem.decisions = *decisions;
-  problem.deleting = drain_turn->state().deleting;
-  if (!request.has_state()) problem.turn = shared.growth_turn;
-  absl::StatusOr<std::vector<LoopSizing>> sized =
-      DecodeSized(request, shared.size_state, view.label_keys(), shared.limits.slack_namespace,
-                  &problem.names, &problem.groups, &problem.size_pods);
-  if (!sized.ok()) return sized.status();
-  problem.sized = *std::move(sized);
+  problem.growth = {NewNodeLimit(growth, NodesToBe(problem)), request.usd_per_further_type()};
 
-  SlackTurn slack_turn(&shared);
-  Snapshot* const snapshot = shared.snapshot.For(view);
-  WorkBudget size_budget(kSizeWork, [deadline] { return !deadline.Check().ok(); });
+  SlackPlanner* const slack = undo.slack();
+  Snapshot* const snapshot = undo.snapshot();
+  WorkBudget size_budget = FixedBudget(kSizeWork, deadline);
   if (absl::Status status = GatherSizes(&problem, snapshot, &size_budget); !status.ok()) return status;
   if (request.state().has_slack()) {
     absl::StatusOr<SlackState> state = DecodeSlackState(request.state().slack());
     if (!state.ok()) return Annotate(state.status(), "state.slack");
-    shared.slack.Restore(*state);
+    slack->Restore(*state);
   }
-  WorkBudget budget = BudgetOf(request, kDefaultWork, shared.limits.question_bytes, deadline);
-  const LoopPlan plan = PlanLoop(problem, {&shared.slack, &drain_turn->planner()}, snapshot, &budget);
+  WorkBudget budget = BudgetOf(request, kLoopWork, shared.limits.question_bytes, deadline);
+  const LoopPlan plan = PlanLoop(problem, {slack, undo.drain()}, snapshot, &budget);
+
   v1::PlanLoopResponse response =
       EncodeLoopPlan(plan, problem, *snapshot, request, std::move(decoded->entries));
   drain_turn->Finish(/*planned=*/plan.scale_down_problem != nullptr);
   v1::SizeState size_state = EncodeSizes(plan, problem);
   if (!request.compact()) {
     *response.mutable_state()->mutable_drain() = drain_turn->EncodeState();
-    *response.mutable_state()->mutable_slack() = EncodeSlackState(shared.slack.State());
+    *response.mutable_state()->mutable_slack() = EncodeSlackState(slack->State());
     if (!problem.sized.empty()) *response.mutable_state()->mutable_size() = size_state;
   }
   response.set_clamped_amounts(decoded->clamped_amounts);
   decoded->left_out.Add(shared.LeftOut());
   decoded->left_out.Add(drain_turn->left_out());
   TellLeftOut(decoded->left_out, &response);
-  absl::StatusOr<v1::PlanLoopResponse> sized_response =
+  absl::StatusOr<v1::PlanLoopResponse> sized =
       Sized(std::move(response), "ask for a compact one, or send equal pods as one entry");
-  if (!sized_response.ok()) return sized_response;
+  if (!sized.ok()) return sized;
   // Nothing below fails: the next loop goes out from an answer only if it was given.
   drain_turn->Keep();
   if (!problem.sized.empty()) shared.size_state = std::move(size_state);
   shared.growth_turn = plan.next_turn;
-  slack_turn.Complete();
-  return sized_response;
+  undo.Keep();
+  return sized;
 }
 
 }  // namespace loadline

@@ -4,12 +4,11 @@
 
 #include "plugin/convert/changes.h"
 #include "plugin/convert/text.h"
-#include "plugin/service/scheduler_extender_handlers.h"
 
 namespace loadline {
 namespace {
 
-absl::Status Read(const v1::Changes& changes, SharedView* shared) {
+absl::Status ReadOwnCluster(const v1::Changes& changes, SharedView* shared) {
   if (!changes.view().empty() || changes.epoch() != 0 || changes.revision() != 0 ||
       changes.base_revision() != 0 || changes.has_full_list() || changes.removed_slots_size() > 0 ||
       changes.removed_objects_size() > 0) {
@@ -25,6 +24,16 @@ absl::Status Read(const v1::Changes& changes, SharedView* shared) {
 
 }  // namespace
 
+absl::StatusOr<LockedView> ApplyChanges(const v1::Changes& changes, const Deadline& deadline, Views* views) {
+  const v1::FullListChunk& chunk = changes.full_list();
+  if (changes.has_full_list() && (chunk.index() != 0 || !chunk.last())) {
+    return absl::InvalidArgumentError("changes: the full list of a question must be complete");
+  }
+  absl::StatusOr<Applied> applied = views->Apply(changes, deadline);
+  if (!applied.ok()) return applied.status();
+  return std::move(applied->view);
+}
+
 absl::StatusOr<QuestionCluster> QuestionCluster::OfView(const v1::Changes& changes, const Deadline& deadline,
                                                         Views* views) {
   absl::StatusOr<LockedView> locked = ApplyChanges(changes, deadline, views);
@@ -37,7 +46,8 @@ absl::StatusOr<QuestionCluster> QuestionCluster::OfView(const v1::Changes& chang
 absl::StatusOr<QuestionCluster> QuestionCluster::Own(const v1::Changes& own, Views* views) {
   QuestionCluster cluster;
   cluster.own_ = std::make_unique<SharedView>(views->limits());
-  if (absl::Status status = Read(own, cluster.own_.get()); !status.ok()) return Annotate(status, "own");
+  if (absl::Status status = ReadOwnCluster(own, cluster.own_.get()); !status.ok())
+    return Annotate(status, "own");
   return cluster;
 }
 

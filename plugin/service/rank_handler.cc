@@ -1,5 +1,3 @@
-#include "plugin/service/rank_handler.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,7 +14,8 @@
 #include "plugin/convert/prices.h"
 #include "plugin/convert/rank.h"
 #include "plugin/convert/text.h"
-#include "plugin/service/scheduler_extender_handlers.h"
+#include "plugin/service/handlers.h"
+#include "plugin/service/question_cluster.h"
 
 namespace loadline {
 namespace {
@@ -52,7 +51,7 @@ std::optional<NodeCapacity> Preferred(const v1::RankPolicy& asked, const RankPol
 }
 
 // The order, into the response.
-absl::Status Answer(const RankQuestion& question, v1::RankOptionsResponse* response) {
+absl::Status EncodeOrder(const RankQuestion& question, v1::RankOptionsResponse* response) {
   size_t bytes = 0;
   for (const RankedOption& ranked : RankOptions(question)) {
     v1::RankedOption* const message = response->add_options();
@@ -88,7 +87,8 @@ absl::StatusOr<v1::RankOptionsResponse> AnswerRankOptions(const v1::RankOptionsR
 
   const std::optional<NodeCapacity> preferred = Preferred(request.policy(), *policy, *size, *pods, *options);
   v1::RankOptionsResponse response;
-  if (absl::Status status = Answer({*pods, *options, *prices, *policy, preferred}, &response); !status.ok()) {
+  if (absl::Status status = EncodeOrder({*pods, *options, *prices, *policy, preferred}, &response);
+      !status.ok()) {
     return status;
   }
   *response.mutable_policy() = EncodeRankPolicy(*policy, request.policy());

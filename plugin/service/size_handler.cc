@@ -1,5 +1,3 @@
-#include "plugin/service/size_handler.h"
-
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -9,13 +7,14 @@
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/size.h"
-#include "plugin/service/answer_size.h"
+#include "plugin/service/handlers.h"
 #include "plugin/service/question_cluster.h"
-#include "plugin/service/snapshot_use.h"
+#include "plugin/service/question_limits.h"
+#include "plugin/service/undo.h"
 
 namespace loadline {
 
-absl::StatusOr<v1::MeasureUtilizationResponse> MeasureUtilization(
+absl::StatusOr<v1::MeasureUtilizationResponse> AnswerMeasureUtilization(
     const v1::MeasureUtilizationRequest& request, const Deadline& deadline, Views* views) {
   absl::StatusOr<QuestionCluster> asked = QuestionCluster::Of(request, deadline, views);
   if (!asked.ok()) return asked.status();
@@ -26,14 +25,14 @@ absl::StatusOr<v1::MeasureUtilizationResponse> MeasureUtilization(
                    shared.limits.slack_namespace);
   if (!decoded.ok()) return decoded.status();
   const FitOptions fit;
-  WorkBudget budget(kSizeWork, [deadline] { return !deadline.Check().ok(); });
-  SnapshotUse snapshot(&shared);
-  MeasureDaemons(snapshot.get(), fit, decoded->daemons, decoded->groups, &budget);
+  WorkBudget budget = FixedBudget(kSizeWork, deadline);
+  UndoUnlessKept undo(&shared);
+  MeasureDaemons(undo.snapshot(), fit, decoded->daemons, decoded->groups, &budget);
   absl::StatusOr<std::vector<GatheredGroup>> gathered =
       GatherFacts(cluster, decoded->groups, decoded->waiting, decoded->now_ms);
   if (!gathered.ok()) return gathered.status();
-  FindStarving(snapshot.get(), fit, decoded->groups, decoded->waiting, decoded->names, &budget, *gathered);
-  snapshot.Complete();
+  FindStarving(undo.snapshot(), fit, decoded->groups, decoded->waiting, decoded->names, &budget, *gathered);
+  undo.Keep();
 
   v1::MeasureUtilizationResponse response;
   response.set_clamped_amounts(decoded->clamped_amounts);

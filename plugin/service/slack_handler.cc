@@ -1,25 +1,16 @@
-#include "plugin/service/slack_handler.h"
-
-#include <cstdint>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "plugin/convert/left_out.h"
-#include "plugin/convert/parse.h"
 #include "plugin/convert/slack.h"
-#include "plugin/service/question_budget.h"
-#include "plugin/service/scheduler_extender_handlers.h"
-#include "plugin/service/slack_turn.h"
+#include "plugin/service/handlers.h"
+#include "plugin/service/question_cluster.h"
+#include "plugin/service/question_limits.h"
+#include "plugin/service/undo.h"
 
 namespace loadline {
-namespace {
 
-constexpr int64_t kDefaultWork = 10'000'000;
-
-}  // namespace
-
-absl::StatusOr<v1::PlanSlackResponse> PlanSlack(const v1::PlanSlackRequest& request, const Deadline& deadline,
-                                                Views* views) {
+absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest& request,
+                                                      const Deadline& deadline, Views* views) {
   if (!request.has_changes()) return absl::InvalidArgumentError("changes: missing");
   if (absl::Status status = CheckBudget(request); !status.ok()) return status;
   absl::StatusOr<LockedView> locked = ApplyChanges(request.changes(), deadline, views);
@@ -46,22 +37,20 @@ absl::StatusOr<v1::PlanSlackResponse> PlanSlack(const v1::PlanSlackRequest& requ
   question.names = decoded->problem.names;
   question.now_s = request.now_seconds();
   question.literal = request.literal();
-  question.snapshot = [&shared] { return shared.snapshot.For(shared.view); };
-  SlackTurn turn(&shared);
-  if (decoded->state.has_value()) shared.slack.Restore(*decoded->state);
-  WorkBudget budget = BudgetOf(request, kDefaultWork, shared.limits.question_bytes, deadline);
-  v1::PlanSlackResponse response = EncodeSlackPlan(shared.slack.Plan(question, &budget));
+  UndoUnlessKept undo(&shared);
+  question.snapshot = [&undo] { return undo.snapshot(); };
+  SlackPlanner* const planner = undo.slack();
+  if (decoded->state.has_value()) planner->Restore(*decoded->state);
+  WorkBudget budget = BudgetOf(request, kSlackWork, shared.limits.question_bytes, deadline);
+  v1::PlanSlackResponse response = EncodeSlackPlan(planner->Plan(question, &budget));
   response.set_clamped_amounts(decoded->problem.clamped_amounts);
   decoded->problem.left_out.Add(shared.LeftOut());
   TellLeftOut(decoded->problem.left_out, &response);
-  if (request.want_state()) *response.mutable_state() = EncodeSlackState(shared.slack.State());
-  if (response.ByteSizeLong() > kMaxMessageBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the answer outgrows ", kMaxMessageBytes,
-                     " bytes; leave the state with the view, or allow fewer placeholders"));
-  }
-  turn.Complete();
-  return response;
+  if (request.want_state()) *response.mutable_state() = EncodeSlackState(planner->State());
+  absl::StatusOr<v1::PlanSlackResponse> sized =
+      Sized(std::move(response), "leave the state with the view, or allow fewer placeholders");
+  if (sized.ok()) undo.Keep();
+  return sized;
 }
 
 }  // namespace loadline

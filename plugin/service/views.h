@@ -21,8 +21,7 @@
 #include "plugin/convert/config.h"
 #include "plugin/convert/resources.h"
 #include "plugin/service/deadline.h"
-#include "plugin/service/kept_drain.h"
-#include "plugin/service/kept_snapshot.h"
+#include "plugin/service/kept.h"
 #include "plugin/service/policy_columns.h"
 #include "plugin/service/turn.h"
 

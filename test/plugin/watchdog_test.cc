@@ -15,7 +15,7 @@
 
 #include "plugin/daemon/log.h"
 #include "plugin/daemon/running_calls.h"
-#include "plugin/service/cluster_state_handlers.h"
+#include "plugin/service/handlers.h"
 #include "plugin/service/turn.h"
 #include "test/plugin/messages.h"
 
@@ -90,17 +90,17 @@ TEST(TurnTest, IsWaitedForNoLongerThanADeadline) {
 TEST(TurnTest, AViewThatIsHeldEndsNoCallLate) {
   Views views{EngineLimits()};
   ASSERT_TRUE(
-      Sync(ChangesBuilder::FullList(1, 1).Node(0, MakeNode("a", {})).Sync(), Deadline(), &views).ok());
+      AnswerSync(ChangesBuilder::FullList(1, 1).Node(0, MakeNode("a", {})).Sync(), Deadline(), &views).ok());
   v1::DescribeRequest one;
   one.set_view("test");
   const Deadline short_deadline = Deadline::After(20'000'000);
   const absl::StatusOr<LockedView> held = views.Lock("test", Deadline());
   ASSERT_TRUE(held.ok());
   const absl::Status errors[] = {
-      Describe(one, short_deadline, &views).status(),
-      Describe(v1::DescribeRequest(), short_deadline, &views).status(),
-      Sync(ChangesBuilder::Delta(1, 1, 2).Sync(), short_deadline, &views).status(),
-      Sync(ChangesBuilder::At(1, 1).Sync(), short_deadline, &views).status(),
+      AnswerDescribe(one, short_deadline, &views).status(),
+      AnswerDescribe(v1::DescribeRequest(), short_deadline, &views).status(),
+      AnswerSync(ChangesBuilder::Delta(1, 1, 2).Sync(), short_deadline, &views).status(),
+      AnswerSync(ChangesBuilder::At(1, 1).Sync(), short_deadline, &views).status(),
   };
   for (const absl::Status& error : errors) {
     EXPECT_EQ(error.code(), absl::StatusCode::kDeadlineExceeded);

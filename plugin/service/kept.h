@@ -1,17 +1,21 @@
-// The snapshot of a view that questions make their moves on.
-#ifndef LOADLINE_PLUGIN_SERVICE_KEPT_SNAPSHOT_H_
-#define LOADLINE_PLUGIN_SERVICE_KEPT_SNAPSHOT_H_
+// What is kept with a view from question to question beside its columns: a snapshot, and scale-down.
+#ifndef LOADLINE_PLUGIN_SERVICE_KEPT_H_
+#define LOADLINE_PLUGIN_SERVICE_KEPT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "core/cluster/snapshot.h"
 #include "core/cluster/view.h"
+#include "core/drain/planner.h"
+#include "plugin/convert/drain_state.h"
 
 namespace loadline {
 
-// Builds a snapshot when the view has changed and keeps it between questions, with the counts that they asked
-// for. Not thread-safe.
+// The snapshot of a view that questions make their moves on. Builds a snapshot when the view has changed and
+// keeps it between questions, with the counts that they asked for. Not thread-safe.
 class KeptSnapshot {
  public:
   // A snapshot of `view`, which is the same each time, at its present state. Cost: O(nodes log nodes + pods)
@@ -40,6 +44,17 @@ class KeptSnapshot {
   int32_t most_shapes_ = 0;
 };
 
+// A drain planner, and the state after its last answer. Not thread-safe.
+struct KeptDrain {
+  DrainPlanner planner;
+  DecodedDrainState last;
+  // What the planner has worked out is of this cluster, with so many label keys, and these options of
+  // filters. Of another one it starts over from `last`.
+  const ClusterState* cluster = nullptr;
+  size_t label_keys = 0;
+  std::string fit;
+};
+
 }  // namespace loadline
 
-#endif  // LOADLINE_PLUGIN_SERVICE_KEPT_SNAPSHOT_H_
+#endif  // LOADLINE_PLUGIN_SERVICE_KEPT_H_

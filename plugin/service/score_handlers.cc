@@ -1,5 +1,3 @@
-#include "plugin/service/scheduler_extender_handlers.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -17,12 +15,14 @@
 #include "plugin/convert/resources.h"
 #include "plugin/convert/slots.h"
 #include "plugin/convert/text.h"
+#include "plugin/service/handlers.h"
+#include "plugin/service/question_cluster.h"
 
 namespace loadline {
 namespace {
 
 // What both methods are asked.
-struct Question {
+struct ScoreQuestion {
   LockedView view;  // first: all else refers to it
   const LimitColumns* columns;
   ResourceNames names;  // those of the view, and of the pod
@@ -33,7 +33,7 @@ struct Question {
 
 // `Request` is a ScoreRequest or an ExplainRequest.
 template <typename Request>
-absl::StatusOr<Question> Prepare(const Request& request, const Deadline& deadline, Views* views) {
+absl::StatusOr<ScoreQuestion> PrepareScore(const Request& request, const Deadline& deadline, Views* views) {
   if (!request.has_changes()) return absl::InvalidArgumentError("changes: required");
   if (!request.has_policy()) return absl::InvalidArgumentError("policy: required");
   absl::StatusOr<LockedView> view = ApplyChanges(request.changes(), deadline, views);
@@ -51,8 +51,8 @@ absl::StatusOr<Question> Prepare(const Request& request, const Deadline& deadlin
   if (!candidates.ok()) return candidates.status();
 
   const LimitColumns& columns = (*view)->columns.For(*policy, cluster);
-  Question question{*std::move(view), &columns,       std::move(names),
-                    *std::move(pod),  PodResources(), *std::move(candidates)};
+  ScoreQuestion question{*std::move(view), &columns,       std::move(names),
+                         *std::move(pod),  PodResources(), *std::move(candidates)};
   if constexpr (std::is_same_v<Request, v1::ExplainRequest>) question.resources = decoder.resources();
   return question;
 }
@@ -60,7 +60,7 @@ absl::StatusOr<Question> Prepare(const Request& request, const Deadline& deadlin
 // Nodes explained at a time: an answer that would be too large is given up early.
 constexpr size_t kNodesAtOnce = 4096;
 
-absl::Status ExplainCandidates(const Question& question, std::span<const size_t> explained,
+absl::Status ExplainCandidates(const ScoreQuestion& question, std::span<const size_t> explained,
                                v1::ExplainResponse* response) {
   const ClusterState& cluster = question.view->view.cluster();
   size_t bytes = response->ByteSizeLong();
@@ -84,19 +84,9 @@ absl::Status ExplainCandidates(const Question& question, std::span<const size_t>
 
 }  // namespace
 
-absl::StatusOr<LockedView> ApplyChanges(const v1::Changes& changes, const Deadline& deadline, Views* views) {
-  const v1::FullListChunk& chunk = changes.full_list();
-  if (changes.has_full_list() && (chunk.index() != 0 || !chunk.last())) {
-    return absl::InvalidArgumentError("changes: the full list of a question must be complete");
-  }
-  absl::StatusOr<Applied> applied = views->Apply(changes, deadline);
-  if (!applied.ok()) return applied.status();
-  return std::move(applied->view);
-}
-
-absl::StatusOr<v1::ScoreResponse> Score(const v1::ScoreRequest& request, const Deadline& deadline,
-                                        Views* views) {
-  const absl::StatusOr<Question> question = Prepare(request, deadline, views);
+absl::StatusOr<v1::ScoreResponse> AnswerScore(const v1::ScoreRequest& request, const Deadline& deadline,
+                                              Views* views) {
+  const absl::StatusOr<ScoreQuestion> question = PrepareScore(request, deadline, views);
   if (!question.ok()) return question.status();
   std::vector<int32_t> scores;
   ScoreNodes(*question->columns, question->view->view.cluster(), question->pod, question->candidates, &scores,
@@ -110,9 +100,9 @@ absl::StatusOr<v1::ScoreResponse> Score(const v1::ScoreRequest& request, const D
   return response;
 }
 
-absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request, const Deadline& deadline,
-                                            Views* views) {
-  const absl::StatusOr<Question> question = Prepare(request, deadline, views);
+absl::StatusOr<v1::ExplainResponse> AnswerExplain(const v1::ExplainRequest& request, const Deadline& deadline,
+                                                  Views* views) {
+  const absl::StatusOr<ScoreQuestion> question = PrepareScore(request, deadline, views);
   if (!question.ok()) return question.status();
   const ClusterState& cluster = question->view->view.cluster();
   const absl::StatusOr<std::vector<size_t>> explained =

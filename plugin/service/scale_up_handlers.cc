@@ -1,5 +1,3 @@
-#include "plugin/service/scale_up_plan_handlers.h"
-
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -10,19 +8,17 @@
 #include "plugin/convert/prices.h"
 #include "plugin/convert/scale_up_plan.h"
 #include "plugin/convert/text.h"
-#include "plugin/service/answer_size.h"
-#include "plugin/service/question_budget.h"
+#include "plugin/service/handlers.h"
 #include "plugin/service/question_cluster.h"
-#include "plugin/service/snapshot_use.h"
+#include "plugin/service/question_limits.h"
+#include "plugin/service/undo.h"
 
 namespace loadline {
 namespace {
 
-constexpr int64_t kDefaultWork = 10'000'000;
-
 // Decodes what is asked of a cluster, and makes the cluster know the labels that it turns on.
-absl::StatusOr<DecodedProblem> Prepare(const v1::ScaleUpProblem& problem, PodGrouping grouping,
-                                       SharedView* shared) {
+absl::StatusOr<DecodedProblem> DecodeGrowth(const v1::ScaleUpProblem& problem, PodGrouping grouping,
+                                            SharedView* shared) {
   View& view = shared->view;
   absl::StatusOr<DecodedProblem> decoded = DecodeProblem(
       problem, problem.pods(), grouping, view.cluster().resource_names(), shared->OptionsOfQuestion());
@@ -34,8 +30,8 @@ absl::StatusOr<DecodedProblem> Prepare(const v1::ScaleUpProblem& problem, PodGro
 
 }  // namespace
 
-absl::StatusOr<v1::EstimateScaleUpResponse> EstimateScaleUp(const v1::EstimateScaleUpRequest& request,
-                                                            const Deadline& deadline, Views* views) {
+absl::StatusOr<v1::EstimateScaleUpResponse> AnswerEstimateScaleUp(const v1::EstimateScaleUpRequest& request,
+                                                                  const Deadline& deadline, Views* views) {
   const absl::StatusOr<EstimateMode> mode = DecodeMode(request.mode());
   if (!mode.ok()) return mode.status();
   const v1::ScaleUpProblem& problem = request.problem();
@@ -44,11 +40,11 @@ absl::StatusOr<v1::EstimateScaleUpResponse> EstimateScaleUp(const v1::EstimateSc
   SharedView& shared = cluster->shared();
   const bool exact = *mode == EstimateMode::kExact;
   absl::StatusOr<DecodedProblem> decoded =
-      Prepare(problem, exact ? PodGrouping::kShape : PodGrouping::kController, &shared);
+      DecodeGrowth(problem, exact ? PodGrouping::kShape : PodGrouping::kController, &shared);
   if (!decoded.ok()) return Annotate(decoded.status(), "problem");
-  SnapshotUse use(&shared);
-  Snapshot* const snapshot = use.get();
-  WorkBudget budget = BudgetOf(problem, kDefaultWork, shared.limits.question_bytes, deadline);
+  UndoUnlessKept undo(&shared);
+  Snapshot* const snapshot = undo.snapshot();
+  WorkBudget budget = BudgetOf(problem, kGrowthWork, shared.limits.question_bytes, deadline);
   const NodeLimit limit = NewNodeLimit(problem, shared.view.cluster().node_count());
 
   v1::EstimateScaleUpResponse response;
@@ -80,12 +76,12 @@ absl::StatusOr<v1::EstimateScaleUpResponse> EstimateScaleUp(const v1::EstimateSc
   }
   snapshot->Revert();
   if (budget.ended()) response.set_cut_short_by(std::string(Name(budget.end())));
-  use.Complete();
+  undo.Keep();
   return Sized(std::move(response), "send equal pods as one entry");
 }
 
-absl::StatusOr<v1::PlanScaleUpResponse> PlanScaleUp(const v1::PlanScaleUpRequest& request,
-                                                    const Deadline& deadline, Views* views) {
+absl::StatusOr<v1::PlanScaleUpResponse> AnswerPlanScaleUp(const v1::PlanScaleUpRequest& request,
+                                                          const Deadline& deadline, Views* views) {
   const v1::ScaleUpProblem& problem = request.problem();
   absl::StatusOr<PriceModel> prices = DecodePriceModel(request.prices());
   if (!prices.ok()) return Annotate(prices.status(), "prices");
@@ -96,7 +92,7 @@ absl::StatusOr<v1::PlanScaleUpResponse> PlanScaleUp(const v1::PlanScaleUpRequest
   absl::StatusOr<QuestionCluster> cluster = QuestionCluster::Of(problem, deadline, views);
   if (!cluster.ok()) return Annotate(cluster.status(), "problem");
   SharedView& shared = cluster->shared();
-  absl::StatusOr<DecodedProblem> decoded = Prepare(problem, PodGrouping::kShape, &shared);
+  absl::StatusOr<DecodedProblem> decoded = DecodeGrowth(problem, PodGrouping::kShape, &shared);
   if (!decoded.ok()) return Annotate(decoded.status(), "problem");
 
   v1::PlanScaleUpResponse response;
@@ -116,15 +112,15 @@ absl::StatusOr<v1::PlanScaleUpResponse> PlanScaleUp(const v1::PlanScaleUpRequest
     groups.push_back(std::move(group.group));
     positions.push_back(static_cast<int32_t>(i));
   }
-  SnapshotUse use(&shared);
-  WorkBudget budget = BudgetOf(problem, kDefaultWork, shared.limits.question_bytes, deadline);
+  UndoUnlessKept undo(&shared);
+  WorkBudget budget = BudgetOf(problem, kGrowthWork, shared.limits.question_bytes, deadline);
   const PlanOptions options{NewNodeLimit(problem, shared.view.cluster().node_count()),
                             request.usd_per_further_type()};
-  const ScaleUpPlan plan = PlanScaleUp(use.get(), &decoded->fit, std::move(decoded->pods),
+  const ScaleUpPlan plan = PlanScaleUp(undo.snapshot(), &decoded->fit, std::move(decoded->pods),
                                        std::move(decoded->daemons), groups, options, &budget);
-  EncodeExisting(plan.existing, *use.get(), &decoded->entries, response.mutable_existing());
+  EncodeExisting(plan.existing, *undo.snapshot(), &decoded->entries, response.mutable_existing());
   EncodePlan(plan, groups, positions, &decoded->entries, &response);
-  use.Complete();
+  undo.Keep();
   return Sized(std::move(response), "send equal pods as one entry");
 }
 

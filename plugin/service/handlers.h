@@ -1,0 +1,58 @@
+// The methods of the services in proto/loadline/v1. Each decodes its request, asks the core, and encodes the
+// answer.
+#ifndef LOADLINE_PLUGIN_SERVICE_HANDLERS_H_
+#define LOADLINE_PLUGIN_SERVICE_HANDLERS_H_
+
+#include "absl/status/statusor.h"
+#include "loadline/v1/cluster_state.pb.h"
+#include "loadline/v1/drain.pb.h"
+#include "loadline/v1/loop.pb.h"
+#include "loadline/v1/scale_up.pb.h"
+#include "loadline/v1/scale_up_plan.pb.h"
+#include "loadline/v1/scheduler_extender.pb.h"
+#include "loadline/v1/size.pb.h"
+#include "loadline/v1/slack.pb.h"
+#include "plugin/service/deadline.h"
+#include "plugin/service/views.h"
+
+namespace loadline {
+
+// Errors are those of the services in the proto files. The changes of a question are applied first, and stay
+// applied if the question is refused after that. What planners remember in a view changes with an answer
+// only. Any thread.
+
+// ClusterState. A node that alone would outgrow an answer makes Describe kResourceExhausted.
+absl::StatusOr<v1::SyncResponse> AnswerSync(const v1::SyncRequest& request, const Deadline& deadline,
+                                            Views* views);
+absl::StatusOr<v1::DescribeResponse> AnswerDescribe(const v1::DescribeRequest& request,
+                                                    const Deadline& deadline, Views* views);
+absl::StatusOr<v1::DropResponse> AnswerDrop(const v1::DropRequest& request, const Deadline& deadline,
+                                            Views* views);
+
+// SchedulerExtender.
+absl::StatusOr<v1::ScoreResponse> AnswerScore(const v1::ScoreRequest& request, const Deadline& deadline,
+                                              Views* views);
+absl::StatusOr<v1::ExplainResponse> AnswerExplain(const v1::ExplainRequest& request, const Deadline& deadline,
+                                                  Views* views);
+absl::StatusOr<v1::FitResponse> AnswerFit(const v1::FitRequest& request, const Deadline& deadline,
+                                          Views* views);
+
+// Autoscaler.
+absl::StatusOr<v1::RankOptionsResponse> AnswerRankOptions(const v1::RankOptionsRequest& request,
+                                                          const Deadline& deadline, Views* views);
+absl::StatusOr<v1::EstimateScaleUpResponse> AnswerEstimateScaleUp(const v1::EstimateScaleUpRequest& request,
+                                                                  const Deadline& deadline, Views* views);
+absl::StatusOr<v1::PlanScaleUpResponse> AnswerPlanScaleUp(const v1::PlanScaleUpRequest& request,
+                                                          const Deadline& deadline, Views* views);
+absl::StatusOr<v1::MeasureUtilizationResponse> AnswerMeasureUtilization(
+    const v1::MeasureUtilizationRequest& request, const Deadline& deadline, Views* views);
+absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest& request,
+                                                      const Deadline& deadline, Views* views);
+absl::StatusOr<v1::PlanDrainResponse> AnswerPlanDrain(const v1::PlanDrainRequest& request,
+                                                      const Deadline& deadline, Views* views);
+absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& request,
+                                                    const Deadline& deadline, Views* views);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_SERVICE_HANDLERS_H_

@@ -1,0 +1,45 @@
+// What a question changes of the things that are kept with a view, and how that is undone.
+#ifndef LOADLINE_PLUGIN_SERVICE_UNDO_H_
+#define LOADLINE_PLUGIN_SERVICE_UNDO_H_
+
+#include <optional>
+
+#include "core/cluster/snapshot.h"
+#include "core/drain/planner.h"
+#include "core/slack/slack_planner.h"
+#include "plugin/service/views.h"
+
+namespace loadline {
+
+// Lends the snapshot and the planners of a view to one question. If it goes before Keep(), because of an
+// error or an exception, they may be left half done, and it puts them back: the snapshot is dropped, to be
+// built anew, and a planner goes on from the state that its last answer left. `shared` outlives it, and is
+// held meanwhile.
+class UndoUnlessKept {
+ public:
+  explicit UndoUnlessKept(SharedView* shared) : shared_(*shared) {}
+  UndoUnlessKept(const UndoUnlessKept&) = delete;
+  UndoUnlessKept& operator=(const UndoUnlessKept&) = delete;
+  ~UndoUnlessKept();
+
+  SharedView& shared() { return shared_; }
+
+  // The snapshot at the state that the view had at the first call.
+  Snapshot* snapshot();
+  SlackPlanner* slack();
+  // Without DrainTurn::Keep() the next question sets the state of this one anew.
+  DrainPlanner* drain();
+
+  // Takes back what was tried on the snapshot, and keeps the rest.
+  void Keep();
+
+ private:
+  SharedView& shared_;
+  Snapshot* snapshot_ = nullptr;
+  std::optional<SlackState> slack_before_;
+  bool kept_ = false;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_SERVICE_UNDO_H_
