@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	appslisters "k8s.io/client-go/listers/apps/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -37,6 +38,8 @@ type cluster struct {
 	view   *view.View
 	synced []cache.InformerSynced
 	kinds  []loadlinev1.ObjectKind // that are watched, beside nodes and pods
+	// daemonSets are those that exist now, also between two calls of apply; nil before watch.
+	daemonSets appslisters.DaemonSetLister
 
 	mu    sync.Mutex
 	notes map[note]any // the object, nil: it is gone; guarded by mu
@@ -87,6 +90,16 @@ func newCluster(v *view.View, options *config.Configuration) *cluster {
 // goes with its own.
 func (c *cluster) isPlaceholder(pod *v1.Pod) bool { return slack.IsPlaceholder(pod, c.slackNamespace) }
 
+// isOfDaemonSet says whether the DaemonSet that a pod names as its owner exists. Safe for concurrent use once watch has returned.
+func (c *cluster) isOfDaemonSet(pod *v1.Pod) bool {
+	named, claims := scaleup.DaemonSetOf(pod)
+	if !claims || c.daemonSets == nil {
+		return false
+	}
+	set, err := c.daemonSets.DaemonSets(named.Namespace).Get(named.Name)
+	return err == nil && scaleup.IdentityOf(set) == named
+}
+
 // watch starts to follow the cluster, until the context ends.
 func (c *cluster) watch(ctx context.Context, client kubernetes.Interface) error {
 	slim := informers.WithTransform(func(object any) (any, error) {
@@ -99,6 +112,7 @@ func (c *cluster) watch(ctx context.Context, client kubernetes.Interface) error 
 	pods := informers.NewSharedInformerFactoryWithOptions(client, 0, slim,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = unfinished.String() }))
 	core, apps, storage := all.Core().V1(), all.Apps().V1(), all.Storage().V1()
+	c.daemonSets = apps.DaemonSets().Lister()
 	for kind, informer := range map[string]cache.SharedIndexInformer{
 		kindNode: core.Nodes().Informer(), kindPod: pods.Core().V1().Pods().Informer(),
 		"Namespace": core.Namespaces().Informer(), "PersistentVolume": core.PersistentVolumes().Informer(),

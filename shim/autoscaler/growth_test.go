@@ -438,6 +438,48 @@ func TestForgedDaemonSetPodsMakeNoNodeSmaller(t *testing.T) {
 	}
 }
 
+// The actuator believes an owner only if the cluster has that DaemonSet now, between two loops as well.
+func TestOnlyDaemonSetsThatExistAreBelieved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 1, nil)
+		set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent", UID: "u"}}
+		if _, err := b.client.AppsV1().DaemonSets("default").Create(t.Context(), set, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		believed := actuationOptions(&b.config.ScaleDown, b.cluster, time.Now).IsOfDaemonSet
+		agent := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "u", Controller: new(true)}
+		for name, c := range map[string]struct {
+			namespace string
+			edit      func(*metav1.OwnerReference)
+			want      bool
+		}{
+			"Exists":           {"default", func(*metav1.OwnerReference) {}, true},
+			"AnotherUID":       {"default", func(o *metav1.OwnerReference) { o.UID = "v" }, false},
+			"AnotherName":      {"default", func(o *metav1.OwnerReference) { o.Name = "other" }, false},
+			"AnotherNamespace": {"shop", func(*metav1.OwnerReference) {}, false},
+			"AnotherGroup":     {"default", func(o *metav1.OwnerReference) { o.APIVersion = "example.com/v1" }, false},
+			"AnotherKind":      {"default", func(o *metav1.OwnerReference) { o.Kind = "ReplicaSet" }, false},
+			"NoController":     {"default", func(o *metav1.OwnerReference) { o.Controller = nil }, false},
+		} {
+			owner := agent
+			c.edit(&owner)
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "p", OwnerReferences: []metav1.OwnerReference{owner}}}
+			if got := believed(pod); got != c.want {
+				t.Errorf("%s: believed %v", name, got)
+			}
+		}
+		if err := b.client.AppsV1().DaemonSets("default").Delete(t.Context(), "agent", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if believed(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", OwnerReferences: []metav1.OwnerReference{agent}}}) {
+			t.Error("a DaemonSet that is gone is believed")
+		}
+		b.end()
+	})
+}
+
 // huge makes pods that wait too large for a question, by their node affinity.
 func (b *bench) huge(namespace string, count, bytes int) {
 	values := []string{}

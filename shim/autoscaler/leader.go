@@ -89,7 +89,7 @@ func newLeader(options *config.Configuration, client kubernetes.Interface, c *cl
 	events = boundedEvents{events}
 	plans := newPlanClock(clock)
 	return &leader{config: options, cluster: c, cloud: cloud, planner: p, events: events, metrics: m, clock: plans, term: term,
-		actuator:  actuation.New(actuationOptions(s, c.isPlaceholder, plans.now), client, cloud, events, term, m.hooks()),
+		actuator:  actuation.New(actuationOptions(s, c, plans.now), client, cloud, events, term, m.hooks()),
 		soft:      actuation.NewSoftTaints(client, term, s.MaxBulkSoftTaintCount, s.MaxBulkSoftTaintTime.Duration),
 		status:    &statusWriter{client: client, namespace: options.Namespace, name: options.StatusConfigMap},
 		sizes:     actuation.NewSizeTaints(client, term),
@@ -99,9 +99,9 @@ func newLeader(options *config.Configuration, client kubernetes.Interface, c *cl
 		inherited: map[string]time.Time{}, leftOutTold: newTold()}
 }
 
-func actuationOptions(s *config.ScaleDown, isPlaceholder func(*v1.Pod) bool, now func() time.Time) actuation.Options {
+func actuationOptions(s *config.ScaleDown, c *cluster, now func() time.Time) actuation.Options {
 	options := actuation.Options{
-		Now: now, IsPlaceholder: isPlaceholder,
+		Now: now, IsPlaceholder: c.isPlaceholder, IsOfDaemonSet: c.isOfDaemonSet,
 		NodeDeleteDelayAfterTaint: s.NodeDeleteDelayAfterTaint.Duration, CordonNodeBeforeTerminating: s.CordonNodeBeforeTerminating,
 		MaxGracefulTermination: time.Duration(s.MaxGracefulTerminationSec) * time.Second, MaxPodEviction: s.MaxPodEvictionTime.Duration,
 		UnsafeDeletePodsDespiteDisruptionBudgets: s.UnsafeDeletePodsDespiteDisruptionBudgets,

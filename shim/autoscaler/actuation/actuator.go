@@ -48,6 +48,8 @@ type Options struct {
 	// IsPlaceholder says whether a pod only keeps room free: it goes whenever a node does, and whoever has made it makes another. nil: none
 	// does.
 	IsPlaceholder func(*v1.Pod) bool
+	// IsOfDaemonSet says whether the DaemonSet that a pod names as its owner exists. Such a pod ends with its node. nil: none does.
+	IsOfDaemonSet func(*v1.Pod) bool
 	// NodeDeletionDelayTimeout is how long annotations may delay the deletion of a node.
 	NodeDeletionDelayTimeout time.Duration
 	// NodeDeletionBatcherInterval is how long a node waits for others of its group, to be deleted in one call. 0: not.
@@ -55,10 +57,6 @@ type Options struct {
 	// Now is the time that is written down, and by which pods are judged that should have ended: that of the plans. nil: the
 	// wall clock.
 	Now func() time.Time
-}
-
-func (o *Options) isPlaceholder(pod *v1.Pod) bool {
-	return o.IsPlaceholder != nil && o.IsPlaceholder(pod)
 }
 
 // Reasons for which nodes are removed. Each is a label of a metric.
@@ -305,7 +303,7 @@ func (a *Actuator) prepare(ctx context.Context, d *deletion) (Result, error) {
 		daemonSets = a.options.DaemonSetEvictionForEmptyNodes
 	}
 	a.stage(d, StageDraining)
-	full, daemonSet := toEvict(pods, d.removal.Moves, daemonSets, a.options.isPlaceholder, a.now())
+	full, daemonSet := a.podKinds().toEvict(pods, d.removal.Moves, daemonSets)
 	for _, pod := range full {
 		if pod.DeletionTimestamp == nil {
 			a.events.Event(pod, v1.EventTypeNormal, "ScaleDown", "deleting pod for node scale down")
@@ -321,7 +319,7 @@ func (a *Actuator) prepare(ctx context.Context, d *deletion) (Result, error) {
 	if pods, err = podsOn(ctx, a.nodes.client, d.id.name); err != nil {
 		return ErrorInternal, err
 	}
-	if pod := remaining(pods, a.now()); pod != nil {
+	if pod := a.podKinds().remaining(pods); pod != nil {
 		return ErrorInternal, fmt.Errorf("pod %s is on the node that is to be deleted", nameOf(pod))
 	}
 	return NodeDeleteOK, nil
@@ -336,7 +334,7 @@ func (a *Actuator) lookAgain(ctx context.Context, d *deletion) ([]*v1.Pod, error
 	if err != nil {
 		return nil, err
 	}
-	return pods, d.removal.unexpected(pods, a.options.isPlaceholder, a.now())
+	return pods, d.removal.unexpected(pods, a.podKinds())
 }
 
 // awaitDelays waits until nobody asks to delay the deletion any more, or the time for that is up.

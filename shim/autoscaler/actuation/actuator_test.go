@@ -87,6 +87,11 @@ func TestRemoval(t *testing.T) {
 			want: ErrorInternal, wantErr: "pod default/late is on the node", attempts: 1},
 		{name: "NewDaemonSetPodIsNoReason", after: time.Second, then: func(w *world) { w.addDaemonSetPod("agent", "n") },
 			want: NodeDeleteOK, attempts: 1},
+		{name: "NewForgedDaemonSetPodIsOne", after: time.Second, then: func(w *world) { w.addForgedDaemonSetPod("forged", "n") },
+			want: ErrorInternal, wantErr: "pod default/forged has come to the node", attempts: 0, took: 5 * time.Second},
+		{name: "ForgedDaemonSetPodDuringTheDrain", before: func(w *world) { w.linger = func(string) bool { return true } },
+			after: 20 * time.Second, then: func(w *world) { w.addForgedDaemonSetPod("forged", "n"); w.removePod("p") },
+			want: ErrorInternal, wantErr: "pod default/forged is on the node", attempts: 1},
 		{name: "PodMustNotMoveAnyMore", after: time.Second, then: func(w *world) {
 			pod := w.addPodAgain("p", "n")
 			pod.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
@@ -691,6 +696,29 @@ func TestDaemonSetPodIsAskedAgain(t *testing.T) {
 					t.Errorf("evicted: %v", got)
 				}
 			})
+		})
+	}
+}
+
+// Anybody can name a DaemonSet as the owner of a pod. Where there is none of that UID, the pod is evicted as the plan says, and a budget
+// that refuses it keeps the node.
+func TestForgedDaemonSetPodIsEvicted(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.addNode("n")
+			pod := w.addForgedDaemonSetPod("forged", "n")
+			if refused {
+				w.answers["forged"] = tooMany()
+			}
+			a := w.actuator(testOptions())
+			if outcome, err := a.Start(t.Context(), drainOf(w.node("n").DeepCopy(), pod)); outcome != NodeDeleteStarted || err != nil {
+				t.Fatal(outcome, err)
+			}
+			a.Wait()
+			if w.attempts["forged"] == 0 || slices.Contains(w.deleted, "n") == refused {
+				t.Errorf("refused %v: asked to evict %d times, deleted %v", refused, w.attempts["forged"], w.deleted)
+			}
 		})
 	}
 }

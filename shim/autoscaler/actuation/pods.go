@@ -50,11 +50,6 @@ func isMirror(pod *v1.Pod) bool {
 	return ok
 }
 
-func isDaemonSet(pod *v1.Pod) bool {
-	owner := metav1.GetControllerOf(pod)
-	return owner != nil && owner.Kind == "DaemonSet" || pod.Annotations[annotationDaemonSetPod] == "true"
-}
-
 func isFinished(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
@@ -81,9 +76,27 @@ func priorityOf(pod *v1.Pod) int32 {
 	return *pod.Spec.Priority
 }
 
+// podKinds tells the pods of a node apart at one time.
+type podKinds struct {
+	options *Options
+	now     time.Time
+}
+
+func (a *Actuator) podKinds() podKinds { return podKinds{&a.options, a.now()} }
+
+func (k podKinds) isPlaceholder(pod *v1.Pod) bool {
+	return k.options.IsPlaceholder != nil && k.options.IsPlaceholder(pod)
+}
+
+// isDaemonSetPod says whether a pod ends with its node. Anybody can write an owner into a pod: without the DaemonSet that it names it
+// is a pod like any other, as it is for the plan.
+func (k podKinds) isDaemonSetPod(pod *v1.Pod) bool {
+	return pod.Annotations[annotationDaemonSetPod] == "true" || k.options.IsOfDaemonSet != nil && k.options.IsOfDaemonSet(pod)
+}
+
 // leavesByItself says whether a node may be deleted with a pod on it.
-func leavesByItself(pod *v1.Pod, now time.Time) bool {
-	return isMirror(pod) || isDaemonSet(pod) || isFinished(pod) || isLongTerminating(pod, now)
+func (k podKinds) leavesByItself(pod *v1.Pod) bool {
+	return isMirror(pod) || k.isDaemonSetPod(pod) || isFinished(pod) || isLongTerminating(pod, k.now)
 }
 
 // evictsDaemonSetPod says whether a DaemonSet pod is to be evicted, which it may say itself.
@@ -99,16 +112,16 @@ func evictsDaemonSetPod(pod *v1.Pod, byDefault bool) bool {
 
 // toEvict returns the pods of a node that must go before it does, those that end already included, and the DaemonSet
 // pods that are to be evicted.
-func toEvict(pods []*v1.Pod, moves map[types.UID]bool, daemonSets bool, isPlaceholder func(*v1.Pod) bool, now time.Time) (full, daemonSet []*v1.Pod) {
+func (k podKinds) toEvict(pods []*v1.Pod, moves map[types.UID]bool, daemonSets bool) (full, daemonSet []*v1.Pod) {
 	for _, pod := range pods {
 		ends := pod.DeletionTimestamp != nil
 		switch {
-		case isMirror(pod) || isLongTerminating(pod, now):
-		case isDaemonSet(pod):
+		case isMirror(pod) || isLongTerminating(pod, k.now):
+		case k.isDaemonSetPod(pod):
 			if !ends && evictsDaemonSetPod(pod, daemonSets) {
 				daemonSet = append(daemonSet, pod)
 			}
-		case moves[pod.UID] || ends || isPlaceholder(pod) && !isFinished(pod):
+		case moves[pod.UID] || ends || k.isPlaceholder(pod) && !isFinished(pod):
 			full = append(full, pod)
 		}
 	}
@@ -117,7 +130,7 @@ func toEvict(pods []*v1.Pod, moves map[types.UID]bool, daemonSets bool, isPlaceh
 
 // unexpected returns why the pods of a node are not those that the plan was made for; nil when they are. A pod that is
 // gone meanwhile only makes the plan easier.
-func (r *Removal) unexpected(pods []*v1.Pod, isPlaceholder func(*v1.Pod) bool, now time.Time) error {
+func (r *Removal) unexpected(pods []*v1.Pod, kinds podKinds) error {
 	planned := map[types.UID]*v1.Pod{}
 	for _, pod := range r.Pods {
 		planned[pod.UID] = pod
@@ -125,7 +138,7 @@ func (r *Removal) unexpected(pods []*v1.Pod, isPlaceholder func(*v1.Pod) bool, n
 	for _, pod := range pods {
 		before, known := planned[pod.UID]
 		switch {
-		case leavesByItself(pod, now), isPlaceholder(pod):
+		case kinds.leavesByItself(pod), kinds.isPlaceholder(pod):
 		case !known:
 			return fmt.Errorf("pod %s has come to the node since the plan was made", nameOf(pod))
 		case !maps.Equal(before.Annotations, pod.Annotations), !maps.Equal(before.Labels, pod.Labels),
@@ -139,9 +152,9 @@ func (r *Removal) unexpected(pods []*v1.Pod, isPlaceholder func(*v1.Pod) bool, n
 }
 
 // remaining returns a pod with which a node must not be deleted; nil when there is none.
-func remaining(pods []*v1.Pod, now time.Time) *v1.Pod {
+func (k podKinds) remaining(pods []*v1.Pod) *v1.Pod {
 	for _, pod := range pods {
-		if !leavesByItself(pod, now) {
+		if !k.leavesByItself(pod) {
 			return pod
 		}
 	}

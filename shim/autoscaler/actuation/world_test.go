@@ -169,7 +169,13 @@ func testOptions() Options {
 	return Options{NodeDeleteDelayAfterTaint: 5 * time.Second, CordonNodeBeforeTerminating: true,
 		MaxGracefulTermination: 600 * time.Second, MaxPodEviction: 2 * time.Minute, EvictionRetry: 10 * time.Second,
 		TerminationHeadroom: 30 * time.Second, Poll: 5 * time.Second, DaemonSetEvictionForOccupiedNodes: true,
-		NodeDeletionDelayTimeout: 2 * time.Minute}
+		NodeDeletionDelayTimeout: 2 * time.Minute, IsOfDaemonSet: isOfTheDaemonSet}
+}
+
+// isOfTheDaemonSet knows the one DaemonSet that there is.
+func isOfTheDaemonSet(pod *v1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "DaemonSet" && owner.UID == "ds"
 }
 
 func (w *world) actuator(options Options) *Actuator {
@@ -197,6 +203,14 @@ func (w *world) addDaemonSetPod(name, node string) *v1.Pod {
 	pod := w.addPod(name, node)
 	controller := true
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "ds", UID: "ds", Controller: &controller}}
+	w.update(pod)
+	return pod
+}
+
+// addForgedDaemonSetPod adds a pod that names a DaemonSet which does not exist.
+func (w *world) addForgedDaemonSetPod(name, node string) *v1.Pod {
+	pod := w.addDaemonSetPod(name, node)
+	pod.OwnerReferences[0].UID = "forged"
 	w.update(pod)
 	return pod
 }
