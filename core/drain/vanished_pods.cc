@@ -4,9 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <string>
-#include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "core/base/fingerprint.h"
 #include "core/cluster/pod_traits.h"
@@ -14,14 +14,30 @@
 namespace loadline {
 namespace {
 
-constexpr std::array<std::pair<absl::string_view, ObjectKind>, 4> kOwnersWithReplicas = {
-    {{"ReplicaSet", ObjectKind::kReplicaSet},
-     {"StatefulSet", ObjectKind::kStatefulSet},
-     {"Job", ObjectKind::kJob},
-     {"ReplicationController", ObjectKind::kReplicationController}}};
+// A kind of owner, which only in its API group is the one that Kubernetes keeps pods for: its garbage
+// collector removes pods that name a missing owner of a group that it knows, and lets all others live.
+struct ReplicaOwner {
+  absl::string_view name;
+  absl::string_view api_version;  // its beginning
+  ObjectKind kind;
+};
 
-uint64_t HashOfUid(absl::string_view uid) {
+constexpr std::array<ReplicaOwner, 4> kOwnersWithReplicas = {
+    {{"ReplicaSet", "apps/", ObjectKind::kReplicaSet},
+     {"StatefulSet", "apps/", ObjectKind::kStatefulSet},
+     {"Job", "batch/", ObjectKind::kJob},
+     {"ReplicationController", "v1", ObjectKind::kReplicationController}}};
+
+// Clients may leave out the API version.
+bool IsOfKind(const PodOwner& owner, absl::string_view kind, absl::string_view api_version) {
+  return owner.kind == kind &&
+         (owner.api_version.empty() || absl::StartsWith(owner.api_version, api_version));
+}
+
+// With the namespace: an owner is in that of its pods, and pods elsewhere that name its UID are not its own.
+uint64_t HashOfUid(absl::string_view namespace_name, absl::string_view uid) {
   FingerprintBuilder builder;
+  builder.Add(namespace_name);
   builder.Add(uid);
   return builder.Finish();
 }
@@ -39,17 +55,20 @@ OwnerPods OwnerOf(const PodShape& shape) {
   OwnerPods owner;
   const std::optional<PodOwner>& named = TraitsOf(shape).owner;
   if (!named.has_value()) return owner;
-  for (const auto& [name, kind] : kOwnersWithReplicas) {
-    if (named->kind == name) owner.kind = kind;
+  for (const ReplicaOwner& known : kOwnersWithReplicas) {
+    if (IsOfKind(*named, known.name, known.api_version)) owner.kind = known.kind;
   }
   owner.owner = named->uid.empty() ? HashOfName(owner.kind.value_or(ObjectKind::kNamespace),
                                                 shape.namespace_name, named->name)
-                                   : HashOfUid(named->uid);
+                                   : HashOfUid(shape.namespace_name, named->uid);
   return owner;
 }
 
+// A DaemonSet is not looked up, other than by OfKnownDaemonSet(): its pods are there for a while when it is
+// gone, and must not seem to vanish then. Of one that never was the garbage collector removes the pods.
 bool ComesWithItsNode(const PodTraits& traits) {
-  return traits.mirror || traits.static_pod || IsDaemonPod(traits);
+  return traits.mirror || traits.static_pod || traits.daemon_by_annotation ||
+         (traits.owner.has_value() && IsOfKind(*traits.owner, "DaemonSet", "apps/"));
 }
 
 const OwnerPods* Find(std::span<const OwnerPods> counts, uint64_t owner) {
@@ -61,11 +80,13 @@ const OwnerPods* Find(std::span<const OwnerPods> counts, uint64_t owner) {
 // What each owner wants, by the hash that its pods are counted by.
 absl::flat_hash_map<uint64_t, int64_t> WantedReplicas(const ClusterObjects& objects) {
   absl::flat_hash_map<uint64_t, int64_t> wanted;
-  for (const auto& [name, kind] : kOwnersWithReplicas) {
-    for (const auto& [key, object] : objects.of(kind)) {
+  for (const ReplicaOwner& known : kOwnersWithReplicas) {
+    for (const auto& [key, object] : objects.of(known.kind)) {
       const Workload& workload = std::get<Workload>(object.content);
-      if (!workload.uid.empty()) wanted.emplace(HashOfUid(workload.uid), workload.target_replicas);
-      wanted.emplace(HashOfName(kind, key.namespace_name, key.name), workload.target_replicas);
+      if (!workload.uid.empty()) {
+        wanted.emplace(HashOfUid(key.namespace_name, workload.uid), workload.target_replicas);
+      }
+      wanted.emplace(HashOfName(known.kind, key.namespace_name, key.name), workload.target_replicas);
     }
   }
   return wanted;

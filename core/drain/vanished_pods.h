@@ -15,7 +15,7 @@ namespace loadline {
 
 // Pods of one owner.
 struct OwnerPods {
-  uint64_t owner = 0;  // a hash of its UID, or of kind, namespace and name; 0: of pods without an owner
+  uint64_t owner = 0;  // a hash of namespace and UID, or of kind, namespace and name; 0: of pods without one
   // What it is, where the cluster tells how many replicas such an owner wants; nullopt: it does not.
   std::optional<ObjectKind> kind;
   int64_t pods = 0;      // that have not finished

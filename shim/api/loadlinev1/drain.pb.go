@@ -898,7 +898,7 @@ func (x *DrainState) GetPods() []*OwnerPods {
 // Pods of one owner, without those of DaemonSets and mirror pods.
 type OwnerPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A hash of its UID, or where that is not known of kind, namespace and name. 0: pods without an owner.
+	// A hash of its namespace and UID, or where that is not known of kind, namespace and name. 0: no owner.
 	Owner uint64 `protobuf:"fixed64,1,opt,name=owner,proto3" json:"owner,omitempty"`
 	// What it is, where the cluster tells how many replicas it wants: replica sets, stateful sets, jobs and
 	// replication controllers. Unset: anything else.

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ DrainNode LoopNode(std::string name, std::vector<FitPod> pods = {}) {
 FitPod PodOwnedBy(std::string name, const std::string& kind, const std::string& owner, int64_t milli_cpu) {
   FitPod pod = ReplicaPod(std::move(name), milli_cpu, 0, owner);
   pod.traits.owner->kind = kind;
+  if (kind == "Job") pod.traits.owner->api_version = "batch/v1";
   return pod;
 }
 
@@ -151,6 +153,58 @@ TEST_F(VanishedPodsTest, WithoutAReasonTheyHoldTheLoop) {
   EXPECT_EQ(BrakeAfter(ObjectKind::kReplicaSet, "ReplicaSet", 0, false, false), DrainBrake::kPodsVanished)
       << "the owner may be there";
   EXPECT_EQ(BrakeAfter(ObjectKind::kJob, "Workflow", 0, false, true), DrainBrake::kPodsVanished);
+}
+
+// Anybody can name an owner, and may so hide what becomes of his own pods only.
+TEST(DrainLoopsTest, AForgedOwnerHidesNoVanishedPod) {
+  struct ForgedOwner {
+    const char* kind;
+    const char* api_version;
+    bool counts;
+  };
+  const std::vector<ForgedOwner> owners = {{"DaemonSet", "apps/v1", false},
+                                           {"DaemonSet", "example.com/v1", true},
+                                           {"ReplicaSet", "apps/v1", false},
+                                           {"ReplicaSet", "example.com/v1", true},
+                                           {"Job", "batch/v1", false},
+                                           {"Job", "example.com/v1", true},
+                                           {"ReplicationController", "v1", false},
+                                           {"ReplicationController", "example.com/v1", true}};
+  for (const ForgedOwner& forged : owners) {
+    FitPod pod = PodOwnedBy("p", forged.kind, "forged", 10);
+    pod.traits.owner->api_version = forged.api_version;
+    FitCluster cluster;
+    cluster.Add(LoopNode("a").node, {pod});
+    FitCluster later;
+    later.Add(LoopNode("a").node, {});
+    for (size_t kind = 0; kind < kObjectKinds; ++kind) {
+      later.state().objects().SetComplete(static_cast<ObjectKind>(kind));
+    }
+    const std::vector<OwnerPods> now = CountPods(later.state());
+    EXPECT_EQ(VanishedPods(CountPods(cluster.state()), now, now, later.state().objects()),
+              forged.counts ? 1 : 0)
+        << forged.api_version << " " << forged.kind;
+  }
+}
+
+// A ReplicaSet wants two pods and has lost one. A pod of another namespace that names its UID is not in its
+// place.
+TEST(DrainLoopsTest, PodsOfOtherNamespacesAreNotOfAnOwner) {
+  FitPod forged = PodOwnedBy("forged", "ReplicaSet", "web", 10);
+  forged.namespace_name = "evil";
+  const FitPod one = PodOwnedBy("p", "ReplicaSet", "web", 10);
+  const FitPod two = PodOwnedBy("q", "ReplicaSet", "web", 10);
+  FitCluster cluster;
+  cluster.Add(LoopNode("a").node, {one, two, forged});
+  FitCluster later;
+  later.Add(LoopNode("a").node, {one, forged});
+  ClusterObject object;
+  object.key = {ObjectKind::kReplicaSet, "default", "web"};
+  object.content = Workload{.uid = "uid-web", .target_replicas = 2, .current_replicas = 2};
+  later.state().objects().Set(std::move(object));
+  later.state().objects().SetComplete(ObjectKind::kReplicaSet);
+  const std::vector<OwnerPods> now = CountPods(later.state());
+  EXPECT_EQ(VanishedPods(CountPods(cluster.state()), now, now, later.state().objects()), 1);
 }
 
 TEST(DrainLoopsTest, AFinishedPodHasNotVanished) {
