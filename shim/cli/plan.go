@@ -130,7 +130,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 		return nil, err
 	}
 	defer c.close()
-	l = &loopPlan{warnings: file.Warnings, drain: &drainPlan{now: now, options: request.Drain}}
+	l = &loopPlan{warnings: append(file.Warnings, file.Ignored()...), drain: &drainPlan{now: now, options: request.Drain}}
 	if f.file != "" {
 		l.drain.assume(c)
 	}

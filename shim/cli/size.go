@@ -112,7 +112,7 @@ func (f *sizeFlags) ask(ctx context.Context, stdin io.Reader) (*sizes, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.warnings = file.Warnings
+	s.warnings = append(file.Warnings, file.Ignored()...)
 	return s, nil
 }
 

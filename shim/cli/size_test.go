@@ -138,6 +138,25 @@ func TestSizeOfSeveralGroups(t *testing.T) {
 	}
 }
 
+// That DaemonSet pods come off the capacity is no option of mode compat, and the command says so, also when a flag chooses the mode.
+func TestSizeWarnsOfAnOptionThatPlaysNoPart(t *testing.T) {
+	t.Setenv("LOADLINE_LIBRARY", enginetest.Library(t))
+	groups, err := os.ReadFile("testdata/size-mixed-groups.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "groups.yaml")
+	if err := os.WriteFile(file, []byte(strings.Replace(string(groups), "  size:\n", "  size:\n    daemonSets: subtract\n", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[string]bool{"default": false, "compat": true} {
+		_, errs, code := run(t, "loadline", "", "size", "--groups", file, "-f", "testdata/size-mixed.yaml", "--now", sizeNow, "--size-mode", mode)
+		if code != 0 || strings.Contains(errs, "spec.size.daemonSets: subtract plays no part in mode compat") != want {
+			t.Errorf("mode %s: exit %d: %s", mode, code, errs)
+		}
+	}
+}
+
 // `why GROUP` tells the place of a group, and how full it is.
 func TestWhyGroupTellsItsSize(t *testing.T) {
 	t.Setenv("LOADLINE_LIBRARY", enginetest.Library(t))

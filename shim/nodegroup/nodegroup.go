@@ -108,6 +108,20 @@ type File struct {
 	Warnings []string
 }
 
+// Ignored says in a line each which options of groups that are sized play no part. It is not among the warnings, since a mode may be
+// chosen after the file was read.
+func (f *File) Ignored() []string {
+	var lines []string
+	for i := range f.Groups {
+		if size := f.Groups[i].Spec.Size; size != nil {
+			if line := size.Ignored(); line != "" {
+				lines = append(lines, fmt.Sprintf("node group %q: %s", f.Groups[i].Name(), line))
+			}
+		}
+	}
+	return lines
+}
+
 // Load reads a file of node groups.
 func Load(name string) (File, error) {
 	f, err := os.Open(name)

@@ -121,6 +121,26 @@ func TestParseReadsEscalatorsFile(t *testing.T) {
 	}
 }
 
+// In mode compat DaemonSet pods are left out, whatever the file says, and who says otherwise hears of it.
+func TestIgnoredTellsWhatPlaysNoPart(t *testing.T) {
+	for _, c := range []struct {
+		options string
+		want    int
+	}{
+		{"", 0}, {"    mode: compat\n", 0}, {"    daemonSets: subtract\n", 0}, {"    mode: compat\n    daemonSets: ignore\n", 0},
+		{"    mode: compat\n    daemonSets: subtract\n", 1},
+	} {
+		file, err := Parse([]byte(ours + sizes + c.options))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := file.Ignored()
+		if len(got) != c.want || c.want > 0 && !strings.HasPrefix(got[0], `node group "general": spec.size.daemonSets: subtract plays no part in mode compat`) {
+			t.Errorf("%q: %q", c.options, got)
+		}
+	}
+}
+
 func TestParseReadsEscalatorsDefaultGroup(t *testing.T) {
 	text := strings.Replace(escalator, `name: "shared"`, "name: default", 1)
 	text = strings.Replace(strings.Replace(text, "min_nodes: 1", "min_nodes: 0", 1), "max_nodes: 30", "max_nodes: 0", 1)

@@ -28,7 +28,7 @@ const (
 type Size struct {
 	// Mode is default or compat. Empty: default.
 	Mode string `json:"mode,omitempty"`
-	// DaemonSets is subtract or ignore. Empty: subtract, and in mode compat ignore.
+	// DaemonSets is subtract or ignore. Empty: subtract, and in mode compat ignore, where subtract plays no part; see Ignored.
 	DaemonSets string `json:"daemonSets,omitempty"`
 	// CatchAll makes the group that of all pods without node selector and affinity, as Escalator's group `default`.
 	CatchAll bool `json:"catchAll,omitempty"`
@@ -70,6 +70,14 @@ type Size struct {
 	// CloudMin and CloudMax are the bounds of the cloud's own group. Absent: min and max.
 	CloudMin *int32 `json:"cloudMin,omitempty"`
 	CloudMax *int32 `json:"cloudMax,omitempty"`
+}
+
+// Ignored says in a line which option plays no part in the mode that the group is sized in; empty: all do.
+func (s *Size) Ignored() string {
+	if s.Mode == ModeCompat && s.DaemonSets == DaemonSetsSubtract {
+		return "spec.size.daemonSets: " + DaemonSetsSubtract + " plays no part in mode " + ModeCompat + ", which is Escalator's arithmetic: DaemonSet pods are left out"
+	}
+	return ""
 }
 
 // check checks the options as Escalator does at its start. The error starts with the field.

@@ -63,7 +63,7 @@ func (s *Sizing) Load() (groups []nodegroup.NodeGroup, warnings []string, err er
 	if len(groups) == 0 {
 		return nil, nil, fmt.Errorf("sizing.nodeGroups: %s: no node group says how it is sized: spec.size is missing", s.NodeGroups)
 	}
-	return groups, file.Warnings, nil
+	return groups, append(file.Warnings, file.Ignored()...), nil
 }
 
 func defaultScaleUp() ScaleUp {
