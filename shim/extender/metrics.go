@@ -12,6 +12,7 @@ const (
 	resultScored   = "scored"   // the engine's scores
 	resultNeutral  = "neutral"  // 0 for every node; the reason is counted as a skip
 	resultRejected = "rejected" // not a request: answered with a 4xx status
+	resultRefused  = "refused"  // no room for one more at a time, or for its body: answered with 503
 )
 
 // Reasons for answering without the engine's scores.
@@ -60,7 +61,7 @@ func newMetrics(version string) *metrics {
 	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		requests: counter("loadline_extender_requests_total", "Prioritize requests by result.", "result"),
+		requests: counter("loadline_extender_requests_total", "Prioritize requests by result: scored; neutral, 0 for every node; rejected, no request (4xx); refused, too many at a time (503).", "result"),
 		skips: counter("loadline_extender_skips_total",
 			"Prioritize requests answered with 0 for every node, by reason.", "reason"),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -91,7 +92,7 @@ func newMetrics(version string) *metrics {
 	m.reloaded.Set(1)
 	m.registry.MustRegister(m.reloaded, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, result := range []string{resultScored, resultNeutral, resultRejected} {
+	for _, result := range []string{resultScored, resultNeutral, resultRejected, resultRefused} {
 		m.requests.WithLabelValues(result) // so that a rate can be taken before the first one
 	}
 	for _, reason := range skipReasons {

@@ -105,7 +105,11 @@ func (p *prioritizer) readBody(w http.ResponseWriter, r *http.Request) (content 
 }
 
 func (p *prioritizer) reject(w http.ResponseWriter, code int, err error) {
-	p.metrics.requests.WithLabelValues(resultRejected).Inc()
+	result := resultRejected
+	if code == http.StatusServiceUnavailable {
+		result = resultRefused
+	}
+	p.metrics.requests.WithLabelValues(result).Inc()
 	http.Error(w, strconv.Quote(err.Error()), code)
 }
 

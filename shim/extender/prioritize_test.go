@@ -244,6 +244,16 @@ func TestNotSyncedIsNeutralWithoutAsking(t *testing.T) {
 	}
 }
 
+// expectResults checks how many requests were none, and for how many there was no room.
+func (b *bench) expectResults(t *testing.T, rejected, refused float64) {
+	t.Helper()
+	for result, want := range map[string]float64{resultRejected: rejected, resultRefused: refused} {
+		if got := testutil.ToFloat64(b.metrics.requests.WithLabelValues(result)); got != want {
+			t.Errorf("%v requests are counted as %s, want %v", got, result, want)
+		}
+	}
+}
+
 // Invariant H3.
 func TestWhatIsNotARequestIsRejected(t *testing.T) {
 	for _, c := range []struct {
@@ -270,9 +280,7 @@ func TestWhatIsNotARequestIsRejected(t *testing.T) {
 			if bytes.ContainsAny(w.Body.Bytes(), "\x1b\x00") {
 				t.Errorf("control characters in %q", w.Body)
 			}
-			if got := testutil.ToFloat64(b.metrics.requests.WithLabelValues(resultRejected)); got != 1 {
-				t.Errorf("%v requests rejected", got)
-			}
+			b.expectResults(t, 1, 0)
 		})
 	}
 }
@@ -341,6 +349,7 @@ func TestTooManyBodiesAtATime(t *testing.T) {
 	if w := b.post(t, ask("a")); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
+	b.expectResults(t, 0, 1)
 }
 
 // All bodies together are bounded, by what was sent and not by what was announced; what was answered makes room again.
@@ -366,6 +375,7 @@ func TestBodiesAreBoundedTogether(t *testing.T) {
 	if w := b.post(t, body); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "too large for one more") {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
+	b.expectResults(t, 0, 1)
 	sent.Close()
 	<-hold
 	if code := <-done; code != http.StatusOK {
