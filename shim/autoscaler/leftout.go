@@ -7,6 +7,7 @@ import (
 
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/leftout"
+	"loadline.dev/shim/sizing"
 )
 
 // LeftOutStatus tells which objects take no part in plans, since they alone cannot be taken.
@@ -23,6 +24,7 @@ func (l *leader) gatherLeftOut(o *loop) {
 		o.leftOut.Add(o.pods.LeftOut()...)
 	}
 	if o.plan != nil {
+		o.sizePods.NameLeftOut(sizing.FieldOfLoop, o.plan.loop.GetLeftOut())
 		o.leftOut.AddAnswer(o.plan.loop)
 	}
 }

@@ -145,3 +145,35 @@ func TestFiltersAsTheSchedulerHasThem(t *testing.T) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
+
+// A pod that groups which are sized cannot count is named, although the engine is told no names of such pods.
+func TestPodsThatCannotBeSizedAreNamed(t *testing.T) {
+	const bad = `
+---
+{apiVersion: v1, kind: Pod, metadata: {namespace: evil, name: negative}, spec: {nodeSelector: {customer: shared},
+  containers: [{name: c, resources: {requests: {cpu: "-1"}}}]}, status: {phase: Pending}}
+`
+	dump, err := os.ReadFile("testdata/size.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "cluster.yaml")
+	if err := os.WriteFile(file, append(dump, bad...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"size", "plan"} {
+		out, errs, code := run(t, "loadline", "", command, "--groups", "testdata/size-groups.yaml", "-f", file, "-o", "json")
+		if code != 0 {
+			t.Fatalf("%s: exit %d: %s", command, code, errs)
+		}
+		var got struct {
+			LeftOut []leftout.Object `json:"leftOut"`
+		}
+		if err := json.Unmarshal([]byte(out), &got); err != nil {
+			t.Fatal(err)
+		}
+		if len(got.LeftOut) != 1 || got.LeftOut[0].Kind != "Pod" || got.LeftOut[0].Namespace != "evil" || got.LeftOut[0].Name != "negative" {
+			t.Errorf("%s: left out %+v", command, got.LeftOut)
+		}
+	}
+}

@@ -165,6 +165,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	}
 	c.leaveOut(&l.leftOut)
 	l.leftOut.Add(growing.LeftOut()...)
+	sized.NameLeftOut(sizing.FieldOfLoop, l.PlanLoopResponse.GetLeftOut())
 	l.leftOut.AddAnswer(l.PlanLoopResponse)
 	l.slack = &slackPlan{PlanSlackResponse: l.GetSlack(), rate: f.Rate, basis: f.Basis, pending: growing.Waiting()}
 	l.warnings = append(l.warnings, l.slack.wrong()...)

@@ -161,6 +161,7 @@ func (s *sizeSource) ask(ctx context.Context, c *cluster, gathered *sizing.Gathe
 	}
 	c.leaveOut(&out.leftOut)
 	out.leftOut.Add(gathered.LeftOut()...)
+	gathered.NameLeftOut(sizing.FieldOfRequest, out.response.GetLeftOut())
 	out.leftOut.AddAnswer(out.response)
 	out.asked, out.pods = request.GetGroups(), gathered
 	return out, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -91,12 +92,39 @@ func (g *Gatherer) Only(positions []int) *Gatherer {
 	return out
 }
 
-// Name returns the namespace and name of a pod at a position of Pods; empty behind its end.
+// Name returns the namespace and name of a pod at a position of Pods; empty behind its end, and of no gatherer.
 func (g *Gatherer) Name(i int32) string {
-	if i < 0 || int(i) >= len(g.names) {
+	if g == nil || i < 0 || int(i) >= len(g.names) {
 		return ""
 	}
 	return g.names[i]
+}
+
+// The fields of a question that hold Pods: the engine names a pod that it leaves out by its place there, such as "pods[0]", since it is
+// told no names.
+const (
+	FieldOfRequest = "pods"      // MeasureUtilizationRequest.pods
+	FieldOfLoop    = "size_pods" // PlanLoopRequest.size_pods
+)
+
+// NameLeftOut gives the pods that an answer leaves out by their place in a field their names. Of equal pods it is that of the first.
+func (g *Gatherer) NameLeftOut(field string, objects []*loadlinev1.LeftOut) {
+	for _, o := range objects {
+		place, ok := strings.CutPrefix(o.GetName(), field+"[")
+		if !ok || o.GetKind() != "Pod" {
+			continue
+		}
+		i, err := strconv.ParseInt(strings.TrimSuffix(place, "]"), 10, 32)
+		if err != nil {
+			continue
+		}
+		if namespace, name, known := strings.Cut(g.Name(int32(i)), "/"); known {
+			o.Namespace, o.Name = namespace, name
+			if others := g.waiting[i].GetCount() - 1; others > 0 {
+				o.Reason = fmt.Sprintf("%s (so it is with %d pods like it)", o.GetReason(), others)
+			}
+		}
+	}
 }
 
 // namesOfOnePod are labels that no other pod has with the same value.

@@ -214,6 +214,33 @@ func TestPodsThatWaitAreGathered(t *testing.T) {
 	}
 }
 
+// The engine is told no names of pods, and names one that it leaves out by its place in the question.
+func TestPodsLeftOutAreNamed(t *testing.T) {
+	g := New()
+	for _, name := range []string{"a", "b", "c"} {
+		g.AddPod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}})
+	}
+	g.AddPod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "d"}})
+	for _, c := range []struct {
+		name string
+		want *loadlinev1.LeftOut
+	}{
+		{"pods[0]", &loadlinev1.LeftOut{Kind: "Pod", Namespace: "shop", Name: "a", Reason: "bad (so it is with 2 pods like it)"}},
+		{"pods[1]", &loadlinev1.LeftOut{Kind: "Pod", Namespace: "other", Name: "d", Reason: "bad"}},
+		{"pods[2]", &loadlinev1.LeftOut{Kind: "Pod", Name: "pods[2]", Reason: "bad"}},
+		{"pods[x]", &loadlinev1.LeftOut{Kind: "Pod", Name: "pods[x]", Reason: "bad"}},
+		{"size_pods[0]", &loadlinev1.LeftOut{Kind: "Pod", Name: "size_pods[0]", Reason: "bad"}},
+	} {
+		got := &loadlinev1.LeftOut{Kind: "Pod", Name: c.name, Reason: "bad"}
+		g.NameLeftOut(FieldOfRequest, []*loadlinev1.LeftOut{got})
+		if !proto.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+	var none *Gatherer
+	none.NameLeftOut(FieldOfLoop, []*loadlinev1.LeftOut{{Kind: "Pod", Name: "size_pods[0]"}})
+}
+
 // Pods are told by name, and what decides where they fit stays with them.
 func TestPodsThatWaitKeepWhatFiltersRead(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", Labels: map[string]string{
