@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"loadline.dev/shim/api/loadlinev1"
 )
 
@@ -19,8 +21,16 @@ func TestPlansSayThatTheyWereCutShort(t *testing.T) {
 		"[the plan is cut short by memory: some slack may have no node, and no node is asked for it " +
 			"the plan is cut short by time: not all nodes were looked at to see whether they can go]": plan("", "memory", "time"),
 	} {
-		if got := fmt.Sprint(p.cutShort()); got != want {
+		l, o := &leader{metrics: newMetrics("test")}, &loop{plan: p}
+		l.noteCutShort(o)
+		if got := fmt.Sprint(o.warnings); got != want {
 			t.Errorf("got %s, want %s", got, want)
+		}
+		for part, by := range map[string]string{"scaleUp": p.loop.GetScaleUp().GetCutShortBy(), "slack": p.loop.GetSlack().GetCutShort(),
+			"drain": p.GetCutShortBy()} {
+			if got := testutil.ToFloat64(l.metrics.cutShort.WithLabelValues(part)); (got == 1) != (by != "") {
+				t.Errorf("%s: %s is counted %v times", want, part, got)
+			}
 		}
 	}
 }

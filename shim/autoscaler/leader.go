@@ -216,7 +216,7 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 		return "plan", err
 	}
 	o.noteSizes()
-	o.warnings = append(o.warnings, o.plan.cutShort()...)
+	l.noteCutShort(o)
 	o.outcome = cmp.Or(o.plan.GetStatus(), outcomeNotTried)
 	o.growthOutcome = l.wouldGrow(o)
 	if l.config.Mode != config.Act {
@@ -236,6 +236,14 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 		klog.ErrorS(err, "Taints of groups that are sized cannot be written")
 	}
 	return l.shrink(ctx, o)
+}
+
+// noteCutShort warns of the parts of a plan that were cut short, and counts them.
+func (l *leader) noteCutShort(o *loop) {
+	for _, c := range o.plan.cutShort() {
+		o.warnings = append(o.warnings, c.String())
+		l.metrics.cutShort.WithLabelValues(c.part).Inc()
+	}
 }
 
 // lookAtGroups counts nodes, gives up machines that do not become any, and finds out what new ones are like.

@@ -32,6 +32,7 @@ type metrics struct {
 	evictions   *prometheus.CounterVec
 	decisions   *prometheus.CounterVec
 	errors      *prometheus.CounterVec
+	cutShort    *prometheus.CounterVec
 	unneeded    prometheus.Gauge
 	unremovable *prometheus.GaugeVec
 	underWay    *prometheus.GaugeVec
@@ -81,6 +82,7 @@ func newMetrics(version string) *metrics {
 		evictions:   counter("evicted_pods_total", "Answers to evictions: accepted, or why not; deleted_despite_budget: a deletion took its place.", "eviction_result"),
 		decisions:   counter("decision_total", "Loops by what came of them.", "kind", "outcome"),
 		errors:      counter("errors_total", "Loops that could not be finished, by what failed.", "type"),
+		cutShort:    counter("plans_cut_short_total", "Plans that a budget of work, time or memory ended early, by part: scaleUp, slack or drain.", "part"),
 		unneeded:    gauge("unneeded_nodes", "Nodes that can go."),
 		unremovable: gauges("unremovable_nodes", "Nodes that stay, by reason.", "reason"),
 		underWay:    gauges("pending_node_deletions", "Nodes whose removal is under way; kind is empty or drain.", "kind"),
@@ -110,9 +112,12 @@ func newMetrics(version string) *metrics {
 	m.placeholders = gauges("slack_placeholders", "Pieces of that room: wanted, placed, and pods running for them.", "state")
 	m.leftOut = gauges("left_out_objects", "Objects that plans are made without, since they alone cannot be taken, by kind.", "kind")
 	m.registry.MustRegister(m.leftOut, m.slackTarget, m.slackCurrent, m.slackTargetBytes, m.slackCurrentBytes, m.placeholders)
-	m.registry.MustRegister(m.duration, m.deletion, m.scaledDown, m.failed, m.evictions, m.decisions, m.errors, m.unneeded, m.unremovable,
+	m.registry.MustRegister(m.duration, m.deletion, m.scaledDown, m.failed, m.evictions, m.decisions, m.errors, m.cutShort, m.unneeded, m.unremovable,
 		m.underWay, m.limits, m.cooldown, m.brake, m.longestSkip, m.leader, m.lastLoop, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, part := range []string{partScaleUp, partSlack, partDrain} {
+		m.cutShort.WithLabelValues(part) // so that a rate can be taken before the first one
+	}
 	return m
 }
 

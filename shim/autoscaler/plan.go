@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,19 +98,31 @@ type loopPlan struct {
 	deferred int
 }
 
-// cutShort says which parts of a plan were cut short, and what was used up: the next loop goes on from there.
-func (p *loopPlan) cutShort() []string {
-	var out []string
-	for _, part := range []struct{ missing, by string }{
-		{"more might grow, or at less cost", p.loop.GetScaleUp().GetCutShortBy()},
-		{"some slack may have no node, and no node is asked for it", p.loop.GetSlack().GetCutShort()},
-		{"not all nodes were looked at to see whether they can go", p.PlanDrainResponse.GetCutShortBy()},
-	} {
-		if part.by != "" {
-			out = append(out, fmt.Sprintf("the plan is cut short by %s: %s", part.by, part.missing))
-		}
-	}
-	return out
+// The parts of a plan. Each is a label of a metric.
+const (
+	partScaleUp = "scaleUp"
+	partSlack   = "slack"
+	partDrain   = "drain"
+)
+
+// cutShort is a part of a plan that was cut short.
+type cutShort struct {
+	part    string // one of those above
+	missing string
+	by      string // what was used up: work, time or memory
+}
+
+func (c cutShort) String() string {
+	return fmt.Sprintf("the plan is cut short by %s: %s", c.by, c.missing)
+}
+
+// cutShort returns the parts of a plan that were cut short: the next loop goes on from there.
+func (p *loopPlan) cutShort() []cutShort {
+	return slices.DeleteFunc([]cutShort{
+		{partScaleUp, "more might grow, or at less cost", p.loop.GetScaleUp().GetCutShortBy()},
+		{partSlack, "some slack may have no node, and no node is asked for it", p.loop.GetSlack().GetCutShort()},
+		{partDrain, "not all nodes were looked at to see whether they can go", p.PlanDrainResponse.GetCutShortBy()},
+	}, func(c cutShort) bool { return c.by == "" })
 }
 
 // question is what a loop asks.
