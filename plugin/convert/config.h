@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/cluster/view.h"
+#include "plugin/convert/resources.h"
 
 namespace loadline {
 
@@ -16,7 +17,7 @@ struct EngineLimits {
   int32_t views = 16;
   ViewLimits view;  // of each view
   // Where our own placeholders are; what is labelled as one elsewhere is an ordinary pod.
-  std::string slack_namespace = "loadline-slack";
+  std::string slack_namespace = kDefaultSlackNamespace;
   int64_t question_bytes = int64_t{256} << 20;  // memory of one question, beside the view
   int32_t policies = 8;  // per view, score policies that are kept up to date; the least recently used goes
 };
