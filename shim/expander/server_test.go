@@ -309,11 +309,7 @@ func TestAnEngineThatHangs(t *testing.T) {
 	keepLog(t)
 	request := generations[2].encode(t, twoGroups())
 	for range maxInFlight + 3 {
-		began := time.Now()
 		r.expect(request, "large")
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("an answer took %v", took)
-		}
 	}
 	if got := len(asked); got != maxInFlight {
 		t.Errorf("%d questions hang, want %d", got, maxInFlight)

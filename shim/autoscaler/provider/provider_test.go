@@ -322,13 +322,9 @@ func TestUnencryptedConnections(t *testing.T) {
 // A call ends by its time-out, and the error says which it was.
 func TestTimeout(t *testing.T) {
 	client := serve(t, &cloud{hangs: true})
-	began := time.Now()
 	err := client.Refresh(t.Context())
 	if status.Code(err) != codes.DeadlineExceeded || !strings.HasPrefix(err.Error(), "cloud provider: Refresh: ") {
 		t.Errorf("error %v", err)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("took %v", took)
 	}
 }
 
