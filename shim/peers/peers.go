@@ -1,10 +1,7 @@
 // Package peers works out scores as other schedulers' plugins do, to compare with.
 package peers
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // maxScore is the highest score of a node.
 const maxScore = 100
@@ -69,60 +66,4 @@ func evenness(requested, allocatable []int64) int64 {
 		deviation = math.Sqrt(squares / n)
 	}
 	return int64((1 - deviation) * maxScore)
-}
-
-// Mode says which nodes scheduler-plugins' NodeResourcesAllocatable prefers.
-type Mode string
-
-// Modes.
-const (
-	Least Mode = "Least" // small nodes
-	Most  Mode = "Most"  // large nodes
-)
-
-// Allocatable are the normalized scores of scheduler-plugins' NodeResourcesAllocatable, one per node: by nothing but
-// the size of the nodes, of which each has one amount per weight.
-func Allocatable(weights []int64, mode Mode, nodes [][]int64) []int64 {
-	sign := int64(1)
-	if mode == Least {
-		sign = -1
-	}
-	var total int64
-	for _, w := range weights {
-		total += w
-	}
-	raw := make([]int64, len(nodes))
-	lowest, highest := int64(math.MaxInt64), int64(math.MinInt64)
-	for i, amounts := range nodes {
-		for j, amount := range amounts {
-			raw[i] += sign * amount * weights[j]
-		}
-		raw[i] /= total
-		lowest, highest = min(lowest, raw[i]), max(highest, raw[i])
-	}
-	for i := range raw {
-		if highest == lowest {
-			raw[i] = 0
-			continue
-		}
-		raw[i] = (raw[i] - lowest) * maxScore / (highest - lowest)
-	}
-	return raw
-}
-
-// ResourceWeight is one entry of the arguments of NodeResourcesAllocatable.
-type ResourceWeight struct {
-	Name   string
-	Weight int64
-}
-
-// CheckAllocatable returns the field paths of the weights that NodeResourcesAllocatable refuses.
-func CheckAllocatable(resources []ResourceWeight) []string {
-	var refused []string
-	for i, r := range resources {
-		if r.Weight <= 0 {
-			refused = append(refused, fmt.Sprintf("resources[%d].weight", i))
-		}
-	}
-	return refused
 }

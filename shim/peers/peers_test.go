@@ -17,10 +17,10 @@ type row struct {
 	Fn string `json:"fn"`
 	In struct {
 		Weights    map[string]int64   `json:"weights"`
-		Mode       Mode               `json:"mode"`
+		Mode       mode               `json:"mode"`
 		Nodes      []json.RawMessage  `json:"nodes"`
 		PodAsksFor []string           `json:"pod_asks_for"`
-		Configs    [][]ResourceWeight `json:"configs"`
+		Configs    [][]resourceWeight `json:"configs"`
 	} `json:"in"`
 	Want struct {
 		Norm        []int64  `json:"norm"`
@@ -65,13 +65,13 @@ func (r row) check(t *testing.T) {
 			}
 			nodes = append(nodes, amounts(names, node))
 		}
-		if got := Allocatable(weights, r.In.Mode, nodes); !slices.Equal(got, r.Want.Norm) {
+		if got := allocatableScores(weights, r.In.Mode, nodes); !slices.Equal(got, r.Want.Norm) {
 			t.Errorf("got %v, want %v", got, r.Want.Norm)
 		}
 	case "allocatable_config":
 		var got []string
 		for _, config := range r.In.Configs {
-			got = append(got, CheckAllocatable(config)...)
+			got = append(got, refusedWeights(config)...)
 		}
 		if !slices.Equal(got, r.Want.ErrorFields) {
 			t.Errorf("got %v, want %v", got, r.Want.ErrorFields)
