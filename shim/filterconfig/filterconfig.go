@@ -17,8 +17,7 @@ import (
 type configuration struct {
 	Kind     string `json:"kind"`
 	Profiles []struct {
-		SchedulerName string `json:"schedulerName"`
-		PluginConfig  []struct {
+		PluginConfig []struct {
 			Name string          `json:"name"`
 			Args json.RawMessage `json:"args"`
 		} `json:"pluginConfig"`

@@ -26,7 +26,8 @@ func Name(text string) string {
 	}, text)
 }
 
-// Bound returns a text as UTF-8 of at most so many bytes, without what does not print. What is cut off is told by "...".
+// Bound returns a text as UTF-8 of at most so many bytes, of which 3 are always granted. Each character that does not print becomes U+FFFD,
+// which takes 3 bytes. Of a longer text the beginning is left, and "...".
 func Bound(text string, most int) string {
 	if len(text) <= most && plain(text) {
 		return text // as nearly all are
