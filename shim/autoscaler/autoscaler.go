@@ -99,7 +99,8 @@ func (a *Autoscaler) Run(ctx context.Context) error {
 	}
 	defer closeServer()
 	if !a.config.LeaderElection.LeaderElect {
-		return a.lead(ctx, 0)
+		a.lead(ctx, 0)
+		return nil
 	}
 	return a.elect(ctx)
 }
@@ -182,29 +183,32 @@ func (a *Autoscaler) leadWithLease(ctx context.Context, lock *resourcelock.Lease
 	if err != nil {
 		return fmt.Errorf("lease: %w", err)
 	}
-	return a.lead(ctx, int64(lease.LeaderTransitions)+1)
+	a.lead(ctx, int64(lease.LeaderTransitions)+1)
+	return nil
 }
 
 // lead works loop by loop until the context ends. The term is larger than that of each leader before, if there is a
 // lease to tell.
-func (a *Autoscaler) lead(ctx context.Context, term int64) error {
-	if term, ctxErr := a.waitReady(ctx, term); ctxErr == nil {
-		klog.InfoS("Leads", "term", term)
-		a.leads.Store(true)
-		a.metrics.leader.Set(1)
-		a.loops(ctx, term)
-		a.metrics.leader.Set(0)
-		a.leads.Store(false)
+func (a *Autoscaler) lead(ctx context.Context, term int64) {
+	term, listed := a.waitReady(ctx, term)
+	if !listed {
+		return
 	}
-	return nil
+	klog.InfoS("Leads", "term", term)
+	a.leads.Store(true)
+	a.metrics.leader.Set(1)
+	a.loops(ctx, term)
+	a.metrics.leader.Set(0)
+	a.leads.Store(false)
 }
 
-// waitReady waits until the cluster is listed, and returns a term that is not below one that a node is marked with.
-func (a *Autoscaler) waitReady(ctx context.Context, term int64) (int64, error) {
+// waitReady waits until the cluster is listed, and returns a term that is not below one that a node is marked with; false: the context
+// has ended before.
+func (a *Autoscaler) waitReady(ctx context.Context, term int64) (int64, bool) {
 	for !a.cluster.ready() {
 		select {
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return 0, false
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -216,7 +220,7 @@ func (a *Autoscaler) waitReady(ctx context.Context, term int64) (int64, error) {
 			term = max(term, mark.Term+1)
 		}
 	}
-	return term, nil
+	return term, true
 }
 
 func (a *Autoscaler) loops(ctx context.Context, term int64) {
