@@ -43,8 +43,8 @@ type groupState struct {
 	short            int                 // nodes that the cloud has not begun to make in time
 	live             int                 // machines that are listed and are not being deleted
 	model            model
-	// held is why the group may not grow; empty: it may.
-	held string
+	// blockedReason is why the group may not grow; empty: it may.
+	blockedReason string
 }
 
 // upcoming is how many nodes are on their way.
@@ -116,7 +116,7 @@ func (l *leader) groupStates(o *loop) []*groupState {
 		g := &groupState{Group: &o.groups[i]}
 		states[i] = g
 		for _, instance := range g.Instances {
-			if l.growth.leaves(instance, o.now) {
+			if l.arrivals.isBeingDeleted(instance, o.now) {
 				continue
 			}
 			g.live++
@@ -124,7 +124,7 @@ func (l *leader) groupStates(o *loop) []*groupState {
 		}
 		switch missing := g.Target - g.live; {
 		case missing <= 0:
-		case l.growth.isShort(g.Group, o.now):
+		case l.arrivals.isShort(g.Group, o.now):
 			g.short = missing
 		default:
 			g.coming += missing
@@ -139,11 +139,11 @@ func (l *leader) count(o *loop, g *groupState, instance provider.Instance, node 
 	switch {
 	case node == nil && instance.Fault.Code != "":
 		g.failed = append(g.failed, instance)
-	case node == nil && l.growth.isLate(g.Group, instance, o.now):
+	case node == nil && l.arrivals.isLate(g.Group, instance, o.now):
 		g.late = append(g.late, instance)
 	case node == nil:
 		g.coming++
-	case l.goes(o, node):
+	case l.isGoing(o, node):
 	case starts(node, startupTime(g.Group, &l.config.ScaleUp), o.now):
 		g.starting++
 	default:

@@ -105,7 +105,7 @@ func TestPlansBeyondTheLimitOfAllGroupsAreRefused(t *testing.T) {
 	} {
 		l := &leader{}
 		o := &loop{newNodes: c.newNodes, plan: plan(c.growth...), states: []*groupState{group("a", 0, 9, false), group("b", 1, 9, false), group("all", 0, 4, true)}}
-		increases, err := l.increases(o)
+		increases, err := l.plannedIncreases(o)
 		got := fmt.Sprint(increases)
 		if err != nil {
 			got = err.Error()

@@ -62,7 +62,7 @@ func (l *leader) groupStatus(o *loop, g *groupState, candidates int) GroupStatus
 		s.ScaleUp.Status = inProgress
 	}
 	s.Size = o.sizeStatus(g.ID)
-	if info, held := l.growth.backoff.Of(g.ID, o.now); held {
+	if info, backsOff := l.arrivals.backoff.Of(g.ID, o.now); backsOff {
 		s.ScaleUp.Status = inBackoff
 		s.ScaleUp.BackoffInfo = &BackoffInfo{ErrorCode: info.Reason, ErrorMessage: info.Text, Until: info.Until.UTC().Format(time.RFC3339)}
 	}
@@ -74,7 +74,7 @@ func (l *leader) scaleUpStatus(o *loop) ScaleUpStatus {
 	upcoming, held := 0, 0
 	for _, g := range o.states {
 		upcoming += g.upcoming()
-		if _, backsOff := l.growth.backoff.Of(g.ID, o.now); backsOff {
+		if _, backsOff := l.arrivals.backoff.Of(g.ID, o.now); backsOff {
 			held++
 		}
 	}
@@ -133,7 +133,7 @@ func (l *leader) reportGrowth(o *loop) {
 	}
 	groups := map[string]int{"none": 0, "backoff": 0, "maximum": 0, "unpriced": 0, "other": 0}
 	for _, g := range o.states {
-		_, backsOff := l.growth.backoff.Of(g.ID, o.now)
+		_, backsOff := l.arrivals.backoff.Of(g.ID, o.now)
 		switch {
 		case backsOff:
 			groups["backoff"]++
@@ -141,7 +141,7 @@ func (l *leader) reportGrowth(o *loop) {
 			groups["maximum"]++
 		case l.unpriced(g):
 			groups["unpriced"]++
-		case g.held != "":
+		case g.blockedReason != "":
 			groups["other"]++
 		default:
 			groups["none"]++

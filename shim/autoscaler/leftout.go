@@ -43,10 +43,10 @@ func (l *leader) tellLeftOut(o *loop) {
 	if l.config.Mode != config.Act {
 		return
 	}
-	l.leftOutTold.begin(o.now)
+	l.leftOutEvents.begin(o.now)
 	for _, object := range o.leftOut.Objects() {
 		reference := l.referenceTo(object)
-		if l.leftOutTold.news(reference, object.Reason, o.now) {
+		if l.leftOutEvents.isNews(reference, object.Reason, o.now) {
 			l.events.Event(reference, v1.EventTypeWarning, "LeftOut", "Loadline plans without this object: "+object.Reason)
 		}
 	}

@@ -245,7 +245,7 @@ func groupMessages(groups []*groupState, slots map[string][]int32) ([]*loadlinev
 			}
 			growth.TemplateNode = node
 		}
-		messages[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: drainMessage(g.Group, slots[g.ID]), Held: g.held}
+		messages[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: drainMessage(g.Group, slots[g.ID]), Held: g.blockedReason}
 	}
 	return messages, nil
 }

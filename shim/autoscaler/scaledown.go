@@ -83,7 +83,7 @@ func (l *leader) release(ctx context.Context, o *loop, wanted actuation.Plan) {
 	}
 	waiting := map[string]time.Time{}
 	for _, node := range l.cluster.sortedNodes() {
-		if !l.left(o, node) || starts(node.Name) {
+		if !l.isAbandoned(o, node) || starts(node.Name) {
 			continue
 		}
 		since, known := l.inherited[node.Name]

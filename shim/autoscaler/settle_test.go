@@ -58,17 +58,17 @@ func TestSettle(t *testing.T) {
 		"OneDidNotCome":            {failures: 1, target: 4, want: backoff.ReasonResources},
 	} {
 		options := config.Default().ScaleUp
-		g := newGrowth(&options, newMetrics("test"))
+		g := newArrivals(&options, newMetrics("test"))
 		group := &groupState{Group: &provider.Group{ID: "g", Max: 10, Target: 3}}
-		g.asked(group, 2, now)
+		g.noteRequest(group, 2, now)
 		for range c.removed {
-			g.shrunk("g")
+			g.noteRemoval("g")
 		}
 		if c.failures > 0 {
 			g.creationFailed("g", provider.Fault{Code: "STOCK_OUT", OutOfResources: true}, c.failures, now)
 		}
 		group.Target = c.target
-		g.settle([]*groupState{group}, map[string]bool{"g": c.shrinks}, now.Add(time.Minute))
+		g.endRequests([]*groupState{group}, map[string]bool{"g": c.shrinks}, now.Add(time.Minute))
 		if info, _ := g.backoff.Of("g", now.Add(time.Minute)); info.Reason != c.want {
 			t.Errorf("%s: backs off for %q, want %q", name, info.Reason, c.want)
 		}
@@ -106,12 +106,12 @@ func TestTimersRun(t *testing.T) {
 		"DrainedElsewhere": {o: &loop{plan: plan("decided elsewhere")}, prepare: func(l *leader) { l.config.Decisions = []string{config.ScaleUpDecision} }},
 		"NodesOnTheirWay":  {o: &loop{plan: plan(""), states: []*groupState{{coming: 1}}}, want: true},
 		"NodesStart":       {o: &loop{plan: plan(""), states: []*groupState{{}, {starting: 1}}}, want: true},
-		"BackOff":          {o: &loop{plan: plan("")}, prepare: func(l *leader) { l.growth.backoff.Fail("g", "", "", now) }, want: true},
-		"BackOffHasEnded":  {o: &loop{plan: plan("")}, prepare: func(l *leader) { l.growth.backoff.Fail("g", "", "", now.Add(-time.Hour)) }},
+		"BackOff":          {o: &loop{plan: plan("")}, prepare: func(l *leader) { l.arrivals.backoff.Fail("g", "", "", now) }, want: true},
+		"BackOffHasEnded":  {o: &loop{plan: plan("")}, prepare: func(l *leader) { l.arrivals.backoff.Fail("g", "", "", now.Add(-time.Hour)) }},
 		"CoolDown":         {o: &loop{plan: plan("")}, prepare: func(l *leader) { l.grown = now.Add(-time.Minute) }, want: true},
 	} {
 		options := config.Default()
-		l := &leader{config: &options, growth: newGrowth(&options.ScaleUp, newMetrics("test"))}
+		l := &leader{config: &options, arrivals: newArrivals(&options.ScaleUp, newMetrics("test"))}
 		if c.prepare != nil {
 			c.prepare(l)
 		}

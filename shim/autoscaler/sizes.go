@@ -27,8 +27,8 @@ const sizeTime = 30 * time.Second
 // sizedGroup is a group that is sized by how full it is.
 type sizedGroup struct {
 	policy *nodegroup.NodeGroup
-	// held is why nothing is asked of the cloud for it; empty: it may be.
-	held string
+	// blockedReason is why nothing is asked of the cloud for it; empty: it may be.
+	blockedReason string
 	// size is what the plan says of it; nil: there is no plan.
 	size *loadlinev1.GroupSize
 }
@@ -50,9 +50,9 @@ func (l *leader) sizings(o *loop) []*loadlinev1.SizedGroup {
 			o.warnings = append(o.warnings, fmt.Sprintf("node group %q is not sized: %v", policy.Name(), err))
 			continue
 		}
-		o.sized[g.ID] = &sizedGroup{policy: policy, held: g.held}
+		o.sized[g.ID] = &sizedGroup{policy: policy, blockedReason: g.blockedReason}
 		if !l.config.Decides(config.ScaleUpDecision) {
-			o.sized[g.ID].held = "growth is decided elsewhere"
+			o.sized[g.ID].blockedReason = "growth is decided elsewhere"
 		}
 		out = append(out, sized)
 	}
@@ -234,7 +234,7 @@ func (o *loop) sizeStatus(group string) *GroupSizeStatus {
 		return nil
 	}
 	s := &GroupSizeStatus{Action: sizing.Action(g.size), Delta: int(g.size.GetDelta()), Reason: g.size.GetReasonText(), Tainted: int(g.size.GetTaintedNodes()),
-		Held: g.held, DryMode: g.policy.Spec.Size.DryMode, Warnings: sizing.Warnings(g.size, o.sizePods)}
+		Held: g.blockedReason, DryMode: g.policy.Spec.Size.DryMode, Warnings: sizing.Warnings(g.size, o.sizePods)}
 	u := g.size.GetUtilization()
 	s.CPU, s.Memory = fmt.Sprintf("%.1f %%", u.GetCpuPercent()), fmt.Sprintf("%.1f %%", u.GetMemoryPercent())
 	switch u.GetKind() {

@@ -150,7 +150,7 @@ func (l *leader) shownGroups(o *loop, s *Status) []report.AutoscalerGroup {
 	}
 	for name := range l.cluster.altered {
 		node, underWay := l.cluster.nodes[name], o.underWay[name].Node != ""
-		count(name, node != nil && !underWay && l.goes(o, node))
+		count(name, node != nil && !underWay && l.isGoing(o, node))
 	}
 	var shown []report.AutoscalerGroup
 	for _, g := range s.NodeGroups {

@@ -188,7 +188,7 @@ func (l *leader) statusOf(o *loop) *Status {
 
 func (l *leader) leftNodes(o *loop) (left int) {
 	for name := range l.cluster.altered {
-		if node := l.cluster.nodes[name]; node != nil && l.left(o, node) {
+		if node := l.cluster.nodes[name]; node != nil && l.isAbandoned(o, node) {
 			left++
 		}
 	}

@@ -1,0 +1,48 @@
+package autoscaler
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/autoscaler/actuation"
+)
+
+// isGoing says whether the cloud has been asked to delete a node, and has not made it plain that it does not.
+func (l *leader) isGoing(o *loop, node *v1.Node) bool {
+	mark, ours := actuation.MarkOf(node)
+	if _, underWay := o.underWay[node.Name]; !ours || underWay || mark.Deleting == 0 {
+		return false
+	}
+	m, listed := o.machines[node.Spec.ProviderID]
+	return !listed || m.state == externalgrpc.InstanceState_INSTANCE_DELETING || o.now.Sub(time.Unix(mark.Deleting, 0)) < deletionPatience
+}
+
+// isAbandoned says whether the removal of a node has begun and nobody goes on with it.
+func (l *leader) isAbandoned(o *loop, node *v1.Node) bool {
+	_, ours := actuation.MarkOf(node)
+	_, underWay := o.underWay[node.Name]
+	return ours && !underWay && !l.isGoing(o, node)
+}
+
+// asPlanned returns a node as it is to be planned: one whose removal an earlier leader began as if it had not; one that has
+// not started yet takes no pods, since it counts as on its way.
+func (l *leader) asPlanned(o *loop, node *v1.Node) *v1.Node {
+	switch {
+	case l.isAbandoned(o, node):
+		return actuation.WithoutMark(node)
+	case l.isStarting(o, node):
+		return unschedulable(node)
+	}
+	return node
+}
+
+// shrinkingGroups says of which groups nodes are being removed.
+func shrinkingGroups(o *loop) map[string]bool {
+	groups := map[string]bool{}
+	for _, removal := range o.underWay {
+		groups[removal.Group] = true
+	}
+	return groups
+}

@@ -1,0 +1,54 @@
+package autoscaler
+
+import (
+	"fmt"
+
+	"k8s.io/klog/v2"
+)
+
+// updateMetrics brings the metrics up to date.
+func (l *leader) updateMetrics(o *loop) {
+	m := l.metrics
+	m.limits.WithLabelValues("all").Set(float64(l.config.ScaleDown.MaxScaleDownParallelism))
+	m.limits.WithLabelValues("drain").Set(float64(l.config.ScaleDown.MaxDrainParallelism))
+	counts := map[string]int{}
+	for _, d := range o.underWay {
+		counts[kindOf(!d.Drain)]++
+	}
+	for _, kind := range []string{"empty", "drain"} {
+		m.underWay.WithLabelValues(kind).Set(float64(counts[kind]))
+	}
+	set(m.cooldown, l.cooldown(o.now))
+	l.reportGrowth(o)
+	m.brake.Reset()
+	if o.plan == nil {
+		m.brake.WithLabelValues("NoPlan").Set(1)
+		return
+	}
+	if brake := o.plan.GetBrake(); brake != "" {
+		m.brake.WithLabelValues(brake).Set(1)
+	}
+	m.unneeded.Set(float64(len(o.plan.GetRemove())))
+	m.unremovable.Reset()
+	var skipped []string
+	for _, keep := range o.plan.GetKeep() {
+		m.unremovable.WithLabelValues(keep.GetReason()).Inc()
+		if keep.GetReason() == "NotEvaluated" {
+			skipped = append(skipped, o.plan.nameOf[keep.GetSlot()])
+		}
+	}
+	m.longestSkip.Set(l.skips.Update(skipped, o.now).Seconds())
+	l.logPlan(o)
+}
+
+// logPlan tells what a plan comes to; while it comes to the same, only at a level where each loop is worth a line.
+func (l *leader) logPlan(o *loop) {
+	values := []any{"outcome", o.outcome, "canGo", len(o.plan.GetRemove()), "stay", len(o.plan.GetKeep()), "underWay", len(o.underWay),
+		"brake", o.plan.GetBrake(), "limit", o.plan.GetLimit(), "growth", o.growthOutcome, "waiting", o.pods.Waiting()}
+	level, text := klog.Level(4), fmt.Sprint(values...)
+	if text != l.logged {
+		level, l.logged = 2, text
+	}
+	klog.V(level).InfoS("Planned", values...)
+	l.logSizes(o)
+}

@@ -1,0 +1,56 @@
+package autoscaler
+
+import (
+	"fmt"
+	"time"
+
+	"loadline.dev/shim/internal/text"
+)
+
+// takeResults takes note of what has happened since the last loop.
+func (l *leader) takeResults(now time.Time) {
+	for _, eviction := range l.actuator.TakeEvictions() {
+		l.planner.evicted(eviction)
+	}
+	for _, ended := range l.actuator.TakeEnded() {
+		if ended.Err == nil {
+			l.deleted = now
+			l.arrivals.noteRemoval(ended.Group)
+			continue
+		}
+		l.planner.ended(ended.Node)
+	}
+}
+
+// noteProblems takes note of groups that are left as they are, since the provider cannot tell their options.
+func (l *leader) noteProblems(o *loop) {
+	var texts []string
+	for i := range o.groups {
+		if g := &o.groups[i]; g.Problem != nil {
+			l.metrics.errors.WithLabelValues("cloudProvider").Inc()
+			texts = append(texts, text.Bound(fmt.Sprintf("node group %s is left as it is: %v", g.ID, g.Problem), mostStatusText))
+		}
+	}
+	o.warnings = append(o.warnings, texts...)
+}
+
+// noteGrowth takes note of groups that have grown since the last loop, whoever let them.
+func (l *leader) noteGrowth(o *loop) {
+	targets := map[string]int{}
+	for i := range o.groups {
+		g := &o.groups[i]
+		targets[g.ID] = g.Target
+		if before, known := l.targets[g.ID]; known && g.Target > before {
+			l.grown = o.now
+		}
+	}
+	l.targets = targets
+}
+
+// noteCutShort warns of the parts of a plan that were cut short, and counts them.
+func (l *leader) noteCutShort(o *loop) {
+	for _, c := range o.plan.cutShort() {
+		o.warnings = append(o.warnings, c.String())
+		l.metrics.cutShort.WithLabelValues(c.part).Inc()
+	}
+}
