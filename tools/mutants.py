@@ -4,11 +4,13 @@
   tools/mutants.py [--list FILE] [--copy DIR] [WORD...]     WORD: only mutants whose description has one of them
 
 The list says for each mutant what is wrong with it, the text that it replaces, and the tests of core_test that have
-to fail. The copy lies in build/mutants, so that a second run builds only what changed. Exit code 1: a mutant survived,
-does not build, or its text is not in the tree any more.
+to fail. The copy lies in build/mutants and is built with the preset dev, file by file, so that a mutant costs one file
+and a second run only what changed. Exit code 1: a mutant survived, does not build, or its text is not in the tree any
+more.
 """
 
 import argparse
+import os
 import pathlib
 import subprocess
 import sys
@@ -16,8 +18,10 @@ import time
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# A mutant may leave something unused.
+# A mutant may leave something unused. The compiler cache takes no notice of these flags: most files of the copy then
+# come from what the tree was built with.
 UNUSED = "-Wno-unused-parameter -Wno-unused-variable -Wno-unused-but-set-variable -Wno-unused-function"
+os.environ["CCACHE_IGNOREOPTIONS"] = UNUSED
 
 
 def run(command, directory, seconds):
@@ -52,12 +56,14 @@ def copy_tree(copy):
 
 
 def build(copy):
-    return run(["cmake", "--build", "--preset", "release", "--target", "core_test"], copy, 3600)
+    return run(["cmake", "--build", "--preset", "dev", "--target", "core_test"], copy, 3600)
 
 
 def failed_tests(copy, tests):
     """What fails of the tests; None: none did."""
-    command = ["build/test/core_test", "--gtest_brief=1", f"--gtest_filter={tests}"]
+    command = ["build/dev/test/core_test", "--gtest_brief=1", f"--gtest_filter={tests}"]
+    if run([*command, "--gtest_list_tests"], copy, 60)[1].count("\n  ") == 0:
+        sys.exit(f"there is no test {tests}")
     code, output = run(["env", "RC_PARAMS=seed=20260217", *command], copy, 300)
     if code == 0:
         return None
@@ -93,7 +99,7 @@ def main():
         mutants = [m for m in mutants if any(word in m["what"] or word in m["file"] for word in arguments.words)]
     copy_tree(arguments.copy)
     print(f"building {arguments.copy} (minutes the first time)", flush=True)
-    run(["cmake", "--preset", "release", f"-DCMAKE_CXX_FLAGS={UNUSED}"], arguments.copy, 600)
+    run(["cmake", "--preset", "dev", f"-DCMAKE_CXX_FLAGS={UNUSED}"], arguments.copy, 600)
     code, output = build(arguments.copy)
     tests = ":".join(sorted({mutant["tests"] for mutant in mutants}))
     if code != 0 or failed_tests(arguments.copy, tests) is not None:

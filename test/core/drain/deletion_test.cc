@@ -147,6 +147,14 @@ TEST_F(DeletionTest, ARiskyNodeGoesLastAndAlone) {
   EXPECT_THAT(Waits({Drain(), Empty()}), ElementsAre("WaitsForOtherDrains", "None"));
 }
 
+// 13 nodes in all, of which two may go: not the three of the atomic group, so two others.
+TEST_F(DeletionTest, AnAtomicGroupThatCannotGoLeavesThePlacesToOthers) {
+  minimum_.nodes = 11;
+  EXPECT_THAT(Waits({Atomic(true), Atomic(true), Atomic(true), Drain(), Drain(), Drain()}),
+              ElementsAre("AtomicScaleDownFailed", "AtomicScaleDownFailed", "AtomicScaleDownFailed", "None",
+                          "None", "MinimalResourceLimitExceeded"));
+}
+
 // Its other drains would run beside the risky one.
 TEST_F(DeletionTest, AnAtomicGroupOfSeveralDrainsWaitsWhileOneIsRisky) {
   DeletionCandidate risky = Atomic(false);

@@ -90,8 +90,12 @@ TEST_F(EligibilityTest, ATaintOfFiveMinutesIsOver) {
 TEST_F(EligibilityTest, ReadinessIsThatOfConditionsAndTaints) {
   options_.scale_down_unready_enabled = false;
   EXPECT_EQ(Reason(), NodeReason::kNone);
-  Taint("node.kubernetes.io/not-ready", "");
-  EXPECT_EQ(Reason(), NodeReason::kScaleDownUnreadyDisabled);
+  for (const std::string what : {"not-ready", "disk-pressure", "network-unavailable"}) {
+    Taint("node.kubernetes.io/" + what, "");
+    EXPECT_EQ(Reason(), NodeReason::kScaleDownUnreadyDisabled) << what;
+  }
+  Taint("node.kubernetes.io/memory-pressure", "");
+  EXPECT_EQ(Reason(), NodeReason::kNone) << "Cluster Autoscaler does not count it";
   node_.taints.clear();
   node_.traits.ready = false;
   EXPECT_EQ(Reason(), NodeReason::kScaleDownUnreadyDisabled);

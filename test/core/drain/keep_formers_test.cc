@@ -49,6 +49,24 @@ TEST(KeepFormersTest, ANodeOfWhichAPodHasNoPlaceAnyMoreIsTriedAgainLater) {
   EXPECT_EQ(displaced[0].since_s, kDrainNow - 60);
 }
 
+// Both pods have their places yet, but only one of them may move at a time.
+TEST(KeepFormersTest, ANodeWhosePodsExceedTheirBudgetNowIsTriedAgainLater) {
+  DisruptionBudget budget;
+  budget.selector = Select("app", "app");
+  for (const int32_t allowed : {1, 2}) {
+    budget.disruptions_allowed = allowed;
+    DrainCluster cluster = RoomOnB(600);
+    cluster.nodes[0].pods.push_back(ReplicaPod("r", 300));
+    cluster.budgets = {{.name = "budget", .budget = budget}};
+    DrainState state = FormerPlan();
+    state.unneeded[0].hints.emplace_back("uid-r", "b");
+    DrainModel model(cluster);
+    CallFixture fixture(&model, std::move(state));
+    EXPECT_THAT(KeepAll(&fixture), SizeIs(allowed == 1 ? 1 : 0));
+    EXPECT_THAT(fixture.Planned(), SizeIs(allowed == 1 ? 0 : 1));
+  }
+}
+
 TEST(KeepFormersTest, ANewNodeOfTheSameNameIsAnotherOne) {
   DrainCluster cluster = RoomOnB(300);
   cluster.nodes[0].node.traits.uid = "new";

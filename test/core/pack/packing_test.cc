@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -56,6 +57,13 @@ TEST(PackingTest, TwoResourcesComplementEachOther) {
   // CPU-heavy and memory-heavy pods share a balanced node: 4 nodes instead of 8.
   const Packing packing = PackAll(Problem({{{3, 1}, 4}, {{1, 3}, 4}}, {{{4, 4}, 1.0}}));
   EXPECT_DOUBLE_EQ(packing.cost, 4);
+}
+
+// Four nodes for 1.75: two with 6 + 1 and 4 + 4, two with 3 and 7. The first way to round up costs 7.75.
+TEST(PackingTest, OtherWaysToRoundUpAreTriedWhereTheFirstIsFarFromTheBound) {
+  const PackingProblem problem =
+      Problem({{{6, 4}, 2}, {{1, 4}, 2}, {{3, 7}, 2}}, {{{17, 11}, 4.0}, {{12, 19}, 4.25}, {{9, 8}, 1.75}});
+  EXPECT_DOUBLE_EQ(PackAll(problem).cost, 7);
 }
 
 TEST(PackingTest, LimitsHold) {
@@ -221,6 +229,20 @@ TEST(PackingTest, LimitsHoldForManyKinds) {
   EXPECT_EQ(nodes, 5);
   ExpectNothingOverfull(problem, packing);
   EXPECT_LE(packing.lower_bound, packing.cost);
+}
+
+// Without work, too, where nodes are made one after the other.
+TEST(PackingTest, ALimitOfAllTypesHoldsWithoutWork) {
+  PackingProblem problem = ManyKinds(1'000, 3);
+  problem.limit = 5;
+  problem.types[2].limit = 2;
+  WorkBudget budget(0);
+  const Packing packing = Pack(problem, &budget);
+  std::vector<int64_t> nodes(problem.types.size(), 0);
+  for (const PackedNodes& run : packing.nodes) nodes[static_cast<size_t>(run.type)] += run.nodes;
+  EXPECT_EQ(std::accumulate(nodes.begin(), nodes.end(), int64_t{0}), 5);
+  EXPECT_LE(nodes[2], 2);
+  ExpectNothingOverfull(problem, packing);
 }
 
 // Half of the pods may only go to the dearest type: nodes of it are made for them first.

@@ -251,6 +251,24 @@ TEST(LimitScoreTest, AbsurdLimitCountsLikeOneOfTheNodesAllocatable) {
   }
 }
 
+// At most twice what the node offers: -100 on each, however large the node is.
+TEST(LimitScoreTest, ALimitCountsForAtMostSoManyTimesTheNodesAllocatable) {
+  for (LimitPolicy policy : {StrictPolicy({{"cpu", 1}}), Kep217Policy({{"cpu", 1}})}) {
+    policy.max_limit_ratio = 2;
+    ClusterBuilder builder;
+    builder.Node("a", {{"cpu", 1000}}).Node("b", {{"cpu", 4000}});
+    EXPECT_THAT(Score(policy, builder, {.limits = {{"cpu", kMaxAmount}}}), ElementsAre(0, 0));
+    for (const NodeExplanation& node : Explain(policy, builder, {.limits = {{"cpu", 8000}}})) {
+      EXPECT_NEAR(node.raw_score, -100, 1e-6);
+      EXPECT_EQ(node.resources[0].pod.amount, 2 * node.resources[0].allocatable);
+    }
+    // One below the bound: 1999 of 1000 and of 4000.
+    const std::vector<NodeExplanation> nodes = Explain(policy, builder, {.limits = {{"cpu", 1999}}});
+    EXPECT_NEAR(nodes[0].raw_score, policy.arithmetic == Arithmetic::kTruncating ? -99 : -99.9, 1e-6);
+    EXPECT_NEAR(nodes[1].raw_score, policy.arithmetic == Arithmetic::kTruncating ? 50 : 50.025, 1e-6);
+  }
+}
+
 TEST(LimitScoreTest, SaturatesInsteadOfWrapping) {
   ClusterBuilder builder;
   builder.Node("a", {{"cpu", 1}}, std::vector<TestPod>(3, {.limits = {{"cpu", kMaxAmount}}}))

@@ -13,8 +13,11 @@
 namespace loadline {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 // Nodes of 4000 and 16000.
 class SlackPlannerTest : public ::testing::Test {
@@ -160,6 +163,26 @@ TEST_F(SlackPlannerTest, OnlyRemovalIsDelayed) {
   EXPECT_EQ(Plan(1000).removed, 0);
   options_.rate = kWholeRate / 5;
   EXPECT_EQ(Plan(1500).removed, 0);
+}
+
+// Five of 800 and 800 as before are too much memory where 400 are wanted: 4000, of which 400 would be made
+// anew, 800 are one placeholder, and 2800, which is 7 times what is wanted, are tolerated or not.
+TEST_F(SlackPlannerTest, PlaceholdersGetANewSizeWhereTheOldOneExceedsTheTolerance) {
+  AddNodes(2, {{{2000, 2000}, "x"}});
+  options_.rate = kWholeRate;
+  options_.removal_delay_s = 0;
+  Plan(0);
+  EXPECT_THAT(Sizes(PlaceholderKind::kStandard), AllOf(SizeIs(5), Each(CpuMemory{800, 800})));
+  for (auto& [slot, node] : world_.nodes) {
+    node.pods = {{{2000, 200}, "x"}};
+    world_.Sync(slot);
+  }
+  options_.size_tolerance = 7 * kWholeRate;
+  Plan(1);
+  EXPECT_THAT(Sizes(PlaceholderKind::kStandard), AllOf(SizeIs(5), Each(CpuMemory{800, 800})));
+  options_.size_tolerance = 7 * kWholeRate - kWholeRate / 400;
+  Plan(2);
+  EXPECT_THAT(Sizes(PlaceholderKind::kStandard), AllOf(SizeIs(5), Each(CpuMemory{800, 80})));
 }
 
 TEST_F(SlackPlannerTest, LimitsAreNamed) {

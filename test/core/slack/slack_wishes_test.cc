@@ -29,6 +29,7 @@ struct TestWorkload {
   std::string owner_kind = {};
   std::string owner = {};
   int64_t created_s = 0;
+  std::string template_hash = {};
 };
 
 class SlackWishesTest : public ::testing::Test {
@@ -39,6 +40,7 @@ class SlackWishesTest : public ::testing::Test {
     FitPod pod;
     pod.requests = SlackWorld::Requests({100, 100});
     pod.labels = {{"app", test.owner.empty() ? test.name : test.owner}, {"job-name", test.name}};
+    if (!test.template_hash.empty()) pod.labels.push_back({"pod-template-hash", test.template_hash});
     if (!test.owner.empty())
       pod.traits.owner = PodOwner{test.owner_kind, "v1", test.owner, "uid-" + test.owner};
     pod.traits.created_s = test.created_s;
@@ -103,6 +105,19 @@ TEST_F(SlackWishesTest, OldReplicaSetsOfAnyOwnerDoNotCount) {
   EXPECT_THAT(wishes.pods[0].sources, ElementsAre("ReplicaSet default/now"));
   Add({.name = "alone", .replicas = 0, .copies = 5});
   EXPECT_EQ(Copies(), 2) << "one without an owner that has no pods";
+}
+
+// Without an owner reference the name says it: that of the Deployment, and the hash of the template.
+TEST_F(SlackWishesTest, ADeploymentSpeaksForTheReplicaSetsThatItsNameIsIn) {
+  Add({.kind = ObjectKind::kDeployment, .name = "web", .copies = 2});
+  Add({.name = "web-abc", .copies = 40, .template_hash = "abc"});
+  EXPECT_EQ(Copies(), 2);
+  Add({.name = "api-abc", .copies = 300, .template_hash = "abc"});
+  EXPECT_EQ(Copies(), 302) << "there is no Deployment of that name";
+  Add({.name = "web-def", .copies = 5'000, .template_hash = "abc"});
+  EXPECT_EQ(Copies(), 5'302) << "the name ends in something else";
+  Add({.name = "web-ghi", .copies = 60'000});
+  EXPECT_EQ(Copies(), 65'302) << "it has no hash";
 }
 
 TEST_F(SlackWishesTest, JobsOfACronJobCountOnce) {

@@ -1,0 +1,97 @@
+#include "core/drain/size_limits.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "core/base/amount.h"
+
+namespace loadline {
+namespace {
+
+// Three nodes of 1,000m and 4,000 bytes in a group that may lose them all, and one without a group.
+class SizeLimitsTest : public ::testing::Test {
+ protected:
+  SizeLimits Limits(const ClusterMinimum& minimum, bool third_goes = false) const {
+    SizeLimits limits(groups_, minimum);
+    for (int i = 0; i < 3; ++i) limits.AddNode(0, kNode, third_goes && i == 2);
+    limits.AddNode(-1, kNode, false);
+    return limits;
+  }
+  // How many of the group's nodes may go, and why not one more.
+  static std::pair<int, NodeReason> MostThatMayGo(SizeLimits limits) {
+    for (int taken = 0;; ++taken) {
+      const NodeReason reason = limits.Take(0, kNode);
+      if (reason != NodeReason::kNone) return {taken, reason};
+    }
+  }
+
+  static constexpr CpuMemory kNode = {1'000, 4'000};
+  std::vector<DrainGroup> groups_ = {{.name = "group", .target = 3}};
+};
+
+using Outcome = std::pair<int, NodeReason>;
+
+TEST_F(SizeLimitsTest, EachMinimumOfTheClusterHoldsByItself) {
+  constexpr NodeReason kLeast = NodeReason::kMinimalResourceLimitExceeded;
+  EXPECT_EQ(MostThatMayGo(Limits({})), Outcome(3, NodeReason::kNodeGroupMinSizeReached));
+  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {2'000, 0}})), Outcome(2, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {2'001, 0}})), Outcome(1, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {0, 8'000}})), Outcome(2, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {0, 8'001}})), Outcome(1, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.nodes = 2})), Outcome(2, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.nodes = 5})), Outcome(0, kLeast)) << "there are fewer already";
+}
+
+TEST_F(SizeLimitsTest, WhatIsBeingDeletedIsGone) {
+  constexpr NodeReason kLeast = NodeReason::kMinimalResourceLimitExceeded;
+  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {0, 8'000}}, /*third_goes=*/true)), Outcome(1, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.nodes = 2}, /*third_goes=*/true)), Outcome(1, kLeast));
+  groups_[0].min_nodes = 1;
+  EXPECT_EQ(MostThatMayGo(Limits({}, /*third_goes=*/true)), Outcome(1, NodeReason::kNodeGroupMinSizeReached));
+}
+
+TEST_F(SizeLimitsTest, WhatIsGivenBackMayBeTakenAgain) {
+  for (const ClusterMinimum& minimum : {ClusterMinimum{.amounts = {3'000, 0}},
+                                        ClusterMinimum{.amounts = {0, 12'000}}, ClusterMinimum{.nodes = 3}}) {
+    SizeLimits limits = Limits(minimum);
+    EXPECT_EQ(limits.Take(0, kNode), NodeReason::kNone);
+    EXPECT_EQ(limits.Take(0, kNode), NodeReason::kMinimalResourceLimitExceeded);
+    limits.GiveBack(0, kNode);
+    EXPECT_EQ(limits.Take(0, kNode), NodeReason::kNone);
+  }
+  groups_[0].min_nodes = 2;
+  SizeLimits limits = Limits({});
+  EXPECT_EQ(limits.Take(0, kNode), NodeReason::kNone);
+  EXPECT_EQ(limits.Take(0, kNode), NodeReason::kNodeGroupMinSizeReached);
+  limits.GiveBack(0, kNode);
+  EXPECT_EQ(limits.Take(0, kNode), NodeReason::kNone);
+}
+
+TEST_F(SizeLimitsTest, ANodeWithoutAGroupDoesNotGo) {
+  EXPECT_EQ(Limits({}).Take(-1, kNode), NodeReason::kNotAutoscaled);
+}
+
+TEST_F(SizeLimitsTest, AWholeGroupIsItsTargetOrAllThatThereIsAndWillBe) {
+  EXPECT_TRUE(Limits({}).AreWholeGroup(0, 3));
+  EXPECT_FALSE(Limits({}).AreWholeGroup(0, 2));
+  EXPECT_TRUE(Limits({}, /*third_goes=*/true).AreWholeGroup(0, 2));
+  groups_[0].target = 5;
+  EXPECT_TRUE(Limits({}).AreWholeGroup(0, 3)) << "more are wanted, but none is on its way";
+  groups_[0].upcoming = 1;
+  EXPECT_FALSE(Limits({}).AreWholeGroup(0, 3));
+  EXPECT_TRUE(Limits({}).AreWholeGroup(0, 5));
+}
+
+// The sums of such amounts do not fit into 64 bits.
+TEST_F(SizeLimitsTest, TheLargestAmountsDoNotWrap) {
+  constexpr CpuMemory kLargest = {kMaxAmount, kMaxAmount};
+  SizeLimits limits(groups_, {.amounts = kLargest});
+  for (int i = 0; i < 3; ++i) limits.AddNode(0, kLargest, false);
+  EXPECT_EQ(limits.Take(0, kLargest), NodeReason::kNone);
+  EXPECT_EQ(limits.Take(0, kLargest), NodeReason::kNone);
+  EXPECT_EQ(limits.Take(0, kLargest), NodeReason::kMinimalResourceLimitExceeded);
+}
+
+}  // namespace
+}  // namespace loadline

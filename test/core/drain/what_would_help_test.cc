@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "core/drain/drain_question.h"
+#include "test/core/drain/drain_cluster.h"
+
+namespace loadline {
+namespace {
+
+// A node with a pod of 1,500m and 3 MiB, and a placeholder of slack on it.
+class WhatWouldHelpTest : public ::testing::Test {
+ protected:
+  WhatWouldHelpTest() {
+    FitPod pod = ReplicaPod("web-0", 1'500, 3 << 20);
+    pod.traits.local_volume = "scratch";
+    pod.traits.unreadable = "spec.containers[0]: is negative";
+    DrainCluster cluster;
+    cluster.groups = {{.name = "workers", .min_nodes = 4, .target = 4}};
+    cluster.nodes = {
+        {.node = {.name = "a", .allocatable = {{"cpu", 2'000}, {"memory", 4 << 20}, {"pods", 10}}},
+         .pods = {pod}}};
+    cluster.placeholders = {{"slack-3", "a", {.requests = {{"cpu", 250}, {"memory", 1 << 20}}}}};
+    model_.emplace(cluster);
+  }
+
+  std::string Help(NodeReason reason, std::optional<PodRef> pod = std::nullopt,
+                   PodReason pod_reason = PodReason::kNone,
+                   BudgetRefusal budget = BudgetRefusal::kNone) const {
+    DrainKeep keep;
+    keep.slot = Slot{0};
+    keep.reason = reason;
+    keep.pod = pod;
+    keep.pod_reason = pod_reason;
+    keep.budget = budget;
+    return WhatWouldHelp(model_->problem(), keep);
+  }
+  std::string HelpForPod(PodReason reason, BudgetRefusal budget = BudgetRefusal::kNone) const {
+    return Help(NodeReason::kBlockedByPod, PodRef::Pod(0), reason, budget);
+  }
+
+  std::optional<DrainModel> model_;
+};
+
+TEST_F(WhatWouldHelpTest, APodWithoutAPlaceIsToldWithWhatItRequests) {
+  EXPECT_EQ(Help(NodeReason::kNoPlaceToMovePods, PodRef::Pod(0)),
+            "a node that stays and takes pod default/web-0, which requests 1.5 cpu and 3 MiB of memory");
+  EXPECT_EQ(Help(NodeReason::kPlaceholdersNeedRoom, PodRef::Placeholder(0)),
+            "a node that stays and takes placeholder slack-3, which requests 0.25 cpu and 1 MiB of memory");
+  EXPECT_EQ(Help(NodeReason::kNoPlaceToMovePods), "more room on nodes that stay");
+}
+
+TEST_F(WhatWouldHelpTest, GroupsAndNodesAreToldWithTheirNumbers) {
+  EXPECT_EQ(Help(NodeReason::kNodeGroupMinSizeReached), "a smaller minimum of group workers, which is 4");
+  EXPECT_EQ(Help(NodeReason::kNotUnderutilized),
+            "less requested on it than the threshold: 75.0 % of its cpu are");
+  EXPECT_EQ(Help(NodeReason::kBlockedByOnCompletionPod, PodRef::Pod(0)),
+            "pod default/web-0 has to run to completion");
+}
+
+TEST_F(WhatWouldHelpTest, EachReasonOfAPodHasItsOwnAdvice) {
+  EXPECT_EQ(HelpForPod(PodReason::kControllerNotFound),
+            "the owner that pod default/web-0 names has to exist: nothing would replace the pod");
+  EXPECT_EQ(HelpForPod(PodReason::kMinReplicasReached),
+            "more replicas of pod default/web-0, or a smaller min-replica-count");
+  EXPECT_EQ(HelpForPod(PodReason::kNotReplicated),
+            "have pod default/web-0 run by a controller that replaces it, or annotate it with "
+            "cluster-autoscaler.kubernetes.io/safe-to-evict: \"true\"");
+  EXPECT_EQ(HelpForPod(PodReason::kLocalStorageRequested),
+            "name volume scratch of pod default/web-0 in "
+            "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes, or annotate it with "
+            "cluster-autoscaler.kubernetes.io/safe-to-evict: \"true\"");
+  EXPECT_EQ(HelpForPod(PodReason::kNotSafeToEvictAnnotation),
+            "take cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\" off pod default/web-0");
+  EXPECT_EQ(HelpForPod(PodReason::kUnreadable), "correct pod default/web-0: spec.containers[0]: is negative");
+}
+
+TEST_F(WhatWouldHelpTest, EachRefusalOfABudgetHasItsOwnAdvice) {
+  const auto help = [&](BudgetRefusal refusal) { return HelpForPod(PodReason::kNotEnoughPdb, refusal); };
+  EXPECT_EQ(help(BudgetRefusal::kExhausted),
+            "more ready replicas than the disruption budget of pod default/web-0 asks for");
+  EXPECT_EQ(help(BudgetRefusal::kSeveralBudgets),
+            "let only one disruption budget select pod default/web-0: the API refuses to evict a pod under "
+            "several");
+  EXPECT_EQ(help(BudgetRefusal::kInvalidSelector),
+            "correct the selectors of disruption budgets in namespace default");
+  EXPECT_EQ(help(BudgetRefusal::kStale),
+            "wait until the status of the disruption budget of pod default/web-0 is up to date");
+  EXPECT_EQ(
+      help(BudgetRefusal::kUnhealthy),
+      "get pod default/web-0 ready, or set unhealthyPodEvictionPolicy: AlwaysAllow in its disruption budget");
+}
+
+}  // namespace
+}  // namespace loadline
