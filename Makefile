@@ -10,7 +10,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
 	  while IFS=$$'\t' read -r name text; do printf '  make %-16s %s\n' "$$name" "$$text"; done
 
-deps: ## install the Debian packages (root) or print the command that does, check Go, fetch its modules
+deps: ## install the Debian packages (root) or print the command that does, check Go, fetch its modules and the solver of tests
 	@tools/deps.sh
 
 build: engine go-binaries ## build build/bin and build/lib

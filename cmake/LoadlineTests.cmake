@@ -70,6 +70,13 @@ if(NOT LOADLINE_FUZZ)
   loadline_add_test(vectors run_vectors --overruled=5 ${vector_files})
   loadline_add_test(vectors_can_fail Python3::Interpreter test/vectors/run_vectors_test.py $<TARGET_FILE:run_vectors>)
 
+  # --- core/pack against a solver, which tools/deps.sh puts into build/highs. -------------------------------------
+  add_executable(pack_answers ${PROJECT_SOURCE_DIR}/test/oracle/pack_answers.cc)
+  set_target_properties(pack_answers PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/oracle)
+  target_link_libraries(pack_answers PRIVATE loadline_pack nlohmann_json::nlohmann_json loadline_compiler)
+  loadline_add_test(pack_oracle ${PROJECT_SOURCE_DIR}/build/highs/bin/python3 test/oracle/pack_oracle.py
+    $<TARGET_FILE:pack_answers>)
+
   # --- What is shipped, and the rules of the tree. --------------------------------------------------------------
   loadline_add_test(lint_test Python3::Interpreter test/lint/lint_test.py)
   if(NOT LOADLINE_SANITIZE)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes sure that what the build needs is on this machine: Debian packages, with those that the arguments name, Go and
-# Go modules. Costs some 50 ms when it is.
+# Makes sure that what the build needs is on this machine: Debian packages, with those that the arguments name, Go,
+# Go modules and the solver that tests ask. Costs some 50 ms when it is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly packages=(
-  build-essential ca-certificates cmake git ninja-build pkg-config python3
+  build-essential ca-certificates cmake git ninja-build pkg-config python3 python3-venv
   libabsl-dev libgrpc++-dev libmimalloc-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nlohmann-json3-dev
   ccache clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm-14
@@ -74,6 +74,20 @@ fetch_modules() {
   echo "$state" >"$stamp"
 }
 
+readonly highs=highspy==1.16.0  # HiGHS, the solver that core/pack is tested against, as a Python package
+readonly highs_needs=numpy==2.4.6
+
+# Into build/highs, apart from the Python packages of the machine.
+fetch_highs() {
+  local stamp=build/highs/packages.stamp
+  [[ -e $stamp && $(<"$stamp") == "$highs $highs_needs" ]] && return
+  echo "deps: downloading $highs"
+  python3 -m venv --clear build/highs
+  build/highs/bin/pip install --quiet --disable-pip-version-check --only-binary :all: "$highs" "$highs_needs"
+  echo "$highs $highs_needs" >"$stamp"
+}
+
 check_packages
 check_go
 fetch_modules
+fetch_highs
