@@ -143,28 +143,24 @@ void RemoveNode(const Json& in, Answers* answers) {
   AddNodes(in, &cluster);
   AddReplicaSet("rs", 5, 5, &cluster.state());
   const std::optional<Slot> slot = cluster.state().Find(in.at("remove").get<std::string>());
-  bool removable = false;
+  if (!slot.has_value()) return;  // nothing that could be asked
+  DrainProblem problem = ProblemOf(cluster);
+  problem.walk = {*slot};
+  DrainPlanner planner;
+  WorkBudget budget;
+  const DrainPlan& plan = planner.Plan(problem, {}, &budget);
   std::vector<std::string> move;
-  Json reason = Text(Name(NodeReason::kNoNodeInfo));
-  if (slot.has_value()) {
-    DrainProblem problem = ProblemOf(cluster);
-    problem.walk = {*slot};
-    DrainPlanner planner;
-    WorkBudget budget;
-    const DrainPlan& plan = planner.Plan(problem, {}, &budget);
-    removable = !plan.remove.empty();
-    reason = nullptr;
-    for (const DrainRemoval& removal : plan.remove) {
-      for (const DrainMove& pod : removal.moves()) {
-        move.push_back(Text(cluster.state().pods(removal.slot).name(pod.pod.position())));
-      }
-    }
-    for (const DrainKeep& keep : plan.keep) {
-      if (keep.slot == *slot) reason = Text(Name(keep.reason));
+  for (const DrainRemoval& removal : plan.remove) {
+    for (const DrainMove& pod : removal.moves()) {
+      move.push_back(Text(cluster.state().pods(removal.slot).name(pod.pod.position())));
     }
   }
+  Json reason;
+  for (const DrainKeep& keep : plan.keep) {
+    if (keep.slot == *slot) reason = Text(Name(keep.reason));
+  }
   std::sort(move.begin(), move.end());
-  answers->Equal("removable", removable);
+  answers->Equal("removable", !plan.remove.empty());
   answers->Equal("move", move);
   answers->Equal("reason", reason);
 }

@@ -73,6 +73,7 @@ const char* OverruledReason(const std::string& id) {
       {"DR-PDB-161", "the eviction API refuses a pod under several budgets: its node stays"},
       {"DR-PDB-201", "the eviction API refuses a pod under several budgets: none of them is taken from"},
       {"DR-PLAN-339", "nothing new is drained while replacements of evicted pods fit nowhere"},
+      {"DR-REMOVE-215", "nodes are named by what the client has sent: nobody can ask about another one"},
       {"DR-TTL-53",
        "a node that failed is tried again when what kept it there has changed, not after a time"},
       {"DR-NODE-502", "nothing deletes a pod without an eviction"},
