@@ -30,6 +30,9 @@ endfunction()
 add_library(loadline_gtest_compiler INTERFACE)
 target_compile_options(loadline_gtest_compiler INTERFACE -Wno-shadow)
 
+# What ends all of them when a check fails.
+set(LOADLINE_ABORT_ON_FAILED_CHECK ${PROJECT_SOURCE_DIR}/test/testing/abort_on_failed_check.cc)
+
 # Few and big binaries: gtest and the message headers dominate the cost of a small one.
 function(loadline_gtest name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
@@ -50,7 +53,7 @@ if(NOT LOADLINE_FUZZ)
     LIBRARIES loadline_service loadline_daemon)
   add_dependencies(plugin_test loadlined)
   loadline_gtest(hostile_test
-    SOURCES hostile/*.cc plugin/messages.cc
+    SOURCES hostile/*.cc plugin/messages.cc testing/*.cc
     LIBRARIES loadline_service loadline_daemon)
   add_dependencies(hostile_test loadlined)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/test/plugin/corpus_test.cc PROPERTIES
@@ -62,7 +65,7 @@ if(NOT LOADLINE_FUZZ)
     escalator_actions escalator_decide escalator_inputs escalator_math estimator
     expander gce_price limit_score pod_limits price_ranking price_terms scheduler_wire slack_loop slack_size)
   loadline_sources(vectors_sources test/vectors)
-  add_executable(run_vectors ${vectors_sources})
+  add_executable(run_vectors ${vectors_sources} ${LOADLINE_ABORT_ON_FAILED_CHECK})
   set_target_properties(run_vectors PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/vectors)
   target_compile_definitions(run_vectors PRIVATE LOADLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(run_vectors PRIVATE loadline_convert nlohmann_json::nlohmann_json loadline_compiler)
@@ -88,12 +91,12 @@ if(NOT LOADLINE_FUZZ)
   # --- Benchmarks: one binary. ------------------------------------------------------------------------------------
   loadline_test_sources(bench_sources bench/*.cc core/drain/naive_*.cc plugin/simulated_cluster.cc)
   if(NOT LOADLINE_SANITIZE)
-    add_executable(bench ${bench_sources})
+    add_executable(bench ${bench_sources} ${LOADLINE_ABORT_ON_FAILED_CHECK})
     set_target_properties(bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/bench)
     target_link_libraries(bench PRIVATE loadline_service loadline benchmark::benchmark_main loadline_compiler)
     # What growing costs: `make bench-cost`.
     loadline_test_sources(cost_sources cost/*.cc)
-    add_executable(cost_bench EXCLUDE_FROM_ALL ${cost_sources})
+    add_executable(cost_bench EXCLUDE_FROM_ALL ${cost_sources} ${LOADLINE_ABORT_ON_FAILED_CHECK})
     set_target_properties(cost_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/cost)
     target_link_libraries(cost_bench PRIVATE loadline_expand loadline_compiler)
   endif()
@@ -104,7 +107,7 @@ loadline_test_sources(fuzz_sources fuzz/*_fuzz.cc)
 foreach(source IN LISTS fuzz_sources)
   get_filename_component(name ${source} NAME_WE)
   string(REGEX REPLACE "_fuzz$" "" corpus ${name})
-  add_executable(${name} ${source})
+  add_executable(${name} ${source} ${LOADLINE_ABORT_ON_FAILED_CHECK})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/fuzz)
   target_link_libraries(${name} PRIVATE loadline_service loadline_compiler)
   if(LOADLINE_FUZZ)

@@ -66,6 +66,14 @@ class ResourceMap {
   absl::InlinedVector<Entry, 3> entries_;
 };
 
+// Whether `names` has the names of all resources in `map`.
+template <typename Value>
+bool Covers(const ResourceNames& names, const ResourceMap<Value>& map) {
+  if (map.empty()) return true;
+  const auto last = map.end() - 1;  // ids are sorted, a negative one would come first
+  return static_cast<size_t>(map.begin()->id) < names.size() && static_cast<size_t>(last->id) < names.size();
+}
+
 // Exact: what containers state, and sums and maxima of it.
 using ResourceList = ResourceMap<Quantity>;
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/base/check.h"
 
 namespace loadline {
 
@@ -91,7 +92,22 @@ std::optional<ResourceId> ResourceNames::Find(absl::string_view name) const {
   return found->second;
 }
 
-absl::string_view ResourceNames::name(ResourceId id) const { return table_->names[static_cast<size_t>(id)]; }
+absl::string_view ResourceNames::name(ResourceId id) const {
+  return table_->names[CheckedIndex("resource", static_cast<size_t>(id), table_->names.size())];
+}
+
+void ResourceNames::CheckConsistent() const {
+  LOADLINE_CHECK(table_->ids.size() == size())
+      << table_->ids.size() << " of " << size() << " names are found";
+  for (size_t i = 0; i < size(); ++i) {
+    LOADLINE_CHECK(Find(table_->names[i]) == ResourceId{static_cast<int32_t>(i)}) << table_->names[i];
+  }
+  LOADLINE_CHECK(size() >= 3 && name(kMemory) == "memory") << "the first names are the same everywhere";
+  size_t of_pods = 0;
+  for (const auto& [namespace_name, names] : table_->of_namespace) of_pods += names;
+  LOADLINE_CHECK(of_pods == names_of_pods())
+      << of_pods << " names are of pods, " << names_of_pods() << " counted";
+}
 
 size_t ResourceNames::size() const { return table_->names.size(); }
 

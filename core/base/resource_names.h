@@ -60,6 +60,9 @@ class ResourceNames {
 
   std::optional<ResourceId> Find(absl::string_view name) const;
 
+  // Checks that each name has the number of its position, and that those of pods are counted. For tests.
+  void CheckConsistent() const;
+
   // The name of a number that this object gave out. Valid until the next Intern or the end of the object.
   absl::string_view name(ResourceId id) const;
 

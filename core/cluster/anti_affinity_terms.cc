@@ -1,9 +1,11 @@
 #include "core/cluster/anti_affinity_terms.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "absl/strings/string_view.h"
+#include "core/base/check.h"
 #include "core/cluster/identity.h"
 
 namespace loadline {
@@ -41,6 +43,8 @@ void AntiAffinityTerms::Add(int32_t shape, const PodRules& rules) {
     }
     // A pod may state a term twice.
     std::vector<int32_t>& shapes = terms_[static_cast<size_t>(number)].shapes;
+    LOADLINE_CHECK(shapes.empty() || shapes.back() <= shape)
+        << "shape " << shape << " comes after " << shapes.back();
     if (shapes.empty() || shapes.back() != shape) shapes.push_back(shape);
   }
 }
@@ -48,6 +52,24 @@ void AntiAffinityTerms::Add(int32_t shape, const PodRules& rules) {
 bool AntiAffinityTerms::Has(int32_t shape, int32_t number) const {
   const std::vector<int32_t>& shapes = this->shapes(number);
   return std::binary_search(shapes.begin(), shapes.end(), shape);
+}
+
+void AntiAffinityTerms::CheckConsistent() const {
+  std::vector<int32_t> numbers = without_label_;
+  for (const auto& [label, with_label] : by_label_) {
+    numbers.insert(numbers.end(), with_label.begin(), with_label.end());
+    LOADLINE_CHECK(std::is_sorted(with_label.begin(), with_label.end())) << "terms of a label";
+  }
+  LOADLINE_CHECK(std::is_sorted(without_label_.begin(), without_label_.end())) << "terms without a label";
+  std::sort(numbers.begin(), numbers.end());
+  LOADLINE_CHECK(numbers.size() == terms_.size()) << numbers.size() << " of " << terms_.size() << " terms";
+  LOADLINE_CHECK(by_identity_.size() == terms_.size()) << by_identity_.size() << " terms are told apart";
+  for (int32_t number = 0; number < size(); ++number) {
+    LOADLINE_CHECK(numbers[static_cast<size_t>(number)] == number) << "term " << number;
+    const std::vector<int32_t>& shapes = this->shapes(number);
+    const auto repeat = std::adjacent_find(shapes.begin(), shapes.end(), std::greater_equal<>());
+    LOADLINE_CHECK(!shapes.empty() && repeat == shapes.end()) << "shapes of term " << number;
+  }
 }
 
 std::vector<int32_t> AntiAffinityTerms::Matching(const Labels& labels, int32_t since,

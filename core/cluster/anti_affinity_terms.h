@@ -29,6 +29,9 @@ class AntiAffinityTerms {
   const std::vector<int32_t>& shapes(int32_t number) const {
     return terms_[static_cast<size_t>(number)].shapes;
   }
+  // Checks that each term is known once and stands in one of the lists that are searched. For tests.
+  void CheckConsistent() const;
+
   // Cost: O(log shapes that have the term).
   bool Has(int32_t shape, int32_t number) const;
 

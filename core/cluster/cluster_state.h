@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "core/base/check.h"
 #include "core/base/resource_names.h"
 #include "core/cluster/journal.h"
 #include "core/cluster/objects.h"
@@ -74,6 +75,9 @@ class ClusterState {
   // were acquired in pod_shapes(). Cost: O(pods of the node, now and before).
   void SetNode(Slot slot, absl::string_view name, NodeShape shape, std::span<const PodContent> pods,
                std::optional<std::string> hostname = std::nullopt, NodeTraits traits = {});
+  // Checks all sums, counts and look-ups against nodes and pods. For tests. Cost: O(nodes * resources +
+  // pods).
+  void CheckConsistent() const;
   // Empties a slot, which may be empty.
   void RemoveNode(Slot slot);
 
@@ -91,15 +95,15 @@ class ClusterState {
   std::optional<Slot> Find(absl::string_view name) const;
 
   // These hold for an occupied slot.
-  absl::string_view name(Slot slot) const { return nodes_[IndexOf(slot)].name; }
-  const NodeShape& node_shape(Slot slot) const { return node_shapes_[nodes_[IndexOf(slot)].shape]; }
-  const std::optional<std::string>& hostname(Slot slot) const { return nodes_[IndexOf(slot)].hostname; }
-  const NodeTraits& traits(Slot slot) const { return nodes_[IndexOf(slot)].traits; }
-  const NodePods& pods(Slot slot) const { return nodes_[IndexOf(slot)].pods; }
+  absl::string_view name(Slot slot) const { return At(slot).name; }
+  const NodeShape& node_shape(Slot slot) const { return node_shapes_[At(slot).shape]; }
+  const std::optional<std::string>& hostname(Slot slot) const { return At(slot).hostname; }
+  const NodeTraits& traits(Slot slot) const { return At(slot).traits; }
+  const NodePods& pods(Slot slot) const { return At(slot).pods; }
   // Pods that are not finished.
-  int32_t pod_count(Slot slot) const { return nodes_[IndexOf(slot)].unfinished_pods; }
+  int32_t pod_count(Slot slot) const { return At(slot).unfinished_pods; }
   // Hash of all that a decision reads of the node and its pods, whatever the order of the pods.
-  uint64_t fingerprint(Slot slot) const { return nodes_[IndexOf(slot)].fingerprint; }
+  uint64_t fingerprint(Slot slot) const { return At(slot).fingerprint; }
 
   // These hold for the whole cluster.
   int64_t node_count() const { return static_cast<int64_t>(slots_by_name_.size()); }
@@ -118,7 +122,11 @@ class ClusterState {
 
   // The names that ids in this state refer to. Setting them may only add names.
   const ResourceNames& resource_names() const { return resource_names_; }
-  void set_resource_names(ResourceNames names) { resource_names_ = std::move(names); }
+  void set_resource_names(ResourceNames names) {
+    LOADLINE_CHECK(names.size() >= resource_names_.size())
+        << resource_names_.size() - names.size() << " are lost";
+    resource_names_ = std::move(names);
+  }
 
   // The journal of changed slots, for those who keep sums of their own: the slots that changed since
   // position `since`, with repeats, or nullopt when the journal does not hold that position: then all did.
@@ -141,6 +149,8 @@ class ClusterState {
     NodePods pods;
   };
 
+  const Node& At(Slot slot) const { return nodes_[CheckedIndex("slot", IndexOf(slot), nodes_.size())]; }
+  void CheckColumns() const;
   void Clear(Node* node, Slot slot);
   void AddToColumns(Slot slot, const Node& node);
   int64_t& Cell(std::vector<int64_t> ResourceColumns::*column, ResourceId resource, Slot slot);

@@ -36,6 +36,7 @@ void DomainCounts::Change(NodeIndex node, int32_t delta) {
   Domain& entry = At(domain);
   const bool was_empty = entry.pods == 0;
   entry.pods += delta;
+  LOADLINE_CHECK(entry.pods >= 0) << "domain " << domain << " loses a pod that it did not have";
   total_ += delta;
   if (was_empty || entry.pods == 0) Record(domain);
 }
@@ -57,6 +58,7 @@ void DomainCounts::Fill(std::span<const NodeIndex> nodes) {
 void DomainCounts::ChangeSpread(int32_t domain, int32_t delta) {
   Domain& entry = At(domain);
   const int32_t lowest_before = lowest_;
+  LOADLINE_CHECK(entry.pods + delta >= 0) << "domain " << domain << " loses a pod that it did not have";
   // The new count first: the smallest one then never has to be looked for further away than that.
   Rank(entry.pods + delta, +1);
   Rank(entry.pods, -1);
@@ -92,6 +94,38 @@ void DomainCounts::Rank(int32_t pods, int32_t delta) {
   const auto end = static_cast<int32_t>(domains_with_.size());
   while (lowest_ < end && domains_with_[static_cast<size_t>(lowest_)] == 0) ++lowest_;
   if (lowest_ == end) lowest_ = 0;
+}
+
+void DomainCounts::CheckConsistent(std::span<const Domain> counted) const {
+  const bool spread = spec_.use == CountUse::kSpread;
+  int64_t total = 0;
+  int32_t eligible_domains = 0;
+  std::vector<int32_t> domains_with;
+  for (size_t i = 0; i < counted.size(); ++i) {
+    const Domain kept = i < domains_.size() ? domains_[i] : Domain();
+    const std::string& identity = spec_.identity;
+    LOADLINE_CHECK(kept.pods == counted[i].pods) << "pods in domain " << i << " of " << identity;
+    total += kept.pods;
+    if (!spread) continue;
+    LOADLINE_CHECK(kept.eligible_nodes == counted[i].eligible_nodes)
+        << "nodes in " << i << " of " << identity;
+    if (kept.eligible_nodes == 0) continue;
+    ++eligible_domains;
+    const size_t pods = static_cast<size_t>(kept.pods);
+    if (pods >= domains_with.size()) domains_with.resize(pods + 1, 0);
+    ++domains_with[pods];
+  }
+  LOADLINE_CHECK(total_ == total) << total_ << " pods in all, there are " << total;
+  LOADLINE_CHECK(eligible_domains_ == eligible_domains) << eligible_domains_ << " domains";
+  if (!spread) return;
+  for (size_t i = 0; i < std::max(domains_with.size(), domains_with_.size()); ++i) {
+    const int32_t expected = i < domains_with.size() ? domains_with[i] : 0;
+    LOADLINE_CHECK((i < domains_with_.size() ? domains_with_[i] : 0) == expected)
+        << "domains with " << i << " pods";
+  }
+  const auto first =
+      std::find_if(domains_with.begin(), domains_with.end(), [](int32_t domains) { return domains > 0; });
+  LOADLINE_CHECK(lowest_ == (first == domains_with.end() ? 0 : first - domains_with.begin())) << lowest_;
 }
 
 void DomainCounts::Record(int32_t domain) { changed_.Record(domain, 2 * domains_.size()); }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/cluster/journal.h"
 #include "core/cluster/shapes.h"
 #include "core/cluster/topology.h"
@@ -90,20 +91,22 @@ class DomainCounts {
     return static_cast<int64_t>(sizeof(*this) + 2 * spec_.identity.size() + spec_.topology_key.size() +
                                 domains_.size() * sizeof(Domain) + domains_with_.size() * sizeof(int32_t));
   }
+  // Checks what is kept against pods and eligible nodes of each domain, counted anew. For tests.
+  struct Domain {
+    int32_t pods = 0;
+    int32_t eligible_nodes = 0;  // kSpread only
+  };
+  void CheckConsistent(std::span<const Domain> counted) const;
+  // Whether pods on the node count.
+  bool Eligible(NodeIndex node) const { return !spec_.eligible || spec_.eligible(node); }
   // Whether any node carries the topology key, or did.
   bool AnyDomain() const { return topology_->domain_end() > 0; }
 
  private:
-  struct Domain {
-    int32_t pods = 0;
-    int32_t eligible_nodes = 0;
-  };
-
   Domain& At(int32_t domain);
   void ChangeSpread(int32_t domain, int32_t delta);
   void Rank(int32_t pods, int32_t delta);
   void Record(int32_t domain);
-  bool Eligible(NodeIndex node) const { return !spec_.eligible || spec_.eligible(node); }
 
   CountSpec spec_;
   const TopologyKey* topology_;

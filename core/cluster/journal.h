@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "core/base/check.h"
+
 namespace loadline {
 
 // Events in the order in which they were recorded. Only the last ones are kept: a reader that falls behind by
@@ -26,6 +28,12 @@ class Journal {
   std::optional<std::span<const Event>> Since(int64_t position) const {
     if (position < start_ || position > end()) return std::nullopt;
     return std::span(events_).subspan(static_cast<size_t>(position - start_));
+  }
+
+  // Checks that positions are those of events. For tests.
+  void CheckConsistent() const {
+    LOADLINE_CHECK(start_ >= 0 && Since(start_)->size() == events_.size())
+        << "a journal starts at " << start_;
   }
 
   // Keeps at least the last 512 events, and at least the last `most` / 2. Cost: O(1) in the mean.

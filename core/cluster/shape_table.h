@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "core/base/check.h"
 
 namespace loadline {
 
@@ -43,17 +45,36 @@ class ShapeTable {
 
   // Gives one reference back. `id` is one that Acquire() returned and that still has references.
   void Release(int32_t id) {
-    Entry& entry = entries_[At(id)];
+    Entry& entry = entries_[InUse(id)];
     if (--entry.references > 0) return;
     index_.erase(id);
     entry.shape.reset();
     free_.push_back(id);
   }
 
-  const Shape& operator[](int32_t id) const { return *entries_[At(id)].shape; }
+  // Of an index that Acquire() returned and that still has references.
+  const Shape& operator[](int32_t id) const { return *entries_[InUse(id)].shape; }
 
   // Shapes in use.
   size_t size() const { return index_.size(); }
+
+  // Checks that each shape in use is found and has as many references as `references` says, by index; what
+  // lies beyond has none. For tests.
+  void CheckConsistent(std::span<const int64_t> references) const {
+    LOADLINE_CHECK(references.size() <= entries_.size())
+        << "shapes beyond " << entries_.size() << " are in use";
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const int64_t expected = i < references.size() ? references[i] : 0;
+      const Entry& entry = entries_[i];
+      LOADLINE_CHECK(entry.references == expected)
+          << "shape " << i << " has " << entry.references << " references";
+      LOADLINE_CHECK(entry.shape.has_value() == (expected > 0)) << "shape " << i;
+      if (expected == 0) continue;
+      const auto found = index_.find(*entry.shape);
+      LOADLINE_CHECK(found != index_.end() && At(*found) == i) << "shape " << i << " is not found";
+    }
+    LOADLINE_CHECK(index_.size() + free_.size() == entries_.size()) << index_.size() << " shapes";
+  }
 
  private:
   struct Entry {
@@ -65,16 +86,23 @@ class ShapeTable {
     using is_transparent = void;
     const ShapeTable* table;
     size_t operator()(const Shape& shape) const { return static_cast<size_t>(shape.fingerprint); }
-    size_t operator()(int32_t id) const { return (*this)((*table)[id]); }
+    size_t operator()(int32_t id) const { return (*this)(table->Unchecked(id)); }
   };
   struct Equal {
     using is_transparent = void;
     const ShapeTable* table;
     bool operator()(int32_t a, int32_t b) const { return a == b; }
-    bool operator()(int32_t id, const Shape& shape) const { return (*table)[id] == shape; }
-    bool operator()(const Shape& shape, int32_t id) const { return (*table)[id] == shape; }
+    bool operator()(int32_t id, const Shape& shape) const { return table->Unchecked(id) == shape; }
+    bool operator()(const Shape& shape, int32_t id) const { return table->Unchecked(id) == shape; }
   };
   static size_t At(int32_t id) { return static_cast<size_t>(id); }
+  size_t InUse(int32_t id) const {
+    LOADLINE_CHECK(At(id) < entries_.size() && entries_[At(id)].references > 0)
+        << "shape " << id << " is not in use";
+    return At(id);
+  }
+  // The hash table cannot take an exception.
+  const Shape& Unchecked(int32_t id) const { return *entries_[At(id)].shape; }
 
   std::vector<Entry> entries_;
   std::vector<int32_t> free_;

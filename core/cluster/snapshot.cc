@@ -79,7 +79,7 @@ Snapshot::Snapshot(const ClusterState& state, Source source)
 
 void Snapshot::AttachPodsOf(Slot slot, NodeIndex node) {
   const NodePods& pods = state_.pods(slot);
-  nodes_[IndexOf(node)].pods.reserve(static_cast<size_t>(state_.pod_count(slot)));
+  At(node).pods.reserve(static_cast<size_t>(state_.pod_count(slot)));
   for (size_t i = 0; i < pods.pods().size(); ++i) {
     if (state_.pod_shapes()[pods.pods()[i].shape].finished) continue;
     Attach(node, {ShapeOf(pods.pods()[i].shape), pods.name(i), pods.uid(i)});
@@ -87,6 +87,8 @@ void Snapshot::AttachPodsOf(Slot slot, NodeIndex node) {
 }
 
 void Snapshot::Reload(std::span<const Slot> slots) {
+  LOADLINE_CHECK(follows() && forks_.empty())
+      << "a snapshot is read anew within " << forks_.size() << " forks";
   // The state may have given the numbers of its shapes to others.
   shape_of_state_.clear();
   // All leave before any comes: a name may have moved from slot to slot.
@@ -94,7 +96,7 @@ void Snapshot::Reload(std::span<const Slot> slots) {
   for (size_t i = 0; i < slots.size(); ++i) {
     const std::optional<NodeIndex> node = FindSlot(slots[i]);
     if (!node.has_value()) continue;
-    Node& entry = nodes_[IndexOf(*node)];
+    Node& entry = At(*node);
     while (!entry.pods.empty()) Detach(*node, entry.pods.size() - 1);
     SetLeaving(*node, false);
     entry.ghost = false;
@@ -125,7 +127,7 @@ std::optional<NodeIndex> Snapshot::FindSlot(Slot slot) const {
 }
 
 NodeLabels Snapshot::labels(NodeIndex node) const {
-  const Node& entry = nodes_[IndexOf(node)];
+  const Node& entry = At(node);
   return {&node_shapes_[entry.shape]->labels, entry.hostname.has_value() ? &*entry.hostname : nullptr,
           entry.name};
 }
@@ -133,8 +135,8 @@ NodeLabels Snapshot::labels(NodeIndex node) const {
 const NodeAmount& Snapshot::amount(NodeIndex node, ResourceId resource) const {
   static constexpr NodeAmount kNone;
   const size_t i = static_cast<size_t>(resource);
-  if (i < width_) return amounts_[IndexOf(node) * width_ + i];
-  const NodeAmount* const extra = FindExtra(nodes_[IndexOf(node)], resource);
+  if (i < width_) return amounts(node).data()[i];
+  const NodeAmount* const extra = FindExtra(At(node), resource);
   return extra != nullptr ? *extra : kNone;
 }
 
@@ -193,7 +195,7 @@ bool Snapshot::Revert() {
 }
 
 void Snapshot::Undo(const Move& move) {
-  Node& node = nodes_[IndexOf(move.node)];
+  Node& node = At(move.node);
   switch (move.kind) {
     case Move::Kind::kPlace:
       Detach(move.node, node.pods.size() - 1);
@@ -204,6 +206,7 @@ void Snapshot::Undo(const Move& move) {
       std::swap(node.pods[move.position], node.pods.back());
       return;
     case Move::Kind::kAddNode:
+      LOADLINE_CHECK(IndexOf(move.node) + 1 == nodes_.size()) << "the node that came last goes first";
       Leave(move.node);
       by_slot_.erase(static_cast<int32_t>(node.slot));
       nodes_.pop_back();
@@ -227,18 +230,22 @@ absl::string_view Snapshot::Keep(absl::string_view text) {
 }
 
 void Snapshot::PlacePod(NodeIndex node, int32_t shape, absl::string_view name, absl::string_view uid) {
+  Present(node);
+  CheckedIndex("pod shape", static_cast<size_t>(shape), pods_of_.size());
   Log(Move::Kind::kPlace, node);
   Attach(node, {shape, Keep(name), Keep(uid)});
 }
 
 void Snapshot::RemovePod(NodeIndex node, size_t position) {
-  if (!forks_.empty()) {
-    log_.push_back({Move::Kind::kRemove, node, position, nodes_[IndexOf(node)].pods[position]});
-  }
+  const std::vector<SnapshotPod>& pods = Present(node).pods;
+  CheckedIndex("pod of the node", position, pods.size());
+  if (!forks_.empty()) log_.push_back({Move::Kind::kRemove, node, position, pods[position]});
   Detach(node, position);
 }
 
 NodeIndex Snapshot::AddNode(NewNode node) {
+  LOADLINE_CHECK(!FindSlot(node.slot).has_value())
+      << "slot " << static_cast<int32_t>(node.slot) << " has a node";
   const NodeIndex index{node_end()};
   Node& entry = nodes_.emplace_back();
   entry.shape = node_shapes_.Intern(node.shape, /*copy=*/true);
@@ -252,15 +259,17 @@ NodeIndex Snapshot::AddNode(NewNode node) {
 }
 
 void Snapshot::RemoveNode(NodeIndex node) {
-  while (!nodes_[IndexOf(node)].pods.empty()) RemovePod(node, nodes_[IndexOf(node)].pods.size() - 1);
+  const std::vector<SnapshotPod>& pods = Present(node).pods;
+  while (!pods.empty()) RemovePod(node, pods.size() - 1);
   Log(Move::Kind::kRemoveNode, node);
   Leave(node);
 }
 
 void Snapshot::MakeGhost(NodeIndex node) {
-  if (nodes_[IndexOf(node)].ghost) return;
+  Node& entry = Present(node);
+  if (entry.ghost) return;
   Log(Move::Kind::kGhost, node);
-  nodes_[IndexOf(node)].ghost = true;
+  entry.ghost = true;
 }
 
 void Snapshot::MarkLeaving(NodeIndex node) {
@@ -272,7 +281,7 @@ void Snapshot::MarkLeaving(NodeIndex node) {
 
 // Counts that see it are told as if the node went with its pods and came back.
 void Snapshot::SetLeaving(NodeIndex node, bool leaving) {
-  Node& entry = nodes_[IndexOf(node)];
+  Node& entry = At(node);
   if (entry.leaving == leaving) return;
   const auto count_pods = [&](int32_t sign) {
     for (const SnapshotPod& pod : entry.pods) {
@@ -290,7 +299,7 @@ void Snapshot::SetLeaving(NodeIndex node, bool leaving) {
 
 // A node without pods is there from now on.
 void Snapshot::Join(NodeIndex node) {
-  Node& entry = nodes_[IndexOf(node)];
+  Node& entry = At(node);
   entry.present = true;
   if (static_cast<int32_t>(entry.slot) >= 0) by_slot_[static_cast<int32_t>(entry.slot)] = node;
   for (const auto& [resource, allocatable] : node_shapes_[entry.shape]->allocatable) {
@@ -310,7 +319,7 @@ void Snapshot::Join(NodeIndex node) {
 
 // A node without pods is gone; its slot, name and shape stay behind for the way back.
 void Snapshot::Leave(NodeIndex node) {
-  Node& entry = nodes_[IndexOf(node)];
+  Node& entry = At(node);
   for (DomainCounts* counts : spread_counts_) counts->RemoveNode(node);
   for (const auto& [key, topology] : topologies_) topology->Remove(node);
   by_slot_.erase(static_cast<int32_t>(entry.slot));
@@ -318,13 +327,13 @@ void Snapshot::Leave(NodeIndex node) {
 }
 
 void Snapshot::Attach(NodeIndex node, const SnapshotPod& pod) {
-  nodes_[IndexOf(node)].pods.push_back(pod);
+  At(node).pods.push_back(pod);
   Count(node, pod, +1);
 }
 
 void Snapshot::Detach(NodeIndex node, size_t position) {
-  std::vector<SnapshotPod>& pods = nodes_[IndexOf(node)].pods;
-  const SnapshotPod pod = pods[position];
+  std::vector<SnapshotPod>& pods = At(node).pods;
+  const SnapshotPod pod = pods[CheckedIndex("pod of the node", position, pods.size())];
   pods[position] = pods.back();
   pods.pop_back();
   Count(node, pod, -1);
@@ -333,6 +342,7 @@ void Snapshot::Detach(NodeIndex node, size_t position) {
 
 void Snapshot::CountShape(NodeIndex node, PodsOfShape* pods, int32_t sign) {
   pods->count += sign;
+  LOADLINE_CHECK(pods->count >= 0) << "a pod goes that was not there";
   if (!pods->listed) {
     pods->listed = pods->has_rules && pods->count == 0;
   } else if (sign > 0) {
@@ -350,13 +360,14 @@ void Snapshot::Count(NodeIndex node, const SnapshotPod& pod, int32_t sign) {
   NodeAmount* const row = amounts_.data() + IndexOf(node) * width_;
   for (const auto& [resource, request] : shape.requests) {
     const size_t i = static_cast<size_t>(resource);
-    NodeAmount* const amount = i < width_ ? row + i : FindExtra(nodes_[IndexOf(node)], resource);
+    NodeAmount* const amount = i < width_ ? row + i : FindExtra(At(node), resource);
     if (amount == nullptr) continue;
     amount->requested += absl::int128(request) * sign;
+    LOADLINE_DCHECK(amount->requested >= 0) << "a node gives back more than it has";
     UpdateFree(amount);
   }
   CountShape(node, &pods_of_[static_cast<size_t>(pod.shape)], sign);
-  if (shape.rules != nullptr) CountRules(&nodes_[IndexOf(node)], shape, sign);
+  if (shape.rules != nullptr) CountRules(&At(node), shape, sign);
   if (all_counts_.empty()) return;
   for (DomainCounts* counts : CountsOf(pod.shape)) counts->Change(node, sign);
 }

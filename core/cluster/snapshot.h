@@ -16,6 +16,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/numeric/int128.h"
 #include "absl/strings/string_view.h"
+#include "core/base/check.h"
 #include "core/base/fingerprint_index.h"
 #include "core/base/resource_names.h"
 #include "core/base/work_budget.h"
@@ -88,16 +89,16 @@ class Snapshot {
   // There, and not a ghost.
   bool Placeable(NodeIndex node) const { return Contains(node) && !nodes_[IndexOf(node)].ghost; }
   // About to be deleted, see MarkLeaving().
-  bool Leaving(NodeIndex node) const { return nodes_[IndexOf(node)].leaving; }
+  bool Leaving(NodeIndex node) const { return At(node).leaving; }
   std::optional<NodeIndex> FindSlot(Slot slot) const;
-  const std::string& name(NodeIndex node) const { return nodes_[IndexOf(node)].name; }
-  Slot slot(NodeIndex node) const { return nodes_[IndexOf(node)].slot; }
-  int32_t node_shape_id(NodeIndex node) const { return nodes_[IndexOf(node)].shape; }
-  const NodeShape& node_shape(NodeIndex node) const { return *node_shapes_[nodes_[IndexOf(node)].shape]; }
+  const std::string& name(NodeIndex node) const { return At(node).name; }
+  Slot slot(NodeIndex node) const { return At(node).slot; }
+  int32_t node_shape_id(NodeIndex node) const { return At(node).shape; }
+  const NodeShape& node_shape(NodeIndex node) const { return *node_shapes_[At(node).shape]; }
   int32_t node_shape_end() const { return node_shapes_.size(); }
   NodeLabels labels(NodeIndex node) const;
-  std::span<const SnapshotPod> pods(NodeIndex node) const { return nodes_[IndexOf(node)].pods; }
-  std::span<const UsedPort> ports(NodeIndex node) const { return nodes_[IndexOf(node)].ports; }
+  std::span<const SnapshotPod> pods(NodeIndex node) const { return At(node).pods; }
+  std::span<const UsedPort> ports(NodeIndex node) const { return At(node).ports; }
   // Volumes of the pods of a node, in the mean over all nodes; rounded up.
   int64_t volumes_per_node() const {
     const int64_t nodes = std::max<int64_t>(1, node_end());
@@ -107,9 +108,11 @@ class Snapshot {
   // offers it, whatever pods there request. A pod that asks for it fits nowhere else, so that a question
   // which brings thousands of names of its own needs no column for them.
   const NodeAmount& amount(NodeIndex node, ResourceId resource) const;
-  // One per resource that the cluster state had a name for, by id.
+  // How many resources the cluster state had a name for.
+  size_t amount_end() const { return width_; }
+  // One for each of these, by id.
   std::span<const NodeAmount> amounts(NodeIndex node) const {
-    return {amounts_.data() + IndexOf(node) * width_, width_};
+    return {amounts_.data() + CheckedIndex("node", IndexOf(node), nodes_.size()) * width_, width_};
   }
 
   // What a further node takes beside its own text, in bytes: the rows of all nodes move when they grow.
@@ -158,6 +161,10 @@ class Snapshot {
   // among them, each slot at most once; of Source::kChanges, outside of forks. Nodes that are new, or of
   // which name or shape changed, are numbered behind all others. Cost: O(slots + their pods + shapes).
   void Reload(std::span<const Slot> slots);
+
+  // Checks what the snapshot keeps against what it would be if worked out anew from the pods of its nodes.
+  // For tests. Cost: O((pods + nodes) * (1 + counts)).
+  void CheckConsistent() const;
 
   // --- counts ------------------------------------------------------------------------------------------
 
@@ -229,8 +236,11 @@ class Snapshot {
   class Numbers {
    public:
     int32_t Intern(const Shape& shape, bool copy);
-    const Shape* operator[](int32_t id) const { return shapes_[static_cast<size_t>(id)]; }
+    const Shape* operator[](int32_t id) const {
+      return shapes_[CheckedIndex("shape", static_cast<size_t>(id), shapes_.size())];
+    }
     int32_t size() const { return static_cast<int32_t>(shapes_.size()); }
+    void CheckConsistent() const;
 
    private:
     std::vector<const Shape*> shapes_;
@@ -238,6 +248,13 @@ class Snapshot {
     FingerprintIndex index_;
   };
 
+  Node& At(NodeIndex node) { return nodes_[CheckedIndex("node", IndexOf(node), nodes_.size())]; }
+  const Node& At(NodeIndex node) const { return nodes_[CheckedIndex("node", IndexOf(node), nodes_.size())]; }
+  // One that is there.
+  Node& Present(NodeIndex node) {
+    LOADLINE_CHECK(Contains(node)) << "node " << static_cast<int32_t>(node) << " is not in the snapshot";
+    return nodes_[IndexOf(node)];
+  }
   int32_t Intern(const PodShape& shape, bool copy);
   bool follows() const { return source_ == Source::kChanges; }
   void AttachPodsOf(Slot slot, NodeIndex node);
@@ -270,6 +287,11 @@ class Snapshot {
   absl::string_view Keep(absl::string_view text);
   void RecordFreed(NodeIndex node);
   const std::vector<DomainCounts*>& CountsOf(int32_t shape);
+  void CheckNode(NodeIndex node) const;
+  void CheckAmounts(NodeIndex node) const;
+  void CheckShapes() const;
+  void CheckCounts() const;
+  void CheckMoves() const;
 
   const ClusterState& state_;
   const Source source_;

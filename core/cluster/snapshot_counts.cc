@@ -43,7 +43,7 @@ void Snapshot::ReadTopology(TopologyKey* topology) {
       AddTo(topology, node, labels(node).hostname);
       continue;
     }
-    int32_t& domain = domains[static_cast<size_t>(nodes_[IndexOf(node)].shape)];
+    int32_t& domain = domains[static_cast<size_t>(At(node).shape)];
     if (domain == kUnknown) {
       const std::string* const value = labels(node).Find(topology->key());
       domain = value == nullptr ? TopologyKey::kNone : topology->DomainOf(*value);
@@ -66,7 +66,7 @@ bool Snapshot::OnSomeNode(const std::string& key) {
 void Snapshot::AddTo(TopologyKey* topology, NodeIndex node, const std::string* value) {
   if (value == nullptr) return;
   if (topology->unindexed() > 0) {
-    topology->Index([&](NodeIndex named) -> const std::string& { return nodes_[IndexOf(named)].name; });
+    topology->Index([&](NodeIndex named) -> const std::string& { return At(named).name; });
   }
   topology->Add(node, topology->DomainOf(*value));
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/base/check.h"
 #include "core/cluster/journal.h"
 
 namespace loadline {
@@ -33,13 +34,12 @@ class TopologyKey {
     return IndexOf(node) < nodes_.size() ? nodes_[IndexOf(node)].domain : kNone;
   }
   int32_t domain_end() const { return static_cast<int32_t>(domains_.size()); }
-  size_t node_count(int32_t domain) const { return domains_[static_cast<size_t>(domain)].nodes; }
+  size_t node_count(int32_t domain) const { return domains_[At(domain)].nodes; }
 
   // Calls visit(NodeIndex) for the nodes of a domain, in no order that means anything.
   template <typename Visit>
   void ForEachNode(int32_t domain, Visit visit) const {
-    for (int32_t i = domains_[static_cast<size_t>(domain)].first; i != kNone;
-         i = nodes_[static_cast<size_t>(i)].next) {
+    for (int32_t i = domains_[At(domain)].first; i != kNone; i = nodes_[static_cast<size_t>(i)].next) {
       visit(NodeIndex{i});
     }
   }
@@ -64,6 +64,10 @@ class TopologyKey {
     unindexed_ = 0;
   }
 
+  // Checks that each node is in the list of its domain, and nowhere else. For tests. Cost: O(nodes +
+  // domains).
+  void CheckConsistent() const;
+
   // About its memory.
   int64_t bytes() const {
     constexpr size_t kValueBytes = 64;
@@ -86,6 +90,10 @@ class TopologyKey {
     int32_t first = kNone;
     size_t nodes = 0;
   };
+
+  size_t At(int32_t domain) const {
+    return CheckedIndex("domain", static_cast<size_t>(domain), domains_.size());
+  }
 
   std::string key_;
   std::vector<Node> nodes_;

@@ -145,19 +145,43 @@ void BoardFollower::Rebuild(const DrainCall& call) {
   Prepare(call, all);
   board_->NoteNewPods();
   Snapshot& snapshot = board_->snapshot();
-  for (const Slot slot : call.deleting) snapshot.MarkLeaving(*snapshot.FindSlot(slot));
+  for (const Slot slot : call.deleting) snapshot.MarkLeaving(NodeIn(slot));
 }
 
 void BoardFollower::Prepare(const DrainCall& call, std::span<const Slot> slots) {
   for (const Slot slot : slots) {
     if (!call.cluster().Occupied(slot)) continue;
-    const NodeIndex node = *board_->snapshot().FindSlot(slot);
+    const NodeIndex node = NodeIn(slot);
     for (const PodRef placeholder : call.PlaceholdersOn(slot)) {
       board_->AddPlaceholder(node, board_->KindOf(call.placeholder(placeholder).pod));
     }
     if (call.cluster().node_shape(slot).unschedulable || !IsReady(call.cluster(), slot)) {
       board_->snapshot().MakeGhost(node);
     }
+  }
+}
+
+NodeIndex BoardFollower::NodeIn(Slot slot) const {
+  const std::optional<NodeIndex> node = board_->snapshot().FindSlot(slot);
+  LOADLINE_CHECK(node.has_value()) << "the board lacks the node in slot " << static_cast<int32_t>(slot);
+  return *node;
+}
+
+void BoardFollower::CheckConsistent(std::span<const PlannedNode> planned) const {
+  if (board_ == nullptr) return;
+  board_->CheckConsistent();
+  if (!holds_plan_) return;
+  std::vector<int32_t> received(static_cast<size_t>(board_->snapshot().node_end()), 0);
+  for (const PlannedNode& node : planned) {
+    LOADLINE_CHECK(board_->snapshot().Leaving(node.node)) << "a planned node takes pods";
+    for (const PlacedPod& pod : node.placed) {
+      ++received[CheckedIndex("node", IndexOf(pod.to), received.size())];
+    }
+  }
+  for (size_t i = 0; i < received.size(); ++i) {
+    const int32_t on_board = board_->received(NodeIndex{static_cast<int32_t>(i)});
+    LOADLINE_CHECK(on_board >= received[i])
+        << "node " << i << " has taken " << on_board << ", planned " << received[i];
   }
 }
 

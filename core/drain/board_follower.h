@@ -45,6 +45,9 @@ class BoardFollower {
   // The board holds something else than the moves of the plan: the next call builds it anew.
   void Spoil() { holds_plan_ = false; }
 
+  // Checks the board, and that it has the moves of `planned`, unless it was spoiled. For tests.
+  void CheckConsistent(std::span<const PlannedNode> planned) const;
+
   // After the first Follow().
   DrainBoard& board() { return *board_; }
   const DrainBoard& board() const { return *board_; }
@@ -67,6 +70,8 @@ class BoardFollower {
 
   static std::vector<SeenPlaceholder> Seen(std::span<const DrainPlaceholder> placeholders);
   bool CanFollow(const DrainCall& call) const;
+  // The node of an occupied slot.
+  NodeIndex NodeIn(Slot slot) const;
   std::vector<FormerEntry> Update(const DrainCall& call, std::vector<PlannedNode> planned,
                                   std::span<const Slot> changes);
   // Slots of nodes that stand on the board with other placeholders than they have now, and of those in the

@@ -89,6 +89,8 @@ int32_t DrainBoard::KindOf(int32_t state_shape) {
 }
 
 int32_t DrainBoard::KindOf(const IncomingPod& pod) {
+  LOADLINE_CHECK(Covers(pod.names, pod.shape.requests))
+      << "pod " << pod.name << " requests what its names lack";
   if (HasNamesOf(state_.resource_names(), pod)) return KindOfSnapshotShape(snapshot_.InternShape(pod.shape));
   PodShape renamed = pod.shape;
   renamed.requests = RequestsByName(pod, state_.resource_names());
@@ -120,7 +122,7 @@ int32_t DrainBoard::KindOfSnapshotShape(int32_t shape) {
 }
 
 std::optional<SearchPod> DrainBoard::HandleOf(const MovingPod& pod, WorkBudget* budget) {
-  Kind& kind = kinds_[static_cast<size_t>(pod.kind)];
+  Kind& kind = At(pod.kind);
   if (kind.handle.has_value() && !kind.by_name) return *kind.handle;
   IncomingPod incoming;
   incoming.shape = kind.shape;
@@ -138,7 +140,7 @@ std::optional<SearchPod> DrainBoard::HandleOf(const MovingPod& pod, WorkBudget* 
 // Takes one unit for a pod. The first pod of a kind costs a look at all nodes, some 10 ns each.
 bool DrainBoard::Pay(const MovingPod& pod, WorkBudget* budget) const {
   constexpr int64_t kNodesPerUnit = 8;
-  const Kind& kind = kinds_[static_cast<size_t>(pod.kind)];
+  const Kind& kind = At(pod.kind);
   if (kind.handle.has_value() && !kind.by_name) return budget->Spend();
   return budget->Spend(1 + snapshot_.node_end() / kNodesPerUnit);
 }
@@ -154,7 +156,7 @@ bool DrainBoard::FitsOn(const MovingPod& pod, NodeIndex node, WorkBudget* budget
 }
 
 void DrainBoard::Put(MovingPod* pod, NodeIndex node) {
-  const Kind& kind = kinds_[static_cast<size_t>(pod->kind)];
+  const Kind& kind = At(pod->kind);
   if (kind.by_name) {
     snapshot_.PlacePod(node, kind.shape_id, pod->name, pod->uid);
   } else {
@@ -165,9 +167,7 @@ void DrainBoard::Put(MovingPod* pod, NodeIndex node) {
   ++received_[IndexOf(node)];
 }
 
-void DrainBoard::AddPlaceholder(NodeIndex node, int32_t kind) {
-  snapshot_.PlacePod(node, kinds_[static_cast<size_t>(kind)].shape_id);
-}
+void DrainBoard::AddPlaceholder(NodeIndex node, int32_t kind) { snapshot_.PlacePod(node, At(kind).shape_id); }
 
 // Forgets the places of pods that a Revert() took away.
 void DrainBoard::Unplace(std::span<MovingPod> pods) {
@@ -266,7 +266,7 @@ void DrainBoard::Repeat(NodeIndex node, std::span<MovingPod> pods) {
 // Whether there is a node for the pod, if nothing of its node has moved yet. Only of a pod for which all that
 // counts is room; else true.
 bool DrainBoard::HasPlaceAlone(const MovingPod& pod, WorkBudget* budget) {
-  if (!kinds_[static_cast<size_t>(pod.kind)].only_room) return true;
+  if (!At(pod.kind).only_room) return true;
   const std::optional<SearchPod> handle = HandleOf(pod, budget);
   if (!handle.has_value()) return false;
   PodFit& fit = search_->fit(*handle);
@@ -303,7 +303,8 @@ void DrainBoard::RemoveFrom(NodeIndex node, std::span<const MovingPod> pods) {
   const std::span<const NodePods::Pod> all = state_.pods(snapshot_.slot(node)).pods();
   std::vector<bool> goes(all.size(), false);
   for (const MovingPod& pod : pods) {
-    if (!pod.pod.is_placeholder()) goes[pod.pod.position()] = true;
+    if (!pod.pod.is_placeholder())
+      goes[CheckedIndex("pod of the node", pod.pod.position(), goes.size())] = true;
   }
   std::vector<size_t> positions;
   size_t position = 0;
@@ -317,22 +318,45 @@ void DrainBoard::RemoveFrom(NodeIndex node, std::span<const MovingPod> pods) {
 }
 
 void DrainBoard::TakeBack(int32_t kind, NodeIndex node) {
-  const int32_t shape = kinds_[static_cast<size_t>(kind)].shape_id;
+  const int32_t shape = At(kind).shape_id;
   const std::span<const SnapshotPod> pods = snapshot_.pods(node);
   for (size_t i = pods.size(); i-- > 0;) {
     if (pods[i].shape != shape) continue;
     snapshot_.RemovePod(node, i);
-    --received_[IndexOf(node)];
+    --received_[CheckedIndex("node", IndexOf(node), received_.size())];
     return;
+  }
+  LOADLINE_CHECK(false) << "no pod of kind " << kind << " is on node " << static_cast<int32_t>(node);
+}
+
+void DrainBoard::CheckConsistent() const {
+  snapshot_.CheckConsistent();
+  LOADLINE_CHECK(snapshot_.depth() == 0) << snapshot_.depth() << " forks were left behind";
+  for (size_t i = 0; i < kinds_.size(); ++i) {
+    const size_t shape =
+        CheckedIndex("shape", static_cast<size_t>(kinds_[i].shape_id), kind_of_shape_.size());
+    LOADLINE_CHECK(static_cast<size_t>(kind_of_shape_[shape]) == i)
+        << "kind " << i << " is not that of its shape";
+    LOADLINE_CHECK(snapshot_.pod_shape(kinds_[i].shape_id) == kinds_[i].shape) << "shape of kind " << i;
+  }
+  for (const int32_t kind : kind_of_shape_) {
+    LOADLINE_CHECK(kind < static_cast<int32_t>(kinds_.size())) << "kind " << kind << " is not known";
+  }
+  for (size_t i = 0; i < received_.size(); ++i) {
+    const NodeIndex node{static_cast<int32_t>(i)};
+    const int64_t pods = static_cast<int64_t>(snapshot_.pods(node).size());
+    LOADLINE_CHECK(0 <= received_[i] && received_[i] <= pods)
+        << "node " << i << " has taken " << received_[i];
   }
 }
 
 void DrainBoard::Reload(std::span<const Slot> slots) {
-  snapshot_.Reload(slots);
   received_.resize(static_cast<size_t>(snapshot_.node_end()), 0);
-  for (const Slot slot : slots) {
+  for (const Slot slot : slots) {  // before nodes get other numbers
     if (const std::optional<NodeIndex> node = snapshot_.FindSlot(slot)) received_[IndexOf(*node)] = 0;
   }
+  snapshot_.Reload(slots);
+  received_.resize(static_cast<size_t>(snapshot_.node_end()), 0);
 }
 
 }  // namespace loadline

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "core/base/check.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/snapshot.h"
 #include "core/drain/disruption_budgets.h"
@@ -55,9 +56,9 @@ class DrainBoard {
   int32_t KindOf(int32_t state_shape);
   int32_t KindOf(const IncomingPod& pod);
   // A measure of what a pod asks for; a core counts as 4 GiB.
-  int64_t size(int32_t kind) const { return kinds_[static_cast<size_t>(kind)].size; }
+  int64_t size(int32_t kind) const { return At(kind).size; }
   // The number of its shape in the snapshot.
-  int32_t shape(int32_t kind) const { return kinds_[static_cast<size_t>(kind)].shape_id; }
+  int32_t shape(int32_t kind) const { return At(kind).shape_id; }
   // Whether what fits may turn on other pods or volumes, so that a pod which goes may take the place of
   // another one away. As far as pods are known.
   bool pods_depend() const { return pods_depend_; }
@@ -95,6 +96,9 @@ class DrainBoard {
   // Makes the nodes what the cluster state says, without moved pods. Outside of forks.
   void Reload(std::span<const Slot> slots);
 
+  // Checks the snapshot, the kinds, and that no node has taken more than it has. For tests.
+  void CheckConsistent() const;
+
   // Moved pods that a node has taken.
   int32_t received(NodeIndex node) const {
     return IndexOf(node) < received_.size() ? received_[IndexOf(node)] : 0;
@@ -110,6 +114,10 @@ class DrainBoard {
     std::optional<SearchPod> handle;
   };
 
+  Kind& At(int32_t kind) { return kinds_[CheckedIndex("kind", static_cast<size_t>(kind), kinds_.size())]; }
+  const Kind& At(int32_t kind) const {
+    return kinds_[CheckedIndex("kind", static_cast<size_t>(kind), kinds_.size())];
+  }
   int32_t KindOfSnapshotShape(int32_t shape);
   // Each call charges its search to `budget` (nullptr: no limit). Once the budget has ended, the answer
   // means nothing.

@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "core/base/check.h"
 #include "core/base/cpu_memory.h"
 #include "core/base/work_budget.h"
 #include "core/drain/disruption_budgets.h"
@@ -58,8 +59,10 @@ class DrainCall {
 
   // In name order.
   std::span<const Slot> nodes() const { return nodes_; }
-  JudgedNode& judged(Slot slot) { return judged_[IndexOf(slot)]; }
-  const JudgedNode& judged(Slot slot) const { return judged_[IndexOf(slot)]; }
+  JudgedNode& judged(Slot slot) { return judged_[CheckedIndex("slot", IndexOf(slot), judged_.size())]; }
+  const JudgedNode& judged(Slot slot) const {
+    return judged_[CheckedIndex("slot", IndexOf(slot), judged_.size())];
+  }
   // What is known of all nodes, and putting it back to what it was.
   const std::vector<JudgedNode>& all_judged() const { return judged_; }
   void Restore(std::vector<JudgedNode> judged) { judged_ = std::move(judged); }
@@ -75,7 +78,9 @@ class DrainCall {
 
   // In their order in the problem.
   std::span<const PodRef> PlaceholdersOn(Slot slot) const;
-  const DrainPlaceholder& placeholder(PodRef pod) const { return problem_.placeholders[pod.position()]; }
+  const DrainPlaceholder& placeholder(PodRef pod) const {
+    return problem_.placeholders[CheckedIndex("placeholder", pod.position(), problem_.placeholders.size())];
+  }
   // As DestinationHint::pod.
   std::string TextOf(Slot slot, PodRef pod) const;
   // A hash of that text; tells pods of a node apart as long as the process lives.

@@ -26,6 +26,7 @@ class DrainPlanner::Impl {
   }
   DrainState State() const { return memory_.ToState(call_.has_value() ? &*call_ : nullptr); }
   const DrainPlan& Plan(const DrainProblem& problem, const DrainOptions& options, WorkBudget* budget);
+  void CheckConsistent() const { follower_.CheckConsistent(memory_.planned()); }
 
  private:
   std::string PlanNodes(std::vector<FormerEntry> formers, bool same_rules);
@@ -121,5 +122,6 @@ const DrainPlan& DrainPlanner::Plan(const DrainProblem& problem, const DrainOpti
                                     WorkBudget* budget) {
   return impl_->Plan(problem, options, budget);
 }
+void DrainPlanner::CheckConsistent() const { impl_->CheckConsistent(); }
 
 }  // namespace loadline

@@ -44,6 +44,9 @@ class DrainPlanner {
   // Cost: O(pods) with a small factor; O(moves * log) the first time and for what has changed.
   const DrainPlan& Plan(const DrainProblem& problem, const DrainOptions& options, WorkBudget* budget);
 
+  // Checks what is kept for the next call. For tests.
+  void CheckConsistent() const;
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;

@@ -77,7 +77,7 @@ SearchPod FitSearch::Add(IncomingPod pod, WorkBudget* budget) {
 }
 
 std::optional<NodeIndex> FitSearch::FirstFit(SearchPod number, WorkBudget* budget) {
-  Pod* const pod = pods_[static_cast<size_t>(number)].get();
+  Pod* const pod = At(number);
   if (pod == nullptr || !CatchUp(pod, budget)) return std::nullopt;
   for (size_t word = pod->first_open; word < words(); ++word) {
     uint64_t candidates = Candidates(pod, word);
@@ -98,7 +98,7 @@ std::optional<NodeIndex> FitSearch::FirstFit(SearchPod number, WorkBudget* budge
 
 void FitSearch::AllFits(SearchPod number, std::vector<NodeIndex>* nodes, WorkBudget* budget) {
   nodes->clear();
-  Pod* const pod = pods_[static_cast<size_t>(number)].get();
+  Pod* const pod = At(number);
   if (pod == nullptr || !CatchUp(pod, budget)) return;
   for (size_t word = pod->first_open; word < words(); ++word) {
     uint64_t candidates = Candidates(pod, word);

@@ -49,7 +49,7 @@ class FitSearch {
   // nowhere.
   SearchPod Add(IncomingPod pod, WorkBudget* budget = nullptr);
   PodFit& fit(SearchPod pod) {
-    Pod* const kept = pods_[static_cast<size_t>(pod)].get();
+    Pod* const kept = At(pod);
     return kept != nullptr ? kept->fit : *not_kept_;
   }
 
@@ -85,6 +85,11 @@ class FitSearch {
     bool waives_occupied = false;
     std::vector<Block> blocks;
   };
+
+  // nullptr: not kept.
+  Pod* At(SearchPod pod) {
+    return pods_[CheckedIndex("pod of the search", static_cast<size_t>(pod), pods_.size())].get();
+  }
 
   struct OnlyNew {};
   FitSearch(Snapshot* snapshot, const FitOptions* options, OnlyNew);

@@ -15,12 +15,27 @@ constexpr Make kFilters[] = {
     MakePodTopologySpread, MakeInterPodAffinity,   MakeDynamicResources,
 };
 
+// Whether the first `end` names have the same numbers in both.
+[[maybe_unused]] bool SameNames(const ResourceNames& a, const ResourceNames& b, size_t end) {
+  for (size_t i = 0; i < end; ++i) {
+    const ResourceId resource{static_cast<int32_t>(i)};
+    if (a.name(resource) != b.name(resource)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 PodFit::PodFit(Snapshot* snapshot, IncomingPod pod, const FitOptions* options, WorkBudget* budget)
     : pod_(std::move(pod)) {
   cut_short_ = budget != nullptr && budget->ended();
   if (cut_short_) return;
+  LOADLINE_CHECK(Covers(pod_.names, pod_.shape.requests))
+      << "pod " << pod_.name << " requests what its names lack";
+  LOADLINE_CHECK(pod_.names.size() >= snapshot->amount_end())
+      << "pod " << pod_.name << " has names of another cluster";
+  LOADLINE_DCHECK(SameNames(pod_.names, snapshot->state().resource_names(), snapshot->amount_end()))
+      << "pod " << pod_.name << " has names of another cluster";
   WorkBudget unlimited;
   const PodRules* const rules = pod_.shape.rules != nullptr ? pod_.shape.rules.get() : &no_rules_;
   context_ = {snapshot,   &pod_,   snapshot->InternShape(pod_.shape),

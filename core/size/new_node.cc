@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/scoped_fork.h"
 #include "core/fit/pod_fit.h"
 
 namespace loadline {
@@ -19,18 +20,6 @@ namespace {
 constexpr int64_t kJudgement = 10;
 // To prepare a pod to be judged, likewise.
 constexpr int64_t kPreparation = 100;
-
-// Undoes what is done to a snapshot while it is there.
-class Supposed {
- public:
-  explicit Supposed(Snapshot* snapshot) : snapshot_(*snapshot) { snapshot_.Fork(); }
-  Supposed(const Supposed&) = delete;
-  Supposed& operator=(const Supposed&) = delete;
-  ~Supposed() { snapshot_.Revert(); }
-
- private:
-  Snapshot& snapshot_;
-};
 
 NodeIndex AddNewNode(const std::string& group, const NodeShape& shape, Snapshot* snapshot) {
   NewNode node;
@@ -75,7 +64,7 @@ class Starving {
                           std::span<const WaitingPods> waiting) {
     const std::optional<size_t> newest = NewestAtWork(gathered, snapshot_);
     if (!newest.has_value()) return false;
-    const Supposed supposed(&snapshot_);
+    const ScopedFork supposed(&snapshot_);
     RemovePlaceholders(gathered.slots);
     for (const int32_t position : gathered.may_starve) {
       const PodShape& pod = waiting[static_cast<size_t>(position)].shape;
@@ -124,7 +113,7 @@ class Starving {
   }
 
   bool WouldFit(const PodShape& shape, const SizedGroup& group, NodeIndex newest) {
-    const Supposed supposed(&snapshot_);
+    const ScopedFork supposed(&snapshot_);
     const NodeShape like = snapshot_.node_shape(newest);  // a copy: the new node may move the shapes
     const NodeIndex node = AddNewNode(group.name, like, &snapshot_);
     const std::span<const SnapshotPod> there = snapshot_.pods(newest);
@@ -148,7 +137,7 @@ class Starving {
 void MeasureDaemons(Snapshot* snapshot, const FitOptions& options, std::span<const IncomingPod> daemons,
                     std::span<SizedGroup> groups, WorkBudget* budget) {
   if (daemons.empty()) return;
-  const Supposed supposed(snapshot);
+  const ScopedFork supposed(snapshot);
   std::vector<std::unique_ptr<PodFit>> fits;
   for (const IncomingPod& daemon : daemons) {
     if (!budget->Spend(kPreparation)) return;

@@ -101,13 +101,15 @@ void PlaceholderSet::PushOutAll() {
     if (!Has(node) || nodes_[node].placeholders.empty()) continue;
     const std::vector<int64_t> ids = nodes_[node].placeholders;
     std::vector<const Placeholder*> there;
-    for (const int64_t id : ids) there.push_back(&items_.at(id).placeholder);
+    for (const int64_t id : ids) there.push_back(&ItemOf(id).placeholder);
     for (const size_t i : PushOut(nodes_[node].content, there).pushed) Detach(ids[i]);
   }
 }
 
 void PlaceholderSet::Attach(int64_t id, size_t node) {
-  Item& item = items_.at(id);
+  Item& item = ItemOf(id);
+  LOADLINE_CHECK(Has(node) && item.node == kNoNode)
+      << "placeholder " << id << " is attached to node " << node;
   IndexRoom(node, false);
   Node& at = nodes_[node];
   item.node = node;
@@ -120,7 +122,7 @@ void PlaceholderSet::Attach(int64_t id, size_t node) {
 }
 
 void PlaceholderSet::Detach(int64_t id) {
-  Item& item = items_.at(id);
+  Item& item = ItemOf(id);
   if (item.node == kNoNode) return;
   IndexRoom(item.node, false);
   Node& at = nodes_[item.node];
@@ -128,7 +130,7 @@ void PlaceholderSet::Detach(int64_t id) {
   ++at.slots;
   // Anew: what saturated cannot be taken off again.
   at.taken = {};
-  for (const int64_t other : at.placeholders) at.taken = Plus(at.taken, items_.at(other).placeholder.size);
+  for (const int64_t other : at.placeholders) at.taken = Plus(at.taken, ItemOf(other).placeholder.size);
   IndexRoom(item.node, true);
   item.node = kNoNode;
   item.placeholder.node.clear();
@@ -147,11 +149,10 @@ void PlaceholderSet::Restore(const Placeholder& placeholder) {
   Expect(id, placeholder.last_node.empty() ? placeholder.node : placeholder.last_node);
 }
 
-void PlaceholderSet::Expect(int64_t id, const std::string& node) {
-  items_.at(id).placeholder.last_node = node;
-}
+void PlaceholderSet::Expect(int64_t id, const std::string& node) { ItemOf(id).placeholder.last_node = node; }
 
 void PlaceholderSet::Add(const PlaceholderGroup& group, int64_t id) {
+  LOADLINE_CHECK(!Has(id)) << "there are two placeholders " << id;
   Item& item = items_[id];
   item.placeholder.id = id;
   item.placeholder.kind = group.kind;
@@ -162,8 +163,14 @@ void PlaceholderSet::Add(const PlaceholderGroup& group, int64_t id) {
   members.unplaced.insert(id);
 }
 
+const PlaceholderSet::Item& PlaceholderSet::ItemOf(int64_t id) const {
+  const auto found = items_.find(id);
+  LOADLINE_CHECK(found != items_.end()) << "there is no placeholder " << id;
+  return found->second;
+}
+
 void PlaceholderSet::Remove(int64_t id) {
-  if (items_.at(id).node != kNoNode) {
+  if (ItemOf(id).node != kNoNode) {
     Detach(id);
     --lost_;
   }
@@ -182,7 +189,7 @@ void PlaceholderSet::Trim(const PlaceholderGroup& group, int64_t count) {
   using Key = std::tuple<bool, int64_t, int64_t, absl::string_view, int64_t>;
   std::vector<Key> order;
   for (const int64_t id : members->ids) {
-    const size_t node = items_.at(id).node;
+    const size_t node = ItemOf(id).node;
     const bool placed = node != kNoNode;
     const CpuMemory real = placed ? nodes_[node].content.real : CpuMemory{};
     order.emplace_back(placed, real.cpu, real.memory,
@@ -209,7 +216,7 @@ int64_t PlaceholderSet::PlaceBack(const PlaceholderGroup& group, std::span<const
   const std::vector<int64_t> waiting(members->unplaced.begin(), members->unplaced.end());
   int64_t placed = 0;
   for (const int64_t id : waiting) {
-    const std::string& name = items_.at(id).placeholder.last_node;
+    const std::string& name = ItemOf(id).placeholder.last_node;
     const size_t last = name.empty() ? kNoNode : Find(name);
     if (last == kNoNode || !FitsOn(last, group.size)) continue;
     if (std::find(classes.begin(), classes.end(), nodes_[last].content.node_class) == classes.end()) continue;

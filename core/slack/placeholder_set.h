@@ -8,11 +8,13 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/strings/string_view.h"
+#include "core/base/check.h"
 #include "core/base/cpu_memory.h"
 
 namespace loadline {
@@ -92,7 +94,7 @@ class PlaceholderSet {
   void SetNode(size_t node, SlackNode content);
   void RemoveNode(size_t node);
   bool Has(size_t node) const { return node < nodes_.size() && nodes_[node].present; }
-  const SlackNode& node(size_t node) const { return nodes_[node].content; }
+  const SlackNode& node(size_t node) const { return At(node).content; }
   // Of a node: less what real pods and placeholders have.
   CpuMemory Free(size_t node) const;
   bool FitsOn(size_t node, const CpuMemory& size) const;
@@ -130,9 +132,9 @@ class PlaceholderSet {
   // The node of `node_class` where one of this size leaves least; kNoNode: it fits none.
   size_t BestFit(int32_t node_class, const CpuMemory& size) const;
 
-  const Placeholder& placeholder(int64_t id) const { return items_.at(id).placeholder; }
+  const Placeholder& placeholder(int64_t id) const { return ItemOf(id).placeholder; }
   // kNoNode: none.
-  size_t NodeOf(int64_t id) const { return items_.at(id).node; }
+  size_t NodeOf(int64_t id) const { return ItemOf(id).node; }
   const Groups& groups() const { return groups_; }
   // nullptr: there is none.
   const Members* Find(const PlaceholderGroup& group) const;
@@ -141,6 +143,10 @@ class PlaceholderSet {
   int64_t size() const { return static_cast<int64_t>(items_.size()); }
   // How often a placeholder that stayed lost its node.
   int64_t lost() const { return lost_; }
+
+  // Checks what is kept of nodes and groups against the placeholders. For tests. Cost: O(nodes +
+  // placeholders).
+  void CheckConsistent() const;
 
  private:
   struct Node {
@@ -157,6 +163,13 @@ class PlaceholderSet {
   // Nodes by what is left: the tightest that is enough comes first.
   using Room = std::tuple<int64_t, int64_t, std::string, size_t>;
 
+  Node& At(size_t node) { return nodes_[CheckedIndex("node", node, nodes_.size())]; }
+  const Node& At(size_t node) const { return nodes_[CheckedIndex("node", node, nodes_.size())]; }
+  // One that is in the set.
+  Item& ItemOf(int64_t id) { return const_cast<Item&>(std::as_const(*this).ItemOf(id)); }
+  const Item& ItemOf(int64_t id) const;
+  void CheckNode(size_t node) const;
+  void CheckGroups() const;
   Room RoomOf(size_t node) const;
   void IndexRoom(size_t node, bool present);
   PlaceholderGroup GroupOf(const Placeholder& placeholder) const {

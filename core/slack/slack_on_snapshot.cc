@@ -22,12 +22,12 @@ constexpr int64_t kNodesPerUnit = 4;
 SlackOnSnapshot::SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, const SlackRooms* rooms,
                                  PlaceholderSet* set, WorkBudget* budget)
     : snapshot_(*snapshot),
+      fork_(snapshot),
       options_(*options),
       rooms_(*rooms),
       set_(*set),
       budget_(*budget),
       memory_(budget) {
-  snapshot_.Fork();
   // Placeholders that run as pods give way to any pod.
   for (const size_t slot : rooms_.with_placeholders()) {
     const std::optional<NodeIndex> node = snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)});

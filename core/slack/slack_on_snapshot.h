@@ -9,6 +9,7 @@
 
 #include "absl/container/btree_map.h"
 #include "core/base/work_budget.h"
+#include "core/cluster/scoped_fork.h"
 #include "core/cluster/snapshot.h"
 #include "core/fit/fit_search.h"
 #include "core/fit/trial_memory.h"
@@ -45,7 +46,6 @@ class SlackOnSnapshot {
   // outlives the object.
   SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, const SlackRooms* rooms, PlaceholderSet* set,
                   WorkBudget* budget);
-  ~SlackOnSnapshot() { snapshot_.Revert(); }
   SlackOnSnapshot(const SlackOnSnapshot&) = delete;
   SlackOnSnapshot& operator=(const SlackOnSnapshot&) = delete;
 
@@ -96,6 +96,7 @@ class SlackOnSnapshot {
                      const GrowthSketch& sketch, bool* fits_some);
 
   Snapshot& snapshot_;
+  const ScopedFork fork_;
   const FitOptions& options_;
   const SlackRooms& rooms_;
   PlaceholderSet& set_;

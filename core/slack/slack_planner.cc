@@ -96,6 +96,12 @@ void SlackPlanner::Expect(int64_t placeholder, const std::string& node) {
   if (set_.Has(placeholder)) set_.Expect(placeholder, node);
 }
 
+void SlackPlanner::CheckConsistent() const {
+  set_.CheckConsistent();
+  const std::vector<Placeholder> all = set_.Export();
+  LOADLINE_CHECK(all.empty() || all.back().id < next_id_) << "id " << next_id_ << " would be given out twice";
+}
+
 // --- classes
 
 void SlackPlanner::AddComing(Turn* turn) const {

@@ -66,6 +66,9 @@ class SlackPlanner {
   // The placeholder goes to that node first when it loses its own: a drain found room for it there.
   void Expect(int64_t placeholder, const std::string& node);
 
+  // Checks what is kept for the next plan. For tests.
+  void CheckConsistent() const;
+
  private:
   // What holds for one plan.
   struct Turn {

@@ -134,6 +134,12 @@ class IncludeRulesTest(unittest.TestCase):
             with self.subTest(code):
                 self.assertEqual(len(self.problems("base", code)), 1)
 
+    def test_only_a_failed_check_is_thrown(self):
+        for name, found in [("core/base/check.cc", 0), ("core/base/check2.cc", 2), ("core/drain/check.cc", 2)]:
+            with self.subTest(name):
+                code = "#include <exception>\nthrow CheckFailed(text);"
+                self.assertEqual(len(include_rules.check_file(name, name.split("/")[1], code)), found)
+
     def test_comments_and_strings_are_not_code(self):
         for code in ["// Reads no clock(): time() is an argument.", 'Error("do not try { this");', "/* getenv(\n) */",
                      "stats.time(3);", "retry(1);"]:

@@ -23,6 +23,7 @@ TEST(ResourceNamesTest, KnowsThreeNamesFromTheStart) {
   EXPECT_EQ(NameOf(names, kCpu), "cpu");
   EXPECT_EQ(NameOf(names, kMemory), "memory");
   EXPECT_EQ(NameOf(names, kEphemeralStorage), "ephemeral-storage");
+  names.CheckConsistent();
 }
 
 TEST(ResourceNamesTest, NumbersAreDenseAndStay) {
@@ -55,6 +56,7 @@ TEST(ResourceNamesTest, AnyBytesAreAName) {
 TEST(ResourceNamesTest, CopyAndOriginalGoTheirOwnWays) {
   ResourceNames original;
   original.Intern("a");
+  original.CheckConsistent();
   ResourceNames copy = original;
   EXPECT_EQ(copy.Intern("b"), ResourceId{4});
   EXPECT_EQ(original.Find("b"), std::nullopt);

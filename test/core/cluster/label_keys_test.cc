@@ -91,6 +91,7 @@ TEST(LabelKeysTest, WhateverCameFirstTheShapesAndFingerprintsAreTheSame) {
   ASSERT_TRUE(later.Apply(StatefulSet(10)).ok());
   const SelectorKeys app{"default", {"app"}};
   ASSERT_THAT(later.SelectLabelKeys({&app, 1}), ElementsAre(true));
+  later.CheckConsistent();
   EXPECT_EQ(first.cluster().fingerprint(Slot{0}), later.cluster().fingerprint(Slot{0}));
   for (size_t i = 0; i < 10; ++i) {
     EXPECT_EQ(first.cluster().pod_shapes()[first.cluster().pods(Slot{0}).pods()[i].shape],
@@ -125,6 +126,7 @@ TEST(LabelKeysTest, ThereAreOnlySoManyKeys) {
   ASSERT_TRUE(view.Apply(StatefulSet(2)).ok());
   const std::vector<SelectorKeys> wishes = {{"x", {"a", "b", "a"}}, {"y", {"c"}}, {"y", {"b"}}};
   EXPECT_THAT(view.SelectLabelKeys(wishes), ElementsAre(true, false, true));
+  view.CheckConsistent();
   EXPECT_THAT(view.label_keys(), ElementsAre("a", "b"));
 }
 
@@ -137,6 +139,7 @@ TEST(LabelKeysTest, ANamespaceThatInventsKeysLeavesRoomForOthers) {
                                             {"greedy", {"e"}},
                                             {"modest", {"f", "d"}}};
   EXPECT_THAT(view.SelectLabelKeys(wishes), ElementsAre(true, false, true, false, true));
+  view.CheckConsistent();
   EXPECT_THAT(view.label_keys(), ElementsAre("a", "d", "f"));
 }
 

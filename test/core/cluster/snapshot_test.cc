@@ -229,6 +229,7 @@ TEST_F(SnapshotTest, AHostnameThatComesTwiceIsOneDomain) {
   EXPECT_EQ(hosts.domain(again), 2);
   EXPECT_EQ(hosts.domain(twin), hosts.domain(NodeIndex{0}));
   EXPECT_EQ(hosts.domain(other), 4);
+  snapshot_->CheckConsistent();
   ExpectEqualsRecount();
 }
 
@@ -268,6 +269,7 @@ TEST_F(SnapshotTest, ASnapshotThatFollowsKeepsNamesOfPodsAsTheClusterGrows) {
     slots.push_back(Slot{i});
   }
   snapshot_->Reload(slots);
+  snapshot_->CheckConsistent();
   EXPECT_EQ(snapshot_->pods(*snapshot_->FindSlot(Slot{0}))[0].name, "short");
 }
 
@@ -277,6 +279,7 @@ TEST_F(SnapshotTest, ANodeOfANewResourceFindsRoom) {
   const NodeIndex added = snapshot_->AddNode(node);
   EXPECT_EQ(added, NodeIndex{4});
   EXPECT_EQ(snapshot_->amount(added, ResourceId{40}).free, 5);
+  snapshot_->CheckConsistent();
   EXPECT_EQ(snapshot_->amount(NodeIndex{0}, ResourceId{40}).free, 0);
   EXPECT_EQ(snapshot_->amount(NodeIndex{1}, kCpu).requested, 300);
 }
@@ -327,6 +330,7 @@ TEST_F(SnapshotTest, RevertRestoresWhatWasThere) {
     }
     ASSERT_EQ(snapshot_->depth(), before.size());
     ASSERT_NO_FATAL_FAILURE(ExpectEqualsRecount()) << "step " << step;
+    snapshot_->CheckConsistent();
   }
 }
 

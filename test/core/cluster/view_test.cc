@@ -73,6 +73,7 @@ class ViewTest : public ::testing::Test {
     const uint64_t fingerprint = view_.cluster().fingerprint();
     const Revision revision = view_.revision();
     const absl::Status status = view_.Apply(batch);
+    view_.CheckConsistent();
     EXPECT_EQ(status.code(), code) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(text));
     EXPECT_EQ(view_.cluster().fingerprint(), fingerprint);
@@ -287,6 +288,7 @@ TEST(ViewPropertyTest, DeltasEqualAFullList) {
         batch.nodes = {node};
       }
       ASSERT_TRUE(view.Apply(batch).ok());
+      view.CheckConsistent();
       ++revision;
     }
     // The same content in other slots and with other shape ids.
@@ -301,6 +303,7 @@ TEST(ViewPropertyTest, DeltasEqualAFullList) {
       list.nodes.push_back(std::move(moved));
     }
     ASSERT_TRUE(full.Apply(list).ok());
+    full.CheckConsistent();
     ASSERT_EQ(view.cluster().fingerprint(), full.cluster().fingerprint());
     for (const auto& [slot, node] : content) {
       const Slot moved{39 - slot};

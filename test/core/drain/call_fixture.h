@@ -32,10 +32,12 @@ class CallFixture {
 
   // The next call: the cluster may have changed.
   void Begin() {
+    if (call_.has_value()) follower_.CheckConsistent(memory_.planned());
     call_.emplace(model_.problem(), options_, memory_.state(), &work_);
     BoardFollower::Followed followed = follower_.Follow(*call_, memory_.TakePlanned());
     formers_ = std::move(followed.formers);
     for (FormerNode& former : memory_.TakeTimers()) formers_.push_back({std::nullopt, std::move(former)});
+    follower_.CheckConsistent({});
     call_->SetNodes(follower_.board().snapshot(), formers_);
     eligible_.Judge(followed.changes, &*call_);
   }

@@ -50,6 +50,7 @@ TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
     for (int loop = 0; loop < 3; ++loop) {
       WorkBudget budget;
       const DrainPlan& plan = planner.Plan(model.problem(), checked.options, &budget);
+      planner.CheckConsistent();
       const NamedPlan named = Named(model, plan);
       const std::vector<std::string> errors = CheckPlan(cluster, checked, named);
       ASSERT_TRUE(errors.empty()) << "seed " << seed << " loop " << loop << "\n"

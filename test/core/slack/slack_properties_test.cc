@@ -76,6 +76,7 @@ TEST(SlackPropertiesTest, KeepsWhatIsWantedAndLittleMore) {
     const SlackOptions options = RandomOptions(&dice);
     SlackPlanner planner;
     const SlackPlan plan = PlanSlackOnce(&planner, world->Question(options));
+    planner.CheckConsistent();
     const SlackState state = planner.State();
     std::map<std::string, CpuMemory> mirrored;  // by class
     std::map<std::string, std::string> class_of;
@@ -202,6 +203,7 @@ TEST(SlackPropertiesTest, CatchingUpIsAsGoodAsStartingOver) {
       const SlackPlan expected = PlanSlackOnce(&fresh, question);
       EXPECT_EQ(Text(PlanSlackOnce(&planner, question)), Text(expected)) << seed;
       EXPECT_EQ(planner.State(), fresh.State()) << seed;
+      planner.CheckConsistent();
       ExpectNoneTooMany(*world, planner.State());
       for (const ClassSlack& slack : expected.classes) {
         if (!Loose(slack)) {
