@@ -104,6 +104,7 @@ absl::StatusOr<v1::DescribeResponse> AnswerDescribe(const v1::DescribeRequest& r
   if (absl::Status status = CheckDescribe(request); !status.ok()) return status;
   v1::DescribeResponse response;
   response.set_engine_version(LOADLINE_VERSION);
+  response.set_failed_checks(views->failed_checks());
   if (request.view().empty()) {
     for (const auto& [name, shared] : views->All()) {
       const absl::StatusOr<LockedView> view = LockedView::Wait(shared, deadline);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/check.h"
 #include "google/protobuf/arena.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/text.h"
@@ -76,7 +77,12 @@ absl::StatusOr<std::string> Engine::Call(absl::string_view method, absl::string_
       return absl::ResourceExhaustedError(
           absl::StrCat("the request has ", request.size(), " bytes, the limit is ", kMaxMessageBytes));
     }
-    return candidate.handle(request, deadline, &views_);
+    try {
+      return candidate.handle(request, deadline, &views_);
+    } catch (const CheckFailed& failed) {  // all that was begun is undone by now
+      views_.CountFailedCheck();
+      return absl::InternalError(absl::StrCat(failed.what(), " (a fault of Loadline: please report it)"));
+    }
   }
   return absl::UnimplementedError(absl::StrCat("there is no method ", Quoted(method)));
 }

@@ -32,6 +32,11 @@ class KeptSnapshot {
     return snapshot_.get();
   }
 
+  // Checks the snapshot, if it is that of the view as it is. For tests.
+  void CheckConsistent(const View& view) const {
+    if (snapshot_ != nullptr && version_ == view.version()) snapshot_->CheckConsistent();
+  }
+
   // What a question left half done is worth nothing.
   void Drop() { snapshot_.reset(); }
 

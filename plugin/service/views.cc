@@ -79,7 +79,7 @@ absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const std::shared
   if (!view.ok()) return view.status();
   if ((*view)->view.half_applied()) {
     Forget(name, shared.get());
-    return absl::FailedPreconditionError("was lost when memory ran out; send a full list");
+    return absl::FailedPreconditionError("was lost when memory ran out or a check failed; send a full list");
   }
   if (absl::Status status = deadline.Check(); !status.ok()) return status;
   return view;
@@ -122,6 +122,21 @@ void Views::Forget(absl::string_view name, const SharedView* shared) {
 std::vector<std::pair<std::string, std::shared_ptr<SharedView>>> Views::All() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return {views_.begin(), views_.end()};
+}
+
+void Views::CheckConsistent() const {
+  for (const auto& [name, shared] : All()) {
+    const absl::StatusOr<LockedView> view = LockedView::Wait(shared, Deadline());
+    if (view.ok()) (*view)->CheckConsistent();
+  }
+}
+
+void SharedView::CheckConsistent() const {
+  if (view.half_applied()) return;
+  view.CheckConsistent();
+  snapshot.CheckConsistent(view);
+  if (drain.cluster != nullptr) drain.planner.CheckConsistent();  // else it may be half done
+  slack.CheckConsistent();
 }
 
 }  // namespace loadline

@@ -2,6 +2,7 @@
 #ifndef LOADLINE_PLUGIN_SERVICE_VIEWS_H_
 #define LOADLINE_PLUGIN_SERVICE_VIEWS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -50,6 +51,9 @@ struct SharedView {
     left_out_version = view.version();
     return left_out;
   }
+
+  // Checks all of it; `turn` is held. For tests.
+  void CheckConsistent() const;
 
   const EngineLimits limits;
   Turn writer;  // orders batches; taken before `turn`
@@ -114,6 +118,13 @@ class Views {
   // All views in name order.
   std::vector<std::pair<std::string, std::shared_ptr<SharedView>>> All() const;
 
+  // Calls that ended because a check of our own failed.
+  int64_t failed_checks() const { return failed_checks_; }
+  void CountFailedCheck() { ++failed_checks_; }
+
+  // Checks all views that are not in use. For tests.
+  void CheckConsistent() const;
+
  private:
   std::shared_ptr<SharedView> Find(absl::string_view name) const;
   // Adds a view under a name that is free.
@@ -130,6 +141,7 @@ class Views {
   void Forget(absl::string_view name, const SharedView* shared);
 
   const EngineLimits limits_;
+  std::atomic<int64_t> failed_checks_ = 0;
   mutable std::mutex mutex_;
   // Guarded by mutex_. Ordered: Describe lists by name.
   std::map<std::string, std::shared_ptr<SharedView>, std::less<>> views_;

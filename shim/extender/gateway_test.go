@@ -186,6 +186,7 @@ func TestGatewayScoresTheExampleOfTheProposal(t *testing.T) {
 		`loadline_view_pods`:                                  "4",
 		`loadline_engine_up`:                                  "1",
 		`loadline_view_clamped_amounts`:                       "0",
+		`loadline_engine_failed_checks`:                       "0",
 		`loadline_build_info{version="1.2.3"}`:                "1",
 		`loadline_extender_full_node_requests_total`:          "0",
 		`loadline_extender_requests_total{result="rejected"}`: "0",

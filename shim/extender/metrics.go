@@ -48,6 +48,7 @@ type metrics struct {
 	leftOut      prometheus.Counter
 	unreadable   prometheus.Gauge
 	clamped      prometheus.Gauge
+	failedChecks prometheus.Gauge
 	engineUp     prometheus.Gauge
 	reloaded     prometheus.Gauge
 }
@@ -82,7 +83,9 @@ func newMetrics(version string) *metrics {
 		viewPods:  gauge("loadline_view_pods", "Pods that the engine holds."),
 		unreadable: gauge("loadline_view_unreadable_objects",
 			"Nodes and pods that count only with what the engine could read of them; the log names them."),
-		clamped:  gauge("loadline_view_clamped_amounts", "Amounts that the engine has clamped since it holds the view."),
+		clamped: gauge("loadline_view_clamped_amounts", "Amounts that the engine has clamped since it holds the view."),
+		failedChecks: gauge("loadline_engine_failed_checks",
+			"Calls that the engine has refused since it started because a check of its own failed: a fault of Loadline."),
 		engineUp: gauge("loadline_engine_up", "Whether the engine answered when it was last asked how it is."),
 		reloaded: gauge("loadline_tls_last_reload_successful", "Whether the certificate files could be read when they last changed."),
 	}
@@ -104,7 +107,7 @@ func newMetrics(version string) *metrics {
 // registerExtender adds the metrics that an extender has.
 func (m *metrics) registerExtender() {
 	m.registry.MustRegister(m.requests, m.skips, m.duration, m.fullNodes, m.unknownNodes, m.leftOut, m.unreadable, m.syncs, m.viewNodes, m.viewPods,
-		m.clamped, m.engineUp)
+		m.clamped, m.failedChecks, m.engineUp)
 }
 
 // answered counts a request. `skip` is empty when the engine's scores were answered.

@@ -118,6 +118,7 @@ func (r *refresher) describe(ctx context.Context, at *loadlinev1.Changes) (*load
 	if err != nil {
 		return nil, err
 	}
+	r.metrics.failedChecks.Set(float64(response.GetFailedChecks()))
 	for _, held := range response.GetViews() {
 		if held.GetName() == r.view && held.GetEpoch() == at.GetEpoch() && held.GetRevision() == at.GetRevision() {
 			return held, nil

@@ -54,6 +54,7 @@ class FuzzEngine {
   absl::StatusOr<std::string> Call(absl::string_view method, absl::string_view request) {
     absl::StatusOr<std::string> answer = engine_.Call(method, request, Deadline());
     if (!answer.ok()) CheckError(answer.status());
+    engine_.views().CheckConsistent();
     return answer;
   }
 

@@ -78,6 +78,8 @@ class TypedEngine {
   absl::StatusOr<std::string> CallBytes(absl::string_view method, absl::string_view request,
                                         const Deadline& deadline = Deadline());
 
+  Views& views() { return engine_.views(); }
+
   // View "test" with all nodes; with pods if asked for. The call must succeed.
   v1::DescribeResponse DescribeAll(bool include_pods = false);
 

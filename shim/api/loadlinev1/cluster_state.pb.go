@@ -898,6 +898,9 @@ type DescribeResponse struct {
 	NextSlot int32 `protobuf:"varint,3,opt,name=next_slot,json=nextSlot,proto3" json:"next_slot,omitempty"`
 	// Version of the engine, such as "0.1.0".
 	EngineVersion string `protobuf:"bytes,4,opt,name=engine_version,json=engineVersion,proto3" json:"engine_version,omitempty"`
+	// Calls since the engine started that it answered with INTERNAL because a check of its own invariants
+	// failed: each is a fault of Loadline.
+	FailedChecks  int64 `protobuf:"varint,5,opt,name=failed_checks,json=failedChecks,proto3" json:"failed_checks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -958,6 +961,13 @@ func (x *DescribeResponse) GetEngineVersion() string {
 		return x.EngineVersion
 	}
 	return ""
+}
+
+func (x *DescribeResponse) GetFailedChecks() int64 {
+	if x != nil {
+		return x.FailedChecks
+	}
+	return 0
 }
 
 // One view, counted.
@@ -1582,12 +1592,13 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\x05slots\x18\x02 \x03(\x05R\x05slots\x12\x1d\n" +
 	"\n" +
 	"first_slot\x18\x03 \x01(\x05R\tfirstSlot\x12!\n" +
-	"\finclude_pods\x18\x04 \x01(\bR\vincludePods\"\xb2\x01\n" +
+	"\finclude_pods\x18\x04 \x01(\bR\vincludePods\"\xd7\x01\n" +
 	"\x10DescribeResponse\x12,\n" +
 	"\x05views\x18\x01 \x03(\v2\x16.loadline.v1.ViewStateR\x05views\x12,\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x16.loadline.v1.NodeStateR\x05nodes\x12\x1b\n" +
 	"\tnext_slot\x18\x03 \x01(\x05R\bnextSlot\x12%\n" +
-	"\x0eengine_version\x18\x04 \x01(\tR\rengineVersion\"\x99\x02\n" +
+	"\x0eengine_version\x18\x04 \x01(\tR\rengineVersion\x12#\n" +
+	"\rfailed_checks\x18\x05 \x01(\x03R\ffailedChecks\"\x99\x02\n" +
 	"\tViewState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12\x1a\n" +
