@@ -21,6 +21,7 @@ target_compile_options(loadline_compiler INTERFACE
   -Wall -Wextra -Werror
   -Wconversion -Wshadow -Wold-style-cast -Wnon-virtual-dtor -Woverloaded-virtual
   -Wformat=2 -Wimplicit-fallthrough -Wcast-qual -Wundef
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>  # what ABSL_GUARDED_BY says of locks
   -Wno-missing-field-initializers  # a designated initializer names what differs from the default
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>  # false alarms in abseil's inlined vector
   $<$<CXX_COMPILER_ID:GNU>:-Wtrampolines -Wbidi-chars=any -Wduplicated-cond -Wlogical-op>)

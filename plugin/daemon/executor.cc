@@ -10,33 +10,34 @@ Executor::Executor(size_t threads, size_t max_waiting) : max_waiting_(max_waitin
 
 Executor::~Executor() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     stopping_ = true;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   for (std::thread& thread : threads_) thread.join();
 }
 
 bool Executor::Run(std::function<void()> task) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (waiting_.size() >= max_waiting_) return false;
     waiting_.push_back(std::move(task));
   }
-  changed_.notify_one();
+  changed_.NotifyOne();
   return true;
 }
 
 void Executor::Work() {
-  std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    const std::function<void()> task = std::move(waiting_.front());
-    waiting_.pop_front();
-    lock.unlock();
+    std::function<void()> task;
+    {
+      const MutexLock lock(&mutex_);
+      while (!stopping_ && waiting_.empty()) changed_.Wait(&mutex_);
+      if (waiting_.empty()) return;
+      task = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
     task();
-    lock.lock();
   }
 }
 

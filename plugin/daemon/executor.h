@@ -2,13 +2,13 @@
 #ifndef LOADLINE_PLUGIN_DAEMON_EXECUTOR_H_
 #define LOADLINE_PLUGIN_DAEMON_EXECUTOR_H_
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "plugin/base/mutex.h"
 
 namespace loadline {
 
@@ -29,10 +29,10 @@ class Executor {
   void Work();
 
   const size_t max_waiting_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> waiting_;  // guarded by mutex_
-  bool stopping_ = false;                      // guarded by mutex_
+  Mutex mutex_;
+  Condition changed_;
+  std::deque<std::function<void()>> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 

@@ -9,12 +9,12 @@
 #include <climits>
 #include <cstdint>
 #include <ctime>
-#include <mutex>
 #include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "plugin/base/mutex.h"
 
 namespace loadline {
 namespace {
@@ -23,6 +23,8 @@ namespace {
 constexpr size_t kMostMessageBytes = 600;
 
 LogFormat g_format = LogFormat::kText;
+Mutex g_mutex;  // between looking for room and writing nobody else of us writes
+int64_t g_dropped ABSL_GUARDED_BY(g_mutex) = 0;  // lines
 
 absl::string_view BaseName(absl::string_view file) {
   const size_t slash = file.rfind('/');
@@ -74,14 +76,12 @@ bool WriteIfThereIsRoom(const std::string& line) {
 
 void Log(char severity, absl::string_view message, const char* file, int line) {
   const std::string out = Line(severity, message, absl::StrCat(BaseName(file), ":", line));
-  static std::mutex mutex;  // between looking for room and writing nobody else of us writes
-  static int64_t dropped = 0;
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (dropped > 0) {
-    const std::string note = absl::StrCat(dropped, " lines were dropped: nobody read the log in time");
-    if (WriteIfThereIsRoom(Line('E', note, absl::StrCat(BaseName(__FILE__), ":", __LINE__)))) dropped = 0;
+  const MutexLock lock(&g_mutex);
+  if (g_dropped > 0) {
+    const std::string note = absl::StrCat(g_dropped, " lines were dropped: nobody read the log in time");
+    if (WriteIfThereIsRoom(Line('E', note, absl::StrCat(BaseName(__FILE__), ":", __LINE__)))) g_dropped = 0;
   }
-  if (dropped > 0 || !WriteIfThereIsRoom(out)) ++dropped;
+  if (g_dropped > 0 || !WriteIfThereIsRoom(out)) ++g_dropped;
 }
 
 void LogOfGrpc(gpr_log_func_args* args) {

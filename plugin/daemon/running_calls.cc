@@ -8,18 +8,18 @@ RunningCalls::Call::Call(RunningCalls* calls, absl::string_view method,
                          std::optional<Clock::duration> timeout)
     : calls_(calls), method_(method), begin_(Clock::now()), due_(begin_) {
   if (timeout.has_value()) due_ += std::min(*timeout, Clock::time_point::max() - begin_);
-  const std::lock_guard<std::mutex> lock(calls_->mutex_);
+  const MutexLock lock(&calls_->mutex_);
   place_ = calls_->calls_.insert(calls_->calls_.end(), this);
 }
 
 RunningCalls::Call::~Call() {
-  const std::lock_guard<std::mutex> lock(calls_->mutex_);
+  const MutexLock lock(&calls_->mutex_);
   calls_->calls_.erase(place_);
 }
 
 std::optional<RunningCalls::Overdue> RunningCalls::LongestOverdue(Clock::duration patience,
                                                                   Clock::time_point now) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const Call* latest = nullptr;
   for (const Call* const call : calls_) {
     if (latest == nullptr || call->due_ < latest->due_) latest = call;

@@ -4,11 +4,11 @@
 
 #include <chrono>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "plugin/base/mutex.h"
 
 namespace loadline {
 
@@ -46,8 +46,8 @@ class RunningCalls {
   std::optional<Overdue> LongestOverdue(Clock::duration patience, Clock::time_point now) const;
 
  private:
-  mutable std::mutex mutex_;
-  std::list<const Call*> calls_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::list<const Call*> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace loadline

@@ -23,22 +23,25 @@ Watchdog::Watchdog(const RunningCalls* calls, std::chrono::milliseconds patience
 
 Watchdog::~Watchdog() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     stopping_ = true;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   thread_.join();
 }
 
 void Watchdog::Watch() {
   const std::chrono::milliseconds interval =
       std::clamp(patience_ / 4, std::chrono::milliseconds(1), kLongestInterval);
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!changed_.wait_for(lock, interval, [this] { return stopping_; })) {
-    lock.unlock();
-    Look();
-    lock.lock();
+  while (!StopsWithin(interval)) Look();
+}
+
+bool Watchdog::StopsWithin(std::chrono::milliseconds interval) {
+  const auto until = std::chrono::steady_clock::now() + interval;
+  const MutexLock lock(&mutex_);
+  while (!stopping_ && changed_.WaitUntil(&mutex_, until)) {
   }
+  return stopping_;
 }
 
 void Watchdog::Look() {

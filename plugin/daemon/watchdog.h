@@ -3,11 +3,10 @@
 #define LOADLINE_PLUGIN_DAEMON_WATCHDOG_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
 
+#include "plugin/base/mutex.h"
 #include "plugin/daemon/running_calls.h"
 
 namespace loadline {
@@ -29,16 +28,18 @@ class Watchdog {
 
  private:
   void Watch();
+  // Whether it is to stop, after `interval` at the latest.
+  bool StopsWithin(std::chrono::milliseconds interval);
   void Look();
 
   const RunningCalls* calls_;
   const std::chrono::milliseconds patience_;
   const std::function<void(bool)> set_serving_;
   bool serving_ = true;  // the thread's own
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false;  // guarded by mutex_
-  std::thread thread_;     // last: it uses all of the above
+  Mutex mutex_;
+  Condition changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses all of the above
 };
 
 }  // namespace loadline

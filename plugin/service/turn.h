@@ -3,12 +3,11 @@
 #define LOADLINE_PLUGIN_SERVICE_TURN_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "plugin/base/mutex.h"
 #include "plugin/service/deadline.h"
 
 namespace loadline {
@@ -22,9 +21,9 @@ class Turn {
 
   struct GiveBack {
     void operator()(Turn* turn) const {
-      const std::lock_guard<std::mutex> lock(turn->mutex_);
+      const MutexLock lock(&turn->mutex_);
       turn->taken_ = false;
-      turn->free_.notify_one();
+      turn->free_.NotifyOne();
     }
   };
   // Gives the turn back when it goes; before the Turn does.
@@ -32,8 +31,10 @@ class Turn {
 
   // Errors: kDeadlineExceeded  `deadline` passed first, or `longest_wait` when the call has none
   absl::StatusOr<Held> Take(const Deadline& deadline, std::chrono::milliseconds longest_wait = kLongestWait) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    if (!free_.wait_until(lock, deadline.OrAfter(longest_wait), [this] { return !taken_; })) {
+    const Deadline::Clock::time_point until = deadline.OrAfter(longest_wait);
+    const MutexLock lock(&mutex_);
+    while (taken_) {
+      if (free_.WaitUntil(&mutex_, until) || !taken_) continue;
       if (absl::Status status = deadline.Check(); !status.ok()) return status;
       return absl::DeadlineExceededError("another call has not let go of it; a timeout allows a longer wait");
     }
@@ -42,9 +43,9 @@ class Turn {
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable free_;
-  bool taken_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  Condition free_;
+  bool taken_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace loadline

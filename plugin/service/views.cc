@@ -86,13 +86,13 @@ absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const std::shared
 }
 
 std::shared_ptr<SharedView> Views::Find(absl::string_view name) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const auto found = views_.find(std::string(name));
   return found == views_.end() ? nullptr : found->second;
 }
 
 absl::Status Views::Add(absl::string_view name, std::shared_ptr<SharedView> shared) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (views_.size() >= static_cast<size_t>(limits_.views)) {
     return absl::ResourceExhaustedError(
         absl::StrCat(NameOf(name), " would be one more than the limit of ", limits_.views, " views"));
@@ -104,7 +104,7 @@ absl::Status Views::Add(absl::string_view name, std::shared_ptr<SharedView> shar
 
 absl::Status Views::Drop(absl::string_view name) {
   std::shared_ptr<SharedView> dropped;  // freed after the lock
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const auto found = views_.find(std::string(name));
   if (found == views_.end()) return absl::NotFoundError(absl::StrCat(NameOf(name), " is not known"));
   dropped = std::move(found->second);
@@ -113,14 +113,14 @@ absl::Status Views::Drop(absl::string_view name) {
 }
 
 void Views::Forget(absl::string_view name, const SharedView* shared) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const auto found = views_.find(std::string(name));
   // Another one may have taken its name.
   if (found != views_.end() && found->second.get() == shared) views_.erase(found);
 }
 
 std::vector<std::pair<std::string, std::shared_ptr<SharedView>>> Views::All() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return {views_.begin(), views_.end()};
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "core/slack/slack_planner.h"
 #include "loadline/v1/cluster_state.pb.h"
 #include "loadline/v1/size.pb.h"
+#include "plugin/base/mutex.h"
 #include "plugin/convert/config.h"
 #include "plugin/convert/resources.h"
 #include "plugin/service/deadline.h"
@@ -142,9 +142,9 @@ class Views {
 
   const EngineLimits limits_;
   std::atomic<int64_t> failed_checks_ = 0;
-  mutable std::mutex mutex_;
-  // Guarded by mutex_. Ordered: Describe lists by name.
-  std::map<std::string, std::shared_ptr<SharedView>, std::less<>> views_;
+  mutable Mutex mutex_;
+  // Ordered: Describe lists by name.
+  std::map<std::string, std::shared_ptr<SharedView>, std::less<>> views_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace loadline
