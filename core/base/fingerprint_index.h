@@ -3,7 +3,9 @@
 #define LOADLINE_CORE_BASE_FINGERPRINT_INDEX_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
@@ -28,6 +30,12 @@ class FingerprintIndex {
   }
 
   void Add(uint64_t fingerprint, int32_t number) { numbers_[fingerprint].push_back(number); }
+
+  // How many numbers there are. Cost: O(numbers).
+  size_t size() const {
+    return std::accumulate(numbers_.begin(), numbers_.end(), size_t{0},
+                           [](size_t sum, const auto& entry) { return sum + entry.second.size(); });
+  }
 
   // `number` was added with `fingerprint`.
   void Remove(uint64_t fingerprint, int32_t number) {

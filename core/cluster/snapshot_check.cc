@@ -13,12 +13,12 @@ namespace loadline {
 
 template <typename Shape>
 void Snapshot::Numbers<Shape>::CheckConsistent() const {
-  size_t numbered = 0;
-  for (const auto& [fingerprint, ids] : by_fingerprint_) {
-    for (const int32_t id : ids) LOADLINE_CHECK((*this)[id]->fingerprint == fingerprint) << "shape " << id;
-    numbered += ids.size();
+  for (int32_t id = 0; id < size(); ++id) {
+    const auto is_id = [id](int32_t number) { return number == id; };
+    LOADLINE_CHECK(index_.Find((*this)[id]->fingerprint, is_id).has_value()) << "shape " << id;
   }
-  LOADLINE_CHECK(numbered == shapes_.size()) << numbered << " of " << shapes_.size() << " shapes are found";
+  LOADLINE_CHECK(index_.size() == shapes_.size())
+      << index_.size() << " numbers of " << shapes_.size() << " shapes";
 }
 
 void Snapshot::CheckConsistent() const {

@@ -22,6 +22,7 @@ TEST(FingerprintIndexTest, FindsTheEqualOneAmongThoseOfOneFingerprint) {
   EXPECT_EQ(find(7, "c"), 2);
   EXPECT_EQ(find(7, "d"), std::nullopt);
   EXPECT_EQ(find(8, "a"), std::nullopt) << "of another fingerprint";
+  EXPECT_EQ(index.size(), 3U);
   index.Remove(7, 1);
   EXPECT_EQ(find(7, "b"), std::nullopt);
   EXPECT_EQ(find(7, "c"), 2);
