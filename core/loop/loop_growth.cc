@@ -277,7 +277,7 @@ int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, 
 void GrowForSlack(const LoopProblem& problem, std::span<const GroupCounts> counts,
                   std::span<const int32_t> positions, LoopPlan* plan) {
   for (const SlackDemand& demand : plan->slack.demands) {
-    for (const GroupNodes& nodes : demand.groups) {
+    for (const NewNodesOfGroup& nodes : demand.groups) {
       const int32_t group = positions[static_cast<size_t>(nodes.group)];
       const int64_t most = MayAdd(problem, counts, *plan, static_cast<size_t>(group));
       if (nodes.nodes <= 0 || most == 0) continue;

@@ -88,7 +88,7 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, std::span<const Grou
   question.fit = &problem.scale_down.fit;
   question.now_s = problem.drain.now_s;
   question.snapshot = [snapshot] { return snapshot; };
-  question.max_new_nodes = NewNodesLeft(problem, plan).value_or(kNoNodeLimit);
+  question.max_new_nodes = NewNodesLeft(problem, plan);
   question.groups.emplace();
   for (size_t group = 0; group < problem.groups.size(); ++group) {
     const LoopGroup& of = problem.groups[group];

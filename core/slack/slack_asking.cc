@@ -57,7 +57,7 @@ void SlackPlanner::AskForClass(const SlackClassView& of, ClassSlack* slack, Turn
     const int64_t unplaced = static_cast<int64_t>(set_.Find(group)->unplaced.size());
     if (unplaced == 0) continue;
     if (group.kind == PlaceholderKind::kStandard && RunsAway(turn->question.options, of.empty, group.size)) {
-      Worsen(SlackStatus::kLimited, "each further node would ask for as much slack as it takes", slack);
+      RaiseStatus(SlackStatus::kLimited, "each further node would ask for as much slack as it takes", slack);
       continue;
     }
     asked.push_back({group, unplaced});
@@ -66,7 +66,7 @@ void SlackPlanner::AskForClass(const SlackClassView& of, ClassSlack* slack, Turn
   std::string unneeded;
   const GrowthSketch::Allowed allowed = AllowedFor(&of, nullptr, &unneeded, turn);
   const int64_t left = turn->sketch.Ask(allowed, std::move(asked), turn->budget);
-  Worsen(SlackStatus::kMissing, "", slack);
+  RaiseStatus(SlackStatus::kMissing, "", slack);
   if (left == 0) return;
   std::string why = absl::StrCat("no node may come for ", left, " placeholders");
   if (turn->budget->ended()) {
@@ -75,7 +75,7 @@ void SlackPlanner::AskForClass(const SlackClassView& of, ClassSlack* slack, Turn
   } else if (!unneeded.empty()) {
     absl::StrAppend(&why, ": ", unneeded);
   }
-  Worsen(SlackStatus::kLimited, why, slack);
+  RaiseStatus(SlackStatus::kLimited, why, slack);
 }
 
 }  // namespace loadline

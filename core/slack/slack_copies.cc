@@ -63,7 +63,7 @@ const SlackClassView* HomeOfNew(const PodShape& pod, const GrowthSketch& sketch,
   for (size_t i = 0; i < shapes.size(); ++i) {
     const GrowableNodes& growable = sketch.growable()[i];
     const NodeLabels labels{&shapes[i].labels, nullptr, ""};
-    if (growable.may_add > 0 && Within(CpuMemoryOf(pod.requests), growable.empty.room) &&
+    if (growable.may_add.value_or(1) > 0 && Within(CpuMemoryOf(pod.requests), growable.empty.room) &&
         ToleratesTaints(rules, shapes[i]) && MatchesNodeAffinity(rules, labels)) {
       return by_name.at(growable.class_name);
     }

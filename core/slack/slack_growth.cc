@@ -1,14 +1,15 @@
 #include "core/slack/slack_growth.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 #include <utility>
 
 namespace loadline {
 namespace {
 
-// How many of a size fit into what is free.
-int64_t HowMany(const CpuMemory& free, int64_t slots, const CpuMemory& size) {
+// The most placeholders of a size that fit into what is free.
+int64_t MaxThatFit(const CpuMemory& free, int64_t slots, const CpuMemory& size) {
   int64_t count = std::max<int64_t>(0, slots);
   if (size.cpu > 0) count = std::min(count, free.cpu / size.cpu);
   if (size.memory > 0) count = std::min(count, free.memory / size.memory);
@@ -42,14 +43,14 @@ int64_t NodesFor(const EmptyNode& empty, std::span<const AskedPlaceholders> plac
     };
     for (size_t i = 0, end = buckets.size(); i < end && left > 0; ++i) {
       const Bucket from = buckets[i];
-      const int64_t each = HowMany(from.free, from.slots, asked.group.size);
+      const int64_t each = MaxThatFit(from.free, from.slots, asked.group.size);
       if (each == 0) continue;
       const int64_t used = fill(from, each);
       buckets[i].nodes -= used;
     }
     if (left > 0) {
-      const Bucket fresh{empty.room, empty.slots, kNoNodeLimit};
-      nodes += fill(fresh, HowMany(empty.room, empty.slots, asked.group.size));
+      const Bucket fresh{empty.room, empty.slots, std::numeric_limits<int64_t>::max()};
+      nodes += fill(fresh, MaxThatFit(empty.room, empty.slots, asked.group.size));
     }
     std::erase_if(buckets, [](const Bucket& bucket) { return bucket.nodes <= 0; });
   }
@@ -62,7 +63,8 @@ void DropEmpty(std::vector<AskedPlaceholders>* placeholders) {
 
 }  // namespace
 
-GrowthSketch::GrowthSketch(std::vector<GrowableNodes> growable, SlackRanking ranking, int64_t max_new_nodes)
+GrowthSketch::GrowthSketch(std::vector<GrowableNodes> growable, SlackRanking ranking,
+                           std::optional<int64_t> max_new_nodes)
     : growable_(std::move(growable)), ranking_(std::move(ranking)), left_in_all_(max_new_nodes) {
   std::sort(growable_.begin(), growable_.end(), [](const GrowableNodes& a, const GrowableNodes& b) {
     return std::tie(a.empty.room.cpu, a.empty.room.memory, a.class_name, a.name, a.group) <
@@ -79,7 +81,7 @@ void GrowthSketch::AddComing(size_t position, const EmptyNode& room) {
 
 size_t GrowthSketch::AddNode(size_t position) {
   ++added_[position];
-  --left_in_all_;
+  if (left_in_all_.has_value()) --*left_in_all_;
   nodes_.push_back({position, growable_[position].empty.room, growable_[position].empty.slots});
   return nodes_.size() - 1;
 }
@@ -102,7 +104,7 @@ std::vector<size_t> GrowthSketch::Ranked(const Allowed& allowed,
     const EmptyNode& empty = growable_[i].empty;
     if (!allowed[i] || !MayAdd(i)) continue;
     if (!std::all_of(placeholders.begin(), placeholders.end(), [&](const AskedPlaceholders& asked) {
-          return HowMany(empty.room, empty.slots, asked.group.size) > 0;
+          return MaxThatFit(empty.room, empty.slots, asked.group.size) > 0;
         })) {
       continue;
     }
@@ -133,7 +135,7 @@ void GrowthSketch::FillPlanned(const Allowed& allowed, AskedPlaceholders* asked,
   for (size_t node = 0; node < nodes_.size() && asked->count > 0; ++node) {
     if (!allowed[nodes_[node].position]) continue;
     const int64_t count =
-        std::min(asked->count, HowMany(nodes_[node].free, nodes_[node].slots, asked->group.size));
+        std::min(asked->count, MaxThatFit(nodes_[node].free, nodes_[node].slots, asked->group.size));
     if (count == 0) continue;
     Take(node, asked->group, count);
     asked->count -= count;
@@ -144,7 +146,7 @@ void GrowthSketch::FillNew(size_t position, AskedPlaceholders* asked, WorkBudget
   while (asked->count > 0 && MayAdd(position) && budget->Spend()) {
     const size_t node = AddNode(position);
     const int64_t count =
-        std::min(asked->count, HowMany(nodes_[node].free, nodes_[node].slots, asked->group.size));
+        std::min(asked->count, MaxThatFit(nodes_[node].free, nodes_[node].slots, asked->group.size));
     Take(node, asked->group, count);
     asked->count -= count;
   }
@@ -205,7 +207,7 @@ std::vector<SlackDemand> GrowthSketch::demands() const {
   for (auto& [name, demand] : by_class) {
     for (const auto& [group, count] : taken[name]) demand.placeholders.push_back({group, count});
     std::sort(demand.groups.begin(), demand.groups.end(),
-              [](const GroupNodes& a, const GroupNodes& b) { return a.group < b.group; });
+              [](const NewNodesOfGroup& a, const NewNodesOfGroup& b) { return a.group < b.group; });
     demands.push_back(std::move(demand));
   }
   return demands;

@@ -18,13 +18,11 @@
 
 namespace loadline {
 
-inline constexpr int64_t kNoNodeLimit = std::numeric_limits<int64_t>::max();
-
 // Nodes that may come: of one node group, or where groups are not known of one class.
 struct GrowableNodes {
   std::string class_name;
   EmptyNode empty;                     // what a new one offers
-  int64_t may_add = 0;                 // nodes
+  std::optional<int64_t> may_add = 0;  // nodes, >= 0; nullopt: any number
   std::optional<double> usd_per_hour;  // of one; nullopt: not known
   int32_t group = -1;                  // position in the question; -1: groups are not known
   std::string name;                    // of the group
@@ -45,11 +43,11 @@ struct SlackOption {
 // Returns positions in the options, best first, each once.
 using SlackRanking = std::function<std::vector<size_t>(const std::vector<SlackOption>&)>;
 
-// Nodes that one group of the question wins.
-struct GroupNodes {
+// The nodes that one group of the question is to grow by.
+struct NewNodesOfGroup {
   int32_t group = 0;
   int64_t nodes = 0;
-  friend bool operator==(const GroupNodes&, const GroupNodes&) = default;
+  friend bool operator==(const NewNodesOfGroup&, const NewNodesOfGroup&) = default;
 };
 
 // What is asked of one class.
@@ -57,8 +55,8 @@ struct SlackDemand {
   std::string class_name;
   int64_t nodes = 0;
   std::vector<AskedPlaceholders> placeholders;
-  // Of the groups of the question, by position; empty where groups are not known.
-  std::vector<GroupNodes> groups = {};
+  // In the order of the groups of the question; empty where groups are not known.
+  std::vector<NewNodesOfGroup> groups = {};
   friend bool operator==(const SlackDemand&, const SlackDemand&) = default;
 };
 
@@ -68,16 +66,17 @@ class GrowthSketch {
   // By position: whether nodes may be used.
   using Allowed = std::vector<bool>;
 
-  // Takes nodes in any order. Without a ranking the option that costs least is the best one, of those without
-  // a price, which come last, the one of the smallest nodes. All options together add at most
-  // `max_new_nodes`.
+  // Takes nodes in any order. Without a ranking the option that costs least is the best one. Options without
+  // a price come last, those of the smallest nodes first. All options together add at most `max_new_nodes`;
+  // nullopt: any number.
   explicit GrowthSketch(std::vector<GrowableNodes> growable, SlackRanking ranking = nullptr,
-                        int64_t max_new_nodes = kNoNodeLimit);
+                        std::optional<int64_t> max_new_nodes = std::nullopt);
 
   // By size: less cpu, then less memory, then by name.
   const std::vector<GrowableNodes>& growable() const { return growable_; }
   bool MayAdd(size_t position) const {
-    return left_in_all_ > 0 && added_[position] < growable_[position].may_add;
+    const int64_t more = added_[position] + 1;
+    return left_in_all_.value_or(1) > 0 && growable_[position].may_add.value_or(more) >= more;
   }
 
   // A node that comes anyway, with this room. To be called before AddNode(). What it takes is not asked for.
@@ -115,7 +114,7 @@ class GrowthSketch {
 
   std::vector<GrowableNodes> growable_;
   SlackRanking ranking_;
-  int64_t left_in_all_;
+  std::optional<int64_t> left_in_all_;
   std::vector<int64_t> added_;  // by position
   std::vector<Node> nodes_;
   size_t coming_ = 0;                                              // the first of them

@@ -44,8 +44,8 @@ struct ClassSlack {
   std::string reason;
 };
 
-// The worse status, with its reason, stays.
-inline void Worsen(SlackStatus status, const std::string& reason, ClassSlack* slack) {
+// Sets the status, with its reason, if it is worse than the present one.
+inline void RaiseStatus(SlackStatus status, const std::string& reason, ClassSlack* slack) {
   if (status <= slack->status) return;
   slack->status = status;
   slack->reason = reason;

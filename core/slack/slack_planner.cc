@@ -115,7 +115,7 @@ void SlackPlanner::AddComing(Turn* turn) const {
   }
 }
 
-void SlackPlanner::DropStrangers(const SlackWishes& wishes, Turn* turn) {
+void SlackPlanner::RemoveOrphans(const SlackWishes& wishes, Turn* turn) {
   absl::btree_map<std::string, const CpuMemory*> owners;
   for (const SlackClassView& of : turn->views) owners[of.key.name] = nullptr;
   for (const MirroredPod& pod : wishes.pods) owners[pod.key] = &pod.size;
@@ -195,7 +195,7 @@ SlackPlan SlackPlanner::Plan(const SlackQuestion& question, WorkBudget* budget) 
   turn.memory.Take(set_.size() * kPlaceholderBytes);
   budget->Spend(set_.size() + static_cast<int64_t>(turn.views.size()));
   SlackWishes wishes = CollectWishes(*question.cluster, rooms_);
-  DropStrangers(wishes, &turn);
+  RemoveOrphans(wishes, &turn);
   SizeMirrored(std::move(wishes), &turn);
   AddComing(&turn);
   if (!question.waiting.empty() || !plan.mirrored.empty()) {

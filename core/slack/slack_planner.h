@@ -30,8 +30,8 @@ struct SlackQuestion {
   std::optional<std::vector<SlackGroup>> groups;
   // How options to grow are ranked; nullptr: by what they cost.
   SlackRanking ranking;
-  // Of all groups together.
-  int64_t max_new_nodes = kNoNodeLimit;
+  // How many nodes all groups together may grow by; nullopt: any number.
+  std::optional<int64_t> max_new_nodes = std::nullopt;
   // Names that the shapes of groups and of pods that wait refer to: nullopt: those of the cluster.
   std::optional<ResourceNames> names;
   std::vector<SlackPending> waiting;
@@ -93,7 +93,7 @@ class SlackPlanner {
   int32_t ClassId(const std::string& name);
   void Remember(const std::vector<SlackClassView>& views);
   void AddComing(Turn* turn) const;
-  void DropStrangers(const SlackWishes& wishes, Turn* turn);
+  void RemoveOrphans(const SlackWishes& wishes, Turn* turn);
   void Place(Turn* turn);
   void PlaceClass(const std::string& owner, const std::vector<int32_t>& classes, Turn* turn);
 

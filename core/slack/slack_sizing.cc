@@ -14,8 +14,8 @@ std::string Describe(const CpuMemory& amounts) {
 
 int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-// How many of a size make up `room`; nullopt: no number does.
-std::optional<int64_t> HowMany(const CpuMemory& room, const CpuMemory& size) {
+// How many placeholders of a size make up `room`; nullopt: no number does.
+std::optional<int64_t> PlaceholdersFor(const CpuMemory& room, const CpuMemory& size) {
   if ((room.cpu > 0 && size.cpu == 0) || (room.memory > 0 && size.memory == 0)) return std::nullopt;
   return std::max(room.cpu > 0 ? CeilDiv(room.cpu, size.cpu) : 0,
                   room.memory > 0 ? CeilDiv(room.memory, size.memory) : 0);
@@ -26,15 +26,15 @@ void CountPieces(const CpuMemory& room, int64_t most, ClassSlack* slack) {
   if (const std::optional<Pieces> pieces = Share(room, slack->unit); pieces.has_value()) {
     slack->pieces = *pieces;
   } else {
-    Worsen(SlackStatus::kUnplaceable,
-           absl::StrCat("a placeholder may have ", Describe(slack->unit), " of an empty node (",
-                        Describe(slack->empty.room), ", ", slack->empty.slots, " pods), and ", Describe(room),
-                        " is wanted"),
-           slack);
+    RaiseStatus(SlackStatus::kUnplaceable,
+                absl::StrCat("a placeholder may have ", Describe(slack->unit), " of an empty node (",
+                             Describe(slack->empty.room), ", ", slack->empty.slots, " pods), and ",
+                             Describe(room), " is wanted"),
+                slack);
   }
   if (slack->pieces.count > most) {
     slack->pieces = {most, slack->unit};
-    Worsen(SlackStatus::kLimited, absl::StrCat("at most ", most, " placeholders"), slack);
+    RaiseStatus(SlackStatus::kLimited, absl::StrCat("at most ", most, " placeholders"), slack);
   }
 }
 
@@ -103,7 +103,7 @@ void SlackPlanner::SizeClass(const SlackClassView& of, ClassSlack* slack, Turn* 
   if (!of.off.empty()) slack->reason = of.off;
   slack->extra = Smaller(extra, of.max_extra.value_or(extra));
   if (slack->extra != extra)
-    Worsen(SlackStatus::kLimited, "at most the extra room that is configured", slack);
+    RaiseStatus(SlackStatus::kLimited, "at most the extra room that is configured", slack);
   std::optional<CpuMemory> bound;
   const std::vector<CpuMemory> reserve = ReserveOf(of, turn->question, &bound);
   slack->reserved = Plus(SumOfReserve(reserve, /*dedupe=*/true), SumOfReserve(of.mirrored, /*dedupe=*/false));
@@ -154,7 +154,7 @@ bool SlackPlanner::SetStandard(int64_t most, const CpuMemory& room, bool take_aw
     count = CountOf(group);
   }
   const bool none = slack.status == SlackStatus::kUnplaceable;
-  const std::optional<int64_t> needed = none ? 0 : HowMany(room, kept.size);
+  const std::optional<int64_t> needed = none ? 0 : PlaceholdersFor(room, kept.size);
   const int64_t target = std::min(needed.value_or(0), most);
   const bool useless = !needed.has_value() || !Within(kept.size, slack.empty.room) ||
                        (*needed > most && kept.size != fresh.size);
@@ -191,7 +191,7 @@ void SlackPlanner::SumUp(const SlackClassView& of, ClassSlack* slack) const {
     slack->placed += members.placed();
     slack->ready = Plus(slack->ready, Times(group.size, members.placed()));
   }
-  if (slack->placed < slack->count) Worsen(SlackStatus::kMissing, "", slack);
+  if (slack->placed < slack->count) RaiseStatus(SlackStatus::kMissing, "", slack);
 }
 
 }  // namespace loadline

@@ -35,12 +35,13 @@ bool IsOff(const SlackGroup& group, const SlackOptions& options) {
   return rule != nullptr && rule->off;
 }
 
-int64_t MayAddForSlack(const SlackGroup& group, const SlackOptions& options) {
+std::optional<int64_t> MayAddForSlack(const SlackGroup& group, const SlackOptions& options) {
   const SlackGroupRule* const rule = RuleOf(group, options);
   if (rule == nullptr) return group.may_add;
   if (rule->off) return 0;
   if (!rule->max_nodes.has_value()) return group.may_add;
-  return std::min(group.may_add, std::max<int64_t>(0, *rule->max_nodes - group.nodes));
+  const int64_t of_rule = std::max<int64_t>(0, *rule->max_nodes - group.nodes);
+  return std::min(group.may_add.value_or(of_rule), of_rule);
 }
 
 void ApplyRules(const SlackOptions& options, const std::vector<SlackGroup>* groups, SlackClassView* view) {
@@ -88,7 +89,8 @@ std::vector<GrowableNodes> MakeGrowable(const std::vector<SlackClassView>& views
   std::vector<GrowableNodes> growable;
   for (const SlackClassView& view : views) {
     if (groups == nullptr) {
-      growable.push_back({view.key.name, view.empty, view.off.empty() ? kNoNodeLimit : 0});
+      growable.push_back(
+          {view.key.name, view.empty, view.off.empty() ? std::nullopt : std::optional<int64_t>(0)});
       continue;
     }
     for (const int32_t position : view.groups) {

@@ -21,7 +21,7 @@ namespace loadline {
 struct SlackGroup {
   NodeShape shape;
   EmptyNode empty;                 // less the pods that come with each node
-  int64_t may_add = kNoNodeLimit;  // nodes
+  std::optional<int64_t> may_add;  // nodes, >= 0; nullopt: any number
   // What is left on its nodes that are on their way.
   std::vector<EmptyNode> coming = {};
   std::string name = {};

@@ -53,7 +53,7 @@ class SlackPolicyTest : public ::testing::Test {
   std::vector<std::string> Grown(const SlackPlan& plan) const {
     std::vector<std::string> grown;
     for (const SlackDemand& demand : plan.demands) {
-      for (const GroupNodes& nodes : demand.groups) {
+      for (const NewNodesOfGroup& nodes : demand.groups) {
         grown.push_back(groups_[static_cast<size_t>(nodes.group)].name + " " + std::to_string(nodes.nodes));
       }
     }
