@@ -35,7 +35,8 @@ absl::string_view NodePods::uid(size_t i) const {
 void ClusterState::SetNode(Slot slot, absl::string_view name, NodeShape shape,
                            std::span<const PodContent> pods, std::optional<std::string> hostname,
                            NodeTraits traits) {
-  LOADLINE_CHECK(static_cast<int32_t>(slot) >= 0) << "node " << name << " has slot " << static_cast<int32_t>(slot);
+  LOADLINE_CHECK(static_cast<int32_t>(slot) >= 0)
+      << "node " << name << " has slot " << static_cast<int32_t>(slot);
   const std::optional<Slot> namesake = Find(name);
   LOADLINE_CHECK(!namesake.has_value() || *namesake == slot) << "two nodes are named " << name;
   if (IndexOf(slot) >= nodes_.size()) nodes_.resize(IndexOf(slot) + 1);
