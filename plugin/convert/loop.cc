@@ -11,6 +11,7 @@
 #include "plugin/convert/drain.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/rank.h"
+#include "plugin/convert/scale_up_plan.h"
 #include "plugin/convert/size.h"
 #include "plugin/convert/slack.h"
 #include "plugin/convert/text.h"

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "core/slack/slack_planner.h"
 #include "loadline/v1/slack.pb.h"
-#include "plugin/convert/scale_up_plan.h"
+#include "plugin/convert/scale_up_problem.h"
 
 namespace loadline {
 

@@ -7,6 +7,7 @@
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/scale_up_plan.h"
+#include "plugin/convert/scale_up_problem.h"
 #include "plugin/convert/text.h"
 #include "plugin/service/handlers.h"
 #include "plugin/service/question_cluster.h"

@@ -1,0 +1,290 @@
+#include "plugin/convert/scale_up_problem.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/fingerprint_index.h"
+#include "plugin/convert/fields.h"
+#include "plugin/convert/left_out.h"
+#include "plugin/convert/node.h"
+#include "plugin/convert/pod.h"
+#include "plugin/convert/pod_identity.h"
+#include "plugin/convert/prices.h"
+#include "plugin/convert/text.h"
+
+namespace loadline {
+namespace {
+
+// Whether the name of a pod decides anything.
+bool NameMatters(const PodShape& shape) {
+  return shape.rules != nullptr &&
+         std::any_of(shape.rules->volumes.begin(), shape.rules->volumes.end(),
+                     [](const PodVolume& volume) { return volume.kind == VolumeKind::kEphemeral; });
+}
+
+// What is known of a pod before it is read: its namespace, which tells whose turn it is.
+std::string NamespaceOf(absl::string_view bytes) {
+  k8s::v1::ObjectMeta metadata;
+  ReadName(bytes, &metadata);
+  return metadata.namespace_();
+}
+
+// Which of `size` pods are taken if only `most` may be. `bytes_of`: of the pod at a position.
+template <typename BytesOf>
+std::vector<bool> TakePods(int size, int most, BytesOf bytes_of) {
+  if (size <= most) return std::vector<bool>(static_cast<size_t>(size), true);
+  std::vector<std::string> names;
+  for (int i = 0; i < size; ++i) names.push_back(NamespaceOf(bytes_of(i)));
+  return TakeInTurns({names.begin(), names.end()}, static_cast<size_t>(most));
+}
+
+// Names a pod that is left out: by itself, or without a name by where it is in the request.
+void LeaveOutPod(const k8s::v1::ObjectMeta& metadata, const std::string& field, absl::string_view reason,
+                 LeftOutList* left_out) {
+  for (const k8s::v1::OwnerReference& owner : metadata.owner_references()) {
+    if (!owner.controller() || owner.kind() != "DaemonSet" || !metadata.name().empty()) continue;
+    left_out->Add("DaemonSet", metadata.namespace_(), owner.name(), reason);
+    return;
+  }
+  left_out->Add("Pod", metadata.namespace_(), metadata.name().empty() ? field : metadata.name(), reason);
+}
+
+void LeaveOutExcess(absl::string_view bytes, const std::string& field, int most, LeftOutList* left_out) {
+  k8s::v1::NamedObject object;
+  if (!object.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) object.Clear();
+  LeaveOutPod(object.metadata(), field, absl::StrCat("is one of more than ", most, " in one question"),
+              left_out);
+}
+
+absl::Status DecodePods(const PendingPodsList& pods, const v1::FitOptions& fit, PodGrouping grouping,
+                        ResourceReader* resources, DecodedProblem* decoded) {
+  PodDecoder decoder(resources);
+  const std::vector<bool> taken =
+      TakePods(pods.size(), kMaxPendingPods, [&](int i) -> absl::string_view { return pods[i].pod().pod(); });
+  for (int i = 0; i < pods.size(); ++i) {
+    const v1::PendingPods& message = pods[i];
+    const auto field = [i] { return absl::StrCat("pods[", i, "]"); };
+    if (absl::Status status = CheckNotNegative("count", message.count()); !status.ok()) {
+      return Annotate(status, field());
+    }
+    if (!taken[static_cast<size_t>(i)]) {
+      LeaveOutExcess(message.pod().pod(), field(), kMaxPendingPods, &decoded->left_out);
+      continue;
+    }
+    absl::StatusOr<DecodedPod> pod = DecodeIncomingPod(message.pod(), fit, &decoder);
+    if (!pod.ok()) {
+      LeaveOutPod(decoder.message().metadata(), field(), pod.status().message(), &decoded->left_out);
+      continue;
+    }
+    if (grouping == PodGrouping::kController) {
+      decoded->identities.push_back(IdentityOf(decoder, pod->pod.shape));
+    }
+    decoded->read.push_back(*std::move(pod));
+    decoded->counts.push_back(message.count());
+    decoded->positions.push_back(i);
+  }
+  return absl::OkStatus();
+}
+
+// Positions of pods that decisions do not tell apart, in the order of the first of each.
+std::vector<std::vector<size_t>> ByShape(const std::vector<DecodedPod>& read) {
+  std::vector<std::vector<size_t>> groups;
+  FingerprintIndex index;
+  for (size_t i = 0; i < read.size(); ++i) {
+    const IncomingPod& pod = read[i].pod;
+    if (NameMatters(pod.shape) || !pod.default_spread.empty()) {
+      groups.push_back({i});
+      continue;
+    }
+    const auto known = index.Find(pod.shape.fingerprint, [&](int32_t group) {
+      return read[groups[static_cast<size_t>(group)].front()].pod.shape == pod.shape;
+    });
+    if (known.has_value()) {
+      groups[static_cast<size_t>(*known)].push_back(i);
+    } else {
+      index.Add(pod.shape.fingerprint, static_cast<int32_t>(groups.size()));
+      groups.push_back({i});
+    }
+  }
+  return groups;
+}
+
+absl::Status ReadTemplate(const v1::ScalableGroup& message, ResourceReader* resources, DecodedGroup* group) {
+  NodeDecoder nodes(resources);
+  absl::StatusOr<DecodedNode> node = nodes.Decode(message.template_node());
+  if (!node.ok()) return Annotate(node.status(), "template_node", " ");
+  absl::StatusOr<DecodedTemplate> priced = DecodeTemplate(message.template_node(), resources);
+  if (!priced.ok()) return Annotate(priced.status(), "template_node", " ");
+  group->group.node.shape = std::move(node->shape);
+  group->priced = std::move(priced->node);
+  group->has_gpu = priced->has_gpu;
+  group->has_template = true;
+  return absl::OkStatus();
+}
+
+// A group whose template cannot be read is left out: it is as one that has none.
+absl::StatusOr<DecodedGroup> DecodeGroup(const v1::ScalableGroup& message, ResourceReader* resources,
+                                         LeftOutList* left_out) {
+  absl::Status status = CheckName(message.node_group());
+  if (status.ok() && message.node_group().empty()) status = Refused("is empty");
+  if (!status.ok()) return Annotate(status, "node_group");
+  status = CheckNotNegative("current_nodes", message.current_nodes());
+  if (status.ok()) status = CheckNotNegative("max_nodes", message.max_nodes());
+  if (!status.ok()) return status;
+  DecodedGroup group;
+  group.group.node.name = message.node_group();
+  group.group.size = {message.max_nodes(), message.current_nodes()};
+  if (message.template_node().empty()) return group;
+  if (absl::Status read = ReadTemplate(message, resources, &group); !read.ok()) {
+    left_out->Add(kNodeGroupKind, "", message.node_group(), ReasonOf(read));
+    return group;
+  }
+  if (message.has_node_usd_per_hour()) group.priced.given = message.node_usd_per_hour();
+  if (!message.instance_type().empty()) group.priced.instance_type = message.instance_type();
+  if (message.has_spot()) group.priced.spot = message.spot();
+  return group;
+}
+
+absl::Status DecodeGroups(const v1::ScaleUpProblem& problem, ResourceReader* resources,
+                          DecodedProblem* decoded) {
+  std::set<std::string> names;
+  for (int i = 0; i < problem.groups_size(); ++i) {
+    absl::StatusOr<DecodedGroup> group = DecodeGroup(problem.groups(i), resources, &decoded->left_out);
+    if (!group.ok()) return Annotate(group.status(), absl::StrCat("groups[", i, "]"));
+    if (!names.insert(group->group.node.name).second) {
+      return Refused(
+          absl::StrCat("groups[", i, "]: node_group ", Quoted(group->group.node.name), " is named twice"));
+    }
+    decoded->groups.push_back(*std::move(group));
+  }
+  return absl::OkStatus();
+}
+
+void DecodeDaemons(const v1::ScaleUpProblem& problem, ResourceReader* resources, DecodedProblem* decoded) {
+  PodDecoder decoder(resources);
+  const std::vector<bool> taken =
+      TakePods(problem.daemon_pods_size(), kMaxDaemonPods,
+               [&](int i) -> absl::string_view { return problem.daemon_pods(i); });
+  for (int i = 0; i < problem.daemon_pods_size(); ++i) {
+    const std::string field = absl::StrCat("daemon_pods[", i, "]");
+    if (!taken[static_cast<size_t>(i)]) {
+      LeaveOutExcess(problem.daemon_pods(i), field, kMaxDaemonPods, &decoded->left_out);
+      continue;
+    }
+    absl::StatusOr<PodShape> shape = decoder.Decode(problem.daemon_pods(i), PodRole::kIncoming);
+    if (!shape.ok()) {
+      LeaveOutPod(decoder.message().metadata(), field, shape.status().message(), &decoded->left_out);
+      continue;
+    }
+    IncomingPod& pod = decoded->daemons.emplace_back();
+    pod.shape = *std::move(shape);
+    pod.name = decoder.name();
+    decoded->daemon_labels.push_back(decoder.labels());
+  }
+}
+
+absl::Status CheckLimits(const v1::ScaleUpProblem& problem) {
+  absl::Status status = CheckSize("groups", problem.groups_size(), kMaxScalableGroups);
+  if (status.ok()) status = CheckNotNegative("max_new_nodes", problem.max_new_nodes());
+  if (status.ok()) status = CheckNotNegative("max_nodes_total", problem.max_nodes_total());
+  if (status.ok()) status = CheckNotNegative("max_work", problem.max_work());
+  if (status.ok()) status = CheckNotNegative("max_milliseconds", problem.max_milliseconds());
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, const PendingPodsList& pods,
+                                             PodGrouping grouping, ResourceNames names,
+                                             const ReadOptions& options) {
+  if (absl::Status status = CheckLimits(problem); !status.ok()) return status;
+  DecodedProblem decoded;
+  absl::StatusOr<FitOptions> fit = DecodeFitOptions(problem.fit());
+  if (!fit.ok()) return Annotate(fit.status(), "fit");
+  decoded.fit = *std::move(fit);
+  ResourceReader resources(&names, options);
+  // What groups offer, and what is not counted, has its own names, whatever pods ask for.
+  for (const std::string& name : decoded.fit.ignored_resources) names.InternForNode(name, options.names);
+  absl::Status status = DecodeGroups(problem, &resources, &decoded);
+  if (status.ok()) status = DecodePods(pods, problem.fit(), grouping, &resources, &decoded);
+  if (!status.ok()) return status;
+  DecodeDaemons(problem, &resources, &decoded);
+  decoded.clamped_amounts = resources.clamped_amounts();
+  decoded.names = std::move(names);
+  return decoded;
+}
+
+void SelectLabels(View* view, DecodedProblem* problem) {
+  std::vector<SelectorKeys> wishes;
+  for (const DecodedPod& entry : problem->read) wishes.push_back(SelectorKeysOf(entry.pod));
+  for (const IncomingPod& pod : problem->daemons) wishes.push_back(SelectorKeysOf(pod));
+  const std::vector<bool> admitted = view->SelectLabelKeys(wishes);
+  const auto leave_out = [&](const IncomingPod& pod) {
+    problem->left_out.Add("Pod", pod.shape.namespace_name, pod.name, kTooManyLabelKeys);
+  };
+  size_t kept = 0;
+  for (size_t i = 0; i < problem->read.size(); ++i) {
+    if (!admitted[i]) {
+      leave_out(problem->read[i].pod);
+      continue;
+    }
+    if (kept != i) {
+      problem->read[kept] = std::move(problem->read[i]);
+      problem->counts[kept] = problem->counts[i];
+      problem->positions[kept] = problem->positions[i];
+      if (!problem->identities.empty()) problem->identities[kept] = std::move(problem->identities[i]);
+    }
+    ++kept;
+  }
+  const size_t daemons = problem->read.size();
+  problem->read.resize(kept);
+  problem->counts.resize(kept);
+  problem->positions.resize(kept);
+  if (!problem->identities.empty()) problem->identities.resize(kept);
+  kept = 0;
+  for (size_t i = 0; i < problem->daemons.size(); ++i) {
+    if (!admitted[daemons + i]) {
+      leave_out(problem->daemons[i]);
+      continue;
+    }
+    if (kept != i) {
+      problem->daemons[kept] = std::move(problem->daemons[i]);
+      problem->daemon_labels[kept] = std::move(problem->daemon_labels[i]);
+    }
+    ++kept;
+  }
+  problem->daemons.resize(kept);
+  problem->daemon_labels.resize(kept);
+}
+
+void Complete(const LabelKeys& keys, DecodedProblem* problem) {
+  for (DecodedPod& entry : problem->read) SelectLabels(entry.labels, keys, &entry.pod.shape);
+  const bool by_shape = problem->identities.empty();
+  for (const std::vector<size_t>& group :
+       by_shape ? ByShape(problem->read) : EquivalenceGroups(problem->identities)) {
+    const size_t position = problem->pods.size();
+    int64_t count = 0;
+    for (const size_t i : group) {
+      problem->entries.Add(position, problem->positions[i], problem->counts[i]);
+      count += problem->counts[i];
+    }
+    problem->pods.push_back({std::move(problem->read[group.front()].pod), count});
+    problem->pods.back().pod.names = problem->names;
+  }
+  problem->read.clear();
+  for (size_t i = 0; i < problem->daemons.size(); ++i) {
+    SelectLabels(problem->daemon_labels[i], keys, &problem->daemons[i].shape);
+    problem->daemons[i].names = problem->names;
+  }
+}
+
+NodeLimit NewNodeLimit(const v1::ScaleUpProblem& problem, int64_t nodes) {
+  return SmallerLimit(ReadNodeLimit(problem.max_new_nodes()),
+                      ClusterNodeLimit(problem.max_nodes_total(), nodes));
+}
+
+}  // namespace loadline

@@ -1,0 +1,77 @@
+// Pods that wait, and groups that may grow for them: message to core types.
+#ifndef LOADLINE_PLUGIN_CONVERT_SCALE_UP_PROBLEM_H_
+#define LOADLINE_PLUGIN_CONVERT_SCALE_UP_PROBLEM_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/cluster/left_out.h"
+#include "core/cluster/view.h"
+#include "core/expand/equivalence.h"
+#include "core/expand/plan.h"
+#include "core/price/price_model.h"
+#include "loadline/v1/scale_up_plan.pb.h"
+#include "plugin/convert/fit.h"
+#include "plugin/convert/pod_entries.h"
+#include "plugin/convert/resources.h"
+
+namespace loadline {
+
+inline constexpr int kMaxPendingPods = 100'000;
+inline constexpr int kMaxScalableGroups = 1'000;
+inline constexpr int kMaxDaemonPods = 1'000;
+
+struct DecodedGroup {
+  bool has_template = false;
+  PlanGroup group;  // without a price
+  PricedNode priced;
+  bool has_gpu = false;
+};
+
+// A question without its cluster.
+struct DecodedProblem {
+  FitOptions fit;
+  // Of the entries that could be taken, in their order. Labels are not selected yet.
+  std::vector<DecodedPod> read;
+  std::vector<PodIdentity> identities;  // kController only
+  std::vector<int32_t> counts;
+  std::vector<int32_t> positions;  // in the request
+  std::vector<PendingPods> pods;   // after Complete(): equal ones together
+  PodEntries entries;
+  std::vector<IncomingPod> daemons;
+  std::vector<Labels> daemon_labels;
+  std::vector<DecodedGroup> groups;  // by position in the request
+  LeftOutList left_out;              // pods and groups that could not be taken
+  ResourceNames names;
+  int64_t clamped_amounts = 0;
+};
+
+// How pods become one.
+enum class PodGrouping {
+  kShape,      // all that decisions read is equal
+  kController  // as Cluster Autoscaler does
+};
+
+using PendingPodsList = google::protobuf::RepeatedPtrField<v1::PendingPods>;
+
+// Decodes all of `problem` but the cluster. `pods` are the pods of the problem: read from there, so that a
+// larger request which has them need not copy them. `names`: those of the cluster. Pods that cannot be taken,
+// and those beyond kMaxPendingPods and kMaxDaemonPods, are left out alone; so are groups of an unreadable
+// template. Errors: kInvalidArgument  names the group or field. kResourceExhausted  names the limit
+absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, const PendingPodsList& pods,
+                                             PodGrouping grouping, ResourceNames names,
+                                             const ReadOptions& options);
+
+// Makes the view tell pods apart by what selectors of the question refer to. Pods for whose selectors there
+// is no room are left out.
+void SelectLabels(View* view, DecodedProblem* problem);
+// Gives all pods their labels of these keys, and the names, and puts equal ones together.
+void Complete(const LabelKeys& keys, DecodedProblem* problem);
+
+// New nodes of all groups together, in a cluster of so many.
+NodeLimit NewNodeLimit(const v1::ScaleUpProblem& problem, int64_t nodes);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_SCALE_UP_PROBLEM_H_
