@@ -4,6 +4,7 @@
 
 #include "plugin/convert/fields.h"
 #include "plugin/convert/objects.h"
+#include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
 
 namespace loadline {

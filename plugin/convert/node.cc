@@ -21,10 +21,8 @@ absl::StatusOr<DecodedNode> NodeDecoder::Decode(absl::string_view bytes) {
 
 absl::StatusOr<DecodedNode> NodeDecoder::DecodeBound(absl::string_view bytes) {
   message_.Clear();
-  absl::Status status;
-  if (bytes.size() > kMaxObjectBytes) {
-    status = absl::InvalidArgumentError(
-        absl::StrCat("has ", bytes.size(), " bytes, at most ", kMaxObjectBytes, " are allowed"));
+  absl::Status status = CheckObjectSize(bytes);
+  if (!status.ok()) {
     ReadName(bytes, message_.mutable_metadata());
     if (message_.metadata().name().empty()) return status;
   } else {

@@ -138,10 +138,8 @@ template <typename Message>
 absl::StatusOr<ClusterObject> DecodeAs(absl::string_view bytes, ObjectKind kind, absl::string_view type,
                                        ResourceReader* resources) {
   Message message;
-  absl::Status status;
-  if (bytes.size() > kMaxObjectBytes) {
-    status = absl::InvalidArgumentError(
-        absl::StrCat("has ", bytes.size(), " bytes, at most ", kMaxObjectBytes, " are allowed"));
+  absl::Status status = CheckObjectSize(bytes);
+  if (!status.ok()) {
     ReadName(bytes, message.mutable_metadata());
   } else {
     status = Parse(bytes, type, &message);

@@ -12,8 +12,17 @@ namespace loadline {
 
 // Requests and responses.
 inline constexpr size_t kMaxMessageBytes = size_t{4} << 20;
+// Serialized pods and nodes: what etcd takes by default.
+inline constexpr size_t kMaxObjectBytes = 1536 * 1024;
 // Tag and length of an entry of a repeated field, at most.
 inline constexpr size_t kEntryOverhead = 6;
+
+// kInvalidArgument for an object of more than kMaxObjectBytes; the text continues what it is about.
+inline absl::Status CheckObjectSize(absl::string_view bytes) {
+  if (bytes.size() <= kMaxObjectBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("has ", bytes.size(), " bytes, at most ", kMaxObjectBytes, " are allowed"));
+}
 
 // Parses `bytes`, fewer than 2^31, into `message` in place of what it held; what it allocated before
 // is used again. `type` names the message in the error, which continues what it is about.

@@ -157,10 +157,9 @@ absl::Status PodDecoder::ReadStatus(PodResources* pod) {
 absl::Status PodDecoder::Read(absl::string_view bytes, PodRole role, PodShape* shape) {
   message_.Clear();
   labels_ = Labels();
-  if (bytes.size() > kMaxObjectBytes) {
+  if (absl::Status status = CheckObjectSize(bytes); !status.ok()) {
     ReadName(bytes, message_.mutable_metadata());
-    return absl::InvalidArgumentError(
-        absl::StrCat("has ", bytes.size(), " bytes, at most ", kMaxObjectBytes, " are allowed"));
+    return status;
   }
   if (absl::Status status = Parse(bytes, "k8s.io.api.core.v1.Pod", &message_); !status.ok()) return status;
   const std::string& namespace_name = message_.metadata().namespace_();

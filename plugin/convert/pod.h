@@ -13,8 +13,6 @@
 
 namespace loadline {
 
-// Serialized pods and nodes: what etcd takes by default.
-inline constexpr size_t kMaxObjectBytes = 1536 * 1024;
 // Containers, init containers, and statuses of each.
 inline constexpr int kMaxContainers = 1024;
 // Distinct resources that a pod requests, and that it limits, all containers together.

@@ -223,10 +223,7 @@ absl::StatusOr<PriceModel> DecodePriceModel(const v1::PriceModel& message) {
 }
 
 absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, ResourceReader* resources) {
-  if (bytes.size() > kMaxObjectBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("has ", bytes.size(), " bytes, at most ", kMaxObjectBytes, " are allowed"));
-  }
+  if (absl::Status status = CheckObjectSize(bytes); !status.ok()) return status;
   k8s::v1::Node message;
   if (absl::Status status = Parse(bytes, "k8s.io.api.core.v1.Node", &message); !status.ok()) return status;
   ResourceList capacity;

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
+#include "plugin/convert/parse.h"
 #include "test/plugin/messages.h"
 
 namespace loadline {
