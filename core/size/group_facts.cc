@@ -9,118 +9,19 @@
 #include "absl/strings/str_cat.h"
 #include "core/cluster/node_annotations.h"
 #include "core/size/free_room.h"
+#include "core/size/memberships.h"
 
 namespace loadline {
 namespace {
-
-using Range = std::pair<int64_t, int64_t>;  // in Memberships::groups_
 
 absl::Status TooMany(absl::string_view what) {
   return absl::ResourceExhaustedError(
       absl::StrCat(what, " are in more than ", kMostMemberships, " groups in all"));
 }
 
-bool IsCompat(const SizedGroup& group) { return group.options.mode == SizeMode::kCompat; }
-
 CpuMemory Of(const ResourceAmounts& amounts) { return {amounts.Get(kCpu), amounts.Get(kMemory)}; }
 
 int64_t Milliseconds(int64_t seconds) { return std::clamp<int64_t>(seconds, 0, kMaxAmount / 1000) * 1000; }
-
-// Which groups nodes and pods belong to, in ascending order.
-class Memberships {
- public:
-  Memberships(std::span<const SizedGroup> groups, const ClusterObjects& objects)
-      : all_(groups), objects_(objects) {
-    for (size_t i = 0; i < groups.size(); ++i) {
-      const int32_t group = static_cast<int32_t>(i);
-      const GroupSelector& pods = groups[i].pods;
-      if (!pods.labels.empty()) by_first_label_[KeyOf(*pods.labels.begin())].push_back(group);
-      if (pods.catch_all) {
-        catch_all_.push_back(group);
-        continue;
-      }
-      for (const Label& label : pods.labels) by_label_[KeyOf(label)].push_back(group);
-    }
-  }
-
-  // False: there are too many.
-  bool ok() const { return static_cast<int64_t>(groups_.size()) <= kMostMemberships; }
-  std::span<const int32_t> groups(const Range& range) const {
-    return {groups_.data() + range.first, static_cast<size_t>(range.second - range.first)};
-  }
-
-  // Valid until the shape is gone: nodes of one shape are asked about once.
-  Range OfNode(const NodeShape& shape) {
-    const auto [found, fresh] = by_node_shape_.try_emplace(&shape);
-    if (!fresh) return found->second;
-    candidates_.clear();
-    for (const Label& label : shape.labels) AddCandidates(by_first_label_, label.key, label.value);
-    const NodeLabels labels{&shape.labels, nullptr, ""};
-    found->second = Keep([&](int32_t group) { return HasAll(At(group).pods.labels, labels); });
-    return found->second;
-  }
-
-  Range OfPod(const PodShape& shape) {
-    const PodTraits& traits = TraitsOf(shape);
-    const PodRules* const rules = shape.rules.get();
-    candidates_ = catch_all_;
-    if (rules != nullptr) {
-      for (const Label& label : rules->node_selector) AddCandidates(by_label_, label.key, label.value);
-      if (rules->node_affinity.has_value()) AddCandidates(*rules->node_affinity);
-    }
-    Applicant pod{.rules = rules, .states_affinity = traits.states_affinity};
-    return Keep([&](int32_t group) {
-      const bool compat = IsCompat(At(group));
-      pod.of_daemon_set = compat ? traits.owner.has_value() && traits.owner->kind == "DaemonSet"
-                                 : OfKnownDaemonSet(shape, objects_);
-      pod.static_pod = traits.static_pod || (!compat && traits.mirror);
-      return IsMember(pod, At(group).pods);
-    });
-  }
-
- private:
-  using Key = std::pair<absl::string_view, absl::string_view>;
-  using Index = absl::flat_hash_map<Key, std::vector<int32_t>>;
-
-  static Key KeyOf(const Label& label) { return {label.key, label.value}; }
-  const SizedGroup& At(int32_t group) const { return all_[static_cast<size_t>(group)]; }
-
-  void AddCandidates(const Index& index, absl::string_view key, absl::string_view value) {
-    const auto found = index.find(Key{key, value});
-    if (found == index.end()) return;
-    candidates_.insert(candidates_.end(), found->second.begin(), found->second.end());
-  }
-
-  void AddCandidates(const NodeSelector& selector) {
-    for (const NodeSelectorTerm& term : selector.terms) {
-      for (const Requirement& requirement : term.labels) {
-        if (requirement.op != SelectorOperator::kIn) continue;
-        for (const std::string& value : requirement.values) AddCandidates(by_label_, requirement.key, value);
-      }
-    }
-  }
-
-  template <typename Predicate>
-  Range Keep(Predicate belongs) {
-    std::sort(candidates_.begin(), candidates_.end());
-    candidates_.erase(std::unique(candidates_.begin(), candidates_.end()), candidates_.end());
-    const int64_t begin = static_cast<int64_t>(groups_.size());
-    if (!ok()) return {begin, begin};
-    for (const int32_t group : candidates_) {
-      if (belongs(group)) groups_.push_back(group);
-    }
-    return {begin, static_cast<int64_t>(groups_.size())};
-  }
-
-  std::span<const SizedGroup> all_;
-  const ClusterObjects& objects_;
-  Index by_first_label_;  // every group, by one of its labels
-  Index by_label_;        // groups that pods ask for, by each of their labels
-  std::vector<int32_t> catch_all_;
-  absl::flat_hash_map<const NodeShape*, Range> by_node_shape_;
-  std::vector<int32_t> candidates_;
-  std::vector<int32_t> groups_;
-};
 
 // What pods of one shape come to.
 struct ShapeFacts {
@@ -129,7 +30,7 @@ struct ShapeFacts {
   bool of_node = false;
   bool partly_requested = false;
   CpuMemory effective, simple;
-  Range members;
+  Memberships::Range members;
   int64_t bound = 0;  // pods on nodes
 
   const CpuMemory& Requests(const SizedGroup& group) const { return IsCompat(group) ? simple : effective; }
@@ -251,7 +152,7 @@ class Gatherer {
           sums.uncounted += shape.members.first == shape.members.second ? 1 : 0;
         }
       }
-      const Range range = memberships_.OfNode(cluster_.node_shape(slot));
+      const Memberships::Range range = memberships_.OfNode(cluster_.node_shape(slot));
       if (!memberships_.ok()) return TooMany("shapes of pods and nodes");
       memberships += range.second - range.first;
       if (memberships > kMostMemberships) return TooMany("nodes");
@@ -318,7 +219,7 @@ class Gatherer {
     return largest;
   }
 
-  bool Contains(const Range& members, size_t group) const {
+  bool Contains(const Memberships::Range& members, size_t group) const {
     const std::span<const int32_t> groups = memberships_.groups(members);
     return std::binary_search(groups.begin(), groups.end(), static_cast<int32_t>(group));
   }

@@ -32,6 +32,8 @@ struct SizedGroup {
   std::optional<CpuMemory> cached_node;
 };
 
+inline bool IsCompat(const SizedGroup& group) { return group.options.mode == SizeMode::kCompat; }
+
 // What pods wait for that are not at work.
 enum class Waiting {
   kForNode,  // for the scheduler to find one
