@@ -35,6 +35,14 @@ class BudgetCheck : public PlanCheck {
         if (Budget* budget = TakenFrom(&budgets, pod)) --budget->left;
       }
     }
+    // And so do those that were evicted and are not told as terminating yet.
+    for (const Evicted& evicted : state_.evictions) {
+      if (!nodes_.contains(evicted.node)) continue;
+      for (const FitPod& pod : nodes_[evicted.node]->pods) {
+        if (pod.name != evicted.pod.name || pod.uid != evicted.pod.uid || TakesNothing(pod)) continue;
+        if (Budget* budget = TakenFrom(&budgets, pod)) --budget->left;
+      }
+    }
     std::map<const Budget*, int64_t> taken;
     for (const NamedRemoval& removal : plan_.remove) {
       if (!nodes_.contains(removal.node)) continue;

@@ -1,6 +1,7 @@
 #include "test/core/drain/naive_checker.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "test/core/drain/naive_parts.h"
@@ -15,6 +16,10 @@ bool Covered(const DrainCluster& cluster, const FitPod& pod) {
   });
 }
 
+bool KnownController(const std::string& kind) {
+  return kind == "ReplicationController" || kind == "ReplicaSet" || kind == "StatefulSet" || kind == "Job";
+}
+
 class PlanRulesCheck : public PlanCheck {
  public:
   using PlanCheck::PlanCheck;
@@ -22,8 +27,12 @@ class PlanRulesCheck : public PlanCheck {
   void Run() {
     CheckPartition();
     if (plan_.braked && !plan_.remove.empty()) Report("D8", "a brake, and nodes go");
+    if (!plan_.braked && state_.last_now_s.value_or(cluster_.now_s) > cluster_.now_s) {
+      Report("D8", "the clock went back, and there is no brake");
+    }
     for (const NamedRemoval& removal : plan_.remove) CheckPods(removal);
     CheckSizes();
+    CheckClusterMinimum();
     CheckStarts();
   }
 
@@ -49,7 +58,7 @@ class PlanRulesCheck : public PlanCheck {
     const DrainNode& node = *nodes_[removal.node];
     std::vector<size_t> movable;
     bool waits = false;
-    if (!MovablePods(cluster_, node, &movable, &waits))
+    if (!MovablePods(cluster_, node, &movable, &waits, state_.options.rules))
       Report("D3", removal.node + " has a pod that must not move");
     std::multiset<std::string> expected;
     bool real = false;
@@ -114,9 +123,33 @@ class PlanRulesCheck : public PlanCheck {
     }
   }
 
+  // What stays once the whole plan and all deletions are done.
+  void CheckClusterMinimum() {
+    if (plan_.remove.empty()) return;
+    const ClusterMinimum& least = state_.options.minimum;
+    int64_t nodes = 0;
+    std::map<std::string, int64_t> sums;
+    for (const auto& [name, node] : nodes_) {
+      if (Deleting(name) || removed_.contains(name)) continue;
+      ++nodes;
+      for (const auto& [resource, amount] : node->node.allocatable) sums[resource] += amount;
+    }
+    if (nodes < least.nodes) Report("D2", "fewer nodes than the cluster's minimum");
+    if (sums["cpu"] < least.amounts.cpu) Report("D2", "less cpu than the cluster's minimum");
+    if (sums["memory"] < least.amounts.memory) Report("D2", "less memory than the cluster's minimum");
+  }
+
   void CheckStarts() {
-    int64_t starts = static_cast<int64_t>(state_.deleting.size());
+    int64_t starts = 0;
     int64_t drains = 0;
+    bool risky = false;
+    for (const std::string& node : state_.deleting) {
+      if (!nodes_.contains(node)) continue;
+      ++starts;
+      drains += state_.draining.contains(node);
+      risky = risky || state_.risky.contains(node);
+    }
+    const int64_t drains_under_way = drains;
     bool atomic = false;
     bool any = false;
     for (const NamedRemoval& removal : plan_.remove) {
@@ -128,12 +161,17 @@ class PlanRulesCheck : public PlanCheck {
       any = true;
       ++starts;
       drains += !removal.empty;
+      if (!removal.empty && drains_under_way > 0 && state_.options.deletion.exclusive) {
+        Report("D6", removal.node + " is drained beside others");
+      }
+      if (!removal.empty && risky) Report("D1", removal.node + " is drained beside a risky one");
       atomic = atomic || (node.group >= 0 && cluster_.groups[static_cast<size_t>(node.group)].atomic);
     }
     if (!any || atomic) return;
     const DeletionOptions& limits = state_.options.deletion;
     if (starts > limits.max_scale_down_parallelism) Report("D6", "too many nodes at once");
-    if (drains > limits.max_drain_parallelism) Report("D6", "too many drains at once");
+    if (drains > drains_under_way && drains > limits.max_drain_parallelism)
+      Report("D6", "too many drains at once");
   }
 };
 
@@ -160,7 +198,8 @@ NamedPlan Named(const DrainModel& model, const DrainPlan& plan) {
   return named;
 }
 
-bool MovablePods(const DrainCluster& cluster, const DrainNode& node, std::vector<size_t>* pods, bool* waits) {
+bool MovablePods(const DrainCluster& cluster, const DrainNode& node, std::vector<size_t>* pods, bool* waits,
+                 const DrainRuleOptions& rules) {
   *waits = false;
   for (size_t i = 0; i < node.pods.size(); ++i) {
     const FitPod& pod = node.pods[i];
@@ -183,8 +222,15 @@ bool MovablePods(const DrainCluster& cluster, const DrainNode& node, std::vector
         continue;
       }
       if (!traits.owner.has_value()) return false;
-      if (pod.namespace_name == "kube-system" && !Covered(cluster, pod)) return false;
-      if (traits.safe_to_evict == SafeToEvict::kNo || !traits.local_volume.empty()) return false;
+      if (rules.skip_nodes_with_custom_controller_pods && !KnownController(traits.owner->kind)) return false;
+      const bool of_system =
+          pod.namespace_name == "kube-system" && rules.skip_nodes_with_system_pods && !Covered(cluster, pod);
+      const bool old =
+          traits.created_s.has_value() && *traits.created_s < cluster.now_s - rules.system_pod_timeout_s;
+      if (of_system && !old) return false;
+      // An old one moves, whatever else it says.
+      if (!of_system && traits.safe_to_evict == SafeToEvict::kNo) return false;
+      if (!of_system && rules.skip_nodes_with_local_storage && !traits.local_volume.empty()) return false;
     }
     if (!Finished(pod)) pods->push_back(i);
   }
@@ -196,6 +242,7 @@ std::vector<std::string> CheckPlan(const DrainCluster& cluster, const CheckedSta
   std::vector<std::string> errors;
   PlanRulesCheck(cluster, state, plan, &errors).Run();
   CheckBudgets(cluster, state, plan, &errors);
+  CheckUnderWay(cluster, state, plan, &errors);
   CheckPlacement(cluster, state, plan, &errors);
   return errors;
 }

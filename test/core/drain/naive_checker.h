@@ -4,6 +4,8 @@
 #define LOADLINE_TEST_CORE_DRAIN_NAIVE_CHECKER_H_
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,10 +33,19 @@ struct NamedPlan {
 };
 NamedPlan Named(const DrainModel& model, const DrainPlan& plan);
 
+// A pod whose eviction was accepted; it may still be on its node.
+struct Evicted {
+  FitPod pod;
+  std::string node;
+  int64_t at_s = 0;
+};
 // What is under way, and what is asked for.
 struct CheckedState {
   std::vector<std::string> deleting;
-  std::vector<RecentEviction> evictions;
+  std::set<std::string> draining;     // of `deleting` those that have, or had, pods to move
+  std::set<std::string> risky;        // of `draining` those beside which no other drain may start
+  std::vector<Evicted> evictions;     // whose replacements are waited for
+  std::optional<int64_t> last_now_s;  // of the plan before
   DrainOptions options;
 };
 
@@ -45,7 +56,8 @@ std::vector<std::string> CheckPlan(const DrainCluster& cluster, const CheckedSta
 
 // Pods of a node that need another place when it goes: positions. False: one of them keeps the node there,
 // other than for budgets.
-bool MovablePods(const DrainCluster& cluster, const DrainNode& node, std::vector<size_t>* pods, bool* waits);
+bool MovablePods(const DrainCluster& cluster, const DrainNode& node, std::vector<size_t>* pods, bool* waits,
+                 const DrainRuleOptions& rules = {});
 
 }  // namespace loadline
 

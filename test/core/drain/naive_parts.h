@@ -74,6 +74,9 @@ class PlanCheck {
 // Adds to `errors` what is wrong by the disruption budgets.
 void CheckBudgets(const DrainCluster& cluster, const CheckedState& state, const NamedPlan& plan,
                   std::vector<std::string>* errors);
+// Adds to `errors` what becomes of pods that move in any case.
+void CheckUnderWay(const DrainCluster& cluster, const CheckedState& state, const NamedPlan& plan,
+                   std::vector<std::string>* errors);
 // Adds to `errors` pods that do not fit, or may not be, where they move to.
 void CheckPlacement(const DrainCluster& cluster, const CheckedState& state, const NamedPlan& plan,
                     std::vector<std::string>* errors);

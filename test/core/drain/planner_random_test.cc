@@ -23,14 +23,34 @@ std::string Join(const std::vector<std::string>& lines) {
   return text;
 }
 
-DrainState WithDeleting(DrainState state, const CheckedState& checked) {
-  for (const std::string& node : checked.deleting) state.deleting.push_back({.node = node, .drain = true});
+// What is under way, for a planner that is asked about the model.
+DrainState StateOf(const CheckedState& checked, DrainModel* model) {
+  DrainState state;
+  for (const std::string& node : checked.deleting) {
+    state.deleting.push_back(
+        {.node = node, .drain = checked.draining.contains(node), .risky = checked.risky.contains(node)});
+  }
+  for (const Evicted& evicted : checked.evictions) {
+    state.recent_evictions.push_back({.shape = model->cluster().Shape(evicted.pod),
+                                      .name = evicted.pod.name,
+                                      .uid = evicted.pod.uid,
+                                      .node = evicted.node,
+                                      .at_s = evicted.at_s});
+  }
+  for (RecentEviction& eviction : state.recent_evictions) eviction.names = model->cluster().names();
   return state;
 }
 
-// Three loops on each of 40,000 clusters, in which nodes change in between: D1 to D13 as far as a plan can
-// break them; timers are those that a naive count has; and a planner that was restarted with the state, or
-// has the nodes in other slots, says the same.
+// Nobody waits for a replacement for longer than a minute; of the future no eviction is.
+void ForgetEvictions(int64_t now_s, CheckedState* checked) {
+  for (Evicted& evicted : checked->evictions) evicted.at_s = std::min(evicted.at_s, now_s);
+  std::erase_if(checked->evictions, [&](const Evicted& evicted) { return now_s - evicted.at_s >= 60; });
+}
+
+// Three loops on each of 40,000 clusters, in which nodes change and the clock steps in between, with
+// deletions and evictions under way, minima and rules: D1 to D13 as far as a plan can break them; timers are
+// those that a naive count has; and a planner that was restarted with the state, or has the nodes in other
+// slots, says the same.
 TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
   int64_t nodes_gone = 0;
   int64_t starts = 0;
@@ -38,16 +58,21 @@ TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
   int64_t brakes = 0;
   int64_t risky = 0;
   int64_t kept_over = 0;
+  int64_t waited_for = 0;
+  int64_t clock_went_back = 0;
   for (uint32_t seed = 1; seed <= kSeeds; ++seed) {
     RandomDrainCluster random(seed);
     DrainCluster cluster = random.Cluster();
-    const CheckedState checked = random.State(cluster);
+    CheckedState checked = random.State(cluster);
     DrainModel model(cluster);
     DrainPlanner planner;
-    planner.SetState(WithDeleting({}, checked));
+    planner.SetState(StateOf(checked, &model));
     DrainState state;
     std::map<std::string, std::pair<std::string, int64_t>> timers;  // node: UID, since
     for (int loop = 0; loop < 3; ++loop) {
+      ForgetEvictions(cluster.now_s, &checked);
+      waited_for += static_cast<int64_t>(checked.evictions.size());
+      clock_went_back += checked.last_now_s.value_or(0) > cluster.now_s;
       WorkBudget budget;
       const DrainPlan& plan = planner.Plan(model.problem(), checked.options, &budget);
       planner.CheckConsistent();
@@ -63,11 +88,12 @@ TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
         }
         const auto before = timers.find(removal.node);
         const bool runs = before != timers.end() && before->second.first == uid;
-        now[removal.node] = {uid, runs ? before->second.second : cluster.now_s};
+        now[removal.node] = {uid, runs ? std::min(before->second.second, cluster.now_s) : cluster.now_s};
         ASSERT_EQ(removal.since_s, now[removal.node].second) << "seed " << seed << " loop " << loop;
         kept_over += runs;
       }
       if (!named.braked) timers = std::move(now);
+      for (auto& [node, timer] : timers) timer.second = std::min(timer.second, cluster.now_s);
       // A planner that knows the state only.
       if (loop > 0) {
         DrainPlanner restarted;
@@ -82,7 +108,7 @@ TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
         for (DrainNode& node : shuffled.nodes) std::reverse(node.pods.begin(), node.pods.end());
         DrainModel other(shuffled);
         DrainPlanner fresh;
-        fresh.SetState(WithDeleting({}, checked));
+        fresh.SetState(StateOf(checked, &other));
         WorkBudget again;
         const NamedPlan same = Named(other, fresh.Plan(other.problem(), checked.options, &again));
         ASSERT_EQ(same.remove.size(), named.remove.size()) << "seed " << seed;
@@ -104,7 +130,9 @@ TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
       }
       state = planner.state();
       if (random.Percent("loop.change", 70)) random.Change(&cluster);
+      checked.last_now_s = cluster.now_s;
       cluster.now_s += random.Percent("loop.time", 50) ? 30 : 700;
+      if (random.Percent("loop.clock", 5)) cluster.now_s -= random.Draw("loop.back", 1, 2'000);
       model.Update(cluster);
     }
   }
@@ -115,6 +143,8 @@ TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
   EXPECT_GT(kept_over, kSeeds / 2);
   EXPECT_GT(risky, 50);
   EXPECT_GT(brakes, 50);
+  EXPECT_GT(waited_for, kSeeds / 10);
+  EXPECT_GT(clock_went_back, kSeeds / 100);
   RecordProperty("nodes_gone", static_cast<int>(nodes_gone));
   RecordProperty("starts", static_cast<int>(starts));
 }
@@ -312,6 +342,89 @@ const std::vector<Defect>& Defects() {
        }},
   };
   return *kDefects;
+}
+
+// A plan that is right, but for something that it did not know of.
+TEST(DrainPlannerRandomTest, TheCheckerCountsWhatIsUnderWayAndAskedFor) {
+  struct Hidden {
+    std::string name;
+    std::string number;
+    std::function<bool(const DrainCluster&, const NamedPlan&, CheckedState*)> hide;
+  };
+  const auto drains = [](const NamedPlan& plan) {
+    return std::count_if(plan.remove.begin(), plan.remove.end(),
+                         [](const NamedRemoval& removal) { return removal.start && !removal.empty; });
+  };
+  const auto one_drains = [](const NamedPlan& plan, CheckedState* checked) {
+    checked->deleting = {plan.keep.front()};
+    checked->draining = {plan.keep.front()};
+  };
+  const std::vector<Hidden> hidden = {
+      {"a drain that runs is exclusive", "D6",
+       [&](const DrainCluster&, const NamedPlan& plan, CheckedState* checked) {
+         one_drains(plan, checked);
+         checked->options.deletion.exclusive = true;
+         return drains(plan) > 0;
+       }},
+      {"a drain that runs is risky", "D1",
+       [&](const DrainCluster&, const NamedPlan& plan, CheckedState* checked) {
+         one_drains(plan, checked);
+         checked->risky = checked->draining;
+         return drains(plan) > 0;
+       }},
+      {"a drain that runs counts", "D6",
+       [&](const DrainCluster& cluster, const NamedPlan& plan, CheckedState* checked) {
+         one_drains(plan, checked);
+         checked->options.deletion.max_drain_parallelism = drains(plan);
+         return drains(plan) > 0 && !cluster.groups[0].atomic && !cluster.groups[1].atomic;
+       }},
+      {"the nodes that stay are as few as may be", "D2",
+       [](const DrainCluster&, const NamedPlan& plan, CheckedState* checked) {
+         checked->options.minimum.nodes = static_cast<int64_t>(plan.keep.size()) + 1;
+         return !plan.remove.empty();
+       }},
+      {"what stays has too little memory", "D2",
+       [](const DrainCluster& cluster, const NamedPlan& plan, CheckedState* checked) {
+         for (const DrainNode& node : cluster.nodes) {
+           checked->options.minimum.amounts.memory += node.node.allocatable[1].second;
+         }
+         return !plan.remove.empty();
+       }},
+      {"the clock went back", "D8",
+       [](const DrainCluster& cluster, const NamedPlan& plan, CheckedState* checked) {
+         checked->last_now_s = cluster.now_s + 1;
+         return !plan.braked;
+       }},
+      {"the replacement of an evicted pod has no place", "D4",
+       [](const DrainCluster& cluster, const NamedPlan& plan, CheckedState* checked) {
+         checked->evictions = {{ReplicaPod("gone", 5'000), "elsewhere", cluster.now_s}};
+         return !plan.braked;
+       }},
+  };
+  std::map<std::string, int> applied;
+  for (uint32_t seed = 1; seed <= 1'000; ++seed) {
+    RandomDrainCluster random(seed);
+    const DrainCluster cluster = random.Cluster();
+    CheckedState checked;
+    DrainOptions& options = checked.options;
+    options.deletion.timers.unneeded_time_s = options.deletion.timers.unready_time_s = -1;
+    DrainModel model(cluster);
+    DrainPlanner planner;
+    WorkBudget budget;
+    const NamedPlan plan = Named(model, planner.Plan(model.problem(), options, &budget));
+    if (plan.keep.empty()) continue;
+    for (const Hidden& fact : hidden) {
+      CheckedState other = checked;
+      if (!fact.hide(cluster, plan, &other)) continue;
+      ++applied[fact.name];
+      const std::vector<std::string> errors = CheckPlan(cluster, other, plan);
+      EXPECT_TRUE(std::any_of(errors.begin(), errors.end(),
+                              [&](const std::string& error) { return error.starts_with(fact.number + ":"); }))
+          << fact.name << ", seed " << seed << "\n"
+          << Join(errors);
+    }
+  }
+  for (const Hidden& fact : hidden) EXPECT_GT(applied[fact.name], 10) << fact.name;
 }
 
 TEST(DrainPlannerRandomTest, TheCheckerFindsSeededDefects) {

@@ -2,6 +2,7 @@
 #ifndef LOADLINE_TEST_CORE_DRAIN_RANDOM_DRAIN_CLUSTER_H_
 #define LOADLINE_TEST_CORE_DRAIN_RANDOM_DRAIN_CLUSTER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -69,12 +70,59 @@ class RandomDrainCluster {
     state.options.deletion.max_scale_down_parallelism = Draw("state.parallelism", 1, 4);
     state.options.deletion.max_drain_parallelism = Draw("state.drains", 1, 3);
     state.options.deletion.exclusive = Percent("state.exclusive", 10);
-    if (rules_ || !Percent("state.deleting", 25)) return state;
-    state.deleting.push_back(cluster
-                                 .nodes[static_cast<size_t>(
-                                     Draw("state.which", 0, static_cast<int64_t>(cluster.nodes.size()) - 1))]
-                                 .node.name);
+    DrainRuleOptions& rules = state.options.rules;
+    rules.skip_nodes_with_system_pods = !Percent("state.system_pods", 15);
+    rules.skip_nodes_with_local_storage = !Percent("state.local_storage", 15);
+    rules.skip_nodes_with_custom_controller_pods = !Percent("state.custom_controllers", 15);
+    if (Percent("state.minimum", 25)) state.options.minimum = Minimum(cluster);
+    if (rules_) return state;
+    if (Percent("state.deleting", 25)) AddDeletions(cluster, &state);
+    if (Percent("state.evictions", 20)) AddEvictions(cluster, &state);
     return state;
+  }
+
+  // By one kind of amount each: most of what there is, now and then more.
+  ClusterMinimum Minimum(const DrainCluster& cluster) {
+    CpuMemory sum;
+    for (const DrainNode& node : cluster.nodes) {
+      sum.cpu += node.node.allocatable[0].second;
+      sum.memory += node.node.allocatable[1].second;
+    }
+    const int64_t percent = Draw("minimum.percent", 20, 105);
+    switch (Draw("minimum.kind", 0, 2)) {
+      case 0:
+        return {.amounts = {sum.cpu * percent / 100, 0}};
+      case 1:
+        return {.amounts = {0, sum.memory * percent / 100}};
+      default:
+        return {.nodes = Draw("minimum.nodes", 1, static_cast<int64_t>(cluster.nodes.size()))};
+    }
+  }
+
+  void AddDeletions(const DrainCluster& cluster, CheckedState* state) {
+    for (int64_t i = Percent("state.deleting_two", 30) ? 2 : 1; i > 0; --i) {
+      const std::string& name = AnyNode("state.which", cluster).node.name;
+      if (std::find(state->deleting.begin(), state->deleting.end(), name) != state->deleting.end()) continue;
+      state->deleting.push_back(name);
+      if (!Percent("state.draining", 70)) continue;
+      state->draining.insert(name);
+      if (Percent("state.risky", 15)) state->risky.insert(name);
+    }
+  }
+
+  // Of pods that are gone, or still there; some so long ago that nobody waits any more.
+  void AddEvictions(const DrainCluster& cluster, CheckedState* state) {
+    for (int64_t i = Draw("state.evicted", 1, 3); i > 0; --i) {
+      const DrainNode& node = AnyNode("state.evicted_from", cluster);
+      Evicted evicted{Pod(), node.node.name, kDrainNow - Draw("state.evicted_at", 0, 80)};
+      if (!node.pods.empty() && Percent("state.evicted_is_there", 50)) evicted.pod = node.pods.front();
+      state->evictions.push_back(std::move(evicted));
+    }
+  }
+
+  const DrainNode& AnyNode(absl::string_view property, const DrainCluster& cluster) {
+    return cluster
+        .nodes[static_cast<size_t>(Draw(property, 0, static_cast<int64_t>(cluster.nodes.size()) - 1))];
   }
 
   // Another content of a node: sometimes other pods, sometimes another node.
@@ -160,6 +208,10 @@ class RandomDrainCluster {
     if (kind > 30 && kind <= 33) {
       traits.deleted_s = kDrainNow - Draw("pod.deleted", 0, 100);
       pod.rules.terminating = true;
+    }
+    if (kind > 33 && kind <= 36) traits.owner->kind = "Rollout";
+    if (kind > 23 && kind <= 25 && Percent("pod.old", 50)) {
+      traits.created_s = kDrainNow - Draw("pod.age", 0, 7'200);
     }
     if (Percent("pod.port", 5)) pod.rules.host_ports = {{80, "TCP", "0.0.0.0"}};
     if (Percent("pod.tolerates", 10)) pod.rules.tolerations = {{.key = "dedicated", .op = "Exists"}};
