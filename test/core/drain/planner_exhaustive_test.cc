@@ -147,7 +147,10 @@ TEST(DrainPlannerExhaustiveTest, GreedyIsMaximalAndNearTheBest) {
   RecordProperty("plain", static_cast<int>(plain_sum));
   RecordProperty("improved", static_cast<int>(improved_sum));
   RecordProperty("best", static_cast<int>(best_sum));
-  EXPECT_GE(100 * improved_sum, 90 * best_sum);
+  // 6,711, 6,762 and 6,875.
+  EXPECT_GE(100 * plain_sum, 97 * best_sum);
+  EXPECT_GE(100 * improved_sum, 98 * best_sum);
+  EXPECT_GT(improved_sum, plain_sum);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "core/size/free_room.h"
 #include "core/size/membership.h"
+#include "test/core/size/naive_usage.h"
 #include "test/core/size/pass_time.h"
 #include "test/testing/group_simulation.h"
 
@@ -141,15 +142,15 @@ TEST(SizeGroupTest, DefaultComesToRest) {
         first.reason != SizeReason::kBelowMinimum && first.usage_after.has_value() && untainted > 0) {
       ++grew;
       const auto above = [&](int64_t nodes) {
-        return IsAbove(group.facts.requests, Times(group.node_size, nodes), options.scale_up_percent);
+        return ExceedsPercent(group.facts.requests, group.node_size, nodes, options.scale_up_percent);
       };
       EXPECT_FALSE(above(untainted + first.delta));
       EXPECT_TRUE(above(untainted + first.delta - 1));
     }
     if (first.delta < 0 && untainted <= options.max_nodes) {
       ++shrank;
-      EXPECT_FALSE(IsAbove(group.facts.requests, Times(group.node_size, untainted + first.delta),
-                           options.scale_up_percent));
+      EXPECT_FALSE(ExceedsPercent(group.facts.requests, group.node_size, untainted + first.delta,
+                                  options.scale_up_percent));
       EXPECT_GE(untainted + first.delta, options.min_nodes);
     }
     // A pass that grows is followed by none that shrinks, nor the other way round.

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "core/size/size_group.h"
+#include "test/core/size/naive_usage.h"
 #include "test/core/size/pass_time.h"
 #include "test/testing/group_simulation.h"
 
@@ -46,7 +47,7 @@ class RandomGroups {
 
 // Whether so many of the group's nodes are too few.
 bool TooFew(const GroupSimulation& group, int64_t nodes) {
-  return IsAbove(group.facts.requests, Times(group.node_size, nodes), group.options.scale_up_percent);
+  return ExceedsPercent(group.facts.requests, group.node_size, nodes, group.options.scale_up_percent);
 }
 
 // Growth brings the group to its threshold. By default one node less would not; compat may ask for one more,

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <random>
 
+#include "test/core/size/naive_usage.h"
+
 namespace loadline {
 namespace {
 
@@ -64,14 +66,15 @@ TEST(UtilizationTest, ExactDeltaIsTheSmallestThatIsEnough) {
   for (int i = 0; i < 20'000; ++i) {
     const CpuMemory node{pick(1, 64) * 250, pick(1, 64) << 28};
     const int64_t nodes = pick(0, 100);
-    const CpuMemory capacity = Times(node, nodes);
+    const CpuMemory capacity{node.cpu * nodes, node.memory * nodes};
     const int32_t threshold = static_cast<int32_t>(pick(1, 120));
     const CpuMemory requests{pick(0, 200) * pick(1, 4000), pick(0, 200) * pick(1, int64_t{1} << 32)};
     const std::optional<int64_t> delta = ExactDelta(requests, capacity, nodes, threshold, node);
     ASSERT_TRUE(delta.has_value());
-    EXPECT_FALSE(IsAbove(requests, Times(node, nodes + *delta), threshold));
+    EXPECT_EQ(IsAbove(requests, capacity, threshold), ExceedsPercent(requests, node, nodes, threshold));
+    EXPECT_FALSE(ExceedsPercent(requests, node, nodes + *delta, threshold));
     if (*delta > 0) {
-      EXPECT_TRUE(IsAbove(requests, Times(node, nodes + *delta - 1), threshold));
+      EXPECT_TRUE(ExceedsPercent(requests, node, nodes + *delta - 1, threshold));
     }
     if (nodes > 0) {
       EXPECT_EQ(ExactDelta(requests, capacity, nodes, threshold, std::nullopt), delta);
