@@ -206,41 +206,38 @@ std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const Deco
   return groups;
 }
 
-absl::StatusOr<std::vector<LoopSizing>> DecodeSized(const v1::PlanLoopRequest& request,
-                                                    const v1::SizeState& kept, const LabelKeys& keys,
-                                                    const std::string& slack_namespace, ResourceNames* names,
-                                                    std::vector<LoopGroup>* groups,
-                                                    std::vector<WaitingPods>* size_pods) {
-  std::vector<LoopSizing> sized;
-  if (request.sized_size() == 0) return sized;
+absl::Status DecodeSized(const v1::PlanLoopRequest& request, const v1::SizeState& kept, const LabelKeys& keys,
+                         const std::string& slack_namespace, LoopProblem* problem, LeftOutList* left_out) {
+  if (request.sized_size() == 0) return absl::OkStatus();
   v1::MeasureUtilizationRequest part;
   part.set_now_milliseconds(request.now_s() * 1000);
   *part.mutable_groups() = request.sized();
   *part.mutable_pods() = request.size_pods();
   if (request.state().has_size()) *part.mutable_state() = request.state().size();
   absl::StatusOr<DecodedSizing> decoded =
-      DecodeSizing(part, kept, *names, keys, slack_namespace, {"sized", "state.size", "size_pods"});
+      DecodeSizing(part, kept, problem->names, keys, slack_namespace, {"sized", "state.size", "size_pods"});
   if (!decoded.ok()) return decoded.status();
-  *names = decoded->names;
-  *size_pods = std::move(decoded->waiting);
+  problem->names = decoded->names;
+  problem->size_pods = std::move(decoded->waiting);
+  left_out->Add(decoded->left_out);
   for (int i = 0; i < request.sized_size(); ++i) {
-    LoopSizing& sizing = sized.emplace_back();
+    LoopSizing& sizing = problem->sized.emplace_back();
     sizing.of = std::move(decoded->groups[static_cast<size_t>(i)]);
     sizing.state = decoded->states[static_cast<size_t>(i)];
     sizing.dry_run = request.sized(i).dry_run();
     const std::string at = absl::StrCat("sized[", i, "]");
-    const auto found = std::find_if(groups->begin(), groups->end(), [&](const LoopGroup& group) {
-      return group.drain.name == sizing.of.name;
-    });
-    if (found == groups->end()) {
+    const auto found =
+        std::find_if(problem->groups.begin(), problem->groups.end(),
+                     [&](const LoopGroup& group) { return group.drain.name == sizing.of.name; });
+    if (found == problem->groups.end()) {
       return Annotate(Refused(absl::StrCat("node_group: ", Quoted(sizing.of.name), " is none of `groups`")),
                       at);
     }
     if (absl::Status status = CheckSized(request.sized(i), *found); !status.ok()) return Annotate(status, at);
-    sizing.group = static_cast<int32_t>(found - groups->begin());
+    sizing.group = static_cast<int32_t>(found - problem->groups.begin());
     found->drain.sized = true;
   }
-  return sized;
+  return absl::OkStatus();
 }
 
 v1::SizeState EncodeSizes(const LoopPlan& plan, const LoopProblem& problem) {

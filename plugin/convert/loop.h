@@ -30,15 +30,12 @@ absl::StatusOr<std::optional<LoopRanking>> DecodeRanking(const v1::PlanLoopReque
 std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& growth,
                                   const DrainProblem& drain, const PriceModel& prices);
 
-// The groups that are sized, without what is gathered; these are marked among `groups`. `kept`: the state
-// that holds where the request has none. `keys`: labels that selectors of the view refer to. `names` are
-// those that `groups` refer to; names are added. `size_pods`: what those groups count as demand. Errors:
-// kInvalidArgument  names the entry and the field
-absl::StatusOr<std::vector<LoopSizing>> DecodeSized(const v1::PlanLoopRequest& request,
-                                                    const v1::SizeState& kept, const LabelKeys& keys,
-                                                    const std::string& slack_namespace, ResourceNames* names,
-                                                    std::vector<LoopGroup>* groups,
-                                                    std::vector<WaitingPods>* size_pods);
+// Sets the groups of `problem` that are sized, without what is gathered; marks them among its groups, adds to
+// its names, and sets the pods that those groups count as demand. Pods that cannot be read are added to
+// `left_out`. `kept`: the state that holds where the request has none. `keys`: labels that selectors of the
+// view refer to. Errors: kInvalidArgument  names the entry and the field
+absl::Status DecodeSized(const v1::PlanLoopRequest& request, const v1::SizeState& kept, const LabelKeys& keys,
+                         const std::string& slack_namespace, LoopProblem* problem, LeftOutList* left_out);
 // What the next loop goes out from.
 v1::SizeState EncodeSizes(const LoopPlan& plan, const LoopProblem& problem);
 

@@ -94,12 +94,8 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
   problem->decisions = policy.decisions;
   problem->deleting = drain_turn.state().deleting;
   if (!request.has_state()) problem->turn = shared.growth_turn;
-  absl::StatusOr<std::vector<LoopSizing>> sized =
-      DecodeSized(request, shared.size_state, shared.view.label_keys(), shared.limits.slack_namespace,
-                  &problem->names, &problem->groups, &problem->size_pods);
-  if (!sized.ok()) return sized.status();
-  problem->sized = *std::move(sized);
-  return absl::OkStatus();
+  return DecodeSized(request, shared.size_state, shared.view.label_keys(), shared.limits.slack_namespace,
+                     problem, &decoded->left_out);
 }
 
 }  // namespace

@@ -203,6 +203,20 @@ TEST_F(LoopSizesTest, DemandAreAllPodsWithoutANode) {
   EXPECT_EQ(Plan().size().groups(0).reason(), v1::GroupSize::ABOVE_SCALE_UP);
 }
 
+// Nobody else names it: it is none of `pods`. The other one counts.
+TEST_F(LoopSizesTest, APodThatCannotBeReadIsLeftOutByItsPlace) {
+  request_.add_size_pods()->set_pod(PoolPod("200m").SerializeAsString());
+  request_.add_size_pods()->set_pod(PoolPod("-1").SerializeAsString());
+  for (v1::WaitingPods& waiting : *request_.mutable_size_pods()) waiting.set_count(1);
+  const v1::PlanLoopResponse plan = Plan();
+  EXPECT_EQ(plan.size().groups(0).pending_pods(), 1);
+  EXPECT_EQ(plan.left_out_total(), 1);
+  ASSERT_THAT(plan.left_out(), SizeIs(1));
+  EXPECT_EQ(plan.left_out(0).kind(), "Pod");
+  EXPECT_EQ(plan.left_out(0).name(), "size_pods[1]");
+  EXPECT_THAT(plan.left_out(0).reason(), HasSubstr("resources.requests"));
+}
+
 // 1600m of 2000m and 1500m that no node of 1000m can take: it grows by one for the former only.
 TEST_F(LoopSizesTest, APodLargerThanAnyNodeIsNamedAndPinsNothing) {
   v1::WaitingPods* const waiting = request_.add_size_pods();
