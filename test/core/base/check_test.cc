@@ -92,7 +92,7 @@ TEST_F(PromisesTest, OfASnapshot) {
 TEST_F(PromisesTest, OfNamesThatComeWithAPod) {
   IncomingPod pod = cluster_.Incoming({.requests = {{"example.com/late", 1}}});
   const FitOptions options;
-  PodFit(snapshot_.get(), pod, &options);
+  const PodFit with_the_names_of_the_snapshot(snapshot_.get(), pod, &options);
   pod.names = cluster_.state().resource_names();  // which lack the name that was added
   EXPECT_THAT(FailedCheckIn([&] { PodFit(snapshot_.get(), pod, &options); }),
               HasSubstr("requests what its names lack"));

@@ -59,7 +59,7 @@ TEST(KeepFormersTest, ANodeWhosePodsExceedTheirBudgetNowIsTriedAgainLater) {
     cluster.nodes[0].pods.push_back(ReplicaPod("r", 300));
     cluster.budgets = {{.name = "budget", .budget = budget}};
     DrainState state = FormerPlan();
-    state.unneeded[0].hints.emplace_back("uid-r", "b");
+    state.unneeded[0].hints.push_back({"uid-r", "b"});
     DrainModel model(cluster);
     CallFixture fixture(&model, std::move(state));
     EXPECT_THAT(KeepAll(&fixture), SizeIs(allowed == 1 ? 1 : 0));
