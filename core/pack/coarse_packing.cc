@@ -27,7 +27,7 @@ constexpr double kStep = 8;
 constexpr size_t kLookAhead = 64;
 using Content = std::vector<std::pair<int32_t, int64_t>>;
 
-// In which order a node takes pods.
+// The order in which a node takes items.
 enum class FillOrder {
   kBalanced,      // most of what the node has most left of
   kLargestFirst,  // by what resources cost
@@ -43,10 +43,10 @@ struct Filling {
 
 class CoarsePacker {
  public:
-  CoarsePacker(const PackingProblem& problem, int64_t last_pods, WorkBudget* budget)
+  CoarsePacker(const PackingProblem& problem, int64_t last_items, WorkBudget* budget)
       : problem_(problem),
         budget_(budget),
-        last_pods_(last_pods),
+        last_items_(last_items),
         limit_(problem.limit),
         prices_(problem.items.size(), 0) {
     for (const PackingType& type : problem.types) limits_.push_back(type.limit);
@@ -91,9 +91,9 @@ class CoarsePacker {
   }
 
   bool FewAreLeft() const {
-    int64_t pods = 0;
-    for (const int64_t count : left_) pods = SaturatingAdd(pods, count);
-    return pods <= last_pods_ && KindsLeft() <= kKindsForOneWay;
+    int64_t items = 0;
+    for (const int64_t count : left_) items = SaturatingAdd(items, count);
+    return items <= last_items_ && KindsLeft() <= kKindsForOneWay;
   }
 
   // How many nodes of a type there may still be.
@@ -139,7 +139,7 @@ class CoarsePacker {
     return any;
   }
 
-  // The types that take the class which the fewest types take: its pods have least choice, and come first.
+  // The types that take the class which the fewest types take: its items have least choice, and come first.
   std::vector<bool> ScarcestTypes() const {
     std::vector<bool> best;
     int64_t fewest = std::numeric_limits<int64_t>::max();
@@ -192,7 +192,7 @@ class CoarsePacker {
   int64_t MakeNodesOfType(size_t type, int64_t wanted, bool covers) {
     int64_t made = 0;
     while (made < wanted && NodesLeft(type) > 0 && budget_->Spend(UnitsPerNode())) {
-      // Where not all find a place, many small pods are more than a few large ones.
+      // Where not all find a place, many small items are more than a few large ones.
       Filling best = Fill(type, covers ? FillOrder::kBalanced : FillOrder::kSmallestFirst);
       if (covers) {
         Filling other = Fill(type, FillOrder::kLargestFirst);
@@ -229,7 +229,7 @@ class CoarsePacker {
     return node;
   }
 
-  // How much a node wants a pod of a class, > 0.
+  // How much a node wants an item of a class, > 0.
   double Rating(const ItemClass& entry, size_t type, const Filling& node, FillOrder order) const {
     double size = 1e-12, balanced = 1e-12;
     const std::vector<int64_t>& whole = problem_.types[type].free;
@@ -243,7 +243,7 @@ class CoarsePacker {
     return order == FillOrder::kLargestFirst ? size : 1 / size;
   }
 
-  // Puts the largest pod of a class that fits onto a node. False: there is none.
+  // Puts the largest item of a class that fits onto a node. False: there is none.
   bool TakeMember(size_t number, size_t type, Filling* node) {
     std::vector<int32_t>& members = classes_[number].members;
     bool gone = false, taken = false;
@@ -268,7 +268,7 @@ class CoarsePacker {
     return types;
   }
 
-  // Puts up to `wanted` pods of an item onto a node beside what is there. Returns how many.
+  // Puts up to `wanted` copies of an item onto a node beside what is there. Returns how many.
   int64_t TakeItem(int32_t item, int64_t wanted, size_t type, std::vector<int64_t>* free, Content* content) {
     const size_t i = static_cast<size_t>(item);
     const auto there = std::find_if(content->begin(), content->end(),
@@ -412,7 +412,7 @@ class CoarsePacker {
 
   const PackingProblem& problem_;
   WorkBudget* budget_;
-  int64_t last_pods_;
+  int64_t last_items_;
   std::vector<int64_t> left_;                   // by item
   std::vector<std::optional<int64_t>> limits_;  // what is left of those of the problem, by type
   std::optional<int64_t> limit_;
@@ -425,8 +425,8 @@ class CoarsePacker {
 
 }  // namespace
 
-Packing PackCoarsely(const PackingProblem& problem, int64_t last_pods, WorkBudget* budget) {
-  return CoarsePacker(problem, last_pods, budget).Run();
+Packing PackCoarsely(const PackingProblem& problem, int64_t last_items, WorkBudget* budget) {
+  return CoarsePacker(problem, last_items, budget).Run();
 }
 
 PackingBound BoundCoarsely(const PackingProblem& problem, WorkBudget* budget) {

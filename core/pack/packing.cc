@@ -10,8 +10,8 @@
 namespace loadline {
 namespace {
 
-// So many pods are packed exactly after all others.
-constexpr int64_t kLastPods = 100;
+// So many items are packed exactly after all others.
+constexpr int64_t kLastItems = 100;
 
 size_t KindsOf(const PackingProblem& problem) {
   return static_cast<size_t>(std::count_if(problem.items.begin(), problem.items.end(),
@@ -36,7 +36,7 @@ Packing Better(Packing a, Packing b) {
 Packing Pack(const PackingProblem& problem, WorkBudget* budget) {
   const size_t kinds = KindsOf(problem);
   if (kinds <= kKindsForOneWay) return PackExactly(problem, budget);
-  if (kinds > kMostExactKinds) return PackCoarsely(problem, kLastPods, budget);
+  if (kinds > kMostExactKinds) return PackCoarsely(problem, kLastItems, budget);
   Packing coarse = PackCoarsely(problem, 0, budget);
   if (budget->ended()) return coarse;
   return Better(PackExactly(problem, budget), std::move(coarse));

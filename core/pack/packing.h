@@ -1,4 +1,4 @@
-// The cheapest mix of node types that holds given pods, and how much cheaper it could be at most.
+// The cheapest mix of node types that holds given items, and how much cheaper it could be at most.
 #ifndef LOADLINE_CORE_PACK_PACKING_H_
 #define LOADLINE_CORE_PACK_PACKING_H_
 
@@ -31,7 +31,7 @@ struct PackingProblem {
   std::optional<int64_t> limit;  // nodes of all types together, >= 0; nullopt: none
 };
 
-// Nodes of one type with the same pods on each.
+// Nodes of one type with the same items on each.
 struct PackedNodes {
   int32_t type = 0;
   int64_t nodes = 0;

@@ -27,7 +27,7 @@ struct PackingPrices {
 double PriceBound(const PackingProblem& problem, const std::vector<int64_t>& counts,
                   const PackingPrices& prices, const std::vector<int32_t>& sample, WorkBudget* budget);
 
-// What nodes must offer together, whatever they hold: as if pods could be divided between nodes.
+// What nodes must offer together, whatever they hold: as if items could be divided between nodes.
 struct ResourceRelaxation {
   PackingPrices prices;       // of what items request, per unit of each resource
   std::vector<double> nodes;  // by type

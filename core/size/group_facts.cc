@@ -133,7 +133,7 @@ class Gatherer {
     return shapes_[at];
   }
 
-  // Which nodes are whose, what their pods come to, and how many pods each shape has.
+  // Tells nodes to their groups, sums up their pods, and counts the pods of each shape.
   absl::Status CountNodes() {
     sums_.resize(static_cast<size_t>(cluster_.slot_end()));
     int64_t memberships = 0;

@@ -1,4 +1,4 @@
-// Which nodes and pods belong to which sized groups.
+// Tells which nodes and pods belong to which sized groups.
 #ifndef LOADLINE_CORE_SIZE_MEMBERSHIPS_H_
 #define LOADLINE_CORE_SIZE_MEMBERSHIPS_H_
 
@@ -15,7 +15,7 @@
 
 namespace loadline {
 
-// Which groups nodes and pods belong to, in ascending order.
+// Tells the groups that a node or a pod belongs to, in ascending order.
 class Memberships {
  public:
   using Range = std::pair<int64_t, int64_t>;  // in what groups() reads

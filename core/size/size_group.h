@@ -49,7 +49,7 @@ struct SizeOptions {
 
 // What is known of a group in this pass.
 struct GroupFacts {
-  // Of the pods that count as demand, and how many they are: pods of the group, bound or pending.
+  // What the pods request that count as demand, and how many they are: pods of the group, bound or pending.
   CpuMemory requests;
   int64_t pods = 0;
   int64_t pending_pods = 0;
@@ -59,7 +59,7 @@ struct GroupFacts {
   std::vector<GroupNode> nodes;
   // Nodes that the cloud's group is to have; nullopt: as many as there are.
   std::optional<int64_t> cloud_target;
-  // Of the group's template; nullopt: not known. Not used in kCompat.
+  // What the group's template offers; nullopt: not known. Not used in kCompat.
   std::optional<CpuMemory> new_node;
 };
 
@@ -126,7 +126,7 @@ struct SizeDecision {
   // Untainted nodes to win (positive) or to taint (negative). kCompat: what Escalator returns, which is more
   // than what is done where a bound holds.
   int64_t delta = 0;
-  // As if there was no maximum and no node on its way.
+  // What it would be if there were no maximum and no nodes on their way.
   int64_t wanted = 0;
 
   // Demand, and the capacity of the untainted nodes.

@@ -45,15 +45,15 @@ inline constexpr int64_t kPlaceholderBytes = 1'024;
 struct SlackNode {
   std::string name;
   CpuMemory allocatable;
-  // Of real pods, and how many more pods may come.
+  // What real pods request, and how many more pods may come.
   CpuMemory real;
   int64_t free_slots = INT32_MAX;
-  // Which class it is of.
+  // The class of the node.
   int32_t node_class = 0;
   friend bool operator==(const SlackNode&, const SlackNode&) = default;
 };
 
-// Which of the placeholders of one node give way to its real pods, in this order: standard before others,
+// Chooses the placeholders that real pods of their node push out, in this order: standard before others,
 // then the highest id; until the sum is at most the capacity in both dimensions, or none is left.
 struct PushedOut {
   std::vector<size_t> pushed;  // positions
@@ -95,7 +95,7 @@ class PlaceholderSet {
   void RemoveNode(size_t node);
   bool Has(size_t node) const { return node < nodes_.size() && nodes_[node].present; }
   const SlackNode& node(size_t node) const { return At(node).content; }
-  // Of a node: less what real pods and placeholders have.
+  // What a node offers less what its real pods and placeholders have.
   CpuMemory Free(size_t node) const;
   bool FitsOn(size_t node, const CpuMemory& size) const;
   // The number of a node, or kNoNode.

@@ -1,4 +1,4 @@
-// Which nodes keep slack together.
+// Tells which nodes keep slack together.
 #ifndef LOADLINE_CORE_SLACK_SLACK_CLASS_H_
 #define LOADLINE_CORE_SLACK_SLACK_CLASS_H_
 

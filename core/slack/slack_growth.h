@@ -1,4 +1,4 @@
-// Which nodes are asked for, for placeholders that fit nowhere now.
+// Chooses the nodes to ask for, for placeholders that fit nowhere now.
 #ifndef LOADLINE_CORE_SLACK_SLACK_GROWTH_H_
 #define LOADLINE_CORE_SLACK_SLACK_GROWTH_H_
 

@@ -65,10 +65,10 @@ struct SlackClass {
   SlackClassKey key;
   int64_t nodes = 0;   // all
   int64_t usable = 0;  // those that take placeholders
-  // Of pods on all its nodes but placeholders and overhead: also a cordoned node has pods that will need
-  // room.
+  // What pods on all its nodes request, without placeholders and overhead: also a cordoned node has pods that
+  // need room.
   ExactSum requested;
-  // Of nodes that take placeholders, less overhead.
+  // What the nodes that take placeholders offer, less overhead.
   ExactSum capacity;
   absl::btree_map<EmptyNode, int64_t> empty;   // how many nodes would be such when empty
   absl::flat_hash_map<int32_t, int64_t> pods;  // by number of the SlackPod

@@ -11,7 +11,7 @@ int64_t CeilDiv(absl::int128 a, absl::int128 b) {
   return static_cast<int64_t>(std::min<absl::int128>((a + b - 1) / b, kMaxAmount));
 }
 
-// Of equal maxima the one that has more of the other.
+// The largest CPU; among equals, the one with the most memory.
 CpuMemory WithMostCpu(std::span<const CpuMemory> pods) {
   return *std::max_element(pods.begin(), pods.end(), [](const CpuMemory& a, const CpuMemory& b) {
     return a.cpu != b.cpu ? a.cpu < b.cpu : a.memory < b.memory;

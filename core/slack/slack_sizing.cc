@@ -21,7 +21,7 @@ std::optional<int64_t> PlaceholdersFor(const CpuMemory& room, const CpuMemory& s
                   room.memory > 0 ? CeilDiv(room.memory, size.memory) : 0);
 }
 
-// As they would be made anew, `most` of them.
+// Counts placeholders as if all were made anew, at most `most` of them.
 void CountPieces(const CpuMemory& room, int64_t most, ClassSlack* slack) {
   if (const std::optional<Pieces> pieces = Share(room, slack->unit); pieces.has_value()) {
     slack->pieces = *pieces;
@@ -144,7 +144,7 @@ bool SlackPlanner::SetStandard(int64_t most, const CpuMemory& room, bool take_aw
   SlackPlan* const plan = turn->plan;
   const std::string& owner = slack.key.name;
   const Pieces& fresh = slack.pieces;
-  // Of several sizes the one that most have; others are left from elsewhere.
+  // If there are several sizes, we keep the one that most have; others are left over from elsewhere.
   PlaceholderGroup kept{PlaceholderKind::kStandard, owner, fresh.size};
   int64_t count = 0;
   const std::vector<PlaceholderGroup> groups = GroupsOf(owner);

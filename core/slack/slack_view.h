@@ -36,7 +36,7 @@ struct SlackClassView {
   // None is kept here, and why; empty: some is.
   std::string off = {};
   std::optional<CpuMemory> max_extra = {};
-  // Of pods that wait and are expected on its nodes.
+  // What pods request that wait and are expected on its nodes.
   CpuMemory waiting = {};
   // Copies of pods that are on its nodes, or asked of it.
   std::vector<CpuMemory> mirrored = {};

@@ -66,8 +66,8 @@ std::string Told(absl::string_view text) {
   return text.size() > kMostBytes ? absl::StrCat(told, "...") : told;
 }
 
-// Who makes one such workload after the other: of ReplicaSets a Deployment or Rollout, of Jobs a CronJob.
-// Conversion puts the owner of a workload where that of a pod is told.
+// The owner that makes one such workload after the other: a Deployment or Rollout its ReplicaSets, a CronJob
+// its Jobs. Conversion puts the owner of a workload where that of a pod is told.
 const PodOwner* OwnerOf(const ObjectKey& key, const Workload& workload) {
   if (!workload.pod.has_value()) return nullptr;
   const std::optional<PodOwner>& owner = TraitsOf(*workload.pod).owner;
@@ -191,7 +191,7 @@ class Collector {
     return {TraitsOf(*workload.pod).created_s.value_or(0), key.name};
   }
 
-  // Of the workloads of one owner that are to have pods.
+  // Finds the newest workload of each owner, among those that are to have pods.
   void FindNewest() {
     ForEachWish([this](const ObjectKey& key, const Workload& workload) {
       const PodOwner* const owner = OwnerOf(key, workload);
@@ -256,7 +256,7 @@ class Collector {
     const int32_t copies = traits.slack.copies.value_or(0);
     if (copies == 0 || !MayAsk(source, shape.namespace_name)) return;
     Owned& wish = owned_[traits.owner.has_value() ? traits.owner->uid : pod];
-    // Of pods that differ the one that asks for most, whatever their order.
+    // If pods differ, the one that asks for most counts, whatever their order.
     if (wish.shape == nullptr ||
         std::tie(copies, shape.fingerprint) > std::tie(wish.copies, wish.shape->fingerprint)) {
       wish = {source, copies, &shape};

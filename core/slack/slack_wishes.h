@@ -15,8 +15,8 @@ namespace loadline {
 // A pod of which copies are kept free: one for each template that workloads have, and for each owner that is
 // not known.
 struct MirroredPod {
-  // Of what the template says, or of who the owner is: the same in every view, whatever labels selectors ask
-  // for, and for all Jobs of a CronJob.
+  // Made from what the template says, or from who the owner is: the same in every view, whatever labels
+  // selectors ask for, and for all Jobs of a CronJob.
   std::string key;
   PodShape shape;  // takes no ports of the node
   CpuMemory size;

@@ -36,7 +36,7 @@ class PodDecoder {
   // in PodTraits::unreadable what could not.
   PodShape DecodeBound(absl::string_view bytes);
 
-  // Of the pod that was decoded last: all its labels, name and UID. Of one with errors they may be empty.
+  // All labels, the name and the UID of the pod that was decoded last. They may be empty if it has errors.
   const Labels& labels() const { return labels_; }
   const std::string& name() const { return message_.metadata().name(); }
   const std::string& uid() const { return message_.metadata().uid(); }

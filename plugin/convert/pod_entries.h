@@ -15,7 +15,7 @@ namespace loadline {
 // Clamps to what a message holds: limits keep counts below 2^31.
 inline int32_t ToInt32(int64_t value) { return static_cast<int32_t>(std::min<int64_t>(value, 0x7fffffff)); }
 
-// Which entries of a request stand behind the pods that a decision is asked about.
+// Tells which entries of a request stand behind the pods that a decision is asked about.
 class PodEntries {
  public:
   void Add(size_t pods, int32_t entry, int64_t count);

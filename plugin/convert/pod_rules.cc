@@ -210,7 +210,7 @@ std::optional<SpreadConstraint> ReadSpreadConstraint(const k8s::v1::TopologySpre
 
 absl::Status ReadPodRules(const k8s::v1::Pod& message, const Labels& labels, PodRole role, PodRules* rules) {
   const k8s::v1::PodSpec& spec = message.spec();
-  // Of a pod that states too much no rule is read: who reads some of them decides by something else.
+  // If a pod states too much, none of its rules is read: some of them alone would give another decision.
   if (absl::Status status = CheckSizes(spec); !status.ok()) return status;
   if (role == PodRole::kIncoming) rules->node_name = spec.node_name();
   rules->node_selector = ReadLabels(spec.node_selector());

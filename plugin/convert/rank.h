@@ -13,7 +13,7 @@
 
 namespace loadline {
 
-// Of one question.
+// The most options of one question.
 inline constexpr int kMaxRankedOptions = 10'000;
 inline constexpr int kMaxPricedPods = 100'000;
 

@@ -33,7 +33,7 @@ std::string NamespaceOf(absl::string_view bytes) {
   return metadata.namespace_();
 }
 
-// Which of `size` pods are taken if only `most` may be. `bytes_of`: of the pod at a position.
+// Tells which of `size` pods are taken if only `most` may be. `bytes_of` returns the pod at a position.
 template <typename BytesOf>
 std::vector<bool> TakePods(int size, int most, BytesOf bytes_of) {
   if (size <= most) return std::vector<bool>(static_cast<size_t>(size), true);

@@ -32,7 +32,7 @@ struct DecodedGroup {
 // A question without its cluster.
 struct DecodedProblem {
   FitOptions fit;
-  // Of the entries that could be taken, in their order. Labels are not selected yet.
+  // The pods of the entries that could be taken, in their order. Labels are not selected yet.
   std::vector<DecodedPod> read;
   std::vector<PodIdentity> identities;  // kController only
   std::vector<int32_t> counts;

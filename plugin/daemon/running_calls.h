@@ -42,7 +42,7 @@ class RunningCalls {
     Clock::duration age;  // since it began
   };
 
-  // Of the calls that should have ended more than `patience` before `now`, the one that is late the longest.
+  // Returns the call that is late the longest, if it should have ended more than `patience` before `now`.
   std::optional<Overdue> LongestOverdue(Clock::duration patience, Clock::time_point now) const;
 
  private:

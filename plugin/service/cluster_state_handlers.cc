@@ -16,7 +16,7 @@
 namespace loadline {
 namespace {
 
-// Of the nodes in one answer, so that all of it stays below 4 MiB.
+// The most bytes of nodes in one answer, so that all of it stays below 4 MiB.
 constexpr size_t kMaxPageBytes = size_t{3} << 20;
 
 absl::Status CheckDescribe(const v1::DescribeRequest& request) {

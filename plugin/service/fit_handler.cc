@@ -128,7 +128,7 @@ absl::StatusOr<v1::FitResponse> AnswerFit(const v1::FitRequest& request, const D
   absl::StatusOr<FitQuestion> question =
       DecodeFit(request, shared.view.cluster().resource_names(), shared.OptionsOfQuestion());
   if (!question.ok()) return question.status();
-  // Of all that a batch which is being decoded at the same time reads of the view, this changes nothing.
+  // A batch may be decoded at the same time: this changes nothing that it reads of the view.
   SelectLabels(&shared.view, &question->pods, &question->moves, &question->left_out);
   UndoUnlessKept undo(&shared);
   Snapshot* const snapshot = undo.snapshot();

@@ -37,7 +37,7 @@ absl::Status CheckBudget(const Question& question) {
   return fields.status();
 }
 
-// Of a question with max_work, or `default_work` where that is 0, and max_milliseconds, that may take `bytes`
+// The budget of a question: its max_work, or `default_work` if that is 0, its max_milliseconds, and `bytes`
 // of memory beside its cluster. It also ends with the call.
 template <typename Question>
 WorkBudget BudgetOf(const Question& question, int64_t default_work, int64_t bytes, const Deadline& deadline) {
@@ -56,7 +56,7 @@ WorkBudget BudgetOf(const Question& question, int64_t default_work, int64_t byte
   return WorkBudget(question.max_work() > 0 ? question.max_work() : default_work, elapsed, bytes);
 }
 
-// Of a question that has no say in it. It ends with the call.
+// The budget of a question that has no say in it. It ends with the call.
 inline WorkBudget FixedBudget(int64_t work, const Deadline& deadline,
                               int64_t bytes = WorkBudget::kNoByteLimit) {
   return WorkBudget(

@@ -131,7 +131,7 @@ class Views {
   absl::Status Add(absl::string_view name, std::shared_ptr<SharedView> shared);
   absl::StatusOr<LockedView> Lock(absl::string_view name, const std::shared_ptr<SharedView>& shared,
                                   const Deadline& deadline);
-  // Of a view that is known, or about to be.
+  // Applies changes to a view that is known, or about to be.
   absl::StatusOr<Applied> ApplyTo(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
                                   const Deadline& deadline);
   absl::StatusOr<Applied> Update(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,

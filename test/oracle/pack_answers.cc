@@ -227,7 +227,7 @@ void AskPacking(const Sizes& sizes, const std::string& kind, Draw* draw) {
   Json answer;
   answer["pack"] = Answer(Pack(problem, &budget));
   answer["exact"] = Answer(PackExactly(problem, &budget));
-  answer["coarse"] = Answer(PackCoarsely(problem, /*last_pods=*/(*draw)(0, 2) * 20, &budget));
+  answer["coarse"] = Answer(PackCoarsely(problem, /*last_items=*/(*draw)(0, 2) * 20, &budget));
   for (const auto& [name, bound] : {std::pair("bound", LowerBound(problem, &budget)),
                                     std::pair("exact_bound", BoundExactly(problem, &budget)),
                                     std::pair("coarse_bound", BoundCoarsely(problem, &budget))}) {

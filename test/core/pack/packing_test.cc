@@ -327,7 +327,7 @@ RC_GTEST_PROP(PackingProperty, AgainstAllPossibilities, ()) {
   RC_ASSERT(packing.cost >= optimum - 1e-9);
   // The simpler way for many kinds holds as well.
   WorkBudget budget;
-  const Packing coarse = PackCoarsely(problem, /*last_pods=*/0, &budget);
+  const Packing coarse = PackCoarsely(problem, /*last_items=*/0, &budget);
   RC_ASSERT(std::all_of(coarse.left.begin(), coarse.left.end(), [](int64_t left) { return left == 0; }));
   RC_ASSERT(coarse.cost >= optimum - 1e-9);
   RC_ASSERT(coarse.lower_bound <= optimum + 1e-6);
