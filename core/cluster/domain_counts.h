@@ -91,11 +91,11 @@ class DomainCounts {
     return static_cast<int64_t>(sizeof(*this) + 2 * spec_.identity.size() + spec_.topology_key.size() +
                                 domains_.size() * sizeof(Domain) + domains_with_.size() * sizeof(int32_t));
   }
-  // Checks what is kept against pods and eligible nodes of each domain, counted anew. For tests.
   struct Domain {
     int32_t pods = 0;
     int32_t eligible_nodes = 0;  // kSpread only
   };
+  // Checks what is kept against pods and eligible nodes of each domain, counted anew. For tests.
   void CheckConsistent(std::span<const Domain> counted) const;
   // Whether pods on the node count.
   bool Eligible(NodeIndex node) const { return !spec_.eligible || spec_.eligible(node); }

@@ -14,6 +14,7 @@
 #include "core/pack/exact_packing.h"
 #include "core/pack/fill.h"
 #include "core/pack/item_classes.h"
+#include "core/pack/packing_rest.h"
 #include "core/pack/price_bound.h"
 
 namespace loadline {
@@ -44,21 +45,18 @@ struct Filling {
 class CoarsePacker {
  public:
   CoarsePacker(const PackingProblem& problem, int64_t last_items, WorkBudget* budget)
-      : problem_(problem),
-        budget_(budget),
-        last_items_(last_items),
-        limit_(problem.limit),
-        prices_(problem.items.size(), 0) {
-    for (const PackingType& type : problem.types) limits_.push_back(type.limit);
+      : problem_(problem), budget_(budget), last_items_(last_items), prices_(problem.items.size(), 0) {
+    rest_.limit = problem.limit;
+    for (const PackingType& type : problem.types) rest_.limits.push_back(type.limit);
     for (size_t item = 0; item < problem.items.size(); ++item) {
-      left_.push_back(AnyTypeTakes(item) ? problem.items[item].count : 0);
+      rest_.items.push_back(AnyTypeTakes(item) ? problem.items[item].count : 0);
     }
   }
 
   Packing Run() {
     const ReservedMemory memory(budget_, BytesFor(problem_.items.size()));
     if (!memory.ok()) return Result();
-    const std::vector<int64_t> wanted = left_;
+    const std::vector<int64_t> wanted = rest_.items;
     while (KindsLeft() > 0 && !FewAreLeft() && !budget_->ended() && Round()) {
     }
     if (FewAreLeft()) PackExactlyWhatIsLeft();
@@ -71,9 +69,9 @@ class CoarsePacker {
   PackingBound BoundAlone() {
     const ReservedMemory memory(budget_, BytesFor(problem_.items.size()));
     if (!memory.ok()) return {};
-    classes_ = ClassesOf(problem_, left_, kClasses, budget_);
+    classes_ = ClassesOf(problem_, rest_.items, kClasses, budget_);
     SampleClasses();
-    const double bound = BoundFor(left_);
+    const double bound = BoundFor(rest_.items);
     return {bound, !budget_->ended()};
   }
 
@@ -87,20 +85,16 @@ class CoarsePacker {
 
   size_t KindsLeft() const {
     return static_cast<size_t>(
-        std::count_if(left_.begin(), left_.end(), [](int64_t count) { return count > 0; }));
+        std::count_if(rest_.items.begin(), rest_.items.end(), [](int64_t count) { return count > 0; }));
   }
 
   bool FewAreLeft() const {
     int64_t items = 0;
-    for (const int64_t count : left_) items = SaturatingAdd(items, count);
+    for (const int64_t count : rest_.items) items = SaturatingAdd(items, count);
     return items <= last_items_ && KindsLeft() <= kKindsForOneWay;
   }
 
-  // How many nodes of a type there may still be.
-  int64_t NodesLeft(size_t type) const {
-    const int64_t most = limits_[type].value_or(std::numeric_limits<int64_t>::max());
-    return std::min(most, limit_.value_or(most));
-  }
+  bool MayAdd(size_t type) const { return rest_.NodesWithinLimits(static_cast<int32_t>(type), 1) > 0; }
 
   int64_t UnitsPerNode() const { return static_cast<int64_t>(10 + 3 * classes_.size()); }
 
@@ -113,24 +107,24 @@ class CoarsePacker {
 
   // Makes nodes for what is left until half of the kinds have found a place. False: none were made.
   bool Round() {
-    classes_ = ClassesOf(problem_, left_, kClasses, budget_);
+    classes_ = ClassesOf(problem_, rest_.items, kClasses, budget_);
     if (sample_.empty()) {
       SampleClasses();
-      bound_of_all_ = BoundFor(left_);
+      bound_of_all_ = BoundFor(rest_.items);
     }
     const size_t goal = KindsLeft() / 2;
     bool any = false;
     while (KindsLeft() > goal && !budget_->ended()) {
       const std::vector<bool> types = ScarcestTypes();
-      std::vector<PackingType> rest = TypesLeft();
-      std::vector<int64_t> counts = left_;
+      std::vector<PackingType> rest = TypesLeft(problem_, rest_);
+      std::vector<int64_t> counts = rest_.items;
       for (size_t t = 0; t < types.size(); ++t) {
         if (!types[t]) rest[t].limit = 0;
       }
       for (size_t item = 0; item < counts.size(); ++item) {
         if (counts[item] > 0 && TakenElsewhere(item, types)) counts[item] = 0;
       }
-      const ResourceRelaxation relaxed = RelaxResources(problem_.items, rest, limit_, counts, budget_);
+      const ResourceRelaxation relaxed = RelaxResources(problem_.items, rest, rest_.limit, counts, budget_);
       for (size_t item = 0; item < counts.size(); ++item) prices_[item] = relaxed.prices.items[item];
       const int64_t made = MakeNodes(relaxed);
       if (made == 0) break;
@@ -144,12 +138,13 @@ class CoarsePacker {
     std::vector<bool> best;
     int64_t fewest = std::numeric_limits<int64_t>::max();
     for (const ItemClass& entry : classes_) {
-      const auto left = std::find_if(entry.members.begin(), entry.members.end(),
-                                     [&](int32_t item) { return left_[static_cast<size_t>(item)] > 0; });
+      const auto left = std::find_if(entry.members.begin(), entry.members.end(), [&](int32_t item) {
+        return rest_.items[static_cast<size_t>(item)] > 0;
+      });
       if (left == entry.members.end()) continue;
       std::vector<bool> types;
       for (size_t t = 0; t < problem_.types.size(); ++t) {
-        types.push_back(NodesLeft(t) > 0 && FitsAlone(static_cast<size_t>(*left), t));
+        types.push_back(MayAdd(t) && FitsAlone(static_cast<size_t>(*left), t));
       }
       const int64_t count = std::count(types.begin(), types.end(), true);
       if (count == 0 || count >= fewest) continue;
@@ -162,7 +157,7 @@ class CoarsePacker {
 
   bool TakenElsewhere(size_t item, const std::vector<bool>& types) const {
     for (size_t t = 0; t < types.size(); ++t) {
-      if (!types[t] && NodesLeft(t) > 0 && FitsAlone(item, t)) return true;
+      if (!types[t] && MayAdd(t) && FitsAlone(item, t)) return true;
     }
     return false;
   }
@@ -191,7 +186,7 @@ class CoarsePacker {
 
   int64_t MakeNodesOfType(size_t type, int64_t wanted, bool covers) {
     int64_t made = 0;
-    while (made < wanted && NodesLeft(type) > 0 && budget_->Spend(UnitsPerNode())) {
+    while (made < wanted && MayAdd(type) && budget_->Spend(UnitsPerNode())) {
       // Where not all find a place, many small items are more than a few large ones.
       Filling best = Fill(type, covers ? FillOrder::kBalanced : FillOrder::kSmallestFirst);
       if (covers) {
@@ -248,24 +243,15 @@ class CoarsePacker {
     std::vector<int32_t>& members = classes_[number].members;
     bool gone = false, taken = false;
     for (const int32_t item : members) {
-      gone = gone || left_[static_cast<size_t>(item)] == 0;
+      gone = gone || rest_.items[static_cast<size_t>(item)] == 0;
       taken = TakeItem(item, 1, type, &node->free, &node->content) > 0;
       if (!taken) continue;
       node->value += prices_[static_cast<size_t>(item)];
       break;
     }
-    if (gone) std::erase_if(members, [&](int32_t item) { return left_[static_cast<size_t>(item)] == 0; });
+    if (gone)
+      std::erase_if(members, [&](int32_t item) { return rest_.items[static_cast<size_t>(item)] == 0; });
     return taken;
-  }
-
-  std::vector<PackingType> TypesLeft() const {
-    std::vector<PackingType> types;
-    for (size_t t = 0; t < problem_.types.size(); ++t) {
-      const PackingType& type = problem_.types[t];
-      types.push_back({type.free, type.cost, limits_[t], {}});
-      if (limit_ == 0) types.back().limit = 0;
-    }
-    return types;
   }
 
   // Puts up to `wanted` copies of an item onto a node beside what is there. Returns how many.
@@ -275,7 +261,7 @@ class CoarsePacker {
                                     [&](const auto& entry) { return entry.first == item; });
     const int64_t already = there == content->end() ? 0 : there->second;
     const PackingItem& of = problem_.items[i];
-    const int64_t count = std::min({wanted, left_[i] - already, problem_.types[type].most[i] - already,
+    const int64_t count = std::min({wanted, rest_.items[i] - already, problem_.types[type].most[i] - already,
                                     CopiesThatFit(*free, of.request)});
     if (count <= 0) return 0;
     TakeCopies(of.request, count, free);
@@ -289,43 +275,20 @@ class CoarsePacker {
 
   // Makes up to `wanted` nodes with this content, as many as there are items for. Returns how many.
   int64_t Commit(size_t type, int64_t wanted, Content content) {
-    int64_t nodes = std::min(wanted, NodesLeft(type));
+    int64_t nodes = rest_.NodesWithinLimits(static_cast<int32_t>(type), wanted);
     for (const auto& [item, count] : content)
-      nodes = std::min(nodes, left_[static_cast<size_t>(item)] / count);
-    for (const auto& [item, count] : content) left_[static_cast<size_t>(item)] -= count * nodes;
-    Use(type, nodes);
+      nodes = std::min(nodes, rest_.items[static_cast<size_t>(item)] / count);
+    for (const auto& [item, count] : content) rest_.items[static_cast<size_t>(item)] -= count * nodes;
+    rest_.TakeFromLimits(static_cast<int32_t>(type), nodes);
     std::sort(content.begin(), content.end());
     nodes_[{static_cast<int32_t>(type), std::move(content)}] += nodes;
     return nodes;
   }
 
-  void Use(size_t type, int64_t nodes) {
-    for (std::optional<int64_t>* const limit : {&limits_[type], &limit_}) {
-      if (limit->has_value()) **limit -= nodes;
-    }
-  }
-
-  // A problem of the items of which any are left.
-  PackingProblem ProblemOfRest(std::vector<int32_t>* items) const {
-    PackingProblem rest;
-    rest.types = TypesLeft();
-    rest.limit = limit_;
-    for (size_t item = 0; item < left_.size(); ++item) {
-      if (left_[item] > 0) items->push_back(static_cast<int32_t>(item));
-    }
-    for (const int32_t item : *items) {
-      const size_t i = static_cast<size_t>(item);
-      rest.items.push_back({problem_.items[i].request, left_[i]});
-      for (size_t t = 0; t < rest.types.size(); ++t) rest.types[t].most.push_back(problem_.types[t].most[i]);
-    }
-    return rest;
-  }
-
   void PackExactlyWhatIsLeft() {
     std::vector<int32_t> items;
-    const PackingProblem rest = ProblemOfRest(&items);
-    if (items.empty()) return;
-    Add(PackExactly(rest, budget_), items);
+    const PackingProblem rest = ProblemOfRest(problem_, rest_, &items);
+    if (!items.empty()) Add(PackExactly(rest, budget_), items);
   }
 
   void Add(const Packing& packing, const std::vector<int32_t>& items) {
@@ -334,9 +297,9 @@ class CoarsePacker {
       for (const auto& [item, count] : run.items) {
         const int32_t of = items[static_cast<size_t>(item)];
         content.emplace_back(of, count);
-        left_[static_cast<size_t>(of)] -= count * run.nodes;
+        rest_.items[static_cast<size_t>(of)] -= count * run.nodes;
       }
-      Use(static_cast<size_t>(run.type), run.nodes);
+      rest_.TakeFromLimits(run.type, run.nodes);
       nodes_[{run.type, std::move(content)}] += run.nodes;
     }
   }
@@ -344,12 +307,13 @@ class CoarsePacker {
   // No more work: each node takes what comes next. Cost: O(items * types) at most.
   void FillOneAfterTheOther() {
     std::vector<int32_t> items;
-    for (size_t item = 0; item < left_.size(); ++item) {
-      if (left_[item] > 0) items.push_back(static_cast<int32_t>(item));
+    for (size_t item = 0; item < rest_.items.size(); ++item) {
+      if (rest_.items[item] > 0) items.push_back(static_cast<int32_t>(item));
     }
     for (size_t first = 0; first < items.size();) {
       const size_t item = static_cast<size_t>(items[first]);
-      const std::optional<size_t> type = left_[item] > 0 ? CheapestFor(item) : std::nullopt;
+      const std::optional<size_t> type =
+          rest_.items[item] > 0 ? CheapestTypeFor(problem_, rest_, item) : std::nullopt;
       if (!type.has_value()) {
         ++first;
         continue;
@@ -357,26 +321,10 @@ class CoarsePacker {
       Content content;
       std::vector<int64_t> free = problem_.types[*type].free;
       for (size_t i = first; i < std::min(items.size(), first + kLookAhead); ++i) {
-        TakeItem(items[i], left_[static_cast<size_t>(items[i])], *type, &free, &content);
+        TakeItem(items[i], rest_.items[static_cast<size_t>(items[i])], *type, &free, &content);
       }
       Commit(*type, std::numeric_limits<int64_t>::max(), std::move(content));
     }
-  }
-
-  // The type that takes an item at the least cost.
-  std::optional<size_t> CheapestFor(size_t item) const {
-    std::optional<size_t> best;
-    double least = std::numeric_limits<double>::infinity();
-    for (size_t t = 0; t < problem_.types.size(); ++t) {
-      const PackingType& type = problem_.types[t];
-      const int64_t takes = std::min(type.most[item], CopiesThatFit(type.free, problem_.items[item].request));
-      if (takes <= 0 || NodesLeft(t) == 0) continue;
-      const double each = type.cost / static_cast<double>(std::min(takes, int64_t{1} << 40));
-      if (each >= least) continue;
-      least = each;
-      best = t;
-    }
-    return best;
   }
 
   Packing Result() const {
@@ -413,9 +361,7 @@ class CoarsePacker {
   const PackingProblem& problem_;
   WorkBudget* budget_;
   int64_t last_items_;
-  std::vector<int64_t> left_;                   // by item
-  std::vector<std::optional<int64_t>> limits_;  // what is left of those of the problem, by type
-  std::optional<int64_t> limit_;
+  PackingRest rest_;
   std::map<std::pair<int32_t, Content>, int64_t> nodes_;
   std::vector<ItemClass> classes_;
   std::vector<double> prices_;   // by item: of the last relaxation

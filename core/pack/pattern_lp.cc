@@ -20,22 +20,6 @@ constexpr double kGain = 1e-7;
 
 }  // namespace
 
-bool PackingRest::Empty() const {
-  return std::all_of(items.begin(), items.end(), [](int64_t count) { return count == 0; });
-}
-
-int64_t PackingRest::NodesWithinLimits(int32_t type, int64_t nodes) const {
-  return std::min({nodes, limits[static_cast<size_t>(type)].value_or(nodes), limit.value_or(nodes)});
-}
-
-void PackingRest::TakeFromLimits(int32_t type, int64_t nodes) {
-  const auto take = [nodes](std::optional<int64_t>* most) {
-    if (most->has_value()) *most = std::max<int64_t>(0, **most - nodes);
-  };
-  take(&limits[static_cast<size_t>(type)]);
-  take(&limit);
-}
-
 // The linear program of one Solve().
 struct PatternLp::Round {
   Round(std::vector<double> demands, std::vector<double> limits, double penalty)

@@ -4,13 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/base/work_budget.h"
 #include "core/pack/covering_lp.h"
 #include "core/pack/packing.h"
+#include "core/pack/packing_rest.h"
 
 namespace loadline {
 
@@ -19,20 +19,6 @@ struct Pattern {
   int32_t type = 0;
   std::vector<std::pair<int32_t, int64_t>> items;  // item and count > 0, in the order of the items
   friend auto operator<=>(const Pattern&, const Pattern&) = default;
-};
-
-// What is left of a problem: by item, by type, and of all types together. nullopt: no limit.
-struct PackingRest {
-  std::vector<int64_t> items;
-  std::vector<std::optional<int64_t>> limits;  // nodes, by type
-  std::optional<int64_t> limit;                // nodes of all types
-
-  // No item is left.
-  bool Empty() const;
-  // How many of so many nodes of a type are within the limits.
-  int64_t NodesWithinLimits(int32_t type, int64_t nodes) const;
-  // Takes nodes of a type off the limits, none of which goes below 0.
-  void TakeFromLimits(int32_t type, int64_t nodes);
 };
 
 struct PatternSolution {

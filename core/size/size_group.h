@@ -156,8 +156,7 @@ struct SizeDecision {
 // kCompat does what Escalator 043bb1b does, pass by pass; ties between nodes, which it leaves to chance, end
 // at the name, and the cached node is the first by name. kDefault differs so:
 //   - arithmetic is exact, and growth is counted in nodes like the newest one; if there are no nodes, like
-//   the
-//     last one that there was, else like the group's template
+//     the last one that there was, else like the group's template
 //   - a node is not tainted if its capacity would have to be bought again: utilisation stays at or below
 //     scale_up
 //   - nodes on their way count, and growth, also by untainting, ends at max_nodes
