@@ -42,7 +42,8 @@ type Autoscaler struct {
 	Notes        map[string]string
 }
 
-// AutoscalerGroup is a node group. Target is what the cloud is to have, Nodes are there, Going of them are on their way out.
+// AutoscalerGroup is a node group. Target is what the cloud is to have, Nodes are there, Going of them are on their way
+// out.
 type AutoscalerGroup struct {
 	Name, Note                     string
 	Min, Max, Target, Nodes, Going int
@@ -99,14 +100,17 @@ type nodeCell struct {
 // AutoscalerPage writes one HTML page that needs nothing else, in the manner of Page. Of many groups and nodes it shows
 // some, the fullest nodes first, and counts the others.
 func AutoscalerPage(w io.Writer, a Autoscaler) error {
-	p := autoscalerPage{Title: texttable.Escape(a.Title), Verdict: texttable.Escape(a.Verdict), Style: template.CSS(pageStyle),
-		Warnings: escaped(a.Warnings), Lines: escaped(a.Lines), Refresh: a.Refresh, Slack: slackRows(a.Slack), Count: len(a.Nodes.Nodes),
+	p := autoscalerPage{Title: texttable.Escape(a.Title), Verdict: texttable.Escape(a.Verdict),
+		Style:    template.CSS(pageStyle),
+		Warnings: escaped(a.Warnings), Lines: escaped(a.Lines), Refresh: a.Refresh, Slack: slackRows(a.Slack),
+		Count:   len(a.Nodes.Nodes),
 		Problem: texttable.Escape(a.NodesProblem), MoreGroups: max(0, len(a.Groups)-mostShownGroups)}
 	for _, g := range a.Groups[:min(len(a.Groups), mostShownGroups)] {
 		p.Groups = append(p.Groups, g.row())
 	}
 	for _, t := range a.Tables {
-		out := TitledGrid{Title: t.Title, None: texttable.Escape(t.None), Note: texttable.Escape(t.Note), Grid: Grid{Header: escaped(t.Header)}}
+		out := TitledGrid{Title: t.Title, None: texttable.Escape(t.None), Note: texttable.Escape(t.Note),
+			Grid: Grid{Header: escaped(t.Header)}}
 		for _, row := range t.Rows {
 			out.Rows = append(out.Rows, escaped(row))
 		}
@@ -127,8 +131,10 @@ func (g AutoscalerGroup) row() groupRow {
 	if coming > 0 {
 		text += fmt.Sprintf(", %d on their way", coming)
 	}
-	return groupRow{Name: texttable.Escape(g.Name), Note: texttable.Escape(g.Note), Text: fmt.Sprintf("%s; target %d, %d to %d", text, g.Target, g.Min, g.Max),
-		Stay: x(stay), Going: x(g.Going), Coming: x(coming), Second: x(stay), Third: x(stay + g.Going), Low: x(g.Min), High: x(g.Max)}
+	return groupRow{Name: texttable.Escape(g.Name), Note: texttable.Escape(g.Note),
+		Text: fmt.Sprintf("%s; target %d, %d to %d", text, g.Target, g.Min, g.Max),
+		Stay: x(stay), Going: x(g.Going), Coming: x(coming), Second: x(stay), Third: x(stay + g.Going), Low: x(g.Min),
+		High: x(g.Max)}
 }
 
 // addNodes adds the loads of all nodes together, and of the fullest ones.
@@ -205,7 +211,9 @@ func (n *Node) bar(resource string, end float64) nodeCell {
 	if limits > end {
 		text += " (longer than drawn)"
 	}
-	return nodeCell{Offered: true, Limits: x(limits), Requests: x(requests), Line: x(1), Class: scaleClass(limits), Text: text,
-		Title: "limits " + FormatAmount(resource, amounts.Limits) + ", requests " + FormatAmount(resource, amounts.Requests) +
+	return nodeCell{Offered: true, Limits: x(limits), Requests: x(requests), Line: x(1),
+		Class: scaleClass(limits), Text: text,
+		Title: "limits " + FormatAmount(resource, amounts.Limits) + ", requests " +
+			FormatAmount(resource, amounts.Requests) +
 			", allocatable " + FormatAmount(resource, amounts.Allocatable) + " " + texttable.Escape(resource)}
 }

@@ -24,7 +24,7 @@ type browser struct {
 	id   int
 }
 
-// open shows a file in a browser. Without Chromium the test is skipped.
+// open shows a file in a browser. Without Chromium the test fails.
 func open(t *testing.T, file string) *browser {
 	t.Helper()
 	program := ""
@@ -35,14 +35,14 @@ func open(t *testing.T, file string) *browser {
 		}
 	}
 	if program == "" {
-		t.Skip("there is no Chromium")
+		t.Fatal("no Chromium in PATH: run `make deps`, or install Debian's package chromium")
 	}
 	profile, err := os.MkdirTemp("", "browser")
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), program, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
-		"--remote-allow-origins=*", "--user-data-dir="+profile, "about:blank")
+	command := exec.CommandContext(t.Context(), program, "--headless", "--no-sandbox", "--disable-gpu",
+		"--remote-debugging-port=0", "--remote-allow-origins=*", "--user-data-dir="+profile, "about:blank")
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stderr, err := command.StderrPipe()
 	if err != nil {
@@ -126,19 +126,29 @@ type look struct {
 // The contrast of texts with the ground is that of WCAG 2.
 const script = `(() => {
   const channel = c => (c /= 255) <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4;
-  const light = e => { const [r, g, b] = e.match(/[\d.]+/g).map(Number); return .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b); };
+  const light = e => {
+    const [r, g, b] = e.match(/[\d.]+/g).map(Number);
+    return .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b);
+  };
   const ground = light(getComputedStyle(document.body).backgroundColor);
-  const contrast = e => { const l = light(getComputedStyle(e).color); return (Math.max(l, ground) + .05) / (Math.min(l, ground) + .05); };
-  return {Ready: document.readyState === "complete" && document.styleSheets.length === 1, Width: document.documentElement.scrollWidth, Inner: innerWidth,
+  const contrast = e => {
+    const l = light(getComputedStyle(e).color);
+    return (Math.max(l, ground) + .05) / (Math.min(l, ground) + .05);
+  };
+  return {Ready: document.readyState === "complete" && document.styleSheets.length === 1,
+    Width: document.documentElement.scrollWidth, Inner: innerWidth,
     Loaded: performance.getEntriesByType("resource").length, Sections: document.querySelectorAll("h2, figure").length,
     Text: contrast(document.querySelector("h1")), Soft: contrast(document.querySelector("p.soft")), Lightness: ground};
 })()`
 
 func (b *browser) look(width int, scheme string) (l look) {
 	b.t.Helper()
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
-	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
-	for until := time.Now().Add(30 * time.Second); !l.Ready && time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+	b.call("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
+	b.call("Emulation.setEmulatedMedia",
+		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	until := time.Now().Add(30 * time.Second)
+	for ; !l.Ready && time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
 		var result struct{ Result struct{ Value look } }
 		b.call("Runtime.evaluate", map[string]any{"expression": script, "returnByValue": true}, &result)
 		l = result.Result.Value
@@ -146,12 +156,16 @@ func (b *browser) look(width int, scheme string) (l look) {
 	return l
 }
 
-// In a browser the pages need nothing from elsewhere, fit on a phone as on a screen, and can be read in light and in dark.
+// In a browser the pages need nothing from elsewhere, fit on a phone as on a screen, and can be read in light and in
+// dark.
 func TestPagesInBrowser(t *testing.T) {
-	steps := Steps{Title: "Cost", Verdict: "v", Lines: []string{"l"}, Charts: []StepChart{{Title: "c", Series: []StepSeries{{Name: "a", Points: []StepPoint{{0, 1}, {300, 2}}}}}}}
+	steps := Steps{Title: "Cost", Verdict: "v", Lines: []string{"l"},
+		Charts: []StepChart{{Title: "c", Series: []StepSeries{{Name: "a", Points: []StepPoint{{0, 1}, {300, 2}}}}}}}
 	full := largeAutoscaler()
 	full.Lines = []string{"15000 nodes."}
-	full.Tables = []TitledGrid{{Title: "Why nodes stay", Grid: Grid{Header: []string{"A", "B", "C", "D"}, Rows: [][]string{{strings.Repeat("name-", 30), "b", "c", strings.Repeat("a long text ", 20)}}}}}
+	full.Tables = []TitledGrid{
+		{Title: "Why nodes stay", Grid: Grid{Header: []string{"A", "B", "C", "D"},
+			Rows: [][]string{{strings.Repeat("name-", 30), "b", "c", strings.Repeat("a long text ", 20)}}}}}
 	for name, draw := range map[string]func(*bytes.Buffer) error{
 		"Autoscaler": func(out *bytes.Buffer) error { return AutoscalerPage(out, full) },
 		"Steps":      func(out *bytes.Buffer) error { return StepsPage(out, steps) },

@@ -30,7 +30,8 @@ type Drain struct {
 	Left map[string]int64
 }
 
-// DrainNode is a node that goes. Start is "now", or the reason that it waits for, and Until when that ends if that is known.
+// DrainNode is a node that goes. Start is "now", or the reason that it waits for, and Until when that ends if that is
+// known.
 type DrainNode struct {
 	Name, Start, Until string
 	Moves              []DrainMove
@@ -54,8 +55,8 @@ type drainStep struct {
 const mostSteps = 200
 
 // timeline plays the drains through. A step is as long as the replacements of evicted pods take to become ready: until
-// then a budget allows no more evictions than it has left. Row i has the steps of node i, from step 0 on; cut: the end is
-// not shown.
+// then a budget allows no more evictions than it has left. Row i has the steps of node i, from step 0 on; cut: the end
+// is not shown.
 func (d *Drain) timeline() (rows [][]drainStep, steps int, cut bool) {
 	rows = make([][]drainStep, len(d.Remove))
 	pending := make([][]DrainMove, len(d.Remove))
@@ -160,17 +161,19 @@ type drainPart struct {
 	Middle       float64
 }
 
-// Write writes one HTML page that needs nothing else, in the manner of Page: the drains as a timeline, where each pod goes,
-// and what keeps every other node.
+// Write writes one HTML page that needs nothing else, in the manner of Page: the drains as a timeline, where each pod
+// goes, and what keeps every other node.
 func (d *Drain) Write(w io.Writer) error {
-	p := drainPage{Title: texttable.Escape(d.Title), Verdict: texttable.Escape(d.Verdict), Style: template.CSS(pageStyle), Lines: escaped(d.Lines)}
+	p := drainPage{Title: texttable.Escape(d.Title), Verdict: texttable.Escape(d.Verdict),
+		Style: template.CSS(pageStyle), Lines: escaped(d.Lines)}
 	rows, steps, cut := d.timeline()
 	p.Cut, p.Wide = cut, drainStepWide*float64(max(steps, drainRoom))
 	for step := range steps {
 		p.Ticks = append(p.Ticks, tick{drainStepWide * (float64(step) + 0.5), strconv.Itoa(step + 1)})
 	}
 	for i, node := range d.Remove {
-		row := drainRow{Name: texttable.Escape(node.Name), Start: texttable.Escape(node.Start), Until: texttable.Escape(node.Until), Pods: "empty"}
+		row := drainRow{Name: texttable.Escape(node.Name), Start: texttable.Escape(node.Start),
+			Until: texttable.Escape(node.Until), Pods: "empty"}
 		if len(node.Moves) > 0 {
 			row.Pods = count(len(node.Moves), "pod")
 		}
@@ -198,8 +201,8 @@ func (d *Drain) Write(w io.Writer) error {
 }
 
 func newDrainPart(step int, s drainStep) drainPart {
-	part := drainPart{X: drainStepWide*float64(step) + 1, Width: drainStepWide - 2, Middle: drainStepWide * (float64(step) + 0.5),
-		Class: drainClasses[s.Kind], Title: s.Kind}
+	part := drainPart{X: drainStepWide*float64(step) + 1, Width: drainStepWide - 2,
+		Middle: drainStepWide * (float64(step) + 0.5), Class: drainClasses[s.Kind], Title: s.Kind}
 	switch s.Kind {
 	case "evict":
 		part.Text = strconv.Itoa(len(s.Moves))

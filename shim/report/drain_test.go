@@ -35,12 +35,15 @@ func TestTimelineOfADrain(t *testing.T) {
 	}{
 		{"an empty node goes at once", 10, 5, [][]DrainMove{nil}, []string{"taint delete"}},
 		{"pods without budget go together", 10, 5, [][]DrainMove{pods(3, "")}, []string{"taint evict3 delete"}},
-		{"a budget of two lets two go at a time", 10, 5, [][]DrainMove{pods(5, "two")}, []string{"taint evict2 evict2 evict1 delete"}},
-		{"nodes share a budget", 10, 5, [][]DrainMove{pods(2, "two"), pods(1, "two")}, []string{"taint evict2 delete", "taint wait evict1 delete"}},
+		{"a budget of two lets two go at a time", 10, 5, [][]DrainMove{pods(5, "two")},
+			[]string{"taint evict2 evict2 evict1 delete"}},
+		{"nodes share a budget", 10, 5, [][]DrainMove{pods(2, "two"), pods(1, "two")},
+			[]string{"taint evict2 delete", "taint wait evict1 delete"}},
 		{"one drain at a time", 10, 1, [][]DrainMove{pods(1, ""), pods(1, ""), nil},
 			[]string{"taint evict1 delete", "idle idle idle taint evict1 delete", "taint delete"}},
 		{"one node at a time", 1, 5, [][]DrainMove{nil, nil}, []string{"taint delete", "idle idle taint delete"}},
-		{"placeholders are not evicted", 10, 5, [][]DrainMove{{{Pod: "slack-0", To: "z", Placeholder: true}}}, []string{"taint delete"}},
+		{"placeholders are not evicted", 10, 5, [][]DrainMove{{{Pod: "slack-0", To: "z", Placeholder: true}}},
+			[]string{"taint delete"}},
 	} {
 		d := Drain{Parallel: c.parallel, Drains: c.drains, Left: map[string]int64{"two": 2}}
 		for i, moves := range c.nodes {
@@ -69,8 +72,9 @@ func TestTimelineIsBounded(t *testing.T) {
 func TestDrainPageIsSelfContainedAndEscaped(t *testing.T) {
 	const hostile = "<script>alert(1)</script>\x1b[31m"
 	d := Drain{Title: hostile, Verdict: hostile, Lines: []string{hostile}, Parallel: 1, Drains: 1,
-		Remove: []DrainNode{{Name: hostile, Start: hostile, Moves: []DrainMove{{Pod: hostile, To: hostile, Budget: hostile}}}},
-		Keep:   [][]string{{hostile, hostile, hostile, hostile}}}
+		Remove: []DrainNode{
+			{Name: hostile, Start: hostile, Moves: []DrainMove{{Pod: hostile, To: hostile, Budget: hostile}}}},
+		Keep: [][]string{{hostile, hostile, hostile, hostile}}}
 	var out bytes.Buffer
 	if err := d.Write(&out); err != nil {
 		t.Fatal(err)

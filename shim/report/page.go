@@ -56,7 +56,8 @@ func Page(w io.Writer, title string, placements []Placement) error {
 	escaped := slices.Clone(placements)
 	for i := range escaped {
 		escaped[i].Name = texttable.Escape(escaped[i].Name)
-		p.Placements = append(p.Placements, placementHead{escaped[i].Name, len(escaped[i].Nodes), escaped[i].PendingPods})
+		p.Placements = append(p.Placements,
+			placementHead{escaped[i].Name, len(escaped[i].Nodes), escaped[i].PendingPods})
 	}
 	for _, resource := range Resources(placements) {
 		p.Resources = append(p.Resources, newResourceSection(escaped, resource))

@@ -62,9 +62,9 @@ type rankingPart struct {
 	Class, Title string
 }
 
-// Ranking writes one HTML page that needs nothing else, in the manner of Page: the verdict, lines of text, and a row per
-// option, in the order given. A bar ends at the score. The scale is logarithmic: the first factor reaches to its value, and
-// each further one lengthens the bar by as much in every row. Below it are gauges of node groups, if any.
+// Ranking writes one HTML page that needs nothing else, in the manner of Page: the verdict, lines of text, and a row
+// per option, in the order given. A bar ends at the score. The scale is logarithmic: the first factor reaches to its
+// value, and each further one lengthens the bar by as much in every row. Below it are gauges of node groups, if any.
 func Ranking(w io.Writer, title, verdict string, lines []string, bars []RankBar, gauges ...GroupGauges) error {
 	p := rankingPage{Title: texttable.Escape(title), Verdict: texttable.Escape(verdict), Style: template.CSS(pageStyle),
 		Left: -rankMargin, Wide: rankWidth + 2*rankMargin, Gauges: newGauges(gauges)}
@@ -130,7 +130,8 @@ func (s logScale) ticks() []tick {
 }
 
 func (s logScale) row(bar RankBar) rankingRow {
-	row := rankingRow{Name: texttable.Escape(bar.Name), Amount: bar.Amount, Reason: texttable.Escape(bar.Reason), Score: "none"}
+	row := rankingRow{Name: texttable.Escape(bar.Name), Amount: bar.Amount, Reason: texttable.Escape(bar.Reason),
+		Score: "none"}
 	if bar.Score == nil {
 		return row
 	}
@@ -141,8 +142,9 @@ func (s logScale) row(bar RankBar) rankingRow {
 		if at != start {
 			// A factor below 1 that is not the first is drawn over what it takes away.
 			from, to := s.x(min(start, at)), s.x(max(start, at))
-			row.Parts = append(row.Parts, rankingPart{X: from, Width: to - from, Class: factorClasses[i%len(factorClasses)],
-				Title: f.Name + " " + strconv.FormatFloat(f.Value, 'g', 6, 64)})
+			row.Parts = append(row.Parts,
+				rankingPart{X: from, Width: to - from, Class: factorClasses[i%len(factorClasses)],
+					Title: f.Name + " " + strconv.FormatFloat(f.Value, 'g', 6, 64)})
 		}
 		start = at
 	}

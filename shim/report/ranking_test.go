@@ -31,7 +31,8 @@ func TestFactorsOfABarEndAtItsScore(t *testing.T) {
 		}
 		for k := range want {
 			if math.Abs(got[k].X-want[k].X) > 1e-9 || math.Abs(got[k].Width-want[k].Width) > 1e-9 {
-				t.Errorf("%s: part %d from %v, %v wide, want %v, %v", bars[i].Name, k, got[k].X, got[k].Width, want[k].X, want[k].Width)
+				t.Errorf("%s: part %d from %v, %v wide, want %v, %v", bars[i].Name, k, got[k].X, got[k].Width,
+					want[k].X, want[k].Width)
 			}
 		}
 	}
@@ -47,7 +48,8 @@ func TestFactorsOfABarEndAtItsScore(t *testing.T) {
 func TestRankingPageIsSelfContainedAndEscaped(t *testing.T) {
 	hostile := "<script>alert(1)</script>\x1b[2J\x00"
 	bars := []RankBar{
-		{Name: hostile, Amount: "1 node", Reason: hostile, Score: score(4), Factors: []Factor{{"cost ratio", 2}, {"unfitness", 2}}},
+		{Name: hostile, Amount: "1 node", Reason: hostile, Score: score(4),
+			Factors: []Factor{{"cost ratio", 2}, {"unfitness", 2}}},
 		{Name: "free", Score: score(0), Factors: []Factor{{"cost ratio", 0}, {"unfitness", 2}}},
 		{Name: "priceless", Reason: "no price"},
 	}

@@ -122,7 +122,8 @@ func TestFormatAmount(t *testing.T) {
 
 func TestFormatRatio(t *testing.T) {
 	for ratio, want := range map[float64]string{
-		0: "0.00", 0.625: "0.63", 1.125: "1.13", 1.75: "1.75", 0.005: "0.01", 0.0049: "0.00", 1e15: "1000000000000000.00",
+		0: "0.00", 0.625: "0.63", 1.125: "1.13", 1.75: "1.75", 0.005: "0.01", 0.0049: "0.00",
+		1e15: "1000000000000000.00",
 	} {
 		if got := FormatRatio(ratio); got != want {
 			t.Errorf("FormatRatio(%v) = %q, want %q", ratio, got, want)
@@ -242,7 +243,8 @@ func pageOf(t *testing.T, title string, placements []Placement) (source string, 
 		switch {
 		case n.Type == html.TextNode:
 			texts = append(texts, n.Data)
-		case n.Type == html.ElementNode && slices.Contains([]string{"script", "link", "img", "iframe", "object"}, n.Data):
+		case n.Type == html.ElementNode &&
+			slices.Contains([]string{"script", "link", "img", "iframe", "object"}, n.Data):
 			t.Errorf("the page has a <%s>", n.Data)
 		}
 		for _, a := range n.Attr {

@@ -98,7 +98,8 @@ func Sections(w io.Writer, title string, sections ...Section) error {
 }
 
 func (s Section) part() sectionPart {
-	p := sectionPart{Verdict: texttable.Escape(s.Verdict), Lines: escaped(s.Lines), Grid: Grid{Header: escaped(s.Grid.Header)}}
+	p := sectionPart{Verdict: texttable.Escape(s.Verdict), Lines: escaped(s.Lines),
+		Grid: Grid{Header: escaped(s.Grid.Header)}}
 	for _, row := range s.Grid.Rows {
 		p.Grid.Rows = append(p.Grid.Rows, escaped(row))
 	}
@@ -156,7 +157,8 @@ func (b CardBar) cell(end float64) cardCell {
 	return cardCell{
 		Offered: true, There: x(b.There), PodFrom: x(b.There), Pod: x(total) - x(b.There), Line: cardWidth / end,
 		Wide: cardWidth, Open: ratio > end, Over: ratio > 1, Note: b.Note,
-		Text: FormatAmount(b.Resource, total) + " / " + FormatAmount(b.Resource, b.Allocatable) + " = " + FormatRatio(ratio),
+		Text: FormatAmount(b.Resource, total) + " / " + FormatAmount(b.Resource, b.Allocatable) + " = " +
+			FormatRatio(ratio),
 		Title: "pods there " + FormatAmount(b.Resource, b.There) + ", this pod " + FormatAmount(b.Resource, b.Pod) +
 			", allocatable " + FormatAmount(b.Resource, b.Allocatable) + " " + texttable.Escape(b.Resource),
 	}

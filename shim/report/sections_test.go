@@ -18,10 +18,12 @@ func TestSections(t *testing.T) {
 			{Resource: "memory", Allocatable: 0},
 		}},
 		{Node: "<script>", Score: 0, Raw: math.NaN(), Note: "lacks a resource that the pod limits", Bars: []CardBar{
-			{Resource: "cpu", Allocatable: 1, There: 1 << 62, Pod: 1 << 62}, {Resource: "memory", Allocatable: gib, There: gib / 2},
+			{Resource: "cpu", Allocatable: 1, There: 1 << 62, Pod: 1 << 62},
+			{Resource: "memory", Allocatable: gib, There: gib / 2},
 		}},
 	}}
-	second := Section{Verdict: "pod5 fits on 1 of 2 nodes", Grid: Grid{Header: []string{"FILTER"}, Rows: [][]string{{"<script>\x07"}}}}
+	second := Section{Verdict: "pod5 fits on 1 of 2 nodes",
+		Grid: Grid{Header: []string{"FILTER"}, Rows: [][]string{{"<script>\x07"}}}}
 	if err := Sections(&out, "Why <node2>", first, second); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,8 @@ func TestSections(t *testing.T) {
 	}
 	for _, want := range []string{
 		`pod5: node2 over node1\x1b[31m`, "9 / 8 = 1.13", "pods there 5, this pod 4, allocatable 8 cpu", "offers none",
-		"this pod by rule Request", "lacks a resource that the pod limits", "-12.50", "none", "(longer than drawn)", "0.5Gi / 1Gi = 0.50",
+		"this pod by rule Request", "lacks a resource that the pod limits", "-12.50", "none", "(longer than drawn)",
+		"0.5Gi / 1Gi = 0.50",
 		"pod5 fits on 1 of 2 nodes", "FILTER", `<script>\x07`,
 	} {
 		if !slices.Contains(texts, want) && !slices.Contains(texts, strings.Replace(want, "0.5Gi", "512Mi", 1)) {

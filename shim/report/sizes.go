@@ -39,8 +39,8 @@ func FormatPercent(value float64) string {
 	return trimZeros(strconv.FormatFloat(value, 'f', 3, 64)) + "%"
 }
 
-// Size of a gauge in units of its viewBox. All gauges of a page share a scale, which ends where the longest does, but not
-// beyond gaugeEnd percent; thresholds beyond it are not drawn.
+// Size of a gauge in units of its viewBox. All gauges of a page share a scale, which ends where the longest does, but
+// not beyond gaugeEnd percent; thresholds beyond it are not drawn.
 const (
 	gaugeWidth = 300.0
 	gaugeEnd   = 300.0
@@ -74,8 +74,8 @@ type sizesPage struct {
 	Gauges         gaugesPart
 }
 
-// Sizes writes one HTML page that needs nothing else, in the manner of Page: the verdict, lines of text, and of each node
-// group a gauge per resource against its thresholds.
+// Sizes writes one HTML page that needs nothing else, in the manner of Page: the verdict, lines of text, and of each
+// node group a gauge per resource against its thresholds.
 func Sizes(w io.Writer, title, verdict string, lines []string, groups []GroupGauges) error {
 	return sizesTemplate.Execute(w, sizesPage{Title: texttable.Escape(title), Verdict: texttable.Escape(verdict),
 		Style: template.CSS(pageStyle), Lines: escaped(lines), Gauges: newGauges(groups)})
@@ -85,7 +85,8 @@ func newGauges(groups []GroupGauges) gaugesPart {
 	end := gaugesEnd(groups)
 	out := gaugesPart{Wide: gaugeWidth + 2}
 	for i, group := range groups {
-		row := gaugeRow{Name: texttable.Escape(group.Name), Amount: texttable.Escape(group.Amount), Verdict: texttable.Escape(group.Verdict)}
+		row := gaugeRow{Name: texttable.Escape(group.Name), Amount: texttable.Escape(group.Amount),
+			Verdict: texttable.Escape(group.Verdict)}
 		for _, gauge := range group.Gauges {
 			if i == 0 {
 				out.Resources = append(out.Resources, texttable.Escape(gauge.Resource))
@@ -138,7 +139,8 @@ func (g *GroupGauges) cell(gauge Gauge, end float64) gaugeCell {
 		out.After = math.Min(x(*gauge.After), gaugeWidth)
 		out.Text += ", after: " + FormatPercent(*gauge.After)
 	}
-	out.Title = out.Text + "; removes fast below " + FormatPercent(g.TaintLower) + ", slowly below " + FormatPercent(g.TaintUpper) +
+	out.Title = out.Text + "; removes fast below " + FormatPercent(g.TaintLower) + ", slowly below " +
+		FormatPercent(g.TaintUpper) +
 		", grows above " + FormatPercent(g.ScaleUp)
 	return out
 }

@@ -30,7 +30,8 @@ type SlackClass struct {
 	Bars               []SlackBar
 }
 
-// SlackBar is one resource: what is wanted, what placeholders keep, and what of that is there now. Amounts as in Amounts.
+// SlackBar is one resource: what is wanted, what placeholders keep, and what of that is there now. Amounts as in
+// Amounts.
 type SlackBar struct {
 	Resource            string
 	Wanted, Kept, Ready int64
@@ -57,11 +58,11 @@ type slackCell struct {
 	Text                 string
 }
 
-// Slack writes one HTML page that needs nothing else, in the manner of Page: a row per class with a bar for each resource.
-// Bars of one resource share a scale.
+// Slack writes one HTML page that needs nothing else, in the manner of Page: a row per class with a bar for each
+// resource. Bars of one resource share a scale.
 func Slack(w io.Writer, page SlackPage) error {
-	p := slackPage{Title: texttable.Escape(page.Title), Verdict: texttable.Escape(page.Verdict), Style: template.CSS(pageStyle),
-		Lines: escaped(page.Lines), Grid: Grid{Header: escaped(page.Grid.Header)}}
+	p := slackPage{Title: texttable.Escape(page.Title), Verdict: texttable.Escape(page.Verdict),
+		Style: template.CSS(pageStyle), Lines: escaped(page.Lines), Grid: Grid{Header: escaped(page.Grid.Header)}}
 	for _, row := range page.Grid.Rows {
 		p.Grid.Rows = append(p.Grid.Rows, escaped(row))
 	}

@@ -77,8 +77,8 @@ type stepsMark struct {
 
 // StepsPage writes one HTML page that needs nothing else, in the manner of Page. Lines differ by colour and by dashes.
 func StepsPage(w io.Writer, s Steps) error {
-	p := stepsPage{Title: texttable.Escape(s.Title), Verdict: texttable.Escape(s.Verdict), Style: template.CSS(pageStyle), Lines: escaped(s.Lines),
-		Grid: Grid{Header: escaped(s.Grid.Header)}}
+	p := stepsPage{Title: texttable.Escape(s.Title), Verdict: texttable.Escape(s.Verdict),
+		Style: template.CSS(pageStyle), Lines: escaped(s.Lines), Grid: Grid{Header: escaped(s.Grid.Header)}}
 	for _, row := range s.Grid.Rows {
 		p.Grid.Rows = append(p.Grid.Rows, escaped(row))
 	}
@@ -113,8 +113,8 @@ func (c *StepChart) draw(end float64) stepsChart {
 			highest = max(highest, point.Value)
 		}
 	}
-	out := stepsChart{Title: texttable.Escape(c.Title), Left: marginLeft, Right: marginLeft + plotWidth, Top: 12, Bottom: 12 + plotHeight,
-		Width: marginLeft + plotWidth + marginRight}
+	out := stepsChart{Title: texttable.Escape(c.Title), Left: marginLeft, Right: marginLeft + plotWidth, Top: 12,
+		Bottom: 12 + plotHeight, Width: marginLeft + plotWidth + marginRight}
 	out.Height = out.Bottom + marginBottom + float64(rows)*labelRow
 	step := niceStep(max(highest, 0.05) / 4)
 	top := step * math.Max(1, math.Ceil(highest/step-1e-9))
@@ -135,8 +135,8 @@ func (c *StepChart) draw(end float64) stepsChart {
 		}
 		row++
 		for _, m := range series.Marks {
-			at := stepsMark{X: x(m.Seconds), LabelX: x(m.Seconds) + 2, LabelY: out.Bottom + 18 + float64(row)*labelRow, Anchor: "start",
-				Class: lineClass(i), Label: texttable.Escape(m.Label)}
+			at := stepsMark{X: x(m.Seconds), LabelX: x(m.Seconds) + 2, LabelY: out.Bottom + 18 + float64(row)*labelRow,
+				Anchor: "start", Class: lineClass(i), Label: texttable.Escape(m.Label)}
 			if at.X > out.Right-70 { // it would not fit beside
 				at.LabelX, at.Anchor = at.X-2, "end"
 			}
