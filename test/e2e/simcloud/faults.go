@@ -9,22 +9,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fail has a method answer with an error; nil: not any more.
+// Fail makes a method answer with an error; nil: it answers normally again.
 func (c *Cloud) Fail(method string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fail[method] = err
 }
 
-// Hang has a method not answer, or answer again.
+// Hang makes a method hang, or answer again.
 func (c *Cloud) Hang(method string, hangs bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hang[method] = hangs
 }
 
-// Replace puts another machine in the place of the one of a node, as a cloud that repairs itself does: the Node object goes, and
-// one of the same name comes, with another UID and provider id, and with these annotations. Pods stay bound to the name.
+// Replace puts another machine in the place of the one of a node, as a cloud that repairs itself does: the Node object
+// goes, and one of the same name comes, with another UID and provider id, and with these annotations. Pods stay bound
+// to the name.
 func (c *Cloud) Replace(ctx context.Context, name string, annotations map[string]string) (*v1.Node, error) {
 	old, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -40,7 +40,7 @@ func providerID(group, node string) string { return "sim://" + group + "/" + nod
 // patience is for how long an API server may be away.
 const patience = time.Minute
 
-// isAway says whether an error is that of no API server, and not its answer.
+// isAway says whether an error means that the API server is away.
 func isAway(err error) bool {
 	var answer apierrors.APIStatus
 	return err != nil && !errors.As(err, &answer) || apierrors.IsForbidden(err) || apierrors.IsServiceUnavailable(err)
@@ -67,7 +67,8 @@ func (c *Cloud) later(delay time.Duration, do func() error) {
 }
 
 func (c *Cloud) create(g *group, m *machine) error {
-	if _, err := c.client.CoreV1().Nodes().Create(c.ctx, g.node(m.node, providerID(g.ID, m.node)), metav1.CreateOptions{}); err != nil {
+	if _, err := c.client.CoreV1().Nodes().Create(c.ctx, g.node(m.node, providerID(g.ID, m.node)),
+		metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -85,12 +86,14 @@ func (c *Cloud) delete(g *group, m *machine) error {
 		return err
 	}
 	for _, pod := range pods.Items {
-		err := c.client.CoreV1().Pods(pod.Namespace).Delete(c.ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+		err := c.client.CoreV1().Pods(pod.Namespace).Delete(c.ctx, pod.Name,
+			metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
-	if err := c.client.CoreV1().Nodes().Delete(c.ctx, m.node, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := c.client.CoreV1().Nodes().Delete(c.ctx, m.node, metav1.DeleteOptions{}); err != nil &&
+		!apierrors.IsNotFound(err) {
 		return err
 	}
 	c.mu.Lock()

@@ -17,11 +17,14 @@ func (g *group) resize(delta int) {
 	g.smallest, g.largest = min(g.smallest, g.target), max(g.largest, g.target)
 }
 
-func (c *Cloud) NodeGroupIncreaseSize(ctx context.Context, r *externalgrpc.NodeGroupIncreaseSizeRequest) (*externalgrpc.NodeGroupIncreaseSizeResponse, error) {
-	if err := c.enter(ctx, "NodeGroupIncreaseSize"); err != nil {
+func (c *Cloud) NodeGroupIncreaseSize(ctx context.Context,
+	r *externalgrpc.NodeGroupIncreaseSizeRequest) (*externalgrpc.NodeGroupIncreaseSizeResponse, error) {
+	g, unlock, err := c.group(ctx, "NodeGroupIncreaseSize", r.GetId())
+	if err != nil {
 		return nil, err
 	}
-	return &externalgrpc.NodeGroupIncreaseSizeResponse{}, c.Grow(r.GetId(), int(r.GetDelta()))
+	defer unlock()
+	return &externalgrpc.NodeGroupIncreaseSizeResponse{}, c.grow(g, int(r.GetDelta()))
 }
 
 // Grow adds machines to a group, as NodeGroupIncreaseSize does.
@@ -32,8 +35,14 @@ func (c *Cloud) Grow(id string, delta int) error {
 	if err != nil {
 		return err
 	}
+	return c.grow(g, delta)
+}
+
+// grow adds machines to a group. The caller holds mu.
+func (c *Cloud) grow(g *group, delta int) error {
 	if delta < 1 || g.target+delta > g.Max {
-		return status.Errorf(codes.InvalidArgument, "node group %s of %d nodes may not grow by %d, its maximum is %d", id, g.target, delta, g.Max)
+		return status.Errorf(codes.InvalidArgument, "node group %s of %d nodes may not grow by %d, its maximum is %d",
+			g.ID, g.target, delta, g.Max)
 	}
 	g.resize(delta)
 	if !g.grown {
@@ -41,11 +50,12 @@ func (c *Cloud) Grow(id string, delta int) error {
 	}
 	for range delta {
 		g.next++
-		m := &machine{node: fmt.Sprintf("%s-%d", id, g.next), state: externalgrpc.InstanceState_INSTANCE_CREATING}
-		g.machines[providerID(id, m.node)] = m
+		m := &machine{node: fmt.Sprintf("%s-%d", g.ID, g.next), state: externalgrpc.InstanceState_INSTANCE_CREATING}
+		g.machines[providerID(g.ID, m.node)] = m
 		switch {
 		case g.StockOut:
-			m.fault = &externalgrpc.InstanceErrorInfo{ErrorCode: "STOCK_OUT", ErrorMessage: "there are no such machines left", InstanceErrorClass: 1}
+			m.fault = &externalgrpc.InstanceErrorInfo{ErrorCode: "STOCK_OUT",
+				ErrorMessage: "there are no such machines left", InstanceErrorClass: 1}
 		case g.Phantom:
 			m.state = externalgrpc.InstanceState_INSTANCE_RUNNING
 		default:
@@ -56,22 +66,20 @@ func (c *Cloud) Grow(id string, delta int) error {
 }
 
 // NodeGroupDeleteNodes deletes machines. Their pods go with them, as they do when a machine is switched off.
-func (c *Cloud) NodeGroupDeleteNodes(ctx context.Context, r *externalgrpc.NodeGroupDeleteNodesRequest) (*externalgrpc.NodeGroupDeleteNodesResponse, error) {
-	if err := c.enter(ctx, "NodeGroupDeleteNodes"); err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	g, err := c.find(r.GetId())
+func (c *Cloud) NodeGroupDeleteNodes(ctx context.Context,
+	r *externalgrpc.NodeGroupDeleteNodesRequest) (*externalgrpc.NodeGroupDeleteNodesResponse, error) {
+	g, unlock, err := c.group(ctx, "NodeGroupDeleteNodes", r.GetId())
 	if err != nil {
 		return nil, err
 	}
+	defer unlock()
 	for _, node := range r.GetNodes() {
 		c.asked = append(c.asked, node.GetName())
 		m := g.machines[node.GetProviderId()]
 		// Of a machine that is no node, an autoscaler gives the provider id as name.
 		if m == nil || m.node != node.GetName() && node.GetName() != node.GetProviderId() {
-			return nil, status.Errorf(codes.InvalidArgument, "node group %s has no node %s with provider id %s", g.ID, node.GetName(), node.GetProviderId())
+			return nil, status.Errorf(codes.InvalidArgument, "node group %s has no node %s with provider id %s",
+				g.ID, node.GetName(), node.GetProviderId())
 		}
 		if m.state == externalgrpc.InstanceState_INSTANCE_DELETING {
 			c.twice = append(c.twice, m.node)
@@ -87,16 +95,13 @@ func (c *Cloud) NodeGroupDeleteNodes(ctx context.Context, r *externalgrpc.NodeGr
 	return &externalgrpc.NodeGroupDeleteNodesResponse{}, nil
 }
 
-func (c *Cloud) NodeGroupDecreaseTargetSize(ctx context.Context, r *externalgrpc.NodeGroupDecreaseTargetSizeRequest) (*externalgrpc.NodeGroupDecreaseTargetSizeResponse, error) {
-	if err := c.enter(ctx, "NodeGroupDecreaseTargetSize"); err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	g, err := c.find(r.GetId())
+func (c *Cloud) NodeGroupDecreaseTargetSize(ctx context.Context,
+	r *externalgrpc.NodeGroupDecreaseTargetSizeRequest) (*externalgrpc.NodeGroupDecreaseTargetSizeResponse, error) {
+	g, unlock, err := c.group(ctx, "NodeGroupDecreaseTargetSize", r.GetId())
 	if err != nil {
 		return nil, err
 	}
+	defer unlock()
 	coming := 0
 	for _, m := range g.machines {
 		if m.state == externalgrpc.InstanceState_INSTANCE_CREATING {
@@ -104,7 +109,8 @@ func (c *Cloud) NodeGroupDecreaseTargetSize(ctx context.Context, r *externalgrpc
 		}
 	}
 	if delta := int(-r.GetDelta()); delta < 1 || delta > coming {
-		return nil, status.Errorf(codes.InvalidArgument, "%d machines of node group %s are still to come, not %d", coming, g.ID, delta)
+		return nil, status.Errorf(codes.InvalidArgument, "%d machines of node group %s are still to come, not %d",
+			coming, g.ID, delta)
 	}
 	g.resize(int(r.GetDelta()))
 	for id, m := range g.machines {

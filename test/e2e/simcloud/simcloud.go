@@ -93,7 +93,8 @@ func Start(client kubernetes.Interface, socket string, options Options) (*Cloud,
 	if err != nil {
 		return nil, err
 	}
-	c := &Cloud{options: options, client: client, server: grpc.NewServer(), groups: map[string]*group{}, fail: map[string]error{}, hang: map[string]bool{}}
+	c := &Cloud{options: options, client: client, server: grpc.NewServer(), groups: map[string]*group{},
+		fail: map[string]error{}, hang: map[string]bool{}}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	for _, g := range options.Groups {
 		c.groups[g.ID] = &group{Group: g, machines: map[string]*machine{}}
@@ -113,7 +114,7 @@ func (c *Cloud) Close() error {
 	return errors.Join(c.errs...)
 }
 
-// enter is the begin of each call: the faults.
+// enter begins each call: it applies the faults.
 func (c *Cloud) enter(ctx context.Context, method string) error {
 	c.mu.Lock()
 	hangs, err := c.hang[method], c.fail[method]
@@ -125,6 +126,20 @@ func (c *Cloud) enter(ctx context.Context, method string) error {
 	return err
 }
 
+// group begins a call about one group. Without an error it holds mu, and the caller has to call `unlock`.
+func (c *Cloud) group(ctx context.Context, method, id string) (g *group, unlock func(), err error) {
+	if err := c.enter(ctx, method); err != nil {
+		return nil, nil, err
+	}
+	c.mu.Lock()
+	if g, err = c.find(id); err != nil {
+		c.mu.Unlock()
+		return nil, nil, err
+	}
+	return g, c.mu.Unlock, nil
+}
+
+// find returns a group by its id. The caller holds mu.
 func (c *Cloud) find(id string) (*group, error) {
 	g, ok := c.groups[id]
 	if !ok {
@@ -137,18 +152,21 @@ func (c *Cloud) Refresh(ctx context.Context, _ *externalgrpc.RefreshRequest) (*e
 	return &externalgrpc.RefreshResponse{}, c.enter(ctx, "Refresh")
 }
 
-func (c *Cloud) NodeGroups(ctx context.Context, _ *externalgrpc.NodeGroupsRequest) (*externalgrpc.NodeGroupsResponse, error) {
+func (c *Cloud) NodeGroups(ctx context.Context,
+	_ *externalgrpc.NodeGroupsRequest) (*externalgrpc.NodeGroupsResponse, error) {
 	if err := c.enter(ctx, "NodeGroups"); err != nil {
 		return nil, err
 	}
 	answer := &externalgrpc.NodeGroupsResponse{}
 	for _, g := range c.options.Groups {
-		answer.NodeGroups = append(answer.NodeGroups, &externalgrpc.NodeGroup{Id: g.ID, MinSize: int32(g.Min), MaxSize: int32(g.Max)})
+		answer.NodeGroups = append(answer.NodeGroups,
+			&externalgrpc.NodeGroup{Id: g.ID, MinSize: int32(g.Min), MaxSize: int32(g.Max)})
 	}
 	return answer, nil
 }
 
-func (c *Cloud) NodeGroupForNode(ctx context.Context, r *externalgrpc.NodeGroupForNodeRequest) (*externalgrpc.NodeGroupForNodeResponse, error) {
+func (c *Cloud) NodeGroupForNode(ctx context.Context,
+	r *externalgrpc.NodeGroupForNodeRequest) (*externalgrpc.NodeGroupForNodeResponse, error) {
 	if err := c.enter(ctx, "NodeGroupForNode"); err != nil {
 		return nil, err
 	}
@@ -156,35 +174,30 @@ func (c *Cloud) NodeGroupForNode(ctx context.Context, r *externalgrpc.NodeGroupF
 	defer c.mu.Unlock()
 	for id, g := range c.groups {
 		if g.machines[r.GetNode().GetProviderId()] != nil {
-			return &externalgrpc.NodeGroupForNodeResponse{NodeGroup: &externalgrpc.NodeGroup{Id: id, MinSize: int32(g.Min), MaxSize: int32(g.Max)}}, nil
+			return &externalgrpc.NodeGroupForNodeResponse{NodeGroup: &externalgrpc.NodeGroup{Id: id,
+				MinSize: int32(g.Min), MaxSize: int32(g.Max)}}, nil
 		}
 	}
 	return &externalgrpc.NodeGroupForNodeResponse{NodeGroup: &externalgrpc.NodeGroup{}}, nil
 }
 
-func (c *Cloud) NodeGroupTargetSize(ctx context.Context, r *externalgrpc.NodeGroupTargetSizeRequest) (*externalgrpc.NodeGroupTargetSizeResponse, error) {
-	if err := c.enter(ctx, "NodeGroupTargetSize"); err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	g, err := c.find(r.GetId())
+func (c *Cloud) NodeGroupTargetSize(ctx context.Context,
+	r *externalgrpc.NodeGroupTargetSizeRequest) (*externalgrpc.NodeGroupTargetSizeResponse, error) {
+	g, unlock, err := c.group(ctx, "NodeGroupTargetSize", r.GetId())
 	if err != nil {
 		return nil, err
 	}
+	defer unlock()
 	return &externalgrpc.NodeGroupTargetSizeResponse{TargetSize: int32(g.target)}, nil
 }
 
-func (c *Cloud) NodeGroupNodes(ctx context.Context, r *externalgrpc.NodeGroupNodesRequest) (*externalgrpc.NodeGroupNodesResponse, error) {
-	if err := c.enter(ctx, "NodeGroupNodes"); err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	g, err := c.find(r.GetId())
+func (c *Cloud) NodeGroupNodes(ctx context.Context,
+	r *externalgrpc.NodeGroupNodesRequest) (*externalgrpc.NodeGroupNodesResponse, error) {
+	g, unlock, err := c.group(ctx, "NodeGroupNodes", r.GetId())
 	if err != nil {
 		return nil, err
 	}
+	defer unlock()
 	answer := &externalgrpc.NodeGroupNodesResponse{}
 	for _, id := range slices.Sorted(maps.Keys(g.machines)) {
 		m := g.machines[id]
@@ -194,21 +207,19 @@ func (c *Cloud) NodeGroupNodes(ctx context.Context, r *externalgrpc.NodeGroupNod
 	return answer, nil
 }
 
-func (c *Cloud) NodeGroupTemplateNodeInfo(ctx context.Context, r *externalgrpc.NodeGroupTemplateNodeInfoRequest) (*externalgrpc.NodeGroupTemplateNodeInfoResponse, error) {
-	if err := c.enter(ctx, "NodeGroupTemplateNodeInfo"); err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	g, err := c.find(r.GetId())
+func (c *Cloud) NodeGroupTemplateNodeInfo(ctx context.Context,
+	r *externalgrpc.NodeGroupTemplateNodeInfoRequest) (*externalgrpc.NodeGroupTemplateNodeInfoResponse, error) {
+	g, unlock, err := c.group(ctx, "NodeGroupTemplateNodeInfo", r.GetId())
 	if err != nil {
 		return nil, err
 	}
+	defer unlock()
 	node, err := g.labelled().Marshal()
 	return &externalgrpc.NodeGroupTemplateNodeInfoResponse{NodeBytes: node}, err
 }
 
-func (c *Cloud) PricingNodePrice(ctx context.Context, r *externalgrpc.PricingNodePriceRequest) (*externalgrpc.PricingNodePriceResponse, error) {
+func (c *Cloud) PricingNodePrice(ctx context.Context,
+	r *externalgrpc.PricingNodePriceRequest) (*externalgrpc.PricingNodePriceResponse, error) {
 	if err := c.enter(ctx, "PricingNodePrice"); err != nil {
 		return nil, err
 	}

@@ -20,9 +20,10 @@ func TestGrowAndShrink(t *testing.T) {
 	client := fake.NewClientset()
 	template := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "a"}}}
 	socket := filepath.Join(t.TempDir(), "s")
-	cloud, err := Start(client, socket, Options{CreateDelay: 30 * time.Millisecond, DeleteDelay: 30 * time.Millisecond, Groups: []Group{
-		{ID: "a", Min: 1, Max: 3, Template: template}, {ID: "gone", Max: 3, Template: template, StockOut: true},
-		{ID: "ghost", Max: 3, Template: template, Phantom: true}}})
+	cloud, err := Start(client, socket,
+		Options{CreateDelay: 30 * time.Millisecond, DeleteDelay: 30 * time.Millisecond, Groups: []Group{
+			{ID: "a", Min: 1, Max: 3, Template: template}, {ID: "gone", Max: 3, Template: template, StockOut: true},
+			{ID: "ghost", Max: 3, Template: template, Phantom: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,8 @@ func TestGrowAndShrink(t *testing.T) {
 	if err := asked.DeleteNodes(t.Context(), "a", []*v1.Node{&one[0]}); err != nil {
 		t.Fatal(err)
 	}
-	if err := asked.DeleteNodes(t.Context(), "gone", []*v1.Node{&one[0]}); err == nil || !strings.Contains(err.Error(), "has no node a-1") {
+	if err := asked.DeleteNodes(t.Context(), "gone", []*v1.Node{&one[0]}); err == nil ||
+		!strings.Contains(err.Error(), "has no node a-1") {
 		t.Errorf("another group's node: error %v", err)
 	}
 	eventually(t, "one node", func() bool { return len(nodes()) == 1 })
