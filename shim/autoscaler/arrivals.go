@@ -15,16 +15,16 @@ import (
 	"loadline.dev/shim/internal/text"
 )
 
-// arrivals knows what was asked of the cloud and has not come yet, and which groups have failed. All of it but the failures
-// is found again after a restart, in the cloud's target sizes and instances; times then begin anew.
+// arrivals knows what was asked of the cloud and has not come yet, and which groups have failed. After a restart
+// everything but the failures is found again in the cloud's target sizes and instances, and times begin anew.
 type arrivals struct {
 	options *config.ScaleUp
 	backoff *backoff.Backoff
 	metrics *metrics
 	// requests are what this leader has asked for, by group.
 	requests map[string]request
-	// missing says since when a machine has no node, by provider id; short since when a group has fewer machines than its
-	// target; faulty are machines whose fault has been counted.
+	// missing says since when a machine has no node, by provider id; short since when a group has fewer machines than
+	// its target; faulty are machines whose fault has been counted.
 	missing map[string]time.Time
 	short   map[string]time.Time
 	faulty  map[string]bool
@@ -41,9 +41,10 @@ type request struct {
 }
 
 func newArrivals(s *config.ScaleUp, m *metrics) *arrivals {
-	return &arrivals{options: s, metrics: m, requests: map[string]request{}, missing: map[string]time.Time{}, short: map[string]time.Time{}, faulty: map[string]bool{},
-		givenUp: map[string]time.Time{}, backoff: backoff.New(backoff.Options{Initial: s.InitialNodeGroupBackoffDuration.Duration, Max: s.MaxNodeGroupBackoffDuration.Duration,
-			Reset: s.NodeGroupBackoffResetTimeout.Duration})}
+	return &arrivals{options: s, metrics: m, requests: map[string]request{}, missing: map[string]time.Time{},
+		short: map[string]time.Time{}, faulty: map[string]bool{}, givenUp: map[string]time.Time{},
+		backoff: backoff.New(backoff.Options{Initial: s.InitialNodeGroupBackoffDuration.Duration,
+			Max: s.MaxNodeGroupBackoffDuration.Duration, Reset: s.NodeGroupBackoffResetTimeout.Duration})}
 }
 
 // follow takes note of how long machines are missing, before they are counted.
@@ -52,7 +53,8 @@ func (a *arrivals) follow(groups []provider.Group, nodes map[string]*v1.Node, no
 	for _, node := range nodes {
 		registered[node.Spec.ProviderID] = true
 	}
-	missing, short, givenUp, faulty := map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}, map[string]bool{}
+	missing, short, givenUp, faulty := map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{},
+		map[string]bool{}
 	first := a.inherited == nil
 	if first {
 		a.inherited = map[string]bool{}
@@ -72,7 +74,8 @@ func (a *arrivals) follow(groups []provider.Group, nodes map[string]*v1.Node, no
 				}
 			default:
 				missing[instance.ProviderID] = earlier(a.missing, instance.ProviderID, now)
-				if first && instance.State != externalgrpc.InstanceState_INSTANCE_CREATING { // not all clouds tell states
+				// Not all clouds tell states.
+				if first && instance.State != externalgrpc.InstanceState_INSTANCE_CREATING {
 					a.inherited[instance.ProviderID] = true
 				}
 			}
@@ -101,8 +104,8 @@ func earlier(since map[string]time.Time, key string, now time.Time) time.Time {
 	return now
 }
 
-// isBeingDeleted says whether a machine is being deleted: by what the cloud says of it, or, as that may be old or not be told, as it was
-// asked to a short time ago.
+// isBeingDeleted says whether a machine is being deleted: the cloud says so, or was asked to delete it a short time
+// ago, since what it says may be old or missing.
 func (a *arrivals) isBeingDeleted(instance provider.Instance, now time.Time) bool {
 	at, asked := a.givenUp[instance.ProviderID]
 	return instance.State == externalgrpc.InstanceState_INSTANCE_DELETING || asked && now.Sub(at) < deletionPatience
@@ -124,7 +127,8 @@ func (a *arrivals) creationFailed(group string, fault provider.Fault, machines i
 		reason = backoff.ReasonResources
 	}
 	a.metrics.failedCreations.WithLabelValues(reason).Add(float64(machines))
-	a.backOff(group, reason, fmt.Sprintf("%d machines could not be created: %s: %s", machines, fault.Code, fault.Message), now)
+	a.backOff(group, reason,
+		fmt.Sprintf("%d machines could not be created: %s: %s", machines, fault.Code, fault.Message), now)
 	if r, asked := a.requests[group]; asked { // these do not come, but that is no success of the request
 		if r.nodes -= machines; r.nodes <= 0 {
 			delete(a.requests, group)
@@ -142,8 +146,8 @@ func (a *arrivals) noteRemoval(group string) {
 	}
 }
 
-// endRequests ends requests that have come true, or did not in their time. Groups that shrink have removals of ours under way, which
-// may have lowered their target sizes already.
+// endRequests ends requests that have come true, or did not in their time. Groups that shrink have removals of ours
+// under way, which may have lowered their target sizes already.
 func (a *arrivals) endRequests(groups []*groupState, shrinks map[string]bool, now time.Time) {
 	for _, group := range groups {
 		r, asked := a.requests[group.ID]
@@ -153,12 +157,14 @@ func (a *arrivals) endRequests(groups []*groupState, shrinks map[string]bool, no
 		case late && backsOff, !late && !asked:
 		case late || group.upcoming() > 0 && !now.Before(r.until):
 			delete(a.requests, group.ID)
-			a.backOff(group.ID, backoff.ReasonTimeout, fmt.Sprintf("nodes did not register in %v", provisionTime(group.Group, a.options)), now)
+			a.backOff(group.ID, backoff.ReasonTimeout,
+				fmt.Sprintf("nodes did not register in %v", provisionTime(group.Group, a.options)), now)
 		case group.upcoming() > 0:
 		case group.Target <= r.from && shrinks[group.ID]:
 		case group.Target <= r.from && len(group.failed) == 0:
 			delete(a.requests, group.ID)
-			a.backOff(group.ID, backoff.ReasonCreation, fmt.Sprintf("the cloud has taken its target size back to %d", group.Target), now)
+			a.backOff(group.ID, backoff.ReasonCreation,
+				fmt.Sprintf("the cloud has taken its target size back to %d", group.Target), now)
 		default:
 			delete(a.requests, group.ID)
 			if !backsOff { // what came is no success of what failed beside it

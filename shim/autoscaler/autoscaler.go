@@ -1,6 +1,6 @@
-// Package autoscaler decides with the engine which nodes a cluster needs: which node groups grow, what room is kept free, and
-// which nodes go. It watches the cluster, asks a cloud provider for node groups, has the engine plan, and acts on the plan.
-// Several may run; one leads.
+// Package autoscaler decides with the engine which nodes a cluster needs: which node groups grow, what room is kept
+// free, and which nodes go. It watches the cluster, asks a cloud provider for node groups, has the engine plan, and
+// acts on the plan. Several may run; one leads.
 package autoscaler
 
 import (
@@ -68,10 +68,12 @@ type Autoscaler struct {
 	planned   atomic.Bool  // a loop has ended without an error
 }
 
-// New returns an autoscaler for an engine, a cluster and a cloud provider, with the files that its configuration names. It does
-// nothing before Run.
-func New(options *config.Configuration, files *config.Loaded, conn engine.Conn, client kubernetes.Interface, objects dynamic.Interface, cloud *provider.Client, version string) *Autoscaler {
-	return &Autoscaler{Clock: systemClock(), config: options, files: files, client: client, objects: objects, conn: conn, cloud: cloud, metrics: newMetrics(version),
+// New returns an autoscaler for an engine, a cluster and a cloud provider, with the files that its configuration names.
+// It does nothing before Run.
+func New(options *config.Configuration, files *config.Loaded, conn engine.Conn, client kubernetes.Interface,
+	objects dynamic.Interface, cloud *provider.Client, version string) *Autoscaler {
+	return &Autoscaler{Clock: systemClock(), config: options, files: files, client: client, objects: objects,
+		conn: conn, cloud: cloud, metrics: newMetrics(version),
 		cluster: newCluster(view.NewForPlanning(conn, options.View), options), started: time.Now(), version: version}
 }
 
@@ -86,7 +88,8 @@ var errLostLease = errors.New("lost the lease")
 func (a *Autoscaler) Run(ctx context.Context) error {
 	klog.InfoS("Autoscaler starts", "mode", a.config.Mode, "decisions", a.config.Decisions)
 	if a.config.ScaleDown.UnsafeDeletePodsDespiteDisruptionBudgets {
-		klog.Warning("Pods are deleted although their disruption budgets refuse it: unsafeDeletePodsDespiteDisruptionBudgets is set")
+		klog.Warning("Pods are deleted although their disruption budgets refuse it: " +
+			"unsafeDeletePodsDespiteDisruptionBudgets is set")
 	}
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWatching()
@@ -105,16 +108,17 @@ func (a *Autoscaler) Run(ctx context.Context) error {
 	return a.elect(ctx)
 }
 
-// elect waits to lead, and leads. The lease is given up only when all work has ended, which ends as soon as the lease cannot be
-// renewed in time.
+// elect waits to lead, and leads. The lease is given up only when all work has ended, which ends as soon as the lease
+// cannot be renewed in time.
 func (a *Autoscaler) elect(ctx context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
 		return err
 	}
 	lock := &resourcelock.LeaseLock{
-		LeaseMeta: metav1.ObjectMeta{Namespace: a.config.Namespace, Name: a.config.LeaderElection.ResourceName},
-		Client:    a.client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+		LeaseMeta:  metav1.ObjectMeta{Namespace: a.config.Namespace, Name: a.config.LeaderElection.ResourceName},
+		Client:     a.client.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 	}
 	holding, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
@@ -122,8 +126,9 @@ func (a *Autoscaler) elect(ctx context.Context) error {
 	leading := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock, Name: component,
-		LeaseDuration: a.config.LeaderElection.LeaseDuration.Duration, RenewDeadline: a.config.LeaderElection.RenewDeadline.Duration,
-		RetryPeriod: a.config.LeaderElection.RetryPeriod.Duration,
+		LeaseDuration: a.config.LeaderElection.LeaseDuration.Duration,
+		RenewDeadline: a.config.LeaderElection.RenewDeadline.Duration,
+		RetryPeriod:   a.config.LeaderElection.RetryPeriod.Duration,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(lease context.Context) {
 				close(leading)
@@ -171,7 +176,8 @@ func release(ctx context.Context, lock resourcelock.Interface) {
 	held, _, err := lock.Get(ctx)
 	if err == nil && held.HolderIdentity == lock.Identity() {
 		now := metav1.Now()
-		err = lock.Update(ctx, resourcelock.LeaderElectionRecord{LeaderTransitions: held.LeaderTransitions, LeaseDurationSeconds: 1, AcquireTime: now, RenewTime: now})
+		err = lock.Update(ctx, resourcelock.LeaderElectionRecord{LeaderTransitions: held.LeaderTransitions,
+			LeaseDurationSeconds: 1, AcquireTime: now, RenewTime: now})
 	}
 	if err != nil {
 		klog.ErrorS(err, "The lease cannot be given up: another process leads when it has run out")
@@ -202,8 +208,8 @@ func (a *Autoscaler) lead(ctx context.Context, term int64) {
 	a.leads.Store(false)
 }
 
-// waitReady waits until the cluster is listed, and returns a term that is not below one that a node is marked with; false: the context
-// has ended before.
+// waitReady waits until the cluster is listed, and returns a term that is not below one that a node is marked with;
+// false: the context has ended before.
 func (a *Autoscaler) waitReady(ctx context.Context, term int64) (int64, bool) {
 	for !a.cluster.ready() {
 		select {
@@ -228,7 +234,8 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{Interface: a.client.CoreV1().Events("")})
 	defer broadcaster.Shutdown()
 	p := newPlanner(loadlinev1.NewAutoscalerClient(a.conn), a.cluster, a.config, a.files)
-	l := newLeader(a.config, a.client, a.cluster, a.cloud, p, broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}), a.metrics, term, a.Clock)
+	l := newLeader(a.config, a.client, a.cluster, a.cloud, p,
+		broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}), a.metrics, term, a.Clock)
 	l.sized = a.sized
 	l.keeper = keeperOf(a.config, a.objects)
 	l.loads = describeView(loadlinev1.NewClusterStateClient(a.conn), a.config.View)
@@ -272,7 +279,8 @@ func (a *Autoscaler) serve() (closeServer func(), err error) {
 	mux.Handle("GET /readyz", health.Handler(a.readiness))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
 	a.addPages(mux)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second,
+		WriteTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			klog.ErrorS(err, "Probes are not answered any more")

@@ -19,8 +19,8 @@ func (l *leader) whyBlocked(o *loop, g *groupState) string {
 	return o.blockedReason
 }
 
-// unhealthyCluster returns why no group grows, as Cluster Autoscaler has it: where many nodes are not ready, more of them
-// help nobody. Empty: some may.
+// unhealthyCluster returns why no group grows, as Cluster Autoscaler decides it: if many nodes are not ready, more
+// nodes help nobody. Empty: groups may grow.
 func (l *leader) unhealthyCluster(now time.Time) string {
 	unready := 0
 	for _, node := range l.cluster.nodes {

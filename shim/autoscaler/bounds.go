@@ -33,6 +33,8 @@ func (b boundedEvents) Eventf(object runtime.Object, kind, reason, format string
 	b.Event(object, kind, reason, fmt.Sprintf(format, args...))
 }
 
-func (b boundedEvents) AnnotatedEventf(object runtime.Object, annotations map[string]string, kind, reason, format string, args ...any) {
-	b.to.AnnotatedEventf(object, annotations, kind, reason, "%s", text.Bound(fmt.Sprintf(format, args...), mostEventText))
+func (b boundedEvents) AnnotatedEventf(object runtime.Object, annotations map[string]string,
+	kind, reason, format string, args ...any) {
+	b.to.AnnotatedEventf(object, annotations, kind, reason, "%s",
+		text.Bound(fmt.Sprintf(format, args...), mostEventText))
 }

@@ -11,7 +11,8 @@ func TestPlanClock(t *testing.T) {
 	for name, set := range map[string]time.Duration{"Ahead": time.Hour, "Back": -time.Hour, "NotAtAll": 0} {
 		t.Run(name, func(t *testing.T) {
 			passed, wall := 100*time.Second, time.Duration(0)
-			c := newPlanClock(Clock{Now: func() time.Time { return begin.Add(passed - 100*time.Second + wall) }, Passed: func() time.Duration { return passed }})
+			c := newPlanClock(Clock{Now: func() time.Time { return begin.Add(passed - 100*time.Second + wall) },
+				Passed: func() time.Duration { return passed }})
 			expect := func(want time.Duration) {
 				t.Helper()
 				if got := c.now().Sub(begin); got != want {

@@ -30,10 +30,11 @@ import (
 )
 
 // unfinished selects the pods that hold something.
-var unfinished = fields.ParseSelectorOrDie("status.phase!=" + string(v1.PodSucceeded) + ",status.phase!=" + string(v1.PodFailed))
+var unfinished = fields.ParseSelectorOrDie("status.phase!=" + string(v1.PodSucceeded) +
+	",status.phase!=" + string(v1.PodFailed))
 
-// cluster is what the autoscaler knows of a cluster. Informers take notes; apply brings them into effect, so that a loop
-// sees one state from its begin to its end, and the engine the same.
+// cluster is what the autoscaler knows of a cluster. Informers take notes; apply brings them into effect, so that a
+// loop sees one state from its begin to its end, and the engine the same.
 type cluster struct {
 	view   *view.View
 	synced []cache.InformerSynced
@@ -76,21 +77,26 @@ const (
 )
 
 func newCluster(v *view.View, options *config.Configuration) *cluster {
-	c := &cluster{view: v, slackNamespace: options.Slack.Namespace, standsFor: func(pod *v1.Pod) bool { return standsFor(options, pod) },
-		asking: map[note]any{}, standing: map[types.NamespacedName]*v1.Pod{}, notes: map[note]any{}, nodes: map[string]*v1.Node{}, pods: map[types.NamespacedName]*v1.Pod{},
+	c := &cluster{view: v, slackNamespace: options.Slack.Namespace,
+		standsFor: func(pod *v1.Pod) bool { return standsFor(options, pod) },
+		asking:    map[note]any{}, standing: map[types.NamespacedName]*v1.Pod{}, notes: map[note]any{},
+		nodes: map[string]*v1.Node{}, pods: map[types.NamespacedName]*v1.Pod{},
 		onNode: map[string]map[types.NamespacedName]*v1.Pod{}, unbound: map[types.NamespacedName]*v1.Pod{},
-		daemons: map[scaleup.DaemonSet]map[types.NamespacedName]*v1.Pod{}, sets: map[types.NamespacedName]*appsv1.DaemonSet{}, altered: map[string]bool{}}
+		daemons: map[scaleup.DaemonSet]map[types.NamespacedName]*v1.Pod{},
+		sets:    map[types.NamespacedName]*appsv1.DaemonSet{}, altered: map[string]bool{}}
 	v.LeaveOutInvalid(func(node string, err error) {
-		klog.ErrorS(err, "The engine finds a node invalid; it is left alone until it changes", "node", klog.KRef("", node))
+		klog.ErrorS(err, "The engine finds a node invalid; it is left alone until it changes",
+			"node", klog.KRef("", node))
 	})
 	return c
 }
 
-// isPlaceholder says whether a pod is one of ours that only keeps room free, whether or not we are to keep some: it waits for no node, and
-// goes with its own.
+// isPlaceholder says whether a pod is one of ours that only keeps room free, whether or not we keep slack now. Such a
+// pod waits for no node, and goes with the node that it is on.
 func (c *cluster) isPlaceholder(pod *v1.Pod) bool { return slack.IsPlaceholder(pod, c.slackNamespace) }
 
-// isOfDaemonSet says whether the DaemonSet that a pod names as its owner exists. Safe for concurrent use once watch has returned.
+// isOfDaemonSet says whether the DaemonSet that a pod names as its owner exists. Safe for concurrent use once watch has
+// returned.
 func (c *cluster) isOfDaemonSet(pod *v1.Pod) bool {
 	named, claims := scaleup.DaemonSetOf(pod)
 	if !claims || c.daemonSets == nil {
@@ -116,10 +122,13 @@ func (c *cluster) watch(ctx context.Context, client kubernetes.Interface) error 
 	for kind, informer := range map[string]cache.SharedIndexInformer{
 		kindNode: core.Nodes().Informer(), kindPod: pods.Core().V1().Pods().Informer(),
 		"Namespace": core.Namespaces().Informer(), "PersistentVolume": core.PersistentVolumes().Informer(),
-		"PersistentVolumeClaim": core.PersistentVolumeClaims().Informer(), "StorageClass": storage.StorageClasses().Informer(),
-		"CSINode": storage.CSINodes().Informer(), "PodDisruptionBudget": all.Policy().V1().PodDisruptionBudgets().Informer(),
+		"PersistentVolumeClaim": core.PersistentVolumeClaims().Informer(),
+		"StorageClass":          storage.StorageClasses().Informer(),
+		"CSINode":               storage.CSINodes().Informer(),
+		"PodDisruptionBudget":   all.Policy().V1().PodDisruptionBudgets().Informer(),
 		"ReplicationController": core.ReplicationControllers().Informer(), "ReplicaSet": apps.ReplicaSets().Informer(),
-		"StatefulSet": apps.StatefulSets().Informer(), "DaemonSet": apps.DaemonSets().Informer(), "Deployment": apps.Deployments().Informer(), "Job": all.Batch().V1().Jobs().Informer(),
+		"StatefulSet": apps.StatefulSets().Informer(), "DaemonSet": apps.DaemonSets().Informer(),
+		"Deployment": apps.Deployments().Informer(), "Job": all.Batch().V1().Jobs().Informer(),
 	} {
 		handle, err := informer.AddEventHandler(c.handler(kind))
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 // cleanUpTime bounds what is asked of the cloud in one loop about machines that do not become nodes.
 const cleanUpTime = 30 * time.Second
 
-// giveUpMachines gives up machines that cannot be created or did not register in time, and what the cloud did not begin to make,
-// as far as the minimum of their group allows it.
+// giveUpMachines gives up machines that cannot be created or did not register in time, and what the cloud did not begin
+// to make, as far as the minimum of their group allows it.
 func (l *leader) giveUpMachines(ctx context.Context, o *loop) {
 	ctx, cancel := context.WithTimeout(ctx, cleanUpTime)
 	defer cancel()
@@ -27,7 +27,8 @@ func (l *leader) giveUpMachines(ctx context.Context, o *loop) {
 		l.deleteMachines(ctx, o, g, l.arrivals.certainlyLate(g), "late", "did not register in time")
 		if short := min(g.short, g.Target-g.Min); short > 0 && ctx.Err() == nil {
 			err := l.cloud.DecreaseTargetSize(ctx, g.ID, g.Target, short)
-			klog.InfoS("Nodes are given up that the cloud has not begun to make", "group", g.ID, "nodes", short, "err", err)
+			klog.InfoS("Nodes are given up that the cloud has not begun to make",
+				"group", g.ID, "nodes", short, "err", err)
 			if err != nil {
 				l.metrics.errors.WithLabelValues("cloudProvider").Inc()
 				continue
@@ -39,8 +40,9 @@ func (l *leader) giveUpMachines(ctx context.Context, o *loop) {
 	}
 }
 
-// certainlyLate returns the late machines of a group that are to go. Machines that have been running for longer than this process
-// may have nodes by another provider id than the cloud tells: they go only where other machines of the group have nodes.
+// certainlyLate returns the late machines of a group that are to go. Machines that have been running for longer than
+// this process may have nodes by another provider id than the cloud tells: they go only where other machines of the
+// group have nodes.
 func (a *arrivals) certainlyLate(group *groupState) (machines []provider.Instance) {
 	matches := len(group.nodes)+group.starting > 0
 	for _, m := range group.late {
@@ -51,9 +53,10 @@ func (a *arrivals) certainlyLate(group *groupState) (machines []provider.Instanc
 	return machines
 }
 
-// deleteMachines deletes machines that are no nodes. The cloud may list them for some time, and is not asked twice meanwhile: its
-// target size would be one too small for each time.
-func (l *leader) deleteMachines(ctx context.Context, o *loop, g *groupState, machines []provider.Instance, reason, why string) {
+// deleteMachines deletes machines that are no nodes. The cloud may list them for some time, and is not asked twice
+// meanwhile: its target size would be one too small for each time.
+func (l *leader) deleteMachines(ctx context.Context, o *loop, g *groupState, machines []provider.Instance,
+	reason, why string) {
 	most := min(len(machines), g.Target-g.Min)
 	if most <= 0 || ctx.Err() != nil {
 		return
@@ -61,7 +64,8 @@ func (l *leader) deleteMachines(ctx context.Context, o *loop, g *groupState, mac
 	var nodes []*v1.Node
 	for _, m := range machines[:most] {
 		// Of a machine without a node Cluster Autoscaler gives the provider id as name.
-		nodes = append(nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.ProviderID}, Spec: v1.NodeSpec{ProviderID: m.ProviderID}})
+		nodes = append(nodes,
+			&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.ProviderID}, Spec: v1.NodeSpec{ProviderID: m.ProviderID}})
 		l.arrivals.givenUp[m.ProviderID] = o.now
 	}
 	err := l.cloud.DeleteNodes(ctx, g.ID, nodes)

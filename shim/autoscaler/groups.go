@@ -58,7 +58,8 @@ func started(node *v1.Node) bool {
 	ready := slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
 		return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue
 	})
-	return ready && !slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return scaleup.IsStartupTaint(t.Key) })
+	return ready &&
+		!slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return scaleup.IsStartupTaint(t.Key) })
 }
 
 // starts says whether a node has registered a short time ago and is not ready yet: it counts as on its way.

@@ -15,8 +15,8 @@ import (
 	"loadline.dev/shim/nodegroup"
 )
 
-// The engine holds all limits: over random fleets, pods, slack, groups that are sized and groups of all nodes or none, no plan goes beyond what all groups together
-// may get, so that nothing has to be refused.
+// The engine holds all limits: over random fleets, pods, slack, groups that are sized and groups of all nodes or none,
+// no plan goes beyond what all groups together may get, so that nothing has to be refused.
 func TestPlansStayWithinAllLimits(t *testing.T) {
 	const fleets = 60
 	limited, grew, sizedGrew := 0, 0, 0
@@ -26,7 +26,8 @@ func TestPlansStayWithinAllLimits(t *testing.T) {
 			groups := map[string]*skyGroup{}
 			for i := range 1 + r.IntN(5) {
 				most := 1 + r.IntN(8)
-				g := &skyGroup{max: most, target: r.IntN(most + 1), cpu: fmt.Sprint(1 << (1 + r.IntN(4))), price: 0.05 * float64(1+r.IntN(20))}
+				g := &skyGroup{max: most, target: r.IntN(most + 1), cpu: fmt.Sprint(1 << (1 + r.IntN(4))),
+					price: 0.05 * float64(1+r.IntN(20))}
 				if g.atomic = r.IntN(4) == 0; g.atomic && r.IntN(2) == 0 {
 					g.target = 0
 				}
@@ -74,7 +75,8 @@ func TestPlansStayWithinAllLimits(t *testing.T) {
 			b.end()
 		})
 	}
-	t.Logf("groups grew in %d steps, sized ones in %d fleets, and %d fleets came to their limit", grew, sizedGrew, limited)
+	t.Logf("groups grew in %d steps, sized ones in %d fleets, and %d fleets came to their limit",
+		grew, sizedGrew, limited)
 	if grew < fleets/2 || sizedGrew < fleets/10 || limited < fleets/10 {
 		t.Error("that is too few")
 	}
@@ -96,15 +98,18 @@ func TestPlansBeyondTheLimitOfAllGroupsAreRefused(t *testing.T) {
 		growth   []*loadlinev1.LoopGrowth
 		want     string // the increases, or part of the error
 	}{
-		{"AllThatIsLeft", 5, []*loadlinev1.LoopGrowth{{NodeGroup: "a", NodesForPods: 2, NodesForSlack: 1}, {NodeGroup: "b", NodesForUtilization: 2}}, "[a 0->3 (max: 9) b 1->3 (max: 9)]"},
-		{"OneNodeTooMany", 4, []*loadlinev1.LoopGrowth{{NodeGroup: "a", NodesForPods: 3}, {NodeGroup: "b", NodesForSlack: 2}},
+		{"AllThatIsLeft", 5, []*loadlinev1.LoopGrowth{{NodeGroup: "a", NodesForPods: 2, NodesForSlack: 1},
+			{NodeGroup: "b", NodesForUtilization: 2}}, "[a 0->3 (max: 9) b 1->3 (max: 9)]"},
+		{"OneNodeTooMany", 4,
+			[]*loadlinev1.LoopGrowth{{NodeGroup: "a", NodesForPods: 3}, {NodeGroup: "b", NodesForSlack: 2}},
 			"the plan adds 2 nodes to group b, and 1 more may be added to all groups together"},
 		{"AllOrNone", 4, []*loadlinev1.LoopGrowth{{NodeGroup: "all", NodesForPods: 4}}, "[all 0->4 (max: 4)]"},
 		{"SomeOfAllOrNone", 9, []*loadlinev1.LoopGrowth{{NodeGroup: "all", NodesForPods: 3}},
 			"the plan adds 3 nodes to group all, which grows by all of its 4 nodes or none"},
 	} {
 		l := &leader{}
-		o := &loop{newNodes: c.newNodes, plan: plan(c.growth...), states: []*groupState{group("a", 0, 9, false), group("b", 1, 9, false), group("all", 0, 4, true)}}
+		o := &loop{newNodes: c.newNodes, plan: plan(c.growth...),
+			states: []*groupState{group("a", 0, 9, false), group("b", 1, 9, false), group("all", 0, 4, true)}}
 		increases, err := l.plannedIncreases(o)
 		got := fmt.Sprint(increases)
 		if err != nil {

@@ -24,7 +24,8 @@ import (
 // Pods that wait make the cheapest group grow that takes them, once: what is on its way is counted.
 func TestGrowsTheCheapestGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := growing(t, map[string]*skyGroup{"cheap": {max: 10, cpu: "4", price: 0.1}, "dear": {max: 10, cpu: "4", price: 0.3}, "small": {max: 10, cpu: "1", price: 0.01}}, nil)
+		b := growing(t, map[string]*skyGroup{"cheap": {max: 10, cpu: "4", price: 0.1},
+			"dear": {max: 10, cpu: "4", price: 0.3}, "small": {max: 10, cpu: "1", price: 0.01}}, nil)
 		b.addPending("web", 5, "2") // one cpu is left: three nodes of 4
 		b.run(30 * time.Second)
 		if got := b.sky.requests(); !slices.Equal(got, []string{"cheap+3"}) {
@@ -47,7 +48,9 @@ func TestGrowsTheCheapestGroup(t *testing.T) {
 		if got := b.sky.requests(); len(got) != 1 {
 			t.Errorf("asked for %v", got)
 		}
-		if s := b.readStatus(); s.ClusterWide.ScaleUp.Status != noActivity || s.ClusterWide.ScaleUp.Result != scaleUpNotNeeded || s.NodeGroups[0].Health.NodeCounts.Registered.Ready != 3 {
+		if s := b.readStatus(); s.ClusterWide.ScaleUp.Status != noActivity ||
+			s.ClusterWide.ScaleUp.Result != scaleUpNotNeeded ||
+			s.NodeGroups[0].Health.NodeCounts.Registered.Ready != 3 {
 			t.Errorf("status %+v", s)
 		}
 		b.end()
@@ -68,28 +71,45 @@ func TestWhatGrows(t *testing.T) {
 	}{
 		"AllOfThem":      {groups: group(10), want: []string{"g+4"}},
 		"UpToTheMaximum": {groups: group(3), want: []string{"g+3"}, why: "1 max node group size reached"},
-		"NodesInAll":     {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.MaxNodesTotal = 3 }, want: []string{"g+2"}},
-		"NoneMoreInAll":  {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.MaxNodesTotal = 1 }, why: "the cluster may have 1 nodes in all"},
-		"NodesInOneLoop": {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.MaxNodesPerScaleUp = 1 }, want: []string{"g+1"}},
-		"AllOrNone":      {groups: map[string]*skyGroup{"g": {max: 6, cpu: "4", price: 0.1, atomic: true}}, want: []string{"g+6"}},
+		"NodesInAll": {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.MaxNodesTotal = 3 },
+			want: []string{"g+2"}},
+		"NoneMoreInAll": {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.MaxNodesTotal = 1 },
+			why: "the cluster may have 1 nodes in all"},
+		"NodesInOneLoop": {groups: group(10),
+			config: func(c *config.Configuration) { c.ScaleUp.MaxNodesPerScaleUp = 1 }, want: []string{"g+1"}},
+		"AllOrNone": {groups: map[string]*skyGroup{"g": {max: 6, cpu: "4", price: 0.1, atomic: true}},
+			want: []string{"g+6"}},
 		"AllOrNoneTooMany": {groups: map[string]*skyGroup{"g": {max: 6, cpu: "4", price: 0.1, atomic: true}},
-			config: func(c *config.Configuration) { c.ScaleUp.MaxNodesTotal = 6 }, why: "1 grows by all of its nodes or none"},
-		"Ranked": {groups: map[string]*skyGroup{"cheap": {max: 10, cpu: "4", price: 0.1}, "large": {max: 10, cpu: "16", price: 0.9}},
-			config: func(c *config.Configuration) { c.ScaleUp.Strategies = []string{"least-nodes"} }, want: []string{"large+1"}},
-		"TooSmall":         {groups: map[string]*skyGroup{"g": {max: 6, cpu: "2", price: 0.1}}, why: "1 new nodes do not take it"},
-		"ByBaseRates":      {groups: map[string]*skyGroup{"g": {max: 10, cpu: "4"}}, want: []string{"g+4"}},
-		"WithoutPrice":     {groups: map[string]*skyGroup{"g": {max: 10, cpu: "4"}}, config: func(c *config.Configuration) { c.ScaleUp.BaseRatePrices = false }, why: "1 no price or template known"},
-		"DecidedElsewhere": {groups: group(10), config: func(c *config.Configuration) { c.Decisions = []string{config.ScaleDownDecision} }},
-		"Observed":         {groups: group(10), config: func(c *config.Configuration) { c.Mode = config.Observe }},
-		"NotTriedYet":      {groups: group(10), edit: func(p *v1.Pod) { p.Status.Conditions = nil }},
+			config: func(c *config.Configuration) { c.ScaleUp.MaxNodesTotal = 6 },
+			why:    "1 grows by all of its nodes or none"},
+		"Ranked": {groups: map[string]*skyGroup{"cheap": {max: 10, cpu: "4", price: 0.1},
+			"large": {max: 10, cpu: "16", price: 0.9}},
+			config: func(c *config.Configuration) { c.ScaleUp.Strategies = []string{"least-nodes"} },
+			want:   []string{"large+1"}},
+		"TooSmall": {groups: map[string]*skyGroup{"g": {max: 6, cpu: "2", price: 0.1}},
+			why: "1 new nodes do not take it"},
+		"ByBaseRates": {groups: map[string]*skyGroup{"g": {max: 10, cpu: "4"}}, want: []string{"g+4"}},
+		"WithoutPrice": {groups: map[string]*skyGroup{"g": {max: 10, cpu: "4"}},
+			config: func(c *config.Configuration) { c.ScaleUp.BaseRatePrices = false },
+			why:    "1 no price or template known"},
+		"DecidedElsewhere": {groups: group(10),
+			config: func(c *config.Configuration) { c.Decisions = []string{config.ScaleDownDecision} }},
+		"Observed":    {groups: group(10), config: func(c *config.Configuration) { c.Mode = config.Observe }},
+		"NotTriedYet": {groups: group(10), edit: func(p *v1.Pod) { p.Status.Conditions = nil }},
 		"SchedulerBypassed": {groups: group(10), edit: func(p *v1.Pod) { p.Status.Conditions = nil },
-			config: func(c *config.Configuration) { c.ScaleUp.BypassedSchedulerNames = []string{"default-scheduler"} }, want: []string{"g+4"}},
-		"TooYoung":                    {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.NewPodScaleUpDelay.Duration = time.Hour }},
-		"TooYoungItself":              {groups: group(10), edit: func(p *v1.Pod) { p.Annotations = map[string]string{scaleUpDelay: "1h"} }},
-		"Expendable":                  {groups: group(10), edit: func(p *v1.Pod) { p.Spec.Priority = new(int32(-11)) }},
-		"WithoutDelayAClockMayDiffer": {groups: group(10), edit: func(p *v1.Pod) { p.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour)) }, want: []string{"g+4"}},
-		"Gated":                       {groups: group(10), edit: func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "g"}} }},
-		"OfADaemonSet":                {groups: group(10), edit: func(p *v1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }},
+			config: func(c *config.Configuration) { c.ScaleUp.BypassedSchedulerNames = []string{"default-scheduler"} },
+			want:   []string{"g+4"}},
+		"TooYoung": {groups: group(10),
+			config: func(c *config.Configuration) { c.ScaleUp.NewPodScaleUpDelay.Duration = time.Hour }},
+		"TooYoungItself": {groups: group(10),
+			edit: func(p *v1.Pod) { p.Annotations = map[string]string{scaleUpDelay: "1h"} }},
+		"Expendable": {groups: group(10), edit: func(p *v1.Pod) { p.Spec.Priority = new(int32(-11)) }},
+		"WithoutDelayAClockMayDiffer": {groups: group(10), edit: func(p *v1.Pod) {
+			p.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
+		}, want: []string{"g+4"}},
+		"Gated": {groups: group(10),
+			edit: func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "g"}} }},
+		"OfADaemonSet": {groups: group(10), edit: func(p *v1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -97,9 +117,11 @@ func TestWhatGrows(t *testing.T) {
 				b.addPending("web", 4, "3")
 				if c.edit != nil {
 					for i := range 4 {
-						p, _ := b.client.CoreV1().Pods("default").Get(t.Context(), fmt.Sprintf("web-%d", i), metav1.GetOptions{})
+						p, _ := b.client.CoreV1().Pods("default").Get(t.Context(), fmt.Sprintf("web-%d", i),
+							metav1.GetOptions{})
 						c.edit(p)
-						if _, err := b.client.CoreV1().Pods("default").Update(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+						if _, err := b.client.CoreV1().Pods("default").Update(t.Context(), p,
+							metav1.UpdateOptions{}); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -111,7 +133,8 @@ func TestWhatGrows(t *testing.T) {
 				if got := b.sky.requests(); !slices.Equal(got, c.want) {
 					t.Errorf("asked for %v, want %v", got, c.want)
 				}
-				if up := b.readStatus().ClusterWide.ScaleUp; !strings.Contains(up.Why, c.why) || c.why == "" && up.Why != "" && c.want == nil && name != "DecidedElsewhere" {
+				if up := b.readStatus().ClusterWide.ScaleUp; !strings.Contains(up.Why, c.why) ||
+					c.why == "" && up.Why != "" && c.want == nil && name != "DecidedElsewhere" {
 					t.Errorf("status %+v, want %q in it", up, c.why)
 				}
 				if why := b.eventsSince()["NotTriggerScaleUp"]; c.why != "" && !strings.Contains(why, c.why) {
@@ -134,17 +157,20 @@ func TestAnotherGroupGrows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				groups := map[string]*skyGroup{"cheap": {max: 10, cpu: "4", price: 0.1}, "dear": {max: 10, cpu: "4", price: 0.3}}
+				groups := map[string]*skyGroup{"cheap": {max: 10, cpu: "4", price: 0.1},
+					"dear": {max: 10, cpu: "4", price: 0.3}}
 				fail(groups["cheap"])
 				b := growing(t, groups, nil)
 				b.addPending("web", 2, "3")
 				b.run(30 * time.Second)
 				got := b.sky.requests()
-				if len(got) < 2 || got[0] != "cheap+2" || got[len(got)-1] != "dear+2" || groups["cheap"].target != 0 || len(groups["cheap"].machines) != 0 {
+				if len(got) < 2 || got[0] != "cheap+2" || got[len(got)-1] != "dear+2" || groups["cheap"].target != 0 ||
+					len(groups["cheap"].machines) != 0 {
 					t.Fatalf("asked for %v, target %d", got, groups["cheap"].target)
 				}
 				s := b.readStatus().NodeGroups[0]
-				if s.ScaleUp.Status != inBackoff || s.ScaleUp.BackoffInfo == nil || s.ScaleUp.BackoffInfo.ErrorMessage == "" {
+				if s.ScaleUp.Status != inBackoff || s.ScaleUp.BackoffInfo == nil ||
+					s.ScaleUp.BackoffInfo.ErrorMessage == "" {
 					t.Errorf("status %+v", s)
 				}
 				b.run(time.Minute) // the nodes of the other one are there
@@ -170,8 +196,8 @@ func TestAnotherGroupGrows(t *testing.T) {
 	}
 }
 
-// Nodes that do not register in time are given up, whether the cloud shows machines of them or not, also by a process that has
-// not asked for them. Their group backs off.
+// Nodes that do not register in time are given up, whether the cloud shows machines of them or not, also by a process
+// that has not asked for them. Their group backs off.
 func TestNodesThatDoNotCome(t *testing.T) {
 	for name, c := range map[string]struct {
 		unborn, restart bool
@@ -184,7 +210,8 @@ func TestNodesThatDoNotCome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				groups := map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1, unborn: c.unborn}}
-				b := growing(t, groups, func(c *config.Configuration) { c.ScaleUp.MaxNodeProvisionTime.Duration = 3 * time.Minute })
+				b := growing(t, groups,
+					func(c *config.Configuration) { c.ScaleUp.MaxNodeProvisionTime.Duration = 3 * time.Minute })
 				b.sky.delay = 0
 				b.addPending("web", 2, "3")
 				b.run(time.Minute)
@@ -202,7 +229,8 @@ func TestNodesThatDoNotCome(t *testing.T) {
 				if got := b.sky.requests(); !slices.Equal(got, c.want) {
 					t.Errorf("asked for %v, want %v", got, c.want)
 				}
-				if s := b.readStatus().NodeGroups[0]; s.ScaleUp.Status != inBackoff || s.ScaleUp.BackoffInfo.ErrorCode != "timeout" || s.Health.Target != 0 {
+				if s := b.readStatus().NodeGroups[0]; s.ScaleUp.Status != inBackoff ||
+					s.ScaleUp.BackoffInfo.ErrorCode != "timeout" || s.Health.Target != 0 {
 					t.Errorf("status %+v", s)
 				}
 				b.end()
@@ -211,15 +239,16 @@ func TestNodesThatDoNotCome(t *testing.T) {
 	}
 }
 
-// Machines that have long been running may have nodes by another provider id than the cloud tells: they are not given up
-// where no machine of their group has a node, and are where one has. Some clouds do not tell that machines run.
+// Machines that have long been running may have nodes by another provider id than the cloud tells: they are not given
+// up where no machine of their group has a node, and are where one has. Some clouds do not tell that machines run.
 func TestMachinesWhoseNodesAreNotKnown(t *testing.T) {
 	for _, c := range []struct {
 		state   externalgrpc.InstanceState
 		matches bool
 	}{
 		{externalgrpc.InstanceState_INSTANCE_RUNNING, false}, {externalgrpc.InstanceState_INSTANCE_RUNNING, true},
-		{externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED, false}, {externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED, true},
+		{externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED, false},
+		{externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := &skyGroup{max: 10, cpu: "4", price: 0.1, machines: map[string]provider.Instance{}}
@@ -243,7 +272,8 @@ func TestMachinesWhoseNodesAreNotKnown(t *testing.T) {
 	}
 }
 
-// At constant load, with slack and what stands for it, nothing is asked for and nothing written in 1,000 loops. Invariant E3.
+// At constant load, with slack and what stands for it, nothing is asked for and nothing written in 1,000 loops.
+// Invariant E3.
 func TestNoOscillationOfTheWholeLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, k := slacking(t, nil)
@@ -256,7 +286,8 @@ func TestNoOscillationOfTheWholeLoop(t *testing.T) {
 		writes, asked, replicas := len(b.writes()), len(b.sky.requests()), k.replicas()
 		b.run(10_000 * time.Second) // 1,000 loops
 		if after := b.writes(); len(after) != writes || len(b.sky.requests()) != asked || k.replicas() != replicas {
-			t.Errorf("written %v, asked for %v, %d replicas instead of %d", after[writes:], b.sky.requests()[asked:], k.replicas(), replicas)
+			t.Errorf("written %v, asked for %v, %d replicas instead of %d", after[writes:], b.sky.requests()[asked:],
+				k.replicas(), replicas)
 		}
 		b.end()
 	})
@@ -268,10 +299,15 @@ func TestMorePodsThanAQuestionHolds(t *testing.T) {
 		b := growing(t, map[string]*skyGroup{"g": {max: 1000, cpu: "4", price: 0.1}}, nil)
 		const kinds = 700 // of 7 KB each
 		for i := range kinds {
-			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("p%d", i), UID: types.UID(fmt.Sprint(i)),
-				Labels: map[string]string{"index": fmt.Sprint(i)}}, Spec: v1.PodSpec{Priority: new(int32(i)), NodeSelector: map[string]string{}, Containers: []v1.Container{{
-				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("4")}}}}},
-				Status: v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}}}
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("p%d", i),
+				UID:    types.UID(fmt.Sprint(i)),
+				Labels: map[string]string{"index": fmt.Sprint(i)}},
+				Spec: v1.PodSpec{Priority: new(int32(i)), NodeSelector: map[string]string{},
+					Containers: []v1.Container{{
+						Resources: v1.ResourceRequirements{
+							Requests: v1.ResourceList{"cpu": resource.MustParse("4")}}}}},
+				Status: v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{
+					{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}}}
 			for j := range 40 {
 				pod.Labels[fmt.Sprintf("example.com/%0100d", j)] = strings.Repeat("x", 63)
 			}
@@ -299,7 +335,8 @@ func TestMorePodsThanAQuestionHolds(t *testing.T) {
 // A group keeps its minimum, although its machines do not come.
 func TestMinimumOfMachinesThatDoNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &skyGroup{min: 1, max: 10, cpu: "4", price: 0.1, fault: provider.Fault{Code: "STOCK_OUT", OutOfResources: true}}
+		g := &skyGroup{min: 1, max: 10, cpu: "4", price: 0.1,
+			fault: provider.Fault{Code: "STOCK_OUT", OutOfResources: true}}
 		b := growing(t, map[string]*skyGroup{"g": g}, nil)
 		b.sky.mu.Lock()
 		b.sky.make("g")
@@ -332,13 +369,15 @@ func TestNodesThatStart(t *testing.T) {
 		ready("g1", v1.ConditionFalse)
 		ready("g2", v1.ConditionFalse)
 		b.run(2 * time.Minute)
-		if got, counts := b.sky.requests(), b.readStatus().NodeGroups[0].Health.NodeCounts; len(got) != 1 || counts.Registered.NotStarted != 2 || counts.Unregistered != 0 {
+		if got, counts := b.sky.requests(), b.readStatus().NodeGroups[0].Health.NodeCounts; len(got) != 1 ||
+			counts.Registered.NotStarted != 2 || counts.Unregistered != 0 {
 			t.Errorf("asked for %v, counts %+v", got, counts)
 		}
 		ready("g1", v1.ConditionTrue)
 		ready("g2", v1.ConditionTrue)
 		b.run(time.Minute)
-		if got, counts := b.sky.requests(), b.readStatus().NodeGroups[0].Health.NodeCounts; len(got) != 1 || counts.Registered.Ready != 2 {
+		if got, counts := b.sky.requests(), b.readStatus().NodeGroups[0].Health.NodeCounts; len(got) != 1 ||
+			counts.Registered.Ready != 2 {
 			t.Errorf("asked for %v, counts %+v", got, counts)
 		}
 		b.end()
@@ -351,14 +390,16 @@ func TestUnhealthyClusterDoesNotGrow(t *testing.T) {
 		b := growing(t, map[string]*skyGroup{"g": {max: 10, target: 5, cpu: "4", price: 0.1}}, nil)
 		for _, name := range []string{"g1", "g2", "g3", "g4"} {
 			node := b.node(name).DeepCopy()
-			node.CreationTimestamp, node.Status.Conditions[0].Status = metav1.NewTime(time.Now().Add(-time.Hour)), v1.ConditionUnknown
+			node.CreationTimestamp, node.Status.Conditions[0].Status = metav1.NewTime(time.Now().Add(-time.Hour)),
+				v1.ConditionUnknown
 			if _, err := b.client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		b.addPending("web", 6, "4")
 		b.run(time.Minute)
-		if got, up := b.sky.requests(), b.readStatus().ClusterWide.ScaleUp; len(got) != 0 || !strings.Contains(up.Why, "ClusterUnhealthy: 4 of 6 nodes are not ready") {
+		if got, up := b.sky.requests(), b.readStatus().ClusterWide.ScaleUp; len(got) != 0 ||
+			!strings.Contains(up.Why, "ClusterUnhealthy: 4 of 6 nodes are not ready") {
 			t.Errorf("asked for %v, status %+v", got, up)
 		}
 		b.end()
@@ -385,8 +426,8 @@ func TestTargetChangesMeanwhile(t *testing.T) {
 	})
 }
 
-// One group whose options the provider cannot tell is left as it is: it neither grows nor loses its idle node. The others grow and
-// shrink as without it.
+// One group whose options the provider cannot tell is left as it is: it neither grows nor loses its idle node. The
+// others grow and shrink as without it.
 func TestAGroupWithoutOptionsIsLeftAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := growing(t, map[string]*skyGroup{
@@ -408,23 +449,28 @@ func TestAGroupWithoutOptionsIsLeftAsItIs(t *testing.T) {
 	})
 }
 
-// A pod that only says that a DaemonSet made it, which does not exist, makes no new node smaller: pods of 3 cpu still fit on nodes
-// of 4. One of a DaemonSet that exists does.
+// A pod that only says that a DaemonSet made it, which does not exist, makes no new node smaller: pods of 3 cpu still
+// fit on nodes of 4. One of a DaemonSet that exists does.
 func TestForgedDaemonSetPodsMakeNoNodeSmaller(t *testing.T) {
 	for uid, want := range map[types.UID][]string{"forged": {"g+2"}, "uid-agent": nil} {
 		t.Run(string(uid), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1}}, nil)
 				template := v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}}
-				set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent", UID: "uid-agent"}, Spec: appsv1.DaemonSetSpec{Template: template}}
-				if _, err := b.client.AppsV1().DaemonSets("default").Create(t.Context(), set, metav1.CreateOptions{}); err != nil {
+				set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent",
+					UID: "uid-agent"}, Spec: appsv1.DaemonSetSpec{Template: template}}
+				if _, err := b.client.AppsV1().DaemonSets("default").Create(t.Context(), set,
+					metav1.CreateOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a-forged", UID: "p",
-					OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: uid, Controller: new(true)}}},
-					Spec: v1.PodSpec{NodeName: "fixed", Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
-						Requests: v1.ResourceList{"cpu": resource.MustParse("2")}}}}}}
-				if _, err := b.client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+					OwnerReferences: []metav1.OwnerReference{
+						{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: uid, Controller: new(true)}}},
+					Spec: v1.PodSpec{NodeName: "fixed",
+						Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
+							Requests: v1.ResourceList{"cpu": resource.MustParse("2")}}}}}}
+				if _, err := b.client.CoreV1().Pods("default").Create(t.Context(), pod,
+					metav1.CreateOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				b.addPending("web", 2, "3")
@@ -443,12 +489,14 @@ func TestOnlyDaemonSetsThatExistAreBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1, nil)
 		set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent", UID: "u"}}
-		if _, err := b.client.AppsV1().DaemonSets("default").Create(t.Context(), set, metav1.CreateOptions{}); err != nil {
+		if _, err := b.client.AppsV1().DaemonSets("default").Create(t.Context(), set,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		believed := actuationOptions(&b.config.ScaleDown, b.cluster, time.Now).IsOfDaemonSet
-		agent := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "u", Controller: new(true)}
+		agent := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "u",
+			Controller: new(true)}
 		for name, c := range map[string]struct {
 			namespace string
 			edit      func(*metav1.OwnerReference)
@@ -464,16 +512,19 @@ func TestOnlyDaemonSetsThatExistAreBelieved(t *testing.T) {
 		} {
 			owner := agent
 			c.edit(&owner)
-			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "p", OwnerReferences: []metav1.OwnerReference{owner}}}
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "p",
+				OwnerReferences: []metav1.OwnerReference{owner}}}
 			if got := believed(pod); got != c.want {
 				t.Errorf("%s: believed %v", name, got)
 			}
 		}
-		if err := b.client.AppsV1().DaemonSets("default").Delete(t.Context(), "agent", metav1.DeleteOptions{}); err != nil {
+		if err := b.client.AppsV1().DaemonSets("default").Delete(t.Context(),
+			"agent", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if believed(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", OwnerReferences: []metav1.OwnerReference{agent}}}) {
+		if believed(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p",
+			OwnerReferences: []metav1.OwnerReference{agent}}}) {
 			t.Error("a DaemonSet that is gone is believed")
 		}
 		b.end()
@@ -487,12 +538,18 @@ func (b *bench) huge(namespace string, count, bytes int) {
 		values = append(values, fmt.Sprintf("%060d", len(values)))
 	}
 	for i := range count {
-		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("huge-%d", i), UID: types.UID(fmt.Sprint("huge-", i)), CreationTimestamp: metav1.Now()},
-			Spec: v1.PodSpec{SchedulerName: "default-scheduler", Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
-				Requests: v1.ResourceList{"cpu": resource.MustParse("3")}}}},
-				Affinity: &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
-					{MatchExpressions: []v1.NodeSelectorRequirement{{Key: fmt.Sprint("k", i), Operator: v1.NodeSelectorOpNotIn, Values: values}}}}}}}},
-			Status: v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}}}
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("huge-%d", i),
+			UID: types.UID(fmt.Sprint("huge-", i)), CreationTimestamp: metav1.Now()},
+			Spec: v1.PodSpec{SchedulerName: "default-scheduler",
+				Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
+					Requests: v1.ResourceList{"cpu": resource.MustParse("3")}}}},
+				Affinity: &v1.Affinity{
+					NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+						NodeSelectorTerms: []v1.NodeSelectorTerm{
+							{MatchExpressions: []v1.NodeSelectorRequirement{
+								{Key: fmt.Sprint("k", i), Operator: v1.NodeSelectorOpNotIn, Values: values}}}}}}}},
+			Status: v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{
+				{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}}}
 		if _, err := b.client.CoreV1().Pods(namespace).Create(b.t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			b.t.Fatal(err)
 		}
@@ -500,8 +557,8 @@ func (b *bench) huge(namespace string, count, bytes int) {
 	synctest.Wait()
 }
 
-// Four pods of 1.4 MB in a namespace that sorts early keep nobody waiting: they are left out, by event, metric, status and page, and the
-// later ones are planned for in the same loop.
+// Four pods of 1.4 MB in a namespace that sorts early keep nobody waiting: they are left out, by event, metric, status
+// and page, and the later ones are planned for in the same loop.
 func TestHugePodsOfOthersKeepNobodyWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1}}, nil)
@@ -517,7 +574,8 @@ func TestHugePodsOfOthersKeepNobodyWaiting(t *testing.T) {
 		}
 		reason := "takes 1.3 MiB, an object may take 1 MiB"
 		s := b.readStatus()
-		if s.LeftOut == nil || s.LeftOut.Total != 4 || len(s.LeftOut.Objects) != 4 || s.LeftOut.Objects[0] != "Pod a-evil/huge-0: "+reason {
+		if s.LeftOut == nil || s.LeftOut.Total != 4 || len(s.LeftOut.Objects) != 4 ||
+			s.LeftOut.Objects[0] != "Pod a-evil/huge-0: "+reason {
 			t.Errorf("status %+v", s.LeftOut)
 		}
 		if up := s.ClusterWide.ScaleUp; up.PendingPods != 6 || up.Placed != 2 || up.Unplaced != 0 || up.Deferred != 0 {
@@ -529,7 +587,8 @@ func TestHugePodsOfOthersKeepNobodyWaiting(t *testing.T) {
 		if got := gaugeOf(t, b, "loadline_left_out_objects", "Pod"); got != 4 {
 			t.Errorf("the metric says %v", got)
 		}
-		if page := b.leader.seen.Load().page; !slices.ContainsFunc(page.Warnings, func(text string) bool { return strings.HasPrefix(text, "4 objects were left out: Pod a-evil/huge-0: ") }) {
+		if page := b.leader.seen.Load().page; !slices.ContainsFunc(page.Warnings,
+			func(text string) bool { return strings.HasPrefix(text, "4 objects were left out: Pod a-evil/huge-0: ") }) {
 			t.Errorf("the page warns of %q", page.Warnings)
 		}
 		b.end()
@@ -590,18 +649,22 @@ func gaugeOf(t *testing.T, b *bench, name, label string) float64 {
 func TestTextsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("no\xff", 1<<20)
-		b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1, fails: errors.New(long)}, "h": {max: 10, cpu: "4", price: 0.1, problem: errors.New(long)}}, nil)
+		b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1, fails: errors.New(long)},
+			"h": {max: 10, cpu: "4", price: 0.1, problem: errors.New(long)}}, nil)
 		b.addPending("web", 2, "3")
 		b.run(20 * time.Second)
-		object, err := b.client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "loadline-autoscaler-status", metav1.GetOptions{})
+		object, err := b.client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "loadline-autoscaler-status",
+			metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if status := object.Data["status"]; len(status) > 16<<10 || !utf8.ValidString(status) || !strings.Contains(status, "node group h is left as it is: no\uFFFDno") {
+		if status := object.Data["status"]; len(status) > 16<<10 || !utf8.ValidString(status) ||
+			!strings.Contains(status, "node group h is left as it is: no\uFFFDno") {
 			t.Errorf("the status has %d bytes: %.1000s", len(status), status)
 		}
 		events := b.eventsSince()
-		if text := events["FailedToScaleUpGroup"]; len(text) > 1000 || !utf8.ValidString(text) || !strings.HasPrefix(text, "Scale-up failed for group g: no\uFFFD") {
+		if text := events["FailedToScaleUpGroup"]; len(text) > 1000 || !utf8.ValidString(text) ||
+			!strings.HasPrefix(text, "Scale-up failed for group g: no\uFFFD") {
 			t.Errorf("%d bytes: %.100s", len(text), text)
 		}
 		for _, warning := range b.leader.seen.Load().page.Warnings {

@@ -50,8 +50,11 @@ func (l *leader) nodeCounts(o *loop) NodeCounts {
 }
 
 func (l *leader) groupStatus(o *loop, g *groupState, candidates int) GroupStatus {
-	s := GroupStatus{Name: g.ID, Health: GroupHealth{Status: healthy, NodeCounts: g.counts(), Target: g.Target, MinSize: g.Min, MaxSize: g.Max},
-		ScaleUp: GroupScaleUpStatus{Status: noActivity}, ScaleDown: GroupScaleDownStatus{Status: "NoCandidates", Candidates: candidates}}
+	s := GroupStatus{Name: g.ID,
+		Health: GroupHealth{Status: healthy, NodeCounts: g.counts(), Target: g.Target, MinSize: g.Min,
+			MaxSize: g.Max},
+		ScaleUp:   GroupScaleUpStatus{Status: noActivity},
+		ScaleDown: GroupScaleDownStatus{Status: "NoCandidates", Candidates: candidates}}
 	if s.Health.NodeCounts.LongUnregistered > 0 {
 		s.Health.Status = unhealthy
 	}
@@ -64,7 +67,8 @@ func (l *leader) groupStatus(o *loop, g *groupState, candidates int) GroupStatus
 	s.Size = o.sizeStatus(g.ID)
 	if info, backsOff := l.arrivals.backoff.Of(g.ID, o.now); backsOff {
 		s.ScaleUp.Status = inBackoff
-		s.ScaleUp.BackoffInfo = &BackoffInfo{ErrorCode: info.Reason, ErrorMessage: info.Text, Until: info.Until.UTC().Format(time.RFC3339)}
+		s.ScaleUp.BackoffInfo = &BackoffInfo{ErrorCode: info.Reason, ErrorMessage: info.Text,
+			Until: info.Until.UTC().Format(time.RFC3339)}
 	}
 	return s
 }
@@ -103,8 +107,8 @@ func (l *leader) scaleUpStatus(o *loop) ScaleUpStatus {
 		if nodes := growth.GetNodesForUtilization(); nodes > 0 {
 			byUse = fmt.Sprintf(", %d for utilization", nodes)
 		}
-		s.Growth = append(s.Growth, fmt.Sprintf("%s: %d for pods, %d for slack%s, %.4f USD per hour", growth.GetNodeGroup(), growth.GetNodesForPods(),
-			growth.GetNodesForSlack(), byUse, growth.GetUsdPerHour()))
+		s.Growth = append(s.Growth, fmt.Sprintf("%s: %d for pods, %d for slack%s, %.4f USD per hour",
+			growth.GetNodeGroup(), growth.GetNodesForPods(), growth.GetNodesForSlack(), byUse, growth.GetUsdPerHour()))
 		if len(s.Growth) == topEntries {
 			break
 		}
@@ -123,7 +127,8 @@ func (l *leader) reportGrowth(o *loop) {
 		return
 	}
 	counts := l.nodeCounts(o)
-	for state, count := range map[string]int{"ready": counts.Registered.Ready, "unready": counts.Registered.Unready, "notStarted": counts.Registered.NotStarted,
+	for state, count := range map[string]int{"ready": counts.Registered.Ready, "unready": counts.Registered.Unready,
+		"notStarted":   counts.Registered.NotStarted,
 		"unregistered": counts.Unregistered, "longUnregistered": counts.LongUnregistered} {
 		m.nodes.WithLabelValues(state).Set(float64(count))
 	}

@@ -16,7 +16,8 @@ func (l *leader) isGoing(o *loop, node *v1.Node) bool {
 		return false
 	}
 	m, listed := o.machines[node.Spec.ProviderID]
-	return !listed || m.state == externalgrpc.InstanceState_INSTANCE_DELETING || o.now.Sub(time.Unix(mark.Deleting, 0)) < deletionPatience
+	return !listed || m.state == externalgrpc.InstanceState_INSTANCE_DELETING ||
+		o.now.Sub(time.Unix(mark.Deleting, 0)) < deletionPatience
 }
 
 // isAbandoned says whether the removal of a node has begun and nobody goes on with it.
@@ -26,8 +27,8 @@ func (l *leader) isAbandoned(o *loop, node *v1.Node) bool {
 	return ours && !underWay && !l.isGoing(o, node)
 }
 
-// asPlanned returns a node as it is to be planned: one whose removal an earlier leader began as if it had not; one that has
-// not started yet takes no pods, since it counts as on its way.
+// asPlanned returns a node as it is to be planned: one whose removal an earlier leader began as if it had not; one that
+// has not started yet takes no pods, since it counts as on its way.
 func (l *leader) asPlanned(o *loop, node *v1.Node) *v1.Node {
 	switch {
 	case l.isAbandoned(o, node):

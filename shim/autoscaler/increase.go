@@ -41,9 +41,9 @@ func (i *increase) String() string {
 	return fmt.Sprintf("%s %d->%d (max: %d)", i.group.ID, i.group.Target, i.group.Target+i.delta, i.group.Max)
 }
 
-// plannedIncreases returns how far groups are to grow by a plan. The engine holds all limits; a plan that goes beyond one, of a group or of all
-// together, or that lets a group that has all of its nodes or none grow in part, is an error, and nothing grows: it is not known what else is
-// wrong with it.
+// plannedIncreases returns how far groups are to grow by a plan. The engine holds all limits; a plan that goes beyond
+// one, of a group or of all together, or that lets a group that has all of its nodes or none grow in part, is an error,
+// and nothing grows: it is not known what else is wrong with it.
 func (l *leader) plannedIncreases(o *loop) ([]*increase, error) {
 	byID := map[string]*groupState{}
 	for _, g := range o.states {
@@ -60,11 +60,14 @@ func (l *leader) plannedIncreases(o *loop) ([]*increase, error) {
 		case g.blockedReason != "":
 			return nil, fmt.Errorf("the plan lets node group %s grow, which may not: %s", g.ID, g.blockedReason)
 		case delta < 1 || delta > g.room():
-			return nil, fmt.Errorf("the plan adds %d nodes to group %s of %d, which may have %d", delta, g.ID, g.Target, g.Max)
+			return nil, fmt.Errorf("the plan adds %d nodes to group %s of %d, which may have %d",
+				delta, g.ID, g.Target, g.Max)
 		case g.Options.GetZeroOrMaxNodeScaling() && delta != g.room():
-			return nil, fmt.Errorf("the plan adds %d nodes to group %s, which grows by all of its %d nodes or none", delta, g.ID, g.room())
+			return nil, fmt.Errorf("the plan adds %d nodes to group %s, which grows by all of its %d nodes or none",
+				delta, g.ID, g.room())
 		case delta > left:
-			return nil, fmt.Errorf("the plan adds %d nodes to group %s, and %d more may be added to all groups together", delta, g.ID, left)
+			return nil, fmt.Errorf("the plan adds %d nodes to group %s, and %d more may be added to all groups "+
+				"together", delta, g.ID, left)
 		}
 		left -= delta
 		out = append(out, &increase{group: g, delta: delta})
@@ -138,7 +141,8 @@ func (l *leader) tellIncrease(o *loop, i *increase) {
 	switch {
 	case i.err == nil:
 		klog.V(2).InfoS("Scale-up", "group", g.ID, "from", g.Target, "to", g.Target+i.delta, "max", g.Max)
-		l.events.Eventf(status, v1.EventTypeNormal, "ScaledUpGroup", "Scale-up: group %s size set to %d instead of %d (max: %d)", g.ID, g.Target+i.delta, g.Target, g.Max)
+		l.events.Eventf(status, v1.EventTypeNormal, "ScaledUpGroup",
+			"Scale-up: group %s size set to %d instead of %d (max: %d)", g.ID, g.Target+i.delta, g.Target, g.Max)
 		l.metrics.scaledUp.WithLabelValues(gpuResource(g.model.node)).Add(float64(i.delta))
 		l.arrivals.noteRequest(g, i.delta, o.now)
 		l.grown = o.now
@@ -148,5 +152,6 @@ func (l *leader) tellIncrease(o *loop, i *increase) {
 	}
 	o.growthOutcome = scaleUpError
 	klog.ErrorS(bounded(i.err), "Scale-up failed", "group", g.ID, "from", g.Target, "to", g.Target+i.delta)
-	l.events.Eventf(status, v1.EventTypeWarning, "FailedToScaleUpGroup", "Scale-up failed for group %s: %v", g.ID, i.err)
+	l.events.Eventf(status, v1.EventTypeWarning, "FailedToScaleUpGroup", "Scale-up failed for group %s: %v",
+		g.ID, i.err)
 }

@@ -57,7 +57,8 @@ type leader struct {
 	models    *models
 	arrivals  *arrivals
 	podEvents saidEvents
-	// leftOutEvents knows which objects have been told that plans are made without them, leftOutLog what the log says of them.
+	// leftOutEvents knows which objects have been told that plans are made without them, leftOutLog what the log says
+	// of them.
 	leftOutEvents saidEvents
 	leftOutLog    string
 	keeper        keeper // of slack; nil: it is reported only
@@ -74,13 +75,13 @@ type leader struct {
 	grown, deleted, failed time.Time
 }
 
-func newLeader(options *config.Configuration, client kubernetes.Interface, c *cluster, cloud cloud, p *planner, events record.EventRecorder,
-	m *metrics, term int64, clock Clock) *leader {
+func newLeader(options *config.Configuration, client kubernetes.Interface, c *cluster, cloud cloud, p *planner,
+	events record.EventRecorder, m *metrics, term int64, clock Clock) *leader {
 	s := &options.ScaleDown
 	events = boundedEvents{events}
 	plans := newPlanClock(clock)
-	return &leader{config: options, cluster: c, cloud: cloud, planner: p, events: events, metrics: m, clock: plans, term: term,
-		actuator:  actuation.New(actuationOptions(s, c, plans.now), client, cloud, events, term, m.hooks()),
+	return &leader{config: options, cluster: c, cloud: cloud, planner: p, events: events, metrics: m, clock: plans,
+		term: term, actuator: actuation.New(actuationOptions(s, c, plans.now), client, cloud, events, term, m.hooks()),
 		soft:      actuation.NewSoftTaints(client, term, s.MaxBulkSoftTaintCount, s.MaxBulkSoftTaintTime.Duration),
 		status:    &statusWriter{client: client, namespace: options.Namespace, name: options.StatusConfigMap},
 		sizes:     actuation.NewSizeTaints(client, term),
@@ -93,16 +94,22 @@ func newLeader(options *config.Configuration, client kubernetes.Interface, c *cl
 func actuationOptions(s *config.ScaleDown, c *cluster, now func() time.Time) actuation.Options {
 	options := actuation.Options{
 		Now: now, IsPlaceholder: c.isPlaceholder, IsOfDaemonSet: c.isOfDaemonSet,
-		NodeDeleteDelayAfterTaint: s.NodeDeleteDelayAfterTaint.Duration, CordonNodeBeforeTerminating: s.CordonNodeBeforeTerminating,
-		MaxGracefulTermination: time.Duration(s.MaxGracefulTerminationSec) * time.Second, MaxPodEviction: s.MaxPodEvictionTime.Duration,
+		NodeDeleteDelayAfterTaint:                s.NodeDeleteDelayAfterTaint.Duration,
+		CordonNodeBeforeTerminating:              s.CordonNodeBeforeTerminating,
+		MaxGracefulTermination:                   time.Duration(s.MaxGracefulTerminationSec) * time.Second,
+		MaxPodEviction:                           s.MaxPodEvictionTime.Duration,
 		UnsafeDeletePodsDespiteDisruptionBudgets: s.UnsafeDeletePodsDespiteDisruptionBudgets,
-		EvictionRetry:                            s.EvictionRetryInterval.Duration, TerminationHeadroom: s.TerminationHeadroom.Duration, Poll: s.PollInterval.Duration,
-		DaemonSetEvictionForEmptyNodes: s.DaemonSetEvictionForEmptyNodes, DaemonSetEvictionForOccupiedNodes: s.DaemonSetEvictionForOccupiedNodes,
-		NodeDeletionDelayTimeout: s.NodeDeletionDelayTimeout.Duration, NodeDeletionBatcherInterval: s.NodeDeletionBatcherInterval.Duration,
+		EvictionRetry:                            s.EvictionRetryInterval.Duration,
+		TerminationHeadroom:                      s.TerminationHeadroom.Duration, Poll: s.PollInterval.Duration,
+		DaemonSetEvictionForEmptyNodes:    s.DaemonSetEvictionForEmptyNodes,
+		DaemonSetEvictionForOccupiedNodes: s.DaemonSetEvictionForOccupiedNodes,
+		NodeDeletionDelayTimeout:          s.NodeDeletionDelayTimeout.Duration,
+		NodeDeletionBatcherInterval:       s.NodeDeletionBatcherInterval.Duration,
 	}
 	groups, _ := s.PriorityGroups() // checked with the configuration
 	for _, g := range groups {
-		options.DrainPriorityGroups = append(options.DrainPriorityGroups, actuation.PriorityGroup{Priority: g.Priority, Grace: g.Grace})
+		options.DrainPriorityGroups = append(options.DrainPriorityGroups,
+			actuation.PriorityGroup{Priority: g.Priority, Grace: g.Grace})
 	}
 	return options
 }
@@ -111,9 +118,11 @@ func actuationOptions(s *config.ScaleDown, c *cluster, now func() time.Time) act
 func groupDefaults(c *config.Configuration) *externalgrpc.NodeGroupAutoscalingOptions {
 	s := &c.ScaleDown
 	return &externalgrpc.NodeGroupAutoscalingOptions{
-		ScaleDownUtilizationThreshold: s.ScaleDownUtilizationThreshold, ScaleDownGpuUtilizationThreshold: s.ScaleDownGPUThreshold,
-		IgnoreDaemonSetsUtilization: s.IgnoreDaemonSets,
-		ScaleDownUnneededDuration:   durationMessage(s.ScaleDownUnneededTime), ScaleDownUnreadyDuration: durationMessage(s.ScaleDownUnreadyTime),
-		MaxNodeProvisionDuration: durationMessage(c.ScaleUp.MaxNodeProvisionTime), MaxNodeStartupDuration: durationMessage(c.ScaleUp.MaxNodeStartupTime),
+		ScaleDownUtilizationThreshold:    s.ScaleDownUtilizationThreshold,
+		ScaleDownGpuUtilizationThreshold: s.ScaleDownGPUThreshold, IgnoreDaemonSetsUtilization: s.IgnoreDaemonSets,
+		ScaleDownUnneededDuration: durationMessage(s.ScaleDownUnneededTime),
+		ScaleDownUnreadyDuration:  durationMessage(s.ScaleDownUnreadyTime),
+		MaxNodeProvisionDuration:  durationMessage(c.ScaleUp.MaxNodeProvisionTime),
+		MaxNodeStartupDuration:    durationMessage(c.ScaleUp.MaxNodeStartupTime),
 	}
 }

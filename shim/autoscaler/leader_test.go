@@ -107,10 +107,13 @@ func (b *bench) start(options *config.Configuration, term int64) {
 }
 
 func (b *bench) addNode(name string) {
-	size := v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse("110")}
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{v1.LabelHostname: name}},
-		Spec:   v1.NodeSpec{ProviderID: "sim://" + name},
-		Status: v1.NodeStatus{Capacity: size, Allocatable: size, Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
+	size := v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"),
+		"pods": resource.MustParse("110")}
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name),
+		Labels: map[string]string{v1.LabelHostname: name}},
+		Spec: v1.NodeSpec{ProviderID: "sim://" + name},
+		Status: v1.NodeStatus{Capacity: size, Allocatable: size,
+			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
 	if _, err := b.client.CoreV1().Nodes().Create(b.t.Context(), node, metav1.CreateOptions{}); err != nil {
 		b.t.Fatal(err)
 	}
@@ -119,9 +122,10 @@ func (b *bench) addNode(name string) {
 
 // addPod adds a pod of a ReplicaSet that may be moved, unless the annotation forbids it.
 func (b *bench) addPod(name, node, cpu string, annotations map[string]string) {
-	rs := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicationController", Name: "rc", UID: "rc", Controller: new(true)}
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), Annotations: annotations,
-		OwnerReferences: []metav1.OwnerReference{rs}},
+	rs := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicationController", Name: "rc", UID: "rc",
+		Controller: new(true)}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name),
+		Annotations: annotations, OwnerReferences: []metav1.OwnerReference{rs}},
 		Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
 			Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}}},
 		Status: v1.PodStatus{Phase: v1.PodRunning}}
@@ -132,8 +136,10 @@ func (b *bench) addPod(name, node, cpu string, annotations map[string]string) {
 
 func (b *bench) addController() {
 	rc := &v1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "rc", UID: "rc"},
-		Spec: v1.ReplicationControllerSpec{Replicas: new(int32(9))}, Status: v1.ReplicationControllerStatus{Replicas: 9}}
-	if _, err := b.client.CoreV1().ReplicationControllers("default").Create(b.t.Context(), rc, metav1.CreateOptions{}); err != nil {
+		Spec:   v1.ReplicationControllerSpec{Replicas: new(int32(9))},
+		Status: v1.ReplicationControllerStatus{Replicas: 9}}
+	if _, err := b.client.CoreV1().ReplicationControllers("default").Create(b.t.Context(), rc,
+		metav1.CreateOptions{}); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -163,7 +169,8 @@ func (b *bench) evict(action clienttesting.Action) (bool, runtime.Object, error)
 
 // listPods honours the selection by node, which the fake does not.
 func (b *bench) listPods(action clienttesting.Action) (bool, runtime.Object, error) {
-	node, one := strings.CutPrefix(action.(clienttesting.ListAction).GetListRestrictions().Fields.String(), "spec.nodeName=")
+	node, one := strings.CutPrefix(action.(clienttesting.ListAction).GetListRestrictions().Fields.String(),
+		"spec.nodeName=")
 	if !one {
 		return false, nil, nil
 	}
@@ -226,7 +233,8 @@ func (b *bench) DeleteNodes(ctx context.Context, _ string, nodes []*v1.Node) err
 	go func() {
 		time.Sleep(20 * time.Second)
 		for _, node := range nodes {
-			if err := b.client.CoreV1().Nodes().Delete(context.Background(), node.Name, metav1.DeleteOptions{}); err != nil {
+			if err := b.client.CoreV1().Nodes().Delete(context.Background(), node.Name,
+				metav1.DeleteOptions{}); err != nil {
 				b.t.Error(err)
 			}
 		}
@@ -255,7 +263,8 @@ func (b *bench) end() {
 
 func (b *bench) readStatus() (s Status) {
 	b.t.Helper()
-	object, err := b.client.CoreV1().ConfigMaps("kube-system").Get(b.t.Context(), "loadline-autoscaler-status", metav1.GetOptions{})
+	object, err := b.client.CoreV1().ConfigMaps("kube-system").Get(b.t.Context(), "loadline-autoscaler-status",
+		metav1.GetOptions{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -268,8 +277,10 @@ func (b *bench) readStatus() (s Status) {
 // writes are the requests that change something, but for the status.
 func (b *bench) writes() (writes []string) {
 	for _, action := range b.client.Actions() {
-		if verb := action.GetVerb(); verb != "get" && verb != "list" && verb != "watch" && action.GetResource().Resource != "configmaps" {
-			writes = append(writes, fmt.Sprintf("%s %s %s", verb, action.GetResource().Resource, action.GetSubresource()))
+		if verb := action.GetVerb(); verb != "get" && verb != "list" && verb != "watch" &&
+			action.GetResource().Resource != "configmaps" {
+			writes = append(writes,
+				fmt.Sprintf("%s %s %s", verb, action.GetResource().Resource, action.GetSubresource()))
 		}
 	}
 	return writes
@@ -295,14 +306,15 @@ func threeNodes(t *testing.T, change func(*config.Configuration)) *bench {
 	return b
 }
 
-// The node that goes is the first of the two that are alike. Its pod goes to the fullest node, so that the other one's has
-// no place.
+// The node that goes is the first of the two that are alike. Its pod goes to the fullest node, so that the other one's
+// has no place.
 func TestDrainsOneNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := threeNodes(t, nil)
 		b.run(50 * time.Second)
 		s := b.readStatus().ClusterWide.ScaleDown
-		if len(b.deleted) != 0 || s.Candidates != 1 || s.Result != "ScaleDownNoNodeDeleted" || !strings.HasPrefix(s.Next[0], "n1: NotUnneededLongEnough, timer ends ") {
+		if len(b.deleted) != 0 || s.Candidates != 1 || s.Result != "ScaleDownNoNodeDeleted" ||
+			!strings.HasPrefix(s.Next[0], "n1: NotUnneededLongEnough, timer ends ") {
 			t.Fatalf("before its timer ends: deleted %v, status %+v", b.deleted, s)
 		}
 		for _, name := range []string{"n1", "n2", "n3"} {
@@ -393,7 +405,9 @@ func TestObserveWritesNothingButItsStatus(t *testing.T) {
 		if writes := b.writes(); len(writes) != before {
 			t.Errorf("written: %v", writes[before:])
 		}
-		if s := b.readStatus(); s.Mode != config.Observe || s.ClusterWide.ScaleDown.Result != "ScaleDownNodeDeleteStarted" || !strings.HasSuffix(s.ClusterWide.ScaleDown.Next[0], "n1: now") {
+		if s := b.readStatus(); s.Mode != config.Observe ||
+			s.ClusterWide.ScaleDown.Result != "ScaleDownNodeDeleteStarted" ||
+			!strings.HasSuffix(s.ClusterWide.ScaleDown.Next[0], "n1: now") {
 			t.Errorf("status %+v", s.ClusterWide.ScaleDown)
 		}
 		b.end()
@@ -411,17 +425,21 @@ func TestNothingGoes(t *testing.T) {
 		want   string // part of the status
 	}{
 		{name: "PodsThatMustNotMove", before: func(b *bench) {
-			b.addPod("stays1", "n1", "100m", map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"})
-			b.addPod("stays2", "n2", "100m", map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"})
+			b.addPod("stays1", "n1", "100m",
+				map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"})
+			b.addPod("stays2", "n2", "100m",
+				map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"})
 		}, want: "BlockedByPod"},
 		{name: "MinimumSize", before: func(b *bench) { b.min = 3 }, want: "NodeGroupMinSizeReached"},
-		{name: "CloudFails", before: func(b *bench) { b.fails = errors.New("the cloud is away") }, errors: true, want: "the cloud is away"},
+		{name: "CloudFails", before: func(b *bench) { b.fails = errors.New("the cloud is away") }, errors: true,
+			want: "the cloud is away"},
 		{name: "EmptyListOfPods", then: func(b *bench) {
 			for _, name := range []string{"p1", "p2", "p3"} {
 				b.removePod(name)
 			}
 		}, errors: true, want: "not one pod was listed"},
-		{name: "HalfOfThePodsVanish", then: func(b *bench) { b.removePod("p1"); b.removePod("p2") }, want: "PodsVanished"},
+		{name: "HalfOfThePodsVanish", then: func(b *bench) { b.removePod("p1"); b.removePod("p2") },
+			want: "PodsVanished"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -447,7 +465,8 @@ func TestNothingGoes(t *testing.T) {
 				}
 				text := fmt.Sprintf("%+v", b.readStatus())
 				if len(b.deleted) != 0 || len(b.actuator.UnderWay()) != 0 || !strings.Contains(text, c.want) {
-					t.Errorf("deleted %v, under way %v, status %s, want %q in it", b.deleted, b.actuator.UnderWay(), text, c.want)
+					t.Errorf("deleted %v, under way %v, status %s, want %q in it", b.deleted, b.actuator.UnderWay(),
+						text, c.want)
 				}
 				b.end()
 			})
@@ -509,24 +528,30 @@ func TestRestartWithAnotherPlan(t *testing.T) {
 		if err := b.once(b.ctx); err != nil {
 			t.Fatal(err)
 		}
-		if node := b.node("n1"); len(node.Spec.Taints) != 0 || node.Spec.Unschedulable || len(node.Annotations) != 0 || len(b.deleted) != 0 {
+		if node := b.node("n1"); len(node.Spec.Taints) != 0 || node.Spec.Unschedulable || len(node.Annotations) != 0 ||
+			len(b.deleted) != 0 {
 			t.Errorf("n1 is %v with annotations %v, deleted %v", node.Spec, node.Annotations, b.deleted)
 		}
 		b.end()
 	})
 }
 
-// When nobody knows whether the cloud has heard, it is asked how the machine is, and again to delete it only after a time.
+// When nobody knows whether the cloud has heard, it is asked how the machine is, and again to delete it only after a
+// time.
 func TestDeletionOfUnknownOutcome(t *testing.T) {
-	for name, c := range map[string]struct{ heard, mute bool }{"Heard": {heard: true}, "NotHeard": {}, "NotHeardByOneThatTellsNoStates": {mute: true}} {
+	for name, c := range map[string]struct {
+		heard, mute bool
+	}{"Heard": {heard: true}, "NotHeard": {}, "NotHeardByOneThatTellsNoStates": {mute: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			b := threeNodes(t, nil)
 			b.mute = c.mute
 			node := b.node("n1")
 			b.stop()
 			b.removePod("p1")
-			node.Annotations = map[string]string{actuation.MarkAnnotation: fmt.Sprintf(`{"term":1,"since":%d,"deleting":%d}`, time.Now().Unix()-600, time.Now().Unix())}
-			node.Spec.Taints = []v1.Taint{{Key: actuation.HardTaint, Value: fmt.Sprint(time.Now().Unix()), Effect: v1.TaintEffectNoSchedule}}
+			node.Annotations = map[string]string{actuation.MarkAnnotation: fmt.Sprintf(
+				`{"term":1,"since":%d,"deleting":%d}`, time.Now().Unix()-600, time.Now().Unix())}
+			node.Spec.Taints = []v1.Taint{
+				{Key: actuation.HardTaint, Value: fmt.Sprint(time.Now().Unix()), Effect: v1.TaintEffectNoSchedule}}
 			if _, err := b.client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -592,7 +617,8 @@ func TestFailedDrain(t *testing.T) {
 // After a group has grown, no removal begins for a time.
 func TestCooldown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := threeNodes(t, func(c *config.Configuration) { c.ScaleDown.ScaleDownDelayAfterAdd.Duration = 5 * time.Minute })
+		b := threeNodes(t,
+			func(c *config.Configuration) { c.ScaleDown.ScaleDownDelayAfterAdd.Duration = 5 * time.Minute })
 		b.run(30 * time.Second)
 		b.addNode("n4")
 		synctest.Wait()
@@ -617,15 +643,17 @@ func TestPlansThatCannotBe(t *testing.T) {
 			groups: map[string]*provider.Group{"g": {ID: "g"}}, nameOf: map[int32]string{3: "n"}}
 	}
 	for want, r := range map[string]*loadlinev1.NodeRemoval{
-		"":                       {Slot: 3, Node: "n", Uid: "u", NodeGroup: "g", Empty: true},
-		"of slot 4":              {Slot: 4, Node: "n", NodeGroup: "g"},
-		"which is \"n\"":         {Slot: 3, Node: "other", NodeGroup: "g"},
-		"of UID v":               {Slot: 3, Node: "n", Uid: "v", NodeGroup: "g"},
-		"of node group \"h\"":    {Slot: 3, Node: "n", NodeGroup: "h"},
-		"moves pod 0, default/p": {Slot: 3, NodeGroup: "g", Moves: []*loadlinev1.PodMove{{Namespace: "default", Name: "p"}}},
+		"":                    {Slot: 3, Node: "n", Uid: "u", NodeGroup: "g", Empty: true},
+		"of slot 4":           {Slot: 4, Node: "n", NodeGroup: "g"},
+		"which is \"n\"":      {Slot: 3, Node: "other", NodeGroup: "g"},
+		"of UID v":            {Slot: 3, Node: "n", Uid: "v", NodeGroup: "g"},
+		"of node group \"h\"": {Slot: 3, Node: "n", NodeGroup: "h"},
+		"moves pod 0, default/p": {Slot: 3, NodeGroup: "g",
+			Moves: []*loadlinev1.PodMove{{Namespace: "default", Name: "p"}}},
 	} {
 		got, err := c.removals(plan(r))
-		if want == "" && (err != nil || len(got.Removals) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && (err != nil || len(got.Removals) != 1) ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v: removals %v, error %v, want %q in it", r, got, err, want)
 		}
 	}

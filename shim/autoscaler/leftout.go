@@ -29,8 +29,8 @@ func (l *leader) gatherLeftOut(o *loop) {
 	}
 }
 
-// tellLeftOut tells of objects that take no part: by a metric, in the log, and in mode act by an event on each. Each is told again
-// after some time only, and not all at once: users can make many.
+// tellLeftOut tells of objects that take no part: by a metric, in the log, and in mode act by an event on each. Each is
+// told again after some time only, and not all at once: users can make many.
 func (l *leader) tellLeftOut(o *loop) {
 	for kind, count := range o.leftOut.Kinds() {
 		l.metrics.leftOut.WithLabelValues(kind).Set(float64(count))
@@ -47,18 +47,22 @@ func (l *leader) tellLeftOut(o *loop) {
 	for _, object := range o.leftOut.Objects() {
 		reference := l.referenceTo(object)
 		if l.leftOutEvents.isNews(reference, object.Reason, o.now) {
-			l.events.Event(reference, v1.EventTypeWarning, "LeftOut", "Loadline plans without this object: "+object.Reason)
+			l.events.Event(reference, v1.EventTypeWarning, "LeftOut",
+				"Loadline plans without this object: "+object.Reason)
 		}
 	}
 }
 
 // apiVersions of the objects that a view holds.
-var apiVersions = map[string]string{"CSINode": "storage.k8s.io/v1", "DaemonSet": "apps/v1", "Deployment": "apps/v1", "Job": "batch/v1",
-	"PodDisruptionBudget": "policy/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "StorageClass": "storage.k8s.io/v1"}
+var apiVersions = map[string]string{"CSINode": "storage.k8s.io/v1", "DaemonSet": "apps/v1", "Deployment": "apps/v1",
+	"Job":                 "batch/v1",
+	"PodDisruptionBudget": "policy/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1",
+	"StorageClass": "storage.k8s.io/v1"}
 
 // referenceTo returns what an event about an object names. People see it beside the object if the UID is known.
 func (l *leader) referenceTo(o leftout.Object) *v1.ObjectReference {
-	reference := &v1.ObjectReference{Kind: o.Kind, APIVersion: apiVersions[o.Kind], Namespace: o.Namespace, Name: o.Name}
+	reference := &v1.ObjectReference{Kind: o.Kind, APIVersion: apiVersions[o.Kind], Namespace: o.Namespace,
+		Name: o.Name}
 	if reference.APIVersion == "" {
 		reference.APIVersion = "v1"
 	}

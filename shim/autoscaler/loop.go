@@ -28,8 +28,8 @@ type loop struct {
 	states   []*groupState      // in the order of groups
 	groupOf  map[string]string  // by node, of those that may be planned for
 	pods     *scaleup.Pods      // that wait
-	// sized are the groups that are sized by how full they are, by id. warnings say which groups of the file are not sized and what
-	// they leave behind, and which groups are left as they are.
+	// sized are the groups that are sized by how full they are, by id. warnings say which groups of the file are not
+	// sized and what they leave behind, and which groups are left as they are.
 	sized    map[string]*sizedGroup
 	sizePods *sizing.Gatherer
 	warnings []string
@@ -38,8 +38,8 @@ type loop struct {
 	blockedReason string
 	underWay      map[string]actuation.UnderWay
 	plan          *loopPlan
-	// outcome is the status of scale-down under Cluster Autoscaler's names, growthOutcome that of scale-up; problem is why
-	// there is no plan.
+	// outcome is the status of scale-down under Cluster Autoscaler's names, growthOutcome that of scale-up; problem is
+	// why there is no plan.
 	outcome, growthOutcome string
 	problem                error
 	slackProblem           error // why slack is not kept as planned
@@ -105,8 +105,9 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	o.pods = l.cluster.waiting(&l.config.ScaleUp, o.now)
 	done = l.metrics.time(functionPlan)
 	sized := l.sizings(o)
-	o.plan, err = l.planner.plan(ctx, &question{groups: o.states, sized: sized, sizePods: l.sizePods(o, sized), pods: o.pods, groupOf: o.groupOf,
-		underWay: slices.Sorted(maps.Keys(o.underWay)), newNodes: o.newNodes, now: o.now})
+	o.plan, err = l.planner.plan(ctx,
+		&question{groups: o.states, sized: sized, sizePods: l.sizePods(o, sized), pods: o.pods, groupOf: o.groupOf,
+			underWay: slices.Sorted(maps.Keys(o.underWay)), newNodes: o.newNodes, now: o.now})
 	if done(); err != nil {
 		return "plan", err
 	}
@@ -122,7 +123,8 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 			return part, err
 		}
 	}
-	if o.slackProblem = l.keepSlack(ctx, o); o.slackProblem != nil && ctx.Err() == nil { // it must not keep nodes from going
+	// It must not keep nodes from going.
+	if o.slackProblem = l.keepSlack(ctx, o); o.slackProblem != nil && ctx.Err() == nil {
 		l.metrics.errors.WithLabelValues("slack").Inc()
 		klog.ErrorS(o.slackProblem, "Slack is not kept as planned")
 	}
@@ -149,7 +151,8 @@ func (l *leader) lookAtGroups(ctx context.Context, o *loop) {
 	o.groupOf = map[string]string{}
 	for _, g := range o.states {
 		g.blockedReason = text.Bound(l.whyBlocked(o, g), mostStatusText) // the question tells it too
-		if g.Problem != nil {                                            // nobody knows by which rules its nodes may go: they are in no group, and stay
+		// Nobody knows by which rules its nodes may go: they are in no group, and stay.
+		if g.Problem != nil {
 			continue
 		}
 		for _, node := range g.nodes {

@@ -38,9 +38,9 @@ func (s *still) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOption
 	return s.groups, nil
 }
 
-// One loop in mode observe, from the events of the API server to the status, but for the API server itself: 5,000 nodes in ten
-// groups with 100,000 pods of 200 workloads, of which 1 % have been replaced since the last loop. With the engine in this process,
-// and with loadlined behind a socket, as manifests have it.
+// One loop in mode observe, from the events of the API server to the status, but for the API server itself: 5,000 nodes
+// in ten groups with 100,000 pods of 200 workloads, of which 1 % have been replaced since the last loop. With the
+// engine in this process, and with loadlined behind a socket, as manifests have it.
 func BenchmarkLoop(b *testing.B) {
 	b.Run("inprocess", func(b *testing.B) { benchmarkLoop(b, enginetest.Open(b)) })
 	b.Run("unix", func(b *testing.B) { benchmarkLoop(b, enginetest.StartDaemon(b).Open()) })
@@ -57,30 +57,41 @@ func benchmarkLoop(b *testing.B, conn engine.Conn) {
 		c.kinds = append(c.kinds, view.Kinds[kind])
 	}
 	cloud := &still{groups: make([]provider.Group, groups)}
-	size := v1.ResourceList{"cpu": resource.MustParse("16"), "memory": resource.MustParse("64Gi"), "pods": resource.MustParse("110")}
+	size := v1.ResourceList{"cpu": resource.MustParse("16"), "memory": resource.MustParse("64Gi"),
+		"pods": resource.MustParse("110")}
 	for i := range nodes {
 		name := fmt.Sprintf("node-%05d", i)
-		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{v1.LabelHostname: name}},
-			Spec:   v1.NodeSpec{ProviderID: "sim://" + name},
-			Status: v1.NodeStatus{Capacity: size, Allocatable: size, Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
+		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name),
+			Labels: map[string]string{v1.LabelHostname: name}},
+			Spec: v1.NodeSpec{ProviderID: "sim://" + name},
+			Status: v1.NodeStatus{Capacity: size, Allocatable: size,
+				Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
 		c.take(kindNode, node, node)
 		g := &cloud.groups[i%groups]
 		g.ID, g.Max, g.Target = fmt.Sprintf("group-%d", i%groups), nodes, g.Target+1
-		g.Instances = append(g.Instances, provider.Instance{ProviderID: node.Spec.ProviderID, State: externalgrpc.InstanceState_INSTANCE_RUNNING})
+		g.Instances = append(g.Instances,
+			provider.Instance{ProviderID: node.Spec.ProviderID, State: externalgrpc.InstanceState_INSTANCE_RUNNING})
 	}
 	pod := func(i, generation int) *v1.Pod {
 		workload := fmt.Sprintf("rs-%03d", i%workloads)
 		name := fmt.Sprintf("%s-%06d-%d", workload, i, generation)
-		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Labels: map[string]string{"app": workload},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ReplicationController", Name: workload, UID: types.UID(workload), Controller: new(true)}}},
-			Spec: v1.PodSpec{NodeName: fmt.Sprintf("node-%05d", i%nodes), Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
-				Requests: v1.ResourceList{"cpu": *resource.NewMilliQuantity(int64(400+i%workloads), resource.DecimalSI), "memory": resource.MustParse("1Gi")}}}}},
-			Status: v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}}}
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name),
+			Labels: map[string]string{"app": workload},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ReplicationController", Name: workload,
+				UID: types.UID(workload), Controller: new(true)}}},
+			Spec: v1.PodSpec{NodeName: fmt.Sprintf("node-%05d", i%nodes),
+				Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
+					Requests: v1.ResourceList{"cpu": *resource.NewMilliQuantity(int64(400+i%workloads),
+						resource.DecimalSI), "memory": resource.MustParse("1Gi")}}}}},
+			Status: v1.PodStatus{Phase: v1.PodRunning,
+				Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}}}
 	}
 	for i := range workloads {
 		name := fmt.Sprintf("rs-%03d", i)
-		rc := &v1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)},
-			Spec: v1.ReplicationControllerSpec{Replicas: new(int32(500))}, Status: v1.ReplicationControllerStatus{Replicas: 500}}
+		rc := &v1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+			UID: types.UID(name)},
+			Spec:   v1.ReplicationControllerSpec{Replicas: new(int32(500))},
+			Status: v1.ReplicationControllerStatus{Replicas: 500}}
 		c.take("ReplicationController", rc, rc)
 	}
 	generation := make([]int, nodes*podsPerNode)
@@ -93,7 +104,8 @@ func benchmarkLoop(b *testing.B, conn engine.Conn) {
 		b.Fatal(err)
 	}
 	p := newPlanner(loadlinev1.NewAutoscalerClient(conn), c, &options, files)
-	l := newLeader(&options, fake.NewClientset(), c, cloud, p, record.NewFakeRecorder(10), newMetrics("test"), 1, systemClock())
+	l := newLeader(&options, fake.NewClientset(), c, cloud, p, record.NewFakeRecorder(10), newMetrics("test"), 1,
+		systemClock())
 	next := 0
 	once := func() time.Duration {
 		for range len(generation) / 100 {

@@ -41,10 +41,12 @@ func (l *leader) updateMetrics(o *loop) {
 	l.logPlan(o)
 }
 
-// logPlan tells what a plan comes to; while it comes to the same, only at a level where each loop is worth a line.
+// logPlan logs what a plan comes to. While that stays the same, it logs only at a level at which each loop is worth a
+// line.
 func (l *leader) logPlan(o *loop) {
-	values := []any{"outcome", o.outcome, "canGo", len(o.plan.GetRemove()), "stay", len(o.plan.GetKeep()), "underWay", len(o.underWay),
-		"brake", o.plan.GetBrake(), "limit", o.plan.GetLimit(), "growth", o.growthOutcome, "waiting", o.pods.Waiting()}
+	values := []any{"outcome", o.outcome, "canGo", len(o.plan.GetRemove()), "stay", len(o.plan.GetKeep()),
+		"underWay", len(o.underWay), "brake", o.plan.GetBrake(), "limit", o.plan.GetLimit(),
+		"growth", o.growthOutcome, "waiting", o.pods.Waiting()}
 	level, text := klog.Level(4), fmt.Sprint(values...)
 	if text != l.logged {
 		level, l.logged = 2, text

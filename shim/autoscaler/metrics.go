@@ -74,45 +74,62 @@ func newMetrics(version string) *metrics {
 			Buckets: prometheus.ExponentialBuckets(first, 2, 14)}, labels)
 	}
 	m := &metrics{
-		registry:    prometheus.NewRegistry(),
-		duration:    histogram("function_duration_seconds", "Time that parts of a loop take.", 1e-3, "function"),
-		deletion:    histogram("node_deletion_duration_seconds", "Time from the taint of a node to the end of its removal; kind is empty or drain.", 0.5, "kind", "result"),
-		scaledDown:  counter("scaled_down_nodes_total", "Nodes that the cloud was asked to delete, by reason and GPU resource.", "reason", "gpu_resource_name"),
-		failed:      counter("scale_down_failed_nodes_total", "Nodes that were given back, by result.", "result"),
-		evictions:   counter("evicted_pods_total", "Answers to evictions: accepted, or why not; deleted_despite_budget: a deletion took its place.", "eviction_result"),
-		decisions:   counter("decision_total", "Loops by what came of them.", "kind", "outcome"),
-		errors:      counter("errors_total", "Loops that could not be finished, by what failed.", "type"),
-		cutShort:    counter("plans_cut_short_total", "Plans that a budget of work, time or memory ended early, by part: scaleUp, slack or drain.", "part"),
+		registry: prometheus.NewRegistry(),
+		duration: histogram("function_duration_seconds", "Time that parts of a loop take.", 1e-3, "function"),
+		deletion: histogram("node_deletion_duration_seconds",
+			"Time from the taint of a node to the end of its removal; kind is empty or drain.", 0.5, "kind", "result"),
+		scaledDown: counter("scaled_down_nodes_total",
+			"Nodes that the cloud was asked to delete, by reason and GPU resource.", "reason", "gpu_resource_name"),
+		failed: counter("scale_down_failed_nodes_total", "Nodes that were given back, by result.", "result"),
+		evictions: counter("evicted_pods_total", "Answers to evictions: accepted, or why not; "+
+			"deleted_despite_budget: a deletion took its place.", "eviction_result"),
+		decisions: counter("decision_total", "Loops by what came of them.", "kind", "outcome"),
+		errors:    counter("errors_total", "Loops that could not be finished, by what failed.", "type"),
+		cutShort: counter("plans_cut_short_total",
+			"Plans that a budget of work, time or memory ended early, by part: scaleUp, slack or drain.", "part"),
 		unneeded:    gauge("unneeded_nodes", "Nodes that can go."),
 		unremovable: gauges("unremovable_nodes", "Nodes that stay, by reason.", "reason"),
-		underWay:    gauges("pending_node_deletions", "Nodes whose removal is under way; kind is empty or drain.", "kind"),
-		limits:      gauges("scale_down_limit", "Nodes that may go at once; kind is all or drain.", "kind"),
-		cooldown:    gauge("scale_down_in_cooldown", "Whether no removal begins for some time."),
-		brake:       gauges("scale_down_brake", "1 for what holds all removals back.", "brake"),
-		longestSkip: gauge("max_node_skip_eval_duration_seconds", "How long the planner has not come to look at some node."),
-		leader:      gauge("leader", "Whether this process leads."),
-		lastLoop:    gauge("last_loop_timestamp_seconds", "When the last loop was finished without an error."),
+		underWay: gauges("pending_node_deletions", "Nodes whose removal is under way; kind is empty or drain.",
+			"kind"),
+		limits:   gauges("scale_down_limit", "Nodes that may go at once; kind is all or drain.", "kind"),
+		cooldown: gauge("scale_down_in_cooldown", "Whether no removal begins for some time."),
+		brake:    gauges("scale_down_brake", "1 for what holds all removals back.", "brake"),
+		longestSkip: gauge("max_node_skip_eval_duration_seconds",
+			"How long the planner has not come to look at some node."),
+		leader:   gauge("leader", "Whether this process leads."),
+		lastLoop: gauge("last_loop_timestamp_seconds", "When the last loop was finished without an error."),
 	}
-	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadline_build_info", Help: "Always 1; the labels tell the build.",
-		ConstLabels: prometheus.Labels{"version": version}})
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadline_build_info",
+		Help: "Always 1; the labels tell the build.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
-	m.scaledUp = counter("scaled_up_nodes_total", "Nodes that the cloud was asked for, by GPU resource.", "gpu_resource_name")
-	m.failedScaleUps = counter("failed_scale_ups_total", "Failures to grow after which a node group backs off, by reason.", "reason")
-	m.failedCreations = counter("failed_node_creations_total", "Machines that the cloud could not create, by reason.", "reason")
-	m.givenUp = counter("given_up_nodes_total", "Machines that did not become nodes and that the cloud was asked to delete: failed, late or notBegun.", "reason")
+	m.scaledUp = counter("scaled_up_nodes_total", "Nodes that the cloud was asked for, by GPU resource.",
+		"gpu_resource_name")
+	m.failedScaleUps = counter("failed_scale_ups_total",
+		"Failures to grow after which a node group backs off, by reason.", "reason")
+	m.failedCreations = counter("failed_node_creations_total", "Machines that the cloud could not create, by reason.",
+		"reason")
+	m.givenUp = counter("given_up_nodes_total", "Machines that did not become nodes and that the cloud was asked to "+
+		"delete: failed, late or notBegun.", "reason")
 	m.unschedulable = gauge("unschedulable_pods_count", "Pods that wait for a node.")
-	m.nodes = gauges("nodes_count", "Nodes by state: ready, unready, notStarted, unregistered, longUnregistered.", "state")
-	m.nodeGroups = gauges("node_groups_count", "Node groups by what keeps them from growing: none, backoff, maximum, unpriced, other.", "held")
+	m.nodes = gauges("nodes_count", "Nodes by state: ready, unready, notStarted, unregistered, longUnregistered.",
+		"state")
+	m.nodeGroups = gauges("node_groups_count",
+		"Node groups by what keeps them from growing: none, backoff, maximum, unpriced, other.", "held")
 	m.safe = gauge("cluster_safe_to_autoscale", "Whether enough nodes are ready for groups to grow.")
-	m.registry.MustRegister(m.scaledUp, m.failedScaleUps, m.failedCreations, m.givenUp, m.unschedulable, m.nodes, m.nodeGroups, m.safe)
+	m.registry.MustRegister(m.scaledUp, m.failedScaleUps, m.failedCreations, m.givenUp, m.unschedulable, m.nodes,
+		m.nodeGroups, m.safe)
 	m.slackTarget = gauge("slack_target_cores", "Room that is to be kept free, in cores.")
 	m.slackCurrent = gauge("slack_current_cores", "Room that is free for it now, in cores.")
 	m.slackTargetBytes = gauge("slack_target_bytes", "Room that is to be kept free, in bytes of memory.")
 	m.slackCurrentBytes = gauge("slack_current_bytes", "Room that is free for it now, in bytes of memory.")
-	m.placeholders = gauges("slack_placeholders", "Pieces of that room: wanted, placed, and pods running for them.", "state")
-	m.leftOut = gauges("left_out_objects", "Objects that plans are made without, since they alone cannot be taken, by kind.", "kind")
-	m.registry.MustRegister(m.leftOut, m.slackTarget, m.slackCurrent, m.slackTargetBytes, m.slackCurrentBytes, m.placeholders)
-	m.registry.MustRegister(m.duration, m.deletion, m.scaledDown, m.failed, m.evictions, m.decisions, m.errors, m.cutShort, m.unneeded, m.unremovable,
+	m.placeholders = gauges("slack_placeholders", "Pieces of that room: wanted, placed, and pods running for them.",
+		"state")
+	m.leftOut = gauges("left_out_objects",
+		"Objects that plans are made without, since they alone cannot be taken, by kind.", "kind")
+	m.registry.MustRegister(m.leftOut, m.slackTarget, m.slackCurrent, m.slackTargetBytes, m.slackCurrentBytes,
+		m.placeholders)
+	m.registry.MustRegister(m.duration, m.deletion, m.scaledDown, m.failed, m.evictions, m.decisions, m.errors,
+		m.cutShort, m.unneeded, m.unremovable,
 		m.underWay, m.limits, m.cooldown, m.brake, m.longestSkip, m.leader, m.lastLoop, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, part := range []string{partScaleUp, partSlack, partDrain} {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// modelAge is for how long what the cloud says of new nodes holds, and modelRetry after which time it is asked again
-	// where it failed to say.
+	// modelAge is for how long what the cloud says of new nodes holds, and modelRetry after which time it is asked
+	// again where it failed to say.
 	modelAge   = 10 * time.Minute
 	modelRetry = time.Minute
 	// modelTime bounds what all these questions take in one loop. Groups that are left are asked about in the next one.
@@ -42,9 +42,9 @@ type known struct {
 
 func newModels(c cloud) *models { return &models{cloud: c, known: map[string]*known{}} }
 
-// fill finds out what new nodes of each group are like: as a usable node that it has, stripped of what is its own; else as
-// the cloud says; else as any node that it has. This is Cluster Autoscaler's order: what clouds say of new nodes is less
-// exact.
+// fill finds out what new nodes of each group are like: as a usable node that it has, stripped of what is its own; else
+// as the cloud says; else as any node that it has. This is Cluster Autoscaler's order: what clouds say of new nodes is
+// less exact.
 func (m *models) fill(ctx context.Context, groups []*groupState, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, modelTime)
 	defer cancel()

@@ -45,7 +45,8 @@ func nodeOf(name string, ready bool) *v1.Node {
 	}
 	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"from": name}},
 		Spec: v1.NodeSpec{ProviderID: "x", Taints: []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule},
-			{Key: "startup-taint.cluster-autoscaler.kubernetes.io/gpu", Effect: v1.TaintEffectNoSchedule}, {Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoSchedule}}},
+			{Key: "startup-taint.cluster-autoscaler.kubernetes.io/gpu", Effect: v1.TaintEffectNoSchedule},
+			{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoSchedule}}},
 		Status: v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: status}}}}
 }
 
@@ -93,7 +94,8 @@ func TestWhatTheCloudHasSaid(t *testing.T) {
 		return g.model
 	}
 	ask(0)
-	if got := ask(modelAge - time.Second); got.price == nil || *got.price != 0.5 || cloud.templates != 1 || cloud.prices != 1 {
+	if got := ask(modelAge - time.Second); got.price == nil || *got.price != 0.5 || cloud.templates != 1 ||
+		cloud.prices != 1 {
 		t.Errorf("%+v after %d and %d questions", got, cloud.templates, cloud.prices)
 	}
 	cloud.fails = errors.New("told to fail")

@@ -105,10 +105,11 @@ var (
 	template = regexp.MustCompile(`\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}`)
 )
 
-// checkQuery returns what is wrong with a query, and with texts that are made of its result: metrics and labels that are
-// not served.
+// checkQuery returns what is wrong with a query, and with texts that are made of its result: metrics and labels that
+// are not served.
 func checkQuery(served map[string][]string, query string, texts ...string) (wrong []string) {
-	if query == "" || strings.Count(query, "(") != strings.Count(query, ")") || strings.Count(query, "[") != strings.Count(query, "]") {
+	if query == "" || strings.Count(query, "(") != strings.Count(query, ")") ||
+		strings.Count(query, "[") != strings.Count(query, "]") {
 		wrong = append(wrong, fmt.Sprintf("%q is no query", query))
 	}
 	var labels []string
@@ -157,7 +158,8 @@ func TestAlerts(t *testing.T) {
 			for _, wrong := range checkQuery(served, a.Expr, a.Annotations["summary"], a.Annotations["description"]) {
 				t.Errorf("alert %s: %s", a.Alert, wrong)
 			}
-			if !strings.HasPrefix(a.Alert, "Loadline") || seen[a.Alert] || a.For == "" || !slices.Contains([]string{"critical", "warning", "info"}, a.Labels["severity"]) {
+			if !strings.HasPrefix(a.Alert, "Loadline") || seen[a.Alert] || a.For == "" ||
+				!slices.Contains([]string{"critical", "warning", "info"}, a.Labels["severity"]) {
 				t.Errorf("alert %+v", a)
 			}
 			seen[a.Alert] = true
@@ -203,7 +205,8 @@ func TestDashboard(t *testing.T) {
 // The checks above find what is wrong.
 func TestCheckQuery(t *testing.T) {
 	served := map[string][]string{"loadline_a": {"x"}}
-	for _, wrong := range [][]string{{"sum(loadline_b)"}, {`loadline_a{y="1"}`}, {"sum by (y) (loadline_a)"}, {"sum(loadline_a"}, {""}, {"sum by (x) (loadline_a)", "{{y}}"}} {
+	for _, wrong := range [][]string{{"sum(loadline_b)"}, {`loadline_a{y="1"}`}, {"sum by (y) (loadline_a)"},
+		{"sum(loadline_a"}, {""}, {"sum by (x) (loadline_a)", "{{y}}"}} {
 		if got := checkQuery(served, wrong[0], wrong[1:]...); len(got) != 1 {
 			t.Errorf("%q: found %q, want one error", wrong, got)
 		}
@@ -251,7 +254,8 @@ func TestMonitoringFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	port, endpoint := service.Spec.Ports[0], monitor.Spec.Endpoints[0]
-	if endpoint.Port != port.Name || endpoint.Path != "/metrics" || !strings.Contains(string(content), "{name: "+port.TargetPort.StrVal+", containerPort: 8085}") {
+	if endpoint.Port != port.Name || endpoint.Path != "/metrics" ||
+		!strings.Contains(string(content), "{name: "+port.TargetPort.StrVal+", containerPort: 8085}") {
 		t.Errorf("endpoint %+v, port %+v", endpoint, port)
 	}
 	for key, value := range monitor.Spec.Selector.MatchLabels {

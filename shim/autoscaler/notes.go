@@ -28,7 +28,8 @@ func (l *leader) noteProblems(o *loop) {
 	for i := range o.groups {
 		if g := &o.groups[i]; g.Problem != nil {
 			l.metrics.errors.WithLabelValues("cloudProvider").Inc()
-			texts = append(texts, text.Bound(fmt.Sprintf("node group %s is left as it is: %v", g.ID, g.Problem), mostStatusText))
+			texts = append(texts,
+				text.Bound(fmt.Sprintf("node group %s is left as it is: %v", g.ID, g.Problem), mostStatusText))
 		}
 	}
 	o.warnings = append(o.warnings, texts...)

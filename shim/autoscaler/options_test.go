@@ -21,11 +21,12 @@ import (
 
 // notOptions are the fields of questions that are no options, each with the reason.
 var notOptions = map[string]string{
-	"PlanLoopRequest.changes":         "the cluster",
-	"PlanLoopRequest.own":             "the cluster",
-	"PlanLoopRequest.now_s":           "the time",
-	"PlanLoopRequest.seen_s":          "the time",
-	"PlanLoopRequest.groups":          "what the provider says; scaleDown, scaleUp and a rank policy have the options of all groups",
+	"PlanLoopRequest.changes": "the cluster",
+	"PlanLoopRequest.own":     "the cluster",
+	"PlanLoopRequest.now_s":   "the time",
+	"PlanLoopRequest.seen_s":  "the time",
+	"PlanLoopRequest.groups": "what the provider says; scaleDown, scaleUp and a rank policy have the " +
+		"options of all groups",
 	"PlanLoopRequest.pods":            "the cluster",
 	"PlanLoopRequest.daemon_pods":     "the cluster",
 	"PlanLoopRequest.size_pods":       "the cluster",
@@ -41,11 +42,16 @@ var notOptions = map[string]string{
 }
 
 // values are what flags are set to of which no value can be made up.
-var values = map[string]string{"mode": "act", "decisions": "slack", "view": "other", "bind-address": ":1", "leader-elect-retry-period": "1s",
-	"cores-total": "7:9", "memory-total": "7:9", "slack-basis": "capacity", "slack-version": "2b", "slack-keep": "report", "extra-capacity-min-rate": "20%",
-	"rank-preset": "proposal", "strategies": "least-waste", "upstream-defects": "namespace-selector-sees-no-labels", "drain-priority-config": "0:1",
-	"sized-node-groups": "", "slack-bound-by-pods": "true", "slack-max-extra-cpu": "64", "slack-max-extra-memory": "256Gi", "slack-class-labels": "disk",
-	"slack-class": "disk=ssd;off,disk=hdd;max-cpu=64,disk=tape;max-memory=1Gi,class=x;off", "slack-group": "g;off,h;max-nodes=5", "slack-common-resources": "example.com/x",
+var values = map[string]string{"mode": "act", "decisions": "slack", "view": "other", "bind-address": ":1",
+	"leader-elect-retry-period": "1s",
+	"cores-total":               "7:9", "memory-total": "7:9", "slack-basis": "capacity", "slack-version": "2b",
+	"slack-keep": "report", "extra-capacity-min-rate": "20%",
+	"rank-preset": "proposal", "strategies": "least-waste", "upstream-defects": "namespace-selector-sees-no-labels",
+	"drain-priority-config": "0:1",
+	"sized-node-groups":     "", "slack-bound-by-pods": "true", "slack-max-extra-cpu": "64",
+	"slack-max-extra-memory": "256Gi", "slack-class-labels": "disk",
+	"slack-class": "disk=ssd;off,disk=hdd;max-cpu=64,disk=tape;max-memory=1Gi,class=x;off",
+	"slack-group": "g;off,h;max-nodes=5", "slack-common-resources": "example.com/x",
 	"slack-max-copies-cpu": "7", "slack-max-copies-memory": "7Gi"}
 
 const everyRankPolicy = `
@@ -120,8 +126,8 @@ func another(t *testing.T, flag *pflag.Flag) string {
 	return "other"
 }
 
-// Every option that PlanLoop takes can be set by a flag, and so by a key of the configuration, which has one for each flag. A new field
-// of these messages needs one, or a place among notOptions with the reason.
+// Every option that PlanLoop takes can be set by a flag, and so by a key of the configuration, which has one for each
+// flag. A new field of these messages needs one, or a place among notOptions with the reason.
 func TestEveryOptionHasAFlagAndAKey(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -131,8 +137,9 @@ func TestEveryOptionHasAFlagAndAKey(t *testing.T) {
 		}
 		return file
 	}
-	files := map[string]string{"rank-policy": write("rank.yaml", everyRankPolicy), "scheduler-config": write("scheduler.yaml", everySchedulerConfig),
-		"prices": write("prices.csv", "instance_type,region,usd_per_hour\nm5.large,here,0.1\n")}
+	files := map[string]string{"rank-policy": write("rank.yaml", everyRankPolicy),
+		"scheduler-config": write("scheduler.yaml", everySchedulerConfig),
+		"prices":           write("prices.csv", "instance_type,region,usd_per_hour\nm5.large,here,0.1\n")}
 	before := settingsOf(t, func(*pflag.FlagSet) {})
 	after := settingsOf(t, func(flags *pflag.FlagSet) {
 		flags.VisitAll(func(flag *pflag.Flag) {

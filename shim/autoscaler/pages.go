@@ -31,13 +31,15 @@ func (a *Autoscaler) addPages(mux *http.ServeMux) {
 	mux.HandleFunc("GET /statusz", a.guarded(a.serveStatus))
 }
 
-// guarded serves to this machine only, unless it is configured otherwise: pages name nodes and pods of all namespaces, and nobody is
-// asked who he is. What kubectl port-forward brings comes from this machine, and who may use it the API server decides.
+// guarded serves to this machine only, unless it is configured otherwise: pages name nodes and pods of all namespaces,
+// and nobody has to log in. Requests through kubectl port-forward come from this machine, and the API server decides
+// who may use it.
 func (a *Autoscaler) guarded(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		from, err := netip.ParseAddrPort(r.RemoteAddr)
 		if !a.config.ExposePage && (err != nil || !from.Addr().Unmap().IsLoopback()) {
-			http.Error(w, "served to this machine only: use kubectl port-forward, or set exposePage", http.StatusForbidden)
+			http.Error(w, "served to this machine only: use kubectl port-forward, or set exposePage",
+				http.StatusForbidden)
 			return
 		}
 		serve(w, r)
@@ -74,10 +76,13 @@ func (a *Autoscaler) page(now time.Time) report.Autoscaler {
 	}
 	age := now.Sub(s.at)
 	if age > lateLoops*a.config.ScanInterval.Duration+s.took {
-		page.Warnings = append([]string{fmt.Sprintf("What is shown is old: since %v ago no loop has ended.", age.Round(time.Second))}, page.Warnings...)
+		old := fmt.Sprintf("What is shown is old: since %v ago no loop has ended.", age.Round(time.Second))
+		page.Warnings = append([]string{old}, page.Warnings...)
 	}
-	page.Lines = append([]string{fmt.Sprintf("As of %s, %v ago. The loop took %v; one begins every %v. ?refresh=10 asks again every 10 s.", s.at.UTC().Format(time.RFC3339),
-		max(0, age).Round(time.Second), s.took.Round(time.Millisecond), a.config.ScanInterval.Duration)}, page.Lines...)
+	asOf := fmt.Sprintf("As of %s, %v ago. The loop took %v; one begins every %v. ?refresh=10 asks again every 10 s.",
+		s.at.UTC().Format(time.RFC3339), max(0, age).Round(time.Second), s.took.Round(time.Millisecond),
+		a.config.ScanInterval.Duration)
+	page.Lines = append([]string{asOf}, page.Lines...)
 	placement, err := s.loads()
 	page.Nodes = placement
 	if err != nil {
@@ -117,10 +122,11 @@ func (a *Autoscaler) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	now := time.Now()
 	up := now.Sub(a.started)
-	fmt.Fprintf(w, "\n%s statusz\nWarning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.\n\n",
-		component)
+	fmt.Fprintf(w, "\n%s statusz\nWarning: This endpoint is not meant to be machine parseable, has no formatting "+
+		"compatibility guarantees and is for debugging purposes only.\n\n", component)
 	fmt.Fprintf(w, "Started: %s\nUp: %d hr %02d min %02d sec\nGo version: %s\nBinary version: %s\n\nPaths: %s\n\n",
-		a.started.UTC().Format(time.UnixDate), int(up.Hours()), int(up.Minutes())%60, int(up.Seconds())%60, runtime.Version(), a.version, paths)
+		a.started.UTC().Format(time.UnixDate), int(up.Hours()), int(up.Minutes())%60, int(up.Seconds())%60,
+		runtime.Version(), a.version, paths)
 	s := a.latest()
 	fmt.Fprintf(w, "State: %s\n", a.verdict(s, now))
 	if s == nil {

@@ -58,25 +58,33 @@ func TestPageOfLeader(t *testing.T) {
 		b := threeNodes(t, func(c *config.Configuration) { c.Mode = config.Observe })
 		conn := enginetest.Open(t)
 		b.loads = describeView(loadlinev1.NewClusterStateClient(conn), "test") // an engine that knows nothing
-		waiting := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "<img>", UID: "w", CreationTimestamp: metav1.Now()}}
-		if _, err := b.client.CoreV1().Pods("default").Create(t.Context(), waiting, metav1.CreateOptions{}); err != nil {
+		waiting := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "<img>", UID: "w",
+			CreationTimestamp: metav1.Now()}}
+		if _, err := b.client.CoreV1().Pods("default").Create(t.Context(), waiting,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		b.run(30 * time.Second)
 		page := b.seen("/?refresh=10")
-		expectSays(t, page, "Leads, term 1. Mode observe: it plans and changes nothing. Last loop: ScaleDownNoNodeDeleted.",
-			"3 nodes, 4 pods, 1 of them waiting for a node.", "3 nodes; target 3, 0 to 100", "1 could go", `http-equiv="refresh" content="10"`,
-			"<td>n1</td><td>g</td><td>waits: NotUnneededLongEnough, timer ends in 4", "</td><td>20s</td><td>1</td></tr>",
+		expectSays(t, page,
+			"Leads, term 1. Mode observe: it plans and changes nothing. Last loop: ScaleDownNoNodeDeleted.",
+			"3 nodes, 4 pods, 1 of them waiting for a node.", "3 nodes; target 3, 0 to 100", "1 could go",
+			`http-equiv="refresh" content="10"`,
+			"<td>n1</td><td>g</td><td>waits: NotUnneededLongEnough, timer ends in 4",
+			"</td><td>20s</td><td>1</td></tr>",
 			"<td>NoPlaceToMovePods</td><td>1</td><td>n2</td><td>default/p2</td>", "They cannot be shown: ")
-		if strings.Contains(page, "<img>") || !strings.Contains(page, "<td>default, &lt;img&gt;</td><td>1</td><td>20s</td>") {
+		if strings.Contains(page, "<img>") ||
+			!strings.Contains(page, "<td>default, &lt;img&gt;</td><td>1</td><td>20s</td>") {
 			t.Errorf("the pod that waits is not there, or not escaped: %s", page)
 		}
 		status := b.seen("/statusz")
-		expectSays(t, status, "\nloadline-autoscaler statusz\nWarning: This endpoint is not meant", "Up: 1 hr 00 min 00 sec\n", "Binary version: v1\n",
+		expectSays(t, status, "\nloadline-autoscaler statusz\nWarning: This endpoint is not meant",
+			"Up: 1 hr 00 min 00 sec\n", "Binary version: v1\n",
 			"Paths: /healthz /livez /metrics /readyz /statusz\n", "State: Leads, term 1.", "Last loop: ")
 
 		b.loads = func() (report.Placement, error) {
-			return report.Placement{Nodes: []report.Node{{Name: "n1", Resources: map[string]report.Amounts{"cpu": {Allocatable: 4000, Limits: 8000, Requests: 1000}}}}}, nil
+			return report.Placement{Nodes: []report.Node{{Name: "n1",
+				Resources: map[string]report.Amounts{"cpu": {Allocatable: 4000, Limits: 8000, Requests: 1000}}}}}, nil
 		}
 		b.run(10 * time.Second)
 		expectSays(t, b.seen("/"), "limits 2.00, requests 0.25", "could go")
@@ -96,16 +104,19 @@ func TestPageOfGrowth(t *testing.T) {
 	options := config.Default()
 	slack := &loadlinev1.PlanSlackResponse{
 		Classes: []*loadlinev1.ClassSlack{
-			{Name: "zone=a", Nodes: 3, Status: loadlinev1.SlackStatus_SLACK_READY, Extra: &loadlinev1.CpuAndMemory{MilliCpu: 400}, Sum: &loadlinev1.CpuAndMemory{MilliCpu: 400},
+			{Name: "zone=a", Nodes: 3, Status: loadlinev1.SlackStatus_SLACK_READY,
+				Extra: &loadlinev1.CpuAndMemory{MilliCpu: 400}, Sum: &loadlinev1.CpuAndMemory{MilliCpu: 400},
 				Ready: &loadlinev1.CpuAndMemory{MilliCpu: 400}},
-			{Name: "zone=b", Nodes: 1, Status: loadlinev1.SlackStatus_SLACK_MISSING, Extra: &loadlinev1.CpuAndMemory{MilliCpu: 900}, Sum: &loadlinev1.CpuAndMemory{MilliCpu: 1000},
+			{Name: "zone=b", Nodes: 1, Status: loadlinev1.SlackStatus_SLACK_MISSING,
+				Extra: &loadlinev1.CpuAndMemory{MilliCpu: 900}, Sum: &loadlinev1.CpuAndMemory{MilliCpu: 1000},
 				Ready: &loadlinev1.CpuAndMemory{MilliCpu: 250}}},
 		Demands: []*loadlinev1.SlackDemand{{ClassName: "zone=b", Nodes: 2}}}
 	s := &snapshot{at: time.Now(), loads: func() (report.Placement, error) {
 		cpu := map[string]report.Amounts{"cpu": {Allocatable: 1000, Limits: 10}}
 		return report.Placement{Nodes: []report.Node{{Name: "n1", Resources: cpu}, {Name: "n2", Resources: cpu}}}, nil
 	}}
-	s.addGrowth(&ScaleUpStatus{PendingPods: 5, Unplaced: 2, Why: "2 max node group size reached", Growth: []string{"g: 3 for pods, 1 for slack, 0.4000 USD per hour"}})
+	s.addGrowth(&ScaleUpStatus{PendingPods: 5, Unplaced: 2, Why: "2 max node group size reached",
+		Growth: []string{"g: 3 for pods, 1 for slack, 0.4000 USD per hour"}})
 	s.page.Slack = shownSlack(slack)
 	s.page.Notes = map[string]string{"n1": "could go"}
 	notePlaceholders(s.page.Notes, &loadlinev1.SlackState{Names: []string{"class", "n2"},
@@ -115,7 +126,8 @@ func TestPageOfGrowth(t *testing.T) {
 	a := &Autoscaler{config: &options}
 	a.leader.Store(l)
 	page := answerOf(t, a, "/")
-	expectSays(t, page, "Grows: g: 3 for pods, 1 for slack, 0.4000 USD per hour.", "2 of 5 pods that wait get no node: 2 max node group size reached",
+	expectSays(t, page, "Grows: g: 3 for pods, 1 for slack, 0.4000 USD per hour.",
+		"2 of 5 pods that wait get no node: 2 max node group size reached",
 		"3 nodes: ready", "1 node: missing; asks for 2 more nodes", "0.4 of 0.4 cpu", "0.25 of 0.9 cpu",
 		"could go; keeps room for 1 placeholder<", ">keeps room for 2 placeholders<")
 	if strings.Index(page, "zone=b") > strings.Index(page, "zone=a") {
@@ -145,7 +157,8 @@ func BenchmarkSnapshot(b *testing.B) {
 		name := "node-" + string(rune('a'+i%26)) + time.Duration(i).String()
 		c.nodes[name] = &v1.Node{}
 		plan.nameOf[int32(i)] = name
-		plan.Remove = append(plan.Remove, &loadlinev1.NodeRemoval{Slot: int32(i), Moves: make([]*loadlinev1.PodMove, 40)})
+		plan.Remove = append(plan.Remove,
+			&loadlinev1.NodeRemoval{Slot: int32(i), Moves: make([]*loadlinev1.PodMove, 40)})
 	}
 	l := &leader{config: &options, cluster: c, clock: newPlanClock(systemClock())}
 	o := &loop{now: time.Now(), plan: plan}
@@ -157,8 +170,10 @@ func BenchmarkSnapshot(b *testing.B) {
 
 // Pages name what is in all namespaces: another machine does not get them unless that is configured.
 func TestPagesAreForThisMachine(t *testing.T) {
-	for from, want := range map[string]int{"127.0.0.1:4000": http.StatusOK, "[::1]:4000": http.StatusOK, "[::ffff:127.0.0.1]:4000": http.StatusOK,
-		"10.0.0.7:4000": http.StatusForbidden, "[2001:db8::1]:4000": http.StatusForbidden, "": http.StatusForbidden} {
+	for from, want := range map[string]int{"127.0.0.1:4000": http.StatusOK, "[::1]:4000": http.StatusOK,
+		"[::ffff:127.0.0.1]:4000": http.StatusOK,
+		"10.0.0.7:4000":           http.StatusForbidden, "[2001:db8::1]:4000": http.StatusForbidden,
+		"": http.StatusForbidden} {
 		for _, path := range []string{"/", "/statusz"} {
 			for _, exposed := range []bool{false, true} {
 				options := config.Default()

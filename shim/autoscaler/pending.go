@@ -27,12 +27,14 @@ const sharePods = 100
 func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 	var pods []*v1.Pod
 	for _, pod := range c.unbound {
-		if !c.isPlaceholder(pod) && waits(pod, s) && priorityOf(pod) >= int32(s.ExpendablePodsPriorityCutoff) && !tooYoung(pod, s, now) {
+		if !c.isPlaceholder(pod) && waits(pod, s) && priorityOf(pod) >= int32(s.ExpendablePodsPriorityCutoff) &&
+			!tooYoung(pod, s, now) {
 			pods = append(pods, pod)
 		}
 	}
 	slices.SortFunc(pods, func(a, b *v1.Pod) int {
-		return cmp.Or(cmp.Compare(priorityOf(b), priorityOf(a)), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(priorityOf(b), priorityOf(a)), strings.Compare(a.Namespace, b.Namespace),
+			strings.Compare(a.Name, b.Name))
 	})
 	items := make([]item, len(pods))
 	for i, pod := range pods {
@@ -92,13 +94,17 @@ func delayOf(pod *v1.Pod, s *config.ScaleUp) time.Duration {
 
 // podOf returns a pod as a DaemonSet would make it, of which there is none to look at.
 func podOf(set *appsv1.DaemonSet) *v1.Pod {
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name, Labels: set.Spec.Template.Labels,
-		Annotations: set.Spec.Template.Annotations, OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet",
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name,
+		Labels:      set.Spec.Template.Labels,
+		Annotations: set.Spec.Template.Annotations,
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet",
 			Name: set.Name, UID: set.UID, Controller: new(true)}}}, Spec: *set.Spec.Template.Spec.DeepCopy()}
-	for key, effect := range map[string]v1.TaintEffect{v1.TaintNodeNotReady: v1.TaintEffectNoExecute, v1.TaintNodeUnreachable: v1.TaintEffectNoExecute,
+	for key, effect := range map[string]v1.TaintEffect{v1.TaintNodeNotReady: v1.TaintEffectNoExecute,
+		v1.TaintNodeUnreachable:  v1.TaintEffectNoExecute,
 		v1.TaintNodeDiskPressure: v1.TaintEffectNoSchedule, v1.TaintNodeMemoryPressure: v1.TaintEffectNoSchedule,
 		v1.TaintNodePIDPressure: v1.TaintEffectNoSchedule, v1.TaintNodeUnschedulable: v1.TaintEffectNoSchedule} {
-		pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{Key: key, Operator: v1.TolerationOpExists, Effect: effect})
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations,
+			v1.Toleration{Key: key, Operator: v1.TolerationOpExists, Effect: effect})
 	}
 	slices.SortFunc(pod.Spec.Tolerations, func(a, b v1.Toleration) int { return strings.Compare(a.Key, b.Key) })
 	return pod

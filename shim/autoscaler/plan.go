@@ -45,22 +45,26 @@ type planner struct {
 }
 
 // decisions of a configuration, as the engine has them.
-var decisions = map[string]loadlinev1.PlanLoopRequest_Decision{config.ScaleUpDecision: loadlinev1.PlanLoopRequest_SCALE_UP,
-	config.SlackDecision: loadlinev1.PlanLoopRequest_SLACK, config.ScaleDownDecision: loadlinev1.PlanLoopRequest_SCALE_DOWN}
+var decisions = map[string]loadlinev1.PlanLoopRequest_Decision{
+	config.ScaleUpDecision:   loadlinev1.PlanLoopRequest_SCALE_UP,
+	config.SlackDecision:     loadlinev1.PlanLoopRequest_SLACK,
+	config.ScaleDownDecision: loadlinev1.PlanLoopRequest_SCALE_DOWN}
 
 // newPlanner returns a planner for a configuration that has been checked, with the files that it names.
-func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.Configuration, files *config.Loaded) *planner {
+func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.Configuration,
+	files *config.Loaded) *planner {
 	longest := options.ScaleDown.ScaleDownSimulationTimeout.Duration
-	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(&options.ScaleDown), Prices: files.Prices, Ranking: files.Ranking, Fit: files.Fit,
-		UsdPerFurtherType: options.ScaleUp.USDPerFurtherType,
-		MaxWork:           int64(options.MaxWork), MaxMilliseconds: int32(longest / time.Millisecond)}
+	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(&options.ScaleDown), Prices: files.Prices,
+		Ranking: files.Ranking, Fit: files.Fit, UsdPerFurtherType: options.ScaleUp.USDPerFurtherType,
+		MaxWork: int64(options.MaxWork), MaxMilliseconds: int32(longest / time.Millisecond)}
 	policy := options.Slack.Policy()
 	settings.Slack, _ = policy.Proto()
 	settings.Slack.RemovalDelaySeconds = new(int32(options.Slack.RemovalDelay.Duration / time.Second))
 	for _, decision := range options.Decisions {
 		settings.Decisions = append(settings.Decisions, decisions[decision])
 	}
-	return &planner{client: client, cluster: c, settings: settings, priorities: files.Priorities, longest: longest, compactFrom: compactFrom}
+	return &planner{client: client, cluster: c, settings: settings, priorities: files.Priorities, longest: longest,
+		compactFrom: compactFrom}
 }
 
 // optionsOf returns the options of a configuration as the engine has them. It has been checked.
@@ -70,19 +74,24 @@ func optionsOf(s *config.ScaleDown) *loadlinev1.DrainOptions {
 	cores, bytes, _ := s.Minimum()
 	return &loadlinev1.DrainOptions{
 		SkipNodesWithSystemPods: &s.SkipNodesWithSystemPods, SkipNodesWithLocalStorage: &s.SkipNodesWithLocalStorage,
-		SkipNodesWithCustomControllerPods: &s.SkipNodesWithCustomControllerPods, MinReplicaCount: number(s.MinReplicaCount),
+		SkipNodesWithCustomControllerPods:   &s.SkipNodesWithCustomControllerPods,
+		MinReplicaCount:                     number(s.MinReplicaCount),
 		BlockingSystemPodDisruptionTimeoutS: seconds(s.BlockingSystemPodTimeout),
-		ScaleDownUtilizationThreshold:       &s.ScaleDownUtilizationThreshold, ScaleDownGpuUtilizationThreshold: &s.ScaleDownGPUThreshold,
-		IgnoreDaemonsetsUtilization: &s.IgnoreDaemonSets, IgnoreMirrorPodsUtilization: &s.IgnoreMirrorPods,
-		ScaleDownUnreadyEnabled: &s.ScaleDownUnreadyEnabled,
-		ScaleDownUnneededTimeS:  seconds(s.ScaleDownUnneededTime), ScaleDownUnreadyTimeS: seconds(s.ScaleDownUnreadyTime),
+		ScaleDownUtilizationThreshold:       &s.ScaleDownUtilizationThreshold,
+		ScaleDownGpuUtilizationThreshold:    &s.ScaleDownGPUThreshold,
+		IgnoreDaemonsetsUtilization:         &s.IgnoreDaemonSets, IgnoreMirrorPodsUtilization: &s.IgnoreMirrorPods,
+		ScaleDownUnreadyEnabled:   &s.ScaleDownUnreadyEnabled,
+		ScaleDownUnneededTimeS:    seconds(s.ScaleDownUnneededTime),
+		ScaleDownUnreadyTimeS:     seconds(s.ScaleDownUnreadyTime),
 		NodeDeletionCandidateTtlS: seconds(s.NodeDeletionCandidateTTL),
-		MaxScaleDownParallelism:   number(s.MaxScaleDownParallelism), MaxDrainParallelism: number(s.MaxDrainParallelism),
-		MinCoresTotal: cores, MinMemoryTotal: bytes,
-		OkTotalUnreadyCount: number(s.OKTotalUnreadyCount), MaxTotalUnreadyPercentage: number(s.MaxTotalUnreadyPercentage),
-		MostVanishedPercent: number(s.MostVanishedPercent), MaxViewAgeS: seconds(s.MaxViewAge),
+		MaxScaleDownParallelism:   number(s.MaxScaleDownParallelism),
+		MaxDrainParallelism:       number(s.MaxDrainParallelism), MinCoresTotal: cores, MinMemoryTotal: bytes,
+		OkTotalUnreadyCount:       number(s.OKTotalUnreadyCount),
+		MaxTotalUnreadyPercentage: number(s.MaxTotalUnreadyPercentage),
+		MostVanishedPercent:       number(s.MostVanishedPercent), MaxViewAgeS: seconds(s.MaxViewAge),
 		MinNodesTotal: int32(s.MinNodesTotal), GpuLabels: s.GPULabels, Exclusive: s.ExclusiveDrains,
-		RecentEvictionS: seconds(s.RecentEvictionTime), MinEvaluatedNodes: number(s.MinEvaluatedNodes), PlainGreedy: s.PlainGreedy,
+		RecentEvictionS: seconds(s.RecentEvictionTime), MinEvaluatedNodes: number(s.MinEvaluatedNodes),
+		PlainGreedy: s.PlainGreedy,
 	}
 }
 
@@ -93,7 +102,8 @@ type loopPlan struct {
 	groups map[string]*provider.Group
 	// nameOf are the names of the nodes by their slots.
 	nameOf map[int32]string
-	// entries are the positions, among all pods that wait, of those that the question held; deferred is how many pods it did not hold.
+	// entries are the positions, among all pods that wait, of those that the question held; deferred is how many pods
+	// it did not hold.
 	entries  []int
 	deferred int
 }
@@ -147,10 +157,11 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 		plan.groups[g.ID] = g.Group
 	}
 	p.progress.Started = q.underWay
-	request := &loadlinev1.PlanLoopRequest{NowS: q.now.Unix(), Decisions: p.settings.Decisions, Prices: p.settings.Prices, Slack: p.settings.Slack,
-		Ranking: p.settings.Ranking, Fit: p.settings.Fit,
-		Drain: p.settings.Drain, UsdPerFurtherType: p.settings.UsdPerFurtherType, MaxWork: p.settings.MaxWork, MaxMilliseconds: p.settings.MaxMilliseconds,
-		Progress: &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods(),
+	request := &loadlinev1.PlanLoopRequest{NowS: q.now.Unix(), Decisions: p.settings.Decisions,
+		Prices: p.settings.Prices, Slack: p.settings.Slack, Ranking: p.settings.Ranking, Fit: p.settings.Fit,
+		Drain: p.settings.Drain, UsdPerFurtherType: p.settings.UsdPerFurtherType, MaxWork: p.settings.MaxWork,
+		MaxMilliseconds: p.settings.MaxMilliseconds,
+		Progress:        &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods(),
 		Sized: q.sized, SizePods: q.sizePods, Compact: len(p.cluster.nodes) >= p.compactFrom}
 	pending := q.pods.Pending()
 	var after turns
@@ -185,7 +196,8 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 	p.turns = after
 	if left := len(pending) - len(request.Pods); left > 0 {
 		plan.deferred = podsIn(pending) - podsIn(request.Pods)
-		klog.InfoS("Pods wait for the next loops: the question holds no more kinds of them", "kinds", left, "pods", plan.deferred)
+		klog.InfoS("Pods wait for the next loops: the question holds no more kinds of them",
+			"kinds", left, "pods", plan.deferred)
 	}
 	plan.PlanDrainResponse = plan.loop.GetScaleDown()
 	p.progress.Reset()
@@ -223,10 +235,12 @@ func (p *planner) evicted(e actuation.Eviction) {
 	if len(pod) > mostEvictedBytes {
 		pod = view.TrimIncomingPodForPlanning(view.SlimPod(e.Pod))
 	}
-	p.progress.Evicted = append(p.progress.Evicted, &loadlinev1.EvictedPod{Pod: pod, Node: e.Pod.Spec.NodeName, AtS: e.At.Unix()})
+	p.progress.Evicted = append(p.progress.Evicted,
+		&loadlinev1.EvictedPod{Pod: pod, Node: e.Pod.Spec.NodeName, AtS: e.At.Unix()})
 }
 
-// mostEvictedBytes is from what size on only the requests of an evicted pod are told: many may be evicted between two plans.
+// mostEvictedBytes is the size above which a plan gets only the requests of an evicted pod: many pods may be evicted
+// between two plans.
 const mostEvictedBytes = 16 << 10
 
 // mostUpcoming is how many nodes of a group may be on their way: the engine takes no more.
@@ -237,7 +251,8 @@ func groupMessages(groups []*groupState, slots map[string][]int32) ([]*loadlinev
 	for i, g := range groups {
 		// By the nodes that the engine holds, so that those on their way are exactly those that are counted here.
 		current := len(slots[g.ID]) + min(g.upcoming(), mostUpcoming)
-		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, CurrentNodes: int32(current), MaxNodes: int32(current + g.room()), NodeUsdPerHour: g.model.price}
+		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, CurrentNodes: int32(current),
+			MaxNodes: int32(current + g.room()), NodeUsdPerHour: g.model.price}
 		if g.model.node != nil {
 			node, err := withoutNotes(g.model.node).Marshal()
 			if err != nil {
@@ -245,12 +260,14 @@ func groupMessages(groups []*groupState, slots map[string][]int32) ([]*loadlinev
 			}
 			growth.TemplateNode = node
 		}
-		messages[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: drainMessage(g.Group, slots[g.ID]), Held: g.blockedReason}
+		messages[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: drainMessage(g.Group, slots[g.ID]),
+			Held: g.blockedReason}
 	}
 	return messages, nil
 }
 
-// withoutNotes returns a template node without the annotations that tell nothing of prices: there may be many, and large ones.
+// withoutNotes returns a template node without the annotations that tell nothing of prices: there may be many, and
+// large ones.
 func withoutNotes(node *v1.Node) *v1.Node {
 	out := *node
 	out.Annotations = maps.Clone(node.Annotations)

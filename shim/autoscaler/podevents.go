@@ -42,7 +42,8 @@ func (l *leader) tellPods(o *loop, increases []*increase) {
 		pods := o.entry(run.GetPod())
 		// Those that found a place come first, wherever that is.
 		for _, pod := range pods[max(0, len(pods)-int(run.GetCount())):] {
-			if l.podEvents.isNews(&v1.ObjectReference{Kind: kindPod, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, why, o.now) {
+			named := &v1.ObjectReference{Kind: kindPod, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+			if l.podEvents.isNews(named, why, o.now) {
 				l.events.Event(pod, v1.EventTypeNormal, "NotTriggerScaleUp", why)
 			}
 		}
@@ -109,7 +110,10 @@ func (l *leader) whyNoGrowth(o *loop) string {
 	reasons := []struct {
 		text  string
 		count int
-	}{{text: unfit}, {text: "backs off after failed scale-up"}, {text: "grows by all of its nodes or none, and so many may not be added"}, {text: "max node group size reached"}, {text: "no price or template known"}, {text: "sized by utilization"}, {text: "their options are not known"}}
+	}{{text: unfit}, {text: "backs off after failed scale-up"},
+		{text: "grows by all of its nodes or none, and so many may not be added"},
+		{text: "max node group size reached"}, {text: "no price or template known"}, {text: "sized by utilization"},
+		{text: "their options are not known"}}
 	for _, g := range o.states {
 		_, backsOff := l.arrivals.backoff.Of(g.ID, o.now)
 		switch {

@@ -36,31 +36,37 @@ func (c *cluster) removal(plan *loopPlan, removal *loadlinev1.NodeRemoval) (actu
 	name := plan.nameOf[removal.GetSlot()]
 	node := c.nodes[name]
 	if node == nil || removal.GetNode() != "" && removal.GetNode() != name {
-		return actuation.Removal{}, fmt.Errorf("the plan removes node %q of slot %d, which is %q", removal.GetNode(), removal.GetSlot(), name)
+		return actuation.Removal{}, fmt.Errorf("the plan removes node %q of slot %d, which is %q",
+			removal.GetNode(), removal.GetSlot(), name)
 	}
 	if uid := removal.GetUid(); uid != "" && uid != string(node.UID) {
 		return actuation.Removal{}, fmt.Errorf("the plan removes node %s of UID %s, which is %s", name, uid, node.UID)
 	}
 	group := removal.GetNodeGroup()
 	if plan.groups[group] == nil {
-		return actuation.Removal{}, fmt.Errorf("the plan removes node %s of node group %q, which there is not", name, group)
+		return actuation.Removal{}, fmt.Errorf("the plan removes node %s of node group %q, which there is not",
+			name, group)
 	}
-	r := actuation.Removal{Node: node, Group: group, Empty: removal.GetEmpty(), Since: time.Unix(removal.GetSinceS(), 0),
+	r := actuation.Removal{Node: node, Group: group, Empty: removal.GetEmpty(),
+		Since:  time.Unix(removal.GetSinceS(), 0),
 		Reason: reasonOf(node, removal.GetEmpty()), Pods: c.podsOf(name), Moves: map[types.UID]bool{}}
 	for _, move := range removal.GetMoves() {
 		if move.GetPlaceholder() {
 			continue
 		}
 		i := int(move.GetPod())
-		if i < 0 || i >= len(r.Pods) || move.GetName() != "" && (move.GetName() != r.Pods[i].Name || move.GetNamespace() != r.Pods[i].Namespace) {
-			return actuation.Removal{}, fmt.Errorf("the plan moves pod %d, %s/%s, of node %s, which has %d pods", i, move.GetNamespace(), move.GetName(), name, len(r.Pods))
+		if i < 0 || i >= len(r.Pods) ||
+			move.GetName() != "" && (move.GetName() != r.Pods[i].Name || move.GetNamespace() != r.Pods[i].Namespace) {
+			return actuation.Removal{}, fmt.Errorf("the plan moves pod %d, %s/%s, of node %s, which has %d pods",
+				i, move.GetNamespace(), move.GetName(), name, len(r.Pods))
 		}
 		if !c.isPlaceholder(r.Pods[i]) { // placeholders go without a word
 			r.Moves[r.Pods[i].UID] = true
 		}
 	}
 	if r.Empty && len(r.Moves) > 0 {
-		return actuation.Removal{}, fmt.Errorf("the plan moves %d pods of node %s, which it calls empty", len(r.Moves), name)
+		return actuation.Removal{}, fmt.Errorf("the plan moves %d pods of node %s, which it calls empty",
+			len(r.Moves), name)
 	}
 	return r, nil
 }

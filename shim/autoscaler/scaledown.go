@@ -64,7 +64,8 @@ func (l *leader) cooldown(now time.Time) bool {
 		passed := now.Sub(since)
 		return !since.IsZero() && passed >= 0 && passed < delay.Duration // below 0: the wall clock was set back since
 	}
-	return within(l.grown, s.ScaleDownDelayAfterAdd) || within(l.deleted, s.ScaleDownDelayAfterDelete) || within(l.failed, s.ScaleDownDelayAfterFailure)
+	return within(l.grown, s.ScaleDownDelayAfterAdd) || within(l.deleted, s.ScaleDownDelayAfterDelete) ||
+		within(l.failed, s.ScaleDownDelayAfterFailure)
 }
 
 // release gives nodes back whose removal an earlier leader began, and that are not to go now: at once when the plan
@@ -131,5 +132,6 @@ func (l *leader) announce(r *actuation.Removal) {
 	if len(names) > most {
 		text += fmt.Sprintf(" and %d others", len(names)-most)
 	}
-	l.events.Eventf(object, v1.EventTypeNormal, "ScaleDown", "Scale-down: removing node %s, pods to reschedule: %s", r.Node.Name, text)
+	l.events.Eventf(object, v1.EventTypeNormal, "ScaleDown", "Scale-down: removing node %s, pods to reschedule: %s",
+		r.Node.Name, text)
 }

@@ -23,7 +23,8 @@ func TestMachinesAreGivenUpOnce(t *testing.T) {
 			c.ScaleUp.MaxNodeProvisionTime.Duration = time.Minute
 		})
 		b.sky.mu.Lock()
-		g.machines["sky://phantom"] = provider.Instance{ProviderID: "sky://phantom", State: externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED}
+		g.machines["sky://phantom"] = provider.Instance{ProviderID: "sky://phantom",
+			State: externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED}
 		g.target++
 		b.sky.mu.Unlock()
 		b.run(5 * time.Minute)
@@ -99,16 +100,20 @@ func TestTimersRun(t *testing.T) {
 		prepare func(*leader)
 		want    bool
 	}{
-		"NoPlan":           {o: &loop{}, want: true},
-		"Nothing":          {o: &loop{plan: plan("")}},
-		"RemovalUnderWay":  {o: &loop{plan: plan(""), underWay: map[string]actuation.UnderWay{"n": {}}}, want: true},
-		"NoDrainPlanned":   {o: &loop{plan: plan("groups grow")}, want: true},
-		"DrainedElsewhere": {o: &loop{plan: plan("decided elsewhere")}, prepare: func(l *leader) { l.config.Decisions = []string{config.ScaleUpDecision} }},
-		"NodesOnTheirWay":  {o: &loop{plan: plan(""), states: []*groupState{{coming: 1}}}, want: true},
-		"NodesStart":       {o: &loop{plan: plan(""), states: []*groupState{{}, {starting: 1}}}, want: true},
-		"BackOff":          {o: &loop{plan: plan("")}, prepare: func(l *leader) { l.arrivals.backoff.Fail("g", "", "", now) }, want: true},
-		"BackOffHasEnded":  {o: &loop{plan: plan("")}, prepare: func(l *leader) { l.arrivals.backoff.Fail("g", "", "", now.Add(-time.Hour)) }},
-		"CoolDown":         {o: &loop{plan: plan("")}, prepare: func(l *leader) { l.grown = now.Add(-time.Minute) }, want: true},
+		"NoPlan":          {o: &loop{}, want: true},
+		"Nothing":         {o: &loop{plan: plan("")}},
+		"RemovalUnderWay": {o: &loop{plan: plan(""), underWay: map[string]actuation.UnderWay{"n": {}}}, want: true},
+		"NoDrainPlanned":  {o: &loop{plan: plan("groups grow")}, want: true},
+		"DrainedElsewhere": {o: &loop{plan: plan("decided elsewhere")},
+			prepare: func(l *leader) { l.config.Decisions = []string{config.ScaleUpDecision} }},
+		"NodesOnTheirWay": {o: &loop{plan: plan(""), states: []*groupState{{coming: 1}}}, want: true},
+		"NodesStart":      {o: &loop{plan: plan(""), states: []*groupState{{}, {starting: 1}}}, want: true},
+		"BackOff": {o: &loop{plan: plan("")},
+			prepare: func(l *leader) { l.arrivals.backoff.Fail("g", "", "", now) }, want: true},
+		"BackOffHasEnded": {o: &loop{plan: plan("")},
+			prepare: func(l *leader) { l.arrivals.backoff.Fail("g", "", "", now.Add(-time.Hour)) }},
+		"CoolDown": {o: &loop{plan: plan("")}, prepare: func(l *leader) { l.grown = now.Add(-time.Minute) },
+			want: true},
 	} {
 		options := config.Default()
 		l := &leader{config: &options, arrivals: newArrivals(&options.ScaleUp, newMetrics("test"))}

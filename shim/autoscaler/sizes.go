@@ -33,8 +33,8 @@ type sizedGroup struct {
 	size *loadlinev1.GroupSize
 }
 
-// sizings returns the groups that are sized, as the engine has them, and takes note of those that cannot be, and of what
-// they leave behind.
+// sizings returns the groups that are sized, as the engine has them, and takes note of those that cannot be, and of
+// what they leave behind.
 func (l *leader) sizings(o *loop) []*loadlinev1.SizedGroup {
 	states := map[string]*groupState{}
 	for _, g := range o.states {
@@ -57,8 +57,10 @@ func (l *leader) sizings(o *loop) []*loadlinev1.SizedGroup {
 		out = append(out, sized)
 	}
 	if stray := l.straySizeTaints(o); len(stray) > 0 {
-		o.warnings = append(o.warnings, fmt.Sprintf("nodes of no sized group that carry the taint %[1]s: %[2]d, one is %[3]s; nothing here takes it off, and no new pod "+
-			"comes to them. Unless Escalator runs too: kubectl taint node %[3]s %[1]s-", actuation.SizeTaint, len(stray), stray[0]))
+		o.warnings = append(o.warnings,
+			fmt.Sprintf("nodes of no sized group that carry the taint %[1]s: %[2]d, one is %[3]s; nothing here takes "+
+				"it off, and no new pod comes to them. Unless Escalator runs too: kubectl taint node %[3]s %[1]s-",
+				actuation.SizeTaint, len(stray), stray[0]))
 	}
 	return out
 }
@@ -66,7 +68,7 @@ func (l *leader) sizings(o *loop) []*loadlinev1.SizedGroup {
 // mostSizeBytes is how much of a question the pods may take that groups that are sized count as demand.
 const mostSizeBytes = 1 << 20
 
-// sizePods gathers what groups that are sized count as demand; nothing where none is.
+// sizePods gathers what sized groups count as demand; nothing if there is no such group.
 func (l *leader) sizePods(o *loop, groups []*loadlinev1.SizedGroup) []*loadlinev1.WaitingPods {
 	if len(groups) == 0 {
 		return nil
@@ -83,14 +85,15 @@ func (l *leader) sizePods(o *loop, groups []*loadlinev1.SizedGroup) []*loadlinev
 	taken, after := l.sizeTurns.take(items, mostSizeBytes, shareCost)
 	l.sizeTurns = after
 	if len(taken) < len(pods) {
-		o.warnings = append(o.warnings, fmt.Sprintf("%d of %d kinds of pods that wait are no demand of groups that are sized: a question holds no more of them",
-			len(pods)-len(taken), len(pods)))
+		o.warnings = append(o.warnings, fmt.Sprintf("%d of %d kinds of pods that wait are no demand of groups that "+
+			"are sized: a question holds no more of them", len(pods)-len(taken), len(pods)))
 	}
 	o.sizePods = o.sizePods.Only(taken)
 	return o.sizePods.Pods()
 }
 
-// sizePods gathers all pods without a node, and with starting those as well that start on theirs, which Escalator looks at.
+// sizePods gathers all pods without a node. With `starting` it also gathers those that start on their node, as
+// Escalator does.
 func (c *cluster) sizePods(starting bool) *sizing.Gatherer {
 	from := c.unbound
 	if starting {
@@ -107,14 +110,16 @@ func (c *cluster) sizePods(starting bool) *sizing.Gatherer {
 	return gathered
 }
 
-// straySizeTaints returns the nodes that carry the taint of sizing, do not go, and are in no group that is sized: by name.
+// straySizeTaints returns the nodes that carry the taint of sizing, do not go, and are in no group that is sized: by
+// name.
 func (l *leader) straySizeTaints(o *loop) []string {
 	var stray []string
 	for name, node := range l.cluster.nodes {
 		carries := func(key string) bool {
 			return slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return taint.Key == key })
 		}
-		if carries(actuation.SizeTaint) && !carries(actuation.HardTaint) && o.sized[o.machines[node.Spec.ProviderID].group] == nil {
+		if carries(actuation.SizeTaint) && !carries(actuation.HardTaint) &&
+			o.sized[o.machines[node.Spec.ProviderID].group] == nil {
 			stray = append(stray, name)
 		}
 	}
@@ -233,8 +238,9 @@ func (o *loop) sizeStatus(group string) *GroupSizeStatus {
 	if g == nil || g.size == nil {
 		return nil
 	}
-	s := &GroupSizeStatus{Action: sizing.Action(g.size), Delta: int(g.size.GetDelta()), Reason: g.size.GetReasonText(), Tainted: int(g.size.GetTaintedNodes()),
-		Held: g.blockedReason, DryMode: g.policy.Spec.Size.DryMode, Warnings: sizing.Warnings(g.size, o.sizePods)}
+	s := &GroupSizeStatus{Action: sizing.Action(g.size), Delta: int(g.size.GetDelta()), Reason: g.size.GetReasonText(),
+		Tainted: int(g.size.GetTaintedNodes()),
+		Held:    g.blockedReason, DryMode: g.policy.Spec.Size.DryMode, Warnings: sizing.Warnings(g.size, o.sizePods)}
 	u := g.size.GetUtilization()
 	s.CPU, s.Memory = fmt.Sprintf("%.1f %%", u.GetCpuPercent()), fmt.Sprintf("%.1f %%", u.GetMemoryPercent())
 	switch u.GetKind() {
@@ -277,7 +283,8 @@ func (l *leader) logSizes(o *loop) {
 			continue
 		}
 		tell(g.ID, s.String(), func() {
-			klog.V(2).InfoS("Sized", "group", g.ID, "cpu", s.CPU, "memory", s.Memory, "action", s.Action, "delta", s.Delta, "reason", s.Reason,
+			klog.V(2).InfoS("Sized", "group", g.ID, "cpu", s.CPU, "memory", s.Memory, "action", s.Action,
+				"delta", s.Delta, "reason", s.Reason,
 				"tainted", s.Tainted, "held", s.Held, "dryMode", s.DryMode, "warnings", s.Warnings)
 		})
 	}

@@ -20,15 +20,16 @@ import (
 	"loadline.dev/shim/nodegroup"
 )
 
-// sizedBench has group n of two nodes of 4 cpu, n1 and n2, which is sized under the name batch: it grows above 70 percent,
-// one node is tainted below 60 and two below 40, and tainted nodes go after one minute, or ten.
+// sizedBench has group n of two nodes of 4 cpu, n1 and n2, which is sized under the name batch: it grows above 70
+// percent, one node is tainted below 60 and two below 40, and tainted nodes go after one minute, or ten.
 func sizedBench(t *testing.T, change func(*config.Configuration), edit func(*nodegroup.NodeGroup)) *bench {
-	b := growing(t, map[string]*skyGroup{"n": {min: 1, max: 10, target: 2, cpu: "4", price: 0.1}}, func(c *config.Configuration) {
-		c.ScaleDown.ScaleDownDelayAfterAdd.Duration = 0
-		if change != nil {
-			change(c)
-		}
-	})
+	b := growing(t, map[string]*skyGroup{"n": {min: 1, max: 10, target: 2, cpu: "4", price: 0.1}},
+		func(c *config.Configuration) {
+			c.ScaleDown.ScaleDownDelayAfterAdd.Duration = 0
+			if change != nil {
+				change(c)
+			}
+		})
 	policy := sizedPolicy()
 	if edit != nil {
 		edit(&policy)
@@ -39,9 +40,12 @@ func sizedBench(t *testing.T, change func(*config.Configuration), edit func(*nod
 
 func sizedPolicy() nodegroup.NodeGroup {
 	minutes := func(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Minute} }
-	return nodegroup.NodeGroup{Metadata: nodegroup.Metadata{Name: "batch"}, Spec: nodegroup.Spec{NodeSelector: map[string]string{"group": "n"}, Max: math.MaxInt32,
-		Size: &nodegroup.Size{CloudGroup: "n", ScaleUpThresholdPercent: 70, TaintUpperCapacityThresholdPercent: 60, TaintLowerCapacityThresholdPercent: 40,
-			SlowNodeRemovalRate: 1, FastNodeRemovalRate: 2, SoftDeleteGracePeriod: minutes(1), HardDeleteGracePeriod: minutes(10), ScaleUpCoolDownPeriod: minutes(2)}}}
+	return nodegroup.NodeGroup{Metadata: nodegroup.Metadata{Name: "batch"},
+		Spec: nodegroup.Spec{NodeSelector: map[string]string{"group": "n"}, Max: math.MaxInt32,
+			Size: &nodegroup.Size{CloudGroup: "n", ScaleUpThresholdPercent: 70, TaintUpperCapacityThresholdPercent: 60,
+				TaintLowerCapacityThresholdPercent: 40,
+				SlowNodeRemovalRate:                1, FastNodeRemovalRate: 2, SoftDeleteGracePeriod: minutes(1),
+				HardDeleteGracePeriod: minutes(10), ScaleUpCoolDownPeriod: minutes(2)}}}
 }
 
 // addMembers adds running pods that ask for group n.
@@ -93,9 +97,9 @@ func (b *bench) sizeStatusOf(group string) GroupSizeStatus {
 	return GroupSizeStatus{}
 }
 
-// Six of eight cpu are requested, 75 percent: ceil(6 / (0.7 * 4)) - 2 = 1 node, though no pod waits. One cpu of twelve is
-// 8.3 percent: two nodes are tainted, the oldest. The empty one goes after the soft period, the other one after the hard
-// one, by evicting its pod.
+// Six of eight cpu are requested, 75 percent: ceil(6 / (0.7 * 4)) - 2 = 1 node, though no pod waits. One cpu of twelve
+// is 8.3 percent: two nodes are tainted, the oldest. The empty one goes after the soft period, the other one after the
+// hard one, by evicting its pod.
 func TestSizedGroupGrowsAndShrinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := sizedBench(t, nil, nil)
@@ -105,10 +109,12 @@ func TestSizedGroupGrowsAndShrinks(t *testing.T) {
 		if got := b.sky.requests(); !slices.Equal(got, []string{"n+1"}) {
 			t.Fatalf("asked for %v, want n+1", got)
 		}
-		if s := b.sizeStatusOf("n"); s.CPU != "75.0 %" || s.Memory != "0.0 %" || s.Action != "scale-up" || s.Delta != 1 || s.Reason != "above the scale-up threshold" {
+		if s := b.sizeStatusOf("n"); s.CPU != "75.0 %" || s.Memory != "0.0 %" || s.Action != "scale-up" ||
+			s.Delta != 1 || s.Reason != "above the scale-up threshold" {
 			t.Errorf("size %+v", s)
 		}
-		if up := b.readStatus().ClusterWide.ScaleUp; len(up.Growth) != 1 || !strings.HasPrefix(up.Growth[0], "n: 0 for pods, 0 for slack, 1 for utilization") {
+		if up := b.readStatus().ClusterWide.ScaleUp; len(up.Growth) != 1 ||
+			!strings.HasPrefix(up.Growth[0], "n: 0 for pods, 0 for slack, 1 for utilization") {
 			t.Errorf("growth %+v", up)
 		}
 		b.run(3 * time.Minute) // the node is there, and the cool-down over
@@ -143,19 +149,33 @@ func TestSizedGroup(t *testing.T) {
 		asked   []string
 		status  string
 	}{
-		"TaintsTheOldest": {cpu: "1", effect: "NoSchedule", status: "cpu 12.5 %, memory 0.0 %, remove-fast, -1: below the lower taint threshold"},
-		"WithItsEffect": {cpu: "1", edit: func(g *nodegroup.NodeGroup) { g.Spec.Size.TaintEffect = v1.TaintEffectNoExecute }, effect: "NoExecute",
+		"TaintsTheOldest": {cpu: "1", effect: "NoSchedule",
+			status: "cpu 12.5 %, memory 0.0 %, remove-fast, -1: below the lower taint threshold"},
+		"WithItsEffect": {cpu: "1", edit: func(g *nodegroup.NodeGroup) {
+			g.Spec.Size.TaintEffect = v1.TaintEffectNoExecute
+		}, effect: "NoExecute",
 			status: "remove-fast, -1"},
-		"DryMode": {cpu: "1", edit: func(g *nodegroup.NodeGroup) { g.Spec.Size.DryMode = true }, status: "dry mode, nothing is done"},
-		"DryModeDoesNotGrow": {cpu: "4", tainted: true, edit: func(g *nodegroup.NodeGroup) { g.Spec.Size.DryMode = true }, effect: "NoSchedule",
+		"DryMode": {cpu: "1", edit: func(g *nodegroup.NodeGroup) { g.Spec.Size.DryMode = true },
+			status: "dry mode, nothing is done"},
+		"DryModeDoesNotGrow": {cpu: "4", tainted: true,
+			edit: func(g *nodegroup.NodeGroup) { g.Spec.Size.DryMode = true }, effect: "NoSchedule",
 			status: "scale-up, +1"},
-		"Observed":         {cpu: "1", change: func(c *config.Configuration) { c.Mode = config.Observe }, status: "remove-fast, -1"},
-		"ShrinksElsewhere": {cpu: "1", change: func(c *config.Configuration) { c.Decisions = []string{config.ScaleUpDecision} }, status: "remove-fast, -1"},
-		"GrowsElsewhere":   {cpu: "8", change: func(c *config.Configuration) { c.Decisions = []string{config.ScaleDownDecision} }, status: "nothing, +0: at the maximum; asks for nothing: growth is decided elsewhere"},
-		"ItsOwnMinimum":    {cpu: "1", edit: func(g *nodegroup.NodeGroup) { g.Spec.Min, g.Spec.Max = 2, 5 }, status: "nothing, +0: at the minimum"},
-		"ItsOwnMaximum":    {cpu: "20", edit: func(g *nodegroup.NodeGroup) { g.Spec.Min, g.Spec.Max = 1, 3 }, asked: []string{"n+1"}, status: "scale-up, +1"},
-		"ComesBack":        {cpu: "4", tainted: true, status: "cpu 100.0 %, memory 0.0 %, scale-up, +1: above the scale-up threshold"},
-		"KeepsItsTaint":    {cpu: "2", tainted: true, effect: "NoSchedule", status: "nothing, +0: at the minimum; 1 tainted"},
+		"Observed": {cpu: "1", change: func(c *config.Configuration) { c.Mode = config.Observe },
+			status: "remove-fast, -1"},
+		"ShrinksElsewhere": {cpu: "1", change: func(c *config.Configuration) {
+			c.Decisions = []string{config.ScaleUpDecision}
+		}, status: "remove-fast, -1"},
+		"GrowsElsewhere": {cpu: "8",
+			change: func(c *config.Configuration) { c.Decisions = []string{config.ScaleDownDecision} },
+			status: "nothing, +0: at the maximum; asks for nothing: growth is decided elsewhere"},
+		"ItsOwnMinimum": {cpu: "1", edit: func(g *nodegroup.NodeGroup) { g.Spec.Min, g.Spec.Max = 2, 5 },
+			status: "nothing, +0: at the minimum"},
+		"ItsOwnMaximum": {cpu: "20", edit: func(g *nodegroup.NodeGroup) { g.Spec.Min, g.Spec.Max = 1, 3 },
+			asked: []string{"n+1"}, status: "scale-up, +1"},
+		"ComesBack": {cpu: "4", tainted: true,
+			status: "cpu 100.0 %, memory 0.0 %, scale-up, +1: above the scale-up threshold"},
+		"KeepsItsTaint": {cpu: "2", tainted: true, effect: "NoSchedule",
+			status: "nothing, +0: at the minimum; 1 tainted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -172,7 +192,8 @@ func TestSizedGroup(t *testing.T) {
 					t.Errorf("asked for %v, want %v", got, c.asked)
 				}
 				taint, tainted := b.sizeTaintOf("n1")
-				if tainted != (c.effect != "") || taint.Effect != c.effect || tainted && taint.Value != strconv.FormatInt(time.Now().Unix(), 10) {
+				if tainted != (c.effect != "") || taint.Effect != c.effect ||
+					tainted && taint.Value != strconv.FormatInt(time.Now().Unix(), 10) {
 					t.Errorf("taint of n1 %+v, want effect %q", taint, c.effect)
 				}
 				if _, tainted := b.sizeTaintOf("n2"); tainted {
@@ -211,8 +232,10 @@ func TestGroupsThatCannotBeSized(t *testing.T) {
 		edit func(*bench)
 		want string
 	}{
-		"NotOfTheCloud": {func(b *bench) { b.leader.sized[0].Spec.Size.CloudGroup = "other" }, `node group "batch" is not sized: the cloud provider has no group "other"`},
-		"AllOrNone":     {func(b *bench) { b.sky.groups["n"].atomic = true }, `node group "batch" is not sized: group "n" has all of its nodes or none`},
+		"NotOfTheCloud": {func(b *bench) { b.leader.sized[0].Spec.Size.CloudGroup = "other" },
+			`node group "batch" is not sized: the cloud provider has no group "other"`},
+		"AllOrNone": {func(b *bench) { b.sky.groups["n"].atomic = true },
+			`node group "batch" is not sized: group "n" has all of its nodes or none`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -244,8 +267,9 @@ func TestStraySizeTaints(t *testing.T) {
 	}{
 		"OfASizedGroup": {edit: func(*bench) {}},
 		"TakenOut": {func(b *bench) { b.leader.sized = nil },
-			"nodes of no sized group that carry the taint atlassian.com/escalator: 1, one is n1; nothing here takes it off, and no new pod comes to them. " +
-				"Unless Escalator runs too: kubectl taint node n1 atlassian.com/escalator-"},
+			"nodes of no sized group that carry the taint atlassian.com/escalator: 1, one is n1; nothing here takes " +
+				"it off, and no new pod comes to them. Unless Escalator runs too: kubectl taint node n1 " +
+				"atlassian.com/escalator-"},
 		"TakenOutWithTwo": {func(b *bench) { b.leader.sized = nil; b.addTaints("n2", taint(actuation.SizeTaint)) },
 			"nodes of no sized group that carry the taint atlassian.com/escalator: 2, one is n1;"},
 		"CannotBeSized": {func(b *bench) { b.leader.sized[0].Spec.Size.CloudGroup = "other" },
@@ -261,8 +285,10 @@ func TestStraySizeTaints(t *testing.T) {
 				if err := b.once(b.ctx); err != nil {
 					t.Fatal(err)
 				}
-				warnings := slices.DeleteFunc(b.readStatus().Warnings, func(text string) bool { return !strings.Contains(text, actuation.SizeTaint) })
-				if len(warnings) != min(len(c.want), 1) || len(warnings) == 1 && !strings.HasPrefix(warnings[0], c.want) {
+				warnings := slices.DeleteFunc(b.readStatus().Warnings,
+					func(text string) bool { return !strings.Contains(text, actuation.SizeTaint) })
+				if len(warnings) != min(len(c.want), 1) ||
+					len(warnings) == 1 && !strings.HasPrefix(warnings[0], c.want) {
 					t.Errorf("warnings %q, want %q", warnings, c.want)
 				}
 				b.end()

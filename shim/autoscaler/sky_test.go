@@ -55,8 +55,9 @@ func (s *sky) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOptions)
 	var out []provider.Group
 	for _, id := range slices.Sorted(maps.Keys(s.groups)) {
 		g := s.groups[id]
-		group := provider.Group{ID: id, Min: g.min, Max: g.max, Target: g.target, Options: &externalgrpc.NodeGroupAutoscalingOptions{
-			ZeroOrMaxNodeScaling: g.atomic, ScaleDownUtilizationThreshold: 0.5}}
+		group := provider.Group{ID: id, Min: g.min, Max: g.max, Target: g.target,
+			Options: &externalgrpc.NodeGroupAutoscalingOptions{
+				ZeroOrMaxNodeScaling: g.atomic, ScaleDownUtilizationThreshold: 0.5}}
 		if g.problem != nil {
 			group.Options, group.Problem = nil, g.problem
 		}
@@ -69,14 +70,16 @@ func (s *sky) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOptions)
 }
 
 func (s *sky) size(cpu string) v1.ResourceList {
-	return v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse("110")}
+	return v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("8Gi"),
+		"pods": resource.MustParse("110")}
 }
 
 func (s *sky) TemplateNode(_ context.Context, id string) (*v1.Node, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	size := s.size(s.groups[id].cpu)
-	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "template", Labels: map[string]string{"group": id}}, Status: v1.NodeStatus{Capacity: size, Allocatable: size}}, nil
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "template", Labels: map[string]string{"group": id}},
+		Status: v1.NodeStatus{Capacity: size, Allocatable: size}}, nil
 }
 
 func (s *sky) NodePrice(_ context.Context, node *v1.Node) (*float64, error) {
@@ -118,7 +121,8 @@ func (s *sky) make(id string) {
 	if delay == 0 {
 		delay = s.delay
 	}
-	machine := provider.Instance{ProviderID: providerID, State: externalgrpc.InstanceState_INSTANCE_CREATING, Fault: g.fault}
+	machine := provider.Instance{ProviderID: providerID, State: externalgrpc.InstanceState_INSTANCE_CREATING,
+		Fault: g.fault}
 	if g.machines == nil {
 		g.machines = map[string]provider.Instance{}
 	}
@@ -148,9 +152,12 @@ func (s *sky) make(id string) {
 // register adds the node of a machine.
 func (s *sky) register(id, name string) {
 	size := s.size(s.groups[id].cpu)
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.Now(),
-		Labels: map[string]string{v1.LabelHostname: name, "group": id}}, Spec: v1.NodeSpec{ProviderID: "sky://" + name},
-		Status: v1.NodeStatus{Capacity: size, Allocatable: size, Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name),
+		CreationTimestamp: metav1.Now(),
+		Labels:            map[string]string{v1.LabelHostname: name, "group": id}},
+		Spec: v1.NodeSpec{ProviderID: "sky://" + name},
+		Status: v1.NodeStatus{Capacity: size, Allocatable: size,
+			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
 	if _, err := s.b.client.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}); err != nil {
 		s.b.t.Error(err)
 	}
@@ -162,7 +169,8 @@ func (s *sky) DecreaseTargetSize(_ context.Context, id string, from, delta int) 
 	s.asked = append(s.asked, fmt.Sprintf("%s-%d", id, delta))
 	g := s.groups[id]
 	if g.target-delta < g.min || g.target != from {
-		s.b.t.Errorf("group %s of %d was asked for %d fewer than %d, its minimum is %d", id, g.target, delta, from, g.min)
+		s.b.t.Errorf("group %s of %d was asked for %d fewer than %d, its minimum is %d",
+			id, g.target, delta, from, g.min)
 	}
 	g.target -= delta
 	return nil
@@ -214,7 +222,8 @@ func growing(t *testing.T, groups map[string]*skyGroup, change func(*config.Conf
 			if groups[id].machines == nil {
 				groups[id].machines = map[string]provider.Instance{}
 			}
-			groups[id].machines["sky://"+name] = provider.Instance{ProviderID: "sky://" + name, State: externalgrpc.InstanceState_INSTANCE_RUNNING}
+			groups[id].machines["sky://"+name] = provider.Instance{ProviderID: "sky://" + name,
+				State: externalgrpc.InstanceState_INSTANCE_RUNNING}
 			s.register(id, name)
 		}
 		s.mu.Unlock()
@@ -226,11 +235,15 @@ func growing(t *testing.T, groups map[string]*skyGroup, change func(*config.Conf
 // addPending adds pods that no node takes.
 func (b *bench) addPending(name string, count int, cpu string) {
 	for i := range count {
-		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("%s-%d", name, i), UID: types.UID(fmt.Sprintf("uid-%s-%d", name, i)),
-			CreationTimestamp: metav1.Now(), OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, UID: types.UID(name), Controller: new(true)}}},
-			Spec: v1.PodSpec{SchedulerName: "default-scheduler", Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
-				Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}}},
-			Status: v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}}}
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("%s-%d", name, i),
+			UID:               types.UID(fmt.Sprintf("uid-%s-%d", name, i)),
+			CreationTimestamp: metav1.Now(), OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, UID: types.UID(name), Controller: new(true)}}},
+			Spec: v1.PodSpec{SchedulerName: "default-scheduler",
+				Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
+					Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}}},
+			Status: v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{
+				{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}}}
 		if _, err := b.client.CoreV1().Pods("default").Create(b.t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			b.t.Fatal(err)
 		}

@@ -81,7 +81,8 @@ type SlackStatus struct {
 }
 
 // slackWords are the worse the later.
-var slackWords = map[loadlinev1.SlackStatus]string{loadlinev1.SlackStatus_SLACK_READY: "ready", loadlinev1.SlackStatus_SLACK_MISSING: "missing",
+var slackWords = map[loadlinev1.SlackStatus]string{loadlinev1.SlackStatus_SLACK_READY: "ready",
+	loadlinev1.SlackStatus_SLACK_MISSING: "missing",
 	loadlinev1.SlackStatus_SLACK_LIMITED: "limited", loadlinev1.SlackStatus_SLACK_UNPLACEABLE: "unplaceable"}
 
 func (l *leader) slackStatus(o *loop) *SlackStatus {
@@ -135,7 +136,8 @@ func slackReasons(plan *loadlinev1.PlanSlackResponse) (loadlinev1.SlackStatus, [
 		whys = append(whys, fmt.Sprintf("%d more wishes for copies cannot be met", further))
 	}
 	if shown := int64(len(plan.GetClasses())); plan.GetClassesTotal() > shown {
-		whys = append(whys, fmt.Sprintf("the status is that of the first %d of %d classes", shown, plan.GetClassesTotal()))
+		whys = append(whys,
+			fmt.Sprintf("the status is that of the first %d of %d classes", shown, plan.GetClassesTotal()))
 	}
 	return worst, whys
 }

@@ -39,8 +39,8 @@ func (k *kept) replicas() (sum int) {
 	return sum
 }
 
-// slacking is a cluster of one node of 4 cpu of which 3 are requested, and of a group of such nodes. It keeps as much free
-// as is requested.
+// slacking is a cluster of one node of 4 cpu of which 3 are requested, and of a group of such nodes. It keeps as much
+// free as is requested.
 func slacking(t *testing.T, change func(*config.Configuration)) (*bench, *kept) {
 	b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1}}, func(c *config.Configuration) {
 		c.Decisions = []string{config.ScaleUpDecision, config.SlackDecision, config.ScaleDownDecision}
@@ -57,12 +57,15 @@ func slacking(t *testing.T, change func(*config.Configuration)) (*bench, *kept) 
 // addStanding adds a placeholder that is a pod, as the Deployment of a shape makes it.
 func (b *bench) addStanding(name, node string, s slack.Shape) {
 	b.t.Helper()
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{slack.PlaceholderLabel: "true"},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: s.Name, UID: "rs", Controller: new(true)}}}, Spec: *s.Pod.Spec.DeepCopy(),
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name, UID: types.UID("uid-" + name),
+		Labels: map[string]string{slack.PlaceholderLabel: "true"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: s.Name, UID: "rs",
+			Controller: new(true)}}}, Spec: *s.Pod.Spec.DeepCopy(),
 		Status: v1.PodStatus{Phase: v1.PodRunning}}
 	pod.Spec.NodeName, pod.Spec.Priority = node, new(int32(-10))
 	if node == "" {
-		pod.Status = v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}}
+		pod.Status = v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{
+			{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}}
 	}
 	if _, err := b.client.CoreV1().Pods(s.Namespace).Create(b.t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		b.t.Fatal(err)
@@ -70,8 +73,8 @@ func (b *bench) addStanding(name, node string, s slack.Shape) {
 	synctest.Wait()
 }
 
-// Slack makes a group grow once, is kept by objects, and pods that stand for it count as nothing: neither do they wait, nor do
-// they take room from what they stand for.
+// Slack makes a group grow once, is kept by objects, and pods that stand for it count as nothing: neither do they wait,
+// nor do they take room from what they stand for.
 func TestSlackIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, k := slacking(t, nil)
@@ -81,7 +84,8 @@ func TestSlackIsKept(t *testing.T) {
 			t.Fatalf("asked for %s, %d replicas of %+v", got, k.replicas(), k.shapes)
 		}
 		s := b.readStatus().ClusterWide.Slack
-		if s == nil || s.Wanted != 4 || s.Placed != 1 || s.Missing != 3 || s.Keep != config.SlackDeployments || s.Status != "missing" {
+		if s == nil || s.Wanted != 4 || s.Placed != 1 || s.Missing != 3 || s.Keep != config.SlackDeployments ||
+			s.Status != "missing" {
 			t.Errorf("status %+v", s)
 		}
 		b.addStanding("s1", "fixed", k.shapes[0])
@@ -90,7 +94,8 @@ func TestSlackIsKept(t *testing.T) {
 		b.addStanding("s3", "g1", k.shapes[0])
 		b.run(20 * time.Minute)
 		s = b.readStatus().ClusterWide.Slack
-		if got := fmt.Sprint(b.sky.requests()); got != "[g+1]" || k.replicas() != 4 || s.Status != "ready" || s.Placed != 4 || s.Running != 2 {
+		if got := fmt.Sprint(b.sky.requests()); got != "[g+1]" || k.replicas() != 4 || s.Status != "ready" ||
+			s.Placed != 4 || s.Running != 2 {
 			t.Errorf("asked for %s, %d replicas, status %+v", got, k.replicas(), s)
 		}
 		if up := b.readStatus().ClusterWide.ScaleUp; up.PendingPods != 0 {
@@ -100,8 +105,8 @@ func TestSlackIsKept(t *testing.T) {
 	})
 }
 
-// With the decision left to somebody else, or to be reported only, no object is kept; what cannot be kept is told, and keeps
-// nothing else from happening.
+// With the decision left to somebody else, or to be reported only, no object is kept; what cannot be kept is told, and
+// keeps nothing else from happening.
 func TestSlackIsNotKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*config.Configuration)
@@ -126,7 +131,8 @@ func TestSlackIsNotKept(t *testing.T) {
 		k.fails = errors.New("no such namespace")
 		b.run(30 * time.Second)
 		s := b.readStatus()
-		if s.Message != "" || s.ClusterWide.Slack.Problem != "no such namespace" || fmt.Sprint(b.sky.requests()) != "[g+1]" {
+		if s.Message != "" || s.ClusterWide.Slack.Problem != "no such namespace" ||
+			fmt.Sprint(b.sky.requests()) != "[g+1]" {
 			t.Errorf("status %+v", s.ClusterWide)
 		}
 		b.end()
@@ -137,14 +143,19 @@ func TestSlackIsNotKept(t *testing.T) {
 func TestSlackCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, k := slacking(t, func(c *config.Configuration) { c.Slack.ExtraCapacityMinRate = "0" })
-		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "d", Annotations: map[string]string{"loadline.dev/slack-copies": "2"}},
-			Spec: appsv1.DeploymentSpec{Template: v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
-				Requests: v1.ResourceList{"cpu": b.sky.size("2")["cpu"]}}}}}}}}
-		allowed := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"loadline.dev/slack-copies": "allowed"}}}
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "d",
+			Annotations: map[string]string{"loadline.dev/slack-copies": "2"}},
+			Spec: appsv1.DeploymentSpec{
+				Template: v1.PodTemplateSpec{
+					Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
+						Requests: v1.ResourceList{"cpu": b.sky.size("2")["cpu"]}}}}}}}}
+		allowed := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default",
+			Labels: map[string]string{"loadline.dev/slack-copies": "allowed"}}}
 		if _, err := b.client.CoreV1().Namespaces().Create(t.Context(), allowed, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.client.AppsV1().Deployments("default").Create(t.Context(), d, metav1.CreateOptions{}); err != nil {
+		if _, err := b.client.AppsV1().Deployments("default").Create(t.Context(), d,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -152,7 +163,8 @@ func TestSlackCopies(t *testing.T) {
 		if k.replicas() != 2 || !k.shapes[0].Copy || fmt.Sprint(b.sky.requests()) != "[g+1]" {
 			t.Errorf("kept %+v, asked for %v", k.shapes, b.sky.requests())
 		}
-		if err := b.client.AppsV1().Deployments("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		if err := b.client.AppsV1().Deployments("default").Delete(t.Context(),
+			"web", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -177,12 +189,14 @@ func TestPlaceholdersGoWithTheirNode(t *testing.T) {
 			b.addController()
 			b.addPod("p2", "n2", "2500m", nil)
 			b.addPod("p3", "n3", "2500m", nil)
-			s := slack.Shape{Name: "slack-1", Namespace: slack.DefaultNamespace, Pod: v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c",
-				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": (&sky{}).size("1")["cpu"]}}}}}}}
+			s := slack.Shape{Name: "slack-1", Namespace: slack.DefaultNamespace,
+				Pod: v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c",
+					Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": (&sky{}).size("1")["cpu"]}}}}}}}
 			b.addStanding("s1", "n1", s)
 			b.run(3 * time.Minute)
 			if fmt.Sprint(b.deleted) != "[n1]" {
-				t.Errorf("decided here %v: deleted %v, status %+v", decided, b.deleted, b.readStatus().ClusterWide.ScaleDown)
+				t.Errorf("decided here %v: deleted %v, status %+v",
+					decided, b.deleted, b.readStatus().ClusterWide.ScaleDown)
 			}
 			b.end()
 		})
@@ -222,7 +236,8 @@ func TestSlackReasonsTellWhatIsNotShown(t *testing.T) {
 	plan := &loadlinev1.PlanSlackResponse{
 		Classes: []*loadlinev1.ClassSlack{
 			{Name: "small", Status: loadlinev1.SlackStatus_SLACK_MISSING, Reason: "no node"}},
-		Errors:      []*loadlinev1.SlackWishError{{Source: "Deployment shop/web", Text: "slack-copies \"x\" is no number"}},
+		Errors: []*loadlinev1.SlackWishError{
+			{Source: "Deployment shop/web", Text: "slack-copies \"x\" is no number"}},
 		ErrorsTotal: 1001, ClassesTotal: 300,
 	}
 	worst, whys := slackReasons(plan)

@@ -64,7 +64,8 @@ func (l *leader) snapshotOf(o *loop, status *Status) *snapshot {
 		s.page.Slack = shownSlack(o.plan.loop.GetSlack())
 		notePlaceholders(s.page.Notes, o.plan.loop.GetState().GetSlack())
 	}
-	s.page.Lines = append(s.page.Lines, fmt.Sprintf("%s, %s, %d of them waiting for a node.", counted(len(l.cluster.nodes), "node"), counted(len(l.cluster.pods), "pod"), pending))
+	s.page.Lines = append(s.page.Lines, fmt.Sprintf("%s, %s, %d of them waiting for a node.",
+		counted(len(l.cluster.nodes), "node"), counted(len(l.cluster.pods), "pod"), pending))
 	text.BoundAll(&s.page, mostPageText, mostPageEntries)
 	s.loads = sync.OnceValues(func() (report.Placement, error) {
 		p, err := l.loads()
@@ -80,7 +81,8 @@ func (s *snapshot) addGrowth(up *ScaleUpStatus) {
 		s.page.Lines = append(s.page.Lines, "Grows: "+growth+".")
 	}
 	if up.Unplaced > 0 {
-		s.page.Warnings = append(s.page.Warnings, fmt.Sprintf("%d of %d pods that wait get no node: %s", up.Unplaced, up.PendingPods, up.Why))
+		s.page.Warnings = append(s.page.Warnings,
+			fmt.Sprintf("%d of %d pods that wait get no node: %s", up.Unplaced, up.PendingPods, up.Why))
 	}
 }
 
@@ -99,9 +101,12 @@ func shownSlack(slack *loadlinev1.PlanSlackResponse) []report.SlackClass {
 		if more := nodes[c.GetName()]; more > 0 {
 			reason += "; asks for " + counted(int(more), "more node")
 		}
-		shown = append(shown, report.SlackClass{Name: c.GetName(), Note: counted(int(c.GetNodes()), "node"), Reason: reason, Bars: []report.SlackBar{
-			{Resource: "cpu", Wanted: c.GetExtra().GetMilliCpu(), Kept: c.GetSum().GetMilliCpu(), Ready: c.GetReady().GetMilliCpu()},
-			{Resource: "memory", Wanted: c.GetExtra().GetMemoryBytes(), Kept: c.GetSum().GetMemoryBytes(), Ready: c.GetReady().GetMemoryBytes()}}})
+		shown = append(shown, report.SlackClass{Name: c.GetName(), Note: counted(int(c.GetNodes()), "node"),
+			Reason: reason, Bars: []report.SlackBar{
+				{Resource: "cpu", Wanted: c.GetExtra().GetMilliCpu(), Kept: c.GetSum().GetMilliCpu(),
+					Ready: c.GetReady().GetMilliCpu()},
+				{Resource: "memory", Wanted: c.GetExtra().GetMemoryBytes(), Kept: c.GetSum().GetMemoryBytes(),
+					Ready: c.GetReady().GetMemoryBytes()}}})
 	}
 	return shown
 }
@@ -155,7 +160,8 @@ func (l *leader) shownGroups(o *loop, s *Status) []report.AutoscalerGroup {
 	var shown []report.AutoscalerGroup
 	for _, g := range s.NodeGroups {
 		h := &g.Health
-		row := report.AutoscalerGroup{Name: g.Name, Min: h.MinSize, Max: h.MaxSize, Target: h.Target, Nodes: h.NodeCounts.Registered.Total, Going: going[g.Name]}
+		row := report.AutoscalerGroup{Name: g.Name, Min: h.MinSize, Max: h.MaxSize, Target: h.Target,
+			Nodes: h.NodeCounts.Registered.Total, Going: going[g.Name]}
 		if candidates := g.ScaleDown.Candidates; candidates > 0 {
 			row.Note = fmt.Sprintf("%d could go", candidates)
 		}
@@ -174,7 +180,8 @@ func (l *leader) shownGroups(o *loop, s *Status) []report.AutoscalerGroup {
 
 // waitingPods returns the pods without a node, by owner, those that wait longest first.
 func waitingPods(c *cluster, now time.Time) (table report.TitledGrid, count int) {
-	table = report.TitledGrid{Title: "Pods that wait", None: "No pod waits for a node.", Grid: report.Grid{Header: []string{"PODS", "COUNT", "LONGEST", "SUCH AS"}}}
+	table = report.TitledGrid{Title: "Pods that wait", None: "No pod waits for a node.",
+		Grid: report.Grid{Header: []string{"PODS", "COUNT", "LONGEST", "SUCH AS"}}}
 	type waiting struct {
 		name, pod string
 		count     int
@@ -211,8 +218,8 @@ func ownerOf(pod *v1.Pod) string {
 	return pod.Namespace + ", " + pod.Name
 }
 
-// goingNodes returns the nodes whose removal is under way, and those that could go, in the order of the plan; and notes on
-// those that are shown.
+// goingNodes returns the nodes whose removal is under way, and those that could go, in the order of the plan; and notes
+// on those that are shown.
 func (l *leader) goingNodes(o *loop, notes map[string]string) report.TitledGrid {
 	table := report.TitledGrid{Title: "Nodes that go", None: "None is going, and none could.",
 		Grid: report.Grid{Header: []string{"NODE", "NODE GROUP", "STATE", "NOT NEEDED FOR", "PODS TO MOVE"}}}
@@ -299,7 +306,8 @@ func stayingNodes(o *loop) report.TitledGrid {
 		if pod != "" {
 			pod = r.first.GetPodNamespace() + "/" + pod
 		}
-		table.Rows = append(table.Rows, []string{r.reason, strconv.Itoa(r.count), o.plan.nameOf[r.first.GetSlot()], pod, r.first.GetAdvice()})
+		table.Rows = append(table.Rows,
+			[]string{r.reason, strconv.Itoa(r.count), o.plan.nameOf[r.first.GetSlot()], pod, r.first.GetAdvice()})
 	}
 	table.Note = others(len(reasons), "reason")
 	return table

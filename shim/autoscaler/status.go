@@ -44,8 +44,8 @@ type HealthStatus struct {
 	NodeCounts NodeCounts `json:"nodeCounts"`
 }
 
-// NodeCounts counts nodes by how far they are. NotStarted have registered and are not ready yet, Unregistered are on their
-// way, LongUnregistered did not register in time or cannot be created.
+// NodeCounts counts nodes by how far they are. NotStarted have registered and are not ready yet, Unregistered are on
+// their way, LongUnregistered did not register in time or cannot be created.
 type NodeCounts struct {
 	Registered       RegisteredCounts `json:"registered"`
 	Unregistered     int              `json:"unregistered"`
@@ -72,8 +72,8 @@ type ScaleUpStatus struct {
 	// Status is InProgress, NoActivity or Backoff; Result what came of the last loop.
 	Status string `json:"status"`
 	Result string `json:"result"`
-	// PendingPods wait for a node: Placed of them have one that is there or on its way, Unplaced none, and Why says why. Deferred are
-	// planned for in the next loops.
+	// PendingPods wait for a node: Placed of them have one that is there or on its way, Unplaced none, and Why says
+	// why. Deferred are planned for in the next loops.
 	PendingPods int    `json:"pendingPods"`
 	Placed      int    `json:"placed"`
 	Unplaced    int    `json:"unplaced"`
@@ -158,7 +158,8 @@ const (
 const topEntries = 5
 
 func (l *leader) statusOf(o *loop) *Status {
-	s := &Status{Time: o.now.UTC().Format(time.RFC3339), AutoscalerStatus: "Running", Mode: l.config.Mode, Warnings: o.warnings, LeftOut: o.leftOutStatus()}
+	s := &Status{Time: o.now.UTC().Format(time.RFC3339), AutoscalerStatus: "Running", Mode: l.config.Mode,
+		Warnings: o.warnings, LeftOut: o.leftOutStatus()}
 	s.ClusterWide.Health = HealthStatus{Status: healthy, Pods: len(l.cluster.pods), NodeCounts: l.nodeCounts(o)}
 	down := &s.ClusterWide.ScaleDown
 	down.Status, down.Result = "NoCandidates", o.outcome
@@ -211,7 +212,8 @@ func (l *leader) planStatus(o *loop, s *Status, candidates map[string]int) {
 		if len(down.Next) < topEntries {
 			wait := "now"
 			if !r.GetStart() {
-				wait = fmt.Sprintf("%s, timer ends %s", r.GetWaits(), time.Unix(r.GetReadyAtS(), 0).UTC().Format(time.RFC3339))
+				wait = fmt.Sprintf("%s, timer ends %s", r.GetWaits(),
+					time.Unix(r.GetReadyAtS(), 0).UTC().Format(time.RFC3339))
 			}
 			down.Next = append(down.Next, fmt.Sprintf("%s: %s", o.plan.nameOf[r.GetSlot()], wait))
 		}
@@ -220,7 +222,8 @@ func (l *leader) planStatus(o *loop, s *Status, candidates map[string]int) {
 	for _, k := range o.plan.GetKeep() {
 		counts[k.GetReason()]++
 		if counts[k.GetReason()] == 1 && k.GetAdvice() != "" && len(down.Why) < topEntries {
-			down.Why = append(down.Why, fmt.Sprintf("%s: %s: %s", o.plan.nameOf[k.GetSlot()], k.GetReason(), k.GetAdvice()))
+			down.Why = append(down.Why,
+				fmt.Sprintf("%s: %s: %s", o.plan.nameOf[k.GetSlot()], k.GetReason(), k.GetAdvice()))
 		}
 	}
 	for reason, nodes := range counts {

@@ -30,7 +30,8 @@ func (w *statusWriter) write(ctx context.Context, s *Status) error {
 		return err
 	}
 	maps := w.client.CoreV1().ConfigMaps(w.namespace)
-	object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.name, Annotations: map[string]string{lastUpdated: s.Time}},
+	object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.name,
+		Annotations: map[string]string{lastUpdated: s.Time}},
 		Data: map[string]string{"status": string(text)}}
 	_, err = maps.Update(ctx, object, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {

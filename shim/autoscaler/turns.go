@@ -12,8 +12,9 @@ type item struct {
 	cost      int
 }
 
-// turns share out what a question holds: those of a higher priority come first, and among equals the namespaces take turns, so that
-// no namespace keeps others waiting, however much it asks for. What had to wait comes first in the next loop.
+// turns share out what a question holds: those of a higher priority come first, and among equals the namespaces take
+// turns, so that no namespace keeps others waiting, however much it asks for. What had to wait comes first in the next
+// loop.
 type turns struct {
 	// next are the first items that had to wait, by how many of their priority and namespace came before them.
 	next map[turn]int
@@ -29,8 +30,8 @@ type turn struct {
 // shareCost is what a namespace may take before the next one takes its turn.
 const shareCost = 64 << 10
 
-// take returns the positions of the items that are taken, in order, within a limit of their costs; and the turns of the next loop.
-// Items come by priority, the highest first, and then by namespace. If all fit, all are taken.
+// take returns the positions of the items that are taken, in order, within a limit of their costs; and the turns of the
+// next loop. Items come by priority, the highest first, and then by namespace. If all fit, all are taken.
 func (t turns) take(items []item, limit, share int) (taken []int, after turns) {
 	sum := 0
 	for i := range items {

@@ -12,7 +12,8 @@ func itemsOf(t *testing.T, texts ...string) (items []item) {
 	t.Helper()
 	for _, text := range texts {
 		var i item
-		if _, err := fmt.Sscanf(strings.NewReplacer("/", " ", "*", " ").Replace(text), "%d %s %d", &i.priority, &i.namespace, &i.cost); err != nil {
+		if _, err := fmt.Sscanf(strings.NewReplacer("/", " ", "*", " ").Replace(text), "%d %s %d", &i.priority,
+			&i.namespace, &i.cost); err != nil {
 			t.Fatal(err)
 		}
 		items = append(items, i)
@@ -30,11 +31,12 @@ func TestTurns(t *testing.T) {
 		// by loop
 		want [][]int
 	}{
-		"AllFit":             {[]string{"0/a*5", "0/b*5"}, 10, [][]int{{0, 1}, {0, 1}}},
-		"OneByteTooMuch":     {[]string{"0/a*5", "0/b*6"}, 10, [][]int{{0}, {1}, {0}}},
-		"HigherFirst":        {[]string{"9/z*6", "0/a*5", "0/b*4"}, 10, [][]int{{0, 2}, {0, 2}}},
-		"LargeOneIsSkipped":  {[]string{"0/a*11", "0/a*3", "0/b*7"}, 10, [][]int{{1, 2}, {1, 2}}},
-		"NamespacesInTurns":  {[]string{"0/a*2", "0/a*2", "0/a*2", "0/a*2", "0/b*2", "0/c*2"}, 8, [][]int{{0, 1, 4, 5}, {2, 3, 4, 5}, {0, 1, 4, 5}}},
+		"AllFit":            {[]string{"0/a*5", "0/b*5"}, 10, [][]int{{0, 1}, {0, 1}}},
+		"OneByteTooMuch":    {[]string{"0/a*5", "0/b*6"}, 10, [][]int{{0}, {1}, {0}}},
+		"HigherFirst":       {[]string{"9/z*6", "0/a*5", "0/b*4"}, 10, [][]int{{0, 2}, {0, 2}}},
+		"LargeOneIsSkipped": {[]string{"0/a*11", "0/a*3", "0/b*7"}, 10, [][]int{{1, 2}, {1, 2}}},
+		"NamespacesInTurns": {[]string{"0/a*2", "0/a*2", "0/a*2", "0/a*2", "0/b*2", "0/c*2"}, 8,
+			[][]int{{0, 1, 4, 5}, {2, 3, 4, 5}, {0, 1, 4, 5}}},
 		"NobodyWaitsForever": {[]string{"0/a*4", "0/a*4", "0/a*4"}, 4, [][]int{{0}, {1}, {2}, {0}}},
 		"AnotherOneBegins":   {[]string{"0/a*9", "0/b*9", "0/c*9"}, 9, [][]int{{0}, {1}, {2}, {0}}},
 		"Nothing":            {nil, 0, [][]int{nil}},

@@ -24,7 +24,8 @@ type Files struct {
 	Cert, Key string
 	// ClientCA, if set, holds the authorities of which a client needs a certificate.
 	ClientCA string
-	// ClientNames are those of the clients: a certificate has one as common name or as alternative name. Empty: any name will do.
+	// ClientNames are the names that clients may have: a certificate has one of them as its common name or as an
+	// alternative name. Empty: any name will do.
 	ClientNames []string
 }
 
@@ -50,7 +51,8 @@ func (f Files) Check() error {
 	return nil
 }
 
-// allows returns an error for a client that shows a certificate of another name. One that shows none may ask what needs none.
+// allows returns an error for a client whose certificate has another name. A client without a certificate may ask what
+// needs none.
 func (f Files) allows(state tls.ConnectionState) error {
 	if len(f.ClientNames) == 0 || len(state.PeerCertificates) == 0 {
 		return nil

@@ -31,7 +31,8 @@ func serialOf(t *testing.T, config *tls.Config) int64 {
 func TestChangedCertificatesAreReadAgain(t *testing.T) {
 	ca, dir, now := certtest.New(t), t.TempDir(), time.Now()
 	var reloads []bool
-	c, err := Load(filesIn(ca, dir, 7), func() time.Time { return now }, func(ok bool) { reloads = append(reloads, ok) })
+	c, err := Load(filesIn(ca, dir, 7), func() time.Time { return now },
+		func(ok bool) { reloads = append(reloads, ok) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,8 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// Of the clients that an authority knows only those that are named may connect; who shows no certificate may, for what needs none.
+// Of the clients that an authority knows only those that are named may connect; who shows no certificate may, for what
+// needs none.
 func TestClientsAreNamed(t *testing.T) {
 	ca, dir := certtest.New(t), t.TempDir()
 	files := filesIn(ca, dir, 1)
@@ -99,8 +101,10 @@ func TestClientsAreNamed(t *testing.T) {
 		client string // its common name; it has localhost and 127.0.0.1 as well. Empty: it shows no certificate
 		served bool
 	}{
-		{nil, "anybody", true}, {[]string{"system:kube-scheduler"}, "system:kube-scheduler", true}, {[]string{"system:kube-scheduler"}, "anybody", false},
-		{[]string{"system:kube-scheduler"}, "", true}, {[]string{"a", "localhost"}, "anybody", true}, {[]string{"127.0.0.1"}, "anybody", true},
+		{nil, "anybody", true}, {[]string{"system:kube-scheduler"}, "system:kube-scheduler", true},
+		{[]string{"system:kube-scheduler"}, "anybody", false},
+		{[]string{"system:kube-scheduler"}, "", true}, {[]string{"a", "localhost"}, "anybody", true},
+		{[]string{"127.0.0.1"}, "anybody", true},
 		{[]string{"system:kube"}, "system:kube-scheduler", false},
 	} {
 		files.ClientNames = c.names

@@ -66,7 +66,8 @@ func TestSelfSignedPairIsTrustedByItselfAlone(t *testing.T) {
 			t.Errorf("%s: not a name of the certificate, and yet trusted", name)
 		}
 	}
-	if err := handshake(t, reloader.ServerConfig(), other, "127.0.0.1"); err == nil || !strings.Contains(err.Error(), "unknown authority") {
+	if err := handshake(t, reloader.ServerConfig(), other, "127.0.0.1"); err == nil ||
+		!strings.Contains(err.Error(), "unknown authority") {
 		t.Errorf("a client with another certificate: %v", err)
 	}
 }
@@ -96,7 +97,8 @@ func TestSelfSignedRefusals(t *testing.T) {
 			t.Errorf("%q: %v, want %q", hosts, err, says)
 		}
 	}
-	if _, _, err := SelfSigned([]string{"x"}, time.Now(), 0); err == nil || !strings.Contains(err.Error(), "must be positive") {
+	if _, _, err := SelfSigned([]string{"x"}, time.Now(), 0); err == nil ||
+		!strings.Contains(err.Error(), "must be positive") {
 		t.Errorf("no lifetime: %v", err)
 	}
 }

@@ -15,17 +15,20 @@ import (
 	"loadline.dev/shim/engine"
 )
 
-const autoscalerHelp = `Decide loop by loop what nodes a cluster needs, and bring that about: node groups grow for pods that wait, room is kept free for
-pods to come, and nodes that the cluster does without are drained in parallel, by evictions that disruption budgets allow.
+const autoscalerHelp = `Decide loop by loop what nodes a cluster needs, and bring that about: node groups grow for pods
+that wait, room is kept free for pods to come, and nodes that the cluster does without are drained in
+parallel, by evictions that disruption budgets allow.
 
-All of it is planned in one call of the engine, or parts of it: --decisions=scale-down beside an autoscaler that decides the
-rest, such as Cluster Autoscaler with --scale-down-enabled=false. The cloud is reached through a server of the externalgrpc
-protocol (--cloud-address).
+All of it is planned in one call of the engine, or parts of it: --decisions=scale-down beside an
+autoscaler that decides the rest, such as Cluster Autoscaler with --scale-down-enabled=false. The cloud
+is reached through a server of the externalgrpc protocol (--cloud-address).
 
-In mode observe, the default, it plans and writes its status, a ConfigMap, and its lease; in mode act it has the cloud make and
-delete nodes, taints and evicts. A configuration file says what the flags say; --write-config-to prints one. Flags override it.
+In mode observe, the default, it plans and writes its status, a ConfigMap, and its lease; in mode act it
+has the cloud make and delete nodes, taints and evicts. A configuration file says what the flags say;
+--write-config-to prints one. Flags override it.
 
-A page that shows the last loop, /statusz, /livez, /readyz, /healthz and /metrics are served at --bind-address.`
+A page that shows the last loop, /statusz, /livez, /readyz, /healthz and /metrics are served at
+--bind-address.`
 
 // autoscalerFlags are the flags of the autoscaler.
 type autoscalerFlags struct {
@@ -62,8 +65,10 @@ func (a *app) newAutoscaler() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.file, "config", "", "configuration file, kind AutoscalerConfiguration of loadline.dev/v1alpha1; flags override what it says")
-	flags.StringVar(&f.writeTo, "write-config-to", "", "write the configuration that would be used to this file, - for standard output, and end")
+	flags.StringVar(&f.file, "config", "",
+		"configuration file, kind AutoscalerConfiguration of loadline.dev/v1alpha1; flags override what it says")
+	flags.StringVar(&f.writeTo, "write-config-to", "",
+		"write the configuration that would be used to this file, - for standard output, and end")
 	flags.StringVar(&f.cluster.kubeconfig, "kubeconfig", "", "path of the kubeconfig file")
 	flags.StringVar(&f.cluster.context, "context", "", "name of the kubeconfig context")
 	f.settings = config.AddFlags(flags)
@@ -102,13 +107,16 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 	for _, warning := range warnings {
 		warn(warning)
 	}
-	conn, err := engine.OpenWith(settings.Engine, &loadlinev1.EngineConfig{MaxQuestionBytes: int64(settings.MaxQuestionBytes), SlackNamespace: settings.Slack.Namespace})
+	conn, err := engine.OpenWith(settings.Engine,
+		&loadlinev1.EngineConfig{MaxQuestionBytes: int64(settings.MaxQuestionBytes),
+			SlackNamespace: settings.Slack.Namespace})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	p := &settings.CloudProvider
-	cloud, err := provider.Open(provider.Options{Address: p.Address, Cert: p.Cert, Key: p.Key, CA: p.CA, Insecure: p.Insecure, Timeout: p.GRPCTimeout.Duration})
+	cloud, err := provider.Open(provider.Options{Address: p.Address, Cert: p.Cert, Key: p.Key, CA: p.CA,
+		Insecure: p.Insecure, Timeout: p.GRPCTimeout.Duration})
 	if err != nil {
 		return err
 	}

@@ -32,11 +32,12 @@ func (a *app) newCertificate() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "certificate",
 		Short: "Make a self-signed certificate for the gateway",
-		Long: `Write a self-signed certificate and its key to tls.crt and tls.key. tls.crt is also what Cluster Autoscaler takes as
---grpc-expander-cert. Files that are there are left alone.
+		Long: `Write a self-signed certificate and its key to tls.crt and tls.key. tls.crt is also what Cluster
+Autoscaler takes as --grpc-expander-cert. Files that are there are left alone.
 
-A running gateway takes a new pair without a restart, but an autoscaler reads its file when it starts: a self-signed pair
-is renewed in both at a time. With an authority behind it, such as cert-manager's, only the gateway's changes.`,
+A running gateway takes a new pair without a restart, but an autoscaler reads its file when it starts: a
+self-signed pair is renewed in both at a time. With an authority behind it, such as cert-manager's, only
+the gateway's changes.`,
 		Example: `  loadline gateway certificate --host loadline-gateway.kube-system.svc,127.0.0.1 --dir pair
   kubectl -n kube-system create secret tls loadline-gateway --cert pair/tls.crt --key pair/tls.key`,
 		Args: cobra.NoArgs,
@@ -45,7 +46,8 @@ is renewed in both at a time. With an authority behind it, such as cert-manager'
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&f.hosts, "host", []string{"localhost", "127.0.0.1"}, "names and addresses by which clients reach the gateway")
+	flags.StringSliceVar(&f.hosts, "host", []string{"localhost", "127.0.0.1"},
+		"names and addresses by which clients reach the gateway")
 	flags.StringVar(&f.dir, "dir", ".", "folder to write to; made if it is not there")
 	flags.DurationVar(&f.lifetime, "valid-for", 365*24*time.Hour, "how long the certificate is valid")
 	return command

@@ -74,8 +74,8 @@ func (a *app) newRoot(program string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "loadline",
 		Short: "Place pods by what they are allowed to use",
-		Long: `Loadline looks at what the pods on each node may use, their limits, over what the node offers to pods: the load of
-a node. It tells how loaded the nodes are, which node it prefers for a pod, and why.
+		Long: `Loadline looks at what the pods on each node may use, their limits, over what the node offers to pods:
+the load of a node. It tells how loaded the nodes are, which node it prefers for a pod, and why.
 
 The cluster is the one of your kubeconfig, or with -f what 'kubectl get nodes,pods -A -o json' printed.`,
 		SilenceErrors: true,
@@ -90,6 +90,8 @@ The cluster is the one of your kubeconfig, or with -f what 'kubectl get nodes,po
 	root.SetIn(a.streams.In)
 	root.SetOut(a.streams.Out)
 	root.SetErr(a.streams.Err)
-	root.AddCommand(a.newScore(), a.newTop(), a.newWhy(), a.newWhyNot(), a.newFit(), a.newRank(), a.newSize(), a.newSlack(), a.newDrain(), a.newPlan(), a.newReplay(), a.newSimulate(), a.newGateway(), a.newAutoscaler(), a.newGenerateLoad(), a.newVersion())
+	root.AddCommand(a.newScore(), a.newTop(), a.newWhy(), a.newWhyNot(), a.newFit(), a.newRank(), a.newSize(),
+		a.newSlack(), a.newDrain(), a.newPlan(), a.newReplay(), a.newSimulate(), a.newGateway(), a.newAutoscaler(),
+		a.newGenerateLoad(), a.newVersion())
 	return root
 }

@@ -21,7 +21,8 @@ func run(t *testing.T, program string, stdin string, args ...string) (out, errs 
 	t.Helper()
 	t.Setenv("LOADLINE_LIBRARY", enginetest.Library(t))
 	var stdout, stderr bytes.Buffer
-	code = Run(t.Context(), append([]string{program}, args...), Streams{In: strings.NewReader(stdin), Out: &stdout, Err: &stderr})
+	code = Run(t.Context(), append([]string{program}, args...),
+		Streams{In: strings.NewReader(stdin), Out: &stdout, Err: &stderr})
 	return stdout.String(), stderr.String(), code
 }
 
@@ -66,11 +67,13 @@ func TestGolden(t *testing.T) {
 		{"why_not_node_fits", "why-not shop/web alpha -f testdata/fit.yaml"},
 		{"why_not_unknown_claim", "why-not shop/stateful alpha -f testdata/fit.yaml"},
 		{"why_not_unknown_node", "why-not shop/web omega -f testdata/fit.yaml"},
-		// All five arrive by name. By requests: pod1 and pod3 on node1, the others on node2: limits of 9 and 10 cpu. With
-		// Loadline pod3 joins pod2, whose limits are lower than pod1's, pod4 joins pod1, and pod5 makes 11 of 7, not 12 of 8.
+		// All five arrive by name. By requests: pod1 and pod3 on node1, the others on node2: limits of 9 and 10 cpu.
+		// With Loadline pod3 joins pod2, whose limits are lower than pod1's, pod4 joins pod1, and pod5 makes 11 of 7,
+		// not 12 of 8.
 		{"simulate", "simulate -f testdata/proposal.json"},
 		{"simulate_json", "simulate -f testdata/proposal.json -o json --weight 1"},
-		// The README's: 6 of 18 pods may use 4 cpu, the others 1, 36 of 24 in all. By requests all six meet on one node, 24 of 8.
+		// The README's: 6 of 18 pods may use 4 cpu, the others 1, 36 of 24 in all. By requests all six meet on one
+		// node, 24 of 8.
 		{"simulate_burst", "simulate -f ../../docs/burst.yaml"},
 		{"top", "top -f testdata/proposal.json"},
 		// small: limits of 2 + 2 + 0.5 cpu of 4; big: none; gpu: 4 of 8. The pod on no known node does not count.
@@ -85,27 +88,36 @@ func TestGolden(t *testing.T) {
 		{"rank", "rank --question ../../docs/ranking/proposal-100m.yaml"},
 		{"rank_anti_affinity", "rank --question ../../docs/ranking/proposal-anti-affinity.yaml"},
 		{"why_group", "why n1-standard-8 --question ../../docs/ranking/proposal-anti-affinity.yaml"},
-		// X = 0.5 * 0.033174 + 500/1024 * 0.004446 = 0.018757898; T = 3 * (2 * 0.033174 + 4 * 0.004446) = 0.252396. Unfitness is 1:
-		// listed (0.384 + X) / (T + X) = 1.485348, spot at a quarter of the price 0.423221, to be created twice listed, 2.970696,
-		// gpu 1000 * (0.2 + X) / (T + X) = 806.766562. Waste is (8 - 6) / 8 + (32 - 12) / 32 = 0.875.
+		// X = 0.5 * 0.033174 + 500/1024 * 0.004446 = 0.018757898; T = 3 * (2 * 0.033174 + 4 * 0.004446) = 0.252396.
+		// Unfitness is 1: listed (0.384 + X) / (T + X) = 1.485348, spot at a quarter of the price 0.423221, to be
+		// created twice listed, 2.970696, gpu 1000 * (0.2 + X) / (T + X) = 806.766562. Waste is (8 - 6) / 8 + (32 - 12)
+		// / 32 = 0.875.
 		{"rank_odd", "rank --question testdata/rank-odd.yaml"},
-		// Escalator's own example: 5000m of 2000m are 250 %, six more nodes make it 62.5 %; 1000 MB of 8000 MB are 12.5 %, then 3.125 %.
+		// Escalator's own example: 5000m of 2000m are 250 %, six more nodes make it 62.5 %; 1000 MB of 8000 MB are 12.5
+		// %, then 3.125 %.
 		{"size", "size --groups testdata/size-groups.yaml -f testdata/size.yaml"},
 		// web: 3 of 15.9 cpu, 12 of 63Gi; two nodes of 4 cpu and 16Gi less leave 3 of 7.9 and 12 of 31.
-		{"size_mixed", "size --groups testdata/size-mixed-groups.yaml -f testdata/size-mixed.yaml --now 2026-02-01T09:05:00Z"},
-		{"size_json", "size --groups testdata/size-groups.yaml -f testdata/size-zero.yaml --state testdata/size-state.yaml --now 2026-02-01T09:05:00Z -o json"},
-		{"why_size", "why web --groups testdata/size-mixed-groups.yaml -f testdata/size-mixed.yaml --now 2026-02-01T09:05:00Z"},
-		// Budgets allow two web pods and one db pod: of node-1 and node-2 with two web pods each one can go, of node-3, node-4 and
-		// node-5 with a db pod each one. node-8 is empty, node-7 is to 3/4 requested, scratch stores data on node-6. Without a group file
-		// the timers begin now.
+		{"size_mixed",
+			"size --groups testdata/size-mixed-groups.yaml -f testdata/size-mixed.yaml --now 2026-02-01T09:05:00Z"},
+		{"size_json", "size --groups testdata/size-groups.yaml -f testdata/size-zero.yaml --state " +
+			"testdata/size-state.yaml --now 2026-02-01T09:05:00Z -o json"},
+		{"why_size", "why web --groups testdata/size-mixed-groups.yaml -f testdata/size-mixed.yaml --now " +
+			"2026-02-01T09:05:00Z"},
+		// Budgets allow two web pods and one db pod: of node-1 and node-2 with two web pods each one can go, of node-3,
+		// node-4 and node-5 with a db pod each one. node-8 is empty, node-7 is to 3/4 requested, scratch stores data on
+		// node-6. Without a group file the timers begin now.
 		{"drain", "drain -f testdata/drain.json --now 2026-02-17T09:00:00Z"},
 		// Pool b keeps its four nodes, the nodes of a go at once, for 0.25 each.
 		{"drain_groups", "drain -f testdata/drain.json --groups testdata/drain-groups.yaml --now 2026-02-17T09:00:00Z"},
-		{"drain_json", "drain -f testdata/drain.json --groups testdata/drain-groups.yaml --now 2026-02-17T09:00:00Z -o json"},
-		// Two pods are 1 of 4 cpu, more than 0.2: node-1, node-2 and node-5 stay. One node goes at once: node-3 waits for node-8.
-		{"drain_threshold", "drain -f testdata/drain.json --now 2026-02-17T09:00:00Z --scale-down-utilization-threshold 0.2 --scale-down-unneeded-time 0s --max-scale-down-parallelism 1"},
+		{"drain_json",
+			"drain -f testdata/drain.json --groups testdata/drain-groups.yaml --now 2026-02-17T09:00:00Z -o json"},
+		// Two pods are 1 of 4 cpu, more than 0.2: node-1, node-2 and node-5 stay. One node goes at once: node-3 waits
+		// for node-8.
+		{"drain_threshold", "drain -f testdata/drain.json --now 2026-02-17T09:00:00Z " +
+			"--scale-down-utilization-threshold 0.2 --scale-down-unneeded-time 0s --max-scale-down-parallelism 1"},
 		{"why_node", "why node-2 -f testdata/drain.json --now 2026-02-17T09:00:00Z"},
-		{"why_node_goes", "why node/node-1 -f testdata/drain.json --groups testdata/drain-groups.yaml --now 2026-02-17T09:00:00Z"},
+		{"why_node_goes",
+			"why node/node-1 -f testdata/drain.json --groups testdata/drain-groups.yaml --now 2026-02-17T09:00:00Z"},
 		{"rank_odd_json", "rank --question testdata/rank-odd.yaml -o json"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

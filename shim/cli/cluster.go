@@ -57,7 +57,8 @@ type loadOptions struct {
 }
 
 // load reads the cluster.
-func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Reader, options loadOptions) (*cluster, error) {
+func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Reader,
+	options loadOptions) (*cluster, error) {
 	conn, err := engine.open()
 	if err != nil {
 		return nil, err
@@ -115,7 +116,8 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	if err == nil && c.counts.Nodes == 0 && !options.empty {
 		err = fmt.Errorf("%s holds no node", s.name())
 	}
-	if err == nil && s.file != "" && c.counts.Nodes+c.counts.Pods == 0 && len(c.counts.Ignored)+len(c.counts.Objects) > 0 {
+	if err == nil && s.file != "" && c.counts.Nodes+c.counts.Pods == 0 &&
+		len(c.counts.Ignored)+len(c.counts.Objects) > 0 {
 		err = fmt.Errorf("%s holds neither a node nor a pod: make it with kubectl get nodes,pods -A -o json", s.name())
 	}
 	if err == nil {
@@ -130,8 +132,8 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	return c, nil
 }
 
-// addBroken takes note of an object of a dump that cannot be read. What could be read of it counts: a pod keeps its node, and a disruption
-// budget protects all of its namespace.
+// addBroken takes note of an object of a dump that cannot be read. What could be read of it counts: a pod keeps its
+// node, and a disruption budget protects all of its namespace.
 func (c *cluster) addBroken(b dump.Broken) {
 	c.broken = append(c.broken, leftout.New(b.Kind, b.Namespace, b.Name, b.Err.Error()))
 	head := metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name, UID: b.UID}
@@ -141,7 +143,8 @@ func (c *cluster) addBroken(b dump.Broken) {
 		c.view.SetPod(view.SlimPod(&v1.Pod{ObjectMeta: head, Spec: v1.PodSpec{NodeName: b.NodeName}}))
 		c.bound[b.NodeName]++
 	case b.Kind == "PodDisruptionBudget":
-		_ = c.view.SetObject(&policyv1.PodDisruptionBudget{ObjectMeta: head, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}})
+		_ = c.view.SetObject(&policyv1.PodDisruptionBudget{ObjectMeta: head,
+			Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}})
 	}
 }
 

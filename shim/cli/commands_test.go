@@ -40,34 +40,47 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		{"PodName", []string{"why", "a/b/c", "-f", "x"}, `pod "a/b/c"`},
 		{"Output", []string{"score", "a", "-f", "x", "-o", "xml"}, `-o "xml": must be one of table, json, yaml, html`},
 		{"NoPage", []string{"fit", "a", "-f", "x", "-o", "html"}, `-o "html": must be one of table, json, yaml`},
-		{"Preset", []string{"score", "a", "-f", "x", "--preset", "loose"}, `preset: Unsupported value: "loose": supported values: "strict", "kep217"`},
+		{"Preset", []string{"score", "a", "-f", "x", "--preset", "loose"},
+			`preset: Unsupported value: "loose": supported values: "strict", "kep217"`},
 		{"Weight", []string{"score", "a", "-f", "x", "--resources", "cpu=0"}, "resources[0].weight: Invalid value: 0"},
 		{"WeightText", []string{"score", "a", "-f", "x", "--resources", "cpu=x"}, `--resources "cpu=x"`},
-		{"ResourceTwice", []string{"score", "a", "-f", "x", "--resources", "cpu,cpu"}, `resources[1].resource: Duplicate value: "cpu"`},
-		{"UnknownResource", []string{"score", "a", "-f", "x", "--resources", "ram"}, `resources[0].resource: Invalid value: "ram"`},
+		{"ResourceTwice", []string{"score", "a", "-f", "x", "--resources", "cpu,cpu"},
+			`resources[1].resource: Duplicate value: "cpu"`},
+		{"UnknownResource", []string{"score", "a", "-f", "x", "--resources", "ram"},
+			`resources[0].resource: Invalid value: "ram"`},
 		{"MissingLimit", []string{"score", "a", "-f", "x", "--missing-limit", "memory"}, "PODS:RESOURCE=RULE"},
-		{"MissingLimitRule", []string{"score", "a", "-f", "x", "--missing-limit", "Others:cpu=Guess"}, `missingLimits[0].rule: Unsupported value: "Guess"`},
-		{"SortBy", []string{"top", "-f", "testdata/proposal.json", "--sort-by", "disk"}, `--sort-by "disk": must be load, name or one of the resources shown: cpu, memory`},
+		{"MissingLimitRule", []string{"score", "a", "-f", "x", "--missing-limit", "Others:cpu=Guess"},
+			`missingLimits[0].rule: Unsupported value: "Guess"`},
+		{"SortBy", []string{"top", "-f", "testdata/proposal.json", "--sort-by", "disk"},
+			`--sort-by "disk": must be load, name or one of the resources shown: cpu, memory`},
 		{"Weight0", []string{"simulate", "-f", "x", "--weight", "0"}, "--weight 0: must be 1 to 1000"},
 		{"WhyNotWithThree", []string{"why-not", "-p", "x", "node", "other"}, "exclude each other"},
 		{"Top", []string{"top", "--top", "-1"}, "--top -1"},
 		{"TopArgs", []string{"top", "x"}, `unknown command "x" for "loadline top"`},
 		{"NoGroups", []string{"rank"}, "--groups FILE or --question FILE is required"},
 		{"GroupsAndQuestion", []string{"rank", "--groups", "x", "--question", "y"}, "exclude each other"},
-		{"QuestionAndPolicy", []string{"rank", "--question", "y", "--rank-preset", "proposal"}, "says itself how to rank"},
+		{"QuestionAndPolicy", []string{"rank", "--question", "y", "--rank-preset", "proposal"},
+			"says itself how to rank"},
 		{"ClusterNodes", []string{"rank", "--groups", "x", "--cluster-nodes", "-2"}, "--cluster-nodes -2"},
 		{"SizeNoGroups", []string{"size", "-f", "x"}, "--groups FILE is required"},
-		{"SizeMode", []string{"size", "-f", "x", "--groups", "y", "--size-mode", "shipped"}, `--size-mode "shipped": must be default or compat`},
+		{"SizeMode", []string{"size", "-f", "x", "--groups", "y", "--size-mode", "shipped"},
+			`--size-mode "shipped": must be default or compat`},
 		{"SizeNow", []string{"size", "-f", "x", "--groups", "y", "--now", "noon"}, `--now "noon": is not a time`},
 		{"WhyNoGroup", []string{"why", "--groups", "x"}, "name a GROUP"},
 		{"NoAddress", []string{"gateway"}, "--extender-address HOST:PORT or --expander-address HOST:PORT is required"},
-		{"PublicAddress", []string{"gateway", "--extender-address", "0.0.0.0:8888"}, "can be reached from other machines"},
-		{"CertWithoutKey", []string{"gateway", "--extender-address", "127.0.0.1:1", "--tls-cert-file", "x"}, "go together"},
-		{"ExpanderWithoutTLS", []string{"gateway", "--expander-address", "127.0.0.1:1"}, "needs --tls-cert-file and --tls-private-key-file"},
-		{"ExpanderPort", []string{"gateway", "--expander-address", "8889", "--tls-cert-file", "x", "--tls-private-key-file", "y"}, "must be HOST:PORT"},
-		{"ExpanderTimeout", []string{"gateway", "--expander-address", "127.0.0.1:1", "--tls-cert-file", "x", "--tls-private-key-file", "y",
+		{"PublicAddress", []string{"gateway", "--extender-address", "0.0.0.0:8888"},
+			"can be reached from other machines"},
+		{"CertWithoutKey", []string{"gateway", "--extender-address", "127.0.0.1:1", "--tls-cert-file", "x"},
+			"go together"},
+		{"ExpanderWithoutTLS", []string{"gateway", "--expander-address", "127.0.0.1:1"},
+			"needs --tls-cert-file and --tls-private-key-file"},
+		{"ExpanderPort", []string{"gateway", "--expander-address", "8889", "--tls-cert-file", "x",
+			"--tls-private-key-file", "y"}, "must be HOST:PORT"},
+		{"ExpanderTimeout", []string{"gateway", "--expander-address", "127.0.0.1:1", "--tls-cert-file", "x",
+			"--tls-private-key-file", "y",
 			"--expander-timeout", "4s"}, "at most 3.5s"},
-		{"RankPreset", []string{"gateway", "--expander-address", "127.0.0.1:1", "--tls-cert-file", "x", "--tls-private-key-file", "y",
+		{"RankPreset", []string{"gateway", "--expander-address", "127.0.0.1:1", "--tls-cert-file", "x",
+			"--tls-private-key-file", "y",
 			"--rank-preset", "strict"}, `preset: Unsupported value: "strict"`},
 		{"CertificateWithoutHost", []string{"gateway", "certificate", "--host", ""}, "no host"},
 	} {
@@ -80,15 +93,18 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 	}
 }
 
-// A name that is none is shown in a form that no terminal takes for a command, and its node keeps no other from being shown.
+// A name that is none is shown in a form that no terminal takes for a command, and its node keeps no other from being
+// shown.
 func TestNodeNameThatIsNoneIsPrintable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "name")
-	content := `{"kind":"List","apiVersion":"v1","items":[{"kind":"Node","apiVersion":"v1","metadata":{"name":"a\u001b[31m\u0000"}},{"kind":"Node","apiVersion":"v1","metadata":{"name":"b"}}]}`
+	content :=
+		`{"kind":"List","apiVersion":"v1","items":[{"kind":"Node","apiVersion":"v1","metadata":{"name":"a\u001b[31m\u0000"}},{"kind":"Node","apiVersion":"v1","metadata":{"name":"b"}}]}`
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, errs, code := run(t, "loadline", "", "top", "-f", file)
-	if code != 0 || strings.ContainsAny(out+errs, "\x1b\x00") || !strings.Contains(out, `a\x1b[31m\x00~`) || !strings.Contains(out, "\nb ") && !strings.Contains(out, "\nb\n") {
+	if code != 0 || strings.ContainsAny(out+errs, "\x1b\x00") || !strings.Contains(out, `a\x1b[31m\x00~`) ||
+		!strings.Contains(out, "\nb ") && !strings.Contains(out, "\nb\n") {
 		t.Errorf("exit %d, out %q, err %q", code, out, errs)
 	}
 }
@@ -110,20 +126,28 @@ func TestFailureExitsWith1(t *testing.T) {
 		says []string
 	}{
 		{"NoFile", []string{"top", "-f", dir + "/absent"}, []string{"no such file"}},
-		{"NotADump", []string{"top", "-f", file("text", "hello world")}, []string{"text: document 0: not a dump of a cluster"}},
-		{"NoNodes", []string{"top", "-f", file("pods", `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}`)}, []string{"pods holds no node"}},
-		{"NoSuchPod", []string{"score", "nobody", "-f", "testdata/proposal.json"}, []string{"pod default/nobody is not in testdata/proposal.json", "-p FILE"}},
-		{"OtherNamespace", []string{"score", "pod5", "-n", "x", "-f", "testdata/proposal.json"}, []string{"pod x/pod5 is not in"}},
-		{"PodFileIsNoPod", []string{"score", "-p", "testdata/proposal.json", "-f", "testdata/proposal.json"}, []string{"holds 5 pods, want one"}},
-		{"PolicyFile", []string{"score", "pod5", "-f", "testdata/proposal.json", "--policy", file("policy", "prest: strict\n")},
+		{"NotADump", []string{"top", "-f", file("text", "hello world")},
+			[]string{"text: document 0: not a dump of a cluster"}},
+		{"NoNodes", []string{"top", "-f", file("pods", `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}`)},
+			[]string{"pods holds no node"}},
+		{"NoSuchPod", []string{"score", "nobody", "-f", "testdata/proposal.json"},
+			[]string{"pod default/nobody is not in testdata/proposal.json", "-p FILE"}},
+		{"OtherNamespace", []string{"score", "pod5", "-n", "x", "-f", "testdata/proposal.json"},
+			[]string{"pod x/pod5 is not in"}},
+		{"PodFileIsNoPod", []string{"score", "-p", "testdata/proposal.json", "-f", "testdata/proposal.json"},
+			[]string{"holds 5 pods, want one"}},
+		{"PolicyFile",
+			[]string{"score", "pod5", "-f", "testdata/proposal.json", "--policy", file("policy", "prest: strict\n")},
 			[]string{"policy: ", `unknown field "prest"`}},
-		{"NegativeLimitOfThePod", []string{"score", "p", "-f", file("incoming", fmt.Sprintf(nodeWith, "", "-1"))}, []string{"engine: ", "limits", "cpu", "-1"}},
+		{"NegativeLimitOfThePod", []string{"score", "p", "-f", file("incoming", fmt.Sprintf(nodeWith, "", "-1"))},
+			[]string{"engine: ", "limits", "cpu", "-1"}},
 		{"MalformedLimit", []string{"top", "-f", file("malformed", fmt.Sprintf(nodeWith, "n", "1x"))},
 			[]string{`item 1 (Pod "p"): spec.containers[0].resources.limits.cpu: `}},
 		{"NoLibrary", []string{"version", "--engine", "inprocess:///nonexistent.so"}, []string{"/nonexistent.so"}},
 		{"EngineAddress", []string{"version", "--engine", "http://x"}, []string{`engine address "http://x"`}},
 		{"Kubeconfig", []string{"top", "--kubeconfig", dir + "/absent"}, []string{"absent"}},
-		{"Context", []string{"top", "--kubeconfig", file("kubeconfig", "apiVersion: v1\nkind: Config\n"), "--context", "moon"}, []string{`"moon"`}},
+		{"Context", []string{"top", "--kubeconfig", file("kubeconfig", "apiVersion: v1\nkind: Config\n"), "--context",
+			"moon"}, []string{`"moon"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, errs, code := run(t, "loadline", "", c.args...)
@@ -143,13 +167,15 @@ func TestFailureExitsWith1(t *testing.T) {
 }
 
 func TestNameOfThePlugin(t *testing.T) {
-	for program, want := range map[string]string{"loadline": "\n  loadline [command]", "/usr/bin/kubectl-loadline": "\n  kubectl loadline [command]"} {
+	for program, want := range map[string]string{"loadline": "\n  loadline [command]",
+		"/usr/bin/kubectl-loadline": "\n  kubectl loadline [command]"} {
 		out, _, code := run(t, program, "", "--help")
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("%s --help: exit %d, %s", program, code, out)
 		}
 	}
-	if _, errs, _ := run(t, "kubectl-loadline", "", "frobnicate"); !strings.Contains(errs, "See 'kubectl loadline --help'") {
+	if _, errs, _ := run(t, "kubectl-loadline", "", "frobnicate"); !strings.Contains(errs,
+		"See 'kubectl loadline --help'") {
 		t.Error(errs)
 	}
 }
@@ -171,14 +197,16 @@ func TestVersion(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
-	if out, _, code := run(t, "loadline", "", "completion", "bash"); code != 0 || !strings.Contains(out, "__start_loadline") {
+	if out, _, code := run(t, "loadline", "", "completion", "bash"); code != 0 ||
+		!strings.Contains(out, "__start_loadline") {
 		t.Errorf("exit %d: %.80s", code, out)
 	}
 }
 
 // The form that other programs read.
 func TestScoreJSON(t *testing.T) {
-	out, errs, code := run(t, "loadline", "", "score", "pod5", "-f", "testdata/proposal.json", "-o", "json", "--resources", "cpu")
+	out, errs, code := run(t, "loadline", "", "score", "pod5", "-f", "testdata/proposal.json", "-o",
+		"json", "--resources", "cpu")
 	if code != 0 {
 		t.Fatal(errs)
 	}
@@ -187,7 +215,8 @@ func TestScoreJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{"pod": "default/pod5", "scores": []any{
-		map[string]any{"node": "node2", "score": 100.0, "raw": -12.5}, map[string]any{"node": "node1", "score": 0.0, "raw": -75.0},
+		map[string]any{"node": "node2", "score": 100.0, "raw": -12.5},
+		map[string]any{"node": "node1", "score": 0.0, "raw": -75.0},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error("(-want +got):", diff)
@@ -224,7 +253,8 @@ func TestDumpFromStandardInput(t *testing.T) {
 // A pod from a file takes the place of one of the same name.
 func TestPodFileReplacesThePod(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pod.yaml")
-	manifest := "apiVersion: v1\nkind: Pod\nmetadata: {name: pod1}\nspec:\n  containers:\n  - name: c\n    resources: {limits: {cpu: 1}}\n"
+	manifest := "apiVersion: v1\nkind: Pod\nmetadata: {name: pod1}\nspec:\n  containers:\n  - name: c\n" +
+		"    resources: {limits: {cpu: 1}}\n"
 	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +300,8 @@ func TestPagesHoldEverySection(t *testing.T) {
 		{[]string{"why", "pod5", "-f", "testdata/proposal.json"}, []string{
 			"default/pod5: node2 (score 100, limits 9/8 cpu = 1.13) over node1 (score 0, limits 14/8 cpu = 1.75)",
 			"default/pod5 fits on 2 of 2 nodes"}},
-		{[]string{"why", "shop/huge", "-f", "testdata/fit.yaml"}, []string{"0/4 nodes are available", "NodeResourcesFit", "Insufficient cpu", "SUCH AS"}},
+		{[]string{"why", "shop/huge", "-f", "testdata/fit.yaml"},
+			[]string{"0/4 nodes are available", "NodeResourcesFit", "Insufficient cpu", "SUCH AS"}},
 		{[]string{"score", "pod5", "-f", "testdata/proposal.json"}, []string{
 			"Scores of all nodes", "node1", "node2", "9 / 8 = 1.13", "14 / 8 = 1.75"}},
 	} {
@@ -294,20 +325,24 @@ func TestPolicyOfFlagsAndFile(t *testing.T) {
 	}{
 		{"", policy.Policy{Preset: "strict"}},
 		{"--preset kep217", policy.Policy{Preset: "kep217"}},
-		{"--resources cpu=2,memory,nvidia.com/gpu=100 --aggregate Worst --normalization Absolute --pod-limits Proposal " +
-			"--arithmetic Truncating --absent-resource AddNothing --missing-limit-scope IncomingPod --max-limit-ratio -1 " +
-			"--missing-limit Others:cpu=Fixed:500m --missing-limit BestEffort:memory=Zero",
+		{"--resources cpu=2,memory,nvidia.com/gpu=100 --aggregate Worst --normalization Absolute --pod-limits " +
+			"Proposal --arithmetic Truncating --absent-resource AddNothing --missing-limit-scope IncomingPod " +
+			"--max-limit-ratio -1 --missing-limit Others:cpu=Fixed:500m --missing-limit BestEffort:memory=Zero",
 			policy.Policy{
-				Preset:    "strict",
-				Resources: []policy.ResourceWeight{{Resource: "cpu", Weight: 2}, {Resource: "memory", Weight: 1}, {Resource: "nvidia.com/gpu", Weight: 100}},
+				Preset: "strict",
+				Resources: []policy.ResourceWeight{{Resource: "cpu", Weight: 2}, {Resource: "memory", Weight: 1},
+					{Resource: "nvidia.com/gpu", Weight: 100}},
 				Aggregate: "Worst", Normalization: "Absolute", PodLimits: "Proposal", Arithmetic: "Truncating",
 				AbsentResource: "AddNothing", MissingLimitScope: "IncomingPod", MaxLimitRatio: &ratio,
-				MissingLimits: []policy.MissingLimit{{Pods: "Others", Resource: "cpu", Rule: "Fixed", Fixed: "500m"}, {Pods: "BestEffort", Resource: "memory", Rule: "Zero"}},
+				MissingLimits: []policy.MissingLimit{{Pods: "Others", Resource: "cpu", Rule: "Fixed", Fixed: "500m"},
+					{Pods: "BestEffort", Resource: "memory", Rule: "Zero"}},
 			}},
 		{"--policy testdata/policy.yaml --aggregate WeightedSum --resources memory --missing-limit Others:memory=Zero",
 			policy.Policy{
-				Preset: "strict", Resources: []policy.ResourceWeight{{Resource: "memory", Weight: 1}}, Aggregate: "WeightedSum",
-				Normalization: "Absolute", MissingLimits: []policy.MissingLimit{{Pods: "Others", Resource: "memory", Rule: "Zero"}},
+				Preset: "strict", Resources: []policy.ResourceWeight{{Resource: "memory", Weight: 1}},
+				Aggregate:     "WeightedSum",
+				Normalization: "Absolute",
+				MissingLimits: []policy.MissingLimit{{Pods: "Others", Resource: "memory", Rule: "Zero"}},
 			}},
 	} {
 		got, err := addPolicyFlagsTo(t, c.args).policy()
@@ -353,7 +388,8 @@ func apiServer(t *testing.T, file string) (kubeconfig string, paths *[]string) {
 		mu.Unlock()
 		kind := map[string]string{"/api/v1/nodes": "Node", "/api/v1/pods": "Pod", "/api/v1/namespaces": "Namespace",
 			"/api/v1/persistentvolumes": "PersistentVolume", "/api/v1/persistentvolumeclaims": "PersistentVolumeClaim",
-			"/apis/storage.k8s.io/v1/storageclasses": "StorageClass", "/apis/storage.k8s.io/v1/csinodes": "CSINode"}[r.URL.Path]
+			"/apis/storage.k8s.io/v1/storageclasses": "StorageClass",
+			"/apis/storage.k8s.io/v1/csinodes":       "CSINode"}[r.URL.Path]
 		items := slices.DeleteFunc(slices.Clone(dump.Items), func(o map[string]any) bool { return o["kind"] != kind })
 		start := 0
 		fmt.Sscan(query.Get("continue"), &start)
@@ -367,7 +403,8 @@ func apiServer(t *testing.T, file string) (kubeconfig string, paths *[]string) {
 		if group, ok := strings.CutPrefix(r.URL.Path, "/apis/"); ok {
 			version = filepath.Dir(group)
 		}
-		json.NewEncoder(w).Encode(map[string]any{"kind": kind + "List", "apiVersion": version, "metadata": metadata, "items": items[start:end]})
+		json.NewEncoder(w).Encode(map[string]any{"kind": kind + "List", "apiVersion": version, "metadata": metadata,
+			"items": items[start:end]})
 	}))
 	t.Cleanup(server.Close)
 	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
@@ -391,7 +428,8 @@ contexts:
 func TestLiveClusterGivesWhatItsDumpGives(t *testing.T) {
 	kubeconfig, paths := apiServer(t, "testdata/proposal.json")
 	live := []string{"--kubeconfig", kubeconfig, "--context", "test"}
-	for _, args := range [][]string{{"why", "pod5"}, {"why", "pod1"}, {"score", "default/pod5"}, {"fit", "pod5"}, {"top"}} {
+	for _, args := range [][]string{{"why", "pod5"}, {"why", "pod1"}, {"score", "default/pod5"},
+		{"fit", "pod5"}, {"top"}} {
 		want, _, _ := run(t, "loadline", "", append(slices.Clone(args), "-f", "testdata/proposal.json")...)
 		got, errs, code := run(t, "loadline", "", append(slices.Clone(args), live...)...)
 		if diff := cmp.Diff(want, got); diff != "" || code != 0 {
@@ -406,7 +444,8 @@ func TestLiveClusterGivesWhatItsDumpGives(t *testing.T) {
 	if !strings.Contains(errs, "pod default/pod9 is not in test;") {
 		t.Errorf("the error does not name the context: %s", errs)
 	}
-	if _, errs, code := run(t, "loadline", "", "top", "--kubeconfig", kubeconfig); code != 1 || !strings.Contains(errs, "nodes: ") {
+	if _, errs, code := run(t, "loadline", "", "top", "--kubeconfig", kubeconfig); code != 1 ||
+		!strings.Contains(errs, "nodes: ") {
 		t.Errorf("exit %d without an API server: %s", code, errs)
 	}
 }
@@ -415,7 +454,8 @@ func TestLiveClusterGivesWhatItsDumpGives(t *testing.T) {
 func TestEngineOnASocket(t *testing.T) {
 	daemon := enginetest.StartDaemon(t)
 	want, _, _ := run(t, "loadline", "", "why", "shop/new", "-f", "testdata/mixed.yaml")
-	got, errs, code := run(t, "loadline", "", "why", "shop/new", "-f", "testdata/mixed.yaml", "--engine", daemon.Address())
+	got, errs, code := run(t, "loadline", "", "why", "shop/new", "-f", "testdata/mixed.yaml", "--engine",
+		daemon.Address())
 	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
 		t.Errorf("exit %d, %s (-inprocess +socket): %s", code, errs, diff)
 	}
@@ -442,7 +482,8 @@ func TestGatewayCommand(t *testing.T) {
 			"--context", "test", "--resources", "cpu"}, Streams{Out: io.Discard, Err: &stderr})
 	}()
 	waitForOK(t, "http://"+address+"/readyz")
-	body := `{"pod":{"metadata":{"name":"p"},"spec":{"containers":[{"resources":{"limits":{"cpu":"4"}}}]}},"nodenames":["node1","node2"]}`
+	body :=
+		`{"pod":{"metadata":{"name":"p"},"spec":{"containers":[{"resources":{"limits":{"cpu":"4"}}}]}},"nodenames":["node1","node2"]}`
 	response, err := http.Post("http://"+address+"/prioritize", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -485,8 +526,10 @@ func TestOnlyALiveClusterKnowsThatAClaimIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for source, want := range map[string]string{
-		"--kubeconfig=" + kubeconfig + " --context=test": "0/2 nodes are available: persistentvolumeclaim \"data-0\" not found.\n",
-		"-f testdata/proposal.json":                      "default/stateful: not known to fit on any of 2 nodes; 2 of them cannot be judged\n",
+		"--kubeconfig=" + kubeconfig + " --context=test": "0/2 nodes are available: persistentvolumeclaim \"data-0\" " +
+			"not found.\n",
+		"-f testdata/proposal.json": "default/stateful: not known to fit on any of 2 nodes; 2 of them cannot be " +
+			"judged\n",
 	} {
 		out, errs, code := run(t, "loadline", "", append([]string{"why-not", "-p", file}, strings.Fields(source)...)...)
 		if first, _, _ := strings.Cut(out, "\n"); code != 0 || first+"\n" != want {

@@ -2,8 +2,8 @@ package cli
 
 import "fmt"
 
-// cutShortLines say that an answer was cut short, what of it is missing, and what was used up, as the engine names it: "work", "time" or
-// "memory". None where nothing was.
+// cutShortLines say that an answer was cut short, what of it is missing, and what was used up, as the engine names it:
+// "work", "time" or "memory". There is none if nothing was cut short.
 func cutShortLines(missing, by string) []string {
 	if by == "" {
 		return nil

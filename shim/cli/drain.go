@@ -31,16 +31,21 @@ type drainSource struct {
 // addTo adds flags of Cluster Autoscaler under their names.
 func (s *drainSource) addTo(flags *pflag.FlagSet) {
 	s.filters.addTo(flags)
-	flags.StringVar(&s.groups, "groups", "", "file with node groups, kind "+nodegroup.Kind+"; without it all nodes are one group, which may become empty")
+	flags.StringVar(&s.groups, "groups", "",
+		"file with node groups, kind "+nodegroup.Kind+"; without it all nodes are one group, which may become empty")
 	flags.StringVar(&s.now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
 	flags.Float64Var(&s.threshold, "scale-down-utilization-threshold", 0.5, "nodes of which more is requested stay")
-	flags.DurationVar(&s.unneeded, "scale-down-unneeded-time", 10*time.Minute, "how long a node is unneeded before it goes")
+	flags.DurationVar(&s.unneeded, "scale-down-unneeded-time", 10*time.Minute,
+		"how long a node is unneeded before it goes")
 	flags.Int32Var(&s.parallelism, "max-scale-down-parallelism", 10, "nodes that go at once")
 	flags.Int32Var(&s.drains, "max-drain-parallelism", 5, "and how many of them with pods to move")
 	flags.BoolVar(&s.systemPods, "skip-nodes-with-system-pods", true, "nodes with pods of kube-system stay")
-	flags.BoolVar(&s.localStorage, "skip-nodes-with-local-storage", true, "nodes with pods that store data on the node stay")
-	flags.BoolVar(&s.customControllers, "skip-nodes-with-custom-controller-pods", true, "nodes with pods of controllers that are not built in stay")
-	flags.BoolVar(&s.daemonSet, "ignore-daemonsets-utilization", false, "pods of DaemonSets do not count as utilization")
+	flags.BoolVar(&s.localStorage, "skip-nodes-with-local-storage",
+		true, "nodes with pods that store data on the node stay")
+	flags.BoolVar(&s.customControllers, "skip-nodes-with-custom-controller-pods",
+		true, "nodes with pods of controllers that are not built in stay")
+	flags.BoolVar(&s.daemonSet, "ignore-daemonsets-utilization",
+		false, "pods of DaemonSets do not count as utilization")
 }
 
 // time returns the time of the plan.
@@ -82,12 +87,14 @@ func (a *app) newDrain() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "drain",
 		Short: "Show which nodes could go, together, and what keeps each other node",
-		Long: `Show which nodes could go, together: all their pods fit on nodes that stay, no disruption budget is exceeded, and groups keep
-their minimum. For each node that goes, where its pods would move; for each that stays, why, and what would have to change.
+		Long: `Show which nodes could go, together: all their pods fit on nodes that stay, no disruption budget is
+exceeded, and groups keep their minimum. For each node that goes, where its pods would move; for each
+that stays, why, and what would have to change.
 
 Nothing is changed, on a live cluster neither. Rules, reasons and flags are those of Cluster Autoscaler.
 
-A dump should hold what decides: 'kubectl get nodes,pods,pdb,rs,sts,ds,jobs,rc,namespaces,pv,pvc,storageclasses,csinodes -A -o json'.
+A dump should hold what decides:
+'kubectl get nodes,pods,pdb,rs,sts,ds,jobs,rc,namespaces,pv,pvc,storageclasses,csinodes -A -o json'.
 A kind of which it holds nothing counts as one of which there is nothing.`,
 		Example: `  loadline drain -f cluster.json
   loadline drain --groups groups.yaml -o html > drain.html`,
@@ -122,7 +129,8 @@ type drainPlan struct {
 }
 
 // ask has a plan made.
-func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engineFlags, stdin io.Reader) (*drainPlan, error) {
+func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engineFlags,
+	stdin io.Reader) (*drainPlan, error) {
 	now, err := s.time()
 	if err != nil {
 		return nil, err
@@ -152,7 +160,8 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	}
 	client := loadlinev1.NewAutoscalerClient(c.conn)
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
-		request := &loadlinev1.PlanDrainRequest{Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: at}, NowS: now.Unix(), Options: d.options, Fit: fit}
+		request := &loadlinev1.PlanDrainRequest{Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: at},
+			NowS: now.Unix(), Options: d.options, Fit: fit}
 		var err error
 		if request.Groups, err = groups.Proto(c.view.Slot); err != nil {
 			return err
@@ -169,7 +178,8 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 }
 
 // drainKinds are the kinds without which nothing is removed, as kubectl names them.
-var drainKinds = map[string]string{"PodDisruptionBudget": "pdb", "ReplicaSet": "rs", "StatefulSet": "sts", "DaemonSet": "ds", "Job": "jobs"}
+var drainKinds = map[string]string{"PodDisruptionBudget": "pdb", "ReplicaSet": "rs", "StatefulSet": "sts",
+	"DaemonSet": "ds", "Job": "jobs"}
 
 // assume takes a dump for all there is.
 func (d *drainPlan) assume(c *cluster) {

@@ -18,7 +18,8 @@ func TestDrainRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"drain", "-f", "testdata/drain.json", "--now", "yesterday"}, `--now "yesterday": must be a time such as 2026-02-17T09:00:00Z`},
+		{[]string{"drain", "-f", "testdata/drain.json", "--now", "yesterday"},
+			`--now "yesterday": must be a time such as 2026-02-17T09:00:00Z`},
 		{drainArgs("-o", "png"), `-o "png"`},
 		{drainArgs("--scale-down-utilization-threshold", "1.5"), "scale_down_utilization_threshold"},
 		{drainArgs("--groups", "testdata/none.yaml"), "testdata/none.yaml"},
@@ -65,12 +66,14 @@ func TestDrainAnswersForEachNode(t *testing.T) {
 func TestDrainSaysWhatKeepsEverything(t *testing.T) {
 	var nodes []string
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		nodes = append(nodes, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"`+name+`"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"10"},
+		nodes = append(nodes, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"`+name+
+			`"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"10"},
 			"conditions":[{"type":"Ready","status":"Unknown"}]}}`)
 	}
 	dump := `{"apiVersion":"v1","kind":"List","items":[` + strings.Join(nodes, ",") + `]}`
 	out, errs, code := run(t, "loadline", dump, "drain", "-f", "-", "--now", drainNow)
-	if code != 0 || !strings.HasPrefix(out, "nothing is removed: 5 of 5 nodes are not ready\n") || !strings.Contains(out, "ScaleDownNotTried") {
+	if code != 0 || !strings.HasPrefix(out, "nothing is removed: 5 of 5 nodes are not ready\n") ||
+		!strings.Contains(out, "ScaleDownNotTried") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 }
@@ -80,7 +83,8 @@ func TestDrainPage(t *testing.T) {
 	if code != 0 {
 		t.Fatal(errs)
 	}
-	for _, want := range []string{"3 nodes of 8 can go together", "drain of node-1", "shop/web-0 to ", "until 2026-02-17T09:10:01Z", "BlockedByPod: LocalStorageRequested"} {
+	for _, want := range []string{"3 nodes of 8 can go together", "drain of node-1", "shop/web-0 to ",
+		"until 2026-02-17T09:10:01Z", "BlockedByPod: LocalStorageRequested"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -71,13 +71,16 @@ func startOf(r *loadlinev1.NodeRemoval) string {
 }
 
 func (d *drainPlan) data() drainAnswer {
-	out := drainAnswer{Remove: []drainRemoval{}, Keep: []drainKeep{}, Status: d.GetStatus(), Limit: d.GetLimit(), Brake: d.GetBrakeText(),
+	out := drainAnswer{Remove: []drainRemoval{}, Keep: []drainKeep{}, Status: d.GetStatus(), Limit: d.GetLimit(),
+		Brake:           d.GetBrakeText(),
 		USDPerHourSaved: d.GetUsdPerHourSaved(), Notes: append([]string{}, d.notes...), CutShortBy: d.GetCutShortBy()}
 	for _, r := range d.GetRemove() {
-		removal := drainRemoval{Node: r.GetNode(), NodeGroup: r.GetNodeGroup(), Empty: r.GetEmpty(), Risky: r.GetRisky(), Moves: []drainMove{},
+		removal := drainRemoval{Node: r.GetNode(), NodeGroup: r.GetNodeGroup(), Empty: r.GetEmpty(),
+			Risky: r.GetRisky(), Moves: []drainMove{},
 			Since: time.Unix(r.GetSinceS(), 0).UTC(), ReadyAt: time.Unix(r.GetReadyAtS(), 0).UTC(), Start: startOf(r)}
 		for _, m := range r.GetMoves() {
-			removal.Moves = append(removal.Moves, drainMove{podOf(m.GetNamespace(), m.GetName()), m.GetTo(), m.GetBudget()})
+			removal.Moves = append(removal.Moves,
+				drainMove{podOf(m.GetNamespace(), m.GetName()), m.GetTo(), m.GetBudget()})
 		}
 		out.Remove = append(out.Remove, removal)
 	}
@@ -88,8 +91,8 @@ func (d *drainPlan) data() drainAnswer {
 }
 
 func newDrainKeep(k *loadlinev1.NodeKeep) drainKeep {
-	keep := drainKeep{Node: k.GetNode(), NodeGroup: k.GetNodeGroup(), Reason: k.GetReason(), PodReason: k.GetPodReason(),
-		BudgetRefusal: k.GetBudgetRefusal(), WhatWouldHelp: k.GetAdvice()}
+	keep := drainKeep{Node: k.GetNode(), NodeGroup: k.GetNodeGroup(), Reason: k.GetReason(),
+		PodReason: k.GetPodReason(), BudgetRefusal: k.GetBudgetRefusal(), WhatWouldHelp: k.GetAdvice()}
 	if k.Pod != nil {
 		pod := podOf(k.GetPodNamespace(), k.GetPodName())
 		keep.BlockingPod = &pod
@@ -113,8 +116,8 @@ func (d *drainPlan) verdict() string {
 	if count == 0 {
 		return "no node can go"
 	}
-	text := fmt.Sprintf("%s of %d can go together: %d empty, %d by moving %s", plural(count, "node"), count+len(d.GetKeep()), empty, count-empty,
-		plural(moves, "pod"))
+	text := fmt.Sprintf("%s of %d can go together: %d empty, %d by moving %s",
+		plural(count, "node"), count+len(d.GetKeep()), empty, count-empty, plural(moves, "pod"))
 	if saved := d.GetUsdPerHourSaved(); saved > 0 {
 		text += fmt.Sprintf("; %.4f USD per hour are saved", saved)
 	}
@@ -144,8 +147,8 @@ func (d *drainPlan) table(w io.Writer) error {
 		return err
 	}
 	if len(d.GetRemove()) > 0 {
-		table := texttable.New(texttable.Column{Header: "GOES"}, texttable.Column{Header: "START"}, texttable.Column{Header: "READY AT"},
-			texttable.Column{Header: "POD"}, texttable.Column{Header: "MOVES TO"})
+		table := texttable.New(texttable.Column{Header: "GOES"}, texttable.Column{Header: "START"},
+			texttable.Column{Header: "READY AT"}, texttable.Column{Header: "POD"}, texttable.Column{Header: "MOVES TO"})
 		for _, r := range d.GetRemove() {
 			head := []string{r.GetNode(), startOf(r), time.Unix(r.GetReadyAtS(), 0).UTC().Format(time.RFC3339)}
 			if len(r.GetMoves()) == 0 {
@@ -162,8 +165,8 @@ func (d *drainPlan) table(w io.Writer) error {
 		fmt.Fprintln(w)
 	}
 	if len(d.GetKeep()) > 0 {
-		table := texttable.New(texttable.Column{Header: "STAYS"}, texttable.Column{Header: "REASON"}, texttable.Column{Header: "POD"},
-			texttable.Column{Header: "WHAT WOULD HELP"})
+		table := texttable.New(texttable.Column{Header: "STAYS"}, texttable.Column{Header: "REASON"},
+			texttable.Column{Header: "POD"}, texttable.Column{Header: "WHAT WOULD HELP"})
 		for _, k := range d.GetKeep() {
 			keep := newDrainKeep(k)
 			pod := "-"
@@ -195,7 +198,8 @@ func keepReason(k drainKeep) string {
 
 // page draws the drain as it would run.
 func (d *drainPlan) page(w io.Writer) error {
-	p := report.Drain{Title: "Which nodes can go", Verdict: d.verdict(), Lines: append(d.basis(), leftOutLines(&d.leftOut)...), Parallel: int(d.options.GetMaxScaleDownParallelism()),
+	p := report.Drain{Title: "Which nodes can go", Verdict: d.verdict(),
+		Lines: append(d.basis(), leftOutLines(&d.leftOut)...), Parallel: int(d.options.GetMaxScaleDownParallelism()),
 		Drains: int(d.options.GetMaxDrainParallelism()), Left: map[string]int64{}}
 	for _, b := range d.GetBudgets() {
 		p.Left[podOf(b.GetNamespace(), b.GetName())] = b.GetLeft()
@@ -206,7 +210,8 @@ func (d *drainPlan) page(w io.Writer) error {
 			node.Until = ready.Format(time.RFC3339)
 		}
 		for _, m := range r.GetMoves() {
-			move := report.DrainMove{Pod: podOf(m.GetNamespace(), m.GetName()), To: m.GetTo(), Placeholder: m.GetPlaceholder()}
+			move := report.DrainMove{Pod: podOf(m.GetNamespace(), m.GetName()), To: m.GetTo(),
+				Placeholder: m.GetPlaceholder()}
 			if m.GetBudget() != "" {
 				move.Budget = podOf(m.GetNamespace(), m.GetBudget())
 			}

@@ -14,9 +14,10 @@ type filterFlags struct {
 }
 
 func (f *filterFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&f.schedulerConfig, "scheduler-config", "", "file with a KubeSchedulerConfiguration: arguments of NodeAffinity, PodTopologySpread and "+
-		"NodeResourcesFit in its first profile hold here too")
-	flags.StringSliceVar(&f.defects, "upstream-defects", nil, "known defects of kube-scheduler to be reproduced: "+filterconfig.NamespaceSelectorSeesNoLabels)
+	flags.StringVar(&f.schedulerConfig, "scheduler-config", "", "file with a KubeSchedulerConfiguration: arguments "+
+		"of NodeAffinity, PodTopologySpread and NodeResourcesFit in its first profile hold here too")
+	flags.StringSliceVar(&f.defects, "upstream-defects", nil,
+		"known defects of kube-scheduler to be reproduced: "+filterconfig.NamespaceSelectorSeesNoLabels)
 }
 
 // fit returns them as the engine has them; nil: as kube-scheduler's defaults.

@@ -15,12 +15,13 @@ import (
 )
 
 // fitHelp is part of the help of each command that asks where a pod fits.
-const fitHelp = `POD is [NAMESPACE/]NAME of a pod that waits for a node or of one that has one. A pod that has a node is taken off it
-first. With -p the pod is read from a file instead, as from a manifest.
+const fitHelp = `POD is [NAMESPACE/]NAME of a pod that waits for a node or of one that has one. A pod that has a node is
+taken off it first. With -p the pod is read from a file instead, as from a manifest.
 
-The rules are those of kube-scheduler's filters in their default order; the first filter that refuses decides. What a
-filter looks up beside nodes and pods must be in a dump too:
-'kubectl get nodes,pods,namespaces,pv,pvc,storageclasses,csinodes -A -o json'. Where it is not, there is no judgement.`
+The rules are those of kube-scheduler's filters in their default order; the first filter that refuses
+decides. What a filter looks up beside nodes and pods must be in a dump too:
+'kubectl get nodes,pods,namespaces,pv,pvc,storageclasses,csinodes -A -o json'. Where it is not, there is
+no judgement.`
 
 func (a *app) newFit() *cobra.Command {
 	flags := podFlags{filters: true}
@@ -90,8 +91,9 @@ func (a *app) newWhyNot() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "why-not POD [NODE] | -p FILE [NODE]",
 		Short: "Tell why a pod does not fit on a node, or on any",
-		Long: "Tell why a pod does not fit on a node: which filter refuses it, whether preemption could help, and all reasons in\n" +
-			"the words of kube-scheduler. Without NODE: why on all nodes, grouped by reason.\n\n" + fitHelp,
+		Long: "Tell why a pod does not fit on a node: which filter refuses it, whether preemption could help,\n" +
+			"and all reasons in the words of kube-scheduler. Without NODE: why on all nodes, grouped by\n" +
+			"reason.\n\n" + fitHelp,
 		Example: `  loadline why-not shop/web-0 node-7
   loadline why-not -p pod.yaml -f cluster.json --by-node`,
 		Args: cobra.MaximumNArgs(2),
@@ -132,7 +134,8 @@ func (f *fitAnswer) whyNot(node string, byNode bool) (answer, error) {
 		if byNode {
 			return answer{data: f, table: func(w io.Writer) error { return f.refusalTable(w, refusals) }}, nil
 		}
-		return answer{data: newFitSection(f), table: func(w io.Writer) error { return f.groupTable(w, grouped(refusals)) }}, nil
+		return answer{data: newFitSection(f),
+			table: func(w io.Writer) error { return f.groupTable(w, grouped(refusals)) }}, nil
 	}
 	i := slices.IndexFunc(refusals, func(r refusal) bool { return r.Node == node })
 	if i < 0 && !slices.Contains(f.Fits, node) {
@@ -164,10 +167,12 @@ func (n nodeAnswer) table(w io.Writer) error {
 	if n.Status == "" {
 		verdict = "cannot be judged on"
 	}
-	if _, err := fmt.Fprintf(w, "%s %s %s\n\n", texttable.Escape(n.Pod), verdict, texttable.Escape(n.Node)); err != nil {
+	_, err := fmt.Fprintf(w, "%s %s %s\n\n", texttable.Escape(n.Pod), verdict, texttable.Escape(n.Node))
+	if err != nil {
 		return err
 	}
-	table := texttable.New(texttable.Column{Header: "FILTER"}, texttable.Column{Header: "PREEMPTION"}, texttable.Column{Header: "REASON"})
+	table := texttable.New(texttable.Column{Header: "FILTER"}, texttable.Column{Header: "PREEMPTION"},
+		texttable.Column{Header: "REASON"})
 	for _, reason := range n.Reasons {
 		table.Row(n.Filter, preemption(n.Status), reason)
 	}
@@ -189,7 +194,8 @@ func (f *fitAnswer) refusalTable(w io.Writer, refusals []refusal) error {
 	if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(f.Verdict)); err != nil {
 		return err
 	}
-	table := texttable.New(texttable.Column{Header: "NODE"}, texttable.Column{Header: "FILTER"}, texttable.Column{Header: "PREEMPTION"}, texttable.Column{Header: "REASONS"})
+	table := texttable.New(texttable.Column{Header: "NODE"}, texttable.Column{Header: "FILTER"},
+		texttable.Column{Header: "PREEMPTION"}, texttable.Column{Header: "REASONS"})
 	for _, r := range refusals {
 		table.Row(r.Node, r.Filter, preemption(r.Status), strings.Join(r.Reasons, "; "))
 	}
@@ -210,7 +216,8 @@ func (f *fitAnswer) groupTable(w io.Writer, groups []refusalGroup) error {
 var groupHeader = []string{"NODES", "FILTER", "PREEMPTION", "REASONS", "SUCH AS"}
 
 func (g refusalGroup) cells() []string {
-	return []string{strconv.Itoa(len(g.Nodes)), g.Filter, preemption(g.Status), strings.Join(g.Reasons, "; "), g.Nodes[0]}
+	return []string{strconv.Itoa(len(g.Nodes)), g.Filter, preemption(g.Status),
+		strings.Join(g.Reasons, "; "), g.Nodes[0]}
 }
 
 func writeGroups(w io.Writer, groups []refusalGroup) error {
@@ -236,7 +243,8 @@ type fitSection struct {
 }
 
 func newFitSection(f *fitAnswer) fitSection {
-	return fitSection{Verdict: f.Verdict, Fits: f.Fits, DoesNotFit: grouped(f.DoesNotFit), CannotJudge: grouped(f.CannotJudge)}
+	return fitSection{Verdict: f.Verdict, Fits: f.Fits, DoesNotFit: grouped(f.DoesNotFit),
+		CannotJudge: grouped(f.CannotJudge)}
 }
 
 // whyFit is the section "fit" of `why`.

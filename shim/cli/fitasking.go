@@ -50,7 +50,8 @@ func (q *podQuestion) fit(ctx context.Context) (*fitAnswer, error) {
 		}
 		out.leftOut.AddAnswer(response)
 		if len(response.GetPods()) != 1 {
-			return fmt.Errorf("asked about 1 pod, answered about %d: %s", len(response.GetPods()), out.leftOut.Line(mostNamed))
+			return fmt.Errorf("asked about 1 pod, answered about %d: %s", len(response.GetPods()),
+				out.leftOut.Line(mostNamed))
 		}
 		for _, group := range response.GetPods()[0].GetGroups() {
 			if err := out.add(q.view, group); err != nil {
@@ -77,7 +78,8 @@ func (f *fitAnswer) add(v *view.View, group *loadlinev1.VerdictGroup) error {
 		if !ok {
 			return fmt.Errorf("the engine answers about slot %d, which holds no node", slot)
 		}
-		r := refusal{Node: node, Filter: filterName(group.GetFilter()), Reasons: group.GetReasons(), beforeNodes: group.GetBeforeNodes()}
+		r := refusal{Node: node, Filter: filterName(group.GetFilter()), Reasons: group.GetReasons(),
+			beforeNodes: group.GetBeforeNodes()}
 		switch group.GetVerdict() {
 		case loadlinev1.VerdictGroup_FITS:
 			f.Fits = append(f.Fits, node)
@@ -113,7 +115,8 @@ func (f *fitAnswer) verdict() string {
 	case len(f.Fits) > 0:
 		return fmt.Sprintf("%s fits on %d of %s", f.Pod, len(f.Fits), plural(all, "node"))
 	case len(f.CannotJudge) > 0:
-		return fmt.Sprintf("%s: not known to fit on any of %s; %d of them cannot be judged", f.Pod, plural(all, "node"), len(f.CannotJudge))
+		return fmt.Sprintf("%s: not known to fit on any of %s; %d of them cannot be judged", f.Pod, plural(all, "node"),
+			len(f.CannotJudge))
 	}
 	return fmt.Sprintf("0/%d nodes are available: %s.", all, strings.Join(counted(f.DoesNotFit), ", "))
 }

@@ -13,8 +13,8 @@ import (
 
 const gatewayHelp = `Answer programs that do not have the engine in them. The gateway watches the cluster itself.
 
---extender-address: the prioritize verb of the HTTP extender protocol, for a kube-scheduler without our plugin. In its
-configuration:
+--extender-address: the prioritize verb of the HTTP extender protocol, for a kube-scheduler without our
+plugin. In its configuration:
 
   extenders:
   - urlPrefix: http://127.0.0.1:8888    # --extender-address
@@ -24,16 +24,18 @@ configuration:
     ignorable: true
     httpTimeout: 200ms
 
-Without an answer of the engine within --engine-timeout, every node gets 0: the scheduler goes on by its own scores.
+Without an answer of the engine within --engine-timeout, every node gets 0: the scheduler goes on by its
+own scores.
 
---expander-address: the gRPC expander of Cluster Autoscaler, for the choice of the node group that grows. Its flags:
+--expander-address: the gRPC expander of Cluster Autoscaler, for the choice of the node group that grows.
+Its flags:
 
   --expander=grpc,least-waste
   --grpc-expander-url=127.0.0.1:8889    # --expander-address
   --grpc-expander-cert=tls.crt          # what signed --tls-cert-file, or that file itself
 
-The autoscaler speaks TLS only: 'loadline gateway certificate' makes a pair to start with. Without an answer of the engine
-within --expander-timeout, the group with the least waste is chosen.
+The autoscaler speaks TLS only: 'loadline gateway certificate' makes a pair to start with. Without an
+answer of the engine within --expander-timeout, the group with the least waste is chosen.
 
 /livez, /readyz, /healthz and /metrics are served at --health-address, and at --extender-address.
 
@@ -75,20 +77,26 @@ func (a *app) newGateway() *cobra.Command {
 }
 
 func (f *gatewayFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&f.extender.Address, "extender-address", "", "HOST:PORT of the extender; a loopback address, or TLS")
+	flags.StringVar(&f.extender.Address, "extender-address", "",
+		"HOST:PORT of the extender; a loopback address, or TLS")
 	flags.StringVar(&f.expanderAddress, "expander-address", "", "HOST:PORT of the expander; needs TLS")
-	flags.StringVar(&f.extender.HealthAddress, "health-address", "", "HOST:PORT for health and metrics as plain HTTP, for the kubelet and Prometheus")
+	flags.StringVar(&f.extender.HealthAddress, "health-address", "",
+		"HOST:PORT for health and metrics as plain HTTP, for the kubelet and Prometheus")
 	flags.StringVar(&f.extender.Certificates.Cert, "tls-cert-file", "", "certificate of the server, PEM")
 	flags.StringVar(&f.extender.Certificates.Key, "tls-private-key-file", "", "its private key, PEM")
-	flags.StringVar(&f.extender.Certificates.ClientCA, "client-ca-file", "", "authorities of which a scheduler needs a certificate, PEM; "+
-		"probes need none, and an autoscaler cannot have one")
-	flags.StringSliceVar(&f.extender.Certificates.ClientNames, "client-allowed-names", nil, "common or alternative names that such a certificate may have, "+
-		"such as system:kube-scheduler; none given: whomever these authorities know, which of a cluster's own authority are all its users")
-	flags.DurationVar(&f.extender.Timeout, "engine-timeout", extender.DefaultTimeout, "how long an extender request waits for the engine; less than the scheduler's httpTimeout")
-	flags.DurationVar(&f.expander.Timeout, "expander-timeout", expander.DefaultTimeout, "how long an expander request waits for the engine; at most 3.5s")
-	flags.IntVar(&f.expander.MaxRequestBytes, "max-request-bytes", expander.DefaultMaxRequestBytes, "how large an expander request may be; "+
-		"each node group repeats its pods, of 1.7 kB each as a rule")
-	flags.StringVar(&f.extender.View, "view", extender.DefaultView, "name of the extender's view in the engine; gateways that share a loadlined need different ones")
+	flags.StringVar(&f.extender.Certificates.ClientCA, "client-ca-file", "", "authorities of which a scheduler needs "+
+		"a certificate, PEM; probes need none, and an autoscaler cannot have one")
+	flags.StringSliceVar(&f.extender.Certificates.ClientNames, "client-allowed-names", nil,
+		"common or alternative names that such a certificate may have, such as system:kube-scheduler; none given: "+
+			"whomever these authorities know, which of a cluster's own authority are all its users")
+	flags.DurationVar(&f.extender.Timeout, "engine-timeout", extender.DefaultTimeout,
+		"how long an extender request waits for the engine; less than the scheduler's httpTimeout")
+	flags.DurationVar(&f.expander.Timeout, "expander-timeout", expander.DefaultTimeout,
+		"how long an expander request waits for the engine; at most 3.5s")
+	flags.IntVar(&f.expander.MaxRequestBytes, "max-request-bytes", expander.DefaultMaxRequestBytes,
+		"how large an expander request may be; each node group repeats its pods, of 1.7 kB each as a rule")
+	flags.StringVar(&f.extender.View, "view", extender.DefaultView,
+		"name of the extender's view in the engine; gateways that share a loadlined need different ones")
 	addClusterFlags(flags, &f.cluster)
 	_ = flags.MarkHidden("namespace")
 	addEngineFlag(flags, &f.engine)
@@ -111,8 +119,8 @@ func (f *gatewayFlags) check() error {
 		return usagef("--expander-address %q: must be HOST:PORT: %v", f.expanderAddress, err)
 	}
 	if f.extender.Certificates.Cert == "" {
-		return usagef("--expander-address needs --tls-cert-file and --tls-private-key-file: Cluster Autoscaler speaks TLS only; " +
-			"'loadline gateway certificate' makes a pair")
+		return usagef("--expander-address needs --tls-cert-file and --tls-private-key-file: Cluster Autoscaler " +
+			"speaks TLS only; 'loadline gateway certificate' makes a pair")
 	}
 	if err := f.expander.Check(); err != nil {
 		return usageError{err}
@@ -149,7 +157,8 @@ func (f *gatewayFlags) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		gateway.Add(extender.Door{Name: "expander", Address: f.expanderAddress, Serve: server.Serve, Collectors: server.Collectors()})
+		gateway.Add(extender.Door{Name: "expander", Address: f.expanderAddress, Serve: server.Serve,
+			Collectors: server.Collectors()})
 	}
 	return gateway.Run(ctx)
 }

@@ -50,14 +50,16 @@ func startGateway(t *testing.T, engineAddress string, args ...string) *gatewayRu
 	kubeconfig, _ := apiServer(t, "testdata/proposal.json")
 	r := &gatewayRun{t: t, health: freeAddress(t), dir: filepath.Join(t.TempDir(), "pair"), ended: make(chan int, 1)}
 	out, errs, code := run(t, "loadline", "", "gateway", "certificate", "--dir", r.dir)
-	if want := filepath.Join(r.dir, "tls.key") + "\n" + filepath.Join(r.dir, "tls.crt") + "\n"; code != 0 || out != want {
+	if want := filepath.Join(r.dir, "tls.key") + "\n" + filepath.Join(r.dir, "tls.crt") + "\n"; code != 0 ||
+		out != want {
 		t.Fatalf("exit %d, out %q, err %q", code, out, errs)
 	}
 	address := freeAddress(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	r.cancel = cancel
 	t.Setenv("LOADLINE_LIBRARY", enginetest.Library(t))
-	all := append([]string{"loadline", "gateway", "--expander-address", address, "--health-address", r.health, "--kubeconfig", kubeconfig,
+	all := append([]string{"loadline", "gateway", "--expander-address", address, "--health-address", r.health,
+		"--kubeconfig", kubeconfig,
 		"--context", "test", "--engine", engineAddress, "--tls-cert-file", filepath.Join(r.dir, "tls.crt"),
 		"--tls-private-key-file", filepath.Join(r.dir, "tls.key")}, args...)
 	go func() { r.ended <- Run(ctx, all, Streams{Out: io.Discard, Err: &r.stderr}) }()
@@ -115,13 +117,18 @@ func (r *gatewayRun) best() string {
 	list := func(cpu, memory string) v1.ResourceList {
 		return v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory)}
 	}
-	pod := marshal(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: list("2", "8Gi")}}}}})
+	pod := marshal(
+		&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{
+			{Resources: v1.ResourceRequirements{Requests: list("2", "8Gi")}}}}})
 	request := &grpcplugin.BestOptionsRequest{}
 	for _, machine := range []string{"dear", "cheap"} {
-		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: machine, Labels: map[string]string{v1.LabelInstanceTypeStable: machine + "-4"}},
+		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: machine,
+			Labels: map[string]string{v1.LabelInstanceTypeStable: machine + "-4"}},
 			Status: v1.NodeStatus{Capacity: list("4", "16Gi"), Allocatable: list("4", "16Gi")}}
-		request.Options = append(request.Options, &grpcplugin.Option{NodeGroupId: "group-" + machine, NodeCount: 1, PodBytes: [][]byte{pod}})
-		request.NodeBytesMap = append(request.NodeBytesMap, &grpcplugin.NodeEntry{Key: "group-" + machine, Value: marshal(node)})
+		request.Options = append(request.Options,
+			&grpcplugin.Option{NodeGroupId: "group-" + machine, NodeCount: 1, PodBytes: [][]byte{pod}})
+		request.NodeBytesMap = append(request.NodeBytesMap,
+			&grpcplugin.NodeEntry{Key: "group-" + machine, Value: marshal(node)})
 	}
 	ctx, cancel := context.WithTimeout(r.t.Context(), 5*time.Second)
 	defer cancel()
@@ -147,7 +154,8 @@ func TestGatewayCommandWithExpanderAndWithoutEngine(t *testing.T) {
 	if got := r.best(); got != "group-dear" {
 		t.Errorf("chose %s, which is not the first of equals", got)
 	}
-	r.has(`loadline_decision_total{kind="rank",outcome="fallback"} 1`, `loadline_decision_fallback_total{kind="rank",reason="unavailable"} 1`)
+	r.has(`loadline_decision_total{kind="rank",outcome="fallback"} 1`,
+		`loadline_decision_fallback_total{kind="rank",reason="unavailable"} 1`)
 	http.DefaultClient.CloseIdleConnections()
 	r.end()
 }
@@ -167,7 +175,8 @@ func TestCertificateLeavesFilesAlone(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "tls.crt"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := run(t, "loadline", "", "gateway", "certificate", "--dir", dir); code != 1 || !strings.Contains(errs, "tls.crt is there already") {
+	if _, errs, code := run(t, "loadline", "", "gateway", "certificate", "--dir", dir); code != 1 ||
+		!strings.Contains(errs, "tls.crt is there already") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "tls.crt")); err != nil || string(text) != "mine" {
@@ -225,14 +234,16 @@ func TestArgumentsOfTheExpanderManifest(t *testing.T) {
 // The whole way: pair, flags, kubeconfig, watch, prices, engine, answer, metrics, end.
 func TestGatewayCommandWithExpander(t *testing.T) {
 	prices := filepath.Join(t.TempDir(), "prices.csv")
-	if err := os.WriteFile(prices, []byte("instance_type,on_demand_usd_per_hour\ndear-4,0.3\ncheap-4,0.2\n"), 0o600); err != nil {
+	if err := os.WriteFile(prices, []byte("instance_type,on_demand_usd_per_hour\ndear-4,0.3\ncheap-4,0.2\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := startGateway(t, "inprocess", "--prices", prices)
 	if got := r.best(); got != "group-cheap" {
 		t.Errorf("chose %s", got)
 	}
-	r.has(`loadline_decision_total{kind="rank",outcome="ranked"} 1`, `loadline_rank_winner_total{node_group="group-cheap"} 1`,
+	r.has(`loadline_decision_total{kind="rank",outcome="ranked"} 1`,
+		`loadline_rank_winner_total{node_group="group-cheap"} 1`,
 		`loadline_requests_rejected_total{reason="size"} 0`, `loadline_tls_last_reload_successful 1`)
 	if text := r.metrics(); strings.Contains(text, "loadline_extender_") || strings.Contains(text, "loadline_view_") {
 		t.Error("there are metrics of an extender, and there is none")

@@ -15,12 +15,14 @@ import (
 	"loadline.dev/shim/report/texttable"
 )
 
-const generateLoadHelp = `Make load on a cluster: Deployments of pods that request what is given, may use what is given, and do nothing. Amounts are
-drawn from a range once for each Deployment, the same ones for the same --seed.
+const generateLoadHelp = `Make load on a cluster: Deployments of pods that request what is given, may use what is given,
+and do nothing. Amounts are drawn from a range once for each Deployment, the same ones for the same
+--seed.
 
-All of it carries the label loadline.dev/generated-load=NAME, and --remove takes away what carries it in the namespace, and
-nothing else. Made again under the same name with other numbers, the load changes to these; Deployments, their
-budgets and bare pods that are too many then stay, until --remove, and bare pods stay as they are.`
+All of it carries the label loadline.dev/generated-load=NAME, and --remove takes away what carries it in
+the namespace, and nothing else. Made again under the same name with other numbers, the load changes to
+these; Deployments, their budgets and bare pods that are too many then stay, until --remove, and bare
+pods stay as they are.`
 
 // generateLoadFlags are the flags of `generate-load`.
 type generateLoadFlags struct {
@@ -38,7 +40,8 @@ func (a *app) newGenerateLoad() *cobra.Command {
 		Use:   "generate-load [--pods N] [--remove]",
 		Short: "Make load on a cluster, and take it away again",
 		Long:  generateLoadHelp,
-		Example: `  loadline generate-load --name burst --pods 200 --deployments 10 --cpu 100m-1 --memory 128Mi-1Gi --limit-factor 1-4 --over 1m
+		Example: `  loadline generate-load --name burst --pods 200 --deployments 10 --cpu 100m-1 --memory 128Mi-1Gi \
+    --limit-factor 1-4 --over 1m
   loadline generate-load --name burst --remove`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -58,7 +61,8 @@ func (a *app) newGenerateLoad() *cobra.Command {
 	flags.StringVar(&f.factor, "limit-factor", "1", "limits over requests: a number, or LOW-HIGH; 0: no limits")
 	flags.Uint64Var(&o.Seed, "seed", 1, "settles what is drawn")
 	flags.DurationVar(&o.Over, "over", 0, "time over which the pods come, evenly")
-	flags.StringVar(&o.MaxUnavailable, "max-unavailable", "", "also make a disruption budget for each Deployment: a number, or a percentage")
+	flags.StringVar(&o.MaxUnavailable, "max-unavailable", "",
+		"also make a disruption budget for each Deployment: a number, or a percentage")
 	flags.StringVar(&o.Image, "image", "registry.k8s.io/pause:3.10", "image of the pods")
 	flags.StringToStringVar(&o.Annotations, "annotation", nil, "KEY=VALUE of the Deployments, or bare pods")
 	flags.StringToStringVar(&o.NodeSelector, "node-selector", nil, "LABEL=VALUE of the nodes that the pods go to")

@@ -23,7 +23,8 @@ func addPolicyFlagsTo(t *testing.T, args string) *policyFlags {
 
 func viewsOf(t *testing.T, daemon *enginetest.Daemon) []string {
 	t.Helper()
-	response, err := loadlinev1.NewClusterStateClient(daemon.Open()).Describe(t.Context(), &loadlinev1.DescribeRequest{})
+	response, err := loadlinev1.NewClusterStateClient(daemon.Open()).Describe(t.Context(),
+		&loadlinev1.DescribeRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ func TestScoresOfManyNodesComeInSeveralAnswers(t *testing.T) {
 	dump.WriteString(`{"kind":"List","items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},` +
 		`"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"1","memory":"1Gi"}}}]}}`)
 	for i := range nodes {
-		fmt.Fprintf(&dump, `,{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-%04d"},"status":{"allocatable":{"cpu":"%d","memory":"64Gi"}}}`,
+		fmt.Fprintf(&dump,
+			`,{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-%04d"},"status":{"allocatable":{"cpu":"%d","memory":"64Gi"}}}`,
 			i, 1+i%100)
 	}
 	dump.WriteString(`]}`)

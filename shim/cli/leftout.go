@@ -39,6 +39,7 @@ func writeLeftOut(w io.Writer, l *leftout.List) error {
 	if l == nil || l.Total() == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "\n%s. The answer holds for all others; -o json names them.\n", texttable.Escape(l.Line(mostNamed)))
+	_, err := fmt.Fprintf(w, "\n%s. The answer holds for all others; -o json names them.\n",
+		texttable.Escape(l.Line(mostNamed)))
 	return err
 }

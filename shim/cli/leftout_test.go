@@ -14,8 +14,8 @@ import (
 	"loadline.dev/shim/leftout"
 )
 
-// hostileDocuments are a pod that cannot be read, one that waits and is too large for a question, and a disruption budget that cannot
-// be read.
+// hostileDocuments are a pod that cannot be read, one that waits and is too large for a question, and a disruption
+// budget that cannot be read.
 func hostileDocuments() string {
 	values := strings.Repeat(strings.Repeat("v", 60)+",", 20_000)
 	return `---
@@ -28,22 +28,26 @@ func hostileDocuments() string {
 `
 }
 
-// Each command answers for all objects but those that cannot be taken, which it names, and the answer is as without them.
+// Each command answers for all objects but those that cannot be taken, which it names, and the answer is as without
+// them.
 func TestLeftOutObjectsChangeNothing(t *testing.T) {
 	const now = " --now 2026-02-17T09:00:00Z"
 	unreadable := leftout.Object{Kind: "Pod", Namespace: "evil", Name: "unreadable"}
 	budget := leftout.Object{Kind: "PodDisruptionBudget", Namespace: "evil", Name: "budget"}
-	huge := leftout.Object{Kind: "Pod", Namespace: "evil", Name: "huge", Reason: "takes 1.2 MiB, an object may take 1 MiB"}
+	huge := leftout.Object{Kind: "Pod", Namespace: "evil", Name: "huge",
+		Reason: "takes 1.2 MiB, an object may take 1 MiB"}
 	for name, c := range map[string]struct {
 		command, dump string
 		want          []leftout.Object
 	}{
-		"plan":  {"plan --groups testdata/plan-groups.yaml" + now, "testdata/plan.yaml", []leftout.Object{huge, unreadable, budget}},
+		"plan": {"plan --groups testdata/plan-groups.yaml" + now, "testdata/plan.yaml",
+			[]leftout.Object{huge, unreadable, budget}},
 		"drain": {"drain" + now, "testdata/plan.yaml", []leftout.Object{unreadable, budget}}, // who waits plays no part
 		"slack": {"slack", "testdata/slack.yaml", []leftout.Object{huge, unreadable, budget}},
 		"rank":  {"rank --groups testdata/plan-groups.yaml", "testdata/plan.yaml", []leftout.Object{huge, unreadable}},
-		"size":  {"size --groups testdata/size-groups.yaml" + now, "testdata/size.yaml", []leftout.Object{huge, unreadable, budget}},
-		"fit":   {"fit shop/wait-0", "testdata/plan.yaml", []leftout.Object{unreadable}},
+		"size": {"size --groups testdata/size-groups.yaml" + now, "testdata/size.yaml",
+			[]leftout.Object{huge, unreadable, budget}},
+		"fit": {"fit shop/wait-0", "testdata/plan.yaml", []leftout.Object{unreadable}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dump, err := os.ReadFile(c.dump)
@@ -95,7 +99,8 @@ func TestLeftOutObjectsChangeNothing(t *testing.T) {
 			if len(c.want) == 1 {
 				line = "1 object was left out: Pod evil/unreadable: "
 			}
-			if table := ask(file, "table"); !strings.Contains(table, line) || !strings.HasSuffix(table, "The answer holds for all others; -o json names them.\n") {
+			if table := ask(file, "table"); !strings.Contains(table, line) ||
+				!strings.HasSuffix(table, "The answer holds for all others; -o json names them.\n") {
 				t.Errorf("the table ends with %q", table[max(0, len(table)-300):])
 			}
 		})
@@ -119,7 +124,8 @@ func TestAnUnreadablePodKeepsItsNode(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Remove) != 1 || got.Remove[0].Node != "n2" || len(got.Keep) != 1 || got.Keep[0].Node != "n1" || *got.Keep[0].BlockingPod != "evil/unreadable" {
+	if len(got.Remove) != 1 || got.Remove[0].Node != "n2" || len(got.Keep) != 1 || got.Keep[0].Node != "n1" ||
+		*got.Keep[0].BlockingPod != "evil/unreadable" {
 		t.Errorf("got %s", out)
 	}
 }
@@ -127,21 +133,25 @@ func TestAnUnreadablePodKeepsItsNode(t *testing.T) {
 // How filters are configured holds here too: by an added affinity for another pool pods fit nowhere.
 func TestFiltersAsTheSchedulerHasThem(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "scheduler.yaml")
-	if err := os.WriteFile(config, []byte(`{kind: KubeSchedulerConfiguration, profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity:
+	if err := os.WriteFile(config,
+		[]byte(`{kind: KubeSchedulerConfiguration, profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity:
   {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: elsewhere, operator: Exists}]}]}}}}]}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"fit shop/wait-0 -f testdata/plan.yaml", "plan -f testdata/plan.yaml --groups testdata/plan-groups.yaml --now 2026-02-17T09:00:00Z"} {
+	for _, args := range []string{"fit shop/wait-0 -f testdata/plan.yaml",
+		"plan -f testdata/plan.yaml --groups testdata/plan-groups.yaml --now 2026-02-17T09:00:00Z"} {
 		before, errs, code := run(t, "loadline", "", strings.Fields(args)...)
 		if code != 0 {
 			t.Fatalf("%s: exit %d: %s", args, code, errs)
 		}
 		after, errs, code := run(t, "loadline", "", append(strings.Fields(args), "--scheduler-config", config)...)
-		if code != 0 || after == before || strings.Contains(after, "fits on 1") || strings.Contains(after, "find room") {
+		if code != 0 || after == before || strings.Contains(after, "fits on 1") ||
+			strings.Contains(after, "find room") {
 			t.Errorf("%s: exit %d: %s%s", args, code, after, errs)
 		}
 	}
-	if _, errs, code := run(t, "loadline", "", "drain", "-f", "testdata/plan.yaml", "--upstream-defects=all"); code != exitUsage || !strings.Contains(errs, `"all" is not known`) {
+	if _, errs, code := run(t, "loadline", "", "drain", "-f", "testdata/plan.yaml",
+		"--upstream-defects=all"); code != exitUsage || !strings.Contains(errs, `"all" is not known`) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
@@ -162,7 +172,8 @@ func TestPodsThatCannotBeSizedAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range []string{"size", "plan"} {
-		out, errs, code := run(t, "loadline", "", command, "--groups", "testdata/size-groups.yaml", "-f", file, "-o", "json")
+		out, errs, code := run(t, "loadline", "", command, "--groups", "testdata/size-groups.yaml", "-f", file,
+			"-o", "json")
 		if code != 0 {
 			t.Fatalf("%s: exit %d: %s", command, code, errs)
 		}
@@ -172,7 +183,8 @@ func TestPodsThatCannotBeSizedAreNamed(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &got); err != nil {
 			t.Fatal(err)
 		}
-		if len(got.LeftOut) != 1 || got.LeftOut[0].Kind != "Pod" || got.LeftOut[0].Namespace != "evil" || got.LeftOut[0].Name != "negative" {
+		if len(got.LeftOut) != 1 || got.LeftOut[0].Kind != "Pod" || got.LeftOut[0].Namespace != "evil" ||
+			got.LeftOut[0].Name != "negative" {
 			t.Errorf("%s: left out %+v", command, got.LeftOut)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// With --logging-format=json each line is an object with the fields of other components; the level holds in either form.
+// With --logging-format=json each line is an object with the fields of other components; the level holds in either
+// form.
 func TestLogFormats(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		t.Run(format, func(t *testing.T) {
@@ -51,7 +52,8 @@ func TestLogFormats(t *testing.T) {
 			if err := json.Unmarshal([]byte(lines[0]), &line); err != nil {
 				t.Fatal(err, lines[0])
 			}
-			if line.TS == 0 || !strings.Contains(line.Caller, "logflags_test.go") || line.Msg != "Draining" || line.Node != "n1" || line.V != 2 {
+			if line.TS == 0 || !strings.Contains(line.Caller, "logflags_test.go") || line.Msg != "Draining" ||
+				line.Node != "n1" || line.V != 2 {
 				t.Errorf("%q is %+v", lines[0], line)
 			}
 		})

@@ -37,12 +37,14 @@ func (a *app) newPlan() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "plan --groups FILE",
 		Short: "Show what one loop of an autoscaler would decide",
-		Long: `Show what one loop of an autoscaler would decide: which pods that wait find room on nodes that are there or on their way, which
-node groups grow for the others and for slack, and which nodes could go; while groups grow none starts. Nothing is changed.
+		Long: `Show what one loop of an autoscaler would decide: which pods that wait find room on nodes that are there
+or on their way, which node groups grow for the others and for slack, and which nodes could go; while
+groups grow none starts. Nothing is changed.
 
-Groups grow together, by the cheapest mix, and those without a price, by themselves or by a price list, do not. With a rank
-policy, --rank-preset or --strategies one group grows, the one that ranks best, as with Cluster Autoscaler. With --record all that the engine is told and asked
-is written to a file, from which 'loadline replay' asks it again.`,
+Groups grow together, by the cheapest mix, and those without a price, by themselves or by a price list,
+do not. With a rank policy, --rank-preset or --strategies one group grows, the one that ranks best, as
+with Cluster Autoscaler. With --record all that the engine is told and asked is written to a file, from
+which 'loadline replay' asks it again.`,
 		Example: `  loadline plan --groups groups.yaml --prices aws-us-east-1.csv
   loadline plan --groups groups.yaml --strategies priority,least-waste
   loadline plan -f cluster.json --groups groups.yaml --record loop.rec
@@ -118,19 +120,26 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	}
 	defer func() { err = finish(err) }()
 	growing, shrinking, sized := scaleup.New(file.Groups), drain.NewGroups(file.Groups), sizing.New()
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, empty: true, pod: func(pod *v1.Pod) {
-		growing.AddPod(pod)
-		sized.AddPod(pod)
-	}, object: growing.AddObject, wrap: record,
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{
+		planning: true,
+		empty:    true,
+		wrap:     record,
+		object:   growing.AddObject,
+		pod: func(pod *v1.Pod) {
+			growing.AddPod(pod)
+			sized.AddPod(pod)
+		},
 		node: func(node *v1.Node) {
 			growing.AddNode(node)
 			shrinking.AddNode(node)
-		}})
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	l = &loopPlan{warnings: append(file.Warnings, file.Ignored()...), drain: &drainPlan{now: now, options: request.Drain}}
+	l = &loopPlan{warnings: append(file.Warnings, file.Ignored()...),
+		drain: &drainPlan{now: now, options: request.Drain}}
 	if f.file != "" {
 		l.drain.assume(c)
 	}
@@ -203,7 +212,8 @@ func loopGroups(problem *loadlinev1.ScaleUpProblem, shrinking *drain.Groups, slo
 	for i, growth := range problem.GetGroups() {
 		group := scaleDown[i]
 		group.NodeGroup, group.Target, group.MaxNodes, group.NodeUsdPerHour = "", nil, nil, nil
-		groups[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: group, Priority: priorities.Of(growth.GetNodeGroup())}
+		groups[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: group,
+			Priority: priorities.Of(growth.GetNodeGroup())}
 	}
 	return groups, nil
 }
@@ -220,8 +230,8 @@ func podNames(pods []*loadlinev1.PendingPods) ([]string, error) {
 	return names, nil
 }
 
-// recording returns what to wrap the engine in, and what ends the file, with what came of the plan. A recording takes the place
-// of an older one only when there is a plan.
+// recording returns what to wrap the engine in, and what ends the file, with what came of the plan. A recording takes
+// the place of an older one only when there is a plan.
 func (f *planFlags) recording() (wrap func(engine.Conn) engine.Conn, finish func(error) error, err error) {
 	if f.record == "" {
 		return nil, func(err error) error { return err }, nil

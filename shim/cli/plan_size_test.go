@@ -27,20 +27,23 @@ func planOfSizes(t *testing.T, args ...string) planAnswer {
 	return got
 }
 
-// A group with spec.size grows in a plan as `size` says, for how full it is and for no pod: 1800m of 500m at 70 % are 5.14 nodes.
+// A group with spec.size grows in a plan as `size` says, for how full it is and for no pod: 1800m of 500m at 70 % are
+// 5.14 nodes.
 func TestPlanGrowsASizedGroupByHowFullItIs(t *testing.T) {
 	data, err := os.ReadFile("testdata/size-mixed-groups.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	first, _, _ := strings.Cut(string(data), "---")
-	text := strings.Replace(first, "nodeSelector: {pool: web}", "template: {metadata: {labels: {customer: shared}}, status: {capacity: {cpu: 500m, memory: 4Gi}}}", 1)
+	text := strings.Replace(first, "nodeSelector: {pool: web}",
+		"template: {metadata: {labels: {customer: shared}}, status: {capacity: {cpu: 500m, memory: 4Gi}}}", 1)
 	file := filepath.Join(t.TempDir(), "groups.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	got := planOfSizes(t, "--groups", file, "-f", "testdata/size-zero.yaml")
-	if len(got.Growth) != 1 || got.Growth[0].NodeGroup != "web" || got.Growth[0].ForUtilization != 6 || got.Growth[0].ForPods != 0 || got.Growth[0].ForSlack != 0 {
+	if len(got.Growth) != 1 || got.Growth[0].NodeGroup != "web" || got.Growth[0].ForUtilization != 6 ||
+		got.Growth[0].ForPods != 0 || got.Growth[0].ForSlack != 0 {
 		t.Errorf("growth: %+v", got.Growth)
 	}
 	if len(got.Size) != 1 || got.Size[0].Name != "web" || got.Size[0].Delta != 6 || got.Size[0].AskCloud != 6 {

@@ -15,8 +15,9 @@ import (
 
 func planJSON(t *testing.T, args ...string) planAnswer {
 	t.Helper()
-	out, errs, code := run(t, "loadline", "", append([]string{"plan", "-f", "testdata/plan.yaml", "--groups", "testdata/plan-groups.yaml",
-		"--now", "2026-02-17T09:00:00Z", "-o", "json"}, args...)...)
+	out, errs, code := run(t, "loadline", "",
+		append([]string{"plan", "-f", "testdata/plan.yaml", "--groups", "testdata/plan-groups.yaml",
+			"--now", "2026-02-17T09:00:00Z", "-o", "json"}, args...)...)
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
@@ -31,11 +32,13 @@ func planJSON(t *testing.T, args ...string) planAnswer {
 // A tenth of the one core that is requested is kept free: 100m fit nowhere but on one more node.
 func TestPlanOfALoop(t *testing.T) {
 	got := planJSON(t)
-	want := []planPods{{Pod: "shop/wait-0", Count: 1, Node: "node-1"}, {Pod: "shop/wait-0", Count: 2, NodeGroup: "workers"}}
+	want := []planPods{{Pod: "shop/wait-0", Count: 1, Node: "node-1"},
+		{Pod: "shop/wait-0", Count: 2, NodeGroup: "workers"}}
 	if diff := cmp.Diff(want, got.Waiting); diff != "" {
 		t.Errorf("waiting (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]planGrowth{{NodeGroup: "workers", ForPods: 1, ForSlack: 1, USDPerHour: 0.5}}, got.Growth); diff != "" {
+	if diff := cmp.Diff([]planGrowth{{NodeGroup: "workers", ForPods: 1, ForSlack: 1, USDPerHour: 0.5}},
+		got.Growth); diff != "" {
 		t.Errorf("growth (-want +got):\n%s", diff)
 	}
 	if got.NoScaleDown != "groups grow" || got.Drain == nil {
@@ -44,7 +47,8 @@ func TestPlanOfALoop(t *testing.T) {
 }
 
 func TestPlanTable(t *testing.T) {
-	out, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/plan.yaml", "--groups", "testdata/plan-groups.yaml", "--now", "2026-02-17T09:00:00Z")
+	out, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/plan.yaml", "--groups",
+		"testdata/plan-groups.yaml", "--now", "2026-02-17T09:00:00Z")
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
@@ -70,7 +74,8 @@ spec:
   price: %[2]s
   template: {metadata: {labels: {pool: %[1]s}}, status: {allocatable: {cpu: "%[3]s", memory: 8Gi, pods: "10"}}}
 `
-	if err := os.WriteFile(groups, fmt.Appendf(fmt.Appendf(nil, group, "small", "0.25", "1"), group, "large", "0.75", "2"), 0o644); err != nil {
+	if err := os.WriteFile(groups,
+		fmt.Appendf(fmt.Appendf(nil, group, "small", "0.25", "1"), group, "large", "0.75", "2"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -78,14 +83,17 @@ spec:
 		want  []planGrowth
 	}{
 		{nil, []planGrowth{{NodeGroup: "small", ForPods: 2, ForSlack: 0, USDPerHour: 0.5}}},
-		{[]string{"--strategies", "least-nodes"}, []planGrowth{{NodeGroup: "large", ForPods: 1, ForSlack: 0, USDPerHour: 0.75}}},
-		{[]string{"--strategies", "most-pods,price"}, []planGrowth{{NodeGroup: "small", ForPods: 2, ForSlack: 0, USDPerHour: 0.5}}},
+		{[]string{"--strategies", "least-nodes"},
+			[]planGrowth{{NodeGroup: "large", ForPods: 1, ForSlack: 0, USDPerHour: 0.75}}},
+		{[]string{"--strategies", "most-pods,price"},
+			[]planGrowth{{NodeGroup: "small", ForPods: 2, ForSlack: 0, USDPerHour: 0.5}}},
 	} {
 		got := planJSON(t, append([]string{"--groups", groups, "--extra-capacity-min-rate", "0"}, c.flags...)...)
 		if diff := cmp.Diff(c.want, got.Growth); diff != "" {
 			t.Errorf("%v: growth (-want +got):\n%s", c.flags, diff)
 		}
-		if ranks := len(c.flags) > 0; ranks != (len(got.Ranking) == 2) || ranks && got.Ranking[0].NodeGroup != got.Growth[0].NodeGroup {
+		if ranks := len(c.flags) > 0; ranks != (len(got.Ranking) == 2) ||
+			ranks && got.Ranking[0].NodeGroup != got.Growth[0].NodeGroup {
 			t.Errorf("%v: ranking %+v", c.flags, got.Ranking)
 		}
 	}
@@ -108,7 +116,8 @@ func TestReplayOfAPlan(t *testing.T) {
 }
 
 func TestPlanNeedsGroups(t *testing.T) {
-	if _, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/plan.yaml"); code != 2 || !strings.Contains(errs, "--groups: missing") {
+	if _, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/plan.yaml"); code != 2 ||
+		!strings.Contains(errs, "--groups: missing") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
@@ -122,7 +131,8 @@ func TestPlanThatFailsRecordsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/none.yaml", "--groups", "testdata/plan-groups.yaml", "--record", file)
+	_, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/none.yaml", "--groups", "testdata/plan-groups.yaml",
+		"--record", file)
 	if code == 0 || !strings.Contains(errs, "none.yaml") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
@@ -135,7 +145,8 @@ func TestPlanThatFailsRecordsNothing(t *testing.T) {
 }
 
 func TestPlanOfAnotherKindOfFile(t *testing.T) {
-	_, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/plan-groups.yaml", "--groups", "testdata/plan-groups.yaml")
+	_, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/plan-groups.yaml", "--groups",
+		"testdata/plan-groups.yaml")
 	if code != 1 || !strings.Contains(errs, "testdata/plan-groups.yaml holds neither a node nor a pod") {
 		t.Errorf("exit %d: %s", code, errs)
 	}

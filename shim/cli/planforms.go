@@ -21,13 +21,14 @@ type planAnswer struct {
 	Slack   slackAnswer  `json:"slack"`
 	// Size holds the groups that are sized by how full they are, and grow and shrink by nothing else.
 	Size []sizeGroup `json:"size,omitempty"`
-	// NoScaleDown says why no node goes now: "decided elsewhere", then there is no Drain, or "groups grow"; empty: nodes may.
+	// NoScaleDown says why no node goes now: "decided elsewhere", then there is no Drain, or "groups grow"; empty:
+	// nodes may.
 	NoScaleDown string       `json:"noScaleDown"`
 	Drain       *drainAnswer `json:"drain"`
 }
 
-// planPods are equal pods that wait, and where they are expected. One of Node and NodeGroup is set, or none: they find no
-// place.
+// planPods are equal pods that wait, and where they are expected. At most one of Node and NodeGroup is set; if neither
+// is, they find no place.
 type planPods struct {
 	Pod   string `json:"pod"`
 	Count int64  `json:"count"`
@@ -66,14 +67,17 @@ func (l *loopPlan) name(position int32) string {
 func (l *loopPlan) waiting() []planPods {
 	out := []planPods{}
 	for _, place := range l.GetExisting() {
-		out = append(out, planPods{Pod: l.name(place.GetPods().GetPod()), Count: int64(place.GetPods().GetCount()), Node: place.GetNode()})
+		out = append(out, planPods{Pod: l.name(place.GetPods().GetPod()), Count: int64(place.GetPods().GetCount()),
+			Node: place.GetNode()})
 	}
 	for _, place := range l.GetUpcoming() {
-		out = append(out, planPods{Pod: l.name(place.GetPods().GetPod()), Count: int64(place.GetPods().GetCount()), NodeGroup: place.GetNodeGroup(), OnItsWay: true})
+		out = append(out, planPods{Pod: l.name(place.GetPods().GetPod()), Count: int64(place.GetPods().GetCount()),
+			NodeGroup: place.GetNodeGroup(), OnItsWay: true})
 	}
 	for _, nodes := range l.GetScaleUp().GetNodes() {
 		for _, run := range nodes.GetPods() {
-			out = append(out, planPods{Pod: l.name(run.GetPod()), Count: int64(run.GetCount()) * int64(nodes.GetNodes()), NodeGroup: l.groups[nodes.GetGroup()]})
+			out = append(out, planPods{Pod: l.name(run.GetPod()),
+				Count: int64(run.GetCount()) * int64(nodes.GetNodes()), NodeGroup: l.groups[nodes.GetGroup()]})
 		}
 	}
 	for _, run := range l.GetScaleUp().GetUnplaced() {
@@ -97,10 +101,11 @@ func (l *loopPlan) ranking() []planOption {
 }
 
 func (l *loopPlan) data() planAnswer {
-	out := planAnswer{Waiting: l.waiting(), Growth: []planGrowth{}, Slack: l.slack.data(), NoScaleDown: l.GetNoScaleDown(),
-		GrowthCutShortBy: l.GetScaleUp().GetCutShortBy()}
+	out := planAnswer{Waiting: l.waiting(), Growth: []planGrowth{}, Slack: l.slack.data(),
+		NoScaleDown: l.GetNoScaleDown(), GrowthCutShortBy: l.GetScaleUp().GetCutShortBy()}
 	for _, g := range l.GetGrowth() {
-		out.Growth = append(out.Growth, planGrowth{g.GetNodeGroup(), g.GetNodesForPods(), g.GetNodesForSlack(), g.GetNodesForUtilization(), g.GetUsdPerHour()})
+		out.Growth = append(out.Growth, planGrowth{g.GetNodeGroup(), g.GetNodesForPods(), g.GetNodesForSlack(),
+			g.GetNodesForUtilization(), g.GetUsdPerHour()})
 	}
 	out.Ranking = l.ranking()
 	out.Size = l.sized()
@@ -173,7 +178,8 @@ func (l *loopPlan) table(w io.Writer) error {
 		return err
 	}
 	if waiting := l.waiting(); len(waiting) > 0 {
-		table := texttable.New(texttable.Column{Header: "PODS", Align: texttable.Right}, texttable.Column{Header: "SUCH AS"}, texttable.Column{Header: "EXPECTED ON"})
+		table := texttable.New(texttable.Column{Header: "PODS", Align: texttable.Right},
+			texttable.Column{Header: "SUCH AS"}, texttable.Column{Header: "EXPECTED ON"})
 		for _, p := range waiting {
 			table.Row(fmt.Sprint(p.Count), p.Pod, p.place())
 		}
@@ -183,7 +189,8 @@ func (l *loopPlan) table(w io.Writer) error {
 		fmt.Fprintln(w)
 	}
 	if options := l.ranking(); len(options) > 0 {
-		table := texttable.New(texttable.Column{Header: "OPTION"}, texttable.Column{Header: "PODS", Align: texttable.Right}, texttable.Column{Header: "WHY"})
+		table := texttable.New(texttable.Column{Header: "OPTION"},
+			texttable.Column{Header: "PODS", Align: texttable.Right}, texttable.Column{Header: "WHY"})
 		for _, option := range options {
 			table.Row(option.NodeGroup, fmt.Sprint(option.Pods), option.Reason)
 		}
@@ -193,10 +200,13 @@ func (l *loopPlan) table(w io.Writer) error {
 		fmt.Fprintln(w)
 	}
 	if len(l.GetGrowth()) > 0 {
-		table := texttable.New(texttable.Column{Header: "GROWS"}, texttable.Column{Header: "NODES FOR PODS", Align: texttable.Right},
-			texttable.Column{Header: "FOR SLACK", Align: texttable.Right}, texttable.Column{Header: "USD/H", Align: texttable.Right})
+		table := texttable.New(texttable.Column{Header: "GROWS"},
+			texttable.Column{Header: "NODES FOR PODS", Align: texttable.Right},
+			texttable.Column{Header: "FOR SLACK", Align: texttable.Right},
+			texttable.Column{Header: "USD/H", Align: texttable.Right})
 		for _, g := range l.GetGrowth() {
-			table.Row(g.GetNodeGroup(), fmt.Sprint(g.GetNodesForPods()), fmt.Sprint(g.GetNodesForSlack()), fmt.Sprintf("%.4f", g.GetUsdPerHour()))
+			table.Row(g.GetNodeGroup(), fmt.Sprint(g.GetNodesForPods()), fmt.Sprint(g.GetNodesForSlack()),
+				fmt.Sprintf("%.4f", g.GetUsdPerHour()))
 		}
 		if err := table.Write(w); err != nil {
 			return err

@@ -15,11 +15,13 @@ import (
 )
 
 // candidatesHelp is part of the help of each command that scores.
-const candidatesHelp = `POD is [NAMESPACE/]NAME of a pod that waits for a node or of one that has one. A pod that has a node is taken off it
-first, and scored as if it was to be placed anew. With -p the pod is read from a file instead, as from a manifest.
+const candidatesHelp = `POD is [NAMESPACE/]NAME of a pod that waits for a node or of one that has one. A pod that has a
+node is taken off it first, and scored as if it was to be placed anew. With -p the pod is read from a
+file instead, as from a manifest.
 
-All nodes are candidates: whether the pod could run there at all (taints, affinity, room for its requests) is not
-looked at. A scheduler asks only about the nodes that passed its filters, so its scores may be spread differently.`
+All nodes are candidates: whether the pod could run there at all (taints, affinity, room for its
+requests) is not looked at. A scheduler asks only about the nodes that passed its filters, so its scores
+may be spread differently.`
 
 // podFlags say which pod a command is about, in which cluster, and how to score it.
 type podFlags struct {

@@ -23,16 +23,22 @@ type policyFlags struct {
 func addPolicyFlags(flags *pflag.FlagSet) *policyFlags {
 	p := &policyFlags{set: flags}
 	flags.StringVar(&p.file, "policy", "", "file with a score policy, YAML or JSON; flags override what it says")
-	flags.StringVar(&p.flags.Preset, "preset", "", `bundle of options: strict (default) or kep217, the letter of the proposal`)
-	flags.StringSliceVar(&p.resources, "resources", nil, "resources that count, with weights of 1 to 100 (default cpu=1,memory=1)")
-	flags.StringVar(&p.flags.Aggregate, "aggregate", "", "one number of all resources: WeightedMean, WeightedSum or Worst")
+	flags.StringVar(&p.flags.Preset, "preset", "",
+		`bundle of options: strict (default) or kep217, the letter of the proposal`)
+	flags.StringSliceVar(&p.resources, "resources", nil,
+		"resources that count, with weights of 1 to 100 (default cpu=1,memory=1)")
+	flags.StringVar(&p.flags.Aggregate, "aggregate", "",
+		"one number of all resources: WeightedMean, WeightedSum or Worst")
 	flags.StringVar(&p.flags.Normalization, "normalization", "", "0 to 100 of raw scores: MinMax or Absolute")
 	flags.StringArrayVar(&p.missingLimits, "missing-limit", nil,
-		"what a pod without a limit counts as, PODS:RESOURCE=RULE: pods BestEffort or Others; rule Zero, Request, Allocatable "+
-			"or Fixed:QUANTITY; may be repeated")
-	flags.StringVar(&p.flags.MissingLimitScope, "missing-limit-scope", "", "which pods missing limits are filled in for: AllPods or IncomingPod")
-	flags.Int32Var(&p.maxLimitRatio, "max-limit-ratio", 0, "one pod counts at most this many times the node's allocatable; -1: no bound")
-	flags.StringVar(&p.flags.AbsentResource, "absent-resource", "", "a node that lacks a resource: Exclude or AddNothing")
+		"what a pod without a limit counts as, PODS:RESOURCE=RULE: pods BestEffort or Others; rule Zero, Request, "+
+			"Allocatable or Fixed:QUANTITY; may be repeated")
+	flags.StringVar(&p.flags.MissingLimitScope, "missing-limit-scope", "",
+		"which pods missing limits are filled in for: AllPods or IncomingPod")
+	flags.Int32Var(&p.maxLimitRatio, "max-limit-ratio", 0,
+		"one pod counts at most this many times the node's allocatable; -1: no bound")
+	flags.StringVar(&p.flags.AbsentResource, "absent-resource", "",
+		"a node that lacks a resource: Exclude or AddNothing")
 	flags.StringVar(&p.flags.PodLimits, "pod-limits", "", "what counts as the limit of a pod: Effective or Proposal")
 	flags.StringVar(&p.flags.Arithmetic, "arithmetic", "", "FixedPoint or Truncating")
 	return p
@@ -115,7 +121,8 @@ func parseMissingLimit(text string) (policy.MissingLimit, error) {
 	pods, rest, ok := strings.Cut(text, ":")
 	name, rule, ok2 := strings.Cut(rest, "=")
 	if !ok || !ok2 {
-		return policy.MissingLimit{}, usagef("--missing-limit %q: must be PODS:RESOURCE=RULE, such as Others:memory=Request", text)
+		return policy.MissingLimit{},
+			usagef("--missing-limit %q: must be PODS:RESOURCE=RULE, such as Others:memory=Request", text)
 	}
 	rule, fixed, _ := strings.Cut(rule, ":")
 	return policy.MissingLimit{Pods: pods, Resource: name, Rule: rule, Fixed: fixed}, nil

@@ -24,9 +24,11 @@ type rankSource struct {
 
 func (s *rankSource) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&s.groups, "groups", "", "file with the node groups that may grow, kind "+nodegroup.Kind)
-	flags.StringVar(&s.question, "question", "", "file with options to be ranked as they stand there, kind "+ranking.QuestionKind+
-		", instead of a cluster and its node groups")
-	flags.Int32Var(&s.clusterNodes, "cluster-nodes", -1, "rank for a cluster of so many nodes (default: as many as there are)")
+	flags.StringVar(&s.question, "question", "",
+		"file with options to be ranked as they stand there, kind "+ranking.QuestionKind+
+			", instead of a cluster and its node groups")
+	flags.Int32Var(&s.clusterNodes, "cluster-nodes", -1,
+		"rank for a cluster of so many nodes (default: as many as there are)")
 	addRankPolicyFlags(flags, &s.policy, "rank-policy")
 	s.filters.addTo(flags)
 }
@@ -43,7 +45,8 @@ func (s *rankSource) check() error {
 	case s.clusterNodes < -1:
 		return usagef("--cluster-nodes %d: must not be negative", s.clusterNodes)
 	case s.question != "" && s.policy.given():
-		return usagef("--question FILE says itself how to rank: no --rank-policy, --rank-preset, --strategies or --prices beside it")
+		return usagef("--question FILE says itself how to rank: no --rank-policy, --rank-preset, --strategies or " +
+			"--prices beside it")
 	}
 	return nil
 }
@@ -65,12 +68,13 @@ func (a *app) newRank() *cobra.Command {
 
   score = suppress(unfitness, nodes) * (cost + X) / (theoretical cost + X) * creation factor
 
-the lowest first. cost is what the new nodes cost for an hour, theoretical cost what their pods would on machines that
-suit them perfectly; unfitness is how far a node is from the one preferred for a cluster of this size, and fades with the
-number of nodes.
+the lowest first. cost is what the new nodes cost for an hour, theoretical cost what their pods would on
+machines that suit them perfectly; unfitness is how far a node is from the one preferred for a cluster of
+this size, and fades with the number of nodes.
 
-How many nodes a group needs, and which pods they take, follows from kube-scheduler's filters, room on nodes that are there
-first. Pods of DaemonSets count as what every new node carries, if the DaemonSets that they name are there too.
+How many nodes a group needs, and which pods they take, follows from kube-scheduler's filters, room on
+nodes that are there first. Pods of DaemonSets count as what every new node carries, if the DaemonSets
+that they name are there too.
 
 A node group without a template is taken for what its nodes are. A dump should hold what filters look up:
 'kubectl get nodes,pods,ds,namespaces,pv,pvc,storageclasses,csinodes -A -o json'.`,
@@ -114,7 +118,8 @@ type rank struct {
 }
 
 // ask has node groups ranked; see askCluster for `size`.
-func (s *rankSource) ask(ctx context.Context, source *sourceFlags, engine engineFlags, stdin io.Reader, size *sizeSource) (*rank, error) {
+func (s *rankSource) ask(ctx context.Context, source *sourceFlags, engine engineFlags, stdin io.Reader,
+	size *sizeSource) (*rank, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -145,7 +150,8 @@ func (s *rankSource) askQuestion(ctx context.Context, engine engineFlags) (*rank
 	return r, engineError(err)
 }
 
-func askRank(ctx context.Context, client loadlinev1.AutoscalerClient, request *loadlinev1.RankOptionsRequest) (*rank, error) {
+func askRank(ctx context.Context, client loadlinev1.AutoscalerClient,
+	request *loadlinev1.RankOptionsRequest) (*rank, error) {
 	response, err := client.RankOptions(ctx, request)
 	if err != nil {
 		return nil, err

@@ -51,10 +51,11 @@ func TestTablesOfTheProposal(t *testing.T) {
 		}
 		for i, w := range want {
 			o := got.Options[i]
-			if o.NodeGroup != w.group || *o.Cost != w.cost || *o.Unfitness != w.unfitness || o.NodeCount != 1 || o.Pods != 1 ||
+			if o.NodeGroup != w.group || *o.Cost != w.cost || *o.Unfitness != w.unfitness || o.NodeCount != 1 ||
+				o.Pods != 1 ||
 				fmt.Sprintf("%.6f", *o.CostRatio) != w.ratio || fmt.Sprintf("%.6f", *o.Score) != w.score {
-				t.Errorf("%s: %s: cost %v, unfitness %v, ratio %.6f, score %.6f, want %+v", file, o.NodeGroup, *o.Cost, *o.Unfitness,
-					*o.CostRatio, *o.Score, w)
+				t.Errorf("%s: %s: cost %v, unfitness %v, ratio %.6f, score %.6f, want %+v", file, o.NodeGroup, *o.Cost,
+					*o.Unfitness, *o.CostRatio, *o.Score, w)
 			}
 		}
 	}
@@ -67,7 +68,8 @@ func TestFiftyPodsUnderAntiAffinityChooseTheSmallMachine(t *testing.T) {
 		t.Fatalf("best %v", got.Best)
 	}
 	small, large := got.Options[0], got.Options[1]
-	if text := fmt.Sprintf("%.6f", *small.SuppressedUnfitness); text != "1.008712" || small.NodeCount != 50 || small.Pods != 50 {
+	if text := fmt.Sprintf("%.6f", *small.SuppressedUnfitness); text != "1.008712" || small.NodeCount != 50 ||
+		small.Pods != 50 {
 		t.Errorf("suppressed unfitness %s, %d nodes, %d pods", text, small.NodeCount, small.Pods)
 	}
 	// (50 * 0.095 + 0.016) / (50 * 0.045 + 0.016), and 0.380 for the large machine, whose unfitness is 1.
@@ -90,7 +92,8 @@ func TestTermsMultiplyUpToTheScore(t *testing.T) {
 		for _, o := range rankJSON(t, "--question", "../../docs/ranking/"+file).Options {
 			ratio := (*o.Cost + *o.Damper) / (*o.TheoreticalCost + *o.Damper)
 			if ratio != *o.CostRatio {
-				t.Errorf("%s: %s: (%v + X) / (%v + X) is %v, shown %v", file, o.NodeGroup, *o.Cost, *o.TheoreticalCost, ratio, *o.CostRatio)
+				t.Errorf("%s: %s: (%v + X) / (%v + X) is %v, shown %v", file, o.NodeGroup, *o.Cost, *o.TheoreticalCost,
+					ratio, *o.CostRatio)
 			}
 			if product := *o.SuppressedUnfitness * *o.CostRatio * *o.CreationFactor; product != *o.Score {
 				t.Errorf("%s: %s: the terms give %v, shown %v", file, o.NodeGroup, product, *o.Score)
@@ -103,21 +106,26 @@ func TestWhyGroup(t *testing.T) {
 	t.Setenv("LOADLINE_LIBRARY", enginetest.Library(t))
 	const question = "../../docs/ranking/proposal-100m.yaml"
 	for group, want := range map[string]string{
-		"n1-standard-8":     "n1-standard-8: place 1 of 3; n1-standard-8 over n1-standard-2: score 20.8421 against 23.3684",
-		"n1-standard-2-gpu": "n1-standard-2-gpu: place 3 of 3; n1-standard-8 over n1-standard-2-gpu: score 20.8421 against 170.737",
+		"n1-standard-8": "n1-standard-8: place 1 of 3; n1-standard-8 over n1-standard-2: score 20.8421 against " +
+			"23.3684",
+		"n1-standard-2-gpu": "n1-standard-2-gpu: place 3 of 3; n1-standard-8 over n1-standard-2-gpu: score 20.8421 " +
+			"against 170.737",
 	} {
-		if out, errs, code := run(t, "loadline", "", "why", group, "--question", question); code != 0 || !strings.HasPrefix(out, want) {
+		if out, errs, code := run(t, "loadline", "", "why", group, "--question", question); code != 0 ||
+			!strings.HasPrefix(out, want) {
 			t.Errorf("exit %d, %s, out %s, want %s", code, errs, out, want)
 		}
 	}
-	if _, errs, code := run(t, "loadline", "", "why", "absent", "--question", question); code != 1 || !strings.Contains(errs, "node group absent is not among the 3") {
+	if _, errs, code := run(t, "loadline", "", "why", "absent", "--question", question); code != 1 ||
+		!strings.Contains(errs, "node group absent is not among the 3") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
 
 func TestRankPageIsSelfContained(t *testing.T) {
 	t.Setenv("LOADLINE_LIBRARY", enginetest.Library(t))
-	out, errs, code := run(t, "loadline", "", "rank", "--question", "../../docs/ranking/proposal-100m.yaml", "-o", "html")
+	out, errs, code := run(t, "loadline", "", "rank", "--question", "../../docs/ranking/proposal-100m.yaml",
+		"-o", "html")
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}

@@ -13,9 +13,10 @@ import (
 	"loadline.dev/shim/sizing"
 )
 
-// askCluster has the node groups of a file ranked, for the pods of a cluster that wait. With `size`, it also asks how full
-// those are that say how they are sized.
-func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine engineFlags, stdin io.Reader, size *sizeSource) (*rank, error) {
+// askCluster has the node groups of a file ranked, for the pods of a cluster that wait. With `size`, it also asks how
+// full those are that say how they are sized.
+func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine engineFlags, stdin io.Reader,
+	size *sizeSource) (*rank, error) {
 	policy, err := s.policy.policy()
 	if err != nil {
 		return nil, err
@@ -25,8 +26,8 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 		return nil, err
 	}
 	gathered, sized := scaleup.New(file.Groups), sizing.New()
-	options := loadOptions{filters: true, empty: true, node: gathered.AddNode, pod: gathered.AddPod, object: gathered.AddObject,
-		kinds: []string{"DaemonSet"}}
+	options := loadOptions{filters: true, empty: true, node: gathered.AddNode, pod: gathered.AddPod,
+		object: gathered.AddObject, kinds: []string{"DaemonSet"}}
 	if size != nil {
 		options.planning, options.kinds = true, nil
 		options.pod = func(pod *v1.Pod) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// rankFiles writes a cluster of one full node and 50 pods of 1.5 cpu that wait, the two machines of the proposal as node
-// groups, and its policy, and returns the arguments that name them.
+// rankFiles writes a cluster of one full node and 50 pods of 1.5 cpu that wait, the two machines of the proposal as
+// node groups, and its policy, and returns the arguments that name them.
 func rankFiles(t *testing.T, podSpec string) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,7 +28,8 @@ metadata: {name: full, labels: {kubernetes.io/hostname: full}}
 status: {capacity: {cpu: 1, memory: 4Gi, pods: 110}, allocatable: {cpu: 1, memory: 4Gi, pods: 110}}
 `)
 	for i := range 50 {
-		fmt.Fprintf(&cluster, "---\napiVersion: v1\nkind: Pod\nmetadata: {name: web-%d, namespace: shop, labels: {app: web}}\n"+
+		fmt.Fprintf(&cluster, "---\napiVersion: v1\nkind: Pod\n"+
+			"metadata: {name: web-%d, namespace: shop, labels: {app: web}}\n"+
 			"spec: {containers: [{name: c, resources: {requests: {cpu: 1500m}}}]%s}\n", i, podSpec)
 	}
 	var groups strings.Builder
@@ -36,7 +37,8 @@ status: {capacity: {cpu: 1, memory: 4Gi, pods: 110}, allocatable: {cpu: 1, memor
 		name, cpu, memory string
 		price             float64
 	}{{"n1-standard-2", "2", "7500Mi", 0.095}, {"n1-standard-8", "8", "30000Mi", 0.380}} {
-		fmt.Fprintf(&groups, "---\napiVersion: loadline.dev/v1alpha1\nkind: NodeGroup\nmetadata: {name: %s}\nspec:\n  max: 100\n  price: %v\n"+
+		fmt.Fprintf(&groups, "---\napiVersion: loadline.dev/v1alpha1\nkind: NodeGroup\nmetadata: {name: %s}\nspec:\n"+
+			"  max: 100\n  price: %v\n"+
 			"  template: {metadata: {labels: {pool: %s}}, status: {capacity: {cpu: %s, memory: %s, pods: 110}}}\n",
 			machine.name, machine.price, machine.name, machine.cpu, machine.memory)
 	}
@@ -67,14 +69,16 @@ func checkOptions(t *testing.T, got rankAnswer, want ...wantedOption) {
 	}
 	for i, w := range want {
 		o := got.Options[i]
-		if o.NodeGroup != w.group || o.NodeCount != w.nodes || o.Pods != 50 || o.Score == nil || math.Abs(*o.Score-w.score) > 1e-6 {
+		if o.NodeGroup != w.group || o.NodeCount != w.nodes || o.Pods != 50 || o.Score == nil ||
+			math.Abs(*o.Score-w.score) > 1e-6 {
 			t.Errorf("%+v, want %+v", o, w)
 		}
 	}
 }
 
-// The proposal's last example, from pods and templates: under anti-affinity each pod needs a node, and the small machine
-// wins, by suppress(4, 50) * (50 * 0.095 + X) / (50 * 0.045 + X). Without, five fit on a large machine, and it wins.
+// The proposal's last example, from pods and templates: under anti-affinity each pod needs a node, and the small
+// machine wins, by suppress(4, 50) * (50 * 0.095 + X) / (50 * 0.045 + X). Without, five fit on a large machine, and it
+// wins.
 func TestRankOfACluster(t *testing.T) {
 	checkOptions(t, rankJSON(t, rankFiles(t, antiAffinity)...),
 		wantedOption{"n1-standard-2", 50, 1.0087121 * 4.766 / 2.266}, wantedOption{"n1-standard-8", 50, 19.016 / 2.266})
@@ -85,7 +89,8 @@ func TestRankOfACluster(t *testing.T) {
 // Where nothing fits on the new nodes of a group, it is last and says so; where nothing fits at all, none is best.
 func TestRankWherePodsFitNowhere(t *testing.T) {
 	got := rankJSON(t, rankFiles(t, ", nodeSelector: {pool: n1-standard-2}")...)
-	if got.Best == nil || *got.Best != "n1-standard-2" || got.Options[1].Score != nil || got.Options[1].Reason != "adds no node, or takes no pod" {
+	if got.Best == nil || *got.Best != "n1-standard-2" || got.Options[1].Score != nil ||
+		got.Options[1].Reason != "adds no node, or takes no pod" {
 		t.Errorf("best %v of %+v", got.Best, got.Options)
 	}
 	if got := rankJSON(t, rankFiles(t, ", nodeSelector: {pool: none}")...); got.Best != nil || len(got.Options) != 2 {
@@ -96,11 +101,13 @@ func TestRankWherePodsFitNowhere(t *testing.T) {
 func TestClusterSizeOfTheCommandLine(t *testing.T) {
 	args := rankFiles(t, "")[:4] // Cluster Autoscaler's policy: of 201 nodes 32 cpu are preferred
 	got := rankJSON(t, append(args, "--cluster-nodes", "201")...)
-	if got.ClusterNodes == nil || *got.ClusterNodes != 201 || got.PreferredNode == nil || got.PreferredNode.CPUMilli != 32000 {
+	if got.ClusterNodes == nil || *got.ClusterNodes != 201 || got.PreferredNode == nil ||
+		got.PreferredNode.CPUMilli != 32000 {
 		t.Errorf("%+v", got)
 	}
 	got = rankJSON(t, args...)
-	if got.ClusterNodes == nil || *got.ClusterNodes != 1 || got.PreferredNode == nil || got.PreferredNode.CPUMilli != 1000 {
+	if got.ClusterNodes == nil || *got.ClusterNodes != 1 || got.PreferredNode == nil ||
+		got.PreferredNode.CPUMilli != 1000 {
 		t.Errorf("%+v", got)
 	}
 }

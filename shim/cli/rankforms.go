@@ -79,7 +79,8 @@ func (r *rank) data() rankAnswer {
 func newRankOption(o ranking.Ranked) rankOption {
 	out := rankOption{
 		NodeGroup: o.NodeGroup(), NodeCount: o.Asked.GetNodeCount(), Pods: o.GetPods(), Reason: o.Reason(),
-		TheoreticalCost: finite(o.GetTheoreticalCostUsdPerHour()), Damper: finite(o.GetDamperUsdPerHour()), Waste: o.Waste,
+		TheoreticalCost: finite(o.GetTheoreticalCostUsdPerHour()), Damper: finite(o.GetDamperUsdPerHour()),
+		Waste: o.Waste,
 	}
 	switch o.GetOutcome() {
 	case loadlinev1.RankedOption_NO_PRICE, loadlinev1.RankedOption_NO_TEMPLATE, loadlinev1.RankedOption_HELPS_NO_POD:
@@ -87,7 +88,8 @@ func newRankOption(o ranking.Ranked) rankOption {
 	case loadlinev1.RankedOption_SCORED:
 		out.Score = finite(o.GetScore())
 	}
-	out.Cost, out.Unfitness, out.SuppressedUnfitness = finite(o.GetCostUsdPerHour()), finite(o.GetUnfitness()), finite(o.GetSuppressedUnfitness())
+	out.Cost, out.Unfitness, out.SuppressedUnfitness = finite(o.GetCostUsdPerHour()), finite(o.GetUnfitness()),
+		finite(o.GetSuppressedUnfitness())
 	out.CostRatio, out.CreationFactor = finite(o.GetCostRatio()), finite(o.GetCreationFactor())
 	out.NodePrice = finite(o.GetNodePrice().GetUsdPerHour())
 	return out
@@ -107,9 +109,11 @@ func (r *rank) verdict() string {
 	if !ok {
 		return "no node group would help a pod"
 	}
-	text := fmt.Sprintf("%s: %s for %s", best.NodeGroup(), plural(int(best.Asked.GetNodeCount()), "node"), plural(int(best.GetPods()), "pod"))
+	text := fmt.Sprintf("%s: %s for %s", best.NodeGroup(), plural(int(best.Asked.GetNodeCount()), "node"),
+		plural(int(best.GetPods()), "pod"))
 	if len(r.options) > 1 {
-		text += fmt.Sprintf(", over %s: %s", r.options[1].NodeGroup(), ranking.Over(r.response.GetPolicy(), best, r.options[1]))
+		text += fmt.Sprintf(", over %s: %s", r.options[1].NodeGroup(),
+			ranking.Over(r.response.GetPolicy(), best, r.options[1]))
 	}
 	return text
 }
@@ -182,8 +186,8 @@ func rankRow(o ranking.Ranked) []string {
 	if d.Cost == nil {
 		price = d.Reason
 	}
-	return []string{d.NodeGroup, strconv.Itoa(int(d.NodeCount)), strconv.FormatInt(d.Pods, 10), cell(d.SuppressedUnfitness),
-		cell(d.Cost), cell(d.TheoreticalCost), cell(d.CostRatio), score, price}
+	return []string{d.NodeGroup, strconv.Itoa(int(d.NodeCount)), strconv.FormatInt(d.Pods, 10),
+		cell(d.SuppressedUnfitness), cell(d.Cost), cell(d.TheoreticalCost), cell(d.CostRatio), score, price}
 }
 
 // sixDecimals writes a number with the decimals that tell scores apart, without zeros at the end.
@@ -197,14 +201,16 @@ func (r *rank) page(w io.Writer) error { return r.pageWith(w, nil) }
 func (r *rank) pageWith(w io.Writer, gauges []report.GroupGauges) error {
 	var bars []report.RankBar
 	for _, o := range r.options {
-		bar := report.RankBar{Name: o.NodeGroup(), Amount: plural(int(o.Asked.GetNodeCount()), "node") + ", " + plural(int(o.GetPods()), "pod"),
-			Reason: o.Reason()}
+		bar := report.RankBar{Name: o.NodeGroup(), Amount: plural(int(o.Asked.GetNodeCount()), "node") + ", " +
+			plural(int(o.GetPods()), "pod"), Reason: o.Reason()}
 		if d := newRankOption(o); d.Score != nil {
 			bar.Score = d.Score
-			bar.Factors = []report.Factor{{Name: "cost ratio", Value: o.GetCostRatio()}, {Name: "unfitness", Value: o.GetSuppressedUnfitness()},
+			bar.Factors = []report.Factor{{Name: "cost ratio", Value: o.GetCostRatio()},
+				{Name: "unfitness", Value: o.GetSuppressedUnfitness()},
 				{Name: "creation", Value: o.GetCreationFactor()}}
 		}
 		bars = append(bars, bar)
 	}
-	return report.Ranking(w, "Node groups that could grow", r.verdict(), append([]string{r.basis()}, leftOutLines(&r.leftOut)...), bars, gauges...)
+	return report.Ranking(w, "Node groups that could grow",
+		r.verdict(), append([]string{r.basis()}, leftOutLines(&r.leftOut)...), bars, gauges...)
 }

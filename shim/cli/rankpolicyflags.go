@@ -16,10 +16,12 @@ type rankPolicyFlags struct {
 // addRankPolicyFlags adds the flags; the one for the file has a name of the command's choice.
 func addRankPolicyFlags(flags *pflag.FlagSet, f *rankPolicyFlags, file string) {
 	flags.StringVar(&f.file, file, "", "file with a rank policy, YAML or JSON; flags override what it says")
-	flags.StringVar(&f.preset, "rank-preset", "", "bundle of settings: "+ranking.DefaultPreset+" (default), what it ships, or proposal")
-	flags.StringSliceVar(&f.strategies, "strategies", nil, "what decides between node groups, one after the other: price (default), "+
-		"least-waste, most-pods, least-nodes, priority")
-	flags.StringArrayVar(&f.catalogues, "prices", nil, "price list, CSV, asked after those of the policy; may be repeated")
+	flags.StringVar(&f.preset, "rank-preset", "",
+		"bundle of settings: "+ranking.DefaultPreset+" (default), what it ships, or proposal")
+	flags.StringSliceVar(&f.strategies, "strategies", nil, "what decides between node groups, one after the other: "+
+		"price (default), least-waste, most-pods, least-nodes, priority")
+	flags.StringArrayVar(&f.catalogues, "prices", nil,
+		"price list, CSV, asked after those of the policy; may be repeated")
 }
 
 // policy returns the policy of file and flags, checked.

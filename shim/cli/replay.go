@@ -26,8 +26,8 @@ func (a *app) newReplay() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Ask the engine again what was recorded, and tell whether it answers the same",
-		Long: `Ask an engine that holds nothing again all that was written down with --record, and tell for each call whether the answer has the
-same bytes. Ends with 1 if one has not.`,
+		Long: `Ask an engine that holds nothing again all that was written down with --record, and tell for each call
+whether the answer has the same bytes. Ends with 1 if one has not.`,
 		Example: `  loadline replay loop.rec
   loadline replay loop.rec --answer plan.json`,
 		Args: cobra.ExactArgs(1),
@@ -52,7 +52,8 @@ func (f *replayFlags) replay(ctx context.Context, name string, out io.Writer) er
 		return err
 	}
 	defer conn.Close()
-	table := texttable.New(texttable.Column{Header: "CALL", Align: texttable.Right}, texttable.Column{Header: "METHOD"}, texttable.Column{Header: "ANSWER"})
+	table := texttable.New(texttable.Column{Header: "CALL", Align: texttable.Right}, texttable.Column{Header: "METHOD"},
+		texttable.Column{Header: "ANSWER"})
 	var last engine.Replayed
 	calls, differ := 0, 0
 	err = engine.Replay(ctx, conn, file, func(r engine.Replayed) error {

@@ -35,7 +35,8 @@ func (a *app) newScore() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "score POD | -p FILE",
 		Short: "Score all nodes for a pod",
-		Long:  "Score all nodes for a pod, best first: the score of 0 to 100 that a scheduler gets, and the raw score that it is made of.\n\n" + candidatesHelp,
+		Long: "Score all nodes for a pod, best first: the score of 0 to 100 that a scheduler gets, and the raw " +
+			"score that it is made of.\n\n" + candidatesHelp,
 		Example: `  kubectl get nodes,pods -A -o json | loadline score shop/web-0 -f -
   loadline score -p pod.yaml --preset kep217 -o html > scores.html`,
 		Args: cobra.MaximumNArgs(1),
@@ -68,7 +69,8 @@ func newScoreAnswer(pod podName, all *loadlinev1.ExplainResponse) scoreAnswer {
 	out := scoreAnswer{Pod: pod.String(), Scores: make([]scoreLine, 0, len(all.GetNodes()))}
 	for _, node := range all.GetNodes() {
 		out.Scores = append(out.Scores, scoreLine{
-			Node: node.GetNode(), Score: node.GetScore(), Raw: roundRaw(node.GetRawScore()), Reason: reasonOf(node.GetOutcome()),
+			Node: node.GetNode(), Score: node.GetScore(), Raw: roundRaw(node.GetRawScore()),
+			Reason: reasonOf(node.GetOutcome()),
 		})
 	}
 	return out

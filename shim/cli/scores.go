@@ -45,7 +45,8 @@ func (q *podQuestion) explainAt(ctx context.Context, at *loadlinev1.Changes) (*l
 	}
 	out := &loadlinev1.ExplainResponse{}
 	for slots := range slices.Chunk(scored.GetSlots(), explainChunk(len(q.policy.Resources))) {
-		part, err := client.Explain(ctx, &loadlinev1.ExplainRequest{Changes: at, Pod: pod, Policy: how, ExplainSlots: slots})
+		part, err := client.Explain(ctx,
+			&loadlinev1.ExplainRequest{Changes: at, Pod: pod, Policy: how, ExplainSlots: slots})
 		if err != nil {
 			return nil, err
 		}

@@ -32,16 +32,16 @@ func (a *app) newSimulate() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "simulate",
 		Short: "Replay the arrival of all pods, as the default scheduler and with Loadline",
-		Long: `Replay the arrival of all pods of a cluster twice: placed by the default scheduler, and by the default scheduler
-with Loadline's scores added. Then compare how loaded the nodes are.
+		Long: `Replay the arrival of all pods of a cluster twice: placed by the default scheduler, and by the default
+scheduler with Loadline's scores added. Then compare how loaded the nodes are.
 
-Pods arrive in the order of their creation, on nodes that hold nothing but pods of DaemonSets, static pods and pods
-that are being deleted. Both sides let a pod onto the nodes on which kube-scheduler's filters would. The default
-scheduler is its scores LeastAllocated and BalancedAllocation as kube-scheduler 1.36 works them out, over all feasible
-nodes, with ties going to the first node by name.
+Pods arrive in the order of their creation, on nodes that hold nothing but pods of DaemonSets, static
+pods and pods that are being deleted. Both sides let a pod onto the nodes on which kube-scheduler's
+filters would. The default scheduler is its scores LeastAllocated and BalancedAllocation as
+kube-scheduler 1.36 works them out, over all feasible nodes, with ties going to the first node by name.
 
-What filters look up beside nodes and pods must be in a dump too:
-'kubectl get nodes,pods,namespaces,pv,pvc,storageclasses,csinodes -A -o json'.`,
+What filters look up beside nodes and pods must be in a dump too: 'kubectl get
+nodes,pods,namespaces,pv,pvc,storageclasses,csinodes -A -o json'.`,
 		Example: `  loadline simulate -f cluster.json
   loadline simulate -f cluster.json --weight 5 -o html > simulation.html`,
 		Args: cobra.NoArgs,
@@ -56,7 +56,8 @@ What filters look up beside nodes and pods must be in a dump too:
 	addSourceFlags(command.Flags(), &flags.sourceFlags)
 	addEngineFlag(command.Flags(), &flags.engine)
 	flags.policy = addPolicyFlags(command.Flags())
-	command.Flags().Int64Var(&flags.weight, "weight", 2, "weight of Loadline's score; the default scheduler's have 1 each")
+	command.Flags().Int64Var(&flags.weight, "weight", 2,
+		"weight of Loadline's score; the default scheduler's have 1 each")
 	addOutputFlag(command.Flags(), &flags.output, formTable, formJSON, formYAML, formHTML)
 	return command
 }
@@ -92,7 +93,8 @@ func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, 
 		{Name: "default scheduler"},
 		{Name: "with Loadline", Weight: f.weight, Policy: how.Proto()},
 	} {
-		outcome, err := simulate.Run(ctx, conn, fmt.Sprintf("%s-%d", viewName(f.engine.address), i), s.cluster, scheduler)
+		outcome, err := simulate.Run(ctx, conn, fmt.Sprintf("%s-%d", viewName(f.engine.address), i),
+			s.cluster, scheduler)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", scheduler.Name, engineError(err))
 		}
@@ -155,7 +157,8 @@ func (s *simulation) placements() (out []report.Placement) {
 func (s *simulation) forms() answer {
 	data := simulationData{Arrivals: len(s.cluster.Arrivals)}
 	for _, o := range s.outcomes {
-		p := placementData{Name: o.Placement.Name, Pending: o.Placement.PendingPods, NotJudged: o.NotJudged, Pods: o.Nodes, Resources: map[string]ratioData{}}
+		p := placementData{Name: o.Placement.Name, Pending: o.Placement.PendingPods, NotJudged: o.NotJudged,
+			Pods: o.Nodes, Resources: map[string]ratioData{}}
 		for _, resource := range report.Resources(s.placements()) {
 			sum := report.Summarize(o.Placement, resource)
 			p.Resources[resource] = ratioData{P50: sum.P50, P95: sum.P95, P99: sum.P99, Max: sum.Max}
@@ -169,7 +172,8 @@ func (s *simulation) forms() answer {
 
 func (s *simulation) table(w io.Writer) error {
 	if _, err := fmt.Fprintf(w, "%s: arrival of %s on %s with %s.\n\n", texttable.Escape(s.source),
-		plural(len(s.cluster.Arrivals), "pod"), plural(len(s.cluster.Nodes), "node"), plural(len(s.cluster.Fixed), "pod")); err != nil {
+		plural(len(s.cluster.Arrivals), "pod"), plural(len(s.cluster.Nodes), "node"),
+		plural(len(s.cluster.Fixed), "pod")); err != nil {
 		return err
 	}
 	if err := report.Table(w, s.placements()); err != nil {
@@ -183,7 +187,8 @@ func (s *simulation) table(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "\nPlaced elsewhere with Loadline: %s.\n", plural(elsewhere, "pod"))
 	if err == nil && s.outcomes[0].NotJudged+s.outcomes[1].NotJudged > 0 {
-		_, err = fmt.Fprintf(w, "Pending only because what a filter looks up is missing: %d and %d.\n", s.outcomes[0].NotJudged, s.outcomes[1].NotJudged)
+		_, err = fmt.Fprintf(w, "Pending only because what a filter looks up is missing: %d and %d.\n",
+			s.outcomes[0].NotJudged, s.outcomes[1].NotJudged)
 	}
 	return err
 }

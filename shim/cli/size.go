@@ -20,8 +20,10 @@ type sizeSource struct {
 }
 
 func (s *sizeSource) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&s.state, "state", "", "file with what the pass before left, kind "+sizing.StateKind+": what a node offers of a group without nodes, and locks")
-	flags.StringVar(&s.mode, "size-mode", "", "size all groups in this mode, whatever the file says: "+nodegroup.ModeDefault+", "+nodegroup.ModeCompat)
+	flags.StringVar(&s.state, "state", "", "file with what the pass before left, kind "+sizing.StateKind+
+		": what a node offers of a group without nodes, and locks")
+	flags.StringVar(&s.mode, "size-mode", "",
+		"size all groups in this mode, whatever the file says: "+nodegroup.ModeDefault+", "+nodegroup.ModeCompat)
 	flags.StringVar(&s.now, "now", "", "time of the pass, such as 2026-02-01T10:00:00Z (default: the present)")
 }
 
@@ -56,14 +58,16 @@ func (a *app) newSize() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "size --groups FILE",
 		Short: "Tell how full node groups are, and by how many nodes they should grow or shrink",
-		Long: `Tell how full node groups are, and by how many nodes they should grow or shrink, as Escalator decides it: the requests of
-the pods of a group, over what its nodes offer, the larger one of cpu and memory, against thresholds. Nothing is changed.
+		Long: `Tell how full node groups are, and by how many nodes they should grow or shrink, as Escalator decides it:
+the requests of the pods of a group, over what its nodes offer, the larger one of cpu and memory, against
+thresholds. Nothing is changed.
 
-FILE holds node groups of kind ` + nodegroup.Kind + ` with spec.size, or is Escalator's own node group file. By default its laws are
-applied to effective requests, in exact arithmetic, and without the cycles that they can end up in; mode compat is Escalator
-as shipped.
+FILE holds node groups of kind ` + nodegroup.Kind + ` with spec.size, or is Escalator's own node group file.
+By default its laws are applied to effective requests, in exact arithmetic, and without the cycles that
+they can end up in; mode compat is Escalator as shipped.
 
-A group without nodes grows by what a node of it offered when there was one (--state), else by its template, else by one node.`,
+A group without nodes grows by what a node of it offered when there was one (--state), else by its
+template, else by one node.`,
 		Example: `  loadline size --groups nodegroups.yaml
   loadline size --groups nodegroups.yaml -f cluster.json --size-mode compat -o json
   loadline size --groups nodegroups.yaml -o html > size.html`,
@@ -103,7 +107,8 @@ func (f *sizeFlags) ask(ctx context.Context, stdin io.Reader) (*sizes, error) {
 		return nil, err
 	}
 	gathered := sizing.New()
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, empty: true, pod: gathered.AddPod, object: gathered.AddObject})
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin,
+		loadOptions{planning: true, empty: true, pod: gathered.AddPod, object: gathered.AddObject})
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +122,8 @@ func (f *sizeFlags) ask(ctx context.Context, stdin io.Reader) (*sizes, error) {
 }
 
 // ask asks about the groups of a file in a cluster that is loaded.
-func (s *sizeSource) ask(ctx context.Context, c *cluster, gathered *sizing.Gatherer, file nodegroup.File) (*sizes, error) {
+func (s *sizeSource) ask(ctx context.Context, c *cluster, gathered *sizing.Gatherer,
+	file nodegroup.File) (*sizes, error) {
 	// A pass that is not carried out starts anew: the engine's own state supposes that the last one was.
 	state := &loadlinev1.SizeState{}
 	if s.state != "" {
@@ -157,7 +163,8 @@ func (s *sizeSource) ask(ctx context.Context, c *cluster, gathered *sizing.Gathe
 		return nil, engineError(err)
 	}
 	if len(out.response.GetGroups()) != len(request.GetGroups()) {
-		return nil, fmt.Errorf("asked about %d node groups, answered about %d", len(request.GetGroups()), len(out.response.GetGroups()))
+		return nil, fmt.Errorf("asked about %d node groups, answered about %d", len(request.GetGroups()),
+			len(out.response.GetGroups()))
 	}
 	c.leaveOut(&out.leftOut)
 	out.leftOut.Add(gathered.LeftOut()...)

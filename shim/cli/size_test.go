@@ -44,8 +44,10 @@ func TestEscalatorsWorkedExamples(t *testing.T) {
 			args := append([]string{"--size-mode", mode}, groups...)
 			got := sizeJSON(t, append(args, "-f", "testdata/size.yaml")...)
 			g := got.Groups[0]
-			if g.Name != "shared" || g.Action != "scale-up" || g.Delta != 6 || g.AskCloud != 6 || number(g.CPUPercent) != 250.0 || number(g.MemoryPercent) != 12.5 ||
-				number(g.CPUPercentAfter) != 62.5 || number(g.MemoryPercentAfter) != 3.125 || g.FromZero || g.Pods != 10 || g.PendingPods != 8 {
+			if g.Name != "shared" || g.Action != "scale-up" || g.Delta != 6 || g.AskCloud != 6 ||
+				number(g.CPUPercent) != 250.0 || number(g.MemoryPercent) != 12.5 ||
+				number(g.CPUPercentAfter) != 62.5 || number(g.MemoryPercentAfter) != 3.125 || g.FromZero ||
+				g.Pods != 10 || g.PendingPods != 8 {
 				t.Errorf("got %+v", g)
 			}
 			zero := append(args, "-f", "testdata/size-zero.yaml")
@@ -55,7 +57,8 @@ func TestEscalatorsWorkedExamples(t *testing.T) {
 				after any
 			}{{nil, 1, nil}, {[]string{"--state", "testdata/size-state.yaml"}, 3, 60.0}} {
 				g := sizeJSON(t, append(slices.Clone(zero), c.args...)...).Groups[0]
-				if !g.FromZero || g.CPUPercent != nil || g.MemoryPercent != nil || g.Delta != c.delta || number(g.CPUPercentAfter) != c.after {
+				if !g.FromZero || g.CPUPercent != nil || g.MemoryPercent != nil || g.Delta != c.delta ||
+					number(g.CPUPercentAfter) != c.after {
 					t.Errorf("%v: got %+v", c.args, g)
 				}
 			}
@@ -65,16 +68,19 @@ func TestEscalatorsWorkedExamples(t *testing.T) {
 
 // A placeholder of slack that waits is no demand; an ordinary pod with its label is: 11 pods of 500m in place of 10.
 func TestPlaceholdersThatWaitAreNoDemand(t *testing.T) {
-	const placeholder = "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: NAMESPACE, labels: {loadline.dev/placeholder: \"true\"}, " +
-		"ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: u, controller: true}]}\n" +
-		"spec: {priority: -10, nodeSelector: {customer: shared}, containers: [{name: c, resources: {requests: {cpu: 500m, memory: 100M}}}]}\nstatus: {phase: Pending}\n"
+	const placeholder = "\n---\napiVersion: v1\nkind: Pod\n" +
+		"metadata: {name: p, namespace: NAMESPACE, labels: {loadline.dev/placeholder: \"true\"}, ownerReferences: " +
+		"[{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: u, controller: true}]}\n" +
+		"spec: {priority: -10, nodeSelector: {customer: shared}, containers: [{name: c, resources: {requests: {cpu: " +
+		"500m, memory: 100M}}}]}\nstatus: {phase: Pending}\n"
 	dump, err := os.ReadFile("testdata/size.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for namespace, pods := range map[string]int64{"loadline-slack": 10, "shop": 11} {
 		file := filepath.Join(t.TempDir(), "size.yaml")
-		if err := os.WriteFile(file, []byte(string(dump)+strings.Replace(placeholder, "NAMESPACE", namespace, 1)), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(string(dump)+strings.Replace(placeholder, "NAMESPACE", namespace, 1)),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		if g := sizeJSON(t, "--groups", "testdata/size-groups.yaml", "-f", file).Groups[0]; g.Pods != pods {
@@ -90,18 +96,20 @@ func TestFromZeroByTheTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, _, _ := strings.Cut(string(data), "---")
-	text := strings.Replace(first, "nodeSelector: {pool: web}", "template: {metadata: {labels: {customer: shared}}, status: {capacity: {cpu: 500m, memory: 4Gi}}}", 1)
+	text := strings.Replace(first, "nodeSelector: {pool: web}",
+		"template: {metadata: {labels: {customer: shared}}, status: {capacity: {cpu: 500m, memory: 4Gi}}}", 1)
 	file := filepath.Join(t.TempDir(), "groups.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if g := sizeJSON(t, "--groups", file, "-f", "testdata/size-zero.yaml").Groups[0]; g.Delta != 6 || number(g.CPUPercentAfter) != 60.0 {
+	if g := sizeJSON(t, "--groups", file, "-f", "testdata/size-zero.yaml").Groups[0]; g.Delta != 6 ||
+		number(g.CPUPercentAfter) != 60.0 {
 		t.Errorf("got %+v", g)
 	}
 }
 
-// web: 3 of 15.9 cpu, the DaemonSet pod's 0.1 taken off, are 18.9 %: two go, the oldest by name. batch: 2.5 of 4 cpu; its
-// tainted node is empty, and goes. gpu has neither nodes nor pods, manual does not say how it is sized.
+// web: 3 of 15.9 cpu, the DaemonSet pod's 0.1 taken off, are 18.9 %: two go, the oldest by name. batch: 2.5 of 4 cpu;
+// its tainted node is empty, and goes. gpu has neither nodes nor pods, manual does not say how it is sized.
 func TestSizeOfSeveralGroups(t *testing.T) {
 	args := []string{"--groups", "testdata/size-mixed-groups.yaml", "-f", "testdata/size-mixed.yaml"}
 	got := sizeJSON(t, args...)
@@ -109,15 +117,18 @@ func TestSizeOfSeveralGroups(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	web, batch, gpu := got.Groups[0], got.Groups[1], got.Groups[2]
-	if web.Action != "remove-fast" || web.Delta != -2 || !slices.Equal(web.Change.Taint, []string{"web-1", "web-3"}) || web.Capacity.CPUMilli != 15900 ||
+	if web.Action != "remove-fast" || web.Delta != -2 || !slices.Equal(web.Change.Taint, []string{"web-1", "web-3"}) ||
+		web.Capacity.CPUMilli != 15900 ||
 		web.Requests.CPUMilli != 3000 || len(web.Warnings) != 0 {
 		t.Errorf("web: %+v", web)
 	}
-	if batch.Action != "nothing" || batch.Delta != 0 || number(batch.CPUPercent) != 62.5 || batch.Nodes != (sizeNodes{1, 1, 0, 1}) ||
+	if batch.Action != "nothing" || batch.Delta != 0 || number(batch.CPUPercent) != 62.5 ||
+		batch.Nodes != (sizeNodes{1, 1, 0, 1}) ||
 		!slices.Equal(batch.Change.Remove, []string{"batch-2"}) {
 		t.Errorf("batch: %+v", batch)
 	}
-	if gpu.Action != "nothing" || gpu.FromZero || number(gpu.CPUPercent) != 0.0 || !slices.Equal(gpu.Warnings, []string{"no node carries its labels"}) {
+	if gpu.Action != "nothing" || gpu.FromZero || number(gpu.CPUPercent) != 0.0 ||
+		!slices.Equal(gpu.Warnings, []string{"no node carries its labels"}) {
 		t.Errorf("gpu: %+v", gpu)
 	}
 	// What a pass leaves is a file for --state.
@@ -133,12 +144,14 @@ func TestSizeOfSeveralGroups(t *testing.T) {
 		t.Errorf("got %+v", again.Groups[0])
 	}
 	// compat counts the nodes as they are, and removes no faster.
-	if g := sizeJSON(t, append(args, "--size-mode", "compat")...).Groups[0]; number(g.CPUPercent) != 18.75 || g.Capacity.CPUMilli != 16000 {
+	if g := sizeJSON(t, append(args, "--size-mode", "compat")...).Groups[0]; number(g.CPUPercent) != 18.75 ||
+		g.Capacity.CPUMilli != 16000 {
 		t.Errorf("got %+v", g)
 	}
 }
 
-// That DaemonSet pods come off the capacity is no option of mode compat, and the command says so, also when a flag chooses the mode.
+// That DaemonSet pods come off the capacity is no option of mode compat, and the command says so, also when a flag
+// chooses the mode.
 func TestSizeWarnsOfAnOptionThatPlaysNoPart(t *testing.T) {
 	t.Setenv("LOADLINE_LIBRARY", enginetest.Library(t))
 	groups, err := os.ReadFile("testdata/size-mixed-groups.yaml")
@@ -146,11 +159,14 @@ func TestSizeWarnsOfAnOptionThatPlaysNoPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "groups.yaml")
-	if err := os.WriteFile(file, []byte(strings.Replace(string(groups), "  size:\n", "  size:\n    daemonSets: subtract\n", 1)), 0o600); err != nil {
+	if err := os.WriteFile(file,
+		[]byte(strings.Replace(string(groups), "  size:\n", "  size:\n    daemonSets: subtract\n", 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for mode, want := range map[string]bool{"default": false, "compat": true} {
-		_, errs, code := run(t, "loadline", "", "size", "--groups", file, "-f", "testdata/size-mixed.yaml", "--now", sizeNow, "--size-mode", mode)
+		_, errs, code := run(t, "loadline", "", "size", "--groups", file, "-f", "testdata/size-mixed.yaml", "--now",
+			sizeNow, "--size-mode", mode)
 		if code != 0 || strings.Contains(errs, "spec.size.daemonSets: subtract plays no part in mode compat") != want {
 			t.Errorf("mode %s: exit %d: %s", mode, code, errs)
 		}
@@ -173,7 +189,8 @@ func TestWhyGroupTellsItsSize(t *testing.T) {
 		t.Errorf("got %s", out)
 	}
 	out, errs, code = run(t, "loadline", "", append([]string{"why", "web", "-o", "html"}, args...)...)
-	if code != 0 || strings.Count(out, `class="cards gauges"`) != 1 || !strings.Contains(out, "shrink by 2 nodes") || strings.Contains(out, "batch: ") {
+	if code != 0 || strings.Count(out, `class="cards gauges"`) != 1 || !strings.Contains(out, "shrink by 2 nodes") ||
+		strings.Contains(out, "batch: ") {
 		t.Errorf("exit %d, %s, page of %d bytes", code, errs, len(out))
 	}
 	out, errs, code = run(t, "loadline", "", append([]string{"why", "manual", "-o", "json"}, args...)...)
@@ -201,20 +218,25 @@ func TestSizeRefuses(t *testing.T) {
 		name, groups, says string
 		args               []string
 	}{
-		{"Thresholds", strings.Replace(text, "percent: 60", "percent: 70", 1), "taint_upper_capacity_threshold_percent: 70 is not less than", nil},
+		{"Thresholds", strings.Replace(text, "percent: 60", "percent: 70", 1),
+			"taint_upper_capacity_threshold_percent: 70 is not less than", nil},
 		{"NoLabel", strings.Replace(text, "label_key: customer", "label_key: ''", 1), "label_key: missing", nil},
-		{"LabelTwice", text + strings.Replace(group, "name: shared", "name: again", 1), `groups[1]: labels: are those of node group "shared"`, nil},
-		{"State", text, "unknown field", []string{"--state", write("apiVersion: loadline.dev/v1alpha1\nkind: SizeState\ngrups: []\n")}},
+		{"LabelTwice", text + strings.Replace(group, "name: shared", "name: again", 1),
+			`groups[1]: labels: are those of node group "shared"`, nil},
+		{"State", text, "unknown field",
+			[]string{"--state", write("apiVersion: loadline.dev/v1alpha1\nkind: SizeState\ngrups: []\n")}},
 		{"NoState", text, "no such file", []string{"--state", "testdata/nothing.yaml"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			out, errs, code := run(t, "loadline", "", append([]string{"size", "-f", "testdata/size.yaml", "--groups", write(c.groups)}, c.args...)...)
+			out, errs, code := run(t, "loadline", "",
+				append([]string{"size", "-f", "testdata/size.yaml", "--groups", write(c.groups)}, c.args...)...)
 			if code != 1 || out != "" || !strings.Contains(errs, c.says) {
 				t.Errorf("exit %d, out %q, err %q, want %q", code, out, errs, c.says)
 			}
 		})
 	}
-	_, errs, code := run(t, "loadline", "", "size", "-f", "testdata/size.yaml", "--groups", write(text+"  max_pods: 3\n"))
+	_, errs, code := run(t, "loadline", "", "size", "-f", "testdata/size.yaml", "--groups",
+		write(text+"  max_pods: 3\n"))
 	if code != 0 || !strings.Contains(errs, `warning: unknown field "node_groups[0].max_pods"`) {
 		t.Errorf("exit %d, err %q", code, errs)
 	}

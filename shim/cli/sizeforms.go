@@ -29,8 +29,8 @@ type sizeAnswer struct {
 	State  sizing.State `json:"state"`
 }
 
-// sizeGroup is one node group. Percentages are of capacity; null: there is none, either because there are pods and no node,
-// which fromZero tells, or because nodes offer no cpu or no memory.
+// sizeGroup is one node group. Percentages are of capacity; null: there is no percentage, because there are pods and no
+// node (see fromZero), or because nodes offer no cpu or no memory.
 type sizeGroup struct {
 	Name          string   `json:"name"`
 	CPUPercent    *float64 `json:"cpuPercent"`
@@ -44,7 +44,8 @@ type sizeGroup struct {
 	CPUPercentAfter    *float64 `json:"cpuPercentAfter"`
 	MemoryPercentAfter *float64 `json:"memoryPercentAfter"`
 
-	// WantedDelta is the delta without a maximum and without nodes that are on their way; AskCloud how many nodes to buy.
+	// WantedDelta is the delta without a maximum and without nodes that are on their way; AskCloud how many nodes to
+	// buy.
 	WantedDelta int64        `json:"wantedDelta"`
 	AskCloud    int64        `json:"askCloud"`
 	Requests    sizeAmounts  `json:"requests"`
@@ -103,14 +104,16 @@ func (s *sizes) group(i int) sizeGroup {
 	g, options := s.response.GetGroups()[i], s.asked[i].GetOptions()
 	out := sizeGroup{
 		Name: g.GetNodeGroup(), FromZero: g.GetUtilization().GetKind() == loadlinev1.Utilization_FROM_ZERO,
-		Action: sizing.Action(g), Delta: g.GetDelta(), Reason: g.GetReasonText(), WantedDelta: g.GetWantedDelta(), AskCloud: g.GetAskCloud(),
-		Requests: sizeAmounts{g.GetRequestedMilliCpu(), g.GetRequestedMemoryBytes()},
+		Action: sizing.Action(g), Delta: g.GetDelta(), Reason: g.GetReasonText(), WantedDelta: g.GetWantedDelta(),
+		AskCloud: g.GetAskCloud(), Requests: sizeAmounts{g.GetRequestedMilliCpu(), g.GetRequestedMemoryBytes()},
 		Capacity: sizeAmounts{g.GetCapacityMilliCpu(), g.GetCapacityMemoryBytes()},
 		Nodes:    sizeNodes{g.GetUntaintedNodes(), g.GetTaintedNodes(), g.GetForceTaintedNodes(), g.GetCordonedNodes()},
 		Pods:     g.GetPods(), PendingPods: g.GetPendingPods(),
-		Thresholds: sizeBounds{options.GetTaintLowerPercent(), options.GetTaintUpperPercent(), options.GetScaleUpPercent()},
-		Change:     sizeToChange{nodeNames(g.GetTaintUnhealthy()), nodeNames(g.GetUntaint()), nodeNames(g.GetTaint()), nodeNames(g.GetRemove())},
-		Warnings:   append([]string{}, sizing.Warnings(g, s.pods)...),
+		Thresholds: sizeBounds{options.GetTaintLowerPercent(), options.GetTaintUpperPercent(),
+			options.GetScaleUpPercent()},
+		Change: sizeToChange{nodeNames(g.GetTaintUnhealthy()), nodeNames(g.GetUntaint()), nodeNames(g.GetTaint()),
+			nodeNames(g.GetRemove())},
+		Warnings: append([]string{}, sizing.Warnings(g, s.pods)...),
 	}
 	out.CPUPercent, out.MemoryPercent = percentages(g.GetUtilization())
 	out.CPUPercentAfter, out.MemoryPercentAfter = percentages(g.GetUtilizationAfter())
@@ -124,7 +127,8 @@ func (s *sizes) only(group string) *sizes {
 	}
 	for i, g := range s.response.GetGroups() {
 		if g.GetNodeGroup() == group {
-			return &sizes{asked: s.asked[i : i+1], pods: s.pods, response: &loadlinev1.MeasureUtilizationResponse{Groups: []*loadlinev1.GroupSize{g}}}
+			return &sizes{asked: s.asked[i : i+1], pods: s.pods,
+				response: &loadlinev1.MeasureUtilizationResponse{Groups: []*loadlinev1.GroupSize{g}}}
 		}
 	}
 	return nil
@@ -144,7 +148,8 @@ func (g *sizeGroup) verdict() string {
 	if g.Delta == 0 {
 		return text + "; nothing to do"
 	}
-	return fmt.Sprintf("%s; %s by %s", text, map[bool]string{true: "grow", false: "shrink"}[g.Delta > 0], plural(int(max(g.Delta, -g.Delta)), "node"))
+	return fmt.Sprintf("%s; %s by %s", text, map[bool]string{true: "grow", false: "shrink"}[g.Delta > 0],
+		plural(int(max(g.Delta, -g.Delta)), "node"))
 }
 
 // verdict is the outcome in one line.
@@ -167,7 +172,8 @@ func (g *sizeGroup) lines() []string {
 	for _, list := range []struct {
 		verb  string
 		nodes []string
-	}{{"taint, not ready", g.Change.TaintUnhealthy}, {"untaint", g.Change.Untaint}, {"taint", g.Change.Taint}, {"delete", g.Change.Remove}} {
+	}{{"taint, not ready", g.Change.TaintUnhealthy}, {"untaint", g.Change.Untaint}, {"taint", g.Change.Taint},
+		{"delete", g.Change.Remove}} {
 		if len(list.nodes) > 0 {
 			out = append(out, fmt.Sprintf("%s: %s: %s", g.Name, list.verb, someOf(list.nodes)))
 		}
@@ -207,7 +213,8 @@ func (s *sizes) forms() answer {
 		leftOutAnswer
 	}{s.data(), leftOutOf(&s.leftOut)}
 	return answer{data: data, table: s.table, leftOut: &s.leftOut, page: func(w io.Writer) error {
-		return report.Sizes(w, "How full node groups are", s.verdict(), append(s.lines(), leftOutLines(&s.leftOut)...), s.gauges())
+		return report.Sizes(w, "How full node groups are", s.verdict(),
+			append(s.lines(), leftOutLines(&s.leftOut)...), s.gauges())
 	}}
 }
 
@@ -229,7 +236,8 @@ func writeSizes(w io.Writer, groups []sizeGroup, lines []string) error {
 		if g.Delta != 0 {
 			delta = fmt.Sprintf("%+d", g.Delta)
 		}
-		table.Row(g.Name, strconv.FormatInt(g.Nodes.Untainted, 10), strconv.FormatInt(g.Pods, 10), percent(g.CPUPercent), percent(g.MemoryPercent),
+		table.Row(g.Name, strconv.FormatInt(g.Nodes.Untainted, 10), strconv.FormatInt(g.Pods, 10),
+			percent(g.CPUPercent), percent(g.MemoryPercent),
 			delta, percent(g.CPUPercentAfter), percent(g.MemoryPercentAfter), g.Action, g.Reason)
 	}
 	if err := table.Write(w); err != nil {
@@ -262,9 +270,12 @@ func (s *sizes) gauges() []report.GroupGauges {
 	var out []report.GroupGauges
 	for _, g := range s.data().Groups {
 		out = append(out, report.GroupGauges{
-			Name: g.Name, Amount: plural(int(g.Nodes.Untainted), "node") + ", " + plural(int(g.Pods), "pod"), Verdict: g.verdict(),
-			TaintLower: float64(g.Thresholds.TaintLowerPercent), TaintUpper: float64(g.Thresholds.TaintUpperPercent), ScaleUp: float64(g.Thresholds.ScaleUpPercent),
-			Gauges: []report.Gauge{{Resource: "cpu", Percent: g.CPUPercent, After: g.CPUPercentAfter}, {Resource: "memory", Percent: g.MemoryPercent, After: g.MemoryPercentAfter}},
+			Name: g.Name, Amount: plural(int(g.Nodes.Untainted), "node") + ", " + plural(int(g.Pods), "pod"),
+			Verdict:    g.verdict(),
+			TaintLower: float64(g.Thresholds.TaintLowerPercent), TaintUpper: float64(g.Thresholds.TaintUpperPercent),
+			ScaleUp: float64(g.Thresholds.ScaleUpPercent),
+			Gauges: []report.Gauge{{Resource: "cpu", Percent: g.CPUPercent, After: g.CPUPercentAfter},
+				{Resource: "memory", Percent: g.MemoryPercent, After: g.MemoryPercentAfter}},
 		})
 	}
 	return out

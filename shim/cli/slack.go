@@ -48,19 +48,22 @@ func (a *app) newSlack() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "slack",
 		Short: "Tell how much room to keep free for pods to come, where it is, and which nodes are missing for it",
-		Long: `Tell how much room to keep free for pods to come, so that they need not wait for a node: how many placeholders of which
-size, which of them fit now, and which nodes are missing for the rest. Nothing is changed.
+		Long: `Tell how much room to keep free for pods to come, so that they need not wait for a node: how many
+placeholders of which size, which of them fit now, and which nodes are missing for the rest. Nothing is
+changed.
 
-Nodes that take the same pods and are of one size are a class. Each class keeps a share of what its pods request, or of what its
-nodes offer, in pieces that are no larger than a part of a node. Versions 2a, 2b and pareto also keep room for the biggest pods
-by themselves: for the one with the most cpu and the one with the most memory, for one as large as both together, or for each
-that no other one exceeds. Pods and workloads with the annotation loadline.dev/slack-copies: "N" have N copies kept free, in
-namespaces with the label loadline.dev/slack-copies=allowed, within --slack-max-copies and its like; loadline.dev/slack: "false"
-leaves a pod out of the biggest ones. --slack-class and --slack-group switch slack off, or bound it, for some nodes. Nodes with
-GPUs come for pods that need one, and not for room, unless --slack-buy-extended-resources says so.
+Nodes that take the same pods and are of one size are a class. Each class keeps a share of what its pods
+request, or of what its nodes offer, in pieces that are no larger than a part of a node. Versions 2a, 2b
+and pareto also keep room for the biggest pods by themselves: for the one with the most cpu and the one
+with the most memory, for one as large as both together, or for each that no other one exceeds. Pods and
+workloads with the annotation loadline.dev/slack-copies: "N" have N copies kept free, in namespaces with
+the label loadline.dev/slack-copies=allowed, within --slack-max-copies and its like; loadline.dev/slack:
+"false" leaves a pod out of the biggest ones. --slack-class and --slack-group switch slack off, or bound
+it, for some nodes. Nodes with GPUs come for pods that need one, and not for room, unless
+--slack-buy-extended-resources says so.
 
--o capacitybuffer and -o deployments print objects to apply, and apply nothing: CapacityBuffers of Cluster Autoscaler or
-Karpenter, or Deployments of pods that give way to all others.`,
+-o capacitybuffer and -o deployments print objects to apply, and apply nothing: CapacityBuffers of
+Cluster Autoscaler or Karpenter, or Deployments of pods that give way to all others.`,
 		Example: `  loadline slack --extra-capacity-min-rate 10%
   loadline slack -f cluster.json --slack-version pareto -o html > slack.html
   loadline slack -o deployments | kubectl apply --server-side -f -`,
@@ -86,8 +89,10 @@ Karpenter, or Deployments of pods that give way to all others.`,
 	addSourceFlags(flags, &f.sourceFlags)
 	f.filters.addTo(flags)
 	f.slackPolicyFlags.addTo(flags)
-	flags.StringVar(&f.groups, "groups", "", "file with the node groups that may grow, kind "+nodegroup.Kind+" (default: every class with nodes may)")
-	flags.StringVar(&f.engine.slackNamespace, "slack-namespace", slack.DefaultNamespace, "namespace of our own placeholders, and of the objects that are printed")
+	flags.StringVar(&f.groups, "groups", "",
+		"file with the node groups that may grow, kind "+nodegroup.Kind+" (default: every class with nodes may)")
+	flags.StringVar(&f.engine.slackNamespace, "slack-namespace", slack.DefaultNamespace,
+		"namespace of our own placeholders, and of the objects that are printed")
 	flags.BoolVar(&f.literal, "literal", false, "also show what the formulas of the proposal come to as they stand")
 	addEngineFlag(flags, &f.engine)
 	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML, formHTML, formBuffers, formDeployments)
@@ -150,9 +155,12 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 		return nil, err
 	}
 	// A plan that is not carried out starts anew: the engine's own state supposes that the last one was.
-	request := &loadlinev1.PlanSlackRequest{Policy: policy, State: &loadlinev1.SlackState{NextId: 1}, Pods: problem.GetPods(),
-		GroupsKnown: f.groups != "", Groups: problem.GetGroups(), DaemonPods: problem.GetDaemonPods(), NowSeconds: time.Now().Unix(), Literal: f.literal}
-	plan := &slackPlan{rate: f.Rate, basis: f.Basis, namespace: f.engine.slackNamespace, pending: waiting.Waiting(), known: known, warnings: file.Warnings}
+	request := &loadlinev1.PlanSlackRequest{Policy: policy, State: &loadlinev1.SlackState{NextId: 1},
+		Pods:        problem.GetPods(),
+		GroupsKnown: f.groups != "", Groups: problem.GetGroups(), DaemonPods: problem.GetDaemonPods(),
+		NowSeconds: time.Now().Unix(), Literal: f.literal}
+	plan := &slackPlan{rate: f.Rate, basis: f.Basis, namespace: f.engine.slackNamespace, pending: waiting.Waiting(),
+		known: known, warnings: file.Warnings}
 	if request.Fit, err = f.filters.fit(); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,8 @@ import (
 
 func slackJSON(t *testing.T, args string) slackAnswer {
 	t.Helper()
-	out, errs, code := run(t, "loadline", "", append([]string{"slack", "-f", "testdata/slack.yaml", "-o", "json"}, strings.Fields(args)...)...)
+	out, errs, code := run(t, "loadline", "",
+		append([]string{"slack", "-f", "testdata/slack.yaml", "-o", "json"}, strings.Fields(args)...)...)
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
@@ -31,17 +32,19 @@ const mi = 1 << 20
 // Requested are 2400m and 3000Mi. Copies keep 1000m and 6000Mi, one node each: more than a tenth of it.
 func TestSlackOfARate(t *testing.T) {
 	got := slackJSON(t, "--extra-capacity-min-rate 10%")
-	if len(got.Placeholders) != 1 || got.Placeholders[0] != (slackShape{"Deployment shop/burst", "copy", 500, 3000 * mi, 2, 2}) {
+	if len(got.Placeholders) != 1 ||
+		got.Placeholders[0] != (slackShape{"Deployment shop/burst", "copy", 500, 3000 * mi, 2, 2}) {
 		t.Errorf("placeholders %+v", got.Placeholders)
 	}
-	if len(got.Classes) != 1 || got.Classes[0].Wanted != (slackAmounts{240, 300 * mi}) || got.Classes[0].Ready != (slackAmounts{1000, 6000 * mi}) ||
+	if len(got.Classes) != 1 || got.Classes[0].Wanted != (slackAmounts{240, 300 * mi}) ||
+		got.Classes[0].Ready != (slackAmounts{1000, 6000 * mi}) ||
 		got.Classes[0].Status != "ready" {
 		t.Errorf("classes %+v", got.Classes)
 	}
 }
 
-// Half of 6000m and 24000Mi: 3000m and 12000Mi, of which copies keep 1000m and 6000Mi. 2000m and 6000Mi are left, in pieces
-// of at most 400m and 1600Mi: five of 400m and 1200Mi.
+// Half of 6000m and 24000Mi: 3000m and 12000Mi, of which copies keep 1000m and 6000Mi. 2000m and 6000Mi are left, in
+// pieces of at most 400m and 1600Mi: five of 400m and 1200Mi.
 func TestSlackOfCapacity(t *testing.T) {
 	got := slackJSON(t, "--extra-capacity-min-rate 0.5 --slack-basis capacity --literal")
 	var standard slackShape
@@ -58,7 +61,8 @@ func TestSlackOfCapacity(t *testing.T) {
 		t.Errorf("placed %d, nodes %v", standard.Placed, got.Nodes)
 	}
 	// 15 pieces of 400m: all 6000m, at every rate.
-	if got.Literal == nil || got.Literal.Placeholders != 15 || got.Literal.CPUMilli != 400 || got.Literal.PercentOfCapacity != 100 {
+	if got.Literal == nil || got.Literal.Placeholders != 15 || got.Literal.CPUMilli != 400 ||
+		got.Literal.PercentOfCapacity != 100 {
 		t.Errorf("literal %+v", got.Literal)
 	}
 	// 3000m less the 800m that the biggest pods request, once for each resource.
@@ -69,7 +73,8 @@ func TestSlackOfCapacity(t *testing.T) {
 
 func documents(t *testing.T, form string) []string {
 	t.Helper()
-	out, errs, code := run(t, "loadline", "", "slack", "-f", "testdata/slack.yaml", "--slack-basis", "capacity", "--extra-capacity-min-rate", "50%", "-o", form)
+	out, errs, code := run(t, "loadline", "", "slack", "-f", "testdata/slack.yaml", "--slack-basis",
+		"capacity", "--extra-capacity-min-rate", "50%", "-o", form)
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
@@ -94,7 +99,8 @@ func TestSlackAsDeployments(t *testing.T) {
 				t.Fatal(err)
 			}
 			pod := deployment.Spec.Template
-			if pod.Labels[slack.PlaceholderLabel] == "" || *pod.Spec.TerminationGracePeriodSeconds != 0 || pod.Spec.PriorityClassName != slack.PriorityClassName ||
+			if pod.Labels[slack.PlaceholderLabel] == "" || *pod.Spec.TerminationGracePeriodSeconds != 0 ||
+				pod.Spec.PriorityClassName != slack.PriorityClassName ||
 				*pod.Spec.PreemptionPolicy != v1.PreemptNever || pod.Labels["app"] != "" {
 				t.Errorf("%s", document)
 			}
@@ -155,7 +161,8 @@ func TestSlackRefusesWrongFlags(t *testing.T) {
 		"--extra-capacity-min-rate 100% --slack-basis capacity":   "never comes to rest",
 		"--extra-capacity-min-rate 10% -f testdata/proposal.json": "",
 	} {
-		_, errs, code := run(t, "loadline", "", append([]string{"slack", "-f", "testdata/slack.yaml"}, strings.Fields(args)...)...)
+		_, errs, code := run(t, "loadline", "",
+			append([]string{"slack", "-f", "testdata/slack.yaml"}, strings.Fields(args)...)...)
 		if (code == 0) != (want == "") || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit %d: %s", args, code, errs)
 		}
@@ -167,7 +174,8 @@ func TestSlackPageAndTable(t *testing.T) {
 		"table": {"7 of 7 placeholders fit now", "Deployment shop/burst"},
 		"html":  {"<svg", "7 of 7 placeholders fit now", "Deployment shop/burst"},
 	} {
-		out, errs, code := run(t, "loadline", "", "slack", "-f", "testdata/slack.yaml", "--slack-basis", "capacity", "--extra-capacity-min-rate", "50%", "-o", form)
+		out, errs, code := run(t, "loadline", "", "slack", "-f", "testdata/slack.yaml", "--slack-basis",
+			"capacity", "--extra-capacity-min-rate", "50%", "-o", form)
 		for _, text := range want {
 			if code != 0 || !strings.Contains(out, text) {
 				t.Errorf("%s: exit %d: %s%s", form, code, errs, out)

@@ -19,7 +19,8 @@ type slackAnswer struct {
 	// Nodes are asked for, for placeholders that fit nowhere now.
 	Nodes   []slackNodes  `json:"nodes"`
 	Literal *slackLiteral `json:"literal,omitempty"`
-	// Errors are wishes for copies that cannot be met. ErrorsTotal and ClassesTotal are how many there are, where not all are told.
+	// Errors are wishes for copies that cannot be met. ErrorsTotal and ClassesTotal are how many there are, where not
+	// all are told.
 	Errors       []slackError `json:"errors,omitempty"`
 	ErrorsTotal  int64        `json:"errorsTotal,omitempty"`
 	ClassesTotal int64        `json:"classesTotal,omitempty"`
@@ -128,18 +129,21 @@ func (p *slackPlan) shapeLabel(s *loadlinev1.ShapeSlack) string {
 }
 
 func (p *slackPlan) data() slackAnswer {
-	out := slackAnswer{Placeholders: []slackShape{}, Classes: []slackClass{}, Mirrored: []slackMirrored{}, Nodes: []slackNodes{}}
+	out := slackAnswer{Placeholders: []slackShape{}, Classes: []slackClass{}, Mirrored: []slackMirrored{},
+		Nodes: []slackNodes{}}
 	for _, s := range p.GetShapes() {
-		out.Placeholders = append(out.Placeholders, slackShape{p.shapeLabel(s), slackKind(s.GetKind()), s.GetSize().GetMilliCpu(),
-			s.GetSize().GetMemoryBytes(), s.GetCount(), s.GetPlaced()})
+		out.Placeholders = append(out.Placeholders, slackShape{p.shapeLabel(s), slackKind(s.GetKind()),
+			s.GetSize().GetMilliCpu(), s.GetSize().GetMemoryBytes(), s.GetCount(), s.GetPlaced()})
 	}
 	for _, c := range p.GetClasses() {
-		out.Classes = append(out.Classes, slackClass{c.GetName(), c.GetNodes(), slackAmountsOf(c.GetBasis()), slackAmountsOf(c.GetExtra()),
-			slackAmountsOf(c.GetSum()), slackAmountsOf(c.GetReady()), c.GetCount(), c.GetPlaced(), slackStatus(c.GetStatus()), c.GetReason()})
+		out.Classes = append(out.Classes,
+			slackClass{c.GetName(), c.GetNodes(), slackAmountsOf(c.GetBasis()), slackAmountsOf(c.GetExtra()),
+				slackAmountsOf(c.GetSum()), slackAmountsOf(c.GetReady()), c.GetCount(), c.GetPlaced(),
+				slackStatus(c.GetStatus()), c.GetReason()})
 	}
 	for _, m := range p.GetMirrored() {
-		out.Mirrored = append(out.Mirrored, slackMirrored{m.GetKey(), m.GetSources(), m.GetWanted(), m.GetCount(), m.GetPlaced(),
-			slackStatus(m.GetStatus()), m.GetReason()})
+		out.Mirrored = append(out.Mirrored, slackMirrored{m.GetKey(), m.GetSources(), m.GetWanted(), m.GetCount(),
+			m.GetPlaced(), slackStatus(m.GetStatus()), m.GetReason()})
 	}
 	for _, d := range p.GetDemands() {
 		out.Nodes = append(out.Nodes, slackNodes{d.GetClassName(), d.GetNodes()})
@@ -155,7 +159,8 @@ func (p *slackPlan) data() slackAnswer {
 	}
 	out.CutShortBy = p.GetCutShort()
 	if l := p.GetLiteral(); l != nil {
-		out.Literal = &slackLiteral{Placeholders: l.GetPlaceholders(), CPUMilli: l.GetMilliCpu(), MemoryBytes: l.GetMemoryBytes(),
+		out.Literal = &slackLiteral{Placeholders: l.GetPlaceholders(), CPUMilli: l.GetMilliCpu(),
+			MemoryBytes:    l.GetMemoryBytes(),
 			RemainingCPU2a: l.GetAfterBiggestMilliCpu(), RemainingMemory2a: l.GetAfterBiggestMemoryBytes(),
 			RemainingCPU2b: l.GetAfterHullMilliCpu(), RemainingMemory2b: l.GetAfterHullMemoryBytes()}
 		if cpu := l.GetCapacity().GetMilliCpu(); cpu > 0 {
@@ -200,7 +205,8 @@ func (p *slackPlan) notes() []string {
 	}
 	notes := []string{fmt.Sprintf("Wanted: %s of %s, without what comes with each node.", p.rate, of)}
 	if p.pending > 0 {
-		notes = append(notes, fmt.Sprintf("%s for a node, and come before placeholders.", plural(p.pending, "pod")+waits(p.pending)))
+		notes = append(notes,
+			fmt.Sprintf("%s for a node, and come before placeholders.", plural(p.pending, "pod")+waits(p.pending)))
 	}
 	for _, node := range p.GetOvercommittedNodes() {
 		notes = append(notes, "Pods on "+node+" request more than it has.")
@@ -208,7 +214,8 @@ func (p *slackPlan) notes() []string {
 	if shown := len(p.GetClasses()); p.GetClassesTotal() > int64(shown) {
 		notes = append(notes, fmt.Sprintf("The first %d of %d classes are told.", shown, p.GetClassesTotal()))
 	}
-	notes = append(notes, cutShortLines("Some placeholders may have no node, and no node is asked for them", p.GetCutShort())...)
+	notes = append(notes,
+		cutShortLines("Some placeholders may have no node, and no node is asked for them", p.GetCutShort())...)
 	return append(notes, p.literalNotes()...)
 }
 
@@ -237,14 +244,18 @@ func (p *slackPlan) literalNotes() []string {
 	if l == nil {
 		return nil
 	}
-	notes := []string{fmt.Sprintf("As the proposal's version 1 is written: %d placeholders of %s cpu and %s memory, which is the whole cluster over again at "+
-		"every rate; a cluster that grows for them never comes to rest.", l.GetPlaceholders(), report.FormatAmount("cpu", int64(l.GetMilliCpu())),
-		report.FormatAmount("memory", int64(l.GetMemoryBytes())))}
+	notes := []string{
+		fmt.Sprintf("As the proposal's version 1 is written: %d placeholders of %s cpu and %s memory, which is the "+
+			"whole cluster over again at every rate; a cluster that grows for them never comes to rest.",
+			l.GetPlaceholders(), report.FormatAmount("cpu", int64(l.GetMilliCpu())),
+			report.FormatAmount("memory", int64(l.GetMemoryBytes())))}
 	for _, idea := range []struct {
 		name        string
 		cpu, memory float64
-	}{{"2, first idea", l.GetAfterBiggestMilliCpu(), l.GetAfterBiggestMemoryBytes()}, {"2, second idea", l.GetAfterHullMilliCpu(), l.GetAfterHullMemoryBytes()}} {
-		note := fmt.Sprintf("Version %s: %.0fm cpu and %.0f bytes of memory remain for %d placeholders", idea.name, idea.cpu, idea.memory, l.GetPlaceholders())
+	}{{"2, first idea", l.GetAfterBiggestMilliCpu(), l.GetAfterBiggestMemoryBytes()},
+		{"2, second idea", l.GetAfterHullMilliCpu(), l.GetAfterHullMemoryBytes()}} {
+		note := fmt.Sprintf("Version %s: %.0fm cpu and %.0f bytes of memory remain for %d placeholders",
+			idea.name, idea.cpu, idea.memory, l.GetPlaceholders())
 		if idea.cpu < 0 || idea.memory < 0 {
 			note += ": less than nothing, which no pod can request"
 		}
@@ -258,25 +269,28 @@ func (p *slackPlan) table(w io.Writer) error {
 		return err
 	}
 	number := func(header string) texttable.Column { return texttable.Column{Header: header, Align: texttable.Right} }
-	shapes := texttable.New(texttable.Column{Header: "PLACEHOLDER"}, texttable.Column{Header: "FOR"}, number("CPU"), number("MEMORY"), number("COUNT"),
-		number("FIT NOW"))
+	shapes := texttable.New(texttable.Column{Header: "PLACEHOLDER"}, texttable.Column{Header: "FOR"}, number("CPU"),
+		number("MEMORY"), number("COUNT"), number("FIT NOW"))
 	for _, s := range p.data().Placeholders {
-		shapes.Row(s.Kind, s.Shape, report.FormatAmount("cpu", s.CPUMilli), report.FormatAmount("memory", s.MemoryBytes),
+		shapes.Row(s.Kind, s.Shape, report.FormatAmount("cpu", s.CPUMilli),
+			report.FormatAmount("memory", s.MemoryBytes),
 			strconv.FormatInt(s.Count, 10), strconv.FormatInt(s.Placed, 10))
 	}
 	if err := shapes.Write(w); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	classes := texttable.New(texttable.Column{Header: "CLASS"}, number("NODES"), number("WANTED CPU"), number("MEMORY"), number("READY CPU"), number("MEMORY"),
-		number("MORE NODES"), texttable.Column{Header: "STATUS"})
+	classes := texttable.New(texttable.Column{Header: "CLASS"}, number("NODES"), number("WANTED CPU"), number("MEMORY"),
+		number("READY CPU"), number("MEMORY"), number("MORE NODES"), texttable.Column{Header: "STATUS"})
 	for _, c := range p.data().Classes {
 		status := c.Status
 		if c.Reason != "" {
 			status += ": " + c.Reason
 		}
-		classes.Row(c.Name, strconv.FormatInt(c.Nodes, 10), report.FormatAmount("cpu", c.Wanted.CPUMilli), report.FormatAmount("memory", c.Wanted.MemoryBytes),
-			report.FormatAmount("cpu", c.Ready.CPUMilli), report.FormatAmount("memory", c.Ready.MemoryBytes), strconv.FormatInt(p.nodesFor(c.Name), 10), status)
+		classes.Row(c.Name, strconv.FormatInt(c.Nodes, 10), report.FormatAmount("cpu", c.Wanted.CPUMilli),
+			report.FormatAmount("memory", c.Wanted.MemoryBytes),
+			report.FormatAmount("cpu", c.Ready.CPUMilli), report.FormatAmount("memory", c.Ready.MemoryBytes),
+			strconv.FormatInt(p.nodesFor(c.Name), 10), status)
 	}
 	if err := classes.Write(w); err != nil {
 		return err
@@ -302,7 +316,8 @@ func (p *slackPlan) nodesFor(class string) int64 {
 }
 
 func (p *slackPlan) page(w io.Writer) error {
-	page := report.SlackPage{Title: "Room for pods to come", Verdict: p.verdict(), Lines: append(p.notes(), leftOutLines(&p.leftOut)...)}
+	page := report.SlackPage{Title: "Room for pods to come", Verdict: p.verdict(),
+		Lines: append(p.notes(), leftOutLines(&p.leftOut)...)}
 	for _, c := range p.data().Classes {
 		reason := c.Status
 		if c.Reason != "" {
@@ -311,13 +326,16 @@ func (p *slackPlan) page(w io.Writer) error {
 		if nodes := p.nodesFor(c.Name); nodes > 0 {
 			reason += "; " + plural(int(nodes), "more node")
 		}
-		page.Classes = append(page.Classes, report.SlackClass{Name: c.Name, Note: plural(int(c.Nodes), "node"), Reason: reason, Bars: []report.SlackBar{
-			{Resource: "cpu", Wanted: c.Wanted.CPUMilli, Kept: c.Kept.CPUMilli, Ready: c.Ready.CPUMilli},
-			{Resource: "memory", Wanted: c.Wanted.MemoryBytes, Kept: c.Kept.MemoryBytes, Ready: c.Ready.MemoryBytes}}})
+		page.Classes = append(page.Classes,
+			report.SlackClass{Name: c.Name, Note: plural(int(c.Nodes), "node"), Reason: reason, Bars: []report.SlackBar{
+				{Resource: "cpu", Wanted: c.Wanted.CPUMilli, Kept: c.Kept.CPUMilli, Ready: c.Ready.CPUMilli},
+				{Resource: "memory", Wanted: c.Wanted.MemoryBytes, Kept: c.Kept.MemoryBytes,
+					Ready: c.Ready.MemoryBytes}}})
 	}
 	page.Grid.Header = []string{"placeholder", "for", "cpu", "memory", "count", "fit now"}
 	for _, s := range p.data().Placeholders {
-		page.Grid.Rows = append(page.Grid.Rows, []string{s.Kind, s.Shape, report.FormatAmount("cpu", s.CPUMilli), report.FormatAmount("memory", s.MemoryBytes),
+		page.Grid.Rows = append(page.Grid.Rows, []string{s.Kind, s.Shape, report.FormatAmount("cpu", s.CPUMilli),
+			report.FormatAmount("memory", s.MemoryBytes),
 			strconv.FormatInt(s.Count, 10), strconv.FormatInt(s.Placed, 10)})
 	}
 	for _, m := range p.data().Mirrored {

@@ -34,15 +34,19 @@ type engineFlags struct {
 }
 
 func addEngineFlag(flags *pflag.FlagSet, e *engineFlags) {
-	flags.StringVar(&e.address, "engine", "inprocess", "engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket")
-	flags.Int64Var(&e.maxQuestionBytes, "max-question-bytes", 256<<20, "memory that one question may take in an engine in this process; what would take more is cut short and says so")
+	flags.StringVar(&e.address,
+		"engine", "inprocess", "engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket")
+	flags.Int64Var(&e.maxQuestionBytes, "max-question-bytes", 256<<20,
+		"memory that one question may take in an engine in this process; what would take more is cut short and says so")
 	if flags.Lookup("slack-namespace") == nil {
-		flags.StringVar(&e.slackNamespace, "slack-namespace", slack.DefaultNamespace, "namespace of our own placeholders, for an engine in this process")
+		flags.StringVar(&e.slackNamespace, "slack-namespace", slack.DefaultNamespace,
+			"namespace of our own placeholders, for an engine in this process")
 	}
 }
 
 func (e engineFlags) open() (engine.Conn, error) {
-	return engine.OpenWith(e.address, &loadlinev1.EngineConfig{MaxQuestionBytes: e.maxQuestionBytes, SlackNamespace: e.slackNamespace})
+	return engine.OpenWith(e.address,
+		&loadlinev1.EngineConfig{MaxQuestionBytes: e.maxQuestionBytes, SlackNamespace: e.slackNamespace})
 }
 
 // clusterFlags name a cluster as kubectl does.
@@ -93,8 +97,8 @@ type sourceFlags struct {
 
 func addSourceFlags(flags *pflag.FlagSet, s *sourceFlags) {
 	addClusterFlags(flags, &s.clusterFlags)
-	flags.StringVarP(&s.file, "filename", "f", "", "dump of a cluster, as 'kubectl get nodes,pods -A -o json' prints it, "+
-		"instead of a live one; - is standard input")
+	flags.StringVarP(&s.file, "filename", "f", "", "dump of a cluster, as 'kubectl get nodes,pods -A -o json' prints "+
+		"it, instead of a live one; - is standard input")
 }
 
 // name says what the cluster is called.
@@ -144,9 +148,10 @@ func (s *sourceFlags) defaultNamespace() string {
 	return metav1.NamespaceDefault
 }
 
-// read hands all nodes and pods to the handler and returns how many kinds of other objects were there. Of what planners look
-// up a live cluster is asked for some kinds only; nil: for all.
-func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Handler, kinds []string) (dump.Counts, error) {
+// read hands all nodes and pods to the handler and returns how many kinds of other objects were there. `kinds` are the
+// kinds that a live cluster is asked for, of those that planners look up; nil: all.
+func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Handler,
+	kinds []string) (dump.Counts, error) {
 	if s.file != "" {
 		return dump.ReadFile(s.file, stdin, handler)
 	}
@@ -164,7 +169,8 @@ func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Ha
 	}
 	if err == nil && handler.PlannerObject != nil {
 		planned := plannerObjects(client)
-		maps.DeleteFunc(planned, func(kind string, _ pager.ListPageFunc) bool { return kinds != nil && !slices.Contains(kinds, kind) })
+		maps.DeleteFunc(planned,
+			func(kind string, _ pager.ListPageFunc) bool { return kinds != nil && !slices.Contains(kinds, kind) })
 		err = listObjects(ctx, planned, handler.PlannerObject, counts.Objects)
 	}
 	return counts, err
@@ -248,7 +254,8 @@ func plannerObjects(client kubernetes.Interface) map[string]pager.ListPageFunc {
 
 // listObjects hands all objects of these kinds to handle and counts them by kind. A kind that may not be listed is
 // left out: what hangs on it is not judged.
-func listObjects(ctx context.Context, kinds map[string]pager.ListPageFunc, handle func(any) error, counts map[string]int) error {
+func listObjects(ctx context.Context, kinds map[string]pager.ListPageFunc, handle func(any) error,
+	counts map[string]int) error {
 	for kind, list := range kinds {
 		count := 0
 		err := pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {

@@ -56,9 +56,12 @@ Amounts in json and yaml: cpu in millicores, every other resource in its own uni
 	}
 	addSourceFlags(command.Flags(), &flags.sourceFlags)
 	addEngineFlag(command.Flags(), &flags.engine)
-	command.Flags().StringSliceVar(&flags.resources, "resources", nil, "resources to show (default: those that a pod requests or limits, cpu and memory)")
-	command.Flags().StringVar(&flags.sortBy, "sort-by", sortByLoad, "load: the highest limits ratio of any resource first; name; or a resource: its limits ratio")
-	command.Flags().IntVar(&flags.most, "top", 0, "show only so many nodes; 0: all; totals are always those of all nodes")
+	command.Flags().StringSliceVar(&flags.resources, "resources", nil,
+		"resources to show (default: those that a pod requests or limits, cpu and memory)")
+	command.Flags().StringVar(&flags.sortBy, "sort-by", sortByLoad,
+		"load: the highest limits ratio of any resource first; name; or a resource: its limits ratio")
+	command.Flags().IntVar(&flags.most, "top", 0,
+		"show only so many nodes; 0: all; totals are always those of all nodes")
 	addOutputFlag(command.Flags(), &flags.output, formTable, formJSON, formYAML, formHTML)
 	return command
 }
@@ -110,7 +113,8 @@ func (t *top) sort(by string) error {
 	case slices.Contains(t.resources, by):
 		loads = []string{by}
 	default:
-		return usagef("--sort-by %q: must be load, name or one of the resources shown: %s", by, strings.Join(t.resources, ", "))
+		return usagef("--sort-by %q: must be load, name or one of the resources shown: %s",
+			by, strings.Join(t.resources, ", "))
 	}
 	load := func(node report.Node) float64 {
 		highest := -1.0
@@ -127,7 +131,8 @@ func (t *top) sort(by string) error {
 
 // countsOf says what a cluster held, and what of it played no part.
 func countsOf(c *cluster) string {
-	text := fmt.Sprintf("%s, %s, %d of them pending.", plural(c.counts.Nodes, "node"), plural(c.counts.Pods, "pod"), c.pending)
+	text := fmt.Sprintf("%s, %s, %d of them pending.", plural(c.counts.Nodes, "node"),
+		plural(c.counts.Pods, "pod"), c.pending)
 	if stray := c.stray(); stray > 0 {
 		text += fmt.Sprintf(" Not counted: %s on nodes that are not there.", plural(stray, "pod"))
 	}

@@ -123,7 +123,8 @@ func shares(resource string, a report.Amounts) []string {
 	}
 	requests, _ := a.RequestsRatio()
 	share := func(amount int64, ratio float64) string {
-		return fmt.Sprintf("%s / %s = %s", withUnit(resource, amount), evenAmount(resource, a.Allocatable), report.FormatRatio(ratio))
+		return fmt.Sprintf("%s / %s = %s", withUnit(resource, amount), evenAmount(resource, a.Allocatable),
+			report.FormatRatio(ratio))
 	}
 	return []string{share(a.Limits, limits), share(a.Requests, requests)}
 }

@@ -42,13 +42,17 @@ func (a *app) newWhy() *cobra.Command {
 	var size sizeSource
 	most := 0
 	command := &cobra.Command{
-		Use:   "why POD | -p FILE | NODE | GROUP --groups FILE",
-		Short: "Explain which node is preferred for a pod, whether a node can go, or the place of a node group, and why",
-		Long: "Explain which node is preferred for a pod: one line of verdict, then for the best nodes how their scores come\n" +
-			"about, resource by resource: what the node offers, what the pods there and this pod count as, by which rule, and\n" +
-			"what was clamped.\n\n" + candidatesHelp + "\n\nWith --groups or --question, GROUP is a node group: its place among those that could grow, as `loadline rank` has it,\n" +
-			"term by term beside the best one, and how full it is, as `loadline size` has it.\n\nNODE is a node, node/NODE where a pod or group of this\n" +
-			"name could be meant: whether it can go, as `loadline drain` has it, or what keeps it.",
+		Use: "why POD | -p FILE | NODE | GROUP --groups FILE",
+		Short: "Explain which node is preferred for a pod, whether a node can go, or the place of a node group, " +
+			"and why",
+		Long: "Explain which node is preferred for a pod: one line of verdict, then for the best nodes how their\n" +
+			"scores come about, resource by resource: what the node offers, what the pods there and this pod\n" +
+			"count as, by which rule, and what was clamped.\n\n" + candidatesHelp + "\n\n" +
+			"With --groups or --question, GROUP is a node group: its place among those that could grow, as\n" +
+			"`loadline rank` has it, term by term beside the best one, and how full it is, as `loadline size`\n" +
+			"has it.\n\n" +
+			"NODE is a node, node/NODE where a pod or group of this name could be meant: whether it can go, as\n" +
+			"`loadline drain` has it, or what keeps it.",
 		Example: `  loadline why shop/web-0
   loadline why node-3 -f cluster.json
   loadline why spot-large --groups groups.yaml
@@ -59,7 +63,8 @@ func (a *app) newWhy() *cobra.Command {
 				return usagef("--top %d: must not be negative", most)
 			}
 			if len(args) == 1 && strings.HasPrefix(args[0], nodePrefix) {
-				return a.whyNamedNode(cmd.Context(), &flags, drainSource{groups: groups.groups, now: size.now}, strings.TrimPrefix(args[0], nodePrefix))
+				return a.whyNamedNode(cmd.Context(), &flags, drainSource{groups: groups.groups, now: size.now},
+					strings.TrimPrefix(args[0], nodePrefix))
 			}
 			if groups.given() {
 				return a.whyGroup(cmd.Context(), &flags, &groups, &size, args)

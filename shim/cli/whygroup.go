@@ -28,7 +28,8 @@ type groupAnswer struct {
 }
 
 // whyGroup is `why` for a node group.
-func (a *app) whyGroup(ctx context.Context, flags *podFlags, groups *rankSource, size *sizeSource, args []string) error {
+func (a *app) whyGroup(ctx context.Context, flags *podFlags, groups *rankSource, size *sizeSource,
+	args []string) error {
 	if err := flags.output.check(); err != nil {
 		return err
 	}
@@ -67,8 +68,8 @@ func (r *rank) whyGroup(group string) (answer, error) {
 		shown = append(shown, r.options[other])
 		o := newRankOption(r.options[other])
 		out.Other = &o
-		out.Verdict = fmt.Sprintf("%s: place %d of %d; %s over %s: %s", group, out.Place, out.Of, best.NodeGroup(), behind.NodeGroup(),
-			ranking.Over(r.response.GetPolicy(), best, behind))
+		out.Verdict = fmt.Sprintf("%s: place %d of %d; %s over %s: %s", group, out.Place, out.Of, best.NodeGroup(),
+			behind.NodeGroup(), ranking.Over(r.response.GetPolicy(), best, behind))
 	}
 	sized := r.sizes.only(group)
 	if sized != nil {
@@ -145,7 +146,8 @@ var rankTerms = []struct {
 func priced(term func(ranking.Ranked) string) func(ranking.Ranked) string {
 	return func(o ranking.Ranked) string {
 		switch o.GetOutcome() {
-		case loadlinev1.RankedOption_NO_PRICE, loadlinev1.RankedOption_NO_TEMPLATE, loadlinev1.RankedOption_HELPS_NO_POD:
+		case loadlinev1.RankedOption_NO_PRICE, loadlinev1.RankedOption_NO_TEMPLATE,
+			loadlinev1.RankedOption_HELPS_NO_POD:
 			return "-"
 		}
 		return term(o)

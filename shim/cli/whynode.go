@@ -67,13 +67,15 @@ func (d *drainPlan) whyNode(node string) (answer, bool) {
 	for i, r := range d.GetRemove() {
 		if r.GetNode() == node {
 			removal := data.Remove[i]
-			return d.nodeForms(drainNodeAnswer{Node: node, Verdict: removalVerdict(r), Remove: &removal, Notes: data.Notes}), true
+			return d.nodeForms(drainNodeAnswer{Node: node, Verdict: removalVerdict(r), Remove: &removal,
+				Notes: data.Notes}), true
 		}
 	}
 	for i, k := range d.GetKeep() {
 		if k.GetNode() == node {
 			keep := data.Keep[i]
-			return d.nodeForms(drainNodeAnswer{Node: node, Verdict: d.keepVerdict(keep), Keep: &keep, Notes: data.Notes}), true
+			return d.nodeForms(drainNodeAnswer{Node: node, Verdict: d.keepVerdict(keep), Keep: &keep,
+				Notes: data.Notes}), true
 		}
 	}
 	return answer{}, false

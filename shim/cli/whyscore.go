@@ -35,8 +35,8 @@ type scoreSection struct {
 	Candidates int         `json:"candidates"`
 }
 
-// unlimitedContainers are the app containers and sidecars of a pod that have no limit for a resource: the first few, and
-// how many there are.
+// unlimitedContainers are the app containers and sidecars of a pod that have no limit for a resource: the first few,
+// and how many there are.
 type unlimitedContainers struct {
 	Resource   string   `json:"resource"`
 	Containers []string `json:"containers"`
@@ -83,7 +83,8 @@ func whyScore(ctx context.Context, q *podQuestion, top int) (*sectionAnswer, err
 func newScoreSection(q *podQuestion, all *loadlinev1.ExplainResponse) *scoreSection {
 	s := &scoreSection{
 		TakenOff: q.pod.Spec.NodeName, Policy: policy.FromProto(all.GetPolicy()), BestEffort: all.GetBestEffort(),
-		Requests: amountsOf(all.GetPodRequests()), Limits: amountsOf(all.GetPodLimits()), Candidates: len(all.GetNodes()),
+		Requests: amountsOf(all.GetPodRequests()), Limits: amountsOf(all.GetPodLimits()),
+		Candidates: len(all.GetNodes()),
 	}
 	for _, u := range all.GetUnlimitedContainers() {
 		s.Unlimited = append(s.Unlimited, unlimitedContainers{u.GetResource(), u.GetContainers(), u.GetTotal()})
@@ -108,12 +109,13 @@ func amountsOf(list []*loadlinev1.ResourceAmount) map[string]int64 {
 }
 
 func newScoreNode(in *loadlinev1.NodeExplanation) scoreNode {
-	out := scoreNode{Node: in.GetNode(), Score: in.GetScore(), Raw: roundRaw(in.GetRawScore()), Reason: reasonOf(in.GetOutcome())}
+	out := scoreNode{Node: in.GetNode(), Score: in.GetScore(), Raw: roundRaw(in.GetRawScore()),
+		Reason: reasonOf(in.GetOutcome())}
 	for _, r := range in.GetResources() {
 		out.Resources = append(out.Resources, scoreResource{
 			Resource: r.GetResource(), Weight: r.GetWeight(), Allocatable: r.GetAllocatable(),
-			LimitsThere: r.GetNodeLimits(), ThisPod: r.GetPodLimit(), Ratio: r.GetRatio(), Raw: roundRaw(r.GetRawScore()),
-			Rule: ruleName(r.GetPodRule()), ThisPodClamped: r.GetPodClamped(),
+			LimitsThere: r.GetNodeLimits(), ThisPod: r.GetPodLimit(), Ratio: r.GetRatio(),
+			Raw: roundRaw(r.GetRawScore()), Rule: ruleName(r.GetPodRule()), ThisPodClamped: r.GetPodClamped(),
 			PodsNoLimit: r.GetNodeMissingLimits(), PodsClamped: r.GetNodeClamped(), Saturated: r.GetSaturated(),
 		})
 	}
@@ -172,8 +174,8 @@ func (n scoreNode) inShort(place int) string {
 	}
 	r := n.Resources[place]
 	return fmt.Sprintf("%s (score %d, limits %s/%s %s = %s)", n.Node, n.Score,
-		report.FormatAmount(r.Resource, report.SaturatingAdd(r.LimitsThere, r.ThisPod)), report.FormatAmount(r.Resource, r.Allocatable), r.Resource,
-		report.FormatRatio(r.Ratio))
+		report.FormatAmount(r.Resource, report.SaturatingAdd(r.LimitsThere, r.ThisPod)),
+		report.FormatAmount(r.Resource, r.Allocatable), r.Resource, report.FormatRatio(r.Ratio))
 }
 
 // lines says what the scores rest on.
@@ -187,14 +189,16 @@ func (s *scoreSection) lines() []string {
 		kind = " (BestEffort)"
 	}
 	lines := []string{
-		fmt.Sprintf("Policy %s: %s, %s, %s.", s.Policy.Preset, strings.Join(weights, ", "), s.Policy.Aggregate, s.Policy.Normalization),
+		fmt.Sprintf("Policy %s: %s, %s, %s.", s.Policy.Preset, strings.Join(weights, ", "), s.Policy.Aggregate,
+			s.Policy.Normalization),
 		fmt.Sprintf("This pod%s: requests %s; limits %s.", kind, listAmounts(s.Requests), listAmounts(s.Limits)),
 	}
 	for _, u := range s.Unlimited {
 		lines = append(lines, u.line())
 	}
 	if s.TakenOff != "" {
-		lines = append(lines, fmt.Sprintf("It is on %s now, and was taken off it to be scored as if it was to be placed anew.", s.TakenOff))
+		lines = append(lines, fmt.Sprintf("It is on %s now, and was taken off it to be scored as if it was to be "+
+			"placed anew.", s.TakenOff))
 	}
 	return lines
 }
@@ -225,9 +229,10 @@ func listAmounts(amounts map[string]int64) string {
 
 func (s *scoreSection) table(w io.Writer) error {
 	right := func(header string) texttable.Column { return texttable.Column{Header: header, Align: texttable.Right} }
-	table := texttable.New(texttable.Column{Header: "NODE"}, right("SCORE"), right("RAW"), texttable.Column{Header: "RESOURCE"},
-		right("ALLOCATABLE"), right("LIMITS THERE"), right("THIS POD"), right("RATIO"), texttable.Column{Header: "THIS POD BY"},
-		texttable.Column{Header: "CLAMPED"}, right("NO LIMIT THERE"))
+	table := texttable.New(texttable.Column{Header: "NODE"}, right("SCORE"), right("RAW"),
+		texttable.Column{Header: "RESOURCE"},
+		right("ALLOCATABLE"), right("LIMITS THERE"), right("THIS POD"), right("RATIO"),
+		texttable.Column{Header: "THIS POD BY"}, texttable.Column{Header: "CLAMPED"}, right("NO LIMIT THERE"))
 	for _, node := range s.Nodes {
 		raw := formatRaw(node.Raw)
 		if node.Reason != "" {
@@ -313,7 +318,8 @@ func (s *scoreSection) page() report.Section {
 			card.Raw = math.NaN()
 		}
 		for _, r := range node.Resources {
-			bar := report.CardBar{Resource: r.Resource, Allocatable: r.Allocatable, There: r.LimitsThere, Pod: r.ThisPod}
+			bar := report.CardBar{Resource: r.Resource, Allocatable: r.Allocatable, There: r.LimitsThere,
+				Pod: r.ThisPod}
 			if r.Allocatable > 0 {
 				bar.Note = r.note()
 			}

@@ -37,7 +37,8 @@ func (g *Groups) AddNode(node *v1.Node) {
 			continue
 		}
 		if found >= 0 && g.clash == nil {
-			g.clash = fmt.Errorf("node %s belongs to two node groups, %s and %s", node.Name, g.groups[found].Name(), g.groups[i].Name())
+			g.clash = fmt.Errorf("node %s belongs to two node groups, %s and %s", node.Name, g.groups[found].Name(),
+				g.groups[i].Name())
 		}
 		found = i
 	}
@@ -68,8 +69,8 @@ func (g *Groups) Proto(slot func(node string) (int32, bool)) ([]*loadlinev1.Drai
 }
 
 func newGroup(g *nodegroup.NodeGroup) *loadlinev1.DrainGroup {
-	group := &loadlinev1.DrainGroup{NodeGroup: g.Name(), MinNodes: g.Spec.Min, MaxNodes: &g.Spec.Max, Target: g.Spec.Target,
-		NodeUsdPerHour: g.Spec.Price}
+	group := &loadlinev1.DrainGroup{NodeGroup: g.Name(), MinNodes: g.Spec.Min, MaxNodes: &g.Spec.Max,
+		Target: g.Spec.Target, NodeUsdPerHour: g.Spec.Price}
 	if s := g.Spec.ScaleDown; s != nil {
 		group.Atomic = s.ZeroOrMaxNodeScaling
 		group.ScaleDownUtilizationThreshold = s.ScaleDownUtilizationThreshold

@@ -54,7 +54,8 @@ func TestGroupsOfAFile(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	a, b := got[0], got[1]
-	if a.GetNodeGroup() != "a" || a.GetMinNodes() != 1 || a.GetMaxNodes() != 5 || a.GetTarget() != 4 || a.GetNodeUsdPerHour() != 0.5 {
+	if a.GetNodeGroup() != "a" || a.GetMinNodes() != 1 || a.GetMaxNodes() != 5 || a.GetTarget() != 4 ||
+		a.GetNodeUsdPerHour() != 0.5 {
 		t.Error(a)
 	}
 	if !a.GetAtomic() || a.GetScaleDownUtilizationThreshold() != 0.7 || a.GetScaleDownUnneededTimeS() != 90 ||

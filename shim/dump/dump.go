@@ -36,7 +36,8 @@ type Handler struct {
 	// PlannerObject gets what planners look up: *policyv1.PodDisruptionBudget, *v1.ReplicationController,
 	// *batchv1.Job, *appsv1.ReplicaSet, StatefulSet, DaemonSet and Deployment. nil: these kinds play no part.
 	PlannerObject func(any) error
-	// Broken gets objects of the kinds above that cannot be read, each alone; the others are read on. nil: the first one ends the reading.
+	// Broken gets each object of the kinds above that cannot be read, and reading goes on with the others. nil: the
+	// first such object ends the reading.
 	Broken func(Broken)
 }
 
@@ -73,9 +74,11 @@ func ReadFile(file string, stdin io.Reader, handler Handler) (Counts, error) {
 
 // Read reads a dump: one or more v1 Lists or single objects, as JSON or as YAML documents. Objects of a kind that is
 // not known are counted and left out. Errors name the dump, the position of the object (from 0), the object and the
-// field, unless Handler.Broken takes what is wrong with one object alone. JSON takes memory for one object at a time, YAML for one document.
+// field, unless Handler.Broken takes what is wrong with one object alone. JSON takes memory for one object at a time,
+// YAML for one document.
 func Read(r io.Reader, name string, handler Handler) (Counts, error) {
-	d := &reader{handler: handler, seen: map[string]position{}, counts: Counts{Objects: map[string]int{}, Ignored: map[string]int{}}}
+	d := &reader{handler: handler, seen: map[string]position{},
+		counts: Counts{Objects: map[string]int{}, Ignored: map[string]int{}}}
 	if err := d.read(r); err != nil {
 		return Counts{}, fmt.Errorf("%s: %w", name, err)
 	}
@@ -106,7 +109,8 @@ func (p position) String() string {
 	return fmt.Sprintf("document %d item %d", p.document, p.item)
 }
 
-var errNotADump = errors.New("not a dump of a cluster: expected what `kubectl get nodes,pods -A -o json` prints, or -o yaml")
+var errNotADump = errors.New("not a dump of a cluster: expected what `kubectl get nodes,pods -A -o json` prints, or " +
+	"-o yaml")
 
 func (d *reader) read(r io.Reader) error {
 	in := bufio.NewReaderSize(&boundedReader{r: r, left: MaxBytes, bound: "a dump", limit: MaxBytes}, 1<<16)

@@ -43,7 +43,8 @@ func TestReadsEveryFormThatKubectlPrints(t *testing.T) {
 		{"KindBeforeItems", `{"kind":"List","apiVersion":"v1","items":[` + node1 + "," + pod1 + `]}`, both, nil},
 		{"SingleObject", node1, both[:1], nil},
 		{"ObjectsOneAfterTheOther", node1 + "\n" + pod1, both, nil},
-		{"ListsOneAfterTheOther", `{"items":[` + node1 + `],"kind":"List"}{"items":[` + pod1 + `],"kind":"List"}`, both, nil},
+		{"ListsOneAfterTheOther", `{"items":[` + node1 + `],"kind":"List"}{"items":[` + pod1 + `],"kind":"List"}`, both,
+			nil},
 		{"TypedListItemsFirst", `{"items":[{"metadata":{"name":"node1"}}],"kind":"NodeList"}`, both[:1], nil},
 		{"TypedListKindFirst", `{"kind":"PodList","items":[{"metadata":{"name":"pod1"}}]}`, both[1:], nil},
 		{"OnlyOtherKinds", pdb1, nil, map[string]int{"PodDisruptionBudget": 1}},
@@ -52,8 +53,10 @@ func TestReadsEveryFormThatKubectlPrints(t *testing.T) {
 		{"ByteOrderMark", "\uFEFF " + node1, both[:1], nil},
 		{"NullItemsAfterAList", `{"items":null,"kind":"List"}` + node1, both[:1], nil},
 		{"YAMLList", "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata:\n    name: node1\n" +
-			"- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: pod1\n    namespace: default\nkind: List\n", both, nil},
-		{"YAMLDocuments", "# nodes\n---\nkind: Node\nmetadata: {name: node1}\n---\n---\nkind: Pod\nmetadata: {name: pod1}\n",
+			"- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: pod1\n    namespace: default\n" +
+			"kind: List\n", both, nil},
+		{"YAMLDocuments", "# nodes\n---\nkind: Node\nmetadata: {name: node1}\n---\n---\nkind: Pod\n" +
+			"metadata: {name: pod1}\n",
 			both, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -92,7 +95,8 @@ func TestErrorsNameFilePositionObjectAndField(t *testing.T) {
 		{"OnlySpace", " \n\t ", []string{"it is empty"}},
 		{"EmptyList", `{"items":[],"kind":"List"}`, []string{"not a dump of a cluster", "it holds no object"}},
 		{"OnlyComments", "# nothing\n---\n", []string{"it holds no object"}},
-		{"PlainText", "NAME STATUS\nnode1 Ready\n", []string{"document 0: not a dump", `"\"NAME STATUS node1 Ready\""`}},
+		{"PlainText", "NAME STATUS\nnode1 Ready\n",
+			[]string{"document 0: not a dump", `"\"NAME STATUS node1 Ready\""`}},
 		{"Array", `[` + node1 + `]`, []string{"not a dump", `starts with '['`}},
 		{"Binary", "\x00\x01\x02", []string{"not a dump", `starts with '\x00'`}},
 		{"Number", "17", []string{"document 0: not a dump", `"17"`}},
@@ -103,32 +107,40 @@ func TestErrorsNameFilePositionObjectAndField(t *testing.T) {
 		{"ItemWithoutKind", list(node1, `{"metadata":{"name":"x"}}`), []string{"item 1: kind: missing"}},
 		{"ItemIsText", list(`"x"`), []string{"item 0: "}},
 		{"Truncated", list(node1, pod1)[:150], []string{"item 1: the JSON ends early, after byte"}},
-		{"CutBehindAnItem", `{"items":[` + node1 + "," + pod1, []string{fmt.Sprint("document 0: behind 2 items: the JSON ends early, after byte ", 11+len(node1)+len(pod1))}},
+		{"CutBehindAnItem", `{"items":[` + node1 + "," + pod1,
+			[]string{fmt.Sprint("document 0: behind 2 items: the JSON ends early, after byte ",
+				11+len(node1)+len(pod1))}},
 		{"CutBehindAComma", `{"items":[` + node1 + ",", []string{"item 1: the JSON ends early, after byte"}},
 		{"CutBehindTheItems", `{"items":[` + node1 + "]", []string{"document 0: the JSON ends early, after byte"}},
 		{"CutBehindTheKeyItems", `{"items":`, []string{"document 0: items: the JSON ends early, after byte"}},
-		{"CutInTheSecondDocument", node1 + `{"items":[` + pod1, []string{"document 1: behind 1 items: the JSON ends early, after byte"}},
+		{"CutInTheSecondDocument", node1 + `{"items":[` + pod1,
+			[]string{"document 1: behind 1 items: the JSON ends early, after byte"}},
 		{"CutInAKey", node1 + `{"ite`, []string{"document 1: the JSON ends early, after byte"}},
-		{"WrongBracket", `{"items":[` + node1 + "}", []string{"document 0: behind 1 items: not JSON after byte", "'}'"}},
+		{"WrongBracket", `{"items":[` + node1 + "}",
+			[]string{"document 0: behind 1 items: not JSON after byte", "'}'"}},
 		{"WrongBracketBehindAll", `{"kind":"List"]`, []string{"document 0: not JSON after byte", "']'"}},
 		{"WrongBracketBetween", node1 + "]", []string{"document 1: not JSON after byte", "']'"}},
 		{"Syntax", list(node1, `{"kind":Pod}`), []string{"item 1: not JSON after byte"}},
 		{"MalformedQuantity", list(node1, container(`{"limits":{"cpu":"1","memory":"1GB"}}`)),
 			[]string{`item 1 (Pod "shop/web"): spec.containers[1].resources.limits.memory: `, "quantities must match"}},
-		{"WrongType", list(container(`{"limits":["cpu"]}`)), []string{`item 0 (Pod "shop/web"): spec.containers[1].resources.limits`}},
+		{"WrongType", list(container(`{"limits":["cpu"]}`)),
+			[]string{`item 0 (Pod "shop/web"): spec.containers[1].resources.limits`}},
 		{"MalformedTime", list(`{"kind":"Node","metadata":{"name":"n","creationTimestamp":"yesterday"}}`),
 			[]string{`item 0 (Node "n"): metadata.creationTimestamp: `}},
 		{"AllocatableIsText", list(`{"kind":"Node","metadata":{"name":"n"},"status":{"allocatable":"8"}}`),
 			[]string{`item 0 (Node "n"): status.allocatable: `}},
 		{"NoName", list(`{"kind":"Pod","metadata":{}}`), []string{"item 0 (Pod): metadata.name: missing"}},
-		{"NodeTwice", list(node1, pod1, node1), []string{`item 2 (Node "node1"): metadata.name: the same object as item 0`}},
+		{"NodeTwice", list(node1, pod1, node1),
+			[]string{`item 2 (Node "node1"): metadata.name: the same object as item 0`}},
 		{"PodTwiceInTwoLists", list(pod1) + list(pod1),
 			[]string{`document 1 item 0 (Pod "default/pod1"): metadata.name: the same object as item 0`}},
 		{"ControlCharactersInName", list(`{"kind":"Node","metadata":{"name":"a\u0000\u001b[31m"},"status":7}`),
 			[]string{`(Node "a\x00\x1b[31m"): status: `}},
 		{"YAMLSyntax", "kind: Node\n metadata: x\n", []string{"document 0 is not YAML"}},
-		{"YAMLAliasBomb", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
-			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n" +
+		{"YAMLAliasBomb", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n" +
+			"c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\n" +
+			"f: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n" +
 			"g: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n", []string{"document 0 is not YAML"}},
 		{"DeepNesting", `{"kind":"Pod","metadata":` + strings.Repeat(`{"a":`, 20000), []string{"cluster.json: "}},
 		{"NotUTF8Text", "\xff\xfe\x00k", []string{"cluster.json: "}},
@@ -187,7 +199,8 @@ func TestReadFile(t *testing.T) {
 	if _, err := ReadFile(file+"x", nil, handler); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := ReadFile("-", strings.NewReader("x"), handler); err == nil || !strings.HasPrefix(err.Error(), "standard input: ") {
+	if _, err := ReadFile("-", strings.NewReader("x"), handler); err == nil ||
+		!strings.HasPrefix(err.Error(), "standard input: ") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -262,22 +275,26 @@ func TestHandsOverWhatFiltersLookUp(t *testing.T) {
 		},
 	}
 	counts, err := Read(strings.NewReader(text), "cluster.json", handler)
-	want := []string{"*v1.Namespace shop", "*v1.PersistentVolumeClaim data", "*v1.CSINode node1", "*v1.StorageClass fast"}
+	want := []string{"*v1.Namespace shop", "*v1.PersistentVolumeClaim data", "*v1.CSINode node1",
+		"*v1.StorageClass fast"}
 	if err != nil || !cmp.Equal(got, want) {
 		t.Errorf("got %q (%v), want %q", got, err, want)
 	}
-	if !cmp.Equal(counts.Objects, map[string]int{"Namespace": 1, "PersistentVolumeClaim": 1, "CSINode": 1, "StorageClass": 1}) ||
+	if !cmp.Equal(counts.Objects,
+		map[string]int{"Namespace": 1, "PersistentVolumeClaim": 1, "CSINode": 1, "StorageClass": 1}) ||
 		!cmp.Equal(counts.Ignored, map[string]int{"StorageClass": 1}) {
 		t.Errorf("counts %+v", counts)
 	}
 	handler.Object = nil // who has no use for them does not see them
-	if counts, err = Read(strings.NewReader(text), "cluster.json", handler); err != nil || counts.Ignored["Namespace"] != 1 {
+	if counts, err = Read(strings.NewReader(text), "cluster.json", handler); err != nil ||
+		counts.Ignored["Namespace"] != 1 {
 		t.Errorf("counts %+v (%v)", counts, err)
 	}
 	handler.Object = func(any) error { return nil }
 	const claim = `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"}}`
 	_, err = Read(strings.NewReader(claim+claim), "cluster.json", handler)
-	if err == nil || !strings.Contains(err.Error(), `PersistentVolumeClaim "default/data"): metadata.name: the same object as document 0`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`PersistentVolumeClaim "default/data"): metadata.name: the same object as document 0`) {
 		t.Error(err)
 	}
 }
@@ -299,15 +316,18 @@ func TestHandsOverWhatPlannersLookUp(t *testing.T) {
 		return nil
 	}}
 	counts, err := Read(strings.NewReader(text), "cluster.json", handler)
-	want := []string{"*v1.PodDisruptionBudget default/web", "*v1.ReplicationController shop/rc", "*v1.ReplicaSet default/rs",
-		"*v1.StatefulSet default/sts", "*v1.DaemonSet default/ds", "*v1.Deployment default/deploy", "*v1.Job default/job"}
+	want := []string{"*v1.PodDisruptionBudget default/web", "*v1.ReplicationController shop/rc",
+		"*v1.ReplicaSet default/rs",
+		"*v1.StatefulSet default/sts", "*v1.DaemonSet default/ds", "*v1.Deployment default/deploy",
+		"*v1.Job default/job"}
 	if err != nil || !cmp.Equal(got, want) {
 		t.Errorf("got %q (%v), want %q", got, err, want)
 	}
 	if counts.Objects["PodDisruptionBudget"] != 1 || counts.Ignored["PodDisruptionBudget"] != 1 {
 		t.Errorf("counts %+v", counts)
 	}
-	if counts, err = Read(strings.NewReader(text), "cluster.json", Handler{}); err != nil || len(counts.Objects) != 0 || counts.Ignored["Job"] != 1 {
+	if counts, err = Read(strings.NewReader(text), "cluster.json", Handler{}); err != nil || len(counts.Objects) != 0 ||
+		counts.Ignored["Job"] != 1 {
 		t.Errorf("who plans nothing does not see them: %+v (%v)", counts, err)
 	}
 }

@@ -8,13 +8,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// FuzzRead: whatever a file holds, it is read or refused with an error that is text and names the file; and the counts are
-// those of the objects that were handed out.
+// FuzzRead: whatever a file holds, it is read or refused with an error that is text and names the file; and the counts
+// are those of the objects that were handed out.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		node1, pod1, pdb1, node1 + "\n" + pod1, `{"kind":"PodList","items":[{"metadata":{"name":"pod1"}}]}`,
 		`{"apiVersion":"v1","items":[` + node1 + "," + pod1 + "," + pdb1 + `],"kind":"List","metadata":{}}`,
-		"kind: Node\nmetadata: {name: node1}\n---\nkind: Pod\nmetadata: {name: pod1}\n", "\uFEFF " + node1, "a: &a [*a, *a]", "[", "{", "",
+		"kind: Node\nmetadata: {name: node1}\n---\nkind: Pod\nmetadata: {name: pod1}\n", "\uFEFF " + node1,
+		"a: &a [*a, *a]", "[", "{", "",
 		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"},"spec":{"containers":[{"resources":{"requests":{"cpu":"1e30","a.b/c":"-1"}}}]}}`,
 		"a: &a {b: 1}\nb: &b [*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b]\nd: [*c,*c,*c,*c]",
 	} {

@@ -80,7 +80,8 @@ func (d *reader) readTop(decoder *json.Decoder, bounded *boundedReader, document
 func (d *reader) finishTop(t top, document int) error {
 	if t.list {
 		for i, item := range t.untyped {
-			if err := d.object(item, metav1.TypeMeta{Kind: itemKind(t.kind)}, position{document, t.first + i}); err != nil {
+			if err := d.object(item, metav1.TypeMeta{Kind: itemKind(t.kind)},
+				position{document, t.first + i}); err != nil {
 				return err
 			}
 		}

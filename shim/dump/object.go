@@ -76,7 +76,8 @@ func (d *reader) unless(raw json.RawMessage, kind string, err error) error {
 		} `json:"spec"`
 	}
 	_ = json.Unmarshal(raw, &where)
-	out := Broken{Kind: kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name, UID: head.Metadata.UID, Err: broken.error}
+	out := Broken{Kind: kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name, UID: head.Metadata.UID,
+		Err: broken.error}
 	namespaced := others[kind].namespaced || kind == "Pod"
 	if namespaced && out.Namespace == "" {
 		out.Namespace = metav1.NamespaceDefault
@@ -139,8 +140,9 @@ var others = map[string]struct {
 	"Namespace":             {"v1", false, false, func() metav1.Object { return &v1.Namespace{} }},
 	"PersistentVolume":      {"v1", false, false, func() metav1.Object { return &v1.PersistentVolume{} }},
 	"PersistentVolumeClaim": {"v1", true, false, func() metav1.Object { return &v1.PersistentVolumeClaim{} }},
-	"StorageClass":          {"storage.k8s.io/v1", false, false, func() metav1.Object { return &storagev1.StorageClass{} }},
-	"CSINode":               {"storage.k8s.io/v1", false, false, func() metav1.Object { return &storagev1.CSINode{} }},
+	"StorageClass": {"storage.k8s.io/v1", false, false,
+		func() metav1.Object { return &storagev1.StorageClass{} }},
+	"CSINode": {"storage.k8s.io/v1", false, false, func() metav1.Object { return &storagev1.CSINode{} }},
 
 	"PodDisruptionBudget":   {"policy/v1", true, true, func() metav1.Object { return &policyv1.PodDisruptionBudget{} }},
 	"ReplicationController": {"v1", true, true, func() metav1.Object { return &v1.ReplicationController{} }},
@@ -151,7 +153,8 @@ var others = map[string]struct {
 	"Job":                   {"batch/v1", true, true, func() metav1.Object { return &batchv1.Job{} }},
 }
 
-func (d *reader) other(raw json.RawMessage, kind string, object metav1.Object, handle func(any) error, at position) error {
+func (d *reader) other(raw json.RawMessage, kind string, object metav1.Object, handle func(any) error,
+	at position) error {
 	if err := decode(raw, object); err != nil {
 		return &brokenError{broken(fmt.Sprintf("%s (%s %q)", at, kind, nameOf(raw)), raw, object, err)}
 	}

@@ -30,8 +30,8 @@ const inProcess = "inprocess"
 // executable, in ../lib beside it, and in the search path of the system, in this order.
 func Open(address string) (Conn, error) { return OpenWith(address, nil) }
 
-// OpenWith is Open for an engine in this process that is set up in another way than by default. An engine in loadlined has the set-up that
-// loadlined was started with.
+// OpenWith is Open with a configuration for an engine in this process; nil: the defaults. An engine in loadlined has
+// the configuration that loadlined was started with.
 func OpenWith(address string, config *loadlinev1.EngineConfig) (Conn, error) {
 	scheme, path, hasPath := strings.Cut(address, "://")
 	switch {
@@ -42,5 +42,6 @@ func OpenWith(address string, config *loadlinev1.EngineConfig) (Conn, error) {
 	case scheme == "unix" && hasPath && strings.HasPrefix(path, "/"):
 		return openSocket(path)
 	}
-	return nil, fmt.Errorf("engine address %q: must be inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket", address)
+	return nil, fmt.Errorf("engine address %q: must be inprocess, inprocess:///path/to/libloadline.so or "+
+		"unix:///path/to/socket", address)
 }

@@ -18,19 +18,22 @@ import (
 
 func TestOpenRefusesOtherAddresses(t *testing.T) {
 	for _, address := range []string{
-		"", "tcp://127.0.0.1:1", "127.0.0.1:1", "unix://", "unix://relative", "unix:/path", "inprocess://", "inprocess://relative", "Inprocess",
+		"", "tcp://127.0.0.1:1", "127.0.0.1:1", "unix://", "unix://relative", "unix:/path", "inprocess://",
+		"inprocess://relative", "Inprocess",
 	} {
 		if conn, err := Open(address); err == nil {
 			conn.Close()
 			t.Errorf("%q was accepted", address)
-		} else if want := "must be inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket"; !strings.Contains(err.Error(), want) {
+		} else if want := "must be inprocess, inprocess:///path/to/libloadline.so or " +
+			"unix:///path/to/socket"; !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got error %q, want %q in it", address, err, want)
 		}
 	}
 }
 
 func TestOpenSocketRefusesALongPath(t *testing.T) {
-	if _, err := Open("unix:///" + strings.Repeat("x", 107)); err == nil || !strings.Contains(err.Error(), "108 bytes, at most 107") {
+	if _, err := Open("unix:///" + strings.Repeat("x", 107)); err == nil ||
+		!strings.Contains(err.Error(), "108 bytes, at most 107") {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -83,7 +86,8 @@ func serve(t *testing.T, socket, version string) *grpc.Server {
 	return server
 }
 
-// A server that comes late, and one that comes back, are found; while there is none, a call fails, and does not wait for one.
+// A server that comes late, and one that comes back, are found; while there is none, a call fails, and does not wait
+// for one.
 func TestSocketFindsTheServerWhenItComes(t *testing.T) {
 	// A file name that would mean something else in a URL.
 	socket := filepath.Join(t.TempDir(), "a%20b?c#d")

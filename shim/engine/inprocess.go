@@ -69,7 +69,8 @@ func candidates() []string {
 			executable = resolved
 		}
 		dir := filepath.Dir(executable)
-		for _, file := range []string{filepath.Join(dir, libraryName), filepath.Join(filepath.Dir(dir), "lib", libraryName)} {
+		for _, file := range []string{filepath.Join(dir, libraryName),
+			filepath.Join(filepath.Dir(dir), "lib", libraryName)} {
 			if _, err := os.Stat(file); err == nil {
 				out = append(out, file)
 			}
@@ -135,7 +136,8 @@ func (c *inProcessConn) call(ctx context.Context, method, request []byte, use fu
 }
 
 // NewStream fails: the API has no streams.
-func (c *inProcessConn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *inProcessConn) NewStream(context.Context, *grpc.StreamDesc, string,
+	...grpc.CallOption) (grpc.ClientStream, error) {
 	return nil, status.Error(codes.Unimplemented, "the engine has no streaming methods")
 }
 

@@ -29,7 +29,8 @@ func TestInProcessCalls(t *testing.T) {
 	if err != nil || answer.GetEpoch() != 1 || answer.GetRevision() != 1 {
 		t.Errorf("Sync: got %v and error %v", answer, err)
 	}
-	if _, err := client.Describe(t.Context(), &loadlinev1.DescribeRequest{View: "b"}); status.Code(err) != codes.NotFound {
+	if _, err := client.Describe(t.Context(),
+		&loadlinev1.DescribeRequest{View: "b"}); status.Code(err) != codes.NotFound {
 		t.Errorf("Describe of another view: got error %v, want NotFound", err)
 	}
 	if version := conn.(interface{ Version() string }).Version(); version == "" {

@@ -103,7 +103,8 @@ func loadLibrary(path string) (*library, error) {
 func (l *library) create(config []byte) (unsafe.Pointer, error) {
 	var engine unsafe.Pointer
 	var problem *C.char
-	if code := C.ll_create(l.functions, unsafe.Pointer(unsafe.SliceData(config)), C.size_t(len(config)), &engine, &problem); code != 0 {
+	if code := C.ll_create(l.functions, unsafe.Pointer(unsafe.SliceData(config)), C.size_t(len(config)), &engine,
+		&problem); code != 0 {
 		return nil, l.status(code, problem)
 	}
 	return engine, nil
@@ -119,7 +120,8 @@ func (l *library) call(engine unsafe.Pointer, method, request []byte, timeoutNs 
 	var size C.size_t
 	var problem *C.char
 	code := C.ll_call(l.functions, engine, (*C.char)(unsafe.Pointer(unsafe.SliceData(method))),
-		unsafe.Pointer(unsafe.SliceData(request)), C.size_t(len(request)), C.int64_t(timeoutNs), &response, &size, &problem)
+		unsafe.Pointer(unsafe.SliceData(request)), C.size_t(len(request)), C.int64_t(timeoutNs), &response,
+		&size, &problem)
 	if code != 0 {
 		return l.status(code, problem)
 	}

@@ -15,7 +15,8 @@ type library struct {
 }
 
 func loadLibrary(string) (*library, error) {
-	return nil, status.Error(codes.Unimplemented, "engine library: this program was built without cgo; use unix:///path/to/socket")
+	return nil, status.Error(codes.Unimplemented,
+		"engine library: this program was built without cgo; use unix:///path/to/socket")
 }
 
 func (l *library) create([]byte) (unsafe.Pointer, error) { return nil, nil }

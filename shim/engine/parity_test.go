@@ -158,7 +158,8 @@ func (g *requests) request(method string) proto.Message {
 	case loadlinev1.ClusterState_Sync_FullMethodName:
 		return &loadlinev1.SyncRequest{Changes: g.changes()}
 	case loadlinev1.ClusterState_Describe_FullMethodName:
-		return &loadlinev1.DescribeRequest{View: g.view(), IncludePods: g.IntN(2) == 0, Slots: g.someSlots(g.IntN(2) * 4), FirstSlot: int32(g.IntN(8)) - 1}
+		return &loadlinev1.DescribeRequest{View: g.view(), IncludePods: g.IntN(2) == 0,
+			Slots: g.someSlots(g.IntN(2) * 4), FirstSlot: int32(g.IntN(8)) - 1}
 	case loadlinev1.ClusterState_Drop_FullMethodName:
 		if g.IntN(10) > 0 {
 			return &loadlinev1.DropRequest{View: "none"}
@@ -168,15 +169,19 @@ func (g *requests) request(method string) proto.Message {
 	case loadlinev1.SchedulerExtender_Score_FullMethodName:
 		return &loadlinev1.ScoreRequest{Changes: g.at(), Pod: g.incoming(), Slots: g.someSlots(5), Policy: g.policy()}
 	case loadlinev1.SchedulerExtender_Explain_FullMethodName:
-		return &loadlinev1.ExplainRequest{Changes: g.at(), Pod: g.incoming(), Slots: g.someSlots(5), Policy: g.policy(), ExplainSlots: g.someSlots(g.IntN(2))}
+		return &loadlinev1.ExplainRequest{Changes: g.at(), Pod: g.incoming(), Slots: g.someSlots(5), Policy: g.policy(),
+			ExplainSlots: g.someSlots(g.IntN(2))}
 	case loadlinev1.SchedulerExtender_Fit_FullMethodName:
-		return &loadlinev1.FitRequest{Changes: g.at(), Moves: g.moves(), Pods: g.pods(), Slots: g.someSlots(5), Options: g.fitOptions()}
+		return &loadlinev1.FitRequest{Changes: g.at(), Moves: g.moves(), Pods: g.pods(), Slots: g.someSlots(5),
+			Options: g.fitOptions()}
 	case loadlinev1.Autoscaler_RankOptions_FullMethodName:
 		return g.rankOptions()
 	case loadlinev1.Autoscaler_EstimateScaleUp_FullMethodName:
-		return &loadlinev1.EstimateScaleUpRequest{Problem: g.problem(), Mode: loadlinev1.EstimateScaleUpRequest_Mode(g.IntN(4))}
+		return &loadlinev1.EstimateScaleUpRequest{Problem: g.problem(),
+			Mode: loadlinev1.EstimateScaleUpRequest_Mode(g.IntN(4))}
 	case loadlinev1.Autoscaler_PlanScaleUp_FullMethodName:
-		return &loadlinev1.PlanScaleUpRequest{Problem: g.problem(), Prices: g.prices(), UsdPerFurtherType: g.Float64() * float64(g.IntN(2))}
+		return &loadlinev1.PlanScaleUpRequest{Problem: g.problem(), Prices: g.prices(),
+			UsdPerFurtherType: g.Float64() * float64(g.IntN(2))}
 	case loadlinev1.Autoscaler_MeasureUtilization_FullMethodName:
 		return g.measureUtilization()
 	case loadlinev1.Autoscaler_PlanDrain_FullMethodName:
@@ -199,7 +204,8 @@ func (g *requests) at() *loadlinev1.Changes {
 	if g.staged == nil && g.IntN(3) == 0 {
 		return g.changes()
 	}
-	return &loadlinev1.Changes{View: "view", Epoch: g.epoch, BaseRevision: g.revision, Revision: g.revision + int64(g.IntN(8)/7)}
+	return &loadlinev1.Changes{View: "view", Epoch: g.epoch, BaseRevision: g.revision,
+		Revision: g.revision + int64(g.IntN(8)/7)}
 }
 
 // changes builds on the present state, goes on with a full list, or starts anew; some are wrong.
@@ -270,10 +276,12 @@ func (g *requests) node(slot, firstShape int32) *loadlinev1.NodeRecord {
 	names := []string{"node", "knoten", "n\x00de", "\x1b[31mred"}
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", names[g.IntN(1+g.IntN(4))], slot)}}
 	node.Labels = map[string]string{"pool": fmt.Sprint(g.IntN(4))}
-	node.Status.Allocatable = v1.ResourceList{"cpu": resource.MustParse(fmt.Sprint(1 + g.IntN(64))), "memory": resource.MustParse("64Gi")}
+	node.Status.Allocatable = v1.ResourceList{"cpu": resource.MustParse(fmt.Sprint(1 + g.IntN(64))),
+		"memory": resource.MustParse("64Gi")}
 	record := &loadlinev1.NodeRecord{Slot: slot, Node: view.TrimNodeForPlanning(node)}
 	for i := range g.IntN(4) {
-		record.Pods = append(record.Pods, &loadlinev1.PodRecord{Shape: firstShape + int32(g.IntN(3)), Name: fmt.Sprint("pod-", i), Uid: fmt.Sprint(i)})
+		record.Pods = append(record.Pods, &loadlinev1.PodRecord{Shape: firstShape + int32(g.IntN(3)),
+			Name: fmt.Sprint("pod-", i), Uid: fmt.Sprint(i)})
 	}
 	return record
 }
@@ -307,9 +315,11 @@ func (g *requests) moves() []*loadlinev1.Move {
 		case 1:
 			move.Move = &loadlinev1.Move_RemovePod{RemovePod: &loadlinev1.RemovePod{Slot: slot, Uid: pod}}
 		case 2:
-			move.Move = &loadlinev1.Move_AddNode{AddNode: &loadlinev1.AddNode{Slot: 8 + slot, Node: g.node(8+slot, 0).GetNode()}}
+			move.Move = &loadlinev1.Move_AddNode{AddNode: &loadlinev1.AddNode{Slot: 8 + slot,
+				Node: g.node(8+slot, 0).GetNode()}}
 		case 3:
-			move.Move = &loadlinev1.Move_RemoveNode{RemoveNode: &loadlinev1.RemoveNode{Slot: slot, Ghost: g.IntN(2) == 0}}
+			move.Move = &loadlinev1.Move_RemoveNode{RemoveNode: &loadlinev1.RemoveNode{Slot: slot,
+				Ghost: g.IntN(2) == 0}}
 		case 4:
 			move.Move = &loadlinev1.Move_Fork{Fork: &loadlinev1.Fork{}}
 		case 5:
@@ -343,8 +353,10 @@ func (g *requests) rankOptions() *loadlinev1.RankOptionsRequest {
 		out.Pods = append(out.Pods, g.incoming())
 	}
 	for i := range g.IntN(6) {
-		option := &loadlinev1.ExpansionOption{NodeGroup: fmt.Sprint("group-", i), NodeCount: int32(g.IntN(50)), TemplateNode: g.node(0, 0).GetNode(),
-			Pods: []*loadlinev1.PodRun{{Pod: int32(g.IntN(len(out.Pods) + g.IntN(20)/19)), Count: int32(g.IntN(100))}}}
+		option := &loadlinev1.ExpansionOption{NodeGroup: fmt.Sprint("group-", i), NodeCount: int32(g.IntN(50)),
+			TemplateNode: g.node(0, 0).GetNode(),
+			Pods: []*loadlinev1.PodRun{
+				{Pod: int32(g.IntN(len(out.Pods) + g.IntN(20)/19)), Count: int32(g.IntN(100))}}}
 		if g.IntN(2) == 0 {
 			option.NodeUsdPerHour = proto.Float64(g.Float64())
 		}
@@ -355,7 +367,8 @@ func (g *requests) rankOptions() *loadlinev1.RankOptionsRequest {
 
 // problem is about a view, or brings its cluster along. It is bounded by work, not by time, so that answers are equal.
 func (g *requests) problem() *loadlinev1.ScaleUpProblem {
-	out := &loadlinev1.ScaleUpProblem{Fit: g.fitOptions(), MaxNewNodes: int32(g.IntN(30)), MaxNodesTotal: int32(g.IntN(2) * g.IntN(40)), MaxWork: int64(g.IntN(3) * 5000)}
+	out := &loadlinev1.ScaleUpProblem{Fit: g.fitOptions(), MaxNewNodes: int32(g.IntN(30)),
+		MaxNodesTotal: int32(g.IntN(2) * g.IntN(40)), MaxWork: int64(g.IntN(3) * 5000)}
 	if g.IntN(3) > 0 {
 		out.Cluster = &loadlinev1.ScaleUpProblem_Changes{Changes: g.at()}
 	} else {
@@ -382,7 +395,8 @@ func (g *requests) problem() *loadlinev1.ScaleUpProblem {
 		}
 	}
 	for i := range g.IntN(4) {
-		group := &loadlinev1.ScalableGroup{NodeGroup: fmt.Sprint("group-", i), CurrentNodes: int32(g.IntN(5)), MaxNodes: int32(g.IntN(20))}
+		group := &loadlinev1.ScalableGroup{NodeGroup: fmt.Sprint("group-", i), CurrentNodes: int32(g.IntN(5)),
+			MaxNodes: int32(g.IntN(20))}
 		if g.IntN(10) > 0 {
 			group.TemplateNode = g.node(0, 0).GetNode()
 		}
@@ -406,11 +420,13 @@ func (g *requests) prices() *loadlinev1.PriceModel {
 
 // planDrain asks which nodes may go, with timers that have mostly ended.
 func (g *requests) planDrain() *loadlinev1.PlanDrainRequest {
-	out := &loadlinev1.PlanDrainRequest{Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: g.at()}, NowS: 1_700_000_000 + int64(g.IntN(2000)),
-		Fit: g.fitOptions(), MaxWork: int64(g.IntN(3) * 100), Compact: g.IntN(4) == 0}
+	out := &loadlinev1.PlanDrainRequest{Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: g.at()},
+		NowS: 1_700_000_000 + int64(g.IntN(2000)),
+		Fit:  g.fitOptions(), MaxWork: int64(g.IntN(3) * 100), Compact: g.IntN(4) == 0}
 	out.Options = &loadlinev1.DrainOptions{ScaleDownUtilizationThreshold: proto.Float64(g.Float64() * 1.1),
-		ScaleDownUnneededTimeS: proto.Int32(int32(g.IntN(3) * 600)), MaxDrainParallelism: proto.Int32(int32(g.IntN(8) - 1)),
-		MostVanishedPercent: proto.Int32(int32(g.IntN(101))), Exclusive: g.IntN(4) == 0, PlainGreedy: g.IntN(4) == 0}
+		ScaleDownUnneededTimeS: proto.Int32(int32(g.IntN(3) * 600)),
+		MaxDrainParallelism:    proto.Int32(int32(g.IntN(8) - 1)),
+		MostVanishedPercent:    proto.Int32(int32(g.IntN(101))), Exclusive: g.IntN(4) == 0, PlainGreedy: g.IntN(4) == 0}
 	for kind := loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET; kind <= loadlinev1.ObjectKind_JOB; kind++ {
 		if g.IntN(20) > 0 {
 			out.Options.MayBeIncomplete = append(out.Options.MayBeIncomplete, kind)
@@ -418,7 +434,8 @@ func (g *requests) planDrain() *loadlinev1.PlanDrainRequest {
 	}
 	groups := g.IntN(4)
 	for i := range groups {
-		out.Groups = append(out.Groups, &loadlinev1.DrainGroup{NodeGroup: fmt.Sprint("group-", i), MinNodes: int32(g.IntN(3)), Atomic: g.IntN(5) == 0})
+		out.Groups = append(out.Groups, &loadlinev1.DrainGroup{NodeGroup: fmt.Sprint("group-", i),
+			MinNodes: int32(g.IntN(3)), Atomic: g.IntN(5) == 0})
 	}
 	for _, slot := range slices.Sorted(maps.Keys(g.slots)) {
 		if groups > 0 {
@@ -427,26 +444,31 @@ func (g *requests) planDrain() *loadlinev1.PlanDrainRequest {
 		}
 	}
 	for i := range g.IntN(3) {
-		out.Placeholders = append(out.Placeholders, &loadlinev1.DrainPlaceholder{Name: fmt.Sprint("slack-", i), Node: fmt.Sprint("node-", g.IntN(9)), Pod: g.incoming()})
+		out.Placeholders = append(out.Placeholders, &loadlinev1.DrainPlaceholder{Name: fmt.Sprint("slack-", i),
+			Node: fmt.Sprint("node-", g.IntN(9)), Pod: g.incoming()})
 	}
 	if g.IntN(3) == 0 {
-		out.State = &loadlinev1.DrainState{Unneeded: []*loadlinev1.UnneededNode{{Node: fmt.Sprint("node-", g.IntN(9)), SinceS: 1_699_999_000}},
+		out.State = &loadlinev1.DrainState{Unneeded: []*loadlinev1.UnneededNode{
+			{Node: fmt.Sprint("node-", g.IntN(9)), SinceS: 1_699_999_000}},
 			RecentEvictions: []*loadlinev1.EvictedPod{{Pod: g.incoming(), AtS: 1_700_000_000}}}
 	}
 	return out
 }
 
 func (g *requests) measureUtilization() *loadlinev1.MeasureUtilizationRequest {
-	out := &loadlinev1.MeasureUtilizationRequest{Cluster: &loadlinev1.MeasureUtilizationRequest_Changes{Changes: g.at()}, NowMilliseconds: 1_700_000_000_000 + int64(g.IntN(1_000_000))}
+	out := &loadlinev1.MeasureUtilizationRequest{Cluster: &loadlinev1.MeasureUtilizationRequest_Changes{
+		Changes: g.at()}, NowMilliseconds: 1_700_000_000_000 + int64(g.IntN(1_000_000))}
 	for i := range g.IntN(4) {
 		out.Groups = append(out.Groups, g.sizedGroup(i))
 	}
 	for range g.IntN(3) {
-		out.Pods = append(out.Pods, &loadlinev1.WaitingPods{Pod: g.incoming(), Count: int32(g.IntN(50)), WaitsFor: loadlinev1.WaitingPods_For(g.IntN(4))})
+		out.Pods = append(out.Pods, &loadlinev1.WaitingPods{Pod: g.incoming(), Count: int32(g.IntN(50)),
+			WaitsFor: loadlinev1.WaitingPods_For(g.IntN(4))})
 	}
 	if g.IntN(2) == 0 {
-		out.State = &loadlinev1.SizeState{Groups: []*loadlinev1.GroupSizeState{{NodeGroup: "group-0", Requested: int64(g.IntN(5)),
-			CachedNode: &loadlinev1.NodeSize{MilliCpu: int64(g.IntN(4000)), MemoryBytes: int64(g.IntN(1 << 30))}}}}
+		out.State = &loadlinev1.SizeState{Groups: []*loadlinev1.GroupSizeState{
+			{NodeGroup: "group-0", Requested: int64(g.IntN(5)),
+				CachedNode: &loadlinev1.NodeSize{MilliCpu: int64(g.IntN(4000)), MemoryBytes: int64(g.IntN(1 << 30))}}}}
 	}
 	return out
 }
@@ -454,11 +476,15 @@ func (g *requests) measureUtilization() *loadlinev1.MeasureUtilizationRequest {
 // sizedGroup is group i; its labels are those of nodes that random pods ask for, and its thresholds mostly in order.
 func (g *requests) sizedGroup(i int) *loadlinev1.SizedGroup {
 	lower := int32(1 + g.IntN(40))
-	out := &loadlinev1.SizedGroup{NodeGroup: fmt.Sprint("group-", i), CatchAll: g.IntN(3) == 0, Options: &loadlinev1.SizeOptions{
-		Mode: loadlinev1.SizeOptions_Mode(g.IntN(3)), MinNodes: int32(g.IntN(3)), MaxNodes: int32(2 + g.IntN(30)), TaintLowerPercent: lower,
-		TaintUpperPercent: lower + int32(g.IntN(20)), ScaleUpPercent: lower + 20 + int32(g.IntN(60)), SlowRate: int32(g.IntN(3)), FastRate: int32(2 + g.IntN(3)),
-		SoftGraceMilliseconds: 1000, HardGraceMilliseconds: 2000, CoolDownMilliseconds: int64(1 + g.IntN(500_000)), ScaleOnStarve: g.IntN(2) == 0,
-	}}
+	out := &loadlinev1.SizedGroup{NodeGroup: fmt.Sprint("group-", i), CatchAll: g.IntN(3) == 0,
+		Options: &loadlinev1.SizeOptions{
+			Mode: loadlinev1.SizeOptions_Mode(g.IntN(3)), MinNodes: int32(g.IntN(3)), MaxNodes: int32(2 + g.IntN(30)),
+			TaintLowerPercent: lower,
+			TaintUpperPercent: lower + int32(g.IntN(20)), ScaleUpPercent: lower + 20 + int32(g.IntN(60)),
+			SlowRate: int32(g.IntN(3)), FastRate: int32(2 + g.IntN(3)),
+			SoftGraceMilliseconds: 1000, HardGraceMilliseconds: 2000, CoolDownMilliseconds: int64(1 + g.IntN(500_000)),
+			ScaleOnStarve: g.IntN(2) == 0,
+		}}
 	out.Labels = []*loadlinev1.GroupLabel{{Key: "pool", Value: fmt.Sprint(i - g.IntN(20)/19)}}
 	if g.IntN(3) == 0 {
 		out.TemplateNode = g.node(0, 0).GetNode()

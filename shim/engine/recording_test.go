@@ -24,7 +24,8 @@ func recorded(t *testing.T) []byte {
 	if _, err := client.Describe(t.Context(), &loadlinev1.DescribeRequest{View: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Describe(t.Context(), &loadlinev1.DescribeRequest{View: "b"}); status.Code(err) != codes.NotFound {
+	if _, err := client.Describe(t.Context(),
+		&loadlinev1.DescribeRequest{View: "b"}); status.Code(err) != codes.NotFound {
 		t.Fatal(err)
 	}
 	return file.Bytes()
@@ -40,7 +41,8 @@ func TestReplayAsksTheSameAgain(t *testing.T) {
 		return nil
 	})
 	const service = "/loadline.v1.ClusterState/"
-	if want := service + "Sync " + service + "Describe " + service + "Describe"; err != nil || strings.Join(got, " ") != want {
+	if want := service + "Sync " + service + "Describe " + service + "Describe"; err != nil ||
+		strings.Join(got, " ") != want {
 		t.Errorf("calls %v, error %v", got, err)
 	}
 }
@@ -71,7 +73,8 @@ func TestReplayRefusesWhatIsNoRecording(t *testing.T) {
 		"cut off": {file[:len(file)-1], "call 2: not a recording"},
 		"method":  {append([]byte{6, 10, 4}, "/a/b"...), `call 0: method "/a/b"`},
 	} {
-		err := engine.Replay(t.Context(), enginetest.Open(t), bytes.NewReader(c.file), func(engine.Replayed) error { return nil })
+		err := engine.Replay(t.Context(), enginetest.Open(t), bytes.NewReader(c.file),
+			func(engine.Replayed) error { return nil })
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}

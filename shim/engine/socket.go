@@ -22,13 +22,15 @@ const (
 // reconnect serves a daemon on the same machine: a refused connection costs microseconds, so that being back
 // soon is worth more than sparing the peer. The longest delay stays below one second with its jitter.
 var reconnect = grpc.ConnectParams{
-	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 800 * time.Millisecond},
+	Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+		MaxDelay: 800 * time.Millisecond},
 	MinConnectTimeout: 500 * time.Millisecond,
 }
 
 func openSocket(path string) (Conn, error) {
 	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("engine socket %q: a path of %d bytes, at most %d are possible", path, len(path), maxSocketPath)
+		return nil, fmt.Errorf("engine socket %q: a path of %d bytes, at most %d are possible",
+			path, len(path), maxSocketPath)
 	}
 	dial := func(ctx context.Context, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", path)
@@ -38,7 +40,8 @@ func openSocket(path string) (Conn, error) {
 		grpc.WithContextDialer(dial),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(reconnect),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second,
+			PermitWithoutStream: true}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes), grpc.MaxCallSendMsgSize(maxMessageBytes)),
 		grpc.WithIdleTimeout(0), // an idle scheduler must not pay for a new connection with its first pod
 		grpc.WithNoProxy(),

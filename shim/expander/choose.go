@@ -90,13 +90,15 @@ func (c *chooser) ask(ctx context.Context, asked *question) (got choice) {
 	if err != nil {
 		return choice{fallback: fallbackBadAnswer, err: err}
 	}
-	return choice{group: ranked[0].NodeGroup(), ranked: ranked, policy: response.GetPolicy(), sized: request.ClusterNodes != nil}
+	return choice{group: ranked[0].NodeGroup(), ranked: ranked, policy: response.GetPolicy(),
+		sized: request.ClusterNodes != nil}
 }
 
 // request puts a question as the engine takes it.
 func (c *chooser) request(asked *question) *loadlinev1.RankOptionsRequest {
 	request := &loadlinev1.RankOptionsRequest{
-		Pods: asked.shapes, Options: make([]*loadlinev1.ExpansionOption, len(asked.options)), Prices: c.prices, Policy: c.policy,
+		Pods: asked.shapes, Options: make([]*loadlinev1.ExpansionOption, len(asked.options)), Prices: c.prices,
+		Policy: c.policy,
 	}
 	if c.nodes != nil {
 		if count, known := c.nodes(); known {
@@ -106,8 +108,8 @@ func (c *chooser) request(asked *question) *loadlinev1.RankOptionsRequest {
 	}
 	for i, o := range asked.options {
 		to := &loadlinev1.ExpansionOption{
-			NodeGroup: o.group, NodeCount: o.nodes, TemplateNode: asked.templates[o.group], Priority: c.priorities.Of(o.group),
-			Pods: make([]*loadlinev1.PodRun, len(o.pods)),
+			NodeGroup: o.group, NodeCount: o.nodes, TemplateNode: asked.templates[o.group],
+			Priority: c.priorities.Of(o.group), Pods: make([]*loadlinev1.PodRun, len(o.pods)),
 		}
 		for j, run := range o.pods {
 			to.Pods[j] = &loadlinev1.PodRun{Pod: run.shape, Count: run.count}
@@ -145,18 +147,20 @@ func (c *chooser) answers() {
 	}
 }
 
-// log writes what was chosen, before what, and why.
+// log writes what was chosen, over what, and why.
 func (c choice) log(asked *question, took time.Duration) {
-	common := []any{"nodeGroup", c.group, "options", len(asked.options), "pods", asked.pods, "podShapes", len(asked.shapes),
-		"took", took.Round(time.Microsecond)}
+	common := []any{"nodeGroup", c.group, "options", len(asked.options), "pods", asked.pods,
+		"podShapes", len(asked.shapes), "took", took.Round(time.Microsecond)}
 	if c.fallback != "" {
-		klog.ErrorS(c.err, "Chose a node group without the engine, by least waste", append(common, "reason", c.fallback)...)
+		klog.ErrorS(c.err, "Chose a node group without the engine, by least waste",
+			append(common, "reason", c.fallback)...)
 		return
 	}
 	best := c.ranked[0]
 	common = append(common, "nodes", best.Asked.GetNodeCount(), "because", best.Reason())
 	if len(c.ranked) > 1 {
-		common = append(common, "runnerUp", c.ranked[1].NodeGroup(), "over", ranking.Over(c.policy, c.ranked[0], c.ranked[1]))
+		common = append(common, "runnerUp", c.ranked[1].NodeGroup(),
+			"over", ranking.Over(c.policy, c.ranked[0], c.ranked[1]))
 	}
 	if !c.sized {
 		common = append(common, "clusterSize", "not known: unfitness counts as 1")

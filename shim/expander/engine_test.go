@@ -39,11 +39,13 @@ func gcePolicy(t *testing.T) *ranking.Policy {
 func TestEveryGenerationGetsTheRightAnswer(t *testing.T) {
 	for _, g := range generations {
 		t.Run(g.name, func(t *testing.T) {
-			r := start(t, enginetest.Open(t), Options{Policy: gcePolicy(t), Nodes: func() (int, bool) { return 10, true }})
+			r := start(t, enginetest.Open(t),
+				Options{Policy: gcePolicy(t), Nodes: func() (int, bool) { return 10, true }})
 			log := keepLog(t)
 			r.expect(g.encode(t, threeGroups()), "large")
 			r.counts(map[string]float64{"ranked": 1, "fallback": 0}, nil, nil)
-			log.has(t, `"nodeGroup"="large"`, `"runnerUp"="dear"`, "score 4.136", "against 4.513", "instance type n1-standard-8 in gce-us-central1.csv")
+			log.has(t, `"nodeGroup"="large"`, `"runnerUp"="dear"`, "score 4.136", "against 4.513",
+				"instance type n1-standard-8 in gce-us-central1.csv")
 		})
 	}
 }

@@ -39,8 +39,8 @@ const (
 )
 
 var (
-	fallbackReasons = []string{fallbackBreakerOpen, fallbackBusy, fallbackDeadline, fallbackUnavailable, fallbackRefused,
-		fallbackBadAnswer, fallbackPanic}
+	fallbackReasons = []string{fallbackBreakerOpen, fallbackBusy, fallbackDeadline, fallbackUnavailable,
+		fallbackRefused, fallbackBadAnswer, fallbackPanic}
 	rejectReasons = []string{rejectSize, rejectBusy, rejectDeadline, rejectBroken, rejectInvalid}
 )
 
@@ -70,9 +70,11 @@ func newMetrics() *metrics {
 	}
 	m := &metrics{
 		decisions: counter("loadline_decision_total", "Decisions by kind and outcome.", "kind", "outcome"),
-		fallbacks: counter("loadline_decision_fallback_total", "Decisions without the engine, by kind and reason.", "kind", "reason"),
-		rejected:  counter("loadline_requests_rejected_total", "Requests of autoscalers that got no answer, by reason.", "reason"),
-		winners:   counter("loadline_rank_winner_total", "Choices by node group.", "node_group"),
+		fallbacks: counter("loadline_decision_fallback_total", "Decisions without the engine, by kind and reason.",
+			"kind", "reason"),
+		rejected: counter("loadline_requests_rejected_total", "Requests of autoscalers that got no answer, by reason.",
+			"reason"),
+		winners: counter("loadline_rank_winner_total", "Choices by node group.", "node_group"),
 		unpriced: prometheus.NewCounter(prometheus.CounterOpts{Name: "loadline_rank_unpriced_options_total",
 			Help: "Options of which no source has a price, and which were ranked behind the others."}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{

@@ -24,7 +24,8 @@ import (
 func randomQuestion(t *testing.T, r *rand.Rand) *question {
 	a := asked{templates: map[string]*v1.Node{}}
 	for i := range 1 + r.IntN(6) {
-		o := askedOption{group: []string{fmt.Sprintf("group-%d", i), "", "ünïcode"}[max(r.IntN(6)-3, 0)], nodes: r.Int32N(5) - 1}
+		o := askedOption{group: []string{fmt.Sprintf("group-%d", i), "", "ünïcode"}[max(r.IntN(6)-3, 0)],
+			nodes: r.Int32N(5) - 1}
 		for range r.IntN(4) {
 			o.pods = append(o.pods, ordinaryPod("p", fmt.Sprintf("%dm", r.IntN(3000)), "1Gi"))
 		}
@@ -43,29 +44,30 @@ func randomQuestion(t *testing.T, r *rand.Rand) *question {
 
 // randomEngine answers well, wrongly, or not at all.
 func randomEngine(r *rand.Rand) fakeEngine {
-	return fakeEngine{rank: func(_ context.Context, request *loadlinev1.RankOptionsRequest) (*loadlinev1.RankOptionsResponse, error) {
-		var places []int32
-		for i := range request.GetOptions() {
-			places = append(places, int32(i))
-		}
-		r.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
-		switch r.IntN(8) {
-		case 0:
-			return nil, status.Error(codes.Code(1+r.Uint32N(16)), "no")
-		case 1:
-			return nil, errors.New("no")
-		case 2:
-			return inOrder(places[:r.IntN(len(places))]...), nil
-		case 3:
-			return inOrder(append(places, r.Int32())...), nil
-		case 4:
-			places[r.IntN(len(places))] = r.Int32() - 1<<30
+	return fakeEngine{
+		rank: func(_ context.Context, request *loadlinev1.RankOptionsRequest) (*loadlinev1.RankOptionsResponse, error) {
+			var places []int32
+			for i := range request.GetOptions() {
+				places = append(places, int32(i))
+			}
+			r.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
+			switch r.IntN(8) {
+			case 0:
+				return nil, status.Error(codes.Code(1+r.Uint32N(16)), "no")
+			case 1:
+				return nil, errors.New("no")
+			case 2:
+				return inOrder(places[:r.IntN(len(places))]...), nil
+			case 3:
+				return inOrder(append(places, r.Int32())...), nil
+			case 4:
+				places[r.IntN(len(places))] = r.Int32() - 1<<30
+				return inOrder(places...), nil
+			case 5:
+				panic("a bug")
+			}
 			return inOrder(places...), nil
-		case 5:
-			panic("a bug")
-		}
-		return inOrder(places...), nil
-	}}
+		}}
 }
 
 // B1: whatever is asked and whatever the engine does, the answer is one of the ids asked about.
@@ -89,7 +91,8 @@ func TestTheAnswerIsAlwaysOneOfTheIDsAskedAbout(t *testing.T) {
 		}
 		got.log(q, 0)
 	}
-	for _, reason := range []string{fallbackDeadline, fallbackUnavailable, fallbackRefused, fallbackBadAnswer, fallbackPanic} {
+	for _, reason := range []string{fallbackDeadline, fallbackUnavailable, fallbackRefused, fallbackBadAnswer,
+		fallbackPanic} {
 		if fallbacks[reason] == 0 {
 			t.Errorf("no choice fell back because of %s: the test tries too little", reason)
 		}

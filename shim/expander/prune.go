@@ -19,9 +19,10 @@ var whole = &fields{}
 
 // keptOfPod is what decides how much a pod asks for. Pods that differ in nothing else are one to a ranking.
 var keptOfPod = func() *fields {
-	requirements := &fields{of: []*fields{2: whole}}                                         // requests
-	container := &fields{of: []*fields{8: requirements, 24: whole}}                          // resources, restartPolicy
-	spec := &fields{of: []*fields{2: container, 20: container, 32: whole, 40: requirements}} // (init) containers, overhead, resources
+	requirements := &fields{of: []*fields{2: whole}}                // requests
+	container := &fields{of: []*fields{8: requirements, 24: whole}} // resources, restartPolicy
+	// (init) containers, overhead, resources.
+	spec := &fields{of: []*fields{2: container, 20: container, 32: whole, 40: requirements}}
 	return &fields{of: []*fields{2: spec}}
 }()
 

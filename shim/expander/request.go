@@ -63,9 +63,9 @@ type podRun struct {
 	shape, count int32
 }
 
-// decoder reads a BestOptionsRequest of any release as it lies in the buffers that it came in. In a large one nearly all
-// bytes are pods, which repeat in each option, and in nearly all of them what is of interest repeats as well: nothing
-// else is kept.
+// decoder reads a BestOptionsRequest of any release as it lies in the buffers that it came in. In a large one nearly
+// all bytes are pods, which repeat in each option, and in nearly all of them what is of interest repeats as well:
+// nothing else is kept.
 type decoder struct {
 	in      *mem.Reader
 	out     question
@@ -98,7 +98,8 @@ func decode(in *mem.Reader) (*question, error) {
 
 // message reads the tags of a message of `size` bytes, and has `field` read the rest of each field: of one of
 // BytesType all its bytes, whose number is `value`. Of VarintType `value` is the value.
-func (d *decoder) message(size int, field func(number protowire.Number, kind protowire.Type, value uint64) error) error {
+func (d *decoder) message(size int,
+	field func(number protowire.Number, kind protowire.Type, value uint64) error) error {
 	end := d.in.Remaining() - size
 	for d.in.Remaining() > end {
 		tag, err := binary.ReadUvarint(d.in)

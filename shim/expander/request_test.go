@@ -36,7 +36,8 @@ func twoGroups() asked {
 	return asked{
 		options: []askedOption{{"small", 3, []*v1.Pod{a, small, b}}, {"large", 1, []*v1.Pod{small, big, b, a}}},
 		templates: map[string]*v1.Node{"small": templateNode("n1-standard-2", "2", "7500Mi"),
-			"large": templateNode("n1-standard-8", "8", "30000Mi"), "unasked": templateNode("n1-standard-1", "1", "3750Mi")},
+			"large":   templateNode("n1-standard-8", "8", "30000Mi"),
+			"unasked": templateNode("n1-standard-1", "1", "3750Mi")},
 	}
 }
 
@@ -189,8 +190,8 @@ func TestPodsThatAskForTheSameAreOne(t *testing.T) {
 
 func TestAnnotationsOfOthersAreDropped(t *testing.T) {
 	node := templateNode("x", "1", "1Gi")
-	node.Annotations = map[string]string{"loadline.dev/node-usd-per-hour": "0.1", "cluster-autoscaler/gce/boot-disk-size": "50",
-		"example.com/huge": strings.Repeat("x", 200_000)}
+	node.Annotations = map[string]string{"loadline.dev/node-usd-per-hour": "0.1",
+		"cluster-autoscaler/gce/boot-disk-size": "50", "example.com/huge": strings.Repeat("x", 200_000)}
 	kept, err := keptOfNode.prune(nil, marshal(t, node))
 	if err != nil {
 		t.Fatal(err)
@@ -209,18 +210,19 @@ func TestWhatIsNoRequest(t *testing.T) {
 	good := generations[2].encode(t, twoGroups())
 	pod := lengthDelimited(5, []byte{0x12, 0x05, 0x12}) // a spec that ends behind its pod
 	for name, data := range map[string][]byte{
-		"ends in a tag":           {0x80},
-		"ends in a length":        {0x0a, 0x80},
-		"ends in an option":       good[:len(good)/3],
-		"field number 0":          {0x02, 0x00},
-		"a group as wire type":    {0x0b},
-		"reserved wire type":      {0x0f},
-		"length beyond the end":   {0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f},
-		"length of 11 bytes":      {0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01},
-		"fixed64 beyond the end":  {0x79, 1, 2, 3},
-		"fixed64 across the end":  append(lengthDelimited(1, []byte{0x79, 1, 2, 3}), make([]byte, 16)...),
-		"a broken pod":            lengthDelimited(1, slices.Concat(lengthDelimited(1, "g"), pod)),
-		"a broken node":           lengthDelimited(3, slices.Concat(lengthDelimited(1, "g"), lengthDelimited(2, []byte{0x0a, 0x7f}))),
+		"ends in a tag":          {0x80},
+		"ends in a length":       {0x0a, 0x80},
+		"ends in an option":      good[:len(good)/3],
+		"field number 0":         {0x02, 0x00},
+		"a group as wire type":   {0x0b},
+		"reserved wire type":     {0x0f},
+		"length beyond the end":  {0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f},
+		"length of 11 bytes":     {0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01},
+		"fixed64 beyond the end": {0x79, 1, 2, 3},
+		"fixed64 across the end": append(lengthDelimited(1, []byte{0x79, 1, 2, 3}), make([]byte, 16)...),
+		"a broken pod":           lengthDelimited(1, slices.Concat(lengthDelimited(1, "g"), pod)),
+		"a broken node": lengthDelimited(3,
+			slices.Concat(lengthDelimited(1, "g"), lengthDelimited(2, []byte{0x0a, 0x7f}))),
 		"an id that is not UTF-8": lengthDelimited(1, lengthDelimited(1, "\xff")),
 	} {
 		if got, err := decodeBytes(data, len(data)); err == nil || errors.Is(err, errTooMuch) {
@@ -231,8 +233,9 @@ func TestWhatIsNoRequest(t *testing.T) {
 
 func TestRequestsWithNothing(t *testing.T) {
 	for name, data := range map[string][]byte{
-		"nothing":         {},
-		"unknown fields":  slices.Concat(number(99, 7), lengthDelimited(98, "x"), []byte{0x79, 1, 2, 3, 4, 5, 6, 7, 8, 0x7d, 1, 2, 3, 4}),
+		"nothing": {},
+		"unknown fields": slices.Concat(number(99, 7), lengthDelimited(98, "x"),
+			[]byte{0x79, 1, 2, 3, 4, 5, 6, 7, 8, 0x7d, 1, 2, 3, 4}),
 		"nodes only":      generations[1].encode(t, asked{templates: twoGroups().templates}),
 		"an odd map item": lengthDelimited(3, number(1, 5)),
 	} {
@@ -250,7 +253,8 @@ func TestRequestsWithNothing(t *testing.T) {
 func TestMoreThanIsHeldIsRefused(t *testing.T) {
 	pods := make([][]byte, maxShapes+1)
 	for i := range pods {
-		request := lengthDelimited(2, slices.Concat(lengthDelimited(1, "cpu"), lengthDelimited(2, lengthDelimited(1, fmt.Sprint(i)))))
+		request := lengthDelimited(2,
+			slices.Concat(lengthDelimited(1, "cpu"), lengthDelimited(2, lengthDelimited(1, fmt.Sprint(i)))))
 		pods[i] = lengthDelimited(5, lengthDelimited(2, lengthDelimited(2, lengthDelimited(8, request))))
 	}
 	options := make([][]byte, maxOptions+1)

@@ -1,8 +1,8 @@
 // Package expander answers Cluster Autoscaler's gRPC expander: of several node groups that could grow, which one.
 //
-// It folds what it is asked, has the engine rank the options, and answers with the id of the best one. It always answers
-// with exactly one of the ids asked about, and in time: without an engine by least waste, which is what Cluster Autoscaler
-// itself does by default.
+// It folds what it is asked, has the engine rank the options, and answers with the id of the best one. It always
+// answers with exactly one of the ids asked about, and in time: without an engine by least waste, which is what Cluster
+// Autoscaler itself does by default.
 package expander
 
 import (
@@ -74,7 +74,8 @@ func (o Options) Check() error {
 		return fmt.Errorf("request limit %d: must be 1 to %d bytes", o.MaxRequestBytes, 2<<30-1)
 	}
 	if o.Timeout < 0 || o.Timeout > answerTime-fallbackTime {
-		return fmt.Errorf("timeout %v: must be positive, and at most %v: Cluster Autoscaler gives up after 5s", o.Timeout, answerTime-fallbackTime)
+		return fmt.Errorf("timeout %v: must be positive, and at most %v: Cluster Autoscaler gives up after 5s",
+			o.Timeout, answerTime-fallbackTime)
 	}
 	return nil
 }
@@ -206,7 +207,8 @@ func (s *Server) receive(stream grpc.ServerStream) (*question, error) {
 	select {
 	case err = <-done: // also when the client hangs up
 	case <-late.C:
-		return nil, s.reject(rejectDeadline, status.Errorf(codes.DeadlineExceeded, "the request did not arrive within %v", s.within))
+		return nil, s.reject(rejectDeadline,
+			status.Errorf(codes.DeadlineExceeded, "the request did not arrive within %v", s.within))
 	}
 	switch {
 	case status.Code(err) == codes.ResourceExhausted: // what grpc says of a message beyond the limit
@@ -216,7 +218,8 @@ func (s *Server) receive(stream grpc.ServerStream) (*question, error) {
 	case errors.Is(message.err, errTooMuch):
 		return nil, s.reject(rejectSize, status.Error(codes.ResourceExhausted, message.err.Error()))
 	case message.err != nil:
-		return nil, s.reject(rejectInvalid, status.Errorf(codes.InvalidArgument, "not a BestOptionsRequest: %v", message.err))
+		return nil, s.reject(rejectInvalid,
+			status.Errorf(codes.InvalidArgument, "not a BestOptionsRequest: %v", message.err))
 	}
 	s.metrics.bytes.Observe(float64(message.bytes))
 	return message.question, nil

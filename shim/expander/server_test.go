@@ -78,9 +78,10 @@ func inOrder(positions ...int32) *loadlinev1.RankOptionsResponse {
 }
 
 func always(response *loadlinev1.RankOptionsResponse, err error) fakeEngine {
-	return fakeEngine{rank: func(context.Context, *loadlinev1.RankOptionsRequest) (*loadlinev1.RankOptionsResponse, error) {
-		return response, err
-	}}
+	return fakeEngine{
+		rank: func(context.Context, *loadlinev1.RankOptionsRequest) (*loadlinev1.RankOptionsResponse, error) {
+			return response, err
+		}}
 }
 
 // running is a server on a real port.
@@ -161,9 +162,12 @@ func (r *running) counts(decided, fallback, rejected map[string]float64) {
 		want map[string]float64
 		got  func(label string) float64
 	}{
-		{"decisions", decided, func(l string) float64 { return testutil.ToFloat64(r.metrics.decisions.WithLabelValues("rank", l)) }},
-		{"fallbacks", fallback, func(l string) float64 { return testutil.ToFloat64(r.metrics.fallbacks.WithLabelValues("rank", l)) }},
-		{"rejected", rejected, func(l string) float64 { return testutil.ToFloat64(r.metrics.rejected.WithLabelValues(l)) }},
+		{"decisions", decided,
+			func(l string) float64 { return testutil.ToFloat64(r.metrics.decisions.WithLabelValues("rank", l)) }},
+		{"fallbacks", fallback,
+			func(l string) float64 { return testutil.ToFloat64(r.metrics.fallbacks.WithLabelValues("rank", l)) }},
+		{"rejected", rejected,
+			func(l string) float64 { return testutil.ToFloat64(r.metrics.rejected.WithLabelValues(l)) }},
 	} {
 		for label, want := range c.want {
 			if got := c.got(label); got != want {
@@ -205,10 +209,11 @@ func (k *keptLog) has(t *testing.T, texts ...string) {
 
 func TestTheQuestionReachesTheEngine(t *testing.T) {
 	var got *loadlinev1.RankOptionsRequest
-	conn := fakeEngine{rank: func(_ context.Context, request *loadlinev1.RankOptionsRequest) (*loadlinev1.RankOptionsResponse, error) {
-		got = request
-		return inOrder(1, 0), nil
-	}}
+	conn := fakeEngine{
+		rank: func(_ context.Context, request *loadlinev1.RankOptionsRequest) (*loadlinev1.RankOptionsResponse, error) {
+			got = request
+			return inOrder(1, 0), nil
+		}}
 	r := start(t, conn, Options{Nodes: func() (int, bool) { return 42, true }})
 	log := keepLog(t)
 	for _, g := range generations {
@@ -218,10 +223,12 @@ func TestTheQuestionReachesTheEngine(t *testing.T) {
 		}
 		want := []*loadlinev1.ExpansionOption{
 			{NodeGroup: "small", NodeCount: 3, Pods: []*loadlinev1.PodRun{{Pod: 0, Count: 2}, {Pod: 1, Count: 1}}},
-			{NodeGroup: "large", NodeCount: 1, Pods: []*loadlinev1.PodRun{{Pod: 0, Count: 2}, {Pod: 1, Count: 1}, {Pod: 2, Count: 1}}},
+			{NodeGroup: "large", NodeCount: 1,
+				Pods: []*loadlinev1.PodRun{{Pod: 0, Count: 2}, {Pod: 1, Count: 1}, {Pod: 2, Count: 1}}},
 		}
 		for i, option := range got.GetOptions() {
-			checkTemplate(t, option.GetTemplateNode(), []string{"n1-standard-2", "n1-standard-8"}[i], []string{"2", "8"}[i])
+			checkTemplate(t, option.GetTemplateNode(), []string{"n1-standard-2", "n1-standard-8"}[i],
+				[]string{"2", "8"}[i])
 			option.TemplateNode = nil
 			if !proto.Equal(option, want[i]) {
 				t.Errorf("%s: option %v, want %v", g.name, option, want[i])
@@ -247,10 +254,11 @@ func TestOptionsWithoutAPrice(t *testing.T) {
 
 func TestClusterSizeThatIsNotKnown(t *testing.T) {
 	var got *loadlinev1.RankOptionsRequest
-	conn := fakeEngine{rank: func(_ context.Context, request *loadlinev1.RankOptionsRequest) (*loadlinev1.RankOptionsResponse, error) {
-		got = request
-		return inOrder(0, 1), nil
-	}}
+	conn := fakeEngine{
+		rank: func(_ context.Context, request *loadlinev1.RankOptionsRequest) (*loadlinev1.RankOptionsResponse, error) {
+			got = request
+			return inOrder(0, 1), nil
+		}}
 	r := start(t, conn, Options{Nodes: func() (int, bool) { return 0, false }})
 	log := keepLog(t)
 	r.expect(generations[2].encode(t, twoGroups()), "small")
@@ -271,12 +279,14 @@ func TestWithoutAnEngineLeastWasteIsAnswered(t *testing.T) {
 		conn   fakeEngine
 		reason string
 	}{
-		"gone":                {always(nil, status.Error(codes.Unavailable, "no engine")), fallbackUnavailable},
-		"our bug":             {always(nil, status.Error(codes.Internal, "oops")), fallbackUnavailable},
-		"not a status":        {always(nil, errors.New("oops")), fallbackUnavailable},
-		"late":                {always(nil, status.Error(codes.DeadlineExceeded, "late")), fallbackDeadline},
-		"refused":             {always(nil, status.Error(codes.InvalidArgument, "pods[0]: requests: cpu")), fallbackRefused},
-		"too much":            {always(nil, status.Error(codes.ResourceExhausted, "more than 10000 options")), fallbackRefused},
+		"gone":         {always(nil, status.Error(codes.Unavailable, "no engine")), fallbackUnavailable},
+		"our bug":      {always(nil, status.Error(codes.Internal, "oops")), fallbackUnavailable},
+		"not a status": {always(nil, errors.New("oops")), fallbackUnavailable},
+		"late":         {always(nil, status.Error(codes.DeadlineExceeded, "late")), fallbackDeadline},
+		"refused": {always(nil, status.Error(codes.InvalidArgument, "pods[0]: requests: cpu")),
+			fallbackRefused},
+		"too much": {always(nil, status.Error(codes.ResourceExhausted, "more than 10000 options")),
+			fallbackRefused},
 		"panic":               {fakeEngine{rank: notFirst}, fallbackPanic},
 		"no option":           {always(inOrder(), nil), fallbackBadAnswer},
 		"one option":          {always(inOrder(0), nil), fallbackBadAnswer},
@@ -299,11 +309,12 @@ func TestWithoutAnEngineLeastWasteIsAnswered(t *testing.T) {
 func TestAnEngineThatHangs(t *testing.T) {
 	release := make(chan struct{})
 	asked := make(chan struct{}, 100)
-	conn := fakeEngine{rank: func(context.Context, *loadlinev1.RankOptionsRequest) (*loadlinev1.RankOptionsResponse, error) {
-		asked <- struct{}{}
-		<-release
-		return inOrder(0, 1), nil
-	}}
+	conn := fakeEngine{
+		rank: func(context.Context, *loadlinev1.RankOptionsRequest) (*loadlinev1.RankOptionsResponse, error) {
+			asked <- struct{}{}
+			<-release
+			return inOrder(0, 1), nil
+		}}
 	r := start(t, conn, Options{Timeout: 50 * time.Millisecond})
 	t.Cleanup(func() { close(release) })
 	keepLog(t)
@@ -314,21 +325,23 @@ func TestAnEngineThatHangs(t *testing.T) {
 	if got := len(asked); got != maxInFlight {
 		t.Errorf("%d questions hang, want %d", got, maxInFlight)
 	}
-	r.counts(map[string]float64{"fallback": maxInFlight + 3}, map[string]float64{fallbackDeadline: maxInFlight, fallbackBusy: 3}, nil)
+	r.counts(map[string]float64{"fallback": maxInFlight + 3},
+		map[string]float64{fallbackDeadline: maxInFlight, fallbackBusy: 3}, nil)
 }
 
 func TestTheBreakerOpensAndCloses(t *testing.T) {
 	var mu sync.Mutex
 	dead, asked := true, 0
-	conn := fakeEngine{rank: func(context.Context, *loadlinev1.RankOptionsRequest) (*loadlinev1.RankOptionsResponse, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		asked++
-		if dead {
-			return nil, status.Error(codes.Unavailable, "no engine")
-		}
-		return inOrder(0, 1), nil
-	}}
+	conn := fakeEngine{
+		rank: func(context.Context, *loadlinev1.RankOptionsRequest) (*loadlinev1.RankOptionsResponse, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked++
+			if dead {
+				return nil, status.Error(codes.Unavailable, "no engine")
+			}
+			return inOrder(0, 1), nil
+		}}
 	r := start(t, conn, Options{})
 	keepLog(t)
 	request := generations[2].encode(t, twoGroups())
@@ -342,7 +355,8 @@ func TestTheBreakerOpensAndCloses(t *testing.T) {
 	mu.Unlock()
 	time.Sleep(breaker.ProbeInterval + 50*time.Millisecond)
 	r.expect(request, "small")
-	r.counts(map[string]float64{"ranked": 1}, map[string]float64{fallbackUnavailable: breaker.Failures, fallbackBreakerOpen: 3}, nil)
+	r.counts(map[string]float64{"ranked": 1},
+		map[string]float64{fallbackUnavailable: breaker.Failures, fallbackBreakerOpen: 3}, nil)
 }
 
 // Requests that take long to arrive say nothing of the engine.
@@ -366,7 +380,8 @@ func TestLateRequestsDoNotOpenTheBreaker(t *testing.T) {
 	const second = time.Second
 	for elapsed, want := range map[time.Duration]time.Duration{
 		0: DefaultTimeout, second: DefaultTimeout, 2800 * time.Millisecond: 3300 * time.Millisecond, // a moment is left
-		3200 * time.Millisecond: 3500 * time.Millisecond, 4 * second: 3500 * time.Millisecond, // and no more than there is
+		// And no more than there is.
+		3200 * time.Millisecond: 3500 * time.Millisecond, 4 * second: 3500 * time.Millisecond,
 	} {
 		began := time.Now().Add(-elapsed)
 		if got := r.engineDeadline(began).Sub(began); got < want || got > want+50*time.Millisecond {
@@ -377,7 +392,8 @@ func TestLateRequestsDoNotOpenTheBreaker(t *testing.T) {
 
 func TestNothingToChooseFrom(t *testing.T) {
 	r := start(t, always(nil, errors.New("nobody is to be asked")), Options{})
-	if got, err := call(t.Context(), r.conn, generations[2].encode(t, asked{templates: twoGroups().templates})); err != nil || len(got) != 0 {
+	if got, err := call(t.Context(), r.conn,
+		generations[2].encode(t, asked{templates: twoGroups().templates})); err != nil || len(got) != 0 {
 		t.Errorf("got % x, %v", got, err)
 	}
 	r.counts(map[string]float64{"ranked": 0, "fallback": 0}, nil, nil)
@@ -385,7 +401,8 @@ func TestNothingToChooseFrom(t *testing.T) {
 
 func (r *running) refused(request []byte, code codes.Code, says, reason string) {
 	r.t.Helper()
-	if got, err := call(r.t.Context(), r.conn, request); status.Code(err) != code || !strings.Contains(err.Error(), says) {
+	if got, err := call(r.t.Context(), r.conn, request); status.Code(err) != code ||
+		!strings.Contains(err.Error(), says) {
 		r.t.Errorf("got % x, %v, want %v %q", got, err, code, says)
 	}
 	// grpc itself tells the client of a message beyond the limit, before we hear of it.
@@ -402,7 +419,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	keepLog(t)
 	start(t, always(inOrder(0, 1), nil), Options{MaxRequestBytes: len(request)}).expect(request, "small")
 	start(t, always(inOrder(0, 1), nil), Options{MaxRequestBytes: len(request) - 1}).
-		refused(request, codes.ResourceExhausted, fmt.Sprintf("larger than max (%d vs. %d)", len(request), len(request)-1), rejectSize)
+		refused(request, codes.ResourceExhausted,
+			fmt.Sprintf("larger than max (%d vs. %d)", len(request), len(request)-1), rejectSize)
 	start(t, always(inOrder(0, 1), nil), Options{}).
 		refused(request[:len(request)-1], codes.InvalidArgument, "not a BestOptionsRequest", rejectInvalid)
 	many := bytes.Repeat([]byte{0x0a, 0x00}, 3) // three options of one id, then more than are held
@@ -419,7 +437,8 @@ func TestClientsThatSendNothing(t *testing.T) {
 	keepLog(t)
 	var idle []grpc.ClientStream
 	for range maxReading {
-		stream, err := r.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, method, grpc.ForceCodecV2(rawCodec{}))
+		stream, err := r.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, method,
+			grpc.ForceCodecV2(rawCodec{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -452,7 +471,8 @@ func TestTLS(t *testing.T) {
 
 	stranger := r.dial(certtest.New(t).Pool())
 	defer stranger.Close()
-	if _, err := call(t.Context(), stranger, request); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "unknown authority") {
+	if _, err := call(t.Context(), stranger, request); status.Code(err) != codes.Unavailable ||
+		!strings.Contains(err.Error(), "unknown authority") {
 		t.Errorf("a client with another authority: %v", err)
 	}
 	plain, err := grpc.NewClient(r.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -532,8 +552,8 @@ func cpuTime(t *testing.T) time.Duration {
 }
 
 // What counts is the time of the processors, which is the same on a busy machine, and more than the clock shows on an
-// idle one: client and server, with what both take to encrypt and decrypt. A call that is late there is answered by least
-// waste, with the first of twenty equals.
+// idle one: client and server, with what both take to encrypt and decrypt. A call that is late there is answered by
+// least waste, with the first of twenty equals.
 func TestManyPodsAreAnsweredWithinASecond(t *testing.T) {
 	request := manyPods(t)
 	if megabytes := len(request) >> 20; megabytes < 110 || megabytes > 120 {
@@ -545,7 +565,8 @@ func TestManyPodsAreAnsweredWithinASecond(t *testing.T) {
 	}
 	r := start(t, always(inOrder(positions...), nil), Options{})
 	keepLog(t)
-	ranked, late := lengthDelimited(1, lengthDelimited(1, "group-19")), lengthDelimited(1, lengthDelimited(1, "group-00"))
+	ranked, late := lengthDelimited(1, lengthDelimited(1, "group-19")), lengthDelimited(1,
+		lengthDelimited(1, "group-00"))
 	best := time.Hour
 	for range 5 {
 		began, clock := cpuTime(t), time.Now()

@@ -60,5 +60,6 @@ func wasteOf(o option, capacity amounts, requests []amounts) float64 {
 	if nodes <= 0 || capacity.cpu <= 0 || capacity.memory <= 0 {
 		return math.Inf(1)
 	}
-	return (nodes*capacity.cpu-used.cpu)/(nodes*capacity.cpu) + (nodes*capacity.memory-used.memory)/(nodes*capacity.memory)
+	return (nodes*capacity.cpu-used.cpu)/(nodes*capacity.cpu) +
+		(nodes*capacity.memory-used.memory)/(nodes*capacity.memory)
 }

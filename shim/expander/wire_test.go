@@ -106,7 +106,8 @@ func ordinaryPod(name, cpu, memory string) *v1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: "shop", UID: types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012x", len(name))),
 			ResourceVersion: "12345678", Labels: map[string]string{"app": "web", "pod-template-hash": "5d5f8c7b9"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-5d5f8c7b9", UID: "u"}},
+			OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-5d5f8c7b9", UID: "u"}},
 		},
 		Spec: v1.PodSpec{
 			Containers: []v1.Container{{
@@ -120,8 +121,9 @@ func ordinaryPod(name, cpu, memory string) *v1.Pod {
 			RestartPolicy: v1.RestartPolicyAlways, DNSPolicy: v1.DNSClusterFirst, SchedulerName: "default-scheduler",
 			ServiceAccountName: "web", NodeSelector: map[string]string{"kubernetes.io/os": "linux"},
 		},
-		Status: v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse,
-			Reason: v1.PodReasonUnschedulable, Message: "0/3 nodes are available: 3 Insufficient cpu."}}},
+		Status: v1.PodStatus{Phase: v1.PodPending,
+			Conditions: []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse,
+				Reason: v1.PodReasonUnschedulable, Message: "0/3 nodes are available: 3 Insufficient cpu."}}},
 	}
 	for i := range 20 {
 		pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env,
@@ -136,7 +138,8 @@ func ordinaryPod(name, cpu, memory string) *v1.Pod {
 
 // templateNode is a node as a cloud provider makes one up for a group.
 func templateNode(instanceType, cpu, memory string) *v1.Node {
-	capacity := v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory), "pods": resource.MustParse("110")}
+	capacity := v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory),
+		"pods": resource.MustParse("110")}
 	return &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "template-node-for-" + instanceType, Labels: map[string]string{
 			v1.LabelInstanceTypeStable: instanceType, v1.LabelTopologyZone: "zone-a", v1.LabelHostname: "template"}},

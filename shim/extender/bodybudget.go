@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// maxBodiesBytes bounds the bytes of all bodies that are held at a time: four of the largest. Beside a body its names, and the buffer
-// that it outgrew, take up to twice as much, so that all of them stay below half of the memory that manifests grant.
+// maxBodiesBytes bounds the bytes of all bodies that are held at a time: four of the largest. The names of a body, and
+// the buffer that it outgrew, take up to twice as much as the body itself, so that all of it stays below half of the
+// memory that the manifests grant.
 const maxBodiesBytes = 4 * maxBodyBytes
 
 var errBodiesTooLarge = errors.New("the requests that are answered now are too large for one more")
@@ -29,7 +30,8 @@ func (b *byteBudget) take(bytes int) bool {
 
 func (b *byteBudget) give(bytes int) { b.held.Add(-int64(bytes)) }
 
-// countedReader counts what is read, not what a client announces: one that announces much and sends nothing takes nothing.
+// countedReader counts what is read, not what a client announces: one that announces much and sends nothing takes
+// nothing.
 type countedReader struct {
 	from   io.Reader
 	budget *byteBudget

@@ -47,7 +47,8 @@ func TestGatewayWithAnotherDoorOnly(t *testing.T) {
 	if got := <-reached; got != open.doors[0].Addr().String() {
 		t.Errorf("the door serves %s, not its own port %s", got, open.doors[0].Addr())
 	}
-	r := &running{Gateway: g, t: t, url: "http://" + open.health.Addr().String(), http: &http.Client{Timeout: 5 * time.Second}}
+	r := &running{Gateway: g, t: t, url: "http://" + open.health.Addr().String(),
+		http: &http.Client{Timeout: 5 * time.Second}}
 	r.waitReady()
 	if _, body := r.get("/readyz?verbose"); body != "[+]nodes ok\n[+]shutdown ok\n" {
 		t.Errorf("/readyz?verbose: %s", body)
@@ -57,7 +58,8 @@ func TestGatewayWithAnotherDoorOnly(t *testing.T) {
 	}
 	waitForNodes(t, g, 2)
 	time.Sleep(50 * time.Millisecond) // the fake API server forgets events before a watch
-	if _, err := api.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node3"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := api.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node3"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	waitForNodes(t, g, 3)

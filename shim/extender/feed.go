@@ -112,7 +112,8 @@ func watchPods(ctx context.Context, client kubernetes.Interface, f *feed) {
 	})
 }
 
-func run(ctx context.Context, client kubernetes.Interface, f *feed, kind runtime.Object, name string, source *cache.ListWatch) {
+func run(ctx context.Context, client kubernetes.Interface, f *feed, kind runtime.Object, name string,
+	source *cache.ListWatch) {
 	listWatcher := cache.ToListWatcherWithWatchListSemantics(source, client)
 	cache.NewReflectorWithOptions(listWatcher, kind, f, cache.ReflectorOptions{Name: name}).RunWithContext(ctx)
 }

@@ -153,7 +153,8 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for deadline := time.Now().Add(5 * time.Second); len(got) < 2 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	deadline := time.Now().Add(5 * time.Second)
+	for ; len(got) < 2 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		got = append(got, n.take()...)
 	}
 	slices.Sort(got)
@@ -179,19 +180,23 @@ func TestAWatchThatMissedEventsListsAgain(t *testing.T) {
 		case query.Has("sendInitialEvents"): // an API server that cannot stream lists
 			http.Error(w, "", http.StatusBadRequest)
 		case query.Has("watch") && watches.Add(1) == 1:
-			answer(w, `{"type":"ADDED","object":{"kind":"Node","apiVersion":"v1","metadata":{"name":"b","resourceVersion":"8"}}}`+
-				`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`)
+			answer(w,
+				`{"type":"ADDED","object":{"kind":"Node","apiVersion":"v1","metadata":{"name":"b","resourceVersion":"8"}}}`+
+					`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`)
 		case query.Has("watch"):
 			answer(w, "")
 			<-r.Context().Done()
 		case lists.Add(1) == 1:
-			answer(w, `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}}]}`)
+			answer(w,
+				`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}}]}`)
 		default:
-			answer(w, `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"20"},"items":[{"metadata":{"name":"c"}}]}`)
+			answer(w,
+				`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"20"},"items":[{"metadata":{"name":"c"}}]}`)
 		}
 	}))
 	defer server.Close()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	client, err := kubernetes.NewForConfig(
+		&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +209,8 @@ func TestAWatchThatMissedEventsListsAgain(t *testing.T) {
 	defer cancel()
 	want := []string{"delete node a", "delete node b", "set node a", "set node b", "set node c"}
 	var got []string
-	for deadline := time.Now().Add(10 * time.Second); len(got) < len(want) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	deadline := time.Now().Add(10 * time.Second)
+	for ; len(got) < len(want) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		got = append(got, n.take()...)
 	}
 	slices.Sort(got)

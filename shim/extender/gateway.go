@@ -124,10 +124,12 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 	if options.View == "" {
 		options.View = DefaultView
 	}
-	g := &Gateway{options: options, client: client, metrics: newMetrics(options.Version), view: view.New(conn, options.View)}
+	g := &Gateway{options: options, client: client, metrics: newMetrics(options.Version),
+		view: view.New(conn, options.View)}
 	if options.Certificates.Given() {
 		var err error
-		g.certificates, err = certificates.Load(options.Certificates, time.Now, func(ok bool) { set(g.metrics.reloaded, ok) })
+		g.certificates, err = certificates.Load(options.Certificates, time.Now,
+			func(ok bool) { set(g.metrics.reloaded, ok) })
 		if err != nil {
 			return nil, err
 		}
@@ -178,8 +180,8 @@ func (g *Gateway) leftOut(node string, err error) {
 	klog.ErrorS(err, "The engine finds a node invalid; it scores 0 until it changes", "node", klog.KRef("", node))
 }
 
-// unreadable hears of what the engine could not read in full. Such a node counts as left out: it scores 0 if an amount that is scored
-// could not be read.
+// unreadable hears of what the engine could not read in full. Such a node counts as left out: it scores 0 if an amount
+// that is scored could not be read.
 func (g *Gateway) unreadable(news []leftout.Object, total int64) {
 	g.metrics.unreadable.Set(float64(total))
 	for _, object := range news {

@@ -45,8 +45,10 @@ func proposalCluster() []runtime.Object {
 	}
 	return []runtime.Object{
 		node("node1"), node("node2"),
-		withLimit(newPod("default", "pod1", "node1"), "2", "6"), withLimit(newPod("default", "pod2", "node1"), "2", "4"),
-		withLimit(newPod("default", "pod3", "node2"), "3", "3"), withLimit(newPod("default", "pod4", "node2"), "2", "2"),
+		withLimit(newPod("default", "pod1", "node1"), "2", "6"),
+		withLimit(newPod("default", "pod2", "node1"), "2", "4"),
+		withLimit(newPod("default", "pod3", "node2"), "3", "3"),
+		withLimit(newPod("default", "pod4", "node2"), "2", "2"),
 	}
 }
 
@@ -80,8 +82,8 @@ func start(t *testing.T, conn engine.Conn, options Options, objects ...runtime.O
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &running{Gateway: g, t: t, url: "http://" + listener.Addr().String(), cancel: cancel, done: make(chan error, 1),
-		http: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}}, api: api}
+	r := &running{Gateway: g, t: t, url: "http://" + listener.Addr().String(), cancel: cancel,
+		done: make(chan error, 1), http: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}}, api: api}
 	go func() { r.done <- g.serve(ctx, listeners{extender: listener}) }()
 	t.Cleanup(func() {
 		r.stop()
@@ -205,7 +207,8 @@ func TestGatewayFollowsTheCluster(t *testing.T) {
 	ctx := t.Context()
 	pods := r.api.CoreV1().Pods("default")
 	// pod6 brings node2 to 14 of 8 with pod5, where node1 stands at 14 of 8 as well.
-	if _, err := pods.Create(ctx, withLimit(newPod("default", "pod6", "node2"), "1", "5"), metav1.CreateOptions{}); err != nil {
+	if _, err := pods.Create(ctx, withLimit(newPod("default", "pod6", "node2"), "1", "5"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	r.waitFor(askBoth, noOpinion, 2*time.Second)
@@ -257,7 +260,8 @@ func TestGatewayTellsOfNodesThatCannotBeRead(t *testing.T) {
 	if _, err := r.api.CoreV1().Nodes().UpdateStatus(t.Context(), mended, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); r.metric("loadline_view_unreadable_objects") != "0" && time.Now().Before(deadline); {
+	deadline := time.Now().Add(10 * time.Second)
+	for r.metric("loadline_view_unreadable_objects") != "0" && time.Now().Before(deadline) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	expect("1", "0")
@@ -285,7 +289,8 @@ func TestGatewayHealth(t *testing.T) {
 		t.Error("a background that hangs is taken for alive")
 	}
 	r.ending.Store(true)
-	if code, body := r.get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "[-]shutdown failed") {
+	if code, body := r.get("/readyz"); code != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "[-]shutdown failed") {
 		t.Errorf("/readyz at the end: %d %s", code, body)
 	}
 }
@@ -303,7 +308,8 @@ func TestGatewayWithoutEngine(t *testing.T) {
 			t.Fatalf("status %d: %s", code, got)
 		}
 	}
-	if code, body := r.get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "[-]engine failed") {
+	if code, body := r.get("/readyz"); code != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "[-]engine failed") {
 		t.Errorf("/readyz: %d %s", code, body)
 	}
 	if code, _ := r.get("/livez"); code != http.StatusOK {
@@ -331,8 +337,8 @@ func TestTheGatewayOnlyReads(t *testing.T) {
 	}
 }
 
-// Killed, stopped, restarted: there is an answer all along, and the scores come back. How long an engine that hangs may cost, the tests
-// of the prioritizer hold.
+// Killed, stopped, restarted: there is an answer all along, and the scores come back. How long an engine that hangs may
+// cost, the tests of the prioritizer hold.
 func TestGatewaySurvivesItsEngine(t *testing.T) {
 	daemon := enginetest.StartDaemon(t)
 	r := start(t, daemon.Open(), Options{}, proposalCluster()...)
@@ -412,7 +418,8 @@ func TestGatewayEndsGracefully(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", PrioritizePath, len(askBoth), askBoth[:10])
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", PrioritizePath, len(askBoth),
+		askBoth[:10])
 	time.Sleep(50 * time.Millisecond)
 	r.cancel()
 	time.Sleep(50 * time.Millisecond)
@@ -516,7 +523,8 @@ func TestClientCertificateIsRequired(t *testing.T) {
 		t.Errorf("with a certificate: status %d: %s", code, got)
 	}
 	stranger := use(certtest.New(t))
-	if response, err := stranger.Post(r.url+PrioritizePath, "application/json", strings.NewReader(askBoth)); err == nil {
+	if response, err := stranger.Post(r.url+PrioritizePath, "application/json",
+		strings.NewReader(askBoth)); err == nil {
 		response.Body.Close()
 		t.Errorf("a certificate of another authority: status %d", response.StatusCode)
 	}

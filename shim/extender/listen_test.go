@@ -9,15 +9,18 @@ import (
 
 func TestPublicAddressesNeedTLS(t *testing.T) {
 	for address, loopback := range map[string]bool{
-		"127.0.0.1:8888": true, "127.8.7.6:1": true, "[::1]:8888": true, "localhost:8888": true, "[::ffff:127.0.0.1]:1": true,
-		":8888": false, "0.0.0.0:8888": false, "[::]:8888": false, "10.0.0.7:8888": false, "gateway:8888": false,
+		"127.0.0.1:8888": true, "127.8.7.6:1": true, "[::1]:8888": true, "localhost:8888": true,
+		"[::ffff:127.0.0.1]:1": true,
+		":8888":                false, "0.0.0.0:8888": false, "[::]:8888": false, "10.0.0.7:8888": false,
+		"gateway:8888":            false,
 		"localhost.example.com:1": false, "192.168.1.1:1": false, "[fe80::1]:1": false,
 	} {
 		err := checkAddress(address, false)
 		if (err == nil) != loopback {
 			t.Errorf("%s without TLS: %v", address, err)
 		}
-		if err != nil && (!strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), "--tls-cert-file")) {
+		if err != nil &&
+			(!strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), "--tls-cert-file")) {
 			t.Errorf("the error names neither the address nor the way out: %v", err)
 		}
 		if err := checkAddress(address, true); err != nil {

@@ -62,15 +62,19 @@ func newMetrics(version string) *metrics {
 	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		requests: counter("loadline_extender_requests_total", "Prioritize requests by result: scored; neutral, 0 for every node; rejected, no request (4xx); refused, too many at a time (503).", "result"),
+		requests: counter("loadline_extender_requests_total",
+			"Prioritize requests by result: scored; neutral, 0 for every node; rejected, no request (4xx); "+
+				"refused, too many at a time (503).", "result"),
 		skips: counter("loadline_extender_skips_total",
 			"Prioritize requests answered with 0 for every node, by reason.", "reason"),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "loadline_extender_request_duration_seconds", Help: "Time from the last byte of a request to its answer.",
+			Name:    "loadline_extender_request_duration_seconds",
+			Help:    "Time from the last byte of a request to its answer.",
 			Buckets: prometheus.ExponentialBuckets(1e-4, 2, 12),
 		}),
 		fullNodes: prometheus.NewCounter(prometheus.CounterOpts{Name: "loadline_extender_full_node_requests_total",
-			Help: "Requests with whole nodes instead of names: nodeCacheCapable is not set in the scheduler's configuration."}),
+			Help: "Requests with whole nodes instead of names: nodeCacheCapable is not set in the scheduler's " +
+				"configuration."}),
 		unknownNodes: prometheus.NewCounter(prometheus.CounterOpts{Name: "loadline_extender_unknown_nodes_total",
 			Help: "Nodes asked about that were not known, and scored 0."}),
 		leftOut: prometheus.NewCounter(prometheus.CounterOpts{Name: "loadline_view_nodes_left_out_total",
@@ -85,12 +89,14 @@ func newMetrics(version string) *metrics {
 			"Nodes and pods that count only with what the engine could read of them; the log names them."),
 		clamped: gauge("loadline_view_clamped_amounts", "Amounts that the engine has clamped since it holds the view."),
 		failedChecks: gauge("loadline_engine_failed_checks",
-			"Calls that the engine has refused since it started because a check of its own failed: a fault of Loadline."),
+			"Calls that the engine has refused since it started because a check of its own failed: a fault of "+
+				"Loadline."),
 		engineUp: gauge("loadline_engine_up", "Whether the engine answered when it was last asked how it is."),
-		reloaded: gauge("loadline_tls_last_reload_successful", "Whether the certificate files could be read when they last changed."),
+		reloaded: gauge("loadline_tls_last_reload_successful",
+			"Whether the certificate files could be read when they last changed."),
 	}
-	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadline_build_info", Help: "Always 1; the labels tell the build.",
-		ConstLabels: prometheus.Labels{"version": version}})
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadline_build_info",
+		Help: "Always 1; the labels tell the build.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
 	m.reloaded.Set(1)
 	m.registry.MustRegister(m.reloaded, build,
@@ -106,8 +112,8 @@ func newMetrics(version string) *metrics {
 
 // registerExtender adds the metrics that an extender has.
 func (m *metrics) registerExtender() {
-	m.registry.MustRegister(m.requests, m.skips, m.duration, m.fullNodes, m.unknownNodes, m.leftOut, m.unreadable, m.syncs, m.viewNodes, m.viewPods,
-		m.clamped, m.failedChecks, m.engineUp)
+	m.registry.MustRegister(m.requests, m.skips, m.duration, m.fullNodes, m.unknownNodes, m.leftOut, m.unreadable,
+		m.syncs, m.viewNodes, m.viewPods, m.clamped, m.failedChecks, m.engineUp)
 }
 
 // answered counts a request. `skip` is empty when the engine's scores were answered.

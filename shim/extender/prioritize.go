@@ -93,7 +93,8 @@ func (p *prioritizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, answer)
 }
 
-// readBody reads the body at once where the request tells its size, and returns how many bytes of the budget it has taken.
+// readBody reads the body at once where the request tells its size, and returns how many bytes of the budget it has
+// taken.
 func (p *prioritizer) readBody(w http.ResponseWriter, r *http.Request) (content []byte, taken int, err error) {
 	var body bytes.Buffer
 	if r.ContentLength > 0 { // what is announced is not believed beyond the usual
@@ -127,7 +128,8 @@ func writeJSON(w http.ResponseWriter, message any) {
 }
 
 // prioritize returns the answer, and why it is neutral, if it is.
-func (p *prioritizer) prioritize(ctx context.Context, pod *v1.Pod, names []string) (extenderv1.HostPriorityList, string) {
+func (p *prioritizer) prioritize(ctx context.Context, pod *v1.Pod,
+	names []string) (extenderv1.HostPriorityList, string) {
 	switch {
 	case pod == nil:
 		return neutral(names), skipBadPod

@@ -45,10 +45,12 @@ func (k knownNodes) Ask(_ context.Context, ask func(*loadlinev1.Changes) error) 
 type scriptedEngine struct {
 	loadlinev1.SchedulerExtenderClient // nil: nothing else is asked
 	calls                              atomic.Int32
-	score                              func(ctx context.Context, in *loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error)
+	score                              func(ctx context.Context,
+		in *loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error)
 }
 
-func (e *scriptedEngine) Score(ctx context.Context, in *loadlinev1.ScoreRequest, _ ...grpc.CallOption) (*loadlinev1.ScoreResponse, error) {
+func (e *scriptedEngine) Score(ctx context.Context, in *loadlinev1.ScoreRequest,
+	_ ...grpc.CallOption) (*loadlinev1.ScoreResponse, error) {
 	e.calls.Add(1)
 	return e.score(ctx, in)
 }
@@ -77,9 +79,12 @@ func newBench(score func(context.Context, *loadlinev1.ScoreRequest) (*loadlinev1
 	engine := &scriptedEngine{score: score}
 	b := &bench{engine: engine}
 	b.prioritizer = &prioritizer{
-		state: knownNodes{"a": 1, "b": 2, "c": 10}, engine: engine, policy: &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT},
+		state: knownNodes{"a": 1, "b": 2, "c": 10}, engine: engine,
+		policy:  &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT},
 		timeout: DefaultTimeout, breaker: breaker.New(localConn{}, time.Now), metrics: newMetrics("test"),
-		synced: func() bool { return true }, suspect: func() { b.suspects.Add(1) }, reading: make(chan struct{}, maxReading), bodies: &byteBudget{limit: maxBodiesBytes}, tickets: make(chan struct{}, maxInFlight),
+		synced: func() bool { return true }, suspect: func() { b.suspects.Add(1) },
+		reading: make(chan struct{}, maxReading), bodies: &byteBudget{limit: maxBodiesBytes},
+		tickets: make(chan struct{}, maxInFlight),
 	}
 	return b
 }
@@ -138,7 +143,8 @@ func TestScoresInTheOrderAsked(t *testing.T) {
 		{"UnknownIsZero", ask("x", "c", "y"), hosts("x", 0, "c", 10, "y", 0)},
 		{"TwiceIsOnce", ask("c", "c", "a", "c"), hosts("c", 10, "a", 1)},
 		{"HostileNames", ask("a\x00", "\x1b[31m", "b"), hosts("a\x00", 0, "\x1b[31m", 0, "b", 2)},
-		{"WholeNodes", `{"Pod":{},"Nodes":{"items":[{"metadata":{"name":"c"}},{"metadata":{"name":"b"}}]}}`, hosts("c", 10, "b", 2)},
+		{"WholeNodes", `{"Pod":{},"Nodes":{"items":[{"metadata":{"name":"c"}},{"metadata":{"name":"b"}}]}}`,
+			hosts("c", 10, "b", 2)},
 		{"NoNodes", ask(), hosts()},
 		{"NullNodes", `{"Pod":{},"Nodes":null,"NodeNames":null}`, hosts()},
 	} {
@@ -267,9 +273,11 @@ func TestWhatIsNotARequestIsRejected(t *testing.T) {
 		{"Empty", strings.NewReader(""), http.StatusBadRequest, "unexpected end of JSON"},
 		{"List", strings.NewReader("[]"), http.StatusBadRequest, "cannot unmarshal array"},
 		{"NamesAreNumbers", strings.NewReader(`{"Pod":{},"NodeNames":[1]}`), http.StatusBadRequest, "NodeNames"},
-		{"Quantity", strings.NewReader(`{"Pod":{"spec":{"overhead":{"cpu":"\u001b[31m"}}}}`), http.StatusBadRequest, "quantities must match"},
+		{"Quantity", strings.NewReader(`{"Pod":{"spec":{"overhead":{"cpu":"\u001b[31m"}}}}`), http.StatusBadRequest,
+			"quantities must match"},
 		{"Oversize", &endless{}, http.StatusRequestEntityTooLarge, "request body too large"},
-		{"OversizeDeclared", io.LimitReader(&endless{}, maxBodyBytes+1), http.StatusRequestEntityTooLarge, "request body too large"},
+		{"OversizeDeclared", io.LimitReader(&endless{}, maxBodyBytes+1), http.StatusRequestEntityTooLarge,
+			"request body too large"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(slotTimesTen)
@@ -297,7 +305,8 @@ func (*endless) Read(p []byte) (int, error) {
 }
 
 // hanging waits for the end of the context, or, as an engine that is stopped, longer.
-func hanging(release <-chan struct{}) func(context.Context, *loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error) {
+func hanging(release <-chan struct{}) func(context.Context,
+	*loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error) {
 	return func(context.Context, *loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error) {
 		<-release
 		return nil, status.Error(codes.DeadlineExceeded, "late")
@@ -375,7 +384,8 @@ func TestBodiesAreBoundedTogether(t *testing.T) {
 	for b.bodies.held.Load() != int64(len(body)) {
 		time.Sleep(time.Millisecond)
 	}
-	if w := b.post(t, body); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "too large for one more") {
+	if w := b.post(t, body); w.Code != http.StatusServiceUnavailable ||
+		!strings.Contains(w.Body.String(), "too large for one more") {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
 	b.expectResults(t, 0, 1)

@@ -124,7 +124,8 @@ func (r *refresher) describe(ctx context.Context, at *loadlinev1.Changes) (*load
 			return held, nil
 		}
 	}
-	return nil, status.Errorf(codes.FailedPrecondition, "the engine does not hold view %q at the revision it was brought to", r.view)
+	return nil, status.Errorf(codes.FailedPrecondition,
+		"the engine does not hold view %q at the revision it was brought to", r.view)
 }
 
 func (r *refresher) failed(ctx context.Context, err error) {

@@ -73,12 +73,18 @@ func foldASCII(name string) []byte {
 
 var bodies = []string{
 	`{}`, ` { } `, `{"Pod":{},"NodeNames":["a","b"]}`, "{\n\t\"pod\" : { } ,\r\n \"nodenames\" : [ \"a\" , \"b\" ] }\n",
-	`{"NodeNames":[]}`, `{"NodeNames":[ ]}`, `{"NodeNames":null,"Nodes":null,"Pod":null}`, `{"NodeNames":["a",]}`, `{"NodeNames":[,]}`,
-	`{"NodeNames":["a" "b"]}`, `{"NodeNames":["a\u0041","\"","\\","é"]}`, `{"NodeNames":["a\\"],"Pod":{}}`, `{"NodeNames":["a]b","c}d","e,f"]}`,
-	`{"x":1,"y":-1.5e3,"z":true,"Pod":{"metadata":{"name":"p"}}}`, `{"x":}`, `{"x"}`, `{"x":1`, `{"x":1}}`, `{"x":1} 2`, `{,}`, `{"a":1,}`,
-	`{"Pod":{"metadata":{"name":"}\"]"}},"NodeNames":["a"]}`, `{"x":[[{"a":"]}"}],{}],"NodeNames":["a"]}`, `{"x":]}`, `{"x":"abc`,
-	`{"x":"abc\"}`, `{"Nodes":{"items":[{"metadata":{"name":"a"}}]},"Pod":{}}`, `null`, `[]`, `"x"`, ``, `{"NodeNames":["a","a"],"Pod":{}}`,
-	`{"\u004eodeNames":["a"],"Pod":{}}`, `{"x":nul,"Pod":{}}`, "{\"NodeNames\":[\"a\x01\"]}", "{\"NodeNames\":[\"\xff\"]}",
+	`{"NodeNames":[]}`, `{"NodeNames":[ ]}`, `{"NodeNames":null,"Nodes":null,"Pod":null}`, `{"NodeNames":["a",]}`,
+	`{"NodeNames":[,]}`,
+	`{"NodeNames":["a" "b"]}`, `{"NodeNames":["a\u0041","\"","\\","é"]}`, `{"NodeNames":["a\\"],"Pod":{}}`,
+	`{"NodeNames":["a]b","c}d","e,f"]}`,
+	`{"x":1,"y":-1.5e3,"z":true,"Pod":{"metadata":{"name":"p"}}}`, `{"x":}`, `{"x"}`, `{"x":1`, `{"x":1}}`, `{"x":1} 2`,
+	`{,}`, `{"a":1,}`,
+	`{"Pod":{"metadata":{"name":"}\"]"}},"NodeNames":["a"]}`, `{"x":[[{"a":"]}"}],{}],"NodeNames":["a"]}`, `{"x":]}`,
+	`{"x":"abc`,
+	`{"x":"abc\"}`, `{"Nodes":{"items":[{"metadata":{"name":"a"}}]},"Pod":{}}`, `null`, `[]`, `"x"`, ``,
+	`{"NodeNames":["a","a"],"Pod":{}}`,
+	`{"\u004eodeNames":["a"],"Pod":{}}`, `{"x":nul,"Pod":{}}`, "{\"NodeNames\":[\"a\x01\"]}",
+	"{\"NodeNames\":[\"\xff\"]}",
 }
 
 func TestDirectDecodingAgreesWithEncodingJSON(t *testing.T) {

@@ -69,7 +69,8 @@ func (g *Gateway) addHealth(mux *http.ServeMux, guard func(http.Handler) http.Ha
 	mux.Handle("GET /livez", health.Handler(g.alive))
 	mux.Handle("GET /healthz", health.Handler(g.alive)) // the older name
 	mux.Handle("GET /readyz", health.Handler(g.readiness))
-	mux.Handle("GET /metrics", guard(promhttp.HandlerFor(g.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog{}})))
+	mux.Handle("GET /metrics",
+		guard(promhttp.HandlerFor(g.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog{}})))
 }
 
 func requireCertificate(next http.Handler) http.Handler {

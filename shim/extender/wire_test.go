@@ -47,12 +47,15 @@ func TestDecodeArguments(t *testing.T) {
 		{"Null", `{"Pod":` + pod + `,"Nodes":null,"NodeNames":null}`, nil, false},
 		{"Absent", `{"Pod":` + pod + `}`, nil, false},
 		{"Twice", `{"Pod":` + pod + `,"NodeNames":["a","b","a","a","c","b"]}`, []string{"a", "b", "c"}, false},
-		{"ControlCharacters", `{"Pod":` + pod + `,"NodeNames":["a\u0000","\u001b[31m","a"]}`, []string{"a\x00", "\x1b[31m", "a"}, false},
+		{"ControlCharacters", `{"Pod":` + pod + `,"NodeNames":["a\u0000","\u001b[31m","a"]}`,
+			[]string{"a\x00", "\x1b[31m", "a"}, false},
 		{"EmptyName", `{"Pod":` + pod + `,"NodeNames":[""]}`, []string{""}, false},
-		{"WholeNodes", `{"Pod":` + pod + `,"Nodes":{"metadata":{},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}}`,
+		{"WholeNodes",
+			`{"Pod":` + pod + `,"Nodes":{"metadata":{},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}}`,
 			[]string{"a", "b"}, true},
 		{"WholeNodesNullItems", `{"Pod":` + pod + `,"Nodes":{"items":null}}`, nil, true},
-		{"NamesWin", `{"Pod":` + pod + `,"Nodes":{"items":[{"metadata":{"name":"x"}}]},"NodeNames":["a"]}`, []string{"a"}, false},
+		{"NamesWin", `{"Pod":` + pod + `,"Nodes":{"items":[{"metadata":{"name":"x"}}]},"NodeNames":["a"]}`,
+			[]string{"a"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, names, full, err := decodeArguments([]byte(c.body))
@@ -110,26 +113,32 @@ func request(tb testing.TB, nodes int) []byte {
 		return v1.Container{
 			Name: name, Image: "registry.example.com/team/application:v1.27.3@sha256:" + strings.Repeat("0a", 32),
 			Ports: []v1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: v1.ProtocolTCP}},
-			Env:   []v1.EnvVar{{Name: "A", Value: "b"}, {Name: "POD_IP", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "status.podIP"}}}},
+			Env: []v1.EnvVar{{Name: "A", Value: "b"}, {Name: "POD_IP",
+				ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "status.podIP"}}}},
 			Resources: v1.ResourceRequirements{
 				Limits:   v1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("4Gi")},
 				Requests: v1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("1Gi")},
 			},
-			VolumeMounts:    []v1.VolumeMount{{Name: "kube-api-access", ReadOnly: true, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}},
+			VolumeMounts: []v1.VolumeMount{
+				{Name: "kube-api-access", ReadOnly: true, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}},
 			SecurityContext: &v1.SecurityContext{RunAsNonRoot: &yes},
 		}
 	}
 	sidecar := container("proxy")
 	sidecar.RestartPolicy = &always
 	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "web-7d4b9c6f5-x2x7k", Namespace: "shop", UID: "8d0c2f6e-6f9a-4c55-9f0a-0c4b8f9d1e2a",
+		ObjectMeta: metav1.ObjectMeta{Name: "web-7d4b9c6f5-x2x7k", Namespace: "shop",
+			UID:    "8d0c2f6e-6f9a-4c55-9f0a-0c4b8f9d1e2a",
 			Labels: map[string]string{"app": "web", "pod-template-hash": "7d4b9c6f5"}, CreationTimestamp: metav1.Now(),
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1",
-				FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{".":{},"f:app":{}}}}`)}}}},
+			ManagedFields: []metav1.ManagedFieldsEntry{
+				{Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1",
+					FieldsType: "FieldsV1",
+					FieldsV1:   &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{".":{},"f:app":{}}}}`)}}}},
 		Spec: v1.PodSpec{
 			Containers: []v1.Container{container("main")}, InitContainers: []v1.Container{sidecar},
-			Volumes:     []v1.Volume{{Name: "kube-api-access"}},
-			Tolerations: []v1.Toleration{{Key: "node.kubernetes.io/not-ready", Operator: "Exists", Effect: "NoExecute"}},
+			Volumes: []v1.Volume{{Name: "kube-api-access"}},
+			Tolerations: []v1.Toleration{
+				{Key: "node.kubernetes.io/not-ready", Operator: "Exists", Effect: "NoExecute"}},
 		},
 		Status: v1.PodStatus{Phase: v1.PodPending},
 	}

@@ -38,8 +38,8 @@ var plugins = []string{"NodeAffinity", "PodTopologySpread", "NodeResourcesFit"}
 // NamespaceSelectorSeesNoLabels is the name of a defect of kube-scheduler that can be reproduced.
 const NamespaceSelectorSeesNoLabels = "namespace-selector-sees-no-labels"
 
-// Options returns how filters are configured: as in the first profile of a file with a KubeSchedulerConfiguration, if one is named, and
-// with these defects of kube-scheduler. Nil: as kube-scheduler's defaults.
+// Options returns how filters are configured: as in the first profile of a file with a KubeSchedulerConfiguration, if
+// one is named, and with these defects of kube-scheduler. Nil: as kube-scheduler's defaults.
 func Options(file string, defects []string) (*loadlinev1.FitOptions, error) {
 	var options *loadlinev1.FitOptions
 	if file != "" {

@@ -43,7 +43,8 @@ func optionsOf(t *testing.T, text string, defects ...string) (string, error) {
 	}
 	said := []string{}
 	if affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		said = append(said, affinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0].Key)
+		said = append(said,
+			affinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0].Key)
 	}
 	for _, data := range options.GetDefaultSpreadConstraints() {
 		var constraint v1.TopologySpreadConstraint
@@ -63,7 +64,8 @@ func TestOptions(t *testing.T) {
 	if got, err := optionsOf(t, scheduler); err != nil || got != "pool zone example.com/a example.org" {
 		t.Errorf("got %q, error %v", got, err)
 	}
-	if got, err := optionsOf(t, "kind: KubeSchedulerConfiguration", NamespaceSelectorSeesNoLabels); err != nil || got != "defect" {
+	if got, err := optionsOf(t, "kind: KubeSchedulerConfiguration", NamespaceSelectorSeesNoLabels); err != nil ||
+		got != "defect" {
 		t.Errorf("got %q, error %v", got, err)
 	}
 	if options, err := Options("", nil); options != nil || err != nil {
@@ -71,7 +73,8 @@ func TestOptions(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		"kind: Pod": "must be KubeSchedulerConfiguration", "[": "yaml",
-		"kind: KubeSchedulerConfiguration\nprofiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: 7}}]}]": "pluginConfig of NodeAffinity",
+		"kind: KubeSchedulerConfiguration\nprofiles: [{pluginConfig: [{name: NodeAffinity, args: " +
+			"{addedAffinity: 7}}]}]": "pluginConfig of NodeAffinity",
 	} {
 		if _, err := optionsOf(t, text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: error %v, want %q in it", text, err, says)

@@ -54,7 +54,8 @@ func (g *Generator) Make(ctx context.Context) error {
 			due = 1 + int(int64(g.Options.Pods-1)*int64(past)/int64(g.Options.Over))
 		}
 		if due > arrived {
-			if err := errors.Join(g.createPods(ctx, pods[min(arrived, len(pods)):min(due, len(pods))]), g.scale(ctx, deployments, arrived, due)); err != nil {
+			if err := errors.Join(g.createPods(ctx, pods[min(arrived, len(pods)):min(due, len(pods))]),
+				g.scale(ctx, deployments, arrived, due)); err != nil {
 				return err
 			}
 			arrived = due
@@ -141,13 +142,14 @@ func (g *Generator) put(ctx context.Context, wanted *appsv1.Deployment) error {
 // ours is an error where an object is not of this load.
 func (g *Generator) ours(object metav1.Object) error {
 	if object != nil && object.GetLabels()[LoadLabel] != g.Options.Name {
-		return fmt.Errorf("%s/%s is there and not of load %s: choose another name", object.GetNamespace(), object.GetName(), g.Options.Name)
+		return fmt.Errorf("%s/%s is there and not of load %s: choose another name",
+			object.GetNamespace(), object.GetName(), g.Options.Name)
 	}
 	return nil
 }
 
-// Wait waits until all pods run that are asked for, and tells how long they waited for a node. Pods of Deployments, and bare
-// ones, that an earlier call has made beside these are not counted.
+// Wait waits until all pods run that are asked for, and tells how long they waited for a node. Pods of Deployments, and
+// bare ones, that an earlier call has made beside these are not counted.
 func (g *Generator) Wait(ctx context.Context) error {
 	wanted := map[string]bool{}
 	if g.Options.Bare {
@@ -186,7 +188,8 @@ type progress struct {
 }
 
 func (p progress) String() string {
-	text := fmt.Sprintf("%d pods: %d run, %d start, %d wait for a node, %d end", p.total, p.running, p.starting, p.waiting, p.ending)
+	text := fmt.Sprintf("%d pods: %d run, %d start, %d wait for a node, %d end", p.total, p.running, p.starting,
+		p.waiting, p.ending)
 	if n := len(p.waits); n > 0 {
 		text += fmt.Sprintf("; had a node after %v in the median, %v at the latest", p.waits[(n-1)/2], p.waits[n-1])
 	}

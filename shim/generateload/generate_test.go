@@ -30,11 +30,13 @@ func options() Options {
 		}
 		return r
 	}
-	return Options{Namespace: "shop", Name: "burst", Pods: 10, Deployments: 3, CPU: r("100m-200m"), Memory: r("64Mi"), LowFactor: 2, HighFactor: 2, Seed: 1, Image: "i"}
+	return Options{Namespace: "shop", Name: "burst", Pods: 10, Deployments: 3, CPU: r("100m-200m"), Memory: r("64Mi"),
+		LowFactor: 2, HighFactor: 2, Seed: 1, Image: "i"}
 }
 
 func TestParseRange(t *testing.T) {
-	for text, want := range map[string][2]string{"100m": {"100m", "100m"}, "1-2": {"1", "2"}, "128Mi-1Gi": {"128Mi", "1Gi"}} {
+	for text, want := range map[string][2]string{"100m": {"100m", "100m"}, "1-2": {"1", "2"},
+		"128Mi-1Gi": {"128Mi", "1Gi"}} {
 		if got, err := ParseRange(text); err != nil || got.Low.String() != want[0] || got.High.String() != want[1] {
 			t.Errorf("%s: %+v, error %v", text, got, err)
 		}
@@ -91,7 +93,8 @@ func TestObjects(t *testing.T) {
 		replicas = append(replicas, *d.Spec.Replicas)
 		r := d.Spec.Template.Spec.Containers[0].Resources
 		cpu := r.Requests.Cpu().MilliValue()
-		if cpu < 100 || cpu > 200 || cpu%10 != 0 || r.Limits.Cpu().MilliValue() != 2*cpu || r.Requests.Memory().String() != "64Mi" || r.Limits.Memory().String() != "128Mi" {
+		if cpu < 100 || cpu > 200 || cpu%10 != 0 || r.Limits.Cpu().MilliValue() != 2*cpu ||
+			r.Requests.Memory().String() != "64Mi" || r.Limits.Memory().String() != "128Mi" {
 			t.Errorf("%s: %+v", d.Name, r)
 		}
 	}
@@ -100,7 +103,8 @@ func TestObjects(t *testing.T) {
 	}
 	o.Bare, o.MaxUnavailable, o.LowFactor, o.HighFactor = true, "", 0, 0
 	pods := o.Objects()
-	if len(pods) != 10 || pods[9].(*v1.Pod).Name != "burst-9" || pods[9].(*v1.Pod).Spec.Containers[0].Resources.Limits != nil {
+	if len(pods) != 10 || pods[9].(*v1.Pod).Name != "burst-9" ||
+		pods[9].(*v1.Pod).Spec.Containers[0].Resources.Limits != nil {
 		t.Errorf("%d bare pods, the last one %+v", len(pods), pods[len(pods)-1])
 	}
 }
@@ -121,8 +125,10 @@ func newBench(o Options) *bench {
 // deleteCollection does what the API server does, and the fake one does not.
 func (b *bench) deleteCollection(action clienttesting.Action) (bool, runtime.Object, error) {
 	selector := action.(clienttesting.DeleteCollectionAction).GetListRestrictions().Labels
-	kind := map[string]schema.GroupVersionKind{"pods": v1.SchemeGroupVersion.WithKind("Pod"), "deployments": appsv1.SchemeGroupVersion.WithKind("Deployment"),
-		"poddisruptionbudgets": policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")}[action.GetResource().Resource]
+	kinds := map[string]schema.GroupVersionKind{"pods": v1.SchemeGroupVersion.WithKind("Pod"),
+		"deployments":          appsv1.SchemeGroupVersion.WithKind("Deployment"),
+		"poddisruptionbudgets": policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")}
+	kind := kinds[action.GetResource().Resource]
 	list, err := b.client.Tracker().List(action.GetResource(), kind, action.GetNamespace())
 	if err != nil {
 		return true, nil, err
@@ -138,7 +144,8 @@ func (b *bench) deleteCollection(action clienttesting.Action) (bool, runtime.Obj
 
 func (b *bench) replicas(t *testing.T) (sum int) {
 	t.Helper()
-	list, err := b.client.AppsV1().Deployments("").List(t.Context(), metav1.ListOptions{LabelSelector: b.Options.Selector()})
+	list, err := b.client.AppsV1().Deployments("").List(t.Context(),
+		metav1.ListOptions{LabelSelector: b.Options.Selector()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,11 +194,13 @@ func TestMakeAgain(t *testing.T) {
 		t.Errorf("%d pods, error %v", b.replicas(t), err)
 	}
 	foreign := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "other-0"}}
-	if _, err := b.client.AppsV1().Deployments("shop").Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
+	if _, err := b.client.AppsV1().Deployments("shop").Create(t.Context(), foreign,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	b.Options.Name = "other"
-	if err := b.Make(t.Context()); err == nil || err.Error() != "shop/other-0 is there and not of load other: choose another name" {
+	if err := b.Make(t.Context()); err == nil ||
+		err.Error() != "shop/other-0 is there and not of load other: choose another name" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -237,7 +246,8 @@ func TestWait(t *testing.T) {
 				pod.CreationTimestamp, pod.Spec.NodeName, pod.Status.Phase = created, "n", v1.PodRunning
 				pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue,
 					LastTransitionTime: metav1.NewTime(created.Add(time.Duration(i+1) * time.Second))}}
-				if _, err := b.client.CoreV1().Pods("shop").Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+				if _, err := b.client.CoreV1().Pods("shop").Update(t.Context(), pod,
+					metav1.UpdateOptions{}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -273,10 +283,13 @@ func TestRemove(t *testing.T) {
 	}
 	bare := options()
 	bare.Bare, bare.Pods = true, 2
-	stays := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "stays", Labels: map[string]string{LoadLabel: "another"}}}
-	elsewhere := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "elsewhere", Labels: map[string]string{LoadLabel: "burst"}}}
+	stays := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "stays",
+		Labels: map[string]string{LoadLabel: "another"}}}
+	elsewhere := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "elsewhere",
+		Labels: map[string]string{LoadLabel: "burst"}}}
 	for _, pod := range append(bare.pods(), stays, elsewhere) {
-		if _, err := b.client.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		if _, err := b.client.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,7 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Labels of what is made. The first holds the name of the load and selects all of it, the second one of its Deployments.
+// Labels of what is made. The first holds the name of the load and selects all of it, the second one of its
+// Deployments.
 const (
 	LoadLabel = "loadline.dev/generated-load"
 	PartLabel = "loadline.dev/generated-load-part"
@@ -136,11 +137,13 @@ func (o *Options) deployments() []*appsv1.Deployment {
 		selector := map[string]string{PartLabel: name}
 		labels := map[string]string{LoadLabel: o.Name, PartLabel: name}
 		all = append(all, &appsv1.Deployment{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name, Labels: labels, Annotations: o.Annotations},
+			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name, Labels: labels,
+				Annotations: o.Annotations},
 			Spec: appsv1.DeploymentSpec{
 				Replicas: new(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: selector},
-				Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)}, Spec: o.podSpec(random)},
+				Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)},
+					Spec: o.podSpec(random)},
 			},
 		})
 	}
@@ -155,8 +158,9 @@ func (o *Options) budgets() []*policyv1.PodDisruptionBudget {
 	for i := range o.Deployments {
 		name := fmt.Sprintf("%s-%d", o.Name, i)
 		all = append(all, &policyv1.PodDisruptionBudget{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name, Labels: map[string]string{LoadLabel: o.Name}},
+			TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name,
+				Labels: map[string]string{LoadLabel: o.Name}},
 			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.Parse(o.MaxUnavailable)),
 				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{PartLabel: name}}},
 		})
@@ -212,11 +216,14 @@ func (o *Options) podSpec(random *rand.Rand) v1.PodSpec {
 		requirements.Limits = amounts(cpu, memory, factor)
 	}
 	return v1.PodSpec{
-		NodeSelector: o.NodeSelector, TerminationGracePeriodSeconds: new(int64(1)), AutomountServiceAccountToken: new(false),
+		NodeSelector: o.NodeSelector, TerminationGracePeriodSeconds: new(int64(1)),
+		AutomountServiceAccountToken: new(false),
 		SecurityContext: &v1.PodSecurityContext{RunAsNonRoot: new(true), RunAsUser: new(int64(65535)),
 			SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault}},
-		Containers: []v1.Container{{Name: "load", Image: o.Image, Resources: requirements, SecurityContext: &v1.SecurityContext{
-			AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true), Capabilities: &v1.Capabilities{Drop: []v1.Capability{"ALL"}}}}},
+		Containers: []v1.Container{
+			{Name: "load", Image: o.Image, Resources: requirements, SecurityContext: &v1.SecurityContext{
+				AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+				Capabilities: &v1.Capabilities{Drop: []v1.Capability{"ALL"}}}}},
 	}
 }
 

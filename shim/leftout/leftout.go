@@ -1,5 +1,5 @@
-// Package leftout tells of objects that take no part in a decision, since they alone cannot be taken: too large, or refused by the
-// engine. All others are decided upon.
+// Package leftout reports objects that take no part in a decision, because they alone cannot be taken: they are too
+// large, or the engine refuses them. All other objects take part.
 package leftout
 
 import (
@@ -30,7 +30,8 @@ type Object struct {
 
 // New returns an object whose texts are printable and bounded: users write them.
 func New(kind, namespace, name, reason string) Object {
-	return Object{text.Bound(kind, mostName), text.Bound(namespace, mostName), text.Bound(name, mostName), text.Bound(reason, mostText)}
+	return Object{text.Bound(kind, mostName), text.Bound(namespace, mostName), text.Bound(name, mostName),
+		text.Bound(reason, mostText)}
 }
 
 // String names the object and what is wrong with it.
@@ -91,8 +92,8 @@ func (l *List) Objects() []Object {
 	return all[:min(len(all), MostTold)]
 }
 
-// Kinds counts objects by kind. It has a key for each of the known kinds, and "other" for all that is not one or has no name: what
-// users write does not make new ones.
+// Kinds counts objects by kind. It has a key for each known kind, and "other" for all the rest, so that users cannot
+// make new keys.
 func (l *List) Kinds() map[string]int64 {
 	counts := map[string]int64{"other": l.further}
 	for _, kind := range knownKinds {
@@ -109,7 +110,8 @@ func (l *List) Kinds() map[string]int64 {
 }
 
 // knownKinds are those of which a cluster is made for an engine.
-var knownKinds = []string{"CSINode", "DaemonSet", "Deployment", "Job", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim", "Pod",
+var knownKinds = []string{"CSINode", "DaemonSet", "Deployment", "Job", "Namespace", "Node", "PersistentVolume",
+	"PersistentVolumeClaim", "Pod",
 	"PodDisruptionBudget", "ReplicaSet", "ReplicationController", "StatefulSet", "StorageClass"}
 
 // Line says in one line how many objects were left out and names some of them; empty: none was.

@@ -79,7 +79,8 @@ func parseEscalator(document []byte) (File, error) {
 	}
 	var file File
 	for _, problem := range unknown {
-		file.Warnings = append(file.Warnings, strings.TrimPrefix(problem.Error(), "json: ")+": Escalator has no such option, it plays no part")
+		file.Warnings = append(file.Warnings,
+			strings.TrimPrefix(problem.Error(), "json: ")+": Escalator has no such option, it plays no part")
 	}
 	for i := range read.NodeGroups {
 		from := &read.NodeGroups[i]
@@ -89,7 +90,8 @@ func parseEscalator(document []byte) (File, error) {
 		}
 		if from.MinNodes == 0 && from.MaxNodes == 0 {
 			file.Warnings = append(file.Warnings, fmt.Sprintf(
-				"node_groups[%d] %q: min_nodes and max_nodes are left to the cloud provider, which only the autoscaler asks: elsewhere there are no bounds", i, from.Name))
+				"node_groups[%d] %q: min_nodes and max_nodes are left to the cloud provider, which only the "+
+					"autoscaler asks: elsewhere there are no bounds", i, from.Name))
 		}
 		file.Groups = append(file.Groups, group)
 	}

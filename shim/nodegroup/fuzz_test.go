@@ -5,7 +5,8 @@ import "testing"
 // FuzzParse: a file is read or refused. Groups that are read have a name each, as the rest of the tree relies on, and
 // are the same when they are read again.
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{ours, ours + sizes, ours + "---\n" + ours, escalator, "node_groups: []", "a: &a [*a]", "{", "", "---\n---\n",
+	for _, text := range []string{ours, ours + sizes, ours + "---\n" + ours, escalator, "node_groups: []", "a: &a [*a]",
+		"{", "", "---\n---\n",
 		"apiVersion: loadline.dev/v1alpha1\nkind: NodeGroup\nmetadata: {name: x}\nspec: {max: 1e30, min: -1}\n"} {
 		f.Add([]byte(text))
 	}

@@ -108,8 +108,8 @@ type File struct {
 	Warnings []string
 }
 
-// Ignored says in a line each which options of groups that are sized play no part. It is not among the warnings, since a mode may be
-// chosen after the file was read.
+// Ignored says in a line each which options of groups that are sized play no part. It is not among the warnings, since
+// a mode may be chosen after the file was read.
 func (f *File) Ignored() []string {
 	var lines []string
 	for i := range f.Groups {
@@ -202,8 +202,8 @@ func parseDocument(document []byte) (File, error) {
 		return File{}, err
 	}
 	if head.APIVersion != APIVersion || head.Kind != Kind {
-		return File{}, fmt.Errorf("apiVersion %q, kind %q: must be %s, %s; an Escalator file has node_groups at the top",
-			head.APIVersion, head.Kind, APIVersion, Kind)
+		return File{}, fmt.Errorf("apiVersion %q, kind %q: must be %s, %s; an Escalator file has node_groups at "+
+			"the top", head.APIVersion, head.Kind, APIVersion, Kind)
 	}
 	var group NodeGroup
 	if err := policy.DecodeStrict(document, &group); err != nil {

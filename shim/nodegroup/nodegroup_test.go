@@ -69,17 +69,20 @@ func TestParseReadsAGroup(t *testing.T) {
 	}
 	group := file.Groups[0]
 	spec := group.Spec
-	if group.Name() != "general" || spec.Min != 1 || spec.Max != 20 || *spec.Target != 5 || *spec.Price != 0.38 || spec.InstanceType != "n1-standard-8" {
+	if group.Name() != "general" || spec.Min != 1 || spec.Max != 20 || *spec.Target != 5 || *spec.Price != 0.38 ||
+		spec.InstanceType != "n1-standard-8" {
 		t.Errorf("group %+v", group)
 	}
 	if spec.Template.Status.Allocatable.Cpu().MilliValue() != 8000 {
 		t.Errorf("template %+v", spec.Template.Status)
 	}
-	if group.CloudGroup() != "general" || spec.Size.SoftDeleteGracePeriod.Duration != time.Minute || spec.Size.ScaleUpThresholdPercent != 70 {
+	if group.CloudGroup() != "general" || spec.Size.SoftDeleteGracePeriod.Duration != time.Minute ||
+		spec.Size.ScaleUpThresholdPercent != 70 {
 		t.Errorf("size %+v", spec.Size)
 	}
 	// The template's hostname is not a label of the other nodes.
-	if !spec.Has(map[string]string{"pool": "general", "zone": "a"}) || spec.Has(map[string]string{"pool": "batch"}) || spec.Has(nil) {
+	if !spec.Has(map[string]string{"pool": "general", "zone": "a"}) || spec.Has(map[string]string{"pool": "batch"}) ||
+		spec.Has(nil) {
 		t.Error("the labels of the template do not select the nodes of the group")
 	}
 }
@@ -100,11 +103,13 @@ func TestParseReadsEscalatorsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	group := file.Groups[0]
-	if group.Name() != "shared" || group.Spec.Min != 1 || group.Spec.Max != 30 || !group.Spec.Has(map[string]string{"customer": "shared"}) {
+	if group.Name() != "shared" || group.Spec.Min != 1 || group.Spec.Max != 30 ||
+		!group.Spec.Has(map[string]string{"customer": "shared"}) {
 		t.Errorf("group %+v", group)
 	}
 	size := group.Spec.Size
-	if size.CatchAll || size.TaintUpperCapacityThresholdPercent != 40 || size.FastNodeRemovalRate != 5 || size.MaxNodeAge.Duration != 24*time.Hour ||
+	if size.CatchAll || size.TaintUpperCapacityThresholdPercent != 40 || size.FastNodeRemovalRate != 5 ||
+		size.MaxNodeAge.Duration != 24*time.Hour ||
 		size.HardDeleteGracePeriod.Duration != 10*time.Minute || size.ScaleUpCoolDownPeriod.Duration != 2*time.Minute {
 		t.Errorf("size %+v", size)
 	}
@@ -127,7 +132,8 @@ func TestIgnoredTellsWhatPlaysNoPart(t *testing.T) {
 		options string
 		want    int
 	}{
-		{"", 0}, {"    mode: compat\n", 0}, {"    daemonSets: subtract\n", 0}, {"    mode: compat\n    daemonSets: ignore\n", 0},
+		{"", 0}, {"    mode: compat\n", 0}, {"    daemonSets: subtract\n", 0},
+		{"    mode: compat\n    daemonSets: ignore\n", 0},
 		{"    mode: compat\n    daemonSets: subtract\n", 1},
 	} {
 		file, err := Parse([]byte(ours + sizes + c.options))
@@ -135,7 +141,8 @@ func TestIgnoredTellsWhatPlaysNoPart(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := file.Ignored()
-		if len(got) != c.want || c.want > 0 && !strings.HasPrefix(got[0], `node group "general": spec.size.daemonSets: subtract plays no part in mode compat`) {
+		if len(got) != c.want || c.want > 0 && !strings.HasPrefix(got[0],
+			`node group "general": spec.size.daemonSets: subtract plays no part in mode compat`) {
 			t.Errorf("%q: %q", c.options, got)
 		}
 	}
@@ -160,28 +167,38 @@ func TestParseReadsEscalatorsDefaultGroup(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"NoGroup", "\n---\n", "holds no node group"},
-		{"AnotherKind", "apiVersion: v1\nkind: Node\n", `apiVersion "v1", kind "Node": must be loadline.dev/v1alpha1, NodeGroup`},
+		{"AnotherKind", "apiVersion: v1\nkind: Node\n",
+			`apiVersion "v1", kind "Node": must be loadline.dev/v1alpha1, NodeGroup`},
 		{"UnknownField", strings.Replace(ours, "  price:", "  prize:", 1), `unknown field "spec.prize"`},
-		{"UnknownFieldOfTheTemplate", strings.Replace(ours, "status:", "statuz:", 1), `unknown field "spec.template.statuz"`},
+		{"UnknownFieldOfTheTemplate", strings.Replace(ours, "status:", "statuz:", 1),
+			`unknown field "spec.template.statuz"`},
 		{"TheSameName", ours + "---\n" + ours, `node group "general": name: twice in the file`},
 		{"NoName", strings.Replace(ours, "name: general", "name: ''", 1), "metadata.name: missing"},
 		{"NegativeMin", strings.Replace(ours, "min: 1", "min: -1", 1), "spec.min: -1 is negative"},
 		{"MaxBelowMin", strings.Replace(ours, "max: 20", "max: 0", 1), "spec.max: 0 is less than min, 1"},
 		{"NegativePrice", strings.Replace(ours, "0.38", "-0.38", 1), "spec.price: -0.38 is not an amount of money"},
-		{"NoLabel", strings.Replace(ours, "labels: {pool: general, kubernetes.io/hostname: template}", "labels: {}", 1), "spec.nodeSelector: missing"},
-		{"ThresholdsOutOfOrder", ours + strings.Replace(sizes, "scaleUpThresholdPercent: 70", "scaleUpThresholdPercent: 60", 1),
+		{"NoLabel", strings.Replace(ours, "labels: {pool: general, kubernetes.io/hostname: template}", "labels: {}", 1),
+			"spec.nodeSelector: missing"},
+		{"ThresholdsOutOfOrder",
+			ours + strings.Replace(sizes, "scaleUpThresholdPercent: 70", "scaleUpThresholdPercent: 60", 1),
 			"spec.size.taintUpperCapacityThresholdPercent: 60 is not less than scaleUpThresholdPercent, 60"},
-		{"SoftNotBelowHard", ours + strings.Replace(sizes, "softDeleteGracePeriod: 1m", "softDeleteGracePeriod: 10m", 1),
+		{"SoftNotBelowHard",
+			ours + strings.Replace(sizes, "softDeleteGracePeriod: 1m", "softDeleteGracePeriod: 10m", 1),
 			"spec.size.softDeleteGracePeriod: 10m0s is not less than hardDeleteGracePeriod, 10m0s"},
 		{"Mode", ours + sizes + "    mode: compatible\n", `spec.size.mode: "compatible" must be default or compat`},
-		{"EscalatorMinEqualsMax", strings.Replace(escalator, "min_nodes: 1", "min_nodes: 30", 1), `node_groups[0] "shared": min_nodes: 30 is not less than max_nodes, 30`},
-		{"EscalatorNoLabel", strings.Replace(escalator, `label_key: "customer"`, `label_key: ""`, 1), `label_key: missing`},
+		{"EscalatorMinEqualsMax", strings.Replace(escalator, "min_nodes: 1", "min_nodes: 30", 1),
+			`node_groups[0] "shared": min_nodes: 30 is not less than max_nodes, 30`},
+		{"EscalatorNoLabel", strings.Replace(escalator, `label_key: "customer"`, `label_key: ""`, 1),
+			`label_key: missing`},
 		{"EscalatorThreshold", strings.Replace(escalator, "threshold_percent: 40", "threshold_percent: 0", 1),
 			"taint_lower_capacity_threshold_percent: 10 is not less than taint_upper_capacity_threshold_percent, 0"},
-		{"EscalatorDuration", strings.Replace(escalator, "soft_delete_grace_period: 1m", "soft_delete_grace_period: soon", 1),
+		{"EscalatorDuration",
+			strings.Replace(escalator, "soft_delete_grace_period: 1m", "soft_delete_grace_period: soon", 1),
 			`soft_delete_grace_period: "soon" is not a duration`},
-		{"TaintEffect", ours + sizes + "    taintEffect: Always\n", `spec.size.taintEffect: "Always" must be NoSchedule`},
-		{"EscalatorTaintEffect", strings.Replace(escalator, "taint_effect: NoExecute", "taint_effect: Always", 1), `taint_effect: "Always" must be NoSchedule`},
+		{"TaintEffect", ours + sizes + "    taintEffect: Always\n",
+			`spec.size.taintEffect: "Always" must be NoSchedule`},
+		{"EscalatorTaintEffect", strings.Replace(escalator, "taint_effect: NoExecute", "taint_effect: Always", 1),
+			`taint_effect: "Always" must be NoSchedule`},
 		{"EscalatorAndOthers", escalator + "---\n" + ours, "an Escalator file holds nothing else"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

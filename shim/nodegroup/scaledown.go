@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ScaleDown says when nodes of a group may go. The options are Cluster Autoscaler's, under its names; what is absent holds
-// as it does for all groups.
+// ScaleDown says when nodes of a group may go. The options are Cluster Autoscaler's, under its names; what is absent
+// holds as it does for all groups.
 type ScaleDown struct {
 	// ZeroOrMaxNodeScaling: the group scales to none or to all only.
 	ZeroOrMaxNodeScaling bool `json:"zeroOrMaxNodeScaling,omitempty"`

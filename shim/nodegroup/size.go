@@ -28,7 +28,8 @@ const (
 type Size struct {
 	// Mode is default or compat. Empty: default.
 	Mode string `json:"mode,omitempty"`
-	// DaemonSets is subtract or ignore. Empty: subtract, and in mode compat ignore, where subtract plays no part; see Ignored.
+	// DaemonSets is subtract or ignore. Empty: subtract, and in mode compat ignore, where subtract plays no part; see
+	// Ignored.
 	DaemonSets string `json:"daemonSets,omitempty"`
 	// CatchAll makes the group that of all pods without node selector and affinity, as Escalator's group `default`.
 	CatchAll bool `json:"catchAll,omitempty"`
@@ -58,8 +59,8 @@ type Size struct {
 	HealthCheckNewestNodesPercent int32 `json:"healthCheckNewestNodesPercent,omitempty"`
 	MaxUnhealthyNodesPercent      int32 `json:"maxUnhealthyNodesPercent,omitempty"`
 
-	// CloudGroup is the id of the group at the cloud provider. Empty: the name of the group. Only the autoscaler reads it,
-	// and the two below.
+	// CloudGroup is the id of the group at the cloud provider. Empty: the name of the group. Only the autoscaler reads
+	// it, and the two below.
 	CloudGroup string `json:"cloudGroup,omitempty"`
 	// TaintEffect is that of the taint of nodes that the group does without: NoSchedule, NoExecute or PreferNoSchedule.
 	// Empty: NoSchedule.
@@ -75,7 +76,8 @@ type Size struct {
 // Ignored says in a line which option plays no part in the mode that the group is sized in; empty: all do.
 func (s *Size) Ignored() string {
 	if s.Mode == ModeCompat && s.DaemonSets == DaemonSetsSubtract {
-		return "spec.size.daemonSets: " + DaemonSetsSubtract + " plays no part in mode " + ModeCompat + ", which is Escalator's arithmetic: DaemonSet pods are left out"
+		return "spec.size.daemonSets: " + DaemonSetsSubtract + " plays no part in mode " + ModeCompat + ", which is " +
+			"Escalator's arithmetic: DaemonSet pods are left out"
 	}
 	return ""
 }
@@ -127,9 +129,11 @@ func (s *Size) check() error {
 func (s *Size) checkThresholds() error {
 	switch {
 	case s.TaintLowerCapacityThresholdPercent <= 0:
-		return fmt.Errorf("taintLowerCapacityThresholdPercent: %d is not positive", s.TaintLowerCapacityThresholdPercent)
+		return fmt.Errorf("taintLowerCapacityThresholdPercent: %d is not positive",
+			s.TaintLowerCapacityThresholdPercent)
 	case s.TaintLowerCapacityThresholdPercent >= s.TaintUpperCapacityThresholdPercent:
-		return fmt.Errorf("taintLowerCapacityThresholdPercent: %d is not less than taintUpperCapacityThresholdPercent, %d",
+		return fmt.Errorf("taintLowerCapacityThresholdPercent: %d is not less than "+
+			"taintUpperCapacityThresholdPercent, %d",
 			s.TaintLowerCapacityThresholdPercent, s.TaintUpperCapacityThresholdPercent)
 	case s.TaintUpperCapacityThresholdPercent >= s.ScaleUpThresholdPercent:
 		return fmt.Errorf("taintUpperCapacityThresholdPercent: %d is not less than scaleUpThresholdPercent, %d",
@@ -139,7 +143,8 @@ func (s *Size) checkThresholds() error {
 	case s.SlowNodeRemovalRate < 0:
 		return fmt.Errorf("slowNodeRemovalRate: %d is negative", s.SlowNodeRemovalRate)
 	case s.SlowNodeRemovalRate > s.FastNodeRemovalRate:
-		return fmt.Errorf("slowNodeRemovalRate: %d is more than fastNodeRemovalRate, %d", s.SlowNodeRemovalRate, s.FastNodeRemovalRate)
+		return fmt.Errorf("slowNodeRemovalRate: %d is more than fastNodeRemovalRate, %d",
+			s.SlowNodeRemovalRate, s.FastNodeRemovalRate)
 	}
 	return nil
 }

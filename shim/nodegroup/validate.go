@@ -24,7 +24,8 @@ func (g *NodeGroup) check() error {
 	case s.Price != nil && !(*s.Price >= 0 && *s.Price <= math.MaxFloat64):
 		return fmt.Errorf("spec.price: %v is not an amount of money", *s.Price)
 	case len(s.NodeSelector) == 0 && (s.Template == nil || len(s.Template.Labels) == 0):
-		return errors.New("spec.nodeSelector: missing, and there is no template with labels: no node can belong to the group")
+		return errors.New("spec.nodeSelector: missing, and there is no template with labels: no node can belong to " +
+			"the group")
 	}
 	if s.Template != nil {
 		if err := checkAmounts(s); err != nil {

@@ -11,8 +11,8 @@ type mode string
 // least prefers small nodes, and "Most" large ones.
 const least mode = "Least"
 
-// allocatableScores are the normalized scores of scheduler-plugins' NodeResourcesAllocatable, one per node: by nothing but
-// the size of the nodes, of which each has one amount per weight.
+// allocatableScores are the normalized scores of scheduler-plugins' NodeResourcesAllocatable, one per node: by nothing
+// but the size of the nodes, of which each has one amount per weight.
 func allocatableScores(weights []int64, prefers mode, nodes [][]int64) []int64 {
 	sign := int64(1)
 	if prefers == least {

@@ -100,7 +100,8 @@ func (r row) leastAllocated(t *testing.T, names []string, weights []int64) (scor
 				delete(node.Allocatable, name)
 			}
 		}
-		scores = append(scores, LeastAllocated(weights, amounts(names, node.Requested), amounts(names, node.Allocatable)))
+		scores = append(scores,
+			LeastAllocated(weights, amounts(names, node.Requested), amounts(names, node.Allocatable)))
 	}
 	return scores
 }
@@ -125,7 +126,8 @@ func TestBalancedAllocation(t *testing.T) {
 		{"the opposite: 0 before, 50 after", []int64{0, 0}, []int64{1000, 0}, []int64{1000, 1000}, 50},
 		{"shares above 1 count as 1", []int64{3000, 1000}, []int64{4000, 2000}, []int64{1000, 1000}, 75},
 		{"one resource is always even", []int64{0, 7}, []int64{900, 7}, []int64{1000, 0}, 75},
-		{"three resources: deviation 100*sqrt(2)/3 = 47.1 after", []int64{0, 0, 0}, []int64{1000, 0, 0}, []int64{1000, 1000, 1000}, 51},
+		{"three resources: deviation 100*sqrt(2)/3 = 47.1 after", []int64{0, 0, 0}, []int64{1000, 0, 0},
+			[]int64{1000, 1000, 1000}, 51},
 		{"no resource", nil, nil, nil, 75},
 	} {
 		if got := BalancedAllocation(c.before, c.after, c.allocatable); got != c.want {

@@ -28,8 +28,8 @@ var (
 	limitPods      = NewChoice(loadlinev1.MissingLimitRule_PODS_UNSPECIFIED, camelCase)
 )
 
-// NewChoice returns the choice among the values of an enum, of which any value is given. `spell` makes a word of the name
-// of a value.
+// NewChoice returns the choice among the values of the enum that `unspecified` belongs to. `spell` makes a word of the
+// name of a value.
 func NewChoice(unspecified protoreflect.Enum, spell func(string) string) Choice {
 	return Choice{spell: spell, values: unspecified.Descriptor().Values()}
 }

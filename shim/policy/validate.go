@@ -40,7 +40,8 @@ func checkRatio(path *field.Path, ratio *int32) field.ErrorList {
 	if ratio == nil || *ratio == noLimitRatio || (*ratio >= 1 && *ratio <= maxLimitRatio) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, *ratio, fmt.Sprintf("must be 1 to %d, or %d for no bound", maxLimitRatio, noLimitRatio))}
+	return field.ErrorList{field.Invalid(path, *ratio,
+		fmt.Sprintf("must be 1 to %d, or %d for no bound", maxLimitRatio, noLimitRatio))}
 }
 
 func (p Policy) checkResources(path *field.Path) field.ErrorList {
@@ -77,7 +78,8 @@ func checkResourceName(path *field.Path, name string) field.ErrorList {
 	if strings.HasPrefix(name, v1.ResourceHugePagesPrefix) || strings.Contains(name, "/") {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, name, "unknown resource: must be cpu, memory, ephemeral-storage, hugepages-<size> or an extended resource such as nvidia.com/gpu")}
+	return field.ErrorList{field.Invalid(path, name, "unknown resource: must be cpu, memory, ephemeral-storage, "+
+		"hugepages-<size> or an extended resource such as nvidia.com/gpu")}
 }
 
 func (p Policy) checkMissingLimits(path *field.Path) field.ErrorList {
@@ -90,7 +92,8 @@ func (p Policy) checkMissingLimits(path *field.Path) field.ErrorList {
 		errs = append(errs, limitRules.Require(at.Child("rule"), m.Rule)...)
 		errs = append(errs, checkResourceName(at.Child("resource"), m.Resource)...)
 		if !p.counts(m.Resource) {
-			errs = append(errs, field.Invalid(at.Child("resource"), m.Resource, "must be one of the policy's resources"))
+			errs = append(errs,
+				field.Invalid(at.Child("resource"), m.Resource, "must be one of the policy's resources"))
 		}
 		if seen[key{m.Pods, m.Resource}] {
 			errs = append(errs, field.Duplicate(at, m.Pods+" "+m.Resource))

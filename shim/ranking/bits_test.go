@@ -57,7 +57,8 @@ func podPrice(milliCPU, memory, ephemeral, gpus int64) float64 {
 }
 
 // sameScore compares bits. Go's own math.Tanh has other last bits on a processor other than amd64 with FMA, where the
-// engine's has the same everywhere: a unit in its last place, times an unfitness below 2^16, is all that they may differ by.
+// engine's has the same everywhere: a unit in its last place, times an unfitness below 2^16, is all that they may
+// differ by.
 func sameScore(got, want float64) bool {
 	if cpu.X86.HasFMA {
 		return math.Float64bits(got) == math.Float64bits(want)
@@ -89,8 +90,8 @@ func TestClusterAutoscalerScoresBitForBit(t *testing.T) {
 		for _, ranked := range response.GetOptions() {
 			want := expanderScore(options[ranked.GetOption()], podPrices, podPrice(500, 500<<20, 0, 0), preferred)
 			if got := ranked.GetScore(); !sameScore(got, want) {
-				t.Fatalf("%+v: score %v (%x), want %v (%x)", options[ranked.GetOption()], got, math.Float64bits(got), want,
-					math.Float64bits(want))
+				t.Fatalf("%+v: score %v (%x), want %v (%x)", options[ranked.GetOption()], got, math.Float64bits(got),
+					want, math.Float64bits(want))
 			}
 		}
 	}
@@ -118,7 +119,8 @@ func randomPods(t *testing.T, random *rand.Rand, request *loadlinev1.RankOptions
 			v1.ResourceEphemeralStorage: *resource.NewQuantity(ephemeral, resource.BinarySI),
 			"nvidia.com/gpu":            *resource.NewQuantity(gpus, resource.DecimalSI),
 		}
-		pod := v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "app", Resources: v1.ResourceRequirements{Requests: requests}}}}}
+		pod := v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{
+			{Name: "app", Resources: v1.ResourceRequirements{Requests: requests}}}}}
 		data, err := pod.Marshal()
 		if err != nil {
 			t.Fatal(err)

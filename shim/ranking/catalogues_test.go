@@ -20,7 +20,8 @@ func TestShippedCatalogues(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	node := v1.Node{Status: v1.NodeStatus{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("30Gi")}}}
+	node := v1.Node{Status: v1.NodeStatus{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("8"),
+		v1.ResourceMemory: resource.MustParse("30Gi")}}}
 	template, err := node.Marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -38,11 +39,13 @@ func TestShippedCatalogues(t *testing.T) {
 		// AWS has a family c4 as well.
 		{"c4-standard-8", "", "", loadlinev1.NodePrice_BASE_RATES, 8*0.033174 + 30*0.004446 + disk},
 	} {
-		response, err := loadlinev1.NewAutoscalerClient(enginetest.Open(t)).RankOptions(context.Background(), &loadlinev1.RankOptionsRequest{
-			Options: []*loadlinev1.ExpansionOption{{NodeGroup: "a", NodeCount: 1, TemplateNode: template, InstanceType: want.instanceType}},
-			Prices:  policy.PriceModel(),
-			Policy:  policy.Proto(),
-		})
+		response, err := loadlinev1.NewAutoscalerClient(enginetest.Open(t)).
+			RankOptions(context.Background(), &loadlinev1.RankOptionsRequest{
+				Options: []*loadlinev1.ExpansionOption{
+					{NodeGroup: "a", NodeCount: 1, TemplateNode: template, InstanceType: want.instanceType}},
+				Prices: policy.PriceModel(),
+				Policy: policy.Proto(),
+			})
 		if err != nil {
 			t.Fatal(err)
 		}

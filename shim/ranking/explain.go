@@ -73,8 +73,8 @@ func (r Ranked) terms() []string {
 		}
 	}
 	x := r.GetDamperUsdPerHour()
-	ratio := fmt.Sprintf("cost ratio %s (%s + %s over %s + %s)", number(r.GetCostRatio()), number(r.GetCostUsdPerHour()), number(x),
-		number(r.GetTheoreticalCostUsdPerHour()), number(x))
+	ratio := fmt.Sprintf("cost ratio %s (%s + %s over %s + %s)", number(r.GetCostRatio()),
+		number(r.GetCostUsdPerHour()), number(x), number(r.GetTheoreticalCostUsdPerHour()), number(x))
 	terms := []string{fit, ratio}
 	if factor := r.GetCreationFactor(); factor != 1 {
 		terms = append(terms, "creation "+number(factor))

@@ -55,7 +55,8 @@ prices:
 			loadlinev1.RankPolicy_MOST_PODS, loadlinev1.RankPolicy_LEAST_NODES, loadlinev1.RankPolicy_PRIORITY},
 		DamperUsdPerHour: proto.Float64(0.016),
 		PodRates: &loadlinev1.ResourceRates{CpuUsdPerHour: proto.Float64(0.03), MemoryGibUsdPerHour: proto.Float64(0),
-			GpuUsdPerHour: proto.Float64(0.7), EphemeralGibUsdPerHour: proto.Float64(0.1), EphemeralFlatUsdPerHour: proto.Float64(0.01)},
+			GpuUsdPerHour: proto.Float64(0.7), EphemeralGibUsdPerHour: proto.Float64(0.1),
+			EphemeralFlatUsdPerHour: proto.Float64(0.01)},
 		SuppressionDivisor: proto.Float64(7.5), GpuUnfitness: proto.Float64(0), GpuUnfitnessIfUnneeded: true,
 		CreationFactor: proto.Float64(1.5), CountPreferredNodes: true, PreferredTable: loadlinev1.RankPolicy_LEARNED,
 		PreferredNode:      &loadlinev1.PreferredNode{MilliCpu: 7500, MemoryBytes: 30 << 30},
@@ -65,8 +66,10 @@ prices:
 		t.Errorf("policy %v, want %v", got, want)
 	}
 	wantPrices := &loadlinev1.PriceModel{
-		Catalogues: []*loadlinev1.PriceCatalogue{{Name: "own.csv", Csv: []byte("instance_type,on_demand_usd_per_hour\nx,1\n")}},
-		BaseRates:  &loadlinev1.ResourceRates{CpuUsdPerHour: proto.Float64(0.02)}, LastSource: loadlinev1.NodePrice_FAMILY,
+		Catalogues: []*loadlinev1.PriceCatalogue{
+			{Name: "own.csv", Csv: []byte("instance_type,on_demand_usd_per_hour\nx,1\n")}},
+		BaseRates:  &loadlinev1.ResourceRates{CpuUsdPerHour: proto.Float64(0.02)},
+		LastSource: loadlinev1.NodePrice_FAMILY,
 		SpotFactor: proto.Float64(0.3), InterruptionRisk: 0.05, NodeSurchargeUsdPerHour: 0.015,
 		Commitments: []*loadlinev1.Commitment{{Instance: "n2", UnusedMilliCpu: 16000}},
 	}
@@ -90,9 +93,10 @@ func TestEmptyPolicyIsTheDefaultPreset(t *testing.T) {
 
 func TestPolicyFilesThatAreWrong(t *testing.T) {
 	for text, says := range map[string]string{
-		"preset: proposal":                      `apiVersion "", kind ""`,
-		head + "presets: proposal":              `unknown field "presets"`,
-		head + "preset: kep217":                 `preset: Unsupported value: "kep217": supported values: "cluster-autoscaler", "proposal"`,
+		"preset: proposal":         `apiVersion "", kind ""`,
+		head + "presets: proposal": `unknown field "presets"`,
+		head + "preset: kep217": `preset: Unsupported value: "kep217": supported values: ` +
+			`"cluster-autoscaler", "proposal"`,
 		head + "strategies: [price, cheapest]":  "strategies[1]: Unsupported value",
 		head + `strategies: [""]`:               "strategies[0]: Required value",
 		head + "preferredTable: table-proposal": "preferredTable: Unsupported value",

@@ -55,7 +55,8 @@ func (p *Policy) PriceModel() *loadlinev1.PriceModel {
 		NodeSurchargeUsdPerHour: prices.NodeSurcharge,
 	}
 	for _, c := range prices.Commitments {
-		out.Commitments = append(out.Commitments, &loadlinev1.Commitment{Instance: c.Instance, UnusedMilliCpu: c.UnusedCPU.MilliValue()})
+		out.Commitments = append(out.Commitments,
+			&loadlinev1.Commitment{Instance: c.Instance, UnusedMilliCpu: c.UnusedCPU.MilliValue()})
 	}
 	return out
 }

@@ -91,7 +91,8 @@ func parseQuestion(data []byte) (*Question, error) {
 // Proto returns the question as the engine takes it.
 func (q *Question) Proto() (*loadlinev1.RankOptionsRequest, error) {
 	priorities := q.Policy.Matcher()
-	out := &loadlinev1.RankOptionsRequest{ClusterNodes: q.ClusterNodes, Prices: q.Policy.PriceModel(), Policy: q.Policy.Proto()}
+	out := &loadlinev1.RankOptionsRequest{ClusterNodes: q.ClusterNodes, Prices: q.Policy.PriceModel(),
+		Policy: q.Policy.Proto()}
 	for i := range q.Options {
 		o := &q.Options[i]
 		to := &loadlinev1.ExpansionOption{
@@ -105,7 +106,8 @@ func (q *Question) Proto() (*loadlinev1.RankOptionsRequest, error) {
 			}
 		}
 		for _, pods := range o.Pods {
-			pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: pods.Requests}}}}}
+			pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{
+				{Resources: v1.ResourceRequirements{Requests: pods.Requests}}}}}
 			to.Pods = append(to.Pods, &loadlinev1.PodRun{Pod: int32(len(out.Pods)), Count: pods.Count})
 			out.Pods = append(out.Pods, view.TrimIncomingPod(pod))
 		}

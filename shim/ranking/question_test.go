@@ -37,13 +37,15 @@ options:
 		t.Fatal(err)
 	}
 	var node v1.Node
-	if err := node.Unmarshal(got.Options[0].TemplateNode); err != nil || node.Labels["x"] != "z" || node.Status.Capacity.Cpu().Value() != 2 {
+	if err := node.Unmarshal(got.Options[0].TemplateNode); err != nil || node.Labels["x"] != "z" ||
+		node.Status.Capacity.Cpu().Value() != 2 {
 		t.Errorf("template %v, %v", node, err)
 	}
 	got.Options[0].TemplateNode = nil
 	want := []*loadlinev1.ExpansionOption{
-		{NodeGroup: "a", NodeCount: 2, NodeUsdPerHour: proto.Float64(0.25), InstanceType: "a-2", Spot: proto.Bool(true), ToBeCreated: true,
-			Pods: []*loadlinev1.PodRun{{Pod: 0, Count: 3}, {Pod: 1, Count: 1}}},
+		{NodeGroup: "a", NodeCount: 2, NodeUsdPerHour: proto.Float64(0.25), InstanceType: "a-2", Spot: proto.Bool(true),
+			ToBeCreated: true,
+			Pods:        []*loadlinev1.PodRun{{Pod: 0, Count: 3}, {Pod: 1, Count: 1}}},
 		{NodeGroup: "b", NodeCount: 1, Priority: proto.Int64(7)},
 	}
 	for i := range want {
@@ -71,9 +73,10 @@ func TestQuestionsThatAreWrong(t *testing.T) {
 	for text, says := range map[string]string{
 		"options: []": `kind ""`,
 		questionHead:  "options: missing",
-		questionHead + "options: [{nodeCount: 1}]":                                            "options[0].nodeGroup: missing",
-		questionHead + "options: [{nodeGroup: a, nodes: 1}]":                                  `unknown field "options[0].nodes"`,
-		questionHead + "options: [{nodeGroup: a}]\npolicy: {preset: x}":                       "policy: preset",
+		questionHead + "options: [{nodeCount: 1}]":                      "options[0].nodeGroup: missing",
+		questionHead + "options: [{nodeGroup: a, nodes: 1}]":            `unknown field "options[0].nodes"`,
+		questionHead + "options: [{nodeGroup: a}]\npolicy: {preset: x}": "policy: preset",
+
 		questionHead + "options: [{nodeGroup: a, pods: [{count: 1, requests: {cpu: lots}}]}]": "quantities must match",
 	} {
 		if _, err := parseQuestion([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {

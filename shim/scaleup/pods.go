@@ -16,8 +16,8 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// Pods gathers the pods that wait for a node, equal ones together, and those that every new node carries. It is told each
-// pod once.
+// Pods gathers the pods that wait for a node, equal ones together, and those that every new node carries. Each pod is
+// added once.
 type Pods struct {
 	trim func(*v1.Pod) []byte
 	sign func(*v1.Pod) string // equal for pods that are equal
@@ -37,8 +37,9 @@ type DaemonSet struct {
 	UID             types.UID
 }
 
-// DaemonSetOf says whether a pod claims that a DaemonSet made it, and which. Anybody can write that into a pod: only what exists by
-// all of this is believed. It is empty for kinds of that name that are not Kubernetes' own.
+// DaemonSetOf says whether a pod claims that a DaemonSet made it, and which. Anybody can write that into a pod, so it
+// counts only if a DaemonSet with all of these properties exists. The result is empty for kinds of that name that are
+// not Kubernetes' own.
 func DaemonSetOf(pod *v1.Pod) (set DaemonSet, claims bool) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || owner.Kind != "DaemonSet" {
@@ -136,8 +137,8 @@ func (p *Pods) Entry(i int) []*v1.Pod {
 	return p.waiting[i]
 }
 
-// Pending returns the pods that wait, in the order in which the first of each kind was told. It is called when all pods are told, and
-// leaves out those that are too large for a question; see LeftOut.
+// Pending returns the pods that wait, in the order in which the first of each kind was added. It is called when all
+// pods are added, and leaves out those that are too large for a question; see LeftOut.
 func (p *Pods) Pending() []*loadlinev1.PendingPods {
 	var out []*loadlinev1.PendingPods
 	p.waiting = slices.DeleteFunc(p.waiting, func(pods waiting) bool {
@@ -174,8 +175,8 @@ func (p *Pods) LeftOutPods() (pods int) {
 // mostDaemonBytes is what the pods of all DaemonSets may take in a question, beside all the rest.
 const mostDaemonBytes = 1 << 20
 
-// DaemonPods returns a pod of each DaemonSet that exists, by its name, as it would be on any node. What a pod says of a DaemonSet
-// that does not exist makes no new node smaller.
+// DaemonPods returns one pod of each DaemonSet that exists, in the order of names, as it would be on any node. A pod
+// that names a DaemonSet that does not exist makes no new node smaller.
 func (p *Pods) DaemonPods() [][]byte {
 	keys := make([]DaemonSet, 0, len(p.daemons))
 	for key := range p.daemons {
@@ -196,8 +197,9 @@ func (p *Pods) DaemonPods() [][]byte {
 	left := mostDaemonBytes
 	for _, key := range bySize {
 		if left -= len(trimmed[key]) + 8; left < 0 { // tag and length
-			p.leave("DaemonSet", key.Namespace, key.Name, fmt.Sprintf("the pods of all DaemonSets take more than %d MiB, and this one is among the largest",
-				mostDaemonBytes>>20))
+			p.leave("DaemonSet", key.Namespace, key.Name,
+				fmt.Sprintf("the pods of all DaemonSets take more than %d MiB, and this one is among the largest",
+					mostDaemonBytes>>20))
 			delete(trimmed, key)
 		}
 	}
@@ -225,7 +227,8 @@ func anywhere(pod *v1.Pod) *v1.Pod {
 		required.NodeSelectorTerms[i].MatchFields = nil
 	}
 	// A term that says nothing matches no node; here it said the one node, and now says any.
-	if slices.ContainsFunc(required.NodeSelectorTerms, func(t v1.NodeSelectorTerm) bool { return len(t.MatchExpressions) == 0 }) {
+	if slices.ContainsFunc(required.NodeSelectorTerms,
+		func(t v1.NodeSelectorTerm) bool { return len(t.MatchExpressions) == 0 }) {
 		out.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
 	}
 	return out

@@ -32,7 +32,8 @@ type member struct {
 
 // New returns a gatherer for node groups.
 func New(groups []nodegroup.NodeGroup) *Gatherer {
-	return &Gatherer{Pods: Pods{trim: view.TrimIncomingPodForFilters, sign: signForFilters}, groups: groups, members: make([]member, len(groups))}
+	return &Gatherer{Pods: Pods{trim: view.TrimIncomingPodForFilters, sign: signForFilters}, groups: groups,
+		members: make([]member, len(groups))}
 }
 
 // AddNode takes note of a node.
@@ -80,8 +81,8 @@ func (g *Gatherer) Problem() (*loadlinev1.ScaleUpProblem, error) {
 
 func (g *Gatherer) group(i int) (*loadlinev1.ScalableGroup, error) {
 	spec := &g.groups[i].Spec
-	out := &loadlinev1.ScalableGroup{NodeGroup: g.groups[i].Name(), CurrentNodes: g.members[i].count, MaxNodes: spec.Max,
-		NodeUsdPerHour: spec.Price, InstanceType: spec.InstanceType}
+	out := &loadlinev1.ScalableGroup{NodeGroup: g.groups[i].Name(), CurrentNodes: g.members[i].count,
+		MaxNodes: spec.Max, NodeUsdPerHour: spec.Price, InstanceType: spec.InstanceType}
 	if spec.Target != nil {
 		out.CurrentNodes = max(out.CurrentNodes, *spec.Target)
 	}
@@ -95,7 +96,7 @@ func (g *Gatherer) group(i int) (*loadlinev1.ScalableGroup, error) {
 	return out, err
 }
 
-// Complete fills in what people leave out of a template: a name, and what a node has is what it offers, and the other way
+// Complete fills in what people leave out of a template: the name, and capacity from allocatable or the other way
 // round.
 func Complete(template *v1.Node, group string) *v1.Node {
 	node := template.DeepCopy()
@@ -116,7 +117,8 @@ func LikeNew(node *v1.Node) *v1.Node {
 	out := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations}}
 	out.Status.Capacity, out.Status.Allocatable = node.Status.Capacity, node.Status.Allocatable
 	for _, taint := range node.Spec.Taints {
-		if !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && !slices.Contains(passingTaints, taint.Key) && !IsStartupTaint(taint.Key) {
+		if !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && !slices.Contains(passingTaints, taint.Key) &&
+			!IsStartupTaint(taint.Key) {
 			out.Spec.Taints = append(out.Spec.Taints, taint)
 		}
 	}
@@ -126,23 +128,28 @@ func LikeNew(node *v1.Node) *v1.Node {
 // IsStartupTaint says whether a taint goes when a node has started, under the names that Cluster Autoscaler knows.
 func IsStartupTaint(key string) bool {
 	return strings.HasPrefix(key, "startup-taint.cluster-autoscaler.kubernetes.io/") ||
-		strings.HasPrefix(key, "ignore-taint.cluster-autoscaler.kubernetes.io/") || key == "node.cloudprovider.kubernetes.io/uninitialized"
+		strings.HasPrefix(key, "ignore-taint.cluster-autoscaler.kubernetes.io/") ||
+		key == "node.cloudprovider.kubernetes.io/uninitialized"
 }
 
 // passingTaints are those that autoscalers put on nodes that are to go.
-var passingTaints = []string{"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler", "atlassian.com/escalator"}
+var passingTaints = []string{"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler",
+	"atlassian.com/escalator"}
 
 // Options returns the options that estimates come to, to be ranked. Groups that need no node are options as well, so
 // that the ranking says what became of them.
-func Options(problem *loadlinev1.ScaleUpProblem, estimates []*loadlinev1.GroupEstimate) ([]*loadlinev1.ExpansionOption, error) {
+func Options(problem *loadlinev1.ScaleUpProblem,
+	estimates []*loadlinev1.GroupEstimate) ([]*loadlinev1.ExpansionOption, error) {
 	if len(estimates) != len(problem.GetGroups()) {
-		return nil, fmt.Errorf("asked about %d node groups, answered about %d", len(problem.GetGroups()), len(estimates))
+		return nil, fmt.Errorf("asked about %d node groups, answered about %d", len(problem.GetGroups()),
+			len(estimates))
 	}
 	out := make([]*loadlinev1.ExpansionOption, len(estimates))
 	for i, estimate := range estimates {
 		group := problem.GetGroups()[i]
 		out[i] = &loadlinev1.ExpansionOption{
-			NodeGroup: group.GetNodeGroup(), NodeCount: estimate.GetNodeCount(), TemplateNode: group.GetTemplateNode(), Pods: estimate.GetPods(),
+			NodeGroup: group.GetNodeGroup(), NodeCount: estimate.GetNodeCount(), TemplateNode: group.GetTemplateNode(),
+			Pods:           estimate.GetPods(),
 			NodeUsdPerHour: group.NodeUsdPerHour, InstanceType: group.GetInstanceType(), Spot: group.Spot,
 		}
 	}

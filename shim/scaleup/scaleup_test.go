@@ -21,7 +21,8 @@ func groupsOf(t *testing.T, specs ...string) []nodegroup.NodeGroup {
 	t.Helper()
 	var documents []string
 	for i, spec := range specs {
-		documents = append(documents, fmt.Sprintf("apiVersion: loadline.dev/v1alpha1\nkind: NodeGroup\nmetadata: {name: group-%d}\nspec: %s\n", i, spec))
+		documents = append(documents, fmt.Sprintf("apiVersion: loadline.dev/v1alpha1\nkind: NodeGroup\n"+
+			"metadata: {name: group-%d}\nspec: %s\n", i, spec))
 	}
 	file, err := nodegroup.Parse([]byte(strings.Join(documents, "---\n")))
 	if err != nil {
@@ -31,13 +32,16 @@ func groupsOf(t *testing.T, specs ...string) []nodegroup.NodeGroup {
 }
 
 func node(name, pool, cpu string) *v1.Node {
-	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pool": pool, v1.LabelHostname: name}},
-		Status: v1.NodeStatus{Capacity: v1.ResourceList{"cpu": resource.MustParse(cpu)}, Allocatable: v1.ResourceList{"cpu": resource.MustParse(cpu)},
-			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{"pool": pool, v1.LabelHostname: name}},
+		Status: v1.NodeStatus{Capacity: v1.ResourceList{"cpu": resource.MustParse(cpu)},
+			Allocatable: v1.ResourceList{"cpu": resource.MustParse(cpu)},
+			Conditions:  []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
 }
 
 func pod(name, cpu string) *v1.Pod {
-	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"app": "web"}},
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name,
+		Labels: map[string]string{"app": "web"}},
 		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
 			Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}}}}
 }
@@ -67,24 +71,27 @@ func names(t *testing.T, problem *loadlinev1.ScaleUpProblem) string {
 
 func TestPodsThatWait(t *testing.T) {
 	g := New(groupsOf(t, `{max: 3, nodeSelector: {pool: a}}`))
-	bound, done, gated, ending, daemon := pod("bound", "1"), pod("done", "1"), pod("gated", "1"), pod("ending", "1"), pod("daemon", "1")
+	bound, done, gated, ending, daemon := pod("bound", "1"), pod("done", "1"), pod("gated", "1"), pod("ending", "1"),
+		pod("daemon", "1")
 	bound.Spec.NodeName = "n"
 	done.Status.Phase = v1.PodFailed
 	gated.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "quota"}}
 	ending.DeletionTimestamp = &metav1.Time{}
 	yes := true
-	daemon.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u", Controller: &yes}}
+	daemon.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u", Controller: &yes}}
 	same, other, spread := pod("same", "1"), pod("other", "1"), pod("spread", "1")
 	same.UID, same.Annotations = "another", map[string]string{"x": "y"}
 	other.Labels = map[string]string{"app": "db"}
-	spread.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: v1.DoNotSchedule}}
+	spread.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{
+		{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: v1.DoNotSchedule}}
 	scratch := func(name string) *v1.Pod {
 		p := pod(name, "1")
 		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}}}
 		return p
 	}
-	for _, p := range []*v1.Pod{bound, done, gated, ending, daemon, pod("first", "1"), same, other, pod("large", "2"), spread,
-		scratch("scratch-0"), scratch("scratch-1"), pod("last", "1")} {
+	for _, p := range []*v1.Pod{bound, done, gated, ending, daemon, pod("first", "1"), same, other, pod("large", "2"),
+		spread, scratch("scratch-0"), scratch("scratch-1"), pod("last", "1")} {
 		g.AddPod(p)
 	}
 	// Equal pods are one, but for those whose claims are named after them.
@@ -101,22 +108,32 @@ func daemonSet(name string, uid types.UID) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: uid}}
 }
 
-// A pod makes new nodes smaller only if the DaemonSet that it names exists with this UID. Otherwise it counts for nothing.
+// A pod makes new nodes smaller only if the DaemonSet that it names exists with this UID. Otherwise it counts for
+// nothing.
 func TestForgedOwnersMakeNoNodeSmaller(t *testing.T) {
 	for name, c := range map[string]struct {
 		owner metav1.OwnerReference
 		sets  []*appsv1.DaemonSet
 		want  int
 	}{
-		"Real":          {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u"}, []*appsv1.DaemonSet{daemonSet("logs", "u")}, 1},
-		"NoSetsKnown":   {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u"}, nil, 0},
-		"AnotherName":   {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "net", UID: "u"}, []*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
-		"AnotherUID":    {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "v"}, []*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
-		"NoUID":         {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs"}, []*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
-		"AnotherAPI":    {metav1.OwnerReference{APIVersion: "evil/v1", Kind: "DaemonSet", Name: "logs", UID: "u"}, []*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
-		"AnotherSpace":  {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "x", UID: "u"}, []*appsv1.DaemonSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "x", UID: "u"}}}, 0},
-		"NoController":  {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u", Controller: new(false)}, []*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
-		"BeforeItsSets": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u"}, []*appsv1.DaemonSet{daemonSet("net", "w"), daemonSet("logs", "u")}, 1},
+		"Real": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u"},
+			[]*appsv1.DaemonSet{daemonSet("logs", "u")}, 1},
+		"NoSetsKnown": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u"}, nil,
+			0},
+		"AnotherName": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "net", UID: "u"},
+			[]*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
+		"AnotherUID": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "v"},
+			[]*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
+		"NoUID": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs"},
+			[]*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
+		"AnotherAPI": {metav1.OwnerReference{APIVersion: "evil/v1", Kind: "DaemonSet", Name: "logs", UID: "u"},
+			[]*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
+		"AnotherSpace": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "x", UID: "u"},
+			[]*appsv1.DaemonSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "x", UID: "u"}}}, 0},
+		"NoController": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u",
+			Controller: new(false)}, []*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
+		"BeforeItsSets": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u"},
+			[]*appsv1.DaemonSet{daemonSet("net", "w"), daemonSet("logs", "u")}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := New(groupsOf(t, `{max: 3, nodeSelector: {pool: a}}`))
@@ -146,14 +163,18 @@ func TestPodsOfDaemonSets(t *testing.T) {
 	daemon := func(set, node string, expressions ...v1.NodeSelectorRequirement) *v1.Pod {
 		p := pod(set+"-"+node, "100m")
 		p.Spec.NodeName = node
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: set, UID: "u", Controller: &yes}}
-		p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
-			NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: expressions,
-				MatchFields: []v1.NodeSelectorRequirement{{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{node}}}}}}}}
+		p.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "DaemonSet", Name: set, UID: "u", Controller: &yes}}
+		p.Spec.Affinity = &v1.Affinity{
+			NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+				NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: expressions,
+					MatchFields: []v1.NodeSelectorRequirement{
+						{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{node}}}}}}}}
 		return p
 	}
 	linux := v1.NodeSelectorRequirement{Key: "os", Operator: v1.NodeSelectorOpIn, Values: []string{"linux"}}
-	for _, p := range []*v1.Pod{daemon("net", "n2", linux), daemon("logs", "n2"), daemon("logs", "n1"), daemon("net", "n1", linux)} {
+	for _, p := range []*v1.Pod{daemon("net", "n2", linux), daemon("logs", "n2"), daemon("logs", "n1"),
+		daemon("net", "n1", linux)} {
 		g.AddPod(p)
 	}
 	var got []string
@@ -185,8 +206,8 @@ func TestGroups(t *testing.T) {
 	unready.Status.Conditions = nil
 	cordoned.Spec.Unschedulable = true
 	good := node("b3", "b", "4")
-	good.Spec.Taints = []v1.Taint{{Key: "dedicated", Value: "b", Effect: v1.TaintEffectNoSchedule}, {Key: "node.kubernetes.io/memory-pressure"},
-		{Key: "DeletionCandidateOfClusterAutoscaler"}}
+	good.Spec.Taints = []v1.Taint{{Key: "dedicated", Value: "b", Effect: v1.TaintEffectNoSchedule},
+		{Key: "node.kubernetes.io/memory-pressure"}, {Key: "DeletionCandidateOfClusterAutoscaler"}}
 	alone := node("d0", "d", "3")
 	alone.Spec.Unschedulable = true
 	for _, n := range []*v1.Node{node("a0", "a", "1"), unready, cordoned, node("b4", "b", "16"), good, alone} {
@@ -201,7 +222,8 @@ func TestGroups(t *testing.T) {
 	for i, w := range want {
 		group := problem.GetGroups()[i]
 		if group.GetCurrentNodes() != w.current || group.GetMaxNodes() != w.max {
-			t.Errorf("group %d: %d of %d nodes, want %d of %d", i, group.GetCurrentNodes(), group.GetMaxNodes(), w.current, w.max)
+			t.Errorf("group %d: %d of %d nodes, want %d of %d", i, group.GetCurrentNodes(), group.GetMaxNodes(),
+				w.current, w.max)
 		}
 		if w.cpu == "" {
 			if len(group.GetTemplateNode()) > 0 {
@@ -213,12 +235,15 @@ func TestGroups(t *testing.T) {
 		if err := template.Unmarshal(group.GetTemplateNode()); err != nil {
 			t.Fatal(err)
 		}
-		if template.Status.Allocatable.Cpu().String() != w.cpu || len(template.Spec.Taints) != w.taints || template.Spec.Unschedulable {
-			t.Errorf("group %d: template %+v %+v, want %s cpu and %d taints", i, template.Status, template.Spec, w.cpu, w.taints)
+		if template.Status.Allocatable.Cpu().String() != w.cpu || len(template.Spec.Taints) != w.taints ||
+			template.Spec.Unschedulable {
+			t.Errorf("group %d: template %+v %+v, want %s cpu and %d taints", i, template.Status, template.Spec,
+				w.cpu, w.taints)
 		}
 	}
 	var template v1.Node
-	if err := template.Unmarshal(problem.GetGroups()[0].GetTemplateNode()); err != nil || template.Name != "template-node-for-group-0" {
+	if err := template.Unmarshal(problem.GetGroups()[0].GetTemplateNode()); err != nil ||
+		template.Name != "template-node-for-group-0" {
 		t.Errorf("the template without a name is called %q, %v", template.Name, err)
 	}
 	if first := problem.GetGroups()[0]; first.GetNodeUsdPerHour() != 0.25 || first.GetInstanceType() != "m5.large" {
@@ -228,14 +253,18 @@ func TestGroups(t *testing.T) {
 
 func TestOptionsOfEstimates(t *testing.T) {
 	problem := &loadlinev1.ScaleUpProblem{Groups: []*loadlinev1.ScalableGroup{
-		{NodeGroup: "a", TemplateNode: []byte("t"), NodeUsdPerHour: proto.Float64(0.5), InstanceType: "i", Spot: proto.Bool(true)}, {NodeGroup: "b"}}}
-	estimates := []*loadlinev1.GroupEstimate{{NodeGroup: "a", NodeCount: 3, Pods: []*loadlinev1.PodRun{{Pod: 1, Count: 7}}}, {NodeGroup: "b"}}
+		{NodeGroup: "a", TemplateNode: []byte("t"), NodeUsdPerHour: proto.Float64(0.5), InstanceType: "i",
+			Spot: proto.Bool(true)}, {NodeGroup: "b"}}}
+	estimates := []*loadlinev1.GroupEstimate{
+		{NodeGroup: "a", NodeCount: 3, Pods: []*loadlinev1.PodRun{{Pod: 1, Count: 7}}}, {NodeGroup: "b"}}
 	got, err := Options(problem, estimates)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []*loadlinev1.ExpansionOption{{NodeGroup: "a", NodeCount: 3, TemplateNode: []byte("t"), NodeUsdPerHour: proto.Float64(0.5),
-		InstanceType: "i", Spot: proto.Bool(true), Pods: []*loadlinev1.PodRun{{Pod: 1, Count: 7}}}, {NodeGroup: "b"}}
+	want := []*loadlinev1.ExpansionOption{
+		{NodeGroup: "a", NodeCount: 3, TemplateNode: []byte("t"), NodeUsdPerHour: proto.Float64(0.5),
+			InstanceType: "i", Spot: proto.Bool(true), Pods: []*loadlinev1.PodRun{{Pod: 1, Count: 7}}},
+		{NodeGroup: "b"}}
 	for i := range want {
 		if !proto.Equal(got[i], want[i]) {
 			t.Errorf("option %v, want %v", got[i], want[i])

@@ -84,7 +84,8 @@ func (a *NodeResourcesLimitAwareArgs) validate() field.ErrorList {
 		errs = append(errs, field.NotSupported(field.NewPath("apiVersion"), a.APIVersion, []string{argsVersion}))
 	}
 	if t := a.Timeout.Duration; t < minTimeout || t > maxTimeout {
-		errs = append(errs, field.Invalid(field.NewPath("timeout"), t.String(), fmt.Sprintf("must be %v to %v", minTimeout, maxTimeout)))
+		errs = append(errs, field.Invalid(field.NewPath("timeout"), t.String(),
+			fmt.Sprintf("must be %v to %v", minTimeout, maxTimeout)))
 	}
 	if err := view.CheckName(a.View); err != nil {
 		errs = append(errs, field.Invalid(field.NewPath("view"), a.View, err.Error()))

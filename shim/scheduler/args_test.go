@@ -14,7 +14,8 @@ func TestDecodeArgs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if args.EngineAddress != "inprocess" || args.Timeout.Duration != 20*time.Millisecond || args.View != "scheduler" || args.Preset != "strict" {
+	if args.EngineAddress != "inprocess" || args.Timeout.Duration != 20*time.Millisecond || args.View != "scheduler" ||
+		args.Preset != "strict" {
 		t.Errorf("the defaults are %+v", args)
 	}
 	args, err = decodeArgs(&runtime.Unknown{ContentType: runtime.ContentTypeJSON, Raw: []byte(`{
@@ -24,7 +25,8 @@ func TestDecodeArgs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if args.EngineAddress != "unix:///run/loadline/socket" || args.Timeout.Duration != 5*time.Millisecond || args.View != "batch" ||
+	if args.EngineAddress != "unix:///run/loadline/socket" || args.Timeout.Duration != 5*time.Millisecond ||
+		args.View != "batch" ||
 		args.Preset != "kep217" || len(args.Resources) != 1 || args.Resources[0].Weight != 2 {
 		t.Errorf("got %+v", args)
 	}
@@ -34,12 +36,15 @@ func TestDecodeArgs(t *testing.T) {
 func TestDecodeArgsRefuses(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"UnknownField", `{"engineAdress": "inprocess"}`, `unknown field "engineAdress"`},
-		{"UnknownNestedField", `{"resources": [{"resource": "cpu", "weight": 1, "wait": 2}]}`, `unknown field "resources[0].wait"`},
+		{"UnknownNestedField", `{"resources": [{"resource": "cpu", "weight": 1, "wait": 2}]}`,
+			`unknown field "resources[0].wait"`},
 		{"RepeatedField", `{"timeout": "5ms", "timeout": "6ms"}`, `"timeout" already set`},
 		{"Kind", `{"kind": "NodeResourcesFitArgs"}`, `kind: Unsupported value: "NodeResourcesFitArgs"`},
 		{"Group", `{"apiVersion": "v1"}`, `apiVersion: Unsupported value: "v1"`},
-		{"Version", `{"apiVersion": "kubescheduler.config.k8s.io/v1beta3"}`, `apiVersion: Unsupported value: "kubescheduler.config.k8s.io/v1beta3"`},
-		{"NoVersion", `{"apiVersion": "kubescheduler.config.k8s.io"}`, `apiVersion: Unsupported value: "kubescheduler.config.k8s.io"`},
+		{"Version", `{"apiVersion": "kubescheduler.config.k8s.io/v1beta3"}`,
+			`apiVersion: Unsupported value: "kubescheduler.config.k8s.io/v1beta3"`},
+		{"NoVersion", `{"apiVersion": "kubescheduler.config.k8s.io"}`,
+			`apiVersion: Unsupported value: "kubescheduler.config.k8s.io"`},
 		{"TimeoutZero", `{"timeout": "0s"}`, `timeout: Invalid value: "0s": must be 1ms to 1s`},
 		{"TimeoutLong", `{"timeout": "2s"}`, `timeout: Invalid value: "2s": must be 1ms to 1s`},
 		{"TimeoutWord", `{"timeout": "soon"}`, `invalid duration "soon"`},
@@ -49,7 +54,8 @@ func TestDecodeArgsRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := decodeArgs(&runtime.Unknown{Raw: []byte(c.text)})
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "NodeResourcesLimitAwareArgs: ") {
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				!strings.HasPrefix(err.Error(), "NodeResourcesLimitAwareArgs: ") {
 				t.Errorf("got error %v, want %q in it", err, c.want)
 			}
 		})
@@ -57,7 +63,8 @@ func TestDecodeArgsRefuses(t *testing.T) {
 	if _, err := decodeArgs(&v1.Pod{}); err == nil || !strings.Contains(err.Error(), "cannot be read from a *v1.Pod") {
 		t.Errorf("got error %v", err)
 	}
-	if _, err := decodeArgs(&runtime.Unknown{ContentType: runtime.ContentTypeYAML}); err == nil || !strings.Contains(err.Error(), "must be JSON") {
+	if _, err := decodeArgs(&runtime.Unknown{ContentType: runtime.ContentTypeYAML}); err == nil ||
+		!strings.Contains(err.Error(), "must be JSON") {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -34,7 +34,8 @@ func benchmarkCycle(b *testing.B, address string) {
 	infos := make([]fwk.NodeInfo, count)
 	for i := range nodes {
 		nodes[i] = &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("ip-10-0-%d-%d.internal", i/256, i%256)}}
-		nodes[i].Status.Allocatable = v1.ResourceList{"cpu": resource.MustParse("32"), "memory": resource.MustParse("128Gi"), "pods": resource.MustParse("110")}
+		nodes[i].Status.Allocatable = v1.ResourceList{"cpu": resource.MustParse("32"),
+			"memory": resource.MustParse("128Gi"), "pods": resource.MustParse("110")}
 		for j := range pods {
 			onNode[i] = append(onNode[i], benchPod(i*pods+j))
 		}
@@ -42,7 +43,8 @@ func benchmarkCycle(b *testing.B, address string) {
 	}
 	c := &clients{dial: engine.Open, now: time.Now}
 	handle := &fakeHandle{nodes: infos}
-	p, err := newPlugin(b.Context(), &runtime.Unknown{Raw: fmt.Appendf(nil, `{"engineAddress": %q, "timeout": "1s"}`, address)}, handle, c)
+	p, err := newPlugin(b.Context(),
+		&runtime.Unknown{Raw: fmt.Appendf(nil, `{"engineAddress": %q, "timeout": "1s"}`, address)}, handle, c)
 	if err != nil {
 		b.Fatal(err)
 	}

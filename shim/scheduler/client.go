@@ -68,12 +68,14 @@ func (c *clients) acquire(logger klog.Logger, key clientKey) (*client, error) {
 	}
 	fresh := &client{
 		key: key, conn: conn, scorer: loadlinev1.NewSchedulerExtenderClient(conn), users: 1,
-		open: breakerOpen.WithLabelValues(key.address, key.view), partly: unreadable.WithLabelValues(key.address, key.view), logger: logger,
+		open:   breakerOpen.WithLabelValues(key.address, key.view),
+		partly: unreadable.WithLabelValues(key.address, key.view), logger: logger,
 		breaker: breaker.New(conn, c.now),
 	}
 	fresh.open.Set(0)
 	fresh.partly.Set(0)
-	fresh.cycles = view.NewCycles(conn, key.view, view.Events{Synced: fresh.synced, LeftOut: fresh.leftOut, Unreadable: fresh.unreadable})
+	fresh.cycles = view.NewCycles(conn, key.view,
+		view.Events{Synced: fresh.synced, LeftOut: fresh.leftOut, Unreadable: fresh.unreadable})
 	if c.byKey == nil {
 		c.byKey = map[clientKey]*client{}
 	}
@@ -99,14 +101,16 @@ func (c *clients) release(have *client) error {
 
 // score asks for the scores of the feasible nodes, in their order. Without them it returns a reason, and an error
 // where there is one.
-func (c *client) score(ctx context.Context, pod *v1.Pod, policy *loadlinev1.ScorePolicy, feasible, all []fwk.NodeInfo) ([]int32, reason, error) {
+func (c *client) score(ctx context.Context, pod *v1.Pod, policy *loadlinev1.ScorePolicy,
+	feasible, all []fwk.NodeInfo) ([]int32, reason, error) {
 	if !c.breaker.Allow() {
 		return nil, reasonBreakerOpen, nil
 	}
 	var scores []int32
 	err := c.cycles.Ask(feasible, all, func(changes *loadlinev1.Changes, slots []int32) (err error) {
 		defer observeSince(engineSeconds, time.Now())
-		scores, err = c.ask(ctx, &loadlinev1.ScoreRequest{Changes: changes, Pod: view.TrimIncomingPod(pod), Policy: policy}, slots)
+		scores, err = c.ask(ctx,
+			&loadlinev1.ScoreRequest{Changes: changes, Pod: view.TrimIncomingPod(pod), Policy: policy}, slots)
 		return err
 	})
 	if errors.Is(err, view.ErrSyncing) {
@@ -151,19 +155,20 @@ func (c *client) ask(ctx context.Context, question *loadlinev1.ScoreRequest, slo
 // leftOut hears of a node that the engine finds invalid: it has the lowest score until it changes.
 func (c *client) leftOut(node string, err error) {
 	leftOut.Inc()
-	c.logger.Error(err, "The engine finds a node invalid; it gets the lowest score until it changes", "node", klog.KRef("", node))
+	c.logger.Error(err, "The engine finds a node invalid; it gets the lowest score until it changes",
+		"node", klog.KRef("", node))
 }
 
-// unreadable hears of what the engine could not read in full. Such a node counts as left out: it has the lowest score if an amount that
-// is scored could not be read.
+// unreadable hears of what the engine could not read in full. Such a node counts as left out: it has the lowest score
+// if an amount that is scored could not be read.
 func (c *client) unreadable(news []leftout.Object, total int64) {
 	c.partly.Set(float64(total))
 	for _, object := range news {
 		if object.Kind == "Node" {
 			leftOut.Inc()
 		}
-		c.logger.Error(nil, "The engine cannot read all of an object; it counts with what could be read until it changes",
-			"kind", object.Kind, "object", klog.KRef(object.Namespace, object.Name), "reason", object.Reason)
+		c.logger.Error(nil, "The engine cannot read all of an object; it counts with what could be read until it "+
+			"changes", "kind", object.Kind, "object", klog.KRef(object.Namespace, object.Name), "reason", object.Reason)
 	}
 }
 
@@ -178,7 +183,8 @@ func (c *client) note(err error) reason {
 	case down:
 		if c.breaker.Failure() {
 			c.open.Set(1)
-			c.logger.Error(err, "The engine does not answer; scheduling goes on without limit-aware scores", "engine", c.key.address, "reason", why)
+			c.logger.Error(err, "The engine does not answer; scheduling goes on without limit-aware scores",
+				"engine", c.key.address, "reason", why)
 		}
 	default:
 		if c.breaker.Success() {

@@ -30,7 +30,8 @@ func newRealFixture(t *testing.T, address string) *fixture {
 		nodeinfo.New(2, cores("node2", 8), limited("pod3", 3), limited("pod4", 2)),
 	}
 	f.handle = &fakeHandle{nodes: f.nodes}
-	f.plugin = f.newPlugin(fmt.Sprintf(`{"engineAddress": %q, "resources": [{"resource": "cpu", "weight": 1}]}`, address))
+	f.plugin = f.newPlugin(fmt.Sprintf(`{"engineAddress": %q, "resources": [{"resource": "cpu", "weight": 1}]}`,
+		address))
 	return f
 }
 
@@ -78,8 +79,8 @@ func (f *fixture) waitForScores(patience time.Duration) (scores []int64, status 
 	return nil, status
 }
 
-// expectSkips runs cycles for a while, of which none may be answered, and only so many may wait for the engine: five until the breaker
-// opens, then one a second.
+// expectSkips runs cycles for a while, of which none may be answered, and only so many may wait for the engine: five
+// until the breaker opens, then one a second.
 func (f *fixture) expectSkips(during time.Duration) {
 	f.t.Helper()
 	start := time.Now()
@@ -139,8 +140,8 @@ func TestStoppedDaemon(t *testing.T) {
 	}
 }
 
-// One node that the engine cannot read in full, such as one with a broken kubelet, does not cost the others their scores. It is counted
-// and named once.
+// One node that the engine cannot read in full, such as one with a broken kubelet, does not cost the others their
+// scores. It is counted and named once.
 func TestNodeThatCannotBeReadIsNamed(t *testing.T) {
 	f := newRealFixture(t, enginetest.Address(t))
 	f.nodes = append(f.nodes, nodeinfo.New(3, cores("node3", -1)))
@@ -170,11 +171,12 @@ func TestNodeThatCannotBeReadIsNamed(t *testing.T) {
 	}
 }
 
-// The pod limits memory only, and node3 would be the best by its memory alone: its cpu must not be passed over because it could not be
-// read.
+// The pod limits memory only, and node3 would be the best by its memory alone: its cpu must not be passed over because
+// it could not be read.
 func TestNodeThatCannotBeReadDoesNotWin(t *testing.T) {
 	f := newRealFixture(t, enginetest.Address(t))
-	f.plugin.policy.Resources = []*loadlinev1.ResourceWeight{{Resource: "cpu", Weight: 1}, {Resource: "memory", Weight: 1}}
+	f.plugin.policy.Resources = []*loadlinev1.ResourceWeight{{Resource: "cpu", Weight: 1},
+		{Resource: "memory", Weight: 1}}
 	offer := func(name string, cpu, memory string) *v1.Node {
 		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{
 			"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory)}}}
@@ -183,7 +185,8 @@ func TestNodeThatCannotBeReadDoesNotWin(t *testing.T) {
 		nodeinfo.New(3, offer("node3", "-8", "64Gi"))}
 	f.handle.nodes = f.nodes
 	f.pod = pod()
-	f.pod.Spec.Containers[0].Resources = v1.ResourceRequirements{Limits: v1.ResourceList{"memory": resource.MustParse("4Gi")}}
+	f.pod.Spec.Containers[0].Resources = v1.ResourceRequirements{
+		Limits: v1.ResourceList{"memory": resource.MustParse("4Gi")}}
 	if scores, status := f.waitForScores(5 * time.Second); !slices.Equal(scores, []int64{0, 100, 0}) {
 		t.Errorf("got scores %v and status %v, want node2 first and nothing for node3", scores, status)
 	}

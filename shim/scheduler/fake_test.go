@@ -48,7 +48,8 @@ func (f *fakeEngine) Invoke(_ context.Context, method string, args, reply any, _
 	panic(method)
 }
 
-func (f *fakeEngine) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+func (f *fakeEngine) NewStream(context.Context, *grpc.StreamDesc,
+	string, ...grpc.CallOption) (grpc.ClientStream, error) {
 	panic("no streams")
 }
 
@@ -105,7 +106,8 @@ func (h *fakeHandle) SnapshotSharedLister() fwk.SharedLister {
 
 func newFixture(t *testing.T, args string) *fixture {
 	t.Helper()
-	f := &fixture{t: t, engine: &fakeEngine{answer: inOrder, sync: func(*loadlinev1.SyncRequest) error { return nil }}, clock: &fakeClock{time: time.Unix(1000, 0)}}
+	f := &fixture{t: t, engine: &fakeEngine{answer: inOrder, sync: func(*loadlinev1.SyncRequest) error { return nil }},
+		clock: &fakeClock{time: time.Unix(1000, 0)}}
 	f.clients = &clients{dial: func(string) (engine.Conn, error) { return f.engine, nil }, now: f.clock.now}
 	for i := range 3 {
 		f.nodes = append(f.nodes, nodeinfo.New(int64(i+1), node(i)))
@@ -117,7 +119,8 @@ func newFixture(t *testing.T, args string) *fixture {
 
 func (f *fixture) newPlugin(args string) *Plugin {
 	f.t.Helper()
-	p, err := newPlugin(f.t.Context(), &runtime.Unknown{Raw: []byte(args), ContentType: runtime.ContentTypeJSON}, f.handle, f.clients)
+	p, err := newPlugin(f.t.Context(), &runtime.Unknown{Raw: []byte(args), ContentType: runtime.ContentTypeJSON},
+		f.handle, f.clients)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -69,8 +69,9 @@ var (
 		Help: "Time that the plugin's PreScore took, the question to the engine included.",
 	})
 	scoreSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
-		Subsystem: subsystem, Name: "score_duration_seconds", StabilityLevel: metrics.ALPHA, Buckets: metrics.ExponentialBuckets(1e-8, 2, 20),
-		Help: "Time that the plugin's Score took for one node; one node of each cycle is measured.",
+		Subsystem: subsystem, Name: "score_duration_seconds", StabilityLevel: metrics.ALPHA,
+		Buckets: metrics.ExponentialBuckets(1e-8, 2, 20),
+		Help:    "Time that the plugin's Score took for one node; one node of each cycle is measured.",
 	})
 	engineSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "engine_call_duration_seconds", StabilityLevel: metrics.ALPHA, Buckets: fineBuckets,
@@ -96,7 +97,8 @@ var MetricNames = []string{
 var skippedFor = map[reason]metrics.CounterMetric{}
 
 var registerMetrics = sync.OnceFunc(func() {
-	legacyregistry.MustRegister(answered, skipped, panics, clamped, leftOut, unreadable, breakerOpen, preScoreSeconds, scoreSeconds, engineSeconds)
+	legacyregistry.MustRegister(answered, skipped, panics, clamped, leftOut, unreadable, breakerOpen, preScoreSeconds,
+		scoreSeconds, engineSeconds)
 	for _, r := range reasons {
 		skippedFor[r] = skipped.WithLabelValues(string(r))
 	}

@@ -91,7 +91,8 @@ func (s *scores) Clone() fwk.StateData { return s }
 
 // PreScore asks the engine for the scores of all feasible nodes and keeps them for Score. Without an answer it
 // returns Skip, which only drops our opinion; an error would fail the pod.
-func (p *Plugin) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (result *fwk.Status) {
+func (p *Plugin) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	nodes []fwk.NodeInfo) (result *fwk.Status) {
 	defer observeSince(preScoreSeconds, time.Now())
 	defer func() {
 		if r := recover(); r != nil {
@@ -126,7 +127,8 @@ func (p *Plugin) ask(ctx context.Context, pod *v1.Pod, nodes []fwk.NodeInfo) ([]
 }
 
 // Score reads the score of a node.
-func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (score int64, result *fwk.Status) {
+func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod,
+	node fwk.NodeInfo) (score int64, result *fwk.Status) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.recovered("Score", r)

@@ -36,12 +36,14 @@ func TestOneQuestionPerCycleGivesTheScores(t *testing.T) {
 		t.Fatalf("asked %d times, want once", len(f.engine.asked))
 	}
 	question := f.engine.asked[0]
-	if !slices.Equal(question.GetSlots(), []int32{0, 1, 2}) || question.GetPolicy().GetPreset() != loadlinev1.ScorePolicy_STRICT ||
+	if !slices.Equal(question.GetSlots(), []int32{0, 1, 2}) ||
+		question.GetPolicy().GetPreset() != loadlinev1.ScorePolicy_STRICT ||
 		question.GetChanges().GetView() != "scheduler" || len(question.GetChanges().GetNodes()) != 3 {
 		t.Errorf("asked %v", question)
 	}
 	f.cycle()
-	if again := f.engine.asked[1].GetChanges(); len(again.GetNodes()) != 0 || again.GetBaseRevision() != again.GetRevision() {
+	if again := f.engine.asked[1].GetChanges(); len(again.GetNodes()) != 0 ||
+		again.GetBaseRevision() != again.GetRevision() {
 		t.Errorf("nothing changed, but the second question carries %v", again)
 	}
 }
@@ -120,7 +122,8 @@ func TestPanicsAreRecoveredInEveryEntryPoint(t *testing.T) {
 
 func TestScoreWithoutAnAnswerIsTheLowest(t *testing.T) {
 	f := newFixture(t, `{}`)
-	if score, status := f.plugin.Score(t.Context(), &cycleState{}, pod(), f.nodes[0]); score != fwk.MinScore || !status.IsSuccess() {
+	if score, status := f.plugin.Score(t.Context(), &cycleState{}, pod(), f.nodes[0]); score != fwk.MinScore ||
+		!status.IsSuccess() {
 		t.Errorf("got %d and status %v", score, status)
 	}
 }
@@ -128,13 +131,16 @@ func TestScoreWithoutAnAnswerIsTheLowest(t *testing.T) {
 // Invariant A1.
 func TestNormalizeScoreGuardsTheRange(t *testing.T) {
 	f := newFixture(t, `{}`)
-	list := fwk.NodeScoreList{{Name: "a", Score: -1}, {Name: "b", Score: 0}, {Name: "c", Score: 100}, {Name: "d", Score: 1 << 40}}
+	list := fwk.NodeScoreList{{Name: "a", Score: -1}, {Name: "b", Score: 0}, {Name: "c", Score: 100},
+		{Name: "d", Score: 1 << 40}}
 	n := counted(t, clamped, func() {
-		if status := f.plugin.ScoreExtensions().NormalizeScore(t.Context(), &cycleState{}, pod(), list); !status.IsSuccess() {
+		if status := f.plugin.ScoreExtensions().NormalizeScore(t.Context(), &cycleState{}, pod(),
+			list); !status.IsSuccess() {
 			t.Errorf("got status %v", status)
 		}
 	})
-	if want := (fwk.NodeScoreList{{Name: "a", Score: 0}, {Name: "b", Score: 0}, {Name: "c", Score: 100}, {Name: "d", Score: 100}}); !slices.Equal(list, want) {
+	if want := (fwk.NodeScoreList{{Name: "a", Score: 0}, {Name: "b", Score: 0}, {Name: "c", Score: 100},
+		{Name: "d", Score: 100}}); !slices.Equal(list, want) {
 		t.Errorf("got %v, want %v", list, want)
 	}
 	if n != 2 {
@@ -252,7 +258,8 @@ func TestProfilesShareAnEngine(t *testing.T) {
 	f.cycle()
 	f.plugin, second = second, f.plugin
 	f.cycle()
-	if q := f.engine.asked[1]; len(q.GetChanges().GetNodes()) != 0 || q.GetPolicy().GetPreset() != loadlinev1.ScorePolicy_KEP217 {
+	if q := f.engine.asked[1]; len(q.GetChanges().GetNodes()) != 0 ||
+		q.GetPolicy().GetPreset() != loadlinev1.ScorePolicy_KEP217 {
 		t.Errorf("the second profile asked %v", q)
 	}
 	other.Close()
@@ -269,7 +276,8 @@ func TestProfilesShareAnEngine(t *testing.T) {
 
 func TestNewFailsWithoutAnEngine(t *testing.T) {
 	c := &clients{dial: func(string) (engine.Conn, error) { return nil, errors.New("no library") }}
-	if _, err := newPlugin(t.Context(), nil, &fakeHandle{}, c); err == nil || !strings.Contains(err.Error(), "NodeResourcesLimitAware: no library") {
+	if _, err := newPlugin(t.Context(), nil, &fakeHandle{}, c); err == nil ||
+		!strings.Contains(err.Error(), "NodeResourcesLimitAware: no library") {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -299,11 +307,15 @@ func TestSignPodTellsPodsApartByWhatIsScored(t *testing.T) {
 		{"ContainerName", true, func(p *v1.Pod) { p.Spec.Containers[0].Name = "x" }},
 		{"Image", true, func(p *v1.Pod) { p.Spec.Containers[0].Image = "x" }},
 		{"Status", true, func(p *v1.Pod) { p.Status.AllocatedResources = two }},
-		{"Spelling", true, func(p *v1.Pod) { p.Spec.Containers[0].Resources.Limits["cpu"] = resource.MustParse("1000m") }},
-		{"Limit", false, func(p *v1.Pod) { p.Spec.Containers[0].Resources.Limits["cpu"] = resource.MustParse("1001m") }},
-		{"OtherLimit", false, func(p *v1.Pod) { p.Spec.Containers[0].Resources.Limits["memory"] = resource.MustParse("1") }},
+		{"Spelling", true,
+			func(p *v1.Pod) { p.Spec.Containers[0].Resources.Limits["cpu"] = resource.MustParse("1000m") }},
+		{"Limit", false,
+			func(p *v1.Pod) { p.Spec.Containers[0].Resources.Limits["cpu"] = resource.MustParse("1001m") }},
+		{"OtherLimit", false,
+			func(p *v1.Pod) { p.Spec.Containers[0].Resources.Limits["memory"] = resource.MustParse("1") }},
 		{"NoLimit", false, func(p *v1.Pod) { p.Spec.Containers[0].Resources.Limits = nil }},
-		{"Request", false, func(p *v1.Pod) { p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("2") }},
+		{"Request", false,
+			func(p *v1.Pod) { p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("2") }},
 		{"BestEffort", false, func(p *v1.Pod) { p.Spec.Containers[0].Resources = v1.ResourceRequirements{} }},
 		{"InitContainer", false, func(p *v1.Pod) {
 			p.Spec.InitContainers = []v1.Container{{Resources: v1.ResourceRequirements{Limits: two}}}

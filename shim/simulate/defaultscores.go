@@ -33,15 +33,18 @@ var assumedPerContainer = v1.ResourceList{
 // NodeResourcesFit assumes of it: kube-scheduler 1.36 leaves them out there, and only there.
 func requestsOf(pod *v1.Pod) requests {
 	return requests{
-		stated:  amountsOf(helpers.PodRequests(pod, helpers.PodResourcesOptions{})),
-		assumed: amountsOf(helpers.PodRequests(pod, helpers.PodResourcesOptions{NonMissingContainerRequests: assumedPerContainer, SkipPodLevelResources: true})),
+		stated: amountsOf(helpers.PodRequests(pod, helpers.PodResourcesOptions{})),
+		assumed: amountsOf(
+			helpers.PodRequests(pod, helpers.PodResourcesOptions{NonMissingContainerRequests: assumedPerContainer,
+				SkipPodLevelResources: true})),
 	}
 }
 
 // requestsOnNode returns what a pod counts as once it is on a node. Of a pod with pod-level requests nothing is
 // assumed for a resource that some container states.
 func requestsOnNode(pod *v1.Pod) requests {
-	options := helpers.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
+	options := helpers.PodResourcesOptions{UseStatusResources: true,
+		InPlacePodLevelResourcesVerticalScalingEnabled: true}
 	list := helpers.PodRequests(pod, options)
 	stated := amountsOf(list)
 	options.NonMissingContainerRequests = assumedPerContainer.DeepCopy()

@@ -77,7 +77,8 @@ type Outcome struct {
 }
 
 // Run replays the arrivals into a view of its own.
-func Run(ctx context.Context, conn grpc.ClientConnInterface, viewName string, c *Cluster, s Scheduler) (*Outcome, error) {
+func Run(ctx context.Context, conn grpc.ClientConnInterface, viewName string, c *Cluster,
+	s Scheduler) (*Outcome, error) {
 	r := newReplay(conn, viewName, c, s)
 	defer r.view.Drop(context.WithoutCancel(ctx))
 	out := &Outcome{Nodes: make(map[string]string, len(c.Arrivals))}
@@ -187,7 +188,8 @@ func (r *replay) choose(ctx context.Context, pod *v1.Pod) (node string, judged b
 
 // feasible returns the slots of the nodes that the filters let a pod onto; `open` says whether one of the others could
 // not be judged.
-func (r *replay) feasible(ctx context.Context, at *loadlinev1.Changes, pod *v1.Pod) (slots []int32, open bool, err error) {
+func (r *replay) feasible(ctx context.Context, at *loadlinev1.Changes,
+	pod *v1.Pod) (slots []int32, open bool, err error) {
 	response, err := r.extender.Fit(ctx, &loadlinev1.FitRequest{
 		Changes: at, Pods: []*loadlinev1.IncomingPod{{Pod: view.TrimIncomingPodForFilters(pod)}}})
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 )
 
 func node(name, cpu, memory string) *v1.Node {
-	list := v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory), "pods": resource.MustParse("110")}
+	list := v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory),
+		"pods": resource.MustParse("110")}
 	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: list, Capacity: list}}
 }
 
@@ -34,7 +35,8 @@ func pod(name string, age int, requests, limits [2]string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: types.UID(name),
 			CreationTimestamp: metav1.NewTime(time.Date(2026, 1, 1, 0, 0, age, 0, time.UTC))},
-		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: list(requests), Limits: list(limits)}}}},
+		Spec: v1.PodSpec{Containers: []v1.Container{
+			{Name: "c", Resources: v1.ResourceRequirements{Requests: list(requests), Limits: list(limits)}}}},
 	}
 }
 
@@ -57,7 +59,8 @@ func TestSplitTakesArrivalsInOrderOfCreation(t *testing.T) {
 	given.DeletionTimestamp = &metav1.Time{}
 	done := on("a", pod("done", 0, [2]string{}, [2]string{}))
 	done.Status.Phase = v1.PodSucceeded
-	later, b, a := pod("later", 5, [2]string{}, [2]string{}), on("a", pod("b", 1, [2]string{}, [2]string{})), pod("a", 1, [2]string{}, [2]string{})
+	later, b, a := pod("later", 5, [2]string{}, [2]string{}), on("a", pod("b", 1, [2]string{}, [2]string{})), pod("a",
+		1, [2]string{}, [2]string{})
 	fixed, arrivals := Split([]*v1.Pod{daemon, later, mirror, b, ending, given, a, done, waitingDaemon})
 	names := func(pods []*v1.Pod) (out []string) {
 		for _, p := range pods {
@@ -78,7 +81,8 @@ func TestDefaultScores(t *testing.T) {
 	there := on("n", pod("there", 0, [2]string{"1", "2Gi"}, [2]string{}))
 	silent := on("n", pod("silent", 0, [2]string{}, [2]string{}))
 	podLevel := pod("pod-level", 0, [2]string{"1", "2Gi"}, [2]string{})
-	podLevel.Spec.Resources = &v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("3"), "memory": resource.MustParse("2Gi")}}
+	podLevel.Spec.Resources = &v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("3"),
+		"memory": resource.MustParse("2Gi")}}
 	for _, c := range []struct {
 		name            string
 		there           []*v1.Pod
@@ -87,11 +91,14 @@ func TestDefaultScores(t *testing.T) {
 	}{
 		// cpu 1 of 4 left free 75, memory 2 of 8 left free 75. As even as before.
 		{"Empty", nil, pod("p", 0, [2]string{"1", "2Gi"}, [2]string{}), 75, 75},
-		// cpu 2 + 1 of 4: 25, memory 2 + 2 of 8: 50; mean 37. Shares 3/4 and 1/2: deviation 12.5 %, 0 before: 50 + (50 + 87 - 100)/2.
+		// cpu 2 + 1 of 4: 25, memory 2 + 2 of 8: 50; mean 37. Shares 3/4 and 1/2: deviation 12.5 %, 0 before: 50 + (50
+		// + 87 - 100)/2.
 		{"Uneven", []*v1.Pod{there}, pod("p", 0, [2]string{"2", "2Gi"}, [2]string{}), 37, 68},
-		// 100m and 200Mi are assumed of each: cpu 3800/4000 = 95, memory 7792/8192 = 95. BestEffort: no opinion on balance.
+		// 100m and 200Mi are assumed of each: cpu 3800/4000 = 95, memory 7792/8192 = 95. BestEffort: no opinion on
+		// balance.
 		{"NothingStated", []*v1.Pod{silent}, pod("p", 0, [2]string{}, [2]string{}), 95, 0},
-		// What NodeResourcesFit scores leaves pod-level resources out: cpu 1 of 4, memory 2 of 8. Balance has cpu 3/4, memory 1/4.
+		// What NodeResourcesFit scores leaves pod-level resources out: cpu 1 of 4, memory 2 of 8. Balance has cpu 3/4,
+		// memory 1/4.
 		{"PodLevel", nil, podLevel, 75, 62},
 	} {
 		least, balanced := DefaultScores(node("n", "4", "8Gi"), c.there, c.pod)
@@ -115,7 +122,10 @@ func TestRunPlacesByRequestsOrByLimitsToo(t *testing.T) {
 	gated := pod("gated", 4, requests, requests)
 	gated.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "wait"}}
 	stateful := pod("stateful", 5, requests, requests)
-	stateful.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "unknown"}}}}
+	stateful.Spec.Volumes = []v1.Volume{
+		{Name: "v",
+			VolumeSource: v1.VolumeSource{
+				PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "unknown"}}}}
 	c.Arrivals = append(c.Arrivals, gated, stateful)
 	conn := enginetest.Open(t)
 	p := policy.Policy{}
@@ -125,8 +135,10 @@ func TestRunPlacesByRequestsOrByLimitsToo(t *testing.T) {
 		nodes     string
 		limits    [2]int64 // of cpu on a and b
 	}{
-		{Scheduler{Name: "default"}, "map[ns/gated: ns/giant: ns/hungry:a ns/modest:b ns/stateful: ns/third:a]", [2]int64{9000, 1000}},
-		{Scheduler{Name: "ours", Weight: 2, Policy: p.Proto()}, "map[ns/gated: ns/giant: ns/hungry:a ns/modest:b ns/stateful: ns/third:b]", [2]int64{8000, 2000}},
+		{Scheduler{Name: "default"}, "map[ns/gated: ns/giant: ns/hungry:a ns/modest:b ns/stateful: ns/third:a]",
+			[2]int64{9000, 1000}},
+		{Scheduler{Name: "ours", Weight: 2, Policy: p.Proto()},
+			"map[ns/gated: ns/giant: ns/hungry:a ns/modest:b ns/stateful: ns/third:b]", [2]int64{8000, 2000}},
 	} {
 		got, err := Run(t.Context(), conn, fmt.Sprint("view-", i), c, want.scheduler)
 		if err != nil {

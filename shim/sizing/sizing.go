@@ -41,8 +41,8 @@ func New() *Gatherer {
 	return &Gatherer{index: map[waitingKey]int{}, daemons: scaleup.NewPodsForPlanning()}
 }
 
-// AddPod takes note of a pod that waits for a node, for a gate, or to start on its node, and of what DaemonSets run. Which of them
-// are demand the engine decides.
+// AddPod takes note of a pod that waits for a node, for a gate, or to start on its node, and of what DaemonSets run.
+// The engine decides which of them are demand.
 func (g *Gatherer) AddPod(pod *v1.Pod) {
 	if _, claims := scaleup.DaemonSetOf(pod); claims {
 		g.daemons.AddPod(pod)
@@ -100,14 +100,15 @@ func (g *Gatherer) Name(i int32) string {
 	return g.names[i]
 }
 
-// The fields of a question that hold Pods: the engine names a pod that it leaves out by its place there, such as "pods[0]", since it is
-// told no names.
+// The fields of a question that hold Pods: the engine names a pod that it leaves out by its place there, such as
+// "pods[0]", since it gets no names.
 const (
 	FieldOfRequest = "pods"      // MeasureUtilizationRequest.pods
 	FieldOfLoop    = "size_pods" // PlanLoopRequest.size_pods
 )
 
-// NameLeftOut gives the pods that an answer leaves out by their place in a field their names. Of equal pods it is that of the first.
+// NameLeftOut fills in the names of pods that an answer leaves out by their place in a field. Of equal pods it takes
+// the name of the first.
 func (g *Gatherer) NameLeftOut(field string, objects []*loadlinev1.LeftOut) {
 	for _, o := range objects {
 		place, ok := strings.CutPrefix(o.GetName(), field+"[")
@@ -128,15 +129,17 @@ func (g *Gatherer) NameLeftOut(field string, objects []*loadlinev1.LeftOut) {
 }
 
 // namesOfOnePod are labels that no other pod has with the same value.
-var namesOfOnePod = []string{"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name"}
+var namesOfOnePod = []string{"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index",
+	"statefulset.kubernetes.io/pod-name"}
 
-// sized returns what of a pod its size, its group and the nodes that it fits on depend on, so that pods of many names and owners
-// are equal.
+// sized returns only what decides a pod's size, its group and the nodes that it fits on, so that pods that differ in
+// name and owner are equal.
 func sized(pod *v1.Pod) *v1.Pod {
 	out := &v1.Pod{}
 	out.Namespace = pod.Namespace
 	// Other labels bear on nodes by way of the pod's own terms, which may select the pod itself.
-	terms := len(pod.Spec.TopologySpreadConstraints) > 0 || pod.Spec.Affinity != nil && (pod.Spec.Affinity.PodAffinity != nil || pod.Spec.Affinity.PodAntiAffinity != nil)
+	terms := len(pod.Spec.TopologySpreadConstraints) > 0 ||
+		pod.Spec.Affinity != nil && (pod.Spec.Affinity.PodAffinity != nil || pod.Spec.Affinity.PodAntiAffinity != nil)
 	for key, value := range pod.Labels {
 		if key == slack.PlaceholderLabel || terms && !slices.Contains(namesOfOnePod, key) {
 			metav1.SetMetaDataLabel(&out.ObjectMeta, key, value)
@@ -144,12 +147,14 @@ func sized(pod *v1.Pod) *v1.Pod {
 	}
 	placeholder := pod.Labels[slack.PlaceholderLabel] != ""
 	if owner := metav1.GetControllerOf(pod); owner != nil && (owner.Kind == "DaemonSet" || placeholder) {
-		out.OwnerReferences = []metav1.OwnerReference{{APIVersion: owner.APIVersion, Kind: owner.Kind, Controller: owner.Controller}}
+		out.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: owner.APIVersion, Kind: owner.Kind, Controller: owner.Controller}}
 	}
 	if placeholder { // the label alone makes none: the engine looks at owner and priority too
 		out.Spec.Priority = pod.Spec.Priority
 	}
-	for _, key := range []string{v1.MirrorPodAnnotationKey, "kubernetes.io/config.source", "cluster-autoscaler.kubernetes.io/daemonset-pod"} {
+	for _, key := range []string{v1.MirrorPodAnnotationKey, "kubernetes.io/config.source",
+		"cluster-autoscaler.kubernetes.io/daemonset-pod"} {
 		if value, ok := pod.Annotations[key]; ok {
 			metav1.SetMetaDataAnnotation(&out.ObjectMeta, key, value)
 		}
@@ -165,14 +170,17 @@ func sized(pod *v1.Pod) *v1.Pod {
 func containers(from []v1.Container) []v1.Container {
 	var out []v1.Container
 	for i := range from {
-		out = append(out, v1.Container{Ports: from[i].Ports, Resources: from[i].Resources, RestartPolicy: from[i].RestartPolicy})
+		out = append(out,
+			v1.Container{Ports: from[i].Ports, Resources: from[i].Resources, RestartPolicy: from[i].RestartPolicy})
 	}
 	return out
 }
 
 // Request returns the question about the groups that say how they are sized, but for the view.
-func (g *Gatherer) Request(groups []nodegroup.NodeGroup, now time.Time, state *loadlinev1.SizeState) (*loadlinev1.MeasureUtilizationRequest, error) {
-	out := &loadlinev1.MeasureUtilizationRequest{NowMilliseconds: now.UnixMilli(), Pods: g.waiting, State: state, DaemonPods: g.daemons.DaemonPods()}
+func (g *Gatherer) Request(groups []nodegroup.NodeGroup, now time.Time,
+	state *loadlinev1.SizeState) (*loadlinev1.MeasureUtilizationRequest, error) {
+	out := &loadlinev1.MeasureUtilizationRequest{NowMilliseconds: now.UnixMilli(), Pods: g.waiting, State: state,
+		DaemonPods: g.daemons.DaemonPods()}
 	for i := range groups {
 		if groups[i].Spec.Size == nil {
 			continue
@@ -191,7 +199,8 @@ func (g *Gatherer) Request(groups []nodegroup.NodeGroup, now time.Time, state *l
 
 func sizedGroup(group *nodegroup.NodeGroup) (*loadlinev1.SizedGroup, error) {
 	spec := &group.Spec
-	out := &loadlinev1.SizedGroup{NodeGroup: group.Name(), CatchAll: spec.Size.CatchAll, CloudTarget: spec.Target, Options: options(spec)}
+	out := &loadlinev1.SizedGroup{NodeGroup: group.Name(), CatchAll: spec.Size.CatchAll, CloudTarget: spec.Target,
+		Options: options(spec)}
 	labels := spec.NodeSelector
 	if len(labels) == 0 {
 		labels = ownLabels(spec.Template.Labels)
@@ -199,9 +208,11 @@ func sizedGroup(group *nodegroup.NodeGroup) (*loadlinev1.SizedGroup, error) {
 	for key, value := range labels {
 		out.Labels = append(out.Labels, &loadlinev1.GroupLabel{Key: key, Value: value})
 	}
-	slices.SortFunc(out.Labels, func(a, b *loadlinev1.GroupLabel) int { return strings.Compare(a.GetKey(), b.GetKey()) })
+	slices.SortFunc(out.Labels,
+		func(a, b *loadlinev1.GroupLabel) int { return strings.Compare(a.GetKey(), b.GetKey()) })
 	if len(out.Labels) == 0 {
-		return nil, errors.New("spec.nodeSelector: missing, and the template has no label that tells the group from others")
+		return nil, errors.New("spec.nodeSelector: missing, and the template has no label that tells the group " +
+			"from others")
 	}
 	if spec.Template == nil {
 		return out, nil
@@ -261,12 +272,14 @@ func options(spec *nodegroup.Spec) *loadlinev1.SizeOptions {
 		ScaleUpPercent: size.ScaleUpThresholdPercent, TaintUpperPercent: size.TaintUpperCapacityThresholdPercent,
 		TaintLowerPercent: size.TaintLowerCapacityThresholdPercent,
 		SlowRate:          size.SlowNodeRemovalRate, FastRate: size.FastNodeRemovalRate,
-		SoftGraceMilliseconds: size.SoftDeleteGracePeriod.Milliseconds(), HardGraceMilliseconds: size.HardDeleteGracePeriod.Milliseconds(),
-		CoolDownMilliseconds: size.ScaleUpCoolDownPeriod.Milliseconds(),
-		ScaleOnStarve:        size.ScaleOnStarve, MaxNodeAgeMilliseconds: size.MaxNodeAge.Milliseconds(),
+		SoftGraceMilliseconds: size.SoftDeleteGracePeriod.Milliseconds(),
+		HardGraceMilliseconds: size.HardDeleteGracePeriod.Milliseconds(),
+		CoolDownMilliseconds:  size.ScaleUpCoolDownPeriod.Milliseconds(),
+		ScaleOnStarve:         size.ScaleOnStarve, MaxNodeAgeMilliseconds: size.MaxNodeAge.Milliseconds(),
 		UnhealthyGraceMilliseconds: size.UnhealthyNodeGracePeriod.Milliseconds(),
-		NewestPercent:              size.HealthCheckNewestNodesPercent, MaxUnhealthyPercent: size.MaxUnhealthyNodesPercent,
-		IgnoreDaemonSets: size.DaemonSets == nodegroup.DaemonSetsIgnore,
+		NewestPercent:              size.HealthCheckNewestNodesPercent,
+		MaxUnhealthyPercent:        size.MaxUnhealthyNodesPercent,
+		IgnoreDaemonSets:           size.DaemonSets == nodegroup.DaemonSetsIgnore,
 	}
 }
 
@@ -300,13 +313,15 @@ func Warnings(group *loadlinev1.GroupSize, pods *Gatherer) []string {
 		case loadlinev1.SizeWarning_DAEMON_SHARE:
 			out = append(out, "DaemonSet pods take more of its nodes than the scale-up threshold leaves")
 		case loadlinev1.SizeWarning_PODS_WITHOUT_REQUESTS:
-			out = append(out, fmt.Sprintf("%d of its pods have a container that requests no cpu or no memory", w.GetCount()))
+			out = append(out,
+				fmt.Sprintf("%d of its pods have a container that requests no cpu or no memory", w.GetCount()))
 		case loadlinev1.SizeWarning_SHARED_NODES:
 			out = append(out, fmt.Sprintf("%d of its nodes are also of %s", w.GetCount(), w.GetNodeGroup()))
 		case loadlinev1.SizeWarning_UNCOUNTED_PODS:
 			out = append(out, fmt.Sprintf("%d pods on its nodes ask for no group and are no demand", w.GetCount()))
 		case loadlinev1.SizeWarning_PODS_TOO_LARGE:
-			text := fmt.Sprintf("%d of its pods that wait request more than any of its nodes offers, and are no demand", w.GetCount())
+			text := fmt.Sprintf("%d of its pods that wait request more than any of its nodes offers, and are no demand",
+				w.GetCount())
 			if pods != nil && w.FirstPod != nil {
 				text += ", such as " + pods.Name(w.GetFirstPod())
 			}

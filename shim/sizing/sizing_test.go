@@ -90,9 +90,12 @@ func askedOf(t *testing.T, text string) *loadlinev1.SizedGroup {
 func TestEveryOptionReachesTheEngine(t *testing.T) {
 	common := func() *loadlinev1.SizeOptions {
 		return &loadlinev1.SizeOptions{
-			Mode: loadlinev1.SizeOptions_DEFAULT, MinNodes: 1, MaxNodes: 20, ScaleUpPercent: 71, TaintUpperPercent: 61, TaintLowerPercent: 41,
-			SlowRate: 2, FastRate: 4, SoftGraceMilliseconds: 60_000, HardGraceMilliseconds: 600_000, CoolDownMilliseconds: 300_000,
-			ScaleOnStarve: true, MaxNodeAgeMilliseconds: 86_400_000, UnhealthyGraceMilliseconds: 420_000, NewestPercent: 30, MaxUnhealthyPercent: 40,
+			Mode: loadlinev1.SizeOptions_DEFAULT, MinNodes: 1, MaxNodes: 20, ScaleUpPercent: 71, TaintUpperPercent: 61,
+			TaintLowerPercent: 41,
+			SlowRate:          2, FastRate: 4, SoftGraceMilliseconds: 60_000, HardGraceMilliseconds: 600_000,
+			CoolDownMilliseconds: 300_000,
+			ScaleOnStarve:        true, MaxNodeAgeMilliseconds: 86_400_000, UnhealthyGraceMilliseconds: 420_000,
+			NewestPercent: 30, MaxUnhealthyPercent: 40,
 		}
 	}
 	got := askedOf(t, full)
@@ -108,7 +111,8 @@ func TestEveryOptionReachesTheEngine(t *testing.T) {
 	if !proto.Equal(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
-	want = &loadlinev1.SizedGroup{NodeGroup: "default", CatchAll: true, Options: common(), Labels: []*loadlinev1.GroupLabel{{Key: "pool", Value: "general"}}}
+	want = &loadlinev1.SizedGroup{NodeGroup: "default", CatchAll: true, Options: common(),
+		Labels: []*loadlinev1.GroupLabel{{Key: "pool", Value: "general"}}}
 	if got := askedOf(t, escalator); !proto.Equal(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
@@ -118,14 +122,21 @@ func TestEveryOptionReachesTheEngine(t *testing.T) {
 func TestNoOptionIsLost(t *testing.T) {
 	for _, text := range []string{full, escalator} {
 		before := askedOf(t, text)
-		for _, change := range []string{"min: 1>min: 2", "max: 20>max: 21", "target: 5>target: 6", "zone: a>zone: b", "mode: compat>mode: default",
-			"daemonSets: ignore>daemonSets: subtract", "catchAll: true>catchAll: false", "Percent: 71>Percent: 72", "Percent: 61>Percent: 62",
-			"Percent: 41>Percent: 42", "Rate: 2>Rate: 3", "Rate: 4>Rate: 5", "Period: 1m>Period: 2m", "Period: 10m>Period: 11m", "Period: 5m>Period: 6m",
-			"Starve: true>Starve: false", "24h>25h", "7m>8m", "NodesPercent: 30>NodesPercent: 31", "NodesPercent: 40>NodesPercent: 41",
+		for _, change := range []string{"min: 1>min: 2", "max: 20>max: 21", "target: 5>target: 6", "zone: a>zone: b",
+			"mode: compat>mode: default",
+			"daemonSets: ignore>daemonSets: subtract", "catchAll: true>catchAll: false", "Percent: 71>Percent: 72",
+			"Percent: 61>Percent: 62",
+			"Percent: 41>Percent: 42", "Rate: 2>Rate: 3", "Rate: 4>Rate: 5", "Period: 1m>Period: 2m",
+			"Period: 10m>Period: 11m", "Period: 5m>Period: 6m",
+			"Starve: true>Starve: false", "24h>25h", "7m>8m", "NodesPercent: 30>NodesPercent: 31",
+			"NodesPercent: 40>NodesPercent: 41",
 			"cloudMin: 3>cloudMin: 4", "cloudMax: 30>cloudMax: 31", "cpu: 8>cpu: 9",
-			"min_nodes: 1>min_nodes: 2", "max_nodes: 20>max_nodes: 21", "name: default>name: other", "label_value: general>label_value: x",
-			"percent: 71>percent: 72", "percent: 61>percent: 62", "percent: 41>percent: 42", "rate: 2>rate: 3", "rate: 4>rate: 5", "period: 1m>period: 2m",
-			"period: 10m>period: 11m", "period: 5m>period: 6m", "starve: true>starve: false", "nodes_percent: 30>nodes_percent: 31",
+			"min_nodes: 1>min_nodes: 2", "max_nodes: 20>max_nodes: 21", "name: default>name: other",
+			"label_value: general>label_value: x",
+			"percent: 71>percent: 72", "percent: 61>percent: 62", "percent: 41>percent: 42", "rate: 2>rate: 3",
+			"rate: 4>rate: 5", "period: 1m>period: 2m",
+			"period: 10m>period: 11m", "period: 5m>period: 6m", "starve: true>starve: false",
+			"nodes_percent: 30>nodes_percent: 31",
 			"nodes_percent: 40>nodes_percent: 41"} {
 			from, to, _ := strings.Cut(change, ">")
 			if !strings.Contains(text, from) {
@@ -143,7 +154,8 @@ func TestNoOptionIsLost(t *testing.T) {
 
 func TestLabelsOfATemplate(t *testing.T) {
 	text := strings.Replace(full, "  nodeSelector: {pool: general, zone: a}\n", "", 1)
-	got := askedOf(t, strings.Replace(text, "{pool: general}", "{pool: general, kubernetes.io/os: linux, kubernetes.io/hostname: t}", 1))
+	got := askedOf(t, strings.Replace(text, "{pool: general}",
+		"{pool: general, kubernetes.io/os: linux, kubernetes.io/hostname: t}", 1))
 	if len(got.GetLabels()) != 1 || got.GetLabels()[0].GetKey() != "pool" {
 		t.Errorf("labels %v", got.GetLabels())
 	}
@@ -151,11 +163,13 @@ func TestLabelsOfATemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New().Request(file.Groups, time.Now(), nil); err == nil || !strings.Contains(err.Error(), `"general": spec.nodeSelector: missing`) {
+	if _, err := New().Request(file.Groups, time.Now(), nil); err == nil ||
+		!strings.Contains(err.Error(), `"general": spec.nodeSelector: missing`) {
 		t.Errorf("got %v", err)
 	}
 	file.Groups[0].Spec.Size = nil
-	if _, err := New().Request(file.Groups, time.Now(), nil); err == nil || !strings.Contains(err.Error(), "spec.size is missing") {
+	if _, err := New().Request(file.Groups, time.Now(), nil); err == nil ||
+		!strings.Contains(err.Error(), "spec.size is missing") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -202,7 +216,8 @@ func TestPodsThatWaitAreGathered(t *testing.T) {
 	for _, p := range request.GetPods() {
 		got = append(got, entry{p.GetCount(), p.GetWaitsFor()})
 	}
-	want := []entry{{2, loadlinev1.WaitingPods_NODE}, {1, loadlinev1.WaitingPods_NODE}, {1, loadlinev1.WaitingPods_NODE}, {1, loadlinev1.WaitingPods_NODE},
+	want := []entry{{2, loadlinev1.WaitingPods_NODE}, {1, loadlinev1.WaitingPods_NODE},
+		{1, loadlinev1.WaitingPods_NODE}, {1, loadlinev1.WaitingPods_NODE},
 		{1, loadlinev1.WaitingPods_NODE}, {1, loadlinev1.WaitingPods_GATE}, {1, loadlinev1.WaitingPods_START}}
 	if len(got) != len(want) {
 		t.Fatalf("got %v, want %v", got, want)
@@ -225,7 +240,8 @@ func TestPodsLeftOutAreNamed(t *testing.T) {
 		name string
 		want *loadlinev1.LeftOut
 	}{
-		{"pods[0]", &loadlinev1.LeftOut{Kind: "Pod", Namespace: "shop", Name: "a", Reason: "bad (so it is with 2 pods like it)"}},
+		{"pods[0]", &loadlinev1.LeftOut{Kind: "Pod", Namespace: "shop", Name: "a",
+			Reason: "bad (so it is with 2 pods like it)"}},
 		{"pods[1]", &loadlinev1.LeftOut{Kind: "Pod", Namespace: "other", Name: "d", Reason: "bad"}},
 		{"pods[2]", &loadlinev1.LeftOut{Kind: "Pod", Name: "pods[2]", Reason: "bad"}},
 		{"pods[x]", &loadlinev1.LeftOut{Kind: "Pod", Name: "pods[x]", Reason: "bad"}},
@@ -244,7 +260,8 @@ func TestPodsLeftOutAreNamed(t *testing.T) {
 // Pods are told by name, and what decides where they fit stays with them.
 func TestPodsThatWaitKeepWhatFiltersRead(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", Labels: map[string]string{
-		"app": "web", "apps.kubernetes.io/pod-index": "0", "statefulset.kubernetes.io/pod-name": "web-0", slack.PlaceholderLabel: "x"}}}
+		"app": "web", "apps.kubernetes.io/pod-index": "0", "statefulset.kubernetes.io/pod-name": "web-0",
+		slack.PlaceholderLabel: "x"}}}
 	pod.Spec.Containers = []v1.Container{{Name: "c", Image: "i", Ports: []v1.ContainerPort{{HostPort: 80}}}}
 	pod.Spec.Tolerations = []v1.Toleration{{Key: "k"}}
 	if got := sized(pod); len(got.Labels) != 1 || got.Labels[slack.PlaceholderLabel] != "x" {
@@ -255,7 +272,8 @@ func TestPodsThatWaitKeepWhatFiltersRead(t *testing.T) {
 	if len(got.Labels) != 2 || got.Labels["app"] != "web" || got.Namespace != "shop" || got.Name != "" {
 		t.Errorf("got %v", got.ObjectMeta)
 	}
-	if len(got.Spec.Tolerations) != 1 || len(got.Spec.TopologySpreadConstraints) != 1 || got.Spec.Containers[0].Ports[0].HostPort != 80 {
+	if len(got.Spec.Tolerations) != 1 || len(got.Spec.TopologySpreadConstraints) != 1 ||
+		got.Spec.Containers[0].Ports[0].HostPort != 80 {
 		t.Errorf("got %v", got.Spec)
 	}
 	g := New()
@@ -266,7 +284,8 @@ func TestPodsThatWaitKeepWhatFiltersRead(t *testing.T) {
 	if len(g.Pods()) != 1 || g.Pods()[0].GetCount() != 2 || g.Name(0) != "shop/web-0" || g.Name(1) != "" {
 		t.Errorf("got %v, %q", g.Pods(), g.Name(0))
 	}
-	warnings := Warnings(&loadlinev1.GroupSize{Warnings: []*loadlinev1.SizeWarning{{Kind: loadlinev1.SizeWarning_PODS_TOO_LARGE, Count: 2, FirstPod: proto.Int32(0)}}}, g)
+	warnings := Warnings(&loadlinev1.GroupSize{Warnings: []*loadlinev1.SizeWarning{
+		{Kind: loadlinev1.SizeWarning_PODS_TOO_LARGE, Count: 2, FirstPod: proto.Int32(0)}}}, g)
 	if len(warnings) != 1 || !strings.HasSuffix(warnings[0], ", such as shop/web-0") {
 		t.Errorf("got %q", warnings)
 	}
@@ -289,9 +308,10 @@ groups:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &loadlinev1.SizeState{Groups: []*loadlinev1.GroupSizeState{{NodeGroup: "shared", CachedNode: &loadlinev1.NodeSize{MilliCpu: 1000, MemoryBytes: 4_000_000_000},
-		LockedMilliseconds: proto.Int64(1769940000500), Requested: 3, Expected: proto.Int64(5),
-		AskedMilliseconds: proto.Int64(1769940001000), AskedTarget: proto.Int64(2)}, {NodeGroup: "empty"}}}
+	want := &loadlinev1.SizeState{Groups: []*loadlinev1.GroupSizeState{
+		{NodeGroup: "shared", CachedNode: &loadlinev1.NodeSize{MilliCpu: 1000, MemoryBytes: 4_000_000_000},
+			LockedMilliseconds: proto.Int64(1769940000500), Requested: 3, Expected: proto.Int64(5),
+			AskedMilliseconds: proto.Int64(1769940001000), AskedTarget: proto.Int64(2)}, {NodeGroup: "empty"}}}
 	if !proto.Equal(state, want) {
 		t.Errorf("got %v, want %v", state, want)
 	}
@@ -303,7 +323,8 @@ groups:
 		t.Errorf("got %v, %v of\n%s", again, err, written)
 	}
 	for bad, says := range map[string]string{
-		strings.Replace(text, "SizeState", "State", 1):          `kind "State": must be loadline.dev/v1alpha1, SizeState`,
+		strings.Replace(text, "SizeState", "State",
+			1): `kind "State": must be loadline.dev/v1alpha1, SizeState`,
 		strings.Replace(text, "requested", "asked", 1):          `unknown field "groups[0].asked"`,
 		strings.Replace(text, "name: empty", "requested: 1", 1): "groups[1].name: missing",
 		strings.Replace(text, `cpu: "1"`, `cpu: "-1"`, 1):       "groups[0].cachedNode: an amount is negative",
@@ -326,14 +347,16 @@ func TestForLoop(t *testing.T) {
 		{"NoneInOurs", 0, 0, 3, 9},
 		{"OwnMaximum", 0, 5, 0, 5},
 	} {
-		group := nodegroup.NodeGroup{Metadata: nodegroup.Metadata{Name: "g"}, Spec: nodegroup.Spec{NodeSelector: map[string]string{"pool": "a"}, Min: c.min, Max: c.max,
-			Target: new(int32(7)), Template: &v1.Node{}, Size: size}}
+		group := nodegroup.NodeGroup{Metadata: nodegroup.Metadata{Name: "g"},
+			Spec: nodegroup.Spec{NodeSelector: map[string]string{"pool": "a"}, Min: c.min, Max: c.max,
+				Target: new(int32(7)), Template: &v1.Node{}, Size: size}}
 		got, err := ForLoop(&group, Cloud{ID: "at-the-cloud", Min: 3, Max: 9})
 		if err != nil {
 			t.Fatal(err)
 		}
 		o := got.GetOptions()
-		if o.GetMinNodes() != c.wantMin || o.GetMaxNodes() != c.wantMax || o.CloudMin != nil || o.CloudMax != nil || got.CloudTarget != nil || got.TemplateNode != nil {
+		if o.GetMinNodes() != c.wantMin || o.GetMaxNodes() != c.wantMax || o.CloudMin != nil || o.CloudMax != nil ||
+			got.CloudTarget != nil || got.TemplateNode != nil {
 			t.Errorf("%s: %v", c.name, got)
 		}
 		if got.GetNodeGroup() != "at-the-cloud" || !got.GetDryRun() || got.GetLabels()[0].GetValue() != "a" {

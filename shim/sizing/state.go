@@ -30,8 +30,8 @@ type GroupState struct {
 	Name string `json:"name"`
 	// CachedNode is what a node of the group offers, known from when there was one.
 	CachedNode *CachedNode `json:"cachedNode,omitempty"`
-	// LockedAt is when the cloud took nodes that it was asked for, Requested how many it was asked for last, and Expected how many
-	// there are to be then.
+	// LockedAt is when the cloud accepted a request for nodes, Requested how many were requested last, and Expected how
+	// many there should be then.
 	LockedAt  *metav1.MicroTime `json:"lockedAt,omitempty"`
 	Requested int64             `json:"requested,omitempty"`
 	Expected  *int64            `json:"expected,omitempty"`
@@ -66,7 +66,8 @@ func ParseState(data []byte) (*loadlinev1.SizeState, error) {
 		return nil, err
 	}
 	if read.APIVersion != nodegroup.APIVersion || read.Kind != StateKind {
-		return nil, fmt.Errorf("apiVersion %q, kind %q: must be %s, %s", read.APIVersion, read.Kind, nodegroup.APIVersion, StateKind)
+		return nil, fmt.Errorf("apiVersion %q, kind %q: must be %s, %s", read.APIVersion, read.Kind,
+			nodegroup.APIVersion, StateKind)
 	}
 	out := &loadlinev1.SizeState{}
 	for i := range read.Groups {
@@ -83,12 +84,14 @@ func (s *GroupState) proto() (*loadlinev1.GroupSizeState, error) {
 	if s.Name == "" {
 		return nil, errors.New("name: missing")
 	}
-	out := &loadlinev1.GroupSizeState{NodeGroup: s.Name, Requested: s.Requested, Expected: s.Expected, AskedTarget: s.AskedTarget}
+	out := &loadlinev1.GroupSizeState{NodeGroup: s.Name, Requested: s.Requested, Expected: s.Expected,
+		AskedTarget: s.AskedTarget}
 	if s.CachedNode != nil {
 		if s.CachedNode.CPU.Sign() < 0 || s.CachedNode.Memory.Sign() < 0 {
 			return nil, errors.New("cachedNode: an amount is negative")
 		}
-		out.CachedNode = &loadlinev1.NodeSize{MilliCpu: min(s.CachedNode.CPU.MilliValue(), math.MaxInt64/2), MemoryBytes: min(s.CachedNode.Memory.Value(), math.MaxInt64/2)}
+		out.CachedNode = &loadlinev1.NodeSize{MilliCpu: min(s.CachedNode.CPU.MilliValue(), math.MaxInt64/2),
+			MemoryBytes: min(s.CachedNode.Memory.Value(), math.MaxInt64/2)}
 	}
 	if s.LockedAt != nil {
 		locked := s.LockedAt.UnixMilli()
@@ -105,7 +108,8 @@ func (s *GroupState) proto() (*loadlinev1.GroupSizeState, error) {
 func NewState(from *loadlinev1.SizeState) State {
 	out := State{TypeMeta: metav1.TypeMeta{APIVersion: nodegroup.APIVersion, Kind: StateKind}, Groups: []GroupState{}}
 	for _, group := range from.GetGroups() {
-		state := GroupState{Name: group.GetNodeGroup(), Requested: group.GetRequested(), Expected: group.Expected, AskedTarget: group.AskedTarget}
+		state := GroupState{Name: group.GetNodeGroup(), Requested: group.GetRequested(), Expected: group.Expected,
+			AskedTarget: group.AskedTarget}
 		if node := group.GetCachedNode(); node != nil {
 			state.CachedNode = &CachedNode{CPU: *resource.NewMilliQuantity(node.GetMilliCpu(), resource.DecimalSI),
 				Memory: *resource.NewQuantity(node.GetMemoryBytes(), resource.BinarySI)}

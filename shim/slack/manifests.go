@@ -18,11 +18,12 @@ import (
 // PriorityClassName is the class of placeholders that are pods.
 const PriorityClassName = "loadline-placeholder"
 
-// placeholderPriority is below that of all pods that state none, and the lowest for which Cluster Autoscaler adds nodes.
+// placeholderPriority is below that of all pods that state none, and the lowest for which Cluster Autoscaler adds
+// nodes.
 const placeholderPriority = -10
 
-// CapacityBuffer follows autoscaling.x-k8s.io/v1beta1, as far as it is written here: replicas only, since implementations
-// differ in what percentages and limits come to.
+// CapacityBuffer follows autoscaling.x-k8s.io/v1beta1, as far as it is written here: replicas only, since
+// implementations differ in what percentages and limits come to.
 type CapacityBuffer struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -41,9 +42,9 @@ type LocalObjectTemplate struct {
 	Name string `json:"name"`
 }
 
-// IsPlaceholder says whether a pod is one of ours, which only keeps room free and gives way to all others: labelled as one, in the
-// namespace of slack, made by a Deployment there, and of a priority as low as ours. Anybody can write the label, but who creates
-// Deployments in that namespace is an administrator. The engine has the same rule.
+// IsPlaceholder says whether a pod is one of ours, which only keeps room free and gives way to all others: labelled as
+// one, in the namespace of slack, made by a Deployment there, and of a priority as low as ours. Anybody can write the
+// label, but who creates Deployments in that namespace is an administrator. The engine has the same rule.
 func IsPlaceholder(pod *v1.Pod, namespace string) bool {
 	if _, labelled := pod.Labels[PlaceholderLabel]; !labelled || pod.Namespace != namespace {
 		return false
@@ -60,16 +61,18 @@ func CapacityBuffers(shapes []Shape) []any {
 	for _, shape := range shapes {
 		meta := objectMeta(shape)
 		out = append(out,
-			&v1.PodTemplate{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"}, ObjectMeta: meta, Template: shape.Pod},
-			&CapacityBuffer{TypeMeta: metav1.TypeMeta{APIVersion: "autoscaling.x-k8s.io/v1beta1", Kind: "CapacityBuffer"}, ObjectMeta: meta,
+			&v1.PodTemplate{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"}, ObjectMeta: meta,
+				Template: shape.Pod},
+			&CapacityBuffer{TypeMeta: metav1.TypeMeta{APIVersion: "autoscaling.x-k8s.io/v1beta1",
+				Kind: "CapacityBuffer"}, ObjectMeta: meta,
 				Spec: CapacityBufferSpec{ProvisioningStrategy: "buffer.x-k8s.io/active-capacity",
 					PodTemplateRef: LocalObjectTemplate{Name: shape.Name}, Replicas: shape.Replicas}})
 	}
 	return out
 }
 
-// Deployments returns the objects that keep the shapes free by pods which give way to all others: one Deployment for each,
-// whose pods are of a priority class below zero that preempts nothing, and end at once.
+// Deployments returns the objects that keep the shapes free by pods which give way to all others: one Deployment for
+// each, whose pods are of a priority class below zero that preempts nothing, and end at once.
 func Deployments(shapes []Shape) []any {
 	never := v1.PreemptNever
 	out := append(namespaces(shapes), &schedulingv1.PriorityClass{
@@ -89,8 +92,10 @@ func Deployments(shapes []Shape) []any {
 		grace, mount := int64(0), false
 		pod.Spec.TerminationGracePeriodSeconds, pod.Spec.AutomountServiceAccountToken = &grace, &mount
 		replicas := shape.Replicas
-		out = append(out, &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: objectMeta(shape),
-			Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: own}, Template: pod}})
+		out = append(out, &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+			ObjectMeta: objectMeta(shape),
+			Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: own},
+				Template: pod}})
 	}
 	return out
 }
@@ -102,8 +107,8 @@ func restrict(spec *v1.PodSpec) {
 		SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault}}
 	for _, containers := range [][]v1.Container{spec.Containers, spec.InitContainers} {
 		for i := range containers {
-			containers[i].SecurityContext = &v1.SecurityContext{AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
-				Capabilities: &v1.Capabilities{Drop: []v1.Capability{"ALL"}}}
+			containers[i].SecurityContext = &v1.SecurityContext{AllowPrivilegeEscalation: &no,
+				ReadOnlyRootFilesystem: &yes, Capabilities: &v1.Capabilities{Drop: []v1.Capability{"ALL"}}}
 		}
 	}
 }
@@ -128,14 +133,15 @@ func apartFromCopies(shape Shape, spec *v1.PodSpec) {
 		if err != nil || !selector.Matches(labels.Set(shape.Pod.Labels)) {
 			continue
 		}
-		anti.RequiredDuringSchedulingIgnoredDuringExecution = append(anti.RequiredDuringSchedulingIgnoredDuringExecution,
-			v1.PodAffinityTerm{TopologyKey: term.TopologyKey,
+		anti.RequiredDuringSchedulingIgnoredDuringExecution = append(
+			anti.RequiredDuringSchedulingIgnoredDuringExecution, v1.PodAffinityTerm{TopologyKey: term.TopologyKey,
 				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{ShapeLabel: shape.Name}}})
 	}
 }
 
 func objectMeta(shape Shape) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: shape.Name, Namespace: shape.Namespace, Labels: map[string]string{ShapeLabel: shape.Name}}
+	return metav1.ObjectMeta{Name: shape.Name, Namespace: shape.Namespace,
+		Labels: map[string]string{ShapeLabel: shape.Name}}
 }
 
 // namespaces are those of shapes that are no copies: they may not be there yet.
@@ -148,7 +154,8 @@ func namespaces(shapes []Shape) []any {
 	}
 	var out []any
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		out = append(out, &v1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name, Labels: podSecurity()}})
+		out = append(out, &v1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: podSecurity()}})
 	}
 	return out
 }

@@ -18,18 +18,23 @@ func TestRulesOfClassesAndGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := got.GetClassRules(); len(c) != 2 || !c[0].GetOff() || len(c[0].GetLabels()) != 2 || c[0].GetLabels()[1].GetValue() != "ssd" ||
+	if c := got.GetClassRules(); len(c) != 2 || !c[0].GetOff() || len(c[0].GetLabels()) != 2 ||
+		c[0].GetLabels()[1].GetValue() != "ssd" ||
 		c[1].GetOff() || c[1].GetMaxExtraMilliCpu() != 1500 || c[1].GetMaxExtraMemoryBytes() != 2<<30 {
 		t.Errorf("classes %v", c)
 	}
-	if g := got.GetGroupRules(); len(g) != 2 || g[0].GetNodeGroup() != "gpu" || !g[0].GetOff() || g[1].GetMaxNodes() != 5 {
+	if g := got.GetGroupRules(); len(g) != 2 || g[0].GetNodeGroup() != "gpu" || !g[0].GetOff() ||
+		g[1].GetMaxNodes() != 5 {
 		t.Errorf("groups %v", g)
 	}
-	if got.GetMaxExtraMilliCpu() != 64_000 || got.MaxExtraMemoryBytes != nil || got.BoundByPods == nil || got.GetBoundByPods() ||
-		got.GetSizeTolerance() != 0.25 || got.GetMaxCopiesMilliCpuPerNamespace() != 64_000 || got.GetMaxCopiesMemoryBytesPerNamespace() != 256<<30 {
+	if got.GetMaxExtraMilliCpu() != 64_000 || got.MaxExtraMemoryBytes != nil || got.BoundByPods == nil ||
+		got.GetBoundByPods() ||
+		got.GetSizeTolerance() != 0.25 || got.GetMaxCopiesMilliCpuPerNamespace() != 64_000 ||
+		got.GetMaxCopiesMemoryBytesPerNamespace() != 256<<30 {
 		t.Errorf("policy %v", got)
 	}
-	for text, want := range map[string]string{"disk=ssd": "neither off", "off;disk": "a key and a value", "a=b;max-cpu=-1": "an amount"} {
+	for text, want := range map[string]string{"disk=ssd": "neither off", "off;disk": "a key and a value",
+		"a=b;max-cpu=-1": "an amount"} {
 		if _, err := ParseClassRule(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -43,11 +48,13 @@ func TestRulesOfClassesAndGroups(t *testing.T) {
 
 // The objects say of a class what the engine does: a type only where pods select nodes by it.
 func TestPlaceholdersNeedWhatTheEngineSays(t *testing.T) {
-	class := &loadlinev1.ClassSlack{Labels: []*loadlinev1.ClassSlack_NodeLabel{{Key: "node.kubernetes.io/instance-type", Value: "m5"}, {Key: "zone", Value: "a"}},
+	class := &loadlinev1.ClassSlack{Labels: []*loadlinev1.ClassSlack_NodeLabel{
+		{Key: "node.kubernetes.io/instance-type", Value: "m5"}, {Key: "zone", Value: "a"}},
 		NeededLabels: []*loadlinev1.ClassSlack_NodeLabel{{Key: "zone", Value: "a"}}, AbsentLabels: []string{"workload"}}
 	pod := standardPod(class, &loadlinev1.CpuAndMemory{MilliCpu: 100})
 	terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-	if len(pod.Spec.NodeSelector) != 1 || pod.Spec.NodeSelector["zone"] != "a" || len(terms) != 1 || terms[0].MatchExpressions[0].Key != "workload" ||
+	if len(pod.Spec.NodeSelector) != 1 || pod.Spec.NodeSelector["zone"] != "a" || len(terms) != 1 ||
+		terms[0].MatchExpressions[0].Key != "workload" ||
 		terms[0].MatchExpressions[0].Operator != v1.NodeSelectorOpDoesNotExist {
 		t.Errorf("%+v", pod.Spec)
 	}
@@ -55,17 +62,20 @@ func TestPlaceholdersNeedWhatTheEngineSays(t *testing.T) {
 
 // What a tenant writes gets no port, network or scheduler in our namespace, and no rights.
 func TestCopiesHaveNoRights(t *testing.T) {
-	from := &v1.PodTemplateSpec{Spec: v1.PodSpec{HostNetwork: true, SchedulerName: "mine", Containers: []v1.Container{{Name: "c",
-		Ports: []v1.ContainerPort{{HostPort: 443}}, SecurityContext: &v1.SecurityContext{Privileged: new(true)}}}}}
+	from := &v1.PodTemplateSpec{Spec: v1.PodSpec{HostNetwork: true, SchedulerName: "mine",
+		Containers: []v1.Container{{Name: "c",
+			Ports: []v1.ContainerPort{{HostPort: 443}}, SecurityContext: &v1.SecurityContext{Privileged: new(true)}}}}}
 	shape := Shape{Name: "slack-1", Namespace: "n", Replicas: 1, Pod: copyPod(from), Copy: true}
-	if pod := shape.Pod.Spec; pod.HostNetwork || pod.SchedulerName != "" || len(pod.Containers[0].Ports) != 0 || pod.Containers[0].SecurityContext != nil {
+	if pod := shape.Pod.Spec; pod.HostNetwork || pod.SchedulerName != "" || len(pod.Containers[0].Ports) != 0 ||
+		pod.Containers[0].SecurityContext != nil {
 		t.Errorf("%+v", pod)
 	}
 	yaml, err := YAML(Deployments([]Shape{shape}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"runAsNonRoot: true", "allowPrivilegeEscalation: false", "type: RuntimeDefault", "- ALL"} {
+	for _, want := range []string{"runAsNonRoot: true", "allowPrivilegeEscalation: false",
+		"type: RuntimeDefault", "- ALL"} {
 		if !strings.Contains(string(yaml), want) {
 			t.Errorf("%q is not in %s", want, yaml)
 		}

@@ -1,5 +1,5 @@
-// Package slack turns a plan of slack into objects of Kubernetes that keep it: CapacityBuffers, or Deployments of pods that
-// give way to all others.
+// Package slack turns a plan of slack into objects of Kubernetes that keep it: CapacityBuffers, or Deployments of pods
+// that give way to all others.
 package slack
 
 import (
@@ -86,7 +86,8 @@ func (g *Gatherer) AddPod(pod *v1.Pod) {
 		name = fmt.Sprintf("%s %s/%s", owner.Kind, pod.Namespace, owner.Name)
 	}
 	if _, known := g.known[name]; !known {
-		g.known[name] = template{pod.Namespace, &v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels}, Spec: pod.Spec}}
+		g.known[name] = template{pod.Namespace,
+			&v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels}, Spec: pod.Spec}}
 	}
 }
 
@@ -100,7 +101,7 @@ type Shape struct {
 	Copy bool
 }
 
-// In returns a shape that is kept in another namespace: pods that it looks at, or keeps apart from, are those of its own.
+// In returns the shape for another namespace. Its pod affinity terms still refer to pods of the namespace that it had.
 func (s Shape) In(namespace string) Shape {
 	if s.Namespace == namespace {
 		return s
@@ -152,7 +153,8 @@ func (g *Gatherer) Shapes(plan *loadlinev1.PlanSlackResponse, namespace string) 
 		} else {
 			from, known := g.find(sources[s.GetOwner()])
 			if !known {
-				warnings = append(warnings, fmt.Sprintf("the pod of %v is not known: no copies of it", sources[s.GetOwner()]))
+				warnings = append(warnings,
+					fmt.Sprintf("the pod of %v is not known: no copies of it", sources[s.GetOwner()]))
 				continue
 			}
 			shape.Namespace, shape.Pod, shape.Copy = from.namespace, copyPod(from.pod), true
@@ -209,14 +211,14 @@ func standardPod(class *loadlinev1.ClassSlack, size *loadlinev1.CpuAndMemory) v1
 	}
 	pod.Spec.Affinity = without(class.GetAbsentLabels())
 	for _, taint := range class.GetTaints() {
-		pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{Key: taint.GetKey(), Operator: v1.TolerationOpEqual,
-			Value: taint.GetValue(), Effect: v1.TaintEffect(taint.GetEffect())})
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{Key: taint.GetKey(),
+			Operator: v1.TolerationOpEqual, Value: taint.GetValue(), Effect: v1.TaintEffect(taint.GetEffect())})
 	}
 	return pod
 }
 
-// copyPod returns what decides where a pod runs, and nothing of what it does. Ports of the node, the host's network and a
-// scheduler of the tenant's are left out: the copy runs in our namespace, and with our rights.
+// copyPod returns what decides where a pod runs, and nothing of what it does. Ports of the node, the host's network and
+// a scheduler of the tenant's are left out: the copy runs in our namespace, and with our rights.
 func copyPod(from *v1.PodTemplateSpec) v1.PodTemplateSpec {
 	spec := from.Spec.DeepCopy()
 	pod := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(from.Labels)}, Spec: v1.PodSpec{
@@ -238,5 +240,6 @@ func copyPod(from *v1.PodTemplateSpec) v1.PodTemplateSpec {
 const pauseImage = "registry.k8s.io/pause:3.10"
 
 func pause(c v1.Container) v1.Container {
-	return v1.Container{Name: c.Name, Image: pauseImage, Resources: v1.ResourceRequirements{Requests: c.Resources.Requests, Limits: c.Resources.Limits}}
+	return v1.Container{Name: c.Name, Image: pauseImage,
+		Resources: v1.ResourceRequirements{Requests: c.Resources.Requests, Limits: c.Resources.Limits}}
 }

@@ -248,7 +248,8 @@ func (c *Cycles) setPods(e *entry, count int, pod func(int) *v1.Pod) (trims int,
 			after[i].shape.refs++
 		} else {
 			trims++
-			after[i] = podEntry{shape: c.ledger.shapes.acquire(TrimPod(p)), uid: string(p.UID), resourceVersion: p.ResourceVersion, pod: p}
+			after[i] = podEntry{shape: c.ledger.shapes.acquire(TrimPod(p)), uid: string(p.UID),
+				resourceVersion: p.ResourceVersion, pod: p}
 		}
 		changed = changed || after[i].shape != before[i].shape
 	}
@@ -274,7 +275,8 @@ func recall(before []podEntry, i int, pod *v1.Pod) *podEntry {
 }
 
 func (p *podEntry) is(pod *v1.Pod) bool {
-	return p.pod == pod || p.uid == string(pod.UID) && p.resourceVersion == pod.ResourceVersion && p.uid != "" && p.resourceVersion != ""
+	return p.pod == pod ||
+		p.uid == string(pod.UID) && p.resourceVersion == pod.ResourceVersion && p.uid != "" && p.resourceVersion != ""
 }
 
 // sweep removes the nodes that the snapshot does not list any more. The caller holds mu.

@@ -100,7 +100,8 @@ func TestABadQuestionDoesNotLoseItsChanges(t *testing.T) {
 		{"Pod", &loadlinev1.ScoreRequest{Pod: TrimIncomingPod(negative), Policy: good}},
 		{"PodBytes", &loadlinev1.ScoreRequest{Pod: []byte("\xff"), Policy: good}},
 		{"Policy", &loadlinev1.ScoreRequest{Policy: &loadlinev1.ScorePolicy{}}},
-		{"PolicyField", &loadlinev1.ScoreRequest{Policy: &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT, MaxLimitRatio: -7}}},
+		{"PolicyField", &loadlinev1.ScoreRequest{Policy: &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT,
+			MaxLimitRatio: -7}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn := enginetest.Open(t)

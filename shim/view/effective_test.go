@@ -90,7 +90,8 @@ func TestEffectiveLimitsOfTrimaransTable(t *testing.T) {
 		{[]v1.Container{limited(0, 0), limited(0, 2048), limited(1000, 0)}, 0, []int64{2000, 4096}},
 	} {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod"}, Spec: v1.PodSpec{
-			Containers: c.containers, InitContainers: []v1.Container{limited(2000, 4096)}, Overhead: amounts(c.overhead, 0)}}
+			Containers: c.containers, InitContainers: []v1.Container{limited(2000, 4096)},
+			Overhead: amounts(c.overhead, 0)}}
 		limits := explainAlone(t, conn, pod).GetPodLimits()
 		if len(limits) != 2 || limits[0].GetAmount() != c.want[0] || limits[1].GetAmount() != c.want[1] {
 			t.Errorf("got limits %v, want %v", limits, c.want)
@@ -102,7 +103,8 @@ func TestEffectiveLimitsOfTrimaransTable(t *testing.T) {
 func compareExisting(t *testing.T, conn engine.Conn, pods map[string]*v1.Pod) (compared int) {
 	t.Helper()
 	// As NodeInfo counts pods on a node: what the status says of a resize counts.
-	options := resourcehelpers.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
+	options := resourcehelpers.PodResourcesOptions{UseStatusResources: true,
+		InPlacePodLevelResourcesVerticalScalingEnabled: true}
 	request := &loadlinev1.DescribeRequest{View: "compare", IncludePods: true}
 	for {
 		page, err := loadlinev1.NewClusterStateClient(conn).Describe(t.Context(), request)
@@ -127,8 +129,10 @@ func compareExisting(t *testing.T, conn engine.Conn, pods map[string]*v1.Pod) (c
 func compareIncoming(t *testing.T, conn engine.Conn, pod *v1.Pod) {
 	t.Helper()
 	answer := explainAlone(t, conn, pod)
-	compare(t, "incoming", pod, answer.GetPodRequests(), resourcehelpers.PodRequests(pod.DeepCopy(), resourcehelpers.PodResourcesOptions{}))
-	compare(t, "incoming", pod, answer.GetPodLimits(), resourcehelpers.PodLimits(pod.DeepCopy(), resourcehelpers.PodResourcesOptions{}))
+	compare(t, "incoming", pod, answer.GetPodRequests(),
+		resourcehelpers.PodRequests(pod.DeepCopy(), resourcehelpers.PodResourcesOptions{}))
+	compare(t, "incoming", pod, answer.GetPodLimits(),
+		resourcehelpers.PodLimits(pod.DeepCopy(), resourcehelpers.PodResourcesOptions{}))
 }
 
 // explainAlone asks about a pod and a node that offers nothing.
@@ -136,8 +140,8 @@ func explainAlone(t *testing.T, conn engine.Conn, pod *v1.Pod) *loadlinev1.Expla
 	t.Helper()
 	node := TrimNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	answer, err := loadlinev1.NewSchedulerExtenderClient(conn).Explain(t.Context(), &loadlinev1.ExplainRequest{
-		Changes: &loadlinev1.Changes{View: "incoming", Epoch: 1, Revision: 1, FullList: &loadlinev1.FullListChunk{Last: true},
-			Nodes: []*loadlinev1.NodeRecord{{Node: node}}},
+		Changes: &loadlinev1.Changes{View: "incoming", Epoch: 1, Revision: 1,
+			FullList: &loadlinev1.FullListChunk{Last: true}, Nodes: []*loadlinev1.NodeRecord{{Node: node}}},
 		Pod: TrimPod(pod), Policy: &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT},
 	})
 	if err != nil {
@@ -147,8 +151,8 @@ func explainAlone(t *testing.T, conn engine.Conn, pod *v1.Pod) *loadlinev1.Expla
 }
 
 // compare is given what component-helpers made of a copy of the pod: it adds an overhead to a pod-level limit in
-// place, and so changes a pod whose limit is a fraction. Amounts of 0 of extended resources are left out: the engine drops them, so that
-// no pod can fill the table of names with resources that it does not ask for.
+// place, and so changes a pod whose limit is a fraction. Amounts of 0 of extended resources are left out: the engine
+// drops them, so that no pod can fill the table of names with resources that it does not ask for.
 func compare(t *testing.T, role string, pod *v1.Pod, got []*loadlinev1.ResourceAmount, want v1.ResourceList) {
 	t.Helper()
 	var amounts []*loadlinev1.ResourceAmount
@@ -158,8 +162,10 @@ func compare(t *testing.T, role string, pod *v1.Pod, got []*loadlinev1.ResourceA
 		}
 		amounts = append(amounts, &loadlinev1.ResourceAmount{Resource: string(name), Amount: amount(name, quantity)})
 	}
-	slices.SortFunc(amounts, func(a, b *loadlinev1.ResourceAmount) int { return cmp.Compare(a.GetResource(), b.GetResource()) })
-	got = slices.DeleteFunc(got, func(a *loadlinev1.ResourceAmount) bool { return a.GetAmount() == 0 && !alwaysThere(a.GetResource()) })
+	slices.SortFunc(amounts,
+		func(a, b *loadlinev1.ResourceAmount) int { return cmp.Compare(a.GetResource(), b.GetResource()) })
+	got = slices.DeleteFunc(got,
+		func(a *loadlinev1.ResourceAmount) bool { return a.GetAmount() == 0 && !alwaysThere(a.GetResource()) })
 	same := slices.EqualFunc(got, amounts, func(a, b *loadlinev1.ResourceAmount) bool {
 		return a.GetResource() == b.GetResource() && a.GetAmount() == b.GetAmount()
 	})

@@ -26,7 +26,8 @@ func (p picky) Invoke(ctx context.Context, method string, args, reply any, optio
 			}
 			for name, amount := range node.Status.Allocatable {
 				if amount.Sign() < 0 {
-					return status.Errorf(codes.InvalidArgument, "changes: nodes[%d] (%q): status.allocatable[%q]: %v is negative", i, node.Name, name, &amount)
+					return status.Errorf(codes.InvalidArgument,
+						"changes: nodes[%d] (%q): status.allocatable[%q]: %v is negative", i, node.Name, name, &amount)
 				}
 			}
 		}
@@ -56,7 +57,8 @@ var errTimeout = status.Error(codes.DeadlineExceeded, "injected")
 
 func (f *faulty) Invoke(ctx context.Context, method string, args, reply any, options ...grpc.CallOption) error {
 	deliver := func() error { return f.ClientConnInterface.Invoke(ctx, method, args, reply, options...) }
-	if method != loadlinev1.ClusterState_Sync_FullMethodName && method != loadlinev1.SchedulerExtender_Score_FullMethodName {
+	if method != loadlinev1.ClusterState_Sync_FullMethodName &&
+		method != loadlinev1.SchedulerExtender_Score_FullMethodName {
 		return deliver()
 	}
 	if f.during != nil && (!f.on || f.r.IntN(2) == 0) {
@@ -79,7 +81,8 @@ func (f *faulty) Invoke(ctx context.Context, method string, args, reply any, opt
 	case 2:
 		f.counts["request late"]++
 		message := args.(proto.Message)
-		f.delayed = append(f.delayed, call{method, proto.Clone(message), reply.(proto.Message).ProtoReflect().New().Interface()})
+		f.delayed = append(f.delayed,
+			call{method, proto.Clone(message), reply.(proto.Message).ProtoReflect().New().Interface()})
 		return errTimeout
 	case 3:
 		f.counts["request doubled"]++

@@ -36,7 +36,8 @@ type feed struct {
 }
 
 func newFeed(conn grpc.ClientConnInterface, ledger ledger) feed {
-	return feed{conn: conn, client: loadlinev1.NewClusterStateClient(conn), chunk: chunkBytes, ledger: ledger, roomEvery: roomEvery}
+	return feed{conn: conn, client: loadlinev1.NewClusterStateClient(conn), chunk: chunkBytes, ledger: ledger,
+		roomEvery: roomEvery}
 }
 
 // sync sends what the engine lacks at the time of the call; the caller holds turn. Each message may take as long
@@ -79,7 +80,8 @@ func (f *feed) send(ctx context.Context, b *batch, patience time.Duration) (agai
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	again = f.ledger.finish(b, err)
-	if list := b.changes.GetFullList(); err == nil && (list == nil || list.GetLast()) { // else it tells of the state before the list
+	// Else it tells of the state before the list.
+	if list := b.changes.GetFullList(); err == nil && (list == nil || list.GetLast()) {
 		f.heard(answer, time.Now())
 		b.last = b.last && !f.ledger.full.due
 	}

@@ -120,7 +120,8 @@ func TestShapesOfAFullNodeTravelAheadOfIt(t *testing.T) {
 
 func TestACycleWithAFullNode(t *testing.T) {
 	conn := &measured{ClientConnInterface: enginetest.Open(t)}
-	c := NewCycles(conn, "v", Events{LeftOut: func(node string, err error) { t.Errorf("%s is left out: %v", node, err) }})
+	c := NewCycles(conn, "v",
+		Events{LeftOut: func(node string, err error) { t.Errorf("%s is left out: %v", node, err) }})
 	defer c.Close()
 	pods := bulkyPods(t)
 	nodes := []fwk.NodeInfo{nodeinfo.New(1, named("a")), nodeinfo.New(2, named("node"), pods...)}
@@ -234,8 +235,8 @@ func TestNamesThatAreGoneMakeRoomBetweenCycles(t *testing.T) {
 	}
 }
 
-// A node that comes when there is no room for the name of its device is held with what could be read, and named. All others are as if it
-// were not there.
+// A node that comes when there is no room for the name of its device is held with what could be read, and named. All
+// others are as if it were not there.
 func TestNodesWithoutRoomAreNamed(t *testing.T) {
 	const nodes, beyond = 300, 300 - roomForNames
 	conn := &measured{ClientConnInterface: enginetest.Open(t)}
@@ -256,7 +257,8 @@ func TestNodesWithoutRoomAreNamed(t *testing.T) {
 	for i, got := range news {
 		number := roomForNames + i
 		want := leftout.New("Node", "", fmt.Sprintf("node-%03d", number),
-			fmt.Sprintf(`("node-%03d"): status.allocatable["example.com/device-%d"]: is one resource name too many`, number, number))
+			fmt.Sprintf(`("node-%03d"): status.allocatable["example.com/device-%d"]: is one resource name too many`,
+				number, number))
 		if got != want {
 			t.Errorf("named: %v, want %v", got, want)
 		}
@@ -285,7 +287,8 @@ func TestNodesWithoutRoomAreNamed(t *testing.T) {
 	v.SetNode(offering(nodes))
 	expectSync(t, v)
 	expectHeld(t, conn, roomForNames, 1)
-	if news, total := told.take(); len(news) != 1 || news[0].Name != offering(nodes).Name || total != 0 || conn.lists != 1 {
+	if news, total := told.take(); len(news) != 1 || news[0].Name != offering(nodes).Name || total != 0 ||
+		conn.lists != 1 {
 		t.Errorf("when there is room: told %v, %d are not read in full, %d full lists", news, total, conn.lists)
 	}
 }
@@ -304,7 +307,8 @@ func TestAFullListForNamesIsRare(t *testing.T) {
 		expectSync(t, v)
 	}
 	if conn.lists != 2 {
-		t.Errorf("%d full lists were sent for ten nodes, want 2: one in the beginning, and one within a minute", conn.lists)
+		t.Errorf("%d full lists were sent for ten nodes, want 2: one in the beginning, and one within a minute",
+			conn.lists)
 	}
 }
 
@@ -314,7 +318,8 @@ func allocatableOf(t *testing.T, conn grpc.ClientConnInterface, v *View, node st
 	if !ok {
 		t.Fatalf("%s has no slot", node)
 	}
-	answer, err := loadlinev1.NewClusterStateClient(conn).Describe(t.Context(), &loadlinev1.DescribeRequest{View: "v", Slots: []int32{slot}})
+	answer, err := loadlinev1.NewClusterStateClient(conn).Describe(t.Context(),
+		&loadlinev1.DescribeRequest{View: "v", Slots: []int32{slot}})
 	if err != nil {
 		t.Fatal(err)
 	}

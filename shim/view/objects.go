@@ -233,7 +233,8 @@ func trimVolumeObject(volume *v1.PersistentVolume) *v1.PersistentVolume {
 	out.DeletionTimestamp = deleted(volume.DeletionTimestamp)
 	out.Spec.MountOptions = nil
 	if csi := volume.Spec.CSI; csi != nil {
-		out.Spec.PersistentVolumeSource.CSI = &v1.CSIPersistentVolumeSource{Driver: csi.Driver, VolumeHandle: csi.VolumeHandle}
+		out.Spec.PersistentVolumeSource.CSI = &v1.CSIPersistentVolumeSource{Driver: csi.Driver,
+			VolumeHandle: csi.VolumeHandle}
 	}
 	return out
 }
@@ -246,8 +247,10 @@ const (
 
 func trimClaim(claim *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
 	out := &v1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, OwnerReferences: claim.OwnerReferences,
-			Annotations: keepAnnotations(claim.Annotations, annotationBindCompleted, annotationSelectedNode, v1.BetaStorageClassAnnotation)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
+			OwnerReferences: claim.OwnerReferences,
+			Annotations: keepAnnotations(claim.Annotations, annotationBindCompleted, annotationSelectedNode,
+				v1.BetaStorageClassAnnotation)},
 		Spec:   claim.Spec,
 		Status: v1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase},
 	}

@@ -42,7 +42,8 @@ func (e *objectEngine) Invoke(_ context.Context, method string, args, _ any, _ .
 	c := args.(*loadlinev1.SyncRequest).GetChanges()
 	e.largest = max(e.largest, len(c.GetObjects()))
 	if full := c.GetFullList(); full != nil {
-		if c.GetEpoch() <= e.epoch && full.GetIndex() == 0 || full.GetIndex() > 0 && (e.staged == nil || e.staged.epoch != c.GetEpoch() || full.GetIndex() != e.chunk) {
+		if c.GetEpoch() <= e.epoch && full.GetIndex() == 0 ||
+			full.GetIndex() > 0 && (e.staged == nil || e.staged.epoch != c.GetEpoch() || full.GetIndex() != e.chunk) {
 			return status.Error(codes.FailedPrecondition, "not the next chunk")
 		}
 		if full.GetIndex() == 0 {
@@ -135,7 +136,8 @@ func TestObjectsArriveWhateverHappensToMessages(t *testing.T) {
 				t.Fatalf("seed %d step %d: %v", seed, step, err)
 			}
 			if !maps.Equal(engine.held, want) || !maps.Equal(engine.complete, complete) {
-				t.Fatalf("seed %d step %d:\ngot  %v %v\nwant %v %v", seed, step, engine.held, engine.complete, want, complete)
+				t.Fatalf("seed %d step %d:\ngot  %v %v\nwant %v %v", seed, step, engine.held, engine.complete,
+					want, complete)
 			}
 		}
 		if engine.largest > 6 {
@@ -168,7 +170,8 @@ func changeObject(t *testing.T, r *rand.Rand, v *View, want map[objectKey]string
 }
 
 func TestSetObjectRefusesOtherKinds(t *testing.T) {
-	if err := NewForFilters(nil, "v").SetObject(&v1.Service{}); err == nil || err.Error() != "an engine has no use for a *v1.Service" {
+	if err := NewForFilters(nil, "v").SetObject(&v1.Service{}); err == nil ||
+		err.Error() != "an engine has no use for a *v1.Service" {
 		t.Error(err)
 	}
 }
@@ -176,7 +179,8 @@ func TestSetObjectRefusesOtherKinds(t *testing.T) {
 // What a filter reads is still there after trimming; what it does not read must not split shapes.
 func TestTrimForFiltersKeepsWhatFiltersRead(t *testing.T) {
 	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", UID: "u", Labels: map[string]string{"b": "2", "a": "1"},
+		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", UID: "u",
+			Labels:      map[string]string{"b": "2", "a": "1"},
 			Annotations: map[string]string{"x": "y"}, GenerateName: "p-", DeletionTimestamp: &metav1.Time{}},
 		Spec: v1.PodSpec{
 			NodeName: "n", NodeSelector: map[string]string{"disk": "ssd"}, ServiceAccountName: "sa",
@@ -184,14 +188,19 @@ func TestTrimForFiltersKeepsWhatFiltersRead(t *testing.T) {
 				{Name: "x", ContainerPort: 1}, {HostPort: 80, HostIP: "127.0.0.1", Protocol: v1.ProtocolUDP}}}},
 			Tolerations: []v1.Toleration{{Key: "k", Operator: v1.TolerationOpExists, TolerationSeconds: new(int64)}},
 			Affinity: &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution:  []v1.PodAffinityTerm{{TopologyKey: "zone", MatchLabelKeys: []string{"a"}}},
+				RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{
+					{TopologyKey: "zone", MatchLabelKeys: []string{"a"}}},
 				PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{{Weight: 1}}}},
 			TopologySpreadConstraints: []v1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone"}},
 			ResourceClaims:            []v1.PodResourceClaim{{Name: "gpu"}},
 			Volumes: []v1.Volume{
 				{Name: "token-x7f", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{}}},
-				{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data-0"}}},
-				{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{VolumeClaimTemplate: &v1.PersistentVolumeClaimTemplate{}}}},
+				{Name: "data",
+					VolumeSource: v1.VolumeSource{
+						PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data-0"}}},
+				{Name: "scratch",
+					VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{
+						VolumeClaimTemplate: &v1.PersistentVolumeClaimTemplate{}}}},
 			},
 		},
 	}
@@ -199,14 +208,16 @@ func TestTrimForFiltersKeepsWhatFiltersRead(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Labels: pod.Labels, DeletionTimestamp: &metav1.Time{}},
 		Spec: v1.PodSpec{
 			NodeSelector: pod.Spec.NodeSelector,
-			Containers:   []v1.Container{{Name: "c", Ports: []v1.ContainerPort{{HostPort: 80, HostIP: "127.0.0.1", Protocol: v1.ProtocolUDP}}}},
-			Tolerations:  []v1.Toleration{{Key: "k", Operator: v1.TolerationOpExists}},
+			Containers: []v1.Container{
+				{Name: "c", Ports: []v1.ContainerPort{{HostPort: 80, HostIP: "127.0.0.1", Protocol: v1.ProtocolUDP}}}},
+			Tolerations: []v1.Toleration{{Key: "k", Operator: v1.TolerationOpExists}},
 			Affinity: &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution}},
 			TopologySpreadConstraints: pod.Spec.TopologySpreadConstraints,
 			ResourceClaims:            pod.Spec.ResourceClaims,
 			Volumes: []v1.Volume{
-				{VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data-0"}}},
+				{VolumeSource: v1.VolumeSource{
+					PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data-0"}}},
 				{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}},
 			},
 		},
@@ -229,8 +240,10 @@ func expectTrimmed(t *testing.T, trimmed []byte, want *v1.Pod) {
 
 func TestTrimNodeForFiltersKeepsLabelsAndTaints(t *testing.T) {
 	node := &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"x": "y"}},
-		Spec:       v1.NodeSpec{Unschedulable: true, ProviderID: "p", Taints: []v1.Taint{{Key: "k", Value: "v", Effect: v1.TaintEffectNoExecute, TimeAdded: &metav1.Time{}}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", Labels: map[string]string{"zone": "a"},
+			Annotations: map[string]string{"x": "y"}},
+		Spec: v1.NodeSpec{Unschedulable: true, ProviderID: "p",
+			Taints: []v1.Taint{{Key: "k", Value: "v", Effect: v1.TaintEffectNoExecute, TimeAdded: &metav1.Time{}}}},
 	}
 	var got v1.Node
 	if err := got.Unmarshal(TrimNodeForFilters(node)); err != nil {
@@ -246,17 +259,23 @@ func TestTrimNodeForFiltersKeepsLabelsAndTaints(t *testing.T) {
 func TestTrimObjectKeepsHowAClaimIsBound(t *testing.T) {
 	mode := storagev1.VolumeBindingWaitForFirstConsumer
 	for _, object := range []any{
-		&v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "u", DeletionTimestamp: &metav1.Time{},
-			Annotations:     map[string]string{annotationBindCompleted: "yes", annotationSelectedNode: "n"},
-			OwnerReferences: []metav1.OwnerReference{{UID: "o"}}},
-			Spec:   v1.PersistentVolumeClaimSpec{VolumeName: "pv", AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}},
+		&v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "u",
+			DeletionTimestamp: &metav1.Time{},
+			Annotations:       map[string]string{annotationBindCompleted: "yes", annotationSelectedNode: "n"},
+			OwnerReferences:   []metav1.OwnerReference{{UID: "o"}}},
+			Spec: v1.PersistentVolumeClaimSpec{VolumeName: "pv",
+				AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}},
 			Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound}},
 		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Provisioner: "p", VolumeBindingMode: &mode},
-		&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n", Annotations: map[string]string{v1.MigratedPluginsAnnotationKey: "p"}},
-			Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "d", Allocatable: &storagev1.VolumeNodeResources{Count: new(int32)}}}}},
-		&v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv", Labels: map[string]string{v1.LabelTopologyZone: "a"}},
+		&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n",
+			Annotations: map[string]string{v1.MigratedPluginsAnnotationKey: "p"}},
+			Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
+				{Name: "d", Allocatable: &storagev1.VolumeNodeResources{Count: new(int32)}}}}},
+		&v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv",
+			Labels: map[string]string{v1.LabelTopologyZone: "a"}},
 			Spec: v1.PersistentVolumeSpec{StorageClassName: "s", PersistentVolumeSource: v1.PersistentVolumeSource{
-				CSI: &v1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h"}}}, Status: v1.PersistentVolumeStatus{Phase: v1.VolumeBound}},
+				CSI: &v1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h"}}},
+			Status: v1.PersistentVolumeStatus{Phase: v1.VolumeBound}},
 	} {
 		key, trimmed, err := trimObject(object)
 		whole, wholeErr := object.(marshaler).Marshal()

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// MaxObjectBytes is what one object may take in a message, of what a message may have: an object of more would keep others from
-	// being told. API servers take objects of some 1.5 MiB.
+	// MaxObjectBytes is how much of a message one object may take: a larger object would leave no room for others. API
+	// servers accept objects of some 1.5 MiB.
 	MaxObjectBytes = 1 << 20
 	// maxSlimLabels and maxSlimAmounts bound what is kept of a pod that is larger.
 	maxSlimLabels  = 256
@@ -34,11 +34,12 @@ func TooLarge(bytes int) string {
 	return fmt.Sprintf("takes %.1f MiB, an object may take %d MiB", float64(bytes)/(1<<20), MaxObjectBytes>>20)
 }
 
-// SlimPod returns what is told of a pod that is too large: what it takes of its node, and that it must not be moved, since nobody has
-// looked at where it could go.
+// SlimPod returns what the engine gets of a pod that is too large: what it takes of its node, and that it must not
+// move, since nobody has checked where it could go.
 func SlimPod(pod *v1.Pod) *v1.Pod {
-	out := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, DeletionTimestamp: pod.DeletionTimestamp,
-		Annotations: map[string]string{autoscalerAnnotations + "safe-to-evict": "false"}}}
+	out := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+		DeletionTimestamp: pod.DeletionTimestamp,
+		Annotations:       map[string]string{autoscalerAnnotations + "safe-to-evict": "false"}}}
 	if len(pod.Labels) <= maxSlimLabels {
 		out.Labels = pod.Labels
 	}
@@ -60,24 +61,31 @@ func SlimPod(pod *v1.Pod) *v1.Pod {
 	return out
 }
 
-// bareObject returns what is told of an object beside nodes and pods that is too large; nil: nothing is. A disruption budget covers all
-// pods of its namespace then and allows nothing: whom else it covers, nobody has looked at. Of a workload only its numbers are told.
+// bareObject returns what the engine gets of an object that is too large and neither a node nor a pod; nil: nothing. A
+// disruption budget then covers all pods of its namespace and allows no eviction, since nobody has read its selector.
+// Of a workload the engine gets only its numbers.
 func bareObject(object any) any {
 	switch o := object.(type) {
 	case *policyv1.PodDisruptionBudget:
-		return &policyv1.PodDisruptionBudget{ObjectMeta: bareMeta(&o.ObjectMeta), Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}}
+		return &policyv1.PodDisruptionBudget{ObjectMeta: bareMeta(&o.ObjectMeta),
+			Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}}
 	case *v1.ReplicationController:
-		return &v1.ReplicationController{ObjectMeta: bareMeta(&o.ObjectMeta), Spec: v1.ReplicationControllerSpec{Replicas: o.Spec.Replicas}, Status: o.Status}
+		return &v1.ReplicationController{ObjectMeta: bareMeta(&o.ObjectMeta),
+			Spec: v1.ReplicationControllerSpec{Replicas: o.Spec.Replicas}, Status: o.Status}
 	case *appsv1.ReplicaSet:
-		return &appsv1.ReplicaSet{ObjectMeta: bareMeta(&o.ObjectMeta), Spec: appsv1.ReplicaSetSpec{Replicas: o.Spec.Replicas}, Status: o.Status}
+		return &appsv1.ReplicaSet{ObjectMeta: bareMeta(&o.ObjectMeta),
+			Spec: appsv1.ReplicaSetSpec{Replicas: o.Spec.Replicas}, Status: o.Status}
 	case *appsv1.StatefulSet:
-		return &appsv1.StatefulSet{ObjectMeta: bareMeta(&o.ObjectMeta), Spec: appsv1.StatefulSetSpec{Replicas: o.Spec.Replicas}, Status: o.Status}
+		return &appsv1.StatefulSet{ObjectMeta: bareMeta(&o.ObjectMeta),
+			Spec: appsv1.StatefulSetSpec{Replicas: o.Spec.Replicas}, Status: o.Status}
 	case *appsv1.DaemonSet:
 		return &appsv1.DaemonSet{ObjectMeta: bareMeta(&o.ObjectMeta), Status: o.Status}
 	case *appsv1.Deployment:
-		return &appsv1.Deployment{ObjectMeta: bareMeta(&o.ObjectMeta), Spec: appsv1.DeploymentSpec{Replicas: o.Spec.Replicas}, Status: o.Status}
+		return &appsv1.Deployment{ObjectMeta: bareMeta(&o.ObjectMeta),
+			Spec: appsv1.DeploymentSpec{Replicas: o.Spec.Replicas}, Status: o.Status}
 	case *batchv1.Job:
-		return &batchv1.Job{ObjectMeta: bareMeta(&o.ObjectMeta), Spec: batchv1.JobSpec{Parallelism: o.Spec.Parallelism, Completions: o.Spec.Completions}, Status: o.Status}
+		return &batchv1.Job{ObjectMeta: bareMeta(&o.ObjectMeta),
+			Spec: batchv1.JobSpec{Parallelism: o.Spec.Parallelism, Completions: o.Spec.Completions}, Status: o.Status}
 	}
 	return nil
 }
@@ -86,8 +94,8 @@ func bareMeta(of *metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name, UID: of.UID, Generation: of.Generation}
 }
 
-// partial are the objects that are told in part or not at all, and why; of nodes, those that were, of which the ledger knows whether
-// they still are.
+// partial holds the objects of which the engine gets only a part or nothing, with the reason. Of nodes it holds those
+// for which that was so; the ledger knows whether it still is.
 type partial struct {
 	objects map[partialKey]string
 	nodes   map[string]string
@@ -95,7 +103,7 @@ type partial struct {
 
 type partialKey struct{ kind, namespace, name string }
 
-// note takes note of why an object is not told as it is; an empty reason: it is.
+// note notes why the engine does not get an object as it is; an empty reason: it does.
 func (p *partial) note(kind, namespace, name, reason string) {
 	key := partialKey{kind, namespace, name}
 	switch {
@@ -108,8 +116,8 @@ func (p *partial) note(kind, namespace, name, reason string) {
 	}
 }
 
-// LeftOut returns the objects that the engine is not told of as they are now: those that are too large for one message, and nodes that
-// it found invalid, if LeaveOutInvalid lets them be left out.
+// LeftOut returns the objects that the engine is not told of as they are now: those that are too large for one message,
+// and nodes that it found invalid, if LeaveOutInvalid lets them be left out.
 func (v *View) LeftOut() []leftout.Object {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -16,14 +16,19 @@ import (
 
 // hugePod has so many node affinity terms that it outgrows a message. It requests 2 cpu.
 func hugePod(bytes int) *v1.Pod {
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "evil", Name: "huge", UID: "u"}, Spec: v1.PodSpec{NodeName: "node",
-		Containers: []v1.Container{{Name: "a", Resources: requests("1500m")}, {Name: "b", Resources: requests("500m")}}}}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "evil", Name: "huge", UID: "u"},
+		Spec: v1.PodSpec{NodeName: "node",
+			Containers: []v1.Container{{Name: "a", Resources: requests("1500m")},
+				{Name: "b", Resources: requests("500m")}}}}
 	values := []string{}
 	for size := 0; size < bytes; size += 62 {
 		values = append(values, fmt.Sprintf("%060d", len(values)))
 	}
-	pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
-		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "k", Operator: v1.NodeSelectorOpNotIn, Values: values}}}}}}}
+	pod.Spec.Affinity = &v1.Affinity{
+		NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+			NodeSelectorTerms: []v1.NodeSelectorTerm{
+				{MatchExpressions: []v1.NodeSelectorRequirement{
+					{Key: "k", Operator: v1.NodeSelectorOpNotIn, Values: values}}}}}}}
 	return pod
 }
 
@@ -31,8 +36,8 @@ func requests(cpu string) v1.ResourceRequirements {
 	return v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}
 }
 
-// A pod that no message holds counts with its requests, is named, and keeps nobody else from the engine; when it gets smaller, or goes,
-// all is as without it.
+// A pod that no message holds counts with its requests, is named, and keeps nobody else from the engine; when it gets
+// smaller, or goes, all is as without it.
 func TestAHugePodIsTakenByItsRequests(t *testing.T) {
 	conn := enginetest.Open(t)
 	v := NewForPlanning(conn, "v")
@@ -43,7 +48,8 @@ func TestAHugePodIsTakenByItsRequests(t *testing.T) {
 	expectSync(t, v)
 	expectHeld(t, conn, 3, 1)
 	left := v.LeftOut()
-	if len(left) != 1 || left[0].String() != "Pod evil/huge: takes 5.0 MiB, an object may take 1 MiB: it counts with its requests, and keeps its node" {
+	if len(left) != 1 || left[0].String() != "Pod evil/huge: takes 5.0 MiB, an object may take 1 MiB: it counts with "+
+		"its requests, and keeps its node" {
 		t.Errorf("left out %v", left)
 	}
 	states, err := States(t.Context(), loadlinev1.NewClusterStateClient(conn), "v")
@@ -52,8 +58,10 @@ func TestAHugePodIsTakenByItsRequests(t *testing.T) {
 	}
 	for _, state := range states {
 		for _, sums := range state.GetResources() {
-			if want := map[string]int64{"node cpu": 2000}[state.GetName()+" "+sums.GetResource()]; sums.GetRequested() != want {
-				t.Errorf("%s: %v is requested of %s, want %d", state.GetName(), sums.GetRequested(), sums.GetResource(), want)
+			if want := map[string]int64{"node cpu": 2000}[state.GetName()+" "+
+				sums.GetResource()]; sums.GetRequested() != want {
+				t.Errorf("%s: %v is requested of %s, want %d", state.GetName(), sums.GetRequested(),
+					sums.GetResource(), want)
 			}
 		}
 	}
@@ -74,12 +82,14 @@ func TestAHugePodIsTakenByItsRequests(t *testing.T) {
 func TestSlimPodStaysWhereItIs(t *testing.T) {
 	pod := hugePod(100)
 	for i := range 100 {
-		pod.Spec.Containers[0].Resources.Requests[v1.ResourceName(fmt.Sprintf("example.com/%03d", i))] = resource.MustParse("1")
+		pod.Spec.Containers[0].Resources.Requests[v1.ResourceName(fmt.Sprintf("example.com/%03d", i))] =
+			resource.MustParse("1")
 	}
 	pod.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "r", Controller: new(true)}, {Kind: "X"}}
 	slim := SlimPod(pod)
 	amounts := slim.Spec.Containers[0].Resources.Requests
-	if slim.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] != "false" || len(slim.OwnerReferences) != 1 || slim.Spec.NodeName != "node" ||
+	if slim.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] != "false" ||
+		len(slim.OwnerReferences) != 1 || slim.Spec.NodeName != "node" ||
 		len(amounts) != 64 || amounts.Cpu().MilliValue() != 2000 || slim.Spec.Affinity != nil {
 		t.Errorf("%+v", slim)
 	}
@@ -111,7 +121,8 @@ func TestAHugeBudgetProtectsItsNamespace(t *testing.T) {
 	if err := told.Unmarshal(trimmed); err != nil {
 		t.Fatal(err)
 	}
-	if told.Name != "b" || told.Namespace != "evil" || told.Spec.Selector == nil || len(told.Spec.Selector.MatchLabels) != 0 || told.Status.DisruptionsAllowed != 0 {
+	if told.Name != "b" || told.Namespace != "evil" || told.Spec.Selector == nil ||
+		len(told.Spec.Selector.MatchLabels) != 0 || told.Status.DisruptionsAllowed != 0 {
 		t.Errorf("told %+v", told)
 	}
 	if err := v.DeleteObject(budget); err != nil {
@@ -122,16 +133,19 @@ func TestAHugeBudgetProtectsItsNamespace(t *testing.T) {
 	}
 }
 
-// What a pod says of its owner is text of its user: it is made UTF-8 and bounded before messages, which insist on that, hold it.
+// What a pod says of its owner is text of its user: it is made UTF-8 and bounded before messages, which insist on that,
+// hold it.
 func TestOwnersAreBoundedText(t *testing.T) {
 	pod := fullPod()
 	pod.Name = "p"
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1\xff", Kind: strings.Repeat("K", 1<<20), Name: "a\xc3b", UID: "\xfe", Controller: new(true)}}
+	pod.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "v1\xff", Kind: strings.Repeat("K", 1<<20), Name: "a\xc3b", UID: "\xfe", Controller: new(true)}}
 	var told v1.Pod
 	if err := told.Unmarshal(TrimPodForPlanning(pod)); err != nil {
 		t.Fatal(err)
 	}
-	if o := told.OwnerReferences[0]; o.APIVersion != "v1\uFFFD" || len(o.Kind) != 253 || o.Name != "a\uFFFDb" || o.UID != "\uFFFD" {
+	if o := told.OwnerReferences[0]; o.APIVersion != "v1\uFFFD" || len(o.Kind) != 253 || o.Name != "a\uFFFDb" ||
+		o.UID != "\uFFFD" {
 		t.Errorf("told %+v", o)
 	}
 	pod.Name, pod.UID, pod.Spec.NodeName = "p\xff", "u\xff", "node"

@@ -73,8 +73,11 @@ func appendPlanningMeta(b []byte, pod *v1.Pod) []byte {
 	for i := range pod.OwnerReferences {
 		if o := &pod.OwnerReferences[i]; o.Controller != nil && *o.Controller {
 			// An API server takes any text here. What exists has shorter names.
-			b = appendObject(b, metaOwnerReferences, &metav1.OwnerReference{APIVersion: text.Bound(o.APIVersion, maxOwnerText), Kind: text.Bound(o.Kind, maxOwnerText),
-				Name: text.Bound(o.Name, maxOwnerText), UID: types.UID(text.Bound(string(o.UID), maxOwnerText)), Controller: o.Controller})
+			b = appendObject(b, metaOwnerReferences,
+				&metav1.OwnerReference{APIVersion: text.Bound(o.APIVersion, maxOwnerText),
+					Kind: text.Bound(o.Kind, maxOwnerText),
+					Name: text.Bound(o.Name, maxOwnerText), UID: types.UID(text.Bound(string(o.UID), maxOwnerText)),
+					Controller: o.Controller})
 		}
 	}
 	return b
@@ -115,7 +118,8 @@ func appendPlanningSpec(b []byte, spec *v1.PodSpec) []byte {
 		case s.HostPath != nil:
 			s = &v1.Volume{Name: s.Name, VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{}}}
 		case s.EmptyDir != nil:
-			s = &v1.Volume{Name: s.Name, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: s.EmptyDir.Medium}}}
+			s = &v1.Volume{Name: s.Name,
+				VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: s.EmptyDir.Medium}}}
 		default:
 			continue
 		}
@@ -180,12 +184,14 @@ func trimPlannerObject(object any) (loadlinev1.ObjectKind, *metav1.ObjectMeta, m
 		return loadlinev1.ObjectKind_REPLICA_SET, &o.ObjectMeta, out, true
 	case *appsv1.StatefulSet:
 		out := &appsv1.StatefulSet{ObjectMeta: trimMeta(&o.ObjectMeta)}
-		out.Spec.Replicas, out.Status.Replicas, out.Status.CurrentReplicas = o.Spec.Replicas, o.Status.Replicas, o.Status.CurrentReplicas
+		out.Spec.Replicas, out.Status.Replicas, out.Status.CurrentReplicas = o.Spec.Replicas, o.Status.Replicas,
+			o.Status.CurrentReplicas
 		setTemplate(&out.Spec.Template, &o.ObjectMeta, &o.Spec.Template)
 		return loadlinev1.ObjectKind_STATEFUL_SET, &o.ObjectMeta, out, true
 	case *appsv1.DaemonSet:
 		out := &appsv1.DaemonSet{ObjectMeta: trimMeta(&o.ObjectMeta)}
-		out.Status.CurrentNumberScheduled, out.Status.DesiredNumberScheduled = o.Status.CurrentNumberScheduled, o.Status.DesiredNumberScheduled
+		out.Status.CurrentNumberScheduled, out.Status.DesiredNumberScheduled = o.Status.CurrentNumberScheduled,
+			o.Status.DesiredNumberScheduled
 		setTemplate(&out.Spec.Template, &o.ObjectMeta, &o.Spec.Template)
 		return loadlinev1.ObjectKind_DAEMON_SET, &o.ObjectMeta, out, true
 	case *appsv1.Deployment:
@@ -199,7 +205,8 @@ func trimPlannerObject(object any) (loadlinev1.ObjectKind, *metav1.ObjectMeta, m
 		out.Status.Active, out.Status.Succeeded = o.Status.Active, o.Status.Succeeded
 		for _, c := range o.Status.Conditions {
 			if c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed {
-				out.Status.Conditions = append(out.Status.Conditions, batchv1.JobCondition{Type: c.Type, Status: c.Status})
+				out.Status.Conditions = append(out.Status.Conditions,
+					batchv1.JobCondition{Type: c.Type, Status: c.Status})
 			}
 		}
 		setTemplate(&out.Spec.Template, &o.ObjectMeta, &o.Spec.Template)
@@ -220,19 +227,21 @@ func trimTemplate(owner *metav1.ObjectMeta, template *v1.PodTemplateSpec) *v1.Po
 	if !wishesSlack(owner.Annotations) && !wishesSlack(template.Annotations) {
 		return nil
 	}
-	return &v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template.Labels, Annotations: planningAnnotations(template.Annotations)},
+	return &v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template.Labels,
+		Annotations: planningAnnotations(template.Annotations)},
 		Spec: template.Spec}
 }
 
-// setOwner sends who controls a workload that says something about slack, and when it was made: of the Jobs of a CronJob, and
-// of the ReplicaSets of a Rollout, the newest speaks for all.
+// setOwner sends who controls a workload that says something about slack, and when it was made: of the Jobs of a
+// CronJob, and of the ReplicaSets of a Rollout, the newest speaks for all.
 func setOwner(out, meta *metav1.ObjectMeta, template *v1.PodTemplateSpec) {
 	if !wishesSlack(meta.Annotations) && !wishesSlack(template.Annotations) {
 		return
 	}
 	out.CreationTimestamp = meta.CreationTimestamp
 	if owner := metav1.GetControllerOf(meta); owner != nil {
-		out.OwnerReferences = []metav1.OwnerReference{{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: owner.Controller}}
+		out.OwnerReferences = []metav1.OwnerReference{{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name,
+			UID: owner.UID, Controller: owner.Controller}}
 	}
 }
 

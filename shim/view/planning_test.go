@@ -21,7 +21,8 @@ var planningChanges = []struct {
 }{
 	{"Annotation", false, func(p *v1.Pod) { p.Annotations = map[string]string{"prometheus.io/port": "80"} }},
 	{"Created", false, func(p *v1.Pod) { p.CreationTimestamp = metav1.Unix(5, 0) }},
-	{"OwnerThatDoesNotControl", false, func(p *v1.Pod) { p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", UID: "u"}} }},
+	{"OwnerThatDoesNotControl", false,
+		func(p *v1.Pod) { p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", UID: "u"}} }},
 	{"Secret", false, func(p *v1.Pod) {
 		p.Spec.Volumes = []v1.Volume{{VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{}}}}
 	}},
@@ -35,16 +36,19 @@ var planningChanges = []struct {
 	{"Mirror", true, func(p *v1.Pod) { p.Annotations = map[string]string{"kubernetes.io/config.mirror": ""} }},
 	{"Static", true, func(p *v1.Pod) { p.Annotations = map[string]string{"kubernetes.io/config.source": "file"} }},
 	{"Owner", true, func(p *v1.Pod) {
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "u", Controller: new(true)}}
+		p.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "u", Controller: new(true)}}
 	}},
-	{"CreatedInKubeSystem", true, func(p *v1.Pod) { p.Namespace, p.CreationTimestamp = "kube-system", metav1.Unix(5, 0) }},
+	{"CreatedInKubeSystem", true,
+		func(p *v1.Pod) { p.Namespace, p.CreationTimestamp = "kube-system", metav1.Unix(5, 0) }},
 	{"Deleted", true, func(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(5, 0)} }},
 	{"Grace", true, func(p *v1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(0)) }},
 	{"RestartNever", true, func(p *v1.Pod) { p.Spec.RestartPolicy = v1.RestartPolicyNever }},
 	{"Priority", true, func(p *v1.Pod) { p.Spec.Priority = new(int32(-10)) }},
 	{"PreferredAffinity", true, func(p *v1.Pod) { p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{}} }},
 	{"HostPath", true, func(p *v1.Pod) {
-		p.Spec.Volumes = []v1.Volume{{Name: "d", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/d"}}}}
+		p.Spec.Volumes = []v1.Volume{
+			{Name: "d", VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/d"}}}}
 	}},
 	{"EmptyDir", true, func(p *v1.Pod) {
 		p.Spec.Volumes = []v1.Volume{{Name: "d", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
@@ -80,20 +84,27 @@ func TestTrimPodForPlanningReadsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := got.OwnerReferences[0]
-	if got.Annotations["loadline.dev/slack-copies"] != "2" || got.CreationTimestamp.Unix() != 5 || got.DeletionTimestamp.Unix() != 5 ||
-		*got.Spec.TerminationGracePeriodSeconds != 0 || got.Spec.RestartPolicy != v1.RestartPolicyNever || *got.Spec.Priority != -10 ||
-		got.Spec.Volumes[0].Name != "d" || got.Spec.Volumes[0].EmptyDir == nil || got.Status.Conditions[1].Type != v1.PodReady ||
-		owner.Kind != "ReplicaSet" || owner.APIVersion != "apps/v1" || owner.Name != "r" || owner.UID != "u" || !*owner.Controller {
+	if got.Annotations["loadline.dev/slack-copies"] != "2" || got.CreationTimestamp.Unix() != 5 ||
+		got.DeletionTimestamp.Unix() != 5 ||
+		*got.Spec.TerminationGracePeriodSeconds != 0 || got.Spec.RestartPolicy != v1.RestartPolicyNever ||
+		*got.Spec.Priority != -10 ||
+		got.Spec.Volumes[0].Name != "d" || got.Spec.Volumes[0].EmptyDir == nil ||
+		got.Status.Conditions[1].Type != v1.PodReady ||
+		owner.Kind != "ReplicaSet" || owner.APIVersion != "apps/v1" || owner.Name != "r" || owner.UID != "u" ||
+		!*owner.Controller {
 		t.Errorf("got %v", &got)
 	}
 }
 
 func TestTrimNodeForPlanning(t *testing.T) {
 	node := &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", CreationTimestamp: metav1.Unix(5, 0), Annotations: map[string]string{
-			"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true", "atlassian.com/no-delete": "why", "other": "x"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", CreationTimestamp: metav1.Unix(5, 0),
+			Annotations: map[string]string{
+				"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true", "atlassian.com/no-delete": "why",
+				"other": "x"}},
 		Spec: v1.NodeSpec{ProviderID: "cloud://n"},
-		Status: v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, LastHeartbeatTime: metav1.Unix(9, 0)},
+		Status: v1.NodeStatus{Conditions: []v1.NodeCondition{
+			{Type: v1.NodeReady, Status: v1.ConditionTrue, LastHeartbeatTime: metav1.Unix(9, 0)},
 			{Type: v1.NodeMemoryPressure, Status: v1.ConditionTrue}}},
 	}
 	var got v1.Node
@@ -101,7 +112,8 @@ func TestTrimNodeForPlanning(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.CreationTimestamp.Unix() != 5 || len(got.Annotations) != 2 || got.Spec.ProviderID != "cloud://n" ||
-		len(got.Status.Conditions) != 1 || got.Status.Conditions[0].Type != v1.NodeReady || !got.Status.Conditions[0].LastHeartbeatTime.IsZero() {
+		len(got.Status.Conditions) != 1 || got.Status.Conditions[0].Type != v1.NodeReady ||
+		!got.Status.Conditions[0].LastHeartbeatTime.IsZero() {
 		t.Errorf("got %v", &got)
 	}
 }
@@ -109,24 +121,33 @@ func TestTrimNodeForPlanning(t *testing.T) {
 // Of each kind an object as it is sent: by name, with what planners read, and with the pod template only where
 // somebody wishes slack.
 func TestPlannerObjects(t *testing.T) {
-	meta := metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "u", Generation: 3, Annotations: map[string]string{"other": "x"}}
+	meta := metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "u", Generation: 3,
+		Annotations: map[string]string{"other": "x"}}
 	wish := meta
 	wish.Annotations = map[string]string{"loadline.dev/slack-copies": "2"}
 	template := v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "image"}}}}
-	rest := policyv1.PodDisruptionBudgetSpec{MinAvailable: nil, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}
+	rest := policyv1.PodDisruptionBudgetSpec{MinAvailable: nil,
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}
 	for _, c := range []struct {
 		kind   loadlinev1.ObjectKind
 		object any
 		with   bool // the template
 		read   interface{ Unmarshal([]byte) error }
 	}{
-		{loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET, &policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: rest}, false, &policyv1.PodDisruptionBudget{}},
-		{loadlinev1.ObjectKind_REPLICATION_CONTROLLER, &v1.ReplicationController{ObjectMeta: wish, Spec: v1.ReplicationControllerSpec{Template: &template}}, true, &v1.ReplicationController{}},
-		{loadlinev1.ObjectKind_REPLICA_SET, &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Template: template}}, false, &appsv1.ReplicaSet{}},
-		{loadlinev1.ObjectKind_STATEFUL_SET, &appsv1.StatefulSet{ObjectMeta: wish, Spec: appsv1.StatefulSetSpec{Template: template}}, true, &appsv1.StatefulSet{}},
-		{loadlinev1.ObjectKind_DAEMON_SET, &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Template: template}}, false, &appsv1.DaemonSet{}},
-		{loadlinev1.ObjectKind_DEPLOYMENT, &appsv1.Deployment{ObjectMeta: wish, Spec: appsv1.DeploymentSpec{Template: template}}, true, &appsv1.Deployment{}},
-		{loadlinev1.ObjectKind_JOB, &batchv1.Job{ObjectMeta: wish, Spec: batchv1.JobSpec{Template: template}}, true, &batchv1.Job{}},
+		{loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET, &policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: rest},
+			false, &policyv1.PodDisruptionBudget{}},
+		{loadlinev1.ObjectKind_REPLICATION_CONTROLLER, &v1.ReplicationController{ObjectMeta: wish,
+			Spec: v1.ReplicationControllerSpec{Template: &template}}, true, &v1.ReplicationController{}},
+		{loadlinev1.ObjectKind_REPLICA_SET, &appsv1.ReplicaSet{ObjectMeta: meta,
+			Spec: appsv1.ReplicaSetSpec{Template: template}}, false, &appsv1.ReplicaSet{}},
+		{loadlinev1.ObjectKind_STATEFUL_SET, &appsv1.StatefulSet{ObjectMeta: wish,
+			Spec: appsv1.StatefulSetSpec{Template: template}}, true, &appsv1.StatefulSet{}},
+		{loadlinev1.ObjectKind_DAEMON_SET, &appsv1.DaemonSet{ObjectMeta: meta,
+			Spec: appsv1.DaemonSetSpec{Template: template}}, false, &appsv1.DaemonSet{}},
+		{loadlinev1.ObjectKind_DEPLOYMENT, &appsv1.Deployment{ObjectMeta: wish,
+			Spec: appsv1.DeploymentSpec{Template: template}}, true, &appsv1.Deployment{}},
+		{loadlinev1.ObjectKind_JOB, &batchv1.Job{ObjectMeta: wish, Spec: batchv1.JobSpec{Template: template}}, true,
+			&batchv1.Job{}},
 	} {
 		key, trimmed, err := trimObject(c.object)
 		if err != nil || key != (objectKey{c.kind, "ns", "x"}) {

@@ -51,14 +51,16 @@ func (w *world) node() *v1.Node {
 	return &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", w.IntN(distinctNodes))},
 		Status: v1.NodeStatus{Allocatable: v1.ResourceList{
-			"cpu": *resource.NewQuantity(w.Int64N(64)-4, resource.DecimalSI), "memory": *resource.NewQuantity(w.Int64N(1<<36), resource.BinarySI),
+			"cpu":    *resource.NewQuantity(w.Int64N(64)-4, resource.DecimalSI),
+			"memory": *resource.NewQuantity(w.Int64N(1<<36), resource.BinarySI),
 		}},
 	}
 }
 
 func (w *world) pod() *v1.Pod {
 	spec := rand.New(rand.NewPCG(w.Uint64N(distinctSpecs), 2))
-	pod, _ := randompod.New(spec, fmt.Sprintf("pod-%d", w.IntN(distinctPods)), fmt.Sprintf("node-%d", w.IntN(distinctNodes)))
+	pod, _ := randompod.New(spec, fmt.Sprintf("pod-%d", w.IntN(distinctPods)),
+		fmt.Sprintf("node-%d", w.IntN(distinctNodes)))
 	pod.Namespace = "ns"
 	w.uids++
 	pod.UID = types.UID(fmt.Sprint(w.uids))
@@ -130,7 +132,8 @@ func TestViewLeadsToWhatAFullSyncLeadsTo(t *testing.T) {
 			if err := v.Sync(t.Context()); err != nil {
 				t.Fatalf("seed %d step %d: %v", seed, step, err)
 			}
-			expectNoDifference(t, seed, step, func(ctx context.Context) ([]string, error) { return v.Audit(ctx, w.fill) })
+			expectNoDifference(t, seed, step,
+				func(ctx context.Context) ([]string, error) { return v.Audit(ctx, w.fill) })
 		}
 		if err := v.Drop(t.Context()); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
@@ -221,7 +224,8 @@ func TestCyclesAreAnsweredAsAFreshEngineWould(t *testing.T) {
 			runCycle(t, s, c, f, fmt.Sprintf("seed %d step %d", seed, step))
 			if all := s.all(); !f.on && len(all) > 0 {
 				askUntilAnswered(t, c, f, all, all)
-				expectNoDifference(t, seed, step, func(ctx context.Context) ([]string, error) { return c.Audit(ctx, all) })
+				expectNoDifference(t, seed, step,
+					func(ctx context.Context) ([]string, error) { return c.Audit(ctx, all) })
 			}
 		}
 		c.Close()
@@ -231,7 +235,8 @@ func TestCyclesAreAnsweredAsAFreshEngineWould(t *testing.T) {
 }
 
 // askUntilAnswered asks again while the engine is brought up to date, and after a refusal.
-func askUntilAnswered(t *testing.T, c *Cycles, conn grpc.ClientConnInterface, feasible, all []fwk.NodeInfo) (scores []int32) {
+func askUntilAnswered(t *testing.T, c *Cycles, conn grpc.ClientConnInterface,
+	feasible, all []fwk.NodeInfo) (scores []int32) {
 	t.Helper()
 	var err error
 	for range 10 {
@@ -277,7 +282,8 @@ func runCycle(t *testing.T, s *snapshot, c *Cycles, f *faulty, where string) {
 }
 
 // score asks about a pod that is the same each time. Nodes that are left out have no score.
-func score(ctx context.Context, conn grpc.ClientConnInterface, changes *loadlinev1.Changes, slots []int32) ([]int32, error) {
+func score(ctx context.Context, conn grpc.ClientConnInterface, changes *loadlinev1.Changes,
+	slots []int32) ([]int32, error) {
 	slots = slices.DeleteFunc(slices.Clone(slots), func(slot int32) bool { return slot == NoSlot })
 	if len(slots) == 0 {
 		_, err := loadlinev1.NewClusterStateClient(conn).Sync(ctx, &loadlinev1.SyncRequest{Changes: changes})
@@ -285,7 +291,8 @@ func score(ctx context.Context, conn grpc.ClientConnInterface, changes *loadline
 	}
 	answer, err := loadlinev1.NewSchedulerExtenderClient(conn).Score(ctx, &loadlinev1.ScoreRequest{
 		Changes: changes, Pod: TrimIncomingPod(fullPod()), Slots: slots,
-		Policy: &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT, Normalization: loadlinev1.ScorePolicy_ABSOLUTE},
+		Policy: &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT,
+			Normalization: loadlinev1.ScorePolicy_ABSOLUTE},
 	})
 	return answer.GetScores(), err
 }
@@ -312,7 +319,8 @@ func expectNegative(t *testing.T, counts map[string]int) func(string, error) {
 func expectAll(t *testing.T, counts map[string]int, more ...string) {
 	t.Helper()
 	t.Log(counts)
-	for _, what := range append(more, "request lost", "answer lost", "request late", "request doubled", "engine restarted", "engine unreachable") {
+	for _, what := range append(more, "request lost", "answer lost", "request late", "request doubled",
+		"engine restarted", "engine unreachable") {
 		if counts[what] < 20 {
 			t.Errorf("%s: %d times, want at least 20", what, counts[what])
 		}

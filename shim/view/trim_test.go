@@ -28,12 +28,14 @@ func reduced(pod *v1.Pod) *v1.Pod {
 	out.Spec.Overhead, out.Spec.Resources = pod.Spec.Overhead, pod.Spec.Resources
 	for _, c := range pod.Status.Conditions {
 		if c.Type == v1.PodResizePending {
-			out.Status.Conditions = append(out.Status.Conditions, v1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
+			out.Status.Conditions = append(out.Status.Conditions,
+				v1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
 		}
 	}
 	statuses := func(in []v1.ContainerStatus) (out []v1.ContainerStatus, tell bool) {
 		for _, s := range in {
-			out = append(out, v1.ContainerStatus{Name: s.Name, AllocatedResources: s.AllocatedResources, Resources: s.Resources})
+			out = append(out,
+				v1.ContainerStatus{Name: s.Name, AllocatedResources: s.AllocatedResources, Resources: s.Resources})
 			tell = tell || len(s.AllocatedResources) > 0 || s.Resources != nil
 		}
 		return out, tell
@@ -72,7 +74,8 @@ func TestTrimPodIsThePodWithLess(t *testing.T) {
 
 func TestTrimPodOfFinishedPodsKeepsThePhase(t *testing.T) {
 	for phase, want := range map[v1.PodPhase]v1.PodPhase{
-		v1.PodPending: "", v1.PodRunning: "", v1.PodUnknown: "", v1.PodSucceeded: v1.PodSucceeded, v1.PodFailed: v1.PodFailed,
+		v1.PodPending: "", v1.PodRunning: "", v1.PodUnknown: "", v1.PodSucceeded: v1.PodSucceeded,
+		v1.PodFailed: v1.PodFailed,
 	} {
 		var got v1.Pod
 		if err := got.Unmarshal(TrimPod(&v1.Pod{Status: v1.PodStatus{Phase: phase}})); err != nil {
@@ -106,10 +109,13 @@ var changes = []struct {
 	{"Overhead", true, func(p *v1.Pod) { p.Spec.Overhead["cpu"] = resource.MustParse("2") }},
 	{"PodLevelLimit", true, func(p *v1.Pod) { p.Spec.Resources.Limits["cpu"] = resource.MustParse("2") }},
 	{"PodLevelRequest", true, func(p *v1.Pod) { p.Spec.Resources.Requests["cpu"] = resource.MustParse("2") }},
-	{"StatusLimit", true, func(p *v1.Pod) { p.Status.ContainerStatuses[0].Resources.Limits["cpu"] = resource.MustParse("2") }},
+	{"StatusLimit", true,
+		func(p *v1.Pod) { p.Status.ContainerStatuses[0].Resources.Limits["cpu"] = resource.MustParse("2") }},
 	{"StatusGone", true, func(p *v1.Pod) { p.Status.ContainerStatuses[0].Resources = nil }},
-	{"Allocated", true, func(p *v1.Pod) { p.Status.ContainerStatuses[0].AllocatedResources["cpu"] = resource.MustParse("2") }},
-	{"InitStatusLimit", true, func(p *v1.Pod) { p.Status.InitContainerStatuses[0].Resources.Limits["cpu"] = resource.MustParse("2") }},
+	{"Allocated", true,
+		func(p *v1.Pod) { p.Status.ContainerStatuses[0].AllocatedResources["cpu"] = resource.MustParse("2") }},
+	{"InitStatusLimit", true,
+		func(p *v1.Pod) { p.Status.InitContainerStatuses[0].Resources.Limits["cpu"] = resource.MustParse("2") }},
 	{"PodStatusLimit", true, func(p *v1.Pod) { p.Status.Resources.Limits["cpu"] = resource.MustParse("2") }},
 	{"PodAllocated", true, func(p *v1.Pod) { p.Status.AllocatedResources["cpu"] = resource.MustParse("2") }},
 	{"Infeasible", true, func(p *v1.Pod) { p.Status.Conditions[1].Reason = v1.PodReasonInfeasible }},
@@ -180,13 +186,15 @@ func TestTrimNodeKeepsNameAndResources(t *testing.T) {
 func TestAppendMessageOfAnyLength(t *testing.T) {
 	for _, length := range []int{0, 1, 126, 127, 128, 129, 16383, 16384, 70000} {
 		name := string(make([]byte, length))
-		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: name}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}}
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: name},
+			Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}}
 		var got v1.Pod
 		if err := got.Unmarshal(TrimPod(pod)); err != nil {
 			t.Fatalf("%d bytes: %v", length, err)
 		}
 		if got.Namespace != name || len(got.Spec.Containers) != 1 || got.Spec.Containers[0].Name != "c" {
-			t.Errorf("%d bytes: got a namespace of %d bytes and containers %v", length, len(got.Namespace), got.Spec.Containers)
+			t.Errorf("%d bytes: got a namespace of %d bytes and containers %v", length, len(got.Namespace),
+				got.Spec.Containers)
 		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// hearEvery is how often Cycles asks which objects the engine could not read: the answer to a question for scores does not name them.
+	// hearEvery is how often Cycles asks which objects the engine could not read: the answer to a question for scores
+	// does not name them.
 	hearEvery = 10 * time.Second
 	// hearAttempts bounds how often it asks at a time: a cycle that goes on meanwhile makes the engine refuse.
 	hearAttempts = 5
@@ -22,8 +23,9 @@ const (
 	mostRemembered = 4096
 )
 
-// Unreadable hears of objects that the engine holds with what it could read of them, such as a node with a negative amount: of each that
-// is new among those that it names, and how many there are in all. It is called with locks held: it must not call back.
+// Unreadable hears of objects that the engine holds with what it could read of them, such as a node with a negative
+// amount: of each that is new among those that it names, and how many there are in all. It is called with locks held:
+// it must not call back.
 type Unreadable func(news []leftout.Object, total int64)
 
 // unreadable compares what the engine's answers name with what was told before.
@@ -34,8 +36,8 @@ type unreadable struct {
 	room  time.Time // when a full list was last sent to make room for names; zero: never
 }
 
-// answered takes note of an answer to Sync that tells of the state after the batch. It says whether a node is named for the first time
-// since there was no room for a name of its resources.
+// answered takes note of an answer to Sync that tells of the state after the batch. It says whether a node is named for
+// the first time since there was no room for a name of its resources.
 func (u *unreadable) answered(answer *loadlinev1.SyncResponse) (crowded bool) {
 	named := make(map[leftout.Object]bool, len(answer.GetLeftOut()))
 	var news []leftout.Object
@@ -47,7 +49,8 @@ func (u *unreadable) answered(answer *loadlinev1.SyncResponse) (crowded bool) {
 		}
 		named[object] = true
 	}
-	// Of many objects the answer names the first ones only. What it does not name now may be there still, and is not told a second time.
+	// Of many objects the answer names only the first. One that it does not name now may still be there, and is not
+	// reported a second time.
 	if answer.GetLeftOutTotal() > int64(len(answer.GetLeftOut())) && len(u.told)+len(news) <= mostRemembered {
 		for object := range u.told {
 			named[object] = true
@@ -61,8 +64,8 @@ func (u *unreadable) answered(answer *loadlinev1.SyncResponse) (crowded bool) {
 	return crowded
 }
 
-// heard takes note of an answer to Sync, and begins a new epoch if nodes that are gone may have left room for the names of one that came:
-// an engine gives up no resource name before the epoch ends. The caller holds mu.
+// heard takes note of an answer to Sync, and begins a new epoch if nodes that are gone may have left room for the names
+// of one that came: an engine gives up no resource name before the epoch ends. The caller holds mu.
 func (f *feed) heard(answer *loadlinev1.SyncResponse, now time.Time) {
 	if f.unreadable.answered(answer) && f.ledger.replaced && now.Sub(f.unreadable.room) >= f.roomEvery {
 		f.unreadable.room = now
@@ -70,7 +73,8 @@ func (f *feed) heard(answer *loadlinev1.SyncResponse, now time.Time) {
 	}
 }
 
-// HearUnreadable has each Sync tell of objects that the engine could not read in full. To be called before the first Sync.
+// HearUnreadable makes each Sync report the objects that the engine could not read in full. Call it before the first
+// Sync.
 func (v *View) HearUnreadable(hear Unreadable) { v.unreadable.hear = hear }
 
 // hearing is when Cycles last asked which objects the engine could not read, and whether it has to ask again.
@@ -81,8 +85,8 @@ type hearing struct {
 	latest time.Time
 }
 
-// hearSoon notes that nodes went to the engine with a question, and asks in the background which of them it could not read, unless that
-// was done a short time ago. The caller holds mu.
+// hearSoon notes that nodes went to the engine with a question, and asks in the background which of them it could not
+// read, unless that was done a short time ago. The caller holds mu.
 func (c *Cycles) hearSoon(b *batch, now time.Time) {
 	c.hearing.due = c.hearing.due || len(b.changes.GetNodes()) > 0
 	if !c.hearing.due || c.hearing.going || c.unreadable.hear == nil || now.Sub(c.hearing.latest) < c.hearing.every {
@@ -93,7 +97,8 @@ func (c *Cycles) hearSoon(b *batch, now time.Time) {
 	go c.ask()
 }
 
-// ask asks without a turn, so that no cycle waits for it. It changes nothing, and may be refused because a cycle went on.
+// ask asks without a turn, so that no cycle waits for it. It changes nothing, and may be refused because a cycle went
+// on.
 func (c *Cycles) ask() {
 	defer c.wg.Done()
 	defer func() {

@@ -45,7 +45,8 @@ func CheckName(name string) error {
 
 // New returns an empty view. The name is the engine's key for it: each client needs its own, that CheckName passes.
 func New(conn grpc.ClientConnInterface, name string) *View {
-	return &View{feed: newFeed(conn, newLedger(name, true, false)), nodeOf: map[podName]*entry{}, trimNode: TrimNode, trimPod: TrimPod}
+	return &View{feed: newFeed(conn, newLedger(name, true, false)), nodeOf: map[podName]*entry{}, trimNode: TrimNode,
+		trimPod: TrimPod}
 }
 
 // NewForFilters is New for a view that is also to answer Fit: more of each object is sent, and pods that only
@@ -57,7 +58,8 @@ func NewForFilters(conn grpc.ClientConnInterface, name string) *View {
 }
 
 // LeaveOutInvalid makes Sync leave a node out that the engine finds invalid or has no room for, until the node
-// changes, instead of failing for all of them. To be called before the first Sync. leftOut hears of each; it must not call back.
+// changes, instead of failing for all of them. To be called before the first Sync. leftOut hears of each; it must not
+// call back.
 func (v *View) LeaveOutInvalid(leftOut func(node string, err error)) {
 	v.partial.nodes = map[string]string{}
 	v.ledger.leaveOut = func(node string, err error) {
@@ -114,7 +116,8 @@ func (v *View) SetPod(pod *v1.Pod) {
 	if found && e.pods[i].shape.bytes == string(trimmed) && e.pods[i].uid == string(pod.UID) {
 		return
 	}
-	entry := podEntry{shape: v.ledger.shapes.acquire(trimmed), namespace: pod.Namespace, name: text.Name(pod.Name), uid: text.Name(string(pod.UID))}
+	entry := podEntry{shape: v.ledger.shapes.acquire(trimmed), namespace: pod.Namespace, name: text.Name(pod.Name),
+		uid: text.Name(string(pod.UID))}
 	if found {
 		v.ledger.shapes.release(e.pods[i].shape, v.ledger.batches)
 		e.pods[i] = entry

@@ -86,7 +86,8 @@ func TestPodsThatComeBeforeTheirNodeAndOutliveIt(t *testing.T) {
 	pod := fullPod()
 	pods := func() int64 {
 		expectSync(t, v)
-		answer, err := loadlinev1.NewClusterStateClient(conn).Describe(t.Context(), &loadlinev1.DescribeRequest{View: "v"})
+		answer, err := loadlinev1.NewClusterStateClient(conn).Describe(t.Context(),
+			&loadlinev1.DescribeRequest{View: "v"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,14 +125,16 @@ func TestAskSendsEverythingAgainToARestartedEngine(t *testing.T) {
 	ask := func(at *loadlinev1.Changes) error {
 		asked++
 		_, err := client.Score(t.Context(), &loadlinev1.ScoreRequest{
-			Changes: at, Pod: TrimIncomingPod(fullPod()), Policy: &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT},
+			Changes: at, Pod: TrimIncomingPod(fullPod()),
+			Policy: &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT},
 		})
 		return err
 	}
 	if err := v.Ask(t.Context(), ask); err != nil || asked != 1 {
 		t.Errorf("asked %d times, error %v", asked, err)
 	}
-	if _, err := loadlinev1.NewClusterStateClient(conn).Drop(t.Context(), &loadlinev1.DropRequest{View: "v"}); err != nil {
+	if _, err := loadlinev1.NewClusterStateClient(conn).Drop(t.Context(),
+		&loadlinev1.DropRequest{View: "v"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := v.Ask(t.Context(), ask); err != nil || asked != 3 {
@@ -145,7 +148,8 @@ func TestAskSendsEverythingAgainToARestartedEngine(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 	asked = 0
-	err := v.Ask(t.Context(), func(*loadlinev1.Changes) error { asked++; return status.Error(codes.FailedPrecondition, "always") })
+	err := v.Ask(t.Context(),
+		func(*loadlinev1.Changes) error { asked++; return status.Error(codes.FailedPrecondition, "always") })
 	if status.Code(err) != codes.FailedPrecondition || asked != maxRefusals+1 {
 		t.Errorf("an engine that always refuses was asked %d times, error %v", asked, err)
 	}
@@ -186,7 +190,8 @@ func TestSyncFailsForAnInvalidNode(t *testing.T) {
 	v.SetNode(named("a"))
 	v.SetNode(negative("bad"))
 	for range 3 { // each time, until it is put right
-		if err := v.Sync(t.Context()); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), `"bad"`) {
+		if err := v.Sync(t.Context()); status.Code(err) != codes.InvalidArgument ||
+			!strings.Contains(err.Error(), `"bad"`) {
 			t.Errorf("got error %v, want one that names the node", err)
 		}
 	}

@@ -64,15 +64,18 @@ func startScaled(t *testing.T, mode string, act bool, args ...string) *scaled {
 func newScaled(t *testing.T, mode string, act bool, args ...string) *scaled {
 	t.Helper()
 	ctx := deadline(t)
-	s := &scaled{t: t, ctx: ctx, mostLeft: 4, cluster: startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}
+	s := &scaled{t: t, ctx: ctx, mostLeft: 4, cluster: startCluster(t, ctx,
+		harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}
 	s.args = []string{"--decisions=scale-down", "--scale-down-unneeded-time=4s", "--scale-down-delay-after-add=0s"}
 	if mode == "observe" {
 		s.args[0] = "--decisions=scale-up,slack,scale-down"
 	}
 	s.args = append(s.args, args...)
 	s.rights(act)
-	size := v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("16Gi"), "pods": resource.MustParse("110")}
-	template := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "a"}}, Status: v1.NodeStatus{Capacity: size, Allocatable: size}}
+	size := v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("16Gi"),
+		"pods": resource.MustParse("110")}
+	template := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "a"}},
+		Status: v1.NodeStatus{Capacity: size, Allocatable: size}}
 	s.startCloud(simcloud.Group{ID: "pool", Min: poolMin, Max: 20, Template: template})
 	if err := s.cloud.Grow("pool", poolSize); err != nil {
 		t.Fatal(err)
@@ -92,7 +95,8 @@ func (s *scaled) rights(act bool) {
 		apply(s.t, s.ctx, s.cluster, moreRights)
 		apply(s.t, s.ctx, s.cluster, slackRights[0])
 	}
-	if err := s.cluster.Client.AppsV1().Deployments("kube-system").Delete(s.ctx, "loadline-autoscaler", metav1.DeleteOptions{}); err != nil {
+	if err := s.cluster.Client.AppsV1().Deployments("kube-system").Delete(s.ctx, "loadline-autoscaler",
+		metav1.DeleteOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 	kubeconfig, err := s.cluster.ServiceAccountKubeconfig(s.ctx, "kube-system", "loadline-autoscaler")
@@ -114,9 +118,12 @@ func (s *scaled) start(name, mode string) *harness.Autoscaler {
 
 // arguments are those of an autoscaler beside its configuration.
 func (s *scaled) arguments(name, mode string) []string {
-	return append([]string{"--mode=" + mode, "--engine=" + s.engine.Address, "--view=" + name, "--cloud-address=unix://" + s.socket(), "--cloud-cacert=", "--cloud-cert=", "--cloud-key=", "--scan-interval=1s",
+	return append([]string{"--mode=" + mode, "--engine=" + s.engine.Address, "--view=" + name,
+		"--cloud-address=unix://" + s.socket(), "--cloud-cacert=", "--cloud-cert=", "--cloud-key=",
+		"--scan-interval=1s",
 		"--node-delete-delay-after-taint=1s", "--eviction-retry-interval=1s", "--poll-interval=500ms",
-		"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"}, s.args...)
+		"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"},
+		s.args...)
 }
 
 func (s *scaled) socket() string { return filepath.Join(s.cluster.Dir(), "cloud.sock") }
@@ -137,7 +144,8 @@ func (s *scaled) config() string {
 
 func (s *scaled) startCloud(groups ...simcloud.Group) {
 	s.t.Helper()
-	cloud, err := simcloud.Start(s.cluster.Client, s.socket(), simcloud.Options{CreateDelay: s.createDelay, DeleteDelay: time.Second, Groups: groups})
+	cloud, err := simcloud.Start(s.cluster.Client, s.socket(),
+		simcloud.Options{CreateDelay: s.createDelay, DeleteDelay: time.Second, Groups: groups})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -163,19 +171,26 @@ func (s *scaled) startPods() {
 	s.t.Helper()
 	s.startScheduler()
 	labels := map[string]string{"app": "web"}
-	container := v1.Container{Name: "c", Image: "web", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("500m")}}}
-	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: appsv1.DeploymentSpec{
-		Replicas: new(int32(webPods)), Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{Containers: []v1.Container{container}}}}}
-	if _, err := s.cluster.Client.AppsV1().Deployments("default").Create(s.ctx, web, metav1.CreateOptions{}); err != nil {
+	container := v1.Container{Name: "c", Image: "web",
+		Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("500m")}}}
+	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(webPods)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: v1.PodSpec{Containers: []v1.Container{container}}}}}
+	if _, err := s.cluster.Client.AppsV1().Deployments("default").Create(s.ctx, web,
+		metav1.CreateOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
-	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: policyv1.PodDisruptionBudgetSpec{
-		MinAvailable: new(intstr.FromInt32(budgetMin)), Selector: &metav1.LabelSelector{MatchLabels: labels}}}
-	if _, err := s.cluster.Client.PolicyV1().PodDisruptionBudgets("default").Create(s.ctx, budget, metav1.CreateOptions{}); err != nil {
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: new(intstr.FromInt32(budgetMin)), Selector: &metav1.LabelSelector{MatchLabels: labels}}}
+	if _, err := s.cluster.Client.PolicyV1().PodDisruptionBudgets("default").Create(s.ctx, budget,
+		metav1.CreateOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
-	pinned := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pinned"}, Spec: v1.PodSpec{Containers: []v1.Container{container}}}
+	pinned := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pinned"},
+		Spec: v1.PodSpec{Containers: []v1.Container{container}}}
 	if err := s.cluster.CreatePodsInOrder(s.ctx, []*v1.Pod{pinned}); err != nil {
 		s.t.Fatal(err)
 	}
@@ -186,7 +201,8 @@ func (s *scaled) startPods() {
 				s.pinned = pod.Spec.NodeName
 			}
 		}
-		return len(pods) == webPods+1 && s.pinned != "" && !slices.ContainsFunc(pods, func(p v1.Pod) bool { return p.Status.Phase != v1.PodRunning })
+		return len(pods) == webPods+1 && s.pinned != "" &&
+			!slices.ContainsFunc(pods, func(p v1.Pod) bool { return p.Status.Phase != v1.PodRunning })
 	})
 	s.wait("the budget's status", func() bool {
 		got, err := s.cluster.Client.PolicyV1().PodDisruptionBudgets("default").Get(s.ctx, "web", metav1.GetOptions{})
@@ -223,13 +239,15 @@ func (s *scaled) pods() []v1.Pod {
 
 func (s *scaled) describe() (lines []string) {
 	for _, node := range s.nodes() {
-		lines = append(lines, fmt.Sprintf("%s %v %s", node.Name, node.Spec.Taints, node.Annotations[actuation.MarkAnnotation]))
+		lines = append(lines,
+			fmt.Sprintf("%s %v %s", node.Name, node.Spec.Taints, node.Annotations[actuation.MarkAnnotation]))
 	}
 	return lines
 }
 
 func (s *scaled) status() string {
-	object, err := s.cluster.Client.CoreV1().ConfigMaps("kube-system").Get(s.ctx, "loadline-autoscaler-status", metav1.GetOptions{})
+	object, err := s.cluster.Client.CoreV1().ConfigMaps("kube-system").Get(s.ctx, "loadline-autoscaler-status",
+		metav1.GetOptions{})
 	if err != nil {
 		return err.Error()
 	}
@@ -269,7 +287,8 @@ func (s *scaled) waitSettled() {
 			}
 		}
 		busy := s.busy()
-		if len(s.nodes()) < poolSize && running == webPods+1 && len(busy) == 0 && strings.Contains(text, "candidates: 0") {
+		if len(s.nodes()) < poolSize && running == webPods+1 && len(busy) == 0 &&
+			strings.Contains(text, "candidates: 0") {
 			calm++
 		} else {
 			calm = 0
@@ -294,7 +313,8 @@ func (s *scaled) check() {
 	}
 	for _, deleted := range s.cloud.Deleted() {
 		if len(deleted.Pods) > 0 || deleted.Node == s.pinned {
-			s.t.Errorf("node %s was deleted with %d pods; the pod that must not move is on %s", deleted.Node, len(deleted.Pods), s.pinned)
+			s.t.Errorf("node %s was deleted with %d pods; the pod that must not move is on %s",
+				deleted.Node, len(deleted.Pods), s.pinned)
 		}
 	}
 	if twice := s.cloud.DeletedTwice(); len(twice) > 0 {
@@ -345,7 +365,8 @@ func (s *scaled) checkChanges() {
 }
 
 // Nodes are drained in parallel, within the budget, with the rights of the manifests. No node goes with a pod that must
-// not move, none keeps a taint, and then nothing happens any more, although the engine is away for a while. Invariants D1, D2, D3.
+// not move, none keeps a taint, and then nothing happens any more, although the engine is away for a while. Invariants
+// D1, D2, D3.
 func TestAutoscalerDrains(t *testing.T) {
 	t.Parallel()
 	s := startScaled(t, "act", true)
@@ -423,8 +444,8 @@ func TestTwoAutoscalers(t *testing.T) {
 	s.check()
 }
 
-// The API server goes away in the middle of drains: the leader that cannot hold its lease ends, and the next one finishes what
-// was begun. Nothing is lost, no taint is left, and no node is deleted twice. Invariants G2, G3.
+// The API server goes away in the middle of drains: the leader that cannot hold its lease ends, and the next one
+// finishes what was begun. Nothing is lost, no taint is left, and no node is deleted twice. Invariants G2, G3.
 func TestAPIServerRestarts(t *testing.T) {
 	t.Parallel()
 	s := startScaled(t, "act", true)
@@ -454,7 +475,8 @@ func TestAutoscalerObserves(t *testing.T) {
 		t.Fatalf("%d changes, error %v", len(changes), err)
 	}
 	for _, change := range changes {
-		status := strings.HasSuffix(change.Resource, "configmaps") && (change.Name == "loadline-autoscaler-status" || change.Verb == "create")
+		status := strings.HasSuffix(change.Resource, "configmaps") &&
+			(change.Name == "loadline-autoscaler-status" || change.Verb == "create")
 		lease := change.Resource == "leases" && (change.Name == "loadline-autoscaler" || change.Verb == "create")
 		if !status && !lease {
 			t.Errorf("it has written: %v", change)

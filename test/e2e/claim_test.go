@@ -26,7 +26,8 @@ func TestClaimOnFiveSeeds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, broken := range append(demo.CheckClaim(stock.Placement, ours.Placement), demo.CheckAnswered(ours)...) {
+			for _, broken := range append(demo.CheckClaim(stock.Placement, ours.Placement),
+				demo.CheckAnswered(ours)...) {
 				t.Error(broken)
 			}
 			for _, problem := range violations(w.Nodes, ours.Pods) {

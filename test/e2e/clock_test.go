@@ -58,7 +58,8 @@ func (s *scaled) runHere(clock autoscaler.Clock) {
 	must(err)
 	conn, err := engine.Open(options.Engine)
 	must(err)
-	cloud, err := provider.Open(provider.Options{Address: options.CloudProvider.Address, Timeout: options.CloudProvider.GRPCTimeout.Duration})
+	cloud, err := provider.Open(provider.Options{Address: options.CloudProvider.Address,
+		Timeout: options.CloudProvider.GRPCTimeout.Duration})
 	must(err)
 	a := autoscaler.New(&options, &config.Loaded{}, conn, client, objects, cloud, "test")
 	a.Clock = clock
@@ -75,8 +76,8 @@ func (s *scaled) runHere(clock autoscaler.Clock) {
 	})
 }
 
-// The wall clock is set an hour ahead while nodes wait to go, and later an hour back: each waits as long as it has to, by the
-// time that passes, and then it goes. Invariant D7.
+// The wall clock is set an hour ahead while nodes wait to go, and later an hour back: each waits as long as it has to,
+// by the time that passes, and then it goes. Invariant D7.
 func TestWallClockIsSet(t *testing.T) {
 	t.Parallel()
 	const unneeded = 12 * time.Second
@@ -112,7 +113,8 @@ func TestWallClockIsSet(t *testing.T) {
 		}
 		s.waitSettled()
 		ahead = c.set
-		s.wait("plans to follow the clock", func() bool { return (s.planned().Sub(time.Now()) - ahead).Abs() < time.Minute })
+		s.wait("plans to follow the clock",
+			func() bool { return (s.planned().Sub(time.Now()) - ahead).Abs() < time.Minute })
 	}
 	s.check()
 }

@@ -18,7 +18,8 @@ import (
 func (s *scaled) setBudget(pods int) time.Time {
 	s.t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"minAvailable":%d}}`, pods)
-	if _, err := s.cluster.Client.PolicyV1().PodDisruptionBudgets("default").Patch(s.ctx, "web", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := s.cluster.Client.PolicyV1().PodDisruptionBudgets("default").Patch(s.ctx, "web", types.MergePatchType,
+		patch, metav1.PatchOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 	return time.Now()
@@ -40,8 +41,8 @@ func (s *scaled) evictions(since time.Time) map[int][]harness.Change {
 	return evictions
 }
 
-// A budget closes after nodes were tainted, and stays closed for longer than evictions are tried: none is accepted, the nodes
-// are given back, and are not tried again in vain. Once it opens, nodes go. Invariants D1, G3.
+// A budget closes after nodes were tainted, and stays closed for longer than evictions are tried: none is accepted, the
+// nodes are given back, and are not tried again in vain. Once it opens, nodes go. Invariants D1, G3.
 func TestEvictionsRefused(t *testing.T) {
 	t.Parallel()
 	const tried = 4 * time.Second
@@ -60,8 +61,8 @@ func TestEvictionsRefused(t *testing.T) {
 	s.wait("ten loops with a closed budget", func() bool { return s.loops() >= loops+10 })
 	asked := s.evictions(closed)
 	if len(asked[201]) > 0 || len(asked[429]) != refused || len(s.busy()) > 0 {
-		t.Errorf("with a closed budget: %d evictions accepted, %d refused of which %d after nodes were given back; nodes that go: %v",
-			len(asked[201]), len(asked[429]), len(asked[429])-refused, s.busy())
+		t.Errorf("with a closed budget: %d evictions accepted, %d refused of which %d after nodes were given back; "+
+			"nodes that go: %v", len(asked[201]), len(asked[429]), len(asked[429])-refused, s.busy())
 	}
 	attempts := map[string]int{}
 	for _, change := range asked[429] {
@@ -74,10 +75,12 @@ func TestEvictionsRefused(t *testing.T) {
 		}
 	}
 	metrics := metricsOf(t, s.ctx, s.autoscaler)
-	if counted := metrics.Sum("loadline_evicted_pods_total", harness.Labels{"eviction_result": "budget"}); int(counted) != refused {
+	if counted := metrics.Sum("loadline_evicted_pods_total",
+		harness.Labels{"eviction_result": "budget"}); int(counted) != refused {
 		t.Errorf("%v refusals were counted, the API server tells of %d", counted, refused)
 	}
-	if failed := metrics.Sum("loadline_scale_down_failed_nodes_total", harness.Labels{"result": "NodeDeleteErrorFailedToEvictPods"}); failed == 0 {
+	if failed := metrics.Sum("loadline_scale_down_failed_nodes_total",
+		harness.Labels{"result": "NodeDeleteErrorFailedToEvictPods"}); failed == 0 {
 		t.Error("no removal was counted as failed")
 	}
 	left := len(s.nodes())
@@ -95,8 +98,8 @@ type replacedNode struct {
 	at   time.Time
 }
 
-// replace puts another machine in the place of a node whose removal is under way, does something more, and waits until that
-// removal has ended. The new one may not be removed.
+// replace puts another machine in the place of a node whose removal is under way, does something more, and waits until
+// that removal has ended. The new one may not be removed.
 func (s *scaled) replace(when, name string, then func()) replacedNode {
 	s.t.Helper()
 	failed := func() float64 {
@@ -105,7 +108,8 @@ func (s *scaled) replace(when, name string, then func()) replacedNode {
 	before := failed()
 	r := replacedNode{when: when}
 	var err error
-	if r.node, err = s.cloud.Replace(s.ctx, name, map[string]string{"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}); err != nil {
+	if r.node, err = s.cloud.Replace(s.ctx, name,
+		map[string]string{"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}); err != nil {
 		s.t.Fatal(err)
 	}
 	r.at, r.pods = time.Now(), s.podsOn(name)
@@ -117,7 +121,8 @@ func (s *scaled) replace(when, name string, then func()) replacedNode {
 
 func (s *scaled) podsOn(node string) (names []string) {
 	s.t.Helper()
-	list, err := s.cluster.Client.CoreV1().Pods("default").List(s.ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()})
+	list, err := s.cluster.Client.CoreV1().Pods("default").List(s.ctx,
+		metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -140,12 +145,12 @@ func (s *scaled) drained() (name string) {
 	return name
 }
 
-// Nodes are replaced by others of their names: after the plan, while evictions are refused, and when all pods are gone. The new
-// ones are neither drained nor deleted; the others go on. Invariant D9.
+// Nodes are replaced by others of their names: after the plan, while evictions are refused, and when all pods are gone.
+// The new ones are neither drained nor deleted; the others go on. Invariant D9.
 func TestNodesReplacedMidDrain(t *testing.T) {
 	t.Parallel()
-	s := startScaled(t, "act", true, "--node-delete-delay-after-taint=3s", "--max-pod-eviction-time=1m", "--node-deletion-delay-timeout=1m",
-		"--max-scale-down-parallelism=1", "--max-drain-parallelism=1")
+	s := startScaled(t, "act", true, "--node-delete-delay-after-taint=3s", "--max-pod-eviction-time=1m",
+		"--node-deletion-delay-timeout=1m", "--max-scale-down-parallelism=1", "--max-drain-parallelism=1")
 	s.mostLeft = poolSize - 1
 	replaced := []replacedNode{s.replace("after the plan", s.drained(), func() {})}
 
@@ -156,7 +161,8 @@ func TestNodesReplacedMidDrain(t *testing.T) {
 
 	name = s.drained()
 	delay := []byte(`{"metadata":{"annotations":{"delay-deletion.cluster-autoscaler.kubernetes.io/test":"yes"}}}`)
-	if _, err := s.cluster.Client.CoreV1().Nodes().Patch(s.ctx, name, types.MergePatchType, delay, metav1.PatchOptions{}); err != nil {
+	if _, err := s.cluster.Client.CoreV1().Nodes().Patch(s.ctx, name, types.MergePatchType, delay,
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.wait("all pods to be gone", func() bool { return len(s.podsOn(name)) == 0 })
@@ -169,7 +175,8 @@ func TestNodesReplacedMidDrain(t *testing.T) {
 	}
 }
 
-// checkReplaced looks through the records of API server and cloud for what was done to a node that came in the place of another.
+// checkReplaced looks through the records of API server and cloud for what was done to a node that came in the place of
+// another.
 func (s *scaled) checkReplaced(r replacedNode) {
 	s.t.Helper()
 	now, err := s.cluster.Client.CoreV1().Nodes().Get(s.ctx, r.node.Name, metav1.GetOptions{})
@@ -187,7 +194,8 @@ func (s *scaled) checkReplaced(r replacedNode) {
 		if change.At.Before(r.at) || change.Code >= 300 {
 			continue
 		}
-		if change.Resource == "nodes" && change.Name == r.node.Name || change.Resource == "pods/eviction" && slices.Contains(r.pods, change.Name) {
+		if change.Resource == "nodes" && change.Name == r.node.Name ||
+			change.Resource == "pods/eviction" && slices.Contains(r.pods, change.Name) {
 			s.t.Errorf("%s: node %s: %v", r.when, r.node.Name, change)
 		}
 	}

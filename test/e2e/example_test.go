@@ -43,15 +43,16 @@ func TestProposalsExample(t *testing.T) {
 	}
 }
 
-// With one node both schedulers put every pod there, so there is nothing to show, and the demo says so. Its third part shows
-// what it claims: load arrives and the cheapest mix of nodes appears; a burst is placed at once where slack is kept, and waits
-// for a node where it is not; load leaves, and nodes drain in parallel within budgets. By the records of API server and cloud,
-// nothing happened that must not. Invariants D1, D2, D3.
+// With one node both schedulers put every pod there, so there is nothing to show, and the demo says so. Its third part
+// shows what it claims: load arrives and the cheapest mix of nodes appears; a burst is placed at once where slack is
+// kept, and waits for a node where it is not; load leaves, and nodes drain in parallel within budgets. By the records
+// of API server and cloud, nothing happened that must not. Invariants D1, D2, D3.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	var out bytes.Buffer
-	options := demo.Options{Seed: 1, Nodes: 1, Page: filepath.Join(t.TempDir(), "page.html"), ScalingPage: filepath.Join(t.TempDir(), "scaling.html")}
+	options := demo.Options{Seed: 1, Nodes: 1, Page: filepath.Join(t.TempDir(), "page.html"),
+		ScalingPage: filepath.Join(t.TempDir(), "scaling.html")}
 	err := demo.Run(ctx, &out, options)
 	t.Log(out.String())
 	if !errors.Is(err, demo.ErrNotShown) {
@@ -62,7 +63,8 @@ func TestDemo(t *testing.T) {
 			t.Errorf("the error does not contain %q: %v", part, err)
 		}
 	}
-	if parts := strings.Count(err.Error(), demo.ErrNotShown.Error()); parts != 1 || !strings.Contains(out.String(), "With slack the burst had its nodes after ") {
+	if parts := strings.Count(err.Error(), demo.ErrNotShown.Error()); parts != 1 ||
+		!strings.Contains(out.String(), "With slack the burst had its nodes after ") {
 		t.Errorf("%d parts do not show what they claim, want that of the placements alone: %v", parts, err)
 	}
 	for _, page := range []string{options.Page, options.ScalingPage} {

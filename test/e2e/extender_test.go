@@ -57,7 +57,8 @@ func TestStockSchedulerWithGateway(t *testing.T) {
 	}
 	scheduler := startStock(t, ctx, cluster, gateway.URL)
 	expectNode(t, ctx, cluster, demo.StockScheduler, "node2")
-	if scored := metricsOf(t, ctx, gateway).Sum("loadline_extender_requests_total", harness.Labels{"result": "scored"}); scored != 1 {
+	if scored := metricsOf(t, ctx, gateway).Sum("loadline_extender_requests_total",
+		harness.Labels{"result": "scored"}); scored != 1 {
 		t.Errorf("the gateway scored %v requests, want 1", scored)
 	}
 	if whole := metricsOf(t, ctx, gateway).Sum("loadline_extender_full_node_requests_total", nil); whole != 0 {
@@ -103,10 +104,12 @@ func TestGatewayIsReadyWithItsEngine(t *testing.T) {
 		t.Error("the gateway is ready without an engine")
 	}
 	expectNode(t, ctx, cluster, demo.StockScheduler, "node1")
-	if scored := metricsOf(t, ctx, gateway).Sum("loadline_extender_requests_total", harness.Labels{"result": "scored"}); scored != 0 {
+	if scored := metricsOf(t, ctx, gateway).Sum("loadline_extender_requests_total",
+		harness.Labels{"result": "scored"}); scored != 0 {
 		t.Errorf("the gateway scored %v requests without an engine", scored)
 	}
-	if neutral := metricsOf(t, ctx, gateway).Sum("loadline_extender_requests_total", harness.Labels{"result": "neutral"}); neutral != 1 {
+	if neutral := metricsOf(t, ctx, gateway).Sum("loadline_extender_requests_total",
+		harness.Labels{"result": "neutral"}); neutral != 1 {
 		t.Errorf("the gateway gave %v neutral answers, want 1", neutral)
 	}
 	if err := engine.Restart(ctx); err != nil {

@@ -124,8 +124,8 @@ func (f *faults) during(bound int, name string, outage time.Duration, down, up f
 		f.t.Errorf("%s: %v cycles waited for the engine in %v, want at most %v", name, failures, gone, most)
 	}
 	recovery := f.waitAnswer(name)
-	f.t.Logf("%s: %d pods were placed in %v, %v cycles waited for the engine; it was asked again after %v", name, placed,
-		gone.Round(time.Millisecond), failures, recovery.Round(time.Millisecond))
+	f.t.Logf("%s: %d pods were placed in %v, %v cycles waited for the engine; it was asked again after %v",
+		name, placed, gone.Round(time.Millisecond), failures, recovery.Round(time.Millisecond))
 }
 
 // waitAnswer waits until the engine has scored one more cycle.
@@ -134,7 +134,8 @@ func (f *faults) waitAnswer(name string) time.Duration {
 	answered, start := f.metrics().Sum(demo.CyclesAnswered, nil), time.Now()
 	for f.metrics().Sum(demo.CyclesAnswered, nil) == answered {
 		if time.Since(start) > 10*time.Second {
-			f.t.Fatalf("%s: the engine is not asked again; skipped by reason: %v", name, f.metrics().By(demo.CyclesSkipped, "reason"))
+			f.t.Fatalf("%s: the engine is not asked again; skipped by reason: %v",
+				name, f.metrics().By(demo.CyclesSkipped, "reason"))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -207,8 +208,8 @@ func (f *faults) checkEngineIsBack(pods []*v1.Pod) {
 	after := f.metrics()
 	answered := after.Sum(demo.CyclesAnswered, nil) - before.Sum(demo.CyclesAnswered, nil)
 	if answered < 0.95*float64(len(pods)) {
-		f.t.Errorf("after the faults the engine scored %v of %d cycles; skipped by reason: before %v, after %v", answered, len(pods),
-			before.By(demo.CyclesSkipped, "reason"), after.By(demo.CyclesSkipped, "reason"))
+		f.t.Errorf("after the faults the engine scored %v of %d cycles; skipped by reason: before %v, after %v",
+			answered, len(pods), before.By(demo.CyclesSkipped, "reason"), after.By(demo.CyclesSkipped, "reason"))
 	}
 }
 
@@ -230,8 +231,10 @@ func TestSecondEngineRefusesToStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second.ExitCode() != 3 || !strings.Contains(log, "another loadlined serves") || !strings.Contains(log, strings.TrimPrefix(engine.Address, "unix://")) {
-		t.Errorf("the second loadlined: %s, want exit status 3; and a word of the other one on that socket; it said:\n%s", second.Exit(), log)
+	if second.ExitCode() != 3 || !strings.Contains(log, "another loadlined serves") ||
+		!strings.Contains(log, strings.TrimPrefix(engine.Address, "unix://")) {
+		t.Errorf("the second loadlined: %s, want exit status 3; and a word of the other one on that socket; it "+
+			"said:\n%s", second.Exit(), log)
 	}
 	if !engine.Running() {
 		t.Fatalf("the first loadlined has ended: %s", engine.Exit())

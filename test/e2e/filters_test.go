@@ -134,8 +134,10 @@ func TestViolations(t *testing.T) {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{
 		v1.ResourceCPU: resource.MustParse("2"), v1.ResourcePods: resource.MustParse("1")}}}
 	pod := func(change func(*v1.Pod)) *v1.Pod {
-		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1.PodSpec{NodeName: "n", Containers: []v1.Container{{
-			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}}}}}}
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"},
+			Spec: v1.PodSpec{NodeName: "n", Containers: []v1.Container{{
+				Resources: v1.ResourceRequirements{
+					Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}}}}}}
 		change(p)
 		return p
 	}
@@ -151,12 +153,14 @@ func TestViolations(t *testing.T) {
 	}{
 		{"ExactFit", node, []*v1.Pod{fits}, nil},
 		{"Pending", node, []*v1.Pod{pod(func(p *v1.Pod) { p.Spec.NodeName = "" })}, nil},
-		{"UnknownNode", node, []*v1.Pod{pod(func(p *v1.Pod) { p.Spec.NodeName = "x" })}, []string{"p is on x, which does not exist"}},
+		{"UnknownNode", node, []*v1.Pod{pod(func(p *v1.Pod) { p.Spec.NodeName = "x" })},
+			[]string{"p is on x, which does not exist"}},
 		{"OneTooMany", node, []*v1.Pod{fits, fits}, []string{"n lacks -1 of pods", "n lacks -2 of cpu"}},
 		{"NotOffered", node, []*v1.Pod{pod(func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Requests["example.com/fpga"] = resource.MustParse("1")
 		})}, []string{"n lacks -1 of example.com/fpga"}},
-		{"Barred", barred, []*v1.Pod{fits}, []string{"p is on n: the node is unschedulable", "p is on n: untolerated taint k:NoExecute"}},
+		{"Barred", barred, []*v1.Pod{fits},
+			[]string{"p is on n: the node is unschedulable", "p is on n: untolerated taint k:NoExecute"}},
 		{"NotSelected", node, []*v1.Pod{pod(func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b"} })},
 			[]string{"p is on n: the node does not match its selector (error: <nil>)"}},
 	} {

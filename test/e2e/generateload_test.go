@@ -17,15 +17,17 @@ func TestGenerateLoad(t *testing.T) {
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true})
 	slackNodes(t, ctx, cluster, "a", "b")
 	if _, err := cluster.StartScheduler(ctx, harness.SchedulerOptions{Name: "stock", Config: []byte(
-		"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\n")}); err != nil {
+		"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" +
+			"leaderElection: {leaderElect: false}\n")}); err != nil {
 		t.Fatal(err)
 	}
-	other := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "default"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}}}
+	other := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "default"},
+		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}}}
 	if err := cluster.CreatePods(ctx, []*v1.Pod{other}); err != nil {
 		t.Fatal(err)
 	}
-	load := []string{"generate-load", "--name=burst", "--pods=12", "--deployments=3", "--cpu=50m-150m", "--memory=64Mi-128Mi", "--limit-factor=1-4",
-		"--max-unavailable=1", "--seed=7"}
+	load := []string{"generate-load", "--name=burst", "--pods=12", "--deployments=3", "--cpu=50m-150m",
+		"--memory=64Mi-128Mi", "--limit-factor=1-4", "--max-unavailable=1", "--seed=7"}
 	run := func(more ...string) string {
 		t.Helper()
 		out, err := cluster.CLI(ctx, append(load, more...)...)
@@ -38,7 +40,8 @@ func TestGenerateLoad(t *testing.T) {
 	if err != nil || len(printed) != 6 {
 		t.Fatalf("%d objects, error %v", len(printed), err)
 	}
-	if out := run("--over=3s"); !strings.Contains(out, "12 pods: 12 run, 0 start, 0 wait for a node, 0 end; had a node after") {
+	if out := run("--over=3s"); !strings.Contains(out,
+		"12 pods: 12 run, 0 start, 0 wait for a node, 0 end; had a node after") {
 		t.Errorf("it says %s", out)
 	}
 	if count, err := running(ctx, cluster, "loadline.dev/generated-load=burst"); err != nil || count != 12 {
@@ -56,7 +59,8 @@ func TestGenerateLoad(t *testing.T) {
 	}
 	run("--remove")
 	for _, selector := range []string{"loadline.dev/generated-load", ""} {
-		pods, err := cluster.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		pods, err := cluster.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx,
+			metav1.ListOptions{LabelSelector: selector})
 		if want := map[string]int{"": 1}[selector]; err != nil || len(pods.Items) != want {
 			t.Errorf("selector %q: %d pods are left, want %d, error %v", selector, len(pods.Items), want, err)
 		}

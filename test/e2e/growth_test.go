@@ -20,22 +20,25 @@ import (
 
 // pool returns a node group whose nodes have so many cpus, and 4Gi for each.
 func pool(id string, lowest, highest int, cpus int64, price float64) simcloud.Group {
-	size := v1.ResourceList{"cpu": *resource.NewQuantity(cpus, resource.DecimalSI), "memory": *resource.NewQuantity(cpus<<32, resource.BinarySI),
-		"pods": resource.MustParse("110")}
+	size := v1.ResourceList{"cpu": *resource.NewQuantity(cpus, resource.DecimalSI),
+		"memory": *resource.NewQuantity(cpus<<32, resource.BinarySI), "pods": resource.MustParse("110")}
 	return simcloud.Group{ID: id, Min: lowest, Max: highest, Price: price,
-		Template: &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": id}}, Status: v1.NodeStatus{Capacity: size, Allocatable: size}}}
+		Template: &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": id}},
+			Status: v1.NodeStatus{Capacity: size, Allocatable: size}}}
 }
 
 // scanInterval of these tests, of which some watch many loops.
 const scanInterval = 250 * time.Millisecond
 
-// startGrowing has a cluster with one node of the group "base", on which the pod of a Deployment runs, other groups without
-// nodes, and an autoscaler that decides what `args` say.
+// startGrowing has a cluster with one node of the group "base", on which the pod of a Deployment runs, other groups
+// without nodes, and an autoscaler that decides what `args` say.
 func startGrowing(t *testing.T, createDelay time.Duration, groups []simcloud.Group, args ...string) *scaled {
 	t.Helper()
 	ctx := deadline(t)
-	s := &scaled{t: t, ctx: ctx, rest: 6 * time.Second, createDelay: createDelay, args: append(args, "--scan-interval="+scanInterval.String()),
-		cluster: startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}
+	s := &scaled{t: t, ctx: ctx, rest: 6 * time.Second, createDelay: createDelay,
+		args: append(args, "--scan-interval="+scanInterval.String()),
+		cluster: startCluster(t, ctx,
+			harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}
 	s.rights(true)
 	s.startCloud(append([]simcloud.Group{pool("base", 1, 1, 2, 0.01)}, groups...)...)
 	if err := s.cloud.Grow("base", 1); err != nil {
@@ -60,10 +63,13 @@ func (s *scaled) deploy(name string, replicas int32, cpu string) {
 func (s *scaled) deployOn(name string, replicas int32, cpu string, nodeSelector map[string]string) {
 	s.t.Helper()
 	labels := map[string]string{"app": name}
-	container := v1.Container{Name: "c", Image: "web", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}
-	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: appsv1.DeploymentSpec{
-		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{NodeSelector: nodeSelector, Containers: []v1.Container{container}}}}}
+	container := v1.Container{Name: "c", Image: "web",
+		Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: v1.PodSpec{NodeSelector: nodeSelector, Containers: []v1.Container{container}}}}}
 	client := s.cluster.Client.AppsV1().Deployments("default")
 	_, err := client.Create(s.ctx, deployment, metav1.CreateOptions{})
 	if err != nil {
@@ -112,7 +118,8 @@ func (s *scaled) acts() (acts []harness.Change) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return slices.DeleteFunc(changes, func(c harness.Change) bool { return c.Resource == "configmaps" || c.Resource == "leases" })
+	return slices.DeleteFunc(changes,
+		func(c harness.Change) bool { return c.Resource == "configmaps" || c.Resource == "leases" })
 }
 
 // calm waits until nothing happens any more, and then makes sure that nothing does for so many loops.
@@ -136,16 +143,18 @@ func (s *scaled) calm(loops int) {
 	}
 }
 
-// Pods that wait get nodes of the cheapest group that takes them; when they are gone, so are the nodes. No group leaves its
-// bounds, and at constant load nothing happens.
+// Pods that wait get nodes of the cheapest group that takes them; when they are gone, so are the nodes. No group leaves
+// its bounds, and at constant load nothing happens.
 func TestAutoscalerScalesUp(t *testing.T) {
 	t.Parallel()
 	groups := []simcloud.Group{pool("cheap", 0, 4, 4, 0.10), pool("dear", 0, 4, 4, 0.30), pool("tiny", 0, 9, 1, 0.001)}
-	s := startGrowing(t, 2*time.Second, groups, "--decisions=scale-up,scale-down", "--scale-down-unneeded-time=5s", "--scale-down-delay-after-add=2s")
+	s := startGrowing(t, 2*time.Second, groups, "--decisions=scale-up,scale-down", "--scale-down-unneeded-time=5s",
+		"--scale-down-delay-after-add=2s")
 	s.deploy("web", 6, "1500m") // one fits beside the pod that is there; two on each node of 4 cpus
 	took := s.waitRunning("web", 6)
 	t.Logf("6 pods ran after %v on %v", took, s.describe())
-	if cheap, dear, tiny := s.cloud.Target("cheap"), s.cloud.Target("dear"), s.cloud.Target("tiny"); cheap != 3 || dear != 0 || tiny != 0 {
+	if cheap, dear, tiny := s.cloud.Target("cheap"), s.cloud.Target("dear"), s.cloud.Target("tiny"); cheap != 3 ||
+		dear != 0 || tiny != 0 {
 		t.Errorf("%d cheap nodes, %d dear ones, %d tiny ones; want 3 cheap ones", cheap, dear, tiny)
 	}
 	s.calm(50)
@@ -169,7 +178,8 @@ func TestAutoscalerScalesUp(t *testing.T) {
 			reasons[event.Reason]++
 		}
 	}
-	if reasons["TriggeredScaleUp"] == 0 || reasons["ScaledUpGroup"] == 0 || reasons["ScaleDown"]+reasons["ScaleDownEmpty"] == 0 {
+	if reasons["TriggeredScaleUp"] == 0 || reasons["ScaledUpGroup"] == 0 ||
+		reasons["ScaleDown"]+reasons["ScaleDownEmpty"] == 0 {
 		t.Errorf("events by reason: %v", reasons)
 	}
 	metrics := metricsOf(t, s.ctx, s.autoscaler)
@@ -187,14 +197,14 @@ func (s *scaled) burst(from, to int32, cpu string) time.Duration {
 	return s.waitRunning("web", int(to))
 }
 
-// With slack kept by pods that give way, the next burst runs on nodes that are there; without, it waits for a node. The slack comes back, and
-// then nothing happens any more.
+// With slack kept by pods that give way, the next burst runs on nodes that are there; without, it waits for a node. The
+// slack comes back, and then nothing happens any more.
 func TestAutoscalerKeepsSlack(t *testing.T) {
 	t.Parallel()
 	const nodeStart = 12 * time.Second
 	groups := []simcloud.Group{pool("pool", 0, 8, 4, 0.10)}
-	s := startGrowing(t, nodeStart, groups, "--decisions=scale-up,slack,scale-down", "--extra-capacity-min-rate=100%", "--scale-down-unneeded-time=4s",
-		"--scale-down-delay-after-add=2s", "--slack-removal-delay=2s")
+	s := startGrowing(t, nodeStart, groups, "--decisions=scale-up,slack,scale-down", "--extra-capacity-min-rate=100%",
+		"--scale-down-unneeded-time=4s", "--scale-down-delay-after-add=2s", "--slack-removal-delay=2s")
 	s.deploy("web", 3, "1")
 	s.waitRunning("web", 3)
 	ready := func() bool {
@@ -230,11 +240,12 @@ func TestAutoscalerKeepsSlack(t *testing.T) {
 	expectNothingForbidden(t, s.autoscaler.Process)
 }
 
-// Slack may be kept by CapacityBuffers, for an autoscaler that knows them. Until their kind is served, the status says what is
-// wrong, and nothing else suffers.
+// Slack may be kept by CapacityBuffers, for an autoscaler that knows them. Until their kind is served, the status says
+// what is wrong, and nothing else suffers.
 func TestAutoscalerKeepsCapacityBuffers(t *testing.T) {
 	t.Parallel()
-	s := startGrowing(t, time.Second, nil, "--decisions=slack", "--slack-keep=capacitybuffers", "--extra-capacity-min-rate=100%")
+	s := startGrowing(t, time.Second, nil, "--decisions=slack", "--slack-keep=capacitybuffers",
+		"--extra-capacity-min-rate=100%")
 	s.wait("the problem", func() bool { return strings.Contains(s.status(), "problem: ") })
 	apply(t, s.ctx, s.cluster, slackRights[1])
 	content, err := os.ReadFile("testdata/capacitybuffers.yaml")
@@ -255,14 +266,16 @@ func TestAutoscalerKeepsCapacityBuffers(t *testing.T) {
 		}
 	}
 	s.wait("the buffers", func() bool {
-		raw, err := s.cluster.Client.Discovery().RESTClient().Get().AbsPath("/apis/autoscaling.x-k8s.io/v1beta1/namespaces/loadline-slack/capacitybuffers").DoRaw(s.ctx)
+		raw, err := s.cluster.Client.Discovery().RESTClient().Get().
+			AbsPath("/apis/autoscaling.x-k8s.io/v1beta1/namespaces/loadline-slack/capacitybuffers").DoRaw(s.ctx)
 		return err == nil && json.Unmarshal(raw, &buffers) == nil && len(buffers.Items) > 0
 	})
 	// Of the 500m that are requested as much again, in pieces of at most a fifth of 2 cpus: two of 250m.
 	if b := buffers.Items[0].Spec; len(buffers.Items) != 1 || b.Replicas != 2 {
 		t.Errorf("buffers %+v", buffers)
 	}
-	if _, err := s.cluster.Client.CoreV1().PodTemplates("loadline-slack").Get(s.ctx, buffers.Items[0].Spec.PodTemplateRef.Name, metav1.GetOptions{}); err != nil {
+	if _, err := s.cluster.Client.CoreV1().PodTemplates("loadline-slack").Get(s.ctx,
+		buffers.Items[0].Spec.PodTemplateRef.Name, metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
 	s.wait("no problem", func() bool { return !strings.Contains(s.status(), "problem: ") })
@@ -308,21 +321,24 @@ func (s *scaled) checkForeign(namespaces ...string) {
 func (s *scaled) gets(what string, pods int32) {
 	s.t.Helper()
 	s.deploy("web", pods, "3")
-	s.t.Logf("%s: %d pods ran after %v; cheap %d, dear %d", what, pods, s.waitRunning("web", int(pods)).Round(time.Millisecond), s.cloud.Target("cheap"), s.cloud.Target("dear"))
+	s.t.Logf("%s: %d pods ran after %v; cheap %d, dear %d", what, pods,
+		s.waitRunning("web", int(pods)).Round(time.Millisecond), s.cloud.Target("cheap"), s.cloud.Target("dear"))
 }
 
-// faulty is a cluster whose cloud fails, and an autoscaler that waits for nothing for long. Each pod of its load takes a node.
+// faulty is a cluster whose cloud fails, and an autoscaler that waits for nothing for long. Each pod of its load takes
+// a node.
 func faulty(t *testing.T) (*scaled, []simcloud.Group) {
 	t.Helper()
 	groups := []simcloud.Group{pool("cheap", 0, 6, 4, 0.10), pool("dear", 0, 6, 4, 0.30)}
-	return startGrowing(t, time.Second, groups, "--decisions=scale-up", "--max-node-provision-time=8s", "--initial-node-group-backoff-duration=8s",
+	return startGrowing(t, time.Second, groups, "--decisions=scale-up", "--max-node-provision-time=8s",
+		"--initial-node-group-backoff-duration=8s",
 		"--max-node-group-backoff-duration=16s", "--cloud-grpc-timeout=2s"), groups
 }
 
 func (s *scaled) change(group string, change func(*simcloud.Group)) { s.cloud.Change(group, change) }
 
-// Where the cheap group is out of stock or its machines never become nodes, the dear one grows; what does not come is given up,
-// and nothing is asked for twice.
+// Where the cheap group is out of stock or its machines never become nodes, the dear one grows; what does not come is
+// given up, and nothing is asked for twice.
 func TestCloudMakesNoNodes(t *testing.T) {
 	t.Parallel()
 	s, groups := faulty(t)
@@ -331,7 +347,8 @@ func TestCloudMakesNoNodes(t *testing.T) {
 	if cheap, dear := s.cloud.Target("cheap"), s.cloud.Target("dear"); cheap != 0 || dear != 2 {
 		t.Errorf("out of stock: %d cheap nodes, %d dear ones, want 0 and 2", cheap, dear)
 	}
-	if text := s.status(); !strings.Contains(text, "errorCode: outOfResources") || !strings.Contains(text, "STOCK_OUT") {
+	if text := s.status(); !strings.Contains(text, "errorCode: outOfResources") ||
+		!strings.Contains(text, "STOCK_OUT") {
 		t.Errorf("status: %s", text)
 	}
 	_, asked := s.cloud.Sizes("cheap") // one machine or two, by how many pods the first loop has seen
@@ -349,20 +366,25 @@ func TestCloudMakesNoNodes(t *testing.T) {
 	}
 	s.checkSizes(groups...)
 	metrics := metricsOf(t, s.ctx, s.autoscaler)
-	if failed, given := metrics.By("loadline_failed_scale_ups_total", "reason"), metrics.By("loadline_given_up_nodes_total", "reason"); failed["outOfResources"] != 1 ||
-		failed["timeout"] != 1 || given["failed"] != float64(asked) || given["late"] != 1 {
+	failed := metrics.By("loadline_failed_scale_ups_total", "reason")
+	given := metrics.By("loadline_given_up_nodes_total", "reason")
+	if failed["outOfResources"] != 1 || failed["timeout"] != 1 || given["failed"] != float64(asked) ||
+		given["late"] != 1 {
 		t.Errorf("failures %v, given up %v", failed, given)
 	}
 	expectNothingForbidden(t, s.autoscaler.Process)
 }
 
-// A cloud that does not answer costs time and nothing else; killed with nodes on their way, the next process counts them.
+// A cloud that does not answer costs time and nothing else; killed with nodes on their way, the next process counts
+// them.
 func TestCloudHangsAndAutoscalerIsKilled(t *testing.T) {
 	t.Parallel()
 	s, groups := faulty(t)
 	s.cloud.Hang("NodeGroupIncreaseSize", true)
 	s.deploy("web", 2, "3")
-	s.wait("failures", func() bool { return metricsOf(t, s.ctx, s.autoscaler).Sum("loadline_failed_scale_ups_total", nil) >= 2 })
+	s.wait("failures", func() bool {
+		return metricsOf(t, s.ctx, s.autoscaler).Sum("loadline_failed_scale_ups_total", nil) >= 2
+	})
 	loops := metricsOf(t, s.ctx, s.autoscaler).Sum("loadline_decision_total", nil)
 	s.cloud.Hang("Refresh", true)
 	s.wait("loops that end without the cloud", func() bool { return strings.Contains(s.status(), "Refresh") })

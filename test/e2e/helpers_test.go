@@ -67,8 +67,10 @@ func startEngine(t *testing.T, ctx context.Context, cluster *harness.Cluster) *h
 	return engine
 }
 
-// startOurs starts loadline-scheduler with a configuration of manifests/, and with patience for the engine if that is not 0.
-func startOurs(t *testing.T, ctx context.Context, cluster *harness.Cluster, config, engineAddress string, patience time.Duration) *harness.Scheduler {
+// startOurs starts loadline-scheduler with a configuration of manifests/, and with patience for the engine if that is
+// not 0.
+func startOurs(t *testing.T, ctx context.Context, cluster *harness.Cluster, config, engineAddress string,
+	patience time.Duration) *harness.Scheduler {
 	t.Helper()
 	options, err := demo.OurOptions(config, engineAddress)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMain lets more tests run at once than there are processors: each has a control plane of its own, and most of its time
-// it waits, for loops, timers and machines of the cloud. -parallel replaces the number.
+// TestMain lets more tests run at once than there are processors: each has a control plane of its own, and most of its
+// time it waits, for loops, timers and machines of the cloud. -parallel replaces the number.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := false

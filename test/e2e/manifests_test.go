@@ -69,7 +69,8 @@ func containersOf(pod *v1.Pod) []v1.Container {
 func TestPodsAreHardened(t *testing.T) {
 	for _, folder := range append(appliedFolders, staticPod) {
 		for _, pod := range podObjects(t, folder) {
-			if profile := pod.Spec.SecurityContext.SeccompProfile; profile == nil || profile.Type != v1.SeccompProfileTypeRuntimeDefault {
+			if profile := pod.Spec.SecurityContext.SeccompProfile; profile == nil ||
+				profile.Type != v1.SeccompProfileTypeRuntimeDefault {
 				t.Errorf("%s: pod %s has not the runtime's seccomp profile", folder, pod.Name)
 			}
 			if automount := pod.Spec.AutomountServiceAccountToken; automount == nil || *automount {
@@ -90,7 +91,8 @@ func TestPodsAreHardened(t *testing.T) {
 func hardening(container v1.Container) []string {
 	var problems []string
 	security := container.SecurityContext
-	if security == nil || security.Capabilities == nil || !slices.Equal(security.Capabilities.Drop, []v1.Capability{"ALL"}) || len(security.Capabilities.Add) > 0 {
+	if security == nil || security.Capabilities == nil ||
+		!slices.Equal(security.Capabilities.Drop, []v1.Capability{"ALL"}) || len(security.Capabilities.Add) > 0 {
 		problems = append(problems, "has capabilities")
 	}
 	if security == nil || security.AllowPrivilegeEscalation == nil || *security.AllowPrivilegeEscalation {
@@ -104,7 +106,8 @@ func hardening(container v1.Container) []string {
 	if request.Cmp(limit) != 0 {
 		problems = append(problems, fmt.Sprintf("requests %s memory and may use %s", request.String(), limit.String()))
 	}
-	if container.Name == "loadlined" && slices.ContainsFunc(container.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name != "run" }) {
+	if container.Name == "loadlined" &&
+		slices.ContainsFunc(container.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name != "run" }) {
 		problems = append(problems, "the engine mounts more than the folder of its socket")
 	}
 	return problems
@@ -131,7 +134,8 @@ func TestManifestsApply(t *testing.T) {
 	}
 	namespace, err := cluster.Client.CoreV1().Namespaces().Get(ctx, "loadline-system", metav1.GetOptions{})
 	if err != nil || namespace.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
-		t.Errorf("the namespace of the second scheduler does not enforce restricted pods: %v, error %v", namespace.Labels, err)
+		t.Errorf("the namespace of the second scheduler does not enforce restricted pods: %v, error %v",
+			namespace.Labels, err)
 	}
 }
 
@@ -175,7 +179,8 @@ func TestSecondSchedulerRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		options.Name, options.Args = name, containerOf(t, "second-scheduler", "loadline-scheduler").Args
-		options.Site = harness.Site{Kubeconfig: kubeconfig, EngineAddress: engine.Address, EngineTimeout: demo.PatientTimeout}
+		options.Site = harness.Site{Kubeconfig: kubeconfig, EngineAddress: engine.Address,
+			EngineTimeout: demo.PatientTimeout}
 		scheduler, err := cluster.StartScheduler(ctx, options)
 		if err != nil {
 			t.Fatal(err)
@@ -183,17 +188,20 @@ func TestSecondSchedulerRuns(t *testing.T) {
 		replicas = append(replicas, scheduler)
 	}
 	expectNode(t, ctx, cluster, demo.OurScheduler, "node2")
-	lease, err := cluster.Client.CoordinationV1().Leases("loadline-system").Get(ctx, "loadline-scheduler", metav1.GetOptions{})
+	lease, err := cluster.Client.CoordinationV1().Leases("loadline-system").Get(ctx, "loadline-scheduler",
+		metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 		t.Errorf("nobody holds the lease: %v, error %v", lease, err)
 	}
-	if _, err := cluster.Client.CoordinationV1().Leases("kube-system").Get(ctx, "kube-scheduler", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := cluster.Client.CoordinationV1().Leases("kube-system").Get(ctx, "kube-scheduler",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the lease of the cluster's own scheduler was touched: error %v", err)
 	}
 	for _, replica := range replicas {
 		expectNothingForbidden(t, replica.Process)
 	}
-	if answered := metricsOf(t, ctx, replicas[0]).Sum(demo.CyclesAnswered, nil) + metricsOf(t, ctx, replicas[1]).Sum(demo.CyclesAnswered, nil); answered != 1 {
+	if answered := metricsOf(t, ctx, replicas[0]).Sum(demo.CyclesAnswered, nil) +
+		metricsOf(t, ctx, replicas[1]).Sum(demo.CyclesAnswered, nil); answered != 1 {
 		t.Errorf("the engine scored %v cycles, want 1", answered)
 	}
 }
@@ -216,13 +224,15 @@ func TestReplacementRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	options.Args = containerOf(t, staticPod, "kube-scheduler").Args
-	options.Site = harness.Site{Kubeconfig: kubeconfig, EngineAddress: engine.Address, EngineTimeout: demo.PatientTimeout}
+	options.Site = harness.Site{Kubeconfig: kubeconfig, EngineAddress: engine.Address,
+		EngineTimeout: demo.PatientTimeout}
 	scheduler, err := cluster.StartScheduler(ctx, options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	expectNode(t, ctx, cluster, demo.StockScheduler, "node2")
-	if _, err := cluster.Client.CoordinationV1().Leases("kube-system").Get(ctx, "kube-scheduler", metav1.GetOptions{}); err != nil {
+	if _, err := cluster.Client.CoordinationV1().Leases("kube-system").Get(ctx, "kube-scheduler",
+		metav1.GetOptions{}); err != nil {
 		t.Errorf("the lease of the scheduler that it replaces: %v", err)
 	}
 	expectNothingForbidden(t, scheduler.Process)
@@ -274,8 +284,8 @@ func TestArgumentsOfManifests(t *testing.T) {
 	}
 }
 
-// loadlined is asked whether it serves, in each folder by the same command, and is replaced when it does not. Where pods are placed
-// without it, nothing waits for its start.
+// loadlined is asked whether it serves, in each folder by the same command, and is replaced when it does not. Where
+// pods are placed without it, nothing waits for its start.
 func TestEngineIsProbed(t *testing.T) {
 	want := []string{"loadlined", "--check=/run/loadline/loadlined.sock"}
 	for _, folder := range append(appliedFolders, staticPod) {
@@ -287,7 +297,9 @@ func TestEngineIsProbed(t *testing.T) {
 			t.Errorf("%s: its start is waited for", folder)
 		}
 		for name, probe := range probes {
-			if probe == nil || probe.Exec == nil || !slices.Equal(probe.Exec.Command, want) || probe.TimeoutSeconds <= 5 { // --check gives up after 5 s
+			// --check gives up after 5 s.
+			if probe == nil || probe.Exec == nil || !slices.Equal(probe.Exec.Command, want) ||
+				probe.TimeoutSeconds <= 5 {
 				t.Errorf("%s: %s probe %v, want one that runs %q", folder, name, probe, want)
 			}
 		}
@@ -313,7 +325,8 @@ func TestEgressNamesDestinations(t *testing.T) {
 			for _, rule := range egress {
 				rules++
 				if to, ok := rule.(map[string]any)["to"].([]any); !ok || len(to) == 0 {
-					t.Errorf("%s: %s lets anything out to ports %v", folder, object.GetName(), rule.(map[string]any)["ports"])
+					t.Errorf("%s: %s lets anything out to ports %v", folder, object.GetName(),
+						rule.(map[string]any)["ports"])
 				}
 			}
 		}
@@ -335,19 +348,27 @@ func containerOf(t *testing.T, folder, name string) v1.Container {
 	return v1.Container{}
 }
 
-// What the autoscaler may do is exactly this, by folder: to look, to keep its own objects; to act; and to keep slack in one
-// namespace.
+// What the autoscaler may do is exactly this, by folder: to look, to keep its own objects; to act; and to keep slack in
+// one namespace.
 func TestRightsOfTheAutoscaler(t *testing.T) {
 	for folder, want := range map[string][]string{
-		"autoscaler": {"cluster list,watch apps/daemonsets", "cluster list,watch apps/deployments", "cluster list,watch apps/replicasets",
-			"cluster list,watch apps/statefulsets", "cluster list,watch batch/jobs", "cluster list,watch namespaces", "cluster list,watch nodes",
-			"cluster list,watch persistentvolumeclaims", "cluster list,watch persistentvolumes", "cluster list,watch pods",
-			"cluster list,watch policy/poddisruptionbudgets", "cluster list,watch replicationcontrollers", "cluster list,watch storage.k8s.io/csinodes",
-			"cluster list,watch storage.k8s.io/storageclasses", "kube-system create configmaps", "kube-system create coordination.k8s.io/leases",
-			"kube-system get,update coordination.k8s.io/leases loadline-autoscaler", "kube-system update configmaps loadline-autoscaler-status"},
-		moreRights:     {"cluster create pods/eviction", "cluster create,patch events", "cluster get pods", "cluster get,patch nodes"},
+		"autoscaler": {"cluster list,watch apps/daemonsets", "cluster list,watch apps/deployments",
+			"cluster list,watch apps/replicasets",
+			"cluster list,watch apps/statefulsets", "cluster list,watch batch/jobs", "cluster list,watch namespaces",
+			"cluster list,watch nodes",
+			"cluster list,watch persistentvolumeclaims", "cluster list,watch persistentvolumes",
+			"cluster list,watch pods",
+			"cluster list,watch policy/poddisruptionbudgets", "cluster list,watch replicationcontrollers",
+			"cluster list,watch storage.k8s.io/csinodes",
+			"cluster list,watch storage.k8s.io/storageclasses", "kube-system create configmaps",
+			"kube-system create coordination.k8s.io/leases",
+			"kube-system get,update coordination.k8s.io/leases loadline-autoscaler",
+			"kube-system update configmaps loadline-autoscaler-status"},
+		moreRights: {"cluster create pods/eviction", "cluster create,patch events", "cluster get pods",
+			"cluster get,patch nodes"},
 		slackRights[0]: {"loadline-slack list,create,patch,delete apps/deployments"},
-		slackRights[1]: {"loadline-slack list,create,delete podtemplates", "loadline-slack list,create,patch,delete autoscaling.x-k8s.io/capacitybuffers"},
+		slackRights[1]: {"loadline-slack list,create,delete podtemplates",
+			"loadline-slack list,create,patch,delete autoscaling.x-k8s.io/capacitybuffers"},
 	} {
 		objects, err := harness.ManifestObjects(folder)
 		if err != nil {
@@ -369,7 +390,9 @@ func TestRightsOfTheAutoscaler(t *testing.T) {
 			for _, rule := range role.Rules {
 				for _, resource := range rule.Resources {
 					name := strings.TrimPrefix(strings.Join(rule.APIGroups, ",")+"/"+resource, "/")
-					got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", where, strings.Join(rule.Verbs, ","), name, strings.Join(rule.ResourceNames, ","))))
+					got = append(got,
+						strings.TrimSpace(fmt.Sprintf("%s %s %s %s", where, strings.Join(rule.Verbs, ","), name,
+							strings.Join(rule.ResourceNames, ","))))
 				}
 			}
 		}

@@ -38,7 +38,8 @@ const escalatorFile = `node_groups:
 // sizeTainted returns the nodes that carry the taint of sizing, by name.
 func (s *scaled) sizeTainted() (names []string) {
 	for _, node := range s.nodes() {
-		if slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return taint.Key == actuation.SizeTaint }) {
+		if slices.ContainsFunc(node.Spec.Taints,
+			func(taint v1.Taint) bool { return taint.Key == actuation.SizeTaint }) {
 			names = append(names, node.Name)
 		}
 	}
@@ -46,9 +47,9 @@ func (s *scaled) sizeTainted() (names []string) {
 	return names
 }
 
-// A group of nodes of 2 cpus grows above 70 percent. Six pods of 0.5 cpu are 3 cpus: ceil(3 / (0.7 * 2)) = 3 nodes, though they
-// fit on two. With one of them left, 8.3 percent are requested: the two oldest nodes are tainted. The empty one goes after
-// five seconds, the other one, on which the pod is, after fifteen, by its eviction.
+// A group of nodes of 2 cpus grows above 70 percent. Six pods of 0.5 cpu are 3 cpus: ceil(3 / (0.7 * 2)) = 3 nodes,
+// though they fit on two. With one of them left, 8.3 percent are requested: the two oldest nodes are tainted. The empty
+// one goes after five seconds, the other one, on which the pod is, after fifteen, by its eviction.
 func TestAutoscalerSizesByUtilization(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "node-groups.yaml")
@@ -56,14 +57,15 @@ func TestAutoscalerSizesByUtilization(t *testing.T) {
 		t.Fatal(err)
 	}
 	batch := pool("batch", 1, 6, 2, 0.10)
-	s := startGrowing(t, time.Second, []simcloud.Group{batch}, "--decisions=scale-up,scale-down", "--scale-down-delay-after-add=0s",
-		"--sized-node-groups="+file)
+	s := startGrowing(t, time.Second, []simcloud.Group{batch}, "--decisions=scale-up,scale-down",
+		"--scale-down-delay-after-add=0s", "--sized-node-groups="+file)
 	only := map[string]string{"pool": "batch"}
 	s.deployOn("keeper", 1, "500m", only) // on the first node
 	s.waitRunning("keeper", 1)
 	s.deployOn("load", 5, "500m", only)
 	s.waitRunning("load", 5)
-	s.wait("3 nodes of the group, half full", func() bool { return s.cloud.Target("batch") == 3 && strings.Contains(s.status(), "cpu: 50.0 %") })
+	s.wait("3 nodes of the group, half full",
+		func() bool { return s.cloud.Target("batch") == 3 && strings.Contains(s.status(), "cpu: 50.0 %") })
 	if tainted := s.sizeTainted(); len(tainted) > 0 {
 		t.Errorf("%v are tainted at 50 percent", tainted)
 	}
@@ -76,16 +78,19 @@ func TestAutoscalerSizesByUtilization(t *testing.T) {
 	slices.Sort(oldest)
 	s.deployOn("load", 0, "500m", only)
 	s.wait("the two oldest nodes to be tainted", func() bool { return slices.Equal(s.sizeTainted(), oldest) })
-	s.wait("both to go", func() bool { return s.cloud.Target("batch") == 1 && len(s.nodes()) == 2 && s.runs("keeper") == 1 })
+	s.wait("both to go",
+		func() bool { return s.cloud.Target("batch") == 1 && len(s.nodes()) == 2 && s.runs("keeper") == 1 })
 	s.calm(10)
 	if tainted := s.sizeTainted(); len(tainted) > 0 {
 		t.Errorf("%v are left tainted", tainted)
 	}
-	if names := s.describe(); len(names) != 2 || !slices.ContainsFunc(names, func(line string) bool { return strings.HasPrefix(line, nodes[2].Name+" [] ") }) {
+	if names := s.describe(); len(names) != 2 ||
+		!slices.ContainsFunc(names, func(line string) bool { return strings.HasPrefix(line, nodes[2].Name+" [] ") }) {
 		t.Errorf("nodes %v, want base and %s without taints", names, nodes[2].Name)
 	}
 	metrics := metricsOf(t, s.ctx, s.autoscaler)
-	if evicted := metrics.Sum("loadline_evicted_pods_total", harness.Labels{"eviction_result": "accepted"}); evicted != 1 {
+	if evicted := metrics.Sum("loadline_evicted_pods_total",
+		harness.Labels{"eviction_result": "accepted"}); evicted != 1 {
 		t.Errorf("%v pods were evicted, want that of the oldest node", evicted)
 	}
 	s.checkSizes(batch)

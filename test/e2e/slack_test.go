@@ -24,9 +24,10 @@ func slackNodes(t *testing.T, ctx context.Context, cluster *harness.Cluster, nam
 	var nodes []*v1.Node
 	for _, name := range names {
 		nodes = append(nodes, &v1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name, v1.LabelTopologyZone: "a"}},
-			Status: v1.NodeStatus{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("4Gi"),
-				v1.ResourcePods: resource.MustParse("110")}},
+			ObjectMeta: metav1.ObjectMeta{Name: name,
+				Labels: map[string]string{v1.LabelHostname: name, v1.LabelTopologyZone: "a"}},
+			Status: v1.NodeStatus{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"),
+				v1.ResourceMemory: resource.MustParse("4Gi"), v1.ResourcePods: resource.MustParse("110")}},
 		})
 	}
 	if err := cluster.CreateNodes(ctx, nodes); err != nil {
@@ -35,18 +36,22 @@ func slackNodes(t *testing.T, ctx context.Context, cluster *harness.Cluster, nam
 }
 
 // slackDeployment creates a Deployment of pods that request cpu only.
-func slackDeployment(t *testing.T, ctx context.Context, cluster *harness.Cluster, name, cpu string, replicas int32, annotations map[string]string) {
+func slackDeployment(t *testing.T, ctx context.Context, cluster *harness.Cluster, name, cpu string, replicas int32,
+	annotations map[string]string) {
 	t.Helper()
 	labels := map[string]string{"app": name}
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: annotations},
-		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: v1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels},
-			Spec: v1.PodSpec{Containers: []v1.Container{{Name: "app", Image: "registry.example/app:1", Resources: v1.ResourceRequirements{
-				Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}}}},
-		}},
+		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: v1.PodSpec{Containers: []v1.Container{
+					{Name: "app", Image: "registry.example/app:1", Resources: v1.ResourceRequirements{
+						Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}}}},
+			}},
 	}
-	if _, err := cluster.Client.AppsV1().Deployments("default").Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
+	if _, err := cluster.Client.AppsV1().Deployments("default").Create(ctx, deployment,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -113,7 +118,8 @@ func eventually(t *testing.T, ctx context.Context, what string, holds func() (bo
 
 // running counts pods that are bound and Running.
 func running(ctx context.Context, cluster *harness.Cluster, selector string) (int, error) {
-	pods, err := cluster.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	pods, err := cluster.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx,
+		metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return 0, err
 	}
@@ -126,7 +132,8 @@ func running(ctx context.Context, cluster *harness.Cluster, selector string) (in
 	return count, nil
 }
 
-// The API server accepts what `slack -o capacitybuffer` and `-o deployments` print, without a field that it does not know.
+// The API server accepts what `slack -o capacitybuffer` and `-o deployments` print, without a field that it does not
+// know.
 func TestSlackManifestsApply(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -134,7 +141,8 @@ func TestSlackManifestsApply(t *testing.T) {
 	slackNodes(t, ctx, cluster, "a", "b", "c")
 	slackDeployment(t, ctx, cluster, "burst", "500m", 0, map[string]string{"loadline.dev/slack-copies": "2"})
 	allow := []byte(`{"metadata": {"labels": {"loadline.dev/slack-copies": "allowed"}}}`)
-	if _, err := cluster.Client.CoreV1().Namespaces().Patch(ctx, "default", types.MergePatchType, allow, metav1.PatchOptions{}); err != nil {
+	if _, err := cluster.Client.CoreV1().Namespaces().Patch(ctx, "default", types.MergePatchType, allow,
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile("testdata/capacitybuffers.yaml")
@@ -155,7 +163,8 @@ func TestSlackManifestsApply(t *testing.T) {
 		applySlack(t, ctx, cluster, args...)
 		applySlack(t, ctx, cluster, args...)
 	}
-	raw, err := cluster.Client.Discovery().RESTClient().Get().AbsPath("/apis/autoscaling.x-k8s.io/v1beta1/capacitybuffers").DoRaw(ctx)
+	raw, err := cluster.Client.Discovery().RESTClient().Get().
+		AbsPath("/apis/autoscaling.x-k8s.io/v1beta1/capacitybuffers").DoRaw(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,28 +184,31 @@ func TestSlackManifestsApply(t *testing.T) {
 	replicas := map[string]int{}
 	for _, buffer := range buffers.Items {
 		replicas[buffer.Metadata.Namespace] = buffer.Spec.Replicas
-		if _, err := cluster.Client.CoreV1().PodTemplates(buffer.Metadata.Namespace).Get(ctx, buffer.Spec.PodTemplateRef.Name, metav1.GetOptions{}); err != nil {
+		if _, err := cluster.Client.CoreV1().PodTemplates(buffer.Metadata.Namespace).Get(ctx,
+			buffer.Spec.PodTemplateRef.Name, metav1.GetOptions{}); err != nil {
 			t.Error(err)
 		}
 	}
 	if len(buffers.Items) != 2 || replicas["default"] != 2 || replicas["loadline-slack"] != 8 {
 		t.Errorf("buffers %v", replicas)
 	}
-	deployments, err := cluster.Client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: "loadline.dev/slack-shape"})
+	deployments, err := cluster.Client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx,
+		metav1.ListOptions{LabelSelector: "loadline.dev/slack-shape"})
 	if err != nil || len(deployments.Items) != 2 {
 		t.Errorf("%d deployments, error %v", len(deployments.Items), err)
 	}
 }
 
-// Placeholders that run as pods give way to real pods at once; the next plan asks for nodes, and has its slack again when
-// they are there.
+// Placeholders that run as pods give way to real pods at once; the next plan asks for nodes, and has its slack again
+// when they are there.
 func TestPlaceholdersGiveWay(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true})
 	slackNodes(t, ctx, cluster, "a", "b")
 	if _, err := cluster.StartScheduler(ctx, harness.SchedulerOptions{Name: "stock", Config: []byte(
-		"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\n")}); err != nil {
+		"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" +
+			"leaderElection: {leaderElect: false}\n")}); err != nil {
 		t.Fatal(err)
 	}
 	slackDeployment(t, ctx, cluster, "base", "500m", 2, nil)
@@ -231,17 +243,20 @@ func TestPlaceholdersGiveWay(t *testing.T) {
 
 	// 3800m: ten pieces of 380m, five of which fit a node of 2000m.
 	plan := planSlack(t, ctx, cluster, everything)
-	if count, placed, nodes := plan.sums(); count != 10 || placed != 0 || nodes != 2 || plan.Classes[0].Status != "missing" {
+	if count, placed, nodes := plan.sums(); count != 10 || placed != 0 || nodes != 2 ||
+		plan.Classes[0].Status != "missing" {
 		t.Fatalf("%d placeholders, %d fit, %d nodes: %+v", count, placed, nodes, plan)
 	}
 	slackNodes(t, ctx, cluster, "c", "d")
-	if err := cluster.Client.AppsV1().Deployments("loadline-slack").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+	if err := cluster.Client.AppsV1().Deployments("loadline-slack").DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	applySlack(t, ctx, cluster, everything, "-o", "deployments")
 	expect("slack is restored", "loadline.dev/placeholder", 10)
 	plan = planSlack(t, ctx, cluster, everything)
-	if count, placed, nodes := plan.sums(); count != 10 || placed != 10 || nodes != 0 || plan.Classes[0].Status != "ready" {
+	if count, placed, nodes := plan.sums(); count != 10 || placed != 10 || nodes != 0 ||
+		plan.Classes[0].Status != "ready" {
 		t.Errorf("%d placeholders, %d fit, %d nodes: %+v", count, placed, nodes, plan)
 	}
 	page, err := cluster.CLI(ctx, "slack", everything, "-o", "html")

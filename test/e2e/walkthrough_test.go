@@ -57,20 +57,23 @@ func TestWalkthrough(t *testing.T) {
 	t.Parallel()
 	commands := commandsOf(t, "docs/slack-end-to-end.md")
 	ctx := deadline(t)
-	s := &scaled{t: t, ctx: ctx, rest: 4 * time.Second, createDelay: 8 * time.Second, cluster: startCluster(t, ctx, harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}
+	s := &scaled{t: t, ctx: ctx, rest: 4 * time.Second, createDelay: 8 * time.Second, cluster: startCluster(t, ctx,
+		harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}
 	s.rights(true)
 	s.startCloud(pool("base", 1, 1, 2, 0.10), pool("more", 0, 20, 4, 0.20))
 	if err := s.cloud.Grow("base", 1); err != nil {
 		t.Fatal(err)
 	}
 	s.wait("the first node", func() bool { return len(s.nodes()) == 1 })
-	resident := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "resident"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}}}
+	resident := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "resident"},
+		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}}}
 	if err := s.cluster.CreatePods(ctx, []*v1.Pod{resident}); err != nil {
 		t.Fatal(err)
 	}
 	s.startScheduler()
 	file := filepath.Join(s.cluster.Dir(), "defaults.yaml")
-	if err := os.WriteFile(file, []byte("apiVersion: loadline.dev/v1alpha1\nkind: AutoscalerConfiguration\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("apiVersion: loadline.dev/v1alpha1\nkind: AutoscalerConfiguration\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	slack, ran := false, map[string]int{}
@@ -78,13 +81,17 @@ func TestWalkthrough(t *testing.T) {
 		words[len(words)-1] = strings.TrimSpace(words[len(words)-1])
 		ran[words[0]]++
 		if words[0] == "autoscaler" {
-			args := append(words[1:], "--engine=inprocess", "--scan-interval=500ms", "--scale-down-unneeded-time=2s", "--scale-down-delay-after-add=1s",
-				"--slack-removal-delay=1s", "--node-delete-delay-after-taint=1s", "--poll-interval=500ms", "--eviction-retry-interval=500ms",
-				"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms")
+			args := append(words[1:], "--engine=inprocess", "--scan-interval=500ms", "--scale-down-unneeded-time=2s",
+				"--scale-down-delay-after-add=1s",
+				"--slack-removal-delay=1s", "--node-delete-delay-after-taint=1s", "--poll-interval=500ms",
+				"--eviction-retry-interval=500ms",
+				"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s",
+				"--leader-elect-retry-period=500ms")
 			for i := range args {
 				args[i] = strings.ReplaceAll(args[i], "$CLOUD", "unix://"+s.socket())
 			}
-			slack = slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--extra-capacity-min-rate") })
+			slack = slices.ContainsFunc(args,
+				func(a string) bool { return strings.HasPrefix(a, "--extra-capacity-min-rate") })
 			s.changeAutoscaler(file, ran["autoscaler"], args)
 			continue
 		}
@@ -124,7 +131,8 @@ func (s *scaled) changeAutoscaler(file string, number int, args []string) {
 		}
 	}
 	var err error
-	if s.autoscaler, err = s.cluster.StartAutoscaler(s.ctx, "autoscaler-"+string(rune('0'+number)), s.kubeconfig, file, args...); err != nil {
+	if s.autoscaler, err = s.cluster.StartAutoscaler(s.ctx, "autoscaler-"+string(rune('0'+number)), s.kubeconfig, file,
+		args...); err != nil {
 		s.t.Fatal(err)
 	}
 	s.calm(1)
@@ -138,14 +146,17 @@ func (s *scaled) checkPage(slack bool) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		wants := []string{"Leads, term ", "Mode act. Last loop: ", "0 of them waiting for a node.", "No pod waits for a node.", "base-1",
-			fmt.Sprintf("; target %d, 0 to 20", s.cloud.Target("more")), fmt.Sprintf("<p class=\"soft\">%d node", len(s.nodes()))}
+		wants := []string{"Leads, term ", "Mode act. Last loop: ", "0 of them waiting for a node.",
+			"No pod waits for a node.", "base-1",
+			fmt.Sprintf("; target %d, 0 to 20", s.cloud.Target("more")),
+			fmt.Sprintf("<p class=\"soft\">%d node", len(s.nodes()))}
 		if slack {
 			wants = append(wants, "Room for pods to come", ": ready<")
 		}
 		return !slices.ContainsFunc(wants, func(want string) bool { return !strings.Contains(page, want) })
 	})
-	if status, err := s.autoscaler.Get(s.ctx, "/statusz"); err != nil || !strings.Contains(status, "State: Leads, term ") {
+	if status, err := s.autoscaler.Get(s.ctx, "/statusz"); err != nil ||
+		!strings.Contains(status, "State: Leads, term ") {
 		s.t.Errorf("/statusz: %v, error %v", status, err)
 	}
 }

@@ -1,9 +1,9 @@
 // Package actuation removes nodes that a plan has chosen: it taints them, empties them by evictions that the API server
-// grants, and has the cloud delete them. It decides nothing but to stop: before each step it looks again, and where
-// something is not as planned the node is given back as it was.
+// grants, and has the cloud delete them. Its only decision is to stop: it looks again before each step, and gives the
+// node back as it was if something is not as planned.
 //
-// No pod is ever deleted but by eviction, unless UnsafeDeletePodsDespiteDisruptionBudgets says so. Whatever else is to be
-// known of a removal under way is written on the node, so that another process can finish it, or take it back.
+// Pods are deleted by eviction only, unless UnsafeDeletePodsDespiteDisruptionBudgets is set. Everything else about a
+// removal under way is written on the node, so that another process can finish it or take it back.
 package actuation
 
 import (
@@ -26,8 +26,8 @@ type Cloud interface {
 
 // Hooks hear of what happens, for metrics. They must not block; each may be nil.
 type Hooks struct {
-	// Evicted hears of each answer to an eviction: "accepted", or why not; and "deleted_despite_budget" of a deletion that
-	// took its place.
+	// Evicted hears of each answer to an eviction: "accepted", or why not; and "deleted_despite_budget" of a deletion
+	// that took its place.
 	Evicted func(result string)
 	// Removed hears of each removal that has ended.
 	Removed func(r *Removal, result Result, took time.Duration)
@@ -51,9 +51,10 @@ type Actuator struct {
 }
 
 // New returns an actuator for the leader of a term.
-func New(options Options, client kubernetes.Interface, cloud Cloud, events record.EventRecorder, term int64, hooks Hooks) *Actuator {
-	a := &Actuator{options: options, nodes: nodeClient{client: client, term: term}, cloud: cloud, events: events, hooks: hooks,
-		now: options.Now, underWay: map[string]*deletion{}}
+func New(options Options, client kubernetes.Interface, cloud Cloud, events record.EventRecorder, term int64,
+	hooks Hooks) *Actuator {
+	a := &Actuator{options: options, nodes: nodeClient{client: client, term: term}, cloud: cloud, events: events,
+		hooks: hooks, now: options.Now, underWay: map[string]*deletion{}}
 	if a.now == nil {
 		a.now = time.Now
 	}
@@ -132,7 +133,8 @@ func (a *Actuator) admit(plan Plan) (empty, drain []*deletion) {
 		if taken(r) || broken[r.Group] {
 			continue
 		}
-		d := &deletion{removal: r, atomic: plan.Atomic[r.Group], id: identityOf(r.Node), began: time.Now(), stage: StageTainted}
+		d := &deletion{removal: r, atomic: plan.Atomic[r.Group], id: identityOf(r.Node), began: time.Now(),
+			stage: StageTainted}
 		a.underWay[r.Node.Name] = d
 		if r.Empty {
 			empty = append(empty, d)
@@ -174,7 +176,8 @@ func (a *Actuator) taintAll(ctx context.Context, nodes []*deletion) error {
 }
 
 func (a *Actuator) end(d *deletion, result Result, err error) {
-	klog.V(2).InfoS("Removal of a node ended", "node", klog.KRef("", d.id.name), "group", d.removal.Group, "result", result, "err", err)
+	klog.V(2).InfoS("Removal of a node ended", "node", klog.KRef("", d.id.name), "group", d.removal.Group,
+		"result", result, "err", err)
 	a.mu.Lock()
 	delete(a.underWay, d.id.name)
 	a.ended = append(a.ended, Ended{Node: d.id.name, Group: d.removal.Group, Result: result, Err: err, At: a.now()})

@@ -37,7 +37,8 @@ func emptyOf(node *v1.Node) Plan {
 // TestRemoval has one node n with a pod p that is drained while something happens. Invariants D9, G1, G2, G3.
 func TestRemoval(t *testing.T) {
 	again := func(w *world) *v1.Node { return w.node("n").DeepCopy() }
-	severalBudgets := apierrors.NewInternalError(errors.New("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."))
+	severalBudgets := apierrors.NewInternalError(
+		errors.New("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."))
 	for _, c := range []struct {
 		name   string
 		before func(w *world)
@@ -58,17 +59,21 @@ func TestRemoval(t *testing.T) {
 			want: ErrorFailedToEvict, wantErr: "not evicted in time", attempts: -1},
 		{name: "SeveralBudgetsAreHopeless", before: func(w *world) { w.answers["p"] = severalBudgets },
 			want: ErrorFailedToEvict, wantErr: severalBudgets.Error(), attempts: 1, took: 5 * time.Second},
-		{name: "OtherInternalErrorsAreTriedAgain", before: func(w *world) { w.answers["p"] = apierrors.NewInternalError(errors.New("etcd")) },
-			after: 20 * time.Second, then: func(w *world) { w.grant("p") }, want: NodeDeleteOK, attempts: -1},
+		{name: "OtherInternalErrorsAreTriedAgain",
+			before: func(w *world) { w.answers["p"] = apierrors.NewInternalError(errors.New("etcd")) },
+			after:  20 * time.Second, then: func(w *world) { w.grant("p") }, want: NodeDeleteOK, attempts: -1},
 		{name: "ForbiddenIsHopeless", before: func(w *world) {
 			w.answers["p"] = apierrors.NewForbidden(podResource.GroupResource(), "p", errors.New("no"))
 		},
 			want: ErrorFailedToEvict, wantErr: "forbidden", attempts: 1},
-		{name: "ServerAsksToWaitLonger", before: func(w *world) { w.answers["p"] = apierrors.NewTooManyRequests("busy", 90) },
-			after: 60 * time.Second, then: func(w *world) { w.grant("p") }, want: NodeDeleteOK, attempts: 2, took: 95 * time.Second},
+		{name: "ServerAsksToWaitLonger",
+			before: func(w *world) { w.answers["p"] = apierrors.NewTooManyRequests("busy", 90) },
+			after:  60 * time.Second, then: func(w *world) { w.grant("p") }, want: NodeDeleteOK, attempts: 2,
+			took: 95 * time.Second},
 		{name: "BusyServerIsTriedAgain", before: func(w *world) { w.answers["p"] = busy() },
 			after: 20 * time.Second, then: func(w *world) { w.grant("p") }, want: NodeDeleteOK, attempts: -1},
-		{name: "PodGoneBefore", after: time.Second, then: func(w *world) { w.removePod("p") }, want: NodeDeleteOK, attempts: 0},
+		{name: "PodGoneBefore", after: time.Second, then: func(w *world) { w.removePod("p") }, want: NodeDeleteOK,
+			attempts: 0},
 		{name: "SameNameOnAnotherNodeIsGone", before: func(w *world) { w.linger = func(string) bool { return true } },
 			after: 18 * time.Second, then: func(w *world) {
 				w.removePod("p")
@@ -79,18 +84,23 @@ func TestRemoval(t *testing.T) {
 			}, want: NodeDeleteOK, attempts: 1, took: 20 * time.Second},
 		// 30 s of grace are asked for, 600 s and 30 s of headroom are waited.
 		{name: "PodNeverEnds", before: func(w *world) { w.linger = func(string) bool { return true } },
-			want: ErrorFailedToEvict, wantErr: "still there 10m30s after its eviction", attempts: 1, took: 635 * time.Second},
+			want: ErrorFailedToEvict, wantErr: "still there 10m30s after its eviction", attempts: 1,
+			took: 635 * time.Second},
 		{name: "NewPodOnTheNode", after: time.Second, then: func(w *world) { w.addPod("late", "n") },
 			want: ErrorInternal, wantErr: "pod default/late has come to the node", attempts: 0, took: 5 * time.Second},
 		{name: "NewPodDuringTheDrain", before: func(w *world) { w.linger = func(string) bool { return true } },
 			after: 20 * time.Second, then: func(w *world) { w.addPod("late", "n"); w.removePod("p") },
 			want: ErrorInternal, wantErr: "pod default/late is on the node", attempts: 1},
-		{name: "NewDaemonSetPodIsNoReason", after: time.Second, then: func(w *world) { w.addDaemonSetPod("agent", "n") },
+		{name: "NewDaemonSetPodIsNoReason", after: time.Second,
+			then: func(w *world) { w.addDaemonSetPod("agent", "n") },
 			want: NodeDeleteOK, attempts: 1},
-		{name: "NewForgedDaemonSetPodIsOne", after: time.Second, then: func(w *world) { w.addForgedDaemonSetPod("forged", "n") },
-			want: ErrorInternal, wantErr: "pod default/forged has come to the node", attempts: 0, took: 5 * time.Second},
-		{name: "ForgedDaemonSetPodDuringTheDrain", before: func(w *world) { w.linger = func(string) bool { return true } },
-			after: 20 * time.Second, then: func(w *world) { w.addForgedDaemonSetPod("forged", "n"); w.removePod("p") },
+		{name: "NewForgedDaemonSetPodIsOne", after: time.Second,
+			then: func(w *world) { w.addForgedDaemonSetPod("forged", "n") },
+			want: ErrorInternal, wantErr: "pod default/forged has come to the node", attempts: 0,
+			took: 5 * time.Second},
+		{name: "ForgedDaemonSetPodDuringTheDrain",
+			before: func(w *world) { w.linger = func(string) bool { return true } },
+			after:  20 * time.Second, then: func(w *world) { w.addForgedDaemonSetPod("forged", "n"); w.removePod("p") },
 			want: ErrorInternal, wantErr: "pod default/forged is on the node", attempts: 1},
 		{name: "PodMustNotMoveAnyMore", after: time.Second, then: func(w *world) {
 			pod := w.addPodAgain("p", "n")
@@ -122,8 +132,10 @@ func TestRemoval(t *testing.T) {
 		{name: "CloudRefuses", before: func(w *world) { w.cloudFails = []string{"n"} },
 			want: ErrorFailedDelete, wantErr: "told to fail", attempts: 1},
 		{name: "DeletionIsDelayed", before: func(w *world) { w.delay("n", true) },
-			after: 33 * time.Second, then: func(w *world) { w.delay("n", false) }, want: NodeDeleteOK, attempts: 1, took: 35 * time.Second},
-		{name: "DelayDoesNotLastForEver", before: func(w *world) { w.delay("n", true) }, want: NodeDeleteOK, attempts: 1, took: 125 * time.Second},
+			after: 33 * time.Second, then: func(w *world) { w.delay("n", false) }, want: NodeDeleteOK, attempts: 1,
+			took: 35 * time.Second},
+		{name: "DelayDoesNotLastForEver", before: func(w *world) { w.delay("n", true) }, want: NodeDeleteOK,
+			attempts: 1, took: 125 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -135,7 +147,8 @@ func TestRemoval(t *testing.T) {
 				}
 				a := w.actuator(testOptions())
 				began := time.Now()
-				if outcome, err := a.Start(t.Context(), drainOf(again(w), pod)); outcome != NodeDeleteStarted || err != nil {
+				if outcome, err := a.Start(t.Context(), drainOf(again(w), pod)); outcome != NodeDeleteStarted ||
+					err != nil {
 					t.Fatal(outcome, err)
 				}
 				if c.then != nil {
@@ -172,7 +185,8 @@ func (w *world) checkEnd(result Result, name string) {
 	node := w.node("n")
 	touched := name == "NodeRecreated" || name == "AnotherMachine" || name == "AnotherLeader"
 	if result != NodeDeleteOK && clean(node) == touched {
-		w.t.Errorf("result %s, node %v with annotations %v: only one that is not ours may keep a taint", result, node.Spec, node.Annotations)
+		w.t.Errorf("result %s, node %v with annotations %v: only one that is not ours may keep a taint",
+			result, node.Spec, node.Annotations)
 	}
 }
 
@@ -195,9 +209,11 @@ func (w *world) delay(name string, on bool) {
 
 // The eviction of a pod that has made way for another one of its name is done; the other one is not touched.
 func TestDeletionDespiteBudgets(t *testing.T) {
-	severalBudgets := apierrors.NewInternalError(errors.New("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."))
+	severalBudgets := apierrors.NewInternalError(
+		errors.New("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."))
 	forbidden := apierrors.NewForbidden(podResource.GroupResource(), "p", errors.New("no"))
-	unseenBudget := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
+	unseenBudget := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.",
+		10)
 	unseenBudget.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause,
 		Message: "The disruption budget pdb is still being processed by the server."}}
 	for _, c := range []struct {
@@ -210,9 +226,12 @@ func TestDeletionDespiteBudgets(t *testing.T) {
 		refusal string        // how answers are counted; empty: it does not matter
 	}{
 		{name: "NotUnlessAllowed", answer: tooMany(), want: ErrorFailedToEvict},
-		{name: "WhenTheTimeIsUp", allowed: true, answer: tooMany(), want: NodeDeleteOK, deleted: true, took: 90 * time.Second, refusal: "budget"},
-		{name: "BudgetNotYetSeen", allowed: true, answer: unseenBudget, want: NodeDeleteOK, deleted: true, took: 90 * time.Second, refusal: "budget"},
-		{name: "BusyServer", allowed: true, answer: busy(), want: ErrorFailedToEvict, took: 90 * time.Second, refusal: "busy"},
+		{name: "WhenTheTimeIsUp", allowed: true, answer: tooMany(), want: NodeDeleteOK, deleted: true,
+			took: 90 * time.Second, refusal: "budget"},
+		{name: "BudgetNotYetSeen", allowed: true, answer: unseenBudget, want: NodeDeleteOK, deleted: true,
+			took: 90 * time.Second, refusal: "budget"},
+		{name: "BusyServer", allowed: true, answer: busy(), want: ErrorFailedToEvict, took: 90 * time.Second,
+			refusal: "busy"},
 		{name: "SeveralBudgets", allowed: true, answer: severalBudgets, want: NodeDeleteOK, deleted: true},
 		{name: "NoBudget", allowed: true, answer: forbidden, want: ErrorFailedToEvict},
 		{name: "NotNeeded", allowed: true, want: NodeDeleteOK},
@@ -228,8 +247,9 @@ func TestDeletionDespiteBudgets(t *testing.T) {
 				options := testOptions()
 				options.UnsafeDeletePodsDespiteDisruptionBudgets = c.allowed
 				var got Result
-				a := New(options, w.client, w, w.events, 1, Hooks{Evicted: func(result string) { results = append(results, result) },
-					Removed: func(_ *Removal, result Result, _ time.Duration) { got = result }})
+				a := New(options, w.client, w, w.events, 1,
+					Hooks{Evicted: func(result string) { results = append(results, result) },
+						Removed: func(_ *Removal, result Result, _ time.Duration) { got = result }})
 				began := time.Now()
 				r := Removal{Node: node, Group: "g", Pods: []*v1.Pod{pod}, Moves: map[types.UID]bool{pod.UID: true}}
 				if _, err := a.Start(t.Context(), Plan{Removals: []Removal{r}}); err != nil {
@@ -243,7 +263,8 @@ func TestDeletionDespiteBudgets(t *testing.T) {
 					}
 				}
 				if got != c.want || (len(deletions) > 0) != c.deleted || time.Since(began) < c.took {
-					t.Errorf("%s after %v, %d pods deleted, answers %v", got, time.Since(began), len(deletions), results)
+					t.Errorf("%s after %v, %d pods deleted, answers %v",
+						got, time.Since(began), len(deletions), results)
 				}
 				if c.refusal != "" && (len(results) < 2 || results[0] != c.refusal) {
 					t.Errorf("answers %v, want several of %s", results, c.refusal)
@@ -251,7 +272,8 @@ func TestDeletionDespiteBudgets(t *testing.T) {
 				if !c.deleted {
 					return
 				}
-				if o := deletions[0].GetDeleteOptions(); *o.Preconditions.UID != pod.UID || *o.GracePeriodSeconds != 30 {
+				if o := deletions[0].GetDeleteOptions(); *o.Preconditions.UID != pod.UID ||
+					*o.GracePeriodSeconds != 30 {
 					t.Errorf("deleted with %v", o)
 				}
 				if last := results[len(results)-1]; last != "deleted_despite_budget" {
@@ -278,14 +300,15 @@ func TestReplacedPod(t *testing.T) {
 		now := w.addPodAgain("p", "n")
 		now.UID = "another"
 		w.update(now)
-		if err := w.actuator(testOptions()).evict(t.Context(), before, time.Second, 0, unchanged); err != nil || w.attempts["p"] != 1 || len(w.evicted) != 0 {
+		if err := w.actuator(testOptions()).evict(t.Context(), before, time.Second, 0, unchanged); err != nil ||
+			w.attempts["p"] != 1 || len(w.evicted) != 0 {
 			t.Errorf("error %v, attempts %v, evicted %v", err, w.attempts, w.evicted)
 		}
 	})
 }
 
-// A node that is replaced while evictions are refused, or handed over, is another one: nothing more is evicted from it, and
-// it stays as it is. Invariant D9.
+// A node that is replaced while evictions are refused, or handed over, is another one: nothing more is evicted from it,
+// and it stays as it is. Invariant D9.
 func TestNodeReplacedMidDrain(t *testing.T) {
 	for name, change := range map[string]func(*v1.Node){
 		"UID": func(n *v1.Node) {
@@ -378,21 +401,23 @@ func TestTerminatingPods(t *testing.T) {
 func TestUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.cloudFails, w.cloudError = []string{"n"}, fmt.Errorf("cloud provider: %w", status.Error(codes.DeadlineExceeded, "late"))
+		w.cloudFails, w.cloudError = []string{"n"}, fmt.Errorf("cloud provider: %w",
+			status.Error(codes.DeadlineExceeded, "late"))
 		a := w.actuator(testOptions())
 		if _, err := a.Start(t.Context(), emptyOf(w.addNode("n"))); err != nil {
 			t.Fatal(err)
 		}
 		a.Wait()
 		mark, ours := MarkOf(w.node("n"))
-		if ended := a.TakeEnded(); len(ended) != 1 || ended[0].Result != ErrorFailedDelete || !ours || mark.Deleting == 0 || !hasTaint(w.node("n"), HardTaint) {
+		if ended := a.TakeEnded(); len(ended) != 1 || ended[0].Result != ErrorFailedDelete || !ours ||
+			mark.Deleting == 0 || !hasTaint(w.node("n"), HardTaint) {
 			t.Errorf("ended %v, mark %+v, %v", ended, mark, ours)
 		}
 	})
 }
 
-// Nodes a, b and c are ready to be deleted and wait for each other, the last one until its deletion is not delayed any more.
-// Meanwhile something happens to a. Of an atomic group either all nodes go that are still there, or none does.
+// Nodes a, b and c are ready to be deleted and wait for each other, the last one until its deletion is not delayed any
+// more. Meanwhile something happens to a. Of an atomic group either all nodes go that are still there, or none does.
 func TestAtomicGroupIsNotLeftInPart(t *testing.T) {
 	changed := func(edit func(*v1.Node)) func(*world) {
 		return func(w *world) {
@@ -415,7 +440,8 @@ func TestAtomicGroupIsNotLeftInPart(t *testing.T) {
 			defer w.mu.Unlock()
 			w.taintFails = []string{"a"}
 		}, why: "node a cannot go: Internal error occurred: told to fail"},
-		"Replaced": {then: changed(func(n *v1.Node) { n.UID = "another" }), why: "node a cannot go: the node is gone: another one has its name"},
+		"Replaced": {then: changed(func(n *v1.Node) { n.UID = "another" }),
+			why: "node a cannot go: the node is gone: another one has its name"},
 		"Gone": {then: func(w *world) {
 			if err := w.client.Tracker().Delete(nodeResource, "", "a"); err != nil {
 				w.t.Error(err)
@@ -446,8 +472,10 @@ func TestAtomicGroupIsNotLeftInPart(t *testing.T) {
 				}
 				for _, ended := range a.TakeEnded() {
 					goes := slices.Contains(c.deleted, ended.Node)
-					if goes != (ended.Result == NodeDeleteOK) || !goes && ended.Node != "a" && (!clean(w.node(ended.Node)) || !strings.Contains(ended.Err.Error(), c.why)) {
-						t.Errorf("node %s ended with %s, %v; it is %v", ended.Node, ended.Result, ended.Err, w.node(ended.Node).Spec)
+					if goes != (ended.Result == NodeDeleteOK) || !goes && ended.Node != "a" &&
+						(!clean(w.node(ended.Node)) || !strings.Contains(ended.Err.Error(), c.why)) {
+						t.Errorf("node %s ended with %s, %v; it is %v", ended.Node, ended.Result, ended.Err,
+							w.node(ended.Node).Spec)
 					}
 				}
 			})
@@ -466,7 +494,8 @@ func TestPodThatThePlanLeaves(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.Wait()
-		if ended := a.TakeEnded(); len(ended) != 1 || ended[0].Result != ErrorInternal || !clean(w.node("n")) || len(w.deleted) != 0 {
+		if ended := a.TakeEnded(); len(ended) != 1 || ended[0].Result != ErrorInternal || !clean(w.node("n")) ||
+			len(w.deleted) != 0 {
 			t.Errorf("ended %v, deleted %v", ended, w.deleted)
 		}
 	})
@@ -514,7 +543,8 @@ func TestForeignTaintIsLeftAlone(t *testing.T) {
 
 // Ended at any moment, a removal is finished by another leader: each node is deleted once, and each pod evicted once.
 func TestAnotherLeaderFinishes(t *testing.T) {
-	for _, after := range []time.Duration{0, time.Second, 5 * time.Second, 7 * time.Second, 15 * time.Second, 24 * time.Second} {
+	for _, after := range []time.Duration{0, time.Second, 5 * time.Second, 7 * time.Second, 15 * time.Second,
+		24 * time.Second} {
 		t.Run(after.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
@@ -628,8 +658,8 @@ func TestEvents(t *testing.T) {
 		for event := range w.events.Events {
 			got = append(got, event)
 		}
-		want := []string{"Normal ScaleDown marked the node as toBeDeleted/unschedulable", "Normal ScaleDown deleting pod for node scale down",
-			"Warning ScaleDownFailed failed to delete the node: the cloud was told to fail"}
+		want := []string{"Normal ScaleDown marked the node as toBeDeleted/unschedulable", "Normal ScaleDown deleting " +
+			"pod for node scale down", "Warning ScaleDownFailed failed to delete the node: the cloud was told to fail"}
 		if !slices.Equal(got, want) {
 			t.Errorf("events %q, want %q", got, want)
 		}
@@ -685,7 +715,8 @@ func TestDaemonSetPodIsAskedAgain(t *testing.T) {
 					time.AfterFunc(35*time.Second, func() { w.grant("agent") })
 				}
 				begun := time.Now()
-				if _, err := w.actuator(testOptions()).drain(t.Context(), "n", unchanged, nil, []*v1.Pod{pod}); err != nil {
+				if _, err := w.actuator(testOptions()).drain(t.Context(), "n", unchanged, nil,
+					[]*v1.Pod{pod}); err != nil {
 					t.Fatal(err)
 				}
 				// Attempts lie 8 to 12 s apart.
@@ -700,8 +731,8 @@ func TestDaemonSetPodIsAskedAgain(t *testing.T) {
 	}
 }
 
-// Anybody can name a DaemonSet as the owner of a pod. Where there is none of that UID, the pod is evicted as the plan says, and a budget
-// that refuses it keeps the node.
+// Anybody can name a DaemonSet as the owner of a pod. Where there is none of that UID, the pod is evicted as the plan
+// says, and a budget that refuses it keeps the node.
 func TestForgedDaemonSetPodIsEvicted(t *testing.T) {
 	for _, refused := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -712,7 +743,8 @@ func TestForgedDaemonSetPodIsEvicted(t *testing.T) {
 				w.answers["forged"] = tooMany()
 			}
 			a := w.actuator(testOptions())
-			if outcome, err := a.Start(t.Context(), drainOf(w.node("n").DeepCopy(), pod)); outcome != NodeDeleteStarted || err != nil {
+			if outcome, err := a.Start(t.Context(),
+				drainOf(w.node("n").DeepCopy(), pod)); outcome != NodeDeleteStarted || err != nil {
 				t.Fatal(outcome, err)
 			}
 			a.Wait()
@@ -723,7 +755,8 @@ func TestForgedDaemonSetPodIsEvicted(t *testing.T) {
 	}
 }
 
-// A pod that has come since the plan was made stops the removal, unless it only keeps room free. Who says so is not the pod.
+// A pod that has come since the plan was made stops the removal, unless it only keeps room free. Who says so is not the
+// pod.
 func TestOnlyPlaceholdersMayComeMeanwhile(t *testing.T) {
 	for _, placeholder := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -738,7 +771,8 @@ func TestOnlyPlaceholdersMayComeMeanwhile(t *testing.T) {
 			options := testOptions()
 			options.IsPlaceholder = func(pod *v1.Pod) bool { return placeholder && pod.Name == "late" }
 			a := w.actuator(options)
-			if outcome, err := a.Start(t.Context(), drainOf(w.node("n").DeepCopy(), planned)); outcome != NodeDeleteStarted || err != nil {
+			if outcome, err := a.Start(t.Context(),
+				drainOf(w.node("n").DeepCopy(), planned)); outcome != NodeDeleteStarted || err != nil {
 				t.Fatal(outcome, err)
 			}
 			a.Wait()

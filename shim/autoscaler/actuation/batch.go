@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// batcher gathers nodes that are ready to be deleted, and sends them to the cloud group by group. The nodes of an atomic
-// group wait for each other: they go together, or none of them does.
+// batcher gathers nodes that are ready to be deleted, and sends them to the cloud group by group. The nodes of an
+// atomic group wait for each other: they go together, or none of them does.
 type batcher struct {
 	// interval is how long the first node of a batch waits for others; 0: it goes alone.
 	interval time.Duration
@@ -29,7 +29,8 @@ type batch struct {
 	timed    bool
 }
 
-func newBatcher(interval time.Duration, send func(context.Context, string, []*deletion), fail func([]*deletion)) *batcher {
+func newBatcher(interval time.Duration, send func(context.Context, string, []*deletion),
+	fail func([]*deletion)) *batcher {
 	return &batcher{interval: interval, send: send, fail: fail, groups: map[string]*batch{}}
 }
 

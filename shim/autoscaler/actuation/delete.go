@@ -30,8 +30,10 @@ func (a *Actuator) send(ctx context.Context, group string, nodes []*deletion) {
 		switch {
 		case d.err == nil:
 			a.end(d, NodeDeleteOK, nil)
-		case d.stage == StageDeleting && provider.OutcomeUnknown(d.err): // it may be on its way: no pod is to come to it
-			a.event(d, v1.EventTypeWarning, "ScaleDownFailed", "nobody knows whether the cloud deletes the node: "+d.err.Error())
+		case d.stage == StageDeleting && provider.OutcomeUnknown(d.err):
+			// It may be on its way: no pod is to come to it.
+			a.event(d, v1.EventTypeWarning, "ScaleDownFailed",
+				"nobody knows whether the cloud deletes the node: "+d.err.Error())
 			a.end(d, d.result, d.err)
 		default:
 			a.giveBack(d)
@@ -39,8 +41,8 @@ func (a *Actuator) send(ctx context.Context, group string, nodes []*deletion) {
 	}
 }
 
-// markAllDeleting notes on nodes that the cloud is about to be asked, and returns those on which it could. The others have a
-// result then.
+// markAllDeleting notes on nodes that the cloud is about to be asked, and returns those on which it could. The others
+// have a result then.
 func (a *Actuator) markAllDeleting(ctx context.Context, nodes []*deletion) (marked []*deletion) {
 	for _, d := range nodes {
 		if d.err = a.nodes.markDeleting(ctx, d.id, a.now()); d.err != nil {

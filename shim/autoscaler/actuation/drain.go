@@ -60,10 +60,10 @@ type PodResult struct {
 	Err      error
 }
 
-// stillOurs fails once a node is not the one that is to go any more, or has changed hands.
+// stillOurs fails once the node was replaced, or another leader has taken it over.
 type stillOurs func(context.Context) error
 
-// stillOurs returns the check of one removal. What cannot be found out now is found out by what follows.
+// stillOurs returns the check of one removal. Other errors pass: the steps that follow meet them too.
 func (a *Actuator) stillOurs(d *deletion) stillOurs {
 	return func(ctx context.Context) error {
 		if _, err := a.nodes.confirm(ctx, d.id); errors.Is(err, errNodeGone) || errors.Is(err, errNotOurs) {
@@ -74,9 +74,10 @@ func (a *Actuator) stillOurs(d *deletion) stillOurs {
 }
 
 // drain evicts the pods of a node step by step, and waits for each step to be gone. Nothing further is evicted after
-// the first step in which a pod stays, nor when `check` fails. The results are those of `pods`, in that order, as far as
-// they were tried.
-func (a *Actuator) drain(ctx context.Context, node string, check stillOurs, full, daemonSet []*v1.Pod) ([]PodResult, error) {
+// the first step in which a pod stays, nor when `check` fails. The results are those of `pods`, in that order, as far
+// as they were tried.
+func (a *Actuator) drain(ctx context.Context, node string, check stillOurs,
+	full, daemonSet []*v1.Pod) ([]PodResult, error) {
 	groups, bestEffort := a.options.DrainPriorityGroups, daemonSet
 	if len(groups) == 0 {
 		groups = []PriorityGroup{{Grace: a.options.MaxGracefulTermination}}

@@ -20,8 +20,9 @@ type refusal string
 
 // Kinds of refusals. Each is a label of a metric.
 const (
-	refusedByBudget  refusal = "budget"           // 429 with the cause of budgets: tried again until the time is up
-	refusedBusy      refusal = "busy"             // other 429, of priority and fairness: no budget was looked at; tried again
+	refusedByBudget refusal = "budget" // 429 with the cause of budgets: tried again until the time is up
+	// Other 429, of priority and fairness: no budget was looked at; tried again.
+	refusedBusy      refusal = "busy"
 	refusedByBudgets refusal = "several_budgets"  // 500: the API server never evicts such a pod
 	refusedForbidden refusal = "forbidden"        // 403
 	refusedInvalid   refusal = "invalid"          // other 4xx: the same request fails again
@@ -58,7 +59,8 @@ func refusalOf(err error) refusal {
 		return refusedForbidden
 	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), severalBudgets):
 		return refusedByBudgets
-	case errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500 && !apierrors.IsTimeout(err):
+	case errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500 &&
+		!apierrors.IsTimeout(err):
 		return refusedInvalid
 	}
 	return refusedError
@@ -83,8 +85,8 @@ func (e *evictionError) Error() string {
 
 func (e *evictionError) Unwrap() error { return e.last }
 
-// evict asks for the eviction of a pod until it is accepted, the pod is gone, or it is pointless to ask again: also when
-// `check`, which is asked before each further attempt, fails. A `patience` of 0 is one attempt.
+// evict asks for the eviction of a pod until it is accepted, the pod is gone, or it is pointless to ask again: also
+// when `check`, which is asked before each further attempt, fails. A `patience` of 0 is one attempt.
 func (a *Actuator) evict(ctx context.Context, pod *v1.Pod, grace, patience time.Duration, check stillOurs) error {
 	until := time.Now().Add(patience)
 	for {
@@ -134,8 +136,8 @@ func (a *Actuator) evictOnce(ctx context.Context, pod *v1.Pod, grace time.Durati
 	return err
 }
 
-// deleteDespiteBudget deletes a pod whose eviction was given up with `refused`, if the last answer was that of its budgets
-// and the options allow it. Otherwise it returns that error.
+// deleteDespiteBudget deletes a pod whose eviction was given up with `refused`, if the last answer was that of its
+// budgets and the options allow it. Otherwise it returns that error.
 func (a *Actuator) deleteDespiteBudget(ctx context.Context, pod *v1.Pod, grace time.Duration, refused error) error {
 	var given *evictionError
 	if !a.options.UnsafeDeletePodsDespiteDisruptionBudgets || !errors.As(refused, &given) ||
@@ -143,13 +145,16 @@ func (a *Actuator) deleteDespiteBudget(ctx context.Context, pod *v1.Pod, grace t
 		return refused
 	}
 	seconds := int64(grace / time.Second)
-	err := a.nodes.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &seconds,
-		Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	err := a.nodes.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name,
+		metav1.DeleteOptions{GracePeriodSeconds: &seconds,
+			Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return errors.Join(refused, fmt.Errorf("nor deleted: %w", err))
 	}
-	klog.InfoS("Pod is deleted despite its disruption budgets", "pod", klog.KObj(pod), "node", pod.Spec.NodeName, "refused", refused)
-	a.events.Eventf(pod, v1.EventTypeWarning, "DeletedDespiteBudget", "deleted for scale-down although its disruption budgets refuse it: %v", refused)
+	klog.InfoS("Pod is deleted despite its disruption budgets", "pod", klog.KObj(pod), "node", pod.Spec.NodeName,
+		"refused", refused)
+	a.events.Eventf(pod, v1.EventTypeWarning, "DeletedDespiteBudget",
+		"deleted for scale-down although its disruption budgets refuse it: %v", refused)
 	a.hooks.count(deletedDespiteBudget)
 	return nil
 }

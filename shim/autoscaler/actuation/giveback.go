@@ -13,7 +13,8 @@ import (
 // errAnotherFailed is why a node is given back whose group goes as a whole, and cannot.
 var errAnotherFailed = errors.New("another node that is to be deleted with it cannot be")
 
-// giveBackAll gives nodes back that are not deleted. Those without a result fail with another one of their group, for `why`.
+// giveBackAll gives nodes back that are not deleted. Those without a result fail with another one of their group, for
+// `why`.
 func (a *Actuator) giveBackAll(nodes []*deletion, why error) {
 	for _, d := range nodes {
 		if d.err == nil {
@@ -31,7 +32,8 @@ func (a *Actuator) giveBack(d *deletion) {
 	ctx, cancel := context.WithTimeout(context.Background(), giveBackTimeout)
 	defer cancel()
 	if err := a.nodes.release(ctx, d.id); err != nil && !errors.Is(err, errNotOurs) {
-		klog.ErrorS(err, "Node keeps the taint of a removal that has failed, until the next loop", "node", klog.KRef("", d.id.name))
+		klog.ErrorS(err, "Node keeps the taint of a removal that has failed, until the next loop",
+			"node", klog.KRef("", d.id.name))
 	}
 	a.event(d, v1.EventTypeWarning, "ScaleDownFailed", "failed to delete the node: "+d.err.Error())
 	a.end(d, d.result, d.err)

@@ -20,7 +20,8 @@ import (
 const (
 	// HardTaint keeps new pods off a node that goes. Its value is the time in seconds since 1970.
 	HardTaint = "ToBeDeletedByClusterAutoscaler"
-	// SoftTaint asks the scheduler to spare a node that may go. Its value is the time, in seconds since 1970, since when.
+	// SoftTaint asks the scheduler to spare a node that may go. Its value is the time since when, in seconds since
+	// 1970.
 	SoftTaint = "DeletionCandidateOfClusterAutoscaler"
 )
 
@@ -81,8 +82,8 @@ func hasTaint(node *v1.Node, key string) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == key })
 }
 
-// WithoutMark returns a node as it would be if its removal had not begun, with the soft taint that tells since when it is
-// not needed: for planning it anew after a restart.
+// WithoutMark returns a node as it would be if its removal had not begun, with the soft taint that tells since when it
+// is not needed: for planning it anew after a restart.
 func WithoutMark(node *v1.Node) *v1.Node {
 	mark, ok := MarkOf(node)
 	if !ok {
@@ -158,10 +159,12 @@ func (c *nodeClient) read(ctx context.Context, id identity) (*v1.Node, error) {
 	case node.UID != id.uid:
 		return nil, fmt.Errorf("%w: it has UID %s and not %s", errNodeReplaced, node.UID, id.uid)
 	case node.Spec.ProviderID != id.providerID:
-		return nil, fmt.Errorf("%w: its provider id is %q and not %q", errNodeReplaced, node.Spec.ProviderID, id.providerID)
+		return nil, fmt.Errorf("%w: its provider id is %q and not %q", errNodeReplaced, node.Spec.ProviderID,
+			id.providerID)
 	}
 	if mark, ok := MarkOf(node); ok && mark.Term > c.term {
-		return nil, fmt.Errorf("%w: the leader of term %d has it, this one is of term %d", errNotOurs, mark.Term, c.term)
+		return nil, fmt.Errorf("%w: the leader of term %d has it, this one is of term %d",
+			errNotOurs, mark.Term, c.term)
 	}
 	return node, nil
 }

@@ -20,8 +20,8 @@ type Options struct {
 	MaxPodEviction time.Duration
 	// EvictionRetry is the time between two attempts, give or take a fifth.
 	EvictionRetry time.Duration
-	// UnsafeDeletePodsDespiteDisruptionBudgets: a pod whose eviction was refused for its budgets until the time was up is
-	// deleted all the same, with its grace period. That violates the budgets. Cluster Autoscaler has no such flag.
+	// UnsafeDeletePodsDespiteDisruptionBudgets: a pod whose eviction was refused for its budgets until the time was up
+	// is deleted all the same, with its grace period. That violates the budgets. Cluster Autoscaler has no such flag.
 	UnsafeDeletePodsDespiteDisruptionBudgets bool
 	// TerminationHeadroom is what pods may take beyond their grace period.
 	TerminationHeadroom time.Duration
@@ -29,16 +29,17 @@ type Options struct {
 	Poll time.Duration
 	// DaemonSetEvictionForEmptyNodes and ...ForOccupiedNodes: DaemonSet pods are asked to leave too.
 	DaemonSetEvictionForEmptyNodes, DaemonSetEvictionForOccupiedNodes bool
-	// IsPlaceholder says whether a pod only keeps room free: it goes whenever a node does, and whoever has made it makes another. nil: none
-	// does.
+	// IsPlaceholder says whether a pod only keeps room free. Such a pod goes with its node, and its controller makes
+	// another one. nil: no pod does.
 	IsPlaceholder func(*v1.Pod) bool
-	// IsOfDaemonSet says whether the DaemonSet that a pod names as its owner exists. Such a pod ends with its node. nil: none does.
+	// IsOfDaemonSet says whether the DaemonSet that a pod names as its owner exists. Such a pod ends with its node.
+	// nil: none does.
 	IsOfDaemonSet func(*v1.Pod) bool
 	// NodeDeletionDelayTimeout is how long annotations may delay the deletion of a node.
 	NodeDeletionDelayTimeout time.Duration
 	// NodeDeletionBatcherInterval is how long a node waits for others of its group, to be deleted in one call. 0: not.
 	NodeDeletionBatcherInterval time.Duration
-	// Now is the time that is written down, and by which pods are judged that should have ended: that of the plans. nil: the
-	// wall clock.
+	// Now returns the time that is written on nodes, and that decides whether a pod should have ended: the time of the
+	// plans. nil: the wall clock.
 	Now func() time.Time
 }

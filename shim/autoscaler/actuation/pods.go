@@ -88,10 +88,11 @@ func (k podKinds) isPlaceholder(pod *v1.Pod) bool {
 	return k.options.IsPlaceholder != nil && k.options.IsPlaceholder(pod)
 }
 
-// isDaemonSetPod says whether a pod ends with its node. Anybody can write an owner into a pod: without the DaemonSet that it names it
-// is a pod like any other, as it is for the plan.
+// isDaemonSetPod says whether a pod ends with its node. Anybody can write an owner into a pod. If the DaemonSet that it
+// names does not exist, it is a pod like any other, for the plan too.
 func (k podKinds) isDaemonSetPod(pod *v1.Pod) bool {
-	return pod.Annotations[annotationDaemonSetPod] == "true" || k.options.IsOfDaemonSet != nil && k.options.IsOfDaemonSet(pod)
+	return pod.Annotations[annotationDaemonSetPod] == "true" ||
+		k.options.IsOfDaemonSet != nil && k.options.IsOfDaemonSet(pod)
 }
 
 // leavesByItself says whether a node may be deleted with a pod on it.

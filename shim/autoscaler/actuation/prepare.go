@@ -83,7 +83,8 @@ func (a *Actuator) awaitDelays(ctx context.Context, d *deletion) error {
 			return nil
 		}
 		if !time.Now().Before(until) {
-			klog.InfoS("Node is deleted although its deletion is still delayed", "node", klog.KRef("", d.id.name), "annotations", names)
+			klog.InfoS("Node is deleted although its deletion is still delayed", "node", klog.KRef("", d.id.name),
+				"annotations", names)
 			return nil
 		}
 		if err := sleep(ctx, a.options.Poll); err != nil {

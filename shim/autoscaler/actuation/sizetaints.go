@@ -23,13 +23,14 @@ func NewSizeTaints(client kubernetes.Interface, term int64) *SizeTaints {
 	return &SizeTaints{nodes: nodeClient{client: client, term: term}}
 }
 
-// Put puts the taint on a node, with NoSchedule where no effect is given. One that has it keeps it as it is; one that goes
-// already is left alone, and one that is gone, or has come anew under its name, needs nothing.
+// Put puts the taint on a node, with NoSchedule where no effect is given. A node that has the taint keeps it unchanged.
+// A node that is going already is left alone. A node that is gone, or was replaced by one of the same name, needs
+// nothing.
 func (s *SizeTaints) Put(ctx context.Context, node *v1.Node, effect v1.TaintEffect, now time.Time) error {
 	return s.change(ctx, node, func(node *v1.Node) {
 		if !hasTaint(node, SizeTaint) {
-			node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: SizeTaint, Value: strconv.FormatInt(now.Unix(), 10),
-				Effect: cmp.Or(effect, v1.TaintEffectNoSchedule)})
+			node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: SizeTaint,
+				Value: strconv.FormatInt(now.Unix(), 10), Effect: cmp.Or(effect, v1.TaintEffectNoSchedule)})
 		}
 	})
 }

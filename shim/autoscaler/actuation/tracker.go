@@ -38,7 +38,8 @@ func (a *Actuator) UnderWay() map[string]UnderWay {
 	defer a.mu.Unlock()
 	all := make(map[string]UnderWay, len(a.underWay))
 	for name, d := range a.underWay {
-		all[name] = UnderWay{Node: name, Group: d.removal.Group, UID: d.id.uid, Since: d.removal.Since, Drain: !d.removal.Empty, Stage: d.stage}
+		all[name] = UnderWay{Node: name, Group: d.removal.Group, UID: d.id.uid, Since: d.removal.Since,
+			Drain: !d.removal.Empty, Stage: d.stage}
 	}
 	return all
 }

@@ -68,7 +68,8 @@ func startDeletionRow(t *testing.T, in json.RawMessage) map[string]any {
 		plan.Atomic[group] = g.Atomic
 	}
 	for i, name := range slices.Concat(q.Empty, q.Drain) {
-		r := Removal{Node: w.addNode(name), Group: strings.TrimRight(name, "0123456789"), Empty: i < len(q.Empty), Moves: map[types.UID]bool{}}
+		r := Removal{Node: w.addNode(name), Group: strings.TrimRight(name, "0123456789"), Empty: i < len(q.Empty),
+			Moves: map[types.UID]bool{}}
 		for k := range q.MovablePods[name] {
 			pod := w.addPod(fmt.Sprintf("%s-%d", name, k), name)
 			if !r.Empty {
@@ -227,11 +228,12 @@ func deleteBatchRow(t *testing.T, in json.RawMessage) map[string]any {
 	}
 	vectortest.Decode(t, in, &q)
 	sent, failed := 0, []string{}
-	b := newBatcher(0, func(_ context.Context, _ string, nodes []*deletion) { sent += len(nodes) }, func(nodes []*deletion) {
-		for _, d := range nodes {
-			failed = append(failed, d.id.name)
-		}
-	})
+	b := newBatcher(0, func(_ context.Context, _ string, nodes []*deletion) { sent += len(nodes) },
+		func(nodes []*deletion) {
+			for _, d := range nodes {
+				failed = append(failed, d.id.name)
+			}
+		})
 	for name, g := range q.Groups {
 		if g.Atomic {
 			b.expect(name, g.Size)

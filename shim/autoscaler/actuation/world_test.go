@@ -53,8 +53,10 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, client: fake.NewClientset(), events: record.NewFakeRecorder(1000), term: 1, answers: map[string]error{},
-		deleted: []string{}, evicted: []string{}, grace: map[string]int64{}, attempts: map[string]int{}, tried: map[string]bool{}, history: map[string][]string{}}
+	w := &world{t: t, client: fake.NewClientset(), events: record.NewFakeRecorder(1000), term: 1,
+		answers: map[string]error{},
+		deleted: []string{}, evicted: []string{}, grace: map[string]int64{}, attempts: map[string]int{},
+		tried: map[string]bool{}, history: map[string][]string{}}
 	w.client.PrependReactor("list", "pods", w.listPods)
 	w.client.PrependReactor("create", "pods", w.evict)
 	w.client.PrependReactor("patch", "nodes", w.patch)
@@ -63,7 +65,8 @@ func newWorld(t *testing.T) *world {
 
 // listPods honours the field selector, which the fake does not.
 func (w *world) listPods(action clienttesting.Action) (bool, runtime.Object, error) {
-	object, err := w.client.Tracker().List(podResource, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, metav1.NamespaceAll)
+	object, err := w.client.Tracker().List(podResource, schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
+		metav1.NamespaceAll)
 	if err != nil {
 		return true, nil, err
 	}
@@ -135,7 +138,8 @@ func (w *world) patch(action clienttesting.Action) (bool, runtime.Object, error)
 	if err := json.Unmarshal(action.(clienttesting.PatchAction).GetPatch(), &patch); err != nil {
 		w.t.Error(err)
 	}
-	if value, ok := patch.Metadata.Annotations[MarkAnnotation]; ok && (value == nil || !strings.Contains(*value, "deleting")) {
+	if value, ok := patch.Metadata.Annotations[MarkAnnotation]; ok &&
+		(value == nil || !strings.Contains(*value, "deleting")) {
 		sign := "+"
 		if value == nil {
 			sign = "-"
@@ -192,7 +196,8 @@ func (w *world) addNode(name string) *v1.Node {
 }
 
 func (w *world) addPod(name, node string) *v1.Pod {
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)}, Spec: v1.PodSpec{NodeName: node}}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
+		Spec: v1.PodSpec{NodeName: node}}
 	if err := w.client.Tracker().Add(pod); err != nil {
 		w.t.Fatal(err)
 	}
@@ -202,7 +207,8 @@ func (w *world) addPod(name, node string) *v1.Pod {
 func (w *world) addDaemonSetPod(name, node string) *v1.Pod {
 	pod := w.addPod(name, node)
 	controller := true
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "ds", UID: "ds", Controller: &controller}}
+	pod.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "ds", UID: "ds", Controller: &controller}}
 	w.update(pod)
 	return pod
 }

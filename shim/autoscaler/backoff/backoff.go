@@ -1,5 +1,5 @@
-// Package backoff keeps node groups from growing for a time after they have failed to: twice as long each time, as Cluster
-// Autoscaler does.
+// Package backoff keeps node groups from growing for a time after they have failed to: twice as long each time, as
+// Cluster Autoscaler does.
 package backoff
 
 import "time"

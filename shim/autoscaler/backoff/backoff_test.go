@@ -22,7 +22,8 @@ func TestBackoff(t *testing.T) {
 		if got := b.Fail("g", ReasonTimeout, "late", at(step.at)); got.Until != at(step.until) {
 			t.Errorf("failure at minute %d: until %v, want minute %d", step.at, got.Until.Sub(start), step.until)
 		}
-		if info, held := b.Of("g", at(step.until).Add(-time.Second)); !held || info.Reason != ReasonTimeout || info.Text != "late" {
+		if info, held := b.Of("g", at(step.until).Add(-time.Second)); !held || info.Reason != ReasonTimeout ||
+			info.Text != "late" {
 			t.Errorf("a second before minute %d: %+v, %v", step.until, info, held)
 		}
 		if _, held := b.Of("g", at(step.until)); held {

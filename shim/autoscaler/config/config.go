@@ -1,6 +1,6 @@
-// Package config holds the configuration of the autoscaler as people write it: a versioned file, and flags that override
-// it. What Cluster Autoscaler has a flag for has its name here, as flag and in camelCase as key, and its default where
-// nothing else is said.
+// Package config holds the configuration of the autoscaler as people write it: a versioned file, and flags that
+// override it. A setting that Cluster Autoscaler has a flag for has that name here, as flag and in camelCase as key,
+// and the same default unless stated otherwise.
 package config
 
 import (
@@ -167,27 +167,30 @@ func duration(d time.Duration) Duration { return Duration{Duration: d} }
 func Default() Configuration {
 	return Configuration{
 		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
-		Mode:     Observe, Decisions: []string{ScaleUpDecision, SlackDecision, ScaleDownDecision}, Engine: "inprocess", View: "autoscaler",
+		Mode:     Observe, Decisions: []string{ScaleUpDecision, SlackDecision, ScaleDownDecision}, Engine: "inprocess",
+		View:        "autoscaler",
 		BindAddress: "127.0.0.1:8085", Namespace: "kube-system", StatusConfigMap: "loadline-autoscaler-status",
 		ScanInterval: duration(10 * time.Second), KubeClientQPS: 50, KubeClientBurst: 100, MaxWork: 200_000_000,
-		LeaderElection: LeaderElection{LeaderElect: true, LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second),
-			RetryPeriod: duration(2 * time.Second), ResourceName: "loadline-autoscaler"},
+		LeaderElection: LeaderElection{LeaderElect: true, LeaseDuration: duration(15 * time.Second),
+			RenewDeadline: duration(10 * time.Second),
+			RetryPeriod:   duration(2 * time.Second), ResourceName: "loadline-autoscaler"},
 		CloudProvider: CloudProvider{GRPCTimeout: duration(5 * time.Second)},
 		ScaleUp:       defaultScaleUp(),
 		Slack:         defaultSlack(),
 		ScaleDown: ScaleDown{
 			MaxScaleDownParallelism: 10, MaxDrainParallelism: 5,
-			ScaleDownUnneededTime: duration(10 * time.Minute), ScaleDownUnreadyTime: duration(20 * time.Minute), ScaleDownUnreadyEnabled: true,
-			ScaleDownUtilizationThreshold: 0.5, ScaleDownGPUThreshold: 0.5,
+			ScaleDownUnneededTime: duration(10 * time.Minute), ScaleDownUnreadyTime: duration(20 * time.Minute),
+			ScaleDownUnreadyEnabled: true, ScaleDownUtilizationThreshold: 0.5, ScaleDownGPUThreshold: 0.5,
 			ScaleDownDelayAfterAdd: duration(10 * time.Minute), ScaleDownDelayAfterFailure: duration(3 * time.Minute),
 			ScaleDownSimulationTimeout: duration(30 * time.Second), NodeDeletionCandidateTTL: duration(time.Hour),
 			CoresTotal: "0:320000", MemoryTotal: "0:6400000",
 			SkipNodesWithSystemPods: true, SkipNodesWithLocalStorage: true, SkipNodesWithCustomControllerPods: true,
 			BlockingSystemPodTimeout: duration(time.Hour),
-			OKTotalUnreadyCount:      3, MaxTotalUnreadyPercentage: 45, MostVanishedPercent: 20, MaxViewAge: duration(time.Minute),
-			RecentEvictionTime: duration(time.Minute), MinEvaluatedNodes: 50,
-			NodeDeleteDelayAfterTaint: duration(5 * time.Second), CordonNodeBeforeTerminating: true, MaxGracefulTerminationSec: 600,
-			MaxPodEvictionTime: duration(2 * time.Minute), EvictionRetryInterval: duration(10 * time.Second),
+			OKTotalUnreadyCount:      3, MaxTotalUnreadyPercentage: 45, MostVanishedPercent: 20,
+			MaxViewAge: duration(time.Minute), RecentEvictionTime: duration(time.Minute), MinEvaluatedNodes: 50,
+			NodeDeleteDelayAfterTaint: duration(5 * time.Second), CordonNodeBeforeTerminating: true,
+			MaxGracefulTerminationSec: 600,
+			MaxPodEvictionTime:        duration(2 * time.Minute), EvictionRetryInterval: duration(10 * time.Second),
 			TerminationHeadroom: duration(30 * time.Second), PollInterval: duration(5 * time.Second),
 			DaemonSetEvictionForOccupiedNodes: true, NodeDeletionDelayTimeout: duration(2 * time.Minute),
 			MaxBulkSoftTaintCount: 10, MaxBulkSoftTaintTime: duration(3 * time.Second),
@@ -206,7 +209,8 @@ func (c *Configuration) Load(file string) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	if head.APIVersion != APIVersion || head.Kind != Kind {
-		return fmt.Errorf("%s: apiVersion %q, kind %q: must be %s, %s", file, head.APIVersion, head.Kind, APIVersion, Kind)
+		return fmt.Errorf("%s: apiVersion %q, kind %q: must be %s, %s", file, head.APIVersion, head.Kind,
+			APIVersion, Kind)
 	}
 	if err := policy.DecodeStrict(data, c); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
@@ -273,7 +277,8 @@ func (c *Configuration) Check() error {
 func (c *Configuration) checkDecisions() error {
 	for i, decision := range c.Decisions {
 		if !slices.Contains([]string{ScaleUpDecision, SlackDecision, ScaleDownDecision}, decision) {
-			return fmt.Errorf("decisions: %q must be %s, %s or %s", decision, ScaleUpDecision, SlackDecision, ScaleDownDecision)
+			return fmt.Errorf("decisions: %q must be %s, %s or %s", decision, ScaleUpDecision, SlackDecision,
+				ScaleDownDecision)
 		}
 		if slices.Contains(c.Decisions[:i], decision) {
 			return fmt.Errorf("decisions: %q is there twice", decision)
@@ -289,23 +294,29 @@ func (l *LeaderElection) check() error {
 	if !l.LeaderElect {
 		return nil
 	}
-	if l.ResourceName == "" || l.RetryPeriod.Duration <= 0 || l.RenewDeadline.Duration*5 <= l.RetryPeriod.Duration*6 || l.LeaseDuration.Duration <= l.RenewDeadline.Duration {
-		return errors.New("leaderElection: needs a resourceName, and leaseDuration > renewDeadline > 1.2 * retryPeriod > 0")
+	if l.ResourceName == "" || l.RetryPeriod.Duration <= 0 || l.RenewDeadline.Duration*5 <= l.RetryPeriod.Duration*6 ||
+		l.LeaseDuration.Duration <= l.RenewDeadline.Duration {
+		return errors.New("leaderElection: needs a resourceName, and leaseDuration > renewDeadline > 1.2 * " +
+			"retryPeriod > 0")
 	}
 	return nil
 }
 
 func (s *ScaleDown) check() error {
-	for key, value := range map[string]int{"maxScaleDownParallelism": s.MaxScaleDownParallelism, "maxDrainParallelism": s.MaxDrainParallelism,
-		"minReplicaCount": s.MinReplicaCount, "okTotalUnreadyCount": s.OKTotalUnreadyCount, "maxBulkSoftTaintCount": s.MaxBulkSoftTaintCount,
-		"maxGracefulTerminationSec": s.MaxGracefulTerminationSec, "minNodesTotal": s.MinNodesTotal, "minEvaluatedNodes": s.MinEvaluatedNodes} {
+	for key, value := range map[string]int{"maxScaleDownParallelism": s.MaxScaleDownParallelism,
+		"maxDrainParallelism": s.MaxDrainParallelism,
+		"minReplicaCount":     s.MinReplicaCount, "okTotalUnreadyCount": s.OKTotalUnreadyCount,
+		"maxBulkSoftTaintCount":     s.MaxBulkSoftTaintCount,
+		"maxGracefulTerminationSec": s.MaxGracefulTerminationSec, "minNodesTotal": s.MinNodesTotal,
+		"minEvaluatedNodes": s.MinEvaluatedNodes} {
 		if value < 0 || value > 1<<30 {
 			return fmt.Errorf("scaleDown.%s: %d is out of range", key, value)
 		}
 	}
 	for key, value := range map[string]float64{"scaleDownUtilizationThreshold": s.ScaleDownUtilizationThreshold,
-		"scaleDownGpuUtilizationThreshold": s.ScaleDownGPUThreshold, "maxTotalUnreadyPercentage": float64(s.MaxTotalUnreadyPercentage) / 100,
-		"mostVanishedPercent": float64(s.MostVanishedPercent) / 100} {
+		"scaleDownGpuUtilizationThreshold": s.ScaleDownGPUThreshold,
+		"maxTotalUnreadyPercentage":        float64(s.MaxTotalUnreadyPercentage) / 100,
+		"mostVanishedPercent":              float64(s.MostVanishedPercent) / 100} {
 		if !(value >= 0 && value <= 1) {
 			return fmt.Errorf("scaleDown.%s: is out of range", key)
 		}

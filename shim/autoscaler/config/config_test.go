@@ -33,7 +33,8 @@ func parse(t *testing.T, args, file string) (Configuration, string, error) {
 const head = "apiVersion: loadline.dev/v1alpha1\nkind: AutoscalerConfiguration\n"
 
 func TestFlagsOverrideTheFile(t *testing.T) {
-	c, warning, err := parse(t, "--max-drain-parallelism=2 --mode=act", head+"scaleDown: {maxDrainParallelism: 3, maxScaleDownParallelism: 7, scaleDownUnneededTime: 90s}")
+	c, warning, err := parse(t, "--max-drain-parallelism=2 --mode=act",
+		head+"scaleDown: {maxDrainParallelism: 3, maxScaleDownParallelism: 7, scaleDownUnneededTime: 90s}")
 	if err != nil || warning != "" {
 		t.Fatal(err, warning)
 	}
@@ -48,9 +49,11 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 
 // --max-empty-bulk-delete is the default of the flag that took its place, with a warning.
 func TestOlderName(t *testing.T) {
-	for args, want := range map[string]int{"--max-empty-bulk-delete=4": 4, "--max-empty-bulk-delete=4 --max-scale-down-parallelism=6": 6} {
+	for args, want := range map[string]int{"--max-empty-bulk-delete=4": 4,
+		"--max-empty-bulk-delete=4 --max-scale-down-parallelism=6": 6} {
 		c, warning, err := parse(t, args, "")
-		if err != nil || c.ScaleDown.MaxScaleDownParallelism != want || !strings.Contains(warning, "--max-scale-down-parallelism") {
+		if err != nil || c.ScaleDown.MaxScaleDownParallelism != want ||
+			!strings.Contains(warning, "--max-scale-down-parallelism") {
 			t.Errorf("%s: %d, warning %q, error %v", args, c.ScaleDown.MaxScaleDownParallelism, warning, err)
 		}
 	}
@@ -71,7 +74,8 @@ func TestWriteAndLoad(t *testing.T) {
 		t.Errorf("read %+v, written %+v, error %v", read, c, err)
 	}
 	groups, err := c.ScaleDown.PriorityGroups()
-	if want := []PriorityGroup{{0, 5 * time.Second}, {10, 20 * time.Second}}; err != nil || !reflect.DeepEqual(groups, want) {
+	if want := []PriorityGroup{{0, 5 * time.Second}, {10, 20 * time.Second}}; err != nil ||
+		!reflect.DeepEqual(groups, want) {
 		t.Errorf("groups %v, error %v", groups, err)
 	}
 }
@@ -132,11 +136,16 @@ func TestMinimum(t *testing.T) {
 func TestFlagNames(t *testing.T) {
 	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(set)
-	for _, name := range []string{"max-scale-down-parallelism", "max-drain-parallelism", "scale-down-unneeded-time", "max-graceful-termination-sec",
-		"max-pod-eviction-time", "node-delete-delay-after-taint", "max-bulk-soft-taint-count", "node-deletion-delay-timeout", "leader-elect",
-		"daemonset-eviction-for-occupied-nodes", "skip-nodes-with-local-storage", "ignore-daemonsets-utilization", "kube-client-qps", "max-nodes-total", "max-nodes-per-scaleup",
-		"max-node-provision-time", "initial-node-group-backoff-duration", "max-node-group-backoff-duration", "node-group-backoff-reset-timeout",
-		"new-pod-scale-up-delay", "expendable-pods-priority-cutoff", "bypassed-scheduler-names", "extra-capacity-min-rate"} {
+	for _, name := range []string{"max-scale-down-parallelism", "max-drain-parallelism", "scale-down-unneeded-time",
+		"max-graceful-termination-sec",
+		"max-pod-eviction-time", "node-delete-delay-after-taint", "max-bulk-soft-taint-count",
+		"node-deletion-delay-timeout", "leader-elect",
+		"daemonset-eviction-for-occupied-nodes", "skip-nodes-with-local-storage", "ignore-daemonsets-utilization",
+		"kube-client-qps", "max-nodes-total", "max-nodes-per-scaleup",
+		"max-node-provision-time", "initial-node-group-backoff-duration", "max-node-group-backoff-duration",
+		"node-group-backoff-reset-timeout",
+		"new-pod-scale-up-delay", "expendable-pods-priority-cutoff", "bypassed-scheduler-names",
+		"extra-capacity-min-rate"} {
 		if flag := set.Lookup(name); flag == nil || flag.Usage == "" {
 			t.Errorf("no flag --%s with words on it", name)
 		}
@@ -145,8 +154,9 @@ func TestFlagNames(t *testing.T) {
 
 // Each way to write a share is read, and each set of decisions is one.
 func TestSharesAndDecisions(t *testing.T) {
-	for file, want := range map[string]float64{"slack: {extraCapacityMinRate: 0.2}": 0.2, "slack: {extraCapacityMinRate: \"20%\"}": 0.2,
-		"slack: {extraCapacityMinRate: 20%}": 0.2, "decisions: [slack]": 0.1} {
+	for file, want := range map[string]float64{"slack: {extraCapacityMinRate: 0.2}": 0.2,
+		"slack: {extraCapacityMinRate: \"20%\"}": 0.2,
+		"slack: {extraCapacityMinRate: 20%}":     0.2, "decisions: [slack]": 0.1} {
 		c, _, err := parse(t, "", head+file)
 		if err != nil {
 			t.Fatal(file, err)
@@ -194,7 +204,8 @@ spec:
 				}
 				return
 			}
-			if err != nil || len(groups) != 1 || groups[0].Name() != "a" || len(warnings) != 1 || !strings.Contains(warnings[0], `"b": has no spec.size`) {
+			if err != nil || len(groups) != 1 || groups[0].Name() != "a" || len(warnings) != 1 ||
+				!strings.Contains(warnings[0], `"b": has no spec.size`) {
 				t.Errorf("groups %v, warnings %q, error %v", groups, warnings, err)
 			}
 		})

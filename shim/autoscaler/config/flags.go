@@ -69,7 +69,8 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 		return nil
 	})
 	if f.set.Changed("max-empty-bulk-delete") {
-		warning = "--max-empty-bulk-delete is the older name of --max-scale-down-parallelism, which also bounds nodes with pods to move"
+		warning = "--max-empty-bulk-delete is the older name of --max-scale-down-parallelism, which also bounds " +
+			"nodes with pods to move"
 		if !f.set.Changed("max-scale-down-parallelism") {
 			c.ScaleDown.MaxScaleDownParallelism = f.empties
 		}

@@ -9,8 +9,10 @@ import (
 
 // FuzzLoad: a file is read or refused, and what was read and is right is the same when it is written and read again.
 func FuzzLoad(f *testing.F) {
-	for _, text := range []string{"", head, head + "mode: act\n", head + "scaleDown: {maxDrainParallelism: 3, scaleDownUnneededTime: 90s}\n",
-		head + "scanInterval: -1s\n", head + "scaleDown: {coresTotal: \"9:1\"}\n", head + "unknown: 1\n", head + "decisions: [scaleUp, slack]\n",
+	for _, text := range []string{"", head, head + "mode: act\n",
+		head + "scaleDown: {maxDrainParallelism: 3, scaleDownUnneededTime: 90s}\n",
+		head + "scanInterval: -1s\n", head + "scaleDown: {coresTotal: \"9:1\"}\n", head + "unknown: 1\n",
+		head + "decisions: [scaleUp, slack]\n",
 		head + "slack: {extraCapacityMinRate: .nan}\n", "a: &a [*a]", head + "kubeClientQPS: 1e300\n"} {
 		f.Add([]byte(text))
 	}

@@ -51,32 +51,39 @@ func (s *Sizing) Load() (groups []nodegroup.NodeGroup, warnings []string, err er
 	for i := range file.Groups {
 		g := &file.Groups[i]
 		if g.Spec.Size == nil {
-			file.Warnings = append(file.Warnings, fmt.Sprintf("node group %q: has no spec.size and plays no part in sizing", g.Name()))
+			file.Warnings = append(file.Warnings,
+				fmt.Sprintf("node group %q: has no spec.size and plays no part in sizing", g.Name()))
 			continue
 		}
 		if other, twice := byCloud[g.CloudGroup()]; twice {
-			return nil, nil, fmt.Errorf("sizing.nodeGroups: %s: node groups %q and %q are both group %q at the cloud", s.NodeGroups, other, g.Name(), g.CloudGroup())
+			return nil, nil, fmt.Errorf("sizing.nodeGroups: %s: node groups %q and %q are both group %q at the cloud",
+				s.NodeGroups, other, g.Name(), g.CloudGroup())
 		}
 		byCloud[g.CloudGroup()] = g.Name()
 		groups = append(groups, *g)
 	}
 	if len(groups) == 0 {
-		return nil, nil, fmt.Errorf("sizing.nodeGroups: %s: no node group says how it is sized: spec.size is missing", s.NodeGroups)
+		return nil, nil, fmt.Errorf("sizing.nodeGroups: %s: no node group says how it is sized: spec.size is missing",
+			s.NodeGroups)
 	}
 	return groups, append(file.Warnings, file.Ignored()...), nil
 }
 
 func defaultScaleUp() ScaleUp {
-	return ScaleUp{MaxNodesPerScaleUp: 1000, MaxNodeProvisionTime: duration(15 * time.Minute), MaxNodeStartupTime: duration(15 * time.Minute),
-		InitialNodeGroupBackoffDuration: duration(5 * time.Minute), MaxNodeGroupBackoffDuration: duration(30 * time.Minute),
-		NodeGroupBackoffResetTimeout: duration(3 * time.Hour), ExpendablePodsPriorityCutoff: expendable, BaseRatePrices: true}
+	return ScaleUp{MaxNodesPerScaleUp: 1000, MaxNodeProvisionTime: duration(15 * time.Minute),
+		MaxNodeStartupTime:              duration(15 * time.Minute),
+		InitialNodeGroupBackoffDuration: duration(5 * time.Minute),
+		MaxNodeGroupBackoffDuration:     duration(30 * time.Minute),
+		NodeGroupBackoffResetTimeout:    duration(3 * time.Hour), ExpendablePodsPriorityCutoff: expendable,
+		BaseRatePrices: true}
 }
 
 // expendable is the priority below which the engine lets pods count for nothing.
 const expendable = -10
 
 func (s *ScaleUp) check() error {
-	for key, value := range map[string]int{"maxNodesTotal": s.MaxNodesTotal, "maxNodesPerScaleup": s.MaxNodesPerScaleUp} {
+	for key, value := range map[string]int{"maxNodesTotal": s.MaxNodesTotal,
+		"maxNodesPerScaleup": s.MaxNodesPerScaleUp} {
 		if value < 0 || value > 1<<30 {
 			return fmt.Errorf("scaleUp.%s: %d is out of range", key, value)
 		}
@@ -91,7 +98,8 @@ func (s *ScaleUp) check() error {
 		return errors.New("scaleUp.maxNodeGroupBackoffDuration: must not be below initialNodeGroupBackoffDuration")
 	}
 	if s.ExpendablePodsPriorityCutoff < expendable || s.ExpendablePodsPriorityCutoff > math.MaxInt32 {
-		return fmt.Errorf("scaleUp.expendablePodsPriorityCutoff: %d must be at least %d", s.ExpendablePodsPriorityCutoff, expendable)
+		return fmt.Errorf("scaleUp.expendablePodsPriorityCutoff: %d must be at least %d",
+			s.ExpendablePodsPriorityCutoff, expendable)
 	}
 	if !(s.USDPerFurtherType >= 0) || math.IsInf(s.USDPerFurtherType, 0) {
 		return fmt.Errorf("scaleUp.usdPerFurtherType: %v is out of range", s.USDPerFurtherType)
@@ -158,18 +166,24 @@ type Slack struct {
 
 func defaultSlack() Slack {
 	p := slack.DefaultPolicy()
-	return Slack{ExtraCapacityMinRate: Share(p.Rate), Basis: p.Basis, Version: p.Version, Granularity: p.Granularity, MaxPlaceholders: p.MaxPlaceholders,
-		BoundByPods: p.BoundByPods, SizeTolerance: Share(p.SizeTolerance), MaxCopies: p.MaxCopies, MaxCopiesPerNamespace: p.MaxCopiesPerNamespace,
-		MaxCopiesCPU: p.MaxCopiesCPU, MaxCopiesMemory: p.MaxCopiesMemory,
+	return Slack{ExtraCapacityMinRate: Share(p.Rate), Basis: p.Basis, Version: p.Version, Granularity: p.Granularity,
+		MaxPlaceholders: p.MaxPlaceholders,
+		BoundByPods:     p.BoundByPods, SizeTolerance: Share(p.SizeTolerance), MaxCopies: p.MaxCopies,
+		MaxCopiesPerNamespace: p.MaxCopiesPerNamespace,
+		MaxCopiesCPU:          p.MaxCopiesCPU, MaxCopiesMemory: p.MaxCopiesMemory,
 		RemovalDelay: duration(10 * time.Minute), Keep: SlackDeployments, Namespace: slack.DefaultNamespace}
 }
 
 // Policy returns how much is kept.
 func (s *Slack) Policy() slack.Policy {
-	return slack.Policy{Rate: string(s.ExtraCapacityMinRate), Basis: s.Basis, Version: s.Version, Granularity: s.Granularity, MaxPlaceholders: s.MaxPlaceholders,
-		BoundByPods: s.BoundByPods, MaxExtraCPU: s.MaxExtraCPU, MaxExtraMemory: s.MaxExtraMemory, SizeTolerance: string(s.SizeTolerance),
-		ClassLabels: s.ClassLabels, Classes: s.Classes, Groups: s.Groups, BuyExtendedResources: s.BuyExtendedResources, CommonResources: s.CommonResources,
-		MaxCopies: s.MaxCopies, MaxCopiesPerNamespace: s.MaxCopiesPerNamespace, MaxCopiesCPU: s.MaxCopiesCPU, MaxCopiesMemory: s.MaxCopiesMemory}
+	return slack.Policy{Rate: string(s.ExtraCapacityMinRate), Basis: s.Basis, Version: s.Version,
+		Granularity: s.Granularity, MaxPlaceholders: s.MaxPlaceholders,
+		BoundByPods: s.BoundByPods, MaxExtraCPU: s.MaxExtraCPU, MaxExtraMemory: s.MaxExtraMemory,
+		SizeTolerance: string(s.SizeTolerance),
+		ClassLabels:   s.ClassLabels, Classes: s.Classes, Groups: s.Groups,
+		BuyExtendedResources: s.BuyExtendedResources, CommonResources: s.CommonResources,
+		MaxCopies: s.MaxCopies, MaxCopiesPerNamespace: s.MaxCopiesPerNamespace, MaxCopiesCPU: s.MaxCopiesCPU,
+		MaxCopiesMemory: s.MaxCopiesMemory}
 }
 
 func (s *Slack) check() error {
@@ -183,17 +197,20 @@ func (s *Slack) check() error {
 	case !(rate >= 0 && rate <= 1000):
 		return fmt.Errorf("slack.extraCapacityMinRate %q: is out of range", s.ExtraCapacityMinRate)
 	case s.Basis == "capacity" && rate >= 1:
-		return fmt.Errorf("slack.extraCapacityMinRate %q: of basis capacity it must be below 1, or no cluster is ever large enough", s.ExtraCapacityMinRate)
+		return fmt.Errorf("slack.extraCapacityMinRate %q: of basis capacity it must be below 1, or no cluster is "+
+			"ever large enough", s.ExtraCapacityMinRate)
 	case s.Granularity > 1000 || s.MaxPlaceholders > 100_000:
 		return errors.New("slack.granularity and maxPlaceholders: must be at most 1000 and 100000")
 	case s.MaxCopies > 100_000 || s.MaxCopiesPerNamespace > 100_000:
 		return errors.New("slack.maxCopies and maxCopiesPerNamespace: must be at most 100000")
 	case !(proto.GetSizeTolerance() >= 0 && proto.GetSizeTolerance() <= 1000):
 		return fmt.Errorf("slack.sizeTolerance %q: is out of range", s.SizeTolerance)
-	case len(proto.GetClassRules()) > 1000 || len(proto.GetGroupRules()) > 1000 || len(proto.GetCommonResources()) > 1000:
+	case len(proto.GetClassRules()) > 1000 || len(proto.GetGroupRules()) > 1000 ||
+		len(proto.GetCommonResources()) > 1000:
 		return errors.New("slack.classes, groups and commonResources: must have at most 1000 entries")
 	case s.Keep != SlackDeployments && s.Keep != SlackCapacityBuffers && s.Keep != SlackReport:
-		return fmt.Errorf("slack.keep %q: must be %s, %s or %s", s.Keep, SlackDeployments, SlackCapacityBuffers, SlackReport)
+		return fmt.Errorf("slack.keep %q: must be %s, %s or %s", s.Keep, SlackDeployments, SlackCapacityBuffers,
+			SlackReport)
 	case len(validation.IsDNS1123Label(s.Namespace)) > 0:
 		return fmt.Errorf("slack.namespace %q: is not the name of a namespace", s.Namespace)
 	}

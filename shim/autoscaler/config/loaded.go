@@ -9,7 +9,8 @@ import (
 type Loaded struct {
 	// Prices are what nodes cost of which the provider tells no price.
 	Prices *loadlinev1.PriceModel
-	// Ranking says how node groups are ranked; nil: they grow together, by a joint plan. Priorities are those of groups then.
+	// Ranking says how node groups are ranked; nil: they grow together, by a joint plan. With a Ranking, Priorities are
+	// those of the groups.
 	Ranking    *loadlinev1.RankPolicy
 	Priorities ranking.Priorities
 	// Fit says how filters are configured; nil: as by default.

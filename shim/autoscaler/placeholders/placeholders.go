@@ -45,7 +45,8 @@ type Keeper struct {
 var (
 	deployments     = appsv1.SchemeGroupVersion.WithResource("deployments")
 	podTemplates    = v1.SchemeGroupVersion.WithResource("podtemplates")
-	capacityBuffers = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1", Resource: "capacitybuffers"}
+	capacityBuffers = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1",
+		Resource: "capacitybuffers"}
 )
 
 // Deployments returns a keeper of Deployments of pods that give way to all others.
@@ -55,7 +56,8 @@ func Deployments(client dynamic.Interface, namespace string) *Keeper {
 
 // CapacityBuffers returns a keeper of CapacityBuffers and their PodTemplates.
 func CapacityBuffers(client dynamic.Interface, namespace string) *Keeper {
-	return &Keeper{client, namespace, []schema.GroupVersionResource{podTemplates, capacityBuffers}, slack.CapacityBuffers}
+	return &Keeper{client, namespace, []schema.GroupVersionResource{podTemplates, capacityBuffers},
+		slack.CapacityBuffers}
 }
 
 // Keep creates, scales and deletes objects, so that there is one for each shape with its replicas. Room for pods comes
@@ -85,13 +87,15 @@ func (k *Keeper) Keep(ctx context.Context, shapes []slack.Shape) error {
 			delete(there, object.GetName())
 		}
 		for _, object := range there {
-			if !slices.ContainsFunc(wanted[kind], func(w *unstructured.Unstructured) bool { return w.GetName() == object.GetName() }) {
+			if !slices.ContainsFunc(wanted[kind],
+				func(w *unstructured.Unstructured) bool { return w.GetName() == object.GetName() }) {
 				extra[i] = append(extra[i], object)
 			}
 		}
 	}
 	for i := range slices.Backward(k.kinds) {
-		slices.SortFunc(extra[i], func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+		slices.SortFunc(extra[i],
+			func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 		for _, object := range extra[i][:min(left, len(extra[i]))] {
 			left--
 			errs = append(errs, k.remove(ctx, k.kinds[i], object))
@@ -113,7 +117,8 @@ func (k *Keeper) wanted(shapes []slack.Shape) (map[schema.GroupVersionResource][
 			return nil, err
 		}
 		o := &unstructured.Unstructured{Object: content}
-		kind, known := map[string]schema.GroupVersionResource{"Deployment": deployments, "PodTemplate": podTemplates, "CapacityBuffer": capacityBuffers}[o.GetKind()]
+		kind, known := map[string]schema.GroupVersionResource{"Deployment": deployments, "PodTemplate": podTemplates,
+			"CapacityBuffer": capacityBuffers}[o.GetKind()]
 		if !known {
 			continue // namespaces and priority classes are the administrator's
 		}
@@ -126,14 +131,17 @@ func (k *Keeper) wanted(shapes []slack.Shape) (map[schema.GroupVersionResource][
 	return out, nil
 }
 
-func (k *Keeper) list(ctx context.Context, kind schema.GroupVersionResource) (map[string]*unstructured.Unstructured, error) {
-	list, err := k.client.Resource(kind).Namespace(k.namespace).List(ctx, metav1.ListOptions{LabelSelector: OursLabel + "=" + Ours})
+func (k *Keeper) list(ctx context.Context,
+	kind schema.GroupVersionResource) (map[string]*unstructured.Unstructured, error) {
+	list, err := k.client.Resource(kind).Namespace(k.namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: OursLabel + "=" + Ours})
 	if err != nil {
 		return nil, fmt.Errorf("%s of namespace %s: %w", kind.Resource, k.namespace, err)
 	}
 	there := map[string]*unstructured.Unstructured{}
 	for i := range list.Items {
-		if o := &list.Items[i]; o.GetLabels()[OursLabel] == Ours && o.GetLabels()[slack.ShapeLabel] != "" && o.GetDeletionTimestamp() == nil {
+		if o := &list.Items[i]; o.GetLabels()[OursLabel] == Ours && o.GetLabels()[slack.ShapeLabel] != "" &&
+			o.GetDeletionTimestamp() == nil {
 			there[o.GetName()] = o
 		}
 	}
@@ -141,23 +149,27 @@ func (k *Keeper) list(ctx context.Context, kind schema.GroupVersionResource) (ma
 }
 
 // bring creates an object, or sets its replicas. An object of its name that is not ours is an error.
-func (k *Keeper) bring(ctx context.Context, kind schema.GroupVersionResource, wanted, there *unstructured.Unstructured) (wrote bool, err error) {
+func (k *Keeper) bring(ctx context.Context, kind schema.GroupVersionResource,
+	wanted, there *unstructured.Unstructured) (wrote bool, err error) {
 	client := k.client.Resource(kind).Namespace(k.namespace)
 	replicas, counted, _ := unstructured.NestedInt64(wanted.Object, "spec", "replicas")
 	if there == nil {
-		klog.V(2).InfoS("Slack: placeholders are made", "kind", kind.Resource, "name", wanted.GetName(), "replicas", replicas)
+		klog.V(2).InfoS("Slack: placeholders are made", "kind", kind.Resource, "name", wanted.GetName(),
+			"replicas", replicas)
 		_, err := client.Create(ctx, wanted, metav1.CreateOptions{})
 		return true, err
 	}
 	if has, _, _ := unstructured.NestedInt64(there.Object, "spec", "replicas"); !counted || has == replicas {
 		return false, nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": there.GetUID(), "resourceVersion": there.GetResourceVersion()},
-		"spec": map[string]any{"replicas": replicas}})
+	patch, err := json.Marshal(
+		map[string]any{"metadata": map[string]any{"uid": there.GetUID(), "resourceVersion": there.GetResourceVersion()},
+			"spec": map[string]any{"replicas": replicas}})
 	if err != nil {
 		return false, err
 	}
-	klog.V(2).InfoS("Slack: placeholders are scaled", "kind", kind.Resource, "name", wanted.GetName(), "replicas", replicas)
+	klog.V(2).InfoS("Slack: placeholders are scaled", "kind", kind.Resource, "name", wanted.GetName(),
+		"replicas", replicas)
 	_, err = client.Patch(ctx, wanted.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
 	if apierrors.IsConflict(err) {
 		err = nil // somebody else has changed it: the next loop looks again
@@ -165,7 +177,8 @@ func (k *Keeper) bring(ctx context.Context, kind schema.GroupVersionResource, wa
 	return true, err
 }
 
-func (k *Keeper) remove(ctx context.Context, kind schema.GroupVersionResource, object *unstructured.Unstructured) error {
+func (k *Keeper) remove(ctx context.Context, kind schema.GroupVersionResource,
+	object *unstructured.Unstructured) error {
 	klog.V(2).InfoS("Slack: placeholders go", "kind", kind.Resource, "name", object.GetName())
 	background := metav1.DeletePropagationBackground
 	err := k.client.Resource(kind).Namespace(k.namespace).Delete(ctx, object.GetName(), metav1.DeleteOptions{

@@ -22,7 +22,8 @@ import (
 const namespace = "room"
 
 func shape(name string, replicas int32) slack.Shape {
-	return slack.Shape{Name: name, Namespace: namespace, Replicas: replicas, Pod: v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}}}
+	return slack.Shape{Name: name, Namespace: namespace, Replicas: replicas,
+		Pod: v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}}}
 }
 
 func newClient(t *testing.T, objects ...*appsv1.Deployment) *fake.FakeDynamicClient {
@@ -36,7 +37,8 @@ func newClient(t *testing.T, objects ...*appsv1.Deployment) *fake.FakeDynamicCli
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := client.Resource(deployments).Namespace(object.Namespace).Create(t.Context(), &unstructured.Unstructured{Object: content}, metav1.CreateOptions{}); err != nil {
+		if _, err := client.Resource(deployments).Namespace(object.Namespace).Create(t.Context(),
+			&unstructured.Unstructured{Object: content}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,7 +54,8 @@ func writes(client *fake.FakeDynamicClient) (out []string) {
 		}
 		switch a := action.(type) {
 		case interface{ GetObject() runtime.Object }:
-			out = append(out, action.GetVerb()+" "+action.GetResource().Resource+" "+a.GetObject().(*unstructured.Unstructured).GetName())
+			out = append(out, action.GetVerb()+" "+action.GetResource().Resource+" "+
+				a.GetObject().(*unstructured.Unstructured).GetName())
 		case interface {
 			GetName() string
 			GetPatch() []byte
@@ -79,7 +82,8 @@ func replicasOf(t *testing.T, client *fake.FakeDynamicClient, name string) int64
 // One object is kept for each shape. Only what changes is written, and nothing that is not ours.
 func TestKeep(t *testing.T) {
 	foreign := func(name string, labels map[string]string) *appsv1.Deployment {
-		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}, Spec: appsv1.DeploymentSpec{Replicas: new(int32(7))}}
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+			Spec: appsv1.DeploymentSpec{Replicas: new(int32(7))}}
 	}
 	client := newClient(t, foreign("other", nil), foreign("by-hand", map[string]string{slack.ShapeLabel: "by-hand"}),
 		foreign("managed", map[string]string{OursLabel: Ours}))
@@ -106,19 +110,23 @@ func TestKeep(t *testing.T) {
 	}
 	// A foreign object of the name of a shape stays as it is, and is an error; the others are kept.
 	err := k.Keep(t.Context(), []slack.Shape{shape("by-hand", 1), shape("d", 1)})
-	if got := replicasOf(t, client, "by-hand"); err == nil || !strings.Contains(err.Error(), "already exists") || got != 7 || replicasOf(t, client, "d") != 1 {
+	if got := replicasOf(t, client, "by-hand"); err == nil || !strings.Contains(err.Error(), "already exists") ||
+		got != 7 || replicasOf(t, client, "d") != 1 {
 		t.Errorf("error %v, %d replicas", err, got)
 	}
 }
 
-// What is made are pods that give way to all others, in the namespace of the keeper: a copy looks at pods where it came from.
+// What is made are pods that give way to all others, in the namespace of the keeper: a copy looks at pods where it came
+// from.
 func TestCopies(t *testing.T) {
 	client := newClient(t)
 	from := shape("copy", 2)
 	from.Namespace, from.Copy = "shop", true
-	term := v1.PodAffinityTerm{TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}
+	term := v1.PodAffinityTerm{TopologyKey: v1.LabelHostname,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}
 	from.Pod.Labels = map[string]string{"app": "web"}
-	from.Pod.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term}}}
+	from.Pod.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term}}}
 	if err := Deployments(client, namespace).Keep(t.Context(), []slack.Shape{from}); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +140,8 @@ func TestCopies(t *testing.T) {
 	}
 	pod := made.Spec.Template
 	terms := pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	if pod.Labels[slack.PlaceholderLabel] == "" || pod.Labels["app"] != "" || pod.Spec.PriorityClassName != slack.PriorityClassName || made.Labels[OursLabel] != Ours ||
+	if pod.Labels[slack.PlaceholderLabel] == "" || pod.Labels["app"] != "" ||
+		pod.Spec.PriorityClassName != slack.PriorityClassName || made.Labels[OursLabel] != Ours ||
 		len(terms) != 2 || !slices.Equal(terms[0].Namespaces, []string{"shop"}) || len(terms[1].Namespaces) != 0 {
 		t.Errorf("made %+v", made)
 	}
@@ -164,7 +173,8 @@ func TestCapacityBuffers(t *testing.T) {
 func TestNothingIsWrittenBlindly(t *testing.T) {
 	client := newClient(t)
 	client.PrependReactor("list", "*", refuse)
-	if err := Deployments(client, namespace).Keep(t.Context(), []slack.Shape{shape("a", 3)}); err == nil || len(writes(client)) != 0 {
+	if err := Deployments(client, namespace).Keep(t.Context(), []slack.Shape{shape("a", 3)}); err == nil ||
+		len(writes(client)) != 0 {
 		t.Errorf("error %v", err)
 	}
 }

@@ -27,34 +27,38 @@ func OutcomeUnknown(err error) bool {
 	return false
 }
 
-// IncreaseSize asks for more nodes in a group, provided that its target is still the one that was planned with and that it
-// may have so many.
+// IncreaseSize asks for more nodes in a group, provided that its target is still the one of the plan and that its
+// maximum allows so many.
 func (c *Client) IncreaseSize(ctx context.Context, group string, from, delta int) error {
 	return c.inTurn(ctx, group, func(bounds Group, target int) error {
 		switch {
 		case target != from:
 			return fmt.Errorf("node group %s: %w: it is %d and not %d", group, ErrChanged, target, from)
 		case delta < 1 || target+delta > bounds.Max:
-			return fmt.Errorf("node group %s has a target of %d nodes and may not have %d more: its maximum is %d", group, target, delta, bounds.Max)
+			return fmt.Errorf("node group %s has a target of %d nodes and may not have %d more: its maximum is %d",
+				group, target, delta, bounds.Max)
 		}
 		return c.call(ctx, "NodeGroupIncreaseSize of "+group, func(ctx context.Context) error {
-			_, err := c.client.NodeGroupIncreaseSize(ctx, &externalgrpc.NodeGroupIncreaseSizeRequest{Id: group, Delta: int32(delta)})
+			_, err := c.client.NodeGroupIncreaseSize(ctx,
+				&externalgrpc.NodeGroupIncreaseSizeRequest{Id: group, Delta: int32(delta)})
 			return err
 		})
 	})
 }
 
-// DecreaseTargetSize takes back the request for nodes that did not come, unless the group would get smaller than it may.
+// DecreaseTargetSize takes back the request for nodes that did not come, unless the group would fall below its minimum.
 func (c *Client) DecreaseTargetSize(ctx context.Context, group string, from, delta int) error {
 	return c.inTurn(ctx, group, func(bounds Group, target int) error {
 		switch {
 		case target != from:
 			return fmt.Errorf("node group %s: %w: it is %d and not %d", group, ErrChanged, target, from)
 		case delta < 1 || target-delta < bounds.Min:
-			return fmt.Errorf("node group %s has a target of %d nodes and may not have %d fewer: its minimum is %d", group, target, delta, bounds.Min)
+			return fmt.Errorf("node group %s has a target of %d nodes and may not have %d fewer: its minimum is %d",
+				group, target, delta, bounds.Min)
 		}
 		return c.call(ctx, "NodeGroupDecreaseTargetSize of "+group, func(ctx context.Context) error {
-			_, err := c.client.NodeGroupDecreaseTargetSize(ctx, &externalgrpc.NodeGroupDecreaseTargetSizeRequest{Id: group, Delta: int32(-delta)})
+			_, err := c.client.NodeGroupDecreaseTargetSize(ctx,
+				&externalgrpc.NodeGroupDecreaseTargetSizeRequest{Id: group, Delta: int32(-delta)})
 			return err
 		})
 	})
@@ -64,7 +68,8 @@ func (c *Client) DecreaseTargetSize(ctx context.Context, group string, from, del
 func (c *Client) TemplateNode(ctx context.Context, group string) (*v1.Node, error) {
 	var node *v1.Node
 	err := c.call(ctx, "NodeGroupTemplateNodeInfo of "+group, func(ctx context.Context) error {
-		answer, err := c.client.NodeGroupTemplateNodeInfo(ctx, &externalgrpc.NodeGroupTemplateNodeInfoRequest{Id: group})
+		answer, err := c.client.NodeGroupTemplateNodeInfo(ctx,
+			&externalgrpc.NodeGroupTemplateNodeInfoRequest{Id: group})
 		if status.Code(err) == codes.Unimplemented || err == nil && len(answer.GetNodeBytes()) == 0 {
 			return nil
 		}

@@ -42,11 +42,11 @@ const (
 type Options struct {
 	// Address is HOST:PORT, or unix:///path/to/socket.
 	Address string
-	// Cert and Key are PEM files of the certificate that the client shows, CA is one with the authorities of that of the provider; empty:
-	// those of the system. With any of them the connection is encrypted.
+	// Cert and Key are PEM files with the client's certificate and its key. CA is a PEM file with the authorities of
+	// the provider's certificate; empty: those of the system. With any of them the connection is encrypted.
 	Cert, Key, CA string
-	// Insecure lets the connection to another machine be unencrypted, as Cluster Autoscaler has it: whoever is on the way can have nodes
-	// deleted. A socket, or a provider on this machine, needs neither.
+	// Insecure lets the connection to another machine be unencrypted, as Cluster Autoscaler has it: whoever is on the
+	// way can have nodes deleted. A socket, or a provider on this machine, needs neither.
 	Insecure bool
 	// Timeout of one call; 0: DefaultTimeout.
 	Timeout time.Duration
@@ -61,8 +61,9 @@ func (o *Options) Check() error {
 		return errors.New("certificate and private key go together")
 	}
 	if !o.encrypted() && !o.Insecure && !isLocal(o.Address) {
-		return fmt.Errorf("address %s is another machine's, and the connection would not be encrypted: give --cloud-cacert, and --cloud-cert and "+
-			"--cloud-key if the provider asks for them, or --cloud-insecure", o.Address)
+		return fmt.Errorf("address %s is another machine's, and the connection would not be encrypted: give "+
+			"--cloud-cacert, and --cloud-cert and --cloud-key if the provider asks for them, or --cloud-insecure",
+			o.Address)
 	}
 	if o.encrypted() && o.Insecure {
 		return errors.New("--cloud-insecure and certificates exclude each other")
@@ -108,8 +109,8 @@ func Open(options Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := grpc.NewClient(options.Address, grpc.WithTransportCredentials(secret), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerBytes)))
+	conn, err := grpc.NewClient(options.Address, grpc.WithTransportCredentials(secret), grpc.WithNoProxy(),
+		grpc.WithDisableServiceConfig(), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerBytes)))
 	if err != nil {
 		return nil, err
 	}
@@ -192,8 +193,8 @@ func (c *Client) Refresh(ctx context.Context) error {
 }
 
 // Groups returns all node groups, by id, with their target sizes, instances and options. The defaults are what holds
-// where a group states nothing: providers fill in the rest. A group whose options cannot be told has a Problem: it alone
-// is left as it is.
+// where a group states nothing: providers fill in the rest. A group whose options cannot be told has a Problem: it
+// alone is left as it is.
 func (c *Client) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAutoscalingOptions) ([]Group, error) {
 	var listed *externalgrpc.NodeGroupsResponse
 	err := c.call(ctx, "NodeGroups", func(ctx context.Context) (err error) {
@@ -204,13 +205,15 @@ func (c *Client) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAut
 		return nil, err
 	}
 	if len(listed.GetNodeGroups()) > MaxGroups {
-		return nil, fmt.Errorf("the cloud provider has %d node groups, the limit is %d", len(listed.GetNodeGroups()), MaxGroups)
+		return nil, fmt.Errorf("the cloud provider has %d node groups, the limit is %d",
+			len(listed.GetNodeGroups()), MaxGroups)
 	}
 	groups := make([]Group, 0, len(listed.GetNodeGroups()))
 	for _, g := range listed.GetNodeGroups() {
 		group := Group{ID: g.GetId(), Min: int(g.GetMinSize()), Max: int(g.GetMaxSize())}
 		if group.ID == "" || group.Min < 0 || group.Max < group.Min {
-			return nil, fmt.Errorf("the cloud provider has a node group %q of %d to %d nodes", group.ID, group.Min, group.Max)
+			return nil, fmt.Errorf("the cloud provider has a node group %q of %d to %d nodes",
+				group.ID, group.Min, group.Max)
 		}
 		groups = append(groups, group)
 	}
@@ -227,9 +230,10 @@ func (c *Client) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAut
 	return groups, nil
 }
 
-// fillAll asks about groups, some at once: a provider that is slow must not make the loop slow. After an error no further
-// one is asked about.
-func (c *Client) fillAll(ctx context.Context, groups []Group, defaults *externalgrpc.NodeGroupAutoscalingOptions) error {
+// fillAll asks about groups, some at once: a provider that is slow must not make the loop slow. After an error no
+// further one is asked about.
+func (c *Client) fillAll(ctx context.Context, groups []Group,
+	defaults *externalgrpc.NodeGroupAutoscalingOptions) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var work sync.WaitGroup
@@ -274,8 +278,10 @@ func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.
 		answer, err := c.client.NodeGroupNodes(ctx, &externalgrpc.NodeGroupNodesRequest{Id: group.ID})
 		for _, i := range answer.GetInstances() {
 			fault := i.GetStatus().GetErrorInfo()
-			group.Instances = append(group.Instances, Instance{ProviderID: i.GetId(), State: i.GetStatus().GetInstanceState(),
-				Fault: Fault{fault.GetErrorCode(), fault.GetErrorMessage(), fault.GetInstanceErrorClass() == outOfResources}})
+			group.Instances = append(group.Instances,
+				Instance{ProviderID: i.GetId(), State: i.GetStatus().GetInstanceState(),
+					Fault: Fault{fault.GetErrorCode(), fault.GetErrorMessage(),
+						fault.GetInstanceErrorClass() == outOfResources}})
 		}
 		return err
 	})
@@ -283,7 +289,8 @@ func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.
 		return err
 	}
 	group.Problem = c.call(ctx, "NodeGroupGetOptions of "+group.ID, func(ctx context.Context) error {
-		answer, err := c.client.NodeGroupGetOptions(ctx, &externalgrpc.NodeGroupGetOptionsRequest{Id: group.ID, Defaults: defaults})
+		answer, err := c.client.NodeGroupGetOptions(ctx,
+			&externalgrpc.NodeGroupGetOptionsRequest{Id: group.ID, Defaults: defaults})
 		if status.Code(err) == codes.Unimplemented {
 			return nil
 		}
@@ -309,7 +316,8 @@ func (c *Client) target(ctx context.Context, group string) (target int, err erro
 func (c *Client) DeleteNodes(ctx context.Context, group string, nodes []*v1.Node) error {
 	return c.inTurn(ctx, group, func(bounds Group, target int) error {
 		if target-len(nodes) < bounds.Min {
-			return fmt.Errorf("node group %s has a target of %d nodes and may not have fewer than %d", group, target, bounds.Min)
+			return fmt.Errorf("node group %s has a target of %d nodes and may not have fewer than %d",
+				group, target, bounds.Min)
 		}
 		request := &externalgrpc.NodeGroupDeleteNodesRequest{Id: group}
 		for _, node := range nodes {

@@ -51,19 +51,24 @@ func (c *cloud) NodeGroups(context.Context, *externalgrpc.NodeGroupsRequest) (*e
 	return &externalgrpc.NodeGroupsResponse{NodeGroups: c.groups}, nil
 }
 
-func (c *cloud) NodeGroupTargetSize(context.Context, *externalgrpc.NodeGroupTargetSizeRequest) (*externalgrpc.NodeGroupTargetSizeResponse, error) {
+func (c *cloud) NodeGroupTargetSize(context.Context,
+	*externalgrpc.NodeGroupTargetSizeRequest) (*externalgrpc.NodeGroupTargetSizeResponse, error) {
 	return &externalgrpc.NodeGroupTargetSizeResponse{TargetSize: c.target}, nil
 }
 
-func (c *cloud) NodeGroupNodes(_ context.Context, r *externalgrpc.NodeGroupNodesRequest) (*externalgrpc.NodeGroupNodesResponse, error) {
+func (c *cloud) NodeGroupNodes(_ context.Context,
+	r *externalgrpc.NodeGroupNodesRequest) (*externalgrpc.NodeGroupNodesResponse, error) {
 	if r.GetId() == c.broken {
 		return nil, status.Error(codes.Internal, "told to fail")
 	}
 	return &externalgrpc.NodeGroupNodesResponse{Instances: []*externalgrpc.Instance{
-		{Id: "sim://" + r.GetId(), Status: &externalgrpc.InstanceStatus{InstanceState: externalgrpc.InstanceState_INSTANCE_DELETING, ErrorInfo: c.fault}}}}, nil
+		{Id: "sim://" + r.GetId(),
+			Status: &externalgrpc.InstanceStatus{InstanceState: externalgrpc.InstanceState_INSTANCE_DELETING,
+				ErrorInfo: c.fault}}}}, nil
 }
 
-func (c *cloud) NodeGroupGetOptions(_ context.Context, r *externalgrpc.NodeGroupGetOptionsRequest) (*externalgrpc.NodeGroupGetOptionsResponse, error) {
+func (c *cloud) NodeGroupGetOptions(_ context.Context,
+	r *externalgrpc.NodeGroupGetOptionsRequest) (*externalgrpc.NodeGroupGetOptionsResponse, error) {
 	if r.GetId() == c.silent {
 		return nil, status.Error(codes.Internal, "told to fail")
 	}
@@ -73,11 +78,13 @@ func (c *cloud) NodeGroupGetOptions(_ context.Context, r *externalgrpc.NodeGroup
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.defaults = r.GetDefaults()
-	return &externalgrpc.NodeGroupGetOptionsResponse{NodeGroupAutoscalingOptions: &externalgrpc.NodeGroupAutoscalingOptions{
-		ZeroOrMaxNodeScaling: true, ScaleDownUnneededDuration: durationpb.New(7 * time.Second)}}, nil
+	return &externalgrpc.NodeGroupGetOptionsResponse{
+		NodeGroupAutoscalingOptions: &externalgrpc.NodeGroupAutoscalingOptions{
+			ZeroOrMaxNodeScaling: true, ScaleDownUnneededDuration: durationpb.New(7 * time.Second)}}, nil
 }
 
-func (c *cloud) NodeGroupDeleteNodes(_ context.Context, r *externalgrpc.NodeGroupDeleteNodesRequest) (*externalgrpc.NodeGroupDeleteNodesResponse, error) {
+func (c *cloud) NodeGroupDeleteNodes(_ context.Context,
+	r *externalgrpc.NodeGroupDeleteNodesRequest) (*externalgrpc.NodeGroupDeleteNodesResponse, error) {
 	c.deletion = r
 	c.target -= int32(len(r.GetNodes()))
 	return &externalgrpc.NodeGroupDeleteNodesResponse{}, nil
@@ -120,7 +127,8 @@ func TestGroups(t *testing.T) {
 	if groups, err = client.Groups(t.Context(), defaults); err != nil {
 		t.Fatal(err)
 	}
-	if o := groups[1].Options; !o.GetZeroOrMaxNodeScaling() || o.GetScaleDownUnneededDuration().AsDuration() != 7*time.Second {
+	if o := groups[1].Options; !o.GetZeroOrMaxNodeScaling() ||
+		o.GetScaleDownUnneededDuration().AsDuration() != 7*time.Second {
 		t.Errorf("options %v", o)
 	}
 	if c.defaults.GetScaleDownUtilizationThreshold() != 0.5 {
@@ -131,13 +139,15 @@ func TestGroups(t *testing.T) {
 // A provider that tells nonsense is not believed.
 // One group whose options cannot be told is marked, and the others are as they are without it.
 func TestOptionsThatCannotBeTold(t *testing.T) {
-	c := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "b", MinSize: 1, MaxSize: 5}, {Id: "a", MaxSize: 3}}, target: 2, options: true, silent: "a"}
+	c := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "b", MinSize: 1, MaxSize: 5}, {Id: "a", MaxSize: 3}}, target: 2,
+		options: true, silent: "a"}
 	groups, err := serve(t, c).Groups(t.Context(), nil)
 	if err != nil || len(groups) != 2 {
 		t.Fatalf("groups %v, error %v", groups, err)
 	}
 	if a := groups[0]; a.ID != "a" || a.Target != 2 || a.Options != nil || a.Problem == nil ||
-		a.Problem.Error() != "cloud provider: NodeGroupGetOptions of a: rpc error: code = Internal desc = told to fail" {
+		a.Problem.Error() != "cloud provider: NodeGroupGetOptions of a: rpc error: code = Internal desc = told "+
+			"to fail" {
 		t.Errorf("group %+v", a)
 	}
 	if b := groups[1]; b.ID != "b" || b.Problem != nil || !b.Options.GetZeroOrMaxNodeScaling() {
@@ -167,8 +177,10 @@ func TestGroupsThatCannotBe(t *testing.T) {
 func TestDeleteNodes(t *testing.T) {
 	c := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "a", MinSize: 1, MaxSize: 5}}, target: 2}
 	client := serve(t, c)
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"b": "2", "a": "1"}}, Spec: v1.NodeSpec{ProviderID: "sim://n"}}
-	if err := client.DeleteNodes(t.Context(), "a", []*v1.Node{node}); err == nil || !strings.Contains(err.Error(), "no node group a") {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"b": "2", "a": "1"}},
+		Spec: v1.NodeSpec{ProviderID: "sim://n"}}
+	if err := client.DeleteNodes(t.Context(), "a", []*v1.Node{node}); err == nil ||
+		!strings.Contains(err.Error(), "no node group a") {
 		t.Errorf("before groups are known: error %v", err)
 	}
 	if _, err := client.Groups(t.Context(), nil); err != nil {
@@ -177,12 +189,14 @@ func TestDeleteNodes(t *testing.T) {
 	if err := client.DeleteNodes(t.Context(), "a", []*v1.Node{node}); err != nil {
 		t.Fatal(err)
 	}
-	want := &externalgrpc.NodeGroupDeleteNodesRequest{Id: "a", Nodes: []*externalgrpc.ExternalGrpcNode{{ProviderId: "sim://n", Name: "n",
-		Labels: []*externalgrpc.StringEntry{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}}}}}
+	want := &externalgrpc.NodeGroupDeleteNodesRequest{Id: "a",
+		Nodes: []*externalgrpc.ExternalGrpcNode{{ProviderId: "sim://n", Name: "n",
+			Labels: []*externalgrpc.StringEntry{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}}}}}
 	if !proto.Equal(c.deletion, want) {
 		t.Errorf("asked for %v, want %v", c.deletion, want)
 	}
-	if err := client.DeleteNodes(t.Context(), "a", []*v1.Node{node}); err == nil || !strings.Contains(err.Error(), "may not have fewer than 1") {
+	if err := client.DeleteNodes(t.Context(), "a", []*v1.Node{node}); err == nil ||
+		!strings.Contains(err.Error(), "may not have fewer than 1") {
 		t.Errorf("below the minimum: error %v", err)
 	}
 	if c.target != 1 {
@@ -190,17 +204,20 @@ func TestDeleteNodes(t *testing.T) {
 	}
 }
 
-func (c *cloud) NodeGroupIncreaseSize(_ context.Context, r *externalgrpc.NodeGroupIncreaseSizeRequest) (*externalgrpc.NodeGroupIncreaseSizeResponse, error) {
+func (c *cloud) NodeGroupIncreaseSize(_ context.Context,
+	r *externalgrpc.NodeGroupIncreaseSizeRequest) (*externalgrpc.NodeGroupIncreaseSizeResponse, error) {
 	c.target += r.GetDelta()
 	return &externalgrpc.NodeGroupIncreaseSizeResponse{}, nil
 }
 
-func (c *cloud) NodeGroupDecreaseTargetSize(_ context.Context, r *externalgrpc.NodeGroupDecreaseTargetSizeRequest) (*externalgrpc.NodeGroupDecreaseTargetSizeResponse, error) {
+func (c *cloud) NodeGroupDecreaseTargetSize(_ context.Context,
+	r *externalgrpc.NodeGroupDecreaseTargetSizeRequest) (*externalgrpc.NodeGroupDecreaseTargetSizeResponse, error) {
 	c.target += r.GetDelta()
 	return &externalgrpc.NodeGroupDecreaseTargetSizeResponse{}, nil
 }
 
-func (c *cloud) NodeGroupTemplateNodeInfo(_ context.Context, r *externalgrpc.NodeGroupTemplateNodeInfoRequest) (*externalgrpc.NodeGroupTemplateNodeInfoResponse, error) {
+func (c *cloud) NodeGroupTemplateNodeInfo(_ context.Context,
+	r *externalgrpc.NodeGroupTemplateNodeInfoRequest) (*externalgrpc.NodeGroupTemplateNodeInfoResponse, error) {
 	if !c.options {
 		return nil, status.Error(codes.Unimplemented, "no templates")
 	}
@@ -209,11 +226,13 @@ func (c *cloud) NodeGroupTemplateNodeInfo(_ context.Context, r *externalgrpc.Nod
 	return &externalgrpc.NodeGroupTemplateNodeInfoResponse{NodeBytes: data}, err
 }
 
-func (c *cloud) PricingNodePrice(_ context.Context, r *externalgrpc.PricingNodePriceRequest) (*externalgrpc.PricingNodePriceResponse, error) {
+func (c *cloud) PricingNodePrice(_ context.Context,
+	r *externalgrpc.PricingNodePriceRequest) (*externalgrpc.PricingNodePriceResponse, error) {
 	if !c.options {
 		return nil, status.Error(codes.Unimplemented, "no prices")
 	}
-	return &externalgrpc.PricingNodePriceResponse{Price: c.price * r.GetEndTimestamp().AsTime().Sub(r.GetStartTimestamp().AsTime()).Hours()}, nil
+	return &externalgrpc.PricingNodePriceResponse{Price: c.price * r.GetEndTimestamp().AsTime().
+		Sub(r.GetStartTimestamp().AsTime()).Hours()}, nil
 }
 
 // A group grows and shrinks from the size that was planned with only, and within its bounds.
@@ -243,7 +262,8 @@ func TestSizes(t *testing.T) {
 			change = client.IncreaseSize
 		}
 		err := change(t.Context(), "a", c.from, c.delta)
-		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || server.target != c.want {
+		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) ||
+			server.target != c.want {
 			t.Errorf("%+v: target %d, error %v", c, server.target, err)
 		}
 	}
@@ -268,7 +288,8 @@ func TestTemplateAndPrice(t *testing.T) {
 	}
 	for _, price := range []float64{-1, math.NaN(), math.Inf(1)} {
 		server.price = price
-		if got, err := client.NodePrice(t.Context(), &v1.Node{}); got != nil || err == nil || !strings.Contains(err.Error(), "is not a price") {
+		if got, err := client.NodePrice(t.Context(), &v1.Node{}); got != nil || err == nil ||
+			!strings.Contains(err.Error(), "is not a price") {
 			t.Errorf("price %v: %v, error %v", price, got, err)
 		}
 	}
@@ -276,7 +297,8 @@ func TestTemplateAndPrice(t *testing.T) {
 
 // Faults of machines are told apart: the cloud has none left, or something else is wrong.
 func TestFaults(t *testing.T) {
-	server := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "a", MaxSize: 5}}, fault: &externalgrpc.InstanceErrorInfo{ErrorCode: "STOCK_OUT", ErrorMessage: "none", InstanceErrorClass: 1}}
+	server := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "a", MaxSize: 5}},
+		fault: &externalgrpc.InstanceErrorInfo{ErrorCode: "STOCK_OUT", ErrorMessage: "none", InstanceErrorClass: 1}}
 	client := serve(t, server)
 	for _, class := range []int32{1, 99} {
 		server.fault.InstanceErrorClass = class
@@ -298,18 +320,21 @@ func TestManyGroups(t *testing.T) {
 	}
 	client := serve(t, server)
 	groups, err := client.Groups(t.Context(), nil)
-	if err != nil || len(groups) != 100 || groups[42].ID != "g42" || groups[42].Max != 42 || groups[42].Instances[0].ProviderID != "sim://g42" {
+	if err != nil || len(groups) != 100 || groups[42].ID != "g42" || groups[42].Max != 42 ||
+		groups[42].Instances[0].ProviderID != "sim://g42" {
 		t.Fatalf("%d groups, error %v", len(groups), err)
 	}
 	server.broken = "g57"
-	if _, err := client.Groups(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "NodeGroupNodes of g57") {
+	if _, err := client.Groups(t.Context(), nil); err == nil ||
+		!strings.Contains(err.Error(), "NodeGroupNodes of g57") {
 		t.Errorf("error %v", err)
 	}
 }
 
 // What does not leave the machine, or is said to be insecure, needs no encryption.
 func TestUnencryptedConnections(t *testing.T) {
-	for _, options := range []Options{{Address: "unix:///run/s"}, {Address: "127.0.0.1:1"}, {Address: "[::1]:1"}, {Address: "localhost:1"}, {Address: "a:1", Insecure: true}} {
+	for _, options := range []Options{{Address: "unix:///run/s"}, {Address: "127.0.0.1:1"}, {Address: "[::1]:1"},
+		{Address: "localhost:1"}, {Address: "a:1", Insecure: true}} {
 		client, err := Open(options)
 		if err != nil {
 			t.Errorf("%+v: %v", options, err)
@@ -357,12 +382,14 @@ func TestWireForm(t *testing.T) {
 	want := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), node)
 	want = protowire.AppendString(protowire.AppendTag(want, 2, protowire.BytesType), "group")
 	got, err := proto.MarshalOptions{Deterministic: true}.Marshal(&externalgrpc.NodeGroupDeleteNodesRequest{Id: "group",
-		Nodes: []*externalgrpc.ExternalGrpcNode{toNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": "z1"}},
-			Spec: v1.NodeSpec{ProviderID: "sim://n"}})}})
+		Nodes: []*externalgrpc.ExternalGrpcNode{
+			toNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": "z1"}},
+				Spec: v1.NodeSpec{ProviderID: "sim://n"}})}})
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got % x, want % x, error %v", got, want, err)
 	}
-	if name := externalgrpc.CloudProvider_ServiceDesc.ServiceName; name != "clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider" {
+	const service = "clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider"
+	if name := externalgrpc.CloudProvider_ServiceDesc.ServiceName; name != service {
 		t.Errorf("service %s", name)
 	}
 }

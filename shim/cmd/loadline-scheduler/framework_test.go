@@ -101,10 +101,12 @@ func newPod(name, node string, request, limit int64) *v1.Pod {
 // example is the proposal's own: node1 ends at 14/8 of its allocatable with pod5, node2 at 9/8.
 func example() (pods []*v1.Pod, nodes []*v1.Node) {
 	pods = []*v1.Pod{
-		newPod("pod1", "node1", 2, 6), newPod("pod2", "node1", 2, 4), newPod("pod3", "node2", 3, 3), newPod("pod4", "node2", 2, 2),
+		newPod("pod1", "node1", 2, 6), newPod("pod2", "node1", 2, 4), newPod("pod3", "node2", 3, 3),
+		newPod("pod4", "node2", 2, 2),
 	}
 	for _, name := range []string{"node1", "node2"} {
-		nodes = append(nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: cores(8)}})
+		nodes = append(nodes,
+			&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: cores(8)}})
 	}
 	return pods, nodes
 }
@@ -200,12 +202,14 @@ func TestConfigurationErrorsEndTheStart(t *testing.T) {
 		{"UnknownField", "preset: kep217", "presett: kep217", `unknown field "presett"`},
 		{"RepeatedField", "preset: kep217", "preset: kep217, preset: strict", `"preset" already set`},
 		{"Weight", "weight: 1}]}\n- ", "weight: 0}]}\n- ", `resources[0].weight: Invalid value: 0`},
-		{"NoEngine", "preset: kep217", `engineAddress: "inprocess:///nonexistent.so"`, "/nonexistent.so: cannot open shared object file"},
+		{"NoEngine", "preset: kep217", `engineAddress: "inprocess:///nonexistent.so"`,
+			"/nonexistent.so: cannot open shared object file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			config := fmt.Sprintf(onlyOurs, enginetest.Address(t))
 			if c.name == "NoEngine" {
-				config = strings.Replace(config, fmt.Sprintf("engineAddress: %q, preset", enginetest.Address(t)), "preset", 1)
+				config = strings.Replace(config, fmt.Sprintf("engineAddress: %q, preset", enginetest.Address(t)),
+					"preset", 1)
 			}
 			changed := strings.Replace(config, c.from, c.to, 1)
 			if changed == config {

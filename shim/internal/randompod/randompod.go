@@ -40,9 +40,11 @@ var Features = []Feature{
 }
 
 var (
-	plainQuantities = []string{"0", "1", "2", "100m", "250m", "500m", "1500m", "64Mi", "128Mi", "1Gi", "4Gi", "1G", "300M", "7"}
-	oddQuantities   = []string{
-		"0.1m", "1e3", "1.5Gi", "100n", "1u", "0.5", "12e-3", "1.000000001", "0.000000001", "3.999", "1E", "8Ei", "1e18",
+	plainQuantities = []string{"0", "1", "2", "100m", "250m", "500m", "1500m", "64Mi", "128Mi", "1Gi", "4Gi", "1G",
+		"300M", "7"}
+	oddQuantities = []string{
+		"0.1m", "1e3", "1.5Gi", "100n", "1u", "0.5", "12e-3", "1.000000001", "0.000000001", "3.999", "1E",
+		"8Ei", "1e18",
 		"9223372036854775807", "4611686018427387904", "123456789.987654321", "1.7Ki", "1E2", "999999999999n",
 	}
 	resources = []v1.ResourceName{
@@ -61,8 +63,9 @@ type generator struct {
 func New(r *rand.Rand, name, node string) (*v1.Pod, map[Feature]bool) {
 	g := &generator{Rand: r, has: map[Feature]bool{}}
 	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("ns-%d", r.IntN(3)), Name: name, UID: types.UID("uid-" + name)},
-		Spec:       v1.PodSpec{NodeName: node},
+		ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("ns-%d", r.IntN(3)), Name: name,
+			UID: types.UID("uid-" + name)},
+		Spec: v1.PodSpec{NodeName: node},
 	}
 	g.addContainers(pod)
 	if g.oneIn(4) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// BoundAll bounds each text that a value holds, at any depth, to so many bytes, and each list of texts to so many entries. `of` is a
-// pointer. Line breaks become semicolons. Keys of maps stay.
+// BoundAll bounds each text that a value holds, at any depth, to so many bytes, and each list of texts to so many
+// entries. `of` is a pointer. Line breaks become semicolons. Keys of maps stay.
 func BoundAll(of any, most, entries int) { boundAll(reflect.ValueOf(of), most, entries) }
 
 func boundAll(v reflect.Value, most, entries int) {

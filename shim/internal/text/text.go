@@ -1,5 +1,5 @@
-// Package text makes texts that users wrote fit to be told: as UTF-8, which messages and the API server insist on, printable and
-// bounded.
+// Package text makes texts that users wrote safe for messages, objects and logs: valid UTF-8, which protobuf and the
+// API server insist on, printable and bounded.
 package text
 
 import (
@@ -26,8 +26,8 @@ func Name(text string) string {
 	}, text)
 }
 
-// Bound returns a text as UTF-8 of at most so many bytes, of which 3 are always granted. Each character that does not print becomes U+FFFD,
-// which takes 3 bytes. Of a longer text the beginning is left, and "...".
+// Bound returns a text as UTF-8 of at most so many bytes, of which 3 are always granted. Each character that does not
+// print becomes U+FFFD, which takes 3 bytes. A longer text is cut: its beginning and "..." remain.
 func Bound(text string, most int) string {
 	if len(text) <= most && plain(text) {
 		return text // as nearly all are

@@ -27,8 +27,9 @@ type row struct {
 // testing/synctest.
 type Answer func(t *testing.T, in json.RawMessage) map[string]any
 
-// Run has a subtest per row that is answered, named by its id. VECTOR_FILES names the files, separated by colons; without
-// it the project's own copy of `file` is read. Overruled rows, by id with the reason, must differ: the test says so.
+// Run has a subtest per row that is answered, named by its id. VECTOR_FILES names the files, separated by colons;
+// without it the project's own copy of `file` is read. `overruled` holds, by id, the reason why the answer to a row
+// must differ.
 func Run(t *testing.T, file string, answers map[string]Answer, overruled map[string]string) {
 	t.Helper()
 	files := strings.Split(os.Getenv("VECTOR_FILES"), ":")
@@ -95,8 +96,8 @@ func Decode(t *testing.T, in json.RawMessage, into any) {
 	}
 }
 
-// compare holds what is asserted against what came out. Lists of names are sets, lists of anything else keep their
-// order, but for "order", which is a list of names in order; of maps, only the entries that the row names are asserted. It returns what differs.
+// compare compares what is asserted with what came out. Lists of names are sets, except "order"; all other lists have
+// an order. Of a map, only the entries that the row names are asserted. It returns what differs.
 func compare(t *testing.T, want map[string]json.RawMessage, got map[string]any) (differences []string) {
 	t.Helper()
 	for key, text := range want {

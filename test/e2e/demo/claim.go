@@ -22,8 +22,8 @@ func CheckClaim(stock, ours report.Placement) []string {
 			before, after float64
 		}{{"p95", before.P95, after.P95}, {"max", before.Max, after.Max}} {
 			if measure.after >= measure.before {
-				broken = append(broken, fmt.Sprintf("%s of %s limits/allocatable is %.4f with %s, not below the %.4f of %s",
-					measure.name, resource, measure.after, ours.Name, measure.before, stock.Name))
+				broken = append(broken, fmt.Sprintf("%s of %s limits/allocatable is %.4f with %s, not below the "+
+					"%.4f of %s", measure.name, resource, measure.after, ours.Name, measure.before, stock.Name))
 			}
 		}
 	}

@@ -32,7 +32,8 @@ func TestCheckClaim(t *testing.T) {
 		{"Lower", placement("ours", 1, [2]int64{130, 100}, [2]int64{120, 100}), nil},
 		{"FewerPending", placement("ours", 0, [2]int64{199, 149}, [2]int64{51, 51}), nil},
 		{"CPUEqual", placement("ours", 1, [2]int64{200, 100}, [2]int64{50, 100}), []string{"p95 of cpu", "max of cpu"}},
-		{"MemoryHigher", placement("ours", 1, [2]int64{130, 151}, [2]int64{120, 49}), []string{"p95 of memory", "max of memory"}},
+		{"MemoryHigher", placement("ours", 1, [2]int64{130, 151}, [2]int64{120, 49}),
+			[]string{"p95 of memory", "max of memory"}},
 		{"MorePending", placement("ours", 2, [2]int64{130, 100}, [2]int64{120, 100}), []string{"2 pods are pending"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

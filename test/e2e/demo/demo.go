@@ -1,6 +1,6 @@
 // Package demo shows on a real control plane what Loadline does: KEP 217's own example, a cluster filled once by the
-// stock kube-scheduler and once by loadline-scheduler, and the autoscaler on a simulated cloud. `make demo` runs it; the
-// end-to-end tests check what it claims.
+// stock kube-scheduler and once by loadline-scheduler, and the autoscaler on a simulated cloud. `make demo` runs it;
+// the end-to-end tests check what it claims.
 package demo
 
 import (
@@ -75,7 +75,8 @@ func showExample(ctx context.Context, out io.Writer, step harness.Logf) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, cluster.Close()) }()
-	fmt.Fprintf(out, "\n(a) KEP 217's example: two nodes of 8 cores. node1: requests 4, limits 10. node2: requests 5, limits 5.\n"+
+	fmt.Fprintf(out, "\n(a) KEP 217's example: two nodes of 8 cores. "+
+		"node1: requests 4, limits 10. node2: requests 5, limits 5.\n"+
 		"    Where does pod5 go, which requests 1 core and may use 4?\n")
 	if err := StartExample(ctx, cluster); err != nil {
 		return err
@@ -107,7 +108,8 @@ func indent(text string) string {
 
 func showFilling(ctx context.Context, out io.Writer, step harness.Logf, w workload.Workload, page string) error {
 	fmt.Fprintf(out, "(b) The same pods in the same order on the same nodes, placed once by each scheduler, as\n"+
-		"    manifests/replacement configures it; the stock scheduler with the same configuration without the plugin.\n")
+		"    manifests/replacement configures it; the stock scheduler with the same configuration "+
+		"without the plugin.\n")
 	for _, line := range w.Stated {
 		fmt.Fprintf(out, "    %s\n", line)
 	}
@@ -133,7 +135,8 @@ func showFilling(ctx context.Context, out io.Writer, step harness.Logf, w worklo
 	if len(broken) > 0 {
 		return fmt.Errorf("%w:\n  %s", ErrNotShown, strings.Join(broken, "\n  "))
 	}
-	fmt.Fprintf(out, "p95 and maximum of limits/allocatable are lower with %s, for cpu and memory; no more pods are pending.\n", OursName)
+	fmt.Fprintf(out, "p95 and maximum of limits/allocatable are lower with %s, for cpu and memory; "+
+		"no more pods are pending.\n", OursName)
 	return nil
 }
 

@@ -59,8 +59,10 @@ func examplePod(name, node, request, limit string) *v1.Pod {
 		Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{
 			Name: "app", Image: "registry.example/app:1",
 			Resources: v1.ResourceRequirements{
-				Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(request), v1.ResourceMemory: resource.MustParse(examplePodMem)},
-				Limits:   v1.ResourceList{v1.ResourceCPU: resource.MustParse(limit), v1.ResourceMemory: resource.MustParse(examplePodMem)},
+				Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(request),
+					v1.ResourceMemory: resource.MustParse(examplePodMem)},
+				Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse(limit),
+					v1.ResourceMemory: resource.MustParse(examplePodMem)},
 			},
 		}}},
 	}

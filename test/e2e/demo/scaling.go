@@ -44,9 +44,9 @@ func ScalingGroups() []simcloud.Group {
 	}
 }
 
-// LoadPods need 20 places beside the four of the base node: a large and a small one cost 0.36 + 0.10, and nothing less does. If
-// a loop of the autoscaler sees a part of the pods before the others have come, two medium ones and a small one may come of
-// it, for 0.48. Of one group alone five small ones are cheapest, for 0.50, which no mix is to exceed.
+// LoadPods need 20 places beside the four of the base node: a large and a small one cost 0.36 + 0.10, and nothing less
+// does. If a loop of the autoscaler sees a part of the pods before the others have come, two medium ones and a small
+// one may come of it, for 0.48. Of one group alone five small ones are cheapest, for 0.50, which no mix is to exceed.
 const (
 	CheapestMixUSD   = 0.46
 	CheapestGroupUSD = 0.50
@@ -54,7 +54,8 @@ const (
 
 func cloudGroup(id string, lowest, highest int, cpus int64, price float64) simcloud.Group {
 	size := v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(cpus, resource.DecimalSI),
-		v1.ResourceMemory: *resource.NewQuantity(cpus<<32, resource.BinarySI), v1.ResourcePods: resource.MustParse("110")}
+		v1.ResourceMemory: *resource.NewQuantity(cpus<<32, resource.BinarySI),
+		v1.ResourcePods:   resource.MustParse("110")}
 	return simcloud.Group{ID: id, Min: lowest, Max: highest, Price: price,
 		Template: &v1.Node{Status: v1.NodeStatus{Capacity: size, Allocatable: size}}}
 }
@@ -107,7 +108,8 @@ type scaling struct {
 // RunScalings runs the scenario without slack and with it, at the same time.
 func RunScalings(ctx context.Context, log harness.Logf) (without, with Scaling, err error) {
 	// Built here, so that not both of them build.
-	if _, err := harness.Build(ctx, log, harness.Etcd, harness.APIServer, harness.StockScheduler, harness.ControllerManager); err != nil {
+	if _, err := harness.Build(ctx, log, harness.Etcd, harness.APIServer, harness.StockScheduler,
+		harness.ControllerManager); err != nil {
 		return without, with, err
 	}
 	other := make(chan error, 1)
@@ -120,15 +122,16 @@ func RunScalings(ctx context.Context, log harness.Logf) (without, with Scaling, 
 	return without, with, errors.Join(<-other, err)
 }
 
-// runScaling runs the scenario on a control plane of its own: load arrives, a burst follows, most of it leaves. `rate` is the
-// slack that is kept, "0" for none.
+// runScaling runs the scenario on a control plane of its own: load arrives, a burst follows, most of it leaves. `rate`
+// is the slack that is kept, "0" for none.
 func runScaling(ctx context.Context, name, rate string, log harness.Logf) (out Scaling, err error) {
 	cluster, err := harness.Start(ctx, harness.Options{Log: log, ControllerManager: true, Kubelet: true, Audit: true})
 	if err != nil {
 		return Scaling{}, err
 	}
 	defer func() { err = errors.Join(err, cluster.Close()) }()
-	s := &scaling{Cluster: cluster, log: func(format string, args ...any) { log("%-13s "+format, append([]any{name + ":"}, args...)...) },
+	s := &scaling{Cluster: cluster,
+		log: func(format string, args ...any) { log("%-13s "+format, append([]any{name + ":"}, args...)...) },
 		out: Scaling{Name: name, Mix: map[string]int{}, Evictions: map[int]int{}}}
 	s.cloud, err = simcloud.Start(cluster.Client, filepath.Join(cluster.Dir(), "cloud.sock"),
 		simcloud.Options{CreateDelay: NodeStart, DeleteDelay: time.Second, Groups: ScalingGroups()})
@@ -160,7 +163,8 @@ func (s *scaling) start(ctx context.Context, rate string) error {
 	}); err != nil {
 		return err
 	}
-	if _, err := s.StartScheduler(ctx, harness.SchedulerOptions{Name: StockName, Config: []byte(stockConfig), Site: demoSite}); err != nil {
+	if _, err := s.StartScheduler(ctx,
+		harness.SchedulerOptions{Name: StockName, Config: []byte(stockConfig), Site: demoSite}); err != nil {
 		return err
 	}
 	// A cluster runs something of its own. To one without any pod the autoscaler does nothing: its list may be wrong.
@@ -175,7 +179,8 @@ func (s *scaling) start(ctx context.Context, rate string) error {
 			return err
 		}
 		// What the manifests deploy would stay pending: there are no machines that could run it.
-		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" })
+		objects = slices.DeleteFunc(objects,
+			func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" })
 		if err := s.Apply(ctx, objects); err != nil {
 			return err
 		}
@@ -197,9 +202,12 @@ func (s *scaling) start(ctx context.Context, rate string) error {
 		return err
 	}
 	// Times are those of a cloud whose nodes start in a quarter of a minute.
-	_, err = s.StartAutoscaler(ctx, "autoscaler", kubeconfig, file, "--mode=act", "--decisions=scale-up,slack,scale-down", "--engine="+engine.Address,
-		"--cloud-address=unix://"+filepath.Join(s.Dir(), "cloud.sock"), "--cloud-cacert=", "--cloud-cert=", "--cloud-key=", "--scan-interval=1s", "--extra-capacity-min-rate="+rate, "--slack-keep=report",
-		"--slack-removal-delay=2s", "--scale-down-unneeded-time=5s", "--scale-down-delay-after-add=2s", "--node-delete-delay-after-taint=2s",
+	_, err = s.StartAutoscaler(ctx, "autoscaler", kubeconfig, file, "--mode=act",
+		"--decisions=scale-up,slack,scale-down", "--engine="+engine.Address,
+		"--cloud-address=unix://"+filepath.Join(s.Dir(), "cloud.sock"), "--cloud-cacert=", "--cloud-cert=",
+		"--cloud-key=", "--scan-interval=1s", "--extra-capacity-min-rate="+rate, "--slack-keep=report",
+		"--slack-removal-delay=2s", "--scale-down-unneeded-time=5s", "--scale-down-delay-after-add=2s",
+		"--node-delete-delay-after-taint=2s",
 		"--eviction-retry-interval=500ms", "--poll-interval=500ms")
 	return err
 }
@@ -274,11 +282,12 @@ func (s *scaling) load(ctx context.Context, name string, pods int, args ...strin
 		return 0, err
 	}
 	defer waits.stop()
-	if _, err := s.CLI(ctx, append([]string{"generate-load", "--name=" + name, fmt.Sprintf("--pods=%d", pods), "--cpu=" + podCPU, "--memory=512Mi",
-		"--limit-factor=2", "--wait=false"}, args...)...); err != nil {
+	if _, err := s.CLI(ctx, append([]string{"generate-load", "--name=" + name, fmt.Sprintf("--pods=%d", pods),
+		"--cpu=" + podCPU, "--memory=512Mi", "--limit-factor=2", "--wait=false"}, args...)...); err != nil {
 		return 0, err
 	}
-	err = s.until(ctx, fmt.Sprintf("%d pods of %s", pods, name), func() (bool, error) { return waits.running() == pods, nil })
+	err = s.until(ctx, fmt.Sprintf("%d pods of %s", pods, name),
+		func() (bool, error) { return waits.running() == pods, nil })
 	return waits.longest(), err
 }
 
@@ -294,7 +303,8 @@ func (s *scaling) settle(ctx context.Context) error {
 		for _, g := range ScalingGroups() {
 			targets += s.cloud.Target(g.ID)
 		}
-		marked := slices.ContainsFunc(nodes, func(n v1.Node) bool { return len(n.Spec.Taints) > 0 || n.Annotations[actuation.MarkAnnotation] != "" })
+		marked := slices.ContainsFunc(nodes,
+			func(n v1.Node) bool { return len(n.Spec.Taints) > 0 || n.Annotations[actuation.MarkAnnotation] != "" })
 		if now := s.cloud.Requests(); now != requests || targets != len(nodes) || marked {
 			requests, since = now, time.Now()
 		}
@@ -313,7 +323,8 @@ func (s *scaling) until(ctx context.Context, what string, holds func() (bool, er
 		select {
 		case <-ctx.Done():
 			status := "no status"
-			if object, err := s.Client.CoreV1().ConfigMaps("kube-system").Get(context.WithoutCancel(ctx), "loadline-autoscaler-status", metav1.GetOptions{}); err == nil {
+			if object, err := s.Client.CoreV1().ConfigMaps("kube-system").Get(context.WithoutCancel(ctx),
+				"loadline-autoscaler-status", metav1.GetOptions{}); err == nil {
 				status = object.Data["status"]
 			}
 			return fmt.Errorf("waited in vain for %s: %w; the autoscaler says\n%s", what, ctx.Err(), status)

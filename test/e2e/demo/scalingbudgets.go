@@ -14,8 +14,8 @@ import (
 // closure is a time in which no budget allowed a disruption.
 type closure struct{ from, to time.Time }
 
-// tighten closes all budgets once a node is marked whose pods are to be evicted, so that the API server refuses what was
-// planned, and opens them when it has. It ends then, or with the context.
+// tighten closes all budgets once a node is marked whose pods are to be evicted, so that the API server refuses what
+// was planned, and opens them when it has. It ends then, or with the context.
 func (s *scaling) tighten(ctx context.Context) error {
 	seen := map[string]bool{}
 	for ctx.Err() == nil {
@@ -56,8 +56,8 @@ func (s *scaling) newDrains(ctx context.Context, seen map[string]bool) (found bo
 	return found, err
 }
 
-// heldClosed is for how long budgets stay closed after the first refusal, and openAgain how long one is waited for: a drain
-// may have been faster.
+// heldClosed is for how long budgets stay closed after the first refusal, and openAgain how long one is waited for: a
+// drain may have been faster.
 const heldClosed, openAgain = 2 * time.Second, 6 * time.Second
 
 // closeBudgets closes all budgets for a while, and says whether evictions were refused meanwhile.
@@ -66,7 +66,8 @@ func (s *scaling) closeBudgets(ctx context.Context) (refused bool, err error) {
 		return false, err
 	}
 	c := closure{from: time.Now()}
-	for until := c.from.Add(openAgain); time.Now().Before(until) && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+	until := c.from.Add(openAgain)
+	for ; time.Now().Before(until) && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		evictions, err := s.evictions(c)
 		if err != nil {
 			return false, err
@@ -90,7 +91,8 @@ func (s *scaling) setBudgets(ctx context.Context, pods int) error {
 	}
 	for i := range budgets.Items {
 		patch := fmt.Appendf(nil, `{"spec":{"maxUnavailable":%d}}`, pods)
-		if _, err := client.Patch(ctx, budgets.Items[i].Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := client.Patch(ctx, budgets.Items[i].Name, types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}
@@ -121,13 +123,15 @@ func (s *scaling) checkClosures() error {
 		}
 		s.out.PutOff += evictions[429]
 		if evictions[201] > 0 {
-			s.out.Broken = append(s.out.Broken, fmt.Sprintf("%d evictions were accepted while budgets were closed", evictions[201]))
+			s.out.Broken = append(s.out.Broken,
+				fmt.Sprintf("%d evictions were accepted while budgets were closed", evictions[201]))
 		}
 	}
 	return nil
 }
 
-// closed says whether budgets were closed at a time since the begin. Pods that had just been evicted are missing in them then.
+// closed says whether budgets were closed at a time since the begin. Pods that had just been evicted are missing in
+// them then.
 func (s *scaling) closed(at time.Duration) bool {
 	for _, c := range s.closures {
 		if at >= c.from.Sub(s.began)-sampleEvery && at <= c.to.Sub(s.began)+sampleEvery {

@@ -17,8 +17,10 @@ import (
 
 // showScaling runs the scenario without slack and with it, and shows both side by side.
 func showScaling(ctx context.Context, out io.Writer, step harness.Logf, page string) error {
-	fmt.Fprintf(out, "\n(c) The autoscaler acts on a simulated cloud whose nodes start in %.0f s. %d pods of half a cpu arrive, then a burst\n"+
-		"    of %d more; %d stay. While nodes drain, all disruption budgets close for a while. Once no room is kept free, and once %s of\n"+
+	fmt.Fprintf(out, "\n(c) The autoscaler acts on a simulated cloud whose nodes start in %.0f s. "+
+		"%d pods of half a cpu arrive, then a burst\n"+
+		"    of %d more; %d stay. While nodes drain, all disruption budgets close for a while. "+
+		"Once no room is kept free, and once %s of\n"+
 		"    what pods request.\n\n", NodeStart.Seconds(), LoadPods, BurstPods, RestPods, SlackRate)
 	without, with, err := RunScalings(ctx, step)
 	if err != nil {
@@ -36,8 +38,10 @@ func showScaling(ctx context.Context, out io.Writer, step harness.Logf, page str
 	if problems := CheckScaling(&without, &with); len(problems) > 0 {
 		return fmt.Errorf("%w:\n  %s", ErrNotShown, strings.Join(problems, "\n  "))
 	}
-	fmt.Fprintf(out, "With slack the burst had its nodes after %.2f s, without it after %.2f s, as long as a node takes to start. No budget was\n"+
-		"broken, no pod went with its node, and no node keeps a taint.\n", with.BurstTook.Seconds(), without.BurstTook.Seconds())
+	fmt.Fprintf(out, "With slack the burst had its nodes after %.2f s, without it after %.2f s, "+
+		"as long as a node takes to start. No budget was\n"+
+		"broken, no pod went with its node, and no node keeps a taint.\n",
+		with.BurstTook.Seconds(), without.BurstTook.Seconds())
 	return nil
 }
 
@@ -95,9 +99,13 @@ func scalingGrid(runs []*Scaling) report.Grid {
 
 func writeScalingPage(file string, runs []*Scaling) error {
 	page := report.Steps{Title: "An autoscaler with slack and without", Grid: scalingGrid(runs),
-		Verdict: fmt.Sprintf("A burst of %d pods waits %.2f s with slack and %.2f s without it.", BurstPods, runs[1].BurstTook.Seconds(), runs[0].BurstTook.Seconds()),
-		Lines: []string{fmt.Sprintf("%d pods of half a cpu arrive, then %d more; %d stay. Nodes of the simulated cloud start in %.0f s. Slack: %s of what pods request.",
-			LoadPods, BurstPods, RestPods, NodeStart.Seconds(), SlackRate), "Cost is that of all machines from when they are asked for to when they are given back."},
+		Verdict: fmt.Sprintf("A burst of %d pods waits %.2f s with slack and %.2f s without it.",
+			BurstPods, runs[1].BurstTook.Seconds(), runs[0].BurstTook.Seconds()),
+		Lines: []string{
+			fmt.Sprintf("%d pods of half a cpu arrive, then %d more; %d stay. Nodes of the simulated cloud start "+
+				"in %.0f s. Slack: %s of what pods request.", LoadPods, BurstPods, RestPods,
+				NodeStart.Seconds(), SlackRate),
+			"Cost is that of all machines from when they are asked for to when they are given back."},
 		Charts: []report.StepChart{
 			chart("US dollars per hour", runs, true, func(s *Sample) float64 { return s.USDPerHour }),
 			chart("Nodes", runs, false, func(s *Sample) float64 { return float64(s.Nodes) }),
@@ -119,7 +127,8 @@ func chart(title string, runs []*Scaling, marks bool, value func(*Sample) float6
 	for _, r := range runs {
 		series := report.StepSeries{Name: r.Name}
 		for i := range r.Samples {
-			series.Points = append(series.Points, report.StepPoint{Seconds: r.Samples[i].At.Seconds(), Value: value(&r.Samples[i])})
+			series.Points = append(series.Points,
+				report.StepPoint{Seconds: r.Samples[i].At.Seconds(), Value: value(&r.Samples[i])})
 		}
 		if marks {
 			for _, m := range r.Marks {

@@ -105,7 +105,8 @@ func (s *scaling) sum() {
 		}
 		// Before that, pods that are new and have no node yet are missing in their budgets.
 		if s.left > 0 && sample.At > s.left && sample.BudgetsBroken > 0 && !s.closed(sample.At) {
-			s.out.Broken = append(s.out.Broken, fmt.Sprintf("%d budgets were broken after %v", sample.BudgetsBroken, sample.At.Round(time.Second)))
+			s.out.Broken = append(s.out.Broken,
+				fmt.Sprintf("%d budgets were broken after %v", sample.BudgetsBroken, sample.At.Round(time.Second)))
 		}
 	}
 }
@@ -129,7 +130,8 @@ func watchWaits(ctx context.Context, client kubernetes.Interface, selector strin
 	for i := range list.Items {
 		w.take(watch.Modified, &list.Items[i])
 	}
-	watched, err := client.CoreV1().Pods("default").Watch(ctx, metav1.ListOptions{LabelSelector: selector, ResourceVersion: list.ResourceVersion})
+	watched, err := client.CoreV1().Pods("default").Watch(ctx,
+		metav1.ListOptions{LabelSelector: selector, ResourceVersion: list.ResourceVersion})
 	if err != nil {
 		return nil, err
 	}

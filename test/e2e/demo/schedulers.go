@@ -96,7 +96,8 @@ func FillWithOurs(ctx context.Context, w workload.Workload, log harness.Logf) (F
 }
 
 // onFreshCluster fills an empty cluster: no placement learns anything from the one before.
-func onFreshCluster(ctx context.Context, log harness.Logf, fill func(*harness.Cluster) (Filling, error)) (filling Filling, err error) {
+func onFreshCluster(ctx context.Context, log harness.Logf,
+	fill func(*harness.Cluster) (Filling, error)) (filling Filling, err error) {
 	cluster, err := harness.Start(ctx, harness.Options{Log: log})
 	if err != nil {
 		return Filling{}, err

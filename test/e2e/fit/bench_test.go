@@ -42,18 +42,21 @@ func benchNodes(n int, cores ...int64) (nodes []*v1.Node) {
 
 func benchPod(name string, milli int64, app string) *v1.Pod {
 	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Namespace: "default", Labels: map[string]string{"app": app}},
-		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
-			v1.ResourceCPU:    *resource.NewMilliQuantity(milli, resource.DecimalSI),
-			v1.ResourceMemory: *resource.NewQuantity(milli<<30/500, resource.BinarySI),
-		}}}}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Namespace: "default",
+			Labels: map[string]string{"app": app}},
+		Spec: v1.PodSpec{
+			Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
+				v1.ResourceCPU:    *resource.NewMilliQuantity(milli, resource.DecimalSI),
+				v1.ResourceMemory: *resource.NewQuantity(milli<<30/500, resource.BinarySI),
+			}}}}},
 	}
 }
 
 // apart keeps pods of one app on different nodes.
 func apart(pod *v1.Pod) *v1.Pod {
-	pod.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
-		TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: pod.Labels}}}}}
+	pod.Spec.Affinity = &v1.Affinity{
+		PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+			TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: pod.Labels}}}}}
 	return pod
 }
 
@@ -61,7 +64,8 @@ func apart(pod *v1.Pod) *v1.Pod {
 func spreadOut(pod *v1.Pod) *v1.Pod {
 	for _, key := range []string{v1.LabelTopologyZone, v1.LabelHostname} {
 		pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, v1.TopologySpreadConstraint{
-			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: v1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: pod.Labels}})
+			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: v1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: pod.Labels}})
 	}
 	return pod
 }
@@ -72,7 +76,8 @@ var fiveTypes = []int64{4, 8, 16, 32, 64}
 func half(nodes []*v1.Node) (pods []*v1.Pod) {
 	for i, node := range nodes {
 		for range 4 {
-			pod := benchPod(fmt.Sprint("old-", len(pods)), node.Status.Allocatable.Cpu().MilliValue()/8, fmt.Sprint("old-", i%20))
+			pod := benchPod(fmt.Sprint("old-", len(pods)), node.Status.Allocatable.Cpu().MilliValue()/8,
+				fmt.Sprint("old-", i%20))
 			pod.Spec.NodeName = node.Name
 			pods = append(pods, pod)
 		}
@@ -227,7 +232,8 @@ func BenchmarkUpstreamFitAntiAffinity(b *testing.B) {
 		start := cpuTime(b)
 		for b.Loop() {
 			state := framework.NewCycleState()
-			if _, status, _ := p.upstream.framework.RunPreFilterPlugins(b.Context(), state, c.Pod); !status.IsSuccess() {
+			if _, status, _ := p.upstream.framework.RunPreFilterPlugins(b.Context(), state,
+				c.Pod); !status.IsSuccess() {
 				b.Fatal(status)
 			}
 			for _, node := range p.nodes {

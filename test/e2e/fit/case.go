@@ -105,7 +105,8 @@ func (c *Cluster) apply(m Move) bool {
 
 // hosts says whether pods may be put on a node.
 func (c *Cluster) hosts(name string) bool {
-	return slices.ContainsFunc(c.Nodes, func(n *v1.Node) bool { return n.Name == name }) && !slices.Contains(c.Ghosts, name)
+	return slices.ContainsFunc(c.Nodes, func(n *v1.Node) bool { return n.Name == name }) &&
+		!slices.Contains(c.Ghosts, name)
 }
 
 // GenerateCase returns the cluster of a seed with random moves.
@@ -135,7 +136,8 @@ func (g *generator) move(c *Case) (Move, bool) {
 			pods = append(pods, pod)
 		}
 	}
-	kind := pick(g, PlacePod, PlacePod, PlacePod, RemovePod, RemovePod, AddNode, RemoveNode, GhostNode, Fork, Fork, Commit, Revert)
+	kind := pick(g, PlacePod, PlacePod, PlacePod, RemovePod, RemovePod, AddNode, RemoveNode, GhostNode, Fork, Fork,
+		Commit, Revert)
 	switch kind {
 	case PlacePod:
 		if len(hosts) == 0 {

@@ -70,7 +70,8 @@ func hadToDecide(filter string, pod *v1.Pod, node *v1.Node, answers *Answers) bo
 	case "NodeName":
 		return pod.Spec.NodeName != ""
 	case "TaintToleration":
-		return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Effect != v1.TaintEffectPreferNoSchedule })
+		return slices.ContainsFunc(node.Spec.Taints,
+			func(t v1.Taint) bool { return t.Effect != v1.TaintEffectPreferNoSchedule })
 	}
 	return !answers.Idle.Has(filter)
 }
@@ -88,7 +89,8 @@ func (k *Coverage) String() string {
 			k.No[filter], k.percent(k.No[filter]), k.Yes[filter], k.percent(k.Yes[filter]))
 	}
 	for _, feature := range features {
-		fmt.Fprintf(&b, "%-50s in %6d cases (%4.1f %%)\n", feature.name, k.Features[feature.name], k.percent(k.Features[feature.name]))
+		fmt.Fprintf(&b, "%-50s in %6d cases (%4.1f %%)\n", feature.name, k.Features[feature.name],
+			k.percent(k.Features[feature.name]))
 	}
 	return b.String()
 }
@@ -119,7 +121,8 @@ func (k *Coverage) Merge(other *Coverage) {
 	k.Cases += other.Cases
 	k.Errors += other.Errors
 	k.Nodes += other.Nodes
-	for _, pair := range []struct{ into, from map[string]int }{{k.No, other.No}, {k.Yes, other.Yes}, {k.Features, other.Features}} {
+	for _, pair := range []struct{ into, from map[string]int }{{k.No, other.No}, {k.Yes, other.Yes},
+		{k.Features, other.Features}} {
 		for name, n := range pair.from {
 			pair.into[name] += n
 		}

@@ -18,30 +18,41 @@ import (
 // the anti-affinity does not concern it.
 func TestDefectNamespaceSelectorSeesNoLabels(t *testing.T) {
 	p := newPair(t, nil)
-	for _, operator := range []metav1.LabelSelectorOperator{metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpDoesNotExist} {
+	for _, operator := range []metav1.LabelSelectorOperator{metav1.LabelSelectorOpNotIn,
+		metav1.LabelSelectorOpDoesNotExist} {
 		requirement := metav1.LabelSelectorRequirement{Key: "team", Operator: operator}
 		if operator == metav1.LabelSelectorOpNotIn {
 			requirement.Values = []string{"red"}
 		}
 		c := &Cluster{
-			Nodes:      []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{v1.LabelHostname: "n"}}}},
-			Namespaces: []*v1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "red", Labels: map[string]string{"team": "red"}}}, {ObjectMeta: metav1.ObjectMeta{Name: "lab"}}},
-			Pods: []*v1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "other", Namespace: "red", Labels: map[string]string{"app": "web"}},
-				Spec: v1.PodSpec{NodeName: "n"}}},
-			Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "incoming", UID: "incoming", Namespace: "lab"}, Spec: v1.PodSpec{
-				Affinity: &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
-					TopologyKey:       v1.LabelHostname,
-					LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
-					NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{requirement}},
-				}}}},
-			}},
+			Nodes: []*v1.Node{
+				{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{v1.LabelHostname: "n"}}}},
+			Namespaces: []*v1.Namespace{
+				{ObjectMeta: metav1.ObjectMeta{Name: "red", Labels: map[string]string{"team": "red"}}},
+				{ObjectMeta: metav1.ObjectMeta{Name: "lab"}}},
+			Pods: []*v1.Pod{
+				{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "other", Namespace: "red",
+					Labels: map[string]string{"app": "web"}},
+					Spec: v1.PodSpec{NodeName: "n"}}},
+			Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "incoming", UID: "incoming", Namespace: "lab"},
+				Spec: v1.PodSpec{
+					Affinity: &v1.Affinity{
+						PodAntiAffinity: &v1.PodAntiAffinity{
+							RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+								TopologyKey:   v1.LabelHostname,
+								LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+								NamespaceSelector: &metav1.LabelSelector{
+									MatchExpressions: []metav1.LabelSelectorRequirement{requirement}},
+							}}}},
+				}},
 		}
 		c.Nodes[0].Status.Allocatable = v1.ResourceList{v1.ResourcePods: resource.MustParse("10")}
 		want, err := p.upstream.Filter(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		refused := Answer{Node: "n", Status: Unschedulable, Filter: "InterPodAffinity", Reasons: []string{"node(s) didn't match pod anti-affinity rules"}}
+		refused := Answer{Node: "n", Status: Unschedulable, Filter: "InterPodAffinity",
+			Reasons: []string{"node(s) didn't match pod anti-affinity rules"}}
 		if !reflect.DeepEqual(want.Nodes, []Answer{refused}) {
 			t.Fatalf("%s: kube-scheduler no longer has the defect: %+v", operator, want.Nodes)
 		}
@@ -55,7 +66,8 @@ func expectFit(t *testing.T, p *pair, c *Cluster, options *loadlinev1.FitOptions
 	if err := p.engine.Load(t.Context(), c, allKinds...); err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.engine.Fit(t.Context(), &Case{Cluster: c}, &loadlinev1.IncomingPod{Pod: view.TrimIncomingPodForFilters(c.Pod)}, options)
+	got, err := p.engine.Fit(t.Context(), &Case{Cluster: c},
+		&loadlinev1.IncomingPod{Pod: view.TrimIncomingPodForFilters(c.Pod)}, options)
 	if err != nil || !reflect.DeepEqual(got, map[string]Answer{want.Node: want}) {
 		t.Errorf("options %v: got %+v (%v), want %+v", options, got, err, want)
 	}

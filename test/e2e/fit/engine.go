@@ -31,7 +31,8 @@ func NewEngine(library string) (*Engine, error) {
 func (e *Engine) Close() error { return e.conn.Close() }
 
 var allKinds = []loadlinev1.ObjectKind{
-	loadlinev1.ObjectKind_NAMESPACE, loadlinev1.ObjectKind_PERSISTENT_VOLUME, loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM,
+	loadlinev1.ObjectKind_NAMESPACE, loadlinev1.ObjectKind_PERSISTENT_VOLUME,
+	loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM,
 	loadlinev1.ObjectKind_STORAGE_CLASS, loadlinev1.ObjectKind_CSI_NODE,
 }
 
@@ -41,7 +42,8 @@ func (e *Engine) Load(ctx context.Context, c *Cluster, complete ...loadlinev1.Ob
 	e.view, e.held = view.NewForFilters(e.conn, "fit"), &Cluster{}
 	e.view.Complete(complete...)
 	for _, err := range []error{
-		setAll(e.view, c.Namespaces), setAll(e.view, c.Volumes), setAll(e.view, c.Claims), setAll(e.view, c.Classes), setAll(e.view, c.CSINodes),
+		setAll(e.view, c.Namespaces), setAll(e.view, c.Volumes), setAll(e.view, c.Claims), setAll(e.view, c.Classes),
+		setAll(e.view, c.CSINodes),
 	} {
 		if err != nil {
 			return err
@@ -86,7 +88,8 @@ func (e *Engine) Change(ctx context.Context, c *Cluster) error {
 }
 
 // Fit asks about a pod on every node that pods may go to, after moves from the cluster that the view holds.
-func (e *Engine) Fit(ctx context.Context, c *Case, pod *loadlinev1.IncomingPod, options *loadlinev1.FitOptions) (map[string]Answer, error) {
+func (e *Engine) Fit(ctx context.Context, c *Case, pod *loadlinev1.IncomingPod,
+	options *loadlinev1.FitOptions) (map[string]Answer, error) {
 	slots, err := e.slots(c)
 	if err != nil {
 		return nil, err
@@ -145,7 +148,8 @@ func moveProtos(moves []Move, slots map[string]int32) ([]*loadlinev1.Move, error
 			p.Move = &loadlinev1.Move_PlacePod{PlacePod: &loadlinev1.PlacePod{
 				Content: &loadlinev1.PlacePod_Pod{Pod: pod}, Slot: slots[m.Pod.Spec.NodeName]}}
 		case RemovePod:
-			p.Move = &loadlinev1.Move_RemovePod{RemovePod: &loadlinev1.RemovePod{Slot: slots[m.Pod.Spec.NodeName], Uid: string(m.Pod.UID)}}
+			p.Move = &loadlinev1.Move_RemovePod{RemovePod: &loadlinev1.RemovePod{Slot: slots[m.Pod.Spec.NodeName],
+				Uid: string(m.Pod.UID)}}
 		case AddNode:
 			node, err := m.Node.Marshal()
 			if err != nil {
@@ -153,7 +157,8 @@ func moveProtos(moves []Move, slots map[string]int32) ([]*loadlinev1.Move, error
 			}
 			p.Move = &loadlinev1.Move_AddNode{AddNode: &loadlinev1.AddNode{Slot: slots[m.Node.Name], Node: node}}
 		case RemoveNode, GhostNode:
-			p.Move = &loadlinev1.Move_RemoveNode{RemoveNode: &loadlinev1.RemoveNode{Slot: slots[m.Node.Name], Ghost: m.Kind == GhostNode}}
+			p.Move = &loadlinev1.Move_RemoveNode{RemoveNode: &loadlinev1.RemoveNode{Slot: slots[m.Node.Name],
+				Ghost: m.Kind == GhostNode}}
 		case Fork:
 			p.Move = &loadlinev1.Move_Fork{Fork: &loadlinev1.Fork{}}
 		case Commit:
@@ -196,7 +201,8 @@ func readAnswers(pod *loadlinev1.PodFit, slots map[string]int32) (map[string]Ans
 	}
 	out := map[string]Answer{}
 	for _, group := range pod.GetGroups() {
-		answer := Answer{Filter: filterNames[group.GetFilter()], Reasons: group.GetReasons(), BeforeNodes: group.GetBeforeNodes()}
+		answer := Answer{Filter: filterNames[group.GetFilter()], Reasons: group.GetReasons(),
+			BeforeNodes: group.GetBeforeNodes()}
 		switch group.GetVerdict() {
 		case loadlinev1.VerdictGroup_FITS:
 			answer.Status = Fits

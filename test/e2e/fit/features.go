@@ -17,7 +17,8 @@ var features = slices.Concat([]feature{
 	{"toleration of the incoming pod", incoming(func(p *v1.Pod) bool { return len(p.Spec.Tolerations) > 0 })},
 	{"nodeSelector", incoming(func(p *v1.Pod) bool { return len(p.Spec.NodeSelector) > 0 })},
 	{"several node selector terms", incoming(func(p *v1.Pod) bool { return len(nodeTerms(p)) > 1 })},
-	{"node selector without terms", incoming(func(p *v1.Pod) bool { return required(p) != nil && len(nodeTerms(p)) == 0 })},
+	{"node selector without terms",
+		incoming(func(p *v1.Pod) bool { return required(p) != nil && len(nodeTerms(p)) == 0 })},
 	{"matchFields", incoming(func(p *v1.Pod) bool {
 		return slices.ContainsFunc(nodeTerms(p), func(t v1.NodeSelectorTerm) bool { return len(t.MatchFields) > 0 })
 	})},
@@ -29,7 +30,8 @@ var features = slices.Concat([]feature{
 	{"pod-level resources", anyPod(func(p *v1.Pod) bool { return p.Spec.Resources != nil })},
 	{"resize status", anyPod(func(p *v1.Pod) bool { return len(p.Status.ContainerStatuses) > 0 })},
 	{"terminating pod", anyPod(func(p *v1.Pod) bool { return p.DeletionTimestamp != nil })},
-	{"finished pod", anyPod(func(p *v1.Pod) bool { return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed })},
+	{"finished pod",
+		anyPod(func(p *v1.Pod) bool { return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed })},
 	{"pod on an unknown node", anyPod(func(p *v1.Pod) bool { return p.Spec.NodeName == "nowhere" })},
 	{"pod in an unknown namespace", func(c *Cluster) bool { return len(c.Namespaces) < 3 }},
 	{"inline disk of the incoming pod", incoming(func(p *v1.Pod) bool {
@@ -49,18 +51,26 @@ var features = slices.Concat([]feature{
 	{"claim that waits for its first consumer", anyClaim(func(c *v1.PersistentVolumeClaim) bool {
 		return c.Spec.VolumeName == "" && c.Spec.StorageClassName != nil && *c.Spec.StorageClassName == "local"
 	})},
-	{"claim with a selected node", anyClaim(func(c *v1.PersistentVolumeClaim) bool { return c.Annotations[annSelectedNode] != "" })},
+	{"claim with a selected node",
+		anyClaim(func(c *v1.PersistentVolumeClaim) bool { return c.Annotations[annSelectedNode] != "" })},
 	{"spread with minDomains", anySpread(func(c v1.TopologySpreadConstraint) bool { return c.MinDomains != nil })},
-	{"spread with nodeAffinityPolicy", anySpread(func(c v1.TopologySpreadConstraint) bool { return c.NodeAffinityPolicy != nil })},
-	{"spread with nodeTaintsPolicy", anySpread(func(c v1.TopologySpreadConstraint) bool { return c.NodeTaintsPolicy != nil })},
-	{"spread with matchLabelKeys", anySpread(func(c v1.TopologySpreadConstraint) bool { return len(c.MatchLabelKeys) > 0 })},
+	{"spread with nodeAffinityPolicy",
+		anySpread(func(c v1.TopologySpreadConstraint) bool { return c.NodeAffinityPolicy != nil })},
+	{"spread with nodeTaintsPolicy",
+		anySpread(func(c v1.TopologySpreadConstraint) bool { return c.NodeTaintsPolicy != nil })},
+	{"spread with matchLabelKeys",
+		anySpread(func(c v1.TopologySpreadConstraint) bool { return len(c.MatchLabelKeys) > 0 })},
 	{"affinity of the incoming pod", anyTerm(true, false, nil)},
 	{"anti-affinity of the incoming pod", anyTerm(false, true, nil)},
 	{"anti-affinity of pods on nodes", anyPod(func(p *v1.Pod) bool { return len(podTerms(p, false, true)) > 0 })},
-	{"pod affinity with namespaces", anyTerm(true, true, func(t v1.PodAffinityTerm) bool { return len(t.Namespaces) > 0 })},
-	{"pod affinity with namespaceSelector", anyTerm(true, true, func(t v1.PodAffinityTerm) bool { return t.NamespaceSelector != nil })},
-	{"pod affinity with matchLabelKeys", anyTerm(true, true, func(t v1.PodAffinityTerm) bool { return len(t.MatchLabelKeys) > 0 })},
-	{"pod affinity with mismatchLabelKeys", anyTerm(true, true, func(t v1.PodAffinityTerm) bool { return len(t.MismatchLabelKeys) > 0 })},
+	{"pod affinity with namespaces",
+		anyTerm(true, true, func(t v1.PodAffinityTerm) bool { return len(t.Namespaces) > 0 })},
+	{"pod affinity with namespaceSelector",
+		anyTerm(true, true, func(t v1.PodAffinityTerm) bool { return t.NamespaceSelector != nil })},
+	{"pod affinity with matchLabelKeys",
+		anyTerm(true, true, func(t v1.PodAffinityTerm) bool { return len(t.MatchLabelKeys) > 0 })},
+	{"pod affinity with mismatchLabelKeys",
+		anyTerm(true, true, func(t v1.PodAffinityTerm) bool { return len(t.MismatchLabelKeys) > 0 })},
 	{"nil label selector", anyTerm(true, true, func(t v1.PodAffinityTerm) bool { return t.LabelSelector == nil })},
 	{"empty label selector", anyTerm(true, true, func(t v1.PodAffinityTerm) bool { return isEmpty(t.LabelSelector) })},
 }, nodeOperators(), labelOperators())
@@ -70,7 +80,8 @@ func nodeOperators() (out []feature) {
 		v1.NodeSelectorOpDoesNotExist, v1.NodeSelectorOpGt, v1.NodeSelectorOpLt} {
 		out = append(out, feature{"node affinity " + string(op), incoming(func(p *v1.Pod) bool {
 			return slices.ContainsFunc(nodeTerms(p), func(t v1.NodeSelectorTerm) bool {
-				return slices.ContainsFunc(t.MatchExpressions, func(r v1.NodeSelectorRequirement) bool { return r.Operator == op })
+				return slices.ContainsFunc(t.MatchExpressions,
+					func(r v1.NodeSelectorRequirement) bool { return r.Operator == op })
 			})
 		})})
 	}

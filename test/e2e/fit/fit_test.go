@@ -52,7 +52,8 @@ func newPair(t testing.TB, configure func(*config.KubeSchedulerProfile)) *pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { engine.Close() })
-	return &pair{upstream: upstream, engine: engine, options: asUpstream(), defaultSelector: func(*v1.Pod) []byte { return nil }}
+	return &pair{upstream: upstream, engine: engine, options: asUpstream(),
+		defaultSelector: func(*v1.Pod) []byte { return nil }}
 }
 
 // differences compares, node by node, what upstream says with what the engine says.
@@ -84,7 +85,8 @@ func (p *pair) compare(ctx context.Context, seed uint64, c *Case) (found []strin
 	if seed%2 == 0 {
 		incoming = Admitted(incoming) // what an API server merges, the engine must not count twice
 	}
-	pod := &loadlinev1.IncomingPod{Pod: view.TrimIncomingPodForFilters(incoming), DefaultSpreadSelector: p.defaultSelector(incoming)}
+	pod := &loadlinev1.IncomingPod{Pod: view.TrimIncomingPodForFilters(incoming),
+		DefaultSpreadSelector: p.defaultSelector(incoming)}
 	if seed%3 == 0 {
 		if pod.Pod, err = incoming.Marshal(); err != nil { // nor be confused by what else a pod has
 			return nil, nil, err
@@ -174,5 +176,6 @@ func (p *pair) check(t *testing.T, seed uint64, coverage *Coverage) {
 		return refused && err != nil || !refused && err == nil && len(d) > 0
 	})
 	differences, _, err = p.compare(t.Context(), seed, small)
-	t.Errorf("seed %d: %v\n%s\nmoves: %v\n%s", seed, err, strings.Join(differences, "\n"), small.Moves, small.Cluster.YAML())
+	t.Errorf("seed %d: %v\n%s\nmoves: %v\n%s", seed, err, strings.Join(differences, "\n"), small.Moves,
+		small.Cluster.YAML())
 }

@@ -27,7 +27,8 @@ const (
 )
 
 // themeWeights makes up for how often each theme's filters come to decide.
-var themeWeights = [themes]int{placement: 7, nodeAffinity: 8, ports: 7, resources: 4, disks: 6, claims: 15, spread: 7, podAffinity: 6}
+var themeWeights = [themes]int{placement: 7, nodeAffinity: 8, ports: 7, resources: 4, disks: 6, claims: 15, spread: 7,
+	podAffinity: 6}
 
 // generator makes one random cluster. Names and values come from lists so short that objects meet.
 type generator struct {
@@ -128,7 +129,8 @@ func (g *generator) makeNamespaces() {
 		if name == "lab" && g.chance(30) {
 			continue // pods may be in a namespace that the scheduler has not heard of yet
 		}
-		namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/metadata.name": name}}}
+		namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{"kubernetes.io/metadata.name": name}}}
 		if g.chance(70) {
 			namespace.Labels["team"] = pick(g, "red", "blue")
 		}
@@ -148,7 +150,8 @@ func (g *generator) node(name string) *v1.Node {
 		}
 	}
 	if node.Spec.Unschedulable && g.chance(70) { // the node lifecycle controller adds it a moment later
-		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule})
+		node.Spec.Taints = append(node.Spec.Taints,
+			v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule})
 	}
 	node.Status.Allocatable = g.allocatable()
 	node.Status.Capacity = node.Status.Allocatable
@@ -183,9 +186,10 @@ func (g *generator) nodeLabels(name string) map[string]string {
 
 func (g *generator) taint() v1.Taint {
 	return v1.Taint{
-		Key:    pick(g, "dedicated", "gpu", "example.com/drain"),
-		Value:  pick(g, "", "batch", "web"),
-		Effect: pick(g, v1.TaintEffectNoSchedule, v1.TaintEffectNoSchedule, v1.TaintEffectNoExecute, v1.TaintEffectPreferNoSchedule),
+		Key:   pick(g, "dedicated", "gpu", "example.com/drain"),
+		Value: pick(g, "", "batch", "web"),
+		Effect: pick(g, v1.TaintEffectNoSchedule, v1.TaintEffectNoSchedule, v1.TaintEffectNoExecute,
+			v1.TaintEffectPreferNoSchedule),
 	}
 }
 

@@ -40,8 +40,8 @@ func (g *generator) nodeSelectorTerm() v1.NodeSelectorTerm {
 
 func (g *generator) nodeRequirement() v1.NodeSelectorRequirement {
 	r := v1.NodeSelectorRequirement{Key: pick(g, "disk", "cores", "rack", v1.LabelTopologyZone)}
-	r.Operator = pick(g, v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn, v1.NodeSelectorOpExists, v1.NodeSelectorOpDoesNotExist,
-		v1.NodeSelectorOpGt, v1.NodeSelectorOpLt)
+	r.Operator = pick(g, v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn, v1.NodeSelectorOpExists,
+		v1.NodeSelectorOpDoesNotExist, v1.NodeSelectorOpGt, v1.NodeSelectorOpLt)
 	switch r.Operator {
 	case v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn:
 		r.Values = some(g, 1, "ssd", "hdd", "r1", "r2", "a", "b", "8")
@@ -76,7 +76,8 @@ func (g *generator) labelSelector() *metav1.LabelSelector {
 
 func (g *generator) labelRequirement(key string, values ...string) metav1.LabelSelectorRequirement {
 	r := metav1.LabelSelectorRequirement{Key: key}
-	r.Operator = pick(g, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)
+	r.Operator = pick(g, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists,
+		metav1.LabelSelectorOpDoesNotExist)
 	if r.Operator == metav1.LabelSelectorOpIn || r.Operator == metav1.LabelSelectorOpNotIn {
 		r.Values = some(g, 1, values...)
 	}
@@ -112,7 +113,8 @@ func (g *generator) podAffinityTerm(pod *v1.Pod, wide bool) v1.PodAffinityTerm {
 	if g.chance(45) {
 		term.NamespaceSelector = &metav1.LabelSelector{}
 		if g.chance(75) {
-			term.NamespaceSelector.MatchExpressions = append(term.NamespaceSelector.MatchExpressions, g.labelRequirement("team", "red", "blue"))
+			term.NamespaceSelector.MatchExpressions = append(term.NamespaceSelector.MatchExpressions,
+				g.labelRequirement("team", "red", "blue"))
 		}
 	}
 	if term.LabelSelector != nil { // required by validation for both lists of keys

@@ -133,7 +133,8 @@ func (g *generator) requirements() v1.ResourceRequirements {
 		r.Requests[name] = g.amount(name)
 	}
 	if g.themes[resources] {
-		for _, name := range []v1.ResourceName{v1.ResourceEphemeralStorage, "example.com/gpu", v1.ResourceHugePagesPrefix + "2Mi", "odd"} {
+		for _, name := range []v1.ResourceName{v1.ResourceEphemeralStorage, "example.com/gpu",
+			v1.ResourceHugePagesPrefix + "2Mi", "odd"} {
 			if g.chance(12) {
 				r.Requests[name] = g.amount(name)
 			}
@@ -167,16 +168,19 @@ func (g *generator) addResize(pod *v1.Pod) {
 	for i := range pod.Spec.Containers {
 		status := v1.ContainerStatus{Name: pod.Spec.Containers[i].Name}
 		if g.chance(70) {
-			status.AllocatedResources = v1.ResourceList{v1.ResourceCPU: g.amount(v1.ResourceCPU), v1.ResourceMemory: g.amount(v1.ResourceMemory)}
+			status.AllocatedResources = v1.ResourceList{v1.ResourceCPU: g.amount(v1.ResourceCPU),
+				v1.ResourceMemory: g.amount(v1.ResourceMemory)}
 		}
 		if g.chance(70) {
-			status.Resources = &v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: g.amount(v1.ResourceCPU)}}
+			status.Resources = &v1.ResourceRequirements{
+				Requests: v1.ResourceList{v1.ResourceCPU: g.amount(v1.ResourceCPU)}}
 		}
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
 	}
 	if g.chance(30) {
 		pod.Status.Conditions = []v1.PodCondition{{
-			Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: pick(g, v1.PodReasonInfeasible, v1.PodReasonDeferred),
+			Type: v1.PodResizePending, Status: v1.ConditionTrue,
+			Reason: pick(g, v1.PodReasonInfeasible, v1.PodReasonDeferred),
 		}}
 	}
 }
@@ -204,15 +208,19 @@ func (g *generator) disk() v1.VolumeSource {
 	readOnly := g.chance(50)
 	switch g.IntN(5) {
 	case 0:
-		return v1.VolumeSource{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{PDName: pick(g, "pd-1", "pd-2"), ReadOnly: readOnly}}
+		return v1.VolumeSource{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{PDName: pick(g, "pd-1", "pd-2"),
+			ReadOnly: readOnly}}
 	case 1:
-		return v1.VolumeSource{AWSElasticBlockStore: &v1.AWSElasticBlockStoreVolumeSource{VolumeID: pick(g, "vol-1", "vol-2"), ReadOnly: readOnly}}
+		return v1.VolumeSource{AWSElasticBlockStore: &v1.AWSElasticBlockStoreVolumeSource{VolumeID: pick(g, "vol-1",
+			"vol-2"), ReadOnly: readOnly}}
 	case 2:
 		return v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{
-			TargetPortal: pick(g, "p1", "p2"), IQN: pick(g, "iqn-1", "iqn-2"), Lun: int32(g.IntN(2)), ReadOnly: readOnly}}
+			TargetPortal: pick(g, "p1", "p2"), IQN: pick(g, "iqn-1", "iqn-2"), Lun: int32(g.IntN(2)),
+			ReadOnly: readOnly}}
 	case 3:
 		return v1.VolumeSource{RBD: &v1.RBDVolumeSource{
-			CephMonitors: some(g, 1, "m1", "m2", "m3"), RBDPool: pick(g, "rbd", "fast"), RBDImage: pick(g, "img-1", "img-2"), ReadOnly: readOnly}}
+			CephMonitors: some(g, 1, "m1", "m2", "m3"), RBDPool: pick(g, "rbd", "fast"),
+			RBDImage: pick(g, "img-1", "img-2"), ReadOnly: readOnly}}
 	}
 	return v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}
 }

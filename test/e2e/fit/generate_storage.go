@@ -36,7 +36,8 @@ func (g *generator) makeStorage() {
 func (g *generator) makeClasses() {
 	immediate, late := storagev1.VolumeBindingImmediate, storagev1.VolumeBindingWaitForFirstConsumer
 	class := func(name, provisioner string, mode *storagev1.VolumeBindingMode) *storagev1.StorageClass {
-		return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner, VolumeBindingMode: mode}
+		return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner,
+			VolumeBindingMode: mode}
 	}
 	wide := class("late", csiDriver, &late)
 	narrow := class("late-zonal", csiDriver, &late)
@@ -71,10 +72,12 @@ func (g *generator) makeClaim(namespace, name string) {
 	claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name), Annotations: map[string]string{},
 	}}
-	claim.Spec.AccessModes = []v1.PersistentVolumeAccessMode{pick(g, v1.ReadWriteOnce, v1.ReadWriteOnce, v1.ReadWriteMany, v1.ReadWriteOncePod)}
+	claim.Spec.AccessModes = []v1.PersistentVolumeAccessMode{pick(g, v1.ReadWriteOnce, v1.ReadWriteOnce,
+		v1.ReadWriteMany, v1.ReadWriteOncePod)}
 	claim.Status.Phase = v1.ClaimPending
 	if g.chance(70) { // sizes are distinct: upstream serves claims of equal size in no particular order
-		claim.Spec.Resources.Requests = v1.ResourceList{v1.ResourceStorage: *resource.NewQuantity(int64(1+g.IntN(20))<<30+int64(g.names), resource.BinarySI)}
+		claim.Spec.Resources.Requests = v1.ResourceList{
+			v1.ResourceStorage: *resource.NewQuantity(int64(1+g.IntN(20))<<30+int64(g.names), resource.BinarySI)}
 	}
 	switch state := g.IntN(100); {
 	case state < 60:
@@ -127,14 +130,16 @@ func (g *generator) volume() *v1.PersistentVolume {
 		volume.Spec.PersistentVolumeSource.Local = &v1.LocalVolumeSource{Path: "/mnt"}
 	default:
 		volume.Spec.PersistentVolumeSource.CSI = &v1.CSIPersistentVolumeSource{
-			Driver: pick(g, csiDriver, csiDriver, csiDriver, csiDriver+".other"), VolumeHandle: pick(g, volume.Name, volume.Name, "shared")}
+			Driver:       pick(g, csiDriver, csiDriver, csiDriver, csiDriver+".other"),
+			VolumeHandle: pick(g, volume.Name, volume.Name, "shared")}
 	}
 	if g.chance(65) {
 		key := pick(g, v1.LabelTopologyZone, v1.LabelTopologyZone, v1.LabelFailureDomainBetaZone)
 		volume.Labels[key] = pick(g, "a", "b", "c", "a__b", "b__c", "a__b__c", "")
 	}
 	if g.chance(25) {
-		volume.Spec.NodeAffinity = &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{g.volumeTerm()}}}
+		volume.Spec.NodeAffinity = &v1.VolumeNodeAffinity{
+			Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{g.volumeTerm()}}}
 		if g.chance(30) {
 			terms := &volume.Spec.NodeAffinity.Required.NodeSelectorTerms
 			*terms = append(*terms, g.volumeTerm())
@@ -146,10 +151,12 @@ func (g *generator) volume() *v1.PersistentVolume {
 func (g *generator) volumeTerm() v1.NodeSelectorTerm {
 	if g.chance(50) {
 		return v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{
-			{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: some(g, 1, "node-0", "node-1", "node-2", "node-3")}}}
+			{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn,
+				Values: some(g, 1, "node-0", "node-1", "node-2", "node-3")}}}
 	}
 	return v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{
-		{Key: v1.LabelTopologyZone, Operator: pick(g, v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn), Values: some(g, 1, "a", "b")}}}
+		{Key: v1.LabelTopologyZone, Operator: pick(g, v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn),
+			Values: some(g, 1, "a", "b")}}}
 }
 
 // freeVolume may be bound to an unbound claim of class local.
@@ -157,7 +164,8 @@ func (g *generator) freeVolume() *v1.PersistentVolume {
 	volume := g.volume()
 	volume.Spec.StorageClassName = pick(g, "local", "local", "late", "")
 	volume.Spec.AccessModes = some(g, 1, v1.ReadWriteOnce, v1.ReadWriteMany, v1.ReadWriteOncePod)
-	volume.Spec.Capacity = v1.ResourceList{v1.ResourceStorage: *resource.NewQuantity(int64(1+g.IntN(30))<<30+int64(g.names), resource.BinarySI)}
+	volume.Spec.Capacity = v1.ResourceList{
+		v1.ResourceStorage: *resource.NewQuantity(int64(1+g.IntN(30))<<30+int64(g.names), resource.BinarySI)}
 	volume.Status.Phase = pick(g, v1.VolumeAvailable, v1.VolumeAvailable, v1.VolumeAvailable, v1.VolumeReleased)
 	if g.chance(40) {
 		volume.Labels["tier"] = pick(g, "gold", "tin")
@@ -167,7 +175,8 @@ func (g *generator) freeVolume() *v1.PersistentVolume {
 	}
 	if g.chance(20) {
 		if claim := g.cluster.Claims[g.IntN(len(g.cluster.Claims))]; claim.Spec.VolumeName == "" {
-			volume.Spec.ClaimRef = &v1.ObjectReference{Namespace: claim.Namespace, Name: claim.Name, UID: pick(g, claim.UID, "", "other")}
+			volume.Spec.ClaimRef = &v1.ObjectReference{Namespace: claim.Namespace, Name: claim.Name,
+				UID: pick(g, claim.UID, "", "other")}
 		}
 	}
 	return volume
@@ -178,7 +187,8 @@ func (g *generator) addClaims(pod *v1.Pod) {
 	var usable []string
 	for _, claim := range g.cluster.Claims {
 		healthy := claim.Status.Phase != v1.ClaimLost && claim.DeletionTimestamp == nil &&
-			(claim.Annotations[annBound] != "" || claim.Spec.StorageClassName != nil && len(*claim.Spec.StorageClassName) > 4 && *claim.Spec.StorageClassName != "modeless")
+			(claim.Annotations[annBound] != "" || claim.Spec.StorageClassName != nil &&
+				len(*claim.Spec.StorageClassName) > 4 && *claim.Spec.StorageClassName != "modeless")
 		if claim.Namespace == pod.Namespace && (healthy || g.chance(10)) {
 			usable = append(usable, claim.Name)
 		}
@@ -190,7 +200,8 @@ func (g *generator) addClaims(pod *v1.Pod) {
 			volume.Ephemeral = &v1.EphemeralVolumeSource{}
 			g.makeEphemeral(pod, volume.Name)
 		case g.chance(8):
-			volume.GCEPersistentDisk = &v1.GCEPersistentDiskVolumeSource{PDName: pick(g, "inline-1", "inline-2"), ReadOnly: true}
+			volume.GCEPersistentDisk = &v1.GCEPersistentDiskVolumeSource{PDName: pick(g, "inline-1", "inline-2"),
+				ReadOnly: true}
 		case len(usable) == 0 || g.chance(2):
 			volume.PersistentVolumeClaim = &v1.PersistentVolumeClaimVolumeSource{ClaimName: "gone"}
 		default:
@@ -209,8 +220,10 @@ func (g *generator) makeEphemeral(pod *v1.Pod, volume string) {
 	g.makeClaim(pod.Namespace, pod.Name+"-"+volume)
 	claim := g.cluster.Claims[len(g.cluster.Claims)-1]
 	controller := true
-	claim.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: &controller}}
-	if pod.Name == "incoming" && g.chance(5) { // of a bound pod it would be an error of NodeVolumeLimits for every other pod
+	claim.OwnerReferences = []metav1.OwnerReference{
+		{Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: &controller}}
+	// Of a bound pod it would be an error of NodeVolumeLimits for every other pod.
+	if pod.Name == "incoming" && g.chance(5) {
 		claim.OwnerReferences[0].UID = "stranger"
 	}
 }

@@ -12,13 +12,16 @@ import (
 )
 
 func hostileNode(name string) *v1.Node {
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name, "cores": "eight", "huge": "99999999999999999999"}}}
-	node.Status.Allocatable = v1.ResourceList{v1.ResourcePods: resource.MustParse("1000"), v1.ResourceCPU: resource.MustParse("8")}
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{v1.LabelHostname: name, "cores": "eight", "huge": "99999999999999999999"}}}
+	node.Status.Allocatable = v1.ResourceList{v1.ResourcePods: resource.MustParse("1000"),
+		v1.ResourceCPU: resource.MustParse("8")}
 	return node
 }
 
 func hostilePod(name, node string) *v1.Pod {
-	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Namespace: "shop", Labels: map[string]string{"app": "web"}},
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Namespace: "shop",
+		Labels: map[string]string{"app": "web"}},
 		Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "c"}}, Affinity: &v1.Affinity{}}}
 }
 
@@ -55,12 +58,14 @@ var hostileCases = []struct {
 			{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: manyValues(10_000)}}})
 	}},
 	{"NodeAffinityWith10000Values", func(c *Cluster) {
-		nodeTerm(c.Pod, v1.NodeSelectorRequirement{Key: "cores", Operator: v1.NodeSelectorOpNotIn, Values: manyValues(10_000)})
+		nodeTerm(c.Pod,
+			v1.NodeSelectorRequirement{Key: "cores", Operator: v1.NodeSelectorOpNotIn, Values: manyValues(10_000)})
 	}},
 	{"OneHundredTerms", func(c *Cluster) {
 		for i := range 100 {
 			antiAffinity(c.Pod, &metav1.LabelSelector{MatchLabels: map[string]string{"app": fmt.Sprint("other-", i)}})
-			antiAffinity(c.Pods[0], &metav1.LabelSelector{MatchLabels: map[string]string{"tier": fmt.Sprint("other-", i)}})
+			antiAffinity(c.Pods[0],
+				&metav1.LabelSelector{MatchLabels: map[string]string{"tier": fmt.Sprint("other-", i)}})
 		}
 		antiAffinity(c.Pods[0], &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}})
 	}},
@@ -81,77 +86,98 @@ var hostileCases = []struct {
 		nodeTerm(c.Pod, v1.NodeSelectorRequirement{Key: "huge", Operator: v1.NodeSelectorOpGt, Values: []string{"1"}})
 	}},
 	{"GtOfNoNumber", func(c *Cluster) {
-		nodeTerm(c.Pod, v1.NodeSelectorRequirement{Key: "cores", Operator: v1.NodeSelectorOpGt, Values: []string{"many"}})
+		nodeTerm(c.Pod,
+			v1.NodeSelectorRequirement{Key: "cores", Operator: v1.NodeSelectorOpGt, Values: []string{"many"}})
 	}},
 	{"GtOfTwoValues", func(c *Cluster) {
-		nodeTerm(c.Pod, v1.NodeSelectorRequirement{Key: "cores", Operator: v1.NodeSelectorOpLt, Values: []string{"1", "2"}})
+		nodeTerm(c.Pod,
+			v1.NodeSelectorRequirement{Key: "cores", Operator: v1.NodeSelectorOpLt, Values: []string{"1", "2"}})
 	}},
 	{"InWithoutValues", func(c *Cluster) {
 		nodeTerm(c.Pod, v1.NodeSelectorRequirement{Key: "cores", Operator: v1.NodeSelectorOpIn})
 	}},
 	{"ExistsWithValues", func(c *Cluster) {
-		nodeTerm(c.Pod, v1.NodeSelectorRequirement{Key: "cores", Operator: v1.NodeSelectorOpExists, Values: []string{"x"}})
+		nodeTerm(c.Pod,
+			v1.NodeSelectorRequirement{Key: "cores", Operator: v1.NodeSelectorOpExists, Values: []string{"x"}})
 	}},
 	{"UnknownOperator", func(c *Cluster) {
 		nodeTerm(c.Pod, v1.NodeSelectorRequirement{Key: "cores", Operator: "Near", Values: []string{"x"}})
 	}},
 	{"MatchFieldsOfAnotherField", func(c *Cluster) {
 		nodeTerm(c.Pod, v1.NodeSelectorRequirement{Key: "cores", Operator: v1.NodeSelectorOpExists})
-		c.Pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields = []v1.NodeSelectorRequirement{
+		required := c.Pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		required.NodeSelectorTerms[0].MatchFields = []v1.NodeSelectorRequirement{
 			{Key: "spec.unschedulable", Operator: v1.NodeSelectorOpIn, Values: []string{"false"}}}
 	}},
 	{"LabelKeyThatIsNone", func(c *Cluster) {
 		nodeTerm(c.Pod, v1.NodeSelectorRequirement{Key: "no key\x00", Operator: v1.NodeSelectorOpDoesNotExist})
 	}},
 	{"LabelValueThatIsNone", func(c *Cluster) {
-		nodeTerm(c.Pod, v1.NodeSelectorRequirement{Key: "cores", Operator: v1.NodeSelectorOpNotIn, Values: []string{"no value\x1b[31m"}})
+		nodeTerm(c.Pod, v1.NodeSelectorRequirement{Key: "cores", Operator: v1.NodeSelectorOpNotIn,
+			Values: []string{"no value\x1b[31m"}})
 	}},
 	{"LabelValueTooLong", func(c *Cluster) {
-		nodeTerm(c.Pod, v1.NodeSelectorRequirement{Key: "cores", Operator: v1.NodeSelectorOpNotIn, Values: []string{strings.Repeat("x", 64)}})
+		nodeTerm(c.Pod, v1.NodeSelectorRequirement{Key: "cores", Operator: v1.NodeSelectorOpNotIn,
+			Values: []string{strings.Repeat("x", 64)}})
 	}},
-	{"NodeSelectorOfInvalidValue", func(c *Cluster) { c.Pod.Spec.NodeSelector = map[string]string{"cores": "no value!"} }},
+	{"NodeSelectorOfInvalidValue",
+		func(c *Cluster) { c.Pod.Spec.NodeSelector = map[string]string{"cores": "no value!"} }},
 	{"SpreadOverAKeyThatNoNodeHas", func(c *Cluster) {
-		c.Pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "nowhere", WhenUnsatisfiable: v1.DoNotSchedule,
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}
+		c.Pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{
+			{MaxSkew: 1, TopologyKey: "nowhere", WhenUnsatisfiable: v1.DoNotSchedule,
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}
 	}},
 	{"AffinityOverAKeyThatNoNodeHas", func(c *Cluster) {
-		c.Pod.Spec.Affinity.PodAffinity = &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{
-			{TopologyKey: "nowhere", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}}
+		c.Pod.Spec.Affinity.PodAffinity = &v1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{
+				{TopologyKey: "nowhere",
+					LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}}
 	}},
 	{"EmptyTopologyKey", func(c *Cluster) {
 		antiAffinity(c.Pod, &metav1.LabelSelector{})
 		c.Pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey = ""
 	}},
 	{"SelectorThatDoesNotParse", func(c *Cluster) {
-		antiAffinity(c.Pod, &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}})
+		antiAffinity(c.Pod,
+			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}})
 	}},
 	{"SelectorOfAPodOnANodeThatDoesNotParse", func(c *Cluster) {
-		antiAffinity(c.Pods[0], &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn}}})
+		antiAffinity(c.Pods[0],
+			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "app", Operator: metav1.LabelSelectorOpIn}}})
 		antiAffinity(c.Pods[0], &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}})
 	}},
 	{"SpreadSelectorThatDoesNotParse", func(c *Cluster) {
-		c.Pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: v1.LabelHostname, WhenUnsatisfiable: v1.DoNotSchedule,
-			LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}}}
+		c.Pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{
+			{MaxSkew: 1, TopologyKey: v1.LabelHostname, WhenUnsatisfiable: v1.DoNotSchedule,
+				LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+					{Key: "app", Operator: "Near"}}}}}
 	}},
 	{"NamespaceSelectorThatDoesNotParse", func(c *Cluster) {
 		antiAffinity(c.Pod, &metav1.LabelSelector{})
-		c.Pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].NamespaceSelector = &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
+		c.Pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].NamespaceSelector =
+			&metav1.LabelSelector{
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
 	}},
 	{"PodsOnUnknownNodes", func(c *Cluster) { c.Pods[0].Spec.NodeName = "nowhere" }},
 	{"NegativeMaxSkew", func(c *Cluster) {
-		c.Pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: -1, TopologyKey: v1.LabelHostname, WhenUnsatisfiable: v1.DoNotSchedule,
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}
+		c.Pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{
+			{MaxSkew: -1, TopologyKey: v1.LabelHostname, WhenUnsatisfiable: v1.DoNotSchedule,
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}
 	}},
 	{"PortOutOfRange", func(c *Cluster) {
 		c.Pod.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 1 << 30, HostIP: "no address", Protocol: "QUIC"}}
 		c.Pods[0].Spec.Containers[0].Ports = c.Pod.Spec.Containers[0].Ports
 	}},
 	{"ClaimWithoutAName", func(c *Cluster) {
-		c.Pod.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{}}}}
+		c.Pod.Spec.Volumes = []v1.Volume{
+			{Name: "v", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{}}}}
 	}},
 	{"ClaimsOfPodsOnNodesThatAreMissing", func(c *Cluster) {
-		c.Pods[0].Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "gone"}}}}
+		c.Pods[0].Spec.Volumes = []v1.Volume{
+			{Name: "v",
+				VolumeSource: v1.VolumeSource{
+					PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "gone"}}}}
 	}},
 }
 

@@ -29,7 +29,8 @@ func TestIncompleteViewsAreNotGuessedAbout(t *testing.T) {
 		if err := p.engine.Load(t.Context(), told, complete...); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		got, err := p.engine.Fit(t.Context(), &Case{Cluster: told}, &loadlinev1.IncomingPod{Pod: view.TrimIncomingPodForFilters(Admitted(c.Pod))}, p.options)
+		got, err := p.engine.Fit(t.Context(), &Case{Cluster: told},
+			&loadlinev1.IncomingPod{Pod: view.TrimIncomingPodForFilters(Admitted(c.Pod))}, p.options)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -45,7 +46,8 @@ func TestIncompleteViewsAreNotGuessedAbout(t *testing.T) {
 			}
 			judged++
 			if w.Status != CannotBeJudged && (g.Status == Fits) != (w.Status == Fits) {
-				t.Errorf("seed %d, complete: %v\nkube-scheduler: %+v\nengine:         %+v\n%s", seed, complete, w, g, c.YAML())
+				t.Errorf("seed %d, complete: %v\nkube-scheduler: %+v\nengine:         %+v\n%s",
+					seed, complete, w, g, c.YAML())
 			}
 		}
 		if t.Failed() {

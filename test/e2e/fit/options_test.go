@@ -11,10 +11,13 @@ import (
 )
 
 var (
-	addedAffinity = &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
-		{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "rack", Operator: v1.NodeSelectorOpNotIn, Values: []string{"r1"}}}},
-		{MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{"node-0"}}}},
-	}}}
+	addedAffinity = &v1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
+			{MatchExpressions: []v1.NodeSelectorRequirement{
+				{Key: "rack", Operator: v1.NodeSelectorOpNotIn, Values: []string{"r1"}}}},
+			{MatchFields: []v1.NodeSelectorRequirement{
+				{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{"node-0"}}}},
+		}}}
 	defaultConstraints = []v1.TopologySpreadConstraint{
 		{MaxSkew: 1, TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: v1.DoNotSchedule},
 		{MaxSkew: 1, TopologyKey: v1.LabelHostname, WhenUnsatisfiable: v1.ScheduleAnyway},
@@ -64,7 +67,8 @@ func TestConfiguredFiltersEqualUpstream(t *testing.T) {
 	}
 	var services []*v1.Service
 	for _, namespace := range []string{"shop", "ops", "lab"} {
-		services = append(services, &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace}, Spec: v1.ServiceSpec{Selector: serviceSelector}})
+		services = append(services, &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
+			Spec: v1.ServiceSpec{Selector: serviceSelector}})
 	}
 	if err := fill(p.upstream.informers.Core().V1().Services().Informer(), services); err != nil {
 		t.Fatal(err)

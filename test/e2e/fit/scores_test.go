@@ -33,7 +33,8 @@ func TestDefaultScoresEqualUpstream(t *testing.T) {
 			var got [2]int64
 			got[0], got[1] = simulate.DefaultScores(c.node(node), onNode, c.Pod)
 			if got != want {
-				t.Fatalf("seed %d, %s: got LeastAllocated %d and BalancedAllocation %d, want %v\n%s", seed, node, got[0], got[1], want, c.YAML())
+				t.Fatalf("seed %d, %s: got LeastAllocated %d and BalancedAllocation %d, want %v\n%s",
+					seed, node, got[0], got[1], want, c.YAML())
 			}
 			seen[got] = true
 		}

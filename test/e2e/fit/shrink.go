@@ -40,10 +40,14 @@ func shrinkOnce(c *Case, fails func(*Case) bool) *Case {
 		}
 	})
 	each(len(c.Cluster.Claims), func(i int) { with(func(k *Cluster) { k.Claims = slices.Delete(k.Claims, i, i+1) }) })
-	each(len(c.Cluster.Volumes), func(i int) { with(func(k *Cluster) { k.Volumes = slices.Delete(k.Volumes, i, i+1) }) })
-	each(len(c.Cluster.Classes), func(i int) { with(func(k *Cluster) { k.Classes = slices.Delete(k.Classes, i, i+1) }) })
-	each(len(c.Cluster.CSINodes), func(i int) { with(func(k *Cluster) { k.CSINodes = slices.Delete(k.CSINodes, i, i+1) }) })
-	each(len(c.Cluster.Namespaces), func(i int) { with(func(k *Cluster) { k.Namespaces = slices.Delete(k.Namespaces, i, i+1) }) })
+	each(len(c.Cluster.Volumes),
+		func(i int) { with(func(k *Cluster) { k.Volumes = slices.Delete(k.Volumes, i, i+1) }) })
+	each(len(c.Cluster.Classes),
+		func(i int) { with(func(k *Cluster) { k.Classes = slices.Delete(k.Classes, i, i+1) }) })
+	each(len(c.Cluster.CSINodes),
+		func(i int) { with(func(k *Cluster) { k.CSINodes = slices.Delete(k.CSINodes, i, i+1) }) })
+	each(len(c.Cluster.Namespaces),
+		func(i int) { with(func(k *Cluster) { k.Namespaces = slices.Delete(k.Namespaces, i, i+1) }) })
 	for _, edit := range podEdits(c.Cluster.Pod) {
 		with(func(k *Cluster) { k.Pod = edited(k.Pod, edit) })
 	}
@@ -106,7 +110,8 @@ func podEdits(pod *v1.Pod) (edits []func(*v1.Pod)) {
 		add(true, func(p *v1.Pod) { p.Spec.Tolerations = without(p.Spec.Tolerations, i) })
 	})
 	for i, c := range s.Containers {
-		add(len(c.Resources.Requests) > 0, func(p *v1.Pod) { p.Spec.Containers[i].Resources = v1.ResourceRequirements{} })
+		add(len(c.Resources.Requests) > 0,
+			func(p *v1.Pod) { p.Spec.Containers[i].Resources = v1.ResourceRequirements{} })
 		add(len(c.Ports) > 0, func(p *v1.Pod) { p.Spec.Containers[i].Ports = nil })
 	}
 	for key := range pod.Labels {
@@ -127,7 +132,8 @@ func affinityEdits(pod *v1.Pod) (edits []func(*v1.Pod)) {
 		edits = append(edits, func(p *v1.Pod) {
 			if len(podTerms(p, true, false)) > i {
 				a := p.Spec.Affinity.PodAffinity
-				a.RequiredDuringSchedulingIgnoredDuringExecution = without(a.RequiredDuringSchedulingIgnoredDuringExecution, i)
+				a.RequiredDuringSchedulingIgnoredDuringExecution = without(
+					a.RequiredDuringSchedulingIgnoredDuringExecution, i)
 			}
 		})
 	})
@@ -135,7 +141,8 @@ func affinityEdits(pod *v1.Pod) (edits []func(*v1.Pod)) {
 		edits = append(edits, func(p *v1.Pod) {
 			if len(podTerms(p, false, true)) > i {
 				a := p.Spec.Affinity.PodAntiAffinity
-				a.RequiredDuringSchedulingIgnoredDuringExecution = without(a.RequiredDuringSchedulingIgnoredDuringExecution, i)
+				a.RequiredDuringSchedulingIgnoredDuringExecution = without(
+					a.RequiredDuringSchedulingIgnoredDuringExecution, i)
 			}
 		})
 	})

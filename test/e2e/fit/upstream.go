@@ -63,12 +63,14 @@ func NewUpstream(ctx context.Context, configure func(*config.KubeSchedulerProfil
 		informers: informers.NewSharedInformerFactory(client, 0),
 		snapshot:  &switchingLister{schedulercache.NewEmptySnapshot()},
 	}
-	claims := assumecache.NewAssumeCache(klog.FromContext(ctx), u.informers.Resource().V1().ResourceClaims().Informer(), "claim", "", nil)
+	claims := assumecache.NewAssumeCache(klog.FromContext(ctx), u.informers.Resource().V1().ResourceClaims().Informer(),
+		"claim", "", nil)
 	u.framework, err = frameworkruntime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile,
 		frameworkruntime.WithClientSet(client),
 		frameworkruntime.WithInformerFactory(u.informers),
 		frameworkruntime.WithSnapshotSharedLister(u.snapshot),
-		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(u.informers.Storage().V1().CSINodes().Lister())),
+		frameworkruntime.WithSharedCSIManager(
+			nodevolumelimits.NewCSIManager(u.informers.Storage().V1().CSINodes().Lister())),
 		frameworkruntime.WithSharedDRAManager(dynamicresources.NewDRAManager(ctx, claims, nil, u.informers)),
 		frameworkruntime.WithParallelism(1),
 	)

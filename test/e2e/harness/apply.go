@@ -33,7 +33,8 @@ func (c *Cluster) Apply(ctx context.Context, objects []*unstructured.Unstructure
 		if err != nil {
 			return err
 		}
-		_, err = client.Resource(mapping.Resource).Namespace(object.GetNamespace()).Patch(ctx, object.GetName(), "application/apply-patch+yaml", body,
+		_, err = client.Resource(mapping.Resource).Namespace(object.GetNamespace()).Patch(ctx, object.GetName(),
+			"application/apply-patch+yaml", body,
 			metav1.PatchOptions{FieldManager: "e2e", Force: new(true), FieldValidation: metav1.FieldValidationStrict})
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", kind.Kind, object.GetName(), err)

@@ -23,7 +23,8 @@ func (c *Cluster) writeAuditPolicy() error {
 }
 
 func (c *Cluster) auditArgs() []string {
-	return []string{"--audit-policy-file=" + c.path("audit-policy.yaml"), "--audit-log-path=" + c.path("audit.log"), "--audit-log-mode=blocking"}
+	return []string{"--audit-policy-file=" + c.path("audit-policy.yaml"), "--audit-log-path=" + c.path("audit.log"),
+		"--audit-log-mode=blocking"}
 }
 
 // A Change is a request that was to change something, as the API server has noted it.
@@ -69,8 +70,9 @@ func (c *Cluster) Changes(user string) ([]Change, error) {
 		if event.User.Username != user {
 			continue
 		}
-		change := Change{User: user, Verb: event.Verb, Resource: event.ObjectRef.Resource, Namespace: event.ObjectRef.Namespace,
-			Name: event.ObjectRef.Name, Code: event.ResponseStatus.Code, At: event.RequestReceivedTimestamp}
+		change := Change{User: user, Verb: event.Verb, Resource: event.ObjectRef.Resource,
+			Namespace: event.ObjectRef.Namespace,
+			Name:      event.ObjectRef.Name, Code: event.ResponseStatus.Code, At: event.RequestReceivedTimestamp}
 		if event.ObjectRef.Subresource != "" {
 			change.Resource += "/" + event.ObjectRef.Subresource
 		}

@@ -14,9 +14,10 @@ type Autoscaler struct {
 	spec    processSpec
 }
 
-// StartAutoscaler starts the autoscaler with a configuration file, acting as whom the kubeconfig says, and waits until it
-// is ready. Of several with the same name, only one may run.
-func (c *Cluster) StartAutoscaler(ctx context.Context, name, kubeconfig, config string, args ...string) (*Autoscaler, error) {
+// StartAutoscaler starts the autoscaler with a configuration file, with the identity that the kubeconfig gives, and
+// waits until it is ready. Of several with the same name, only one may run.
+func (c *Cluster) StartAutoscaler(ctx context.Context, name, kubeconfig, config string,
+	args ...string) (*Autoscaler, error) {
 	path, err := LoadlineCLI.Path()
 	if err != nil {
 		return nil, err
@@ -28,9 +29,10 @@ func (c *Cluster) StartAutoscaler(ctx context.Context, name, kubeconfig, config 
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	a := &Autoscaler{url: "http://" + address, cluster: c}
 	a.spec = processSpec{
-		name:  name,
-		path:  path,
-		args:  append([]string{"autoscaler", "--config=" + config, "--kubeconfig=" + kubeconfig, "--bind-address=" + address}, args...),
+		name: name,
+		path: path,
+		args: append([]string{"autoscaler", "--config=" + config, "--kubeconfig=" + kubeconfig,
+			"--bind-address=" + address}, args...),
 		env:   passOn("LOADLINE_LIBRARY"),
 		ready: func(ctx context.Context) error { return c.getOK(ctx, a.url+"/readyz") },
 	}

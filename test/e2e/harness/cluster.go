@@ -175,10 +175,12 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 		Host:            fmt.Sprintf("https://127.0.0.1:%d", port),
 		BearerToken:     token,
 		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(c.path("certs"), "apiserver.crt")},
-		ContentConfig:   rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf", AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"},
-		QPS:             -1,
+		ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf",
+			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"},
+		QPS: -1,
 	}
-	c.apiServerSpec = processSpec{name: string(APIServer), path: c.component(APIServer), args: c.apiServerArgs(port), ready: c.apiServerReady}
+	c.apiServerSpec = processSpec{name: string(APIServer), path: c.component(APIServer), args: c.apiServerArgs(port),
+		ready: c.apiServerReady}
 	if c.apiServer, err = c.sandbox.start(ctx, c.apiServerSpec); err != nil {
 		return err
 	}
@@ -189,8 +191,8 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 	return err
 }
 
-// RestartAPIServer kills kube-apiserver, leaves it dead for a while, and starts it again: at the same address, with all that
-// etcd holds.
+// RestartAPIServer kills kube-apiserver, leaves it dead for a while, and starts it again: at the same address, with all
+// that etcd holds.
 func (c *Cluster) RestartAPIServer(ctx context.Context, dead time.Duration) error {
 	c.apiServer.Kill()
 	time.Sleep(dead)

@@ -56,7 +56,8 @@ func newNode(name string) *v1.Node {
 	return &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Status: v1.NodeStatus{Capacity: v1.ResourceList{
-			v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("32Gi"), v1.ResourcePods: resource.MustParse("110"),
+			v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("32Gi"),
+			v1.ResourcePods: resource.MustParse("110"),
 		}},
 	}
 }
@@ -76,7 +77,8 @@ func TestControlPlane(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cluster := start(t, ctx, harness.Options{})
-	scheduler, err := cluster.StartScheduler(ctx, harness.SchedulerOptions{Name: "stock", Config: []byte(stockConfig), Site: site})
+	scheduler, err := cluster.StartScheduler(ctx,
+		harness.SchedulerOptions{Name: "stock", Config: []byte(stockConfig), Site: site})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +134,8 @@ func placesPods(t *testing.T, ctx context.Context, cluster *harness.Cluster, sch
 // A service account without any binding may not list nodes, and the user kube-scheduler may, but not secrets.
 func grantsOnlyWhatIsGranted(t *testing.T, ctx context.Context, cluster *harness.Cluster) {
 	account := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "nobody", Namespace: "default"}}
-	if _, err := cluster.Client.CoreV1().ServiceAccounts("default").Create(ctx, account, metav1.CreateOptions{}); err != nil {
+	if _, err := cluster.Client.CoreV1().ServiceAccounts("default").Create(ctx, account,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	nobody := clientFor(t, func() (string, error) { return cluster.ServiceAccountKubeconfig(ctx, "default", "nobody") })
@@ -143,7 +146,8 @@ func grantsOnlyWhatIsGranted(t *testing.T, ctx context.Context, cluster *harness
 	if _, err := scheduler.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); err != nil {
 		t.Errorf("system:kube-scheduler lists nodes: %v", err)
 	}
-	if _, err := scheduler.CoreV1().Secrets("kube-system").List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := scheduler.CoreV1().Secrets("kube-system").List(ctx,
+		metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("system:kube-scheduler lists secrets: error %v", err)
 	}
 }
@@ -182,7 +186,8 @@ func TestControllersAndKubelets(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cluster := start(t, ctx, harness.Options{ControllerManager: true, Kubelet: true})
-	if _, err := cluster.StartScheduler(ctx, harness.SchedulerOptions{Name: "stock", Config: []byte(stockConfig), Site: site}); err != nil {
+	if _, err := cluster.StartScheduler(ctx,
+		harness.SchedulerOptions{Name: "stock", Config: []byte(stockConfig), Site: site}); err != nil {
 		t.Fatal(err)
 	}
 	if err := cluster.CreateNodes(ctx, []*v1.Node{newNode("a")}); err != nil {

@@ -41,7 +41,8 @@ func playScenario(scenario string) {
 		config += "profilez: []\n"
 	}
 	fmt.Println(cluster.Dir())
-	if _, err := cluster.StartScheduler(ctx, harness.SchedulerOptions{Name: "stock", Config: []byte(config), Site: site}); err != nil {
+	if _, err := cluster.StartScheduler(ctx,
+		harness.SchedulerOptions{Name: "stock", Config: []byte(config), Site: site}); err != nil {
 		fmt.Fprintln(os.Stderr, errors.Join(err, cluster.Close()))
 		os.Exit(1)
 	}
@@ -61,7 +62,8 @@ func playScenario(scenario string) {
 
 // However a program ends that uses the harness, soon after there is neither a process nor a folder of it.
 func TestLeavesNothingBehind(t *testing.T) {
-	if _, err := harness.Build(t.Context(), t.Logf, harness.Etcd, harness.APIServer, harness.StockScheduler); err != nil {
+	if _, err := harness.Build(t.Context(), t.Logf, harness.Etcd, harness.APIServer,
+		harness.StockScheduler); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -88,7 +90,8 @@ func TestLeavesNothingBehind(t *testing.T) {
 			}
 			if c.signal != 0 {
 				if running := len(processesOf(t, p.dir, "")); running < 4 {
-					t.Fatalf("%d processes mention %s, want etcd, kube-apiserver, kube-scheduler and the watchman", running, p.dir)
+					t.Fatalf("%d processes mention %s, want etcd, kube-apiserver, kube-scheduler and the watchman",
+						running, p.dir)
 				}
 				if err := p.cmd.Process.Signal(c.signal); err != nil {
 					t.Fatal(err)

@@ -84,7 +84,8 @@ profiles:
 		want string
 	}{
 		{"Nothing", Site{}, config + "clientConnection: {}\n"},
-		{"Everything", Site{Kubeconfig: "/k", EngineAddress: "inprocess", EngineTimeout: 500 * time.Millisecond, ExtenderURL: "http://127.0.0.1:1", QPS: 9, NoLeaderElection: true}, `
+		{"Everything", Site{Kubeconfig: "/k", EngineAddress: "inprocess", EngineTimeout: 500 * time.Millisecond,
+			ExtenderURL: "http://127.0.0.1:1", QPS: 9, NoLeaderElection: true}, `
 clientConnection: {kubeconfig: /k, qps: 9, burst: 9}
 leaderElection: {leaderElect: false, resourceName: x}
 extenders:
@@ -205,7 +206,8 @@ took_count{point="y"} 1
 func TestVersionFlags(t *testing.T) {
 	flags, err := versionFlags("v1.36.3")
 	const pkg = "k8s.io/component-base/version"
-	if want := "-X " + pkg + ".gitVersion=v1.36.3 -X " + pkg + ".gitMajor=1 -X " + pkg + ".gitMinor=36"; flags != want || err != nil {
+	if want := "-X " + pkg + ".gitVersion=v1.36.3 -X " + pkg + ".gitMajor=1 -X " + pkg +
+		".gitMinor=36"; flags != want || err != nil {
 		t.Errorf("flags %q, error %v; want %q", flags, err, want)
 	}
 	if _, err := versionFlags("v1"); err == nil {

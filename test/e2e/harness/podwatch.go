@@ -35,7 +35,8 @@ func (c *Cluster) WatchPods(ctx context.Context) (*PodWatch, error) {
 	watched, cancel := context.WithCancel(ctx)
 	context.AfterFunc(c.sandbox.ctx, cancel)
 	w := &PodWatch{cancel: cancel, pods: map[string]*v1.Pod{}, changed: time.Now()}
-	source := cache.NewListWatchFromClient(c.Client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything())
+	source := cache.NewListWatchFromClient(c.Client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
+		fields.Everything())
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: source,
 		ObjectType:    &v1.Pod{},
@@ -64,7 +65,8 @@ func (w *PodWatch) set(object any) {
 	key := pod.Namespace + "/" + pod.Name
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if old := w.pods[key]; old == nil || old.Spec.NodeName != pod.Spec.NodeName || unschedulable(old) != unschedulable(pod) {
+	if old := w.pods[key]; old == nil || old.Spec.NodeName != pod.Spec.NodeName ||
+		unschedulable(old) != unschedulable(pod) {
 		w.changed = time.Now()
 	}
 	w.pods[key] = pod

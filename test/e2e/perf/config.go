@@ -73,13 +73,15 @@ func (s settings) schedulerConfig(c Case) string {
 		address = "unix://" + s.socket
 	}
 	if address != "" {
-		fmt.Fprintf(&b, "  plugins:\n    multiPoint:\n      enabled:\n      - name: NodeResourcesLimitAware\n        weight: %d\n", s.weights.Plugin)
+		fmt.Fprintf(&b, "  plugins:\n    multiPoint:\n      enabled:\n      - name: NodeResourcesLimitAware\n"+
+			"        weight: %d\n", s.weights.Plugin)
 	}
 	if address != "" || c.batching() {
 		b.WriteString("  pluginConfig:\n")
 	}
 	if address != "" {
-		fmt.Fprintf(&b, "  - name: NodeResourcesLimitAware\n    args:\n      engineAddress: %s\n      timeout: %s\n", address, timeout)
+		fmt.Fprintf(&b, "  - name: NodeResourcesLimitAware\n    args:\n      engineAddress: %s\n      timeout: %s\n",
+			address, timeout)
 	}
 	if c.batching() {
 		b.WriteString("  - name: PodTopologySpread\n    args:\n      defaultingType: List\n")

@@ -56,7 +56,8 @@ func BenchmarkPerfScheduling(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := settings{weights: weights, dir: *dir, socket: filepath.Join(*dir, "s"), extenderAddress: address, nodes: *nodes, pods: *pods}
+	s := settings{weights: weights, dir: *dir, socket: filepath.Join(*dir, "s"), extenderAddress: address,
+		nodes: *nodes, pods: *pods}
 	config, err := s.write(c)
 	if err != nil {
 		b.Fatal(err)
@@ -121,7 +122,8 @@ func batched() (pods int64) {
 	return pods
 }
 
-// counted counts the cycles of the plugin for the pods that are measured: scheduler_perf resets the plugin's own counters before they can be read.
+// counted counts the cycles of the plugin for the pods that are measured: scheduler_perf resets the plugin's own
+// counters before they can be read.
 type counted struct {
 	*scheduler.Plugin
 	result *Result
@@ -165,9 +167,11 @@ func (r *Result) fill(dir string) error {
 		switch metric := item.Labels["Metric"]; {
 		case metric == "SchedulingThroughput":
 			r.PodsPerSecond = item.Data["Average"]
-		case metric == "scheduler_framework_extension_point_duration_seconds" && item.Labels["extension_point"] == "PreScore":
+		case metric == "scheduler_framework_extension_point_duration_seconds" &&
+			item.Labels["extension_point"] == "PreScore":
 			r.PreScoreP50, r.PreScoreP99 = milliseconds(item.Data["Perc50"]), milliseconds(item.Data["Perc99"])
-		case metric == "scheduler_framework_extension_point_duration_seconds" && item.Labels["extension_point"] == "Score":
+		case metric == "scheduler_framework_extension_point_duration_seconds" &&
+			item.Labels["extension_point"] == "Score":
 			r.ScoreP50, r.ScoreP99 = milliseconds(item.Data["Perc50"]), milliseconds(item.Data["Perc99"])
 		}
 	}
@@ -226,16 +230,19 @@ func TestSchedulerConfig(t *testing.T) {
 	s := settings{socket: "/tmp/s", extenderAddress: "127.0.0.1:1", weights: harness.Weights{Plugin: 17, Extender: 18}}
 	for c, want := range map[Case]string{
 		Default: "default-scheduler", InProcess: "engineAddress: inprocess", Socket: "engineAddress: unix:///tmp/s",
-		Extender: "urlPrefix: http://127.0.0.1:1", DefaultBatching: "defaultingType: List", InProcessBatching: "defaultingType: List",
+		Extender: "urlPrefix: http://127.0.0.1:1", DefaultBatching: "defaultingType: List",
+		InProcessBatching: "defaultingType: List",
 	} {
 		config := s.schedulerConfig(c)
 		if !strings.Contains(config, want) {
 			t.Errorf("the configuration of %s lacks %q:\n%s", c, want, config)
 		}
-		if strings.Contains(config, "weight: 17") != strings.Contains(config, scheduler.Name) || strings.Contains(config, "weight: 18") != (c == Extender) {
+		if strings.Contains(config, "weight: 17") != strings.Contains(config, scheduler.Name) ||
+			strings.Contains(config, "weight: 18") != (c == Extender) {
 			t.Errorf("the weights of %s:\n%s", c, config)
 		}
-		if limitAware := strings.Contains(config, scheduler.Name); limitAware != (c == InProcess || c == Socket || c == InProcessBatching) {
+		if limitAware := strings.Contains(config, scheduler.Name); limitAware != (c == InProcess || c == Socket ||
+			c == InProcessBatching) {
 			t.Errorf("the configuration of %s: limit-aware is %t", c, limitAware)
 		}
 	}
@@ -265,7 +272,8 @@ Extender, 500 nodes: ratio 0.490, at least 0.500: missed
 	if targets != want {
 		t.Errorf("got\n%swant\n%s", targets, want)
 	}
-	if table, _, _ := strings.Cut(out.String(), "\n\n"); !strings.Contains(table, "gain") || !strings.Contains(table, "0.060ms") {
+	if table, _, _ := strings.Cut(out.String(), "\n\n"); !strings.Contains(table, "gain") ||
+		!strings.Contains(table, "0.060ms") {
 		t.Errorf("the table has no gain:\n%s", table)
 	}
 }

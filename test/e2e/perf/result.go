@@ -54,7 +54,8 @@ func (r Result) Check() error {
 // in PreScore and Score; and a line per target, which tells whether it is met.
 func Report(w io.Writer, results []Result) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "nodes\tcase\truns\tpods/s\tlowest\thighest\tratio\tgain\tPreScore p50\tp99\tScore p50\tp99\tplugin p50\tp99\tanswered\tbatched")
+	fmt.Fprintln(table, "nodes\tcase\truns\tpods/s\tlowest\thighest\tratio\tgain\tPreScore p50\tp99\tScore "+
+		"p50\tp99\tplugin p50\tp99\tanswered\tbatched")
 	var lines []string
 	for _, nodes := range sizes(results) {
 		for _, c := range Cases {
@@ -68,8 +69,8 @@ func Report(w io.Writer, results []Result) error {
 				lines = append(lines, to.targets(nodes, c)...)
 			}
 			speeds := values(runs, throughput)
-			fmt.Fprintf(table, "%d\t%s\t%d\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", nodes, c, len(runs),
-				median(runs, throughput), speeds[0], speeds[len(speeds)-1], ratio, gain,
+			fmt.Fprintf(table, "%d\t%s\t%d\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+				nodes, c, len(runs), median(runs, throughput), speeds[0], speeds[len(speeds)-1], ratio, gain,
 				duration(runs, func(r Result) time.Duration { return r.PreScoreP50 }),
 				duration(runs, func(r Result) time.Duration { return r.PreScoreP99 }),
 				duration(runs, func(r Result) time.Duration { return r.ScoreP50 }),
@@ -122,7 +123,8 @@ func (to target) targets(nodes int, c Case) []string {
 		return nil
 	}
 	verdict := map[bool]string{true: "met", false: "missed"}
-	lines := []string{fmt.Sprintf("%s, %d nodes: ratio %.3f, at least %.3f: %s\n", c, nodes, to.ratio, want.ratio, verdict[to.ratio >= want.ratio])}
+	lines := []string{fmt.Sprintf("%s, %d nodes: ratio %.3f, at least %.3f: %s\n", c, nodes, to.ratio, want.ratio,
+		verdict[to.ratio >= want.ratio])}
 	if want.gain > 0 {
 		lines = append(lines, fmt.Sprintf("%s, %d nodes: gain %.3f ms, at most %.3f ms: %s\n", c, nodes,
 			to.gain.Seconds()*1000, want.gain.Seconds()*1000, verdict[to.gain <= want.gain]))

@@ -12,8 +12,9 @@ var (
 	replicas    = []draw[int]{{1, 20}, {2, 20}, {3, 20}, {5, 15}, {10, 15}, {20, 7}, {50, 3}}
 	cpuRequests = []draw[int64]{{50, 5}, {100, 20}, {250, 20}, {500, 25}, {1000, 20}, {2000, 10}} // millicores
 	gibPerCore  = []draw[int64]{{1, 20}, {2, 30}, {4, 35}, {8, 15}}                               // requested memory
-	smallRatio  = []draw[float64]{{1.5, 20}, {2, 25}, {2.5, 20}, {4, 20}, {10, 15}}               // limit / request of pods that request less than a core
-	largeRatio  = []draw[float64]{{1.5, 40}, {2, 40}, {2.5, 20}}                                  // the same for all other pods
+	// Limit / request of pods that request less than a core.
+	smallRatio = []draw[float64]{{1.5, 20}, {2, 25}, {2.5, 20}, {4, 20}, {10, 15}}
+	largeRatio = []draw[float64]{{1.5, 40}, {2, 40}, {2.5, 20}} // the same for all other pods
 )
 
 // size is a machine: cores and GiB.
@@ -68,10 +69,12 @@ func statedDistributions(seed uint64, nodes, pods int) []string {
 		fmt.Sprintf("%d nodes, %d burstable pods that request %d%% of their cpu or memory, drawn with seed %d",
 			nodes, pods, loadPercent, seed),
 		state("node sizes", nodeSizes, func(s size) string { return fmt.Sprintf("%d cores/%d GiB", s.cores, s.gib) }) +
-			fmt.Sprintf("; allocatable: %d%% of the cpu, %d%% of the memory", allocatableCPUPercent, allocatableMemoryPercent),
+			fmt.Sprintf("; allocatable: %d%% of the cpu, %d%% of the memory",
+				allocatableCPUPercent, allocatableMemoryPercent),
 		state("replicas of an application", replicas, func(n int) string { return fmt.Sprint(n) }),
 		state("cpu requests", cpuRequests, func(m int64) string { return fmt.Sprintf("%dm", m) }),
-		state("memory requests per requested core", gibPerCore, func(g int64) string { return fmt.Sprintf("%d GiB", g) }),
+		state("memory requests per requested core",
+			gibPerCore, func(g int64) string { return fmt.Sprintf("%d GiB", g) }),
 	}, statedRatios(ratio)...)
 }
 

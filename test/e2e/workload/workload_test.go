@@ -13,7 +13,8 @@ import (
 
 func TestDistributionsAddUpTo100(t *testing.T) {
 	for name, total := range map[string]int{
-		"nodeSizes": sum(nodeSizes), "replicas": sum(replicas), "cpuRequests": sum(cpuRequests), "gibPerCore": sum(gibPerCore),
+		"nodeSizes": sum(nodeSizes), "replicas": sum(replicas), "cpuRequests": sum(cpuRequests),
+		"gibPerCore": sum(gibPerCore),
 		"smallRatio": sum(smallRatio), "largeRatio": sum(largeRatio),
 	} {
 		if total != 100 {
@@ -75,7 +76,8 @@ func TestGenerateFillsUpToTheLoad(t *testing.T) {
 		cpu := float64(requested.cpuMilli) / float64(allocatable.cpuMilli)
 		memory := float64(requested.memoryMiB) / float64(allocatable.memoryMiB)
 		if load := max(cpu, memory); load > 0.60 || load < 0.59 {
-			t.Errorf("seed %d: requested cpu %.3f and memory %.3f of what there is, want the larger one just below 0.60", seed, cpu, memory)
+			t.Errorf("seed %d: requested cpu %.3f and memory %.3f of what there is, want the larger one just "+
+				"below 0.60", seed, cpu, memory)
 		}
 	}
 }
@@ -121,7 +123,8 @@ func trace(t *testing.T) string {
 			fmt.Fprintf(&nodes, "n%d,32000,262144,0,\n", i)
 		}
 	}
-	pods.WriteString("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n")
+	pods.WriteString(
+		"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n")
 	for i := range 200 {
 		if i%2 == 0 {
 			fmt.Fprintf(&pods, "p%d,3152,5600,1,810,,LS,Running,%d,,\n", i, 1000-i) // arrives before its predecessors

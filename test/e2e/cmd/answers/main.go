@@ -62,10 +62,12 @@ func run(ctx context.Context) error {
 			return err
 		}
 		if done := seed - *first + 1; done%1000 == 0 {
-			fmt.Fprintf(os.Stderr, "%d of %d clusters, %d answers, %d refusals\n", done, *clusters, asker.answers, asker.refusals)
+			fmt.Fprintf(os.Stderr, "%d of %d clusters, %d answers, %d refusals\n", done, *clusters, asker.answers,
+				asker.refusals)
 		}
 	}
 	fmt.Printf("%s  %d clusters from seed %d, %d answers, %d refusals, %d nodes go, %d nodes come\n",
-		hex.EncodeToString(all.Sum(nil)[:16]), *clusters, *first, asker.answers, asker.refusals, asker.going, asker.coming)
+		hex.EncodeToString(all.Sum(nil)[:16]), *clusters, *first, asker.answers, asker.refusals, asker.going,
+		asker.coming)
 	return nil
 }

@@ -17,7 +17,8 @@ import (
 )
 
 var allKinds = []loadlinev1.ObjectKind{
-	loadlinev1.ObjectKind_NAMESPACE, loadlinev1.ObjectKind_PERSISTENT_VOLUME, loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM,
+	loadlinev1.ObjectKind_NAMESPACE, loadlinev1.ObjectKind_PERSISTENT_VOLUME,
+	loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM,
 	loadlinev1.ObjectKind_STORAGE_CLASS, loadlinev1.ObjectKind_CSI_NODE, loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET,
 	loadlinev1.ObjectKind_REPLICATION_CONTROLLER, loadlinev1.ObjectKind_REPLICA_SET, loadlinev1.ObjectKind_STATEFUL_SET,
 	loadlinev1.ObjectKind_DAEMON_SET, loadlinev1.ObjectKind_JOB, loadlinev1.ObjectKind_DEPLOYMENT,
@@ -47,9 +48,12 @@ func newScenario(seed uint64) *scenario {
 		s.pending = append(s.pending, &loadlinev1.PendingPods{Count: int32(1 + s.random.IntN(6)),
 			Pod: &loadlinev1.IncomingPod{Pod: view.TrimIncomingPodForPlanning(other)}})
 	}
-	s.options = &loadlinev1.DrainOptions{ScaleDownUnneededTimeS: new(int32(300 * s.random.IntN(2))), ScaleDownUtilizationThreshold: new(0.9),
-		Exclusive: s.random.IntN(4) == 0, MaxDrainParallelism: new(int32(1 + s.random.IntN(4))), MinNodesTotal: int32(s.random.IntN(3))}
-	s.limits = &loadlinev1.ScaleUpProblem{MaxNewNodes: int32(s.random.IntN(8)), MaxNodesTotal: int32(s.random.IntN(3) * 10)}
+	s.options = &loadlinev1.DrainOptions{ScaleDownUnneededTimeS: new(int32(300 * s.random.IntN(2))),
+		ScaleDownUtilizationThreshold: new(0.9),
+		Exclusive:                     s.random.IntN(4) == 0, MaxDrainParallelism: new(int32(1 + s.random.IntN(4))),
+		MinNodesTotal: int32(s.random.IntN(3))}
+	s.limits = &loadlinev1.ScaleUpProblem{MaxNewNodes: int32(s.random.IntN(8)),
+		MaxNodesTotal: int32(s.random.IntN(3) * 10)}
 	return s
 }
 
@@ -65,8 +69,9 @@ func (s *scenario) addOwners() {
 	for i := range owners {
 		for _, namespace := range s.cluster.Namespaces {
 			owner := types.NamespacedName{Namespace: namespace.Name, Name: fmt.Sprintf("set-%d", i)}
-			s.objects = append(s.objects, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name,
-				UID: types.UID(owner.String())}, Spec: appsv1.ReplicaSetSpec{Replicas: new(replicas[owner])}})
+			s.objects = append(s.objects,
+				&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name,
+					UID: types.UID(owner.String())}, Spec: appsv1.ReplicaSetSpec{Replicas: new(replicas[owner])}})
 		}
 	}
 }
@@ -81,7 +86,8 @@ func (s *scenario) addBudgets() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: fmt.Sprintf("budget-%d", i)},
 			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(1)),
 				Selector: &metav1.LabelSelector{MatchLabels: pod.Labels}},
-			Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: int32(s.random.IntN(3)), ExpectedPods: 4, CurrentHealthy: 4}})
+			Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: int32(s.random.IntN(3)), ExpectedPods: 4,
+				CurrentHealthy: 4}})
 	}
 }
 

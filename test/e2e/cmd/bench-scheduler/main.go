@@ -66,8 +66,8 @@ func run(ctx context.Context) error {
 
 // runAll runs each case at each size, all of them once before any of them twice: what else the machine does then
 // falls on all alike. It returns the results that count, also when it was interrupted, and why others do not.
-func runAll(ctx context.Context, repeats int, sizes []int, cases []perf.Case, run func(perf.Case, int) (perf.Result, error),
-	progress func(string, ...any)) (results []perf.Result, err error) {
+func runAll(ctx context.Context, repeats int, sizes []int, cases []perf.Case,
+	run func(perf.Case, int) (perf.Result, error), progress func(string, ...any)) (results []perf.Result, err error) {
 	for repeat := range repeats {
 		for _, nodes := range sizes {
 			for _, c := range cases {
@@ -127,9 +127,11 @@ func runCase(ctx context.Context, root, etcd, program string, c perf.Case, nodes
 		return result, err
 	}
 	defer log.Close()
-	command := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench=^BenchmarkPerfScheduling$", "-test.benchtime=1x",
+	command := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench=^BenchmarkPerfScheduling$",
+		"-test.benchtime=1x",
 		"-perf-scheduling-label-filter=", "-data-items-dir="+dir, "-perf-dir="+dir, "-perf-case="+string(c),
-		"-perf-nodes="+strconv.Itoa(nodes), "-perf-pods="+strconv.Itoa(pods), "-perf-bin="+filepath.Join(root, "build", "bin"))
+		"-perf-nodes="+strconv.Itoa(nodes), "-perf-pods="+strconv.Itoa(pods),
+		"-perf-bin="+filepath.Join(root, "build", "bin"))
 	command.Dir = filepath.Join(root, "test", "e2e", "perf")
 	command.Env = append(os.Environ(), "PATH="+etcd+":"+os.Getenv("PATH"),
 		"LOADLINE_LIBRARY="+filepath.Join(root, "build", "lib", "libloadline.so"))

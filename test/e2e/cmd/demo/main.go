@@ -26,11 +26,14 @@ func run() error {
 		return err
 	}
 	var options demo.Options
-	flag.StringVar(&options.Trace, "trace", "", "folder of the openb trace: sample nodes and pods from there instead of generating them")
+	flag.StringVar(&options.Trace, "trace", "",
+		"folder of the openb trace: sample nodes and pods from there instead of generating them")
 	flag.Uint64Var(&options.Seed, "seed", 1, "settles what is drawn")
 	flag.IntVar(&options.Nodes, "nodes", 300, "number of nodes")
-	flag.StringVar(&options.Page, "page", filepath.Join(root, "build", "demo", "placement.html"), "where to write the HTML page of the placements")
-	flag.StringVar(&options.ScalingPage, "scaling-page", filepath.Join(root, "build", "demo", "scaling.html"), "where to write the HTML page of the autoscaler")
+	flag.StringVar(&options.Page, "page", filepath.Join(root, "build", "demo", "placement.html"),
+		"where to write the HTML page of the placements")
+	flag.StringVar(&options.ScalingPage, "scaling-page", filepath.Join(root, "build", "demo", "scaling.html"),
+		"where to write the HTML page of the autoscaler")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
