@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash"
 	"path/filepath"
+	"slices"
 
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -109,10 +111,27 @@ func (a *asker) note(sum hash.Hash, answer proto.Message, refusal error) error {
 		return err
 	}
 	a.answers++
+	switch m := answer.(type) {
+	case *loadlinev1.PlanDrainResponse:
+		forgetOwners(m.GetState())
+	case *loadlinev1.PlanLoopResponse:
+		forgetOwners(m.GetState().GetDrain())
+	}
 	bytes, err := proto.MarshalOptions{Deterministic: true}.Marshal(answer)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(sum, "%d:%s", len(bytes), bytes)
 	return err
+}
+
+// forgetOwners takes the hashes of owners out of a state: only one build has to understand them.
+func forgetOwners(state *loadlinev1.DrainState) {
+	for _, owner := range state.GetPods() {
+		owner.Owner = 0
+	}
+	slices.SortFunc(state.GetPods(), func(a, b *loadlinev1.OwnerPods) int {
+		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetPods(), b.GetPods()),
+			cmp.Compare(a.GetFinished(), b.GetFinished()))
+	})
 }
