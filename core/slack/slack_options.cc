@@ -1,14 +1,10 @@
 #include "core/slack/slack_options.h"
 
 #include "absl/strings/str_cat.h"
+#include "core/base/check_range.h"
 
 namespace loadline {
 namespace {
-
-absl::Status CheckRange(absl::string_view field, int64_t value, int64_t least, int64_t most) {
-  if (value >= least && value <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, ": ", value, " is not in [", least, ", ", most, "]"));
-}
 
 absl::Status CheckRoom(absl::string_view field, const CpuMemory& room) {
   absl::Status status = CheckRange(absl::StrCat(field, " cpu"), room.cpu, 0, kMaxAmount);

@@ -21,11 +21,6 @@ absl::Status CheckEntries(int64_t size, absl::string_view field, int64_t most) {
   return Refused(absl::StrCat(field, ": has ", size, " entries, at most ", most, " are allowed"));
 }
 
-absl::Status CheckRange(absl::string_view field, int64_t value, int64_t lowest, int64_t highest) {
-  if (value >= lowest && value <= highest) return absl::OkStatus();
-  return Refused(absl::StrCat(field, ": ", value, " is not in [", lowest, ", ", highest, "]"));
-}
-
 absl::Status CheckNotNegative(absl::string_view field, int64_t value) {
   if (value >= 0) return absl::OkStatus();
   return Refused(absl::StrCat(field, ": ", value, " is negative"));

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "core/base/check_range.h"  // IWYU pragma: export
 
 namespace loadline {
 
@@ -19,8 +20,7 @@ absl::Status CheckSize(absl::string_view field, int size, int most);
 // kInvalidArgument for a list of an object that is longer than any in use.
 absl::Status CheckEntries(int64_t size, absl::string_view field, int64_t most);
 
-// Errors: kInvalidArgument  names the field; CheckRange() and CheckNumber() tell the bounds as well
-absl::Status CheckRange(absl::string_view field, int64_t value, int64_t lowest, int64_t highest);
+// Errors: kInvalidArgument  names the field; CheckNumber() tells the bounds as well, as CheckRange() does
 absl::Status CheckNotNegative(absl::string_view field, int64_t value);
 absl::Status CheckBounded(absl::string_view field, int64_t value, int64_t highest);  // not negative either
 // A finite number in [lowest, highest].

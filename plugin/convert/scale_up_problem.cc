@@ -218,7 +218,7 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
   return decoded;
 }
 
-void SelectLabels(View* view, DecodedProblem* problem) {
+void SelectLabelKeys(View* view, DecodedProblem* problem) {
   std::vector<SelectorKeys> wishes;
   for (const DecodedPod& entry : problem->read) wishes.push_back(SelectorKeysOf(entry.pod));
   for (const IncomingPod& pod : problem->daemons) wishes.push_back(SelectorKeysOf(pod));

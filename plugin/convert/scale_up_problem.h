@@ -65,7 +65,7 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
 
 // Makes the view tell pods apart by what selectors of the question refer to. Pods for whose selectors there
 // is no room are left out.
-void SelectLabels(View* view, DecodedProblem* problem);
+void SelectLabelKeys(View* view, DecodedProblem* problem);
 // Gives all pods their labels of these keys, and the names, and puts equal ones together.
 void Complete(const LabelKeys& keys, DecodedProblem* problem);
 

@@ -113,7 +113,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
       DecodeProblem(growth, request.pods(), PodGrouping::kShape, view.cluster().resource_names(),
                     shared.OptionsOfQuestion());
   if (!decoded.ok()) return decoded.status();
-  SelectLabels(&view, &*decoded);
+  SelectLabelKeys(&view, &*decoded);
   UndoUnlessKept undo(&shared);
   absl::StatusOr<DrainTurn> drain_turn = DrainTurn::Begin(policy->drain, "drain", &undo);
   if (!drain_turn.ok()) return drain_turn.status();

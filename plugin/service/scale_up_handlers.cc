@@ -24,7 +24,7 @@ absl::StatusOr<DecodedProblem> DecodeGrowth(const v1::ScaleUpProblem& problem, P
   absl::StatusOr<DecodedProblem> decoded = DecodeProblem(
       problem, problem.pods(), grouping, view.cluster().resource_names(), shared->OptionsOfQuestion());
   if (!decoded.ok()) return decoded;
-  SelectLabels(&view, &*decoded);
+  SelectLabelKeys(&view, &*decoded);
   Complete(view.label_keys(), &*decoded);
   return decoded;
 }

@@ -23,7 +23,7 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
   if (view.cluster().node_count() == 0 && !decoded->groups_known) {
     return absl::FailedPreconditionError("the cluster has no nodes, and no node groups are named");
   }
-  SelectLabels(&view, &decoded->problem);
+  SelectLabelKeys(&view, &decoded->problem);
   Complete(view.label_keys(), &decoded->problem);
 
   SlackQuestion question;
