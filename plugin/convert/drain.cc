@@ -1,7 +1,10 @@
 #include "plugin/convert/drain.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -139,20 +142,34 @@ class Encoder {
   }
 
   void Encode(const DrainRemoval& removal, v1::NodeRemoval* message) const {
-    const NodeTraits& traits = cluster().traits(removal.slot);
+    if (!compact_ || removal.start) EncodeDetails(removal, message);
     message->set_slot(static_cast<int32_t>(removal.slot));
-    message->set_node(std::string(cluster().name(removal.slot)));
-    message->set_uid(traits.uid);
-    message->set_provider_id(traits.provider_id);
     message->set_empty(removal.empty);
     message->set_risky(removal.risky);
-    for (const DrainMove& move : removal.moves()) Encode(removal.slot, move, message->add_moves());
-    message->mutable_waits_for()->Add(removal.waits_for.begin(), removal.waits_for.end());
+    message->set_pods_to_move(
+        std::count_if(removal.moves().begin(), removal.moves().end(),
+                      [](const DrainMove& move) { return !move.pod.is_placeholder(); }));
     message->set_since_s(removal.since_s);
     message->set_ready_at_s(removal.ready_at_s);
     message->set_start(removal.start);
     message->set_waits(NameUnlessNone(removal.waits));
-    message->set_node_group(GroupOf(removal.slot));
+  }
+
+  // Nodes that stay, one by one, or by reason.
+  void EncodeKeeps(const DrainPlan& plan, v1::PlanDrainResponse* response) const {
+    if (!compact_) {
+      for (const DrainKeep& keep : plan.keep) Encode(keep, response->add_keep());
+      return;
+    }
+    std::map<std::tuple<NodeReason, PodReason, BudgetRefusal>, v1::StayReason*> told;
+    for (const DrainKeep& keep : plan.keep) {
+      v1::StayReason*& reason = told[{keep.reason, keep.pod_reason, keep.budget}];
+      if (reason == nullptr) {
+        reason = response->add_stay();
+        Encode(keep, reason->mutable_first());
+      }
+      reason->add_slots(static_cast<int32_t>(keep.slot));
+    }
   }
 
   // Budgets that moves take from.
@@ -175,6 +192,9 @@ class Encoder {
     }
   }
 
+ private:
+  const ClusterState& cluster() const { return *problem_.cluster; }
+
   void Encode(const DrainKeep& keep, v1::NodeKeep* message) const {
     message->set_slot(static_cast<int32_t>(keep.slot));
     message->set_node(std::string(cluster().name(keep.slot)));
@@ -184,11 +204,18 @@ class Encoder {
     message->set_pod_reason(NameUnlessNone(keep.pod_reason));
     message->set_budget_refusal(NameUnlessNone(keep.budget));
     message->set_since_s(keep.since_s);
-    if (!compact_) message->set_advice(WhatWouldHelp(problem_, keep));
+    message->set_advice(WhatWouldHelp(problem_, keep));
   }
 
- private:
-  const ClusterState& cluster() const { return *problem_.cluster; }
+  void EncodeDetails(const DrainRemoval& removal, v1::NodeRemoval* message) const {
+    const NodeTraits& traits = cluster().traits(removal.slot);
+    message->set_node(std::string(cluster().name(removal.slot)));
+    message->set_uid(traits.uid);
+    message->set_provider_id(traits.provider_id);
+    message->set_node_group(GroupOf(removal.slot));
+    for (const DrainMove& move : removal.moves()) Encode(removal.slot, move, message->add_moves());
+    message->mutable_waits_for()->Add(removal.waits_for.begin(), removal.waits_for.end());
+  }
 
   std::string GroupOf(Slot slot) const {
     const int32_t group = problem_.group_of[IndexOf(slot)];
@@ -259,7 +286,7 @@ v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem&
   const Encoder encoder(problem, compact);
   v1::PlanDrainResponse response;
   for (const DrainRemoval& removal : plan.remove) encoder.Encode(removal, response.add_remove());
-  for (const DrainKeep& keep : plan.keep) encoder.Encode(keep, response.add_keep());
+  encoder.EncodeKeeps(plan, &response);
   encoder.EncodeBudgets(plan, &response);
   response.set_brake(NameUnlessNone(plan.brake));
   response.set_brake_text(plan.brake_text);

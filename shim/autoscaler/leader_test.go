@@ -333,19 +333,6 @@ func TestDrainsOneNode(t *testing.T) {
 	})
 }
 
-// A plan without names, as large clusters get it, comes to the same.
-func TestCompactPlan(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := threeNodes(t, nil)
-		b.planner.compactFrom = 1
-		b.run(90 * time.Second)
-		if !slices.Equal(b.deleted, []string{"n1"}) || b.readStatus().ClusterWide.ScaleDown.TopBlockers == nil {
-			t.Errorf("deleted %v, status %+v", b.deleted, b.readStatus())
-		}
-		b.end()
-	})
-}
-
 // No label of a metric grows with the cluster. Invariant I2.
 func TestMetricLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

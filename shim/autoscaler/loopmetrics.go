@@ -31,10 +31,13 @@ func (l *leader) updateMetrics(o *loop) {
 	m.unneeded.Set(float64(len(o.plan.GetRemove())))
 	m.unremovable.Reset()
 	var skipped []string
-	for _, keep := range o.plan.GetKeep() {
-		m.unremovable.WithLabelValues(keep.GetReason()).Inc()
-		if keep.GetReason() == "NotEvaluated" {
-			skipped = append(skipped, o.plan.nameOf[keep.GetSlot()])
+	for _, stay := range o.plan.GetStay() {
+		reason := stay.GetFirst().GetReason()
+		m.unremovable.WithLabelValues(reason).Add(float64(len(stay.GetSlots())))
+		if reason == "NotEvaluated" {
+			for _, slot := range stay.GetSlots() {
+				skipped = append(skipped, o.plan.nameOf[slot])
+			}
 		}
 	}
 	m.longestSkip.Set(l.skips.Update(skipped, o.now).Seconds())
@@ -44,7 +47,7 @@ func (l *leader) updateMetrics(o *loop) {
 // logPlan logs what a plan comes to. While that stays the same, it logs only at a level at which each loop is worth a
 // line.
 func (l *leader) logPlan(o *loop) {
-	values := []any{"outcome", o.outcome, "canGo", len(o.plan.GetRemove()), "stay", len(o.plan.GetKeep()),
+	values := []any{"outcome", o.outcome, "canGo", len(o.plan.GetRemove()), "stay", o.plan.staying(),
 		"underWay", len(o.underWay), "brake", o.plan.GetBrake(), "limit", o.plan.GetLimit(),
 		"growth", o.growthOutcome, "waiting", o.pods.Waiting()}
 	level, text := klog.Level(4), fmt.Sprint(values...)

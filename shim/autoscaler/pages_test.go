@@ -2,6 +2,8 @@ package autoscaler
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,11 +13,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/report"
+	"loadline.dev/shim/slack"
 )
 
 // seen returns what a process answers whose leader is the bench's.
@@ -99,6 +103,13 @@ func TestPageOfLeader(t *testing.T) {
 	})
 }
 
+func placeholderOn(node, name string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "slack", Name: name,
+		Labels:          map[string]string{slack.PlaceholderLabel: "true"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Controller: new(true)}}},
+		Spec: v1.PodSpec{NodeName: node, Priority: new(int32(math.MinInt32))}}
+}
+
 // The page tells which groups grow, which pods get no node and why, and how much of the slack is there.
 func TestPageOfGrowth(t *testing.T) {
 	options := config.Default()
@@ -119,8 +130,12 @@ func TestPageOfGrowth(t *testing.T) {
 		Growth: []string{"g: 3 for pods, 1 for slack, 0.4000 USD per hour"}})
 	s.page.Slack = shownSlack(slack)
 	s.page.Notes = map[string]string{"n1": "could go"}
-	notePlaceholders(s.page.Notes, &loadlinev1.SlackState{Names: []string{"class", "n2"},
-		Placeholders: []*loadlinev1.Placeholder{{Node: "n1"}, {NodeName: 2}, {NodeName: 2}, {}}})
+	c := &cluster{slackNamespace: "slack", pods: map[types.NamespacedName]*v1.Pod{}}
+	for i, node := range []string{"n1", "n2", "n2", ""} {
+		pod := placeholderOn(node, fmt.Sprint(i))
+		c.pods[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = pod
+	}
+	c.notePlaceholders(s.page.Notes)
 	l := &leader{term: 1}
 	l.seen.Store(s)
 	a := &Autoscaler{config: &options}

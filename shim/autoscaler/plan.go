@@ -21,9 +21,6 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// compactFrom is from how many nodes on a whole plan may not fit into one answer.
-const compactFrom = 4000
-
 // answerTime is what telling the engine what has changed, and its answer, may take beside planning.
 const answerTime = 30 * time.Second
 
@@ -34,8 +31,6 @@ type planner struct {
 	// settings is the part of each question that stays the same.
 	settings *loadlinev1.PlanLoopRequest
 	longest  time.Duration
-	// compactFrom is how many nodes a cluster has whose plan is asked for without what is known here anyway.
-	compactFrom int
 	// progress is what the engine has not been told yet.
 	progress loadlinev1.DrainProgress
 	// priorities are those of node groups, where they are ranked.
@@ -63,8 +58,7 @@ func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.
 	for _, decision := range options.Decisions {
 		settings.Decisions = append(settings.Decisions, decisions[decision])
 	}
-	return &planner{client: client, cluster: c, settings: settings, priorities: files.Priorities, longest: longest,
-		compactFrom: compactFrom}
+	return &planner{client: client, cluster: c, settings: settings, priorities: files.Priorities, longest: longest}
 }
 
 // optionsOf returns the options of a configuration as the engine has them. It has been checked.
@@ -162,7 +156,7 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 		Drain: p.settings.Drain, UsdPerFurtherType: p.settings.UsdPerFurtherType, MaxWork: p.settings.MaxWork,
 		MaxMilliseconds: p.settings.MaxMilliseconds,
 		Progress:        &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods(),
-		Sized: q.sized, SizePods: q.sizePods, Compact: len(p.cluster.nodes) >= p.compactFrom}
+		Sized: q.sized, SizePods: q.sizePods, Compact: true}
 	pending := q.pods.Pending()
 	var after turns
 	ctx, cancel := context.WithTimeout(ctx, p.longest+answerTime)
@@ -200,8 +194,27 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 			"kinds", left, "pods", plan.deferred)
 	}
 	plan.PlanDrainResponse = plan.loop.GetScaleDown()
+	plan.name(q.groupOf)
 	p.progress.Reset()
 	return plan, nil
+}
+
+// name gives nodes that can go the names and groups that the answer leaves out.
+func (p *loopPlan) name(groupOf map[string]string) {
+	for _, removal := range p.GetRemove() {
+		if removal.Node == "" {
+			removal.Node = p.nameOf[removal.GetSlot()]
+			removal.NodeGroup = groupOf[removal.Node]
+		}
+	}
+}
+
+// staying returns how many nodes stay.
+func (p *loopPlan) staying() (nodes int) {
+	for _, reason := range p.GetStay() {
+		nodes += len(reason.GetSlots())
+	}
+	return nodes
 }
 
 // mostBytes is how large a question may be: the engine takes messages of 4 MiB, and some room is left for its frame.
@@ -224,24 +237,38 @@ func podsIn(entries []*loadlinev1.PendingPods) (pods int) {
 	return pods
 }
 
-// ended takes note of a removal that has ended without the node's going.
+// ended takes note of a removal that has ended without the node's going. While no plan is made the same node may fail
+// many times.
 func (p *planner) ended(node string) {
-	p.progress.Failed = append(p.progress.Failed, node)
+	if !slices.Contains(p.progress.Failed, node) {
+		p.progress.Failed = append(p.progress.Failed, node)
+	}
 }
 
-// evicted takes note of an eviction.
+// evicted takes note of an eviction. While no plan is made, evictions that no plan would count any more are forgotten,
+// and of too many the oldest.
 func (p *planner) evicted(e actuation.Eviction) {
 	pod := view.TrimIncomingPodForPlanning(e.Pod)
 	if len(pod) > mostEvictedBytes {
 		pod = view.TrimIncomingPodForPlanning(view.SlimPod(e.Pod))
 	}
-	p.progress.Evicted = append(p.progress.Evicted,
-		&loadlinev1.EvictedPod{Pod: pod, Node: e.Pod.Spec.NodeName, AtS: e.At.Unix()})
+	all := append(p.progress.Evicted, &loadlinev1.EvictedPod{Pod: pod, Node: e.Pod.Spec.NodeName, AtS: e.At.Unix()})
+	first, bytes := len(all), 0
+	oldest := e.At.Unix() - int64(p.settings.GetDrain().GetRecentEvictionS())
+	for first > 0 && all[first-1].GetAtS() >= oldest && bytes+len(all[first-1].GetPod()) <= mostEvictionBytes {
+		first--
+		bytes += len(all[first].GetPod())
+	}
+	p.progress.Evicted = slices.Delete(all, 0, first)
 }
 
-// mostEvictedBytes is the size above which a plan gets only the requests of an evicted pod: many pods may be evicted
-// between two plans.
-const mostEvictedBytes = 16 << 10
+const (
+	// mostEvictedBytes is the size above which a plan gets only the requests of an evicted pod: many pods may be evicted
+	// between two plans.
+	mostEvictedBytes = 16 << 10
+	// mostEvictionBytes bounds all evicted pods of one question.
+	mostEvictionBytes = 1 << 20
+)
 
 // mostUpcoming is how many nodes of a group may be on their way: the engine takes no more.
 const mostUpcoming = 20_000

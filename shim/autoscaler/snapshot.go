@@ -62,7 +62,7 @@ func (l *leader) snapshotOf(o *loop, status *Status) *snapshot {
 	s.page.Tables = []report.TitledGrid{waiting, l.goingNodes(o, s.page.Notes), stayingNodes(o)}
 	if o.plan != nil {
 		s.page.Slack = shownSlack(o.plan.loop.GetSlack())
-		notePlaceholders(s.page.Notes, o.plan.loop.GetState().GetSlack())
+		l.cluster.notePlaceholders(s.page.Notes)
 	}
 	s.page.Lines = append(s.page.Lines, fmt.Sprintf("%s, %s, %d of them waiting for a node.",
 		counted(len(l.cluster.nodes), "node"), counted(len(l.cluster.pods), "pod"), pending))
@@ -112,15 +112,11 @@ func shownSlack(slack *loadlinev1.PlanSlackResponse) []report.SlackClass {
 }
 
 // notePlaceholders tells on which nodes room is kept.
-func notePlaceholders(notes map[string]string, slack *loadlinev1.SlackState) {
+func (c *cluster) notePlaceholders(notes map[string]string) {
 	counts := map[string]int{}
-	for _, p := range slack.GetPlaceholders() {
-		node := p.GetNode()
-		if at := int(p.GetNodeName()); at > 0 && at <= len(slack.GetNames()) {
-			node = slack.GetNames()[at-1]
-		}
-		if node != "" {
-			counts[node]++
+	for _, pod := range c.pods {
+		if pod.Spec.NodeName != "" && c.isPlaceholder(pod) {
+			counts[pod.Spec.NodeName]++
 		}
 	}
 	for node, count := range counts {
@@ -264,13 +260,7 @@ func candidateRow(name string, r *loadlinev1.NodeRemoval, now time.Time) []strin
 			state += ", timer ends in " + left.Round(time.Second).String()
 		}
 	}
-	moves := 0
-	for _, m := range r.GetMoves() {
-		if !m.GetPlaceholder() {
-			moves++
-		}
-	}
-	return []string{name, r.GetNodeGroup(), state, ago(now, time.Unix(r.GetSinceS(), 0)), strconv.Itoa(moves)}
+	return []string{name, r.GetNodeGroup(), state, ago(now, time.Unix(r.GetSinceS(), 0)), strconv.FormatInt(r.GetPodsToMove(), 10)}
 }
 
 // stayingNodes returns why nodes stay, the most frequent reasons first.
@@ -280,37 +270,31 @@ func stayingNodes(o *loop) report.TitledGrid {
 	if o.plan == nil {
 		return table
 	}
-	type staying struct {
-		reason string
-		count  int
-		first  *loadlinev1.NodeKeep
-	}
-	byReason := map[string]*staying{}
-	for _, k := range o.plan.GetKeep() {
-		reason := k.GetReason()
-		for _, more := range []string{k.GetPodReason(), k.GetBudgetRefusal()} {
-			if more != "" {
-				reason += ", " + more
-			}
-		}
-		if byReason[reason] == nil {
-			byReason[reason] = &staying{reason: reason, first: k}
-		}
-		byReason[reason].count++
-	}
-	reasons := slices.SortedFunc(maps.Values(byReason), func(a, b *staying) int {
-		return cmp.Or(cmp.Compare(b.count, a.count), strings.Compare(a.reason, b.reason))
+	reasons := slices.SortedFunc(slices.Values(o.plan.GetStay()), func(a, b *loadlinev1.StayReason) int {
+		return cmp.Or(cmp.Compare(len(b.GetSlots()), len(a.GetSlots())), strings.Compare(stayText(a), stayText(b)))
 	})
 	for _, r := range reasons[:min(len(reasons), mostShownRows)] {
-		pod := r.first.GetPodName()
+		first := r.GetFirst()
+		pod := first.GetPodName()
 		if pod != "" {
-			pod = r.first.GetPodNamespace() + "/" + pod
+			pod = first.GetPodNamespace() + "/" + pod
 		}
 		table.Rows = append(table.Rows,
-			[]string{r.reason, strconv.Itoa(r.count), o.plan.nameOf[r.first.GetSlot()], pod, r.first.GetAdvice()})
+			[]string{stayText(r), strconv.Itoa(len(r.GetSlots())), o.plan.nameOf[first.GetSlot()], pod, first.GetAdvice()})
 	}
 	table.Note = others(len(reasons), "reason")
 	return table
+}
+
+// stayText names why nodes stay.
+func stayText(r *loadlinev1.StayReason) string {
+	text := r.GetFirst().GetReason()
+	for _, more := range []string{r.GetFirst().GetPodReason(), r.GetFirst().GetBudgetRefusal()} {
+		if more != "" {
+			text += ", " + more
+		}
+	}
+	return text
 }
 
 // others says how many rows of a table are not shown.

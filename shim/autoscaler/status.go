@@ -219,12 +219,13 @@ func (l *leader) planStatus(o *loop, s *Status, candidates map[string]int) {
 		}
 	}
 	counts := map[string]int{}
-	for _, k := range o.plan.GetKeep() {
-		counts[k.GetReason()]++
-		if counts[k.GetReason()] == 1 && k.GetAdvice() != "" && len(down.Why) < topEntries {
+	for _, stay := range o.plan.GetStay() {
+		k := stay.GetFirst()
+		if counts[k.GetReason()] == 0 && k.GetAdvice() != "" && len(down.Why) < topEntries {
 			down.Why = append(down.Why,
 				fmt.Sprintf("%s: %s: %s", o.plan.nameOf[k.GetSlot()], k.GetReason(), k.GetAdvice()))
 		}
+		counts[k.GetReason()] += len(stay.GetSlots())
 	}
 	for reason, nodes := range counts {
 		down.TopBlockers = append(down.TopBlockers, Blocker{reason, nodes})

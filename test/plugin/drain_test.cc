@@ -333,14 +333,65 @@ TEST_F(DrainHandlerTest, ARiskyDrainIsAloneUntilItIsOver) {
   EXPECT_TRUE(response.state().deleting(0).risky());
 }
 
-TEST_F(DrainHandlerTest, LeavesOutNamesOfACompactAnswer) {
+TEST_F(DrainHandlerTest, ACompactAnswerTellsMovesOfWhatStartsOnly) {
   Sync();
   request_.set_compact(true);
-  const v1::PlanDrainResponse response = Plan();
+  v1::PlanDrainResponse response = Plan();
   ASSERT_EQ(response.remove_size(), 2);
+  EXPECT_EQ(response.remove(1).slot(), 0);
+  EXPECT_FALSE(response.remove(1).start());
+  EXPECT_EQ(response.remove(1).pods_to_move(), 1);
+  EXPECT_THAT(response.remove(1).moves(), IsEmpty());
+  EXPECT_EQ(response.remove(1).node() + response.remove(1).uid() + response.remove(1).node_group(), "");
+  request_.set_now_s(kDrainTime + 601);  // longer than scale_down_unneeded_time_s
+  response = Plan();
+  ASSERT_EQ(response.remove_size(), 2);
+  EXPECT_TRUE(response.remove(1).start());
+  ASSERT_EQ(response.remove(1).moves_size(), 1);
   EXPECT_EQ(response.remove(1).moves(0).to_slot(), 1);
   EXPECT_EQ(response.remove(1).moves(0).to(), "");
+  EXPECT_EQ(response.remove(1).node(), "a");
+  EXPECT_EQ(response.remove(1).uid(), "uid-of-a");
+  EXPECT_EQ(response.remove(1).node_group(), "workers");
   EXPECT_FALSE(response.has_state());
+}
+
+TEST_F(DrainHandlerTest, ACompactAnswerTellsByReasonWhyNodesStay) {
+  Object(v1::POD_DISRUPTION_BUDGET, Budget(0).SerializeAsString());
+  Sync();
+  const v1::PlanDrainResponse whole = Plan();
+  ASSERT_EQ(whole.keep_size(), 2);
+  request_.set_compact(true);
+  const v1::PlanDrainResponse response = Plan();
+  EXPECT_THAT(response.keep(), IsEmpty());
+  ASSERT_EQ(response.stay_size(), 1);
+  EXPECT_THAT(response.stay(0).slots(), ElementsAre(0, 1));
+  EXPECT_EQ(response.stay(0).first().SerializeAsString(), whole.keep(0).SerializeAsString());
+  EXPECT_NE(response.stay(0).first().advice(), "");
+}
+
+// 1,000 nodes with two pods each, all names as long as they may be: what waits is told in a few bytes.
+TEST_F(DrainHandlerTest, ACompactAnswerDoesNotGrowWithPodsAndNames) {
+  ChangesBuilder builder = ChangesBuilder::FullList(++epoch_, 1);
+  builder.Shape(0, Web());
+  for (int32_t slot = 0; slot < 1'000; ++slot) {
+    const std::string number = absl::StrCat(1'000 + slot);
+    std::vector<PodOnNode> pods;
+    for (int pod = 0; pod < 2; ++pod) {
+      const std::string name = absl::StrCat(std::string(240, 'p'), number, "-", pod);
+      pods.push_back({0, name, absl::StrCat("u-", number, "-", pod)});
+    }
+    builder.Node(slot, FourCores(absl::StrCat(std::string(240, 'n'), number)), pods);
+    if (slot > 2) request_.mutable_groups(0)->add_slots(slot);
+  }
+  v1::SyncRequest sync = builder.Sync();
+  sync.mutable_changes()->MergeFrom(cluster_);
+  ASSERT_TRUE(engine_->CallBytes(kSyncMethod, sync.SerializeAsString()).ok());
+  *request_.mutable_changes() = ChangesBuilder::At(epoch_, 1).changes();
+  request_.set_compact(true);
+  const v1::PlanDrainResponse response = Plan();
+  EXPECT_GE(response.remove_size(), 400);
+  EXPECT_LE(response.ByteSizeLong(), size_t{50} * 1'000 + 4'096);
 }
 
 // --- brakes

@@ -59,8 +59,10 @@ type PlanDrainRequest struct {
 	// The same in time, which makes an answer that is cut short depend on the machine. [0, 3600000]; 0: no
 	// limit.
 	MaxMilliseconds int32 `protobuf:"varint,13,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
-	// Leave out what can be found by slot and position: names of pods and destinations, advice, and the state.
-	// For clusters whose answer would outgrow 4 MiB.
+	// For who asks in each loop: what the client knows, or does not act on, is left out, so that the answer of
+	// 15000 nodes has less than 1 MiB. Names, UIDs, groups and moves are those of nodes that start to go only,
+	// and moves are without names; nodes that stay are told by reason, in `stay`; there are no budgets, and no
+	// state.
 	Compact       bool `protobuf:"varint,14,opt,name=compact,proto3" json:"compact,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1426,7 +1428,7 @@ type PlanDrainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Together, in the order in which they are to be drained.
 	Remove []*NodeRemoval `protobuf:"bytes,1,rep,name=remove,proto3" json:"remove,omitempty"`
-	// All other nodes, in name order.
+	// All other nodes, in name order; none in a compact answer.
 	Keep []*NodeKeep `protobuf:"bytes,2,rep,name=keep,proto3" json:"keep,omitempty"`
 	// Why nothing is removed at all: ClusterNotKnown, ClusterUnhealthy, PodsVanished, NodesVanished,
 	// ClockWentBack, NodesBeingDeleted, RecentEvictions, NotVerified; empty: no brake. And what exactly.
@@ -1453,7 +1455,9 @@ type PlanDrainResponse struct {
 	LeftOutTotal int64 `protobuf:"varint,13,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
 	// What ended the budget of the question before all was looked at: "work", "time" or "memory"; empty:
 	// nothing did. What starts to go was looked at in any case.
-	CutShortBy    string `protobuf:"bytes,14,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
+	CutShortBy string `protobuf:"bytes,14,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
+	// In a compact answer: why all other nodes stay, in the order of the first node of each reason.
+	Stay          []*StayReason `protobuf:"bytes,15,rep,name=stay,proto3" json:"stay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1586,6 +1590,68 @@ func (x *PlanDrainResponse) GetCutShortBy() string {
 	return ""
 }
 
+func (x *PlanDrainResponse) GetStay() []*StayReason {
+	if x != nil {
+		return x.Stay
+	}
+	return nil
+}
+
+// Nodes that stay for the same reason.
+type StayReason struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The first of them, by name. Its reason, pod_reason and budget_refusal are those of all.
+	First *NodeKeep `protobuf:"bytes,1,opt,name=first,proto3" json:"first,omitempty"`
+	// All of them, as numbered by the client, in name order.
+	Slots         []int32 `protobuf:"varint,2,rep,packed,name=slots,proto3" json:"slots,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StayReason) Reset() {
+	*x = StayReason{}
+	mi := &file_loadline_v1_drain_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StayReason) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StayReason) ProtoMessage() {}
+
+func (x *StayReason) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_drain_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StayReason.ProtoReflect.Descriptor instead.
+func (*StayReason) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *StayReason) GetFirst() *NodeKeep {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *StayReason) GetSlots() []int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
 // What a budget allows before anything moves.
 type BudgetLeft struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1600,7 +1666,7 @@ type BudgetLeft struct {
 
 func (x *BudgetLeft) Reset() {
 	*x = BudgetLeft{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[14]
+	mi := &file_loadline_v1_drain_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1678,7 @@ func (x *BudgetLeft) String() string {
 func (*BudgetLeft) ProtoMessage() {}
 
 func (x *BudgetLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[14]
+	mi := &file_loadline_v1_drain_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1691,7 @@ func (x *BudgetLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetLeft.ProtoReflect.Descriptor instead.
 func (*BudgetLeft) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BudgetLeft) GetNamespace() string {
@@ -1674,14 +1740,16 @@ type NodeRemoval struct {
 	Start bool   `protobuf:"varint,11,opt,name=start,proto3" json:"start,omitempty"`
 	Waits string `protobuf:"bytes,12,opt,name=waits,proto3" json:"waits,omitempty"`
 	// Of the node.
-	NodeGroup     string `protobuf:"bytes,13,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
+	NodeGroup string `protobuf:"bytes,13,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
+	// How many pods have to move, placeholders apart.
+	PodsToMove    int64 `protobuf:"varint,14,opt,name=pods_to_move,json=podsToMove,proto3" json:"pods_to_move,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeRemoval) Reset() {
 	*x = NodeRemoval{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	mi := &file_loadline_v1_drain_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1693,7 +1761,7 @@ func (x *NodeRemoval) String() string {
 func (*NodeRemoval) ProtoMessage() {}
 
 func (x *NodeRemoval) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	mi := &file_loadline_v1_drain_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1706,7 +1774,7 @@ func (x *NodeRemoval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRemoval.ProtoReflect.Descriptor instead.
 func (*NodeRemoval) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NodeRemoval) GetSlot() int32 {
@@ -1800,6 +1868,13 @@ func (x *NodeRemoval) GetNodeGroup() string {
 	return ""
 }
 
+func (x *NodeRemoval) GetPodsToMove() int64 {
+	if x != nil {
+		return x.PodsToMove
+	}
+	return 0
+}
+
 // One pod, or placeholder, and where it goes.
 type PodMove struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1821,7 +1896,7 @@ type PodMove struct {
 
 func (x *PodMove) Reset() {
 	*x = PodMove{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[16]
+	mi := &file_loadline_v1_drain_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +1908,7 @@ func (x *PodMove) String() string {
 func (*PodMove) ProtoMessage() {}
 
 func (x *PodMove) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[16]
+	mi := &file_loadline_v1_drain_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +1921,7 @@ func (x *PodMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodMove.ProtoReflect.Descriptor instead.
 func (*PodMove) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{16}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PodMove) GetPod() int32 {
@@ -1928,7 +2003,7 @@ type NodeKeep struct {
 
 func (x *NodeKeep) Reset() {
 	*x = NodeKeep{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[17]
+	mi := &file_loadline_v1_drain_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1940,7 +2015,7 @@ func (x *NodeKeep) String() string {
 func (*NodeKeep) ProtoMessage() {}
 
 func (x *NodeKeep) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[17]
+	mi := &file_loadline_v1_drain_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1953,7 +2028,7 @@ func (x *NodeKeep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeKeep.ProtoReflect.Descriptor instead.
 func (*NodeKeep) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{17}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NodeKeep) GetSlot() int32 {
@@ -2195,7 +2270,7 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\rDrainProgress\x12\x18\n" +
 	"\astarted\x18\x01 \x03(\tR\astarted\x12\x16\n" +
 	"\x06failed\x18\x02 \x03(\tR\x06failed\x121\n" +
-	"\aevicted\x18\x03 \x03(\v2\x17.loadline.v1.EvictedPodR\aevicted\"\x93\x04\n" +
+	"\aevicted\x18\x03 \x03(\v2\x17.loadline.v1.EvictedPodR\aevicted\"\xc0\x04\n" +
 	"\x11PlanDrainResponse\x120\n" +
 	"\x06remove\x18\x01 \x03(\v2\x18.loadline.v1.NodeRemovalR\x06remove\x12)\n" +
 	"\x04keep\x18\x02 \x03(\v2\x15.loadline.v1.NodeKeepR\x04keep\x12\x14\n" +
@@ -2213,12 +2288,17 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\bleft_out\x18\f \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
 	"\x0eleft_out_total\x18\r \x01(\x03R\fleftOutTotal\x12 \n" +
 	"\fcut_short_by\x18\x0e \x01(\tR\n" +
-	"cutShortBy\"R\n" +
+	"cutShortBy\x12+\n" +
+	"\x04stay\x18\x0f \x03(\v2\x17.loadline.v1.StayReasonR\x04stay\"O\n" +
+	"\n" +
+	"StayReason\x12+\n" +
+	"\x05first\x18\x01 \x01(\v2\x15.loadline.v1.NodeKeepR\x05first\x12\x14\n" +
+	"\x05slots\x18\x02 \x03(\x05R\x05slots\"R\n" +
 	"\n" +
 	"BudgetLeft\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
-	"\x04left\x18\x03 \x01(\x03R\x04left\"\xdf\x02\n" +
+	"\x04left\x18\x03 \x01(\x03R\x04left\"\x81\x03\n" +
 	"\vNodeRemoval\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x10\n" +
@@ -2236,7 +2316,9 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\x05start\x18\v \x01(\bR\x05start\x12\x14\n" +
 	"\x05waits\x18\f \x01(\tR\x05waits\x12\x1d\n" +
 	"\n" +
-	"node_group\x18\r \x01(\tR\tnodeGroup\"\xb0\x01\n" +
+	"node_group\x18\r \x01(\tR\tnodeGroup\x12 \n" +
+	"\fpods_to_move\x18\x0e \x01(\x03R\n" +
+	"podsToMove\"\xb0\x01\n" +
 	"\aPodMove\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\x05R\x03pod\x12 \n" +
 	"\vplaceholder\x18\x02 \x01(\bR\vplaceholder\x12\x17\n" +
@@ -2274,7 +2356,7 @@ func file_loadline_v1_drain_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_drain_proto_rawDescData
 }
 
-var file_loadline_v1_drain_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_loadline_v1_drain_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_loadline_v1_drain_proto_goTypes = []any{
 	(*PlanDrainRequest)(nil),  // 0: loadline.v1.PlanDrainRequest
 	(*DrainGroup)(nil),        // 1: loadline.v1.DrainGroup
@@ -2290,46 +2372,49 @@ var file_loadline_v1_drain_proto_goTypes = []any{
 	(*EvictedPod)(nil),        // 11: loadline.v1.EvictedPod
 	(*DrainProgress)(nil),     // 12: loadline.v1.DrainProgress
 	(*PlanDrainResponse)(nil), // 13: loadline.v1.PlanDrainResponse
-	(*BudgetLeft)(nil),        // 14: loadline.v1.BudgetLeft
-	(*NodeRemoval)(nil),       // 15: loadline.v1.NodeRemoval
-	(*PodMove)(nil),           // 16: loadline.v1.PodMove
-	(*NodeKeep)(nil),          // 17: loadline.v1.NodeKeep
-	(*Changes)(nil),           // 18: loadline.v1.Changes
-	(*FitOptions)(nil),        // 19: loadline.v1.FitOptions
-	(ObjectKind)(0),           // 20: loadline.v1.ObjectKind
-	(*LeftOut)(nil),           // 21: loadline.v1.LeftOut
+	(*StayReason)(nil),        // 14: loadline.v1.StayReason
+	(*BudgetLeft)(nil),        // 15: loadline.v1.BudgetLeft
+	(*NodeRemoval)(nil),       // 16: loadline.v1.NodeRemoval
+	(*PodMove)(nil),           // 17: loadline.v1.PodMove
+	(*NodeKeep)(nil),          // 18: loadline.v1.NodeKeep
+	(*Changes)(nil),           // 19: loadline.v1.Changes
+	(*FitOptions)(nil),        // 20: loadline.v1.FitOptions
+	(ObjectKind)(0),           // 21: loadline.v1.ObjectKind
+	(*LeftOut)(nil),           // 22: loadline.v1.LeftOut
 }
 var file_loadline_v1_drain_proto_depIdxs = []int32{
-	18, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
-	18, // 1: loadline.v1.PlanDrainRequest.own:type_name -> loadline.v1.Changes
+	19, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
+	19, // 1: loadline.v1.PlanDrainRequest.own:type_name -> loadline.v1.Changes
 	1,  // 2: loadline.v1.PlanDrainRequest.groups:type_name -> loadline.v1.DrainGroup
 	2,  // 3: loadline.v1.PlanDrainRequest.placeholders:type_name -> loadline.v1.DrainPlaceholder
 	3,  // 4: loadline.v1.PlanDrainRequest.pools:type_name -> loadline.v1.DrainDevicePool
 	4,  // 5: loadline.v1.PlanDrainRequest.options:type_name -> loadline.v1.DrainOptions
-	19, // 6: loadline.v1.PlanDrainRequest.fit:type_name -> loadline.v1.FitOptions
+	20, // 6: loadline.v1.PlanDrainRequest.fit:type_name -> loadline.v1.FitOptions
 	5,  // 7: loadline.v1.PlanDrainRequest.state:type_name -> loadline.v1.DrainState
 	12, // 8: loadline.v1.PlanDrainRequest.progress:type_name -> loadline.v1.DrainProgress
-	20, // 9: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
+	21, // 9: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
 	8,  // 10: loadline.v1.DrainState.unneeded:type_name -> loadline.v1.UnneededNode
 	9,  // 11: loadline.v1.DrainState.deleting:type_name -> loadline.v1.DeletingNode
 	10, // 12: loadline.v1.DrainState.failed:type_name -> loadline.v1.FailedNode
 	11, // 13: loadline.v1.DrainState.recent_evictions:type_name -> loadline.v1.EvictedPod
 	6,  // 14: loadline.v1.DrainState.pods:type_name -> loadline.v1.OwnerPods
-	20, // 15: loadline.v1.OwnerPods.kind:type_name -> loadline.v1.ObjectKind
+	21, // 15: loadline.v1.OwnerPods.kind:type_name -> loadline.v1.ObjectKind
 	7,  // 16: loadline.v1.UnneededNode.hints:type_name -> loadline.v1.DestinationHint
 	7,  // 17: loadline.v1.DeletingNode.hints:type_name -> loadline.v1.DestinationHint
 	11, // 18: loadline.v1.DrainProgress.evicted:type_name -> loadline.v1.EvictedPod
-	15, // 19: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
-	17, // 20: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
+	16, // 19: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
+	18, // 20: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
 	5,  // 21: loadline.v1.PlanDrainResponse.state:type_name -> loadline.v1.DrainState
-	14, // 22: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
-	21, // 23: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
-	16, // 24: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	15, // 22: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
+	22, // 23: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
+	14, // 24: loadline.v1.PlanDrainResponse.stay:type_name -> loadline.v1.StayReason
+	18, // 25: loadline.v1.StayReason.first:type_name -> loadline.v1.NodeKeep
+	17, // 26: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_drain_proto_init() }
@@ -2346,14 +2431,14 @@ func file_loadline_v1_drain_proto_init() {
 	file_loadline_v1_drain_proto_msgTypes[1].OneofWrappers = []any{}
 	file_loadline_v1_drain_proto_msgTypes[4].OneofWrappers = []any{}
 	file_loadline_v1_drain_proto_msgTypes[5].OneofWrappers = []any{}
-	file_loadline_v1_drain_proto_msgTypes[17].OneofWrappers = []any{}
+	file_loadline_v1_drain_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_drain_proto_rawDesc), len(file_loadline_v1_drain_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -131,7 +131,7 @@ type PlanLoopRequest struct {
 	// [0, 3600000]; 0: no limit.
 	MaxMilliseconds int32 `protobuf:"varint,20,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
 	// The answer goes without state, which stays with the view, and scale-down as in
-	// PlanDrainRequest.compact. Of a cluster of thousands of nodes nothing else may fit into one message.
+	// PlanDrainRequest.compact: it does not grow with the pods of the cluster.
 	Compact bool `protobuf:"varint,21,opt,name=compact,proto3" json:"compact,omitempty"`
 	// Set: of the options to grow one group for pods that find no room the one grows that ranks best, as
 	// Cluster Autoscaler's expanders have it; a further one may in the next loop. Groups without a price may
