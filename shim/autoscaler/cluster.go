@@ -315,6 +315,14 @@ func (c *cluster) sortedNodes() []*v1.Node {
 	return nodes
 }
 
+func (c *cluster) nodeUIDs() map[types.UID]bool {
+	uids := make(map[types.UID]bool, len(c.nodes))
+	for _, node := range c.nodes {
+		uids[node.UID] = true
+	}
+	return uids
+}
+
 // doubt returns why the cluster cannot be as it was told; nil when it can.
 func (c *cluster) doubt() error {
 	switch {

@@ -1,18 +1,27 @@
 package autoscaler
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/internal/text"
 )
 
-// isGoing says whether the cloud has been asked to delete a node, and has not made it plain that it does not.
+// isGoing says whether the cloud has been asked to delete a node, and has not made it plain that it does not. A deletion
+// that it has acknowledged goes on until the node is gone.
 func (l *leader) isGoing(o *loop, node *v1.Node) bool {
 	mark, ours := actuation.MarkOf(node)
-	if _, underWay := o.underWay[node.Name]; !ours || underWay || mark.Deleting == 0 {
+	_, underWay := o.underWay[node.Name]
+	if !underWay && l.actuator.Acknowledged(node) {
+		return true
+	}
+	if !ours || underWay || mark.Deleting == 0 {
 		return false
 	}
 	m, listed := o.machines[node.Spec.ProviderID]
@@ -25,6 +34,23 @@ func (l *leader) isAbandoned(o *loop, node *v1.Node) bool {
 	_, ours := actuation.MarkOf(node)
 	_, underWay := o.underWay[node.Name]
 	return ours && !underWay && !l.isGoing(o, node)
+}
+
+// noteStuckDeletions warns of nodes that the cloud has said it deletes, and still lists after some time.
+func (l *leader) noteStuckDeletions(o *loop) {
+	for _, name := range slices.Sorted(maps.Keys(l.cluster.altered)) {
+		node := l.cluster.nodes[name]
+		if node == nil || !l.actuator.Acknowledged(node) {
+			continue
+		}
+		mark, _ := actuation.MarkOf(node)
+		since := o.now.Sub(time.Unix(mark.Deleting, 0))
+		if _, listed := o.machines[node.Spec.ProviderID]; listed && mark.Deleting != 0 && since >= deletionPatience {
+			o.warnings = append(o.warnings, text.Bound(fmt.Sprintf("node %s: the cloud said %s ago that it deletes it, and still "+
+				"lists it: delete the machine there, or take the annotation %s off the node, so that it is asked again", name,
+				since.Round(time.Second), actuation.MarkAnnotation), mostStatusText))
+		}
+	}
 }
 
 // asPlanned returns a node as it is to be planned: one whose removal an earlier leader began as if it had not; one that

@@ -559,19 +559,26 @@ func TestDeletionOfUnknownOutcome(t *testing.T) {
 	}
 }
 
-// A cloud that says yes and deletes nothing gets the question again, once it has had its time.
-func TestDeafCloud(t *testing.T) {
+// A node that the cloud has said it deletes is neither given back nor deleted a second time, however long it is listed;
+// people are told.
+func TestAcknowledgedDeletionGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := threeNodes(t, nil)
 		b.deaf = true
 		b.run(5 * time.Minute)
-		if mark, ours := actuation.MarkOf(b.node("n1")); !ours || mark.Deleting == 0 {
+		if mark, ours := actuation.MarkOf(b.node("n1")); !ours || !mark.Acknowledged {
 			t.Fatalf("n1 has the mark %+v, %v", mark, ours)
 		}
 		b.deaf = false
+		b.stop()
+		b.start(b.config, 2) // the next leader reads it from the node
 		b.run(6 * time.Minute)
-		if !slices.Equal(b.deleted, []string{"n1"}) {
-			t.Errorf("deleted %v", b.deleted)
+		mark, ours := actuation.MarkOf(b.node("n1"))
+		if len(b.deleted) != 0 || !ours || !mark.Acknowledged {
+			t.Errorf("deleted %v, mark %+v", b.deleted, mark)
+		}
+		if warnings := strings.Join(b.readStatus().Warnings, " "); !strings.Contains(warnings, "node n1: the cloud said") {
+			t.Errorf("warnings %q", warnings)
 		}
 		b.end()
 	})

@@ -101,6 +101,7 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	if err := l.cluster.doubt(); err != nil {
 		return "cluster", err
 	}
+	l.noteStuckDeletions(o)
 	l.lookAtGroups(ctx, o)
 	o.pods = l.cluster.waiting(&l.config.ScaleUp, o.now)
 	done = l.metrics.time(functionPlan)

@@ -2,7 +2,10 @@ package autoscaler
 
 import (
 	"fmt"
+	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/internal/text"
 )
@@ -20,6 +23,8 @@ func (l *leader) takeResults(now time.Time) {
 		}
 		l.planner.ended(ended.Node)
 	}
+	uids := sync.OnceValue(l.cluster.nodeUIDs)
+	l.actuator.ForgetGone(func(uid types.UID) bool { return uids()[uid] })
 }
 
 // noteProblems takes note of groups that are left as they are, since the provider cannot tell their options.

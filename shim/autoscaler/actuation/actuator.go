@@ -13,6 +13,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
@@ -43,18 +44,24 @@ type Actuator struct {
 	now     func() time.Time // of what is written down, never of what is waited for
 	batcher *batcher
 	running sync.WaitGroup
+	// evicting has an entry for each eviction that waits for an answer.
+	evicting chan struct{}
 
 	mu        sync.Mutex
 	underWay  map[string]*deletion // by node; guarded by mu
 	evictions []Eviction           // guarded by mu
 	ended     []Ended              // guarded by mu
+	// acknowledged are the nodes that the cloud has said it deletes, until they are gone. What a watch tells of them may
+	// be older. Guarded by mu.
+	acknowledged map[types.UID]bool
 }
 
 // New returns an actuator for the leader of a term.
 func New(options Options, client kubernetes.Interface, cloud Cloud, events record.EventRecorder, term int64,
 	hooks Hooks) *Actuator {
 	a := &Actuator{options: options, nodes: nodeClient{client: client, term: term}, cloud: cloud, events: events,
-		hooks: hooks, now: options.Now, underWay: map[string]*deletion{}}
+		hooks: hooks, now: options.Now, underWay: map[string]*deletion{}, acknowledged: map[types.UID]bool{},
+		evicting: make(chan struct{}, evictionsAtOnce)}
 	if a.now == nil {
 		a.now = time.Now
 	}
@@ -119,8 +126,9 @@ func (a *Actuator) admit(plan Plan) (empty, drain []*deletion) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	taken := func(r *Removal) bool {
-		_, ours := MarkOf(r.Node)
-		return !ours && hasTaint(r.Node, HardTaint) || a.underWay[r.Node.Name] != nil
+		mark, ours := MarkOf(r.Node)
+		return !ours && hasTaint(r.Node, HardTaint) || a.underWay[r.Node.Name] != nil ||
+			mark.Acknowledged || a.acknowledged[r.Node.UID]
 	}
 	broken := map[string]bool{}
 	for i := range plan.Removals {

@@ -397,21 +397,91 @@ func TestTerminatingPods(t *testing.T) {
 	})
 }
 
-// A node of which nobody knows whether the cloud deletes it keeps its taint, and the time at which the cloud was asked.
-func TestUnknownOutcome(t *testing.T) {
+// However many pods are to be evicted, only so many requests are under way: here they have no answer.
+func TestEvictionsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.cloudFails, w.cloudError = []string{"n"}, fmt.Errorf("cloud provider: %w",
-			status.Error(codes.DeadlineExceeded, "late"))
 		a := w.actuator(testOptions())
-		if _, err := a.Start(t.Context(), emptyOf(w.addNode("n"))); err != nil {
+		for range evictionsAtOnce {
+			a.evicting <- struct{}{}
+		}
+		node := w.addNode("n")
+		if _, err := a.Start(t.Context(), drainOf(node, w.addPod("p1", "n"), w.addPod("p2", "n"))); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if len(w.attempts) != 0 {
+			t.Errorf("asked for %v beyond the limit", w.attempts)
+		}
+		<-a.evicting // one is answered: the two take turns
+		a.Wait()
+		if slices.Sort(w.evicted); !slices.Equal(w.evicted, []string{"p1", "p2"}) || !slices.Equal(w.deleted, []string{"n"}) {
+			t.Errorf("evicted %v, deleted %v", w.evicted, w.deleted)
+		}
+	})
+}
+
+// A node of which nobody knows whether the cloud deletes it keeps its taint, and the time at which the cloud was asked.
+// One of which the cloud says that it does not is given back.
+func TestFailedDeletion(t *testing.T) {
+	for code, unknown := range map[codes.Code]bool{
+		codes.DeadlineExceeded: true, codes.Unavailable: true, codes.Canceled: true, codes.Unknown: true, codes.Internal: true,
+		codes.Aborted: true, codes.DataLoss: true,
+		codes.FailedPrecondition: false, codes.InvalidArgument: false, codes.PermissionDenied: false, codes.Unimplemented: false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.cloudFails, w.cloudError = []string{"n"}, fmt.Errorf("cloud provider: %w", status.Error(code, "no"))
+			a := w.actuator(testOptions())
+			if _, err := a.Start(t.Context(), emptyOf(w.addNode("n"))); err != nil {
+				t.Fatal(err)
+			}
+			a.Wait()
+			ended := a.TakeEnded()
+			if len(ended) != 1 || ended[0].Result != ErrorFailedDelete {
+				t.Errorf("%v: ended %v", code, ended)
+			}
+			mark, ours := MarkOf(w.node("n"))
+			if ours != unknown || unknown != (mark.Deleting != 0) || hasTaint(w.node("n"), HardTaint) != unknown || mark.Acknowledged {
+				t.Errorf("%v: mark %+v, %v", code, mark, ours)
+			}
+		})
+	}
+}
+
+// What the cloud has said it deletes is neither given back nor deleted again: not by a watch that is late, and not by the
+// next leader.
+func TestAcknowledgedDeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		late := w.addNode("n")
+		a := w.actuator(testOptions())
+		if _, err := a.Start(t.Context(), emptyOf(late)); err != nil {
 			t.Fatal(err)
 		}
 		a.Wait()
-		mark, ours := MarkOf(w.node("n"))
-		if ended := a.TakeEnded(); len(ended) != 1 || ended[0].Result != ErrorFailedDelete || !ours ||
-			mark.Deleting == 0 || !hasTaint(w.node("n"), HardTaint) {
-			t.Errorf("ended %v, mark %+v, %v", ended, mark, ours)
+		if mark, _ := MarkOf(w.node("n")); !mark.Acknowledged || !slices.Equal(w.deleted, []string{"n"}) {
+			t.Fatalf("mark %+v, deleted %v", mark, w.deleted)
+		}
+		next := w.actuator(testOptions())
+		for name, c := range map[string]struct {
+			actuator *Actuator
+			node     *v1.Node
+		}{"LateWatch": {a, late}, "NextLeader": {next, w.node("n")}} {
+			if err := c.actuator.Release(t.Context(), c.node); !errors.Is(err, errAcknowledged) {
+				t.Errorf("%s: release: %v", name, err)
+			}
+			if outcome, err := c.actuator.Start(t.Context(), emptyOf(c.node)); outcome != NoNodeDeleted || err != nil {
+				t.Errorf("%s: %v, %v", name, outcome, err)
+			}
+			c.actuator.Wait()
+		}
+		if len(w.deleted) != 1 || !hasTaint(w.node("n"), HardTaint) {
+			t.Errorf("deleted %v, taints %v", w.deleted, w.node("n").Spec.Taints)
+		}
+		a.ForgetGone(func(types.UID) bool { return false })
+		if a.Acknowledged(late) {
+			t.Error("a node that is gone is remembered")
 		}
 	})
 }
@@ -447,6 +517,8 @@ func TestAtomicGroupIsNotLeftInPart(t *testing.T) {
 				w.t.Error(err)
 			}
 		}, deleted: []string{"b", "c"}},
+		"PodComes": {then: func(w *world) { w.addPod("late", "a") },
+			why: "node a cannot go: pod default/late is on the node that is to be deleted"},
 		"NotAtomic": {then: markTaken, apart: true, deleted: []string{"b", "c"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -45,6 +45,10 @@ func (a *Actuator) send(ctx context.Context, group string, nodes []*deletion) {
 // have a result then.
 func (a *Actuator) markAllDeleting(ctx context.Context, nodes []*deletion) (marked []*deletion) {
 	for _, d := range nodes {
+		if d.err = a.expectEmpty(ctx, d); d.err != nil {
+			d.result = ErrorInternal
+			continue
+		}
 		if d.err = a.nodes.markDeleting(ctx, d.id, a.now()); d.err != nil {
 			d.result = ErrorFailedDelete
 			continue
@@ -53,6 +57,19 @@ func (a *Actuator) markAllDeleting(ctx context.Context, nodes []*deletion) (mark
 		marked = append(marked, d)
 	}
 	return marked
+}
+
+// expectEmpty fails if a pod is on the node that would be lost with it. Nodes may have waited long for others of their
+// group since they were drained, and pods that tolerate all taints come meanwhile.
+func (a *Actuator) expectEmpty(ctx context.Context, d *deletion) error {
+	pods, err := podsOn(ctx, a.nodes.client, d.id.name)
+	if err != nil {
+		return err
+	}
+	if pod := a.podKinds().remaining(pods); pod != nil {
+		return fmt.Errorf("pod %s is on the node that is to be deleted", nameOf(pod))
+	}
+	return nil
 }
 
 // leftOf returns a node that would be left of an atomic group if the others went; nil: none. One without an object has
@@ -76,6 +93,8 @@ func (a *Actuator) ask(ctx context.Context, group string, marked []*deletion) {
 	for _, d := range marked {
 		if d.err = err; err != nil {
 			d.result = ErrorFailedDelete
+			continue
 		}
+		a.acknowledge(ctx, d)
 	}
 }

@@ -122,8 +122,18 @@ func (a *Actuator) evict(ctx context.Context, pod *v1.Pod, grace, patience time.
 	}
 }
 
+// evictionsAtOnce is how many evictions may wait for an answer of the API server at the same time. The other requests of
+// the process stand behind at most so many of them in its limit of requests per second.
+const evictionsAtOnce = 20
+
 // evictOnce asks once. A pod that is gone already, or ends, needs no eviction.
 func (a *Actuator) evictOnce(ctx context.Context, pod *v1.Pod, grace time.Duration) error {
+	select {
+	case a.evicting <- struct{}{}:
+		defer func() { <-a.evicting }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	seconds := int64(grace / time.Second)
 	err := a.nodes.client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},

@@ -47,5 +47,8 @@ func (a *Actuator) Release(ctx context.Context, node *v1.Node) error {
 	if underWay {
 		return fmt.Errorf("node %s: its removal is under way", node.Name)
 	}
+	if a.Acknowledged(node) {
+		return fmt.Errorf("node %s: %w", node.Name, errAcknowledged)
+	}
 	return a.nodes.release(ctx, identityOf(node))
 }

@@ -48,6 +48,9 @@ type Mark struct {
 	Cordoned bool `json:"cordoned,omitempty"`
 	// Deleting is when the cloud was first asked to delete it, in seconds since 1970; 0: not yet.
 	Deleting int64 `json:"deleting,omitempty"`
+	// Acknowledged says that the cloud has said that it deletes it: it is not given back, nor deleted a second time, which
+	// could cost the group another node.
+	Acknowledged bool `json:"acknowledged,omitempty"`
 }
 
 // MarkOf returns the mark of a node. One that cannot be read is not ours.
@@ -137,6 +140,8 @@ var (
 	errNodeGone = errors.New("the node is gone")
 	// errNodeReplaced is an errNodeGone: there is another one of the same name.
 	errNodeReplaced = fmt.Errorf("%w: another one has its name", errNodeGone)
+	// errAcknowledged says that the cloud deletes the node: it cannot be given back.
+	errAcknowledged = errors.New("the cloud has said that it deletes the node")
 	// errNotOurs says that somebody else has taken the node over.
 	errNotOurs = errors.New("the node is not ours any more")
 )
@@ -242,7 +247,7 @@ func (c *nodeClient) mark(ctx context.Context, id identity, mark Mark, cordon bo
 				Value: strconv.FormatInt(now.Unix(), 10), Effect: v1.TaintEffectNoSchedule})
 		}
 		mark.Cordoned = old.Cordoned || cordon && !node.Spec.Unschedulable
-		mark.Deleting = old.Deleting
+		mark.Deleting, mark.Acknowledged = old.Deleting, old.Acknowledged
 		node.Spec.Unschedulable = node.Spec.Unschedulable || cordon
 		return setMark(node, mark)
 	})
@@ -277,10 +282,30 @@ func (c *nodeClient) markDeleting(ctx context.Context, id identity, now time.Tim
 	})
 }
 
+// markAcknowledged notes on a node that the cloud deletes it. A node that is gone needs nothing.
+func (c *nodeClient) markAcknowledged(ctx context.Context, id identity) error {
+	err := c.change(ctx, id, func(node *v1.Node) error {
+		mark, ours := MarkOf(node)
+		if !ours {
+			return errNotOurs
+		}
+		mark.Acknowledged = true
+		return setMark(node, mark)
+	})
+	if errors.Is(err, errNodeGone) {
+		return nil
+	}
+	return err
+}
+
 // release takes mark, hard taint and cordon off a node, as far as they are ours. A node that is gone needs nothing.
 func (c *nodeClient) release(ctx context.Context, id identity) error {
 	err := c.change(ctx, id, func(node *v1.Node) error {
-		if mark, ok := MarkOf(node); ok {
+		mark, ok := MarkOf(node)
+		if ok && mark.Acknowledged {
+			return errAcknowledged
+		}
+		if ok {
 			unmark(node, mark)
 		}
 		return nil

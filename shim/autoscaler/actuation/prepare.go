@@ -2,7 +2,6 @@ package actuation
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -48,12 +47,6 @@ func (a *Actuator) prepare(ctx context.Context, d *deletion) (Result, error) {
 	a.stage(d, StageWaiting)
 	if err := a.awaitDelays(ctx, d); err != nil {
 		return ErrorInternal, err
-	}
-	if pods, err = podsOn(ctx, a.nodes.client, d.id.name); err != nil {
-		return ErrorInternal, err
-	}
-	if pod := a.podKinds().remaining(pods); pod != nil {
-		return ErrorInternal, fmt.Errorf("pod %s is on the node that is to be deleted", nameOf(pod))
 	}
 	return NodeDeleteOK, nil
 }

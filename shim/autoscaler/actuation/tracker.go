@@ -1,10 +1,13 @@
 package actuation
 
 import (
+	"context"
+	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 )
 
 // UnderWay is a removal under way, as it is seen from outside.
@@ -42,6 +45,34 @@ func (a *Actuator) UnderWay() map[string]UnderWay {
 			Drain: !d.removal.Empty, Stage: d.stage}
 	}
 	return all
+}
+
+// Acknowledged says whether the cloud has said that it deletes a node. Such a node goes, however long that takes.
+func (a *Actuator) Acknowledged(node *v1.Node) bool {
+	if mark, ours := MarkOf(node); ours && mark.Acknowledged {
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.acknowledged[node.UID]
+}
+
+// ForgetGone forgets acknowledged deletions of nodes that are not there any more.
+func (a *Actuator) ForgetGone(there func(types.UID) bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.acknowledged, func(uid types.UID, _ bool) bool { return !there(uid) })
+}
+
+// acknowledge notes that the cloud deletes a node, here and, for the next leader, on the node.
+func (a *Actuator) acknowledge(ctx context.Context, d *deletion) {
+	a.mu.Lock()
+	a.acknowledged[d.id.uid] = true
+	a.mu.Unlock()
+	if err := a.nodes.markAcknowledged(ctx, d.id); err != nil {
+		klog.ErrorS(err, "Node does not say that the cloud deletes it; a next leader may ask a second time",
+			"node", klog.KRef("", d.id.name))
+	}
 }
 
 // TakeEvictions returns the evictions since the last call.

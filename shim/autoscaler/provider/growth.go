@@ -18,13 +18,20 @@ import (
 // ErrChanged says that somebody else has changed the size of a group since it was listed.
 var ErrChanged = errors.New("its target size has changed meanwhile")
 
-// OutcomeUnknown says whether a cloud that answered with an error may have done what it was asked to.
+// OutcomeUnknown says whether a cloud that answered with an error may have done what it was asked to, or a part of it.
+// Only what was never sent, and codes by which a server refuses before it begins, say that nothing has happened: a
+// provider that ends a batch with an error of its own (Unknown, Internal, Aborted) may have deleted the first nodes.
 func OutcomeUnknown(err error) bool {
-	switch status.Code(err) {
-	case codes.DeadlineExceeded, codes.Unavailable, codes.Canceled:
-		return true
+	var answer interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &answer) {
+		return false
 	}
-	return false
+	switch answer.GRPCStatus().Code() {
+	case codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.Unauthenticated,
+		codes.FailedPrecondition, codes.OutOfRange, codes.Unimplemented, codes.ResourceExhausted:
+		return false
+	}
+	return true
 }
 
 // IncreaseSize asks for more nodes in a group, provided that its target is still the one of the plan and that its
