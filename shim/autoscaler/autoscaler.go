@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -47,6 +48,9 @@ const component = "loadline-autoscaler"
 type Autoscaler struct {
 	// Clock tells the time of loops and plans. It may be replaced before Run.
 	Clock Clock
+	// Leases reads and writes the lease. It may be replaced before Run, by one that shares no limit of requests with the
+	// rest of the work.
+	Leases coordination.LeasesGetter
 
 	config  *config.Configuration
 	files   *config.Loaded
@@ -72,7 +76,7 @@ type Autoscaler struct {
 // It does nothing before Run.
 func New(options *config.Configuration, files *config.Loaded, conn engine.Conn, client kubernetes.Interface,
 	objects dynamic.Interface, cloud *provider.Client, version string) *Autoscaler {
-	return &Autoscaler{Clock: systemClock(), config: options, files: files, client: client, objects: objects,
+	return &Autoscaler{Clock: systemClock(), Leases: client.CoordinationV1(), config: options, files: files, client: client, objects: objects,
 		conn: conn, cloud: cloud, metrics: newMetrics(version),
 		cluster: newCluster(view.NewForPlanning(conn, options.View), options), started: time.Now(), version: version}
 }
@@ -96,6 +100,11 @@ func (a *Autoscaler) Run(ctx context.Context) error {
 	if err := a.cluster.watch(watching, a.client); err != nil {
 		return err
 	}
+	if election := &a.config.LeaderElection; election.LeaderElect {
+		if err := a.cluster.fresh.watchLease(watching, a.client, a.config.Namespace, election.ResourceName); err != nil {
+			return err
+		}
+	}
 	closeServer, err := a.serve()
 	if err != nil {
 		return err
@@ -117,7 +126,7 @@ func (a *Autoscaler) elect(ctx context.Context) error {
 	}
 	lock := &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: a.config.Namespace, Name: a.config.LeaderElection.ResourceName},
-		Client:     a.client.CoordinationV1(),
+		Client:     a.Leases,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 	}
 	holding, giveUp := context.WithCancel(context.WithoutCancel(ctx))

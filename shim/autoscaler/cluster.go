@@ -61,6 +61,7 @@ type cluster struct {
 	// slackNamespace is where our placeholders are.
 	slackNamespace string
 	complete       bool
+	fresh          *freshness
 	// turns say which namespaces come first while more pods wait than are planned for in one loop.
 	turns turns
 }
@@ -77,7 +78,7 @@ const (
 )
 
 func newCluster(v *view.View, options *config.Configuration) *cluster {
-	c := &cluster{view: v, slackNamespace: options.Slack.Namespace,
+	c := &cluster{view: v, slackNamespace: options.Slack.Namespace, fresh: newFreshness(),
 		standsFor: func(pod *v1.Pod) bool { return standsFor(options, pod) },
 		asking:    map[note]any{}, standing: map[types.NamespacedName]*v1.Pod{}, notes: map[note]any{},
 		nodes: map[string]*v1.Node{}, pods: map[types.NamespacedName]*v1.Pod{},
@@ -132,6 +133,9 @@ func (c *cluster) watch(ctx context.Context, client kubernetes.Interface) error 
 	} {
 		handle, err := informer.AddEventHandler(c.handler(kind))
 		if err != nil {
+			return err
+		}
+		if err := c.fresh.watchErrors(kind, informer); err != nil {
 			return err
 		}
 		c.synced = append(c.synced, handle.HasSynced)

@@ -333,6 +333,27 @@ func TestDrainsOneNode(t *testing.T) {
 	})
 }
 
+// While the watches tell of old times nothing goes.
+func TestOldViewHoldsNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, nil)
+		b.cluster.fresh.hear(time.Now().Add(-time.Hour))
+		b.run(3 * time.Minute)
+		brake := b.readStatus().ClusterWide.ScaleDown.Brake
+		if len(b.deleted) != 0 || !strings.HasPrefix(brake, "ClusterNotKnown") {
+			t.Errorf("deleted %v, brake %q", b.deleted, brake)
+		}
+		for range 9 {
+			b.cluster.fresh.hear(time.Now())
+			b.run(10 * time.Second)
+		}
+		if !slices.Equal(b.deleted, []string{"n1"}) {
+			t.Errorf("deleted %v once the view is fresh", b.deleted)
+		}
+		b.end()
+	})
+}
+
 // No label of a metric grows with the cluster. Invariant I2.
 func TestMetricLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

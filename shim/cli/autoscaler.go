@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -82,6 +84,12 @@ func warn(text string) {
 	}
 }
 
+// A lease is renewed each 2 s by default, with two requests.
+const (
+	leaseQPS   = 5
+	leaseBurst = 10
+)
+
 func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuration) error {
 	rest, err := f.cluster.restConfig()
 	if err != nil {
@@ -122,6 +130,12 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 	}
 	defer cloud.Close()
 	a := autoscaler.New(settings, files, conn, client, objects, cloud, Version)
+	// The lease has a client, and so requests per second, of its own: nothing else may hold up its renewal.
+	leases := restclient.CopyConfig(rest)
+	leases.QPS, leases.Burst = leaseQPS, leaseBurst
+	if a.Leases, err = coordination.NewForConfig(leases); err != nil {
+		return err
+	}
 	a.Size(sized)
 	return a.Run(ctx)
 }

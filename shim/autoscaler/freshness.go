@@ -1,0 +1,99 @@
+package autoscaler
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// freshness tells how old the cluster is that the watches tell of. Two things show it:
+//
+// This process renews its lease every few seconds, and watches it. As old as the last renewal that the watch has told
+// is all that comes this way: the connection may be dead, or the API server's cache behind.
+//
+// A kind that cannot be listed or watched any more, for want of rights or because the API server refuses, is as old as
+// the first such error, until something newer is told of it.
+//
+// Safe for concurrent use.
+type freshness struct {
+	mu     sync.Mutex
+	heard  time.Time             // when the watch told a renewal last; zero: it never did; guarded by mu
+	lag    time.Duration         // how old that renewal was then; guarded by mu
+	broken map[string]brokenKind // guarded by mu
+}
+
+// brokenKind is a kind whose list or watch failed.
+type brokenKind struct {
+	since   time.Time
+	version string        // the last one before
+	current func() string // the last one now
+}
+
+func newFreshness() *freshness { return &freshness{broken: map[string]brokenKind{}} }
+
+// watchLease follows the lease that this process renews while it leads. It needs the right to list and watch it.
+func (f *freshness) watchLease(ctx context.Context, client kubernetes.Interface, namespace, name string) error {
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", name).String()
+		}))
+	hear := func(object any) {
+		if lease, ok := object.(*coordinationv1.Lease); ok && lease.Spec.RenewTime != nil {
+			f.hear(lease.Spec.RenewTime.Time)
+		}
+	}
+	_, err := factory.Coordination().V1().Leases().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: hear, UpdateFunc: func(_, object any) { hear(object) }})
+	if err == nil {
+		factory.StartWithContext(ctx)
+	}
+	return err
+}
+
+func (f *freshness) hear(renewed time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.heard = time.Now()
+	f.lag = max(0, f.heard.Sub(renewed)) // below 0: another process, with a clock that is ahead, has renewed it
+}
+
+// watchErrors hears of errors of an informer that has not started.
+func (f *freshness) watchErrors(kind string, informer cache.SharedIndexInformer) error {
+	return informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+		f.fail(kind, informer.LastSyncResourceVersion)
+	})
+}
+
+func (f *freshness) fail(kind string, current func() string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known, failed := f.broken[kind]; !failed || known.version != current() {
+		f.broken[kind] = brokenKind{since: time.Now(), version: current(), current: current}
+	}
+}
+
+// age returns how old the cluster is at least, as it is told now.
+func (f *freshness) age() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var age time.Duration
+	if !f.heard.IsZero() {
+		age = time.Since(f.heard) + f.lag
+	}
+	for kind, b := range f.broken {
+		if b.current() != b.version {
+			delete(f.broken, kind)
+			continue
+		}
+		age = max(age, time.Since(b.since))
+	}
+	return age
+}
