@@ -7,9 +7,10 @@
 namespace loadline {
 
 // Whether an annotation forbids to delete the node: cluster-autoscaler.kubernetes.io/scale-down-disabled:
-// "true", or atlassian.com/no-delete that is not empty. It holds for every way in which a node may go.
+// "true", karpenter.sh/do-not-disrupt: "true", or atlassian.com/no-delete that is not empty. It holds for
+// every way in which a node may go.
 inline bool DeletionForbidden(const NodeTraits& traits) {
-  return traits.scale_down_disabled || traits.no_delete;
+  return traits.scale_down_disabled || traits.no_delete || traits.do_not_disrupt;
 }
 
 }  // namespace loadline

@@ -51,7 +51,7 @@ void NodeTraits::AddTo(FingerprintBuilder* builder) const {
   AddText(uid, builder);
   AddText(provider_id, builder);
   AddOptional(created_s, builder);
-  for (const bool flag : {ready, scale_down_disabled, no_delete}) builder->Add(int64_t{flag});
+  for (const bool flag : {ready, scale_down_disabled, no_delete, do_not_disrupt}) builder->Add(int64_t{flag});
   if (!unreadable.empty()) AddText(unreadable, builder);
 }
 

@@ -92,6 +92,8 @@ struct NodeTraits {
   bool scale_down_disabled = false;
   // Annotation atlassian.com/no-delete is there and not empty.
   bool no_delete = false;
+  // Annotation karpenter.sh/do-not-disrupt: "true".
+  bool do_not_disrupt = false;
   // As in PodTraits.
   std::string unreadable;
 

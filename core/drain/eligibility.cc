@@ -31,10 +31,10 @@ Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& ques
   if (question.being_deleted || IsBeingDeleted(state, question.slot, now_s)) {
     return stays(NodeReason::kCurrentlyBeingDeleted);
   }
-  if (DeletionForbidden(state.traits(question.slot))) {
-    return stays(NodeReason::kScaleDownDisabledAnnotation);
-  }
-  if (!state.traits(question.slot).unreadable.empty()) return stays(NodeReason::kUnreadable);
+  const NodeTraits& traits = state.traits(question.slot);
+  if (traits.do_not_disrupt) return stays(NodeReason::kDoNotDisrupt);
+  if (DeletionForbidden(traits)) return stays(NodeReason::kScaleDownDisabledAnnotation);
+  if (!traits.unreadable.empty()) return stays(NodeReason::kUnreadable);
   if (group->sized) return stays(left_alone ? NodeReason::kSizedByUtilization : NodeReason::kNone);
   UtilizationOptions counting = options.utilization;
   counting.ignore_daemonsets = group->ignore_daemonsets_utilization.value_or(counting.ignore_daemonsets);

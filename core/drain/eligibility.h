@@ -50,7 +50,8 @@ struct Eligibility {
 // Returns the first that holds:
 //   NotAutoscaled, NodeGroupMinSizeReached  no group, or one whose target is at its minimum
 //   CurrentlyBeingDeleted                   also by a taint that is less than 5 minutes old
-//   ScaleDownDisabledAnnotation             see DeletionForbidden()
+//   DoNotDisrupt                            by Karpenter's annotation
+//   ScaleDownDisabledAnnotation             by another one; see DeletionForbidden()
 //   Unreadable                              not all of the node could be read
 //   SizedByUtilization                      its group is sized, and it is not to go; if it is, it may go
 //   UnexpectedError                         the utilization cannot be computed
@@ -58,8 +59,8 @@ struct Eligibility {
 //   NotUnderutilized                        above the threshold; at it is fine
 //   AlreadyADestination
 // A node of a group that is sized which is not to go is not held against its minimum. Cluster Autoscaler
-// gives no reason for the first two, and knows neither sizes nor destinations. That a node failed lately is
-// for who remembers it.
+// gives no reason for the first two, and knows neither sizes nor destinations, nor Karpenter's annotation.
+// That a node failed lately is for who remembers it.
 //
 // Cost: O(pods of the node). Source: cluster-autoscaler/core/scaledown/eligibility, f7bb0c36.
 Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& question,

@@ -83,6 +83,9 @@ NodeReasonEntry EntryOf(NodeReason reason) {
               "wait until the nodes on their way have come"};
     case NodeReason::kUnreadable:
       return {"Unreadable", "not all of it could be read", "correct the node"};
+    case NodeReason::kDoNotDisrupt:
+      return {"DoNotDisrupt", "Karpenter's annotation keeps it",
+              "take the annotation karpenter.sh/do-not-disrupt off it"};
   }
   return {};
 }

@@ -41,6 +41,7 @@ enum class NodeReason {
   kGroupsGrow,
   kHoldsRoomForWaitingPods,
   kUnreadable,
+  kDoNotDisrupt,
 };
 
 // What holds for a reason on every node.

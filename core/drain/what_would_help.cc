@@ -131,6 +131,7 @@ std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep) {
     case NodeReason::kSizedByUtilization:
     case NodeReason::kGroupsGrow:
     case NodeReason::kHoldsRoomForWaitingPods:
+    case NodeReason::kDoNotDisrupt:
       break;
   }
   return std::string(advice);

@@ -139,6 +139,7 @@ NodeTraits ReadNodeTraits(const k8s::v1::Node& message) {
       Is(metadata.annotations(), "cluster-autoscaler.kubernetes.io/scale-down-disabled", "true");
   const std::string* const keep = FindEntry(metadata.annotations(), "atlassian.com/no-delete");
   traits.no_delete = keep != nullptr && !keep->empty();
+  traits.do_not_disrupt = Is(metadata.annotations(), "karpenter.sh/do-not-disrupt", "true");
   return traits;
 }
 

@@ -30,10 +30,11 @@ const (
 	nodeStatusConditions = 4
 )
 
-// Annotations that planners read: those of Cluster Autoscaler and Escalator under their names, and our own.
+// Annotations that planners read: those of Cluster Autoscaler, Escalator and Karpenter under their names, and our own.
 const (
 	autoscalerAnnotations = "cluster-autoscaler.kubernetes.io/"
 	annotationNoDelete    = "atlassian.com/no-delete"
+	annotationNoDisrupt   = "karpenter.sh/do-not-disrupt"
 	annotationConfigFile  = "kubernetes.io/config.source"
 	slackAnnotations      = "loadline.dev/slack"
 )
@@ -143,7 +144,7 @@ func appendPlanningNodeMeta(b []byte, node *v1.Node) []byte {
 		b = appendObject(b, metaCreationTimestamp, &node.CreationTimestamp)
 	}
 	return appendLabels(b, metaAnnotations,
-		keepAnnotations(node.Annotations, autoscalerAnnotations+"scale-down-disabled", annotationNoDelete))
+		keepAnnotations(node.Annotations, autoscalerAnnotations+"scale-down-disabled", annotationNoDelete, annotationNoDisrupt))
 }
 
 // appendNodeConditions appends the conditions by which a node counts as ready.

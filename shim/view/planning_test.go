@@ -101,7 +101,7 @@ func TestTrimNodeForPlanning(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", CreationTimestamp: metav1.Unix(5, 0),
 			Annotations: map[string]string{
 				"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true", "atlassian.com/no-delete": "why",
-				"other": "x"}},
+				"karpenter.sh/do-not-disrupt": "true", "other": "x"}},
 		Spec: v1.NodeSpec{ProviderID: "cloud://n"},
 		Status: v1.NodeStatus{Conditions: []v1.NodeCondition{
 			{Type: v1.NodeReady, Status: v1.ConditionTrue, LastHeartbeatTime: metav1.Unix(9, 0)},
@@ -111,7 +111,8 @@ func TestTrimNodeForPlanning(t *testing.T) {
 	if err := got.Unmarshal(TrimNodeForPlanning(node)); err != nil {
 		t.Fatal(err)
 	}
-	if got.CreationTimestamp.Unix() != 5 || len(got.Annotations) != 2 || got.Spec.ProviderID != "cloud://n" ||
+	if got.CreationTimestamp.Unix() != 5 || len(got.Annotations) != 3 ||
+		got.Annotations["karpenter.sh/do-not-disrupt"] != "true" || got.Spec.ProviderID != "cloud://n" ||
 		len(got.Status.Conditions) != 1 || got.Status.Conditions[0].Type != v1.NodeReady ||
 		!got.Status.Conditions[0].LastHeartbeatTime.IsZero() {
 		t.Errorf("got %v", &got)

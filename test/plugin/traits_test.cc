@@ -155,7 +155,8 @@ TEST(NodeTraitsTest, ReadsThem) {
   node.mutable_spec()->set_provider_id("cloud://n");
   Annotate("cluster-autoscaler.kubernetes.io/scale-down-disabled", "true", node.mutable_metadata());
   Annotate("atlassian.com/no-delete", "why", node.mutable_metadata());
-  EXPECT_EQ(ReadNodeTraits(node), (NodeTraits{"u", "cloud://n", 5, true, true, true}));
+  Annotate("karpenter.sh/do-not-disrupt", "true", node.mutable_metadata());
+  EXPECT_EQ(ReadNodeTraits(node), (NodeTraits{"u", "cloud://n", 5, true, true, true, true}));
 }
 
 TEST(NodeTraitsTest, ConditionsThatMakeANodeUnready) {

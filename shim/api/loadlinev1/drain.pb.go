@@ -1980,8 +1980,8 @@ type NodeKeep struct {
 	Slot int32  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// Under Cluster Autoscaler's names, such as NotUnderutilized; beside them AlreadyADestination,
-	// NotEvaluated, RecentEvictionsWait, PlaceholdersNeedRoom, Unreadable (not all of the node could be read)
-	// and, of a group that PlanLoop sizes, SizedByUtilization.
+	// NotEvaluated, RecentEvictionsWait, PlaceholdersNeedRoom, Unreadable (not all of the node could be read),
+	// DoNotDisrupt (by Karpenter's annotation) and, of a group that PlanLoop sizes, SizedByUtilization.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The pod that keeps it there: position in the record of the node, its name, Cluster Autoscaler's reason,
 	// such as NotReplicated, or Unreadable, and with NotEnoughPdb what the budget says: Exhausted, StaleStatus,

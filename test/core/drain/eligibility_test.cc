@@ -108,6 +108,15 @@ TEST_F(EligibilityTest, AnnotationsAndDestinationsStay) {
   EXPECT_EQ(Reason(), NodeReason::kScaleDownDisabledAnnotation);
 }
 
+TEST_F(EligibilityTest, ANodeThatIsNotToBeDisruptedStays) {
+  node_.traits.do_not_disrupt = true;
+  EXPECT_EQ(Reason(), NodeReason::kDoNotDisrupt);
+  group_.sized = question_.chosen = true;
+  EXPECT_EQ(Reason(), NodeReason::kDoNotDisrupt) << "however it is to go";
+  group_.target = 1;
+  EXPECT_EQ(Reason(), NodeReason::kNodeGroupMinSizeReached);
+}
+
 TEST_F(EligibilityTest, ANodeThatOffersNothingCannotBeJudged) {
   node_.allocatable = {{"cpu", 4000}};
   EXPECT_EQ(Reason(), NodeReason::kUnexpectedError);

@@ -46,7 +46,8 @@ class PlanRulesCheck : public PlanCheck {
     if (seen.size() != nodes_.size()) Report("G", "a node that is not there");
     for (const NamedRemoval& removal : plan_.remove) {
       if (Deleting(removal.node)) Report("D10", removal.node + " is being deleted already");
-      if (nodes_.contains(removal.node) && nodes_[removal.node]->node.traits.scale_down_disabled) {
+      if (nodes_.contains(removal.node) && (nodes_[removal.node]->node.traits.scale_down_disabled ||
+                                            nodes_[removal.node]->node.traits.do_not_disrupt)) {
         Report("D3", removal.node + " must not be scaled down");
       }
     }

@@ -20,15 +20,16 @@ TEST(NodeReasonTest, EachReasonReadsBackAndIsExplained) {
     EXPECT_EQ(entry.advice.empty(), reason == NodeReason::kNone) << entry.name;
   }
   EXPECT_EQ(names.size(), AllNodeReasons().size());
-  EXPECT_EQ(AllNodeReasons().size(), 29u);
+  EXPECT_EQ(AllNodeReasons().size(), 30u);
   EXPECT_EQ(NodeReasonNamed("Unreadable"), NodeReason::kUnreadable);
+  EXPECT_EQ(NodeReasonNamed("DoNotDisrupt"), NodeReason::kDoNotDisrupt);
   EXPECT_EQ(NodeReasonNamed("HoldsRoomForWaitingPods"), NodeReason::kHoldsRoomForWaitingPods);
 }
 
 TEST(NodeReasonTest, OtherNamesAndNumbersAreNone) {
   EXPECT_EQ(NodeReasonNamed(""), std::nullopt);
   EXPECT_EQ(NodeReasonNamed("notUnderutilized"), std::nullopt);
-  EXPECT_EQ(Name(NodeReason{29}), "invalid reason");
+  EXPECT_EQ(Name(NodeReason{30}), "invalid reason");
 }
 
 }  // namespace

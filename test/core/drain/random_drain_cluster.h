@@ -176,6 +176,7 @@ class RandomDrainCluster {
     node.node.unschedulable = Percent("node.unschedulable", 6);
     node.node.traits.ready = !Percent("node.unready", 6);
     node.node.traits.scale_down_disabled = Percent("node.disabled", 4);
+    node.node.traits.do_not_disrupt = Percent("node.do_not_disrupt", 4);
     if (Percent("node.tainted", 10))
       node.node.taints = {{.key = "dedicated", .value = "x", .effect = "NoSchedule"}};
     const int64_t pods = Draw("node.pods", 0, 5);
