@@ -3,10 +3,10 @@
 
   tools/mutants.py [--list FILE] [--copy DIR] [WORD...]     WORD: only mutants whose description has one of them
 
-The list says for each mutant what is wrong with it, the text that it replaces, and the tests of core_test that have
-to fail. The copy lies in build/mutants and is built with the preset dev, file by file, so that a mutant costs one file
-and a second run only what changed. Exit code 1: a mutant survived, does not build, or its text is not in the tree any
-more.
+The list says for each mutant what is wrong with it, the text that it replaces, and the tests that have to fail: of
+core_test, or of the program that it names. The copy lies in build/mutants and is built with the preset dev, file by
+file, so that a mutant costs one file and a second run only what changed. Exit code 1: a mutant survived, does not
+build, or its text is not in the tree any more.
 """
 
 import argparse
@@ -55,15 +55,19 @@ def copy_tree(copy):
                 path.unlink()
 
 
-def build(copy):
-    return run(["cmake", "--build", "--preset", "dev", "--target", "core_test"], copy, 3600)
+def program_of(mutant):
+    return mutant.get("program", "core_test")
 
 
-def failed_tests(copy, tests):
+def build(copy, program):
+    return run(["cmake", "--build", "--preset", "dev", "--target", program], copy, 3600)
+
+
+def failed_tests(copy, program, tests):
     """What fails of the tests; None: none did."""
-    command = ["build/dev/test/core_test", "--gtest_brief=1", f"--gtest_filter={tests}"]
+    command = [f"build/dev/test/{program}", "--gtest_brief=1", f"--gtest_filter={tests}"]
     if run([*command, "--gtest_list_tests"], copy, 60)[1].count("\n  ") == 0:
-        sys.exit(f"there is no test {tests}")
+        sys.exit(f"{program} has no test {tests}")
     code, output = run(["env", "RC_PARAMS=seed=20260217", *command], copy, 300)
     if code == 0:
         return None
@@ -79,10 +83,10 @@ def try_mutant(mutant, copy):
         return False, f"{mutant['file']}: the text to replace stands there {text.count(mutant['old'])} times"
     path.write_text(text.replace(mutant["old"], mutant["new"]))
     try:
-        code, output = build(copy)
+        code, output = build(copy, program_of(mutant))
         if code != 0:
             return False, "does not build:\n" + "\n".join(line for line in output.splitlines() if "error" in line)
-        failed = failed_tests(copy, mutant["tests"])
+        failed = failed_tests(copy, program_of(mutant), mutant["tests"])
         return (False, f"SURVIVED {mutant['tests']}") if failed is None else (True, failed[0])
     finally:
         path.write_text(text)
@@ -100,10 +104,11 @@ def main():
     copy_tree(arguments.copy)
     print(f"building {arguments.copy} (minutes the first time)", flush=True)
     run(["cmake", "--preset", "dev", f"-DCMAKE_CXX_FLAGS={UNUSED}"], arguments.copy, 600)
-    code, output = build(arguments.copy)
-    tests = ":".join(sorted({mutant["tests"] for mutant in mutants}))
-    if code != 0 or failed_tests(arguments.copy, tests) is not None:
-        sys.exit(f"without a mutant the tests do not build or pass:\n{output[-2000:]}")
+    for program in sorted({program_of(mutant) for mutant in mutants}):
+        code, output = build(arguments.copy, program)
+        tests = ":".join(sorted({mutant["tests"] for mutant in mutants if program_of(mutant) == program}))
+        if code != 0 or failed_tests(arguments.copy, program, tests) is not None:
+            sys.exit(f"without a mutant the tests of {program} do not build or pass:\n{output[-2000:]}")
     survivors = 0
     for number, mutant in enumerate(mutants, start=1):
         begin = time.monotonic()

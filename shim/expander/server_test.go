@@ -553,7 +553,8 @@ func cpuTime(t *testing.T) time.Duration {
 
 // What counts is the time of the processors, which is the same on a busy machine, and more than the clock shows on an
 // idle one: client and server, with what both take to encrypt and decrypt. A call that is late there is answered by
-// least waste, with the first of twenty equals.
+// least waste, with the first of twenty equals: that is logged, counts for no answer, and one of the calls has to be in
+// time.
 func TestManyPodsAreAnsweredWithinASecond(t *testing.T) {
 	request := manyPods(t)
 	if megabytes := len(request) >> 20; megabytes < 110 || megabytes > 120 {
@@ -563,23 +564,29 @@ func TestManyPodsAreAnsweredWithinASecond(t *testing.T) {
 	for i := range positions {
 		positions[i] = int32(19 - i)
 	}
-	r := start(t, always(inOrder(positions...), nil), Options{})
+	r := start(t, always(inOrder(positions...), nil), Options{Timeout: answerTime - fallbackTime})
 	keepLog(t)
 	ranked, late := lengthDelimited(1, lengthDelimited(1, "group-19")), lengthDelimited(1,
 		lengthDelimited(1, "group-00"))
-	best := time.Hour
+	best, answers := time.Hour, 0
 	for range 5 {
 		began, clock := cpuTime(t), time.Now()
 		got, err := call(t.Context(), r.conn, request)
 		switch took := cpuTime(t) - began; {
 		case status.Code(err) == codes.DeadlineExceeded:
 			t.Logf("late: %v", err)
-		case err != nil || !bytes.Equal(got, ranked) && !bytes.Equal(got, late):
+		case err == nil && bytes.Equal(got, late):
+			t.Logf("late, and answered without the engine after %v", time.Since(clock))
+		case err != nil || !bytes.Equal(got, ranked):
 			t.Errorf("got % x, %v", got, err)
 		default:
 			t.Logf("%d MiB in %v of the processors, %v on the clock", len(request)>>20, took, time.Since(clock))
 			best = min(best, took)
+			answers++
 		}
+	}
+	if answers == 0 {
+		t.Fatal("none of five answers was that of the engine")
 	}
 	if best > time.Second {
 		t.Errorf("the fastest of five answers took %v of the processors", best)

@@ -316,6 +316,9 @@ func compareGolden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("%s: golden files are not written in CI", file)
+		}
 		if err := os.WriteFile(file, got, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@
 #include "loadline/v1/cluster_state.pb.h"
 #include "loadline/v1/scheduler_extender.pb.h"
 #include "plugin/service/engine.h"
+#include "test/fuzz/answers.h"
 
 namespace loadline {
 

@@ -26,6 +26,7 @@ constexpr int64_t kMostBytes = 256 << 20;
 constexpr int64_t kMostBytesPerByte = 64;
 constexpr int64_t kNow = 1'800'000'000;
 constexpr int kMostNodes = 8;
+constexpr absl::string_view kSync = "/loadline.v1.ClusterState/Sync";
 
 // The cluster and the questions of one input.
 class Session {
@@ -71,13 +72,14 @@ class Session {
       }
     }
     for (int objects = choices_.Byte() % 4; objects > 0; --objects) *changes->add_objects() = make_.Object();
-    if (Call("/loadline.v1.ClusterState/Sync", request.SerializeAsString())) ++revision_;
+    if (Call(kSync, request.SerializeAsString())) ++revision_;
   }
 
   // False: refused.
   bool Call(absl::string_view method, const std::string& request) {
     const Spent spent;
     const bool answered = engine_.Call(method, request).ok();
+    if (method != kSync) NoteAnswer(answered);
     const int64_t most_bytes = kMostBytes + kMostBytesPerByte * static_cast<int64_t>(request.size());
     if (spent.milliseconds() > kMostMilliseconds || spent.most_bytes() > most_bytes) {
       std::fprintf(stderr, "%s of %zu bytes took %lld ms and %lld bytes\n", std::string(method).c_str(),

@@ -20,6 +20,7 @@ template <typename Request, typename Response>
 void Ask(absl::string_view method, absl::string_view bytes, FuzzEngine* engine,
          void (*check)(const Request&, const Response&)) {
   const absl::StatusOr<std::string> answer = engine->Call(method, bytes);
+  NoteAnswer(answer.ok());
   if (!answer.ok()) return;
   Request request;
   Response response;

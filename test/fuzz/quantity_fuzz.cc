@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
 #include "core/base/quantity.h"
+#include "test/fuzz/answers.h"
 
 namespace loadline {
 namespace {
@@ -70,6 +71,7 @@ void CheckOtherTexts(const std::string& text, const ParsedQuantity& parsed) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const absl::StatusOr<loadline::ParsedQuantity> parsed = loadline::ParseQuantity(text);
+  loadline::NoteAnswer(parsed.ok());
   if (!parsed.ok()) {
     loadline::CheckError(parsed.status());
     return 0;

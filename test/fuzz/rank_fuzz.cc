@@ -42,6 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   loadline::FuzzEngine engine;
   for (const absl::string_view bytes : loadline::Requests(data, size)) {
     const absl::StatusOr<std::string> answer = engine.Call(kRankOptions, bytes);
+    loadline::NoteAnswer(answer.ok());
     if (!answer.ok()) continue;
     loadline::v1::RankOptionsRequest request;
     loadline::v1::RankOptionsResponse response;

@@ -43,6 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   loadline::FuzzEngine engine;
   for (const absl::string_view bytes : loadline::Requests(data, size)) {
     const absl::StatusOr<std::string> answer = engine.Call(kScore, bytes);
+    loadline::NoteAnswer(answer.ok());
     if (!answer.ok()) continue;
     loadline::v1::ScoreRequest request;
     loadline::v1::ScoreResponse response;

@@ -12,6 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string before = engine.State();
   for (const absl::string_view request : loadline::Requests(data, size)) {
     const absl::StatusOr<std::string> answer = engine.Call(kSync, request);
+    loadline::NoteAnswer(answer.ok());
     std::string after = engine.State();
     if (answer.ok()) {
       loadline::Require(engine.Call(kSync, request).ok(), "a repeated batch is taken again");

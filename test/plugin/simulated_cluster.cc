@@ -26,19 +26,65 @@ void AddSize(const SimulatedSize& size, google::protobuf::RepeatedPtrField<k8s::
   AddQuantity("memory", absl::StrCat(size.mib, "Mi"), entries);
 }
 
-k8s::v1::Node NodeOf(const std::string& name, const SimulatedSize& size) {
+constexpr char kZoneLabel[] = "topology.kubernetes.io/zone";
+constexpr char kGroupTaint[] = "dedicated";
+
+void AddLabel(const std::string& key, const std::string& value,
+              google::protobuf::RepeatedPtrField<k8s::v1::StringEntry>* labels) {
+  k8s::v1::StringEntry* const label = labels->Add();
+  label->set_key(key);
+  label->set_value(value);
+}
+
+k8s::v1::Node NodeOf(const std::string& name, const SimulatedGroup& group) {
   k8s::v1::Node node;
   node.mutable_metadata()->set_name(name);
-  k8s::v1::StringEntry* const label = node.mutable_metadata()->add_labels();
-  label->set_key("kubernetes.io/hostname");
-  label->set_value(name);
-  AddSize(size, node.mutable_status()->mutable_allocatable());
+  AddLabel("kubernetes.io/hostname", name, node.mutable_metadata()->mutable_labels());
+  if (!group.zone.empty()) AddLabel(kZoneLabel, group.zone, node.mutable_metadata()->mutable_labels());
+  if (group.tainted) {
+    k8s::v1::Taint* const taint = node.mutable_spec()->add_taints();
+    taint->set_key(kGroupTaint);
+    taint->set_effect("NoSchedule");
+  }
+  AddSize(group.node, node.mutable_status()->mutable_allocatable());
   AddQuantity("pods", absl::StrCat(SimulatedCluster::kPodsPerNode),
               node.mutable_status()->mutable_allocatable());
   k8s::v1::NodeCondition* const ready = node.mutable_status()->add_conditions();
   ready->set_type("Ready");
   ready->set_status("True");
   return node;
+}
+
+void AddRules(const SimulatedRules& rules, const std::string& app, bool running, k8s::v1::Pod* pod) {
+  if (rules.none()) return;
+  AddLabel("app", app, pod->mutable_metadata()->mutable_labels());
+  if (rules.alone) {
+    k8s::v1::PodAffinityTerm* const term =
+        pod->mutable_spec()->mutable_affinity()->mutable_pod_anti_affinity()->add_required();
+    AddLabel("app", app, term->mutable_label_selector()->mutable_match_labels());
+    term->set_topology_key("kubernetes.io/hostname");
+  }
+  if (rules.tolerates) {
+    k8s::v1::Toleration* const toleration = pod->mutable_spec()->add_tolerations();
+    toleration->set_key(kGroupTaint);
+    toleration->set_operator_("Exists");
+  }
+  if (!rules.zone.empty()) {
+    k8s::v1::NodeSelectorRequirement* const requirement = pod->mutable_spec()
+                                                              ->mutable_affinity()
+                                                              ->mutable_node_affinity()
+                                                              ->mutable_required()
+                                                              ->add_node_selector_terms()
+                                                              ->add_match_expressions();
+    requirement->set_key(kZoneLabel);
+    requirement->set_operator_("In");
+    requirement->add_values(rules.zone);
+  }
+  if (running) {
+    k8s::v1::PodCondition* const ready = pod->mutable_status()->add_conditions();
+    ready->set_type("Ready");
+    ready->set_status("True");
+  }
 }
 
 }  // namespace
@@ -48,8 +94,9 @@ size_t SimulatedCluster::AddGroup(SimulatedGroup group) {
   return groups_.size() - 1;
 }
 
-size_t SimulatedCluster::AddWorkload(const SimulatedSize& pod) {
+size_t SimulatedCluster::AddWorkload(const SimulatedSize& pod, const SimulatedRules& rules) {
   workloads_.push_back(pod);
+  rules_.push_back(rules);
   waiting_.push_back(0);
   return workloads_.size() - 1;
 }
@@ -69,8 +116,20 @@ int32_t SimulatedCluster::AddNode(size_t group) {
   return slot;
 }
 
+bool SimulatedCluster::Permits(size_t workload, size_t group) const {
+  const SimulatedRules& rules = rules_[workload];
+  return (rules.zone.empty() || rules.zone == groups_[group].zone) &&
+         (rules.tolerates || !groups_[group].tainted);
+}
+
+int64_t SimulatedCluster::PodsOf(const SimulatedNode& node, size_t workload) {
+  return std::count_if(node.pods.begin(), node.pods.end(),
+                       [&](const SimulatedPod& pod) { return pod.workload == workload; });
+}
+
 bool SimulatedCluster::Fits(const SimulatedNode& node, size_t workload) const {
   const SimulatedSize& pod = workloads_[workload];
+  if (!Permits(workload, node.group) || (rules_[workload].alone && PodsOf(node, workload) > 0)) return false;
   return node.leaves < 0 && node.free.milli_cpu >= pod.milli_cpu && node.free.mib >= pod.mib &&
          static_cast<int64_t>(node.pods.size()) < kPodsPerNode;
 }
@@ -102,10 +161,7 @@ void SimulatedCluster::Lose(int32_t slot) {
 
 int64_t SimulatedCluster::Running(size_t workload) const {
   int64_t count = 0;
-  for (const auto& [slot, node] : nodes_) {
-    count += std::count_if(node.pods.begin(), node.pods.end(),
-                           [&](const SimulatedPod& pod) { return pod.workload == workload; });
-  }
+  for (const auto& [slot, node] : nodes_) count += PodsOf(node, workload);
   return count;
 }
 
@@ -240,7 +296,7 @@ std::string SimulatedCluster::ProviderId(const SimulatedNode& node) {
 }
 
 std::string SimulatedCluster::NodeBytes(const SimulatedNode& node) const {
-  k8s::v1::Node message = NodeOf(node.name, groups_[node.group].node);
+  k8s::v1::Node message = NodeOf(node.name, groups_[node.group]);
   message.mutable_metadata()->set_uid(Uid(node.number));
   message.mutable_spec()->set_provider_id(ProviderId(node));
   if (node.leaves >= 0) {
@@ -252,7 +308,7 @@ std::string SimulatedCluster::NodeBytes(const SimulatedNode& node) const {
   return message.SerializeAsString();
 }
 
-std::string SimulatedCluster::PodBytes(size_t workload) const {
+std::string SimulatedCluster::PodBytes(size_t workload, bool running) const {
   k8s::v1::Pod pod;
   pod.mutable_metadata()->set_namespace_("default");
   k8s::v1::OwnerReference* const owner = pod.mutable_metadata()->add_owner_references();
@@ -261,6 +317,7 @@ std::string SimulatedCluster::PodBytes(size_t workload) const {
   owner->set_controller(true);
   AddSize(workloads_[workload],
           pod.mutable_spec()->add_containers()->mutable_resources()->mutable_requests());
+  AddRules(rules_[workload], absl::StrCat("app-", workload), running, &pod);
   return pod.SerializeAsString();
 }
 
@@ -282,7 +339,7 @@ void SimulatedCluster::AddShapes(v1::Changes* changes) const {
   for (size_t workload = 0; workload < workloads_.size(); ++workload) {
     v1::PodShape* const shape = changes->add_pod_shapes();
     shape->set_id(static_cast<int32_t>(workload));
-    shape->set_pod(PodBytes(workload));
+    shape->set_pod(PodBytes(workload, /*running=*/true));
   }
   AddOwners(changes);
   for (const v1::ObjectKind kind : kKinds) changes->add_complete_kinds(kind);
@@ -297,7 +354,28 @@ void SimulatedCluster::AddOwners(v1::Changes* changes) const {
     v1::ClusterObject* const object = changes->add_objects();
     object->set_kind(v1::REPLICA_SET);
     object->set_object(owner.SerializeAsString());
+    if (rules_[workload].max_unavailable.has_value()) *changes->add_objects() = Budget(workload);
   }
+}
+
+v1::ClusterObject SimulatedCluster::Budget(size_t workload) const {
+  const std::string app = absl::StrCat("app-", workload);
+  const int64_t running = Running(workload);
+  const int64_t desired =
+      std::max<int64_t>(0, waiting_[workload] + running - *rules_[workload].max_unavailable);
+  k8s::v1::PodDisruptionBudget budget;
+  budget.mutable_metadata()->set_namespace_("default");
+  budget.mutable_metadata()->set_name(app);
+  AddLabel("app", app, budget.mutable_spec()->mutable_selector()->mutable_match_labels());
+  k8s::v1::PodDisruptionBudgetStatus* const status = budget.mutable_status();
+  status->set_expected_pods(static_cast<int32_t>(waiting_[workload] + running));
+  status->set_current_healthy(static_cast<int32_t>(running));
+  status->set_desired_healthy(static_cast<int32_t>(desired));
+  status->set_disruptions_allowed(static_cast<int32_t>(std::max<int64_t>(0, running - desired)));
+  v1::ClusterObject object;
+  object.set_kind(v1::POD_DISRUPTION_BUDGET);
+  object.set_object(budget.SerializeAsString());
+  return object;
 }
 
 v1::Changes SimulatedCluster::Header() const {
@@ -366,7 +444,7 @@ v1::PlanLoopRequest SimulatedCluster::Question() {
     v1::LoopGroup* const message = request.add_groups();
     v1::ScalableGroup* const growth = message->mutable_growth();
     growth->set_node_group(group.name);
-    growth->set_template_node(NodeOf(group.name, group.node).SerializeAsString());
+    growth->set_template_node(NodeOf(group.name, group).SerializeAsString());
     growth->set_current_nodes(static_cast<int32_t>(CurrentNodes(i)));
     growth->set_max_nodes(static_cast<int32_t>(group.max_nodes));
     growth->set_node_usd_per_hour(group.usd_per_hour);
@@ -380,7 +458,7 @@ v1::PlanLoopRequest SimulatedCluster::Question() {
   for (size_t workload = 0; workload < workloads_.size(); ++workload) {
     if (waiting_[workload] == 0) continue;
     v1::PendingPods* const pods = request.add_pods();
-    pods->mutable_pod()->set_pod(PodBytes(workload));
+    pods->mutable_pod()->set_pod(PodBytes(workload, /*running=*/false));
     pods->set_count(static_cast<int32_t>(waiting_[workload]));
   }
   return request;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,6 +28,17 @@ struct SimulatedGroup {
   int64_t min_nodes = 0;
   int64_t max_nodes = 0;
   int32_t backs_off = 0;  // loops for which it is held after a machine failed to come
+  std::string zone = {};  // of its nodes; empty: they have none
+  bool tainted = false;   // its nodes take only pods that tolerate that
+};
+
+// What pods of a workload ask for beside room.
+struct SimulatedRules {
+  bool alone = false;                           // no two of them on one node
+  bool tolerates = false;                       // the taint of groups
+  std::string zone = {};                        // their nodes are of this zone; empty: of any or none
+  std::optional<int64_t> max_unavailable = {};  // of their disruption budget; nullopt: they have none
+  bool none() const { return !alone && !tolerates && zone.empty() && !max_unavailable.has_value(); }
 };
 
 struct SimulatedPod {
@@ -67,7 +79,7 @@ class SimulatedCluster {
   explicit SimulatedCluster(uint64_t seed) : random_(seed) {}
 
   size_t AddGroup(SimulatedGroup group);
-  size_t AddWorkload(const SimulatedSize& pod);
+  size_t AddWorkload(const SimulatedSize& pod, const SimulatedRules& rules = {});
   // A node that is there at once; returns its slot.
   int32_t AddNode(size_t group);
   // Pods that run there at once, as far as there is room.
@@ -102,6 +114,10 @@ class SimulatedCluster {
   const std::map<int32_t, SimulatedNode>& nodes() const { return nodes_; }
   const std::vector<SimulatedMachine>& machines() const { return machines_; }
   const SimulatedSize& pod(size_t workload) const { return workloads_[workload]; }
+  const SimulatedRules& rules(size_t workload) const { return rules_[workload]; }
+  // Whether the pod's rules permit nodes of the group, whatever runs there.
+  bool Permits(size_t workload, size_t group) const;
+  static int64_t PodsOf(const SimulatedNode& node, size_t workload);
   size_t workloads() const { return workloads_.size(); }
   int64_t waiting(size_t workload) const { return waiting_[workload]; }
   int64_t AllWaiting() const;
@@ -115,11 +131,13 @@ class SimulatedCluster {
 
  private:
   std::string NodeBytes(const SimulatedNode& node) const;
-  std::string PodBytes(size_t workload) const;
+  // `running`: as it is on a node, and ready.
+  std::string PodBytes(size_t workload, bool running) const;
   v1::NodeRecord Record(int32_t slot) const;
   void AddShapes(v1::Changes* changes) const;
-  // With as many replicas as they want now.
+  // With as many replicas as they want now, and their budgets with what those have left.
   void AddOwners(v1::Changes* changes) const;
+  v1::ClusterObject Budget(size_t workload) const;
   v1::Changes Header() const;
   bool Fits(const SimulatedNode& node, size_t workload) const;
   void Bind(int32_t slot, size_t workload);
@@ -129,6 +147,7 @@ class SimulatedCluster {
   Random random_;
   std::vector<SimulatedGroup> groups_;
   std::vector<SimulatedSize> workloads_;
+  std::vector<SimulatedRules> rules_;       // by workload
   std::vector<int64_t> waiting_;            // by workload
   std::map<int32_t, SimulatedNode> nodes_;  // by slot
   std::set<int32_t> free_slots_;

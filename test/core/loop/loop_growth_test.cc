@@ -1,0 +1,287 @@
+// Growth by itself, without a loop around it. Nodes of these groups have 1000 milli-CPU, 1000 units of memory
+// and 10 slots for pods, but where a test says otherwise.
+#include "core/loop/loop_growth.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "test/testing/fit_cluster.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+FitPod PodOf(int64_t milli_cpu, int64_t memory) {
+  return {.requests = {{"cpu", milli_cpu}, {"memory", memory}}};
+}
+
+EmptyNode RoomFor(int64_t milli_cpu, int64_t memory, int64_t slots) { return {{milli_cpu, memory}, slots}; }
+
+class LoopGrowthTest : public ::testing::Test {
+ protected:
+  void AddGroup(const std::string& name, int64_t target, int64_t max_nodes) {
+    LoopGroup& group = problem_.groups.emplace_back();
+    group.drain.name = name;
+    group.drain.target = target;
+    group.max_nodes = max_nodes;
+    group.usd_per_hour = 1;
+    group.node = cluster_.Shape(Machine(name));
+  }
+  static FitNode Machine(const std::string& name) {
+    return {.name = name,
+            .allocatable = {{"cpu", 1000}, {"memory", 1000}, {"pods", 10}},
+            .labels = {{"pool", name}}};
+  }
+  // `group` -1: a node of none.
+  void AddNode(const std::string& name, int32_t group, const std::vector<FitPod>& pods = {}) {
+    cluster_.Add(Machine(name), pods);
+    problem_.drain.group_of.push_back(group);
+  }
+  void Wait(const FitPod& pod, int64_t count) { plan_.waiting.push_back({cluster_.Incoming(pod), count}); }
+
+  std::vector<GroupCounts> Counts() {
+    problem_.drain.cluster = &cluster_.state();
+    return CountNodes(problem_);
+  }
+  GroupRooms Grow(WorkBudget budget = WorkBudget()) {
+    const std::vector<GroupCounts> counts = Counts();
+    problem_.names = cluster_.names();
+    for (PendingPods& pods : plan_.waiting) pods.pod.names = cluster_.names();
+    for (IncomingPod& daemon : problem_.daemons) daemon.names = cluster_.names();
+    Snapshot snapshot(cluster_.state());
+    GroupRooms rooms = GrowForPods(problem_, counts, &snapshot, &budget, &plan_);
+    EXPECT_EQ(snapshot.depth(), 0U);
+    EXPECT_EQ(snapshot.node_end(), static_cast<int32_t>(cluster_.state().node_count()));
+    return rooms;
+  }
+
+  FitCluster cluster_;
+  LoopProblem problem_;
+  LoopPlan plan_;
+};
+
+TEST_F(LoopGrowthTest, NodesOfATargetThatAreNotThereAreOnTheirWay) {
+  AddGroup("a", /*target=*/5, 9);
+  AddGroup("b", /*target=*/1, 9);
+  AddGroup("c", /*target=*/2, 9);
+  AddNode("a-0", 0);
+  AddNode("b-0", 1);
+  AddNode("b-1", 1);
+  AddNode("other", -1);
+  AddNode("a-1", 0);
+  AddNode("a-2", 0);
+  cluster_.Remove(Slot{5});
+  const std::vector<GroupCounts> counts = Counts();
+  ASSERT_EQ(counts.size(), 3U);
+  EXPECT_EQ(counts[0].registered, 2) << "the third one is gone";
+  EXPECT_EQ(counts[0].upcoming, 3);
+  EXPECT_EQ(counts[1].registered, 2);
+  EXPECT_EQ(counts[1].upcoming, 0) << "more are there than the target says";
+  EXPECT_EQ(counts[2].registered, 0);
+  EXPECT_EQ(counts[2].upcoming, 2);
+}
+
+TEST_F(LoopGrowthTest, GrowthIsKeptByGroup) {
+  GrowthOf(2, &plan_).for_pods += 1;
+  GrowthOf(0, &plan_).for_slack += 2;
+  GrowthOf(2, &plan_).for_slack += 3;
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 0, 2}, LoopGrowth{2, 1, 3}));
+}
+
+// Two of the pods fill 800 of the first node, the third one is on the second.
+TEST_F(LoopGrowthTest, PodsTakeTheirRoomOfNodesOnTheirWay) {
+  AddGroup("g", /*target=*/2, 9);
+  Wait(PodOf(400, 100), 3);
+  const GroupRooms rooms = Grow();
+  EXPECT_TRUE(rooms.complete);
+  EXPECT_THAT(rooms.empty, ElementsAre(RoomFor(1000, 1000, 10)));
+  ASSERT_EQ(rooms.coming.size(), 1U);
+  EXPECT_THAT(rooms.coming[0], ElementsAre(RoomFor(200, 800, 8), RoomFor(600, 900, 9)));
+  EXPECT_THAT(plan_.growth, IsEmpty());
+  int64_t expected = 0;
+  for (const ExpectedPlace& place : plan_.expected) {
+    EXPECT_EQ(place.node, NodeIndex{-1});
+    EXPECT_EQ(place.group, 0);
+    expected += place.count;
+  }
+  EXPECT_EQ(expected, 3);
+}
+
+// Largest first: 900 go to the node on its way, 700 need a new one, and 600 are left on the one that is
+// there.
+TEST_F(LoopGrowthTest, NodesThatAreThereComeBeforeThoseOnTheirWayAndNewOnes) {
+  AddGroup("g", /*target=*/2, 9);
+  AddNode("a", 0, {PodOf(400, 0)});
+  Wait(PodOf(600, 10), 1);
+  Wait(PodOf(700, 20), 1);
+  Wait(PodOf(900, 30), 1);
+  const GroupRooms rooms = Grow();
+  EXPECT_THAT(plan_.expected, UnorderedElementsAre(ExpectedPlace{0, 1, NodeIndex{0}, -1},
+                                                   ExpectedPlace{2, 1, NodeIndex{-1}, 0}));
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 1, 0}));
+  ASSERT_EQ(rooms.coming.size(), 1U);
+  EXPECT_THAT(rooms.coming[0], ElementsAre(RoomFor(100, 970, 9), RoomFor(300, 980, 9)))
+      << "first the one on its way, which the largest pod takes";
+}
+
+// 3 pods of 400 need two new nodes: one with two of them, one with the third.
+TEST_F(LoopGrowthTest, PodsTakeTheirRoomOfNewNodes) {
+  AddGroup("g", /*target=*/0, 9);
+  Wait(PodOf(400, 100), 3);
+  const GroupRooms rooms = Grow();
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 2, 0}));
+  ASSERT_EQ(rooms.coming.size(), 1U);
+  EXPECT_THAT(rooms.coming[0], UnorderedElementsAre(RoomFor(200, 800, 8), RoomFor(600, 900, 9)));
+}
+
+TEST_F(LoopGrowthTest, DaemonsAreOnEveryNode) {
+  AddGroup("g", /*target=*/1, 9);
+  problem_.daemons = {cluster_.Incoming(PodOf(100, 200))};
+  Wait(PodOf(800, 0), 2);
+  const GroupRooms rooms = Grow();
+  EXPECT_THAT(rooms.empty, ElementsAre(RoomFor(900, 800, 9)));
+  ASSERT_EQ(rooms.coming.size(), 1U);
+  EXPECT_THAT(rooms.coming[0], ElementsAre(RoomFor(100, 800, 8), RoomFor(100, 800, 8)));
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 1, 0}));
+}
+
+TEST_F(LoopGrowthTest, PodsBelowTheCutoffHoldNoRoom) {
+  AddGroup("g", /*target=*/1, 9);
+  FitPod expendable = PodOf(1000, 0);
+  expendable.traits.priority = -11;
+  AddNode("a", 0, {expendable});
+  Wait(PodOf(600, 0), 1);
+  Grow();
+  EXPECT_THAT(plan_.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}, -1}));
+  EXPECT_THAT(plan_.growth, IsEmpty());
+}
+
+// One is there, one is on its way: two more make four.
+TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneGrowsToItsMaximum) {
+  AddGroup("g", /*target=*/2, 4);
+  problem_.groups[0].drain.atomic = true;
+  AddNode("a", 0, {PodOf(1000, 0)});
+  Wait(PodOf(900, 50), 2);
+  const GroupRooms rooms = Grow();
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 2, 0}));
+  ASSERT_EQ(rooms.coming.size(), 1U);
+  EXPECT_THAT(rooms.coming[0],
+              ElementsAre(RoomFor(100, 950, 9), RoomFor(100, 950, 9), RoomFor(1000, 1000, 10)));
+}
+
+// All together may grow by 3: the cheap group would take 4, and so the other one takes the pod.
+TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneWaitsWhereTheLimitOfAllDoesNotPermitIt) {
+  AddGroup("whole", /*target=*/0, 4);
+  problem_.groups[0].drain.atomic = true;
+  problem_.groups[0].usd_per_hour = 0.1;
+  AddGroup("single", /*target=*/0, 4);
+  Wait(PodOf(900, 0), 1);
+  problem_.growth.max_new_nodes = 3;
+  Grow();
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{1, 1, 0}));
+  plan_.growth.clear();
+  plan_.expected.clear();
+  problem_.growth.max_new_nodes = 4;
+  Grow();
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 4, 0}));
+}
+
+// Each pod wants one of the groups: alone each may grow, and by 4 + 1 nodes together only where all may.
+TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneTakesNothingFromOthers) {
+  AddGroup("whole", /*target=*/0, 4);
+  problem_.groups[0].drain.atomic = true;
+  AddGroup("single", /*target=*/0, 4);
+  for (const char* const pool : {"whole", "single"}) {
+    FitPod pod = PodOf(900, 0);
+    pod.rules.node_selector = MakeLabels({{"pool", pool}});
+    Wait(pod, 1);
+  }
+  problem_.growth.max_new_nodes = 4;
+  Grow();
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{1, 1, 0}));
+  EXPECT_THAT(plan_.scale_up.unplaced, ElementsAre(1, 0));
+  plan_.growth.clear();
+  problem_.growth.max_new_nodes = 5;
+  Grow();
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 4, 0}, LoopGrowth{1, 1, 0}));
+  EXPECT_THAT(plan_.scale_up.unplaced, ElementsAre(0, 0));
+}
+
+TEST_F(LoopGrowthTest, NodesOnTheirWayThatNobodyLookedAtAreSaidToLack) {
+  AddGroup("g", /*target=*/2, 9);
+  Wait(PodOf(400, 0), 1);
+  EXPECT_FALSE(Grow(WorkBudget(0)).complete);
+  EXPECT_THAT(plan_.growth, IsEmpty());
+}
+
+// Of 10 nodes 3 are there and 2 on their way, and the plan adds one: 4 are left, of which all together
+// leave 3.
+TEST_F(LoopGrowthTest, MayAddKeepsToTheMaximumOfTheGroupAndOfAll) {
+  AddGroup("g", /*target=*/5, 10);
+  AddGroup("other", /*target=*/0, 10);
+  for (const char* const name : {"a", "b", "c"}) AddNode(name, 0);
+  const std::vector<GroupCounts> counts = Counts();
+  GrowthOf(0, &plan_).for_slack = 1;
+  GrowthOf(1, &plan_).for_utilization = 2;
+  EXPECT_EQ(NewNodesLeft(problem_, plan_), std::nullopt);
+  EXPECT_EQ(MayAdd(problem_, counts, plan_, 0), 4);
+  EXPECT_EQ(MayAdd(problem_, counts, plan_, 1), 8);
+  problem_.growth.max_new_nodes = 6;
+  EXPECT_EQ(NewNodesLeft(problem_, plan_), 3);
+  EXPECT_EQ(MayAdd(problem_, counts, plan_, 0), 3);
+  problem_.groups[0].drain.atomic = true;
+  EXPECT_EQ(MayAdd(problem_, counts, plan_, 0), 0) << "all four or none";
+  problem_.growth.max_new_nodes = 7;
+  EXPECT_EQ(MayAdd(problem_, counts, plan_, 0), 4);
+  problem_.growth.max_new_nodes = 2;
+  EXPECT_EQ(NewNodesLeft(problem_, plan_), 0) << "more are added already";
+}
+
+TEST_F(LoopGrowthTest, MayAddIsNothingWhereAGroupMayNotGrow) {
+  AddGroup("g", /*target=*/0, 10);
+  const std::vector<GroupCounts> counts = Counts();
+  const auto after = [&](void (*change)(LoopProblem*)) {
+    LoopProblem changed = problem_;
+    change(&changed);
+    return MayAdd(changed, counts, plan_, 0);
+  };
+  EXPECT_EQ(after([](LoopProblem*) {}), 10);
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].blocked_reason = "back-off"; }), 0);
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].usd_per_hour.reset(); }), 0);
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].node.reset(); }), 0);
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].drain.sized = true; }), 0);
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->decisions.scale_up = false; }), 0);
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].drain.target = 10; }), 10)
+      << "as counted before";
+}
+
+// Slack knows the groups by other numbers: its first is our third.
+TEST_F(LoopGrowthTest, SlackGetsWhatIsLeft) {
+  AddGroup("a", /*target=*/0, 2);
+  AddGroup("b", /*target=*/0, 9);
+  AddGroup("c", /*target=*/0, 5);
+  problem_.groups[1].drain.atomic = true;
+  const std::vector<GroupCounts> counts = Counts();
+  const std::vector<int32_t> positions = {2, 0, 1};
+  GrowthOf(0, &plan_).for_pods = 1;
+  plan_.slack.demands = {
+      {.class_name = "x", .nodes = 9, .placeholders = {}, .groups = {{0, 3}, {1, 4}, {2, 0}}},
+      {.class_name = "y", .nodes = 4, .placeholders = {}, .groups = {{0, 4}}}};
+  GrowForSlack(problem_, counts, positions, &plan_);
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 1, 1}, LoopGrowth{2, 0, 5}));
+  plan_.slack.demands = {{.class_name = "z", .nodes = 1, .placeholders = {}, .groups = {{2, 1}}}};
+  GrowForSlack(problem_, counts, positions, &plan_);
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 1, 1}, LoopGrowth{1, 0, 9}, LoopGrowth{2, 0, 5}))
+      << "one that has all or none grows as a whole";
+}
+
+}  // namespace
+}  // namespace loadline
