@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/drain/node_reason.h"
 #include "core/drain/node_trial.h"
 #include "core/drain/timers.h"
 

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "core/drain/node_reason.h"
+
 namespace loadline {
 namespace {
 

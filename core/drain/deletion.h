@@ -10,11 +10,12 @@
 #include "absl/strings/string_view.h"
 #include "core/base/cpu_memory.h"
 #include "core/drain/drain_group.h"
-#include "core/drain/node_reason.h"
 #include "core/drain/size_limits.h"
 #include "core/drain/timers.h"
 
 namespace loadline {
+
+enum class NodeReason;  // see node_reason.h
 
 struct DeletionOptions {
   // Nodes that go at once, and how many of them with pods to move; what is under way counts. Of Cluster
@@ -64,8 +65,8 @@ absl::string_view Name(DrainStatus status);
 
 struct DeletionDecision {
   bool start = false;
-  NodeReason waits = NodeReason::kNone;  // what it waits for
-  int64_t ready_at_s = 0;                // when its timer ends
+  NodeReason waits{};      // kNone: none; else what it waits for
+  int64_t ready_at_s = 0;  // when its timer ends
 };
 
 struct Deletions {

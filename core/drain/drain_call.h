@@ -23,6 +23,8 @@
 
 namespace loadline {
 
+enum class NodeReason;  // see node_reason.h
+
 // What is known of a node as far as the call has come.
 struct JudgedNode {
   NodeIndex node = kNoNode;  // on the board
@@ -32,7 +34,7 @@ struct JudgedNode {
   bool eligible = false;
   bool planned = false;
   // Why it stays, and which pod keeps it.
-  NodeReason reason = NodeReason::kNone;
+  NodeReason reason{};  // kNone
   std::optional<PodRef> pod;
   PodReason pod_reason = PodReason::kNone;
   BudgetRefusal budget = BudgetRefusal::kNone;

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "core/drain/being_deleted.h"
+#include "core/drain/node_reason.h"
 
 namespace loadline {
 namespace {

@@ -19,7 +19,6 @@
 #include "core/drain/disruption_budgets.h"
 #include "core/drain/drain_group.h"
 #include "core/drain/eligibility.h"
-#include "core/drain/node_reason.h"
 #include "core/drain/node_utilization.h"
 #include "core/drain/pod_ref.h"
 #include "core/drain/rules.h"
@@ -27,6 +26,8 @@
 #include "core/fit/node_filter.h"
 
 namespace loadline {
+
+enum class NodeReason;  // see node_reason.h
 
 // --- the question ----------------------------------------------------------------------------------------
 
@@ -128,13 +129,13 @@ struct DrainRemoval {
   int64_t ready_at_s = 0;
   // It goes now; if not, what it waits for.
   bool start = false;
-  NodeReason waits = NodeReason::kNone;
+  NodeReason waits{};  // kNone
 };
 
 // A node that stays.
 struct DrainKeep {
   Slot slot = Slot{-1};
-  NodeReason reason = NodeReason::kNone;
+  NodeReason reason{};  // kNone
   // With kBlockedByPod, kNoPlaceToMovePods, kPlaceholdersNeedRoom and kBlockedByOnCompletionPod: the pod that
   // keeps it.
   std::optional<PodRef> pod;

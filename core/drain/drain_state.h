@@ -8,10 +8,11 @@
 
 #include "core/base/resource_names.h"
 #include "core/cluster/shapes.h"
-#include "core/drain/node_reason.h"
 #include "core/drain/vanished_pods.h"
 
 namespace loadline {
+
+enum class NodeReason;  // see node_reason.h
 
 // Where a pod of a node that goes was planned to move. Pods are known by their UID; by "namespace/name" where
 // they have none, placeholders of slack by "placeholder/" and their name.
@@ -54,7 +55,7 @@ struct DeletingNode {
 struct FailedNode {
   std::string node;
   std::string uid;
-  NodeReason reason = NodeReason::kNone;
+  NodeReason reason{};  // kNone
   // The pod that keeps it there: "namespace/name".
   std::string pod;
   int64_t since_s = 0;  // when it failed for this reason first

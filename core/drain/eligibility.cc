@@ -4,6 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/cluster/node_annotations.h"
+#include "core/drain/node_reason.h"
 
 namespace loadline {
 namespace {

@@ -10,10 +10,11 @@
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/snapshot.h"
 #include "core/drain/drain_group.h"
-#include "core/drain/node_reason.h"
 #include "core/drain/node_utilization.h"
 
 namespace loadline {
+
+enum class NodeReason;  // see node_reason.h
 
 // A taint of Cluster Autoscaler as kToBeDeletedTaint; its value is a time in seconds since 1970.
 inline constexpr char kDeletionCandidateTaint[] = "DeletionCandidateOfClusterAutoscaler";
@@ -42,7 +43,7 @@ struct NodeQuestion {
 };
 
 struct Eligibility {
-  NodeReason reason = NodeReason::kNone;  // kNone: it may go if its pods may
+  NodeReason reason{};  // kNone: it may go if its pods may
   // Where it was asked for and can be computed.
   std::optional<Utilization> utilization;
 };

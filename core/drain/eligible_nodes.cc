@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "core/drain/node_reason.h"
+
 namespace loadline {
 namespace {
 

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/drain/eligibility.h"
+#include "core/drain/node_reason.h"
 #include "core/fit/pod_fit.h"
 
 namespace loadline {

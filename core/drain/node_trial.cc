@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/drain/node_reason.h"
 
 namespace loadline {
 namespace {

@@ -11,6 +11,7 @@
 #include "core/drain/eligible_nodes.h"
 #include "core/drain/hold_back.h"
 #include "core/drain/keep_formers.h"
+#include "core/drain/node_reason.h"
 #include "core/drain/vanished_pods.h"
 #include "core/drain/verify.h"
 

@@ -1,5 +1,7 @@
 #include "core/drain/size_limits.h"
 
+#include "core/drain/node_reason.h"
+
 namespace loadline {
 
 SizeLimits::SizeLimits(std::span<const DrainGroup> groups, const ClusterMinimum& minimum)

@@ -9,9 +9,10 @@
 #include "absl/numeric/int128.h"
 #include "core/base/cpu_memory.h"
 #include "core/drain/drain_group.h"
-#include "core/drain/node_reason.h"
 
 namespace loadline {
+
+enum class NodeReason;  // see node_reason.h
 
 // --cores-total, --memory-total and a number of nodes: what all nodes together offer at least.
 struct ClusterMinimum {

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/drain/drain_question.h"
+#include "core/drain/node_reason.h"
 
 namespace loadline {
 namespace {
@@ -93,7 +94,7 @@ std::string ForUtilization(const DrainProblem& problem, Slot slot) {
 
 std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep) {
   const absl::string_view advice = EntryOf(keep.reason).advice;
-  switch (keep.reason) {  // no default: a new reason must fail the build here
+  switch (keep.reason) {
     case NodeReason::kNodeGroupMinSizeReached: {
       const DrainGroup& group = problem.groups[static_cast<size_t>(problem.group_of[IndexOf(keep.slot)])];
       return absl::StrCat("a smaller minimum of group ", group.name, ", which is ", group.min_nodes);
@@ -109,32 +110,9 @@ std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep) {
       return absl::StrCat(PodOf(problem, keep).name, " has to run to completion");
     case NodeReason::kUnreadable:
       return absl::StrCat("correct the node: ", problem.cluster->traits(keep.slot).unreadable);
-    case NodeReason::kNone:
-    case NodeReason::kScaleDownDisabledAnnotation:
-    case NodeReason::kScaleDownUnreadyDisabled:
-    case NodeReason::kNotAutoscaled:
-    case NodeReason::kNotUnneededLongEnough:
-    case NodeReason::kNotUnreadyLongEnough:
-    case NodeReason::kNodeGroupMaxDeletionCountReached:
-    case NodeReason::kAtomicScaleDownFailed:
-    case NodeReason::kMinimalResourceLimitExceeded:
-    case NodeReason::kCurrentlyBeingDeleted:
-    case NodeReason::kNotUnneededOtherReason:
-    case NodeReason::kRecentlyUnremovable:
-    case NodeReason::kUnexpectedError:
-    case NodeReason::kNoNodeInfo:
-    case NodeReason::kAlreadyADestination:
-    case NodeReason::kNotEvaluated:
-    case NodeReason::kRecentEvictionsWait:
-    case NodeReason::kScaleDownThrottled:
-    case NodeReason::kWaitsForOtherDrains:
-    case NodeReason::kSizedByUtilization:
-    case NodeReason::kGroupsGrow:
-    case NodeReason::kHoldsRoomForWaitingPods:
-    case NodeReason::kDoNotDisrupt:
-      break;
+    default:  // the table says all
+      return std::string(advice);
   }
-  return std::string(advice);
 }
 
 }  // namespace loadline

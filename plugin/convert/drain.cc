@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/drain/node_reason.h"
 #include "plugin/convert/drain_pod.h"
 #include "plugin/convert/drain_state.h"
 #include "plugin/convert/fields.h"

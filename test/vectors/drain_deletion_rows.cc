@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/drain/deletion.h"
 #include "core/drain/eligibility.h"
+#include "core/drain/node_reason.h"
 #include "test/vectors/drain_cluster.h"
 #include "test/vectors/registry.h"
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/drain/eligibility.h"
+#include "core/drain/node_reason.h"
 #include "test/vectors/drain_cluster.h"
 #include "test/vectors/registry.h"
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/drain/drain_board.h"
+#include "core/drain/node_reason.h"
 #include "core/drain/planner.h"
 #include "core/fit/fit_search.h"
 #include "test/testing/fit_cluster.h"

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/drain/node_reason.h"
+
 namespace loadline {
 namespace {
 

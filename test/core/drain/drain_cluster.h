@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/drain/node_reason.h"
 #include "core/drain/planner.h"
 #include "test/testing/fit_cluster.h"
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/drain/node_reason.h"
 #include "core/drain/planner.h"
 #include "test/core/drain/drain_cluster.h"
 

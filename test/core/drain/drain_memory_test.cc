@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/drain/candidate_rounds.h"
+#include "core/drain/node_reason.h"
 #include "test/core/drain/call_fixture.h"
 
 namespace loadline {

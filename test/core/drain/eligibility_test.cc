@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/drain/brakes.h"
+#include "core/drain/node_reason.h"
 #include "core/drain/timers.h"
 #include "test/testing/fit_cluster.h"
 

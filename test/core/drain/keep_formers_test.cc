@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/drain/node_reason.h"
 #include "test/core/drain/call_fixture.h"
 
 namespace loadline {

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "core/drain/node_reason.h"
 #include "test/core/drain/call_fixture.h"
 
 namespace loadline {

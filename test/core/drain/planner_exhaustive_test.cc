@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/drain/node_reason.h"
 #include "core/drain/planner.h"
 #include "test/core/drain/drain_cluster.h"
 #include "test/core/drain/naive_checker.h"

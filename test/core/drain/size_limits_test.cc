@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/amount.h"
+#include "core/drain/node_reason.h"
 
 namespace loadline {
 namespace {

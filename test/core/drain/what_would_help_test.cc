@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/drain/drain_question.h"
+#include "core/drain/node_reason.h"
 #include "test/core/drain/drain_cluster.h"
 
 namespace loadline {

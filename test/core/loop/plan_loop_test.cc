@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/drain/node_reason.h"
 #include "test/core/loop/loop_fixture.h"
 
 namespace loadline {
