@@ -521,7 +521,7 @@ func (g *requests) someSlots(most int) []int32 {
 func (g *requests) policy() *loadlinev1.ScorePolicy {
 	p := &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_Preset(1 + g.IntN(2))}
 	if g.IntN(2) == 0 {
-		p.Aggregate = loadlinev1.ScorePolicy_Aggregate(g.IntN(4))
+		p.Aggregate = loadlinev1.ScorePolicy_Aggregate(g.IntN(len(loadlinev1.ScorePolicy_Aggregate_name)))
 		p.Normalization = loadlinev1.ScorePolicy_Normalization(g.IntN(3))
 		p.Arithmetic = loadlinev1.ScorePolicy_Arithmetic(g.IntN(3))
 		p.PodLimits = loadlinev1.ScorePolicy_PodLimits(g.IntN(3))

@@ -298,7 +298,7 @@ Policy RandomPolicy(Random& random, const std::vector<int64_t>& scale, std::vect
   if (OneIn(random, 2)) return policy;  // the preset as it is
   policy.set_arithmetic(static_cast<Policy::Arithmetic>(Below(random, 3)));
   policy.set_pod_limits(static_cast<Policy::PodLimits>(Below(random, 3)));
-  policy.set_aggregate(static_cast<Policy::Aggregate>(Below(random, 4)));
+  policy.set_aggregate(static_cast<Policy::Aggregate>(Below(random, Policy::Aggregate_ARRAYSIZE)));
   policy.set_absent_resource(static_cast<Policy::AbsentResource>(Below(random, 3)));
   policy.set_missing_limit_scope(static_cast<Policy::MissingLimitScope>(Below(random, 3)));
   policy.set_normalization(static_cast<Policy::Normalization>(Below(random, 3)));
