@@ -152,8 +152,8 @@ func TestSizedGroup(t *testing.T) {
 		"TaintsTheOldest": {cpu: "1", effect: "NoSchedule",
 			status: "cpu 12.5 %, memory 0.0 %, remove-fast, -1: below the lower taint threshold"},
 		"WithItsEffect": {cpu: "1", edit: func(g *nodegroup.NodeGroup) {
-			g.Spec.Size.TaintEffect = v1.TaintEffectNoExecute
-		}, effect: "NoExecute",
+			g.Spec.Size.TaintEffect = v1.TaintEffectPreferNoSchedule
+		}, effect: "PreferNoSchedule",
 			status: "remove-fast, -1"},
 		"DryMode": {cpu: "1", edit: func(g *nodegroup.NodeGroup) { g.Spec.Size.DryMode = true },
 			status: "dry mode, nothing is done"},

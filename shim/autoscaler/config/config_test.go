@@ -186,6 +186,8 @@ spec:
 	for name, c := range map[string]struct{ text, want string }{
 		"Group":       {fmt.Sprintf(group, "a") + size + "---\n" + fmt.Sprintf(group, "b"), ""},
 		"NoneIsSized": {fmt.Sprintf(group, "a"), "no node group says how it is sized"},
+		"DeletesPodsDespiteBudgets": {fmt.Sprintf(group, "a") + strings.Replace(size, "{", "{taintEffect: NoExecute, ", 1),
+			"taint effect NoExecute has Kubernetes delete the pods of a node at once"},
 		"TheSameGroupAtTheCloud": {fmt.Sprintf(group, "a") + size + "---\n" + fmt.Sprintf(group, "b") + size,
 			`node groups "a" and "b" are both group "pool-a" at the cloud`},
 		"NoFile": {"", "no such file"},

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"loadline.dev/shim/nodegroup"
@@ -54,6 +55,11 @@ func (s *Sizing) Load() (groups []nodegroup.NodeGroup, warnings []string, err er
 			file.Warnings = append(file.Warnings,
 				fmt.Sprintf("node group %q: has no spec.size and plays no part in sizing", g.Name()))
 			continue
+		}
+		if g.Spec.Size.TaintEffect == v1.TaintEffectNoExecute {
+			return nil, nil, fmt.Errorf("sizing.nodeGroups: %s: node group %q: taint effect NoExecute has Kubernetes delete "+
+				"the pods of a node at once, whatever their disruption budgets say: NoSchedule, the default, has them evicted",
+				s.NodeGroups, g.Name())
 		}
 		if other, twice := byCloud[g.CloudGroup()]; twice {
 			return nil, nil, fmt.Errorf("sizing.nodeGroups: %s: node groups %q and %q are both group %q at the cloud",
