@@ -24,7 +24,7 @@ func (l *leader) whyBlocked(o *loop, g *groupState) string {
 func (l *leader) unhealthyCluster(now time.Time) string {
 	unready := 0
 	for _, node := range l.cluster.nodes {
-		if !started(node) && !starts(node, l.config.ScaleUp.MaxNodeStartupTime.Duration, now) {
+		if !started(node) && !starts(node, nil, l.config.ScaleUp.MaxNodeStartupTime.Duration, now) {
 			unready++
 		}
 	}

@@ -203,8 +203,14 @@ func (c *cluster) apply(shown func(*v1.Node) *v1.Node) error {
 		}
 	}
 	for name := range c.altered { // what is shown of them may change without an event
-		if node, ok := c.nodes[name]; ok {
-			c.view.SetNode(shown(node))
+		node, ok := c.nodes[name]
+		if !ok {
+			continue
+		}
+		as := shown(node)
+		c.view.SetNode(as)
+		if _, ours := actuation.MarkOf(node); as == node && !ours && started(node) {
+			delete(c.altered, name)
 		}
 	}
 	if ready && !c.complete {

@@ -35,7 +35,8 @@ func machinesOf(groups []provider.Group) map[string]machine {
 // groupState is a node group as one loop sees it.
 type groupState struct {
 	*provider.Group
-	nodes []*v1.Node // that have registered and started
+	nodes   []*v1.Node // that have registered and started
+	devices deviceSet  // that new ones come to offer
 	// starting nodes have registered, coming ones have not, and nobody has given them up.
 	starting, coming int
 	failed           []provider.Instance // cannot be created
@@ -62,9 +63,14 @@ func started(node *v1.Node) bool {
 		!slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return scaleup.IsStartupTaint(t.Key) })
 }
 
-// starts says whether a node has registered a short time ago and is not ready yet: it counts as on its way.
-func starts(node *v1.Node, within time.Duration, now time.Time) bool {
-	return !started(node) && !node.CreationTimestamp.IsZero() && now.Sub(node.CreationTimestamp.Time) < within
+// starts says whether a node has registered a short time ago and is not ready yet, or lacks devices that nodes of its
+// group have: it counts as on its way.
+func starts(node *v1.Node, devices deviceSet, within time.Duration, now time.Time) bool {
+	return (!started(node) || lacks(node, devices)) && isYoung(node, within, now)
+}
+
+func isYoung(node *v1.Node, within time.Duration, now time.Time) bool {
+	return !node.CreationTimestamp.IsZero() && now.Sub(node.CreationTimestamp.Time) < within
 }
 
 // unschedulable returns a node as it is while no pod is to be planned for it.
@@ -94,7 +100,32 @@ func (l *leader) startupTime(o *loop, node *v1.Node) time.Duration {
 
 // isStarting says whether a node counts as on its way.
 func (l *leader) isStarting(o *loop, node *v1.Node) bool {
-	return !started(node) && starts(node, l.startupTime(o, node), o.now)
+	return starts(node, l.devices[o.machines[node.Spec.ProviderID].group], l.startupTime(o, node), o.now)
+}
+
+// learnDevices finds out which devices nodes of each group come to offer, and has those looked at that lack some.
+func (l *leader) learnDevices(o *loop, byID map[string]*v1.Node) {
+	before := l.devices
+	l.devices = map[string]deviceSet{}
+	for i := range o.groups {
+		g := &o.groups[i]
+		var nodes []*v1.Node
+		for _, instance := range g.Instances {
+			if node := byID[instance.ProviderID]; node != nil {
+				nodes = append(nodes, node)
+			}
+		}
+		within := startupTime(g, &l.config.ScaleUp)
+		devices := devicesOfGroup(before[g.ID], l.models.templateOf(g.ID), nodes, func(node *v1.Node) bool {
+			return isYoung(node, within, o.now)
+		})
+		l.devices[g.ID] = devices
+		for _, node := range nodes {
+			if lacks(node, devices) {
+				l.cluster.altered[node.Name] = true
+			}
+		}
+	}
 }
 
 func provisionTime(g *provider.Group, s *config.ScaleUp) time.Duration {
@@ -112,9 +143,10 @@ func (l *leader) groupStates(o *loop) []*groupState {
 			byID[node.Spec.ProviderID] = node
 		}
 	}
+	l.learnDevices(o, byID)
 	states := make([]*groupState, len(o.groups))
 	for i := range o.groups {
-		g := &groupState{Group: &o.groups[i]}
+		g := &groupState{Group: &o.groups[i], devices: l.devices[o.groups[i].ID]}
 		states[i] = g
 		for _, instance := range g.Instances {
 			if l.arrivals.isBeingDeleted(instance, o.now) {
@@ -145,7 +177,7 @@ func (l *leader) count(o *loop, g *groupState, instance provider.Instance, node 
 	case node == nil:
 		g.coming++
 	case l.isGoing(o, node):
-	case starts(node, startupTime(g.Group, &l.config.ScaleUp), o.now):
+	case starts(node, l.devices[g.ID], startupTime(g.Group, &l.config.ScaleUp), o.now):
 		g.starting++
 	default:
 		g.nodes = append(g.nodes, node)

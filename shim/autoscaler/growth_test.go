@@ -57,6 +57,59 @@ func TestGrowsTheCheapestGroup(t *testing.T) {
 	})
 }
 
+// A node that is ready before its devices are registered is on its way: no second one is bought for the same pod, and it
+// is no model of new ones. Cluster Autoscaler's issues 1659, 3164 and 7956.
+func TestDevicesThatComeLate(t *testing.T) {
+	for name, c := range map[string]struct {
+		delay time.Duration // until the device is there
+		nodes int           // that the group has before
+		want  []string
+	}{
+		"FirstNode":  {delay: 5 * time.Minute, want: []string{"gpu+1"}},
+		"SecondNode": {delay: 5 * time.Minute, nodes: 1, want: []string{"gpu+1"}},
+		// A node whose device never comes counts as it is once the time for its start is over.
+		"Never": {delay: time.Hour, want: []string{"gpu+1", "gpu+1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				group := &skyGroup{max: 10, target: c.nodes, cpu: "4", price: 1, gpus: "1"}
+				b := growing(t, map[string]*skyGroup{"gpu": group}, func(c *config.Configuration) {
+					c.Decisions = []string{config.ScaleUpDecision}
+				})
+				b.run(time.Minute)
+				b.sky.mu.Lock()
+				group.gpuDelay = c.delay
+				b.sky.mu.Unlock()
+				if c.nodes > 0 {
+					b.addGPUPending("first")
+					b.bind("first-0", "gpu1")
+				}
+				b.addGPUPending("train")
+				b.run(30 * time.Minute)
+				if got := b.sky.requests(); !slices.Equal(got, c.want) {
+					t.Errorf("asked for %v, want %v", got, c.want)
+				}
+				b.end()
+			})
+		})
+	}
+}
+
+// addGPUPending adds a pod that no node takes, of one GPU.
+func (b *bench) addGPUPending(name string) {
+	b.addPending(name, 1, "1")
+	pods := b.client.CoreV1().Pods("default")
+	pod, err := pods.Get(b.t.Context(), name+"-0", metav1.GetOptions{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	pod.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("1")
+	if _, err := pods.Update(b.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		b.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
 // Which pods make groups grow, and how far.
 func TestWhatGrows(t *testing.T) {
 	group := func(max int) map[string]*skyGroup {

@@ -71,6 +71,7 @@ type leader struct {
 	sizesLog  map[string]string    // and of each group that is sized
 	inherited map[string]time.Time // since when a node waits that an earlier leader was about to remove
 	targets   map[string]int       // of the groups in the last loop
+	devices   map[string]deviceSet // that nodes of each group come to offer
 	// When a group last grew, a node last went, and tainting last failed.
 	grown, deleted, failed time.Time
 }

@@ -42,9 +42,9 @@ type known struct {
 
 func newModels(c cloud) *models { return &models{cloud: c, known: map[string]*known{}} }
 
-// fill finds out what new nodes of each group are like: as a usable node that it has, stripped of what is its own; else
-// as the cloud says; else as any node that it has. This is Cluster Autoscaler's order: what clouds say of new nodes is
-// less exact.
+// fill finds out what new nodes of each group are like: as a usable node that it has, with all devices, stripped of
+// what is its own; else as the cloud says; else as any node that it has. This is Cluster Autoscaler's order: what
+// clouds say of new nodes is less exact.
 func (m *models) fill(ctx context.Context, groups []*groupState, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, modelTime)
 	defer cancel()
@@ -56,13 +56,8 @@ func (m *models) fill(ctx context.Context, groups []*groupState, now time.Time) 
 			k = &known{}
 		}
 		m.known[g.ID] = k
-		var example *v1.Node
-		for _, node := range g.nodes {
-			if example == nil || scaleup.ModelBefore(node, example) {
-				example = node
-			}
-		}
-		if example != nil && scaleup.Usable(example) {
+		example := g.example()
+		if example != nil && scaleup.Usable(example) && !lacks(example, g.devices) {
 			g.model.node = scaleup.LikeNew(example)
 		} else if m.askTemplate(ctx, g.ID, k, now); k.template != nil {
 			g.model.node = scaleup.Complete(k.template, g.ID)
@@ -74,6 +69,25 @@ func (m *models) fill(ctx context.Context, groups []*groupState, now time.Time) 
 			g.model.price = k.price
 		}
 	}
+}
+
+// example returns the node that shows best what new ones are like; nil: there is none.
+func (g *groupState) example() (best *v1.Node) {
+	for _, node := range g.nodes {
+		if best == nil || lacks(best, g.devices) && !lacks(node, g.devices) ||
+			lacks(best, g.devices) == lacks(node, g.devices) && scaleup.ModelBefore(node, best) {
+			best = node
+		}
+	}
+	return best
+}
+
+// templateOf returns what the cloud has said of new nodes of a group; nil: nothing.
+func (m *models) templateOf(group string) *v1.Node {
+	if k := m.known[group]; k != nil {
+		return k.template
+	}
+	return nil
 }
 
 func (m *models) askTemplate(ctx context.Context, group string, k *known, now time.Time) {

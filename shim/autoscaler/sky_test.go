@@ -45,6 +45,8 @@ type skyGroup struct {
 	lists            bool           // machines that were deleted stay listed as they were
 	machines         map[string]provider.Instance
 	named            int
+	gpus             string        // of each node; empty: none
+	gpuDelay         time.Duration // until a node offers its GPUs
 }
 
 func (s *sky) Refresh(context.Context) error { return nil }
@@ -78,6 +80,9 @@ func (s *sky) TemplateNode(_ context.Context, id string) (*v1.Node, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	size := s.size(s.groups[id].cpu)
+	if gpus := s.groups[id].gpus; gpus != "" {
+		size["nvidia.com/gpu"] = resource.MustParse(gpus)
+	}
 	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "template", Labels: map[string]string{"group": id}},
 		Status: v1.NodeStatus{Capacity: size, Allocatable: size}}, nil
 }
@@ -160,6 +165,14 @@ func (s *sky) register(id, name string) {
 			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
 	if _, err := s.b.client.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}); err != nil {
 		s.b.t.Error(err)
+	}
+	if gpus := s.groups[id].gpus; gpus != "" {
+		time.AfterFunc(s.groups[id].gpuDelay, func() {
+			node.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse(gpus)
+			if _, err := s.b.client.CoreV1().Nodes().Update(context.Background(), node, metav1.UpdateOptions{}); err != nil {
+				s.b.t.Error(err)
+			}
+		})
 	}
 }
 
