@@ -162,6 +162,9 @@ func TestWhatGrows(t *testing.T) {
 		}, want: []string{"g+4"}},
 		"Gated": {groups: group(10),
 			edit: func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "g"}} }},
+		"Nominated": {groups: group(10), edit: func(p *v1.Pod) { p.Status.NominatedNodeName = "fixed" }},
+		"NominatedForANodeThatIsGone": {groups: group(10), edit: func(p *v1.Pod) { p.Status.NominatedNodeName = "gone" },
+			want: []string{"g+4"}},
 		"OfADaemonSet": {groups: group(10), edit: func(p *v1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,8 +27,8 @@ const sharePods = 100
 func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 	var pods []*v1.Pod
 	for _, pod := range c.unbound {
-		if !c.isPlaceholder(pod) && waits(pod, s) && priorityOf(pod) >= int32(s.ExpendablePodsPriorityCutoff) &&
-			!tooYoung(pod, s, now) {
+		if !c.isPlaceholder(pod) && waits(pod, s) && !c.isNominated(pod) &&
+			priorityOf(pod) >= int32(s.ExpendablePodsPriorityCutoff) && !tooYoung(pod, s, now) {
 			pods = append(pods, pod)
 		}
 	}
@@ -69,6 +69,10 @@ func waits(pod *v1.Pod, s *config.ScaleUp) bool {
 	})
 	return refused || slices.Contains(s.BypassedSchedulerNames, pod.Spec.SchedulerName)
 }
+
+// isNominated says whether the scheduler makes room for a pod on a node that is there, by preempting others: it needs
+// no new one. Those that are preempted may.
+func (c *cluster) isNominated(pod *v1.Pod) bool { return c.nodes[pod.Status.NominatedNodeName] != nil }
 
 func priorityOf(pod *v1.Pod) int32 {
 	if pod.Spec.Priority == nil {
