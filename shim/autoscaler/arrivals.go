@@ -30,6 +30,9 @@ type arrivals struct {
 	faulty  map[string]bool
 	// givenUp says when the cloud was asked to delete a machine without a node that it still lists, by provider id.
 	givenUp map[string]time.Time
+	// hadNode are machines that have had a node since this process began to look. If it is gone, the machine is not late:
+	// pods may run on it, and all nodes may be gone at once, such as from a store that was restored.
+	hadNode map[string]bool
 	// inherited are machines that ran without a node when this process began to look; nil: it has not.
 	inherited map[string]bool
 }
@@ -53,8 +56,8 @@ func (a *arrivals) follow(groups []provider.Group, nodes map[string]*v1.Node, no
 	for _, node := range nodes {
 		registered[node.Spec.ProviderID] = true
 	}
-	missing, short, givenUp, faulty := map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{},
-		map[string]bool{}
+	missing, short, givenUp := map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
+	faulty, hadNode := map[string]bool{}, map[string]bool{}
 	first := a.inherited == nil
 	if first {
 		a.inherited = map[string]bool{}
@@ -63,6 +66,9 @@ func (a *arrivals) follow(groups []provider.Group, nodes map[string]*v1.Node, no
 		live := 0
 		faults := map[provider.Fault]int{}
 		for _, instance := range groups[i].Instances {
+			if registered[instance.ProviderID] || a.hadNode[instance.ProviderID] {
+				hadNode[instance.ProviderID] = true
+			}
 			switch {
 			case instance.State == externalgrpc.InstanceState_INSTANCE_DELETING:
 				continue
@@ -93,7 +99,7 @@ func (a *arrivals) follow(groups []provider.Group, nodes map[string]*v1.Node, no
 			a.creationFailed(groups[i].ID, fault, machines, now)
 		}
 	}
-	a.missing, a.short, a.givenUp, a.faulty = missing, short, givenUp, faulty
+	a.missing, a.short, a.givenUp, a.faulty, a.hadNode = missing, short, givenUp, faulty, hadNode
 	a.backoff.Prune(now)
 }
 

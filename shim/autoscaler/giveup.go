@@ -2,6 +2,7 @@ package autoscaler
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,16 +16,21 @@ import (
 const cleanUpTime = 30 * time.Second
 
 // giveUpMachines gives up machines that cannot be created or did not register in time, and what the cloud did not begin
-// to make, as far as the minimum of their group allows it.
+// to make, as far as the minimum of their group allows it. In one loop it deletes as many machines as scale-down may.
 func (l *leader) giveUpMachines(ctx context.Context, o *loop) {
 	ctx, cancel := context.WithTimeout(ctx, cleanUpTime)
 	defer cancel()
+	left := l.config.ScaleDown.MaxScaleDownParallelism
 	for _, g := range o.states {
+		if g.lost > 0 {
+			o.warnings = append(o.warnings, fmt.Sprintf("node group %s: %s had nodes that are gone: not deleted, since pods "+
+				"may run there; look why they do not register, or delete them", g.ID, counted(g.lost, "machine")))
+		}
 		if g.Problem != nil {
 			continue // it may have to go as a whole
 		}
-		l.deleteMachines(ctx, o, g, g.failed, "failed", "cannot be created")
-		l.deleteMachines(ctx, o, g, l.arrivals.certainlyLate(g), "late", "did not register in time")
+		left -= l.deleteMachines(ctx, o, g, g.failed, left, "failed", "cannot be created")
+		left -= l.deleteMachines(ctx, o, g, l.arrivals.certainlyLate(g), left, "late", "did not register in time")
 		if short := min(g.short, g.Target-g.Min); short > 0 && ctx.Err() == nil {
 			err := l.cloud.DecreaseTargetSize(ctx, g.ID, g.Target, short)
 			klog.InfoS("Nodes are given up that the cloud has not begun to make",
@@ -53,13 +59,13 @@ func (a *arrivals) certainlyLate(group *groupState) (machines []provider.Instanc
 	return machines
 }
 
-// deleteMachines deletes machines that are no nodes. The cloud may list them for some time, and is not asked twice
-// meanwhile: its target size would be one too small for each time.
-func (l *leader) deleteMachines(ctx context.Context, o *loop, g *groupState, machines []provider.Instance,
-	reason, why string) {
-	most := min(len(machines), g.Target-g.Min)
+// deleteMachines deletes up to `left` machines that are no nodes, and returns of how many it asked. The cloud may list
+// them for some time, and is not asked twice meanwhile: its target size would be one too small for each time.
+func (l *leader) deleteMachines(ctx context.Context, o *loop, g *groupState, machines []provider.Instance, left int,
+	reason, why string) int {
+	most := min(len(machines), g.Target-g.Min, left)
 	if most <= 0 || ctx.Err() != nil {
-		return
+		return 0
 	}
 	var nodes []*v1.Node
 	for _, m := range machines[:most] {
@@ -73,13 +79,14 @@ func (l *leader) deleteMachines(ctx context.Context, o *loop, g *groupState, mac
 	if err != nil {
 		l.metrics.errors.WithLabelValues("cloudProvider").Inc()
 		if provider.OutcomeUnknown(err) {
-			return
+			return most
 		}
 		for _, m := range machines[:most] {
 			delete(l.arrivals.givenUp, m.ProviderID)
 		}
-		return
+		return most
 	}
 	g.Target -= most
 	l.metrics.givenUp.WithLabelValues(reason).Add(float64(most))
+	return most
 }

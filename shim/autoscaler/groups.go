@@ -41,6 +41,7 @@ type groupState struct {
 	starting, coming int
 	failed           []provider.Instance // cannot be created
 	late             []provider.Instance // did not register in time
+	lost             int                 // had a node, which is gone for longer than that
 	short            int                 // nodes that the cloud has not begun to make in time
 	live             int                 // machines that are listed and are not being deleted
 	model            model
@@ -172,6 +173,8 @@ func (l *leader) count(o *loop, g *groupState, instance provider.Instance, node 
 	switch {
 	case node == nil && instance.Fault.Code != "":
 		g.failed = append(g.failed, instance)
+	case node == nil && l.arrivals.isLate(g.Group, instance, o.now) && l.arrivals.hadNode[instance.ProviderID]:
+		g.lost++
 	case node == nil && l.arrivals.isLate(g.Group, instance, o.now):
 		g.late = append(g.late, instance)
 	case node == nil:

@@ -110,6 +110,58 @@ func (b *bench) addGPUPending(name string) {
 	synctest.Wait()
 }
 
+// Node objects that vanish, such as from a store that was restored, cost no machine: pods may run there.
+func TestMachinesThatLoseTheirNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := growing(t, map[string]*skyGroup{"g": {max: 10, target: 2, cpu: "4", price: 1}}, func(c *config.Configuration) {
+			c.Decisions = []string{config.ScaleUpDecision}
+		})
+		b.run(time.Minute)
+		for _, node := range []string{"g1", "g2"} {
+			if err := b.client.CoreV1().Nodes().Delete(t.Context(), node, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.run(40 * time.Minute)
+		if got := b.sky.requests(); len(got) != 0 {
+			t.Errorf("asked for %v", got)
+		}
+		s := b.readStatus()
+		if counts := s.NodeGroups[0].Health.NodeCounts; counts.LongUnregistered != 2 ||
+			!strings.Contains(strings.Join(s.Warnings, " "), "node group g: 2 machines had nodes that are gone") {
+			t.Errorf("counts %+v, warnings %q", counts, s.Warnings)
+		}
+		b.end()
+	})
+}
+
+// However many machines do not register, only so many are deleted in one loop.
+func TestLateMachinesGoInSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := growing(t, map[string]*skyGroup{"g": {max: 30, cpu: "4", price: 1}}, func(c *config.Configuration) {
+			c.ScaleDown.MaxScaleDownParallelism = 4
+		})
+		b.sky.delay = 0 // no machine becomes a node
+		b.addPending("web", 10, "3")
+		b.run(15*time.Minute + 30*time.Second)
+		deleted := 0
+		for range 10 {
+			before := len(b.sky.requests())
+			if err := b.once(b.ctx); err != nil {
+				t.Fatal(err)
+			}
+			step := len(b.sky.requests()) - before
+			if deleted += step; step > 4 {
+				t.Errorf("%d requests in one loop: %v", step, b.sky.requests())
+			}
+		}
+		if all := b.sky.requests(); len(all) != 11 {
+			t.Errorf("asked for %v", all)
+		}
+		b.end()
+	})
+}
+
 // Which pods make groups grow, and how far.
 func TestWhatGrows(t *testing.T) {
 	group := func(max int) map[string]*skyGroup {

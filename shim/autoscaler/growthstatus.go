@@ -9,7 +9,7 @@ import (
 
 // counts of the nodes of a group.
 func (g *groupState) counts() NodeCounts {
-	c := NodeCounts{Unregistered: g.coming, LongUnregistered: len(g.late) + len(g.failed) + g.short,
+	c := NodeCounts{Unregistered: g.coming, LongUnregistered: len(g.late) + g.lost + len(g.failed) + g.short,
 		Registered: RegisteredCounts{Total: len(g.nodes) + g.starting, NotStarted: g.starting}}
 	for _, node := range g.nodes {
 		if started(node) {
