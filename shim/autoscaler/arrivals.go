@@ -66,7 +66,11 @@ func (a *arrivals) follow(groups []provider.Group, nodes map[string]*v1.Node, no
 		live := 0
 		faults := map[provider.Fault]int{}
 		for _, instance := range groups[i].Instances {
-			if registered[instance.ProviderID] || a.hadNode[instance.ProviderID] {
+			switch had := a.hadNode[instance.ProviderID]; {
+			case registered[instance.ProviderID]:
+				hadNode[instance.ProviderID] = true
+			case instance.State == externalgrpc.InstanceState_INSTANCE_CREATING: // a new one by an old id
+			case had && instance.State != externalgrpc.InstanceState_INSTANCE_DELETING:
 				hadNode[instance.ProviderID] = true
 			}
 			switch {
@@ -144,8 +148,9 @@ func (a *arrivals) creationFailed(group string, fault provider.Fault, machines i
 	}
 }
 
-// noteRemoval takes note of a node that we have removed from a group.
-func (a *arrivals) noteRemoval(group string) {
+// noteRemoval takes note of a node that we have removed from a group, with its machine.
+func (a *arrivals) noteRemoval(group, machine string) {
+	delete(a.hadNode, machine)
 	if r, asked := a.requests[group]; asked {
 		r.from--
 		a.requests[group] = r

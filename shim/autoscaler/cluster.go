@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -62,6 +63,7 @@ type cluster struct {
 	slackNamespace string
 	complete       bool
 	fresh          *freshness
+	age            time.Duration // of what the last call of apply has brought into effect
 	// turns say which namespaces come first while more pods wait than are planned for in one loop.
 	turns turns
 }
@@ -186,6 +188,7 @@ func (c *cluster) ready() bool {
 // apply brings what the informers have noted into effect. `shown` returns a node as it is to be planned.
 func (c *cluster) apply(shown func(*v1.Node) *v1.Node) error {
 	ready := c.ready() // before the notes are taken: they hold the whole list then
+	c.age = c.fresh.age()
 	c.mu.Lock()
 	notes := c.notes
 	c.notes = map[note]any{}

@@ -32,18 +32,18 @@ func lacks(node *v1.Node, devices deviceSet) bool {
 	return false
 }
 
-// devicesOfGroup returns what new nodes of a group come to offer: what the cloud says, and what more than half of its
-// nodes offer, of which `young` ones may offer less than they will. What was known stays known while the group has no
-// node that shows it.
+// devicesOfGroup returns what new nodes of a group come to offer: what the cloud says, unless no node shows it though
+// some are not `young` any more, and what more than half of its nodes offer. What was known stays known while the group
+// has no node.
 func devicesOfGroup(known deviceSet, template *v1.Node, nodes []*v1.Node, young func(*v1.Node) bool) deviceSet {
-	devices := deviceSet{}
+	devices, candidates := deviceSet{}, deviceSet{}
 	if template != nil {
-		devices = devicesOf(template)
+		candidates = devicesOf(template)
+		maps.Copy(devices, candidates)
 	}
 	if len(nodes) == 0 {
 		maps.Copy(devices, known)
 	}
-	candidates := deviceSet{}
 	for _, node := range nodes {
 		maps.Copy(candidates, devicesOf(node))
 	}
@@ -57,8 +57,11 @@ func devicesOfGroup(known deviceSet, template *v1.Node, nodes []*v1.Node, young 
 				without++
 			}
 		}
-		if with > without {
+		switch {
+		case with > without:
 			devices[name] = true
+		case with == 0 && without > 0: // whatever the cloud says: its nodes have had the time
+			delete(devices, name)
 		}
 	}
 	return devices

@@ -19,7 +19,7 @@ import (
 // is all that comes this way: the connection may be dead, or the API server's cache behind.
 //
 // A kind that cannot be listed or watched any more, for want of rights or because the API server refuses, is as old as
-// the first such error, until something newer is told of it.
+// the first such error, until something newer is told of it or no further error comes.
 //
 // Safe for concurrent use.
 type freshness struct {
@@ -32,6 +32,7 @@ type freshness struct {
 // brokenKind is a kind whose list or watch failed.
 type brokenKind struct {
 	since   time.Time
+	last    time.Time     // failure
 	version string        // the last one before
 	current func() string // the last one now
 }
@@ -75,10 +76,17 @@ func (f *freshness) watchErrors(kind string, informer cache.SharedIndexInformer)
 func (f *freshness) fail(kind string, current func() string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if known, failed := f.broken[kind]; !failed || known.version != current() {
-		f.broken[kind] = brokenKind{since: time.Now(), version: current(), current: current}
+	now, b := time.Now(), f.broken[kind]
+	if b.current == nil || b.version != current() || now.Sub(b.last) > retriesWithin {
+		b = brokenKind{since: now, version: current(), current: current}
 	}
+	b.last = now
+	f.broken[kind] = b
 }
+
+// retriesWithin is within what time a list or watch that has failed is tried again, for certain. One that does not fail
+// again works, though nothing newer may have been told.
+const retriesWithin = 2 * time.Minute
 
 // age returns how old the cluster is at least, as it is told now.
 func (f *freshness) age() time.Duration {
@@ -89,7 +97,7 @@ func (f *freshness) age() time.Duration {
 		age = time.Since(f.heard) + f.lag
 	}
 	for kind, b := range f.broken {
-		if b.current() != b.version {
+		if b.current() != b.version || time.Since(b.last) > retriesWithin {
 			delete(f.broken, kind)
 			continue
 		}

@@ -67,6 +67,8 @@ func TestAgeByErrors(t *testing.T) {
 		time.Sleep(time.Second)
 		f.fail("Pod", current)
 		expectAge(t, f, "pods fail again, later than nodes", 6*time.Second)
+		time.Sleep(retriesWithin + time.Second)
+		expectAge(t, f, "neither fails again", 0)
 	})
 }
 

@@ -20,7 +20,7 @@ const cleanUpTime = 30 * time.Second
 func (l *leader) giveUpMachines(ctx context.Context, o *loop) {
 	ctx, cancel := context.WithTimeout(ctx, cleanUpTime)
 	defer cancel()
-	left := l.config.ScaleDown.MaxScaleDownParallelism
+	left := max(1, l.config.ScaleDown.MaxScaleDownParallelism)
 	for _, g := range o.states {
 		if g.lost > 0 {
 			o.warnings = append(o.warnings, fmt.Sprintf("node group %s: %s had nodes that are gone: not deleted, since pods "+
@@ -59,7 +59,7 @@ func (a *arrivals) certainlyLate(group *groupState) (machines []provider.Instanc
 	return machines
 }
 
-// deleteMachines deletes up to `left` machines that are no nodes, and returns of how many it asked. The cloud may list
+// deleteMachines deletes up to `left` machines that are no nodes, and returns how many may go. The cloud may list
 // them for some time, and is not asked twice meanwhile: its target size would be one too small for each time.
 func (l *leader) deleteMachines(ctx context.Context, o *loop, g *groupState, machines []provider.Instance, left int,
 	reason, why string) int {
@@ -84,7 +84,7 @@ func (l *leader) deleteMachines(ctx context.Context, o *loop, g *groupState, mac
 		for _, m := range machines[:most] {
 			delete(l.arrivals.givenUp, m.ProviderID)
 		}
-		return most
+		return 0
 	}
 	g.Target -= most
 	l.metrics.givenUp.WithLabelValues(reason).Add(float64(most))

@@ -149,14 +149,18 @@ func (l *leader) groupStates(o *loop) []*groupState {
 	for i := range o.groups {
 		g := &groupState{Group: &o.groups[i], devices: l.devices[o.groups[i].ID]}
 		states[i] = g
+		undecided := 0 // machines that the cloud may be deleting: if it is not, they are part of its target size
 		for _, instance := range g.Instances {
 			if l.arrivals.isBeingDeleted(instance, o.now) {
+				if instance.State != externalgrpc.InstanceState_INSTANCE_DELETING {
+					undecided++
+				}
 				continue
 			}
 			g.live++
 			l.count(o, g, instance, byID[instance.ProviderID])
 		}
-		switch missing := g.Target - g.live; {
+		switch missing := g.Target - g.live - undecided; {
 		case missing <= 0:
 		case l.arrivals.isShort(g.Group, o.now):
 			g.short = missing
@@ -170,10 +174,11 @@ func (l *leader) groupStates(o *loop) []*groupState {
 
 // count adds one machine, with its node if there is one.
 func (l *leader) count(o *loop, g *groupState, instance provider.Instance, node *v1.Node) {
+	hadNode := l.arrivals.hadNode[instance.ProviderID]
 	switch {
-	case node == nil && instance.Fault.Code != "":
+	case node == nil && instance.Fault.Code != "" && !hadNode:
 		g.failed = append(g.failed, instance)
-	case node == nil && l.arrivals.isLate(g.Group, instance, o.now) && l.arrivals.hadNode[instance.ProviderID]:
+	case node == nil && hadNode && (instance.Fault.Code != "" || l.arrivals.isLate(g.Group, instance, o.now)):
 		g.lost++
 	case node == nil && l.arrivals.isLate(g.Group, instance, o.now):
 		g.late = append(g.late, instance)

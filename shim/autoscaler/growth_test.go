@@ -67,8 +67,9 @@ func TestDevicesThatComeLate(t *testing.T) {
 	}{
 		"FirstNode":  {delay: 5 * time.Minute, want: []string{"gpu+1"}},
 		"SecondNode": {delay: 5 * time.Minute, nodes: 1, want: []string{"gpu+1"}},
-		// A node whose device never comes counts as it is once the time for its start is over.
-		"Never": {delay: time.Hour, want: []string{"gpu+1", "gpu+1"}},
+		// A node whose device never comes counts as it is once the time for its start is over, and shows what new ones
+		// are like: there are no further ones, whatever the cloud says of them.
+		"Never": {delay: 3 * time.Hour, want: []string{"gpu+1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -85,7 +86,7 @@ func TestDevicesThatComeLate(t *testing.T) {
 					b.bind("first-0", "gpu1")
 				}
 				b.addGPUPending("train")
-				b.run(30 * time.Minute)
+				b.run(90 * time.Minute)
 				if got := b.sky.requests(); !slices.Equal(got, c.want) {
 					t.Errorf("asked for %v, want %v", got, c.want)
 				}
@@ -171,6 +172,7 @@ func TestWhatGrows(t *testing.T) {
 		groups map[string]*skyGroup
 		config func(*config.Configuration)
 		edit   func(*v1.Pod)
+		ends   time.Duration // until a pod on the fixed node has ended; 0: it goes on
 		want   []string
 		why    string // part of the status
 	}{
@@ -214,8 +216,11 @@ func TestWhatGrows(t *testing.T) {
 		}, want: []string{"g+4"}},
 		"Gated": {groups: group(10),
 			edit: func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "g"}} }},
-		"Nominated": {groups: group(10), edit: func(p *v1.Pod) { p.Status.NominatedNodeName = "fixed" }},
-		"NominatedForANodeThatIsGone": {groups: group(10), edit: func(p *v1.Pod) { p.Status.NominatedNodeName = "gone" },
+		"Nominated": {groups: group(10), ends: time.Minute,
+			edit: func(p *v1.Pod) { p.Status.NominatedNodeName = "fixed" }},
+		"NominatedForTomorrow": {groups: group(10), ends: 24 * time.Hour,
+			edit: func(p *v1.Pod) { p.Status.NominatedNodeName = "fixed" }, want: []string{"g+4"}},
+		"NominatedWhereNobodyEnds": {groups: group(10), edit: func(p *v1.Pod) { p.Status.NominatedNodeName = "fixed" },
 			want: []string{"g+4"}},
 		"OfADaemonSet": {groups: group(10), edit: func(p *v1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }},
 	} {
@@ -223,6 +228,13 @@ func TestWhatGrows(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := growing(t, c.groups, c.config)
 				b.addPending("web", 4, "3")
+				if c.ends > 0 {
+					p, _ := b.client.CoreV1().Pods("default").Get(t.Context(), "there", metav1.GetOptions{})
+					p.DeletionTimestamp = new(metav1.NewTime(time.Now().Add(c.ends)))
+					if _, err := b.client.CoreV1().Pods("default").Update(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+						t.Fatal(err)
+					}
+				}
 				if c.edit != nil {
 					for i := range 4 {
 						p, _ := b.client.CoreV1().Pods("default").Get(t.Context(), fmt.Sprintf("web-%d", i),

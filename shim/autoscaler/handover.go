@@ -36,7 +36,8 @@ func (l *leader) isAbandoned(o *loop, node *v1.Node) bool {
 	return ours && !underWay && !l.isGoing(o, node)
 }
 
-// noteStuckDeletions warns of nodes that the cloud has said it deletes, and still lists after some time.
+// noteStuckDeletions warns of nodes that the cloud has said it deletes, and still lists after some time. They hold no
+// place of the deletions and drains that may be under way any more: others go on.
 func (l *leader) noteStuckDeletions(o *loop) {
 	for _, name := range slices.Sorted(maps.Keys(l.cluster.altered)) {
 		node := l.cluster.nodes[name]
@@ -46,9 +47,9 @@ func (l *leader) noteStuckDeletions(o *loop) {
 		mark, _ := actuation.MarkOf(node)
 		since := o.now.Sub(time.Unix(mark.Deleting, 0))
 		if _, listed := o.machines[node.Spec.ProviderID]; listed && mark.Deleting != 0 && since >= deletionPatience {
-			o.warnings = append(o.warnings, text.Bound(fmt.Sprintf("node %s: the cloud said %s ago that it deletes it, and still "+
-				"lists it: delete the machine there, or take the annotation %s off the node, so that it is asked again", name,
-				since.Round(time.Second), actuation.MarkAnnotation), mostStatusText))
+			l.planner.ended(name)
+			o.warnings = append(o.warnings, text.Bound(fmt.Sprintf("node %s: the cloud said %s ago that it deletes it, and "+
+				"still lists it: delete the machine there", name, since.Round(time.Second)), mostStatusText))
 		}
 	}
 }

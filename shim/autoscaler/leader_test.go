@@ -605,6 +605,34 @@ func TestAcknowledgedDeletionGoesOn(t *testing.T) {
 	})
 }
 
+// A deletion that the cloud has acknowledged and does not carry out holds the only place for some minutes, and not for
+// ever.
+func TestStuckDeletionHoldsNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, func(c *config.Configuration) {
+			c.ScaleDown.MaxDrainParallelism, c.ScaleDown.MaxScaleDownParallelism = 1, 1
+			c.ScaleDown.NodeDeleteDelayAfterTaint.Duration = 25 * time.Second // the engine hears that it goes
+		})
+		b.deaf = true
+		b.run(3 * time.Minute)
+		if mark, _ := actuation.MarkOf(b.node("n1")); !mark.Acknowledged {
+			t.Fatalf("n1 has the mark %+v", mark)
+		}
+		b.deaf = false
+		b.addNode("n4")
+		b.addPod("p4", "n4", "100m", nil)
+		b.run(2 * time.Minute)
+		if len(b.deleted) != 0 {
+			t.Fatalf("deleted %v beside the one", b.deleted)
+		}
+		b.run(12 * time.Minute)
+		if !slices.Contains(b.deleted, "n4") {
+			t.Errorf("deleted %v, status %+v", b.deleted, b.readStatus().ClusterWide.ScaleDown)
+		}
+		b.end()
+	})
+}
+
 // A node that could not be drained is given back, and its timer starts anew.
 func TestFailedDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

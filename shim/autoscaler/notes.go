@@ -18,7 +18,7 @@ func (l *leader) takeResults(now time.Time) {
 	for _, ended := range l.actuator.TakeEnded() {
 		if ended.Err == nil {
 			l.deleted = now
-			l.arrivals.noteRemoval(ended.Group)
+			l.arrivals.noteRemoval(ended.Group, ended.ProviderID)
 			continue
 		}
 		l.planner.ended(ended.Node)

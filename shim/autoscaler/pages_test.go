@@ -130,10 +130,14 @@ func TestPageOfGrowth(t *testing.T) {
 		Growth: []string{"g: 3 for pods, 1 for slack, 0.4000 USD per hour"}})
 	s.page.Slack = shownSlack(slack)
 	s.page.Notes = map[string]string{"n1": "could go"}
-	c := &cluster{slackNamespace: "slack", pods: map[types.NamespacedName]*v1.Pod{}}
+	c := &cluster{slackNamespace: "slack", pods: map[types.NamespacedName]*v1.Pod{},
+		standing: map[types.NamespacedName]*v1.Pod{}}
 	for i, node := range []string{"n1", "n2", "n2", ""} {
-		pod := placeholderOn(node, fmt.Sprint(i))
-		c.pods[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = pod
+		pod, in := placeholderOn(node, fmt.Sprint(i)), c.pods
+		if i == 1 {
+			in = c.standing // as where slack is decided here
+		}
+		in[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = pod
 	}
 	c.notePlaceholders(s.page.Notes)
 	l := &leader{term: 1}

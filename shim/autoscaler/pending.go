@@ -27,7 +27,7 @@ const sharePods = 100
 func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 	var pods []*v1.Pod
 	for _, pod := range c.unbound {
-		if !c.isPlaceholder(pod) && waits(pod, s) && !c.isNominated(pod) &&
+		if !c.isPlaceholder(pod) && waits(pod, s) && !c.isNominated(pod, now) &&
 			priorityOf(pod) >= int32(s.ExpendablePodsPriorityCutoff) && !tooYoung(pod, s, now) {
 			pods = append(pods, pod)
 		}
@@ -70,9 +70,19 @@ func waits(pod *v1.Pod, s *config.ScaleUp) bool {
 	return refused || slices.Contains(s.BypassedSchedulerNames, pod.Spec.SchedulerName)
 }
 
-// isNominated says whether the scheduler makes room for a pod on a node that is there, by preempting others: it needs
-// no new one. Those that are preempted may.
-func (c *cluster) isNominated(pod *v1.Pod) bool { return c.nodes[pod.Status.NominatedNodeName] != nil }
+// isNominated says whether the scheduler makes room for a pod on a node, by preempting others that are about to end: it
+// needs no new node. Those that are preempted may. A pod that takes long to end, or does not, is not waited for.
+func (c *cluster) isNominated(pod *v1.Pod, now time.Time) bool {
+	for _, other := range c.onNode[pod.Status.NominatedNodeName] {
+		if at := other.DeletionTimestamp; at != nil && at.Sub(now) < longestPreemption && now.Sub(at.Time) < time.Minute {
+			return true
+		}
+	}
+	return false
+}
+
+// longestPreemption bounds the grace period of a pod whose end another one waits for, rather than for a new node.
+const longestPreemption = 5 * time.Minute
 
 func priorityOf(pod *v1.Pod) int32 {
 	if pod.Spec.Priority == nil {

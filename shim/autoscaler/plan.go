@@ -151,7 +151,7 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 		plan.groups[g.ID] = g.Group
 	}
 	p.progress.Started = q.underWay
-	request := &loadlinev1.PlanLoopRequest{NowS: q.now.Unix(), SeenS: q.now.Add(-p.cluster.fresh.age()).Unix(),
+	request := &loadlinev1.PlanLoopRequest{NowS: q.now.Unix(), SeenS: q.now.Add(-p.cluster.age).Unix(),
 		Decisions: p.settings.Decisions,
 		Prices:    p.settings.Prices, Slack: p.settings.Slack, Ranking: p.settings.Ranking, Fit: p.settings.Fit,
 		Drain: p.settings.Drain, UsdPerFurtherType: p.settings.UsdPerFurtherType, MaxWork: p.settings.MaxWork,

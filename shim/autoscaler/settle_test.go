@@ -63,7 +63,7 @@ func TestSettle(t *testing.T) {
 		group := &groupState{Group: &provider.Group{ID: "g", Max: 10, Target: 3}}
 		g.noteRequest(group, 2, now)
 		for range c.removed {
-			g.noteRemoval("g")
+			g.noteRemoval("g", "")
 		}
 		if c.failures > 0 {
 			g.creationFailed("g", provider.Fault{Code: "STOCK_OUT", OutOfResources: true}, c.failures, now)

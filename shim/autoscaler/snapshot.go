@@ -13,6 +13,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/internal/text"
@@ -114,9 +115,11 @@ func shownSlack(slack *loadlinev1.PlanSlackResponse) []report.SlackClass {
 // notePlaceholders tells on which nodes room is kept.
 func (c *cluster) notePlaceholders(notes map[string]string) {
 	counts := map[string]int{}
-	for _, pod := range c.pods {
-		if pod.Spec.NodeName != "" && c.isPlaceholder(pod) {
-			counts[pod.Spec.NodeName]++
+	for _, pods := range []map[types.NamespacedName]*v1.Pod{c.pods, c.standing} {
+		for _, pod := range pods {
+			if pod.Spec.NodeName != "" && c.isPlaceholder(pod) {
+				counts[pod.Spec.NodeName]++
+			}
 		}
 	}
 	for node, count := range counts {

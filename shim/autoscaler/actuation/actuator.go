@@ -188,7 +188,8 @@ func (a *Actuator) end(d *deletion, result Result, err error) {
 		"result", result, "err", err)
 	a.mu.Lock()
 	delete(a.underWay, d.id.name)
-	a.ended = append(a.ended, Ended{Node: d.id.name, Group: d.removal.Group, Result: result, Err: err, At: a.now()})
+	a.ended = append(a.ended, Ended{Node: d.id.name, ProviderID: d.id.providerID, Group: d.removal.Group,
+		Result: result, Err: err, At: a.now()})
 	a.mu.Unlock()
 	if a.hooks.Removed != nil {
 		a.hooks.Removed(d.removal, result, time.Since(d.began))

@@ -90,7 +90,20 @@ func (e *evictionError) Unwrap() error { return e.last }
 func (a *Actuator) evict(ctx context.Context, pod *v1.Pod, grace, patience time.Duration, check stillOurs) error {
 	until := time.Now().Add(patience)
 	for {
-		err := a.evictOnce(ctx, pod, grace)
+		began := time.Now()
+		release, err := a.takeTurn(ctx)
+		if err != nil {
+			return err
+		}
+		if time.Since(began) > a.options.Poll { // the node may be another one's by now
+			err = check(ctx)
+		}
+		if err != nil {
+			release()
+			return err
+		}
+		err = a.evictOnce(ctx, pod, grace)
+		release()
 		if err == nil {
 			a.hooks.count("accepted")
 			return nil
@@ -126,14 +139,18 @@ func (a *Actuator) evict(ctx context.Context, pod *v1.Pod, grace, patience time.
 // the process stand behind at most so many of them in its limit of requests per second.
 const evictionsAtOnce = 20
 
-// evictOnce asks once. A pod that is gone already, or ends, needs no eviction.
-func (a *Actuator) evictOnce(ctx context.Context, pod *v1.Pod, grace time.Duration) error {
+// takeTurn waits until fewer evictions wait for an answer.
+func (a *Actuator) takeTurn(ctx context.Context) (release func(), err error) {
 	select {
 	case a.evicting <- struct{}{}:
-		defer func() { <-a.evicting }()
+		return func() { <-a.evicting }, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
+}
+
+// evictOnce asks once. A pod that is gone already, or ends, needs no eviction.
+func (a *Actuator) evictOnce(ctx context.Context, pod *v1.Pod, grace time.Duration) error {
 	seconds := int64(grace / time.Second)
 	err := a.nodes.client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},

@@ -28,11 +28,12 @@ type Eviction struct {
 
 // Ended is a removal that has ended.
 type Ended struct {
-	Node   string
-	Group  string
-	Result Result
-	Err    error
-	At     time.Time
+	Node       string
+	ProviderID string
+	Group      string
+	Result     Result
+	Err        error
+	At         time.Time
 }
 
 // UnderWay returns the removals under way.
@@ -69,6 +70,9 @@ func (a *Actuator) acknowledge(ctx context.Context, d *deletion) {
 	a.mu.Lock()
 	a.acknowledged[d.id.uid] = true
 	a.mu.Unlock()
+	// Also while the process ends: the next leader has nothing else to go by.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	defer cancel()
 	if err := a.nodes.markAcknowledged(ctx, d.id); err != nil {
 		klog.ErrorS(err, "Node does not say that the cloud deletes it; a next leader may ask a second time",
 			"node", klog.KRef("", d.id.name))

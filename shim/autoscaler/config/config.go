@@ -265,6 +265,11 @@ func (c *Configuration) Check() error {
 	if err := c.LeaderElection.check(); err != nil {
 		return err
 	}
+	// How old the view is shows by renewals of the lease: each of them is told within some seconds.
+	if e := &c.LeaderElection; e.LeaderElect && c.ScaleDown.MaxViewAge.Duration < 3*e.RetryPeriod.Duration+mostLag {
+		return fmt.Errorf("scaleDown.maxViewAge: %v is below three times leaderElection.retryPeriod and %v: nodes would "+
+			"seldom go", c.ScaleDown.MaxViewAge.Duration, mostLag)
+	}
 	if err := c.ScaleUp.check(); err != nil {
 		return err
 	}
@@ -289,6 +294,9 @@ func (c *Configuration) checkDecisions() error {
 	}
 	return nil
 }
+
+// mostLag is how late a healthy watch may be.
+const mostLag = 5 * time.Second
 
 func (l *LeaderElection) check() error {
 	if !l.LeaderElect {

@@ -340,7 +340,7 @@ func (c *Client) inTurn(ctx context.Context, group string, change func(bounds Gr
 	defer turn.Unlock()
 	target, err := c.target(ctx, group)
 	if err != nil {
-		return err
+		return fmt.Errorf("nothing was asked for: %v", err) // without the status of a request that changes something
 	}
 	return change(bounds, target)
 }
