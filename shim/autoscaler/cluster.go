@@ -43,8 +43,9 @@ type cluster struct {
 	// daemonSets are those that exist now, also between two calls of apply; nil before watch.
 	daemonSets appslisters.DaemonSetLister
 
-	mu    sync.Mutex
-	notes map[note]any // the object, nil: it is gone; guarded by mu
+	mu      sync.Mutex
+	notes   map[note]any // the object, or that it is gone; guarded by mu
+	applied bool         // apply was called; guarded by mu
 
 	// Between two calls of apply these stay as they are. They belong to the loop.
 	nodes   map[string]*v1.Node
@@ -172,7 +173,23 @@ func (c *cluster) take(kind string, object, value any) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.notes[note{kind, types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}}] = value
+	n := note{kind, types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}}
+	if _, isGone := value.(gone); isGone && !c.applied {
+		delete(c.notes, n) // a standby knows of nothing that could go
+		return
+	}
+	c.notes[n] = value
+}
+
+// forgetGone forgets pods that came and went since the last call of apply. It is for loops that do not come to apply:
+// while the cloud does not answer, these would become more and more.
+func (c *cluster) forgetGone() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.notes, func(n note, value any) bool {
+		_, isGone := value.(gone)
+		return isGone && n.kind == kindPod && c.pods[n.name] == nil && c.standing[n.name] == nil && c.asking[n] == nil
+	})
 }
 
 // ready says whether all kinds have been listed. Safe for concurrent use once watch has returned.
@@ -191,7 +208,7 @@ func (c *cluster) apply(shown func(*v1.Node) *v1.Node) error {
 	c.age = c.fresh.age()
 	c.mu.Lock()
 	notes := c.notes
-	c.notes = map[note]any{}
+	c.notes, c.applied = map[note]any{}, true
 	c.mu.Unlock()
 	var errs []error
 	for n, value := range notes {

@@ -87,6 +87,7 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 		o.groups, err = l.cloud.Groups(ctx, groupDefaults(l.config))
 	}
 	if done(); err != nil {
+		l.cluster.forgetGone()
 		return "cloudProvider", err
 	}
 	o.machines = machinesOf(o.groups)
