@@ -362,7 +362,7 @@ func TestRightsOfTheAutoscaler(t *testing.T) {
 			"cluster list,watch storage.k8s.io/csinodes",
 			"cluster list,watch storage.k8s.io/storageclasses", "kube-system create configmaps",
 			"kube-system create coordination.k8s.io/leases",
-			"kube-system get,update coordination.k8s.io/leases loadline-autoscaler",
+			"kube-system get,update,list,watch coordination.k8s.io/leases loadline-autoscaler",
 			"kube-system update configmaps loadline-autoscaler-status"},
 		moreRights: {"cluster create pods/eviction", "cluster create,patch events", "cluster get pods",
 			"cluster get,patch nodes"},
