@@ -212,7 +212,7 @@ func (s *scaled) startPods() {
 
 func (s *scaled) wait(what string, holds func() bool) {
 	s.t.Helper()
-	for until := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
+	for until := time.Now().Add(4 * time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(until) || s.ctx.Err() != nil {
 			s.t.Fatalf("waited in vain for %s; nodes %v, autoscaler: %s", what, s.describe(), s.status())
 		}
@@ -293,6 +293,9 @@ func (s *scaled) waitSettled() {
 		} else {
 			calm = 0
 		}
+		if len(s.nodes()) > s.mostLeft { // a disruption controller that met many conflicts looks again after 82 s
+			return calm > 2000
+		}
 		return calm > 60 // 3 s, three loops
 	})
 }
@@ -301,7 +304,7 @@ func (s *scaled) waitSettled() {
 func (s *scaled) check() {
 	s.t.Helper()
 	nodes := s.nodes()
-	s.t.Logf("%d of %d nodes are left: %v", len(nodes), poolSize, s.describe())
+	s.t.Logf("%d of %d nodes are left: %v\n%s", len(nodes), poolSize, s.describe(), s.status())
 	// 15 pods of 500m are 7.5 cpu: two nodes of 4. A greedy plan may need one more.
 	if len(nodes) < poolMin || len(nodes) > s.mostLeft {
 		s.t.Errorf("%d nodes are left, want %d to %d", len(nodes), poolMin, s.mostLeft)

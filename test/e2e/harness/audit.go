@@ -52,6 +52,7 @@ func (c *Cluster) Changes(user string) ([]Change, error) {
 	var changes []Change
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<24)
+	lines.Split(wholeLines)
 	for lines.Scan() {
 		if !bytes.Contains(lines.Bytes(), []byte(user)) { // most are of others; tests ask again and again
 			continue
@@ -79,4 +80,12 @@ func (c *Cluster) Changes(user string) ([]Change, error) {
 		changes = append(changes, change)
 	}
 	return changes, lines.Err()
+}
+
+// wholeLines splits into lines, but for a last one that the API server has not written to its end.
+func wholeLines(data []byte, _ bool) (advance int, token []byte, err error) {
+	if end := bytes.IndexByte(data, '\n'); end >= 0 {
+		return end + 1, data[:end], nil
+	}
+	return 0, nil, nil
 }
