@@ -51,8 +51,8 @@ type Actuator struct {
 	underWay  map[string]*deletion // by node; guarded by mu
 	evictions []Eviction           // guarded by mu
 	ended     []Ended              // guarded by mu
-	// acknowledged are the nodes that the cloud has said it deletes, until they are gone. What a watch tells of them may
-	// be older. Guarded by mu.
+	// acknowledged are the nodes that the cloud has said it deletes, until they are gone. What a watch tells of them
+	// may be older. Guarded by mu.
 	acknowledged map[types.UID]bool
 }
 

@@ -415,7 +415,8 @@ func TestEvictionsAtOnce(t *testing.T) {
 		}
 		<-a.evicting // one is answered: the two take turns
 		a.Wait()
-		if slices.Sort(w.evicted); !slices.Equal(w.evicted, []string{"p1", "p2"}) || !slices.Equal(w.deleted, []string{"n"}) {
+		slices.Sort(w.evicted)
+		if !slices.Equal(w.evicted, []string{"p1", "p2"}) || !slices.Equal(w.deleted, []string{"n"}) {
 			t.Errorf("evicted %v, deleted %v", w.evicted, w.deleted)
 		}
 	})
@@ -425,9 +426,10 @@ func TestEvictionsAtOnce(t *testing.T) {
 // One of which the cloud says that it does not is given back.
 func TestFailedDeletion(t *testing.T) {
 	for code, unknown := range map[codes.Code]bool{
-		codes.DeadlineExceeded: true, codes.Unavailable: true, codes.Canceled: true, codes.Unknown: true, codes.Internal: true,
-		codes.Aborted: true, codes.DataLoss: true,
-		codes.FailedPrecondition: false, codes.InvalidArgument: false, codes.PermissionDenied: false, codes.Unimplemented: false,
+		codes.DeadlineExceeded: true, codes.Unavailable: true, codes.Canceled: true, codes.Unknown: true,
+		codes.Internal: true, codes.Aborted: true, codes.DataLoss: true,
+		codes.FailedPrecondition: false, codes.InvalidArgument: false, codes.PermissionDenied: false,
+		codes.Unimplemented: false,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -442,15 +444,16 @@ func TestFailedDeletion(t *testing.T) {
 				t.Errorf("%v: ended %v", code, ended)
 			}
 			mark, ours := MarkOf(w.node("n"))
-			if ours != unknown || unknown != (mark.Deleting != 0) || hasTaint(w.node("n"), HardTaint) != unknown || mark.Acknowledged {
+			if ours != unknown || unknown != (mark.Deleting != 0) || hasTaint(w.node("n"), HardTaint) != unknown ||
+				mark.Acknowledged {
 				t.Errorf("%v: mark %+v, %v", code, mark, ours)
 			}
 		})
 	}
 }
 
-// What the cloud has said it deletes is neither given back nor deleted again: not by a watch that is late, and not by the
-// next leader.
+// What the cloud has said it deletes is neither given back nor deleted again: not by a watch that is late, and not by
+// the next leader.
 func TestAcknowledgedDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -90,16 +90,8 @@ func (e *evictionError) Unwrap() error { return e.last }
 func (a *Actuator) evict(ctx context.Context, pod *v1.Pod, grace, patience time.Duration, check stillOurs) error {
 	until := time.Now().Add(patience)
 	for {
-		began := time.Now()
-		release, err := a.takeTurn(ctx)
+		release, err := a.takeTurn(ctx, check)
 		if err != nil {
-			return err
-		}
-		if time.Since(began) > a.options.Poll { // the node may be another one's by now
-			err = check(ctx)
-		}
-		if err != nil {
-			release()
 			return err
 		}
 		err = a.evictOnce(ctx, pod, grace)
@@ -135,18 +127,35 @@ func (a *Actuator) evict(ctx context.Context, pod *v1.Pod, grace, patience time.
 	}
 }
 
-// evictionsAtOnce is how many evictions may wait for an answer of the API server at the same time. The other requests of
-// the process stand behind at most so many of them in its limit of requests per second.
-const evictionsAtOnce = 20
+const (
+	// evictionsAtOnce is how many evictions may wait for an answer of the API server at the same time. The other
+	// requests of the process stand behind at most so many of them in its limit of requests per second.
+	evictionsAtOnce = 20
+	// longTurn is a wait for that after which the node may be another leader's, so that it is looked at again.
+	longTurn = 5 * time.Second
+)
 
-// takeTurn waits until fewer evictions wait for an answer.
-func (a *Actuator) takeTurn(ctx context.Context) (release func(), err error) {
+// takeTurn waits until fewer evictions wait for an answer, and after a long wait looks again whether to evict.
+func (a *Actuator) takeTurn(ctx context.Context, check stillOurs) (release func(), err error) {
+	release = func() { <-a.evicting }
 	select {
 	case a.evicting <- struct{}{}:
-		return func() { <-a.evicting }, nil
+		return release, nil
+	default: // first of all, so that a free place is taken whatever else is ready
+	}
+	began := time.Now()
+	select {
+	case a.evicting <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	if time.Since(began) > longTurn {
+		err = check(ctx)
+	}
+	if err != nil {
+		release()
+	}
+	return release, err
 }
 
 // evictOnce asks once. A pod that is gone already, or ends, needs no eviction.

@@ -48,8 +48,8 @@ type Mark struct {
 	Cordoned bool `json:"cordoned,omitempty"`
 	// Deleting is when the cloud was first asked to delete it, in seconds since 1970; 0: not yet.
 	Deleting int64 `json:"deleting,omitempty"`
-	// Acknowledged says that the cloud has said that it deletes it: it is not given back, nor deleted a second time, which
-	// could cost the group another node.
+	// Acknowledged says that the cloud has said that it deletes it: it is not given back, nor deleted a second time,
+	// which could cost the group another node.
 	Acknowledged bool `json:"acknowledged,omitempty"`
 }
 
