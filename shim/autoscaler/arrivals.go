@@ -30,8 +30,8 @@ type arrivals struct {
 	faulty  map[string]bool
 	// givenUp says when the cloud was asked to delete a machine without a node that it still lists, by provider id.
 	givenUp map[string]time.Time
-	// hadNode are machines that have had a node since this process began to look. If it is gone, the machine is not late:
-	// pods may run on it, and all nodes may be gone at once, such as from a store that was restored.
+	// hadNode are machines that have had a node since this process began to look. If it is gone, the machine is not
+	// late: pods may run on it, and all nodes may be gone at once, such as from a store that was restored.
 	hadNode map[string]bool
 	// inherited are machines that ran without a node when this process began to look; nil: it has not.
 	inherited map[string]bool

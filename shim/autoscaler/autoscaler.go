@@ -48,8 +48,8 @@ const component = "loadline-autoscaler"
 type Autoscaler struct {
 	// Clock tells the time of loops and plans. It may be replaced before Run.
 	Clock Clock
-	// Leases reads and writes the lease. It may be replaced before Run, by one that shares no limit of requests with the
-	// rest of the work.
+	// Leases reads and writes the lease. It may be replaced before Run, by one that shares no limit of requests with
+	// the rest of the work.
 	Leases coordination.LeasesGetter
 
 	config  *config.Configuration
@@ -76,7 +76,8 @@ type Autoscaler struct {
 // It does nothing before Run.
 func New(options *config.Configuration, files *config.Loaded, conn engine.Conn, client kubernetes.Interface,
 	objects dynamic.Interface, cloud *provider.Client, version string) *Autoscaler {
-	return &Autoscaler{Clock: systemClock(), Leases: client.CoordinationV1(), config: options, files: files, client: client, objects: objects,
+	return &Autoscaler{Clock: systemClock(), Leases: client.CoordinationV1(), config: options,
+		files: files, client: client, objects: objects,
 		conn: conn, cloud: cloud, metrics: newMetrics(version),
 		cluster: newCluster(view.NewForPlanning(conn, options.View), options), started: time.Now(), version: version}
 }
@@ -101,7 +102,8 @@ func (a *Autoscaler) Run(ctx context.Context) error {
 		return err
 	}
 	if election := &a.config.LeaderElection; election.LeaderElect {
-		if err := a.cluster.fresh.watchLease(watching, a.client, a.config.Namespace, election.ResourceName); err != nil {
+		err := a.cluster.fresh.watchLease(watching, a.client, a.config.Namespace, election.ResourceName)
+		if err != nil {
 			return err
 		}
 	}

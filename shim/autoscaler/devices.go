@@ -10,15 +10,14 @@ import (
 // deviceSet are names of extended resources, such as nvidia.com/gpu.
 type deviceSet map[v1.ResourceName]bool
 
-// devicesOf returns the extended resources that a node offers.
-func devicesOf(node *v1.Node) deviceSet {
-	devices := deviceSet{}
+// add adds the extended resources that a node offers.
+func (d deviceSet) add(node *v1.Node) {
 	for name, amount := range node.Status.Allocatable {
-		if strings.Contains(string(name), "/") && !strings.Contains(string(name), "kubernetes.io/") && !amount.IsZero() {
-			devices[name] = true
+		native := !strings.Contains(string(name), "/") || strings.Contains(string(name), "kubernetes.io/")
+		if !native && !amount.IsZero() {
+			d[name] = true
 		}
 	}
-	return devices
 }
 
 // lacks says whether a node does not offer all of these devices. What drives a device registers minutes after its node
@@ -38,14 +37,14 @@ func lacks(node *v1.Node, devices deviceSet) bool {
 func devicesOfGroup(known deviceSet, template *v1.Node, nodes []*v1.Node, young func(*v1.Node) bool) deviceSet {
 	devices, candidates := deviceSet{}, deviceSet{}
 	if template != nil {
-		candidates = devicesOf(template)
-		maps.Copy(devices, candidates)
+		devices.add(template)
+		candidates.add(template)
 	}
 	if len(nodes) == 0 {
 		maps.Copy(devices, known)
 	}
 	for _, node := range nodes {
-		maps.Copy(candidates, devicesOf(node))
+		candidates.add(node)
 	}
 	for name := range candidates {
 		with, without := 0, 0

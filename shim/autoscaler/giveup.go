@@ -23,8 +23,9 @@ func (l *leader) giveUpMachines(ctx context.Context, o *loop) {
 	left := max(1, l.config.ScaleDown.MaxScaleDownParallelism)
 	for _, g := range o.states {
 		if g.lost > 0 {
-			o.warnings = append(o.warnings, fmt.Sprintf("node group %s: %s had nodes that are gone: not deleted, since pods "+
-				"may run there; look why they do not register, or delete them", g.ID, counted(g.lost, "machine")))
+			o.warnings = append(o.warnings, fmt.Sprintf("node group %s: %s had nodes that are gone: not deleted, "+
+				"since pods may run there; look why they do not register, or delete them", g.ID,
+				counted(g.lost, "machine")))
 		}
 		if g.Problem != nil {
 			continue // it may have to go as a whole

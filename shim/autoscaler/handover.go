@@ -13,8 +13,8 @@ import (
 	"loadline.dev/shim/internal/text"
 )
 
-// isGoing says whether the cloud has been asked to delete a node, and has not made it plain that it does not. A deletion
-// that it has acknowledged goes on until the node is gone.
+// isGoing says whether the cloud has been asked to delete a node, and has not made it plain that it does not. A
+// deletion that it has acknowledged goes on until the node is gone.
 func (l *leader) isGoing(o *loop, node *v1.Node) bool {
 	mark, ours := actuation.MarkOf(node)
 	_, underWay := o.underWay[node.Name]
@@ -48,8 +48,9 @@ func (l *leader) noteStuckDeletions(o *loop) {
 		since := o.now.Sub(time.Unix(mark.Deleting, 0))
 		if _, listed := o.machines[node.Spec.ProviderID]; listed && mark.Deleting != 0 && since >= deletionPatience {
 			l.planner.ended(name)
-			o.warnings = append(o.warnings, text.Bound(fmt.Sprintf("node %s: the cloud said %s ago that it deletes it, and "+
-				"still lists it: delete the machine there", name, since.Round(time.Second)), mostStatusText))
+			warning := fmt.Sprintf("node %s: the cloud said %s ago that it deletes it, and still lists it: delete the "+
+				"machine there", name, since.Round(time.Second))
+			o.warnings = append(o.warnings, text.Bound(warning, mostStatusText))
 		}
 	}
 }

@@ -74,7 +74,8 @@ func waits(pod *v1.Pod, s *config.ScaleUp) bool {
 // needs no new node. Those that are preempted may. A pod that takes long to end, or does not, is not waited for.
 func (c *cluster) isNominated(pod *v1.Pod, now time.Time) bool {
 	for _, other := range c.onNode[pod.Status.NominatedNodeName] {
-		if at := other.DeletionTimestamp; at != nil && at.Sub(now) < longestPreemption && now.Sub(at.Time) < time.Minute {
+		ends := other.DeletionTimestamp
+		if ends != nil && ends.Sub(now) < longestPreemption && now.Sub(ends.Time) < time.Minute {
 			return true
 		}
 	}

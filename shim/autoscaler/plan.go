@@ -264,8 +264,8 @@ func (p *planner) evicted(e actuation.Eviction) {
 }
 
 const (
-	// mostEvictedBytes is the size above which a plan gets only the requests of an evicted pod: many pods may be evicted
-	// between two plans.
+	// mostEvictedBytes is the size above which a plan gets only the requests of an evicted pod: many pods may be
+	// evicted between two plans.
 	mostEvictedBytes = 16 << 10
 	// mostEvictionBytes bounds all evicted pods of one question.
 	mostEvictionBytes = 1 << 20

@@ -263,7 +263,8 @@ func candidateRow(name string, r *loadlinev1.NodeRemoval, now time.Time) []strin
 			state += ", timer ends in " + left.Round(time.Second).String()
 		}
 	}
-	return []string{name, r.GetNodeGroup(), state, ago(now, time.Unix(r.GetSinceS(), 0)), strconv.FormatInt(r.GetPodsToMove(), 10)}
+	return []string{name, r.GetNodeGroup(), state, ago(now, time.Unix(r.GetSinceS(), 0)),
+		strconv.FormatInt(r.GetPodsToMove(), 10)}
 }
 
 // stayingNodes returns why nodes stay, the most frequent reasons first.
@@ -283,7 +284,8 @@ func stayingNodes(o *loop) report.TitledGrid {
 			pod = first.GetPodNamespace() + "/" + pod
 		}
 		table.Rows = append(table.Rows,
-			[]string{stayText(r), strconv.Itoa(len(r.GetSlots())), o.plan.nameOf[first.GetSlot()], pod, first.GetAdvice()})
+			[]string{stayText(r), strconv.Itoa(len(r.GetSlots())), o.plan.nameOf[first.GetSlot()], pod,
+				first.GetAdvice()})
 	}
 	table.Note = others(len(reasons), "reason")
 	return table

@@ -144,7 +144,8 @@ func appendPlanningNodeMeta(b []byte, node *v1.Node) []byte {
 		b = appendObject(b, metaCreationTimestamp, &node.CreationTimestamp)
 	}
 	return appendLabels(b, metaAnnotations,
-		keepAnnotations(node.Annotations, autoscalerAnnotations+"scale-down-disabled", annotationNoDelete, annotationNoDisrupt))
+		keepAnnotations(node.Annotations, autoscalerAnnotations+"scale-down-disabled", annotationNoDelete,
+			annotationNoDisrupt))
 }
 
 // appendNodeConditions appends the conditions by which a node counts as ready.

@@ -304,10 +304,10 @@ func (s *scaled) waitSettled() {
 func (s *scaled) check() {
 	s.t.Helper()
 	nodes := s.nodes()
-	s.t.Logf("%d of %d nodes are left: %v\n%s", len(nodes), poolSize, s.describe(), s.status())
+	s.t.Logf("%d of %d nodes are left: %v", len(nodes), poolSize, s.describe())
 	// 15 pods of 500m are 7.5 cpu: two nodes of 4. A greedy plan may need one more.
 	if len(nodes) < poolMin || len(nodes) > s.mostLeft {
-		s.t.Errorf("%d nodes are left, want %d to %d", len(nodes), poolMin, s.mostLeft)
+		s.t.Errorf("%d nodes are left, want %d to %d\n%s", len(nodes), poolMin, s.mostLeft, s.status())
 	}
 	for _, node := range nodes {
 		if isTouched(node) {

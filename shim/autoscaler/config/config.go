@@ -72,15 +72,6 @@ func (c *Configuration) Decides(decision string) bool { return slices.Contains(c
 // Duration reads as "1m30s".
 type Duration = metav1.Duration
 
-// LeaderElection is as in other components of Kubernetes.
-type LeaderElection struct {
-	LeaderElect   bool     `json:"leaderElect" flag:"leader-elect" help:"only one of several acts; without it there must be only one"`
-	LeaseDuration Duration `json:"leaseDuration" flag:"leader-elect-lease-duration" help:"how long others wait for a leader that is gone"`
-	RenewDeadline Duration `json:"renewDeadline" flag:"leader-elect-renew-deadline" help:"how long the leader tries to stay it, before it ends"`
-	RetryPeriod   Duration `json:"retryPeriod" flag:"leader-elect-retry-period" help:"between two attempts"`
-	ResourceName  string   `json:"resourceName" flag:"leader-elect-resource-name" help:"name of the lease"`
-}
-
 // CloudProvider is a server of Cluster Autoscaler's externalgrpc protocol.
 type CloudProvider struct {
 	Address     string   `json:"address" flag:"cloud-address" help:"cloud provider of the externalgrpc protocol: HOST:PORT or unix:///path/to/socket"`
@@ -265,10 +256,8 @@ func (c *Configuration) Check() error {
 	if err := c.LeaderElection.check(); err != nil {
 		return err
 	}
-	// How old the view is shows by renewals of the lease: each of them is told within some seconds.
-	if e := &c.LeaderElection; e.LeaderElect && c.ScaleDown.MaxViewAge.Duration < 3*e.RetryPeriod.Duration+mostLag {
-		return fmt.Errorf("scaleDown.maxViewAge: %v is below three times leaderElection.retryPeriod and %v: nodes would "+
-			"seldom go", c.ScaleDown.MaxViewAge.Duration, mostLag)
+	if err := c.checkViewAge(); err != nil {
+		return err
 	}
 	if err := c.ScaleUp.check(); err != nil {
 		return err
@@ -291,21 +280,6 @@ func (c *Configuration) checkDecisions() error {
 	}
 	if len(c.Decisions) == 0 {
 		return errors.New("decisions: must name at least one")
-	}
-	return nil
-}
-
-// mostLag is how late a healthy watch may be.
-const mostLag = 5 * time.Second
-
-func (l *LeaderElection) check() error {
-	if !l.LeaderElect {
-		return nil
-	}
-	if l.ResourceName == "" || l.RetryPeriod.Duration <= 0 || l.RenewDeadline.Duration*5 <= l.RetryPeriod.Duration*6 ||
-		l.LeaseDuration.Duration <= l.RenewDeadline.Duration {
-		return errors.New("leaderElection: needs a resourceName, and leaseDuration > renewDeadline > 1.2 * " +
-			"retryPeriod > 0")
 	}
 	return nil
 }

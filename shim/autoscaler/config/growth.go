@@ -57,9 +57,9 @@ func (s *Sizing) Load() (groups []nodegroup.NodeGroup, warnings []string, err er
 			continue
 		}
 		if g.Spec.Size.TaintEffect == v1.TaintEffectNoExecute {
-			return nil, nil, fmt.Errorf("sizing.nodeGroups: %s: node group %q: taint effect NoExecute has Kubernetes delete "+
-				"the pods of a node at once, whatever their disruption budgets say: NoSchedule, the default, has them evicted",
-				s.NodeGroups, g.Name())
+			return nil, nil, fmt.Errorf("sizing.nodeGroups: %s: node group %q: taint effect NoExecute has Kubernetes "+
+				"delete the pods of a node at once, whatever their disruption budgets say: NoSchedule, the default, "+
+				"has them evicted", s.NodeGroups, g.Name())
 		}
 		if other, twice := byCloud[g.CloudGroup()]; twice {
 			return nil, nil, fmt.Errorf("sizing.nodeGroups: %s: node groups %q and %q are both group %q at the cloud",
