@@ -13,6 +13,9 @@ check_pie_supported(LANGUAGES CXX)
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  if(LOADLINE_FAST_BUILD)  # what ccache asks for before it keeps what was compiled with a precompiled header
+    list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros)
+  endif()
 endif()
 
 add_library(loadline_compiler INTERFACE)

@@ -41,6 +41,10 @@ function(loadline_gtest name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
   target_link_libraries(${name} PRIVATE
     ${arg_LIBRARIES} rapidcheck_gtest GTest::gmock_main loadline_compiler loadline_gtest_compiler)
+  loadline_precompile(${name} <gmock/gmock.h> <gtest/gtest.h> <random>)
+  if(LOADLINE_FAST_BUILD)
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   loadline_add_test(${name} ${name})
 endfunction()
 
