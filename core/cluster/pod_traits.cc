@@ -1,6 +1,7 @@
 #include "core/cluster/pod_traits.h"
 
 #include "absl/strings/string_view.h"
+#include "core/cluster/node_annotations.h"
 
 namespace loadline {
 namespace {
@@ -51,7 +52,10 @@ void NodeTraits::AddTo(FingerprintBuilder* builder) const {
   AddText(uid, builder);
   AddText(provider_id, builder);
   AddOptional(created_s, builder);
-  for (const bool flag : {ready, scale_down_disabled, no_delete, do_not_disrupt}) builder->Add(int64_t{flag});
+  builder->Add(int64_t{ready});
+  for (const NodeAnnotationEntry& entry : NodeAnnotations()) {
+    builder->Add(int64_t{States(*this, entry.annotation)});
+  }
   if (!unreadable.empty()) AddText(unreadable, builder);
 }
 

@@ -88,12 +88,8 @@ struct NodeTraits {
   std::optional<int64_t> created_s;
   // It reports to be ready; as Cluster Autoscaler reads its conditions. Taints may say otherwise.
   bool ready = true;
-  // Annotation cluster-autoscaler.kubernetes.io/scale-down-disabled: "true".
-  bool scale_down_disabled = false;
-  // Annotation atlassian.com/no-delete is there and not empty.
-  bool no_delete = false;
-  // Annotation karpenter.sh/do-not-disrupt: "true".
-  bool do_not_disrupt = false;
+  // One bit for each NodeAnnotation; see node_annotations.h.
+  uint32_t annotations = 0;
   // As in PodTraits.
   std::string unreadable;
 

@@ -1,6 +1,7 @@
 #include "core/drain/eligibility.h"
 
 #include <array>
+#include <optional>
 
 #include "absl/algorithm/container.h"
 #include "core/cluster/node_annotations.h"
@@ -20,6 +21,21 @@ double ThresholdFor(const ClusterState& state, const NodeQuestion& question,
   return group.utilization_threshold.value_or(options.utilization_threshold);
 }
 
+// Why a node stays about which people say something.
+std::optional<NodeReason> ReasonOfAnnotations(const NodeTraits& traits) {
+  for (const NodeAnnotationEntry& entry : NodeAnnotations()) {
+    if (!States(traits, entry.annotation)) continue;
+    switch (entry.annotation) {
+      case NodeAnnotation::kDoNotDisrupt:
+        return NodeReason::kDoNotDisrupt;
+      case NodeAnnotation::kScaleDownDisabled:
+      case NodeAnnotation::kNoDelete:
+        return NodeReason::kScaleDownDisabledAnnotation;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& question,
@@ -33,8 +49,7 @@ Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& ques
     return stays(NodeReason::kCurrentlyBeingDeleted);
   }
   const NodeTraits& traits = state.traits(question.slot);
-  if (traits.do_not_disrupt) return stays(NodeReason::kDoNotDisrupt);
-  if (DeletionForbidden(traits)) return stays(NodeReason::kScaleDownDisabledAnnotation);
+  if (const auto reason = ReasonOfAnnotations(traits)) return stays(*reason);
   if (!traits.unreadable.empty()) return stays(NodeReason::kUnreadable);
   if (group->sized) return stays(left_alone ? NodeReason::kSizedByUtilization : NodeReason::kNone);
   UtilizationOptions counting = options.utilization;

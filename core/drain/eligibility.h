@@ -48,20 +48,10 @@ struct Eligibility {
   std::optional<Utilization> utilization;
 };
 
-// Returns the first that holds:
-//   NotAutoscaled, NodeGroupMinSizeReached  no group, or one whose target is at its minimum
-//   CurrentlyBeingDeleted                   also by a taint that is less than 5 minutes old
-//   DoNotDisrupt                            by Karpenter's annotation
-//   ScaleDownDisabledAnnotation             by another one; see DeletionForbidden()
-//   Unreadable                              not all of the node could be read
-//   SizedByUtilization                      its group is sized, and it is not to go; if it is, it may go
-//   UnexpectedError                         the utilization cannot be computed
-//   ScaleDownUnreadyDisabled
-//   NotUnderutilized                        above the threshold; at it is fine
-//   AlreadyADestination
-// A node of a group that is sized which is not to go is not held against its minimum. Cluster Autoscaler
-// gives no reason for the first two, and knows neither sizes nor destinations, nor Karpenter's annotation.
-// That a node failed lately is for who remembers it.
+// Returns the first reason that holds, in the order that eligibility.cc shows; kNone: it may go if its pods
+// may. A node of a group that is sized which is not to go is not held against its minimum. Cluster Autoscaler
+// gives no reason for nodes at the minimum or in no group, and knows neither sizes nor destinations, nor
+// Karpenter's annotation. That a node failed lately is for who remembers it.
 //
 // Cost: O(pods of the node). Source: cluster-autoscaler/core/scaledown/eligibility, f7bb0c36.
 Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& question,

@@ -245,8 +245,9 @@ class Gatherer {
     for (const Slot slot : gathered.slots) {
       GroupNode node = Node(slot);
       // Escalator reads no annotation of Cluster Autoscaler.
-      node.deletion_forbidden = IsCompat(groups_[group]) ? cluster_.traits(slot).no_delete
-                                                         : DeletionForbidden(cluster_.traits(slot));
+      node.deletion_forbidden = IsCompat(groups_[group])
+                                    ? States(cluster_.traits(slot), NodeAnnotation::kNoDelete)
+                                    : DeletionForbidden(cluster_.traits(slot));
       const NodeSums& sums = sums_[IndexOf(slot)];
       node.daemons = sums.daemons;
       node.empty = sums.others == 0;

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "core/cluster/node_annotations.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -135,11 +136,11 @@ NodeTraits ReadNodeTraits(const k8s::v1::Node& message) {
       traits.ready = false;
     }
   }
-  traits.scale_down_disabled =
-      Is(metadata.annotations(), "cluster-autoscaler.kubernetes.io/scale-down-disabled", "true");
-  const std::string* const keep = FindEntry(metadata.annotations(), "atlassian.com/no-delete");
-  traits.no_delete = keep != nullptr && !keep->empty();
-  traits.do_not_disrupt = Is(metadata.annotations(), "karpenter.sh/do-not-disrupt", "true");
+  for (const NodeAnnotationEntry& entry : NodeAnnotations()) {
+    const std::string* const value = FindEntry(metadata.annotations(), entry.key);
+    if (value == nullptr) continue;
+    if (entry.any_text ? !value->empty() : *value == "true") traits.annotations |= BitOf(entry.annotation);
+  }
   return traits;
 }
 

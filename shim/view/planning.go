@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -30,11 +31,9 @@ const (
 	nodeStatusConditions = 4
 )
 
-// Annotations that planners read: those of Cluster Autoscaler, Escalator and Karpenter under their names, and our own.
+// Annotations that planners read of pods: those of Cluster Autoscaler under their names, and our own.
 const (
 	autoscalerAnnotations = "cluster-autoscaler.kubernetes.io/"
-	annotationNoDelete    = "atlassian.com/no-delete"
-	annotationNoDisrupt   = "karpenter.sh/do-not-disrupt"
 	annotationConfigFile  = "kubernetes.io/config.source"
 	slackAnnotations      = "loadline.dev/slack"
 )
@@ -139,13 +138,24 @@ func appendReady(b []byte, status *v1.PodStatus) []byte {
 	return b
 }
 
+// nodeAnnotations are the beginnings of the annotations that planners read of nodes: those of Cluster Autoscaler,
+// Escalator and Karpenter.
+var nodeAnnotations = []string{autoscalerAnnotations, "atlassian.com/", "karpenter.sh/"}
+
 func appendPlanningNodeMeta(b []byte, node *v1.Node) []byte {
 	if !node.CreationTimestamp.IsZero() {
 		b = appendObject(b, metaCreationTimestamp, &node.CreationTimestamp)
 	}
-	return appendLabels(b, metaAnnotations,
-		keepAnnotations(node.Annotations, autoscalerAnnotations+"scale-down-disabled", annotationNoDelete,
-			annotationNoDisrupt))
+	var kept map[string]string
+	for key, value := range node.Annotations {
+		if slices.ContainsFunc(nodeAnnotations, func(begin string) bool { return strings.HasPrefix(key, begin) }) {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[text.Valid(key)] = text.Valid(value)
+		}
+	}
+	return appendLabels(b, metaAnnotations, kept)
 }
 
 // appendNodeConditions appends the conditions by which a node counts as ready.

@@ -2,6 +2,8 @@ package view
 
 import (
 	"bytes"
+	"os"
+	"regexp"
 	"testing"
 	"time"
 
@@ -101,7 +103,7 @@ func TestTrimNodeForPlanning(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", CreationTimestamp: metav1.Unix(5, 0),
 			Annotations: map[string]string{
 				"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true", "atlassian.com/no-delete": "why",
-				"karpenter.sh/do-not-disrupt": "true", "other": "x"}},
+				"karpenter.sh/do-not-disrupt": "true", "karpenter.k8s.aws/x": "y", "other": "x"}},
 		Spec: v1.NodeSpec{ProviderID: "cloud://n"},
 		Status: v1.NodeStatus{Conditions: []v1.NodeCondition{
 			{Type: v1.NodeReady, Status: v1.ConditionTrue, LastHeartbeatTime: metav1.Unix(9, 0)},
@@ -162,6 +164,25 @@ func TestPlannerObjects(t *testing.T) {
 		}
 		if bytes.Contains(trimmed, []byte("other")) {
 			t.Errorf("%s: keeps an annotation that nobody reads", c.kind)
+		}
+	}
+}
+
+// Each annotation of nodes that the core reads arrives there.
+func TestNodeAnnotationsOfTheCoreArrive(t *testing.T) {
+	table, err := os.ReadFile("../../core/cluster/node_annotations.cc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := regexp.MustCompile(`\{NodeAnnotation::k\w+, "([^"]+)"`).FindAllSubmatch(table, -1)
+	if len(keys) < 3 {
+		t.Fatalf("%d annotations were found in the table of the core", len(keys))
+	}
+	for _, key := range keys {
+		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Annotations: map[string]string{string(key[1]): "true"}}}
+		var got v1.Node
+		if err := got.Unmarshal(TrimNodeForPlanning(node)); err != nil || got.Annotations[string(key[1])] != "true" {
+			t.Errorf("%s does not arrive, error %v: add it to nodeAnnotations", key[1], err)
 		}
 	}
 }

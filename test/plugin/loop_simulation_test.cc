@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "loadline/v1/loop.pb.h"
 #include "test/plugin/answer_checker.h"
 #include "test/plugin/messages.h"
 #include "test/plugin/simulated_cluster.h"

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/cluster/node_annotations.h"
 #include "loadline/k8s/v1/workloads.pb.h"
 #include "plugin/convert/objects.h"
 #include "plugin/convert/pod.h"
@@ -153,10 +154,20 @@ TEST(NodeTraitsTest, ReadsThem) {
   node.mutable_metadata()->set_uid("u");
   node.mutable_metadata()->mutable_creation_timestamp()->set_seconds(5);
   node.mutable_spec()->set_provider_id("cloud://n");
-  Annotate("cluster-autoscaler.kubernetes.io/scale-down-disabled", "true", node.mutable_metadata());
-  Annotate("atlassian.com/no-delete", "why", node.mutable_metadata());
-  Annotate("karpenter.sh/do-not-disrupt", "true", node.mutable_metadata());
-  EXPECT_EQ(ReadNodeTraits(node), (NodeTraits{"u", "cloud://n", 5, true, true, true, true}));
+  EXPECT_EQ(ReadNodeTraits(node), (NodeTraits{"u", "cloud://n", 5, true, 0}));
+}
+
+TEST(NodeTraitsTest, AnAnnotationHoldsByItsOwnValueOnly) {
+  for (const NodeAnnotationEntry& entry : NodeAnnotations()) {
+    for (const char* const value : {"true", "", "false", "True", "why"}) {
+      k8s::v1::Node node = MakeNode("n", {});
+      Annotate(std::string(entry.key), value, node.mutable_metadata());
+      const bool holds = value == std::string("true") ||
+                         (entry.annotation == NodeAnnotation::kNoDelete && value != std::string());
+      EXPECT_EQ(ReadNodeTraits(node).annotations, holds ? BitOf(entry.annotation) : 0u)
+          << entry.key << "=" << value;
+    }
+  }
 }
 
 TEST(NodeTraitsTest, ConditionsThatMakeANodeUnready) {

@@ -1979,9 +1979,8 @@ type NodeKeep struct {
 	// The node, as numbered by the client.
 	Slot int32  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// Under Cluster Autoscaler's names, such as NotUnderutilized; beside them AlreadyADestination,
-	// NotEvaluated, RecentEvictionsWait, PlaceholdersNeedRoom, Unreadable (not all of the node could be read),
-	// DoNotDisrupt (by Karpenter's annotation) and, of a group that PlanLoop sizes, SizedByUtilization.
+	// Under Cluster Autoscaler's names, such as NotUnderutilized, and some of our own, such as
+	// AlreadyADestination.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The pod that keeps it there: position in the record of the node, its name, Cluster Autoscaler's reason,
 	// such as NotReplicated, or Unreadable, and with NotEnoughPdb what the budget says: Exhausted, StaleStatus,
@@ -2112,7 +2111,7 @@ var File_loadline_v1_drain_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\n" +
-	"\x17loadline/v1/drain.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a$loadline/v1/scheduler_extender.proto\"\xf4\x04\n" +
+	"\x17loadline/v1/drain.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x15loadline/v1/fit.proto\"\xf4\x04\n" +
 	"\x10PlanDrainRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -2423,7 +2422,7 @@ func file_loadline_v1_drain_proto_init() {
 		return
 	}
 	file_loadline_v1_cluster_state_proto_init()
-	file_loadline_v1_scheduler_extender_proto_init()
+	file_loadline_v1_fit_proto_init()
 	file_loadline_v1_drain_proto_msgTypes[0].OneofWrappers = []any{
 		(*PlanDrainRequest_Changes)(nil),
 		(*PlanDrainRequest_Own)(nil),

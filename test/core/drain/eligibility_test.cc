@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cluster/node_annotations.h"
 #include "core/drain/brakes.h"
 #include "core/drain/node_reason.h"
 #include "core/drain/timers.h"
@@ -58,9 +59,9 @@ TEST_F(EligibilityTest, OfAGroupThatIsSizedThoseGoThatAreChosen) {
   question_.chosen = true;
   pods_[0].requests[0].second = 4000;
   EXPECT_EQ(Reason(), NodeReason::kNone);
-  node_.traits.scale_down_disabled = true;
+  node_.traits.annotations = BitOf(NodeAnnotation::kScaleDownDisabled);
   EXPECT_EQ(Reason(), NodeReason::kScaleDownDisabledAnnotation);
-  node_.traits.scale_down_disabled = false;
+  node_.traits.annotations = 0;
   group_.target = 1;
   EXPECT_EQ(Reason(), NodeReason::kNodeGroupMinSizeReached);
   question_.chosen = false;
@@ -105,12 +106,12 @@ TEST_F(EligibilityTest, ReadinessIsThatOfConditionsAndTaints) {
 TEST_F(EligibilityTest, AnnotationsAndDestinationsStay) {
   question_.destination = true;
   EXPECT_EQ(Reason(), NodeReason::kAlreadyADestination);
-  node_.traits.scale_down_disabled = true;
+  node_.traits.annotations = BitOf(NodeAnnotation::kScaleDownDisabled);
   EXPECT_EQ(Reason(), NodeReason::kScaleDownDisabledAnnotation);
 }
 
 TEST_F(EligibilityTest, ANodeThatIsNotToBeDisruptedStays) {
-  node_.traits.do_not_disrupt = true;
+  node_.traits.annotations = BitOf(NodeAnnotation::kDoNotDisrupt);
   EXPECT_EQ(Reason(), NodeReason::kDoNotDisrupt);
   group_.sized = question_.chosen = true;
   EXPECT_EQ(Reason(), NodeReason::kDoNotDisrupt) << "however it is to go";

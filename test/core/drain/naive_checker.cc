@@ -46,8 +46,7 @@ class PlanRulesCheck : public PlanCheck {
     if (seen.size() != nodes_.size()) Report("G", "a node that is not there");
     for (const NamedRemoval& removal : plan_.remove) {
       if (Deleting(removal.node)) Report("D10", removal.node + " is being deleted already");
-      if (nodes_.contains(removal.node) && (nodes_[removal.node]->node.traits.scale_down_disabled ||
-                                            nodes_[removal.node]->node.traits.do_not_disrupt)) {
+      if (nodes_.contains(removal.node) && nodes_[removal.node]->node.traits.annotations != 0) {
         Report("D3", removal.node + " must not be scaled down");
       }
     }

@@ -21,7 +21,6 @@ TEST(NodeReasonTest, EachReasonReadsBackAndIsExplained) {
   }
   EXPECT_EQ(names.size(), AllNodeReasons().size());
   EXPECT_EQ(NodeReasonNamed("Unreadable"), NodeReason::kUnreadable);
-  EXPECT_EQ(NodeReasonNamed("DoNotDisrupt"), NodeReason::kDoNotDisrupt);
   EXPECT_EQ(NodeReasonNamed("HoldsRoomForWaitingPods"), NodeReason::kHoldsRoomForWaitingPods);
 }
 

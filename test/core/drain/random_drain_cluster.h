@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "core/base/fingerprint.h"
+#include "core/cluster/node_annotations.h"
 #include "test/core/drain/drain_cluster.h"
 #include "test/core/drain/naive_checker.h"
 
@@ -175,8 +176,9 @@ class RandomDrainCluster {
     if (Percent("node.no_labels", 10)) node.node.labels.clear();
     node.node.unschedulable = Percent("node.unschedulable", 6);
     node.node.traits.ready = !Percent("node.unready", 6);
-    node.node.traits.scale_down_disabled = Percent("node.disabled", 4);
-    node.node.traits.do_not_disrupt = Percent("node.do_not_disrupt", 4);
+    for (const NodeAnnotationEntry& entry : NodeAnnotations()) {
+      if (Percent("node.annotation", 3)) node.node.traits.annotations |= BitOf(entry.annotation);
+    }
     if (Percent("node.tainted", 10))
       node.node.taints = {{.key = "dedicated", .value = "x", .effect = "NoSchedule"}};
     const int64_t pods = Draw("node.pods", 0, 5);

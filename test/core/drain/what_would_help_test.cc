@@ -58,7 +58,6 @@ TEST_F(WhatWouldHelpTest, GroupsAndNodesAreToldWithTheirNumbers) {
             "less requested on it than the threshold: 75.0 % of its cpu are");
   EXPECT_EQ(Help(NodeReason::kBlockedByOnCompletionPod, PodRef::Pod(0)),
             "pod default/web-0 has to run to completion");
-  EXPECT_EQ(Help(NodeReason::kDoNotDisrupt), "take the annotation karpenter.sh/do-not-disrupt off it");
 }
 
 TEST_F(WhatWouldHelpTest, EachReasonOfAPodHasItsOwnAdvice) {
