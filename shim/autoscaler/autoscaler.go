@@ -257,7 +257,8 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	ticker := time.NewTicker(a.config.ScanInterval.Duration)
 	defer ticker.Stop()
 	for {
-		a.loopBegan.Store(time.Now().UnixNano())
+		began := time.Now()
+		a.loopBegan.Store(began.UnixNano())
 		err := l.once(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -267,12 +268,32 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 		default:
 			a.planned.Store(true)
 		}
-		select {
-		case <-ctx.Done():
+		if !pause(ctx, ticker.C, l.actuator.Freed(), began) {
 			return
-		case <-ticker.C:
 		}
 	}
+}
+
+// betweenLoops is the least time from the begin of a loop to that of the next one, where a removal has ended.
+const betweenLoops = 2 * time.Second
+
+// pause waits until the next loop is due: at the next tick, or, where nodes went meanwhile, soon after the last loop,
+// so that their places do not stay empty. It returns false when the context ends.
+func pause(ctx context.Context, tick <-chan time.Time, freed <-chan struct{}, began time.Time) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-tick:
+		return true
+	case <-freed:
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-tick:
+	case <-time.After(time.Until(began.Add(betweenLoops))):
+	}
+	return true
 }
 
 // serve answers probes, metrics and people, if that is configured.

@@ -46,6 +46,8 @@ type Actuator struct {
 	running sync.WaitGroup
 	// evicting has an entry for each eviction that waits for an answer.
 	evicting chan struct{}
+	// freed has an entry once a removal has ended since somebody looked.
+	freed chan struct{}
 
 	mu        sync.Mutex
 	underWay  map[string]*deletion // by node; guarded by mu
@@ -61,7 +63,7 @@ func New(options Options, client kubernetes.Interface, cloud Cloud, events recor
 	hooks Hooks) *Actuator {
 	a := &Actuator{options: options, nodes: nodeClient{client: client, term: term}, cloud: cloud, events: events,
 		hooks: hooks, now: options.Now, underWay: map[string]*deletion{}, acknowledged: map[types.UID]bool{},
-		evicting: make(chan struct{}, evictionsAtOnce)}
+		evicting: make(chan struct{}, evictionsAtOnce), freed: make(chan struct{}, 1)}
 	if a.now == nil {
 		a.now = time.Now
 	}
@@ -191,6 +193,10 @@ func (a *Actuator) end(d *deletion, result Result, err error) {
 	a.ended = append(a.ended, Ended{Node: d.id.name, ProviderID: d.id.providerID, Group: d.removal.Group,
 		Result: result, Err: err, At: a.now()})
 	a.mu.Unlock()
+	select {
+	case a.freed <- struct{}{}:
+	default:
+	}
 	if a.hooks.Removed != nil {
 		a.hooks.Removed(d.removal, result, time.Since(d.began))
 	}

@@ -144,10 +144,14 @@ func (a *Actuator) evictPod(ctx context.Context, pod *v1.Pod, longest time.Durat
 	return result
 }
 
+// firstPoll is how soon it is seen for the first time whether pods have ended. Most end in no time; for those that do
+// not, the time doubles until it is Options.Poll.
+const firstPoll = 250 * time.Millisecond
+
 // awaitEnd waits until none of the evicted pods is on the node any more.
 func (a *Actuator) awaitEnd(ctx context.Context, node string, grace time.Duration, results []PodResult) error {
 	until := time.Now().Add(grace + a.options.TerminationHeadroom)
-	for {
+	for poll := min(firstPoll, a.options.Poll); ; poll = min(2*poll, a.options.Poll) {
 		left, err := a.stillThere(ctx, node, results)
 		if err == nil && len(left) == 0 {
 			return nil
@@ -162,7 +166,7 @@ func (a *Actuator) awaitEnd(ctx context.Context, node string, grace time.Duratio
 			}
 			return fmt.Errorf("pod %s: %w", nameOf(left[0].Pod), left[0].Err)
 		}
-		if err := sleep(ctx, a.options.Poll); err != nil {
+		if err := sleep(ctx, poll); err != nil {
 			return err
 		}
 	}

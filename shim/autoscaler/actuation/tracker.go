@@ -88,6 +88,9 @@ func (a *Actuator) TakeEvictions() []Eviction {
 	return taken
 }
 
+// Freed tells that a removal has ended since it was last read: there is a place for another one.
+func (a *Actuator) Freed() <-chan struct{} { return a.freed }
+
 // TakeEnded returns the removals that have ended since the last call, in the order in which they ended.
 func (a *Actuator) TakeEnded() []Ended {
 	a.mu.Lock()
