@@ -57,7 +57,7 @@ if(NOT LOADLINE_FUZZ)
     LIBRARIES loadline_service loadline_daemon)
   add_dependencies(plugin_test loadlined)
   loadline_gtest(hostile_test
-    SOURCES hostile/*.cc plugin/messages.cc testing/*.cc
+    SOURCES hostile/*.cc plugin/messages.cc plugin/score_messages.cc testing/*.cc
     LIBRARIES loadline_service loadline_daemon)
   add_dependencies(hostile_test loadlined)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/test/plugin/corpus_test.cc PROPERTIES

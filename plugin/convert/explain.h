@@ -7,7 +7,7 @@
 #include "core/cluster/pod_resources.h"
 #include "core/score/limit_policy.h"
 #include "core/score/limit_score.h"
-#include "loadline/v1/scheduler_extender.pb.h"
+#include "loadline/v1/score.pb.h"
 
 namespace loadline {
 

@@ -15,7 +15,7 @@
 #include "core/cluster/view.h"
 #include "core/fit/node_filter.h"
 #include "core/fit/verdict.h"
-#include "loadline/v1/scheduler_extender.pb.h"
+#include "loadline/v1/fit.pb.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/resources.h"
 

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/score/limit_policy.h"
-#include "loadline/v1/scheduler_extender.pb.h"
+#include "loadline/v1/score.pb.h"
 
 namespace loadline {
 

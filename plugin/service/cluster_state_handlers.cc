@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "loadline/v1/cluster_state.pb.h"
 #include "plugin/convert/changes.h"
 #include "plugin/convert/describe.h"
 #include "plugin/convert/fields.h"
@@ -12,6 +13,7 @@
 #include "plugin/convert/slots.h"
 #include "plugin/convert/text.h"
 #include "plugin/service/handlers.h"
+#include "plugin/service/views.h"
 
 namespace loadline {
 namespace {

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "loadline/v1/drain.pb.h"
 #include "plugin/convert/drain.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/service/drain_turn.h"
@@ -7,6 +8,7 @@
 #include "plugin/service/question_cluster.h"
 #include "plugin/service/question_limits.h"
 #include "plugin/service/undo.h"
+#include "plugin/service/views.h"
 
 namespace loadline {
 

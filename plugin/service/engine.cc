@@ -5,9 +5,19 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/check.h"
 #include "google/protobuf/arena.h"
+#include "loadline/v1/cluster_state.pb.h"
+#include "loadline/v1/drain.pb.h"
+#include "loadline/v1/fit.pb.h"
+#include "loadline/v1/loop.pb.h"
+#include "loadline/v1/scale_up.pb.h"
+#include "loadline/v1/scale_up_plan.pb.h"
+#include "loadline/v1/score.pb.h"
+#include "loadline/v1/size.pb.h"
+#include "loadline/v1/slack.pb.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/text.h"
 #include "plugin/service/handlers.h"
+#include "plugin/service/views.h"
 
 namespace loadline {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/fit/pod_fit.h"
+#include "loadline/v1/fit.pb.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/fit.h"
 #include "plugin/convert/left_out.h"
@@ -15,6 +16,7 @@
 #include "plugin/service/question_cluster.h"
 #include "plugin/service/question_limits.h"
 #include "plugin/service/undo.h"
+#include "plugin/service/views.h"
 
 namespace loadline {
 namespace {

@@ -4,18 +4,41 @@
 #define LOADLINE_PLUGIN_SERVICE_HANDLERS_H_
 
 #include "absl/status/statusor.h"
-#include "loadline/v1/cluster_state.pb.h"
-#include "loadline/v1/drain.pb.h"
-#include "loadline/v1/loop.pb.h"
-#include "loadline/v1/scale_up.pb.h"
-#include "loadline/v1/scale_up_plan.pb.h"
-#include "loadline/v1/scheduler_extender.pb.h"
-#include "loadline/v1/size.pb.h"
-#include "loadline/v1/slack.pb.h"
 #include "plugin/service/deadline.h"
-#include "plugin/service/views.h"
 
 namespace loadline {
+
+class Views;  // see views.h
+
+// Only declared, so that who answers one method need not read the messages of all.
+namespace v1 {
+class DescribeRequest;
+class DescribeResponse;
+class DropRequest;
+class DropResponse;
+class EstimateScaleUpRequest;
+class EstimateScaleUpResponse;
+class ExplainRequest;
+class ExplainResponse;
+class FitRequest;
+class FitResponse;
+class MeasureUtilizationRequest;
+class MeasureUtilizationResponse;
+class PlanDrainRequest;
+class PlanDrainResponse;
+class PlanLoopRequest;
+class PlanLoopResponse;
+class PlanScaleUpRequest;
+class PlanScaleUpResponse;
+class PlanSlackRequest;
+class PlanSlackResponse;
+class RankOptionsRequest;
+class RankOptionsResponse;
+class ScoreRequest;
+class ScoreResponse;
+class SyncRequest;
+class SyncResponse;
+}  // namespace v1
 
 // Errors are those of the services in the proto files. The changes of a question are applied first, and stay
 // applied if the question is refused after that. What planners remember in a view changes with an answer

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/loop/loop_growth.h"
 #include "core/loop/loop_sizes.h"
+#include "loadline/v1/drain.pb.h"
+#include "loadline/v1/loop.pb.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/loop.h"
@@ -18,6 +20,7 @@
 #include "plugin/service/question_cluster.h"
 #include "plugin/service/question_limits.h"
 #include "plugin/service/undo.h"
+#include "plugin/service/views.h"
 
 namespace loadline {
 namespace {

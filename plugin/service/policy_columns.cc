@@ -3,7 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/cluster/cluster_state.h"
+#include "core/score/limit_columns.h"
+#include "core/score/limit_policy.h"
+
 namespace loadline {
+
+PolicyColumns::PolicyColumns(int32_t max_policies) : max_policies_(static_cast<size_t>(max_policies)) {}
+PolicyColumns::~PolicyColumns() = default;
 
 std::unique_ptr<LimitColumns> PolicyColumns::Take(const LimitPolicy& policy) {
   const auto found = std::find_if(kept_.begin(), kept_.end(),

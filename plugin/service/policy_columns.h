@@ -7,17 +7,18 @@
 #include <memory>
 #include <vector>
 
-#include "core/cluster/cluster_state.h"
-#include "core/score/limit_columns.h"
-#include "core/score/limit_policy.h"
-
 namespace loadline {
+
+class ClusterState;
+class LimitColumns;
+struct LimitPolicy;
 
 // Keeps LimitColumns per policy of one view; beyond `max_policies` the least recently used go. Not
 // thread-safe.
 class PolicyColumns {
  public:
-  explicit PolicyColumns(int32_t max_policies) : max_policies_(static_cast<size_t>(max_policies)) {}
+  explicit PolicyColumns(int32_t max_policies);
+  ~PolicyColumns();
 
   // The columns of `policy`, up to date with `cluster`, which is the same view each time. Valid until the
   // next call. Cost: that of LimitColumns::CatchUp(); O(pods) for a policy that was not kept.

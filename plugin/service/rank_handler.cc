@@ -8,6 +8,7 @@
 #include "core/base/resource_names.h"
 #include "core/expand/preferred_choice.h"
 #include "core/expand/rank_options.h"
+#include "loadline/v1/scale_up.pb.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
@@ -16,6 +17,7 @@
 #include "plugin/convert/text.h"
 #include "plugin/service/handlers.h"
 #include "plugin/service/question_cluster.h"
+#include "plugin/service/views.h"
 
 namespace loadline {
 namespace {

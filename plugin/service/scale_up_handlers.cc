@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "loadline/v1/scale_up_plan.pb.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/prices.h"
@@ -13,6 +14,7 @@
 #include "plugin/service/question_cluster.h"
 #include "plugin/service/question_limits.h"
 #include "plugin/service/undo.h"
+#include "plugin/service/views.h"
 
 namespace loadline {
 namespace {

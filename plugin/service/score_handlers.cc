@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "loadline/v1/score.pb.h"
 #include "plugin/convert/describe.h"
 #include "plugin/convert/explain.h"
 #include "plugin/convert/parse.h"
@@ -17,6 +18,7 @@
 #include "plugin/convert/text.h"
 #include "plugin/service/handlers.h"
 #include "plugin/service/question_cluster.h"
+#include "plugin/service/views.h"
 
 namespace loadline {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "core/base/work_budget.h"
 #include "core/size/new_node.h"
+#include "loadline/v1/size.pb.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/size.h"
@@ -11,6 +12,7 @@
 #include "plugin/service/question_cluster.h"
 #include "plugin/service/question_limits.h"
 #include "plugin/service/undo.h"
+#include "plugin/service/views.h"
 
 namespace loadline {
 

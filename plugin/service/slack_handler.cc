@@ -1,11 +1,13 @@
 #include <utility>
 
+#include "loadline/v1/slack.pb.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/slack.h"
 #include "plugin/service/handlers.h"
 #include "plugin/service/question_cluster.h"
 #include "plugin/service/question_limits.h"
 #include "plugin/service/undo.h"
+#include "plugin/service/views.h"
 
 namespace loadline {
 

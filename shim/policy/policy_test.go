@@ -179,7 +179,7 @@ func TestLoadNamesTheFile(t *testing.T) {
 	if err != nil || p.Aggregate != "Worst" || p.Preset != "strict" {
 		t.Errorf("got %+v and error %v", p, err)
 	}
-	if err := os.WriteFile(file, []byte("aggregate: Best"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("aggregate: Nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Load(file); err == nil || !strings.Contains(err.Error(), file) {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "loadline/k8s/v1/core.pb.h"
 #include "loadline/v1/cluster_state.pb.h"
-#include "loadline/v1/scheduler_extender.pb.h"
+#include "loadline/v1/score.pb.h"
 #include "plugin/service/engine.h"
 
 namespace loadline {

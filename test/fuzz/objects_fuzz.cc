@@ -7,7 +7,9 @@
 #include <string>
 
 #include "loadline/v1/drain.pb.h"
+#include "loadline/v1/fit.pb.h"
 #include "loadline/v1/loop.pb.h"
+#include "loadline/v1/score.pb.h"
 #include "loadline/v1/size.pb.h"
 #include "loadline/v1/slack.pb.h"
 #include "test/fuzz/choices.h"

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "loadline/v1/score.pb.h"
 #include "test/fuzz/fuzz_engine.h"
 
 namespace loadline {

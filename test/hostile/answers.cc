@@ -7,6 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "loadline/v1/fit.pb.h"
+#include "loadline/v1/score.pb.h"
 #include "test/hostile/shared_cluster.h"
 
 namespace loadline {

@@ -4,7 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "loadline/v1/fit.pb.h"
+#include "loadline/v1/loop.pb.h"
 #include "test/hostile/hostile_objects.h"
+#include "test/plugin/score_messages.h"
 
 namespace loadline {
 namespace {

@@ -14,7 +14,6 @@
 #include "loadline/v1/drain.pb.h"
 #include "loadline/v1/loop.pb.h"
 #include "loadline/v1/scale_up_plan.pb.h"
-#include "loadline/v1/scheduler_extender.pb.h"
 #include "loadline/v1/slack.pb.h"
 #include "test/hostile/mischief.h"
 

@@ -10,6 +10,7 @@
 #include "loadline/v1/engine_config.pb.h"
 #include "plugin/abi/loadline.h"
 #include "test/plugin/messages.h"
+#include "test/plugin/score_messages.h"
 
 namespace loadline {
 namespace {

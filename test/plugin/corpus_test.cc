@@ -16,6 +16,7 @@
 #include "loadline/v1/slack.pb.h"
 #include "test/plugin/messages.h"
 #include "test/plugin/random_cluster.h"
+#include "test/plugin/score_messages.h"
 
 namespace loadline {
 namespace {

@@ -26,6 +26,7 @@
 
 #include "plugin/abi/loadline.h"
 #include "test/plugin/messages.h"
+#include "test/plugin/score_messages.h"
 
 namespace loadline {
 namespace {

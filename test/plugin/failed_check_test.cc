@@ -6,6 +6,7 @@
 #include <string>
 
 #include "loadline/v1/drain.pb.h"
+#include "loadline/v1/fit.pb.h"
 #include "test/plugin/messages.h"
 #include "test/testing/throw_on_failed_check.h"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "loadline/k8s/v1/core.pb.h"
+#include "loadline/v1/fit.pb.h"
 #include "test/plugin/messages.h"
 #include "test/testing/fit_cluster.h"
 

@@ -11,11 +11,19 @@
 #include "absl/strings/string_view.h"
 #include "loadline/k8s/v1/core.pb.h"
 #include "loadline/v1/cluster_state.pb.h"
-#include "loadline/v1/loop.pb.h"
-#include "loadline/v1/scheduler_extender.pb.h"
 #include "plugin/service/engine.h"
 
 namespace loadline {
+
+// Only declared: who asks for a score includes score_messages.h, who plans loop.pb.h.
+namespace v1 {
+class ExplainRequest;
+class ExplainResponse;
+class PlanLoopRequest;
+class PlanLoopResponse;
+class ScoreRequest;
+class ScoreResponse;
+}  // namespace v1
 
 // Resource name and quantity, as Kubernetes writes it.
 using Quantities = std::vector<std::pair<std::string, std::string>>;
@@ -58,11 +66,6 @@ class ChangesBuilder {
  private:
   v1::Changes changes_;
 };
-
-v1::ScorePolicy Preset(v1::ScorePolicy::Preset preset);
-v1::ScoreRequest ScoreOf(const v1::Changes& changes, const k8s::v1::Pod& pod, const v1::ScorePolicy& policy,
-                         const std::vector<int32_t>& slots = {});
-v1::ExplainRequest ExplainOf(const v1::ScoreRequest& score, const std::vector<int32_t>& explain_slots = {});
 
 // An Engine with typed calls. The requests go through bytes.
 class TypedEngine {

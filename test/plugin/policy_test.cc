@@ -11,6 +11,7 @@
 
 #include "core/base/amount.h"
 #include "test/plugin/messages.h"
+#include "test/plugin/score_messages.h"
 
 namespace loadline {
 namespace {
@@ -126,9 +127,8 @@ INSTANTIATE_TEST_SUITE_P(
          "arithmetic: there is no value -1"},
         {"UnknownPodLimits", [](Message* m) { m->set_pod_limits(static_cast<Message::PodLimits>(9)); },
          "pod_limits: there is no value 9"},
-        {"UnknownAggregate",
-         [](Message* m) { m->set_aggregate(static_cast<Message::Aggregate>(Message::Aggregate_ARRAYSIZE)); },
-         "aggregate: there is no value 4"},
+        {"UnknownAggregate", [](Message* m) { m->set_aggregate(static_cast<Message::Aggregate>(99)); },
+         "aggregate: there is no value 99"},
         {"UnknownAbsentResource",
          [](Message* m) { m->set_absent_resource(static_cast<Message::AbsentResource>(3)); },
          "absent_resource: there is no value 3"},

@@ -10,6 +10,7 @@
 
 #include "test/plugin/messages.h"
 #include "test/plugin/random_cluster.h"
+#include "test/plugin/score_messages.h"
 
 namespace loadline {
 namespace {

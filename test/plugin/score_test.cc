@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "test/plugin/messages.h"
+#include "test/plugin/score_messages.h"
 
 namespace loadline {
 namespace {

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "loadline/k8s/v1/workloads.pb.h"
+#include "loadline/v1/loop.pb.h"
 #include "test/plugin/simulated_cluster.h"
 
 namespace loadline {

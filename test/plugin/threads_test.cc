@@ -13,6 +13,7 @@
 #include "plugin/daemon/executor.h"
 #include "test/plugin/messages.h"
 #include "test/plugin/random_cluster.h"
+#include "test/plugin/score_messages.h"
 
 namespace loadline {
 namespace {

@@ -975,7 +975,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a$loadline/v1/scheduler_extender.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\x84\t\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\x84\t\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1160,10 +1160,10 @@ func file_loadline_v1_loop_proto_init() {
 	}
 	file_loadline_v1_cluster_state_proto_init()
 	file_loadline_v1_drain_proto_init()
+	file_loadline_v1_fit_proto_init()
 	file_loadline_v1_prices_proto_init()
 	file_loadline_v1_scale_up_proto_init()
 	file_loadline_v1_scale_up_plan_proto_init()
-	file_loadline_v1_scheduler_extender_proto_init()
 	file_loadline_v1_size_proto_init()
 	file_loadline_v1_slack_proto_init()
 	file_loadline_v1_loop_proto_msgTypes[0].OneofWrappers = []any{

@@ -2044,7 +2044,7 @@ var File_loadline_v1_slack_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\n" +
-	"\x17loadline/v1/slack.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a$loadline/v1/scheduler_extender.proto\"\xef\n" +
+	"\x17loadline/v1/slack.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x1floadline/v1/scale_up_plan.proto\"\xef\n" +
 	"\n" +
 	"\vSlackPolicy\x12:\n" +
 	"\x17extra_capacity_min_rate\x18\x01 \x01(\x01H\x00R\x14extraCapacityMinRate\x88\x01\x01\x124\n" +
@@ -2346,8 +2346,8 @@ func file_loadline_v1_slack_proto_init() {
 		return
 	}
 	file_loadline_v1_cluster_state_proto_init()
+	file_loadline_v1_fit_proto_init()
 	file_loadline_v1_scale_up_plan_proto_init()
-	file_loadline_v1_scheduler_extender_proto_init()
 	file_loadline_v1_slack_proto_msgTypes[0].OneofWrappers = []any{}
 	file_loadline_v1_slack_proto_msgTypes[1].OneofWrappers = []any{}
 	file_loadline_v1_slack_proto_msgTypes[2].OneofWrappers = []any{}
