@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile mutants check-long fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate clean
+.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale mutants check-long fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -54,10 +54,15 @@ test-hostile: deps build/build.ninja ## put hostile objects into a shared cluste
 	@cmake --build --preset release --target hostile_test
 	@build/test/hostile_test --gtest_brief=1 $(HOSTILE_ARGS)
 
+SCALE_NODES ?= 2000
+test-scale: build ## the autoscaler on SCALE_NODES (2000) nodes with 40 pods each, on a real API server, default options; SCALE_ARGS go to it
+	@cd test/e2e && SCALE_NODES=$(SCALE_NODES) SCALE_ARGS='$(SCALE_ARGS)' LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' \
+	  go test -count=1 -v -timeout 110m -run '^TestScale$$' .
+
 mutants: deps ## put small faults into a copy of the tree, one at a time, and report those that no test notices; WORDS=... some
 	@python3 tools/mutants.py $(WORDS)
 
-check-long: test-asan test-tsan mutants fuzz ## what takes hours: sanitizers, mutants, fuzzing
+check-long: test-asan test-tsan test-scale mutants fuzz ## what takes hours: sanitizers, a large cluster, mutants, fuzzing
 
 FUZZ_SECONDS ?= 60
 fuzz: deps ## fuzz each target for FUZZ_SECONDS (60), starting from its corpus

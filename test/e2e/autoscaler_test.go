@@ -35,6 +35,7 @@ type scaled struct {
 	autoscaler *harness.Autoscaler
 	kubeconfig string
 	budgets    *budgetWatch
+	groups     []simcloud.Group
 	pinned     string // the node of the pod that must not move
 	most       int    // nodes that were seen to go at once
 	mostLeft   int    // nodes that may be left
@@ -82,7 +83,8 @@ func newScaled(t *testing.T, mode string, act bool, args ...string) *scaled {
 	}
 	s.wait("the nodes", func() bool { return len(s.nodes()) == poolSize })
 	s.startPods()
-	s.budgets = watchBudgets(t, ctx, s.cluster)
+	s.budgets = watchBudgets(t, ctx, s.cluster, "app")
+	s.budgets.begin()
 	s.engine = startEngine(t, ctx, s.cluster)
 	return s
 }
@@ -326,7 +328,7 @@ func (s *scaled) check() {
 	if target := s.cloud.Target("pool"); target != len(nodes) || target < poolMin {
 		s.t.Errorf("the target of the group is %d with %d nodes", target, len(nodes))
 	}
-	if lowest := s.budgets.lowest(); lowest < budgetMin {
+	if lowest := s.budgets.lowest("web"); lowest < budgetMin {
 		s.t.Errorf("at some time %d pods were healthy, the budget wants %d", lowest, budgetMin)
 	}
 	s.checkChanges()

@@ -43,6 +43,9 @@ type Options struct {
 	Kubelet bool
 	// Audit has the API server note each request that changes something; see Cluster.Changes.
 	Audit bool
+	// FlowControl leaves the API server's priority and fairness, and how many requests it takes at a time, as they are
+	// by default.
+	FlowControl bool
 }
 
 // A Cluster is a running control plane.
@@ -56,7 +59,7 @@ type Cluster struct {
 	bin     string
 	sandbox *sandbox
 	config  *rest.Config
-	audit   bool
+	options Options
 
 	apiServer     *Process
 	apiServerSpec processSpec
@@ -76,14 +79,14 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{log: options.Log, bin: bin, sandbox: box, audit: options.Audit}
-	if err := c.startAll(ctx, options); err != nil {
+	c := &Cluster{log: options.Log, bin: bin, sandbox: box, options: options}
+	if err := c.startAll(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-func (c *Cluster) startAll(ctx context.Context, options Options) error {
+func (c *Cluster) startAll(ctx context.Context) error {
 	c.log.printf("starting etcd and kube-apiserver")
 	if err := c.startEtcd(ctx); err != nil {
 		return err
@@ -91,13 +94,12 @@ func (c *Cluster) startAll(ctx context.Context, options Options) error {
 	if err := c.startAPIServer(ctx); err != nil {
 		return err
 	}
-	if options.ControllerManager {
-		c.log.printf("starting kube-controller-manager")
-		if err := c.startControllerManager(ctx); err != nil {
+	if c.options.ControllerManager {
+		if err := c.StartControllerManager(ctx); err != nil {
 			return err
 		}
 	}
-	if options.Kubelet {
+	if c.options.Kubelet {
 		return runKubelet(c.sandbox.ctx, c.Client, c.log)
 	}
 	return nil
@@ -162,7 +164,7 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 	if err := os.WriteFile(c.path("tokens.csv"), []byte(token+",admin,admin,system:masters\n"), 0o600); err != nil {
 		return err
 	}
-	if c.audit {
+	if c.options.Audit {
 		if err := c.writeAuditPolicy(); err != nil {
 			return err
 		}
@@ -221,14 +223,14 @@ func (c *Cluster) apiServerArgs(port int) []string {
 		// every node until its kubelet reports: there are neither.
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 		"--endpoint-reconciler-type=none",
-		// One user creates everything; fairness between users would only slow it down.
-		"--enable-priority-and-fairness=false",
-		"--max-requests-inflight=2000",
-		"--max-mutating-requests-inflight=2000",
 		"--event-ttl=10m",
 		"--profiling=false",
 	}
-	if c.audit {
+	if !c.options.FlowControl { // one user creates everything; fairness between users would only slow it down
+		args = append(args, "--enable-priority-and-fairness=false", "--max-requests-inflight=2000",
+			"--max-mutating-requests-inflight=2000")
+	}
+	if c.options.Audit {
 		args = append(args, c.auditArgs()...)
 	}
 	return args
@@ -252,7 +254,13 @@ func (c *Cluster) apiServerReady(ctx context.Context) error {
 	return nil
 }
 
-func (c *Cluster) startControllerManager(ctx context.Context) error {
+// StartControllerManager starts kube-controller-manager with the controllers that work without kubelets, where
+// Options.ControllerManager has not: after pods were created for ReplicaSets by hand.
+func (c *Cluster) StartControllerManager(ctx context.Context) error {
+	if _, err := Build(ctx, c.log, ControllerManager); err != nil {
+		return err
+	}
+	c.log.printf("starting kube-controller-manager")
 	port, err := freePort()
 	if err != nil {
 		return err

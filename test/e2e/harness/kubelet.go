@@ -3,8 +3,10 @@ package harness
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,12 +21,29 @@ import (
 func runKubelet(ctx context.Context, client kubernetes.Interface, log Logf) error {
 	bound := fields.OneTermNotEqualSelector("spec.nodeName", "")
 	source := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, bound)
+	var busy errgroup.Group
+	busy.SetLimit(creators)
+	var started sync.Map // UIDs: among many pods, news of one comes late
 	handle := func(object any) {
-		if pod, ok := object.(*v1.Pod); ok {
-			if err := serve(ctx, client, pod); err != nil && ctx.Err() == nil {
-				log.printf("stand-in for the kubelets: pod %s/%s: %v", pod.Namespace, pod.Name, err)
-			}
+		pod, ok := object.(*v1.Pod)
+		if !ok || pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodPending {
+			return
 		}
+		if _, known := started.Load(pod.UID); known && pod.DeletionTimestamp == nil {
+			return
+		}
+		busy.Go(func() error {
+			err := serve(ctx, client, pod)
+			switch {
+			case err != nil && ctx.Err() == nil:
+				log.printf("stand-in for the kubelets: pod %s/%s: %v", pod.Namespace, pod.Name, err)
+			case pod.DeletionTimestamp != nil:
+				started.Delete(pod.UID)
+			case err == nil:
+				started.Store(pod.UID, true)
+			}
+			return nil
+		})
 	}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: source,
@@ -47,11 +66,10 @@ const runningStatus = `{"status":{"phase":"Running","conditions":[{"type":"Ready
 func serve(ctx context.Context, client kubernetes.Interface, pod *v1.Pod) error {
 	pods := client.CoreV1().Pods(pod.Namespace)
 	var err error
-	switch {
-	case pod.DeletionTimestamp != nil:
+	if pod.DeletionTimestamp != nil {
 		err = pods.Delete(ctx, pod.Name, metav1.DeleteOptions{
 			GracePeriodSeconds: new(int64), Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
-	case pod.Status.Phase == v1.PodPending:
+	} else {
 		_, err = pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, []byte(runningStatus),
 			metav1.PatchOptions{}, "status")
 	}

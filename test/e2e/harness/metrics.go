@@ -70,6 +70,17 @@ func (m Metrics) Histogram(name string, labels Labels) Histogram {
 	return sum
 }
 
+// Within returns the lowest bucket bound that so great a part of the observations is not above; 0 without any.
+func (h Histogram) Within(part float64) float64 {
+	bound := math.Inf(1)
+	for upper, count := range h.AtMost {
+		if float64(count) >= part*float64(h.Count) {
+			bound = min(bound, upper)
+		}
+	}
+	return bound
+}
+
 // Above returns how many observations are certainly above a value: those beyond the lowest bucket bound that is
 // not below it.
 func (h Histogram) Above(value float64) uint64 {

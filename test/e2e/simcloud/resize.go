@@ -27,6 +27,13 @@ func (c *Cloud) NodeGroupIncreaseSize(ctx context.Context,
 	return &externalgrpc.NodeGroupIncreaseSizeResponse{}, c.grow(g, int(r.GetDelta()))
 }
 
+func (g *group) name(number int) string {
+	if g.Name != nil {
+		return g.Name(number)
+	}
+	return fmt.Sprintf("%s-%d", g.ID, number)
+}
+
 // Grow adds machines to a group, as NodeGroupIncreaseSize does.
 func (c *Cloud) Grow(id string, delta int) error {
 	c.mu.Lock()
@@ -50,7 +57,7 @@ func (c *Cloud) grow(g *group, delta int) error {
 	}
 	for range delta {
 		g.next++
-		m := &machine{node: fmt.Sprintf("%s-%d", g.ID, g.next), state: externalgrpc.InstanceState_INSTANCE_CREATING}
+		m := &machine{node: g.name(g.next), state: externalgrpc.InstanceState_INSTANCE_CREATING}
 		g.machines[providerID(g.ID, m.node)] = m
 		switch {
 		case g.StockOut:

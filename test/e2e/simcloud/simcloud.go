@@ -27,6 +27,8 @@ type Group struct {
 	Min, Max int
 	// Template is a node as the group makes it. Name and provider id are the cloud's.
 	Template *v1.Node
+	// Name gives the name of the group's machine of that number, from 1 on; nil: "<ID>-<number>".
+	Name func(number int) string
 	// Price is what a node costs for an hour; 0: the cloud does not tell.
 	Price float64
 	// StockOut makes machines that never become nodes, and say so.
