@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -10,9 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	v1 "k8s.io/api/core/v1"
 )
 
-// The golden files with numbers that cost money, worked out again from the questions and the published formulas. They
+// Golden files with numbers, worked out again from the questions and the published formulas. They
 // read the files alone, so that a number that -update wrote is found wrong without a look at what changed.
 
 // golden returns what a command printed, without the command and the exit code.
@@ -183,5 +186,108 @@ func TestGoldenSizesFollowTheFormula(t *testing.T) {
 		100*10*500/((2+added)*1000), 100*10*100/((2+added)*4000))
 	if text := strings.Join(strings.Fields(golden(t, "size.txt")), " "); !strings.Contains(text, want) {
 		t.Errorf("size.txt does not say %q:\n%s", want, text)
+	}
+}
+
+// nodeLoad is what a node of testdata/proposal.json has, and what its pods may use and ask for: cores, and GiB of memory.
+type nodeLoad struct{ allocatable, limits, requests map[v1.ResourceName]float64 }
+
+// proposal returns the loads of the nodes of the first proposal's example, and the limits of the pod that comes, pod5.
+func proposal(t *testing.T) (map[string]*nodeLoad, map[v1.ResourceName]float64) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "proposal.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct{ Items []json.RawMessage }
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	add := func(sums map[v1.ResourceName]float64, amounts v1.ResourceList) {
+		sums[v1.ResourceCPU] += amounts.Cpu().AsApproximateFloat64()
+		sums[v1.ResourceMemory] += amounts.Memory().AsApproximateFloat64() / (1 << 30)
+	}
+	nodes, coming := map[string]*nodeLoad{}, map[v1.ResourceName]float64{}
+	for _, item := range list.Items { // nodes stand before pods
+		var node v1.Node
+		var pod v1.Pod
+		if err := cmp.Or(json.Unmarshal(item, &node), json.Unmarshal(item, &pod)); err != nil {
+			t.Fatal(err)
+		}
+		if node.Kind == "Node" {
+			l := &nodeLoad{map[v1.ResourceName]float64{}, map[v1.ResourceName]float64{}, map[v1.ResourceName]float64{}}
+			add(l.allocatable, node.Status.Allocatable)
+			nodes[node.Name] = l
+			continue
+		}
+		resources := pod.Spec.Containers[0].Resources // each has one container
+		if l := nodes[pod.Spec.NodeName]; l != nil {
+			add(l.limits, resources.Limits)
+			add(l.requests, resources.Requests)
+		} else {
+			add(coming, resources.Limits)
+		}
+	}
+	return nodes, coming
+}
+
+// KEP 217: of each resource (allocatable - limits with the pod) / allocatable in percent, the mean of both, and
+// min-max over the nodes.
+func TestGoldenScoresFollowTheFormula(t *testing.T) {
+	nodes, pod := proposal(t)
+	raw := func(l *nodeLoad) float64 {
+		sum := 0.0
+		for resource, allocatable := range l.allocatable {
+			sum += 100 * (allocatable - l.limits[resource] - pod[resource]) / allocatable
+		}
+		return sum / 2
+	}
+	lowest, highest := math.Inf(1), math.Inf(-1)
+	for _, l := range nodes {
+		lowest, highest = min(lowest, raw(l)), max(highest, raw(l))
+	}
+	var answer struct {
+		Scores []struct {
+			Node       string
+			Score, Raw float64
+		}
+	}
+	if err := json.Unmarshal([]byte(golden(t, "score_json.txt")), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if len(answer.Scores) != len(nodes) {
+		t.Fatalf("%d scores of %d nodes", len(answer.Scores), len(nodes))
+	}
+	for _, s := range answer.Scores {
+		want := raw(nodes[s.Node])
+		if score := math.Round(100 * (want - lowest) / (highest - lowest)); s.Raw != want || s.Score != score {
+			t.Errorf("%s: score %v, raw %v, want %v, %v", s.Node, s.Score, s.Raw, score, want)
+		}
+	}
+}
+
+func TestGoldenLoadsAreSums(t *testing.T) {
+	nodes, _ := proposal(t)
+	output := golden(t, "top.txt")
+	total := &nodeLoad{map[v1.ResourceName]float64{}, map[v1.ResourceName]float64{}, map[v1.ResourceName]float64{}}
+	for _, l := range nodes {
+		for resource := range l.allocatable {
+			total.allocatable[resource] += l.allocatable[resource]
+			total.limits[resource] += l.limits[resource]
+			total.requests[resource] += l.requests[resource]
+		}
+	}
+	nodes["TOTAL"] = total
+	for name, l := range nodes {
+		cell := func(used map[v1.ResourceName]float64, resource v1.ResourceName, format string) string {
+			u, a := used[resource], l.allocatable[resource]
+			return fmt.Sprintf(format, u, a) + fmt.Sprintf(" = %.2f", math.Round(100*u/a)/100) // 0.625 is 0.63
+		}
+		const cpu, memory = "%.1f cpu / %.1f", "%.0fGi / %.0fGi"
+		want := name + " " + strings.Join([]string{cell(l.limits, v1.ResourceCPU, cpu), cell(l.requests, v1.ResourceCPU, cpu),
+			cell(l.limits, v1.ResourceMemory, memory), cell(l.requests, v1.ResourceMemory, memory)}, " ")
+		if !strings.Contains(strings.Join(strings.Fields(output), " "), want) {
+			t.Errorf("top.txt lacks %q", want)
+		}
 	}
 }
