@@ -63,6 +63,7 @@ type leader struct {
 	leftOutLog    string
 	keeper        keeper // of slack; nil: it is reported only
 	sized         []nodegroup.NodeGroup
+	files         reloader
 	sizeTurns     turns // of namespaces, where a question does not hold all pods that are demand
 	sizes         *actuation.SizeTaints
 

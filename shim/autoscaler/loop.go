@@ -82,6 +82,7 @@ func (l *leader) once(ctx context.Context) error {
 // decide looks, plans and acts. With an error, it says which part failed.
 func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	l.takeResults(o.now)
+	l.reload(o)
 	done := l.metrics.time(functionRefresh)
 	if err = l.cloud.Refresh(ctx); err == nil {
 		o.groups, err = l.cloud.Groups(ctx, groupDefaults(l.config))
