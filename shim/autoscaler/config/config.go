@@ -161,7 +161,7 @@ func Default() Configuration {
 		Mode:     Observe, Decisions: []string{ScaleUpDecision, SlackDecision, ScaleDownDecision}, Engine: "inprocess",
 		View:        "autoscaler",
 		BindAddress: "127.0.0.1:8085", Namespace: "kube-system", StatusConfigMap: "loadline-autoscaler-status",
-		ScanInterval: duration(10 * time.Second), KubeClientQPS: 50, KubeClientBurst: 100, MaxWork: 200_000_000,
+		ScanInterval: duration(10 * time.Second), KubeClientQPS: 200, KubeClientBurst: 300, MaxWork: 200_000_000,
 		LeaderElection: LeaderElection{LeaderElect: true, LeaseDuration: duration(15 * time.Second),
 			RenewDeadline: duration(10 * time.Second),
 			RetryPeriod:   duration(2 * time.Second), ResourceName: "loadline-autoscaler"},
