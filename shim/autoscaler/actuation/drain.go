@@ -145,13 +145,24 @@ func (a *Actuator) evictPod(ctx context.Context, pod *v1.Pod, longest time.Durat
 }
 
 // firstPoll is how soon it is seen for the first time whether pods have ended. Most end in no time; for those that do
-// not, the time doubles until it is Options.Poll.
+// not, the time doubles up to Options.Poll, and then they are looked at once in each Poll.
 const firstPoll = 250 * time.Millisecond
+
+// nextPoll returns when pods are looked at next, after they have been at that time; both since the evictions.
+func nextPoll(at, poll time.Duration) time.Duration {
+	switch {
+	case at == 0:
+		return min(firstPoll, poll)
+	case at < poll:
+		return min(2*at, poll)
+	}
+	return at + poll
+}
 
 // awaitEnd waits until none of the evicted pods is on the node any more.
 func (a *Actuator) awaitEnd(ctx context.Context, node string, grace time.Duration, results []PodResult) error {
 	until := time.Now().Add(grace + a.options.TerminationHeadroom)
-	for poll := min(firstPoll, a.options.Poll); ; poll = min(2*poll, a.options.Poll) {
+	for at := time.Duration(0); ; at = nextPoll(at, a.options.Poll) {
 		left, err := a.stillThere(ctx, node, results)
 		if err == nil && len(left) == 0 {
 			return nil
@@ -166,7 +177,7 @@ func (a *Actuator) awaitEnd(ctx context.Context, node string, grace time.Duratio
 			}
 			return fmt.Errorf("pod %s: %w", nameOf(left[0].Pod), left[0].Err)
 		}
-		if err := sleep(ctx, poll); err != nil {
+		if err := sleep(ctx, nextPoll(at, a.options.Poll)-at); err != nil {
 			return err
 		}
 	}
