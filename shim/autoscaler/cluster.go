@@ -112,14 +112,9 @@ func (c *cluster) isOfDaemonSet(pod *v1.Pod) bool {
 
 // watch starts to follow the cluster, until the context ends.
 func (c *cluster) watch(ctx context.Context, client kubernetes.Interface) error {
-	slim := informers.WithTransform(func(object any) (any, error) {
-		if accessor, err := meta.Accessor(object); err == nil {
-			accessor.SetManagedFields(nil)
-		}
-		return object, nil
-	})
-	all := informers.NewSharedInformerFactoryWithOptions(client, 0, slim)
-	pods := informers.NewSharedInformerFactoryWithOptions(client, 0, slim,
+	reduce := informers.WithTransform(view.NewKeeper().Reduce)
+	all := informers.NewSharedInformerFactoryWithOptions(client, 0, reduce)
+	pods := informers.NewSharedInformerFactoryWithOptions(client, 0, reduce,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = unfinished.String() }))
 	core, apps, storage := all.Core().V1(), all.Apps().V1(), all.Storage().V1()
 	c.daemonSets = apps.DaemonSets().Lister()

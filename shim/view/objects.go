@@ -196,31 +196,35 @@ func (v *View) Complete(kinds ...loadlinev1.ObjectKind) {
 
 // trimObject returns an object as plain protobuf that holds what the engine reads of it.
 func trimObject(object any) (objectKey, []byte, error) {
-	var kind loadlinev1.ObjectKind
-	var meta *metav1.ObjectMeta
-	var trimmed marshaler
-	switch o := object.(type) {
-	case *v1.Namespace:
-		kind, meta = loadlinev1.ObjectKind_NAMESPACE, &o.ObjectMeta
-		trimmed = &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: o.Labels}}
-	case *v1.PersistentVolume:
-		kind, meta, trimmed = loadlinev1.ObjectKind_PERSISTENT_VOLUME, &o.ObjectMeta, trimVolumeObject(o)
-	case *v1.PersistentVolumeClaim:
-		kind, meta, trimmed = loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM, &o.ObjectMeta, trimClaim(o)
-	case *storagev1.StorageClass:
-		kind, meta = loadlinev1.ObjectKind_STORAGE_CLASS, &o.ObjectMeta
-		trimmed = &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: o.Name}, Provisioner: o.Provisioner,
-			VolumeBindingMode: o.VolumeBindingMode, AllowedTopologies: o.AllowedTopologies}
-	case *storagev1.CSINode:
-		kind, meta, trimmed = loadlinev1.ObjectKind_CSI_NODE, &o.ObjectMeta, trimCSINode(o)
-	default:
-		var ok bool
-		if kind, meta, trimmed, ok = trimPlannerObject(object); !ok {
-			return objectKey{}, nil, fmt.Errorf("an engine has no use for a %T", object)
-		}
+	kind, meta, trimmed, err := trimmedObject(object)
+	if err != nil {
+		return objectKey{}, nil, err
 	}
 	bytes, err := trimmed.Marshal()
 	return objectKey{kind, text.Valid(meta.Namespace), text.Valid(meta.Name)}, bytes, err
+}
+
+// trimmedObject returns an object with what the engine reads of it.
+func trimmedObject(object any) (loadlinev1.ObjectKind, *metav1.ObjectMeta, marshaler, error) {
+	switch o := object.(type) {
+	case *v1.Namespace:
+		return loadlinev1.ObjectKind_NAMESPACE, &o.ObjectMeta,
+			&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: o.Labels}}, nil
+	case *v1.PersistentVolume:
+		return loadlinev1.ObjectKind_PERSISTENT_VOLUME, &o.ObjectMeta, trimVolumeObject(o), nil
+	case *v1.PersistentVolumeClaim:
+		return loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM, &o.ObjectMeta, trimClaim(o), nil
+	case *storagev1.StorageClass:
+		return loadlinev1.ObjectKind_STORAGE_CLASS, &o.ObjectMeta,
+			&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: o.Name}, Provisioner: o.Provisioner,
+				VolumeBindingMode: o.VolumeBindingMode, AllowedTopologies: o.AllowedTopologies}, nil
+	case *storagev1.CSINode:
+		return loadlinev1.ObjectKind_CSI_NODE, &o.ObjectMeta, trimCSINode(o), nil
+	}
+	if kind, meta, trimmed, ok := trimPlannerObject(object); ok {
+		return kind, meta, trimmed, nil
+	}
+	return 0, nil, nil, fmt.Errorf("an engine has no use for a %T", object)
 }
 
 func trimVolumeObject(volume *v1.PersistentVolume) *v1.PersistentVolume {

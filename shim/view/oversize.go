@@ -47,7 +47,8 @@ func SlimPod(pod *v1.Pod) *v1.Pod {
 		out.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
 	out.Spec.NodeName, out.Spec.Priority = pod.Spec.NodeName, pod.Spec.Priority
-	requests := helpers.PodRequests(pod, helpers.PodResourcesOptions{UseStatusResources: true})
+	// A copy: adding up changes large amounts in place.
+	requests := helpers.PodRequests(pod.DeepCopy(), helpers.PodResourcesOptions{UseStatusResources: true})
 	amounts := v1.ResourceList{}
 	names := slices.SortedFunc(maps.Keys(requests), func(a, b v1.ResourceName) int {
 		// What all nodes have comes first: it has no "/" in its name.

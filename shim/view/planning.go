@@ -113,19 +113,23 @@ func appendPlanningSpec(b []byte, spec *v1.PodSpec) []byte {
 		b = appendObject(b, specAffinity, &v1.Affinity{}) // that it states one counts
 	}
 	for i := range spec.Volumes {
-		s := &spec.Volumes[i]
-		switch {
-		case s.HostPath != nil:
-			s = &v1.Volume{Name: s.Name, VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{}}}
-		case s.EmptyDir != nil:
-			s = &v1.Volume{Name: s.Name,
-				VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: s.EmptyDir.Medium}}}
-		default:
-			continue
+		if volume, ok := planningVolume(&spec.Volumes[i]); ok {
+			b = appendObject(b, specVolumes, volume)
 		}
-		b = appendObject(b, specVolumes, s)
 	}
 	return b
+}
+
+// planningVolume returns what planners read of a volume that is local to its node; false for all others.
+func planningVolume(v *v1.Volume) (*v1.Volume, bool) {
+	switch {
+	case v.HostPath != nil:
+		return &v1.Volume{Name: v.Name, VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{}}}, true
+	case v.EmptyDir != nil:
+		return &v1.Volume{Name: v.Name,
+			VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v.EmptyDir.Medium}}}, true
+	}
+	return nil, false
 }
 
 // appendReady appends the condition by which budgets count a pod.
@@ -160,13 +164,21 @@ func appendPlanningNodeMeta(b []byte, node *v1.Node) []byte {
 
 // appendNodeConditions appends the conditions by which a node counts as ready.
 func appendNodeConditions(b []byte, status *v1.NodeStatus) []byte {
-	for i := range status.Conditions {
-		switch c := &status.Conditions[i]; c.Type {
-		case v1.NodeReady, v1.NodeDiskPressure, v1.NodeNetworkUnavailable:
-			b = appendObject(b, nodeStatusConditions, &v1.NodeCondition{Type: c.Type, Status: c.Status})
-		}
+	for _, c := range keptNodeConditions(status.Conditions) {
+		b = appendObject(b, nodeStatusConditions, &c)
 	}
 	return b
+}
+
+func keptNodeConditions(conditions []v1.NodeCondition) []v1.NodeCondition {
+	var out []v1.NodeCondition
+	for _, c := range conditions {
+		switch c.Type {
+		case v1.NodeReady, v1.NodeDiskPressure, v1.NodeNetworkUnavailable:
+			out = append(out, v1.NodeCondition{Type: c.Type, Status: c.Status})
+		}
+	}
+	return out
 }
 
 func appendVarint(b []byte, number protowire.Number, value uint64) []byte {
@@ -239,9 +251,7 @@ func trimTemplate(owner *metav1.ObjectMeta, template *v1.PodTemplateSpec) *v1.Po
 	if !wishesSlack(owner.Annotations) && !wishesSlack(template.Annotations) {
 		return nil
 	}
-	return &v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template.Labels,
-		Annotations: planningAnnotations(template.Annotations)},
-		Spec: template.Spec}
+	return new(keptTemplate(template))
 }
 
 // setOwner sends who controls a workload that says something about slack, and when it was made: of the Jobs of a

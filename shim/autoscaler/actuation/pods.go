@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"loadline.dev/shim/view"
 )
 
 // Annotations of pods, under the names of Cluster Autoscaler.
@@ -130,7 +132,8 @@ func (k podKinds) toEvict(pods []*v1.Pod, moves map[types.UID]bool, daemonSets b
 }
 
 // unexpected returns why the pods of a node are not those that the plan was made for; nil when they are. A pod that is
-// gone meanwhile only makes the plan easier.
+// gone meanwhile only makes the plan easier. Of annotations only those count that plans read: the others are not kept
+// of pods in a plan.
 func (r *Removal) unexpected(pods []*v1.Pod, kinds podKinds) error {
 	planned := map[types.UID]*v1.Pod{}
 	for _, pod := range r.Pods {
@@ -142,7 +145,8 @@ func (r *Removal) unexpected(pods []*v1.Pod, kinds podKinds) error {
 		case kinds.leavesByItself(pod), kinds.isPlaceholder(pod):
 		case !known:
 			return fmt.Errorf("pod %s has come to the node since the plan was made", nameOf(pod))
-		case !maps.Equal(before.Annotations, pod.Annotations), !maps.Equal(before.Labels, pod.Labels),
+		case !maps.Equal(view.PodAnnotations(before.Annotations), view.PodAnnotations(pod.Annotations)),
+			!maps.Equal(before.Labels, pod.Labels),
 			!reflect.DeepEqual(metav1.GetControllerOf(before), metav1.GetControllerOf(pod)):
 			return fmt.Errorf("pod %s has changed since the plan was made", nameOf(pod))
 		case !r.Moves[pod.UID]:
