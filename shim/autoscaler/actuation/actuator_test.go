@@ -107,6 +107,11 @@ func TestRemoval(t *testing.T) {
 			pod.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 			w.update(pod)
 		}, want: ErrorInternal, wantErr: "pod default/p has changed", attempts: 0},
+		{name: "PodGetsAnotherLabel", after: time.Second, then: func(w *world) {
+			pod := w.addPodAgain("p", "n")
+			pod.Labels = map[string]string{"example.com/leader": "now"}
+			w.update(pod)
+		}, want: NodeDeleteOK, attempts: 1},
 		{name: "PodGetsAnAnnotationThatNobodyReads", after: time.Second, then: func(w *world) {
 			pod := w.addPodAgain("p", "n")
 			pod.Annotations = map[string]string{"example.com/note": "x"}

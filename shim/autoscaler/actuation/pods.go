@@ -133,7 +133,8 @@ func (k podKinds) toEvict(pods []*v1.Pod, moves map[types.UID]bool, daemonSets b
 
 // unexpected returns why the pods of a node are not those that the plan was made for; nil when they are. A pod that is
 // gone meanwhile only makes the plan easier. Of annotations only those count that plans read: the others are not kept
-// of pods in a plan.
+// of pods in a plan. Labels do not count: some write them every few seconds, and the API server holds each eviction
+// against the budgets that select the pod as it is.
 func (r *Removal) unexpected(pods []*v1.Pod, kinds podKinds) error {
 	planned := map[types.UID]*v1.Pod{}
 	for _, pod := range r.Pods {
@@ -146,7 +147,6 @@ func (r *Removal) unexpected(pods []*v1.Pod, kinds podKinds) error {
 		case !known:
 			return fmt.Errorf("pod %s has come to the node since the plan was made", nameOf(pod))
 		case !maps.Equal(view.PodAnnotations(before.Annotations), view.PodAnnotations(pod.Annotations)),
-			!maps.Equal(before.Labels, pod.Labels),
 			!reflect.DeepEqual(metav1.GetControllerOf(before), metav1.GetControllerOf(pod)):
 			return fmt.Errorf("pod %s has changed since the plan was made", nameOf(pod))
 		case !r.Moves[pod.UID]:
