@@ -12,7 +12,8 @@
 
 namespace loadline {
 
-// Each forbids to delete the node, in every way in which a node may go.
+// Each forbids to delete the node, in every way in which a node may go. (A group that is sized as Escalator
+// sizes it counts nodes with kNoDelete only, as Escalator does.)
 enum class NodeAnnotation {
   kDoNotDisrupt,       // of Karpenter
   kScaleDownDisabled,  // of Cluster Autoscaler
