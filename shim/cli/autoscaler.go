@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/dynamic"
@@ -90,7 +92,19 @@ const (
 	leaseBurst = 10
 )
 
+// gcPercent is the garbage that piles up before it is collected, in percent of what is kept. Nearly all of the memory are
+// objects of the cluster, which stay: to look through them more often costs little, and saves a third of the memory.
+const gcPercent = 40
+
+// limitGarbage has the garbage of this process collected early, unless the user says when.
+func limitGarbage() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+}
+
 func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuration) error {
+	limitGarbage()
 	rest, err := f.cluster.restConfig()
 	if err != nil {
 		return err
