@@ -704,7 +704,7 @@ func TestHugePodsOfOthersKeepNobodyWaiting(t *testing.T) {
 		if events := b.countEvents("LeftOut"); events != 4 {
 			t.Errorf("%d events in three loops, want one for each pod", events)
 		}
-		if got := gaugeOf(t, b, "loadline_left_out_objects", "Pod"); got != 4 {
+		if got := gaugeOf(t, b, "loadline_autoscaler_left_out_objects", "Pod"); got != 4 {
 			t.Errorf("the metric says %v", got)
 		}
 		if page := b.leader.seen.Load().page; !slices.ContainsFunc(page.Warnings,

@@ -52,6 +52,7 @@ type Configuration struct {
 	BindAddress      string         `json:"bindAddress" help:"HOST:PORT of the page, health and metrics as plain HTTP; empty: none"`
 	ExposePage       bool           `json:"exposePage" help:"the page and /statusz, which name nodes and pods of all namespaces, are served to other machines too; without it to this one only, which kubectl port-forward counts as"`
 	Namespace        string         `json:"namespace" help:"namespace of status and lease"`
+	Profiling        bool           `json:"profiling" help:"serve Go profiles at /debug/pprof/, to whom the page is served"`
 	StatusConfigMap  string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap that tells the state"`
 	ScanInterval     Duration       `json:"scanInterval" help:"from the begin of one loop to that of the next"`
 	KubeClientQPS    float64        `json:"kubeClientQps" flag:"kube-client-qps" help:"requests per second to the API server"`
