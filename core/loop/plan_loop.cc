@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/loop/loop_growth.h"
+#include "core/loop/loop_resources.h"
 #include "core/loop/loop_sizes.h"
 #include "core/loop/placeholder_pods.h"
 #include "core/loop/slack_question.h"
@@ -108,7 +109,8 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   plan.waiting = AllThatWait(problem);
   HeldPods out_of_turn = TakeOutOfTurn(problem.turn, &plan.waiting);
   std::vector<GroupCounts> counts = CountNodes(problem);
-  plan.sizes = DecideSizes(problem, counts);
+  plan.room = RoomOfCluster(problem, counts);
+  plan.sizes = DecideSizes(problem, counts, plan.room);
   GrowForUtilization(problem, &counts, &plan);
   GroupRooms rooms = PlanGrowthPhase(problem, counts, snapshot, budget, &plan);
   plan.next_turn = NextTurn(problem.turn, plan.waiting, plan.scale_up);
@@ -121,6 +123,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
     plan.slack = planners.slack->Plan(question, budget);
     GrowForSlack(problem, counts, positions, &plan);
   }
+  plan.at_maximum = GroupsAtMaximum(problem, plan);
   plan.no_scale_down = WhyNoScaleDown(problem, plan);
   if (problem.decisions.scale_down) {
     plan.scale_down_problem =

@@ -19,6 +19,7 @@
 #include "core/expand/plan.h"
 #include "core/expand/plan_ranked.h"
 #include "core/loop/growth_turn.h"
+#include "core/loop/resource_limit.h"
 #include "core/size/group_facts.h"
 #include "core/size/size_group.h"
 #include "core/slack/slack_options.h"
@@ -94,6 +95,8 @@ struct LoopProblem {
   // Names that the shapes of groups and pods refer to: those of the cluster, with names added.
   ResourceNames names;
   PlanOptions growth;
+  // Holds for all growth: for sizes, pods and slack, in this order.
+  ClusterMaximum maximum;
   // nullopt: groups grow for pods by PlanScaleUp(); else the best option does, by PlanRankedScaleUp().
   std::optional<LoopRanking> ranking;
   SlackOptions slack;  // valid
@@ -126,6 +129,14 @@ struct LoopGrowth {
   friend bool operator==(const LoopGrowth&, const LoopGrowth&) = default;
 };
 
+// A group of which the maxima of the cluster permit no further node.
+struct GroupAtMaximum {
+  int32_t group = 0;
+  std::vector<absl::string_view>
+      resources;  // of which there would be too much: see ResourceRoom::ExceededBy()
+  friend bool operator==(const GroupAtMaximum&, const GroupAtMaximum&) = default;
+};
+
 // Why no node starts to go.
 enum class NoScaleDown {
   kConsidered,  // nodes may
@@ -145,7 +156,10 @@ struct LoopPlan {
   std::vector<RankedOption> ranked;
   std::optional<NodeCapacity> preferred_node;
   std::vector<LoopGrowth> growth;  // by group; those that win nothing are left out
-  GrowthTurn next_turn;            // for the next loop
+  // What the maxima of the cluster left before anything grew, and the groups for which nothing is left now.
+  ResourceRoom room;
+  std::vector<GroupAtMaximum> at_maximum;
+  GrowthTurn next_turn;  // for the next loop
   SlackPlan slack;
   // By position in LoopProblem::sized. Nodes are tainted and go only where nodes may go and no brake holds,
   // or in a dry run: else these lists are empty.

@@ -171,6 +171,17 @@ absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request
   return decisions;
 }
 
+absl::StatusOr<ClusterMaximum> DecodeMaximum(const v1::PlanLoopRequest& request) {
+  Fields fields;
+  fields.Range("max_cores_total", request.max_cores_total(), 0, INT32_MAX);
+  fields.Range("max_memory_total", request.max_memory_total(), 0, kMaxAmount);
+  if (!fields.status().ok()) return fields.status();
+  ClusterMaximum maximum;
+  if (request.has_max_cores_total()) maximum.milli_cpu = request.max_cores_total() * 1000;
+  if (request.has_max_memory_total()) maximum.memory_bytes = request.max_memory_total();
+  return maximum;
+}
+
 absl::StatusOr<std::optional<LoopRanking>> DecodeRanking(const v1::PlanLoopRequest& request,
                                                          const PriceModel& prices) {
   if (!request.has_ranking()) return std::nullopt;
@@ -257,6 +268,11 @@ v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& pro
   EncodeGrowth(plan, problem, &entries, &response);
   if (request.has_ranking()) EncodeRanking(plan, problem, request.ranking(), response.mutable_ranking());
   if (problem.decisions.slack) *response.mutable_slack() = EncodeSlackPlan(plan.slack);
+  for (const GroupAtMaximum& at : plan.at_maximum) {
+    v1::GroupAtMaximum* const message = response.add_at_maximum();
+    message->set_node_group(problem.groups[static_cast<size_t>(at.group)].drain.name);
+    for (const absl::string_view resource : at.resources) message->add_resources(std::string(resource));
+  }
   const std::vector<SizedGroup> sized = SizedGroups(problem);
   for (size_t i = 0; i < sized.size(); ++i) {
     *response.mutable_size()->add_groups() = EncodeSize(sized, i, problem.sized[i].gathered, plan.sizes[i]);

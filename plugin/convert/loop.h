@@ -21,6 +21,10 @@ v1::ScaleUpProblem GrowthPart(const v1::PlanLoopRequest& request);
 // Errors: kInvalidArgument  names the decision
 absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request);
 
+// What all nodes together may offer at most.
+// Errors: kInvalidArgument  names the field
+absl::StatusOr<ClusterMaximum> DecodeMaximum(const v1::PlanLoopRequest& request);
+
 // How groups are ranked; nullopt: they are not.
 // Errors: kInvalidArgument  names the field
 absl::StatusOr<std::optional<LoopRanking>> DecodeRanking(const v1::PlanLoopRequest& request,

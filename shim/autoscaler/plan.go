@@ -52,6 +52,8 @@ func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.
 	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(&options.ScaleDown), Prices: files.Prices,
 		Ranking: files.Ranking, Fit: files.Fit, UsdPerFurtherType: options.ScaleUp.USDPerFurtherType,
 		MaxWork: int64(options.MaxWork), MaxMilliseconds: int32(longest / time.Millisecond)}
+	totals, _ := options.ScaleDown.Totals()
+	settings.MaxCoresTotal, settings.MaxMemoryTotal = &totals.MaxCores, &totals.MaxBytes
 	policy := options.Slack.Policy()
 	settings.Slack, _ = policy.Proto()
 	settings.Slack.RemovalDelaySeconds = new(int32(options.Slack.RemovalDelay.Duration / time.Second))
@@ -65,7 +67,7 @@ func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.
 func optionsOf(s *config.ScaleDown) *loadlinev1.DrainOptions {
 	seconds := func(d config.Duration) *int32 { return new(int32(d.Duration / time.Second)) }
 	number := func(n int) *int32 { return new(int32(n)) }
-	cores, bytes, _ := s.Minimum()
+	totals, _ := s.Totals()
 	return &loadlinev1.DrainOptions{
 		SkipNodesWithSystemPods: &s.SkipNodesWithSystemPods, SkipNodesWithLocalStorage: &s.SkipNodesWithLocalStorage,
 		SkipNodesWithCustomControllerPods:   &s.SkipNodesWithCustomControllerPods,
@@ -79,7 +81,8 @@ func optionsOf(s *config.ScaleDown) *loadlinev1.DrainOptions {
 		ScaleDownUnreadyTimeS:     seconds(s.ScaleDownUnreadyTime),
 		NodeDeletionCandidateTtlS: seconds(s.NodeDeletionCandidateTTL),
 		MaxScaleDownParallelism:   number(s.MaxScaleDownParallelism),
-		MaxDrainParallelism:       number(s.MaxDrainParallelism), MinCoresTotal: cores, MinMemoryTotal: bytes,
+		MaxDrainParallelism:       number(s.MaxDrainParallelism), MinCoresTotal: totals.MinCores,
+		MinMemoryTotal:            totals.MinBytes,
 		OkTotalUnreadyCount:       number(s.OKTotalUnreadyCount),
 		MaxTotalUnreadyPercentage: number(s.MaxTotalUnreadyPercentage),
 		MostVanishedPercent:       number(s.MostVanishedPercent), MaxViewAgeS: seconds(s.MaxViewAge),
@@ -157,6 +160,7 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 		Drain: p.settings.Drain, UsdPerFurtherType: p.settings.UsdPerFurtherType, MaxWork: p.settings.MaxWork,
 		MaxMilliseconds: p.settings.MaxMilliseconds,
 		Progress:        &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods(),
+		MaxCoresTotal: p.settings.MaxCoresTotal, MaxMemoryTotal: p.settings.MaxMemoryTotal,
 		Sized: q.sized, SizePods: q.sizePods, Compact: true}
 	pending := q.pods.Pending()
 	var after turns
