@@ -135,6 +135,10 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
 
   SlackPlanner* const slack = undo.slack();
   Snapshot* const snapshot = undo.snapshot();
+  absl::StatusOr<GrowthBatch> batch = DecodeBatch(request, decoded->entries, problem.pending.size());
+  if (!batch.ok()) return batch.status();
+  problem.batch = *std::move(batch);
+
   WorkBudget size_budget = FixedBudget(kSizeWork, deadline);
   if (absl::Status status = GatherSizes(&problem, snapshot, &size_budget); !status.ok()) return status;
   if (request.state().has_slack()) {

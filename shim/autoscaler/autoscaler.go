@@ -264,7 +264,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 		default:
 			a.planned.Store(true)
 		}
-		if !pause(ctx, ticker.C, l.actuator.Freed(), began) {
+		if !pause(ctx, ticker.C, l.actuator.Freed(), l.batch.wait, began) {
 			return
 		}
 	}
@@ -273,13 +273,21 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 // betweenLoops is the least time from the begin of a loop to that of the next one, where a removal has ended.
 const betweenLoops = 2 * time.Second
 
-// pause waits until the next loop is due: at the next tick, or, where nodes went meanwhile, soon after the last loop,
-// so that their places do not stay empty. It returns false when the context ends.
-func pause(ctx context.Context, tick <-chan time.Time, freed <-chan struct{}, began time.Time) bool {
+// pause waits until the next loop is due: at the next tick; when growth has waited for further pods for so long, if it
+// does; or, where nodes went meanwhile, soon after the last loop, so that their places do not stay empty. It returns
+// false when the context ends.
+func pause(ctx context.Context, tick <-chan time.Time, freed <-chan struct{}, batch time.Duration,
+	began time.Time) bool {
+	var batchEnds <-chan time.Time
+	if batch > 0 {
+		batchEnds = time.After(batch)
+	}
 	select {
 	case <-ctx.Done():
 		return false
 	case <-tick:
+		return true
+	case <-batchEnds:
 		return true
 	case <-freed:
 	}
@@ -287,6 +295,7 @@ func pause(ctx context.Context, tick <-chan time.Time, freed <-chan struct{}, be
 	case <-ctx.Done():
 		return false
 	case <-tick:
+	case <-batchEnds:
 	case <-time.After(time.Until(began.Add(betweenLoops))):
 	}
 	return true

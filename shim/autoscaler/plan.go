@@ -54,6 +54,8 @@ func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.
 		MaxWork: int64(options.MaxWork), MaxMilliseconds: int32(longest / time.Millisecond)}
 	totals, _ := options.ScaleDown.Totals()
 	settings.MaxCoresTotal, settings.MaxMemoryTotal = &totals.MaxCores, &totals.MaxBytes
+	settings.BatchIdleMilliseconds = int32(options.ScaleUp.BatchIdle.Milliseconds())
+	settings.BatchMaxMilliseconds = int32(options.ScaleUp.BatchMax.Milliseconds())
 	policy := options.Slack.Policy()
 	settings.Slack, _ = policy.Proto()
 	settings.Slack.RemovalDelaySeconds = new(int32(options.Slack.RemovalDelay.Duration / time.Second))
@@ -137,6 +139,7 @@ type question struct {
 	groups []*groupState
 	sized  []*loadlinev1.SizedGroup
 	pods   *scaleup.Pods
+	batch  *batch
 	// sizePods are all pods without a node, and those that start: what groups that are sized count as demand.
 	sizePods []*loadlinev1.WaitingPods
 	// groupOf are the groups of nodes, and underWay those nodes that go already.
@@ -161,8 +164,13 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 		MaxMilliseconds: p.settings.MaxMilliseconds,
 		Progress:        &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods(),
 		MaxCoresTotal: p.settings.MaxCoresTotal, MaxMemoryTotal: p.settings.MaxMemoryTotal,
-		Sized: q.sized, SizePods: q.sizePods, Compact: true}
+		BatchIdleMilliseconds: p.settings.BatchIdleMilliseconds, BatchMaxMilliseconds: p.settings.BatchMaxMilliseconds,
+		SinceGrowthMilliseconds: q.batch.sinceGrowth(q.now),
+		Sized:                   q.sized, SizePods: q.sizePods, Compact: true}
 	pending := q.pods.Pending()
+	for i, entry := range pending {
+		q.batch.describe(q.pods.Entry(i), q.now, entry)
+	}
 	var after turns
 	ctx, cancel := context.WithTimeout(ctx, p.longest+answerTime)
 	defer cancel()

@@ -171,6 +171,35 @@ TEST_F(LoopHandlerTest, MaximaOfTheClusterHoldGrowth) {
   EXPECT_THAT(plan.at_maximum(), SizeIs(0));
 }
 
+// Entries of equal pods are one kind of pods: the first and the last of all of them count.
+TEST_F(LoopHandlerTest, GrowthWaitsForPodsThatComeTogether) {
+  Pending(3);
+  Pending(3);
+  const auto ages = [&](int entry, int64_t first, int64_t last) {
+    request_.mutable_pods(entry)->set_first_age_milliseconds(first);
+    request_.mutable_pods(entry)->set_last_age_milliseconds(last);
+  };
+  request_.set_batch_idle_milliseconds(1'000);
+  request_.set_batch_max_milliseconds(10'000);
+  ages(0, 4'000, 4'000);
+  ages(1, 700, 300);
+  v1::PlanLoopResponse plan = Plan();
+  EXPECT_EQ(plan.batch_wait_milliseconds(), 700);
+  EXPECT_THAT(plan.growth(), SizeIs(0));
+  EXPECT_EQ(plan.no_scale_down(), "groups grow");
+  ages(0, 9'900, 4'000);
+  EXPECT_EQ(Plan().batch_wait_milliseconds(), 100);
+  request_.mutable_pods(0)->clear_first_age_milliseconds();
+  request_.mutable_pods(0)->clear_last_age_milliseconds();
+  plan = Plan();
+  EXPECT_EQ(plan.batch_wait_milliseconds(), 0) << "they came long ago";
+  EXPECT_THAT(plan.growth(), SizeIs(1));
+  request_.set_since_growth_milliseconds(9'800);
+  EXPECT_EQ(Plan().batch_wait_milliseconds(), 200);
+  request_.set_batch_idle_milliseconds(0);
+  EXPECT_THAT(Plan().growth(), SizeIs(1));
+}
+
 // Beside "workers" a group of nodes of one core for 0.2 and one of four cores for 1.2, without a limit that
 // counts. a and b take three of seven pods: four are left.
 TEST_F(LoopHandlerTest, TheOptionThatRanksBestGrows) {
@@ -363,6 +392,11 @@ TEST_F(LoopHandlerTest, BadInputNamesTheField) {
       {"max_cores_total: 2147483648", [](auto* r) { r->set_max_cores_total(int64_t{1} << 31); }},
       {"max_memory_total: 4611686018427387905",
        [](auto* r) { r->set_max_memory_total((int64_t{1} << 62) + 1); }},
+      {"batch_idle_milliseconds: -1", [](auto* r) { r->set_batch_idle_milliseconds(-1); }},
+      {"batch_max_milliseconds: -1", [](auto* r) { r->set_batch_max_milliseconds(-1); }},
+      {"since_growth_milliseconds: -1", [](auto* r) { r->set_since_growth_milliseconds(-1); }},
+      {"pods[0]: first_age_milliseconds: -1", [](auto* r) { r->add_pods()->set_first_age_milliseconds(-1); }},
+      {"pods[0]: last_age_milliseconds: 1", [](auto* r) { r->add_pods()->set_last_age_milliseconds(1); }},
       {"slack: extra_capacity_min_rate",
        [](auto* r) { r->mutable_slack()->set_extra_capacity_min_rate(-1); }},
       {"drain: scale_down_utilization_threshold",

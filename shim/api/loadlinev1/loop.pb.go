@@ -152,8 +152,16 @@ type PlanLoopRequest struct {
 	MaxCoresTotal *int64 `protobuf:"varint,25,opt,name=max_cores_total,json=maxCoresTotal,proto3,oneof" json:"max_cores_total,omitempty"`
 	// The same for bytes of memory. [0, 2^62]; unset: no limit.
 	MaxMemoryTotal *int64 `protobuf:"varint,26,opt,name=max_memory_total,json=maxMemoryTotal,proto3,oneof" json:"max_memory_total,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Pods that come together are planned for together: growth for pods, and slack with it, waits until no pod
+	// has come for so long that needs a node which is not there yet. [0, 2^31); 0: it waits for none.
+	BatchIdleMilliseconds int32 `protobuf:"varint,27,opt,name=batch_idle_milliseconds,json=batchIdleMilliseconds,proto3" json:"batch_idle_milliseconds,omitempty"`
+	// It waits at most so long since the first pod came that needs a new node, or groups last grew for pods.
+	// [0, 2^31).
+	BatchMaxMilliseconds int32 `protobuf:"varint,28,opt,name=batch_max_milliseconds,json=batchMaxMilliseconds,proto3" json:"batch_max_milliseconds,omitempty"`
+	// How long ago groups last grew for pods, in milliseconds. >= 0; unset: long ago.
+	SinceGrowthMilliseconds *int64 `protobuf:"varint,29,opt,name=since_growth_milliseconds,json=sinceGrowthMilliseconds,proto3,oneof" json:"since_growth_milliseconds,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *PlanLoopRequest) Reset() {
@@ -379,6 +387,27 @@ func (x *PlanLoopRequest) GetMaxMemoryTotal() int64 {
 	return 0
 }
 
+func (x *PlanLoopRequest) GetBatchIdleMilliseconds() int32 {
+	if x != nil {
+		return x.BatchIdleMilliseconds
+	}
+	return 0
+}
+
+func (x *PlanLoopRequest) GetBatchMaxMilliseconds() int32 {
+	if x != nil {
+		return x.BatchMaxMilliseconds
+	}
+	return 0
+}
+
+func (x *PlanLoopRequest) GetSinceGrowthMilliseconds() int64 {
+	if x != nil && x.SinceGrowthMilliseconds != nil {
+		return *x.SinceGrowthMilliseconds
+	}
+	return 0
+}
+
 type isPlanLoopRequest_Cluster interface {
 	isPlanLoopRequest_Cluster()
 }
@@ -578,9 +607,12 @@ type PlanLoopResponse struct {
 	LeftOutTotal int64 `protobuf:"varint,14,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
 	// Groups, in the order of the request, of which max_cores_total or max_memory_total permits no node more
 	// than this plan adds.
-	AtMaximum     []*GroupAtMaximum `protobuf:"bytes,15,rep,name=at_maximum,json=atMaximum,proto3" json:"at_maximum,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	AtMaximum []*GroupAtMaximum `protobuf:"bytes,15,rep,name=at_maximum,json=atMaximum,proto3" json:"at_maximum,omitempty"`
+	// Growth for pods waits for further ones: for so long, if none comes. `growth` holds none for pods and
+	// slack then, though scale_up says what would grow. 0: it does not wait.
+	BatchWaitMilliseconds int64 `protobuf:"varint,16,opt,name=batch_wait_milliseconds,json=batchWaitMilliseconds,proto3" json:"batch_wait_milliseconds,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *PlanLoopResponse) Reset() {
@@ -716,6 +748,13 @@ func (x *PlanLoopResponse) GetAtMaximum() []*GroupAtMaximum {
 		return x.AtMaximum
 	}
 	return nil
+}
+
+func (x *PlanLoopResponse) GetBatchWaitMilliseconds() int64 {
+	if x != nil {
+		return x.BatchWaitMilliseconds
+	}
+	return 0
 }
 
 // A group that the maxima of the cluster keep from growing further.
@@ -1060,8 +1099,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\x89\n" +
-	"\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\xd6\v\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1090,7 +1128,10 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x05sized\x18\x17 \x03(\v2\x17.loadline.v1.SizedGroupR\x05sized\x125\n" +
 	"\tsize_pods\x18\x18 \x03(\v2\x18.loadline.v1.WaitingPodsR\bsizePods\x12+\n" +
 	"\x0fmax_cores_total\x18\x19 \x01(\x03H\x01R\rmaxCoresTotal\x88\x01\x01\x12-\n" +
-	"\x10max_memory_total\x18\x1a \x01(\x03H\x02R\x0emaxMemoryTotal\x88\x01\x01\"M\n" +
+	"\x10max_memory_total\x18\x1a \x01(\x03H\x02R\x0emaxMemoryTotal\x88\x01\x01\x126\n" +
+	"\x17batch_idle_milliseconds\x18\x1b \x01(\x05R\x15batchIdleMilliseconds\x124\n" +
+	"\x16batch_max_milliseconds\x18\x1c \x01(\x05R\x14batchMaxMilliseconds\x12?\n" +
+	"\x19since_growth_milliseconds\x18\x1d \x01(\x03H\x03R\x17sinceGrowthMilliseconds\x88\x01\x01\"M\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bSCALE_UP\x10\x01\x12\t\n" +
@@ -1099,7 +1140,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"SCALE_DOWN\x10\x03B\t\n" +
 	"\aclusterB\x12\n" +
 	"\x10_max_cores_totalB\x13\n" +
-	"\x11_max_memory_total\"\xb9\x01\n" +
+	"\x11_max_memory_totalB\x1c\n" +
+	"\x1a_since_growth_milliseconds\"\xb9\x01\n" +
 	"\tLoopGroup\x122\n" +
 	"\x06growth\x18\x01 \x01(\v2\x1a.loadline.v1.ScalableGroupR\x06growth\x126\n" +
 	"\n" +
@@ -1110,7 +1152,7 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\tLoopState\x12-\n" +
 	"\x05slack\x18\x01 \x01(\v2\x17.loadline.v1.SlackStateR\x05slack\x12-\n" +
 	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\x12*\n" +
-	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\xa8\x06\n" +
+	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\xe0\x06\n" +
 	"\x10PlanLoopResponse\x122\n" +
 	"\adrained\x18\x01 \x03(\v2\x18.loadline.v1.DrainedPodsR\adrained\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12:\n" +
@@ -1129,7 +1171,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\bleft_out\x18\r \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
 	"\x0eleft_out_total\x18\x0e \x01(\x03R\fleftOutTotal\x12:\n" +
 	"\n" +
-	"at_maximum\x18\x0f \x03(\v2\x1b.loadline.v1.GroupAtMaximumR\tatMaximum\"M\n" +
+	"at_maximum\x18\x0f \x03(\v2\x1b.loadline.v1.GroupAtMaximumR\tatMaximum\x126\n" +
+	"\x17batch_wait_milliseconds\x18\x10 \x01(\x03R\x15batchWaitMilliseconds\"M\n" +
 	"\x0eGroupAtMaximum\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x1c\n" +
