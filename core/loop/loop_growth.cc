@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/expand/node_limits.h"
 #include "core/fit/trial_memory.h"
+#include "core/loop/loop_resources.h"
 #include "core/loop/loop_sizes.h"
 #include "core/loop/waiting.h"
 
@@ -144,21 +145,34 @@ void PlanByRanking(const LoopProblem& problem, const std::vector<RankedGroup>& m
   plan->preferred_node = ranked.preferred_node;
 }
 
+// What each group alone may win under the maxima of the cluster, by position.
+std::vector<NodeLimit> CapsAlone(const LoopProblem& problem, const LoopPlan& plan) {
+  const ResourceRoom room = RoomLeft(problem, plan);
+  std::vector<NodeLimit> caps(problem.groups.size());
+  for (size_t group = 0; group < caps.size(); ++group) caps[group] = MostNodesOf(problem, room, group);
+  return caps;
+}
+
 // Plans growth by those groups that may grow; groups that have all of their nodes or none with the others.
-void PlanGrowth(const LoopProblem& problem, std::span<const GroupCounts> counts, bool with_atomic,
-                Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
+// `caps`: new nodes of each group at most.
+void PlanGrowth(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                std::span<const NodeLimit> caps, bool with_atomic, Snapshot* snapshot, WorkBudget* budget,
+                LoopPlan* plan) {
   std::vector<RankedGroup> groups;
   plan->grown.clear();
   for (size_t group = 0; group < problem.groups.size(); ++group) {
     const LoopGroup& of = problem.groups[group];
     if (!MayGrow(problem, group)) continue;
-    if (of.drain.atomic && (!with_atomic || MayAdd(problem, counts, *plan, group) == 0)) continue;
+    if (of.drain.atomic) {
+      const int64_t whole = MayAdd(problem, counts, *plan, group);
+      if (!with_atomic || whole == 0 || caps[group].value_or(whole) < whole) continue;
+    }
     const int64_t current = counts[group].registered + counts[group].upcoming;
-    groups.push_back(
-        {{TemplateOf(of, ""), of.usd_per_hour.value_or(0), {std::max(of.max_nodes, current), current}},
-         of.priced,
-         of.has_gpu,
-         of.priority});
+    const int64_t most = SmallerLimit(caps[group], std::max<int64_t>(0, of.max_nodes - current)).value_or(0);
+    groups.push_back({{TemplateOf(of, ""), of.usd_per_hour.value_or(0), {current + most, current}},
+                      of.priced,
+                      of.has_gpu,
+                      of.priority});
     plan->grown.push_back(static_cast<int32_t>(group));
   }
   if (problem.ranking.has_value()) {
@@ -169,9 +183,9 @@ void PlanGrowth(const LoopProblem& problem, std::span<const GroupCounts> counts,
 }
 
 // By group: what the plan for pods lets it grow by. A group that has all of its nodes or none gets all.
-absl::btree_map<int32_t, int64_t> WholeGrowth(const LoopProblem& problem, std::span<const GroupCounts> counts,
-                                              const LoopPlan& plan) {
-  absl::btree_map<int32_t, int64_t> growth;
+NodesOfGroups WholeGrowth(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                          const LoopPlan& plan) {
+  NodesOfGroups growth;
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {
     growth[plan.grown[static_cast<size_t>(nodes.group)]] += nodes.nodes;
   }
@@ -182,10 +196,32 @@ absl::btree_map<int32_t, int64_t> WholeGrowth(const LoopProblem& problem, std::s
   return growth;
 }
 
-bool Within(NodeLimit limit, const absl::btree_map<int32_t, int64_t>& growth) {
+bool Within(NodeLimit limit, const NodesOfGroups& growth) {
   int64_t nodes = 0;
   for (const auto& [group, added] : growth) nodes += added;
   return nodes <= limit.value_or(nodes);
+}
+
+// Plans growth within all limits, and returns how far the groups grow.
+NodesOfGroups PlanWithinLimits(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                               Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
+  std::vector<NodeLimit> caps = CapsAlone(problem, *plan);
+  bool with_atomic = true;
+  PlanGrowth(problem, counts, caps, with_atomic, snapshot, budget, plan);
+  NodesOfGroups growth = WholeGrowth(problem, counts, *plan);
+  if (!Within(NewNodesLeft(problem, *plan), growth)) {
+    // A group that comes as a whole would take what others need: it has its turn when they have grown.
+    with_atomic = false;
+    PlanGrowth(problem, counts, caps, with_atomic, snapshot, budget, plan);
+    growth = WholeGrowth(problem, counts, *plan);
+  }
+  if (!PermitsTogether(problem, *plan, growth)) {
+    // Packings know of no such limit: each group gets its part of it, and the plan is made within these.
+    caps = CapsTogether(problem, counts, *plan, growth);
+    PlanGrowth(problem, counts, caps, with_atomic, snapshot, budget, plan);
+    growth = WholeGrowth(problem, counts, *plan);
+  }
+  return growth;
 }
 
 // Adds nodes that come and are left as they are to those that slack may use.
@@ -225,14 +261,7 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
   RemoveExpendablePods(snapshot);
   TrialMemory memory(budget);
   UpcomingNodes upcoming = AddUpcoming(problem, counts, *plan, snapshot, &memory, budget);
-  PlanGrowth(problem, counts, /*with_atomic=*/true, snapshot, budget, plan);
-  const NodeLimit limit = NewNodesLeft(problem, *plan);
-  absl::btree_map<int32_t, int64_t> growth = WholeGrowth(problem, counts, *plan);
-  if (!Within(limit, growth)) {
-    // A group that comes as a whole would take what others need: it has its turn when they have grown.
-    PlanGrowth(problem, counts, /*with_atomic=*/false, snapshot, budget, plan);
-    growth = WholeGrowth(problem, counts, *plan);
-  }
+  NodesOfGroups growth = PlanWithinLimits(problem, counts, snapshot, budget, plan);
   ExpectOnNodes(plan->scale_up.existing, &upcoming, plan);
 
   GroupRooms rooms{AddEmptyOnes(problem, snapshot, budget),
@@ -269,7 +298,8 @@ int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, 
                size_t group) {
   if (!MayGrow(problem, group)) return 0;
   const int64_t room = RoomOf(problem, counts, plan, group);
-  const int64_t left = NewNodesLeft(problem, plan).value_or(room);
+  const NodeLimit of_maximum = MostNodesOf(problem, RoomLeft(problem, plan), group);
+  const int64_t left = SmallerLimit(NewNodesLeft(problem, plan), of_maximum).value_or(room);
   if (problem.groups[group].drain.atomic && room > left) return 0;
   return std::min(left, room);
 }

@@ -27,7 +27,8 @@ LoopGrowth& GrowthOf(int32_t group, LoopPlan* plan);
 // nodes on their way and new ones have left, by group.
 //
 // A group that has all of its nodes or none grows to its maximum. Where the limit of all groups together does
-// not permit that beside the others, the plan is made again without such groups.
+// not permit that beside the others, the plan is made again without such groups; where the groups together
+// would exceed LoopPlan::room, it is made again within what each may have of it.
 //
 // The snapshot is as before when the call returns. Cost: that of PlanScaleUp().
 struct GroupRooms {
@@ -45,8 +46,9 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
 // What is left of what all groups may grow by together, as PlanOptions::max_new_nodes has it.
 NodeLimit NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan);
 
-// What the group may still win after all that the plan gives: within its own maximum, and within what all
-// groups may grow by together. 0 where it does not grow, and where it can only grow as a whole and may not.
+// What the group may still win after all that the plan gives: within its own maximum, those of the cluster,
+// and what all groups may grow by together. 0 where it does not grow, and where it can only grow as a whole
+// and may not.
 int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
                size_t group);
 

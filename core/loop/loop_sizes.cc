@@ -9,7 +9,9 @@
 #include "absl/status/statusor.h"
 #include "core/drain/being_deleted.h"
 #include "core/expand/node_limits.h"
+#include "core/loop/loop_resources.h"
 #include "core/size/new_node.h"
+#include "core/slack/slack_class.h"
 
 namespace loadline {
 namespace {
@@ -76,7 +78,8 @@ absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* b
   return absl::OkStatus();
 }
 
-std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<const GroupCounts> counts) {
+std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                                      ResourceRoom room) {
   std::vector<SizeDecision> decisions;
   NodeLimit left = problem.growth.max_new_nodes;
   for (const LoopSizing& sizing : problem.sized) {
@@ -85,11 +88,14 @@ std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<cons
     const int64_t upcoming = counts[static_cast<size_t>(sizing.group)].upcoming;
     int64_t most = std::max<int64_t>(0, kMostUpcomingNodes - upcoming);
     most = std::min(most, left.value_or(most));
+    most = std::min(most, MostNodesOf(problem, room, static_cast<size_t>(sizing.group)).value_or(most));
     if (!problem.decisions.scale_up || !group.blocked_reason.empty()) most = 0;
     SizeOptions options = sizing.of.options;
     options.cloud_max = std::min(options.cloud_max, *facts.cloud_target + most);
     decisions.push_back(SizeGroup(options, facts, sizing.state, problem.drain.now_s * 1000));
-    if (!sizing.dry_run) left = LimitLeft(left, decisions.back().ask_cloud);
+    if (sizing.dry_run) continue;
+    left = LimitLeft(left, decisions.back().ask_cloud);
+    if (group.node.has_value()) room.Take(CpuMemoryOf(group.node->allocatable), decisions.back().ask_cloud);
   }
   return decisions;
 }

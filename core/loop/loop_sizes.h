@@ -18,9 +18,11 @@ namespace loadline {
 // MeasureDaemons() and FindStarving().
 absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* budget);
 
-// Decides each group, in their order: those before take from what all may grow by together. Where growth is
-// decided elsewhere, or the group may not grow now, nothing is asked of the cloud.
-std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<const GroupCounts> counts);
+// Decides each group, in their order: those before take from what all may grow by together, and from `room`,
+// what the maxima of the cluster leave. Where growth is decided elsewhere, or the group may not grow now,
+// nothing is asked of the cloud.
+std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                                      ResourceRoom room);
 
 // Adds the nodes that are asked of the cloud to those on their way, and to the growth of the plan.
 void GrowForUtilization(const LoopProblem& problem, std::vector<GroupCounts>* counts, LoopPlan* plan);

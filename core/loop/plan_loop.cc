@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/loop/loop_growth.h"
+#include "core/loop/loop_resources.h"
 #include "core/loop/loop_sizes.h"
 #include "core/loop/placeholder_pods.h"
 #include "core/loop/slack_question.h"
@@ -54,6 +55,8 @@ void AddExpected(const LoopPlan& plan, const Snapshot& snapshot, WorkBudget* bud
   }
 }
 
+bool GroupsGrow(const LoopPlan& plan) { return !plan.growth.empty() || plan.batch_wait_ms.has_value(); }
+
 // With slack left to somebody else its placeholders are pods of the cluster.
 std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem,
                                                      const std::vector<GroupCounts>& counts,
@@ -67,7 +70,7 @@ std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem,
     if (entry.sized) entry.unneeded_time_s = entry.unready_time_s = 0;  // its nodes have waited tainted
   }
   drain->chosen = ChosenBySize(problem, plan);
-  drain->groups_grow = !plan.growth.empty();
+  drain->groups_grow = GroupsGrow(plan);
   for (const ExpectedPlace& place : plan.expected) {
     if (place.group < 0) continue;
     drain->on_the_way.push_back({plan.waiting[static_cast<size_t>(place.pods)].pod, place.count});
@@ -83,9 +86,33 @@ GroupRooms PlanGrowthPhase(const LoopProblem& problem, std::span<const GroupCoun
   return GrowForPods(problem, counts, snapshot, budget, plan);
 }
 
+// The pods that new nodes are planned for, by position.
+std::vector<size_t> PodsOfNewNodes(const ScaleUpPlan& plan) {
+  std::vector<size_t> positions;
+  for (const PlannedNodes& nodes : plan.nodes) {
+    for (const PodCount& pods : nodes.pods) positions.push_back(static_cast<size_t>(pods.pods));
+  }
+  return positions;
+}
+
+// The pods that nodes on their way take, by position.
+std::vector<size_t> PodsOfUpcomingNodes(const LoopPlan& plan) {
+  std::vector<size_t> positions;
+  for (const ExpectedPlace& place : plan.expected) {
+    if (place.group >= 0) positions.push_back(static_cast<size_t>(place.pods));
+  }
+  return positions;
+}
+
+// Takes growth for pods out of a plan that waits for further ones.
+void HoldGrowthForPods(LoopPlan* plan) {
+  for (LoopGrowth& growth : plan->growth) growth.for_pods = 0;
+  std::erase_if(plan->growth, [](const LoopGrowth& growth) { return growth.nodes() == 0; });
+}
+
 NoScaleDown WhyNoScaleDown(const LoopProblem& problem, const LoopPlan& plan) {
   if (!problem.decisions.scale_down) return NoScaleDown::kNotDecided;
-  return plan.growth.empty() ? NoScaleDown::kConsidered : NoScaleDown::kGrowing;
+  return GroupsGrow(plan) ? NoScaleDown::kGrowing : NoScaleDown::kConsidered;
 }
 
 }  // namespace
@@ -108,9 +135,12 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   plan.waiting = AllThatWait(problem);
   HeldPods out_of_turn = TakeOutOfTurn(problem.turn, &plan.waiting);
   std::vector<GroupCounts> counts = CountNodes(problem);
-  plan.sizes = DecideSizes(problem, counts);
+  plan.room = RoomOfCluster(problem, counts);
+  plan.sizes = DecideSizes(problem, counts, plan.room);
   GrowForUtilization(problem, &counts, &plan);
   GroupRooms rooms = PlanGrowthPhase(problem, counts, snapshot, budget, &plan);
+  plan.batch_wait_ms = BatchWaitMs(problem.batch, PodsOfNewNodes(plan.scale_up), PodsOfUpcomingNodes(plan));
+  if (plan.batch_wait_ms.has_value()) HoldGrowthForPods(&plan);
   plan.next_turn = NextTurn(problem.turn, plan.waiting, plan.scale_up);
   PutBack(problem.turn, std::move(out_of_turn), &plan.waiting, &plan.scale_up);
   if (problem.decisions.slack) {
@@ -119,8 +149,9 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
         MakeSlackQuestion(problem, counts, std::move(rooms), plan, snapshot, &positions);
     const WorkPhase phase(budget, kForSlack);
     plan.slack = planners.slack->Plan(question, budget);
-    GrowForSlack(problem, counts, positions, &plan);
+    if (!plan.batch_wait_ms.has_value()) GrowForSlack(problem, counts, positions, &plan);
   }
+  plan.at_maximum = GroupsAtMaximum(problem, plan);
   plan.no_scale_down = WhyNoScaleDown(problem, plan);
   if (problem.decisions.scale_down) {
     plan.scale_down_problem =

@@ -18,7 +18,9 @@
 #include "core/expand/estimate.h"
 #include "core/expand/plan.h"
 #include "core/expand/plan_ranked.h"
+#include "core/loop/growth_batch.h"
 #include "core/loop/growth_turn.h"
+#include "core/loop/resource_limit.h"
 #include "core/size/group_facts.h"
 #include "core/size/size_group.h"
 #include "core/slack/slack_options.h"
@@ -94,6 +96,10 @@ struct LoopProblem {
   // Names that the shapes of groups and pods refer to: those of the cluster, with names added.
   ResourceNames names;
   PlanOptions growth;
+  // Whether growth for pods waits for further ones.
+  GrowthBatch batch;
+  // Holds for all growth: for sizes, pods and slack, in this order.
+  ClusterMaximum maximum;
   // nullopt: groups grow for pods by PlanScaleUp(); else the best option does, by PlanRankedScaleUp().
   std::optional<LoopRanking> ranking;
   SlackOptions slack;  // valid
@@ -126,11 +132,19 @@ struct LoopGrowth {
   friend bool operator==(const LoopGrowth&, const LoopGrowth&) = default;
 };
 
+// A group of which the maxima of the cluster permit no further node.
+struct GroupAtMaximum {
+  int32_t group = 0;
+  std::vector<absl::string_view>
+      resources;  // of which there would be too much: see ResourceRoom::ExceededBy()
+  friend bool operator==(const GroupAtMaximum&, const GroupAtMaximum&) = default;
+};
+
 // Why no node starts to go.
 enum class NoScaleDown {
   kConsidered,  // nodes may
   kNotDecided,  // somebody else decides, and no drain is planned
-  kGrowing,     // groups grow: drains are planned and timers go on, but none starts
+  kGrowing,     // groups grow, or wait to: drains are planned and timers go on, but none starts
 };
 absl::string_view Name(NoScaleDown why);
 
@@ -145,7 +159,13 @@ struct LoopPlan {
   std::vector<RankedOption> ranked;
   std::optional<NodeCapacity> preferred_node;
   std::vector<LoopGrowth> growth;  // by group; those that win nothing are left out
-  GrowthTurn next_turn;            // for the next loop
+  // For how long growth still waits for further pods; then nothing grows for pods and slack, though
+  // `scale_up` says what would. nullopt: it does not wait.
+  std::optional<int64_t> batch_wait_ms;
+  // What the maxima of the cluster left before anything grew, and the groups for which nothing is left now.
+  ResourceRoom room;
+  std::vector<GroupAtMaximum> at_maximum;
+  GrowthTurn next_turn;  // for the next loop
   SlackPlan slack;
   // By position in LoopProblem::sized. Nodes are tainted and go only where nodes may go and no brake holds,
   // or in a dry run: else these lists are empty.
@@ -180,6 +200,9 @@ struct LoopPlanners {
 // Where growth is cut short before all pods have a place, only some namespaces take part in the next plan of
 // growth, and others in the one after it: pods that cost more than there is keep no others waiting for ever.
 // Those that do not take part are told as pods without a place, in a plan that is cut short.
+//
+// While pods still come that need new nodes, growth for pods and slack waits, see LoopProblem::batch: one
+// plan for all of them costs less than one for each handful.
 //
 // Deterministic. Cost: that of PlanScaleUp() or PlanRankedScaleUp() when pods wait, of SlackPlanner::Plan(),
 // and of DrainPlanner::Plan().

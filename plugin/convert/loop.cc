@@ -98,6 +98,20 @@ std::vector<SizedGroup> SizedGroups(const LoopProblem& problem) {
   return groups;
 }
 
+// An entry that does not tell came long ago.
+PodAges AgesOfEntries(const v1::PlanLoopRequest& request, const std::vector<int32_t>& entries) {
+  PodAges ages{0, kLongAgoMs};
+  for (const int32_t i : entries) {
+    const v1::PendingPods& entry = request.pods(i);
+    const PodAges of = entry.has_first_age_milliseconds()
+                           ? PodAges{entry.first_age_milliseconds(), entry.last_age_milliseconds()}
+                           : PodAges();
+    ages.first_ms = std::max(ages.first_ms, of.first_ms);
+    ages.last_ms = std::min(ages.last_ms, of.last_ms);
+  }
+  return ages;
+}
+
 absl::Status CheckSized(const v1::SizedGroup& message, const LoopGroup& group) {
   const v1::SizeOptions& options = message.options();
   if (!message.template_node().empty() || message.has_cloud_target() || options.has_cloud_min() ||
@@ -169,6 +183,40 @@ absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request
     }
   }
   return decisions;
+}
+
+absl::StatusOr<GrowthBatch> DecodeBatch(const v1::PlanLoopRequest& request, const PodEntries& entries,
+                                        size_t pods) {
+  Fields fields;
+  fields.Range("batch_idle_milliseconds", request.batch_idle_milliseconds(), 0, INT32_MAX);
+  fields.Range("batch_max_milliseconds", request.batch_max_milliseconds(), 0, INT32_MAX);
+  fields.Range("since_growth_milliseconds", request.since_growth_milliseconds(), 0, INT64_MAX);
+  if (!fields.status().ok()) return fields.status();
+  GrowthBatch batch;
+  batch.idle_ms = request.batch_idle_milliseconds();
+  batch.max_ms = request.batch_max_milliseconds();
+  if (request.has_since_growth_milliseconds()) batch.since_growth_ms = request.since_growth_milliseconds();
+  for (int i = 0; i < request.pods_size(); ++i) {
+    const v1::PendingPods& entry = request.pods(i);
+    Fields ages;
+    ages.Range("first_age_milliseconds", entry.first_age_milliseconds(), 0, INT64_MAX);
+    ages.Range("last_age_milliseconds", entry.last_age_milliseconds(), 0, entry.first_age_milliseconds());
+    if (!ages.status().ok()) return Annotate(ages.status(), absl::StrCat("pods[", i, "]"));
+  }
+  batch.ages.resize(pods);
+  for (size_t i = 0; i < pods; ++i) batch.ages[i] = AgesOfEntries(request, entries.EntriesOf(i));
+  return batch;
+}
+
+absl::StatusOr<ClusterMaximum> DecodeMaximum(const v1::PlanLoopRequest& request) {
+  Fields fields;
+  fields.Range("max_cores_total", request.max_cores_total(), 0, INT32_MAX);
+  fields.Range("max_memory_total", request.max_memory_total(), 0, kMaxAmount);
+  if (!fields.status().ok()) return fields.status();
+  ClusterMaximum maximum;
+  if (request.has_max_cores_total()) maximum.milli_cpu = request.max_cores_total() * 1000;
+  if (request.has_max_memory_total()) maximum.memory_bytes = request.max_memory_total();
+  return maximum;
 }
 
 absl::StatusOr<std::optional<LoopRanking>> DecodeRanking(const v1::PlanLoopRequest& request,
@@ -257,6 +305,12 @@ v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& pro
   EncodeGrowth(plan, problem, &entries, &response);
   if (request.has_ranking()) EncodeRanking(plan, problem, request.ranking(), response.mutable_ranking());
   if (problem.decisions.slack) *response.mutable_slack() = EncodeSlackPlan(plan.slack);
+  response.set_batch_wait_milliseconds(plan.batch_wait_ms.value_or(0));
+  for (const GroupAtMaximum& at : plan.at_maximum) {
+    v1::GroupAtMaximum* const message = response.add_at_maximum();
+    message->set_node_group(problem.groups[static_cast<size_t>(at.group)].drain.name);
+    for (const absl::string_view resource : at.resources) message->add_resources(std::string(resource));
+  }
   const std::vector<SizedGroup> sized = SizedGroups(problem);
   for (size_t i = 0; i < sized.size(); ++i) {
     *response.mutable_size()->add_groups() = EncodeSize(sized, i, problem.sized[i].gathered, plan.sizes[i]);

@@ -2,6 +2,7 @@
 #ifndef LOADLINE_PLUGIN_CONVERT_LOOP_H_
 #define LOADLINE_PLUGIN_CONVERT_LOOP_H_
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "core/loop/plan_loop.h"
 #include "loadline/v1/loop.pb.h"
+#include "plugin/convert/pod_entries.h"
 #include "plugin/convert/scale_up_problem.h"
 
 namespace loadline {
@@ -20,6 +22,15 @@ v1::ScaleUpProblem GrowthPart(const v1::PlanLoopRequest& request);
 
 // Errors: kInvalidArgument  names the decision
 absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request);
+
+// What all nodes together may offer at most.
+// Errors: kInvalidArgument  names the field
+absl::StatusOr<ClusterMaximum> DecodeMaximum(const v1::PlanLoopRequest& request);
+
+// Whether growth waits for further pods; `entries` are those of the `pods` kinds of pods of the request.
+// Errors: kInvalidArgument  names the entry and the field
+absl::StatusOr<GrowthBatch> DecodeBatch(const v1::PlanLoopRequest& request, const PodEntries& entries,
+                                        size_t pods);
 
 // How groups are ranked; nullopt: they are not.
 // Errors: kInvalidArgument  names the field

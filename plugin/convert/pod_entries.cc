@@ -10,6 +10,13 @@ void PodEntries::Add(size_t pods, int32_t entry, int64_t count) {
   entries_[pods].push_back({entry, count});
 }
 
+std::vector<int32_t> PodEntries::EntriesOf(size_t pods) const {
+  std::vector<int32_t> entries;
+  if (pods >= entries_.size()) return entries;
+  for (const Entry& entry : entries_[pods]) entries.push_back(entry.entry);
+  return entries;
+}
+
 void PodEntries::Take(int32_t pods, int64_t count, google::protobuf::RepeatedPtrField<v1::PodRun>* runs) {
   std::vector<Entry>& entries = entries_[static_cast<size_t>(pods)];
   size_t& next = next_[static_cast<size_t>(pods)];

@@ -19,6 +19,8 @@ inline int32_t ToInt32(int64_t value) { return static_cast<int32_t>(std::min<int
 class PodEntries {
  public:
   void Add(size_t pods, int32_t entry, int64_t count);
+  // The entries that hold these pods.
+  std::vector<int32_t> EntriesOf(size_t pods) const;
   // How many of these pods the entry holds that is next.
   int64_t NextOf(int32_t pods);
   // Takes `count` of these pods, in the order of the entries, and appends them to `runs`.

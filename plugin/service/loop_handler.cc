@@ -51,6 +51,7 @@ int64_t NodesToBe(const LoopProblem& problem) {
 struct LoopPolicy {
   LoopDecisions decisions;
   PriceModel prices;
+  ClusterMaximum maximum;
   std::optional<LoopRanking> ranking;
   SlackOptions slack;
   v1::PlanDrainRequest drain;
@@ -66,14 +67,16 @@ absl::StatusOr<LoopPolicy> DecodeLoopPolicy(const v1::PlanLoopRequest& request) 
   if (!decisions.ok()) return decisions.status();
   absl::StatusOr<PriceModel> prices = DecodePriceModel(request.prices());
   if (!prices.ok()) return Annotate(prices.status(), "prices");
+  const absl::StatusOr<ClusterMaximum> maximum = DecodeMaximum(request);
+  if (!maximum.ok()) return maximum.status();
   absl::StatusOr<std::optional<LoopRanking>> ranking = DecodeRanking(request, *prices);
   if (!ranking.ok()) return ranking.status();
   absl::StatusOr<SlackOptions> slack = DecodeSlackPolicy(request.slack());
   if (!slack.ok()) return Annotate(slack.status(), "slack");
   absl::StatusOr<v1::PlanDrainRequest> drain = DrainPart(request);
   if (!drain.ok()) return drain.status();
-  return LoopPolicy{*decisions, *std::move(prices), *std::move(ranking), *std::move(slack),
-                    *std::move(drain)};
+  return LoopPolicy{*decisions,          *std::move(prices), *maximum,
+                    *std::move(ranking), *std::move(slack),  *std::move(drain)};
 }
 
 // `decoded` keeps the entries and what is left out. `problem` stays where it is: its ranking refers to it.
@@ -85,6 +88,7 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
   problem->pending = std::move(decoded->pods);
   problem->daemons = std::move(decoded->daemons);
   problem->names = decoded->names;
+  problem->maximum = policy.maximum;
   problem->ranking = std::move(policy.ranking);
   if (problem->ranking.has_value()) {
     problem->ranking->requests_of = [problem](const PodShape& shape) {
@@ -131,6 +135,10 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
 
   SlackPlanner* const slack = undo.slack();
   Snapshot* const snapshot = undo.snapshot();
+  absl::StatusOr<GrowthBatch> batch = DecodeBatch(request, decoded->entries, problem.pending.size());
+  if (!batch.ok()) return batch.status();
+  problem.batch = *std::move(batch);
+
   WorkBudget size_budget = FixedBudget(kSizeWork, deadline);
   if (absl::Status status = GatherSizes(&problem, snapshot, &size_budget); !status.ok()) return status;
   if (request.state().has_slack()) {

@@ -7,13 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -32,7 +29,6 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/engine"
-	"loadline.dev/shim/internal/health"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/view"
 )
@@ -268,7 +264,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 		default:
 			a.planned.Store(true)
 		}
-		if !pause(ctx, ticker.C, l.actuator.Freed(), began) {
+		if !pause(ctx, ticker.C, l.actuator.Freed(), l.batch.wait, began) {
 			return
 		}
 	}
@@ -277,13 +273,21 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 // betweenLoops is the least time from the begin of a loop to that of the next one, where a removal has ended.
 const betweenLoops = 2 * time.Second
 
-// pause waits until the next loop is due: at the next tick, or, where nodes went meanwhile, soon after the last loop,
-// so that their places do not stay empty. It returns false when the context ends.
-func pause(ctx context.Context, tick <-chan time.Time, freed <-chan struct{}, began time.Time) bool {
+// pause waits until the next loop is due: at the next tick; when growth has waited for further pods for so long, if it
+// does; or, where nodes went meanwhile, soon after the last loop, so that their places do not stay empty. It returns
+// false when the context ends.
+func pause(ctx context.Context, tick <-chan time.Time, freed <-chan struct{}, batch time.Duration,
+	began time.Time) bool {
+	var batchEnds <-chan time.Time
+	if batch > 0 {
+		batchEnds = time.After(batch)
+	}
 	select {
 	case <-ctx.Done():
 		return false
 	case <-tick:
+		return true
+	case <-batchEnds:
 		return true
 	case <-freed:
 	}
@@ -291,55 +295,8 @@ func pause(ctx context.Context, tick <-chan time.Time, freed <-chan struct{}, be
 	case <-ctx.Done():
 		return false
 	case <-tick:
+	case <-batchEnds:
 	case <-time.After(time.Until(began.Add(betweenLoops))):
 	}
 	return true
-}
-
-// serve answers probes, metrics and people, if that is configured.
-func (a *Autoscaler) serve() (closeServer func(), err error) {
-	if a.config.BindAddress == "" {
-		return func() {}, nil
-	}
-	listener, err := net.Listen("tcp", a.config.BindAddress)
-	if err != nil {
-		return nil, err
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /livez", health.Handler(a.alive))
-	mux.Handle("GET /healthz", health.Handler(a.alive)) // the older name
-	mux.Handle("GET /readyz", health.Handler(a.readiness))
-	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))
-	a.addPages(mux)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second,
-		WriteTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
-	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			klog.ErrorS(err, "Probes are not answered any more")
-		}
-	}()
-	return func() { server.Close() }, nil
-}
-
-// alive fails when a loop has hung for so long that only a restart helps.
-func (a *Autoscaler) alive() []health.Check {
-	c := health.Check{Name: "loop"}
-	if began := a.loopBegan.Load(); a.leads.Load() && began != 0 {
-		if since := time.Since(time.Unix(0, began)); since > stuckAfter+a.config.ScanInterval.Duration {
-			c.Problem = fmt.Sprintf("stuck for %v", since.Round(time.Second))
-		}
-	}
-	return []health.Check{c}
-}
-
-// readiness fails until the cluster is listed, and on a leader until a loop has ended well.
-func (a *Autoscaler) readiness() []health.Check {
-	listed, plan := health.Check{Name: "cluster"}, health.Check{Name: "plan"}
-	if !a.cluster.ready() {
-		listed.Problem = "not listed yet"
-	}
-	if a.leads.Load() && !a.planned.Load() {
-		plan.Problem = "no loop has ended without an error yet"
-	}
-	return []health.Check{listed, plan}
 }

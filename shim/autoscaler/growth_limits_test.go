@@ -19,11 +19,12 @@ import (
 // no plan goes beyond what all groups together may get, so that nothing has to be refused.
 func TestPlansStayWithinAllLimits(t *testing.T) {
 	const fleets = 60
-	limited, grew, sizedGrew := 0, 0, 0
+	limited, grew, sizedGrew, coresLimited := 0, 0, 0, 0
 	for seed := range uint64(fleets) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 5))
 			groups := map[string]*skyGroup{}
+			mostCores := 0
 			for i := range 1 + r.IntN(5) {
 				most := 1 + r.IntN(8)
 				g := &skyGroup{max: most, target: r.IntN(most + 1), cpu: fmt.Sprint(1 << (1 + r.IntN(4))),
@@ -43,7 +44,10 @@ func TestPlansStayWithinAllLimits(t *testing.T) {
 				c.ScaleUp.MaxNodesTotal = []int{0, 1 + r.IntN(30)}[r.IntN(2)]
 				c.ScaleUp.MaxNodesPerScaleUp = 1 + r.IntN(10)
 				c.ScaleUp.Strategies = [][]string{nil, {"least-waste"}}[r.IntN(2)]
+				mostCores = []int{320_000, 8 + r.IntN(80)}[r.IntN(2)]
+				c.ScaleDown.CoresTotal = fmt.Sprintf("0:%d", mostCores)
 			})
+			atFirst := coresOf(groups)
 			if sized {
 				b.leader.sized = []nodegroup.NodeGroup{sizedPolicy()}
 			}
@@ -58,9 +62,15 @@ func TestPlansStayWithinAllLimits(t *testing.T) {
 				if len(b.sky.asked) > before {
 					grew++
 				}
+				if cores := coresOf(groups); cores > max(atFirst, mostCores) {
+					t.Errorf("seed %d step %d: %d cores, at most %d", seed, step, cores, mostCores)
+				}
 				if s := b.readStatus(); s.ClusterWide.ScaleUp.Result == scaleUpError {
 					t.Errorf("seed %d step %d: %+v", seed, step, s.ClusterWide.ScaleUp)
 				}
+			}
+			if strings.Contains(fmt.Sprint(b.readStatus().ClusterWide.ScaleUp.Why), "max cluster cpu limit") {
+				coresLimited++
 			}
 			if strings.Contains(fmt.Sprint(b.sky.asked), "n+") {
 				sizedGrew++
@@ -75,11 +85,22 @@ func TestPlansStayWithinAllLimits(t *testing.T) {
 			b.end()
 		})
 	}
-	t.Logf("groups grew in %d steps, sized ones in %d fleets, and %d fleets came to their limit",
-		grew, sizedGrew, limited)
-	if grew < fleets/2 || sizedGrew < fleets/10 || limited < fleets/10 {
+	t.Logf("groups grew in %d steps, sized ones in %d fleets; %d fleets came to their limit of nodes, %d of cores",
+		grew, sizedGrew, limited, coresLimited)
+	if grew < fleets/2 || sizedGrew < fleets/10 || limited < fleets/10 || coresLimited < fleets/10 {
 		t.Error("that is too few")
 	}
+}
+
+// coresOf returns what the nodes of all groups offer, and the fixed node.
+func coresOf(groups map[string]*skyGroup) int {
+	cores := 4
+	for _, g := range groups {
+		var each int
+		fmt.Sscan(g.cpu, &each)
+		cores += g.target * each
+	}
+	return cores
 }
 
 // A plan that goes beyond a limit is refused as a whole, and an error: nobody knows what else is wrong with it.

@@ -182,6 +182,13 @@ func TestWhatGrows(t *testing.T) {
 			want: []string{"g+2"}},
 		"NoneMoreInAll": {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.MaxNodesTotal = 1 },
 			why: "the cluster may have 1 nodes in all"},
+		// The fixed node has four.
+		"CoresInAll": {groups: group(10), config: func(c *config.Configuration) { c.ScaleDown.CoresTotal = "0:15" },
+			want: []string{"g+2"}, why: "1 max cluster cpu limit reached"},
+		"NoCoresInAll": {groups: group(10), config: func(c *config.Configuration) { c.ScaleDown.CoresTotal = "0:4" },
+			why: "1 max cluster cpu limit reached"},
+		"MemoryInAll": {groups: group(10), config: func(c *config.Configuration) { c.ScaleDown.MemoryTotal = "0:32" },
+			want: []string{"g+3"}, why: "1 max cluster memory limit reached"},
 		"NodesInOneLoop": {groups: group(10),
 			config: func(c *config.Configuration) { c.ScaleUp.MaxNodesPerScaleUp = 1 }, want: []string{"g+1"}},
 		"AllOrNone": {groups: map[string]*skyGroup{"g": {max: 6, cpu: "4", price: 0.1, atomic: true}},
@@ -704,7 +711,7 @@ func TestHugePodsOfOthersKeepNobodyWaiting(t *testing.T) {
 		if events := b.countEvents("LeftOut"); events != 4 {
 			t.Errorf("%d events in three loops, want one for each pod", events)
 		}
-		if got := gaugeOf(t, b, "loadline_left_out_objects", "Pod"); got != 4 {
+		if got := gaugeOf(t, b, "loadline_autoscaler_left_out_objects", "Pod"); got != 4 {
 			t.Errorf("the metric says %v", got)
 		}
 		if page := b.leader.seen.Load().page; !slices.ContainsFunc(page.Warnings,

@@ -20,6 +20,7 @@ const (
 	scaleUpNotNeeded  = "ScaleUpNotNeeded"
 	scaleUpNoOptions  = "ScaleUpNoOptionsAvailable"
 	scaleUpSuccessful = "ScaleUpSuccessful"
+	scaleUpInCooldown = "ScaleUpInCooldown" // it waits for further pods
 	scaleUpError      = "ScaleUpError"
 )
 
@@ -112,6 +113,7 @@ func (l *leader) grow(ctx context.Context, o *loop) (part string, err error) {
 	for _, i := range increases {
 		l.tellIncrease(o, i)
 	}
+	l.batch.noteGrowth(o, increases)
 	l.tellPods(o, increases)
 	return "", nil
 }

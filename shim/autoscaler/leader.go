@@ -56,6 +56,7 @@ type leader struct {
 	loads     func() (report.Placement, error)
 	models    *models
 	arrivals  *arrivals
+	batch     batch
 	podEvents saidEvents
 	// leftOutEvents knows which objects have been told that plans are made without them, leftOutLog what the log says
 	// of them.

@@ -55,6 +55,7 @@ const (
 // once is one loop. Where something cannot be found out, nothing is removed, and the status says why.
 func (l *leader) once(ctx context.Context) error {
 	defer l.metrics.time(functionMain)()
+	l.batch.wait = 0
 	o := &loop{now: l.clock.now(), outcome: outcomeNotTried, growthOutcome: scaleUpNotTried}
 	failed, err := l.decide(ctx, o)
 	if err != nil {
@@ -106,14 +107,16 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	l.noteStuckDeletions(o)
 	l.lookAtGroups(ctx, o)
 	o.pods = l.cluster.waiting(&l.config.ScaleUp, o.now)
+	l.batch.follow(o.pods, o.now)
 	done = l.metrics.time(functionPlan)
 	sized := l.sizings(o)
 	o.plan, err = l.planner.plan(ctx,
-		&question{groups: o.states, sized: sized, sizePods: l.sizePods(o, sized), pods: o.pods, groupOf: o.groupOf,
-			underWay: slices.Sorted(maps.Keys(o.underWay)), newNodes: o.newNodes, now: o.now})
+		&question{groups: o.states, sized: sized, sizePods: l.sizePods(o, sized), pods: o.pods, batch: &l.batch,
+			groupOf: o.groupOf, underWay: slices.Sorted(maps.Keys(o.underWay)), newNodes: o.newNodes, now: o.now})
 	if done(); err != nil {
 		return "plan", err
 	}
+	l.batch.wait = time.Duration(o.plan.loop.GetBatchWaitMilliseconds()) * time.Millisecond
 	o.noteSizes()
 	l.noteCutShort(o)
 	o.outcome = cmp.Or(o.plan.GetStatus(), outcomeNotTried)
@@ -183,6 +186,8 @@ func (l *leader) wouldGrow(o *loop) string {
 	switch {
 	case !l.config.Decides(config.ScaleUpDecision):
 		return scaleUpNotTried
+	case o.plan.loop.GetBatchWaitMilliseconds() > 0:
+		return scaleUpInCooldown
 	case len(o.plan.loop.GetGrowth()) > 0:
 		return scaleUpSuccessful
 	case len(o.plan.loop.GetScaleUp().GetUnplaced()) > 0:

@@ -20,6 +20,7 @@ func (l *leader) updateMetrics(o *loop) {
 	}
 	set(m.cooldown, l.cooldown(o.now))
 	l.reportGrowth(o)
+	m.sizes.update(o.sized)
 	m.brake.Reset()
 	if o.plan == nil {
 		m.brake.WithLabelValues("NoPlan").Set(1)

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/autoscaler/actuation"
@@ -22,7 +21,11 @@ const (
 	functionSoftTaints = "scaleDown:softTaintUnneeded"
 )
 
-// metrics are served on /metrics, from a registry of their own. No label holds the name of a node or a pod.
+// prefix is that of all metrics of the autoscaler. The gateway counts some of the same things under names of its own.
+const prefix = "loadline_autoscaler_"
+
+// metrics are served on /metrics, from a registry of their own, beside what Kubernetes libraries count. No label holds
+// the name of a node or a pod.
 type metrics struct {
 	registry    *prometheus.Registry
 	duration    *prometheus.HistogramVec
@@ -57,20 +60,22 @@ type metrics struct {
 	slackTarget, slackCurrent           prometheus.Gauge
 	slackTargetBytes, slackCurrentBytes prometheus.Gauge
 	placeholders                        *prometheus.GaugeVec
+
+	sizes *sizeMetrics
 }
 
 func newMetrics(version string) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "loadline_" + name, Help: help}, labels)
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
 	}
 	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadline_" + name, Help: help})
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + name, Help: help})
 	}
 	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "loadline_" + name, Help: help}, labels)
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, labels)
 	}
 	histogram := func(name, help string, first float64, labels ...string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "loadline_" + name, Help: help,
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + name, Help: help,
 			Buckets: prometheus.ExponentialBuckets(first, 2, 14)}, labels)
 	}
 	m := &metrics{
@@ -99,7 +104,7 @@ func newMetrics(version string) *metrics {
 		leader:   gauge("leader", "Whether this process leads."),
 		lastLoop: gauge("last_loop_timestamp_seconds", "When the last loop was finished without an error."),
 	}
-	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadline_build_info",
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + "build_info",
 		Help: "Always 1; the labels tell the build.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
 	m.scaledUp = counter("scaled_up_nodes_total", "Nodes that the cloud was asked for, by GPU resource.",
@@ -130,8 +135,8 @@ func newMetrics(version string) *metrics {
 		m.placeholders)
 	m.registry.MustRegister(m.duration, m.deletion, m.scaledDown, m.failed, m.evictions, m.decisions, m.errors,
 		m.cutShort, m.unneeded, m.unremovable,
-		m.underWay, m.limits, m.cooldown, m.brake, m.longestSkip, m.leader, m.lastLoop, build,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		m.underWay, m.limits, m.cooldown, m.brake, m.longestSkip, m.leader, m.lastLoop, build)
+	m.sizes = newSizeMetrics(m.registry)
 	for _, part := range []string{partScaleUp, partSlack, partDrain} {
 		m.cutShort.WithLabelValues(part) // so that a rate can be taken before the first one
 	}

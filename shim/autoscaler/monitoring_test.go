@@ -77,6 +77,9 @@ func readMonitoring(t *testing.T, file string, into any) {
 
 var described = regexp.MustCompile(`fqName: "(\w+)".*variableLabels: \{([\w,]*)\}`)
 
+// scraped are the labels that Prometheus adds.
+var scraped = []string{"job", "namespace", "pod"}
+
 // servedMetrics returns the metrics of the autoscaler with their labels, as a query names them.
 func servedMetrics(t *testing.T) map[string][]string {
 	t.Helper()
@@ -85,13 +88,15 @@ func servedMetrics(t *testing.T) map[string][]string {
 		newMetrics("").registry.Describe(descriptions)
 		close(descriptions)
 	}()
-	served := map[string][]string{}
+	// Of component-base: see TestServesMetricsOfLibraries.
+	served := map[string][]string{"process_resident_memory_bytes": scraped,
+		"rest_client_requests_total": append([]string{"code", "host", "method"}, scraped...)}
 	for d := range descriptions {
 		parts := described.FindStringSubmatch(d.String())
 		if parts == nil {
 			t.Fatalf("cannot read %s", d)
 		}
-		labels := append(strings.FieldsFunc(parts[2], func(r rune) bool { return r == ',' }), "job", "namespace", "pod")
+		labels := append(strings.FieldsFunc(parts[2], func(r rune) bool { return r == ',' }), scraped...)
 		served[parts[1]] = labels
 		served[parts[1]+"_bucket"] = append(slices.Clone(labels), "le")
 	}
@@ -99,7 +104,7 @@ func servedMetrics(t *testing.T) map[string][]string {
 }
 
 var (
-	queried  = regexp.MustCompile(`\b((?:loadline|process)_\w+)(?:\{(.*?)\})?`)
+	queried  = regexp.MustCompile(`\b((?:loadline|process|rest_client)_\w+)(?:\{(.*?)\})?`)
 	matcher  = regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)\s*"[^"]*"`)
 	grouped  = regexp.MustCompile(`\b(?:by|on)\s*\(([\w, ]*)\)`)
 	template = regexp.MustCompile(`\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}`)

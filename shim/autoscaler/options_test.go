@@ -21,10 +21,11 @@ import (
 
 // notOptions are the fields of questions that are no options, each with the reason.
 var notOptions = map[string]string{
-	"PlanLoopRequest.changes": "the cluster",
-	"PlanLoopRequest.own":     "the cluster",
-	"PlanLoopRequest.now_s":   "the time",
-	"PlanLoopRequest.seen_s":  "the time",
+	"PlanLoopRequest.changes":                   "the cluster",
+	"PlanLoopRequest.since_growth_milliseconds": "what was done",
+	"PlanLoopRequest.own":                       "the cluster",
+	"PlanLoopRequest.now_s":                     "the time",
+	"PlanLoopRequest.seen_s":                    "the time",
 	"PlanLoopRequest.groups": "what the provider says; scaleDown, scaleUp and a rank policy have the " +
 		"options of all groups",
 	"PlanLoopRequest.pods":            "the cluster",

@@ -17,7 +17,13 @@ import (
 )
 
 // paths are those that are served, as /statusz tells them.
-const paths = "/healthz /livez /metrics /readyz /statusz"
+func (a *Autoscaler) paths() string {
+	const always = "/healthz /livez /metrics /readyz /statusz"
+	if a.config.Profiling {
+		return "/debug/pprof/ " + always
+	}
+	return always
+}
 
 // longestRefresh bounds ?refresh=SECONDS of the page.
 const longestRefresh = 3600
@@ -126,7 +132,7 @@ func (a *Autoscaler) serveStatus(w http.ResponseWriter, _ *http.Request) {
 		"compatibility guarantees and is for debugging purposes only.\n\n", component)
 	fmt.Fprintf(w, "Started: %s\nUp: %d hr %02d min %02d sec\nGo version: %s\nBinary version: %s\n\nPaths: %s\n\n",
 		a.started.UTC().Format(time.UnixDate), int(up.Hours()), int(up.Minutes())%60, int(up.Seconds())%60,
-		runtime.Version(), a.version, paths)
+		runtime.Version(), a.version, a.paths())
 	s := a.latest()
 	fmt.Fprintf(w, "State: %s\n", a.verdict(s, now))
 	if s == nil {

@@ -52,6 +52,10 @@ func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.
 	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(&options.ScaleDown), Prices: files.Prices,
 		Ranking: files.Ranking, Fit: files.Fit, UsdPerFurtherType: options.ScaleUp.USDPerFurtherType,
 		MaxWork: int64(options.MaxWork), MaxMilliseconds: int32(longest / time.Millisecond)}
+	totals, _ := options.ScaleDown.Totals()
+	settings.MaxCoresTotal, settings.MaxMemoryTotal = &totals.MaxCores, &totals.MaxBytes
+	settings.BatchIdleMilliseconds = int32(options.ScaleUp.BatchIdle.Milliseconds())
+	settings.BatchMaxMilliseconds = int32(options.ScaleUp.BatchMax.Milliseconds())
 	policy := options.Slack.Policy()
 	settings.Slack, _ = policy.Proto()
 	settings.Slack.RemovalDelaySeconds = new(int32(options.Slack.RemovalDelay.Duration / time.Second))
@@ -65,7 +69,7 @@ func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.
 func optionsOf(s *config.ScaleDown) *loadlinev1.DrainOptions {
 	seconds := func(d config.Duration) *int32 { return new(int32(d.Duration / time.Second)) }
 	number := func(n int) *int32 { return new(int32(n)) }
-	cores, bytes, _ := s.Minimum()
+	totals, _ := s.Totals()
 	return &loadlinev1.DrainOptions{
 		SkipNodesWithSystemPods: &s.SkipNodesWithSystemPods, SkipNodesWithLocalStorage: &s.SkipNodesWithLocalStorage,
 		SkipNodesWithCustomControllerPods:   &s.SkipNodesWithCustomControllerPods,
@@ -79,7 +83,8 @@ func optionsOf(s *config.ScaleDown) *loadlinev1.DrainOptions {
 		ScaleDownUnreadyTimeS:     seconds(s.ScaleDownUnreadyTime),
 		NodeDeletionCandidateTtlS: seconds(s.NodeDeletionCandidateTTL),
 		MaxScaleDownParallelism:   number(s.MaxScaleDownParallelism),
-		MaxDrainParallelism:       number(s.MaxDrainParallelism), MinCoresTotal: cores, MinMemoryTotal: bytes,
+		MaxDrainParallelism:       number(s.MaxDrainParallelism), MinCoresTotal: totals.MinCores,
+		MinMemoryTotal:            totals.MinBytes,
 		OkTotalUnreadyCount:       number(s.OKTotalUnreadyCount),
 		MaxTotalUnreadyPercentage: number(s.MaxTotalUnreadyPercentage),
 		MostVanishedPercent:       number(s.MostVanishedPercent), MaxViewAgeS: seconds(s.MaxViewAge),
@@ -134,6 +139,7 @@ type question struct {
 	groups []*groupState
 	sized  []*loadlinev1.SizedGroup
 	pods   *scaleup.Pods
+	batch  *batch
 	// sizePods are all pods without a node, and those that start: what groups that are sized count as demand.
 	sizePods []*loadlinev1.WaitingPods
 	// groupOf are the groups of nodes, and underWay those nodes that go already.
@@ -157,8 +163,14 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 		Drain: p.settings.Drain, UsdPerFurtherType: p.settings.UsdPerFurtherType, MaxWork: p.settings.MaxWork,
 		MaxMilliseconds: p.settings.MaxMilliseconds,
 		Progress:        &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods(),
-		Sized: q.sized, SizePods: q.sizePods, Compact: true}
+		MaxCoresTotal: p.settings.MaxCoresTotal, MaxMemoryTotal: p.settings.MaxMemoryTotal,
+		BatchIdleMilliseconds: p.settings.BatchIdleMilliseconds, BatchMaxMilliseconds: p.settings.BatchMaxMilliseconds,
+		SinceGrowthMilliseconds: q.batch.sinceGrowth(q.now),
+		Sized:                   q.sized, SizePods: q.sizePods, Compact: true}
 	pending := q.pods.Pending()
+	for i, entry := range pending {
+		q.batch.describe(q.pods.Entry(i), q.now, entry)
+	}
 	var after turns
 	ctx, cancel := context.WithTimeout(ctx, p.longest+answerTime)
 	defer cancel()

@@ -2,10 +2,14 @@ package autoscaler
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
 )
 
 // mostTold is how many pods are told of a scale-up in one loop, and as many of none.
@@ -99,7 +103,7 @@ func (l *leader) whyNoGrowth(o *loop) string {
 	if o.blockedReason != "" {
 		return o.blockedReason
 	}
-	grows := map[string]int{}
+	grows, atMaximum := map[string]int{}, atMaximum(o.plan.loop)
 	for _, growth := range o.plan.loop.GetGrowth() {
 		grows[growth.GetNodeGroup()] = newNodesOf(growth)
 	}
@@ -114,6 +118,7 @@ func (l *leader) whyNoGrowth(o *loop) string {
 		{text: "grows by all of its nodes or none, and so many may not be added"},
 		{text: "max node group size reached"}, {text: "no price or template known"}, {text: "sized by utilization"},
 		{text: "their options are not known"}}
+	ofCluster := map[string]int{} // groups by which maxima of the cluster they come against
 	for _, g := range o.states {
 		_, backsOff := l.arrivals.backoff.Of(g.ID, o.now)
 		switch {
@@ -129,6 +134,8 @@ func (l *leader) whyNoGrowth(o *loop) string {
 			reasons[3].count++
 		case l.unpriced(g):
 			reasons[4].count++
+		case atMaximum[g.ID] != "":
+			ofCluster[atMaximum[g.ID]]++
 		default:
 			reasons[0].count++
 		}
@@ -139,10 +146,23 @@ func (l *leader) whyNoGrowth(o *loop) string {
 			parts = append(parts, fmt.Sprintf("%d %s", reason.count, reason.text))
 		}
 	}
+	for _, resources := range slices.Sorted(maps.Keys(ofCluster)) {
+		parts = append(parts, fmt.Sprintf("%d max cluster %s limit reached", ofCluster[resources], resources))
+	}
 	if len(parts) == 0 {
 		return "there is no node group"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// atMaximum returns, of each group that the maxima of the cluster keep from growing further, the resources of which there
+// would be too much.
+func atMaximum(plan *loadlinev1.PlanLoopResponse) map[string]string {
+	groups := map[string]string{}
+	for _, group := range plan.GetAtMaximum() {
+		groups[group.GetNodeGroup()] = strings.Join(group.GetResources(), ", ")
+	}
+	return groups
 }
 
 // unpriced says whether nobody knows what nodes of a group are like, or cost. What price lists know, the engine knows.

@@ -97,6 +97,17 @@ func (b *bench) sizeStatusOf(group string) GroupSizeStatus {
 	return GroupSizeStatus{}
 }
 
+// expectSizeMetrics compares the metrics of group n.
+func (b *bench) expectSizeMetrics(cpuPercent, delta, tainted, locked float64) {
+	b.t.Helper()
+	for name, want := range map[string]float64{"utilization_percent": cpuPercent, "delta_nodes": delta,
+		"tainted_nodes": tainted, "locked": locked} {
+		if got := gaugeOf(b.t, b, prefix+"sized_group_"+name, "n"); got != want {
+			b.t.Errorf("metric %s says %v, want %v", name, got, want)
+		}
+	}
+}
+
 // Six of eight cpu are requested, 75 percent: ceil(6 / (0.7 * 4)) - 2 = 1 node, though no pod waits. One cpu of twelve
 // is 8.3 percent: two nodes are tainted, the oldest. The empty one goes after the soft period, the other one after the
 // hard one, by evicting its pod.
@@ -113,10 +124,13 @@ func TestSizedGroupGrowsAndShrinks(t *testing.T) {
 			s.Delta != 1 || s.Reason != "above the scale-up threshold" {
 			t.Errorf("size %+v", s)
 		}
+		b.expectSizeMetrics(75, 1, 0, 0)
 		if up := b.readStatus().ClusterWide.ScaleUp; len(up.Growth) != 1 ||
 			!strings.HasPrefix(up.Growth[0], "n: 0 for pods, 0 for slack, 1 for utilization") {
 			t.Errorf("growth %+v", up)
 		}
+		b.run(10 * time.Second) // it waits for the node
+		b.expectSizeMetrics(75, 0, 0, 1)
 		b.run(3 * time.Minute) // the node is there, and the cool-down over
 		for _, name := range []string{"b", "c", "d", "e", "f"} {
 			b.removePod(name)

@@ -220,6 +220,7 @@ func growing(t *testing.T, groups map[string]*skyGroup, change func(*config.Conf
 	s := &sky{groups: groups, delay: 40 * time.Second}
 	b := newBenchWith(t, s, 0, func(c *config.Configuration) {
 		c.Decisions = []string{config.ScaleUpDecision, config.ScaleDownDecision}
+		c.ScaleUp.BatchIdle.Duration = 0 // see TestArrivalsAreBoughtTogether
 		if change != nil {
 			change(c)
 		}

@@ -145,8 +145,11 @@ func keptStatus(status *v1.PodStatus) v1.PodStatus {
 	for _, c := range status.Conditions {
 		switch c.Type {
 		case v1.PodScheduled, v1.PodReady, v1.PodResizePending:
-			out.Conditions = append(out.Conditions,
-				v1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
+			kept := v1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason}
+			if c.Type == v1.PodScheduled {
+				kept.LastTransitionTime = c.LastTransitionTime
+			}
+			out.Conditions = append(out.Conditions, kept)
 		}
 	}
 	if reportsResources(status.ContainerStatuses) || reportsResources(status.InitContainerStatuses) {

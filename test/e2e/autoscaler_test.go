@@ -401,7 +401,7 @@ func TestAutoscalerDrains(t *testing.T) {
 		}
 	}
 	metrics := metricsOf(t, s.ctx, s.autoscaler)
-	if gone := metrics.Sum("loadline_scaled_down_nodes_total", nil); int(gone) != poolSize-len(s.nodes()) {
+	if gone := metrics.Sum("loadline_autoscaler_scaled_down_nodes_total", nil); int(gone) != poolSize-len(s.nodes()) {
 		t.Errorf("%v nodes were counted as removed, %d are gone", gone, poolSize-len(s.nodes()))
 	}
 	if err := s.autoscaler.Stop(); err != nil {
@@ -438,7 +438,9 @@ func TestTwoAutoscalers(t *testing.T) {
 	s := startScaled(t, "act", true)
 	second := s.start("second", "act")
 	s.wait("a removal", func() bool { return len(s.busy()) > 0 })
-	leads := func(a *harness.Autoscaler) bool { return metricsOf(t, s.ctx, a).Sum("loadline_leader", nil) == 1 }
+	leads := func(a *harness.Autoscaler) bool {
+		return metricsOf(t, s.ctx, a).Sum("loadline_autoscaler_leader", nil) == 1
+	}
 	if !leads(s.autoscaler) || leads(second) {
 		t.Errorf("the first one leads: %v, the second one: %v", leads(s.autoscaler), leads(second))
 	}

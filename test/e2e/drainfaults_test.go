@@ -75,11 +75,11 @@ func TestEvictionsRefused(t *testing.T) {
 		}
 	}
 	metrics := metricsOf(t, s.ctx, s.autoscaler)
-	if counted := metrics.Sum("loadline_evicted_pods_total",
+	if counted := metrics.Sum("loadline_autoscaler_evicted_pods_total",
 		harness.Labels{"eviction_result": "budget"}); int(counted) != refused {
 		t.Errorf("%v refusals were counted, the API server tells of %d", counted, refused)
 	}
-	if failed := metrics.Sum("loadline_scale_down_failed_nodes_total",
+	if failed := metrics.Sum("loadline_autoscaler_scale_down_failed_nodes_total",
 		harness.Labels{"result": "NodeDeleteErrorFailedToEvictPods"}); failed == 0 {
 		t.Error("no removal was counted as failed")
 	}
@@ -103,7 +103,7 @@ type replacedNode struct {
 func (s *scaled) replace(when, name string, then func()) replacedNode {
 	s.t.Helper()
 	failed := func() float64 {
-		return metricsOf(s.t, s.ctx, s.autoscaler).Sum("loadline_scale_down_failed_nodes_total", nil)
+		return metricsOf(s.t, s.ctx, s.autoscaler).Sum("loadline_autoscaler_scale_down_failed_nodes_total", nil)
 	}
 	before := failed()
 	r := replacedNode{when: when}

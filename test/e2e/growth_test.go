@@ -108,7 +108,8 @@ func (s *scaled) checkSizes(groups ...simcloud.Group) {
 // loops counts those of the autoscaler.
 func (s *scaled) loops() int {
 	s.t.Helper()
-	return int(metricsOf(s.t, s.ctx, s.autoscaler).Sum("loadline_decision_total", harness.Labels{"kind": "drain"}))
+	return int(metricsOf(s.t, s.ctx, s.autoscaler).Sum("loadline_autoscaler_decision_total",
+		harness.Labels{"kind": "drain"}))
 }
 
 // acts are the changes of the autoscaler beside those of its status and its lease.
@@ -183,7 +184,7 @@ func TestAutoscalerScalesUp(t *testing.T) {
 		t.Errorf("events by reason: %v", reasons)
 	}
 	metrics := metricsOf(t, s.ctx, s.autoscaler)
-	if up := metrics.Sum("loadline_scaled_up_nodes_total", nil); up != 5 {
+	if up := metrics.Sum("loadline_autoscaler_scaled_up_nodes_total", nil); up != 5 {
 		t.Errorf("%v nodes were counted as added, want 5", up)
 	}
 	expectNothingForbidden(t, s.autoscaler.Process)
@@ -366,8 +367,8 @@ func TestCloudMakesNoNodes(t *testing.T) {
 	}
 	s.checkSizes(groups...)
 	metrics := metricsOf(t, s.ctx, s.autoscaler)
-	failed := metrics.By("loadline_failed_scale_ups_total", "reason")
-	given := metrics.By("loadline_given_up_nodes_total", "reason")
+	failed := metrics.By("loadline_autoscaler_failed_scale_ups_total", "reason")
+	given := metrics.By("loadline_autoscaler_given_up_nodes_total", "reason")
 	if failed["outOfResources"] != 1 || failed["timeout"] != 1 || given["failed"] != float64(asked) ||
 		given["late"] != 1 {
 		t.Errorf("failures %v, given up %v", failed, given)
@@ -383,15 +384,15 @@ func TestCloudHangsAndAutoscalerIsKilled(t *testing.T) {
 	s.cloud.Hang("NodeGroupIncreaseSize", true)
 	s.deploy("web", 2, "3")
 	s.wait("failures", func() bool {
-		return metricsOf(t, s.ctx, s.autoscaler).Sum("loadline_failed_scale_ups_total", nil) >= 2
+		return metricsOf(t, s.ctx, s.autoscaler).Sum("loadline_autoscaler_failed_scale_ups_total", nil) >= 2
 	})
-	loops := metricsOf(t, s.ctx, s.autoscaler).Sum("loadline_decision_total", nil)
+	loops := metricsOf(t, s.ctx, s.autoscaler).Sum("loadline_autoscaler_decision_total", nil)
 	s.cloud.Hang("Refresh", true)
 	s.wait("loops that end without the cloud", func() bool { return strings.Contains(s.status(), "Refresh") })
 	s.cloud.Hang("Refresh", false)
 	s.cloud.Hang("NodeGroupIncreaseSize", false)
 	s.gets("the cloud answers again", 2)
-	if more := metricsOf(t, s.ctx, s.autoscaler).Sum("loadline_decision_total", nil); more <= loops {
+	if more := metricsOf(t, s.ctx, s.autoscaler).Sum("loadline_autoscaler_decision_total", nil); more <= loops {
 		t.Errorf("%v loops, and then %v", loops, more)
 	}
 	s.wait("the end of the back-off", func() bool { return !strings.Contains(s.status(), "status: Backoff") })

@@ -195,12 +195,14 @@ func (s *scaleRun) report() {
 		expectNothingForbidden(s.t, process.Process)
 	}
 	metrics := metricsOf(s.t, s.ctx, s.autoscaler)
-	loops := metrics.Histogram("loadline_function_duration_seconds", harness.Labels{"function": "main"})
+	loops := metrics.Histogram("loadline_autoscaler_function_duration_seconds", harness.Labels{"function": "main"})
 	s.t.Logf("%d loops, mean %.0f ms, half of them within %v s, 99 %% within %v s; errors %v; outcomes %v", loops.Count,
 		1000*loops.Sum/float64(max(1, loops.Count)), loops.Within(0.5), loops.Within(0.99),
-		metrics.By("loadline_errors_total", "type"), metrics.By("loadline_decision_total", "outcome"))
-	if errors := metrics.Sum("loadline_errors_total", nil); errors > 0 || metrics.Sum("loadline_leader", nil) != 1 {
-		s.t.Errorf("%v loops failed; leader: %v", errors, metrics.Sum("loadline_leader", nil))
+		metrics.By("loadline_autoscaler_errors_total", "type"),
+		metrics.By("loadline_autoscaler_decision_total", "outcome"))
+	errors, leads := metrics.Sum("loadline_autoscaler_errors_total", nil), metrics.Sum("loadline_autoscaler_leader", nil)
+	if errors > 0 || leads != 1 {
+		s.t.Errorf("%v loops failed; leader: %v", errors, leads)
 	}
 	lease, err := s.cluster.Client.CoordinationV1().Leases("kube-system").Get(s.ctx, "loadline-autoscaler",
 		metav1.GetOptions{})

@@ -89,7 +89,7 @@ func TestAutoscalerSizesByUtilization(t *testing.T) {
 		t.Errorf("nodes %v, want base and %s without taints", names, nodes[2].Name)
 	}
 	metrics := metricsOf(t, s.ctx, s.autoscaler)
-	if evicted := metrics.Sum("loadline_evicted_pods_total",
+	if evicted := metrics.Sum("loadline_autoscaler_evicted_pods_total",
 		harness.Labels{"eviction_result": "accepted"}); evicted != 1 {
 		t.Errorf("%v pods were evicted, want that of the oldest node", evicted)
 	}

@@ -13,6 +13,7 @@
 namespace loadline {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -141,6 +142,62 @@ TEST_F(LoopHandlerTest, NodesOnTheirWayCountTowardsTheMaximumOfTheCluster) {
   EXPECT_EQ(new_nodes(), 1);
   request_.set_max_nodes_total(3);
   EXPECT_EQ(new_nodes(), 0);
+}
+
+// a and b offer four cores and 16 GiB; pods need two nodes more.
+TEST_F(LoopHandlerTest, MaximaOfTheClusterHoldGrowth) {
+  Pending(6);
+  request_.set_max_cores_total(8);
+  request_.set_max_memory_total(int64_t{32} << 30);
+  v1::PlanLoopResponse plan = Plan();
+  ASSERT_THAT(plan.growth(), SizeIs(1));
+  EXPECT_EQ(plan.growth(0).nodes_for_pods(), 2);
+  ASSERT_THAT(plan.at_maximum(), SizeIs(1));
+  EXPECT_EQ(plan.at_maximum(0).node_group(), "workers");
+  EXPECT_THAT(plan.at_maximum(0).resources(), ElementsAre("cpu", "memory"));
+  request_.set_max_cores_total(7);
+  plan = Plan();
+  ASSERT_THAT(plan.growth(), SizeIs(1));
+  EXPECT_EQ(plan.growth(0).nodes_for_pods(), 1);
+  EXPECT_THAT(plan.at_maximum(0).resources(), ElementsAre("cpu"));
+  request_.clear_max_cores_total();
+  request_.set_max_memory_total(0);
+  plan = Plan();
+  EXPECT_THAT(plan.growth(), SizeIs(0)) << "0 is a limit";
+  EXPECT_THAT(plan.at_maximum(0).resources(), ElementsAre("memory"));
+  request_.clear_max_memory_total();
+  plan = Plan();
+  EXPECT_THAT(plan.growth(), SizeIs(1));
+  EXPECT_THAT(plan.at_maximum(), SizeIs(0));
+}
+
+// Entries of equal pods are one kind of pods: the first and the last of all of them count.
+TEST_F(LoopHandlerTest, GrowthWaitsForPodsThatComeTogether) {
+  Pending(3);
+  Pending(3);
+  const auto ages = [&](int entry, int64_t first, int64_t last) {
+    request_.mutable_pods(entry)->set_first_age_milliseconds(first);
+    request_.mutable_pods(entry)->set_last_age_milliseconds(last);
+  };
+  request_.set_batch_idle_milliseconds(1'000);
+  request_.set_batch_max_milliseconds(10'000);
+  ages(0, 4'000, 4'000);
+  ages(1, 700, 300);
+  v1::PlanLoopResponse plan = Plan();
+  EXPECT_EQ(plan.batch_wait_milliseconds(), 700);
+  EXPECT_THAT(plan.growth(), SizeIs(0));
+  EXPECT_EQ(plan.no_scale_down(), "groups grow");
+  ages(0, 9'900, 4'000);
+  EXPECT_EQ(Plan().batch_wait_milliseconds(), 100);
+  request_.mutable_pods(0)->clear_first_age_milliseconds();
+  request_.mutable_pods(0)->clear_last_age_milliseconds();
+  plan = Plan();
+  EXPECT_EQ(plan.batch_wait_milliseconds(), 0) << "they came long ago";
+  EXPECT_THAT(plan.growth(), SizeIs(1));
+  request_.set_since_growth_milliseconds(9'800);
+  EXPECT_EQ(Plan().batch_wait_milliseconds(), 200);
+  request_.set_batch_idle_milliseconds(0);
+  EXPECT_THAT(Plan().growth(), SizeIs(1));
 }
 
 // Beside "workers" a group of nodes of one core for 0.2 and one of four cores for 1.2, without a limit that
@@ -331,6 +388,15 @@ TEST_F(LoopHandlerTest, BadInputNamesTheField) {
       {"usd_per_further_type", [](auto* r) { r->set_usd_per_further_type(std::nan("")); }},
       {"max_new_nodes: -1 is negative", [](auto* r) { r->set_max_new_nodes(-1); }},
       {"max_nodes_total: -1 is negative", [](auto* r) { r->set_max_nodes_total(-1); }},
+      {"max_cores_total: -1 is not in [0, 2147483647]", [](auto* r) { r->set_max_cores_total(-1); }},
+      {"max_cores_total: 2147483648", [](auto* r) { r->set_max_cores_total(int64_t{1} << 31); }},
+      {"max_memory_total: 4611686018427387905",
+       [](auto* r) { r->set_max_memory_total((int64_t{1} << 62) + 1); }},
+      {"batch_idle_milliseconds: -1", [](auto* r) { r->set_batch_idle_milliseconds(-1); }},
+      {"batch_max_milliseconds: -1", [](auto* r) { r->set_batch_max_milliseconds(-1); }},
+      {"since_growth_milliseconds: -1", [](auto* r) { r->set_since_growth_milliseconds(-1); }},
+      {"pods[0]: first_age_milliseconds: -1", [](auto* r) { r->add_pods()->set_first_age_milliseconds(-1); }},
+      {"pods[0]: last_age_milliseconds: 1", [](auto* r) { r->add_pods()->set_last_age_milliseconds(1); }},
       {"slack: extra_capacity_min_rate",
        [](auto* r) { r->mutable_slack()->set_extra_capacity_min_rate(-1); }},
       {"drain: scale_down_utilization_threshold",

@@ -145,9 +145,23 @@ type PlanLoopRequest struct {
 	// What groups that are sized count as demand, by the rules of MeasureUtilizationRequest.pods: all pods that
 	// are on no node, and those that start. Empty: `pods`, which leaves out those that no scheduler has looked
 	// at yet.
-	SizePods      []*WaitingPods `protobuf:"bytes,24,rep,name=size_pods,json=sizePods,proto3" json:"size_pods,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	SizePods []*WaitingPods `protobuf:"bytes,24,rep,name=size_pods,json=sizePods,proto3" json:"size_pods,omitempty"`
+	// Cores that all nodes may offer together, those on their way included: no group grows beyond it, for
+	// whatever reason. Allocatable amounts count, as for DrainOptions.min_cores_total. [0, 2^31); unset: no
+	// limit.
+	MaxCoresTotal *int64 `protobuf:"varint,25,opt,name=max_cores_total,json=maxCoresTotal,proto3,oneof" json:"max_cores_total,omitempty"`
+	// The same for bytes of memory. [0, 2^62]; unset: no limit.
+	MaxMemoryTotal *int64 `protobuf:"varint,26,opt,name=max_memory_total,json=maxMemoryTotal,proto3,oneof" json:"max_memory_total,omitempty"`
+	// Pods that come together are planned for together: growth for pods, and slack with it, waits until no pod
+	// has come for so long that needs a node which is not there yet. [0, 2^31); 0: it waits for none.
+	BatchIdleMilliseconds int32 `protobuf:"varint,27,opt,name=batch_idle_milliseconds,json=batchIdleMilliseconds,proto3" json:"batch_idle_milliseconds,omitempty"`
+	// It waits at most so long since the first pod came that needs a new node, or groups last grew for pods.
+	// [0, 2^31).
+	BatchMaxMilliseconds int32 `protobuf:"varint,28,opt,name=batch_max_milliseconds,json=batchMaxMilliseconds,proto3" json:"batch_max_milliseconds,omitempty"`
+	// How long ago groups last grew for pods, in milliseconds. >= 0; unset: long ago.
+	SinceGrowthMilliseconds *int64 `protobuf:"varint,29,opt,name=since_growth_milliseconds,json=sinceGrowthMilliseconds,proto3,oneof" json:"since_growth_milliseconds,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *PlanLoopRequest) Reset() {
@@ -359,6 +373,41 @@ func (x *PlanLoopRequest) GetSizePods() []*WaitingPods {
 	return nil
 }
 
+func (x *PlanLoopRequest) GetMaxCoresTotal() int64 {
+	if x != nil && x.MaxCoresTotal != nil {
+		return *x.MaxCoresTotal
+	}
+	return 0
+}
+
+func (x *PlanLoopRequest) GetMaxMemoryTotal() int64 {
+	if x != nil && x.MaxMemoryTotal != nil {
+		return *x.MaxMemoryTotal
+	}
+	return 0
+}
+
+func (x *PlanLoopRequest) GetBatchIdleMilliseconds() int32 {
+	if x != nil {
+		return x.BatchIdleMilliseconds
+	}
+	return 0
+}
+
+func (x *PlanLoopRequest) GetBatchMaxMilliseconds() int32 {
+	if x != nil {
+		return x.BatchMaxMilliseconds
+	}
+	return 0
+}
+
+func (x *PlanLoopRequest) GetSinceGrowthMilliseconds() int64 {
+	if x != nil && x.SinceGrowthMilliseconds != nil {
+		return *x.SinceGrowthMilliseconds
+	}
+	return 0
+}
+
 type isPlanLoopRequest_Cluster interface {
 	isPlanLoopRequest_Cluster()
 }
@@ -555,9 +604,15 @@ type PlanLoopResponse struct {
 	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
 	LeftOut []*LeftOut `protobuf:"bytes,13,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
-	LeftOutTotal  int64 `protobuf:"varint,14,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	LeftOutTotal int64 `protobuf:"varint,14,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	// Groups, in the order of the request, of which max_cores_total or max_memory_total permits no node more
+	// than this plan adds.
+	AtMaximum []*GroupAtMaximum `protobuf:"bytes,15,rep,name=at_maximum,json=atMaximum,proto3" json:"at_maximum,omitempty"`
+	// Growth for pods waits for further ones: for so long, if none comes. `growth` holds none for pods and
+	// slack then, though scale_up says what would grow. 0: it does not wait.
+	BatchWaitMilliseconds int64 `protobuf:"varint,16,opt,name=batch_wait_milliseconds,json=batchWaitMilliseconds,proto3" json:"batch_wait_milliseconds,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *PlanLoopResponse) Reset() {
@@ -688,6 +743,75 @@ func (x *PlanLoopResponse) GetLeftOutTotal() int64 {
 	return 0
 }
 
+func (x *PlanLoopResponse) GetAtMaximum() []*GroupAtMaximum {
+	if x != nil {
+		return x.AtMaximum
+	}
+	return nil
+}
+
+func (x *PlanLoopResponse) GetBatchWaitMilliseconds() int64 {
+	if x != nil {
+		return x.BatchWaitMilliseconds
+	}
+	return 0
+}
+
+// A group that the maxima of the cluster keep from growing further.
+type GroupAtMaximum struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the group.
+	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
+	// Of what there would be too much with one node more: cpu, memory.
+	Resources     []string `protobuf:"bytes,2,rep,name=resources,proto3" json:"resources,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupAtMaximum) Reset() {
+	*x = GroupAtMaximum{}
+	mi := &file_loadline_v1_loop_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupAtMaximum) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupAtMaximum) ProtoMessage() {}
+
+func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_loop_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupAtMaximum.ProtoReflect.Descriptor instead.
+func (*GroupAtMaximum) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *GroupAtMaximum) GetNodeGroup() string {
+	if x != nil {
+		return x.NodeGroup
+	}
+	return ""
+}
+
+func (x *GroupAtMaximum) GetResources() []string {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
 // Equal pods on nodes that are being deleted.
 type DrainedPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -705,7 +829,7 @@ type DrainedPods struct {
 
 func (x *DrainedPods) Reset() {
 	*x = DrainedPods{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[4]
+	mi := &file_loadline_v1_loop_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -717,7 +841,7 @@ func (x *DrainedPods) String() string {
 func (*DrainedPods) ProtoMessage() {}
 
 func (x *DrainedPods) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[4]
+	mi := &file_loadline_v1_loop_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -730,7 +854,7 @@ func (x *DrainedPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedPods.ProtoReflect.Descriptor instead.
 func (*DrainedPods) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DrainedPods) GetNamespace() string {
@@ -774,7 +898,7 @@ type UpcomingPlacement struct {
 
 func (x *UpcomingPlacement) Reset() {
 	*x = UpcomingPlacement{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	mi := &file_loadline_v1_loop_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -786,7 +910,7 @@ func (x *UpcomingPlacement) String() string {
 func (*UpcomingPlacement) ProtoMessage() {}
 
 func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	mi := &file_loadline_v1_loop_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -799,7 +923,7 @@ func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpcomingPlacement.ProtoReflect.Descriptor instead.
 func (*UpcomingPlacement) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *UpcomingPlacement) GetNodeGroup() string {
@@ -835,7 +959,7 @@ type LoopGrowth struct {
 
 func (x *LoopGrowth) Reset() {
 	*x = LoopGrowth{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	mi := &file_loadline_v1_loop_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -847,7 +971,7 @@ func (x *LoopGrowth) String() string {
 func (*LoopGrowth) ProtoMessage() {}
 
 func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	mi := &file_loadline_v1_loop_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -860,7 +984,7 @@ func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopGrowth.ProtoReflect.Descriptor instead.
 func (*LoopGrowth) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LoopGrowth) GetNodeGroup() string {
@@ -915,7 +1039,7 @@ type RecordedCall struct {
 
 func (x *RecordedCall) Reset() {
 	*x = RecordedCall{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -927,7 +1051,7 @@ func (x *RecordedCall) String() string {
 func (*RecordedCall) ProtoMessage() {}
 
 func (x *RecordedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -940,7 +1064,7 @@ func (x *RecordedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedCall.ProtoReflect.Descriptor instead.
 func (*RecordedCall) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RecordedCall) GetMethod() string {
@@ -975,7 +1099,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\x84\t\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\xd6\v\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1002,14 +1126,22 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\acompact\x18\x15 \x01(\bR\acompact\x121\n" +
 	"\aranking\x18\x16 \x01(\v2\x17.loadline.v1.RankPolicyR\aranking\x12-\n" +
 	"\x05sized\x18\x17 \x03(\v2\x17.loadline.v1.SizedGroupR\x05sized\x125\n" +
-	"\tsize_pods\x18\x18 \x03(\v2\x18.loadline.v1.WaitingPodsR\bsizePods\"M\n" +
+	"\tsize_pods\x18\x18 \x03(\v2\x18.loadline.v1.WaitingPodsR\bsizePods\x12+\n" +
+	"\x0fmax_cores_total\x18\x19 \x01(\x03H\x01R\rmaxCoresTotal\x88\x01\x01\x12-\n" +
+	"\x10max_memory_total\x18\x1a \x01(\x03H\x02R\x0emaxMemoryTotal\x88\x01\x01\x126\n" +
+	"\x17batch_idle_milliseconds\x18\x1b \x01(\x05R\x15batchIdleMilliseconds\x124\n" +
+	"\x16batch_max_milliseconds\x18\x1c \x01(\x05R\x14batchMaxMilliseconds\x12?\n" +
+	"\x19since_growth_milliseconds\x18\x1d \x01(\x03H\x03R\x17sinceGrowthMilliseconds\x88\x01\x01\"M\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bSCALE_UP\x10\x01\x12\t\n" +
 	"\x05SLACK\x10\x02\x12\x0e\n" +
 	"\n" +
 	"SCALE_DOWN\x10\x03B\t\n" +
-	"\acluster\"\xb9\x01\n" +
+	"\aclusterB\x12\n" +
+	"\x10_max_cores_totalB\x13\n" +
+	"\x11_max_memory_totalB\x1c\n" +
+	"\x1a_since_growth_milliseconds\"\xb9\x01\n" +
 	"\tLoopGroup\x122\n" +
 	"\x06growth\x18\x01 \x01(\v2\x1a.loadline.v1.ScalableGroupR\x06growth\x126\n" +
 	"\n" +
@@ -1020,7 +1152,7 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\tLoopState\x12-\n" +
 	"\x05slack\x18\x01 \x01(\v2\x17.loadline.v1.SlackStateR\x05slack\x12-\n" +
 	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\x12*\n" +
-	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\xec\x05\n" +
+	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\xe0\x06\n" +
 	"\x10PlanLoopResponse\x122\n" +
 	"\adrained\x18\x01 \x03(\v2\x18.loadline.v1.DrainedPodsR\adrained\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12:\n" +
@@ -1037,7 +1169,14 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\aranking\x18\v \x01(\v2 .loadline.v1.RankOptionsResponseR\aranking\x12;\n" +
 	"\x04size\x18\f \x01(\v2'.loadline.v1.MeasureUtilizationResponseR\x04size\x12/\n" +
 	"\bleft_out\x18\r \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
-	"\x0eleft_out_total\x18\x0e \x01(\x03R\fleftOutTotal\"\x7f\n" +
+	"\x0eleft_out_total\x18\x0e \x01(\x03R\fleftOutTotal\x12:\n" +
+	"\n" +
+	"at_maximum\x18\x0f \x03(\v2\x1b.loadline.v1.GroupAtMaximumR\tatMaximum\x126\n" +
+	"\x17batch_wait_milliseconds\x18\x10 \x01(\x03R\x15batchWaitMilliseconds\"M\n" +
+	"\x0eGroupAtMaximum\x12\x1d\n" +
+	"\n" +
+	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x1c\n" +
+	"\tresources\x18\x02 \x03(\tR\tresources\"\x7f\n" +
 	"\vDrainedPods\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
@@ -1077,80 +1216,82 @@ func file_loadline_v1_loop_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_loop_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_loadline_v1_loop_proto_goTypes = []any{
 	(PlanLoopRequest_Decision)(0),      // 0: loadline.v1.PlanLoopRequest.Decision
 	(*PlanLoopRequest)(nil),            // 1: loadline.v1.PlanLoopRequest
 	(*LoopGroup)(nil),                  // 2: loadline.v1.LoopGroup
 	(*LoopState)(nil),                  // 3: loadline.v1.LoopState
 	(*PlanLoopResponse)(nil),           // 4: loadline.v1.PlanLoopResponse
-	(*DrainedPods)(nil),                // 5: loadline.v1.DrainedPods
-	(*UpcomingPlacement)(nil),          // 6: loadline.v1.UpcomingPlacement
-	(*LoopGrowth)(nil),                 // 7: loadline.v1.LoopGrowth
-	(*RecordedCall)(nil),               // 8: loadline.v1.RecordedCall
-	(*Changes)(nil),                    // 9: loadline.v1.Changes
-	(*PendingPods)(nil),                // 10: loadline.v1.PendingPods
-	(*PriceModel)(nil),                 // 11: loadline.v1.PriceModel
-	(*SlackPolicy)(nil),                // 12: loadline.v1.SlackPolicy
-	(*DrainOptions)(nil),               // 13: loadline.v1.DrainOptions
-	(*DrainDevicePool)(nil),            // 14: loadline.v1.DrainDevicePool
-	(*FitOptions)(nil),                 // 15: loadline.v1.FitOptions
-	(*DrainProgress)(nil),              // 16: loadline.v1.DrainProgress
-	(*RankPolicy)(nil),                 // 17: loadline.v1.RankPolicy
-	(*SizedGroup)(nil),                 // 18: loadline.v1.SizedGroup
-	(*WaitingPods)(nil),                // 19: loadline.v1.WaitingPods
-	(*ScalableGroup)(nil),              // 20: loadline.v1.ScalableGroup
-	(*DrainGroup)(nil),                 // 21: loadline.v1.DrainGroup
-	(*SlackState)(nil),                 // 22: loadline.v1.SlackState
-	(*DrainState)(nil),                 // 23: loadline.v1.DrainState
-	(*SizeState)(nil),                  // 24: loadline.v1.SizeState
-	(*ExistingPlacement)(nil),          // 25: loadline.v1.ExistingPlacement
-	(*PlanScaleUpResponse)(nil),        // 26: loadline.v1.PlanScaleUpResponse
-	(*PlanSlackResponse)(nil),          // 27: loadline.v1.PlanSlackResponse
-	(*PlanDrainResponse)(nil),          // 28: loadline.v1.PlanDrainResponse
-	(*RankOptionsResponse)(nil),        // 29: loadline.v1.RankOptionsResponse
-	(*MeasureUtilizationResponse)(nil), // 30: loadline.v1.MeasureUtilizationResponse
-	(*LeftOut)(nil),                    // 31: loadline.v1.LeftOut
-	(*PodRun)(nil),                     // 32: loadline.v1.PodRun
+	(*GroupAtMaximum)(nil),             // 5: loadline.v1.GroupAtMaximum
+	(*DrainedPods)(nil),                // 6: loadline.v1.DrainedPods
+	(*UpcomingPlacement)(nil),          // 7: loadline.v1.UpcomingPlacement
+	(*LoopGrowth)(nil),                 // 8: loadline.v1.LoopGrowth
+	(*RecordedCall)(nil),               // 9: loadline.v1.RecordedCall
+	(*Changes)(nil),                    // 10: loadline.v1.Changes
+	(*PendingPods)(nil),                // 11: loadline.v1.PendingPods
+	(*PriceModel)(nil),                 // 12: loadline.v1.PriceModel
+	(*SlackPolicy)(nil),                // 13: loadline.v1.SlackPolicy
+	(*DrainOptions)(nil),               // 14: loadline.v1.DrainOptions
+	(*DrainDevicePool)(nil),            // 15: loadline.v1.DrainDevicePool
+	(*FitOptions)(nil),                 // 16: loadline.v1.FitOptions
+	(*DrainProgress)(nil),              // 17: loadline.v1.DrainProgress
+	(*RankPolicy)(nil),                 // 18: loadline.v1.RankPolicy
+	(*SizedGroup)(nil),                 // 19: loadline.v1.SizedGroup
+	(*WaitingPods)(nil),                // 20: loadline.v1.WaitingPods
+	(*ScalableGroup)(nil),              // 21: loadline.v1.ScalableGroup
+	(*DrainGroup)(nil),                 // 22: loadline.v1.DrainGroup
+	(*SlackState)(nil),                 // 23: loadline.v1.SlackState
+	(*DrainState)(nil),                 // 24: loadline.v1.DrainState
+	(*SizeState)(nil),                  // 25: loadline.v1.SizeState
+	(*ExistingPlacement)(nil),          // 26: loadline.v1.ExistingPlacement
+	(*PlanScaleUpResponse)(nil),        // 27: loadline.v1.PlanScaleUpResponse
+	(*PlanSlackResponse)(nil),          // 28: loadline.v1.PlanSlackResponse
+	(*PlanDrainResponse)(nil),          // 29: loadline.v1.PlanDrainResponse
+	(*RankOptionsResponse)(nil),        // 30: loadline.v1.RankOptionsResponse
+	(*MeasureUtilizationResponse)(nil), // 31: loadline.v1.MeasureUtilizationResponse
+	(*LeftOut)(nil),                    // 32: loadline.v1.LeftOut
+	(*PodRun)(nil),                     // 33: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
-	9,  // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
-	9,  // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
+	10, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
+	10, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
 	0,  // 2: loadline.v1.PlanLoopRequest.decisions:type_name -> loadline.v1.PlanLoopRequest.Decision
 	2,  // 3: loadline.v1.PlanLoopRequest.groups:type_name -> loadline.v1.LoopGroup
-	10, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
-	11, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
-	12, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
-	13, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
-	14, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
-	15, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
+	11, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
+	12, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
+	13, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
+	14, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
+	15, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
+	16, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
 	3,  // 10: loadline.v1.PlanLoopRequest.state:type_name -> loadline.v1.LoopState
-	16, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
-	17, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
-	18, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
-	19, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
-	20, // 15: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
-	21, // 16: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
-	22, // 17: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
-	23, // 18: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
-	24, // 19: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
-	5,  // 20: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
-	25, // 21: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	6,  // 22: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
-	26, // 23: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
-	7,  // 24: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
-	27, // 25: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
-	28, // 26: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
+	17, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
+	18, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
+	19, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
+	20, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
+	21, // 15: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
+	22, // 16: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
+	23, // 17: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
+	24, // 18: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
+	25, // 19: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
+	6,  // 20: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
+	26, // 21: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	7,  // 22: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
+	27, // 23: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
+	8,  // 24: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
+	28, // 25: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
+	29, // 26: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
 	3,  // 27: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
-	29, // 28: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
-	30, // 29: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
-	31, // 30: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
-	32, // 31: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	30, // 28: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
+	31, // 29: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
+	32, // 30: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
+	5,  // 31: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
+	33, // 32: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }
@@ -1177,7 +1318,7 @@ func file_loadline_v1_loop_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_loop_proto_rawDesc), len(file_loadline_v1_loop_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

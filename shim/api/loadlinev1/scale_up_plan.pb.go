@@ -307,9 +307,13 @@ type PendingPods struct {
 	// One of them.
 	Pod *IncomingPod `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
 	// How many there are. [0, 2^31).
-	Count         int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Count int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// How long ago the first of them came, in milliseconds. Only PlanLoop reads it. >= 0; unset: long ago.
+	FirstAgeMilliseconds *int64 `protobuf:"varint,3,opt,name=first_age_milliseconds,json=firstAgeMilliseconds,proto3,oneof" json:"first_age_milliseconds,omitempty"`
+	// How long ago the last of them came, in the same way. [0, first_age_milliseconds].
+	LastAgeMilliseconds *int64 `protobuf:"varint,4,opt,name=last_age_milliseconds,json=lastAgeMilliseconds,proto3,oneof" json:"last_age_milliseconds,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *PendingPods) Reset() {
@@ -352,6 +356,20 @@ func (x *PendingPods) GetPod() *IncomingPod {
 func (x *PendingPods) GetCount() int32 {
 	if x != nil {
 		return x.Count
+	}
+	return 0
+}
+
+func (x *PendingPods) GetFirstAgeMilliseconds() int64 {
+	if x != nil && x.FirstAgeMilliseconds != nil {
+		return *x.FirstAgeMilliseconds
+	}
+	return 0
+}
+
+func (x *PendingPods) GetLastAgeMilliseconds() int64 {
+	if x != nil && x.LastAgeMilliseconds != nil {
+		return *x.LastAgeMilliseconds
 	}
 	return 0
 }
@@ -1192,10 +1210,14 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\bmax_work\x18\t \x01(\x03R\amaxWork\x12)\n" +
 	"\x10max_milliseconds\x18\n" +
 	" \x01(\x05R\x0fmaxMillisecondsB\t\n" +
-	"\acluster\"O\n" +
+	"\acluster\"\xf8\x01\n" +
 	"\vPendingPods\x12*\n" +
 	"\x03pod\x18\x01 \x01(\v2\x18.loadline.v1.IncomingPodR\x03pod\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x05R\x05count\"\xa2\x02\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\x129\n" +
+	"\x16first_age_milliseconds\x18\x03 \x01(\x03H\x00R\x14firstAgeMilliseconds\x88\x01\x01\x127\n" +
+	"\x15last_age_milliseconds\x18\x04 \x01(\x03H\x01R\x13lastAgeMilliseconds\x88\x01\x01B\x19\n" +
+	"\x17_first_age_millisecondsB\x18\n" +
+	"\x16_last_age_milliseconds\"\xa2\x02\n" +
 	"\rScalableGroup\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12#\n" +
@@ -1364,6 +1386,7 @@ func file_loadline_v1_scale_up_plan_proto_init() {
 		(*ScaleUpProblem_Changes)(nil),
 		(*ScaleUpProblem_Own)(nil),
 	}
+	file_loadline_v1_scale_up_plan_proto_msgTypes[1].OneofWrappers = []any{}
 	file_loadline_v1_scale_up_plan_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -6,6 +6,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"slices"
@@ -51,6 +52,7 @@ type Configuration struct {
 	View             string         `json:"view" help:"name of the view in the engine; clients that share a loadlined need different ones"`
 	BindAddress      string         `json:"bindAddress" help:"HOST:PORT of the page, health and metrics as plain HTTP; empty: none"`
 	ExposePage       bool           `json:"exposePage" help:"the page and /statusz, which name nodes and pods of all namespaces, are served to other machines too; without it to this one only, which kubectl port-forward counts as"`
+	Profiling        bool           `json:"profiling" help:"serve Go profiles at /debug/pprof/, to whom the page is served"`
 	Namespace        string         `json:"namespace" help:"namespace of status and lease"`
 	StatusConfigMap  string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap that tells the state"`
 	ScanInterval     Duration       `json:"scanInterval" help:"from the begin of one loop to that of the next"`
@@ -114,8 +116,8 @@ type ScaleDown struct {
 	ScaleDownDelayAfterFailure    Duration `json:"scaleDownDelayAfterFailure" help:"after nodes could not be tainted"`
 	ScaleDownSimulationTimeout    Duration `json:"scaleDownSimulationTimeout" help:"how long one plan may take; nodes that it had no time for are left for the next loop"`
 	NodeDeletionCandidateTTL      Duration `json:"nodeDeletionCandidateTtl" flag:"node-deletion-candidate-ttl" help:"how old a soft taint may be that tells a new process since when its node is unneeded; 0: none does (Cluster Autoscaler: 0)"`
-	CoresTotal                    string   `json:"coresTotal" help:"MIN:MAX cores of all nodes; the minimum counts here"`
-	MemoryTotal                   string   `json:"memoryTotal" help:"MIN:MAX gigabytes of all nodes; the minimum counts here"`
+	CoresTotal                    string   `json:"coresTotal" help:"MIN:MAX cores that all nodes together offer to pods: no node goes below the minimum, no group grows beyond the maximum"`
+	MemoryTotal                   string   `json:"memoryTotal" help:"MIN:MAX gigabytes of memory, in the same way"`
 
 	MinNodesTotal      int      `json:"minNodesTotal" help:"nodes that the cluster keeps in all"`
 	GPULabels          []string `json:"gpuLabels" flag:"gpu-labels" help:"labels that tell a node with GPUs; empty: those of Google, Amazon and Azure"`
@@ -312,7 +314,7 @@ func (s *ScaleDown) check() error {
 	if _, err := s.PriorityGroups(); err != nil {
 		return err
 	}
-	_, _, err := s.Minimum()
+	_, err := s.Totals()
 	return err
 }
 
@@ -355,23 +357,34 @@ func (s *ScaleDown) PriorityGroups() ([]PriorityGroup, error) {
 	return groups, nil
 }
 
-// Minimum returns what all nodes together keep: cores and bytes.
-func (s *ScaleDown) Minimum() (cores, bytes int64, err error) {
-	if cores, err = lowest(s.CoresTotal); err != nil {
-		return 0, 0, fmt.Errorf("scaleDown.coresTotal: %w", err)
+// Totals bound what all nodes together offer.
+type Totals struct{ MinCores, MaxCores, MinBytes, MaxBytes int64 }
+
+// The engine takes no more cores, and no more than 2^62 bytes.
+const (
+	mostCores     = math.MaxInt32
+	mostGigabytes = 1 << 32
+)
+
+// Totals returns coresTotal and memoryTotal.
+func (s *ScaleDown) Totals() (t Totals, err error) {
+	if t.MinCores, t.MaxCores, err = bounds(s.CoresTotal, mostCores); err != nil {
+		return Totals{}, fmt.Errorf("scaleDown.coresTotal: %w", err)
 	}
-	if bytes, err = lowest(s.MemoryTotal); err != nil || bytes > 1<<33 {
-		return 0, 0, fmt.Errorf("scaleDown.memoryTotal %q: must be MIN:MAX gigabytes", s.MemoryTotal)
+	if t.MinBytes, t.MaxBytes, err = bounds(s.MemoryTotal, mostGigabytes); err != nil {
+		return Totals{}, fmt.Errorf("scaleDown.memoryTotal, in gigabytes: %w", err)
 	}
-	return cores, bytes << 30, nil
+	t.MinBytes, t.MaxBytes = t.MinBytes<<30, t.MaxBytes<<30
+	return t, nil
 }
 
-func lowest(text string) (int64, error) {
+// bounds reads MIN:MAX.
+func bounds(text string, most int64) (low, high int64, err error) {
 	left, right, ok := strings.Cut(text, ":")
 	low, err1 := strconv.ParseInt(left, 10, 64)
 	high, err2 := strconv.ParseInt(right, 10, 64)
-	if !ok || err1 != nil || err2 != nil || low < 0 || high < low {
-		return 0, fmt.Errorf("%q: must be MIN:MAX", text)
+	if !ok || err1 != nil || err2 != nil || low < 0 || high < low || high > most {
+		return 0, 0, fmt.Errorf("%q: must be MIN:MAX, at most %d", text, most)
 	}
-	return low, nil
+	return low, high, nil
 }

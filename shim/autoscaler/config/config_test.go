@@ -113,7 +113,9 @@ func TestRefusals(t *testing.T) {
 		{"--max-view-age=10s", "", "scaleDown.maxViewAge: 10s is below"},
 		{"--leader-elect-retry-period=30s --leader-elect-renew-deadline=60s --leader-elect-lease-duration=90s", "",
 			"scaleDown.maxViewAge: 1m0s is below"},
+		{"--cores-total=0:2147483648", "", "scaleDown.coresTotal"},
 		{"--memory-total=7:6", "", "scaleDown.memoryTotal"},
+		{"--memory-total=0:4294967297", "", "scaleDown.memoryTotal"},
 		{"--poll-interval=0", "", "pollInterval: must not be 0"},
 		{"--leader-elect-retry-period=1h", "", "leaseDuration > renewDeadline"},
 		{"--bind-address=here", "", "must be HOST:PORT"},
@@ -124,14 +126,15 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Minima are cores, and gigabytes as Cluster Autoscaler counts them.
-func TestMinimum(t *testing.T) {
+// Totals are cores, and gigabytes as Cluster Autoscaler counts them.
+func TestTotals(t *testing.T) {
 	c, _, err := parse(t, "--cores-total=4:10 --memory-total=2:9", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cores, bytes, err := c.ScaleDown.Minimum(); cores != 4 || bytes != 2<<30 || err != nil {
-		t.Errorf("%d cores, %d bytes, error %v", cores, bytes, err)
+	want := Totals{MinCores: 4, MaxCores: 10, MinBytes: 2 << 30, MaxBytes: 9 << 30}
+	if got, err := c.ScaleDown.Totals(); got != want || err != nil {
+		t.Errorf("totals %+v, error %v", got, err)
 	}
 }
 

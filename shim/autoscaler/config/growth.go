@@ -24,6 +24,8 @@ type ScaleUp struct {
 	MaxNodeGroupBackoffDuration     Duration `json:"maxNodeGroupBackoffDuration" help:"to which that doubles with each further one"`
 	NodeGroupBackoffResetTimeout    Duration `json:"nodeGroupBackoffResetTimeout" help:"after which failures are forgotten"`
 	NewPodScaleUpDelay              Duration `json:"newPodScaleUpDelay" help:"younger pods make no group grow; a pod's annotation cluster-autoscaler.kubernetes.io/pod-scale-up-delay overrides it"`
+	BatchIdle                       Duration `json:"batchIdle" help:"groups grow when no pod has come for so long that needs a node which is not there yet: pods that come together are planned for together; 0: at once"`
+	BatchMax                        Duration `json:"batchMax" help:"how long growth waits for that at most"`
 	ExpendablePodsPriorityCutoff    int      `json:"expendablePodsPriorityCutoff" help:"pods of a lower priority make no group grow; at least -10"`
 	BypassedSchedulerNames          []string `json:"bypassedSchedulerNames" help:"schedulers whose pods count as waiting before they have been tried"`
 	Prices                          []string `json:"prices" help:"price lists, CSV files, for groups of which the provider tells no price"`
@@ -81,11 +83,14 @@ func defaultScaleUp() ScaleUp {
 		InitialNodeGroupBackoffDuration: duration(5 * time.Minute),
 		MaxNodeGroupBackoffDuration:     duration(30 * time.Minute),
 		NodeGroupBackoffResetTimeout:    duration(3 * time.Hour), ExpendablePodsPriorityCutoff: expendable,
-		BaseRatePrices: true}
+		BatchIdle: duration(time.Second), BatchMax: duration(10 * time.Second), BaseRatePrices: true}
 }
 
 // expendable is the priority below which the engine lets pods count for nothing.
 const expendable = -10
+
+// mostBatch bounds for how long pods are left waiting for others.
+const mostBatch = time.Hour
 
 func (s *ScaleUp) check() error {
 	for key, value := range map[string]int{"maxNodesTotal": s.MaxNodesTotal,
@@ -99,6 +104,9 @@ func (s *ScaleUp) check() error {
 	}
 	if s.MaxNodeProvisionTime.Duration == 0 || s.InitialNodeGroupBackoffDuration.Duration == 0 {
 		return errors.New("scaleUp.maxNodeProvisionTime and initialNodeGroupBackoffDuration: must not be 0")
+	}
+	if s.BatchMax.Duration < s.BatchIdle.Duration || s.BatchMax.Duration > mostBatch {
+		return fmt.Errorf("scaleUp.batchMax: %v is below batchIdle, or above %v", s.BatchMax.Duration, mostBatch)
 	}
 	if s.MaxNodeGroupBackoffDuration.Duration < s.InitialNodeGroupBackoffDuration.Duration {
 		return errors.New("scaleUp.maxNodeGroupBackoffDuration: must not be below initialNodeGroupBackoffDuration")

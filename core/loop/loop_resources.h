@@ -1,0 +1,44 @@
+// How far groups may grow under the maxima of the cluster.
+#ifndef LOADLINE_CORE_LOOP_LOOP_RESOURCES_H_
+#define LOADLINE_CORE_LOOP_LOOP_RESOURCES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "core/loop/loop_growth.h"
+#include "core/loop/plan_loop.h"
+#include "core/loop/resource_limit.h"
+
+namespace loadline {
+
+// What nodes that are there and on their way leave of the maxima. A node on its way whose group has no
+// template counts for nothing: nobody knows what it offers. Cost: O(nodes) where there is a limit.
+ResourceRoom RoomOfCluster(const LoopProblem& problem, std::span<const GroupCounts> counts);
+
+// What all that the plan grows by leaves of LoopPlan::room.
+ResourceRoom RoomLeft(const LoopProblem& problem, const LoopPlan& plan);
+
+// How many nodes of the group may come by what is left; nullopt: no limit, or no template.
+NodeLimit MostNodesOf(const LoopProblem& problem, const ResourceRoom& left, size_t group);
+
+// New nodes of groups, by their position.
+using NodesOfGroups = absl::btree_map<int32_t, int64_t>;
+
+// Whether the plan may grow by all of these nodes more.
+bool PermitsTogether(const LoopProblem& problem, const LoopPlan& plan, const NodesOfGroups& growth);
+
+// Nodes that each group may win at most so that all together stay within the maxima, by position: what may be
+// of `growth`, and then what is left for others, each in the order of the groups. A group that has all of its
+// nodes or none comes behind the others of `growth`, with all that `growth` has of it or none.
+std::vector<NodeLimit> CapsTogether(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                                    const LoopPlan& plan, const NodesOfGroups& growth);
+
+// The groups that might grow and of which the maxima permit no further node, in their order.
+std::vector<GroupAtMaximum> GroupsAtMaximum(const LoopProblem& problem, const LoopPlan& plan);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_LOOP_RESOURCES_H_

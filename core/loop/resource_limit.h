@@ -1,0 +1,46 @@
+// What all nodes together may offer at most: --cores-total and --memory-total.
+#ifndef LOADLINE_CORE_LOOP_RESOURCE_LIMIT_H_
+#define LOADLINE_CORE_LOOP_RESOURCE_LIMIT_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/base/cpu_memory.h"
+#include "core/expand/node_limits.h"
+
+namespace loadline {
+
+// The sum of what all nodes offer to pods may not exceed it; nullopt: no limit.
+struct ClusterMaximum {
+  std::optional<int64_t> milli_cpu;
+  std::optional<int64_t> memory_bytes;
+};
+
+// Counts nodes against the maxima of the cluster. Amounts are allocatable, as for the minima, where Cluster
+// Autoscaler takes the capacity of nodes: what kubelet and system reserve does not count.
+class ResourceRoom {
+ public:
+  ResourceRoom() = default;  // no limit
+  explicit ResourceRoom(const ClusterMaximum& maximum)
+      : milli_cpu_(maximum.milli_cpu), memory_bytes_(maximum.memory_bytes) {}
+
+  bool unlimited() const { return !milli_cpu_.has_value() && !memory_bytes_.has_value(); }
+
+  // How many nodes may come that each offer so much; nullopt: any number.
+  NodeLimit MostNodes(const CpuMemory& node) const;
+  // So many such nodes are there, or come. Of more than may be, what is left is nothing.
+  void Take(const CpuMemory& node, int64_t nodes);
+  // The resources of which one such node more would be too much: "cpu", then "memory".
+  std::vector<absl::string_view> ExceededBy(const CpuMemory& node) const;
+
+ private:
+  // What is left; nullopt: there is no limit.
+  std::optional<int64_t> milli_cpu_;
+  std::optional<int64_t> memory_bytes_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_RESOURCE_LIMIT_H_

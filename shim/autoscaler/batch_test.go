@@ -1,0 +1,196 @@
+package autoscaler
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"loadline.dev/shim/autoscaler/config"
+)
+
+// step is the time between two looks at what is due.
+const step = 50 * time.Millisecond
+
+// fleet is a bench of groups of several sizes, of which larger nodes cost less per core.
+func fleet(t *testing.T, change func(*config.ScaleUp)) *bench {
+	return growing(t, map[string]*skyGroup{
+		"a": {max: 100, cpu: "4", price: 0.21}, "b": {max: 100, cpu: "8", price: 0.40},
+		"c": {max: 100, cpu: "16", price: 0.77}, "d": {max: 100, cpu: "48", price: 2.1}},
+		func(c *config.Configuration) {
+			c.Decisions = []string{config.ScaleUpDecision}
+			c.ScaleUp.BatchIdle = config.Default().ScaleUp.BatchIdle
+			if change != nil {
+				change(&c.ScaleUp)
+			}
+		})
+}
+
+// arrive has `count` pods come, one per interval, of sizes drawn from a seed, and runs loops each second and when a
+// batch ends, until so long after the last pod. It returns after which times groups grew.
+func (b *bench) arrive(count int, interval, after time.Duration) (grew []time.Duration) {
+	b.t.Helper()
+	r := rand.New(rand.NewPCG(7, 1))
+	began, made := time.Now(), 0
+	next := began
+	for time.Since(began) <= time.Duration(count)*interval+after {
+		for ; made < count && time.Since(began) >= time.Duration(made)*interval; made++ {
+			b.addPending(fmt.Sprint("p", made), 1, []string{"250m", "500m", "1", "1500m", "2", "3"}[r.IntN(6)])
+		}
+		if !time.Now().Before(next) {
+			before := len(b.sky.requests())
+			if err := b.once(b.ctx); err != nil {
+				b.t.Error(err)
+			}
+			if len(b.sky.requests()) > before {
+				grew = append(grew, time.Since(began))
+			}
+			next = time.Now().Add(time.Second)
+			if wait := b.leader.batch.wait; wait > 0 && wait < time.Second {
+				next = time.Now().Add(wait)
+			}
+		}
+		time.Sleep(step)
+	}
+	return grew
+}
+
+// perHour is what all machines that were asked for cost.
+func (b *bench) perHour() (usd float64) {
+	b.sky.mu.Lock()
+	defer b.sky.mu.Unlock()
+	for _, g := range b.sky.groups {
+		usd += float64(g.target) * g.price
+	}
+	return usd
+}
+
+// 118 pods that come within six seconds are bought together, which costs hardly more than if all had been there at
+// once. Each loop by itself buys in crumbs.
+func TestArrivalsAreBoughtTogether(t *testing.T) {
+	const pods = 118
+	run := func(change func(*config.ScaleUp), interval time.Duration) (grew []time.Duration, usd float64) {
+		synctest.Test(t, func(t *testing.T) {
+			b := fleet(t, change)
+			grew, usd = b.arrive(pods, interval, 5*time.Second), b.perHour()
+			if up := b.readStatus().ClusterWide.ScaleUp; up.Unplaced > 0 {
+				t.Errorf("pods have no place: %+v", up)
+			}
+			b.end()
+		})
+		return grew, usd
+	}
+	atOnce := func(s *config.ScaleUp) { s.BatchIdle.Duration = 0 }
+	_, one := run(atOnce, 0)
+	grew, together := run(nil, step)
+	crumbs, apart := run(atOnce, step)
+	t.Logf("one plan: %.2f USD per hour; together: %.2f after %v; apart: %.2f in %d rounds", one, together, grew, apart,
+		len(crumbs))
+	if len(grew) > 2 || together > 1.05*one {
+		t.Errorf("grew after %v, to %.2f USD per hour; one plan costs %.2f", grew, together, one)
+	}
+	if len(crumbs) < 4 || apart < together {
+		t.Errorf("without batches groups grew after %v, to %.2f USD per hour: the test shows nothing", crumbs, apart)
+	}
+}
+
+// Where pods never cease to come, groups grow every ten seconds; and nobody waits longer.
+func TestArrivalsThatDoNotCease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := fleet(t, nil)
+		grew := b.arrive(100, 500*time.Millisecond, 5*time.Second)
+		if len(grew) < 5 || len(grew) > 7 {
+			t.Errorf("grew after %v", grew)
+		}
+		last := time.Duration(0)
+		for _, at := range grew {
+			if at-last > 11*time.Second {
+				t.Errorf("grew after %v: pods waited for too long", grew)
+			}
+			last = at
+		}
+		b.end()
+	})
+}
+
+// A pod alone waits a second, as the status says; one that came long ago does not, nor any when that is switched off.
+func TestOnePodWaitsForOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*config.ScaleUp)
+		came   time.Duration // ago
+		want   string
+	}{
+		"Now":         {want: scaleUpInCooldown},
+		"LongAgo":     {came: time.Minute, want: scaleUpSuccessful},
+		"SwitchedOff": {change: func(s *config.ScaleUp) { s.BatchIdle.Duration = 0 }, want: scaleUpSuccessful},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := fleet(t, c.change)
+				b.addPending("web", 1, "3")
+				pod, err := b.client.CoreV1().Pods("default").Get(t.Context(), "web-0", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				pod.CreationTimestamp = metav1.NewTime(time.Now().Add(-c.came))
+				_, err = b.client.CoreV1().Pods("default").Update(t.Context(), pod, metav1.UpdateOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				for _, want := range []string{c.want, scaleUpSuccessful} {
+					if err := b.once(b.ctx); err != nil {
+						t.Fatal(err)
+					}
+					if got := b.readStatus().ClusterWide.ScaleUp.Result; got != want {
+						t.Errorf("result %s, want %s", got, want)
+					}
+					if want == scaleUpSuccessful {
+						break
+					}
+					if wait := b.leader.batch.wait; wait != time.Second {
+						t.Errorf("waits for %v", wait)
+					}
+					time.Sleep(b.leader.batch.wait)
+				}
+				if got := strings.Join(b.sky.requests(), " "); got != "a+1" {
+					t.Errorf("asked for %q", got)
+				}
+				b.end()
+			})
+		})
+	}
+}
+
+// The API server's times are whole seconds of another clock: what a pod says of itself may be early or late by one.
+func TestWhenAPodCame(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	at := func(ago time.Duration) metav1.Time { return metav1.NewTime(now.Add(-ago)) }
+	for name, c := range map[string]struct {
+		created, refused metav1.Time
+		seen             time.Duration // ago; 0: not before
+		want             time.Duration // ago
+	}{
+		"JustCreated":       {created: at(0), want: 0},
+		"WithinASecond":     {created: at(2 * time.Second), want: time.Second},
+		"SeenBefore":        {created: at(2 * time.Second), seen: 1500 * time.Millisecond, want: 1500 * time.Millisecond},
+		"RefusedLater":      {created: at(time.Hour), refused: at(3 * time.Second), want: 2 * time.Second},
+		"AClockThatIsAhead": {created: at(-time.Hour), want: 0},
+	} {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", CreationTimestamp: c.created},
+			Status: v1.PodStatus{Conditions: []v1.PodCondition{{Type: v1.PodScheduled, LastTransitionTime: c.refused}}}}
+		b := &batch{}
+		if c.seen > 0 {
+			b.seen = map[types.UID]time.Time{"u": now.Add(-c.seen)}
+		}
+		if got := now.Sub(b.cameAt(pod, now)); got != c.want {
+			t.Errorf("%s: came %v ago, want %v", name, got, c.want)
+		}
+	}
+}

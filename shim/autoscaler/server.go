@@ -1,0 +1,87 @@
+package autoscaler
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection" // leader_election_*
+	_ "k8s.io/component-base/metrics/prometheus/restclient"              // rest_client_*
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/internal/health"
+)
+
+// serve answers probes, metrics and people, if that is configured.
+func (a *Autoscaler) serve() (closeServer func(), err error) {
+	if a.config.BindAddress == "" {
+		return func() {}, nil
+	}
+	listener, err := net.Listen("tcp", a.config.BindAddress)
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: a.handler(), ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second,
+		WriteTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			klog.ErrorS(err, "Probes are not answered any more")
+		}
+	}()
+	return func() { server.Close() }, nil
+}
+
+// handler answers on all paths.
+func (a *Autoscaler) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /livez", health.Handler(a.alive))
+	mux.Handle("GET /healthz", health.Handler(a.alive)) // the older name
+	mux.Handle("GET /readyz", health.Handler(a.readiness))
+	// The registry of component-base has what client-go counts, the process and Go's runtime.
+	all := prometheus.Gatherers{a.metrics.registry, legacyregistry.DefaultGatherer}
+	mux.Handle("GET /metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
+	a.addPages(mux)
+	if a.config.Profiling {
+		a.addProfiles(mux)
+	}
+	return mux
+}
+
+// addProfiles adds what Go's profiler serves. Profiles show function names and command lines, and cost time: they are
+// guarded as the pages are.
+func (a *Autoscaler) addProfiles(mux *http.ServeMux) {
+	mux.HandleFunc("GET /debug/pprof/", a.guarded(pprof.Index))
+	mux.HandleFunc("GET /debug/pprof/cmdline", a.guarded(pprof.Cmdline))
+	mux.HandleFunc("GET /debug/pprof/profile", a.guarded(pprof.Profile))
+	mux.HandleFunc("GET /debug/pprof/symbol", a.guarded(pprof.Symbol))
+	mux.HandleFunc("GET /debug/pprof/trace", a.guarded(pprof.Trace))
+}
+
+// alive fails when a loop has hung for so long that only a restart helps.
+func (a *Autoscaler) alive() []health.Check {
+	c := health.Check{Name: "loop"}
+	if began := a.loopBegan.Load(); a.leads.Load() && began != 0 {
+		if since := time.Since(time.Unix(0, began)); since > stuckAfter+a.config.ScanInterval.Duration {
+			c.Problem = fmt.Sprintf("stuck for %v", since.Round(time.Second))
+		}
+	}
+	return []health.Check{c}
+}
+
+// readiness fails until the cluster is listed, and on a leader until a loop has ended well.
+func (a *Autoscaler) readiness() []health.Check {
+	listed, plan := health.Check{Name: "cluster"}, health.Check{Name: "plan"}
+	if !a.cluster.ready() {
+		listed.Problem = "not listed yet"
+	}
+	if a.leads.Load() && !a.planned.Load() {
+		plan.Problem = "no loop has ended without an error yet"
+	}
+	return []health.Check{listed, plan}
+}

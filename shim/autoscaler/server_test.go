@@ -1,0 +1,88 @@
+package autoscaler
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+
+	"loadline.dev/shim/autoscaler/config"
+)
+
+// ask returns the answer of a process that does not lead to a request from an address.
+func ask(change func(*config.Configuration), path, from string) *httptest.ResponseRecorder {
+	options := config.Default()
+	if change != nil {
+		change(&options)
+	}
+	a := &Autoscaler{config: &options, metrics: newMetrics("v1"), cluster: &cluster{}}
+	answer := httptest.NewRecorder()
+	request := httptest.NewRequest("GET", path, nil)
+	request.RemoteAddr = from
+	a.handler().ServeHTTP(answer, request)
+	return answer
+}
+
+const (
+	thisMachine  = "127.0.0.1:40000"
+	otherMachine = "192.0.2.7:40000"
+)
+
+// /metrics has, beside our own, what client-go counts of requests to the API server, the process and Go's runtime. All
+// of our own begin with the name of the autoscaler: the gateway has some that mean the like.
+func TestServesMetricsOfLibraries(t *testing.T) {
+	api := httptest.NewServer(http.NotFoundHandler())
+	defer api.Close()
+	client, err := kubernetes.NewForConfig(&restclient.Config{Host: api.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{}); err == nil {
+		t.Fatal("there is a node")
+	}
+	answer := ask(nil, "/metrics", otherMachine)
+	if answer.Code != http.StatusOK {
+		t.Fatalf("%d %s", answer.Code, answer.Body)
+	}
+	for _, want := range []string{`(?m)^rest_client_requests_total\{code="404",host="[^"]+",method="GET"\} 1$`,
+		`(?m)^go_goroutines `, `(?m)^process_resident_memory_bytes `,
+		`(?m)^loadline_autoscaler_build_info\{version="v1"\} 1$`, `(?m)^loadline_autoscaler_leader 0$`} {
+		if !regexp.MustCompile(want).MatchString(answer.Body.String()) {
+			t.Errorf("there is no %s", want)
+		}
+	}
+	for _, line := range strings.Split(answer.Body.String(), "\n") {
+		if strings.HasPrefix(line, "loadline_") && !strings.HasPrefix(line, prefix) {
+			t.Errorf("%q has not the prefix of the autoscaler", line)
+		}
+	}
+}
+
+// Profiles are served only if that is configured, and then as the page: to this machine only.
+func TestProfiling(t *testing.T) {
+	on := func(c *config.Configuration) { c.Profiling = true }
+	exposed := func(c *config.Configuration) { c.Profiling, c.ExposePage = true, true }
+	for name, c := range map[string]struct {
+		change func(*config.Configuration)
+		from   string
+		want   int
+	}{
+		"Default":        {nil, thisMachine, http.StatusNotFound},
+		"ThisMachine":    {on, thisMachine, http.StatusOK},
+		"AnotherMachine": {on, otherMachine, http.StatusForbidden},
+		"Exposed":        {exposed, otherMachine, http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/heap?debug=1"} {
+				if got := ask(c.change, path, c.from).Code; got != c.want {
+					t.Errorf("%s: %d, want %d", path, got, c.want)
+				}
+			}
+		})
+	}
+}

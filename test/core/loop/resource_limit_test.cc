@@ -1,0 +1,199 @@
+// The maxima of the cluster: --cores-total and --memory-total.
+#include "core/loop/resource_limit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/amount.h"
+#include "test/core/loop/loop_fixture.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(ResourceRoomTest, WithoutALimitAnyNumberMayCome) {
+  ResourceRoom room;
+  EXPECT_TRUE(room.unlimited());
+  room.Take({kMaxAmount, kMaxAmount}, 1'000);
+  EXPECT_EQ(room.MostNodes({1, 1}), std::nullopt);
+  EXPECT_THAT(room.ExceededBy({kMaxAmount, kMaxAmount}), IsEmpty());
+}
+
+TEST(ResourceRoomTest, TheScarcerResourceCounts) {
+  ResourceRoom room({.milli_cpu = 10'000, .memory_bytes = 100});
+  EXPECT_FALSE(room.unlimited());
+  EXPECT_EQ(room.MostNodes({2'000, 10}), 5) << "an exact fit";
+  EXPECT_EQ(room.MostNodes({2'001, 10}), 4) << "one unit short";
+  EXPECT_EQ(room.MostNodes({1'000, 30}), 3);
+  EXPECT_EQ(room.MostNodes({0, 50}), 2);
+  EXPECT_EQ(room.MostNodes({0, 0}), std::nullopt) << "a node that offers nothing exceeds nothing";
+  EXPECT_EQ(ResourceRoom({.memory_bytes = 100}).MostNodes({1, 40}), 2);
+}
+
+TEST(ResourceRoomTest, NodesTakeOfItAndNeverMoreThanThereIs) {
+  ResourceRoom room({.milli_cpu = 10'000, .memory_bytes = 100});
+  room.Take({3'000, 10}, 2);
+  EXPECT_EQ(room.MostNodes({2'000, 10}), 2);
+  EXPECT_THAT(room.ExceededBy({4'000, 80}), IsEmpty());
+  EXPECT_THAT(room.ExceededBy({4'001, 80}), ElementsAre("cpu"));
+  EXPECT_THAT(room.ExceededBy({4'001, 81}), ElementsAre("cpu", "memory"));
+  room.Take({kMaxAmount, 1}, kMaxAmount);
+  EXPECT_EQ(room.MostNodes({1, 1}), 0);
+  EXPECT_THAT(room.ExceededBy({1, 0}), ElementsAre("cpu"));
+}
+
+// Nodes of the fixture have 1,000,000 units of memory.
+class MaximumTest : public LoopTest {
+ protected:
+  static int64_t CpuOf(const LoopPlan& plan, const std::vector<int64_t>& cpu_of_groups) {
+    int64_t cpu = 0;
+    for (const LoopGrowth& growth : plan.growth) {
+      cpu += growth.nodes() * cpu_of_groups[static_cast<size_t>(growth.group)];
+    }
+    return cpu;
+  }
+};
+
+// 10 cores, less one of a node of no group, two of g and two that are on their way: five more.
+TEST_F(MaximumTest, NodesThatAreThereAndOnTheirWayCount) {
+  AddGroup("g", 1000, 1, /*target=*/4, /*max=*/20);
+  nodes_ = {{NodeOf("other", 1000), {}, -1}, {NodeOf("a", 1000), {}}, {NodeOf("b", 1000), {}}};
+  for (TestNode& node : nodes_) node.pods = {Replica(node.node.name + "-full", 1000)};
+  Pending(Replica("w", 1000), 12);
+  problem_.maximum.milli_cpu = 10'000;
+  LoopPlan plan = Plan();
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 5}));
+  EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(5)) << "two come with the nodes on their way";
+  EXPECT_THAT(plan.at_maximum, ElementsAre(GroupAtMaximum{0, {"cpu"}}));
+
+  problem_.maximum = {.milli_cpu = 10'999, .memory_bytes = 7'999'999};
+  plan = Plan();
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 2})) << "memory for seven nodes";
+  EXPECT_THAT(plan.at_maximum, ElementsAre(GroupAtMaximum{0, {"memory"}}));
+
+  problem_.maximum = {.milli_cpu = 12'000};
+  plan = Plan();
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 7}));
+  EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(3));
+
+  problem_.maximum = {};
+  plan = Plan();
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 10}));
+  EXPECT_THAT(plan.at_maximum, IsEmpty());
+}
+
+TEST_F(MaximumTest, AClusterBeyondItsMaximumDoesNotGrow) {
+  AddGroup("g", 1000, 1, /*target=*/0);
+  nodes_ = {{NodeOf("other", 4000), {Replica("full", 4000)}, -1}};
+  Pending(Replica("w", 1000), 1);
+  problem_.maximum.milli_cpu = 3'000;
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.growth, IsEmpty());
+  EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(1));
+}
+
+// Two groups are needed, since their pods ask for a device that the nodes of the other one do not have. Each
+// alone stays within ten cores. The first one gets its eight; the second one of two, and the rest of its pods
+// wait.
+TEST_F(MaximumTest, GroupsShareIt) {
+  AddGroup("large", 8000, 8, 0);
+  AddGroup("small", 2000, 1, 0);
+  templates_[0].allocatable.emplace_back("example.com/l", 1);
+  templates_[1].allocatable.emplace_back("example.com/s", 1);
+  FitPod large = Replica("l", 8000);
+  large.requests.emplace_back("example.com/l", 1);
+  FitPod small = Replica("s", 2000);
+  small.requests.emplace_back("example.com/s", 1);
+  small.traits.owner->uid = "uid-s";
+  Pending(large, 1);
+  Pending(small, 4);
+  problem_.maximum.milli_cpu = 10'000;
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1}, LoopGrowth{1, 1}));
+  EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(0, 3));
+  EXPECT_EQ(plan.at_maximum.size(), 2u);
+}
+
+// A larger node would be cheaper for all, and is more than there may be.
+TEST_F(MaximumTest, SmallerNodesComeWhereLargeOnesMayNot) {
+  AddGroup("large", 8000, 1, 0);
+  AddGroup("small", 2000, 1, 0);
+  Pending(Replica("w", 1000), 8);
+  problem_.maximum.milli_cpu = 7'000;
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{1, 3}));
+  EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(2));
+}
+
+TEST_F(MaximumTest, AGroupOfAllNodesOrNoneComesAsAWholeOrNotAtAll) {
+  AddGroup("all", 1000, 1, 0, /*max=*/4);
+  problem_.groups[0].drain.atomic = true;
+  Pending(Replica("w", 1000), 1);
+  problem_.maximum.milli_cpu = 4'000;
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 4}));
+  problem_.maximum.milli_cpu = 3'999;
+  EXPECT_THAT(Plan().growth, IsEmpty());
+}
+
+// Each of the two fits alone. The first one comes, and then nothing is left for the second one.
+TEST_F(MaximumTest, OfTwoGroupsOfAllNodesOrNoneOneComes) {
+  for (const std::string name : {"a", "b"}) {
+    AddGroup(name, 1000, 1, 0, /*max=*/3);
+    problem_.groups.back().drain.atomic = true;
+  }
+  Pending(Replica("w", 1000), 6);
+  problem_.maximum.milli_cpu = 5'000;
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 3}));
+  EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(3));
+}
+
+TEST_F(MaximumTest, SlackTakesOnlyWhatPodsLeave) {
+  problem_.decisions.slack = true;
+  problem_.slack.rate = kWholeRate;
+  AddGroup("g", 1000, 1, /*target=*/1, /*max=*/20);
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 1000)}}};
+  Pending(Replica("w", 1000), 2);
+  const std::vector<int64_t> cpu = {1000};
+  const LoopPlan all = Plan();
+  ASSERT_EQ(all.growth.size(), 1u);
+  ASSERT_GT(all.growth[0].for_slack, 1);
+  slack_ = {};
+  problem_.maximum.milli_cpu = 4'000;
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 2, 1}));
+  EXPECT_EQ(CpuOf(plan, cpu), 3'000);
+}
+
+// Whatever is asked for, and in whatever mix of groups, growth stays within the maxima.
+TEST_F(MaximumTest, NoMixOfGroupsExceedsIt) {
+  const std::vector<int64_t> cpu = {1000, 2000, 4000, 7000};
+  for (size_t i = 0; i < cpu.size(); ++i) {
+    AddGroup(std::string(1, static_cast<char>('a' + i)), cpu[i], 1 + 0.1 * static_cast<double>(i), 0,
+             /*max=*/5);
+  }
+  problem_.groups[1].drain.atomic = true;
+  for (const int64_t size : {500, 900, 3'000, 6'500}) {
+    FitPod pod = Replica("w", size);
+    pod.traits.owner->uid = std::to_string(size);
+    Pending(pod, 4);
+  }
+  for (int64_t maximum = 0; maximum <= 40'000; maximum += 1'300) {
+    problem_.maximum.milli_cpu = maximum;
+    const LoopPlan plan = Plan();
+    EXPECT_LE(CpuOf(plan, cpu), maximum);
+    if (maximum >= 1'000) {
+      EXPECT_FALSE(plan.growth.empty()) << maximum;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace loadline
