@@ -115,11 +115,10 @@ func (l *leader) whyNoGrowth(o *loop) string {
 		{text: "max node group size reached"}, {text: "no price or template known"}, {text: "sized by utilization"},
 		{text: "their options are not known"}}
 	for _, g := range o.states {
-		_, backsOff := l.arrivals.backoff.Of(g.ID, o.now)
 		switch {
 		case g.Problem != nil:
 			reasons[6].count++
-		case backsOff:
+		case g.backsOff():
 			reasons[1].count++
 		case o.sized[g.ID] != nil:
 			reasons[5].count++
