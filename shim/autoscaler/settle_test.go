@@ -67,7 +67,8 @@ func TestTimersRun(t *testing.T) {
 		"NoDrainPlanned":  {o: &loop{plan: plan("groups grow")}, want: true},
 		"DrainedElsewhere": {o: &loop{plan: plan("decided elsewhere")},
 			prepare: func(l *leader) { l.config.Decisions = []string{config.ScaleUpDecision} }},
-		"NodesOnTheirWay": {o: &loop{plan: plan(""), states: []*groupState{{found: &loadlinev1.FleetGroupView{Coming: 1}}}}, want: true},
+		"NodesOnTheirWay": {o: &loop{plan: plan(""), states: []*groupState{
+			{found: &loadlinev1.FleetGroupView{Coming: 1}}}}, want: true},
 		"NodesStart": {o: &loop{plan: plan(""), states: []*groupState{{},
 			{found: &loadlinev1.FleetGroupView{Starting: 1}}}}, want: true},
 		"BackOff": {o: &loop{plan: plan("")},

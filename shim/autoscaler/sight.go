@@ -174,7 +174,7 @@ func (l *leader) stateOf(o *loop, i int, s *sight, found *loadlinev1.FleetGroupV
 		if slices.Contains(nodes, nil) {
 			wrong = errors.New("a machine without a node is taken for one with a node")
 		}
-		if err = cmp.Or(err, wrong); wrong != nil {
+		if wrong != nil {
 			err = fmt.Errorf("the look at node group %s: %w", g.ID, wrong)
 			return nil
 		}

@@ -70,6 +70,18 @@ TEST(GiveUpTest, AMachineThatOnceHadANodeIsLostAndNotLate) {
   EXPECT_FALSE(view.back_off.has_value());
 }
 
+TEST(GiveUpTest, AFaultOfAMachineThatOnceHadANodeDeletesNothing) {
+  FleetWorld world;
+  world.group = GroupOf("g", {MachineWithNode("a"), MachineWithNode("b")});
+  world.Look(0);
+  world.group.machines[0].node.reset();
+  world.group.machines[0].fault = MachineFault{"UNREACHABLE", "no answer"};
+  const FleetGroupView view = world.Look(1);
+  EXPECT_EQ(view.lost, 1);
+  EXPECT_THAT(view.failed, IsEmpty());
+  EXPECT_THAT(view.delete_failed, IsEmpty());
+}
+
 TEST(GiveUpTest, OneThatIsCreatedAnewUnderTheSameIdCanBeLate) {
   FleetWorld world;
   world.group = GroupOf("g", {MachineWithNode("a")});

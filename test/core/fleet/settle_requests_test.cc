@@ -106,6 +106,16 @@ TEST(SettleRequestsTest, WhatCameIsNoSuccessOfWhatFailedBesideIt) {
   EXPECT_EQ(view.groups[0].back_off->text, "1 machines could not be created: BROKEN: no machine");
 }
 
+TEST(SettleRequestsTest, ARequestOfWhichAllFailHasEndedThere) {
+  FleetWorld world;
+  world.Look(0);
+  world.Grow(0, 2);
+  world.group.machines = {FaultyMachine("a"), FaultyMachine("b")};
+  EXPECT_EQ(world.LookAtAll(1).failures.size(), 1);
+  world.group = GroupOf("g", {});  // they are deleted, and the target is what it was
+  EXPECT_TRUE(world.LookAtAll(2).failures.empty());
+}
+
 TEST(SettleRequestsTest, AGroupThatIsRefusedForNobodysFaultDoesNotBackOff) {
   FleetWorld world;
   world.Look(0);
