@@ -51,7 +51,8 @@ endfunction()
 if(NOT LOADLINE_FUZZ)
   loadline_gtest(core_test
     SOURCES core/*_test.cc core/drain/naive_*.cc testing/*.cc
-    LIBRARIES loadline_fit loadline_score loadline_expand loadline_size loadline_slack loadline_drain loadline_loop)
+    LIBRARIES loadline_fit loadline_score loadline_expand loadline_size loadline_slack loadline_drain loadline_fleet
+      loadline_loop)
   loadline_gtest(plugin_test
     SOURCES plugin/*.cc testing/*.cc
     LIBRARIES loadline_service loadline_daemon)

@@ -22,6 +22,8 @@ class ExplainRequest;
 class ExplainResponse;
 class FitRequest;
 class FitResponse;
+class LookAtFleetRequest;
+class LookAtFleetResponse;
 class MeasureUtilizationRequest;
 class MeasureUtilizationResponse;
 class PlanDrainRequest;
@@ -75,6 +77,9 @@ absl::StatusOr<v1::PlanDrainResponse> AnswerPlanDrain(const v1::PlanDrainRequest
                                                       const Deadline& deadline, Views* views);
 absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& request,
                                                     const Deadline& deadline, Views* views);
+
+absl::StatusOr<v1::LookAtFleetResponse> AnswerLookAtFleet(const v1::LookAtFleetRequest& request,
+                                                          const Deadline& deadline, Views* views);
 
 }  // namespace loadline
 

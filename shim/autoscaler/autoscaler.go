@@ -250,6 +250,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	defer a.leader.Store(nil)
 	defer l.actuator.Wait()
 	_ = a.cluster.view.Drop(ctx) // what an engine that lives on remembers of another leader
+	l.recallState(ctx)
 	ticker := time.NewTicker(a.config.ScanInterval.Duration)
 	defer ticker.Stop()
 	for {

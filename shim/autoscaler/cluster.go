@@ -62,7 +62,8 @@ type cluster struct {
 	standsFor func(*v1.Pod) bool
 	// slackNamespace is where our placeholders are.
 	slackNamespace string
-	complete       bool
+	// complete says that all kinds have been listed, told that the engine knows it.
+	complete, told bool
 	fresh          *freshness
 	age            time.Duration // of what the last call of apply has brought into effect
 	// turns say which namespaces come first while more pods wait than are planned for in one loop.
@@ -199,6 +200,13 @@ func (c *cluster) ready() bool {
 
 // apply brings what the informers have noted into effect. `shown` returns a node as it is to be planned.
 func (c *cluster) apply(shown func(*v1.Node) *v1.Node) error {
+	err := c.applyNotes()
+	c.show(shown)
+	return err
+}
+
+// applyNotes takes over what the informers have noted. Nodes that may have to be shown otherwise wait for show.
+func (c *cluster) applyNotes() error {
 	ready := c.ready() // before the notes are taken: they hold the whole list then
 	c.age = c.fresh.age()
 	c.mu.Lock()
@@ -217,7 +225,13 @@ func (c *cluster) apply(shown func(*v1.Node) *v1.Node) error {
 			errs = append(errs, c.applyObject(value))
 		}
 	}
-	for name := range c.altered { // what is shown of them may change without an event
+	c.complete = c.complete || ready
+	return errors.Join(errs...)
+}
+
+// show brings nodes into effect of which what is shown may change without an event.
+func (c *cluster) show(shown func(*v1.Node) *v1.Node) {
+	for name := range c.altered {
 		node, ok := c.nodes[name]
 		if !ok {
 			continue
@@ -228,11 +242,10 @@ func (c *cluster) apply(shown func(*v1.Node) *v1.Node) error {
 			delete(c.altered, name)
 		}
 	}
-	if ready && !c.complete {
-		c.complete = true
+	if c.complete && !c.told {
+		c.told = true
 		c.view.Complete(c.kinds...)
 	}
-	return errors.Join(errs...)
 }
 
 func (c *cluster) applyNode(name string, value any) {

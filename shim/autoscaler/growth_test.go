@@ -327,12 +327,15 @@ func TestAnotherGroupGrows(t *testing.T) {
 // that has not asked for them. Their group backs off.
 func TestNodesThatDoNotCome(t *testing.T) {
 	for name, c := range map[string]struct {
-		unborn, restart bool
-		want            []string
+		unborn, restart, forgets bool
+		want                     []string
 	}{
 		"Phantoms":           {want: []string{"g+2", "delete sky://g1", "delete sky://g2"}},
 		"NotBegun":           {unborn: true, want: []string{"g+2", "g-2"}},
 		"PhantomsAndRestart": {restart: true, want: []string{"g+2", "delete sky://g1", "delete sky://g2"}},
+		// Where nobody knows since when machines are missing, their time begins anew.
+		"PhantomsAndALostState": {restart: true, forgets: true,
+			want: []string{"g+2", "delete sky://g1", "delete sky://g2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -342,11 +345,16 @@ func TestNodesThatDoNotCome(t *testing.T) {
 				b.sky.delay = 0
 				b.addPending("web", 2, "3")
 				b.run(time.Minute)
-				left := 3 * time.Minute
+				left := 2 * time.Minute
+				if c.forgets {
+					left = 3 * time.Minute
+					if err := b.client.CoreV1().ConfigMaps("kube-system").Delete(t.Context(), stateName,
+						metav1.DeleteOptions{}); err != nil {
+						t.Fatal(err)
+					}
+				}
 				if c.restart {
 					b.start(b.config, 2)
-				} else {
-					left = 2 * time.Minute
 				}
 				b.run(left - 10*time.Second)
 				if got := b.sky.requests(); !slices.Equal(got, c.want[:1]) {

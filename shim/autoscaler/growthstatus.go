@@ -9,8 +9,11 @@ import (
 
 // counts of the nodes of a group.
 func (g *groupState) counts() NodeCounts {
-	c := NodeCounts{Unregistered: g.coming, LongUnregistered: len(g.late) + g.lost + len(g.failed) + g.short,
-		Registered: RegisteredCounts{Total: len(g.nodes) + g.starting, NotStarted: g.starting}}
+	f := g.found
+	starting := int(f.GetStarting())
+	c := NodeCounts{Unregistered: int(f.GetComing()),
+		LongUnregistered: int(f.GetLate() + f.GetLost() + f.GetFailed() + f.GetNotBegun()),
+		Registered:       RegisteredCounts{Total: len(g.nodes) + starting, NotStarted: starting}}
 	for _, node := range g.nodes {
 		if started(node) {
 			c.Registered.Ready++
@@ -37,7 +40,7 @@ func (l *leader) nodeCounts(o *loop) NodeCounts {
 		return all
 	}
 	for name, node := range l.cluster.nodes {
-		if _, counted := o.groupOf[name]; counted || l.isStarting(o, node) {
+		if _, counted := o.groupOf[name]; counted || o.notStarted[name] {
 			continue
 		}
 		if started(node) {
@@ -65,10 +68,10 @@ func (l *leader) groupStatus(o *loop, g *groupState, candidates int) GroupStatus
 		s.ScaleUp.Status = inProgress
 	}
 	s.Size = o.sizeStatus(g.ID)
-	if info, backsOff := l.arrivals.backoff.Of(g.ID, o.now); backsOff {
+	if info := g.found.GetBackOff(); info != nil {
 		s.ScaleUp.Status = inBackoff
-		s.ScaleUp.BackoffInfo = &BackoffInfo{ErrorCode: info.Reason, ErrorMessage: info.Text,
-			Until: info.Until.UTC().Format(time.RFC3339)}
+		s.ScaleUp.BackoffInfo = &BackoffInfo{ErrorCode: backOffReasons[info.GetReason()], ErrorMessage: info.GetText(),
+			Until: time.UnixMilli(info.GetUntilMilliseconds()).UTC().Format(time.RFC3339)}
 	}
 	return s
 }
@@ -78,7 +81,7 @@ func (l *leader) scaleUpStatus(o *loop) ScaleUpStatus {
 	upcoming, held := 0, 0
 	for _, g := range o.states {
 		upcoming += g.upcoming()
-		if _, backsOff := l.arrivals.backoff.Of(g.ID, o.now); backsOff {
+		if g.backsOff() {
 			held++
 		}
 	}
@@ -132,15 +135,14 @@ func (l *leader) reportGrowth(o *loop) {
 		"unregistered": counts.Unregistered, "longUnregistered": counts.LongUnregistered} {
 		m.nodes.WithLabelValues(state).Set(float64(count))
 	}
-	set(m.safe, l.unhealthyCluster(o.now) == "")
+	set(m.safe, o.unhealthy == "")
 	if !l.config.Decides(config.ScaleUpDecision) {
 		return // somebody else knows what holds groups
 	}
 	groups := map[string]int{"none": 0, "backoff": 0, "maximum": 0, "unpriced": 0, "other": 0}
 	for _, g := range o.states {
-		_, backsOff := l.arrivals.backoff.Of(g.ID, o.now)
 		switch {
-		case backsOff:
+		case g.backsOff():
 			groups["backoff"]++
 		case g.room() == 0:
 			groups["maximum"]++

@@ -61,7 +61,7 @@ func (l *leader) asPlanned(o *loop, node *v1.Node) *v1.Node {
 	switch {
 	case l.isAbandoned(o, node):
 		return actuation.WithoutMark(node)
-	case l.isStarting(o, node):
+	case o.notStarted[node.Name]:
 		return unschedulable(node)
 	}
 	return node

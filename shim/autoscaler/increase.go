@@ -2,6 +2,7 @@ package autoscaler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -11,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/backoff"
+	"loadline.dev/shim/autoscaler/provider"
 )
 
 // Outcomes of scale-up, under the names of Cluster Autoscaler.
@@ -91,7 +92,7 @@ func (l *leader) mostNewNodes(states []*groupState) int {
 	if s.MaxNodesTotal > 0 {
 		nodes := len(l.cluster.nodes)
 		for _, g := range states {
-			nodes += g.coming
+			nodes += int(g.found.GetComing())
 		}
 		most = min(most, max(0, s.MaxNodesTotal-nodes))
 	}
@@ -114,6 +115,7 @@ func (l *leader) grow(ctx context.Context, o *loop) (part string, err error) {
 		l.tellIncrease(o, i)
 	}
 	l.batch.noteGrowth(o, increases)
+	l.settle(ctx, o)
 	l.tellPods(o, increases)
 	return "", nil
 }
@@ -140,20 +142,22 @@ func (l *leader) askForNodes(ctx context.Context, increases []*increase) {
 // tellIncrease takes note of what came of asking for nodes of one group, and tells of it.
 func (l *leader) tellIncrease(o *loop, i *increase) {
 	g, status := i.group, l.status.reference()
-	switch {
-	case i.err == nil:
+	if i.tried {
+		l.fleet.noteIncrease(i)
+	}
+	if i.err == nil {
 		klog.V(2).InfoS("Scale-up", "group", g.ID, "from", g.Target, "to", g.Target+i.delta, "max", g.Max)
 		l.events.Eventf(status, v1.EventTypeNormal, "ScaledUpGroup",
 			"Scale-up: group %s size set to %d instead of %d (max: %d)", g.ID, g.Target+i.delta, g.Target, g.Max)
 		l.metrics.scaledUp.WithLabelValues(gpuResource(g.model.node)).Add(float64(i.delta))
-		l.arrivals.noteRequest(g, i.delta, o.now)
-		l.grown = o.now
 		return
-	case i.tried && !refused(i.err):
-		l.arrivals.backOff(g.ID, backoff.ReasonAPIError, i.err.Error(), o.now)
 	}
 	o.growthOutcome = scaleUpError
 	klog.ErrorS(bounded(i.err), "Scale-up failed", "group", g.ID, "from", g.Target, "to", g.Target+i.delta)
 	l.events.Eventf(status, v1.EventTypeWarning, "FailedToScaleUpGroup", "Scale-up failed for group %s: %v",
 		g.ID, i.err)
 }
+
+// refused says whether a cloud that answered with an error has not done what it was asked for the fault of nobody: the
+// group does not back off.
+func refused(err error) bool { return errors.Is(err, provider.ErrChanged) }

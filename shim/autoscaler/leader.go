@@ -55,8 +55,9 @@ type leader struct {
 	seen      atomic.Pointer[snapshot]
 	loads     func() (report.Placement, error)
 	models    *models
-	arrivals  *arrivals
 	batch     batch
+	fleet     *fleet
+	store     *stateStore
 	podEvents saidEvents
 	// leftOutEvents knows which objects have been told that plans are made without them, leftOutLog what the log says
 	// of them.
@@ -72,10 +73,6 @@ type leader struct {
 	logged    string               // what the log says of the last plan
 	sizesLog  map[string]string    // and of each group that is sized
 	inherited map[string]time.Time // since when a node waits that an earlier leader was about to remove
-	targets   map[string]int       // of the groups in the last loop
-	devices   map[string]deviceSet // that nodes of each group come to offer
-	// When a group last grew, a node last went, and tainting last failed.
-	grown, deleted, failed time.Time
 }
 
 func newLeader(options *config.Configuration, client kubernetes.Interface, c *cluster, cloud cloud, p *planner,
@@ -89,7 +86,8 @@ func newLeader(options *config.Configuration, client kubernetes.Interface, c *cl
 		status:    &statusWriter{client: client, namespace: options.Namespace, name: options.StatusConfigMap},
 		sizes:     actuation.NewSizeTaints(client, term),
 		models:    newModels(cloud),
-		arrivals:  newArrivals(&options.ScaleUp, m),
+		fleet:     newFleet(p.client, options, m),
+		store:     newStateStore(client, options),
 		podEvents: newSaidEvents(),
 		inherited: map[string]time.Time{}, leftOutEvents: newSaidEvents()}
 }

@@ -36,8 +36,11 @@ type loop struct {
 	// newNodes is how many nodes all groups together may grow by; blockedReason is why none may.
 	newNodes      int
 	blockedReason string
-	underWay      map[string]actuation.UnderWay
-	plan          *loopPlan
+	// unhealthy is why no group grows in this cluster; notStarted are nodes that count as on their way.
+	unhealthy  string
+	notStarted map[string]bool
+	underWay   map[string]actuation.UnderWay
+	plan       *loopPlan
 	// outcome is the status of scale-down under Cluster Autoscaler's names, growthOutcome that of scale-up; problem is
 	// why there is no plan.
 	outcome, growthOutcome string
@@ -62,6 +65,8 @@ func (l *leader) once(ctx context.Context) error {
 		o.problem = err
 		l.metrics.errors.WithLabelValues(failed).Inc()
 	}
+	l.settle(ctx, o)
+	l.keepState(ctx)
 	l.clock.look(l.timersRun(o))
 	l.metrics.decisions.WithLabelValues("drain", o.outcome).Inc()
 	l.metrics.decisions.WithLabelValues("scaleUp", o.growthOutcome).Inc()
@@ -82,7 +87,7 @@ func (l *leader) once(ctx context.Context) error {
 
 // decide looks, plans and acts. With an error, it says which part failed.
 func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
-	l.takeResults(o.now)
+	l.takeResults()
 	l.reload(o)
 	done := l.metrics.time(functionRefresh)
 	if err = l.cloud.Refresh(ctx); err == nil {
@@ -94,16 +99,19 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	}
 	o.machines = machinesOf(o.groups)
 	l.noteProblems(o)
-	l.noteGrowth(o)
 	done = l.metrics.time(functionUpdate)
 	o.underWay = l.actuator.UnderWay()
-	err = l.cluster.apply(func(node *v1.Node) *v1.Node { return l.asPlanned(o, node) })
+	err = l.cluster.applyNotes()
 	if done(); err != nil {
 		return "cluster", err
 	}
 	if err := l.cluster.doubt(); err != nil {
 		return "cluster", err
 	}
+	if err := l.lookAtFleet(ctx, o); err != nil {
+		return "fleet", err
+	}
+	l.cluster.show(func(node *v1.Node) *v1.Node { return l.asPlanned(o, node) })
 	l.noteStuckDeletions(o)
 	l.lookAtGroups(ctx, o)
 	o.pods = l.cluster.waiting(&l.config.ScaleUp, o.now)
@@ -141,22 +149,20 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	return l.shrink(ctx, o)
 }
 
-// lookAtGroups counts nodes, gives up machines that do not become any, and finds out what new ones are like.
+// lookAtGroups gives up machines that do not become nodes, and finds out what new ones are like and which groups may
+// grow.
 func (l *leader) lookAtGroups(ctx context.Context, o *loop) {
-	l.arrivals.follow(o.groups, l.cluster.nodes, o.now)
-	o.states = l.groupStates(o)
-	l.arrivals.endRequests(o.states, shrinkingGroups(o), o.now)
 	if l.config.Mode == config.Act && l.config.Decides(config.ScaleUpDecision) {
 		l.giveUpMachines(ctx, o)
 	}
 	l.models.fill(ctx, o.states, o.now)
 	o.newNodes = l.mostNewNodes(o.states)
-	if o.blockedReason = l.unhealthyCluster(o.now); o.blockedReason == "" && o.newNodes == 0 {
+	if o.blockedReason = o.unhealthy; o.blockedReason == "" && o.newNodes == 0 {
 		o.blockedReason = fmt.Sprintf("the cluster may have %d nodes in all", l.config.ScaleUp.MaxNodesTotal)
 	}
 	o.groupOf = map[string]string{}
 	for _, g := range o.states {
-		g.blockedReason = text.Bound(l.whyBlocked(o, g), mostStatusText) // the question tells it too
+		g.blockedReason = text.Bound(g.whyBlocked(o), mostStatusText) // the question tells it too
 		// Nobody knows by which rules its nodes may go: they are in no group, and stay.
 		if g.Problem != nil {
 			continue
@@ -178,7 +184,7 @@ func (l *leader) timersRun(o *loop) bool {
 	return o.plan == nil || len(o.plan.GetRemove()) > 0 || len(o.underWay) > 0 || o.sizeTimersRun() ||
 		l.config.Decides(config.ScaleDownDecision) && o.plan.loop.GetNoScaleDown() != "" ||
 		slices.ContainsFunc(o.states, func(g *groupState) bool { return g.upcoming() > 0 }) ||
-		l.arrivals.backoff.Any(o.now) || l.cooldown(o.now)
+		l.fleet.backsOff || l.fleet.coolsDown
 }
 
 // wouldGrow says what a plan comes to for scale-up, before it is carried out.

@@ -18,7 +18,7 @@ func (l *leader) updateMetrics(o *loop) {
 	for _, kind := range []string{"empty", "drain"} {
 		m.underWay.WithLabelValues(kind).Set(float64(counts[kind]))
 	}
-	set(m.cooldown, l.cooldown(o.now))
+	set(m.cooldown, l.fleet.coolsDown)
 	l.reportGrowth(o)
 	m.sizes.update(o.sized)
 	m.brake.Reset()

@@ -57,7 +57,7 @@ func (m *models) fill(ctx context.Context, groups []*groupState, now time.Time) 
 		}
 		m.known[g.ID] = k
 		example := g.example()
-		if example != nil && scaleup.Usable(example) && !lacks(example, g.devices) {
+		if example != nil && scaleup.Usable(example) && !g.lacking[example.Name] {
 			g.model.node = scaleup.LikeNew(example)
 		} else if m.askTemplate(ctx, g.ID, k, now); k.template != nil {
 			g.model.node = scaleup.Complete(k.template, g.ID)
@@ -74,8 +74,8 @@ func (m *models) fill(ctx context.Context, groups []*groupState, now time.Time) 
 // example returns the node that shows best what new ones are like; nil: there is none.
 func (g *groupState) example() (best *v1.Node) {
 	for _, node := range g.nodes {
-		if best == nil || lacks(best, g.devices) && !lacks(node, g.devices) ||
-			lacks(best, g.devices) == lacks(node, g.devices) && scaleup.ModelBefore(node, best) {
+		if best == nil || g.lacking[best.Name] && !g.lacking[node.Name] ||
+			g.lacking[best.Name] == g.lacking[node.Name] && scaleup.ModelBefore(node, best) {
 			best = node
 		}
 	}

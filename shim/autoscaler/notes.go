@@ -3,7 +3,6 @@ package autoscaler
 import (
 	"fmt"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -11,14 +10,13 @@ import (
 )
 
 // takeResults takes note of what has happened since the last loop.
-func (l *leader) takeResults(now time.Time) {
+func (l *leader) takeResults() {
 	for _, eviction := range l.actuator.TakeEvictions() {
 		l.planner.evicted(eviction)
 	}
 	for _, ended := range l.actuator.TakeEnded() {
 		if ended.Err == nil {
-			l.deleted = now
-			l.arrivals.noteRemoval(ended.Group, ended.ProviderID)
+			l.fleet.noteRemoval(ended.Group, ended.ProviderID)
 			continue
 		}
 		l.planner.ended(ended.Node)
@@ -38,19 +36,6 @@ func (l *leader) noteProblems(o *loop) {
 		}
 	}
 	o.warnings = append(o.warnings, texts...)
-}
-
-// noteGrowth takes note of groups that have grown since the last loop, whoever let them.
-func (l *leader) noteGrowth(o *loop) {
-	targets := map[string]int{}
-	for i := range o.groups {
-		g := &o.groups[i]
-		targets[g.ID] = g.Target
-		if before, known := l.targets[g.ID]; known && g.Target > before {
-			l.grown = o.now
-		}
-	}
-	l.targets = targets
 }
 
 // noteCutShort warns of the parts of a plan that were cut short, and counts them.

@@ -120,11 +120,10 @@ func (l *leader) whyNoGrowth(o *loop) string {
 		{text: "their options are not known"}}
 	ofCluster := map[string]int{} // groups by which maxima of the cluster they come against
 	for _, g := range o.states {
-		_, backsOff := l.arrivals.backoff.Of(g.ID, o.now)
 		switch {
 		case g.Problem != nil:
 			reasons[6].count++
-		case backsOff:
+		case g.backsOff():
 			reasons[1].count++
 		case o.sized[g.ID] != nil:
 			reasons[5].count++

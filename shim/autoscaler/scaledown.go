@@ -38,7 +38,7 @@ func (l *leader) shrink(ctx context.Context, o *loop) (part string, err error) {
 	if len(wanted.Removals) == 0 {
 		return "", nil
 	}
-	if l.cooldown(o.now) {
+	if l.fleet.coolsDown {
 		o.outcome = outcomeInCooldown
 		return "", nil
 	}
@@ -51,21 +51,10 @@ func (l *leader) shrink(ctx context.Context, o *loop) (part string, err error) {
 	o.outcome = string(outcome)
 	o.underWay = l.actuator.UnderWay()
 	if err != nil {
-		l.failed = o.now
+		l.fleet.outcomes.TaintingFailed = true
 		return "taint", err
 	}
 	return "", nil
-}
-
-// cooldown says whether no removal begins for now.
-func (l *leader) cooldown(now time.Time) bool {
-	s := &l.config.ScaleDown
-	within := func(since time.Time, delay config.Duration) bool {
-		passed := now.Sub(since)
-		return !since.IsZero() && passed >= 0 && passed < delay.Duration // below 0: the wall clock was set back since
-	}
-	return within(l.grown, s.ScaleDownDelayAfterAdd) || within(l.deleted, s.ScaleDownDelayAfterDelete) ||
-		within(l.failed, s.ScaleDownDelayAfterFailure)
 }
 
 // release gives nodes back whose removal an earlier leader began, and that are not to go now: at once when the plan

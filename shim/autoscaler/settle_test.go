@@ -9,7 +9,6 @@ import (
 	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/actuation"
-	"loadline.dev/shim/autoscaler/backoff"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/provider"
 )
@@ -40,49 +39,11 @@ func TestMachinesAreGivenUpOnce(t *testing.T) {
 	})
 }
 
-// What becomes of a request for two nodes more than three, once none is on its way.
-func TestSettle(t *testing.T) {
-	now := time.Unix(1_700_000_000, 0)
-	for name, c := range map[string]struct {
-		removed  int // nodes that we have removed meanwhile
-		shrinks  bool
-		failures int // machines of it that could not be created
-		target   int
-		want     string // reason of the back-off
-		open     bool   // the request is
-	}{
-		"CameTrue":                 {target: 5},
-		"TakenBack":                {target: 3, want: backoff.ReasonCreation},
-		"WeRemovedTwoOthers":       {removed: 2, target: 3},
-		"TakenBackBesideARemoval":  {removed: 1, target: 2, want: backoff.ReasonCreation},
-		"ARemovalMayHaveLoweredIt": {shrinks: true, target: 3, open: true},
-		"OneDidNotCome":            {failures: 1, target: 4, want: backoff.ReasonResources},
-	} {
-		options := config.Default().ScaleUp
-		g := newArrivals(&options, newMetrics("test"))
-		group := &groupState{Group: &provider.Group{ID: "g", Max: 10, Target: 3}}
-		g.noteRequest(group, 2, now)
-		for range c.removed {
-			g.noteRemoval("g", "")
-		}
-		if c.failures > 0 {
-			g.creationFailed("g", provider.Fault{Code: "STOCK_OUT", OutOfResources: true}, c.failures, now)
-		}
-		group.Target = c.target
-		g.endRequests([]*groupState{group}, map[string]bool{"g": c.shrinks}, now.Add(time.Minute))
-		if info, _ := g.backoff.Of("g", now.Add(time.Minute)); info.Reason != c.want {
-			t.Errorf("%s: backs off for %q, want %q", name, info.Reason, c.want)
-		}
-		if _, open := g.requests["g"]; open != c.open {
-			t.Errorf("%s: the request is open %v, want %v", name, open, c.open)
-		}
-	}
-}
-
 // A cloud that has more machines than its target size has no room for as many.
 func TestRoom(t *testing.T) {
 	for _, c := range []struct{ target, live, want int }{{4, 4, 6}, {4, 7, 3}, {7, 4, 3}, {4, 12, 0}} {
-		g := &groupState{Group: &provider.Group{Max: 10, Target: c.target}, live: c.live}
+		g := &groupState{Group: &provider.Group{Max: 10, Target: c.target},
+			found: &loadlinev1.FleetGroupView{Live: int64(c.live)}}
 		if got := g.room(); got != c.want {
 			t.Errorf("target %d with %d machines: room for %d, want %d", c.target, c.live, got, c.want)
 		}
@@ -106,17 +67,16 @@ func TestTimersRun(t *testing.T) {
 		"NoDrainPlanned":  {o: &loop{plan: plan("groups grow")}, want: true},
 		"DrainedElsewhere": {o: &loop{plan: plan("decided elsewhere")},
 			prepare: func(l *leader) { l.config.Decisions = []string{config.ScaleUpDecision} }},
-		"NodesOnTheirWay": {o: &loop{plan: plan(""), states: []*groupState{{coming: 1}}}, want: true},
-		"NodesStart":      {o: &loop{plan: plan(""), states: []*groupState{{}, {starting: 1}}}, want: true},
+		"NodesOnTheirWay": {o: &loop{plan: plan(""), states: []*groupState{
+			{found: &loadlinev1.FleetGroupView{Coming: 1}}}}, want: true},
+		"NodesStart": {o: &loop{plan: plan(""), states: []*groupState{{},
+			{found: &loadlinev1.FleetGroupView{Starting: 1}}}}, want: true},
 		"BackOff": {o: &loop{plan: plan("")},
-			prepare: func(l *leader) { l.arrivals.backoff.Fail("g", "", "", now) }, want: true},
-		"BackOffHasEnded": {o: &loop{plan: plan("")},
-			prepare: func(l *leader) { l.arrivals.backoff.Fail("g", "", "", now.Add(-time.Hour)) }},
-		"CoolDown": {o: &loop{plan: plan("")}, prepare: func(l *leader) { l.grown = now.Add(-time.Minute) },
-			want: true},
+			prepare: func(l *leader) { l.fleet.backsOff = true }, want: true},
+		"CoolDown": {o: &loop{plan: plan("")}, prepare: func(l *leader) { l.fleet.coolsDown = true }, want: true},
 	} {
 		options := config.Default()
-		l := &leader{config: &options, arrivals: newArrivals(&options.ScaleUp, newMetrics("test"))}
+		l := &leader{config: &options, fleet: newFleet(nil, &options, newMetrics("test"))}
 		if c.prepare != nil {
 			c.prepare(l)
 		}

@@ -190,6 +190,8 @@ func (g *requests) request(method string) proto.Message {
 		return g.planSlack()
 	case loadlinev1.Autoscaler_PlanLoop_FullMethodName:
 		return g.planLoop()
+	case loadlinev1.Autoscaler_LookAtFleet_FullMethodName:
+		return g.lookAtFleet()
 	}
 	g.unmade[method] = true
 	return &emptypb.Empty{} // and what damage makes of it

@@ -80,3 +80,33 @@ func TestReplayRefusesWhatIsNoRecording(t *testing.T) {
 		}
 	}
 }
+
+// What the engine remembers of machines is part of each question: a recording holds all that a look goes out from.
+func TestReplayOfLooksAtTheFleet(t *testing.T) {
+	var file bytes.Buffer
+	client := loadlinev1.NewAutoscalerClient(engine.Record(enginetest.Open(t), &file))
+	question := &loadlinev1.LookAtFleetRequest{Options: &loadlinev1.FleetOptions{MaxNodeProvisionMilliseconds: 60_000,
+		InitialBackOffMilliseconds: 60_000, MaxBackOffMilliseconds: 60_000, MaxDeletions: 1},
+		Observation: &loadlinev1.FleetObservation{Groups: []*loadlinev1.FleetGroup{{NodeGroup: "g", Target: 1,
+			Machines: []*loadlinev1.FleetMachine{{Id: "m", State: loadlinev1.FleetMachine_CREATING}}}}}}
+	late := int64(0)
+	for minute := range 3 {
+		question.NowMilliseconds = int64(1+minute) * 60_000
+		answer, err := client.LookAtFleet(t.Context(), question)
+		if err != nil {
+			t.Fatal(err)
+		}
+		question.State = answer.GetState()
+		late += answer.GetGroups()[0].GetLate()
+	}
+	looks := 0
+	err := engine.Replay(t.Context(), enginetest.Open(t), &file, func(r engine.Replayed) error {
+		if looks++; !r.Same {
+			t.Errorf("look %d: answer %v, error %v", looks, r.Answer, r.Err)
+		}
+		return nil
+	})
+	if err != nil || looks != 3 || late != 2 {
+		t.Errorf("%d looks, %d times late, error %v", looks, late, err)
+	}
+}

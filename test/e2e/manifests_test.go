@@ -365,7 +365,7 @@ func TestRightsOfTheAutoscaler(t *testing.T) {
 			"kube-system get,update,list,watch coordination.k8s.io/leases loadline-autoscaler",
 			"kube-system update configmaps loadline-autoscaler-status"},
 		moreRights: {"cluster create pods/eviction", "cluster create,patch events", "cluster get pods",
-			"cluster get,patch nodes"},
+			"cluster get,patch nodes", "kube-system get,update configmaps loadline-autoscaler-state"},
 		slackRights[0]: {"loadline-slack list,create,patch,delete apps/deployments"},
 		slackRights[1]: {"loadline-slack list,create,delete podtemplates",
 			"loadline-slack list,create,patch,delete autoscaling.x-k8s.io/capacitybuffers"},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "loadline/v1/drain.pb.h"
+#include "loadline/v1/fleet.pb.h"
 #include "loadline/v1/loop.pb.h"
 #include "loadline/v1/size.pb.h"
 #include "loadline/v1/slack.pb.h"
@@ -300,6 +301,36 @@ v1::PlanLoopRequest SizingLoop() {
   return request;
 }
 
+// A group with a machine of each kind, and how actions ended.
+v1::LookAtFleetRequest Looking() {
+  v1::LookAtFleetRequest request;
+  request.set_now_milliseconds(1'700'000'000'000);
+  v1::FleetOptions* const options = request.mutable_options();
+  options->set_max_node_provision_milliseconds(900'000);
+  options->set_max_node_startup_milliseconds(900'000);
+  options->set_initial_back_off_milliseconds(300'000);
+  options->set_max_back_off_milliseconds(1'800'000);
+  options->set_max_deletions(3);
+  v1::FleetGroup* const group = request.mutable_observation()->add_groups();
+  group->set_node_group("g");
+  group->set_target(4);
+  group->add_template_devices("nvidia.com/gpu");
+  group->add_machines()->set_id("coming");
+  group->mutable_machines(0)->set_state(v1::FleetMachine::CREATING);
+  group->add_machines()->set_id("failed");
+  group->mutable_machines(1)->mutable_fault()->set_code("STOCK_OUT");
+  group->add_machines()->set_id("ready");
+  group->mutable_machines(2)->mutable_node()->set_ready(true);
+  request.mutable_observation()->add_other_nodes();
+  v1::FleetIncrease* const increase = request.mutable_outcomes()->add_increases();
+  increase->set_node_group("g");
+  increase->set_result(v1::FleetIncrease::GRANTED);
+  increase->set_nodes(2);
+  request.mutable_outcomes()->add_given_up("failed");
+  request.mutable_outcomes()->add_removals()->set_node_group("g");
+  return request;
+}
+
 // The method comes before each request, as a letter.
 Seeds PlannerSeeds() {
   Seeds seeds;
@@ -319,6 +350,9 @@ Seeds PlannerSeeds() {
   seeds["loop"] = {"l" + Looping().SerializeAsString()};
   seeds["loop_with_state"] = {"l" + RankingLoop().SerializeAsString()};
   seeds["loop_sized"] = {"l" + SizingLoop().SerializeAsString()};
+  v1::LookAtFleetRequest outcomes_only = Looking();
+  outcomes_only.clear_observation();
+  seeds["fleet"] = {"f" + Looking().SerializeAsString(), "f" + outcomes_only.SerializeAsString()};
   seeds["drain_with_state"] = {"d" + DrainingWithState().SerializeAsString()};
   return seeds;
 }

@@ -28,6 +28,7 @@ const (
 	Autoscaler_PlanDrain_FullMethodName          = "/loadline.v1.Autoscaler/PlanDrain"
 	Autoscaler_PlanSlack_FullMethodName          = "/loadline.v1.Autoscaler/PlanSlack"
 	Autoscaler_PlanLoop_FullMethodName           = "/loadline.v1.Autoscaler/PlanLoop"
+	Autoscaler_LookAtFleet_FullMethodName        = "/loadline.v1.Autoscaler/LookAtFleet"
 )
 
 // AutoscalerClient is the client API for Autoscaler service.
@@ -67,6 +68,11 @@ type AutoscalerClient interface {
 	// for slack, and which nodes go; while groups grow none starts to go. Remembers the state with the view.
 	// Errors: those of PlanScaleUp, PlanSlack and PlanDrain.
 	PlanLoop(ctx context.Context, in *PlanLoopRequest, opts ...grpc.CallOption) (*PlanLoopResponse, error)
+	// Tells what becomes of the machines that the cloud lists: how many nodes of each group are started, on
+	// their way, late or failed, which machines to give up, and which groups back off. Remembers nothing: the
+	// state goes in and out. INVALID_ARGUMENT: names group, machine, outcome or field. RESOURCE_EXHAUSTED: a
+	// limit that the text names, or the answer would outgrow 4 MiB.
+	LookAtFleet(ctx context.Context, in *LookAtFleetRequest, opts ...grpc.CallOption) (*LookAtFleetResponse, error)
 }
 
 type autoscalerClient struct {
@@ -147,6 +153,16 @@ func (c *autoscalerClient) PlanLoop(ctx context.Context, in *PlanLoopRequest, op
 	return out, nil
 }
 
+func (c *autoscalerClient) LookAtFleet(ctx context.Context, in *LookAtFleetRequest, opts ...grpc.CallOption) (*LookAtFleetResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LookAtFleetResponse)
+	err := c.cc.Invoke(ctx, Autoscaler_LookAtFleet_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AutoscalerServer is the server API for Autoscaler service.
 // All implementations must embed UnimplementedAutoscalerServer
 // for forward compatibility.
@@ -184,6 +200,11 @@ type AutoscalerServer interface {
 	// for slack, and which nodes go; while groups grow none starts to go. Remembers the state with the view.
 	// Errors: those of PlanScaleUp, PlanSlack and PlanDrain.
 	PlanLoop(context.Context, *PlanLoopRequest) (*PlanLoopResponse, error)
+	// Tells what becomes of the machines that the cloud lists: how many nodes of each group are started, on
+	// their way, late or failed, which machines to give up, and which groups back off. Remembers nothing: the
+	// state goes in and out. INVALID_ARGUMENT: names group, machine, outcome or field. RESOURCE_EXHAUSTED: a
+	// limit that the text names, or the answer would outgrow 4 MiB.
+	LookAtFleet(context.Context, *LookAtFleetRequest) (*LookAtFleetResponse, error)
 	mustEmbedUnimplementedAutoscalerServer()
 }
 
@@ -214,6 +235,9 @@ func (UnimplementedAutoscalerServer) PlanSlack(context.Context, *PlanSlackReques
 }
 func (UnimplementedAutoscalerServer) PlanLoop(context.Context, *PlanLoopRequest) (*PlanLoopResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PlanLoop not implemented")
+}
+func (UnimplementedAutoscalerServer) LookAtFleet(context.Context, *LookAtFleetRequest) (*LookAtFleetResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method LookAtFleet not implemented")
 }
 func (UnimplementedAutoscalerServer) mustEmbedUnimplementedAutoscalerServer() {}
 func (UnimplementedAutoscalerServer) testEmbeddedByValue()                    {}
@@ -362,6 +386,24 @@ func _Autoscaler_PlanLoop_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Autoscaler_LookAtFleet_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LookAtFleetRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutoscalerServer).LookAtFleet(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Autoscaler_LookAtFleet_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutoscalerServer).LookAtFleet(ctx, req.(*LookAtFleetRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Autoscaler_ServiceDesc is the grpc.ServiceDesc for Autoscaler service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -396,6 +438,10 @@ var Autoscaler_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "PlanLoop",
 			Handler:    _Autoscaler_PlanLoop_Handler,
+		},
+		{
+			MethodName: "LookAtFleet",
+			Handler:    _Autoscaler_LookAtFleet_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

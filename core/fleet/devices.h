@@ -1,0 +1,32 @@
+// Which devices nodes of a group come to offer, such as GPUs.
+#ifndef LOADLINE_CORE_FLEET_DEVICES_H_
+#define LOADLINE_CORE_FLEET_DEVICES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/fleet/fleet.h"
+
+namespace loadline {
+
+// The most devices that are remembered of a group.
+inline constexpr size_t kMostDevices = 8;
+
+// Returns what new nodes of a group come to offer, in order: what the cloud says, unless no node shows it
+// though some have had their time to start, and what more than half of its nodes offer that count. A node
+// that lacks a device counts only once it has had its time. While no node of the group has, what was `known`
+// stays known.
+std::vector<uint64_t> DevicesOfGroup(const std::vector<uint64_t>& known, const FleetGroup& group,
+                                     const FleetOptions& options, int64_t now_ms);
+
+// Whether a node does not offer all of these devices. What drives a device registers it minutes after its
+// node is ready: until then no pod that needs it can go there, and another node for that pod would be one too
+// many.
+bool LacksDevices(const FleetNode& node, const std::vector<uint64_t>& devices);
+
+// Whether a node has not had its time to start.
+bool IsYoung(const FleetNode& node, int64_t startup_ms, int64_t now_ms);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_FLEET_DEVICES_H_

@@ -1,0 +1,168 @@
+// What a look at the fleet reads and tells: the machines of all node groups, and what becomes of them.
+#ifndef LOADLINE_CORE_FLEET_FLEET_H_
+#define LOADLINE_CORE_FLEET_FLEET_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/fleet/back_off.h"
+
+namespace loadline {
+
+// Times are in milliseconds since 1970, periods in milliseconds.
+struct FleetOptions {
+  // How long a machine may take to register a node, and a node to be ready with all its devices, where the
+  // group says nothing else.
+  int64_t provision_ms = 0;
+  int64_t startup_ms = 0;
+  BackOffOptions back_off;
+  // How long the cloud may list a machine as it was, after it was asked to delete it.
+  int64_t deletion_patience_ms = 0;
+  // Machines without a node that may be deleted after one look, of all groups.
+  int64_t max_deletions = 0;
+  // No group grows while more nodes than this, and more than this part of all, are not ready.
+  int64_t ok_unready_nodes = 0;
+  int64_t max_unready_percent = 0;
+  // For how long no node goes: after a group has grown, a node has gone, and tainting has failed.
+  int64_t after_add_ms = 0;
+  int64_t after_delete_ms = 0;
+  int64_t after_failure_ms = 0;
+};
+
+// Why a machine cannot be created.
+struct MachineFault {
+  std::string code;
+  std::string message;
+  bool out_of_resources = false;
+  friend bool operator==(const MachineFault&, const MachineFault&) = default;
+};
+
+// A node that has registered.
+struct FleetNode {
+  int64_t created_ms = 0;  // 0: not known
+  // It is ready, and carries no taint that goes at the start.
+  bool ready = false;
+  // The cloud was asked to delete it.
+  bool leaving = false;
+  // Fingerprints of the names of its extended resources of which it offers some, in order.
+  std::vector<uint64_t> devices;
+};
+
+enum class MachineState {
+  kUnknown,  // not all clouds tell
+  kRunning,
+  kCreating,
+  kDeleting,
+};
+
+// A machine that the cloud lists.
+struct FleetMachine {
+  std::string id;  // the provider id of its node; unique
+  MachineState state = MachineState::kUnknown;
+  std::optional<MachineFault> fault;
+  std::optional<FleetNode> node;
+};
+
+struct FleetGroup {
+  std::string name;
+  int64_t min_nodes = 0;
+  int64_t target = 0;  // nodes that the cloud is to hold
+  // Its options are known. If not, it is left as it is: nothing of it is deleted.
+  bool readable = true;
+  // Removals of ours are under way in it, which may have lowered its target already.
+  bool shrinks = false;
+  std::optional<int64_t> provision_ms;
+  std::optional<int64_t> startup_ms;
+  // As FleetNode.devices: what the cloud says of new nodes. Empty: nothing.
+  std::vector<uint64_t> template_devices;
+  std::vector<FleetMachine> machines;
+};
+
+struct FleetObservation {
+  std::vector<FleetGroup> groups;      // names are unique
+  std::vector<FleetNode> other_nodes;  // of no machine that is listed
+};
+
+// How a request for nodes ended.
+struct IncreaseOutcome {
+  enum class Result {
+    kGranted,
+    kRefused,  // somebody else changed the target meanwhile: nobody's fault
+    kFailed,
+  };
+  std::string group;
+  Result result = Result::kGranted;
+  int64_t from = 0;   // the target before
+  int64_t nodes = 0;  // how many more were asked for
+  std::optional<int64_t> provision_ms;
+  std::string error;  // of kFailed
+};
+
+// A node that we have removed, with its machine.
+struct RemovalOutcome {
+  std::string group;
+  std::string machine;
+};
+
+// How the actions since the last look ended.
+struct FleetOutcomes {
+  std::vector<IncreaseOutcome> increases;
+  // Machines without a node that the cloud deletes, or may delete: it did not say that it does not.
+  std::vector<std::string> given_up;
+  std::vector<RemovalOutcome> removals;
+  bool tainting_failed = false;
+};
+
+// What a look finds out about a group. Positions are those of its machines.
+struct FleetGroupView {
+  std::string name;
+  std::vector<int32_t> started;      // with a node that pods may go to, or that has had its time
+  std::vector<int32_t> not_started;  // with a node that has registered a short time ago and is not ready yet
+  std::vector<int32_t> lacking;      // with a node without all devices of the group
+  // Nodes on their way: those of `not_started` that do not leave, and machines without a node, or without a
+  // machine yet, which have not had their time.
+  int64_t starting = 0;
+  int64_t coming = 0;
+  std::vector<int32_t> failed;  // cannot be created
+  std::vector<int32_t> late;    // did not register in time, and never had a node
+  int64_t lost = 0;             // had a node, which has been gone for longer than that
+  int64_t not_begun = 0;        // nodes that the cloud has not begun to make in time
+  int64_t live = 0;             // machines that are not being deleted
+  // Machines of `failed` and `late` to delete now, and by how many nodes to lower the target.
+  std::vector<int32_t> delete_failed;
+  std::vector<int32_t> delete_late;
+  int64_t take_back = 0;
+  std::optional<BackOff> back_off;  // while it lasts
+  std::string held;                 // the same in words
+};
+
+// A group that has failed to grow, and backs off.
+struct FleetFailure {
+  std::string group;
+  BackOff back_off;
+};
+
+// Machines of a group of which was found out in this look that they cannot be created.
+struct FailedCreations {
+  std::string group;
+  BackOffReason reason = BackOffReason::kCreationFailed;
+  int64_t machines = 0;
+};
+
+struct FleetView {
+  // Of each group of the observation, in its order; without an observation of each group of the outcomes, by
+  // name, with its back-off only.
+  std::vector<FleetGroupView> groups;
+  std::vector<int32_t> other_not_started;  // positions in other_nodes
+  std::string unhealthy;                   // why no group may grow; empty: they may
+  bool cools_down = false;                 // no node goes for now
+  bool backs_off = false;                  // some group does, whether it is listed or not
+  std::vector<FleetFailure> failures;      // in the order in which they were noticed
+  std::vector<FailedCreations> failed_creations;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_FLEET_FLEET_H_

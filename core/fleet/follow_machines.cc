@@ -1,0 +1,100 @@
+#include "core/fleet/follow_machines.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/fleet/outcomes.h"
+
+namespace loadline {
+namespace {
+
+struct FaultCount {
+  MachineFault fault;
+  int64_t machines = 0;
+};
+
+void CountFault(const MachineFault& fault, std::vector<FaultCount>* faults) {
+  for (FaultCount& count : *faults) {
+    if (count.fault != fault) continue;
+    ++count.machines;
+    return;
+  }
+  faults->push_back({fault, 1});
+}
+
+MachineMemory Followed(const FleetMachine& machine, const MachineMemory& before, bool first_look,
+                       int64_t now_ms) {
+  MachineMemory after;
+  if (machine.state != MachineState::kDeleting) after.given_up_ms = before.given_up_ms;
+  if (machine.node.has_value()) {
+    after.had_node = true;
+    return after;
+  }
+  // One that is created again under the same id is a new one.
+  after.had_node = before.had_node && machine.state != MachineState::kCreating;
+  if (machine.fault.has_value()) {
+    after.faulty = true;
+    after.inherited = before.inherited;
+    return after;
+  }
+  after.missing_since_ms = before.missing_since_ms.value_or(now_ms);
+  after.inherited = before.inherited || (first_look && machine.state != MachineState::kCreating);
+  return after;
+}
+
+// These machines do not come, but that is no success of the request for them.
+void FailCreations(const std::string& group, const FaultCount& count, const FleetOptions& options,
+                   int64_t now_ms, GroupMemory* memory, FleetView* view) {
+  const BackOffReason reason =
+      count.fault.out_of_resources ? BackOffReason::kOutOfResources : BackOffReason::kCreationFailed;
+  view->failed_creations.push_back({group, reason, count.machines});
+  FailGroup(group, reason,
+            absl::StrCat(count.machines, " machines could not be created: ", count.fault.code, ": ",
+                         count.fault.message),
+            options.back_off, now_ms, memory, view);
+  if (!memory->request.has_value()) return;
+  memory->request->nodes -= count.machines;
+  if (memory->request->nodes <= 0) memory->request.reset();
+}
+
+}  // namespace
+
+bool IsBeingDeleted(const FleetMachine& machine, const MachineMemory& memory, const FleetOptions& options,
+                    int64_t now_ms) {
+  return machine.state == MachineState::kDeleting ||
+         (memory.given_up_ms.has_value() && now_ms - *memory.given_up_ms < options.deletion_patience_ms);
+}
+
+void FollowMachines(const FleetObservation& observation, const FleetOptions& options, int64_t now_ms,
+                    FleetState* state, FleetView* view) {
+  absl::btree_map<uint64_t, MachineMemory> machines;
+  for (const FleetGroup& group : observation.groups) {
+    GroupMemory& memory = state->groups[FleetKey(group.name)];
+    int64_t live = 0;
+    std::vector<FaultCount> faults;
+    for (const FleetMachine& machine : group.machines) {
+      if (machine.state == MachineState::kDeleting && !machine.node.has_value()) continue;
+      const uint64_t key = FleetKey(machine.id);
+      const auto known = state->machines.find(key);
+      const MachineMemory before = known == state->machines.end() ? MachineMemory() : known->second;
+      const MachineMemory after = Followed(machine, before, !state->looked, now_ms);
+      if (after.faulty && !before.faulty) CountFault(*machine.fault, &faults);
+      if (!IsBeingDeleted(machine, after, options, now_ms)) ++live;
+      machines.insert_or_assign(key, after);
+    }
+    if (live >= group.target) {
+      memory.short_since_ms.reset();
+    } else if (!memory.short_since_ms.has_value()) {
+      memory.short_since_ms = now_ms;
+    }
+    for (const FaultCount& count : faults) {
+      FailCreations(group.name, count, options, now_ms, &memory, view);
+    }
+  }
+  state->machines = std::move(machines);
+  state->looked = true;
+}
+
+}  // namespace loadline

@@ -1,0 +1,24 @@
+// Since when machines have no node, and groups fewer machines than they are to have.
+#ifndef LOADLINE_CORE_FLEET_FOLLOW_MACHINES_H_
+#define LOADLINE_CORE_FLEET_FOLLOW_MACHINES_H_
+
+#include <cstdint>
+
+#include "core/fleet/fleet.h"
+#include "core/fleet/fleet_state.h"
+
+namespace loadline {
+
+// Brings the memory of all machines and groups up to date before they are counted: what is not listed any
+// more is forgotten, but for failures. Groups with new faults back off, as `view` says.
+void FollowMachines(const FleetObservation& observation, const FleetOptions& options, int64_t now_ms,
+                    FleetState* state, FleetView* view);
+
+// Whether a machine is being deleted: the cloud says so, or was asked to a short time ago. What it lists may
+// be old.
+bool IsBeingDeleted(const FleetMachine& machine, const MachineMemory& memory, const FleetOptions& options,
+                    int64_t now_ms);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_FLEET_FOLLOW_MACHINES_H_

@@ -1,0 +1,88 @@
+#include "core/fleet/look.h"
+
+#include <string>
+
+#include "absl/container/btree_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/fleet/cluster_health.h"
+#include "core/fleet/count_machines.h"
+#include "core/fleet/follow_machines.h"
+#include "core/fleet/give_up.h"
+#include "core/fleet/outcomes.h"
+#include "core/fleet/settle_requests.h"
+#include "core/fleet/texts.h"
+
+namespace loadline {
+namespace {
+
+// Groups that are not listed are forgotten, but for failures that still count: a cloud may leave a group out
+// for a moment.
+void ForgetGroups(const FleetObservation& observation, const FleetOptions& options, int64_t now_ms,
+                  FleetState* state) {
+  absl::btree_set<uint64_t> listed;
+  for (const FleetGroup& group : observation.groups) listed.insert(FleetKey(group.name));
+  size_t kept = listed.size();
+  for (auto it = state->groups.begin(); it != state->groups.end();) {
+    GroupMemory& memory = it->second;
+    if (memory.back_off.has_value() && IsForgotten(*memory.back_off, now_ms, options.back_off)) {
+      memory.back_off.reset();
+    }
+    if (listed.contains(it->first)) {
+      ++it;
+    } else if (memory.back_off.has_value() && kept < kMostStateGroups) {
+      memory = {.back_off = memory.back_off};
+      ++kept;
+      ++it;
+    } else {
+      it = state->groups.erase(it);
+    }
+  }
+}
+
+void AddBackOff(const FleetState& state, int64_t now_ms, FleetGroupView* view) {
+  const auto memory = state.groups.find(FleetKey(view->name));
+  if (memory == state.groups.end() || !BacksOff(memory->second.back_off, now_ms)) return;
+  view->back_off = memory->second.back_off;
+  const int64_t seconds = (view->back_off->until_ms - now_ms + 500) / 1000;
+  view->held = absl::StrCat("backs off for ", DurationText(seconds * 1000), ": ", view->back_off->text);
+}
+
+void Observe(const FleetObservation& observation, const FleetOptions& options, int64_t now_ms,
+             FleetState* state, FleetView* view) {
+  NoteGrowth(observation, now_ms, state);
+  FollowMachines(observation, options, now_ms, state, view);
+  ForgetGroups(observation, options, now_ms, state);
+  for (const FleetGroup& group : observation.groups) {
+    view->groups.push_back(CountMachines(group, options, now_ms, state));
+    SettleRequest(group, view->groups.back(), options, now_ms, &state->groups[FleetKey(group.name)], view);
+  }
+  GiveUpMachines(observation.groups, options, *state, &view->groups);
+  for (size_t i = 0; i < observation.other_nodes.size(); ++i) {
+    if (IsStarting(observation.other_nodes[i], {}, options.startup_ms, now_ms)) {
+      view->other_not_started.push_back(static_cast<int32_t>(i));
+    }
+  }
+  view->unhealthy = WhyUnhealthy(observation, options, now_ms);
+}
+
+}  // namespace
+
+FleetView LookAtFleet(const FleetObservation* observation, const FleetOutcomes& outcomes,
+                      const FleetOptions& options, int64_t now_ms, FleetState* state) {
+  ForgetFuture(now_ms, options.back_off, state);
+  FleetView view;
+  TakeOutcomes(outcomes, options, now_ms, state, &view);
+  if (observation != nullptr) {
+    Observe(*observation, options, now_ms, state, &view);
+  } else {
+    absl::btree_set<std::string> names;
+    for (const IncreaseOutcome& increase : outcomes.increases) names.insert(increase.group);
+    for (const std::string& name : names) view.groups.emplace_back().name = name;
+  }
+  for (FleetGroupView& group : view.groups) AddBackOff(*state, now_ms, &group);
+  for (const auto& [key, memory] : state->groups) view.backs_off |= BacksOff(memory.back_off, now_ms);
+  view.cools_down = CoolsDown(*state, options, now_ms);
+  return view;
+}
+
+}  // namespace loadline

@@ -1,0 +1,23 @@
+// One look at the machines of all node groups.
+#ifndef LOADLINE_CORE_FLEET_LOOK_H_
+#define LOADLINE_CORE_FLEET_LOOK_H_
+
+#include <cstdint>
+
+#include "core/fleet/fleet.h"
+#include "core/fleet/fleet_state.h"
+
+namespace loadline {
+
+// Takes note of how actions ended, then of what the cloud and the cluster show, and tells what becomes of the
+// machines. `observation` may be null after actions: their outcomes alone are taken note of.
+//
+// Inputs: names of groups and ids of machines are unique, amounts are not negative, and times are below 2^52.
+// Result: see FleetView; `state` is what the next look goes out from.
+// Cost:   O(machines log machines). The same everywhere; pure but for `state`.
+FleetView LookAtFleet(const FleetObservation* observation, const FleetOutcomes& outcomes,
+                      const FleetOptions& options, int64_t now_ms, FleetState* state);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_FLEET_LOOK_H_

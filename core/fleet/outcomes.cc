@@ -1,0 +1,58 @@
+#include "core/fleet/outcomes.h"
+
+namespace loadline {
+namespace {
+
+void TakeIncrease(const IncreaseOutcome& increase, const FleetOptions& options, int64_t now_ms,
+                  FleetState* state, FleetView* view) {
+  const uint64_t key = FleetKey(increase.group);
+  if (state->groups.size() >= kMostStateGroups && !state->groups.contains(key)) return;
+  GroupMemory& memory = state->groups[key];
+  switch (increase.result) {
+    case IncreaseOutcome::Result::kGranted:
+      if (!memory.request.has_value()) memory.request = OpenRequest{.from = increase.from};
+      memory.request->nodes += increase.nodes;
+      memory.request->until_ms = now_ms + increase.provision_ms.value_or(options.provision_ms);
+      state->grown_ms = now_ms;
+      return;
+    case IncreaseOutcome::Result::kRefused:
+      return;
+    case IncreaseOutcome::Result::kFailed:
+      FailGroup(increase.group, BackOffReason::kApiError, increase.error, options.back_off, now_ms, &memory,
+                view);
+      return;
+  }
+}
+
+}  // namespace
+
+void FailGroup(const std::string& name, BackOffReason reason, absl::string_view text,
+               const BackOffOptions& options, int64_t now_ms, GroupMemory* memory, FleetView* view) {
+  NoteFailure(reason, text, now_ms, options, &memory->back_off);
+  view->failures.push_back({name, *memory->back_off});
+}
+
+void TakeOutcomes(const FleetOutcomes& outcomes, const FleetOptions& options, int64_t now_ms,
+                  FleetState* state, FleetView* view) {
+  for (const IncreaseOutcome& increase : outcomes.increases) {
+    TakeIncrease(increase, options, now_ms, state, view);
+  }
+  for (const std::string& machine : outcomes.given_up) {
+    state->machines[FleetKey(machine)].given_up_ms = now_ms;
+  }
+  for (const RemovalOutcome& removal : outcomes.removals) {
+    state->deleted_ms = now_ms;
+    if (const auto machine = state->machines.find(FleetKey(removal.machine));
+        machine != state->machines.end()) {
+      machine->second.had_node = false;
+    }
+    // The target falls by one, which takes nothing back of what was asked for.
+    if (const auto group = state->groups.find(FleetKey(removal.group));
+        group != state->groups.end() && group->second.request.has_value()) {
+      --group->second.request->from;
+    }
+  }
+  if (outcomes.tainting_failed) state->taint_failed_ms = now_ms;
+}
+
+}  // namespace loadline

@@ -1,0 +1,38 @@
+// Looks at the fleet: messages to core types, and answers back.
+#ifndef LOADLINE_PLUGIN_CONVERT_FLEET_H_
+#define LOADLINE_PLUGIN_CONVERT_FLEET_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "core/fleet/fleet.h"
+#include "loadline/v1/fleet.pb.h"
+
+namespace loadline {
+
+inline constexpr int kMaxFleetGroups = 1'000;
+inline constexpr int kMaxFleetMachines = 100'000;  // of all groups, nodes of none, and entries of outcomes
+inline constexpr int kMaxFleetDevices = 64;
+inline constexpr size_t kMaxMachineIdBytes = 1024;
+inline constexpr size_t kMaxFaultBytes = 1024;
+inline constexpr size_t kMaxFleetErrorBytes = 4096;
+
+// A question without its state.
+struct DecodedLook {
+  int64_t now_ms = 0;
+  FleetOptions options;
+  FleetOutcomes outcomes;
+  std::optional<FleetObservation> observation;
+};
+
+// Errors: kInvalidArgument    names the group, machine, outcome or field
+//         kResourceExhausted  names the limit
+absl::StatusOr<DecodedLook> DecodeLook(const v1::LookAtFleetRequest& request);
+
+// The answer without its state.
+v1::LookAtFleetResponse EncodeFleetView(const FleetView& view);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_FLEET_H_
