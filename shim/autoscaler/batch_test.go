@@ -18,8 +18,8 @@ import (
 // step is the time between two looks at what is due.
 const step = 50 * time.Millisecond
 
-// fleet is a bench of groups of several sizes, of which larger nodes cost less per core.
-func fleet(t *testing.T, change func(*config.ScaleUp)) *bench {
+// ofSeveralSizes is a bench of groups of several sizes, of which larger nodes cost less per core.
+func ofSeveralSizes(t *testing.T, change func(*config.ScaleUp)) *bench {
 	return growing(t, map[string]*skyGroup{
 		"a": {max: 100, cpu: "4", price: 0.21}, "b": {max: 100, cpu: "8", price: 0.40},
 		"c": {max: 100, cpu: "16", price: 0.77}, "d": {max: 100, cpu: "48", price: 2.1}},
@@ -77,7 +77,7 @@ func TestArrivalsAreBoughtTogether(t *testing.T) {
 	const pods = 118
 	run := func(change func(*config.ScaleUp), interval time.Duration) (grew []time.Duration, usd float64) {
 		synctest.Test(t, func(t *testing.T) {
-			b := fleet(t, change)
+			b := ofSeveralSizes(t, change)
 			grew, usd = b.arrive(pods, interval, 5*time.Second), b.perHour()
 			if up := b.readStatus().ClusterWide.ScaleUp; up.Unplaced > 0 {
 				t.Errorf("pods have no place: %+v", up)
@@ -103,7 +103,7 @@ func TestArrivalsAreBoughtTogether(t *testing.T) {
 // Where pods never cease to come, groups grow every ten seconds; and nobody waits longer.
 func TestArrivalsThatDoNotCease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := fleet(t, nil)
+		b := ofSeveralSizes(t, nil)
 		grew := b.arrive(100, 500*time.Millisecond, 5*time.Second)
 		if len(grew) < 5 || len(grew) > 7 {
 			t.Errorf("grew after %v", grew)
@@ -132,7 +132,7 @@ func TestOnePodWaitsForOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := fleet(t, c.change)
+				b := ofSeveralSizes(t, c.change)
 				b.addPending("web", 1, "3")
 				pod, err := b.client.CoreV1().Pods("default").Get(t.Context(), "web-0", metav1.GetOptions{})
 				if err != nil {
