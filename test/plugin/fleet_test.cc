@@ -185,15 +185,16 @@ TEST_P(RefusedLookTest, NamesWhatIsWrong) {
   EXPECT_THAT(std::string(answer.status().message()), HasSubstr(GetParam().text));
 }
 
-std::function<void(v1::LookAtFleetRequest*)> OfOptions(std::function<void(v1::FleetOptions*)> change) {
+std::function<void(v1::LookAtFleetRequest*)> OfOptions(const std::function<void(v1::FleetOptions*)>& change) {
   return [change](v1::LookAtFleetRequest* request) { change(request->mutable_options()); };
 }
-std::function<void(v1::LookAtFleetRequest*)> OfGroup(std::function<void(v1::FleetGroup*)> change) {
+std::function<void(v1::LookAtFleetRequest*)> OfGroup(const std::function<void(v1::FleetGroup*)>& change) {
   return [change](v1::LookAtFleetRequest* request) {
     change(request->mutable_observation()->mutable_groups(0));
   };
 }
-std::function<void(v1::LookAtFleetRequest*)> OfOutcomes(std::function<void(v1::FleetOutcomes*)> change) {
+std::function<void(v1::LookAtFleetRequest*)> OfOutcomes(
+    const std::function<void(v1::FleetOutcomes*)>& change) {
   return [change](v1::LookAtFleetRequest* request) { change(request->mutable_outcomes()); };
 }
 

@@ -27,7 +27,7 @@ TEST_P(DevicesOfGroupTest, OfTemplateAndNodes) {
   const DevicesCase& c = GetParam();
   FleetGroup group;
   group.template_devices = c.from_template;
-  const auto add = [&](int count, int64_t age_minutes, std::vector<uint64_t> devices) {
+  const auto add = [&](int count, int64_t age_minutes, const std::vector<uint64_t>& devices) {
     for (int i = 0; i < count; ++i) {
       group.machines.push_back(
           MachineWithNode(absl::StrCat(group.machines.size()),
