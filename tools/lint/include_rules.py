@@ -42,6 +42,7 @@ MAY_INCLUDE = {
     "drain": FOUNDATION,
 }
 MAY_INCLUDE["loop"] = set(MAY_INCLUDE)
+MAY_INCLUDE["sim"] = set(MAY_INCLUDE)
 
 
 def layer_problem(folder, target):
