@@ -142,7 +142,9 @@ void Controllers::ScaleTo(int32_t workload, int64_t wanted) {
 int32_t Controllers::PodToGo(int32_t workload) {
   const std::vector<int32_t>& alive = world_.replicas(workload).alive;
   const auto waits =
-      std::find_if(alive.begin(), alive.end(), [&](int32_t pod) { return world_.pod(pod).node < 0; });
+      world_.waiting() == 0
+          ? alive.end()
+          : std::find_if(alive.begin(), alive.end(), [&](int32_t pod) { return world_.pod(pod).node < 0; });
   if (waits != alive.end()) return *waits;
   return alive[static_cast<size_t>(downscale_.Between(0, static_cast<int64_t>(alive.size()) - 1))];
 }

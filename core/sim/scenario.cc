@@ -167,7 +167,7 @@ absl::Status CheckSums(const Scenario& scenario) {
   int64_t pods = 0;
   int64_t arrivals = 0;
   for (const SimWorkload& workload : scenario.workloads) {
-    pods += workload.replicas;
+    pods += workload.kind == SimWorkloadKind::kDaemon ? nodes : workload.replicas;
     for (const SimBurst& burst : workload.bursts) pods += burst.replicas;
     for (const SimArrival& arrival : workload.arrivals) arrivals += arrival.count;
   }

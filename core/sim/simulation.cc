@@ -17,6 +17,7 @@ namespace {
 constexpr int64_t kDayMs = 86'400'000;
 constexpr int64_t kProgressHourMs = 3'600'000;
 constexpr int64_t kUnitsOfLoop = 100;
+constexpr int64_t kWorkOfLoop = 20'000'000;  // as a question that does not say it
 
 class Simulation {
  public:
@@ -45,13 +46,16 @@ class Simulation {
     world_.After(0, SimEventKind::kSample);
     world_.After(world_.scenario().settings.scan_interval_s * 1000, SimEventKind::kLoop);
     while (!world_.queue().empty() && world_.queue().first().at_ms <= end_ms_) {
-      if (!budget->Spend()) break;
+      if (!budget->Spend() || world_.pod_end() > kMostSimPodsEver) break;
       const SimEvent event = world_.queue().Take();
       world_.set_now_ms(event.at_ms);
       Handle(event, budget);
     }
-    if (!budget->ended()) world_.set_now_ms(end_ms_);
-    return Result(*budget);
+    const bool many = world_.pod_end() > kMostSimPodsEver;
+    if (!budget->ended() && !many) world_.set_now_ms(end_ms_);
+    SimResult result = Result(*budget);
+    if (many) result.cut_short_by = "pods";
+    return result;
   }
 
  private:
@@ -138,7 +142,7 @@ void Simulation::HandleOfCloud(const SimEvent& event) {
 
 void Simulation::RunLoop(WorkBudget* budget) {
   // What a loop may cost is not what the simulation may: its answers depend on neither.
-  WorkBudget of_loop;
+  WorkBudget of_loop(kWorkOfLoop);
   loop_.Run(&of_loop);
   budget->Spend(kUnitsOfLoop);
   world_.After(world_.scenario().settings.scan_interval_s * 1000, SimEventKind::kLoop);

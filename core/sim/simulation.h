@@ -46,7 +46,8 @@ struct SimResult {
   int64_t left_waiting = 0;  // pods that had no node at the end
   std::vector<std::string> violations;
   std::vector<SimSample> series;  // at most kMostSimSamples, evenly
-  // Not empty: the budget ended before the days did, and this is what was simulated until then.
+  // Not empty: what ended before the days did, and this is what was simulated until then: what of the budget,
+  // or "pods" where there were more than kMostSimPodsEver.
   std::string cut_short_by;
 };
 inline constexpr int64_t kMostSimSamples = 1'500;

@@ -26,7 +26,7 @@ var File_loadline_v1_autoscaler_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_autoscaler_proto_rawDesc = "" +
 	"\n" +
-	"\x1cloadline/v1/autoscaler.proto\x12\vloadline.v1\x1a\x17loadline/v1/drain.proto\x1a\x16loadline/v1/loop.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto2\xd6\x04\n" +
+	"\x1cloadline/v1/autoscaler.proto\x12\vloadline.v1\x1a\x17loadline/v1/drain.proto\x1a\x16loadline/v1/loop.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x1cloadline/v1/simulation.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto2\x9f\x05\n" +
 	"\n" +
 	"Autoscaler\x12\\\n" +
 	"\x0fEstimateScaleUp\x12#.loadline.v1.EstimateScaleUpRequest\x1a$.loadline.v1.EstimateScaleUpResponse\x12P\n" +
@@ -35,7 +35,8 @@ const file_loadline_v1_autoscaler_proto_rawDesc = "" +
 	"\x12MeasureUtilization\x12&.loadline.v1.MeasureUtilizationRequest\x1a'.loadline.v1.MeasureUtilizationResponse\x12J\n" +
 	"\tPlanDrain\x12\x1d.loadline.v1.PlanDrainRequest\x1a\x1e.loadline.v1.PlanDrainResponse\x12J\n" +
 	"\tPlanSlack\x12\x1d.loadline.v1.PlanSlackRequest\x1a\x1e.loadline.v1.PlanSlackResponse\x12G\n" +
-	"\bPlanLoop\x12\x1c.loadline.v1.PlanLoopRequest\x1a\x1d.loadline.v1.PlanLoopResponseB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\bPlanLoop\x12\x1c.loadline.v1.PlanLoopRequest\x1a\x1d.loadline.v1.PlanLoopResponse\x12G\n" +
+	"\bSimulate\x12\x1c.loadline.v1.SimulateRequest\x1a\x1d.loadline.v1.SimulateResponseB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var file_loadline_v1_autoscaler_proto_goTypes = []any{
 	(*EstimateScaleUpRequest)(nil),     // 0: loadline.v1.EstimateScaleUpRequest
@@ -45,13 +46,15 @@ var file_loadline_v1_autoscaler_proto_goTypes = []any{
 	(*PlanDrainRequest)(nil),           // 4: loadline.v1.PlanDrainRequest
 	(*PlanSlackRequest)(nil),           // 5: loadline.v1.PlanSlackRequest
 	(*PlanLoopRequest)(nil),            // 6: loadline.v1.PlanLoopRequest
-	(*EstimateScaleUpResponse)(nil),    // 7: loadline.v1.EstimateScaleUpResponse
-	(*RankOptionsResponse)(nil),        // 8: loadline.v1.RankOptionsResponse
-	(*PlanScaleUpResponse)(nil),        // 9: loadline.v1.PlanScaleUpResponse
-	(*MeasureUtilizationResponse)(nil), // 10: loadline.v1.MeasureUtilizationResponse
-	(*PlanDrainResponse)(nil),          // 11: loadline.v1.PlanDrainResponse
-	(*PlanSlackResponse)(nil),          // 12: loadline.v1.PlanSlackResponse
-	(*PlanLoopResponse)(nil),           // 13: loadline.v1.PlanLoopResponse
+	(*SimulateRequest)(nil),            // 7: loadline.v1.SimulateRequest
+	(*EstimateScaleUpResponse)(nil),    // 8: loadline.v1.EstimateScaleUpResponse
+	(*RankOptionsResponse)(nil),        // 9: loadline.v1.RankOptionsResponse
+	(*PlanScaleUpResponse)(nil),        // 10: loadline.v1.PlanScaleUpResponse
+	(*MeasureUtilizationResponse)(nil), // 11: loadline.v1.MeasureUtilizationResponse
+	(*PlanDrainResponse)(nil),          // 12: loadline.v1.PlanDrainResponse
+	(*PlanSlackResponse)(nil),          // 13: loadline.v1.PlanSlackResponse
+	(*PlanLoopResponse)(nil),           // 14: loadline.v1.PlanLoopResponse
+	(*SimulateResponse)(nil),           // 15: loadline.v1.SimulateResponse
 }
 var file_loadline_v1_autoscaler_proto_depIdxs = []int32{
 	0,  // 0: loadline.v1.Autoscaler.EstimateScaleUp:input_type -> loadline.v1.EstimateScaleUpRequest
@@ -61,15 +64,17 @@ var file_loadline_v1_autoscaler_proto_depIdxs = []int32{
 	4,  // 4: loadline.v1.Autoscaler.PlanDrain:input_type -> loadline.v1.PlanDrainRequest
 	5,  // 5: loadline.v1.Autoscaler.PlanSlack:input_type -> loadline.v1.PlanSlackRequest
 	6,  // 6: loadline.v1.Autoscaler.PlanLoop:input_type -> loadline.v1.PlanLoopRequest
-	7,  // 7: loadline.v1.Autoscaler.EstimateScaleUp:output_type -> loadline.v1.EstimateScaleUpResponse
-	8,  // 8: loadline.v1.Autoscaler.RankOptions:output_type -> loadline.v1.RankOptionsResponse
-	9,  // 9: loadline.v1.Autoscaler.PlanScaleUp:output_type -> loadline.v1.PlanScaleUpResponse
-	10, // 10: loadline.v1.Autoscaler.MeasureUtilization:output_type -> loadline.v1.MeasureUtilizationResponse
-	11, // 11: loadline.v1.Autoscaler.PlanDrain:output_type -> loadline.v1.PlanDrainResponse
-	12, // 12: loadline.v1.Autoscaler.PlanSlack:output_type -> loadline.v1.PlanSlackResponse
-	13, // 13: loadline.v1.Autoscaler.PlanLoop:output_type -> loadline.v1.PlanLoopResponse
-	7,  // [7:14] is the sub-list for method output_type
-	0,  // [0:7] is the sub-list for method input_type
+	7,  // 7: loadline.v1.Autoscaler.Simulate:input_type -> loadline.v1.SimulateRequest
+	8,  // 8: loadline.v1.Autoscaler.EstimateScaleUp:output_type -> loadline.v1.EstimateScaleUpResponse
+	9,  // 9: loadline.v1.Autoscaler.RankOptions:output_type -> loadline.v1.RankOptionsResponse
+	10, // 10: loadline.v1.Autoscaler.PlanScaleUp:output_type -> loadline.v1.PlanScaleUpResponse
+	11, // 11: loadline.v1.Autoscaler.MeasureUtilization:output_type -> loadline.v1.MeasureUtilizationResponse
+	12, // 12: loadline.v1.Autoscaler.PlanDrain:output_type -> loadline.v1.PlanDrainResponse
+	13, // 13: loadline.v1.Autoscaler.PlanSlack:output_type -> loadline.v1.PlanSlackResponse
+	14, // 14: loadline.v1.Autoscaler.PlanLoop:output_type -> loadline.v1.PlanLoopResponse
+	15, // 15: loadline.v1.Autoscaler.Simulate:output_type -> loadline.v1.SimulateResponse
+	8,  // [8:16] is the sub-list for method output_type
+	0,  // [0:8] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -84,6 +89,7 @@ func file_loadline_v1_autoscaler_proto_init() {
 	file_loadline_v1_loop_proto_init()
 	file_loadline_v1_scale_up_proto_init()
 	file_loadline_v1_scale_up_plan_proto_init()
+	file_loadline_v1_simulation_proto_init()
 	file_loadline_v1_size_proto_init()
 	file_loadline_v1_slack_proto_init()
 	type x struct{}

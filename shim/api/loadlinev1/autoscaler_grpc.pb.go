@@ -28,6 +28,7 @@ const (
 	Autoscaler_PlanDrain_FullMethodName          = "/loadline.v1.Autoscaler/PlanDrain"
 	Autoscaler_PlanSlack_FullMethodName          = "/loadline.v1.Autoscaler/PlanSlack"
 	Autoscaler_PlanLoop_FullMethodName           = "/loadline.v1.Autoscaler/PlanLoop"
+	Autoscaler_Simulate_FullMethodName           = "/loadline.v1.Autoscaler/Simulate"
 )
 
 // AutoscalerClient is the client API for Autoscaler service.
@@ -67,6 +68,10 @@ type AutoscalerClient interface {
 	// for slack, and which nodes go; while groups grow none starts to go. Remembers the state with the view.
 	// Errors: those of PlanScaleUp, PlanSlack and PlanDrain.
 	PlanLoop(ctx context.Context, in *PlanLoopRequest, opts ...grpc.CallOption) (*PlanLoopResponse, error)
+	// Simulates days of a cluster, in which the loop of PlanLoop acts. Reads and keeps no view.
+	// INVALID_ARGUMENT: names the field. DEADLINE_EXCEEDED: the days did not end before the call, or before ten
+	// minutes.
+	Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error)
 }
 
 type autoscalerClient struct {
@@ -147,6 +152,16 @@ func (c *autoscalerClient) PlanLoop(ctx context.Context, in *PlanLoopRequest, op
 	return out, nil
 }
 
+func (c *autoscalerClient) Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SimulateResponse)
+	err := c.cc.Invoke(ctx, Autoscaler_Simulate_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AutoscalerServer is the server API for Autoscaler service.
 // All implementations must embed UnimplementedAutoscalerServer
 // for forward compatibility.
@@ -184,6 +199,10 @@ type AutoscalerServer interface {
 	// for slack, and which nodes go; while groups grow none starts to go. Remembers the state with the view.
 	// Errors: those of PlanScaleUp, PlanSlack and PlanDrain.
 	PlanLoop(context.Context, *PlanLoopRequest) (*PlanLoopResponse, error)
+	// Simulates days of a cluster, in which the loop of PlanLoop acts. Reads and keeps no view.
+	// INVALID_ARGUMENT: names the field. DEADLINE_EXCEEDED: the days did not end before the call, or before ten
+	// minutes.
+	Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error)
 	mustEmbedUnimplementedAutoscalerServer()
 }
 
@@ -214,6 +233,9 @@ func (UnimplementedAutoscalerServer) PlanSlack(context.Context, *PlanSlackReques
 }
 func (UnimplementedAutoscalerServer) PlanLoop(context.Context, *PlanLoopRequest) (*PlanLoopResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PlanLoop not implemented")
+}
+func (UnimplementedAutoscalerServer) Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Simulate not implemented")
 }
 func (UnimplementedAutoscalerServer) mustEmbedUnimplementedAutoscalerServer() {}
 func (UnimplementedAutoscalerServer) testEmbeddedByValue()                    {}
@@ -362,6 +384,24 @@ func _Autoscaler_PlanLoop_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Autoscaler_Simulate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SimulateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutoscalerServer).Simulate(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Autoscaler_Simulate_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutoscalerServer).Simulate(ctx, req.(*SimulateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Autoscaler_ServiceDesc is the grpc.ServiceDesc for Autoscaler service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -396,6 +436,10 @@ var Autoscaler_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "PlanLoop",
 			Handler:    _Autoscaler_PlanLoop_Handler,
+		},
+		{
+			MethodName: "Simulate",
+			Handler:    _Autoscaler_Simulate_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
