@@ -69,7 +69,7 @@ if(NOT LOADLINE_FUZZ)
   add_executable(simulate_seeds ${simulate_sources} ${LOADLINE_ABORT_ON_FAILED_CHECK})
   set_target_properties(simulate_seeds PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
   target_link_libraries(simulate_seeds PRIVATE loadline_sim loadline_compiler)
-  loadline_add_test(simulate simulate_seeds 300)
+  loadline_add_test(simulate simulate_seeds 200)
 
   # --- Rows of expected decisions. A file joins the list with the issue that answers its rows. -------------------
   set(vector_files

@@ -66,7 +66,7 @@ TEST(SimulationTest, EqualSeedsHaveEqualDigestsAndOtherSeedsOtherOnes) {
 }
 
 TEST(SimulationTest, LoopsThatAreNotRunWouldDoNothing) {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
     Scenario scenario = RandomScenario(seed);
     const SimResult some = SimulateAll(scenario);
     scenario.settings.run_every_loop = true;
@@ -77,7 +77,7 @@ TEST(SimulationTest, LoopsThatAreNotRunWouldDoNothing) {
 }
 
 TEST(SimulationTest, DrawnScenariosBreakNoInvariant) {
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
     EXPECT_THAT(SimulateAll(RandomScenario(seed)).violations, IsEmpty()) << "seed " << seed;
   }
 }
