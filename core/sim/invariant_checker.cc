@@ -100,6 +100,7 @@ void InvariantChecker::NodeChanged(int32_t node) {
   const SimNode& of = world_.node(node);
   if (nodes_[number].pods == 0) nodes_[number].empty_since_ms = world_.now_ms();
   nodes_[number].tainted = of.tainted;
+  nodes_[number].started = nodes_[number].started || of.ready;
   if (!of.present) std::erase_if(going_, [&](const Going& going) { return going.node == node; });
 }
 
@@ -138,20 +139,25 @@ void InvariantChecker::StartsToGo(int32_t node, bool empty) {
   if (age_ms < least_s * 1000) {
     Violation("D7", absl::StrCat("node ", node, " goes ", age_ms, " ms after it came"));
   }
-  const int64_t unready = Unready();
-  const int64_t nodes = static_cast<int64_t>(world_.nodes().size());
-  if (SeesAll() && unready > kMostUnready && unready * 100 > nodes * kMostUnreadyPercent) {
-    Violation("D11", absl::StrCat("node ", node, " goes while ", unready, " of ", nodes, " are not ready"));
-  }
+  CheckHealth(node);
   CheckMinimum(node);
   going_.push_back({node, !empty});
   CheckParallelism();
 }
 
-int64_t InvariantChecker::Unready() const {
+// Nodes that have not started yet are none of the cluster.
+void InvariantChecker::CheckHealth(int32_t node) {
+  if (!SeesAll()) return;
   int64_t unready = 0;
-  for (const int32_t node : world_.nodes()) unready += world_.node(node).ready ? 0 : 1;
-  return unready;
+  int64_t nodes = 0;
+  for (const int32_t other : world_.nodes()) {
+    if (!nodes_[static_cast<size_t>(other)].started) continue;
+    ++nodes;
+    unready += world_.node(other).ready ? 0 : 1;
+  }
+  if (unready > kMostUnready && unready * 100 > nodes * kMostUnreadyPercent) {
+    Violation("D11", absl::StrCat("node ", node, " goes while ", unready, " of ", nodes, " are not ready"));
+  }
 }
 
 void InvariantChecker::CheckMinimum(int32_t node) {

@@ -64,6 +64,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
     int64_t to_move = 0;  // pods that are not of DaemonSets
     int64_t empty_since_ms = 0;
     bool tainted = false;
+    bool started = false;  // it was ready once
   };
   struct Going {
     int32_t node;
@@ -76,7 +77,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
   void CheckEviction(int32_t pod);
   void CheckMinimum(int32_t node);
   void CheckParallelism();
-  int64_t Unready() const;
+  void CheckHealth(int32_t node);
   bool SeesAll() const;
   void CheckWaiting();
   void CheckEmptyNodes();
