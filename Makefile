@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale mutants check-long fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate clean
+.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -53,6 +53,11 @@ test-tsan: deps ## run the C++ tests under the thread sanitizer
 test-hostile: deps build/build.ninja ## put hostile objects into a shared cluster, one by one and all together; HOSTILE_ARGS go to the test
 	@cmake --build --preset release --target hostile_test
 	@build/test/hostile_test --gtest_brief=1 $(HOSTILE_ARGS)
+
+SEEDS ?= 1000
+simulate: deps build/build.ninja ## simulate SEEDS (1000) drawn clusters with faults; the first broken invariant is shown with a shrunk scenario
+	@cmake --build --preset release --target simulate_seeds
+	@build/test/simulate_seeds $(SEEDS)
 
 SCALE_NODES ?= 2000
 test-scale: build ## the autoscaler on SCALE_NODES (2000) nodes with 40 pods each, on a real API server, default options; SCALE_ARGS go to it

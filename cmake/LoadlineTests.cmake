@@ -50,9 +50,9 @@ endfunction()
 
 if(NOT LOADLINE_FUZZ)
   loadline_gtest(core_test
-    SOURCES core/*_test.cc core/drain/naive_*.cc testing/*.cc
+    SOURCES core/*_test.cc core/drain/naive_*.cc sim/random_*.cc testing/*.cc
     LIBRARIES loadline_fit loadline_score loadline_expand loadline_size loadline_slack loadline_drain loadline_fleet
-      loadline_loop)
+      loadline_loop loadline_sim)
   loadline_gtest(plugin_test
     SOURCES plugin/*.cc testing/*.cc
     LIBRARIES loadline_service loadline_daemon)
@@ -63,6 +63,13 @@ if(NOT LOADLINE_FUZZ)
   add_dependencies(hostile_test loadlined)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/test/plugin/corpus_test.cc PROPERTIES
     COMPILE_DEFINITIONS LOADLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+
+  # --- Simulated clusters: `make simulate SEEDS=N`, and some seeds in each run. ------------------------------------
+  loadline_test_sources(simulate_sources sim/*.cc)
+  add_executable(simulate_seeds ${simulate_sources} ${LOADLINE_ABORT_ON_FAILED_CHECK})
+  set_target_properties(simulate_seeds PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
+  target_link_libraries(simulate_seeds PRIVATE loadline_sim loadline_compiler)
+  loadline_add_test(simulate simulate_seeds 200)
 
   # --- Rows of expected decisions. A file joins the list with the issue that answers its rows. -------------------
   set(vector_files

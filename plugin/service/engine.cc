@@ -13,6 +13,7 @@
 #include "loadline/v1/scale_up.pb.h"
 #include "loadline/v1/scale_up_plan.pb.h"
 #include "loadline/v1/score.pb.h"
+#include "loadline/v1/simulation.pb.h"
 #include "loadline/v1/size.pb.h"
 #include "loadline/v1/slack.pb.h"
 #include "plugin/convert/parse.h"
@@ -71,6 +72,7 @@ constexpr Method kMethods[] = {
     {"/loadline.v1.Autoscaler/PlanLoop", Handle<v1::PlanLoopRequest, v1::PlanLoopResponse, AnswerPlanLoop>},
     {"/loadline.v1.Autoscaler/LookAtFleet",
      Handle<v1::LookAtFleetRequest, v1::LookAtFleetResponse, AnswerLookAtFleet>},
+    {"/loadline.v1.Autoscaler/Simulate", Handle<v1::SimulateRequest, v1::SimulateResponse, AnswerSimulate>},
     {"/loadline.v1.Autoscaler/PlanDrain",
      Handle<v1::PlanDrainRequest, v1::PlanDrainResponse, AnswerPlanDrain>},
     {"/loadline.v1.Autoscaler/PlanSlack",

@@ -38,6 +38,8 @@ class RankOptionsRequest;
 class RankOptionsResponse;
 class ScoreRequest;
 class ScoreResponse;
+class SimulateRequest;
+class SimulateResponse;
 class SyncRequest;
 class SyncResponse;
 }  // namespace v1
@@ -76,6 +78,8 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
 absl::StatusOr<v1::PlanDrainResponse> AnswerPlanDrain(const v1::PlanDrainRequest& request,
                                                       const Deadline& deadline, Views* views);
 absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& request,
+                                                    const Deadline& deadline, Views* views);
+absl::StatusOr<v1::SimulateResponse> AnswerSimulate(const v1::SimulateRequest& request,
                                                     const Deadline& deadline, Views* views);
 
 absl::StatusOr<v1::LookAtFleetResponse> AnswerLookAtFleet(const v1::LookAtFleetRequest& request,

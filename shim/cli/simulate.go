@@ -17,10 +17,11 @@ import (
 // simulateFlags are the flags of `simulate`.
 type simulateFlags struct {
 	sourceFlags
-	engine engineFlags
-	policy *policyFlags
-	weight int64
-	output outputFlag
+	scenario scenarioFlags
+	engine   engineFlags
+	policy   *policyFlags
+	weight   int64
+	output   outputFlag
 }
 
 // maxWeight is the highest weight that kube-scheduler's extenders and plugins are given in practice; totals stay far
@@ -41,11 +42,26 @@ filters would. The default scheduler is its scores LeastAllocated and BalancedAl
 kube-scheduler 1.36 works them out, over all feasible nodes, with ties going to the first node by name.
 
 What filters look up beside nodes and pods must be in a dump too: 'kubectl get
-nodes,pods,namespaces,pv,pvc,storageclasses,csinodes -A -o json'.`,
+nodes,pods,namespaces,pv,pvc,storageclasses,csinodes -A -o json'.
+
+With --scenario the autoscaler's loop acts for days on a cluster that is simulated in virtual time, with
+its load, its cloud and what goes wrong there; --against simulates a second one beside it. The same seed
+gives the same digest.`,
 		Example: `  loadline simulate -f cluster.json
-  loadline simulate -f cluster.json --weight 5 -o html > simulation.html`,
+  loadline simulate -f cluster.json --weight 5 -o html > simulation.html
+  loadline simulate --scenario docs/scenario.yaml --days 30 --seed 1 -o html > month.html`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if flags.scenario.file != "" {
+				if err := flags.output.check(); err != nil {
+					return err
+				}
+				runs, err := flags.scenario.run(cmd.Context(), &flags.engine)
+				if err != nil {
+					return err
+				}
+				return flags.output.write(a.streams.Out, scenarioForms(runs))
+			}
 			s, err := flags.run(cmd.Context(), a.streams.In)
 			if err != nil {
 				return err
@@ -55,6 +71,7 @@ nodes,pods,namespaces,pv,pvc,storageclasses,csinodes -A -o json'.`,
 	}
 	addSourceFlags(command.Flags(), &flags.sourceFlags)
 	addEngineFlag(command.Flags(), &flags.engine)
+	flags.scenario.addTo(command.Flags())
 	flags.policy = addPolicyFlags(command.Flags())
 	command.Flags().Int64Var(&flags.weight, "weight", 2,
 		"weight of Loadline's score; the default scheduler's have 1 each")

@@ -192,6 +192,11 @@ func (g *requests) request(method string) proto.Message {
 		return g.planLoop()
 	case loadlinev1.Autoscaler_LookAtFleet_FullMethodName:
 		return g.lookAtFleet()
+	case loadlinev1.Autoscaler_Simulate_FullMethodName:
+		return &loadlinev1.SimulateRequest{Days: 1, Seed: int64(g.IntN(3)), Scenario: &loadlinev1.Scenario{
+			Groups: []*loadlinev1.SimulatedGroup{{Name: "g", Max: int64(g.IntN(5)), MilliCpu: 4000, MemoryMib: 8192}},
+			Workloads: []*loadlinev1.SimulatedWorkload{{Name: "w", Replicas: int64(g.IntN(20)), MilliCpu: 500,
+				MemoryMib: 64, DailyPercent: int64(g.IntN(102))}}}}
 	}
 	g.unmade[method] = true
 	return &emptypb.Empty{} // and what damage makes of it

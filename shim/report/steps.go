@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -21,6 +22,8 @@ var stepsTemplate = template.Must(template.New("steps").Parse(stepsText))
 type Steps struct {
 	Title, Verdict string
 	Lines          []string
+	// TimeUnit is what the axis of time counts; empty: seconds.
+	TimeUnit string
 	// Charts share their axis of time.
 	Charts []StepChart
 	Grid   Grid
@@ -52,6 +55,7 @@ type stepsPage struct {
 	Title, Verdict string
 	Style          template.CSS
 	Lines          []string
+	TimeUnit       string
 	Legend         []stepLegend
 	Charts         []stepsChart
 	Grid           Grid
@@ -78,7 +82,7 @@ type stepsMark struct {
 // StepsPage writes one HTML page that needs nothing else, in the manner of Page. Lines differ by colour and by dashes.
 func StepsPage(w io.Writer, s Steps) error {
 	p := stepsPage{Title: texttable.Escape(s.Title), Verdict: texttable.Escape(s.Verdict),
-		Style: template.CSS(pageStyle), Lines: escaped(s.Lines), Grid: Grid{Header: escaped(s.Grid.Header)}}
+		Style: template.CSS(pageStyle), TimeUnit: cmp.Or(s.TimeUnit, "seconds"), Lines: escaped(s.Lines), Grid: Grid{Header: escaped(s.Grid.Header)}}
 	for _, row := range s.Grid.Rows {
 		p.Grid.Rows = append(p.Grid.Rows, escaped(row))
 	}

@@ -43,6 +43,7 @@ MAY_INCLUDE = {
     "fleet": {"base"},
 }
 MAY_INCLUDE["loop"] = set(MAY_INCLUDE)
+MAY_INCLUDE["sim"] = set(MAY_INCLUDE)
 
 
 def layer_problem(folder, target):

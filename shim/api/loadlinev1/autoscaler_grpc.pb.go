@@ -29,6 +29,7 @@ const (
 	Autoscaler_PlanSlack_FullMethodName          = "/loadline.v1.Autoscaler/PlanSlack"
 	Autoscaler_PlanLoop_FullMethodName           = "/loadline.v1.Autoscaler/PlanLoop"
 	Autoscaler_LookAtFleet_FullMethodName        = "/loadline.v1.Autoscaler/LookAtFleet"
+	Autoscaler_Simulate_FullMethodName           = "/loadline.v1.Autoscaler/Simulate"
 )
 
 // AutoscalerClient is the client API for Autoscaler service.
@@ -73,6 +74,10 @@ type AutoscalerClient interface {
 	// state goes in and out. INVALID_ARGUMENT: names group, machine, outcome or field. RESOURCE_EXHAUSTED: a
 	// limit that the text names, or the answer would outgrow 4 MiB.
 	LookAtFleet(ctx context.Context, in *LookAtFleetRequest, opts ...grpc.CallOption) (*LookAtFleetResponse, error)
+	// Simulates days of a cluster, in which the loop of PlanLoop acts. Reads and keeps no view.
+	// INVALID_ARGUMENT: names the field. DEADLINE_EXCEEDED: the days did not end before the call, or before ten
+	// minutes.
+	Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error)
 }
 
 type autoscalerClient struct {
@@ -163,6 +168,16 @@ func (c *autoscalerClient) LookAtFleet(ctx context.Context, in *LookAtFleetReque
 	return out, nil
 }
 
+func (c *autoscalerClient) Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SimulateResponse)
+	err := c.cc.Invoke(ctx, Autoscaler_Simulate_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AutoscalerServer is the server API for Autoscaler service.
 // All implementations must embed UnimplementedAutoscalerServer
 // for forward compatibility.
@@ -205,6 +220,10 @@ type AutoscalerServer interface {
 	// state goes in and out. INVALID_ARGUMENT: names group, machine, outcome or field. RESOURCE_EXHAUSTED: a
 	// limit that the text names, or the answer would outgrow 4 MiB.
 	LookAtFleet(context.Context, *LookAtFleetRequest) (*LookAtFleetResponse, error)
+	// Simulates days of a cluster, in which the loop of PlanLoop acts. Reads and keeps no view.
+	// INVALID_ARGUMENT: names the field. DEADLINE_EXCEEDED: the days did not end before the call, or before ten
+	// minutes.
+	Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error)
 	mustEmbedUnimplementedAutoscalerServer()
 }
 
@@ -238,6 +257,9 @@ func (UnimplementedAutoscalerServer) PlanLoop(context.Context, *PlanLoopRequest)
 }
 func (UnimplementedAutoscalerServer) LookAtFleet(context.Context, *LookAtFleetRequest) (*LookAtFleetResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method LookAtFleet not implemented")
+}
+func (UnimplementedAutoscalerServer) Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Simulate not implemented")
 }
 func (UnimplementedAutoscalerServer) mustEmbedUnimplementedAutoscalerServer() {}
 func (UnimplementedAutoscalerServer) testEmbeddedByValue()                    {}
@@ -404,6 +426,24 @@ func _Autoscaler_LookAtFleet_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Autoscaler_Simulate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SimulateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutoscalerServer).Simulate(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Autoscaler_Simulate_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutoscalerServer).Simulate(ctx, req.(*SimulateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Autoscaler_ServiceDesc is the grpc.ServiceDesc for Autoscaler service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -442,6 +482,10 @@ var Autoscaler_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "LookAtFleet",
 			Handler:    _Autoscaler_LookAtFleet_Handler,
+		},
+		{
+			MethodName: "Simulate",
+			Handler:    _Autoscaler_Simulate_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

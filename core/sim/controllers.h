@@ -1,0 +1,50 @@
+// What creates and deletes pods: Deployments, Jobs and DaemonSets.
+#ifndef LOADLINE_CORE_SIM_CONTROLLERS_H_
+#define LOADLINE_CORE_SIM_CONTROLLERS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/sim/random_stream.h"
+#include "core/sim/world.h"
+
+namespace loadline {
+
+// Deployments have as many pods as their curve asks for. Pods to go are those that wait, then any: which one
+// is chance, as after some days in a cluster. A rollout brings so many new pods as it may surge, and as they
+// are ready old ones go, never more than that leaves as many ready as are wanted.
+class Controllers : public SimObserver {
+ public:
+  explicit Controllers(World* world);
+
+  // Puts in what comes by itself.
+  void Start();
+  void PodChanged(int32_t pod) override;
+  void NodeChanged(int32_t node) override;
+  void WorkloadChanged(int32_t workload) override;
+
+  // Upon kLoadStep, kWave, kReconcile and kPodFinished.
+  void FollowLoad();
+  void StartWave(int32_t workload);
+  void Reconcile(int32_t workload);
+  void FinishPod(int32_t pod);
+
+ private:
+  void Wake(int32_t workload);
+  void StartRollouts(int64_t from_s, int64_t to_s);
+  void ScaleTo(int32_t workload, int64_t wanted);
+  void Roll(int32_t workload, int64_t old);
+  int32_t PodToGo(int32_t workload);
+  void RunDaemonsOn(int32_t node);
+
+  World& world_;
+  RandomStream downscale_;
+  RandomStream batch_;
+  std::vector<int32_t> daemons_;      // workloads
+  std::vector<size_t> next_arrival_;  // by workload of kTrace
+  int64_t followed_s_ = -1;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_SIM_CONTROLLERS_H_

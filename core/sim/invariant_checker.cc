@@ -1,0 +1,292 @@
+#include "core/sim/invariant_checker.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kCheckedHourMs = 3'600'000;
+constexpr int64_t kMostUnready = 3;
+constexpr int64_t kMostUnreadyPercent = 45;
+
+}  // namespace
+
+InvariantChecker::InvariantChecker(const World* world, const Cloud* cloud)
+    : world_(*world), cloud_(*cloud), ready_(world->scenario().workloads.size()) {}
+
+void InvariantChecker::Violation(absl::string_view invariant, const std::string& text) {
+  if (violations_.size() >= kMostViolations) return;
+  violations_.push_back(absl::StrCat(invariant, " at ", world_.now_ms(), " ms: ", text));
+}
+
+// The loop is told of everything at once.
+bool InvariantChecker::SeesAll() const {
+  const SimFaults& faults = world_.scenario().faults;
+  return faults.watch_lag_ms_max == 0 && faults.lost_event == 0;
+}
+
+// --- pods and nodes
+// -----------------------------------------------------------------------------------------
+
+void InvariantChecker::PodChanged(int32_t pod) {
+  const size_t number = static_cast<size_t>(pod);
+  if (number >= pods_.size()) pods_.resize(number + 1);
+  const SimPod& of = world_.pod(pod);
+  PodNote& note = pods_[number];
+  const bool ready = of.phase == SimPodPhase::kRunning;
+  if (of.evicted && !note.evicted) {
+    note.evicted = true;
+    if (note.ready) CheckEviction(pod);
+  }
+  if (ready != note.ready) ready_[static_cast<size_t>(of.workload)] += ready ? 1 : -1;
+  note.ready = ready;
+  const int32_t on = of.place >= 0 ? of.node : -1;
+  if (on == note.on) return;
+  if (note.on >= 0) Leaves(pod, note.on);
+  if (on >= 0) Comes(pod, on);
+  note.on = on;
+}
+
+// It is still among the ready ones.
+void InvariantChecker::CheckEviction(int32_t pod) {
+  const int32_t workload = world_.pod(pod).workload;
+  const SimWorkload& of = world_.workload(workload);
+  if (of.not_evictable) Violation("D3", absl::StrCat("pod ", pod, " is evicted, and must not be"));
+  if (of.max_unavailable < 0) return;
+  const int64_t left = ready_[static_cast<size_t>(workload)] - 1;
+  const int64_t expected = of.kind == SimWorkloadKind::kDeployment
+                               ? world_.replicas(workload).wanted
+                               : static_cast<int64_t>(world_.replicas(workload).alive.size()) + 1;
+  if (left >= expected - of.max_unavailable) return;
+  Violation("D1", absl::StrCat("the eviction of pod ", pod, " leaves ", left, " of ", expected, " of ",
+                               of.name, ", of which ", of.max_unavailable, " may be missing"));
+}
+
+void InvariantChecker::Comes(int32_t pod, int32_t node) {
+  const size_t number = static_cast<size_t>(node);
+  if (number >= nodes_.size()) nodes_.resize(number + 1);
+  NodeNote& note = nodes_[number];
+  const SimWorkload& workload = world_.workload(world_.pod(pod).workload);
+  note.cpu += workload.request.cpu;
+  note.memory += workload.request.memory;
+  note.gpus += workload.gpus;
+  ++note.pods;
+  const SimGroup& group = world_.group(world_.node(node).group);
+  if (workload.kind == SimWorkloadKind::kDaemon) return;  // it comes whatever there is
+  ++note.to_move;
+  if (note.tainted)
+    Violation("A7", absl::StrCat("pod ", pod, " comes to node ", node, ", which is to be deleted"));
+  if (note.cpu > group.allocatable.cpu || note.memory > group.allocatable.memory || note.gpus > group.gpus ||
+      note.pods > group.pods) {
+    Violation("A7", absl::StrCat("node ", node, " has more on it than it offers, with pod ", pod));
+  }
+}
+
+void InvariantChecker::Leaves(int32_t pod, int32_t node) {
+  NodeNote& note = nodes_[static_cast<size_t>(node)];
+  const SimWorkload& workload = world_.workload(world_.pod(pod).workload);
+  note.cpu -= workload.request.cpu;
+  note.memory -= workload.request.memory;
+  note.gpus -= workload.gpus;
+  --note.pods;
+  if (workload.kind != SimWorkloadKind::kDaemon && --note.to_move == 0) note.empty_since_ms = world_.now_ms();
+}
+
+void InvariantChecker::NodeChanged(int32_t node) {
+  const size_t number = static_cast<size_t>(node);
+  if (number >= nodes_.size()) nodes_.resize(number + 1);
+  const SimNode& of = world_.node(node);
+  if (nodes_[number].pods == 0) nodes_[number].empty_since_ms = world_.now_ms();
+  nodes_[number].tainted = of.tainted;
+  nodes_[number].started = nodes_[number].started || of.ready;
+  if (!of.present) std::erase_if(going_, [&](const Going& going) { return going.node == node; });
+}
+
+// --- what the loop does
+// -------------------------------------------------------------------------------------
+
+void InvariantChecker::Grows(int32_t group, int64_t machines) {
+  const SimGroup& of = world_.group(group);
+  if (machines < 1) Violation("C1", absl::StrCat("group ", of.name, " is asked to grow by ", machines));
+  if (cloud_.target(group) + machines > of.max_nodes) {
+    Violation("C1",
+              absl::StrCat("group ", of.name, " has ", cloud_.target(group), " and is asked to grow by ",
+                           machines, ", with a maximum of ", of.max_nodes));
+  }
+  if (grew_ms_ != world_.now_ms()) grown_now_ = 0;
+  grew_ms_ = world_.now_ms();
+  grown_now_ += machines;
+  if (!SeesAll()) return;
+  int64_t need = world_.waiting();
+  for (const Going& going : going_) need += nodes_[static_cast<size_t>(going.node)].to_move;
+  if (grown_now_ > need) {
+    Violation("C2", absl::StrCat(grown_now_, " nodes are asked for, where ", need, " pods need one"));
+  }
+}
+
+void InvariantChecker::StartsToGo(int32_t node, bool empty) {
+  const SimNode& of = world_.node(node);
+  if (!of.present) return;  // the loop did not know, and nothing happens
+  if (grew_ms_ == world_.now_ms()) Violation("D11", absl::StrCat("node ", node, " goes while groups grow"));
+  const bool goes =
+      std::any_of(going_.begin(), going_.end(), [&](const Going& going) { return going.node == node; });
+  if (goes) Violation("D10", absl::StrCat("node ", node, " is chosen again"));
+  const SimSettings& settings = world_.scenario().settings;
+  const int64_t least_s = std::min(settings.unneeded_time_s, settings.unready_time_s);
+  const int64_t age_ms = world_.now_ms() - of.joined_ms;
+  if (age_ms < least_s * 1000) {
+    Violation("D7", absl::StrCat("node ", node, " goes ", age_ms, " ms after it came"));
+  }
+  CheckHealth(node);
+  CheckMinimum(node);
+  going_.push_back({node, !empty});
+  CheckParallelism();
+}
+
+// Nodes that have not started yet are none of the cluster.
+void InvariantChecker::CheckHealth(int32_t node) {
+  if (!SeesAll()) return;
+  int64_t unready = 0;
+  int64_t nodes = 0;
+  for (const int32_t other : world_.nodes()) {
+    if (!nodes_[static_cast<size_t>(other)].started) continue;
+    ++nodes;
+    unready += world_.node(other).ready ? 0 : 1;
+  }
+  if (unready > kMostUnready && unready * 100 > nodes * kMostUnreadyPercent) {
+    Violation("D11", absl::StrCat("node ", node, " goes while ", unready, " of ", nodes, " are not ready"));
+  }
+}
+
+void InvariantChecker::CheckMinimum(int32_t node) {
+  const int32_t group = world_.node(node).group;
+  const SimGroup& of = world_.group(group);
+  int64_t asked = 0;  // that the cloud still counts
+  int64_t going = 0;
+  for (const Going& entry : going_) {
+    if (world_.node(entry.node).group != group) continue;
+    ++going;
+    asked += deleted_.contains(world_.node(entry.node).machine) ? 0 : 1;
+  }
+  const int64_t target = cloud_.target(group) - asked - 1;
+  if (target < of.min_nodes) {
+    Violation("D2", absl::StrCat("group ", of.name, " is left with a target of ", target,
+                                 ", with a minimum of ", of.min_nodes, ", when node ", node, " goes"));
+  }
+  int64_t nodes = -1 - going;
+  for (const int32_t other : world_.nodes()) nodes += world_.node(other).group == group ? 1 : 0;
+  if (nodes < of.min_nodes && SeesAll()) {
+    Violation("D2", absl::StrCat("group ", of.name, " is left with ", nodes, " nodes, with a minimum of ",
+                                 of.min_nodes, ", when node ", node, " goes"));
+  }
+}
+
+void InvariantChecker::CheckParallelism() {
+  const SimSettings& settings = world_.scenario().settings;
+  const int64_t drains =
+      std::count_if(going_.begin(), going_.end(), [](const Going& going) { return going.drain; });
+  const int64_t all = static_cast<int64_t>(going_.size());
+  if (all > settings.max_scale_down_parallelism) {
+    Violation("D6", absl::StrCat(all, " nodes go at once, of at most ", settings.max_scale_down_parallelism));
+  }
+  if (drains > settings.max_drain_parallelism) {
+    Violation("D6", absl::StrCat(drains, " nodes are drained at once, of at most ",
+                                 settings.max_drain_parallelism));
+  }
+}
+
+void InvariantChecker::GivesBack(int32_t node) {
+  const SimNode& of = world_.node(node);
+  if (of.present && world_.machine(of.machine).state == SimMachine::State::kDeleting) {
+    Violation("D10", absl::StrCat("node ", node, " is given back, and the cloud is deleting it"));
+  }
+  std::erase_if(going_, [&](const Going& going) { return going.node == node; });
+}
+
+void InvariantChecker::Deletes(int32_t machine, bool late) {
+  const SimMachine& of = world_.machine(machine);
+  if (of.state == SimMachine::State::kDeleting) {
+    Violation("D10", absl::StrCat("machine ", machine, " is deleted again"));
+  }
+  if (late) {
+    const int64_t age_ms = world_.now_ms() - of.ordered_ms;
+    if (of.had_node && SeesAll()) {
+      Violation("D9", absl::StrCat("machine ", machine, " is given up, and has had a node"));
+    }
+    if (age_ms < world_.scenario().settings.max_node_provision_s * 1000) {
+      Violation("D9", absl::StrCat("machine ", machine, " is given up ", age_ms, " ms after its order"));
+    }
+    if (cloud_.target(of.group) <= world_.group(of.group).min_nodes) {
+      Violation("D2", absl::StrCat("machine ", machine, " is given up, of a group at its minimum"));
+    }
+    return;
+  }
+  for (const int32_t pod : world_.node(of.node).pods) {
+    if (world_.IsDaemon(pod)) continue;
+    Violation("D3", absl::StrCat("node ", of.node, " goes with pod ", pod, ", which was not evicted"));
+  }
+  deleted_.insert(machine);
+}
+
+// --- what must happen
+// ---------------------------------------------------------------------------------------
+
+void InvariantChecker::CheckProgress() {
+  const SimFaults& faults = world_.scenario().faults;
+  const bool fine = faults.lost_event == 0 && faults.stock_out == 0 && faults.phantom == 0 &&
+                    faults.slow_start == 0 && faults.calls_per_minute == 0 && faults.failed_call == 0 &&
+                    faults.spot_interruption == 0 && faults.node_unready == 0 && faults.node_lost == 0;
+  if (!fine) return;
+  CheckWaiting();
+  CheckEmptyNodes();
+}
+
+// Whether a new node of some group that may grow takes it, with room to spare for what DaemonSets put there.
+bool InvariantChecker::WouldHaveNode(const SimWorkload& workload) const {
+  const std::vector<SimGroup>& groups = world_.scenario().groups;
+  for (int32_t i = 0; i < static_cast<int32_t>(groups.size()); ++i) {
+    const SimGroup& group = groups[static_cast<size_t>(i)];
+    if (workload.group.empty() ? group.tainted : workload.group != group.name) continue;
+    if (cloud_.target(i) >= group.max_nodes) continue;
+    if (2 * workload.request.cpu <= group.allocatable.cpu && workload.gpus <= group.gpus &&
+        2 * workload.request.memory <= group.allocatable.memory) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void InvariantChecker::CheckWaiting() {
+  if (world_.waiting() == 0) return;
+  const int64_t before_ms = world_.now_ms() - kCheckedHourMs;
+  const int32_t workloads = static_cast<int32_t>(ready_.size());
+  for (int32_t workload = 0; workload < workloads; ++workload) {
+    for (const int32_t pod : world_.replicas(workload).alive) {
+      const SimPod& of = world_.pod(pod);
+      if (of.phase != SimPodPhase::kWaiting || of.created_ms > before_ms) continue;
+      if (!WouldHaveNode(world_.workload(workload))) break;
+      Violation("E3", absl::StrCat("pod ", pod, " of ", world_.workload(workload).name,
+                                   " has waited for an hour, and a group could grow for it"));
+      break;
+    }
+  }
+}
+
+void InvariantChecker::CheckEmptyNodes() {
+  const SimSettings& settings = world_.scenario().settings;
+  if (!settings.scale_down || world_.waiting() > 0) return;
+  const int64_t before_ms = world_.now_ms() - settings.unneeded_time_s * 1000 - kCheckedHourMs;
+  if (grew_ms_ > before_ms) return;
+  for (const int32_t node : world_.nodes()) {
+    const SimNode& of = world_.node(node);
+    const NodeNote& note = nodes_[static_cast<size_t>(node)];
+    if (note.to_move > 0 || note.empty_since_ms > before_ms || of.joined_ms > before_ms) continue;
+    if (cloud_.target(of.group) <= world_.group(of.group).min_nodes) continue;
+    Violation("E3", absl::StrCat("node ", node, " has been empty for more than an hour, and stays"));
+    return;
+  }
+}
+
+}  // namespace loadline

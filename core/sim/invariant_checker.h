@@ -1,0 +1,100 @@
+// What must never happen in a simulated cluster, whatever is planned. Shares no code with planners or
+// filters.
+#ifndef LOADLINE_CORE_SIM_INVARIANT_CHECKER_H_
+#define LOADLINE_CORE_SIM_INVARIANT_CHECKER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
+#include "core/sim/actuation.h"
+#include "core/sim/cloud.h"
+#include "core/sim/world.h"
+
+namespace loadline {
+
+// Looks at the world as it is, at every change and before everything that the loop under test does. Numbers
+// are those of test/invariants.md:
+//
+//   C1   no group is asked to grow beyond its maximum, or by less than one node
+//   C2   not more nodes are asked for at once than pods need one, where the loop sees the cluster as it is
+//   D1   an eviction leaves as many ready pods as the budget wants
+//   D2   no group goes below its minimum, by its target or by its nodes
+//   D3   no node goes with a pod that must not move, or with one that was not evicted
+//   D6   not more nodes go at once, and not more of them with pods, than may
+//   D7   no node goes that has not been there for as long as one must be unneeded
+//   D9   no machine is given up as late that has had a node, or has had less time than it may take
+//   D10  no node goes, and no machine is deleted, twice; none is given back once the cloud has taken it
+//   D11  none starts to go while groups grow, or while too many nodes are not ready
+//   A7   no node has more on it than it offers, and no pod comes to one that is to be deleted
+//   E3   pods that would have a node do not wait for hours, and empty nodes do not stay, where nothing goes
+//   wrong
+class InvariantChecker : public SimObserver, public ActObserver {
+ public:
+  // Both outlive it.
+  InvariantChecker(const World* world, const Cloud* cloud);
+
+  void PodChanged(int32_t pod) override;
+  void NodeChanged(int32_t node) override;
+  void WorkloadChanged(int32_t) override {}
+  void Grows(int32_t group, int64_t machines) override;
+  void StartsToGo(int32_t node, bool empty) override;
+  void GivesBack(int32_t node) override;
+  void Deletes(int32_t machine, bool late) override;
+  // E3; once in an hour.
+  void CheckProgress();
+
+  // The first ones, each with its time.
+  const std::vector<std::string>& violations() const { return violations_; }
+  static constexpr size_t kMostViolations = 100;
+
+ private:
+  struct PodNote {
+    int32_t on = -1;
+    bool ready = false;
+    bool evicted = false;
+  };
+  struct NodeNote {
+    int64_t cpu = 0;
+    int64_t memory = 0;
+    int64_t gpus = 0;
+    int64_t pods = 0;
+    int64_t to_move = 0;  // pods that are not of DaemonSets
+    int64_t empty_since_ms = 0;
+    bool tainted = false;
+    bool started = false;  // it was ready once
+  };
+  struct Going {
+    int32_t node;
+    bool drain;
+  };
+
+  void Violation(absl::string_view invariant, const std::string& text);
+  void Comes(int32_t pod, int32_t node);
+  void Leaves(int32_t pod, int32_t node);
+  void CheckEviction(int32_t pod);
+  void CheckMinimum(int32_t node);
+  void CheckParallelism();
+  void CheckHealth(int32_t node);
+  bool SeesAll() const;
+  void CheckWaiting();
+  void CheckEmptyNodes();
+  bool WouldHaveNode(const SimWorkload& workload) const;
+
+  const World& world_;
+  const Cloud& cloud_;
+  std::vector<PodNote> pods_;
+  std::vector<NodeNote> nodes_;
+  std::vector<int64_t> ready_;  // pods by workload
+  std::vector<Going> going_;
+  absl::flat_hash_set<int32_t> deleted_;  // machines whose deletion was asked for and may have been taken
+  int64_t grew_ms_ = -1;
+  int64_t grown_now_ = 0;  // nodes asked for at grew_ms_
+  std::vector<std::string> violations_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_SIM_INVARIANT_CHECKER_H_

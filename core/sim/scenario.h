@@ -1,0 +1,169 @@
+// What is simulated: a cluster's groups, its load, what goes wrong, and how the loop under test is set.
+#ifndef LOADLINE_CORE_SIM_SCENARIO_H_
+#define LOADLINE_CORE_SIM_SCENARIO_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/base/cpu_memory.h"
+
+namespace loadline {
+
+// Bounds of what is simulated at once; what is beyond them is refused.
+inline constexpr int64_t kMostSimDays = 400;
+inline constexpr int64_t kMostSimGroups = 100;
+inline constexpr int64_t kMostSimWorkloads = 2'000;
+inline constexpr int64_t kMostSimNodes = 5'000;       // that all groups may have
+inline constexpr int64_t kMostSimPods = 200'000;      // that all workloads want at their peaks
+inline constexpr int64_t kMostSimArrivals = 200'000;  // of a trace
+inline constexpr int64_t kMostSimPodsEver = 10'000'000;
+inline constexpr int64_t kMostSimSeconds = kMostSimDays * 86'400;
+
+// Nodes that are alike.
+struct SimGroup {
+  std::string name;
+  int64_t min_nodes = 0;
+  int64_t max_nodes = 0;
+  // At the start, in [min_nodes, max_nodes].
+  int64_t nodes = 0;
+  CpuMemory allocatable;
+  int64_t pods = 110;
+  int64_t gpus = 0;
+  double usd_per_hour = 0;
+  // From the order of a machine to its node, drawn evenly.
+  int64_t start_s_min = 60;
+  int64_t start_s_max = 90;
+  // The cloud may take its machines back.
+  bool spot = false;
+  // Only pods that name the group go there.
+  bool tainted = false;
+};
+
+enum class SimWorkloadKind {
+  kDeployment,  // as many replicas as the hour of the week asks for
+  kBatch,       // waves of jobs, which run for a time and end
+  kDaemon,      // a pod on each node
+  kTrace,       // pods at given times, which run for a time and end
+};
+
+// A time of more replicas.
+struct SimBurst {
+  int64_t at_s = 0;
+  int64_t for_s = 0;
+  int64_t replicas = 0;  // beside those of the curve
+};
+
+struct SimArrival {
+  int64_t at_s = 0;
+  int64_t count = 1;
+};
+
+struct SimWorkload {
+  std::string name;
+  SimWorkloadKind kind = SimWorkloadKind::kDeployment;
+  // Of kDeployment at the peak, of kBatch in each wave.
+  int64_t replicas = 0;
+  CpuMemory request;
+  CpuMemory limit;  // 0: none
+  int64_t gpus = 0;
+  int32_t priority = 0;
+  // The group that its pods name; empty: any that is not tainted.
+  std::string group;
+  int64_t grace_s = 30;
+  // cluster-autoscaler.kubernetes.io/safe-to-evict: "false".
+  bool not_evictable = false;
+  // From the node to Ready, drawn evenly.
+  int64_t start_s_min = 2;
+  int64_t start_s_max = 10;
+
+  // What is missing at the quietest hour, and on Saturday and Sunday; percent of the replicas.
+  int64_t daily_percent = 0;
+  int64_t weekend_percent = 0;
+  int64_t peak_s = 14 * 3600;  // of the day
+  std::vector<SimBurst> bursts;
+  // A new revision each so many seconds; 0: never. `surge_percent` of the replicas come before others go.
+  int64_t rollout_every_s = 0;
+  int64_t surge_percent = 25;
+  // How many of its pods may be disrupted at once; below 0: there is no budget.
+  int64_t max_unavailable = -1;
+
+  // Of kBatch: the first wave and the time between two. Of kBatch and kTrace: how long a pod runs.
+  int64_t first_s = 0;
+  int64_t every_s = 0;
+  int64_t run_s_min = 60;
+  int64_t run_s_max = 600;
+  std::vector<SimArrival> arrivals;
+};
+
+enum class SimScore { kLeastAllocated, kMostAllocated, kLimitAware };
+
+// How the scheduler and the loop under test are set. Defaults are those of Cluster Autoscaler.
+struct SimSettings {
+  SimScore score = SimScore::kLeastAllocated;
+  int64_t scan_interval_s = 10;
+  double utilization_threshold = 0.5;
+  int64_t unneeded_time_s = 600;
+  int64_t unready_time_s = 1200;
+  int64_t max_scale_down_parallelism = 10;
+  int64_t max_drain_parallelism = 5;
+  // From the growth of a group to the next drain.
+  bool scale_down = true;
+  // Machines that have no node after so long are given up.
+  int64_t max_node_provision_s = 900;
+  // A loop runs also where nothing has changed: for tests.
+  bool run_every_loop = false;
+};
+
+// What goes wrong, and how often: chances in a million. Nothing by default.
+struct SimFaults {
+  // From a change to the loop's view of it, drawn evenly.
+  int64_t watch_lag_ms_min = 0;
+  int64_t watch_lag_ms_max = 0;
+  // A change that is not told, but with the next full list.
+  int64_t lost_event = 0;
+  int64_t relist_s = 600;
+  // An order of machines for which there is no capacity; the group has none for so long.
+  int64_t stock_out = 0;
+  int64_t stock_out_s = 1800;
+  // A machine that never becomes a node; one that takes ten times as long.
+  int64_t phantom = 0;
+  int64_t slow_start = 0;
+  // Devices are offered so long after the node is ready.
+  int64_t late_devices_s = 0;
+  // Calls that change something which the cloud answers in a minute; 0: any number.
+  int64_t calls_per_minute = 0;
+  // A call that fails and changes nothing.
+  int64_t failed_call = 0;
+  // In an hour: a spot machine is taken back two minutes after it was said; a node is not ready for a while;
+  // a node is gone.
+  int64_t spot_interruption = 0;
+  int64_t node_unready = 0;
+  int64_t node_unready_s = 300;
+  int64_t node_lost = 0;
+};
+
+struct Scenario {
+  std::vector<SimGroup> groups;
+  std::vector<SimWorkload> workloads;
+  SimSettings settings;
+  SimFaults faults;
+  int64_t days = 1;
+  uint64_t seed = 1;
+  // How often workloads follow their curves.
+  int64_t load_step_s = 300;
+};
+
+// kInvalidArgument, with the field, where a value is out of its range, names are not unique, or it is all too
+// much for one simulation.
+absl::Status CheckScenario(const Scenario& scenario);
+
+// How many replicas a deployment wants at this time, in seconds since the Monday on which all begins. Whole
+// numbers only: the same on every machine. The curve falls from its peak to its lowest point twelve hours
+// later and rises again, smoothly.
+int64_t WantedReplicas(const SimWorkload& workload, int64_t at_s);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_SIM_SCENARIO_H_

@@ -1,0 +1,220 @@
+#include "core/sim/scheduler.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace loadline {
+namespace {
+
+// From what happens to the next cycle of the scheduler.
+constexpr int64_t kScheduleDelayMs = 50;
+constexpr int64_t kFullShare = 1'000'000;
+
+// What is left of `allocatable`, as a share of it.
+int64_t ShareLeft(int64_t left, int64_t allocatable) {
+  if (allocatable <= 0 || left <= 0) return 0;
+  return static_cast<int64_t>(absl::int128(left) * kFullShare / allocatable);
+}
+
+}  // namespace
+
+Scheduler::Scheduler(World* world, const ShapesOf* shapes)
+    : world_(*world),
+      shapes_(*shapes),
+      score_(world->scenario().settings.score),
+      waiting_(world->scenario().workloads.size()) {
+  nothing_.set_resource_names(shapes->names());
+  Rebuild();
+}
+
+void Scheduler::Wake() {
+  if (awake_) return;
+  awake_ = true;
+  world_.After(kScheduleDelayMs, SimEventKind::kSchedule);
+}
+
+void Scheduler::PodChanged(int32_t pod) {
+  const size_t number = static_cast<size_t>(pod);
+  if (number >= placed_on_.size()) {
+    placed_on_.resize(number + 1, -1);
+    if (!world_.IsDaemon(pod)) {
+      waiting_[static_cast<size_t>(world_.pod(pod).workload)].push_back(pod);
+      Wake();
+    }
+  }
+  const SimPod& of = world_.pod(pod);
+  if (of.place < 0 && placed_on_[number] >= 0) {
+    Remove(pod, std::exchange(placed_on_[number], -1));
+    if (world_.waiting() > 0) Wake();
+  } else if (of.place >= 0 && placed_on_[number] < 0 && Offers(of.node)) {
+    // Somebody else has bound it: a DaemonSet.
+    if (const std::optional<NodeIndex> index = index_of_[static_cast<size_t>(of.node)]) Place(pod, *index);
+  }
+}
+
+bool Scheduler::Offers(int32_t node) const {
+  const SimNode& of = world_.node(node);
+  return of.present && of.ready && !of.tainted && !of.reclaimed;
+}
+
+void Scheduler::NodeChanged(int32_t node) {
+  const size_t number = static_cast<size_t>(node);
+  if (number >= index_of_.size()) index_of_.resize(number + 1);
+  // A node that offers something else is another one.
+  if (index_of_[number].has_value()) Take(node);
+  if (!Offers(node)) return;
+  Enter(node);
+  if (world_.waiting() > 0) Wake();
+}
+
+void Scheduler::Enter(int32_t node) {
+  const SimNode& of = world_.node(node);
+  NewNode added;
+  added.name = absl::StrCat("n", node);
+  added.shape = shapes_.Node(of.group, of.devices);
+  const NodeIndex index = snapshot_->AddNode(std::move(added));
+  index_of_[static_cast<size_t>(node)] = index;
+  node_at_.resize(IndexOf(index) + 1, -1);
+  limits_.resize(IndexOf(index) + 1);
+  node_at_[IndexOf(index)] = node;
+  limits_[IndexOf(index)] = {};
+  for (const int32_t pod : of.pods) Place(pod, index);
+}
+
+void Scheduler::Take(int32_t node) {
+  snapshot_->RemoveNode(*std::exchange(index_of_[static_cast<size_t>(node)], std::nullopt));
+  for (const int32_t pod : world_.node(node).pods) placed_on_[static_cast<size_t>(pod)] = -1;
+}
+
+void Scheduler::Place(int32_t pod, NodeIndex node) {
+  const SimPod& of = world_.pod(pod);
+  snapshot_->PlacePod(node, search_->fit(search_pods_[static_cast<size_t>(of.workload)]).shape());
+  placed_on_[static_cast<size_t>(pod)] = node_at_[IndexOf(node)];
+  limits_[IndexOf(node)] = Plus(limits_[IndexOf(node)], world_.workload(of.workload).limit);
+}
+
+void Scheduler::Remove(int32_t pod, int32_t node) {
+  const std::optional<NodeIndex> index = index_of_[static_cast<size_t>(node)];
+  if (!index.has_value()) return;
+  const int32_t workload = world_.pod(pod).workload;
+  const int32_t shape = search_->fit(search_pods_[static_cast<size_t>(workload)]).shape();
+  const std::span<const SnapshotPod> pods = snapshot_->pods(*index);
+  // Pods of a workload are the same for the scheduler.
+  const auto found =
+      std::find_if(pods.begin(), pods.end(), [&](const SnapshotPod& on) { return on.shape == shape; });
+  LOADLINE_CHECK(found != pods.end()) << "pod " << pod << " is not on node " << node;
+  snapshot_->RemovePod(*index, static_cast<size_t>(found - pods.begin()));
+  limits_[IndexOf(*index)] = Minus(limits_[IndexOf(*index)], world_.workload(workload).limit);
+}
+
+// Numbers of nodes in a snapshot are not used again: after many have come and gone it is made anew.
+void Scheduler::Rebuild() {
+  search_.reset();
+  snapshot_ = std::make_unique<Snapshot>(nothing_);
+  search_ = std::make_unique<FitSearch>(snapshot_.get(), &fit_);
+  search_pods_.clear();
+  node_at_.clear();
+  limits_.clear();
+  for (int32_t i = 0; i < static_cast<int32_t>(waiting_.size()); ++i) {
+    search_pods_.push_back(search_->Add(shapes_.Incoming(i)));
+  }
+  std::vector<int32_t> nodes = world_.nodes();
+  std::sort(nodes.begin(), nodes.end());
+  for (const int32_t node : nodes) {
+    index_of_[static_cast<size_t>(node)].reset();
+    if (Offers(node)) Enter(node);
+  }
+}
+
+std::vector<int32_t> Scheduler::InTurn() {
+  std::vector<int32_t> turn;
+  for (size_t i = 0; i < waiting_.size(); ++i) {
+    std::deque<int32_t>& pods = waiting_[i];
+    while (!pods.empty() && world_.pod(pods.front()).phase != SimPodPhase::kWaiting) pods.pop_front();
+    if (!pods.empty()) turn.push_back(static_cast<int32_t>(i));
+  }
+  const auto rank = [&](int32_t workload) {
+    const int32_t pod = waiting_[static_cast<size_t>(workload)].front();
+    return std::tuple(-int64_t{world_.workload(workload).priority}, world_.pod(pod).created_ms, pod);
+  };
+  std::sort(turn.begin(), turn.end(), [&](int32_t a, int32_t b) { return rank(a) < rank(b); });
+  return turn;
+}
+
+void Scheduler::Run() {
+  awake_ = false;
+  if (snapshot_->node_end() > 2 * static_cast<int32_t>(world_.nodes().size()) + 1000) Rebuild();
+  for (const int32_t workload : InTurn()) PlaceAllOf(workload);
+}
+
+void Scheduler::PlaceAllOf(int32_t workload) {
+  std::deque<int32_t>& pods = waiting_[static_cast<size_t>(workload)];
+  while (!pods.empty()) {
+    const int32_t pod = pods.front();
+    if (world_.pod(pod).phase != SimPodPhase::kWaiting) {
+      pods.pop_front();
+      continue;
+    }
+    search_->AllFits(search_pods_[static_cast<size_t>(workload)], &fits_);
+    if (fits_.empty()) break;
+    pods.pop_front();
+    const NodeIndex best = Best(world_.workload(workload));
+    Place(pod, best);
+    world_.Bind(pod, node_at_[IndexOf(best)]);
+  }
+  for (const int32_t pod : pods) {
+    if (world_.pod(pod).phase == SimPodPhase::kWaiting) world_.MarkUnschedulable(pod);
+  }
+}
+
+// As LeastAllocated of kube-scheduler, finer; MostAllocated is its opposite.
+int64_t Scheduler::RequestScore(const SimWorkload& workload, NodeIndex node) const {
+  const NodeAmount& cpu = snapshot_->amount(node, kCpu);
+  const NodeAmount& memory = snapshot_->amount(node, kMemory);
+  const int64_t left = ShareLeft(cpu.free - workload.request.cpu, cpu.allocatable) +
+                       ShareLeft(memory.free - workload.request.memory, memory.allocatable);
+  return score_ == SimScore::kMostAllocated ? -left : left;
+}
+
+// What limits leave of the node, below 0 where they are beyond it.
+int64_t Scheduler::LimitShare(const SimWorkload& workload, NodeIndex node) const {
+  const CpuMemory limits = Plus(limits_[IndexOf(node)], workload.limit);
+  const auto share = [](int64_t limit, int64_t allocatable) {
+    return static_cast<int64_t>(absl::int128(allocatable - limit) * kFullShare /
+                                std::max<int64_t>(1, allocatable));
+  };
+  return share(limits.cpu, snapshot_->amount(node, kCpu).allocatable) +
+         share(limits.memory, snapshot_->amount(node, kMemory).allocatable);
+}
+
+NodeIndex Scheduler::Best(const SimWorkload& workload) {
+  limit_shares_.clear();
+  int64_t lowest = 0;
+  int64_t span = 0;
+  if (score_ == SimScore::kLimitAware) {
+    for (const NodeIndex node : fits_) limit_shares_.push_back(LimitShare(workload, node));
+    const auto [low, high] = std::minmax_element(limit_shares_.begin(), limit_shares_.end());
+    lowest = *low;
+    span = *high - *low;
+  }
+  NodeIndex best = fits_.front();
+  int64_t best_score = std::numeric_limits<int64_t>::min();
+  for (size_t i = 0; i < fits_.size(); ++i) {
+    int64_t score = RequestScore(workload, fits_[i]);
+    // Both weigh 1: the best and the worst node are as far apart as full and empty ones.
+    if (span > 0) {
+      score += static_cast<int64_t>(absl::int128(limit_shares_[i] - lowest) * 2 * kFullShare / span);
+    }
+    if (score > best_score) {
+      best = fits_[i];
+      best_score = score;
+    }
+  }
+  return best;
+}
+
+}  // namespace loadline

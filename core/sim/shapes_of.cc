@@ -1,0 +1,104 @@
+#include "core/sim/shapes_of.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/cluster/pod_resources.h"
+
+namespace loadline {
+namespace {
+
+constexpr char kSimGroupLabel[] = "loadline.dev/node-group";
+
+void AddSimAmounts(const CpuMemory& amounts, ResourceList* list) {
+  if (amounts.cpu > 0) (*list)[kCpu] = Quantity::FromMilli(amounts.cpu);
+  if (amounts.memory > 0) (*list)[kMemory] = Quantity::FromUnits(amounts.memory);
+}
+
+PodRules RulesOf(const SimWorkload& workload) {
+  PodRules rules;
+  if (!workload.group.empty()) {
+    rules.node_selector = Labels({{kSimGroupLabel, workload.group}});
+    rules.tolerations.push_back({kSimGroupLabel, "Equal", workload.group, "NoSchedule"});
+  }
+  if (workload.kind == SimWorkloadKind::kDaemon) rules.tolerations.push_back({"", "Exists", "", ""});
+  return rules;
+}
+
+}  // namespace
+
+ShapesOf::ShapesOf(const Scenario& scenario)
+    : scenario_(scenario), pods_(names_.Intern("pods")), gpus_(names_.Intern("nvidia.com/gpu")) {}
+
+ObjectKind ShapesOf::KindOf(const SimWorkload& workload) {
+  switch (workload.kind) {
+    case SimWorkloadKind::kDeployment:
+      return ObjectKind::kReplicaSet;
+    case SimWorkloadKind::kDaemon:
+      return ObjectKind::kDaemonSet;
+    case SimWorkloadKind::kBatch:
+    case SimWorkloadKind::kTrace:
+      return ObjectKind::kJob;
+  }
+  return ObjectKind::kReplicaSet;
+}
+
+PodOwner ShapesOf::Owner(int32_t workload) const {
+  const SimWorkload& of = At(workload);
+  const ObjectKind kind = KindOf(of);
+  return {std::string(Name(kind)), kind == ObjectKind::kJob ? "batch/v1" : "apps/v1", of.name,
+          absl::StrCat("w", workload)};
+}
+
+PodShape ShapesOf::Make(int32_t workload, PodTraits traits) const {
+  const SimWorkload& of = At(workload);
+  PodResources resources;
+  ContainerResources& container = resources.containers.emplace_back();
+  AddSimAmounts(of.request, &container.requests);
+  AddSimAmounts(of.limit, &container.limits);
+  if (of.gpus > 0) {
+    container.requests[gpus_] = Quantity::FromUnits(of.gpus);
+    container.limits[gpus_] = Quantity::FromUnits(of.gpus);
+  }
+  traits.owner = Owner(workload);
+  traits.priority = of.priority;
+  traits.grace_s = of.grace_s;
+  if (of.not_evictable) traits.safe_to_evict = SafeToEvict::kNo;
+  traits.restarts_always = KindOf(of) != ObjectKind::kJob;
+  PodRules rules = RulesOf(of);
+  rules.terminating = traits.deleted_s.has_value();
+  PodShape shape = MakePodShape(kSimNamespace, /*finished=*/false, resources, names_, PodRole::kIncoming,
+                                std::move(rules), std::move(traits));
+  SetLabels(Labels({{kSimAppLabel, of.name}}), &shape);
+  return shape;
+}
+
+IncomingPod ShapesOf::Incoming(int32_t workload) const {
+  IncomingPod pod;
+  pod.shape = Make(workload, {});
+  pod.names = names_;
+  return pod;
+}
+
+PodShape ShapesOf::OnNode(int32_t workload, bool ready, std::optional<int64_t> deleted_s) const {
+  PodTraits traits;
+  traits.ready = ready;
+  traits.deleted_s = deleted_s;
+  return Make(workload, std::move(traits));
+}
+
+NodeShape ShapesOf::Node(int32_t group, bool devices) const {
+  const SimGroup& of = scenario_.groups[static_cast<size_t>(group)];
+  ResourceAmounts allocatable;
+  allocatable[kCpu] = of.allocatable.cpu;
+  allocatable[kMemory] = of.allocatable.memory;
+  allocatable[pods_] = of.pods;
+  if (of.gpus > 0) allocatable[gpus_] = devices ? of.gpus : 0;
+  std::vector<Taint> taints;
+  if (of.tainted) taints.push_back({kSimGroupLabel, of.name, "NoSchedule"});
+  return MakeNodeShape(std::move(allocatable), names_, Labels({{kSimGroupLabel, of.name}}),
+                       std::move(taints));
+}
+
+}  // namespace loadline

@@ -1,0 +1,219 @@
+#include "core/sim/simulation.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/sim/actuation.h"
+#include "core/sim/cloud.h"
+#include "core/sim/controllers.h"
+#include "core/sim/invariant_checker.h"
+#include "core/sim/observed_cluster.h"
+#include "core/sim/scheduler.h"
+#include "core/sim/tested_loop.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kDayMs = 86'400'000;
+constexpr int64_t kProgressHourMs = 3'600'000;
+constexpr int64_t kUnitsOfLoop = 100;
+constexpr int64_t kWorkOfLoop = 20'000'000;  // as a question that does not say it
+
+class Simulation {
+ public:
+  explicit Simulation(const Scenario& scenario)
+      : world_(scenario),
+        shapes_(scenario),
+        cloud_(&world_),
+        scheduler_(&world_, &shapes_),
+        controllers_(&world_),
+        seen_(&world_, &shapes_),
+        checker_(&world_, &cloud_),
+        actuation_(&world_, &cloud_, &checker_),
+        loop_(&world_, &cloud_, &seen_, &actuation_, &shapes_),
+        end_ms_(scenario.days * kDayMs),
+        sample_ms_((std::max<int64_t>(60'000, end_ms_ / kMostSimSamples) + 59'999) / 60'000 * 60'000) {
+    // The checker first: what others do about a change is checked against the state behind it.
+    world_.AddObserver(&checker_);
+    world_.AddObserver(&scheduler_);
+    world_.AddObserver(&controllers_);
+    world_.AddObserver(&seen_);
+  }
+
+  SimResult Run(WorkBudget* budget) {
+    controllers_.Start();
+    cloud_.Start();
+    world_.After(0, SimEventKind::kSample);
+    world_.After(world_.scenario().settings.scan_interval_s * 1000, SimEventKind::kLoop);
+    while (!world_.queue().empty() && world_.queue().first().at_ms <= end_ms_) {
+      if (!budget->Spend() || world_.pod_end() > kMostSimPodsEver) break;
+      const SimEvent event = world_.queue().Take();
+      world_.set_now_ms(event.at_ms);
+      Handle(event, budget);
+    }
+    const bool many = world_.pod_end() > kMostSimPodsEver;
+    if (!budget->ended() && !many) world_.set_now_ms(end_ms_);
+    SimResult result = Result(*budget);
+    if (many) result.cut_short_by = "pods";
+    return result;
+  }
+
+ private:
+  void Handle(const SimEvent& event, WorkBudget* budget);
+  void HandleOfCloud(const SimEvent& event);
+  void RunLoop(WorkBudget* budget);
+  void Sample();
+  SimResult Result(const WorkBudget& budget) const;
+
+  World world_;
+  ShapesOf shapes_;
+  Cloud cloud_;
+  Scheduler scheduler_;
+  Controllers controllers_;
+  ObservedCluster seen_;
+  InvariantChecker checker_;
+  Actuation actuation_;
+  TestedLoop loop_;
+  const int64_t end_ms_;
+  const int64_t sample_ms_;
+  int64_t next_progress_ms_ = kProgressHourMs;
+  std::vector<SimSample> series_;
+};
+
+void Simulation::Handle(const SimEvent& event, WorkBudget* budget) {
+  switch (event.kind) {
+    case SimEventKind::kLoadStep:
+      return controllers_.FollowLoad();
+    case SimEventKind::kReconcile:
+      return controllers_.Reconcile(event.subject);
+    case SimEventKind::kWave:
+      return controllers_.StartWave(event.subject);
+    case SimEventKind::kSchedule:
+      return scheduler_.Run();
+    case SimEventKind::kPodRunning:
+      return world_.SetRunning(event.subject);
+    case SimEventKind::kPodFinished:
+      return controllers_.FinishPod(event.subject);
+    case SimEventKind::kPodGone:
+      return world_.Vanish(event.subject);
+    case SimEventKind::kActuate:
+      return actuation_.Step(event.subject);
+    case SimEventKind::kLoop:
+      return RunLoop(budget);
+    case SimEventKind::kSample:
+      return Sample();
+    case SimEventKind::kMachineUp:
+    case SimEventKind::kNodeReady:
+    case SimEventKind::kDevicesReady:
+    case SimEventKind::kMachineGone:
+    case SimEventKind::kSpotHour:
+    case SimEventKind::kSpotEnd:
+    case SimEventKind::kNodeFaultHour:
+    case SimEventKind::kNodeBack:
+    case SimEventKind::kPodsOfLostNode:
+      return HandleOfCloud(event);
+  }
+}
+
+void Simulation::HandleOfCloud(const SimEvent& event) {
+  switch (event.kind) {
+    case SimEventKind::kMachineUp:
+      return cloud_.MachineUp(event.subject);
+    case SimEventKind::kNodeReady:
+      return cloud_.NodeReady(event.subject);
+    case SimEventKind::kDevicesReady:
+      return world_.OfferDevices(event.subject);
+    case SimEventKind::kMachineGone:
+      return cloud_.MachineGone(event.subject);
+    case SimEventKind::kSpotHour:
+      return cloud_.SpotHour(event.subject);
+    case SimEventKind::kSpotEnd:
+      return cloud_.SpotEnd(event.subject);
+    case SimEventKind::kNodeFaultHour:
+      return cloud_.NodeFaultHour();
+    case SimEventKind::kNodeBack:
+      return cloud_.NodeBack(event.subject);
+    case SimEventKind::kPodsOfLostNode:
+      return cloud_.PodsOfLostNode(event.subject);
+    default:
+      return;
+  }
+}
+
+void Simulation::RunLoop(WorkBudget* budget) {
+  // What a loop may cost is not what the simulation may: its answers depend on neither.
+  WorkBudget of_loop(kWorkOfLoop);
+  loop_.Run(&of_loop);
+  budget->Spend(kUnitsOfLoop);
+  world_.After(world_.scenario().settings.scan_interval_s * 1000, SimEventKind::kLoop);
+}
+
+void Simulation::Sample() {
+  SimSample& sample = series_.emplace_back();
+  sample.at_s = world_.now_ms() / 1000;
+  sample.nodes = static_cast<int64_t>(world_.nodes().size());
+  for (int32_t i = 0; i < static_cast<int32_t>(world_.scenario().groups.size()); ++i) {
+    for (const int32_t machine : cloud_.machines(i))
+      sample.on_the_way += world_.machine(machine).node < 0 ? 1 : 0;
+  }
+  sample.pods = world_.pods_alive();
+  sample.waiting = world_.waiting();
+  sample.usd_per_hour = cloud_.UsdPerHour();
+  if (world_.now_ms() >= next_progress_ms_) {
+    next_progress_ms_ += kProgressHourMs;
+    checker_.CheckProgress();
+  }
+  world_.After(sample_ms_, SimEventKind::kSample);
+}
+
+SimWaits WaitsOf(std::vector<int64_t> waited_ms) {
+  SimWaits waits;
+  waits.pods = static_cast<int64_t>(waited_ms.size());
+  waits.histogram.resize(std::size(kWaitBounds) + 1);
+  if (waited_ms.empty()) return waits;
+  std::sort(waited_ms.begin(), waited_ms.end());
+  int64_t sum = 0;
+  for (const int64_t waited : waited_ms) {
+    sum += waited;
+    const auto bound = std::find_if(std::begin(kWaitBounds), std::end(kWaitBounds),
+                                    [&](int64_t seconds) { return waited <= seconds * 1000; });
+    ++waits.histogram[static_cast<size_t>(bound - std::begin(kWaitBounds))];
+  }
+  // Nearest rank.
+  const auto percentile = [&](size_t percent) {
+    const size_t rank = (waited_ms.size() * percent + 99) / 100;
+    return static_cast<double>(waited_ms[std::max<size_t>(1, rank) - 1]) / 1000;
+  };
+  waits.mean = static_cast<double>(sum) / static_cast<double>(waits.pods) / 1000;
+  waits.p50 = percentile(50);
+  waits.p95 = percentile(95);
+  waits.max = percentile(100);
+  return waits;
+}
+
+SimResult Simulation::Result(const WorkBudget& budget) const {
+  SimResult result;
+  const SimCounts& counts = world_.counts();
+  result.digest = world_.digest();
+  result.loops = loop_.loops();
+  result.usd = cloud_.Usd();
+  result.waits = WaitsOf(counts.waited_ms);
+  result.evictions = counts.evictions;
+  result.refused_evictions = counts.refused_evictions;
+  result.nodes_added = counts.nodes_added;
+  result.nodes_removed = counts.nodes_removed;
+  result.left_waiting = world_.waiting();
+  result.violations = checker_.violations();
+  result.series = series_;
+  result.cut_short_by = std::string(Name(budget.end()));
+  return result;
+}
+
+}  // namespace
+
+SimResult Simulate(const Scenario& scenario, WorkBudget* budget) {
+  Simulation simulation(scenario);
+  return simulation.Run(budget);
+}
+
+}  // namespace loadline

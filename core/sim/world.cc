@@ -1,0 +1,267 @@
+#include "core/sim/world.h"
+
+#include "core/base/check.h"
+
+namespace loadline {
+namespace {
+
+// Takes an entry out of a list whose order means nothing; `places` says where each one stands.
+void TakeOut(int32_t number, std::vector<int32_t>* list, std::vector<int32_t>* places) {
+  int32_t& place = (*places)[static_cast<size_t>(number)];
+  const int32_t last = list->back();
+  (*list)[static_cast<size_t>(place)] = last;
+  (*places)[static_cast<size_t>(last)] = place;
+  list->pop_back();
+  place = -1;
+}
+
+}  // namespace
+
+World::World(const Scenario& scenario)
+    : scenario_(scenario),
+      replicas_(scenario.workloads.size()),
+      pod_start_(scenario.seed, SimPurpose::kPodStart) {}
+
+void World::Note(SimEventKind kind, int64_t subject, int64_t value) {
+  digest_.Add(now_ms_);
+  digest_.Add(static_cast<int64_t>(kind));
+  digest_.Add(subject);
+  digest_.Add(value);
+}
+
+void World::Tell(int32_t pod) {
+  for (SimObserver* const observer : observers_) observer->PodChanged(pod);
+}
+
+void World::TellNode(int32_t node) {
+  for (SimObserver* const observer : observers_) observer->NodeChanged(node);
+}
+
+SimBudget World::BudgetOf(int32_t workload) const {
+  const SimWorkload& of = this->workload(workload);
+  const SimReplicas& has = replicas(workload);
+  SimBudget budget;
+  budget.expected =
+      of.kind == SimWorkloadKind::kDeployment ? has.wanted : static_cast<int64_t>(has.alive.size());
+  budget.healthy = has.ready;
+  budget.desired = budget.expected > of.max_unavailable ? budget.expected - of.max_unavailable : 0;
+  return budget;
+}
+
+int32_t World::CreatePod(int32_t workload) {
+  const int32_t number = pod_end();
+  SimPod& pod = pods_.emplace_back();
+  pod.workload = workload;
+  SimReplicas& has = replicas(workload);
+  pod.revision = static_cast<int32_t>(has.revision);
+  pod.created_ms = now_ms_;
+  place_alive_.push_back(static_cast<int32_t>(has.alive.size()));
+  has.alive.push_back(number);
+  ++waiting_;
+  ++pods_alive_;
+  Tell(number);
+  return number;
+}
+
+void World::Bind(int32_t pod, int32_t node) {
+  SimPod& of = At(pod);
+  SimNode& to = nodes_[static_cast<size_t>(node)];
+  LOADLINE_CHECK(of.phase == SimPodPhase::kWaiting && to.present) << "pod " << pod << " to node " << node;
+  of.phase = SimPodPhase::kStarting;
+  of.node = node;
+  of.unschedulable = false;
+  of.place = static_cast<int32_t>(to.pods.size());
+  to.pods.push_back(pod);
+  const SimWorkload& workload = this->workload(of.workload);
+  to.requested = Plus(to.requested, workload.request);
+  --waiting_;
+  if (workload.kind != SimWorkloadKind::kDaemon) counts_.waited_ms.push_back(now_ms_ - of.created_ms);
+  Note(SimEventKind::kSchedule, pod, node);
+  After(pod_start_.Between(workload.start_s_min * 1000, workload.start_s_max * 1000),
+        SimEventKind::kPodRunning, pod);
+  Tell(pod);
+}
+
+void World::MarkUnschedulable(int32_t pod) {
+  if (At(pod).unschedulable) return;
+  At(pod).unschedulable = true;
+  Tell(pod);
+}
+
+void World::SetRunning(int32_t pod) {
+  SimPod& of = At(pod);
+  if (of.phase != SimPodPhase::kStarting || !node(of.node).ready) return;
+  of.phase = SimPodPhase::kRunning;
+  ++replicas(of.workload).ready;
+  Tell(pod);
+}
+
+void World::Finish(int32_t pod) {
+  if (At(pod).phase != SimPodPhase::kRunning) return;
+  Forget(pod);
+  LeaveNode(pod);
+  At(pod).phase = SimPodPhase::kGone;
+  Note(SimEventKind::kPodFinished, pod, 0);
+  Tell(pod);
+}
+
+void World::Forget(int32_t pod) {
+  SimPod& of = At(pod);
+  SimReplicas& has = replicas(of.workload);
+  if (of.phase == SimPodPhase::kRunning) --has.ready;
+  if (of.phase == SimPodPhase::kWaiting) --waiting_;
+  --pods_alive_;
+  TakeOut(pod, &has.alive, &place_alive_);
+}
+
+void World::LeaveNode(int32_t pod) {
+  SimPod& of = At(pod);
+  if (of.place < 0) return;
+  SimNode& from = nodes_[static_cast<size_t>(of.node)];
+  const int32_t last = from.pods.back();
+  from.pods[static_cast<size_t>(of.place)] = last;
+  At(last).place = of.place;
+  from.pods.pop_back();
+  of.place = -1;
+  from.requested = Minus(from.requested, workload(of.workload).request);
+}
+
+void World::Terminate(int32_t pod) {
+  SimPod& of = At(pod);
+  if (of.phase == SimPodPhase::kTerminating || of.phase == SimPodPhase::kGone) return;
+  const int64_t grace_s = workload(of.workload).grace_s;
+  const bool at_once = of.phase == SimPodPhase::kWaiting || !node(of.node).ready || grace_s == 0;
+  Forget(pod);
+  of.phase = SimPodPhase::kTerminating;
+  of.terminating_ms = now_ms_;
+  if (at_once) {
+    Vanish(pod);
+    return;
+  }
+  After(grace_s * 1000, SimEventKind::kPodGone, pod);
+  Tell(pod);
+}
+
+void World::Vanish(int32_t pod) {
+  if (At(pod).phase != SimPodPhase::kTerminating) return;
+  LeaveNode(pod);
+  At(pod).phase = SimPodPhase::kGone;
+  Note(SimEventKind::kPodGone, pod, 0);
+  Tell(pod);
+}
+
+bool World::Evict(int32_t pod) {
+  const SimPod& of = At(pod);
+  if (of.phase == SimPodPhase::kTerminating || of.phase == SimPodPhase::kGone) return true;
+  // A pod that is not ready is not among the healthy ones; it goes while they are enough.
+  if (workload(of.workload).max_unavailable >= 0) {
+    const SimBudget budget = BudgetOf(of.workload);
+    const bool ready = of.phase == SimPodPhase::kRunning;
+    if (ready ? budget.allowed() == 0 : budget.healthy < budget.desired) {
+      ++counts_.refused_evictions;
+      return false;
+    }
+  }
+  ++counts_.evictions;
+  At(pod).evicted = true;
+  Note(SimEventKind::kActuate, pod, of.node);
+  Terminate(pod);
+  return true;
+}
+
+int32_t World::AddMachine(int32_t group) {
+  SimMachine& machine = machines_.emplace_back();
+  machine.group = group;
+  machine.ordered_ms = now_ms_;
+  Note(SimEventKind::kMachineUp, machine_end() - 1, group);
+  return machine_end() - 1;
+}
+
+int32_t World::AddNode(int32_t machine, bool devices) {
+  SimMachine& of = this->machine(machine);
+  const int32_t number = node_end();
+  SimNode& node = nodes_.emplace_back();
+  node.group = of.group;
+  node.machine = machine;
+  node.joined_ms = now_ms_;
+  node.devices = devices;
+  of.node = number;
+  of.had_node = true;
+  of.state = SimMachine::State::kRunning;
+  place_present_.push_back(static_cast<int32_t>(present_.size()));
+  present_.push_back(number);
+  ++counts_.nodes_added;
+  Note(SimEventKind::kNodeReady, number, machine);
+  TellNode(number);
+  return number;
+}
+
+void World::SetReady(int32_t node, bool ready) {
+  SimNode& of = nodes_[static_cast<size_t>(node)];
+  if (!of.present || of.ready == ready) return;
+  of.ready = ready;
+  TellNode(node);
+  for (const int32_t pod : of.pods) {
+    SimPod& on = At(pod);
+    if (ready) {
+      if (on.phase == SimPodPhase::kStarting) After(1000, SimEventKind::kPodRunning, pod);
+    } else if (on.phase == SimPodPhase::kRunning) {
+      on.phase = SimPodPhase::kStarting;
+      --replicas(on.workload).ready;
+      Tell(pod);
+    }
+  }
+}
+
+void World::OfferDevices(int32_t node) {
+  SimNode& of = nodes_[static_cast<size_t>(node)];
+  if (!of.present || of.devices) return;
+  of.devices = true;
+  TellNode(node);
+}
+
+void World::SetTainted(int32_t node, bool tainted) {
+  SimNode& of = nodes_[static_cast<size_t>(node)];
+  if (!of.present || of.tainted == tainted) return;
+  of.tainted = tainted;
+  TellNode(node);
+}
+
+void World::SetReclaimed(int32_t node) {
+  SimNode& of = nodes_[static_cast<size_t>(node)];
+  if (!of.present) return;
+  of.reclaimed = true;
+  TellNode(node);
+}
+
+void World::RemoveNode(int32_t node) {
+  SimNode& of = nodes_[static_cast<size_t>(node)];
+  if (!of.present) return;
+  of.ready = false;  // nobody is left to wait for pods that end
+  while (!of.pods.empty()) {
+    const int32_t pod = of.pods.back();
+    if (At(pod).phase == SimPodPhase::kTerminating) {
+      Vanish(pod);
+    } else {
+      Terminate(pod);
+    }
+  }
+  of.present = false;
+  TakeOut(node, &present_, &place_present_);
+  ++counts_.nodes_removed;
+  Note(SimEventKind::kMachineGone, node, 0);
+  TellNode(node);
+}
+
+void World::SetWanted(int32_t workload, int64_t wanted) {
+  if (replicas(workload).wanted == wanted) return;
+  replicas(workload).wanted = wanted;
+  for (SimObserver* const observer : observers_) observer->WorkloadChanged(workload);
+}
+
+void World::NextRevision(int32_t workload) {
+  ++replicas(workload).revision;
+  for (SimObserver* const observer : observers_) observer->WorkloadChanged(workload);
+}
+
+}  // namespace loadline

@@ -1,0 +1,211 @@
+#include "plugin/convert/simulation.h"
+
+#include <cstddef>
+#include <iterator>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "plugin/convert/fields.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kMostMib = int64_t{1} << 30;
+constexpr int64_t kBytesOfMib = int64_t{1} << 20;
+constexpr int64_t kSecondsOfHour = 3600;
+constexpr int kMostSimEntries = 200'000;
+
+int64_t OrDefault(int64_t value, int64_t otherwise) { return value == 0 ? otherwise : value; }
+
+void ReadRange(const v1::SecondsRange& message, int64_t* shortest, int64_t* longest) {
+  *shortest = message.min();
+  *longest = message.max();
+}
+
+SimGroup DecodeSimGroup(const v1::SimulatedGroup& message) {
+  SimGroup group;
+  group.name = message.name();
+  group.min_nodes = message.min();
+  group.max_nodes = message.max();
+  group.nodes = OrDefault(message.nodes(), message.min());
+  group.allocatable = {message.milli_cpu(), message.memory_mib() * kBytesOfMib};
+  group.pods = OrDefault(message.pods(), group.pods);
+  group.gpus = message.gpus();
+  group.usd_per_hour = message.usd_per_hour();
+  if (message.has_start_seconds()) {
+    ReadRange(message.start_seconds(), &group.start_s_min, &group.start_s_max);
+  }
+  group.spot = message.spot();
+  group.tainted = message.tainted();
+  return group;
+}
+
+SimWorkloadKind DecodeKind(v1::SimulatedWorkload::Kind kind) {
+  switch (kind) {
+    case v1::SimulatedWorkload::BATCH:
+      return SimWorkloadKind::kBatch;
+    case v1::SimulatedWorkload::DAEMON:
+      return SimWorkloadKind::kDaemon;
+    case v1::SimulatedWorkload::TRACE:
+      return SimWorkloadKind::kTrace;
+    default:
+      return SimWorkloadKind::kDeployment;
+  }
+}
+
+void DecodeLoad(const v1::SimulatedWorkload& message, SimWorkload* workload) {
+  workload->daily_percent = message.daily_percent();
+  workload->weekend_percent = message.weekend_percent();
+  if (message.has_peak_hour()) workload->peak_s = message.peak_hour() * kSecondsOfHour;
+  for (const v1::SimulatedBurst& burst : message.bursts()) {
+    workload->bursts.push_back({burst.at_seconds(), burst.for_seconds(), burst.replicas()});
+  }
+  for (const v1::SimulatedArrival& arrival : message.arrivals()) {
+    workload->arrivals.push_back({arrival.at_seconds(), arrival.count()});
+  }
+  workload->rollout_every_s = message.rollout_every_seconds();
+  if (message.has_max_unavailable()) workload->max_unavailable = message.max_unavailable();
+  workload->first_s = message.first_seconds();
+  workload->every_s = message.every_seconds();
+  if (message.has_run_seconds()) {
+    ReadRange(message.run_seconds(), &workload->run_s_min, &workload->run_s_max);
+  }
+}
+
+SimWorkload DecodeSimWorkload(const v1::SimulatedWorkload& message) {
+  SimWorkload workload;
+  workload.name = message.name();
+  workload.kind = DecodeKind(message.kind());
+  workload.replicas = message.replicas();
+  workload.request = {message.milli_cpu(), message.memory_mib() * kBytesOfMib};
+  workload.limit = {message.limit_milli_cpu(), message.limit_memory_mib() * kBytesOfMib};
+  workload.gpus = message.gpus();
+  workload.priority = message.priority();
+  workload.group = message.group();
+  if (message.has_grace_seconds()) workload.grace_s = message.grace_seconds();
+  workload.not_evictable = message.not_evictable();
+  DecodeLoad(message, &workload);
+  return workload;
+}
+
+SimSettings DecodeSimSettings(const v1::SimulatedSettings& message) {
+  SimSettings settings;
+  if (message.score() == v1::SimulatedSettings::MOST_ALLOCATED) settings.score = SimScore::kMostAllocated;
+  if (message.score() == v1::SimulatedSettings::LIMIT_AWARE) settings.score = SimScore::kLimitAware;
+  settings.scan_interval_s = OrDefault(message.scan_seconds(), settings.scan_interval_s);
+  if (message.has_utilization_threshold()) settings.utilization_threshold = message.utilization_threshold();
+  if (message.has_unneeded_seconds()) settings.unneeded_time_s = message.unneeded_seconds();
+  if (message.has_unready_seconds()) settings.unready_time_s = message.unready_seconds();
+  settings.max_scale_down_parallelism =
+      OrDefault(message.max_scale_down_parallelism(), settings.max_scale_down_parallelism);
+  settings.max_drain_parallelism = OrDefault(message.max_drain_parallelism(), settings.max_drain_parallelism);
+  settings.scale_down = !message.no_scale_down();
+  settings.max_node_provision_s =
+      OrDefault(message.max_node_provision_seconds(), settings.max_node_provision_s);
+  return settings;
+}
+
+SimFaults DecodeSimFaults(const v1::SimulatedFaults& message) {
+  SimFaults faults;
+  faults.watch_lag_ms_min = message.watch_lag_milliseconds_min();
+  faults.watch_lag_ms_max = OrDefault(message.watch_lag_milliseconds_max(), faults.watch_lag_ms_min);
+  faults.lost_event = message.lost_event();
+  faults.relist_s = OrDefault(message.relist_seconds(), faults.relist_s);
+  faults.stock_out = message.stock_out();
+  faults.stock_out_s = OrDefault(message.stock_out_seconds(), faults.stock_out_s);
+  faults.phantom = message.phantom();
+  faults.slow_start = message.slow_start();
+  faults.late_devices_s = message.late_devices_seconds();
+  faults.calls_per_minute = message.calls_per_minute();
+  faults.failed_call = message.failed_call();
+  faults.spot_interruption = message.spot_interruption();
+  faults.node_unready = message.node_unready();
+  faults.node_unready_s = OrDefault(message.node_unready_seconds(), faults.node_unready_s);
+  faults.node_lost = message.node_lost();
+  return faults;
+}
+
+// What has no counterpart in core/, or would be lost on the way there.
+absl::Status CheckSimMessage(const v1::Scenario& message) {
+  Fields fields;
+  fields.Keep(CheckSize("scenario.groups", message.groups_size(), static_cast<int>(kMostSimGroups)));
+  fields.Keep(CheckSize("scenario.workloads", message.workloads_size(), static_cast<int>(kMostSimWorkloads)));
+  if (!fields.status().ok()) return fields.status();
+  for (int i = 0; i < message.groups_size(); ++i) {
+    fields.Range(absl::StrCat("scenario.groups[", i, "].memory_mib"), message.groups(i).memory_mib(), 0,
+                 kMostMib);
+  }
+  for (int i = 0; i < message.workloads_size(); ++i) {
+    const v1::SimulatedWorkload& workload = message.workloads(i);
+    const std::string of = absl::StrCat("scenario.workloads[", i, "]");
+    fields.Range(absl::StrCat(of, ".memory_mib"), workload.memory_mib(), 0, kMostMib);
+    fields.Range(absl::StrCat(of, ".limit_memory_mib"), workload.limit_memory_mib(), 0, kMostMib);
+    fields.Range(absl::StrCat(of, ".peak_hour"), workload.peak_hour(), 0, 23);
+    fields.Keep(CheckSize(absl::StrCat(of, ".bursts"), workload.bursts_size(), 1000));
+    fields.Keep(CheckSize(absl::StrCat(of, ".arrivals"), workload.arrivals_size(), kMostSimEntries));
+    if (workload.kind() < 0 || workload.kind() > v1::SimulatedWorkload::TRACE) {
+      fields.Keep(NoSuchValue(absl::StrCat(of, ".kind"), workload.kind()));
+    }
+  }
+  const int score = message.settings().score();
+  if (score < 0 || score > v1::SimulatedSettings::LIMIT_AWARE) {
+    fields.Keep(NoSuchValue("scenario.settings.score", score));
+  }
+  return fields.status();
+}
+
+}  // namespace
+
+absl::StatusOr<Scenario> DecodeScenario(const v1::SimulateRequest& request) {
+  const v1::Scenario& message = request.scenario();
+  if (absl::Status status = CheckSimMessage(message); !status.ok()) return status;
+  if (absl::Status status = CheckNotNegative("seed", request.seed()); !status.ok()) return status;
+  Scenario scenario;
+  for (const v1::SimulatedGroup& group : message.groups()) scenario.groups.push_back(DecodeSimGroup(group));
+  for (const v1::SimulatedWorkload& workload : message.workloads()) {
+    scenario.workloads.push_back(DecodeSimWorkload(workload));
+  }
+  scenario.settings = DecodeSimSettings(message.settings());
+  scenario.faults = DecodeSimFaults(message.faults());
+  scenario.days = request.days();
+  scenario.seed = static_cast<uint64_t>(request.seed());
+  scenario.load_step_s = OrDefault(message.load_step_seconds(), scenario.load_step_s);
+  if (absl::Status status = CheckScenario(scenario); !status.ok()) return status;
+  return scenario;
+}
+
+v1::SimulateResponse EncodeSimulation(const SimResult& result) {
+  v1::SimulateResponse response;
+  response.set_digest(result.digest);
+  response.set_loops(result.loops);
+  response.set_usd(result.usd);
+  v1::SimulatedWaits* const waits = response.mutable_waits();
+  waits->set_pods(result.waits.pods);
+  waits->set_mean(result.waits.mean);
+  waits->set_p50(result.waits.p50);
+  waits->set_p95(result.waits.p95);
+  waits->set_max(result.waits.max);
+  for (size_t i = 0; i < result.waits.histogram.size(); ++i) {
+    v1::SimulatedWaitCount* const count = waits->add_histogram();
+    count->set_at_most_seconds(i < std::size(kWaitBounds) ? kWaitBounds[i] : -1);
+    count->set_pods(result.waits.histogram[i]);
+  }
+  response.set_evictions(result.evictions);
+  response.set_refused_evictions(result.refused_evictions);
+  response.set_nodes_added(result.nodes_added);
+  response.set_nodes_removed(result.nodes_removed);
+  response.set_left_waiting(result.left_waiting);
+  for (const std::string& violation : result.violations) response.add_violations(violation);
+  for (const SimSample& sample : result.series) {
+    v1::SimulatedMoment* const moment = response.add_series();
+    moment->set_at_seconds(sample.at_s);
+    moment->set_nodes(sample.nodes);
+    moment->set_on_the_way(sample.on_the_way);
+    moment->set_pods(sample.pods);
+    moment->set_waiting(sample.waiting);
+    moment->set_usd_per_hour(sample.usd_per_hour);
+  }
+  return response;
+}
+
+}  // namespace loadline

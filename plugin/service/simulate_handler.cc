@@ -1,0 +1,31 @@
+#include <chrono>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "loadline/v1/simulation.pb.h"
+#include "plugin/convert/simulation.h"
+#include "plugin/service/handlers.h"
+#include "plugin/service/views.h"
+
+namespace loadline {
+
+// Reads no view, so that it keeps no other question waiting for one.
+absl::StatusOr<v1::SimulateResponse> AnswerSimulate(const v1::SimulateRequest& request,
+                                                    const Deadline& deadline, Views* /*views*/) {
+  constexpr std::chrono::minutes kLongestSimulation(10);
+  const absl::StatusOr<Scenario> scenario = DecodeScenario(request);
+  if (!scenario.ok()) return scenario.status();
+  const Deadline::Clock::time_point latest = Deadline::Clock::now() + kLongestSimulation;
+  WorkBudget budget(INT64_MAX / 2, [deadline, latest] {
+    return deadline.Check().ok() && Deadline::Clock::now() < latest ? 0.0 : 1.0;
+  });
+  const SimResult result = Simulate(*scenario, &budget);
+  if (result.cut_short_by == "pods") {
+    return absl::ResourceExhaustedError(absl::StrCat("scenario: there would be more than ", kMostSimPodsEver,
+                                                     " pods in all; take fewer days"));
+  }
+  if (!result.cut_short_by.empty()) return Deadline::Passed();
+  return EncodeSimulation(result);
+}
+
+}  // namespace loadline

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/report"
+	"loadline.dev/shim/report/texttable"
+)
+
+const secondsOfDay = 86400
+
+// scenarioGrid has a line for each number, and a column for each run.
+func scenarioGrid(runs []*scenarioRun) report.Grid {
+	grid := report.Grid{Header: []string{""}}
+	rows := []struct {
+		name  string
+		value func(*loadlinev1.SimulateResponse) string
+	}{
+		{"cost, US dollars", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%.2f", r.GetUsd()) }},
+		{"wait of pods, seconds: mean", func(r *loadlinev1.SimulateResponse) string {
+			return fmt.Sprintf("%.1f", r.GetWaits().GetMean())
+		}},
+		{"p50", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%.1f", r.GetWaits().GetP50()) }},
+		{"p95", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%.1f", r.GetWaits().GetP95()) }},
+		{"max", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%.1f", r.GetWaits().GetMax()) }},
+		{"pods that waited, or not", func(r *loadlinev1.SimulateResponse) string {
+			return fmt.Sprint(r.GetWaits().GetPods())
+		}},
+		{"pods without a node at the end", func(r *loadlinev1.SimulateResponse) string {
+			return fmt.Sprint(r.GetLeftWaiting())
+		}},
+		{"evictions", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetEvictions()) }},
+		{"nodes that came", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetNodesAdded()) }},
+		{"nodes that went", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetNodesRemoved()) }},
+		{"loops with something new", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetLoops()) }},
+		{"broken invariants", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(len(r.GetViolations())) }},
+		{"digest", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%016x", r.GetDigest()) }},
+	}
+	for _, run := range runs {
+		grid.Header = append(grid.Header, run.name)
+	}
+	for _, row := range rows {
+		line := []string{row.name}
+		for _, run := range runs {
+			line = append(line, row.value(run.result))
+		}
+		grid.Rows = append(grid.Rows, line)
+	}
+	return grid
+}
+
+func scenarioTable(w io.Writer, runs []*scenarioRun) error {
+	grid := scenarioGrid(runs)
+	for _, row := range append([][]string{grid.Header}, grid.Rows...) {
+		line := fmt.Sprintf("%-31s", row[0])
+		for _, cell := range row[1:] {
+			line += fmt.Sprintf(" %24s", texttable.Escape(cell))
+		}
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
+			return err
+		}
+	}
+	for _, run := range runs {
+		for _, violation := range run.result.GetViolations() {
+			if _, err := fmt.Fprintf(w, "%s: %s\n", texttable.Escape(run.name), texttable.Escape(violation)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scenarioPage draws both runs in the same pictures.
+func scenarioPage(w io.Writer, runs []*scenarioRun) error {
+	page := report.Steps{Title: "Simulation: " + runs[0].name, Grid: scenarioGrid(runs), TimeUnit: "days",
+		Verdict: fmt.Sprintf("%d days: %.2f US dollars; half of all pods waited at most %.1f s for a node, 95 %% at most "+
+			"%.1f s.", runs[0].days, runs[0].result.GetUsd(), runs[0].result.GetWaits().GetP50(),
+			runs[0].result.GetWaits().GetP95())}
+	for _, chart := range []struct {
+		title string
+		value func(*loadlinev1.SimulatedMoment) float64
+	}{
+		{"Nodes", func(m *loadlinev1.SimulatedMoment) float64 { return float64(m.GetNodes()) }},
+		{"Pods", func(m *loadlinev1.SimulatedMoment) float64 { return float64(m.GetPods()) }},
+		{"Pods that wait for a node", func(m *loadlinev1.SimulatedMoment) float64 { return float64(m.GetWaiting()) }},
+		{"Cost, US dollars per hour", func(m *loadlinev1.SimulatedMoment) float64 { return m.GetUsdPerHour() }},
+	} {
+		drawn := report.StepChart{Title: chart.title}
+		for _, run := range runs {
+			series := report.StepSeries{Name: run.name}
+			for _, m := range run.result.GetSeries() {
+				series.Points = append(series.Points,
+					report.StepPoint{Seconds: float64(m.GetAtSeconds()) / secondsOfDay, Value: chart.value(m)})
+			}
+			drawn.Series = append(drawn.Series, series)
+		}
+		page.Charts = append(page.Charts, drawn)
+	}
+	for _, run := range runs {
+		page.Lines = append(page.Lines, run.name+": "+waitsLine(run.result.GetWaits()))
+	}
+	return report.StepsPage(w, page)
+}
+
+// waitsLine tells how many pods waited at most how long.
+func waitsLine(waits *loadlinev1.SimulatedWaits) string {
+	var parts []string
+	sum := int64(0)
+	for _, count := range waits.GetHistogram() {
+		sum += count.GetPods()
+		if count.GetPods() == 0 || waits.GetPods() == 0 || count.GetAtMostSeconds() < 0 {
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%.1f %% at most %d s", 100*float64(sum)/float64(waits.GetPods()),
+			count.GetAtMostSeconds()))
+	}
+	return "pods waited for a node " + strings.Join(parts, ", ")
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/scenario"
+)
+
+// scenarioFlags are those of `simulate --scenario`.
+type scenarioFlags struct {
+	file, against string
+	days, seed    int64
+}
+
+func (f *scenarioFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&f.file, "scenario", "", "file of kind "+scenario.Kind+" to simulate in place of a cluster")
+	flags.StringVar(&f.against, "against", "", "with --scenario: another one, to be shown beside it")
+	flags.Int64Var(&f.days, "days", 1, "with --scenario: how many days")
+	flags.Int64Var(&f.seed, "seed", 1, "with --scenario: what chance follows from")
+}
+
+// scenarioRun is a scenario and what became of it.
+type scenarioRun struct {
+	name   string
+	days   int64
+	result *loadlinev1.SimulateResponse
+}
+
+// scenarioData is a result as data.
+type scenarioData struct {
+	Digest         string        `json:"digest"`
+	Days           int64         `json:"days"`
+	Loops          int64         `json:"loops"`
+	USD            float64       `json:"usd"`
+	PodWaitSeconds scenarioWaits `json:"podWaitSeconds"`
+	Evictions      int64         `json:"evictions"`
+	NodesAdded     int64         `json:"nodesAdded"`
+	NodesRemoved   int64         `json:"nodesRemoved"`
+	LeftWaiting    int64         `json:"leftWaiting"`
+	Violations     []string      `json:"violations"`
+	Against        *scenarioData `json:"against,omitempty"`
+}
+
+type scenarioWaits struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P95  float64 `json:"p95"`
+	Max  float64 `json:"max"`
+}
+
+// run simulates the scenario, and the one to hold against it.
+func (f *scenarioFlags) run(ctx context.Context, engine *engineFlags) ([]*scenarioRun, error) {
+	conn, err := engine.open()
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	var runs []*scenarioRun
+	for _, name := range []string{f.file, f.against} {
+		if name == "" {
+			continue
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		_, read, err := scenario.Parse(content)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		result, err := loadlinev1.NewAutoscalerClient(conn).Simulate(ctx,
+			&loadlinev1.SimulateRequest{Scenario: read, Days: f.days, Seed: f.seed})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, engineError(err))
+		}
+		runs = append(runs, &scenarioRun{name: name, days: f.days, result: result})
+	}
+	return runs, nil
+}
+
+func (r *scenarioRun) data() *scenarioData {
+	waits := r.result.GetWaits()
+	return &scenarioData{Digest: fmt.Sprintf("%016x", r.result.GetDigest()), Days: r.days,
+		Loops: r.result.GetLoops(), USD: r.result.GetUsd(),
+		PodWaitSeconds: scenarioWaits{waits.GetMean(), waits.GetP50(), waits.GetP95(), waits.GetMax()},
+		Evictions:      r.result.GetEvictions(), NodesAdded: r.result.GetNodesAdded(),
+		NodesRemoved: r.result.GetNodesRemoved(), LeftWaiting: r.result.GetLeftWaiting(),
+		Violations: append([]string{}, r.result.GetViolations()...)}
+}
+
+func scenarioForms(runs []*scenarioRun) answer {
+	data := runs[0].data()
+	if len(runs) > 1 {
+		data.Against = runs[1].data()
+	}
+	return answer{data: data,
+		table: func(w io.Writer) error { return scenarioTable(w, runs) },
+		page:  func(w io.Writer) error { return scenarioPage(w, runs) }}
+}

@@ -1,0 +1,44 @@
+package scenario
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"loadline.dev/shim/api/loadlinev1"
+)
+
+const head = "apiVersion: loadline.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\n"
+
+func TestParseReadsTheExample(t *testing.T) {
+	content, err := os.ReadFile("../../docs/scenario.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, scenario, err := Parse(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name == "" || len(scenario.GetGroups()) == 0 || len(scenario.GetWorkloads()) == 0 {
+		t.Errorf("the example has name %q and the scenario %v", name, scenario)
+	}
+	if kind := scenario.GetWorkloads()[0].GetKind(); kind != loadlinev1.SimulatedWorkload_DEPLOYMENT {
+		t.Errorf("the first workload is of kind %v", kind)
+	}
+}
+
+func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
+	for _, row := range []struct{ document, want string }{
+		{"kind: Scenario\n", "apiVersion"},
+		{head, "spec: is missing"},
+		{head + "spec: {groops: []}\n", "groops"},
+		{head + "spec: {groups: [{name: a, maxx: 1}]}\n", "maxx"},
+		{head + "spec: {groups: [{name: a, max: many}]}\n", "many"},
+		{head + "spec: {loadStepSeconds: 1, loadStepSeconds: 2}\n", "loadStepSeconds"},
+		{head + "spec: {}\nstatus: {}\n", "status"},
+	} {
+		if _, _, err := Parse([]byte(row.document)); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%q: error %v does not name %q", row.document, err, row.want)
+		}
+	}
+}

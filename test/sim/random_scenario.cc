@@ -1,0 +1,225 @@
+#include "test/sim/random_scenario.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/sim/random_stream.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kSimGiB = int64_t{1} << 30;
+// Beyond those of the simulator.
+constexpr SimPurpose kScenarioPurpose{1000};
+
+SimGroup RandomGroup(int index, RandomStream* random) {
+  SimGroup group;
+  group.name = absl::StrCat("g", index);
+  group.allocatable.cpu = 2000 << random->Between(0, 3);
+  group.allocatable.memory = group.allocatable.cpu / 1000 * kSimGiB * random->Between(2, 8);
+  group.usd_per_hour = static_cast<double>(group.allocatable.cpu) / 25'000;
+  group.max_nodes = random->Between(5, 40);
+  group.min_nodes = random->Chance(300'000) ? random->Between(0, 4) : 0;
+  group.nodes = random->Between(group.min_nodes, std::min<int64_t>(group.max_nodes, group.min_nodes + 4));
+  group.start_s_min = random->Between(20, 120);
+  group.start_s_max = group.start_s_min + random->Between(0, 120);
+  group.spot = random->Chance(300'000);
+  group.tainted = index > 0 && random->Chance(200'000);
+  if (random->Chance(150'000)) {
+    group.gpus = random->Between(1, 4);
+    group.usd_per_hour *= 5;
+  }
+  return group;
+}
+
+void DrawLoad(RandomStream* random, SimWorkload* workload) {
+  workload->replicas = random->Between(1, 30);
+  if (random->Chance(600'000)) workload->daily_percent = random->Between(10, 100);
+  if (random->Chance(300'000)) workload->weekend_percent = random->Between(10, 100);
+  workload->peak_s = random->Between(0, 86'399);
+  if (random->Chance(400'000)) {
+    workload->bursts.push_back(
+        {random->Between(0, 80'000), random->Between(300, 20'000), random->Between(1, 60)});
+  }
+  if (random->Chance(300'000)) workload->rollout_every_s = random->Between(7'200, 50'000);
+  if (random->Chance(500'000)) workload->max_unavailable = random->Between(0, 5);
+}
+
+SimWorkload RandomWorkload(int index, const std::vector<SimGroup>& groups, RandomStream* random) {
+  SimWorkload workload;
+  workload.name = absl::StrCat("w", index);
+  workload.request.cpu = random->Between(1, 15) * 100;
+  workload.request.memory = random->Between(1, 24) * (kSimGiB / 8);
+  if (random->Chance(500'000)) workload.limit = Times(workload.request, random->Between(1, 4));
+  workload.grace_s = random->Between(0, 60);
+  workload.start_s_max = workload.start_s_min + random->Between(0, 60);
+  workload.priority = static_cast<int32_t>(random->Between(0, 2) * 100);
+  workload.not_evictable = random->Chance(50'000);
+  const int64_t kind = random->Between(0, 9);
+  const SimGroup& group =
+      groups[static_cast<size_t>(random->Between(0, static_cast<int64_t>(groups.size()) - 1))];
+  if (random->Chance(300'000)) {
+    workload.group = group.name;
+    workload.gpus = group.gpus > 0 ? random->Between(0, 1) : 0;
+  }
+  DrawLoad(random, &workload);
+  if (kind == 0) {
+    workload.kind = SimWorkloadKind::kDaemon;
+    workload.replicas = 0;
+    workload.group.clear();
+    workload.gpus = 0;
+    workload.request = {100, kSimGiB / 8};
+    workload.max_unavailable = -1;
+  } else if (kind <= 2) {
+    workload.kind = SimWorkloadKind::kBatch;
+    workload.first_s = random->Between(0, 10'000);
+    workload.every_s = random->Between(3'600, 40'000);
+    workload.run_s_max = random->Between(60, 5'000);
+  } else if (kind == 3) {
+    workload.kind = SimWorkloadKind::kTrace;
+    workload.replicas = 0;
+    int64_t at_s = 0;
+    for (int i = 0; i < 20; ++i) {
+      at_s += random->Between(0, 5'000);
+      workload.arrivals.push_back({at_s, random->Between(1, 10)});
+    }
+  }
+  return workload;
+}
+
+// Each is on in a third of the scenarios that have any.
+SimFaults RandomFaults(RandomStream* random) {
+  SimFaults faults;
+  const auto maybe = [&](int64_t low, int64_t high) {
+    return random->Chance(330'000) ? random->Between(low, high) : 0;
+  };
+  faults.watch_lag_ms_max = maybe(100, 20'000);
+  faults.lost_event = maybe(100, 20'000);
+  faults.stock_out = maybe(20'000, 500'000);
+  faults.stock_out_s = random->Between(300, 10'000);
+  faults.phantom = maybe(10'000, 300'000);
+  faults.slow_start = maybe(10'000, 300'000);
+  faults.late_devices_s = maybe(10, 600);
+  faults.calls_per_minute = maybe(1, 10);
+  faults.failed_call = maybe(10'000, 500'000);
+  faults.spot_interruption = maybe(10'000, 300'000);
+  faults.node_unready = maybe(1'000, 100'000);
+  faults.node_unready_s = random->Between(20, 1'500);
+  faults.node_lost = maybe(1'000, 30'000);
+  return faults;
+}
+
+}  // namespace
+
+Scenario RandomScenario(uint64_t seed) {
+  RandomStream random(seed, kScenarioPurpose);
+  Scenario scenario;
+  scenario.seed = seed;
+  scenario.days = random.Between(1, 2);
+  const int64_t groups = random.Between(1, 4);
+  for (int i = 0; i < groups; ++i) scenario.groups.push_back(RandomGroup(i, &random));
+  const int64_t workloads = random.Between(1, 8);
+  for (int i = 0; i < workloads; ++i) {
+    scenario.workloads.push_back(RandomWorkload(i, scenario.groups, &random));
+  }
+  SimSettings& settings = scenario.settings;
+  settings.score = static_cast<SimScore>(random.Between(0, 2));
+  settings.scan_interval_s = random.Between(1, 3) * 10;
+  settings.unneeded_time_s = random.Between(0, 10) * 60;
+  settings.unready_time_s = settings.unneeded_time_s + random.Between(0, 10) * 60;
+  settings.utilization_threshold = static_cast<double>(random.Between(3, 10)) / 10;
+  settings.max_scale_down_parallelism = random.Between(1, 10);
+  settings.max_drain_parallelism = random.Between(1, settings.max_scale_down_parallelism);
+  scenario.load_step_s = random.Between(1, 10) * 60;
+  if (seed % 4 != 0) scenario.faults = RandomFaults(&random);
+  return scenario;
+}
+
+Scenario LargeScenario(int64_t days) {
+  Scenario scenario;
+  scenario.days = days;
+  scenario.groups.push_back({.name = "small",
+                             .max_nodes = 1'500,
+                             .nodes = 900,
+                             .allocatable = {8'000, 32 * kSimGiB},
+                             .usd_per_hour = 0.4});
+  scenario.groups.push_back({.name = "large",
+                             .max_nodes = 300,
+                             .nodes = 20,
+                             .allocatable = {32'000, 128 * kSimGiB},
+                             .usd_per_hour = 1.7});
+  for (int i = 0; i < 200; ++i) {
+    SimWorkload& workload = scenario.workloads.emplace_back();
+    workload.name = absl::StrCat("app-", i);
+    workload.replicas = 100;
+    workload.request = {250 + i % 7 * 50, (1 + i % 4) * kSimGiB / 2};
+    workload.daily_percent = 20 + i % 5 * 10;
+    workload.weekend_percent = 20;
+    workload.peak_s = 12 * 3600 + i % 6 * 1800;
+    if (i % 2 == 0) workload.max_unavailable = 10;
+  }
+  return scenario;
+}
+
+Scenario Shrink(Scenario scenario, const std::function<bool(const Scenario&)>& fails) {
+  const auto try_one = [&](const std::function<void(Scenario*)>& change) {
+    Scenario smaller = scenario;
+    change(&smaller);
+    if (!CheckScenario(smaller).ok() || !fails(smaller)) return false;
+    scenario = std::move(smaller);
+    return true;
+  };
+  try_one([](Scenario* s) { s->days = 1; });
+  for (size_t i = scenario.workloads.size(); i-- > 0;) {
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    if (try_one([&](Scenario* s) { s->workloads.erase(s->workloads.begin() + at); })) continue;
+    try_one([&](Scenario* s) { s->workloads[i].bursts.clear(); });
+    try_one([&](Scenario* s) { s->workloads[i].rollout_every_s = 0; });
+    try_one([&](Scenario* s) { s->workloads[i].daily_percent = s->workloads[i].weekend_percent = 0; });
+    while (try_one([&](Scenario* s) { s->workloads[i].replicas /= 2; }) &&
+           scenario.workloads[i].replicas > 0) {
+    }
+  }
+  for (size_t i = scenario.groups.size(); i-- > 0;) {
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    try_one([&](Scenario* s) { s->groups.erase(s->groups.begin() + at); });
+  }
+  static constexpr int64_t SimFaults::*kFaults[] = {
+      &SimFaults::watch_lag_ms_max, &SimFaults::lost_event,  &SimFaults::stock_out,
+      &SimFaults::phantom,          &SimFaults::slow_start,  &SimFaults::late_devices_s,
+      &SimFaults::calls_per_minute, &SimFaults::failed_call, &SimFaults::spot_interruption,
+      &SimFaults::node_unready,     &SimFaults::node_lost};
+  for (const auto fault : kFaults) {
+    try_one([&](Scenario* s) { s->faults.*fault = 0; });
+  }
+  return scenario;
+}
+
+std::string Describe(const Scenario& scenario) {
+  std::string text = absl::StrCat("seed ", scenario.seed, ", ", scenario.days, " days\n");
+  for (const SimGroup& group : scenario.groups) {
+    absl::StrAppend(&text, "group ", group.name, ": ", group.min_nodes, "..", group.max_nodes, " from ",
+                    group.nodes, ", cpu ", group.allocatable.cpu, ", memory ", group.allocatable.memory,
+                    ", gpus ", group.gpus, group.spot ? ", spot" : "", group.tainted ? ", tainted" : "",
+                    "\n");
+  }
+  for (const SimWorkload& workload : scenario.workloads) {
+    absl::StrAppend(&text, "workload ", workload.name, ": kind ", static_cast<int>(workload.kind), ", ",
+                    workload.replicas, " of cpu ", workload.request.cpu, ", memory ", workload.request.memory,
+                    ", gpus ", workload.gpus, ", daily ", workload.daily_percent, ", weekend ",
+                    workload.weekend_percent, ", bursts ", workload.bursts.size(), ", rollout ",
+                    workload.rollout_every_s, ", budget ", workload.max_unavailable, ", group ",
+                    workload.group, "\n");
+  }
+  const SimFaults& f = scenario.faults;
+  absl::StrAppend(&text, "faults: lag ", f.watch_lag_ms_max, ", lost event ", f.lost_event, ", stock-out ",
+                  f.stock_out, ", phantom ", f.phantom, ", slow ", f.slow_start, ", late devices ",
+                  f.late_devices_s, ", calls ", f.calls_per_minute, ", failed call ", f.failed_call);
+  absl::StrAppend(&text, ", spot ", f.spot_interruption, ", unready ", f.node_unready, ", lost ", f.node_lost,
+                  "\n");
+  return text;
+}
+
+}  // namespace loadline
