@@ -83,6 +83,8 @@ struct FleetGroup {
 struct FleetObservation {
   std::vector<FleetGroup> groups;      // names are unique
   std::vector<FleetNode> other_nodes;  // of no machine that is listed
+  // The first one of this client. Its cloud provider may call machines by other ids than before.
+  bool first = false;
 };
 
 // How a request for nodes ended.

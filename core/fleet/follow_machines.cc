@@ -15,9 +15,10 @@ struct FaultCount {
   int64_t machines = 0;
 };
 
+// By code: clouds put ids of requests into messages. The first message stands for all.
 void CountFault(const MachineFault& fault, std::vector<FaultCount>* faults) {
   for (FaultCount& count : *faults) {
-    if (count.fault != fault) continue;
+    if (count.fault.code != fault.code || count.fault.out_of_resources != fault.out_of_resources) continue;
     ++count.machines;
     return;
   }
@@ -78,8 +79,10 @@ void FollowMachines(const FleetObservation& observation, const FleetOptions& opt
       if (machine.state == MachineState::kDeleting && !machine.node.has_value()) continue;
       const uint64_t key = FleetKey(machine.id);
       const auto known = state->machines.find(key);
-      const MachineMemory before = known == state->machines.end() ? MachineMemory() : known->second;
-      const MachineMemory after = Followed(machine, before, !state->looked, now_ms);
+      const bool is_known = known != state->machines.end();
+      const MachineMemory before = is_known ? known->second : MachineMemory();
+      const bool first_look = !state->looked || (observation.first && !is_known);
+      const MachineMemory after = Followed(machine, before, first_look, now_ms);
       if (after.faulty && !before.faulty) CountFault(*machine.fault, &faults);
       if (!IsBeingDeleted(machine, after, options, now_ms)) ++live;
       machines.insert_or_assign(key, after);
@@ -92,6 +95,10 @@ void FollowMachines(const FleetObservation& observation, const FleetOptions& opt
     for (const FaultCount& count : faults) {
       FailCreations(group.name, count, options, now_ms, &memory, view);
     }
+  }
+  // A cloud may leave a machine out of one answer.
+  for (const auto& [key, memory] : state->machines) {
+    if (memory.inherited) machines.emplace(key, MachineMemory{.inherited = true});
   }
   state->machines = std::move(machines);
   state->looked = true;

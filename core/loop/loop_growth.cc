@@ -220,6 +220,10 @@ NodesOfGroups PlanWithinLimits(const LoopProblem& problem, std::span<const Group
     caps = CapsTogether(problem, counts, *plan, growth);
     PlanGrowth(problem, counts, caps, with_atomic, snapshot, budget, plan);
     growth = WholeGrowth(problem, counts, *plan);
+    if (!Within(NewNodesLeft(problem, *plan), growth)) {
+      PlanGrowth(problem, counts, caps, /*with_atomic=*/false, snapshot, budget, plan);
+      growth = WholeGrowth(problem, counts, *plan);
+    }
   }
   return growth;
 }

@@ -18,7 +18,7 @@ inline constexpr int64_t kMostSimWorkloads = 2'000;
 inline constexpr int64_t kMostSimNodes = 5'000;       // that all groups may have
 inline constexpr int64_t kMostSimPods = 200'000;      // that all workloads want at their peaks
 inline constexpr int64_t kMostSimArrivals = 200'000;  // of a trace
-inline constexpr int64_t kMostSimPodsEver = 10'000'000;
+inline constexpr int64_t kMostSimPodsEver = 2'000'000;
 inline constexpr int64_t kMostSimSeconds = kMostSimDays * 86'400;
 
 // Nodes that are alike.

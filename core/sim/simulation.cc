@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kDayMs = 86'400'000;
 constexpr int64_t kProgressHourMs = 3'600'000;
-constexpr int64_t kUnitsOfLoop = 100;
+constexpr int64_t kUnitsOfLoop = 1'000;
 constexpr int64_t kWorkOfLoop = 20'000'000;  // as a question that does not say it
 
 class Simulation {

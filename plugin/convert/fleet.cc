@@ -181,6 +181,7 @@ absl::StatusOr<FleetObservation> DecodeObservation(const v1::FleetObservation& m
   }
   if (!status.ok()) return status;
   FleetObservation observation;
+  observation.first = message.first();
   KnownNames known;
   for (int i = 0; i < message.groups_size(); ++i) {
     absl::StatusOr<FleetGroup> group = DecodeFleetGroup(message.groups(i), &known);

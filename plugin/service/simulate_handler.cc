@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "loadline/v1/simulation.pb.h"
 #include "plugin/convert/simulation.h"
@@ -9,13 +12,20 @@
 
 namespace loadline {
 
-// Reads no view, so that it keeps no other question waiting for one.
+// Reads no view, so that it keeps no other question waiting for one; and one runs at a time, so that others
+// have threads. A call without a deadline ends before the daemon's watchdog takes it for stuck.
 absl::StatusOr<v1::SimulateResponse> AnswerSimulate(const v1::SimulateRequest& request,
                                                     const Deadline& deadline, Views* /*views*/) {
   constexpr std::chrono::minutes kLongestSimulation(10);
+  constexpr std::chrono::seconds kWithoutDeadline(45);
+  static std::atomic<bool> busy{false};
+  if (busy.exchange(true))
+    return absl::ResourceExhaustedError("another simulation runs: try again when it has ended");
+  const absl::Cleanup leave = [] { busy = false; };
   const absl::StatusOr<Scenario> scenario = DecodeScenario(request);
   if (!scenario.ok()) return scenario.status();
-  const Deadline::Clock::time_point latest = Deadline::Clock::now() + kLongestSimulation;
+  const Deadline::Clock::time_point latest =
+      std::min(deadline.OrAfter(kWithoutDeadline), Deadline::Clock::now() + kLongestSimulation);
   WorkBudget budget(INT64_MAX / 2, [deadline, latest] {
     return deadline.Check().ok() && Deadline::Clock::now() < latest ? 0.0 : 1.0;
   });

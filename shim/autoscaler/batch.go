@@ -16,6 +16,23 @@ type batch struct {
 	seen  map[types.UID]time.Time // since when pods are known to wait
 	grown time.Time               // when groups last grew for pods; zero: not since this process leads
 	wait  time.Duration           // for how long growth waits, by the last plan
+	since time.Time               // since when it has waited in each plan; zero: it does not
+}
+
+// note takes note of how long growth waits, by a plan.
+func (b *batch) note(wait time.Duration, now time.Time) {
+	b.wait = wait
+	if wait == 0 {
+		b.since = time.Time{}
+	} else if b.since.IsZero() {
+		b.since = now
+	}
+}
+
+// isOver says whether growth has waited for long enough: the pods that began the batch may be gone, and others come in
+// their place for ever.
+func (b *batch) isOver(longest time.Duration, now time.Time) bool {
+	return !b.since.IsZero() && now.Sub(b.since) >= longest
 }
 
 // follow takes note of the pods that wait in this loop, and forgets the others.

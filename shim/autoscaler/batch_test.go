@@ -194,3 +194,29 @@ func TestWhenAPodCame(t *testing.T) {
 		}
 	}
 }
+
+// Pods that come and go for ever keep groups from growing for no longer than a batch may take.
+func TestPodsThatComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := ofSeveralSizes(t, nil)
+		began := time.Now()
+		for i := 0; len(b.sky.requests()) == 0 && time.Since(began) < time.Minute; i++ {
+			b.addPending(fmt.Sprint("p", i), 1, "3")
+			if i >= 4 {
+				name := fmt.Sprintf("p%d-0", i-4)
+				if err := b.client.CoreV1().Pods("default").Delete(b.ctx, name, metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			if err := b.once(b.ctx); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
+		if took := time.Since(began); took < 8*time.Second || took > 13*time.Second {
+			t.Errorf("groups grew after %v, want it after ten seconds", took)
+		}
+		b.end()
+	})
+}

@@ -20,6 +20,8 @@ type fleet struct {
 	options *loadlinev1.FleetOptions
 	metrics *metrics
 	state   []byte
+	// looked: this process has told what it sees.
+	looked bool
 	// outcomes are those of what was done since the last look.
 	outcomes loadlinev1.FleetOutcomes
 	// coolsDown and backsOff say whether no node goes for now, and whether some group backs off.
@@ -55,12 +57,17 @@ var backOffReasons = map[loadlinev1.GroupBackOff_Reason]string{
 // look tells the engine how what was done has ended, and what is seen: nil, nothing new.
 func (f *fleet) look(ctx context.Context, now time.Time,
 	seen *loadlinev1.FleetObservation) (*loadlinev1.LookAtFleetResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	if seen != nil {
+		seen.First = !f.looked
+	}
 	answer, err := f.client.LookAtFleet(ctx, &loadlinev1.LookAtFleetRequest{NowMilliseconds: now.UnixMilli(),
 		Options: f.options, State: f.state, Outcomes: &f.outcomes, Observation: seen})
 	if err != nil {
 		return nil, err
 	}
-	f.state = answer.GetState()
+	f.state, f.looked = answer.GetState(), f.looked || seen != nil
 	f.outcomes.Reset()
 	f.coolsDown, f.backsOff = answer.GetCoolsDown(), answer.GetBacksOff()
 	if problem := answer.GetStateProblem(); problem != "" {
@@ -129,15 +136,13 @@ func (f *fleet) noteIncrease(i *increase) {
 
 // noteRemoval takes note of a node that we have removed from a group, with its machine.
 func (f *fleet) noteRemoval(group, machine string) {
-	if !isID(machine) {
-		machine = ""
-	}
-	f.outcomes.Removals = append(f.outcomes.Removals, &loadlinev1.FleetRemoval{NodeGroup: group, Machine: machine})
+	f.outcomes.Removals = append(f.outcomes.Removals,
+		&loadlinev1.FleetRemoval{NodeGroup: group, Machine: toldID(machine)})
 }
 
 // noteGivenUp takes note of machines that the cloud deletes, or may delete.
 func (f *fleet) noteGivenUp(machines []provider.Instance) {
 	for _, m := range machines {
-		f.outcomes.GivenUp = append(f.outcomes.GivenUp, m.ProviderID)
+		f.outcomes.GivenUp = append(f.outcomes.GivenUp, toldID(m.ProviderID))
 	}
 }

@@ -28,8 +28,9 @@ type stateStore struct {
 const (
 	// stateKey is that of the bytes in the ConfigMap.
 	stateKey = "fleet"
-	// stateTries is how often a new leader tries to read it, stateRetry how long it waits in between.
-	stateTries = 3
+	// stateTries is how often a new leader tries to read it, stateRetry how long it waits in between: leaders change
+	// where the API server begins anew, and to forget who had a node costs more than a minute.
+	stateTries = 60
 	stateRetry = time.Second
 )
 
@@ -45,7 +46,7 @@ func (s *stateStore) read(ctx context.Context) []byte {
 		if err == nil {
 			return s.written
 		}
-		if try == stateTries || ctx.Err() != nil {
+		if try == stateTries || ctx.Err() != nil || apierrors.IsForbidden(err) {
 			klog.ErrorS(err, "What an earlier leader remembered cannot be read: all times begin anew")
 			return nil
 		}

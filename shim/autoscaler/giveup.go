@@ -42,6 +42,18 @@ func (l *leader) giveUpMachines(ctx context.Context, o *loop) {
 	}
 }
 
+// keepGivenUp has the next leader know at once which machines were given up, even if this process ends now: it would have
+// them deleted again, and the target would be one too small for each.
+func (l *leader) keepGivenUp(ctx context.Context, o *loop) {
+	if len(l.fleet.outcomes.GetGivenUp()) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	l.settle(ctx, o)
+	l.keepState(ctx)
+}
+
 // deleteMachines deletes machines that are no nodes. The cloud may list them for some time, and the engine, which hears
 // of it, does not want them deleted twice meanwhile: the target size would be one too small for each time.
 func (l *leader) deleteMachines(ctx context.Context, g *groupState, machines []provider.Instance, reason, why string) {

@@ -124,7 +124,7 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	if done(); err != nil {
 		return "plan", err
 	}
-	l.batch.wait = time.Duration(o.plan.loop.GetBatchWaitMilliseconds()) * time.Millisecond
+	l.batch.note(time.Duration(o.plan.loop.GetBatchWaitMilliseconds())*time.Millisecond, o.now)
 	o.noteSizes()
 	l.noteCutShort(o)
 	o.outcome = cmp.Or(o.plan.GetStatus(), outcomeNotTried)
@@ -154,6 +154,7 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 func (l *leader) lookAtGroups(ctx context.Context, o *loop) {
 	if l.config.Mode == config.Act && l.config.Decides(config.ScaleUpDecision) {
 		l.giveUpMachines(ctx, o)
+		l.keepGivenUp(ctx, o)
 	}
 	l.models.fill(ctx, o.states, o.now)
 	o.newNodes = l.mostNewNodes(o.states)

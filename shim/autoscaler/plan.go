@@ -167,6 +167,9 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 		BatchIdleMilliseconds: p.settings.BatchIdleMilliseconds, BatchMaxMilliseconds: p.settings.BatchMaxMilliseconds,
 		SinceGrowthMilliseconds: q.batch.sinceGrowth(q.now),
 		Sized:                   q.sized, SizePods: q.sizePods, Compact: true}
+	if q.batch.isOver(time.Duration(p.settings.BatchMaxMilliseconds)*time.Millisecond, q.now) {
+		request.BatchIdleMilliseconds = 0
+	}
 	pending := q.pods.Pending()
 	for i, entry := range pending {
 		q.batch.describe(q.pods.Entry(i), q.now, entry)

@@ -3,6 +3,8 @@ package autoscaler
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,11 +27,11 @@ type sight struct {
 	others   []*v1.Node            // of no machine
 }
 
-// mostIDBytes is how long the id of a machine may be, as the engine has it.
-const mostIDBytes = 1024
+// mostIDBytes is how long the id of a machine is at most when the engine is told of it.
+const mostIDBytes = 100
 
-// see puts together what the cloud and the cluster show. Each machine counts once; one without an id that could be told
-// counts as one that the cloud has not begun to make.
+// see puts together what the cloud and the cluster show. Each machine counts once: where it is listed again, less is
+// expected of that group. One without an id counts as one that the cloud has not begun to make.
 func (l *leader) see(o *loop) *sight {
 	s := &sight{told: &loadlinev1.FleetObservation{}}
 	byID := map[string]*v1.Node{}
@@ -47,7 +49,13 @@ func (l *leader) see(o *loop) *sight {
 		var machines []provider.Instance
 		var theirs []*v1.Node
 		for _, instance := range g.Instances {
-			if listed[instance.ProviderID] || !isID(instance.ProviderID) {
+			if instance.ProviderID == "" {
+				continue
+			}
+			if listed[instance.ProviderID] {
+				if instance.State != externalgrpc.InstanceState_INSTANCE_DELETING && group.Target > 0 {
+					group.Target--
+				}
 				continue
 			}
 			listed[instance.ProviderID] = true
@@ -72,14 +80,23 @@ func (l *leader) see(o *loop) *sight {
 	return s
 }
 
-// isID says whether the engine takes the id of a machine: printable ASCII without spaces.
-func isID(id string) bool {
-	for _, c := range []byte(id) {
+// isPlain says whether the engine takes a name as it is: printable ASCII without spaces.
+func isPlain(name string) bool {
+	for _, c := range []byte(name) {
 		if c <= ' ' || c > '~' {
 			return false
 		}
 	}
-	return id != "" && len(id) <= mostIDBytes
+	return true
+}
+
+// toldID is what the engine calls a machine: by its id, and where that is long or odd, by its hash.
+func toldID(id string) string {
+	if len(id) <= mostIDBytes && isPlain(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "sha256:" + hex.EncodeToString(sum[:16])
 }
 
 func (l *leader) groupMessage(g *provider.Group, shrinks bool) *loadlinev1.FleetGroup {
@@ -96,7 +113,7 @@ func provisionTime(g *provider.Group) time.Duration {
 }
 
 func machineMessage(instance provider.Instance) *loadlinev1.FleetMachine {
-	m := &loadlinev1.FleetMachine{Id: instance.ProviderID}
+	m := &loadlinev1.FleetMachine{Id: toldID(instance.ProviderID)}
 	switch instance.State {
 	case externalgrpc.InstanceState_INSTANCE_RUNNING:
 		m.State = loadlinev1.FleetMachine_RUNNING
@@ -106,8 +123,8 @@ func machineMessage(instance provider.Instance) *loadlinev1.FleetMachine {
 		m.State = loadlinev1.FleetMachine_DELETING
 	}
 	if fault := instance.Fault; fault.Code != "" {
-		m.Fault = &loadlinev1.MachineFault{Code: text.Bound(fault.Code, mostStatusText),
-			Message: text.Bound(fault.Message, mostStatusText), OutOfResources: fault.OutOfResources}
+		m.Fault = &loadlinev1.MachineFault{Code: text.Bound(fault.Code, 64), // thousands may fail at once
+			Message: text.Bound(fault.Message, 160), OutOfResources: fault.OutOfResources}
 	}
 	return m
 }
@@ -120,8 +137,11 @@ func nodeMessage(node *v1.Node, leaving bool) *loadlinev1.FleetNode {
 	return m
 }
 
-// mostDevices is how many kinds of devices of a node the engine is told of.
-const mostDevices = 64
+// mostDevices is how many kinds of devices of a node the engine is told of, mostDeviceBytes how long their names are.
+const (
+	mostDevices     = 64
+	mostDeviceBytes = 317
+)
 
 // devicesOf returns the names of the extended resources that a node offers, such as nvidia.com/gpu, in order.
 func devicesOf(node *v1.Node) []string {
@@ -131,7 +151,7 @@ func devicesOf(node *v1.Node) []string {
 	var names []string
 	for name, amount := range node.Status.Allocatable {
 		native := !strings.Contains(string(name), "/") || strings.Contains(string(name), "kubernetes.io/")
-		if !native && !amount.IsZero() {
+		if !native && !amount.IsZero() && len(name) <= mostDeviceBytes && isPlain(string(name)) {
 			names = append(names, string(name))
 		}
 	}
@@ -151,17 +171,21 @@ func (l *leader) lookAtFleet(ctx context.Context, o *loop) error {
 	}
 	o.unhealthy = answer.GetUnhealthy()
 	o.notStarted = map[string]bool{}
-	o.states = make([]*groupState, len(o.groups))
+	states := make([]*groupState, len(o.groups))
 	for i := range o.groups {
-		if o.states[i], err = l.stateOf(o, i, s, answer.GetGroups()[i]); err != nil {
+		if states[i], err = l.stateOf(o, i, s, answer.GetGroups()[i]); err != nil {
 			return err
 		}
 	}
 	others, err := at(s.others, answer.GetOtherNotStarted())
+	if err != nil {
+		return err
+	}
 	for _, node := range others {
 		o.notStarted[node.Name] = true
 	}
-	return err
+	o.states = states
+	return nil
 }
 
 // stateOf returns what was found out about one group. Nodes that lack devices are looked at in each loop: what is shown

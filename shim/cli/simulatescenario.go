@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/engine"
 	"loadline.dev/shim/scenario"
 )
 
@@ -54,9 +56,19 @@ type scenarioWaits struct {
 	Max  float64 `json:"max"`
 }
 
+// longestScenario is how long the engine may simulate one scenario: without a deadline it gives up much sooner.
+const longestScenario = 10 * time.Minute
+
+func simulateScenario(ctx context.Context, conn engine.Conn,
+	request *loadlinev1.SimulateRequest) (*loadlinev1.SimulateResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, longestScenario)
+	defer cancel()
+	return loadlinev1.NewAutoscalerClient(conn).Simulate(ctx, request)
+}
+
 // run simulates the scenario, and the one to hold against it.
-func (f *scenarioFlags) run(ctx context.Context, engine *engineFlags) ([]*scenarioRun, error) {
-	conn, err := engine.open()
+func (f *scenarioFlags) run(ctx context.Context, from *engineFlags) ([]*scenarioRun, error) {
+	conn, err := from.open()
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +86,7 @@ func (f *scenarioFlags) run(ctx context.Context, engine *engineFlags) ([]*scenar
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		result, err := loadlinev1.NewAutoscalerClient(conn).Simulate(ctx,
+		result, err := simulateScenario(ctx, conn,
 			&loadlinev1.SimulateRequest{Scenario: read, Days: f.days, Seed: f.seed})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, engineError(err))

@@ -76,7 +76,8 @@ type AutoscalerClient interface {
 	LookAtFleet(ctx context.Context, in *LookAtFleetRequest, opts ...grpc.CallOption) (*LookAtFleetResponse, error)
 	// Simulates days of a cluster, in which the loop of PlanLoop acts. Reads and keeps no view.
 	// INVALID_ARGUMENT: names the field. DEADLINE_EXCEEDED: the days did not end before the call, or before ten
-	// minutes.
+	// minutes; a call without a deadline has 45 seconds. RESOURCE_EXHAUSTED: another simulation runs, or there
+	// would be more than two million pods.
 	Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error)
 }
 
@@ -222,7 +223,8 @@ type AutoscalerServer interface {
 	LookAtFleet(context.Context, *LookAtFleetRequest) (*LookAtFleetResponse, error)
 	// Simulates days of a cluster, in which the loop of PlanLoop acts. Reads and keeps no view.
 	// INVALID_ARGUMENT: names the field. DEADLINE_EXCEEDED: the days did not end before the call, or before ten
-	// minutes.
+	// minutes; a call without a deadline has 45 seconds. RESOURCE_EXHAUSTED: another simulation runs, or there
+	// would be more than two million pods.
 	Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error)
 	mustEmbedUnimplementedAutoscalerServer()
 }

@@ -421,7 +421,10 @@ type FleetObservation struct {
 	// Node groups, at most 1000. Names are unique, and so are ids of machines in all of them.
 	Groups []*FleetGroup `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Nodes of no machine of these groups.
-	OtherNodes    []*FleetNode `protobuf:"bytes,2,rep,name=other_nodes,json=otherNodes,proto3" json:"other_nodes,omitempty"`
+	OtherNodes []*FleetNode `protobuf:"bytes,2,rep,name=other_nodes,json=otherNodes,proto3" json:"other_nodes,omitempty"`
+	// The first one of this client, whose cloud provider may call machines by other ids than before: those that
+	// run without a node, and that nothing is remembered of, are never late.
+	First         bool `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -468,6 +471,13 @@ func (x *FleetObservation) GetOtherNodes() []*FleetNode {
 		return x.OtherNodes
 	}
 	return nil
+}
+
+func (x *FleetObservation) GetFirst() bool {
+	if x != nil {
+		return x.First
+	}
+	return false
 }
 
 // A node group.
@@ -1524,11 +1534,12 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\x1cdelay_after_add_milliseconds\x18\n" +
 	" \x01(\x03R\x19delayAfterAddMilliseconds\x12E\n" +
 	"\x1fdelay_after_delete_milliseconds\x18\v \x01(\x03R\x1cdelayAfterDeleteMilliseconds\x12G\n" +
-	" delay_after_failure_milliseconds\x18\f \x01(\x03R\x1ddelayAfterFailureMilliseconds\"|\n" +
+	" delay_after_failure_milliseconds\x18\f \x01(\x03R\x1ddelayAfterFailureMilliseconds\"\x92\x01\n" +
 	"\x10FleetObservation\x12/\n" +
 	"\x06groups\x18\x01 \x03(\v2\x17.loadline.v1.FleetGroupR\x06groups\x127\n" +
 	"\vother_nodes\x18\x02 \x03(\v2\x16.loadline.v1.FleetNodeR\n" +
-	"otherNodes\"\x86\x03\n" +
+	"otherNodes\x12\x14\n" +
+	"\x05first\x18\x03 \x01(\bR\x05first\"\x86\x03\n" +
 	"\n" +
 	"FleetGroup\x12\x1d\n" +
 	"\n" +

@@ -378,13 +378,13 @@ func (s *ScaleDown) Totals() (t Totals, err error) {
 	return t, nil
 }
 
-// bounds reads MIN:MAX.
+// bounds reads MIN:MAX. A maximum above `most` stands for none.
 func bounds(text string, most int64) (low, high int64, err error) {
 	left, right, ok := strings.Cut(text, ":")
 	low, err1 := strconv.ParseInt(left, 10, 64)
 	high, err2 := strconv.ParseInt(right, 10, 64)
-	if !ok || err1 != nil || err2 != nil || low < 0 || high < low || high > most {
+	if !ok || err1 != nil || err2 != nil || low < 0 || high < low || low > most {
 		return 0, 0, fmt.Errorf("%q: must be MIN:MAX, at most %d", text, most)
 	}
-	return low, high, nil
+	return low, min(high, most), nil
 }

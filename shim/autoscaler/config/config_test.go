@@ -113,7 +113,7 @@ func TestRefusals(t *testing.T) {
 		{"--max-view-age=10s", "", "scaleDown.maxViewAge: 10s is below"},
 		{"--leader-elect-retry-period=30s --leader-elect-renew-deadline=60s --leader-elect-lease-duration=90s", "",
 			"scaleDown.maxViewAge: 1m0s is below"},
-		{"--cores-total=0:2147483648", "", "scaleDown.coresTotal"},
+		{"--cores-total=2147483648:2147483649", "", "scaleDown.coresTotal"},
 		{"--memory-total=7:6", "", "scaleDown.memoryTotal"},
 		{"--memory-total=0:4294967297", "", "scaleDown.memoryTotal"},
 		{"--poll-interval=0", "", "pollInterval: must not be 0"},

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "test/core/fleet/fleet_world.h"
 
 namespace loadline {
@@ -123,6 +126,25 @@ TEST(GiveUpTest, InheritedMachinesGoOnlyBesideOnesWithNodes) {
   world.group = GroupOf("g", Machines("later", 1, MachineState::kRunning));
   world.Look(20);
   EXPECT_THAT(world.Look(35).delete_late, ElementsAre(0));
+}
+
+// Their provider may be of another version, and call machines that run by other ids; and a cloud may leave
+// some out.
+TEST(GiveUpTest, MachinesThatANewClientFindsAreInherited) {
+  FleetWorld world;
+  world.group = GroupOf("g", {MachineWithNode("a"), MachineWithNode("b")});
+  world.Look(0);
+  world.group = GroupOf("g", Machines("other", 2, MachineState::kRunning));
+  const FleetObservation first{{world.group}, {}, true};
+  LookAtFleet(&first, {}, world.options, FleetWorld::At(1), &world.state);
+  EXPECT_EQ(world.Look(16).late.size(), 2);
+  EXPECT_THAT(world.Look(16).delete_late, IsEmpty());
+  const std::vector<FleetMachine> machines = std::exchange(world.group.machines, {});
+  world.Look(17);
+  world.group.machines = machines;
+  world.Look(18);
+  EXPECT_EQ(world.Look(33).late.size(), 2);
+  EXPECT_THAT(world.Look(33).delete_late, IsEmpty());
 }
 
 TEST(GiveUpTest, WhatTheCloudDoesNotBeginIsTakenBack) {
