@@ -8,11 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/workqueue"
 )
-
-// softTaintWorkers is how many nodes are written at the same time: a loop waits for them, and each takes two requests.
-const softTaintWorkers = 10
 
 // SoftTaints puts soft taints on nodes that may go and takes them off others, so much at a time.
 type SoftTaints struct {
@@ -51,30 +47,23 @@ func (s *SoftTaints) Update(ctx context.Context, nodes []*v1.Node, unneeded map[
 	}
 	slices.SortFunc(off, byName)
 	slices.SortFunc(on, byName)
-	changes := slices.Concat(off, on)
-	changes = changes[:min(len(changes), s.count)]
 	until := time.Now().Add(s.duration)
-	errs := make([]error, len(changes))
-	workqueue.ParallelizeUntil(ctx, softTaintWorkers, len(changes), func(i int) {
-		if time.Now().Before(until) {
-			errs[i] = s.write(ctx, changes[i], unneeded)
+	var errs []error
+	for i, node := range slices.Concat(off, on) {
+		if i == s.count || !time.Now().Before(until) {
+			break
 		}
-	})
-	return errors.Join(errs...)
-}
-
-// write puts the soft taint on a node that is not needed, and takes it off any other one.
-func (s *SoftTaints) write(ctx context.Context, node *v1.Node, unneeded map[string]time.Time) error {
-	since, wanted := unneeded[node.Name]
-	err := s.nodes.change(ctx, identityOf(node), func(node *v1.Node) error {
-		dropTaint(node, SoftTaint)
-		if wanted && !hasTaint(node, HardTaint) {
-			node.Spec.Taints = append(node.Spec.Taints, softTaint(since.Unix()))
+		since, wanted := unneeded[node.Name]
+		err := s.nodes.change(ctx, identityOf(node), func(node *v1.Node) error {
+			dropTaint(node, SoftTaint)
+			if wanted && !hasTaint(node, HardTaint) {
+				node.Spec.Taints = append(node.Spec.Taints, softTaint(since.Unix()))
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errNodeGone) {
+			errs = append(errs, err)
 		}
-		return nil
-	})
-	if errors.Is(err, errNodeGone) {
-		return nil
 	}
-	return err
+	return errors.Join(errs...)
 }
