@@ -115,7 +115,7 @@ func TestRefusals(t *testing.T) {
 			"scaleDown.maxViewAge: 1m0s is below"},
 		{"--cores-total=2147483648:2147483649", "", "scaleDown.coresTotal"},
 		{"--memory-total=7:6", "", "scaleDown.memoryTotal"},
-		{"--memory-total=0:4294967297", "", "scaleDown.memoryTotal"},
+		{"--memory-total=4294967297:4294967298", "", "scaleDown.memoryTotal"},
 		{"--poll-interval=0", "", "pollInterval: must not be 0"},
 		{"--leader-elect-retry-period=1h", "", "leaseDuration > renewDeadline"},
 		{"--bind-address=here", "", "must be HOST:PORT"},
