@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate clean
+.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate images push test-images clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -101,6 +101,33 @@ lint: deps ## check formats, warnings, layers, comments of the proto files
 
 generate: deps ## generate the Go code of proto/ again
 	@shim/api/generate.sh
+
+# Everything in an image has the time of the commit, so that two builds of one commit are the same, bit by bit.
+VERSION ?= v$(shell sed -nE 's/^const Version = "(.*)"$$/\1/p' shim/cli/version.go)
+REGISTRY ?= ghcr.io/loadline
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+RELEASE := build/images/bin/release
+
+$(RELEASE): deps
+	@mkdir -p build/images/bin
+	@cd tools/release && GOWORK=off go build -trimpath -buildvcs=false -o ../../$(RELEASE) .
+
+# Go programs for images are built with -trimpath: they do not say where that was.
+IMAGE_BUILD := build/images/programs
+images: engine $(RELEASE) ## make OCI images in build/images, without a container daemon: layouts, archives, bills of materials
+	@mkdir -p $(IMAGE_BUILD)/bin $(IMAGE_BUILD)/lib
+	@echo 'go build -trimpath loadline, loadline-scheduler (minutes the first time, seconds after that)'
+	@cd shim && go build -trimpath -buildvcs=false -o ../$(IMAGE_BUILD)/bin/loadline ./cmd/loadline
+	@cd shim/cmd/loadline-scheduler && go build -trimpath -buildvcs=false -ldflags '$(SCHEDULER_LDFLAGS)' \
+	  -o ../../../$(IMAGE_BUILD)/bin/loadline-scheduler .
+	@cp build/bin/loadlined $(IMAGE_BUILD)/bin/ && cp build/lib/libloadline.so $(IMAGE_BUILD)/lib/
+	@$(RELEASE) images --build $(IMAGE_BUILD) --out build/images --version '$(VERSION)' --registry '$(REGISTRY)'
+
+push: $(RELEASE) ## push the images that `make images` has made to REGISTRY, as docker login or podman login allows
+	@$(RELEASE) push --from build/images --version '$(VERSION)' --registry '$(REGISTRY)'
+
+test-images: build $(RELEASE) ## run the programs of images, from their files alone and without rights, on a real control plane (root)
+	@tools/test_images.sh $(RELEASE)
 
 clean: ## remove build/
 	@rm -rf build

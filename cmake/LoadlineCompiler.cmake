@@ -29,6 +29,9 @@ target_compile_options(loadline_compiler INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>  # false alarms in abseil's inlined vector
   $<$<CXX_COMPILER_ID:GNU>:-Wtrampolines -Wbidi-chars=any -Wduplicated-cond -Wlogical-op>)
 
+# What is released names its sources by their place in the tree: equal sources give equal programs, wherever they lie.
+add_compile_options($<$<CONFIG:RelWithDebInfo>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>)
+
 if(LOADLINE_SANITIZE)
   add_compile_options(-fsanitize=${LOADLINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1)
   add_link_options(-fsanitize=${LOADLINE_SANITIZE})

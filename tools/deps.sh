@@ -8,7 +8,7 @@ readonly packages=(
   build-essential ca-certificates cmake git ninja-build pkg-config python3 python3-venv
   libabsl-dev libgrpc++-dev libmimalloc-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nlohmann-json3-dev
-  ccache chromium clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm-14
+  ccache chromium clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm-14 shellcheck
   "$@")
 readonly go_minor=26  # go 1.26
 
@@ -63,13 +63,16 @@ readonly go_modules=(shim shim/cmd/loadline-scheduler test/e2e)
 fetch_modules() {
   local stamp=build/go-modules.stamp folder state module
   folder=$(go env GOMODCACHE)
-  state="$folder $(cat go.work "${go_modules[@]/%//go.mod}" "${go_modules[@]/%//go.sum}" | sha256sum)"
+  state="$folder $(cat go.work "${go_modules[@]/%//go.mod}" "${go_modules[@]/%//go.sum}" \
+    tools/release/go.mod tools/release/go.sum | sha256sum)"
   [[ -e $stamp && $(<"$stamp") == "$state" && -d $folder ]] && return
   echo "deps: downloading Go modules"
   for module in "${go_modules[@]}"; do
     # Not `go mod download`: in a workspace it takes those that nothing is built from as well, and writes go.work.sum.
     (cd "$module" && go list -deps -test ./... >/dev/null)
   done
+  # A module of its own, outside of the workspace: what it needs is not to choose versions for what runs in clusters.
+  (cd tools/release && GOWORK=off go list -deps -test ./... >/dev/null)
   mkdir -p build
   echo "$state" >"$stamp"
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every check of the sources; none keeps the others from running. Sees the files that git tracks or would.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 failed=()
 
@@ -41,16 +41,11 @@ go_vet() {
   for module in shim shim/cmd/loadline-scheduler test/e2e; do
     (cd "$module" && go vet ./...) || result=1
   done
+  (cd tools/release && GOWORK=off go vet ./...) || result=1
   return $result
 }
 
-shell_syntax() {
-  local file result=0
-  while read -r file; do
-    bash -n "$file" || result=1
-  done < <(files '*.sh' .ci/run)
-  return $result
-}
+shell_check() { files '*.sh' .ci/run | xargs -r shellcheck; }
 
 proto_lint() { files 'proto/*.proto' | xargs -r python3 tools/lint/proto_lint.py; }
 
@@ -80,7 +75,7 @@ check 'clang-format' clang_format
 check 'include rules of core/' python3 tools/lint/include_rules.py
 check 'proto lint' proto_lint
 check 'file sizes' file_sizes
-check 'shell syntax' shell_syntax
+check 'shellcheck' shell_check
 check 'gofmt' gofmt_check
 check 'generated Go code' generated_go
 check 'clang-tidy' clang_tidy

@@ -2,7 +2,7 @@
 # Runs every test, after `make build`. A suite that fails does not keep the others from running; the last line
 # says what became of all of them.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 export LOADLINE_LIBRARY=$PWD/build/lib/libloadline.so
 export LOADLINED=$PWD/build/bin/loadlined
@@ -35,6 +35,7 @@ suite 'Go: shim, effective requests and limits' shim go test -count=1 -v -run "$
 suite 'Go: loadline-scheduler' shim/cmd/loadline-scheduler go test -count=1 ./...
 suite 'Go: end to end' test/e2e go test -count=1 -timeout 60m -skip "$claim" ./...
 suite 'Go: end to end, limits over allocatable on five seeds' test/e2e go test -count=1 -timeout 30m -v -run "$claim" .
+suite 'Go: images' tools/release env GOWORK=off go test -count=1 ./...
 
 echo
 if ((${#failed[@]} > 0)); then

@@ -2,7 +2,7 @@
 # Generates shim/api from proto/loadline/v1, proto/grpcplugin and proto/externalgrpc, with the protoc plugins that go.mod pins.
 # Needs protoc (Debian: protobuf-compiler) and Go.
 set -eu
-shim=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
+shim=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 root=$(dirname -- "$shim")
 bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT

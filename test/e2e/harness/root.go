@@ -34,11 +34,14 @@ const (
 	LoadlineScheduler Program = "loadline-scheduler"
 )
 
-// Path returns where the program lies. LOADLINED replaces the path of loadlined, so that a sanitizer build can
-// be tested; everything else is in build/bin.
+// Path returns where the program lies: in build/bin, or in the folder LOADLINE_PROGRAMS, so that those of images can be
+// tested. LOADLINED replaces the path of loadlined, so that a sanitizer build can be tested.
 func (p Program) Path() (string, error) {
 	if override := os.Getenv("LOADLINED"); p == Loadlined && override != "" {
 		return checkExecutable(override)
+	}
+	if folder := os.Getenv("LOADLINE_PROGRAMS"); folder != "" {
+		return checkExecutable(filepath.Join(folder, string(p)))
 	}
 	root, err := Root()
 	if err != nil {
