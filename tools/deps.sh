@@ -58,21 +58,24 @@ check_go() {
 }
 
 readonly go_modules=(shim shim/cmd/loadline-scheduler test/e2e)
+# Outside of the workspace: what these need is not to choose versions for what runs in clusters.
+readonly apart_modules=(tools/release test/chart)
 
 # Later steps then need no network. The stamp tells for which files and into which folder the modules were downloaded.
 fetch_modules() {
   local stamp=build/go-modules.stamp folder state module
   folder=$(go env GOMODCACHE)
   state="$folder $(cat go.work "${go_modules[@]/%//go.mod}" "${go_modules[@]/%//go.sum}" \
-    tools/release/go.mod tools/release/go.sum | sha256sum)"
+    "${apart_modules[@]/%//go.mod}" "${apart_modules[@]/%//go.sum}" | sha256sum)"
   [[ -e $stamp && $(<"$stamp") == "$state" && -d $folder ]] && return
   echo "deps: downloading Go modules"
   for module in "${go_modules[@]}"; do
     # Not `go mod download`: in a workspace it takes those that nothing is built from as well, and writes go.work.sum.
     (cd "$module" && go list -deps -test ./... >/dev/null)
   done
-  # A module of its own, outside of the workspace: what it needs is not to choose versions for what runs in clusters.
-  (cd tools/release && GOWORK=off go list -deps -test ./... >/dev/null)
+  for module in "${apart_modules[@]}"; do
+    (cd "$module" && GOWORK=off go list -deps -test ./... >/dev/null)
+  done
   mkdir -p build
   echo "$state" >"$stamp"
 }

@@ -41,7 +41,9 @@ go_vet() {
   for module in shim shim/cmd/loadline-scheduler test/e2e; do
     (cd "$module" && go vet ./...) || result=1
   done
-  (cd tools/release && GOWORK=off go vet ./...) || result=1
+  for module in tools/release test/chart; do
+    (cd "$module" && GOWORK=off go vet ./...) || result=1
+  done
   return $result
 }
 

@@ -1,0 +1,188 @@
+package chart
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"loadline.dev/test/e2e/harness"
+)
+
+const release, namespace = "loadline", "loadline-test"
+
+// everything switches on all that is there.
+func everything() values {
+	return setter{on("scheduler", "extender", "expander", "autoscaler")}.with("autoscaler.mode", "act").
+		with("autoscaler.despiteBudgets", true).
+		with("monitoring", values{"serviceMonitor": true, "rules": true, "dashboard": true}).values
+}
+
+// A real API server takes what the chart makes, changes it and goes back, and nothing is left in the end.
+func TestInstallUpgradeRollbackUninstall(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
+	defer cancel()
+	cluster := startCluster(t, ctx)
+	applyOperatorKinds(t, ctx, cluster)
+	before := traces(t, ctx, cluster.Client)
+	config := helm(t, cluster, namespace)
+	c := load(t)
+
+	install := action.NewInstall(config)
+	install.ReleaseName, install.Namespace, install.CreateNamespace = release, namespace, true
+	installed, err := install.RunWithContext(ctx, c, everything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(installed.Info.Notes, "--grpc-expander-url=loadline-expander.loadline-test.svc:8889") {
+		t.Errorf("the notes do not say how to ask the expander:\n%s", installed.Info.Notes)
+	}
+	weight := func() string { return configOf(t, ctx, cluster.Client) }
+	if !strings.Contains(weight(), "weight: 1\n") {
+		t.Errorf("configuration after the installation:\n%s", weight())
+	}
+	certificate := secret(t, ctx, cluster.Client)
+
+	upgrade := action.NewUpgrade(config)
+	upgrade.Namespace, upgrade.ResetValues = namespace, true
+	changed := setter{everything()}.with("scheduler.weight", 2).with("extender.enabled", false).values
+	if _, err := upgrade.RunWithContext(ctx, release, c, changed); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(weight(), "weight: 2\n") {
+		t.Errorf("configuration after the upgrade:\n%s", weight())
+	}
+	_, err = cluster.Client.AppsV1().DaemonSets(namespace).Get(ctx, "loadline-gateway", metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("a component that was switched off is still there: error %v", err)
+	}
+	if again := secret(t, ctx, cluster.Client); again != certificate {
+		t.Error("the upgrade made another certificate, which no autoscaler trusts")
+	}
+
+	rollback := action.NewRollback(config)
+	if err := rollback.Run(release); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(weight(), "weight: 1\n") {
+		t.Errorf("configuration after going back:\n%s", weight())
+	}
+	if _, err := cluster.Client.AppsV1().DaemonSets(namespace).Get(ctx, "loadline-gateway",
+		metav1.GetOptions{}); err != nil {
+		t.Errorf("the component is not back: %v", err)
+	}
+
+	if _, err := action.NewUninstall(config).Run(release); err != nil {
+		t.Fatal(err)
+	}
+	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		return slices.Equal(traces(t, ctx, cluster.Client), before), nil
+	})
+	if err != nil {
+		t.Errorf("left behind: %q, before: %q", traces(t, ctx, cluster.Client), before)
+	}
+}
+
+// Another component's release beside the first one, in a namespace of its own.
+func TestTwoReleases(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
+	defer cancel()
+	cluster := startCluster(t, ctx)
+	for name, v := range map[string]values{"one": on("scheduler"), "two": on("autoscaler")} {
+		install := action.NewInstall(helm(t, cluster, name))
+		install.ReleaseName, install.Namespace, install.CreateNamespace = name, name, true
+		if _, err := install.RunWithContext(ctx, load(t), v); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func configOf(t *testing.T, ctx context.Context, client kubernetes.Interface) string {
+	t.Helper()
+	m, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "loadline-scheduler", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Data["scheduler-config.yaml"]
+}
+
+func secret(t *testing.T, ctx context.Context, client kubernetes.Interface) string {
+	t.Helper()
+	s, err := client.CoreV1().Secrets(namespace).Get(ctx, "loadline-expander", metav1.GetOptions{})
+	if err != nil || len(s.Data["tls.crt"]) == 0 || len(s.Data["tls.key"]) == 0 {
+		t.Fatalf("the certificate of the expander: error %v", err)
+	}
+	return string(s.Data["tls.crt"])
+}
+
+// traces returns all objects by which one could tell that Loadline was there, but for the namespace of the release, which
+// Helm leaves.
+func traces(t *testing.T, ctx context.Context, client kubernetes.Interface) (names []string) {
+	t.Helper()
+	_, lists, err := client.Discovery().ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		for _, r := range list.APIResources {
+			if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") || r.Name == "events" {
+				continue
+			}
+			prefix := "/apis/" + list.GroupVersion
+			if list.GroupVersion == "v1" {
+				prefix = "/api/v1"
+			}
+			raw, err := client.Discovery().RESTClient().Get().AbsPath(prefix, r.Name).SetHeader("Accept", "application/json").
+				DoRaw(ctx)
+			if err != nil {
+				t.Fatalf("%s: %v", r.Name, err)
+			}
+			var found unstructured.UnstructuredList
+			if err := found.UnmarshalJSON(raw); err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range found.Items {
+				if strings.Contains(o.GetName(), "loadline") && o.GetName() != namespace {
+					names = append(names, r.Name+" "+o.GetNamespace()+"/"+o.GetName())
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// applyOperatorKinds has the API server serve the kinds of the Prometheus operator, as the operator's release defines
+// them: what does not fit them is refused.
+func applyOperatorKinds(t *testing.T, ctx context.Context, cluster *harness.Cluster) {
+	t.Helper()
+	for _, file := range []string{"monitoring.coreos.com_servicemonitors.yaml", "monitoring.coreos.com_prometheusrules.yaml"} {
+		content, err := operatorFile(ctx, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := harness.Objects(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cluster.Apply(ctx, objects); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		resources, err := cluster.Client.Discovery().ServerResourcesForGroupVersion("monitoring.coreos.com/v1")
+		return err == nil && len(resources.APIResources) >= 2, nil
+	})
+	if err != nil {
+		t.Fatal(errors.Join(errors.New("the kinds of the operator are not served"), err))
+	}
+}
