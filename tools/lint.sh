@@ -41,6 +41,10 @@ go_vet() {
   for module in shim shim/cmd/loadline-scheduler test/e2e; do
     (cd "$module" && go vet ./...) || result=1
   done
+  local workspace
+  for workspace in "$PWD"/kubernetes/*/go.work; do  # the plugin compiles with each minor
+    (cd shim && GOWORK=$workspace go vet ./scheduler ./view) || result=1
+  done
   return $result
 }
 
