@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate images push test-images clean
+.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-e2e test-e2e-1.37 test-scale simulate mutants check-long fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate images push test-images clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -13,7 +13,7 @@ help: ## list the targets
 deps: ## install the Debian packages (root) or print the command that does, check Go, fetch its modules and the solver of tests
 	@tools/deps.sh
 
-build: engine go-binaries ## build build/bin and build/lib
+build: engine go-binaries ## build build/bin and build/lib; KUBERNETES=1.37: build/bin/loadline-scheduler-1.37
 	@printf 'built: '; ls -m build/bin build/lib/*.so | tr '\n' ' ' | sed 's/ *$$/\n/'
 
 # A preset that changed is read again; all other changes of CMake files Ninja sees by itself.
@@ -24,17 +24,27 @@ engine: deps build/build.ninja
 	@cmake --build --preset release --target loadline loadlined
 
 # kube-scheduler reports the release that it was built from; without these flags it calls itself v0.0.0-master.
-KUBERNETES = $(shell cd shim/cmd/loadline-scheduler && go list -m -f '{{.Version}}' k8s.io/kubernetes)
+# KUBERNETES chooses among the minors of docs/kubernetes-minors.md: another than the default has a workspace of its own.
+KUBERNETES ?= 1.36
+ifneq ($(KUBERNETES),1.36)
+  ifeq ($(wildcard kubernetes/$(KUBERNETES)/go.work),)
+    $(error KUBERNETES=$(KUBERNETES): must be 1.36 or a folder of kubernetes/: $(notdir $(wildcard kubernetes/*)))
+  endif
+  MINOR_GOWORK = GOWORK=$(CURDIR)/kubernetes/$(KUBERNETES)/go.work
+  MINOR_SUFFIX = -$(KUBERNETES)
+endif
+KUBERNETES_VERSION = $(shell cd shim/cmd/loadline-scheduler && $(MINOR_GOWORK) go list -m -f '{{.Version}}' k8s.io/kubernetes)
 VERSION_PACKAGE := k8s.io/component-base/version
-SCHEDULER_LDFLAGS = -X $(VERSION_PACKAGE).gitVersion=$(KUBERNETES) \
-  -X $(VERSION_PACKAGE).gitMajor=$(word 1,$(subst ., ,$(KUBERNETES:v%=%))) \
-  -X $(VERSION_PACKAGE).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES)))
+SCHEDULER_LDFLAGS = -X $(VERSION_PACKAGE).gitVersion=$(KUBERNETES_VERSION) \
+  -X $(VERSION_PACKAGE).gitMajor=$(word 1,$(subst ., ,$(KUBERNETES_VERSION:v%=%))) \
+  -X $(VERSION_PACKAGE).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES_VERSION)))
 
 go-binaries: deps
 	@mkdir -p build/bin
 	@echo 'go build loadline, loadline-scheduler (minutes the first time, seconds after that)'
 	@cd shim && go build -buildvcs=false -o ../build/bin/loadline ./cmd/loadline
-	@cd shim/cmd/loadline-scheduler && go build -buildvcs=false -ldflags '$(SCHEDULER_LDFLAGS)' -o ../../../build/bin/loadline-scheduler .
+	@cd shim/cmd/loadline-scheduler && $(MINOR_GOWORK) go build -buildvcs=false -ldflags '$(SCHEDULER_LDFLAGS)' \
+	  -o ../../../build/bin/loadline-scheduler$(MINOR_SUFFIX) .
 	@ln -sf loadline build/bin/kubectl-loadline
 
 test: build ## run all tests: C++, vectors, Go, end to end
@@ -67,7 +77,13 @@ test-scale: build ## the autoscaler on SCALE_NODES (2000) nodes with 40 pods eac
 mutants: deps ## put small faults into a copy of the tree, one at a time, and report those that no test notices; WORDS=... some
 	@python3 tools/mutants.py $(WORDS)
 
-check-long: test-asan test-tsan test-scale mutants fuzz ## what takes hours: sanitizers, a large cluster, mutants, fuzzing
+test-e2e: build ## the plugin's tests and those on a real control plane alone; KUBERNETES=1.37: with that minor
+	@$(MINOR_GOWORK) tools/test-e2e.sh
+
+test-e2e-1.37:
+	@$(MAKE) --no-print-directory test-e2e KUBERNETES=1.37
+
+check-long: test-asan test-tsan test-e2e-1.37 test-scale mutants fuzz ## what takes hours: sanitizers, another Kubernetes, a large cluster, mutants, fuzzing
 
 FUZZ_SECONDS ?= 60
 fuzz: deps ## fuzz each target for FUZZ_SECONDS (60), starting from its corpus
@@ -87,8 +103,8 @@ bench-cost: deps build/build.ninja ## what growing costs by least-waste, by pric
 bench-peers: ## what fits where, worked out by kube-scheduler's framework in Go, to hold against `make bench`
 	@cd test/e2e && go test ./fit -run '^$$' -bench Upstream -timeout 60m
 
-bench-scheduler: build ## scheduler_perf: default profile, plugin on both transports, extender; BENCH_ARGS=--repeats=N, ...
-	@test/e2e/bench-scheduler.sh $(BENCH_ARGS)
+bench-scheduler: build ## scheduler_perf: default profile, plugin on both transports, extender; BENCH_ARGS=--repeats=N, ..., KUBERNETES=1.37
+	@$(MINOR_GOWORK) test/e2e/bench-scheduler.sh $(BENCH_ARGS)
 
 demo: build ## place pods on a real control plane, with and without us, and autoscale; TRACE=DIR, SEED=N
 	@cd test/e2e && go run ./cmd/demo $(if $(TRACE),--trace='$(abspath $(TRACE))') $(if $(SEED),--seed='$(SEED)')

@@ -156,10 +156,10 @@ Range RangeOf(const std::vector<int64_t>& values) {
   return range;
 }
 
-void NormalizeMinMaxFixedPoint(const RawScores& raw, std::vector<int32_t>* scores) {
+void NormalizeMinMaxFixedPoint(const RawScores& raw, int64_t equal_below, std::vector<int32_t>* scores) {
   const Range range = RangeOf(raw.values);
   const uint64_t width = static_cast<uint64_t>(range.highest) - static_cast<uint64_t>(range.lowest);
-  if (range.lowest > range.highest || width < static_cast<uint64_t>(raw.one >> 20)) return;
+  if (range.lowest > range.highest || width < static_cast<uint64_t>(equal_below)) return;
   // One division for all nodes; its rounding moves a score by less than 2^-39.
   constexpr int kFractionBits = 39;
   constexpr uint64_t kUnits = uint64_t{kMaxScore} << kScoreBits;
@@ -247,6 +247,10 @@ RawScores ScoreRaw(const LimitColumns& columns, const ClusterState& cluster, con
   return raw;
 }
 
+int64_t EqualBelow(const LimitPolicy& policy, const RawScores& raw) {
+  return policy.arithmetic == Arithmetic::kFixedPoint ? raw.one >> 20 : 1;
+}
+
 void Normalize(const LimitPolicy& policy, const RawScores& raw, std::vector<int32_t>* scores) {
   scores->assign(raw.values.size(), 0);
   switch (policy.normalization) {
@@ -255,8 +259,8 @@ void Normalize(const LimitPolicy& policy, const RawScores& raw, std::vector<int3
     case Normalization::kMinMax:
       break;
   }
-  return policy.arithmetic == Arithmetic::kFixedPoint ? NormalizeMinMaxFixedPoint(raw, scores)
-                                                      : NormalizeMinMaxTruncating(raw, scores);
+  if (policy.arithmetic == Arithmetic::kTruncating) return NormalizeMinMaxTruncating(raw, scores);
+  NormalizeMinMaxFixedPoint(raw, EqualBelow(policy, raw), scores);
 }
 
 void ScoreNodes(const LimitColumns& columns, const ClusterState& cluster, const PodShape& pod,

@@ -80,6 +80,9 @@ struct RawScores {
 RawScores ScoreRaw(const LimitColumns& columns, const ClusterState& cluster, const PodShape& pod,
                    std::span<const Slot> candidates, const ResourceNames* pod_names = nullptr);
 
+// Raw scores whose lowest and highest differ by less are equal to kMinMax: all score 0. At least 1.
+int64_t EqualBelow(const LimitPolicy& policy, const RawScores& raw);
+
 // [0, 100] for each raw score; kNoRawScore gives 0.
 void Normalize(const LimitPolicy& policy, const RawScores& raw, std::vector<int32_t>* scores);
 

@@ -59,6 +59,29 @@ absl::StatusOr<ScoreQuestion> PrepareScore(const Request& request, const Deadlin
   return question;
 }
 
+// The raw scores of the candidates, and what makes scores of them.
+void PutRawScores(const ScoreQuestion& question, v1::ScoreResponse* response) {
+  const LimitPolicy& policy = question.columns->policy();
+  RawScores raw = ScoreRaw(*question.columns, question.view->view.cluster(), question.pod,
+                           question.candidates, &question.names);
+  v1::RawScale& scale = *response->mutable_scale();
+  switch (policy.normalization) {
+    case Normalization::kAbsolute: {
+      std::vector<int32_t> scores;
+      Normalize(policy, raw, &scores);
+      raw.values.assign(scores.begin(), scores.end());
+      scale.set_kind(v1::RawScale::SCORES);
+      break;
+    }
+    case Normalization::kMinMax:
+      scale.set_kind(policy.arithmetic == Arithmetic::kFixedPoint ? v1::RawScale::MIN_MAX_FIXED_POINT
+                                                                  : v1::RawScale::MIN_MAX_TRUNCATING);
+      scale.set_equal_below(EqualBelow(policy, raw));
+      break;
+  }
+  response->mutable_raw_scores()->Add(raw.values.begin(), raw.values.end());
+}
+
 // Nodes explained at a time: an answer that would be too large is given up early.
 constexpr size_t kNodesAtOnce = 4096;
 
@@ -90,11 +113,15 @@ absl::StatusOr<v1::ScoreResponse> AnswerScore(const v1::ScoreRequest& request, c
                                               Views* views) {
   const absl::StatusOr<ScoreQuestion> question = PrepareScore(request, deadline, views);
   if (!question.ok()) return question.status();
-  std::vector<int32_t> scores;
-  ScoreNodes(*question->columns, question->view->view.cluster(), question->pod, question->candidates, &scores,
-             &question->names);
   v1::ScoreResponse response;
-  response.mutable_scores()->Add(scores.begin(), scores.end());
+  if (request.raw()) {
+    PutRawScores(*question, &response);
+  } else {
+    std::vector<int32_t> scores;
+    ScoreNodes(*question->columns, question->view->view.cluster(), question->pod, question->candidates,
+               &scores, &question->names);
+    response.mutable_scores()->Add(scores.begin(), scores.end());
+  }
   if (request.slots().empty()) {
     response.mutable_slots()->Reserve(static_cast<int>(question->candidates.size()));
     for (const Slot slot : question->candidates) response.add_slots(static_cast<int32_t>(slot));

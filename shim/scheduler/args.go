@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	defaultEngineAddress = "inprocess"
+	defaultEngineAddress = "unix:///run/loadline/loadlined.sock"
 	defaultTimeout       = 20 * time.Millisecond
 	defaultView          = "scheduler"
 
@@ -28,7 +28,8 @@ const (
 // fields it has those of a score policy.
 type NodeResourcesLimitAwareArgs struct {
 	metav1.TypeMeta `json:",inline"`
-	// EngineAddress is inprocess (the default), inprocess:///path/to/libloadline.so or unix:///path/to/socket.
+	// EngineAddress is unix:///path/to/socket of a loadlined, by default where that listens by default, or inprocess, or
+	// inprocess:///path/to/libloadline.so: then a fault in C++ code ends the scheduler.
 	EngineAddress string `json:"engineAddress,omitempty"`
 	// Timeout bounds the question to the engine in each cycle: 1ms to 1s, by default 20ms. A cycle that gets no
 	// answer in time goes on without the plugin's opinion.

@@ -14,7 +14,7 @@ func TestDecodeArgs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if args.EngineAddress != "inprocess" || args.Timeout.Duration != 20*time.Millisecond || args.View != "scheduler" ||
+	if args.EngineAddress != "unix:///run/loadline/loadlined.sock" || args.Timeout.Duration != 20*time.Millisecond || args.View != "scheduler" ||
 		args.Preset != "strict" {
 		t.Errorf("the defaults are %+v", args)
 	}

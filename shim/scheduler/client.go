@@ -3,7 +3,6 @@ package scheduler
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/breaker"
@@ -99,19 +97,22 @@ func (c *clients) release(have *client) error {
 	return have.conn.Close()
 }
 
-// score asks for the scores of the feasible nodes, in their order. Without them it returns a reason, and an error
-// where there is one.
-func (c *client) score(ctx context.Context, pod *v1.Pod, policy *loadlinev1.ScorePolicy,
-	feasible, all []fwk.NodeInfo) ([]int32, reason, error) {
+// rawScores asks for the raw scores of the feasible nodes that are not known yet, and returns those of all, in their
+// order. It hands on the scale of an answer. Without scores it returns a reason, and an error where there is one.
+func (c *client) rawScores(ctx context.Context, pod *v1.Pod, policy *loadlinev1.ScorePolicy, cycle view.Cycle,
+	scale func(*loadlinev1.RawScale)) ([]int64, reason, error) {
 	if !c.breaker.Allow() {
 		return nil, reasonBreakerOpen, nil
 	}
-	var scores []int32
-	err := c.cycles.Ask(feasible, all, func(changes *loadlinev1.Changes, slots []int32) (err error) {
+	kind := view.Kind{Pod: string(view.SignPod(pod)), Policy: policy}
+	scores, err := c.cycles.RawScores(cycle, kind, func(changes *loadlinev1.Changes, slots []int32) ([]int64, error) {
 		defer observeSince(engineSeconds, time.Now())
-		scores, err = c.ask(ctx,
-			&loadlinev1.ScoreRequest{Changes: changes, Pod: view.TrimIncomingPod(pod), Policy: policy}, slots)
-		return err
+		answer, err := c.scorer.Score(ctx, &loadlinev1.ScoreRequest{Changes: changes, Slots: slots,
+			Pod: view.TrimIncomingPod(pod), Policy: policy, Raw: true})
+		if err == nil && answer.GetScale() != nil {
+			scale(answer.GetScale())
+		}
+		return answer.GetRawScores(), err
 	})
 	if errors.Is(err, view.ErrSyncing) {
 		return nil, reasonSyncing, nil // the background tells the breaker
@@ -121,35 +122,6 @@ func (c *client) score(ctx context.Context, pod *v1.Pod, policy *loadlinev1.Scor
 		why = reasonBadAnswer
 	}
 	return scores, why, err
-}
-
-// ask returns one score per slot, nil when the answer is not that many. A node without a slot has the lowest score.
-func (c *client) ask(ctx context.Context, question *loadlinev1.ScoreRequest, slots []int32) ([]int32, error) {
-	question.Slots = slots
-	if slices.Contains(slots, view.NoSlot) {
-		question.Slots = slices.DeleteFunc(slices.Clone(slots), func(slot int32) bool { return slot == view.NoSlot })
-	}
-	answer, err := c.scorer.Score(ctx, question)
-	held := len(question.GetSlots())
-	switch {
-	case err != nil:
-		return nil, err
-	case held == 0: // no slots mean all nodes, but the question has brought the changes to the engine
-		return make([]int32, len(slots)), nil
-	case len(answer.GetScores()) != held:
-		return nil, nil
-	case held == len(slots):
-		return answer.GetScores(), nil
-	}
-	scores := make([]int32, len(slots))
-	next := 0
-	for i, slot := range slots {
-		if slot != view.NoSlot {
-			scores[i] = answer.GetScores()[next]
-			next++
-		}
-	}
-	return scores, nil
 }
 
 // leftOut hears of a node that the engine finds invalid: it has the lowest score until it changes.

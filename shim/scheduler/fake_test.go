@@ -64,11 +64,11 @@ func (f *fakeEngine) answerWith(answer func(*loadlinev1.ScoreRequest) (*loadline
 	f.answer = answer
 }
 
-// inOrder scores the nodes 0, 1, 2, ...
+// inOrder scores the nodes 0, 1, 2, ... in the order of their slots.
 func inOrder(request *loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error) {
-	answer := &loadlinev1.ScoreResponse{}
-	for i := range request.GetSlots() {
-		answer.Scores = append(answer.Scores, int32(i))
+	answer := &loadlinev1.ScoreResponse{Scale: &loadlinev1.RawScale{Kind: loadlinev1.RawScale_SCORES}}
+	for _, slot := range request.GetSlots() {
+		answer.RawScores = append(answer.RawScores, int64(slot))
 	}
 	return answer, nil
 }
@@ -87,7 +87,9 @@ type fixture struct {
 	plugin  *Plugin
 	handle  *fakeHandle
 	nodes   []fwk.NodeInfo
-	pod     *v1.Pod // to be placed; nil: any
+	pod     *v1.Pod                // to be placed; nil: one of another kind in each cycle, about which nothing is remembered
+	group   fwk.PodGroupCycleState // of which the cycles are; nil: none
+	cycles  int64
 }
 
 type fakeClock struct{ time time.Time }
@@ -97,11 +99,13 @@ func (c *fakeClock) now() time.Time { return c.time }
 // fakeHandle has a snapshot and nothing else.
 type fakeHandle struct {
 	fwk.Handle
-	nodes []fwk.NodeInfo
+	nodes  []fwk.NodeInfo
+	lister nodeinfo.Lister
 }
 
 func (h *fakeHandle) SnapshotSharedLister() fwk.SharedLister {
-	return nodeinfo.Snapshot{Nodes: h.nodes}
+	h.lister.Nodes = h.nodes
+	return nodeinfo.Snapshot{Lister: &h.lister}
 }
 
 func newFixture(t *testing.T, args string) *fixture {
@@ -130,21 +134,30 @@ func (f *fixture) newPlugin(args string) *Plugin {
 
 // cycle runs PreScore, and Score of each node unless it is skipped.
 func (f *fixture) cycle() (scores []int64, status *fwk.Status) {
-	state := cycleState{}
+	state := &cycleState{group: f.group}
 	incoming := f.pod
+	f.cycles++
 	if incoming == nil {
 		incoming = pod()
+		incoming.Spec.Containers[0].Resources.Requests["cpu"] = *resource.NewMilliQuantity(f.cycles, resource.DecimalSI)
 	}
-	status = f.plugin.PreScore(f.t.Context(), &state, incoming, f.nodes)
+	f.handle.nodes = f.nodes
+	status = f.plugin.PreScore(f.t.Context(), state, incoming, f.nodes)
 	if !status.IsSuccess() {
 		return nil, status
 	}
-	for _, node := range f.nodes {
-		score, status := f.plugin.Score(f.t.Context(), &state, incoming, node)
-		if !status.IsSuccess() {
+	list := make(fwk.NodeScoreList, len(f.nodes))
+	for i, node := range f.nodes {
+		list[i].Name = node.Node().Name
+		if list[i].Score, status = f.plugin.Score(f.t.Context(), state, incoming, node); !status.IsSuccess() {
 			f.t.Fatalf("Score: %v", status)
 		}
-		scores = append(scores, score)
+	}
+	if status := f.plugin.NormalizeScore(f.t.Context(), state, incoming, list); !status.IsSuccess() {
+		f.t.Fatalf("NormalizeScore: %v", status)
+	}
+	for _, node := range list {
+		scores = append(scores, node.Score)
 	}
 	return scores, nil
 }
@@ -153,7 +166,12 @@ func (f *fixture) cycle() (scores []int64, status *fwk.Status) {
 type cycleState struct {
 	fwk.CycleState
 	values sync.Map
+	group  fwk.PodGroupCycleState
 }
+
+func (s *cycleState) IsPodGroupSchedulingCycle() bool { return s.group != nil }
+
+func (s *cycleState) GetPodGroupSchedulingCycle() fwk.PodGroupCycleState { return s.group }
 
 func (s *cycleState) Read(key fwk.StateKey) (fwk.StateData, error) {
 	if value, ok := s.values.Load(key); ok {

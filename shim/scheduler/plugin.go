@@ -40,7 +40,8 @@ type Plugin struct {
 	client  *client
 	close   func() error
 	logger  klog.Logger
-	trouble atomic.Pointer[reason] // the last one logged; nil: none
+	trouble atomic.Pointer[reason]              // the last one logged; nil: none
+	scale   atomic.Pointer[loadlinev1.RawScale] // of the engine's last answer; nil: none yet
 }
 
 var (
@@ -80,17 +81,19 @@ func (p *Plugin) Name() string { return Name }
 // Close gives up the engine. The framework calls it when the scheduler ends.
 func (p *Plugin) Close() error { return p.close() }
 
-// scores are the answer to one cycle's question. It does not change after PreScore.
+// scores are the raw scores of one cycle's feasible nodes. They do not change after PreScore.
 type scores struct {
-	byNode   map[*v1.Node]int32 // by object, which is the same in PreScore and Score: cheaper than names
-	measured atomic.Bool        // one Score call of the cycle was measured
+	byNode   map[*v1.Node]int64 // by object, which is the same in PreScore and Score: cheaper than names
+	scale    *loadlinev1.RawScale
+	measured atomic.Bool // one Score call of the cycle was measured
 }
 
 // Clone returns the same scores: they do not change.
 func (s *scores) Clone() fwk.StateData { return s }
 
-// PreScore asks the engine for the scores of all feasible nodes and keeps them for Score. Without an answer it
-// returns Skip, which only drops our opinion; an error would fail the pod.
+// PreScore finds the raw scores of all feasible nodes and keeps them for Score: the engine is asked about nodes that
+// changed since it was asked for such a pod. Without an answer it returns Skip, which only drops our opinion; an error
+// would fail the pod.
 func (p *Plugin) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) (result *fwk.Status) {
 	defer observeSince(preScoreSeconds, time.Now())
@@ -101,14 +104,14 @@ func (p *Plugin) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 			result = fwk.NewStatus(fwk.Skip)
 		}
 	}()
-	answer, why, err := p.ask(ctx, pod, nodes)
+	answer, why, err := p.ask(ctx, state, pod, nodes)
 	p.logTrouble(why, err)
 	if why != "" {
 		skippedFor[why].Inc()
 		return fwk.NewStatus(fwk.Skip)
 	}
 	answered.Inc()
-	table := &scores{byNode: make(map[*v1.Node]int32, len(nodes))}
+	table := &scores{byNode: make(map[*v1.Node]int64, len(nodes)), scale: p.scale.Load()}
 	for i, node := range nodes {
 		table.byNode[node.Node()] = answer[i]
 	}
@@ -116,47 +119,62 @@ func (p *Plugin) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 	return nil
 }
 
-func (p *Plugin) ask(ctx context.Context, pod *v1.Pod, nodes []fwk.NodeInfo) ([]int32, reason, error) {
-	all, err := p.handle.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		return nil, reasonError, err
+func (p *Plugin) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
+	nodes []fwk.NodeInfo) ([]int64, reason, error) {
+	cycle := view.Cycle{Feasible: nodes, Snapshot: p.handle.SnapshotSharedLister().NodeInfos()}
+	if state.IsPodGroupSchedulingCycle() {
+		cycle.Group = state.GetPodGroupSchedulingCycle()
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	return p.client.score(ctx, pod, p.policy, nodes, all)
+	return p.client.rawScores(ctx, pod, p.policy, cycle, func(scale *loadlinev1.RawScale) { p.scale.Store(scale) })
 }
 
-// Score reads the score of a node.
+// Score reads the raw score of a node: an integer that depends on the pod and this node alone. Kubernetes 1.37 keeps it
+// for the next pods of a batch, and holds it against a fresh one of the node that was chosen.
 func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod,
 	node fwk.NodeInfo) (score int64, result *fwk.Status) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.recovered("Score", r)
-			score, result = fwk.MinScore, nil
+			score, result = view.NoRawScore, nil
 		}
 	}()
 	data, err := state.Read(stateKey)
 	if err != nil {
-		return fwk.MinScore, nil
+		return view.NoRawScore, nil
 	}
 	table := data.(*scores)
 	if !table.measured.Load() && table.measured.CompareAndSwap(false, true) {
 		defer observeSince(scoreSeconds, time.Now())
 	}
-	return int64(table.byNode[node.Node()]), nil
+	raw, known := table.byNode[node.Node()]
+	if !known {
+		return view.NoRawScore, nil
+	}
+	return raw, nil
 }
 
 // ScoreExtensions returns the plugin, for NormalizeScore.
 func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
-// NormalizeScore guards the range: the engine's scores are normalized, and one outside of it would fail the pod.
-func (p *Plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, list fwk.NodeScoreList) *fwk.Status {
-	for i := range list {
-		if score := min(max(list[i].Score, fwk.MinScore), fwk.MaxScore); score != list[i].Score {
-			list[i].Score = score
-			clamped.Inc()
+// NormalizeScore makes scores of raw scores, which may stem from several cycles of a batch. It guards the range: a score
+// outside of it would fail the pod.
+func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.Pod,
+	list fwk.NodeScoreList) (result *fwk.Status) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.recovered("NormalizeScore", r)
+			withoutOpinion(list)
+			result = nil
 		}
+	}()
+	data, err := state.Read(stateKey)
+	if err != nil {
+		withoutOpinion(list)
+		return nil
 	}
+	clamped.Add(float64(normalize(data.(*scores).scale, list)))
 	return nil
 }
 

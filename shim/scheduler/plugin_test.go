@@ -20,6 +20,7 @@ import (
 	"loadline.dev/shim/breaker"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/nodeinfo"
+	"loadline.dev/shim/view"
 )
 
 // Invariant A2.
@@ -65,7 +66,7 @@ func TestAnyTroubleIsSkippedAndCountedByReason(t *testing.T) {
 		{reasonError, failing(status.Error(codes.Unimplemented, ""))},
 		{reasonError, failing(errors.New("plain"))},
 		{reasonBadAnswer, func(*loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error) {
-			return &loadlinev1.ScoreResponse{Scores: []int32{1, 2}}, nil
+			return &loadlinev1.ScoreResponse{RawScores: []int64{1, 2}}, nil
 		}},
 		{reasonPanic, func(*loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error) { panic("injected") }},
 	} {
@@ -101,8 +102,16 @@ func TestPanicsAreRecoveredInEveryEntryPoint(t *testing.T) {
 		},
 		"Score": func() {
 			state.Write(stateKey, &scores{})
-			if score, status := f.plugin.Score(t.Context(), state, pod(), nil); score != 0 || !status.IsSuccess() {
-				t.Errorf("Score: got %d and status %v, want 0 and success", score, status)
+			if score, status := f.plugin.Score(t.Context(), state, pod(), nil); score != view.NoRawScore ||
+				!status.IsSuccess() {
+				t.Errorf("Score: got %d and status %v, want the lowest and success", score, status)
+			}
+		},
+		"NormalizeScore": func() {
+			list := fwk.NodeScoreList{{Name: "a", Score: 1000}}
+			if status := f.plugin.NormalizeScore(t.Context(), nil, pod(), list); !status.IsSuccess() ||
+				list[0].Score != 0 {
+				t.Errorf("NormalizeScore: got %v and status %v, want 0 and success", list, status)
 			}
 		},
 		"SignPod": func() {
@@ -122,7 +131,7 @@ func TestPanicsAreRecoveredInEveryEntryPoint(t *testing.T) {
 
 func TestScoreWithoutAnAnswerIsTheLowest(t *testing.T) {
 	f := newFixture(t, `{}`)
-	if score, status := f.plugin.Score(t.Context(), &cycleState{}, pod(), f.nodes[0]); score != fwk.MinScore ||
+	if score, status := f.plugin.Score(t.Context(), &cycleState{}, pod(), f.nodes[0]); score != view.NoRawScore ||
 		!status.IsSuccess() {
 		t.Errorf("got %d and status %v", score, status)
 	}
@@ -132,15 +141,17 @@ func TestScoreWithoutAnAnswerIsTheLowest(t *testing.T) {
 func TestNormalizeScoreGuardsTheRange(t *testing.T) {
 	f := newFixture(t, `{}`)
 	list := fwk.NodeScoreList{{Name: "a", Score: -1}, {Name: "b", Score: 0}, {Name: "c", Score: 100},
-		{Name: "d", Score: 1 << 40}}
+		{Name: "d", Score: 1 << 40}, {Name: "e", Score: view.NoRawScore}}
+	state := &cycleState{}
+	state.Write(stateKey, &scores{scale: &loadlinev1.RawScale{Kind: loadlinev1.RawScale_SCORES}})
 	n := counted(t, clamped, func() {
-		if status := f.plugin.ScoreExtensions().NormalizeScore(t.Context(), &cycleState{}, pod(),
+		if status := f.plugin.ScoreExtensions().NormalizeScore(t.Context(), state, pod(),
 			list); !status.IsSuccess() {
 			t.Errorf("got status %v", status)
 		}
 	})
 	if want := (fwk.NodeScoreList{{Name: "a", Score: 0}, {Name: "b", Score: 0}, {Name: "c", Score: 100},
-		{Name: "d", Score: 100}}); !slices.Equal(list, want) {
+		{Name: "d", Score: 100}, {Name: "e", Score: 0}}); !slices.Equal(list, want) {
 		t.Errorf("got %v, want %v", list, want)
 	}
 	if n != 2 {

@@ -27,7 +27,7 @@ func (v *View) Audit(ctx context.Context, fill func(fresh *View)) ([]string, err
 // Audit is View.Audit for the nodes that came up as feasible, given as they are now.
 func (c *Cycles) Audit(ctx context.Context, nodes []fwk.NodeInfo) ([]string, error) {
 	fresh := NewCycles(c.conn, c.ledger.view+auditSuffix, Events{})
-	fresh.take(fresh.collect(nodes))
+	fresh.take(fresh.collect(nodes, nil))
 	return c.audit(ctx, &fresh.feed)
 }
 

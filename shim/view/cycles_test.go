@@ -33,14 +33,14 @@ func TestWhatTimesOutIsSyncedInTheBackground(t *testing.T) {
 		return err
 	}
 	for _, what := range []string{"full list", "delta"} {
-		if err := c.Ask(nodes, nodes, tooSlow); !errors.Is(err, errTimeout) {
+		if err := c.Ask(cycleOf(nodes, nodes), tooSlow); !errors.Is(err, errTimeout) {
 			t.Errorf("%s: got error %v, want the timeout", what, err)
 		}
-		if err := c.Ask(nodes, nodes, tooSlow); !errors.Is(err, ErrSyncing) {
+		if err := c.Ask(cycleOf(nodes, nodes), tooSlow); !errors.Is(err, ErrSyncing) {
 			t.Errorf("%s: got error %v, want that it goes to the background", what, err)
 		}
 		c.wg.Wait()
-		if err := c.Ask(nodes, nodes, tooSlow); err != nil {
+		if err := c.Ask(cycleOf(nodes, nodes), tooSlow); err != nil {
 			t.Errorf("%s: got error %v", what, err)
 		}
 		nodes[0] = nodeinfo.New(9, named("a"))
@@ -51,14 +51,14 @@ func TestWhatTimesOutIsSyncedInTheBackground(t *testing.T) {
 func TestOneQuestionAtATime(t *testing.T) {
 	c := NewCycles(enginetest.Open(t), "v", Events{})
 	nodes := []fwk.NodeInfo{nodeinfo.New(1, named("a"))}
-	err := c.Ask(nodes, nodes, func(*loadlinev1.Changes, []int32) error {
-		return c.Ask(nodes, nodes, func(*loadlinev1.Changes, []int32) error { return nil })
+	err := c.Ask(cycleOf(nodes, nodes), func(*loadlinev1.Changes, []int32) error {
+		return c.Ask(cycleOf(nodes, nodes), func(*loadlinev1.Changes, []int32) error { return nil })
 	})
 	if !errors.Is(err, ErrSyncing) {
 		t.Errorf("got error %v", err)
 	}
 	c.Close()
-	if err := c.Ask(nodes, nodes, nil); !errors.Is(err, ErrSyncing) {
+	if err := c.Ask(cycleOf(nodes, nodes), nil); !errors.Is(err, ErrSyncing) {
 		t.Errorf("after Close: got error %v", err)
 	}
 }
@@ -71,7 +71,7 @@ func TestEqualContentIsNotSentAgain(t *testing.T) {
 	sent := 0
 	ask := func(generation int64) {
 		nodes := []fwk.NodeInfo{nodeinfo.New(generation, named("a"), fullPod()), nodeinfo.New(70, named("b"))}
-		err := c.Ask(nodes, nodes, func(changes *loadlinev1.Changes, slots []int32) error {
+		err := c.Ask(cycleOf(nodes, nodes), func(changes *loadlinev1.Changes, slots []int32) error {
 			sent += len(changes.GetNodes())
 			_, err := score(t.Context(), conn, changes, slots)
 			return err
@@ -109,7 +109,7 @@ func TestABadQuestionDoesNotLoseItsChanges(t *testing.T) {
 			defer cycles.Close()
 			nodes := []fwk.NodeInfo{nodeinfo.New(1, named("a")), nodeinfo.New(2, named("b"), fullPod())}
 			for _, what := range []string{"full list", "delta"} {
-				err := cycles.Ask(nodes, nodes, func(changes *loadlinev1.Changes, slots []int32) error {
+				err := cycles.Ask(cycleOf(nodes, nodes), func(changes *loadlinev1.Changes, slots []int32) error {
 					c.request.Changes, c.request.Slots = changes, slots
 					_, err := loadlinev1.NewSchedulerExtenderClient(conn).Score(t.Context(), c.request)
 					return err
@@ -117,7 +117,7 @@ func TestABadQuestionDoesNotLoseItsChanges(t *testing.T) {
 				if status.Code(err) != codes.InvalidArgument {
 					t.Errorf("%s: got error %v", what, err)
 				}
-				err = cycles.Ask(nodes, nodes, func(changes *loadlinev1.Changes, slots []int32) error {
+				err = cycles.Ask(cycleOf(nodes, nodes), func(changes *loadlinev1.Changes, slots []int32) error {
 					if len(changes.GetNodes()) > 0 || changes.GetFullList() != nil {
 						t.Errorf("%s: sent again: %v", what, changes)
 					}
@@ -140,11 +140,16 @@ func TestWrongSlotsLeadToAFullList(t *testing.T) {
 	defer c.Close()
 	nodes := []fwk.NodeInfo{nodeinfo.New(1, named("a"))}
 	askUntilAnswered(t, c, conn, nodes, nodes)
-	err := c.Ask(nodes, nodes, func(changes *loadlinev1.Changes, _ []int32) error {
+	err := c.Ask(cycleOf(nodes, nodes), func(changes *loadlinev1.Changes, _ []int32) error {
 		_, err := score(t.Context(), conn, changes, []int32{5})
 		return err
 	})
 	if status.Code(err) != codes.InvalidArgument || !c.ledger.full.due {
 		t.Errorf("got error %v, full list due: %v", err, c.ledger.full.due)
 	}
+}
+
+// cycleOf is a cycle about feasible nodes, of all that the scheduler has.
+func cycleOf(feasible, all []fwk.NodeInfo) Cycle {
+	return Cycle{Feasible: feasible, Snapshot: &nodeinfo.Lister{Nodes: all}}
 }

@@ -13,7 +13,7 @@ type entry struct {
 	node []byte
 	pods []podEntry
 
-	version  uint64 // counts the changes of node and pods
+	version  uint64 // another one after each change of node and pods; no other version of any entry is equal
 	sent     uint64 // the version that the last batch carried in this epoch; 0: none
 	sentNode bool   // that version had a node
 	acked    uint64 // the version that the engine is known to stand at; 0: none
@@ -25,6 +25,7 @@ type entry struct {
 	generation int64    // of the NodeInfo that the content came from
 	clean      int64    // equal to generation when the engine holds that content, else 0
 	object     *v1.Node // that NodeInfo's node
+	tentative  bool     // in Cycles.tentative
 }
 
 const noSlot = -1
@@ -64,6 +65,7 @@ type ledger struct {
 	// A node was removed or replaced in this epoch.
 	replaced bool
 	shapes   shapes
+	versions uint64 // the last one given to an entry
 
 	epoch, acked, last int64 // acked: the revision that the engine is known to have; last: the highest one used
 	batches            uint64
@@ -147,7 +149,8 @@ func (l *ledger) slot(e *entry) int32 {
 
 // touch notes that the content of an entry changed.
 func (l *ledger) touch(e *entry) {
-	e.version++
+	l.versions++
+	e.version = l.versions
 	e.clean = 0
 	if e.slot != noSlot {
 		l.enqueue(e)

@@ -240,7 +240,7 @@ func askUntilAnswered(t *testing.T, c *Cycles, conn grpc.ClientConnInterface,
 	t.Helper()
 	var err error
 	for range 10 {
-		err = c.Ask(feasible, all, func(changes *loadlinev1.Changes, slots []int32) (err error) {
+		err = c.Ask(cycleOf(feasible, all), func(changes *loadlinev1.Changes, slots []int32) (err error) {
 			scores, err = score(t.Context(), conn, changes, slots)
 			return err
 		})
@@ -262,7 +262,7 @@ func runCycle(t *testing.T, s *snapshot, c *Cycles, f *faulty, where string) {
 	}
 	feasible := s.feasible(all)
 	var got []int32
-	err := c.Ask(feasible, all, func(changes *loadlinev1.Changes, slots []int32) (err error) {
+	err := c.Ask(cycleOf(feasible, all), func(changes *loadlinev1.Changes, slots []int32) (err error) {
 		got, err = score(t.Context(), f, changes, slots)
 		return err
 	})

@@ -269,12 +269,12 @@ func TestWhatIsNoNodesFaultIsReturned(t *testing.T) {
 		_, err := score(t.Context(), conn, changes, slots)
 		return err
 	}
-	if err := c.Ask(nodes, nodes, ask); status.Code(err) != codes.InvalidArgument {
+	if err := c.Ask(cycleOf(nodes, nodes), ask); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("got error %v", err)
 	}
 	for range 3 {
 		conn.sizes = nil
-		if err := c.Ask(nodes, nodes, ask); !errors.Is(err, ErrSyncing) {
+		if err := c.Ask(cycleOf(nodes, nodes), ask); !errors.Is(err, ErrSyncing) {
 			t.Errorf("got error %v", err)
 		}
 		if err := <-synced; status.Code(err) != codes.InvalidArgument || len(conn.sizes) > 2 {

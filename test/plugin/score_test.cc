@@ -69,6 +69,44 @@ TEST_F(KepExampleTest, PrefersNode2) {
   }
 }
 
+// A raw score does not depend on the other candidates: -75 and -12.5, by the letter -75 and -12; absolute
+// scores are 100 / (1 + 14/8) and 100 / (1 + 9/8), of a third node without cpu there is none.
+TEST_F(KepExampleTest, AnswersRawScores) {
+  ASSERT_TRUE(engine_.Sync(Changes::Delta(1, 1, 2).Node(3, MakeNode("node3", {{"memory", "8"}}), {})).ok());
+  const auto raw_scores = [this](const v1::ScorePolicy& policy, const std::vector<int32_t>& slots) {
+    v1::ScoreRequest request = Ask(policy, slots);
+    *request.mutable_changes() = Changes::At(1, 2).changes();
+    request.set_raw(true);
+    absl::StatusOr<v1::ScoreResponse> response = engine_.Score(request);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? *response : v1::ScoreResponse();
+  };
+  constexpr int64_t kOne = int64_t{1} << 32;
+  constexpr int64_t kNone = INT64_MIN;
+  // A share is up to 2 units too low, see ShareOf().
+  const auto about = [](int64_t raw) { return ::testing::AllOf(::testing::Ge(raw), ::testing::Le(raw + 2)); };
+  const v1::ScorePolicy strict = CpuOnly(v1::ScorePolicy::STRICT);
+  EXPECT_THAT(raw_scores(strict, {1, 2}).raw_scores(), ElementsAre(about(-75 * kOne), about(-25 * kOne / 2)));
+  EXPECT_THAT(raw_scores(strict, {2}).raw_scores(), ElementsAre(about(-25 * kOne / 2)));
+  const v1::ScoreResponse all = raw_scores(strict, {});
+  EXPECT_THAT(all.raw_scores(), ElementsAre(about(-75 * kOne), about(-25 * kOne / 2), kNone));
+  EXPECT_THAT(all.slots(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(all.scores(), IsEmpty());
+  EXPECT_EQ(all.scale().kind(), v1::RawScale::MIN_MAX_FIXED_POINT);
+  EXPECT_EQ(all.scale().equal_below(), 1 << 12);
+
+  const v1::ScoreResponse letter = raw_scores(CpuOnly(v1::ScorePolicy::KEP217), {1, 2});
+  EXPECT_THAT(letter.raw_scores(), ElementsAre(-75, -12));
+  EXPECT_EQ(letter.scale().kind(), v1::RawScale::MIN_MAX_TRUNCATING);
+  EXPECT_EQ(letter.scale().equal_below(), 1);
+
+  v1::ScorePolicy absolute = strict;
+  absolute.set_normalization(v1::ScorePolicy::ABSOLUTE);
+  const v1::ScoreResponse scores = raw_scores(absolute, {2, 1, 3});
+  EXPECT_THAT(scores.raw_scores(), ElementsAre(47, 36, 0));
+  EXPECT_EQ(scores.scale().kind(), v1::RawScale::SCORES);
+}
+
 // Limits of 14/8 and 9/8 after placing the pod: raw scores of -75 and -12.5, by the letter -12.
 TEST_F(KepExampleTest, ExplainsWhy) {
   const absl::StatusOr<v1::ExplainResponse> strict =

@@ -23,6 +23,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What is to be done.
+type RawScale_Kind int32
+
+const (
+	RawScale_KIND_UNSPECIFIED RawScale_Kind = 0 // never sent
+	// A raw score is a score.
+	RawScale_SCORES RawScale_Kind = 1
+	// 100 * (raw - lowest) / (highest - lowest), rounded down; less than 2^-16 below an integer counts as
+	// that integer.
+	RawScale_MIN_MAX_FIXED_POINT RawScale_Kind = 2
+	// The same, rounded down.
+	RawScale_MIN_MAX_TRUNCATING RawScale_Kind = 3
+)
+
+// Enum value maps for RawScale_Kind.
+var (
+	RawScale_Kind_name = map[int32]string{
+		0: "KIND_UNSPECIFIED",
+		1: "SCORES",
+		2: "MIN_MAX_FIXED_POINT",
+		3: "MIN_MAX_TRUNCATING",
+	}
+	RawScale_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED":    0,
+		"SCORES":              1,
+		"MIN_MAX_FIXED_POINT": 2,
+		"MIN_MAX_TRUNCATING":  3,
+	}
+)
+
+func (x RawScale_Kind) Enum() *RawScale_Kind {
+	p := new(RawScale_Kind)
+	*p = x
+	return p
+}
+
+func (x RawScale_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RawScale_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_loadline_v1_score_proto_enumTypes[0].Descriptor()
+}
+
+func (RawScale_Kind) Type() protoreflect.EnumType {
+	return &file_loadline_v1_score_proto_enumTypes[0]
+}
+
+func (x RawScale_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RawScale_Kind.Descriptor instead.
+func (RawScale_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{2, 0}
+}
+
 // A bundle of all options below.
 type ScorePolicy_Preset int32
 
@@ -62,11 +119,11 @@ func (x ScorePolicy_Preset) String() string {
 }
 
 func (ScorePolicy_Preset) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_score_proto_enumTypes[0].Descriptor()
+	return file_loadline_v1_score_proto_enumTypes[1].Descriptor()
 }
 
 func (ScorePolicy_Preset) Type() protoreflect.EnumType {
-	return &file_loadline_v1_score_proto_enumTypes[0]
+	return &file_loadline_v1_score_proto_enumTypes[1]
 }
 
 func (x ScorePolicy_Preset) Number() protoreflect.EnumNumber {
@@ -75,7 +132,7 @@ func (x ScorePolicy_Preset) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ScorePolicy_Preset.Descriptor instead.
 func (ScorePolicy_Preset) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{2, 0}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{3, 0}
 }
 
 // How a raw score is calculated.
@@ -115,11 +172,11 @@ func (x ScorePolicy_Arithmetic) String() string {
 }
 
 func (ScorePolicy_Arithmetic) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_score_proto_enumTypes[1].Descriptor()
+	return file_loadline_v1_score_proto_enumTypes[2].Descriptor()
 }
 
 func (ScorePolicy_Arithmetic) Type() protoreflect.EnumType {
-	return &file_loadline_v1_score_proto_enumTypes[1]
+	return &file_loadline_v1_score_proto_enumTypes[2]
 }
 
 func (x ScorePolicy_Arithmetic) Number() protoreflect.EnumNumber {
@@ -128,7 +185,7 @@ func (x ScorePolicy_Arithmetic) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ScorePolicy_Arithmetic.Descriptor instead.
 func (ScorePolicy_Arithmetic) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{2, 1}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{3, 1}
 }
 
 // What counts as the limit of a pod.
@@ -168,11 +225,11 @@ func (x ScorePolicy_PodLimits) String() string {
 }
 
 func (ScorePolicy_PodLimits) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_score_proto_enumTypes[2].Descriptor()
+	return file_loadline_v1_score_proto_enumTypes[3].Descriptor()
 }
 
 func (ScorePolicy_PodLimits) Type() protoreflect.EnumType {
-	return &file_loadline_v1_score_proto_enumTypes[2]
+	return &file_loadline_v1_score_proto_enumTypes[3]
 }
 
 func (x ScorePolicy_PodLimits) Number() protoreflect.EnumNumber {
@@ -181,7 +238,7 @@ func (x ScorePolicy_PodLimits) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ScorePolicy_PodLimits.Descriptor instead.
 func (ScorePolicy_PodLimits) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{2, 2}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{3, 2}
 }
 
 // How the resources of a node become one raw score.
@@ -224,11 +281,11 @@ func (x ScorePolicy_Aggregate) String() string {
 }
 
 func (ScorePolicy_Aggregate) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_score_proto_enumTypes[3].Descriptor()
+	return file_loadline_v1_score_proto_enumTypes[4].Descriptor()
 }
 
 func (ScorePolicy_Aggregate) Type() protoreflect.EnumType {
-	return &file_loadline_v1_score_proto_enumTypes[3]
+	return &file_loadline_v1_score_proto_enumTypes[4]
 }
 
 func (x ScorePolicy_Aggregate) Number() protoreflect.EnumNumber {
@@ -237,7 +294,7 @@ func (x ScorePolicy_Aggregate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ScorePolicy_Aggregate.Descriptor instead.
 func (ScorePolicy_Aggregate) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{2, 3}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{3, 3}
 }
 
 // A node that lacks a resource (absent or 0).
@@ -276,11 +333,11 @@ func (x ScorePolicy_AbsentResource) String() string {
 }
 
 func (ScorePolicy_AbsentResource) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_score_proto_enumTypes[4].Descriptor()
+	return file_loadline_v1_score_proto_enumTypes[5].Descriptor()
 }
 
 func (ScorePolicy_AbsentResource) Type() protoreflect.EnumType {
-	return &file_loadline_v1_score_proto_enumTypes[4]
+	return &file_loadline_v1_score_proto_enumTypes[5]
 }
 
 func (x ScorePolicy_AbsentResource) Number() protoreflect.EnumNumber {
@@ -289,7 +346,7 @@ func (x ScorePolicy_AbsentResource) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ScorePolicy_AbsentResource.Descriptor instead.
 func (ScorePolicy_AbsentResource) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{2, 4}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{3, 4}
 }
 
 // Which pods the rules for missing limits hold for. See MissingLimitRule.
@@ -328,11 +385,11 @@ func (x ScorePolicy_MissingLimitScope) String() string {
 }
 
 func (ScorePolicy_MissingLimitScope) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_score_proto_enumTypes[5].Descriptor()
+	return file_loadline_v1_score_proto_enumTypes[6].Descriptor()
 }
 
 func (ScorePolicy_MissingLimitScope) Type() protoreflect.EnumType {
-	return &file_loadline_v1_score_proto_enumTypes[5]
+	return &file_loadline_v1_score_proto_enumTypes[6]
 }
 
 func (x ScorePolicy_MissingLimitScope) Number() protoreflect.EnumNumber {
@@ -341,7 +398,7 @@ func (x ScorePolicy_MissingLimitScope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ScorePolicy_MissingLimitScope.Descriptor instead.
 func (ScorePolicy_MissingLimitScope) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{2, 5}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{3, 5}
 }
 
 // How raw scores become [0, 100].
@@ -381,11 +438,11 @@ func (x ScorePolicy_Normalization) String() string {
 }
 
 func (ScorePolicy_Normalization) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_score_proto_enumTypes[6].Descriptor()
+	return file_loadline_v1_score_proto_enumTypes[7].Descriptor()
 }
 
 func (ScorePolicy_Normalization) Type() protoreflect.EnumType {
-	return &file_loadline_v1_score_proto_enumTypes[6]
+	return &file_loadline_v1_score_proto_enumTypes[7]
 }
 
 func (x ScorePolicy_Normalization) Number() protoreflect.EnumNumber {
@@ -394,7 +451,7 @@ func (x ScorePolicy_Normalization) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ScorePolicy_Normalization.Descriptor instead.
 func (ScorePolicy_Normalization) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{2, 6}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{3, 6}
 }
 
 // Which pods.
@@ -433,11 +490,11 @@ func (x MissingLimitRule_Pods) String() string {
 }
 
 func (MissingLimitRule_Pods) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_score_proto_enumTypes[7].Descriptor()
+	return file_loadline_v1_score_proto_enumTypes[8].Descriptor()
 }
 
 func (MissingLimitRule_Pods) Type() protoreflect.EnumType {
-	return &file_loadline_v1_score_proto_enumTypes[7]
+	return &file_loadline_v1_score_proto_enumTypes[8]
 }
 
 func (x MissingLimitRule_Pods) Number() protoreflect.EnumNumber {
@@ -446,7 +503,7 @@ func (x MissingLimitRule_Pods) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MissingLimitRule_Pods.Descriptor instead.
 func (MissingLimitRule_Pods) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{4, 0}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{5, 0}
 }
 
 // What stands in for the limit.
@@ -493,11 +550,11 @@ func (x MissingLimitRule_Rule) String() string {
 }
 
 func (MissingLimitRule_Rule) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_score_proto_enumTypes[8].Descriptor()
+	return file_loadline_v1_score_proto_enumTypes[9].Descriptor()
 }
 
 func (MissingLimitRule_Rule) Type() protoreflect.EnumType {
-	return &file_loadline_v1_score_proto_enumTypes[8]
+	return &file_loadline_v1_score_proto_enumTypes[9]
 }
 
 func (x MissingLimitRule_Rule) Number() protoreflect.EnumNumber {
@@ -506,7 +563,7 @@ func (x MissingLimitRule_Rule) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MissingLimitRule_Rule.Descriptor instead.
 func (MissingLimitRule_Rule) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{4, 1}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{5, 1}
 }
 
 // What became of the node.
@@ -549,11 +606,11 @@ func (x NodeExplanation_Outcome) String() string {
 }
 
 func (NodeExplanation_Outcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_score_proto_enumTypes[9].Descriptor()
+	return file_loadline_v1_score_proto_enumTypes[10].Descriptor()
 }
 
 func (NodeExplanation_Outcome) Type() protoreflect.EnumType {
-	return &file_loadline_v1_score_proto_enumTypes[9]
+	return &file_loadline_v1_score_proto_enumTypes[10]
 }
 
 func (x NodeExplanation_Outcome) Number() protoreflect.EnumNumber {
@@ -562,7 +619,7 @@ func (x NodeExplanation_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodeExplanation_Outcome.Descriptor instead.
 func (NodeExplanation_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{8, 0}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{9, 0}
 }
 
 // The question of one scheduling cycle: one pod, the nodes it may go to, and how to score them.
@@ -575,7 +632,9 @@ type ScoreRequest struct {
 	// Candidate set: slots that hold a node, each once. Empty: all nodes of the view.
 	Slots []int32 `protobuf:"varint,3,rep,packed,name=slots,proto3" json:"slots,omitempty"`
 	// How to score. Required.
-	Policy        *ScorePolicy `protobuf:"bytes,4,opt,name=policy,proto3" json:"policy,omitempty"`
+	Policy *ScorePolicy `protobuf:"bytes,4,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Asks for `raw_scores` in place of `scores`.
+	Raw           bool `protobuf:"varint,5,opt,name=raw,proto3" json:"raw,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -638,13 +697,26 @@ func (x *ScoreRequest) GetPolicy() *ScorePolicy {
 	return nil
 }
 
+func (x *ScoreRequest) GetRaw() bool {
+	if x != nil {
+		return x.Raw
+	}
+	return false
+}
+
 // One score for each candidate.
 type ScoreResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Normalized scores, [0, 100], higher is better: in the order of `slots`, or of the nodes in slot order.
 	Scores []int32 `protobuf:"varint,1,rep,packed,name=scores,proto3" json:"scores,omitempty"`
 	// With empty `slots` in the request: the slot of each score.
-	Slots         []int32 `protobuf:"varint,2,rep,packed,name=slots,proto3" json:"slots,omitempty"`
+	Slots []int32 `protobuf:"varint,2,rep,packed,name=slots,proto3" json:"slots,omitempty"`
+	// With `raw` in the request: what each candidate comes to by itself, in the order of `scores`. The same for
+	// pods and nodes of equal content, whatever the other candidates are and whatever was asked before. The
+	// lowest int64: the node has no raw score, and scores 0. Higher is better; the unit is the policy's.
+	RawScores []int64 `protobuf:"fixed64,3,rep,packed,name=raw_scores,json=rawScores,proto3" json:"raw_scores,omitempty"`
+	// With `raw` in the request: how raw scores, of one answer or of several to this policy, become scores.
+	Scale         *RawScale `protobuf:"bytes,4,opt,name=scale,proto3" json:"scale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -693,6 +765,76 @@ func (x *ScoreResponse) GetSlots() []int32 {
 	return nil
 }
 
+func (x *ScoreResponse) GetRawScores() []int64 {
+	if x != nil {
+		return x.RawScores
+	}
+	return nil
+}
+
+func (x *ScoreResponse) GetScale() *RawScale {
+	if x != nil {
+		return x.Scale
+	}
+	return nil
+}
+
+// From raw scores to scores of [0, 100]. Those without a raw score score 0 and are left out of lowest and
+// highest.
+type RawScale struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is to be done.
+	Kind RawScale_Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.RawScale_Kind" json:"kind,omitempty"`
+	// MIN_MAX_*: if highest - lowest is less, all score 0. At least 1.
+	EqualBelow    int64 `protobuf:"varint,2,opt,name=equal_below,json=equalBelow,proto3" json:"equal_below,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RawScale) Reset() {
+	*x = RawScale{}
+	mi := &file_loadline_v1_score_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RawScale) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RawScale) ProtoMessage() {}
+
+func (x *RawScale) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_score_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RawScale.ProtoReflect.Descriptor instead.
+func (*RawScale) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *RawScale) GetKind() RawScale_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return RawScale_KIND_UNSPECIFIED
+}
+
+func (x *RawScale) GetEqualBelow() int64 {
+	if x != nil {
+		return x.EqualBelow
+	}
+	return 0
+}
+
 // A way to score. The preset settles all that is left UNSPECIFIED or empty.
 type ScorePolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -717,7 +859,7 @@ type ScorePolicy struct {
 
 func (x *ScorePolicy) Reset() {
 	*x = ScorePolicy{}
-	mi := &file_loadline_v1_score_proto_msgTypes[2]
+	mi := &file_loadline_v1_score_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -729,7 +871,7 @@ func (x *ScorePolicy) String() string {
 func (*ScorePolicy) ProtoMessage() {}
 
 func (x *ScorePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_score_proto_msgTypes[2]
+	mi := &file_loadline_v1_score_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -742,7 +884,7 @@ func (x *ScorePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScorePolicy.ProtoReflect.Descriptor instead.
 func (*ScorePolicy) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{2}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ScorePolicy) GetPreset() ScorePolicy_Preset {
@@ -828,7 +970,7 @@ type ResourceWeight struct {
 
 func (x *ResourceWeight) Reset() {
 	*x = ResourceWeight{}
-	mi := &file_loadline_v1_score_proto_msgTypes[3]
+	mi := &file_loadline_v1_score_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -840,7 +982,7 @@ func (x *ResourceWeight) String() string {
 func (*ResourceWeight) ProtoMessage() {}
 
 func (x *ResourceWeight) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_score_proto_msgTypes[3]
+	mi := &file_loadline_v1_score_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -853,7 +995,7 @@ func (x *ResourceWeight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceWeight.ProtoReflect.Descriptor instead.
 func (*ResourceWeight) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ResourceWeight) GetResource() string {
@@ -890,7 +1032,7 @@ type MissingLimitRule struct {
 
 func (x *MissingLimitRule) Reset() {
 	*x = MissingLimitRule{}
-	mi := &file_loadline_v1_score_proto_msgTypes[4]
+	mi := &file_loadline_v1_score_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +1044,7 @@ func (x *MissingLimitRule) String() string {
 func (*MissingLimitRule) ProtoMessage() {}
 
 func (x *MissingLimitRule) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_score_proto_msgTypes[4]
+	mi := &file_loadline_v1_score_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +1057,7 @@ func (x *MissingLimitRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MissingLimitRule.ProtoReflect.Descriptor instead.
 func (*MissingLimitRule) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *MissingLimitRule) GetPods() MissingLimitRule_Pods {
@@ -962,7 +1104,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_loadline_v1_score_proto_msgTypes[5]
+	mi := &file_loadline_v1_score_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1116,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_score_proto_msgTypes[5]
+	mi := &file_loadline_v1_score_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1129,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ExplainRequest) GetChanges() *Changes {
@@ -1046,7 +1188,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_loadline_v1_score_proto_msgTypes[6]
+	mi := &file_loadline_v1_score_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +1200,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_score_proto_msgTypes[6]
+	mi := &file_loadline_v1_score_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +1213,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ExplainResponse) GetPolicy() *ScorePolicy {
@@ -1132,7 +1274,7 @@ type UnlimitedContainers struct {
 
 func (x *UnlimitedContainers) Reset() {
 	*x = UnlimitedContainers{}
-	mi := &file_loadline_v1_score_proto_msgTypes[7]
+	mi := &file_loadline_v1_score_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1144,7 +1286,7 @@ func (x *UnlimitedContainers) String() string {
 func (*UnlimitedContainers) ProtoMessage() {}
 
 func (x *UnlimitedContainers) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_score_proto_msgTypes[7]
+	mi := &file_loadline_v1_score_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1157,7 +1299,7 @@ func (x *UnlimitedContainers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnlimitedContainers.ProtoReflect.Descriptor instead.
 func (*UnlimitedContainers) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *UnlimitedContainers) GetResource() string {
@@ -1202,7 +1344,7 @@ type NodeExplanation struct {
 
 func (x *NodeExplanation) Reset() {
 	*x = NodeExplanation{}
-	mi := &file_loadline_v1_score_proto_msgTypes[8]
+	mi := &file_loadline_v1_score_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1356,7 @@ func (x *NodeExplanation) String() string {
 func (*NodeExplanation) ProtoMessage() {}
 
 func (x *NodeExplanation) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_score_proto_msgTypes[8]
+	mi := &file_loadline_v1_score_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1227,7 +1369,7 @@ func (x *NodeExplanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeExplanation.ProtoReflect.Descriptor instead.
 func (*NodeExplanation) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *NodeExplanation) GetSlot() int32 {
@@ -1304,7 +1446,7 @@ type ResourceExplanation struct {
 
 func (x *ResourceExplanation) Reset() {
 	*x = ResourceExplanation{}
-	mi := &file_loadline_v1_score_proto_msgTypes[9]
+	mi := &file_loadline_v1_score_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1316,7 +1458,7 @@ func (x *ResourceExplanation) String() string {
 func (*ResourceExplanation) ProtoMessage() {}
 
 func (x *ResourceExplanation) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_score_proto_msgTypes[9]
+	mi := &file_loadline_v1_score_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1329,7 +1471,7 @@ func (x *ResourceExplanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceExplanation.ProtoReflect.Descriptor instead.
 func (*ResourceExplanation) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_score_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_score_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ResourceExplanation) GetResource() string {
@@ -1420,15 +1562,29 @@ var File_loadline_v1_score_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_score_proto_rawDesc = "" +
 	"\n" +
-	"\x17loadline/v1/score.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\"\x98\x01\n" +
+	"\x17loadline/v1/score.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\"\xaa\x01\n" +
 	"\fScoreRequest\x12.\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\x12\x10\n" +
 	"\x03pod\x18\x02 \x01(\fR\x03pod\x12\x14\n" +
 	"\x05slots\x18\x03 \x03(\x05R\x05slots\x120\n" +
-	"\x06policy\x18\x04 \x01(\v2\x18.loadline.v1.ScorePolicyR\x06policy\"=\n" +
+	"\x06policy\x18\x04 \x01(\v2\x18.loadline.v1.ScorePolicyR\x06policy\x12\x10\n" +
+	"\x03raw\x18\x05 \x01(\bR\x03raw\"\x89\x01\n" +
 	"\rScoreResponse\x12\x16\n" +
 	"\x06scores\x18\x01 \x03(\x05R\x06scores\x12\x14\n" +
-	"\x05slots\x18\x02 \x03(\x05R\x05slots\"\xce\t\n" +
+	"\x05slots\x18\x02 \x03(\x05R\x05slots\x12\x1d\n" +
+	"\n" +
+	"raw_scores\x18\x03 \x03(\x10R\trawScores\x12+\n" +
+	"\x05scale\x18\x04 \x01(\v2\x15.loadline.v1.RawScaleR\x05scale\"\xb6\x01\n" +
+	"\bRawScale\x12.\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1a.loadline.v1.RawScale.KindR\x04kind\x12\x1f\n" +
+	"\vequal_below\x18\x02 \x01(\x03R\n" +
+	"equalBelow\"Y\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\n" +
+	"\n" +
+	"\x06SCORES\x10\x01\x12\x17\n" +
+	"\x13MIN_MAX_FIXED_POINT\x10\x02\x12\x16\n" +
+	"\x12MIN_MAX_TRUNCATING\x10\x03\"\xce\t\n" +
 	"\vScorePolicy\x127\n" +
 	"\x06preset\x18\x01 \x01(\x0e2\x1f.loadline.v1.ScorePolicy.PresetR\x06preset\x129\n" +
 	"\tresources\x18\x02 \x03(\v2\x1b.loadline.v1.ResourceWeightR\tresources\x12C\n" +
@@ -1559,61 +1715,65 @@ func file_loadline_v1_score_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_score_proto_rawDescData
 }
 
-var file_loadline_v1_score_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_loadline_v1_score_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_loadline_v1_score_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
+var file_loadline_v1_score_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_loadline_v1_score_proto_goTypes = []any{
-	(ScorePolicy_Preset)(0),            // 0: loadline.v1.ScorePolicy.Preset
-	(ScorePolicy_Arithmetic)(0),        // 1: loadline.v1.ScorePolicy.Arithmetic
-	(ScorePolicy_PodLimits)(0),         // 2: loadline.v1.ScorePolicy.PodLimits
-	(ScorePolicy_Aggregate)(0),         // 3: loadline.v1.ScorePolicy.Aggregate
-	(ScorePolicy_AbsentResource)(0),    // 4: loadline.v1.ScorePolicy.AbsentResource
-	(ScorePolicy_MissingLimitScope)(0), // 5: loadline.v1.ScorePolicy.MissingLimitScope
-	(ScorePolicy_Normalization)(0),     // 6: loadline.v1.ScorePolicy.Normalization
-	(MissingLimitRule_Pods)(0),         // 7: loadline.v1.MissingLimitRule.Pods
-	(MissingLimitRule_Rule)(0),         // 8: loadline.v1.MissingLimitRule.Rule
-	(NodeExplanation_Outcome)(0),       // 9: loadline.v1.NodeExplanation.Outcome
-	(*ScoreRequest)(nil),               // 10: loadline.v1.ScoreRequest
-	(*ScoreResponse)(nil),              // 11: loadline.v1.ScoreResponse
-	(*ScorePolicy)(nil),                // 12: loadline.v1.ScorePolicy
-	(*ResourceWeight)(nil),             // 13: loadline.v1.ResourceWeight
-	(*MissingLimitRule)(nil),           // 14: loadline.v1.MissingLimitRule
-	(*ExplainRequest)(nil),             // 15: loadline.v1.ExplainRequest
-	(*ExplainResponse)(nil),            // 16: loadline.v1.ExplainResponse
-	(*UnlimitedContainers)(nil),        // 17: loadline.v1.UnlimitedContainers
-	(*NodeExplanation)(nil),            // 18: loadline.v1.NodeExplanation
-	(*ResourceExplanation)(nil),        // 19: loadline.v1.ResourceExplanation
-	(*Changes)(nil),                    // 20: loadline.v1.Changes
-	(*ResourceAmount)(nil),             // 21: loadline.v1.ResourceAmount
+	(RawScale_Kind)(0),                 // 0: loadline.v1.RawScale.Kind
+	(ScorePolicy_Preset)(0),            // 1: loadline.v1.ScorePolicy.Preset
+	(ScorePolicy_Arithmetic)(0),        // 2: loadline.v1.ScorePolicy.Arithmetic
+	(ScorePolicy_PodLimits)(0),         // 3: loadline.v1.ScorePolicy.PodLimits
+	(ScorePolicy_Aggregate)(0),         // 4: loadline.v1.ScorePolicy.Aggregate
+	(ScorePolicy_AbsentResource)(0),    // 5: loadline.v1.ScorePolicy.AbsentResource
+	(ScorePolicy_MissingLimitScope)(0), // 6: loadline.v1.ScorePolicy.MissingLimitScope
+	(ScorePolicy_Normalization)(0),     // 7: loadline.v1.ScorePolicy.Normalization
+	(MissingLimitRule_Pods)(0),         // 8: loadline.v1.MissingLimitRule.Pods
+	(MissingLimitRule_Rule)(0),         // 9: loadline.v1.MissingLimitRule.Rule
+	(NodeExplanation_Outcome)(0),       // 10: loadline.v1.NodeExplanation.Outcome
+	(*ScoreRequest)(nil),               // 11: loadline.v1.ScoreRequest
+	(*ScoreResponse)(nil),              // 12: loadline.v1.ScoreResponse
+	(*RawScale)(nil),                   // 13: loadline.v1.RawScale
+	(*ScorePolicy)(nil),                // 14: loadline.v1.ScorePolicy
+	(*ResourceWeight)(nil),             // 15: loadline.v1.ResourceWeight
+	(*MissingLimitRule)(nil),           // 16: loadline.v1.MissingLimitRule
+	(*ExplainRequest)(nil),             // 17: loadline.v1.ExplainRequest
+	(*ExplainResponse)(nil),            // 18: loadline.v1.ExplainResponse
+	(*UnlimitedContainers)(nil),        // 19: loadline.v1.UnlimitedContainers
+	(*NodeExplanation)(nil),            // 20: loadline.v1.NodeExplanation
+	(*ResourceExplanation)(nil),        // 21: loadline.v1.ResourceExplanation
+	(*Changes)(nil),                    // 22: loadline.v1.Changes
+	(*ResourceAmount)(nil),             // 23: loadline.v1.ResourceAmount
 }
 var file_loadline_v1_score_proto_depIdxs = []int32{
-	20, // 0: loadline.v1.ScoreRequest.changes:type_name -> loadline.v1.Changes
-	12, // 1: loadline.v1.ScoreRequest.policy:type_name -> loadline.v1.ScorePolicy
-	0,  // 2: loadline.v1.ScorePolicy.preset:type_name -> loadline.v1.ScorePolicy.Preset
-	13, // 3: loadline.v1.ScorePolicy.resources:type_name -> loadline.v1.ResourceWeight
-	1,  // 4: loadline.v1.ScorePolicy.arithmetic:type_name -> loadline.v1.ScorePolicy.Arithmetic
-	2,  // 5: loadline.v1.ScorePolicy.pod_limits:type_name -> loadline.v1.ScorePolicy.PodLimits
-	3,  // 6: loadline.v1.ScorePolicy.aggregate:type_name -> loadline.v1.ScorePolicy.Aggregate
-	4,  // 7: loadline.v1.ScorePolicy.absent_resource:type_name -> loadline.v1.ScorePolicy.AbsentResource
-	5,  // 8: loadline.v1.ScorePolicy.missing_limit_scope:type_name -> loadline.v1.ScorePolicy.MissingLimitScope
-	14, // 9: loadline.v1.ScorePolicy.missing_limits:type_name -> loadline.v1.MissingLimitRule
-	6,  // 10: loadline.v1.ScorePolicy.normalization:type_name -> loadline.v1.ScorePolicy.Normalization
-	7,  // 11: loadline.v1.MissingLimitRule.pods:type_name -> loadline.v1.MissingLimitRule.Pods
-	8,  // 12: loadline.v1.MissingLimitRule.rule:type_name -> loadline.v1.MissingLimitRule.Rule
-	20, // 13: loadline.v1.ExplainRequest.changes:type_name -> loadline.v1.Changes
-	12, // 14: loadline.v1.ExplainRequest.policy:type_name -> loadline.v1.ScorePolicy
-	12, // 15: loadline.v1.ExplainResponse.policy:type_name -> loadline.v1.ScorePolicy
-	21, // 16: loadline.v1.ExplainResponse.pod_requests:type_name -> loadline.v1.ResourceAmount
-	21, // 17: loadline.v1.ExplainResponse.pod_limits:type_name -> loadline.v1.ResourceAmount
-	18, // 18: loadline.v1.ExplainResponse.nodes:type_name -> loadline.v1.NodeExplanation
-	17, // 19: loadline.v1.ExplainResponse.unlimited_containers:type_name -> loadline.v1.UnlimitedContainers
-	9,  // 20: loadline.v1.NodeExplanation.outcome:type_name -> loadline.v1.NodeExplanation.Outcome
-	19, // 21: loadline.v1.NodeExplanation.resources:type_name -> loadline.v1.ResourceExplanation
-	8,  // 22: loadline.v1.ResourceExplanation.pod_rule:type_name -> loadline.v1.MissingLimitRule.Rule
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	22, // 0: loadline.v1.ScoreRequest.changes:type_name -> loadline.v1.Changes
+	14, // 1: loadline.v1.ScoreRequest.policy:type_name -> loadline.v1.ScorePolicy
+	13, // 2: loadline.v1.ScoreResponse.scale:type_name -> loadline.v1.RawScale
+	0,  // 3: loadline.v1.RawScale.kind:type_name -> loadline.v1.RawScale.Kind
+	1,  // 4: loadline.v1.ScorePolicy.preset:type_name -> loadline.v1.ScorePolicy.Preset
+	15, // 5: loadline.v1.ScorePolicy.resources:type_name -> loadline.v1.ResourceWeight
+	2,  // 6: loadline.v1.ScorePolicy.arithmetic:type_name -> loadline.v1.ScorePolicy.Arithmetic
+	3,  // 7: loadline.v1.ScorePolicy.pod_limits:type_name -> loadline.v1.ScorePolicy.PodLimits
+	4,  // 8: loadline.v1.ScorePolicy.aggregate:type_name -> loadline.v1.ScorePolicy.Aggregate
+	5,  // 9: loadline.v1.ScorePolicy.absent_resource:type_name -> loadline.v1.ScorePolicy.AbsentResource
+	6,  // 10: loadline.v1.ScorePolicy.missing_limit_scope:type_name -> loadline.v1.ScorePolicy.MissingLimitScope
+	16, // 11: loadline.v1.ScorePolicy.missing_limits:type_name -> loadline.v1.MissingLimitRule
+	7,  // 12: loadline.v1.ScorePolicy.normalization:type_name -> loadline.v1.ScorePolicy.Normalization
+	8,  // 13: loadline.v1.MissingLimitRule.pods:type_name -> loadline.v1.MissingLimitRule.Pods
+	9,  // 14: loadline.v1.MissingLimitRule.rule:type_name -> loadline.v1.MissingLimitRule.Rule
+	22, // 15: loadline.v1.ExplainRequest.changes:type_name -> loadline.v1.Changes
+	14, // 16: loadline.v1.ExplainRequest.policy:type_name -> loadline.v1.ScorePolicy
+	14, // 17: loadline.v1.ExplainResponse.policy:type_name -> loadline.v1.ScorePolicy
+	23, // 18: loadline.v1.ExplainResponse.pod_requests:type_name -> loadline.v1.ResourceAmount
+	23, // 19: loadline.v1.ExplainResponse.pod_limits:type_name -> loadline.v1.ResourceAmount
+	20, // 20: loadline.v1.ExplainResponse.nodes:type_name -> loadline.v1.NodeExplanation
+	19, // 21: loadline.v1.ExplainResponse.unlimited_containers:type_name -> loadline.v1.UnlimitedContainers
+	10, // 22: loadline.v1.NodeExplanation.outcome:type_name -> loadline.v1.NodeExplanation.Outcome
+	21, // 23: loadline.v1.NodeExplanation.resources:type_name -> loadline.v1.ResourceExplanation
+	9,  // 24: loadline.v1.ResourceExplanation.pod_rule:type_name -> loadline.v1.MissingLimitRule.Rule
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_score_proto_init() }
@@ -1627,8 +1787,8 @@ func file_loadline_v1_score_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_score_proto_rawDesc), len(file_loadline_v1_score_proto_rawDesc)),
-			NumEnums:      10,
-			NumMessages:   10,
+			NumEnums:      11,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2,6 +2,8 @@
 package nodeinfo
 
 import (
+	"fmt"
+
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 )
@@ -37,14 +39,30 @@ func (n *NodeInfo) GetGeneration() int64   { return n.generation }
 // Snapshot lists NodeInfos as that of a fwk.Handle does.
 type Snapshot struct {
 	fwk.SharedLister
-	Nodes []fwk.NodeInfo
+	*Lister
 }
 
-func (s Snapshot) NodeInfos() fwk.NodeInfoLister { return lister{infos: s.Nodes} }
+func (s Snapshot) NodeInfos() fwk.NodeInfoLister { return s.Lister }
 
-type lister struct {
+// Lister lists NodeInfos, and finds them by the names of their nodes.
+type Lister struct {
 	fwk.NodeInfoLister
-	infos []fwk.NodeInfo
+	Nodes []fwk.NodeInfo
+
+	index map[string]int // of Nodes; an element may have been replaced since
 }
 
-func (l lister) List() ([]fwk.NodeInfo, error) { return l.infos, nil }
+func (l *Lister) List() ([]fwk.NodeInfo, error) { return l.Nodes, nil }
+
+func (l *Lister) Get(name string) (fwk.NodeInfo, error) {
+	for range 2 {
+		if i, ok := l.index[name]; ok && i < len(l.Nodes) && l.Nodes[i].Node().Name == name {
+			return l.Nodes[i], nil
+		}
+		l.index = make(map[string]int, len(l.Nodes))
+		for i, info := range l.Nodes {
+			l.index[info.Node().Name] = i
+		}
+	}
+	return nil, fmt.Errorf("no node %q", name)
+}

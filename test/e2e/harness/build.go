@@ -15,7 +15,7 @@ import (
 )
 
 // A Component is a part of a Kubernetes control plane that the harness builds from its Go module, at the version
-// that test/e2e/go.mod requires.
+// that the workspace requires: that of test/e2e/go.mod, or a newer one of kubernetes/MINOR (see OtherMinor).
 type Component string
 
 const (
@@ -44,7 +44,7 @@ func versionFlags(version string) (string, error) {
 		pkg, version, pkg, parts[0], pkg, parts[1]), nil
 }
 
-// Build makes sure that the components lie in build/e2e/bin and returns that folder. What a component is built
+// Build makes sure that the components lie in a folder below build/e2e and returns that folder. What a component is built
 // from is settled by the go.mod files of the workspace, the Go toolchain and the flags; a stamp beside the
 // executable remembers them, so that a second call costs milliseconds. Several processes may call it at once.
 func Build(ctx context.Context, log Logf, components ...Component) (string, error) {
@@ -52,7 +52,7 @@ func Build(ctx context.Context, log Logf, components ...Component) (string, erro
 	if err != nil {
 		return "", err
 	}
-	bin := filepath.Join(root, "build", "e2e", "bin")
+	bin := filepath.Join(root, "build", "e2e", withMinor("bin"))
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return "", err
 	}

@@ -84,8 +84,8 @@ func TestControlPlane(t *testing.T) {
 	}
 	t.Run("ReportsItsVersion", func(t *testing.T) {
 		version, err := cluster.Client.Discovery().ServerVersion()
-		if err != nil || !strings.HasPrefix(version.GitVersion, "v1.36.") {
-			t.Errorf("version %v, error %v; want v1.36.x", version, err)
+		if err != nil || !strings.HasPrefix(version.GitVersion, "v"+harness.Minor()+".") {
+			t.Errorf("version %v, error %v; want v%s.x", version, err, harness.Minor())
 		}
 	})
 	t.Run("PlacesPods", func(t *testing.T) { placesPods(t, ctx, cluster, scheduler) })

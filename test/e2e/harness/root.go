@@ -25,6 +25,35 @@ func Root() (string, error) {
 	}
 }
 
+// DefaultMinor is the minor version of Kubernetes that all is built from unless GOWORK says otherwise.
+const DefaultMinor = "1.36"
+
+// OtherMinor returns the minor version of Kubernetes that this build was asked for, where that is not DefaultMinor:
+// GOWORK then names kubernetes/MINOR/go.work. Else it returns an empty text.
+func OtherMinor() string {
+	minorDir := filepath.Dir(os.Getenv("GOWORK"))
+	if filepath.Base(filepath.Dir(minorDir)) != "kubernetes" {
+		return ""
+	}
+	return filepath.Base(minorDir)
+}
+
+// Minor returns the minor version of Kubernetes that is built and run.
+func Minor() string {
+	if other := OtherMinor(); other != "" {
+		return other
+	}
+	return DefaultMinor
+}
+
+// withMinor returns a name of what differs between minor versions.
+func withMinor(name string) string {
+	if other := OtherMinor(); other != "" {
+		return name + "-" + other
+	}
+	return name
+}
+
 // A Program is an executable that this project builds. It comes out of `make build`, never out of the harness.
 type Program string
 
@@ -35,7 +64,8 @@ const (
 )
 
 // Path returns where the program lies: in build/bin, or in the folder LOADLINE_PROGRAMS, so that those of images can be
-// tested. LOADLINED replaces the path of loadlined, so that a sanitizer build can be tested.
+// tested. LOADLINED replaces the path of loadlined, so that a sanitizer build can be tested. The scheduler of another
+// minor version has it in its name.
 func (p Program) Path() (string, error) {
 	if override := os.Getenv("LOADLINED"); p == Loadlined && override != "" {
 		return checkExecutable(override)
@@ -47,7 +77,11 @@ func (p Program) Path() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return checkExecutable(filepath.Join(root, "build", "bin", string(p)))
+	name := string(p)
+	if p == LoadlineScheduler {
+		name = withMinor(name)
+	}
+	return checkExecutable(filepath.Join(root, "build", "bin", name))
 }
 
 func checkExecutable(path string) (string, error) {

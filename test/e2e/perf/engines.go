@@ -17,14 +17,21 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/kubernetes/test/utils/ktesting"
 )
+
+// testContext is what we need of scheduler_perf's ktesting.TContext, which is in another package from 1.37 on.
+type testContext interface {
+	context.Context
+	RESTConfig() *rest.Config
+	Cleanup(func())
+	Errorf(format string, args ...any)
+}
 
 // readyTimeout is how long an engine or a gateway may take to answer.
 const readyTimeout = 30 * time.Second
 
 // startEngine starts loadlined on the socket; it ends with the workload.
-func (s settings) startEngine(tCtx ktesting.TContext, bin string) error {
+func (s settings) startEngine(tCtx testContext, bin string) error {
 	if err := s.start(tCtx, filepath.Join(bin, "loadlined"), "--socket="+s.socket); err != nil {
 		return err
 	}
@@ -39,7 +46,7 @@ func (s settings) startEngine(tCtx ktesting.TContext, bin string) error {
 
 // startGateway starts the gateway against the workload's API server; it ends with the workload, and what it
 // counted until then goes into result.
-func (s settings) startGateway(tCtx ktesting.TContext, bin string, result *Result) error {
+func (s settings) startGateway(tCtx testContext, bin string, result *Result) error {
 	kubeconfig := filepath.Join(s.dir, "kubeconfig")
 	if err := writeKubeconfig(tCtx.RESTConfig(), kubeconfig); err != nil {
 		return err
@@ -69,7 +76,7 @@ func (s settings) startGateway(tCtx ktesting.TContext, bin string, result *Resul
 }
 
 // start starts a program whose output goes to a log in the folder, and stops it when the workload ends.
-func (s settings) start(tCtx ktesting.TContext, program string, args ...string) error {
+func (s settings) start(tCtx testContext, program string, args ...string) error {
 	log, err := os.Create(filepath.Join(s.dir, filepath.Base(program)+".log"))
 	if err != nil {
 		return err

@@ -20,7 +20,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
-	"k8s.io/kubernetes/test/utils/ktesting"
 
 	"loadline.dev/shim/scheduler"
 	"loadline.dev/test/e2e/harness"
@@ -41,6 +40,12 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// prepareCase starts what a case needs beside the scheduler.
+var prepareCase func(testContext) error
+
+// prepare is prepareCase for the context that this Kubernetes has.
+func prepare[T testContext](tCtx T) error { return prepareCase(tCtx) }
 
 // BenchmarkPerfScheduling runs one case once. The name is the one that scheduler_perf expects.
 func BenchmarkPerfScheduling(b *testing.B) {
@@ -66,7 +71,7 @@ func BenchmarkPerfScheduling(b *testing.B) {
 	_, result.Pods, _ = s.podsOf(c)
 	result.Nodes = s.nodes
 	var batchedPods atomic.Int64
-	start := func(tCtx ktesting.TContext) error {
+	prepareCase = func(tCtx testContext) error {
 		switch c {
 		case DefaultBatching, InProcessBatching:
 			go watchBatches(tCtx, &batchedPods)
@@ -78,7 +83,7 @@ func BenchmarkPerfScheduling(b *testing.B) {
 		return nil
 	}
 	registry := frameworkruntime.Registry{scheduler.Name: result.newPlugin}
-	perf.RunBenchmarkPerfScheduling(b, config, "loadline", registry, perf.WithPrepareFn(start))
+	perf.RunBenchmarkPerfScheduling(b, config, "loadline", registry, perf.WithPrepareFn(prepare))
 	if err := result.fill(*dir); err != nil {
 		b.Fatal(err)
 	}

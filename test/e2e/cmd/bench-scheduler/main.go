@@ -50,7 +50,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	program := filepath.Join(root, "build", "e2e", "bin", "perf.test")
+	program := filepath.Join(etcd, "perf.test")
 	progress("building scheduler_perf (minutes the first time)")
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "./perf")
 	build.Dir, build.Stderr = filepath.Join(root, "test", "e2e"), os.Stderr
