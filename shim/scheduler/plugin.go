@@ -30,6 +30,8 @@ const (
 	// signKey names what the plugin reads of a pod: the resources of its containers, of the pod as a whole, and its
 	// overhead.
 	signKey = "loadline.dev/v1.Pod.Spec/Resources"
+	// namespaceKey names what a load line with exempt namespaces reads as well.
+	namespaceKey = "loadline.dev/v1.Pod.Metadata/Namespace"
 )
 
 // Plugin is the plugin in one profile.
@@ -41,6 +43,8 @@ type Plugin struct {
 	close   func() error
 	logger  klog.Logger
 	trouble atomic.Pointer[reason] // the last one logged; nil: none
+
+	loadLine loadLine
 }
 
 var (
@@ -68,8 +72,12 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, clien
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
+	if args.On() {
+		registerLineMetrics()
+	}
 	return &Plugin{
-		handle: handle, timeout: args.Timeout.Duration, policy: args.Policy.Proto(), client: shared, logger: logger,
+		loadLine: loadLine{line: args.Line.Proto(args.Policy.Proto()), allow: args.OnEngineFailure == AllowOnFailure},
+		handle:   handle, timeout: args.Timeout.Duration, policy: args.Policy.Proto(), client: shared, logger: logger,
 		close: sync.OnceValue(func() error { return clients.release(shared) }),
 	}, nil
 }
@@ -169,5 +177,9 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) (fragments []fwk.SignFr
 			fragments, result = nil, fwk.NewStatus(fwk.Unschedulable, "the pod cannot be signed")
 		}
 	}()
-	return []fwk.SignFragment{{Key: signKey, Value: base64.StdEncoding.EncodeToString(view.SignPod(pod))}}, nil
+	fragments = []fwk.SignFragment{{Key: signKey, Value: base64.StdEncoding.EncodeToString(view.SignPod(pod))}}
+	if len(p.loadLine.line.GetExemptNamespaces()) > 0 {
+		fragments = append(fragments, fwk.SignFragment{Key: namespaceKey, Value: pod.Namespace})
+	}
+	return fragments, nil
 }

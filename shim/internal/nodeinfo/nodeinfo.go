@@ -2,6 +2,8 @@
 package nodeinfo
 
 import (
+	"fmt"
+
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 )
@@ -48,3 +50,12 @@ type lister struct {
 }
 
 func (l lister) List() ([]fwk.NodeInfo, error) { return l.infos, nil }
+
+func (l lister) Get(name string) (fwk.NodeInfo, error) {
+	for _, info := range l.infos {
+		if info.Node().Name == name {
+			return info, nil
+		}
+	}
+	return nil, fmt.Errorf("node %q is not there", name)
+}
