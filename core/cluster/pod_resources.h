@@ -99,7 +99,7 @@ PartialLimit LimitOfOneContainer(ResourceId resource, int64_t effective_request,
 // limit counts its request, and the overhead is always added.
 // Cost: that of EffectiveLimits(). Pure: any thread.
 // Source: the sums are those of PodLimits; what stands for a missing limit is our choice, see
-//         MissingLimit in core/score/limit_policy.h.
+//         MissingLimit in counted_limits.h.
 std::vector<PartialLimit> PartialLimits(const PodResources& pod, const ResourceNames& names, bool use_status);
 
 // Returns the names of the app containers and sidecars, in this order, that have no limit for `resource`

@@ -368,6 +368,7 @@ void Snapshot::Count(NodeIndex node, const SnapshotPod& pod, int32_t sign) {
   }
   CountShape(node, &pods_of_[static_cast<size_t>(pod.shape)], sign);
   if (shape.rules != nullptr) CountRules(&At(node), shape, sign);
+  for (const auto& sums : limit_sums_) sums->Change(node, node_shape(node), pod.shape, shape, sign);
   if (all_counts_.empty()) return;
   for (DomainCounts* counts : CountsOf(pod.shape)) counts->Change(node, sign);
 }

@@ -24,6 +24,7 @@
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/domain_counts.h"
 #include "core/cluster/journal.h"
+#include "core/cluster/limit_sums.h"
 #include "core/cluster/topology.h"
 
 namespace loadline {
@@ -183,6 +184,11 @@ class Snapshot {
   // About the memory, in bytes, of counts, topology keys and numbered texts. It only grows.
   int64_t count_bytes() const { return count_bytes_; }
 
+  // What pods count as by their limits, by node: worked out when it is asked for first and kept up to date
+  // from then on, as long as it is used or among the last few that were. Cost: O(pods) for a spec that is
+  // new.
+  std::shared_ptr<const LimitSums> SumLimits(const LimitSumsSpec& spec);
+
   // The required anti-affinity terms of all shapes.
   const AntiAffinityTerms& anti_affinity_terms() const { return anti_affinity_terms_; }
 
@@ -291,6 +297,7 @@ class Snapshot {
   void CheckAmounts(NodeIndex node) const;
   void CheckShapes() const;
   void CheckCounts() const;
+  void CheckLimitSums() const;
   void CheckMoves() const;
 
   const ClusterState& state_;
@@ -312,11 +319,12 @@ class Snapshot {
   std::vector<Mark> forks_;
   absl::flat_hash_map<std::string, std::unique_ptr<TopologyKey>> topologies_;
   absl::flat_hash_map<std::string, std::unique_ptr<DomainCounts>> counts_;
-  std::vector<DomainCounts*> all_counts_;              // in the order of their making
-  std::vector<DomainCounts*> spread_counts_;           // of these, those with CountUse::kSpread
-  std::vector<DomainCounts*> leaving_counts_;          // of these, those that see which nodes are leaving
-  std::vector<std::vector<DomainCounts*>> counts_of_;  // by shape: those that count it
-  std::vector<size_t> counts_seen_;                    // by shape: how many of all_counts_ were asked
+  std::vector<DomainCounts*> all_counts_;               // in the order of their making
+  std::vector<DomainCounts*> spread_counts_;            // of these, those with CountUse::kSpread
+  std::vector<DomainCounts*> leaving_counts_;           // of these, those that see which nodes are leaving
+  std::vector<std::vector<DomainCounts*>> counts_of_;   // by shape: those that count it
+  std::vector<size_t> counts_seen_;                     // by shape: how many of all_counts_ were asked
+  std::vector<std::shared_ptr<LimitSums>> limit_sums_;  // those asked for last come last
   absl::flat_hash_map<std::string, int64_t> numbers_;
   int64_t count_bytes_ = 0;
   // How many nodes, from the first, have their own name as hostname.

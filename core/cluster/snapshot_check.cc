@@ -31,6 +31,7 @@ void Snapshot::CheckConsistent() const {
   LOADLINE_CHECK(by_slot_.size() == in_slots) << by_slot_.size() << " slots have " << in_slots << " nodes";
   CheckShapes();
   CheckCounts();
+  CheckLimitSums();
   CheckMoves();
   anti_affinity_terms_.CheckConsistent();
   freed_.CheckConsistent();
@@ -170,6 +171,21 @@ void Snapshot::CheckMoves() const {
   }
   LOADLINE_CHECK(last.moves <= log_.size() && last.texts <= texts_.size()) << "moves were lost";
   for (const Move& move : log_) CheckedIndex("node", IndexOf(move.node), nodes_.size());
+}
+
+void Snapshot::CheckLimitSums() const {
+  for (const auto& sums : limit_sums_) {
+    for (int32_t i = 0; i < node_end(); ++i) {
+      const NodeIndex node{i};
+      for (size_t r = 0; r < sums->spec().resources.size(); ++r) {
+        absl::int128 sum = 0;
+        for (const SnapshotPod& pod : pods(node)) {
+          sum += sums->Counted(pod_shape(pod.shape), node_shape(node), r).amount;
+        }
+        LOADLINE_CHECK(sum == sums->sum(node, r)) << "limits of node " << i << ", resource " << r;
+      }
+    }
+  }
 }
 
 }  // namespace loadline

@@ -230,4 +230,30 @@ void Snapshot::ListPods() {
   }
 }
 
+std::shared_ptr<const LimitSums> Snapshot::SumLimits(const LimitSumsSpec& spec) {
+  constexpr size_t kMostUnused = 4;
+  const auto known = std::find_if(limit_sums_.begin(), limit_sums_.end(),
+                                  [&](const auto& sums) { return sums->spec() == spec; });
+  if (known != limit_sums_.end()) {
+    std::rotate(known, known + 1, limit_sums_.end());
+    return limit_sums_.back();
+  }
+  // Whoever holds one keeps it; of the others a few may be asked for again.
+  for (size_t i = 0; limit_sums_.size() >= kMostUnused && i < limit_sums_.size();) {
+    if (limit_sums_[i].use_count() == 1) {
+      limit_sums_.erase(limit_sums_.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+  auto sums = std::make_shared<LimitSums>(spec);
+  for (int32_t i = 0; i < node_end(); ++i) {
+    const NodeIndex node{i};
+    for (const SnapshotPod& pod : pods(node)) {
+      sums->Change(node, node_shape(node), pod.shape, pod_shape(pod.shape), +1);
+    }
+  }
+  return limit_sums_.emplace_back(std::move(sums));
+}
+
 }  // namespace loadline

@@ -19,8 +19,30 @@ bool DependsOnOthers(const PodShape& shape) {
          !rules.volumes.empty();
 }
 
+// Takes over what the load line reads: limits of its resources, whose ids are the same everywhere.
+void CopyLimits(const PodShape& shape, const LoadLine& line, PodShape* result, FingerprintBuilder* builder) {
+  result->best_effort = shape.best_effort;
+  builder->Add(int64_t{shape.best_effort});
+  std::vector<PartialLimit> partial;
+  for (const LimitSumsSpec::Resource& resource : line.sums.resources) {
+    const int64_t* const limit = shape.limits.Find(resource.id);
+    if (limit != nullptr) result->limits[resource.id] = *limit;
+    builder->Add(limit != nullptr ? *limit : -1);
+    if (shape.partial_limits == nullptr) continue;
+    for (const PartialLimit& entry : *shape.partial_limits) {
+      if (entry.resource != resource.id) continue;
+      partial.push_back(entry);
+      const int64_t flags = (entry.bounded ? 2 : 0) + (entry.stated ? 1 : 0);
+      for (const int64_t value : {flags, entry.by_request, entry.with_gap, entry.whole}) builder->Add(value);
+    }
+  }
+  if (!partial.empty()) {
+    result->partial_limits = std::make_shared<const std::vector<PartialLimit>>(std::move(partial));
+  }
+}
+
 // What filters read of a pod that is to be placed anew.
-PodShape ShapeForFilters(const PodShape& shape) {
+PodShape ShapeForFilters(const PodShape& shape, const LoadLine& line) {
   PodShape result;
   result.namespace_name = shape.namespace_name;
   result.requests = shape.requests;
@@ -40,6 +62,7 @@ PodShape ShapeForFilters(const PodShape& shape) {
     builder.Add(amount);
   }
   if (result.rules != nullptr) result.rules->AddTo(&builder);
+  if (!line.empty()) CopyLimits(shape, line, &result, &builder);
   result.base_fingerprint = builder.Finish();
   result.labels.AddTo(&builder);
   result.fingerprint = builder.Finish();
@@ -94,14 +117,14 @@ int32_t DrainBoard::KindOf(const IncomingPod& pod) {
   if (HasNamesOf(state_.resource_names(), pod)) return KindOfSnapshotShape(snapshot_.InternShape(pod.shape));
   PodShape renamed = pod.shape;
   renamed.requests = RequestsByName(pod, state_.resource_names());
-  return KindOfSnapshotShape(snapshot_.InternShape(ShapeForFilters(renamed)));
+  return KindOfSnapshotShape(snapshot_.InternShape(ShapeForFilters(renamed, fit_.load_line)));
 }
 
 int32_t DrainBoard::KindOfSnapshotShape(int32_t shape) {
   const size_t i = static_cast<size_t>(shape);
   if (i >= kind_of_shape_.size()) kind_of_shape_.resize(std::max(i + 1, 2 * kind_of_shape_.size()), -1);
   if (kind_of_shape_[i] >= 0) return kind_of_shape_[i];
-  PodShape for_filters = ShapeForFilters(snapshot_.pod_shape(shape));
+  PodShape for_filters = ShapeForFilters(snapshot_.pod_shape(shape), fit_.load_line);
   const int32_t id = snapshot_.InternShape(for_filters);
   const size_t at = static_cast<size_t>(id);
   if (at >= kind_of_shape_.size()) kind_of_shape_.resize(at + 1, -1);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/expand/estimate_by_count.h"
 #include "core/expand/estimate_on_snapshot.h"
+#include "core/expand/line_room.h"
 #include "core/expand/room.h"
 
 namespace loadline {
@@ -174,23 +175,37 @@ bool Estimator::MakeColumns(WorkBudget* budget) {
   std::vector<const IncomingPod*> pods;
   for (const PendingPods& entry : pods_) pods.push_back(&entry.pod);
   columns_ = RoomColumns::Make(pods, options_, budget);
+  if (!options_.load_line.empty() && columns_ != nullptr)
+    line_room_ = std::make_unique<LineRoom>(&snapshot_, &options_, &pods_);
   return columns_ != nullptr;
 }
 
-CountedEstimateInput Estimator::CountedInput(const NodeTemplate& node, std::vector<size_t> order,
-                                             WorkBudget* budget) {
+NodeEstimate Estimator::EstimateCounted(const NodeTemplate& node, std::vector<size_t> order,
+                                        NodeLimiter limiter, WorkBudget* budget) {
   CountedEstimateInput input;
   TrialMemory memory(budget);
   const NodeIndex copy = AddCopy(node, &memory);
   input.columns = &columns();
   input.free = columns().FreeOn(snapshot_, copy);
+  LineRoom::Columns with_line;
+  if (line_room_ != nullptr) {
+    with_line = line_room_->ForNode(columns(), node.shape, budget);
+    if (with_line.columns == nullptr) {
+      NodeEstimate nothing;
+      nothing.placed.resize(pods_.size());
+      nothing.end = EstimateEnd::kBudget;
+      return nothing;
+    }
+    input.columns = with_line.columns.get();
+    line_room_->AddFree(copy, &input.free);
+  }
   for (size_t i = 0; i < pods_.size(); ++i) {
     input.admitted.push_back(fit(i).Fits(copy));
     input.counts.push_back(pods_[i].count);
   }
   input.order = std::move(order);
   input.mode = mode_;
-  return input;
+  return EstimateByCount(input, limiter, budget);
 }
 
 NodeEstimate Estimator::Estimate(const NodeTemplate& node, NodeLimiter limiter, WorkBudget* budget) {
@@ -206,7 +221,7 @@ NodeEstimate Estimator::Estimate(const NodeTemplate& node, NodeLimiter limiter, 
   const std::vector<size_t> order = EstimationOrder(node.shape.allocatable, pods_);
   snapshot_.Fork();
   if (all_only_need_room_) {
-    estimate = EstimateByCount(CountedInput(node, order, budget), limiter, budget);
+    estimate = EstimateCounted(node, order, limiter, budget);
   } else {
     SnapshotEstimate by_placement(this, &snapshot_, node, limiter, budget);
     estimate =

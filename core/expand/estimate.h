@@ -16,6 +16,7 @@
 
 namespace loadline {
 
+class LineRoom;
 class RoomColumns;
 struct CountedEstimateInput;
 
@@ -126,6 +127,8 @@ class Estimator {
   bool MakeColumns(WorkBudget* budget);
   // What the pods request, by position. After MakeColumns().
   const RoomColumns& columns() const { return *columns_; }
+  // What the load line adds to them; nullptr: there is none. After MakeColumns().
+  const LineRoom* line_room() const { return line_room_.get(); }
   PodFit& fit(size_t pods) { return fresh_.fit(searches_[pods].fresh); }
   FitSearch& existing() { return existing_; }
   SearchPod existing_pod(size_t pods) const { return searches_[pods].existing; }
@@ -141,7 +144,8 @@ class Estimator {
 
   void Prepare(std::vector<IncomingPod> daemons, WorkBudget* budget);
   void Note(const PodFit& fit, const WorkBudget& budget);
-  CountedEstimateInput CountedInput(const NodeTemplate& node, std::vector<size_t> order, WorkBudget* budget);
+  NodeEstimate EstimateCounted(const NodeTemplate& node, std::vector<size_t> order, NodeLimiter limiter,
+                               WorkBudget* budget);
 
   Snapshot& snapshot_;
   const FitOptions& options_;
@@ -155,6 +159,7 @@ class Estimator {
   BudgetEnd cut_short_by_ = BudgetEnd::kNotEnded;
   std::vector<size_t> cut_off_;
   std::unique_ptr<RoomColumns> columns_;
+  std::unique_ptr<LineRoom> line_room_;
   int64_t added_ = 0;  // for names of new nodes
 };
 

@@ -10,6 +10,7 @@
 
 #include "core/cluster/labels.h"
 #include "core/expand/balance.h"
+#include "core/expand/line_room.h"
 #include "core/expand/room.h"
 #include "core/fit/trial_memory.h"
 #include "core/pack/fill.h"
@@ -35,6 +36,7 @@ class ProblemMaker {
                    NodeLimit max_new_nodes) {
     problem_.memory = std::make_unique<ReservedMemory>(budget_, BytesFor(counts.size()));
     if (!problem_.memory->ok() || !estimator_.MakeColumns(budget_)) return Nothing();
+    if (!AddLineColumns()) return Nothing();
     for (const PlanGroup& group : groups_) {
       if (!budget_->Spend(static_cast<int64_t>(1 + counts.size() / 4))) return Nothing();
       LookAt(group, counts);
@@ -59,6 +61,20 @@ class ProblemMaker {
     return std::move(problem_);
   }
 
+  // Where there is a load line, room is also what it leaves. False: the budget has not the memory.
+  bool AddLineColumns() {
+    const LineRoom* const line = estimator_.line_room();
+    if (line == nullptr) return true;
+    std::vector<const NodeShape*> shapes;
+    for (const PlanGroup& group : groups_) shapes.push_back(&group.node.shape);
+    line_ = line->ForNodes(estimator_.columns(), shapes, view_ == PlanView::kRelaxed, budget_);
+    return line_.columns != nullptr;
+  }
+
+  const RoomColumns& columns() const {
+    return line_.columns != nullptr ? *line_.columns : estimator_.columns();
+  }
+
   // What the tables take that have an entry for each kind of pods and each group.
   int64_t BytesFor(size_t pods) const {
     constexpr size_t kBytes = sizeof(Place) + 3 * sizeof(int64_t);
@@ -69,14 +85,17 @@ class ProblemMaker {
     snapshot_.Fork();
     TrialMemory memory(budget_);
     const NodeIndex copy = estimator_.AddCopy(group.node, &memory);
-    free_.push_back(estimator_.columns().FreeOn(snapshot_, copy));
+    free_.push_back(columns().FreeOn(snapshot_, copy));
+    if (line_.columns != nullptr) {
+      estimator_.line_room()->AddFree(line_, free_.size() - 1, copy, &free_.back());
+    }
     std::vector<Place>& places = places_.emplace_back(counts.size());
     for (size_t pods = 0; pods < counts.size(); ++pods) {
       if (counts[pods] == 0) continue;
       PodFit& fit = estimator_.fit(pods);
       if (fit.Hopeless() || !fit.FitsByItself(copy)) continue;
       Place& place = places[pods];
-      place.most = std::min(counts[pods], CopiesThatFit(free_.back(), estimator_.columns().request(pods)));
+      place.most = std::min(counts[pods], CopiesThatFit(free_.back(), columns().request(pods)));
       if (estimator_.OnlyNeedsRoom(pods) || view_ == PlanView::kRelaxed) continue;
       place.most = TryOut(pods, copy, place.most);
       const int32_t key = SpreadKey(pods);
@@ -127,7 +146,7 @@ class ProblemMaker {
       place->there = counts->count(place->domain);
       place->lowest = counts->lowest();
       // By itself a node may take only what the skew leaves; beside others it takes more.
-      const int64_t room = CopiesThatFit(free_.back(), estimator_.columns().request(pods));
+      const int64_t room = CopiesThatFit(free_.back(), columns().request(pods));
       place->most = Alone(pods) ? 1 : room;
       return;
     }
@@ -187,7 +206,7 @@ class ProblemMaker {
 
   void AddItem(size_t pods, int64_t count, std::vector<int64_t> most, bool may_merge) {
     if (count == 0) return;
-    const auto request = estimator_.columns().request(pods);
+    const auto request = columns().request(pods);
     const PodCount entry{static_cast<int32_t>(pods), count};
     std::vector<int64_t> row(request.begin(), request.end());
     if (may_merge && (view_ == PlanView::kRelaxed || estimator_.OnlyNeedsRoom(pods))) {
@@ -248,6 +267,7 @@ class ProblemMaker {
   const std::vector<PlanGroup>& groups_;
   PlanView view_;
   WorkBudget* budget_;
+  LineRoom::Shared line_;
   std::vector<std::vector<int64_t>> free_;  // by group
   std::vector<std::vector<Place>> places_;  // by group, then by pods
   std::vector<std::vector<int64_t>> most_;  // by item, then by group

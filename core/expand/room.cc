@@ -42,6 +42,22 @@ std::unique_ptr<RoomColumns> RoomColumns::Make(const std::vector<const IncomingP
   return columns;
 }
 
+std::unique_ptr<RoomColumns> RoomColumns::With(size_t further,
+                                               const std::function<int64_t(size_t, size_t)>& taken) const {
+  std::unique_ptr<RoomColumns> columns(new RoomColumns());
+  columns->resources_ = resources_;
+  columns->pods_ = pods_;
+  columns->further_ = further_ + further;
+  const size_t pods = requests_.size() / width();
+  columns->requests_.reserve(pods * columns->width());
+  for (size_t pod = 0; pod < pods; ++pod) {
+    const auto row = request(pod);
+    columns->requests_.insert(columns->requests_.end(), row.begin(), row.end());
+    for (size_t column = 0; column < further; ++column) columns->requests_.push_back(taken(pod, column));
+  }
+  return columns;
+}
+
 std::vector<int64_t> RoomColumns::FreeOn(const Snapshot& snapshot, NodeIndex node) const {
   std::vector<int64_t> free;
   free.reserve(width());

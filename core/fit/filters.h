@@ -24,6 +24,8 @@ MadeFilter MakeVolumeZone(const FitContext& context);
 MadeFilter MakePodTopologySpread(const FitContext& context);
 MadeFilter MakeInterPodAffinity(const FitContext& context);
 MadeFilter MakeDynamicResources(const FitContext& context);
+// Ours, see load_line.h.
+MadeFilter MakeLoadLine(const FitContext& context);
 
 // The resources that NodeResourcesFit compares with what a node has free, with what the pod requests of each:
 // more than 0. In the order of the ids.

@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "core/cluster/snapshot.h"
+#include "core/fit/load_line.h"
 #include "core/fit/verdict.h"
 
 namespace loadline {
@@ -24,6 +25,8 @@ struct FitOptions {
   // Reproduces kubernetes/kubernetes#141526: a namespace selector of the incoming pod that matches an empty
   // set of labels matches every namespace.
   bool namespace_selector_sees_no_labels = false;
+  // What the limits of the pods of a node may add up to; off by default.
+  LoadLine load_line = {};
 };
 
 // A pod that looks for a node.
@@ -107,6 +110,10 @@ class NodeFilter {
   // Whether the node, which is there, passes. If not and `why` is given, sets it to a refusal, or to what
   // cannot be judged.
   virtual bool Passes(NodeIndex node, Verdict* why) const = 0;
+
+  // Of scope kNode: whether it refuses a node only where pods have used up what RoomColumns of core/expand
+  // counts as well.
+  virtual bool AsksForRoom() const { return false; }
 
   // Appends what a filter of scope kTopology demands: a node that does not meet all demands does not pass;
   // one that does may still lack something for good.

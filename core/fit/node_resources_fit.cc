@@ -45,6 +45,8 @@ class NodeResourcesFit : public NodeFilter {
         pods_(context.pod->names.Find(kPods)),
         wanted_(CheckedRequests(*context.pod, *context.options)) {}
 
+  bool AsksForRoom() const override { return true; }
+
   bool Passes(NodeIndex node, Verdict* why) const override {
     const bool has_room = snapshot_.pods(node).size() < PodLimit(node);
     const bool fits = std::all_of(wanted_.begin(), wanted_.end(), [&](const CheckedRequest& want) {

@@ -12,7 +12,7 @@ using Make = MadeFilter (*)(const FitContext&);
 constexpr Make kFilters[] = {
     MakeNodeUnschedulable, MakeNodeName,           MakeTaintToleration,  MakeNodeAffinity,  MakeNodePorts,
     MakeNodeResourcesFit,  MakeVolumeRestrictions, MakeNodeVolumeLimits, MakeVolumeBinding, MakeVolumeZone,
-    MakePodTopologySpread, MakeInterPodAffinity,   MakeDynamicResources,
+    MakePodTopologySpread, MakeInterPodAffinity,   MakeDynamicResources, MakeLoadLine,
 };
 
 // Whether the first `end` names have the same numbers in both.
@@ -111,7 +111,7 @@ bool PodFit::OnlyNeedsRoom() const {
              case Scope::kNodeShape:
                return true;
              case Scope::kNode:
-               return filter->name() == FilterName::kNodeResourcesFit;
+               return filter->AsksForRoom();
              case Scope::kTopology:
                return true;  // it demands nothing
            }

@@ -24,6 +24,7 @@ enum class FilterName {
   kPodTopologySpread,
   kInterPodAffinity,
   kDynamicResources,
+  kLoadLine,  // not of the default profile: that of our plugin
 };
 
 // Whether preemption may help.

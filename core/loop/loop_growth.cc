@@ -9,6 +9,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
 #include "core/expand/node_limits.h"
+#include "core/fit/line_left.h"
 #include "core/fit/trial_memory.h"
 #include "core/loop/loop_resources.h"
 #include "core/loop/loop_sizes.h"
@@ -34,6 +35,9 @@ EmptyNode RoomOn(const LoopProblem& problem, const Snapshot& snapshot, NodeIndex
   EmptyNode room;
   room.room = {std::max<int64_t>(0, snapshot.amount(node, kCpu).free),
                std::max<int64_t>(0, snapshot.amount(node, kMemory).free)};
+  LineLeft line(problem.scale_down.fit.load_line, snapshot.node_shape(node));
+  for (const SnapshotPod& pod : snapshot.pods(node)) line.Add(snapshot.pod_shape(pod.shape));
+  room.room = Smaller(room.room, line.Left());
   if (const std::optional<ResourceId> pods = problem.names.Find("pods")) {
     const int64_t slots = snapshot.node_shape(node).allocatable.Get(*pods);
     room.slots = std::max<int64_t>(0, slots - static_cast<int64_t>(snapshot.pods(node).size()));
@@ -41,9 +45,10 @@ EmptyNode RoomOn(const LoopProblem& problem, const Snapshot& snapshot, NodeIndex
   return room;
 }
 
-// What is left when pods come.
-void Take(const PodShape& shape, int64_t count, EmptyNode* room) {
-  room->room = Minus(room->room, Times(CpuMemoryOf(shape.requests), count));
+// What is left when pods come to a node of the group.
+void Take(const LoopProblem& problem, size_t group, const PodShape& shape, int64_t count, EmptyNode* room) {
+  const LineLeft line(problem.scale_down.fit.load_line, *problem.groups[group].node);
+  room->room = Minus(room->room, Times(line.TakenBy(shape), count));
   room->slots = std::max<int64_t>(0, room->slots - count);
 }
 
@@ -91,7 +96,8 @@ std::vector<EmptyNode> AddEmptyOnes(const LoopProblem& problem, Snapshot* snapsh
   return rooms;
 }
 
-void ExpectOnNodes(const std::vector<ExistingUse>& uses, UpcomingNodes* upcoming, LoopPlan* plan) {
+void ExpectOnNodes(const LoopProblem& problem, const std::vector<ExistingUse>& uses, UpcomingNodes* upcoming,
+                   LoopPlan* plan) {
   const int64_t untainted = static_cast<int64_t>(upcoming->untainted.size());
   for (const ExistingUse& use : uses) {
     const int64_t number = static_cast<int64_t>(use.node) - static_cast<int64_t>(upcoming->first);
@@ -104,7 +110,8 @@ void ExpectOnNodes(const std::vector<ExistingUse>& uses, UpcomingNodes* upcoming
     }
     const size_t at = static_cast<size_t>(number);
     plan->expected.push_back({use.pods.pods, use.pods.count, NodeIndex{-1}, upcoming->group[at]});
-    Take(plan->waiting[static_cast<size_t>(use.pods.pods)].pod.shape, use.pods.count, &upcoming->room[at]);
+    Take(problem, static_cast<size_t>(upcoming->group[at]),
+         plan->waiting[static_cast<size_t>(use.pods.pods)].pod.shape, use.pods.count, &upcoming->room[at]);
   }
 }
 
@@ -266,7 +273,7 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
   TrialMemory memory(budget);
   UpcomingNodes upcoming = AddUpcoming(problem, counts, *plan, snapshot, &memory, budget);
   NodesOfGroups growth = PlanWithinLimits(problem, counts, snapshot, budget, plan);
-  ExpectOnNodes(plan->scale_up.existing, &upcoming, plan);
+  ExpectOnNodes(problem, plan->scale_up.existing, &upcoming, plan);
 
   GroupRooms rooms{AddEmptyOnes(problem, snapshot, budget),
                    std::vector<std::vector<EmptyNode>>(problem.groups.size()), upcoming.complete};
@@ -277,7 +284,8 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
     const int32_t group = plan->grown[static_cast<size_t>(nodes.group)];
     EmptyNode room = rooms.empty[static_cast<size_t>(group)];
     for (const PodCount& pods : nodes.pods) {
-      Take(plan->waiting[static_cast<size_t>(pods.pods)].pod.shape, pods.count, &room);
+      Take(problem, static_cast<size_t>(group), plan->waiting[static_cast<size_t>(pods.pods)].pod.shape,
+           pods.count, &room);
     }
     AddComing(room, nodes.nodes, &rooms.coming[static_cast<size_t>(group)]);
     growth[group] -= nodes.nodes;

@@ -19,6 +19,8 @@ PodShape ShapeOf(const CpuMemory& size, PodRules rules) {
   ContainerResources& container = resources.containers.emplace_back();
   container.requests[kCpu] = Quantity::FromMilli(size.cpu);
   container.requests[kMemory] = Quantity::FromUnits(size.memory);
+  container.limits =
+      container.requests;  // a pod without limits would count as the whole node at the load line
   PodTraits traits;
   traits.placeholder = true;
   return MakePodShape("", /*finished=*/false, resources, ResourceNames(), PodRole::kIncoming,

@@ -25,42 +25,6 @@ void SetReciprocal(LimitTerm* term) {
   term->reciprocal = absl::Uint128Low64(dividend / (static_cast<uint64_t>(term->allocatable) << term->up));
 }
 
-// What a pod counts as whose limits are decided container by container.
-void CountContainers(const PartialLimit& parts, const MissingLimitRule& rule, PodLimit* limit) {
-  limit->amount = std::max(parts.with_gap, parts.whole);
-  if (parts.bounded) return;
-  switch (rule.rule) {
-    case MissingLimit::kZero:
-      break;
-    case MissingLimit::kRequest:
-      limit->amount = parts.by_request;
-      break;
-    case MissingLimit::kAllocatable:
-      limit->allocatable = true;
-      break;
-    case MissingLimit::kFixed:
-      limit->amount = std::max(SaturatingAdd(parts.with_gap, rule.fixed), parts.whole);
-      break;
-  }
-}
-
-// What a pod without any limit counts as where it is decided for the whole pod.
-void CountWhole(int64_t request, const MissingLimitRule& rule, PodLimit* limit) {
-  switch (rule.rule) {
-    case MissingLimit::kZero:
-      break;
-    case MissingLimit::kRequest:
-      limit->amount = request;
-      break;
-    case MissingLimit::kAllocatable:
-      limit->allocatable = true;
-      break;
-    case MissingLimit::kFixed:
-      limit->amount = rule.fixed;
-      break;
-  }
-}
-
 // Says whether an amount of a resource that is scored could not be read. Without that resource the node could
 // look better than all others, so that it has no score.
 bool HidesScoredResource(const LimitPolicy& policy, const ClusterState& cluster, Slot slot) {
@@ -75,39 +39,12 @@ bool HidesScoredResource(const LimitPolicy& policy, const ClusterState& cluster,
 
 PodLimit PodLimitOf(const LimitPolicy& policy, const ScoredResource& resource, std::optional<ResourceId> id,
                     const PodShape& shape, PodRole role) {
-  const bool effective = policy.pod_limits == PodLimits::kEffective;
-  const PartialLimit parts = id.has_value() ? LimitOf(shape, *id) : PartialLimit();
-  PodLimit limit;
-  if (id.has_value()) limit.amount = (effective ? shape.limits : shape.proposal_limits).Get(*id);
-  // The proposal adds the overhead to what is no limit as well.
-  limit.limited = limit.amount > 0 && (effective || parts.stated);
-  limit.missing = !(effective ? parts.bounded : limit.limited);
-  if (shape.finished) return limit;
-  if (policy.missing_limit_scope == MissingLimitScope::kIncomingPod && role != PodRole::kIncoming) {
-    return limit;
-  }
-  const MissingLimitRule& rule = shape.best_effort ? resource.best_effort : resource.others;
-  limit.rule = rule.rule;
-  if (effective) {
-    CountContainers(parts, rule, &limit);
-  } else if (limit.missing) {
-    CountWhole(id.has_value() ? shape.requests.Get(*id) : 0, rule, &limit);
-  }
-  return limit;
+  return PodLimitOf({policy.pod_limits, policy.missing_limit_scope, policy.max_limit_ratio},
+                    {resource.best_effort, resource.others}, id, shape, role);
 }
 
 CountedLimit CountOnNode(const LimitPolicy& policy, const PodLimit& limit, int64_t allocatable) {
-  CountedLimit counted;
-  counted.missing = limit.missing;
-  if (allocatable == 0) return counted;
-  counted.amount = limit.allocatable ? allocatable : limit.amount;
-  if (policy.max_limit_ratio == 0) return counted;
-  const absl::int128 bound = absl::int128(allocatable) * policy.max_limit_ratio;
-  if (counted.amount > bound) {
-    counted.amount = static_cast<int64_t>(bound);
-    counted.clamped = true;
-  }
-  return counted;
+  return CountOnNode(policy.max_limit_ratio, limit, allocatable);
 }
 
 LimitColumns::LimitColumns(LimitPolicy policy)

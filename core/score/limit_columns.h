@@ -9,6 +9,7 @@
 
 #include "absl/numeric/int128.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/counted_limits.h"
 #include "core/score/limit_policy.h"
 
 namespace loadline {
@@ -41,27 +42,9 @@ inline int64_t ShareOf(const LimitTerm& node, int64_t amount) {
   return share > kMaxRawScore ? kMaxRawScore : static_cast<int64_t>(share);
 }
 
-// What one pod counts as on one node.
-struct CountedLimit {
-  int64_t amount = 0;
-  bool missing = false;  // a rule stood in for the limit of some container
-  bool clamped = false;  // to max_limit_ratio times allocatable
-};
-
-// One resource of a policy for pods of one shape: what they count as, but for the node.
-struct PodLimit {
-  bool limited = false;                     // has a limit, and not 0: if only of some containers
-  bool missing = false;                     // a rule stood in for the limit of some container
-  bool allocatable = false;                 // counts as the node's allocatable
-  int64_t amount = 0;                       // else counts as this much
-  MissingLimit rule = MissingLimit::kZero;  // if missing: what stood in
-};
-
-// Whether a pod is the one to be placed, which some policies count by other rules.
+// As those of counted_limits.h, by the rules of a policy.
 PodLimit PodLimitOf(const LimitPolicy& policy, const ScoredResource& resource, std::optional<ResourceId> id,
                     const PodShape& shape, PodRole role);
-
-// What `limit` counts as on a node with this much allocatable; nothing where it is 0.
 CountedLimit CountOnNode(const LimitPolicy& policy, const PodLimit& limit, int64_t allocatable);
 
 // Holds no reference to the cluster. Not thread-safe; const members may run together.

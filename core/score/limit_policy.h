@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "core/cluster/counted_limits.h"
 
 namespace loadline {
 
@@ -16,12 +17,6 @@ enum class Arithmetic {
   kTruncating,  // whole numbers, each quotient truncated towards 0 after multiplying
 };
 
-// What counts as the limit of a pod.
-enum class PodLimits {
-  kEffective,  // PodShape::limits, for incoming and existing pods alike
-  kProposal,   // PodShape::proposal_limits
-};
-
 // How the resources of a node become one raw score.
 enum class Aggregate { kWeightedMean, kWeightedSum, kWorst };
 
@@ -29,27 +24,6 @@ enum class Aggregate { kWeightedMean, kWeightedSum, kWorst };
 enum class AbsentResource {
   kExclude,     // skip it with its weight; a node that lacks what the pod limits scores 0, apart
   kAddNothing,  // it adds nothing to the sum
-};
-
-// The pods that the rules for missing limits hold for.
-enum class MissingLimitScope { kAllPods, kIncomingPod };
-
-// What stands in for a missing limit. With PodLimits::kEffective this is decided container by container: a
-// limit at the pod level stands for all of them; else each app container and sidecar without a limit counts
-// by the rule, an ordinary init container without one counts its request, and the sums are those of effective
-// limits, with the overhead. With PodLimits::kProposal the rule is for pods in which no container has a
-// limit, and stands for the whole pod.
-enum class MissingLimit {
-  kZero,         // nothing
-  kRequest,      // the container's request
-  kAllocatable,  // the allocatable of the node: one such container can use all of it
-  kFixed,        // a fixed amount, once for all such containers of a pod
-};
-
-struct MissingLimitRule {
-  MissingLimit rule = MissingLimit::kZero;
-  int64_t fixed = 0;  // with kFixed: millicores or units, [0, 2^62]
-  friend bool operator==(const MissingLimitRule&, const MissingLimitRule&) = default;
 };
 
 // How raw scores become [0, 100].

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/fit/line_left.h"
 
 namespace loadline {
 namespace {
@@ -102,6 +103,7 @@ void SlackOnSnapshot::PutPlaceholders() {
     ContainerResources& container = resources.containers.emplace_back();
     container.requests[kCpu] = Quantity::FromMilli(group.size.cpu);
     container.requests[kMemory] = Quantity::FromUnits(group.size.memory);
+    container.limits = container.requests;  // so that it counts for as much at the load line
     const int32_t shape = snapshot_.InternShape(
         MakePodShape("", /*finished=*/false, resources, ResourceNames(), PodRole::kIncoming));
     for (const int64_t id : members.ids) {
@@ -121,10 +123,17 @@ void SlackOnSnapshot::Place(NodeIndex node, int32_t shape, const CpuMemory& size
   const size_t slot = IndexOf(snapshot_.slot(node));
   if (!set_.Has(slot)) return;
   SlackNode content = set_.node(slot);
-  content.real = Plus(content.real, size);
+  content.real = Plus(content.real, RoomTaken(node, shape, size));
   --content.free_slots;
   set_.SetNode(slot, std::move(content));
   filled->push_back(slot);
+}
+
+// Of room that is what both requests and the load line leave.
+CpuMemory SlackOnSnapshot::RoomTaken(NodeIndex node, int32_t shape, const CpuMemory& size) const {
+  if (options_.load_line.empty()) return size;
+  const LineLeft line(options_.load_line, snapshot_.node_shape(node));
+  return Larger(size, line.TakenBy(snapshot_.pod_shape(shape)));
 }
 
 SearchPod SlackOnSnapshot::Prepare(const MirroredPod& pod) {
@@ -172,7 +181,16 @@ std::optional<size_t> SlackOnSnapshot::FindNode(SearchPod pod, const CpuMemory& 
 
 void SlackOnSnapshot::PutCopy(int64_t id, size_t slot, int32_t shape, bool attach) {
   if (attach) set_.Attach(id, slot);
-  snapshot_.PlacePod(*snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)}), shape);
+  const NodeIndex node = *snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)});
+  snapshot_.PlacePod(node, shape);
+  const CpuMemory size = set_.placeholder(id).size;
+  const CpuMemory beyond = Smaller(Minus(RoomTaken(node, shape, size), size), set_.Free(slot));
+  if (beyond == CpuMemory()) return;
+  // What its limits take of the node beyond its requests is as if real pods had it, for this plan.
+  SlackNode content = set_.node(slot);
+  content.real = Plus(content.real, beyond);
+  set_.SetNode(slot, std::move(content));
+  fuller_.push_back(slot);
 }
 
 // Copies that no longer may be where they are lose their node, but not for want of work: those that were not

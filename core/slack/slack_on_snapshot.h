@@ -62,6 +62,10 @@ class SlackOnSnapshot {
   // onto the first node that takes them. Returns how many found a node.
   int64_t PlaceMirrored(const MirroredPod& pod);
 
+  // Slots on which copies took more room than their size, with repeats: their nodes are to be put anew before
+  // the next plan.
+  const std::vector<size_t>& fuller() const { return fuller_; }
+
   // Asks for nodes for the copies that have none, of the best option that takes them. `shapes`: what a new
   // node is, by position in the sketch; `allowed`: where this copy may be asked for. Sets status and reason,
   // and adds to `homes` how many are asked of each class.
@@ -88,6 +92,7 @@ class SlackOnSnapshot {
   void KeepCopies(const std::vector<int64_t>& ids, PodFit* fit);
   std::optional<size_t> FindNode(SearchPod pod, const CpuMemory& size);
   std::optional<size_t> TightestFit(SearchPod pod, const CpuMemory& size);
+  CpuMemory RoomTaken(NodeIndex node, int32_t shape, const CpuMemory& size) const;
   void PutCopy(int64_t id, size_t slot, int32_t shape, bool attach);
   // The number of a node to come that takes the pod now; adds one if need be.
   std::optional<size_t> NodeToCome(const std::vector<NodeShape>& shapes, Search* search,
@@ -105,6 +110,7 @@ class SlackOnSnapshot {
   std::optional<FitSearch> search_;
   absl::btree_map<std::string, SearchPod> prepared_;  // by key of the pod
   std::vector<NodeIndex> to_come_;                    // by number in the sketch
+  std::vector<size_t> fuller_;
 };
 
 }  // namespace loadline

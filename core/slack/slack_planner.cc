@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/btree_set.h"
+#include "core/fit/line_left.h"
 #include "core/slack/literal_plan.h"
 
 namespace loadline {
@@ -34,8 +35,20 @@ void SlackPlanner::PutNode(size_t slot) {
     set_.RemoveNode(slot);
     return;
   }
-  set_.SetNode(slot,
-               {node->name, node->allocatable, node->real, node->free_slots, ClassId(node->class_name)});
+  set_.SetNode(slot, {node->name, node->allocatable, Larger(node->real, AtLine(slot)), node->free_slots,
+                      ClassId(node->class_name)});
+}
+
+// What real pods have of a node at least, so that what it has left is no more than the load line leaves.
+CpuMemory SlackPlanner::AtLine(size_t slot) const {
+  if (line_.empty()) return {};
+  const Slot at{static_cast<int32_t>(slot)};
+  LineLeft line(line_, cluster_->node_shape(at));
+  for (const NodePods::Pod& pod : cluster_->pods(at).pods()) {
+    const PodShape& shape = cluster_->pod_shapes()[pod.shape];
+    if (!shape.finished && !TraitsOf(shape).placeholder) line.Add(shape);
+  }
+  return Minus(rooms_.node(slot).allocatable, line.Left());
 }
 
 void SlackPlanner::PutBack(const SlackState& state) {
@@ -70,8 +83,12 @@ void SlackPlanner::CatchUp(const SlackQuestion& question) {
   for (const SlackClassRule& rule : question.options.class_rules) {
     for (const Label& label : rule.labels) labels.push_back(label.key);
   }
+  cluster_ = question.cluster;
+  const LoadLine line = question.fit != nullptr ? question.fit->load_line : LoadLine();
+  const bool other_line = !(line == line_);
+  line_ = line;
   const bool all = rooms_.CatchUp(*question.cluster, labels, selected_labels_, &changed);
-  if (all || restored_.has_value()) {
+  if (all || other_line || restored_.has_value()) {
     const SlackState state = State();
     restored_.reset();
     PutBack(state);

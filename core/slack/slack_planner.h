@@ -89,6 +89,7 @@ class SlackPlanner {
   // slack_planner.cc: what is kept from plan to plan.
   void CatchUp(const SlackQuestion& question);
   void PutNode(size_t slot);
+  CpuMemory AtLine(size_t slot) const;
   void PutBack(const SlackState& state);
   int32_t ClassId(const std::string& name);
   void Remember(const std::vector<SlackClassView>& views);
@@ -133,7 +134,9 @@ class SlackPlanner {
   LabelKeys selected_labels_;           // see SlackState
   std::optional<SlackState> restored_;  // to be taken over by the next plan
   absl::btree_map<std::string, int32_t> class_ids_;
-  std::vector<size_t> filled_;  // slots that pods which wait were put on, for the last plan
+  const ClusterState* cluster_ = nullptr;  // of the plan under way
+  LoadLine line_;                          // of the last plan
+  std::vector<size_t> filled_;             // slots that pods which wait were put on, for the last plan
   int64_t next_id_ = 1;
   absl::btree_map<std::string, int64_t> excess_since_s_;  // by class
 };

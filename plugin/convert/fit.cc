@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/fields.h"
+#include "plugin/convert/load_line.h"
 #include "plugin/convert/node.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
@@ -191,7 +192,7 @@ v1::VerdictGroup EncodeVerdict(const Verdict& verdict) {
       break;
   }
   // The values of both enums are in the order of the filters.
-  static_assert(static_cast<int>(FilterName::kDynamicResources) == v1::VerdictGroup::DYNAMIC_RESOURCES);
+  static_assert(static_cast<int>(FilterName::kLoadLine) == v1::VerdictGroup::LOAD_LINE);
   static_assert(static_cast<int>(StatusClass::kUnschedulableAndUnresolvable) ==
                 v1::VerdictGroup::UNSCHEDULABLE_AND_UNRESOLVABLE);
   group.set_filter(static_cast<v1::VerdictGroup::Filter>(verdict.filter));
@@ -217,6 +218,11 @@ absl::StatusOr<FitOptions> DecodeFitOptions(const v1::FitOptions& message) {
   options.ignored_resource_groups.insert(message.ignored_resource_groups().begin(),
                                          message.ignored_resource_groups().end());
   options.namespace_selector_sees_no_labels = message.defects().namespace_selector_sees_no_labels();
+  if (message.has_load_line()) {
+    absl::StatusOr<DecodedLoadLine> line = DecodeLoadLine(message.load_line());
+    if (!line.ok()) return Annotate(line.status(), "load_line");
+    options.load_line = std::move(line->line);
+  }
   return options;
 }
 

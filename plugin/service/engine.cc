@@ -9,6 +9,7 @@
 #include "loadline/v1/drain.pb.h"
 #include "loadline/v1/fit.pb.h"
 #include "loadline/v1/fleet.pb.h"
+#include "loadline/v1/load_line.pb.h"
 #include "loadline/v1/loop.pb.h"
 #include "loadline/v1/scale_up.pb.h"
 #include "loadline/v1/scale_up_plan.pb.h"
@@ -61,6 +62,8 @@ constexpr Method kMethods[] = {
     {"/loadline.v1.SchedulerExtender/Explain",
      Handle<v1::ExplainRequest, v1::ExplainResponse, AnswerExplain>},
     {"/loadline.v1.SchedulerExtender/Fit", Handle<v1::FitRequest, v1::FitResponse, AnswerFit>},
+    {"/loadline.v1.SchedulerExtender/CheckLoadLine",
+     Handle<v1::CheckLoadLineRequest, v1::CheckLoadLineResponse, AnswerCheckLoadLine>},
     {"/loadline.v1.Autoscaler/RankOptions",
      Handle<v1::RankOptionsRequest, v1::RankOptionsResponse, AnswerRankOptions>},
     {"/loadline.v1.Autoscaler/EstimateScaleUp",

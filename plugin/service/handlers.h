@@ -12,6 +12,8 @@ class Views;  // see views.h
 
 // Only declared, so that who answers one method need not read the messages of all.
 namespace v1 {
+class CheckLoadLineRequest;
+class CheckLoadLineResponse;
 class DescribeRequest;
 class DescribeResponse;
 class DropRequest;
@@ -63,6 +65,8 @@ absl::StatusOr<v1::ExplainResponse> AnswerExplain(const v1::ExplainRequest& requ
                                                   Views* views);
 absl::StatusOr<v1::FitResponse> AnswerFit(const v1::FitRequest& request, const Deadline& deadline,
                                           Views* views);
+absl::StatusOr<v1::CheckLoadLineResponse> AnswerCheckLoadLine(const v1::CheckLoadLineRequest& request,
+                                                              const Deadline& deadline, Views* views);
 
 // Autoscaler.
 absl::StatusOr<v1::RankOptionsResponse> AnswerRankOptions(const v1::RankOptionsRequest& request,

@@ -11,6 +11,7 @@ import (
 type filterFlags struct {
 	schedulerConfig string
 	defects         []string
+	line            lineFlags
 }
 
 func (f *filterFlags) addTo(flags *pflag.FlagSet) {
@@ -18,12 +19,16 @@ func (f *filterFlags) addTo(flags *pflag.FlagSet) {
 		"of NodeAffinity, PodTopologySpread and NodeResourcesFit in its first profile hold here too")
 	flags.StringSliceVar(&f.defects, "upstream-defects", nil,
 		"known defects of kube-scheduler to be reproduced: "+filterconfig.NamespaceSelectorSeesNoLabels)
+	f.line.addTo(flags)
 }
 
 // fit returns them as the engine has them; nil: as kube-scheduler's defaults.
 func (f *filterFlags) fit() (*loadlinev1.FitOptions, error) {
 	options, err := filterconfig.Options(f.schedulerConfig, f.defects)
 	if err != nil {
+		return nil, usageError{err}
+	}
+	if options, err = f.line.onto(options); err != nil {
 		return nil, usageError{err}
 	}
 	return options, nil

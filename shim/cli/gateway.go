@@ -7,8 +7,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/expander"
 	"loadline.dev/shim/extender"
+	"loadline.dev/shim/policy"
 )
 
 const gatewayHelp = `Answer programs that do not have the engine in them. The gateway watches the cluster itself.
@@ -25,7 +27,8 @@ plugin. In its configuration:
     httpTimeout: 200ms
 
 Without an answer of the engine within --engine-timeout, every node gets 0: the scheduler goes on by its
-own scores.
+own scores. With --max-limits-over-allocatable it answers the filter verb too, so that no pod lifts a
+node above the load line: add filterVerb: filter and ignorable: false.
 
 --expander-address: the gRPC expander of Cluster Autoscaler, for the choice of the node group that grows.
 Its flags:
@@ -50,6 +53,8 @@ type gatewayFlags struct {
 	expanderAddress string
 	engine          engineFlags
 	score           *policyFlags
+	line            lineFlags
+	onFailure       string
 	rank            rankPolicyFlags
 	logs            logFlags
 }
@@ -101,6 +106,9 @@ func (f *gatewayFlags) addTo(flags *pflag.FlagSet) {
 	_ = flags.MarkHidden("namespace")
 	addEngineFlag(flags, &f.engine)
 	f.score = addPolicyFlags(flags)
+	f.line.addTo(flags)
+	flags.StringVar(&f.onFailure, "on-engine-failure", refuseOnFailure, "with a load line, where the engine does not "+
+		"answer: Refuse places no pod; Allow places it, whatever the line")
 	addRankPolicyFlags(flags, &f.rank, "rank-policy")
 	f.logs = addLogFlags(flags, 0)
 }
@@ -128,6 +136,22 @@ func (f *gatewayFlags) check() error {
 	return nil
 }
 
+// loadLine returns the load line of the filter verb; nil: there is none.
+func (f *gatewayFlags) loadLine(counting policy.Policy) (*loadlinev1.LoadLine, bool, error) {
+	line, err := policy.ReadLine(f.line.entries, f.line.prefix, f.line.exempt)
+	if err != nil {
+		return nil, false, usageError{err}
+	}
+	if err := line.CheckCounting(counting); err != nil {
+		return nil, false, usageError{err}
+	}
+	if f.onFailure != refuseOnFailure && f.onFailure != allowOnFailure {
+		return nil, false, usagef("--on-engine-failure %q: must be %s or %s", f.onFailure, refuseOnFailure,
+			allowOnFailure)
+	}
+	return line.Proto(counting.Proto()), f.onFailure == allowOnFailure, nil
+}
+
 // run serves until the context ends.
 func (f *gatewayFlags) run(ctx context.Context) error {
 	p, err := f.score.policy()
@@ -135,6 +159,9 @@ func (f *gatewayFlags) run(ctx context.Context) error {
 		return err
 	}
 	f.extender.Policy, f.extender.Version = p.Proto(), Version
+	if f.extender.Line, f.extender.AllowOnFailure, err = f.loadLine(p); err != nil {
+		return err
+	}
 	if f.expander.Policy, err = f.rank.policy(); err != nil {
 		return err
 	}

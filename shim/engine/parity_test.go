@@ -174,6 +174,9 @@ func (g *requests) request(method string) proto.Message {
 	case loadlinev1.SchedulerExtender_Fit_FullMethodName:
 		return &loadlinev1.FitRequest{Changes: g.at(), Moves: g.moves(), Pods: g.pods(), Slots: g.someSlots(5),
 			Options: g.fitOptions()}
+	case loadlinev1.SchedulerExtender_CheckLoadLine_FullMethodName:
+		return &loadlinev1.CheckLoadLineRequest{Changes: g.at(), Line: g.loadLine(), Pod: g.incoming(),
+			Slots: g.someSlots(5), WithNodes: g.IntN(2) == 0}
 	case loadlinev1.Autoscaler_RankOptions_FullMethodName:
 		return g.rankOptions()
 	case loadlinev1.Autoscaler_EstimateScaleUp_FullMethodName:
@@ -341,7 +344,7 @@ func (g *requests) fitOptions() *loadlinev1.FitOptions {
 	if g.IntN(2) == 0 {
 		return nil
 	}
-	return &loadlinev1.FitOptions{IgnoredResources: []string{"nvidia.com/gpu"},
+	return &loadlinev1.FitOptions{LoadLine: g.loadLine(), IgnoredResources: []string{"nvidia.com/gpu"},
 		Defects: &loadlinev1.UpstreamDefects{NamespaceSelectorSeesNoLabels: g.IntN(2) == 0}}
 }
 

@@ -54,6 +54,10 @@ type Options struct {
 	Certificates certificates.Files
 	// Policy says how to score. Required.
 	Policy *loadlinev1.ScorePolicy
+	// Line is the load line that the filter verb keeps to; nil: there is no such verb.
+	Line *loadlinev1.LoadLine
+	// AllowOnFailure lets nodes pass the filter verb where the engine gives no answer.
+	AllowOnFailure bool
 	// Timeout bounds the question to the engine; 0: DefaultTimeout.
 	Timeout time.Duration
 	// View is the name of the view; empty: DefaultView. Two gateways at one loadlined need two.
@@ -109,6 +113,7 @@ type Gateway struct {
 	nodes, pods  *feed
 	refresher    refresher
 	prioritizer  prioritizer
+	filter       *lineFilter // nil: there is no load line
 	ending       atomic.Bool
 	rounds       atomic.Int64 // time of the last round of the background, in nanoseconds since 1970
 }
@@ -147,6 +152,9 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 		suspect: g.refresher.suspect, reading: make(chan struct{}, maxReading),
 		bodies: &byteBudget{limit: maxBodiesBytes}, tickets: make(chan struct{}, maxInFlight),
 	}
+	if options.Line != nil {
+		g.filter = &lineFilter{prioritizer: &g.prioritizer, line: options.Line, allow: options.AllowOnFailure}
+	}
 	g.nodes = newNodeFeed(g.view, g.refresher.changed)
 	g.pods = newPodFeed(g.view, g.refresher.changed)
 	if options.Address == "" {
@@ -154,6 +162,9 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 		return g, nil
 	}
 	g.metrics.registerExtender()
+	if g.filter != nil {
+		g.metrics.registerFilter()
+	}
 	return g, nil
 }
 

@@ -51,6 +51,8 @@ type metrics struct {
 	failedChecks prometheus.Gauge
 	engineUp     prometheus.Gauge
 	reloaded     prometheus.Gauge
+	filters      *prometheus.CounterVec
+	nodesAbove   prometheus.Gauge
 }
 
 func newMetrics(version string) *metrics {
@@ -95,6 +97,11 @@ func newMetrics(version string) *metrics {
 		reloaded: gauge("loadline_tls_last_reload_successful",
 			"Whether the certificate files could be read when they last changed."),
 	}
+	m.filters = counter("loadline_extender_filter_requests_total",
+		"Filter requests by result: answered, or the reason why the engine did not say what the load line allows.",
+		"result")
+	m.nodesAbove = gauge("loadline_nodes_above_line",
+		"Nodes above the load line, of those that the last filter request asked about.")
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadline_build_info",
 		Help: "Always 1; the labels tell the build.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
@@ -114,6 +121,18 @@ func newMetrics(version string) *metrics {
 func (m *metrics) registerExtender() {
 	m.registry.MustRegister(m.requests, m.skips, m.duration, m.fullNodes, m.unknownNodes, m.leftOut, m.unreadable,
 		m.syncs, m.viewNodes, m.viewPods, m.clamped, m.failedChecks, m.engineUp)
+}
+
+// registerFilter adds the metrics that an extender with a load line has.
+func (m *metrics) registerFilter() { m.registry.MustRegister(m.filters, m.nodesAbove) }
+
+// filtered counts a filter request. `skip` is empty when the engine has answered.
+func (m *metrics) filtered(skip string, took time.Duration) {
+	m.duration.Observe(took.Seconds())
+	if skip == "" {
+		skip = "answered"
+	}
+	m.filters.WithLabelValues(skip).Inc()
 }
 
 // answered counts a request. `skip` is empty when the engine's scores were answered.

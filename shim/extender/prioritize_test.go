@@ -47,6 +47,8 @@ type scriptedEngine struct {
 	calls                              atomic.Int32
 	score                              func(ctx context.Context,
 		in *loadlinev1.ScoreRequest) (*loadlinev1.ScoreResponse, error)
+	line func(ctx context.Context,
+		in *loadlinev1.CheckLoadLineRequest) (*loadlinev1.CheckLoadLineResponse, error)
 }
 
 func (e *scriptedEngine) Score(ctx context.Context, in *loadlinev1.ScoreRequest,

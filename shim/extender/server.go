@@ -54,6 +54,9 @@ func (g *Gateway) handler(certificateNeeded bool) http.Handler {
 		guard = requireCertificate
 	}
 	mux.Handle("POST "+PrioritizePath, guard(&g.prioritizer))
+	if g.filter != nil {
+		mux.Handle("POST "+FilterPath, guard(g.filter))
+	}
 	g.addHealth(mux, guard)
 	return mux
 }

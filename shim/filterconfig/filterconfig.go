@@ -76,6 +76,11 @@ func parse(data []byte) (*loadlinev1.FitOptions, error) {
 		return options, nil
 	}
 	for _, plugin := range config.Profiles[0].PluginConfig {
+		if plugin.Name == linePlugin {
+			if err := addLine(options, plugin.Args); err != nil {
+				return nil, fmt.Errorf("pluginConfig of %s: %w", plugin.Name, err)
+			}
+		}
 		if !slices.Contains(plugins, plugin.Name) {
 			continue
 		}

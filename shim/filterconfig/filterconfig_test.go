@@ -84,3 +84,42 @@ func TestOptions(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestLoadLineOfOurPluginHoldsForPlans(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "scheduler.yaml")
+	const text = `
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: NodeResourcesLimitAware
+    args: {engineAddress: inprocess, maxLimitRatio: 2, maxLimitsOverAllocatable: {memory: 1.5},
+      lineExemptNamespaces: [kube-system], onEngineFailure: Refuse}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options, err := Options(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := options.GetLoadLine()
+	if line.GetResources()[0].GetMaxLimitsOverAllocatable() != "1.5" || line.GetCounting().GetMaxLimitRatio() != 2 ||
+		line.GetExemptNamespaces()[0] != "kube-system" {
+		t.Errorf("got %v", line)
+	}
+	options, err = WithLine(options, []string{"cpu=3"}, "", nil)
+	if line := options.GetLoadLine(); err != nil || len(line.GetResources()) != 1 ||
+		line.GetResources()[0].GetResource() != "cpu" || line.GetCounting().GetMaxLimitRatio() != 2 {
+		t.Errorf("got %v, error %v", line, err)
+	}
+	if none, err := WithLine(nil, nil, "", nil); none != nil || err != nil {
+		t.Errorf("got %v, error %v", none, err)
+	}
+	if _, err := WithLine(nil, []string{"cpu=0"}, "", nil); err == nil {
+		t.Error("a line of 0 is taken")
+	}
+	_, err = optionsOf(t, strings.ReplaceAll(text, "maxLimitRatio: 2", "preset: kep217"))
+	if err == nil || !strings.Contains(err.Error(), "effective limits of all pods alike") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,12 @@ type NodeResourcesLimitAwareArgs struct {
 	View string `json:"view,omitempty"`
 
 	policy.Policy `json:",inline"`
+
+	// Line is the load line: a filter, off by default. It counts limits as the policy does.
+	policy.Line `json:",inline"`
+	// OnEngineFailure says what becomes of a pod when the engine does not say what the load line allows: Refuse (the
+	// default) tries it again after a backoff; Allow places it, whatever the line.
+	OnEngineFailure string `json:"onEngineFailure,omitempty"`
 }
 
 // decodeArgs makes valid arguments of what the scheduler's configuration holds; nil: all defaults.
@@ -73,6 +80,9 @@ func (a *NodeResourcesLimitAwareArgs) setDefaults() {
 	if a.View == "" {
 		a.View = defaultView
 	}
+	if a.OnEngineFailure == "" {
+		a.OnEngineFailure = RefuseOnFailure
+	}
 	a.Policy.Default()
 }
 
@@ -90,6 +100,13 @@ func (a *NodeResourcesLimitAwareArgs) validate() field.ErrorList {
 	}
 	if err := view.CheckName(a.View); err != nil {
 		errs = append(errs, field.Invalid(field.NewPath("view"), a.View, err.Error()))
+	}
+	if failures := []string{RefuseOnFailure, AllowOnFailure}; !slices.Contains(failures, a.OnEngineFailure) {
+		errs = append(errs, field.NotSupported(field.NewPath("onEngineFailure"), a.OnEngineFailure, failures))
+	}
+	errs = append(errs, a.Line.ValidateAt(nil)...)
+	if err := a.CheckCounting(a.Policy); err != nil {
+		errs = append(errs, field.Invalid(field.NewPath("maxLimitsOverAllocatable"), a.Preset, err.Error()))
 	}
 	return append(errs, a.Policy.ValidateAt(nil)...)
 }

@@ -29,6 +29,9 @@ type fakeEngine struct {
 	sync   func(*loadlinev1.SyncRequest) error                               // guarded by mu
 	asked  []*loadlinev1.ScoreRequest                                        // guarded by mu
 	closed int
+
+	lineAnswer func(*loadlinev1.CheckLoadLineRequest) (*loadlinev1.CheckLoadLineResponse, error) // guarded by mu
+	lineAsked  []*loadlinev1.CheckLoadLineRequest                                                // guarded by mu
 }
 
 func (f *fakeEngine) Invoke(_ context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
@@ -44,6 +47,13 @@ func (f *fakeEngine) Invoke(_ context.Context, method string, args, reply any, _
 		return err
 	case *loadlinev1.SyncRequest:
 		return f.sync(request)
+	case *loadlinev1.CheckLoadLineRequest:
+		f.lineAsked = append(f.lineAsked, proto.Clone(request).(*loadlinev1.CheckLoadLineRequest))
+		answer, err := f.lineAnswer(request)
+		if err == nil {
+			proto.Merge(reply.(proto.Message), answer)
+		}
+		return err
 	}
 	panic(method)
 }

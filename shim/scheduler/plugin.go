@@ -30,6 +30,8 @@ const (
 	// signKey names what the plugin reads of a pod: the resources of its containers, of the pod as a whole, and its
 	// overhead.
 	signKey = "loadline.dev/v1.Pod.Spec/Resources"
+	// namespaceKey names what a load line with exempt namespaces reads as well.
+	namespaceKey = "loadline.dev/v1.Pod.Metadata/Namespace"
 )
 
 // Plugin is the plugin in one profile.
@@ -42,6 +44,8 @@ type Plugin struct {
 	logger  klog.Logger
 	trouble atomic.Pointer[reason]              // the last one logged; nil: none
 	scale   atomic.Pointer[loadlinev1.RawScale] // of the engine's last answer; nil: none yet
+
+	loadLine loadLine
 }
 
 var (
@@ -69,8 +73,12 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, clien
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
+	if args.On() {
+		registerLineMetrics()
+	}
 	return &Plugin{
-		handle: handle, timeout: args.Timeout.Duration, policy: args.Policy.Proto(), client: shared, logger: logger,
+		loadLine: loadLine{line: args.Line.Proto(args.Policy.Proto()), allow: args.OnEngineFailure == AllowOnFailure},
+		handle:   handle, timeout: args.Timeout.Duration, policy: args.Policy.Proto(), client: shared, logger: logger,
 		close: sync.OnceValue(func() error { return clients.release(shared) }),
 	}, nil
 }
@@ -121,13 +129,18 @@ func (p *Plugin) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 
 func (p *Plugin) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) ([]int64, reason, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	return p.client.rawScores(ctx, pod, p.policy, p.cycle(state, nodes), func(scale *loadlinev1.RawScale) { p.scale.Store(scale) })
+}
+
+// cycle is what the engine is asked in: these nodes, of which the scheduler's snapshot has the content.
+func (p *Plugin) cycle(state fwk.CycleState, nodes []fwk.NodeInfo) view.Cycle {
 	cycle := view.Cycle{Feasible: nodes, Snapshot: p.handle.SnapshotSharedLister().NodeInfos()}
 	if state.IsPodGroupSchedulingCycle() {
 		cycle.Group = state.GetPodGroupSchedulingCycle()
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
-	defer cancel()
-	return p.client.rawScores(ctx, pod, p.policy, cycle, func(scale *loadlinev1.RawScale) { p.scale.Store(scale) })
+	return cycle
 }
 
 // Score reads the raw score of a node: an integer that depends on the pod and this node alone. Kubernetes 1.37 keeps it
@@ -187,5 +200,9 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) (fragments []fwk.SignFr
 			fragments, result = nil, fwk.NewStatus(fwk.Unschedulable, "the pod cannot be signed")
 		}
 	}()
-	return []fwk.SignFragment{{Key: signKey, Value: base64.StdEncoding.EncodeToString(view.SignPod(pod))}}, nil
+	fragments = []fwk.SignFragment{{Key: signKey, Value: base64.StdEncoding.EncodeToString(view.SignPod(pod))}}
+	if len(p.loadLine.line.GetExemptNamespaces()) > 0 {
+		fragments = append(fragments, fwk.SignFragment{Key: namespaceKey, Value: pod.Namespace})
+	}
+	return fragments, nil
 }

@@ -355,7 +355,11 @@ func TestSignPodTellsPodsApartByWhatIsScored(t *testing.T) {
 }
 
 func TestMetricNamesAreThoseOnMetrics(t *testing.T) {
-	f := newFixture(t, `{}`)
+	f := newFixture(t, cpuLine)
+	f.engine.lineAnswer = failingLine(status.Error(codes.Unavailable, ""))
+	f.filter(&cycleState{}, pod())
+	f.engine.lineAnswer = refusing(false)
+	f.filter(&cycleState{}, pod())
 	f.cycle()
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
@@ -369,12 +373,12 @@ func TestMetricNamesAreThoseOnMetrics(t *testing.T) {
 			series += len(family.GetMetric())
 		}
 	}
-	want := slices.Sorted(slices.Values(MetricNames))
+	want := slices.Sorted(slices.Values(slices.Concat(MetricNames, LineMetricNames)))
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 	// One per reason, one breaker per engine and view, one of each other: no label takes names from a cluster.
-	if most := len(MetricNames) + len(reasons) + 10; series > most {
+	if most := len(MetricNames) + len(LineMetricNames) + 2*len(reasons) + 10; series > most {
 		t.Errorf("%d series, want at most %d", series, most)
 	}
 }

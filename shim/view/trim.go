@@ -2,6 +2,7 @@ package view
 
 import (
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	v1 "k8s.io/api/core/v1"
@@ -85,6 +86,22 @@ func TrimNode(node *v1.Node) []byte {
 	return trimNode(node, detail{})
 }
 
+// lineLabels returns the labels by which a node may state a load line of its own, whatever prefix they have.
+func lineLabels(labels map[string]string) map[string]string {
+	var kept map[string]string
+	for key, value := range labels {
+		_, resource, _ := strings.Cut(key, "/")
+		if resource != "cpu" && resource != "memory" && resource != "ephemeral-storage" {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[key] = value
+	}
+	return kept
+}
+
 func trimPod(pod *v1.Pod, with detail) []byte {
 	b := appendMessage(make([]byte, 0, 256), objectMetadata, func(b []byte) []byte {
 		if with.identity {
@@ -125,6 +142,8 @@ func trimNode(node *v1.Node, with detail) []byte {
 		b = appendString(appendString(b, metaName, node.Name), metaUID, string(node.UID))
 		if with.filters {
 			b = appendLabels(b, metaLabels, node.Labels)
+		} else {
+			b = appendLabels(b, metaLabels, lineLabels(node.Labels))
 		}
 		if with.planning {
 			b = appendPlanningNodeMeta(b, node)

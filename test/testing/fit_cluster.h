@@ -27,6 +27,7 @@ struct FitPod {
   PodTraits traits = {};
   std::string name = {};
   std::string uid = {};
+  std::vector<std::pair<std::string, int64_t>> limits = {};
 };
 
 struct FitNode {
@@ -76,6 +77,10 @@ class FitCluster {
     for (const auto& [name, amount] : pod.requests) {
       const ResourceId id = names_.Intern(name);
       container.requests[id] = id == kCpu ? Quantity::FromMilli(amount) : Quantity::FromUnits(amount);
+    }
+    for (const auto& [name, amount] : pod.limits) {
+      const ResourceId id = names_.Intern(name);
+      container.limits[id] = id == kCpu ? Quantity::FromMilli(amount) : Quantity::FromUnits(amount);
     }
     PodShape shape = MakePodShape(pod.namespace_name, pod.traits.phase != PodPhase::kUnfinished, resources,
                                   names_, PodRole::kIncoming, pod.rules, pod.traits);

@@ -149,6 +149,8 @@ const (
 	VerdictGroup_POD_TOPOLOGY_SPREAD VerdictGroup_Filter = 11
 	VerdictGroup_INTER_POD_AFFINITY  VerdictGroup_Filter = 12
 	VerdictGroup_DYNAMIC_RESOURCES   VerdictGroup_Filter = 13
+	// Not of kube-scheduler's default profile, but of our plugin for it.
+	VerdictGroup_LOAD_LINE VerdictGroup_Filter = 14
 )
 
 // Enum value maps for VerdictGroup_Filter.
@@ -168,6 +170,7 @@ var (
 		11: "POD_TOPOLOGY_SPREAD",
 		12: "INTER_POD_AFFINITY",
 		13: "DYNAMIC_RESOURCES",
+		14: "LOAD_LINE",
 	}
 	VerdictGroup_Filter_value = map[string]int32{
 		"FILTER_UNSPECIFIED":  0,
@@ -184,6 +187,7 @@ var (
 		"POD_TOPOLOGY_SPREAD": 11,
 		"INTER_POD_AFFINITY":  12,
 		"DYNAMIC_RESOURCES":   13,
+		"LOAD_LINE":           14,
 	}
 )
 
@@ -939,7 +943,9 @@ type FitOptions struct {
 	IgnoredResources      []string `protobuf:"bytes,3,rep,name=ignored_resources,json=ignoredResources,proto3" json:"ignored_resources,omitempty"`
 	IgnoredResourceGroups []string `protobuf:"bytes,4,rep,name=ignored_resource_groups,json=ignoredResourceGroups,proto3" json:"ignored_resource_groups,omitempty"`
 	// Defects of kube-scheduler 1.36.3 to be reproduced. Left empty: the rules as documented.
-	Defects       *UpstreamDefects `protobuf:"bytes,5,opt,name=defects,proto3" json:"defects,omitempty"`
+	Defects *UpstreamDefects `protobuf:"bytes,5,opt,name=defects,proto3" json:"defects,omitempty"`
+	// What the limits of the pods of a node may add up to. Left out: there is no load line.
+	LoadLine      *LoadLine `protobuf:"bytes,6,opt,name=load_line,json=loadLine,proto3" json:"load_line,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1005,6 +1011,13 @@ func (x *FitOptions) GetIgnoredResourceGroups() []string {
 func (x *FitOptions) GetDefects() *UpstreamDefects {
 	if x != nil {
 		return x.Defects
+	}
+	return nil
+}
+
+func (x *FitOptions) GetLoadLine() *LoadLine {
+	if x != nil {
+		return x.LoadLine
 	}
 	return nil
 }
@@ -1259,7 +1272,7 @@ var File_loadline_v1_fit_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_fit_proto_rawDesc = "" +
 	"\n" +
-	"\x15loadline/v1/fit.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\"\xdc\x01\n" +
+	"\x15loadline/v1/fit.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x1bloadline/v1/load_line.proto\"\xdc\x01\n" +
 	"\n" +
 	"FitRequest\x12.\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\x12'\n" +
@@ -1302,14 +1315,15 @@ const file_loadline_v1_fit_proto_rawDesc = "" +
 	"\x05ghost\x18\x02 \x01(\bR\x05ghost\"\x06\n" +
 	"\x04Fork\"\b\n" +
 	"\x06Commit\"\b\n" +
-	"\x06Revert\"\x8e\x02\n" +
+	"\x06Revert\"\xc2\x02\n" +
 	"\n" +
 	"FitOptions\x12%\n" +
 	"\x0eadded_affinity\x18\x01 \x01(\fR\raddedAffinity\x12<\n" +
 	"\x1adefault_spread_constraints\x18\x02 \x03(\fR\x18defaultSpreadConstraints\x12+\n" +
 	"\x11ignored_resources\x18\x03 \x03(\tR\x10ignoredResources\x126\n" +
 	"\x17ignored_resource_groups\x18\x04 \x03(\tR\x15ignoredResourceGroups\x126\n" +
-	"\adefects\x18\x05 \x01(\v2\x1c.loadline.v1.UpstreamDefectsR\adefects\"[\n" +
+	"\adefects\x18\x05 \x01(\v2\x1c.loadline.v1.UpstreamDefectsR\adefects\x122\n" +
+	"\tload_line\x18\x06 \x01(\v2\x15.loadline.v1.LoadLineR\bloadLine\"[\n" +
 	"\x0fUpstreamDefects\x12H\n" +
 	"!namespace_selector_sees_no_labels\x18\x01 \x01(\bR\x1dnamespaceSelectorSeesNoLabels\"\x8d\x01\n" +
 	"\vFitResponse\x12'\n" +
@@ -1317,7 +1331,7 @@ const file_loadline_v1_fit_proto_rawDesc = "" +
 	"\bleft_out\x18\x02 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
 	"\x0eleft_out_total\x18\x03 \x01(\x03R\fleftOutTotal\";\n" +
 	"\x06PodFit\x121\n" +
-	"\x06groups\x18\x01 \x03(\v2\x19.loadline.v1.VerdictGroupR\x06groups\"\x91\x06\n" +
+	"\x06groups\x18\x01 \x03(\v2\x19.loadline.v1.VerdictGroupR\x06groups\"\xa0\x06\n" +
 	"\fVerdictGroup\x12;\n" +
 	"\averdict\x18\x01 \x01(\x0e2!.loadline.v1.VerdictGroup.VerdictR\averdict\x128\n" +
 	"\x06filter\x18\x02 \x01(\x0e2 .loadline.v1.VerdictGroup.FilterR\x06filter\x12H\n" +
@@ -1333,7 +1347,7 @@ const file_loadline_v1_fit_proto_rawDesc = "" +
 	"\vStatusClass\x12\x1c\n" +
 	"\x18STATUS_CLASS_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rUNSCHEDULABLE\x10\x01\x12\"\n" +
-	"\x1eUNSCHEDULABLE_AND_UNRESOLVABLE\x10\x02\"\xb6\x02\n" +
+	"\x1eUNSCHEDULABLE_AND_UNRESOLVABLE\x10\x02\"\xc5\x02\n" +
 	"\x06Filter\x12\x16\n" +
 	"\x12FILTER_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12NODE_UNSCHEDULABLE\x10\x01\x12\r\n" +
@@ -1350,7 +1364,8 @@ const file_loadline_v1_fit_proto_rawDesc = "" +
 	"\x12\x17\n" +
 	"\x13POD_TOPOLOGY_SPREAD\x10\v\x12\x16\n" +
 	"\x12INTER_POD_AFFINITY\x10\f\x12\x15\n" +
-	"\x11DYNAMIC_RESOURCES\x10\rB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x11DYNAMIC_RESOURCES\x10\r\x12\r\n" +
+	"\tLOAD_LINE\x10\x0eB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_fit_proto_rawDescOnce sync.Once
@@ -1386,7 +1401,8 @@ var file_loadline_v1_fit_proto_goTypes = []any{
 	(*PodFit)(nil),                // 16: loadline.v1.PodFit
 	(*VerdictGroup)(nil),          // 17: loadline.v1.VerdictGroup
 	(*Changes)(nil),               // 18: loadline.v1.Changes
-	(*LeftOut)(nil),               // 19: loadline.v1.LeftOut
+	(*LoadLine)(nil),              // 19: loadline.v1.LoadLine
+	(*LeftOut)(nil),               // 20: loadline.v1.LeftOut
 }
 var file_loadline_v1_fit_proto_depIdxs = []int32{
 	18, // 0: loadline.v1.FitRequest.changes:type_name -> loadline.v1.Changes
@@ -1401,17 +1417,18 @@ var file_loadline_v1_fit_proto_depIdxs = []int32{
 	11, // 9: loadline.v1.Move.commit:type_name -> loadline.v1.Commit
 	12, // 10: loadline.v1.Move.revert:type_name -> loadline.v1.Revert
 	14, // 11: loadline.v1.FitOptions.defects:type_name -> loadline.v1.UpstreamDefects
-	16, // 12: loadline.v1.FitResponse.pods:type_name -> loadline.v1.PodFit
-	19, // 13: loadline.v1.FitResponse.left_out:type_name -> loadline.v1.LeftOut
-	17, // 14: loadline.v1.PodFit.groups:type_name -> loadline.v1.VerdictGroup
-	0,  // 15: loadline.v1.VerdictGroup.verdict:type_name -> loadline.v1.VerdictGroup.Verdict
-	2,  // 16: loadline.v1.VerdictGroup.filter:type_name -> loadline.v1.VerdictGroup.Filter
-	1,  // 17: loadline.v1.VerdictGroup.status_class:type_name -> loadline.v1.VerdictGroup.StatusClass
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	19, // 12: loadline.v1.FitOptions.load_line:type_name -> loadline.v1.LoadLine
+	16, // 13: loadline.v1.FitResponse.pods:type_name -> loadline.v1.PodFit
+	20, // 14: loadline.v1.FitResponse.left_out:type_name -> loadline.v1.LeftOut
+	17, // 15: loadline.v1.PodFit.groups:type_name -> loadline.v1.VerdictGroup
+	0,  // 16: loadline.v1.VerdictGroup.verdict:type_name -> loadline.v1.VerdictGroup.Verdict
+	2,  // 17: loadline.v1.VerdictGroup.filter:type_name -> loadline.v1.VerdictGroup.Filter
+	1,  // 18: loadline.v1.VerdictGroup.status_class:type_name -> loadline.v1.VerdictGroup.StatusClass
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_fit_proto_init() }
@@ -1420,6 +1437,7 @@ func file_loadline_v1_fit_proto_init() {
 		return
 	}
 	file_loadline_v1_cluster_state_proto_init()
+	file_loadline_v1_load_line_proto_init()
 	file_loadline_v1_fit_proto_msgTypes[2].OneofWrappers = []any{
 		(*Move_PlacePod)(nil),
 		(*Move_RemovePod)(nil),

@@ -26,29 +26,34 @@ var File_loadline_v1_scheduler_extender_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_scheduler_extender_proto_rawDesc = "" +
 	"\n" +
-	"$loadline/v1/scheduler_extender.proto\x12\vloadline.v1\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/score.proto2\xd3\x01\n" +
+	"$loadline/v1/scheduler_extender.proto\x12\vloadline.v1\x1a\x15loadline/v1/fit.proto\x1a\x1bloadline/v1/load_line.proto\x1a\x17loadline/v1/score.proto2\xab\x02\n" +
 	"\x11SchedulerExtender\x12>\n" +
 	"\x05Score\x12\x19.loadline.v1.ScoreRequest\x1a\x1a.loadline.v1.ScoreResponse\x12D\n" +
 	"\aExplain\x12\x1b.loadline.v1.ExplainRequest\x1a\x1c.loadline.v1.ExplainResponse\x128\n" +
-	"\x03Fit\x12\x17.loadline.v1.FitRequest\x1a\x18.loadline.v1.FitResponseB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x03Fit\x12\x17.loadline.v1.FitRequest\x1a\x18.loadline.v1.FitResponse\x12V\n" +
+	"\rCheckLoadLine\x12!.loadline.v1.CheckLoadLineRequest\x1a\".loadline.v1.CheckLoadLineResponseB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var file_loadline_v1_scheduler_extender_proto_goTypes = []any{
-	(*ScoreRequest)(nil),    // 0: loadline.v1.ScoreRequest
-	(*ExplainRequest)(nil),  // 1: loadline.v1.ExplainRequest
-	(*FitRequest)(nil),      // 2: loadline.v1.FitRequest
-	(*ScoreResponse)(nil),   // 3: loadline.v1.ScoreResponse
-	(*ExplainResponse)(nil), // 4: loadline.v1.ExplainResponse
-	(*FitResponse)(nil),     // 5: loadline.v1.FitResponse
+	(*ScoreRequest)(nil),          // 0: loadline.v1.ScoreRequest
+	(*ExplainRequest)(nil),        // 1: loadline.v1.ExplainRequest
+	(*FitRequest)(nil),            // 2: loadline.v1.FitRequest
+	(*CheckLoadLineRequest)(nil),  // 3: loadline.v1.CheckLoadLineRequest
+	(*ScoreResponse)(nil),         // 4: loadline.v1.ScoreResponse
+	(*ExplainResponse)(nil),       // 5: loadline.v1.ExplainResponse
+	(*FitResponse)(nil),           // 6: loadline.v1.FitResponse
+	(*CheckLoadLineResponse)(nil), // 7: loadline.v1.CheckLoadLineResponse
 }
 var file_loadline_v1_scheduler_extender_proto_depIdxs = []int32{
 	0, // 0: loadline.v1.SchedulerExtender.Score:input_type -> loadline.v1.ScoreRequest
 	1, // 1: loadline.v1.SchedulerExtender.Explain:input_type -> loadline.v1.ExplainRequest
 	2, // 2: loadline.v1.SchedulerExtender.Fit:input_type -> loadline.v1.FitRequest
-	3, // 3: loadline.v1.SchedulerExtender.Score:output_type -> loadline.v1.ScoreResponse
-	4, // 4: loadline.v1.SchedulerExtender.Explain:output_type -> loadline.v1.ExplainResponse
-	5, // 5: loadline.v1.SchedulerExtender.Fit:output_type -> loadline.v1.FitResponse
-	3, // [3:6] is the sub-list for method output_type
-	0, // [0:3] is the sub-list for method input_type
+	3, // 3: loadline.v1.SchedulerExtender.CheckLoadLine:input_type -> loadline.v1.CheckLoadLineRequest
+	4, // 4: loadline.v1.SchedulerExtender.Score:output_type -> loadline.v1.ScoreResponse
+	5, // 5: loadline.v1.SchedulerExtender.Explain:output_type -> loadline.v1.ExplainResponse
+	6, // 6: loadline.v1.SchedulerExtender.Fit:output_type -> loadline.v1.FitResponse
+	7, // 7: loadline.v1.SchedulerExtender.CheckLoadLine:output_type -> loadline.v1.CheckLoadLineResponse
+	4, // [4:8] is the sub-list for method output_type
+	0, // [0:4] is the sub-list for method input_type
 	0, // [0:0] is the sub-list for extension type_name
 	0, // [0:0] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
@@ -60,6 +65,7 @@ func file_loadline_v1_scheduler_extender_proto_init() {
 		return
 	}
 	file_loadline_v1_fit_proto_init()
+	file_loadline_v1_load_line_proto_init()
 	file_loadline_v1_score_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

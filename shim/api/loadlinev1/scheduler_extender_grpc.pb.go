@@ -21,9 +21,10 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	SchedulerExtender_Score_FullMethodName   = "/loadline.v1.SchedulerExtender/Score"
-	SchedulerExtender_Explain_FullMethodName = "/loadline.v1.SchedulerExtender/Explain"
-	SchedulerExtender_Fit_FullMethodName     = "/loadline.v1.SchedulerExtender/Fit"
+	SchedulerExtender_Score_FullMethodName         = "/loadline.v1.SchedulerExtender/Score"
+	SchedulerExtender_Explain_FullMethodName       = "/loadline.v1.SchedulerExtender/Explain"
+	SchedulerExtender_Fit_FullMethodName           = "/loadline.v1.SchedulerExtender/Fit"
+	SchedulerExtender_CheckLoadLine_FullMethodName = "/loadline.v1.SchedulerExtender/CheckLoadLine"
 )
 
 // SchedulerExtenderClient is the client API for SchedulerExtender service.
@@ -49,6 +50,10 @@ type SchedulerExtenderClient interface {
 	// RESOURCE_EXHAUSTED: more than 1,000 pods, or pods times candidates beyond 10,000,000, or an answer beyond
 	// 4 MiB. DEADLINE_EXCEEDED.
 	Fit(ctx context.Context, in *FitRequest, opts ...grpc.CallOption) (*FitResponse, error)
+	// Tells which nodes the load line keeps a pod off: what Fit tells of that filter alone, at the cost of
+	// Score. Same errors as Score, with "line" for "policy"; RESOURCE_EXHAUSTED when the answer would outgrow 4
+	// MiB.
+	CheckLoadLine(ctx context.Context, in *CheckLoadLineRequest, opts ...grpc.CallOption) (*CheckLoadLineResponse, error)
 }
 
 type schedulerExtenderClient struct {
@@ -89,6 +94,16 @@ func (c *schedulerExtenderClient) Fit(ctx context.Context, in *FitRequest, opts 
 	return out, nil
 }
 
+func (c *schedulerExtenderClient) CheckLoadLine(ctx context.Context, in *CheckLoadLineRequest, opts ...grpc.CallOption) (*CheckLoadLineResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckLoadLineResponse)
+	err := c.cc.Invoke(ctx, SchedulerExtender_CheckLoadLine_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SchedulerExtenderServer is the server API for SchedulerExtender service.
 // All implementations must embed UnimplementedSchedulerExtenderServer
 // for forward compatibility.
@@ -112,6 +127,10 @@ type SchedulerExtenderServer interface {
 	// RESOURCE_EXHAUSTED: more than 1,000 pods, or pods times candidates beyond 10,000,000, or an answer beyond
 	// 4 MiB. DEADLINE_EXCEEDED.
 	Fit(context.Context, *FitRequest) (*FitResponse, error)
+	// Tells which nodes the load line keeps a pod off: what Fit tells of that filter alone, at the cost of
+	// Score. Same errors as Score, with "line" for "policy"; RESOURCE_EXHAUSTED when the answer would outgrow 4
+	// MiB.
+	CheckLoadLine(context.Context, *CheckLoadLineRequest) (*CheckLoadLineResponse, error)
 	mustEmbedUnimplementedSchedulerExtenderServer()
 }
 
@@ -130,6 +149,9 @@ func (UnimplementedSchedulerExtenderServer) Explain(context.Context, *ExplainReq
 }
 func (UnimplementedSchedulerExtenderServer) Fit(context.Context, *FitRequest) (*FitResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Fit not implemented")
+}
+func (UnimplementedSchedulerExtenderServer) CheckLoadLine(context.Context, *CheckLoadLineRequest) (*CheckLoadLineResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckLoadLine not implemented")
 }
 func (UnimplementedSchedulerExtenderServer) mustEmbedUnimplementedSchedulerExtenderServer() {}
 func (UnimplementedSchedulerExtenderServer) testEmbeddedByValue()                           {}
@@ -206,6 +228,24 @@ func _SchedulerExtender_Fit_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SchedulerExtender_CheckLoadLine_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckLoadLineRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SchedulerExtenderServer).CheckLoadLine(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SchedulerExtender_CheckLoadLine_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SchedulerExtenderServer).CheckLoadLine(ctx, req.(*CheckLoadLineRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SchedulerExtender_ServiceDesc is the grpc.ServiceDesc for SchedulerExtender service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -224,6 +264,10 @@ var SchedulerExtender_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Fit",
 			Handler:    _SchedulerExtender_Fit_Handler,
+		},
+		{
+			MethodName: "CheckLoadLine",
+			Handler:    _SchedulerExtender_CheckLoadLine_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

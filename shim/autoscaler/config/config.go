@@ -88,11 +88,20 @@ type CloudProvider struct {
 type Filters struct {
 	SchedulerConfig string   `json:"schedulerConfig" help:"file with a KubeSchedulerConfiguration: arguments of NodeAffinity, PodTopologySpread and NodeResourcesFit in its first profile hold for plans too"`
 	UpstreamDefects []string `json:"upstreamDefects" help:"known defects of kube-scheduler that plans reproduce: namespace-selector-sees-no-labels"`
+
+	MaxLimitsOverAllocatable []string `json:"maxLimitsOverAllocatable" help:"load line, such as cpu=3,memory=1.5: no plan lifts the limits of the pods of a node above it; empty: that of our plugin in schedulerConfig, else none"`
+	LineNodeLabelPrefix      string   `json:"lineNodeLabelPrefix" help:"with maxLimitsOverAllocatable: a node with the label PREFIX/memory has that line for memory"`
+	LineExemptNamespaces     []string `json:"lineExemptNamespaces" help:"with maxLimitsOverAllocatable: namespaces whose pods go where they want, and count for others"`
 }
 
 // Options returns them as the engine has them; nil: as kube-scheduler's defaults.
 func (f *Filters) Options() (*loadlinev1.FitOptions, error) {
 	options, err := filterconfig.Options(f.SchedulerConfig, f.UpstreamDefects)
+	if err != nil {
+		return nil, fmt.Errorf("filters: %w", err)
+	}
+	options, err = filterconfig.WithLine(options, f.MaxLimitsOverAllocatable, f.LineNodeLabelPrefix,
+		f.LineExemptNamespaces)
 	if err != nil {
 		return nil, fmt.Errorf("filters: %w", err)
 	}
@@ -254,6 +263,10 @@ func (c *Configuration) Check() error {
 	}
 	if _, err := filterconfig.Options("", c.Filters.UpstreamDefects); err != nil {
 		return fmt.Errorf("filters.upstreamDefects: %w", err)
+	}
+	if _, err := filterconfig.WithLine(nil, c.Filters.MaxLimitsOverAllocatable, c.Filters.LineNodeLabelPrefix,
+		c.Filters.LineExemptNamespaces); err != nil {
+		return fmt.Errorf("filters: %w", err)
 	}
 	if err := c.LeaderElection.check(); err != nil {
 		return err

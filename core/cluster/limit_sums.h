@@ -1,0 +1,58 @@
+// What the pods of each node of a snapshot count as by their limits.
+#ifndef LOADLINE_CORE_CLUSTER_LIMIT_SUMS_H_
+#define LOADLINE_CORE_CLUSTER_LIMIT_SUMS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/numeric/int128.h"
+#include "core/cluster/counted_limits.h"
+#include "core/cluster/topology.h"
+
+namespace loadline {
+
+// What is summed: resources that have the same id in every cluster (cpu, memory, ephemeral-storage), each
+// once.
+struct LimitSumsSpec {
+  struct Resource {
+    ResourceId id{};
+    LimitRules rules;
+    friend bool operator==(const Resource&, const Resource&) = default;
+  };
+  std::vector<Resource> resources;
+  int32_t max_limit_ratio = 1;  // see LimitCounting
+  friend bool operator==(const LimitSumsSpec&, const LimitSumsSpec&) = default;
+};
+
+// Sums are exact, so that they can be taken back: effective limits, with the rules for missing ones for all
+// pods alike. Kept by a Snapshot, see Snapshot::SumLimits(). Not thread-safe; const members may run together.
+class LimitSums {
+ public:
+  explicit LimitSums(LimitSumsSpec spec) : spec_(std::move(spec)) {}
+
+  const LimitSumsSpec& spec() const { return spec_; }
+  // What the unfinished pods on the node count as, for the resource at this position of the spec.
+  absl::int128 sum(NodeIndex node, size_t resource) const {
+    const size_t at = IndexOf(node) * spec_.resources.size() + resource;
+    return at < sums_.size() ? sums_[at] : absl::int128(0);
+  }
+
+  // What a pod counts as, but for the node; and on a node of this shape, for the resource at this position of
+  // the spec.
+  PodLimit LimitOfPod(const PodShape& pod, size_t resource) const;
+  CountedLimit Counted(const PodShape& pod, const NodeShape& node, size_t resource) const;
+
+  // A pod came to the node (`sign` 1), or went (-1). `shape`: its number in the snapshot.
+  // Cost: O(resources); once per shape what LimitOf() costs.
+  void Change(NodeIndex node, const NodeShape& node_shape, int32_t shape, const PodShape& pod, int32_t sign);
+
+ private:
+  const LimitSumsSpec spec_;
+  std::vector<absl::int128> sums_;  // node * resources + resource; nodes without pods may be missing
+  std::vector<std::vector<PodLimit>> limits_;  // by shape; empty: not asked for yet
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CLUSTER_LIMIT_SUMS_H_

@@ -1,0 +1,34 @@
+// What the load line leaves of a node in the two resources that autoscalers plan by.
+#ifndef LOADLINE_CORE_FIT_LINE_LEFT_H_
+#define LOADLINE_CORE_FIT_LINE_LEFT_H_
+
+#include "absl/numeric/int128.h"
+#include "core/base/cpu_memory.h"
+#include "core/fit/load_line.h"
+
+namespace loadline {
+
+// One node under a line; both outlive the object. Without a line, there is room without end.
+class LineLeft {
+ public:
+  LineLeft(const LoadLine& line, const NodeShape& node);
+
+  // A pod that is there.
+  void Add(const PodShape& pod);
+  // Saturates at 0 where the node is above the line.
+  CpuMemory Left() const;
+  // What a pod takes of room that is the lesser of this and what requests leave: the larger of both.
+  CpuMemory TakenBy(const PodShape& pod) const;
+
+ private:
+  CpuMemory Counted(const PodShape& pod) const;
+
+  const LoadLine& line_;
+  const NodeShape& node_;
+  absl::int128 cpu_ = kMaxAmount;
+  absl::int128 memory_ = kMaxAmount;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_FIT_LINE_LEFT_H_

@@ -1,0 +1,81 @@
+// The load line asked for one pod and many nodes, from the sums that scores are made of.
+#ifndef LOADLINE_CORE_SCORE_LINE_CHECK_H_
+#define LOADLINE_CORE_SCORE_LINE_CHECK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/numeric/int128.h"
+#include "core/cluster/cluster_state.h"
+#include "core/fit/load_line.h"
+#include "core/score/limit_columns.h"
+
+namespace loadline {
+
+// Positions among the resources of `policy` of those of the line; empty: some are not among them, or the
+// policy counts limits by other rules than the line.
+std::vector<size_t> ColumnsOfLine(const LoadLine& line, const LimitPolicy& policy);
+
+// A pod that is supposed to have come to a node, or to have left it.
+struct LineMove {
+  Slot slot{};
+  PodShape pod;
+  bool removed = false;
+};
+
+// How loaded one node is, for one resource.
+struct NodeLoad {
+  int64_t line = 0;  // of this node, in thousandths
+  int64_t allocatable = 0;
+  int64_t limits = 0;  // what the pods there count as; [0, 2^62]
+  int64_t ceiling = 0;
+  bool above() const { return limits > ceiling; }
+};
+
+// Why a pod must keep off a node.
+struct LineVerdict {
+  std::vector<std::string> reasons;  // sorted; empty: it need not
+  bool unresolvable = false;         // it alone counts as more than the node may hold
+};
+
+// Answers as the filter of core/fit does. `line`, `columns`, which have caught up with `cluster`, and
+// `cluster` outlive the object. Cost of a question: O(resources of the line); with node labels also a look-up
+// of each.
+class LineCheck {
+ public:
+  // `positions`: ColumnsOfLine() of the policy of `columns`, not empty.
+  LineCheck(const LoadLine* line, const LimitColumns* columns, std::vector<size_t> positions,
+            const ClusterState* cluster);
+
+  // False: more leaves the node than is there, and nothing is changed.
+  bool Move(const LineMove& move);
+
+  NodeLoad Load(Slot slot, size_t resource) const;
+  bool Above(Slot slot) const;
+  // Whether the node takes the pod; cheap. `pod` is what MakePod() returned.
+  struct Pod {
+    bool exempt = false;
+    std::vector<PodLimit> limits;  // by resource of the line
+    std::vector<bool> stated;      // has a limit above 0
+  };
+  Pod MakePod(const PodShape& pod) const;
+  bool Keeps(const Pod& pod, Slot slot) const;
+  LineVerdict Explain(const Pod& pod, Slot slot) const;
+
+ private:
+  LineOnNode LineOf(const Pod& pod, const NodeLoad& node, size_t resource) const;
+
+  const LoadLine& line_;
+  const LimitColumns& columns_;
+  const std::vector<size_t> positions_;
+  const ClusterState& cluster_;
+  absl::flat_hash_map<Slot, std::vector<absl::int128>> moved_;  // what comes (or goes), by resource
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_SCORE_LINE_CHECK_H_
