@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/string_view.h"
 
 namespace loadline {
 namespace {
 
 // Labels that say where a node is, or which group it is of.
-constexpr absl::string_view kLabelsOfPlaces[] = {
+constexpr const char* kLabelsOfPlaces[] = {
     kHostnameLabel,
     "failure-domain.beta.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region",
@@ -43,7 +42,7 @@ bool HaveNearAllocatable(const ResourceAmounts& a, const ResourceAmounts& b, con
 std::vector<const Label*> LabelsThatCount(const Labels& labels, const SimilarityRules& rules) {
   std::vector<const Label*> counted;
   for (const Label& label : labels) {
-    if (absl::c_linear_search(kLabelsOfPlaces, absl::string_view(label.key)) ||
+    if (absl::c_linear_search(kLabelsOfPlaces, label.key) ||
         absl::c_linear_search(rules.ignored_labels, label.key)) {
       continue;
     }

@@ -12,9 +12,9 @@ namespace {
 constexpr int kMostGpuTypes = 100;
 constexpr int kMostSimilarityLabels = 100;
 
-using Labels = google::protobuf::RepeatedPtrField<std::string>;
+using LabelField = google::protobuf::RepeatedPtrField<std::string>;
 
-std::vector<std::string> LabelList(absl::string_view field, const Labels& labels, Fields* fields) {
+std::vector<std::string> LabelList(absl::string_view field, const LabelField& labels, Fields* fields) {
   fields->Keep(CheckSize(field, labels.size(), kMostSimilarityLabels));
   for (const std::string& label : labels) fields->Name(field, label);
   return {labels.begin(), labels.end()};
