@@ -121,7 +121,7 @@ Rounds::Trial Rounds::TryNode(const Candidate& candidate, bool risky_too) {
   std::optional<NodeTrial> trial = AskPods(slot, former, &call_, &follower_);
   if (!trial.has_value()) return Trial::kRefused;
   if (trial->planned.risky && !risky_too) return Trial::kRisky;
-  const NodeReason limit = call_.limits.Take(node.group, call_.AllocatableOf(slot));
+  const NodeReason limit = call_.limits.Take(node.group, call_.OfferOf(slot));
   if (limit != NodeReason::kNone) {
     call_.Note(slot, limit);
     return Trial::kRefused;
@@ -137,7 +137,7 @@ Rounds::Trial Rounds::TryNode(const Candidate& candidate, bool risky_too) {
     planned_.push_back(Accept(*std::move(trial), board_, &call_));
     return Trial::kAccepted;
   }
-  call_.limits.GiveBack(node.group, call_.AllocatableOf(slot));
+  call_.limits.GiveBack(node.group, call_.OfferOf(slot));
   if (answer.outcome == DrainBoard::Outcome::kStopped) return Trial::kSkipped;
   const MovingPod& pod = trial->pods[answer.pod];
   call_.Note(slot, pod.placeholder ? NodeReason::kPlaceholdersNeedRoom : NodeReason::kNoPlaceToMovePods,
@@ -181,7 +181,7 @@ void Rounds::UndoRound(size_t kept) {
       if (pod.is_placeholder()) continue;
       call_.budgets.GiveBack(call_.budgets.UseOf(call_.cluster().pods(slot).pods()[pod.position()].shape));
     }
-    call_.limits.GiveBack(call_.judged(slot).group, call_.AllocatableOf(slot));
+    call_.limits.GiveBack(call_.judged(slot).group, call_.OfferOf(slot));
     call_.judged(slot).planned = false;
   }
   follower_.Withdraw(call_, std::span(planned_).subspan(kept));
@@ -199,7 +199,7 @@ void Rounds::Repeat(std::vector<PlannedNode> nodes) {
       call_.budgets.Take(pods.back().use);
     }
     board_.Repeat(planned.node, pods);
-    call_.limits.Take(call_.judged(planned.slot).group, call_.AllocatableOf(planned.slot));
+    call_.limits.Take(call_.judged(planned.slot).group, call_.OfferOf(planned.slot));
     planned_.push_back(std::move(planned));
   }
 }

@@ -30,7 +30,7 @@ struct DeletionOptions {
 // A node that can go, in the order in which they are to go.
 struct DeletionCandidate {
   int32_t group = -1;  // position in the groups
-  CpuMemory allocatable;
+  NodeOffer allocatable;
   bool ready = true;
   // No pod has to move.
   bool empty = false;

@@ -91,6 +91,12 @@ CpuMemory DrainCall::AllocatableOf(Slot slot) const {
   return {allocatable.Get(kCpu), allocatable.Get(kMemory)};
 }
 
+NodeOffer DrainCall::OfferOf(Slot slot) const {
+  const NodeShape& shape = cluster().node_shape(slot);
+  if (options_.minimum.gpus.empty()) return {shape.allocatable.Get(kCpu), shape.allocatable.Get(kMemory)};
+  return loadline::OfferOf(shape, cluster().resource_names(), options_.eligibility.utilization.gpu_labels);
+}
+
 const DrainGroup* DrainCall::GroupOf(Slot slot) const {
   const int32_t group = judged(slot).group;
   return group < 0 ? nullptr : &problem_.groups[static_cast<size_t>(group)];

@@ -14,6 +14,7 @@
 #include "core/base/check.h"
 #include "core/base/cpu_memory.h"
 #include "core/base/work_budget.h"
+#include "core/cluster/node_offer.h"
 #include "core/drain/disruption_budgets.h"
 #include "core/drain/drain_question.h"
 #include "core/drain/drain_state.h"
@@ -73,6 +74,8 @@ class DrainCall {
 
   absl::string_view name(Slot slot) const { return cluster().name(slot); }
   CpuMemory AllocatableOf(Slot slot) const;
+  // What minima of the cluster count of it; its GPUs where they have one.
+  NodeOffer OfferOf(Slot slot) const;
   // nullptr: it is in none.
   const DrainGroup* GroupOf(Slot slot) const;
   // The node of a former plan; nullopt: it is gone, or another one has its name.

@@ -72,6 +72,8 @@ struct DrainProblem {
   // Pods that count on nodes which are on their way. If none came they would need another place, so nodes
   // that could take them once they are empty do not go: as many as all these pods need.
   std::vector<PodsOnTheWay> on_the_way;
+  // Nodes that pods are nominated to, and that do not start to go therefore: their timers go on.
+  std::vector<Slot> nominated;
   // Not empty: only these nodes are candidates, tried in this order, and no other order competes.
   std::vector<Slot> walk;
   // Seconds since 1970.

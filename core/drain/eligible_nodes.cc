@@ -37,7 +37,7 @@ void EligibleNodes::Judge(const BoardFollower::Changes& changes, DrainCall* call
   for (const Slot slot : problem.chosen) chosen[IndexOf(slot)] = true;
   for (const Slot slot : call->nodes()) {
     JudgedNode& node = call->judged(slot);
-    call->limits.AddNode(node.group, call->AllocatableOf(slot), node.being_deleted);
+    call->limits.AddNode(node.group, call->OfferOf(slot), node.being_deleted);
     NodeQuestion question{.slot = slot,
                           .group = call->GroupOf(slot),
                           .being_deleted = node.being_deleted,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/drain/eligibility.h"
 #include "core/drain/node_reason.h"
@@ -40,7 +41,7 @@ SizeLimits LimitsBeforePlan(const DrainCall& call) {
   SizeLimits limits(call.problem().groups, call.options().minimum);
   for (const Slot slot : call.nodes()) {
     const JudgedNode& node = call.judged(slot);
-    limits.AddNode(node.group, call.AllocatableOf(slot), node.being_deleted);
+    limits.AddNode(node.group, call.OfferOf(slot), node.being_deleted);
   }
   return limits;
 }
@@ -60,6 +61,14 @@ void Hold(std::span<const PlannedNode> planned, const std::vector<bool>& held, N
     return true;
   });
   if (deletions->start.empty()) deletions->status = DrainStatus::kNoNodeDeleted;
+}
+
+// Marks the nodes that pods are nominated to.
+std::vector<bool> NominatedTo(std::span<const PlannedNode> planned, const DrainProblem& problem) {
+  const absl::flat_hash_set<Slot> slots(problem.nominated.begin(), problem.nominated.end());
+  std::vector<bool> nominated;
+  for (const PlannedNode& node : planned) nominated.push_back(slots.contains(node.slot));
+  return nominated;
 }
 
 // A copy of a node that goes, without the pods that move.
@@ -129,7 +138,7 @@ Deletions DecideStarts(std::span<const PlannedNode> planned, const DrainState& s
   std::vector<DeletionCandidate> candidates;
   for (const PlannedNode& node : planned) {
     candidates.push_back({.group = call->judged(node.slot).group,
-                          .allocatable = call->AllocatableOf(node.slot),
+                          .allocatable = call->OfferOf(node.slot),
                           .ready = IsReady(call->cluster(), node.slot),
                           .empty = node.empty,
                           .on_completion = !node.waits_for.empty(),
@@ -139,6 +148,11 @@ Deletions DecideStarts(std::span<const PlannedNode> planned, const DrainState& s
   Deletions deletions = SelectDeletions(candidates, call->problem().groups, CountDeletions(*call, state),
                                         call->options().deletion, call->now_s(), &limits);
   if (deletions.start.empty()) return deletions;
+  if (!call->problem().nominated.empty()) {
+    Hold(planned, NominatedTo(planned, call->problem()), NodeReason::kHoldsRoomForNominatedPods, *call,
+         &deletions);
+    if (deletions.start.empty()) return deletions;
+  }
   if (call->problem().groups_grow) {
     Hold(planned, std::vector<bool>(planned.size(), true), NodeReason::kGroupsGrow, *call, &deletions);
   } else if (!call->problem().on_the_way.empty()) {

@@ -115,7 +115,7 @@ bool FormerRound::KeepIntact(PlannedNode* planned) {
     const DisruptionBudgets::Answer answer = call_.budgets.Ask(uses_);
     if (answer.refused.has_value() || answer.risky) return false;
   }
-  if (call_.limits.Take(node.group, call_.AllocatableOf(slot)) != NodeReason::kNone) return false;
+  if (call_.limits.Take(node.group, call_.OfferOf(slot)) != NodeReason::kNone) return false;
   for (const BudgetUse& use : uses_) call_.budgets.Take(use);
   planned->since_s = TimerStart(planned->since_s, call_.now_s());
   planned->risky = false;
@@ -135,11 +135,11 @@ bool FormerRound::PlaceAgain(const FormerNode& former, Slot slot) {
                   [](const MovingPod& pod) { return pod.hint == kNoNode; })) {
     return false;
   }
-  if (call_.limits.Take(node.group, call_.AllocatableOf(slot)) != NodeReason::kNone) return false;
+  if (call_.limits.Take(node.group, call_.OfferOf(slot)) != NodeReason::kNone) return false;
   const DrainBoard::Answer answer =
       board.Drain(node.node, trial->pods, /*hints_only=*/true, call_.work(), /*may_stop=*/false);
   if (answer.outcome != DrainBoard::Outcome::kPlaced) {
-    call_.limits.GiveBack(node.group, call_.AllocatableOf(slot));
+    call_.limits.GiveBack(node.group, call_.OfferOf(slot));
     return false;
   }
   trial->planned.since_s = TimerStart(former.since_s, call_.now_s());

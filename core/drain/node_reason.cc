@@ -30,7 +30,7 @@ NodeReasonEntry EntryOf(NodeReason reason) {
               "all other nodes of its group have to go as well"};
     case NodeReason::kMinimalResourceLimitExceeded:
       return {"MinimalResourceLimitExceeded", "the cluster is at its minimum",
-              "a smaller minimum of cores, memory or nodes of the cluster"};
+              "a smaller minimum of cores, memory, GPUs or nodes of the cluster"};
     case NodeReason::kCurrentlyBeingDeleted:
       return {"CurrentlyBeingDeleted", "its deletion has begun", "wait until it is gone"};
     case NodeReason::kNotUnderutilized:
@@ -86,6 +86,9 @@ NodeReasonEntry EntryOf(NodeReason reason) {
     case NodeReason::kDoNotDisrupt:
       return {"DoNotDisrupt", "Karpenter's annotation keeps it",
               "take the annotation karpenter.sh/do-not-disrupt off it"};
+    case NodeReason::kHoldsRoomForNominatedPods:
+      return {"HoldsRoomForNominatedPods", "the scheduler makes room on it for pods by preempting others",
+              "wait until these pods run there: a node is held for ten minutes at most"};
   }
   return {};
 }

@@ -42,6 +42,7 @@ enum class NodeReason {
   kHoldsRoomForWaitingPods,
   kUnreadable,
   kDoNotDisrupt,
+  kHoldsRoomForNominatedPods,
 };
 
 // What holds for a reason on every node.

@@ -5,9 +5,17 @@
 namespace loadline {
 
 SizeLimits::SizeLimits(std::span<const DrainGroup> groups, const ClusterMinimum& minimum)
-    : groups_(groups), minimum_(minimum), counts_(groups.size()) {}
+    : groups_(groups), minimum_(minimum), counts_(groups.size()) {
+  for (const auto& [type, gpus] : minimum.gpus) spare_gpus_[type] = -gpus;
+}
 
-void SizeLimits::AddNode(int32_t group, const CpuMemory& allocatable, bool being_deleted) {
+absl::int128* SizeLimits::SpareGpus(const NodeOffer& node) {
+  if (node.gpus == 0) return nullptr;
+  const auto at = spare_gpus_.find(node.gpu_type);
+  return at == spare_gpus_.end() ? nullptr : &at->second;
+}
+
+void SizeLimits::AddNode(int32_t group, const NodeOffer& node, bool being_deleted) {
   if (group >= 0) {
     Count& count = counts_[static_cast<size_t>(group)];
     ++count.registered;
@@ -15,11 +23,12 @@ void SizeLimits::AddNode(int32_t group, const CpuMemory& allocatable, bool being
   }
   if (being_deleted) return;
   ++nodes_;
-  cpu_ += allocatable.cpu;
-  memory_ += allocatable.memory;
+  cpu_ += node.cpu;
+  memory_ += node.memory;
+  if (absl::int128* const spare = SpareGpus(node)) *spare += node.gpus;
 }
 
-NodeReason SizeLimits::Take(int32_t group, const CpuMemory& allocatable) {
+NodeReason SizeLimits::Take(int32_t group, const NodeOffer& node) {
   if (group < 0) return NodeReason::kNotAutoscaled;
   const DrainGroup& limits = groups_[static_cast<size_t>(group)];
   Count& count = counts_[static_cast<size_t>(group)];
@@ -27,22 +36,26 @@ NodeReason SizeLimits::Take(int32_t group, const CpuMemory& allocatable) {
   if (limits.target - going <= limits.min_nodes || count.registered - going <= limits.min_nodes) {
     return NodeReason::kNodeGroupMinSizeReached;
   }
-  if (nodes_ - 1 < minimum_.nodes || cpu_ - allocatable.cpu < minimum_.amounts.cpu ||
-      memory_ - allocatable.memory < minimum_.amounts.memory) {
+  if (nodes_ - 1 < minimum_.nodes || cpu_ - node.cpu < minimum_.amounts.cpu ||
+      memory_ - node.memory < minimum_.amounts.memory) {
     return NodeReason::kMinimalResourceLimitExceeded;
   }
+  absl::int128* const spare = SpareGpus(node);
+  if (spare != nullptr && *spare < node.gpus) return NodeReason::kMinimalResourceLimitExceeded;
+  if (spare != nullptr) *spare -= node.gpus;
   ++count.taken;
   --nodes_;
-  cpu_ -= allocatable.cpu;
-  memory_ -= allocatable.memory;
+  cpu_ -= node.cpu;
+  memory_ -= node.memory;
   return NodeReason::kNone;
 }
 
-void SizeLimits::GiveBack(int32_t group, const CpuMemory& allocatable) {
+void SizeLimits::GiveBack(int32_t group, const NodeOffer& node) {
   --counts_[static_cast<size_t>(group)].taken;
   ++nodes_;
-  cpu_ += allocatable.cpu;
-  memory_ += allocatable.memory;
+  cpu_ += node.cpu;
+  memory_ += node.memory;
+  if (absl::int128* const spare = SpareGpus(node)) *spare += node.gpus;
 }
 
 bool SizeLimits::AreWholeGroup(int32_t group, int64_t nodes) const {

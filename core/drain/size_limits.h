@@ -4,20 +4,24 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/numeric/int128.h"
 #include "core/base/cpu_memory.h"
+#include "core/cluster/node_offer.h"
 #include "core/drain/drain_group.h"
 
 namespace loadline {
 
 enum class NodeReason;  // see node_reason.h
 
-// --cores-total, --memory-total and a number of nodes: what all nodes together offer at least.
+// --cores-total, --memory-total, --gpu-total and a number of nodes: what all nodes together offer at least.
 struct ClusterMinimum {
   CpuMemory amounts;
   int64_t nodes = 0;
+  GpuCounts gpus = {};
 };
 
 // Counts nodes that go against the minima. A group shrinks while both its target and the number of its nodes,
@@ -28,19 +32,22 @@ class SizeLimits {
   SizeLimits(std::span<const DrainGroup> groups, const ClusterMinimum& minimum);
 
   // A node of the cluster. `group`: position, or -1: none.
-  void AddNode(int32_t group, const CpuMemory& allocatable, bool being_deleted);
+  void AddNode(int32_t group, const NodeOffer& node, bool being_deleted);
 
   // Takes a node away: kNone, or why not (NotAutoscaled, NodeGroupMinSizeReached,
-  // MinimalResourceLimitExceeded), and then nothing happened. Cost: O(1).
-  NodeReason Take(int32_t group, const CpuMemory& allocatable);
+  // MinimalResourceLimitExceeded), and then nothing happened. Cost: O(log types of GPUs).
+  NodeReason Take(int32_t group, const NodeOffer& node);
   // Takes it back.
-  void GiveBack(int32_t group, const CpuMemory& allocatable);
+  void GiveBack(int32_t group, const NodeOffer& node);
 
   // Whether so many nodes, and those that are being deleted, are all that a group has: as many as its target,
   // or as there are and are on their way.
   bool AreWholeGroup(int32_t group, int64_t nodes) const;
 
  private:
+  // The entry of the node's GPUs; nullptr: they have no minimum.
+  absl::int128* SpareGpus(const NodeOffer& node);
+
   struct Count {
     int64_t registered = 0;
     int64_t deleting = 0;
@@ -54,6 +61,9 @@ class SizeLimits {
   absl::int128 cpu_ = 0;
   absl::int128 memory_ = 0;
   int64_t nodes_ = 0;
+  // How many GPUs there are beyond the minimum of their type, below 0 where it is not met; of types with a
+  // minimum only.
+  absl::btree_map<std::string, absl::int128> spare_gpus_;
 };
 
 }  // namespace loadline

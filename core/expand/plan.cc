@@ -9,6 +9,7 @@
 
 #include "core/expand/plan_nodes.h"
 #include "core/expand/plan_problem.h"
+#include "core/expand/share_growth.h"
 #include "core/pack/packing.h"
 
 namespace loadline {
@@ -56,6 +57,7 @@ class Planner {
     if (options_.usd_per_further_type > 0) joint = WithFewerTypes(std::move(joint));
     // Between equals we take the joint plan, which shares nodes among groups that are alike.
     if (!best.BetterThan(joint)) best = std::move(joint);
+    best = Balanced(std::move(best));
     const PackingBound bound = best.bound.has_value() ? *best.bound : BoundOf(best);
     plan.existing = std::move(best.existing);
     plan.nodes = std::move(best.nodes);
@@ -170,6 +172,22 @@ class Planner {
                                    &packing, nullptr);
     if (!banned.empty()) candidate.bound.reset();  // it holds without those types only
     return candidate;
+  }
+
+  // Shares the nodes among groups that balance, if that leaves no more pods over, and takes no more nodes.
+  Candidate Balanced(Candidate best) {
+    const bool balances = std::any_of(groups_.begin(), groups_.end(),
+                                      [](const PlanGroup& group) { return group.balance_set >= 0; });
+    if (!balances || best.nodes.empty()) return best;
+    snapshot_.Fork();
+    PlanNodes nodes = Fresh();
+    nodes.Place(ShareGrowth(best.nodes, groups_, &estimator_, &snapshot_, budget_));
+    Candidate shared = Describe(nodes);
+    snapshot_.Revert();
+    estimator_.fresh().StartOver();
+    if (shared.on_new_nodes == best.on_new_nodes) shared.bound = best.bound;
+    const bool worse = shared.pods_waiting > best.pods_waiting || shared.node_count > best.node_count;
+    return worse ? best : shared;
   }
 
   // Leaves out one type after the other as long as that is worth the penalty.

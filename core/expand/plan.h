@@ -16,6 +16,8 @@ struct PlanGroup {
   NodeTemplate node;
   double usd_per_hour = 0;  // of one node: finite, >= 0
   GroupSize size;           // max >= current: how many nodes it has and may have
+  // Groups with the same number >= 0 share what they grow by, whatever their nodes cost; -1: with nobody.
+  int32_t balance_set = -1;
 };
 
 struct PlanOptions {
@@ -61,6 +63,9 @@ struct ScaleUpPlan {
 // as possible, with the penalty for types; groups that are alike grow evenly. Room on nodes that are there
 // comes first. All filters hold for each placement, also those that depend on other pods. Never leaves more
 // pods over than the best single option, and never costs more where both leave as many.
+//
+// Last, nodes are shared among groups of one PlanGroup::balance_set, where no more pods are left over by that
+// and no more nodes come.
 //
 // How: a packing (core/pack/packing.h) over all groups for pods that only need room, whose counts then hold
 // exactly. Pods that depend on others enter it with what one node takes of them alone, and spread over zones

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "core/expand/node_limits.h"
+#include "core/expand/plan_nodes.h"
+#include "core/expand/share_growth.h"
 
 namespace loadline {
 namespace {
@@ -32,6 +34,48 @@ void Take(int32_t group, double usd_per_hour, NodeEstimate estimate, ScaleUpPlan
   plan->best_single = {group, estimate.nodes, estimate.pods, plan->cost};
 }
 
+// Ranks the options, and takes the best one if it helps any pod.
+void Choose(const std::vector<RankedGroup>& groups, const Ranking& ranking,
+            const std::vector<PodRequests>& requests, std::vector<NodeEstimate> estimates,
+            RankedScaleUp* result) {
+  std::vector<ExpansionOption> options;
+  for (size_t i = 0; i < groups.size(); ++i) options.push_back(OptionOf(groups[i], estimates[i]));
+  result->preferred_node =
+      ranking.preferred_node.has_value()
+          ? ranking.preferred_node
+          : ChoosePreferredNode(ranking.policy.preferred_table, ranking.cluster, requests, options);
+  result->options = RankOptions({requests, options, ranking.prices, ranking.policy, result->preferred_node});
+  if (result->options.empty() || result->options.front().outcome == RankOutcome::kHelpsNoPod) return;
+  const size_t best = result->options.front().option;
+  Take(static_cast<int32_t>(best), groups[best].group.usd_per_hour, std::move(estimates[best]),
+       &result->plan);
+}
+
+// Shares the nodes of the option among groups that balance with its own, where they then take the same pods.
+void Share(const std::vector<RankedGroup>& ranked, Estimator* estimator, Snapshot* snapshot,
+           WorkBudget* budget, ScaleUpPlan* plan) {
+  if (plan->nodes.empty() || ranked[static_cast<size_t>(plan->nodes.front().group)].group.balance_set < 0) {
+    return;
+  }
+  std::vector<PlanGroup> groups;
+  for (const RankedGroup& group : ranked) groups.push_back(group.group);
+  std::vector<int64_t> waiting(plan->unplaced.size(), 0);
+  for (const PlannedNodes& run : plan->nodes) {
+    for (const PodCount& entry : run.pods) {
+      waiting[static_cast<size_t>(entry.pods)] += run.nodes * entry.count;
+    }
+  }
+  snapshot->Fork();
+  PlanNodes nodes(estimator, snapshot, groups, waiting, std::nullopt, budget);
+  nodes.Place(ShareGrowth(plan->nodes, groups, estimator, snapshot, budget));
+  if (nodes.pods_waiting() == 0 && nodes.node_count() <= plan->best_single.nodes &&
+      nodes.existing().empty()) {
+    plan->nodes = nodes.Nodes();
+    plan->cost = nodes.cost();
+  }
+  snapshot->Revert();
+}
+
 }  // namespace
 
 RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
@@ -55,25 +99,19 @@ RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::
                                       {.max_nodes = max_new_nodes}};
       estimates.push_back(estimator.Estimate(group.group.node, NodeLimiter(limits), budget));
     }
+    // Options are ranked by what is in them.
+    budget->Spend(static_cast<int64_t>(groups.size() * (1 + plan.unplaced.size() / kPodsPerUnit)));
+    if (budget->ended()) {
+      plan.cut_short_by = budget->end();
+      plan.cut_off.clear();
+    }
+    plan.cut_short = plan.cut_short_by != BudgetEnd::kNotEnded;
+    const size_t by_themselves = plan.existing.size();
+    Choose(groups, ranking, requests, std::move(estimates), &result);
+    // Pods that only come to fit on existing nodes beside the new ones want these where they are.
+    if (plan.existing.size() == by_themselves) Share(groups, &estimator, snapshot, budget, &plan);
   }
   snapshot->Revert();
-  // Options are ranked by what is in them.
-  budget->Spend(static_cast<int64_t>(groups.size() * (1 + plan.unplaced.size() / kPodsPerUnit)));
-  if (budget->ended()) {
-    plan.cut_short_by = budget->end();
-    plan.cut_off.clear();
-  }
-  plan.cut_short = plan.cut_short_by != BudgetEnd::kNotEnded;
-  std::vector<ExpansionOption> options;
-  for (size_t i = 0; i < groups.size(); ++i) options.push_back(OptionOf(groups[i], estimates[i]));
-  result.preferred_node =
-      ranking.preferred_node.has_value()
-          ? ranking.preferred_node
-          : ChoosePreferredNode(ranking.policy.preferred_table, ranking.cluster, requests, options);
-  result.options = RankOptions({requests, options, ranking.prices, ranking.policy, result.preferred_node});
-  if (result.options.empty() || result.options.front().outcome == RankOutcome::kHelpsNoPod) return result;
-  const size_t best = result.options.front().option;
-  Take(static_cast<int32_t>(best), groups[best].group.usd_per_hour, std::move(estimates[best]), &plan);
   return result;
 }
 

@@ -73,6 +73,7 @@ FleetGroupView CountMachines(const FleetGroup& group, const FleetOptions& option
     view.not_begun = missing;
   } else {
     view.coming += missing;
+    view.unbegun = missing;
   }
   return view;
 }

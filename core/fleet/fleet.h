@@ -108,6 +108,12 @@ struct RemovalOutcome {
   std::string machine;
 };
 
+// Nodes that the cloud had not begun to make and that we have taken back, since others come in their place.
+struct TakenBackOutcome {
+  std::string group;
+  int64_t nodes = 0;
+};
+
 // How the actions since the last look ended.
 struct FleetOutcomes {
   std::vector<IncreaseOutcome> increases;
@@ -115,6 +121,7 @@ struct FleetOutcomes {
   std::vector<std::string> given_up;
   std::vector<RemovalOutcome> removals;
   bool tainting_failed = false;
+  std::vector<TakenBackOutcome> taken_back;
 };
 
 // What a look finds out about a group. Positions are those of its machines.
@@ -131,6 +138,7 @@ struct FleetGroupView {
   std::vector<int32_t> late;    // did not register in time, and never had a node
   int64_t lost = 0;             // had a node, which has been gone for longer than that
   int64_t not_begun = 0;        // nodes that the cloud has not begun to make in time
+  int64_t unbegun = 0;          // of `coming`, those that it has not begun to make and has time for
   int64_t live = 0;             // machines that are not being deleted
   // Machines of `failed` and `late` to delete now, and by how many nodes to lower the target.
   std::vector<int32_t> delete_failed;

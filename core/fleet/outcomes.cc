@@ -52,6 +52,13 @@ void TakeOutcomes(const FleetOutcomes& outcomes, const FleetOptions& options, in
       --group->second.request->from;
     }
   }
+  for (const TakenBackOutcome& back : outcomes.taken_back) {
+    const auto group = state->groups.find(FleetKey(back.group));
+    if (group == state->groups.end() || !group->second.request.has_value()) continue;
+    std::optional<OpenRequest>& request = group->second.request;
+    request->nodes -= back.nodes;
+    if (request->nodes <= 0) request.reset();  // nothing of it is waited for, and nothing has failed
+  }
   if (outcomes.tainting_failed) state->taint_failed_ms = now_ms;
 }
 

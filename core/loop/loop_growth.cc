@@ -59,6 +59,7 @@ struct UpcomingNodes {
   std::vector<NodeIndex> untainted;  // the nodes that stand before it under new numbers
   std::vector<int32_t> group;        // by number from `first` on
   std::vector<EmptyNode> room;
+  std::vector<char> used;  // whether pods are expected there
 };
 
 // The memory of the nodes is taken until growth has been planned.
@@ -78,6 +79,7 @@ UpcomingNodes AddUpcoming(const LoopProblem& problem, std::span<const GroupCount
       }
       upcoming.room.push_back(RoomOn(problem, *snapshot, nodes.AddCopy(node, memory)));
       upcoming.group.push_back(static_cast<int32_t>(group));
+      upcoming.used.push_back(0);
     }
   }
   return upcoming;
@@ -110,9 +112,18 @@ void ExpectOnNodes(const LoopProblem& problem, const std::vector<ExistingUse>& u
     }
     const size_t at = static_cast<size_t>(number);
     plan->expected.push_back({use.pods.pods, use.pods.count, NodeIndex{-1}, upcoming->group[at]});
+    upcoming->used[at] = 1;
     Take(problem, static_cast<size_t>(upcoming->group[at]),
          plan->waiting[static_cast<size_t>(use.pods.pods)].pod.shape, use.pods.count, &upcoming->room[at]);
   }
+}
+
+// By group: nodes on their way that take pods.
+std::vector<int64_t> UsedNodes(const LoopProblem& problem, const UpcomingNodes& upcoming) {
+  std::vector<int64_t> used(problem.groups.size(), 0);
+  for (size_t i = 0; i < upcoming.group.size(); ++i)
+    used[static_cast<size_t>(upcoming.group[i])] += upcoming.used[i];
+  return used;
 }
 
 // Nodes that the group may have beyond those that it has, those that are on their way, and what the plan
@@ -121,9 +132,29 @@ int64_t RoomOf(const LoopProblem& problem, std::span<const GroupCounts> counts, 
                size_t group) {
   int64_t nodes = counts[group].registered + counts[group].upcoming;
   for (const LoopGrowth& growth : plan.growth) {
-    if (growth.group == static_cast<int32_t>(group)) nodes += growth.nodes();
+    // What comes for the minimum is among those on their way already.
+    if (growth.group == static_cast<int32_t>(group)) nodes += growth.nodes() - growth.for_minimum;
   }
   return std::max<int64_t>(0, problem.groups[group].max_nodes - nodes);
+}
+
+// Groups that are similar, by position: those with the same number share what they grow by. A group joins the
+// first set to whose first member it is similar.
+std::vector<int32_t> BalanceSets(const LoopProblem& problem) {
+  std::vector<int32_t> sets(problem.groups.size(), -1);
+  if (!problem.balance.has_value()) return sets;
+  std::vector<size_t> firsts;
+  for (size_t group = 0; group < sets.size(); ++group) {
+    const LoopGroup& of = problem.groups[group];
+    if (of.drain.atomic || !MayGrow(problem, group)) continue;
+    const auto similar = std::find_if(firsts.begin(), firsts.end(), [&](size_t first) {
+      const LoopGroup& other = problem.groups[first];
+      return AreSimilar({*of.node, of.priced}, {*other.node, other.priced}, *problem.balance);
+    });
+    sets[group] = static_cast<int32_t>(similar - firsts.begin());
+    if (similar == firsts.end()) firsts.push_back(group);
+  }
+  return sets;
 }
 
 void PlanJointly(const LoopProblem& problem, std::span<const RankedGroup> may_grow, Snapshot* snapshot,
@@ -166,6 +197,7 @@ void PlanGrowth(const LoopProblem& problem, std::span<const GroupCounts> counts,
                 std::span<const NodeLimit> caps, bool with_atomic, Snapshot* snapshot, WorkBudget* budget,
                 LoopPlan* plan) {
   std::vector<RankedGroup> groups;
+  const std::vector<int32_t> balance_sets = BalanceSets(problem);
   plan->grown.clear();
   for (size_t group = 0; group < problem.groups.size(); ++group) {
     const LoopGroup& of = problem.groups[group];
@@ -176,10 +208,11 @@ void PlanGrowth(const LoopProblem& problem, std::span<const GroupCounts> counts,
     }
     const int64_t current = counts[group].registered + counts[group].upcoming;
     const int64_t most = SmallerLimit(caps[group], std::max<int64_t>(0, of.max_nodes - current)).value_or(0);
-    groups.push_back({{TemplateOf(of, ""), of.usd_per_hour.value_or(0), {current + most, current}},
-                      of.priced,
-                      of.has_gpu,
-                      of.priority});
+    groups.push_back(
+        {{TemplateOf(of, ""), of.usd_per_hour.value_or(0), {current + most, current}, balance_sets[group]},
+         of.priced,
+         of.has_gpu,
+         of.priority});
     plan->grown.push_back(static_cast<int32_t>(group));
   }
   if (problem.ranking.has_value()) {
@@ -270,13 +303,16 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
                        WorkBudget* budget, LoopPlan* plan) {
   snapshot->Fork();
   RemoveExpendablePods(snapshot);
+  const std::vector<int64_t> nominated = PlaceNominated(problem, snapshot, budget, plan);
   TrialMemory memory(budget);
   UpcomingNodes upcoming = AddUpcoming(problem, counts, *plan, snapshot, &memory, budget);
   NodesOfGroups growth = PlanWithinLimits(problem, counts, snapshot, budget, plan);
   ExpectOnNodes(problem, plan->scale_up.existing, &upcoming, plan);
 
   GroupRooms rooms{AddEmptyOnes(problem, snapshot, budget),
-                   std::vector<std::vector<EmptyNode>>(problem.groups.size()), upcoming.complete};
+                   std::vector<std::vector<EmptyNode>>(problem.groups.size()), upcoming.complete,
+                   UsedNodes(problem, upcoming)};
+  for (size_t i = 0; i < nominated.size(); ++i) plan->waiting[i].count += nominated[i];
   for (size_t i = 0; i < upcoming.room.size(); ++i) {
     rooms.coming[static_cast<size_t>(upcoming.group[i])].push_back(upcoming.room[i]);
   }
@@ -308,7 +344,11 @@ NodeLimit NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan) {
 
 int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
                size_t group) {
-  if (!MayGrow(problem, group)) return 0;
+  return MayGrow(problem, group) ? NodesWithinLimits(problem, counts, plan, group) : 0;
+}
+
+int64_t NodesWithinLimits(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                          const LoopPlan& plan, size_t group) {
   const int64_t room = RoomOf(problem, counts, plan, group);
   const NodeLimit of_maximum = MostNodesOf(problem, RoomLeft(problem, plan), group);
   const int64_t left = SmallerLimit(NewNodesLeft(problem, plan), of_maximum).value_or(room);

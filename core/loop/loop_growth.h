@@ -39,6 +39,8 @@ struct GroupRooms {
   // All nodes on their way are among them. Else the budget ended before, nothing grows for pods, and nothing
   // may grow for slack either, which would ask for nodes that are on their way.
   bool complete = true;
+  // By group: nodes on their way that take pods.
+  std::vector<int64_t> used;
 };
 GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> counts, Snapshot* snapshot,
                        WorkBudget* budget, LoopPlan* plan);
@@ -51,6 +53,10 @@ NodeLimit NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan);
 // and may not.
 int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
                size_t group);
+
+// The same for a group that may grow, whatever else is known of it.
+int64_t NodesWithinLimits(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                          const LoopPlan& plan, size_t group);
 
 // Growth for the placeholders that fit nowhere: the nodes that slack asks for of each group, within MayAdd(),
 // so that slack only gets what pods and sizes leave. `positions`: of the groups of the slack question, in

@@ -3,14 +3,29 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/slack/slack_class.h"
-
 namespace loadline {
 namespace {
 
-CpuMemory OfferOf(const LoopGroup& group) { return CpuMemoryOf(group.node->allocatable); }
+// What a node of the cluster offers. Where its GPUs are not there yet, its group says how many come.
+NodeOffer OfferThere(const LoopProblem& problem, Slot slot) {
+  NodeOffer offer = OfferOfNode(problem, problem.drain.cluster->node_shape(slot));
+  if (offer.gpu_type.empty() || offer.gpus > 0) return offer;
+  const size_t at = IndexOf(slot);
+  const int32_t group = at < problem.drain.group_of.size() ? problem.drain.group_of[at] : -1;
+  if (group < 0 || !problem.groups[static_cast<size_t>(group)].node.has_value()) return offer;
+  offer.gpus = OfferOfGroup(problem, static_cast<size_t>(group)).gpus;
+  return offer;
+}
 
 }  // namespace
+
+NodeOffer OfferOfNode(const LoopProblem& problem, const NodeShape& node) {
+  return OfferOf(node, problem.names, problem.scale_down.eligibility.utilization.gpu_labels);
+}
+
+NodeOffer OfferOfGroup(const LoopProblem& problem, size_t group) {
+  return OfferOfNode(problem, *problem.groups[group].node);
+}
 
 ResourceRoom RoomOfCluster(const LoopProblem& problem, std::span<const GroupCounts> counts) {
   ResourceRoom room(problem.maximum);
@@ -18,27 +33,28 @@ ResourceRoom RoomOfCluster(const LoopProblem& problem, std::span<const GroupCoun
   const ClusterState& cluster = *problem.drain.cluster;
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     const Slot slot{i};
-    if (cluster.Occupied(slot)) room.Take(CpuMemoryOf(cluster.node_shape(slot).allocatable), 1);
+    if (cluster.Occupied(slot)) room.Take(OfferThere(problem, slot), 1);
   }
   for (size_t group = 0; group < counts.size(); ++group) {
     const LoopGroup& of = problem.groups[group];
-    if (of.node.has_value()) room.Take(OfferOf(of), counts[group].upcoming);
+    if (of.node.has_value()) room.Take(OfferOfGroup(problem, group), counts[group].upcoming);
   }
   return room;
 }
 
 ResourceRoom RoomLeft(const LoopProblem& problem, const LoopPlan& plan) {
   ResourceRoom room = plan.room;
+  if (room.unlimited()) return room;
   for (const LoopGrowth& growth : plan.growth) {
-    const LoopGroup& of = problem.groups[static_cast<size_t>(growth.group)];
-    if (of.node.has_value()) room.Take(OfferOf(of), growth.nodes());
+    const size_t group = static_cast<size_t>(growth.group);
+    if (problem.groups[group].node.has_value()) room.Take(OfferOfGroup(problem, group), growth.nodes());
   }
   return room;
 }
 
 NodeLimit MostNodesOf(const LoopProblem& problem, const ResourceRoom& left, size_t group) {
-  const LoopGroup& of = problem.groups[group];
-  return of.node.has_value() ? left.MostNodes(OfferOf(of)) : std::nullopt;
+  if (left.unlimited() || !problem.groups[group].node.has_value()) return std::nullopt;
+  return left.MostNodes(OfferOfGroup(problem, group));
 }
 
 bool PermitsTogether(const LoopProblem& problem, const LoopPlan& plan, const NodesOfGroups& growth) {
@@ -46,7 +62,7 @@ bool PermitsTogether(const LoopProblem& problem, const LoopPlan& plan, const Nod
   for (const auto& [group, nodes] : growth) {
     const size_t position = static_cast<size_t>(group);
     if (MostNodesOf(problem, room, position).value_or(nodes) < nodes) return false;
-    room.Take(OfferOf(problem.groups[position]), nodes);
+    room.Take(OfferOfGroup(problem, position), nodes);
   }
   return true;
 }
@@ -58,7 +74,7 @@ std::vector<NodeLimit> CapsTogether(const LoopProblem& problem, std::span<const 
   const auto give = [&](size_t group, int64_t wanted) {
     int64_t nodes = std::min(wanted, MostNodesOf(problem, room, group).value_or(wanted));
     if (problem.groups[group].drain.atomic && nodes < wanted) nodes = 0;
-    room.Take(OfferOf(problem.groups[group]), nodes);
+    room.Take(OfferOfGroup(problem, group), nodes);
     caps[group] = caps[group].value_or(0) + nodes;
   };
   for (const bool atomic : {false, true}) {
@@ -87,7 +103,7 @@ std::vector<GroupAtMaximum> GroupsAtMaximum(const LoopProblem& problem, const Lo
   for (size_t group = 0; group < problem.groups.size(); ++group) {
     const LoopGroup& of = problem.groups[group];
     if (!of.node.has_value()) continue;
-    std::vector<absl::string_view> exceeded = room.ExceededBy(OfferOf(of));
+    std::vector<absl::string_view> exceeded = room.ExceededBy(OfferOfGroup(problem, group));
     if (!exceeded.empty()) groups.push_back({static_cast<int32_t>(group), std::move(exceeded)});
   }
   return groups;

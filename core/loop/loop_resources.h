@@ -14,6 +14,10 @@
 
 namespace loadline {
 
+// What one node counts as against the maxima of the cluster; one of the group, which has a template.
+NodeOffer OfferOfNode(const LoopProblem& problem, const NodeShape& node);
+NodeOffer OfferOfGroup(const LoopProblem& problem, size_t group);
+
 // What nodes that are there and on their way leave of the maxima. A node on its way whose group has no
 // template counts for nothing: nobody knows what it offers. Cost: O(nodes) where there is a limit.
 ResourceRoom RoomOfCluster(const LoopProblem& problem, std::span<const GroupCounts> counts);

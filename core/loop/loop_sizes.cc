@@ -11,7 +11,6 @@
 #include "core/expand/node_limits.h"
 #include "core/loop/loop_resources.h"
 #include "core/size/new_node.h"
-#include "core/slack/slack_class.h"
 
 namespace loadline {
 namespace {
@@ -95,7 +94,7 @@ std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<cons
     decisions.push_back(SizeGroup(options, facts, sizing.state, problem.drain.now_s * 1000));
     if (sizing.dry_run) continue;
     left = LimitLeft(left, decisions.back().ask_cloud);
-    if (group.node.has_value()) room.Take(CpuMemoryOf(group.node->allocatable), decisions.back().ask_cloud);
+    if (group.node.has_value()) room.Take(OfferOfNode(problem, *group.node), decisions.back().ask_cloud);
   }
   return decisions;
 }

@@ -8,8 +8,10 @@
 #include "core/loop/loop_growth.h"
 #include "core/loop/loop_resources.h"
 #include "core/loop/loop_sizes.h"
+#include "core/loop/minimum_growth.h"
 #include "core/loop/placeholder_pods.h"
 #include "core/loop/slack_question.h"
+#include "core/loop/swap.h"
 #include "core/loop/waiting.h"
 
 namespace loadline {
@@ -70,6 +72,7 @@ std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem,
     if (entry.sized) entry.unneeded_time_s = entry.unready_time_s = 0;  // its nodes have waited tainted
   }
   drain->chosen = ChosenBySize(problem, plan);
+  drain->nominated = plan.held_nodes;
   drain->groups_grow = GroupsGrow(plan);
   for (const ExpectedPlace& place : plan.expected) {
     if (place.group < 0) continue;
@@ -138,9 +141,11 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   plan.room = RoomOfCluster(problem, counts);
   plan.sizes = DecideSizes(problem, counts, plan.room);
   GrowForUtilization(problem, &counts, &plan);
+  GrowToMinima(problem, &counts, &plan);
   GroupRooms rooms = PlanGrowthPhase(problem, counts, snapshot, budget, &plan);
   plan.batch_wait_ms = BatchWaitMs(problem.batch, PodsOfNewNodes(plan.scale_up), PodsOfUpcomingNodes(plan));
   if (plan.batch_wait_ms.has_value()) HoldGrowthForPods(&plan);
+  SwapForLess(problem, counts, snapshot, budget, &plan, &rooms);
   plan.next_turn = NextTurn(problem.turn, plan.waiting, plan.scale_up);
   PutBack(problem.turn, std::move(out_of_turn), &plan.waiting, &plan.scale_up);
   if (problem.decisions.slack) {

@@ -18,8 +18,10 @@
 #include "core/expand/estimate.h"
 #include "core/expand/plan.h"
 #include "core/expand/plan_ranked.h"
+#include "core/expand/similar_groups.h"
 #include "core/loop/growth_batch.h"
 #include "core/loop/growth_turn.h"
+#include "core/loop/nominated.h"
 #include "core/loop/resource_limit.h"
 #include "core/size/group_facts.h"
 #include "core/size/size_group.h"
@@ -45,6 +47,8 @@ struct LoopGroup {
   std::optional<int64_t> priority;
   // Why the group may not grow now, for example "back-off"; empty if it may.
   std::string blocked_reason;
+  // Nodes on their way that the provider has not begun to make, and would take back: see swap.h.
+  int64_t not_begun = 0;
 };
 
 // A group may have so many nodes on their way.
@@ -100,11 +104,19 @@ struct LoopProblem {
   GrowthBatch batch;
   // Holds for all growth: for sizes, pods and slack, in this order.
   ClusterMaximum maximum;
+  // Groups that are similar share what they grow by for pods, by their size; nullopt: they do not.
+  std::optional<SimilarityRules> balance;
+  // Groups below their minimum grow to it. False: a minimum only keeps nodes from going.
+  bool enforce_minima = false;
   // nullopt: groups grow for pods by PlanScaleUp(); else the best option does, by PlanRankedScaleUp().
   std::optional<LoopRanking> ranking;
   SlackOptions slack;  // valid
   DrainOptions scale_down;
   LoopDecisions decisions;
+  // Pods of `pending` for which the scheduler makes room on a node, in the order of `pending`; and the nodes
+  // that were held for such pods, as the last plan says.
+  std::vector<Nomination> nominations;
+  std::vector<HeldNode> held_nodes;
   // Nodes whose deletion was started, as planners->drain remembers them.
   std::vector<DeletingNode> deleting;
   // What the last plan handed out; none at first.
@@ -128,8 +140,16 @@ struct LoopGrowth {
   int64_t for_pods = 0;
   int64_t for_slack = 0;
   int64_t for_utilization = 0;
-  int64_t nodes() const { return for_pods + for_slack + for_utilization; }
+  int64_t for_minimum = 0;
+  int64_t nodes() const { return for_pods + for_slack + for_utilization + for_minimum; }
   friend bool operator==(const LoopGrowth&, const LoopGrowth&) = default;
+};
+
+// Nodes on their way that are given up.
+struct TakeBack {
+  int32_t group = 0;
+  int64_t nodes = 0;
+  friend bool operator==(const TakeBack&, const TakeBack&) = default;
 };
 
 // A group of which the maxima of the cluster permit no further node.
@@ -166,6 +186,12 @@ struct LoopPlan {
   ResourceRoom room;
   std::vector<GroupAtMaximum> at_maximum;
   GrowthTurn next_turn;  // for the next loop
+  // Nodes that do not go, as pods are nominated to them; and those that the next loop knows to have been
+  // held.
+  std::vector<Slot> held_nodes;
+  std::vector<HeldNode> next_held_nodes;
+  // Nodes not begun that are given up for a cheaper mix, which `growth` holds.
+  std::vector<TakeBack> take_back;
   SlackPlan slack;
   // By position in LoopProblem::sized. Nodes are tainted and go only where nodes may go and no brake holds,
   // or in a dry run: else these lists are empty.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/numeric/int128.h"
+
 namespace loadline {
 namespace {
 
@@ -11,26 +13,38 @@ NodeLimit NodesWithin(std::optional<int64_t> left, int64_t of_node) {
   return *left / of_node;
 }
 
-void TakeFrom(int64_t taken, std::optional<int64_t>* left) {
-  if (left->has_value()) *left = std::max<int64_t>(0, **left - taken);
+// Of more than may be, what is left is nothing.
+int64_t Left(int64_t left, int64_t of_node, int64_t nodes) {
+  const absl::int128 taken = absl::int128(of_node) * nodes;
+  return taken >= left ? 0 : left - static_cast<int64_t>(taken);
 }
 
 }  // namespace
 
-NodeLimit ResourceRoom::MostNodes(const CpuMemory& node) const {
-  return SmallerLimit(NodesWithin(milli_cpu_, node.cpu), NodesWithin(memory_bytes_, node.memory));
+std::optional<int64_t> ResourceRoom::GpusLeft(const NodeOffer& node) const {
+  const auto at = gpus_.find(node.gpu_type);
+  return at == gpus_.end() ? std::nullopt : std::optional(at->second);
 }
 
-void ResourceRoom::Take(const CpuMemory& node, int64_t nodes) {
-  const CpuMemory taken = Times(node, nodes);
-  TakeFrom(taken.cpu, &milli_cpu_);
-  TakeFrom(taken.memory, &memory_bytes_);
+NodeLimit ResourceRoom::MostNodes(const NodeOffer& node) const {
+  return SmallerLimit(
+      SmallerLimit(NodesWithin(milli_cpu_, node.cpu), NodesWithin(memory_bytes_, node.memory)),
+      NodesWithin(GpusLeft(node), node.gpus));
 }
 
-std::vector<absl::string_view> ResourceRoom::ExceededBy(const CpuMemory& node) const {
+void ResourceRoom::Take(const NodeOffer& node, int64_t nodes) {
+  if (milli_cpu_.has_value()) milli_cpu_ = Left(*milli_cpu_, node.cpu, nodes);
+  if (memory_bytes_.has_value()) memory_bytes_ = Left(*memory_bytes_, node.memory, nodes);
+  if (const auto at = gpus_.find(node.gpu_type); at != gpus_.end()) {
+    at->second = Left(at->second, node.gpus, nodes);
+  }
+}
+
+std::vector<absl::string_view> ResourceRoom::ExceededBy(const NodeOffer& node) const {
   std::vector<absl::string_view> exceeded;
   if (NodesWithin(milli_cpu_, node.cpu) == 0) exceeded.push_back("cpu");
   if (NodesWithin(memory_bytes_, node.memory) == 0) exceeded.push_back("memory");
+  if (NodesWithin(GpusLeft(node), node.gpus) == 0) exceeded.push_back(node.gpu_type);
   return exceeded;
 }
 

@@ -1,4 +1,4 @@
-// What all nodes together may offer at most: --cores-total and --memory-total.
+// What all nodes together may offer at most: --cores-total, --memory-total and --gpu-total.
 #ifndef LOADLINE_CORE_LOOP_RESOURCE_LIMIT_H_
 #define LOADLINE_CORE_LOOP_RESOURCE_LIMIT_H_
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "core/base/cpu_memory.h"
+#include "core/cluster/node_offer.h"
 #include "core/expand/node_limits.h"
 
 namespace loadline {
@@ -16,6 +16,8 @@ namespace loadline {
 struct ClusterMaximum {
   std::optional<int64_t> milli_cpu;
   std::optional<int64_t> memory_bytes;
+  // GPUs by their type; those of a type that is not there have no limit.
+  GpuCounts gpus = {};
 };
 
 // Counts nodes against the maxima of the cluster. Amounts are allocatable, as for the minima, where Cluster
@@ -24,21 +26,26 @@ class ResourceRoom {
  public:
   ResourceRoom() = default;  // no limit
   explicit ResourceRoom(const ClusterMaximum& maximum)
-      : milli_cpu_(maximum.milli_cpu), memory_bytes_(maximum.memory_bytes) {}
+      : milli_cpu_(maximum.milli_cpu), memory_bytes_(maximum.memory_bytes), gpus_(maximum.gpus) {}
 
-  bool unlimited() const { return !milli_cpu_.has_value() && !memory_bytes_.has_value(); }
+  bool unlimited() const { return !milli_cpu_.has_value() && !memory_bytes_.has_value() && gpus_.empty(); }
 
   // How many nodes may come that each offer so much; nullopt: any number.
-  NodeLimit MostNodes(const CpuMemory& node) const;
+  NodeLimit MostNodes(const NodeOffer& node) const;
   // So many such nodes are there, or come. Of more than may be, what is left is nothing.
-  void Take(const CpuMemory& node, int64_t nodes);
-  // The resources of which one such node more would be too much: "cpu", then "memory".
-  std::vector<absl::string_view> ExceededBy(const CpuMemory& node) const;
+  void Take(const NodeOffer& node, int64_t nodes);
+  // The resources of which one such node more would be too much: "cpu", "memory", then the type of its GPUs,
+  // which refers to where that of `node` does.
+  std::vector<absl::string_view> ExceededBy(const NodeOffer& node) const;
 
  private:
+  // What is left for GPUs of the node.
+  std::optional<int64_t> GpusLeft(const NodeOffer& node) const;
+
   // What is left; nullopt: there is no limit.
   std::optional<int64_t> milli_cpu_;
   std::optional<int64_t> memory_bytes_;
+  GpuCounts gpus_;
 };
 
 }  // namespace loadline

@@ -1,6 +1,7 @@
 #include "plugin/convert/drain.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/fit.h"
+#include "plugin/convert/growth_limits.h"
 #include "plugin/convert/objects.h"
 #include "plugin/convert/text.h"
 
@@ -54,6 +55,9 @@ absl::StatusOr<DecodedDrainOptions> DecodeDrainOptions(const v1::DrainOptions& m
     options.minimum = {{message.min_cores_total() * 1000, message.min_memory_total()},
                        message.min_nodes_total()};
   }
+  absl::StatusOr<GpuCounts> gpus = DecodeGpuCounts("min_gpus_total", message.min_gpus_total());
+  fields.Keep(gpus.status());
+  if (gpus.ok()) options.minimum.gpus = *std::move(gpus);
   count(FIELD(recent_eviction_s), INT32_MAX, &options.recent_eviction_s);
   count(FIELD(min_evaluated_nodes), INT32_MAX, &options.min_evaluated_nodes);
   count(FIELD(ok_total_unready_count), INT32_MAX, &decoded.brakes.ok_total_unready_count);

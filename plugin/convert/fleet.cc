@@ -229,6 +229,7 @@ absl::StatusOr<FleetOutcomes> DecodeOutcomes(const v1::FleetOutcomes& message) {
   absl::Status status = CheckSize("increases", message.increases_size(), kMaxFleetGroups);
   if (status.ok()) status = CheckSize("given_up", message.given_up_size(), kMaxFleetMachines);
   if (status.ok()) status = CheckSize("removals", message.removals_size(), kMaxFleetMachines);
+  if (status.ok()) status = CheckSize("taken_back", message.taken_back_size(), kMaxFleetGroups);
   if (!status.ok()) return status;
   FleetOutcomes outcomes;
   outcomes.tainting_failed = message.tainting_failed();
@@ -257,6 +258,13 @@ absl::StatusOr<FleetOutcomes> DecodeOutcomes(const v1::FleetOutcomes& message) {
     }
     if (!fields.status().ok()) return Annotate(fields.status(), absl::StrCat("removals[", i, "]"));
     outcomes.removals.push_back({removal.node_group(), removal.machine()});
+  }
+  for (int i = 0; i < message.taken_back_size(); ++i) {
+    Fields fields;
+    fields.Name("node_group", message.taken_back(i).node_group());
+    fields.Range("nodes", message.taken_back(i).nodes(), 1, INT32_MAX);
+    if (!fields.status().ok()) return Annotate(fields.status(), absl::StrCat("taken_back[", i, "]"));
+    outcomes.taken_back.push_back({message.taken_back(i).node_group(), message.taken_back(i).nodes()});
   }
   return outcomes;
 }
@@ -299,6 +307,7 @@ v1::FleetGroupView EncodeFleetGroup(const FleetGroupView& view) {
   message.set_late(static_cast<int64_t>(view.late.size()));
   message.set_lost(view.lost);
   message.set_not_begun(view.not_begun);
+  message.set_unbegun(view.unbegun);
   message.set_live(view.live);
   put(view.delete_failed, message.mutable_delete_failed());
   put(view.delete_late, message.mutable_delete_late());

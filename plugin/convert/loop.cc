@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/drain.h"
 #include "plugin/convert/fields.h"
+#include "plugin/convert/growth_limits.h"
 #include "plugin/convert/rank.h"
 #include "plugin/convert/scale_up_plan.h"
 #include "plugin/convert/size.h"
@@ -71,6 +72,14 @@ void EncodeGrowth(const LoopPlan& plan, const LoopProblem& problem, PodEntries* 
     message->set_nodes_for_slack(growth.for_slack);
     message->set_usd_per_hour(group.usd_per_hour.value_or(0) * static_cast<double>(growth.nodes()));
     message->set_nodes_for_utilization(growth.for_utilization);
+    message->set_nodes_for_minimum(growth.for_minimum);
+  }
+  for (const TakeBack& back : plan.take_back) {
+    const LoopGroup& group = problem.groups[static_cast<size_t>(back.group)];
+    v1::TakeBack* const message = response->add_take_back();
+    message->set_node_group(group.drain.name);
+    message->set_nodes(back.nodes);
+    message->set_usd_per_hour(group.usd_per_hour.value_or(0) * static_cast<double>(back.nodes));
   }
 }
 
@@ -216,6 +225,9 @@ absl::StatusOr<ClusterMaximum> DecodeMaximum(const v1::PlanLoopRequest& request)
   ClusterMaximum maximum;
   if (request.has_max_cores_total()) maximum.milli_cpu = request.max_cores_total() * 1000;
   if (request.has_max_memory_total()) maximum.memory_bytes = request.max_memory_total();
+  absl::StatusOr<GpuCounts> gpus = DecodeGpuCounts("max_gpus_total", request.max_gpus_total());
+  if (!gpus.ok()) return gpus.status();
+  maximum.gpus = *std::move(gpus);
   return maximum;
 }
 
@@ -241,6 +253,7 @@ std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const Deco
     group.drain = drain.groups[i];
     group.max_nodes = decoded.group.size.max;
     group.blocked_reason = request.groups(static_cast<int>(i)).held();
+    group.not_begun = request.groups(static_cast<int>(i)).not_begun();
     if (!decoded.has_template) continue;
     group.node = decoded.group.node.shape;
     group.priced = decoded.priced;

@@ -239,4 +239,15 @@ v1::RankedOption EncodeRankedOption(const RankedOption& ranked, const ExpansionO
   return message;
 }
 
+absl::StatusOr<PodDemand> DecodeRunningDemand(const v1::RunningDemand& message) {
+  Fields fields;
+  fields.Range("running.total_milli_cpu", message.total_milli_cpu(), 0, kMaxAmount);
+  fields.Range("running.total_memory_bytes", message.total_memory_bytes(), 0, kMaxAmount);
+  fields.Range("running.largest_milli_cpu", message.largest_milli_cpu(), 0, kMaxAmount);
+  fields.Range("running.largest_memory_bytes", message.largest_memory_bytes(), 0, kMaxAmount);
+  if (!fields.status().ok()) return fields.status();
+  return PodDemand{{message.total_milli_cpu(), message.total_memory_bytes()},
+                   {message.largest_milli_cpu(), message.largest_memory_bytes()}};
+}
+
 }  // namespace loadline

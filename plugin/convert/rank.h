@@ -34,6 +34,9 @@ absl::StatusOr<std::vector<ExpansionOption>> DecodeExpansionOptions(const v1::Ra
 
 v1::RankedOption EncodeRankedOption(const RankedOption& ranked, const ExpansionOption& option, double damper);
 
+// Errors: kInvalidArgument  names the field
+absl::StatusOr<PodDemand> DecodeRunningDemand(const v1::RunningDemand& message);
+
 }  // namespace loadline
 
 #endif  // LOADLINE_PLUGIN_CONVERT_RANK_H_

@@ -10,6 +10,7 @@
 #include "loadline/v1/drain.pb.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/fields.h"
+#include "plugin/convert/growth_limits.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/loop.h"
 #include "plugin/convert/prices.h"
@@ -52,6 +53,7 @@ struct LoopPolicy {
   LoopDecisions decisions;
   PriceModel prices;
   ClusterMaximum maximum;
+  std::optional<SimilarityRules> balance;
   std::optional<LoopRanking> ranking;
   SlackOptions slack;
   v1::PlanDrainRequest drain;
@@ -69,13 +71,16 @@ absl::StatusOr<LoopPolicy> DecodeLoopPolicy(const v1::PlanLoopRequest& request) 
   if (!prices.ok()) return Annotate(prices.status(), "prices");
   const absl::StatusOr<ClusterMaximum> maximum = DecodeMaximum(request);
   if (!maximum.ok()) return maximum.status();
+  if (absl::Status status = CheckNotBegun(request); !status.ok()) return status;
+  absl::StatusOr<std::optional<SimilarityRules>> balance = DecodeSimilarity(request);
+  if (!balance.ok()) return balance.status();
   absl::StatusOr<std::optional<LoopRanking>> ranking = DecodeRanking(request, *prices);
   if (!ranking.ok()) return ranking.status();
   absl::StatusOr<SlackOptions> slack = DecodeSlackPolicy(request.slack());
   if (!slack.ok()) return Annotate(slack.status(), "slack");
   absl::StatusOr<v1::PlanDrainRequest> drain = DrainPart(request);
   if (!drain.ok()) return drain.status();
-  return LoopPolicy{*decisions,          *std::move(prices), *maximum,
+  return LoopPolicy{*decisions,          *std::move(prices), *maximum,         *std::move(balance),
                     *std::move(ranking), *std::move(slack),  *std::move(drain)};
 }
 
@@ -89,6 +94,8 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
   problem->daemons = std::move(decoded->daemons);
   problem->names = decoded->names;
   problem->maximum = policy.maximum;
+  problem->balance = std::move(policy.balance);
+  problem->enforce_minima = request.enforce_min_sizes();
   problem->ranking = std::move(policy.ranking);
   if (problem->ranking.has_value()) {
     problem->ranking->requests_of = [problem](const PodShape& shape) {
@@ -100,7 +107,10 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
   problem->scale_down.fit = decoded->fit;
   problem->decisions = policy.decisions;
   problem->deleting = drain_turn.state().deleting;
-  if (!request.has_state()) problem->turn = shared.growth_turn;
+  if (!request.has_state()) {
+    problem->turn = shared.growth_turn;
+    problem->held_nodes = shared.held_nodes;
+  }
   return DecodeSized(request, shared.size_state, shared.view.label_keys(), shared.limits.slack_namespace,
                      problem, &decoded->left_out);
 }
@@ -138,6 +148,10 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   absl::StatusOr<GrowthBatch> batch = DecodeBatch(request, decoded->entries, problem.pending.size());
   if (!batch.ok()) return batch.status();
   problem.batch = *std::move(batch);
+  absl::StatusOr<std::vector<Nomination>> nominations =
+      DecodeNominations(request, decoded->entries, problem.pending.size());
+  if (!nominations.ok()) return nominations.status();
+  problem.nominations = *std::move(nominations);
 
   WorkBudget size_budget = FixedBudget(kSizeWork, deadline);
   if (absl::Status status = GatherSizes(&problem, snapshot, &size_budget); !status.ok()) return status;
@@ -169,6 +183,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   drain_turn->Keep();
   if (!problem.sized.empty()) shared.size_state = std::move(size_state);
   shared.growth_turn = plan.next_turn;
+  shared.held_nodes = plan.next_held_nodes;
   undo.Keep();
   return sized;
 }

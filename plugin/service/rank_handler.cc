@@ -40,6 +40,14 @@ absl::StatusOr<GrowingCluster> SizeOf(const v1::RankOptionsRequest& request, boo
     }
     size.nodes = request.cluster_nodes();
   }
+  if (request.has_running()) {
+    if (request.has_changes()) {
+      return absl::InvalidArgumentError("running: the view tells what the pods of the cluster request");
+    }
+    absl::StatusOr<PodDemand> running = DecodeRunningDemand(request.running());
+    if (!running.ok()) return running.status();
+    size.running = *running;
+  }
   return size;
 }
 

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "core/cluster/view.h"
 #include "core/loop/growth_turn.h"
+#include "core/loop/nominated.h"
 #include "core/slack/slack_planner.h"
 #include "loadline/v1/cluster_state.pb.h"
 #include "loadline/v1/size.pb.h"
@@ -66,9 +67,10 @@ struct SharedView {
   // What planners left for their next loop. Guarded by `turn`.
   v1::SizeState size_state;
   GrowthTurn growth_turn;  // guarded by `turn`; not part of a state that is handed out: it begins anew
-  KeptDrain drain;         // guarded by `turn`
-  SlackPlanner slack;      // guarded by `turn`
-  LeftOutList left_out;    // guarded by `turn`; see LeftOut()
+  std::vector<HeldNode> held_nodes;  // likewise
+  KeptDrain drain;                   // guarded by `turn`
+  SlackPlanner slack;                // guarded by `turn`
+  LeftOutList left_out;              // guarded by `turn`; see LeftOut()
   int64_t left_out_version = -1;
 };
 

@@ -26,11 +26,13 @@ type fleet struct {
 	outcomes loadlinev1.FleetOutcomes
 	// coolsDown and backsOff say whether no node goes for now, and whether some group backs off.
 	coolsDown, backsOff bool
+	// swapRefused is when groups refused to take back nodes for others.
+	swapRefused map[string]time.Time
 }
 
 func newFleet(client loadlinev1.AutoscalerClient, c *config.Configuration, m *metrics) *fleet {
 	up, down := &c.ScaleUp, &c.ScaleDown
-	return &fleet{client: client, metrics: m, options: &loadlinev1.FleetOptions{
+	return &fleet{client: client, metrics: m, swapRefused: map[string]time.Time{}, options: &loadlinev1.FleetOptions{
 		MaxNodeProvisionMilliseconds:  max(1, up.MaxNodeProvisionTime.Milliseconds()),
 		MaxNodeStartupMilliseconds:    up.MaxNodeStartupTime.Milliseconds(),
 		InitialBackOffMilliseconds:    max(1, up.InitialNodeGroupBackoffDuration.Milliseconds()),
@@ -90,7 +92,7 @@ func (f *fleet) look(ctx context.Context, now time.Time,
 // isIdle says whether nothing was done since the last look.
 func (f *fleet) isIdle() bool {
 	o := &f.outcomes
-	return len(o.Increases) == 0 && len(o.GivenUp) == 0 && len(o.Removals) == 0 && !o.TaintingFailed
+	return len(o.Increases) == 0 && len(o.GivenUp) == 0 && len(o.Removals) == 0 && len(o.TakenBack) == 0 && !o.TaintingFailed
 }
 
 // settle tells the engine at once how what was done in this loop has ended: groups back off, and no node goes, from now

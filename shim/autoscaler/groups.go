@@ -42,6 +42,8 @@ type groupState struct {
 	// deleteFailed cannot be created and deleteLate did not register in time: they are to go now.
 	deleteFailed, deleteLate []provider.Instance
 	model                    model
+	// swappable are nodes that the cloud has not begun to make, and may be asked to take back for others.
+	swappable int
 	// blockedReason is why the group may not grow; empty: it may.
 	blockedReason string
 }

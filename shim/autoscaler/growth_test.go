@@ -223,12 +223,17 @@ func TestWhatGrows(t *testing.T) {
 		}, want: []string{"g+4"}},
 		"Gated": {groups: group(10),
 			edit: func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "g"}} }},
-		"Nominated": {groups: group(10), ends: time.Minute,
-			edit: func(p *v1.Pod) { p.Status.NominatedNodeName = "fixed" }},
-		"NominatedForTomorrow": {groups: group(10), ends: 24 * time.Hour,
-			edit: func(p *v1.Pod) { p.Status.NominatedNodeName = "fixed" }, want: []string{"g+4"}},
-		"NominatedWhereNobodyEnds": {groups: group(10), edit: func(p *v1.Pod) { p.Status.NominatedNodeName = "fixed" },
+		"NominatedForOneOfFour":    {groups: group(10), ends: time.Minute, edit: nominate, want: []string{"g+3"}},
+		"NominatedForTomorrow":     {groups: group(10), ends: 24 * time.Hour, edit: nominate, want: []string{"g+4"}},
+		"NominatedWhereNobodyEnds": {groups: group(10), edit: nominate, want: []string{"g+4"}},
+		"BelowTheMinimum": {groups: map[string]*skyGroup{"g": {min: 6, max: 10, cpu: "4", price: 0.1}},
+			config: func(c *config.Configuration) { c.ScaleUp.EnforceNodeGroupMinSize = true }, want: []string{"g+6"}},
+		"BelowAMinimumThatIsNotEnforced": {groups: map[string]*skyGroup{"g": {min: 6, max: 10, cpu: "4", price: 0.1}},
 			want: []string{"g+4"}},
+		"TooManyGPUs": {groups: map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1, gpus: "2"}},
+			config: func(c *config.Configuration) {
+				c.ScaleDown.GPULabels, c.ScaleDown.GPUTotal = []string{"group"}, []string{"other:0:0", "g:0:3"}
+			}, want: []string{"g+1"}, why: "1 max cluster g limit reached"},
 		"OfADaemonSet": {groups: group(10), edit: func(p *v1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -810,3 +815,6 @@ func TestTextsAreBounded(t *testing.T) {
 		b.end()
 	})
 }
+
+// nominate has a pod wait for room on the node fixed, by preempting the one that runs there.
+func nominate(p *v1.Pod) { p.Status.NominatedNodeName, p.Spec.Priority = "fixed", new(int32(10)) }

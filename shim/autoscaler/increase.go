@@ -79,7 +79,7 @@ func (l *leader) plannedIncreases(o *loop) ([]*increase, error) {
 
 // newNodesOf returns by how many nodes a group is to grow, for whatever reason.
 func newNodesOf(g *loadlinev1.LoopGrowth) int {
-	return int(g.GetNodesForPods() + g.GetNodesForSlack() + g.GetNodesForUtilization())
+	return int(g.GetNodesForPods() + g.GetNodesForSlack() + g.GetNodesForUtilization() + g.GetNodesForMinimum())
 }
 
 // mostNewNodes returns how many nodes all groups together may grow by.
@@ -114,6 +114,7 @@ func (l *leader) grow(ctx context.Context, o *loop) (part string, err error) {
 	for _, i := range increases {
 		l.tellIncrease(o, i)
 	}
+	l.swap(ctx, o, increases)
 	l.batch.noteGrowth(o, increases)
 	l.settle(ctx, o)
 	l.tellPods(o, increases)

@@ -157,6 +157,7 @@ func (l *leader) lookAtGroups(ctx context.Context, o *loop) {
 		l.keepGivenUp(ctx, o)
 	}
 	l.models.fill(ctx, o.states, o.now)
+	l.offerSwaps(o)
 	o.newNodes = l.mostNewNodes(o.states)
 	if o.blockedReason = o.unhealthy; o.blockedReason == "" && o.newNodes == 0 {
 		o.blockedReason = fmt.Sprintf("the cluster may have %d nodes in all", l.config.ScaleUp.MaxNodesTotal)

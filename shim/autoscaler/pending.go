@@ -27,7 +27,7 @@ const sharePods = 100
 func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 	var pods []*v1.Pod
 	for _, pod := range c.unbound {
-		if !c.isPlaceholder(pod) && waits(pod, s) && !c.isNominated(pod, now) &&
+		if !c.isPlaceholder(pod) && waits(pod, s) &&
 			priorityOf(pod) >= int32(s.ExpendablePodsPriorityCutoff) && !tooYoung(pod, s, now) {
 			pods = append(pods, pod)
 		}
@@ -69,21 +69,6 @@ func waits(pod *v1.Pod, s *config.ScaleUp) bool {
 	})
 	return refused || slices.Contains(s.BypassedSchedulerNames, pod.Spec.SchedulerName)
 }
-
-// isNominated says whether the scheduler makes room for a pod on a node, by preempting others that are about to end: it
-// needs no new node. Those that are preempted may. A pod that takes long to end, or does not, is not waited for.
-func (c *cluster) isNominated(pod *v1.Pod, now time.Time) bool {
-	for _, other := range c.onNode[pod.Status.NominatedNodeName] {
-		ends := other.DeletionTimestamp
-		if ends != nil && ends.Sub(now) < longestPreemption && now.Sub(ends.Time) < time.Minute {
-			return true
-		}
-	}
-	return false
-}
-
-// longestPreemption bounds the grace period of a pod whose end another one waits for, rather than for a new node.
-const longestPreemption = 5 * time.Minute
 
 func priorityOf(pod *v1.Pod) int32 {
 	if pod.Spec.Priority == nil {

@@ -54,6 +54,11 @@ func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.
 		MaxWork: int64(options.MaxWork), MaxMilliseconds: int32(longest / time.Millisecond)}
 	totals, _ := options.ScaleDown.Totals()
 	settings.MaxCoresTotal, settings.MaxMemoryTotal = &totals.MaxCores, &totals.MaxBytes
+	settings.EnforceMinSizes, settings.Balance = options.ScaleUp.EnforceNodeGroupMinSize, balanceOf(&options.ScaleUp)
+	gpus, _ := options.ScaleDown.GPUTotals()
+	for _, total := range gpus {
+		settings.MaxGpusTotal = append(settings.MaxGpusTotal, &loadlinev1.GpuCount{GpuType: total.Type, Gpus: total.Max})
+	}
 	settings.BatchIdleMilliseconds = int32(options.ScaleUp.BatchIdle.Milliseconds())
 	settings.BatchMaxMilliseconds = int32(options.ScaleUp.BatchMax.Milliseconds())
 	policy := options.Slack.Policy()
@@ -65,11 +70,27 @@ func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.
 	return &planner{client: client, cluster: c, settings: settings, priorities: files.Priorities, longest: longest}
 }
 
+// balanceOf returns when groups share what they grow by; nil: they do not.
+func balanceOf(s *config.ScaleUp) *loadlinev1.GroupSimilarity {
+	if !s.BalanceSimilarNodeGroups {
+		return nil
+	}
+	return &loadlinev1.GroupSimilarity{Labels: s.BalancingLabels, IgnoredLabels: s.BalancingIgnoreLabels,
+		MaxAllocatableDifference: &s.MaxAllocatableDifferenceRatio, MaxMemoryDifference: &s.MemoryDifferenceRatio}
+}
+
 // optionsOf returns the options of a configuration as the engine has them. It has been checked.
 func optionsOf(s *config.ScaleDown) *loadlinev1.DrainOptions {
 	seconds := func(d config.Duration) *int32 { return new(int32(d.Duration / time.Second)) }
 	number := func(n int) *int32 { return new(int32(n)) }
 	totals, _ := s.Totals()
+	gpus, _ := s.GPUTotals()
+	var minGPUs []*loadlinev1.GpuCount
+	for _, total := range gpus {
+		if total.Min > 0 {
+			minGPUs = append(minGPUs, &loadlinev1.GpuCount{GpuType: total.Type, Gpus: total.Min})
+		}
+	}
 	return &loadlinev1.DrainOptions{
 		SkipNodesWithSystemPods: &s.SkipNodesWithSystemPods, SkipNodesWithLocalStorage: &s.SkipNodesWithLocalStorage,
 		SkipNodesWithCustomControllerPods:   &s.SkipNodesWithCustomControllerPods,
@@ -84,7 +105,7 @@ func optionsOf(s *config.ScaleDown) *loadlinev1.DrainOptions {
 		NodeDeletionCandidateTtlS: seconds(s.NodeDeletionCandidateTTL),
 		MaxScaleDownParallelism:   number(s.MaxScaleDownParallelism),
 		MaxDrainParallelism:       number(s.MaxDrainParallelism), MinCoresTotal: totals.MinCores,
-		MinMemoryTotal:            totals.MinBytes,
+		MinMemoryTotal: totals.MinBytes, MinGpusTotal: minGPUs,
 		OkTotalUnreadyCount:       number(s.OKTotalUnreadyCount),
 		MaxTotalUnreadyPercentage: number(s.MaxTotalUnreadyPercentage),
 		MostVanishedPercent:       number(s.MostVanishedPercent), MaxViewAgeS: seconds(s.MaxViewAge),
@@ -164,6 +185,7 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 		MaxMilliseconds: p.settings.MaxMilliseconds,
 		Progress:        &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods(),
 		MaxCoresTotal: p.settings.MaxCoresTotal, MaxMemoryTotal: p.settings.MaxMemoryTotal,
+		MaxGpusTotal: p.settings.MaxGpusTotal, EnforceMinSizes: p.settings.EnforceMinSizes, Balance: p.settings.Balance,
 		BatchIdleMilliseconds: p.settings.BatchIdleMilliseconds, BatchMaxMilliseconds: p.settings.BatchMaxMilliseconds,
 		SinceGrowthMilliseconds: q.batch.sinceGrowth(q.now),
 		Sized:                   q.sized, SizePods: q.sizePods, Compact: true}
@@ -191,6 +213,9 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 		}
 		for _, group := range request.Groups {
 			group.Priority = p.priorities.Of(group.GetGrowth().GetNodeGroup())
+		}
+		for i, entry := range pending {
+			p.cluster.tellNominated(q.pods.Entry(i), entry)
 		}
 		request.Pods = nil
 		plan.entries, after = p.turns.take(itemsOfQuestion(q.pods, pending), mostBytes-proto.Size(request), shareCost)
@@ -304,7 +329,7 @@ func groupMessages(groups []*groupState, slots map[string][]int32) ([]*loadlinev
 			growth.TemplateNode = node
 		}
 		messages[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: drainMessage(g.Group, slots[g.ID]),
-			Held: g.blockedReason}
+			Held: g.blockedReason, NotBegun: int32(min(g.swappable, mostUpcoming))}
 	}
 	return messages, nil
 }

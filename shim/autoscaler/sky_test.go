@@ -29,6 +29,7 @@ type sky struct {
 
 	mu     sync.Mutex
 	groups map[string]*skyGroup
+	keeps  bool     // it takes no node back
 	asked  []string // requests that change something, in order
 }
 
@@ -181,6 +182,9 @@ func (s *sky) DecreaseTargetSize(_ context.Context, id string, from, delta int) 
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, fmt.Sprintf("%s-%d", id, delta))
 	g := s.groups[id]
+	if s.keeps {
+		return errKeeps
+	}
 	if g.target-delta < g.min || g.target != from {
 		s.b.t.Errorf("group %s of %d was asked for %d fewer than %d, its minimum is %d",
 			id, g.target, delta, from, g.min)

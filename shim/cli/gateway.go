@@ -174,12 +174,17 @@ func (f *gatewayFlags) run(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
+	learns := f.expanderAddress != "" && f.expander.Policy.ReadsPods()
+	f.extender.KeepsCluster = learns
 	gateway, err := extender.New(f.extender, conn, client)
 	if err != nil {
 		return err
 	}
 	if f.expanderAddress != "" {
 		f.expander.Nodes = gateway.Nodes
+		if learns {
+			f.expander.Cluster = gateway.Ask
+		}
 		server, err := expander.New(f.expander, conn, gateway.TLS())
 		if err != nil {
 			return err

@@ -152,7 +152,7 @@ func (l *loopPlan) verdict() string {
 		}
 	}
 	for _, g := range l.GetGrowth() {
-		nodes += g.GetNodesForPods() + g.GetNodesForSlack() + g.GetNodesForUtilization()
+		nodes += g.GetNodesForPods() + g.GetNodesForSlack() + g.GetNodesForUtilization() + g.GetNodesForMinimum()
 	}
 	parts := []string{"no pod waits"}
 	if all := there + upcoming + fresh + nowhere; all > 0 {

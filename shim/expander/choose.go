@@ -22,7 +22,8 @@ type chooser struct {
 	prices     *loadlinev1.PriceModel
 	priorities ranking.Priorities
 	nodes      func() (int, bool)
-	tickets    chan struct{} // one element per question under way
+	cluster    func(ctx context.Context, ask func(at *loadlinev1.Changes) error) error // nil: there is none
+	tickets    chan struct{}                                                           // one element per question under way
 }
 
 // choice is the option chosen, and how that came about.
@@ -82,7 +83,7 @@ func (c *chooser) ask(ctx context.Context, asked *question) (got choice) {
 		}
 	}()
 	request := c.request(asked)
-	response, err := c.engine.RankOptions(ctx, request)
+	response, err := c.rank(ctx, request)
 	if err != nil {
 		return choice{err: err}
 	}
@@ -91,7 +92,30 @@ func (c *chooser) ask(ctx context.Context, asked *question) (got choice) {
 		return choice{fallback: fallbackBadAnswer, err: err}
 	}
 	return choice{group: ranked[0].NodeGroup(), ranked: ranked, policy: response.GetPolicy(),
-		sized: request.ClusterNodes != nil}
+		sized: request.ClusterNodes != nil || request.Changes != nil}
+}
+
+// rank asks about the cluster as the engine knows it, where there is one. Where the engine does not know it, or not any
+// more, the number of nodes has to do.
+func (c *chooser) rank(ctx context.Context, request *loadlinev1.RankOptionsRequest) (
+	response *loadlinev1.RankOptionsResponse, err error) {
+	if c.cluster == nil {
+		return c.engine.RankOptions(ctx, request)
+	}
+	nodes := request.ClusterNodes
+	asked := false
+	failed := c.cluster(ctx, func(at *loadlinev1.Changes) error {
+		asked = true
+		request.Changes, request.ClusterNodes = at, nil
+		response, err = c.engine.RankOptions(ctx, request)
+		return err
+	})
+	if failed == nil || asked && ctx.Err() != nil {
+		return response, failed
+	}
+	klog.FromContext(ctx).V(2).Info("Options are ranked without the pods of the cluster", "err", failed)
+	request.Changes, request.ClusterNodes = nil, nodes
+	return c.engine.RankOptions(ctx, request)
 }
 
 // request puts a question as the engine takes it.

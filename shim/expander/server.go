@@ -66,6 +66,9 @@ type Options struct {
 	Timeout time.Duration
 	// Nodes tells how many nodes the cluster has; false: that is not known yet.
 	Nodes func() (int, bool)
+	// Cluster has a question answered about the cluster as the engine knows it, for a policy that reads its pods; nil,
+	// and where it fails, the pods of the options are all that is read. In place of Nodes.
+	Cluster func(ctx context.Context, ask func(at *loadlinev1.Changes) error) error
 }
 
 // Check returns an error for options that are out of range.
@@ -108,7 +111,7 @@ func New(options Options, conn engine.Conn, certificates *tls.Config) (*Server, 
 	s.chooser = chooser{
 		engine: loadlinev1.NewAutoscalerClient(conn), breaker: breaker.New(conn, time.Now),
 		policy: options.Policy.Proto(), prices: options.Policy.PriceModel(), priorities: options.Policy.Matcher(),
-		nodes: options.Nodes, tickets: make(chan struct{}, maxInFlight),
+		nodes: options.Nodes, cluster: options.Cluster, tickets: make(chan struct{}, maxInFlight),
 	}
 	s.grpc = grpc.NewServer(
 		grpc.Creds(credentials.NewTLS(certificates)),

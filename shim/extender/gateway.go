@@ -62,6 +62,8 @@ type Options struct {
 	Timeout time.Duration
 	// View is the name of the view; empty: DefaultView. Two gateways at one loadlined need two.
 	View string
+	// KeepsCluster has the engine told of the cluster for other doors, also where no scheduler asks: see Gateway.Ask.
+	KeepsCluster bool
 	// Version is that of this program, for /metrics.
 	Version string
 }
@@ -89,6 +91,8 @@ func (o Options) Check() error {
 	}
 	return checkAddress(o.Address, o.Certificates.Given())
 }
+
+func (o Options) keepsCluster() bool { return o.Address != "" || o.KeepsCluster }
 
 // Door is another protocol that the gateway answers.
 type Door struct {
@@ -157,8 +161,10 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 	}
 	g.nodes = newNodeFeed(g.view, g.refresher.changed)
 	g.pods = newPodFeed(g.view, g.refresher.changed)
-	if options.Address == "" {
+	if !options.keepsCluster() {
 		g.nodes = newNodeFeed(nowhere{}, func() {})
+	}
+	if options.Address == "" {
 		return g, nil
 	}
 	g.metrics.registerExtender()
@@ -184,6 +190,17 @@ func (g *Gateway) TLS() *tls.Config {
 
 // Nodes returns how many nodes the cluster has; false before they are listed.
 func (g *Gateway) Nodes() (int, bool) { return g.nodes.count() }
+
+// ErrNotTold says that the engine does not know the cluster.
+var ErrNotTold = errors.New("the engine has not been told the cluster")
+
+// Ask has a question answered about the cluster as the engine knows it, once it has been told.
+func (g *Gateway) Ask(ctx context.Context, ask func(at *loadlinev1.Changes) error) error {
+	if !g.refresher.synced.Load() {
+		return ErrNotTold
+	}
+	return g.view.Ask(ctx, ask)
+}
 
 // leftOut hears of a node that the engine finds invalid: it scores 0 until it changes, and the others are not held up.
 func (g *Gateway) leftOut(node string, err error) {
@@ -270,7 +287,7 @@ func (g *Gateway) serve(ctx context.Context, open listeners) error {
 	serving.Wait()
 	stop()
 	running.Wait()
-	if g.options.Address != "" {
+	if g.options.keepsCluster() {
 		g.forget()
 	}
 	klog.InfoS("Gateway ended")
@@ -297,7 +314,7 @@ func (g *Gateway) servers(open listeners) (servers []*http.Server, starts []func
 
 func (g *Gateway) startBackground(ctx context.Context, running *sync.WaitGroup) {
 	running.Go(func() { watchNodes(ctx, g.client, g.nodes) })
-	if g.options.Address == "" {
+	if !g.options.keepsCluster() {
 		return
 	}
 	running.Go(func() { watchPods(ctx, g.client, g.pods) })
@@ -354,7 +371,7 @@ func (g *Gateway) readiness() []health.Check {
 		}
 	}
 	checks := []health.Check{reached("nodes", g.nodes.listed, "not listed yet")}
-	if g.options.Address != "" {
+	if g.options.keepsCluster() {
 		checks = append(checks, reached("pods", g.pods.listed, "not listed yet"),
 			reached("engine", g.refresher.ready, "has not been told the cluster yet"))
 	}

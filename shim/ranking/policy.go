@@ -119,6 +119,11 @@ func kebab(name string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "TABLE_"), "_", "-"))
 }
 
+// ReadsPods says whether the preferred node is learned from the pods of the cluster.
+func (p *Policy) ReadsPods() bool {
+	return p.PreferredNode == nil && tables.Number(p.PreferredTable) == loadlinev1.RankPolicy_LEARNED.Number()
+}
+
 // Default returns the policy that holds where none is given.
 func Default() *Policy {
 	return &Policy{Preset: DefaultPreset}

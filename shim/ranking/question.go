@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -24,6 +25,8 @@ type Question struct {
 	Policy Policy `json:"policy,omitempty"`
 	// ClusterNodes is how many nodes the cluster has. Absent: not known.
 	ClusterNodes *int32 `json:"clusterNodes,omitempty"`
+	// Running is what the pods of the cluster request, for the preferred table learned.
+	Running *Running `json:"running,omitempty"`
 	// Options are what can be done.
 	Options []Option `json:"options"`
 }
@@ -88,11 +91,27 @@ func parseQuestion(data []byte) (*Question, error) {
 	return q, nil
 }
 
+// Running is what the pods of a cluster request: all of them, and the largest of them of each resource.
+type Running struct {
+	CPU           resource.Quantity `json:"cpu"`
+	Memory        resource.Quantity `json:"memory,omitempty"`
+	LargestCPU    resource.Quantity `json:"largestCPU,omitempty"`
+	LargestMemory resource.Quantity `json:"largestMemory,omitempty"`
+}
+
+func (r *Running) proto() *loadlinev1.RunningDemand {
+	if r == nil {
+		return nil
+	}
+	return &loadlinev1.RunningDemand{TotalMilliCpu: r.CPU.MilliValue(), TotalMemoryBytes: r.Memory.Value(),
+		LargestMilliCpu: r.LargestCPU.MilliValue(), LargestMemoryBytes: r.LargestMemory.Value()}
+}
+
 // Proto returns the question as the engine takes it.
 func (q *Question) Proto() (*loadlinev1.RankOptionsRequest, error) {
 	priorities := q.Policy.Matcher()
 	out := &loadlinev1.RankOptionsRequest{ClusterNodes: q.ClusterNodes, Prices: q.Policy.PriceModel(),
-		Policy: q.Policy.Proto()}
+		Policy: q.Policy.Proto(), Running: q.Running.proto()}
 	for i := range q.Options {
 		o := &q.Options[i]
 		to := &loadlinev1.ExpansionOption{

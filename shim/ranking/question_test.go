@@ -16,6 +16,7 @@ func TestQuestionReachesTheEngine(t *testing.T) {
 	q, err := parseQuestion([]byte(questionHead + `
 policy: {preset: proposal, priorities: {7: [b]}}
 clusterNodes: 12
+running: {cpu: 9, memory: 2Gi, largestCPU: 1500m, largestMemory: 1Gi}
 options:
 - nodeGroup: a
   nodeCount: 2
@@ -52,6 +53,10 @@ options:
 		if !proto.Equal(got.Options[i], want[i]) {
 			t.Errorf("option %v, want %v", got.Options[i], want[i])
 		}
+	}
+	if want := (&loadlinev1.RunningDemand{TotalMilliCpu: 9000, TotalMemoryBytes: 2 << 30, LargestMilliCpu: 1500,
+		LargestMemoryBytes: 1 << 30}); !proto.Equal(got.GetRunning(), want) {
+		t.Errorf("running %v, want %v", got.GetRunning(), want)
 	}
 	if got.GetClusterNodes() != 12 || got.GetPolicy().GetPreset() != loadlinev1.RankPolicy_PROPOSAL {
 		t.Errorf("%d nodes, preset %v", got.GetClusterNodes(), got.GetPolicy().GetPreset())

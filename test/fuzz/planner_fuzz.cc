@@ -136,7 +136,9 @@ void CheckLoop(const v1::PlanLoopRequest& request, const v1::PlanLoopResponse& r
   std::set<std::string> once;
   for (const v1::LoopGrowth& growth : response.growth()) {
     Require(once.insert(growth.node_group()).second, "a group grows once");
-    Require(growth.nodes_for_pods() + growth.nodes_for_slack() + growth.nodes_for_utilization() > 0,
+    Require(growth.nodes_for_pods() + growth.nodes_for_slack() + growth.nodes_for_utilization() +
+                    growth.nodes_for_minimum() >
+                0,
             "a group that grows wins a node");
   }
   Require(response.size().groups_size() == request.sized_size(), "every group that is sized is answered");

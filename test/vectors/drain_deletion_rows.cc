@@ -21,7 +21,7 @@ class Question {
     groups_.push_back({.name = name, .min_nodes = min, .target = target, .atomic = atomic});
     return static_cast<int32_t>(groups_.size()) - 1;
   }
-  void AddNodes(int32_t group, int64_t count, const CpuMemory& size = {}, bool being_deleted = false) {
+  void AddNodes(int32_t group, int64_t count, const NodeOffer& size = {}, bool being_deleted = false) {
     for (int64_t i = 0; i < count; ++i) nodes_.push_back({group, size, being_deleted});
   }
   void AddCandidate(const std::string& name, DeletionCandidate candidate) {
@@ -58,7 +58,7 @@ class Question {
  private:
   struct Node {
     int32_t group;
-    CpuMemory size;
+    NodeOffer size;
     bool being_deleted;
   };
   std::vector<DrainGroup> groups_;
@@ -213,7 +213,7 @@ void LoadFromTaints(const Json& in, Answers* answers) {
 
 void NodesToDelete(const Json& in, Answers* answers) {
   Question question;
-  const CpuMemory size = {in.at("node").at("cores").get<int64_t>() * 1000, in.at("node").at("memory")};
+  const NodeOffer size = {in.at("node").at("cores").get<int64_t>() * 1000, in.at("node").at("memory")};
   for (const Json& group : in.at("groups")) {
     const int32_t at =
         question.AddGroup(group.at("id"), group.at("min"), group.at("target"), group.at("atomic"));

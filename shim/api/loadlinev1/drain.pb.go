@@ -559,8 +559,10 @@ type DrainOptions struct {
 	// Kinds of objects that the view need not hold completely. By default all that say whether a pod may be
 	// moved are needed: budgets, replica sets, stateful sets, jobs, daemon sets.
 	MayBeIncomplete []ObjectKind `protobuf:"varint,28,rep,packed,name=may_be_incomplete,json=mayBeIncomplete,proto3,enum=loadline.v1.ObjectKind" json:"may_be_incomplete,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// GPUs that all nodes together keep, by type: see GpuCount. At most 100 types, each once.
+	MinGpusTotal  []*GpuCount `protobuf:"bytes,29,rep,name=min_gpus_total,json=minGpusTotal,proto3" json:"min_gpus_total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DrainOptions) Reset() {
@@ -789,6 +791,69 @@ func (x *DrainOptions) GetMayBeIncomplete() []ObjectKind {
 	return nil
 }
 
+func (x *DrainOptions) GetMinGpusTotal() []*GpuCount {
+	if x != nil {
+		return x.MinGpusTotal
+	}
+	return nil
+}
+
+// How many GPUs of one type. The type of a node's GPUs is the value of the first of DrainOptions.gpu_labels
+// that it carries, and their number its allocatable nvidia.com/gpu.
+type GpuCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Not empty.
+	GpuType string `protobuf:"bytes,1,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
+	// [0, 2^31).
+	Gpus          int64 `protobuf:"varint,2,opt,name=gpus,proto3" json:"gpus,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GpuCount) Reset() {
+	*x = GpuCount{}
+	mi := &file_loadline_v1_drain_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GpuCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GpuCount) ProtoMessage() {}
+
+func (x *GpuCount) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_drain_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GpuCount.ProtoReflect.Descriptor instead.
+func (*GpuCount) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *GpuCount) GetGpuType() string {
+	if x != nil {
+		return x.GpuType
+	}
+	return ""
+}
+
+func (x *GpuCount) GetGpus() int64 {
+	if x != nil {
+		return x.Gpus
+	}
+	return 0
+}
+
 // What scale-down remembers from one loop to the next.
 type DrainState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -813,7 +878,7 @@ type DrainState struct {
 
 func (x *DrainState) Reset() {
 	*x = DrainState{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[5]
+	mi := &file_loadline_v1_drain_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +890,7 @@ func (x *DrainState) String() string {
 func (*DrainState) ProtoMessage() {}
 
 func (x *DrainState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[5]
+	mi := &file_loadline_v1_drain_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +903,7 @@ func (x *DrainState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainState.ProtoReflect.Descriptor instead.
 func (*DrainState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DrainState) GetUnneeded() []*UnneededNode {
@@ -914,7 +979,7 @@ type OwnerPods struct {
 
 func (x *OwnerPods) Reset() {
 	*x = OwnerPods{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[6]
+	mi := &file_loadline_v1_drain_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +991,7 @@ func (x *OwnerPods) String() string {
 func (*OwnerPods) ProtoMessage() {}
 
 func (x *OwnerPods) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[6]
+	mi := &file_loadline_v1_drain_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +1004,7 @@ func (x *OwnerPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerPods.ProtoReflect.Descriptor instead.
 func (*OwnerPods) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *OwnerPods) GetOwner() uint64 {
@@ -983,7 +1048,7 @@ type DestinationHint struct {
 
 func (x *DestinationHint) Reset() {
 	*x = DestinationHint{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[7]
+	mi := &file_loadline_v1_drain_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -995,7 +1060,7 @@ func (x *DestinationHint) String() string {
 func (*DestinationHint) ProtoMessage() {}
 
 func (x *DestinationHint) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[7]
+	mi := &file_loadline_v1_drain_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1008,7 +1073,7 @@ func (x *DestinationHint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationHint.ProtoReflect.Descriptor instead.
 func (*DestinationHint) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DestinationHint) GetPod() string {
@@ -1045,7 +1110,7 @@ type UnneededNode struct {
 
 func (x *UnneededNode) Reset() {
 	*x = UnneededNode{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[8]
+	mi := &file_loadline_v1_drain_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1057,7 +1122,7 @@ func (x *UnneededNode) String() string {
 func (*UnneededNode) ProtoMessage() {}
 
 func (x *UnneededNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[8]
+	mi := &file_loadline_v1_drain_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1070,7 +1135,7 @@ func (x *UnneededNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnneededNode.ProtoReflect.Descriptor instead.
 func (*UnneededNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *UnneededNode) GetNode() string {
@@ -1137,7 +1202,7 @@ type DeletingNode struct {
 
 func (x *DeletingNode) Reset() {
 	*x = DeletingNode{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[9]
+	mi := &file_loadline_v1_drain_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1149,7 +1214,7 @@ func (x *DeletingNode) String() string {
 func (*DeletingNode) ProtoMessage() {}
 
 func (x *DeletingNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[9]
+	mi := &file_loadline_v1_drain_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1162,7 +1227,7 @@ func (x *DeletingNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletingNode.ProtoReflect.Descriptor instead.
 func (*DeletingNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeletingNode) GetNode() string {
@@ -1232,7 +1297,7 @@ type FailedNode struct {
 
 func (x *FailedNode) Reset() {
 	*x = FailedNode{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[10]
+	mi := &file_loadline_v1_drain_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1244,7 +1309,7 @@ func (x *FailedNode) String() string {
 func (*FailedNode) ProtoMessage() {}
 
 func (x *FailedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[10]
+	mi := &file_loadline_v1_drain_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1257,7 +1322,7 @@ func (x *FailedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailedNode.ProtoReflect.Descriptor instead.
 func (*FailedNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FailedNode) GetNode() string {
@@ -1310,7 +1375,7 @@ type EvictedPod struct {
 
 func (x *EvictedPod) Reset() {
 	*x = EvictedPod{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[11]
+	mi := &file_loadline_v1_drain_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1322,7 +1387,7 @@ func (x *EvictedPod) String() string {
 func (*EvictedPod) ProtoMessage() {}
 
 func (x *EvictedPod) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[11]
+	mi := &file_loadline_v1_drain_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1335,7 +1400,7 @@ func (x *EvictedPod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictedPod.ProtoReflect.Descriptor instead.
 func (*EvictedPod) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EvictedPod) GetPod() []byte {
@@ -1374,7 +1439,7 @@ type DrainProgress struct {
 
 func (x *DrainProgress) Reset() {
 	*x = DrainProgress{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[12]
+	mi := &file_loadline_v1_drain_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1451,7 @@ func (x *DrainProgress) String() string {
 func (*DrainProgress) ProtoMessage() {}
 
 func (x *DrainProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[12]
+	mi := &file_loadline_v1_drain_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1464,7 @@ func (x *DrainProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainProgress.ProtoReflect.Descriptor instead.
 func (*DrainProgress) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DrainProgress) GetStarted() []string {
@@ -1464,7 +1529,7 @@ type PlanDrainResponse struct {
 
 func (x *PlanDrainResponse) Reset() {
 	*x = PlanDrainResponse{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[13]
+	mi := &file_loadline_v1_drain_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1541,7 @@ func (x *PlanDrainResponse) String() string {
 func (*PlanDrainResponse) ProtoMessage() {}
 
 func (x *PlanDrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[13]
+	mi := &file_loadline_v1_drain_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1554,7 @@ func (x *PlanDrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanDrainResponse.ProtoReflect.Descriptor instead.
 func (*PlanDrainResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PlanDrainResponse) GetRemove() []*NodeRemoval {
@@ -1610,7 +1675,7 @@ type StayReason struct {
 
 func (x *StayReason) Reset() {
 	*x = StayReason{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[14]
+	mi := &file_loadline_v1_drain_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +1687,7 @@ func (x *StayReason) String() string {
 func (*StayReason) ProtoMessage() {}
 
 func (x *StayReason) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[14]
+	mi := &file_loadline_v1_drain_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +1700,7 @@ func (x *StayReason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StayReason.ProtoReflect.Descriptor instead.
 func (*StayReason) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StayReason) GetFirst() *NodeKeep {
@@ -1666,7 +1731,7 @@ type BudgetLeft struct {
 
 func (x *BudgetLeft) Reset() {
 	*x = BudgetLeft{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	mi := &file_loadline_v1_drain_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1678,7 +1743,7 @@ func (x *BudgetLeft) String() string {
 func (*BudgetLeft) ProtoMessage() {}
 
 func (x *BudgetLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	mi := &file_loadline_v1_drain_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1691,7 +1756,7 @@ func (x *BudgetLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetLeft.ProtoReflect.Descriptor instead.
 func (*BudgetLeft) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BudgetLeft) GetNamespace() string {
@@ -1749,7 +1814,7 @@ type NodeRemoval struct {
 
 func (x *NodeRemoval) Reset() {
 	*x = NodeRemoval{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[16]
+	mi := &file_loadline_v1_drain_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +1826,7 @@ func (x *NodeRemoval) String() string {
 func (*NodeRemoval) ProtoMessage() {}
 
 func (x *NodeRemoval) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[16]
+	mi := &file_loadline_v1_drain_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +1839,7 @@ func (x *NodeRemoval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRemoval.ProtoReflect.Descriptor instead.
 func (*NodeRemoval) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{16}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeRemoval) GetSlot() int32 {
@@ -1896,7 +1961,7 @@ type PodMove struct {
 
 func (x *PodMove) Reset() {
 	*x = PodMove{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[17]
+	mi := &file_loadline_v1_drain_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1908,7 +1973,7 @@ func (x *PodMove) String() string {
 func (*PodMove) ProtoMessage() {}
 
 func (x *PodMove) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[17]
+	mi := &file_loadline_v1_drain_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1921,7 +1986,7 @@ func (x *PodMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodMove.ProtoReflect.Descriptor instead.
 func (*PodMove) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{17}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PodMove) GetPod() int32 {
@@ -2002,7 +2067,7 @@ type NodeKeep struct {
 
 func (x *NodeKeep) Reset() {
 	*x = NodeKeep{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[18]
+	mi := &file_loadline_v1_drain_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2014,7 +2079,7 @@ func (x *NodeKeep) String() string {
 func (*NodeKeep) ProtoMessage() {}
 
 func (x *NodeKeep) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[18]
+	mi := &file_loadline_v1_drain_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2027,7 +2092,7 @@ func (x *NodeKeep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeKeep.ProtoReflect.Descriptor instead.
 func (*NodeKeep) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{18}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NodeKeep) GetSlot() int32 {
@@ -2165,7 +2230,7 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\tallocated\x18\x04 \x01(\x05R\tallocated\x12\x1e\n" +
 	"\n" +
 	"incomplete\x18\x05 \x01(\bR\n" +
-	"incomplete\"\xb0\x12\n" +
+	"incomplete\"\xed\x12\n" +
 	"\fDrainOptions\x12A\n" +
 	"\x1bskip_nodes_with_system_pods\x18\x01 \x01(\bH\x00R\x17skipNodesWithSystemPods\x88\x01\x01\x12E\n" +
 	"\x1dskip_nodes_with_local_storage\x18\x02 \x01(\bH\x01R\x19skipNodesWithLocalStorage\x88\x01\x01\x12V\n" +
@@ -2197,7 +2262,8 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\x15most_vanished_percent\x18\x19 \x01(\x05H\x13R\x13mostVanishedPercent\x88\x01\x01\x12(\n" +
 	"\x0emax_view_age_s\x18\x1a \x01(\x05H\x14R\vmaxViewAgeS\x88\x01\x01\x12!\n" +
 	"\fplain_greedy\x18\x1b \x01(\bR\vplainGreedy\x12C\n" +
-	"\x11may_be_incomplete\x18\x1c \x03(\x0e2\x17.loadline.v1.ObjectKindR\x0fmayBeIncompleteB\x1e\n" +
+	"\x11may_be_incomplete\x18\x1c \x03(\x0e2\x17.loadline.v1.ObjectKindR\x0fmayBeIncomplete\x12;\n" +
+	"\x0emin_gpus_total\x18\x1d \x03(\v2\x15.loadline.v1.GpuCountR\fminGpusTotalB\x1e\n" +
 	"\x1c_skip_nodes_with_system_podsB \n" +
 	"\x1e_skip_nodes_with_local_storageB)\n" +
 	"'_skip_nodes_with_custom_controller_podsB\x14\n" +
@@ -2218,7 +2284,10 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\x17_ok_total_unready_countB\x1f\n" +
 	"\x1d_max_total_unready_percentageB\x18\n" +
 	"\x16_most_vanished_percentB\x11\n" +
-	"\x0f_max_view_age_s\"\x84\x03\n" +
+	"\x0f_max_view_age_s\"9\n" +
+	"\bGpuCount\x12\x19\n" +
+	"\bgpu_type\x18\x01 \x01(\tR\agpuType\x12\x12\n" +
+	"\x04gpus\x18\x02 \x01(\x03R\x04gpus\"\x84\x03\n" +
 	"\n" +
 	"DrainState\x125\n" +
 	"\bunneeded\x18\x01 \x03(\v2\x19.loadline.v1.UnneededNodeR\bunneeded\x125\n" +
@@ -2355,65 +2424,67 @@ func file_loadline_v1_drain_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_drain_proto_rawDescData
 }
 
-var file_loadline_v1_drain_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_loadline_v1_drain_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_loadline_v1_drain_proto_goTypes = []any{
 	(*PlanDrainRequest)(nil),  // 0: loadline.v1.PlanDrainRequest
 	(*DrainGroup)(nil),        // 1: loadline.v1.DrainGroup
 	(*DrainPlaceholder)(nil),  // 2: loadline.v1.DrainPlaceholder
 	(*DrainDevicePool)(nil),   // 3: loadline.v1.DrainDevicePool
 	(*DrainOptions)(nil),      // 4: loadline.v1.DrainOptions
-	(*DrainState)(nil),        // 5: loadline.v1.DrainState
-	(*OwnerPods)(nil),         // 6: loadline.v1.OwnerPods
-	(*DestinationHint)(nil),   // 7: loadline.v1.DestinationHint
-	(*UnneededNode)(nil),      // 8: loadline.v1.UnneededNode
-	(*DeletingNode)(nil),      // 9: loadline.v1.DeletingNode
-	(*FailedNode)(nil),        // 10: loadline.v1.FailedNode
-	(*EvictedPod)(nil),        // 11: loadline.v1.EvictedPod
-	(*DrainProgress)(nil),     // 12: loadline.v1.DrainProgress
-	(*PlanDrainResponse)(nil), // 13: loadline.v1.PlanDrainResponse
-	(*StayReason)(nil),        // 14: loadline.v1.StayReason
-	(*BudgetLeft)(nil),        // 15: loadline.v1.BudgetLeft
-	(*NodeRemoval)(nil),       // 16: loadline.v1.NodeRemoval
-	(*PodMove)(nil),           // 17: loadline.v1.PodMove
-	(*NodeKeep)(nil),          // 18: loadline.v1.NodeKeep
-	(*Changes)(nil),           // 19: loadline.v1.Changes
-	(*FitOptions)(nil),        // 20: loadline.v1.FitOptions
-	(ObjectKind)(0),           // 21: loadline.v1.ObjectKind
-	(*LeftOut)(nil),           // 22: loadline.v1.LeftOut
+	(*GpuCount)(nil),          // 5: loadline.v1.GpuCount
+	(*DrainState)(nil),        // 6: loadline.v1.DrainState
+	(*OwnerPods)(nil),         // 7: loadline.v1.OwnerPods
+	(*DestinationHint)(nil),   // 8: loadline.v1.DestinationHint
+	(*UnneededNode)(nil),      // 9: loadline.v1.UnneededNode
+	(*DeletingNode)(nil),      // 10: loadline.v1.DeletingNode
+	(*FailedNode)(nil),        // 11: loadline.v1.FailedNode
+	(*EvictedPod)(nil),        // 12: loadline.v1.EvictedPod
+	(*DrainProgress)(nil),     // 13: loadline.v1.DrainProgress
+	(*PlanDrainResponse)(nil), // 14: loadline.v1.PlanDrainResponse
+	(*StayReason)(nil),        // 15: loadline.v1.StayReason
+	(*BudgetLeft)(nil),        // 16: loadline.v1.BudgetLeft
+	(*NodeRemoval)(nil),       // 17: loadline.v1.NodeRemoval
+	(*PodMove)(nil),           // 18: loadline.v1.PodMove
+	(*NodeKeep)(nil),          // 19: loadline.v1.NodeKeep
+	(*Changes)(nil),           // 20: loadline.v1.Changes
+	(*FitOptions)(nil),        // 21: loadline.v1.FitOptions
+	(ObjectKind)(0),           // 22: loadline.v1.ObjectKind
+	(*LeftOut)(nil),           // 23: loadline.v1.LeftOut
 }
 var file_loadline_v1_drain_proto_depIdxs = []int32{
-	19, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
-	19, // 1: loadline.v1.PlanDrainRequest.own:type_name -> loadline.v1.Changes
+	20, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
+	20, // 1: loadline.v1.PlanDrainRequest.own:type_name -> loadline.v1.Changes
 	1,  // 2: loadline.v1.PlanDrainRequest.groups:type_name -> loadline.v1.DrainGroup
 	2,  // 3: loadline.v1.PlanDrainRequest.placeholders:type_name -> loadline.v1.DrainPlaceholder
 	3,  // 4: loadline.v1.PlanDrainRequest.pools:type_name -> loadline.v1.DrainDevicePool
 	4,  // 5: loadline.v1.PlanDrainRequest.options:type_name -> loadline.v1.DrainOptions
-	20, // 6: loadline.v1.PlanDrainRequest.fit:type_name -> loadline.v1.FitOptions
-	5,  // 7: loadline.v1.PlanDrainRequest.state:type_name -> loadline.v1.DrainState
-	12, // 8: loadline.v1.PlanDrainRequest.progress:type_name -> loadline.v1.DrainProgress
-	21, // 9: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
-	8,  // 10: loadline.v1.DrainState.unneeded:type_name -> loadline.v1.UnneededNode
-	9,  // 11: loadline.v1.DrainState.deleting:type_name -> loadline.v1.DeletingNode
-	10, // 12: loadline.v1.DrainState.failed:type_name -> loadline.v1.FailedNode
-	11, // 13: loadline.v1.DrainState.recent_evictions:type_name -> loadline.v1.EvictedPod
-	6,  // 14: loadline.v1.DrainState.pods:type_name -> loadline.v1.OwnerPods
-	21, // 15: loadline.v1.OwnerPods.kind:type_name -> loadline.v1.ObjectKind
-	7,  // 16: loadline.v1.UnneededNode.hints:type_name -> loadline.v1.DestinationHint
-	7,  // 17: loadline.v1.DeletingNode.hints:type_name -> loadline.v1.DestinationHint
-	11, // 18: loadline.v1.DrainProgress.evicted:type_name -> loadline.v1.EvictedPod
-	16, // 19: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
-	18, // 20: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
-	5,  // 21: loadline.v1.PlanDrainResponse.state:type_name -> loadline.v1.DrainState
-	15, // 22: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
-	22, // 23: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
-	14, // 24: loadline.v1.PlanDrainResponse.stay:type_name -> loadline.v1.StayReason
-	18, // 25: loadline.v1.StayReason.first:type_name -> loadline.v1.NodeKeep
-	17, // 26: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	21, // 6: loadline.v1.PlanDrainRequest.fit:type_name -> loadline.v1.FitOptions
+	6,  // 7: loadline.v1.PlanDrainRequest.state:type_name -> loadline.v1.DrainState
+	13, // 8: loadline.v1.PlanDrainRequest.progress:type_name -> loadline.v1.DrainProgress
+	22, // 9: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
+	5,  // 10: loadline.v1.DrainOptions.min_gpus_total:type_name -> loadline.v1.GpuCount
+	9,  // 11: loadline.v1.DrainState.unneeded:type_name -> loadline.v1.UnneededNode
+	10, // 12: loadline.v1.DrainState.deleting:type_name -> loadline.v1.DeletingNode
+	11, // 13: loadline.v1.DrainState.failed:type_name -> loadline.v1.FailedNode
+	12, // 14: loadline.v1.DrainState.recent_evictions:type_name -> loadline.v1.EvictedPod
+	7,  // 15: loadline.v1.DrainState.pods:type_name -> loadline.v1.OwnerPods
+	22, // 16: loadline.v1.OwnerPods.kind:type_name -> loadline.v1.ObjectKind
+	8,  // 17: loadline.v1.UnneededNode.hints:type_name -> loadline.v1.DestinationHint
+	8,  // 18: loadline.v1.DeletingNode.hints:type_name -> loadline.v1.DestinationHint
+	12, // 19: loadline.v1.DrainProgress.evicted:type_name -> loadline.v1.EvictedPod
+	17, // 20: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
+	19, // 21: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
+	6,  // 22: loadline.v1.PlanDrainResponse.state:type_name -> loadline.v1.DrainState
+	16, // 23: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
+	23, // 24: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
+	15, // 25: loadline.v1.PlanDrainResponse.stay:type_name -> loadline.v1.StayReason
+	19, // 26: loadline.v1.StayReason.first:type_name -> loadline.v1.NodeKeep
+	18, // 27: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_drain_proto_init() }
@@ -2429,15 +2500,15 @@ func file_loadline_v1_drain_proto_init() {
 	}
 	file_loadline_v1_drain_proto_msgTypes[1].OneofWrappers = []any{}
 	file_loadline_v1_drain_proto_msgTypes[4].OneofWrappers = []any{}
-	file_loadline_v1_drain_proto_msgTypes[5].OneofWrappers = []any{}
-	file_loadline_v1_drain_proto_msgTypes[18].OneofWrappers = []any{}
+	file_loadline_v1_drain_proto_msgTypes[6].OneofWrappers = []any{}
+	file_loadline_v1_drain_proto_msgTypes[19].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_drain_proto_rawDesc), len(file_loadline_v1_drain_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

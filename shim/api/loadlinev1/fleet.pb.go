@@ -126,7 +126,7 @@ func (x FleetIncrease_Result) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FleetIncrease_Result.Descriptor instead.
 func (FleetIncrease_Result) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{8, 0}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{9, 0}
 }
 
 // What kind of failure it was.
@@ -182,7 +182,7 @@ func (x GroupBackOff_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GroupBackOff_Reason.Descriptor instead.
 func (GroupBackOff_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{12, 0}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{13, 0}
 }
 
 // One look. Times are in milliseconds since 1970; times and periods are in [0, 2^50].
@@ -819,8 +819,10 @@ type FleetOutcomes struct {
 	Removals []*FleetRemoval `protobuf:"bytes,3,rep,name=removals,proto3" json:"removals,omitempty"`
 	// Nodes that were to go could not be tainted.
 	TaintingFailed bool `protobuf:"varint,4,opt,name=tainting_failed,json=taintingFailed,proto3" json:"tainting_failed,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Nodes that the cloud had not begun to make, of which we took the target back for others: no failure.
+	TakenBack     []*FleetTakenBack `protobuf:"bytes,5,rep,name=taken_back,json=takenBack,proto3" json:"taken_back,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FleetOutcomes) Reset() {
@@ -881,6 +883,68 @@ func (x *FleetOutcomes) GetTaintingFailed() bool {
 	return false
 }
 
+func (x *FleetOutcomes) GetTakenBack() []*FleetTakenBack {
+	if x != nil {
+		return x.TakenBack
+	}
+	return nil
+}
+
+// By how much the target of a group was taken back.
+type FleetTakenBack struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the group.
+	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
+	// [1, 2^31).
+	Nodes         int32 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FleetTakenBack) Reset() {
+	*x = FleetTakenBack{}
+	mi := &file_loadline_v1_fleet_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FleetTakenBack) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FleetTakenBack) ProtoMessage() {}
+
+func (x *FleetTakenBack) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fleet_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FleetTakenBack.ProtoReflect.Descriptor instead.
+func (*FleetTakenBack) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *FleetTakenBack) GetNodeGroup() string {
+	if x != nil {
+		return x.NodeGroup
+	}
+	return ""
+}
+
+func (x *FleetTakenBack) GetNodes() int32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
 // How a request for nodes ended.
 type FleetIncrease struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -902,7 +966,7 @@ type FleetIncrease struct {
 
 func (x *FleetIncrease) Reset() {
 	*x = FleetIncrease{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[8]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -914,7 +978,7 @@ func (x *FleetIncrease) String() string {
 func (*FleetIncrease) ProtoMessage() {}
 
 func (x *FleetIncrease) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[8]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -927,7 +991,7 @@ func (x *FleetIncrease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FleetIncrease.ProtoReflect.Descriptor instead.
 func (*FleetIncrease) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FleetIncrease) GetNodeGroup() string {
@@ -985,7 +1049,7 @@ type FleetRemoval struct {
 
 func (x *FleetRemoval) Reset() {
 	*x = FleetRemoval{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[9]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -997,7 +1061,7 @@ func (x *FleetRemoval) String() string {
 func (*FleetRemoval) ProtoMessage() {}
 
 func (x *FleetRemoval) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[9]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1010,7 +1074,7 @@ func (x *FleetRemoval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FleetRemoval.ProtoReflect.Descriptor instead.
 func (*FleetRemoval) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FleetRemoval) GetNodeGroup() string {
@@ -1055,7 +1119,7 @@ type LookAtFleetResponse struct {
 
 func (x *LookAtFleetResponse) Reset() {
 	*x = LookAtFleetResponse{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[10]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1131,7 @@ func (x *LookAtFleetResponse) String() string {
 func (*LookAtFleetResponse) ProtoMessage() {}
 
 func (x *LookAtFleetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[10]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1144,7 @@ func (x *LookAtFleetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookAtFleetResponse.ProtoReflect.Descriptor instead.
 func (*LookAtFleetResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LookAtFleetResponse) GetState() []byte {
@@ -1180,14 +1244,16 @@ type FleetGroupView struct {
 	// While it backs off.
 	BackOff *GroupBackOff `protobuf:"bytes,15,opt,name=back_off,json=backOff,proto3" json:"back_off,omitempty"`
 	// The same in words; empty: it does not.
-	Held          string `protobuf:"bytes,16,opt,name=held,proto3" json:"held,omitempty"`
+	Held string `protobuf:"bytes,16,opt,name=held,proto3" json:"held,omitempty"`
+	// Of `coming`, nodes that the cloud has not begun to make.
+	Unbegun       int64 `protobuf:"varint,17,opt,name=unbegun,proto3" json:"unbegun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FleetGroupView) Reset() {
 	*x = FleetGroupView{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[11]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1265,7 @@ func (x *FleetGroupView) String() string {
 func (*FleetGroupView) ProtoMessage() {}
 
 func (x *FleetGroupView) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[11]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1278,7 @@ func (x *FleetGroupView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FleetGroupView.ProtoReflect.Descriptor instead.
 func (*FleetGroupView) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FleetGroupView) GetNodeGroup() string {
@@ -1327,6 +1393,13 @@ func (x *FleetGroupView) GetHeld() string {
 	return ""
 }
 
+func (x *FleetGroupView) GetUnbegun() int64 {
+	if x != nil {
+		return x.Unbegun
+	}
+	return 0
+}
+
 // Why a group backs off, and until when.
 type GroupBackOff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1342,7 +1415,7 @@ type GroupBackOff struct {
 
 func (x *GroupBackOff) Reset() {
 	*x = GroupBackOff{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[12]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1354,7 +1427,7 @@ func (x *GroupBackOff) String() string {
 func (*GroupBackOff) ProtoMessage() {}
 
 func (x *GroupBackOff) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[12]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1367,7 +1440,7 @@ func (x *GroupBackOff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupBackOff.ProtoReflect.Descriptor instead.
 func (*GroupBackOff) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GroupBackOff) GetReason() GroupBackOff_Reason {
@@ -1404,7 +1477,7 @@ type FleetFailure struct {
 
 func (x *FleetFailure) Reset() {
 	*x = FleetFailure{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[13]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1416,7 +1489,7 @@ func (x *FleetFailure) String() string {
 func (*FleetFailure) ProtoMessage() {}
 
 func (x *FleetFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[13]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1429,7 +1502,7 @@ func (x *FleetFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FleetFailure.ProtoReflect.Descriptor instead.
 func (*FleetFailure) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *FleetFailure) GetNodeGroup() string {
@@ -1461,7 +1534,7 @@ type FailedCreations struct {
 
 func (x *FailedCreations) Reset() {
 	*x = FailedCreations{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[14]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1473,7 +1546,7 @@ func (x *FailedCreations) String() string {
 func (*FailedCreations) ProtoMessage() {}
 
 func (x *FailedCreations) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[14]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1486,7 +1559,7 @@ func (x *FailedCreations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailedCreations.ProtoReflect.Descriptor instead.
 func (*FailedCreations) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *FailedCreations) GetNodeGroup() string {
@@ -1572,12 +1645,18 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\x14created_milliseconds\x18\x01 \x01(\x03R\x13createdMilliseconds\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12\x18\n" +
 	"\aleaving\x18\x03 \x01(\bR\aleaving\x12\x18\n" +
-	"\adevices\x18\x04 \x03(\tR\adevices\"\xc4\x01\n" +
+	"\adevices\x18\x04 \x03(\tR\adevices\"\x80\x02\n" +
 	"\rFleetOutcomes\x128\n" +
 	"\tincreases\x18\x01 \x03(\v2\x1a.loadline.v1.FleetIncreaseR\tincreases\x12\x19\n" +
 	"\bgiven_up\x18\x02 \x03(\tR\agivenUp\x125\n" +
 	"\bremovals\x18\x03 \x03(\v2\x19.loadline.v1.FleetRemovalR\bremovals\x12'\n" +
-	"\x0ftainting_failed\x18\x04 \x01(\bR\x0etaintingFailed\"\xb8\x02\n" +
+	"\x0ftainting_failed\x18\x04 \x01(\bR\x0etaintingFailed\x12:\n" +
+	"\n" +
+	"taken_back\x18\x05 \x03(\v2\x1b.loadline.v1.FleetTakenBackR\ttakenBack\"E\n" +
+	"\x0eFleetTakenBack\x12\x1d\n" +
+	"\n" +
+	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x14\n" +
+	"\x05nodes\x18\x02 \x01(\x05R\x05nodes\"\xb8\x02\n" +
 	"\rFleetIncrease\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x129\n" +
@@ -1606,7 +1685,7 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"cools_down\x18\x06 \x01(\bR\tcoolsDown\x12\x1b\n" +
 	"\tbacks_off\x18\a \x01(\bR\bbacksOff\x125\n" +
 	"\bfailures\x18\b \x03(\v2\x19.loadline.v1.FleetFailureR\bfailures\x12G\n" +
-	"\x10failed_creations\x18\t \x03(\v2\x1c.loadline.v1.FailedCreationsR\x0ffailedCreations\"\xd6\x03\n" +
+	"\x10failed_creations\x18\t \x03(\v2\x1c.loadline.v1.FailedCreationsR\x0ffailedCreations\"\xf0\x03\n" +
 	"\x0eFleetGroupView\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x18\n" +
@@ -1627,7 +1706,8 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"deleteLate\x12\x1b\n" +
 	"\ttake_back\x18\x0e \x01(\x03R\btakeBack\x124\n" +
 	"\bback_off\x18\x0f \x01(\v2\x19.loadline.v1.GroupBackOffR\abackOff\x12\x12\n" +
-	"\x04held\x18\x10 \x01(\tR\x04held\"\xf4\x01\n" +
+	"\x04held\x18\x10 \x01(\tR\x04held\x12\x18\n" +
+	"\aunbegun\x18\x11 \x01(\x03R\aunbegun\"\xf4\x01\n" +
 	"\fGroupBackOff\x128\n" +
 	"\x06reason\x18\x01 \x01(\x0e2 .loadline.v1.GroupBackOff.ReasonR\x06reason\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12-\n" +
@@ -1661,7 +1741,7 @@ func file_loadline_v1_fleet_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_fleet_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_loadline_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_loadline_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_loadline_v1_fleet_proto_goTypes = []any{
 	(FleetMachine_State)(0),     // 0: loadline.v1.FleetMachine.State
 	(FleetIncrease_Result)(0),   // 1: loadline.v1.FleetIncrease.Result
@@ -1674,13 +1754,14 @@ var file_loadline_v1_fleet_proto_goTypes = []any{
 	(*MachineFault)(nil),        // 8: loadline.v1.MachineFault
 	(*FleetNode)(nil),           // 9: loadline.v1.FleetNode
 	(*FleetOutcomes)(nil),       // 10: loadline.v1.FleetOutcomes
-	(*FleetIncrease)(nil),       // 11: loadline.v1.FleetIncrease
-	(*FleetRemoval)(nil),        // 12: loadline.v1.FleetRemoval
-	(*LookAtFleetResponse)(nil), // 13: loadline.v1.LookAtFleetResponse
-	(*FleetGroupView)(nil),      // 14: loadline.v1.FleetGroupView
-	(*GroupBackOff)(nil),        // 15: loadline.v1.GroupBackOff
-	(*FleetFailure)(nil),        // 16: loadline.v1.FleetFailure
-	(*FailedCreations)(nil),     // 17: loadline.v1.FailedCreations
+	(*FleetTakenBack)(nil),      // 11: loadline.v1.FleetTakenBack
+	(*FleetIncrease)(nil),       // 12: loadline.v1.FleetIncrease
+	(*FleetRemoval)(nil),        // 13: loadline.v1.FleetRemoval
+	(*LookAtFleetResponse)(nil), // 14: loadline.v1.LookAtFleetResponse
+	(*FleetGroupView)(nil),      // 15: loadline.v1.FleetGroupView
+	(*GroupBackOff)(nil),        // 16: loadline.v1.GroupBackOff
+	(*FleetFailure)(nil),        // 17: loadline.v1.FleetFailure
+	(*FailedCreations)(nil),     // 18: loadline.v1.FailedCreations
 }
 var file_loadline_v1_fleet_proto_depIdxs = []int32{
 	4,  // 0: loadline.v1.LookAtFleetRequest.options:type_name -> loadline.v1.FleetOptions
@@ -1692,21 +1773,22 @@ var file_loadline_v1_fleet_proto_depIdxs = []int32{
 	0,  // 6: loadline.v1.FleetMachine.state:type_name -> loadline.v1.FleetMachine.State
 	8,  // 7: loadline.v1.FleetMachine.fault:type_name -> loadline.v1.MachineFault
 	9,  // 8: loadline.v1.FleetMachine.node:type_name -> loadline.v1.FleetNode
-	11, // 9: loadline.v1.FleetOutcomes.increases:type_name -> loadline.v1.FleetIncrease
-	12, // 10: loadline.v1.FleetOutcomes.removals:type_name -> loadline.v1.FleetRemoval
-	1,  // 11: loadline.v1.FleetIncrease.result:type_name -> loadline.v1.FleetIncrease.Result
-	14, // 12: loadline.v1.LookAtFleetResponse.groups:type_name -> loadline.v1.FleetGroupView
-	16, // 13: loadline.v1.LookAtFleetResponse.failures:type_name -> loadline.v1.FleetFailure
-	17, // 14: loadline.v1.LookAtFleetResponse.failed_creations:type_name -> loadline.v1.FailedCreations
-	15, // 15: loadline.v1.FleetGroupView.back_off:type_name -> loadline.v1.GroupBackOff
-	2,  // 16: loadline.v1.GroupBackOff.reason:type_name -> loadline.v1.GroupBackOff.Reason
-	15, // 17: loadline.v1.FleetFailure.back_off:type_name -> loadline.v1.GroupBackOff
-	2,  // 18: loadline.v1.FailedCreations.reason:type_name -> loadline.v1.GroupBackOff.Reason
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	12, // 9: loadline.v1.FleetOutcomes.increases:type_name -> loadline.v1.FleetIncrease
+	13, // 10: loadline.v1.FleetOutcomes.removals:type_name -> loadline.v1.FleetRemoval
+	11, // 11: loadline.v1.FleetOutcomes.taken_back:type_name -> loadline.v1.FleetTakenBack
+	1,  // 12: loadline.v1.FleetIncrease.result:type_name -> loadline.v1.FleetIncrease.Result
+	15, // 13: loadline.v1.LookAtFleetResponse.groups:type_name -> loadline.v1.FleetGroupView
+	17, // 14: loadline.v1.LookAtFleetResponse.failures:type_name -> loadline.v1.FleetFailure
+	18, // 15: loadline.v1.LookAtFleetResponse.failed_creations:type_name -> loadline.v1.FailedCreations
+	16, // 16: loadline.v1.FleetGroupView.back_off:type_name -> loadline.v1.GroupBackOff
+	2,  // 17: loadline.v1.GroupBackOff.reason:type_name -> loadline.v1.GroupBackOff.Reason
+	16, // 18: loadline.v1.FleetFailure.back_off:type_name -> loadline.v1.GroupBackOff
+	2,  // 19: loadline.v1.FailedCreations.reason:type_name -> loadline.v1.GroupBackOff.Reason
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_fleet_proto_init() }
@@ -1720,7 +1802,7 @@ func file_loadline_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_fleet_proto_rawDesc), len(file_loadline_v1_fleet_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

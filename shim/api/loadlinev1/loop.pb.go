@@ -160,8 +160,16 @@ type PlanLoopRequest struct {
 	BatchMaxMilliseconds int32 `protobuf:"varint,28,opt,name=batch_max_milliseconds,json=batchMaxMilliseconds,proto3" json:"batch_max_milliseconds,omitempty"`
 	// How long ago groups last grew for pods, in milliseconds. >= 0; unset: long ago.
 	SinceGrowthMilliseconds *int64 `protobuf:"varint,29,opt,name=since_growth_milliseconds,json=sinceGrowthMilliseconds,proto3,oneof" json:"since_growth_milliseconds,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	// GPUs that all nodes may offer together, by type, as max_cores_total says of cores. A type that is not there
+	// has no limit. Minima: DrainOptions.min_gpus_total. At most 100 types, each once.
+	MaxGpusTotal []*GpuCount `protobuf:"bytes,40,rep,name=max_gpus_total,json=maxGpusTotal,proto3" json:"max_gpus_total,omitempty"`
+	// Groups that have fewer nodes than their minimum grow to it, whatever waits; else a minimum only keeps nodes
+	// from going. Groups that are sized keep theirs in any case.
+	EnforceMinSizes bool `protobuf:"varint,41,opt,name=enforce_min_sizes,json=enforceMinSizes,proto3" json:"enforce_min_sizes,omitempty"`
+	// Set: groups that are similar share what they grow by for pods, so that their sizes come close to each other.
+	Balance       *GroupSimilarity `protobuf:"bytes,42,opt,name=balance,proto3" json:"balance,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanLoopRequest) Reset() {
@@ -408,6 +416,27 @@ func (x *PlanLoopRequest) GetSinceGrowthMilliseconds() int64 {
 	return 0
 }
 
+func (x *PlanLoopRequest) GetMaxGpusTotal() []*GpuCount {
+	if x != nil {
+		return x.MaxGpusTotal
+	}
+	return nil
+}
+
+func (x *PlanLoopRequest) GetEnforceMinSizes() bool {
+	if x != nil {
+		return x.EnforceMinSizes
+	}
+	return false
+}
+
+func (x *PlanLoopRequest) GetBalance() *GroupSimilarity {
+	if x != nil {
+		return x.Balance
+	}
+	return nil
+}
+
 type isPlanLoopRequest_Cluster interface {
 	isPlanLoopRequest_Cluster()
 }
@@ -427,6 +456,81 @@ func (*PlanLoopRequest_Changes) isPlanLoopRequest_Cluster() {}
 
 func (*PlanLoopRequest_Own) isPlanLoopRequest_Cluster() {}
 
+// When two groups are similar: what a new node of each is like, by Cluster Autoscaler's rules. Groups that have
+// all of their nodes or none, or are sized, are similar to none.
+type GroupSimilarity struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Not empty: groups are similar whose nodes carry all of these labels with equal values. At most 100.
+	Labels []string `protobuf:"bytes,1,rep,name=labels,proto3" json:"labels,omitempty"`
+	// Labels that may differ, beside those of hostname, zone and region. At most 100; none where `labels` are.
+	IgnoredLabels []string `protobuf:"bytes,2,rep,name=ignored_labels,json=ignoredLabels,proto3" json:"ignored_labels,omitempty"`
+	// By how much allocatable amounts, and the capacity of memory, may differ: shares of the larger one. [0, 1];
+	// unset: 0.05 and 0.015.
+	MaxAllocatableDifference *float64 `protobuf:"fixed64,3,opt,name=max_allocatable_difference,json=maxAllocatableDifference,proto3,oneof" json:"max_allocatable_difference,omitempty"`
+	// See max_allocatable_difference.
+	MaxMemoryDifference *float64 `protobuf:"fixed64,4,opt,name=max_memory_difference,json=maxMemoryDifference,proto3,oneof" json:"max_memory_difference,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *GroupSimilarity) Reset() {
+	*x = GroupSimilarity{}
+	mi := &file_loadline_v1_loop_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupSimilarity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupSimilarity) ProtoMessage() {}
+
+func (x *GroupSimilarity) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_loop_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupSimilarity.ProtoReflect.Descriptor instead.
+func (*GroupSimilarity) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *GroupSimilarity) GetLabels() []string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *GroupSimilarity) GetIgnoredLabels() []string {
+	if x != nil {
+		return x.IgnoredLabels
+	}
+	return nil
+}
+
+func (x *GroupSimilarity) GetMaxAllocatableDifference() float64 {
+	if x != nil && x.MaxAllocatableDifference != nil {
+		return *x.MaxAllocatableDifference
+	}
+	return 0
+}
+
+func (x *GroupSimilarity) GetMaxMemoryDifference() float64 {
+	if x != nil && x.MaxMemoryDifference != nil {
+		return *x.MaxMemoryDifference
+	}
+	return 0
+}
+
 // A node group.
 type LoopGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -439,14 +543,17 @@ type LoopGroup struct {
 	// Why it may not grow for now, such as a back-off; empty: it may.
 	Held string `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`
 	// See ExpansionOption.priority.
-	Priority      *int64 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	Priority *int64 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	// Nodes among current_nodes that the provider has not begun to make, and would take back. They may be given up
+	// for a cheaper mix: see PlanLoopResponse.take_back. [0, 2^31).
+	NotBegun      int32 `protobuf:"varint,5,opt,name=not_begun,json=notBegun,proto3" json:"not_begun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LoopGroup) Reset() {
 	*x = LoopGroup{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[1]
+	mi := &file_loadline_v1_loop_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -458,7 +565,7 @@ func (x *LoopGroup) String() string {
 func (*LoopGroup) ProtoMessage() {}
 
 func (x *LoopGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[1]
+	mi := &file_loadline_v1_loop_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -471,7 +578,7 @@ func (x *LoopGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopGroup.ProtoReflect.Descriptor instead.
 func (*LoopGroup) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{1}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *LoopGroup) GetGrowth() *ScalableGroup {
@@ -502,6 +609,13 @@ func (x *LoopGroup) GetPriority() int64 {
 	return 0
 }
 
+func (x *LoopGroup) GetNotBegun() int32 {
+	if x != nil {
+		return x.NotBegun
+	}
+	return 0
+}
+
 // What is remembered from one loop to the next.
 type LoopState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -517,7 +631,7 @@ type LoopState struct {
 
 func (x *LoopState) Reset() {
 	*x = LoopState{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[2]
+	mi := &file_loadline_v1_loop_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -529,7 +643,7 @@ func (x *LoopState) String() string {
 func (*LoopState) ProtoMessage() {}
 
 func (x *LoopState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[2]
+	mi := &file_loadline_v1_loop_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -542,7 +656,7 @@ func (x *LoopState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopState.ProtoReflect.Descriptor instead.
 func (*LoopState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{2}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *LoopState) GetSlack() *SlackState {
@@ -611,13 +725,16 @@ type PlanLoopResponse struct {
 	// Growth for pods waits for further ones: for so long, if none comes. `growth` holds none for pods and
 	// slack then, though scale_up says what would grow. 0: it does not wait.
 	BatchWaitMilliseconds int64 `protobuf:"varint,16,opt,name=batch_wait_milliseconds,json=batchWaitMilliseconds,proto3" json:"batch_wait_milliseconds,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// Nodes that the provider has not begun to make, and that cost more than what the plan lets groups grow by in
+	// their place: to be taken back once the cloud has been asked for all of `growth`, and only if it took all.
+	TakeBack      []*TakeBack `protobuf:"bytes,40,rep,name=take_back,json=takeBack,proto3" json:"take_back,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanLoopResponse) Reset() {
 	*x = PlanLoopResponse{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[3]
+	mi := &file_loadline_v1_loop_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -629,7 +746,7 @@ func (x *PlanLoopResponse) String() string {
 func (*PlanLoopResponse) ProtoMessage() {}
 
 func (x *PlanLoopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[3]
+	mi := &file_loadline_v1_loop_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -642,7 +759,7 @@ func (x *PlanLoopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanLoopResponse.ProtoReflect.Descriptor instead.
 func (*PlanLoopResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PlanLoopResponse) GetDrained() []*DrainedPods {
@@ -757,6 +874,77 @@ func (x *PlanLoopResponse) GetBatchWaitMilliseconds() int64 {
 	return 0
 }
 
+func (x *PlanLoopResponse) GetTakeBack() []*TakeBack {
+	if x != nil {
+		return x.TakeBack
+	}
+	return nil
+}
+
+// Nodes of a group of which the target is to be taken back.
+type TakeBack struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the group.
+	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
+	// How many.
+	Nodes int64 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// What they cost per hour.
+	UsdPerHour    float64 `protobuf:"fixed64,3,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TakeBack) Reset() {
+	*x = TakeBack{}
+	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TakeBack) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TakeBack) ProtoMessage() {}
+
+func (x *TakeBack) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TakeBack.ProtoReflect.Descriptor instead.
+func (*TakeBack) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *TakeBack) GetNodeGroup() string {
+	if x != nil {
+		return x.NodeGroup
+	}
+	return ""
+}
+
+func (x *TakeBack) GetNodes() int64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *TakeBack) GetUsdPerHour() float64 {
+	if x != nil {
+		return x.UsdPerHour
+	}
+	return 0
+}
+
 // A group that the maxima of the cluster keep from growing further.
 type GroupAtMaximum struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -770,7 +958,7 @@ type GroupAtMaximum struct {
 
 func (x *GroupAtMaximum) Reset() {
 	*x = GroupAtMaximum{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[4]
+	mi := &file_loadline_v1_loop_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -782,7 +970,7 @@ func (x *GroupAtMaximum) String() string {
 func (*GroupAtMaximum) ProtoMessage() {}
 
 func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[4]
+	mi := &file_loadline_v1_loop_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -795,7 +983,7 @@ func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupAtMaximum.ProtoReflect.Descriptor instead.
 func (*GroupAtMaximum) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GroupAtMaximum) GetNodeGroup() string {
@@ -829,7 +1017,7 @@ type DrainedPods struct {
 
 func (x *DrainedPods) Reset() {
 	*x = DrainedPods{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	mi := &file_loadline_v1_loop_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -841,7 +1029,7 @@ func (x *DrainedPods) String() string {
 func (*DrainedPods) ProtoMessage() {}
 
 func (x *DrainedPods) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	mi := &file_loadline_v1_loop_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -854,7 +1042,7 @@ func (x *DrainedPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedPods.ProtoReflect.Descriptor instead.
 func (*DrainedPods) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DrainedPods) GetNamespace() string {
@@ -898,7 +1086,7 @@ type UpcomingPlacement struct {
 
 func (x *UpcomingPlacement) Reset() {
 	*x = UpcomingPlacement{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -910,7 +1098,7 @@ func (x *UpcomingPlacement) String() string {
 func (*UpcomingPlacement) ProtoMessage() {}
 
 func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -923,7 +1111,7 @@ func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpcomingPlacement.ProtoReflect.Descriptor instead.
 func (*UpcomingPlacement) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *UpcomingPlacement) GetNodeGroup() string {
@@ -953,13 +1141,15 @@ type LoopGrowth struct {
 	UsdPerHour float64 `protobuf:"fixed64,4,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	// Nodes that a group which is sized asks of the cloud.
 	NodesForUtilization int64 `protobuf:"varint,5,opt,name=nodes_for_utilization,json=nodesForUtilization,proto3" json:"nodes_for_utilization,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// Nodes that it lacks of its minimum.
+	NodesForMinimum int64 `protobuf:"varint,6,opt,name=nodes_for_minimum,json=nodesForMinimum,proto3" json:"nodes_for_minimum,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *LoopGrowth) Reset() {
 	*x = LoopGrowth{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	mi := &file_loadline_v1_loop_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -971,7 +1161,7 @@ func (x *LoopGrowth) String() string {
 func (*LoopGrowth) ProtoMessage() {}
 
 func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	mi := &file_loadline_v1_loop_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -984,7 +1174,7 @@ func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopGrowth.ProtoReflect.Descriptor instead.
 func (*LoopGrowth) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LoopGrowth) GetNodeGroup() string {
@@ -1022,6 +1212,13 @@ func (x *LoopGrowth) GetNodesForUtilization() int64 {
 	return 0
 }
 
+func (x *LoopGrowth) GetNodesForMinimum() int64 {
+	if x != nil {
+		return x.NodesForMinimum
+	}
+	return 0
+}
+
 // One call of a recording: a file of these, each behind its length as a varint.
 type RecordedCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1039,7 +1236,7 @@ type RecordedCall struct {
 
 func (x *RecordedCall) Reset() {
 	*x = RecordedCall{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[8]
+	mi := &file_loadline_v1_loop_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1051,7 +1248,7 @@ func (x *RecordedCall) String() string {
 func (*RecordedCall) ProtoMessage() {}
 
 func (x *RecordedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[8]
+	mi := &file_loadline_v1_loop_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1064,7 +1261,7 @@ func (x *RecordedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedCall.ProtoReflect.Descriptor instead.
 func (*RecordedCall) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RecordedCall) GetMethod() string {
@@ -1099,7 +1296,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\xd6\v\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\xf7\f\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1131,7 +1328,10 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x10max_memory_total\x18\x1a \x01(\x03H\x02R\x0emaxMemoryTotal\x88\x01\x01\x126\n" +
 	"\x17batch_idle_milliseconds\x18\x1b \x01(\x05R\x15batchIdleMilliseconds\x124\n" +
 	"\x16batch_max_milliseconds\x18\x1c \x01(\x05R\x14batchMaxMilliseconds\x12?\n" +
-	"\x19since_growth_milliseconds\x18\x1d \x01(\x03H\x03R\x17sinceGrowthMilliseconds\x88\x01\x01\"M\n" +
+	"\x19since_growth_milliseconds\x18\x1d \x01(\x03H\x03R\x17sinceGrowthMilliseconds\x88\x01\x01\x12;\n" +
+	"\x0emax_gpus_total\x18( \x03(\v2\x15.loadline.v1.GpuCountR\fmaxGpusTotal\x12*\n" +
+	"\x11enforce_min_sizes\x18) \x01(\bR\x0fenforceMinSizes\x126\n" +
+	"\abalance\x18* \x01(\v2\x1c.loadline.v1.GroupSimilarityR\abalance\"M\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bSCALE_UP\x10\x01\x12\t\n" +
@@ -1141,18 +1341,26 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\aclusterB\x12\n" +
 	"\x10_max_cores_totalB\x13\n" +
 	"\x11_max_memory_totalB\x1c\n" +
-	"\x1a_since_growth_milliseconds\"\xb9\x01\n" +
+	"\x1a_since_growth_milliseconds\"\x85\x02\n" +
+	"\x0fGroupSimilarity\x12\x16\n" +
+	"\x06labels\x18\x01 \x03(\tR\x06labels\x12%\n" +
+	"\x0eignored_labels\x18\x02 \x03(\tR\rignoredLabels\x12A\n" +
+	"\x1amax_allocatable_difference\x18\x03 \x01(\x01H\x00R\x18maxAllocatableDifference\x88\x01\x01\x127\n" +
+	"\x15max_memory_difference\x18\x04 \x01(\x01H\x01R\x13maxMemoryDifference\x88\x01\x01B\x1d\n" +
+	"\x1b_max_allocatable_differenceB\x18\n" +
+	"\x16_max_memory_difference\"\xd6\x01\n" +
 	"\tLoopGroup\x122\n" +
 	"\x06growth\x18\x01 \x01(\v2\x1a.loadline.v1.ScalableGroupR\x06growth\x126\n" +
 	"\n" +
 	"scale_down\x18\x02 \x01(\v2\x17.loadline.v1.DrainGroupR\tscaleDown\x12\x12\n" +
 	"\x04held\x18\x03 \x01(\tR\x04held\x12\x1f\n" +
-	"\bpriority\x18\x04 \x01(\x03H\x00R\bpriority\x88\x01\x01B\v\n" +
+	"\bpriority\x18\x04 \x01(\x03H\x00R\bpriority\x88\x01\x01\x12\x1b\n" +
+	"\tnot_begun\x18\x05 \x01(\x05R\bnotBegunB\v\n" +
 	"\t_priority\"\x95\x01\n" +
 	"\tLoopState\x12-\n" +
 	"\x05slack\x18\x01 \x01(\v2\x17.loadline.v1.SlackStateR\x05slack\x12-\n" +
 	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\x12*\n" +
-	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\xe0\x06\n" +
+	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\x94\a\n" +
 	"\x10PlanLoopResponse\x122\n" +
 	"\adrained\x18\x01 \x03(\v2\x18.loadline.v1.DrainedPodsR\adrained\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12:\n" +
@@ -1172,7 +1380,14 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x0eleft_out_total\x18\x0e \x01(\x03R\fleftOutTotal\x12:\n" +
 	"\n" +
 	"at_maximum\x18\x0f \x03(\v2\x1b.loadline.v1.GroupAtMaximumR\tatMaximum\x126\n" +
-	"\x17batch_wait_milliseconds\x18\x10 \x01(\x03R\x15batchWaitMilliseconds\"M\n" +
+	"\x17batch_wait_milliseconds\x18\x10 \x01(\x03R\x15batchWaitMilliseconds\x122\n" +
+	"\ttake_back\x18( \x03(\v2\x15.loadline.v1.TakeBackR\btakeBack\"a\n" +
+	"\bTakeBack\x12\x1d\n" +
+	"\n" +
+	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x14\n" +
+	"\x05nodes\x18\x02 \x01(\x03R\x05nodes\x12 \n" +
+	"\fusd_per_hour\x18\x03 \x01(\x01R\n" +
+	"usdPerHour\"M\n" +
 	"\x0eGroupAtMaximum\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x1c\n" +
@@ -1187,7 +1402,7 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x11UpcomingPlacement\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12'\n" +
-	"\x04pods\x18\x02 \x01(\v2\x13.loadline.v1.PodRunR\x04pods\"\xcf\x01\n" +
+	"\x04pods\x18\x02 \x01(\v2\x13.loadline.v1.PodRunR\x04pods\"\xfb\x01\n" +
 	"\n" +
 	"LoopGrowth\x12\x1d\n" +
 	"\n" +
@@ -1196,7 +1411,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x0fnodes_for_slack\x18\x03 \x01(\x03R\rnodesForSlack\x12 \n" +
 	"\fusd_per_hour\x18\x04 \x01(\x01R\n" +
 	"usdPerHour\x122\n" +
-	"\x15nodes_for_utilization\x18\x05 \x01(\x03R\x13nodesForUtilization\"p\n" +
+	"\x15nodes_for_utilization\x18\x05 \x01(\x03R\x13nodesForUtilization\x12*\n" +
+	"\x11nodes_for_minimum\x18\x06 \x01(\x03R\x0fnodesForMinimum\"p\n" +
 	"\fRecordedCall\x12\x16\n" +
 	"\x06method\x18\x01 \x01(\tR\x06method\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\fR\arequest\x12\x1a\n" +
@@ -1216,82 +1432,88 @@ func file_loadline_v1_loop_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_loop_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_loadline_v1_loop_proto_goTypes = []any{
 	(PlanLoopRequest_Decision)(0),      // 0: loadline.v1.PlanLoopRequest.Decision
 	(*PlanLoopRequest)(nil),            // 1: loadline.v1.PlanLoopRequest
-	(*LoopGroup)(nil),                  // 2: loadline.v1.LoopGroup
-	(*LoopState)(nil),                  // 3: loadline.v1.LoopState
-	(*PlanLoopResponse)(nil),           // 4: loadline.v1.PlanLoopResponse
-	(*GroupAtMaximum)(nil),             // 5: loadline.v1.GroupAtMaximum
-	(*DrainedPods)(nil),                // 6: loadline.v1.DrainedPods
-	(*UpcomingPlacement)(nil),          // 7: loadline.v1.UpcomingPlacement
-	(*LoopGrowth)(nil),                 // 8: loadline.v1.LoopGrowth
-	(*RecordedCall)(nil),               // 9: loadline.v1.RecordedCall
-	(*Changes)(nil),                    // 10: loadline.v1.Changes
-	(*PendingPods)(nil),                // 11: loadline.v1.PendingPods
-	(*PriceModel)(nil),                 // 12: loadline.v1.PriceModel
-	(*SlackPolicy)(nil),                // 13: loadline.v1.SlackPolicy
-	(*DrainOptions)(nil),               // 14: loadline.v1.DrainOptions
-	(*DrainDevicePool)(nil),            // 15: loadline.v1.DrainDevicePool
-	(*FitOptions)(nil),                 // 16: loadline.v1.FitOptions
-	(*DrainProgress)(nil),              // 17: loadline.v1.DrainProgress
-	(*RankPolicy)(nil),                 // 18: loadline.v1.RankPolicy
-	(*SizedGroup)(nil),                 // 19: loadline.v1.SizedGroup
-	(*WaitingPods)(nil),                // 20: loadline.v1.WaitingPods
-	(*ScalableGroup)(nil),              // 21: loadline.v1.ScalableGroup
-	(*DrainGroup)(nil),                 // 22: loadline.v1.DrainGroup
-	(*SlackState)(nil),                 // 23: loadline.v1.SlackState
-	(*DrainState)(nil),                 // 24: loadline.v1.DrainState
-	(*SizeState)(nil),                  // 25: loadline.v1.SizeState
-	(*ExistingPlacement)(nil),          // 26: loadline.v1.ExistingPlacement
-	(*PlanScaleUpResponse)(nil),        // 27: loadline.v1.PlanScaleUpResponse
-	(*PlanSlackResponse)(nil),          // 28: loadline.v1.PlanSlackResponse
-	(*PlanDrainResponse)(nil),          // 29: loadline.v1.PlanDrainResponse
-	(*RankOptionsResponse)(nil),        // 30: loadline.v1.RankOptionsResponse
-	(*MeasureUtilizationResponse)(nil), // 31: loadline.v1.MeasureUtilizationResponse
-	(*LeftOut)(nil),                    // 32: loadline.v1.LeftOut
-	(*PodRun)(nil),                     // 33: loadline.v1.PodRun
+	(*GroupSimilarity)(nil),            // 2: loadline.v1.GroupSimilarity
+	(*LoopGroup)(nil),                  // 3: loadline.v1.LoopGroup
+	(*LoopState)(nil),                  // 4: loadline.v1.LoopState
+	(*PlanLoopResponse)(nil),           // 5: loadline.v1.PlanLoopResponse
+	(*TakeBack)(nil),                   // 6: loadline.v1.TakeBack
+	(*GroupAtMaximum)(nil),             // 7: loadline.v1.GroupAtMaximum
+	(*DrainedPods)(nil),                // 8: loadline.v1.DrainedPods
+	(*UpcomingPlacement)(nil),          // 9: loadline.v1.UpcomingPlacement
+	(*LoopGrowth)(nil),                 // 10: loadline.v1.LoopGrowth
+	(*RecordedCall)(nil),               // 11: loadline.v1.RecordedCall
+	(*Changes)(nil),                    // 12: loadline.v1.Changes
+	(*PendingPods)(nil),                // 13: loadline.v1.PendingPods
+	(*PriceModel)(nil),                 // 14: loadline.v1.PriceModel
+	(*SlackPolicy)(nil),                // 15: loadline.v1.SlackPolicy
+	(*DrainOptions)(nil),               // 16: loadline.v1.DrainOptions
+	(*DrainDevicePool)(nil),            // 17: loadline.v1.DrainDevicePool
+	(*FitOptions)(nil),                 // 18: loadline.v1.FitOptions
+	(*DrainProgress)(nil),              // 19: loadline.v1.DrainProgress
+	(*RankPolicy)(nil),                 // 20: loadline.v1.RankPolicy
+	(*SizedGroup)(nil),                 // 21: loadline.v1.SizedGroup
+	(*WaitingPods)(nil),                // 22: loadline.v1.WaitingPods
+	(*GpuCount)(nil),                   // 23: loadline.v1.GpuCount
+	(*ScalableGroup)(nil),              // 24: loadline.v1.ScalableGroup
+	(*DrainGroup)(nil),                 // 25: loadline.v1.DrainGroup
+	(*SlackState)(nil),                 // 26: loadline.v1.SlackState
+	(*DrainState)(nil),                 // 27: loadline.v1.DrainState
+	(*SizeState)(nil),                  // 28: loadline.v1.SizeState
+	(*ExistingPlacement)(nil),          // 29: loadline.v1.ExistingPlacement
+	(*PlanScaleUpResponse)(nil),        // 30: loadline.v1.PlanScaleUpResponse
+	(*PlanSlackResponse)(nil),          // 31: loadline.v1.PlanSlackResponse
+	(*PlanDrainResponse)(nil),          // 32: loadline.v1.PlanDrainResponse
+	(*RankOptionsResponse)(nil),        // 33: loadline.v1.RankOptionsResponse
+	(*MeasureUtilizationResponse)(nil), // 34: loadline.v1.MeasureUtilizationResponse
+	(*LeftOut)(nil),                    // 35: loadline.v1.LeftOut
+	(*PodRun)(nil),                     // 36: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
-	10, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
-	10, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
+	12, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
+	12, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
 	0,  // 2: loadline.v1.PlanLoopRequest.decisions:type_name -> loadline.v1.PlanLoopRequest.Decision
-	2,  // 3: loadline.v1.PlanLoopRequest.groups:type_name -> loadline.v1.LoopGroup
-	11, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
-	12, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
-	13, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
-	14, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
-	15, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
-	16, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
-	3,  // 10: loadline.v1.PlanLoopRequest.state:type_name -> loadline.v1.LoopState
-	17, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
-	18, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
-	19, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
-	20, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
-	21, // 15: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
-	22, // 16: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
-	23, // 17: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
-	24, // 18: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
-	25, // 19: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
-	6,  // 20: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
-	26, // 21: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	7,  // 22: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
-	27, // 23: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
-	8,  // 24: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
-	28, // 25: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
-	29, // 26: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
-	3,  // 27: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
-	30, // 28: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
-	31, // 29: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
-	32, // 30: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
-	5,  // 31: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
-	33, // 32: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	3,  // 3: loadline.v1.PlanLoopRequest.groups:type_name -> loadline.v1.LoopGroup
+	13, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
+	14, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
+	15, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
+	16, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
+	17, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
+	18, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
+	4,  // 10: loadline.v1.PlanLoopRequest.state:type_name -> loadline.v1.LoopState
+	19, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
+	20, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
+	21, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
+	22, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
+	23, // 15: loadline.v1.PlanLoopRequest.max_gpus_total:type_name -> loadline.v1.GpuCount
+	2,  // 16: loadline.v1.PlanLoopRequest.balance:type_name -> loadline.v1.GroupSimilarity
+	24, // 17: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
+	25, // 18: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
+	26, // 19: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
+	27, // 20: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
+	28, // 21: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
+	8,  // 22: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
+	29, // 23: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	9,  // 24: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
+	30, // 25: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
+	10, // 26: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
+	31, // 27: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
+	32, // 28: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
+	4,  // 29: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
+	33, // 30: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
+	34, // 31: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
+	35, // 32: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
+	7,  // 33: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
+	6,  // 34: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
+	36, // 35: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }
@@ -1312,13 +1534,14 @@ func file_loadline_v1_loop_proto_init() {
 		(*PlanLoopRequest_Own)(nil),
 	}
 	file_loadline_v1_loop_proto_msgTypes[1].OneofWrappers = []any{}
+	file_loadline_v1_loop_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_loop_proto_rawDesc), len(file_loadline_v1_loop_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

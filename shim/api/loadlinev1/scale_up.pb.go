@@ -74,7 +74,7 @@ func (x RankPolicy_Preset) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RankPolicy_Preset.Descriptor instead.
 func (RankPolicy_Preset) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{3, 0}
+	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{4, 0}
 }
 
 // Which node suits a cluster of a given size. Bounds include the upper one; memory is 3750 MiB per CPU.
@@ -130,7 +130,7 @@ func (x RankPolicy_PreferredTable) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RankPolicy_PreferredTable.Descriptor instead.
 func (RankPolicy_PreferredTable) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{3, 1}
+	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{4, 1}
 }
 
 // Which resources unfitness looks at.
@@ -182,7 +182,7 @@ func (x RankPolicy_UnfitnessResources) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RankPolicy_UnfitnessResources.Descriptor instead.
 func (RankPolicy_UnfitnessResources) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{3, 2}
+	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{4, 2}
 }
 
 // What decides between options; ties go to the next one, at last to options whose nodes have no GPU that no
@@ -247,7 +247,7 @@ func (x RankPolicy_Strategy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RankPolicy_Strategy.Descriptor instead.
 func (RankPolicy_Strategy) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{3, 3}
+	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{4, 3}
 }
 
 // What became of the option. The strategy PRICE puts all but SCORED behind, in the order of their numbers;
@@ -312,7 +312,7 @@ func (x RankedOption_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RankedOption_Outcome.Descriptor instead.
 func (RankedOption_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{6, 0}
+	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{7, 0}
 }
 
 // Options to grow, and how to rank them.
@@ -331,7 +331,10 @@ type RankOptionsRequest struct {
 	// How nodes are priced.
 	Prices *PriceModel `protobuf:"bytes,5,opt,name=prices,proto3" json:"prices,omitempty"`
 	// How options are ranked. Required.
-	Policy        *RankPolicy `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"`
+	Policy *RankPolicy `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Without a view: what the pods of the cluster request, for the LEARNED table. Unset: it reads the pods of the
+	// options alone.
+	Running       *RunningDemand `protobuf:"bytes,7,opt,name=running,proto3" json:"running,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -408,6 +411,84 @@ func (x *RankOptionsRequest) GetPolicy() *RankPolicy {
 	return nil
 }
 
+func (x *RankOptionsRequest) GetRunning() *RunningDemand {
+	if x != nil {
+		return x.Running
+	}
+	return nil
+}
+
+// What the pods that run in a cluster request. Amounts beyond [0, 2^62] are refused.
+type RunningDemand struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All of them together.
+	TotalMilliCpu    int64 `protobuf:"varint,1,opt,name=total_milli_cpu,json=totalMilliCpu,proto3" json:"total_milli_cpu,omitempty"`
+	TotalMemoryBytes int64 `protobuf:"varint,2,opt,name=total_memory_bytes,json=totalMemoryBytes,proto3" json:"total_memory_bytes,omitempty"`
+	// The largest request of one of them, each resource by itself.
+	LargestMilliCpu    int64 `protobuf:"varint,3,opt,name=largest_milli_cpu,json=largestMilliCpu,proto3" json:"largest_milli_cpu,omitempty"`
+	LargestMemoryBytes int64 `protobuf:"varint,4,opt,name=largest_memory_bytes,json=largestMemoryBytes,proto3" json:"largest_memory_bytes,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *RunningDemand) Reset() {
+	*x = RunningDemand{}
+	mi := &file_loadline_v1_scale_up_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunningDemand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunningDemand) ProtoMessage() {}
+
+func (x *RunningDemand) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scale_up_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunningDemand.ProtoReflect.Descriptor instead.
+func (*RunningDemand) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *RunningDemand) GetTotalMilliCpu() int64 {
+	if x != nil {
+		return x.TotalMilliCpu
+	}
+	return 0
+}
+
+func (x *RunningDemand) GetTotalMemoryBytes() int64 {
+	if x != nil {
+		return x.TotalMemoryBytes
+	}
+	return 0
+}
+
+func (x *RunningDemand) GetLargestMilliCpu() int64 {
+	if x != nil {
+		return x.LargestMilliCpu
+	}
+	return 0
+}
+
+func (x *RunningDemand) GetLargestMemoryBytes() int64 {
+	if x != nil {
+		return x.LargestMemoryBytes
+	}
+	return 0
+}
+
 // So many nodes of a node group, and the pods that they would take.
 type ExpansionOption struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -435,7 +516,7 @@ type ExpansionOption struct {
 
 func (x *ExpansionOption) Reset() {
 	*x = ExpansionOption{}
-	mi := &file_loadline_v1_scale_up_proto_msgTypes[1]
+	mi := &file_loadline_v1_scale_up_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -447,7 +528,7 @@ func (x *ExpansionOption) String() string {
 func (*ExpansionOption) ProtoMessage() {}
 
 func (x *ExpansionOption) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_proto_msgTypes[1]
+	mi := &file_loadline_v1_scale_up_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -460,7 +541,7 @@ func (x *ExpansionOption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpansionOption.ProtoReflect.Descriptor instead.
 func (*ExpansionOption) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{1}
+	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ExpansionOption) GetNodeGroup() string {
@@ -539,7 +620,7 @@ type PodRun struct {
 
 func (x *PodRun) Reset() {
 	*x = PodRun{}
-	mi := &file_loadline_v1_scale_up_proto_msgTypes[2]
+	mi := &file_loadline_v1_scale_up_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -551,7 +632,7 @@ func (x *PodRun) String() string {
 func (*PodRun) ProtoMessage() {}
 
 func (x *PodRun) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_proto_msgTypes[2]
+	mi := &file_loadline_v1_scale_up_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -564,7 +645,7 @@ func (x *PodRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodRun.ProtoReflect.Descriptor instead.
 func (*PodRun) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{2}
+	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PodRun) GetPod() int32 {
@@ -614,7 +695,7 @@ type RankPolicy struct {
 
 func (x *RankPolicy) Reset() {
 	*x = RankPolicy{}
-	mi := &file_loadline_v1_scale_up_proto_msgTypes[3]
+	mi := &file_loadline_v1_scale_up_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -626,7 +707,7 @@ func (x *RankPolicy) String() string {
 func (*RankPolicy) ProtoMessage() {}
 
 func (x *RankPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_proto_msgTypes[3]
+	mi := &file_loadline_v1_scale_up_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -639,7 +720,7 @@ func (x *RankPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankPolicy.ProtoReflect.Descriptor instead.
 func (*RankPolicy) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RankPolicy) GetPreset() RankPolicy_Preset {
@@ -738,7 +819,7 @@ type PreferredNode struct {
 
 func (x *PreferredNode) Reset() {
 	*x = PreferredNode{}
-	mi := &file_loadline_v1_scale_up_proto_msgTypes[4]
+	mi := &file_loadline_v1_scale_up_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -750,7 +831,7 @@ func (x *PreferredNode) String() string {
 func (*PreferredNode) ProtoMessage() {}
 
 func (x *PreferredNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_proto_msgTypes[4]
+	mi := &file_loadline_v1_scale_up_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -763,7 +844,7 @@ func (x *PreferredNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreferredNode.ProtoReflect.Descriptor instead.
 func (*PreferredNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PreferredNode) GetMilliCpu() int64 {
@@ -803,7 +884,7 @@ type RankOptionsResponse struct {
 
 func (x *RankOptionsResponse) Reset() {
 	*x = RankOptionsResponse{}
-	mi := &file_loadline_v1_scale_up_proto_msgTypes[5]
+	mi := &file_loadline_v1_scale_up_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -815,7 +896,7 @@ func (x *RankOptionsResponse) String() string {
 func (*RankOptionsResponse) ProtoMessage() {}
 
 func (x *RankOptionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_proto_msgTypes[5]
+	mi := &file_loadline_v1_scale_up_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -828,7 +909,7 @@ func (x *RankOptionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankOptionsResponse.ProtoReflect.Descriptor instead.
 func (*RankOptionsResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RankOptionsResponse) GetOptions() []*RankedOption {
@@ -920,7 +1001,7 @@ type RankedOption struct {
 
 func (x *RankedOption) Reset() {
 	*x = RankedOption{}
-	mi := &file_loadline_v1_scale_up_proto_msgTypes[6]
+	mi := &file_loadline_v1_scale_up_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -932,7 +1013,7 @@ func (x *RankedOption) String() string {
 func (*RankedOption) ProtoMessage() {}
 
 func (x *RankedOption) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_proto_msgTypes[6]
+	mi := &file_loadline_v1_scale_up_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -945,7 +1026,7 @@ func (x *RankedOption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankedOption.ProtoReflect.Descriptor instead.
 func (*RankedOption) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_scale_up_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RankedOption) GetOption() int32 {
@@ -1064,15 +1145,21 @@ var File_loadline_v1_scale_up_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_scale_up_proto_rawDesc = "" +
 	"\n" +
-	"\x1aloadline/v1/scale_up.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x18loadline/v1/prices.proto\"\xae\x02\n" +
+	"\x1aloadline/v1/scale_up.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x18loadline/v1/prices.proto\"\xe4\x02\n" +
 	"\x12RankOptionsRequest\x12.\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\x12(\n" +
 	"\rcluster_nodes\x18\x02 \x01(\x05H\x00R\fclusterNodes\x88\x01\x01\x12\x12\n" +
 	"\x04pods\x18\x03 \x03(\fR\x04pods\x126\n" +
 	"\aoptions\x18\x04 \x03(\v2\x1c.loadline.v1.ExpansionOptionR\aoptions\x12/\n" +
 	"\x06prices\x18\x05 \x01(\v2\x17.loadline.v1.PriceModelR\x06prices\x12/\n" +
-	"\x06policy\x18\x06 \x01(\v2\x17.loadline.v1.RankPolicyR\x06policyB\x10\n" +
-	"\x0e_cluster_nodes\"\xfc\x02\n" +
+	"\x06policy\x18\x06 \x01(\v2\x17.loadline.v1.RankPolicyR\x06policy\x124\n" +
+	"\arunning\x18\a \x01(\v2\x1a.loadline.v1.RunningDemandR\arunningB\x10\n" +
+	"\x0e_cluster_nodes\"\xc3\x01\n" +
+	"\rRunningDemand\x12&\n" +
+	"\x0ftotal_milli_cpu\x18\x01 \x01(\x03R\rtotalMilliCpu\x12,\n" +
+	"\x12total_memory_bytes\x18\x02 \x01(\x03R\x10totalMemoryBytes\x12*\n" +
+	"\x11largest_milli_cpu\x18\x03 \x01(\x03R\x0flargestMilliCpu\x120\n" +
+	"\x14largest_memory_bytes\x18\x04 \x01(\x03R\x12largestMemoryBytes\"\xfc\x02\n" +
 	"\x0fExpansionOption\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x1d\n" +
@@ -1186,7 +1273,7 @@ func file_loadline_v1_scale_up_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_scale_up_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_loadline_v1_scale_up_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_loadline_v1_scale_up_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_loadline_v1_scale_up_proto_goTypes = []any{
 	(RankPolicy_Preset)(0),             // 0: loadline.v1.RankPolicy.Preset
 	(RankPolicy_PreferredTable)(0),     // 1: loadline.v1.RankPolicy.PreferredTable
@@ -1194,41 +1281,43 @@ var file_loadline_v1_scale_up_proto_goTypes = []any{
 	(RankPolicy_Strategy)(0),           // 3: loadline.v1.RankPolicy.Strategy
 	(RankedOption_Outcome)(0),          // 4: loadline.v1.RankedOption.Outcome
 	(*RankOptionsRequest)(nil),         // 5: loadline.v1.RankOptionsRequest
-	(*ExpansionOption)(nil),            // 6: loadline.v1.ExpansionOption
-	(*PodRun)(nil),                     // 7: loadline.v1.PodRun
-	(*RankPolicy)(nil),                 // 8: loadline.v1.RankPolicy
-	(*PreferredNode)(nil),              // 9: loadline.v1.PreferredNode
-	(*RankOptionsResponse)(nil),        // 10: loadline.v1.RankOptionsResponse
-	(*RankedOption)(nil),               // 11: loadline.v1.RankedOption
-	(*Changes)(nil),                    // 12: loadline.v1.Changes
-	(*PriceModel)(nil),                 // 13: loadline.v1.PriceModel
-	(*ResourceRates)(nil),              // 14: loadline.v1.ResourceRates
-	(*LeftOut)(nil),                    // 15: loadline.v1.LeftOut
-	(*NodePrice)(nil),                  // 16: loadline.v1.NodePrice
+	(*RunningDemand)(nil),              // 6: loadline.v1.RunningDemand
+	(*ExpansionOption)(nil),            // 7: loadline.v1.ExpansionOption
+	(*PodRun)(nil),                     // 8: loadline.v1.PodRun
+	(*RankPolicy)(nil),                 // 9: loadline.v1.RankPolicy
+	(*PreferredNode)(nil),              // 10: loadline.v1.PreferredNode
+	(*RankOptionsResponse)(nil),        // 11: loadline.v1.RankOptionsResponse
+	(*RankedOption)(nil),               // 12: loadline.v1.RankedOption
+	(*Changes)(nil),                    // 13: loadline.v1.Changes
+	(*PriceModel)(nil),                 // 14: loadline.v1.PriceModel
+	(*ResourceRates)(nil),              // 15: loadline.v1.ResourceRates
+	(*LeftOut)(nil),                    // 16: loadline.v1.LeftOut
+	(*NodePrice)(nil),                  // 17: loadline.v1.NodePrice
 }
 var file_loadline_v1_scale_up_proto_depIdxs = []int32{
-	12, // 0: loadline.v1.RankOptionsRequest.changes:type_name -> loadline.v1.Changes
-	6,  // 1: loadline.v1.RankOptionsRequest.options:type_name -> loadline.v1.ExpansionOption
-	13, // 2: loadline.v1.RankOptionsRequest.prices:type_name -> loadline.v1.PriceModel
-	8,  // 3: loadline.v1.RankOptionsRequest.policy:type_name -> loadline.v1.RankPolicy
-	7,  // 4: loadline.v1.ExpansionOption.pods:type_name -> loadline.v1.PodRun
-	0,  // 5: loadline.v1.RankPolicy.preset:type_name -> loadline.v1.RankPolicy.Preset
-	3,  // 6: loadline.v1.RankPolicy.strategies:type_name -> loadline.v1.RankPolicy.Strategy
-	14, // 7: loadline.v1.RankPolicy.pod_rates:type_name -> loadline.v1.ResourceRates
-	1,  // 8: loadline.v1.RankPolicy.preferred_table:type_name -> loadline.v1.RankPolicy.PreferredTable
-	9,  // 9: loadline.v1.RankPolicy.preferred_node:type_name -> loadline.v1.PreferredNode
-	2,  // 10: loadline.v1.RankPolicy.unfitness_resources:type_name -> loadline.v1.RankPolicy.UnfitnessResources
-	11, // 11: loadline.v1.RankOptionsResponse.options:type_name -> loadline.v1.RankedOption
-	8,  // 12: loadline.v1.RankOptionsResponse.policy:type_name -> loadline.v1.RankPolicy
-	9,  // 13: loadline.v1.RankOptionsResponse.preferred_node:type_name -> loadline.v1.PreferredNode
-	15, // 14: loadline.v1.RankOptionsResponse.left_out:type_name -> loadline.v1.LeftOut
-	4,  // 15: loadline.v1.RankedOption.outcome:type_name -> loadline.v1.RankedOption.Outcome
-	16, // 16: loadline.v1.RankedOption.node_price:type_name -> loadline.v1.NodePrice
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	13, // 0: loadline.v1.RankOptionsRequest.changes:type_name -> loadline.v1.Changes
+	7,  // 1: loadline.v1.RankOptionsRequest.options:type_name -> loadline.v1.ExpansionOption
+	14, // 2: loadline.v1.RankOptionsRequest.prices:type_name -> loadline.v1.PriceModel
+	9,  // 3: loadline.v1.RankOptionsRequest.policy:type_name -> loadline.v1.RankPolicy
+	6,  // 4: loadline.v1.RankOptionsRequest.running:type_name -> loadline.v1.RunningDemand
+	8,  // 5: loadline.v1.ExpansionOption.pods:type_name -> loadline.v1.PodRun
+	0,  // 6: loadline.v1.RankPolicy.preset:type_name -> loadline.v1.RankPolicy.Preset
+	3,  // 7: loadline.v1.RankPolicy.strategies:type_name -> loadline.v1.RankPolicy.Strategy
+	15, // 8: loadline.v1.RankPolicy.pod_rates:type_name -> loadline.v1.ResourceRates
+	1,  // 9: loadline.v1.RankPolicy.preferred_table:type_name -> loadline.v1.RankPolicy.PreferredTable
+	10, // 10: loadline.v1.RankPolicy.preferred_node:type_name -> loadline.v1.PreferredNode
+	2,  // 11: loadline.v1.RankPolicy.unfitness_resources:type_name -> loadline.v1.RankPolicy.UnfitnessResources
+	12, // 12: loadline.v1.RankOptionsResponse.options:type_name -> loadline.v1.RankedOption
+	9,  // 13: loadline.v1.RankOptionsResponse.policy:type_name -> loadline.v1.RankPolicy
+	10, // 14: loadline.v1.RankOptionsResponse.preferred_node:type_name -> loadline.v1.PreferredNode
+	16, // 15: loadline.v1.RankOptionsResponse.left_out:type_name -> loadline.v1.LeftOut
+	4,  // 16: loadline.v1.RankedOption.outcome:type_name -> loadline.v1.RankedOption.Outcome
+	17, // 17: loadline.v1.RankedOption.node_price:type_name -> loadline.v1.NodePrice
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_scale_up_proto_init() }
@@ -1239,16 +1328,16 @@ func file_loadline_v1_scale_up_proto_init() {
 	file_loadline_v1_cluster_state_proto_init()
 	file_loadline_v1_prices_proto_init()
 	file_loadline_v1_scale_up_proto_msgTypes[0].OneofWrappers = []any{}
-	file_loadline_v1_scale_up_proto_msgTypes[1].OneofWrappers = []any{}
-	file_loadline_v1_scale_up_proto_msgTypes[3].OneofWrappers = []any{}
-	file_loadline_v1_scale_up_proto_msgTypes[6].OneofWrappers = []any{}
+	file_loadline_v1_scale_up_proto_msgTypes[2].OneofWrappers = []any{}
+	file_loadline_v1_scale_up_proto_msgTypes[4].OneofWrappers = []any{}
+	file_loadline_v1_scale_up_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_scale_up_proto_rawDesc), len(file_loadline_v1_scale_up_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -74,7 +74,7 @@ func (x EstimateScaleUpRequest_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EstimateScaleUpRequest_Mode.Descriptor instead.
 func (EstimateScaleUpRequest_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{3, 0}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{4, 0}
 }
 
 // Why no more pods were placed.
@@ -134,7 +134,7 @@ func (x GroupEstimate_End) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GroupEstimate_End.Descriptor instead.
 func (GroupEstimate_End) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{5, 0}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{6, 0}
 }
 
 // What both questions are asked of.
@@ -312,8 +312,11 @@ type PendingPods struct {
 	FirstAgeMilliseconds *int64 `protobuf:"varint,3,opt,name=first_age_milliseconds,json=firstAgeMilliseconds,proto3,oneof" json:"first_age_milliseconds,omitempty"`
 	// How long ago the last of them came, in the same way. [0, first_age_milliseconds].
 	LastAgeMilliseconds *int64 `protobuf:"varint,4,opt,name=last_age_milliseconds,json=lastAgeMilliseconds,proto3,oneof" json:"last_age_milliseconds,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// Of these pods, those for which the scheduler makes room on a node by preempting others. Only PlanLoop reads
+	// it. Together at most `count`; further ones do not count.
+	Nominated     []*NominatedPods `protobuf:"bytes,5,rep,name=nominated,proto3" json:"nominated,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PendingPods) Reset() {
@@ -374,6 +377,68 @@ func (x *PendingPods) GetLastAgeMilliseconds() int64 {
 	return 0
 }
 
+func (x *PendingPods) GetNominated() []*NominatedPods {
+	if x != nil {
+		return x.Nominated
+	}
+	return nil
+}
+
+// Pods that are nominated to run on one node.
+type NominatedPods struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node, by its slot. One that is not there says nothing.
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// How many. [0, 2^31).
+	Count         int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NominatedPods) Reset() {
+	*x = NominatedPods{}
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NominatedPods) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NominatedPods) ProtoMessage() {}
+
+func (x *NominatedPods) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NominatedPods.ProtoReflect.Descriptor instead.
+func (*NominatedPods) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *NominatedPods) GetSlot() int32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *NominatedPods) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 // A node group that may grow.
 type ScalableGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -395,7 +460,7 @@ type ScalableGroup struct {
 
 func (x *ScalableGroup) Reset() {
 	*x = ScalableGroup{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[2]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -407,7 +472,7 @@ func (x *ScalableGroup) String() string {
 func (*ScalableGroup) ProtoMessage() {}
 
 func (x *ScalableGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[2]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -420,7 +485,7 @@ func (x *ScalableGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScalableGroup.ProtoReflect.Descriptor instead.
 func (*ScalableGroup) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{2}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ScalableGroup) GetNodeGroup() string {
@@ -485,7 +550,7 @@ type EstimateScaleUpRequest struct {
 
 func (x *EstimateScaleUpRequest) Reset() {
 	*x = EstimateScaleUpRequest{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[3]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +562,7 @@ func (x *EstimateScaleUpRequest) String() string {
 func (*EstimateScaleUpRequest) ProtoMessage() {}
 
 func (x *EstimateScaleUpRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[3]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +575,7 @@ func (x *EstimateScaleUpRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateScaleUpRequest.ProtoReflect.Descriptor instead.
 func (*EstimateScaleUpRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *EstimateScaleUpRequest) GetProblem() *ScaleUpProblem {
@@ -549,7 +614,7 @@ type EstimateScaleUpResponse struct {
 
 func (x *EstimateScaleUpResponse) Reset() {
 	*x = EstimateScaleUpResponse{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[4]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -561,7 +626,7 @@ func (x *EstimateScaleUpResponse) String() string {
 func (*EstimateScaleUpResponse) ProtoMessage() {}
 
 func (x *EstimateScaleUpResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[4]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -574,7 +639,7 @@ func (x *EstimateScaleUpResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateScaleUpResponse.ProtoReflect.Descriptor instead.
 func (*EstimateScaleUpResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EstimateScaleUpResponse) GetGroups() []*GroupEstimate {
@@ -636,7 +701,7 @@ type GroupEstimate struct {
 
 func (x *GroupEstimate) Reset() {
 	*x = GroupEstimate{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[5]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -648,7 +713,7 @@ func (x *GroupEstimate) String() string {
 func (*GroupEstimate) ProtoMessage() {}
 
 func (x *GroupEstimate) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[5]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -661,7 +726,7 @@ func (x *GroupEstimate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupEstimate.ProtoReflect.Descriptor instead.
 func (*GroupEstimate) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GroupEstimate) GetNodeGroup() string {
@@ -706,7 +771,7 @@ type ExistingPlacement struct {
 
 func (x *ExistingPlacement) Reset() {
 	*x = ExistingPlacement{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[6]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -718,7 +783,7 @@ func (x *ExistingPlacement) String() string {
 func (*ExistingPlacement) ProtoMessage() {}
 
 func (x *ExistingPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[6]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -731,7 +796,7 @@ func (x *ExistingPlacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExistingPlacement.ProtoReflect.Descriptor instead.
 func (*ExistingPlacement) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ExistingPlacement) GetSlot() int32 {
@@ -771,7 +836,7 @@ type PlanScaleUpRequest struct {
 
 func (x *PlanScaleUpRequest) Reset() {
 	*x = PlanScaleUpRequest{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[7]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -783,7 +848,7 @@ func (x *PlanScaleUpRequest) String() string {
 func (*PlanScaleUpRequest) ProtoMessage() {}
 
 func (x *PlanScaleUpRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[7]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -796,7 +861,7 @@ func (x *PlanScaleUpRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanScaleUpRequest.ProtoReflect.Descriptor instead.
 func (*PlanScaleUpRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PlanScaleUpRequest) GetProblem() *ScaleUpProblem {
@@ -862,7 +927,7 @@ type PlanScaleUpResponse struct {
 
 func (x *PlanScaleUpResponse) Reset() {
 	*x = PlanScaleUpResponse{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[8]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -874,7 +939,7 @@ func (x *PlanScaleUpResponse) String() string {
 func (*PlanScaleUpResponse) ProtoMessage() {}
 
 func (x *PlanScaleUpResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[8]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -887,7 +952,7 @@ func (x *PlanScaleUpResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanScaleUpResponse.ProtoReflect.Descriptor instead.
 func (*PlanScaleUpResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PlanScaleUpResponse) GetExisting() []*ExistingPlacement {
@@ -1010,7 +1075,7 @@ type PlannedNodes struct {
 
 func (x *PlannedNodes) Reset() {
 	*x = PlannedNodes{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[9]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1087,7 @@ func (x *PlannedNodes) String() string {
 func (*PlannedNodes) ProtoMessage() {}
 
 func (x *PlannedNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[9]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1100,7 @@ func (x *PlannedNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedNodes.ProtoReflect.Descriptor instead.
 func (*PlannedNodes) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PlannedNodes) GetGroup() int32 {
@@ -1073,7 +1138,7 @@ type GroupGrowth struct {
 
 func (x *GroupGrowth) Reset() {
 	*x = GroupGrowth{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[10]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1150,7 @@ func (x *GroupGrowth) String() string {
 func (*GroupGrowth) ProtoMessage() {}
 
 func (x *GroupGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[10]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1163,7 @@ func (x *GroupGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupGrowth.ProtoReflect.Descriptor instead.
 func (*GroupGrowth) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GroupGrowth) GetNodeGroup() string {
@@ -1136,7 +1201,7 @@ type SingleGrowth struct {
 
 func (x *SingleGrowth) Reset() {
 	*x = SingleGrowth{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[11]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1213,7 @@ func (x *SingleGrowth) String() string {
 func (*SingleGrowth) ProtoMessage() {}
 
 func (x *SingleGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[11]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1226,7 @@ func (x *SingleGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SingleGrowth.ProtoReflect.Descriptor instead.
 func (*SingleGrowth) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SingleGrowth) GetNodeGroup() string {
@@ -1210,14 +1275,18 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\bmax_work\x18\t \x01(\x03R\amaxWork\x12)\n" +
 	"\x10max_milliseconds\x18\n" +
 	" \x01(\x05R\x0fmaxMillisecondsB\t\n" +
-	"\acluster\"\xf8\x01\n" +
+	"\acluster\"\xb2\x02\n" +
 	"\vPendingPods\x12*\n" +
 	"\x03pod\x18\x01 \x01(\v2\x18.loadline.v1.IncomingPodR\x03pod\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x129\n" +
 	"\x16first_age_milliseconds\x18\x03 \x01(\x03H\x00R\x14firstAgeMilliseconds\x88\x01\x01\x127\n" +
-	"\x15last_age_milliseconds\x18\x04 \x01(\x03H\x01R\x13lastAgeMilliseconds\x88\x01\x01B\x19\n" +
+	"\x15last_age_milliseconds\x18\x04 \x01(\x03H\x01R\x13lastAgeMilliseconds\x88\x01\x01\x128\n" +
+	"\tnominated\x18\x05 \x03(\v2\x1a.loadline.v1.NominatedPodsR\tnominatedB\x19\n" +
 	"\x17_first_age_millisecondsB\x18\n" +
-	"\x16_last_age_milliseconds\"\xa2\x02\n" +
+	"\x16_last_age_milliseconds\"9\n" +
+	"\rNominatedPods\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\"\xa2\x02\n" +
 	"\rScalableGroup\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12#\n" +
@@ -1319,58 +1388,60 @@ func file_loadline_v1_scale_up_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_scale_up_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loadline_v1_scale_up_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_loadline_v1_scale_up_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_loadline_v1_scale_up_plan_proto_goTypes = []any{
 	(EstimateScaleUpRequest_Mode)(0), // 0: loadline.v1.EstimateScaleUpRequest.Mode
 	(GroupEstimate_End)(0),           // 1: loadline.v1.GroupEstimate.End
 	(*ScaleUpProblem)(nil),           // 2: loadline.v1.ScaleUpProblem
 	(*PendingPods)(nil),              // 3: loadline.v1.PendingPods
-	(*ScalableGroup)(nil),            // 4: loadline.v1.ScalableGroup
-	(*EstimateScaleUpRequest)(nil),   // 5: loadline.v1.EstimateScaleUpRequest
-	(*EstimateScaleUpResponse)(nil),  // 6: loadline.v1.EstimateScaleUpResponse
-	(*GroupEstimate)(nil),            // 7: loadline.v1.GroupEstimate
-	(*ExistingPlacement)(nil),        // 8: loadline.v1.ExistingPlacement
-	(*PlanScaleUpRequest)(nil),       // 9: loadline.v1.PlanScaleUpRequest
-	(*PlanScaleUpResponse)(nil),      // 10: loadline.v1.PlanScaleUpResponse
-	(*PlannedNodes)(nil),             // 11: loadline.v1.PlannedNodes
-	(*GroupGrowth)(nil),              // 12: loadline.v1.GroupGrowth
-	(*SingleGrowth)(nil),             // 13: loadline.v1.SingleGrowth
-	(*Changes)(nil),                  // 14: loadline.v1.Changes
-	(*FitOptions)(nil),               // 15: loadline.v1.FitOptions
-	(*IncomingPod)(nil),              // 16: loadline.v1.IncomingPod
-	(*LeftOut)(nil),                  // 17: loadline.v1.LeftOut
-	(*PodRun)(nil),                   // 18: loadline.v1.PodRun
-	(*PriceModel)(nil),               // 19: loadline.v1.PriceModel
+	(*NominatedPods)(nil),            // 4: loadline.v1.NominatedPods
+	(*ScalableGroup)(nil),            // 5: loadline.v1.ScalableGroup
+	(*EstimateScaleUpRequest)(nil),   // 6: loadline.v1.EstimateScaleUpRequest
+	(*EstimateScaleUpResponse)(nil),  // 7: loadline.v1.EstimateScaleUpResponse
+	(*GroupEstimate)(nil),            // 8: loadline.v1.GroupEstimate
+	(*ExistingPlacement)(nil),        // 9: loadline.v1.ExistingPlacement
+	(*PlanScaleUpRequest)(nil),       // 10: loadline.v1.PlanScaleUpRequest
+	(*PlanScaleUpResponse)(nil),      // 11: loadline.v1.PlanScaleUpResponse
+	(*PlannedNodes)(nil),             // 12: loadline.v1.PlannedNodes
+	(*GroupGrowth)(nil),              // 13: loadline.v1.GroupGrowth
+	(*SingleGrowth)(nil),             // 14: loadline.v1.SingleGrowth
+	(*Changes)(nil),                  // 15: loadline.v1.Changes
+	(*FitOptions)(nil),               // 16: loadline.v1.FitOptions
+	(*IncomingPod)(nil),              // 17: loadline.v1.IncomingPod
+	(*LeftOut)(nil),                  // 18: loadline.v1.LeftOut
+	(*PodRun)(nil),                   // 19: loadline.v1.PodRun
+	(*PriceModel)(nil),               // 20: loadline.v1.PriceModel
 }
 var file_loadline_v1_scale_up_plan_proto_depIdxs = []int32{
-	14, // 0: loadline.v1.ScaleUpProblem.changes:type_name -> loadline.v1.Changes
-	14, // 1: loadline.v1.ScaleUpProblem.own:type_name -> loadline.v1.Changes
+	15, // 0: loadline.v1.ScaleUpProblem.changes:type_name -> loadline.v1.Changes
+	15, // 1: loadline.v1.ScaleUpProblem.own:type_name -> loadline.v1.Changes
 	3,  // 2: loadline.v1.ScaleUpProblem.pods:type_name -> loadline.v1.PendingPods
-	4,  // 3: loadline.v1.ScaleUpProblem.groups:type_name -> loadline.v1.ScalableGroup
-	15, // 4: loadline.v1.ScaleUpProblem.fit:type_name -> loadline.v1.FitOptions
-	16, // 5: loadline.v1.PendingPods.pod:type_name -> loadline.v1.IncomingPod
-	2,  // 6: loadline.v1.EstimateScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
-	0,  // 7: loadline.v1.EstimateScaleUpRequest.mode:type_name -> loadline.v1.EstimateScaleUpRequest.Mode
-	7,  // 8: loadline.v1.EstimateScaleUpResponse.groups:type_name -> loadline.v1.GroupEstimate
-	8,  // 9: loadline.v1.EstimateScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	17, // 10: loadline.v1.EstimateScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
-	18, // 11: loadline.v1.GroupEstimate.pods:type_name -> loadline.v1.PodRun
-	1,  // 12: loadline.v1.GroupEstimate.end:type_name -> loadline.v1.GroupEstimate.End
-	18, // 13: loadline.v1.ExistingPlacement.pods:type_name -> loadline.v1.PodRun
-	2,  // 14: loadline.v1.PlanScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
-	19, // 15: loadline.v1.PlanScaleUpRequest.prices:type_name -> loadline.v1.PriceModel
-	8,  // 16: loadline.v1.PlanScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	11, // 17: loadline.v1.PlanScaleUpResponse.nodes:type_name -> loadline.v1.PlannedNodes
-	12, // 18: loadline.v1.PlanScaleUpResponse.groups:type_name -> loadline.v1.GroupGrowth
-	18, // 19: loadline.v1.PlanScaleUpResponse.unplaced:type_name -> loadline.v1.PodRun
-	13, // 20: loadline.v1.PlanScaleUpResponse.best_single:type_name -> loadline.v1.SingleGrowth
-	17, // 21: loadline.v1.PlanScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
-	18, // 22: loadline.v1.PlannedNodes.pods:type_name -> loadline.v1.PodRun
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	5,  // 3: loadline.v1.ScaleUpProblem.groups:type_name -> loadline.v1.ScalableGroup
+	16, // 4: loadline.v1.ScaleUpProblem.fit:type_name -> loadline.v1.FitOptions
+	17, // 5: loadline.v1.PendingPods.pod:type_name -> loadline.v1.IncomingPod
+	4,  // 6: loadline.v1.PendingPods.nominated:type_name -> loadline.v1.NominatedPods
+	2,  // 7: loadline.v1.EstimateScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
+	0,  // 8: loadline.v1.EstimateScaleUpRequest.mode:type_name -> loadline.v1.EstimateScaleUpRequest.Mode
+	8,  // 9: loadline.v1.EstimateScaleUpResponse.groups:type_name -> loadline.v1.GroupEstimate
+	9,  // 10: loadline.v1.EstimateScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	18, // 11: loadline.v1.EstimateScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
+	19, // 12: loadline.v1.GroupEstimate.pods:type_name -> loadline.v1.PodRun
+	1,  // 13: loadline.v1.GroupEstimate.end:type_name -> loadline.v1.GroupEstimate.End
+	19, // 14: loadline.v1.ExistingPlacement.pods:type_name -> loadline.v1.PodRun
+	2,  // 15: loadline.v1.PlanScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
+	20, // 16: loadline.v1.PlanScaleUpRequest.prices:type_name -> loadline.v1.PriceModel
+	9,  // 17: loadline.v1.PlanScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	12, // 18: loadline.v1.PlanScaleUpResponse.nodes:type_name -> loadline.v1.PlannedNodes
+	13, // 19: loadline.v1.PlanScaleUpResponse.groups:type_name -> loadline.v1.GroupGrowth
+	19, // 20: loadline.v1.PlanScaleUpResponse.unplaced:type_name -> loadline.v1.PodRun
+	14, // 21: loadline.v1.PlanScaleUpResponse.best_single:type_name -> loadline.v1.SingleGrowth
+	18, // 22: loadline.v1.PlanScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
+	19, // 23: loadline.v1.PlannedNodes.pods:type_name -> loadline.v1.PodRun
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_scale_up_plan_proto_init() }
@@ -1387,14 +1458,14 @@ func file_loadline_v1_scale_up_plan_proto_init() {
 		(*ScaleUpProblem_Own)(nil),
 	}
 	file_loadline_v1_scale_up_plan_proto_msgTypes[1].OneofWrappers = []any{}
-	file_loadline_v1_scale_up_plan_proto_msgTypes[2].OneofWrappers = []any{}
+	file_loadline_v1_scale_up_plan_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_scale_up_plan_proto_rawDesc), len(file_loadline_v1_scale_up_plan_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -127,6 +127,7 @@ type ScaleDown struct {
 	NodeDeletionCandidateTTL      Duration `json:"nodeDeletionCandidateTtl" flag:"node-deletion-candidate-ttl" help:"how old a soft taint may be that tells a new process since when its node is unneeded; 0: none does (Cluster Autoscaler: 0)"`
 	CoresTotal                    string   `json:"coresTotal" help:"MIN:MAX cores that all nodes together offer to pods: no node goes below the minimum, no group grows beyond the maximum"`
 	MemoryTotal                   string   `json:"memoryTotal" help:"MIN:MAX gigabytes of memory, in the same way"`
+	GPUTotal                      []string `json:"gpuTotal" flag:"gpu-total" help:"TYPE:MIN:MAX GPUs of one type, in the same way; the type is the value of the node's GPU label; may be given more than once"`
 
 	MinNodesTotal      int      `json:"minNodesTotal" help:"nodes that the cluster keeps in all"`
 	GPULabels          []string `json:"gpuLabels" flag:"gpu-labels" help:"labels that tell a node with GPUs; empty: those of Google, Amazon and Azure"`
@@ -325,6 +326,9 @@ func (s *ScaleDown) check() error {
 		return errors.New("scaleDown.evictionRetryInterval and pollInterval: must not be 0")
 	}
 	if _, err := s.PriorityGroups(); err != nil {
+		return err
+	}
+	if _, err := s.GPUTotals(); err != nil {
 		return err
 	}
 	_, err := s.Totals()

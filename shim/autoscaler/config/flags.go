@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -16,6 +17,8 @@ type Flags struct {
 	values Configuration
 	// empties is --max-empty-bulk-delete.
 	empties int
+	// expander is --expander.
+	expander string
 }
 
 // AddFlags adds a flag for each setting.
@@ -42,6 +45,8 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 		}
 		return nil
 	})
+	set.StringVar(&f.expander, "expander", "", "Cluster Autoscaler's name of --strategies: what decides between node "+
+		"groups, one after the other; without either groups grow together, by the cheapest plan")
 	set.IntVar(&f.empties, "max-empty-bulk-delete", 10, "older name of --max-scale-down-parallelism")
 	return f
 }
@@ -73,6 +78,14 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 			"nodes with pods to move"
 		if !f.set.Changed("max-scale-down-parallelism") {
 			c.ScaleDown.MaxScaleDownParallelism = f.empties
+		}
+	}
+	if f.set.Changed("expander") {
+		if f.set.Changed("strategies") {
+			return c, "", errors.New("--expander is another name of --strategies: give one of them")
+		}
+		if c.ScaleUp.Strategies, err = strategiesOf(f.expander); err != nil {
+			return c, "", err
 		}
 	}
 	return c, warning, c.Check()
@@ -112,6 +125,20 @@ func eachDuration(of any, f func(key string, d time.Duration) error) error {
 		}
 		return nil
 	})
+}
+
+// strategiesOf returns the strategies that Cluster Autoscaler's --expander names.
+func strategiesOf(expander string) ([]string, error) {
+	names := strings.Split(expander, ",")
+	for i, name := range names {
+		switch names[i] = strings.TrimSpace(name); names[i] {
+		case "random":
+			return nil, errors.New("--expander random: no decision is left to chance here; ties go by the name of the group")
+		case "grpc":
+			return nil, errors.New("--expander grpc: no other process is asked here")
+		}
+	}
+	return names, nil
 }
 
 // kebab makes "scan-interval" of "scanInterval".

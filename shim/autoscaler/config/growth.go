@@ -34,6 +34,14 @@ type ScaleUp struct {
 	RankPreset                      string   `json:"rankPreset" flag:"rank-preset" help:"bundle of settings of such a policy: cluster-autoscaler or proposal"`
 	Strategies                      []string `json:"strategies" help:"what decides between node groups, one after the other: price, least-waste, most-pods, least-nodes, priority"`
 	USDPerFurtherType               float64  `json:"usdPerFurtherType" flag:"usd-per-further-type" help:"what each further type of new nodes counts as, in US dollars per hour"`
+	EnforceNodeGroupMinSize         bool     `json:"enforceNodeGroupMinSize" help:"groups with fewer nodes than their minimum grow to it"`
+	BalanceSimilarNodeGroups        bool     `json:"balanceSimilarNodeGroups" help:"groups whose nodes are alike but for their zone share what they grow by for pods, by their size"`
+	BalancingIgnoreLabels           []string `json:"balancingIgnoreLabels" flag:"balancing-ignore-label" help:"a label that may differ too; may be given more than once"`
+	BalancingLabels                 []string `json:"balancingLabels" flag:"balancing-label" help:"a label: groups are alike whose nodes carry all such labels with equal values, whatever else differs; may be given more than once"`
+	MaxAllocatableDifferenceRatio   float64  `json:"maxAllocatableDifferenceRatio" help:"by how much allocatable amounts of groups that are alike differ at most, as a share of the larger one"`
+	MemoryDifferenceRatio           float64  `json:"memoryDifferenceRatio" help:"the same for the capacity of memory"`
+	SwapNotBegun                    bool     `json:"swapNotBegun" help:"nodes that the cloud has not begun to make are taken back where a cheaper mix takes the same pods and those that have come since"`
+	Pricing                         Pricing  `json:"pricing"`
 }
 
 // Sizing says which groups are sized by how full they are, in place of all else.
@@ -83,7 +91,8 @@ func defaultScaleUp() ScaleUp {
 		InitialNodeGroupBackoffDuration: duration(5 * time.Minute),
 		MaxNodeGroupBackoffDuration:     duration(30 * time.Minute),
 		NodeGroupBackoffResetTimeout:    duration(3 * time.Hour), ExpendablePodsPriorityCutoff: expendable,
-		BatchIdle: duration(time.Second), BatchMax: duration(10 * time.Second), BaseRatePrices: true}
+		BatchIdle: duration(time.Second), BatchMax: duration(10 * time.Second), BaseRatePrices: true,
+		MaxAllocatableDifferenceRatio: 0.05, MemoryDifferenceRatio: 0.015, SwapNotBegun: true}
 }
 
 // expendable is the priority below which the engine lets pods count for nothing.
@@ -115,6 +124,12 @@ func (s *ScaleUp) check() error {
 		return fmt.Errorf("scaleUp.expendablePodsPriorityCutoff: %d must be at least %d",
 			s.ExpendablePodsPriorityCutoff, expendable)
 	}
+	if err := s.checkBalance(); err != nil {
+		return err
+	}
+	if err := s.Pricing.check(); err != nil {
+		return err
+	}
 	if !(s.USDPerFurtherType >= 0) || math.IsInf(s.USDPerFurtherType, 0) {
 		return fmt.Errorf("scaleUp.usdPerFurtherType: %v is out of range", s.USDPerFurtherType)
 	}
@@ -135,6 +150,10 @@ func (s *ScaleUp) Ranking() (policy *ranking.Policy, ranks bool, err error) {
 	if len(s.Strategies) > 0 {
 		policy.Strategies = s.Strategies
 	}
+	ranks = s.RankPolicy != "" || s.RankPreset != "" || len(s.Strategies) > 0
+	if err := s.Pricing.applyTo(policy, ranks); err != nil {
+		return nil, false, err
+	}
 	if err := policy.Validate(); err != nil {
 		return nil, false, fmt.Errorf("scaleUp: %w", err)
 	}
@@ -143,7 +162,7 @@ func (s *ScaleUp) Ranking() (policy *ranking.Policy, ranks bool, err error) {
 			return nil, false, err
 		}
 	}
-	return policy, s.RankPolicy != "" || s.RankPreset != "" || len(s.Strategies) > 0, nil
+	return policy, ranks, nil
 }
 
 // How slack is kept in mode act.

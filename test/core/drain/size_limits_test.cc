@@ -27,7 +27,7 @@ class SizeLimitsTest : public ::testing::Test {
     }
   }
 
-  static constexpr CpuMemory kNode = {1'000, 4'000};
+  static constexpr NodeOffer kNode = {1'000, 4'000};
   std::vector<DrainGroup> groups_ = {{.name = "group", .target = 3}};
 };
 
@@ -84,10 +84,29 @@ TEST_F(SizeLimitsTest, AWholeGroupIsItsTargetOrAllThatThereIsAndWillBe) {
   EXPECT_TRUE(Limits({}).AreWholeGroup(0, 5));
 }
 
+// Nine GPUs of two types: those of one type do not stand in for the other one.
+TEST_F(SizeLimitsTest, GPUsOfEachTypeKeepTheirMinimum) {
+  groups_[0].target = 5;
+  SizeLimits limits(groups_, {.gpus = {{"t4", 5}, {"v100", 2}}});
+  const NodeOffer three{1'000, 4'000, "t4", 3};
+  const NodeOffer one{1'000, 4'000, "v100", 1};
+  for (int i = 0; i < 3; ++i) limits.AddNode(0, three, /*being_deleted=*/i == 2);
+  limits.AddNode(0, {1'000, 4'000, "t4", 0}, false);
+  limits.AddNode(0, one, false);
+  EXPECT_EQ(limits.Take(0, three), NodeReason::kMinimalResourceLimitExceeded) << "six are left, five must be";
+  EXPECT_EQ(limits.Take(0, one), NodeReason::kMinimalResourceLimitExceeded) << "there are fewer already";
+  EXPECT_EQ(limits.Take(0, {1'000, 4'000, "t4", 1}), NodeReason::kNone) << "an exact fit";
+  EXPECT_EQ(limits.Take(0, {1'000, 4'000, "t4", 1}), NodeReason::kMinimalResourceLimitExceeded);
+  limits.GiveBack(0, {1'000, 4'000, "t4", 1});
+  EXPECT_EQ(limits.Take(0, {1'000, 4'000, "t4", 1}), NodeReason::kNone);
+  EXPECT_EQ(limits.Take(0, {1'000, 4'000, "a100", 8}), NodeReason::kNone) << "a type without a minimum";
+  EXPECT_EQ(limits.Take(0, {1'000, 4'000, "t4", 0}), NodeReason::kNone) << "its devices are not there";
+}
+
 // The sums of such amounts do not fit into 64 bits.
 TEST_F(SizeLimitsTest, TheLargestAmountsDoNotWrap) {
-  constexpr CpuMemory kLargest = {kMaxAmount, kMaxAmount};
-  SizeLimits limits(groups_, {.amounts = kLargest});
+  constexpr NodeOffer kLargest = {kMaxAmount, kMaxAmount, "t4", kMaxAmount};
+  SizeLimits limits(groups_, {.amounts = {kMaxAmount, kMaxAmount}, .gpus = {{"t4", kMaxAmount}}});
   for (int i = 0; i < 3; ++i) limits.AddNode(0, kLargest, false);
   EXPECT_EQ(limits.Take(0, kLargest), NodeReason::kNone);
   EXPECT_EQ(limits.Take(0, kLargest), NodeReason::kNone);

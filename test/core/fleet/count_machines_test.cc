@@ -27,6 +27,7 @@ TEST(CountMachinesTest, EachMachineOnce) {
   EXPECT_THAT(view.not_started, ElementsAre(1));
   EXPECT_EQ(view.starting, 1);
   EXPECT_EQ(view.coming, 1 + 2);  // one machine, and two that are not listed yet
+  EXPECT_EQ(view.unbegun, 2);
   EXPECT_THAT(view.failed, ElementsAre(4));
   EXPECT_EQ(view.live, 6);
   EXPECT_THAT(view.late, IsEmpty());

@@ -9,7 +9,8 @@ namespace {
 
 struct SettleCase {
   std::string name;
-  int removed = 0;  // nodes that we have removed meanwhile
+  int taken_back = 0;  // nodes of the request that we have taken back meanwhile
+  int removed = 0;     // nodes that we have removed meanwhile
   bool shrinks = false;
   int failures = 0;    // machines of it that could not be created
   int with_nodes = 0;  // machines of the group with a node at the end
@@ -34,6 +35,7 @@ TEST_P(SettleRequestTest, OnceNoneIsOnItsWay) {
   }
   FleetOutcomes outcomes;
   for (int i = 0; i < c.removed; ++i) outcomes.removals.push_back({"g", absl::StrCat("m", i)});
+  if (c.taken_back > 0) outcomes.taken_back.push_back({"g", c.taken_back});
   world.group.machines.clear();
   for (int i = 0; i < c.with_nodes; ++i) {
     world.group.machines.push_back(MachineWithNode(absl::StrCat("n", i)));
@@ -52,6 +54,12 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn(std::vector<SettleCase>{
         {.name = "CameTrue", .with_nodes = 5},
         {.name = "TakenBack", .with_nodes = 3, .want = BackOffReason::kCreationFailed},
+        {.name = "WeTookAllBack", .taken_back = 2, .with_nodes = 3},
+        {.name = "WeTookOneBackAndTheOtherCame", .taken_back = 1, .with_nodes = 4},
+        {.name = "WeTookOneBackAndTheCloudTheOther",
+         .taken_back = 1,
+         .with_nodes = 3,
+         .want = BackOffReason::kCreationFailed},
         {.name = "WeRemovedTwoOthers", .removed = 2, .with_nodes = 3},
         {.name = "TakenBackBesideARemoval",
          .removed = 1,

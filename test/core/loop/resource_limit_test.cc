@@ -1,4 +1,4 @@
-// The maxima of the cluster: --cores-total and --memory-total.
+// The maxima of the cluster: --cores-total, --memory-total and --gpu-total.
 #include "core/loop/resource_limit.h"
 
 #include <gmock/gmock.h>
@@ -47,6 +47,22 @@ TEST(ResourceRoomTest, NodesTakeOfItAndNeverMoreThanThereIs) {
   room.Take({kMaxAmount, 1}, kMaxAmount);
   EXPECT_EQ(room.MostNodes({1, 1}), 0);
   EXPECT_THAT(room.ExceededBy({1, 0}), ElementsAre("cpu"));
+}
+
+TEST(ResourceRoomTest, GPUsOfEachTypeCountByThemselves) {
+  ResourceRoom room({.gpus = {{"t4", 10}, {"v100", 0}}});
+  EXPECT_FALSE(room.unlimited());
+  EXPECT_EQ(room.MostNodes({1, 1, "t4", 5}), 2) << "an exact fit";
+  EXPECT_EQ(room.MostNodes({1, 1, "t4", 6}), 1);
+  EXPECT_EQ(room.MostNodes({1, 1, "v100", 1}), 0);
+  EXPECT_EQ(room.MostNodes({1, 1, "a100", 8}), std::nullopt) << "a type without a maximum";
+  EXPECT_EQ(room.MostNodes({1, 1}), std::nullopt) << "a node without GPUs";
+  room.Take({1, 1, "t4", 4}, 2);
+  room.Take({1, 1, "a100", 8}, 100);
+  EXPECT_THAT(room.ExceededBy({1, 1, "t4", 3}), ElementsAre("t4"));
+  EXPECT_THAT(room.ExceededBy({1, 1, "t4", 2}), IsEmpty());
+  room.Take({1, 1, "t4", kMaxAmount}, kMaxAmount);
+  EXPECT_EQ(room.MostNodes({1, 1, "t4", 1}), 0);
 }
 
 // Nodes of the fixture have 1,000,000 units of memory.
@@ -193,6 +209,31 @@ TEST_F(MaximumTest, NoMixOfGroupsExceedsIt) {
       EXPECT_FALSE(plan.growth.empty()) << maximum;
     }
   }
+}
+
+// Nodes of 4 GPUs: one that is there, one that is on its way, and one whose devices are not there yet, of at
+// most 20 in all: two more.
+TEST_F(MaximumTest, GPUsThatAreThereAndOnTheirWayCount) {
+  AddGroup("g", 1000, 1, /*target=*/3, /*max=*/20);
+  templates_[0].allocatable.push_back({"nvidia.com/gpu", 4});
+  templates_[0].labels = {{"accelerator", "t4"}};
+  FitNode there = templates_[0];
+  there.name = "a";
+  FitNode young = NodeOf("b", 1000);
+  young.labels = templates_[0].labels;
+  nodes_ = {{there, {}}, {young, {}}};
+  for (TestNode& node : nodes_) node.pods = {Replica(node.node.name + "-full", 1000)};
+  Pending(Replica("w", 1000), 12);
+  problem_.maximum.gpus = {{"t4", 20}};
+  LoopPlan plan = Plan();
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 2}));
+  EXPECT_THAT(plan.at_maximum, ElementsAre(GroupAtMaximum{0, {"t4"}}));
+  problem_.maximum.gpus = {{"v100", 0}};
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 11}));
+  problem_.maximum.gpus = {{"t4", 0}};
+  EXPECT_THAT(Plan().growth, IsEmpty());
+  problem_.scale_down.eligibility.utilization.gpu_labels = {"other"};
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 11})) << "the label tells the type";
 }
 
 }  // namespace

@@ -1,0 +1,115 @@
+#include "core/expand/share_growth.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+#include "core/expand/balance.h"
+#include "core/fit/trial_memory.h"
+
+namespace loadline {
+namespace {
+
+class Sharing {
+ public:
+  Sharing(const std::vector<PlanGroup>& groups, Estimator* estimator, Snapshot* snapshot, WorkBudget* budget)
+      : groups_(groups), estimator_(*estimator), snapshot_(*snapshot), budget_(budget) {
+    for (size_t group = 0; group < groups.size(); ++group) {
+      sizes_.push_back(groups[group].size.current);
+      if (groups[group].balance_set >= 0) {
+        sets_[groups[group].balance_set].push_back(static_cast<int32_t>(group));
+      }
+    }
+  }
+
+  // The groups that may take these nodes: that of the plan, and the others of its set that take the pods.
+  std::vector<int32_t> TakersOf(const PlannedNodes& nodes) {
+    const int32_t set = groups_[static_cast<size_t>(nodes.group)].balance_set;
+    if (set < 0) return {nodes.group};
+    std::vector<int32_t> takers;
+    for (const int32_t group : sets_[set]) {
+      if (group == nodes.group || Holds(group, nodes.pods)) takers.push_back(group);
+    }
+    return takers;
+  }
+
+  // Gives the nodes to the takers.
+  void Give(const PlannedNodes& nodes, const std::vector<int32_t>& takers, std::vector<WantedNodes>* wanted) {
+    std::vector<BalancedGroup> balanced;
+    for (const int32_t taker : takers) {
+      const PlanGroup& group = groups_[static_cast<size_t>(taker)];
+      balanced.push_back({group.node.name, sizes_[static_cast<size_t>(taker)], group.size.max});
+    }
+    const std::vector<int64_t> sizes = BalanceGrowth(balanced, nodes.nodes);
+    for (size_t i = 0; i < takers.size(); ++i) {
+      const int64_t added = sizes[i] - balanced[i].size;
+      if (added == 0) continue;
+      sizes_[static_cast<size_t>(takers[i])] += added;
+      wanted->push_back({takers[i], added, nodes.pods});
+    }
+  }
+
+ private:
+  bool Holds(int32_t group, const std::vector<PodCount>& pods) {
+    bool holds = true;
+    snapshot_.Fork();
+    {
+      TrialMemory memory(budget_);
+      holds = memory.Node(snapshot_);
+      const NodeIndex node =
+          holds ? estimator_.AddCopy(groups_[static_cast<size_t>(group)].node, &memory) : NodeIndex{-1};
+      for (const PodCount& entry : pods) {
+        const size_t position = static_cast<size_t>(entry.pods);
+        for (int64_t i = 0; i < entry.count && holds; ++i) {
+          PodFit& fit = estimator_.fit(position);
+          holds = memory.Pod(fit.UnitsPerNode()) && fit.Fits(node);
+          if (holds) estimator_.Place(position, node);
+        }
+      }
+    }
+    snapshot_.Revert();
+    estimator_.fresh().StartOver();
+    return holds;
+  }
+
+  const std::vector<PlanGroup>& groups_;
+  Estimator& estimator_;
+  Snapshot& snapshot_;
+  WorkBudget* budget_;
+  std::vector<int64_t> sizes_;  // by group, with what they were given
+  absl::btree_map<int32_t, std::vector<int32_t>> sets_;
+};
+
+std::vector<WantedNodes> AsPlanned(const std::vector<PlannedNodes>& nodes) {
+  std::vector<WantedNodes> wanted;
+  for (const PlannedNodes& run : nodes) wanted.push_back({run.group, run.nodes, run.pods});
+  return wanted;
+}
+
+}  // namespace
+
+std::vector<WantedNodes> ShareGrowth(const std::vector<PlannedNodes>& nodes,
+                                     const std::vector<PlanGroup>& groups, Estimator* estimator,
+                                     Snapshot* snapshot, WorkBudget* budget) {
+  Sharing sharing(groups, estimator, snapshot, budget);
+  std::vector<std::pair<std::vector<int32_t>, size_t>> turns;
+  for (size_t i = 0; i < nodes.size(); ++i) turns.emplace_back(sharing.TakersOf(nodes[i]), i);
+  // Nodes that few groups can take come first: what is left is shared around them.
+  std::stable_sort(turns.begin(), turns.end(),
+                   [](const auto& a, const auto& b) { return a.first.size() < b.first.size(); });
+  std::vector<WantedNodes> wanted;
+  for (const auto& [takers, run] : turns) sharing.Give(nodes[run], takers, &wanted);
+  int64_t before = 0;
+  int64_t after = 0;
+  for (const PlannedNodes& run : nodes) before += run.nodes;
+  for (const WantedNodes& run : wanted) after += run.nodes;
+  if (budget->ended() || after != before) return AsPlanned(nodes);
+  // The order of groups, in which nodes of equal content come together.
+  std::stable_sort(wanted.begin(), wanted.end(),
+                   [](const WantedNodes& a, const WantedNodes& b) { return a.group < b.group; });
+  return wanted;
+}
+
+}  // namespace loadline

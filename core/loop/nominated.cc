@@ -1,0 +1,115 @@
+#include "core/loop/nominated.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
+#include "core/drain/drain_state.h"
+#include "core/fit/pod_fit.h"
+#include "core/fit/trial_memory.h"
+#include "core/loop/plan_loop.h"
+
+namespace loadline {
+namespace {
+
+// The nodes that were held, and since when.
+class Holds {
+ public:
+  explicit Holds(const LoopProblem& problem) : cluster_(*problem.drain.cluster), now_s_(problem.drain.now_s) {
+    for (const DeletingNode& node : problem.deleting) deleting_.insert(node.node);
+    for (HeldNode held : problem.held_nodes) {
+      held.since_s = std::min(held.since_s, now_s_);
+      const std::optional<Slot> slot = cluster_.Find(held.node);
+      const bool there = slot.has_value() && held.uid == cluster_.traits(*slot).uid;
+      if (there && now_s_ - held.since_s < kHoldAgainAfterS) held_.emplace(held.node, held);
+    }
+  }
+
+  bool MayHold(Slot slot) const {
+    const absl::string_view name = cluster_.name(slot);
+    const auto at = held_.find(name);
+    return (at == held_.end() || now_s_ - at->second.since_s < kLongestHoldS) && !deleting_.contains(name);
+  }
+
+  void Hold(Slot slot) {
+    std::string name(cluster_.name(slot));
+    held_.try_emplace(name, HeldNode{name, cluster_.traits(slot).uid, now_s_});
+  }
+
+  std::vector<HeldNode> Take() && {
+    std::vector<HeldNode> held;
+    for (auto& [name, node] : held_) held.push_back(std::move(node));
+    return held;
+  }
+
+ private:
+  const ClusterState& cluster_;
+  int64_t now_s_;
+  absl::flat_hash_set<std::string> deleting_;
+  absl::btree_map<std::string, HeldNode> held_;
+};
+
+// Whether the pod is about to make room for one of this priority.
+bool MakesRoom(const PodTraits& traits, int32_t priority, int64_t now_s) {
+  if (!traits.deleted_s.has_value() || traits.priority >= priority) return false;
+  return *traits.deleted_s - now_s < kLongestPreemptionS && now_s - *traits.deleted_s < kOverduePreemptionS;
+}
+
+void RemoveEnding(NodeIndex node, int32_t priority, int64_t now_s, Snapshot* snapshot) {
+  // From behind: the last pod takes the place of one that goes.
+  for (size_t position = snapshot->pods(node).size(); position-- > 0;) {
+    const PodShape& shape = snapshot->pod_shape(snapshot->pods(node)[position].shape);
+    if (MakesRoom(TraitsOf(shape), priority, now_s)) snapshot->RemovePod(node, position);
+  }
+}
+
+// Places up to `count` of the pods on the node; returns how many fit.
+int64_t PlaceOn(NodeIndex node, const IncomingPod& pod, int64_t count, const FitOptions& options,
+                Snapshot* snapshot, WorkBudget* budget) {
+  PodFit fit(snapshot, pod, &options, budget);
+  int64_t placed = 0;
+  while (placed < count && budget->Spend(fit.UnitsPerNode()) && budget->Reserve(TrialMemory::kPodBytes)) {
+    fit.Refresh(budget);
+    if (!fit.Fits(node)) break;
+    snapshot->PlacePod(node, fit.shape());
+    ++placed;
+  }
+  return placed;
+}
+
+}  // namespace
+
+std::vector<int64_t> PlaceNominated(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget,
+                                    LoopPlan* plan) {
+  Holds holds(problem);
+  std::vector<int64_t> taken(plan->waiting.size(), 0);
+  for (const Nomination& nomination : problem.nominations) {
+    const size_t position = static_cast<size_t>(nomination.pods);
+    const std::optional<NodeIndex> node = snapshot->FindSlot(nomination.node);
+    PendingPods& pods = plan->waiting[position];
+    const int64_t count = std::min(nomination.count, pods.count);
+    if (!node.has_value() || count <= 0 || !holds.MayHold(nomination.node)) continue;
+    if (budget->ended()) break;
+    snapshot->Fork();
+    RemoveEnding(*node, TraitsOf(pods.pod.shape).priority, problem.drain.now_s, snapshot);
+    const int64_t placed = PlaceOn(*node, pods.pod, count, problem.scale_down.fit, snapshot, budget);
+    if (placed == 0) {
+      snapshot->Revert();
+      continue;
+    }
+    snapshot->Commit();
+    pods.count -= placed;
+    taken[position] += placed;
+    plan->expected.push_back({nomination.pods, placed, *node, -1});
+    plan->held_nodes.push_back(nomination.node);
+    holds.Hold(nomination.node);
+  }
+  plan->next_held_nodes = std::move(holds).Take();
+  return taken;
+}
+
+}  // namespace loadline

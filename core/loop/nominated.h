@@ -1,0 +1,53 @@
+// Pods for which the scheduler makes room on a node, by preempting others, need no new node: they wait for
+// that one, and it is held for them.
+#ifndef LOADLINE_CORE_LOOP_NOMINATED_H_
+#define LOADLINE_CORE_LOOP_NOMINATED_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/work_budget.h"
+#include "core/cluster/cluster_state.h"
+#include "core/cluster/snapshot.h"
+
+namespace loadline {
+
+struct LoopPlan;
+struct LoopProblem;
+
+// Pods that are nominated to a node.
+struct Nomination {
+  int32_t pods = 0;  // position in LoopProblem::pending
+  Slot node{-1};     // one that is not there says nothing
+  int64_t count = 0;
+};
+
+// A node that is, or was, held for pods that are nominated to it.
+struct HeldNode {
+  std::string node;
+  std::string uid;
+  int64_t since_s = 0;
+  friend bool operator==(const HeldNode&, const HeldNode&) = default;
+};
+
+// A node is held for so long, and then not again until so much time has passed since it was first held:
+// whoever may create pods that preempt others, or forge nominations, keeps no node for ever.
+inline constexpr int64_t kLongestHoldS = 600;
+inline constexpr int64_t kHoldAgainAfterS = 3'600;
+// A pod that takes longer to end, or is overdue by more, makes room for nobody.
+inline constexpr int64_t kLongestPreemptionS = 300;
+inline constexpr int64_t kOverduePreemptionS = 60;
+
+// Puts nominated pods where they are to run: onto nodes of the snapshot, whose pods of lower priority that
+// are about to end are taken off before, and into LoopPlan::expected; they no longer count as waiting. Other
+// pods that wait find no room there. Only those stay nominated that fit then, on nodes that may be held; all
+// others wait as any pod. Sets LoopPlan::held_nodes and next_held_nodes. The caller has a Fork() open; pods
+// that depend on others are placed in the order of the nominations. Returns how many pods were taken of each
+// position, in that order. Deterministic. Cost: a trial of each nomination.
+std::vector<int64_t> PlaceNominated(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget,
+                                    LoopPlan* plan);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_NOMINATED_H_

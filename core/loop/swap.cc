@@ -1,0 +1,159 @@
+#include "core/loop/swap.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "core/loop/loop_resources.h"
+
+namespace loadline {
+namespace {
+
+constexpr double kForSwap = 0.5;
+
+using NodeCounts = std::vector<int64_t>;  // by group
+
+double CostOf(const LoopProblem& problem, const NodeCounts& nodes) {
+  double cost = 0;
+  for (size_t group = 0; group < nodes.size(); ++group) {
+    cost += problem.groups[group].usd_per_hour.value_or(0) * static_cast<double>(nodes[group]);
+  }
+  return cost;
+}
+
+NodeCounts GrownForPods(const LoopProblem& problem, const LoopPlan& plan) {
+  NodeCounts grown(problem.groups.size(), 0);
+  for (const LoopGrowth& growth : plan.growth) grown[static_cast<size_t>(growth.group)] = growth.for_pods;
+  return grown;
+}
+
+// Nodes that might be given up: those that are used beyond those that the provider has begun to make.
+NodeCounts MayBeGivenUp(const LoopProblem& problem, const std::vector<GroupCounts>& counts,
+                        const GroupRooms& rooms) {
+  NodeCounts nodes(problem.groups.size(), 0);
+  for (size_t group = 0; group < nodes.size(); ++group) {
+    const LoopGroup& of = problem.groups[group];
+    if (of.drain.atomic || of.drain.sized || !of.blocked_reason.empty() || !of.node.has_value() ||
+        !of.usd_per_hour.has_value()) {
+      continue;
+    }
+    const int64_t begun = std::max<int64_t>(0, counts[group].upcoming - of.not_begun);
+    const int64_t above_minimum = counts[group].registered + counts[group].upcoming - of.drain.min_nodes;
+    nodes[group] = std::max<int64_t>(0, std::min(rooms.used[group] - begun, above_minimum));
+  }
+  return nodes;
+}
+
+// Growth planned again without these nodes on their way.
+struct Attempt {
+  LoopPlan plan;
+  GroupRooms rooms;
+};
+
+class Swap {
+ public:
+  Swap(const LoopProblem& problem, const std::vector<GroupCounts>& counts, Snapshot* snapshot,
+       WorkBudget* budget, const LoopPlan& plan)
+      : problem_(problem), counts_(counts), snapshot_(*snapshot), budget_(budget), plan_(plan) {}
+
+  Attempt PlanWithout(const NodeCounts& given_up) const {
+    std::vector<GroupCounts> counts = counts_;
+    LoopProblem problem = problem_;
+    int64_t nodes = 0;
+    for (size_t group = 0; group < counts.size(); ++group) {
+      counts[group].upcoming -= given_up[group];
+      nodes += given_up[group];
+    }
+    if (problem.growth.max_new_nodes.has_value()) *problem.growth.max_new_nodes += nodes;
+    Attempt attempt;
+    attempt.plan.waiting = plan_.waiting;
+    attempt.plan.sizes = plan_.sizes;
+    attempt.plan.room = RoomOfCluster(problem, counts);
+    for (const LoopGrowth& growth : plan_.growth) {
+      LoopGrowth others = growth;
+      others.for_pods = 0;
+      if (others.nodes() > 0) attempt.plan.growth.push_back(others);
+    }
+    attempt.rooms = GrowForPods(problem, counts, &snapshot_, budget_, &attempt.plan);
+    return attempt;
+  }
+
+  // Whether the attempt, with what it gives up, takes the place of the plan.
+  bool IsBetter(const NodeCounts& given_up, const Attempt& attempt) const {
+    if (budget_->ended() || attempt.plan.scale_up.cut_short || !attempt.rooms.complete) return false;
+    const std::vector<int64_t>& left_over = plan_.scale_up.unplaced;
+    const std::vector<int64_t>& left_then = attempt.plan.scale_up.unplaced;
+    for (size_t pods = 0; pods < left_then.size(); ++pods) {
+      if (left_then[pods] > (pods < left_over.size() ? left_over[pods] : 0)) return false;
+    }
+    const double before = CostOf(problem_, GrownForPods(problem_, plan_)) + CostOf(problem_, given_up);
+    const double saved = before - CostOf(problem_, GrownForPods(problem_, attempt.plan));
+    return saved >= std::max(kLeastSavedUsd, kLeastSavedShare * before) && FitsBeside(attempt.plan);
+  }
+
+ private:
+  // Whether all that the attempt grows by is within the limits beside what was asked for.
+  bool FitsBeside(const LoopPlan& attempt) const {
+    LoopPlan others;
+    others.room = plan_.room;
+    for (const LoopGrowth& growth : attempt.growth) {
+      LoopGrowth kept = growth;
+      kept.for_pods = 0;
+      if (kept.nodes() > 0) others.growth.push_back(kept);
+    }
+    NodesOfGroups grown;
+    int64_t nodes = 0;
+    for (const LoopGrowth& growth : attempt.growth) {
+      if (growth.for_pods == 0) continue;
+      const size_t group = static_cast<size_t>(growth.group);
+      const int64_t there = counts_[group].registered + counts_[group].upcoming;
+      if (there + growth.for_pods > problem_.groups[group].max_nodes) return false;
+      grown[growth.group] = growth.for_pods;
+      nodes += growth.for_pods;
+    }
+    const NodeLimit left = NewNodesLeft(problem_, others);
+    return nodes <= left.value_or(nodes) && PermitsTogether(problem_, others, grown);
+  }
+
+  const LoopProblem& problem_;
+  const std::vector<GroupCounts>& counts_;
+  Snapshot& snapshot_;
+  WorkBudget* budget_;
+  const LoopPlan& plan_;
+};
+
+}  // namespace
+
+void SwapForLess(const LoopProblem& problem, const std::vector<GroupCounts>& counts, Snapshot* snapshot,
+                 WorkBudget* budget, LoopPlan* plan, GroupRooms* rooms) {
+  const bool grows = !plan->batch_wait_ms.has_value() && !plan->scale_up.nodes.empty();
+  if (!grows || problem.ranking.has_value() || plan->scale_up.cut_short || !rooms->complete) return;
+  NodeCounts given_up = MayBeGivenUp(problem, counts, *rooms);
+  if (std::all_of(given_up.begin(), given_up.end(), [](int64_t nodes) { return nodes == 0; })) return;
+  const WorkPhase phase(budget, kForSwap);
+  const Swap swap(problem, counts, snapshot, budget, *plan);
+  const Attempt anew = swap.PlanWithout(given_up);
+  // What it would ask for again is not given up.
+  const NodeCounts again = GrownForPods(problem, anew.plan);
+  bool any = false;
+  for (size_t group = 0; group < given_up.size(); ++group) {
+    given_up[group] = std::max<int64_t>(0, given_up[group] - again[group]);
+    any = any || given_up[group] > 0;
+  }
+  if (!any || anew.plan.scale_up.cut_short) return;
+  Attempt attempt = swap.PlanWithout(given_up);
+  if (!swap.IsBetter(given_up, attempt)) return;
+  plan->expected = std::move(attempt.plan.expected);
+  plan->scale_up = std::move(attempt.plan.scale_up);
+  plan->grown = std::move(attempt.plan.grown);
+  plan->growth = std::move(attempt.plan.growth);
+  plan->held_nodes = std::move(attempt.plan.held_nodes);
+  plan->next_held_nodes = std::move(attempt.plan.next_held_nodes);
+  for (size_t group = 0; group < given_up.size(); ++group) {
+    if (given_up[group] > 0) plan->take_back.push_back({static_cast<int32_t>(group), given_up[group]});
+  }
+  *rooms = std::move(attempt.rooms);
+}
+
+}  // namespace loadline

@@ -1,0 +1,129 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"loadline.dev/shim/ranking"
+)
+
+// Pricing says what nodes cost beside their price lists, and which node suits the cluster; over what a file of kind
+// RankPolicy says.
+type Pricing struct {
+	SpotFactor       float64  `json:"spotFactor" help:"share of the on-demand price that a spot node costs of which no price list has the spot price; 0: as the lists say"`
+	InterruptionRisk float64  `json:"interruptionRisk" help:"share of an hour's work that a spot node loses"`
+	NodeSurcharge    float64  `json:"nodeSurcharge" help:"what each node costs on top, in US dollars per hour"`
+	Commitments      []string `json:"commitments" flag:"commitment" help:"INSTANCE=CPUS that are paid for and no node uses yet: of an instance type, a family, or with nothing before = of any on-demand node; only where groups are ranked"`
+	PreferredTable   string   `json:"preferredTable" help:"how the node that suits the cluster is found: cluster-autoscaler, proposal or learned; only where groups are ranked"`
+	PreferredNode    string   `json:"preferredNode" help:"CPU:MEMORY of that node, such as 8:32Gi, in place of a table; only where groups are ranked"`
+}
+
+func (p *Pricing) check() error {
+	if !(p.SpotFactor >= 0 && p.SpotFactor <= 1) {
+		return fmt.Errorf("scaleUp.pricing.spotFactor: %v is out of range", p.SpotFactor)
+	}
+	if !(p.InterruptionRisk >= 0 && p.InterruptionRisk < 1) {
+		return fmt.Errorf("scaleUp.pricing.interruptionRisk: %v is out of range", p.InterruptionRisk)
+	}
+	if !(p.NodeSurcharge >= 0) || math.IsInf(p.NodeSurcharge, 0) {
+		return fmt.Errorf("scaleUp.pricing.nodeSurcharge: %v is out of range", p.NodeSurcharge)
+	}
+	if _, err := p.commitments(); err != nil {
+		return err
+	}
+	_, err := p.preferredNode()
+	return err
+}
+
+func (p *Pricing) commitments() (all []ranking.Commitment, err error) {
+	for _, entry := range p.Commitments {
+		instance, cpus, ok := strings.Cut(entry, "=")
+		unused, err := resource.ParseQuantity(cpus)
+		if !ok || err != nil || unused.Sign() < 0 {
+			return nil, fmt.Errorf("scaleUp.pricing.commitments: %q: must be INSTANCE=CPUS", entry)
+		}
+		all = append(all, ranking.Commitment{Instance: instance, UnusedCPU: unused})
+	}
+	return all, nil
+}
+
+func (p *Pricing) preferredNode() (*ranking.Node, error) {
+	if p.PreferredNode == "" {
+		return nil, nil
+	}
+	cpu, memory, _ := strings.Cut(p.PreferredNode, ":")
+	node := &ranking.Node{}
+	var err1, err2 error
+	node.CPU, err1 = resource.ParseQuantity(cpu)
+	if memory != "" {
+		node.Memory, err2 = resource.ParseQuantity(memory)
+	}
+	if err1 != nil || err2 != nil || node.CPU.Sign() <= 0 || node.Memory.Sign() < 0 {
+		return nil, fmt.Errorf("scaleUp.pricing.preferredNode: %q: must be CPU:MEMORY, such as 8:32Gi", p.PreferredNode)
+	}
+	return node, nil
+}
+
+// applyTo writes what is set into a policy. What only a ranking reads is refused where groups are not ranked: it would
+// be without effect.
+func (p *Pricing) applyTo(policy *ranking.Policy, ranks bool) error {
+	if !ranks && (len(p.Commitments) > 0 || p.PreferredTable != "" || p.PreferredNode != "") {
+		return errors.New("scaleUp.pricing: commitments, preferredTable and preferredNode have no effect where groups " +
+			"are not ranked: name strategies, a rankPreset or a rankPolicy")
+	}
+	if p.SpotFactor > 0 {
+		policy.Prices.SpotFactor = &p.SpotFactor
+	}
+	if p.InterruptionRisk > 0 {
+		policy.Prices.InterruptionRisk = p.InterruptionRisk
+	}
+	if p.NodeSurcharge > 0 {
+		policy.Prices.NodeSurcharge = p.NodeSurcharge
+	}
+	commitments, err := p.commitments()
+	if err != nil {
+		return err
+	}
+	if len(commitments) > 0 {
+		policy.Prices.Commitments = commitments
+	}
+	node, err := p.preferredNode()
+	if err != nil {
+		return err
+	}
+	if node != nil {
+		policy.PreferredNode = node
+	}
+	if p.PreferredTable != "" {
+		policy.PreferredTable = p.PreferredTable
+		policy.PreferredNode = node // a file's node would take its place
+	}
+	return nil
+}
+
+// mostBalancingLabels is how many labels the engine takes.
+const mostBalancingLabels = 100
+
+func (s *ScaleUp) checkBalance() error {
+	for key, value := range map[string]float64{"maxAllocatableDifferenceRatio": s.MaxAllocatableDifferenceRatio,
+		"memoryDifferenceRatio": s.MemoryDifferenceRatio} {
+		if !(value >= 0 && value <= 1) {
+			return fmt.Errorf("scaleUp.%s: %v is out of range", key, value)
+		}
+	}
+	if len(s.BalancingLabels) > 0 && len(s.BalancingIgnoreLabels) > 0 {
+		return errors.New("scaleUp.balancingLabels: decide alone, so that balancingIgnoreLabels have no effect")
+	}
+	for key, labels := range map[string][]string{"balancingLabels": s.BalancingLabels,
+		"balancingIgnoreLabels": s.BalancingIgnoreLabels} {
+		if len(labels) > mostBalancingLabels || slices.Contains(labels, "") {
+			return fmt.Errorf("scaleUp.%s: must be at most %d labels, none of them empty", key, mostBalancingLabels)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"loadline.dev/shim/api/loadlinev1"
+)
+
+// What the configuration says of prices arrives as the engine takes it, with and without a ranking.
+func TestPricingArrives(t *testing.T) {
+	c, _, err := parse(t, "--spot-factor=0.4 --interruption-risk=0.05 --node-surcharge=0.01", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := c.ReadFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := files.Prices
+	if p.GetSpotFactor() != 0.4 || p.GetInterruptionRisk() != 0.05 || p.GetNodeSurchargeUsdPerHour() != 0.01 ||
+		files.Ranking != nil {
+		t.Errorf("prices %v, ranking %v", p, files.Ranking)
+	}
+	c, _, err = parse(t, "--expander=least-waste,price --commitment=m5=64 --commitment==1500m "+
+		"--preferred-table=learned", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files, err = c.ReadFiles(); err != nil {
+		t.Fatal(err)
+	}
+	want := &loadlinev1.RankPolicy{Preset: loadlinev1.RankPolicy_CLUSTER_AUTOSCALER,
+		Strategies:     []loadlinev1.RankPolicy_Strategy{loadlinev1.RankPolicy_LEAST_WASTE, loadlinev1.RankPolicy_PRICE},
+		PreferredTable: loadlinev1.RankPolicy_LEARNED}
+	if !proto.Equal(files.Ranking, want) {
+		t.Errorf("ranking %v, want %v", files.Ranking, want)
+	}
+	commitments := []*loadlinev1.Commitment{{Instance: "m5", UnusedMilliCpu: 64_000}, {UnusedMilliCpu: 1500}}
+	for i, got := range files.Prices.GetCommitments() {
+		if len(files.Prices.GetCommitments()) != 2 || !proto.Equal(got, commitments[i]) {
+			t.Errorf("commitments %v, want %v", files.Prices.GetCommitments(), commitments)
+		}
+	}
+	c, _, err = parse(t, "--rank-preset=proposal --preferred-node=8:32Gi", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files, err = c.ReadFiles(); err != nil || files.Ranking.GetPreferredNode().GetMilliCpu() != 8000 ||
+		files.Ranking.GetPreferredNode().GetMemoryBytes() != 32<<30 {
+		t.Errorf("ranking %v, error %v", files.Ranking, err)
+	}
+}
+
+// What only a ranking reads is refused without one.
+func TestPricingThatHasNoEffectIsRefused(t *testing.T) {
+	for _, args := range []string{"--commitment=m5=64", "--preferred-table=learned", "--preferred-node=8"} {
+		c, _, err := parse(t, args, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.ReadFiles(); err == nil || !strings.Contains(err.Error(), "groups are not ranked") {
+			t.Errorf("%s: error %v", args, err)
+		}
+	}
+}

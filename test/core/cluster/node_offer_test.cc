@@ -1,0 +1,33 @@
+#include "core/cluster/node_offer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "test/testing/fit_cluster.h"
+
+namespace loadline {
+namespace {
+
+const std::vector<std::string> kGpuLabels = {"cloud.google.com/gke-accelerator", "accelerator"};
+
+TEST(NodeOfferTest, TheFirstLabelTellsTheTypeOfGPUs) {
+  FitCluster cluster;
+  FitNode node{.name = "n", .allocatable = {{"cpu", 4000}, {"memory", 16}, {"nvidia.com/gpu", 2}}};
+  const auto offer = [&] { return cluster.Shape(node); };
+  NodeShape shape = offer();
+  EXPECT_EQ(OfferOf(shape, cluster.names(), kGpuLabels), (NodeOffer{4000, 16})) << "no label, no type";
+  node.labels = {{"accelerator", "t4"}};
+  shape = offer();
+  EXPECT_EQ(OfferOf(shape, cluster.names(), kGpuLabels), (NodeOffer{4000, 16, "t4", 2}));
+  EXPECT_EQ(OfferOf(shape, cluster.names(), {}), (NodeOffer{4000, 16}));
+  node.labels.push_back({"cloud.google.com/gke-accelerator", "v100"});
+  node.allocatable.pop_back();
+  shape = offer();
+  EXPECT_EQ(OfferOf(shape, cluster.names(), kGpuLabels), (NodeOffer{4000, 16, "v100", 0}))
+      << "no devices yet";
+}
+
+}  // namespace
+}  // namespace loadline
