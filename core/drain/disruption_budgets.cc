@@ -44,6 +44,7 @@ absl::string_view Name(BudgetRefusal refusal) {
 DisruptionBudgets::DisruptionBudgets(const ClusterState& state, std::span<const AcceptedEviction> evictions) {
   for (const auto& [key, object] : state.objects().of(ObjectKind::kDisruptionBudget)) {
     const auto* const budget = std::get_if<DisruptionBudget>(&object.content);
+    IndexBudget(key.namespace_name, *budget);
     budgets_.push_back({key, budget, budget->observed_generation < budget->generation, 0});
   }
   if (budgets_.empty()) return;
@@ -63,49 +64,82 @@ DisruptionBudgets::DisruptionBudgets(const ClusterState& state, std::span<const 
   }
 }
 
+void DisruptionBudgets::IndexBudget(absl::string_view namespace_name, const DisruptionBudget& budget) {
+  const int32_t number = size();
+  ByLabel& of = index_[namespace_name];
+  if (budget.selector_error.empty()) {
+    for (const Requirement& requirement : budget.selector.requirements) {
+      if (requirement.op != SelectorOperator::kIn || requirement.values.size() != 1) continue;
+      of.budgets[{requirement.key, requirement.values.front()}].push_back(number);
+      return;
+    }
+  }
+  of.others.push_back(number);
+}
+
+DisruptionBudgets::ShapeSeen DisruptionBudgets::Look(const PodShape& shape) const {
+  ShapeSeen seen;
+  seen.known = true;
+  seen.matching = Matching(shape);
+  seen.counts = !seen.matching.empty() && TraitsOf(shape).ready && !GoesWithoutBudget(shape);
+  for (const int32_t budget : seen.matching) {
+    seen.by_name |= !budgets_[static_cast<size_t>(budget)].object->disrupted_pods.empty();
+  }
+  return seen;
+}
+
 // Also works out uses_: both need the budgets of each shape.
 std::vector<int64_t> DisruptionBudgets::ReadyPodsSeen(const ClusterState& state) {
   std::vector<int64_t> seen(budgets_.size(), 0);
-  std::vector<std::vector<int32_t>> matching;  // by shape
-  std::vector<bool> known;
+  std::vector<ShapeSeen> shapes;
   for (int32_t slot = 0; slot < state.slot_end(); ++slot) {
     if (!state.Occupied(Slot{slot})) continue;
     const NodePods& pods = state.pods(Slot{slot});
     for (size_t i = 0; i < pods.pods().size(); ++i) {
       const int32_t id = pods.pods()[i].shape;
       const size_t at = static_cast<size_t>(id);
-      if (at >= known.size()) {
-        known.resize(at + 1);
-        matching.resize(at + 1);
+      if (at >= shapes.size()) {
+        shapes.resize(at + 1);
         uses_.resize(at + 1);
       }
-      const PodShape& shape = state.pod_shapes()[id];
-      if (!known[at]) {
-        known[at] = true;
-        matching[at] = Matching(shape);
-        uses_[at] = UseBy(shape, matching[at]);
+      ShapeSeen& of = shapes[at];
+      if (!of.known) {
+        of = Look(state.pod_shapes()[id]);
+        uses_[at] = UseBy(state.pod_shapes()[id], of.matching);
       }
-      if (matching[at].empty() || !TraitsOf(shape).ready || GoesWithoutBudget(shape)) continue;
-      for (const int32_t budget : matching[at]) {
+      if (!of.counts) continue;
+      if (!of.by_name) {
+        ++of.pods;
+        continue;
+      }
+      for (const int32_t budget : of.matching) {
         const DisruptionBudget& object = *budgets_[static_cast<size_t>(budget)].object;
         if (!IsDisrupted(object, pods.name(i))) ++seen[static_cast<size_t>(budget)];
       }
     }
+  }
+  for (const ShapeSeen& of : shapes) {
+    for (const int32_t budget : of.matching) seen[static_cast<size_t>(budget)] += of.pods;
   }
   return seen;
 }
 
 std::vector<int32_t> DisruptionBudgets::Matching(const PodShape& shape) const {
   std::vector<int32_t> matching;
-  const auto first = std::lower_bound(
-      budgets_.begin(), budgets_.end(), shape.namespace_name,
-      [](const Budget& budget, const std::string& name) { return budget.key.namespace_name < name; });
-  for (auto budget = first; budget != budgets_.end() && budget->key.namespace_name == shape.namespace_name;
-       ++budget) {
-    if (!budget->object->selector_error.empty() || budget->object->selector.Matches(shape.labels)) {
-      matching.push_back(static_cast<int32_t>(budget - budgets_.begin()));
+  const auto found = index_.find(shape.namespace_name);
+  if (found == index_.end()) return matching;
+  const auto take = [&](const std::vector<int32_t>& budgets) {
+    for (const int32_t number : budgets) {
+      const DisruptionBudget& object = *budgets_[static_cast<size_t>(number)].object;
+      if (!object.selector_error.empty() || object.selector.Matches(shape.labels)) matching.push_back(number);
     }
+  };
+  take(found->second.others);
+  for (const auto& [key, value] : shape.labels) {
+    const auto by_label = found->second.budgets.find({key, value});
+    if (by_label != found->second.budgets.end()) take(by_label->second);
   }
+  std::sort(matching.begin(), matching.end());
   return matching;
 }
 

@@ -7,8 +7,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/objects.h"
@@ -58,7 +60,8 @@ class DisruptionBudgets {
   // Budgets for tests of rules alone: none.
   DisruptionBudgets() = default;
   // `state` outlives the object and does not change meanwhile.
-  // Cost: O(pods + shapes * budgets of their namespace * requirements).
+  // Cost: O(pods + shapes * budgets of their namespace that may match them * requirements). Those that ask
+  // for one value of a label are found by it.
   explicit DisruptionBudgets(const ClusterState& state, std::span<const AcceptedEviction> evictions = {});
 
   // What moving a pod of this shape takes. `shape` is in ClusterState::pod_shapes() and in use.
@@ -108,13 +111,30 @@ class DisruptionBudgets {
     int64_t left = 0;
   };
 
-  // Numbers of the budgets that match.
+  // Of a namespace: what its budgets ask for that may match pods with a label.
+  struct ByLabel {
+    absl::flat_hash_map<std::pair<absl::string_view, absl::string_view>, std::vector<int32_t>> budgets;
+    std::vector<int32_t> others;  // which ask for no single value
+  };
+  // The next one. What is kept refers to what is given.
+  void IndexBudget(absl::string_view namespace_name, const DisruptionBudget& budget);
+  // Numbers of the budgets that match, in order.
   std::vector<int32_t> Matching(const PodShape& shape) const;
   BudgetUse UseBy(const PodShape& shape, std::span<const int32_t> matching) const;
+  // A shape of pods that are on nodes.
+  struct ShapeSeen {
+    bool known = false;
+    bool counts = false;   // pods of it are ready, and some budget matches
+    bool by_name = false;  // of some such budget pods are disrupted, which are known by their names
+    int64_t pods = 0;      // where they are not told apart
+    std::vector<int32_t> matching;
+  };
+  ShapeSeen Look(const PodShape& shape) const;
   std::vector<int64_t> ReadyPodsSeen(const ClusterState& state);
 
   std::vector<Budget> budgets_;
-  std::vector<BudgetUse> uses_;  // by shape
+  absl::flat_hash_map<absl::string_view, ByLabel> index_;  // by namespace
+  std::vector<BudgetUse> uses_;                            // by shape
 };
 
 }  // namespace loadline

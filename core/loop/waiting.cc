@@ -15,9 +15,12 @@ bool IsExpendable(const PodTraits& traits) {
 
 void RemoveExpendablePods(Snapshot* snapshot) {
   std::vector<char> expendable;
+  bool any = false;
   for (int32_t shape = 0; shape < snapshot->pod_shape_end(); ++shape) {
     expendable.push_back(IsExpendable(TraitsOf(snapshot->pod_shape(shape))) ? 1 : 0);
+    any = any || expendable.back() != 0;
   }
+  if (!any) return;
   for (int32_t i = 0; i < snapshot->node_end(); ++i) {
     const NodeIndex node{i};
     if (!snapshot->Contains(node)) continue;

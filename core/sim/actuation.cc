@@ -18,9 +18,12 @@ constexpr int64_t kMostRefusedDeletions = 5;
 Actuation::Actuation(World* world, Cloud* cloud, ActObserver* observer)
     : world_(*world), cloud_(*cloud), observer_(*observer) {}
 
-CloudAnswer Actuation::Grow(int32_t group, int64_t machines) {
-  observer_.Grows(group, machines);
-  return cloud_.Grow(group, machines);
+CloudAnswer Actuation::Grow(int32_t group, int64_t machines, int64_t for_slack) {
+  observer_.Grows(group, machines, for_slack);
+  ++world_.counts().growths;
+  const CloudAnswer answer = cloud_.Grow(group, machines);
+  observer_.Grew(group, answer);
+  return answer;
 }
 
 CloudAnswer Actuation::DeleteLate(int32_t machine) {
@@ -30,53 +33,100 @@ CloudAnswer Actuation::DeleteLate(int32_t machine) {
 
 Actuation::Progress Actuation::TakeProgress() { return std::exchange(progress_, {}); }
 
-Actuation::Going* Actuation::Find(int32_t node) {
+void Actuation::Forget() {
+  going_.clear();
+  under_way_.clear();
+  acknowledged_.clear();
+  progress_ = {};
+}
+
+const Actuation::Going* Actuation::Find(int32_t node) const {
   const auto found =
       std::find_if(going_.begin(), going_.end(), [&](const Going& going) { return going.node == node; });
   return found == going_.end() ? nullptr : &*found;
 }
 
-void Actuation::Start(int32_t node, int64_t pods) {
-  observer_.StartsToGo(node, pods == 0);
-  going_.push_back({.node = node, .since_ms = world_.now_ms(), .planned_pods = pods});
-  progress_.started.push_back(node);
-  world_.SetTainted(node, true);
-  world_.After(0, SimEventKind::kActuate, node);
+bool Actuation::IsGoing(int32_t node, bool listed) const {
+  if (UnderWay(node)) return false;
+  if (Acknowledged(node)) return true;
+  const SimNode& of = world_.node(node);
+  if (!of.tainted || of.asked_ms < 0) return false;
+  return !listed || world_.machine(of.machine).state == SimMachine::State::kDeleting ||
+         world_.now_ms() - of.asked_ms < kDeletionPatienceMs;
 }
 
-void Actuation::GiveBack(Going* going) {
-  const int32_t node = going->node;
-  observer_.GivesBack(node);
-  progress_.failed.push_back(node);
+void Actuation::Again(Going* going, int64_t after_ms) {
+  going->next_ms = world_.now_ms() + after_ms;
+  world_.After(after_ms, SimEventKind::kActuate, going->node);
+}
+
+bool Actuation::Start(int32_t node, int64_t pods) {
+  if (world_.WriteFails()) return false;
+  observer_.StartsToGo(node, pods == 0);
+  going_.push_back({.node = node, .since_ms = world_.now_ms(), .planned_pods = pods});
+  under_way_.push_back(node);
+  progress_.started.push_back(node);
+  world_.SetTainted(node, true);
+  Again(&going_.back(), 0);
+  return true;
+}
+
+void Actuation::End(int32_t node) {
   std::erase_if(going_, [&](const Going& entry) { return entry.node == node; });
+  std::erase(under_way_, node);
+  world_.After(0, SimEventKind::kRemovalEnded);
+}
+
+void Actuation::Release(int32_t node) {
+  if (world_.WriteFails()) return;
+  observer_.GivesBack(node);
   world_.SetTainted(node, false);
 }
 
+void Actuation::GiveBack(int32_t node) {
+  progress_.failed.push_back(node);
+  End(node);
+  observer_.GivesUp(node);
+  Release(node);
+}
+
 void Actuation::DeleteMachine(Going* going) {
-  const int32_t machine = world_.node(going->node).machine;
+  const int32_t node = going->node;
+  const int32_t machine = world_.node(node).machine;
   observer_.Deletes(machine, /*late=*/false);
+  world_.SetAsked(node, world_.now_ms());
   switch (cloud_.Delete(machine)) {
     case CloudAnswer::kDone:
     case CloudAnswer::kRefused:  // it is on its way out already: the node goes without us
-      going->acknowledged = true;
+      acknowledged_.insert(node);
+      progress_.removed.push_back(node);
+      End(node);
+      return;
+    case CloudAnswer::kUnknown:
+      // It may have been taken: the mark stays on the node, and nobody takes the taint off for some time.
+      progress_.failed.push_back(node);
+      End(node);
+      observer_.GivesUp(node);
       return;
     case CloudAnswer::kNoCapacity:
     case CloudAnswer::kThrottled:
     case CloudAnswer::kFailed:
       break;
   }
+  world_.SetAsked(node, -1);
   if (++going->refused_deletions > kMostRefusedDeletions) {
-    GiveBack(going);
+    GiveBack(node);
   } else {
-    world_.After(kEvictAgainMs, SimEventKind::kActuate, going->node);
+    Again(going, kEvictAgainMs);
   }
 }
 
 void Actuation::Step(int32_t node) {
-  Going* const going = Find(node);
-  if (going == nullptr || going->acknowledged) return;
+  Going* const going = const_cast<Going*>(Find(node));
+  // Another process may have begun it again, at another time.
+  if (going == nullptr || going->next_ms != world_.now_ms()) return;
   if (!world_.node(node).present) {
-    std::erase_if(going_, [&](const Going& entry) { return entry.node == node; });
+    End(node);
     return;
   }
   std::vector<int32_t> to_evict;
@@ -89,13 +139,13 @@ void Actuation::Step(int32_t node) {
   }
   // Pods that came since it was planned have no place elsewhere.
   if (!std::exchange(going->looked, true) && static_cast<int64_t>(to_evict.size()) > going->planned_pods) {
-    GiveBack(going);
+    GiveBack(node);
     return;
   }
   bool refused = false;
   for (const int32_t pod : to_evict) {
-    if (world_.Evict(pod)) {
-      progress_.evicted.push_back({pod, world_.now_s()});
+    if (world_.Evict(pod) == SimEviction::kDone) {
+      progress_.evicted.push_back({pod, world_.now_ms()});
       ending = true;
     } else {
       refused = true;
@@ -107,10 +157,10 @@ void Actuation::Step(int32_t node) {
   }
   const int64_t waited_ms = world_.now_ms() - going->since_ms;
   if (waited_ms > (refused ? kGiveUpEvictionsMs : kGiveUpPodsMs)) {
-    GiveBack(going);
+    GiveBack(node);
     return;
   }
-  world_.After(refused ? kEvictAgainMs : kLookAgainMs, SimEventKind::kActuate, node);
+  Again(going, refused ? kEvictAgainMs : kLookAgainMs);
 }
 
 }  // namespace loadline

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "core/sim/cloud.h"
 #include "core/sim/world.h"
 
@@ -14,11 +15,18 @@ namespace loadline {
 class ActObserver {
  public:
   virtual ~ActObserver() = default;
-  virtual void Grows(int32_t group, int64_t machines) = 0;
+  // `for_slack`: so many of them for no pod.
+  virtual void Grows(int32_t group, int64_t machines, int64_t for_slack) = 0;
+  // How that ended.
+  virtual void Grew(int32_t group, CloudAnswer answer) = 0;
   virtual void StartsToGo(int32_t node, bool empty) = 0;
   virtual void GivesBack(int32_t node) = 0;
-  // `late`: as one that did not become a node in time; else because its node goes.
+  // Nobody goes on with its removal; what it carries stays for now.
+  virtual void GivesUp(int32_t node) = 0;
+  // `late`: as one that did not become a node in time, or cannot; else because its node goes.
   virtual void Deletes(int32_t machine, bool late) = 0;
+  // Another process leads, which knows what was kept, and what nodes carry.
+  virtual void LeaderChanges() = 0;
 };
 
 // A node that goes: tainted, its pods evicted, then deleted at the cloud. It looks at the pods as they are,
@@ -28,28 +36,39 @@ class Actuation {
  public:
   struct EvictedPod {
     int32_t pod;
-    int64_t at_s;
+    int64_t at_ms;
   };
   // What has happened since the last loop.
   struct Progress {
     std::vector<int32_t> started;  // nodes
     std::vector<int32_t> failed;
+    std::vector<int32_t> removed;  // that the cloud deletes
     std::vector<EvictedPod> evicted;
-    bool empty() const { return started.empty() && failed.empty() && evicted.empty(); }
+    bool empty() const { return started.empty() && failed.empty() && removed.empty() && evicted.empty(); }
   };
 
   // All outlive it.
   Actuation(World* world, Cloud* cloud, ActObserver* observer);
 
-  CloudAnswer Grow(int32_t group, int64_t machines);
+  CloudAnswer Grow(int32_t group, int64_t machines, int64_t for_slack);
   CloudAnswer DeleteLate(int32_t machine);
-  // `pods`: how many are to be evicted.
-  void Start(int32_t node, int64_t pods);
+  // `pods`: how many are to be evicted. False: it could not be tainted, and stays.
+  bool Start(int32_t node, int64_t pods);
+  // Takes the taint off a node whose removal somebody else has begun, if the API server does.
+  void Release(int32_t node);
   // Upon kActuate.
   void Step(int32_t node);
+  // The process has ended: all that it was about is forgotten.
+  void Forget();
 
-  // Nodes go.
-  bool busy() const { return !going_.empty(); }
+  // Nodes go, and have not been taken by the cloud yet.
+  const std::vector<int32_t>& under_way() const { return under_way_; }
+  bool UnderWay(int32_t node) const { return Find(node) != nullptr; }
+  // Somebody has asked the cloud to delete the node's machine, and it has not become plain that it does not.
+  // `listed`: the cloud lists the machine.
+  bool IsGoing(int32_t node, bool listed) const;
+  // The cloud has said to this process that it deletes it.
+  bool Acknowledged(int32_t node) const { return acknowledged_.contains(node); }
   bool HasProgress() const { return !progress_.empty(); }
   Progress TakeProgress();
 
@@ -57,19 +76,23 @@ class Actuation {
   struct Going {
     int32_t node = 0;
     int64_t since_ms = 0;
+    int64_t next_ms = 0;  // when it is looked at again
     int64_t planned_pods = 0;
     int64_t refused_deletions = 0;
     bool looked = false;
-    bool acknowledged = false;
   };
-  Going* Find(int32_t node);
-  void GiveBack(Going* going);
+  const Going* Find(int32_t node) const;
+  void Again(Going* going, int64_t after_ms);
+  void End(int32_t node);
+  void GiveBack(int32_t node);
   void DeleteMachine(Going* going);
 
   World& world_;
   Cloud& cloud_;
   ActObserver& observer_;
   std::vector<Going> going_;
+  std::vector<int32_t> under_way_;  // the nodes of going_
+  absl::flat_hash_set<int32_t> acknowledged_;
   Progress progress_;
 };
 

@@ -14,6 +14,8 @@ constexpr int64_t kBootToReadyMs = 10'000;
 // From Ready=Unknown to the deletion of the pods: tolerationSeconds of the default tolerations.
 constexpr int64_t kTolerateLostMs = 300'000;
 constexpr int64_t kSlowFactor = 10;
+constexpr int64_t kFlapMs = 10'000;
+constexpr int64_t kTakenBackMs = 45'000;
 
 }  // namespace
 
@@ -22,7 +24,8 @@ Cloud::Cloud(World* world)
       start_(world->scenario().seed, SimPurpose::kMachineStart),
       faults_(world->scenario().seed, SimPurpose::kCloudFaults),
       spot_(world->scenario().seed, SimPurpose::kSpot),
-      node_faults_(world->scenario().seed, SimPurpose::kNodeFaults) {
+      node_faults_(world->scenario().seed, SimPurpose::kNodeFaults),
+      hand_(world->scenario().seed, SimPurpose::kHand) {
   const size_t groups = world->scenario().groups.size();
   targets_.resize(groups);
   machines_.resize(groups);
@@ -41,7 +44,10 @@ void Cloud::Start() {
     }
   }
   const SimFaults& faults = world_.scenario().faults;
-  if (faults.node_unready > 0 || faults.node_lost > 0) world_.After(kSimHourMs, SimEventKind::kNodeFaultHour);
+  if (faults.node_unready + faults.node_lost + faults.node_flaps + faults.node_returns > 0) {
+    world_.After(kSimHourMs, SimEventKind::kNodeFaultHour);
+  }
+  if (faults.hand_scaling > 0) world_.After(kSimHourMs, SimEventKind::kHandHour);
 }
 
 bool Cloud::Throttled() {
@@ -60,11 +66,19 @@ int32_t Cloud::Order(int32_t group) {
 }
 
 CloudAnswer Cloud::Grow(int32_t group, int64_t machines) {
-  const size_t at = static_cast<size_t>(group);
-  const SimGroup& of = world_.group(group);
   const SimFaults& faults = world_.scenario().faults;
   if (Throttled()) return CloudAnswer::kThrottled;
   if (faults_.Chance(faults.failed_call)) return CloudAnswer::kFailed;
+  const bool lost = faults_.Chance(faults.lost_answer);
+  if (lost && faults_.Chance(500'000)) return CloudAnswer::kUnknown;
+  const CloudAnswer answer = Ordered(group, machines);
+  return lost ? CloudAnswer::kUnknown : answer;
+}
+
+CloudAnswer Cloud::Ordered(int32_t group, int64_t machines) {
+  const size_t at = static_cast<size_t>(group);
+  const SimGroup& of = world_.group(group);
+  const SimFaults& faults = world_.scenario().faults;
   if (machines < 1 || targets_[at] + machines > of.max_nodes) return CloudAnswer::kRefused;
   if (faults_.Chance(faults.stock_out)) {
     no_capacity_until_ms_[at] = world_.now_ms() + faults.stock_out_s * 1000;
@@ -72,12 +86,17 @@ CloudAnswer Cloud::Grow(int32_t group, int64_t machines) {
   if (world_.now_ms() < no_capacity_until_ms_[at]) return CloudAnswer::kNoCapacity;
   targets_[at] += machines;
   ++version_;
+  const bool taken_back = faults_.Chance(faults.taken_back);
   for (int64_t i = 0; i < machines; ++i) {
     const int32_t machine = Order(group);
     int64_t start_ms = start_.Between(of.start_s_min * 1000, of.start_s_max * 1000);
     if (faults_.Chance(faults.slow_start)) start_ms *= kSlowFactor;
+    if (taken_back) world_.After(kTakenBackMs, SimEventKind::kMachineTaken, machine);
     if (faults_.Chance(faults.phantom)) {
       world_.machine(machine).phantom = true;
+    } else if (faults_.Chance(faults.failed_machine)) {
+      world_.machine(machine).fails = true;
+      world_.After(start_ms, SimEventKind::kMachineFails, machine);
     } else {
       world_.After(start_ms, SimEventKind::kMachineUp, machine);
     }
@@ -86,18 +105,28 @@ CloudAnswer Cloud::Grow(int32_t group, int64_t machines) {
 }
 
 CloudAnswer Cloud::Delete(int32_t machine) {
-  SimMachine& of = world_.machine(machine);
-  const size_t at = static_cast<size_t>(of.group);
+  const SimFaults& faults = world_.scenario().faults;
   if (Throttled()) return CloudAnswer::kThrottled;
-  if (faults_.Chance(world_.scenario().faults.failed_call)) return CloudAnswer::kFailed;
+  if (faults_.Chance(faults.failed_call)) return CloudAnswer::kFailed;
+  const bool lost = faults_.Chance(faults.lost_answer);
+  if (lost && faults_.Chance(500'000)) return CloudAnswer::kUnknown;
+  const SimMachine& of = world_.machine(machine);
   if (of.state == SimMachine::State::kDeleting || of.state == SimMachine::State::kGone) {
-    return CloudAnswer::kRefused;
+    return lost ? CloudAnswer::kUnknown : CloudAnswer::kRefused;
   }
+  Deleted(machine);
+  return lost ? CloudAnswer::kUnknown : CloudAnswer::kDone;
+}
+
+void Cloud::Deleted(int32_t machine) {
+  SimMachine& of = world_.machine(machine);
   of.state = SimMachine::State::kDeleting;
-  --targets_[at];
+  --targets_[static_cast<size_t>(of.group)];
   ++version_;
-  world_.After(kShutdownMs, SimEventKind::kMachineGone, machine);
-  return CloudAnswer::kDone;
+  const SimFaults& faults = world_.scenario().faults;
+  const int64_t takes_ms =
+      faults_.Chance(faults.stuck_deletion) ? faults.stuck_deletion_s * 1000 : kShutdownMs;
+  world_.After(takes_ms, SimEventKind::kMachineGone, machine);
 }
 
 void Cloud::MachineUp(int32_t machine) {
@@ -137,6 +166,10 @@ void Cloud::MachineGone(int32_t machine) {
 void Cloud::SpotHour(int32_t machine) {
   const SimMachine& of = world_.machine(machine);
   if (of.state != SimMachine::State::kRunning) return;
+  if (!world_.node(of.node).present) {
+    world_.After(kSimHourMs, SimEventKind::kSpotHour, machine);
+    return;
+  }
   if (!spot_.Chance(world_.scenario().faults.spot_interruption)) {
     world_.After(kSimHourMs, SimEventKind::kSpotHour, machine);
     return;
@@ -148,19 +181,69 @@ void Cloud::SpotHour(int32_t machine) {
 void Cloud::SpotEnd(int32_t machine) { MachineGone(machine); }
 
 void Cloud::NodeFaultHour() {
-  const SimFaults& faults = world_.scenario().faults;
   std::vector<int32_t> nodes = world_.nodes();
   std::sort(nodes.begin(), nodes.end());
-  for (const int32_t node : nodes) {
-    if (node_faults_.Chance(faults.node_lost)) {
-      MachineGone(world_.node(node).machine);
-    } else if (node_faults_.Chance(faults.node_unready) && world_.node(node).ready) {
-      world_.SetReady(node, false);
-      world_.After(faults.node_unready_s * 1000, SimEventKind::kNodeBack, node);
-      world_.After(kTolerateLostMs, SimEventKind::kPodsOfLostNode, node);
-    }
-  }
+  for (const int32_t node : nodes) FailNode(node);
   world_.After(kSimHourMs, SimEventKind::kNodeFaultHour);
+}
+
+void Cloud::FailNode(int32_t node) {
+  const SimFaults& faults = world_.scenario().faults;
+  const int32_t machine = world_.node(node).machine;
+  if (node_faults_.Chance(faults.node_lost)) {
+    MachineGone(machine);
+  } else if (node_faults_.Chance(faults.node_unready) && world_.node(node).ready) {
+    world_.SetReady(node, false);
+    world_.After(faults.node_unready_s * 1000, SimEventKind::kNodeBack, node);
+    world_.After(kTolerateLostMs, SimEventKind::kPodsOfLostNode, node);
+  } else if (node_faults_.Chance(faults.node_flaps) && world_.node(node).ready) {
+    world_.SetFlaps(node, static_cast<int32_t>(2 * node_faults_.Between(3, 30)));
+    NodeFlaps(node);
+  } else if (node_faults_.Chance(faults.node_returns) && world_.node(node).ready) {
+    world_.RemoveNode(node);
+    world_.After(kSimMinuteMs, SimEventKind::kNodeReturns, machine);
+  }
+}
+
+void Cloud::NodeFlaps(int32_t node) {
+  const SimNode& of = world_.node(node);
+  if (!of.present || of.flaps == 0) return;
+  world_.SetFlaps(node, of.flaps - 1);
+  world_.SetReady(node, of.flaps % 2 == 0);
+  world_.After(kFlapMs, SimEventKind::kNodeFlaps, node);
+}
+
+void Cloud::NodeReturns(int32_t machine) {
+  if (world_.machine(machine).state != SimMachine::State::kRunning) return;
+  const int32_t node = world_.AddNode(machine, /*devices=*/true);
+  world_.After(kBootToReadyMs, SimEventKind::kNodeReady, node);
+}
+
+void Cloud::MachineFails(int32_t machine) {
+  SimMachine& of = world_.machine(machine);
+  if (of.state != SimMachine::State::kOrdered) return;
+  of.faulty = true;
+  ++version_;
+}
+
+void Cloud::MachineTaken(int32_t machine) {
+  if (world_.machine(machine).state == SimMachine::State::kOrdered) Lose(machine);
+}
+
+// As somebody does at the console of the cloud.
+void Cloud::HandHour() {
+  world_.After(kSimHourMs, SimEventKind::kHandHour);
+  for (int32_t group = 0; group < static_cast<int32_t>(targets_.size()); ++group) {
+    if (!hand_.Chance(world_.scenario().faults.hand_scaling)) continue;
+    const std::vector<int32_t>& machines = machines_[static_cast<size_t>(group)];
+    const int64_t which = hand_.Between(0, 2 * static_cast<int64_t>(machines.size()));
+    if (which >= static_cast<int64_t>(machines.size())) {
+      Ordered(group, hand_.Between(1, 3));
+      continue;
+    }
+    const int32_t machine = machines[static_cast<size_t>(which)];
+    if (world_.machine(machine).state == SimMachine::State::kRunning) Deleted(machine);
+  }
 }
 
 void Cloud::NodeBack(int32_t node) { world_.SetReady(node, true); }

@@ -11,12 +11,16 @@
 
 namespace loadline {
 
+// How long the cloud may take from being asked to delete a machine to saying that it does.
+inline constexpr int64_t kDeletionPatienceMs = 300'000;
+
 // How a call ended.
 enum class CloudAnswer {
   kDone,
   kNoCapacity,  // none of the machines was ordered
   kThrottled,   // too many calls in this minute
   kFailed,      // for another reason, and nothing has changed
+  kUnknown,     // the answer was lost, and nobody knows whether it was done
   kRefused,     // beyond the bounds of the group, or of a machine that is no longer there
 };
 
@@ -50,6 +54,11 @@ class Cloud {
   void NodeFaultHour();
   void NodeBack(int32_t node);
   void PodsOfLostNode(int32_t node);
+  void MachineFails(int32_t machine);
+  void MachineTaken(int32_t machine);
+  void NodeReturns(int32_t machine);
+  void NodeFlaps(int32_t node);
+  void HandHour();
 
   // What all machines have cost until now, and cost in an hour.
   double Usd() const;
@@ -57,6 +66,9 @@ class Cloud {
 
  private:
   bool Throttled();
+  CloudAnswer Ordered(int32_t group, int64_t machines);
+  void Deleted(int32_t machine);
+  void FailNode(int32_t node);
   int32_t Order(int32_t group);
   void Lose(int32_t machine);
 
@@ -65,6 +77,7 @@ class Cloud {
   RandomStream faults_;
   RandomStream spot_;
   RandomStream node_faults_;
+  RandomStream hand_;
   std::vector<int64_t> targets_;
   std::vector<std::vector<int32_t>> machines_;
   std::vector<int64_t> no_capacity_until_ms_;

@@ -21,11 +21,19 @@ enum class SimEventKind : uint8_t {
   kMachineGone,     // subject: a machine
   kSpotHour,        // subject: a machine; once in an hour it may be taken back
   kSpotEnd,         // subject: a machine
+  kMachineFails,    // subject: a machine; the cloud says that it cannot be created
+  kMachineTaken,    // subject: a machine; the cloud takes back what was ordered
   kNodeFaultHour,   // once in an hour nodes may fail
+  kNodeReturns,     // subject: a machine; its node registers again
+  kNodeFlaps,       // subject: a node; it is ready, or not any more
+  kHandHour,        // once in an hour somebody else may change groups
+  kApiHour,         // once in an hour the loop may not reach the API server
   kNodeBack,        // subject: a node; it is ready again
   kPodsOfLostNode,  // subject: a node; pods of one that is not ready for long are deleted
   kActuate,         // subject: a node that goes
-  kLoop,            // the loop under test
+  kLoop,            // the loop under test; subject: 0 at its interval, 1 before that
+  kRemovalEnded,    // a node is gone, or given back
+  kLeaderHour,      // once in an hour the process that leads may end
   kSample,          // a point of the series
 };
 

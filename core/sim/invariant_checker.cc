@@ -10,11 +10,19 @@ namespace {
 constexpr int64_t kCheckedHourMs = 3'600'000;
 constexpr int64_t kMostUnready = 3;
 constexpr int64_t kMostUnreadyPercent = 45;
+// A node that registered so lately may still be starting.
+constexpr int64_t kStartupMs = 900'000;
+constexpr int64_t kLeastBackOffMs = 300'000;
+constexpr int64_t kOldestViewMs = 60'000;
+constexpr int64_t kBrokenListMs = 60'000;
 
 }  // namespace
 
 InvariantChecker::InvariantChecker(const World* world, const Cloud* cloud)
-    : world_(*world), cloud_(*cloud), ready_(world->scenario().workloads.size()) {}
+    : world_(*world),
+      cloud_(*cloud),
+      ready_(world->scenario().workloads.size()),
+      failed_ms_(world->scenario().groups.size(), -1) {}
 
 void InvariantChecker::Violation(absl::string_view invariant, const std::string& text) {
   if (violations_.size() >= kMostViolations) return;
@@ -24,15 +32,23 @@ void InvariantChecker::Violation(absl::string_view invariant, const std::string&
 // The loop is told of everything at once.
 bool InvariantChecker::SeesAll() const {
   const SimFaults& faults = world_.scenario().faults;
-  return faults.watch_lag_ms_max == 0 && faults.lost_event == 0;
+  return faults.watch_lag_ms_max == 0 && faults.lost_event == 0 && faults.broken_list == 0 &&
+         faults.api_down == 0;
 }
 
-// --- pods and nodes
-// -----------------------------------------------------------------------------------------
+// What one process has found out the next one knows.
+bool InvariantChecker::RemembersAll() const {
+  const SimFaults& faults = world_.scenario().faults;
+  return faults.failed_state_write == 0 && faults.leader_ends_acting == 0 && faults.api_down == 0;
+}
+
+// --- pods and nodes ----------------------------------------------------------------------------------------
 
 void InvariantChecker::PodChanged(int32_t pod) {
   const size_t number = static_cast<size_t>(pod);
   if (number >= pods_.size()) pods_.resize(number + 1);
+  // Also up to the moment in which the first one comes.
+  if (world_.pods_alive() <= 1) no_pods_ms_ = world_.now_ms();
   const SimPod& of = world_.pod(pod);
   PodNote& note = pods_[number];
   const bool ready = of.phase == SimPodPhase::kRunning;
@@ -99,15 +115,16 @@ void InvariantChecker::NodeChanged(int32_t node) {
   if (number >= nodes_.size()) nodes_.resize(number + 1);
   const SimNode& of = world_.node(node);
   if (nodes_[number].pods == 0) nodes_[number].empty_since_ms = world_.now_ms();
+  if (of.tainted && !nodes_[number].tainted) nodes_[number].tainted_since_ms = world_.now_ms();
   nodes_[number].tainted = of.tainted;
   nodes_[number].started = nodes_[number].started || of.ready;
+  if (!of.present) removed_ms_ = world_.now_ms();
   if (!of.present) std::erase_if(going_, [&](const Going& going) { return going.node == node; });
 }
 
-// --- what the loop does
-// -------------------------------------------------------------------------------------
+// --- what the loop does ------------------------------------------------------------------------------------
 
-void InvariantChecker::Grows(int32_t group, int64_t machines) {
+void InvariantChecker::Grows(int32_t group, int64_t machines, int64_t for_slack) {
   const SimGroup& of = world_.group(group);
   if (machines < 1) Violation("C1", absl::StrCat("group ", of.name, " is asked to grow by ", machines));
   if (cloud_.target(group) + machines > of.max_nodes) {
@@ -115,9 +132,16 @@ void InvariantChecker::Grows(int32_t group, int64_t machines) {
               absl::StrCat("group ", of.name, " has ", cloud_.target(group), " and is asked to grow by ",
                            machines, ", with a maximum of ", of.max_nodes));
   }
+  const int64_t failed_ms = failed_ms_[static_cast<size_t>(group)];
+  if (failed_ms >= 0 &&
+      world_.now_ms() - failed_ms < kLeastBackOffMs - 2 * world_.scenario().faults.leader_clock_ms) {
+    Violation("C4",
+              absl::StrCat("group ", of.name, " is asked to grow, and failed to at ", failed_ms, " ms"));
+  }
+  CheckUnready("C4", absl::StrCat("group ", of.name, " grows"), kStartupMs);
   if (grew_ms_ != world_.now_ms()) grown_now_ = 0;
   grew_ms_ = world_.now_ms();
-  grown_now_ += machines;
+  grown_now_ += machines - for_slack;
   if (!SeesAll()) return;
   int64_t need = world_.waiting();
   for (const Going& going : going_) need += nodes_[static_cast<size_t>(going.node)].to_move;
@@ -126,37 +150,92 @@ void InvariantChecker::Grows(int32_t group, int64_t machines) {
   }
 }
 
+void InvariantChecker::Grew(int32_t group, CloudAnswer answer) {
+  if (answer == CloudAnswer::kDone) {
+    granted_ms_ = world_.now_ms();
+  } else if (answer != CloudAnswer::kRefused) {
+    failed_ms_[static_cast<size_t>(group)] = world_.now_ms();
+  }
+}
+
 void InvariantChecker::StartsToGo(int32_t node, bool empty) {
   const SimNode& of = world_.node(node);
   if (!of.present) return;  // the loop did not know, and nothing happens
-  if (grew_ms_ == world_.now_ms()) Violation("D11", absl::StrCat("node ", node, " goes while groups grow"));
+  const SimSettings& settings = world_.scenario().settings;
+  const int64_t clocks_ms = 2 * world_.scenario().faults.leader_clock_ms;
+  const int64_t since_growth_ms = world_.now_ms() - granted_ms_;
+  if (grew_ms_ == world_.now_ms() ||
+      (granted_ms_ >= 0 && since_growth_ms < settings.after_add_s * 1000 - clocks_ms)) {
+    Violation("D11", absl::StrCat("node ", node, " goes while groups grow, or have just grown"));
+  }
+  std::erase_if(going_, [&](const Going& going) { return going.node == node && going.abandoned; });
   const bool goes =
       std::any_of(going_.begin(), going_.end(), [&](const Going& going) { return going.node == node; });
-  if (goes) Violation("D10", absl::StrCat("node ", node, " is chosen again"));
-  const SimSettings& settings = world_.scenario().settings;
-  const int64_t least_s = std::min(settings.unneeded_time_s, settings.unready_time_s);
+  const bool deleting = world_.machine(of.machine).state == SimMachine::State::kDeleting;
+  if (goes || (deleting && SeesAll())) {
+    Violation("D10", absl::StrCat("node ", node, " is chosen again"));
+  }
+  const int64_t least_ms = std::min(settings.unneeded_time_s, settings.unready_time_s) * 1000 - clocks_ms;
   const int64_t age_ms = world_.now_ms() - of.joined_ms;
-  if (age_ms < least_s * 1000) {
+  if (age_ms < least_ms) {
     Violation("D7", absl::StrCat("node ", node, " goes ", age_ms, " ms after it came"));
   }
-  CheckHealth(node);
+  CheckKnown(node, empty);
+  CheckMayMove(node);
+  CheckUnready("D11", absl::StrCat("node ", node, " goes"), kStartupMs);
   CheckMinimum(node);
   going_.push_back({node, !empty});
   CheckParallelism();
 }
 
-// Nodes that have not started yet are none of the cluster.
-void InvariantChecker::CheckHealth(int32_t node) {
+// Nodes that may still be starting are none of the cluster.
+void InvariantChecker::CheckUnready(absl::string_view invariant, const std::string& what,
+                                    int64_t youngest_ms) {
   if (!SeesAll()) return;
   int64_t unready = 0;
   int64_t nodes = 0;
   for (const int32_t other : world_.nodes()) {
-    if (!nodes_[static_cast<size_t>(other)].started) continue;
     ++nodes;
-    unready += world_.node(other).ready ? 0 : 1;
+    const SimNode& of = world_.node(other);
+    unready += of.ready || world_.now_ms() - of.joined_ms < youngest_ms ? 0 : 1;
   }
   if (unready > kMostUnready && unready * 100 > nodes * kMostUnreadyPercent) {
-    Violation("D11", absl::StrCat("node ", node, " goes while ", unready, " of ", nodes, " are not ready"));
+    Violation(invariant, absl::StrCat(what, " while ", unready, " of ", nodes, " nodes are not ready"));
+  }
+}
+
+// The loop knows the cluster well enough to let a node go, and what is on it.
+void InvariantChecker::CheckKnown(int32_t node, bool empty) {
+  const SimFaults& faults = world_.scenario().faults;
+  const int64_t down_ms = world_.api_down_since_ms();
+  const int64_t interval_ms = world_.scenario().settings.scan_interval_s * 1000;
+  if (down_ms >= 0 && world_.now_ms() - down_ms > kOldestViewMs + interval_ms) {
+    Violation("D8", absl::StrCat("node ", node, " goes, and the API server is out of reach since ", down_ms));
+  }
+  if (!empty || faults.lost_event > 0) return;  // a lost change comes with a list
+  // The brake on vanished pods holds for one loop, and the timers of nodes for the rest.
+  const SimSettings& settings = world_.scenario().settings;
+  const int64_t unneeded_s = std::min(settings.unneeded_time_s, settings.unready_time_s);
+  if (faults.broken_list > 0 && unneeded_s * 1000 < kBrokenListMs + interval_ms) return;
+  const int64_t told_ms = faults.watch_lag_ms_max + faults.api_down_s * 1000 + kCheckedHourMs;
+  for (const int32_t pod : world_.node(node).pods) {
+    const SimPod& of = world_.pod(pod);
+    // One that takes longer to end than it may counts for nothing.
+    if (world_.IsDaemon(pod) || of.phase == SimPodPhase::kTerminating) continue;
+    if (world_.now_ms() - of.bound_ms <= told_ms) continue;
+    Violation("D8", absl::StrCat("node ", node, " goes as an empty one, and has pod ", pod));
+  }
+}
+
+void InvariantChecker::CheckMayMove(int32_t node) {
+  if (!SeesAll()) return;
+  for (const int32_t pod : world_.node(node).pods) {
+    const SimWorkload& of = world_.workload(world_.pod(pod).workload);
+    if (world_.IsDaemon(pod) || world_.pod(pod).phase == SimPodPhase::kTerminating) continue;
+    if (of.not_evictable) Violation("D3", absl::StrCat("node ", node, " goes, and pod ", pod, " must stay"));
+    if (of.two_budgets && of.max_unavailable >= 0) {
+      Violation("D1", absl::StrCat("node ", node, " goes, and two budgets select pod ", pod));
+    }
   }
 }
 
@@ -166,7 +245,7 @@ void InvariantChecker::CheckMinimum(int32_t node) {
   int64_t asked = 0;  // that the cloud still counts
   int64_t going = 0;
   for (const Going& entry : going_) {
-    if (world_.node(entry.node).group != group) continue;
+    if (world_.node(entry.node).group != group || IsLeftBehind(entry)) continue;
     ++going;
     asked += deleted_.contains(world_.node(entry.node).machine) ? 0 : 1;
   }
@@ -183,11 +262,23 @@ void InvariantChecker::CheckMinimum(int32_t node) {
   }
 }
 
+// Its removal has begun and nobody goes on with it.
+bool InvariantChecker::IsLeftBehind(const Going& going) const {
+  return going.abandoned &&
+         world_.machine(world_.node(going.node).machine).state != SimMachine::State::kDeleting;
+}
+
 void InvariantChecker::CheckParallelism() {
   const SimSettings& settings = world_.scenario().settings;
-  const int64_t drains =
-      std::count_if(going_.begin(), going_.end(), [](const Going& going) { return going.drain; });
-  const int64_t all = static_cast<int64_t>(going_.size());
+  int64_t drains = 0;
+  int64_t all = 0;
+  for (const Going& going : going_) {
+    // One that the cloud has said to delete long ago, and has not, holds up nobody.
+    const bool stuck = going.deleted_ms >= 0 && world_.now_ms() - going.deleted_ms >= kDeletionPatienceMs;
+    if (going.abandoned || stuck) continue;
+    ++all;
+    drains += going.drain ? 1 : 0;
+  }
   if (all > settings.max_scale_down_parallelism) {
     Violation("D6", absl::StrCat(all, " nodes go at once, of at most ", settings.max_scale_down_parallelism));
   }
@@ -205,17 +296,25 @@ void InvariantChecker::GivesBack(int32_t node) {
   std::erase_if(going_, [&](const Going& going) { return going.node == node; });
 }
 
+void InvariantChecker::GivesUp(int32_t node) {
+  for (Going& going : going_) going.abandoned = going.abandoned || going.node == node;
+}
+
 void InvariantChecker::Deletes(int32_t machine, bool late) {
   const SimMachine& of = world_.machine(machine);
   if (of.state == SimMachine::State::kDeleting) {
     Violation("D10", absl::StrCat("machine ", machine, " is deleted again"));
   }
+  if (late && of.faulty) return;
   if (late) {
     const int64_t age_ms = world_.now_ms() - of.ordered_ms;
     if (of.had_node && SeesAll()) {
       Violation("D9", absl::StrCat("machine ", machine, " is given up, and has had a node"));
     }
-    if (age_ms < world_.scenario().settings.max_node_provision_s * 1000) {
+    // Each process goes by its own clock.
+    const int64_t least_ms =
+        world_.scenario().settings.max_node_provision_s * 1000 - 2 * world_.scenario().faults.leader_clock_ms;
+    if (age_ms < least_ms) {
       Violation("D9", absl::StrCat("machine ", machine, " is given up ", age_ms, " ms after its order"));
     }
     if (cloud_.target(of.group) <= world_.group(of.group).min_nodes) {
@@ -228,19 +327,59 @@ void InvariantChecker::Deletes(int32_t machine, bool late) {
     Violation("D3", absl::StrCat("node ", of.node, " goes with pod ", pod, ", which was not evicted"));
   }
   deleted_.insert(machine);
+  for (Going& going : going_) {
+    if (going.node == of.node) going.deleted_ms = world_.now_ms();
+  }
 }
 
-// --- what must happen
-// ---------------------------------------------------------------------------------------
+void InvariantChecker::LeaderChanges() {
+  for (Going& going : going_) going.abandoned = true;
+  if (RemembersAll()) return;
+  granted_ms_ = -1;
+  std::fill(failed_ms_.begin(), failed_ms_.end(), -1);
+}
+
+// --- what must happen --------------------------------------------------------------------------------------
 
 void InvariantChecker::CheckProgress() {
+  CheckTaints();
+  // Whatever keeps pods waiting is not the loop.
+  SimFaults harmless;
   const SimFaults& faults = world_.scenario().faults;
-  const bool fine = faults.lost_event == 0 && faults.stock_out == 0 && faults.phantom == 0 &&
-                    faults.slow_start == 0 && faults.calls_per_minute == 0 && faults.failed_call == 0 &&
-                    faults.spot_interruption == 0 && faults.node_unready == 0 && faults.node_lost == 0;
-  if (!fine) return;
+  harmless.watch_lag_ms_min = faults.watch_lag_ms_min;
+  harmless.watch_lag_ms_max = faults.watch_lag_ms_max;
+  harmless.relist_s = faults.relist_s;
+  harmless.doubled_event = faults.doubled_event;
+  harmless.stock_out_s = faults.stock_out_s;
+  harmless.node_unready_s = faults.node_unready_s;
+  harmless.late_devices_s = faults.late_devices_s;
+  harmless.stuck_deletion_s = faults.stuck_deletion_s;
+  harmless.stuck_pod_s = faults.stuck_pod_s;
+  harmless.api_down_s = faults.api_down_s;
+  if (faults != harmless) return;
   CheckWaiting();
   CheckEmptyNodes();
+}
+
+void InvariantChecker::CheckTaints() {
+  const SimFaults& faults = world_.scenario().faults;
+  const int64_t longest_ms = kCheckedHourMs + (faults.api_down_s + faults.stuck_pod_s) * 1000;
+  if (world_.pods_alive() <= 1 || world_.now_ms() - no_pods_ms_ <= longest_ms) return;
+  for (const int32_t node : world_.nodes()) {
+    const NodeNote& note = nodes_[static_cast<size_t>(node)];
+    const SimMachine& machine = world_.machine(world_.node(node).machine);
+    if (!note.tainted || machine.state == SimMachine::State::kDeleting) continue;
+    if (world_.now_ms() - note.tainted_since_ms <= longest_ms) continue;
+    Violation("G3",
+              absl::StrCat("node ", node, " is marked for deletion since ", note.tainted_since_ms, " ms"));
+  }
+}
+
+void InvariantChecker::CheckSums(int32_t node, const CpuMemory& requested) {
+  const NodeNote& note = nodes_[static_cast<size_t>(node)];
+  if (!SeesAll() || (note.cpu == requested.cpu && note.memory == requested.memory)) return;
+  Violation("F5", absl::StrCat("the loop counts ", requested.cpu, " mCPU on node ", node, ", where ",
+                               note.cpu, " are"));
 }
 
 // Whether a new node of some group that may grow takes it, with room to spare for what DaemonSets put there.
@@ -276,9 +415,11 @@ void InvariantChecker::CheckWaiting() {
 
 void InvariantChecker::CheckEmptyNodes() {
   const SimSettings& settings = world_.scenario().settings;
-  if (!settings.scale_down || world_.waiting() > 0) return;
+  if (!settings.scale_down || world_.waiting() > 0 || world_.pods_alive() <= 1) return;
   const int64_t before_ms = world_.now_ms() - settings.unneeded_time_s * 1000 - kCheckedHourMs;
-  if (grew_ms_ > before_ms) return;
+  // Others go first.
+  const int64_t going_ms = world_.now_ms() - settings.after_delete_s * 1000 - kCheckedHourMs / 2;
+  if (grew_ms_ > before_ms || no_pods_ms_ > before_ms || removed_ms_ > going_ms) return;
   for (const int32_t node : world_.nodes()) {
     const SimNode& of = world_.node(node);
     const NodeNote& note = nodes_[static_cast<size_t>(node)];

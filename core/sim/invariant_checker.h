@@ -20,14 +20,18 @@ namespace loadline {
 //
 //   C1   no group is asked to grow beyond its maximum, or by less than one node
 //   C2   not more nodes are asked for at once than pods need one, where the loop sees the cluster as it is
-//   D1   an eviction leaves as many ready pods as the budget wants
+//   C4   no group is asked to grow that has just failed to, nor any while too many nodes are not ready
+//   D1   an eviction leaves as many ready pods as the budget wants, and none is of a pod with two budgets
 //   D2   no group goes below its minimum, by its target or by its nodes
 //   D3   no node goes with a pod that must not move, or with one that was not evicted
 //   D6   not more nodes go at once, and not more of them with pods, than may
 //   D7   no node goes that has not been there for as long as one must be unneeded
+//   D8   no node goes while the API server is out of reach, nor as an empty one that has had pods for long
 //   D9   no machine is given up as late that has had a node, or has had less time than it may take
 //   D10  no node goes, and no machine is deleted, twice; none is given back once the cloud has taken it
-//   D11  none starts to go while groups grow, or while too many nodes are not ready
+//   D11  none starts to go while groups grow or have just grown, or while too many nodes are not ready
+//   F5   what the loop keeps of a node is the sum of its pods
+//   G3   no node stays marked for deletion for long that nobody deletes
 //   A7   no node has more on it than it offers, and no pod comes to one that is to be deleted
 //   E3   pods that would have a node do not wait for hours, and empty nodes do not stay, where nothing goes
 //   wrong
@@ -39,12 +43,17 @@ class InvariantChecker : public SimObserver, public ActObserver {
   void PodChanged(int32_t pod) override;
   void NodeChanged(int32_t node) override;
   void WorkloadChanged(int32_t) override {}
-  void Grows(int32_t group, int64_t machines) override;
+  void Grows(int32_t group, int64_t machines, int64_t for_slack) override;
+  void Grew(int32_t group, CloudAnswer answer) override;
   void StartsToGo(int32_t node, bool empty) override;
   void GivesBack(int32_t node) override;
+  void GivesUp(int32_t node) override;
   void Deletes(int32_t machine, bool late) override;
-  // E3; once in an hour.
+  void LeaderChanges() override;
+  // E3 and G3; once in an hour.
   void CheckProgress();
+  // F5: what the loop counts on a node, where it has been told of everything.
+  void CheckSums(int32_t node, const CpuMemory& requested);
 
   // The first ones, each with its time.
   const std::vector<std::string>& violations() const { return violations_; }
@@ -63,12 +72,15 @@ class InvariantChecker : public SimObserver, public ActObserver {
     int64_t pods = 0;
     int64_t to_move = 0;  // pods that are not of DaemonSets
     int64_t empty_since_ms = 0;
+    int64_t tainted_since_ms = 0;  // while it is
     bool tainted = false;
     bool started = false;  // it was ready once
   };
   struct Going {
     int32_t node;
     bool drain;
+    bool abandoned = false;   // who let it go is gone
+    int64_t deleted_ms = -1;  // when the cloud was asked
   };
 
   void Violation(absl::string_view invariant, const std::string& text);
@@ -76,9 +88,14 @@ class InvariantChecker : public SimObserver, public ActObserver {
   void Leaves(int32_t pod, int32_t node);
   void CheckEviction(int32_t pod);
   void CheckMinimum(int32_t node);
+  bool IsLeftBehind(const Going& going) const;
   void CheckParallelism();
-  void CheckHealth(int32_t node);
   bool SeesAll() const;
+  bool RemembersAll() const;
+  void CheckUnready(absl::string_view invariant, const std::string& what, int64_t youngest_ms);
+  void CheckKnown(int32_t node, bool empty);
+  void CheckMayMove(int32_t node);
+  void CheckTaints();
   void CheckWaiting();
   void CheckEmptyNodes();
   bool WouldHaveNode(const SimWorkload& workload) const;
@@ -90,7 +107,12 @@ class InvariantChecker : public SimObserver, public ActObserver {
   std::vector<int64_t> ready_;  // pods by workload
   std::vector<Going> going_;
   absl::flat_hash_set<int32_t> deleted_;  // machines whose deletion was asked for and may have been taken
+  std::vector<int64_t> failed_ms_;  // when a group last failed to grow, as this process knows; -1: never
+  int64_t granted_ms_ = -1;         // when the cloud last agreed that one grows
   int64_t grew_ms_ = -1;
+  int64_t removed_ms_ = 0;  // when a node last went
+  int64_t no_pods_ms_ =
+      -1;                  // when there was last not a single pod: nobody knows then whether pods were listed
   int64_t grown_now_ = 0;  // nodes asked for at grew_ms_
   std::vector<std::string> violations_;
 };

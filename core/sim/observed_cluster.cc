@@ -11,7 +11,8 @@ namespace {
 constexpr int64_t kStatusIntervalMs = 1000;
 // Times of terminating pods are told in these steps, so that pods which end together share a shape.
 constexpr int32_t kTerminatingStepS = 60;
-constexpr uint8_t kEveryBit = 32;
+constexpr size_t kEveryBit = 32;
+constexpr size_t kEveryPlan = 3;  // AsPlanned
 
 }  // namespace
 
@@ -21,7 +22,7 @@ ObservedCluster::ObservedCluster(World* world, const ShapesOf* shapes)
       chance_(world->scenario().seed, SimPurpose::kWatch),
       unschedulable_(world->scenario().workloads.size()),
       status_since_ms_(world->scenario().workloads.size(), -1),
-      node_shapes_(world->scenario().groups.size() * kEveryBit) {
+      node_shapes_(world->scenario().groups.size() * kEveryBit * kEveryPlan) {
   state_.set_resource_names(shapes->names());
   for (size_t i = 0; i < kObjectKinds; ++i) state_.objects().SetComplete(static_cast<ObjectKind>(i));
   for (int32_t i = 0; i < static_cast<int32_t>(unschedulable_.size()); ++i) {
@@ -37,11 +38,20 @@ ObservedCluster::~ObservedCluster() = default;
 std::string ObservedCluster::PodName(int32_t pod) { return absl::StrCat("p", pod); }
 
 std::string ObservedCluster::NodeName(int32_t node) const {
-  return absl::StrCat(world_.group(world_.node(node).group).name, "-", node);
+  return absl::StrCat(world_.group(world_.node(node).group).name, "-", world_.node(node).machine);
 }
 
 PodShape ObservedCluster::EvictedShape(int32_t pod) const {
   return shapes_.OnNode(world_.pod(pod).workload, /*ready=*/true);
+}
+
+std::pair<int64_t, int64_t> ObservedCluster::CameMs(int32_t workload) const {
+  const absl::btree_set<int32_t>& pods = unschedulable_[static_cast<size_t>(workload)];
+  const auto came = [this](int32_t pod) {
+    return std::min(world_.pod(pod).created_ms / 1000 * 1000 + 1000,
+                    pods_[static_cast<size_t>(pod)].waits_since_ms);
+  };
+  return {came(*pods.begin()), came(*pods.rbegin())};  // by number is by time
 }
 
 std::optional<Slot> ObservedCluster::SlotOf(int32_t node) const {
@@ -50,18 +60,28 @@ std::optional<Slot> ObservedCluster::SlotOf(int32_t node) const {
   return nodes_[number].slot;
 }
 
-bool ObservedCluster::Registered(int32_t node) const {
-  const size_t number = static_cast<size_t>(node);
-  return node >= 0 && number < nodes_.size() && (nodes_[number].bits & kPresent) != 0;
+std::optional<CpuMemory> ObservedCluster::RequestedOn(int32_t node) const {
+  const std::optional<Slot> slot = SlotOf(node);
+  const std::optional<NodeIndex> index = slot.has_value() ? snapshot_->FindSlot(*slot) : std::nullopt;
+  if (!index.has_value()) return std::nullopt;
+  const NodeAmount& cpu = snapshot_->amount(*index, kCpu);
+  const NodeAmount& memory = snapshot_->amount(*index, kMemory);
+  return CpuMemory{cpu.allocatable - cpu.free, memory.allocatable - memory.free};
 }
 
 // --- what happens ------------------------------------------------------------------------------------------
 
-// News keep their order, as on one connection.
-int64_t ObservedCluster::Due() {
+// News keep their order, as on one connection: pods have one, and nodes.
+void ObservedCluster::Send(News news, NewsQueue* queue) {
   const SimFaults& faults = world_.scenario().faults;
-  const int64_t due = world_.now_ms() + chance_.Between(faults.watch_lag_ms_min, faults.watch_lag_ms_max);
-  return news_.empty() ? due : std::max(due, news_.back().due_ms);
+  news.due_ms = world_.now_ms() + chance_.Between(faults.watch_lag_ms_min, faults.watch_lag_ms_max);
+  if (!queue->empty()) news.due_ms = std::max(news.due_ms, queue->back().due_ms);
+  if (chance_.Chance(faults.lost_event)) {
+    lost_.push_back(news);
+  } else {
+    queue->push_back(news);
+    if (chance_.Chance(faults.doubled_event)) queue->push_back(news);
+  }
 }
 
 ObservedCluster::News ObservedCluster::NewsOfPod(int32_t pod) const {
@@ -87,25 +107,11 @@ ObservedCluster::News ObservedCluster::NewsOfNode(int32_t node) const {
 }
 
 void ObservedCluster::PodChanged(int32_t pod) {
-  News news = NewsOfPod(pod);
-  news.due_ms = Due();
-  if (chance_.Chance(world_.scenario().faults.lost_event)) {
-    lost_.push_back(news);
-  } else {
-    news_.push_back(news);
-  }
+  Send(NewsOfPod(pod), &pod_news_);
   StatusChanged(world_.pod(pod).workload);
 }
 
-void ObservedCluster::NodeChanged(int32_t node) {
-  News news = NewsOfNode(node);
-  news.due_ms = Due();
-  if (chance_.Chance(world_.scenario().faults.lost_event)) {
-    lost_.push_back(news);
-  } else {
-    news_.push_back(news);
-  }
-}
+void ObservedCluster::NodeChanged(int32_t node) { Send(NewsOfNode(node), &node_news_); }
 
 void ObservedCluster::WorkloadChanged(int32_t workload) { StatusChanged(workload); }
 
@@ -118,27 +124,47 @@ void ObservedCluster::StatusChanged(int32_t workload) {
 
 // --- what is seen ------------------------------------------------------------------------------------------
 
-bool ObservedCluster::CatchUp() {
+bool ObservedCluster::TakeNews() {
+  if (world_.api_down_since_ms() >= 0) return true;  // what it knows gets older
   bool changed = false;
   const int64_t now_ms = world_.now_ms();
-  while (!news_.empty() && news_.front().due_ms <= now_ms) {
-    Apply(news_.front());
-    news_.pop_front();
-    changed = true;
+  heard_ms_ = now_ms;
+  for (NewsQueue* const queue : {&node_news_, &pod_news_}) {
+    while (!queue->empty() && queue->front().due_ms <= now_ms) {
+      Apply(queue->front());
+      queue->pop_front();
+      changed = true;
+    }
   }
-  if (now_ms >= next_relist_ms_) {
-    next_relist_ms_ = now_ms + world_.scenario().faults.relist_s * 1000;
-    changed = changed || !lost_.empty();
-    TellLost();
-  }
-  if (WriteStatuses()) changed = true;
-  if (!changed && snapshot_ != nullptr) return false;
-  WriteNodes();
-  WriteSnapshot();
-  return true;
+  if (now_ms >= next_relist_ms_ && List()) changed = true;
+  return WriteStatuses() || changed;
 }
 
-// A full list says what is now, also of what the watch has not told yet.
+// A full list says what is now, also of what the watch has not told yet; a broken one says less.
+bool ObservedCluster::List() {
+  constexpr int64_t kListAgainMs = 60'000;
+  const SimFaults& faults = world_.scenario().faults;
+  const int64_t hid = hides_;
+  const bool broken = hid == kNoPods && chance_.Chance(faults.broken_list);
+  hides_ = broken ? chance_.Between(0, kAllPods) : kNoPods;
+  next_relist_ms_ = world_.now_ms() + (broken ? kListAgainMs : faults.relist_s * 1000);
+  const bool changed = !lost_.empty() || hid != hides_;
+  TellLost();
+  if (hid != hides_) {
+    for (const int32_t node : registered_) MarkDirty(node);
+  }
+  return changed;
+}
+
+void ObservedCluster::PlanWith(int32_t node, AsPlanned how) {
+  if (std::exchange(nodes_[static_cast<size_t>(node)].planned, how) != how) MarkDirty(node);
+}
+
+void ObservedCluster::Show() {
+  WriteNodes();
+  WriteSnapshot();
+}
+
 void ObservedCluster::TellLost() {
   for (const News& lost : std::exchange(lost_, {})) {
     Apply(lost.pod >= 0 ? NewsOfPod(lost.pod) : NewsOfNode(lost.node));
@@ -157,15 +183,21 @@ void ObservedCluster::ApplyPod(const News& news) {
   const size_t number = static_cast<size_t>(news.pod);
   if (number >= pods_.size()) pods_.resize(number + 1);
   PodSeen& seen = pods_[number];
-  const size_t workload = static_cast<size_t>(world_.pod(news.pod).workload);
-  if (seen.unschedulable) --unschedulable_[workload];
+  absl::btree_set<int32_t>& waiting = unschedulable_[static_cast<size_t>(world_.pod(news.pod).workload)];
   Detach(news.pod);
   if (seen.shape >= 0) released_.push_back(std::exchange(seen.shape, -1));
+  pods_known_ += (news.phase != SimPodPhase::kGone ? 1 : 0) - (seen.phase != SimPodPhase::kGone ? 1 : 0);
   seen.on = news.on;
   seen.phase = news.phase;
   seen.terminating_s = news.terminating_s;
-  seen.unschedulable = news.phase == SimPodPhase::kWaiting && news.bits != 0;
-  if (seen.unschedulable) ++unschedulable_[workload];
+  const bool waits = news.phase == SimPodPhase::kWaiting && news.bits != 0;
+  if (waits && !seen.unschedulable) {
+    waiting.insert(news.pod);
+    seen.waits_since_ms = world_.now_ms();
+  } else if (!waits && seen.unschedulable) {
+    waiting.erase(news.pod);
+  }
+  seen.unschedulable = waits;
   if (seen.on >= 0) Attach(news.pod);
 }
 
@@ -190,14 +222,32 @@ void ObservedCluster::Detach(int32_t pod) {
   MarkDirty(seen.on);
 }
 
+// A node that registers again has the name of the one before: there is one object of that name.
 void ObservedCluster::ApplyNode(const News& news) {
-  const size_t number = static_cast<size_t>(news.node);
-  if (number >= nodes_.size()) nodes_.resize(number + 1);
-  NodeSeen& seen = nodes_[number];
-  seen.bits = news.bits;
-  constexpr uint8_t kStarted = kPresent | kReady | kDevices;
-  seen.started = seen.started || (news.bits & kStarted) == kStarted;
-  MarkDirty(news.node);
+  if (static_cast<size_t>(news.node) >= nodes_.size()) nodes_.resize(static_cast<size_t>(news.node) + 1);
+  const size_t machine = static_cast<size_t>(world_.node(news.node).machine);
+  if (machine >= node_of_machine_.size()) node_of_machine_.resize(machine + 1, -1);
+  int32_t& last = node_of_machine_[machine];
+  if (last > news.node) return;
+  if (last >= 0 && last < news.node) SetBits(last, 0);
+  last = news.node;
+  SetBits(news.node, news.bits);
+}
+
+void ObservedCluster::SetBits(int32_t node, uint8_t bits) {
+  NodeSeen& seen = nodes_[static_cast<size_t>(node)];
+  seen.bits = bits;
+  if (seen.shown() && seen.place < 0) {
+    seen.place = static_cast<int32_t>(registered_.size());
+    registered_.push_back(node);
+  } else if (!seen.shown() && seen.place >= 0) {
+    const int32_t last = registered_.back();
+    registered_[static_cast<size_t>(seen.place)] = last;
+    nodes_[static_cast<size_t>(last)].place = seen.place;
+    registered_.pop_back();
+    seen.place = -1;
+  }
+  MarkDirty(node);
 }
 
 void ObservedCluster::MarkDirty(int32_t node) {
@@ -206,8 +256,7 @@ void ObservedCluster::MarkDirty(int32_t node) {
   dirty_.push_back(node);
 }
 
-// --- as a cluster state
-// -------------------------------------------------------------------------------------
+// --- as a cluster state ------------------------------------------------------------------------------------
 
 void ObservedCluster::WriteNodes() {
   // All leave before any comes.
@@ -261,6 +310,7 @@ void ObservedCluster::WriteNode(int32_t node) {
   contents_.clear();
   char* at = text_.data();
   for (const int32_t pod : seen.pods) {
+    if (Hides(world_.pod(pod).workload)) continue;
     const absl::AlphaNum number(pod);
     char* const name = at;
     *at++ = 'p';
@@ -275,18 +325,24 @@ void ObservedCluster::WriteNode(int32_t node) {
   traits.created_s = kSimEpochS + of.joined_ms / 1000;
   traits.ready = (seen.bits & kReady) != 0;
   std::string name = NodeName(node);
-  state_.SetNode(seen.slot, name, ShapeOfNode(of.group, seen.bits), contents_, name, std::move(traits));
+  state_.SetNode(seen.slot, name, ShapeOfNode(of.group, seen.bits, seen.planned), contents_, name,
+                 std::move(traits));
 }
 
-const NodeShape& ObservedCluster::ShapeOfNode(int32_t group, uint8_t bits) {
-  std::optional<NodeShape>& shape = node_shapes_[static_cast<size_t>(group) * kEveryBit + bits];
+const NodeShape& ObservedCluster::ShapeOfNode(int32_t group, uint8_t bits, AsPlanned planned) {
+  const size_t plan = static_cast<size_t>(planned);
+  std::optional<NodeShape>& shape =
+      node_shapes_[(static_cast<size_t>(group) * kEveryBit + bits) * kEveryPlan + plan];
   if (shape.has_value()) return *shape;
   shape = shapes_.Node(group, (bits & kDevices) != 0);
   std::vector<Taint> taints = shape->taints;
   if ((bits & kReady) == 0) taints.push_back({"node.kubernetes.io/not-ready", "", "NoSchedule"});
-  if ((bits & kTainted) != 0) taints.push_back({kToBeDeletedTaint, "", "NoSchedule"});
-  *shape = MakeNodeShape(shape->allocatable, shapes_.names(), shape->labels, std::move(taints),
-                         /*unschedulable=*/(bits & kReclaimed) != 0);
+  if ((bits & kTainted) != 0 && planned != AsPlanned::kAbandoned) {
+    taints.push_back({kToBeDeletedTaint, "", "NoSchedule"});
+  }
+  const bool unschedulable = (bits & kReclaimed) != 0 || planned == AsPlanned::kNotStarted;
+  *shape =
+      MakeNodeShape(shape->allocatable, shapes_.names(), shape->labels, std::move(taints), unschedulable);
   return *shape;
 }
 
@@ -308,7 +364,7 @@ void ObservedCluster::WriteStatus(int32_t workload) {
   const SimWorkload& of = world_.workload(workload);
   const SimReplicas& has = world_.replicas(workload);
   Workload content;
-  content.uid = shapes_.Owner(workload).uid;
+  content.uid = ShapesOf::UidOf(workload);
   content.current_replicas = static_cast<int64_t>(has.alive.size());
   content.target_replicas = of.kind == SimWorkloadKind::kDaemon ? content.current_replicas : has.wanted;
   FingerprintBuilder hash;
@@ -325,6 +381,10 @@ void ObservedCluster::WriteStatus(int32_t workload) {
   budget.expected_pods = static_cast<int32_t>(status.expected);
   hash.Add(status.healthy);
   hash.Add(status.desired);
+  if (of.two_budgets) {
+    state_.objects().Set(
+        {{ObjectKind::kDisruptionBudget, kSimNamespace, of.name + "-too"}, budget, hash.Finish()});
+  }
   state_.objects().Set(
       {{ObjectKind::kDisruptionBudget, kSimNamespace, of.name}, std::move(budget), hash.Finish()});
 }

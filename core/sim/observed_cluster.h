@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/snapshot.h"
 #include "core/sim/shapes_of.h"
@@ -16,9 +18,9 @@
 
 namespace loadline {
 
-// Takes note of every change of pods and nodes, and tells it to the loop after the lag of the watch, in
-// order; some are lost until the next full list. Statuses of workloads and budgets come at most once in a
-// second.
+// Takes note of every change of pods and nodes, and tells it to the loop after the lag of the watch, those of
+// pods in order and those of nodes; some are lost until the next full list. Statuses of workloads and budgets
+// come at most once in a second.
 class ObservedCluster : public SimObserver {
  public:
   // Both outlive it.
@@ -29,25 +31,52 @@ class ObservedCluster : public SimObserver {
   void NodeChanged(int32_t node) override;
   void WorkloadChanged(int32_t workload) override;
 
-  // Brings state and snapshot up to what the watch has told by now. False: there was nothing.
-  // Cost: O(news + pods of the nodes that changed).
-  bool CatchUp();
+  // Takes what the watch has told by now. False: there was nothing. Cost: O(news).
+  bool TakeNews();
+  // When it last heard of the API server, in milliseconds since the start.
+  int64_t heard_ms() const { return heard_ms_; }
+  // Pods that it knows of.
+  int64_t pods() const { return hides_ == kAllPods ? 0 : pods_known_; }
+  // How a node is planned with in place of what it is.
+  enum class AsPlanned : uint8_t {
+    kAsItIs,
+    kNotStarted,  // it takes no pods yet, since it counts as on its way
+    kAbandoned,   // as if its removal had not begun: who began it is gone
+  };
+  void PlanWith(int32_t node, AsPlanned how);
+  // Brings state and snapshot up to what was taken. Cost: O(pods of the nodes that changed).
+  void Show();
 
   const ClusterState& state() const { return state_; }
   Snapshot* snapshot() { return snapshot_.get(); }
+  // It has been told of everything, and shows it.
+  bool IsUpToDate() const {
+    return snapshot_ != nullptr && pod_news_.empty() && node_news_.empty() && lost_.empty() &&
+           dirty_.empty() && hides_ == kNoPods;
+  }
+  // What pods of a node request, as the snapshot counts it; nullopt: it is not there.
+  std::optional<CpuMemory> RequestedOn(int32_t node) const;
   // The node that a slot holds; -1: none.
   int32_t NodeIn(Slot slot) const { return IndexOf(slot) < node_in_.size() ? node_in_[IndexOf(slot)] : -1; }
-  // nullopt: the loop does not see it.
+  // nullopt: it is not in the state, which Show() wrote.
   std::optional<Slot> SlotOf(int32_t node) const;
-  // It has registered, and may not have started yet: until it was ready once, with its devices, it is on its
-  // way and none of the state.
-  bool Registered(int32_t node) const;
+  // The nodes that it sees, by number, in no order.
+  const std::vector<int32_t>& registered() const { return registered_; }
+  bool Registered(int32_t node) const { return Has(node, kPresent); }
+  bool Ready(int32_t node) const { return Has(node, kReady); }
+  bool OffersDevices(int32_t node) const { return Has(node, kDevices); }
+  bool Tainted(int32_t node) const { return Has(node, kTainted); }
   // The last slot that was ever used, and one.
   size_t slot_end() const { return node_in_.size(); }
   // Pods of a workload that the scheduler could not place.
-  int64_t unschedulable(int32_t workload) const { return unschedulable_[static_cast<size_t>(workload)]; }
+  int64_t unschedulable(int32_t workload) const {
+    return Hides(workload) ? 0 : static_cast<int64_t>(unschedulable_[static_cast<size_t>(workload)].size());
+  }
+  // When the first and the last of them came, in milliseconds since the start; there is one. As clients find
+  // out, who know full seconds only, or when they first saw it.
+  std::pair<int64_t, int64_t> CameMs(int32_t workload) const;
   static std::string PodName(int32_t pod);
-  // "group-12".
+  // "group-12", by its machine: one that registers again has the name that it had.
   std::string NodeName(int32_t node) const;
   // A pod as it is told of when it was evicted.
   PodShape EvictedShape(int32_t pod) const;
@@ -68,29 +97,42 @@ class ObservedCluster : public SimObserver {
     int32_t on = -1;
     int32_t place = -1;  // among the pods seen on its node
     int32_t terminating_s = 0;
-    int32_t shape = -1;  // of its own, while it is terminating
+    int32_t shape = -1;          // of its own, while it is terminating
+    int64_t waits_since_ms = 0;  // when that was seen first, while it is unschedulable
     SimPodPhase phase = SimPodPhase::kGone;
     bool unschedulable = false;
   };
   enum NodeBit : uint8_t { kPresent = 1, kReady = 2, kDevices = 4, kTainted = 8, kReclaimed = 16 };
   struct NodeSeen {
     uint8_t bits = 0;
+    AsPlanned planned = AsPlanned::kAsItIs;
     Slot slot = Slot{-1};
-    bool started = false;
+    int32_t place = -1;  // among registered_
     bool dirty = false;
     std::vector<int32_t> pods;
-    bool shown() const { return started && (bits & kPresent) != 0; }
+    bool shown() const { return (bits & kPresent) != 0; }
   };
+  using NewsQueue = std::deque<News>;
+  // Which pods a broken list lacks: of workloads with even or odd numbers, or all.
+  static constexpr int64_t kNoPods = -1;
+  static constexpr int64_t kAllPods = 2;
 
-  int64_t Due();
+  bool Has(int32_t node, NodeBit bit) const {
+    const size_t number = static_cast<size_t>(node);
+    return node >= 0 && number < nodes_.size() && (nodes_[number].bits & bit) != 0;
+  }
+  void Send(News news, NewsQueue* queue);
   News NewsOfPod(int32_t pod) const;
   News NewsOfNode(int32_t node) const;
   void Apply(const News& news);
   void ApplyPod(const News& news);
   void ApplyNode(const News& news);
+  void SetBits(int32_t node, uint8_t bits);
   void Attach(int32_t pod);
   void Detach(int32_t pod);
   void TellLost();
+  bool List();
+  bool Hides(int32_t workload) const { return hides_ == kAllPods || hides_ == workload % 2; }
   void MarkDirty(int32_t node);
   void StatusChanged(int32_t workload);
   bool WriteStatuses();
@@ -99,7 +141,7 @@ class ObservedCluster : public SimObserver {
   void WriteNode(int32_t node);
   void WriteSnapshot();
   int32_t ShapeIn(int32_t pod);
-  const NodeShape& ShapeOfNode(int32_t group, uint8_t bits);
+  const NodeShape& ShapeOfNode(int32_t group, uint8_t bits, AsPlanned planned);
 
   World& world_;
   const ShapesOf& shapes_;
@@ -109,21 +151,27 @@ class ObservedCluster : public SimObserver {
   int64_t snapshot_read_ = 0;  // in the journal of the state
   int32_t most_shapes_ = 0;
 
-  std::deque<News> news_;
+  NewsQueue pod_news_;
+  NewsQueue node_news_;
   std::vector<News> lost_;
   int64_t next_relist_ms_ = 0;
+  int64_t heard_ms_ = 0;
+  int64_t hides_ = kNoPods;
+  int64_t pods_known_ = 0;
   std::vector<PodSeen> pods_;
   std::vector<NodeSeen> nodes_;
+  std::vector<int32_t> registered_;
+  std::vector<int32_t> node_of_machine_;  // the last one that was seen; -1: none
   std::vector<int32_t> dirty_;
   std::vector<int32_t> node_in_;  // by slot
   std::vector<int32_t> free_slots_;
-  std::vector<int64_t> unschedulable_;
+  std::vector<absl::btree_set<int32_t>> unschedulable_;  // by workload
   std::vector<int32_t> released_;  // shapes of pods that are gone, until their nodes are written
   // Of each workload: shapes that are not ready and ready, and when its status was to be told.
   std::vector<int32_t> shape_;
   std::vector<int64_t> status_since_ms_;
   std::vector<int32_t> statuses_;
-  std::vector<std::optional<NodeShape>> node_shapes_;  // by group and bits
+  std::vector<std::optional<NodeShape>> node_shapes_;  // by group, bits and AsPlanned
   // Room to work in.
   std::vector<PodContent> contents_;
   std::vector<char> text_;

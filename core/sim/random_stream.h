@@ -16,6 +16,11 @@ enum class SimPurpose : uint64_t {
   kCloudFaults,
   kSpot,
   kNodeFaults,
+  kLeader,
+  kApi,
+  kCloudList,
+  kHand,
+  kPodEnd,
 };
 
 // Numbers that follow from a seed and a purpose, the same on every machine. Source: SplitMix64.

@@ -12,7 +12,6 @@ namespace loadline {
 namespace {
 
 constexpr int64_t kSecondsOfDay = 86'400;
-constexpr int64_t kAllOf = 1'000'000;  // a chance of 1
 constexpr int64_t kMostSimAmount = int64_t{1} << 50;
 constexpr double kMostSimUsd = 1e6;
 
@@ -138,26 +137,59 @@ absl::Status CheckSettings(const SimSettings& settings) {
                       {"unreadySeconds", settings.unready_time_s, 0, kSecondsOfDay},
                       {"maxScaleDownParallelism", settings.max_scale_down_parallelism, 1, 1'000},
                       {"maxDrainParallelism", settings.max_drain_parallelism, 1, 1'000},
-                      {"maxNodeProvisionSeconds", settings.max_node_provision_s, 60, kSecondsOfDay}});
+                      {"maxNodeProvisionSeconds", settings.max_node_provision_s, 60, kSecondsOfDay},
+                      {"delayAfterAddSeconds", settings.after_add_s, 0, kSecondsOfDay},
+                      {"delayAfterDeleteSeconds", settings.after_delete_s, 0, kSecondsOfDay},
+                      {"delayAfterFailureSeconds", settings.after_failure_s, 0, kSecondsOfDay},
+                      {"batchIdleMilliseconds", settings.batch_idle_ms, 0, settings.batch_max_ms},
+                      {"batchMaxMilliseconds", settings.batch_max_ms, 0, 3'600'000}});
 }
 
+constexpr SimFaultField kFaultFields[] = {
+    {"watchLagMilliseconds.min", &SimFaults::watch_lag_ms_min, 0, 60'000},
+    {"watchLagMilliseconds.max", &SimFaults::watch_lag_ms_max, 0, 60'000},
+    {"lostEvent", &SimFaults::lost_event},
+    {"relistSeconds", &SimFaults::relist_s, 10, kSecondsOfDay},
+    {"stockOut", &SimFaults::stock_out},
+    {"stockOutSeconds", &SimFaults::stock_out_s, 1, kMostSimSeconds},
+    {"phantom", &SimFaults::phantom},
+    {"slowStart", &SimFaults::slow_start},
+    {"lateDevicesSeconds", &SimFaults::late_devices_s, 0, 3600},
+    {"callsPerMinute", &SimFaults::calls_per_minute, 0, 100'000},
+    {"failedCall", &SimFaults::failed_call},
+    {"spotInterruption", &SimFaults::spot_interruption},
+    {"nodeUnready", &SimFaults::node_unready},
+    {"nodeUnreadySeconds", &SimFaults::node_unready_s, 1, 3600},
+    {"nodeLost", &SimFaults::node_lost},
+    {"lostAnswer", &SimFaults::lost_answer},
+    {"failedList", &SimFaults::failed_list},
+    {"failedMachine", &SimFaults::failed_machine},
+    {"takenBack", &SimFaults::taken_back},
+    {"stuckDeletion", &SimFaults::stuck_deletion},
+    {"stuckDeletionSeconds", &SimFaults::stuck_deletion_s, 1, kMostSimSeconds},
+    {"handScaling", &SimFaults::hand_scaling},
+    {"nodeFlaps", &SimFaults::node_flaps},
+    {"nodeReturns", &SimFaults::node_returns},
+    {"doubledEvent", &SimFaults::doubled_event},
+    {"brokenList", &SimFaults::broken_list},
+    {"failedWrite", &SimFaults::failed_write},
+    {"apiDown", &SimFaults::api_down},
+    {"apiDownSeconds", &SimFaults::api_down_s, 1, kSecondsOfDay},
+    {"stuckPod", &SimFaults::stuck_pod},
+    {"stuckPodSeconds", &SimFaults::stuck_pod_s, 1, kSecondsOfDay},
+    {"leaderEnds", &SimFaults::leader_ends},
+    {"leaderEndsActing", &SimFaults::leader_ends_acting},
+    {"failedStateWrite", &SimFaults::failed_state_write},
+    {"leaderClockMilliseconds", &SimFaults::leader_clock_ms, 0, 3'600'000},
+};
+
 absl::Status CheckFaults(const SimFaults& faults) {
-  return CheckFields("faults",
-                     {{"watchLagMilliseconds.min", faults.watch_lag_ms_min, 0, 60'000},
-                      {"watchLagMilliseconds.max", faults.watch_lag_ms_max, faults.watch_lag_ms_min, 60'000},
-                      {"lostEvent", faults.lost_event, 0, kAllOf},
-                      {"relistSeconds", faults.relist_s, 10, kSecondsOfDay},
-                      {"stockOut", faults.stock_out, 0, kAllOf},
-                      {"stockOutSeconds", faults.stock_out_s, 1, kMostSimSeconds},
-                      {"phantom", faults.phantom, 0, kAllOf},
-                      {"slowStart", faults.slow_start, 0, kAllOf},
-                      {"lateDevicesSeconds", faults.late_devices_s, 0, 3600},
-                      {"callsPerMinute", faults.calls_per_minute, 0, 100'000},
-                      {"failedCall", faults.failed_call, 0, kAllOf},
-                      {"spotInterruption", faults.spot_interruption, 0, kAllOf},
-                      {"nodeUnready", faults.node_unready, 0, kAllOf},
-                      {"nodeUnreadySeconds", faults.node_unready_s, 1, 3600},
-                      {"nodeLost", faults.node_lost, 0, kAllOf}});
+  for (const SimFaultField& field : kFaultFields) {
+    const FieldRange range[] = {{field.name, faults.*field.value, field.lowest, field.highest}};
+    if (absl::Status status = CheckFields("faults", range); !status.ok()) return status;
+  }
+  return CheckFields(
+      "faults", {{"watchLagMilliseconds.max", faults.watch_lag_ms_max, faults.watch_lag_ms_min, 60'000}});
 }
 
 // All together: each part is within its own bounds already.
@@ -186,6 +218,8 @@ int64_t CurveAt(int64_t peak_s, int64_t at_s) {
 }
 
 }  // namespace
+
+std::span<const SimFaultField> SimFaultFields() { return kFaultFields; }
 
 absl::Status CheckScenario(const Scenario& scenario) {
   if (absl::Status status = CheckFields(

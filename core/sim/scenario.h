@@ -3,6 +3,7 @@
 #define LOADLINE_CORE_SIM_SCENARIO_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,10 @@ struct SimWorkload {
   int64_t grace_s = 30;
   // cluster-autoscaler.kubernetes.io/safe-to-evict: "false".
   bool not_evictable = false;
+  // Two budgets select its pods: the API server evicts none of them.
+  bool two_budgets = false;
+  // Its pods say that they are of a DaemonSet, which there is not.
+  bool forged_owner = false;
   // From the node to Ready, drawn evenly.
   int64_t start_s_min = 2;
   int64_t start_s_max = 10;
@@ -99,7 +104,7 @@ struct SimWorkload {
 
 enum class SimScore { kLeastAllocated, kMostAllocated, kLimitAware };
 
-// How the scheduler and the loop under test are set. Defaults are those of Cluster Autoscaler.
+// How the scheduler and the loop under test are set. Defaults are those of the autoscaler.
 struct SimSettings {
   SimScore score = SimScore::kLeastAllocated;
   int64_t scan_interval_s = 10;
@@ -108,8 +113,14 @@ struct SimSettings {
   int64_t unready_time_s = 1200;
   int64_t max_scale_down_parallelism = 10;
   int64_t max_drain_parallelism = 5;
-  // From the growth of a group to the next drain.
   bool scale_down = true;
+  // For how long no node goes: after a group has grown, a node has gone, and tainting has failed.
+  int64_t after_add_s = 600;
+  int64_t after_delete_s = 0;
+  int64_t after_failure_s = 180;
+  // Growth waits for further pods, see GrowthBatch.
+  int64_t batch_idle_ms = 1'000;
+  int64_t batch_max_ms = 10'000;
   // Machines that have no node after so long are given up.
   int64_t max_node_provision_s = 900;
   // A loop runs also where nothing has changed: for tests.
@@ -134,15 +145,59 @@ struct SimFaults {
   int64_t late_devices_s = 0;
   // Calls that change something which the cloud answers in a minute; 0: any number.
   int64_t calls_per_minute = 0;
-  // A call that fails and changes nothing.
+  // A call that fails and changes nothing; one whose answer is lost, so that nobody knows whether it did; a
+  // list of machines that fails.
   int64_t failed_call = 0;
+  int64_t lost_answer = 0;
+  int64_t failed_list = 0;
+  // A machine that cannot be created, as the cloud says later; an order that the cloud takes back later; a
+  // deletion that takes so long although the cloud has acknowledged it.
+  int64_t failed_machine = 0;
+  int64_t taken_back = 0;
+  int64_t stuck_deletion = 0;
+  int64_t stuck_deletion_s = 3600;
+  // In an hour and for each group: somebody else lets it grow or deletes one of its machines.
+  int64_t hand_scaling = 0;
   // In an hour: a spot machine is taken back two minutes after it was said; a node is not ready for a while;
   // a node is gone.
   int64_t spot_interruption = 0;
   int64_t node_unready = 0;
   int64_t node_unready_s = 300;
   int64_t node_lost = 0;
+  // Likewise: a node is ready and not ready by turns of ten seconds, for some minutes; one is gone and
+  // registers again by the same name a minute later.
+  int64_t node_flaps = 0;
+  int64_t node_returns = 0;
+  // A change that is told twice; a full list of pods that lacks some or all of them, until the next one a
+  // minute later.
+  int64_t doubled_event = 0;
+  int64_t broken_list = 0;
+  // An eviction or a taint that the API server answers with an error. In an hour: the loop does not reach the
+  // API server for so long.
+  int64_t failed_write = 0;
+  int64_t api_down = 0;
+  int64_t api_down_s = 300;
+  // A pod that takes so long to end beyond its grace period.
+  int64_t stuck_pod = 0;
+  int64_t stuck_pod_s = 1800;
+  // The process that leads ends, in an hour and at each thing that it does, before it has taken note of it.
+  // The next one goes on from the state that was kept, which is an older one where a write of it failed.
+  int64_t leader_ends = 0;
+  int64_t leader_ends_acting = 0;
+  int64_t failed_state_write = 0;
+  // By how much the clock of each leader is wrong at most, either way.
+  int64_t leader_clock_ms = 0;
+  friend bool operator==(const SimFaults&, const SimFaults&) = default;
 };
+
+// A field of SimFaults, by its name in scenario files, and the most that it may be.
+struct SimFaultField {
+  const char* name;
+  int64_t SimFaults::*value;
+  int64_t lowest = 0;
+  int64_t highest = 1'000'000;
+};
+std::span<const SimFaultField> SimFaultFields();
 
 struct Scenario {
   std::vector<SimGroup> groups;

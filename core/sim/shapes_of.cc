@@ -29,7 +29,7 @@ PodRules RulesOf(const SimWorkload& workload) {
 }  // namespace
 
 ShapesOf::ShapesOf(const Scenario& scenario)
-    : scenario_(scenario), pods_(names_.Intern("pods")), gpus_(names_.Intern("nvidia.com/gpu")) {}
+    : scenario_(scenario), pods_(names_.Intern("pods")), gpus_(names_.Intern(kGpuName)) {}
 
 ObjectKind ShapesOf::KindOf(const SimWorkload& workload) {
   switch (workload.kind) {
@@ -46,10 +46,15 @@ ObjectKind ShapesOf::KindOf(const SimWorkload& workload) {
 
 PodOwner ShapesOf::Owner(int32_t workload) const {
   const SimWorkload& of = At(workload);
+  if (of.forged_owner) {
+    return {std::string(Name(ObjectKind::kDaemonSet)), "apps/v1", "no-such-set", "forged"};
+  }
   const ObjectKind kind = KindOf(of);
   return {std::string(Name(kind)), kind == ObjectKind::kJob ? "batch/v1" : "apps/v1", of.name,
-          absl::StrCat("w", workload)};
+          UidOf(workload)};
 }
+
+std::string ShapesOf::UidOf(int32_t workload) { return absl::StrCat("w", workload); }
 
 PodShape ShapesOf::Make(int32_t workload, PodTraits traits) const {
   const SimWorkload& of = At(workload);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "core/sim/actuation.h"
 #include "core/sim/cloud.h"
@@ -30,7 +31,7 @@ class Simulation {
         seen_(&world_, &shapes_),
         checker_(&world_, &cloud_),
         actuation_(&world_, &cloud_, &checker_),
-        loop_(&world_, &cloud_, &seen_, &actuation_, &shapes_),
+        loop_(&world_, &cloud_, &seen_, &actuation_, &checker_, &shapes_),
         end_ms_(scenario.days * kDayMs),
         sample_ms_((std::max<int64_t>(60'000, end_ms_ / kMostSimSamples) + 59'999) / 60'000 * 60'000) {
     // The checker first: what others do about a change is checked against the state behind it.
@@ -44,7 +45,8 @@ class Simulation {
     controllers_.Start();
     cloud_.Start();
     world_.After(0, SimEventKind::kSample);
-    world_.After(world_.scenario().settings.scan_interval_s * 1000, SimEventKind::kLoop);
+    loop_.Start();
+    if (world_.scenario().faults.api_down > 0) world_.After(kProgressHourMs, SimEventKind::kApiHour);
     while (!world_.queue().empty() && world_.queue().first().at_ms <= end_ms_) {
       if (!budget->Spend() || world_.pod_end() > kMostSimPodsEver) break;
       const SimEvent event = world_.queue().Take();
@@ -61,8 +63,9 @@ class Simulation {
  private:
   void Handle(const SimEvent& event, WorkBudget* budget);
   void HandleOfCloud(const SimEvent& event);
-  void RunLoop(WorkBudget* budget);
+  void RunLoop(bool at_interval, WorkBudget* budget);
   void Sample();
+  void CheckSums();
   SimResult Result(const WorkBudget& budget) const;
 
   World world_;
@@ -99,7 +102,11 @@ void Simulation::Handle(const SimEvent& event, WorkBudget* budget) {
     case SimEventKind::kActuate:
       return actuation_.Step(event.subject);
     case SimEventKind::kLoop:
-      return RunLoop(budget);
+      return RunLoop(event.subject == 0, budget);
+    case SimEventKind::kRemovalEnded:
+      return loop_.RemovalEnded();
+    case SimEventKind::kLeaderHour:
+      return loop_.LeaderHour();
     case SimEventKind::kSample:
       return Sample();
     case SimEventKind::kMachineUp:
@@ -111,7 +118,14 @@ void Simulation::Handle(const SimEvent& event, WorkBudget* budget) {
     case SimEventKind::kNodeFaultHour:
     case SimEventKind::kNodeBack:
     case SimEventKind::kPodsOfLostNode:
+    case SimEventKind::kMachineFails:
+    case SimEventKind::kMachineTaken:
+    case SimEventKind::kNodeReturns:
+    case SimEventKind::kNodeFlaps:
+    case SimEventKind::kHandHour:
       return HandleOfCloud(event);
+    case SimEventKind::kApiHour:
+      return world_.ApiHour();
   }
 }
 
@@ -135,17 +149,26 @@ void Simulation::HandleOfCloud(const SimEvent& event) {
       return cloud_.NodeBack(event.subject);
     case SimEventKind::kPodsOfLostNode:
       return cloud_.PodsOfLostNode(event.subject);
+    case SimEventKind::kMachineFails:
+      return cloud_.MachineFails(event.subject);
+    case SimEventKind::kMachineTaken:
+      return cloud_.MachineTaken(event.subject);
+    case SimEventKind::kNodeReturns:
+      return cloud_.NodeReturns(event.subject);
+    case SimEventKind::kNodeFlaps:
+      return cloud_.NodeFlaps(event.subject);
+    case SimEventKind::kHandHour:
+      return cloud_.HandHour();
     default:
       return;
   }
 }
 
-void Simulation::RunLoop(WorkBudget* budget) {
+void Simulation::RunLoop(bool at_interval, WorkBudget* budget) {
   // What a loop may cost is not what the simulation may: its answers depend on neither.
   WorkBudget of_loop(kWorkOfLoop);
-  loop_.Run(&of_loop);
+  loop_.Run(at_interval, &of_loop);
   budget->Spend(kUnitsOfLoop);
-  world_.After(world_.scenario().settings.scan_interval_s * 1000, SimEventKind::kLoop);
 }
 
 void Simulation::Sample() {
@@ -162,8 +185,17 @@ void Simulation::Sample() {
   if (world_.now_ms() >= next_progress_ms_) {
     next_progress_ms_ += kProgressHourMs;
     checker_.CheckProgress();
+    CheckSums();
   }
   world_.After(sample_ms_, SimEventKind::kSample);
+}
+
+void Simulation::CheckSums() {
+  if (!seen_.IsUpToDate()) return;
+  for (const int32_t node : world_.nodes()) {
+    if (const std::optional<CpuMemory> requested = seen_.RequestedOn(node))
+      checker_.CheckSums(node, *requested);
+  }
 }
 
 SimWaits WaitsOf(std::vector<int64_t> waited_ms) {
@@ -200,6 +232,7 @@ SimResult Simulation::Result(const WorkBudget& budget) const {
   result.waits = WaitsOf(counts.waited_ms);
   result.evictions = counts.evictions;
   result.refused_evictions = counts.refused_evictions;
+  result.growths = counts.growths;
   result.nodes_added = counts.nodes_added;
   result.nodes_removed = counts.nodes_removed;
   result.left_waiting = world_.waiting();

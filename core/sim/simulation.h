@@ -41,6 +41,7 @@ struct SimResult {
   SimWaits waits;
   int64_t evictions = 0;
   int64_t refused_evictions = 0;
+  int64_t growths = 0;  // orders of machines
   int64_t nodes_added = 0;
   int64_t nodes_removed = 0;
   int64_t left_waiting = 0;  // pods that had no node at the end

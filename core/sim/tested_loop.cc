@@ -1,12 +1,22 @@
 #include "core/sim/tested_loop.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "core/drain/brakes.h"
 
 namespace loadline {
 namespace {
+
+constexpr int64_t kLoopHourMs = 3'600'000;
+// From the end of a process to the first loop of the next one.
+constexpr int64_t kLeaseMs = 15'000;
+// For how long a node whose removal an earlier process began may wait for a plan that removes it.
+constexpr int64_t kHandOverMs = 60'000;
+// From the begin of a loop to one that runs because a removal has ended.
+constexpr int64_t kBetweenLoopsMs = 2'000;
+constexpr int64_t kMostNewNodes = 1'000;  // of one loop
 
 LoopGroup GroupOf(const SimGroup& group, NodeShape node) {
   LoopGroup of;
@@ -22,14 +32,15 @@ LoopGroup GroupOf(const SimGroup& group, NodeShape node) {
 
 }  // namespace
 
-TestedLoop::TestedLoop(World* world, Cloud* cloud, ObservedCluster* seen, Actuation* actuation,
-                       const ShapesOf* shapes)
+TestedLoop::TestedLoop(World* world, const Cloud* cloud, ObservedCluster* seen, Actuation* actuation,
+                       ActObserver* observer, const ShapesOf* shapes)
     : world_(*world),
-      cloud_(*cloud),
       seen_(*seen),
       actuation_(*actuation),
-      fleet_(world->scenario()),
-      late_(world->scenario().groups.size()) {
+      observer_(*observer),
+      fleet_(world, cloud, seen),
+      leader_(std::make_unique<Leader>()),
+      chance_(world->scenario().seed, SimPurpose::kLeader) {
   SetUp(*shapes);
 }
 
@@ -39,6 +50,8 @@ void TestedLoop::SetUp(const ShapesOf& shapes) {
   problem_.drain.cluster = &seen_.state();
   problem_.names = shapes.names();
   problem_.decisions = {.scale_up = true, .slack = false, .scale_down = settings.scale_down};
+  problem_.growth.max_new_nodes = kMostNewNodes;
+  problem_.batch.max_ms = settings.batch_max_ms;
   problem_.scale_down.eligibility.utilization_threshold = settings.utilization_threshold;
   problem_.scale_down.eligibility.gpu_utilization_threshold = settings.utilization_threshold;
   problem_.scale_down.deletion.max_scale_down_parallelism = settings.max_scale_down_parallelism;
@@ -55,58 +68,212 @@ void TestedLoop::SetUp(const ShapesOf& shapes) {
   }
 }
 
-bool TestedLoop::MustRun(bool changed) const {
-  return changed || acted_ || actuation_.HasProgress() || cloud_version_ != cloud_.version() ||
+void TestedLoop::Start() {
+  world_.After(world_.scenario().settings.scan_interval_s * 1000, SimEventKind::kLoop, 0);
+  if (world_.scenario().faults.leader_ends > 0) world_.After(kLoopHourMs, SimEventKind::kLeaderHour);
+}
+
+// --- when it runs ------------------------------------------------------------------------------------------
+
+bool TestedLoop::MustRun() const {
+  return changed_ || acted_ || actuation_.HasProgress() || fleet_.changed() ||
          world_.scenario().settings.run_every_loop || (next_ms_.has_value() && world_.now_ms() >= *next_ms_);
 }
 
-bool TestedLoop::Run(WorkBudget* budget) {
-  const bool changed = seen_.CatchUp();
-  if (!MustRun(changed)) return false;
+bool TestedLoop::Run(bool at_interval, WorkBudget* budget) {
+  if (at_interval) {
+    world_.After(world_.scenario().settings.scan_interval_s * 1000, SimEventKind::kLoop, 0);
+  } else if (again_ms_ != world_.now_ms()) {
+    return false;  // it was to run later, and something else has let it run
+  }
+  again_ms_ = -1;
+  if (world_.now_ms() < leads_from_ms_) return false;
+  began_ms_ = world_.now_ms();
+  if (seen_.TakeNews()) changed_ = true;
+  if (fleet_.ListMachines()) changed_ = true;
+  if (!MustRun()) return false;
   ++loops_;
-  cloud_version_ = cloud_.version();
-  CountGroups();
-  WritePending();
-  TellProgress();
-  problem_.drain.now_s = world_.now_s();
-  const BrakeOptions brakes;
-  problem_.drain.doubt = WhatIsNotKnown(seen_.state().objects(), brakes, world_.now_s(), world_.now_s());
-  problem_.drain.unhealthy = WhatIsUnhealthy(seen_.state(), brakes);
-  plan_ = PlanLoop(problem_, {&slack_, &drain_}, seen_.snapshot(), budget);
-  problem_.turn = plan_.next_turn;
-  acted_ = Act();
-  // The planner tells its state only as long as the cluster is the one that it has planned for.
-  if (actuation_.busy() || actuation_.HasProgress()) state_ = drain_.state();
-  NoteNextTime();
+  // Where something cannot be found out, nothing is done, and all of it is looked at the next time.
+  if (!fleet_.listed() || (!seen_.registered().empty() && seen_.pods() == 0)) return true;
+  changed_ = false;
+  acted_ = Decide(budget);
   return true;
 }
 
-void TestedLoop::CountGroups() {
-  std::vector<int32_t>& group_of = problem_.drain.group_of;
-  group_of.assign(seen_.slot_end(), -1);
-  for (size_t slot = 0; slot < group_of.size(); ++slot) {
-    const int32_t node = seen_.NodeIn(Slot{static_cast<int32_t>(slot)});
-    if (node >= 0) group_of[slot] = world_.node(node).group;
+void TestedLoop::RunAgainIn(int64_t after_ms) {
+  const int64_t at_ms = world_.now_ms() + after_ms;
+  if (again_ms_ >= world_.now_ms() && again_ms_ <= at_ms) return;
+  again_ms_ = at_ms;
+  world_.After(after_ms, SimEventKind::kLoop, 1);
+}
+
+void TestedLoop::RemovalEnded() {
+  RunAgainIn(std::max<int64_t>(0, began_ms_ + kBetweenLoopsMs - world_.now_ms()));
+}
+
+// --- who leads ---------------------------------------------------------------------------------------------
+
+void TestedLoop::LeaderHour() {
+  world_.After(kLoopHourMs, SimEventKind::kLeaderHour);
+  if (chance_.Chance(world_.scenario().faults.leader_ends)) BecomeLeader();
+}
+
+bool TestedLoop::Ends() {
+  if (!chance_.Chance(world_.scenario().faults.leader_ends_acting)) return false;
+  BecomeLeader();
+  return true;
+}
+
+void TestedLoop::BecomeLeader() {
+  observer_.LeaderChanges();
+  leads_from_ms_ = world_.now_ms() + kLeaseMs;
+  leader_ = std::make_unique<Leader>();
+  const int64_t clock_ms = world_.scenario().faults.leader_clock_ms;
+  leader_->clock_ms = chance_.Between(-clock_ms, clock_ms);
+  actuation_.Forget();
+  fleet_.Restart(kept_);
+  problem_.turn = {};
+  problem_.deleting.clear();
+  changed_ = true;
+}
+
+void TestedLoop::KeepState() {
+  const SimFaults& faults = world_.scenario().faults;
+  if (faults.leader_ends == 0 && faults.leader_ends_acting == 0) return;
+  if (!fleet_.changed() || chance_.Chance(faults.failed_state_write)) return;
+  if (world_.api_down_since_ms() >= 0) return;
+  kept_ = fleet_.Bytes();
+}
+
+// --- what is found out -------------------------------------------------------------------------------------
+
+// True: something was done.
+bool TestedLoop::Decide(WorkBudget* budget) {
+  TakeProgress();
+  LookAtFleet();
+  const bool gives_up = std::any_of(
+      view_->groups.begin(), view_->groups.end(),
+      [](const FleetGroupView& view) { return !view.delete_failed.empty() || !view.delete_late.empty(); });
+  if (!GiveUp()) return true;
+  WritePending();
+  WriteBatch();
+  TellProgress();
+  problem_.drain.now_s = NowS();
+  const BrakeOptions brakes;
+  problem_.drain.doubt = WhatIsNotKnown(seen_.state().objects(), brakes,
+                                        NowS() - (world_.now_ms() - seen_.heard_ms()) / 1000, NowS());
+  problem_.drain.unhealthy = WhatIsUnhealthy(seen_.state(), brakes);
+  plan_ = PlanLoop(problem_, {&leader_->slack, &leader_->drain}, seen_.snapshot(), budget);
+  problem_.turn = plan_.next_turn;
+  NoteBatch();
+  if (!Grow() || !Release() || !Shrink()) return true;
+  // The planner tells its state only as long as the cluster is the one that it has planned for.
+  if (problem_.decisions.scale_down) leader_->drain_state = leader_->drain.state();
+  KeepState();
+  NoteNextTime();
+  const bool starts = std::any_of(plan_.scale_down.remove.begin(), plan_.scale_down.remove.end(),
+                                  [](const DrainRemoval& removal) { return removal.start; }) &&
+                      !fleet_.cools_down();
+  return gives_up || starts || !plan_.growth.empty() || !abandoned_.empty();
+}
+
+void TestedLoop::NoteBatch() {
+  if (!plan_.batch_wait_ms.has_value()) {
+    leader_->batch_since_ms = -1;
+    return;
   }
+  RunAgainIn(*plan_.batch_wait_ms);
+  if (leader_->batch_since_ms < 0) leader_->batch_since_ms = world_.now_ms();
+}
+
+void TestedLoop::LookAtFleet() {
+  FindLeaving();
+  std::vector<bool> shrinking(problem_.groups.size());
+  for (const int32_t node : actuation_.under_way()) {
+    shrinking[static_cast<size_t>(world_.node(node).group)] = true;
+  }
+  view_ = &fleet_.Look(leaving_, shrinking, NowMs());
+  PlanWithNodes();
+  seen_.Show();
+  problem_.drain.group_of.assign(seen_.slot_end(), -1);
   for (int32_t i = 0; i < static_cast<int32_t>(problem_.groups.size()); ++i) {
-    LoopGroup& group = problem_.groups[static_cast<size_t>(i)];
-    GroupFleet fleet = fleet_.Count(i, world_, cloud_, seen_);
-    // Nodes that are being deleted are still there, and no longer in the cloud's target.
-    group.drain.target = fleet.registered + fleet.on_the_way;
-    // The cloud counts machines that nobody expects anything of.
-    const int64_t useless = fleet.lost + static_cast<int64_t>(fleet.late.size());
-    group.max_nodes = std::max<int64_t>(0, world_.group(i).max_nodes - useless);
-    group.blocked_reason = fleet_.BacksOff(i, world_.now_ms()) ? "back-off" : "";
-    late_[static_cast<size_t>(i)] = std::move(fleet.late);
+    CountGroup(i, view_->groups[static_cast<size_t>(i)]);
   }
+}
+
+void TestedLoop::FindLeaving() {
+  leaving_.assign(static_cast<size_t>(world_.node_end()), false);
+  abandoned_.clear();
+  for (const int32_t node : seen_.registered()) {
+    if (!seen_.Tainted(node) && !actuation_.Acknowledged(node)) continue;
+    if (actuation_.IsGoing(node, fleet_.Lists(world_.node(node).machine))) {
+      leaving_[static_cast<size_t>(node)] = true;
+    } else if (!actuation_.UnderWay(node)) {
+      abandoned_.push_back(node);
+    }
+  }
+  std::sort(abandoned_.begin(), abandoned_.end());
+}
+
+void TestedLoop::PlanWithNodes() {
+  std::vector<bool> not_started(leaving_.size());
+  for (int32_t i = 0; i < static_cast<int32_t>(view_->groups.size()); ++i) {
+    for (const int32_t position : view_->groups[static_cast<size_t>(i)].not_started) {
+      not_started[static_cast<size_t>(fleet_.NodeAt(i, position))] = true;
+    }
+  }
+  for (const int32_t position : view_->other_not_started) {
+    not_started[static_cast<size_t>(fleet_.OtherNodeAt(position))] = true;
+  }
+  for (const int32_t node : seen_.registered()) {
+    using How = ObservedCluster::AsPlanned;
+    const bool abandoned = std::binary_search(abandoned_.begin(), abandoned_.end(), node);
+    seen_.PlanWith(node, abandoned                                ? How::kAbandoned
+                         : not_started[static_cast<size_t>(node)] ? How::kNotStarted
+                                                                  : How::kAsItIs);
+  }
+}
+
+void TestedLoop::CountGroup(int32_t group, const FleetGroupView& view) {
+  LoopGroup& of = problem_.groups[static_cast<size_t>(group)];
+  int64_t started = 0;
+  for (const int32_t position : view.started) {
+    const std::optional<Slot> slot = seen_.SlotOf(fleet_.NodeAt(group, position));
+    if (!slot.has_value()) continue;
+    problem_.drain.group_of[IndexOf(*slot)] = group;
+    ++started;
+  }
+  of.drain.target = started + view.starting + view.coming;
+  const int64_t there = std::max(fleet_.target(group), view.live);
+  of.max_nodes = of.drain.target + std::max<int64_t>(0, world_.group(group).max_nodes - there);
+  of.blocked_reason = view.back_off.has_value() ? "back-off" : view_->unhealthy;
 }
 
 void TestedLoop::WritePending() {
   problem_.pending.clear();
+  asked_about_.clear();
   for (int32_t i = 0; i < static_cast<int32_t>(pods_.size()); ++i) {
-    if (const int64_t count = seen_.unschedulable(i); count > 0) {
-      problem_.pending.push_back({pods_[static_cast<size_t>(i)], count});
-    }
+    const int64_t count = seen_.unschedulable(i);
+    if (count == 0) continue;
+    problem_.pending.push_back({pods_[static_cast<size_t>(i)], count});
+    asked_about_.push_back(i);
+  }
+}
+
+void TestedLoop::WriteBatch() {
+  const SimSettings& settings = world_.scenario().settings;
+  GrowthBatch& batch = problem_.batch;
+  // The pods that began it may be gone, and others come in their place for ever.
+  const bool over =
+      leader_->batch_since_ms >= 0 && world_.now_ms() - leader_->batch_since_ms >= settings.batch_max_ms;
+  batch.idle_ms = over ? 0 : settings.batch_idle_ms;
+  batch.since_growth_ms.reset();
+  if (leader_->grown_ms >= 0) batch.since_growth_ms = world_.now_ms() - leader_->grown_ms;
+  batch.ages.clear();
+  for (const int32_t workload : asked_about_) {
+    const auto [first_ms, last_ms] = seen_.CameMs(workload);
+    const int64_t last_age_ms = std::max<int64_t>(0, world_.now_ms() - last_ms);
+    batch.ages.push_back({std::max(last_age_ms, world_.now_ms() - first_ms), last_age_ms});
   }
 }
 
@@ -114,7 +281,7 @@ void TestedLoop::WritePending() {
 void TestedLoop::StartToGo(const std::string& name, DrainState* state) const {
   const std::optional<Slot> slot = seen_.state().Find(name);
   if (!slot.has_value()) return;
-  DeletingNode deleting = {name, seen_.state().traits(*slot).uid, world_.now_s(), /*drain=*/true, {}};
+  DeletingNode deleting = {name, seen_.state().traits(*slot).uid, NowS(), /*drain=*/true, {}};
   const auto found = std::find_if(state->unneeded.begin(), state->unneeded.end(),
                                   [&](const UnneededNode& node) { return node.node == name; });
   if (found != state->unneeded.end()) {
@@ -127,70 +294,132 @@ void TestedLoop::StartToGo(const std::string& name, DrainState* state) const {
   state->deleting.push_back(std::move(deleting));
 }
 
+void TestedLoop::TakeProgress() {
+  progress_ = actuation_.TakeProgress();
+  for (const int32_t node : progress_.removed) fleet_.NoteRemoval(world_.node(node).machine);
+}
+
 void TestedLoop::TellProgress() {
-  if (!actuation_.HasProgress()) return;
-  const Actuation::Progress progress = actuation_.TakeProgress();
-  DrainState state = std::move(state_);
+  Actuation::Progress progress = std::move(progress_);
+  // The planner may still count them among those that go.
+  progress.failed.insert(progress.failed.end(), abandoned_.begin(), abandoned_.end());
+  DrainState& state = leader_->drain_state;
+  for (const DeletingNode& deleting : state.deleting) {
+    const std::optional<Slot> slot = seen_.state().Find(deleting.node);
+    const int32_t node = slot.has_value() ? seen_.NodeIn(*slot) : -1;
+    // The cloud has said that it deletes it, and still lists it: it holds no place any more.
+    if (node >= 0 && actuation_.Acknowledged(node) &&
+        world_.now_ms() - world_.node(node).asked_ms >= kDeletionPatienceMs) {
+      progress.failed.push_back(node);
+    }
+  }
+  problem_.deleting = state.deleting;
+  if (progress.started.empty() && progress.failed.empty() && progress.evicted.empty()) return;
   for (const int32_t node : progress.started) StartToGo(seen_.NodeName(node), &state);
   for (const int32_t node : progress.failed) {
     const std::string name = seen_.NodeName(node);
     std::erase_if(state.deleting, [&](const DeletingNode& deleting) { return deleting.node == name; });
   }
   for (const Actuation::EvictedPod& evicted : progress.evicted) {
-    evicted_s_ = evicted.at_s;
+    leader_->evicted_s = kSimEpochS + (evicted.at_ms + leader_->clock_ms) / 1000;
     const std::string name = ObservedCluster::PodName(evicted.pod);
     state.recent_evictions.push_back({seen_.EvictedShape(evicted.pod), name, name,
-                                      seen_.NodeName(world_.pod(evicted.pod).node), evicted.at_s,
+                                      seen_.NodeName(world_.pod(evicted.pod).node), leader_->evicted_s,
                                       problem_.names});
   }
   problem_.deleting = state.deleting;
-  drain_.SetState(std::move(state));
+  leader_->drain.SetState(std::move(state));
 }
 
-bool TestedLoop::Act() {
-  bool acted = false;
-  for (const LoopGrowth& growth : plan_.growth) {
-    if (growth.nodes() <= 0) continue;
-    acted = true;
-    const CloudAnswer answer = actuation_.Grow(growth.group, growth.nodes());
-    if (answer == CloudAnswer::kNoCapacity || answer == CloudAnswer::kRefused) {
-      fleet_.BackOff(growth.group, world_.now_ms());
-    }
-  }
-  if (DeleteLate()) acted = true;
-  for (const DrainRemoval& removal : plan_.scale_down.remove) {
-    if (!removal.start) continue;
-    acted = true;
-    actuation_.Start(seen_.NodeIn(removal.slot), static_cast<int64_t>(removal.moves().size()));
-  }
-  return acted;
-}
+// --- what is done ------------------------------------------------------------------------------------------
 
 // At most as many in one loop as scale-down may delete, and never below the minimum of the group.
-bool TestedLoop::DeleteLate() {
-  int64_t left = world_.scenario().settings.max_scale_down_parallelism;
-  bool acted = false;
-  for (int32_t group = 0; group < static_cast<int32_t>(late_.size()); ++group) {
-    for (const int32_t machine : late_[static_cast<size_t>(group)]) {
-      if (left == 0 || cloud_.target(group) <= world_.group(group).min_nodes) break;
-      --left;
-      acted = true;
-      actuation_.DeleteLate(machine);
-      fleet_.BackOff(group, world_.now_ms());
+bool TestedLoop::GiveUp() {
+  for (int32_t group = 0; group < static_cast<int32_t>(view_->groups.size()); ++group) {
+    const FleetGroupView& view = view_->groups[static_cast<size_t>(group)];
+    for (const std::vector<int32_t>* const positions : {&view.delete_failed, &view.delete_late}) {
+      for (const int32_t position : *positions) {
+        const int32_t machine = fleet_.MachineAt(group, position);
+        const CloudAnswer answer = actuation_.DeleteLate(machine);
+        if (Ends()) return false;
+        const bool certain = answer == CloudAnswer::kDone;
+        if (certain || answer == CloudAnswer::kUnknown) fleet_.NoteGivenUp(machine, certain);
+      }
     }
   }
-  return acted;
+  fleet_.Settle(NowMs());
+  KeepState();
+  return true;
+}
+
+bool TestedLoop::Grow() {
+  for (const LoopGrowth& growth : plan_.growth) {
+    if (growth.nodes() <= 0) continue;
+    const CloudAnswer answer = actuation_.Grow(growth.group, growth.nodes(), growth.for_slack);
+    if (Ends()) return false;
+    fleet_.NoteIncrease(growth.group, growth.nodes(), answer);
+    if (growth.for_pods > 0 && answer == CloudAnswer::kDone) leader_->grown_ms = world_.now_ms();
+  }
+  fleet_.Settle(NowMs());
+  return true;
+}
+
+// Nodes whose removal an earlier process began, and that are not to go now.
+bool TestedLoop::Release() {
+  absl::flat_hash_map<int32_t, int64_t> waiting;
+  for (const int32_t node : abandoned_) {
+    const std::optional<Slot> slot = seen_.SlotOf(node);
+    const auto planned = std::find_if(plan_.scale_down.remove.begin(), plan_.scale_down.remove.end(),
+                                      [&](const DrainRemoval& removal) { return removal.slot == slot; });
+    const bool candidate = planned != plan_.scale_down.remove.end();
+    if (candidate && planned->start) continue;
+    const auto known = leader_->inherited_ms.find(node);
+    const int64_t since_ms = known == leader_->inherited_ms.end() ? world_.now_ms() : known->second;
+    if (candidate && world_.now_ms() - since_ms < kHandOverMs) {
+      waiting[node] = since_ms;
+      continue;
+    }
+    actuation_.Release(node);
+    if (Ends()) return false;
+  }
+  leader_->inherited_ms = std::move(waiting);
+  return true;
+}
+
+bool TestedLoop::Shrink() {
+  if (fleet_.cools_down()) return true;
+  for (const DrainRemoval& removal : plan_.scale_down.remove) {
+    if (!removal.start) continue;
+    if (!actuation_.Start(seen_.NodeIn(removal.slot), static_cast<int64_t>(removal.moves().size()))) {
+      fleet_.NoteTaintingFailed();
+      fleet_.Settle(NowMs());
+      return true;
+    }
+    if (Ends()) return false;
+  }
+  return true;
 }
 
 // When the answer may become another one although nothing changes.
 void TestedLoop::NoteNextTime() {
-  next_ms_ = fleet_.TakeNextTime();
-  const auto note = [&](int64_t at_s) {
-    const int64_t at_ms = (at_s - kSimEpochS) * 1000;
-    if (at_ms > world_.now_ms()) next_ms_ = std::min(next_ms_.value_or(at_ms), at_ms);
+  next_ms_.reset();
+  const auto note_ms = [&](int64_t at_ms) {
+    const int64_t after_ms = at_ms - NowMs();
+    if (after_ms <= 0) return;
+    const int64_t here_ms = world_.now_ms() + after_ms;
+    next_ms_ = std::min(next_ms_.value_or(here_ms), here_ms);
   };
-  for (const DrainRemoval& removal : plan_.scale_down.remove) note(removal.ready_at_s);
-  note(evicted_s_ + problem_.scale_down.recent_eviction_s);  // until then replacements have their places
+  const std::optional<int64_t> of_fleet = fleet_.NextTimeMs(NowMs());
+  if (of_fleet.has_value()) note_ms(*of_fleet);
+  for (const DrainRemoval& removal : plan_.scale_down.remove) note_ms(removal.ready_at_s * 1000);
+  // Until then replacements have their places.
+  note_ms((leader_->evicted_s + problem_.scale_down.recent_eviction_s) * 1000);
+  // Until then the cloud may come to say that it deletes them.
+  for (const int32_t node : seen_.registered()) {
+    const int64_t asked_ms = world_.node(node).asked_ms;
+    if (asked_ms >= 0) note_ms(NowMs() - world_.now_ms() + asked_ms + kDeletionPatienceMs);
+  }
+  if (plan_.batch_wait_ms.has_value()) note_ms(NowMs() + *plan_.batch_wait_ms);
 }
 
 }  // namespace loadline

@@ -4,61 +4,113 @@
 #define LOADLINE_CORE_SIM_TESTED_LOOP_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/drain/planner.h"
 #include "core/loop/plan_loop.h"
 #include "core/sim/actuation.h"
 #include "core/sim/cloud.h"
-#include "core/sim/fleet_count.h"
+#include "core/sim/fleet_look.h"
 #include "core/sim/observed_cluster.h"
 #include "core/slack/slack_planner.h"
 
 namespace loadline {
 
-// Asks PlanLoop() once per scan interval, and carries out what it answers. Cluster state, snapshot and
-// planners live on from loop to loop.
+// Asks LookAtFleet() and PlanLoop() once per scan interval, when growth has waited for long enough and soon
+// after a node has gone, and carries out what they answer. Cluster state, snapshot and planners live on from
+// loop to loop, until the process that leads ends: the next one has what was kept of the fleet, and the
+// taints of nodes.
 //
 // A loop before which nothing has changed since one that did nothing, and no timer has ended, would do
 // nothing: it is not run, unless SimSettings::run_every_loop.
 class TestedLoop {
  public:
   // All outlive it.
-  TestedLoop(World* world, Cloud* cloud, ObservedCluster* seen, Actuation* actuation, const ShapesOf* shapes);
+  TestedLoop(World* world, const Cloud* cloud, ObservedCluster* seen, Actuation* actuation,
+             ActObserver* observer, const ShapesOf* shapes);
 
+  // Puts in what comes by itself.
+  void Start();
   // Upon kLoop. False: it was not run.
-  bool Run(WorkBudget* budget);
+  bool Run(bool at_interval, WorkBudget* budget);
+  // Upon kRemovalEnded and kLeaderHour.
+  void RemovalEnded();
+  void LeaderHour();
   int64_t loops() const { return loops_; }
 
  private:
-  bool MustRun(bool changed) const;
+  // A process that leads.
+  struct Leader {
+    DrainPlanner drain;
+    SlackPlanner slack;
+    DrainState drain_state;  // of the last loop, where something is to be told
+    // Since when a node waits that an earlier process was about to remove.
+    absl::flat_hash_map<int32_t, int64_t> inherited_ms;
+    int64_t clock_ms = 0;  // by how much its clock is ahead
+    // When groups last grew for pods, and since when growth has waited in each plan; -1: never, it does not.
+    int64_t grown_ms = -1;
+    int64_t batch_since_ms = -1;
+    int64_t evicted_s = 0;  // the last eviction
+  };
+
+  bool MustRun() const;
+  bool Decide(WorkBudget* budget);
   void SetUp(const ShapesOf& shapes);
-  void CountGroups();
+  int64_t NowMs() const { return kSimEpochS * 1000 + world_.now_ms() + leader_->clock_ms; }
+  int64_t NowS() const { return NowMs() / 1000; }
+  // Where the process may end: true if it does.
+  bool Ends();
+  void BecomeLeader();
+  void KeepState();
+
+  // What is found out.
+  void LookAtFleet();
+  void FindLeaving();
+  void CountGroup(int32_t group, const FleetGroupView& view);
+  void PlanWithNodes();
   void WritePending();
+  void WriteBatch();
+  void TakeProgress();
   void TellProgress();
+  void NoteBatch();
   void StartToGo(const std::string& name, DrainState* state) const;
-  bool Act();
-  bool DeleteLate();
+
+  // What is done. False: the process has ended.
+  bool GiveUp();
+  bool Grow();
+  bool Release();
+  bool Shrink();
+
   void NoteNextTime();
+  void RunAgainIn(int64_t after_ms);
 
   World& world_;
-  Cloud& cloud_;
   ObservedCluster& seen_;
   Actuation& actuation_;
-  FleetCount fleet_;
+  ActObserver& observer_;
+  FleetLook fleet_;
+  const FleetView* view_ = nullptr;
   std::vector<IncomingPod> pods_;  // by workload
-  DrainPlanner drain_;
-  SlackPlanner slack_;
-  DrainState state_;  // of the last loop, while nodes go
+  std::vector<bool> leaving_;      // nodes
+  std::vector<int32_t> abandoned_;
+  Actuation::Progress progress_;
   LoopProblem problem_;
-  LoopPlan plan_;                           // of the last loop: the drain planner refers to it
-  std::vector<std::vector<int32_t>> late_;  // by group
+  std::vector<int32_t> asked_about_;  // workloads, by position in problem_.pending
+  LoopPlan plan_;                     // of the last loop: the drain planner refers to it
+  std::unique_ptr<Leader> leader_;
+  RandomStream chance_;
+  std::string kept_;  // the state of the fleet, as bytes
+  int64_t leads_from_ms_ = 0;
+  int64_t began_ms_ = 0;   // the last loop
+  int64_t again_ms_ = -1;  // when one runs before its interval
   int64_t loops_ = 0;
-  int64_t cloud_version_ = -1;
+  bool changed_ = true;
   bool acted_ = true;
-  int64_t evicted_s_ = 0;  // the last eviction
-  // When something changes by itself; nullopt: nothing does.
+  // When something changes by itself, since the start; nullopt: nothing does.
   std::optional<int64_t> next_ms_;
 };
 

@@ -20,7 +20,9 @@ void TakeOut(int32_t number, std::vector<int32_t>* list, std::vector<int32_t>* p
 World::World(const Scenario& scenario)
     : scenario_(scenario),
       replicas_(scenario.workloads.size()),
-      pod_start_(scenario.seed, SimPurpose::kPodStart) {}
+      pod_start_(scenario.seed, SimPurpose::kPodStart),
+      pod_end_(scenario.seed, SimPurpose::kPodEnd),
+      api_(scenario.seed, SimPurpose::kApi) {}
 
 void World::Note(SimEventKind kind, int64_t subject, int64_t value) {
   digest_.Add(now_ms_);
@@ -69,6 +71,7 @@ void World::Bind(int32_t pod, int32_t node) {
   LOADLINE_CHECK(of.phase == SimPodPhase::kWaiting && to.present) << "pod " << pod << " to node " << node;
   of.phase = SimPodPhase::kStarting;
   of.node = node;
+  of.bound_ms = now_ms_;
   of.unschedulable = false;
   of.place = static_cast<int32_t>(to.pods.size());
   to.pods.push_back(pod);
@@ -129,7 +132,7 @@ void World::LeaveNode(int32_t pod) {
 void World::Terminate(int32_t pod) {
   SimPod& of = At(pod);
   if (of.phase == SimPodPhase::kTerminating || of.phase == SimPodPhase::kGone) return;
-  const int64_t grace_s = workload(of.workload).grace_s;
+  int64_t grace_s = workload(of.workload).grace_s;
   const bool at_once = of.phase == SimPodPhase::kWaiting || !node(of.node).ready || grace_s == 0;
   Forget(pod);
   of.phase = SimPodPhase::kTerminating;
@@ -138,6 +141,7 @@ void World::Terminate(int32_t pod) {
     Vanish(pod);
     return;
   }
+  if (pod_end_.Chance(scenario_.faults.stuck_pod)) grace_s += scenario_.faults.stuck_pod_s;
   After(grace_s * 1000, SimEventKind::kPodGone, pod);
   Tell(pod);
 }
@@ -150,23 +154,35 @@ void World::Vanish(int32_t pod) {
   Tell(pod);
 }
 
-bool World::Evict(int32_t pod) {
+bool World::WriteFails() { return api_down_since_ms() >= 0 || api_.Chance(scenario_.faults.failed_write); }
+
+void World::ApiHour() {
+  constexpr int64_t kApiHourMs = 3'600'000;
+  After(kApiHourMs, SimEventKind::kApiHour);
+  if (now_ms_ < api_up_ms_ || !api_.Chance(scenario_.faults.api_down)) return;
+  api_down_ms_ = now_ms_;
+  api_up_ms_ = now_ms_ + scenario_.faults.api_down_s * 1000;
+}
+
+SimEviction World::Evict(int32_t pod) {
   const SimPod& of = At(pod);
-  if (of.phase == SimPodPhase::kTerminating || of.phase == SimPodPhase::kGone) return true;
+  if (WriteFails()) return SimEviction::kFailed;
+  if (of.phase == SimPodPhase::kTerminating || of.phase == SimPodPhase::kGone) return SimEviction::kDone;
+  if (workload(of.workload).two_budgets) return SimEviction::kFailed;
   // A pod that is not ready is not among the healthy ones; it goes while they are enough.
   if (workload(of.workload).max_unavailable >= 0) {
     const SimBudget budget = BudgetOf(of.workload);
     const bool ready = of.phase == SimPodPhase::kRunning;
     if (ready ? budget.allowed() == 0 : budget.healthy < budget.desired) {
       ++counts_.refused_evictions;
-      return false;
+      return SimEviction::kRefused;
     }
   }
   ++counts_.evictions;
   At(pod).evicted = true;
   Note(SimEventKind::kActuate, pod, of.node);
   Terminate(pod);
-  return true;
+  return SimEviction::kDone;
 }
 
 int32_t World::AddMachine(int32_t group) {
@@ -224,6 +240,7 @@ void World::SetTainted(int32_t node, bool tainted) {
   SimNode& of = nodes_[static_cast<size_t>(node)];
   if (!of.present || of.tainted == tainted) return;
   of.tainted = tainted;
+  of.asked_ms = -1;
   TellNode(node);
 }
 

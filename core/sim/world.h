@@ -25,6 +25,7 @@ struct SimPod {
   int32_t node = -1;
   int32_t place = -1;  // among the pods of its node; -1: on none
   int64_t created_ms = 0;
+  int64_t bound_ms = 0;
   int64_t terminating_ms = 0;
   SimPodPhase phase = SimPodPhase::kWaiting;
   bool unschedulable = false;  // the scheduler has tried it in vain
@@ -39,7 +40,9 @@ struct SimNode {
   bool ready = false;
   bool devices = true;     // they are offered
   bool tainted = false;    // to be deleted
+  int64_t asked_ms = -1;   // when the cloud was asked for that, as the node is marked; -1: it was not
   bool reclaimed = false;  // the cloud has said that it takes it back
+  int32_t flaps = 0;       // how often it still becomes ready, or not
   std::vector<int32_t> pods;
   CpuMemory requested;
 };
@@ -50,8 +53,17 @@ struct SimMachine {
   int32_t node = -1;
   State state = State::kOrdered;
   bool phantom = false;
+  bool fails = false;   // it cannot be created
+  bool faulty = false;  // and the cloud says so
   bool had_node = false;
   int64_t ordered_ms = 0;
+};
+
+// How an eviction ended.
+enum class SimEviction {
+  kDone,
+  kRefused,  // the budget has nothing left (429)
+  kFailed,   // for another reason
 };
 
 // What a budget's status says.
@@ -86,6 +98,7 @@ struct SimCounts {
   int64_t nodes_added = 0;
   int64_t nodes_removed = 0;
   int64_t refused_evictions = 0;
+  int64_t growths = 0;             // orders of machines
   std::vector<int64_t> waited_ms;  // of each pod that found a node, but those of DaemonSets
 };
 
@@ -141,14 +154,22 @@ class World {
   // Its grace period begins; a pod without a node, or on one that is not ready, is gone at once.
   void Terminate(int32_t pod);
   void Vanish(int32_t pod);
-  // Through the eviction API: false where the budget has nothing left (429).
-  bool Evict(int32_t pod);
+  // Through the eviction API.
+  SimEviction Evict(int32_t pod);
+  // A write of the loop to the API server fails. Draws.
+  bool WriteFails();
+  // The loop does not reach the API server: since when; -1: it does.
+  int64_t api_down_since_ms() const { return now_ms_ < api_up_ms_ ? api_down_ms_ : -1; }
+  // Upon kApiHour.
+  void ApiHour();
 
   int32_t AddMachine(int32_t group);
   int32_t AddNode(int32_t machine, bool devices);
   void SetReady(int32_t node, bool ready);
+  void SetFlaps(int32_t node, int32_t flaps) { nodes_[static_cast<size_t>(node)].flaps = flaps; }
   void OfferDevices(int32_t node);
   void SetTainted(int32_t node, bool tainted);
+  void SetAsked(int32_t node, int64_t at_ms) { nodes_[static_cast<size_t>(node)].asked_ms = at_ms; }
   void SetReclaimed(int32_t node);
   // Takes the node away, and all pods that are still on it.
   void RemoveNode(int32_t node);
@@ -180,6 +201,10 @@ class World {
   std::vector<SimMachine> machines_;
   std::vector<SimReplicas> replicas_;
   RandomStream pod_start_;
+  RandomStream pod_end_;
+  RandomStream api_;
+  int64_t api_down_ms_ = -1;
+  int64_t api_up_ms_ = 0;
   int64_t waiting_ = 0;
   int64_t pods_alive_ = 0;
   SimCounts counts_;

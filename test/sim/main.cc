@@ -2,6 +2,9 @@
 // shrunk scenario.
 //
 //   simulate_seeds [COUNT [FIRST]]   COUNT seeds (200) from FIRST (1) on
+//   simulate_seeds --all COUNT FIRST the same, and goes on behind broken ones, of which it tells seed and
+//   first
+//                                    violation only
 //   simulate_seeds --large DAYS      the scenario of the speed target, for the time that it takes
 
 #include <chrono>
@@ -42,6 +45,19 @@ int RunLarge(int64_t days) {
   return result.violations.empty() ? 0 : 1;
 }
 
+int RunAllSeeds(int64_t count, uint64_t first) {
+  int64_t broken = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t seed = first + static_cast<uint64_t>(i);
+    const SimResult result = RunOne(RandomScenario(seed));
+    if (result.violations.empty()) continue;
+    ++broken;
+    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), result.violations.front().c_str());
+  }
+  std::printf("%lld of %lld seeds broken\n", static_cast<long long>(broken), static_cast<long long>(count));
+  return broken == 0 ? 0 : 1;
+}
+
 int RunSeeds(int64_t count, uint64_t first) {
   const auto start = std::chrono::steady_clock::now();
   for (int64_t i = 0; i < count; ++i) {
@@ -68,6 +84,9 @@ int RunSeeds(int64_t count, uint64_t first) {
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--large") == 0) return loadline::RunLarge(std::atoll(argv[2]));
+  if (argc == 4 && std::strcmp(argv[1], "--all") == 0) {
+    return loadline::RunAllSeeds(std::atoll(argv[2]), std::strtoull(argv[3], nullptr, 10));
+  }
   const int64_t count = argc > 1 ? std::atoll(argv[1]) : 200;
   const uint64_t first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
   return loadline::RunSeeds(count, first);

@@ -44,7 +44,10 @@ void DrawLoad(RandomStream* random, SimWorkload* workload) {
         {random->Between(0, 80'000), random->Between(300, 20'000), random->Between(1, 60)});
   }
   if (random->Chance(300'000)) workload->rollout_every_s = random->Between(7'200, 50'000);
-  if (random->Chance(500'000)) workload->max_unavailable = random->Between(0, 5);
+  if (random->Chance(500'000)) {
+    workload->max_unavailable = random->Between(0, 5);
+    workload->two_budgets = random->Chance(100'000);
+  }
 }
 
 SimWorkload RandomWorkload(int index, const std::vector<SimGroup>& groups, RandomStream* random) {
@@ -57,6 +60,7 @@ SimWorkload RandomWorkload(int index, const std::vector<SimGroup>& groups, Rando
   workload.start_s_max = workload.start_s_min + random->Between(0, 60);
   workload.priority = static_cast<int32_t>(random->Between(0, 2) * 100);
   workload.not_evictable = random->Chance(50'000);
+  workload.forged_owner = random->Chance(50'000);
   const int64_t kind = random->Between(0, 9);
   const SimGroup& group =
       groups[static_cast<size_t>(random->Between(0, static_cast<int64_t>(groups.size()) - 1))];
@@ -72,6 +76,7 @@ SimWorkload RandomWorkload(int index, const std::vector<SimGroup>& groups, Rando
     workload.gpus = 0;
     workload.request = {100, kSimGiB / 8};
     workload.max_unavailable = -1;
+    workload.two_budgets = workload.forged_owner = false;
   } else if (kind <= 2) {
     workload.kind = SimWorkloadKind::kBatch;
     workload.first_s = random->Between(0, 10'000);
@@ -87,6 +92,34 @@ SimWorkload RandomWorkload(int index, const std::vector<SimGroup>& groups, Rando
     }
   }
   return workload;
+}
+
+// Each is on in a sixth.
+void DrawFurtherFaults(RandomStream* random, SimFaults* faults) {
+  const auto maybe = [&](int64_t low, int64_t high) {
+    return random->Chance(160'000) ? random->Between(low, high) : 0;
+  };
+  faults->lost_answer = maybe(10'000, 500'000);
+  faults->failed_list = maybe(10'000, 500'000);
+  faults->failed_machine = maybe(10'000, 300'000);
+  faults->taken_back = maybe(10'000, 500'000);
+  faults->stuck_deletion = maybe(10'000, 500'000);
+  faults->stuck_deletion_s = random->Between(600, 20'000);
+  faults->hand_scaling = maybe(10'000, 300'000);
+  faults->node_flaps = maybe(1'000, 50'000);
+  faults->node_returns = maybe(1'000, 50'000);
+  faults->doubled_event = maybe(1'000, 500'000);
+  faults->broken_list = maybe(10'000, 500'000);
+  faults->failed_write = maybe(10'000, 500'000);
+  faults->api_down = maybe(10'000, 500'000);
+  faults->api_down_s = random->Between(10, 3'600);
+  faults->stuck_pod = maybe(10'000, 300'000);
+  faults->stuck_pod_s = random->Between(60, 5'000);
+  faults->leader_ends = maybe(10'000, 500'000);
+  faults->leader_ends_acting = maybe(10'000, 300'000);
+  if (faults->leader_ends + faults->leader_ends_acting == 0) return;
+  faults->failed_state_write = maybe(10'000, 1'000'000);
+  faults->leader_clock_ms = maybe(100, 30'000);
 }
 
 // Each is on in a third of the scenarios that have any.
@@ -108,6 +141,7 @@ SimFaults RandomFaults(RandomStream* random) {
   faults.node_unready = maybe(1'000, 100'000);
   faults.node_unready_s = random->Between(20, 1'500);
   faults.node_lost = maybe(1'000, 30'000);
+  DrawFurtherFaults(random, &faults);
   return faults;
 }
 
@@ -129,6 +163,12 @@ Scenario RandomScenario(uint64_t seed) {
   settings.scan_interval_s = random.Between(1, 3) * 10;
   settings.unneeded_time_s = random.Between(0, 10) * 60;
   settings.unready_time_s = settings.unneeded_time_s + random.Between(0, 10) * 60;
+  if (random.Chance(500'000)) settings.after_add_s = random.Between(0, 10) * 60;
+  settings.after_delete_s = random.Chance(300'000) ? random.Between(0, 5) * 60 : 0;
+  if (random.Chance(300'000)) {
+    settings.batch_max_ms = random.Between(0, 60'000);
+    settings.batch_idle_ms = random.Between(0, settings.batch_max_ms);
+  }
   settings.utilization_threshold = static_cast<double>(random.Between(3, 10)) / 10;
   settings.max_scale_down_parallelism = random.Between(1, 10);
   settings.max_drain_parallelism = random.Between(1, settings.max_scale_down_parallelism);
@@ -186,13 +226,10 @@ Scenario Shrink(Scenario scenario, const std::function<bool(const Scenario&)>& f
     const auto at = static_cast<std::ptrdiff_t>(i);
     try_one([&](Scenario* s) { s->groups.erase(s->groups.begin() + at); });
   }
-  static constexpr int64_t SimFaults::*kFaults[] = {
-      &SimFaults::watch_lag_ms_max, &SimFaults::lost_event,  &SimFaults::stock_out,
-      &SimFaults::phantom,          &SimFaults::slow_start,  &SimFaults::late_devices_s,
-      &SimFaults::calls_per_minute, &SimFaults::failed_call, &SimFaults::spot_interruption,
-      &SimFaults::node_unready,     &SimFaults::node_lost};
-  for (const auto fault : kFaults) {
-    try_one([&](Scenario* s) { s->faults.*fault = 0; });
+  const SimFaults none;
+  for (const SimFaultField& field : SimFaultFields()) {
+    if (scenario.faults.*field.value == none.*field.value) continue;
+    try_one([&](Scenario* s) { s->faults.*field.value = none.*field.value; });
   }
   return scenario;
 }
@@ -210,15 +247,22 @@ std::string Describe(const Scenario& scenario) {
                     workload.replicas, " of cpu ", workload.request.cpu, ", memory ", workload.request.memory,
                     ", gpus ", workload.gpus, ", daily ", workload.daily_percent, ", weekend ",
                     workload.weekend_percent, ", bursts ", workload.bursts.size(), ", rollout ",
-                    workload.rollout_every_s, ", budget ", workload.max_unavailable, ", group ",
-                    workload.group, "\n");
+                    workload.rollout_every_s, ", budget ", workload.max_unavailable,
+                    workload.two_budgets ? " twice" : "", workload.not_evictable ? ", not evictable" : "",
+                    workload.forged_owner ? ", forged owner" : "", ", group ", workload.group, "\n");
   }
-  const SimFaults& f = scenario.faults;
-  absl::StrAppend(&text, "faults: lag ", f.watch_lag_ms_max, ", lost event ", f.lost_event, ", stock-out ",
-                  f.stock_out, ", phantom ", f.phantom, ", slow ", f.slow_start, ", late devices ",
-                  f.late_devices_s, ", calls ", f.calls_per_minute, ", failed call ", f.failed_call);
-  absl::StrAppend(&text, ", spot ", f.spot_interruption, ", unready ", f.node_unready, ", lost ", f.node_lost,
-                  "\n");
+  const SimSettings& settings = scenario.settings;
+  absl::StrAppend(&text, "settings: scan ", settings.scan_interval_s, ", unneeded ", settings.unneeded_time_s,
+                  ", unready ", settings.unready_time_s, ", threshold ", settings.utilization_threshold,
+                  ", at once ", settings.max_scale_down_parallelism, " and ", settings.max_drain_parallelism,
+                  ", after add ", settings.after_add_s, ", batch ", settings.batch_idle_ms, " to ",
+                  settings.batch_max_ms, "\nfaults:");
+  const SimFaults none;
+  for (const SimFaultField& field : SimFaultFields()) {
+    const int64_t value = scenario.faults.*field.value;
+    if (value != none.*field.value) absl::StrAppend(&text, " ", field.name, " ", value);
+  }
+  absl::StrAppend(&text, "\n");
   return text;
 }
 

@@ -66,7 +66,7 @@ TEST(SimulationTest, EqualSeedsHaveEqualDigestsAndOtherSeedsOtherOnes) {
 }
 
 TEST(SimulationTest, LoopsThatAreNotRunWouldDoNothing) {
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
     Scenario scenario = RandomScenario(seed);
     const SimResult some = SimulateAll(scenario);
     scenario.settings.run_every_loop = true;
@@ -79,6 +79,69 @@ TEST(SimulationTest, LoopsThatAreNotRunWouldDoNothing) {
 TEST(SimulationTest, DrawnScenariosBreakNoInvariant) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     EXPECT_THAT(SimulateAll(RandomScenario(seed)).violations, IsEmpty()) << "seed " << seed;
+  }
+}
+
+// 118 pods that come within six seconds: one plan for all of them, or two.
+Scenario BurstScenario() {
+  Scenario scenario = SmallScenario(0);
+  scenario.groups[0].max_nodes = 100;
+  SimWorkload& burst = scenario.workloads[0];
+  burst.kind = SimWorkloadKind::kTrace;
+  burst.run_s_min = burst.run_s_max = 20'000;
+  for (int64_t i = 0; i < 118; ++i) burst.arrivals.push_back({3'600 + i * 6 / 118, 1});
+  return scenario;
+}
+
+TEST(SimulationTest, BuysTogetherWhatComesTogetherByDefault) {
+  const SimResult result = SimulateAll(BurstScenario());
+  EXPECT_THAT(result.violations, IsEmpty());
+  EXPECT_EQ(result.nodes_added, 30) << "4 to a node";
+  EXPECT_LE(result.growths, 2);
+  Scenario at_once = BurstScenario();
+  at_once.settings.batch_idle_ms = at_once.settings.batch_max_ms = 0;
+  at_once.settings.scan_interval_s = 1;
+  EXPECT_GT(SimulateAll(at_once).growths, 2);
+}
+
+TEST(SimulationTest, NoNodeGoesForSomeTimeAfterGrowth) {
+  Scenario scenario = BurstScenario();
+  scenario.workloads[0].run_s_min = scenario.workloads[0].run_s_max = 60;
+  scenario.workloads[0].arrivals.push_back({4'500, 120});
+  scenario.settings.unneeded_time_s = 0;
+  const SimResult soon = SimulateAll(scenario);
+  EXPECT_THAT(soon.violations, IsEmpty());
+  EXPECT_EQ(soon.nodes_added, 60) << "ten minutes after the first growth its nodes had gone";
+  scenario.settings.after_add_s = 1'200;
+  EXPECT_EQ(SimulateAll(scenario).nodes_added, 30) << "twenty minutes after it they were still there";
+}
+
+// A phantom is late after so long, whoever leads meanwhile, and its group backs off.
+TEST(SimulationTest, ANewLeaderGoesOnFromTheStateThatWasKept) {
+  Scenario scenario = SmallScenario(1);
+  scenario.faults.phantom = 1'000'000;
+  scenario.settings.max_node_provision_s = 5'400;
+  scenario.groups[0].max_nodes = 1;
+  const SimResult steady = SimulateAll(scenario);
+  EXPECT_GE(steady.growths, 10) << "each phantom is given up, and another one comes";
+  scenario.faults.leader_ends = 1'000'000;  // each hour: none of them leads for that long
+  const SimResult changing = SimulateAll(scenario);
+  EXPECT_THAT(changing.violations, IsEmpty());
+  EXPECT_GE(changing.growths, 10);
+  scenario.faults.failed_state_write = 1'000'000;
+  EXPECT_EQ(SimulateAll(scenario).growths, 1) << "nothing is remembered, and no machine is ever late";
+}
+
+TEST(SimulationTest, ANodeWhoseRemovalIsLeftBehindIsGivenBackOrGoes) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Scenario scenario = SmallScenario(40);
+    scenario.seed = seed;
+    scenario.workloads[0].daily_percent = 90;
+    scenario.faults.leader_ends = 300'000;
+    scenario.faults.leader_ends_acting = 300'000;
+    const SimResult result = SimulateAll(scenario);
+    EXPECT_THAT(result.violations, IsEmpty()) << "seed " << seed;
+    EXPECT_GT(result.nodes_removed, 2) << "seed " << seed;
   }
 }
 
@@ -127,8 +190,52 @@ class InvariantTest : public ::testing::Test {
 };
 
 TEST_F(InvariantTest, SeesGrowthBeyondTheMaximumAndWithoutNeed) {
-  checker_.Grows(0, 21);
+  checker_.Grows(0, 21, /*for_slack=*/0);
   EXPECT_THAT(checker_.violations(), ::testing::ElementsAre(HasSubstr("C1"), HasSubstr("C2")));
+}
+
+TEST_F(InvariantTest, SeesGrowthOfAGroupThatHasJustFailedTo) {
+  world_.CreatePod(0);
+  checker_.Grows(0, 1, /*for_slack=*/0);
+  checker_.Grew(0, CloudAnswer::kNoCapacity);
+  world_.set_now_ms(299'000);
+  checker_.Grows(0, 1, /*for_slack=*/0);
+  EXPECT_THAT(First(), HasSubstr("C4"));
+}
+
+TEST_F(InvariantTest, SeesNodesThatGoWhileGroupsHaveJustGrown) {
+  const int32_t node = NodeThere();
+  world_.set_now_ms(3'600'000);
+  checker_.Grew(0, CloudAnswer::kDone);
+  world_.set_now_ms(4'199'000);
+  checker_.StartsToGo(node, /*empty=*/true);
+  EXPECT_THAT(First(), HasSubstr("D11"));
+}
+
+TEST_F(InvariantTest, SeesAnEmptyNodeThatHasPods) {
+  const int32_t node = NodeThere();
+  world_.Bind(world_.CreatePod(0), node);
+  world_.set_now_ms(7'200'000);
+  checker_.StartsToGo(node, /*empty=*/true);
+  EXPECT_THAT(First(), HasSubstr("D8"));
+}
+
+TEST_F(InvariantTest, SeesAMarkThatStays) {
+  const int32_t node = NodeThere();
+  for (int i = 0; i < 3; ++i) world_.Bind(world_.CreatePod(0), node);
+  world_.SetTainted(node, true);
+  world_.set_now_ms(10'800'000);
+  checker_.CheckProgress();
+  EXPECT_THAT(First(), HasSubstr("G3"));
+}
+
+TEST_F(InvariantTest, SeesASumThatIsNotThatOfThePods) {
+  const int32_t node = NodeThere();
+  world_.Bind(world_.CreatePod(0), node);
+  checker_.CheckSums(node, {1'000, int64_t{1} << 30});
+  EXPECT_THAT(First(), IsEmpty());
+  checker_.CheckSums(node, {0, 0});
+  EXPECT_THAT(First(), HasSubstr("F5"));
 }
 
 TEST_F(InvariantTest, SeesAPodThatGoesWithItsNode) {
