@@ -249,6 +249,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	a.leader.Store(l)
 	defer a.leader.Store(nil)
 	defer l.actuator.Wait()
+	defer l.soft.Wait()
 	_ = a.cluster.view.Drop(ctx) // what an engine that lives on remembers of another leader
 	l.recallState(ctx)
 	ticker := time.NewTicker(a.config.ScanInterval.Duration)

@@ -21,14 +21,7 @@ func (l *leader) shrink(ctx context.Context, o *loop) (part string, err error) {
 		l.release(ctx, o, actuation.Plan{})
 		return "", nil
 	}
-	defer func() {
-		done := l.metrics.time(functionSoftTaints)
-		defer done()
-		if softErr := l.soft.Update(ctx, l.cluster.sortedNodes(), unneededOf(o)); softErr != nil && ctx.Err() == nil {
-			l.metrics.errors.WithLabelValues("softTaints").Inc()
-			klog.ErrorS(softErr, "Soft taints cannot be written")
-		}
-	}()
+	defer l.soften(ctx, o)
 	wanted, err := l.cluster.removals(o.plan)
 	if err != nil {
 		o.outcome = outcomeNotTried
@@ -55,6 +48,17 @@ func (l *leader) shrink(ctx context.Context, o *loop) (part string, err error) {
 		return "taint", err
 	}
 	return "", nil
+}
+
+// soften has soft taints follow the plan, out of the loop's way.
+func (l *leader) soften(ctx context.Context, o *loop) {
+	l.soft.Begin(ctx, l.cluster.sortedNodes(), unneededOf(o), func(took time.Duration, err error) {
+		l.metrics.duration.WithLabelValues(functionSoftTaints).Observe(took.Seconds())
+		if err != nil && ctx.Err() == nil {
+			l.metrics.errors.WithLabelValues("softTaints").Inc()
+			klog.ErrorS(err, "Soft taints cannot be written")
+		}
+	})
 }
 
 // release gives nodes back whose removal an earlier leader began, and that are not to go now: at once when the plan
