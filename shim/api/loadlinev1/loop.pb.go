@@ -160,8 +160,12 @@ type PlanLoopRequest struct {
 	BatchMaxMilliseconds int32 `protobuf:"varint,28,opt,name=batch_max_milliseconds,json=batchMaxMilliseconds,proto3" json:"batch_max_milliseconds,omitempty"`
 	// How long ago groups last grew for pods, in milliseconds. >= 0; unset: long ago.
 	SinceGrowthMilliseconds *int64 `protobuf:"varint,29,opt,name=since_growth_milliseconds,json=sinceGrowthMilliseconds,proto3,oneof" json:"since_growth_milliseconds,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	// Set: groups are told as the cloud shows them, each with `cloud`; of its nodes, those on their way, and
+	// whether it may grow, the engine judges itself. current_nodes, scale_down.slots and held are left unset then,
+	// max_nodes is the maximum of the group, and since_growth_milliseconds is known already.
+	Fleet         *LoopFleet `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanLoopRequest) Reset() {
@@ -408,6 +412,13 @@ func (x *PlanLoopRequest) GetSinceGrowthMilliseconds() int64 {
 	return 0
 }
 
+func (x *PlanLoopRequest) GetFleet() *LoopFleet {
+	if x != nil {
+		return x.Fleet
+	}
+	return nil
+}
+
 type isPlanLoopRequest_Cluster interface {
 	isPlanLoopRequest_Cluster()
 }
@@ -439,7 +450,9 @@ type LoopGroup struct {
 	// Why it may not grow for now, such as a back-off; empty: it may.
 	Held string `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`
 	// See ExpansionOption.priority.
-	Priority      *int64 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	Priority *int64 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	// What the cloud shows of it; with PlanLoopRequest.fleet.
+	Cloud         *CloudGroup `protobuf:"bytes,40,opt,name=cloud,proto3" json:"cloud,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -500,6 +513,13 @@ func (x *LoopGroup) GetPriority() int64 {
 		return *x.Priority
 	}
 	return 0
+}
+
+func (x *LoopGroup) GetCloud() *CloudGroup {
+	if x != nil {
+		return x.Cloud
+	}
+	return nil
 }
 
 // What is remembered from one loop to the next.
@@ -611,8 +631,10 @@ type PlanLoopResponse struct {
 	// Growth for pods waits for further ones: for so long, if none comes. `growth` holds none for pods and
 	// slack then, though scale_up says what would grow. 0: it does not wait.
 	BatchWaitMilliseconds int64 `protobuf:"varint,16,opt,name=batch_wait_milliseconds,json=batchWaitMilliseconds,proto3" json:"batch_wait_milliseconds,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// With PlanLoopRequest.fleet: what was found out, and what is to be done.
+	Fleet         *LoopFleetAnswer `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanLoopResponse) Reset() {
@@ -755,6 +777,13 @@ func (x *PlanLoopResponse) GetBatchWaitMilliseconds() int64 {
 		return x.BatchWaitMilliseconds
 	}
 	return 0
+}
+
+func (x *PlanLoopResponse) GetFleet() *LoopFleetAnswer {
+	if x != nil {
+		return x.Fleet
+	}
+	return nil
 }
 
 // A group that the maxima of the cluster keep from growing further.
@@ -1099,7 +1128,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\xd6\v\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\x84\f\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1131,7 +1160,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x10max_memory_total\x18\x1a \x01(\x03H\x02R\x0emaxMemoryTotal\x88\x01\x01\x126\n" +
 	"\x17batch_idle_milliseconds\x18\x1b \x01(\x05R\x15batchIdleMilliseconds\x124\n" +
 	"\x16batch_max_milliseconds\x18\x1c \x01(\x05R\x14batchMaxMilliseconds\x12?\n" +
-	"\x19since_growth_milliseconds\x18\x1d \x01(\x03H\x03R\x17sinceGrowthMilliseconds\x88\x01\x01\"M\n" +
+	"\x19since_growth_milliseconds\x18\x1d \x01(\x03H\x03R\x17sinceGrowthMilliseconds\x88\x01\x01\x12,\n" +
+	"\x05fleet\x18( \x01(\v2\x16.loadline.v1.LoopFleetR\x05fleet\"M\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bSCALE_UP\x10\x01\x12\t\n" +
@@ -1141,18 +1171,19 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\aclusterB\x12\n" +
 	"\x10_max_cores_totalB\x13\n" +
 	"\x11_max_memory_totalB\x1c\n" +
-	"\x1a_since_growth_milliseconds\"\xb9\x01\n" +
+	"\x1a_since_growth_milliseconds\"\xe8\x01\n" +
 	"\tLoopGroup\x122\n" +
 	"\x06growth\x18\x01 \x01(\v2\x1a.loadline.v1.ScalableGroupR\x06growth\x126\n" +
 	"\n" +
 	"scale_down\x18\x02 \x01(\v2\x17.loadline.v1.DrainGroupR\tscaleDown\x12\x12\n" +
 	"\x04held\x18\x03 \x01(\tR\x04held\x12\x1f\n" +
-	"\bpriority\x18\x04 \x01(\x03H\x00R\bpriority\x88\x01\x01B\v\n" +
+	"\bpriority\x18\x04 \x01(\x03H\x00R\bpriority\x88\x01\x01\x12-\n" +
+	"\x05cloud\x18( \x01(\v2\x17.loadline.v1.CloudGroupR\x05cloudB\v\n" +
 	"\t_priority\"\x95\x01\n" +
 	"\tLoopState\x12-\n" +
 	"\x05slack\x18\x01 \x01(\v2\x17.loadline.v1.SlackStateR\x05slack\x12-\n" +
 	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\x12*\n" +
-	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\xe0\x06\n" +
+	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\x94\a\n" +
 	"\x10PlanLoopResponse\x122\n" +
 	"\adrained\x18\x01 \x03(\v2\x18.loadline.v1.DrainedPodsR\adrained\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12:\n" +
@@ -1172,7 +1203,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x0eleft_out_total\x18\x0e \x01(\x03R\fleftOutTotal\x12:\n" +
 	"\n" +
 	"at_maximum\x18\x0f \x03(\v2\x1b.loadline.v1.GroupAtMaximumR\tatMaximum\x126\n" +
-	"\x17batch_wait_milliseconds\x18\x10 \x01(\x03R\x15batchWaitMilliseconds\"M\n" +
+	"\x17batch_wait_milliseconds\x18\x10 \x01(\x03R\x15batchWaitMilliseconds\x122\n" +
+	"\x05fleet\x18( \x01(\v2\x1c.loadline.v1.LoopFleetAnswerR\x05fleet\"M\n" +
 	"\x0eGroupAtMaximum\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x1c\n" +
@@ -1239,19 +1271,22 @@ var file_loadline_v1_loop_proto_goTypes = []any{
 	(*RankPolicy)(nil),                 // 18: loadline.v1.RankPolicy
 	(*SizedGroup)(nil),                 // 19: loadline.v1.SizedGroup
 	(*WaitingPods)(nil),                // 20: loadline.v1.WaitingPods
-	(*ScalableGroup)(nil),              // 21: loadline.v1.ScalableGroup
-	(*DrainGroup)(nil),                 // 22: loadline.v1.DrainGroup
-	(*SlackState)(nil),                 // 23: loadline.v1.SlackState
-	(*DrainState)(nil),                 // 24: loadline.v1.DrainState
-	(*SizeState)(nil),                  // 25: loadline.v1.SizeState
-	(*ExistingPlacement)(nil),          // 26: loadline.v1.ExistingPlacement
-	(*PlanScaleUpResponse)(nil),        // 27: loadline.v1.PlanScaleUpResponse
-	(*PlanSlackResponse)(nil),          // 28: loadline.v1.PlanSlackResponse
-	(*PlanDrainResponse)(nil),          // 29: loadline.v1.PlanDrainResponse
-	(*RankOptionsResponse)(nil),        // 30: loadline.v1.RankOptionsResponse
-	(*MeasureUtilizationResponse)(nil), // 31: loadline.v1.MeasureUtilizationResponse
-	(*LeftOut)(nil),                    // 32: loadline.v1.LeftOut
-	(*PodRun)(nil),                     // 33: loadline.v1.PodRun
+	(*LoopFleet)(nil),                  // 21: loadline.v1.LoopFleet
+	(*ScalableGroup)(nil),              // 22: loadline.v1.ScalableGroup
+	(*DrainGroup)(nil),                 // 23: loadline.v1.DrainGroup
+	(*CloudGroup)(nil),                 // 24: loadline.v1.CloudGroup
+	(*SlackState)(nil),                 // 25: loadline.v1.SlackState
+	(*DrainState)(nil),                 // 26: loadline.v1.DrainState
+	(*SizeState)(nil),                  // 27: loadline.v1.SizeState
+	(*ExistingPlacement)(nil),          // 28: loadline.v1.ExistingPlacement
+	(*PlanScaleUpResponse)(nil),        // 29: loadline.v1.PlanScaleUpResponse
+	(*PlanSlackResponse)(nil),          // 30: loadline.v1.PlanSlackResponse
+	(*PlanDrainResponse)(nil),          // 31: loadline.v1.PlanDrainResponse
+	(*RankOptionsResponse)(nil),        // 32: loadline.v1.RankOptionsResponse
+	(*MeasureUtilizationResponse)(nil), // 33: loadline.v1.MeasureUtilizationResponse
+	(*LeftOut)(nil),                    // 34: loadline.v1.LeftOut
+	(*LoopFleetAnswer)(nil),            // 35: loadline.v1.LoopFleetAnswer
+	(*PodRun)(nil),                     // 36: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
 	10, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
@@ -1269,29 +1304,32 @@ var file_loadline_v1_loop_proto_depIdxs = []int32{
 	18, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
 	19, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
 	20, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
-	21, // 15: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
-	22, // 16: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
-	23, // 17: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
-	24, // 18: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
-	25, // 19: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
-	6,  // 20: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
-	26, // 21: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	7,  // 22: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
-	27, // 23: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
-	8,  // 24: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
-	28, // 25: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
-	29, // 26: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
-	3,  // 27: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
-	30, // 28: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
-	31, // 29: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
-	32, // 30: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
-	5,  // 31: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
-	33, // 32: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	21, // 15: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
+	22, // 16: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
+	23, // 17: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
+	24, // 18: loadline.v1.LoopGroup.cloud:type_name -> loadline.v1.CloudGroup
+	25, // 19: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
+	26, // 20: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
+	27, // 21: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
+	6,  // 22: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
+	28, // 23: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	7,  // 24: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
+	29, // 25: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
+	8,  // 26: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
+	30, // 27: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
+	31, // 28: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
+	3,  // 29: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
+	32, // 30: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
+	33, // 31: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
+	34, // 32: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
+	5,  // 33: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
+	35, // 34: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
+	36, // 35: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }
@@ -1302,6 +1340,7 @@ func file_loadline_v1_loop_proto_init() {
 	file_loadline_v1_cluster_state_proto_init()
 	file_loadline_v1_drain_proto_init()
 	file_loadline_v1_fit_proto_init()
+	file_loadline_v1_fleet_proto_init()
 	file_loadline_v1_prices_proto_init()
 	file_loadline_v1_scale_up_proto_init()
 	file_loadline_v1_scale_up_plan_proto_init()
