@@ -348,6 +348,25 @@ void View::ApplyContent(const Batch& batch, Content* content) {
   for (const ObjectKind kind : batch.complete_kinds) cluster.objects().SetComplete(kind);
 }
 
+void View::ShowNode(Slot slot, NodeShape shape) {
+  ClusterState& cluster = *content_.cluster;
+  // Copies: what is there goes while it is put there again.
+  const std::string name(cluster.name(slot));
+  const NodePods there = cluster.pods(slot);
+  std::vector<PodContent> pods;
+  for (size_t i = 0; i < there.pods().size(); ++i) {
+    const NodePods::Pod& pod = there.pods()[i];
+    pods.push_back({pod.shape, pod.tag, there.name(i), there.uid(i),
+                    content_.shapes[static_cast<size_t>(pod.tag)].fingerprint});
+  }
+  std::optional<std::string> hostname = cluster.hostname(slot);
+  NodeTraits traits = cluster.traits(slot);
+  half_applied_ = true;
+  cluster.SetNode(slot, name, std::move(shape), pods, std::move(hostname), std::move(traits));
+  half_applied_ = false;
+  ++version_;
+}
+
 void View::ApplyShape(const PodShapeRecord& record, bool selects, Content* content) {
   const size_t id = static_cast<size_t>(record.id);
   if (id >= content->shapes.size()) content->shapes.resize(id + 1);

@@ -119,6 +119,10 @@ class View {
   // Those that are kept, sorted; they grow until the next full list.
   const LabelKeys& label_keys() const { return content_.label_keys; }
 
+  // Has the node of an occupied slot stand there as one of another shape, with the same pods, until the next
+  // record of it. Cost: O(pods of the node).
+  void ShowNode(Slot slot, NodeShape shape);
+
   // Objects of the view that could not be taken, or not in full. One that is replaced or removed is not told
   // any more. Cost: O(1) where there is none; else O(pods).
   LeftOutList LeftOut() const;

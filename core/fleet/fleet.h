@@ -99,7 +99,8 @@ struct IncreaseOutcome {
   int64_t from = 0;   // the target before
   int64_t nodes = 0;  // how many more were asked for
   std::optional<int64_t> provision_ms;
-  std::string error;  // of kFailed
+  std::string error;             // of kFailed
+  std::optional<int64_t> at_ms;  // when it was asked for; nullopt: just now
 };
 
 // A node that we have removed, with its machine.

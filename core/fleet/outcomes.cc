@@ -1,5 +1,7 @@
 #include "core/fleet/outcomes.h"
 
+#include <algorithm>
+
 namespace loadline {
 namespace {
 
@@ -8,17 +10,18 @@ void TakeIncrease(const IncreaseOutcome& increase, const FleetOptions& options, 
   const uint64_t key = FleetKey(increase.group);
   if (state->groups.size() >= kMostStateGroups && !state->groups.contains(key)) return;
   GroupMemory& memory = state->groups[key];
+  const int64_t at_ms = std::min(increase.at_ms.value_or(now_ms), now_ms);
   switch (increase.result) {
     case IncreaseOutcome::Result::kGranted:
       if (!memory.request.has_value()) memory.request = OpenRequest{.from = increase.from};
       memory.request->nodes += increase.nodes;
-      memory.request->until_ms = now_ms + increase.provision_ms.value_or(options.provision_ms);
-      state->grown_ms = now_ms;
+      memory.request->until_ms = at_ms + increase.provision_ms.value_or(options.provision_ms);
+      state->grown_ms = at_ms;
       return;
     case IncreaseOutcome::Result::kRefused:
       return;
     case IncreaseOutcome::Result::kFailed:
-      FailGroup(increase.group, BackOffReason::kApiError, increase.error, options.back_off, now_ms, &memory,
+      FailGroup(increase.group, BackOffReason::kApiError, increase.error, options.back_off, at_ms, &memory,
                 view);
       return;
   }

@@ -14,8 +14,6 @@
 namespace loadline {
 namespace {
 
-constexpr int64_t kMaxFleetTimeMs = int64_t{1} << 50;
-
 using DeviceNames = google::protobuf::RepeatedPtrField<std::string>;
 
 void CheckPeriod(absl::string_view field, int64_t period_ms, Fields* fields) {
@@ -34,39 +32,6 @@ absl::Status CheckMachineId(absl::string_view id) {
 // A period of a group; 0: the one of all groups.
 std::optional<int64_t> PeriodOfGroup(int64_t period_ms) {
   return period_ms > 0 ? std::optional<int64_t>(period_ms) : std::nullopt;
-}
-
-absl::StatusOr<FleetOptions> DecodeFleetOptions(const v1::FleetOptions& message) {
-  Fields fields;
-  fields.Range("max_node_provision_milliseconds", message.max_node_provision_milliseconds(), 1,
-               kMaxFleetTimeMs);
-  CheckPeriod("max_node_startup_milliseconds", message.max_node_startup_milliseconds(), &fields);
-  fields.Range("initial_back_off_milliseconds", message.initial_back_off_milliseconds(), 1, kMaxFleetTimeMs);
-  CheckPeriod("max_back_off_milliseconds", message.max_back_off_milliseconds(), &fields);
-  fields.AtMost("initial_back_off_milliseconds", message.initial_back_off_milliseconds(),
-                "max_back_off_milliseconds", message.max_back_off_milliseconds());
-  CheckPeriod("back_off_reset_milliseconds", message.back_off_reset_milliseconds(), &fields);
-  CheckPeriod("deletion_patience_milliseconds", message.deletion_patience_milliseconds(), &fields);
-  fields.Keep(CheckNotNegative("max_deletions", message.max_deletions()));
-  fields.Keep(CheckNotNegative("ok_unready_nodes", message.ok_unready_nodes()));
-  fields.Range("max_unready_percent", message.max_unready_percent(), 0, 100);
-  CheckPeriod("delay_after_add_milliseconds", message.delay_after_add_milliseconds(), &fields);
-  CheckPeriod("delay_after_delete_milliseconds", message.delay_after_delete_milliseconds(), &fields);
-  CheckPeriod("delay_after_failure_milliseconds", message.delay_after_failure_milliseconds(), &fields);
-  if (!fields.status().ok()) return fields.status();
-  FleetOptions options;
-  options.provision_ms = message.max_node_provision_milliseconds();
-  options.startup_ms = message.max_node_startup_milliseconds();
-  options.back_off = {message.initial_back_off_milliseconds(), message.max_back_off_milliseconds(),
-                      message.back_off_reset_milliseconds()};
-  options.deletion_patience_ms = message.deletion_patience_milliseconds();
-  options.max_deletions = message.max_deletions();
-  options.ok_unready_nodes = message.ok_unready_nodes();
-  options.max_unready_percent = message.max_unready_percent();
-  options.after_add_ms = message.delay_after_add_milliseconds();
-  options.after_delete_ms = message.delay_after_delete_milliseconds();
-  options.after_failure_ms = message.delay_after_failure_milliseconds();
-  return options;
 }
 
 absl::StatusOr<std::vector<uint64_t>> DecodeDevices(absl::string_view field, const DeviceNames& names) {
@@ -92,21 +57,6 @@ absl::StatusOr<FleetNode> DecodeFleetNode(const v1::FleetNode& message) {
   return FleetNode{message.created_milliseconds(), message.ready(), message.leaving(), *std::move(devices)};
 }
 
-absl::StatusOr<MachineState> DecodeMachineState(v1::FleetMachine::State state) {
-  switch (state) {
-    case v1::FleetMachine::STATE_UNSPECIFIED:
-      return MachineState::kUnknown;
-    case v1::FleetMachine::RUNNING:
-      return MachineState::kRunning;
-    case v1::FleetMachine::CREATING:
-      return MachineState::kCreating;
-    case v1::FleetMachine::DELETING:
-      return MachineState::kDeleting;
-    default:
-      return NoSuchValue("state", static_cast<int>(state));
-  }
-}
-
 absl::StatusOr<FleetMachine> DecodeMachine(const v1::FleetMachine& message) {
   FleetMachine machine;
   if (absl::Status status = CheckMachineId(message.id()); !status.ok()) return Annotate(status, "id");
@@ -115,12 +65,9 @@ absl::StatusOr<FleetMachine> DecodeMachine(const v1::FleetMachine& message) {
   if (!state.ok()) return state.status();
   machine.state = *state;
   if (message.has_fault()) {
-    Fields fields;
-    CheckText("fault.code", message.fault().code(), kMaxFaultBytes, &fields);
-    CheckText("fault.message", message.fault().message(), kMaxFaultBytes, &fields);
-    if (!fields.status().ok()) return fields.status();
-    machine.fault =
-        MachineFault{message.fault().code(), message.fault().message(), message.fault().out_of_resources()};
+    absl::StatusOr<MachineFault> fault = DecodeMachineFault(message.fault());
+    if (!fault.ok()) return fault.status();
+    machine.fault = *std::move(fault);
   }
   if (message.has_node()) {
     absl::StatusOr<FleetNode> node = DecodeFleetNode(message.node());
@@ -249,15 +196,9 @@ absl::StatusOr<FleetOutcomes> DecodeOutcomes(const v1::FleetOutcomes& message) {
     outcomes.given_up.push_back(message.given_up(i));
   }
   for (int i = 0; i < message.removals_size(); ++i) {
-    const v1::FleetRemoval& removal = message.removals(i);
-    Fields fields;
-    fields.Name("node_group", removal.node_group());
-    if (!removal.machine().empty()) {
-      status = CheckMachineId(removal.machine());
-      if (!status.ok()) fields.Keep(Annotate(status, "machine"));
-    }
-    if (!fields.status().ok()) return Annotate(fields.status(), absl::StrCat("removals[", i, "]"));
-    outcomes.removals.push_back({removal.node_group(), removal.machine()});
+    absl::StatusOr<RemovalOutcome> removal = DecodeRemoval(message.removals(i));
+    if (!removal.ok()) return Annotate(removal.status(), absl::StrCat("removals[", i, "]"));
+    outcomes.removals.push_back(*std::move(removal));
   }
   for (int i = 0; i < message.taken_back_size(); ++i) {
     Fields fields;
@@ -281,14 +222,6 @@ v1::GroupBackOff::Reason EncodeBackOffReason(BackOffReason reason) {
       return v1::GroupBackOff::CREATION_FAILED;
   }
   return v1::GroupBackOff::REASON_UNSPECIFIED;
-}
-
-v1::GroupBackOff EncodeBackOff(const BackOff& back_off) {
-  v1::GroupBackOff message;
-  message.set_reason(EncodeBackOffReason(back_off.reason));
-  message.set_text(Printable(back_off.text, kMostBackOffText));
-  message.set_until_milliseconds(back_off.until_ms);
-  return message;
 }
 
 v1::FleetGroupView EncodeFleetGroup(const FleetGroupView& view) {
@@ -319,6 +252,96 @@ v1::FleetGroupView EncodeFleetGroup(const FleetGroupView& view) {
 
 }  // namespace
 
+absl::StatusOr<FleetOptions> DecodeFleetOptions(const v1::FleetOptions& message) {
+  Fields fields;
+  fields.Range("max_node_provision_milliseconds", message.max_node_provision_milliseconds(), 1,
+               kMaxFleetTimeMs);
+  CheckPeriod("max_node_startup_milliseconds", message.max_node_startup_milliseconds(), &fields);
+  fields.Range("initial_back_off_milliseconds", message.initial_back_off_milliseconds(), 1, kMaxFleetTimeMs);
+  CheckPeriod("max_back_off_milliseconds", message.max_back_off_milliseconds(), &fields);
+  fields.AtMost("initial_back_off_milliseconds", message.initial_back_off_milliseconds(),
+                "max_back_off_milliseconds", message.max_back_off_milliseconds());
+  CheckPeriod("back_off_reset_milliseconds", message.back_off_reset_milliseconds(), &fields);
+  CheckPeriod("deletion_patience_milliseconds", message.deletion_patience_milliseconds(), &fields);
+  fields.Keep(CheckNotNegative("max_deletions", message.max_deletions()));
+  fields.Keep(CheckNotNegative("ok_unready_nodes", message.ok_unready_nodes()));
+  fields.Range("max_unready_percent", message.max_unready_percent(), 0, 100);
+  CheckPeriod("delay_after_add_milliseconds", message.delay_after_add_milliseconds(), &fields);
+  CheckPeriod("delay_after_delete_milliseconds", message.delay_after_delete_milliseconds(), &fields);
+  CheckPeriod("delay_after_failure_milliseconds", message.delay_after_failure_milliseconds(), &fields);
+  if (!fields.status().ok()) return fields.status();
+  FleetOptions options;
+  options.provision_ms = message.max_node_provision_milliseconds();
+  options.startup_ms = message.max_node_startup_milliseconds();
+  options.back_off = {message.initial_back_off_milliseconds(), message.max_back_off_milliseconds(),
+                      message.back_off_reset_milliseconds()};
+  options.deletion_patience_ms = message.deletion_patience_milliseconds();
+  options.max_deletions = message.max_deletions();
+  options.ok_unready_nodes = message.ok_unready_nodes();
+  options.max_unready_percent = message.max_unready_percent();
+  options.after_add_ms = message.delay_after_add_milliseconds();
+  options.after_delete_ms = message.delay_after_delete_milliseconds();
+  options.after_failure_ms = message.delay_after_failure_milliseconds();
+  return options;
+}
+
+absl::StatusOr<MachineState> DecodeMachineState(v1::FleetMachine::State state) {
+  switch (state) {
+    case v1::FleetMachine::STATE_UNSPECIFIED:
+      return MachineState::kUnknown;
+    case v1::FleetMachine::RUNNING:
+      return MachineState::kRunning;
+    case v1::FleetMachine::CREATING:
+      return MachineState::kCreating;
+    case v1::FleetMachine::DELETING:
+      return MachineState::kDeleting;
+    default:
+      return NoSuchValue("state", static_cast<int>(state));
+  }
+}
+
+absl::StatusOr<MachineFault> DecodeMachineFault(const v1::MachineFault& message) {
+  Fields fields;
+  CheckText("fault.code", message.code(), kMaxFaultBytes, &fields);
+  CheckText("fault.message", message.message(), kMaxFaultBytes, &fields);
+  if (!fields.status().ok()) return fields.status();
+  return MachineFault{message.code(), message.message(), message.out_of_resources()};
+}
+
+absl::StatusOr<RemovalOutcome> DecodeRemoval(const v1::FleetRemoval& message) {
+  Fields fields;
+  fields.Name("node_group", message.node_group());
+  if (!message.machine().empty()) {
+    const absl::Status status = CheckMachineId(message.machine());
+    if (!status.ok()) fields.Keep(Annotate(status, "machine"));
+  }
+  if (!fields.status().ok()) return fields.status();
+  return RemovalOutcome{message.node_group(), message.machine()};
+}
+
+v1::GroupBackOff EncodeBackOff(const BackOff& back_off) {
+  v1::GroupBackOff message;
+  message.set_reason(EncodeBackOffReason(back_off.reason));
+  message.set_text(Printable(back_off.text, kMostBackOffText));
+  message.set_until_milliseconds(back_off.until_ms);
+  return message;
+}
+
+v1::FleetFailure EncodeFailure(const FleetFailure& failure) {
+  v1::FleetFailure message;
+  message.set_node_group(failure.group);
+  *message.mutable_back_off() = EncodeBackOff(failure.back_off);
+  return message;
+}
+
+v1::FailedCreations EncodeFailedCreations(const FailedCreations& failed) {
+  v1::FailedCreations message;
+  message.set_node_group(failed.group);
+  message.set_reason(EncodeBackOffReason(failed.reason));
+  message.set_machines(failed.machines);
+  return message;
+}
+
 absl::StatusOr<DecodedLook> DecodeLook(const v1::LookAtFleetRequest& request) {
   DecodedLook look;
   absl::Status status = CheckRange("now_milliseconds", request.now_milliseconds(), 1, kMaxFleetTimeMs);
@@ -345,15 +368,10 @@ v1::LookAtFleetResponse EncodeFleetView(const FleetView& view) {
   response.set_cools_down(view.cools_down);
   response.set_backs_off(view.backs_off);
   for (const FleetFailure& failure : view.failures) {
-    v1::FleetFailure* const message = response.add_failures();
-    message->set_node_group(failure.group);
-    *message->mutable_back_off() = EncodeBackOff(failure.back_off);
+    *response.add_failures() = EncodeFailure(failure);
   }
   for (const FailedCreations& failed : view.failed_creations) {
-    v1::FailedCreations* const message = response.add_failed_creations();
-    message->set_node_group(failed.group);
-    message->set_reason(EncodeBackOffReason(failed.reason));
-    message->set_machines(failed.machines);
+    *response.add_failed_creations() = EncodeFailedCreations(failed);
   }
   return response;
 }

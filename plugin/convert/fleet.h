@@ -17,6 +17,7 @@ inline constexpr int kMaxFleetDevices = 64;
 inline constexpr size_t kMaxMachineIdBytes = 1024;
 inline constexpr size_t kMaxFaultBytes = 1024;
 inline constexpr size_t kMaxFleetErrorBytes = 4096;
+inline constexpr int64_t kMaxFleetTimeMs = int64_t{1} << 50;
 
 // A question without its state.
 struct DecodedLook {
@@ -32,6 +33,15 @@ absl::StatusOr<DecodedLook> DecodeLook(const v1::LookAtFleetRequest& request);
 
 // The answer without its state.
 v1::LookAtFleetResponse EncodeFleetView(const FleetView& view);
+
+// Parts that questions of a loop have too. Errors: as above, without where they are
+absl::StatusOr<FleetOptions> DecodeFleetOptions(const v1::FleetOptions& message);
+absl::StatusOr<MachineState> DecodeMachineState(v1::FleetMachine::State state);
+absl::StatusOr<MachineFault> DecodeMachineFault(const v1::MachineFault& message);
+absl::StatusOr<RemovalOutcome> DecodeRemoval(const v1::FleetRemoval& message);
+v1::GroupBackOff EncodeBackOff(const BackOff& back_off);
+v1::FleetFailure EncodeFailure(const FleetFailure& failure);
+v1::FailedCreations EncodeFailedCreations(const FailedCreations& failed);
 
 }  // namespace loadline
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "core/drain/being_deleted.h"
 #include "core/drain/brakes.h"
 #include "core/drain/timers.h"
@@ -14,9 +15,21 @@ namespace loadline {
 namespace {
 
 // What is known where nothing is remembered.
-DrainState StateFromTaints(const ClusterState& cluster, const TimerOptions& options, int64_t now_s) {
+DrainState StateFromTaints(const ClusterState& cluster, const TimerOptions& options, int64_t now_s,
+                           const DrainTurn::Timers& timers) {
+  std::vector<TaintedNode> nodes = RestoreTimers(cluster, options, now_s).unneeded;
+  if (timers != nullptr) {
+    // They are first: soft taints are written some time later.
+    std::vector<TaintedNode> known = timers(now_s, options.candidate_ttl_s);
+    absl::flat_hash_set<Slot> slots;
+    for (const TaintedNode& node : known) slots.insert(node.slot);
+    for (const TaintedNode& node : nodes) {
+      if (!slots.contains(node.slot)) known.push_back(node);
+    }
+    nodes = std::move(known);
+  }
   DrainState state;
-  for (const TaintedNode& node : RestoreTimers(cluster, options, now_s).unneeded) {
+  for (const TaintedNode& node : nodes) {
     const absl::string_view name = cluster.name(node.slot);
     state.unneeded.push_back({std::string(name), cluster.traits(node.slot).uid, node.since_s, {}});
   }
@@ -25,7 +38,8 @@ DrainState StateFromTaints(const ClusterState& cluster, const TimerOptions& opti
 
 // The state that the question goes out from; nullopt: it is the one that the planner has.
 absl::StatusOr<std::optional<DecodedDrainState>> StateOf(const v1::PlanDrainRequest& request,
-                                                         const TimerOptions& timers, const KeptDrain& kept,
+                                                         const TimerOptions& options, const KeptDrain& kept,
+                                                         const DrainTurn::Timers& timers,
                                                          const ReadOptions& read, View* view) {
   std::optional<DecodedDrainState> state;
   if (request.has_state()) {
@@ -33,7 +47,7 @@ absl::StatusOr<std::optional<DecodedDrainState>> StateOf(const v1::PlanDrainRequ
     if (!handed_in.ok()) return Annotate(handed_in.status(), "state");
     state = *std::move(handed_in);
   } else if (kept.last.state.at_s < 0) {
-    state.emplace().state = StateFromTaints(view->cluster(), timers, request.now_s());
+    state.emplace().state = StateFromTaints(view->cluster(), options, request.now_s(), timers);
   }
   const DecodedDrainState& before = state.has_value() ? *state : kept.last;
   if (!TellsMore(request.progress(), view->cluster(), before.state)) return state;
@@ -58,7 +72,7 @@ void Count(const ClusterState& cluster, int64_t now_s, DrainState* state) {
 }  // namespace
 
 absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, absl::string_view options,
-                                           UndoUnlessKept* undo) {
+                                           UndoUnlessKept* undo, const Timers& timers) {
   SharedView* const shared = &undo->shared();
   DrainTurn turn;
   turn.shared_ = shared;
@@ -77,7 +91,7 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
     ReadEvictionsAgain(read, &view, &kept.last);
   }
   absl::StatusOr<std::optional<DecodedDrainState>> state =
-      StateOf(request, turn.options().deletion.timers, kept, read, &view);
+      StateOf(request, turn.options().deletion.timers, kept, timers, read, &view);
   if (!state.ok()) return state.status();
   turn.handed_in_ = *std::move(state);
   if (turn.handed_in_.has_value())

@@ -2,12 +2,16 @@
 #ifndef LOADLINE_PLUGIN_SERVICE_DRAIN_TURN_H_
 #define LOADLINE_PLUGIN_SERVICE_DRAIN_TURN_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/drain/timers.h"
 #include "loadline/v1/drain.pb.h"
 #include "plugin/convert/drain.h"
 #include "plugin/convert/drain_state.h"
@@ -20,10 +24,14 @@ namespace loadline {
 // next turn starts over from it.
 class DrainTurn {
  public:
+  // Since when nodes are not needed where nothing else is remembered; by the time of the question, and for
+  // how long such a time counts.
+  using Timers = std::function<std::vector<TaintedNode>(int64_t now_s, int64_t ttl_s)>;
+
   // Readies the planner for a question, whose cluster is not read: that of `undo` is. Errors name the field;
-  // `options` is what the options are called there.
+  // `options` is what the options are called there. `timers` may be null.
   static absl::StatusOr<DrainTurn> Begin(const v1::PlanDrainRequest& request, absl::string_view options,
-                                         UndoUnlessKept* undo);
+                                         UndoUnlessKept* undo, const Timers& timers = nullptr);
 
   const DrainProblem& problem() const { return *problem_; }
   const DrainOptions& options() const { return options_.options; }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/expand/node_limits.h"
 #include "core/loop/loop_growth.h"
 #include "core/loop/loop_sizes.h"
 #include "loadline/v1/drain.pb.h"
@@ -17,6 +18,7 @@
 #include "plugin/convert/slack.h"
 #include "plugin/convert/text.h"
 #include "plugin/service/drain_turn.h"
+#include "plugin/service/fleet_turn.h"
 #include "plugin/service/handlers.h"
 #include "plugin/service/question_cluster.h"
 #include "plugin/service/question_limits.h"
@@ -86,13 +88,28 @@ absl::StatusOr<LoopPolicy> DecodeLoopPolicy(const v1::PlanLoopRequest& request) 
 
 // `decoded` keeps the entries and what is left out. `problem` stays where it is: its ranking refers to it.
 absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, const DrainTurn& drain_turn,
-                         const SharedView& shared, DecodedProblem* decoded, LoopProblem* problem) {
+                         const SharedView& shared, const FleetTurn* fleet, DecodedProblem* decoded,
+                         LoopProblem* problem) {
   problem->drain = drain_turn.problem();
   problem->groups = LoopGroups(request, *decoded, problem->drain, policy.prices);
+  problem->names = decoded->names;
+  absl::StatusOr<GrowthBatch> batch = DecodeBatch(request, decoded->entries, decoded->pods.size());
+  if (!batch.ok()) return batch.status();
+  problem->batch = *std::move(batch);
+  absl::StatusOr<std::vector<Nomination>> nominations =
+      DecodeNominations(request, decoded->entries, decoded->pods.size());
+  if (!nominations.ok()) return nominations.status();
+  problem->nominations = *std::move(nominations);
+  problem->growth.usd_per_further_type = request.usd_per_further_type();
+  if (fleet != nullptr) fleet->Use(problem);
   HoldGroupsBeyondBounds(problem, &decoded->left_out);
+  if (fleet == nullptr) {
+    problem->growth.max_new_nodes =
+        SmallerLimit(ReadNodeLimit(request.max_new_nodes()),
+                     ClusterNodeLimit(request.max_nodes_total(), NodesToBe(*problem)));
+  }
   problem->pending = std::move(decoded->pods);
   problem->daemons = std::move(decoded->daemons);
-  problem->names = decoded->names;
   problem->maximum = policy.maximum;
   problem->balance = std::move(policy.balance);
   problem->enforce_minima = request.enforce_min_sizes();
@@ -130,29 +147,30 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
       DecodeProblem(growth, request.pods(), PodGrouping::kShape, view.cluster().resource_names(),
                     shared.OptionsOfQuestion());
   if (!decoded.ok()) return decoded.status();
+  std::unique_ptr<FleetTurn> fleet_turn;
+  DrainTurn::Timers timers;
+  if (request.has_fleet()) {
+    absl::StatusOr<std::unique_ptr<FleetTurn>> turn =
+        FleetTurn::Begin(request, *decoded, policy->decisions, &view);
+    if (!turn.ok()) return turn.status();
+    fleet_turn = *std::move(turn);
+    fleet_turn->AddProgress(&policy->drain);
+    timers = [&](int64_t now_s, int64_t ttl_s) { return fleet_turn->Timers(now_s, ttl_s); };
+  }
   SelectLabelKeys(&view, &*decoded);
   UndoUnlessKept undo(&shared);
-  absl::StatusOr<DrainTurn> drain_turn = DrainTurn::Begin(policy->drain, "drain", &undo);
+  absl::StatusOr<DrainTurn> drain_turn = DrainTurn::Begin(policy->drain, "drain", &undo, timers);
   if (!drain_turn.ok()) return drain_turn.status();
   Complete(view.label_keys(), &*decoded);
   LoopProblem problem;
-  if (absl::Status status =
-          MakeProblem(request, *std::move(policy), *drain_turn, shared, &*decoded, &problem);
+  if (absl::Status status = MakeProblem(request, *std::move(policy), *drain_turn, shared, fleet_turn.get(),
+                                        &*decoded, &problem);
       !status.ok()) {
     return status;
   }
-  problem.growth = {NewNodeLimit(growth, NodesToBe(problem)), request.usd_per_further_type()};
 
   SlackPlanner* const slack = undo.slack();
   Snapshot* const snapshot = undo.snapshot();
-  absl::StatusOr<GrowthBatch> batch = DecodeBatch(request, decoded->entries, problem.pending.size());
-  if (!batch.ok()) return batch.status();
-  problem.batch = *std::move(batch);
-  absl::StatusOr<std::vector<Nomination>> nominations =
-      DecodeNominations(request, decoded->entries, problem.pending.size());
-  if (!nominations.ok()) return nominations.status();
-  problem.nominations = *std::move(nominations);
-
   WorkBudget size_budget = FixedBudget(kSizeWork, deadline);
   if (absl::Status status = GatherSizes(&problem, snapshot, &size_budget); !status.ok()) return status;
   if (request.state().has_slack()) {
@@ -165,6 +183,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
 
   v1::PlanLoopResponse response =
       EncodeLoopPlan(plan, problem, *snapshot, request, std::move(decoded->entries));
+  if (fleet_turn != nullptr) *response.mutable_fleet() = fleet_turn->Finish(problem, plan);
   drain_turn->Finish(/*planned=*/plan.scale_down_problem != nullptr);
   v1::SizeState size_state = EncodeSizes(plan, problem);
   if (!request.compact()) {

@@ -225,7 +225,7 @@ func (a *Autoscaler) waitReady(ctx context.Context, term int64) (int64, bool) {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	if err := a.cluster.apply(func(node *v1.Node) *v1.Node { return node }); err != nil {
+	if err := a.cluster.apply(); err != nil {
 		klog.ErrorS(err, "The cluster is not known as a whole")
 	}
 	for _, node := range a.cluster.nodes {
@@ -249,6 +249,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	a.leader.Store(l)
 	defer a.leader.Store(nil)
 	defer l.actuator.Wait()
+	defer l.soft.Wait()
 	_ = a.cluster.view.Drop(ctx) // what an engine that lives on remembers of another leader
 	l.recallState(ctx)
 	ticker := time.NewTicker(a.config.ScanInterval.Duration)

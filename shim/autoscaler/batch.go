@@ -10,29 +10,10 @@ import (
 	"loadline.dev/shim/scaleup"
 )
 
-// batch tells the engine how long ago pods came that wait for a node, and groups grew for pods: growth waits while
-// further pods come.
+// batch tells the engine how long ago pods came that wait for a node: growth waits while further pods come.
 type batch struct {
-	seen  map[types.UID]time.Time // since when pods are known to wait
-	grown time.Time               // when groups last grew for pods; zero: not since this process leads
-	wait  time.Duration           // for how long growth waits, by the last plan
-	since time.Time               // since when it has waited in each plan; zero: it does not
-}
-
-// note takes note of how long growth waits, by a plan.
-func (b *batch) note(wait time.Duration, now time.Time) {
-	b.wait = wait
-	if wait == 0 {
-		b.since = time.Time{}
-	} else if b.since.IsZero() {
-		b.since = now
-	}
-}
-
-// isOver says whether growth has waited for long enough: the pods that began the batch may be gone, and others come in
-// their place for ever.
-func (b *batch) isOver(longest time.Duration, now time.Time) bool {
-	return !b.since.IsZero() && now.Sub(b.since) >= longest
+	seen map[types.UID]time.Time // since when pods are known to wait
+	wait time.Duration           // for how long growth waits, by the last plan
 }
 
 // follow takes note of the pods that wait in this loop, and forgets the others.
@@ -78,25 +59,4 @@ func (b *batch) describe(pods []*v1.Pod, now time.Time, entry *loadlinev1.Pendin
 	}
 	entry.FirstAgeMilliseconds = new(first.Milliseconds())
 	entry.LastAgeMilliseconds = new(min(first, last).Milliseconds())
-}
-
-// sinceGrowth returns for how many milliseconds no group has grown for pods; nil: none has.
-func (b *batch) sinceGrowth(now time.Time) *int64 {
-	if b.grown.IsZero() {
-		return nil
-	}
-	return new(max(0, now.Sub(b.grown)).Milliseconds())
-}
-
-// noteGrowth takes note of what groups were asked to grow by.
-func (b *batch) noteGrowth(o *loop, increases []*increase) {
-	asked := map[string]bool{}
-	for _, i := range increases {
-		asked[i.group.ID] = i.err == nil
-	}
-	for _, growth := range o.plan.loop.GetGrowth() {
-		if growth.GetNodesForPods() > 0 && asked[growth.GetNodeGroup()] {
-			b.grown = o.now
-		}
-	}
 }

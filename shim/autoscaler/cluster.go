@@ -23,7 +23,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/actuation"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/slack"
@@ -55,7 +54,6 @@ type cluster struct {
 	// daemons are the pods that say that a DaemonSet made them, by what they say; sets are the DaemonSets that exist.
 	daemons  map[scaleup.DaemonSet]map[types.NamespacedName]*v1.Pod
 	sets     map[types.NamespacedName]*appsv1.DaemonSet
-	altered  map[string]bool                  // nodes that may be shown as they are not
 	asking   map[note]any                     // pods and workloads that ask for copies to be kept free
 	standing map[types.NamespacedName]*v1.Pod // placeholders of ours that are on nodes
 	// standsFor says which pods are placeholders of ours. The engine is not told of them.
@@ -88,7 +86,7 @@ func newCluster(v *view.View, options *config.Configuration) *cluster {
 		nodes: map[string]*v1.Node{}, pods: map[types.NamespacedName]*v1.Pod{},
 		onNode: map[string]map[types.NamespacedName]*v1.Pod{}, unbound: map[types.NamespacedName]*v1.Pod{},
 		daemons: map[scaleup.DaemonSet]map[types.NamespacedName]*v1.Pod{},
-		sets:    map[types.NamespacedName]*appsv1.DaemonSet{}, altered: map[string]bool{}}
+		sets:    map[types.NamespacedName]*appsv1.DaemonSet{}}
 	v.LeaveOutInvalid(func(node string, err error) {
 		klog.ErrorS(err, "The engine finds a node invalid; it is left alone until it changes",
 			"node", klog.KRef("", node))
@@ -198,15 +196,8 @@ func (c *cluster) ready() bool {
 	return len(c.synced) > 0
 }
 
-// apply brings what the informers have noted into effect. `shown` returns a node as it is to be planned.
-func (c *cluster) apply(shown func(*v1.Node) *v1.Node) error {
-	err := c.applyNotes()
-	c.show(shown)
-	return err
-}
-
-// applyNotes takes over what the informers have noted. Nodes that may have to be shown otherwise wait for show.
-func (c *cluster) applyNotes() error {
+// apply brings what the informers have noted into effect.
+func (c *cluster) apply() error {
 	ready := c.ready() // before the notes are taken: they hold the whole list then
 	c.age = c.fresh.age()
 	c.mu.Lock()
@@ -226,43 +217,22 @@ func (c *cluster) applyNotes() error {
 		}
 	}
 	c.complete = c.complete || ready
-	return errors.Join(errs...)
-}
-
-// show brings nodes into effect of which what is shown may change without an event.
-func (c *cluster) show(shown func(*v1.Node) *v1.Node) {
-	for name := range c.altered {
-		node, ok := c.nodes[name]
-		if !ok {
-			continue
-		}
-		as := shown(node)
-		c.view.SetNode(as)
-		if _, ours := actuation.MarkOf(node); as == node && !ours && started(node) {
-			delete(c.altered, name)
-		}
-	}
 	if c.complete && !c.told {
 		c.told = true
 		c.view.Complete(c.kinds...)
 	}
+	return errors.Join(errs...)
 }
 
 func (c *cluster) applyNode(name string, value any) {
 	node, ok := value.(*v1.Node)
 	if !ok {
 		delete(c.nodes, name)
-		delete(c.altered, name)
 		c.view.DeleteNode(name)
 		return
 	}
 	c.nodes[name] = node
-	if _, ours := actuation.MarkOf(node); ours || !started(node) {
-		c.altered[name] = true
-	}
-	if !c.altered[name] {
-		c.view.SetNode(node)
-	}
+	c.view.SetNode(node)
 }
 
 func (c *cluster) applyPod(name types.NamespacedName, value any) {

@@ -35,7 +35,7 @@ func TestPodsThatComeAndGoAreForgotten(t *testing.T) {
 	if len(c.notes) != 1 {
 		t.Errorf("a standby remembers %d objects, want 1", len(c.notes))
 	}
-	if err := c.apply(func(node *v1.Node) *v1.Node { return node }); err != nil {
+	if err := c.apply(); err != nil {
 		t.Fatal(err)
 	}
 	comeAndGo()
@@ -44,7 +44,7 @@ func TestPodsThatComeAndGoAreForgotten(t *testing.T) {
 	if len(c.notes) != 1 {
 		t.Errorf("a leader without a cloud remembers %d objects, want the one that it has to take back", len(c.notes))
 	}
-	if err := c.apply(func(node *v1.Node) *v1.Node { return node }); err != nil || len(c.pods) != 0 {
+	if err := c.apply(); err != nil || len(c.pods) != 0 {
 		t.Errorf("pods %v, %v", c.pods, err)
 	}
 }

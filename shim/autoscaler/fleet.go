@@ -1,7 +1,7 @@
 package autoscaler
 
 import (
-	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -13,26 +13,23 @@ import (
 	"loadline.dev/shim/internal/text"
 )
 
-// fleet has the engine look at the machines of all groups: which are on their way, late or failed, which groups back
-// off, and for how long no node goes. It keeps for the engine what that remembers.
+// fleet is what the engine is told of its own actions, and what it remembers by the bytes that this process keeps for
+// it.
 type fleet struct {
-	client  loadlinev1.AutoscalerClient
-	options *loadlinev1.FleetOptions
 	metrics *metrics
 	state   []byte
 	// looked: this process has told what it sees.
 	looked bool
-	// outcomes are those of what was done since the last look.
-	outcomes loadlinev1.FleetOutcomes
-	// coolsDown and backsOff say whether no node goes for now, and whether some group backs off.
-	coolsDown, backsOff bool
-	// swapRefused is when groups refused to take back nodes for others.
-	swapRefused map[string]time.Time
+	// outcomes are those of what was done since the last answer.
+	outcomes loadlinev1.LoopFleet
+	// coolsDown says that no node goes for now.
+	coolsDown bool
 }
 
-func newFleet(client loadlinev1.AutoscalerClient, c *config.Configuration, m *metrics) *fleet {
+// fleetSettings is the part of each question about machines that stays the same.
+func fleetSettings(c *config.Configuration) *loadlinev1.LoopFleet {
 	up, down := &c.ScaleUp, &c.ScaleDown
-	return &fleet{client: client, metrics: m, swapRefused: map[string]time.Time{}, options: &loadlinev1.FleetOptions{
+	return &loadlinev1.LoopFleet{Acts: c.Mode == config.Act, Swaps: up.SwapNotBegun, Options: &loadlinev1.FleetOptions{
 		MaxNodeProvisionMilliseconds:  max(1, up.MaxNodeProvisionTime.Milliseconds()),
 		MaxNodeStartupMilliseconds:    up.MaxNodeStartupTime.Milliseconds(),
 		InitialBackOffMilliseconds:    max(1, up.InitialNodeGroupBackoffDuration.Milliseconds()),
@@ -56,22 +53,19 @@ var backOffReasons = map[loadlinev1.GroupBackOff_Reason]string{
 	loadlinev1.GroupBackOff_CREATION_FAILED:  "creationFailed",
 }
 
-// look tells the engine how what was done has ended, and what is seen: nil, nothing new.
-func (f *fleet) look(ctx context.Context, now time.Time,
-	seen *loadlinev1.FleetObservation) (*loadlinev1.LookAtFleetResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	if seen != nil {
-		seen.First = !f.looked
-	}
-	answer, err := f.client.LookAtFleet(ctx, &loadlinev1.LookAtFleetRequest{NowMilliseconds: now.UnixMilli(),
-		Options: f.options, State: f.state, Outcomes: &f.outcomes, Observation: seen})
-	if err != nil {
-		return nil, err
-	}
-	f.state, f.looked = answer.GetState(), f.looked || seen != nil
+// question is what the engine is told beside what is seen.
+func (f *fleet) question(settings *loadlinev1.LoopFleet, now time.Time) *loadlinev1.LoopFleet {
+	o := &f.outcomes
+	return &loadlinev1.LoopFleet{NowMilliseconds: now.UnixMilli(), Options: settings.Options, Acts: settings.Acts,
+		Swaps: settings.Swaps,
+		State: f.state, First: !f.looked, Outcomes: o.Outcomes, Removals: o.Removals, Acknowledged: o.Acknowledged,
+		TaintingFailed: o.TaintingFailed}
+}
+
+// take takes over an answer, and tells of it.
+func (f *fleet) take(answer *loadlinev1.LoopFleetAnswer, now time.Time) {
+	f.state, f.looked, f.coolsDown = answer.GetState(), true, answer.GetCoolsDown()
 	f.outcomes.Reset()
-	f.coolsDown, f.backsOff = answer.GetCoolsDown(), answer.GetBacksOff()
 	if problem := answer.GetStateProblem(); problem != "" {
 		f.metrics.errors.WithLabelValues("state").Inc()
 		klog.InfoS("What was remembered of machines and groups cannot be read: all times begin anew", "why", problem)
@@ -86,65 +80,22 @@ func (f *fleet) look(ctx context.Context, now time.Time,
 			"text", failure.GetBackOff().GetText(),
 			"for", time.UnixMilli(failure.GetBackOff().GetUntilMilliseconds()).Sub(now).Round(time.Millisecond))
 	}
-	return answer, nil
 }
 
-// isIdle says whether nothing was done since the last look.
-func (f *fleet) isIdle() bool {
-	o := &f.outcomes
-	return len(o.Increases) == 0 && len(o.GivenUp) == 0 && len(o.Removals) == 0 && len(o.TakenBack) == 0 && !o.TaintingFailed
-}
-
-// settle tells the engine at once how what was done in this loop has ended: groups back off, and no node goes, from now
-// on, and what is remembered holds it.
-func (l *leader) settle(ctx context.Context, o *loop) {
-	if l.fleet.isIdle() {
-		return
-	}
-	answer, err := l.fleet.look(ctx, o.now, nil)
-	if err != nil { // the next look tells it
-		if ctx.Err() == nil {
-			l.metrics.errors.WithLabelValues("fleet").Inc()
-			klog.ErrorS(bounded(err), "The engine does not take note of what was done")
-		}
-		return
-	}
-	found := map[string]*loadlinev1.FleetGroupView{}
-	for _, g := range answer.GetGroups() {
-		found[g.GetNodeGroup()] = g
-	}
-	for _, g := range o.states {
-		if now := found[g.ID]; now != nil {
-			g.found.BackOff, g.found.Held = now.GetBackOff(), now.GetHeld()
-		}
-	}
-}
-
-// noteIncrease takes note of what came of asking for nodes of a group.
-func (f *fleet) noteIncrease(i *increase) {
-	outcome := &loadlinev1.FleetIncrease{NodeGroup: i.group.ID, Result: loadlinev1.FleetIncrease_GRANTED,
-		From: int32(i.group.Target), Nodes: int32(i.delta),
-		MaxNodeProvisionMilliseconds: provisionTime(i.group.Group).Milliseconds()}
+// note takes note of how an action ended.
+func (f *fleet) note(id int64, err error) {
+	outcome := &loadlinev1.ActionOutcome{Id: id, Result: loadlinev1.ActionOutcome_DONE}
 	switch {
-	case i.err == nil:
-	case refused(i.err):
-		outcome.Result = loadlinev1.FleetIncrease_CHANGED
+	case err == nil:
+	case errors.Is(err, provider.ErrChanged):
+		outcome.Result = loadlinev1.ActionOutcome_CHANGED
+	case provider.OutcomeUnknown(err):
+		outcome.Result = loadlinev1.ActionOutcome_UNKNOWN
 	default:
-		outcome.Result = loadlinev1.FleetIncrease_FAILED
-		outcome.Error = text.Bound(i.err.Error(), mostStatusText)
+		outcome.Result = loadlinev1.ActionOutcome_FAILED
 	}
-	f.outcomes.Increases = append(f.outcomes.Increases, outcome)
-}
-
-// noteRemoval takes note of a node that we have removed from a group, with its machine.
-func (f *fleet) noteRemoval(group, machine string) {
-	f.outcomes.Removals = append(f.outcomes.Removals,
-		&loadlinev1.FleetRemoval{NodeGroup: group, Machine: toldID(machine)})
-}
-
-// noteGivenUp takes note of machines that the cloud deletes, or may delete.
-func (f *fleet) noteGivenUp(machines []provider.Instance) {
-	for _, m := range machines {
-		f.outcomes.GivenUp = append(f.outcomes.GivenUp, toldID(m.ProviderID))
+	if err != nil {
+		outcome.Error = text.Bound(err.Error(), mostStatusText)
 	}
+	f.outcomes.Outcomes = append(f.outcomes.Outcomes, outcome)
 }

@@ -27,7 +27,7 @@ type stateStore struct {
 
 const (
 	// stateKey is that of the bytes in the ConfigMap.
-	stateKey = "fleet"
+	stateKey = "loop"
 	// stateTries is how often a new leader tries to read it, stateRetry how long it waits in between: leaders change
 	// where the API server begins anew, and to forget who had a node costs more than a minute.
 	stateTries = 60

@@ -9,72 +9,83 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
-	"loadline.dev/shim/autoscaler/provider"
+	"loadline.dev/shim/api/loadlinev1"
 )
 
 // cleanUpTime bounds what is asked of the cloud in one loop about machines that do not become nodes.
 const cleanUpTime = 30 * time.Second
 
-// giveUpMachines gives up the machines that are to go, and what the cloud did not begin to make.
-func (l *leader) giveUpMachines(ctx context.Context, o *loop) {
-	ctx, cancel := context.WithTimeout(ctx, cleanUpTime)
+// giveUp carries out what a plan says of machines that do not become nodes, and of nodes whose removal goes on no more.
+func (l *leader) giveUp(ctx context.Context, o *loop) {
+	inTime, cancel := context.WithTimeout(ctx, cleanUpTime)
 	defer cancel()
-	for _, g := range o.states {
-		if lost := int(g.found.GetLost()); lost > 0 {
-			o.warnings = append(o.warnings, fmt.Sprintf("node group %s: %s had nodes that are gone: not deleted, "+
-				"since pods may run there; look why they do not register, or delete them", g.ID,
-				counted(lost, "machine")))
-		}
-		l.deleteMachines(ctx, g, g.deleteFailed, "failed", "cannot be created")
-		l.deleteMachines(ctx, g, g.deleteLate, "late", "did not register in time")
-		if short := int(g.found.GetTakeBack()); short > 0 && ctx.Err() == nil {
-			err := l.cloud.DecreaseTargetSize(ctx, g.ID, g.Target, short)
-			klog.InfoS("Nodes are given up that the cloud has not begun to make",
-				"group", g.ID, "nodes", short, "err", err)
-			if err != nil {
-				l.metrics.errors.WithLabelValues("cloudProvider").Inc()
-				continue
-			}
-			g.Target -= short
-			g.found.NotBegun -= int64(short)
-			l.metrics.givenUp.WithLabelValues("notBegun").Add(float64(short))
+	for _, action := range o.fleet().GetActions() {
+		switch {
+		case action.GetDeleteMachines() != nil && inTime.Err() == nil:
+			l.fleet.note(action.GetId(), l.deleteMachines(inTime, o, action.GetDeleteMachines()))
+		case action.GetTakeBack() != nil && !action.GetAfterGrowth() && inTime.Err() == nil:
+			l.takeBack(inTime, action.GetTakeBack())
+		case action.GetAction() != nil && isGiveBack(action):
+			l.giveBack(ctx, o.plan.nameOf[action.GetGiveBackSlot()])
 		}
 	}
 }
 
-// keepGivenUp has the next leader know at once which machines were given up, even if this process ends now: it would have
-// them deleted again, and the target would be one too small for each.
-func (l *leader) keepGivenUp(ctx context.Context, o *loop) {
-	if len(l.fleet.outcomes.GetGivenUp()) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	l.settle(ctx, o)
-	l.keepState(ctx)
+func isGiveBack(action *loadlinev1.LoopAction) bool {
+	_, is := action.GetAction().(*loadlinev1.LoopAction_GiveBackSlot)
+	return is
 }
 
-// deleteMachines deletes machines that are no nodes. The cloud may list them for some time, and the engine, which hears
-// of it, does not want them deleted twice meanwhile: the target size would be one too small for each time.
-func (l *leader) deleteMachines(ctx context.Context, g *groupState, machines []provider.Instance, reason, why string) {
-	if len(machines) == 0 || ctx.Err() != nil {
-		return
+// deleteMachines deletes machines that are no nodes.
+func (l *leader) deleteMachines(ctx context.Context, o *loop, m *loadlinev1.DeleteMachines) error {
+	g := o.group(m.GetNodeGroup())
+	if g == nil {
+		return fmt.Errorf("there is no node group %q", m.GetNodeGroup())
 	}
 	var nodes []*v1.Node
-	for _, m := range machines {
+	for _, position := range m.GetMachines() {
+		if position < 0 || int(position) >= len(g.Instances) {
+			return fmt.Errorf("machine %d of node group %s is to go, which has %d", position, g.ID, len(g.Instances))
+		}
 		// Of a machine without a node Cluster Autoscaler gives the provider id as name.
-		nodes = append(nodes,
-			&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.ProviderID}, Spec: v1.NodeSpec{ProviderID: m.ProviderID}})
+		id := g.Instances[position].ProviderID
+		nodes = append(nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: v1.NodeSpec{ProviderID: id}})
+	}
+	reason, why := "failed", "cannot be created"
+	if m.GetLate() {
+		reason, why = "late", "did not register in time"
 	}
 	err := l.cloud.DeleteNodes(ctx, g.ID, nodes)
-	klog.InfoS("Machines are given up", "group", g.ID, "machines", len(machines), "why", why, "err", err)
-	if err == nil || provider.OutcomeUnknown(err) {
-		l.fleet.noteGivenUp(machines)
+	klog.InfoS("Machines are given up", "group", g.ID, "machines", len(nodes), "why", why, "err", err)
+	if err != nil {
+		l.metrics.errors.WithLabelValues("cloudProvider").Inc()
+		return err
 	}
+	l.metrics.givenUp.WithLabelValues(reason).Add(float64(len(nodes)))
+	return nil
+}
+
+// takeBack gives up nodes that the cloud has not begun to make.
+func (l *leader) takeBack(ctx context.Context, change *loadlinev1.ChangeTarget) {
+	nodes := int(change.GetNodes())
+	err := l.cloud.DecreaseTargetSize(ctx, change.GetNodeGroup(), int(change.GetExpectedTarget()), nodes)
+	klog.InfoS("Nodes are given up that the cloud has not begun to make",
+		"group", change.GetNodeGroup(), "nodes", nodes, "err", err)
 	if err != nil {
 		l.metrics.errors.WithLabelValues("cloudProvider").Inc()
 		return
 	}
-	g.Target -= len(machines)
-	l.metrics.givenUp.WithLabelValues(reason).Add(float64(len(machines)))
+	l.metrics.givenUp.WithLabelValues("notBegun").Add(float64(nodes))
+}
+
+// giveBack leaves a node as it was before its removal began.
+func (l *leader) giveBack(ctx context.Context, name string) {
+	node := l.cluster.nodes[name]
+	if node == nil {
+		return
+	}
+	klog.V(2).InfoS("Node is given back: it is not to go any more", "node", klog.KRef("", name))
+	if err := l.actuator.Release(ctx, node); err != nil && ctx.Err() == nil {
+		klog.ErrorS(err, "Node cannot be given back", "node", klog.KRef("", name))
+	}
 }

@@ -8,10 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"loadline.dev/shim/api/externalgrpc"
-	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/nodegroup"
 )
 
@@ -101,43 +98,4 @@ func coresOf(groups map[string]*skyGroup) int {
 		cores += g.target * each
 	}
 	return cores
-}
-
-// A plan that goes beyond a limit is refused as a whole, and an error: nobody knows what else is wrong with it.
-func TestPlansBeyondTheLimitOfAllGroupsAreRefused(t *testing.T) {
-	group := func(id string, target, most int, atomic bool) *groupState {
-		g := &groupState{Group: &provider.Group{ID: id, Target: target, Max: most}}
-		g.Options = &externalgrpc.NodeGroupAutoscalingOptions{ZeroOrMaxNodeScaling: atomic}
-		return g
-	}
-	plan := func(growth ...*loadlinev1.LoopGrowth) *loopPlan {
-		return &loopPlan{loop: &loadlinev1.PlanLoopResponse{Growth: growth}}
-	}
-	for _, c := range []struct {
-		name     string
-		newNodes int
-		growth   []*loadlinev1.LoopGrowth
-		want     string // the increases, or part of the error
-	}{
-		{"AllThatIsLeft", 5, []*loadlinev1.LoopGrowth{{NodeGroup: "a", NodesForPods: 2, NodesForSlack: 1},
-			{NodeGroup: "b", NodesForUtilization: 2}}, "[a 0->3 (max: 9) b 1->3 (max: 9)]"},
-		{"OneNodeTooMany", 4,
-			[]*loadlinev1.LoopGrowth{{NodeGroup: "a", NodesForPods: 3}, {NodeGroup: "b", NodesForSlack: 2}},
-			"the plan adds 2 nodes to group b, and 1 more may be added to all groups together"},
-		{"AllOrNone", 4, []*loadlinev1.LoopGrowth{{NodeGroup: "all", NodesForPods: 4}}, "[all 0->4 (max: 4)]"},
-		{"SomeOfAllOrNone", 9, []*loadlinev1.LoopGrowth{{NodeGroup: "all", NodesForPods: 3}},
-			"the plan adds 3 nodes to group all, which grows by all of its 4 nodes or none"},
-	} {
-		l := &leader{}
-		o := &loop{newNodes: c.newNodes, plan: plan(c.growth...),
-			states: []*groupState{group("a", 0, 9, false), group("b", 1, 9, false), group("all", 0, 4, true)}}
-		increases, err := l.plannedIncreases(o)
-		got := fmt.Sprint(increases)
-		if err != nil {
-			got = err.Error()
-		}
-		if !strings.Contains(got, c.want) {
-			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
-		}
-	}
 }

@@ -10,45 +10,24 @@ import (
 // counts of the nodes of a group.
 func (g *groupState) counts() NodeCounts {
 	f := g.found
-	starting := int(f.GetStarting())
-	c := NodeCounts{Unregistered: int(f.GetComing()),
+	ready, unready, starting := int(f.GetReady()), int(f.GetUnready()), int(f.GetStarting())
+	return NodeCounts{Unregistered: int(f.GetComing()),
 		LongUnregistered: int(f.GetLate() + f.GetLost() + f.GetFailed() + f.GetNotBegun()),
-		Registered:       RegisteredCounts{Total: len(g.nodes) + starting, NotStarted: starting}}
-	for _, node := range g.nodes {
-		if started(node) {
-			c.Registered.Ready++
-		} else {
-			c.Registered.Unready++
-		}
-	}
-	return c
+		Registered: RegisteredCounts{Total: ready + unready + starting, Ready: ready, Unready: unready,
+			NotStarted: starting}}
 }
 
 // nodeCounts counts all nodes of the cluster, also those of no group.
 func (l *leader) nodeCounts(o *loop) NodeCounts {
 	var all NodeCounts
-	inGroups := 0
 	for _, g := range o.states {
 		c := g.counts()
-		inGroups += c.Registered.Total
-		all.Registered.add(c.Registered)
+		all.Registered.NotStarted += c.Registered.NotStarted
 		all.Unregistered += c.Unregistered
 		all.LongUnregistered += c.LongUnregistered
 	}
 	all.Registered.Total = len(l.cluster.nodes)
-	if inGroups == len(l.cluster.nodes) {
-		return all
-	}
-	for name, node := range l.cluster.nodes {
-		if _, counted := o.groupOf[name]; counted || o.notStarted[name] {
-			continue
-		}
-		if started(node) {
-			all.Registered.Ready++
-		} else {
-			all.Registered.Unready++
-		}
-	}
+	all.Registered.Ready, all.Registered.Unready = int(o.fleet().GetReadyNodes()), int(o.fleet().GetUnreadyNodes())
 	return all
 }
 
@@ -129,7 +108,7 @@ func (l *leader) reportGrowth(o *loop) {
 	if o.pods != nil {
 		m.unschedulable.Set(float64(o.pods.Waiting()))
 	}
-	if o.states == nil {
+	if o.plan == nil {
 		return
 	}
 	counts := l.nodeCounts(o)
@@ -138,7 +117,7 @@ func (l *leader) reportGrowth(o *loop) {
 		"unregistered": counts.Unregistered, "longUnregistered": counts.LongUnregistered} {
 		m.nodes.WithLabelValues(state).Set(float64(count))
 	}
-	set(m.safe, o.unhealthy == "")
+	set(m.safe, o.fleet().GetUnhealthy() == "")
 	if !l.config.Decides(config.ScaleUpDecision) {
 		return // somebody else knows what holds groups
 	}
@@ -151,7 +130,7 @@ func (l *leader) reportGrowth(o *loop) {
 			groups["maximum"]++
 		case l.unpriced(g):
 			groups["unpriced"]++
-		case g.blockedReason != "":
+		case g.found.GetHeld() != "":
 			groups["other"]++
 		default:
 			groups["none"]++

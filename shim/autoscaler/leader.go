@@ -18,12 +18,8 @@ import (
 	"loadline.dev/shim/report"
 )
 
-const (
-	// handOver is for how long a node whose removal an earlier leader began may wait for a plan that removes it.
-	handOver = time.Minute
-	// deletionPatience is how long the cloud may take from being asked to delete a node to saying that it does.
-	deletionPatience = 5 * time.Minute
-)
+// deletionPatience is how long the cloud may take from being asked to delete a node to saying that it does.
+const deletionPatience = 5 * time.Minute
 
 // cloud is what is asked of the provider.
 type cloud interface {
@@ -69,10 +65,9 @@ type leader struct {
 	sizeTurns     turns // of namespaces, where a question does not hold all pods that are demand
 	sizes         *actuation.SizeTaints
 
-	skips     skiptime.Tracker
-	logged    string               // what the log says of the last plan
-	sizesLog  map[string]string    // and of each group that is sized
-	inherited map[string]time.Time // since when a node waits that an earlier leader was about to remove
+	skips    skiptime.Tracker
+	logged   string            // what the log says of the last plan
+	sizesLog map[string]string // and of each group that is sized
 }
 
 func newLeader(options *config.Configuration, client kubernetes.Interface, c *cluster, cloud cloud, p *planner,
@@ -86,10 +81,9 @@ func newLeader(options *config.Configuration, client kubernetes.Interface, c *cl
 		status:    &statusWriter{client: client, namespace: options.Namespace, name: options.StatusConfigMap},
 		sizes:     actuation.NewSizeTaints(client, term),
 		models:    newModels(cloud),
-		fleet:     newFleet(p.client, options, m),
+		fleet:     &fleet{metrics: m},
 		store:     newStateStore(client, options),
-		podEvents: newSaidEvents(),
-		inherited: map[string]time.Time{}, leftOutEvents: newSaidEvents()}
+		podEvents: newSaidEvents(), leftOutEvents: newSaidEvents()}
 }
 
 func actuationOptions(s *config.ScaleDown, c *cluster, now func() time.Time) actuation.Options {

@@ -4,17 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/actuation"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/provider"
-	"loadline.dev/shim/internal/text"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/sizing"
@@ -22,31 +19,42 @@ import (
 
 // loop is what one loop finds out.
 type loop struct {
-	now      time.Time
-	groups   []provider.Group
-	machines map[string]machine // by provider id
-	states   []*groupState      // in the order of groups
-	groupOf  map[string]string  // by node, of those that may be planned for
-	pods     *scaleup.Pods      // that wait
+	now    time.Time
+	states []*groupState
+	// groupOf are the groups of machines, by provider id.
+	groupOf map[string]string
+	pods    *scaleup.Pods // that wait
 	// sized are the groups that are sized by how full they are, by id. warnings say which groups of the file are not
 	// sized and what they leave behind, and which groups are left as they are.
 	sized    map[string]*sizedGroup
 	sizePods *sizing.Gatherer
 	warnings []string
-	// newNodes is how many nodes all groups together may grow by; blockedReason is why none may.
-	newNodes      int
-	blockedReason string
-	// unhealthy is why no group grows in this cluster; notStarted are nodes that count as on their way.
-	unhealthy  string
-	notStarted map[string]bool
-	underWay   map[string]actuation.UnderWay
-	plan       *loopPlan
+	underWay map[string]actuation.UnderWay
+	plan     *loopPlan
 	// outcome is the status of scale-down under Cluster Autoscaler's names, growthOutcome that of scale-up; problem is
 	// why there is no plan.
 	outcome, growthOutcome string
 	problem                error
 	slackProblem           error // why slack is not kept as planned
 	leftOut                leftout.List
+}
+
+// fleet is what the engine has found out about machines, and what is to be done; nil: there is no plan.
+func (o *loop) fleet() *loadlinev1.LoopFleetAnswer {
+	if o.plan == nil {
+		return nil
+	}
+	return o.plan.loop.GetFleet()
+}
+
+// group returns a node group by its id; nil: there is none.
+func (o *loop) group(id string) *groupState {
+	for _, g := range o.states {
+		if g.ID == id {
+			return g
+		}
+	}
+	return nil
 }
 
 // Outcomes that no plan has.
@@ -65,8 +73,6 @@ func (l *leader) once(ctx context.Context) error {
 		o.problem = err
 		l.metrics.errors.WithLabelValues(failed).Inc()
 	}
-	l.settle(ctx, o)
-	l.keepState(ctx)
 	l.clock.look(l.timersRun(o))
 	l.metrics.decisions.WithLabelValues("drain", o.outcome).Inc()
 	l.metrics.decisions.WithLabelValues("scaleUp", o.growthOutcome).Inc()
@@ -90,41 +96,44 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	l.takeResults()
 	l.reload(o)
 	done := l.metrics.time(functionRefresh)
+	var groups []provider.Group
 	if err = l.cloud.Refresh(ctx); err == nil {
-		o.groups, err = l.cloud.Groups(ctx, groupDefaults(l.config))
+		groups, err = l.cloud.Groups(ctx, groupDefaults(l.config))
 	}
 	if done(); err != nil {
 		l.cluster.forgetGone()
 		return "cloudProvider", err
 	}
-	o.machines = machinesOf(o.groups)
+	for i := range groups {
+		o.states = append(o.states, &groupState{Group: &groups[i]})
+	}
+	o.groupOf = groupsOf(groups)
 	l.noteProblems(o)
 	done = l.metrics.time(functionUpdate)
 	o.underWay = l.actuator.UnderWay()
-	err = l.cluster.applyNotes()
+	err = l.cluster.apply()
 	if done(); err != nil {
 		return "cluster", err
 	}
 	if err := l.cluster.doubt(); err != nil {
 		return "cluster", err
 	}
-	if err := l.lookAtFleet(ctx, o); err != nil {
-		return "fleet", err
-	}
-	l.cluster.show(func(node *v1.Node) *v1.Node { return l.asPlanned(o, node) })
-	l.noteStuckDeletions(o)
-	l.lookAtGroups(ctx, o)
+	l.models.fill(ctx, o.states, l.cluster.nodesByID(), o.now)
 	o.pods = l.cluster.waiting(&l.config.ScaleUp, o.now)
 	l.batch.follow(o.pods, o.now)
 	done = l.metrics.time(functionPlan)
 	sized := l.sizings(o)
 	o.plan, err = l.planner.plan(ctx,
-		&question{groups: o.states, sized: sized, sizePods: l.sizePods(o, sized), pods: o.pods, batch: &l.batch,
-			groupOf: o.groupOf, underWay: slices.Sorted(maps.Keys(o.underWay)), newNodes: o.newNodes, now: o.now})
+		&question{groups: o.states, fleet: l.fleet.question(l.planner.settings.Fleet, o.now), sized: sized, sizePods: l.sizePods(o, sized),
+			pods: o.pods, batch: &l.batch, groupOf: o.groupOf, underWay: o.underWay,
+			acknowledged: l.actuator.Acknowledged, now: o.now})
 	if done(); err != nil {
 		return "plan", err
 	}
-	l.batch.note(time.Duration(o.plan.loop.GetBatchWaitMilliseconds())*time.Millisecond, o.now)
+	if err := l.takeAnswer(ctx, o); err != nil {
+		o.plan = nil
+		return "plan", err
+	}
 	o.noteSizes()
 	l.noteCutShort(o)
 	o.outcome = cmp.Or(o.plan.GetStatus(), outcomeNotTried)
@@ -132,10 +141,9 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	if l.config.Mode != config.Act {
 		return "", nil
 	}
+	l.giveUp(ctx, o)
 	if l.config.Decides(config.ScaleUpDecision) {
-		if part, err := l.grow(ctx, o); err != nil {
-			return part, err
-		}
+		l.grow(ctx, o)
 	}
 	// It must not keep nodes from going.
 	if o.slackProblem = l.keepSlack(ctx, o); o.slackProblem != nil && ctx.Err() == nil {
@@ -149,44 +157,29 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	return l.shrink(ctx, o)
 }
 
-// lookAtGroups gives up machines that do not become nodes, and finds out what new ones are like and which groups may
-// grow.
-func (l *leader) lookAtGroups(ctx context.Context, o *loop) {
-	if l.config.Mode == config.Act && l.config.Decides(config.ScaleUpDecision) {
-		l.giveUpMachines(ctx, o)
-		l.keepGivenUp(ctx, o)
+// takeAnswer takes over what the engine has found out, and keeps what it remembers before anything is done: the next
+// leader knows of it even if this process ends now.
+func (l *leader) takeAnswer(ctx context.Context, o *loop) error {
+	answer := o.fleet()
+	if len(answer.GetGroups()) != len(o.states) {
+		return fmt.Errorf("the plan tells of %d groups, there are %d", len(answer.GetGroups()), len(o.states))
 	}
-	l.models.fill(ctx, o.states, o.now)
-	l.offerSwaps(o)
-	o.newNodes = l.mostNewNodes(o.states)
-	if o.blockedReason = o.unhealthy; o.blockedReason == "" && o.newNodes == 0 {
-		o.blockedReason = fmt.Sprintf("the cluster may have %d nodes in all", l.config.ScaleUp.MaxNodesTotal)
+	for i, g := range o.states {
+		g.found = answer.Groups[i]
 	}
-	o.groupOf = map[string]string{}
-	for _, g := range o.states {
-		g.blockedReason = text.Bound(g.whyBlocked(o), mostStatusText) // the question tells it too
-		// Nobody knows by which rules its nodes may go: they are in no group, and stay.
-		if g.Problem != nil {
-			continue
-		}
-		for _, node := range g.nodes {
-			o.groupOf[node.Name] = g.ID
-		}
+	for id, g := range o.sized {
+		g.blockedReason = cmp.Or(g.blockedReason, o.group(id).found.GetHeld())
 	}
-	for name, node := range l.cluster.nodes {
-		if l.isAbandoned(o, node) {
-			l.planner.ended(name) // the engine may still count it among those that go
-		}
-	}
+	o.warnings = append(o.warnings, answer.GetWarnings()...)
+	l.batch.wait = time.Duration(o.plan.loop.GetBatchWaitMilliseconds()) * time.Millisecond
+	l.fleet.take(answer, o.now)
+	l.keepState(ctx)
+	return nil
 }
 
-// timersRun says whether this loop counted for how long something has been so. Where no drain was planned, nobody tells
-// whether nodes wait to go.
+// timersRun says whether this loop counted for how long something has been so.
 func (l *leader) timersRun(o *loop) bool {
-	return o.plan == nil || len(o.plan.GetRemove()) > 0 || len(o.underWay) > 0 || o.sizeTimersRun() ||
-		l.config.Decides(config.ScaleDownDecision) && o.plan.loop.GetNoScaleDown() != "" ||
-		slices.ContainsFunc(o.states, func(g *groupState) bool { return g.upcoming() > 0 }) ||
-		l.fleet.backsOff || l.fleet.coolsDown
+	return o.plan == nil || o.fleet().GetTimersRun() || len(o.underWay) > 0
 }
 
 // wouldGrow says what a plan comes to for scale-up, before it is carried out.

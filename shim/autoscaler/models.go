@@ -21,8 +21,9 @@ const (
 
 // model is what a new node of a group is like, and costs.
 type model struct {
-	node  *v1.Node // nil: nobody knows
-	price *float64 // US dollars per hour; nil: the cloud does not tell
+	node    *v1.Node // nil: nobody knows
+	byCloud bool     // the cloud says so; else it is one of its nodes
+	price   *float64 // US dollars per hour; nil: the cloud does not tell
 }
 
 // models knows what the cloud has said of new nodes.
@@ -42,10 +43,9 @@ type known struct {
 
 func newModels(c cloud) *models { return &models{cloud: c, known: map[string]*known{}} }
 
-// fill finds out what new nodes of each group are like: as a usable node that it has, with all devices, stripped of
-// what is its own; else as the cloud says; else as any node that it has. This is Cluster Autoscaler's order: what
-// clouds say of new nodes is less exact.
-func (m *models) fill(ctx context.Context, groups []*groupState, now time.Time) {
+// fill finds out what the cloud says of new nodes of each group; where it says nothing, a node of the group stands for
+// them. The engine prefers a node that shows more. `byID`: nodes by provider id.
+func (m *models) fill(ctx context.Context, groups []*groupState, byID map[string]*v1.Node, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, modelTime)
 	defer cancel()
 	before := m.known
@@ -56,38 +56,45 @@ func (m *models) fill(ctx context.Context, groups []*groupState, now time.Time) 
 			k = &known{}
 		}
 		m.known[g.ID] = k
-		example := g.example()
-		if example != nil && scaleup.Usable(example) && !g.lacking[example.Name] {
+		m.askTemplate(ctx, g.ID, k, now)
+		example := exampleOf(g, byID)
+		switch {
+		case k.template != nil:
+			g.model = model{node: withNotesOf(scaleup.Complete(k.template, g.ID), example), byCloud: true}
+		case example != nil:
 			g.model.node = scaleup.LikeNew(example)
-		} else if m.askTemplate(ctx, g.ID, k, now); k.template != nil {
-			g.model.node = scaleup.Complete(k.template, g.ID)
-		} else if example != nil {
-			g.model.node = scaleup.LikeNew(example)
+		default:
+			continue
 		}
-		if g.model.node != nil {
-			m.askPrice(ctx, g.ID, g.model.node, k, now)
-			g.model.price = k.price
-		}
+		m.askPrice(ctx, g.ID, g.model.node, k, now)
+		g.model.price = k.price
 	}
 }
 
-// example returns the node that shows best what new ones are like; nil: there is none.
-func (g *groupState) example() (best *v1.Node) {
-	for _, node := range g.nodes {
-		if best == nil || g.lacking[best.Name] && !g.lacking[node.Name] ||
-			g.lacking[best.Name] == g.lacking[node.Name] && scaleup.ModelBefore(node, best) {
+// exampleOf returns a node of a group; nil: it has none.
+func exampleOf(g *groupState, byID map[string]*v1.Node) (best *v1.Node) {
+	for _, instance := range g.Instances {
+		if node := byID[instance.ProviderID]; node != nil && (best == nil || scaleup.ModelBefore(node, best)) {
 			best = node
 		}
 	}
 	return best
 }
 
-// templateOf returns what the cloud has said of new nodes of a group; nil: nothing.
-func (m *models) templateOf(group string) *v1.Node {
-	if k := m.known[group]; k != nil {
-		return k.template
+// withNotesOf adds what a node of the group says of prices, and the cloud does not.
+func withNotesOf(template, example *v1.Node) *v1.Node {
+	if example == nil {
+		return template
 	}
-	return nil
+	for key, value := range withoutNotes(example).Annotations {
+		if _, known := template.Annotations[key]; !known {
+			if template.Annotations == nil {
+				template.Annotations = map[string]string{}
+			}
+			template.Annotations[key] = value
+		}
+	}
+	return template
 }
 
 func (m *models) askTemplate(ctx context.Context, group string, k *known, now time.Time) {

@@ -43,14 +43,15 @@ func nodeOf(name string, ready bool) *v1.Node {
 	if ready {
 		status = v1.ConditionTrue
 	}
-	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"from": name}},
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"from": name},
+		Annotations: map[string]string{"loadline.dev/note": "of prices", "other": "note"}},
 		Spec: v1.NodeSpec{ProviderID: "x", Taints: []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule},
 			{Key: "startup-taint.cluster-autoscaler.kubernetes.io/gpu", Effect: v1.TaintEffectNoSchedule},
 			{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoSchedule}}},
 		Status: v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: status}}}}
 }
 
-// A ready node of the group is the model, without what is its own; else what the cloud says; else any node.
+// What the cloud says is told to the engine, with what a node says of prices; else a node, without what is its own.
 func TestModelOfNewNodes(t *testing.T) {
 	template := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"from": "cloud"}}}
 	for name, c := range map[string]struct {
@@ -58,15 +59,20 @@ func TestModelOfNewNodes(t *testing.T) {
 		template *v1.Node
 		want     string
 	}{
-		"AReadyNode":    {[]*v1.Node{nodeOf("b", true), nodeOf("a", false), nodeOf("c", true)}, template, "b"},
-		"TheCloud":      {[]*v1.Node{nodeOf("a", false)}, template, "cloud"},
+		"AReadyNode":    {[]*v1.Node{nodeOf("b", true), nodeOf("a", false), nodeOf("c", true)}, nil, "b"},
+		"TheCloud":      {[]*v1.Node{nodeOf("a", true)}, template, "cloud"},
 		"AnyNode":       {[]*v1.Node{nodeOf("b", false), nodeOf("a", false)}, nil, "a"},
 		"TheCloudAlone": {nil, template, "cloud"},
 		"NobodyKnows":   {nil, nil, ""},
 	} {
 		m := newModels(&teller{template: c.template})
-		g := &groupState{Group: &provider.Group{ID: "g"}, nodes: c.nodes}
-		m.fill(t.Context(), []*groupState{g}, time.Now())
+		g := &groupState{Group: &provider.Group{ID: "g"}}
+		byID := map[string]*v1.Node{}
+		for _, node := range c.nodes {
+			g.Instances = append(g.Instances, provider.Instance{ProviderID: node.Name})
+			byID[node.Name] = node
+		}
+		m.fill(t.Context(), []*groupState{g}, byID, time.Now())
 		if c.want == "" {
 			if g.model.node != nil {
 				t.Errorf("%s: %v", name, g.model.node)
@@ -79,6 +85,9 @@ func TestModelOfNewNodes(t *testing.T) {
 		} else if c.want != "cloud" && (len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "dedicated") {
 			t.Errorf("%s: taints %v", name, node.Spec.Taints)
 		}
+		if got := node.Annotations["loadline.dev/note"]; got != "" != (len(c.nodes) > 0) || g.model.byCloud != (c.want == "cloud") {
+			t.Errorf("%s: annotation %q, by the cloud: %v", name, got, g.model.byCloud)
+		}
 	}
 }
 
@@ -90,7 +99,7 @@ func TestWhatTheCloudHasSaid(t *testing.T) {
 	ask := func(after time.Duration) model {
 		now = now.Add(after)
 		g := &groupState{Group: &provider.Group{ID: "g"}}
-		m.fill(t.Context(), []*groupState{g}, now)
+		m.fill(t.Context(), []*groupState{g}, nil, now)
 		return g.model
 	}
 	ask(0)
@@ -127,7 +136,7 @@ func TestCloudThatDoesNotAnswer(t *testing.T) {
 			groups = append(groups, &groupState{Group: &provider.Group{ID: "g"}})
 		}
 		began := time.Now()
-		newModels(cloud).fill(t.Context(), groups, began)
+		newModels(cloud).fill(t.Context(), groups, nil, began)
 		if took := time.Since(began); took != modelTime {
 			t.Errorf("took %v, want %v", took, modelTime)
 		}

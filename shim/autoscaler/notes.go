@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/internal/text"
 )
 
@@ -16,7 +17,10 @@ func (l *leader) takeResults() {
 	}
 	for _, ended := range l.actuator.TakeEnded() {
 		if ended.Err == nil {
-			l.fleet.noteRemoval(ended.Group, ended.ProviderID)
+			out := &l.fleet.outcomes
+			out.Removals = append(out.Removals,
+				&loadlinev1.FleetRemoval{NodeGroup: ended.Group, Machine: toldID(ended.ProviderID)})
+			out.Acknowledged = append(out.Acknowledged, string(ended.UID))
 			continue
 		}
 		l.planner.ended(ended.Node)
@@ -28,8 +32,8 @@ func (l *leader) takeResults() {
 // noteProblems takes note of groups that are left as they are, since the provider cannot tell their options.
 func (l *leader) noteProblems(o *loop) {
 	var texts []string
-	for i := range o.groups {
-		if g := &o.groups[i]; g.Problem != nil {
+	for _, g := range o.states {
+		if g.Problem != nil {
 			l.metrics.errors.WithLabelValues("cloudProvider").Inc()
 			texts = append(texts,
 				text.Bound(fmt.Sprintf("node group %s is left as it is: %v", g.ID, g.Problem), mostStatusText))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -59,8 +60,11 @@ func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.
 	for _, total := range gpus {
 		settings.MaxGpusTotal = append(settings.MaxGpusTotal, &loadlinev1.GpuCount{GpuType: total.Type, Gpus: total.Max})
 	}
+	settings.MaxNewNodes = int32(min(options.ScaleUp.MaxNodesPerScaleUp, math.MaxInt32))
+	settings.MaxNodesTotal = int32(min(options.ScaleUp.MaxNodesTotal, math.MaxInt32))
 	settings.BatchIdleMilliseconds = int32(options.ScaleUp.BatchIdle.Milliseconds())
 	settings.BatchMaxMilliseconds = int32(options.ScaleUp.BatchMax.Milliseconds())
+	settings.Fleet = fleetSettings(options)
 	policy := options.Slack.Policy()
 	settings.Slack, _ = policy.Proto()
 	settings.Slack.RemovalDelaySeconds = new(int32(options.Slack.RemovalDelay.Duration / time.Second))
@@ -158,17 +162,55 @@ func (p *loopPlan) cutShort() []cutShort {
 // question is what a loop asks.
 type question struct {
 	groups []*groupState
+	fleet  *loadlinev1.LoopFleet
 	sized  []*loadlinev1.SizedGroup
 	pods   *scaleup.Pods
 	batch  *batch
 	// sizePods are all pods without a node, and those that start: what groups that are sized count as demand.
 	sizePods []*loadlinev1.WaitingPods
-	// groupOf are the groups of nodes, and underWay those nodes that go already.
+	// groupOf are the groups of machines, and underWay those nodes that go already.
 	groupOf  map[string]string
-	underWay []string
-	// newNodes is how many nodes may be added at most.
-	newNodes int
-	now      time.Time
+	underWay map[string]actuation.UnderWay
+	// acknowledged says whether the cloud has said that it deletes a node.
+	acknowledged func(*v1.Node) bool
+	now          time.Time
+}
+
+// request is the part of a question that is the same at whatever state of the view it is answered.
+func (p *planner) request(q *question) *loadlinev1.PlanLoopRequest {
+	p.progress.Started = slices.Sorted(maps.Keys(q.underWay))
+	s := p.settings
+	return &loadlinev1.PlanLoopRequest{NowS: q.now.Unix(), SeenS: q.now.Add(-p.cluster.age).Unix(),
+		Decisions: s.Decisions, Prices: s.Prices, Slack: s.Slack, Ranking: s.Ranking, Fit: s.Fit, Drain: s.Drain,
+		UsdPerFurtherType: s.UsdPerFurtherType, MaxWork: s.MaxWork, MaxMilliseconds: s.MaxMilliseconds,
+		MaxNewNodes: s.MaxNewNodes, MaxNodesTotal: s.MaxNodesTotal, MaxCoresTotal: s.MaxCoresTotal,
+		MaxMemoryTotal: s.MaxMemoryTotal, MaxGpusTotal: s.MaxGpusTotal, EnforceMinSizes: s.EnforceMinSizes,
+		Balance: s.Balance, BatchIdleMilliseconds: s.BatchIdleMilliseconds,
+		BatchMaxMilliseconds: s.BatchMaxMilliseconds, Progress: &p.progress, DaemonPods: q.pods.DaemonPods(),
+		Fleet: q.fleet, Sized: q.sized, SizePods: q.sizePods, Compact: true}
+}
+
+// see fills in what the cloud and the cluster show, with the slots that nodes have now.
+func (p *planner) see(q *question, plan *loopPlan, request *loadlinev1.PlanLoopRequest) (err error) {
+	slots := map[string]int32{}
+	for name, node := range p.cluster.nodes {
+		if slot, ok := p.cluster.view.Slot(name); ok {
+			slots[name], plan.nameOf[slot] = slot, node.Name
+		}
+	}
+	at := func(node string) *int32 {
+		if slot, ok := slots[node]; ok {
+			return &slot
+		}
+		return nil
+	}
+	request.Groups, err = groupMessages(q.groups, p.cluster.nodesByID(), at)
+	for _, group := range request.Groups {
+		group.Priority = p.priorities.Of(group.GetGrowth().GetNodeGroup())
+	}
+	request.Fleet.Marks = p.cluster.markMessages(at, q.acknowledged)
+	request.Fleet.UnderWay = underWayMessages(q.underWay, at)
+	return err
 }
 
 // plan asks for a plan.
@@ -177,21 +219,7 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 	for _, g := range q.groups {
 		plan.groups[g.ID] = g.Group
 	}
-	p.progress.Started = q.underWay
-	request := &loadlinev1.PlanLoopRequest{NowS: q.now.Unix(), SeenS: q.now.Add(-p.cluster.age).Unix(),
-		Decisions: p.settings.Decisions,
-		Prices:    p.settings.Prices, Slack: p.settings.Slack, Ranking: p.settings.Ranking, Fit: p.settings.Fit,
-		Drain: p.settings.Drain, UsdPerFurtherType: p.settings.UsdPerFurtherType, MaxWork: p.settings.MaxWork,
-		MaxMilliseconds: p.settings.MaxMilliseconds,
-		Progress:        &p.progress, MaxNewNodes: int32(q.newNodes), DaemonPods: q.pods.DaemonPods(),
-		MaxCoresTotal: p.settings.MaxCoresTotal, MaxMemoryTotal: p.settings.MaxMemoryTotal,
-		MaxGpusTotal: p.settings.MaxGpusTotal, EnforceMinSizes: p.settings.EnforceMinSizes, Balance: p.settings.Balance,
-		BatchIdleMilliseconds: p.settings.BatchIdleMilliseconds, BatchMaxMilliseconds: p.settings.BatchMaxMilliseconds,
-		SinceGrowthMilliseconds: q.batch.sinceGrowth(q.now),
-		Sized:                   q.sized, SizePods: q.sizePods, Compact: true}
-	if q.batch.isOver(time.Duration(p.settings.BatchMaxMilliseconds)*time.Millisecond, q.now) {
-		request.BatchIdleMilliseconds = 0
-	}
+	request := p.request(q)
 	pending := q.pods.Pending()
 	for i, entry := range pending {
 		q.batch.describe(q.pods.Entry(i), q.now, entry)
@@ -199,20 +227,11 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 	var after turns
 	ctx, cancel := context.WithTimeout(ctx, p.longest+answerTime)
 	defer cancel()
-	err := p.cluster.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
-		slots := map[string][]int32{}
-		for _, node := range p.cluster.sortedNodes() {
-			if slot, ok := p.cluster.view.Slot(node.Name); ok {
-				plan.nameOf[slot] = node.Name
-				slots[q.groupOf[node.Name]] = append(slots[q.groupOf[node.Name]], slot)
-			}
-		}
+	err := p.cluster.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
-		if request.Groups, err = groupMessages(q.groups, slots); err != nil {
+		clear(plan.nameOf)
+		if err := p.see(q, plan, request); err != nil {
 			return err
-		}
-		for _, group := range request.Groups {
-			group.Priority = p.priorities.Of(group.GetGrowth().GetNodeGroup())
 		}
 		for i, entry := range pending {
 			p.cluster.tellNominated(q.pods.Entry(i), entry)
@@ -222,6 +241,7 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 		for _, entry := range plan.entries {
 			request.Pods = append(request.Pods, pending[entry])
 		}
+		var err error
 		plan.loop, err = p.client.PlanLoop(ctx, request)
 		return err
 	})
@@ -235,17 +255,22 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 			"kinds", left, "pods", plan.deferred)
 	}
 	plan.PlanDrainResponse = plan.loop.GetScaleDown()
-	plan.name(q.groupOf)
+	plan.name(func(node string) string {
+		if n := p.cluster.nodes[node]; n != nil {
+			return q.groupOf[n.Spec.ProviderID]
+		}
+		return ""
+	})
 	p.progress.Reset()
 	return plan, nil
 }
 
 // name gives nodes that can go the names and groups that the answer leaves out.
-func (p *loopPlan) name(groupOf map[string]string) {
+func (p *loopPlan) name(groupOf func(node string) string) {
 	for _, removal := range p.GetRemove() {
 		if removal.Node == "" {
 			removal.Node = p.nameOf[removal.GetSlot()]
-			removal.NodeGroup = groupOf[removal.Node]
+			removal.NodeGroup = groupOf(removal.Node)
 		}
 	}
 }
@@ -311,29 +336,6 @@ const (
 	mostEvictionBytes = 1 << 20
 )
 
-// mostUpcoming is how many nodes of a group may be on their way: the engine takes no more.
-const mostUpcoming = 20_000
-
-func groupMessages(groups []*groupState, slots map[string][]int32) ([]*loadlinev1.LoopGroup, error) {
-	messages := make([]*loadlinev1.LoopGroup, len(groups))
-	for i, g := range groups {
-		// By the nodes that the engine holds, so that those on their way are exactly those that are counted here.
-		current := len(slots[g.ID]) + min(g.upcoming(), mostUpcoming)
-		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, CurrentNodes: int32(current),
-			MaxNodes: int32(current + g.room()), NodeUsdPerHour: g.model.price}
-		if g.model.node != nil {
-			node, err := withoutNotes(g.model.node).Marshal()
-			if err != nil {
-				return nil, fmt.Errorf("node group %s: %w", g.ID, err)
-			}
-			growth.TemplateNode = node
-		}
-		messages[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: drainMessage(g.Group, slots[g.ID]),
-			Held: g.blockedReason, NotBegun: int32(min(g.swappable, mostUpcoming))}
-	}
-	return messages, nil
-}
-
 // withoutNotes returns a template node without the annotations that tell nothing of prices: there may be many, and
 // large ones.
 func withoutNotes(node *v1.Node) *v1.Node {
@@ -343,23 +345,4 @@ func withoutNotes(node *v1.Node) *v1.Node {
 		return !strings.HasPrefix(key, "loadline.dev/") && !strings.HasPrefix(key, "cluster-autoscaler")
 	})
 	return &out
-}
-
-func drainMessage(g *provider.Group, slots []int32) *loadlinev1.DrainGroup {
-	message := &loadlinev1.DrainGroup{MinNodes: int32(g.Min), Slots: slots}
-	o := g.Options
-	if o == nil {
-		return message
-	}
-	message.Atomic = o.GetZeroOrMaxNodeScaling()
-	message.ScaleDownUtilizationThreshold = &o.ScaleDownUtilizationThreshold
-	message.ScaleDownGpuUtilizationThreshold = &o.ScaleDownGpuUtilizationThreshold
-	message.IgnoreDaemonsetsUtilization = &o.IgnoreDaemonSetsUtilization
-	if d := o.GetScaleDownUnneededDuration(); d != nil {
-		message.ScaleDownUnneededTimeS = new(int64(d.AsDuration() / time.Second))
-	}
-	if d := o.GetScaleDownUnreadyDuration(); d != nil {
-		message.ScaleDownUnreadyTimeS = new(int64(d.AsDuration() / time.Second))
-	}
-	return message
 }

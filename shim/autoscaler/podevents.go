@@ -100,8 +100,8 @@ func (t *saidEvents) isNews(object *v1.ObjectReference, text string, now time.Ti
 
 // whyNoGrowth counts the reasons for which groups do not grow for a pod.
 func (l *leader) whyNoGrowth(o *loop) string {
-	if o.blockedReason != "" {
-		return o.blockedReason
+	if held := o.fleet().GetHeld(); held != "" {
+		return held
 	}
 	grows, atMaximum := map[string]int{}, atMaximum(o.plan.loop)
 	for _, growth := range o.plan.loop.GetGrowth() {
@@ -127,7 +127,7 @@ func (l *leader) whyNoGrowth(o *loop) string {
 			reasons[1].count++
 		case o.sized[g.ID] != nil:
 			reasons[5].count++
-		case g.blockedReason != "":
+		case g.found.GetHeld() != "":
 			reasons[2].count++
 		case g.room() <= grows[g.ID]:
 			reasons[3].count++

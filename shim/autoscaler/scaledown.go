@@ -3,7 +3,6 @@ package autoscaler
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,30 +10,20 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/autoscaler/actuation"
-	"loadline.dev/shim/autoscaler/config"
 )
 
 // shrink carries out what a plan says of nodes that go. Where somebody else decides, all stays as it is; while groups
 // grow, the plan starts nothing and its timers go on.
 func (l *leader) shrink(ctx context.Context, o *loop) (part string, err error) {
 	if o.plan.loop.GetScaleDown() == nil {
-		l.release(ctx, o, actuation.Plan{})
 		return "", nil
 	}
-	defer func() {
-		done := l.metrics.time(functionSoftTaints)
-		defer done()
-		if softErr := l.soft.Update(ctx, l.cluster.sortedNodes(), unneededOf(o)); softErr != nil && ctx.Err() == nil {
-			l.metrics.errors.WithLabelValues("softTaints").Inc()
-			klog.ErrorS(softErr, "Soft taints cannot be written")
-		}
-	}()
+	defer l.soften(ctx, o)
 	wanted, err := l.cluster.removals(o.plan)
 	if err != nil {
 		o.outcome = outcomeNotTried
 		return "plan", err
 	}
-	l.release(ctx, o, wanted)
 	if len(wanted.Removals) == 0 {
 		return "", nil
 	}
@@ -57,39 +46,15 @@ func (l *leader) shrink(ctx context.Context, o *loop) (part string, err error) {
 	return "", nil
 }
 
-// release gives nodes back whose removal an earlier leader began, and that are not to go now: at once when the plan
-// keeps them, and when it does not come to remove them in some time.
-func (l *leader) release(ctx context.Context, o *loop, wanted actuation.Plan) {
-	undecided := o.plan.loop.GetScaleDown() == nil && l.config.Decides(config.ScaleDownDecision)
-	candidates := map[string]bool{}
-	for _, removal := range o.plan.GetRemove() {
-		candidates[o.plan.nameOf[removal.GetSlot()]] = true
-	}
-	for _, r := range wanted.Removals {
-		delete(l.inherited, r.Node.Name)
-	}
-	starts := func(name string) bool {
-		return slices.ContainsFunc(wanted.Removals, func(r actuation.Removal) bool { return r.Node.Name == name })
-	}
-	waiting := map[string]time.Time{}
-	for _, node := range l.cluster.sortedNodes() {
-		if !l.isAbandoned(o, node) || starts(node.Name) {
-			continue
+// soften has soft taints follow the plan, out of the loop's way.
+func (l *leader) soften(ctx context.Context, o *loop) {
+	l.soft.Begin(ctx, l.cluster.sortedNodes(), unneededOf(o), func(took time.Duration, err error) {
+		l.metrics.duration.WithLabelValues(functionSoftTaints).Observe(took.Seconds())
+		if err != nil && ctx.Err() == nil {
+			l.metrics.errors.WithLabelValues("softTaints").Inc()
+			klog.ErrorS(err, "Soft taints cannot be written")
 		}
-		since, known := l.inherited[node.Name]
-		if !known {
-			since = o.now
-		}
-		if (undecided || candidates[node.Name]) && o.now.Sub(since) < handOver {
-			waiting[node.Name] = since
-			continue
-		}
-		klog.V(2).InfoS("Node is given back: it is not to go any more", "node", klog.KRef("", node.Name))
-		if err := l.actuator.Release(ctx, node); err != nil && ctx.Err() == nil {
-			klog.ErrorS(err, "Node cannot be given back", "node", klog.KRef("", node.Name))
-		}
-	}
-	l.inherited = waiting
+	})
 }
 
 // unneededOf returns since when nodes are not needed.

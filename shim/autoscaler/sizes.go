@@ -50,7 +50,7 @@ func (l *leader) sizings(o *loop) []*loadlinev1.SizedGroup {
 			o.warnings = append(o.warnings, fmt.Sprintf("node group %q is not sized: %v", policy.Name(), err))
 			continue
 		}
-		o.sized[g.ID] = &sizedGroup{policy: policy, blockedReason: g.blockedReason}
+		o.sized[g.ID] = &sizedGroup{policy: policy}
 		if !l.config.Decides(config.ScaleUpDecision) {
 			o.sized[g.ID].blockedReason = "growth is decided elsewhere"
 		}
@@ -119,7 +119,7 @@ func (l *leader) straySizeTaints(o *loop) []string {
 			return slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return taint.Key == key })
 		}
 		if carries(actuation.SizeTaint) && !carries(actuation.HardTaint) &&
-			o.sized[o.machines[node.Spec.ProviderID].group] == nil {
+			o.sized[o.groupOf[node.Spec.ProviderID]] == nil {
 			stray = append(stray, name)
 		}
 	}

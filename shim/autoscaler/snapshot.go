@@ -144,17 +144,11 @@ func describeView(client loadlinev1.ClusterStateClient, name string) func() (rep
 // shownGroups returns the groups, those first with which something happens.
 func (l *leader) shownGroups(o *loop, s *Status) []report.AutoscalerGroup {
 	going := map[string]int{}
-	count := func(name string, goes bool) {
-		if node := l.cluster.nodes[name]; goes && node != nil {
-			going[o.machines[node.Spec.ProviderID].group]++
-		}
+	for _, g := range o.states {
+		going[g.ID] = int(g.found.GetGoing())
 	}
-	for name := range o.underWay {
-		count(name, true)
-	}
-	for name := range l.cluster.altered {
-		node, underWay := l.cluster.nodes[name], o.underWay[name].Node != ""
-		count(name, node != nil && !underWay && l.isGoing(o, node))
+	for _, removal := range o.underWay {
+		going[removal.Group]++
 	}
 	var shown []report.AutoscalerGroup
 	for _, g := range s.NodeGroups {
@@ -225,11 +219,7 @@ func (l *leader) goingNodes(o *loop, notes map[string]string) report.TitledGrid 
 	for _, name := range slices.Sorted(maps.Keys(o.underWay)) {
 		d := o.underWay[name]
 		notes[name] = "going: " + string(d.Stage)
-		group := ""
-		if node := l.cluster.nodes[name]; node != nil {
-			group = o.machines[node.Spec.ProviderID].group
-		}
-		table.Rows = append(table.Rows, []string{name, group, string(d.Stage), ago(o.now, d.Since), ""})
+		table.Rows = append(table.Rows, []string{name, d.Group, string(d.Stage), ago(o.now, d.Since), ""})
 	}
 	count := len(o.underWay)
 	for _, r := range o.candidates() {

@@ -60,13 +60,6 @@ type RegisteredCounts struct {
 	Unready    int `json:"unready"`
 }
 
-func (c *RegisteredCounts) add(other RegisteredCounts) {
-	c.Total += other.Total
-	c.Ready += other.Ready
-	c.NotStarted += other.NotStarted
-	c.Unready += other.Unready
-}
-
 // ScaleUpStatus tells which groups grow, and for what.
 type ScaleUpStatus struct {
 	// Status is InProgress, NoActivity or Backoff; Result what came of the last loop.
@@ -171,7 +164,7 @@ func (l *leader) statusOf(o *loop) *Status {
 		s.Message = o.problem.Error()
 		s.ClusterWide.Health.Status = "Unknown"
 	}
-	if left := l.leftNodes(o); left > 0 && l.config.Mode == config.Observe && s.Message == "" {
+	if left := o.fleet().GetAbandonedNodes(); left > 0 && l.config.Mode == config.Observe && s.Message == "" {
 		s.Message = fmt.Sprintf("%d nodes carry taints of mode act, which alone takes them off", left)
 	}
 	candidates := map[string]int{}
@@ -185,15 +178,6 @@ func (l *leader) statusOf(o *loop) *Status {
 	s.Warnings = slices.Clone(s.Warnings) // those of the loop stay as they are
 	text.BoundAll(s, mostStatusText, mostStatusEntries)
 	return s
-}
-
-func (l *leader) leftNodes(o *loop) (left int) {
-	for name := range l.cluster.altered {
-		if node := l.cluster.nodes[name]; node != nil && l.isAbandoned(o, node) {
-			left++
-		}
-	}
-	return left
 }
 
 // planStatus adds what the plan tells, and counts the candidates of each group.

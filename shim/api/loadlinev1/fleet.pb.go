@@ -185,6 +185,62 @@ func (GroupBackOff_Reason) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{13, 0}
 }
 
+// What became of it.
+type ActionOutcome_Result int32
+
+const (
+	ActionOutcome_RESULT_UNSPECIFIED ActionOutcome_Result = 0 // refused
+	ActionOutcome_DONE               ActionOutcome_Result = 1 // it was done
+	ActionOutcome_CHANGED            ActionOutcome_Result = 2 // somebody else has changed the target of the group: nobody's fault
+	ActionOutcome_FAILED             ActionOutcome_Result = 3 // nothing was done
+	ActionOutcome_UNKNOWN            ActionOutcome_Result = 4 // nobody knows
+)
+
+// Enum value maps for ActionOutcome_Result.
+var (
+	ActionOutcome_Result_name = map[int32]string{
+		0: "RESULT_UNSPECIFIED",
+		1: "DONE",
+		2: "CHANGED",
+		3: "FAILED",
+		4: "UNKNOWN",
+	}
+	ActionOutcome_Result_value = map[string]int32{
+		"RESULT_UNSPECIFIED": 0,
+		"DONE":               1,
+		"CHANGED":            2,
+		"FAILED":             3,
+		"UNKNOWN":            4,
+	}
+)
+
+func (x ActionOutcome_Result) Enum() *ActionOutcome_Result {
+	p := new(ActionOutcome_Result)
+	*p = x
+	return p
+}
+
+func (x ActionOutcome_Result) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ActionOutcome_Result) Descriptor() protoreflect.EnumDescriptor {
+	return file_loadline_v1_fleet_proto_enumTypes[3].Descriptor()
+}
+
+func (ActionOutcome_Result) Type() protoreflect.EnumType {
+	return &file_loadline_v1_fleet_proto_enumTypes[3]
+}
+
+func (x ActionOutcome_Result) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ActionOutcome_Result.Descriptor instead.
+func (ActionOutcome_Result) EnumDescriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{20, 0}
+}
+
 // One look. Times are in milliseconds since 1970; times and periods are in [0, 2^50].
 type LookAtFleetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1583,6 +1639,1116 @@ func (x *FailedCreations) GetMachines() int64 {
 	return 0
 }
 
+// What the cloud shows of a node group, as it is.
+type CloudGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Nodes that the cloud is to hold. [0, 2^31).
+	Target int32 `protobuf:"varint,1,opt,name=target,proto3" json:"target,omitempty"`
+	// Why nobody knows its options: it is left as it is. Empty: they are known. At most 4096 bytes.
+	Problem string `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
+	// See FleetOptions. Unset, or 0: as there.
+	MaxNodeProvisionMilliseconds int64 `protobuf:"varint,3,opt,name=max_node_provision_milliseconds,json=maxNodeProvisionMilliseconds,proto3" json:"max_node_provision_milliseconds,omitempty"`
+	// See FleetOptions. Unset, or 0: as there.
+	MaxNodeStartupMilliseconds int64 `protobuf:"varint,4,opt,name=max_node_startup_milliseconds,json=maxNodeStartupMilliseconds,proto3" json:"max_node_startup_milliseconds,omitempty"`
+	// The template of the group is what the cloud says of new nodes; else it is one of its nodes.
+	CloudTemplate bool `protobuf:"varint,5,opt,name=cloud_template,json=cloudTemplate,proto3" json:"cloud_template,omitempty"`
+	// Its machines, as they are listed: at most 100000 in all groups.
+	Machines      []*CloudMachine `protobuf:"bytes,6,rep,name=machines,proto3" json:"machines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloudGroup) Reset() {
+	*x = CloudGroup{}
+	mi := &file_loadline_v1_fleet_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloudGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloudGroup) ProtoMessage() {}
+
+func (x *CloudGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fleet_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloudGroup.ProtoReflect.Descriptor instead.
+func (*CloudGroup) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *CloudGroup) GetTarget() int32 {
+	if x != nil {
+		return x.Target
+	}
+	return 0
+}
+
+func (x *CloudGroup) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *CloudGroup) GetMaxNodeProvisionMilliseconds() int64 {
+	if x != nil {
+		return x.MaxNodeProvisionMilliseconds
+	}
+	return 0
+}
+
+func (x *CloudGroup) GetMaxNodeStartupMilliseconds() int64 {
+	if x != nil {
+		return x.MaxNodeStartupMilliseconds
+	}
+	return 0
+}
+
+func (x *CloudGroup) GetCloudTemplate() bool {
+	if x != nil {
+		return x.CloudTemplate
+	}
+	return false
+}
+
+func (x *CloudGroup) GetMachines() []*CloudMachine {
+	if x != nil {
+		return x.Machines
+	}
+	return nil
+}
+
+// A machine that the cloud lists.
+type CloudMachine struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The provider id of its node, or another name that is as long as the machine lives the same and that no
+	// other machine has. Printable ASCII without spaces, at most 1024 bytes. Empty: it has none yet.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// How far it is.
+	State FleetMachine_State `protobuf:"varint,2,opt,name=state,proto3,enum=loadline.v1.FleetMachine_State" json:"state,omitempty"`
+	// Set: why it cannot be created.
+	Fault *MachineFault `protobuf:"bytes,3,opt,name=fault,proto3" json:"fault,omitempty"`
+	// The slot of its node. Unset: it has none.
+	Slot          *int32 `protobuf:"varint,4,opt,name=slot,proto3,oneof" json:"slot,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloudMachine) Reset() {
+	*x = CloudMachine{}
+	mi := &file_loadline_v1_fleet_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloudMachine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloudMachine) ProtoMessage() {}
+
+func (x *CloudMachine) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fleet_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloudMachine.ProtoReflect.Descriptor instead.
+func (*CloudMachine) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *CloudMachine) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CloudMachine) GetState() FleetMachine_State {
+	if x != nil {
+		return x.State
+	}
+	return FleetMachine_STATE_UNSPECIFIED
+}
+
+func (x *CloudMachine) GetFault() *MachineFault {
+	if x != nil {
+		return x.Fault
+	}
+	return nil
+}
+
+func (x *CloudMachine) GetSlot() int32 {
+	if x != nil && x.Slot != nil {
+		return *x.Slot
+	}
+	return 0
+}
+
+// What this program has written on a node whose removal it has begun.
+type NodeMark struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Slot of the node.
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Since when it was not needed, in seconds since 1970. [0, 2^40].
+	SinceS int64 `protobuf:"varint,2,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
+	// It was cordoned for the removal.
+	Cordoned bool `protobuf:"varint,3,opt,name=cordoned,proto3" json:"cordoned,omitempty"`
+	// When the cloud was first asked to delete it, in seconds since 1970. [0, 2^40]; 0: not yet.
+	DeletingS int64 `protobuf:"varint,4,opt,name=deleting_s,json=deletingS,proto3" json:"deleting_s,omitempty"`
+	// The cloud has said that it deletes it.
+	Acknowledged  bool `protobuf:"varint,5,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeMark) Reset() {
+	*x = NodeMark{}
+	mi := &file_loadline_v1_fleet_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeMark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeMark) ProtoMessage() {}
+
+func (x *NodeMark) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fleet_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeMark.ProtoReflect.Descriptor instead.
+func (*NodeMark) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *NodeMark) GetSlot() int32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *NodeMark) GetSinceS() int64 {
+	if x != nil {
+		return x.SinceS
+	}
+	return 0
+}
+
+func (x *NodeMark) GetCordoned() bool {
+	if x != nil {
+		return x.Cordoned
+	}
+	return false
+}
+
+func (x *NodeMark) GetDeletingS() int64 {
+	if x != nil {
+		return x.DeletingS
+	}
+	return 0
+}
+
+func (x *NodeMark) GetAcknowledged() bool {
+	if x != nil {
+		return x.Acknowledged
+	}
+	return false
+}
+
+// A removal that this process goes on with.
+type RemovalUnderWay struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Slot of the node. Unset: it is gone.
+	Slot *int32 `protobuf:"varint,1,opt,name=slot,proto3,oneof" json:"slot,omitempty"`
+	// Id of the group.
+	NodeGroup     string `protobuf:"bytes,2,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemovalUnderWay) Reset() {
+	*x = RemovalUnderWay{}
+	mi := &file_loadline_v1_fleet_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemovalUnderWay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemovalUnderWay) ProtoMessage() {}
+
+func (x *RemovalUnderWay) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fleet_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemovalUnderWay.ProtoReflect.Descriptor instead.
+func (*RemovalUnderWay) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *RemovalUnderWay) GetSlot() int32 {
+	if x != nil && x.Slot != nil {
+		return *x.Slot
+	}
+	return 0
+}
+
+func (x *RemovalUnderWay) GetNodeGroup() string {
+	if x != nil {
+		return x.NodeGroup
+	}
+	return ""
+}
+
+// How an action of an earlier answer ended.
+type ActionOutcome struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// LoopAction.id. One that is not known is passed over.
+	Id int64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// What became of it.
+	Result ActionOutcome_Result `protobuf:"varint,2,opt,name=result,proto3,enum=loadline.v1.ActionOutcome_Result" json:"result,omitempty"`
+	// What is wrong, with FAILED and UNKNOWN. At most 4096 bytes.
+	Error         string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActionOutcome) Reset() {
+	*x = ActionOutcome{}
+	mi := &file_loadline_v1_fleet_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActionOutcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActionOutcome) ProtoMessage() {}
+
+func (x *ActionOutcome) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fleet_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActionOutcome.ProtoReflect.Descriptor instead.
+func (*ActionOutcome) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ActionOutcome) GetId() int64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ActionOutcome) GetResult() ActionOutcome_Result {
+	if x != nil {
+		return x.Result
+	}
+	return ActionOutcome_RESULT_UNSPECIFIED
+}
+
+func (x *ActionOutcome) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+// What a loop is told of the cloud, and of what was done since the last one. PlanLoop then finds out which
+// nodes are on their way, which groups may grow, and what becomes of machines.
+type LoopFleet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What time it is. At least 1, in milliseconds since 1970.
+	NowMilliseconds int64 `protobuf:"varint,1,opt,name=now_milliseconds,json=nowMilliseconds,proto3" json:"now_milliseconds,omitempty"`
+	// What counts as late, and more. Required.
+	Options *FleetOptions `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
+	// What the last answer left, whichever engine gave it. Empty: nothing is remembered. What cannot be read is
+	// put aside, as state_problem says.
+	State []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	// The first question of this client, whose provider may call machines by other ids than before: those that
+	// run without a node, and that nothing is remembered of, are never late.
+	First bool `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`
+	// Actions are carried out. Else the answer has none.
+	Acts bool `protobuf:"varint,5,opt,name=acts,proto3" json:"acts,omitempty"`
+	// How actions ended; at most 10000.
+	Outcomes []*ActionOutcome `protobuf:"bytes,6,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	// Nodes that were removed; at most 100000.
+	Removals []*FleetRemoval `protobuf:"bytes,7,rep,name=removals,proto3" json:"removals,omitempty"`
+	// UIDs of nodes that the cloud has said it deletes; at most 100000, of at most 256 bytes.
+	Acknowledged []string `protobuf:"bytes,8,rep,name=acknowledged,proto3" json:"acknowledged,omitempty"`
+	// Nodes that were to go could not be tainted.
+	TaintingFailed bool `protobuf:"varint,9,opt,name=tainting_failed,json=taintingFailed,proto3" json:"tainting_failed,omitempty"`
+	// Marks that nodes carry; each slot once.
+	Marks []*NodeMark `protobuf:"bytes,10,rep,name=marks,proto3" json:"marks,omitempty"`
+	// Removals that go on.
+	UnderWay []*RemovalUnderWay `protobuf:"bytes,11,rep,name=under_way,json=underWay,proto3" json:"under_way,omitempty"`
+	// Nodes that the cloud has not begun to make may be taken back for a cheaper mix.
+	Swaps         bool `protobuf:"varint,12,opt,name=swaps,proto3" json:"swaps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoopFleet) Reset() {
+	*x = LoopFleet{}
+	mi := &file_loadline_v1_fleet_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoopFleet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoopFleet) ProtoMessage() {}
+
+func (x *LoopFleet) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fleet_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoopFleet.ProtoReflect.Descriptor instead.
+func (*LoopFleet) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *LoopFleet) GetNowMilliseconds() int64 {
+	if x != nil {
+		return x.NowMilliseconds
+	}
+	return 0
+}
+
+func (x *LoopFleet) GetOptions() *FleetOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+func (x *LoopFleet) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+func (x *LoopFleet) GetFirst() bool {
+	if x != nil {
+		return x.First
+	}
+	return false
+}
+
+func (x *LoopFleet) GetActs() bool {
+	if x != nil {
+		return x.Acts
+	}
+	return false
+}
+
+func (x *LoopFleet) GetOutcomes() []*ActionOutcome {
+	if x != nil {
+		return x.Outcomes
+	}
+	return nil
+}
+
+func (x *LoopFleet) GetRemovals() []*FleetRemoval {
+	if x != nil {
+		return x.Removals
+	}
+	return nil
+}
+
+func (x *LoopFleet) GetAcknowledged() []string {
+	if x != nil {
+		return x.Acknowledged
+	}
+	return nil
+}
+
+func (x *LoopFleet) GetTaintingFailed() bool {
+	if x != nil {
+		return x.TaintingFailed
+	}
+	return false
+}
+
+func (x *LoopFleet) GetMarks() []*NodeMark {
+	if x != nil {
+		return x.Marks
+	}
+	return nil
+}
+
+func (x *LoopFleet) GetUnderWay() []*RemovalUnderWay {
+	if x != nil {
+		return x.UnderWay
+	}
+	return nil
+}
+
+func (x *LoopFleet) GetSwaps() bool {
+	if x != nil {
+		return x.Swaps
+	}
+	return false
+}
+
+// Something to be done. The order is that of the answer.
+type LoopAction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its number, for ActionOutcome.
+	Id int64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// What is to be done.
+	//
+	// Types that are valid to be assigned to Action:
+	//
+	//	*LoopAction_DeleteMachines
+	//	*LoopAction_TakeBack
+	//	*LoopAction_GiveBackSlot
+	//	*LoopAction_Grow
+	Action isLoopAction_Action `protobuf_oneof:"action"`
+	// It is done only if all that the answer lets groups grow by was granted: a take_back of nodes in the place
+	// of which others come. Else it is not tried, and has no outcome.
+	AfterGrowth   bool `protobuf:"varint,6,opt,name=after_growth,json=afterGrowth,proto3" json:"after_growth,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoopAction) Reset() {
+	*x = LoopAction{}
+	mi := &file_loadline_v1_fleet_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoopAction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoopAction) ProtoMessage() {}
+
+func (x *LoopAction) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fleet_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoopAction.ProtoReflect.Descriptor instead.
+func (*LoopAction) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *LoopAction) GetId() int64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *LoopAction) GetAction() isLoopAction_Action {
+	if x != nil {
+		return x.Action
+	}
+	return nil
+}
+
+func (x *LoopAction) GetDeleteMachines() *DeleteMachines {
+	if x != nil {
+		if x, ok := x.Action.(*LoopAction_DeleteMachines); ok {
+			return x.DeleteMachines
+		}
+	}
+	return nil
+}
+
+func (x *LoopAction) GetTakeBack() *ChangeTarget {
+	if x != nil {
+		if x, ok := x.Action.(*LoopAction_TakeBack); ok {
+			return x.TakeBack
+		}
+	}
+	return nil
+}
+
+func (x *LoopAction) GetGiveBackSlot() int32 {
+	if x != nil {
+		if x, ok := x.Action.(*LoopAction_GiveBackSlot); ok {
+			return x.GiveBackSlot
+		}
+	}
+	return 0
+}
+
+func (x *LoopAction) GetGrow() *ChangeTarget {
+	if x != nil {
+		if x, ok := x.Action.(*LoopAction_Grow); ok {
+			return x.Grow
+		}
+	}
+	return nil
+}
+
+func (x *LoopAction) GetAfterGrowth() bool {
+	if x != nil {
+		return x.AfterGrowth
+	}
+	return false
+}
+
+type isLoopAction_Action interface {
+	isLoopAction_Action()
+}
+
+type LoopAction_DeleteMachines struct {
+	// Delete machines that are no nodes.
+	DeleteMachines *DeleteMachines `protobuf:"bytes,2,opt,name=delete_machines,json=deleteMachines,proto3,oneof"`
+}
+
+type LoopAction_TakeBack struct {
+	// Lower the target of a group by nodes that the cloud has not begun to make.
+	TakeBack *ChangeTarget `protobuf:"bytes,3,opt,name=take_back,json=takeBack,proto3,oneof"`
+}
+
+type LoopAction_GiveBackSlot struct {
+	// Take mark, taint and cordon off a node whose removal goes on no more: its slot.
+	GiveBackSlot int32 `protobuf:"varint,4,opt,name=give_back_slot,json=giveBackSlot,proto3,oneof"`
+}
+
+type LoopAction_Grow struct {
+	// Raise the target of a group.
+	Grow *ChangeTarget `protobuf:"bytes,5,opt,name=grow,proto3,oneof"`
+}
+
+func (*LoopAction_DeleteMachines) isLoopAction_Action() {}
+
+func (*LoopAction_TakeBack) isLoopAction_Action() {}
+
+func (*LoopAction_GiveBackSlot) isLoopAction_Action() {}
+
+func (*LoopAction_Grow) isLoopAction_Action() {}
+
+// Machines to delete.
+type DeleteMachines struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the group.
+	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
+	// Positions in CloudGroup.machines.
+	Machines []int32 `protobuf:"varint,2,rep,packed,name=machines,proto3" json:"machines,omitempty"`
+	// They did not register a node in time; else they cannot be created.
+	Late          bool `protobuf:"varint,3,opt,name=late,proto3" json:"late,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteMachines) Reset() {
+	*x = DeleteMachines{}
+	mi := &file_loadline_v1_fleet_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteMachines) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteMachines) ProtoMessage() {}
+
+func (x *DeleteMachines) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fleet_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteMachines.ProtoReflect.Descriptor instead.
+func (*DeleteMachines) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *DeleteMachines) GetNodeGroup() string {
+	if x != nil {
+		return x.NodeGroup
+	}
+	return ""
+}
+
+func (x *DeleteMachines) GetMachines() []int32 {
+	if x != nil {
+		return x.Machines
+	}
+	return nil
+}
+
+func (x *DeleteMachines) GetLate() bool {
+	if x != nil {
+		return x.Late
+	}
+	return false
+}
+
+// A change of a group's target, to be made only if that is still the one which is expected.
+type ChangeTarget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the group.
+	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
+	// By how many nodes. >= 1.
+	Nodes int64 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// The target before it.
+	ExpectedTarget int64 `protobuf:"varint,3,opt,name=expected_target,json=expectedTarget,proto3" json:"expected_target,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ChangeTarget) Reset() {
+	*x = ChangeTarget{}
+	mi := &file_loadline_v1_fleet_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeTarget) ProtoMessage() {}
+
+func (x *ChangeTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fleet_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeTarget.ProtoReflect.Descriptor instead.
+func (*ChangeTarget) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ChangeTarget) GetNodeGroup() string {
+	if x != nil {
+		return x.NodeGroup
+	}
+	return ""
+}
+
+func (x *ChangeTarget) GetNodes() int64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *ChangeTarget) GetExpectedTarget() int64 {
+	if x != nil {
+		return x.ExpectedTarget
+	}
+	return 0
+}
+
+// What a loop has found out about a node group.
+type GroupSight struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its id.
+	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
+	// Nodes that have started: those that are ready, and others.
+	Ready int64 `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
+	// See ready.
+	Unready int64 `protobuf:"varint,3,opt,name=unready,proto3" json:"unready,omitempty"`
+	// Nodes on their way: those that have registered, and others.
+	Starting int64 `protobuf:"varint,4,opt,name=starting,proto3" json:"starting,omitempty"`
+	// See starting.
+	Coming int64 `protobuf:"varint,5,opt,name=coming,proto3" json:"coming,omitempty"`
+	// Machines that cannot be created, did not register a node in time, or whose node has been gone for longer
+	// than that; and nodes that the cloud has not begun to make in time.
+	Failed int64 `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
+	// See failed.
+	Late int64 `protobuf:"varint,7,opt,name=late,proto3" json:"late,omitempty"`
+	// See failed.
+	Lost int64 `protobuf:"varint,8,opt,name=lost,proto3" json:"lost,omitempty"`
+	// See failed.
+	NotBegun int64 `protobuf:"varint,9,opt,name=not_begun,json=notBegun,proto3" json:"not_begun,omitempty"`
+	// How many nodes it may have more.
+	Room int64 `protobuf:"varint,10,opt,name=room,proto3" json:"room,omitempty"`
+	// While it backs off.
+	BackOff *GroupBackOff `protobuf:"bytes,11,opt,name=back_off,json=backOff,proto3" json:"back_off,omitempty"`
+	// Why it may not grow; empty: it may.
+	Held string `protobuf:"bytes,12,opt,name=held,proto3" json:"held,omitempty"`
+	// Nodes that the cloud was asked to delete, by an earlier process too, and whose removal nobody goes on with.
+	Going         int64 `protobuf:"varint,13,opt,name=going,proto3" json:"going,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupSight) Reset() {
+	*x = GroupSight{}
+	mi := &file_loadline_v1_fleet_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupSight) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupSight) ProtoMessage() {}
+
+func (x *GroupSight) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fleet_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupSight.ProtoReflect.Descriptor instead.
+func (*GroupSight) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *GroupSight) GetNodeGroup() string {
+	if x != nil {
+		return x.NodeGroup
+	}
+	return ""
+}
+
+func (x *GroupSight) GetReady() int64 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *GroupSight) GetUnready() int64 {
+	if x != nil {
+		return x.Unready
+	}
+	return 0
+}
+
+func (x *GroupSight) GetStarting() int64 {
+	if x != nil {
+		return x.Starting
+	}
+	return 0
+}
+
+func (x *GroupSight) GetComing() int64 {
+	if x != nil {
+		return x.Coming
+	}
+	return 0
+}
+
+func (x *GroupSight) GetFailed() int64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *GroupSight) GetLate() int64 {
+	if x != nil {
+		return x.Late
+	}
+	return 0
+}
+
+func (x *GroupSight) GetLost() int64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *GroupSight) GetNotBegun() int64 {
+	if x != nil {
+		return x.NotBegun
+	}
+	return 0
+}
+
+func (x *GroupSight) GetRoom() int64 {
+	if x != nil {
+		return x.Room
+	}
+	return 0
+}
+
+func (x *GroupSight) GetBackOff() *GroupBackOff {
+	if x != nil {
+		return x.BackOff
+	}
+	return nil
+}
+
+func (x *GroupSight) GetHeld() string {
+	if x != nil {
+		return x.Held
+	}
+	return ""
+}
+
+func (x *GroupSight) GetGoing() int64 {
+	if x != nil {
+		return x.Going
+	}
+	return 0
+}
+
+// What a loop has found out, and what is to be done.
+type LoopFleetAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// To be handed back with the next question, also by another process: bytes with a version, below 1 MiB. A
+	// client keeps them before it carries out the actions.
+	State []byte `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	// Why the state of the question could not be read, and all is as if it were empty. Empty: it could.
+	StateProblem string `protobuf:"bytes,2,opt,name=state_problem,json=stateProblem,proto3" json:"state_problem,omitempty"`
+	// The groups of the question, in their order.
+	Groups []*GroupSight `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Nodes in all; of these, those that have started and are ready, and that are not.
+	Nodes int64 `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// See nodes.
+	ReadyNodes int64 `protobuf:"varint,5,opt,name=ready_nodes,json=readyNodes,proto3" json:"ready_nodes,omitempty"`
+	// See nodes.
+	UnreadyNodes int64 `protobuf:"varint,6,opt,name=unready_nodes,json=unreadyNodes,proto3" json:"unready_nodes,omitempty"`
+	// Why no group may grow; empty: they may.
+	Held string `protobuf:"bytes,7,opt,name=held,proto3" json:"held,omitempty"`
+	// What is wrong with the cluster, so that no group may grow; empty: nothing.
+	Unhealthy string `protobuf:"bytes,8,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
+	// No node goes for now: a group has grown, a node has gone, or tainting has failed.
+	CoolsDown bool `protobuf:"varint,9,opt,name=cools_down,json=coolsDown,proto3" json:"cools_down,omitempty"`
+	// Something counts for how long it has been so.
+	TimersRun bool `protobuf:"varint,10,opt,name=timers_run,json=timersRun,proto3" json:"timers_run,omitempty"`
+	// Groups that have failed, in the order in which that was noticed.
+	Failures []*FleetFailure `protobuf:"bytes,11,rep,name=failures,proto3" json:"failures,omitempty"`
+	// Machines that were found to have failed.
+	FailedCreations []*FailedCreations `protobuf:"bytes,12,rep,name=failed_creations,json=failedCreations,proto3" json:"failed_creations,omitempty"`
+	// What people should know.
+	Warnings []string `protobuf:"bytes,13,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// What is to be done, in this order.
+	Actions []*LoopAction `protobuf:"bytes,14,rep,name=actions,proto3" json:"actions,omitempty"`
+	// Nodes whose removal an earlier process began, and nobody goes on with.
+	AbandonedNodes int64 `protobuf:"varint,15,opt,name=abandoned_nodes,json=abandonedNodes,proto3" json:"abandoned_nodes,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *LoopFleetAnswer) Reset() {
+	*x = LoopFleetAnswer{}
+	mi := &file_loadline_v1_fleet_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoopFleetAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoopFleetAnswer) ProtoMessage() {}
+
+func (x *LoopFleetAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fleet_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoopFleetAnswer.ProtoReflect.Descriptor instead.
+func (*LoopFleetAnswer) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *LoopFleetAnswer) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+func (x *LoopFleetAnswer) GetStateProblem() string {
+	if x != nil {
+		return x.StateProblem
+	}
+	return ""
+}
+
+func (x *LoopFleetAnswer) GetGroups() []*GroupSight {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *LoopFleetAnswer) GetNodes() int64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *LoopFleetAnswer) GetReadyNodes() int64 {
+	if x != nil {
+		return x.ReadyNodes
+	}
+	return 0
+}
+
+func (x *LoopFleetAnswer) GetUnreadyNodes() int64 {
+	if x != nil {
+		return x.UnreadyNodes
+	}
+	return 0
+}
+
+func (x *LoopFleetAnswer) GetHeld() string {
+	if x != nil {
+		return x.Held
+	}
+	return ""
+}
+
+func (x *LoopFleetAnswer) GetUnhealthy() string {
+	if x != nil {
+		return x.Unhealthy
+	}
+	return ""
+}
+
+func (x *LoopFleetAnswer) GetCoolsDown() bool {
+	if x != nil {
+		return x.CoolsDown
+	}
+	return false
+}
+
+func (x *LoopFleetAnswer) GetTimersRun() bool {
+	if x != nil {
+		return x.TimersRun
+	}
+	return false
+}
+
+func (x *LoopFleetAnswer) GetFailures() []*FleetFailure {
+	if x != nil {
+		return x.Failures
+	}
+	return nil
+}
+
+func (x *LoopFleetAnswer) GetFailedCreations() []*FailedCreations {
+	if x != nil {
+		return x.FailedCreations
+	}
+	return nil
+}
+
+func (x *LoopFleetAnswer) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+func (x *LoopFleetAnswer) GetActions() []*LoopAction {
+	if x != nil {
+		return x.Actions
+	}
+	return nil
+}
+
+func (x *LoopFleetAnswer) GetAbandonedNodes() int64 {
+	if x != nil {
+		return x.AbandonedNodes
+	}
+	return 0
+}
+
 var File_loadline_v1_fleet_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_fleet_proto_rawDesc = "" +
@@ -1726,7 +2892,114 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x128\n" +
 	"\x06reason\x18\x02 \x01(\x0e2 .loadline.v1.GroupBackOff.ReasonR\x06reason\x12\x1a\n" +
-	"\bmachines\x18\x03 \x01(\x03R\bmachinesB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\bmachines\x18\x03 \x01(\x03R\bmachines\"\xa6\x02\n" +
+	"\n" +
+	"CloudGroup\x12\x16\n" +
+	"\x06target\x18\x01 \x01(\x05R\x06target\x12\x18\n" +
+	"\aproblem\x18\x02 \x01(\tR\aproblem\x12E\n" +
+	"\x1fmax_node_provision_milliseconds\x18\x03 \x01(\x03R\x1cmaxNodeProvisionMilliseconds\x12A\n" +
+	"\x1dmax_node_startup_milliseconds\x18\x04 \x01(\x03R\x1amaxNodeStartupMilliseconds\x12%\n" +
+	"\x0ecloud_template\x18\x05 \x01(\bR\rcloudTemplate\x125\n" +
+	"\bmachines\x18\x06 \x03(\v2\x19.loadline.v1.CloudMachineR\bmachines\"\xa8\x01\n" +
+	"\fCloudMachine\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x125\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x1f.loadline.v1.FleetMachine.StateR\x05state\x12/\n" +
+	"\x05fault\x18\x03 \x01(\v2\x19.loadline.v1.MachineFaultR\x05fault\x12\x17\n" +
+	"\x04slot\x18\x04 \x01(\x05H\x00R\x04slot\x88\x01\x01B\a\n" +
+	"\x05_slot\"\x96\x01\n" +
+	"\bNodeMark\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x17\n" +
+	"\asince_s\x18\x02 \x01(\x03R\x06sinceS\x12\x1a\n" +
+	"\bcordoned\x18\x03 \x01(\bR\bcordoned\x12\x1d\n" +
+	"\n" +
+	"deleting_s\x18\x04 \x01(\x03R\tdeletingS\x12\"\n" +
+	"\facknowledged\x18\x05 \x01(\bR\facknowledged\"R\n" +
+	"\x0fRemovalUnderWay\x12\x17\n" +
+	"\x04slot\x18\x01 \x01(\x05H\x00R\x04slot\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"node_group\x18\x02 \x01(\tR\tnodeGroupB\a\n" +
+	"\x05_slot\"\xc2\x01\n" +
+	"\rActionOutcome\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x03R\x02id\x129\n" +
+	"\x06result\x18\x02 \x01(\x0e2!.loadline.v1.ActionOutcome.ResultR\x06result\x12\x14\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\"P\n" +
+	"\x06Result\x12\x16\n" +
+	"\x12RESULT_UNSPECIFIED\x10\x00\x12\b\n" +
+	"\x04DONE\x10\x01\x12\v\n" +
+	"\aCHANGED\x10\x02\x12\n" +
+	"\n" +
+	"\x06FAILED\x10\x03\x12\v\n" +
+	"\aUNKNOWN\x10\x04\"\xe5\x03\n" +
+	"\tLoopFleet\x12)\n" +
+	"\x10now_milliseconds\x18\x01 \x01(\x03R\x0fnowMilliseconds\x123\n" +
+	"\aoptions\x18\x02 \x01(\v2\x19.loadline.v1.FleetOptionsR\aoptions\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\fR\x05state\x12\x14\n" +
+	"\x05first\x18\x04 \x01(\bR\x05first\x12\x12\n" +
+	"\x04acts\x18\x05 \x01(\bR\x04acts\x126\n" +
+	"\boutcomes\x18\x06 \x03(\v2\x1a.loadline.v1.ActionOutcomeR\boutcomes\x125\n" +
+	"\bremovals\x18\a \x03(\v2\x19.loadline.v1.FleetRemovalR\bremovals\x12\"\n" +
+	"\facknowledged\x18\b \x03(\tR\facknowledged\x12'\n" +
+	"\x0ftainting_failed\x18\t \x01(\bR\x0etaintingFailed\x12+\n" +
+	"\x05marks\x18\n" +
+	" \x03(\v2\x15.loadline.v1.NodeMarkR\x05marks\x129\n" +
+	"\tunder_way\x18\v \x03(\v2\x1c.loadline.v1.RemovalUnderWayR\bunderWay\x12\x14\n" +
+	"\x05swaps\x18\f \x01(\bR\x05swaps\"\xa4\x02\n" +
+	"\n" +
+	"LoopAction\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x03R\x02id\x12F\n" +
+	"\x0fdelete_machines\x18\x02 \x01(\v2\x1b.loadline.v1.DeleteMachinesH\x00R\x0edeleteMachines\x128\n" +
+	"\ttake_back\x18\x03 \x01(\v2\x19.loadline.v1.ChangeTargetH\x00R\btakeBack\x12&\n" +
+	"\x0egive_back_slot\x18\x04 \x01(\x05H\x00R\fgiveBackSlot\x12/\n" +
+	"\x04grow\x18\x05 \x01(\v2\x19.loadline.v1.ChangeTargetH\x00R\x04grow\x12!\n" +
+	"\fafter_growth\x18\x06 \x01(\bR\vafterGrowthB\b\n" +
+	"\x06action\"_\n" +
+	"\x0eDeleteMachines\x12\x1d\n" +
+	"\n" +
+	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x1a\n" +
+	"\bmachines\x18\x02 \x03(\x05R\bmachines\x12\x12\n" +
+	"\x04late\x18\x03 \x01(\bR\x04late\"l\n" +
+	"\fChangeTarget\x12\x1d\n" +
+	"\n" +
+	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x14\n" +
+	"\x05nodes\x18\x02 \x01(\x03R\x05nodes\x12'\n" +
+	"\x0fexpected_target\x18\x03 \x01(\x03R\x0eexpectedTarget\"\xe0\x02\n" +
+	"\n" +
+	"GroupSight\x12\x1d\n" +
+	"\n" +
+	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x14\n" +
+	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
+	"\aunready\x18\x03 \x01(\x03R\aunready\x12\x1a\n" +
+	"\bstarting\x18\x04 \x01(\x03R\bstarting\x12\x16\n" +
+	"\x06coming\x18\x05 \x01(\x03R\x06coming\x12\x16\n" +
+	"\x06failed\x18\x06 \x01(\x03R\x06failed\x12\x12\n" +
+	"\x04late\x18\a \x01(\x03R\x04late\x12\x12\n" +
+	"\x04lost\x18\b \x01(\x03R\x04lost\x12\x1b\n" +
+	"\tnot_begun\x18\t \x01(\x03R\bnotBegun\x12\x12\n" +
+	"\x04room\x18\n" +
+	" \x01(\x03R\x04room\x124\n" +
+	"\bback_off\x18\v \x01(\v2\x19.loadline.v1.GroupBackOffR\abackOff\x12\x12\n" +
+	"\x04held\x18\f \x01(\tR\x04held\x12\x14\n" +
+	"\x05going\x18\r \x01(\x03R\x05going\"\xc1\x04\n" +
+	"\x0fLoopFleetAnswer\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\fR\x05state\x12#\n" +
+	"\rstate_problem\x18\x02 \x01(\tR\fstateProblem\x12/\n" +
+	"\x06groups\x18\x03 \x03(\v2\x17.loadline.v1.GroupSightR\x06groups\x12\x14\n" +
+	"\x05nodes\x18\x04 \x01(\x03R\x05nodes\x12\x1f\n" +
+	"\vready_nodes\x18\x05 \x01(\x03R\n" +
+	"readyNodes\x12#\n" +
+	"\runready_nodes\x18\x06 \x01(\x03R\funreadyNodes\x12\x12\n" +
+	"\x04held\x18\a \x01(\tR\x04held\x12\x1c\n" +
+	"\tunhealthy\x18\b \x01(\tR\tunhealthy\x12\x1d\n" +
+	"\n" +
+	"cools_down\x18\t \x01(\bR\tcoolsDown\x12\x1d\n" +
+	"\n" +
+	"timers_run\x18\n" +
+	" \x01(\bR\ttimersRun\x125\n" +
+	"\bfailures\x18\v \x03(\v2\x19.loadline.v1.FleetFailureR\bfailures\x12G\n" +
+	"\x10failed_creations\x18\f \x03(\v2\x1c.loadline.v1.FailedCreationsR\x0ffailedCreations\x12\x1a\n" +
+	"\bwarnings\x18\r \x03(\tR\bwarnings\x121\n" +
+	"\aactions\x18\x0e \x03(\v2\x17.loadline.v1.LoopActionR\aactions\x12'\n" +
+	"\x0fabandoned_nodes\x18\x0f \x01(\x03R\x0eabandonedNodesB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_fleet_proto_rawDescOnce sync.Once
@@ -1740,55 +3013,84 @@ func file_loadline_v1_fleet_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_fleet_proto_rawDescData
 }
 
-var file_loadline_v1_fleet_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_loadline_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_loadline_v1_fleet_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_loadline_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_loadline_v1_fleet_proto_goTypes = []any{
 	(FleetMachine_State)(0),     // 0: loadline.v1.FleetMachine.State
 	(FleetIncrease_Result)(0),   // 1: loadline.v1.FleetIncrease.Result
 	(GroupBackOff_Reason)(0),    // 2: loadline.v1.GroupBackOff.Reason
-	(*LookAtFleetRequest)(nil),  // 3: loadline.v1.LookAtFleetRequest
-	(*FleetOptions)(nil),        // 4: loadline.v1.FleetOptions
-	(*FleetObservation)(nil),    // 5: loadline.v1.FleetObservation
-	(*FleetGroup)(nil),          // 6: loadline.v1.FleetGroup
-	(*FleetMachine)(nil),        // 7: loadline.v1.FleetMachine
-	(*MachineFault)(nil),        // 8: loadline.v1.MachineFault
-	(*FleetNode)(nil),           // 9: loadline.v1.FleetNode
-	(*FleetOutcomes)(nil),       // 10: loadline.v1.FleetOutcomes
-	(*FleetTakenBack)(nil),      // 11: loadline.v1.FleetTakenBack
-	(*FleetIncrease)(nil),       // 12: loadline.v1.FleetIncrease
-	(*FleetRemoval)(nil),        // 13: loadline.v1.FleetRemoval
-	(*LookAtFleetResponse)(nil), // 14: loadline.v1.LookAtFleetResponse
-	(*FleetGroupView)(nil),      // 15: loadline.v1.FleetGroupView
-	(*GroupBackOff)(nil),        // 16: loadline.v1.GroupBackOff
-	(*FleetFailure)(nil),        // 17: loadline.v1.FleetFailure
-	(*FailedCreations)(nil),     // 18: loadline.v1.FailedCreations
+	(ActionOutcome_Result)(0),   // 3: loadline.v1.ActionOutcome.Result
+	(*LookAtFleetRequest)(nil),  // 4: loadline.v1.LookAtFleetRequest
+	(*FleetOptions)(nil),        // 5: loadline.v1.FleetOptions
+	(*FleetObservation)(nil),    // 6: loadline.v1.FleetObservation
+	(*FleetGroup)(nil),          // 7: loadline.v1.FleetGroup
+	(*FleetMachine)(nil),        // 8: loadline.v1.FleetMachine
+	(*MachineFault)(nil),        // 9: loadline.v1.MachineFault
+	(*FleetNode)(nil),           // 10: loadline.v1.FleetNode
+	(*FleetOutcomes)(nil),       // 11: loadline.v1.FleetOutcomes
+	(*FleetTakenBack)(nil),      // 12: loadline.v1.FleetTakenBack
+	(*FleetIncrease)(nil),       // 13: loadline.v1.FleetIncrease
+	(*FleetRemoval)(nil),        // 14: loadline.v1.FleetRemoval
+	(*LookAtFleetResponse)(nil), // 15: loadline.v1.LookAtFleetResponse
+	(*FleetGroupView)(nil),      // 16: loadline.v1.FleetGroupView
+	(*GroupBackOff)(nil),        // 17: loadline.v1.GroupBackOff
+	(*FleetFailure)(nil),        // 18: loadline.v1.FleetFailure
+	(*FailedCreations)(nil),     // 19: loadline.v1.FailedCreations
+	(*CloudGroup)(nil),          // 20: loadline.v1.CloudGroup
+	(*CloudMachine)(nil),        // 21: loadline.v1.CloudMachine
+	(*NodeMark)(nil),            // 22: loadline.v1.NodeMark
+	(*RemovalUnderWay)(nil),     // 23: loadline.v1.RemovalUnderWay
+	(*ActionOutcome)(nil),       // 24: loadline.v1.ActionOutcome
+	(*LoopFleet)(nil),           // 25: loadline.v1.LoopFleet
+	(*LoopAction)(nil),          // 26: loadline.v1.LoopAction
+	(*DeleteMachines)(nil),      // 27: loadline.v1.DeleteMachines
+	(*ChangeTarget)(nil),        // 28: loadline.v1.ChangeTarget
+	(*GroupSight)(nil),          // 29: loadline.v1.GroupSight
+	(*LoopFleetAnswer)(nil),     // 30: loadline.v1.LoopFleetAnswer
 }
 var file_loadline_v1_fleet_proto_depIdxs = []int32{
-	4,  // 0: loadline.v1.LookAtFleetRequest.options:type_name -> loadline.v1.FleetOptions
-	10, // 1: loadline.v1.LookAtFleetRequest.outcomes:type_name -> loadline.v1.FleetOutcomes
-	5,  // 2: loadline.v1.LookAtFleetRequest.observation:type_name -> loadline.v1.FleetObservation
-	6,  // 3: loadline.v1.FleetObservation.groups:type_name -> loadline.v1.FleetGroup
-	9,  // 4: loadline.v1.FleetObservation.other_nodes:type_name -> loadline.v1.FleetNode
-	7,  // 5: loadline.v1.FleetGroup.machines:type_name -> loadline.v1.FleetMachine
+	5,  // 0: loadline.v1.LookAtFleetRequest.options:type_name -> loadline.v1.FleetOptions
+	11, // 1: loadline.v1.LookAtFleetRequest.outcomes:type_name -> loadline.v1.FleetOutcomes
+	6,  // 2: loadline.v1.LookAtFleetRequest.observation:type_name -> loadline.v1.FleetObservation
+	7,  // 3: loadline.v1.FleetObservation.groups:type_name -> loadline.v1.FleetGroup
+	10, // 4: loadline.v1.FleetObservation.other_nodes:type_name -> loadline.v1.FleetNode
+	8,  // 5: loadline.v1.FleetGroup.machines:type_name -> loadline.v1.FleetMachine
 	0,  // 6: loadline.v1.FleetMachine.state:type_name -> loadline.v1.FleetMachine.State
-	8,  // 7: loadline.v1.FleetMachine.fault:type_name -> loadline.v1.MachineFault
-	9,  // 8: loadline.v1.FleetMachine.node:type_name -> loadline.v1.FleetNode
-	12, // 9: loadline.v1.FleetOutcomes.increases:type_name -> loadline.v1.FleetIncrease
-	13, // 10: loadline.v1.FleetOutcomes.removals:type_name -> loadline.v1.FleetRemoval
-	11, // 11: loadline.v1.FleetOutcomes.taken_back:type_name -> loadline.v1.FleetTakenBack
+	9,  // 7: loadline.v1.FleetMachine.fault:type_name -> loadline.v1.MachineFault
+	10, // 8: loadline.v1.FleetMachine.node:type_name -> loadline.v1.FleetNode
+	13, // 9: loadline.v1.FleetOutcomes.increases:type_name -> loadline.v1.FleetIncrease
+	14, // 10: loadline.v1.FleetOutcomes.removals:type_name -> loadline.v1.FleetRemoval
+	12, // 11: loadline.v1.FleetOutcomes.taken_back:type_name -> loadline.v1.FleetTakenBack
 	1,  // 12: loadline.v1.FleetIncrease.result:type_name -> loadline.v1.FleetIncrease.Result
-	15, // 13: loadline.v1.LookAtFleetResponse.groups:type_name -> loadline.v1.FleetGroupView
-	17, // 14: loadline.v1.LookAtFleetResponse.failures:type_name -> loadline.v1.FleetFailure
-	18, // 15: loadline.v1.LookAtFleetResponse.failed_creations:type_name -> loadline.v1.FailedCreations
-	16, // 16: loadline.v1.FleetGroupView.back_off:type_name -> loadline.v1.GroupBackOff
+	16, // 13: loadline.v1.LookAtFleetResponse.groups:type_name -> loadline.v1.FleetGroupView
+	18, // 14: loadline.v1.LookAtFleetResponse.failures:type_name -> loadline.v1.FleetFailure
+	19, // 15: loadline.v1.LookAtFleetResponse.failed_creations:type_name -> loadline.v1.FailedCreations
+	17, // 16: loadline.v1.FleetGroupView.back_off:type_name -> loadline.v1.GroupBackOff
 	2,  // 17: loadline.v1.GroupBackOff.reason:type_name -> loadline.v1.GroupBackOff.Reason
-	16, // 18: loadline.v1.FleetFailure.back_off:type_name -> loadline.v1.GroupBackOff
+	17, // 18: loadline.v1.FleetFailure.back_off:type_name -> loadline.v1.GroupBackOff
 	2,  // 19: loadline.v1.FailedCreations.reason:type_name -> loadline.v1.GroupBackOff.Reason
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	21, // 20: loadline.v1.CloudGroup.machines:type_name -> loadline.v1.CloudMachine
+	0,  // 21: loadline.v1.CloudMachine.state:type_name -> loadline.v1.FleetMachine.State
+	9,  // 22: loadline.v1.CloudMachine.fault:type_name -> loadline.v1.MachineFault
+	3,  // 23: loadline.v1.ActionOutcome.result:type_name -> loadline.v1.ActionOutcome.Result
+	5,  // 24: loadline.v1.LoopFleet.options:type_name -> loadline.v1.FleetOptions
+	24, // 25: loadline.v1.LoopFleet.outcomes:type_name -> loadline.v1.ActionOutcome
+	14, // 26: loadline.v1.LoopFleet.removals:type_name -> loadline.v1.FleetRemoval
+	22, // 27: loadline.v1.LoopFleet.marks:type_name -> loadline.v1.NodeMark
+	23, // 28: loadline.v1.LoopFleet.under_way:type_name -> loadline.v1.RemovalUnderWay
+	27, // 29: loadline.v1.LoopAction.delete_machines:type_name -> loadline.v1.DeleteMachines
+	28, // 30: loadline.v1.LoopAction.take_back:type_name -> loadline.v1.ChangeTarget
+	28, // 31: loadline.v1.LoopAction.grow:type_name -> loadline.v1.ChangeTarget
+	17, // 32: loadline.v1.GroupSight.back_off:type_name -> loadline.v1.GroupBackOff
+	29, // 33: loadline.v1.LoopFleetAnswer.groups:type_name -> loadline.v1.GroupSight
+	18, // 34: loadline.v1.LoopFleetAnswer.failures:type_name -> loadline.v1.FleetFailure
+	19, // 35: loadline.v1.LoopFleetAnswer.failed_creations:type_name -> loadline.v1.FailedCreations
+	26, // 36: loadline.v1.LoopFleetAnswer.actions:type_name -> loadline.v1.LoopAction
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_fleet_proto_init() }
@@ -1796,13 +3098,21 @@ func file_loadline_v1_fleet_proto_init() {
 	if File_loadline_v1_fleet_proto != nil {
 		return
 	}
+	file_loadline_v1_fleet_proto_msgTypes[17].OneofWrappers = []any{}
+	file_loadline_v1_fleet_proto_msgTypes[19].OneofWrappers = []any{}
+	file_loadline_v1_fleet_proto_msgTypes[22].OneofWrappers = []any{
+		(*LoopAction_DeleteMachines)(nil),
+		(*LoopAction_TakeBack)(nil),
+		(*LoopAction_GiveBackSlot)(nil),
+		(*LoopAction_Grow)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_fleet_proto_rawDesc), len(file_loadline_v1_fleet_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   16,
+			NumEnums:      4,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -160,14 +160,19 @@ type PlanLoopRequest struct {
 	BatchMaxMilliseconds int32 `protobuf:"varint,28,opt,name=batch_max_milliseconds,json=batchMaxMilliseconds,proto3" json:"batch_max_milliseconds,omitempty"`
 	// How long ago groups last grew for pods, in milliseconds. >= 0; unset: long ago.
 	SinceGrowthMilliseconds *int64 `protobuf:"varint,29,opt,name=since_growth_milliseconds,json=sinceGrowthMilliseconds,proto3,oneof" json:"since_growth_milliseconds,omitempty"`
-	// GPUs that all nodes may offer together, by type, as max_cores_total says of cores. A type that is not there
-	// has no limit. Minima: DrainOptions.min_gpus_total. At most 100 types, each once.
-	MaxGpusTotal []*GpuCount `protobuf:"bytes,40,rep,name=max_gpus_total,json=maxGpusTotal,proto3" json:"max_gpus_total,omitempty"`
-	// Groups that have fewer nodes than their minimum grow to it, whatever waits; else a minimum only keeps nodes
-	// from going. Groups that are sized keep theirs in any case.
-	EnforceMinSizes bool `protobuf:"varint,41,opt,name=enforce_min_sizes,json=enforceMinSizes,proto3" json:"enforce_min_sizes,omitempty"`
-	// Set: groups that are similar share what they grow by for pods, so that their sizes come close to each other.
-	Balance       *GroupSimilarity `protobuf:"bytes,42,opt,name=balance,proto3" json:"balance,omitempty"`
+	// GPUs that all nodes may offer together, by type, as max_cores_total says of cores. A type that is not
+	// there has no limit. Minima: DrainOptions.min_gpus_total. At most 100 types, each once.
+	MaxGpusTotal []*GpuCount `protobuf:"bytes,30,rep,name=max_gpus_total,json=maxGpusTotal,proto3" json:"max_gpus_total,omitempty"`
+	// Groups that have fewer nodes than their minimum grow to it, whatever waits; else a minimum only keeps
+	// nodes from going. Groups that are sized keep theirs in any case.
+	EnforceMinSizes bool `protobuf:"varint,31,opt,name=enforce_min_sizes,json=enforceMinSizes,proto3" json:"enforce_min_sizes,omitempty"`
+	// Set: groups that are similar share what they grow by for pods, so that their sizes come close to each
+	// other.
+	Balance *GroupSimilarity `protobuf:"bytes,32,opt,name=balance,proto3" json:"balance,omitempty"`
+	// Set: groups are told as the cloud shows them, each with `cloud`; of its nodes, those on their way, and
+	// whether it may grow, the engine judges itself. current_nodes, scale_down.slots and held are left unset then,
+	// max_nodes is the maximum of the group, and since_growth_milliseconds is known already.
+	Fleet         *LoopFleet `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -437,6 +442,13 @@ func (x *PlanLoopRequest) GetBalance() *GroupSimilarity {
 	return nil
 }
 
+func (x *PlanLoopRequest) GetFleet() *LoopFleet {
+	if x != nil {
+		return x.Fleet
+	}
+	return nil
+}
+
 type isPlanLoopRequest_Cluster interface {
 	isPlanLoopRequest_Cluster()
 }
@@ -456,16 +468,16 @@ func (*PlanLoopRequest_Changes) isPlanLoopRequest_Cluster() {}
 
 func (*PlanLoopRequest_Own) isPlanLoopRequest_Cluster() {}
 
-// When two groups are similar: what a new node of each is like, by Cluster Autoscaler's rules. Groups that have
-// all of their nodes or none, or are sized, are similar to none.
+// When two groups are similar: what a new node of each is like, by Cluster Autoscaler's rules. Groups that
+// have all of their nodes or none, or are sized, are similar to none.
 type GroupSimilarity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Not empty: groups are similar whose nodes carry all of these labels with equal values. At most 100.
 	Labels []string `protobuf:"bytes,1,rep,name=labels,proto3" json:"labels,omitempty"`
 	// Labels that may differ, beside those of hostname, zone and region. At most 100; none where `labels` are.
 	IgnoredLabels []string `protobuf:"bytes,2,rep,name=ignored_labels,json=ignoredLabels,proto3" json:"ignored_labels,omitempty"`
-	// By how much allocatable amounts, and the capacity of memory, may differ: shares of the larger one. [0, 1];
-	// unset: 0.05 and 0.015.
+	// By how much allocatable amounts, and the capacity of memory, may differ: shares of the larger one. [0,
+	// 1]; unset: 0.05 and 0.015.
 	MaxAllocatableDifference *float64 `protobuf:"fixed64,3,opt,name=max_allocatable_difference,json=maxAllocatableDifference,proto3,oneof" json:"max_allocatable_difference,omitempty"`
 	// See max_allocatable_difference.
 	MaxMemoryDifference *float64 `protobuf:"fixed64,4,opt,name=max_memory_difference,json=maxMemoryDifference,proto3,oneof" json:"max_memory_difference,omitempty"`
@@ -544,9 +556,11 @@ type LoopGroup struct {
 	Held string `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`
 	// See ExpansionOption.priority.
 	Priority *int64 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
-	// Nodes among current_nodes that the provider has not begun to make, and would take back. They may be given up
-	// for a cheaper mix: see PlanLoopResponse.take_back. [0, 2^31).
-	NotBegun      int32 `protobuf:"varint,5,opt,name=not_begun,json=notBegun,proto3" json:"not_begun,omitempty"`
+	// Nodes among current_nodes that the provider has not begun to make, and would take back. They may be given
+	// up for a cheaper mix: see PlanLoopResponse.take_back. [0, 2^31).
+	NotBegun int32 `protobuf:"varint,5,opt,name=not_begun,json=notBegun,proto3" json:"not_begun,omitempty"`
+	// What the cloud shows of it; with PlanLoopRequest.fleet.
+	Cloud         *CloudGroup `protobuf:"bytes,40,opt,name=cloud,proto3" json:"cloud,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -614,6 +628,13 @@ func (x *LoopGroup) GetNotBegun() int32 {
 		return x.NotBegun
 	}
 	return 0
+}
+
+func (x *LoopGroup) GetCloud() *CloudGroup {
+	if x != nil {
+		return x.Cloud
+	}
+	return nil
 }
 
 // What is remembered from one loop to the next.
@@ -725,9 +746,12 @@ type PlanLoopResponse struct {
 	// Growth for pods waits for further ones: for so long, if none comes. `growth` holds none for pods and
 	// slack then, though scale_up says what would grow. 0: it does not wait.
 	BatchWaitMilliseconds int64 `protobuf:"varint,16,opt,name=batch_wait_milliseconds,json=batchWaitMilliseconds,proto3" json:"batch_wait_milliseconds,omitempty"`
-	// Nodes that the provider has not begun to make, and that cost more than what the plan lets groups grow by in
-	// their place: to be taken back once the cloud has been asked for all of `growth`, and only if it took all.
-	TakeBack      []*TakeBack `protobuf:"bytes,40,rep,name=take_back,json=takeBack,proto3" json:"take_back,omitempty"`
+	// Nodes that the provider has not begun to make, and that cost more than what the plan lets groups grow by
+	// in their place: to be taken back once the cloud has been asked for all of `growth`, and only if it took
+	// all.
+	TakeBack []*TakeBack `protobuf:"bytes,17,rep,name=take_back,json=takeBack,proto3" json:"take_back,omitempty"`
+	// With PlanLoopRequest.fleet: what was found out, and what is to be done.
+	Fleet         *LoopFleetAnswer `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -877,6 +901,13 @@ func (x *PlanLoopResponse) GetBatchWaitMilliseconds() int64 {
 func (x *PlanLoopResponse) GetTakeBack() []*TakeBack {
 	if x != nil {
 		return x.TakeBack
+	}
+	return nil
+}
+
+func (x *PlanLoopResponse) GetFleet() *LoopFleetAnswer {
+	if x != nil {
+		return x.Fleet
 	}
 	return nil
 }
@@ -1296,7 +1327,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\xf7\f\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\xa5\r\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1329,9 +1360,10 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x17batch_idle_milliseconds\x18\x1b \x01(\x05R\x15batchIdleMilliseconds\x124\n" +
 	"\x16batch_max_milliseconds\x18\x1c \x01(\x05R\x14batchMaxMilliseconds\x12?\n" +
 	"\x19since_growth_milliseconds\x18\x1d \x01(\x03H\x03R\x17sinceGrowthMilliseconds\x88\x01\x01\x12;\n" +
-	"\x0emax_gpus_total\x18( \x03(\v2\x15.loadline.v1.GpuCountR\fmaxGpusTotal\x12*\n" +
-	"\x11enforce_min_sizes\x18) \x01(\bR\x0fenforceMinSizes\x126\n" +
-	"\abalance\x18* \x01(\v2\x1c.loadline.v1.GroupSimilarityR\abalance\"M\n" +
+	"\x0emax_gpus_total\x18\x1e \x03(\v2\x15.loadline.v1.GpuCountR\fmaxGpusTotal\x12*\n" +
+	"\x11enforce_min_sizes\x18\x1f \x01(\bR\x0fenforceMinSizes\x126\n" +
+	"\abalance\x18  \x01(\v2\x1c.loadline.v1.GroupSimilarityR\abalance\x12,\n" +
+	"\x05fleet\x18( \x01(\v2\x16.loadline.v1.LoopFleetR\x05fleet\"M\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bSCALE_UP\x10\x01\x12\t\n" +
@@ -1348,19 +1380,20 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x1amax_allocatable_difference\x18\x03 \x01(\x01H\x00R\x18maxAllocatableDifference\x88\x01\x01\x127\n" +
 	"\x15max_memory_difference\x18\x04 \x01(\x01H\x01R\x13maxMemoryDifference\x88\x01\x01B\x1d\n" +
 	"\x1b_max_allocatable_differenceB\x18\n" +
-	"\x16_max_memory_difference\"\xd6\x01\n" +
+	"\x16_max_memory_difference\"\x85\x02\n" +
 	"\tLoopGroup\x122\n" +
 	"\x06growth\x18\x01 \x01(\v2\x1a.loadline.v1.ScalableGroupR\x06growth\x126\n" +
 	"\n" +
 	"scale_down\x18\x02 \x01(\v2\x17.loadline.v1.DrainGroupR\tscaleDown\x12\x12\n" +
 	"\x04held\x18\x03 \x01(\tR\x04held\x12\x1f\n" +
 	"\bpriority\x18\x04 \x01(\x03H\x00R\bpriority\x88\x01\x01\x12\x1b\n" +
-	"\tnot_begun\x18\x05 \x01(\x05R\bnotBegunB\v\n" +
+	"\tnot_begun\x18\x05 \x01(\x05R\bnotBegun\x12-\n" +
+	"\x05cloud\x18( \x01(\v2\x17.loadline.v1.CloudGroupR\x05cloudB\v\n" +
 	"\t_priority\"\x95\x01\n" +
 	"\tLoopState\x12-\n" +
 	"\x05slack\x18\x01 \x01(\v2\x17.loadline.v1.SlackStateR\x05slack\x12-\n" +
 	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\x12*\n" +
-	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\x94\a\n" +
+	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\xc8\a\n" +
 	"\x10PlanLoopResponse\x122\n" +
 	"\adrained\x18\x01 \x03(\v2\x18.loadline.v1.DrainedPodsR\adrained\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12:\n" +
@@ -1381,7 +1414,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
 	"at_maximum\x18\x0f \x03(\v2\x1b.loadline.v1.GroupAtMaximumR\tatMaximum\x126\n" +
 	"\x17batch_wait_milliseconds\x18\x10 \x01(\x03R\x15batchWaitMilliseconds\x122\n" +
-	"\ttake_back\x18( \x03(\v2\x15.loadline.v1.TakeBackR\btakeBack\"a\n" +
+	"\ttake_back\x18\x11 \x03(\v2\x15.loadline.v1.TakeBackR\btakeBack\x122\n" +
+	"\x05fleet\x18( \x01(\v2\x1c.loadline.v1.LoopFleetAnswerR\x05fleet\"a\n" +
 	"\bTakeBack\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x14\n" +
@@ -1458,19 +1492,22 @@ var file_loadline_v1_loop_proto_goTypes = []any{
 	(*SizedGroup)(nil),                 // 21: loadline.v1.SizedGroup
 	(*WaitingPods)(nil),                // 22: loadline.v1.WaitingPods
 	(*GpuCount)(nil),                   // 23: loadline.v1.GpuCount
-	(*ScalableGroup)(nil),              // 24: loadline.v1.ScalableGroup
-	(*DrainGroup)(nil),                 // 25: loadline.v1.DrainGroup
-	(*SlackState)(nil),                 // 26: loadline.v1.SlackState
-	(*DrainState)(nil),                 // 27: loadline.v1.DrainState
-	(*SizeState)(nil),                  // 28: loadline.v1.SizeState
-	(*ExistingPlacement)(nil),          // 29: loadline.v1.ExistingPlacement
-	(*PlanScaleUpResponse)(nil),        // 30: loadline.v1.PlanScaleUpResponse
-	(*PlanSlackResponse)(nil),          // 31: loadline.v1.PlanSlackResponse
-	(*PlanDrainResponse)(nil),          // 32: loadline.v1.PlanDrainResponse
-	(*RankOptionsResponse)(nil),        // 33: loadline.v1.RankOptionsResponse
-	(*MeasureUtilizationResponse)(nil), // 34: loadline.v1.MeasureUtilizationResponse
-	(*LeftOut)(nil),                    // 35: loadline.v1.LeftOut
-	(*PodRun)(nil),                     // 36: loadline.v1.PodRun
+	(*LoopFleet)(nil),                  // 24: loadline.v1.LoopFleet
+	(*ScalableGroup)(nil),              // 25: loadline.v1.ScalableGroup
+	(*DrainGroup)(nil),                 // 26: loadline.v1.DrainGroup
+	(*CloudGroup)(nil),                 // 27: loadline.v1.CloudGroup
+	(*SlackState)(nil),                 // 28: loadline.v1.SlackState
+	(*DrainState)(nil),                 // 29: loadline.v1.DrainState
+	(*SizeState)(nil),                  // 30: loadline.v1.SizeState
+	(*ExistingPlacement)(nil),          // 31: loadline.v1.ExistingPlacement
+	(*PlanScaleUpResponse)(nil),        // 32: loadline.v1.PlanScaleUpResponse
+	(*PlanSlackResponse)(nil),          // 33: loadline.v1.PlanSlackResponse
+	(*PlanDrainResponse)(nil),          // 34: loadline.v1.PlanDrainResponse
+	(*RankOptionsResponse)(nil),        // 35: loadline.v1.RankOptionsResponse
+	(*MeasureUtilizationResponse)(nil), // 36: loadline.v1.MeasureUtilizationResponse
+	(*LeftOut)(nil),                    // 37: loadline.v1.LeftOut
+	(*LoopFleetAnswer)(nil),            // 38: loadline.v1.LoopFleetAnswer
+	(*PodRun)(nil),                     // 39: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
 	12, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
@@ -1490,30 +1527,33 @@ var file_loadline_v1_loop_proto_depIdxs = []int32{
 	22, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
 	23, // 15: loadline.v1.PlanLoopRequest.max_gpus_total:type_name -> loadline.v1.GpuCount
 	2,  // 16: loadline.v1.PlanLoopRequest.balance:type_name -> loadline.v1.GroupSimilarity
-	24, // 17: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
-	25, // 18: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
-	26, // 19: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
-	27, // 20: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
-	28, // 21: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
-	8,  // 22: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
-	29, // 23: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	9,  // 24: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
-	30, // 25: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
-	10, // 26: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
-	31, // 27: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
-	32, // 28: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
-	4,  // 29: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
-	33, // 30: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
-	34, // 31: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
-	35, // 32: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
-	7,  // 33: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
-	6,  // 34: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
-	36, // 35: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	24, // 17: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
+	25, // 18: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
+	26, // 19: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
+	27, // 20: loadline.v1.LoopGroup.cloud:type_name -> loadline.v1.CloudGroup
+	28, // 21: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
+	29, // 22: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
+	30, // 23: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
+	8,  // 24: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
+	31, // 25: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	9,  // 26: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
+	32, // 27: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
+	10, // 28: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
+	33, // 29: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
+	34, // 30: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
+	4,  // 31: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
+	35, // 32: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
+	36, // 33: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
+	37, // 34: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
+	7,  // 35: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
+	6,  // 36: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
+	38, // 37: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
+	39, // 38: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }
@@ -1524,6 +1564,7 @@ func file_loadline_v1_loop_proto_init() {
 	file_loadline_v1_cluster_state_proto_init()
 	file_loadline_v1_drain_proto_init()
 	file_loadline_v1_fit_proto_init()
+	file_loadline_v1_fleet_proto_init()
 	file_loadline_v1_prices_proto_init()
 	file_loadline_v1_scale_up_proto_init()
 	file_loadline_v1_scale_up_plan_proto_init()

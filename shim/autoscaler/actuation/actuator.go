@@ -190,7 +190,8 @@ func (a *Actuator) end(d *deletion, result Result, err error) {
 		"result", result, "err", err)
 	a.mu.Lock()
 	delete(a.underWay, d.id.name)
-	a.ended = append(a.ended, Ended{Node: d.id.name, ProviderID: d.id.providerID, Group: d.removal.Group,
+	a.ended = append(a.ended, Ended{Node: d.id.name, ProviderID: d.id.providerID, UID: d.id.uid,
+		Group:  d.removal.Group,
 		Result: result, Err: err, At: a.now()})
 	a.mu.Unlock()
 	select {

@@ -780,6 +780,48 @@ func TestSoftTaints(t *testing.T) {
 	})
 }
 
+// Soft taints are written while the loop goes on, one loop's after the other's.
+func TestSoftTaintsInTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.addNode("n1")
+		w.addNode("n2")
+		w.patchCost = time.Second
+		soft := NewSoftTaints(w.client, 1, 10, 3*time.Second)
+		var ended []time.Duration
+		begin := func(names ...string) {
+			unneeded := map[string]time.Time{}
+			for _, name := range names {
+				unneeded[name] = time.Unix(77, 0)
+			}
+			soft.Begin(t.Context(), w.nodes(), unneeded, func(took time.Duration, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+				ended = append(ended, took)
+			})
+		}
+		began := time.Now()
+		begin("n1", "n2")
+		begin() // the first one still writes
+		if time.Since(began) != 0 {
+			t.Errorf("the loop waited for %v", time.Since(began))
+		}
+		soft.Wait()
+		if !hasTaint(w.node("n1"), SoftTaint) || !hasTaint(w.node("n2"), SoftTaint) {
+			t.Error("nodes were not tainted")
+		}
+		begin("n1")
+		soft.Wait()
+		if !hasTaint(w.node("n1"), SoftTaint) || hasTaint(w.node("n2"), SoftTaint) {
+			t.Error("a later loop is not followed")
+		}
+		if want := []time.Duration{2 * time.Second, time.Second}; !slices.Equal(ended, want) {
+			t.Errorf("writes took %v, want %v", ended, want)
+		}
+	})
+}
+
 // A DaemonSet pod whose budget allows no eviction at first is asked again as other pods are; that it is never evicted
 // holds its node no longer than that, and fails nothing.
 func TestDaemonSetPodIsAskedAgain(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,6 +18,9 @@ type SoftTaints struct {
 	// count and duration bound the writes of one loop.
 	count    int
 	duration time.Duration
+
+	writing sync.WaitGroup
+	busy    atomic.Bool
 }
 
 // NewSoftTaints returns what writes at most `count` times a loop and begins no write after `duration`. A count of 0
@@ -23,6 +28,24 @@ type SoftTaints struct {
 func NewSoftTaints(client kubernetes.Interface, term int64, count int, duration time.Duration) *SoftTaints {
 	return &SoftTaints{nodes: nodeClient{client: client, term: term}, count: count, duration: duration}
 }
+
+// Begin is Update in the background, so that no loop waits for the API server; `done` hears how it ended. While the
+// writes of a loop before go on, nothing begins: they end in their time, and the next loop sees what they have left.
+func (s *SoftTaints) Begin(ctx context.Context, nodes []*v1.Node, unneeded map[string]time.Time,
+	done func(took time.Duration, err error)) {
+	if !s.busy.CompareAndSwap(false, true) {
+		return
+	}
+	s.writing.Go(func() {
+		defer s.busy.Store(false)
+		began := time.Now()
+		err := s.Update(ctx, nodes, unneeded)
+		done(time.Since(began), err)
+	})
+}
+
+// Wait returns when nothing is being written.
+func (s *SoftTaints) Wait() { s.writing.Wait() }
 
 // Update brings the soft taints of nodes into line with since when each is not needed, as far as the bounds of one loop
 // allow: first those that are to lose theirs, then those that are to get one, both in the order of their names. Nodes

@@ -30,6 +30,7 @@ type Eviction struct {
 type Ended struct {
 	Node       string
 	ProviderID string
+	UID        types.UID
 	Group      string
 	Result     Result
 	Err        error

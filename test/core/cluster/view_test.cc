@@ -83,6 +83,26 @@ class ViewTest : public ::testing::Test {
   View view_{kSmall};
 };
 
+// A node stands there as another one until its next record, with its pods; put back, all is as it was.
+TEST_F(ViewTest, ShowsANodeAsAnother) {
+  const uint64_t fingerprint = view_.cluster().fingerprint();
+  const int64_t version = view_.version();
+  const NodeShape before = view_.cluster().node_shape(Slot{0});
+  view_.ShowNode(Slot{0}, Offering(1));
+  view_.CheckConsistent();
+  EXPECT_EQ(view_.cluster().node_shape(Slot{0}), Offering(1));
+  EXPECT_EQ(view_.cluster().name(Slot{0}), "a");
+  EXPECT_EQ(view_.cluster().pods(Slot{0}).name(1), "q");
+  EXPECT_EQ(view_.cluster().pods(Slot{0}).uid(1), "2");
+  EXPECT_EQ(Limits(0), 1000);
+  EXPECT_NE(view_.cluster().fingerprint(), fingerprint);
+  EXPECT_NE(view_.version(), version);
+  view_.ShowNode(Slot{0}, before);
+  view_.CheckConsistent();
+  EXPECT_EQ(view_.cluster().fingerprint(), fingerprint);
+  EXPECT_EQ(view_.cluster().node_shape(Slot{0}), before);
+}
+
 TEST_F(ViewTest, HoldsWhatTheFullListSaid) {
   EXPECT_EQ(view_.revision(), (Revision{1, 1}));
   EXPECT_EQ(view_.cluster().node_count(), 1);

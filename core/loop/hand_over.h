@@ -1,0 +1,50 @@
+// Which removals go on by themselves, and what becomes of those that nobody goes on with.
+#ifndef LOADLINE_CORE_LOOP_HAND_OVER_H_
+#define LOADLINE_CORE_LOOP_HAND_OVER_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/cluster/cluster_state.h"
+#include "core/drain/drain_question.h"
+#include "core/loop/loop_memory.h"
+#include "core/loop/loop_observation.h"
+
+namespace loadline {
+
+// How long a node whose removal an earlier process began may wait for a plan that removes it.
+inline constexpr int64_t kHandOverMs = 60'000;
+
+// What becomes of nodes that carry a mark, or whose deletion the cloud has acknowledged. Slots in order.
+struct MarkedNodes {
+  // The cloud was asked to delete them, and has not made it plain that it does not. A deletion that it has
+  // acknowledged goes on until the node is gone.
+  std::vector<Slot> going;
+  // Their removal has begun and nobody goes on with it: they are planned as if it had not.
+  std::vector<NodeMark> abandoned;
+  // Nodes of which the cloud said some time ago that it deletes them, and which it still lists. They hold no
+  // place of the deletions and drains that may be under way: others go on.
+  std::vector<NodeMark> stuck;
+};
+
+// `listed`: the state of the machine of a node, by slot; those that are not there are not listed.
+// `patience_ms`: how long the cloud may take from being asked to delete a node to saying that it does.
+MarkedNodes JudgeMarks(const ClusterState& cluster, const LoopObservation& seen,
+                       const absl::flat_hash_map<Slot, MachineState>& listed, int64_t patience_ms,
+                       int64_t now_ms, const LoopMemory& memory);
+
+// Takes note of acknowledged deletions, and forgets those of nodes that are gone.
+void NoteAcknowledged(const ClusterState& cluster, std::span<const std::string> uids, LoopMemory* memory);
+
+// The abandoned nodes to give back now: at once those that the plan does not remove at all, the others when
+// it has not come to it within kHandOverMs. `plan`: of the same loop; nullptr: nobody plans drains.
+std::vector<Slot> GiveBack(const ClusterState& cluster, std::span<const NodeMark> abandoned,
+                           const DrainPlan* plan, int64_t now_ms, LoopMemory* memory);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_HAND_OVER_H_

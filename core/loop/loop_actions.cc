@@ -1,0 +1,234 @@
+#include "core/loop/loop_actions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/fleet/fleet_state.h"
+
+namespace loadline {
+namespace {
+
+using Result = ActionOutcome::Result;
+
+void TakeIncreaseOutcome(const OpenAction& action, const ActionOutcome& outcome, LoopMemory* memory,
+                         FleetOutcomes* taken) {
+  IncreaseOutcome increase;
+  increase.group = action.group;
+  increase.from = action.from;
+  increase.nodes = action.nodes;
+  increase.provision_ms = action.provision_ms;
+  increase.at_ms = action.at_ms;
+  switch (outcome.result) {
+    case Result::kDone:
+      increase.result = IncreaseOutcome::Result::kGranted;
+      if (action.for_pods) memory->grown_for_pods_ms = action.at_ms;
+      break;
+    case Result::kChanged:
+      increase.result = IncreaseOutcome::Result::kRefused;
+      break;
+    case Result::kFailed:
+    case Result::kUnknown:
+      increase.result = IncreaseOutcome::Result::kFailed;
+      increase.error = outcome.error;
+      break;
+  }
+  taken->increases.push_back(std::move(increase));
+}
+
+// Another process has asked for nodes, and ended before it told how that ended.
+void TakeUntoldIncrease(const OpenAction& action, const LoopObservation& seen, LoopMemory* memory,
+                        FleetOutcomes* taken) {
+  if (!seen.first) return;
+  const auto group = std::find_if(seen.groups.begin(), seen.groups.end(),
+                                  [&](const CloudGroup& of) { return of.name == action.group; });
+  if (group == seen.groups.end()) return;
+  const bool grown = group->target >= action.from + action.nodes;
+  TakeIncreaseOutcome(action,
+                      {action.id, grown ? Result::kDone : Result::kUnknown,
+                       "another process has asked for nodes, and ended before it told of an answer"},
+                      memory, taken);
+}
+
+// Nodes that were taken back are waited for no more. A group that takes none back is not asked again at once.
+void TakeSwapOutcome(const OpenAction& action, const ActionOutcome& outcome, LoopMemory* memory,
+                     FleetOutcomes* taken) {
+  if (outcome.result == Result::kDone) {
+    taken->taken_back.push_back({action.group, action.nodes});
+  } else if (memory->swap_refused_ms.size() < kMostSwapRefusals) {
+    memory->swap_refused_ms[FleetKey(action.group)] = action.at_ms;
+  }
+}
+
+// The cloud has said that it deletes none of them.
+void ForgetGivenUp(const OpenAction& action, LoopMemory* memory) {
+  for (const uint64_t key : action.machines) {
+    if (const auto found = memory->fleet.machines.find(key); found != memory->fleet.machines.end()) {
+      found->second.given_up_ms.reset();
+    }
+  }
+}
+
+class ActionMaker {
+ public:
+  ActionMaker(const LoopObservation& seen, int64_t now_ms, LoopMemory* memory)
+      : seen_(seen), now_ms_(now_ms), memory_(*memory) {}
+
+  void Delete(size_t group, const std::vector<int32_t>& machines, bool late) {
+    if (machines.empty()) return;
+    LoopAction& action = Add(LoopAction::Kind::kDeleteMachines, group);
+    action.machines = machines;
+    action.late = late;
+    OpenAction& open = Open(action, OpenAction::Kind::kDeleteMachines);
+    for (const int32_t machine : machines) {
+      const uint64_t key = FleetKey(seen_.groups[group].machines[static_cast<size_t>(machine)].id);
+      open.machines.push_back(key);
+      memory_.fleet.machines[key].given_up_ms = now_ms_;
+    }
+  }
+
+  void TakeBack(size_t group, int64_t nodes, int64_t target) {
+    if (nodes == 0) return;
+    LoopAction& action = Add(LoopAction::Kind::kTakeBack, group);
+    action.nodes = nodes;
+    action.target = target;
+  }
+
+  void GiveBack(Slot slot) { Add(LoopAction::Kind::kGiveBack, 0).slot = slot; }
+
+  void Grow(const LoopGrowth& growth, int64_t target) {
+    LoopAction& action = Add(LoopAction::Kind::kGrow, static_cast<size_t>(growth.group));
+    action.nodes = growth.nodes();
+    action.target = target;
+    OpenAction& open = Open(action, OpenAction::Kind::kGrow);
+    open.from = target;
+    open.nodes = growth.nodes();
+    open.for_pods = growth.for_pods > 0;
+    open.provision_ms = seen_.groups[static_cast<size_t>(growth.group)].provision_ms;
+  }
+
+  void Swap(size_t group, int64_t nodes, int64_t target) {
+    LoopAction& action = Add(LoopAction::Kind::kSwap, group);
+    action.nodes = nodes;
+    action.target = target;
+    OpenAction& open = Open(action, OpenAction::Kind::kSwap);
+    open.from = target;
+    open.nodes = nodes;
+  }
+
+  std::vector<LoopAction> Take() { return std::move(actions_); }
+
+ private:
+  LoopAction& Add(LoopAction::Kind kind, size_t group) {
+    LoopAction& action = actions_.emplace_back();
+    action.id = memory_.next_action++;
+    action.kind = kind;
+    action.group = static_cast<int32_t>(group);
+    return action;
+  }
+
+  OpenAction& Open(const LoopAction& action, OpenAction::Kind kind) {
+    OpenAction& open = memory_.open.emplace_back();
+    open.id = action.id;
+    open.kind = kind;
+    open.group = seen_.groups[static_cast<size_t>(action.group)].name;
+    open.at_ms = now_ms_;
+    return open;
+  }
+
+  const LoopObservation& seen_;
+  const int64_t now_ms_;
+  LoopMemory& memory_;
+  std::vector<LoopAction> actions_;
+};
+
+}  // namespace
+
+FleetOutcomes TakeActionOutcomes(const LoopOutcomes& outcomes, const LoopObservation& seen,
+                                 LoopMemory* memory) {
+  FleetOutcomes taken;
+  taken.removals = outcomes.removals;
+  taken.tainting_failed = outcomes.tainting_failed;
+  for (const ActionOutcome& outcome : outcomes.actions) {
+    const auto open = std::find_if(memory->open.begin(), memory->open.end(),
+                                   [&](const OpenAction& action) { return action.id == outcome.id; });
+    if (open == memory->open.end()) continue;
+    if (open->kind == OpenAction::Kind::kGrow) {
+      TakeIncreaseOutcome(*open, outcome, memory, &taken);
+    } else if (open->kind == OpenAction::Kind::kSwap) {
+      TakeSwapOutcome(*open, outcome, memory, &taken);
+    } else if (outcome.result == Result::kFailed || outcome.result == Result::kChanged) {
+      ForgetGivenUp(*open, memory);
+    }
+    memory->open.erase(open);
+  }
+  for (const OpenAction& action : memory->open) {
+    if (action.kind == OpenAction::Kind::kGrow) {
+      TakeUntoldIncrease(action, seen, memory, &taken);
+    } else if (action.kind == OpenAction::Kind::kDeleteMachines && !seen.first) {
+      ForgetGivenUp(action, memory);
+    }
+  }
+  memory->open.clear();
+  return taken;
+}
+
+std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopSight& sight, const LoopPlan& plan,
+                                  const ClusterState& cluster, const ObserveOptions& options, int64_t now_ms,
+                                  LoopMemory* memory) {
+  ActionMaker actions(seen, now_ms, memory);
+  if (!options.acts) return {};
+  for (size_t i = 0; i < seen.groups.size(); ++i) {
+    const GroupSight& group = sight.groups[i];
+    actions.Delete(i, group.delete_failed, /*late=*/false);
+    actions.Delete(i, group.delete_late, /*late=*/true);
+    actions.TakeBack(i, group.take_back, group.target + group.take_back);
+  }
+  const DrainPlan* const drains = plan.scale_down_problem != nullptr ? &plan.scale_down : nullptr;
+  for (const Slot slot : GiveBack(cluster, sight.marked.abandoned, drains, now_ms, memory)) {
+    actions.GiveBack(slot);
+  }
+  if (!options.grows) return actions.Take();
+  for (const LoopGrowth& growth : plan.growth) {
+    actions.Grow(growth, sight.groups[static_cast<size_t>(growth.group)].target);
+  }
+  for (const TakeBack& back : plan.take_back) {
+    int64_t target = sight.groups[static_cast<size_t>(back.group)].target;
+    for (const LoopGrowth& growth : plan.growth) target += growth.group == back.group ? growth.nodes() : 0;
+    actions.Swap(static_cast<size_t>(back.group), back.nodes, target);
+  }
+  return actions.Take();
+}
+
+void BeginBatch(const LoopMemory& memory, int64_t now_ms, GrowthBatch* batch) {
+  if (memory.grown_for_pods_ms.has_value()) batch->since_growth_ms = now_ms - *memory.grown_for_pods_ms;
+  if (memory.batch_since_ms.has_value() && now_ms - *memory.batch_since_ms >= batch->max_ms) {
+    batch->idle_ms = 0;
+  }
+}
+
+void NoteBatch(const LoopPlan& plan, int64_t now_ms, LoopMemory* memory) {
+  if (!plan.batch_wait_ms.has_value()) {
+    memory->batch_since_ms.reset();
+  } else if (!memory->batch_since_ms.has_value()) {
+    memory->batch_since_ms = now_ms;
+  }
+}
+
+bool TimersRun(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
+               const LoopPlan& plan) {
+  if (!seen.under_way.empty() || sight.fleet.backs_off || sight.fleet.cools_down) return true;
+  if (!plan.scale_down.remove.empty() || plan.no_scale_down == NoScaleDown::kGrowing) return true;
+  for (const GroupSight& group : sight.groups) {
+    if (group.upcoming > 0) return true;
+  }
+  for (size_t i = 0; i < problem.sized.size(); ++i) {
+    const std::vector<GroupNode>& nodes = problem.sized[i].gathered.facts.nodes;
+    const bool tainted = std::any_of(nodes.begin(), nodes.end(), [](const GroupNode& node) {
+      return node.node_class == NodeClass::kTainted;
+    });
+    if (tainted || !plan.sizes[i].taint.empty()) return true;
+  }
+  return false;
+}
+
+}  // namespace loadline

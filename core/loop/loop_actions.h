@@ -1,0 +1,62 @@
+// What a loop has done, as actions that a client carries out in their order and tells the outcome of.
+#ifndef LOADLINE_CORE_LOOP_LOOP_ACTIONS_H_
+#define LOADLINE_CORE_LOOP_LOOP_ACTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/fleet/fleet.h"
+#include "core/loop/loop_memory.h"
+#include "core/loop/loop_observation.h"
+#include "core/loop/loop_sight.h"
+#include "core/loop/plan_loop.h"
+
+namespace loadline {
+
+struct LoopAction {
+  enum class Kind {
+    kDeleteMachines,  // that are no nodes
+    kTakeBack,        // nodes that the cloud has not begun to make in time
+    kSwap,            // nodes that it has not begun to make, if all groups have grown as planned
+    kGiveBack,        // a node whose removal was abandoned
+    kGrow,
+  };
+  int64_t id = 0;
+  Kind kind = Kind::kGrow;
+  int32_t group = -1;  // position
+  // Of kTakeBack, kSwap and kGrow: by how many nodes, if the target is still `target`.
+  int64_t nodes = 0;
+  int64_t target = 0;
+  std::vector<int32_t> machines;  // of kDeleteMachines: positions in CloudGroup::machines
+  bool late = false;              // of kDeleteMachines: they did not register in time; else they have failed
+  Slot slot{-1};                  // of kGiveBack
+};
+
+// How actions ended, as a look at the fleet takes note of them. What nobody tells of was not tried, unless
+// another process was to do it: then the target of the group tells whether it has grown, and machines may
+// have been deleted, which are not deleted again before the cloud has had its time.
+FleetOutcomes TakeActionOutcomes(const LoopOutcomes& outcomes, const LoopObservation& seen,
+                                 LoopMemory* memory);
+
+// Everything that the plan of a loop comes to but for nodes that go and taints, which the plan tells itself:
+// machines that are given up, in the order of the groups; nodes that are given back; growth; and what is
+// taken back for it. Takes note of it in `memory` before it is done: a client that keeps these first tells
+// the next process of it whatever happens. Without options.acts nothing is done.
+std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopSight& sight, const LoopPlan& plan,
+                                  const ClusterState& cluster, const ObserveOptions& options, int64_t now_ms,
+                                  LoopMemory* memory);
+
+// Growth that has waited for further pods for as long as it may waits no longer, though the pods that began
+// the batch may be gone and others come in their place for ever.
+void BeginBatch(const LoopMemory& memory, int64_t now_ms, GrowthBatch* batch);
+// Takes note of whether a plan waits.
+void NoteBatch(const LoopPlan& plan, int64_t now_ms, LoopMemory* memory);
+
+// Whether anything counts now for how long something has been so.
+bool TimersRun(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
+               const LoopPlan& plan);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_LOOP_ACTIONS_H_

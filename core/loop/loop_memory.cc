@@ -1,0 +1,17 @@
+#include "core/loop/loop_memory.h"
+
+#include <algorithm>
+
+namespace loadline {
+
+void ForgetFutureTimes(int64_t now_ms, LoopMemory* memory) {
+  for (std::optional<int64_t>* const time_ms : {&memory->grown_for_pods_ms, &memory->batch_since_ms}) {
+    if (time_ms->has_value() && **time_ms > now_ms) time_ms->reset();
+  }
+  for (OpenAction& action : memory->open) action.at_ms = std::min(action.at_ms, now_ms);
+  for (auto& [uid, since_ms] : memory->abandoned_since_ms) since_ms = std::min(since_ms, now_ms);
+  for (auto& [group, at_ms] : memory->swap_refused_ms) at_ms = std::min(at_ms, now_ms);
+  for (auto& [uid, since_s] : memory->unneeded_since_s) since_s = std::min(since_s, now_ms / 1000);
+}
+
+}  // namespace loadline

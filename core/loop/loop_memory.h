@@ -1,0 +1,63 @@
+// What one loop remembers for the next one, also of another process.
+#ifndef LOADLINE_CORE_LOOP_LOOP_MEMORY_H_
+#define LOADLINE_CORE_LOOP_LOOP_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "core/fleet/fleet_state.h"
+
+namespace loadline {
+
+// An action that was asked for and of which nobody has heard how it ended.
+struct OpenAction {
+  enum class Kind { kGrow, kDeleteMachines, kSwap };
+  int64_t id = 0;
+  Kind kind = Kind::kGrow;
+  std::string group;
+  int64_t at_ms = 0;
+  // Of kGrow and kSwap: from which target, by how many nodes; and whether pods wait for some of them.
+  int64_t from = 0;
+  int64_t nodes = 0;
+  bool for_pods = false;
+  std::optional<int64_t> provision_ms;
+  std::vector<uint64_t> machines;  // of kDeleteMachines: see FleetKey()
+  friend bool operator==(const OpenAction&, const OpenAction&) = default;
+};
+
+inline constexpr size_t kMostOpenActions = 1'000;
+// Nodes whose acknowledged deletion or abandoned removal is remembered, and those whose timer is.
+inline constexpr size_t kMostDeletions = 2'000;
+inline constexpr size_t kMostTimers = 20'000;
+// Groups of which it is remembered that they took no nodes back.
+inline constexpr size_t kMostSwapRefusals = 1'000;
+
+struct LoopMemory {
+  FleetState fleet;
+  int64_t next_action = 1;
+  std::vector<OpenAction> open;  // by id
+  // When groups last grew for pods; and since when growth has waited for further pods in each plan.
+  std::optional<int64_t> grown_for_pods_ms;
+  std::optional<int64_t> batch_since_ms;
+  // By the keys of the UIDs of nodes: those that the cloud has said it deletes; since when nodes wait whose
+  // removal an earlier process began; and since when others are not needed, in seconds.
+  absl::btree_set<uint64_t> acknowledged;
+  absl::btree_map<uint64_t, int64_t> abandoned_since_ms;
+  absl::btree_map<uint64_t, int64_t> unneeded_since_s;
+  // By FleetKey() of the group: when it refused to take back nodes for a cheaper mix.
+  absl::btree_map<uint64_t, int64_t> swap_refused_ms;
+  friend bool operator==(const LoopMemory&, const LoopMemory&) = default;
+};
+
+// Lets no time lie in the future: a clock was set back, or somebody made the memory up. What FleetState has
+// is left to ForgetFuture().
+void ForgetFutureTimes(int64_t now_ms, LoopMemory* memory);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_LOOP_MEMORY_H_

@@ -1,0 +1,29 @@
+// What is remembered from loop to loop as bytes.
+#ifndef LOADLINE_CORE_LOOP_LOOP_MEMORY_BYTES_H_
+#define LOADLINE_CORE_LOOP_LOOP_MEMORY_BYTES_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/loop/loop_memory.h"
+
+namespace loadline {
+
+// 4 bytes "LLLM", the version, a checksum of what follows, and that: keys of 8 bytes, numbers as varints.
+inline constexpr int kLoopMemoryVersion = 1;
+// What no memory outgrows: so much a ConfigMap holds, with its names.
+inline constexpr size_t kMostLoopMemoryBytes = (1 << 20) - (16 << 10);
+inline constexpr size_t kMostGroupNameBytes = 512;
+
+// Of more than a memory may hold the oldest actions, and of nodes those with the largest keys, are left out;
+// timers of nodes, where all else needs the room. Equal memories make equal bytes.
+std::string EncodeLoopMemory(const LoopMemory& memory);
+
+// Errors: kInvalidArgument  is not what EncodeLoopMemory() makes, or of another version; says which
+absl::StatusOr<LoopMemory> DecodeLoopMemory(absl::string_view bytes);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_LOOP_MEMORY_BYTES_H_

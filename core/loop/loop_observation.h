@@ -1,0 +1,94 @@
+// What one loop is told of the cloud and of removals under way: as it is, without what it means.
+#ifndef LOADLINE_CORE_LOOP_LOOP_OBSERVATION_H_
+#define LOADLINE_CORE_LOOP_LOOP_OBSERVATION_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/cluster/cluster_state.h"
+#include "core/fleet/fleet.h"
+
+namespace loadline {
+
+// A machine as the cloud lists it. One without an id, and one whose id was listed before, is none: the cloud
+// has not begun to make it, or told of it twice.
+struct CloudMachine {
+  std::string id;
+  MachineState state = MachineState::kUnknown;
+  std::optional<MachineFault> fault;
+  std::optional<Slot> node;  // of its provider id; nullopt: there is none
+};
+
+struct CloudGroup {
+  std::string name;
+  int64_t min_nodes = 0;
+  int64_t max_nodes = 0;
+  int64_t target = 0;   // nodes that the cloud is to hold
+  bool atomic = false;  // it has all of its nodes or none
+  // Why its options are not known: it is left as it is. Empty: they are.
+  std::string problem;
+  std::optional<int64_t> provision_ms;
+  std::optional<int64_t> startup_ms;
+  std::vector<uint64_t> template_devices;  // see FleetGroup
+  std::vector<CloudMachine> machines;
+};
+
+// What is written on a node whose removal this program has begun.
+struct NodeMark {
+  Slot slot{-1};
+  int64_t since_s = 0;  // since when it was not needed
+  bool cordoned = false;
+  int64_t deleting_s = 0;  // when the cloud was first asked to delete it; 0: not yet
+  bool acknowledged = false;
+};
+
+// A removal that this process goes on with.
+struct RemovalUnderWay {
+  std::optional<Slot> slot;  // nullopt: the node is gone
+  std::string group;
+};
+
+struct LoopObservation {
+  std::vector<CloudGroup> groups;
+  std::vector<NodeMark> marks;  // each slot once
+  std::vector<RemovalUnderWay> under_way;
+  bool first = false;  // see FleetObservation
+};
+
+// How an action of an earlier answer ended.
+struct ActionOutcome {
+  enum class Result {
+    kDone,
+    kChanged,  // somebody else has changed the target: nobody's fault
+    kFailed,   // nothing was done
+    kUnknown,  // nobody knows
+  };
+  int64_t id = 0;
+  Result result = Result::kDone;
+  std::string error;
+};
+
+// What has happened since the last loop.
+struct LoopOutcomes {
+  std::vector<ActionOutcome> actions;
+  std::vector<RemovalOutcome> removals;
+  std::vector<std::string> acknowledged;  // UIDs of nodes that the cloud has said it deletes
+  bool tainting_failed = false;
+};
+
+// What holds for all groups.
+struct ObserveOptions {
+  FleetOptions fleet;
+  // Actions are carried out; else they are only told of.
+  bool acts = true;
+  bool grows = true;            // growth, and what becomes of machines, is decided here
+  bool swaps = false;           // nodes that are not begun may be taken back for a cheaper mix
+  int64_t max_new_nodes = 0;    // in one loop; 0: any number
+  int64_t max_nodes_total = 0;  // of the cluster; 0: any number
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_LOOP_OBSERVATION_H_

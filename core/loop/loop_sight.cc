@@ -1,0 +1,187 @@
+#include "core/loop/loop_sight.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/fleet/look.h"
+#include "core/fleet/texts.h"
+#include "core/loop/loop_actions.h"
+#include "core/loop/see_fleet.h"
+
+namespace loadline {
+namespace {
+
+std::vector<int32_t> MachinesAt(const std::vector<int32_t>& machines, const std::vector<int32_t>& positions) {
+  std::vector<int32_t> at;
+  for (const int32_t position : positions) at.push_back(machines[static_cast<size_t>(position)]);
+  return at;
+}
+
+std::vector<Slot> NodesAt(const std::vector<Slot>& nodes, const std::vector<int32_t>& positions) {
+  std::vector<Slot> at;
+  for (const int32_t position : positions) at.push_back(nodes[static_cast<size_t>(position)]);
+  return at;
+}
+
+void CountStarted(const ClusterState& cluster, Slot slot, int64_t* ready, int64_t* unready) {
+  ++*(HasStarted(cluster, slot) ? ready : unready);
+}
+
+GroupSight SightOf(const ClusterState& cluster, const CloudGroup& group, const FleetGroupView& view,
+                   const std::vector<int32_t>& machines, const std::vector<Slot>& nodes, bool gives_up) {
+  GroupSight sight;
+  std::vector<Slot> started = NodesAt(nodes, view.started);
+  for (const Slot slot : started) CountStarted(cluster, slot, &sight.ready, &sight.unready);
+  std::vector<Slot> lacking = NodesAt(nodes, view.lacking);
+  std::sort(lacking.begin(), lacking.end());
+  sight.example = BestExample(cluster, started, lacking);
+  if (group.problem.empty()) sight.nodes = std::move(started);
+  sight.upcoming = view.starting + view.coming;
+  sight.target = group.target;
+  if (gives_up) {
+    sight.delete_failed = MachinesAt(machines, view.delete_failed);
+    sight.delete_late = MachinesAt(machines, view.delete_late);
+    sight.take_back = view.take_back;
+    sight.target -=
+        static_cast<int64_t>(sight.delete_failed.size() + sight.delete_late.size()) + sight.take_back;
+  }
+  // A cloud may have more machines than its target for some time.
+  sight.room = std::max<int64_t>(0, group.max_nodes - std::max(sight.target, view.live));
+  return sight;
+}
+
+// The limit of one loop, and what the maximum of the cluster leaves: nodes that have no machine yet count.
+NodeLimit MostNewNodes(const ClusterState& cluster, const ObserveOptions& options, const FleetView& fleet) {
+  NodeLimit most = ReadNodeLimit(options.max_new_nodes);
+  if (options.max_nodes_total <= 0) return most;
+  int64_t nodes = cluster.node_count();
+  for (const FleetGroupView& group : fleet.groups) nodes += group.coming;
+  return SmallerLimit(most, std::max<int64_t>(0, options.max_nodes_total - nodes));
+}
+
+std::string WhyHeld(const CloudGroup& group, const GroupSight& sight, const FleetGroupView& view,
+                    const LoopSight& loop) {
+  constexpr size_t kMostText = 512;
+  if (!group.problem.empty()) {
+    return CutText(absl::StrCat("its options are not known: ", group.problem), kMostText);
+  }
+  if (view.back_off.has_value()) return CutText(view.held, kMostText);
+  if (group.atomic && sight.room > loop.max_new_nodes.value_or(sight.room)) {
+    return absl::StrCat("grows by all of its ", sight.room, " nodes or none, and ", *loop.max_new_nodes,
+                        " may be added");
+  }
+  return loop.held;
+}
+
+// A group that has refused to take nodes back is not asked again at once.
+int64_t Swappable(const CloudGroup& group, const FleetGroupView& view, const ObserveOptions& options,
+                  int64_t now_ms, const LoopMemory& memory) {
+  constexpr int64_t kRefusedForMs = int64_t{3600} * 1000;
+  if (!options.acts || !options.grows || !options.swaps) return 0;
+  const auto refused = memory.swap_refused_ms.find(FleetKey(group.name));
+  if (refused != memory.swap_refused_ms.end() && now_ms - refused->second < kRefusedForMs) return 0;
+  return view.unbegun;
+}
+
+void Warn(const ClusterState& cluster, const LoopObservation& seen, int64_t now_ms, LoopSight* sight) {
+  for (size_t i = 0; i < seen.groups.size(); ++i) {
+    const int64_t lost = sight->fleet.groups[i].lost;
+    if (lost == 0) continue;
+    sight->warnings.push_back(absl::StrCat(
+        "node group ", seen.groups[i].name, ": ", lost, lost == 1 ? " machine" : " machines",
+        " had nodes that are gone: not deleted, since pods may run there; look why they do not register, or "
+        "delete them"));
+  }
+  for (const NodeMark& mark : sight->marked.stuck) {
+    sight->warnings.push_back(absl::StrCat("node ", cluster.name(mark.slot), ": the cloud said ",
+                                           DurationText((now_ms / 1000 - mark.deleting_s) * 1000),
+                                           " ago that it deletes it, and still lists it: delete the machine "
+                                           "there"));
+  }
+}
+
+}  // namespace
+
+LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, const LoopOutcomes& outcomes,
+                      const ObserveOptions& options, int64_t now_ms, LoopMemory* memory) {
+  ForgetFutureTimes(now_ms, memory);
+  NoteAcknowledged(cluster, outcomes.acknowledged, memory);
+  LoopSight sight;
+  sight.marked =
+      JudgeMarks(cluster, seen, ListedNodes(seen), options.fleet.deletion_patience_ms, now_ms, *memory);
+  const SeenFleet fleet = SeeFleet(cluster, seen, sight.marked.going);
+  const FleetOutcomes ended = TakeActionOutcomes(outcomes, seen, memory);
+  sight.fleet = LookAtFleet(&fleet.told, ended, options.fleet, now_ms, &memory->fleet);
+  sight.max_new_nodes = MostNewNodes(cluster, options, sight.fleet);
+  sight.held = sight.fleet.unhealthy;
+  if (sight.held.empty() && sight.max_new_nodes == 0) {
+    sight.held = absl::StrCat("the cluster may have ", options.max_nodes_total, " nodes in all");
+  }
+  const bool gives_up = options.acts && options.grows;
+  for (size_t i = 0; i < seen.groups.size(); ++i) {
+    const FleetGroupView& view = sight.fleet.groups[i];
+    GroupSight& group = sight.groups.emplace_back(
+        SightOf(cluster, seen.groups[i], view, fleet.machines[i], fleet.nodes[i], gives_up));
+    group.held = WhyHeld(seen.groups[i], group, view, sight);
+    group.swappable = Swappable(seen.groups[i], view, options, now_ms, *memory);
+    group.going = std::count_if(fleet.nodes[i].begin(), fleet.nodes[i].end(), [&](Slot slot) {
+      return std::binary_search(sight.marked.going.begin(), sight.marked.going.end(), slot);
+    });
+    sight.nodes.ready += group.ready;
+    sight.nodes.unready += group.unready;
+    sight.nodes.starting += view.starting;
+    for (const Slot slot : NodesAt(fleet.nodes[i], view.not_started)) sight.not_started.push_back(slot);
+  }
+  std::vector<bool> starts(fleet.others.size(), false);
+  for (const int32_t position : sight.fleet.other_not_started) {
+    starts[static_cast<size_t>(position)] = true;
+    sight.not_started.push_back(fleet.others[static_cast<size_t>(position)]);
+  }
+  for (size_t i = 0; i < fleet.others.size(); ++i) {
+    if (!starts[i]) CountStarted(cluster, fleet.others[i], &sight.nodes.ready, &sight.nodes.unready);
+  }
+  sight.nodes.all = cluster.node_count();
+  std::sort(sight.not_started.begin(), sight.not_started.end());
+  Warn(cluster, seen, now_ms, &sight);
+  return sight;
+}
+
+std::vector<ShownNode> NodesAsPlanned(const ClusterState& cluster, const LoopSight& sight) {
+  std::vector<ShownNode> shown;
+  std::vector<Slot> abandoned;
+  const ResourceNames& names = cluster.resource_names();
+  for (const NodeMark& mark : sight.marked.abandoned) {
+    abandoned.push_back(mark.slot);
+    shown.push_back({mark.slot, WithoutMark(cluster.node_shape(mark.slot), mark, names)});
+  }
+  for (const Slot slot : sight.not_started) {
+    if (std::binary_search(abandoned.begin(), abandoned.end(), slot)) continue;
+    shown.push_back({slot, WithoutPlace(cluster.node_shape(slot), names)});
+  }
+  return shown;
+}
+
+void UseSight(const LoopSight& sight, const std::vector<bool>& cloud_template, const ClusterState& cluster,
+              LoopProblem* problem) {
+  std::vector<int32_t>& group_of = problem->drain.group_of;
+  group_of.assign(static_cast<size_t>(cluster.slot_end()), -1);
+  for (size_t i = 0; i < problem->groups.size(); ++i) {
+    const GroupSight& of = sight.groups[i];
+    LoopGroup& group = problem->groups[i];
+    for (const Slot slot : of.nodes) group_of[IndexOf(slot)] = static_cast<int32_t>(i);
+    group.drain.target = static_cast<int64_t>(of.nodes.size()) + std::min(of.upcoming, kMostUpcomingNodes);
+    group.max_nodes = group.drain.target + of.room;
+    group.blocked_reason = of.held;
+    group.not_begun = of.swappable;
+    // What clouds say of new nodes is less exact than a node that is there; but the price is that of what
+    // they say, since a node tells nothing of its capacity here.
+    if (of.example.has_value() && group.node.has_value() && (of.example->good || !cloud_template[i])) {
+      group.node = LikeNew(cluster.node_shape(of.example->slot), problem->names);
+    }
+  }
+  problem->growth.max_new_nodes = sight.max_new_nodes;
+}
+
+}  // namespace loadline

@@ -1,0 +1,83 @@
+// The first step of a loop: what the cloud and the cluster show, and what it means for each node group.
+#ifndef LOADLINE_CORE_LOOP_LOOP_SIGHT_H_
+#define LOADLINE_CORE_LOOP_LOOP_SIGHT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/cluster/cluster_state.h"
+#include "core/expand/node_limits.h"
+#include "core/fleet/fleet.h"
+#include "core/loop/hand_over.h"
+#include "core/loop/loop_memory.h"
+#include "core/loop/loop_observation.h"
+#include "core/loop/plan_loop.h"
+#include "core/loop/planned_nodes.h"
+
+namespace loadline {
+
+// What is found out about a group beside FleetGroupView.
+struct GroupSight {
+  std::vector<Slot> nodes;  // that have started; none where nobody knows by which rules they may go
+  int64_t ready = 0;        // of those that have started, whether or not they are in `nodes`
+  int64_t unready = 0;
+  int64_t upcoming = 0;
+  int64_t going = 0;   // of MarkedNodes::going
+  int64_t target = 0;  // of the cloud, once the machines that are given up now are gone
+  int64_t room = 0;    // how many nodes it may have more
+  std::string held;    // why it may not grow; empty: it may
+  // What shows what new nodes are like. nullopt: it has no node.
+  std::optional<NodeExample> example;
+  // Positions in CloudGroup::machines of those to delete now, and by how many nodes to lower the target.
+  std::vector<int32_t> delete_failed;
+  std::vector<int32_t> delete_late;
+  int64_t take_back = 0;
+  int64_t swappable = 0;  // nodes not begun that may be taken back for a cheaper mix
+};
+
+// How many nodes there are in all.
+struct NodeTotals {
+  int64_t all = 0;
+  int64_t ready = 0;
+  int64_t unready = 0;
+  int64_t starting = 0;
+};
+
+struct LoopSight {
+  FleetView fleet;  // its positions are those of what was told to the look, and of no use here
+  std::vector<GroupSight> groups;
+  NodeTotals nodes;
+  MarkedNodes marked;
+  std::vector<Slot> not_started;  // nodes on their way; sorted
+  NodeLimit max_new_nodes;        // that all groups together may grow by
+  std::string held;               // why no group may grow
+  std::vector<std::string> warnings;
+};
+
+// Takes note of how actions ended, looks at the machines, and judges the groups.
+//
+// Inputs: as those of LookAtFleet(); slots of the observation are below 2^31.
+// Result: see LoopSight; `memory` is what the loop goes out from, and ends with.
+// Cost:   O(nodes + machines log machines). The same everywhere; pure but for `memory`.
+LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, const LoopOutcomes& outcomes,
+                      const ObserveOptions& options, int64_t now_ms, LoopMemory* memory);
+
+// A node that stands in plans as another shape says than the cluster does.
+struct ShownNode {
+  Slot slot{-1};
+  NodeShape shape;
+};
+// Those of abandoned removals, and those that have not started. `cluster` is as it was observed.
+std::vector<ShownNode> NodesAsPlanned(const ClusterState& cluster, const LoopSight& sight);
+
+// Fills in what a plan reads of machines and groups: groups, their nodes and targets, models of new nodes,
+// and the limit of new nodes. The groups are there already, with what the cloud says of new nodes;
+// `cloud_template`: by group, whether it says so itself. The cluster is as it was observed.
+void UseSight(const LoopSight& sight, const std::vector<bool>& cloud_template, const ClusterState& cluster,
+              LoopProblem* problem);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_LOOP_SIGHT_H_

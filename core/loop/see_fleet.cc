@@ -1,0 +1,108 @@
+#include "core/loop/see_fleet.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "core/drain/eligibility.h"
+#include "core/fleet/fleet_state.h"
+#include "core/loop/planned_nodes.h"
+
+namespace loadline {
+namespace {
+
+FleetNode SeenNode(const ClusterState& cluster, Slot slot, bool leaving) {
+  FleetNode node;
+  node.created_ms = std::max<int64_t>(0, cluster.traits(slot).created_s.value_or(0)) * 1000;
+  node.ready = HasStarted(cluster, slot);
+  node.leaving = leaving;
+  node.devices = DevicesOf(cluster.node_shape(slot).allocatable, cluster.resource_names());
+  return node;
+}
+
+FleetGroup SeenGroup(const CloudGroup& group, bool shrinks) {
+  FleetGroup seen;
+  seen.name = group.name;
+  seen.min_nodes = group.min_nodes;
+  seen.target = group.target;
+  seen.readable = group.problem.empty();
+  seen.shrinks = shrinks;
+  seen.provision_ms = group.provision_ms;
+  seen.startup_ms = group.startup_ms;
+  seen.template_devices = group.template_devices;
+  return seen;
+}
+
+}  // namespace
+
+bool HasStarted(const ClusterState& cluster, Slot slot) {
+  const std::vector<Taint>& taints = cluster.node_shape(slot).taints;
+  return IsReady(cluster, slot) && std::none_of(taints.begin(), taints.end(),
+                                                [](const Taint& taint) { return IsStartupTaint(taint.key); });
+}
+
+std::vector<uint64_t> DevicesOf(const ResourceAmounts& amounts, const ResourceNames& names) {
+  std::vector<uint64_t> devices;
+  for (const auto& [resource, amount] : amounts) {
+    const absl::string_view name = names.name(resource);
+    const bool native = !absl::StrContains(name, "/") || absl::StrContains(name, "kubernetes.io/");
+    if (!native && amount > 0) devices.push_back(FleetKey(name));
+  }
+  std::sort(devices.begin(), devices.end());
+  return devices;
+}
+
+absl::flat_hash_map<Slot, MachineState> ListedNodes(const LoopObservation& seen) {
+  absl::flat_hash_map<Slot, MachineState> listed;
+  for (const CloudGroup& group : seen.groups) {
+    for (const CloudMachine& machine : group.machines) {
+      if (machine.node.has_value()) listed.emplace(*machine.node, machine.state);
+    }
+  }
+  return listed;
+}
+
+SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, std::span<const Slot> going) {
+  SeenFleet fleet;
+  fleet.told.first = seen.first;
+  absl::flat_hash_set<absl::string_view> listed, shrinking;
+  for (const RemovalUnderWay& removal : seen.under_way) shrinking.insert(removal.group);
+  absl::flat_hash_set<Slot> placed;
+  for (const CloudGroup& group : seen.groups) {
+    FleetGroup told = SeenGroup(group, shrinking.contains(group.name));
+    std::vector<int32_t> machines;
+    std::vector<Slot> nodes;
+    for (size_t i = 0; i < group.machines.size(); ++i) {
+      const CloudMachine& machine = group.machines[i];
+      if (machine.id.empty()) continue;
+      if (!listed.insert(machine.id).second) {
+        if (machine.state != MachineState::kDeleting && told.target > 0) --told.target;
+        continue;
+      }
+      FleetMachine& as =
+          told.machines.emplace_back(FleetMachine{machine.id, machine.state, machine.fault, {}});
+      const bool has_node = machine.node.has_value() && cluster.Occupied(*machine.node);
+      if (has_node) {
+        const Slot slot = *machine.node;
+        placed.insert(slot);
+        as.node = SeenNode(cluster, slot, std::binary_search(going.begin(), going.end(), slot));
+      }
+      machines.push_back(static_cast<int32_t>(i));
+      nodes.push_back(has_node ? *machine.node : Slot{-1});
+    }
+    fleet.told.groups.push_back(std::move(told));
+    fleet.machines.push_back(std::move(machines));
+    fleet.nodes.push_back(std::move(nodes));
+  }
+  for (int32_t i = 0; i < cluster.slot_end(); ++i) {
+    const Slot slot{i};
+    if (!cluster.Occupied(slot) || placed.contains(slot)) continue;
+    fleet.told.other_nodes.push_back(SeenNode(cluster, slot, /*leaving=*/false));
+    fleet.others.push_back(slot);
+  }
+  return fleet;
+}
+
+}  // namespace loadline

@@ -1,0 +1,39 @@
+// What the cloud and the cluster show of all machines, put together for a look at the fleet.
+#ifndef LOADLINE_CORE_LOOP_SEE_FLEET_H_
+#define LOADLINE_CORE_LOOP_SEE_FLEET_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/cluster/cluster_state.h"
+#include "core/fleet/fleet.h"
+#include "core/loop/loop_observation.h"
+
+namespace loadline {
+
+// `told` with what its positions mean. Each machine counts once: where it is listed again, less is expected
+// of that group. One without an id counts as one that the cloud has not begun to make.
+struct SeenFleet {
+  FleetObservation told;
+  std::vector<std::vector<int32_t>> machines;  // by group: position in CloudGroup::machines, by position told
+  std::vector<std::vector<Slot>> nodes;        // likewise; Slot{-1}: it has none
+  std::vector<Slot> others;                    // of FleetObservation::other_nodes
+};
+
+// `going`: nodes that are being deleted, sorted. Cost: O(nodes * their resources + machines).
+SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, std::span<const Slot> going);
+
+// The state of the machine of each node that has one which is listed.
+absl::flat_hash_map<Slot, MachineState> ListedNodes(const LoopObservation& seen);
+
+// Whether pods may go to a node: it is ready, and carries no taint that goes when it has started.
+bool HasStarted(const ClusterState& cluster, Slot slot);
+
+// Fingerprints of the names of extended resources of which these are more than 0, in order.
+std::vector<uint64_t> DevicesOf(const ResourceAmounts& amounts, const ResourceNames& names);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_SEE_FLEET_H_

@@ -1,0 +1,289 @@
+#include "plugin/convert/loop_fleet.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/loop/see_fleet.h"
+#include "plugin/convert/fields.h"
+#include "plugin/convert/fleet.h"
+#include "plugin/convert/text.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kMaxMarkTimeS = int64_t{1} << 40;
+constexpr size_t kMaxUidBytes = 256;
+constexpr size_t kMostWarningBytes = 1024;
+
+absl::Status CheckOccupied(int32_t slot, const ClusterState& cluster) {
+  if (slot >= 0 && cluster.Occupied(Slot{slot})) return absl::OkStatus();
+  return Refused(absl::StrCat("slot: there is no node in ", slot));
+}
+
+absl::Status CheckLength(absl::string_view field, absl::string_view text, size_t most) {
+  if (text.size() <= most) return absl::OkStatus();
+  return Refused(absl::StrCat(field, ": has ", text.size(), " bytes, at most ", most, " are allowed"));
+}
+
+absl::StatusOr<CloudMachine> DecodeCloudMachine(const v1::CloudMachine& message,
+                                                const ClusterState& cluster) {
+  CloudMachine machine;
+  if (absl::Status status = CheckName(message.id(), kMaxMachineIdBytes); !status.ok()) {
+    return Annotate(status, "id");
+  }
+  machine.id = message.id();
+  const absl::StatusOr<MachineState> state = DecodeMachineState(message.state());
+  if (!state.ok()) return state.status();
+  machine.state = *state;
+  if (message.has_fault()) {
+    absl::StatusOr<MachineFault> fault = DecodeMachineFault(message.fault());
+    if (!fault.ok()) return fault.status();
+    machine.fault = *std::move(fault);
+  }
+  if (message.has_slot()) {
+    if (absl::Status status = CheckOccupied(message.slot(), cluster); !status.ok()) return status;
+    machine.node = Slot{message.slot()};
+  }
+  return machine;
+}
+
+// What is stated of a group that the engine is to find out.
+absl::Status CheckRawGroup(const v1::LoopGroup& message) {
+  if (!message.has_cloud()) return Refused("cloud: required with PlanLoopRequest.fleet");
+  if (message.growth().current_nodes() != 0 || message.scale_down().slots_size() > 0 ||
+      !message.held().empty()) {
+    return Refused("states current_nodes, slots or held, which is found out with PlanLoopRequest.fleet");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CloudGroup> DecodeCloudGroup(const v1::LoopGroup& message, const DecodedGroup& growth,
+                                            const ResourceNames& names, const ClusterState& cluster) {
+  const v1::CloudGroup& cloud = message.cloud();
+  absl::Status status = CheckRawGroup(message);
+  Fields fields;
+  fields.Keep(CheckNotNegative("cloud.target", cloud.target()));
+  fields.Range("cloud.max_node_provision_milliseconds", cloud.max_node_provision_milliseconds(), 0,
+               kMaxFleetTimeMs);
+  fields.Range("cloud.max_node_startup_milliseconds", cloud.max_node_startup_milliseconds(), 0,
+               kMaxFleetTimeMs);
+  fields.Keep(CheckNotNegative("scale_down.min_nodes", message.scale_down().min_nodes()));
+  fields.Keep(CheckLength("cloud.problem", cloud.problem(), kMaxFleetErrorBytes));
+  if (status.ok()) status = fields.status();
+  if (!status.ok()) return status;
+  CloudGroup group;
+  group.name = message.growth().node_group();
+  group.min_nodes = message.scale_down().min_nodes();
+  group.max_nodes = growth.group.size.max;
+  group.target = cloud.target();
+  group.atomic = message.scale_down().atomic();
+  group.problem = cloud.problem();
+  if (const int64_t ms = cloud.max_node_provision_milliseconds(); ms > 0) group.provision_ms = ms;
+  if (const int64_t ms = cloud.max_node_startup_milliseconds(); ms > 0) group.startup_ms = ms;
+  if (cloud.cloud_template() && growth.has_template) {
+    group.template_devices = DevicesOf(growth.group.node.shape.allocatable, names);
+  }
+  group.machines.reserve(static_cast<size_t>(cloud.machines_size()));
+  for (int i = 0; i < cloud.machines_size(); ++i) {
+    absl::StatusOr<CloudMachine> machine = DecodeCloudMachine(cloud.machines(i), cluster);
+    if (!machine.ok()) return Annotate(machine.status(), absl::StrCat("cloud.machines[", i, "]"));
+    group.machines.push_back(*std::move(machine));
+  }
+  return group;
+}
+
+absl::StatusOr<ActionOutcome> DecodeActionOutcome(const v1::ActionOutcome& message) {
+  if (absl::Status status = CheckLength("error", message.error(), kMaxFleetErrorBytes); !status.ok()) {
+    return status;
+  }
+  ActionOutcome outcome{message.id(), ActionOutcome::Result::kDone, message.error()};
+  switch (message.result()) {
+    case v1::ActionOutcome::DONE:
+      return outcome;
+    case v1::ActionOutcome::CHANGED:
+      outcome.result = ActionOutcome::Result::kChanged;
+      return outcome;
+    case v1::ActionOutcome::FAILED:
+      outcome.result = ActionOutcome::Result::kFailed;
+      return outcome;
+    case v1::ActionOutcome::UNKNOWN:
+      outcome.result = ActionOutcome::Result::kUnknown;
+      return outcome;
+    default:
+      return NoSuchValue("result", static_cast<int>(message.result()));
+  }
+}
+
+absl::StatusOr<LoopOutcomes> DecodeLoopOutcomes(const v1::LoopFleet& message) {
+  absl::Status status = CheckSize("outcomes", message.outcomes_size(), kMaxActionOutcomes);
+  if (status.ok()) status = CheckSize("removals", message.removals_size(), kMaxFleetMachines);
+  if (status.ok()) status = CheckSize("acknowledged", message.acknowledged_size(), kMaxFleetMachines);
+  if (!status.ok()) return status;
+  LoopOutcomes outcomes;
+  outcomes.tainting_failed = message.tainting_failed();
+  for (int i = 0; i < message.outcomes_size(); ++i) {
+    absl::StatusOr<ActionOutcome> outcome = DecodeActionOutcome(message.outcomes(i));
+    if (!outcome.ok()) return Annotate(outcome.status(), absl::StrCat("outcomes[", i, "]"));
+    outcomes.actions.push_back(*std::move(outcome));
+  }
+  for (int i = 0; i < message.removals_size(); ++i) {
+    absl::StatusOr<RemovalOutcome> removal = DecodeRemoval(message.removals(i));
+    if (!removal.ok()) return Annotate(removal.status(), absl::StrCat("removals[", i, "]"));
+    outcomes.removals.push_back(*std::move(removal));
+  }
+  for (int i = 0; i < message.acknowledged_size(); ++i) {
+    status = CheckLength(absl::StrCat("acknowledged[", i, "]"), message.acknowledged(i), kMaxUidBytes);
+    if (!status.ok()) return status;
+    outcomes.acknowledged.push_back(message.acknowledged(i));
+  }
+  return outcomes;
+}
+
+absl::StatusOr<NodeMark> DecodeMark(const v1::NodeMark& message, const ClusterState& cluster,
+                                    absl::flat_hash_set<int32_t>* slots) {
+  Fields fields;
+  fields.Keep(CheckOccupied(message.slot(), cluster));
+  fields.Range("since_s", message.since_s(), 0, kMaxMarkTimeS);
+  fields.Range("deleting_s", message.deleting_s(), 0, kMaxMarkTimeS);
+  if (!slots->insert(message.slot()).second) fields.Refuse("slot: is named twice");
+  if (!fields.status().ok()) return fields.status();
+  return NodeMark{Slot{message.slot()}, message.since_s(), message.cordoned(), message.deleting_s(),
+                  message.acknowledged()};
+}
+
+absl::Status DecodeRemovalsUnderWay(const v1::LoopFleet& message, const ClusterState& cluster,
+                                    LoopObservation* seen) {
+  absl::flat_hash_set<int32_t> slots;
+  for (int i = 0; i < message.marks_size(); ++i) {
+    absl::StatusOr<NodeMark> mark = DecodeMark(message.marks(i), cluster, &slots);
+    if (!mark.ok()) return Annotate(mark.status(), absl::StrCat("marks[", i, "]"));
+    seen->marks.push_back(*std::move(mark));
+  }
+  absl::Status status = CheckSize("under_way", message.under_way_size(), kMaxFleetMachines);
+  for (int i = 0; i < message.under_way_size() && status.ok(); ++i) {
+    const v1::RemovalUnderWay& removal = message.under_way(i);
+    RemovalUnderWay& of = seen->under_way.emplace_back();
+    of.group = removal.node_group();
+    if (!removal.has_slot()) continue;
+    status = Annotate(CheckOccupied(removal.slot(), cluster), absl::StrCat("under_way[", i, "]"));
+    of.slot = Slot{removal.slot()};
+  }
+  return status;
+}
+
+v1::GroupSight EncodeGroupSight(const GroupSight& group, const FleetGroupView& view) {
+  v1::GroupSight message;
+  message.set_node_group(view.name);
+  message.set_ready(group.ready);
+  message.set_unready(group.unready);
+  message.set_starting(view.starting);
+  message.set_coming(view.coming);
+  message.set_failed(static_cast<int64_t>(view.failed.size()));
+  message.set_late(static_cast<int64_t>(view.late.size()));
+  message.set_lost(view.lost);
+  message.set_not_begun(view.not_begun - group.take_back);
+  message.set_room(group.room);
+  message.set_going(group.going);
+  if (view.back_off.has_value()) *message.mutable_back_off() = EncodeBackOff(*view.back_off);
+  message.set_held(Printable(group.held, kMostBackOffText));
+  return message;
+}
+
+void EncodeTarget(const LoopAction& action, const std::string& group, v1::ChangeTarget* message) {
+  message->set_node_group(group);
+  message->set_nodes(action.nodes);
+  message->set_expected_target(action.target);
+}
+
+v1::LoopAction EncodeAction(const LoopAction& action, const LoopObservation& seen) {
+  v1::LoopAction message;
+  message.set_id(action.id);
+  const std::string& group = seen.groups.empty() ? "" : seen.groups[static_cast<size_t>(action.group)].name;
+  switch (action.kind) {
+    case LoopAction::Kind::kDeleteMachines:
+      message.mutable_delete_machines()->set_node_group(group);
+      message.mutable_delete_machines()->set_late(action.late);
+      message.mutable_delete_machines()->mutable_machines()->Add(action.machines.begin(),
+                                                                 action.machines.end());
+      break;
+    case LoopAction::Kind::kTakeBack:
+      EncodeTarget(action, group, message.mutable_take_back());
+      break;
+    case LoopAction::Kind::kSwap:
+      EncodeTarget(action, group, message.mutable_take_back());
+      message.set_after_growth(true);
+      break;
+    case LoopAction::Kind::kGiveBack:
+      message.set_give_back_slot(static_cast<int32_t>(action.slot));
+      break;
+    case LoopAction::Kind::kGrow:
+      EncodeTarget(action, group, message.mutable_grow());
+      break;
+  }
+  return message;
+}
+
+}  // namespace
+
+absl::StatusOr<DecodedLoopFleet> DecodeLoopFleet(const v1::PlanLoopRequest& request,
+                                                 const DecodedProblem& growth, const LoopDecisions& decisions,
+                                                 const ClusterState& cluster) {
+  const v1::LoopFleet& message = request.fleet();
+  absl::Status status = CheckRange("fleet.now_milliseconds", message.now_milliseconds(), 1, kMaxFleetTimeMs);
+  if (status.ok()) status = CheckSize("groups", request.groups_size(), kMaxFleetGroups);
+  int64_t machines = 0;
+  for (const v1::LoopGroup& group : request.groups()) machines += group.cloud().machines_size();
+  if (status.ok() && machines > kMaxFleetMachines) {
+    status = absl::ResourceExhaustedError(
+        absl::StrCat("cloud.machines: there are ", machines, ", the limit is ", kMaxFleetMachines));
+  }
+  if (!status.ok()) return status;
+  DecodedLoopFleet fleet;
+  fleet.now_ms = message.now_milliseconds();
+  absl::StatusOr<FleetOptions> options = DecodeFleetOptions(message.options());
+  if (!options.ok()) return Annotate(options.status(), "fleet.options");
+  fleet.options = {*options,        message.acts(),          decisions.scale_up,
+                   message.swaps(), request.max_new_nodes(), request.max_nodes_total()};
+  absl::StatusOr<LoopOutcomes> outcomes = DecodeLoopOutcomes(message);
+  if (!outcomes.ok()) return Annotate(outcomes.status(), "fleet");
+  fleet.outcomes = *std::move(outcomes);
+  fleet.seen.first = message.first();
+  for (int i = 0; i < request.groups_size(); ++i) {
+    absl::StatusOr<CloudGroup> group =
+        DecodeCloudGroup(request.groups(i), growth.groups[static_cast<size_t>(i)], growth.names, cluster);
+    if (!group.ok()) return Annotate(group.status(), absl::StrCat("groups[", i, "]"));
+    fleet.seen.groups.push_back(*std::move(group));
+    fleet.cloud_template.push_back(request.groups(i).cloud().cloud_template());
+  }
+  status = DecodeRemovalsUnderWay(message, cluster, &fleet.seen);
+  if (!status.ok()) return Annotate(status, "fleet");
+  return fleet;
+}
+
+v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopSight& sight,
+                                    const std::vector<LoopAction>& actions) {
+  v1::LoopFleetAnswer answer;
+  for (size_t i = 0; i < sight.groups.size(); ++i) {
+    *answer.add_groups() = EncodeGroupSight(sight.groups[i], sight.fleet.groups[i]);
+  }
+  answer.set_nodes(sight.nodes.all);
+  answer.set_ready_nodes(sight.nodes.ready);
+  answer.set_unready_nodes(sight.nodes.unready);
+  answer.set_held(sight.held);
+  answer.set_unhealthy(sight.fleet.unhealthy);
+  answer.set_cools_down(sight.fleet.cools_down);
+  for (const FleetFailure& failure : sight.fleet.failures) *answer.add_failures() = EncodeFailure(failure);
+  for (const FailedCreations& failed : sight.fleet.failed_creations) {
+    *answer.add_failed_creations() = EncodeFailedCreations(failed);
+  }
+  for (const std::string& warning : sight.warnings) {
+    answer.add_warnings(Printable(warning, kMostWarningBytes));
+  }
+  for (const LoopAction& action : actions) *answer.add_actions() = EncodeAction(action, seen);
+  answer.set_abandoned_nodes(static_cast<int64_t>(sight.marked.abandoned.size()));
+  return answer;
+}
+
+}  // namespace loadline

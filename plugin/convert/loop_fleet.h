@@ -1,0 +1,41 @@
+// What a loop is told of the cloud and of its own actions: messages to core types, and answers back.
+#ifndef LOADLINE_PLUGIN_CONVERT_LOOP_FLEET_H_
+#define LOADLINE_PLUGIN_CONVERT_LOOP_FLEET_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/loop/loop_actions.h"
+#include "core/loop/loop_observation.h"
+#include "core/loop/loop_sight.h"
+#include "loadline/v1/loop.pb.h"
+#include "plugin/convert/scale_up_problem.h"
+
+namespace loadline {
+
+inline constexpr int kMaxActionOutcomes = 10'000;
+
+// PlanLoopRequest.fleet with PlanLoopRequest.groups, but for the state.
+struct DecodedLoopFleet {
+  int64_t now_ms = 0;
+  LoopObservation seen;
+  LoopOutcomes outcomes;
+  ObserveOptions options;
+  std::vector<bool> cloud_template;  // by group
+};
+
+// `growth`: the groups of the request. `names`: those of the cluster, with names added.
+// Errors: kInvalidArgument    names the group, machine, mark, outcome or field
+//         kResourceExhausted  names the limit
+absl::StatusOr<DecodedLoopFleet> DecodeLoopFleet(const v1::PlanLoopRequest& request,
+                                                 const DecodedProblem& growth, const LoopDecisions& decisions,
+                                                 const ClusterState& cluster);
+
+// The answer without its state.
+v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopSight& sight,
+                                    const std::vector<LoopAction>& actions);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_LOOP_FLEET_H_

@@ -1,0 +1,97 @@
+#include "plugin/service/fleet_turn.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/loop/loop_memory_bytes.h"
+
+namespace loadline {
+namespace {
+
+uint64_t TimerKey(const ClusterState& cluster, Slot slot) {
+  const std::string& uid = cluster.traits(slot).uid;
+  return FleetKey(uid.empty() ? cluster.name(slot) : absl::string_view(uid));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FleetTurn>> FleetTurn::Begin(const v1::PlanLoopRequest& request,
+                                                            const DecodedProblem& growth,
+                                                            const LoopDecisions& decisions, View* view) {
+  std::unique_ptr<FleetTurn> turn(new FleetTurn(view));
+  absl::StatusOr<DecodedLoopFleet> fleet = DecodeLoopFleet(request, growth, decisions, view->cluster());
+  if (!fleet.ok()) return fleet.status();
+  turn->fleet_ = *std::move(fleet);
+  if (!request.fleet().state().empty()) {
+    absl::StatusOr<LoopMemory> memory = DecodeLoopMemory(request.fleet().state());
+    if (memory.ok()) {
+      turn->memory_ = *std::move(memory);
+    } else {  // a loop must go on without it: the times of all machines begin anew
+      turn->state_problem_ = absl::StrCat("state: ", memory.status().message());
+    }
+  }
+  turn->sight_ = ObserveLoop(view->cluster(), turn->fleet_.seen, turn->fleet_.outcomes, turn->fleet_.options,
+                             turn->fleet_.now_ms, &turn->memory_);
+  turn->ShowNodes();
+  return turn;
+}
+
+void FleetTurn::ShowNodes() {
+  for (ShownNode& node : NodesAsPlanned(view_.cluster(), sight_)) {
+    former_.push_back({node.slot, view_.cluster().node_shape(node.slot)});
+    view_.ShowNode(node.slot, std::move(node.shape));
+  }
+}
+
+FleetTurn::~FleetTurn() {
+  try {
+    for (ShownNode& node : former_) view_.ShowNode(node.slot, std::move(node.shape));
+  } catch (...) {  // without memory the view stays half applied, and is dropped
+  }
+}
+
+void FleetTurn::AddProgress(v1::PlanDrainRequest* drain) const {
+  for (const std::vector<NodeMark>* marks : {&sight_.marked.abandoned, &sight_.marked.stuck}) {
+    for (const NodeMark& mark : *marks) {
+      drain->mutable_progress()->add_failed(std::string(view_.cluster().name(mark.slot)));
+    }
+  }
+}
+
+std::vector<TaintedNode> FleetTurn::Timers(int64_t now_s, int64_t ttl_s) const {
+  std::vector<TaintedNode> timers;
+  const ClusterState& cluster = view_.cluster();
+  for (int32_t i = 0; i < cluster.slot_end() && !memory_.unneeded_since_s.empty(); ++i) {
+    if (!cluster.Occupied(Slot{i})) continue;
+    const auto found = memory_.unneeded_since_s.find(TimerKey(cluster, Slot{i}));
+    if (found == memory_.unneeded_since_s.end() || found->second > now_s || now_s - found->second > ttl_s)
+      continue;
+    timers.push_back({Slot{i}, found->second});
+  }
+  return timers;
+}
+
+void FleetTurn::Use(LoopProblem* problem) const {
+  UseSight(sight_, fleet_.cloud_template, view_.cluster(), problem);
+  BeginBatch(memory_, fleet_.now_ms, &problem->batch);
+}
+
+v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan& plan) {
+  const ClusterState& cluster = view_.cluster();
+  NoteBatch(plan, fleet_.now_ms, &memory_);
+  if (plan.scale_down_problem != nullptr) {
+    memory_.unneeded_since_s.clear();
+    for (const DrainRemoval& removal : plan.scale_down.remove) {
+      memory_.unneeded_since_s.emplace(TimerKey(cluster, removal.slot), removal.since_s);
+    }
+  }
+  const std::vector<LoopAction> actions =
+      ActionsOf(fleet_.seen, sight_, plan, cluster, fleet_.options, fleet_.now_ms, &memory_);
+  v1::LoopFleetAnswer answer = EncodeLoopFleet(fleet_.seen, sight_, actions);
+  answer.set_timers_run(TimersRun(fleet_.seen, sight_, problem, plan));
+  answer.set_state(EncodeLoopMemory(memory_));
+  answer.set_state_problem(state_problem_);
+  return answer;
+}
+
+}  // namespace loadline

@@ -1,0 +1,51 @@
+// What a loop with PlanLoopRequest.fleet finds out before it plans, and remembers after it.
+#ifndef LOADLINE_PLUGIN_SERVICE_FLEET_TURN_H_
+#define LOADLINE_PLUGIN_SERVICE_FLEET_TURN_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/drain/timers.h"
+#include "core/loop/loop_sight.h"
+#include "loadline/v1/loop.pb.h"
+#include "plugin/convert/loop_fleet.h"
+
+namespace loadline {
+
+// As long as it lives, nodes of the view stand there as plans see them; then they are as they were.
+class FleetTurn {
+ public:
+  // Observes the cluster of `view`. `growth`: the groups of the request. Errors: those of DecodeLoopFleet()
+  static absl::StatusOr<std::unique_ptr<FleetTurn>> Begin(const v1::PlanLoopRequest& request,
+                                                          const DecodedProblem& growth,
+                                                          const LoopDecisions& decisions, View* view);
+  ~FleetTurn();
+  FleetTurn(const FleetTurn&) = delete;
+  FleetTurn& operator=(const FleetTurn&) = delete;
+
+  // Nodes that the drain planner is to forget as being deleted.
+  void AddProgress(v1::PlanDrainRequest* drain) const;
+  // Since when nodes are not needed, as an earlier process knew.
+  std::vector<TaintedNode> Timers(int64_t now_s, int64_t ttl_s) const;
+  // Fills in what the plan reads of machines and groups, and of the batch.
+  void Use(LoopProblem* problem) const;
+  // The answer, with what the next loop goes out from.
+  v1::LoopFleetAnswer Finish(const LoopProblem& problem, const LoopPlan& plan);
+
+ private:
+  explicit FleetTurn(View* view) : view_(*view) {}
+  void ShowNodes();
+
+  View& view_;
+  DecodedLoopFleet fleet_;
+  LoopMemory memory_;
+  std::string state_problem_;
+  LoopSight sight_;
+  std::vector<ShownNode> former_;  // nodes that are shown otherwise, as they are
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_SERVICE_FLEET_TURN_H_

@@ -1,0 +1,112 @@
+#include "core/loop/loop_memory_bytes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+namespace loadline {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kNowMs = 1'700'000'000'000;
+
+LoopMemory EverythingRemembered() {
+  LoopMemory memory;
+  memory.fleet.looked = true;
+  memory.fleet.groups[FleetKey("g")].target = 3;
+  memory.next_action = 17;
+  memory.open.push_back({.id = 15,
+                         .group = "g",
+                         .at_ms = kNowMs,
+                         .from = 3,
+                         .nodes = 2,
+                         .for_pods = true,
+                         .provision_ms = 60'000});
+  memory.open.push_back({.id = 16,
+                         .kind = OpenAction::Kind::kDeleteMachines,
+                         .group = "h",
+                         .at_ms = kNowMs,
+                         .machines = {1, UINT64_MAX}});
+  memory.grown_for_pods_ms = kNowMs - 1;
+  memory.batch_since_ms = kNowMs - 2;
+  memory.acknowledged = {3, UINT64_MAX};
+  memory.abandoned_since_ms = {{4, kNowMs - 3}};
+  memory.unneeded_since_s = {{5, kNowMs / 1000 - 60}, {6, 0}};
+  return memory;
+}
+
+TEST(LoopMemoryBytesTest, WhatIsWrittenIsRead) {
+  for (const LoopMemory& memory : {EverythingRemembered(), LoopMemory()}) {
+    const absl::StatusOr<LoopMemory> read = DecodeLoopMemory(EncodeLoopMemory(memory));
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_TRUE(*read == memory);
+  }
+}
+
+TEST(LoopMemoryBytesTest, WhatIsDamagedIsRefused) {
+  const std::string bytes = EncodeLoopMemory(EverythingRemembered());
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string damaged = bytes;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x20);
+    EXPECT_FALSE(DecodeLoopMemory(damaged).ok()) << "byte " << i;
+    EXPECT_FALSE(DecodeLoopMemory(bytes.substr(0, i)).ok()) << "the first " << i;
+  }
+  EXPECT_FALSE(DecodeLoopMemory(bytes + '\0').ok());
+  std::string later = bytes;
+  later[4] = 9;
+  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 9, and version 1 is read"));
+  EXPECT_THAT(DecodeLoopMemory("LLFS").status().message(), HasSubstr("is no state of a loop"));
+}
+
+// A ConfigMap holds it, whatever there is to remember; what is read is what there was room for.
+TEST(LoopMemoryBytesTest, ItHasABound) {
+  LoopMemory memory;
+  for (uint64_t i = 0; i < 100'000; ++i) {
+    memory.fleet.machines[i << 20].missing_since_ms = kNowMs;
+    memory.fleet.machines[(i << 20) + 1].had_node = true;
+    memory.unneeded_since_s[i << 20] = kNowMs / 1000;
+    memory.acknowledged.insert(i << 20);
+    memory.abandoned_since_ms[i << 20] = kNowMs;
+    memory.open.push_back({.id = static_cast<int64_t>(i), .group = "a group", .at_ms = kNowMs});
+  }
+  const std::string bytes = EncodeLoopMemory(memory);
+  EXPECT_LE(bytes.size(), kMostLoopMemoryBytes);
+  const absl::StatusOr<LoopMemory> read = DecodeLoopMemory(bytes);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->open.size(), kMostOpenActions);
+  EXPECT_EQ(read->open.back().id, 99'999);
+  EXPECT_EQ(read->acknowledged.size(), kMostDeletions);
+  EXPECT_GT(read->unneeded_since_s.size(), 1'000u);
+}
+
+// 1,000 groups that grow, and 1,000 machines and timers: what a large cluster has at most.
+TEST(LoopMemoryBytesTest, ALargeClusterTakesLessThanAQuarterOfIt) {
+  LoopMemory memory;
+  for (uint64_t i = 0; i < 1'000; ++i) {
+    memory.fleet.machines[i << 20].missing_since_ms = kNowMs;
+    memory.fleet.groups[i << 20].target = 10;
+    memory.unneeded_since_s[i << 20] = kNowMs / 1000;
+    memory.open.push_back({.id = static_cast<int64_t>(i),
+                           .group = "a-node-group-of-an-ordinary-name-us-east-1a",
+                           .at_ms = kNowMs,
+                           .from = 10,
+                           .nodes = 3});
+  }
+  EXPECT_LE(EncodeLoopMemory(memory).size(), size_t{256} << 10);
+}
+
+TEST(LoopMemoryTest, NoTimeLiesInTheFuture) {
+  LoopMemory memory = EverythingRemembered();
+  ForgetFutureTimes(kNowMs - 10'000, &memory);
+  EXPECT_FALSE(memory.grown_for_pods_ms.has_value());
+  EXPECT_FALSE(memory.batch_since_ms.has_value());
+  EXPECT_EQ(memory.open[0].at_ms, kNowMs - 10'000);
+  EXPECT_EQ(memory.abandoned_since_ms[4], kNowMs - 10'000);
+  EXPECT_EQ(memory.unneeded_since_s[5], kNowMs / 1000 - 60);
+}
+
+}  // namespace
+}  // namespace loadline

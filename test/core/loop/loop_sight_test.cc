@@ -1,0 +1,431 @@
+#include "core/loop/loop_sight.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/loop/loop_actions.h"
+#include "core/loop/see_fleet.h"
+#include "test/core/fleet/fleet_world.h"
+#include "test/testing/fit_cluster.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// One cluster, one cloud, and loops that look at them.
+class LoopSightTest : public ::testing::Test {
+ protected:
+  LoopSightTest() {
+    options_.fleet = DefaultFleetOptions();
+    options_.fleet.ok_unready_nodes = 1'000;
+    AddGroup("g", /*target=*/0, /*max_nodes=*/10);
+  }
+
+  void AddGroup(const std::string& name, int64_t target, int64_t max_nodes) {
+    CloudGroup group;
+    group.name = name;
+    group.target = target;
+    group.max_nodes = max_nodes;
+    seen_.groups.push_back(std::move(group));
+  }
+  CloudGroup& group(size_t i = 0) { return seen_.groups[i]; }
+
+  // A node with its machine; `minutes` old.
+  Slot AddNode(const std::string& name, int64_t minutes, bool ready = true, std::vector<Taint> taints = {}) {
+    const Slot slot = AddForeign(name, minutes, ready, std::move(taints));
+    AddMachine(name, slot);
+    return slot;
+  }
+  Slot AddForeign(const std::string& name, int64_t minutes, bool ready = true,
+                  std::vector<Taint> taints = {}) {
+    FitNode node{.name = name, .allocatable = allocatable_, .taints = std::move(taints)};
+    node.traits.uid = "uid-" + name;
+    node.traits.ready = ready;
+    node.traits.created_s = (FleetWorld::At(0) - minutes * kFleetMinute) / 1000;
+    cluster_.Add(node);
+    return Slot{next_++};
+  }
+  void AddMachine(const std::string& id, std::optional<Slot> slot = std::nullopt) {
+    CloudMachine machine;
+    machine.id = id;
+    machine.state = slot.has_value() ? MachineState::kRunning : MachineState::kCreating;
+    machine.node = slot;
+    group().machines.push_back(std::move(machine));
+    ++group().target;
+  }
+
+  LoopSight Observe(int64_t minute = 0, const LoopOutcomes& outcomes = {}) {
+    LoopSight sight =
+        ObserveLoop(cluster_.state(), seen_, outcomes, options_, FleetWorld::At(minute), &memory_);
+    seen_.first = false;
+    return sight;
+  }
+  std::vector<LoopAction> Act(const LoopSight& sight, int64_t minute, const LoopPlan& plan = {}) {
+    return ActionsOf(seen_, sight, plan, cluster_.state(), options_, FleetWorld::At(minute), &memory_);
+  }
+
+  std::vector<std::pair<std::string, int64_t>> allocatable_ = {{"cpu", 4000}, {"memory", 16}, {"pods", 110}};
+  FitCluster cluster_;
+  LoopObservation seen_;
+  ObserveOptions options_;
+  LoopMemory memory_;
+  int32_t next_ = 0;
+};
+
+TEST_F(LoopSightTest, CountsNodesByHowFarTheyAre) {
+  const Slot ready = AddNode("ready", 60);
+  const Slot old = AddNode("old", 60, /*ready=*/false);
+  const Slot young = AddNode("young", 1, /*ready=*/false);
+  const Slot starts =
+      AddNode("starts", 1, true, {{"node.cloudprovider.kubernetes.io/uninitialized", "", ""}});
+  AddForeign("foreign", 60);
+  const Slot foreign_young = AddForeign("foreign-young", 1, /*ready=*/false);
+  AddMachine("comes");
+  ++group().target;  // the cloud has not begun to make it
+  const LoopSight sight = Observe();
+  const GroupSight& of = sight.groups[0];
+  EXPECT_THAT(of.nodes, ElementsAre(ready, old));
+  EXPECT_EQ(of.ready, 1);
+  EXPECT_EQ(of.unready, 1);
+  EXPECT_EQ(of.upcoming, 4);  // two that start, one that comes, and one that is not begun
+  EXPECT_EQ(of.room, 4);      // of 10, with a target of 6
+  EXPECT_EQ(of.held, "");
+  EXPECT_THAT(sight.not_started, ElementsAre(young, starts, foreign_young));
+  EXPECT_EQ(sight.nodes.all, 6);
+  EXPECT_EQ(sight.nodes.ready, 2);
+  EXPECT_EQ(sight.nodes.unready, 1);
+  EXPECT_EQ(sight.nodes.starting, 2);
+}
+
+// A machine that is listed twice counts once, and one without an id has not been begun.
+TEST_F(LoopSightTest, MachinesThatAreListedOddly) {
+  const Slot slot = AddNode("n", 60);
+  AddMachine("n", slot);
+  AddMachine("");
+  const LoopSight sight = Observe();
+  EXPECT_THAT(sight.groups[0].nodes, ElementsAre(slot));
+  EXPECT_EQ(sight.groups[0].upcoming, 1);
+  EXPECT_EQ(sight.groups[0].target, 3);
+}
+
+// A cloud that has more machines than its target has no room for as many.
+TEST_F(LoopSightTest, RoomByTargetAndByMachines) {
+  for (int i = 0; i < 7; ++i) AddNode("n" + std::to_string(i), 60);
+  for (const auto& [target, room] :
+       std::vector<std::pair<int64_t, int64_t>>{{7, 3}, {4, 3}, {9, 1}, {12, 0}}) {
+    group().target = target;
+    EXPECT_EQ(Observe().groups[0].room, room) << target;
+  }
+}
+
+TEST_F(LoopSightTest, WhyAGroupMayNotGrow) {
+  AddGroup("atomic", 0, 5);
+  group(1).atomic = true;
+  AddGroup("unknown", 0, 5);
+  group(2).problem = "no answer";
+  options_.max_new_nodes = 4;
+  LoopSight sight = Observe();
+  EXPECT_EQ(sight.groups[0].held, "");
+  EXPECT_EQ(sight.groups[1].held, "grows by all of its 5 nodes or none, and 4 may be added");
+  EXPECT_EQ(sight.groups[2].held, "its options are not known: no answer");
+  EXPECT_EQ(sight.max_new_nodes, NodeLimit(4));
+
+  AddNode("n", 60);
+  AddMachine("comes");
+  options_.max_nodes_total = 3;
+  sight = Observe();
+  EXPECT_EQ(sight.max_new_nodes, NodeLimit(1));  // of 3, one is there and one comes
+  options_.max_nodes_total = 2;
+  sight = Observe();
+  EXPECT_EQ(sight.max_new_nodes, NodeLimit(0));
+  EXPECT_EQ(sight.groups[0].held, "the cluster may have 2 nodes in all");
+}
+
+TEST_F(LoopSightTest, NoGroupGrowsInAnUnhealthyCluster) {
+  options_.fleet.ok_unready_nodes = 0;
+  for (int i = 0; i < 2; ++i) AddNode("n" + std::to_string(i), 60, /*ready=*/false);
+  const LoopSight sight = Observe();
+  EXPECT_THAT(sight.held, HasSubstr("ClusterUnhealthy: 2 of 2 nodes are not ready"));
+  EXPECT_EQ(sight.groups[0].held, sight.held);
+}
+
+// The nodes of a group whose options nobody knows belong to no group: by which rules they may go is not
+// known.
+TEST_F(LoopSightTest, NodesOfAnUnknownGroupStay) {
+  AddNode("n", 60);
+  group().problem = "no answer";
+  const LoopSight sight = Observe();
+  EXPECT_THAT(sight.groups[0].nodes, IsEmpty());
+  EXPECT_EQ(sight.groups[0].ready, 1);
+}
+
+TEST_F(LoopSightTest, NodesStandInPlansAsTheyCount) {
+  AddNode("n", 60);
+  const Slot young = AddNode("young", 1, /*ready=*/false);
+  const Slot marked = AddNode("marked", 60, true, {{kToBeDeletedTaint, "5", "NoSchedule"}});
+  seen_.marks.push_back({.slot = marked, .since_s = 77});
+  const LoopSight sight = Observe();
+  const std::vector<ShownNode> shown = NodesAsPlanned(cluster_.state(), sight);
+  ASSERT_EQ(shown.size(), 2u);
+  EXPECT_EQ(shown[0].slot, marked);
+  EXPECT_THAT(shown[0].shape.taints,
+              ElementsAre(Taint{"DeletionCandidateOfClusterAutoscaler", "77", "PreferNoSchedule"}));
+  EXPECT_EQ(shown[1].slot, young);
+  EXPECT_TRUE(shown[1].shape.unschedulable);
+}
+
+// GPUs come minutes after the node is ready: until then it is on its way, and no model of new nodes.
+TEST_F(LoopSightTest, ANodeWithoutItsDevicesIsOnItsWay) {
+  group().template_devices = {FleetKey("nvidia.com/gpu")};
+  const Slot slot = AddNode("n", 1);
+  LoopSight sight = Observe();
+  EXPECT_THAT(sight.not_started, ElementsAre(slot));
+  EXPECT_FALSE(sight.groups[0].example.has_value());
+  allocatable_.emplace_back("nvidia.com/gpu", 1);
+  const Slot whole = AddNode("whole", 1);
+  sight = Observe();
+  EXPECT_THAT(sight.groups[0].nodes, ElementsAre(whole));
+  EXPECT_EQ(sight.groups[0].example->slot, whole);
+  EXPECT_TRUE(sight.groups[0].example->good);
+}
+
+TEST_F(LoopSightTest, DevicesAreExtendedResources) {
+  ResourceNames names;
+  ResourceAmounts amounts;
+  amounts[names.Intern("cpu")] = 1;
+  amounts[names.Intern("hugepages-2Mi")] = 1;
+  amounts[names.Intern("attachable.kubernetes.io/x")] = 1;
+  amounts[names.Intern("none.example/x")] = 0;
+  amounts[names.Intern("nvidia.com/gpu")] = 1;
+  EXPECT_THAT(DevicesOf(amounts, names), ElementsAre(FleetKey("nvidia.com/gpu")));
+}
+
+// What a plan reads of it all.
+TEST_F(LoopSightTest, PlansUseIt) {
+  const Slot a = AddNode("a", 60);
+  AddNode("young", 1, /*ready=*/false);
+  options_.max_new_nodes = 3;
+  for (const bool by_cloud : {false, true}) {
+    for (const bool lacks : {false, true}) {
+      group().template_devices.clear();
+      if (lacks) group().template_devices = {FleetKey("nvidia.com/gpu")};
+      memory_ = {};
+      const LoopSight sight = Observe();
+      LoopProblem problem;
+      problem.names = cluster_.names();
+      problem.groups.emplace_back().node =
+          cluster_.Shape(FitNode{.name = "cloud", .allocatable = {{"cpu", 1}}});
+      UseSight(sight, {by_cloud}, cluster_.state(), &problem);
+      EXPECT_THAT(problem.drain.group_of, ElementsAre(0, -1));
+      EXPECT_EQ(problem.groups[0].drain.target, 2);
+      EXPECT_EQ(problem.groups[0].max_nodes, 10);
+      EXPECT_EQ(problem.growth.max_new_nodes, NodeLimit(3));
+      EXPECT_EQ(*problem.groups[0].node == LikeNew(cluster_.state().node_shape(a), cluster_.names()), true)
+          << "an old node shows that there are no such devices";
+    }
+  }
+}
+
+TEST_F(LoopSightTest, WarnsOfWhatPeopleMustMend) {
+  AddNode("n", 60);
+  Observe(0);
+  cluster_.Remove(Slot{0});
+  group().machines[0].node.reset();
+  EXPECT_THAT(Observe(1).warnings, IsEmpty());
+  EXPECT_THAT(Observe(20).warnings,
+              ElementsAre(HasSubstr("node group g: 1 machine had nodes that are gone")));
+  const Slot stuck = AddNode("stuck", 60);
+  seen_.marks.push_back({.slot = stuck, .deleting_s = FleetWorld::At(20) / 1000, .acknowledged = true});
+  EXPECT_THAT(
+      Observe(26).warnings,
+      ElementsAre(HasSubstr("had nodes"),
+                  HasSubstr("node stuck: the cloud said 6m0s ago that it deletes it, and still lists")));
+}
+
+// --- actions ---------------------------------------------------------------------------------------------
+
+// A machine that is late goes once; it is not deleted again while the cloud may still list it, unless the
+// cloud has said that it does not delete it.
+TEST_F(LoopSightTest, LateMachinesAreDeletedOnce) {
+  AddMachine("late");
+  Observe(0);
+  LoopSight sight = Observe(15);
+  std::vector<LoopAction> actions = Act(sight, 15);
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_EQ(actions[0].kind, LoopAction::Kind::kDeleteMachines);
+  EXPECT_THAT(actions[0].machines, ElementsAre(0));
+  EXPECT_TRUE(actions[0].late);
+  EXPECT_EQ(sight.groups[0].target, 0);
+  for (const ActionOutcome::Result result : {ActionOutcome::Result::kDone, ActionOutcome::Result::kUnknown}) {
+    LoopMemory memory = memory_;
+    std::swap(memory, memory_);
+    EXPECT_THAT(Act(Observe(16, {.actions = {{actions[0].id, result, ""}}}), 16), IsEmpty());
+    std::swap(memory, memory_);
+  }
+  const LoopMemory before = memory_;
+  EXPECT_EQ(Act(Observe(16, {.actions = {{actions[0].id, ActionOutcome::Result::kFailed, "no"}}}), 16).size(),
+            1u);
+  // Another process, which hears nothing of it, waits as well.
+  memory_ = before;
+  seen_.first = true;
+  EXPECT_THAT(Act(Observe(16), 16), IsEmpty());
+}
+
+// What the cloud has not begun to make is taken back after what it could not make was deleted.
+TEST_F(LoopSightTest, TakesBackWhatTheCloudDoesNotBegin) {
+  AddMachine("failed");
+  group().machines[0].fault = MachineFault{"BROKEN", "no machine", false};
+  group().target += 2;
+  Observe(0);
+  memory_.fleet.machines.clear();
+  const LoopSight sight = Observe(16);
+  const std::vector<LoopAction> actions = Act(sight, 16);
+  ASSERT_EQ(actions.size(), 2u);
+  EXPECT_EQ(actions[0].kind, LoopAction::Kind::kDeleteMachines);
+  EXPECT_FALSE(actions[0].late);
+  EXPECT_EQ(actions[1].kind, LoopAction::Kind::kTakeBack);
+  EXPECT_EQ(actions[1].nodes, 2);
+  EXPECT_EQ(actions[1].target, 2);
+  EXPECT_EQ(sight.groups[0].target, 0);
+  EXPECT_EQ(sight.groups[0].room, 9);  // the machine is still there
+}
+
+TEST_F(LoopSightTest, WithoutActingNothingIsDone) {
+  options_.acts = false;
+  AddMachine("late");
+  Observe(0);
+  const LoopSight sight = Observe(15);
+  EXPECT_EQ(sight.groups[0].target, 1);
+  LoopPlan plan;
+  plan.growth.push_back({.group = 0, .for_pods = 1});
+  EXPECT_THAT(Act(sight, 15, plan), IsEmpty());
+  EXPECT_THAT(memory_.open, IsEmpty());
+}
+
+class GrowthOutcomeTest : public LoopSightTest {
+ protected:
+  // Asks for three nodes at minute 0, and returns the action.
+  LoopAction Grow(int64_t for_pods = 2) {
+    LoopPlan plan;
+    plan.growth.push_back({.group = 0, .for_pods = for_pods, .for_slack = 3 - for_pods});
+    const std::vector<LoopAction> actions = Act(Observe(0), 0, plan);
+    EXPECT_EQ(actions.size(), 1u);
+    EXPECT_EQ(actions[0].nodes, 3);
+    EXPECT_EQ(actions[0].target, 0);
+    return actions[0];
+  }
+};
+
+TEST_F(GrowthOutcomeTest, WhatIsGrantedIsExpectedAndCounted) {
+  const LoopAction action = Grow();
+  group().target = 3;
+  const LoopSight sight = Observe(1, {.actions = {{action.id, ActionOutcome::Result::kDone, ""}}});
+  EXPECT_EQ(sight.groups[0].upcoming, 3);
+  EXPECT_TRUE(sight.fleet.cools_down);
+  EXPECT_EQ(memory_.grown_for_pods_ms, FleetWorld::At(0));
+  EXPECT_EQ(memory_.fleet.groups[FleetKey("g")].request->until_ms, FleetWorld::At(15));
+}
+
+TEST_F(GrowthOutcomeTest, GrowthForSlackEndsNoBatch) {
+  Observe(1, {.actions = {{Grow(/*for_pods=*/0).id, ActionOutcome::Result::kDone, ""}}});
+  EXPECT_FALSE(memory_.grown_for_pods_ms.has_value());
+}
+
+TEST_F(GrowthOutcomeTest, WhatFailsBacksOffSinceItWasAskedFor) {
+  const LoopSight sight =
+      Observe(1, {.actions = {{Grow().id, ActionOutcome::Result::kFailed, "out of quota"}}});
+  ASSERT_TRUE(sight.fleet.groups[0].back_off.has_value());
+  EXPECT_EQ(sight.fleet.groups[0].back_off->until_ms, FleetWorld::At(5));
+  EXPECT_THAT(sight.groups[0].held, HasSubstr("out of quota"));
+}
+
+TEST_F(GrowthOutcomeTest, ForWhatOthersHaveChangedNobodyBacksOff) {
+  const LoopSight sight = Observe(1, {.actions = {{Grow().id, ActionOutcome::Result::kChanged, "changed"}}});
+  EXPECT_FALSE(sight.fleet.groups[0].back_off.has_value());
+}
+
+TEST_F(GrowthOutcomeTest, WhatWasNotTriedIsForgotten) {
+  Grow();
+  const LoopSight sight = Observe(1);
+  EXPECT_FALSE(sight.fleet.groups[0].back_off.has_value());
+  EXPECT_THAT(memory_.open, IsEmpty());
+}
+
+// A process that ends after it has asked tells nothing: the next one sees by the target what came of it.
+TEST_F(GrowthOutcomeTest, AnotherProcessAsked) {
+  for (const bool grown : {true, false}) {
+    memory_ = {};
+    group().target = 0;
+    Grow();
+    group().target = grown ? 3 : 0;
+    seen_.first = true;
+    const LoopSight sight = Observe(1);
+    EXPECT_EQ(sight.fleet.groups[0].back_off.has_value(), !grown);
+    EXPECT_EQ(memory_.fleet.groups[FleetKey("g")].request.has_value(), grown);
+  }
+}
+
+TEST_F(GrowthOutcomeTest, IdsOfNobodyArePassedOver) {
+  Grow();
+  const LoopSight sight = Observe(1, {.actions = {{999, ActionOutcome::Result::kFailed, "forged"}}});
+  EXPECT_FALSE(sight.fleet.groups[0].back_off.has_value());
+}
+
+TEST(BatchMemoryTest, ABatchHasAnEnd) {
+  LoopMemory memory;
+  LoopPlan waits;
+  waits.batch_wait_ms = 500;
+  NoteBatch(waits, 1'000, &memory);
+  NoteBatch(waits, 9'000, &memory);
+  EXPECT_EQ(memory.batch_since_ms, 1'000);
+  GrowthBatch batch{.idle_ms = 1'000, .max_ms = 10'000};
+  BeginBatch(memory, 10'999, &batch);
+  EXPECT_EQ(batch.idle_ms, 1'000);
+  EXPECT_FALSE(batch.since_growth_ms.has_value());
+  BeginBatch(memory, 11'000, &batch);
+  EXPECT_EQ(batch.idle_ms, 0);
+  NoteBatch(LoopPlan(), 11'000, &memory);
+  EXPECT_FALSE(memory.batch_since_ms.has_value());
+  memory.grown_for_pods_ms = 11'000;
+  BeginBatch(memory, 11'400, &batch);
+  EXPECT_EQ(batch.since_growth_ms, 400);
+}
+
+TEST_F(LoopSightTest, WhetherTimersRun) {
+  const auto run = [&](const LoopSight& sight, const LoopPlan& plan) {
+    return TimersRun(seen_, sight, LoopProblem(), plan);
+  };
+  LoopSight nothing;
+  LoopPlan plan;
+  EXPECT_FALSE(run(nothing, plan));
+  plan.no_scale_down = NoScaleDown::kNotDecided;
+  EXPECT_FALSE(run(nothing, plan));
+  plan.no_scale_down = NoScaleDown::kGrowing;
+  EXPECT_TRUE(run(nothing, plan));
+  plan = LoopPlan();
+  plan.scale_down.remove.emplace_back();
+  EXPECT_TRUE(run(nothing, plan));
+  plan = LoopPlan();
+  LoopSight sight;
+  sight.groups.emplace_back().upcoming = 1;
+  EXPECT_TRUE(run(sight, plan));
+  sight = LoopSight();
+  sight.fleet.backs_off = true;
+  EXPECT_TRUE(run(sight, plan));
+  sight = LoopSight();
+  sight.fleet.cools_down = true;
+  EXPECT_TRUE(run(sight, plan));
+  seen_.under_way.emplace_back();
+  EXPECT_TRUE(run(nothing, plan));
+}
+
+}  // namespace
+}  // namespace loadline
