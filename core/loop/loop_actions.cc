@@ -93,7 +93,7 @@ class ActionMaker {
     action.target = target;
   }
 
-  void GiveBack(Slot slot) { Add(LoopAction::Kind::kGiveBack, 0).slot = slot; }
+  void OfNode(LoopAction::Kind kind, Slot slot) { Add(kind, 0).slot = slot; }
 
   void Grow(const LoopGrowth& growth, int64_t target) {
     LoopAction& action = Add(LoopAction::Kind::kGrow, static_cast<size_t>(growth.group));
@@ -185,11 +185,13 @@ std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopSight& 
   }
   const DrainPlan* const drains = plan.scale_down_problem != nullptr ? &plan.scale_down : nullptr;
   for (const Slot slot : GiveBack(cluster, sight.marked.abandoned, drains, now_ms, memory)) {
-    actions.GiveBack(slot);
+    actions.OfNode(LoopAction::Kind::kGiveBack, slot);
   }
-  if (!options.grows) return actions.Take();
   for (const LoopGrowth& growth : plan.growth) {
-    actions.Grow(growth, sight.groups[static_cast<size_t>(growth.group)].target);
+    if (options.grows) actions.Grow(growth, sight.groups[static_cast<size_t>(growth.group)].target);
+  }
+  for (const DrainRemoval& removal : plan.scale_down.remove) {
+    if (removal.start && !sight.fleet.cools_down) actions.OfNode(LoopAction::Kind::kRemove, removal.slot);
   }
   for (const TakeBack& back : plan.take_back) {
     int64_t target = sight.groups[static_cast<size_t>(back.group)].target;

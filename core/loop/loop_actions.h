@@ -21,6 +21,7 @@ struct LoopAction {
     kSwap,            // nodes that it has not begun to make, if all groups have grown as planned
     kGiveBack,        // a node whose removal was abandoned
     kGrow,
+    kRemove,  // a node that the plan removes
   };
   int64_t id = 0;
   Kind kind = Kind::kGrow;
@@ -30,7 +31,7 @@ struct LoopAction {
   int64_t target = 0;
   std::vector<int32_t> machines;  // of kDeleteMachines: positions in CloudGroup::machines
   bool late = false;              // of kDeleteMachines: they did not register in time; else they have failed
-  Slot slot{-1};                  // of kGiveBack
+  Slot slot{-1};                  // of kGiveBack and kRemove
 };
 
 // How actions ended, as a look at the fleet takes note of them. What nobody tells of was not tried, unless
@@ -39,9 +40,10 @@ struct LoopAction {
 FleetOutcomes TakeActionOutcomes(const LoopOutcomes& outcomes, const LoopObservation& seen,
                                  LoopMemory* memory);
 
-// Everything that the plan of a loop comes to but for nodes that go and taints, which the plan tells itself:
-// machines that are given up, in the order of the groups; nodes that are given back; growth; and what is
-// taken back for it. Takes note of it in `memory` before it is done: a client that keeps these first tells
+// Everything that the plan of a loop comes to but for taints, which the plan tells itself: machines that are
+// given up, in the order of the groups; nodes that are given back; growth, and what is taken back for it; and
+// nodes that start to go, unless the fleet cools down. Takes note of it in `memory` before it is done: a client
+// that keeps these first tells
 // the next process of it whatever happens. Without options.acts nothing is done.
 std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopSight& sight, const LoopPlan& plan,
                                   const ClusterState& cluster, const ObserveOptions& options, int64_t now_ms,

@@ -1,9 +1,8 @@
-// Looks at the fleet: messages to core types, and answers back.
+// What is told of machines: messages to core types, and answers back.
 #ifndef LOADLINE_PLUGIN_CONVERT_FLEET_H_
 #define LOADLINE_PLUGIN_CONVERT_FLEET_H_
 
 #include <cstdint>
-#include <optional>
 
 #include "absl/status/statusor.h"
 #include "core/fleet/fleet.h"
@@ -19,24 +18,9 @@ inline constexpr size_t kMaxFaultBytes = 1024;
 inline constexpr size_t kMaxFleetErrorBytes = 4096;
 inline constexpr int64_t kMaxFleetTimeMs = int64_t{1} << 50;
 
-// A question without its state.
-struct DecodedLook {
-  int64_t now_ms = 0;
-  FleetOptions options;
-  FleetOutcomes outcomes;
-  std::optional<FleetObservation> observation;
-};
-
-// Errors: kInvalidArgument    names the group, machine, outcome or field
-//         kResourceExhausted  names the limit
-absl::StatusOr<DecodedLook> DecodeLook(const v1::LookAtFleetRequest& request);
-
-// The answer without its state.
-v1::LookAtFleetResponse EncodeFleetView(const FleetView& view);
-
-// Parts that questions of a loop have too. Errors: as above, without where they are
+// Parts of what a loop is told of the cloud. Errors: kInvalidArgument  names the field
 absl::StatusOr<FleetOptions> DecodeFleetOptions(const v1::FleetOptions& message);
-absl::StatusOr<MachineState> DecodeMachineState(v1::FleetMachine::State state);
+absl::StatusOr<MachineState> DecodeMachineState(v1::CloudMachine::State state);
 absl::StatusOr<MachineFault> DecodeMachineFault(const v1::MachineFault& message);
 absl::StatusOr<RemovalOutcome> DecodeRemoval(const v1::FleetRemoval& message);
 v1::GroupBackOff EncodeBackOff(const BackOff& back_off);

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/loop/see_fleet.h"
+#include "core/loop/why_no_growth.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/fleet.h"
 #include "plugin/convert/text.h"
@@ -173,6 +174,28 @@ absl::Status DecodeRemovalsUnderWay(const v1::LoopFleet& message, const ClusterS
   return status;
 }
 
+v1::GroupSight::Hold EncodeHold(GrowthHold hold) {
+  switch (hold) {
+    case GrowthHold::kOptionsUnknown:
+      return v1::GroupSight::OPTIONS_UNKNOWN;
+    case GrowthHold::kBacksOff:
+      return v1::GroupSight::BACKS_OFF;
+    case GrowthHold::kSized:
+      return v1::GroupSight::SIZED;
+    case GrowthHold::kHeld:
+      return v1::GroupSight::HELD;
+    case GrowthHold::kAtMaximum:
+      return v1::GroupSight::AT_MAXIMUM;
+    case GrowthHold::kUnpriced:
+      return v1::GroupSight::UNPRICED;
+    case GrowthHold::kMaximumOfCluster:
+      return v1::GroupSight::CLUSTER_MAXIMUM;
+    case GrowthHold::kNothing:
+      return v1::GroupSight::HOLD_UNSPECIFIED;
+  }
+  return v1::GroupSight::HOLD_UNSPECIFIED;
+}
+
 v1::GroupSight EncodeGroupSight(const GroupSight& group, const FleetGroupView& view) {
   v1::GroupSight message;
   message.set_node_group(view.name);
@@ -217,6 +240,9 @@ v1::LoopAction EncodeAction(const LoopAction& action, const LoopObservation& see
       break;
     case LoopAction::Kind::kGiveBack:
       message.set_give_back_slot(static_cast<int32_t>(action.slot));
+      break;
+    case LoopAction::Kind::kRemove:
+      message.set_remove_slot(static_cast<int32_t>(action.slot));
       break;
     case LoopAction::Kind::kGrow:
       EncodeTarget(action, group, message.mutable_grow());
@@ -263,10 +289,12 @@ absl::StatusOr<DecodedLoopFleet> DecodeLoopFleet(const v1::PlanLoopRequest& requ
 }
 
 v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopSight& sight,
+                                    const LoopProblem& problem, const LoopPlan& plan,
                                     const std::vector<LoopAction>& actions) {
   v1::LoopFleetAnswer answer;
   for (size_t i = 0; i < sight.groups.size(); ++i) {
     *answer.add_groups() = EncodeGroupSight(sight.groups[i], sight.fleet.groups[i]);
+    answer.mutable_groups()->rbegin()->set_hold(EncodeHold(HoldOf(seen, sight, problem, plan, i)));
   }
   answer.set_nodes(sight.nodes.all);
   answer.set_ready_nodes(sight.nodes.ready);
@@ -282,6 +310,7 @@ v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopSight
     answer.add_warnings(Printable(warning, kMostWarningBytes));
   }
   for (const LoopAction& action : actions) *answer.add_actions() = EncodeAction(action, seen);
+  answer.set_why_no_growth(Printable(WhyNoGrowth(seen, sight, problem, plan), kMostWarningBytes));
   answer.set_abandoned_nodes(static_cast<int64_t>(sight.marked.abandoned.size()));
   return answer;
 }

@@ -32,8 +32,9 @@ absl::StatusOr<DecodedLoopFleet> DecodeLoopFleet(const v1::PlanLoopRequest& requ
                                                  const DecodedProblem& growth, const LoopDecisions& decisions,
                                                  const ClusterState& cluster);
 
-// The answer without its state.
+// The answer without its state. All of the same loop.
 v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopSight& sight,
+                                    const LoopProblem& problem, const LoopPlan& plan,
                                     const std::vector<LoopAction>& actions);
 
 }  // namespace loadline

@@ -8,7 +8,6 @@
 #include "loadline/v1/cluster_state.pb.h"
 #include "loadline/v1/drain.pb.h"
 #include "loadline/v1/fit.pb.h"
-#include "loadline/v1/fleet.pb.h"
 #include "loadline/v1/load_line.pb.h"
 #include "loadline/v1/loop.pb.h"
 #include "loadline/v1/scale_up.pb.h"
@@ -73,8 +72,6 @@ constexpr Method kMethods[] = {
     {"/loadline.v1.Autoscaler/MeasureUtilization",
      Handle<v1::MeasureUtilizationRequest, v1::MeasureUtilizationResponse, AnswerMeasureUtilization>},
     {"/loadline.v1.Autoscaler/PlanLoop", Handle<v1::PlanLoopRequest, v1::PlanLoopResponse, AnswerPlanLoop>},
-    {"/loadline.v1.Autoscaler/LookAtFleet",
-     Handle<v1::LookAtFleetRequest, v1::LookAtFleetResponse, AnswerLookAtFleet>},
     {"/loadline.v1.Autoscaler/Simulate", Handle<v1::SimulateRequest, v1::SimulateResponse, AnswerSimulate>},
     {"/loadline.v1.Autoscaler/PlanDrain",
      Handle<v1::PlanDrainRequest, v1::PlanDrainResponse, AnswerPlanDrain>},

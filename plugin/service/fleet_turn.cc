@@ -87,7 +87,7 @@ v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan
   }
   const std::vector<LoopAction> actions =
       ActionsOf(fleet_.seen, sight_, plan, cluster, fleet_.options, fleet_.now_ms, &memory_);
-  v1::LoopFleetAnswer answer = EncodeLoopFleet(fleet_.seen, sight_, actions);
+  v1::LoopFleetAnswer answer = EncodeLoopFleet(fleet_.seen, sight_, problem, plan, actions);
   answer.set_timers_run(TimersRun(fleet_.seen, sight_, problem, plan));
   answer.set_state(EncodeLoopMemory(memory_));
   answer.set_state_problem(state_problem_);

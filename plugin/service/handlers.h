@@ -24,8 +24,6 @@ class ExplainRequest;
 class ExplainResponse;
 class FitRequest;
 class FitResponse;
-class LookAtFleetRequest;
-class LookAtFleetResponse;
 class MeasureUtilizationRequest;
 class MeasureUtilizationResponse;
 class PlanDrainRequest;
@@ -86,8 +84,6 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
 absl::StatusOr<v1::SimulateResponse> AnswerSimulate(const v1::SimulateRequest& request,
                                                     const Deadline& deadline, Views* views);
 
-absl::StatusOr<v1::LookAtFleetResponse> AnswerLookAtFleet(const v1::LookAtFleetRequest& request,
-                                                          const Deadline& deadline, Views* views);
 
 }  // namespace loadline
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
 )
 
@@ -82,7 +83,7 @@ func (l *leader) scaleUpStatus(o *loop) ScaleUpStatus {
 	s.Deferred = o.plan.deferred
 	s.Placed = s.PendingPods - s.Unplaced - s.Deferred - o.pods.LeftOutPods()
 	if s.Unplaced > 0 {
-		s.Why = l.whyNoGrowth(o)
+		s.Why = o.fleet().GetWhyNoGrowth()
 	}
 	for _, growth := range o.plan.loop.GetGrowth() {
 		byUse := ""
@@ -100,6 +101,13 @@ func (l *leader) scaleUpStatus(o *loop) ScaleUpStatus {
 	}
 	return s
 }
+
+// holds are the labels of a metric.
+var holds = map[loadlinev1.GroupSight_Hold]string{loadlinev1.GroupSight_HOLD_UNSPECIFIED: "none",
+	loadlinev1.GroupSight_SIZED: "none", loadlinev1.GroupSight_BACKS_OFF: "backoff",
+	loadlinev1.GroupSight_AT_MAXIMUM: "maximum", loadlinev1.GroupSight_UNPRICED: "unpriced",
+	loadlinev1.GroupSight_OPTIONS_UNKNOWN: "other", loadlinev1.GroupSight_HELD: "other",
+	loadlinev1.GroupSight_CLUSTER_MAXIMUM: "other"}
 
 // reportGrowth brings the metrics of growth up to date.
 func (l *leader) reportGrowth(o *loop) {
@@ -123,18 +131,7 @@ func (l *leader) reportGrowth(o *loop) {
 	}
 	groups := map[string]int{"none": 0, "backoff": 0, "maximum": 0, "unpriced": 0, "other": 0}
 	for _, g := range o.states {
-		switch {
-		case g.backsOff():
-			groups["backoff"]++
-		case g.room() == 0:
-			groups["maximum"]++
-		case l.unpriced(g):
-			groups["unpriced"]++
-		case g.found.GetHeld() != "":
-			groups["other"]++
-		default:
-			groups["none"]++
-		}
+		groups[holds[g.found.GetHold()]]++
 	}
 	for held, count := range groups {
 		m.nodeGroups.WithLabelValues(held).Set(float64(count))

@@ -684,6 +684,8 @@ func TestPlansThatCannotBe(t *testing.T) {
 	plan := func(r *loadlinev1.NodeRemoval) *loopPlan {
 		r.Start = true
 		return &loopPlan{PlanDrainResponse: &loadlinev1.PlanDrainResponse{Remove: []*loadlinev1.NodeRemoval{r}},
+			loop: &loadlinev1.PlanLoopResponse{Fleet: &loadlinev1.LoopFleetAnswer{Actions: []*loadlinev1.LoopAction{
+				{Action: &loadlinev1.LoopAction_RemoveSlot{RemoveSlot: r.Slot}}}}},
 			groups: map[string]*provider.Group{"g": {ID: "g"}}, nameOf: map[int32]string{3: "n"}}
 	}
 	for want, r := range map[string]*loadlinev1.NodeRemoval{

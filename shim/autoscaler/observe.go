@@ -76,11 +76,11 @@ func machineMessage(instance provider.Instance) *loadlinev1.CloudMachine {
 	}
 	switch instance.State {
 	case externalgrpc.InstanceState_INSTANCE_RUNNING:
-		m.State = loadlinev1.FleetMachine_RUNNING
+		m.State = loadlinev1.CloudMachine_RUNNING
 	case externalgrpc.InstanceState_INSTANCE_CREATING:
-		m.State = loadlinev1.FleetMachine_CREATING
+		m.State = loadlinev1.CloudMachine_CREATING
 	case externalgrpc.InstanceState_INSTANCE_DELETING:
-		m.State = loadlinev1.FleetMachine_DELETING
+		m.State = loadlinev1.CloudMachine_DELETING
 	}
 	if fault := instance.Fault; fault.Code != "" {
 		m.Fault = &loadlinev1.MachineFault{Code: text.Bound(fault.Code, 64), // thousands may fail at once

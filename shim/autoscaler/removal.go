@@ -12,12 +12,18 @@ import (
 	"loadline.dev/shim/autoscaler/actuation"
 )
 
-// removals returns the nodes of a plan that go now. What the plan says is held against the objects that it was made
+// removals returns the nodes that are to go now. What the plan says is held against the objects that it was made
 // from: an answer that does not match them is an error.
 func (c *cluster) removals(plan *loopPlan) (actuation.Plan, error) {
 	out := actuation.Plan{Atomic: map[string]bool{}}
+	goes := map[int32]bool{}
+	for _, action := range plan.loop.GetFleet().GetActions() {
+		if remove, is := action.GetAction().(*loadlinev1.LoopAction_RemoveSlot); is {
+			goes[remove.RemoveSlot] = true
+		}
+	}
 	for _, removal := range plan.GetRemove() {
-		if !removal.GetStart() {
+		if !goes[removal.GetSlot()] {
 			continue
 		}
 		r, err := c.removal(plan, removal)

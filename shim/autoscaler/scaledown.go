@@ -3,12 +3,14 @@ package autoscaler
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/actuation"
 )
 
@@ -25,10 +27,10 @@ func (l *leader) shrink(ctx context.Context, o *loop) (part string, err error) {
 		return "plan", err
 	}
 	if len(wanted.Removals) == 0 {
-		return "", nil
-	}
-	if l.fleet.coolsDown {
-		o.outcome = outcomeInCooldown
+		starts := func(r *loadlinev1.NodeRemoval) bool { return r.GetStart() }
+		if l.fleet.coolsDown && slices.ContainsFunc(o.plan.GetRemove(), starts) {
+			o.outcome = outcomeInCooldown
+		}
 		return "", nil
 	}
 	done := l.metrics.time(functionStart)

@@ -81,32 +81,42 @@ func TestReplayRefusesWhatIsNoRecording(t *testing.T) {
 	}
 }
 
-// What the engine remembers of machines is part of each question: a recording holds all that a look goes out from.
-func TestReplayOfLooksAtTheFleet(t *testing.T) {
+// What the engine remembers from loop to loop is part of each question: a recording replays a whole loop, with what
+// became late and what was done.
+func TestReplayOfLoops(t *testing.T) {
 	var file bytes.Buffer
 	client := loadlinev1.NewAutoscalerClient(engine.Record(enginetest.Open(t), &file))
-	question := &loadlinev1.LookAtFleetRequest{Options: &loadlinev1.FleetOptions{MaxNodeProvisionMilliseconds: 60_000,
-		InitialBackOffMilliseconds: 60_000, MaxBackOffMilliseconds: 60_000, MaxDeletions: 1},
-		Observation: &loadlinev1.FleetObservation{Groups: []*loadlinev1.FleetGroup{{NodeGroup: "g", Target: 1,
-			Machines: []*loadlinev1.FleetMachine{{Id: "m", State: loadlinev1.FleetMachine_CREATING}}}}}}
-	late := int64(0)
-	for minute := range 3 {
-		question.NowMilliseconds = int64(1+minute) * 60_000
-		answer, err := client.LookAtFleet(t.Context(), question)
+	group := &loadlinev1.LoopGroup{Growth: &loadlinev1.ScalableGroup{NodeGroup: "g", MaxNodes: 3},
+		Cloud: &loadlinev1.CloudGroup{Target: 1,
+			Machines: []*loadlinev1.CloudMachine{{Id: "m", State: loadlinev1.CloudMachine_CREATING}}}}
+	question := &loadlinev1.PlanLoopRequest{Cluster: &loadlinev1.PlanLoopRequest_Own{Own: &loadlinev1.Changes{}},
+		Groups: []*loadlinev1.LoopGroup{group}, Fleet: &loadlinev1.LoopFleet{Acts: true,
+			Options: &loadlinev1.FleetOptions{MaxNodeProvisionMilliseconds: 60_000, InitialBackOffMilliseconds: 60_000,
+				MaxBackOffMilliseconds: 60_000, DeletionPatienceMilliseconds: 300_000, MaxDeletions: 1}}}
+	late, deletions := int64(0), 0
+	for minute := range int64(3) {
+		question.NowS, question.Fleet.NowMilliseconds = 60*(1+minute), 60_000*(1+minute)
+		answer, err := client.PlanLoop(t.Context(), question)
 		if err != nil {
 			t.Fatal(err)
 		}
-		question.State = answer.GetState()
-		late += answer.GetGroups()[0].GetLate()
+		question.Fleet.State = answer.GetFleet().GetState()
+		late += answer.GetFleet().GetGroups()[0].GetLate()
+		question.Fleet.Outcomes = nil
+		for _, action := range answer.GetFleet().GetActions() {
+			deletions++
+			question.Fleet.Outcomes = append(question.Fleet.Outcomes,
+				&loadlinev1.ActionOutcome{Id: action.GetId(), Result: loadlinev1.ActionOutcome_DONE})
+		}
 	}
-	looks := 0
+	loops := 0
 	err := engine.Replay(t.Context(), enginetest.Open(t), &file, func(r engine.Replayed) error {
-		if looks++; !r.Same {
-			t.Errorf("look %d: answer %v, error %v", looks, r.Answer, r.Err)
+		if loops++; !r.Same {
+			t.Errorf("loop %d: answer %v, error %v", loops, r.Answer, r.Err)
 		}
 		return nil
 	})
-	if err != nil || looks != 3 || late != 2 {
-		t.Errorf("%d looks, %d times late, error %v", looks, late, err)
+	if err != nil || loops != 3 || late != 1 || deletions != 1 {
+		t.Errorf("%d loops, %d times late, %d deletions, error %v", loops, late, deletions, err)
 	}
 }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "loadline/v1/drain.pb.h"
-#include "loadline/v1/fleet.pb.h"
 #include "loadline/v1/loop.pb.h"
 #include "loadline/v1/size.pb.h"
 #include "loadline/v1/slack.pb.h"
@@ -152,45 +151,43 @@ void CheckLoop(const v1::PlanLoopRequest& request, const v1::PlanLoopResponse& r
   CheckDrain(drain, response.scale_down());
 }
 
-void CheckFleetGroup(const v1::FleetGroup& group, const v1::FleetGroupView& view, int64_t* deletions) {
-  for (const auto* list : {&view.started(), &view.not_started(), &view.lacking()}) {
-    for (const int32_t position : *list) {
-      Require(position >= 0 && position < group.machines_size() && group.machines(position).has_node(),
-              "a node is at its machine");
+// Only machines that are no nodes go, so many at most, and a group keeps its minimum.
+void CheckFleet(const v1::PlanLoopRequest& request, const v1::LoopFleetAnswer& answer) {
+  Require(answer.groups_size() == request.groups_size(), "every group is answered");
+  int64_t deletions = 0;
+  for (const v1::LoopAction& action : answer.actions()) {
+    const std::string& name = action.delete_machines().node_group();
+    for (const v1::LoopGroup& group : request.groups()) {
+      if (!action.has_delete_machines() || group.growth().node_group() != name) continue;
+      for (const int32_t machine : action.delete_machines().machines()) {
+        Require(machine >= 0 && machine < group.cloud().machines_size() &&
+                    !group.cloud().machines(machine).has_slot(),
+                "only a machine without a node is deleted");
+        ++deletions;
+      }
+      Require(
+          group.cloud().target() - action.delete_machines().machines_size() >= group.scale_down().min_nodes(),
+          "a group keeps its minimum");
     }
   }
-  for (const auto* list : {&view.delete_failed(), &view.delete_late()}) {
-    for (const int32_t position : *list) {
-      Require(position >= 0 && position < group.machines_size() && !group.machines(position).has_node(),
-              "only a machine without a node is deleted");
-    }
-    *deletions += list->size();
-  }
-  const int64_t fewer = view.delete_failed_size() + view.delete_late_size() + view.take_back();
-  Require(fewer == 0 || group.target() - fewer >= group.min_nodes(), "a group keeps its minimum");
+  Require(deletions <= request.fleet().options().max_deletions(), "so many machines go at most");
+  Require(request.fleet().acts() || answer.actions().empty(), "who does not act is told of no action");
 }
 
 // What the engine remembers comes back as bytes, and is read again.
-void AskFleet(absl::string_view bytes, FuzzEngine* engine) {
-  const char* const method = "/loadline.v1.Autoscaler/LookAtFleet";
+void AskLoop(absl::string_view bytes, FuzzEngine* engine) {
+  const char* const method = "/loadline.v1.Autoscaler/PlanLoop";
+  Ask(method, bytes, engine, CheckLoop);
+  v1::PlanLoopRequest request;
+  v1::PlanLoopResponse response;
+  if (!request.ParseFromString(std::string(bytes)) || !request.has_fleet()) return;
   const absl::StatusOr<std::string> answer = engine->Call(method, bytes);
-  NoteAnswer(answer.ok());
   if (!answer.ok()) return;
-  v1::LookAtFleetRequest request;
-  v1::LookAtFleetResponse response;
-  Require(request.ParseFromString(std::string(bytes)), "what was answered is a request");
   Require(response.ParseFromString(*answer), "an answer parses");
-  if (request.has_observation()) {
-    Require(response.groups_size() == request.observation().groups_size(), "every group is answered");
-    int64_t deletions = 0;
-    for (int i = 0; i < response.groups_size(); ++i) {
-      CheckFleetGroup(request.observation().groups(i), response.groups(i), &deletions);
-    }
-    Require(deletions <= request.options().max_deletions(), "so many machines go at most");
-  }
-  request.set_state(response.state());
+  CheckFleet(request, response.fleet());
+  request.mutable_fleet()->set_state(response.fleet().state());
   const absl::StatusOr<std::string> again = engine->Call(method, request.SerializeAsString());
-  Require(again.ok() && response.ParseFromString(*again) && response.state_problem().empty(),
+  Require(!again.ok() || (response.ParseFromString(*again) && response.fleet().state_problem().empty()),
           "a state that was handed out is taken");
 }
 
@@ -211,10 +208,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         loadline::Ask("/loadline.v1.Autoscaler/PlanDrain", bytes, &engine, loadline::CheckDrain);
         break;
       case 'l':
-        loadline::Ask("/loadline.v1.Autoscaler/PlanLoop", bytes, &engine, loadline::CheckLoop);
-        break;
-      case 'f':
-        loadline::AskFleet(bytes, &engine);
+        loadline::AskLoop(bytes, &engine);
         break;
       case 'k':
         loadline::AskSlack(bytes, &engine);

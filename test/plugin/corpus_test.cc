@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "loadline/v1/drain.pb.h"
-#include "loadline/v1/fleet.pb.h"
 #include "loadline/v1/loop.pb.h"
 #include "loadline/v1/size.pb.h"
 #include "loadline/v1/slack.pb.h"
@@ -301,33 +300,39 @@ v1::PlanLoopRequest SizingLoop() {
   return request;
 }
 
-// A group with a machine of each kind, and how actions ended.
-v1::LookAtFleetRequest Looking() {
-  v1::LookAtFleetRequest request;
-  request.set_now_milliseconds(1'700'000'000'000);
-  v1::FleetOptions* const options = request.mutable_options();
+// A group with a machine of each kind, a removal that nobody goes on with, and how an action ended.
+v1::PlanLoopRequest FleetLoop() {
+  v1::PlanLoopRequest request = Looping();
+  v1::LoopFleet* const fleet = request.mutable_fleet();
+  fleet->set_now_milliseconds(request.now_s() * 1000);
+  fleet->set_acts(true);
+  v1::FleetOptions* const options = fleet->mutable_options();
   options->set_max_node_provision_milliseconds(900'000);
   options->set_max_node_startup_milliseconds(900'000);
   options->set_initial_back_off_milliseconds(300'000);
   options->set_max_back_off_milliseconds(1'800'000);
   options->set_max_deletions(3);
-  v1::FleetGroup* const group = request.mutable_observation()->add_groups();
-  group->set_node_group("g");
-  group->set_target(4);
-  group->add_template_devices("nvidia.com/gpu");
-  group->add_machines()->set_id("coming");
-  group->mutable_machines(0)->set_state(v1::FleetMachine::CREATING);
-  group->add_machines()->set_id("failed");
-  group->mutable_machines(1)->mutable_fault()->set_code("STOCK_OUT");
-  group->add_machines()->set_id("ready");
-  group->mutable_machines(2)->mutable_node()->set_ready(true);
-  request.mutable_observation()->add_other_nodes();
-  v1::FleetIncrease* const increase = request.mutable_outcomes()->add_increases();
-  increase->set_node_group("g");
-  increase->set_result(v1::FleetIncrease::GRANTED);
-  increase->set_nodes(2);
-  request.mutable_outcomes()->add_given_up("failed");
-  request.mutable_outcomes()->add_removals()->set_node_group("g");
+  v1::LoopGroup* const group = request.mutable_groups(0);
+  group->mutable_growth()->clear_current_nodes();
+  group->clear_held();
+  const int32_t slot = group->scale_down().slots(0);
+  group->mutable_scale_down()->clear_slots();
+  v1::CloudGroup* const cloud = group->mutable_cloud();
+  cloud->set_target(4);
+  cloud->set_cloud_template(true);
+  cloud->add_machines()->set_id("coming");
+  cloud->mutable_machines(0)->set_state(v1::CloudMachine::CREATING);
+  cloud->add_machines()->set_id("failed");
+  cloud->mutable_machines(1)->mutable_fault()->set_code("STOCK_OUT");
+  cloud->add_machines()->set_id("ready");
+  cloud->mutable_machines(2)->set_slot(slot);
+  v1::ActionOutcome* const outcome = fleet->add_outcomes();
+  outcome->set_id(1);
+  outcome->set_result(v1::ActionOutcome::FAILED);
+  fleet->add_removals()->set_node_group("g");
+  fleet->add_acknowledged("uid");
+  fleet->add_marks()->set_slot(slot);
+  fleet->add_under_way()->set_node_group("g");
   return request;
 }
 
@@ -350,9 +355,7 @@ Seeds PlannerSeeds() {
   seeds["loop"] = {"l" + Looping().SerializeAsString()};
   seeds["loop_with_state"] = {"l" + RankingLoop().SerializeAsString()};
   seeds["loop_sized"] = {"l" + SizingLoop().SerializeAsString()};
-  v1::LookAtFleetRequest outcomes_only = Looking();
-  outcomes_only.clear_observation();
-  seeds["fleet"] = {"f" + Looking().SerializeAsString(), "f" + outcomes_only.SerializeAsString()};
+  seeds["loop_of_a_fleet"] = {"l" + FleetLoop().SerializeAsString()};
   seeds["drain_with_state"] = {"d" + DrainingWithState().SerializeAsString()};
   return seeds;
 }

@@ -46,7 +46,7 @@ class LoopFleetTest : public ::testing::Test {
     for (const int32_t slot : {0, 1}) {
       v1::CloudMachine* const machine = group->mutable_cloud()->add_machines();
       machine->set_id(slot == 0 ? "a" : "b");
-      machine->set_state(v1::FleetMachine::RUNNING);
+      machine->set_state(v1::CloudMachine::RUNNING);
       machine->set_slot(slot);
     }
     group->mutable_cloud()->add_machines()->set_id("c");
@@ -135,6 +135,8 @@ TEST_F(LoopFleetTest, AFailureToGrowBacksOffInTheNextLoop) {
   At(10);
   const v1::PlanLoopResponse plan = Plan();
   EXPECT_THAT(plan.growth(), SizeIs(0));
+  EXPECT_EQ(plan.fleet().groups(0).hold(), v1::GroupSight::BACKS_OFF);
+  EXPECT_EQ(plan.fleet().why_no_growth(), "1 backs off after failed scale-up");
   EXPECT_EQ(plan.fleet().groups(0).back_off().text(), "out of quota");
   EXPECT_EQ(plan.fleet().groups(0).back_off().until_milliseconds(), (kLoopFleetNowS + 300) * 1000);
   ASSERT_THAT(plan.fleet().failures(), SizeIs(1));

@@ -28,7 +28,6 @@ const (
 	Autoscaler_PlanDrain_FullMethodName          = "/loadline.v1.Autoscaler/PlanDrain"
 	Autoscaler_PlanSlack_FullMethodName          = "/loadline.v1.Autoscaler/PlanSlack"
 	Autoscaler_PlanLoop_FullMethodName           = "/loadline.v1.Autoscaler/PlanLoop"
-	Autoscaler_LookAtFleet_FullMethodName        = "/loadline.v1.Autoscaler/LookAtFleet"
 	Autoscaler_Simulate_FullMethodName           = "/loadline.v1.Autoscaler/Simulate"
 )
 
@@ -69,11 +68,6 @@ type AutoscalerClient interface {
 	// for slack, and which nodes go; while groups grow none starts to go. Remembers the state with the view.
 	// Errors: those of PlanScaleUp, PlanSlack and PlanDrain.
 	PlanLoop(ctx context.Context, in *PlanLoopRequest, opts ...grpc.CallOption) (*PlanLoopResponse, error)
-	// Tells what becomes of the machines that the cloud lists: how many nodes of each group are started, on
-	// their way, late or failed, which machines to give up, and which groups back off. Remembers nothing: the
-	// state goes in and out. INVALID_ARGUMENT: names group, machine, outcome or field. RESOURCE_EXHAUSTED: a
-	// limit that the text names, or the answer would outgrow 4 MiB.
-	LookAtFleet(ctx context.Context, in *LookAtFleetRequest, opts ...grpc.CallOption) (*LookAtFleetResponse, error)
 	// Simulates days of a cluster, in which the loop of PlanLoop acts. Reads and keeps no view.
 	// INVALID_ARGUMENT: names the field. DEADLINE_EXCEEDED: the days did not end before the call, or before ten
 	// minutes; a call without a deadline has 45 seconds. RESOURCE_EXHAUSTED: another simulation runs, or there
@@ -159,16 +153,6 @@ func (c *autoscalerClient) PlanLoop(ctx context.Context, in *PlanLoopRequest, op
 	return out, nil
 }
 
-func (c *autoscalerClient) LookAtFleet(ctx context.Context, in *LookAtFleetRequest, opts ...grpc.CallOption) (*LookAtFleetResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(LookAtFleetResponse)
-	err := c.cc.Invoke(ctx, Autoscaler_LookAtFleet_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 func (c *autoscalerClient) Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SimulateResponse)
@@ -216,11 +200,6 @@ type AutoscalerServer interface {
 	// for slack, and which nodes go; while groups grow none starts to go. Remembers the state with the view.
 	// Errors: those of PlanScaleUp, PlanSlack and PlanDrain.
 	PlanLoop(context.Context, *PlanLoopRequest) (*PlanLoopResponse, error)
-	// Tells what becomes of the machines that the cloud lists: how many nodes of each group are started, on
-	// their way, late or failed, which machines to give up, and which groups back off. Remembers nothing: the
-	// state goes in and out. INVALID_ARGUMENT: names group, machine, outcome or field. RESOURCE_EXHAUSTED: a
-	// limit that the text names, or the answer would outgrow 4 MiB.
-	LookAtFleet(context.Context, *LookAtFleetRequest) (*LookAtFleetResponse, error)
 	// Simulates days of a cluster, in which the loop of PlanLoop acts. Reads and keeps no view.
 	// INVALID_ARGUMENT: names the field. DEADLINE_EXCEEDED: the days did not end before the call, or before ten
 	// minutes; a call without a deadline has 45 seconds. RESOURCE_EXHAUSTED: another simulation runs, or there
@@ -256,9 +235,6 @@ func (UnimplementedAutoscalerServer) PlanSlack(context.Context, *PlanSlackReques
 }
 func (UnimplementedAutoscalerServer) PlanLoop(context.Context, *PlanLoopRequest) (*PlanLoopResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PlanLoop not implemented")
-}
-func (UnimplementedAutoscalerServer) LookAtFleet(context.Context, *LookAtFleetRequest) (*LookAtFleetResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method LookAtFleet not implemented")
 }
 func (UnimplementedAutoscalerServer) Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Simulate not implemented")
@@ -410,24 +386,6 @@ func _Autoscaler_PlanLoop_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Autoscaler_LookAtFleet_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(LookAtFleetRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(AutoscalerServer).LookAtFleet(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Autoscaler_LookAtFleet_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(AutoscalerServer).LookAtFleet(ctx, req.(*LookAtFleetRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 func _Autoscaler_Simulate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SimulateRequest)
 	if err := dec(in); err != nil {
@@ -480,10 +438,6 @@ var Autoscaler_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "PlanLoop",
 			Handler:    _Autoscaler_PlanLoop_Handler,
-		},
-		{
-			MethodName: "LookAtFleet",
-			Handler:    _Autoscaler_LookAtFleet_Handler,
 		},
 		{
 			MethodName: "Simulate",

@@ -23,112 +23,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// How far it is.
-type FleetMachine_State int32
-
-const (
-	FleetMachine_STATE_UNSPECIFIED FleetMachine_State = 0 // the cloud does not tell
-	FleetMachine_RUNNING           FleetMachine_State = 1 // it runs
-	FleetMachine_CREATING          FleetMachine_State = 2 // it is being created
-	FleetMachine_DELETING          FleetMachine_State = 3 // it is being deleted
-)
-
-// Enum value maps for FleetMachine_State.
-var (
-	FleetMachine_State_name = map[int32]string{
-		0: "STATE_UNSPECIFIED",
-		1: "RUNNING",
-		2: "CREATING",
-		3: "DELETING",
-	}
-	FleetMachine_State_value = map[string]int32{
-		"STATE_UNSPECIFIED": 0,
-		"RUNNING":           1,
-		"CREATING":          2,
-		"DELETING":          3,
-	}
-)
-
-func (x FleetMachine_State) Enum() *FleetMachine_State {
-	p := new(FleetMachine_State)
-	*p = x
-	return p
-}
-
-func (x FleetMachine_State) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (FleetMachine_State) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_fleet_proto_enumTypes[0].Descriptor()
-}
-
-func (FleetMachine_State) Type() protoreflect.EnumType {
-	return &file_loadline_v1_fleet_proto_enumTypes[0]
-}
-
-func (x FleetMachine_State) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use FleetMachine_State.Descriptor instead.
-func (FleetMachine_State) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{4, 0}
-}
-
-// What the cloud said.
-type FleetIncrease_Result int32
-
-const (
-	FleetIncrease_RESULT_UNSPECIFIED FleetIncrease_Result = 0 // refused
-	FleetIncrease_GRANTED            FleetIncrease_Result = 1 // it makes them
-	FleetIncrease_CHANGED            FleetIncrease_Result = 2 // somebody else has changed the target: nobody's fault
-	FleetIncrease_FAILED             FleetIncrease_Result = 3 // it did not, or did not answer
-)
-
-// Enum value maps for FleetIncrease_Result.
-var (
-	FleetIncrease_Result_name = map[int32]string{
-		0: "RESULT_UNSPECIFIED",
-		1: "GRANTED",
-		2: "CHANGED",
-		3: "FAILED",
-	}
-	FleetIncrease_Result_value = map[string]int32{
-		"RESULT_UNSPECIFIED": 0,
-		"GRANTED":            1,
-		"CHANGED":            2,
-		"FAILED":             3,
-	}
-)
-
-func (x FleetIncrease_Result) Enum() *FleetIncrease_Result {
-	p := new(FleetIncrease_Result)
-	*p = x
-	return p
-}
-
-func (x FleetIncrease_Result) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (FleetIncrease_Result) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_fleet_proto_enumTypes[1].Descriptor()
-}
-
-func (FleetIncrease_Result) Type() protoreflect.EnumType {
-	return &file_loadline_v1_fleet_proto_enumTypes[1]
-}
-
-func (x FleetIncrease_Result) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use FleetIncrease_Result.Descriptor instead.
-func (FleetIncrease_Result) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{9, 0}
-}
-
 // What kind of failure it was.
 type GroupBackOff_Reason int32
 
@@ -169,11 +63,11 @@ func (x GroupBackOff_Reason) String() string {
 }
 
 func (GroupBackOff_Reason) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_fleet_proto_enumTypes[2].Descriptor()
+	return file_loadline_v1_fleet_proto_enumTypes[0].Descriptor()
 }
 
 func (GroupBackOff_Reason) Type() protoreflect.EnumType {
-	return &file_loadline_v1_fleet_proto_enumTypes[2]
+	return &file_loadline_v1_fleet_proto_enumTypes[0]
 }
 
 func (x GroupBackOff_Reason) Number() protoreflect.EnumNumber {
@@ -182,7 +76,60 @@ func (x GroupBackOff_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GroupBackOff_Reason.Descriptor instead.
 func (GroupBackOff_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{13, 0}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{3, 0}
+}
+
+// How far it is.
+type CloudMachine_State int32
+
+const (
+	CloudMachine_STATE_UNSPECIFIED CloudMachine_State = 0 // the cloud does not tell
+	CloudMachine_RUNNING           CloudMachine_State = 1 // it runs
+	CloudMachine_CREATING          CloudMachine_State = 2 // it is being created
+	CloudMachine_DELETING          CloudMachine_State = 3 // it is being deleted
+)
+
+// Enum value maps for CloudMachine_State.
+var (
+	CloudMachine_State_name = map[int32]string{
+		0: "STATE_UNSPECIFIED",
+		1: "RUNNING",
+		2: "CREATING",
+		3: "DELETING",
+	}
+	CloudMachine_State_value = map[string]int32{
+		"STATE_UNSPECIFIED": 0,
+		"RUNNING":           1,
+		"CREATING":          2,
+		"DELETING":          3,
+	}
+)
+
+func (x CloudMachine_State) Enum() *CloudMachine_State {
+	p := new(CloudMachine_State)
+	*p = x
+	return p
+}
+
+func (x CloudMachine_State) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CloudMachine_State) Descriptor() protoreflect.EnumDescriptor {
+	return file_loadline_v1_fleet_proto_enumTypes[1].Descriptor()
+}
+
+func (CloudMachine_State) Type() protoreflect.EnumType {
+	return &file_loadline_v1_fleet_proto_enumTypes[1]
+}
+
+func (x CloudMachine_State) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CloudMachine_State.Descriptor instead.
+func (CloudMachine_State) EnumDescriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{7, 0}
 }
 
 // What became of it.
@@ -225,11 +172,11 @@ func (x ActionOutcome_Result) String() string {
 }
 
 func (ActionOutcome_Result) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_fleet_proto_enumTypes[3].Descriptor()
+	return file_loadline_v1_fleet_proto_enumTypes[2].Descriptor()
 }
 
 func (ActionOutcome_Result) Type() protoreflect.EnumType {
-	return &file_loadline_v1_fleet_proto_enumTypes[3]
+	return &file_loadline_v1_fleet_proto_enumTypes[2]
 }
 
 func (x ActionOutcome_Result) Number() protoreflect.EnumNumber {
@@ -238,90 +185,72 @@ func (x ActionOutcome_Result) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActionOutcome_Result.Descriptor instead.
 func (ActionOutcome_Result) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{20, 0}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{10, 0}
 }
 
-// One look. Times are in milliseconds since 1970; times and periods are in [0, 2^50].
-type LookAtFleetRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// What time it is. At least 1.
-	NowMilliseconds int64 `protobuf:"varint,1,opt,name=now_milliseconds,json=nowMilliseconds,proto3" json:"now_milliseconds,omitempty"`
-	// What counts as late, and more. Required.
-	Options *FleetOptions `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
-	// What the last answer left, whichever engine gave it. Empty: nothing is remembered. What cannot be read is
-	// put aside, as state_problem says.
-	State []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// How the actions since the last look ended: taken note of before anything else.
-	Outcomes *FleetOutcomes `protobuf:"bytes,4,opt,name=outcomes,proto3" json:"outcomes,omitempty"`
-	// What the cloud and the cluster show. Unset: only the outcomes are taken note of.
-	Observation   *FleetObservation `protobuf:"bytes,5,opt,name=observation,proto3" json:"observation,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
+// What keeps it from growing further than the plan has it grow; the first that holds.
+type GroupSight_Hold int32
 
-func (x *LookAtFleetRequest) Reset() {
-	*x = LookAtFleetRequest{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
+const (
+	GroupSight_HOLD_UNSPECIFIED GroupSight_Hold = 0 // nothing does
+	GroupSight_OPTIONS_UNKNOWN  GroupSight_Hold = 1 // nobody knows its options
+	GroupSight_BACKS_OFF        GroupSight_Hold = 2 // it has failed to grow
+	GroupSight_SIZED            GroupSight_Hold = 3 // it grows by nothing but how full it is
+	GroupSight_HELD             GroupSight_Hold = 4 // what `held` says
+	GroupSight_AT_MAXIMUM       GroupSight_Hold = 5 // its own maximum
+	GroupSight_UNPRICED         GroupSight_Hold = 6 // nobody knows what its nodes are like, or cost
+	GroupSight_CLUSTER_MAXIMUM  GroupSight_Hold = 7 // the maxima of the cluster
+)
 
-func (x *LookAtFleetRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LookAtFleetRequest) ProtoMessage() {}
-
-func (x *LookAtFleetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[0]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
+// Enum value maps for GroupSight_Hold.
+var (
+	GroupSight_Hold_name = map[int32]string{
+		0: "HOLD_UNSPECIFIED",
+		1: "OPTIONS_UNKNOWN",
+		2: "BACKS_OFF",
+		3: "SIZED",
+		4: "HELD",
+		5: "AT_MAXIMUM",
+		6: "UNPRICED",
+		7: "CLUSTER_MAXIMUM",
 	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LookAtFleetRequest.ProtoReflect.Descriptor instead.
-func (*LookAtFleetRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{0}
-}
-
-func (x *LookAtFleetRequest) GetNowMilliseconds() int64 {
-	if x != nil {
-		return x.NowMilliseconds
+	GroupSight_Hold_value = map[string]int32{
+		"HOLD_UNSPECIFIED": 0,
+		"OPTIONS_UNKNOWN":  1,
+		"BACKS_OFF":        2,
+		"SIZED":            3,
+		"HELD":             4,
+		"AT_MAXIMUM":       5,
+		"UNPRICED":         6,
+		"CLUSTER_MAXIMUM":  7,
 	}
-	return 0
+)
+
+func (x GroupSight_Hold) Enum() *GroupSight_Hold {
+	p := new(GroupSight_Hold)
+	*p = x
+	return p
 }
 
-func (x *LookAtFleetRequest) GetOptions() *FleetOptions {
-	if x != nil {
-		return x.Options
-	}
-	return nil
+func (x GroupSight_Hold) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (x *LookAtFleetRequest) GetState() []byte {
-	if x != nil {
-		return x.State
-	}
-	return nil
+func (GroupSight_Hold) Descriptor() protoreflect.EnumDescriptor {
+	return file_loadline_v1_fleet_proto_enumTypes[3].Descriptor()
 }
 
-func (x *LookAtFleetRequest) GetOutcomes() *FleetOutcomes {
-	if x != nil {
-		return x.Outcomes
-	}
-	return nil
+func (GroupSight_Hold) Type() protoreflect.EnumType {
+	return &file_loadline_v1_fleet_proto_enumTypes[3]
 }
 
-func (x *LookAtFleetRequest) GetObservation() *FleetObservation {
-	if x != nil {
-		return x.Observation
-	}
-	return nil
+func (x GroupSight_Hold) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GroupSight_Hold.Descriptor instead.
+func (GroupSight_Hold) EnumDescriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{15, 0}
 }
 
 // What holds for all groups.
@@ -359,7 +288,7 @@ type FleetOptions struct {
 
 func (x *FleetOptions) Reset() {
 	*x = FleetOptions{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[1]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -371,7 +300,7 @@ func (x *FleetOptions) String() string {
 func (*FleetOptions) ProtoMessage() {}
 
 func (x *FleetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[1]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -384,7 +313,7 @@ func (x *FleetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FleetOptions.ProtoReflect.Descriptor instead.
 func (*FleetOptions) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{1}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *FleetOptions) GetMaxNodeProvisionMilliseconds() int64 {
@@ -471,262 +400,6 @@ func (x *FleetOptions) GetDelayAfterFailureMilliseconds() int64 {
 	return 0
 }
 
-// What the cloud and the cluster show.
-type FleetObservation struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Node groups, at most 1000. Names are unique, and so are ids of machines in all of them.
-	Groups []*FleetGroup `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Nodes of no machine of these groups.
-	OtherNodes []*FleetNode `protobuf:"bytes,2,rep,name=other_nodes,json=otherNodes,proto3" json:"other_nodes,omitempty"`
-	// The first one of this client, whose cloud provider may call machines by other ids than before: those that
-	// run without a node, and that nothing is remembered of, are never late.
-	First         bool `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FleetObservation) Reset() {
-	*x = FleetObservation{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FleetObservation) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FleetObservation) ProtoMessage() {}
-
-func (x *FleetObservation) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FleetObservation.ProtoReflect.Descriptor instead.
-func (*FleetObservation) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *FleetObservation) GetGroups() []*FleetGroup {
-	if x != nil {
-		return x.Groups
-	}
-	return nil
-}
-
-func (x *FleetObservation) GetOtherNodes() []*FleetNode {
-	if x != nil {
-		return x.OtherNodes
-	}
-	return nil
-}
-
-func (x *FleetObservation) GetFirst() bool {
-	if x != nil {
-		return x.First
-	}
-	return false
-}
-
-// A node group.
-type FleetGroup struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its id.
-	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// Nodes that it has at least. [0, 2^31).
-	MinNodes int32 `protobuf:"varint,2,opt,name=min_nodes,json=minNodes,proto3" json:"min_nodes,omitempty"`
-	// Nodes that the cloud is to hold. [0, 2^31).
-	Target int32 `protobuf:"varint,3,opt,name=target,proto3" json:"target,omitempty"`
-	// Nobody knows its options: it is left as it is.
-	Unreadable bool `protobuf:"varint,4,opt,name=unreadable,proto3" json:"unreadable,omitempty"`
-	// Removals of ours are under way in it, which may have lowered its target already.
-	Shrinks bool `protobuf:"varint,5,opt,name=shrinks,proto3" json:"shrinks,omitempty"`
-	// See FleetOptions. Unset, or 0: as there.
-	MaxNodeProvisionMilliseconds int64 `protobuf:"varint,6,opt,name=max_node_provision_milliseconds,json=maxNodeProvisionMilliseconds,proto3" json:"max_node_provision_milliseconds,omitempty"`
-	// See FleetOptions. Unset, or 0: as there.
-	MaxNodeStartupMilliseconds int64 `protobuf:"varint,7,opt,name=max_node_startup_milliseconds,json=maxNodeStartupMilliseconds,proto3" json:"max_node_startup_milliseconds,omitempty"`
-	// Names of extended resources that the cloud says new nodes offer. At most 64.
-	TemplateDevices []string `protobuf:"bytes,8,rep,name=template_devices,json=templateDevices,proto3" json:"template_devices,omitempty"`
-	// Its machines. At most 100000 in all groups.
-	Machines      []*FleetMachine `protobuf:"bytes,9,rep,name=machines,proto3" json:"machines,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FleetGroup) Reset() {
-	*x = FleetGroup{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FleetGroup) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FleetGroup) ProtoMessage() {}
-
-func (x *FleetGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FleetGroup.ProtoReflect.Descriptor instead.
-func (*FleetGroup) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *FleetGroup) GetNodeGroup() string {
-	if x != nil {
-		return x.NodeGroup
-	}
-	return ""
-}
-
-func (x *FleetGroup) GetMinNodes() int32 {
-	if x != nil {
-		return x.MinNodes
-	}
-	return 0
-}
-
-func (x *FleetGroup) GetTarget() int32 {
-	if x != nil {
-		return x.Target
-	}
-	return 0
-}
-
-func (x *FleetGroup) GetUnreadable() bool {
-	if x != nil {
-		return x.Unreadable
-	}
-	return false
-}
-
-func (x *FleetGroup) GetShrinks() bool {
-	if x != nil {
-		return x.Shrinks
-	}
-	return false
-}
-
-func (x *FleetGroup) GetMaxNodeProvisionMilliseconds() int64 {
-	if x != nil {
-		return x.MaxNodeProvisionMilliseconds
-	}
-	return 0
-}
-
-func (x *FleetGroup) GetMaxNodeStartupMilliseconds() int64 {
-	if x != nil {
-		return x.MaxNodeStartupMilliseconds
-	}
-	return 0
-}
-
-func (x *FleetGroup) GetTemplateDevices() []string {
-	if x != nil {
-		return x.TemplateDevices
-	}
-	return nil
-}
-
-func (x *FleetGroup) GetMachines() []*FleetMachine {
-	if x != nil {
-		return x.Machines
-	}
-	return nil
-}
-
-// A machine that the cloud lists.
-type FleetMachine struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The provider id of its node. Printable ASCII without spaces, at most 1024 bytes.
-	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// How far it is.
-	State FleetMachine_State `protobuf:"varint,2,opt,name=state,proto3,enum=loadline.v1.FleetMachine_State" json:"state,omitempty"`
-	// Set: why it cannot be created.
-	Fault *MachineFault `protobuf:"bytes,3,opt,name=fault,proto3" json:"fault,omitempty"`
-	// Its node. Unset: it has none.
-	Node          *FleetNode `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FleetMachine) Reset() {
-	*x = FleetMachine{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FleetMachine) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FleetMachine) ProtoMessage() {}
-
-func (x *FleetMachine) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FleetMachine.ProtoReflect.Descriptor instead.
-func (*FleetMachine) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *FleetMachine) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *FleetMachine) GetState() FleetMachine_State {
-	if x != nil {
-		return x.State
-	}
-	return FleetMachine_STATE_UNSPECIFIED
-}
-
-func (x *FleetMachine) GetFault() *MachineFault {
-	if x != nil {
-		return x.Fault
-	}
-	return nil
-}
-
-func (x *FleetMachine) GetNode() *FleetNode {
-	if x != nil {
-		return x.Node
-	}
-	return nil
-}
-
 // Why a machine cannot be created.
 type MachineFault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -742,7 +415,7 @@ type MachineFault struct {
 
 func (x *MachineFault) Reset() {
 	*x = MachineFault{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[5]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -754,7 +427,7 @@ func (x *MachineFault) String() string {
 func (*MachineFault) ProtoMessage() {}
 
 func (x *MachineFault) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[5]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -767,7 +440,7 @@ func (x *MachineFault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MachineFault.ProtoReflect.Descriptor instead.
 func (*MachineFault) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *MachineFault) GetCode() string {
@@ -791,307 +464,6 @@ func (x *MachineFault) GetOutOfResources() bool {
 	return false
 }
 
-// A node that has registered.
-type FleetNode struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// When it was created. 0: not known.
-	CreatedMilliseconds int64 `protobuf:"varint,1,opt,name=created_milliseconds,json=createdMilliseconds,proto3" json:"created_milliseconds,omitempty"`
-	// It is ready, and carries no taint that goes at the start.
-	Ready bool `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
-	// The cloud was asked to delete it.
-	Leaving bool `protobuf:"varint,3,opt,name=leaving,proto3" json:"leaving,omitempty"`
-	// Names of extended resources of which it offers some. At most 64.
-	Devices       []string `protobuf:"bytes,4,rep,name=devices,proto3" json:"devices,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FleetNode) Reset() {
-	*x = FleetNode{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FleetNode) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FleetNode) ProtoMessage() {}
-
-func (x *FleetNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FleetNode.ProtoReflect.Descriptor instead.
-func (*FleetNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *FleetNode) GetCreatedMilliseconds() int64 {
-	if x != nil {
-		return x.CreatedMilliseconds
-	}
-	return 0
-}
-
-func (x *FleetNode) GetReady() bool {
-	if x != nil {
-		return x.Ready
-	}
-	return false
-}
-
-func (x *FleetNode) GetLeaving() bool {
-	if x != nil {
-		return x.Leaving
-	}
-	return false
-}
-
-func (x *FleetNode) GetDevices() []string {
-	if x != nil {
-		return x.Devices
-	}
-	return nil
-}
-
-// How actions ended. At most 1000 entries of increases, and 100000 of the others.
-type FleetOutcomes struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Groups that were asked to grow.
-	Increases []*FleetIncrease `protobuf:"bytes,1,rep,name=increases,proto3" json:"increases,omitempty"`
-	// Ids of machines without a node that the cloud deletes, or may delete: it did not say that it does not.
-	GivenUp []string `protobuf:"bytes,2,rep,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"`
-	// Nodes that were removed.
-	Removals []*FleetRemoval `protobuf:"bytes,3,rep,name=removals,proto3" json:"removals,omitempty"`
-	// Nodes that were to go could not be tainted.
-	TaintingFailed bool `protobuf:"varint,4,opt,name=tainting_failed,json=taintingFailed,proto3" json:"tainting_failed,omitempty"`
-	// Nodes that the cloud had not begun to make, of which we took the target back for others: no failure.
-	TakenBack     []*FleetTakenBack `protobuf:"bytes,5,rep,name=taken_back,json=takenBack,proto3" json:"taken_back,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FleetOutcomes) Reset() {
-	*x = FleetOutcomes{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FleetOutcomes) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FleetOutcomes) ProtoMessage() {}
-
-func (x *FleetOutcomes) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FleetOutcomes.ProtoReflect.Descriptor instead.
-func (*FleetOutcomes) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *FleetOutcomes) GetIncreases() []*FleetIncrease {
-	if x != nil {
-		return x.Increases
-	}
-	return nil
-}
-
-func (x *FleetOutcomes) GetGivenUp() []string {
-	if x != nil {
-		return x.GivenUp
-	}
-	return nil
-}
-
-func (x *FleetOutcomes) GetRemovals() []*FleetRemoval {
-	if x != nil {
-		return x.Removals
-	}
-	return nil
-}
-
-func (x *FleetOutcomes) GetTaintingFailed() bool {
-	if x != nil {
-		return x.TaintingFailed
-	}
-	return false
-}
-
-func (x *FleetOutcomes) GetTakenBack() []*FleetTakenBack {
-	if x != nil {
-		return x.TakenBack
-	}
-	return nil
-}
-
-// By how much the target of a group was taken back.
-type FleetTakenBack struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the group.
-	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// [1, 2^31).
-	Nodes         int32 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FleetTakenBack) Reset() {
-	*x = FleetTakenBack{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FleetTakenBack) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FleetTakenBack) ProtoMessage() {}
-
-func (x *FleetTakenBack) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FleetTakenBack.ProtoReflect.Descriptor instead.
-func (*FleetTakenBack) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *FleetTakenBack) GetNodeGroup() string {
-	if x != nil {
-		return x.NodeGroup
-	}
-	return ""
-}
-
-func (x *FleetTakenBack) GetNodes() int32 {
-	if x != nil {
-		return x.Nodes
-	}
-	return 0
-}
-
-// How a request for nodes ended.
-type FleetIncrease struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the group.
-	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// What the cloud said.
-	Result FleetIncrease_Result `protobuf:"varint,2,opt,name=result,proto3,enum=loadline.v1.FleetIncrease_Result" json:"result,omitempty"`
-	// The target before. [0, 2^31).
-	From int32 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`
-	// How many nodes more. [1, 2^31).
-	Nodes int32 `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// See FleetGroup.
-	MaxNodeProvisionMilliseconds int64 `protobuf:"varint,5,opt,name=max_node_provision_milliseconds,json=maxNodeProvisionMilliseconds,proto3" json:"max_node_provision_milliseconds,omitempty"`
-	// What is wrong, with FAILED. At most 4096 bytes.
-	Error         string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FleetIncrease) Reset() {
-	*x = FleetIncrease{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FleetIncrease) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FleetIncrease) ProtoMessage() {}
-
-func (x *FleetIncrease) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FleetIncrease.ProtoReflect.Descriptor instead.
-func (*FleetIncrease) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *FleetIncrease) GetNodeGroup() string {
-	if x != nil {
-		return x.NodeGroup
-	}
-	return ""
-}
-
-func (x *FleetIncrease) GetResult() FleetIncrease_Result {
-	if x != nil {
-		return x.Result
-	}
-	return FleetIncrease_RESULT_UNSPECIFIED
-}
-
-func (x *FleetIncrease) GetFrom() int32 {
-	if x != nil {
-		return x.From
-	}
-	return 0
-}
-
-func (x *FleetIncrease) GetNodes() int32 {
-	if x != nil {
-		return x.Nodes
-	}
-	return 0
-}
-
-func (x *FleetIncrease) GetMaxNodeProvisionMilliseconds() int64 {
-	if x != nil {
-		return x.MaxNodeProvisionMilliseconds
-	}
-	return 0
-}
-
-func (x *FleetIncrease) GetError() string {
-	if x != nil {
-		return x.Error
-	}
-	return ""
-}
-
 // A node that was removed with its machine.
 type FleetRemoval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1105,7 +477,7 @@ type FleetRemoval struct {
 
 func (x *FleetRemoval) Reset() {
 	*x = FleetRemoval{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[10]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +489,7 @@ func (x *FleetRemoval) String() string {
 func (*FleetRemoval) ProtoMessage() {}
 
 func (x *FleetRemoval) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[10]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +502,7 @@ func (x *FleetRemoval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FleetRemoval.ProtoReflect.Descriptor instead.
 func (*FleetRemoval) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *FleetRemoval) GetNodeGroup() string {
@@ -1145,315 +517,6 @@ func (x *FleetRemoval) GetMachine() string {
 		return x.Machine
 	}
 	return ""
-}
-
-// What a look finds out.
-type LookAtFleetResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// To be handed back with the next question, also by another process: bytes with a version, at most 1 MiB.
-	State []byte `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// Why the state of the question could not be read, and all is as if it were empty. Empty: it could.
-	StateProblem string `protobuf:"bytes,2,opt,name=state_problem,json=stateProblem,proto3" json:"state_problem,omitempty"`
-	// Each group of the observation, in its order; without an observation each group of outcomes.increases, by
-	// name, with back_off and held only.
-	Groups []*FleetGroupView `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Positions in other_nodes of nodes that have not started.
-	OtherNotStarted []int32 `protobuf:"varint,4,rep,packed,name=other_not_started,json=otherNotStarted,proto3" json:"other_not_started,omitempty"`
-	// Why no group may grow; empty: they may.
-	Unhealthy string `protobuf:"bytes,5,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
-	// No node goes for now: a group has grown, a node has gone, or tainting has failed.
-	CoolsDown bool `protobuf:"varint,6,opt,name=cools_down,json=coolsDown,proto3" json:"cools_down,omitempty"`
-	// Some group backs off, whether it is listed or not.
-	BacksOff bool `protobuf:"varint,7,opt,name=backs_off,json=backsOff,proto3" json:"backs_off,omitempty"`
-	// Groups that have failed, in the order in which that was noticed.
-	Failures []*FleetFailure `protobuf:"bytes,8,rep,name=failures,proto3" json:"failures,omitempty"`
-	// Machines that were found to have failed.
-	FailedCreations []*FailedCreations `protobuf:"bytes,9,rep,name=failed_creations,json=failedCreations,proto3" json:"failed_creations,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
-}
-
-func (x *LookAtFleetResponse) Reset() {
-	*x = LookAtFleetResponse{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[11]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LookAtFleetResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LookAtFleetResponse) ProtoMessage() {}
-
-func (x *LookAtFleetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[11]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LookAtFleetResponse.ProtoReflect.Descriptor instead.
-func (*LookAtFleetResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{11}
-}
-
-func (x *LookAtFleetResponse) GetState() []byte {
-	if x != nil {
-		return x.State
-	}
-	return nil
-}
-
-func (x *LookAtFleetResponse) GetStateProblem() string {
-	if x != nil {
-		return x.StateProblem
-	}
-	return ""
-}
-
-func (x *LookAtFleetResponse) GetGroups() []*FleetGroupView {
-	if x != nil {
-		return x.Groups
-	}
-	return nil
-}
-
-func (x *LookAtFleetResponse) GetOtherNotStarted() []int32 {
-	if x != nil {
-		return x.OtherNotStarted
-	}
-	return nil
-}
-
-func (x *LookAtFleetResponse) GetUnhealthy() string {
-	if x != nil {
-		return x.Unhealthy
-	}
-	return ""
-}
-
-func (x *LookAtFleetResponse) GetCoolsDown() bool {
-	if x != nil {
-		return x.CoolsDown
-	}
-	return false
-}
-
-func (x *LookAtFleetResponse) GetBacksOff() bool {
-	if x != nil {
-		return x.BacksOff
-	}
-	return false
-}
-
-func (x *LookAtFleetResponse) GetFailures() []*FleetFailure {
-	if x != nil {
-		return x.Failures
-	}
-	return nil
-}
-
-func (x *LookAtFleetResponse) GetFailedCreations() []*FailedCreations {
-	if x != nil {
-		return x.FailedCreations
-	}
-	return nil
-}
-
-// What becomes of a group. Positions are those of its machines in the question, in order.
-type FleetGroupView struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its id.
-	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// With a node that pods may go to, or that has had its time to start.
-	Started []int32 `protobuf:"varint,2,rep,packed,name=started,proto3" json:"started,omitempty"`
-	// With a node that has registered a short time ago, and is not ready or lacks devices of the group.
-	NotStarted []int32 `protobuf:"varint,3,rep,packed,name=not_started,json=notStarted,proto3" json:"not_started,omitempty"`
-	// With a node that lacks devices of the group, however old it is.
-	Lacking []int32 `protobuf:"varint,4,rep,packed,name=lacking,proto3" json:"lacking,omitempty"`
-	// Nodes on their way: those that have not started and do not leave.
-	Starting int64 `protobuf:"varint,5,opt,name=starting,proto3" json:"starting,omitempty"`
-	// Nodes on their way: those that have not registered, and have their time to.
-	Coming int64 `protobuf:"varint,6,opt,name=coming,proto3" json:"coming,omitempty"`
-	// Machines that cannot be created.
-	Failed int64 `protobuf:"varint,7,opt,name=failed,proto3" json:"failed,omitempty"`
-	// Machines that did not register a node in time, and never had one.
-	Late int64 `protobuf:"varint,8,opt,name=late,proto3" json:"late,omitempty"`
-	// Machines whose node has been gone for longer than that. They are not deleted: pods may run there.
-	Lost int64 `protobuf:"varint,9,opt,name=lost,proto3" json:"lost,omitempty"`
-	// Nodes that the cloud has not begun to make in time.
-	NotBegun int64 `protobuf:"varint,10,opt,name=not_begun,json=notBegun,proto3" json:"not_begun,omitempty"`
-	// Machines that are not being deleted.
-	Live int64 `protobuf:"varint,11,opt,name=live,proto3" json:"live,omitempty"`
-	// Machines to delete now, that failed.
-	DeleteFailed []int32 `protobuf:"varint,12,rep,packed,name=delete_failed,json=deleteFailed,proto3" json:"delete_failed,omitempty"`
-	// Machines to delete now, that are late.
-	DeleteLate []int32 `protobuf:"varint,13,rep,packed,name=delete_late,json=deleteLate,proto3" json:"delete_late,omitempty"`
-	// By how many nodes to lower the target beside.
-	TakeBack int64 `protobuf:"varint,14,opt,name=take_back,json=takeBack,proto3" json:"take_back,omitempty"`
-	// While it backs off.
-	BackOff *GroupBackOff `protobuf:"bytes,15,opt,name=back_off,json=backOff,proto3" json:"back_off,omitempty"`
-	// The same in words; empty: it does not.
-	Held string `protobuf:"bytes,16,opt,name=held,proto3" json:"held,omitempty"`
-	// Of `coming`, nodes that the cloud has not begun to make.
-	Unbegun       int64 `protobuf:"varint,17,opt,name=unbegun,proto3" json:"unbegun,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FleetGroupView) Reset() {
-	*x = FleetGroupView{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FleetGroupView) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FleetGroupView) ProtoMessage() {}
-
-func (x *FleetGroupView) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FleetGroupView.ProtoReflect.Descriptor instead.
-func (*FleetGroupView) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *FleetGroupView) GetNodeGroup() string {
-	if x != nil {
-		return x.NodeGroup
-	}
-	return ""
-}
-
-func (x *FleetGroupView) GetStarted() []int32 {
-	if x != nil {
-		return x.Started
-	}
-	return nil
-}
-
-func (x *FleetGroupView) GetNotStarted() []int32 {
-	if x != nil {
-		return x.NotStarted
-	}
-	return nil
-}
-
-func (x *FleetGroupView) GetLacking() []int32 {
-	if x != nil {
-		return x.Lacking
-	}
-	return nil
-}
-
-func (x *FleetGroupView) GetStarting() int64 {
-	if x != nil {
-		return x.Starting
-	}
-	return 0
-}
-
-func (x *FleetGroupView) GetComing() int64 {
-	if x != nil {
-		return x.Coming
-	}
-	return 0
-}
-
-func (x *FleetGroupView) GetFailed() int64 {
-	if x != nil {
-		return x.Failed
-	}
-	return 0
-}
-
-func (x *FleetGroupView) GetLate() int64 {
-	if x != nil {
-		return x.Late
-	}
-	return 0
-}
-
-func (x *FleetGroupView) GetLost() int64 {
-	if x != nil {
-		return x.Lost
-	}
-	return 0
-}
-
-func (x *FleetGroupView) GetNotBegun() int64 {
-	if x != nil {
-		return x.NotBegun
-	}
-	return 0
-}
-
-func (x *FleetGroupView) GetLive() int64 {
-	if x != nil {
-		return x.Live
-	}
-	return 0
-}
-
-func (x *FleetGroupView) GetDeleteFailed() []int32 {
-	if x != nil {
-		return x.DeleteFailed
-	}
-	return nil
-}
-
-func (x *FleetGroupView) GetDeleteLate() []int32 {
-	if x != nil {
-		return x.DeleteLate
-	}
-	return nil
-}
-
-func (x *FleetGroupView) GetTakeBack() int64 {
-	if x != nil {
-		return x.TakeBack
-	}
-	return 0
-}
-
-func (x *FleetGroupView) GetBackOff() *GroupBackOff {
-	if x != nil {
-		return x.BackOff
-	}
-	return nil
-}
-
-func (x *FleetGroupView) GetHeld() string {
-	if x != nil {
-		return x.Held
-	}
-	return ""
-}
-
-func (x *FleetGroupView) GetUnbegun() int64 {
-	if x != nil {
-		return x.Unbegun
-	}
-	return 0
 }
 
 // Why a group backs off, and until when.
@@ -1471,7 +534,7 @@ type GroupBackOff struct {
 
 func (x *GroupBackOff) Reset() {
 	*x = GroupBackOff{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[13]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1483,7 +546,7 @@ func (x *GroupBackOff) String() string {
 func (*GroupBackOff) ProtoMessage() {}
 
 func (x *GroupBackOff) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[13]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1496,7 +559,7 @@ func (x *GroupBackOff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupBackOff.ProtoReflect.Descriptor instead.
 func (*GroupBackOff) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GroupBackOff) GetReason() GroupBackOff_Reason {
@@ -1533,7 +596,7 @@ type FleetFailure struct {
 
 func (x *FleetFailure) Reset() {
 	*x = FleetFailure{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[14]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1545,7 +608,7 @@ func (x *FleetFailure) String() string {
 func (*FleetFailure) ProtoMessage() {}
 
 func (x *FleetFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[14]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1558,7 +621,7 @@ func (x *FleetFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FleetFailure.ProtoReflect.Descriptor instead.
 func (*FleetFailure) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *FleetFailure) GetNodeGroup() string {
@@ -1590,7 +653,7 @@ type FailedCreations struct {
 
 func (x *FailedCreations) Reset() {
 	*x = FailedCreations{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[15]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +665,7 @@ func (x *FailedCreations) String() string {
 func (*FailedCreations) ProtoMessage() {}
 
 func (x *FailedCreations) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[15]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +678,7 @@ func (x *FailedCreations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailedCreations.ProtoReflect.Descriptor instead.
 func (*FailedCreations) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *FailedCreations) GetNodeGroup() string {
@@ -1660,7 +723,7 @@ type CloudGroup struct {
 
 func (x *CloudGroup) Reset() {
 	*x = CloudGroup{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[16]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +735,7 @@ func (x *CloudGroup) String() string {
 func (*CloudGroup) ProtoMessage() {}
 
 func (x *CloudGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[16]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +748,7 @@ func (x *CloudGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloudGroup.ProtoReflect.Descriptor instead.
 func (*CloudGroup) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{16}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CloudGroup) GetTarget() int32 {
@@ -1737,7 +800,7 @@ type CloudMachine struct {
 	// other machine has. Printable ASCII without spaces, at most 1024 bytes. Empty: it has none yet.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// How far it is.
-	State FleetMachine_State `protobuf:"varint,2,opt,name=state,proto3,enum=loadline.v1.FleetMachine_State" json:"state,omitempty"`
+	State CloudMachine_State `protobuf:"varint,2,opt,name=state,proto3,enum=loadline.v1.CloudMachine_State" json:"state,omitempty"`
 	// Set: why it cannot be created.
 	Fault *MachineFault `protobuf:"bytes,3,opt,name=fault,proto3" json:"fault,omitempty"`
 	// The slot of its node. Unset: it has none.
@@ -1748,7 +811,7 @@ type CloudMachine struct {
 
 func (x *CloudMachine) Reset() {
 	*x = CloudMachine{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[17]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1760,7 +823,7 @@ func (x *CloudMachine) String() string {
 func (*CloudMachine) ProtoMessage() {}
 
 func (x *CloudMachine) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[17]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +836,7 @@ func (x *CloudMachine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloudMachine.ProtoReflect.Descriptor instead.
 func (*CloudMachine) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{17}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CloudMachine) GetId() string {
@@ -1783,11 +846,11 @@ func (x *CloudMachine) GetId() string {
 	return ""
 }
 
-func (x *CloudMachine) GetState() FleetMachine_State {
+func (x *CloudMachine) GetState() CloudMachine_State {
 	if x != nil {
 		return x.State
 	}
-	return FleetMachine_STATE_UNSPECIFIED
+	return CloudMachine_STATE_UNSPECIFIED
 }
 
 func (x *CloudMachine) GetFault() *MachineFault {
@@ -1823,7 +886,7 @@ type NodeMark struct {
 
 func (x *NodeMark) Reset() {
 	*x = NodeMark{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[18]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1835,7 +898,7 @@ func (x *NodeMark) String() string {
 func (*NodeMark) ProtoMessage() {}
 
 func (x *NodeMark) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[18]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1848,7 +911,7 @@ func (x *NodeMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeMark.ProtoReflect.Descriptor instead.
 func (*NodeMark) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{18}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NodeMark) GetSlot() int32 {
@@ -1899,7 +962,7 @@ type RemovalUnderWay struct {
 
 func (x *RemovalUnderWay) Reset() {
 	*x = RemovalUnderWay{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[19]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +974,7 @@ func (x *RemovalUnderWay) String() string {
 func (*RemovalUnderWay) ProtoMessage() {}
 
 func (x *RemovalUnderWay) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[19]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +987,7 @@ func (x *RemovalUnderWay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemovalUnderWay.ProtoReflect.Descriptor instead.
 func (*RemovalUnderWay) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{19}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RemovalUnderWay) GetSlot() int32 {
@@ -1956,7 +1019,7 @@ type ActionOutcome struct {
 
 func (x *ActionOutcome) Reset() {
 	*x = ActionOutcome{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[20]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +1031,7 @@ func (x *ActionOutcome) String() string {
 func (*ActionOutcome) ProtoMessage() {}
 
 func (x *ActionOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[20]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +1044,7 @@ func (x *ActionOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActionOutcome.ProtoReflect.Descriptor instead.
 func (*ActionOutcome) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{20}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ActionOutcome) GetId() int64 {
@@ -2041,7 +1104,7 @@ type LoopFleet struct {
 
 func (x *LoopFleet) Reset() {
 	*x = LoopFleet{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[21]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2053,7 +1116,7 @@ func (x *LoopFleet) String() string {
 func (*LoopFleet) ProtoMessage() {}
 
 func (x *LoopFleet) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[21]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2066,7 +1129,7 @@ func (x *LoopFleet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopFleet.ProtoReflect.Descriptor instead.
 func (*LoopFleet) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{21}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LoopFleet) GetNowMilliseconds() int64 {
@@ -2166,17 +1229,18 @@ type LoopAction struct {
 	//	*LoopAction_TakeBack
 	//	*LoopAction_GiveBackSlot
 	//	*LoopAction_Grow
+	//	*LoopAction_RemoveSlot
 	Action isLoopAction_Action `protobuf_oneof:"action"`
 	// It is done only if all that the answer lets groups grow by was granted: a take_back of nodes in the place
 	// of which others come. Else it is not tried, and has no outcome.
-	AfterGrowth   bool `protobuf:"varint,6,opt,name=after_growth,json=afterGrowth,proto3" json:"after_growth,omitempty"`
+	AfterGrowth   bool `protobuf:"varint,7,opt,name=after_growth,json=afterGrowth,proto3" json:"after_growth,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LoopAction) Reset() {
 	*x = LoopAction{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[22]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2188,7 +1252,7 @@ func (x *LoopAction) String() string {
 func (*LoopAction) ProtoMessage() {}
 
 func (x *LoopAction) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[22]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,7 +1265,7 @@ func (x *LoopAction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopAction.ProtoReflect.Descriptor instead.
 func (*LoopAction) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{22}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LoopAction) GetId() int64 {
@@ -2254,6 +1318,15 @@ func (x *LoopAction) GetGrow() *ChangeTarget {
 	return nil
 }
 
+func (x *LoopAction) GetRemoveSlot() int32 {
+	if x != nil {
+		if x, ok := x.Action.(*LoopAction_RemoveSlot); ok {
+			return x.RemoveSlot
+		}
+	}
+	return 0
+}
+
 func (x *LoopAction) GetAfterGrowth() bool {
 	if x != nil {
 		return x.AfterGrowth
@@ -2285,6 +1358,12 @@ type LoopAction_Grow struct {
 	Grow *ChangeTarget `protobuf:"bytes,5,opt,name=grow,proto3,oneof"`
 }
 
+type LoopAction_RemoveSlot struct {
+	// Remove a node, as the entry of scale_down.remove says that has its slot: taint it, move its pods, have
+	// the cloud delete it. All of one answer begin together.
+	RemoveSlot int32 `protobuf:"varint,6,opt,name=remove_slot,json=removeSlot,proto3,oneof"`
+}
+
 func (*LoopAction_DeleteMachines) isLoopAction_Action() {}
 
 func (*LoopAction_TakeBack) isLoopAction_Action() {}
@@ -2292,6 +1371,8 @@ func (*LoopAction_TakeBack) isLoopAction_Action() {}
 func (*LoopAction_GiveBackSlot) isLoopAction_Action() {}
 
 func (*LoopAction_Grow) isLoopAction_Action() {}
+
+func (*LoopAction_RemoveSlot) isLoopAction_Action() {}
 
 // Machines to delete.
 type DeleteMachines struct {
@@ -2308,7 +1389,7 @@ type DeleteMachines struct {
 
 func (x *DeleteMachines) Reset() {
 	*x = DeleteMachines{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[23]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +1401,7 @@ func (x *DeleteMachines) String() string {
 func (*DeleteMachines) ProtoMessage() {}
 
 func (x *DeleteMachines) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[23]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +1414,7 @@ func (x *DeleteMachines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMachines.ProtoReflect.Descriptor instead.
 func (*DeleteMachines) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{23}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteMachines) GetNodeGroup() string {
@@ -2372,7 +1453,7 @@ type ChangeTarget struct {
 
 func (x *ChangeTarget) Reset() {
 	*x = ChangeTarget{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[24]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2384,7 +1465,7 @@ func (x *ChangeTarget) String() string {
 func (*ChangeTarget) ProtoMessage() {}
 
 func (x *ChangeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[24]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2397,7 +1478,7 @@ func (x *ChangeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeTarget.ProtoReflect.Descriptor instead.
 func (*ChangeTarget) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{24}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ChangeTarget) GetNodeGroup() string {
@@ -2449,15 +1530,18 @@ type GroupSight struct {
 	BackOff *GroupBackOff `protobuf:"bytes,11,opt,name=back_off,json=backOff,proto3" json:"back_off,omitempty"`
 	// Why it may not grow; empty: it may.
 	Held string `protobuf:"bytes,12,opt,name=held,proto3" json:"held,omitempty"`
-	// Nodes that the cloud was asked to delete, by an earlier process too, and whose removal nobody goes on with.
-	Going         int64 `protobuf:"varint,13,opt,name=going,proto3" json:"going,omitempty"`
+	// Nodes that the cloud was asked to delete, by an earlier process too, and whose removal nobody goes on
+	// with.
+	Going int64 `protobuf:"varint,13,opt,name=going,proto3" json:"going,omitempty"`
+	// What keeps it from growing.
+	Hold          GroupSight_Hold `protobuf:"varint,14,opt,name=hold,proto3,enum=loadline.v1.GroupSight_Hold" json:"hold,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GroupSight) Reset() {
 	*x = GroupSight{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[25]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +1553,7 @@ func (x *GroupSight) String() string {
 func (*GroupSight) ProtoMessage() {}
 
 func (x *GroupSight) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[25]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +1566,7 @@ func (x *GroupSight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupSight.ProtoReflect.Descriptor instead.
 func (*GroupSight) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{25}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GroupSight) GetNodeGroup() string {
@@ -2576,6 +1660,13 @@ func (x *GroupSight) GetGoing() int64 {
 	return 0
 }
 
+func (x *GroupSight) GetHold() GroupSight_Hold {
+	if x != nil {
+		return x.Hold
+	}
+	return GroupSight_HOLD_UNSPECIFIED
+}
+
 // What a loop has found out, and what is to be done.
 type LoopFleetAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2596,7 +1687,8 @@ type LoopFleetAnswer struct {
 	Held string `protobuf:"bytes,7,opt,name=held,proto3" json:"held,omitempty"`
 	// What is wrong with the cluster, so that no group may grow; empty: nothing.
 	Unhealthy string `protobuf:"bytes,8,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
-	// No node goes for now: a group has grown, a node has gone, or tainting has failed.
+	// No node starts to go for now, whatever scale_down.remove says: a group has grown, a node has gone, or
+	// tainting has failed.
 	CoolsDown bool `protobuf:"varint,9,opt,name=cools_down,json=coolsDown,proto3" json:"cools_down,omitempty"`
 	// Something counts for how long it has been so.
 	TimersRun bool `protobuf:"varint,10,opt,name=timers_run,json=timersRun,proto3" json:"timers_run,omitempty"`
@@ -2610,13 +1702,15 @@ type LoopFleetAnswer struct {
 	Actions []*LoopAction `protobuf:"bytes,14,rep,name=actions,proto3" json:"actions,omitempty"`
 	// Nodes whose removal an earlier process began, and nobody goes on with.
 	AbandonedNodes int64 `protobuf:"varint,15,opt,name=abandoned_nodes,json=abandonedNodes,proto3" json:"abandoned_nodes,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// How many groups what keeps from growing, as a sentence for a pod that gets no node.
+	WhyNoGrowth   string `protobuf:"bytes,16,opt,name=why_no_growth,json=whyNoGrowth,proto3" json:"why_no_growth,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LoopFleetAnswer) Reset() {
 	*x = LoopFleetAnswer{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[26]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +1722,7 @@ func (x *LoopFleetAnswer) String() string {
 func (*LoopFleetAnswer) ProtoMessage() {}
 
 func (x *LoopFleetAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[26]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +1735,7 @@ func (x *LoopFleetAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopFleetAnswer.ProtoReflect.Descriptor instead.
 func (*LoopFleetAnswer) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{26}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LoopFleetAnswer) GetState() []byte {
@@ -2749,17 +1843,18 @@ func (x *LoopFleetAnswer) GetAbandonedNodes() int64 {
 	return 0
 }
 
+func (x *LoopFleetAnswer) GetWhyNoGrowth() string {
+	if x != nil {
+		return x.WhyNoGrowth
+	}
+	return ""
+}
+
 var File_loadline_v1_fleet_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\n" +
-	"\x17loadline/v1/fleet.proto\x12\vloadline.v1\"\x83\x02\n" +
-	"\x12LookAtFleetRequest\x12)\n" +
-	"\x10now_milliseconds\x18\x01 \x01(\x03R\x0fnowMilliseconds\x123\n" +
-	"\aoptions\x18\x02 \x01(\v2\x19.loadline.v1.FleetOptionsR\aoptions\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\fR\x05state\x126\n" +
-	"\boutcomes\x18\x04 \x01(\v2\x1a.loadline.v1.FleetOutcomesR\boutcomes\x12?\n" +
-	"\vobservation\x18\x05 \x01(\v2\x1d.loadline.v1.FleetObservationR\vobservation\"\xeb\x05\n" +
+	"\x17loadline/v1/fleet.proto\x12\vloadline.v1\"\xeb\x05\n" +
 	"\fFleetOptions\x12E\n" +
 	"\x1fmax_node_provision_milliseconds\x18\x01 \x01(\x03R\x1cmaxNodeProvisionMilliseconds\x12A\n" +
 	"\x1dmax_node_startup_milliseconds\x18\x02 \x01(\x03R\x1amaxNodeStartupMilliseconds\x12A\n" +
@@ -2773,107 +1868,15 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\x1cdelay_after_add_milliseconds\x18\n" +
 	" \x01(\x03R\x19delayAfterAddMilliseconds\x12E\n" +
 	"\x1fdelay_after_delete_milliseconds\x18\v \x01(\x03R\x1cdelayAfterDeleteMilliseconds\x12G\n" +
-	" delay_after_failure_milliseconds\x18\f \x01(\x03R\x1ddelayAfterFailureMilliseconds\"\x92\x01\n" +
-	"\x10FleetObservation\x12/\n" +
-	"\x06groups\x18\x01 \x03(\v2\x17.loadline.v1.FleetGroupR\x06groups\x127\n" +
-	"\vother_nodes\x18\x02 \x03(\v2\x16.loadline.v1.FleetNodeR\n" +
-	"otherNodes\x12\x14\n" +
-	"\x05first\x18\x03 \x01(\bR\x05first\"\x86\x03\n" +
-	"\n" +
-	"FleetGroup\x12\x1d\n" +
-	"\n" +
-	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x1b\n" +
-	"\tmin_nodes\x18\x02 \x01(\x05R\bminNodes\x12\x16\n" +
-	"\x06target\x18\x03 \x01(\x05R\x06target\x12\x1e\n" +
-	"\n" +
-	"unreadable\x18\x04 \x01(\bR\n" +
-	"unreadable\x12\x18\n" +
-	"\ashrinks\x18\x05 \x01(\bR\ashrinks\x12E\n" +
-	"\x1fmax_node_provision_milliseconds\x18\x06 \x01(\x03R\x1cmaxNodeProvisionMilliseconds\x12A\n" +
-	"\x1dmax_node_startup_milliseconds\x18\a \x01(\x03R\x1amaxNodeStartupMilliseconds\x12)\n" +
-	"\x10template_devices\x18\b \x03(\tR\x0ftemplateDevices\x125\n" +
-	"\bmachines\x18\t \x03(\v2\x19.loadline.v1.FleetMachineR\bmachines\"\xfb\x01\n" +
-	"\fFleetMachine\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x125\n" +
-	"\x05state\x18\x02 \x01(\x0e2\x1f.loadline.v1.FleetMachine.StateR\x05state\x12/\n" +
-	"\x05fault\x18\x03 \x01(\v2\x19.loadline.v1.MachineFaultR\x05fault\x12*\n" +
-	"\x04node\x18\x04 \x01(\v2\x16.loadline.v1.FleetNodeR\x04node\"G\n" +
-	"\x05State\x12\x15\n" +
-	"\x11STATE_UNSPECIFIED\x10\x00\x12\v\n" +
-	"\aRUNNING\x10\x01\x12\f\n" +
-	"\bCREATING\x10\x02\x12\f\n" +
-	"\bDELETING\x10\x03\"f\n" +
+	" delay_after_failure_milliseconds\x18\f \x01(\x03R\x1ddelayAfterFailureMilliseconds\"f\n" +
 	"\fMachineFault\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12(\n" +
-	"\x10out_of_resources\x18\x03 \x01(\bR\x0eoutOfResources\"\x88\x01\n" +
-	"\tFleetNode\x121\n" +
-	"\x14created_milliseconds\x18\x01 \x01(\x03R\x13createdMilliseconds\x12\x14\n" +
-	"\x05ready\x18\x02 \x01(\bR\x05ready\x12\x18\n" +
-	"\aleaving\x18\x03 \x01(\bR\aleaving\x12\x18\n" +
-	"\adevices\x18\x04 \x03(\tR\adevices\"\x80\x02\n" +
-	"\rFleetOutcomes\x128\n" +
-	"\tincreases\x18\x01 \x03(\v2\x1a.loadline.v1.FleetIncreaseR\tincreases\x12\x19\n" +
-	"\bgiven_up\x18\x02 \x03(\tR\agivenUp\x125\n" +
-	"\bremovals\x18\x03 \x03(\v2\x19.loadline.v1.FleetRemovalR\bremovals\x12'\n" +
-	"\x0ftainting_failed\x18\x04 \x01(\bR\x0etaintingFailed\x12:\n" +
-	"\n" +
-	"taken_back\x18\x05 \x03(\v2\x1b.loadline.v1.FleetTakenBackR\ttakenBack\"E\n" +
-	"\x0eFleetTakenBack\x12\x1d\n" +
-	"\n" +
-	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x14\n" +
-	"\x05nodes\x18\x02 \x01(\x05R\x05nodes\"\xb8\x02\n" +
-	"\rFleetIncrease\x12\x1d\n" +
-	"\n" +
-	"node_group\x18\x01 \x01(\tR\tnodeGroup\x129\n" +
-	"\x06result\x18\x02 \x01(\x0e2!.loadline.v1.FleetIncrease.ResultR\x06result\x12\x12\n" +
-	"\x04from\x18\x03 \x01(\x05R\x04from\x12\x14\n" +
-	"\x05nodes\x18\x04 \x01(\x05R\x05nodes\x12E\n" +
-	"\x1fmax_node_provision_milliseconds\x18\x05 \x01(\x03R\x1cmaxNodeProvisionMilliseconds\x12\x14\n" +
-	"\x05error\x18\x06 \x01(\tR\x05error\"F\n" +
-	"\x06Result\x12\x16\n" +
-	"\x12RESULT_UNSPECIFIED\x10\x00\x12\v\n" +
-	"\aGRANTED\x10\x01\x12\v\n" +
-	"\aCHANGED\x10\x02\x12\n" +
-	"\n" +
-	"\x06FAILED\x10\x03\"G\n" +
+	"\x10out_of_resources\x18\x03 \x01(\bR\x0eoutOfResources\"G\n" +
 	"\fFleetRemoval\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x18\n" +
-	"\amachine\x18\x02 \x01(\tR\amachine\"\x8b\x03\n" +
-	"\x13LookAtFleetResponse\x12\x14\n" +
-	"\x05state\x18\x01 \x01(\fR\x05state\x12#\n" +
-	"\rstate_problem\x18\x02 \x01(\tR\fstateProblem\x123\n" +
-	"\x06groups\x18\x03 \x03(\v2\x1b.loadline.v1.FleetGroupViewR\x06groups\x12*\n" +
-	"\x11other_not_started\x18\x04 \x03(\x05R\x0fotherNotStarted\x12\x1c\n" +
-	"\tunhealthy\x18\x05 \x01(\tR\tunhealthy\x12\x1d\n" +
-	"\n" +
-	"cools_down\x18\x06 \x01(\bR\tcoolsDown\x12\x1b\n" +
-	"\tbacks_off\x18\a \x01(\bR\bbacksOff\x125\n" +
-	"\bfailures\x18\b \x03(\v2\x19.loadline.v1.FleetFailureR\bfailures\x12G\n" +
-	"\x10failed_creations\x18\t \x03(\v2\x1c.loadline.v1.FailedCreationsR\x0ffailedCreations\"\xf0\x03\n" +
-	"\x0eFleetGroupView\x12\x1d\n" +
-	"\n" +
-	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x18\n" +
-	"\astarted\x18\x02 \x03(\x05R\astarted\x12\x1f\n" +
-	"\vnot_started\x18\x03 \x03(\x05R\n" +
-	"notStarted\x12\x18\n" +
-	"\alacking\x18\x04 \x03(\x05R\alacking\x12\x1a\n" +
-	"\bstarting\x18\x05 \x01(\x03R\bstarting\x12\x16\n" +
-	"\x06coming\x18\x06 \x01(\x03R\x06coming\x12\x16\n" +
-	"\x06failed\x18\a \x01(\x03R\x06failed\x12\x12\n" +
-	"\x04late\x18\b \x01(\x03R\x04late\x12\x12\n" +
-	"\x04lost\x18\t \x01(\x03R\x04lost\x12\x1b\n" +
-	"\tnot_begun\x18\n" +
-	" \x01(\x03R\bnotBegun\x12\x12\n" +
-	"\x04live\x18\v \x01(\x03R\x04live\x12#\n" +
-	"\rdelete_failed\x18\f \x03(\x05R\fdeleteFailed\x12\x1f\n" +
-	"\vdelete_late\x18\r \x03(\x05R\n" +
-	"deleteLate\x12\x1b\n" +
-	"\ttake_back\x18\x0e \x01(\x03R\btakeBack\x124\n" +
-	"\bback_off\x18\x0f \x01(\v2\x19.loadline.v1.GroupBackOffR\abackOff\x12\x12\n" +
-	"\x04held\x18\x10 \x01(\tR\x04held\x12\x18\n" +
-	"\aunbegun\x18\x11 \x01(\x03R\aunbegun\"\xf4\x01\n" +
+	"\amachine\x18\x02 \x01(\tR\amachine\"\xf4\x01\n" +
 	"\fGroupBackOff\x128\n" +
 	"\x06reason\x18\x01 \x01(\x0e2 .loadline.v1.GroupBackOff.ReasonR\x06reason\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12-\n" +
@@ -2900,12 +1903,17 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\x1fmax_node_provision_milliseconds\x18\x03 \x01(\x03R\x1cmaxNodeProvisionMilliseconds\x12A\n" +
 	"\x1dmax_node_startup_milliseconds\x18\x04 \x01(\x03R\x1amaxNodeStartupMilliseconds\x12%\n" +
 	"\x0ecloud_template\x18\x05 \x01(\bR\rcloudTemplate\x125\n" +
-	"\bmachines\x18\x06 \x03(\v2\x19.loadline.v1.CloudMachineR\bmachines\"\xa8\x01\n" +
+	"\bmachines\x18\x06 \x03(\v2\x19.loadline.v1.CloudMachineR\bmachines\"\xf1\x01\n" +
 	"\fCloudMachine\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x125\n" +
-	"\x05state\x18\x02 \x01(\x0e2\x1f.loadline.v1.FleetMachine.StateR\x05state\x12/\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x1f.loadline.v1.CloudMachine.StateR\x05state\x12/\n" +
 	"\x05fault\x18\x03 \x01(\v2\x19.loadline.v1.MachineFaultR\x05fault\x12\x17\n" +
-	"\x04slot\x18\x04 \x01(\x05H\x00R\x04slot\x88\x01\x01B\a\n" +
+	"\x04slot\x18\x04 \x01(\x05H\x00R\x04slot\x88\x01\x01\"G\n" +
+	"\x05State\x12\x15\n" +
+	"\x11STATE_UNSPECIFIED\x10\x00\x12\v\n" +
+	"\aRUNNING\x10\x01\x12\f\n" +
+	"\bCREATING\x10\x02\x12\f\n" +
+	"\bDELETING\x10\x03B\a\n" +
 	"\x05_slot\"\x96\x01\n" +
 	"\bNodeMark\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x17\n" +
@@ -2943,7 +1951,7 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\x05marks\x18\n" +
 	" \x03(\v2\x15.loadline.v1.NodeMarkR\x05marks\x129\n" +
 	"\tunder_way\x18\v \x03(\v2\x1c.loadline.v1.RemovalUnderWayR\bunderWay\x12\x14\n" +
-	"\x05swaps\x18\f \x01(\bR\x05swaps\"\xa4\x02\n" +
+	"\x05swaps\x18\f \x01(\bR\x05swaps\"\xc7\x02\n" +
 	"\n" +
 	"LoopAction\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12F\n" +
@@ -2951,7 +1959,9 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\ttake_back\x18\x03 \x01(\v2\x19.loadline.v1.ChangeTargetH\x00R\btakeBack\x12&\n" +
 	"\x0egive_back_slot\x18\x04 \x01(\x05H\x00R\fgiveBackSlot\x12/\n" +
 	"\x04grow\x18\x05 \x01(\v2\x19.loadline.v1.ChangeTargetH\x00R\x04grow\x12!\n" +
-	"\fafter_growth\x18\x06 \x01(\bR\vafterGrowthB\b\n" +
+	"\vremove_slot\x18\x06 \x01(\x05H\x00R\n" +
+	"removeSlot\x12!\n" +
+	"\fafter_growth\x18\a \x01(\bR\vafterGrowthB\b\n" +
 	"\x06action\"_\n" +
 	"\x0eDeleteMachines\x12\x1d\n" +
 	"\n" +
@@ -2962,7 +1972,7 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\x03R\x05nodes\x12'\n" +
-	"\x0fexpected_target\x18\x03 \x01(\x03R\x0eexpectedTarget\"\xe0\x02\n" +
+	"\x0fexpected_target\x18\x03 \x01(\x03R\x0eexpectedTarget\"\x9d\x04\n" +
 	"\n" +
 	"GroupSight\x12\x1d\n" +
 	"\n" +
@@ -2979,7 +1989,18 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	" \x01(\x03R\x04room\x124\n" +
 	"\bback_off\x18\v \x01(\v2\x19.loadline.v1.GroupBackOffR\abackOff\x12\x12\n" +
 	"\x04held\x18\f \x01(\tR\x04held\x12\x14\n" +
-	"\x05going\x18\r \x01(\x03R\x05going\"\xc1\x04\n" +
+	"\x05going\x18\r \x01(\x03R\x05going\x120\n" +
+	"\x04hold\x18\x0e \x01(\x0e2\x1c.loadline.v1.GroupSight.HoldR\x04hold\"\x88\x01\n" +
+	"\x04Hold\x12\x14\n" +
+	"\x10HOLD_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fOPTIONS_UNKNOWN\x10\x01\x12\r\n" +
+	"\tBACKS_OFF\x10\x02\x12\t\n" +
+	"\x05SIZED\x10\x03\x12\b\n" +
+	"\x04HELD\x10\x04\x12\x0e\n" +
+	"\n" +
+	"AT_MAXIMUM\x10\x05\x12\f\n" +
+	"\bUNPRICED\x10\x06\x12\x13\n" +
+	"\x0fCLUSTER_MAXIMUM\x10\a\"\xe5\x04\n" +
 	"\x0fLoopFleetAnswer\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\fR\x05state\x12#\n" +
 	"\rstate_problem\x18\x02 \x01(\tR\fstateProblem\x12/\n" +
@@ -2999,7 +2020,8 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\x10failed_creations\x18\f \x03(\v2\x1c.loadline.v1.FailedCreationsR\x0ffailedCreations\x12\x1a\n" +
 	"\bwarnings\x18\r \x03(\tR\bwarnings\x121\n" +
 	"\aactions\x18\x0e \x03(\v2\x17.loadline.v1.LoopActionR\aactions\x12'\n" +
-	"\x0fabandoned_nodes\x18\x0f \x01(\x03R\x0eabandonedNodesB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x0fabandoned_nodes\x18\x0f \x01(\x03R\x0eabandonedNodes\x12\"\n" +
+	"\rwhy_no_growth\x18\x10 \x01(\tR\vwhyNoGrowthB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_fleet_proto_rawDescOnce sync.Once
@@ -3014,83 +2036,57 @@ func file_loadline_v1_fleet_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_fleet_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_loadline_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_loadline_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_loadline_v1_fleet_proto_goTypes = []any{
-	(FleetMachine_State)(0),     // 0: loadline.v1.FleetMachine.State
-	(FleetIncrease_Result)(0),   // 1: loadline.v1.FleetIncrease.Result
-	(GroupBackOff_Reason)(0),    // 2: loadline.v1.GroupBackOff.Reason
-	(ActionOutcome_Result)(0),   // 3: loadline.v1.ActionOutcome.Result
-	(*LookAtFleetRequest)(nil),  // 4: loadline.v1.LookAtFleetRequest
-	(*FleetOptions)(nil),        // 5: loadline.v1.FleetOptions
-	(*FleetObservation)(nil),    // 6: loadline.v1.FleetObservation
-	(*FleetGroup)(nil),          // 7: loadline.v1.FleetGroup
-	(*FleetMachine)(nil),        // 8: loadline.v1.FleetMachine
-	(*MachineFault)(nil),        // 9: loadline.v1.MachineFault
-	(*FleetNode)(nil),           // 10: loadline.v1.FleetNode
-	(*FleetOutcomes)(nil),       // 11: loadline.v1.FleetOutcomes
-	(*FleetTakenBack)(nil),      // 12: loadline.v1.FleetTakenBack
-	(*FleetIncrease)(nil),       // 13: loadline.v1.FleetIncrease
-	(*FleetRemoval)(nil),        // 14: loadline.v1.FleetRemoval
-	(*LookAtFleetResponse)(nil), // 15: loadline.v1.LookAtFleetResponse
-	(*FleetGroupView)(nil),      // 16: loadline.v1.FleetGroupView
-	(*GroupBackOff)(nil),        // 17: loadline.v1.GroupBackOff
-	(*FleetFailure)(nil),        // 18: loadline.v1.FleetFailure
-	(*FailedCreations)(nil),     // 19: loadline.v1.FailedCreations
-	(*CloudGroup)(nil),          // 20: loadline.v1.CloudGroup
-	(*CloudMachine)(nil),        // 21: loadline.v1.CloudMachine
-	(*NodeMark)(nil),            // 22: loadline.v1.NodeMark
-	(*RemovalUnderWay)(nil),     // 23: loadline.v1.RemovalUnderWay
-	(*ActionOutcome)(nil),       // 24: loadline.v1.ActionOutcome
-	(*LoopFleet)(nil),           // 25: loadline.v1.LoopFleet
-	(*LoopAction)(nil),          // 26: loadline.v1.LoopAction
-	(*DeleteMachines)(nil),      // 27: loadline.v1.DeleteMachines
-	(*ChangeTarget)(nil),        // 28: loadline.v1.ChangeTarget
-	(*GroupSight)(nil),          // 29: loadline.v1.GroupSight
-	(*LoopFleetAnswer)(nil),     // 30: loadline.v1.LoopFleetAnswer
+	(GroupBackOff_Reason)(0),  // 0: loadline.v1.GroupBackOff.Reason
+	(CloudMachine_State)(0),   // 1: loadline.v1.CloudMachine.State
+	(ActionOutcome_Result)(0), // 2: loadline.v1.ActionOutcome.Result
+	(GroupSight_Hold)(0),      // 3: loadline.v1.GroupSight.Hold
+	(*FleetOptions)(nil),      // 4: loadline.v1.FleetOptions
+	(*MachineFault)(nil),      // 5: loadline.v1.MachineFault
+	(*FleetRemoval)(nil),      // 6: loadline.v1.FleetRemoval
+	(*GroupBackOff)(nil),      // 7: loadline.v1.GroupBackOff
+	(*FleetFailure)(nil),      // 8: loadline.v1.FleetFailure
+	(*FailedCreations)(nil),   // 9: loadline.v1.FailedCreations
+	(*CloudGroup)(nil),        // 10: loadline.v1.CloudGroup
+	(*CloudMachine)(nil),      // 11: loadline.v1.CloudMachine
+	(*NodeMark)(nil),          // 12: loadline.v1.NodeMark
+	(*RemovalUnderWay)(nil),   // 13: loadline.v1.RemovalUnderWay
+	(*ActionOutcome)(nil),     // 14: loadline.v1.ActionOutcome
+	(*LoopFleet)(nil),         // 15: loadline.v1.LoopFleet
+	(*LoopAction)(nil),        // 16: loadline.v1.LoopAction
+	(*DeleteMachines)(nil),    // 17: loadline.v1.DeleteMachines
+	(*ChangeTarget)(nil),      // 18: loadline.v1.ChangeTarget
+	(*GroupSight)(nil),        // 19: loadline.v1.GroupSight
+	(*LoopFleetAnswer)(nil),   // 20: loadline.v1.LoopFleetAnswer
 }
 var file_loadline_v1_fleet_proto_depIdxs = []int32{
-	5,  // 0: loadline.v1.LookAtFleetRequest.options:type_name -> loadline.v1.FleetOptions
-	11, // 1: loadline.v1.LookAtFleetRequest.outcomes:type_name -> loadline.v1.FleetOutcomes
-	6,  // 2: loadline.v1.LookAtFleetRequest.observation:type_name -> loadline.v1.FleetObservation
-	7,  // 3: loadline.v1.FleetObservation.groups:type_name -> loadline.v1.FleetGroup
-	10, // 4: loadline.v1.FleetObservation.other_nodes:type_name -> loadline.v1.FleetNode
-	8,  // 5: loadline.v1.FleetGroup.machines:type_name -> loadline.v1.FleetMachine
-	0,  // 6: loadline.v1.FleetMachine.state:type_name -> loadline.v1.FleetMachine.State
-	9,  // 7: loadline.v1.FleetMachine.fault:type_name -> loadline.v1.MachineFault
-	10, // 8: loadline.v1.FleetMachine.node:type_name -> loadline.v1.FleetNode
-	13, // 9: loadline.v1.FleetOutcomes.increases:type_name -> loadline.v1.FleetIncrease
-	14, // 10: loadline.v1.FleetOutcomes.removals:type_name -> loadline.v1.FleetRemoval
-	12, // 11: loadline.v1.FleetOutcomes.taken_back:type_name -> loadline.v1.FleetTakenBack
-	1,  // 12: loadline.v1.FleetIncrease.result:type_name -> loadline.v1.FleetIncrease.Result
-	16, // 13: loadline.v1.LookAtFleetResponse.groups:type_name -> loadline.v1.FleetGroupView
-	18, // 14: loadline.v1.LookAtFleetResponse.failures:type_name -> loadline.v1.FleetFailure
-	19, // 15: loadline.v1.LookAtFleetResponse.failed_creations:type_name -> loadline.v1.FailedCreations
-	17, // 16: loadline.v1.FleetGroupView.back_off:type_name -> loadline.v1.GroupBackOff
-	2,  // 17: loadline.v1.GroupBackOff.reason:type_name -> loadline.v1.GroupBackOff.Reason
-	17, // 18: loadline.v1.FleetFailure.back_off:type_name -> loadline.v1.GroupBackOff
-	2,  // 19: loadline.v1.FailedCreations.reason:type_name -> loadline.v1.GroupBackOff.Reason
-	21, // 20: loadline.v1.CloudGroup.machines:type_name -> loadline.v1.CloudMachine
-	0,  // 21: loadline.v1.CloudMachine.state:type_name -> loadline.v1.FleetMachine.State
-	9,  // 22: loadline.v1.CloudMachine.fault:type_name -> loadline.v1.MachineFault
-	3,  // 23: loadline.v1.ActionOutcome.result:type_name -> loadline.v1.ActionOutcome.Result
-	5,  // 24: loadline.v1.LoopFleet.options:type_name -> loadline.v1.FleetOptions
-	24, // 25: loadline.v1.LoopFleet.outcomes:type_name -> loadline.v1.ActionOutcome
-	14, // 26: loadline.v1.LoopFleet.removals:type_name -> loadline.v1.FleetRemoval
-	22, // 27: loadline.v1.LoopFleet.marks:type_name -> loadline.v1.NodeMark
-	23, // 28: loadline.v1.LoopFleet.under_way:type_name -> loadline.v1.RemovalUnderWay
-	27, // 29: loadline.v1.LoopAction.delete_machines:type_name -> loadline.v1.DeleteMachines
-	28, // 30: loadline.v1.LoopAction.take_back:type_name -> loadline.v1.ChangeTarget
-	28, // 31: loadline.v1.LoopAction.grow:type_name -> loadline.v1.ChangeTarget
-	17, // 32: loadline.v1.GroupSight.back_off:type_name -> loadline.v1.GroupBackOff
-	29, // 33: loadline.v1.LoopFleetAnswer.groups:type_name -> loadline.v1.GroupSight
-	18, // 34: loadline.v1.LoopFleetAnswer.failures:type_name -> loadline.v1.FleetFailure
-	19, // 35: loadline.v1.LoopFleetAnswer.failed_creations:type_name -> loadline.v1.FailedCreations
-	26, // 36: loadline.v1.LoopFleetAnswer.actions:type_name -> loadline.v1.LoopAction
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	0,  // 0: loadline.v1.GroupBackOff.reason:type_name -> loadline.v1.GroupBackOff.Reason
+	7,  // 1: loadline.v1.FleetFailure.back_off:type_name -> loadline.v1.GroupBackOff
+	0,  // 2: loadline.v1.FailedCreations.reason:type_name -> loadline.v1.GroupBackOff.Reason
+	11, // 3: loadline.v1.CloudGroup.machines:type_name -> loadline.v1.CloudMachine
+	1,  // 4: loadline.v1.CloudMachine.state:type_name -> loadline.v1.CloudMachine.State
+	5,  // 5: loadline.v1.CloudMachine.fault:type_name -> loadline.v1.MachineFault
+	2,  // 6: loadline.v1.ActionOutcome.result:type_name -> loadline.v1.ActionOutcome.Result
+	4,  // 7: loadline.v1.LoopFleet.options:type_name -> loadline.v1.FleetOptions
+	14, // 8: loadline.v1.LoopFleet.outcomes:type_name -> loadline.v1.ActionOutcome
+	6,  // 9: loadline.v1.LoopFleet.removals:type_name -> loadline.v1.FleetRemoval
+	12, // 10: loadline.v1.LoopFleet.marks:type_name -> loadline.v1.NodeMark
+	13, // 11: loadline.v1.LoopFleet.under_way:type_name -> loadline.v1.RemovalUnderWay
+	17, // 12: loadline.v1.LoopAction.delete_machines:type_name -> loadline.v1.DeleteMachines
+	18, // 13: loadline.v1.LoopAction.take_back:type_name -> loadline.v1.ChangeTarget
+	18, // 14: loadline.v1.LoopAction.grow:type_name -> loadline.v1.ChangeTarget
+	7,  // 15: loadline.v1.GroupSight.back_off:type_name -> loadline.v1.GroupBackOff
+	3,  // 16: loadline.v1.GroupSight.hold:type_name -> loadline.v1.GroupSight.Hold
+	19, // 17: loadline.v1.LoopFleetAnswer.groups:type_name -> loadline.v1.GroupSight
+	8,  // 18: loadline.v1.LoopFleetAnswer.failures:type_name -> loadline.v1.FleetFailure
+	9,  // 19: loadline.v1.LoopFleetAnswer.failed_creations:type_name -> loadline.v1.FailedCreations
+	16, // 20: loadline.v1.LoopFleetAnswer.actions:type_name -> loadline.v1.LoopAction
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_fleet_proto_init() }
@@ -3098,13 +2094,14 @@ func file_loadline_v1_fleet_proto_init() {
 	if File_loadline_v1_fleet_proto != nil {
 		return
 	}
-	file_loadline_v1_fleet_proto_msgTypes[17].OneofWrappers = []any{}
-	file_loadline_v1_fleet_proto_msgTypes[19].OneofWrappers = []any{}
-	file_loadline_v1_fleet_proto_msgTypes[22].OneofWrappers = []any{
+	file_loadline_v1_fleet_proto_msgTypes[7].OneofWrappers = []any{}
+	file_loadline_v1_fleet_proto_msgTypes[9].OneofWrappers = []any{}
+	file_loadline_v1_fleet_proto_msgTypes[12].OneofWrappers = []any{
 		(*LoopAction_DeleteMachines)(nil),
 		(*LoopAction_TakeBack)(nil),
 		(*LoopAction_GiveBackSlot)(nil),
 		(*LoopAction_Grow)(nil),
+		(*LoopAction_RemoveSlot)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3112,7 +2109,7 @@ func file_loadline_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_fleet_proto_rawDesc), len(file_loadline_v1_fleet_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   27,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -19,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // One cluster, one cloud, and loops that look at them.
 class LoopSightTest : public ::testing::Test {
@@ -308,6 +309,22 @@ TEST_F(LoopSightTest, WithoutActingNothingIsDone) {
   plan.growth.push_back({.group = 0, .for_pods = 1});
   EXPECT_THAT(Act(sight, 15, plan), IsEmpty());
   EXPECT_THAT(memory_.open, IsEmpty());
+}
+
+// Nodes start to go unless something has happened a short time ago.
+TEST_F(LoopSightTest, NodesGoUnlessTheFleetCoolsDown) {
+  const Slot slot = AddNode("n", 60);
+  LoopPlan plan;
+  plan.scale_down.remove.resize(2);
+  plan.scale_down.remove[0].slot = slot;
+  plan.scale_down.remove[0].start = true;
+  const std::vector<LoopAction> actions = Act(Observe(0), 0, plan);
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_EQ(actions[0].kind, LoopAction::Kind::kRemove);
+  EXPECT_EQ(actions[0].slot, slot);
+  EXPECT_THAT(Act(Observe(1, {.tainting_failed = true}), 1, plan), IsEmpty());
+  EXPECT_THAT(Act(Observe(3), 3, plan), IsEmpty());
+  EXPECT_THAT(Act(Observe(4), 4, plan), SizeIs(1));
 }
 
 class GrowthOutcomeTest : public LoopSightTest {

@@ -1,0 +1,91 @@
+#include "core/loop/why_no_growth.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace loadline {
+namespace {
+
+const GroupAtMaximum* AtMaximumOfCluster(const LoopPlan& plan, size_t group) {
+  const auto at = std::find_if(plan.at_maximum.begin(), plan.at_maximum.end(), [&](const GroupAtMaximum& of) {
+    return of.group == static_cast<int32_t>(group);
+  });
+  return at == plan.at_maximum.end() ? nullptr : &*at;
+}
+
+absl::string_view TextOf(GrowthHold hold) {
+  switch (hold) {
+    case GrowthHold::kOptionsUnknown:
+      return "their options are not known";
+    case GrowthHold::kBacksOff:
+      return "backs off after failed scale-up";
+    case GrowthHold::kSized:
+      return "sized by utilization";
+    case GrowthHold::kHeld:
+      return "grows by all of its nodes or none, and so many may not be added";
+    case GrowthHold::kAtMaximum:
+      return "max node group size reached";
+    case GrowthHold::kUnpriced:
+      return "no price or template known";
+    case GrowthHold::kMaximumOfCluster:
+      return "max cluster limit reached";
+    case GrowthHold::kNothing:
+      return "new nodes do not take it";
+  }
+  return "invalid reason";
+}
+
+// What pods can do least about comes last.
+constexpr GrowthHold kInOrder[] = {GrowthHold::kNothing,       GrowthHold::kBacksOff, GrowthHold::kHeld,
+                                   GrowthHold::kAtMaximum,     GrowthHold::kUnpriced, GrowthHold::kSized,
+                                   GrowthHold::kOptionsUnknown};
+
+}  // namespace
+
+GrowthHold HoldOf(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
+                  const LoopPlan& plan, size_t group) {
+  const LoopGroup& of = problem.groups[group];
+  int64_t grows = 0;
+  for (const LoopGrowth& growth : plan.growth) {
+    if (growth.group == static_cast<int32_t>(group)) grows = growth.nodes();
+  }
+  if (!seen.groups[group].problem.empty()) return GrowthHold::kOptionsUnknown;
+  if (sight.fleet.groups[group].back_off.has_value()) return GrowthHold::kBacksOff;
+  if (of.drain.sized) return GrowthHold::kSized;
+  if (!sight.groups[group].held.empty()) return GrowthHold::kHeld;
+  if (sight.groups[group].room <= grows) return GrowthHold::kAtMaximum;
+  const bool chosen_with = of.usd_per_hour.has_value() || problem.ranking.has_value();
+  if (!of.node.has_value() || !chosen_with) return GrowthHold::kUnpriced;
+  return AtMaximumOfCluster(plan, group) != nullptr ? GrowthHold::kMaximumOfCluster : GrowthHold::kNothing;
+}
+
+std::string WhyNoGrowth(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
+                        const LoopPlan& plan) {
+  if (!sight.held.empty()) return sight.held;
+  absl::btree_map<GrowthHold, int64_t> groups;
+  absl::btree_map<std::string, int64_t> by_resources;
+  for (size_t i = 0; i < problem.groups.size(); ++i) {
+    const GrowthHold hold = HoldOf(seen, sight, problem, plan, i);
+    if (hold == GrowthHold::kMaximumOfCluster) {
+      ++by_resources[absl::StrJoin(AtMaximumOfCluster(plan, i)->resources, ", ")];
+    } else {
+      ++groups[hold];
+    }
+  }
+  std::vector<std::string> parts;
+  for (const GrowthHold hold : kInOrder) {
+    if (const auto found = groups.find(hold); found != groups.end()) {
+      parts.push_back(absl::StrCat(found->second, " ", TextOf(hold)));
+    }
+  }
+  for (const auto& [resources, count] : by_resources) {
+    parts.push_back(absl::StrCat(count, " max cluster ", resources, " limit reached"));
+  }
+  return parts.empty() ? "there is no node group" : absl::StrJoin(parts, ", ");
+}
+
+}  // namespace loadline

@@ -1,0 +1,36 @@
+// Why groups do not grow, for people.
+#ifndef LOADLINE_CORE_LOOP_WHY_NO_GROWTH_H_
+#define LOADLINE_CORE_LOOP_WHY_NO_GROWTH_H_
+
+#include <cstddef>
+#include <string>
+
+#include "core/loop/loop_observation.h"
+#include "core/loop/loop_sight.h"
+#include "core/loop/plan_loop.h"
+
+namespace loadline {
+
+// What keeps a group from growing further than a plan has it grow; the first that holds.
+enum class GrowthHold {
+  kOptionsUnknown,
+  kBacksOff,
+  kSized,  // it grows by nothing but how full it is
+  kHeld,   // GroupSight::held says why
+  kAtMaximum,
+  kUnpriced,          // nobody knows what its nodes are like, or cost
+  kMaximumOfCluster,  // LoopPlan::at_maximum names the resources
+  kNothing,
+};
+
+// `group`: its position. All of the same loop.
+GrowthHold HoldOf(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
+                  const LoopPlan& plan, size_t group);
+
+// How many groups what keeps from growing, as a sentence for a pod that gets no node.
+std::string WhyNoGrowth(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
+                        const LoopPlan& plan);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_WHY_NO_GROWTH_H_

@@ -1,0 +1,73 @@
+#include "core/loop/why_no_growth.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace loadline {
+namespace {
+
+// Eight groups, each kept by something else.
+class WhyNoGrowthTest : public ::testing::Test {
+ protected:
+  WhyNoGrowthTest() {
+    seen_.groups.resize(8);
+    sight_.groups.resize(8);
+    sight_.fleet.groups.resize(8);
+    problem_.groups.resize(8);
+    for (size_t i = 0; i < 8; ++i) {
+      sight_.groups[i].room = 2;
+      problem_.groups[i].node.emplace();
+      problem_.groups[i].usd_per_hour = 1;
+    }
+    seen_.groups[0].problem = "no answer";
+    sight_.fleet.groups[1].back_off.emplace();
+    problem_.groups[2].drain.sized = true;
+    sight_.groups[3].held = "grows by all of its 5 nodes or none, and 4 may be added";
+    plan_.growth.push_back({.group = 4, .for_pods = 1, .for_slack = 1});
+    problem_.groups[5].usd_per_hour.reset();
+    plan_.at_maximum.push_back({6, {"cpu", "memory"}});
+  }
+
+  LoopObservation seen_;
+  LoopSight sight_;
+  LoopProblem problem_;
+  LoopPlan plan_;
+};
+
+TEST_F(WhyNoGrowthTest, NamesWhatHoldsEachGroup) {
+  const std::vector<GrowthHold> want = {GrowthHold::kOptionsUnknown,
+                                        GrowthHold::kBacksOff,
+                                        GrowthHold::kSized,
+                                        GrowthHold::kHeld,
+                                        GrowthHold::kAtMaximum,
+                                        GrowthHold::kUnpriced,
+                                        GrowthHold::kMaximumOfCluster,
+                                        GrowthHold::kNothing};
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_EQ(HoldOf(seen_, sight_, problem_, plan_, i), want[i]) << "group " << i;
+  }
+}
+
+// A ranking needs no price.
+TEST_F(WhyNoGrowthTest, RankedGroupsNeedNoPrice) {
+  problem_.ranking.emplace();
+  EXPECT_EQ(HoldOf(seen_, sight_, problem_, plan_, 5), GrowthHold::kNothing);
+  problem_.groups[5].node.reset();
+  EXPECT_EQ(HoldOf(seen_, sight_, problem_, plan_, 5), GrowthHold::kUnpriced);
+}
+
+TEST_F(WhyNoGrowthTest, SaysItInASentence) {
+  EXPECT_EQ(
+      WhyNoGrowth(seen_, sight_, problem_, plan_),
+      "1 new nodes do not take it, 1 backs off after failed scale-up, 1 grows by all of its nodes or none, "
+      "and so many may not be added, 1 max node group size reached, 1 no price or template known, 1 sized "
+      "by utilization, 1 their options are not known, 1 max cluster cpu, memory limit reached");
+  sight_.held = "the cluster may have 3 nodes in all";
+  EXPECT_EQ(WhyNoGrowth(seen_, sight_, problem_, plan_), sight_.held);
+  EXPECT_EQ(WhyNoGrowth({}, {}, {}, {}), "there is no node group");
+}
+
+}  // namespace
+}  // namespace loadline
