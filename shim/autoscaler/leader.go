@@ -73,6 +73,7 @@ type leader struct {
 	logged    string               // what the log says of the last plan
 	sizesLog  map[string]string    // and of each group that is sized
 	inherited map[string]time.Time // since when a node waits that an earlier leader was about to remove
+	line      lineWatch
 }
 
 func newLeader(options *config.Configuration, client kubernetes.Interface, c *cluster, cloud cloud, p *planner,

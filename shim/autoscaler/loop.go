@@ -124,6 +124,7 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	if done(); err != nil {
 		return "plan", err
 	}
+	l.noteLoadLine(ctx)
 	l.batch.note(time.Duration(o.plan.loop.GetBatchWaitMilliseconds())*time.Millisecond, o.now)
 	o.noteSizes()
 	l.noteCutShort(o)
