@@ -184,7 +184,8 @@ void SlackOnSnapshot::PutCopy(int64_t id, size_t slot, int32_t shape, bool attac
   const NodeIndex node = *snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)});
   snapshot_.PlacePod(node, shape);
   const CpuMemory size = set_.placeholder(id).size;
-  const CpuMemory beyond = Smaller(Minus(RoomTaken(node, shape, size), size), set_.Free(slot));
+  const CpuMemory left = Minus(set_.node(slot).allocatable, set_.node(slot).real);
+  const CpuMemory beyond = Smaller(Minus(RoomTaken(node, shape, size), size), left);
   if (beyond == CpuMemory()) return;
   // What its limits take of the node beyond its requests is as if real pods had it, for this plan.
   SlackNode content = set_.node(slot);

@@ -245,6 +245,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 		broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}), a.metrics, term, a.Clock)
 	l.sized = a.sized
 	l.keeper = keeperOf(a.config, a.objects)
+	l.line.client = loadlinev1.NewSchedulerExtenderClient(a.conn)
 	l.loads = describeView(loadlinev1.NewClusterStateClient(a.conn), a.config.View)
 	a.leader.Store(l)
 	defer a.leader.Store(nil)

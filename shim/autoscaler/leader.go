@@ -68,6 +68,7 @@ type leader struct {
 	skips    skiptime.Tracker
 	logged   string            // what the log says of the last plan
 	sizesLog map[string]string // and of each group that is sized
+	line     lineWatch
 }
 
 func newLeader(options *config.Configuration, client kubernetes.Interface, c *cluster, cloud cloud, p *planner,

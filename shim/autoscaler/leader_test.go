@@ -103,6 +103,7 @@ func (b *bench) start(options *config.Configuration, term int64) {
 	}
 	b.recorder = record.NewFakeRecorder(1000)
 	b.leader = newLeader(options, b.client, c, asked, p, b.recorder, newMetrics("test"), term, systemClock())
+	b.leader.line.client = loadlinev1.NewSchedulerExtenderClient(conn)
 	b.leader.recallState(b.ctx)
 	synctest.Wait() // for the first lists
 }

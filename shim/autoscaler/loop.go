@@ -134,6 +134,7 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 		o.plan = nil
 		return "plan", err
 	}
+	l.noteLoadLine(ctx)
 	o.noteSizes()
 	l.noteCutShort(o)
 	o.outcome = cmp.Or(o.plan.GetStatus(), outcomeNotTried)

@@ -62,6 +62,8 @@ type metrics struct {
 	placeholders                        *prometheus.GaugeVec
 
 	sizes *sizeMetrics
+
+	nodesAboveLine prometheus.Gauge
 }
 
 func newMetrics(version string) *metrics {
@@ -104,6 +106,9 @@ func newMetrics(version string) *metrics {
 		leader:   gauge("leader", "Whether this process leads."),
 		lastLoop: gauge("last_loop_timestamp_seconds", "When the last loop was finished without an error."),
 	}
+	m.nodesAboveLine = gauge("nodes_above_load_line",
+		"Nodes whose pods have more limits than the load line allows; 0 where there is no line.")
+	m.registry.MustRegister(m.nodesAboveLine)
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + "build_info",
 		Help: "Always 1; the labels tell the build.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)

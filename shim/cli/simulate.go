@@ -18,6 +18,7 @@ import (
 type simulateFlags struct {
 	sourceFlags
 	scenario scenarioFlags
+	lines    linesFlags
 	engine   engineFlags
 	policy   *policyFlags
 	weight   int64
@@ -44,11 +45,15 @@ kube-scheduler 1.36 works them out, over all feasible nodes, with ties going to 
 What filters look up beside nodes and pods must be in a dump too: 'kubectl get
 nodes,pods,namespaces,pv,pvc,storageclasses,csinodes -A -o json'.
 
+With --lines load lines are compared instead: if all pods came anew, how many would find no room on the
+nodes that are there, how many more nodes like those would take them, and which pods none takes.
+
 With --scenario the autoscaler's loop acts for days on a cluster that is simulated in virtual time, with
 its load, its cloud and what goes wrong there; --against simulates a second one beside it. The same seed
 gives the same digest.`,
 		Example: `  loadline simulate -f cluster.json
   loadline simulate -f cluster.json --weight 5 -o html > simulation.html
+  loadline simulate -f cluster.json --lines 1,1.25,1.5,2,3
   loadline simulate --scenario docs/scenario.yaml --days 30 --seed 1 -o html > month.html`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,6 +67,13 @@ gives the same digest.`,
 				}
 				return flags.output.write(a.streams.Out, scenarioForms(runs))
 			}
+			if len(flags.lines.ratios) > 0 {
+				lines, err := flags.compareLines(cmd.Context(), a.streams.In)
+				if err != nil {
+					return err
+				}
+				return flags.output.write(a.streams.Out, lines.forms())
+			}
 			s, err := flags.run(cmd.Context(), a.streams.In)
 			if err != nil {
 				return err
@@ -72,6 +84,7 @@ gives the same digest.`,
 	addSourceFlags(command.Flags(), &flags.sourceFlags)
 	addEngineFlag(command.Flags(), &flags.engine)
 	flags.scenario.addTo(command.Flags())
+	flags.lines.addTo(command.Flags())
 	flags.policy = addPolicyFlags(command.Flags())
 	command.Flags().Int64Var(&flags.weight, "weight", 2,
 		"weight of Loadline's score; the default scheduler's have 1 each")
@@ -118,6 +131,34 @@ func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, 
 		s.outcomes = append(s.outcomes, outcome)
 	}
 	return s, nil
+}
+
+// compareLines says what load lines would mean.
+func (f *simulateFlags) compareLines(ctx context.Context, stdin io.Reader) (*lineTable, error) {
+	if err := f.output.check(); err != nil {
+		return nil, err
+	}
+	how, err := f.policy.policy()
+	if err != nil {
+		return nil, err
+	}
+	lines, err := f.lines.lines(how)
+	if err != nil {
+		return nil, err
+	}
+	arriving, err := f.cluster(ctx, stdin)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := f.engine.open()
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	t := &lineTable{source: f.name(), resource: f.lines.resource, nodes: len(arriving.Nodes),
+		pods: len(arriving.Arrivals), waitingShown: podsShown}
+	t.lines, err = underLines(ctx, conn, viewName(f.engine.address), arriving, lines, f.lines.resource)
+	return t, err
 }
 
 // cluster reads what pods arrive in.

@@ -26,6 +26,7 @@ type topFlags struct {
 	resources []string
 	sortBy    string
 	most      int
+	filters   filterFlags
 	output    outputFlag
 }
 
@@ -39,8 +40,12 @@ func (a *app) newTop() *cobra.Command {
 At a limits ratio of 1.0, the load line, the node can give every pod all that it may use; above it, it cannot. A pod
 without a limit adds nothing to the limits here, whatever a score policy would count it as.
 
+With --max-limits-over-allocatable, or --scheduler-config where our plugin has a load line, it also shows
+what limits count as under the line, and what is left to it. Nodes above it take no more pods.
+
 Amounts in json and yaml: cpu in millicores, every other resource in its own unit, such as bytes.`,
 		Example: `  loadline top --sort-by memory
+  loadline top --max-limits-over-allocatable memory=1.5
   kubectl get nodes,pods -A -o json | loadline top -f - -o html > load.html`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,6 +67,7 @@ Amounts in json and yaml: cpu in millicores, every other resource in its own uni
 		"load: the highest limits ratio of any resource first; name; or a resource: its limits ratio")
 	command.Flags().IntVar(&flags.most, "top", 0,
 		"show only so many nodes; 0: all; totals are always those of all nodes")
+	flags.filters.addTo(command.Flags())
 	addOutputFlag(command.Flags(), &flags.output, formTable, formJSON, formYAML, formHTML)
 	return command
 }
@@ -79,9 +85,14 @@ type top struct {
 	resources []string
 	counts    string
 	most      int
+	line      *topLine // nil: there is no load line
 }
 
 func (f *topFlags) load(ctx context.Context, stdin io.Reader) (*top, error) {
+	how, err := f.filters.fit()
+	if err != nil {
+		return nil, err
+	}
 	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{})
 	if err != nil {
 		return nil, err
@@ -99,6 +110,11 @@ func (f *topFlags) load(ctx context.Context, stdin io.Reader) (*top, error) {
 		return nil, err
 	}
 	t.counts = countsOf(c)
+	if how.GetLoadLine() != nil {
+		if t.line, err = c.loadLine(ctx, how.GetLoadLine()); err != nil {
+			return nil, err
+		}
+	}
 	return t, nil
 }
 

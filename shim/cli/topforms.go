@@ -17,6 +17,8 @@ type topAnswer struct {
 	// Max is the highest limits ratio of each resource.
 	Max         []topMax `json:"max"`
 	PendingPods int      `json:"pendingPods"`
+	// Line is how loaded the nodes shown are under the load line, if there is one.
+	Line *topLine `json:"line,omitempty"`
 }
 
 type topNode struct {
@@ -55,6 +57,7 @@ func (t *top) data() topAnswer {
 			out.Max = append(out.Max, highest)
 		}
 	}
+	out.Line = t.line.of(t.shown())
 	return out
 }
 
@@ -111,8 +114,10 @@ func (t *top) table(w io.Writer) error {
 	if err := table.Write(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", texttable.Escape(t.counts))
-	return err
+	if _, err := fmt.Fprintf(w, "\n%s\n", texttable.Escape(t.counts)); err != nil || t.line == nil {
+		return err
+	}
+	return t.line.of(t.shown()).write(w)
 }
 
 // shares writes limits and requests over allocatable, such as "14.0 cpu / 8.0 = 1.75".

@@ -131,6 +131,7 @@ class SlackWorld {
   }
 
   FitCluster& cluster() { return cluster_; }
+  FitOptions& fit() { return fit_; }
   // The kind of a class of the plan.
   size_t KindOf(const ClassSlack& slack) const {
     const std::string* const zone = slack.key.labels.Find("topology.kubernetes.io/zone");

@@ -122,7 +122,11 @@ func showFilling(ctx context.Context, out io.Writer, step harness.Logf, w worklo
 	if err != nil {
 		return err
 	}
-	placements := []report.Placement{stock.Placement, ours.Placement}
+	lined, err := FillWithLine(ctx, WithMoreNodes(w, MoreNodes), MemoryLine, step)
+	if err != nil {
+		return err
+	}
+	placements := []report.Placement{stock.Placement, ours.Placement, lined.Placement}
 	fmt.Fprintln(out)
 	if err := report.Table(out, placements); err != nil {
 		return err
@@ -132,11 +136,14 @@ func showFilling(ctx context.Context, out io.Writer, step harness.Logf, w worklo
 	}
 	fmt.Fprintf(out, "\nHistograms and heat maps: %s\n", page)
 	broken := append(CheckClaim(stock.Placement, ours.Placement), CheckAnswered(ours)...)
+	broken = append(broken, CheckLine(lined.Placement, MemoryLine)...)
 	if len(broken) > 0 {
 		return fmt.Errorf("%w:\n  %s", ErrNotShown, strings.Join(broken, "\n  "))
 	}
 	fmt.Fprintf(out, "p95 and maximum of limits/allocatable are lower with %s, for cpu and memory; "+
-		"no more pods are pending.\n", OursName)
+		"no more pods are pending.\nUnder a load line of %v for memory no node was ever above it; on %d nodes instead of "+
+		"%d, %d pods are pending.\n", OursName, MemoryLine, len(lined.Placement.Nodes), len(ours.Placement.Nodes),
+		lined.Placement.PendingPods)
 	return nil
 }
 

@@ -21,6 +21,8 @@ type Site struct {
 	// EngineTimeout replaces how long our plugin waits for the engine. The default is made for clusters, and not for a
 	// machine that is busy with other tests.
 	EngineTimeout time.Duration
+	// MaxLimitsOverAllocatable is the load line of our plugin; nil: that of the configuration.
+	MaxLimitsOverAllocatable map[string]float64
 	// ExtenderURL replaces the urlPrefix of the extenders.
 	ExtenderURL string
 	// QPS replaces clientConnection.qps and burst. The defaults, 50 and 100, bound the throughput of any
@@ -50,6 +52,8 @@ func (site Site) Apply(config []byte) ([]byte, error) {
 				args := child(plugin, "args")
 				setIf(args, "engineAddress", site.EngineAddress, site.EngineAddress != "")
 				setIf(args, "timeout", site.EngineTimeout.String(), site.EngineTimeout != 0)
+				setIf(args, "maxLimitsOverAllocatable", site.MaxLimitsOverAllocatable,
+					len(site.MaxLimitsOverAllocatable) > 0)
 			}
 		}
 	}

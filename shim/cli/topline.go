@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/report"
+	"loadline.dev/shim/report/texttable"
+)
+
+// topLine is how loaded the nodes are under a load line.
+type topLine struct {
+	// NodesAbove are above it: they take no more pods that would add to it.
+	NodesAbove int           `json:"nodesAbove"`
+	Nodes      []topLineNode `json:"nodes"`
+}
+
+type topLineNode struct {
+	Node     string `json:"node"`
+	Resource string `json:"resource"`
+	// Line is limits over allocatable, of this node.
+	Line string `json:"line"`
+	// Limits are what the pods count as, by the rules of the line; AtMost is what they may.
+	Limits int64 `json:"limits"`
+	AtMost int64 `json:"atMost"`
+	// Headroom is what is left; below 0: the node is above the line.
+	Headroom int64 `json:"headroom"`
+}
+
+// loadLine asks how loaded the nodes are under a line.
+func (c *cluster) loadLine(ctx context.Context, line *loadlinev1.LoadLine) (*topLine, error) {
+	out := &topLine{}
+	err := c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
+		answer, err := loadlinev1.NewSchedulerExtenderClient(c.conn).CheckLoadLine(ctx,
+			&loadlinev1.CheckLoadLineRequest{Changes: at, Line: line, WithNodes: true})
+		if err != nil {
+			return err
+		}
+		*out = topLine{NodesAbove: int(answer.GetNodesAbove())}
+		for _, node := range answer.GetNodes() {
+			for _, amount := range node.GetResources() {
+				out.Nodes = append(out.Nodes, topLineNode{Node: node.GetNode(), Resource: amount.GetResource(),
+					Line: amount.GetMaxLimitsOverAllocatable(), Limits: amount.GetLimits(), AtMost: amount.GetCeiling(),
+					Headroom: amount.GetCeiling() - amount.GetLimits()})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, engineError(err)
+	}
+	return out, nil
+}
+
+// of returns the line as it is for these nodes, in their order.
+func (l *topLine) of(nodes []report.Node) *topLine {
+	if l == nil {
+		return nil
+	}
+	byNode := map[string][]topLineNode{}
+	for _, node := range l.Nodes {
+		byNode[node.Node] = append(byNode[node.Node], node)
+	}
+	out := &topLine{NodesAbove: l.NodesAbove, Nodes: []topLineNode{}}
+	for _, node := range nodes {
+		out.Nodes = append(out.Nodes, byNode[node.Name]...)
+	}
+	return out
+}
+
+func (l *topLine) write(w io.Writer) error {
+	if _, err := fmt.Fprintf(w, "\n%s above the load line.\n\n", plural(l.NodesAbove, "node")); err != nil {
+		return err
+	}
+	table := texttable.New(texttable.Column{Header: "NODE"}, texttable.Column{Header: "RESOURCE"},
+		texttable.Column{Header: "LINE", Align: texttable.Right},
+		texttable.Column{Header: "LIMITS COUNTED", Align: texttable.Right},
+		texttable.Column{Header: "AT MOST", Align: texttable.Right},
+		texttable.Column{Header: "HEADROOM", Align: texttable.Right})
+	for _, node := range l.Nodes {
+		headroom := report.FormatAmount(node.Resource, node.Headroom)
+		if node.Headroom < 0 {
+			headroom = "above by " + report.FormatAmount(node.Resource, -node.Headroom)
+		}
+		table.Row(node.Node, node.Resource, node.Line, report.FormatAmount(node.Resource, node.Limits),
+			report.FormatAmount(node.Resource, node.AtMost), headroom)
+	}
+	return table.Write(w)
+}
