@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate images push test-images clean
+.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate reference images push test-images clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -67,7 +67,12 @@ test-scale: build ## the autoscaler on SCALE_NODES (2000) nodes with 40 pods eac
 mutants: deps ## put small faults into a copy of the tree, one at a time, and report those that no test notices; WORDS=... some
 	@python3 tools/mutants.py $(WORDS)
 
-check-long: test-asan test-tsan test-scale mutants fuzz ## what takes hours: sanitizers, a large cluster, mutants, fuzzing
+check-long: ## what takes hours: sanitizers, races, a large cluster, mutants, fuzzing; writes docs/check-long.md; CHECKS=... some
+	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) tools/check_long.sh
+
+race: engine ## run the Go tests of shim under the race detector; PACKAGES=./view/... some
+	@cd shim && LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' LOADLINED='$(CURDIR)/build/bin/loadlined' \
+	  go test -race -count=1 -timeout 60m $(or $(PACKAGES),./...)
 
 FUZZ_SECONDS ?= 60
 fuzz: deps ## fuzz each target for FUZZ_SECONDS (60), starting from its corpus
@@ -128,6 +133,9 @@ push: $(RELEASE) ## push the images that `make images` has made to REGISTRY, as 
 
 test-images: build $(RELEASE) ## run the programs of images, from their files alone and without rights, on a real control plane (root)
 	@tools/test_images.sh $(RELEASE)
+
+reference: build ## write the pages of docs/ that follow from the sources: flags, configuration, messages, runbooks
+	@cd shim && go run ./internal/reference ..
 
 clean: ## remove build/
 	@rm -rf build
