@@ -9,8 +9,8 @@
 //	<!-- run: by TestX -->      a test of this name runs it
 //	<!-- run: never: WHY -->    not at all, for this reason
 //
-// The same comment in the first five lines of a document is about all of its blocks that say nothing else. Commands in
-// blocks that are only indented are found too: they have to be in a document that says so.
+// The same comment in the first five lines of a document, and not right before a block, is about all of its blocks that
+// say nothing else. Commands in blocks that are only indented are found too: they have to be in a document that says so.
 package docs
 
 import (
@@ -53,8 +53,9 @@ func Read(file string) ([]Block, error) {
 	}
 	lines := strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
 	ofAll := ""
-	for _, line := range lines[:min(5, len(lines))] {
-		if found := mark.FindStringSubmatch(line); found != nil {
+	for i, line := range lines[:min(5, len(lines))] {
+		found := mark.FindStringSubmatch(line)
+		if found != nil && (i+1 == len(lines) || !strings.HasPrefix(lines[i+1], "```")) {
 			ofAll = found[1]
 		}
 	}
