@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate reference images push test-images clean
+.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate reference images push test-images release verify-release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -130,6 +130,12 @@ images: engine $(RELEASE) ## make OCI images in build/images, without a containe
 
 push: $(RELEASE) ## push the images that `make images` has made to REGISTRY, as docker login or podman login allows
 	@$(RELEASE) push --from build/images --version '$(VERSION)' --registry '$(REGISTRY)'
+
+release: images ## make a signed release of VERSION in build/release: SIGNING_KEY is a secret key of minisign, MINISIGN_PASSWORD its password
+	@$(RELEASE) release --images build/images --build $(IMAGE_BUILD) --out build/release --version '$(VERSION)' --key '$(SIGNING_KEY)'
+
+verify-release: $(RELEASE) ## check signature, hashes, images, bills of materials and provenance of a release with PUBLIC_KEY
+	@$(RELEASE) verify --from build/release --version '$(VERSION)' --key '$(PUBLIC_KEY)'
 
 test-images: build $(RELEASE) ## run the programs of images, from their files alone and without rights, on a real control plane (root)
 	@tools/test_images.sh $(RELEASE)
