@@ -6,6 +6,7 @@ require (
 	aead.dev/minisign v0.3.0
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/google/go-containerregistry v0.22.1
+	golang.org/x/mod v0.42.0
 	golang.org/x/sys v0.47.0
 )
 
