@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-e2e test-e2e-1.37 test-scale simulate mutants check-long fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate images push test-images clean
+.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate reference images push test-images release verify-release test-e2e test-e2e-1.37 clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -83,7 +83,12 @@ test-e2e: build ## the plugin's tests and those on a real control plane alone; K
 test-e2e-1.37:
 	@$(MAKE) --no-print-directory test-e2e KUBERNETES=1.37
 
-check-long: test-asan test-tsan test-e2e-1.37 test-scale mutants fuzz ## what takes hours: sanitizers, another Kubernetes, a large cluster, mutants, fuzzing
+check-long: ## what takes hours: sanitizers, races, a large cluster, mutants, fuzzing; writes docs/check-long.md; CHECKS=... some
+	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) tools/check_long.sh
+
+race: engine ## run the Go tests of shim under the race detector; PACKAGES=./view/... some
+	@cd shim && LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' LOADLINED='$(CURDIR)/build/bin/loadlined' \
+	  go test -race -count=1 -timeout 60m $(or $(PACKAGES),./...)
 
 FUZZ_SECONDS ?= 60
 fuzz: deps ## fuzz each target for FUZZ_SECONDS (60), starting from its corpus
@@ -142,8 +147,17 @@ images: engine $(RELEASE) ## make OCI images in build/images, without a containe
 push: $(RELEASE) ## push the images that `make images` has made to REGISTRY, as docker login or podman login allows
 	@$(RELEASE) push --from build/images --version '$(VERSION)' --registry '$(REGISTRY)'
 
+release: images ## make a signed release of VERSION in build/release: SIGNING_KEY is a secret key of minisign, MINISIGN_PASSWORD its password
+	@$(RELEASE) release --images build/images --build $(IMAGE_BUILD) --out build/release --version '$(VERSION)' --key '$(SIGNING_KEY)'
+
+verify-release: $(RELEASE) ## check signature, hashes, images, bills of materials and provenance of a release with PUBLIC_KEY
+	@$(RELEASE) verify --from build/release --version '$(VERSION)' --key '$(PUBLIC_KEY)'
+
 test-images: build $(RELEASE) ## run the programs of images, from their files alone and without rights, on a real control plane (root)
 	@tools/test_images.sh $(RELEASE)
+
+reference: build ## write the pages of docs/ that follow from the sources: flags, configuration, messages, runbooks
+	@cd shim && go run ./internal/reference ..
 
 clean: ## remove build/
 	@rm -rf build

@@ -55,6 +55,9 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	return exitFailure
 }
 
+// Command returns the tree of commands, for those who describe it.
+func Command() *cobra.Command { return (&app{}).newRoot("loadline") }
+
 // escapeLines escapes a message that may quote what others wrote, but keeps its line breaks.
 func escapeLines(message string) string {
 	lines := strings.Split(strings.ReplaceAll(message, "\t", "  "), "\n")

@@ -9,10 +9,12 @@ import (
 )
 
 var commands = map[string]func(flags *flag.FlagSet, args []string) error{
-	"images": images,
-	"push":   push,
-	"unpack": unpack,
-	"run":    runImage,
+	"images":  images,
+	"push":    push,
+	"unpack":  unpack,
+	"run":     runImage,
+	"release": release,
+	"verify":  verify,
 }
 
 func main() {
@@ -24,7 +26,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("which command? One of images, push, unpack, run")
+		return fmt.Errorf("which command? One of images, push, unpack, run, release, verify")
 	}
 	command, ok := commands[args[0]]
 	if !ok {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
 	"loadline.dev/tools/release/bundle"
 	"loadline.dev/tools/release/contain"
@@ -47,7 +48,8 @@ func unpack(flags *flag.FlagSet, args []string) error {
 			return err
 		}
 		root := filepath.Join(folder, program.Name)
-		if err := contain.Unpack(ours, root); err != nil {
+		files := mutate.Extract(ours)
+		if err := errors.Join(image.Unpack(files, root), files.Close()); err != nil {
 			return fmt.Errorf("image of %s: %w", program.Name, err)
 		}
 		script := fmt.Sprintf("#!/bin/sh\nexec '%s' run --root='%s' --uid=%d", self, root, *uid)

@@ -23,6 +23,7 @@ const (
 	APIServer         Component = "kube-apiserver"
 	StockScheduler    Component = "kube-scheduler"
 	ControllerManager Component = "kube-controller-manager"
+	Kubectl           Component = "kubectl" // for commands of documents
 )
 
 var mainPackages = map[Component]string{
@@ -30,6 +31,7 @@ var mainPackages = map[Component]string{
 	APIServer:         "k8s.io/kubernetes/cmd/kube-apiserver",
 	StockScheduler:    "k8s.io/kubernetes/cmd/kube-scheduler",
 	ControllerManager: "k8s.io/kubernetes/cmd/kube-controller-manager",
+	Kubectl:           "k8s.io/kubernetes/cmd/kubectl",
 }
 
 // versionFlags returns the linker flags by which the components report the release that they were built from. A

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The README gives reasons for one weight, and that is the one in manifests/.
-func TestReadmeAndManifestsAgreeOnTheWeight(t *testing.T) {
+// The document of the score gives reasons for one weight, and that is the one in manifests/.
+func TestDocumentAndManifestsAgreeOnTheWeight(t *testing.T) {
 	weights, err := ManifestWeights()
 	if err != nil {
 		t.Fatal(err)
@@ -25,12 +25,12 @@ func TestReadmeAndManifestsAgreeOnTheWeight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "scheduler.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("**Why weight %d.**", weights.Plugin); !strings.Contains(string(readme), want) {
-		t.Errorf("the README does not say %q", want)
+	if want := fmt.Sprintf("**Why weight %d.**", weights.Plugin); !strings.Contains(string(page), want) {
+		t.Errorf("docs/scheduler.md does not say %q", want)
 	}
 	if weights.Extender != weights.Plugin { // a score of 10 times the weight times 10 is as much as one of 100
 		t.Errorf("the extender has weight %d, the plugin %d", weights.Extender, weights.Plugin)

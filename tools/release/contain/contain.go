@@ -4,63 +4,15 @@
 package contain
 
 import (
-	"archive/tar"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"golang.org/x/sys/unix"
 )
-
-// Unpack writes the files of an image into a folder. Images of others may hold links and devices; those of ours hold
-// files and folders, and everything else is refused.
-func Unpack(image v1.Image, folder string) error {
-	reader := mutate.Extract(image)
-	defer reader.Close()
-	archive := tar.NewReader(reader)
-	for {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if !filepath.IsLocal(header.Name) {
-			return fmt.Errorf("%q leads out of the image", header.Name)
-		}
-		path := filepath.Join(folder, header.Name)
-		switch header.Typeflag {
-		case tar.TypeDir:
-			err = os.MkdirAll(path, 0o755)
-		case tar.TypeReg:
-			err = writeFile(path, archive, os.FileMode(header.Mode))
-		default:
-			err = fmt.Errorf("%s is neither a file nor a folder", header.Name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func writeFile(path string, content io.Reader, mode os.FileMode) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(file, content)
-	return errors.Join(err, file.Close())
-}
 
 // A Container says how to run a program.
 type Container struct {

@@ -1,8 +1,10 @@
 package image
 
 import (
+	"archive/tar"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -70,4 +72,45 @@ func Archive(folder, file string, when time.Time) (err error) {
 		return err
 	}
 	return os.WriteFile(file, content, 0o644)
+}
+
+// Unpack writes the files of an archive, or of an image's layers put together, into a folder. Ours hold files and folders;
+// links and devices of others are refused.
+func Unpack(content io.Reader, folder string) error {
+	archive := tar.NewReader(content)
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(folder, header.Name)
+		switch {
+		case !filepath.IsLocal(header.Name):
+			return fmt.Errorf("%q leads out of the archive", header.Name)
+		case header.Typeflag == tar.TypeDir:
+			err = os.MkdirAll(path, 0o755)
+		case header.Typeflag == tar.TypeReg:
+			err = writeFile(path, archive, os.FileMode(header.Mode))
+		default:
+			err = fmt.Errorf("%s is neither a file nor a folder", header.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func writeFile(path string, content io.Reader, mode os.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, content)
+	return errors.Join(err, file.Close())
 }

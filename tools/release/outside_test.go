@@ -1,0 +1,91 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+)
+
+// proxy writes a module as a proxy serves it, into a folder.
+func proxy(t *testing.T, folder, path, version, source string) {
+	t.Helper()
+	dir := filepath.Join(folder, filepath.FromSlash(path), "@v")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(filepath.Join(dir, version+".zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := zip.CreateFromDir(file, module.Version{Path: path, Version: version}, source); err != nil {
+		t.Fatal(err)
+	}
+	goMod, err := os.ReadFile(filepath.Join(source, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{version + ".mod": goMod, "list": []byte(version + "\n"),
+		version + ".info": []byte(`{"Version": "` + version + `"}`)} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Who builds a scheduler of one's own gets the plugin as any other module: `go get`, without a replace.
+func TestPluginFromOutside(t *testing.T) {
+	const version = "v0.1.0"
+	served, own := t.TempDir(), t.TempDir()
+	proxy(t, served, "loadline.dev/shim", version, "../../shim")
+	files := map[string]string{
+		"go.mod": "module example.com/scheduler\n\ngo 1.26.0\n",
+		"plugin.go": `package scheduler
+
+import (
+	framework "k8s.io/kube-scheduler/framework"
+	"loadline.dev/shim/scheduler"
+)
+
+// The plugin has a name, and what makes it.
+var (
+	Name         = scheduler.Name
+	_    framework.PreScorePlugin = (*scheduler.Plugin)(nil)
+	New          = scheduler.New
+)
+`}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(own, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A cache of its own for this module: the one of the machine is not to hold what the test has made.
+	downloads := "file://" + filepath.Join(strings.TrimSpace(string(cache)), "cache", "download")
+	env := append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw", "GONOSUMDB=*", "GOMODCACHE="+t.TempDir(),
+		"GOPROXY=file://"+served+","+downloads)
+	for _, args := range [][]string{{"get", "loadline.dev/shim@" + version}, {"mod", "tidy", "-e"}, {"list", "-deps", "./..."}} {
+		cmd := exec.Command("go", args...)
+		cmd.Dir, cmd.Env = own, env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		if args[0] == "list" && (!strings.Contains(string(out), "loadline.dev/shim/scheduler\n") ||
+			strings.Contains(string(out), "k8s.io/kubernetes/")) {
+			t.Errorf("what the plugin is built from: %s", out)
+		}
+	}
+	goMod, err := os.ReadFile(filepath.Join(own, "go.mod"))
+	if err != nil || strings.Contains(string(goMod), "replace") {
+		t.Errorf("go.mod: %s, error %v", goMod, err)
+	}
+}
