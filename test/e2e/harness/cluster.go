@@ -46,6 +46,8 @@ type Options struct {
 	// FlowControl leaves the API server's priority and fairness, and how many requests it takes at a time, as they are
 	// by default.
 	FlowControl bool
+	// Gangs switches pod groups on: see GangGates.
+	Gangs bool
 }
 
 // A Cluster is a running control plane.
@@ -232,6 +234,9 @@ func (c *Cluster) apiServerArgs(port int) []string {
 	}
 	if c.options.Audit {
 		args = append(args, c.auditArgs()...)
+	}
+	if c.options.Gangs {
+		args = append(args, GangGates(), "--runtime-config="+gangVersion()+"=true")
 	}
 	return args
 }
