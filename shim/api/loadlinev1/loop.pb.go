@@ -160,13 +160,14 @@ type PlanLoopRequest struct {
 	BatchMaxMilliseconds int32 `protobuf:"varint,28,opt,name=batch_max_milliseconds,json=batchMaxMilliseconds,proto3" json:"batch_max_milliseconds,omitempty"`
 	// How long ago groups last grew for pods, in milliseconds. >= 0; unset: long ago.
 	SinceGrowthMilliseconds *int64 `protobuf:"varint,29,opt,name=since_growth_milliseconds,json=sinceGrowthMilliseconds,proto3,oneof" json:"since_growth_milliseconds,omitempty"`
-	// GPUs that all nodes may offer together, by type, as max_cores_total says of cores. A type that is not there
-	// has no limit. Minima: DrainOptions.min_gpus_total. At most 100 types, each once.
+	// GPUs that all nodes may offer together, by type, as max_cores_total says of cores. A type that is not
+	// there has no limit. Minima: DrainOptions.min_gpus_total. At most 100 types, each once.
 	MaxGpusTotal []*GpuCount `protobuf:"bytes,40,rep,name=max_gpus_total,json=maxGpusTotal,proto3" json:"max_gpus_total,omitempty"`
-	// Groups that have fewer nodes than their minimum grow to it, whatever waits; else a minimum only keeps nodes
-	// from going. Groups that are sized keep theirs in any case.
+	// Groups that have fewer nodes than their minimum grow to it, whatever waits; else a minimum only keeps
+	// nodes from going. Groups that are sized keep theirs in any case.
 	EnforceMinSizes bool `protobuf:"varint,41,opt,name=enforce_min_sizes,json=enforceMinSizes,proto3" json:"enforce_min_sizes,omitempty"`
-	// Set: groups that are similar share what they grow by for pods, so that their sizes come close to each other.
+	// Set: groups that are similar share what they grow by for pods, so that their sizes come close to each
+	// other.
 	Balance       *GroupSimilarity `protobuf:"bytes,42,opt,name=balance,proto3" json:"balance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -456,16 +457,16 @@ func (*PlanLoopRequest_Changes) isPlanLoopRequest_Cluster() {}
 
 func (*PlanLoopRequest_Own) isPlanLoopRequest_Cluster() {}
 
-// When two groups are similar: what a new node of each is like, by Cluster Autoscaler's rules. Groups that have
-// all of their nodes or none, or are sized, are similar to none.
+// When two groups are similar: what a new node of each is like, by Cluster Autoscaler's rules. Groups that
+// have all of their nodes or none, or are sized, are similar to none.
 type GroupSimilarity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Not empty: groups are similar whose nodes carry all of these labels with equal values. At most 100.
 	Labels []string `protobuf:"bytes,1,rep,name=labels,proto3" json:"labels,omitempty"`
 	// Labels that may differ, beside those of hostname, zone and region. At most 100; none where `labels` are.
 	IgnoredLabels []string `protobuf:"bytes,2,rep,name=ignored_labels,json=ignoredLabels,proto3" json:"ignored_labels,omitempty"`
-	// By how much allocatable amounts, and the capacity of memory, may differ: shares of the larger one. [0, 1];
-	// unset: 0.05 and 0.015.
+	// By how much allocatable amounts, and the capacity of memory, may differ: shares of the larger one. [0,
+	// 1]; unset: 0.05 and 0.015.
 	MaxAllocatableDifference *float64 `protobuf:"fixed64,3,opt,name=max_allocatable_difference,json=maxAllocatableDifference,proto3,oneof" json:"max_allocatable_difference,omitempty"`
 	// See max_allocatable_difference.
 	MaxMemoryDifference *float64 `protobuf:"fixed64,4,opt,name=max_memory_difference,json=maxMemoryDifference,proto3,oneof" json:"max_memory_difference,omitempty"`
@@ -544,8 +545,8 @@ type LoopGroup struct {
 	Held string `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`
 	// See ExpansionOption.priority.
 	Priority *int64 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
-	// Nodes among current_nodes that the provider has not begun to make, and would take back. They may be given up
-	// for a cheaper mix: see PlanLoopResponse.take_back. [0, 2^31).
+	// Nodes among current_nodes that the provider has not begun to make, and would take back. They may be given
+	// up for a cheaper mix: see PlanLoopResponse.take_back. [0, 2^31).
 	NotBegun      int32 `protobuf:"varint,5,opt,name=not_begun,json=notBegun,proto3" json:"not_begun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -725,8 +726,9 @@ type PlanLoopResponse struct {
 	// Growth for pods waits for further ones: for so long, if none comes. `growth` holds none for pods and
 	// slack then, though scale_up says what would grow. 0: it does not wait.
 	BatchWaitMilliseconds int64 `protobuf:"varint,16,opt,name=batch_wait_milliseconds,json=batchWaitMilliseconds,proto3" json:"batch_wait_milliseconds,omitempty"`
-	// Nodes that the provider has not begun to make, and that cost more than what the plan lets groups grow by in
-	// their place: to be taken back once the cloud has been asked for all of `growth`, and only if it took all.
+	// Nodes that the provider has not begun to make, and that cost more than what the plan lets groups grow by
+	// in their place: to be taken back once the cloud has been asked for all of `growth`, and only if it took
+	// all.
 	TakeBack      []*TakeBack `protobuf:"bytes,40,rep,name=take_back,json=takeBack,proto3" json:"take_back,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -332,8 +332,8 @@ type RankOptionsRequest struct {
 	Prices *PriceModel `protobuf:"bytes,5,opt,name=prices,proto3" json:"prices,omitempty"`
 	// How options are ranked. Required.
 	Policy *RankPolicy `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"`
-	// Without a view: what the pods of the cluster request, for the LEARNED table. Unset: it reads the pods of the
-	// options alone.
+	// Without a view: what the pods of the cluster request, for the LEARNED table. Unset: it reads the pods of
+	// the options alone.
 	Running       *RunningDemand `protobuf:"bytes,7,opt,name=running,proto3" json:"running,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -312,8 +312,8 @@ type PendingPods struct {
 	FirstAgeMilliseconds *int64 `protobuf:"varint,3,opt,name=first_age_milliseconds,json=firstAgeMilliseconds,proto3,oneof" json:"first_age_milliseconds,omitempty"`
 	// How long ago the last of them came, in the same way. [0, first_age_milliseconds].
 	LastAgeMilliseconds *int64 `protobuf:"varint,4,opt,name=last_age_milliseconds,json=lastAgeMilliseconds,proto3,oneof" json:"last_age_milliseconds,omitempty"`
-	// Of these pods, those for which the scheduler makes room on a node by preempting others. Only PlanLoop reads
-	// it. Together at most `count`; further ones do not count.
+	// Of these pods, those for which the scheduler makes room on a node by preempting others. Only PlanLoop
+	// reads it. Together at most `count`; further ones do not count.
 	Nominated     []*NominatedPods `protobuf:"bytes,5,rep,name=nominated,proto3" json:"nominated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
