@@ -60,9 +60,15 @@ void LeaveOutExcess(absl::string_view bytes, const std::string& field, int most,
               left_out);
 }
 
+// A client that sends equal pods each by itself repeats the same bytes, which are read once.
+bool IsTheSamePod(const v1::IncomingPod& a, const v1::IncomingPod& b) {
+  return a.pod() == b.pod() && a.default_spread_selector() == b.default_spread_selector();
+}
+
 absl::Status DecodePods(const PendingPodsList& pods, const v1::FitOptions& fit, PodGrouping grouping,
                         ResourceReader* resources, DecodedProblem* decoded) {
   PodDecoder decoder(resources);
+  const v1::IncomingPod* last = nullptr;  // that a further entry may repeat: it stands at the end of `read`
   const std::vector<bool> taken =
       TakePods(pods.size(), kMaxPendingPods, [&](int i) -> absl::string_view { return pods[i].pod().pod(); });
   for (int i = 0; i < pods.size(); ++i) {
@@ -75,6 +81,12 @@ absl::Status DecodePods(const PendingPodsList& pods, const v1::FitOptions& fit, 
       LeaveOutExcess(message.pod().pod(), field(), kMaxPendingPods, &decoded->left_out);
       continue;
     }
+    if (last != nullptr && IsTheSamePod(*last, message.pod())) {
+      decoded->from.back().push_back({i, message.count()});
+      continue;
+    }
+    last = nullptr;
+    const int64_t clamped = resources->clamped_amounts();
     absl::StatusOr<DecodedPod> pod = DecodeIncomingPod(message.pod(), fit, &decoder);
     if (!pod.ok()) {
       LeaveOutPod(decoder.message().metadata(), field(), pod.status().message(), &decoded->left_out);
@@ -83,9 +95,12 @@ absl::Status DecodePods(const PendingPodsList& pods, const v1::FitOptions& fit, 
     if (grouping == PodGrouping::kController) {
       decoded->identities.push_back(IdentityOf(decoder, pod->pod.shape));
     }
+    // What is told of each entry by itself, and pods that are kept apart, are read each by itself.
+    const bool alone = grouping == PodGrouping::kController || NameMatters(pod->pod.shape) ||
+                       !pod->pod.default_spread.empty() || resources->clamped_amounts() != clamped;
+    if (!alone) last = &message.pod();
     decoded->read.push_back(*std::move(pod));
-    decoded->counts.push_back(message.count());
-    decoded->positions.push_back(i);
+    decoded->from.push_back({{i, message.count()}});
   }
   return absl::OkStatus();
 }
@@ -229,21 +244,19 @@ void SelectLabelKeys(View* view, DecodedProblem* problem) {
   size_t kept = 0;
   for (size_t i = 0; i < problem->read.size(); ++i) {
     if (!admitted[i]) {
-      leave_out(problem->read[i].pod);
+      for (size_t entry = 0; entry < problem->from[i].size(); ++entry) leave_out(problem->read[i].pod);
       continue;
     }
     if (kept != i) {
       problem->read[kept] = std::move(problem->read[i]);
-      problem->counts[kept] = problem->counts[i];
-      problem->positions[kept] = problem->positions[i];
+      problem->from[kept] = std::move(problem->from[i]);
       if (!problem->identities.empty()) problem->identities[kept] = std::move(problem->identities[i]);
     }
     ++kept;
   }
   const size_t daemons = problem->read.size();
   problem->read.resize(kept);
-  problem->counts.resize(kept);
-  problem->positions.resize(kept);
+  problem->from.resize(kept);
   if (!problem->identities.empty()) problem->identities.resize(kept);
   kept = 0;
   for (size_t i = 0; i < problem->daemons.size(); ++i) {
@@ -269,8 +282,10 @@ void Complete(const LabelKeys& keys, DecodedProblem* problem) {
     const size_t position = problem->pods.size();
     int64_t count = 0;
     for (const size_t i : group) {
-      problem->entries.Add(position, problem->positions[i], problem->counts[i]);
-      count += problem->counts[i];
+      for (const PodEntry& entry : problem->from[i]) {
+        problem->entries.Add(position, entry.position, entry.count);
+        count += entry.count;
+      }
     }
     problem->pods.push_back({std::move(problem->read[group.front()].pod), count});
     problem->pods.back().pod.names = problem->names;

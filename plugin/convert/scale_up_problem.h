@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "core/cluster/left_out.h"
 #include "core/cluster/view.h"
@@ -29,15 +30,22 @@ struct DecodedGroup {
   bool has_gpu = false;
 };
 
+// An entry of a request with pods.
+struct PodEntry {
+  int32_t position = 0;  // in the request
+  int32_t count = 0;
+};
+
 // A question without its cluster.
 struct DecodedProblem {
   FitOptions fit;
   // The pods of the entries that could be taken, in their order. Labels are not selected yet.
   std::vector<DecodedPod> read;
   std::vector<PodIdentity> identities;  // kController only
-  std::vector<int32_t> counts;
-  std::vector<int32_t> positions;  // in the request
-  std::vector<PendingPods> pods;   // after Complete(): equal ones together
+  // By position in `read`: the entries that it stands for, in their order. Several where they are the same,
+  // byte by byte, and come one after the other.
+  std::vector<absl::InlinedVector<PodEntry, 1>> from;
+  std::vector<PendingPods> pods;  // after Complete(): equal ones together
   PodEntries entries;
   std::vector<IncomingPod> daemons;
   std::vector<Labels> daemon_labels;
