@@ -108,4 +108,9 @@ func TestFitSaysWhyTheLoadLineRefuses(t *testing.T) {
 	if !strings.Contains(out, "load line: memory limits would exceed 1.5 x allocatable") {
 		t.Errorf("got %s%s", out, errs)
 	}
+	out, errs, _ = run(t, "loadline", "", "why", "ns/p3", "-f", lineCluster(t), "--max-limits-over-allocatable",
+		"memory=1.5", "-o", "json")
+	if !strings.Contains(out, "load line: memory limits would exceed 1.5 x allocatable") {
+		t.Errorf("why: got %s%s", out, errs)
+	}
 }
