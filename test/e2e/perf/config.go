@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"loadline.dev/test/e2e/harness"
@@ -24,12 +25,41 @@ const (
 	// neither: one pod per node.
 	DefaultBatching   Case = "DefaultBatching"
 	InProcessBatching Case = "InProcessBatching"
+	// From 1.37 on batches also act where nodes take several pods: the pods of the first cases, without default
+	// constraints, with batches and without.
+	DefaultShared           Case = "DefaultShared"
+	InProcessShared         Case = "InProcessShared"
+	SocketShared            Case = "SocketShared"
+	DefaultSharedBatching   Case = "DefaultSharedBatching"
+	InProcessSharedBatching Case = "InProcessSharedBatching"
+	SocketSharedBatching    Case = "SocketSharedBatching"
 )
 
-// Cases are all cases, in the order in which they are reported.
-var Cases = []Case{Default, InProcess, Socket, Extender, DefaultBatching, InProcessBatching}
+// AllCases are all cases, in the order in which they are reported.
+var AllCases = []Case{Default, InProcess, Socket, Extender, DefaultBatching, InProcessBatching, DefaultShared,
+	InProcessShared, SocketShared, DefaultSharedBatching, InProcessSharedBatching, SocketSharedBatching}
+
+// CasesOf returns the cases that a minor version of Kubernetes has.
+func CasesOf(minor string) []Case {
+	if minor == "1.36" {
+		return slices.DeleteFunc(slices.Clone(AllCases), Case.shared)
+	}
+	return AllCases
+}
 
 func (c Case) batching() bool { return strings.HasSuffix(string(c), "Batching") }
+
+func (c Case) shared() bool { return strings.Contains(string(c), "Shared") }
+
+// baseline is the case without the plugin that a case is held against.
+func (c Case) baseline() Case {
+	for _, transport := range []Case{InProcess, Socket, Extender} {
+		if rest, ok := strings.CutPrefix(string(c), string(transport)); ok {
+			return Default + Case(rest)
+		}
+	}
+	return c
+}
 
 // InitPods are placed before the measurement starts.
 const InitPods = 1000
@@ -67,23 +97,23 @@ func (s settings) schedulerConfig(c Case) string {
 	b.WriteString("profiles:\n- schedulerName: default-scheduler\n")
 	address := ""
 	switch c {
-	case InProcess, InProcessBatching:
+	case InProcess, InProcessBatching, InProcessShared, InProcessSharedBatching:
 		address = "inprocess"
-	case Socket:
+	case Socket, SocketShared, SocketSharedBatching:
 		address = "unix://" + s.socket
 	}
 	if address != "" {
 		fmt.Fprintf(&b, "  plugins:\n    multiPoint:\n      enabled:\n      - name: NodeResourcesLimitAware\n"+
 			"        weight: %d\n", s.weights.Plugin)
 	}
-	if address != "" || c.batching() {
+	if address != "" || c.batching() || c.shared() {
 		b.WriteString("  pluginConfig:\n")
 	}
 	if address != "" {
 		fmt.Fprintf(&b, "  - name: NodeResourcesLimitAware\n    args:\n      engineAddress: %s\n      timeout: %s\n",
 			address, timeout)
 	}
-	if c.batching() {
+	if c.batching() || c.shared() {
 		b.WriteString("  - name: PodTopologySpread\n    args:\n      defaultingType: List\n")
 	}
 	return b.String()
@@ -105,7 +135,7 @@ spec:
 
 // podsOf returns how many pods of a case are placed before the measurement, how many are measured, and what they are.
 func (s settings) podsOf(c Case) (initial, measured int, template string) {
-	if c.batching() {
+	if c.batching() && !c.shared() {
 		return 0, s.nodes, fmt.Sprintf(podTemplate, "3", "6")
 	}
 	return InitPods, s.pods, fmt.Sprintf(podTemplate, "100m", "200m")

@@ -72,10 +72,11 @@ func BenchmarkPerfScheduling(b *testing.B) {
 	result.Nodes = s.nodes
 	var batchedPods atomic.Int64
 	prepareCase = func(tCtx testContext) error {
-		switch c {
-		case DefaultBatching, InProcessBatching:
+		if c.batching() {
 			go watchBatches(tCtx, &batchedPods)
-		case Socket:
+		}
+		switch c {
+		case Socket, SocketShared, SocketSharedBatching:
 			return s.startEngine(tCtx, *bin)
 		case Extender:
 			return s.startGateway(tCtx, *bin, &result)
@@ -236,7 +237,8 @@ func TestSchedulerConfig(t *testing.T) {
 	for c, want := range map[Case]string{
 		Default: "default-scheduler", InProcess: "engineAddress: inprocess", Socket: "engineAddress: unix:///tmp/s",
 		Extender: "urlPrefix: http://127.0.0.1:1", DefaultBatching: "defaultingType: List",
-		InProcessBatching: "defaultingType: List",
+		InProcessBatching: "defaultingType: List", DefaultShared: "defaultingType: List",
+		SocketSharedBatching: "engineAddress: unix:///tmp/s",
 	} {
 		config := s.schedulerConfig(c)
 		if !strings.Contains(config, want) {
@@ -247,7 +249,7 @@ func TestSchedulerConfig(t *testing.T) {
 			t.Errorf("the weights of %s:\n%s", c, config)
 		}
 		if limitAware := strings.Contains(config, scheduler.Name); limitAware != (c == InProcess || c == Socket ||
-			c == InProcessBatching) {
+			c == InProcessBatching || c == SocketSharedBatching) {
 			t.Errorf("the configuration of %s: limit-aware is %t", c, limitAware)
 		}
 	}
@@ -297,6 +299,9 @@ func TestCheckCounts(t *testing.T) {
 		{Result{Case: InProcessBatching, Pods: 500, Cycles: 5, Answered: 5, Batched: 0}, false},
 		{Result{Case: InProcessBatching, Pods: 500, Cycles: 5, Answered: 5, Batched: 495}, true},
 		{Result{Case: Default}, true},
+		{Result{Case: DefaultShared}, true},
+		{Result{Case: DefaultSharedBatching}, false},
+		{Result{Case: SocketShared, Pods: 500, Cycles: 499, Answered: 499}, false},
 	} {
 		if err := c.result.Check(); (err == nil) != c.ok {
 			t.Errorf("%+v: %v", c.result, err)

@@ -33,7 +33,7 @@ func (r Result) Check() error {
 	if r.Case.batching() && r.Batched == 0 {
 		return fmt.Errorf("%s, %d nodes: no pod was placed by the hint of a batch", r.Case, r.Nodes)
 	}
-	if r.Case == Default || r.Case == DefaultBatching {
+	if r.Case == r.Case.baseline() {
 		return nil
 	}
 	if r.Cycles == 0 || float64(r.Answered) < leastAnswered*float64(r.Cycles) {
@@ -58,7 +58,7 @@ func Report(w io.Writer, results []Result) error {
 		"p50\tp99\tplugin p50\tp99\tanswered\tbatched")
 	var lines []string
 	for _, nodes := range sizes(results) {
-		for _, c := range Cases {
+		for _, c := range AllCases {
 			runs := of(results, nodes, c)
 			if len(runs) == 0 {
 				continue
@@ -101,10 +101,7 @@ var targets = map[Case]target{
 
 // compare holds the medians of a case against those of the default profile.
 func compare(results []Result, nodes int, c Case) (to target, ok bool) {
-	base := Default
-	if c.batching() {
-		base = DefaultBatching
-	}
+	base := c.baseline()
 	runs, baseline := of(results, nodes, c), of(results, nodes, base)
 	if len(runs) == 0 || len(baseline) == 0 || c == base {
 		return target{}, false

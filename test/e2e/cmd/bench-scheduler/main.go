@@ -94,10 +94,11 @@ func runAll(ctx context.Context, repeats int, sizes []int, cases []perf.Case,
 }
 
 func chosen(only string) []perf.Case {
+	cases := perf.CasesOf(harness.Minor())
 	if only == "" {
-		return perf.Cases
+		return cases
 	}
-	return slices.DeleteFunc(slices.Clone(perf.Cases), func(c perf.Case) bool {
+	return slices.DeleteFunc(slices.Clone(cases), func(c perf.Case) bool {
 		return !slices.Contains(strings.Split(only, ","), string(c))
 	})
 }
