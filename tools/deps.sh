@@ -67,7 +67,7 @@ fetch_modules() {
   local stamp=build/go-modules.stamp folder state module
   folder=$(go env GOMODCACHE)
   state="$folder $(cat go.work "${go_modules[@]/%//go.mod}" "${go_modules[@]/%//go.sum}" \
-    "${apart_modules[@]/%//go.mod}" "${apart_modules[@]/%//go.sum}" | sha256sum)"
+    "${apart_modules[@]/%//go.mod}" "${apart_modules[@]/%//go.sum}" tools/lint/go.mod | sha256sum)"
   [[ -e $stamp && $(<"$stamp") == "$state" && -d $folder ]] && return
   echo "deps: downloading Go modules"
   for module in "${go_modules[@]}"; do
@@ -77,6 +77,7 @@ fetch_modules() {
   for module in "${apart_modules[@]}"; do
     (cd "$module" && GOWORK=off go list -deps -test ./... >/dev/null)
   done
+  (cd tools/lint && GOWORK=off go mod download)
   mkdir -p build
   echo "$state" >"$stamp"
 }

@@ -51,6 +51,16 @@ go_vet() {
   return $result
 }
 
+# Of shim and of the tools that release it; test/e2e would take minutes more, since it loads all of Kubernetes.
+staticcheck() {
+  local tool=$PWD/build/tools/staticcheck result=0
+  mkdir -p build/tools
+  (cd tools/lint && GOWORK=off go build -o "$tool" honnef.co/go/tools/cmd/staticcheck) || return 1
+  (cd shim && "$tool" ./...) || result=1
+  (cd tools/release && GOWORK=off "$tool" ./...) || result=1
+  return $result
+}
+
 shell_check() { files '*.sh' .ci/run | xargs -r shellcheck; }
 
 proto_lint() { files 'proto/*.proto' | xargs -r python3 tools/lint/proto_lint.py; }
@@ -86,6 +96,7 @@ check 'gofmt' gofmt_check
 check 'generated Go code' generated_go
 check 'clang-tidy' clang_tidy
 check 'go vet' go_vet
+check 'staticcheck' staticcheck
 
 if ((${#failed[@]} > 0)); then
   printf 'lint: %d checks failed: %s\n' ${#failed[@]} "$(printf '%s, ' "${failed[@]}" | sed 's/, $//')"

@@ -3,6 +3,7 @@ package autoscaler
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,8 +184,8 @@ func ordinaryPod(number int) *v1.Pod {
 			UID: types.UID(text("1c7a2a52-0000-4000-8000-%012d", number/100)), Controller: new(true),
 			BlockOwnerDeletion: new(true)}},
 		ManagedFields: []metav1.ManagedFieldsEntry{
-			{Manager: text("kube-controller-manager"), FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 1500)}},
-			{Manager: text("kubelet"), FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 900)}}}},
+			{Manager: text("kube-controller-manager"), FieldsV1: metav1.NewFieldsV1(string(make([]byte, 1500)))},
+			{Manager: text("kubelet"), FieldsV1: metav1.NewFieldsV1(string(make([]byte, 900)))}}},
 		Spec: v1.PodSpec{NodeName: text("ip-10-16-%d-%d.eu-central-1.compute.internal", number/250, number%250),
 			RestartPolicy: v1.RestartPolicyAlways, SchedulerName: text("default-scheduler"), Priority: new(int32(0)),
 			TerminationGracePeriodSeconds: new(int64(30)), ServiceAccountName: text("checkout"),
@@ -205,7 +206,7 @@ func ordinaryPod(number int) *v1.Pod {
 
 func probe() *v1.Probe {
 	return &v1.Probe{PeriodSeconds: 10, ProbeHandler: v1.ProbeHandler{
-		HTTPGet: &v1.HTTPGetAction{Path: fmt.Sprint("/healthz"), Port: intstr.FromInt32(8080), Scheme: v1.URISchemeHTTP}}}
+		HTTPGet: &v1.HTTPGetAction{Path: strings.Clone("/healthz"), Port: intstr.FromInt32(8080), Scheme: v1.URISchemeHTTP}}}
 }
 
 // addOrdinaryStatus writes what a kubelet reports of a pod that runs.

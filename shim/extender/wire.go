@@ -48,6 +48,7 @@ type nodeList struct {
 	}
 }
 
+//lint:ignore ST1005 Pod is the name of the field
 var errNoPod = errors.New("Pod: missing")
 
 // decodeArguments returns the pod and the distinct names of the nodes asked about, in the order asked. `full` tells

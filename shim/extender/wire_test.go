@@ -133,7 +133,7 @@ func request(tb testing.TB, nodes int) []byte {
 			ManagedFields: []metav1.ManagedFieldsEntry{
 				{Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1",
 					FieldsType: "FieldsV1",
-					FieldsV1:   &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{".":{},"f:app":{}}}}`)}}}},
+					FieldsV1:   metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{},"f:app":{}}}}`)}}},
 		Spec: v1.PodSpec{
 			Containers: []v1.Container{container("main")}, InitContainers: []v1.Container{sidecar},
 			Volumes: []v1.Volume{{Name: "kube-api-access"}},

@@ -16,8 +16,6 @@ import (
 	"loadline.dev/shim/internal/enginetest"
 )
 
-func ratio(n int32) *int32 { return &n }
-
 // resources is a policy with n resources.
 func resources(n int) string {
 	text := "resources:\n"

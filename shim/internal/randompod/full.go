@@ -30,7 +30,7 @@ func Filler(seed int64) *randfill.Filler {
 		func(q *resource.Quantity, c randfill.Continue) { *q = resource.MustParse(quantity(c.Rand)) },
 		func(n *v1.ResourceName, c randfill.Continue) { *n = v1.ResourceName(name(c.Rand)) },
 		func(t *metav1.Time, c randfill.Continue) { *t = metav1.Unix(c.Int63n(2_000_000_000), 0) },
-		func(f *metav1.FieldsV1, c randfill.Continue) { f.Raw = []byte("{}") },
+		func(f *metav1.FieldsV1, c randfill.Continue) { f.SetRawString("{}") },
 		func(m *metav1.ObjectMeta, c randfill.Continue) {
 			c.FillNoCustom(m)
 			for i := range m.OwnerReferences {
