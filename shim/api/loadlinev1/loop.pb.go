@@ -161,8 +161,8 @@ type PlanLoopRequest struct {
 	// How long ago groups last grew for pods, in milliseconds. >= 0; unset: long ago.
 	SinceGrowthMilliseconds *int64 `protobuf:"varint,29,opt,name=since_growth_milliseconds,json=sinceGrowthMilliseconds,proto3,oneof" json:"since_growth_milliseconds,omitempty"`
 	// Set: groups are told as the cloud shows them, each with `cloud`; of its nodes, those on their way, and
-	// whether it may grow, the engine judges itself. current_nodes, scale_down.slots and held are left unset then,
-	// max_nodes is the maximum of the group, and since_growth_milliseconds is known already.
+	// whether it may grow, the engine judges itself. current_nodes, scale_down.slots and held are left unset
+	// then, max_nodes is the maximum of the group, and since_growth_milliseconds is known already.
 	Fleet         *LoopFleet `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
