@@ -1,13 +1,8 @@
 package autoscaler
 
 import (
-	"slices"
-
-	v1 "k8s.io/api/core/v1"
-
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/provider"
-	"loadline.dev/shim/scaleup"
 )
 
 // groupState is a node group as one loop sees it.
@@ -38,13 +33,4 @@ func groupsOf(groups []provider.Group) map[string]string {
 		}
 	}
 	return of
-}
-
-// started says whether a node is ready for pods: it is not while it carries a taint that goes at the start.
-func started(node *v1.Node) bool {
-	ready := slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
-		return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue
-	})
-	return ready &&
-		!slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return scaleup.IsStartupTaint(t.Key) })
 }

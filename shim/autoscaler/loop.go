@@ -124,8 +124,8 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	done = l.metrics.time(functionPlan)
 	sized := l.sizings(o)
 	o.plan, err = l.planner.plan(ctx,
-		&question{groups: o.states, fleet: l.fleet.question(l.planner.settings.Fleet, o.now), sized: sized, sizePods: l.sizePods(o, sized),
-			pods: o.pods, batch: &l.batch, groupOf: o.groupOf, underWay: o.underWay,
+		&question{groups: o.states, fleet: l.fleet.question(l.planner.settings.Fleet, o.now), sized: sized,
+			sizePods: l.sizePods(o, sized), pods: o.pods, batch: &l.batch, groupOf: o.groupOf, underWay: o.underWay,
 			acknowledged: l.actuator.Acknowledged, now: o.now})
 	if done(); err != nil {
 		return "plan", err

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/internal/text"
@@ -24,6 +25,11 @@ func (l *leader) takeResults() {
 			continue
 		}
 		l.planner.ended(ended.Node)
+	}
+	if err := l.actuator.TakeFailure(); err != nil {
+		l.fleet.outcomes.TaintingFailed = true
+		l.metrics.errors.WithLabelValues("taint").Inc()
+		klog.ErrorS(bounded(err), "Nodes that were to go are given back")
 	}
 	uids := sync.OnceValue(l.cluster.nodeUIDs)
 	l.actuator.ForgetGone(func(uid types.UID) bool { return uids()[uid] })

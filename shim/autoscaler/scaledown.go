@@ -20,7 +20,7 @@ func (l *leader) shrink(ctx context.Context, o *loop) (part string, err error) {
 	if o.plan.loop.GetScaleDown() == nil {
 		return "", nil
 	}
-	defer l.soften(ctx, o)
+	defer func() { l.soften(ctx, o) }()
 	wanted, err := l.cluster.removals(o.plan)
 	if err != nil {
 		o.outcome = outcomeNotTried
@@ -38,19 +38,18 @@ func (l *leader) shrink(ctx context.Context, o *loop) (part string, err error) {
 	for i := range wanted.Removals {
 		l.announce(&wanted.Removals[i])
 	}
-	outcome, err := l.actuator.Start(ctx, wanted)
-	o.outcome = string(outcome)
+	o.outcome = string(l.actuator.Begin(ctx, wanted))
 	o.underWay = l.actuator.UnderWay()
-	if err != nil {
-		l.fleet.outcomes.TaintingFailed = true
-		return "taint", err
-	}
 	return "", nil
 }
 
 // soften has soft taints follow the plan, out of the loop's way.
 func (l *leader) soften(ctx context.Context, o *loop) {
-	l.soft.Begin(ctx, l.cluster.sortedNodes(), unneededOf(o), func(took time.Duration, err error) {
+	nodes := slices.DeleteFunc(l.cluster.sortedNodes(), func(node *v1.Node) bool {
+		_, goes := o.underWay[node.Name]
+		return goes
+	})
+	l.soft.Begin(ctx, nodes, unneededOf(o), func(took time.Duration, err error) {
 		l.metrics.duration.WithLabelValues(functionSoftTaints).Observe(took.Seconds())
 		if err != nil && ctx.Err() == nil {
 			l.metrics.errors.WithLabelValues("softTaints").Inc()

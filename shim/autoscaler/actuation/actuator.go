@@ -8,6 +8,7 @@ package actuation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -52,6 +53,7 @@ type Actuator struct {
 	mu        sync.Mutex
 	underWay  map[string]*deletion // by node; guarded by mu
 	evictions []Eviction           // guarded by mu
+	failure   error                // of tainting; guarded by mu
 	ended     []Ended              // guarded by mu
 	// acknowledged are the nodes that the cloud has said it deletes, until they are gone. What a watch tells of them
 	// may be older. Guarded by mu.
@@ -96,6 +98,28 @@ func (h *Hooks) count(eviction string) {
 // to be drained cannot, these are given back.
 func (a *Actuator) Start(ctx context.Context, plan Plan) (Outcome, error) {
 	empty, drain := a.admit(plan)
+	return a.start(ctx, empty, drain)
+}
+
+// Begin is Start in the background, so that no loop waits for the API server. The removals are under way when it
+// returns; TakeFailure tells whether nodes could not be tainted.
+func (a *Actuator) Begin(ctx context.Context, plan Plan) Outcome {
+	empty, drain := a.admit(plan)
+	if len(empty)+len(drain) == 0 {
+		return NoNodeDeleted
+	}
+	a.running.Go(func() {
+		if _, err := a.start(ctx, empty, drain); err != nil && ctx.Err() == nil {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.failure = errors.Join(a.failure, err)
+		}
+	})
+	return NodeDeleteStarted
+}
+
+// start removes nodes that were admitted.
+func (a *Actuator) start(ctx context.Context, empty, drain []*deletion) (Outcome, error) {
 	if len(empty)+len(drain) == 0 {
 		return NoNodeDeleted, nil
 	}

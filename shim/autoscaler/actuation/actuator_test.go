@@ -780,6 +780,37 @@ func TestSoftTaints(t *testing.T) {
 	})
 }
 
+// Removals begin while the loop goes on: they are under way at once, and what cannot be tainted is told later.
+func TestRemovalsBeginInTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		good, bad := w.addNode("good"), w.addNode("bad")
+		w.taintFails = []string{"bad"}
+		a := w.actuator(testOptions())
+		began := time.Now()
+		for _, node := range []*v1.Node{good, bad} {
+			plan := Plan{Removals: []Removal{{Node: node, Group: "g", Empty: true}}}
+			if got := a.Begin(t.Context(), plan); got != NodeDeleteStarted {
+				t.Errorf("%s: %s", node.Name, got)
+			}
+		}
+		if under := a.UnderWay(); len(under) != 2 || time.Since(began) != 0 {
+			t.Errorf("under way %v after %v", under, time.Since(began))
+		}
+		again := Plan{Removals: []Removal{{Node: good, Group: "g", Empty: true}}}
+		if got := a.Begin(t.Context(), again); got != NoNodeDeleted {
+			t.Errorf("a second time: %s", got)
+		}
+		a.Wait()
+		if err := a.TakeFailure(); err == nil || !strings.Contains(err.Error(), "node bad cannot be tainted") {
+			t.Errorf("failure %v", err)
+		}
+		if err := a.TakeFailure(); err != nil || !slices.Equal(w.deleted, []string{"good"}) {
+			t.Errorf("failure %v, deleted %v", err, w.deleted)
+		}
+	})
+}
+
 // Soft taints are written while the loop goes on, one loop's after the other's.
 func TestSoftTaintsInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -101,6 +101,15 @@ func (a *Actuator) TakeEnded() []Ended {
 	return taken
 }
 
+// TakeFailure returns why nodes could not be tainted since the last call; nil: they could.
+func (a *Actuator) TakeFailure() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	taken := a.failure
+	a.failure = nil
+	return taken
+}
+
 // Wait returns when no removal is under way: with the context of each Start, they all end soon.
 func (a *Actuator) Wait() { a.running.Wait() }
 
