@@ -19,6 +19,13 @@ int64_t LoadOf(const Snapshot& snapshot, NodeIndex node) {
   return load;
 }
 
+int64_t DeletionCostOf(const Snapshot& snapshot, NodeIndex node) {
+  int64_t cost = 0;
+  for (const SnapshotPod& pod : snapshot.pods(node))
+    cost += TraitsOf(snapshot.pod_shape(pod.shape)).deletion_cost;
+  return cost;
+}
+
 // Cpu and memory together, a core counting as 4 GiB.
 double SizeOf(const CpuMemory& allocatable) {
   constexpr double kBytesPerMilliCpu = 4.0 * (int64_t{1} << 30) / 1000;
@@ -45,7 +52,8 @@ std::vector<Candidate> Candidates(const DrainCall& call, const Snapshot& snapsho
     if (!node.eligible || node.planned) return;
     candidates.push_back({.slot = slot,
                           .moves_pods = snapshot.pods(node.node).size() > 0,
-                          .load = LoadOf(snapshot, node.node)});
+                          .load = LoadOf(snapshot, node.node),
+                          .deletion_cost = DeletionCostOf(snapshot, node.node)});
   };
   for (const Slot slot : call.problem().walk) {
     if (call.cluster().Occupied(slot)) add(slot);
@@ -78,6 +86,7 @@ std::vector<Candidate> Ordered(const DrainCall& call, std::vector<Candidate> can
     if (rank(a) != rank(b)) return rank(a) < rank(b);
     if (by == OrderBy::kValue && a.value != b.value) return a.value > b.value;
     if (by == OrderBy::kSmallest && a.value != b.value) return a.value < b.value;
+    if (a.deletion_cost != b.deletion_cost) return a.deletion_cost < b.deletion_cost;
     if (a.load != b.load) return a.load < b.load;
     return call.name(a.slot) < call.name(b.slot);
   };

@@ -72,6 +72,23 @@ TEST_F(RulesTest, StopsAtTheFirstPodThatBlocks) {
   EXPECT_EQ(judgement.block, (NodePodsJudgement::Block{1, PodReason::kNotReplicated}));
 }
 
+TEST_F(RulesTest, DoNotDisruptOutvotesWhatLetsAPodMove) {
+  FitPod pod = OwnedBy("ReplicaSet", "r");
+  EXPECT_EQ(Blocks(pod), PodReason::kNone);
+  pod.traits.do_not_disrupt = true;
+  EXPECT_EQ(Blocks(pod), PodReason::kDoNotDisruptAnnotation);
+  pod.traits.safe_to_evict = SafeToEvict::kYes;
+  EXPECT_EQ(Blocks(pod), PodReason::kDoNotDisruptAnnotation);
+  pod.namespace_name = "kube-system";
+  pod.traits.created_s = 0;  // old enough to move
+  EXPECT_EQ(Blocks(pod), PodReason::kDoNotDisruptAnnotation);
+  FitPod daemon = OwnedBy("DaemonSet", "d");
+  daemon.traits.do_not_disrupt = true;
+  EXPECT_EQ(Blocks(daemon), PodReason::kNone) << "it ends with its node";
+  pod.traits.phase = PodPhase::kFailed;
+  EXPECT_EQ(Blocks(pod), PodReason::kNone) << "it has ended";
+}
+
 TEST_F(RulesTest, AMirrorPodBelongsToItsNode) {
   EXPECT_EQ(Blocks(Mirror(OwnedBy("Node", "n", "uid-n"))), PodReason::kNone);
 }
