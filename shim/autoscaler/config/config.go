@@ -15,6 +15,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -86,17 +87,22 @@ type CloudProvider struct {
 
 // Filters says how the filters of the cluster's scheduler are configured.
 type Filters struct {
-	SchedulerConfig string   `json:"schedulerConfig" help:"file with a KubeSchedulerConfiguration: arguments of NodeAffinity, PodTopologySpread and NodeResourcesFit in its first profile hold for plans too"`
-	UpstreamDefects []string `json:"upstreamDefects" help:"known defects of kube-scheduler that plans reproduce: namespace-selector-sees-no-labels"`
+	SchedulerConfig   string   `json:"schedulerConfig" flag:"scheduler-config-file" help:"file with the scheduler's KubeSchedulerConfiguration: its profiles, each for the pods that name it, hold for plans too"`
+	UpstreamDefects   []string `json:"upstreamDefects" help:"known defects of kube-scheduler that plans reproduce: namespace-selector-sees-no-labels, or none; by default those that its release has"`
+	KubernetesVersion string   `json:"kubernetesVersion" help:"release whose kube-scheduler is meant: 1.36, the default, or 1.37"`
 }
 
 // Options returns them as the engine has them; nil: as kube-scheduler's defaults.
 func (f *Filters) Options() (*loadlinev1.FitOptions, error) {
-	options, err := filterconfig.Options(f.SchedulerConfig, f.UpstreamDefects)
+	scheduler, err := filterconfig.Read(filterconfig.Request{File: f.SchedulerConfig, Defects: f.UpstreamDefects,
+		Version: f.KubernetesVersion})
 	if err != nil {
 		return nil, fmt.Errorf("filters: %w", err)
 	}
-	return options, nil
+	for _, warning := range scheduler.Warnings {
+		klog.InfoS("The scheduler's configuration has what plans do not see", "file", f.SchedulerConfig, "what", warning)
+	}
+	return scheduler.Fit, nil
 }
 
 // ScaleDown says which nodes go, when and how.
@@ -252,8 +258,9 @@ func (c *Configuration) Check() error {
 	if c.MaxWork < 1 {
 		return fmt.Errorf("maxWork %d: must be at least 1", c.MaxWork)
 	}
-	if _, err := filterconfig.Options("", c.Filters.UpstreamDefects); err != nil {
-		return fmt.Errorf("filters.upstreamDefects: %w", err)
+	if _, err := filterconfig.Read(filterconfig.Request{Defects: c.Filters.UpstreamDefects,
+		Version: c.Filters.KubernetesVersion}); err != nil {
+		return fmt.Errorf("filters: %w", err)
 	}
 	if err := c.LeaderElection.check(); err != nil {
 		return err

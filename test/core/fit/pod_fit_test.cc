@@ -42,6 +42,7 @@ TEST_P(PodFitTest, GivesTheVerdictOfTheFirstFilterThatRefuses) {
   FitCluster cluster;
   for (const auto& [node, pods] : GetParam().nodes) cluster.Add(node, pods);
   cluster.state().objects().SetComplete(ObjectKind::kNamespace);
+  cluster.state().objects().SetComplete(ObjectKind::kDeviceClass);
   const IncomingPod pod = cluster.Incoming(GetParam().pod, "web-0", "uid-0");
   Snapshot snapshot(cluster.state());
   const FitOptions options;
