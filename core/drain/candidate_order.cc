@@ -19,10 +19,13 @@ int64_t LoadOf(const Snapshot& snapshot, NodeIndex node) {
   return load;
 }
 
-int64_t DeletionCostOf(const Snapshot& snapshot, NodeIndex node) {
+// As the cluster has its pods: those of the board are without what only planners read.
+int64_t DeletionCostOf(const ClusterState& cluster, Slot slot) {
   int64_t cost = 0;
-  for (const SnapshotPod& pod : snapshot.pods(node))
-    cost += TraitsOf(snapshot.pod_shape(pod.shape)).deletion_cost;
+  for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
+    const PodShape& shape = cluster.pod_shapes()[pod.shape];
+    if (!shape.finished) cost += TraitsOf(shape).deletion_cost;
+  }
   return cost;
 }
 
@@ -53,7 +56,7 @@ std::vector<Candidate> Candidates(const DrainCall& call, const Snapshot& snapsho
     candidates.push_back({.slot = slot,
                           .moves_pods = snapshot.pods(node.node).size() > 0,
                           .load = LoadOf(snapshot, node.node),
-                          .deletion_cost = DeletionCostOf(snapshot, node.node)});
+                          .deletion_cost = DeletionCostOf(call.cluster(), slot)});
   };
   for (const Slot slot : call.problem().walk) {
     if (call.cluster().Occupied(slot)) add(slot);

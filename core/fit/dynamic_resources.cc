@@ -1,6 +1,7 @@
 // DynamicResources: allocates devices to resource claims, and to extended resources that a device class
 // serves where the node offers none of its own. The engine knows no devices: a pod with claims cannot be
 // judged unless another filter refuses it, and neither can one that needs such devices on a node.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,6 +82,13 @@ MadeFilter MakeDynamicResources(const FitContext& context) {
   if (context.rules->claims_resources) {
     made.doubt = CannotJudge(FilterName::kDynamicResources, "the pod has resource claims");
   }
+  const std::vector<CheckedRequest> checked = CheckedRequests(*context.pod, *context.options);
+  const auto asked_for = [&](ResourceId resource) {
+    const auto found = std::lower_bound(
+        checked.begin(), checked.end(), resource,
+        [](const CheckedRequest& request, ResourceId wanted) { return request.id < wanted; });
+    return found != checked.end() && found->id == resource;
+  };
   std::vector<DynamicResources::Need> needs;
   for (const auto& [resource, amount] : context.pod->shape.requests) {
     if (amount <= 0) continue;
@@ -94,6 +102,7 @@ MadeFilter MakeDynamicResources(const FitContext& context) {
              absl::StrCat(name, " comes from a device class, of which the engine knows no devices")});
         break;
       case DeviceService::kUnknown:
+        if (!asked_for(resource)) break;  // ignored: somebody else serves it
         needs.push_back(
             {resource, absl::StrCat("no node offers ", name,
                                     ", and the view does not hold all device classes, of which one may")});

@@ -42,9 +42,9 @@ enum class DeviceService {
   kDeviceClass,  // a device class does: DynamicResources decides
   kUnknown,      // the view does not have all device classes, and no node offers the resource
 };
-// Where the view does not have all device classes, what some node offers is taken to be served by device plugins only:
-// few clusters have classes, and none that was dumped without them would be judged. Cost: O(device classes), then
-// O(nodes) of the budget of the context.
+// Where the view does not have all device classes, what some node offers is taken to be served by device
+// plugins only: few clusters have classes, and none that was dumped without them would be judged. Cost:
+// O(device classes), then O(nodes) of the budget of the context.
 DeviceService ServiceOf(ResourceId resource, const FitContext& context);
 
 // Whether the pod tolerates all taints of the node that keep pods away. Shared with spreading.

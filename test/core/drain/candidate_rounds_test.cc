@@ -60,8 +60,10 @@ TEST_F(CandidateRoundsTest, ByValueTheDearestComeFirst) {
 }
 
 TEST_F(CandidateRoundsTest, OfEqualValueTheLeastDeletionCostComesFirst) {
-  cluster_.nodes[1].pods[0].traits.deletion_cost = 7;   // b
-  cluster_.nodes[0].pods[0].traits.deletion_cost = -1;  // a
+  for (const auto& [node, cost] : {std::pair<size_t, int32_t>{1, 7}, {0, -1}}) {  // b and a
+    cluster_.nodes[node].pods[0].name += "-again";  // the model takes over what differs in name
+    cluster_.nodes[node].pods[0].traits.deletion_cost = cost;
+  }
   model_.Update(cluster_);
   EXPECT_THAT(Order(OrderBy::kLoad), ElementsAre("d", "a", "c", "b"));
   cluster_.groups = {{.name = "cheap", .target = 100, .node_price = 1.0},

@@ -72,21 +72,29 @@ TEST_F(RulesTest, StopsAtTheFirstPodThatBlocks) {
   EXPECT_EQ(judgement.block, (NodePodsJudgement::Block{1, PodReason::kNotReplicated}));
 }
 
-TEST_F(RulesTest, DoNotDisruptOutvotesWhatLetsAPodMove) {
+FitPod NotToBeDisrupted() {
   FitPod pod = OwnedBy("ReplicaSet", "r");
-  EXPECT_EQ(Blocks(pod), PodReason::kNone);
   pod.traits.do_not_disrupt = true;
-  EXPECT_EQ(Blocks(pod), PodReason::kDoNotDisruptAnnotation);
+  return pod;
+}
+
+TEST_F(RulesTest, DoNotDisruptOutvotesSafeToEvict) {
+  FitPod pod = NotToBeDisrupted();
   pod.traits.safe_to_evict = SafeToEvict::kYes;
   EXPECT_EQ(Blocks(pod), PodReason::kDoNotDisruptAnnotation);
+}
+TEST_F(RulesTest, DoNotDisruptOutvotesTheAgeOfASystemPod) {
+  FitPod pod = NotToBeDisrupted();
   pod.namespace_name = "kube-system";
-  pod.traits.created_s = 0;  // old enough to move
+  pod.traits.created_s = 0;
   EXPECT_EQ(Blocks(pod), PodReason::kDoNotDisruptAnnotation);
+}
+TEST_F(RulesTest, DoNotDisruptDoesNotKeepWhatEndsWithItsNodeOrHasEnded) {
   FitPod daemon = OwnedBy("DaemonSet", "d");
   daemon.traits.do_not_disrupt = true;
-  EXPECT_EQ(Blocks(daemon), PodReason::kNone) << "it ends with its node";
-  pod.traits.phase = PodPhase::kFailed;
-  EXPECT_EQ(Blocks(pod), PodReason::kNone) << "it has ended";
+  FitPod ended = NotToBeDisrupted();
+  ended.traits.phase = PodPhase::kFailed;
+  EXPECT_FALSE(Judge({daemon, ended}).block.has_value());
 }
 
 TEST_F(RulesTest, AMirrorPodBelongsToItsNode) {

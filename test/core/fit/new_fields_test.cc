@@ -32,7 +32,7 @@ class NewFieldsTest : public ::testing::Test {
   // Adds a node whose shape `change` has changed.
   template <typename Change>
   void AddNode(const std::string& name, Change change) {
-    NodeShape shape = cluster_.Shape({.name = name});
+    NodeShape shape = cluster_.Shape(FitNode{.name = name});
     change(&shape);
     cluster_.state().set_resource_names(cluster_.names());
     cluster_.state().SetNode(Slot{slots_++}, name, std::move(shape), {}, name);
@@ -62,9 +62,9 @@ class NewFieldsTest : public ::testing::Test {
 };
 
 TEST_F(NewFieldsTest, ANodeHasToDeclareWhatAPodRequires) {
-  AddNode("none", [](NodeShape*) {});
-  AddNode("one", [](NodeShape* shape) { SetDeclaredFeatures({"B", "C", "B"}, shape); });
-  AddNode("all", [](NodeShape* shape) { SetDeclaredFeatures({"C", "A", "B"}, shape); });
+  AddNode("a-none", [](NodeShape*) {});
+  AddNode("b-one", [](NodeShape* shape) { SetDeclaredFeatures({"B", "C", "B"}, shape); });
+  AddNode("c-all", [](NodeShape* shape) { SetDeclaredFeatures({"C", "A", "B"}, shape); });
   FitPod pod;
   pod.rules.required_features = {"A", "B"};
   const Verdict no = Refusal(FilterName::kNodeDeclaredFeatures, StatusClass::kUnschedulableAndUnresolvable,
@@ -76,8 +76,8 @@ TEST_F(NewFieldsTest, ANodeHasToDeclareWhatAPodRequires) {
 }
 
 TEST_F(NewFieldsTest, WhatStatesAFieldThatNobodyKnowsIsNotJudged) {
-  AddNode("plain", [](NodeShape*) {});
-  AddNode("newer", [](NodeShape* shape) { SetUnknownField("spec.quota", shape); });
+  AddNode("a-plain", [](NodeShape*) {});
+  AddNode("b-newer", [](NodeShape* shape) { SetUnknownField("spec.quota", shape); });
   EXPECT_EQ(Judge(FitPod(), 0), Verdict());
   EXPECT_EQ(
       Judge(FitPod(), 1),
@@ -92,8 +92,8 @@ TEST_F(NewFieldsTest, WhatStatesAFieldThatNobodyKnowsIsNotJudged) {
 }
 
 TEST_F(NewFieldsTest, DevicesThatAClassServesAreNeverInsufficient) {
-  cluster_.Add({.name = "offers", .allocatable = {{"cpu", 1000}, {"pods", 9}, {kGpu, 2}}});
-  cluster_.Add({.name = "none", .allocatable = {{"cpu", 1000}, {"pods", 9}}});
+  cluster_.Add({.name = "a-offers", .allocatable = {{"cpu", 1000}, {"pods", 9}, {kGpu, 2}}});
+  cluster_.Add({.name = "b-none", .allocatable = {{"cpu", 1000}, {"pods", 9}}});
   const FitPod pod = {.requests = {{kGpu, 1}}};
   const FitPod more = {.requests = {{kGpu, 3}}};
   const Verdict insufficient =
@@ -153,17 +153,17 @@ TEST_F(NewFieldsTest, DriversMayAskForNodesThatHaveThem) {
 }
 
 TEST_F(NewFieldsTest, APlannedNodeAttachesWhatItsModelDoes) {
-  AddNode("model", [](NodeShape*) {});
-  AddNode("g/new-1", [](NodeShape* shape) { SetCsiNode("model", shape); });
-  AddNode("other", [](NodeShape*) {});
+  AddNode("a-model", [](NodeShape*) {});
+  AddNode("b/new-1", [](NodeShape* shape) { SetCsiNode("a-model", shape); });
+  AddNode("c-other", [](NodeShape*) {});
   const FitPod pod = WithVolume();
-  Set(ObjectKind::kCsiNode, "model", CsiNode{{{"disk.example.com", 0}}, {}});
+  Set(ObjectKind::kCsiNode, "a-model", CsiNode{{{"disk.example.com", 0}}, {}});
   const Verdict full = Refusal(FilterName::kNodeVolumeLimits, StatusClass::kUnschedulable,
                                {"node(s) exceed max volume count"});
   EXPECT_EQ(Judge(pod, 0), full);
   EXPECT_EQ(Judge(pod, 1), full);
   EXPECT_EQ(Judge(pod, 2), Verdict());
-  Set(ObjectKind::kCsiNode, "model", CsiNode{{{"disk.example.com", 1}}, {}});
+  Set(ObjectKind::kCsiNode, "a-model", CsiNode{{{"disk.example.com", 1}}, {}});
   EXPECT_EQ(Judge(pod, 1), Verdict());
 }
 

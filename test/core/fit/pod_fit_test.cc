@@ -336,6 +336,11 @@ TEST(PodFitOptionsTest, IgnoredResourcesDoNotCount) {
   FitCluster cluster;
   cluster.Add(kNode);
   const IncomingPod pod = cluster.Incoming(Requesting({{"example.com/gpu", 1}, {"example.org/fpga", 1}}));
+  Snapshot open(cluster.state());
+  FitOptions all;
+  all.ignored_resources = {"example.com/gpu", "example.org/fpga"};
+  EXPECT_TRUE(PodFit(&open, pod, &all).Fits(NodeIndex{0})) << "whether or not device classes are known";
+  cluster.state().objects().SetComplete(ObjectKind::kDeviceClass);
   Snapshot snapshot(cluster.state());
   FitOptions options;
   options.ignored_resources = {"example.com/gpu"};
