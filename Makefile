@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate reference images push test-images release verify-release test-e2e test-e2e-1.37 clean
+.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate reference images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -104,6 +104,9 @@ bench-cost: deps build/build.ninja ## what growing costs by least-waste, by pric
 	@command -v cbc >/dev/null || tools/deps.sh coinor-cbc
 	@cmake --build --preset release --target cost_bench
 	@$(COST_BENCH) $(OPENB) | python3 test/cost/report.py --svg build/cost.svg
+
+test-fit-next: ## hold answers and scores against the plugins of Kubernetes 1.37 (make test: 1.36)
+	@cd test/e2e && GOWORK=off go test -tags kubernetes137 -modfile=go.137.mod ./fit -timeout 60m
 
 bench-peers: ## what fits where, worked out by kube-scheduler's framework in Go, to hold against `make bench`
 	@cd test/e2e && go test ./fit -run '^$$' -bench Upstream -timeout 60m

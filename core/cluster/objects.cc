@@ -41,6 +41,10 @@ absl::string_view Name(ObjectKind kind) {
       return "Job";
     case ObjectKind::kDeployment:
       return "Deployment";
+    case ObjectKind::kCsiDriver:
+      return "CSIDriver";
+    case ObjectKind::kDeviceClass:
+      return "DeviceClass";
   }
   return "invalid kind";
 }
@@ -150,6 +154,10 @@ const StorageClass* ClusterObjects::FindStorageClass(absl::string_view name) con
 
 const CsiNode* ClusterObjects::FindCsiNode(absl::string_view name) const {
   return Find<CsiNode>({ObjectKind::kCsiNode, "", std::string(name)});
+}
+
+const CsiDriver* ClusterObjects::FindCsiDriver(absl::string_view name) const {
+  return Find<CsiDriver>({ObjectKind::kCsiDriver, "", std::string(name)});
 }
 
 const Workload* ClusterObjects::FindWorkload(ObjectKind kind, absl::string_view namespace_name,

@@ -34,8 +34,10 @@ enum class ObjectKind {
   kDaemonSet,
   kJob,
   kDeployment,
+  kCsiDriver,
+  kDeviceClass,
 };
-inline constexpr size_t kObjectKinds = 12;
+inline constexpr size_t kObjectKinds = 14;
 
 // In Kubernetes: "PodDisruptionBudget".
 absl::string_view Name(ObjectKind kind);
@@ -126,6 +128,17 @@ struct CsiNode {
   std::vector<std::string> migrated_plugins;
 };
 
+struct CsiDriver {
+  // spec.preventPodSchedulingIfMissing: no pod may use it on a node whose CSINode does not list it.
+  bool must_be_on_node = false;
+};
+
+// A resource.k8s.io/v1 DeviceClass.
+struct DeviceClass {
+  // The extended resource under which pods may ask for its devices; empty: none.
+  std::string extended_resource;
+};
+
 // A policy/v1 PodDisruptionBudget. Counts are as the status states them, which may be any number.
 struct DisruptionBudget {
   enum class UnhealthyPolicy { kIfHealthyBudget, kAlwaysAllow };
@@ -162,7 +175,7 @@ struct Workload {
 struct ClusterObject {
   ObjectKey key;
   std::variant<Namespace, PersistentVolume, PersistentVolumeClaim, StorageClass, CsiNode, DisruptionBudget,
-               Workload>
+               Workload, CsiDriver, DeviceClass>
       content;
   // Hash of kind and content, as it was sent.
   uint64_t fingerprint = 0;
@@ -189,6 +202,7 @@ class ClusterObjects {
   const PersistentVolumeClaim* FindClaim(absl::string_view namespace_name, absl::string_view name) const;
   const StorageClass* FindStorageClass(absl::string_view name) const;
   const CsiNode* FindCsiNode(absl::string_view name) const;
+  const CsiDriver* FindCsiDriver(absl::string_view name) const;
   const Workload* FindWorkload(ObjectKind kind, absl::string_view namespace_name,
                                absl::string_view name) const;
 

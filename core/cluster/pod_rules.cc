@@ -112,6 +112,9 @@ void PodRules::AddTo(Builder* builder) const {
   builder->Add(int64_t{terminating});
   AddText(affinity_error, builder);
   AddText(spread_error, builder);
+  AddTexts(required_features, builder);
+  AddText(scheduler_name, builder);
+  AddText(unknown_field, builder);
 }
 
 template void Taint::AddTo(FingerprintBuilder*) const;

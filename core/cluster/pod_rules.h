@@ -113,6 +113,12 @@ struct PodRules {
   // spreading.
   std::string affinity_error;
   std::string spread_error;
+  // Features that its node has to declare, sorted: see NodeShape::declared_features.
+  std::vector<std::string> required_features;
+  // spec.schedulerName, where it is not that of the default profile.
+  std::string scheduler_name;
+  // A field of the pod that the engine does not know, so that nobody can say what it asks for. Empty: none.
+  std::string unknown_field;
 
   // True when nothing is stated.
   bool IsPlain() const;

@@ -41,6 +41,11 @@ void PodTraits::AddTo(FingerprintBuilder* builder) const {
   AddText(slack.error, builder);
   AddText(local_volume, builder);
   if (!unreadable.empty()) AddText(unreadable, builder);
+  if (do_not_disrupt) builder->Add("do not disrupt");
+  if (deletion_cost != 0) {
+    builder->Add("deletion cost");
+    builder->Add(int64_t{deletion_cost});
+  }
 }
 
 bool IsDaemonPod(const PodTraits& traits) {

@@ -57,6 +57,11 @@ struct PodTraits {
   // Annotation cluster-autoscaler.kubernetes.io/daemonset-pod: "true".
   bool daemon_by_annotation = false;
   SafeToEvict safe_to_evict = SafeToEvict::kUnstated;
+  // Annotation karpenter.sh/do-not-disrupt: "true".
+  bool do_not_disrupt = false;
+  // Annotation controller.kubernetes.io/pod-deletion-cost: what is lost with the pod, compared with others of
+  // its ReplicaSet. 0 where it is no number of 32 bits, as for Kubernetes.
+  int32_t deletion_cost = 0;
   // Annotation cluster-autoscaler.kubernetes.io/enable-ds-eviction, where it is "true" or "false".
   std::optional<bool> evict_daemon;
   // The first volume that lies on the node: hostPath, or emptyDir other than in memory, which

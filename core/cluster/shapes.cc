@@ -39,6 +39,14 @@ void AddPartialLimits(const std::vector<PartialLimit>& limits, const ResourceNam
   }
 }
 
+void AddToFingerprint(absl::string_view what, absl::string_view text, uint64_t* fingerprint) {
+  FingerprintBuilder builder;
+  builder.Add(static_cast<int64_t>(*fingerprint));
+  builder.Add(what);
+  builder.Add(text);
+  *fingerprint = builder.Finish();
+}
+
 template <typename Content>
 bool SameContent(const std::shared_ptr<const Content>& a, const std::shared_ptr<const Content>& b) {
   return a == b || (a != nullptr && b != nullptr && *a == *b);
@@ -147,6 +155,26 @@ NodeShape MakeNodeShape(ResourceAmounts allocatable, const ResourceNames& names,
   builder.Add(int64_t{shape.unschedulable});
   shape.fingerprint = builder.Finish();
   return shape;
+}
+
+void SetDeclaredFeatures(std::vector<std::string> features, NodeShape* shape) {
+  std::sort(features.begin(), features.end());
+  features.erase(std::unique(features.begin(), features.end()), features.end());
+  for (const std::string& feature : features) {
+    AddToFingerprint("declared feature", feature, &shape->fingerprint);
+  }
+  shape->declared_features = std::move(features);
+}
+
+void SetUnknownField(std::string field, NodeShape* shape) {
+  if (field.empty()) return;
+  AddToFingerprint("unknown field", field, &shape->fingerprint);
+  shape->unknown_field = std::move(field);
+}
+
+void SetCsiNode(std::string model, NodeShape* shape) {
+  AddToFingerprint("CSINode", model, &shape->fingerprint);
+  shape->csi_node = std::move(model);
 }
 
 }  // namespace loadline

@@ -88,6 +88,13 @@ struct NodeShape {
   std::vector<Taint> taints;
   // spec.unschedulable.
   bool unschedulable = false;
+  // status.declaredFeatures, sorted.
+  std::vector<std::string> declared_features;
+  // Of a planned node: the node whose CSINode shows what it will have. Empty: there is none, or it is no
+  // planned node and has one under its own name.
+  std::string csi_node;
+  // As PodRules::unknown_field.
+  std::string unknown_field;
   // As in PodShape.
   uint64_t fingerprint = 0;
 
@@ -97,6 +104,13 @@ struct NodeShape {
 // Works out the fingerprint. `labels` come without the hostname.
 NodeShape MakeNodeShape(ResourceAmounts allocatable, const ResourceNames& names, Labels labels = {},
                         std::vector<Taint> taints = {}, bool unschedulable = false);
+
+// What few nodes have. Each changes the fingerprint, and is called at most once, in this order, behind
+// MakeNodeShape().
+void SetDeclaredFeatures(std::vector<std::string> features, NodeShape* shape);
+void SetUnknownField(std::string field, NodeShape* shape);
+// Makes it the shape of a planned node that will have what the CSINode of `model` has.
+void SetCsiNode(std::string model, NodeShape* shape);
 
 }  // namespace loadline
 

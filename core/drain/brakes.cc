@@ -33,6 +33,10 @@ absl::string_view PluralOf(ObjectKind kind) {
       return "jobs";
     case ObjectKind::kDeployment:
       return "deployments";
+    case ObjectKind::kCsiDriver:
+      return "CSI drivers";
+    case ObjectKind::kDeviceClass:
+      return "device classes";
   }
   return "objects";
 }

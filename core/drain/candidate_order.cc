@@ -19,6 +19,16 @@ int64_t LoadOf(const Snapshot& snapshot, NodeIndex node) {
   return load;
 }
 
+// As the cluster has its pods: those of the board are without what only planners read.
+int64_t DeletionCostOf(const ClusterState& cluster, Slot slot) {
+  int64_t cost = 0;
+  for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
+    const PodShape& shape = cluster.pod_shapes()[pod.shape];
+    if (!shape.finished) cost += TraitsOf(shape).deletion_cost;
+  }
+  return cost;
+}
+
 // Cpu and memory together, a core counting as 4 GiB.
 double SizeOf(const CpuMemory& allocatable) {
   constexpr double kBytesPerMilliCpu = 4.0 * (int64_t{1} << 30) / 1000;
@@ -45,7 +55,8 @@ std::vector<Candidate> Candidates(const DrainCall& call, const Snapshot& snapsho
     if (!node.eligible || node.planned) return;
     candidates.push_back({.slot = slot,
                           .moves_pods = snapshot.pods(node.node).size() > 0,
-                          .load = LoadOf(snapshot, node.node)});
+                          .load = LoadOf(snapshot, node.node),
+                          .deletion_cost = DeletionCostOf(call.cluster(), slot)});
   };
   for (const Slot slot : call.problem().walk) {
     if (call.cluster().Occupied(slot)) add(slot);
@@ -78,6 +89,7 @@ std::vector<Candidate> Ordered(const DrainCall& call, std::vector<Candidate> can
     if (rank(a) != rank(b)) return rank(a) < rank(b);
     if (by == OrderBy::kValue && a.value != b.value) return a.value > b.value;
     if (by == OrderBy::kSmallest && a.value != b.value) return a.value < b.value;
+    if (a.deletion_cost != b.deletion_cost) return a.deletion_cost < b.deletion_cost;
     if (a.load != b.load) return a.load < b.load;
     return call.name(a.slot) < call.name(b.slot);
   };

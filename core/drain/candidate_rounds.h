@@ -22,6 +22,8 @@ struct Candidate {
   bool moves_pods = false;  // the node has pods
   int64_t load = 0;         // the larger share of cpu and memory that is requested, in millionths
   double value = 0;         // what it costs; where any candidate has no price, how large it is
+  // The deletion costs that its pods state, together: what is lost when they go. Below 2^31 pods.
+  int64_t deletion_cost = 0;
 };
 
 // Eligible nodes that are not planned, in the order of `walk` where the problem has one, else by name.
@@ -33,8 +35,9 @@ bool ArePriced(const DrainCall& call, std::span<const Candidate> candidates);
 
 enum class OrderBy { kLoad, kValue, kSmallest };
 // Those of the former plan first, in its order, for their timers run; then nodes without pods; then by what
-// is asked, by load, and by name. Where the last call was cut short, the nodes that it did not reach come
-// before the others: `resume_at` is the first of them, or empty. In a walk the order is given.
+// is asked, by deletion cost (the least first; 0 where no pod states any), by load, and by name. Where the
+// last call was cut short, the nodes that it did not reach come before the others: `resume_at` is the first
+// of them, or empty. In a walk the order is given.
 std::vector<Candidate> Ordered(const DrainCall& call, std::vector<Candidate> candidates, OrderBy by,
                                absl::string_view resume_at);
 

@@ -73,9 +73,10 @@ std::vector<bool> NominatedTo(std::span<const PlannedNode> planned, const DrainP
 
 // A copy of a node that goes, without the pods that move.
 NodeIndex AddEmptied(const PlannedNode& planned, const ClusterState& cluster, Snapshot* snapshot) {
-  const NodeIndex copy =
-      snapshot->AddNode({absl::StrCat(snapshot->name(planned.node), "/emptied"),
-                         cluster.node_shape(planned.slot), cluster.hostname(planned.slot)});
+  NodeShape shape = cluster.node_shape(planned.slot);
+  SetCsiNode(snapshot->name(planned.node), &shape);
+  const NodeIndex copy = snapshot->AddNode({absl::StrCat(snapshot->name(planned.node), "/emptied"),
+                                            std::move(shape), cluster.hostname(planned.slot)});
   const std::span<const NodePods::Pod> pods = cluster.pods(planned.slot).pods();
   for (size_t i = 0; i < pods.size(); ++i) {
     if (cluster.pod_shapes()[pods[i].shape].finished ||

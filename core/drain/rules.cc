@@ -74,8 +74,9 @@ RuleAnswer Daemon(const PodQuestion& question) {
 }
 
 RuleAnswer SafeToEvictPod(const PodQuestion& question) {
-  return TraitsOf(question.shape).safe_to_evict == SafeToEvict::kYes ? Outcome(PodOutcome::kMove)
-                                                                     : Undefined();
+  const PodTraits& traits = TraitsOf(question.shape);
+  const bool safe = traits.safe_to_evict == SafeToEvict::kYes && !traits.do_not_disrupt;
+  return safe ? Outcome(PodOutcome::kMove) : Undefined();
 }
 
 RuleAnswer Terminal(const PodQuestion& question) {
@@ -88,6 +89,10 @@ RuleAnswer Terminal(const PodQuestion& question) {
 RuleAnswer OnCompletion(const PodQuestion& question) {
   return TraitsOf(question.shape).safe_to_evict == SafeToEvict::kOnCompletion ? Outcome(PodOutcome::kWait)
                                                                               : Undefined();
+}
+
+RuleAnswer DoNotDisrupt(const PodQuestion& question) {
+  return TraitsOf(question.shape).do_not_disrupt ? Block(PodReason::kDoNotDisruptAnnotation) : Undefined();
 }
 
 RuleAnswer Replicated(const PodQuestion& question) {
@@ -131,7 +136,7 @@ RuleAnswer Pdb(const PodQuestion& question) {
   return Budget(question.budgets.Find(question.shape), question.budgets);
 }
 
-constexpr std::array<DrainRule, 14> kRules = {{{"placeholder", Placeholder},
+constexpr std::array<DrainRule, 15> kRules = {{{"placeholder", Placeholder},
                                                {"mirror", Mirror},
                                                {"longterminating", LongTerminating},
                                                {"replicacount", ReplicaCount},
@@ -140,6 +145,7 @@ constexpr std::array<DrainRule, 14> kRules = {{{"placeholder", Placeholder},
                                                {"safetoevict", SafeToEvictPod},
                                                {"terminal", Terminal},
                                                {"oncompletion", OnCompletion},
+                                               {"donotdisrupt", DoNotDisrupt},
                                                {"replicated", Replicated},
                                                {"system", System},
                                                {"notsafetoevict", NotSafeToEvict},
@@ -170,6 +176,8 @@ absl::string_view Name(PodReason reason) {
       return "UnexpectedError";
     case PodReason::kUnreadable:
       return "Unreadable";
+    case PodReason::kDoNotDisruptAnnotation:
+      return "DoNotDisruptAnnotation";
   }
   return "invalid reason";
 }

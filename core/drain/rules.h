@@ -48,7 +48,8 @@ enum class PodReason {
   kUnmovableKubeSystemPod,
   kNotEnoughPdb,
   kUnexpectedError,
-  kUnreadable,  // ours: not all of the pod could be read, so nobody knows what would become of it
+  kUnreadable,              // ours: not all of the pod could be read, so nobody knows what would become of it
+  kDoNotDisruptAnnotation,  // Karpenter's
 };
 absl::string_view Name(PodReason reason);
 
@@ -78,7 +79,9 @@ struct DrainRule {
 };
 
 // "placeholder", then the twelve rules of Cluster Autoscaler in their order, the last one is that of budgets,
-// with "unreadable" behind "daemonset": what ends with its node need not be understood.
+// with "unreadable" behind "daemonset": what ends with its node need not be understood; and "donotdisrupt",
+// by Karpenter's annotation, behind "oncompletion". It stands before all rules by which a pod may move though
+// it is running, and safe-to-evict: "true" does not outvote it.
 //
 // They differ from Cluster Autoscaler's in what can be forged: a pod with the mirror annotation that somebody
 // else than its node owns blocks (ControllerNotFound), and an owner of a kind that is known complete has to

@@ -69,6 +69,8 @@ std::string ForPod(const KeepingPod& pod, const DrainKeep& keep) {
                           kSafeToEvict);
     case PodReason::kNotSafeToEvictAnnotation:
       return absl::StrCat("take cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\" off ", pod.name);
+    case PodReason::kDoNotDisruptAnnotation:
+      return absl::StrCat("take karpenter.sh/do-not-disrupt: \"true\" off ", pod.name);
     case PodReason::kUnmovableKubeSystemPod:
       return absl::StrCat("a disruption budget for ", pod.name, ", or ", kSafeToEvict);
     case PodReason::kNotEnoughPdb:

@@ -10,7 +10,9 @@
 namespace loadline {
 
 // Each makes the filter for one pod; its rule stands at the top of its file. Source: the plugins of
-// k8s.io/kubernetes v1.36.3, pkg/scheduler/framework/plugins, with the feature gates at their defaults.
+// k8s.io/kubernetes v1.36.3 and v1.37.2, pkg/scheduler/framework/plugins, with the feature gates at their
+// defaults. MakeKnownFields() has none: it is in doubt about pods and nodes that state what we do not know.
+MadeFilter MakeKnownFields(const FitContext& context);
 MadeFilter MakeNodeUnschedulable(const FitContext& context);
 MadeFilter MakeNodeName(const FitContext& context);
 MadeFilter MakeTaintToleration(const FitContext& context);
@@ -24,13 +26,28 @@ MadeFilter MakeVolumeZone(const FitContext& context);
 MadeFilter MakePodTopologySpread(const FitContext& context);
 MadeFilter MakeInterPodAffinity(const FitContext& context);
 MadeFilter MakeDynamicResources(const FitContext& context);
+MadeFilter MakeNodeDeclaredFeatures(const FitContext& context);
 // Ours, see load_line.h.
 MadeFilter MakeLoadLine(const FitContext& context);
 
 // The resources that NodeResourcesFit compares with what a node has free, with what the pod requests of each:
 // more than 0. In the order of the ids.
-using CheckedRequest = ResourceAmounts::Entry;
+using CheckedRequest = ResourceAmounts::Entry;  // value > 0
 std::vector<CheckedRequest> CheckedRequests(const IncomingPod& pod, const FitOptions& options);
+
+// Whether the name is one like "example.com/gpu" that is not of Kubernetes' own.
+bool IsExtendedName(absl::string_view name);
+
+// Who serves an extended resource on nodes that do not offer it.
+enum class DeviceService {
+  kNobody,       // known: no device class names it
+  kDeviceClass,  // a device class does: DynamicResources decides
+  kUnknown,      // the view does not have all device classes, and no node offers the resource
+};
+// Where the view does not have all device classes, what some node offers is taken to be served by device
+// plugins only: few clusters have classes, and none that was dumped without them would be judged. Cost:
+// O(device classes), then O(nodes) of the budget of the context.
+DeviceService ServiceOf(ResourceId resource, const FitContext& context);
 
 // Whether the pod tolerates all taints of the node that keep pods away. Shared with spreading.
 bool ToleratesTaints(const PodRules& rules, const NodeShape& node);

@@ -9,11 +9,18 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
 #include "core/cluster/snapshot.h"
 #include "core/fit/load_line.h"
 #include "core/fit/verdict.h"
 
 namespace loadline {
+
+// Releases of kube-scheduler of which the rules are known: 1.36 and 1.37.
+inline constexpr int kFirstMinor = 36;
+inline constexpr int kLastMinor = 37;
+
+struct SchedulerProfile;
 
 // Configuration of the scheduler whose answer is wanted.
 struct FitOptions {
@@ -27,7 +34,29 @@ struct FitOptions {
   bool namespace_selector_sees_no_labels = false;
   // What the limits of the pods of a node may add up to; off by default.
   LoadLine load_line = {};
+  // kube-scheduler's release is 1.<minor>. [kFirstMinor, kLastMinor].
+  int minor = kFirstMinor;
+  // Filters that refuse nobody, by bit 1 << FilterName.
+  uint32_t disabled = 0;
+  // Other profiles, each for the pods that name it; these have no profiles of their own.
+  std::vector<SchedulerProfile> profiles;
+
+  // What holds for pods of a profile; an empty or unknown name: these options.
+  const FitOptions& Of(absl::string_view scheduler_name) const;
 };
+
+struct SchedulerProfile {
+  std::string scheduler_name;
+  FitOptions options;
+};
+
+inline const FitOptions& FitOptions::Of(absl::string_view scheduler_name) const {
+  if (scheduler_name.empty()) return *this;
+  for (const SchedulerProfile& profile : profiles) {
+    if (profile.scheduler_name == scheduler_name) return profile.options;
+  }
+  return *this;
+}
 
 // A pod that looks for a node.
 struct IncomingPod {

@@ -2,7 +2,13 @@
 // pods on the node and those that the incoming pod adds are no more than the limit. A volume that a pod on
 // the node uses already is not added. Claims that are not bound count as a volume of their own under their
 // class's provisioner. In-tree volumes count under the driver that serves them, if the node has a CSINode.
+// A driver may ask that its volumes go to no node whose CSINode does not list it: 1.37, and 1.36 with the
+// gate VolumeLimitScaling, without which an API server does not store the wish. A planned node has what the
+// CSINode of its model has, and every driver if there is no such model.
+#include <algorithm>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -12,8 +18,19 @@
 namespace loadline {
 namespace {
 
-// Drivers by the name of the volume, which contains the driver.
-using Volumes = absl::flat_hash_map<std::string, std::string>;
+struct Volumes {
+  // Whether a CSI driver serves in-tree volumes on the node.
+  bool migrated = false;
+  // By the name of the volume, which contains the driver.
+  absl::flat_hash_map<std::string, std::string> drivers;
+};
+
+bool AnyDriverAsks(const ClusterObjects& objects) {
+  const auto& drivers = objects.of(ObjectKind::kCsiDriver);
+  return std::any_of(drivers.begin(), drivers.end(), [](const auto& entry) {
+    return std::get<CsiDriver>(entry.second.content).must_be_on_node;
+  });
+}
 
 class NodeVolumeLimits : public NodeFilter {
  public:
@@ -22,34 +39,76 @@ class NodeVolumeLimits : public NodeFilter {
         snapshot_(*context.snapshot),
         objects_(context.snapshot->objects()),
         pod_(*context.pod),
-        rules_(*context.rules) {}
+        rules_(*context.rules),
+        options_(*context.options),
+        asks_for_drivers_(AnyDriverAsks(objects_) ||
+                          (options_.minor >= 37 && !objects_.complete(ObjectKind::kCsiDriver))) {}
 
   int64_t UnitsPerNode() const override {
     return static_cast<int64_t>(rules_.volumes.size()) + snapshot_.volumes_per_node();
   }
 
   bool Passes(NodeIndex node, Verdict* why) const override {
-    const CsiNode* const csi_node = objects_.FindCsiNode(snapshot_.name(node));
-    if (csi_node == nullptr && !objects_.KnownMissing(ObjectKind::kCsiNode, "", snapshot_.name(node))) {
-      return Doubt(why, NotHeld("csinode.storage.k8s.io", snapshot_.name(node)));
+    const std::string& model = snapshot_.node_shape(node).csi_node;
+    const std::string& name = model.empty() ? snapshot_.name(node) : model;
+    const CsiNode* const csi_node = objects_.FindCsiNode(name);
+    if (csi_node == nullptr && !objects_.KnownMissing(ObjectKind::kCsiNode, "", name)) {
+      return Doubt(why, NotHeld("csinode.storage.k8s.io", name));
     }
-    if (!HasLimits(csi_node)) return true;
-    Volumes added;
+    const bool drivers_known = csi_node != nullptr || model.empty();
+    if (!HasLimits(csi_node) && !(drivers_known && asks_for_drivers_)) return true;
+    Volumes added{csi_node != nullptr, {}};
     if (!Add(pod_.shape.namespace_name, pod_.name, pod_.uid, rules_, true, &added, why)) return false;
-    if (added.empty()) return true;
-    Volumes attached;
+    if (added.drivers.empty()) return true;
+    if (drivers_known && !HasDrivers(csi_node, added, why)) return false;
+    return HasRoom(node, csi_node, std::move(added), why);
+  }
+
+ private:
+  // Whether the node has the drivers of the volumes, as far as these ask for it.
+  bool HasDrivers(const CsiNode* csi_node, const Volumes& added, Verdict* why) const {
+    std::set<absl::string_view> missing;  // by name: the first one is told
+    for (const auto& [volume, driver] : added.drivers) {
+      if (!Lists(csi_node, driver)) missing.insert(driver);
+    }
+    for (const absl::string_view driver : missing) {
+      const CsiDriver* const wish = objects_.FindCsiDriver(driver);
+      if (wish != nullptr && wish->must_be_on_node) {
+        if (why != nullptr) {
+          *why = Refusal(this->name(), StatusClass::kUnschedulable,
+                         {absl::StrCat(driver, " CSI driver is not installed on the node")});
+        }
+        return false;
+      }
+      // The gate is off in 1.36: a driver that we do not know is one that has no wish.
+      if (wish == nullptr && options_.minor >= 37 &&
+          !objects_.KnownMissing(ObjectKind::kCsiDriver, "", driver)) {
+        return Doubt(why, NotHeld("csidriver.storage.k8s.io", driver));
+      }
+    }
+    return true;
+  }
+
+  static bool Lists(const CsiNode* csi_node, absl::string_view driver) {
+    return csi_node != nullptr && std::any_of(csi_node->drivers.begin(), csi_node->drivers.end(),
+                                              [&](const CsiNode::Driver& d) { return d.name == driver; });
+  }
+
+  bool HasRoom(NodeIndex node, const CsiNode* csi_node, Volumes added, Verdict* why) const {
+    if (!HasLimits(csi_node)) return true;
+    Volumes attached{csi_node != nullptr, {}};
     for (const SnapshotPod& pod : snapshot_.pods(node)) {
       const PodShape& shape = snapshot_.pod_shape(pod.shape);
       if (shape.rules == nullptr || shape.rules->volumes.empty()) continue;
       if (!Add(shape.namespace_name, pod.name, pod.uid, *shape.rules, false, &attached, why)) return false;
     }
     absl::flat_hash_map<std::string, int64_t> counts;
-    for (const auto& [volume, driver] : attached) {
+    for (const auto& [volume, driver] : attached.drivers) {
       ++counts[driver];
-      added.erase(volume);
+      added.drivers.erase(volume);
     }
     absl::flat_hash_map<std::string, int64_t> new_counts;
-    for (const auto& [volume, driver] : added) ++new_counts[driver];
+    for (const auto& [volume, driver] : added.drivers) ++new_counts[driver];
     // If there are two entries for one driver, the last one holds.
     absl::flat_hash_map<std::string, int64_t> limits;
     for (const CsiNode::Driver& driver : csi_node->drivers) {
@@ -63,7 +122,6 @@ class NodeVolumeLimits : public NodeFilter {
     return true;
   }
 
- private:
   bool Doubt(Verdict* why, std::string reason, bool final = false) const {
     if (why == nullptr) return false;
     *why = CannotJudge(name(), std::move(reason));
@@ -81,10 +139,14 @@ class NodeVolumeLimits : public NodeFilter {
 
   static void AddVolume(absl::string_view driver, absl::string_view handle, Volumes* volumes) {
     if (driver.empty() || handle.empty()) return;
-    (*volumes)[absl::StrCat(driver, "/", handle)] = std::string(driver);
+    volumes->drivers[absl::StrCat(driver, "/", handle)] = std::string(driver);
   }
 
-  // Adds the volumes of a pod on a node with a CSINode; false when that cannot be judged.
+  static void AddMigrated(absl::string_view plugin, absl::string_view handle, Volumes* volumes) {
+    if (volumes->migrated) AddVolume(MigratedDriver(plugin), handle, volumes);
+  }
+
+  // Adds the volumes of a pod; false when that cannot be judged.
   bool Add(const std::string& namespace_name, absl::string_view pod_name, absl::string_view uid,
            const PodRules& rules, bool incoming, Volumes* volumes, Verdict* why) const {
     for (const PodVolume& volume : rules.volumes) {
@@ -104,12 +166,13 @@ class NodeVolumeLimits : public NodeFilter {
         }
         if (!AddClaim(*claim, volumes, why)) return false;
       } else if (volume.kind == VolumeKind::kGcePersistentDisk) {
-        AddVolume(MigratedDriver(kGcePlugin), GceHandle(volume.name), volumes);
+        AddMigrated(kGcePlugin, GceHandle(volume.name), volumes);
       } else if (volume.kind == VolumeKind::kAwsElasticBlockStore) {
+        if (!volumes->migrated) continue;
         const std::optional<std::string> handle = AwsHandle(volume.name);
         if (!handle.has_value()) return Doubt(why, absl::StrCat("invalid AWS volume ", volume.name), true);
-        AddVolume(MigratedDriver(kAwsPlugin), *handle, volumes);
-      } else if (volume.kind == VolumeKind::kOtherMigrated) {
+        AddMigrated(kAwsPlugin, *handle, volumes);
+      } else if (volume.kind == VolumeKind::kOtherMigrated && volumes->migrated) {
         return Doubt(why, "an in-tree volume of a kind that the engine cannot count");
       }
     }
@@ -133,8 +196,8 @@ class NodeVolumeLimits : public NodeFilter {
     // A handle that no volume has.
     const std::string handle = absl::StrCat("\n", claim.namespace_name, "/", claim.name);
     const std::string& provisioner = storage_class->provisioner;
-    if (const absl::string_view driver = MigratedDriver(provisioner); !driver.empty()) {
-      AddVolume(driver, handle, volumes);
+    if (!MigratedDriver(provisioner).empty()) {
+      AddMigrated(provisioner, handle, volumes);
     } else if (provisioner != "kubernetes.io/azure-file" && provisioner != "kubernetes.io/vsphere-volume") {
       AddVolume(provisioner, handle, volumes);
     }
@@ -147,16 +210,17 @@ class NodeVolumeLimits : public NodeFilter {
         AddVolume(volume.driver, volume.handle, volumes);
         return true;
       case VolumeSource::kGcePersistentDisk:
-        AddVolume(MigratedDriver(kGcePlugin), GceHandle(volume).value_or(""), volumes);
+        AddMigrated(kGcePlugin, GceHandle(volume).value_or(""), volumes);
         return true;
       case VolumeSource::kAwsElasticBlockStore:
-        AddVolume(MigratedDriver(kAwsPlugin), AwsHandle(volume.handle).value_or(""), volumes);
+        AddMigrated(kAwsPlugin, AwsHandle(volume.handle).value_or(""), volumes);
         return true;
       case VolumeSource::kOther:
         return true;
       case VolumeSource::kOtherMigrated:
         break;
     }
+    if (!volumes->migrated) return true;
     return Doubt(why, "an in-tree volume of a kind that the engine cannot count");
   }
 
@@ -164,6 +228,8 @@ class NodeVolumeLimits : public NodeFilter {
   const ClusterObjects& objects_;
   const IncomingPod& pod_;
   const PodRules& rules_;
+  const FitOptions& options_;
+  const bool asks_for_drivers_;
 };
 
 }  // namespace

@@ -1,19 +1,51 @@
 #include "core/fit/pod_fit.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "core/fit/filters.h"
 
 namespace loadline {
 namespace {
 
-using Make = MadeFilter (*)(const FitContext&);
-constexpr Make kFilters[] = {
-    MakeNodeUnschedulable, MakeNodeName,           MakeTaintToleration,  MakeNodeAffinity,  MakeNodePorts,
-    MakeNodeResourcesFit,  MakeVolumeRestrictions, MakeNodeVolumeLimits, MakeVolumeBinding, MakeVolumeZone,
-    MakePodTopologySpread, MakeInterPodAffinity,   MakeDynamicResources, MakeLoadLine,
+struct Filter {
+  FilterName name;
+  MadeFilter (*make)(const FitContext&);
 };
+constexpr Filter kKnownFields = {FilterName::kNone, MakeKnownFields};
+constexpr Filter kNodeUnschedulable = {FilterName::kNodeUnschedulable, MakeNodeUnschedulable};
+constexpr Filter kNodeName = {FilterName::kNodeName, MakeNodeName};
+// Behind the three above.
+constexpr Filter kFilters[] = {
+    {FilterName::kTaintToleration, MakeTaintToleration},
+    {FilterName::kNodeAffinity, MakeNodeAffinity},
+    {FilterName::kNodePorts, MakeNodePorts},
+    {FilterName::kNodeResourcesFit, MakeNodeResourcesFit},
+    {FilterName::kVolumeRestrictions, MakeVolumeRestrictions},
+    {FilterName::kNodeVolumeLimits, MakeNodeVolumeLimits},
+    {FilterName::kVolumeBinding, MakeVolumeBinding},
+    {FilterName::kVolumeZone, MakeVolumeZone},
+    {FilterName::kPodTopologySpread, MakePodTopologySpread},
+    {FilterName::kInterPodAffinity, MakeInterPodAffinity},
+    {FilterName::kDynamicResources, MakeDynamicResources},
+    {FilterName::kNodeDeclaredFeatures, MakeNodeDeclaredFeatures},
+    {FilterName::kLoadLine, MakeLoadLine},
+};
+static_assert(std::size(kFilters) + 3 == kFilterNames);
+
+// The order of the default profile: 1.37 looks at the name of a node first.
+std::vector<Filter> FiltersOf(const FitOptions& options) {
+  std::vector<Filter> filters = {kKnownFields, kNodeUnschedulable, kNodeName};
+  if (options.minor >= 37) std::swap(filters[1], filters[2]);
+  filters.insert(filters.end(), std::begin(kFilters), std::end(kFilters));
+  std::erase_if(filters, [&](const Filter& filter) {
+    return (options.disabled >> static_cast<int>(filter.name) & 1) != 0;
+  });
+  return filters;
+}
 
 // Whether the first `end` names have the same numbers in both.
 [[maybe_unused]] bool SameNames(const ResourceNames& a, const ResourceNames& b, size_t end) {
@@ -38,12 +70,16 @@ PodFit::PodFit(Snapshot* snapshot, IncomingPod pod, const FitOptions* options, W
       << "pod " << pod_.name << " has names of another cluster";
   WorkBudget unlimited;
   const PodRules* const rules = pod_.shape.rules != nullptr ? pod_.shape.rules.get() : &no_rules_;
-  context_ = {snapshot,   &pod_,   snapshot->InternShape(pod_.shape),
-              rules,      options, budget != nullptr ? budget : &unlimited,
+  context_ = {snapshot,
+              &pod_,
+              snapshot->InternShape(pod_.shape),
+              rules,
+              &options->Of(rules->scheduler_name),
+              budget != nullptr ? budget : &unlimited,
               &cut_short_};
-  for (const Make make : kFilters) {
+  for (const Filter& filter : FiltersOf(*context_.options)) {
     if (cut_short_) break;
-    MadeFilter made = make(context_);
+    MadeFilter made = filter.make(context_);
     if (cut_short_) break;
     if (made.verdict.has_value()) {
       refused_ = std::move(made.verdict);

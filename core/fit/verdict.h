@@ -24,8 +24,10 @@ enum class FilterName {
   kPodTopologySpread,
   kInterPodAffinity,
   kDynamicResources,
+  kNodeDeclaredFeatures,
   kLoadLine,  // not of the default profile: that of our plugin
 };
+inline constexpr int kFilterNames = 16;
 
 // Whether preemption may help.
 enum class StatusClass { kNone, kUnschedulable, kUnschedulableAndUnresolvable };
@@ -42,7 +44,7 @@ struct Verdict {
   Judgement judgement = Judgement::kFits;
   FilterName filter = FilterName::kNone;
   StatusClass status_class = StatusClass::kNone;
-  // All reasons of that filter, worded as kube-scheduler 1.36.3 words them; sorted, each once.
+  // All reasons of that filter, worded as kube-scheduler words them; sorted, each once.
   std::vector<std::string> reasons;
   // The scheduler itself would end here with an error: later filters are not asked.
   bool final = false;

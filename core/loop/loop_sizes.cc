@@ -124,6 +124,8 @@ std::vector<NodeIndex> Untaint(const LoopProblem& problem, const LoopPlan& plan,
                       MakeNodeShape(shape.allocatable, problem.names, shape.labels, std::move(taints),
                                     shape.unschedulable),
                       problem.drain.cluster->hostname(slot), slot};
+      SetDeclaredFeatures(shape.declared_features, &without.shape);
+      SetUnknownField(shape.unknown_field, &without.shape);
       const std::span<const SnapshotPod> there = snapshot->pods(node);
       const std::vector<SnapshotPod> pods(there.begin(), there.end());
       snapshot->RemoveNode(node);

@@ -8,12 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/fields.h"
-#include "plugin/convert/load_line.h"
+#include "plugin/convert/fit_options.h"
 #include "plugin/convert/node.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/pod_rules.h"
-#include "plugin/convert/selectors.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -22,33 +21,6 @@ namespace {
 // Reasons name claims and other objects of tenants.
 constexpr size_t kMaxReasonLength = 512;
 constexpr int32_t kMaxSlot = (1 << 18) - 1;
-
-// Default constraints that hold for a pod, complete with its selector.
-absl::Status ReadDefaultSpread(const v1::IncomingPod& message, const v1::FitOptions& options,
-                               const Labels& labels, IncomingPod* pod) {
-  if (message.default_spread_selector().empty()) return absl::OkStatus();
-  k8s::v1::LabelSelector selector;
-  if (absl::Status status = Parse(message.default_spread_selector(), "meta.v1.LabelSelector", &selector);
-      !status.ok()) {
-    return Annotate(status, "default_spread_selector", " ");
-  }
-  for (int i = 0; i < options.default_spread_constraints_size(); ++i) {
-    k8s::v1::TopologySpreadConstraint constraint;
-    if (absl::Status status = Parse(options.default_spread_constraints(i),
-                                    "k8s.io.api.core.v1.TopologySpreadConstraint", &constraint);
-        !status.ok()) {
-      return Annotate(status, absl::StrCat("options.default_spread_constraints[", i, "]"), " ");
-    }
-    std::string error;
-    std::optional<SpreadConstraint> read = ReadSpreadConstraint(constraint, labels, &error);
-    if (!read.has_value()) continue;
-    read->selector = ReadLabelSelector(selector, /*present=*/true, &error);
-    if (!error.empty()) return Refused(absl::StrCat("default_spread_selector: ", error));
-    // An empty selector means that nothing selects the pod.
-    if (!read->selector.Everything()) pod->default_spread.push_back(*std::move(read));
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<DecodedMove> DecodeMove(const v1::Move& message, PodDecoder* pods, NodeDecoder* nodes) {
   DecodedMove move{&message, {}, {}, {}, {}, {}};
@@ -204,28 +176,6 @@ v1::VerdictGroup EncodeVerdict(const Verdict& verdict) {
 
 }  // namespace
 
-absl::StatusOr<FitOptions> DecodeFitOptions(const v1::FitOptions& message) {
-  FitOptions options;
-  if (!message.added_affinity().empty()) {
-    k8s::v1::NodeAffinity affinity;
-    if (absl::Status status = Parse(message.added_affinity(), "k8s.io.api.core.v1.NodeAffinity", &affinity);
-        !status.ok()) {
-      return Annotate(status, "added_affinity", " ");
-    }
-    if (affinity.has_required()) options.added_affinity = ReadNodeSelector(affinity.required());
-  }
-  options.ignored_resources.insert(message.ignored_resources().begin(), message.ignored_resources().end());
-  options.ignored_resource_groups.insert(message.ignored_resource_groups().begin(),
-                                         message.ignored_resource_groups().end());
-  options.namespace_selector_sees_no_labels = message.defects().namespace_selector_sees_no_labels();
-  if (message.has_load_line()) {
-    absl::StatusOr<DecodedLoadLine> line = DecodeLoadLine(message.load_line());
-    if (!line.ok()) return Annotate(line.status(), "load_line");
-    options.load_line = std::move(line->line);
-  }
-  return options;
-}
-
 absl::StatusOr<DecodedPod> DecodeIncomingPod(const v1::IncomingPod& message, const v1::FitOptions& options,
                                              PodDecoder* decoder) {
   absl::StatusOr<PodShape> shape = decoder->Decode(message.pod(), PodRole::kIncoming);
@@ -235,7 +185,8 @@ absl::StatusOr<DecodedPod> DecodeIncomingPod(const v1::IncomingPod& message, con
   decoded.pod.name = decoder->name();
   decoded.pod.uid = decoder->uid();
   decoded.labels = decoder->labels();
-  absl::Status status = ReadDefaultSpread(message, options, decoded.labels, &decoded.pod);
+  absl::Status status = ReadDefaultSpread(message, options, decoder->message().spec().scheduler_name(),
+                                          decoded.labels, &decoded.pod);
   if (!status.ok()) return status;
   return decoded;
 }

@@ -16,6 +16,7 @@
 #include "core/fit/node_filter.h"
 #include "core/fit/verdict.h"
 #include "loadline/v1/fit.pb.h"
+#include "plugin/convert/fit_options.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/resources.h"
 
@@ -24,9 +25,6 @@ namespace loadline {
 // Pods of one question, and moves.
 inline constexpr int kMaxIncomingPods = 1'000;
 inline constexpr int kMaxMoves = 100'000;
-
-// Each: kInvalidArgument names the field.
-absl::StatusOr<FitOptions> DecodeFitOptions(const v1::FitOptions& message);
 
 // A pod of a question as it was sent: its labels are not selected yet.
 struct DecodedPod {

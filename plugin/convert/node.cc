@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/known_fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
@@ -52,6 +53,9 @@ absl::StatusOr<DecodedNode> NodeDecoder::DecodeBound(absl::string_view bytes) {
                    MakeNodeShape(ToAmounts(offered), resources_->names(), std::move(labels),
                                  std::move(taints), message_.spec().unschedulable()),
                    std::move(hostname), ReadNodeTraits(message_)};
+  SetDeclaredFeatures({node_status.declared_features().begin(), node_status.declared_features().end()},
+                      &node.shape);
+  SetUnknownField(UnknownFieldOf(message_), &node.shape);
   if (!status.ok()) node.traits.unreadable = ReasonOf(status);
   return node;
 }

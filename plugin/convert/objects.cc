@@ -196,6 +196,10 @@ absl::StatusOr<ObjectKind> DecodeObjectKind(v1::ObjectKind kind) {
       return ObjectKind::kJob;
     case v1::DEPLOYMENT:
       return ObjectKind::kDeployment;
+    case v1::CSI_DRIVER:
+      return ObjectKind::kCsiDriver;
+    case v1::DEVICE_CLASS:
+      return ObjectKind::kDeviceClass;
     default:
       break;
   }
@@ -229,6 +233,10 @@ v1::ObjectKind EncodeObjectKind(ObjectKind kind) {
       return v1::JOB;
     case ObjectKind::kDeployment:
       return v1::DEPLOYMENT;
+    case ObjectKind::kCsiDriver:
+      return v1::CSI_DRIVER;
+    case ObjectKind::kDeviceClass:
+      return v1::DEVICE_CLASS;
   }
   return v1::OBJECT_KIND_UNSPECIFIED;
 }
@@ -274,6 +282,10 @@ absl::StatusOr<ClusterObject> DecodeObject(const v1::ClusterObject& message, Res
       return DecodeAs<k8s::v1::Job>(bytes, *kind, "k8s.io.api.batch.v1.Job", resources);
     case ObjectKind::kDeployment:
       return DecodeAs<k8s::v1::Deployment>(bytes, *kind, "k8s.io.api.apps.v1.Deployment", resources);
+    case ObjectKind::kCsiDriver:
+      return DecodeAs<k8s::v1::CSIDriver>(bytes, *kind, "k8s.io.api.storage.v1.CSIDriver", resources);
+    case ObjectKind::kDeviceClass:
+      return DecodeAs<k8s::v1::DeviceClass>(bytes, *kind, "k8s.io.api.resource.v1.DeviceClass", resources);
   }
   return absl::InternalError("a kind of objects without a reader");
 }

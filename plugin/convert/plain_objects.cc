@@ -142,6 +142,14 @@ absl::StatusOr<CsiNode> ReadObject(const k8s::v1::CSINode& message) {
   return node;
 }
 
+absl::StatusOr<CsiDriver> ReadObject(const k8s::v1::CSIDriver& message) {
+  return CsiDriver{message.spec().prevent_pod_scheduling_if_missing()};
+}
+
+absl::StatusOr<DeviceClass> ReadObject(const k8s::v1::DeviceClass& message) {
+  return DeviceClass{message.spec().extended_resource_name()};
+}
+
 absl::StatusOr<DisruptionBudget> ReadObject(const k8s::v1::PodDisruptionBudget& message) {
   if (absl::Status size = CheckSelectorSize(message.spec().selector()); !size.ok()) return size;
   const k8s::v1::PodDisruptionBudgetStatus& status = message.status();

@@ -1,4 +1,5 @@
-// Objects that make no pods: namespaces, volumes, claims, storage classes, CSI nodes, budgets.
+// Objects that make no pods: namespaces, volumes, claims, storage classes, CSI nodes and
+// drivers, device classes, budgets.
 #ifndef LOADLINE_PLUGIN_CONVERT_PLAIN_OBJECTS_H_
 #define LOADLINE_PLUGIN_CONVERT_PLAIN_OBJECTS_H_
 
@@ -16,6 +17,8 @@ absl::StatusOr<PersistentVolume> ReadObject(const k8s::v1::PersistentVolume& mes
 absl::StatusOr<PersistentVolumeClaim> ReadObject(const k8s::v1::PersistentVolumeClaim& message);
 absl::StatusOr<StorageClass> ReadObject(const k8s::v1::StorageClass& message);
 absl::StatusOr<CsiNode> ReadObject(const k8s::v1::CSINode& message);
+absl::StatusOr<CsiDriver> ReadObject(const k8s::v1::CSIDriver& message);
+absl::StatusOr<DeviceClass> ReadObject(const k8s::v1::DeviceClass& message);
 absl::StatusOr<DisruptionBudget> ReadObject(const k8s::v1::PodDisruptionBudget& message);
 
 }  // namespace loadline

@@ -6,12 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/fields.h"
+#include "plugin/convert/known_fields.h"
 #include "plugin/convert/selectors.h"
 
 namespace loadline {
 namespace {
 
 using Containers = google::protobuf::RepeatedPtrField<k8s::v1::Container>;
+constexpr char kDefaultSchedulerName[] = "default-scheduler";
 using Terms = google::protobuf::RepeatedPtrField<k8s::v1::PodAffinityTerm>;
 
 // Adds up the requirements of a pod's selectors.
@@ -208,6 +210,42 @@ std::optional<SpreadConstraint> ReadSpreadConstraint(const k8s::v1::TopologySpre
   return constraint;
 }
 
+namespace {
+
+bool RestartsAllContainers(const Containers& containers) {
+  return std::any_of(containers.begin(), containers.end(), [](const k8s::v1::Container& container) {
+    return std::any_of(container.restart_policy_rules().begin(), container.restart_policy_rules().end(),
+                       [](const auto& rule) { return rule.action() == "RestartAllContainers"; });
+  });
+}
+
+bool HasBindMountOptions(const k8s::v1::Container& container) {
+  return std::any_of(container.volume_mounts().begin(), container.volume_mounts().end(),
+                     [](const auto& mount) { return !mount.bind_mount_options().empty(); });
+}
+
+// Features that a pod requires of its node, as nodedeclaredfeatures of k8s.io/component-helpers v0.37.2
+// infers them for scheduling. 1.36 has no bind mount options, and no pod states any there.
+std::vector<std::string> RequiredFeatures(const k8s::v1::PodSpec& spec) {
+  std::vector<std::string> features;
+  if (RestartsAllContainers(spec.containers()) || RestartsAllContainers(spec.init_containers())) {
+    features.push_back("RestartAllContainersOnContainerExits");
+  }
+  if (spec.host_network() && spec.has_host_users() && !spec.host_users()) {
+    features.push_back("UserNamespacesHostNetworkSupport");
+  }
+  bool mounts =
+      std::any_of(spec.containers().begin(), spec.containers().end(), HasBindMountOptions) ||
+      std::any_of(spec.init_containers().begin(), spec.init_containers().end(), HasBindMountOptions);
+  for (const k8s::v1::EphemeralContainer& container : spec.ephemeral_containers()) {
+    mounts = mounts || HasBindMountOptions(container.common());
+  }
+  if (mounts) features.push_back("VolumeBindMountOptions");
+  return features;  // sorted
+}
+
+}  // namespace
+
 absl::Status ReadPodRules(const k8s::v1::Pod& message, const Labels& labels, PodRole role, PodRules* rules) {
   const k8s::v1::PodSpec& spec = message.spec();
   // If a pod states too much, none of its rules is read: some of them alone would give another decision.
@@ -236,6 +274,9 @@ absl::Status ReadPodRules(const k8s::v1::Pod& message, const Labels& labels, Pod
   }
   rules->claims_resources = !spec.resource_claims().empty();
   rules->terminating = message.metadata().has_deletion_timestamp();
+  rules->required_features = RequiredFeatures(spec);
+  if (spec.scheduler_name() != kDefaultSchedulerName) rules->scheduler_name = spec.scheduler_name();
+  rules->unknown_field = UnknownFieldOf(message);
   return absl::OkStatus();
 }
 

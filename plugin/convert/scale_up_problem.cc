@@ -111,12 +111,13 @@ std::vector<std::vector<size_t>> ByShape(const std::vector<DecodedPod>& read) {
   FingerprintIndex index;
   for (size_t i = 0; i < read.size(); ++i) {
     const IncomingPod& pod = read[i].pod;
-    if (NameMatters(pod.shape) || !pod.default_spread.empty()) {
+    if (NameMatters(pod.shape)) {
       groups.push_back({i});
       continue;
     }
     const auto known = index.Find(pod.shape.fingerprint, [&](int32_t group) {
-      return read[groups[static_cast<size_t>(group)].front()].pod.shape == pod.shape;
+      const IncomingPod& other = read[groups[static_cast<size_t>(group)].front()].pod;
+      return other.shape == pod.shape && other.default_spread == pod.default_spread;
     });
     if (known.has_value()) {
       groups[static_cast<size_t>(*known)].push_back(i);
@@ -135,6 +136,8 @@ absl::Status ReadTemplate(const v1::ScalableGroup& message, ResourceReader* reso
   absl::StatusOr<DecodedTemplate> priced = DecodeTemplate(message.template_node(), resources);
   if (!priced.ok()) return Annotate(priced.status(), "template_node", " ");
   group->group.node.shape = std::move(node->shape);
+  // A template that was made from a node of the group still has its name.
+  SetCsiNode(std::move(node->name), &group->group.node.shape);
   group->priced = std::move(priced->node);
   group->has_gpu = priced->has_gpu;
   group->has_template = true;

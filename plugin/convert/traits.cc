@@ -34,6 +34,14 @@ SafeToEvict ReadSafeToEvict(const StringEntries& annotations) {
   return *value == "on-completion" ? SafeToEvict::kOnCompletion : SafeToEvict::kUnstated;
 }
 
+// Kubernetes refuses a sign "+" and zeros in front.
+int32_t ReadDeletionCost(const StringEntries& annotations) {
+  const std::string* const value = FindEntry(annotations, "controller.kubernetes.io/pod-deletion-cost");
+  int32_t cost = 0;
+  if (value == nullptr || !absl::SimpleAtoi(*value, &cost) || absl::StrCat(cost) != *value) return 0;
+  return cost;
+}
+
 // The names in the annotation are taken as they are, without trimming.
 std::string FirstLocalVolume(const k8s::v1::Pod& message) {
   const std::string* const list = FindEntry(message.metadata().annotations(),
@@ -112,6 +120,8 @@ PodTraits ReadPodTraits(const k8s::v1::Pod& message, absl::string_view slack_nam
   traits.static_pod = Is(annotations, "kubernetes.io/config.source", "file");
   traits.daemon_by_annotation = Is(annotations, "cluster-autoscaler.kubernetes.io/daemonset-pod", "true");
   traits.safe_to_evict = ReadSafeToEvict(annotations);
+  traits.do_not_disrupt = Is(annotations, "karpenter.sh/do-not-disrupt", "true");
+  traits.deletion_cost = ReadDeletionCost(annotations);
   constexpr char kEvictDaemon[] = "cluster-autoscaler.kubernetes.io/enable-ds-eviction";
   if (Is(annotations, kEvictDaemon, "true")) traits.evict_daemon = true;
   if (Is(annotations, kEvictDaemon, "false")) traits.evict_daemon = false;

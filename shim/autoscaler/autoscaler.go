@@ -29,6 +29,7 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/view"
 )
@@ -72,10 +73,14 @@ type Autoscaler struct {
 // It does nothing before Run.
 func New(options *config.Configuration, files *config.Loaded, conn engine.Conn, client kubernetes.Interface,
 	objects dynamic.Interface, cloud *provider.Client, version string) *Autoscaler {
-	return &Autoscaler{Clock: systemClock(), Leases: client.CoordinationV1(), config: options,
+	a := &Autoscaler{Clock: systemClock(), Leases: client.CoordinationV1(), config: options,
 		files: files, client: client, objects: objects,
 		conn: conn, cloud: cloud, metrics: newMetrics(version),
 		cluster: newCluster(view.NewForPlanning(conn, options.View), options), started: time.Now(), version: version}
+	if filterconfig.NeedsSelectors(files.Fit) {
+		a.cluster.selectors = &filterconfig.Selectors{}
+	}
+	return a
 }
 
 // Size has groups grow and shrink by how full they are, and by nothing else. It is called before Run.

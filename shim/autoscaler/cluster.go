@@ -12,6 +12,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -24,6 +26,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/slack"
 	"loadline.dev/shim/view"
@@ -41,6 +44,8 @@ type cluster struct {
 	kinds  []loadlinev1.ObjectKind // that are watched, beside nodes and pods
 	// daemonSets are those that exist now, also between two calls of apply; nil before watch.
 	daemonSets appslisters.DaemonSetLister
+	// selectors are those of default spread constraints; nil: the scheduler has none. They belong to the loop.
+	selectors *filterconfig.Selectors
 
 	mu      sync.Mutex
 	notes   map[note]any // the object, or that it is gone; guarded by mu
@@ -77,6 +82,8 @@ type note struct {
 const (
 	kindNode = "Node"
 	kindPod  = "Pod"
+
+	kindService = "Service"
 )
 
 func newCluster(v *view.View, options *config.Configuration) *cluster {
@@ -117,17 +124,26 @@ func (c *cluster) watch(ctx context.Context, client kubernetes.Interface) error 
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = unfinished.String() }))
 	core, apps, storage := all.Core().V1(), all.Apps().V1(), all.Storage().V1()
 	c.daemonSets = apps.DaemonSets().Lister()
-	for kind, informer := range map[string]cache.SharedIndexInformer{
+	followed := map[string]cache.SharedIndexInformer{
 		kindNode: core.Nodes().Informer(), kindPod: pods.Core().V1().Pods().Informer(),
 		"Namespace": core.Namespaces().Informer(), "PersistentVolume": core.PersistentVolumes().Informer(),
 		"PersistentVolumeClaim": core.PersistentVolumeClaims().Informer(),
 		"StorageClass":          storage.StorageClasses().Informer(),
-		"CSINode":               storage.CSINodes().Informer(),
+		"CSINode":               storage.CSINodes().Informer(), "CSIDriver": storage.CSIDrivers().Informer(),
 		"PodDisruptionBudget":   all.Policy().V1().PodDisruptionBudgets().Informer(),
 		"ReplicationController": core.ReplicationControllers().Informer(), "ReplicaSet": apps.ReplicaSets().Informer(),
 		"StatefulSet": apps.StatefulSets().Informer(), "DaemonSet": apps.DaemonSets().Informer(),
 		"Deployment": apps.Deployments().Informer(), "Job": all.Batch().V1().Jobs().Informer(),
-	} {
+	}
+	if c.selectors != nil {
+		followed[kindService] = core.Services().Informer()
+	}
+	if servesDevices(client) {
+		followed["DeviceClass"] = all.Resource().V1().DeviceClasses().Informer()
+	} else {
+		c.kinds = append(c.kinds, view.Kinds["DeviceClass"]) // there are none
+	}
+	for kind, informer := range followed {
 		handle, err := informer.AddEventHandler(c.handler(kind))
 		if err != nil {
 			return err
@@ -143,6 +159,12 @@ func (c *cluster) watch(ctx context.Context, client kubernetes.Interface) error 
 	all.StartWithContext(ctx)
 	pods.StartWithContext(ctx)
 	return nil
+}
+
+// servesDevices says whether the API server may have device classes: one before 1.34 has not, unless asked to.
+func servesDevices(client kubernetes.Interface) bool {
+	_, err := client.Discovery().ServerResourcesForGroupVersion(resourcev1.SchemeGroupVersion.String())
+	return !apierrors.IsNotFound(err)
 }
 
 func (c *cluster) handler(kind string) cache.ResourceEventHandler {
@@ -294,10 +316,18 @@ func (c *cluster) applyObject(value any) error {
 		if set, ok := last.object.(*appsv1.DaemonSet); ok {
 			delete(c.sets, types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
 		}
+		c.selectors.Delete(last.object)
+		if _, ok := last.object.(*v1.Service); ok {
+			return nil
+		}
 		return c.view.DeleteObject(last.object)
 	}
 	if set, ok := value.(*appsv1.DaemonSet); ok {
 		c.sets[types.NamespacedName{Namespace: set.Namespace, Name: set.Name}] = set
+	}
+	c.selectors.Set(value)
+	if _, ok := value.(*v1.Service); ok {
+		return nil // an engine has no use for it
 	}
 	return c.view.SetObject(value)
 }

@@ -54,8 +54,8 @@ func (l *leader) tellLeftOut(o *loop) {
 }
 
 // apiVersions of the objects that a view holds.
-var apiVersions = map[string]string{"CSINode": "storage.k8s.io/v1", "DaemonSet": "apps/v1", "Deployment": "apps/v1",
-	"Job":                 "batch/v1",
+var apiVersions = map[string]string{"CSIDriver": "storage.k8s.io/v1", "CSINode": "storage.k8s.io/v1",
+	"DaemonSet": "apps/v1", "Deployment": "apps/v1", "DeviceClass": "resource.k8s.io/v1", "Job": "batch/v1",
 	"PodDisruptionBudget": "policy/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1",
 	"StorageClass": "storage.k8s.io/v1"}
 

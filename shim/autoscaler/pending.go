@@ -43,6 +43,7 @@ func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 	var taken []int
 	taken, c.turns = c.turns.take(items, mostPending, sharePods)
 	gathered := scaleup.NewPodsForPlanning()
+	gathered.Selectors = c.selectors
 	for _, i := range taken {
 		gathered.AddPod(pods[i])
 	}

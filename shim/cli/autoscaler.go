@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -17,6 +16,7 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/unknownfields"
 )
 
 const autoscalerHelp = `Decide loop by loop what nodes a cluster needs, and bring that about: node groups grow for pods
@@ -110,7 +110,7 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 		return err
 	}
 	rest.QPS, rest.Burst = float32(settings.KubeClientQPS), settings.KubeClientBurst
-	client, err := kubernetes.NewForConfig(rest)
+	client, err := unknownfields.NewClient(rest)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/dump"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/view"
 )
@@ -31,6 +32,8 @@ type cluster struct {
 	pending int
 	// bound counts pods by the name of their node.
 	bound map[string]int
+	// selectors are deduced from the objects of the cluster; nil: nobody needs any.
+	selectors *filterconfig.Selectors
 	// broken are objects of a dump that cannot be read.
 	broken []leftout.Object
 }
@@ -54,6 +57,16 @@ type loadOptions struct {
 	// object, if set, is told what planners look up; kinds are those of interest, nil: all.
 	object func(any)
 	kinds  []string
+	// selectors, if set, is told what it deduces them from.
+	selectors *filterconfig.Selectors
+}
+
+// tell hands an object to those that asked for it.
+func (o *loadOptions) tell(object any) {
+	o.selectors.Set(object)
+	if o.object != nil {
+		o.object(object)
+	}
 }
 
 // load reads the cluster.
@@ -66,7 +79,8 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	if options.wrap != nil {
 		conn = options.wrap(conn)
 	}
-	c := &cluster{conn: conn, view: view.New(conn, viewName(engine.address)), bound: map[string]int{}}
+	c := &cluster{conn: conn, view: view.New(conn, viewName(engine.address)), bound: map[string]int{},
+		selectors: options.selectors}
 	handler := dump.Handler{
 		Node: func(node *v1.Node) error {
 			c.view.SetNode(node)
@@ -86,21 +100,27 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	switch {
 	case options.planning:
 		c.view = view.NewForPlanning(conn, viewName(engine.address))
-		handler.Object, handler.PlannerObject = c.view.SetObject, c.view.SetObject
-		if options.object != nil {
-			handler.PlannerObject = func(object any) error {
-				options.object(object)
-				return c.view.SetObject(object)
+		handler.Object, handler.PlannerObject = c.view.SetObject, func(object any) error {
+			options.tell(object)
+			if _, ok := object.(*v1.Service); ok {
+				return nil // an engine has no use for it
 			}
+			return c.view.SetObject(object)
 		}
 	case options.filters:
 		c.view = view.NewForFilters(conn, viewName(engine.address))
 		handler.Object = c.view.SetObject
-		if options.object != nil {
+		if options.object != nil || options.selectors != nil {
 			handler.PlannerObject = func(object any) error {
-				options.object(object)
+				options.tell(object)
 				return nil
 			}
+		}
+		switch {
+		case options.selectors != nil && options.object == nil:
+			options.kinds = selectorKinds
+		case options.selectors != nil && options.kinds != nil:
+			options.kinds = append(slices.Clone(options.kinds), selectorKinds...)
 		}
 	}
 	if options.planning || options.filters {
@@ -152,8 +172,8 @@ func (c *cluster) addBroken(b dump.Broken) {
 // asking for that kind. What planners look up is told to a view for planning only.
 func completeKinds(counts dump.Counts, planning bool) (kinds []loadlinev1.ObjectKind) {
 	for kind := range counts.Objects {
-		if planning || !forPlanners(kind) {
-			kinds = append(kinds, view.Kinds[kind])
+		if of, ok := view.Kinds[kind]; ok && (planning || !view.ForPlanners(of)) {
+			kinds = append(kinds, of)
 		}
 	}
 	return kinds
@@ -161,7 +181,7 @@ func completeKinds(counts dump.Counts, planning bool) (kinds []loadlinev1.Object
 
 // forPlanners says whether planners alone look up a kind.
 func forPlanners(kind string) bool {
-	return view.Kinds[kind] >= loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET
+	return view.ForPlanners(view.Kinds[kind])
 }
 
 // viewName returns a name for the view: in a daemon one that no other client uses.

@@ -389,7 +389,12 @@ func apiServer(t *testing.T, file string) (kubeconfig string, paths *[]string) {
 		kind := map[string]string{"/api/v1/nodes": "Node", "/api/v1/pods": "Pod", "/api/v1/namespaces": "Namespace",
 			"/api/v1/persistentvolumes": "PersistentVolume", "/api/v1/persistentvolumeclaims": "PersistentVolumeClaim",
 			"/apis/storage.k8s.io/v1/storageclasses": "StorageClass",
-			"/apis/storage.k8s.io/v1/csinodes":       "CSINode"}[r.URL.Path]
+			"/apis/storage.k8s.io/v1/csinodes":       "CSINode",
+			"/apis/storage.k8s.io/v1/csidrivers":     "CSIDriver"}[r.URL.Path]
+		if r.URL.Path == "/apis/resource.k8s.io/v1/deviceclasses" { // an API server of 1.33
+			http.NotFound(w, r)
+			return
+		}
 		items := slices.DeleteFunc(slices.Clone(dump.Items), func(o map[string]any) bool { return o["kind"] != kind })
 		start := 0
 		fmt.Sscan(query.Get("continue"), &start)

@@ -94,7 +94,8 @@ that stays, why, and what would have to change.
 Nothing is changed, on a live cluster neither. Rules, reasons and flags are those of Cluster Autoscaler.
 
 A dump should hold what decides:
-'kubectl get nodes,pods,pdb,rs,sts,ds,jobs,rc,namespaces,pv,pvc,storageclasses,csinodes -A -o json'.
+'kubectl get nodes,pods,pdb,rs,sts,ds,jobs,rc,namespaces,pv,pvc,storageclasses,csinodes,csidrivers,deviceclasses -A
+-o json'.
 A kind of which it holds nothing counts as one of which there is nothing.`,
 		Example: `  loadline drain -f cluster.json
   loadline drain --groups groups.yaml -o html > drain.html`,

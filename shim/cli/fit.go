@@ -20,7 +20,8 @@ taken off it first. With -p the pod is read from a file instead, as from a manif
 
 The rules are those of kube-scheduler's filters in their default order; the first filter that refuses
 decides. What a filter looks up beside nodes and pods must be in a dump too:
-'kubectl get nodes,pods,namespaces,pv,pvc,storageclasses,csinodes -A -o json'. Where it is not, there is
+'kubectl get nodes,pods,namespaces,pv,pvc,storageclasses,csinodes,csidrivers,deviceclasses -A
+-o json'. Where it is not, there is
 no judgement.`
 
 func (a *app) newFit() *cobra.Command {

@@ -44,7 +44,8 @@ func (q *podQuestion) fit(ctx context.Context) (*fitAnswer, error) {
 	client := loadlinev1.NewSchedulerExtenderClient(q.conn)
 	err := q.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		response, err := client.Fit(ctx, &loadlinev1.FitRequest{
-			Changes: at, Options: q.how, Pods: []*loadlinev1.IncomingPod{{Pod: view.TrimIncomingPodForFilters(&pod)}}})
+			Changes: at, Options: q.how, Pods: []*loadlinev1.IncomingPod{{
+				Pod: view.TrimIncomingPodForFilters(&pod), DefaultSpreadSelector: q.selectors.Of(&pod)}}})
 		if err != nil {
 			return err
 		}

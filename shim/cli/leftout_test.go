@@ -134,7 +134,7 @@ func TestAnUnreadablePodKeepsItsNode(t *testing.T) {
 func TestFiltersAsTheSchedulerHasThem(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "scheduler.yaml")
 	if err := os.WriteFile(config,
-		[]byte(`{kind: KubeSchedulerConfiguration, profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity:
+		[]byte(`{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity:
   {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: elsewhere, operator: Exists}]}]}}}}]}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestFiltersAsTheSchedulerHasThem(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("%s: exit %d: %s", args, code, errs)
 		}
-		after, errs, code := run(t, "loadline", "", append(strings.Fields(args), "--scheduler-config", config)...)
+		after, errs, code := run(t, "loadline", "", append(strings.Fields(args), "--scheduler-config-file", config)...)
 		if code != 0 || after == before || strings.Contains(after, "fits on 1") ||
 			strings.Contains(after, "find room") {
 			t.Errorf("%s: exit %d: %s%s", args, code, after, errs)

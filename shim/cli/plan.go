@@ -120,6 +120,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	}
 	defer func() { err = finish(err) }()
 	growing, shrinking, sized := scaleup.New(file.Groups), drain.NewGroups(file.Groups), sizing.New()
+	growing.Selectors = selectors(request.Fit)
 	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{
 		planning: true,
 		empty:    true,

@@ -75,7 +75,8 @@ func (p *podFlags) question(ctx context.Context, stdin io.Reader, args []string)
 	if err != nil {
 		return nil, err
 	}
-	c, err := load(ctx, &p.sourceFlags, p.engine, stdin, loadOptions{asked: &name, filters: p.filters})
+	c, err := load(ctx, &p.sourceFlags, p.engine, stdin, loadOptions{asked: &name, filters: p.filters,
+		selectors: selectors(fit)})
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,8 @@ nodes that are there first. Pods of DaemonSets count as what every new node carr
 that they name are there too.
 
 A node group without a template is taken for what its nodes are. A dump should hold what filters look up:
-'kubectl get nodes,pods,ds,namespaces,pv,pvc,storageclasses,csinodes -A -o json'.`,
+'kubectl get nodes,pods,ds,namespaces,pv,pvc,storageclasses,csinodes,csidrivers,deviceclasses -A
+-o json'.`,
 		Example: `  loadline rank --groups groups.yaml --prices manifests/prices/aws-us-east-1.csv
   loadline rank --groups groups.yaml -f cluster.json -o html > rank.html
   loadline rank --question docs/ranking/proposal-100m.yaml`,

@@ -25,9 +25,17 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if err != nil {
 		return nil, err
 	}
+	fit, err := s.filters.fit()
+	if err != nil {
+		return nil, err
+	}
 	gathered, sized := scaleup.New(file.Groups), sizing.New()
+	gathered.Selectors = selectors(fit)
 	options := loadOptions{filters: true, empty: true, node: gathered.AddNode, pod: gathered.AddPod,
 		object: gathered.AddObject, kinds: []string{"DaemonSet"}}
+	if gathered.Selectors != nil {
+		options.kinds = append(options.kinds, selectorKinds...)
+	}
 	if size != nil {
 		options.planning, options.kinds = true, nil
 		options.pod = func(pod *v1.Pod) {
@@ -44,9 +52,7 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if err != nil {
 		return nil, err
 	}
-	if problem.Fit, err = s.filters.fit(); err != nil {
-		return nil, err
-	}
+	problem.Fit = fit
 	client := loadlinev1.NewAutoscalerClient(c.conn)
 	var r *rank
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {

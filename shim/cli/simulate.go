@@ -21,6 +21,8 @@ type simulateFlags struct {
 	lines    linesFlags
 	engine   engineFlags
 	policy   *policyFlags
+	filters  filterFlags
+	strategy string
 	weight   int64
 	output   outputFlag
 }
@@ -39,11 +41,14 @@ scheduler with Loadline's scores added. Then compare how loaded the nodes are.
 
 Pods arrive in the order of their creation, on nodes that hold nothing but pods of DaemonSets, static
 pods and pods that are being deleted. Both sides let a pod onto the nodes on which kube-scheduler's
-filters would. The default scheduler is its scores LeastAllocated and BalancedAllocation as
+filters would. The default scheduler is its scores NodeResourcesFit and NodeResourcesBalancedAllocation as
 kube-scheduler 1.36 works them out, over all feasible nodes, with ties going to the first node by name.
+Their strategy, resources and weights are those of --scheduler-config-file, by the profile that a pod
+names; without it LeastAllocated of cpu and memory. Scores of other plugins play no part.
 
 What filters look up beside nodes and pods must be in a dump too: 'kubectl get
-nodes,pods,namespaces,pv,pvc,storageclasses,csinodes -A -o json'.
+nodes,pods,namespaces,pv,pvc,storageclasses,csinodes,csidrivers,deviceclasses -A
+-o json'.
 
 With --lines load lines are compared instead: if all pods came anew, how many would find no room on the
 nodes that are there, how many more nodes like those would take them, and which pods none takes.
@@ -88,6 +93,9 @@ gives the same digest.`,
 	flags.policy = addPolicyFlags(command.Flags())
 	command.Flags().Int64Var(&flags.weight, "weight", 2,
 		"weight of Loadline's score; the default scheduler's have 1 each")
+	flags.filters.addTo(command.Flags())
+	command.Flags().StringVar(&flags.strategy, "strategy", "", "strategy of NodeResourcesFit, instead of that of the "+
+		"scheduler's configuration: LeastAllocated (default), MostAllocated or RequestedToCapacityRatio")
 	addOutputFlag(command.Flags(), &flags.output, formTable, formJSON, formYAML, formHTML)
 	return command
 }
@@ -111,6 +119,15 @@ func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, 
 		return nil, err
 	}
 	s := &simulation{source: f.name()}
+	config, err := f.filters.scheduler()
+	if err != nil {
+		return nil, err
+	}
+	if f.strategy != "" {
+		if err := config.SetStrategy(f.strategy); err != nil {
+			return nil, usagef("--%w", err)
+		}
+	}
 	if s.cluster, err = f.cluster(ctx, stdin); err != nil {
 		return nil, err
 	}
@@ -120,8 +137,8 @@ func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, 
 	}
 	defer conn.Close()
 	for i, scheduler := range []simulate.Scheduler{
-		{Name: "default scheduler"},
-		{Name: "with Loadline", Weight: f.weight, Policy: how.Proto()},
+		{Name: "default scheduler", Config: config},
+		{Name: "with Loadline", Config: config, Weight: f.weight, Policy: how.Proto()},
 	} {
 		outcome, err := simulate.Run(ctx, conn, fmt.Sprintf("%s-%d", viewName(f.engine.address), i),
 			s.cluster, scheduler)
@@ -166,10 +183,11 @@ func (f *simulateFlags) cluster(ctx context.Context, stdin io.Reader) (*simulate
 	c := &simulate.Cluster{}
 	var pods []*v1.Pod
 	counts, err := f.read(ctx, stdin, dump.Handler{
-		Node:   func(node *v1.Node) error { c.Nodes = append(c.Nodes, node); return nil },
-		Pod:    func(pod *v1.Pod) error { pods = append(pods, pod); return nil },
-		Object: func(object any) error { c.Objects = append(c.Objects, object); return nil },
-	}, nil)
+		Node:          func(node *v1.Node) error { c.Nodes = append(c.Nodes, node); return nil },
+		Pod:           func(pod *v1.Pod) error { pods = append(pods, pod); return nil },
+		Object:        func(object any) error { c.Objects = append(c.Objects, object); return nil },
+		PlannerObject: func(object any) error { c.Selecting = append(c.Selecting, object); return nil },
+	}, selectorKinds)
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,12 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 			return nil, err
 		}
 	}
+	fit, err := f.filters.fit()
+	if err != nil {
+		return nil, err
+	}
 	waiting, known := scaleup.New(file.Groups), slack.NewGatherer()
+	waiting.Selectors = selectors(fit)
 	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, empty: true, node: waiting.AddNode,
 		object: func(object any) {
 			waiting.AddObject(object)
@@ -161,9 +166,7 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 		NowSeconds: time.Now().Unix(), Literal: f.literal}
 	plan := &slackPlan{rate: f.Rate, basis: f.Basis, namespace: f.engine.slackNamespace, pending: waiting.Waiting(),
 		known: known, warnings: file.Warnings}
-	if request.Fit, err = f.filters.fit(); err != nil {
-		return nil, err
-	}
+	request.Fit = fit
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Changes = at
 		var err error

@@ -23,6 +23,7 @@ import (
 	"loadline.dev/shim/dump"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/slack"
+	"loadline.dev/shim/unknownfields"
 )
 
 // engineFlags say which engine is asked, and how one in this process is set up.
@@ -74,7 +75,7 @@ func (c *clusterFlags) client() (kubernetes.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kubernetes.NewForConfig(config)
+	return unknownfields.NewClient(config)
 }
 
 // restConfig says how to reach the cluster.
@@ -221,6 +222,12 @@ func filterObjects(client kubernetes.Interface) map[string]pager.ListPageFunc {
 		"CSINode": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return storage.CSINodes().List(ctx, o)
 		},
+		"CSIDriver": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return storage.CSIDrivers().List(ctx, o)
+		},
+		"DeviceClass": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.ResourceV1().DeviceClasses().List(ctx, o)
+		},
 	}
 }
 
@@ -230,6 +237,9 @@ func plannerObjects(client kubernetes.Interface) map[string]pager.ListPageFunc {
 	return map[string]pager.ListPageFunc{
 		"PodDisruptionBudget": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List(ctx, o)
+		},
+		"Service": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.CoreV1().Services(metav1.NamespaceAll).List(ctx, o)
 		},
 		"ReplicationController": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return client.CoreV1().ReplicationControllers(metav1.NamespaceAll).List(ctx, o)
@@ -265,6 +275,7 @@ func listObjects(ctx context.Context, kinds map[string]pager.ListPageFunc, handl
 		switch {
 		case apierrors.IsForbidden(err):
 			continue
+		case apierrors.IsNotFound(err): // this API server has no such kind
 		case err != nil:
 			return fmt.Errorf("%s: %w", kind, err)
 		}

@@ -31,9 +31,10 @@ type Handler struct {
 	Node func(*v1.Node) error
 	Pod  func(*v1.Pod) error
 	// Object gets what decides beside nodes and pods where a pod can go: *v1.Namespace, *v1.PersistentVolume,
-	// *v1.PersistentVolumeClaim, *storagev1.StorageClass and *storagev1.CSINode. nil: these kinds play no part.
+	// *v1.PersistentVolumeClaim, *storagev1.StorageClass, CSINode and CSIDriver, and *resourcev1.DeviceClass. nil: these
+	// kinds play no part.
 	Object func(any) error
-	// PlannerObject gets what planners look up: *policyv1.PodDisruptionBudget, *v1.ReplicationController,
+	// PlannerObject gets what planners look up: *policyv1.PodDisruptionBudget, *v1.Service, *v1.ReplicationController,
 	// *batchv1.Job, *appsv1.ReplicaSet, StatefulSet, DaemonSet and Deployment. nil: these kinds play no part.
 	PlannerObject func(any) error
 	// Broken gets each object of the kinds above that cannot be read, and reading goes on with the others. nil: the

@@ -10,10 +10,13 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	sigsjson "sigs.k8s.io/json"
+
+	"loadline.dev/shim/unknownfields"
 )
 
 // headOf returns what kind of object this is. Items of a typed list leave it out.
@@ -92,7 +95,7 @@ func (d *reader) unless(raw json.RawMessage, kind string, err error) error {
 
 func (d *reader) node(raw json.RawMessage, at position) error {
 	var node v1.Node
-	if err := decode(raw, &node); err != nil {
+	if err := unknownfields.InJSON(raw, &node); err != nil {
 		return &brokenError{broken(fmt.Sprintf("%s (Node %q)", at, nameOf(raw)), raw, &node, err)}
 	}
 	if node.Name == "" {
@@ -110,7 +113,7 @@ func (d *reader) node(raw json.RawMessage, at position) error {
 
 func (d *reader) pod(raw json.RawMessage, at position) error {
 	var pod v1.Pod
-	if err := decode(raw, &pod); err != nil {
+	if err := unknownfields.InJSON(raw, &pod); err != nil {
 		return &brokenError{broken(fmt.Sprintf("%s (Pod %q)", at, nameOf(raw)), raw, &pod, err)}
 	}
 	if pod.Name == "" {
@@ -142,9 +145,12 @@ var others = map[string]struct {
 	"PersistentVolumeClaim": {"v1", true, false, func() metav1.Object { return &v1.PersistentVolumeClaim{} }},
 	"StorageClass": {"storage.k8s.io/v1", false, false,
 		func() metav1.Object { return &storagev1.StorageClass{} }},
-	"CSINode": {"storage.k8s.io/v1", false, false, func() metav1.Object { return &storagev1.CSINode{} }},
+	"CSINode":     {"storage.k8s.io/v1", false, false, func() metav1.Object { return &storagev1.CSINode{} }},
+	"CSIDriver":   {"storage.k8s.io/v1", false, false, func() metav1.Object { return &storagev1.CSIDriver{} }},
+	"DeviceClass": {"resource.k8s.io/v1", false, false, func() metav1.Object { return &resourcev1.DeviceClass{} }},
 
 	"PodDisruptionBudget":   {"policy/v1", true, true, func() metav1.Object { return &policyv1.PodDisruptionBudget{} }},
+	"Service":               {"v1", true, true, func() metav1.Object { return &v1.Service{} }},
 	"ReplicationController": {"v1", true, true, func() metav1.Object { return &v1.ReplicationController{} }},
 	"ReplicaSet":            {"apps/v1", true, true, func() metav1.Object { return &appsv1.ReplicaSet{} }},
 	"StatefulSet":           {"apps/v1", true, true, func() metav1.Object { return &appsv1.StatefulSet{} }},

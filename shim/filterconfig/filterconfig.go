@@ -1,114 +1,187 @@
-// Package filterconfig reads how a kube-scheduler's filters are configured, so that plans are made by the same rules.
+// Package filterconfig reads how a kube-scheduler is configured, so that plans and simulations are made by the same
+// rules: from a KubeSchedulerConfiguration, the file that kube-scheduler itself is given.
 package filterconfig
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/policy"
 )
 
-// configuration is what is read of a KubeSchedulerConfiguration.
-type configuration struct {
-	Kind     string `json:"kind"`
-	Profiles []struct {
-		PluginConfig []struct {
-			Name string          `json:"name"`
-			Args json.RawMessage `json:"args"`
-		} `json:"pluginConfig"`
-	} `json:"profiles"`
-}
-
-// arguments are those of the plugins that filter, all in one: their names differ.
-type arguments struct {
-	AddedAffinity         *v1.NodeAffinity              `json:"addedAffinity"`
-	DefaultConstraints    []v1.TopologySpreadConstraint `json:"defaultConstraints"`
-	IgnoredResources      []string                      `json:"ignoredResources"`
-	IgnoredResourceGroups []string                      `json:"ignoredResourceGroups"`
-}
-
-// plugins are those whose arguments filters read.
-var plugins = []string{"NodeAffinity", "PodTopologySpread", "NodeResourcesFit"}
-
-// NamespaceSelectorSeesNoLabels is the name of a defect of kube-scheduler that can be reproduced.
+// NamespaceSelectorSeesNoLabels is the name of a defect of kube-scheduler 1.36, which is reproduced by default. 1.37 has
+// none that is known.
 const NamespaceSelectorSeesNoLabels = "namespace-selector-sees-no-labels"
 
-// Options returns how filters are configured: as in the first profile of a file with a KubeSchedulerConfiguration, if
-// one is named, and with these defects of kube-scheduler. Nil: as kube-scheduler's defaults.
-func Options(file string, defects []string) (*loadlinev1.FitOptions, error) {
-	var options *loadlinev1.FitOptions
-	if file != "" {
-		data, err := os.ReadFile(file)
+// NoDefects stands in a list of defects for an empty one: answers are as Kubernetes documents them.
+const NoDefects = "none"
+
+// Request names a configuration.
+type Request struct {
+	// File holds a KubeSchedulerConfiguration; empty: kube-scheduler's defaults.
+	File string
+	// Defects of kube-scheduler that are reproduced; empty: those that its release has. See NoDefects.
+	Defects []string
+	// Version of Kubernetes, such as "1.37" or "v1.37.2"; empty: 1.36.
+	Version string
+}
+
+// Scheduler is how a kube-scheduler is configured.
+type Scheduler struct {
+	// Fit is what filters read; nil: kube-scheduler's defaults. The profile of default-scheduler comes first, or the first
+	// one where there is none of that name; it holds for pods of schedulers that have no profile.
+	Fit *loadlinev1.FitOptions
+	// Profiles are how each scores, by name. There is at least one, under the name "" also that which comes first.
+	Profiles map[string]*Scoring
+	// Warnings name what of the file plays no part here, though it may filter.
+	Warnings []string
+}
+
+// Scoring returns how a pod's profile scores.
+func (s *Scheduler) Scoring(pod *v1.Pod) *Scoring {
+	if scoring, ok := s.Profiles[pod.Spec.SchedulerName]; ok {
+		return scoring
+	}
+	return s.Profiles[""]
+}
+
+// NeedsSelectors says whether pods have to be asked about with the selector of their services and owners, because some
+// profile has default constraints that keep pods from nodes.
+func NeedsSelectors(fit *loadlinev1.FitOptions) bool {
+	if len(fit.GetDefaultSpreadConstraints()) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(fit.GetProfiles(), func(p *loadlinev1.SchedulerProfile) bool {
+		return len(p.GetOptions().GetDefaultSpreadConstraints()) > 0
+	})
+}
+
+// Read reads a configuration. Errors name the file, and the field in it.
+func Read(r Request) (*Scheduler, error) {
+	out := &Scheduler{Profiles: map[string]*Scoring{"": defaultScoring()}}
+	if r.File != "" {
+		data, err := os.ReadFile(r.File)
 		if err != nil {
 			return nil, err
 		}
-		if options, err = parse(data); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+		if out, err = parse(data); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.File, err)
 		}
 	}
-	for _, defect := range defects {
-		if defect != NamespaceSelectorSeesNoLabels {
-			return nil, fmt.Errorf("upstream defect %q is not known: %s is", defect, NamespaceSelectorSeesNoLabels)
-		}
-		if options == nil {
-			options = &loadlinev1.FitOptions{}
-		}
-		options.Defects = &loadlinev1.UpstreamDefects{NamespaceSelectorSeesNoLabels: true}
+	if err := out.setDefects(r.Defects); err != nil {
+		return nil, err
 	}
-	return options, nil
+	return out, out.setVersion(r.Version)
 }
 
-func parse(data []byte) (*loadlinev1.FitOptions, error) {
-	var config configuration
-	if err := yaml.Unmarshal(data, &config); err != nil {
+func (s *Scheduler) setVersion(version string) error {
+	if version == "" {
+		return nil
+	}
+	var major, minor int32
+	if n, err := fmt.Sscanf(version, "v%d.%d", &major, &minor); n != 2 || err != nil {
+		if n, err := fmt.Sscanf(version, "%d.%d", &major, &minor); n != 2 || err != nil {
+			return fmt.Errorf("version %q of Kubernetes: must be such as 1.37", version)
+		}
+	}
+	if major != 1 || minor < 36 || minor > 37 {
+		return fmt.Errorf("version %q of Kubernetes: the filters of 1.36 and 1.37 are known", version)
+	}
+	s.options().KubernetesMinor = minor
+	return nil
+}
+
+func (s *Scheduler) setDefects(defects []string) error {
+	if len(defects) == 0 {
+		return nil
+	}
+	if slices.Equal(defects, []string{NoDefects}) {
+		defects = nil
+	}
+	reproduced := &loadlinev1.UpstreamDefects{}
+	for _, defect := range defects {
+		if defect != NamespaceSelectorSeesNoLabels {
+			return fmt.Errorf("upstream defect %q is not known: %s is, and %s", defect, NamespaceSelectorSeesNoLabels,
+				NoDefects)
+		}
+		reproduced.NamespaceSelectorSeesNoLabels = true
+	}
+	s.options().Defects = reproduced
+	for _, profile := range s.Fit.GetProfiles() {
+		profile.Options.Defects = reproduced
+	}
+	return nil
+}
+
+func (s *Scheduler) options() *loadlinev1.FitOptions {
+	if s.Fit == nil {
+		s.Fit = &loadlinev1.FitOptions{}
+	}
+	return s.Fit
+}
+
+// maxProfiles is how many an engine takes beside the first one.
+const maxProfiles = 32
+
+func parse(data []byte) (*Scheduler, error) {
+	var config schedulerv1.KubeSchedulerConfiguration
+	if err := policy.DecodeStrict(data, &config); err != nil {
 		return nil, err
 	}
 	if config.Kind != "KubeSchedulerConfiguration" {
 		return nil, fmt.Errorf("kind %q: must be KubeSchedulerConfiguration", config.Kind)
 	}
-	options := &loadlinev1.FitOptions{}
-	if len(config.Profiles) == 0 {
-		return options, nil
+	if version := schedulerv1.SchemeGroupVersion.String(); config.APIVersion != version {
+		return nil, fmt.Errorf("apiVersion %q: must be %s", config.APIVersion, version)
 	}
-	for _, plugin := range config.Profiles[0].PluginConfig {
-		if plugin.Name == linePlugin {
-			if err := addLine(options, plugin.Args); err != nil {
-				return nil, fmt.Errorf("pluginConfig of %s: %w", plugin.Name, err)
-			}
+	if len(config.Profiles) > maxProfiles+1 {
+		return nil, fmt.Errorf("profiles: has %d entries, at most %d are allowed", len(config.Profiles), maxProfiles+1)
+	}
+	if len(config.Profiles) == 0 {
+		config.Profiles = []schedulerv1.KubeSchedulerProfile{{}}
+	}
+	out := &Scheduler{Profiles: map[string]*Scoring{}}
+	first := firstProfile(config.Profiles)
+	for i := range config.Profiles {
+		read, err := readProfile(&config.Profiles[i])
+		if err != nil {
+			return nil, fmt.Errorf("profiles[%d].%w", i, err)
 		}
-		if !slices.Contains(plugins, plugin.Name) {
+		if _, ok := out.Profiles[read.name]; ok {
+			return nil, fmt.Errorf("profiles[%d].schedulerName: %q is there twice", i, read.name)
+		}
+		out.Profiles[read.name] = read.scoring
+		if err := out.addLine(read.line); err != nil {
+			return nil, fmt.Errorf("profiles[%d]: %w", i, err)
+		}
+		for _, warning := range read.warnings {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("profiles[%d].%s", i, warning))
+		}
+		if i == first {
+			read.fit.Profiles, read.fit.LoadLine = out.Fit.GetProfiles(), out.Fit.GetLoadLine()
+			out.Fit, out.Profiles[""] = read.fit, read.scoring
 			continue
 		}
-		var args arguments
-		if err := json.Unmarshal(plugin.Args, &args); err != nil {
-			return nil, fmt.Errorf("pluginConfig of %s: %w", plugin.Name, err)
-		}
-		if err := add(options, &args); err != nil {
-			return nil, fmt.Errorf("pluginConfig of %s: %w", plugin.Name, err)
+		out.options().Profiles = append(out.options().Profiles,
+			&loadlinev1.SchedulerProfile{SchedulerName: read.name, Options: read.fit})
+	}
+	for i, extender := range config.Extenders {
+		if extender.FilterVerb != "" {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("extenders[%d].filterVerb: what it refuses is not known here", i))
 		}
 	}
-	return options, nil
+	return out, nil
 }
 
-func add(options *loadlinev1.FitOptions, args *arguments) (err error) {
-	if args.AddedAffinity != nil {
-		if options.AddedAffinity, err = args.AddedAffinity.Marshal(); err != nil {
-			return err
-		}
-	}
-	for i := range args.DefaultConstraints {
-		constraint, err := args.DefaultConstraints[i].Marshal()
-		if err != nil {
-			return err
-		}
-		options.DefaultSpreadConstraints = append(options.DefaultSpreadConstraints, constraint)
-	}
-	options.IgnoredResources = append(options.IgnoredResources, args.IgnoredResources...)
-	options.IgnoredResourceGroups = append(options.IgnoredResourceGroups, args.IgnoredResourceGroups...)
-	return nil
+// firstProfile returns the position of the profile that holds for pods which name no other.
+func firstProfile(profiles []schedulerv1.KubeSchedulerProfile) int {
+	i := slices.IndexFunc(profiles, func(p schedulerv1.KubeSchedulerProfile) bool {
+		return p.SchedulerName == nil || *p.SchedulerName == v1.DefaultSchedulerName
+	})
+	return max(i, 0)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/policy"
 )
@@ -17,23 +19,39 @@ type lineArguments struct {
 	policy.Line
 }
 
-// addLine takes the load line, and how limits are counted under it, out of the arguments of our plugin.
-func addLine(options *loadlinev1.FitOptions, data []byte) error {
+// readLine takes the load line, and how limits are counted under it, out of the arguments of our plugin; nil: none.
+// Errors continue the path of the arguments.
+func readLine(data []byte) (*loadlinev1.LoadLine, error) {
 	var args lineArguments
+	if len(data) == 0 {
+		return nil, nil
+	}
 	if err := json.Unmarshal(data, &args); err != nil {
-		return err
+		return nil, fmt.Errorf(": %w", err)
 	}
 	if !args.On() {
-		return nil
+		return nil, nil
 	}
 	args.Policy.Default()
 	if err := append(args.Policy.ValidateAt(nil), args.Line.ValidateAt(nil)...).ToAggregate(); err != nil {
-		return err
+		return nil, fmt.Errorf(": %w", err)
 	}
 	if err := args.CheckCounting(args.Policy); err != nil {
-		return err
+		return nil, fmt.Errorf(": %w", err)
 	}
-	options.LoadLine = args.Line.Proto(args.Policy.Proto())
+	return args.Line.Proto(args.Policy.Proto()), nil
+}
+
+// addLine has the line of one profile hold for the pods of all: no plan lifts a node above it. Two profiles with
+// different lines are refused, since a node has one.
+func (s *Scheduler) addLine(line *loadlinev1.LoadLine) error {
+	if line == nil {
+		return nil
+	}
+	if have := s.Fit.GetLoadLine(); have != nil && !proto.Equal(have, line) {
+		return fmt.Errorf("pluginConfig of %s: the load line differs from that of another profile", linePlugin)
+	}
+	s.options().LoadLine = line
 	return nil
 }
 

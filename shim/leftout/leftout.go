@@ -110,7 +110,7 @@ func (l *List) Kinds() map[string]int64 {
 }
 
 // knownKinds are those of which a cluster is made for an engine.
-var knownKinds = []string{"CSINode", "DaemonSet", "Deployment", "Job", "Namespace", "Node", "PersistentVolume",
+var knownKinds = []string{"CSIDriver", "CSINode", "DaemonSet", "Deployment", "DeviceClass", "Job", "Namespace", "Node", "PersistentVolume",
 	"PersistentVolumeClaim", "Pod",
 	"PodDisruptionBudget", "ReplicaSet", "ReplicationController", "StatefulSet", "StorageClass"}
 

@@ -27,7 +27,7 @@ func TestList(t *testing.T) {
 		t.Errorf("line %q, want %q", got, want)
 	}
 	if kinds := l.Kinds(); kinds["Pod"] != 1 || kinds["Node"] != 1 || kinds["other"] != 3 || kinds["DaemonSet"] != 0 ||
-		len(kinds) != 15 {
+		len(kinds) != 17 {
 		t.Errorf("kinds %v", kinds)
 	}
 }

@@ -67,3 +67,60 @@ func evenness(requested, allocatable []int64) int64 {
 	}
 	return int64((1 - deviation) * maxScore)
 }
+
+// MostAllocated is the score of NodeResourcesFit with the strategy MostAllocated: the weighted mean of the shares that
+// are requested. See LeastAllocated for the slices.
+func MostAllocated(weights, requested, allocatable []int64) int64 {
+	var sum, total int64
+	for i, capacity := range allocatable {
+		if capacity == 0 {
+			continue
+		}
+		sum += weights[i] * share(min(requested[i], capacity), capacity)
+		total += weights[i]
+	}
+	if total == 0 {
+		return 0
+	}
+	return sum / total
+}
+
+// Point is one of a line that is straight between points: a share in use in percent, [0, 100], and a score, [0, 10].
+// Points of a line are in the order of the shares, no two of which are equal.
+type Point struct{ Utilization, Score int64 }
+
+// RequestedToCapacityRatio is the score of NodeResourcesFit with that strategy: the weighted mean of what the line says
+// of the shares that are requested, over the resources of which it says more than 0, rounded half away from 0.
+func RequestedToCapacityRatio(line []Point, weights, requested, allocatable []int64) int64 {
+	var sum, total int64
+	for i, capacity := range allocatable {
+		if capacity == 0 {
+			continue
+		}
+		if score := at(line, share(min(requested[i], capacity), capacity)); score > 0 {
+			sum += weights[i] * score
+			total += weights[i]
+		}
+	}
+	if total == 0 {
+		return 0
+	}
+	return int64(math.Round(float64(sum) / float64(total)))
+}
+
+// at returns what a line says of a share, scaled to [0, 100]. Outside of its points it goes on level.
+func at(line []Point, percent int64) int64 {
+	const scale = maxScore / 10
+	for i, point := range line {
+		switch {
+		case percent > point.Utilization:
+			continue
+		case i == 0:
+			return point.Score * scale
+		}
+		before := line[i-1]
+		return before.Score*scale +
+			(point.Score-before.Score)*scale*(percent-before.Utilization)/(point.Utilization-before.Utilization)
+	}
+	return line[len(line)-1].Score * scale
+}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/view"
 )
@@ -19,6 +20,10 @@ import (
 // Pods gathers the pods that wait for a node, equal ones together, and those that every new node carries. Each pod is
 // added once.
 type Pods struct {
+	// Selectors deduces what default spread constraints count pods by; nil: there are no such constraints. It is told
+	// objects by AddObject, or by whoever sets it.
+	Selectors *filterconfig.Selectors
+
 	trim func(*v1.Pod) []byte
 	sign func(*v1.Pod) string // equal for pods that are equal
 
@@ -114,8 +119,9 @@ func (p *Pods) addDaemon(set DaemonSet, pod *v1.Pod) {
 	}
 }
 
-// AddObject takes note of DaemonSets, which exist then, and of nothing else.
+// AddObject takes note of DaemonSets, which exist then, and of what Selectors reads.
 func (p *Pods) AddObject(object any) {
+	p.Selectors.Set(object)
 	set, ok := object.(*appsv1.DaemonSet)
 	if !ok {
 		return
@@ -149,7 +155,8 @@ func (p *Pods) Pending() []*loadlinev1.PendingPods {
 			}
 			return true
 		}
-		out = append(out, &loadlinev1.PendingPods{Pod: &loadlinev1.IncomingPod{Pod: trimmed}, Count: int32(len(pods))})
+		out = append(out, &loadlinev1.PendingPods{Count: int32(len(pods)), Pod: &loadlinev1.IncomingPod{Pod: trimmed,
+			DefaultSpreadSelector: p.Selectors.Of(pods[0])}})
 		return false
 	})
 	return out

@@ -116,6 +116,7 @@ func Complete(template *v1.Node, group string) *v1.Node {
 func LikeNew(node *v1.Node) *v1.Node {
 	out := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations}}
 	out.Status.Capacity, out.Status.Allocatable = node.Status.Capacity, node.Status.Allocatable
+	out.Status.DeclaredFeatures = node.Status.DeclaredFeatures
 	for _, taint := range node.Spec.Taints {
 		if !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && !slices.Contains(passingTaints, taint.Key) &&
 			!IsStartupTaint(taint.Key) {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/report"
 	"loadline.dev/shim/view"
 )
@@ -26,6 +27,8 @@ type Cluster struct {
 	// Objects that filters look up, and the kinds of which these are all.
 	Objects  []any
 	Complete []loadlinev1.ObjectKind
+	// Selecting are services and owners of pods, by which default spread constraints count pods.
+	Selecting []any
 }
 
 // Split returns which pods of a cluster stay where they are, and which arrive: DaemonSets and static pods do not
@@ -62,6 +65,8 @@ func bindsItself(pod *v1.Pod) bool {
 // Loadline are added.
 type Scheduler struct {
 	Name string
+	// Config is how the scheduler filters and scores; nil: kube-scheduler's defaults.
+	Config *filterconfig.Scheduler
 	// Weight of Loadline's score; 0: it is not asked.
 	Weight int64
 	Policy *loadlinev1.ScorePolicy
@@ -121,6 +126,8 @@ type replay struct {
 	view      *view.View
 	extender  loadlinev1.SchedulerExtenderClient
 	state     loadlinev1.ClusterStateClient
+	scorer    *Scorer
+	selectors *filterconfig.Selectors // nil: nobody needs any
 	nodes     map[string]*nodeSums
 }
 
@@ -132,12 +139,22 @@ func newReplay(conn grpc.ClientConnInterface, viewName string, c *Cluster, s Sch
 		state:     loadlinev1.NewClusterStateClient(conn),
 		nodes:     make(map[string]*nodeSums, len(c.Nodes)),
 	}
+	if r.scheduler.Config == nil {
+		r.scheduler.Config, _ = filterconfig.Read(filterconfig.Request{}) // no file, no error
+	}
+	r.scorer = NewScorer(r.scheduler.Config)
+	if filterconfig.NeedsSelectors(r.scheduler.Config.Fit) {
+		r.selectors = &filterconfig.Selectors{}
+	}
 	for _, node := range c.Nodes {
 		r.view.SetNode(node)
-		r.nodes[node.Name] = newNodeSums(node)
+		r.nodes[node.Name] = r.scorer.newNodeSums(node)
 	}
 	for _, object := range c.Objects {
 		_ = r.view.SetObject(object) // those that the view has no use for play no part
+	}
+	for _, object := range c.Selecting {
+		r.selectors.Set(object)
 	}
 	r.view.Complete(c.Complete...)
 	for _, pod := range c.Fixed {
@@ -149,7 +166,7 @@ func newReplay(conn grpc.ClientConnInterface, viewName string, c *Cluster, s Sch
 func (r *replay) add(pod *v1.Pod) {
 	r.view.SetPod(pod)
 	if sums, ok := r.nodes[pod.Spec.NodeName]; ok {
-		sums.add(pod)
+		sums.add(r.scorer.requestsOnNode(pod))
 	}
 }
 
@@ -191,7 +208,8 @@ func (r *replay) choose(ctx context.Context, pod *v1.Pod) (node string, judged b
 func (r *replay) feasible(ctx context.Context, at *loadlinev1.Changes,
 	pod *v1.Pod) (slots []int32, open bool, err error) {
 	response, err := r.extender.Fit(ctx, &loadlinev1.FitRequest{
-		Changes: at, Pods: []*loadlinev1.IncomingPod{{Pod: view.TrimIncomingPodForFilters(pod)}}})
+		Changes: at, Options: r.scheduler.Config.Fit, Pods: []*loadlinev1.IncomingPod{
+			{Pod: view.TrimIncomingPodForFilters(pod), DefaultSpreadSelector: r.selectors.Of(pod)}}})
 	if err != nil {
 		return nil, false, err
 	}
@@ -208,14 +226,14 @@ func (r *replay) feasible(ctx context.Context, at *loadlinev1.Changes,
 
 // best returns the node of the highest total, ties by name: kube-scheduler leaves them to chance.
 func (r *replay) best(pod *v1.Pod, slots []int32, ours []int32) (string, error) {
-	incoming := requestsOf(pod)
+	incoming, scoring := r.scorer.requestsOf(pod), r.scheduler.Config.Scoring(pod)
 	best, highest := "", int64(-1)
 	for i, slot := range slots {
 		name, ok := r.view.Node(slot)
 		if !ok {
 			return "", fmt.Errorf("the engine answers about slot %d, which holds no node", slot)
 		}
-		total := r.nodes[name].score(incoming) + r.scheduler.Weight*int64(ours[i])
+		total := r.scorer.score(r.nodes[name], incoming, scoring) + r.scheduler.Weight*int64(ours[i])
 		if total > highest || total == highest && name < best {
 			best, highest = name, total
 		}

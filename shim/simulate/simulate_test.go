@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/policy"
 )
@@ -25,7 +26,7 @@ func node(name, cpu, memory string) *v1.Node {
 func pod(name string, age int, requests, limits [2]string) *v1.Pod {
 	list := func(amounts [2]string) v1.ResourceList {
 		out := v1.ResourceList{}
-		for i, resourceName := range scored {
+		for i, resourceName := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
 			if amounts[i] != "" {
 				out[resourceName] = resource.MustParse(amounts[i])
 			}
@@ -83,6 +84,11 @@ func TestDefaultScores(t *testing.T) {
 	podLevel := pod("pod-level", 0, [2]string{"1", "2Gi"}, [2]string{})
 	podLevel.Spec.Resources = &v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("3"),
 		"memory": resource.MustParse("2Gi")}}
+	defaults, err := filterconfig.Read(filterconfig.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scorer := NewScorer(defaults)
 	for _, c := range []struct {
 		name            string
 		there           []*v1.Pod
@@ -101,7 +107,7 @@ func TestDefaultScores(t *testing.T) {
 		// memory 1/4.
 		{"PodLevel", nil, podLevel, 75, 62},
 	} {
-		least, balanced := DefaultScores(node("n", "4", "8Gi"), c.there, c.pod)
+		least, balanced := scorer.Scores(node("n", "4", "8Gi"), c.there, c.pod)
 		if least != c.least || balanced != c.balanced {
 			t.Errorf("%s: got %d and %d, want %d and %d", c.name, least, balanced, c.least, c.balanced)
 		}
@@ -130,6 +136,13 @@ func TestRunPlacesByRequestsOrByLimitsToo(t *testing.T) {
 	conn := enginetest.Open(t)
 	p := policy.Policy{}
 	p.Default()
+	packing, err := filterconfig.Read(filterconfig.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := packing.SetStrategy(filterconfig.MostAllocated); err != nil {
+		t.Fatal(err)
+	}
 	for i, want := range []struct {
 		scheduler Scheduler
 		nodes     string
@@ -137,6 +150,8 @@ func TestRunPlacesByRequestsOrByLimitsToo(t *testing.T) {
 	}{
 		{Scheduler{Name: "default"}, "map[ns/gated: ns/giant: ns/hungry:a ns/modest:b ns/stateful: ns/third:a]",
 			[2]int64{9000, 1000}},
+		{Scheduler{Name: "packing", Config: packing},
+			"map[ns/gated: ns/giant: ns/hungry:a ns/modest:a ns/stateful: ns/third:a]", [2]int64{10000, 0}},
 		{Scheduler{Name: "ours", Weight: 2, Policy: p.Proto()},
 			"map[ns/gated: ns/giant: ns/hungry:a ns/modest:b ns/stateful: ns/third:b]", [2]int64{8000, 2000}},
 	} {

@@ -1,11 +1,15 @@
 package view
 
 import (
+	"reflect"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/internal/text"
+	"loadline.dev/shim/unknownfields"
 )
 
 // Field numbers of k8s.io/api/core/v1 that only filters read; see trim.go.
@@ -16,16 +20,25 @@ const (
 	specVolumes        = 1
 	specNodeSelector   = 7
 	specNodeName       = 10
+	specHostNetwork    = 11
 	specAffinity       = 18
+	specSchedulerName  = 19
 	specTolerations    = 22
 	specSpread         = 33
+	specHostUsers      = 37
 	specResourceClaims = 39
 
 	nodeSpec              = 2
 	nodeSpecUnschedulable = 4
 	nodeSpecTaints        = 5
 
-	containerPorts = 6
+	containerPorts        = 6
+	containerVolumeMounts = 9
+	containerRestartRules = 25
+
+	mountBindMountOptions = 8
+
+	nodeStatusDeclaredFeatures = 14
 )
 
 // TrimPodForFilters is TrimPod with what filters read as well.
@@ -107,6 +120,68 @@ func appendFilterSpec(b []byte, spec *v1.PodSpec) []byte {
 	}
 	for i := range spec.ResourceClaims {
 		b = appendObject(b, specResourceClaims, &v1.PodResourceClaim{Name: spec.ResourceClaims[i].Name})
+	}
+	if spec.SchedulerName != v1.DefaultSchedulerName {
+		b = appendString(b, specSchedulerName, spec.SchedulerName)
+	}
+	if needsUserNamespace(spec) {
+		b = appendVarint(b, specHostNetwork, 1)
+		b = appendVarint(b, specHostUsers, 0)
+	}
+	return b
+}
+
+// needsUserNamespace says whether a node has to offer user namespaces on its own network: only together the two fields
+// mean something to a filter.
+func needsUserNamespace(spec *v1.PodSpec) bool {
+	return spec.HostNetwork && spec.HostUsers != nil && !*spec.HostUsers
+}
+
+// appendRestartRules appends the rules that a node has to know of.
+func appendRestartRules(b []byte, rules []v1.ContainerRestartRule) []byte {
+	for i := range rules {
+		if rules[i].Action == v1.ContainerRestartRuleActionRestartAllContainers {
+			return appendObject(b, containerRestartRules, &v1.ContainerRestartRule{Action: rules[i].Action})
+		}
+	}
+	return b
+}
+
+// bindMountOptions is the field of a volume mount that 1.37 brought; nil with the types of 1.36, which lack it. A decoder
+// of those notes it as unknown.
+var bindMountOptions = func() []int {
+	field, _ := reflect.TypeFor[v1.VolumeMount]().FieldByName("BindMountOptions")
+	return field.Index
+}()
+
+// hasMountOptions says whether a node has to know of bind mount options.
+func hasMountOptions(mounts []v1.VolumeMount) bool {
+	return bindMountOptions != nil && slices.ContainsFunc(mounts, func(m v1.VolumeMount) bool {
+		return reflect.ValueOf(m).FieldByIndex(bindMountOptions).Len() > 0
+	})
+}
+
+// appendMountOptions appends that a container has bind mount options.
+func appendMountOptions(b []byte, mounts []v1.VolumeMount) []byte {
+	if !hasMountOptions(mounts) {
+		return b
+	}
+	return appendMessage(b, containerVolumeMounts, func(b []byte) []byte {
+		return appendString(b, mountBindMountOptions, "any")
+	})
+}
+
+// keptMounts keeps volume mounts with bind mount options.
+func keptMounts(mounts []v1.VolumeMount) []v1.VolumeMount {
+	return slices.DeleteFunc(slices.Clone(mounts), func(m v1.VolumeMount) bool {
+		return !hasMountOptions([]v1.VolumeMount{m})
+	})
+}
+
+// appendUnknownFields appends the note that an object has fields which this program does not know.
+func appendUnknownFields(b []byte, object metav1.Object) []byte {
+	if note := unknownfields.Of(object); note != "" {
+		return appendLabels(b, metaAnnotations, map[string]string{unknownfields.Annotation: text.Valid(note)})
 	}
 	return b
 }

@@ -40,11 +40,15 @@ func (k *Keeper) Reduce(object any) (any, error) {
 		return k.pod(o), nil
 	case *v1.Node:
 		return keptNode(o), nil
+	case *v1.Service:
+		return &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID,
+			ResourceVersion: o.ResourceVersion}, Spec: v1.ServiceSpec{Selector: o.Spec.Selector}}, nil
 	}
 	_, meta, trimmed, err := trimmedObject(object)
 	if err != nil {
 		return object, nil // of a kind that is not ours, or a note that an object is gone
 	}
+	keepSelector(object, trimmed)
 	if set, ok := trimmed.(*appsv1.DaemonSet); ok { // a pod of it may have to be made up
 		set.Spec.Template = keptTemplate(&object.(*appsv1.DaemonSet).Spec.Template)
 	}
@@ -54,6 +58,18 @@ func (k *Keeper) Reduce(object any) (any, error) {
 		kept.SetResourceVersion(meta.ResourceVersion)
 	}
 	return trimmed, nil
+}
+
+// keepSelector keeps the selector by which default spread constraints count the pods of an owner.
+func keepSelector(object, kept any) {
+	switch o := object.(type) {
+	case *v1.ReplicationController:
+		kept.(*v1.ReplicationController).Spec.Selector = o.Spec.Selector
+	case *appsv1.ReplicaSet:
+		kept.(*appsv1.ReplicaSet).Spec.Selector = o.Spec.Selector
+	case *appsv1.StatefulSet:
+		kept.(*appsv1.StatefulSet).Spec.Selector = o.Spec.Selector
+	}
 }
 
 func (k *Keeper) pod(pod *v1.Pod) *v1.Pod {
@@ -101,7 +117,7 @@ func keptSpec(spec *v1.PodSpec) v1.PodSpec {
 		TerminationGracePeriodSeconds: spec.TerminationGracePeriodSeconds,
 		NodeSelector:                  spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		TopologySpreadConstraints: spec.TopologySpreadConstraints, ResourceClaims: spec.ResourceClaims,
-		Overhead: spec.Overhead, Resources: spec.Resources,
+		Overhead: spec.Overhead, Resources: spec.Resources, HostNetwork: spec.HostNetwork, HostUsers: spec.HostUsers,
 		Containers: keptContainers(spec.Containers), InitContainers: keptContainers(spec.InitContainers)}
 	for i := range spec.Volumes {
 		if volume, ok := keptVolume(&spec.Volumes[i]); ok {
@@ -115,7 +131,11 @@ func keptContainers(containers []v1.Container) []v1.Container {
 	var out []v1.Container
 	for i := range containers {
 		c := &containers[i]
-		kept := v1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
+		kept := v1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy,
+			RestartPolicyRules: keptRules(c.RestartPolicyRules)}
+		if mounts := keptMounts(c.VolumeMounts); len(mounts) > 0 {
+			kept.VolumeMounts = mounts
+		}
 		for _, port := range c.Ports {
 			if port.HostPort > 0 {
 				kept.Ports = append(kept.Ports, port)
@@ -124,6 +144,16 @@ func keptContainers(containers []v1.Container) []v1.Container {
 		out = append(out, kept)
 	}
 	return out
+}
+
+// keptRules keeps the rules that a node has to know of.
+func keptRules(rules []v1.ContainerRestartRule) []v1.ContainerRestartRule {
+	for i := range rules {
+		if rules[i].Action == v1.ContainerRestartRuleActionRestartAllContainers {
+			return []v1.ContainerRestartRule{{Action: rules[i].Action}}
+		}
+	}
+	return nil
 }
 
 func keptVolume(volume *v1.Volume) (*v1.Volume, bool) {
@@ -181,5 +211,5 @@ func keptNode(node *v1.Node) *v1.Node {
 		Spec: v1.NodeSpec{ProviderID: node.Spec.ProviderID, Unschedulable: node.Spec.Unschedulable,
 			Taints: node.Spec.Taints},
 		Status: v1.NodeStatus{Capacity: node.Status.Capacity, Allocatable: node.Status.Allocatable,
-			Conditions: keptNodeConditions(node.Status.Conditions)}}
+			DeclaredFeatures: node.Status.DeclaredFeatures, Conditions: keptNodeConditions(node.Status.Conditions)}}
 }

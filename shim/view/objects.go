@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,6 +27,13 @@ var Kinds = map[string]loadlinev1.ObjectKind{
 	"DaemonSet":             loadlinev1.ObjectKind_DAEMON_SET,
 	"Job":                   loadlinev1.ObjectKind_JOB,
 	"Deployment":            loadlinev1.ObjectKind_DEPLOYMENT,
+	"CSIDriver":             loadlinev1.ObjectKind_CSI_DRIVER,
+	"DeviceClass":           loadlinev1.ObjectKind_DEVICE_CLASS,
+}
+
+// ForPlanners says whether planners alone look up a kind.
+func ForPlanners(kind loadlinev1.ObjectKind) bool {
+	return kind >= loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET && kind <= loadlinev1.ObjectKind_DEPLOYMENT
 }
 
 // objectKey names an object beside nodes and pods.
@@ -150,8 +158,8 @@ func compareKeys(a, b objectKey) int {
 }
 
 // SetObject adds an object of a kind that filters look up, or replaces it: *v1.Namespace, *v1.PersistentVolume,
-// *v1.PersistentVolumeClaim, *storagev1.StorageClass or *storagev1.CSINode; or of one that planners look up:
-// *policyv1.PodDisruptionBudget, *v1.ReplicationController, *batchv1.Job, or *appsv1.ReplicaSet, StatefulSet, DaemonSet
+// *v1.PersistentVolumeClaim, *storagev1.StorageClass, CSINode or CSIDriver, or *resourcev1.DeviceClass; or of one that
+// planners look up: *policyv1.PodDisruptionBudget, *v1.ReplicationController, *batchv1.Job, or *appsv1.ReplicaSet, StatefulSet, DaemonSet
 // or Deployment.
 func (v *View) SetObject(object any) error {
 	key, trimmed, reason, err := sizedObject(object)
@@ -220,6 +228,14 @@ func trimmedObject(object any) (loadlinev1.ObjectKind, *metav1.ObjectMeta, marsh
 				VolumeBindingMode: o.VolumeBindingMode, AllowedTopologies: o.AllowedTopologies}, nil
 	case *storagev1.CSINode:
 		return loadlinev1.ObjectKind_CSI_NODE, &o.ObjectMeta, trimCSINode(o), nil
+	case *storagev1.CSIDriver:
+		return loadlinev1.ObjectKind_CSI_DRIVER, &o.ObjectMeta,
+			&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: o.Name},
+				Spec: storagev1.CSIDriverSpec{PreventPodSchedulingIfMissing: o.Spec.PreventPodSchedulingIfMissing}}, nil
+	case *resourcev1.DeviceClass:
+		return loadlinev1.ObjectKind_DEVICE_CLASS, &o.ObjectMeta,
+			&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: o.Name},
+				Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: o.Spec.ExtendedResourceName}}, nil
 	}
 	if kind, meta, trimmed, ok := trimPlannerObject(object); ok {
 		return kind, meta, trimmed, nil

@@ -15,6 +15,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/internal/text"
+	"loadline.dev/shim/unknownfields"
 )
 
 // Field numbers of k8s.io/api/core/v1 that only planners read; see trim.go.
@@ -31,11 +32,14 @@ const (
 	nodeStatusConditions = 4
 )
 
-// Annotations that planners read of pods: those of Cluster Autoscaler under their names, and our own.
+// Annotations that planners read of pods: those of Cluster Autoscaler under their names, those that Karpenter's users
+// know, and our own.
 const (
-	autoscalerAnnotations = "cluster-autoscaler.kubernetes.io/"
-	annotationConfigFile  = "kubernetes.io/config.source"
-	slackAnnotations      = "loadline.dev/slack"
+	autoscalerAnnotations  = "cluster-autoscaler.kubernetes.io/"
+	annotationConfigFile   = "kubernetes.io/config.source"
+	annotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
+	annotationDeletionCost = "controller.kubernetes.io/pod-deletion-cost"
+	slackAnnotations       = "loadline.dev/slack"
 )
 
 // maxOwnerText bounds what a pod says of its owner: no object has a longer name.
@@ -88,7 +92,8 @@ func planningAnnotations(annotations map[string]string) map[string]string {
 	for key, value := range annotations {
 		switch {
 		case strings.HasPrefix(key, autoscalerAnnotations), strings.HasPrefix(key, slackAnnotations),
-			key == v1.MirrorPodAnnotationKey, key == annotationConfigFile:
+			key == v1.MirrorPodAnnotationKey, key == annotationConfigFile, key == annotationDoNotDisrupt,
+			key == annotationDeletionCost, key == unknownfields.Annotation:
 			if out == nil {
 				out = map[string]string{}
 			}

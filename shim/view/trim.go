@@ -121,6 +121,8 @@ func trimPod(pod *v1.Pod, with detail) []byte {
 		}
 		if with.planning {
 			b = appendPlanningMeta(b, pod)
+		} else if with.filters {
+			b = appendUnknownFields(b, pod)
 		}
 		return b
 	})
@@ -148,6 +150,9 @@ func trimNode(node *v1.Node, with detail) []byte {
 		if with.planning {
 			b = appendPlanningNodeMeta(b, node)
 		}
+		if with.filters {
+			b = appendUnknownFields(b, node)
+		}
 		return b
 	})
 	if with.filters {
@@ -158,6 +163,11 @@ func trimNode(node *v1.Node, with detail) []byte {
 		b = appendResources(b, nodeStatusAllocatable, node.Status.Allocatable)
 		if with.planning {
 			b = appendNodeConditions(b, &node.Status)
+		}
+		if with.filters {
+			for _, feature := range node.Status.DeclaredFeatures {
+				b = appendString(b, nodeStatusDeclaredFeatures, feature)
+			}
 		}
 		return b
 	})
@@ -196,6 +206,10 @@ func appendContainer(b []byte, number protowire.Number, c *v1.Container, with de
 		b = appendRequirements(b, containerResources, &c.Resources)
 		if c.RestartPolicy != nil {
 			b = appendString(b, containerRestartPolicy, string(*c.RestartPolicy))
+		}
+		if with.filters {
+			b = appendMountOptions(b, c.VolumeMounts)
+			b = appendRestartRules(b, c.RestartPolicyRules)
 		}
 		return b
 	})

@@ -46,6 +46,14 @@ TEST(PodTraitsTest, AnnotationsUnderTheNamesOfThoseWhoReadThem) {
   EXPECT_FALSE(ReadPodTraits(Annotated("kubernetes.io/config.source", "api")).static_pod);
   EXPECT_TRUE(
       IsDaemonPod(ReadPodTraits(Annotated("cluster-autoscaler.kubernetes.io/daemonset-pod", "true"))));
+  EXPECT_TRUE(ReadPodTraits(Annotated("karpenter.sh/do-not-disrupt", "true")).do_not_disrupt);
+  EXPECT_FALSE(ReadPodTraits(Annotated("karpenter.sh/do-not-disrupt", "false")).do_not_disrupt);
+  constexpr char kCost[] = "controller.kubernetes.io/pod-deletion-cost";
+  EXPECT_EQ(ReadPodTraits(Annotated(kCost, "-2147483648")).deletion_cost, INT32_MIN);
+  EXPECT_EQ(ReadPodTraits(Annotated(kCost, "100")).deletion_cost, 100);
+  for (const char* const none : {"2147483648", "+1", "01", "1.5", "", "many"}) {
+    EXPECT_EQ(ReadPodTraits(Annotated(kCost, none)).deletion_cost, 0) << none;
+  }
   constexpr char kEvictDaemon[] = "cluster-autoscaler.kubernetes.io/enable-ds-eviction";
   EXPECT_EQ(ReadPodTraits(Annotated(kEvictDaemon, "true")).evict_daemon, true);
   EXPECT_EQ(ReadPodTraits(Annotated(kEvictDaemon, "false")).evict_daemon, false);

@@ -40,6 +40,8 @@ const (
 	ObjectKind_DAEMON_SET              ObjectKind = 10 // k8s.io.api.apps.v1.DaemonSet
 	ObjectKind_JOB                     ObjectKind = 11 // k8s.io.api.batch.v1.Job
 	ObjectKind_DEPLOYMENT              ObjectKind = 12 // k8s.io.api.apps.v1.Deployment
+	ObjectKind_CSI_DRIVER              ObjectKind = 13 // k8s.io.api.storage.v1.CSIDriver
+	ObjectKind_DEVICE_CLASS            ObjectKind = 14 // k8s.io.api.resource.v1.DeviceClass
 )
 
 // Enum value maps for ObjectKind.
@@ -58,6 +60,8 @@ var (
 		10: "DAEMON_SET",
 		11: "JOB",
 		12: "DEPLOYMENT",
+		13: "CSI_DRIVER",
+		14: "DEVICE_CLASS",
 	}
 	ObjectKind_value = map[string]int32{
 		"OBJECT_KIND_UNSPECIFIED": 0,
@@ -73,6 +77,8 @@ var (
 		"DAEMON_SET":              10,
 		"JOB":                     11,
 		"DEPLOYMENT":              12,
+		"CSI_DRIVER":              13,
+		"DEVICE_CLASS":            14,
 	}
 )
 
@@ -1638,7 +1644,7 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\x06amount\x18\x02 \x01(\x03R\x06amount\"!\n" +
 	"\vDropRequest\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\"\x0e\n" +
-	"\fDropResponse*\x90\x02\n" +
+	"\fDropResponse*\xb2\x02\n" +
 	"\n" +
 	"ObjectKind\x12\x1b\n" +
 	"\x17OBJECT_KIND_UNSPECIFIED\x10\x00\x12\r\n" +
@@ -1656,7 +1662,10 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\x12\a\n" +
 	"\x03JOB\x10\v\x12\x0e\n" +
 	"\n" +
-	"DEPLOYMENT\x10\f2\xd1\x01\n" +
+	"DEPLOYMENT\x10\f\x12\x0e\n" +
+	"\n" +
+	"CSI_DRIVER\x10\r\x12\x10\n" +
+	"\fDEVICE_CLASS\x10\x0e2\xd1\x01\n" +
 	"\fClusterState\x12;\n" +
 	"\x04Sync\x12\x18.loadline.v1.SyncRequest\x1a\x19.loadline.v1.SyncResponse\x12G\n" +
 	"\bDescribe\x12\x1c.loadline.v1.DescribeRequest\x1a\x1d.loadline.v1.DescribeResponse\x12;\n" +

@@ -78,7 +78,7 @@ func (x VerdictGroup_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use VerdictGroup_Verdict.Descriptor instead.
 func (VerdictGroup_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{14, 0}
+	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{15, 0}
 }
 
 // Whether preemption may help.
@@ -128,29 +128,30 @@ func (x VerdictGroup_StatusClass) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use VerdictGroup_StatusClass.Descriptor instead.
 func (VerdictGroup_StatusClass) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{14, 1}
+	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{15, 1}
 }
 
 // kube-scheduler's filters in its default order: the first that refuses decides.
 type VerdictGroup_Filter int32
 
 const (
-	VerdictGroup_FILTER_UNSPECIFIED  VerdictGroup_Filter = 0 // the pod fits
-	VerdictGroup_NODE_UNSCHEDULABLE  VerdictGroup_Filter = 1
-	VerdictGroup_NODE_NAME           VerdictGroup_Filter = 2
-	VerdictGroup_TAINT_TOLERATION    VerdictGroup_Filter = 3
-	VerdictGroup_NODE_AFFINITY       VerdictGroup_Filter = 4
-	VerdictGroup_NODE_PORTS          VerdictGroup_Filter = 5
-	VerdictGroup_NODE_RESOURCES_FIT  VerdictGroup_Filter = 6
-	VerdictGroup_VOLUME_RESTRICTIONS VerdictGroup_Filter = 7
-	VerdictGroup_NODE_VOLUME_LIMITS  VerdictGroup_Filter = 8
-	VerdictGroup_VOLUME_BINDING      VerdictGroup_Filter = 9
-	VerdictGroup_VOLUME_ZONE         VerdictGroup_Filter = 10
-	VerdictGroup_POD_TOPOLOGY_SPREAD VerdictGroup_Filter = 11
-	VerdictGroup_INTER_POD_AFFINITY  VerdictGroup_Filter = 12
-	VerdictGroup_DYNAMIC_RESOURCES   VerdictGroup_Filter = 13
+	VerdictGroup_FILTER_UNSPECIFIED     VerdictGroup_Filter = 0 // the pod fits
+	VerdictGroup_NODE_UNSCHEDULABLE     VerdictGroup_Filter = 1
+	VerdictGroup_NODE_NAME              VerdictGroup_Filter = 2
+	VerdictGroup_TAINT_TOLERATION       VerdictGroup_Filter = 3
+	VerdictGroup_NODE_AFFINITY          VerdictGroup_Filter = 4
+	VerdictGroup_NODE_PORTS             VerdictGroup_Filter = 5
+	VerdictGroup_NODE_RESOURCES_FIT     VerdictGroup_Filter = 6
+	VerdictGroup_VOLUME_RESTRICTIONS    VerdictGroup_Filter = 7
+	VerdictGroup_NODE_VOLUME_LIMITS     VerdictGroup_Filter = 8
+	VerdictGroup_VOLUME_BINDING         VerdictGroup_Filter = 9
+	VerdictGroup_VOLUME_ZONE            VerdictGroup_Filter = 10
+	VerdictGroup_POD_TOPOLOGY_SPREAD    VerdictGroup_Filter = 11
+	VerdictGroup_INTER_POD_AFFINITY     VerdictGroup_Filter = 12
+	VerdictGroup_DYNAMIC_RESOURCES      VerdictGroup_Filter = 13
+	VerdictGroup_NODE_DECLARED_FEATURES VerdictGroup_Filter = 14
 	// Not of kube-scheduler's default profile, but of our plugin for it.
-	VerdictGroup_LOAD_LINE VerdictGroup_Filter = 14
+	VerdictGroup_LOAD_LINE VerdictGroup_Filter = 15
 )
 
 // Enum value maps for VerdictGroup_Filter.
@@ -170,24 +171,26 @@ var (
 		11: "POD_TOPOLOGY_SPREAD",
 		12: "INTER_POD_AFFINITY",
 		13: "DYNAMIC_RESOURCES",
-		14: "LOAD_LINE",
+		14: "NODE_DECLARED_FEATURES",
+		15: "LOAD_LINE",
 	}
 	VerdictGroup_Filter_value = map[string]int32{
-		"FILTER_UNSPECIFIED":  0,
-		"NODE_UNSCHEDULABLE":  1,
-		"NODE_NAME":           2,
-		"TAINT_TOLERATION":    3,
-		"NODE_AFFINITY":       4,
-		"NODE_PORTS":          5,
-		"NODE_RESOURCES_FIT":  6,
-		"VOLUME_RESTRICTIONS": 7,
-		"NODE_VOLUME_LIMITS":  8,
-		"VOLUME_BINDING":      9,
-		"VOLUME_ZONE":         10,
-		"POD_TOPOLOGY_SPREAD": 11,
-		"INTER_POD_AFFINITY":  12,
-		"DYNAMIC_RESOURCES":   13,
-		"LOAD_LINE":           14,
+		"FILTER_UNSPECIFIED":     0,
+		"NODE_UNSCHEDULABLE":     1,
+		"NODE_NAME":              2,
+		"TAINT_TOLERATION":       3,
+		"NODE_AFFINITY":          4,
+		"NODE_PORTS":             5,
+		"NODE_RESOURCES_FIT":     6,
+		"VOLUME_RESTRICTIONS":    7,
+		"NODE_VOLUME_LIMITS":     8,
+		"VOLUME_BINDING":         9,
+		"VOLUME_ZONE":            10,
+		"POD_TOPOLOGY_SPREAD":    11,
+		"INTER_POD_AFFINITY":     12,
+		"DYNAMIC_RESOURCES":      13,
+		"NODE_DECLARED_FEATURES": 14,
+		"LOAD_LINE":              15,
 	}
 )
 
@@ -215,7 +218,7 @@ func (x VerdictGroup_Filter) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use VerdictGroup_Filter.Descriptor instead.
 func (VerdictGroup_Filter) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{14, 2}
+	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{15, 2}
 }
 
 // Pods, moves that come before them, and the nodes to look at.
@@ -942,10 +945,17 @@ type FitOptions struct {
 	// NodeResourcesFitArgs: extended resources, and groups of them ("example.com"), that do not count.
 	IgnoredResources      []string `protobuf:"bytes,3,rep,name=ignored_resources,json=ignoredResources,proto3" json:"ignored_resources,omitempty"`
 	IgnoredResourceGroups []string `protobuf:"bytes,4,rep,name=ignored_resource_groups,json=ignoredResourceGroups,proto3" json:"ignored_resource_groups,omitempty"`
-	// Defects of kube-scheduler 1.36.3 to be reproduced. Left empty: the rules as documented.
+	// Defects of kube-scheduler to be reproduced. Left empty: those that the release has.
 	Defects *UpstreamDefects `protobuf:"bytes,5,opt,name=defects,proto3" json:"defects,omitempty"`
 	// What the limits of the pods of a node may add up to. Left out: there is no load line.
-	LoadLine      *LoadLine `protobuf:"bytes,6,opt,name=load_line,json=loadLine,proto3" json:"load_line,omitempty"`
+	LoadLine *LoadLine `protobuf:"bytes,6,opt,name=load_line,json=loadLine,proto3" json:"load_line,omitempty"`
+	// The scheduler's release is 1.x: 36 or 37. 0: 36.
+	KubernetesMinor int32 `protobuf:"varint,20,opt,name=kubernetes_minor,json=kubernetesMinor,proto3" json:"kubernetes_minor,omitempty"`
+	// Filters that the profile has disabled: they refuse nobody.
+	DisabledFilters []VerdictGroup_Filter `protobuf:"varint,21,rep,packed,name=disabled_filters,json=disabledFilters,proto3,enum=loadline.v1.VerdictGroup_Filter" json:"disabled_filters,omitempty"`
+	// Other profiles of the same scheduler: each holds for the pods that name it. At most 32. The options above hold
+	// for all other pods.
+	Profiles      []*SchedulerProfile `protobuf:"bytes,22,rep,name=profiles,proto3" json:"profiles,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1022,7 +1032,84 @@ func (x *FitOptions) GetLoadLine() *LoadLine {
 	return nil
 }
 
-// Known defects of kube-scheduler, each of which makes it answer differently from its documentation.
+func (x *FitOptions) GetKubernetesMinor() int32 {
+	if x != nil {
+		return x.KubernetesMinor
+	}
+	return 0
+}
+
+func (x *FitOptions) GetDisabledFilters() []VerdictGroup_Filter {
+	if x != nil {
+		return x.DisabledFilters
+	}
+	return nil
+}
+
+func (x *FitOptions) GetProfiles() []*SchedulerProfile {
+	if x != nil {
+		return x.Profiles
+	}
+	return nil
+}
+
+// One more profile of a scheduler.
+type SchedulerProfile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// spec.schedulerName of its pods; unique among the profiles.
+	SchedulerName string `protobuf:"bytes,1,opt,name=scheduler_name,json=schedulerName,proto3" json:"scheduler_name,omitempty"`
+	// How its filters are configured. It has no profiles, and neither a release nor a load line of its own.
+	Options       *FitOptions `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SchedulerProfile) Reset() {
+	*x = SchedulerProfile{}
+	mi := &file_loadline_v1_fit_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SchedulerProfile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SchedulerProfile) ProtoMessage() {}
+
+func (x *SchedulerProfile) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fit_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SchedulerProfile.ProtoReflect.Descriptor instead.
+func (*SchedulerProfile) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *SchedulerProfile) GetSchedulerName() string {
+	if x != nil {
+		return x.SchedulerName
+	}
+	return ""
+}
+
+func (x *SchedulerProfile) GetOptions() *FitOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+// Known defects of kube-scheduler, each of which makes it answer differently from its documentation. What is false
+// is answered as documented.
 type UpstreamDefects struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// kubernetes/kubernetes#141526: a namespaceSelector of the incoming pod that matches an empty set of labels
@@ -1034,7 +1121,7 @@ type UpstreamDefects struct {
 
 func (x *UpstreamDefects) Reset() {
 	*x = UpstreamDefects{}
-	mi := &file_loadline_v1_fit_proto_msgTypes[11]
+	mi := &file_loadline_v1_fit_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1133,7 @@ func (x *UpstreamDefects) String() string {
 func (*UpstreamDefects) ProtoMessage() {}
 
 func (x *UpstreamDefects) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fit_proto_msgTypes[11]
+	mi := &file_loadline_v1_fit_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1146,7 @@ func (x *UpstreamDefects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpstreamDefects.ProtoReflect.Descriptor instead.
 func (*UpstreamDefects) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UpstreamDefects) GetNamespaceSelectorSeesNoLabels() bool {
@@ -1084,7 +1171,7 @@ type FitResponse struct {
 
 func (x *FitResponse) Reset() {
 	*x = FitResponse{}
-	mi := &file_loadline_v1_fit_proto_msgTypes[12]
+	mi := &file_loadline_v1_fit_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1183,7 @@ func (x *FitResponse) String() string {
 func (*FitResponse) ProtoMessage() {}
 
 func (x *FitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fit_proto_msgTypes[12]
+	mi := &file_loadline_v1_fit_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1196,7 @@ func (x *FitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FitResponse.ProtoReflect.Descriptor instead.
 func (*FitResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FitResponse) GetPods() []*PodFit {
@@ -1144,7 +1231,7 @@ type PodFit struct {
 
 func (x *PodFit) Reset() {
 	*x = PodFit{}
-	mi := &file_loadline_v1_fit_proto_msgTypes[13]
+	mi := &file_loadline_v1_fit_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1243,7 @@ func (x *PodFit) String() string {
 func (*PodFit) ProtoMessage() {}
 
 func (x *PodFit) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fit_proto_msgTypes[13]
+	mi := &file_loadline_v1_fit_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1256,7 @@ func (x *PodFit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFit.ProtoReflect.Descriptor instead.
 func (*PodFit) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PodFit) GetGroups() []*VerdictGroup {
@@ -1186,7 +1273,7 @@ type VerdictGroup struct {
 	Verdict     VerdictGroup_Verdict     `protobuf:"varint,1,opt,name=verdict,proto3,enum=loadline.v1.VerdictGroup_Verdict" json:"verdict,omitempty"`
 	Filter      VerdictGroup_Filter      `protobuf:"varint,2,opt,name=filter,proto3,enum=loadline.v1.VerdictGroup_Filter" json:"filter,omitempty"`
 	StatusClass VerdictGroup_StatusClass `protobuf:"varint,3,opt,name=status_class,json=statusClass,proto3,enum=loadline.v1.VerdictGroup_StatusClass" json:"status_class,omitempty"`
-	// All reasons of that filter, worded as kube-scheduler 1.36.3 words them, sorted.
+	// All reasons of that filter, worded as kube-scheduler words them, sorted.
 	Reasons []string `protobuf:"bytes,4,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	// The candidates, in their order.
 	Slots []int32 `protobuf:"varint,5,rep,packed,name=slots,proto3" json:"slots,omitempty"`
@@ -1198,7 +1285,7 @@ type VerdictGroup struct {
 
 func (x *VerdictGroup) Reset() {
 	*x = VerdictGroup{}
-	mi := &file_loadline_v1_fit_proto_msgTypes[14]
+	mi := &file_loadline_v1_fit_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1297,7 @@ func (x *VerdictGroup) String() string {
 func (*VerdictGroup) ProtoMessage() {}
 
 func (x *VerdictGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fit_proto_msgTypes[14]
+	mi := &file_loadline_v1_fit_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1310,7 @@ func (x *VerdictGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerdictGroup.ProtoReflect.Descriptor instead.
 func (*VerdictGroup) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *VerdictGroup) GetVerdict() VerdictGroup_Verdict {
@@ -1315,7 +1402,7 @@ const file_loadline_v1_fit_proto_rawDesc = "" +
 	"\x05ghost\x18\x02 \x01(\bR\x05ghost\"\x06\n" +
 	"\x04Fork\"\b\n" +
 	"\x06Commit\"\b\n" +
-	"\x06Revert\"\xc2\x02\n" +
+	"\x06Revert\"\xf5\x03\n" +
 	"\n" +
 	"FitOptions\x12%\n" +
 	"\x0eadded_affinity\x18\x01 \x01(\fR\raddedAffinity\x12<\n" +
@@ -1323,7 +1410,13 @@ const file_loadline_v1_fit_proto_rawDesc = "" +
 	"\x11ignored_resources\x18\x03 \x03(\tR\x10ignoredResources\x126\n" +
 	"\x17ignored_resource_groups\x18\x04 \x03(\tR\x15ignoredResourceGroups\x126\n" +
 	"\adefects\x18\x05 \x01(\v2\x1c.loadline.v1.UpstreamDefectsR\adefects\x122\n" +
-	"\tload_line\x18\x06 \x01(\v2\x15.loadline.v1.LoadLineR\bloadLine\"[\n" +
+	"\tload_line\x18\x06 \x01(\v2\x15.loadline.v1.LoadLineR\bloadLine\x12)\n" +
+	"\x10kubernetes_minor\x18\x14 \x01(\x05R\x0fkubernetesMinor\x12K\n" +
+	"\x10disabled_filters\x18\x15 \x03(\x0e2 .loadline.v1.VerdictGroup.FilterR\x0fdisabledFilters\x129\n" +
+	"\bprofiles\x18\x16 \x03(\v2\x1d.loadline.v1.SchedulerProfileR\bprofiles\"l\n" +
+	"\x10SchedulerProfile\x12%\n" +
+	"\x0escheduler_name\x18\x01 \x01(\tR\rschedulerName\x121\n" +
+	"\aoptions\x18\x02 \x01(\v2\x17.loadline.v1.FitOptionsR\aoptions\"[\n" +
 	"\x0fUpstreamDefects\x12H\n" +
 	"!namespace_selector_sees_no_labels\x18\x01 \x01(\bR\x1dnamespaceSelectorSeesNoLabels\"\x8d\x01\n" +
 	"\vFitResponse\x12'\n" +
@@ -1331,7 +1424,7 @@ const file_loadline_v1_fit_proto_rawDesc = "" +
 	"\bleft_out\x18\x02 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
 	"\x0eleft_out_total\x18\x03 \x01(\x03R\fleftOutTotal\";\n" +
 	"\x06PodFit\x121\n" +
-	"\x06groups\x18\x01 \x03(\v2\x19.loadline.v1.VerdictGroupR\x06groups\"\xa0\x06\n" +
+	"\x06groups\x18\x01 \x03(\v2\x19.loadline.v1.VerdictGroupR\x06groups\"\xbc\x06\n" +
 	"\fVerdictGroup\x12;\n" +
 	"\averdict\x18\x01 \x01(\x0e2!.loadline.v1.VerdictGroup.VerdictR\averdict\x128\n" +
 	"\x06filter\x18\x02 \x01(\x0e2 .loadline.v1.VerdictGroup.FilterR\x06filter\x12H\n" +
@@ -1347,7 +1440,7 @@ const file_loadline_v1_fit_proto_rawDesc = "" +
 	"\vStatusClass\x12\x1c\n" +
 	"\x18STATUS_CLASS_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rUNSCHEDULABLE\x10\x01\x12\"\n" +
-	"\x1eUNSCHEDULABLE_AND_UNRESOLVABLE\x10\x02\"\xc5\x02\n" +
+	"\x1eUNSCHEDULABLE_AND_UNRESOLVABLE\x10\x02\"\xe1\x02\n" +
 	"\x06Filter\x12\x16\n" +
 	"\x12FILTER_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12NODE_UNSCHEDULABLE\x10\x01\x12\r\n" +
@@ -1364,8 +1457,9 @@ const file_loadline_v1_fit_proto_rawDesc = "" +
 	"\x12\x17\n" +
 	"\x13POD_TOPOLOGY_SPREAD\x10\v\x12\x16\n" +
 	"\x12INTER_POD_AFFINITY\x10\f\x12\x15\n" +
-	"\x11DYNAMIC_RESOURCES\x10\r\x12\r\n" +
-	"\tLOAD_LINE\x10\x0eB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x11DYNAMIC_RESOURCES\x10\r\x12\x1a\n" +
+	"\x16NODE_DECLARED_FEATURES\x10\x0e\x12\r\n" +
+	"\tLOAD_LINE\x10\x0fB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_fit_proto_rawDescOnce sync.Once
@@ -1380,7 +1474,7 @@ func file_loadline_v1_fit_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_fit_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_loadline_v1_fit_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_loadline_v1_fit_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_loadline_v1_fit_proto_goTypes = []any{
 	(VerdictGroup_Verdict)(0),     // 0: loadline.v1.VerdictGroup.Verdict
 	(VerdictGroup_StatusClass)(0), // 1: loadline.v1.VerdictGroup.StatusClass
@@ -1396,16 +1490,17 @@ var file_loadline_v1_fit_proto_goTypes = []any{
 	(*Commit)(nil),                // 11: loadline.v1.Commit
 	(*Revert)(nil),                // 12: loadline.v1.Revert
 	(*FitOptions)(nil),            // 13: loadline.v1.FitOptions
-	(*UpstreamDefects)(nil),       // 14: loadline.v1.UpstreamDefects
-	(*FitResponse)(nil),           // 15: loadline.v1.FitResponse
-	(*PodFit)(nil),                // 16: loadline.v1.PodFit
-	(*VerdictGroup)(nil),          // 17: loadline.v1.VerdictGroup
-	(*Changes)(nil),               // 18: loadline.v1.Changes
-	(*LoadLine)(nil),              // 19: loadline.v1.LoadLine
-	(*LeftOut)(nil),               // 20: loadline.v1.LeftOut
+	(*SchedulerProfile)(nil),      // 14: loadline.v1.SchedulerProfile
+	(*UpstreamDefects)(nil),       // 15: loadline.v1.UpstreamDefects
+	(*FitResponse)(nil),           // 16: loadline.v1.FitResponse
+	(*PodFit)(nil),                // 17: loadline.v1.PodFit
+	(*VerdictGroup)(nil),          // 18: loadline.v1.VerdictGroup
+	(*Changes)(nil),               // 19: loadline.v1.Changes
+	(*LoadLine)(nil),              // 20: loadline.v1.LoadLine
+	(*LeftOut)(nil),               // 21: loadline.v1.LeftOut
 }
 var file_loadline_v1_fit_proto_depIdxs = []int32{
-	18, // 0: loadline.v1.FitRequest.changes:type_name -> loadline.v1.Changes
+	19, // 0: loadline.v1.FitRequest.changes:type_name -> loadline.v1.Changes
 	5,  // 1: loadline.v1.FitRequest.moves:type_name -> loadline.v1.Move
 	4,  // 2: loadline.v1.FitRequest.pods:type_name -> loadline.v1.IncomingPod
 	13, // 3: loadline.v1.FitRequest.options:type_name -> loadline.v1.FitOptions
@@ -1416,19 +1511,22 @@ var file_loadline_v1_fit_proto_depIdxs = []int32{
 	10, // 8: loadline.v1.Move.fork:type_name -> loadline.v1.Fork
 	11, // 9: loadline.v1.Move.commit:type_name -> loadline.v1.Commit
 	12, // 10: loadline.v1.Move.revert:type_name -> loadline.v1.Revert
-	14, // 11: loadline.v1.FitOptions.defects:type_name -> loadline.v1.UpstreamDefects
-	19, // 12: loadline.v1.FitOptions.load_line:type_name -> loadline.v1.LoadLine
-	16, // 13: loadline.v1.FitResponse.pods:type_name -> loadline.v1.PodFit
-	20, // 14: loadline.v1.FitResponse.left_out:type_name -> loadline.v1.LeftOut
-	17, // 15: loadline.v1.PodFit.groups:type_name -> loadline.v1.VerdictGroup
-	0,  // 16: loadline.v1.VerdictGroup.verdict:type_name -> loadline.v1.VerdictGroup.Verdict
-	2,  // 17: loadline.v1.VerdictGroup.filter:type_name -> loadline.v1.VerdictGroup.Filter
-	1,  // 18: loadline.v1.VerdictGroup.status_class:type_name -> loadline.v1.VerdictGroup.StatusClass
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	15, // 11: loadline.v1.FitOptions.defects:type_name -> loadline.v1.UpstreamDefects
+	20, // 12: loadline.v1.FitOptions.load_line:type_name -> loadline.v1.LoadLine
+	2,  // 13: loadline.v1.FitOptions.disabled_filters:type_name -> loadline.v1.VerdictGroup.Filter
+	14, // 14: loadline.v1.FitOptions.profiles:type_name -> loadline.v1.SchedulerProfile
+	13, // 15: loadline.v1.SchedulerProfile.options:type_name -> loadline.v1.FitOptions
+	17, // 16: loadline.v1.FitResponse.pods:type_name -> loadline.v1.PodFit
+	21, // 17: loadline.v1.FitResponse.left_out:type_name -> loadline.v1.LeftOut
+	18, // 18: loadline.v1.PodFit.groups:type_name -> loadline.v1.VerdictGroup
+	0,  // 19: loadline.v1.VerdictGroup.verdict:type_name -> loadline.v1.VerdictGroup.Verdict
+	2,  // 20: loadline.v1.VerdictGroup.filter:type_name -> loadline.v1.VerdictGroup.Filter
+	1,  // 21: loadline.v1.VerdictGroup.status_class:type_name -> loadline.v1.VerdictGroup.StatusClass
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_fit_proto_init() }
@@ -1457,7 +1555,7 @@ func file_loadline_v1_fit_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_fit_proto_rawDesc), len(file_loadline_v1_fit_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -86,8 +87,9 @@ type CloudProvider struct {
 
 // Filters says how the filters of the cluster's scheduler are configured.
 type Filters struct {
-	SchedulerConfig string   `json:"schedulerConfig" help:"file with a KubeSchedulerConfiguration: arguments of NodeAffinity, PodTopologySpread and NodeResourcesFit in its first profile hold for plans too"`
-	UpstreamDefects []string `json:"upstreamDefects" help:"known defects of kube-scheduler that plans reproduce: namespace-selector-sees-no-labels"`
+	SchedulerConfig   string   `json:"schedulerConfig" flag:"scheduler-config-file" help:"file with the scheduler's KubeSchedulerConfiguration: its profiles, each for the pods that name it, hold for plans too"`
+	UpstreamDefects   []string `json:"upstreamDefects" help:"known defects of kube-scheduler that plans reproduce: namespace-selector-sees-no-labels, or none; by default those that its release has"`
+	KubernetesVersion string   `json:"kubernetesVersion" help:"release whose kube-scheduler is meant: 1.36, the default, or 1.37"`
 
 	MaxLimitsOverAllocatable []string `json:"maxLimitsOverAllocatable" help:"load line, such as cpu=3,memory=1.5: no plan lifts the limits of the pods of a node above it; empty: that of our plugin in schedulerConfig, else none"`
 	LineNodeLabelPrefix      string   `json:"lineNodeLabelPrefix" help:"with maxLimitsOverAllocatable: a node with the label PREFIX/memory has that line for memory"`
@@ -96,11 +98,15 @@ type Filters struct {
 
 // Options returns them as the engine has them; nil: as kube-scheduler's defaults.
 func (f *Filters) Options() (*loadlinev1.FitOptions, error) {
-	options, err := filterconfig.Options(f.SchedulerConfig, f.UpstreamDefects)
+	scheduler, err := filterconfig.Read(filterconfig.Request{File: f.SchedulerConfig, Defects: f.UpstreamDefects,
+		Version: f.KubernetesVersion})
 	if err != nil {
 		return nil, fmt.Errorf("filters: %w", err)
 	}
-	options, err = filterconfig.WithLine(options, f.MaxLimitsOverAllocatable, f.LineNodeLabelPrefix,
+	for _, warning := range scheduler.Warnings {
+		klog.InfoS("The scheduler's configuration has what plans do not see", "file", f.SchedulerConfig, "what", warning)
+	}
+	options, err := filterconfig.WithLine(scheduler.Fit, f.MaxLimitsOverAllocatable, f.LineNodeLabelPrefix,
 		f.LineExemptNamespaces)
 	if err != nil {
 		return nil, fmt.Errorf("filters: %w", err)
@@ -262,8 +268,9 @@ func (c *Configuration) Check() error {
 	if c.MaxWork < 1 {
 		return fmt.Errorf("maxWork %d: must be at least 1", c.MaxWork)
 	}
-	if _, err := filterconfig.Options("", c.Filters.UpstreamDefects); err != nil {
-		return fmt.Errorf("filters.upstreamDefects: %w", err)
+	if _, err := filterconfig.Read(filterconfig.Request{Defects: c.Filters.UpstreamDefects,
+		Version: c.Filters.KubernetesVersion}); err != nil {
+		return fmt.Errorf("filters: %w", err)
 	}
 	if _, err := filterconfig.WithLine(nil, c.Filters.MaxLimitsOverAllocatable, c.Filters.LineNodeLabelPrefix,
 		c.Filters.LineExemptNamespaces); err != nil {

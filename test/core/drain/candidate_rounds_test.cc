@@ -59,6 +59,20 @@ TEST_F(CandidateRoundsTest, ByValueTheDearestComeFirst) {
   EXPECT_THAT(Order(OrderBy::kSmallest), ElementsAre("d", "b", "a", "c"));
 }
 
+TEST_F(CandidateRoundsTest, OfEqualValueTheLeastDeletionCostComesFirst) {
+  for (const auto& [node, cost] : {std::pair<size_t, int32_t>{1, 7}, {0, -1}}) {  // b and a
+    cluster_.nodes[node].pods[0].name += "-again";  // the model takes over what differs in name
+    cluster_.nodes[node].pods[0].traits.deletion_cost = cost;
+  }
+  model_.Update(cluster_);
+  EXPECT_THAT(Order(OrderBy::kLoad), ElementsAre("d", "a", "c", "b"));
+  cluster_.groups = {{.name = "cheap", .target = 100, .node_price = 1.0},
+                     {.name = "dear", .target = 100, .node_price = 2.0}};
+  cluster_.nodes[1].group = 1;
+  model_.Update(cluster_);
+  EXPECT_THAT(Order(OrderBy::kValue), ElementsAre("d", "b", "a", "c")) << "the value comes before it";
+}
+
 TEST_F(CandidateRoundsTest, PlacesAreLookedForOnNodesThatStayAndThenFromTheLastCandidateBack) {
   cluster_.nodes[3].group = -1;
   model_.Update(cluster_);

@@ -72,6 +72,31 @@ TEST_F(RulesTest, StopsAtTheFirstPodThatBlocks) {
   EXPECT_EQ(judgement.block, (NodePodsJudgement::Block{1, PodReason::kNotReplicated}));
 }
 
+FitPod NotToBeDisrupted() {
+  FitPod pod = OwnedBy("ReplicaSet", "r");
+  pod.traits.do_not_disrupt = true;
+  return pod;
+}
+
+TEST_F(RulesTest, DoNotDisruptOutvotesSafeToEvict) {
+  FitPod pod = NotToBeDisrupted();
+  pod.traits.safe_to_evict = SafeToEvict::kYes;
+  EXPECT_EQ(Blocks(pod), PodReason::kDoNotDisruptAnnotation);
+}
+TEST_F(RulesTest, DoNotDisruptOutvotesTheAgeOfASystemPod) {
+  FitPod pod = NotToBeDisrupted();
+  pod.namespace_name = "kube-system";
+  pod.traits.created_s = 0;
+  EXPECT_EQ(Blocks(pod), PodReason::kDoNotDisruptAnnotation);
+}
+TEST_F(RulesTest, DoNotDisruptDoesNotKeepWhatEndsWithItsNodeOrHasEnded) {
+  FitPod daemon = OwnedBy("DaemonSet", "d");
+  daemon.traits.do_not_disrupt = true;
+  FitPod ended = NotToBeDisrupted();
+  ended.traits.phase = PodPhase::kFailed;
+  EXPECT_FALSE(Judge({daemon, ended}).block.has_value());
+}
+
 TEST_F(RulesTest, AMirrorPodBelongsToItsNode) {
   EXPECT_EQ(Blocks(Mirror(OwnedBy("Node", "n", "uid-n"))), PodReason::kNone);
 }

@@ -204,6 +204,7 @@ TEST(PodFitBoundsTest, ResourceNamesOfAQuestionTakeNoColumns) {
   for (const int32_t nodes : {1'000, 5'000}) {
     BoundedCluster cluster(nodes);
     EXPECT_LT(cluster.BytesOf(pod), 64 * kMebibyte);
+    cluster.fit().state().objects().SetComplete(ObjectKind::kDeviceClass);
     Snapshot snapshot(cluster.fit().state());
     const FitOptions options;
     PodFit fit(&snapshot, cluster.fit().Incoming(pod), &options);

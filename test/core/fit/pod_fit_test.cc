@@ -42,6 +42,7 @@ TEST_P(PodFitTest, GivesTheVerdictOfTheFirstFilterThatRefuses) {
   FitCluster cluster;
   for (const auto& [node, pods] : GetParam().nodes) cluster.Add(node, pods);
   cluster.state().objects().SetComplete(ObjectKind::kNamespace);
+  cluster.state().objects().SetComplete(ObjectKind::kDeviceClass);
   const IncomingPod pod = cluster.Incoming(GetParam().pod, "web-0", "uid-0");
   Snapshot snapshot(cluster.state());
   const FitOptions options;
@@ -335,6 +336,11 @@ TEST(PodFitOptionsTest, IgnoredResourcesDoNotCount) {
   FitCluster cluster;
   cluster.Add(kNode);
   const IncomingPod pod = cluster.Incoming(Requesting({{"example.com/gpu", 1}, {"example.org/fpga", 1}}));
+  Snapshot open(cluster.state());
+  FitOptions all;
+  all.ignored_resources = {"example.com/gpu", "example.org/fpga"};
+  EXPECT_TRUE(PodFit(&open, pod, &all).Fits(NodeIndex{0})) << "whether or not device classes are known";
+  cluster.state().objects().SetComplete(ObjectKind::kDeviceClass);
   Snapshot snapshot(cluster.state());
   FitOptions options;
   options.ignored_resources = {"example.com/gpu"};

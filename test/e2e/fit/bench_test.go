@@ -1,3 +1,6 @@
+// The benchmark uses what the scheduler of 1.36 only has.
+//go:build !kubernetes137
+
 package fit
 
 import (

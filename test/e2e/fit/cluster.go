@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -22,6 +23,8 @@ type Cluster struct {
 	Claims     []*v1.PersistentVolumeClaim
 	Classes    []*storagev1.StorageClass
 	CSINodes   []*storagev1.CSINode
+	CSIDrivers []*storagev1.CSIDriver
+	Devices    []*resourcev1.DeviceClass
 	Ghosts     []string // nodes that count with their pods, but that no pod may go to
 }
 
@@ -31,7 +34,7 @@ func (c *Cluster) Copy() *Cluster {
 		Nodes: slices.Clone(c.Nodes), Pods: slices.Clone(c.Pods), Pod: c.Pod,
 		Namespaces: slices.Clone(c.Namespaces), Volumes: slices.Clone(c.Volumes),
 		Claims: slices.Clone(c.Claims), Classes: slices.Clone(c.Classes), CSINodes: slices.Clone(c.CSINodes),
-		Ghosts: slices.Clone(c.Ghosts),
+		CSIDrivers: slices.Clone(c.CSIDrivers), Devices: slices.Clone(c.Devices), Ghosts: slices.Clone(c.Ghosts),
 	}
 }
 
@@ -62,6 +65,12 @@ func (c *Cluster) YAML() string {
 	}
 	for _, o := range c.CSINodes {
 		add("CSINode", "storage.k8s.io/v1", o)
+	}
+	for _, o := range c.CSIDrivers {
+		add("CSIDriver", "storage.k8s.io/v1", o)
+	}
+	for _, o := range c.Devices {
+		add("DeviceClass", "resource.k8s.io/v1", o)
 	}
 	for _, o := range c.Nodes {
 		add("Node", "v1", o)

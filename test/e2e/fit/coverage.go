@@ -12,6 +12,7 @@ import (
 var Filters = []string{
 	"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit",
 	"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity",
+	"NodeDeclaredFeatures",
 }
 
 // Coverage counts in how many cases something occurred.

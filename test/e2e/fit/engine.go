@@ -33,7 +33,8 @@ func (e *Engine) Close() error { return e.conn.Close() }
 var allKinds = []loadlinev1.ObjectKind{
 	loadlinev1.ObjectKind_NAMESPACE, loadlinev1.ObjectKind_PERSISTENT_VOLUME,
 	loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM,
-	loadlinev1.ObjectKind_STORAGE_CLASS, loadlinev1.ObjectKind_CSI_NODE,
+	loadlinev1.ObjectKind_STORAGE_CLASS, loadlinev1.ObjectKind_CSI_NODE, loadlinev1.ObjectKind_CSI_DRIVER,
+	loadlinev1.ObjectKind_DEVICE_CLASS,
 }
 
 // Load starts a view anew, with a cluster that it is told as a whole. Of the kinds that are not complete there may be
@@ -43,7 +44,7 @@ func (e *Engine) Load(ctx context.Context, c *Cluster, complete ...loadlinev1.Ob
 	e.view.Complete(complete...)
 	for _, err := range []error{
 		setAll(e.view, c.Namespaces), setAll(e.view, c.Volumes), setAll(e.view, c.Claims), setAll(e.view, c.Classes),
-		setAll(e.view, c.CSINodes),
+		setAll(e.view, c.CSINodes), setAll(e.view, c.CSIDrivers), setAll(e.view, c.Devices),
 	} {
 		if err != nil {
 			return err
@@ -186,6 +187,8 @@ var filterNames = map[loadlinev1.VerdictGroup_Filter]string{
 	loadlinev1.VerdictGroup_POD_TOPOLOGY_SPREAD: "PodTopologySpread",
 	loadlinev1.VerdictGroup_INTER_POD_AFFINITY:  "InterPodAffinity",
 	loadlinev1.VerdictGroup_DYNAMIC_RESOURCES:   "DynamicResources",
+
+	loadlinev1.VerdictGroup_NODE_DECLARED_FEATURES: "NodeDeclaredFeatures",
 }
 
 var statusNames = map[loadlinev1.VerdictGroup_StatusClass]string{

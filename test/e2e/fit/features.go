@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -28,7 +30,22 @@ var features = slices.Concat([]feature{
 	})},
 	{"overhead", anyPod(func(p *v1.Pod) bool { return p.Spec.Overhead != nil })},
 	{"pod-level resources", anyPod(func(p *v1.Pod) bool { return p.Spec.Resources != nil })},
-	{"resize status", anyPod(func(p *v1.Pod) bool { return len(p.Status.ContainerStatuses) > 0 })},
+	{"resize status", func(c *Cluster) bool {
+		return Minor() >= 37 || slices.ContainsFunc(c.Pods, func(p *v1.Pod) bool { return len(p.Status.ContainerStatuses) > 0 })
+	}},
+	{"declared features", func(c *Cluster) bool {
+		return slices.ContainsFunc(c.Nodes, func(n *v1.Node) bool { return len(n.Status.DeclaredFeatures) > 0 })
+	}},
+	{"CSI driver with a wish", func(c *Cluster) bool {
+		return slices.ContainsFunc(c.CSIDrivers, func(d *storagev1.CSIDriver) bool {
+			return d.Spec.PreventPodSchedulingIfMissing != nil && *d.Spec.PreventPodSchedulingIfMissing
+		})
+	}},
+	{"device class of an extended resource", func(c *Cluster) bool {
+		return slices.ContainsFunc(c.Devices, func(d *resourcev1.DeviceClass) bool {
+			return d.Spec.ExtendedResourceName != nil
+		})
+	}},
 	{"terminating pod", anyPod(func(p *v1.Pod) bool { return p.DeletionTimestamp != nil })},
 	{"finished pod",
 		anyPod(func(p *v1.Pod) bool { return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed })},

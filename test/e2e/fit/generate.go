@@ -23,12 +23,13 @@ const (
 	claims // volumes by claim
 	spread
 	podAffinity
+	declared // features that nodes declare
 	themes
 )
 
 // themeWeights makes up for how often each theme's filters come to decide.
-var themeWeights = [themes]int{placement: 7, nodeAffinity: 8, ports: 7, resources: 4, disks: 6, claims: 15, spread: 7,
-	podAffinity: 6}
+var themeWeights = [themes]int{placement: 9, nodeAffinity: 12, ports: 8, resources: 6, disks: 6, claims: 20, spread: 8,
+	podAffinity: 7, declared: 14}
 
 // generator makes one random cluster. Names and values come from lists so short that objects meet.
 type generator struct {
@@ -55,6 +56,9 @@ func generate(seed uint64) *generator {
 	}
 	if g.themes[claims] {
 		g.makeStorage()
+	}
+	if g.themes[resources] && g.chance(75) {
+		g.makeDevices()
 	}
 	for range g.podCount() {
 		pod := g.boundPod()
@@ -152,6 +156,10 @@ func (g *generator) node(name string) *v1.Node {
 	if node.Spec.Unschedulable && g.chance(70) { // the node lifecycle controller adds it a moment later
 		node.Spec.Taints = append(node.Spec.Taints,
 			v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule})
+	}
+	if g.likely(declared, 80, 10) {
+		node.Status.DeclaredFeatures = some(g, 0, restartAllContainers, hostNetworkUsers, bindMountOptions,
+			"InPlacePodLevelResourcesVerticalScaling")
 	}
 	node.Status.Allocatable = g.allocatable()
 	node.Status.Capacity = node.Status.Allocatable

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"reflect"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -59,7 +60,9 @@ func (g *generator) boundPod() *v1.Pod {
 	if g.chance(4) {
 		pod.Status.Phase = pick(g, v1.PodSucceeded, v1.PodFailed)
 	}
-	if g.likely(resources, 30, 2) {
+	// 1.37 takes the largest of three sums over the containers of a pod that is resized, 1.36 and the engine add up the
+	// largest of each container, which is never less.
+	if g.likely(resources, 30, 2) && Minor() < 37 {
 		g.addResize(pod)
 	}
 	if g.chance(2) {
@@ -92,7 +95,42 @@ func (g *generator) incomingPod() *v1.Pod {
 	if g.themes[spread] {
 		g.addSpread(pod)
 	}
+	if g.likely(declared, 80, 3) {
+		g.addFeatures(pod)
+	}
 	return pod
+}
+
+// Features that nodes declare and pods require.
+const (
+	restartAllContainers = "RestartAllContainersOnContainerExits"
+	hostNetworkUsers     = "UserNamespacesHostNetworkSupport"
+	bindMountOptions     = "VolumeBindMountOptions"
+)
+
+// addFeatures makes a pod state fields by which it requires features, or nearly so.
+func (g *generator) addFeatures(pod *v1.Pod) {
+	containers := pod.Spec.Containers
+	if len(pod.Spec.InitContainers) > 0 && g.chance(50) {
+		containers = pod.Spec.InitContainers
+	}
+	c := &containers[g.IntN(len(containers))]
+	if g.chance(50) {
+		c.RestartPolicyRules = []v1.ContainerRestartRule{{Action: pick(g, v1.ContainerRestartRuleActionRestart,
+			v1.ContainerRestartRuleActionRestartAllContainers, v1.ContainerRestartRuleActionRestartAllContainers)}}
+	}
+	pod.Spec.HostNetwork = g.chance(60)
+	if g.chance(60) {
+		own := g.chance(30)
+		pod.Spec.HostUsers = &own
+	}
+	if g.chance(30) {
+		c.VolumeMounts = []v1.VolumeMount{{Name: "v", MountPath: "/v"}}
+		// A field of 1.37.
+		if field := reflect.ValueOf(&c.VolumeMounts[0]).Elem().FieldByName("BindMountOptions"); field.IsValid() {
+			field.Set(reflect.ValueOf([]string{"noexec"}))
+		}
+	}
 }
 
 // addContainers gives a pod containers with requests: small ones outside of the theme.
@@ -133,8 +171,8 @@ func (g *generator) requirements() v1.ResourceRequirements {
 		r.Requests[name] = g.amount(name)
 	}
 	if g.themes[resources] {
-		for _, name := range []v1.ResourceName{v1.ResourceEphemeralStorage, "example.com/gpu",
-			v1.ResourceHugePagesPrefix + "2Mi", "odd"} {
+		for _, name := range []v1.ResourceName{v1.ResourceEphemeralStorage, "example.com/gpu", "example.com/nic",
+			implicitDevice, v1.ResourceHugePagesPrefix + "2Mi", "odd"} {
 			if g.chance(12) {
 				r.Requests[name] = g.amount(name)
 			}

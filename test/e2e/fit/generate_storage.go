@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,12 @@ func (g *generator) makeStorage() {
 			g.cluster.CSINodes = append(g.cluster.CSINodes, g.csiNode(node.Name))
 		}
 	}
+	for _, driver := range some(g, 0, csiDriver, csiDriver+".other", "pd.csi.storage.gke.io") {
+		wish := g.chance(50)
+		g.cluster.CSIDrivers = append(g.cluster.CSIDrivers, &storagev1.CSIDriver{
+			ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{
+				PreventPodSchedulingIfMissing: pick(g, nil, &wish, &wish)}})
+	}
 	for _, namespace := range g.namespaces {
 		for range 3 + g.IntN(6) {
 			g.makeClaim(namespace, g.name("claim"))
@@ -30,6 +37,20 @@ func (g *generator) makeStorage() {
 	}
 	for range g.IntN(6) {
 		g.cluster.Volumes = append(g.cluster.Volumes, g.freeVolume())
+	}
+}
+
+// implicitDevice is the resource of a device class that names none.
+const implicitDevice = v1.ResourceName(resourcev1.ResourceDeviceClassPrefix + "fpga")
+
+// makeDevices makes device classes, one of which may serve a resource that some nodes offer themselves.
+func (g *generator) makeDevices() {
+	for _, name := range some(g, 0, "gpu", "nic", "fpga", "none") {
+		class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if resource := "example.com/" + name; name != "fpga" && name != "none" && g.chance(60) {
+			class.Spec.ExtendedResourceName = &resource
+		}
+		g.cluster.Devices = append(g.cluster.Devices, class)
 	}
 }
 

@@ -91,7 +91,7 @@ func TestIgnoredResourceGroups(t *testing.T) {
 			}
 		}
 	})
-	p.options = &loadlinev1.FitOptions{IgnoredResourceGroups: []string{"example.com"}, Defects: asUpstream().Defects}
+	p.options = &loadlinev1.FitOptions{IgnoredResourceGroups: []string{"example.com"}, KubernetesMinor: Minor()}
 	for seed := uint64(0); seed < 300 && !t.Failed(); seed++ {
 		p.check(t, seed+2_000_000, NewCoverage())
 	}

@@ -46,6 +46,10 @@ func shrinkOnce(c *Case, fails func(*Case) bool) *Case {
 		func(i int) { with(func(k *Cluster) { k.Classes = slices.Delete(k.Classes, i, i+1) }) })
 	each(len(c.Cluster.CSINodes),
 		func(i int) { with(func(k *Cluster) { k.CSINodes = slices.Delete(k.CSINodes, i, i+1) }) })
+	each(len(c.Cluster.CSIDrivers),
+		func(i int) { with(func(k *Cluster) { k.CSIDrivers = slices.Delete(k.CSIDrivers, i, i+1) }) })
+	each(len(c.Cluster.Devices),
+		func(i int) { with(func(k *Cluster) { k.Devices = slices.Delete(k.Devices, i, i+1) }) })
 	each(len(c.Cluster.Namespaces),
 		func(i int) { with(func(k *Cluster) { k.Namespaces = slices.Delete(k.Namespaces, i, i+1) }) })
 	for _, edit := range podEdits(c.Cluster.Pod) {

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -41,6 +45,7 @@ type Upstream struct {
 	framework framework.Framework
 	informers informers.SharedInformerFactory
 	snapshot  *switchingLister
+	devices   *deviceClasses
 }
 
 // switchingLister lets one framework work on one snapshot after another: to build a framework takes longer than
@@ -50,6 +55,10 @@ type switchingLister struct{ fwk.SharedLister }
 // NewUpstream builds the default profile; configure may change the arguments of its plugins.
 func NewUpstream(ctx context.Context, configure func(*config.KubeSchedulerProfile)) (*Upstream, error) {
 	metrics.Register()
+	// On in 1.37. In 1.36 a cluster whose drivers state a wish has switched it on.
+	if err := utilfeature.DefaultMutableFeatureGate.Set("VolumeLimitScaling=true"); err != nil {
+		return nil, err
+	}
 	defaults, err := latest.Default()
 	if err != nil {
 		return nil, err
@@ -65,13 +74,14 @@ func NewUpstream(ctx context.Context, configure func(*config.KubeSchedulerProfil
 	}
 	claims := assumecache.NewAssumeCache(klog.FromContext(ctx), u.informers.Resource().V1().ResourceClaims().Informer(),
 		"claim", "", nil)
+	u.devices = &deviceClasses{SharedDRAManager: dynamicresources.NewDRAManager(ctx, claims, nil, u.informers)}
 	u.framework, err = frameworkruntime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile,
 		frameworkruntime.WithClientSet(client),
 		frameworkruntime.WithInformerFactory(u.informers),
 		frameworkruntime.WithSnapshotSharedLister(u.snapshot),
 		frameworkruntime.WithSharedCSIManager(
 			nodevolumelimits.NewCSIManager(u.informers.Storage().V1().CSINodes().Lister())),
-		frameworkruntime.WithSharedDRAManager(dynamicresources.NewDRAManager(ctx, claims, nil, u.informers)),
+		frameworkruntime.WithSharedDRAManager(u.devices),
 		frameworkruntime.WithParallelism(1),
 	)
 	return u, err
@@ -87,7 +97,32 @@ func (u *Upstream) Load(c *Cluster) error {
 		fill(core.PersistentVolumeClaims().Informer(), c.Claims),
 		fill(storage.StorageClasses().Informer(), c.Classes),
 		fill(storage.CSINodes().Informer(), c.CSINodes),
+		fill(storage.CSIDrivers().Informer(), c.CSIDrivers),
+		u.loadDevices(c.Devices),
 	)
+}
+
+// deviceClasses is a manager of devices that is told its classes, instead of following an informer.
+type deviceClasses struct {
+	fwk.SharedDRAManager
+	resolver *extendedresourcecache.ExtendedResourceCache
+}
+
+func (d *deviceClasses) DeviceClassResolver() fwk.DeviceClassResolver { return d.resolver }
+
+// ResourceSlices lists none: nodes have no devices.
+func (d *deviceClasses) ResourceSlices() fwk.ResourceSliceLister { return noSlices{} }
+
+type noSlices struct{ fwk.ResourceSliceLister }
+
+func (noSlices) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error) { return nil, nil }
+
+func (u *Upstream) loadDevices(classes []*resourcev1.DeviceClass) error {
+	u.devices.resolver = extendedresourcecache.NewExtendedResourceCache(klog.Background())
+	for _, class := range classes {
+		u.devices.resolver.OnAdd(class, true)
+	}
+	return fill(u.informers.Resource().V1().DeviceClasses().Informer(), classes)
 }
 
 // scheduled returns the pods that kube-scheduler's cache would hold: its informer leaves out finished pods, and
@@ -116,6 +151,14 @@ func fill[T runtime.Object](informer cache.SharedIndexInformer, objects []T) err
 		list[i] = objects[i]
 	}
 	return informer.GetIndexer().Replace(list, "")
+}
+
+// Minor is that of the release 1.x whose plugins these are.
+func Minor() int32 {
+	if _, ok := reflect.TypeFor[v1.VolumeMount]().FieldByName("BindMountOptions"); ok {
+		return 37
+	}
+	return 36
 }
 
 // Status classes of an answer.
