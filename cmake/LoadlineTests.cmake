@@ -51,8 +51,8 @@ endfunction()
 if(NOT LOADLINE_FUZZ)
   loadline_gtest(core_test
     SOURCES core/*_test.cc core/drain/naive_*.cc sim/random_*.cc testing/*.cc
-    LIBRARIES loadline_fit loadline_score loadline_expand loadline_size loadline_slack loadline_drain loadline_fleet
-      loadline_loop loadline_sim)
+    LIBRARIES loadline_fit loadline_score loadline_expand loadline_size loadline_slack loadline_drain
+      loadline_consolidate loadline_fleet loadline_loop loadline_sim)
   loadline_gtest(plugin_test
     SOURCES plugin/*.cc testing/*.cc
     LIBRARIES loadline_service loadline_daemon)
