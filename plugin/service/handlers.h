@@ -26,6 +26,8 @@ class LookAtFleetRequest;
 class LookAtFleetResponse;
 class MeasureUtilizationRequest;
 class MeasureUtilizationResponse;
+class PlanConsolidationRequest;
+class PlanConsolidationResponse;
 class PlanDrainRequest;
 class PlanDrainResponse;
 class PlanLoopRequest;
@@ -82,6 +84,8 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
 absl::StatusOr<v1::SimulateResponse> AnswerSimulate(const v1::SimulateRequest& request,
                                                     const Deadline& deadline, Views* views);
 
+absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
+    const v1::PlanConsolidationRequest& request, const Deadline& deadline, Views* views);
 absl::StatusOr<v1::LookAtFleetResponse> AnswerLookAtFleet(const v1::LookAtFleetRequest& request,
                                                           const Deadline& deadline, Views* views);
 

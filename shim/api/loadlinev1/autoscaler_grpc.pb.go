@@ -30,6 +30,7 @@ const (
 	Autoscaler_PlanLoop_FullMethodName           = "/loadline.v1.Autoscaler/PlanLoop"
 	Autoscaler_LookAtFleet_FullMethodName        = "/loadline.v1.Autoscaler/LookAtFleet"
 	Autoscaler_Simulate_FullMethodName           = "/loadline.v1.Autoscaler/Simulate"
+	Autoscaler_PlanConsolidation_FullMethodName  = "/loadline.v1.Autoscaler/PlanConsolidation"
 )
 
 // AutoscalerClient is the client API for Autoscaler service.
@@ -79,6 +80,10 @@ type AutoscalerClient interface {
 	// minutes; a call without a deadline has 45 seconds. RESOURCE_EXHAUSTED: another simulation runs, or there
 	// would be more than two million pods.
 	Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error)
+	// Tells what a cluster costs, what it must cost at least, and by which moves it gets near that. Remembers
+	// nothing. INVALID_ARGUMENT: names group, pod, placeholder or field. FAILED_PRECONDITION: the view is not
+	// at that revision. RESOURCE_EXHAUSTED: a limit that the text names.
+	PlanConsolidation(ctx context.Context, in *PlanConsolidationRequest, opts ...grpc.CallOption) (*PlanConsolidationResponse, error)
 }
 
 type autoscalerClient struct {
@@ -179,6 +184,16 @@ func (c *autoscalerClient) Simulate(ctx context.Context, in *SimulateRequest, op
 	return out, nil
 }
 
+func (c *autoscalerClient) PlanConsolidation(ctx context.Context, in *PlanConsolidationRequest, opts ...grpc.CallOption) (*PlanConsolidationResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PlanConsolidationResponse)
+	err := c.cc.Invoke(ctx, Autoscaler_PlanConsolidation_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AutoscalerServer is the server API for Autoscaler service.
 // All implementations must embed UnimplementedAutoscalerServer
 // for forward compatibility.
@@ -226,6 +241,10 @@ type AutoscalerServer interface {
 	// minutes; a call without a deadline has 45 seconds. RESOURCE_EXHAUSTED: another simulation runs, or there
 	// would be more than two million pods.
 	Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error)
+	// Tells what a cluster costs, what it must cost at least, and by which moves it gets near that. Remembers
+	// nothing. INVALID_ARGUMENT: names group, pod, placeholder or field. FAILED_PRECONDITION: the view is not
+	// at that revision. RESOURCE_EXHAUSTED: a limit that the text names.
+	PlanConsolidation(context.Context, *PlanConsolidationRequest) (*PlanConsolidationResponse, error)
 	mustEmbedUnimplementedAutoscalerServer()
 }
 
@@ -262,6 +281,9 @@ func (UnimplementedAutoscalerServer) LookAtFleet(context.Context, *LookAtFleetRe
 }
 func (UnimplementedAutoscalerServer) Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Simulate not implemented")
+}
+func (UnimplementedAutoscalerServer) PlanConsolidation(context.Context, *PlanConsolidationRequest) (*PlanConsolidationResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanConsolidation not implemented")
 }
 func (UnimplementedAutoscalerServer) mustEmbedUnimplementedAutoscalerServer() {}
 func (UnimplementedAutoscalerServer) testEmbeddedByValue()                    {}
@@ -446,6 +468,24 @@ func _Autoscaler_Simulate_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Autoscaler_PlanConsolidation_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlanConsolidationRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutoscalerServer).PlanConsolidation(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Autoscaler_PlanConsolidation_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutoscalerServer).PlanConsolidation(ctx, req.(*PlanConsolidationRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Autoscaler_ServiceDesc is the grpc.ServiceDesc for Autoscaler service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -488,6 +528,10 @@ var Autoscaler_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Simulate",
 			Handler:    _Autoscaler_Simulate_Handler,
+		},
+		{
+			MethodName: "PlanConsolidation",
+			Handler:    _Autoscaler_PlanConsolidation_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
