@@ -51,8 +51,8 @@ endfunction()
 if(NOT LOADLINE_FUZZ)
   loadline_gtest(core_test
     SOURCES core/*_test.cc core/drain/naive_*.cc sim/random_*.cc testing/*.cc
-    LIBRARIES loadline_fit loadline_score loadline_expand loadline_size loadline_slack loadline_drain loadline_fleet
-      loadline_loop loadline_sim)
+    LIBRARIES loadline_fit loadline_score loadline_expand loadline_size loadline_slack loadline_drain
+      loadline_consolidate loadline_fleet loadline_loop loadline_sim)
   loadline_gtest(plugin_test
     SOURCES plugin/*.cc testing/*.cc
     LIBRARIES loadline_service loadline_daemon)
@@ -89,8 +89,14 @@ if(NOT LOADLINE_FUZZ)
   add_executable(pack_answers ${PROJECT_SOURCE_DIR}/test/oracle/pack_answers.cc)
   set_target_properties(pack_answers PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/oracle)
   target_link_libraries(pack_answers PRIVATE loadline_pack nlohmann_json::nlohmann_json loadline_compiler)
-  loadline_add_test(pack_oracle ${PROJECT_SOURCE_DIR}/test/oracle/run.sh $<TARGET_FILE:pack_answers>)
-  set_tests_properties(pack_oracle PROPERTIES SKIP_RETURN_CODE 77)
+  loadline_add_test(pack_oracle ${PROJECT_SOURCE_DIR}/test/oracle/run.sh pack_oracle $<TARGET_FILE:pack_answers>)
+  add_executable(consolidate_answers ${PROJECT_SOURCE_DIR}/test/oracle/consolidate_answers.cc)
+  set_target_properties(consolidate_answers PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/oracle)
+  target_link_libraries(consolidate_answers PRIVATE
+    loadline_consolidate nlohmann_json::nlohmann_json loadline_compiler)
+  loadline_add_test(consolidate_oracle
+    ${PROJECT_SOURCE_DIR}/test/oracle/run.sh consolidate_oracle $<TARGET_FILE:consolidate_answers>)
+  set_tests_properties(pack_oracle consolidate_oracle PROPERTIES SKIP_RETURN_CODE 77)
 
   # --- What is shipped, and the rules of the tree. --------------------------------------------------------------
   loadline_add_test(lint_test Python3::Interpreter test/lint/lint_test.py)

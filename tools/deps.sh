@@ -94,7 +94,7 @@ fetch_highs() {
   if build/highs/bin/pip install --quiet --disable-pip-version-check --only-binary :all: "$highs" "$highs_needs"; then
     echo "$highs $highs_needs" >"$stamp"
   else
-    echo "deps: $highs cannot be downloaded: the test pack_oracle will be skipped" >&2
+    echo "deps: $highs cannot be downloaded: the tests pack_oracle and consolidate_oracle will be skipped" >&2
   fi
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/numeric/int128.h"
 #include "core/base/amount.h"
+#include "core/expand/joint_spending.h"
 #include "core/price/rank_terms.h"
 
 namespace loadline {
@@ -84,6 +85,8 @@ Key KeyOf(RankStrategy strategy, const RankQuestion& question, const RankedOptio
     case RankStrategy::kPriority:
       // ~ turns the order round, also of the smallest number.
       return {.rank = option.priority.has_value() ? 0 : 1, .number = ~option.priority.value_or(0)};
+    case RankStrategy::kJoint:
+      return {.value = -ranked.joint_usd.value_or(0)};
   }
   return {};  // reached only by a cast from outside the enum
 }
@@ -173,12 +176,18 @@ std::vector<RankedOption> RankOptions(const RankQuestion& question) {
   std::vector<SortKey> keys;
   scored.reserve(question.options.size());
   keys.reserve(question.options.size());
+  const std::vector<RankStrategy>& strategies = question.policy.strategies;
+  std::vector<double> joint;
+  if (std::find(strategies.begin(), strategies.end(), RankStrategy::kJoint) != strategies.end()) {
+    joint = SpendJointly(question);
+  }
   for (size_t i = 0; i < question.options.size(); ++i) {
     RankedOption& ranked = scored.emplace_back(ScoreOption(question, pod_prices, i));
+    if (!joint.empty()) ranked.joint_usd = joint[i];
     SortKey& key = keys.emplace_back();
     key.helps_no_pod = question.options[i].node_count == 0 || ranked.pods == 0;
     if (key.helps_no_pod) ranked.outcome = RankOutcome::kHelpsNoPod;
-    for (const RankStrategy strategy : question.policy.strategies) {
+    for (const RankStrategy strategy : strategies) {
       key.strategies.push_back(KeyOf(strategy, question, ranked));
     }
     key.gpu_unneeded = ranked.gpu_unneeded;

@@ -15,7 +15,7 @@
 namespace loadline {
 
 // What decides between options; see message RankPolicy.
-enum class RankStrategy { kPrice, kLeastWaste, kMostPods, kLeastNodes, kPriority };
+enum class RankStrategy { kPrice, kLeastWaste, kMostPods, kLeastNodes, kPriority, kJoint };
 
 // A way to rank. See message RankPolicy for the meaning of each setting.
 struct RankPolicy {
@@ -89,6 +89,8 @@ struct RankedOption {
   int64_t requested_memory_bytes = 0;
   bool gpu_unneeded = false;    // has GPUs, and no pod asks for one
   std::optional<double> waste;  // nullopt: no capacity is known, or there are no nodes
+  // Under kJoint: what the cheapest mix of all options spends on this one.
+  std::optional<double> joint_usd;
 };
 
 // Returns each option once, best first. The order is total: by outcome kHelpsNoPod or not, by the strategies

@@ -35,6 +35,7 @@ absl::StatusOr<RankPolicy> DecodePreset(v1::RankPolicy::Preset preset) {
 // The values of both enums are in the same order.
 static_assert(static_cast<int>(RankStrategy::kPrice) == v1::RankPolicy::PRICE - 1);
 static_assert(static_cast<int>(RankStrategy::kPriority) == v1::RankPolicy::PRIORITY - 1);
+static_assert(static_cast<int>(RankStrategy::kJoint) == v1::RankPolicy::JOINT - 1);
 
 absl::Status DecodeStrategies(const v1::RankPolicy& message, RankPolicy* policy) {
   if (message.strategies().empty()) return absl::OkStatus();
@@ -42,7 +43,7 @@ absl::Status DecodeStrategies(const v1::RankPolicy& message, RankPolicy* policy)
   for (int i = 0; i < message.strategies_size(); ++i) {
     const std::string field = absl::StrCat("strategies[", i, "]");
     const v1::RankPolicy::Strategy value = message.strategies(i);
-    if (value < v1::RankPolicy::PRICE || value > v1::RankPolicy::PRIORITY) {
+    if (value < v1::RankPolicy::PRICE || value > v1::RankPolicy::JOINT) {
       return NoSuchValue(field, static_cast<int>(value));
     }
     const auto strategy = static_cast<RankStrategy>(value - 1);
@@ -236,6 +237,7 @@ v1::RankedOption EncodeRankedOption(const RankedOption& ranked, const ExpansionO
   message.set_has_gpu(option.has_gpu);
   message.set_gpu_unneeded(ranked.gpu_unneeded);
   if (ranked.waste.has_value()) message.set_waste(*ranked.waste);
+  if (ranked.joint_usd.has_value()) message.set_joint_usd_per_hour(*ranked.joint_usd);
   return message;
 }
 

@@ -6,6 +6,7 @@
 #include "core/base/check.h"
 #include "google/protobuf/arena.h"
 #include "loadline/v1/cluster_state.pb.h"
+#include "loadline/v1/consolidate.pb.h"
 #include "loadline/v1/drain.pb.h"
 #include "loadline/v1/fit.pb.h"
 #include "loadline/v1/load_line.pb.h"
@@ -73,6 +74,8 @@ constexpr Method kMethods[] = {
      Handle<v1::MeasureUtilizationRequest, v1::MeasureUtilizationResponse, AnswerMeasureUtilization>},
     {"/loadline.v1.Autoscaler/PlanLoop", Handle<v1::PlanLoopRequest, v1::PlanLoopResponse, AnswerPlanLoop>},
     {"/loadline.v1.Autoscaler/Simulate", Handle<v1::SimulateRequest, v1::SimulateResponse, AnswerSimulate>},
+    {"/loadline.v1.Autoscaler/PlanConsolidation",
+     Handle<v1::PlanConsolidationRequest, v1::PlanConsolidationResponse, AnswerPlanConsolidation>},
     {"/loadline.v1.Autoscaler/PlanDrain",
      Handle<v1::PlanDrainRequest, v1::PlanDrainResponse, AnswerPlanDrain>},
     {"/loadline.v1.Autoscaler/PlanSlack",

@@ -26,6 +26,8 @@ class FitRequest;
 class FitResponse;
 class MeasureUtilizationRequest;
 class MeasureUtilizationResponse;
+class PlanConsolidationRequest;
+class PlanConsolidationResponse;
 class PlanDrainRequest;
 class PlanDrainResponse;
 class PlanLoopRequest;
@@ -84,6 +86,8 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
 absl::StatusOr<v1::SimulateResponse> AnswerSimulate(const v1::SimulateRequest& request,
                                                     const Deadline& deadline, Views* views);
 
+absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
+    const v1::PlanConsolidationRequest& request, const Deadline& deadline, Views* views);
 
 }  // namespace loadline
 

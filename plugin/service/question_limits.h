@@ -22,6 +22,7 @@ namespace loadline {
 inline constexpr int64_t kGrowthWork = 10'000'000;
 inline constexpr int64_t kSlackWork = 10'000'000;
 inline constexpr int64_t kLoopWork = 20'000'000;
+inline constexpr int64_t kConsolidationWork = 50'000'000;
 inline constexpr int64_t kDrainWork = INT64_MAX / 2;  // no limit: time bounds it
 inline constexpr int64_t kSizeWork = 2'000'000;       // to find out which pods starve
 // What the judgements that one Fit allows take for pods with few rules, or fewer judgements of pods with

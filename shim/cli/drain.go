@@ -127,6 +127,8 @@ type drainPlan struct {
 	// notes say what holds for the plan beside itself, each in a sentence.
 	notes   []string
 	leftOut leftout.List
+	// consolidation is what consolidation makes of the node asked about; empty: that was not asked.
+	consolidation string
 }
 
 // ask has a plan made.

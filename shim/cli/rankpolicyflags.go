@@ -19,7 +19,7 @@ func addRankPolicyFlags(flags *pflag.FlagSet, f *rankPolicyFlags, file string) {
 	flags.StringVar(&f.preset, "rank-preset", "",
 		"bundle of settings: "+ranking.DefaultPreset+" (default), what it ships, or proposal")
 	flags.StringSliceVar(&f.strategies, "strategies", nil, "what decides between node groups, one after the other: "+
-		"price (default), least-waste, most-pods, least-nodes, priority")
+		"price (default), least-waste, most-pods, least-nodes, priority, joint")
 	flags.StringArrayVar(&f.catalogues, "prices", nil,
 		"price list, CSV, asked after those of the policy; may be repeated")
 }

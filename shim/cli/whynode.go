@@ -30,6 +30,8 @@ type drainNodeAnswer struct {
 	Remove  *drainRemoval `json:"remove,omitempty"`
 	Keep    *drainKeep    `json:"keep,omitempty"`
 	Notes   []string      `json:"notes"`
+	// Consolidation is its part in what `loadline consolidate` would do, as a sentence.
+	Consolidation string `json:"consolidation,omitempty"`
 }
 
 // whyNode explains whether a node can go, with groups and time as given and the rules that hold where no flag says
@@ -45,11 +47,27 @@ func (a *app) whyNode(ctx context.Context, flags *podFlags, given drainSource, n
 	if err != nil {
 		return false, err
 	}
+	if flags.file != "-" { // standard input is read once
+		d.consolidation = a.consolidationOf(ctx, flags, source, node)
+	}
 	out, ok := d.whyNode(node)
 	if !ok {
 		return false, nil
 	}
 	return true, flags.output.write(a.streams.Out, out)
+}
+
+// consolidationOf says what consolidation makes of a node, with what holds where no flag says otherwise. What it cannot
+// say is no error of the question.
+func (a *app) consolidationOf(ctx context.Context, flags *podFlags, given drainSource, node string) string {
+	var source billSource
+	source.addTo(pflag.NewFlagSet("bill", pflag.ContinueOnError)) // sets the defaults
+	source.groups, source.now = given.groups, given.now
+	b, err := source.ask(ctx, &flags.sourceFlags, flags.engine, a.streams.In)
+	if err != nil {
+		return "What consolidation makes of it is not known: " + err.Error() + "."
+	}
+	return b.partOf(node)
 }
 
 // whyNamedNode is whyNode for what can be nothing else.
@@ -107,6 +125,10 @@ func (d *drainPlan) keepVerdict(k drainKeep) string {
 func (d *drainPlan) nodeForms(n drainNodeAnswer) answer {
 	grid := report.Grid{}
 	lines := d.basis()
+	n.Consolidation = d.consolidation
+	if n.Consolidation != "" {
+		lines = append(lines, n.Consolidation)
+	}
 	if n.Remove != nil && len(n.Remove.Moves) > 0 {
 		grid.Header = []string{"POD", "MOVES TO", "BUDGET"}
 		for _, m := range n.Remove.Moves {

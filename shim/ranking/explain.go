@@ -148,6 +148,8 @@ func differ(strategy loadlinev1.RankPolicy_Strategy, first, second Ranked) strin
 		case first.Asked.Priority != nil:
 			return "the other has no priority"
 		}
+	case loadlinev1.RankPolicy_JOINT:
+		return against("USD/h of the joint plan", first.GetJointUsdPerHour(), second.GetJointUsdPerHour())
 	}
 	return ""
 }

@@ -32,7 +32,7 @@ type Policy struct {
 	metav1.TypeMeta `json:",inline"`
 	// Preset is a bundle of all settings below: cluster-autoscaler or proposal.
 	Preset string `json:"preset,omitempty"`
-	// Strategies decide one after the other: price, least-waste, most-pods, least-nodes, priority. Empty: price.
+	// Strategies decide one after the other: price, least-waste, most-pods, least-nodes, priority, joint. Empty: price.
 	Strategies []string `json:"strategies,omitempty"`
 	// Priorities maps a priority to patterns of node groups, as Cluster Autoscaler's priority expander has them. Of
 	// several that match, the highest counts.

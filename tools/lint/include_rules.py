@@ -40,6 +40,7 @@ MAY_INCLUDE = {
     "size": FOUNDATION,
     "slack": FOUNDATION,
     "drain": FOUNDATION,
+    "consolidate": FOUNDATION | {"price", "pack"},
     "fleet": {"base"},
 }
 MAY_INCLUDE["loop"] = set(MAY_INCLUDE)

@@ -29,6 +29,7 @@ const (
 	Autoscaler_PlanSlack_FullMethodName          = "/loadline.v1.Autoscaler/PlanSlack"
 	Autoscaler_PlanLoop_FullMethodName           = "/loadline.v1.Autoscaler/PlanLoop"
 	Autoscaler_Simulate_FullMethodName           = "/loadline.v1.Autoscaler/Simulate"
+	Autoscaler_PlanConsolidation_FullMethodName  = "/loadline.v1.Autoscaler/PlanConsolidation"
 )
 
 // AutoscalerClient is the client API for Autoscaler service.
@@ -73,6 +74,10 @@ type AutoscalerClient interface {
 	// minutes; a call without a deadline has 45 seconds. RESOURCE_EXHAUSTED: another simulation runs, or there
 	// would be more than two million pods.
 	Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error)
+	// Tells what a cluster costs, what it must cost at least, and by which moves it gets near that. Remembers
+	// nothing. INVALID_ARGUMENT: names group, pod, placeholder or field. FAILED_PRECONDITION: the view is not
+	// at that revision. RESOURCE_EXHAUSTED: a limit that the text names.
+	PlanConsolidation(ctx context.Context, in *PlanConsolidationRequest, opts ...grpc.CallOption) (*PlanConsolidationResponse, error)
 }
 
 type autoscalerClient struct {
@@ -163,6 +168,16 @@ func (c *autoscalerClient) Simulate(ctx context.Context, in *SimulateRequest, op
 	return out, nil
 }
 
+func (c *autoscalerClient) PlanConsolidation(ctx context.Context, in *PlanConsolidationRequest, opts ...grpc.CallOption) (*PlanConsolidationResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PlanConsolidationResponse)
+	err := c.cc.Invoke(ctx, Autoscaler_PlanConsolidation_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AutoscalerServer is the server API for Autoscaler service.
 // All implementations must embed UnimplementedAutoscalerServer
 // for forward compatibility.
@@ -205,6 +220,10 @@ type AutoscalerServer interface {
 	// minutes; a call without a deadline has 45 seconds. RESOURCE_EXHAUSTED: another simulation runs, or there
 	// would be more than two million pods.
 	Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error)
+	// Tells what a cluster costs, what it must cost at least, and by which moves it gets near that. Remembers
+	// nothing. INVALID_ARGUMENT: names group, pod, placeholder or field. FAILED_PRECONDITION: the view is not
+	// at that revision. RESOURCE_EXHAUSTED: a limit that the text names.
+	PlanConsolidation(context.Context, *PlanConsolidationRequest) (*PlanConsolidationResponse, error)
 	mustEmbedUnimplementedAutoscalerServer()
 }
 
@@ -238,6 +257,9 @@ func (UnimplementedAutoscalerServer) PlanLoop(context.Context, *PlanLoopRequest)
 }
 func (UnimplementedAutoscalerServer) Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Simulate not implemented")
+}
+func (UnimplementedAutoscalerServer) PlanConsolidation(context.Context, *PlanConsolidationRequest) (*PlanConsolidationResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanConsolidation not implemented")
 }
 func (UnimplementedAutoscalerServer) mustEmbedUnimplementedAutoscalerServer() {}
 func (UnimplementedAutoscalerServer) testEmbeddedByValue()                    {}
@@ -404,6 +426,24 @@ func _Autoscaler_Simulate_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Autoscaler_PlanConsolidation_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlanConsolidationRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutoscalerServer).PlanConsolidation(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Autoscaler_PlanConsolidation_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutoscalerServer).PlanConsolidation(ctx, req.(*PlanConsolidationRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Autoscaler_ServiceDesc is the grpc.ServiceDesc for Autoscaler service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -442,6 +482,10 @@ var Autoscaler_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Simulate",
 			Handler:    _Autoscaler_Simulate_Handler,
+		},
+		{
+			MethodName: "PlanConsolidation",
+			Handler:    _Autoscaler_PlanConsolidation_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -201,6 +201,11 @@ const (
 	RankPolicy_LEAST_NODES RankPolicy_Strategy = 4
 	// The highest priority. Groups without one come last.
 	RankPolicy_PRIORITY RankPolicy_Strategy = 5
+	// All options are planned together: the cheapest mix of their nodes for all their pods. The group that
+	// the mix spends most on comes first, groups that are none of it come last. Counts CPU, memory and GPUs
+	// of capacity. Of more than 4 million pairs of kinds of pods and options nothing is planned, and all are
+	// alike.
+	RankPolicy_JOINT RankPolicy_Strategy = 6
 )
 
 // Enum value maps for RankPolicy_Strategy.
@@ -212,6 +217,7 @@ var (
 		3: "MOST_PODS",
 		4: "LEAST_NODES",
 		5: "PRIORITY",
+		6: "JOINT",
 	}
 	RankPolicy_Strategy_value = map[string]int32{
 		"STRATEGY_UNSPECIFIED": 0,
@@ -220,6 +226,7 @@ var (
 		"MOST_PODS":            3,
 		"LEAST_NODES":          4,
 		"PRIORITY":             5,
+		"JOINT":                6,
 	}
 )
 
@@ -994,9 +1001,11 @@ type RankedOption struct {
 	HasGpu      bool `protobuf:"varint,14,opt,name=has_gpu,json=hasGpu,proto3" json:"has_gpu,omitempty"`
 	GpuUnneeded bool `protobuf:"varint,15,opt,name=gpu_unneeded,json=gpuUnneeded,proto3" json:"gpu_unneeded,omitempty"`
 	// Share of CPU plus share of memory left over, [.., 2]. Unset: no template, or no nodes.
-	Waste         *float64 `protobuf:"fixed64,16,opt,name=waste,proto3,oneof" json:"waste,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Waste *float64 `protobuf:"fixed64,16,opt,name=waste,proto3,oneof" json:"waste,omitempty"`
+	// With the strategy JOINT: what the mix spends on nodes of this group per hour, 0 if it has none.
+	JointUsdPerHour *float64 `protobuf:"fixed64,17,opt,name=joint_usd_per_hour,json=jointUsdPerHour,proto3,oneof" json:"joint_usd_per_hour,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *RankedOption) Reset() {
@@ -1141,6 +1150,13 @@ func (x *RankedOption) GetWaste() float64 {
 	return 0
 }
 
+func (x *RankedOption) GetJointUsdPerHour() float64 {
+	if x != nil && x.JointUsdPerHour != nil {
+		return *x.JointUsdPerHour
+	}
+	return 0
+}
+
 var File_loadline_v1_scale_up_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_scale_up_proto_rawDesc = "" +
@@ -1177,7 +1193,7 @@ const file_loadline_v1_scale_up_proto_rawDesc = "" +
 	"\t_priority\"0\n" +
 	"\x06PodRun\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\x05R\x03pod\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x05R\x05count\"\xb9\t\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\"\xc4\t\n" +
 	"\n" +
 	"RankPolicy\x126\n" +
 	"\x06preset\x18\x01 \x01(\x0e2\x1e.loadline.v1.RankPolicy.PresetR\x06preset\x12@\n" +
@@ -1207,14 +1223,15 @@ const file_loadline_v1_scale_up_proto_rawDesc = "" +
 	"\x12UnfitnessResources\x12#\n" +
 	"\x1fUNFITNESS_RESOURCES_UNSPECIFIED\x10\x00\x12\a\n" +
 	"\x03CPU\x10\x01\x12\x12\n" +
-	"\x0eCPU_AND_MEMORY\x10\x02\"n\n" +
+	"\x0eCPU_AND_MEMORY\x10\x02\"y\n" +
 	"\bStrategy\x12\x18\n" +
 	"\x14STRATEGY_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05PRICE\x10\x01\x12\x0f\n" +
 	"\vLEAST_WASTE\x10\x02\x12\r\n" +
 	"\tMOST_PODS\x10\x03\x12\x0f\n" +
 	"\vLEAST_NODES\x10\x04\x12\f\n" +
-	"\bPRIORITY\x10\x05B\x16\n" +
+	"\bPRIORITY\x10\x05\x12\t\n" +
+	"\x05JOINT\x10\x06B\x16\n" +
 	"\x14_damper_usd_per_hourB\x16\n" +
 	"\x14_suppression_divisorB\x10\n" +
 	"\x0e_gpu_unfitnessB\x12\n" +
@@ -1229,7 +1246,7 @@ const file_loadline_v1_scale_up_proto_rawDesc = "" +
 	"\rcluster_nodes\x18\x04 \x01(\x05R\fclusterNodes\x12'\n" +
 	"\x0fclamped_amounts\x18\x05 \x01(\x03R\x0eclampedAmounts\x12/\n" +
 	"\bleft_out\x18\x06 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
-	"\x0eleft_out_total\x18\a \x01(\x03R\fleftOutTotal\"\x85\x06\n" +
+	"\x0eleft_out_total\x18\a \x01(\x03R\fleftOutTotal\"\xce\x06\n" +
 	"\fRankedOption\x12\x16\n" +
 	"\x06option\x18\x01 \x01(\x05R\x06option\x12;\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2!.loadline.v1.RankedOption.OutcomeR\aoutcome\x12\x14\n" +
@@ -1249,7 +1266,8 @@ const file_loadline_v1_scale_up_proto_rawDesc = "" +
 	"\x04pods\x18\r \x01(\x03R\x04pods\x12\x17\n" +
 	"\ahas_gpu\x18\x0e \x01(\bR\x06hasGpu\x12!\n" +
 	"\fgpu_unneeded\x18\x0f \x01(\bR\vgpuUnneeded\x12\x19\n" +
-	"\x05waste\x18\x10 \x01(\x01H\x00R\x05waste\x88\x01\x01\"t\n" +
+	"\x05waste\x18\x10 \x01(\x01H\x00R\x05waste\x88\x01\x01\x120\n" +
+	"\x12joint_usd_per_hour\x18\x11 \x01(\x01H\x01R\x0fjointUsdPerHour\x88\x01\x01\"t\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\n" +
 	"\n" +
@@ -1258,7 +1276,8 @@ const file_loadline_v1_scale_up_proto_rawDesc = "" +
 	"\bNO_PRICE\x10\x03\x12\x0f\n" +
 	"\vNO_TEMPLATE\x10\x04\x12\x10\n" +
 	"\fHELPS_NO_POD\x10\x05B\b\n" +
-	"\x06_wasteB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x06_wasteB\x15\n" +
+	"\x13_joint_usd_per_hourB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_scale_up_proto_rawDescOnce sync.Once

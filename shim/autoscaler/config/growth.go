@@ -32,7 +32,7 @@ type ScaleUp struct {
 	BaseRatePrices                  bool     `json:"baseRatePrices" help:"a group that no price list knows is priced by cpu, memory and GPUs; without it, it does not grow"`
 	RankPolicy                      string   `json:"rankPolicy" flag:"rank-policy" help:"file of kind RankPolicy: the one group grows that ranks best by it, as with Cluster Autoscaler's expanders; its prices hold too. Without a policy, a preset and strategies groups grow together, by the cheapest plan"`
 	RankPreset                      string   `json:"rankPreset" flag:"rank-preset" help:"bundle of settings of such a policy: cluster-autoscaler or proposal"`
-	Strategies                      []string `json:"strategies" help:"what decides between node groups, one after the other: price, least-waste, most-pods, least-nodes, priority"`
+	Strategies                      []string `json:"strategies" help:"what decides between node groups, one after the other: price, least-waste, most-pods, least-nodes, priority, joint"`
 	USDPerFurtherType               float64  `json:"usdPerFurtherType" flag:"usd-per-further-type" help:"what each further type of new nodes counts as, in US dollars per hour"`
 	EnforceNodeGroupMinSize         bool     `json:"enforceNodeGroupMinSize" help:"groups with fewer nodes than their minimum grow to it"`
 	BalanceSimilarNodeGroups        bool     `json:"balanceSimilarNodeGroups" help:"groups whose nodes are alike but for their zone share what they grow by for pods, by their size"`

@@ -1,0 +1,258 @@
+#include "core/consolidate/board.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/fit/filters.h"
+#include "core/pack/fill.h"
+
+namespace loadline {
+namespace {
+
+int64_t PairKey(int32_t a, int32_t b) { return static_cast<int64_t>(a) << 32 | static_cast<uint32_t>(b); }
+
+bool HasEphemeralVolume(const PodShape& shape) {
+  return shape.rules != nullptr &&
+         std::any_of(shape.rules->volumes.begin(), shape.rules->volumes.end(),
+                     [](const PodVolume& volume) { return volume.kind == VolumeKind::kEphemeral; });
+}
+
+}  // namespace
+
+Board::Board(Snapshot* snapshot, const ConsolidationProblem& problem, const ConsolidationOptions& options,
+             WorkBudget* budget)
+    : snapshot_(*snapshot), problem_(problem), options_(options), budget_(budget) {
+  nodes_.resize(static_cast<size_t>(snapshot_.node_end()));
+  for (size_t i = 0; i < problem_.nodes.size(); ++i) {
+    const ConsolidationNode& entry = problem_.nodes[i];
+    const std::optional<NodeIndex> node = snapshot_.FindSlot(entry.slot);
+    if (!node.has_value()) continue;
+    BoardNode& known = nodes_[IndexOf(*node)];
+    known.group = entry.group;
+    known.usd = entry.usd_per_hour.value_or(0);
+    known.may_go = entry.may_go && entry.group >= 0 && entry.usd_per_hour.has_value();
+    known.problem = static_cast<int32_t>(i);
+    AddMovers(*node, entry);
+  }
+  for (const ConsolidationGroup& group : problem_.groups) group_nodes_.push_back(group.current_nodes);
+  node_count_ = problem_.cluster->node_count();
+  search_ = std::make_unique<FitSearch>(&snapshot_, &options_.fit);
+  MakeColumns();
+  MakeTemplates();
+}
+
+void Board::AddMovers(NodeIndex node, const ConsolidationNode& entry) {
+  const NodePods& pods = problem_.cluster->pods(entry.slot);
+  BoardNode& known = nodes_[IndexOf(node)];
+  for (const LeavingPod& pod : entry.pods) {
+    if (!known.may_go) {
+      // What is kept on a node that stays takes its room.
+      if (!pod.placeholder) continue;
+      const KeptRoom& kept = problem_.placeholders[static_cast<size_t>(pod.position)];
+      snapshot_.PlacePod(node, snapshot_.InternShape(kept.pod.shape));
+      continue;
+    }
+    Mover& mover = movers_.emplace_back();
+    const size_t position = static_cast<size_t>(pod.position);
+    int32_t shape = -1;
+    if (pod.placeholder) {
+      const KeptRoom& kept = problem_.placeholders[position];
+      shape = snapshot_.InternShape(kept.pod.shape);
+      mover.name = kept.name;
+      snapshot_.PlacePod(node, shape);
+    } else {
+      shape = snapshot_.ShapeOf(pods.pods()[position].shape);
+      mover.name = pods.name(position);
+      mover.uid = pods.uid(position);
+    }
+    mover.kind = KindOf(shape, HasEphemeralVolume(snapshot_.pod_shape(shape)));
+    mover.home = mover.node = node;
+    mover.pod = pod;
+    known.movers.push_back(static_cast<int32_t>(movers_.size()) - 1);
+    MoverKind& kind = kinds_[static_cast<size_t>(mover.kind)];
+    if (kind.count++ == 0) kind.first_mover = known.movers.back();
+  }
+}
+
+int32_t Board::KindOf(int32_t shape, bool by_name) {
+  if (static_cast<size_t>(shape) >= kind_of_shape_.size()) {
+    kind_of_shape_.resize(static_cast<size_t>(snapshot_.pod_shape_end()), -1);
+  }
+  int32_t& known = kind_of_shape_[static_cast<size_t>(shape)];
+  if (known >= 0 && !by_name) return known;
+  MoverKind& kind = kinds_.emplace_back();
+  kind.shape = shape;
+  kind.by_name = by_name;
+  return known = static_cast<int32_t>(kinds_.size()) - 1;
+}
+
+IncomingPod Board::PodOf(const MoverKind& kind) const {
+  IncomingPod pod;
+  pod.shape = snapshot_.pod_shape(kind.shape);
+  pod.names = problem_.cluster->resource_names();
+  return pod;
+}
+
+void Board::MakeColumns() {
+  std::set<ResourceId> resources;
+  std::vector<std::vector<CheckedRequest>> checked;
+  for (const MoverKind& kind : kinds_) {
+    if (!budget_->Spend()) break;
+    for (const CheckedRequest& entry : checked.emplace_back(CheckedRequests(PodOf(kind), options_.fit))) {
+      resources.insert(entry.id);
+    }
+  }
+  std::vector<ResourceId> columns(resources.begin(), resources.end());
+  const size_t width = columns.size() + 1;
+  for (size_t k = 0; k < kinds_.size(); ++k) {
+    MoverKind& kind = kinds_[k];
+    kind.request.assign(width, 0);
+    kind.request.back() = 1;
+    if (k >= checked.size()) {
+      kind.hopeless = true;
+      continue;
+    }
+    for (const CheckedRequest& entry : checked[k]) {
+      const auto at = std::lower_bound(columns.begin(), columns.end(), entry.id);
+      kind.request[static_cast<size_t>(at - columns.begin())] = entry.value;
+    }
+  }
+  room_ = std::make_unique<NodeRoom>(snapshot_, std::move(columns),
+                                     problem_.cluster->resource_names().Find("pods"));
+}
+
+void Board::MakeTemplates() {
+  templates_.resize(problem_.groups.size());
+  std::vector<std::unique_ptr<PodFit>> daemons;
+  for (const IncomingPod& pod : problem_.daemons) {
+    if (!budget_->Spend(10)) break;
+    daemons.push_back(std::make_unique<PodFit>(&snapshot_, pod, &options_.fit, budget_));
+  }
+  for (size_t group = 0; group < templates_.size(); ++group) {
+    if (!problem_.groups[group].node.has_value()) continue;
+    if (!budget_->Spend(static_cast<int64_t>(10 + daemons.size()))) return;
+    auto made = std::make_unique<BoardTemplate>();
+    snapshot_.Fork();
+    const std::string name = absl::StrCat("consolidate-", group);
+    const NodeIndex copy = snapshot_.AddNode({name, *problem_.groups[group].node, name});
+    for (const std::unique_ptr<PodFit>& daemon : daemons) {
+      daemon->Refresh(budget_);
+      if (daemon->Hopeless() || !daemon->FitsByItself(copy)) continue;
+      snapshot_.PlacePod(copy, daemon->shape());
+      made->daemons.push_back(daemon->shape());
+    }
+    made->free = room_->FreeOn(copy);
+    snapshot_.Revert();
+    templates_[group] = std::move(made);
+  }
+}
+
+double Board::WorthOf(NodeIndex node) const {
+  double worth = 0;
+  for (const int32_t mover : nodes_[IndexOf(node)].movers) {
+    worth += kinds_[static_cast<size_t>(movers_[static_cast<size_t>(mover)].kind)].worth;
+  }
+  return worth;
+}
+
+double Board::WorthOfRoom(std::span<const int64_t> free) const {
+  double worth = 0;
+  for (size_t i = 0; i < prices_.size(); ++i) {
+    worth += prices_[i] * static_cast<double>(std::max<int64_t>(0, free[i]));
+  }
+  return worth;
+}
+
+double Board::EfficiencyOf(size_t group) const {
+  const double usd = problem_.groups[group].usd_per_hour;
+  if (templates_[group] == nullptr) return 0;
+  return usd > 0 ? WorthOfRoom(templates_[group]->free) / usd : 1;
+}
+
+double Board::EfficiencyOf(NodeIndex node) const {
+  const double usd = nodes_[IndexOf(node)].usd;
+  return usd > 0 ? (WorthOfRoom(room_->FreeOn(node)) + WorthOf(node)) / usd : 1;
+}
+
+bool Board::Prepare(int32_t number) {
+  MoverKind& kind = kinds_[static_cast<size_t>(number)];
+  if (kind.hopeless) return false;
+  if (!kind.handle.has_value()) {
+    IncomingPod pod = PodOf(kind);
+    if (kind.by_name) {
+      const Mover& mover = movers_[static_cast<size_t>(kind.first_mover)];
+      pod.name.assign(mover.name.data(), mover.name.size());
+      pod.uid.assign(mover.uid.data(), mover.uid.size());
+    }
+    kind.handle = search_->Add(std::move(pod), budget_);
+  }
+  PodFit& fit = search_->fit(*kind.handle);
+  fit.Refresh(budget_);
+  kind.only_room = fit.OnlyNeedsRoom();
+  if (fit.Hopeless()) kind.hopeless = true;
+  return !kind.hopeless;
+}
+
+NodeIndex Board::AddNode(int32_t group) {
+  const size_t g = static_cast<size_t>(group);
+  // A node of the cluster may have any name: one that no node can have keeps them apart.
+  const std::string name = absl::StrCat(problem_.groups[g].name, "#", ++added_);
+  const NodeIndex node = snapshot_.AddNode({name, *problem_.groups[g].node, name});
+  for (const int32_t shape : templates_[g]->daemons) snapshot_.PlacePod(node, shape);
+  BoardNode& known = nodes_.emplace_back();
+  known.group = group;
+  known.usd = problem_.groups[g].usd_per_hour;
+  known.may_go = true;
+  known.is_new = true;
+  room_->Read(node);
+  return node;
+}
+
+void Board::ForgetNodes(int32_t node_end) {
+  nodes_.resize(static_cast<size_t>(node_end));
+  room_->Forget(node_end);
+}
+
+void Board::Place(int32_t number, NodeIndex node) {
+  const Mover& mover = movers_[static_cast<size_t>(number)];
+  const MoverKind& kind = kinds_[static_cast<size_t>(mover.kind)];
+  if (kind.by_name) {
+    snapshot_.PlacePod(node, kind.shape, mover.name, mover.uid);
+  } else {
+    snapshot_.PlacePod(node, kind.shape);
+  }
+  room_->Read(node);
+}
+
+int64_t Board::MostOn(int32_t number, int32_t group) {
+  const auto [known, is_new] = most_on_.try_emplace(PairKey(number, group), 0);
+  if (!is_new) return known->second;
+  const BoardTemplate* const made = templates_[static_cast<size_t>(group)].get();
+  const MoverKind& kind = kinds_[static_cast<size_t>(number)];
+  if (made == nullptr) return 0;
+  const int64_t room = CopiesThatFit(made->free, kind.request);
+  if (room == 0) return 0;
+  PodFit& pod = fit(number);
+  snapshot_.Fork();
+  const std::string name = absl::StrCat("consolidate-", group);
+  const NodeIndex copy = snapshot_.AddNode({name, *problem_.groups[static_cast<size_t>(group)].node, name});
+  int64_t most = 0;
+  if (pod.FitsByItself(copy)) {
+    most = room;
+    if (!kind.only_room) {
+      // One after the other. If none comes because of pods elsewhere, one is assumed: that may change.
+      int64_t placed = 0;
+      while (placed < room && budget_->Spend(pod.UnitsPerNode()) && pod.Fits(copy)) {
+        snapshot_.PlacePod(copy, kind.shape);
+        ++placed;
+      }
+      most = std::max<int64_t>(1, placed);
+    }
+  }
+  snapshot_.Revert();
+  return most_on_[PairKey(number, group)] = most;
+}
+
+}  // namespace loadline

@@ -1,0 +1,193 @@
+// What consolidation is asked, and what it answers: the bill, and moves that make it smaller.
+#ifndef LOADLINE_CORE_CONSOLIDATE_CONSOLIDATION_H_
+#define LOADLINE_CORE_CONSOLIDATE_CONSOLIDATION_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/base/resource_names.h"
+#include "core/base/work_budget.h"
+#include "core/cluster/cluster_state.h"
+#include "core/cluster/shapes.h"
+#include "core/fit/node_filter.h"
+
+namespace loadline {
+
+// --- the question ----------------------------------------------------------------------------------------
+
+// A node group. Prices are US dollars per hour.
+struct ConsolidationGroup {
+  std::string name;  // unique; names of new nodes are made from it
+  // What a new node of it is; nullopt: not known, and it gets none.
+  std::optional<NodeShape> node;
+  double usd_per_hour = 0;  // of a new node: finite, >= 0
+  // Nodes that it keeps, may have, and has now, with those on their way.
+  int64_t min_nodes = 0;
+  int64_t max_nodes = 0;
+  int64_t current_nodes = 0;
+};
+
+// A pod that has to find another place before its node goes.
+struct LeavingPod {
+  // In ClusterState::pods() of its node; of a placeholder, in ConsolidationProblem::placeholders.
+  int32_t position = 0;
+  bool placeholder = false;
+  // The disruption budget that its eviction takes from, in ConsolidationProblem::budgets; -1: none.
+  int32_t budget = -1;
+  // What it costs to disturb it once, US dollars: finite, >= 0.
+  double usd = 0;
+};
+
+// A node of the cluster, and whether it may go.
+struct ConsolidationNode {
+  Slot slot = Slot{-1};
+  int32_t group = -1;  // in ConsolidationProblem::groups; -1: none, and it stays
+  // nullopt: not known, and it stays.
+  std::optional<double> usd_per_hour;
+  bool may_go = false;
+  // Of a node that may go. Its other pods end with it. Of one that stays placeholders alone are read.
+  std::vector<LeavingPod> pods;
+};
+
+// Room that is kept by something else than a pod. It finds another place before its node goes.
+struct KeptRoom {
+  std::string name;  // unique
+  IncomingPod pod;   // names are those of the cluster
+};
+
+struct ConsolidationProblem {
+  const ClusterState* cluster = nullptr;  // outlives the call
+  std::vector<ConsolidationGroup> groups;
+  std::vector<ConsolidationNode> nodes;  // of the cluster, each at most once; a node that is left out stays
+  // By budget: how many pods it lets go at once, > 0 where a pod of a node that may go takes from it.
+  std::vector<int64_t> budgets;
+  std::vector<KeptRoom> placeholders;
+  // Each new node carries those of them that fit it, in this order.
+  std::vector<IncomingPod> daemons;
+  // Nodes that the cluster may have in all, also while both old and new ones are there; nullopt: no limit.
+  std::optional<int64_t> max_nodes;
+  // Seconds since 1970.
+  int64_t now_s = 0;
+};
+
+enum class ConsolidationMode {
+  kOff,      // the bill only
+  kRemove,   // nodes go whose pods fit elsewhere; no new ones
+  kReplace,  // also several nodes for several cheaper ones
+};
+
+struct ConsolidationOptions {
+  ConsolidationMode mode = ConsolidationMode::kReplace;
+  // A move saves at least so much per hour, so much of what the nodes cost that go, and within
+  // `payback_hours` what it costs to disturb its pods.
+  double least_saving_usd_per_hour = 0.001;
+  double least_saving_percent = 2;
+  double payback_hours = 1;
+  // Nodes that go by one move at most; of these that go at once, and pods that are disturbed at once. >= 1.
+  int64_t max_nodes_per_move = 24;
+  int64_t max_nodes_at_once = 10;
+  int64_t max_pods_at_once = 200;
+  // A node that was tried in vain is not tried again for so long, unless it changed.
+  int64_t retry_s = 600;
+  FitOptions fit;
+};
+
+// --- the answer ------------------------------------------------------------------------------------------
+
+// US dollars per hour. bound <= reachable <= now, but for nodes whose price is not known.
+struct ConsolidationBill {
+  double now = 0;  // what all nodes cost whose prices are known
+  double bound =
+      0;  // no arrangement costs less: of the pods that may move, on the groups and the room that is there
+  bool proven = false;   // the budget sufficed for the bound; else it is 0 beside what is fixed
+  double reachable = 0;  // after all moves
+  double fixed = 0;      // what nodes that may not go cost: part of all three
+  int64_t unpriced_nodes = 0;
+};
+
+// New nodes of one group.
+struct GroupGrowthCount {
+  int32_t group = 0;
+  int64_t nodes = 0;
+  friend bool operator==(const GroupGrowthCount&, const GroupGrowthCount&) = default;
+};
+
+// A node that takes a pod: one that is there, or the `number`th new one of a group in this plan, from 1.
+struct MoveTarget {
+  Slot slot = Slot{-1};
+  int32_t group = -1;
+  int32_t number = 0;
+  bool is_new() const { return group >= 0; }
+  friend bool operator==(const MoveTarget&, const MoveTarget&) = default;
+};
+
+struct PodTransfer {
+  Slot from;
+  int32_t position = 0;  // as in LeavingPod
+  bool placeholder = false;
+  MoveTarget to;
+  friend bool operator==(const PodTransfer&, const PodTransfer&) = default;
+};
+
+// Nodes that go, nodes that come in their place, and where all pods go. Complete in itself once those before
+// it are done.
+struct ConsolidationMove {
+  std::vector<Slot> remove;           // in name order
+  std::vector<GroupGrowthCount> add;  // by group
+  std::vector<int32_t> first_number;  // of these: the number of the first new node
+  std::vector<PodTransfer> pods;      // by node and position
+  double saves = 0;                   // US dollars per hour, > 0
+  double disturbance = 0;             // what it costs once to disturb its pods
+  int64_t disrupted = 0;              // pods, without placeholders
+  // Evictions in so many turns: no turn takes more of a budget than it has.
+  int64_t turns = 1;
+  // Moves of the same wave may go at once: budgets and the limits of ConsolidationOptions hold for all of
+  // them together. From 0, ascending.
+  int64_t wave = 0;
+};
+
+enum class KeepReason {
+  kFixed,           // it may not go
+  kWorthItsPrice,   // its pods are worth what it costs, at the shadow prices
+  kNoCheaperPlace,  // tried in vain
+  kSavesTooLittle,  // a cheaper arrangement saves less than the options ask for
+  kGroupAtMinimum,  // of its group no node may go
+  kTakesPods,       // pods of nodes that go move there
+  kNotTried,        // the budget ended before; the next call goes on
+  kModeOff,         // ConsolidationMode::kOff
+};
+absl::string_view Name(KeepReason reason);
+// What would have to change; empty where nothing can be said.
+absl::string_view AdviceOf(KeepReason reason);
+
+struct KeptNode {
+  Slot slot = Slot{-1};
+  KeepReason reason = KeepReason::kFixed;
+  double usd_per_hour = 0;  // 0 where it is not known
+  double worth = 0;         // of its leaving pods, at the shadow prices; of a node that may go
+};
+
+// What one unit of a resource is worth, US dollars per hour.
+struct ShadowPrice {
+  ResourceId resource;
+  double usd = 0;
+};
+
+struct ConsolidationPlan {
+  ConsolidationBill bill;
+  std::vector<ConsolidationMove> moves;
+  std::vector<KeptNode> keep;  // all other nodes of the problem, in name order
+  // Of the largest part of the cluster, by resource; what is in plenty is worth nothing.
+  std::vector<ShadowPrice> shadow_prices;
+  // By namespace, in name order: what its pods on nodes that may go are worth at the shadow prices.
+  std::vector<std::pair<std::string, double>> namespaces;
+  BudgetEnd cut_short_by = BudgetEnd::kNotEnded;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CONSOLIDATE_CONSOLIDATION_H_

@@ -1,0 +1,175 @@
+#include "core/consolidate/consolidator.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+
+#include "core/base/fingerprint.h"
+#include "core/cluster/scoped_fork.h"
+#include "core/consolidate/cost_bound.h"
+#include "core/consolidate/moves.h"
+
+namespace loadline {
+namespace {
+
+// What decides, beside nodes and pods, whether a move is found.
+uint64_t FingerprintOf(const ConsolidationProblem& problem, const ConsolidationOptions& options) {
+  FingerprintBuilder builder;
+  for (const ConsolidationGroup& group : problem.groups) {
+    builder.Add(group.name);
+    builder.Add(group.node.has_value() ? std::bit_cast<int64_t>(group.node->fingerprint) : 0);
+    builder.Add(std::bit_cast<int64_t>(group.usd_per_hour));
+    builder.Add(group.min_nodes);
+    builder.Add(group.max_nodes);
+  }
+  builder.Add(static_cast<int64_t>(options.mode));
+  builder.Add(std::bit_cast<int64_t>(options.least_saving_usd_per_hour));
+  builder.Add(std::bit_cast<int64_t>(options.least_saving_percent));
+  builder.Add(std::bit_cast<int64_t>(options.payback_hours));
+  builder.Add(options.max_nodes_per_move);
+  return builder.Finish();
+}
+
+ConsolidationBill BillOf(const ConsolidationProblem& problem, const CostBound& bound) {
+  ConsolidationBill bill;
+  for (const ConsolidationNode& node : problem.nodes) {
+    if (!node.usd_per_hour.has_value()) {
+      ++bill.unpriced_nodes;
+      continue;
+    }
+    bill.now += *node.usd_per_hour;
+    if (!node.may_go || node.group < 0) bill.fixed += *node.usd_per_hour;
+  }
+  bill.proven = bound.proven;
+  // The pods hold what they hold now: the bound is never above that.
+  bill.bound = std::min(bill.now, bill.fixed + bound.usd);
+  bill.reachable = bill.now;
+  return bill;
+}
+
+std::vector<std::pair<std::string, double>> WorthByNamespace(const Board& board) {
+  std::map<std::string, double> sums;
+  for (const MoverKind& kind : board.kinds()) {
+    sums[board.snapshot().pod_shape(kind.shape).namespace_name] +=
+        kind.worth * static_cast<double>(kind.count);
+  }
+  return {sums.begin(), sums.end()};
+}
+
+KeptNode KeptNodeOf(const Board& board, const Search& search, NodeIndex node, const std::set<Slot>& takes) {
+  const BoardNode& known = board.node(node);
+  KeptNode kept;
+  kept.slot = board.snapshot().slot(node);
+  kept.usd_per_hour = known.usd;
+  kept.worth = board.WorthOf(node);
+  if (!known.may_go) {
+    kept.worth = 0;
+    return kept;
+  }
+  kept.reason = KeepReason::kModeOff;
+  if (board.options().mode == ConsolidationMode::kOff) return kept;
+  kept.reason = takes.contains(kept.slot) ? KeepReason::kTakesPods
+                                          : search.ReasonOf(node).value_or(KeepReason::kNotTried);
+  if (kept.reason == KeepReason::kTakesPods && !takes.contains(kept.slot))
+    kept.reason = KeepReason::kNoCheaperPlace;
+  return kept;
+}
+
+}  // namespace
+
+absl::string_view Name(KeepReason reason) {
+  switch (reason) {
+    case KeepReason::kFixed:
+      return "Fixed";
+    case KeepReason::kWorthItsPrice:
+      return "WorthItsPrice";
+    case KeepReason::kNoCheaperPlace:
+      return "NoCheaperPlace";
+    case KeepReason::kSavesTooLittle:
+      return "SavesTooLittle";
+    case KeepReason::kGroupAtMinimum:
+      return "NodeGroupMinSizeReached";
+    case KeepReason::kTakesPods:
+      return "TakesPods";
+    case KeepReason::kNotTried:
+      return "NotTried";
+    case KeepReason::kModeOff:
+      return "Off";
+  }
+  return "invalid reason";
+}
+
+absl::string_view AdviceOf(KeepReason reason) {
+  switch (reason) {
+    case KeepReason::kFixed:
+    case KeepReason::kTakesPods:
+      return "";
+    case KeepReason::kWorthItsPrice:
+      return "Its pods would cost as much on any other nodes. Lower their requests, or add a group with "
+             "cheaper nodes.";
+    case KeepReason::kNoCheaperPlace:
+      return "No cheaper nodes within the limits take its pods together with those of others. Raise the "
+             "maximum of a "
+             "group, loosen the rules that keep its pods apart, or lower their requests.";
+    case KeepReason::kSavesTooLittle:
+      return "A cheaper arrangement saves less than asked for: lower the least saving, or the price of a "
+             "disturbed pod.";
+    case KeepReason::kGroupAtMinimum:
+      return "Lower the minimum of its group.";
+    case KeepReason::kNotTried:
+      return "Allow more work or time: the next call goes on here.";
+    case KeepReason::kModeOff:
+      return "Consolidation is off.";
+  }
+  return "";
+}
+
+ConsolidationPlan Consolidator::Plan(Snapshot* snapshot, const ConsolidationProblem& problem,
+                                     const ConsolidationOptions& options, WorkBudget* budget) {
+  const uint64_t groups = FingerprintOf(problem, options);
+  if (groups != groups_) tried_.clear();
+  groups_ = groups;
+  ConsolidationPlan plan;
+  const ScopedFork whole(snapshot);
+  Board board(snapshot, problem, options, budget);
+  std::vector<NodeIndex> order;
+  for (int32_t i = 0; i < board.node_end(); ++i) order.push_back(NodeIndex{i});
+  board.room().SetOrder(order);
+  CostBound bound = BoundCost(&board, budget);
+  plan.bill = BillOf(problem, bound);
+  std::vector<double> prices;
+  for (const ShadowPrice& price : bound.shadow_prices) prices.push_back(price.usd);
+  board.SetPrices(std::move(prices));
+  plan.shadow_prices = std::move(bound.shadow_prices);
+  plan.namespaces = WorthByNamespace(board);
+  Search search(&board, &tried_);
+  std::vector<MadeMove> made;
+  {
+    const ScopedFork tried(snapshot);
+    made = search.Run();
+  }
+  // Why nodes stay is told of the cluster as it is, with what their pods are worth.
+  plan.moves = OrderMoves(&board, made);
+  std::set<Slot> removed, takes;
+  for (const ConsolidationMove& move : plan.moves) {
+    plan.bill.reachable -= move.saves;
+    removed.insert(move.remove.begin(), move.remove.end());
+    for (const PodTransfer& pod : move.pods) {
+      if (!pod.to.is_new()) takes.insert(pod.to.slot);
+    }
+  }
+  for (int32_t i = 0; i < snapshot->node_end(); ++i) {
+    const NodeIndex node{i};
+    if (!snapshot->Contains(node) || board.node(node).problem < 0 || removed.contains(snapshot->slot(node)))
+      continue;
+    plan.keep.push_back(KeptNodeOf(board, search, node, takes));
+  }
+  std::sort(plan.keep.begin(), plan.keep.end(), [&](const KeptNode& a, const KeptNode& b) {
+    return problem.cluster->name(a.slot) < problem.cluster->name(b.slot);
+  });
+  plan.cut_short_by = budget->end();
+  return plan;
+}
+
+}  // namespace loadline

@@ -1,0 +1,33 @@
+// The cheapest cluster that holds the pods: what it costs, what it must cost, and how to get there.
+#ifndef LOADLINE_CORE_CONSOLIDATE_CONSOLIDATOR_H_
+#define LOADLINE_CORE_CONSOLIDATE_CONSOLIDATOR_H_
+
+#include "core/base/work_budget.h"
+#include "core/cluster/snapshot.h"
+#include "core/consolidate/consolidation.h"
+#include "core/consolidate/search.h"
+
+namespace loadline {
+
+// Plans again and again for one cluster. What was tried in vain is remembered from call to call, so that a
+// plan after few changes costs little, and one whose budget ended goes on with the nodes that were not tried.
+// Equal questions to new objects give equal answers. Not thread-safe.
+class Consolidator {
+ public:
+  // `snapshot` is of the problem's cluster, has all its changes, and is as before when the call returns.
+  // Cost: O(pods) and the trials of nodes that changed; see cost_bound.h, search.h and moves.h.
+  ConsolidationPlan Plan(Snapshot* snapshot, const ConsolidationProblem& problem,
+                         const ConsolidationOptions& options, WorkBudget* budget);
+
+  // Forgets what was tried.
+  void Forget() { tried_.clear(); }
+  const TriedNodes& tried() const { return tried_; }
+
+ private:
+  TriedNodes tried_;     // one for each node at most
+  uint64_t groups_ = 0;  // a hash of groups and options that it was tried with
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CONSOLIDATE_CONSOLIDATOR_H_

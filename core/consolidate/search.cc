@@ -1,0 +1,357 @@
+#include "core/consolidate/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "core/base/fingerprint.h"
+
+namespace loadline {
+namespace {
+
+constexpr int kMostRounds = 12;
+// Up to so many nodes are also replaced all at once, and packings are looked for longer.
+constexpr size_t kSmallCluster = 24;
+constexpr int64_t kExactWorkOfAll = 200'000;
+constexpr int64_t kExactWorkOfBlock = 10'000;
+// Blocks of nodes that are replaced together.
+constexpr size_t kBlockSizes[] = {16, 6, 2, 1};
+constexpr size_t kFirstBlock = 20;
+// Nodes whose pods are worth so much of their price are filled rather than replaced.
+constexpr double kWorthFilling = 0.85;
+
+size_t NodesThatMayGo(const Board& board) {
+  size_t count = 0;
+  for (int32_t i = 0; i < board.node_end(); ++i) count += board.node(NodeIndex{i}).may_go ? 1 : 0;
+  return count;
+}
+
+KeepReason ReasonFor(TrialEnd end) {
+  switch (end) {
+    case TrialEnd::kMade:
+    case TrialEnd::kNoPlace:
+    case TrialEnd::kNotCheaper:
+      return KeepReason::kNoCheaperPlace;
+    case TrialEnd::kSavesTooLittle:
+      return KeepReason::kSavesTooLittle;
+    case TrialEnd::kGroupAtMinimum:
+      return KeepReason::kGroupAtMinimum;
+    case TrialEnd::kCutShort:
+      return KeepReason::kNotTried;
+  }
+  return KeepReason::kNotTried;
+}
+
+}  // namespace
+
+Search::Search(Board* board, TriedNodes* tried)
+    : board_(*board),
+      tried_(*tried),
+      large_(NodesThatMayGo(*board) > kSmallCluster),
+      trial_(board, large_ ? 0 : kExactWorkOfBlock) {}
+
+std::vector<MadeMove> Search::Run() {
+  if (board_.options().mode == ConsolidationMode::kOff) return {};
+  for (int round = 0; round < kMostRounds && !board_.work()->ended(); ++round) {
+    if (!Round()) break;
+  }
+  Remember();
+  return std::move(moves_);
+}
+
+std::optional<KeepReason> Search::ReasonOf(NodeIndex node) const {
+  return IndexOf(node) < reasons_.size() ? reasons_[IndexOf(node)] : std::nullopt;
+}
+
+// Whether anything was made.
+bool Search::Round() {
+  // In a large cluster what was made is left alone, so that moves stay small.
+  if (!large_) {
+    touched_.clear();
+    reasons_.clear();
+  }
+  touched_.resize(static_cast<size_t>(board_.node_end()), false);
+  reasons_.resize(static_cast<size_t>(board_.node_end()));
+  SetOrder();
+  std::vector<Candidate> candidates = Candidates();
+  bool any = ReplaceEmptiest(&candidates);
+  any = RemoveEach(&candidates) || any;
+  if (board_.options().mode != ConsolidationMode::kReplace) return any;
+  any = ReplaceAll() || any;
+  const size_t most = static_cast<size_t>(board_.options().max_nodes_per_move);
+  for (const size_t size : kBlockSizes) {
+    if (board_.work()->ended()) break;
+    any = ReplaceBlocks(&candidates, std::min(size, most)) || any;
+  }
+  return any;
+}
+
+bool Search::MayGo(NodeIndex node) const {
+  if (!board_.snapshot().Contains(node) || !board_.node(node).may_go) return false;
+  const std::vector<int32_t>& movers = board_.node(node).movers;
+  return std::none_of(movers.begin(), movers.end(), [&](int32_t mover) {
+    return board_.kinds()[static_cast<size_t>(board_.movers()[static_cast<size_t>(mover)].kind)].hopeless;
+  });
+}
+
+std::vector<Search::Candidate> Search::Candidates() {
+  std::vector<Candidate> candidates;
+  const ConsolidationOptions& options = board_.options();
+  for (int32_t i = 0; i < board_.node_end(); ++i) {
+    const NodeIndex node{i};
+    if (!board_.snapshot().Contains(node) || !board_.node(node).may_go || touched_[IndexOf(node)]) continue;
+    if (!MayGo(node)) {
+      reasons_[IndexOf(node)] = KeepReason::kNoCheaperPlace;
+      continue;
+    }
+    const double usd = board_.node(node).usd, worth = board_.WorthOf(node);
+    if (worth >= usd * (1 - options.least_saving_percent / 100) || usd <= 0) {
+      reasons_[IndexOf(node)] = KeepReason::kWorthItsPrice;
+      continue;
+    }
+    const double share = worth / usd;
+    candidates.push_back({node, share, ContentOf(node), IsFresh(node, share)});
+    reasons_[IndexOf(node)] = KeepReason::kNotTried;
+  }
+  std::sort(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) {
+    return std::tie(a.share, a.content, board_.snapshot().name(a.node)) <
+           std::tie(b.share, b.content, board_.snapshot().name(b.node));
+  });
+  return candidates;
+}
+
+// Pods move to nodes that stay for sure, then to those of good types, the fullest first.
+void Search::SetOrder() {
+  constexpr double kSteps = 20;  // types that differ by less are as good
+  using Key = std::tuple<bool, double, double, uint64_t, NodeIndex>;
+  std::vector<Key> keys;
+  for (int32_t i = 0; i < board_.node_end(); ++i) {
+    const NodeIndex node{i};
+    const BoardNode& known = board_.node(node);
+    if (!board_.snapshot().Contains(node)) {
+      keys.emplace_back(true, 0, 0, 0, node);
+      continue;
+    }
+    const double share = known.usd > 0 ? board_.WorthOf(node) / known.usd : 1;
+    const double efficiency = std::round(std::min(1.0, board_.EfficiencyOf(node)) * kSteps);
+    keys.emplace_back(known.may_go, -efficiency, -share, ContentOf(node), node);
+  }
+  std::sort(keys.begin(), keys.end());
+  std::vector<NodeIndex> order;
+  for (const Key& key : keys) order.push_back(std::get<4>(key));
+  board_.room().SetOrder(std::move(order));
+}
+
+uint64_t Search::ContentOf(NodeIndex node) const {
+  // The sum is the same in whichever order pods came.
+  uint64_t content = static_cast<uint64_t>(board_.node(node).group) + 1;
+  for (const int32_t mover : board_.node(node).movers) {
+    const int32_t kind = board_.movers()[static_cast<size_t>(mover)].kind;
+    content += board_.snapshot().pod_shape(board_.kinds()[static_cast<size_t>(kind)].shape).fingerprint;
+  }
+  return content;
+}
+
+bool Search::IsFresh(NodeIndex node, double share) const {
+  if (board_.node(node).is_new) return true;
+  const auto found = tried_.find(board_.snapshot().name(node));
+  if (found == tried_.end()) return true;
+  const TriedNode& tried = found->second;
+  const int64_t age_s = board_.problem().now_s - tried.at_s;
+  return tried.fingerprint != board_.problem().cluster->fingerprint(board_.snapshot().slot(node)) ||
+         age_s < 0 || age_s >= board_.options().retry_s || std::abs(tried.share - share) > 0.01 ||
+         board_.node(node).movers.size() !=
+             board_.problem().nodes[static_cast<size_t>(board_.node(node).problem)].pods.size();
+}
+
+// Whether what the nodes cost above what their pods are worth is enough for a saving.
+bool Search::Promises(const std::vector<Candidate>& block) const {
+  double usd = 0, worth = 0;
+  for (const Candidate& candidate : block) {
+    usd += board_.node(candidate.node).usd;
+    worth += candidate.share * board_.node(candidate.node).usd;
+  }
+  const ConsolidationOptions& options = board_.options();
+  return usd - worth >= std::max(options.least_saving_usd_per_hour, options.least_saving_percent / 100 * usd);
+}
+
+int32_t Search::RootOf(int32_t move) {
+  while (parent_[static_cast<size_t>(move)] != move) move = parent_[static_cast<size_t>(move)];
+  return move;
+}
+
+// Whether the move that this becomes, with those whose work it takes off again, is within the limit.
+bool Search::SmallEnough(const std::vector<NodeIndex>& go) {
+  int64_t size = 0;
+  std::set<int32_t> with;
+  for (const NodeIndex node : go) {
+    if (!board_.node(node).is_new) ++size;
+    if (IndexOf(node) >= users_.size()) continue;
+    for (const int32_t user : users_[IndexOf(node)]) with.insert(RootOf(user));
+  }
+  for (const int32_t move : with) size += sizes_[static_cast<size_t>(move)];
+  return size <= board_.options().max_nodes_per_move;
+}
+
+void Search::Record(MadeMove move) {
+  const int32_t number = static_cast<int32_t>(moves_.size());
+  parent_.push_back(number);
+  sizes_.push_back(0);
+  users_.resize(static_cast<size_t>(board_.node_end()));
+  for (const NodeIndex node : move.removed) {
+    if (!board_.node(node).is_new) ++sizes_.back();
+    for (const int32_t user : users_[IndexOf(node)]) {
+      const int32_t root = RootOf(user);
+      if (root == number) continue;
+      parent_[static_cast<size_t>(root)] = number;
+      sizes_.back() += sizes_[static_cast<size_t>(root)];
+    }
+  }
+  for (const NodeIndex node : move.added) users_[IndexOf(node)].push_back(number);
+  for (const auto& [mover, from] : move.moved) {
+    std::vector<int32_t>& users = users_[IndexOf(board_.movers()[static_cast<size_t>(mover)].node)];
+    if (users.empty() || users.back() != number) users.push_back(number);
+  }
+  moves_.push_back(std::move(move));
+}
+
+bool Search::Try(const std::vector<NodeIndex>& go, bool may_add) {
+  if (!SmallEnough(go)) return false;
+  std::vector<MadeMove> made;
+  const TrialEnd end = trial_.Make(go, may_add, &made);
+  touched_.resize(static_cast<size_t>(board_.node_end()), false);
+  reasons_.resize(static_cast<size_t>(board_.node_end()));
+  if (end != TrialEnd::kMade) {
+    for (const NodeIndex node : go) {
+      std::optional<KeepReason>& reason = reasons_[IndexOf(node)];
+      // That something would be cheaper, but not by enough, says more than that nothing was found.
+      if (reason != KeepReason::kSavesTooLittle || end == TrialEnd::kCutShort) reason = ReasonFor(end);
+    }
+    return false;
+  }
+  for (MadeMove& move : made) {
+    Touch(move);
+    Record(std::move(move));
+  }
+  return true;
+}
+
+// What a move brought, and where its pods went, stays as it is in this round.
+void Search::Touch(const MadeMove& move) {
+  touched_.resize(static_cast<size_t>(board_.node_end()), false);
+  reasons_.resize(static_cast<size_t>(board_.node_end()));
+  for (const NodeIndex node : move.added) touched_[IndexOf(node)] = true;
+  for (const auto& [mover, from] : move.moved) {
+    const NodeIndex to = board_.movers()[static_cast<size_t>(mover)].node;
+    touched_[IndexOf(to)] = true;
+    reasons_[IndexOf(to)] = KeepReason::kTakesPods;
+  }
+}
+
+// The emptiest nodes of a large cluster, in blocks, onto new nodes of the best types. Their room is hidden,
+// so that no pod moves to a node that is to go after it; fuller nodes take pods.
+bool Search::ReplaceEmptiest(std::vector<Candidate>* candidates) {
+  if (!large_ || board_.options().mode != ConsolidationMode::kReplace) return false;
+  std::vector<Candidate> emptiest;
+  for (const Candidate& candidate : *candidates) {
+    if (candidate.share >= kWorthFilling) continue;
+    emptiest.push_back(candidate);
+    board_.room().Hide(candidate.node);
+  }
+  trial_.UseGoodTypes(true);
+  const bool any = ReplaceBlocks(
+      &emptiest, std::min(kFirstBlock, static_cast<size_t>(board_.options().max_nodes_per_move)));
+  trial_.UseGoodTypes(false);
+  SetOrder();
+  return any;
+}
+
+bool Search::RemoveEach(std::vector<Candidate>* candidates) {
+  bool any = false;
+  for (const Candidate& candidate : *candidates) {
+    if (board_.work()->ended()) break;
+    if (touched_[IndexOf(candidate.node)] || !candidate.fresh) continue;
+    if (!board_.snapshot().Contains(candidate.node)) continue;
+    any = Try({candidate.node}, /*may_add=*/false) || any;
+  }
+  std::erase_if(*candidates, [&](const Candidate& candidate) {
+    return !board_.snapshot().Contains(candidate.node) || touched_[IndexOf(candidate.node)];
+  });
+  return any;
+}
+
+bool Search::ReplaceBlocks(std::vector<Candidate>* candidates, size_t size) {
+  bool any = false;
+  std::vector<Candidate> left;
+  for (size_t begin = 0; begin < candidates->size(); begin += size) {
+    std::vector<Candidate> block;
+    for (size_t i = begin; i < std::min(candidates->size(), begin + size); ++i) {
+      const Candidate& candidate = (*candidates)[i];
+      const bool there = board_.snapshot().Contains(candidate.node);
+      if (there && !touched_[IndexOf(candidate.node)]) block.push_back(candidate);
+    }
+    const bool fresh = std::any_of(block.begin(), block.end(), [](const Candidate& c) { return c.fresh; });
+    if (!block.empty() && fresh && !board_.work()->ended() && Promises(block)) {
+      std::vector<NodeIndex> go;
+      for (const Candidate& candidate : block) go.push_back(candidate.node);
+      any = Try(go, /*may_add=*/true) || any;
+    }
+    for (const Candidate& candidate : block) {
+      if (board_.snapshot().Contains(candidate.node) && !touched_[IndexOf(candidate.node)])
+        left.push_back(candidate);
+    }
+  }
+  *candidates = std::move(left);
+  return any;
+}
+
+// A small cluster, packed anew as a whole.
+bool Search::ReplaceAll() {
+  std::vector<NodeIndex> all;
+  bool fresh = false;
+  for (int32_t i = 0; i < board_.node_end(); ++i) {
+    const NodeIndex node{i};
+    if (!MayGo(node) || touched_[IndexOf(node)]) continue;
+    all.push_back(node);
+    const double usd = board_.node(node).usd;
+    fresh = fresh || IsFresh(node, usd > 0 ? board_.WorthOf(node) / usd : 1);
+  }
+  const size_t most = std::min(kSmallCluster, static_cast<size_t>(board_.options().max_nodes_per_move));
+  if (!fresh || all.size() < 2 || all.size() > most || board_.work()->ended()) return false;
+  std::sort(all.begin(), all.end(), [&](NodeIndex a, NodeIndex b) {
+    return std::tuple(ContentOf(a), board_.snapshot().name(a)) <
+           std::tuple(ContentOf(b), board_.snapshot().name(b));
+  });
+  trial_.set_exact_work(kExactWorkOfAll);
+  const bool made = Try(all, /*may_add=*/true);
+  trial_.set_exact_work(large_ ? 0 : kExactWorkOfBlock);
+  return made;
+}
+
+void Search::Remember() {
+  TriedNodes kept;
+  for (int32_t i = 0; i < board_.node_end(); ++i) {
+    const NodeIndex node{i};
+    if (!board_.snapshot().Contains(node) || board_.node(node).is_new || !board_.node(node).may_go) continue;
+    const std::optional<KeepReason> reason = ReasonOf(node);
+    const std::string& name = board_.snapshot().name(node);
+    const auto before = tried_.find(name);
+    const double usd = board_.node(node).usd;
+    const double share = usd > 0 ? board_.WorthOf(node) / usd : 1;
+    const bool tried_now = reason == KeepReason::kNoCheaperPlace || reason == KeepReason::kSavesTooLittle;
+    if (tried_now) {
+      const uint64_t fingerprint = board_.problem().cluster->fingerprint(board_.snapshot().slot(node));
+      // Who took part because of others waits no longer for a turn of its own.
+      const bool again = before != tried_.end() && !IsFresh(node, share);
+      kept[name] = {fingerprint, again ? before->second.at_s : board_.problem().now_s, share, *reason};
+    } else if (before != tried_.end() && reason == KeepReason::kNotTried && !IsFresh(node, share)) {
+      kept[name] = before->second;
+      reasons_[IndexOf(node)] = before->second.reason;
+    }
+  }
+  tried_ = std::move(kept);
+}
+
+}  // namespace loadline

@@ -1,0 +1,96 @@
+// One move, made on the board if it pays.
+#ifndef LOADLINE_CORE_CONSOLIDATE_TRIAL_H_
+#define LOADLINE_CORE_CONSOLIDATE_TRIAL_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/consolidate/board.h"
+#include "core/pack/packing.h"
+
+namespace loadline {
+
+// What a move changed on the board, complete in itself after those before it.
+struct MadeMove {
+  std::vector<NodeIndex> removed;
+  std::vector<NodeIndex> added;
+  std::vector<std::pair<int32_t, NodeIndex>> moved;  // mover, and where it was before
+};
+
+enum class TrialEnd {
+  kMade,
+  kNoPlace,         // some pod has no other place within the limits
+  kNotCheaper,      // what would have to come costs as much
+  kSavesTooLittle,  // it would be cheaper, but by less than the options ask for
+  kGroupAtMinimum,
+  kCutShort,  // the budget ended
+};
+
+// Makes moves, one after the other. Not thread-safe.
+class Trial {
+ public:
+  // `exact_work`: units of work that one packing may take to look for the best.
+  Trial(Board* board, int64_t exact_work) : board_(*board), exact_work_(exact_work) {}
+
+  void set_exact_work(int64_t exact_work) { exact_work_ = exact_work; }
+
+  // Takes nodes off the board, each with pods that leave, and finds places for these: in room that is there,
+  // largest first, and with `may_add` on the cheapest new nodes for the rest. All filters hold for each
+  // placement. Unless the move saves what the options ask for, nothing has changed. Where parts of it have
+  // nothing to do with each other, each is a move, and those are left out that do not pay by themselves.
+  // With `good_types` only new nodes of the best types come, where these take the pods: what is free on them
+  // is of use to moves that follow. Cost: O(pods of the nodes) placements, and a packing.
+  void UseGoodTypes(bool good_types) { good_types_ = good_types; }
+  TrialEnd Make(std::vector<NodeIndex> go, bool may_add, std::vector<MadeMove>* made);
+
+ private:
+  struct Place {
+    int32_t mover;
+    NodeIndex to = kNoTarget;
+  };
+
+  // The nodes of the parts of a move, each part a list.
+  using Parts = std::vector<std::vector<NodeIndex>>;
+
+  TrialEnd MakeOnce(const std::vector<NodeIndex>& go, bool may_add, Parts* parts);
+  TrialEnd Arrange(const std::vector<NodeIndex>& go, bool may_add);
+  bool WithinLimits(const std::vector<NodeIndex>& go) const;
+  void TakeOff(const std::vector<NodeIndex>& go);
+  bool UseRoom();
+  std::optional<NodeIndex> FindRoom(int32_t kind);
+  TrialEnd AddNodes(double most_cost);
+  bool PackRest(double most_cost);
+  std::vector<int32_t> GroupsFor(const std::vector<int32_t>& kinds, double most_cost);
+  void PlacePacked(const Packing& packing, const std::vector<std::vector<int32_t>>& groups_of_type,
+                   std::vector<std::vector<size_t>> places_of_item);
+  bool AddForOne(Place* place);
+  void DropUnused();
+  void Begin();
+  void Leave(NodeIndex node);
+  NodeIndex Bring(int32_t group);
+  void Put(Place* place, NodeIndex node);
+  // The room of a group for new nodes while the old ones are there.
+  int64_t RoomOf(int32_t group) const;
+  double AddedCost() const;
+  double Required(double removed_usd) const;
+  Parts PartsThatPay(const std::vector<NodeIndex>& go) const;
+  void Undo(const std::vector<NodeIndex>& go);
+  void Keep(const Parts& parts, std::vector<MadeMove>* made);
+
+  Board& board_;
+  int64_t exact_work_;
+  bool good_types_ = false;
+  std::vector<Place> places_;  // of the pods that leave, largest first
+  std::vector<NodeIndex> added_;
+  std::vector<int64_t> added_of_;  // by group
+  std::vector<size_t> from_;       // by kind: where the search for room goes on
+  NodeIndex stuck_ = kNoTarget;    // whose pod has no place
+  int32_t first_new_ = 0;          // nodes from here on are those of this move
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CONSOLIDATE_TRIAL_H_

@@ -1,0 +1,162 @@
+#include "core/loop/consolidation_question.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/drain/eligibility.h"
+#include "core/drain/node_reason.h"
+#include "core/drain/rules.h"
+
+namespace loadline {
+namespace {
+
+class QuestionMaker {
+ public:
+  QuestionMaker(const DrainProblem& drain, const DrainOptions& options, const ConsolidationPrices& prices)
+      : drain_(drain),
+        state_(*drain.cluster),
+        eligibility_(options.eligibility),
+        prices_(prices),
+        budgets_(state_),
+        judge_(state_, budgets_, options.rules, drain.now_s) {
+    // How full a node is does not matter.
+    eligibility_.utilization_threshold = std::numeric_limits<double>::max();
+    eligibility_.gpu_utilization_threshold = std::numeric_limits<double>::max();
+    for (const DrainGroup& group : drain.groups) {
+      DrainGroup& own = groups_.emplace_back(group);
+      own.utilization_threshold.reset();
+      own.gpu_utilization_threshold.reset();
+    }
+  }
+
+  ConsolidationQuestion Make(const std::vector<LoopGroup>& groups) {
+    problem_.cluster = &state_;
+    problem_.now_s = drain_.now_s;
+    for (const LoopGroup& group : groups) AddGroup(group);
+    for (int32_t budget = 0; budget < budgets_.size(); ++budget) {
+      problem_.budgets.push_back(std::max<int64_t>(0, budgets_.left(budget)));
+    }
+    node_of_.assign(static_cast<size_t>(state_.slot_end()), -1);
+    for (int32_t i = 0; i < state_.slot_end(); ++i) {
+      if (state_.Occupied(Slot{i})) AddNode(Slot{i}, groups);
+    }
+    AddPlaceholders();
+    return {std::move(problem_), std::move(fixed_)};
+  }
+
+ private:
+  void AddGroup(const LoopGroup& group) {
+    ConsolidationGroup& added = problem_.groups.emplace_back();
+    added.name = group.drain.name;
+    if (group.usd_per_hour.has_value()) added.node = group.node;
+    added.usd_per_hour = group.usd_per_hour.value_or(0);
+    added.min_nodes = group.drain.min_nodes;
+    added.max_nodes = group.blocked_reason.empty() ? group.max_nodes : 0;
+    added.current_nodes = group.drain.target;
+  }
+
+  void AddNode(Slot slot, const std::vector<LoopGroup>& groups) {
+    ConsolidationNode& node = problem_.nodes.emplace_back();
+    node_of_[IndexOf(slot)] = static_cast<int32_t>(problem_.nodes.size()) - 1;
+    node.slot = slot;
+    if (IndexOf(slot) < drain_.group_of.size()) node.group = drain_.group_of[IndexOf(slot)];
+    if (node.group >= 0) node.usd_per_hour = groups[static_cast<size_t>(node.group)].usd_per_hour;
+    FixedNode fixed{slot};
+    fixed.reason = ReasonOf(slot, node.group);
+    if (fixed.reason == NodeReason::kNone && AddPods(&node, &fixed)) {
+      node.may_go = true;
+      return;
+    }
+    node.pods.clear();
+    fixed_.push_back(fixed);
+  }
+
+  NodeReason ReasonOf(Slot slot, int32_t group) const {
+    const DrainGroup* const of = group >= 0 ? &groups_[static_cast<size_t>(group)] : nullptr;
+    const NodeReason reason =
+        CheckEligibility(state_, {.slot = slot, .group = of}, eligibility_, drain_.now_s).reason;
+    if (reason != NodeReason::kNone) return reason;
+    if (of->atomic) return NodeReason::kAtomicScaleDownFailed;
+    return IsReady(state_, slot) ? NodeReason::kNone : NodeReason::kNotUnreadyLongEnough;
+  }
+
+  // False: a pod keeps the node.
+  bool AddPods(ConsolidationNode* node, FixedNode* fixed) {
+    const NodePodsJudgement judgement = judge_.JudgeNode(node->slot);
+    if (judgement.block.has_value()) {
+      fixed->reason = NodeReason::kBlockedByPod;
+      fixed->pod = PodRef::Pod(judgement.block->pod);
+      fixed->pod_reason = judgement.block->reason;
+      const int32_t shape = state_.pods(node->slot).pods()[judgement.block->pod].shape;
+      if (fixed->pod_reason == PodReason::kNotEnoughPdb)
+        fixed->budget = budgets_.Refuses(budgets_.UseOf(shape));
+      return false;
+    }
+    if (!judgement.wait.empty()) {
+      fixed->reason = NodeReason::kBlockedByOnCompletionPod;
+      fixed->pod = PodRef::Pod(judgement.wait.front());
+      return false;
+    }
+    for (const size_t position : judgement.move) {
+      const int32_t shape_id = state_.pods(node->slot).pods()[position].shape;
+      const PodShape& shape = state_.pod_shapes()[shape_id];
+      if (shape.finished) continue;  // it holds nothing, and nothing takes its place
+      const BudgetUse& use = budgets_.UseOf(shape_id);
+      if (const BudgetRefusal refusal = budgets_.Refuses(use); refusal != BudgetRefusal::kNone) {
+        *fixed = {node->slot, NodeReason::kBlockedByPod, PodRef::Pod(position), PodReason::kNotEnoughPdb,
+                  refusal};
+        return false;
+      }
+      LeavingPod& pod = node->pods.emplace_back();
+      pod.position = static_cast<int32_t>(position);
+      pod.budget = use.takes ? use.budget : -1;
+      pod.usd = PriceOf(TraitsOf(shape));
+    }
+    return true;
+  }
+
+  double PriceOf(const PodTraits& traits) const {
+    if (traits.placeholder) return 0;
+    double usd = prices_.usd_per_pod;
+    for (const DisturbancePrice& price : prices_.by_priority) {
+      if (traits.priority >= price.from_priority) usd = price.usd;
+    }
+    return usd;
+  }
+
+  // All that are kept, those on nodes that stay as well: their room is taken.
+  void AddPlaceholders() {
+    for (size_t i = 0; i < drain_.placeholders.size(); ++i) {
+      const DrainPlaceholder& placeholder = drain_.placeholders[i];
+      problem_.placeholders.push_back({placeholder.name, placeholder.pod});
+      const std::optional<Slot> slot = state_.Find(placeholder.node);
+      if (!slot.has_value()) continue;
+      LeavingPod pod;
+      pod.position = static_cast<int32_t>(i);
+      pod.placeholder = true;
+      problem_.nodes[static_cast<size_t>(node_of_[IndexOf(*slot)])].pods.push_back(pod);
+    }
+  }
+
+  const DrainProblem& drain_;
+  const ClusterState& state_;
+  EligibilityOptions eligibility_;
+  const ConsolidationPrices& prices_;
+  std::vector<DrainGroup> groups_;
+  DisruptionBudgets budgets_;
+  PodJudge judge_;
+  std::vector<int32_t> node_of_;  // by slot
+  ConsolidationProblem problem_;
+  std::vector<FixedNode> fixed_;
+};
+
+}  // namespace
+
+ConsolidationQuestion PrepareConsolidation(const DrainProblem& drain, const DrainOptions& options,
+                                           const std::vector<LoopGroup>& groups,
+                                           const ConsolidationPrices& prices) {
+  return QuestionMaker(drain, options, prices).Make(groups);
+}
+
+}  // namespace loadline

@@ -1,0 +1,52 @@
+// What consolidation is asked of a cluster whose groups and drain rules are known.
+#ifndef LOADLINE_CORE_LOOP_CONSOLIDATION_QUESTION_H_
+#define LOADLINE_CORE_LOOP_CONSOLIDATION_QUESTION_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/consolidate/consolidation.h"
+#include "core/drain/drain_question.h"
+#include "core/loop/plan_loop.h"
+
+namespace loadline {
+
+// What disturbing a pod costs once, US dollars, of pods with a priority from here on: finite, >= 0.
+struct DisturbancePrice {
+  int32_t from_priority = 0;
+  double usd = 0;
+};
+
+struct ConsolidationPrices {
+  double usd_per_pod = 0.0005;
+  // By priority, ascending: the last one that holds takes the place of `usd_per_pod`.
+  std::vector<DisturbancePrice> by_priority;
+};
+
+// A node that may not go, and why: as of drains.
+struct FixedNode {
+  Slot slot = Slot{-1};
+  NodeReason reason{};
+  std::optional<PodRef> pod;  // the one that keeps it there
+  PodReason pod_reason = PodReason::kNone;
+  BudgetRefusal budget = BudgetRefusal::kNone;
+};
+
+struct ConsolidationQuestion {
+  ConsolidationProblem problem;
+  std::vector<FixedNode> fixed;  // in the order of slots
+};
+
+// Prepares a question. A node may go under the rules of drains, but for utilization, which does not matter:
+// what its pods are worth decides. Nodes that are not ready, whose group has all of its nodes or none, or is
+// sized by utilization, stay; so do nodes with pods that run to completion first, or whose budget lets none
+// go now. `drain` outlives the question: cluster, groups, placeholders and time are its. `groups`: the same
+// ones, with what a new node is and costs; one that is blocked gets none. Cost: O(nodes + pods).
+ConsolidationQuestion PrepareConsolidation(const DrainProblem& drain, const DrainOptions& options,
+                                           const std::vector<LoopGroup>& groups,
+                                           const ConsolidationPrices& prices);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_CONSOLIDATION_QUESTION_H_

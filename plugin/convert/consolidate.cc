@@ -1,0 +1,264 @@
+#include "plugin/convert/consolidate.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "core/drain/node_reason.h"
+#include "plugin/convert/fields.h"
+#include "plugin/convert/parse.h"
+#include "plugin/convert/prices.h"
+#include "plugin/convert/text.h"
+
+namespace loadline {
+namespace {
+
+constexpr int kMostDisturbancePrices = 64;
+constexpr int kMostNamespaces = 10'000;
+// What moves, and nodes that stay, may take of an answer, in bytes.
+constexpr size_t kMoveBytes = size_t{2} << 20;
+constexpr size_t kKeepBytes = size_t{1} << 20;
+
+absl::Status DecodeDisturbancePrices(const v1::ConsolidationPolicy& message, ConsolidationPrices* prices) {
+  if (absl::Status status =
+          CheckSize("usd_by_priority", message.usd_by_priority_size(), kMostDisturbancePrices);
+      !status.ok()) {
+    return status;
+  }
+  std::map<int32_t, double> sorted;
+  for (int i = 0; i < message.usd_by_priority_size(); ++i) {
+    const v1::DisturbancePrice& price = message.usd_by_priority(i);
+    const std::string at = absl::StrCat("usd_by_priority[", i, "]");
+    if (absl::Status status = CheckNumber("usd", price.usd(), 0, kMaxPrice); !status.ok())
+      return Annotate(status, at);
+    if (!sorted.emplace(price.from_priority(), price.usd()).second) {
+      return Annotate(Refused(absl::StrCat("from_priority: ", price.from_priority(), " is there before")),
+                      at);
+    }
+  }
+  for (const auto& [priority, usd] : sorted) prices->by_priority.push_back({priority, usd});
+  return absl::OkStatus();
+}
+
+// Writes the answer, and knows what of it there is room for.
+class ConsolidationEncoder {
+ public:
+  ConsolidationEncoder(const DrainProblem& drain, const std::vector<LoopGroup>& groups)
+      : drain_(drain), groups_(groups), state_(*drain.cluster) {}
+
+  v1::ConsolidationMove Encode(const ConsolidationMove& move) const {
+    v1::ConsolidationMove message;
+    for (const Slot slot : move.remove) message.add_remove(std::string(state_.name(slot)));
+    for (size_t i = 0; i < move.add.size(); ++i) {
+      v1::GroupAddition* const add = message.add_add();
+      add->set_node_group(GroupName(move.add[i].group));
+      add->set_nodes(ToInt32(move.add[i].nodes));
+      add->set_first_number(move.first_number[i]);
+    }
+    for (const PodTransfer& pod : move.pods) Encode(pod, message.add_pods());
+    message.set_saves(move.saves);
+    message.set_disrupted(move.disrupted);
+    message.set_disturbance_usd(move.disturbance);
+    message.set_turns(move.turns);
+    message.set_wave(move.wave);
+    return message;
+  }
+
+  v1::ConsolidationKeep Encode(const KeptNode& kept, const FixedNode* fixed, int32_t group) const {
+    v1::ConsolidationKeep message;
+    message.set_node(std::string(state_.name(kept.slot)));
+    if (group >= 0) message.set_node_group(GroupName(group));
+    message.set_reason(std::string(ReasonName(kept, fixed)));
+    message.set_usd_per_hour(kept.usd_per_hour);
+    message.set_worth(kept.worth);
+    if (fixed == nullptr || !fixed->pod.has_value()) return message;
+    const size_t position = fixed->pod->position();
+    const NodePods& pods = state_.pods(kept.slot);
+    message.set_pod_namespace(state_.pod_shapes()[pods.pods()[position].shape].namespace_name);
+    message.set_pod_name(std::string(pods.name(position)));
+    if (fixed->pod_reason != PodReason::kNone) message.set_pod_reason(std::string(Name(fixed->pod_reason)));
+    if (fixed->budget != BudgetRefusal::kNone) message.set_budget_refusal(std::string(Name(fixed->budget)));
+    return message;
+  }
+
+  static absl::string_view ReasonName(const KeptNode& kept, const FixedNode* fixed) {
+    return kept.reason == KeepReason::kFixed && fixed != nullptr ? Name(fixed->reason) : Name(kept.reason);
+  }
+  static absl::string_view AdviceFor(const KeptNode& kept, const FixedNode* fixed) {
+    return kept.reason == KeepReason::kFixed && fixed != nullptr ? EntryOf(fixed->reason).advice
+                                                                 : AdviceOf(kept.reason);
+  }
+
+ private:
+  const std::string& GroupName(int32_t group) const { return groups_[static_cast<size_t>(group)].drain.name; }
+
+  void Encode(const PodTransfer& pod, v1::PodTransfer* message) const {
+    const size_t position = static_cast<size_t>(pod.position);
+    if (pod.placeholder) {
+      message->set_name(drain_.placeholders[position].name);
+      message->set_placeholder(true);
+    } else {
+      const NodePods& pods = state_.pods(pod.from);
+      message->set_namespace_(state_.pod_shapes()[pods.pods()[position].shape].namespace_name);
+      message->set_name(std::string(pods.name(position)));
+    }
+    message->set_from(std::string(state_.name(pod.from)));
+    message->set_to(pod.to.is_new() ? absl::StrCat(GroupName(pod.to.group), "#", pod.to.number)
+                                    : std::string(state_.name(pod.to.slot)));
+  }
+
+  const DrainProblem& drain_;
+  const std::vector<LoopGroup>& groups_;
+  const ClusterState& state_;
+};
+
+void EncodeBill(const ConsolidationBill& bill, v1::ConsolidationBill* message) {
+  message->set_now(bill.now);
+  message->set_bound(bill.bound);
+  message->set_proven(bill.proven);
+  message->set_reachable(bill.reachable);
+  message->set_fixed(bill.fixed);
+  message->set_unpriced_nodes(bill.unpriced_nodes);
+}
+
+void EncodeGroupBills(const ConsolidationQuestion& question, const std::vector<LoopGroup>& groups,
+                      const PriceModel& prices, v1::PlanConsolidationResponse* response) {
+  std::vector<int64_t> nodes(groups.size(), 0);
+  for (const ConsolidationNode& node : question.problem.nodes) {
+    if (node.group >= 0) ++nodes[static_cast<size_t>(node.group)];
+  }
+  for (size_t i = 0; i < groups.size(); ++i) {
+    v1::GroupBill* const bill = response->add_groups();
+    bill->set_node_group(groups[i].drain.name);
+    bill->set_nodes(nodes[i]);
+    if (!groups[i].usd_per_hour.has_value()) {
+      response->add_groups_left_out(groups[i].drain.name);
+      continue;
+    }
+    bill->set_usd_per_hour(*groups[i].usd_per_hour * static_cast<double>(nodes[i]));
+    const v1::NodePrice price = EncodeNodePrice(PriceNode(prices, groups[i].priced));
+    bill->set_price_source(v1::NodePrice::Source_Name(price.source()));
+  }
+}
+
+void EncodeNamespaces(std::vector<std::pair<std::string, double>> namespaces,
+                      v1::PlanConsolidationResponse* response) {
+  if (namespaces.size() > kMostNamespaces) {
+    std::stable_sort(namespaces.begin(), namespaces.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    namespaces.resize(kMostNamespaces);
+    std::sort(namespaces.begin(), namespaces.end());
+  }
+  for (const auto& [name, usd] : namespaces) {
+    v1::NamespaceBill* const bill = response->add_namespaces();
+    bill->set_name(name);
+    bill->set_usd_per_hour(usd);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<DecodedConsolidationPolicy> DecodeConsolidationPolicy(const v1::ConsolidationPolicy& message) {
+  DecodedConsolidationPolicy decoded;
+  ConsolidationOptions& options = decoded.options;
+  switch (message.mode()) {
+    case v1::ConsolidationPolicy::MODE_UNSPECIFIED:
+    case v1::ConsolidationPolicy::REPLACE:
+      options.mode = ConsolidationMode::kReplace;
+      break;
+    case v1::ConsolidationPolicy::REMOVE:
+      options.mode = ConsolidationMode::kRemove;
+      break;
+    case v1::ConsolidationPolicy::OFF:
+      options.mode = ConsolidationMode::kOff;
+      break;
+    default:
+      return NoSuchValue("mode", static_cast<int>(message.mode()));
+  }
+  Fields fields;
+  const auto number = [&](absl::string_view field, bool has, double value, double lowest, double highest,
+                          double* to) {
+    if (!has) return;
+    fields.Keep(CheckNumber(field, value, lowest, highest));
+    *to = value;
+  };
+  const auto count = [&](absl::string_view field, bool has, int64_t value, int64_t highest, int64_t* to) {
+    if (!has) return;
+    fields.Range(field, value, 1, highest);
+    *to = value;
+  };
+#define FIELD(name) #name, message.has_##name(), message.name()
+  number(FIELD(least_saving_usd_per_hour), 0, kMaxPrice, &options.least_saving_usd_per_hour);
+  number(FIELD(least_saving_percent), 0, 100, &options.least_saving_percent);
+  number(FIELD(usd_per_disturbed_pod), 0, kMaxPrice, &decoded.prices.usd_per_pod);
+  number(FIELD(payback_hours), 1e-6, 8760, &options.payback_hours);
+  count(FIELD(max_nodes_per_move), 10'000, &options.max_nodes_per_move);
+  count(FIELD(max_nodes_at_once), INT32_MAX, &options.max_nodes_at_once);
+  count(FIELD(max_pods_at_once), INT32_MAX, &options.max_pods_at_once);
+#undef FIELD
+  if (!fields.status().ok()) return fields.status();
+  if (absl::Status status = DecodeDisturbancePrices(message, &decoded.prices); !status.ok()) return status;
+  return decoded;
+}
+
+v1::PlanLoopRequest LoopPart(const v1::PlanConsolidationRequest& request) {
+  v1::PlanLoopRequest part;
+  part.set_now_s(request.now_s());
+  *part.mutable_groups() = request.groups();
+  *part.mutable_daemon_pods() = request.daemon_pods();
+  *part.mutable_drain() = request.drain();
+  *part.mutable_fit() = request.fit();
+  part.set_max_nodes_total(request.max_nodes_total());
+  return part;
+}
+
+void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationQuestion& question,
+                         const DrainProblem& drain, const std::vector<LoopGroup>& groups,
+                         const PriceModel& prices, v1::PlanConsolidationResponse* response) {
+  const ConsolidationEncoder encoder(drain, groups);
+  EncodeBill(plan.bill, response->mutable_bill());
+  size_t bytes = 0;
+  for (const ConsolidationMove& move : plan.moves) {
+    v1::ConsolidationMove message = encoder.Encode(move);
+    bytes += message.ByteSizeLong() + kEntryOverhead;
+    if (bytes > kMoveBytes) break;
+    *response->add_moves() = std::move(message);
+  }
+  response->set_moves_total(static_cast<int64_t>(plan.moves.size()));
+  absl::flat_hash_map<Slot, const FixedNode*> fixed;
+  for (const FixedNode& node : question.fixed) fixed[node.slot] = &node;
+  absl::flat_hash_map<Slot, int32_t> group_of;
+  for (const ConsolidationNode& node : question.problem.nodes) group_of[node.slot] = node.group;
+  std::map<std::string, v1::ConsolidationReason> reasons;
+  bytes = 0;
+  for (const KeptNode& kept : plan.keep) {
+    const auto found = fixed.find(kept.slot);
+    const FixedNode* const why = found == fixed.end() ? nullptr : found->second;
+    v1::ConsolidationReason& reason = reasons[std::string(ConsolidationEncoder::ReasonName(kept, why))];
+    reason.set_nodes(reason.nodes() + 1);
+    reason.set_usd_per_hour(reason.usd_per_hour() + kept.usd_per_hour);
+    reason.set_advice(std::string(ConsolidationEncoder::AdviceFor(kept, why)));
+    if (bytes > kKeepBytes) continue;
+    v1::ConsolidationKeep message = encoder.Encode(kept, why, group_of[kept.slot]);
+    bytes += message.ByteSizeLong() + kEntryOverhead;
+    if (bytes <= kKeepBytes) *response->add_keep() = std::move(message);
+  }
+  response->set_keep_total(static_cast<int64_t>(plan.keep.size()));
+  for (auto& [name, reason] : reasons) {
+    reason.set_reason(name);
+    *response->add_reasons() = std::move(reason);
+  }
+  EncodeGroupBills(question, groups, prices, response);
+  EncodeNamespaces(plan.namespaces, response);
+  for (const ShadowPrice& price : plan.shadow_prices) {
+    v1::ShadowPrice* const message = response->add_shadow_prices();
+    message->set_resource(std::string(drain.cluster->resource_names().name(price.resource)));
+    message->set_usd_per_hour(price.usd * (price.resource == kCpu ? 1000 : 1));
+  }
+  response->set_cut_short_by(std::string(Name(plan.cut_short_by)));
+}
+
+}  // namespace loadline

@@ -1,0 +1,39 @@
+// Questions about what a cluster must cost, and answers.
+#ifndef LOADLINE_PLUGIN_CONVERT_CONSOLIDATE_H_
+#define LOADLINE_PLUGIN_CONVERT_CONSOLIDATE_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/consolidate/consolidation.h"
+#include "core/drain/drain_question.h"
+#include "core/loop/consolidation_question.h"
+#include "core/loop/plan_loop.h"
+#include "core/price/price_model.h"
+#include "loadline/v1/consolidate.pb.h"
+#include "loadline/v1/loop.pb.h"
+#include "plugin/convert/scale_up_problem.h"
+
+namespace loadline {
+
+struct DecodedConsolidationPolicy {
+  ConsolidationOptions options;  // without the filters
+  ConsolidationPrices prices;
+};
+
+// Errors: kInvalidArgument  names the field
+absl::StatusOr<DecodedConsolidationPolicy> DecodeConsolidationPolicy(const v1::ConsolidationPolicy& message);
+
+// The parts that a question about a loop has as well; without a cluster.
+v1::PlanLoopRequest LoopPart(const v1::PlanConsolidationRequest& request);
+
+// Fills in all but what was left out. `groups`: as `question` was prepared with. Of moves and of nodes that
+// stay as many are told as go into a bounded answer.
+void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationQuestion& question,
+                         const DrainProblem& drain, const std::vector<LoopGroup>& groups,
+                         const PriceModel& prices, v1::PlanConsolidationResponse* response);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_CONSOLIDATE_H_

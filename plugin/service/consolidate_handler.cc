@@ -1,0 +1,74 @@
+#include <utility>
+#include <vector>
+
+#include "core/consolidate/consolidator.h"
+#include "core/loop/consolidation_question.h"
+#include "loadline/v1/consolidate.pb.h"
+#include "loadline/v1/drain.pb.h"
+#include "loadline/v1/loop.pb.h"
+#include "plugin/convert/consolidate.h"
+#include "plugin/convert/drain.h"
+#include "plugin/convert/left_out.h"
+#include "plugin/convert/loop.h"
+#include "plugin/convert/prices.h"
+#include "plugin/convert/text.h"
+#include "plugin/service/handlers.h"
+#include "plugin/service/question_cluster.h"
+#include "plugin/service/question_limits.h"
+#include "plugin/service/undo.h"
+#include "plugin/service/views.h"
+
+namespace loadline {
+
+absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
+    const v1::PlanConsolidationRequest& request, const Deadline& deadline, Views* views) {
+  if (absl::Status status = CheckBudget(request); !status.ok()) return status;
+  absl::StatusOr<DecodedConsolidationPolicy> policy = DecodeConsolidationPolicy(request.policy());
+  if (!policy.ok()) return Annotate(policy.status(), "policy");
+  const absl::StatusOr<PriceModel> prices = DecodePriceModel(request.prices());
+  if (!prices.ok()) return Annotate(prices.status(), "prices");
+  const v1::PlanLoopRequest part = LoopPart(request);
+  absl::StatusOr<v1::PlanDrainRequest> drain_part = DrainPart(part);
+  if (!drain_part.ok()) return drain_part.status();
+  *drain_part->mutable_placeholders() = request.placeholders();
+  const absl::StatusOr<DecodedDrainOptions> drain = DecodeDrainOptions(request.drain(), request.fit());
+  if (!drain.ok()) return Annotate(drain.status(), "drain");
+  absl::StatusOr<QuestionCluster> cluster = QuestionCluster::Of(request, deadline, views);
+  if (!cluster.ok()) return cluster.status();
+
+  SharedView& shared = cluster->shared();
+  View& view = shared.view;
+  const v1::ScaleUpProblem growth = GrowthPart(part);
+  absl::StatusOr<DecodedProblem> decoded =
+      DecodeProblem(growth, growth.pods(), PodGrouping::kShape, view.cluster().resource_names(),
+                    shared.OptionsOfQuestion());
+  if (!decoded.ok()) return decoded.status();
+  SelectLabelKeys(&view, &*decoded);
+  LeftOutList left_out;
+  UndoUnlessKept undo(&shared);
+  const absl::StatusOr<DrainProblem> problem =
+      DecodeDrainProblem(*drain_part, shared.OptionsOfQuestion(), &view, &left_out);
+  if (!problem.ok()) return problem.status();
+  Complete(view.label_keys(), &*decoded);
+
+  const std::vector<LoopGroup> groups = LoopGroups(part, *decoded, *problem, *prices);
+  ConsolidationQuestion question = PrepareConsolidation(*problem, drain->options, groups, policy->prices);
+  question.problem.daemons = std::move(decoded->daemons);
+  if (request.max_nodes_total() > 0) question.problem.max_nodes = request.max_nodes_total();
+  policy->options.fit = decoded->fit;
+  WorkBudget budget = BudgetOf(request, kConsolidationWork, shared.limits.question_bytes, deadline);
+  const ConsolidationPlan plan =
+      Consolidator().Plan(undo.snapshot(), question.problem, policy->options, &budget);
+
+  v1::PlanConsolidationResponse response;
+  EncodeConsolidation(plan, question, *problem, groups, *prices, &response);
+  response.set_clamped_amounts(decoded->clamped_amounts);
+  left_out.Add(decoded->left_out);
+  left_out.Add(shared.LeftOut());
+  TellLeftOut(left_out, &response);
+  absl::StatusOr<v1::PlanConsolidationResponse> sized = Sized(std::move(response), "ask about fewer groups");
+  if (sized.ok()) undo.Keep();
+  return sized;
+}
+
+}  // namespace loadline

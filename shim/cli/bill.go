@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/consolidate"
+	"loadline.dev/shim/drain"
+	"loadline.dev/shim/leftout"
+	"loadline.dev/shim/nodegroup"
+	"loadline.dev/shim/ranking"
+	"loadline.dev/shim/scaleup"
+)
+
+// billSource says what is asked of the bill: groups, prices, and which moves are wanted.
+type billSource struct {
+	groups, now, mode                           string
+	leastUSD, leastPercent, podUSD, payback     float64
+	nodesPerMove, nodesAtOnce, podsAtOnce       int32
+	maxNodesTotal                               int32
+	systemPods, localStorage, customControllers bool
+	prices                                      []string
+	filters                                     filterFlags
+}
+
+func (s *billSource) addTo(flags *pflag.FlagSet) {
+	s.filters.addTo(flags)
+	flags.StringVar(&s.groups, "groups", "", "file with node groups, kind "+nodegroup.Kind+
+		"; without it they are derived from instance type, zone and capacity type of the nodes")
+	flags.StringArrayVar(&s.prices, "prices", nil, "price list, CSV; may be repeated (default: those that are built in, "+
+		strings.Join(ranking.DefaultCatalogues, " and ")+")")
+	flags.StringVar(&s.now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
+	flags.StringVar(&s.mode, "mode", "replace", "off: the bill only; remove: nodes go, none come; replace")
+	flags.Float64Var(&s.leastUSD, "least-saving", 0.001, "a move saves at least so many USD per hour")
+	flags.Float64Var(&s.leastPercent, "least-saving-percent", 2,
+		"and so many percent of what the nodes cost that go")
+	flags.Float64Var(&s.podUSD, "pod-disruption-cost", 0.0005,
+		"what it costs to disturb a pod once, in USD: a move saves that of its pods within --payback-hours")
+	flags.Float64Var(&s.payback, "payback-hours", 1, "see --pod-disruption-cost")
+	flags.Int32Var(&s.nodesPerMove, "max-nodes-per-move", 24, "nodes that go by one move at most")
+	flags.Int32Var(&s.nodesAtOnce, "max-nodes-at-once", 10, "nodes that go by moves of one wave at most")
+	flags.Int32Var(&s.podsAtOnce, "max-pods-at-once", 200, "pods that moves of one wave disturb at most")
+	flags.Int32Var(&s.maxNodesTotal, "max-nodes-total", 0, "nodes that the cluster may have in all; 0: any number")
+	flags.BoolVar(&s.systemPods, "skip-nodes-with-system-pods", true, "nodes with pods of kube-system stay")
+	flags.BoolVar(&s.localStorage, "skip-nodes-with-local-storage",
+		true, "nodes with pods that store data on the node stay")
+	flags.BoolVar(&s.customControllers, "skip-nodes-with-custom-controller-pods",
+		true, "nodes with pods of controllers that are not built in stay")
+}
+
+func (s *billSource) policy() (*loadlinev1.ConsolidationPolicy, error) {
+	mode, ok := loadlinev1.ConsolidationPolicy_Mode_value[strings.ToUpper(s.mode)]
+	if !ok || mode == 0 || s.mode != strings.ToLower(s.mode) {
+		return nil, usagef("--mode %q: must be one of off, remove, replace", s.mode)
+	}
+	return &loadlinev1.ConsolidationPolicy{
+		Mode:                  loadlinev1.ConsolidationPolicy_Mode(mode),
+		LeastSavingUsdPerHour: &s.leastUSD, LeastSavingPercent: &s.leastPercent,
+		UsdPerDisturbedPod: &s.podUSD, PaybackHours: &s.payback,
+		MaxNodesPerMove: &s.nodesPerMove, MaxNodesAtOnce: &s.nodesAtOnce, MaxPodsAtOnce: &s.podsAtOnce,
+	}, nil
+}
+
+// priceModel returns the lists that are asked, and what to say of them.
+func (s *billSource) priceModel() (*loadlinev1.PriceModel, string, error) {
+	p := ranking.Default()
+	for _, name := range s.prices {
+		if err := p.AddCatalogue(name); err != nil {
+			return nil, "", err
+		}
+	}
+	if len(s.prices) > 0 {
+		return p.PriceModel(), "", nil
+	}
+	note := "Prices are list prices that are built in, " + strings.Join(ranking.DefaultCatalogues, " and ") +
+		"; name your own with --prices."
+	if err := p.AddDefaultCatalogues(); err != nil {
+		return nil, "", err
+	}
+	return p.PriceModel(), note, nil
+}
+
+// billPlan is an answer, and what it was asked with.
+type billPlan struct {
+	*loadlinev1.PlanConsolidationResponse
+	notes   []string
+	leftOut leftout.List
+}
+
+// billFlags are the flags of `bill` and `consolidate`.
+type billFlags struct {
+	sourceFlags
+	billSource
+	engine engineFlags
+	output outputFlag
+}
+
+func (a *app) newBill() *cobra.Command {
+	return a.billCommand(&cobra.Command{
+		Use:   "bill",
+		Short: "Show what a cluster costs, what it must cost at least, and the first moves between",
+		Long: `Show what the nodes of a cluster cost per hour, a bound that no arrangement of the same pods on these node
+groups undercuts, what is paid for nothing between both, and by which moves it can be saved; and what the
+pods of each namespace cost.
+
+Nothing is changed and nothing needs to be installed: it reads a live cluster with any kubeconfig that may
+list objects, or a dump. What was assumed is said below the answer.`,
+		Example: `  loadline bill
+  kubectl get nodes,pods,pdb,rs,sts,ds,jobs,rc,namespaces,pv,pvc,storageclasses,csinodes -A -o json | loadline bill -f -
+  loadline bill -f cluster.json --prices aws-us-east-1.csv -o html > bill.html`,
+	}, (*billPlan).billForms, formTable, formJSON, formYAML, formHTML)
+}
+
+func (a *app) newConsolidate() *cobra.Command {
+	return a.billCommand(&cobra.Command{
+		Use:   "consolidate",
+		Short: "Show by which moves nodes can go, or be replaced by cheaper ones",
+		Long: `Show moves that each save money: nodes that go, nodes that come in their place, and where every pod goes.
+The first saves most per disturbed pod; moves of the same wave can be made at once. For every node that
+stays it says why. Nothing is changed.
+
+A pod goes to a node, or to GROUP#N: the Nth new node of that group.`,
+		Example: `  loadline consolidate -f cluster.json -o json
+  loadline consolidate --mode remove --groups groups.yaml`,
+	}, (*billPlan).consolidateForms, formTable, formJSON, formYAML)
+}
+
+func (a *app) billCommand(command *cobra.Command, forms func(*billPlan) answer, names ...string) *cobra.Command {
+	var f billFlags
+	command.Args = cobra.NoArgs
+	command.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := f.output.check(); err != nil {
+			return err
+		}
+		b, err := f.ask(cmd.Context(), &f.sourceFlags, f.engine, a.streams.In)
+		if err != nil {
+			return err
+		}
+		return f.output.write(a.streams.Out, forms(b))
+	}
+	flags := command.Flags()
+	addSourceFlags(flags, &f.sourceFlags)
+	f.billSource.addTo(flags)
+	addEngineFlag(flags, &f.engine)
+	addOutputFlag(flags, &f.output, names...)
+	return command
+}
+
+// ask has the cluster planned.
+func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engineFlags,
+	stdin io.Reader) (*billPlan, error) {
+	now, err := (&drainSource{now: s.now}).time()
+	if err != nil {
+		return nil, err
+	}
+	request := &loadlinev1.PlanConsolidationRequest{NowS: now.Unix(), MaxNodesTotal: s.maxNodesTotal,
+		Drain: &loadlinev1.DrainOptions{SkipNodesWithSystemPods: &s.systemPods,
+			SkipNodesWithLocalStorage: &s.localStorage, SkipNodesWithCustomControllerPods: &s.customControllers}}
+	if request.Policy, err = s.policy(); err != nil {
+		return nil, err
+	}
+	if request.Fit, err = s.filters.fit(); err != nil {
+		return nil, err
+	}
+	b := &billPlan{}
+	var note string
+	if request.Prices, note, err = s.priceModel(); err != nil {
+		return nil, err
+	}
+	if note != "" {
+		b.notes = append(b.notes, note)
+	}
+	var file nodegroup.File
+	if s.groups != "" {
+		if file, err = nodegroup.Load(s.groups); err != nil {
+			return nil, err
+		}
+	}
+	growing, shrinking, derived := scaleup.New(file.Groups), drain.NewGroups(file.Groups), consolidate.NewGroups()
+	c, err := load(ctx, source, engine, stdin, loadOptions{planning: true, object: growing.AddObject,
+		pod: growing.AddPod, node: func(node *v1.Node) {
+			growing.AddNode(node)
+			shrinking.AddNode(node)
+			derived.AddNode(node)
+		}})
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	problem, err := growing.Problem()
+	if err != nil {
+		return nil, err
+	}
+	request.DaemonPods = problem.GetDaemonPods()
+	b.assume(source, c, s.groups == "", derived, now)
+	client := loadlinev1.NewAutoscalerClient(c.conn)
+	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
+		request.Cluster = &loadlinev1.PlanConsolidationRequest_Changes{Changes: at}
+		var err error
+		if s.groups == "" {
+			request.Groups, err = derived.Proto(c.view.Slot)
+		} else {
+			request.Groups, err = loopGroups(problem, shrinking, c.view.Slot, nil)
+		}
+		if err != nil {
+			return err
+		}
+		b.PlanConsolidationResponse, err = client.PlanConsolidation(ctx, request)
+		return err
+	})
+	if err != nil {
+		return nil, engineError(err)
+	}
+	c.leaveOut(&b.leftOut)
+	b.leftOut.Add(growing.LeftOut()...)
+	b.leftOut.AddAnswer(b.PlanConsolidationResponse)
+	b.noteAnswer()
+	return b, nil
+}
+
+// assume says what is taken for granted beside the question.
+func (b *billPlan) assume(source *sourceFlags, c *cluster, groups bool, derived *consolidate.Groups, _ time.Time) {
+	if groups {
+		b.notes = append(b.notes, fmt.Sprintf("Without --groups, %s derived from pool, instance type, zone, capacity "+
+			"type and taints of the nodes: each may become empty and may grow without limit, and no other instance type "+
+			"is considered.", plural(derived.Len(), "node group")+areOrIs(derived.Len())))
+		if count := derived.Untyped(); count > 0 {
+			b.notes = append(b.notes, fmt.Sprintf("%s no label %s: priced by CPU and memory at base rates, "+
+				"and what a price list of GCE adds for disks.",
+				plural(count, "node")+haveOrHas(count), v1.LabelInstanceTypeStable))
+		}
+	}
+	if source.file != "" {
+		assumed := &drainPlan{options: &loadlinev1.DrainOptions{}}
+		assumed.assume(c)
+		b.notes = append(b.notes, assumed.notes...)
+	}
+}
+
+func areOrIs(count int) string {
+	if count == 1 {
+		return " is"
+	}
+	return " are"
+}
+
+func haveOrHas(count int) string {
+	if count == 1 {
+		return " has"
+	}
+	return " have"
+}
+
+// noteAnswer says what the answer itself leaves open.
+func (b *billPlan) noteAnswer() {
+	bill := b.GetBill()
+	if count := bill.GetUnpricedNodes(); count > 0 {
+		b.notes = append(b.notes, fmt.Sprintf("%s no known price: not counted, and stay.",
+			plural(int(count), "node")+haveOrHas(int(count))))
+	}
+	if !bill.GetProven() {
+		b.notes = append(b.notes, "The bound is not worked out: work or time was used up.")
+	}
+	if what := b.GetCutShortBy(); what != "" {
+		b.notes = append(b.notes, "The plan was cut short by "+what+": there may be more to save.")
+	}
+	if told := int64(len(b.GetMoves())); told < b.GetMovesTotal() {
+		b.notes = append(b.notes, fmt.Sprintf("Only the first %d of %d moves are told.", told, b.GetMovesTotal()))
+	}
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+func billArgs(command string, args ...string) []string {
+	return append([]string{command, "-f", "testdata/drain.json", "--now", drainNow}, args...)
+}
+
+// Eight nodes of 4 CPUs and 16 GiB, at base rates 4 * 0.033174 + 16 * 0.004446 each, with a boot disk of 100 GiB for
+// 0.10 a month. On two of them a pod stays.
+const drainNodePrice = 0.203832 + 100*0.10/720
+
+func TestBillOfADump(t *testing.T) {
+	out, errs, code := run(t, "loadline", "", billArgs("bill", "-o", "json")...)
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	var got billAnswer
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(got.Now-8*drainNodePrice) > 1e-6 || math.Abs(got.Fixed-2*drainNodePrice) > 1e-6 {
+		t.Errorf("now %v, fixed %v", got.Now, got.Fixed)
+	}
+	if got.Bound < got.Fixed-1e-9 || got.Bound > got.Reachable+1e-9 || got.Reachable > got.Now {
+		t.Errorf("bound %v, reachable %v, now %v", got.Bound, got.Reachable, got.Now)
+	}
+	if math.Abs(got.Gap-(got.Now/got.Bound-1)) > 1e-9 || len(got.Moves) == 0 || len(got.Moves) > firstMoves {
+		t.Errorf("gap %v, %d moves", got.Gap, len(got.Moves))
+	}
+	notes := strings.Join(got.Notes, " ")
+	for _, want := range []string{"built in", "derived from pool, instance type", "8 nodes have no label", "no ds or jobs"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes do not say %q: %s", want, notes)
+		}
+	}
+}
+
+// Every node goes or stays, and every pod goes to a node that does not.
+func TestConsolidateAnswersForEachNode(t *testing.T) {
+	out, errs, code := run(t, "loadline", "", billArgs("consolidate", "-o", "json")...)
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	var got consolidateAnswer
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	gone, saved := map[string]bool{}, 0.0
+	for _, move := range got.Moves {
+		saved += move.Saves
+		for _, node := range move.Remove {
+			gone[node] = true
+		}
+	}
+	for _, move := range got.Moves {
+		for _, pod := range move.Pods {
+			if gone[pod.To] || !gone[pod.From] {
+				t.Errorf("%s moves from %s to %s", pod.Pod, pod.From, pod.To)
+			}
+		}
+	}
+	if len(gone)+len(got.Keep) != 8 || math.Abs(got.Bill.Now-got.Bill.Reachable-saved) > 1e-9 {
+		t.Errorf("%d go, %d stay; %v saved of %+v", len(gone), len(got.Keep), saved, got.Bill)
+	}
+	for _, keep := range got.Keep {
+		if keep.Reason != "BlockedByPod" || keep.BlockingPod == "" || keep.WhatWouldHelp == "" {
+			t.Errorf("%+v", keep)
+		}
+	}
+}
+
+func TestBillRefuses(t *testing.T) {
+	for _, c := range []struct{ flag, value, want string }{
+		{"--mode", "Replace", `--mode "Replace": must be one of off, remove, replace`},
+		{"--mode", "mode_unspecified", "must be one of"},
+		{"--now", "soon", `--now "soon"`},
+		{"--least-saving-percent", "101", "policy: least_saving_percent"},
+		{"--payback-hours", "0", "policy: payback_hours"},
+		{"--pod-disruption-cost", "-1", "policy: usd_per_disturbed_pod"},
+		{"--max-nodes-per-move", "0", "policy: max_nodes_per_move"},
+		{"--groups", "testdata/none.yaml", "testdata/none.yaml"},
+		{"--prices", "testdata/none.csv", "testdata/none.csv"},
+	} {
+		if _, errs, code := run(t, "loadline", "", billArgs("bill", c.flag, c.value)...); code == 0 || !strings.Contains(errs, c.want) {
+			t.Errorf("%s %s: exit %d: %s", c.flag, c.value, code, errs)
+		}
+	}
+}
+
+// typedNode is a node of an instance type, with a pod that requests so many CPUs.
+func typedNode(name, instance, cpus string, pod string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q,"labels":{"node.kubernetes.io/instance-type":%q,
+"kubernetes.io/hostname":%q}},"status":{"capacity":{"cpu":%q,"memory":"16Gi","pods":"110"},"allocatable":{"cpu":%q,
+"memory":"16Gi","pods":"110"},"conditions":[{"type":"Ready","status":"True"}]}},
+{"apiVersion":"v1","kind":"Pod","metadata":{"name":"pod-%s","namespace":"shop","ownerReferences":[{"apiVersion":"apps/v1",
+"kind":"ReplicaSet","name":"web","uid":"u","controller":true}]},"spec":{"nodeName":%q,"containers":[{"name":"c","image":"i",
+"resources":{"requests":{"cpu":%q,"memory":"1Gi"}}}]},"status":{"phase":"Running",
+"conditions":[{"type":"Ready","status":"True"}]}}`, name, instance, name, cpus, cpus, name, name, pod)
+}
+
+// Two nodes of 2xlarge with a core each give way to one of large that is there; prices are those that are built in.
+func TestBillDerivesGroupsAndPricesThem(t *testing.T) {
+	dump := `{"apiVersion":"v1","kind":"List","items":[` + strings.Join([]string{
+		typedNode("big-1", "m5.2xlarge", "8", "500m"), typedNode("big-2", "m5.2xlarge", "8", "500m"),
+		typedNode("small-1", "m5.large", "2", "2")}, ",") +
+		`,{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"web","namespace":"shop","uid":"u"},"spec":{"replicas":3},"status":{"replicas":3}}]}`
+	out, errs, code := run(t, "loadline", dump, "consolidate", "-f", "-", "-o", "json")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	var got consolidateAnswer
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	// 0.384 each and 0.096: the pods of both big ones fit on another small one.
+	if math.Abs(got.Bill.Now-0.864) > 1e-9 || math.Abs(got.Bill.Reachable-0.192) > 1e-9 {
+		t.Fatalf("%+v", got.Bill)
+	}
+	if len(got.Moves) != 1 || len(got.Moves[0].Remove) != 2 || len(got.Moves[0].Add) != 1 ||
+		got.Moves[0].Add[0] != (consolidateAdd{"m5.large", 1}) {
+		t.Fatalf("%+v", got.Moves)
+	}
+	for _, pod := range got.Moves[0].Pods {
+		if pod.To != "m5.large#1" {
+			t.Errorf("%+v", pod)
+		}
+	}
+	// Without new nodes one big node takes the pods of the other.
+	out, _, _ = run(t, "loadline", dump, "bill", "-f", "-", "--mode", "remove", "-o", "json")
+	var bill billAnswer
+	if err := json.Unmarshal([]byte(out), &bill); err != nil || math.Abs(bill.Reachable-0.48) > 1e-9 {
+		t.Errorf("reachable %v, %v", bill.Reachable, err)
+	}
+	if len(bill.Namespaces) != 1 || bill.Namespaces[0].Name != "shop" || *bill.Namespaces[0].USD <= 0 {
+		t.Errorf("%+v", bill.Namespaces)
+	}
+}
+
+func TestBillPageAndWhy(t *testing.T) {
+	page, errs, code := run(t, "loadline", "", billArgs("bill", "-o", "html")...)
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	for _, want := range []string{"<svg", "lower bound", "paid now", "after all moves", "What stays"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	out, errs, code := run(t, "loadline", "", "why", "node/node-8", "-f", "testdata/drain.json", "--now", drainNow)
+	if code != 0 || !strings.Contains(out, "Consolidation: it goes by move 1") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}

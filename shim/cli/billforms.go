@@ -1,0 +1,347 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/report"
+	"loadline.dev/shim/report/texttable"
+)
+
+// billAnswer is the answer of `bill` as data. Amounts are US dollars per hour.
+type billAnswer struct {
+	Now        float64           `json:"now"`
+	Bound      float64           `json:"bound"`
+	Gap        float64           `json:"gap"`
+	Reachable  float64           `json:"reachable"`
+	Fixed      float64           `json:"fixed"`
+	Groups     []billPart        `json:"groups"`
+	Namespaces []billPart        `json:"namespaces"`
+	Moves      []consolidateMove `json:"moves"`
+	MovesTotal int64             `json:"movesTotal"`
+	Stay       []billStay        `json:"stay"`
+	Notes      []string          `json:"notes"`
+}
+
+// billPart is what a group or a namespace costs; USD is null where the price is not known.
+type billPart struct {
+	Name  string   `json:"name"`
+	USD   *float64 `json:"usd"`
+	Nodes int64    `json:"nodes,omitempty"`
+}
+
+// billStay is a reason for which nodes stay.
+type billStay struct {
+	Reason        string  `json:"reason"`
+	Nodes         int64   `json:"nodes"`
+	USD           float64 `json:"usd"`
+	WhatWouldHelp string  `json:"whatWouldHelp"`
+}
+
+// consolidateAnswer is the answer of `consolidate` as data.
+type consolidateAnswer struct {
+	Bill struct {
+		Now       float64 `json:"now"`
+		Bound     float64 `json:"bound"`
+		Reachable float64 `json:"reachable"`
+	} `json:"bill"`
+	Moves      []consolidateMove `json:"moves"`
+	MovesTotal int64             `json:"movesTotal"`
+	Keep       []consolidateKeep `json:"keep"`
+	Notes      []string          `json:"notes"`
+}
+
+// consolidateMove is complete in itself once those before it are done. To is a node, or GROUP#N.
+type consolidateMove struct {
+	Remove    []string         `json:"remove"`
+	Add       []consolidateAdd `json:"add"`
+	Pods      []consolidatePod `json:"pods"`
+	Saves     float64          `json:"saves"`
+	Disrupted int64            `json:"disrupted"`
+	Turns     int64            `json:"turns"`
+	Wave      int64            `json:"wave"`
+}
+
+type consolidateAdd struct {
+	Group string `json:"group"`
+	Count int32  `json:"count"`
+}
+
+type consolidatePod struct {
+	Pod  string `json:"pod"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+type consolidateKeep struct {
+	Node          string  `json:"node"`
+	NodeGroup     string  `json:"nodeGroup"`
+	Reason        string  `json:"reason"`
+	BlockingPod   string  `json:"blockingPod,omitempty"`
+	PodReason     string  `json:"podReason,omitempty"`
+	BudgetRefusal string  `json:"budgetRefusal,omitempty"`
+	USD           float64 `json:"usd"`
+	Worth         float64 `json:"worth"`
+	WhatWouldHelp string  `json:"whatWouldHelp"`
+}
+
+// firstMoves is how many moves `bill` tells.
+const firstMoves = 5
+
+func newConsolidateMove(m *loadlinev1.ConsolidationMove) consolidateMove {
+	move := consolidateMove{Remove: m.GetRemove(), Add: []consolidateAdd{}, Pods: []consolidatePod{},
+		Saves: m.GetSaves(), Disrupted: m.GetDisrupted(), Turns: m.GetTurns(), Wave: m.GetWave()}
+	for _, add := range m.GetAdd() {
+		move.Add = append(move.Add, consolidateAdd{add.GetNodeGroup(), add.GetNodes()})
+	}
+	for _, pod := range m.GetPods() {
+		move.Pods = append(move.Pods, consolidatePod{podOf(pod.GetNamespace(), pod.GetName()), pod.GetFrom(), pod.GetTo()})
+	}
+	return move
+}
+
+func (b *billPlan) moves(most int) []consolidateMove {
+	moves := []consolidateMove{}
+	for _, m := range b.GetMoves()[:min(most, len(b.GetMoves()))] {
+		moves = append(moves, newConsolidateMove(m))
+	}
+	return moves
+}
+
+func (b *billPlan) advice() map[string]string {
+	advice := map[string]string{}
+	for _, reason := range b.GetReasons() {
+		advice[reason.GetReason()] = reason.GetAdvice()
+	}
+	return advice
+}
+
+// gap is what is paid above the bound, as a share of it.
+func (b *billPlan) gap() float64 {
+	if bound := b.GetBill().GetBound(); bound > 0 {
+		return b.GetBill().GetNow()/bound - 1
+	}
+	return 0
+}
+
+func (b *billPlan) billData() billAnswer {
+	bill := b.GetBill()
+	out := billAnswer{Now: bill.GetNow(), Bound: bill.GetBound(), Gap: b.gap(), Reachable: bill.GetReachable(),
+		Fixed: bill.GetFixed(), Groups: []billPart{}, Namespaces: []billPart{}, Moves: b.moves(firstMoves),
+		MovesTotal: b.GetMovesTotal(), Stay: []billStay{}, Notes: append([]string{}, b.notes...)}
+	for _, group := range b.GetGroups() {
+		out.Groups = append(out.Groups, billPart{group.GetNodeGroup(), group.UsdPerHour, group.GetNodes()})
+	}
+	for _, namespace := range b.GetNamespaces() {
+		usd := namespace.GetUsdPerHour()
+		out.Namespaces = append(out.Namespaces, billPart{Name: namespace.GetName(), USD: &usd})
+	}
+	for _, reason := range b.GetReasons() {
+		out.Stay = append(out.Stay, billStay{reason.GetReason(), reason.GetNodes(), reason.GetUsdPerHour(),
+			reason.GetAdvice()})
+	}
+	return out
+}
+
+func (b *billPlan) consolidateData() consolidateAnswer {
+	out := consolidateAnswer{Moves: b.moves(len(b.GetMoves())), MovesTotal: b.GetMovesTotal(),
+		Keep: []consolidateKeep{}, Notes: append([]string{}, b.notes...)}
+	out.Bill.Now, out.Bill.Bound, out.Bill.Reachable = b.GetBill().GetNow(), b.GetBill().GetBound(),
+		b.GetBill().GetReachable()
+	advice := b.advice()
+	for _, k := range b.GetKeep() {
+		out.Keep = append(out.Keep, newConsolidateKeep(k, advice))
+	}
+	return out
+}
+
+func newConsolidateKeep(k *loadlinev1.ConsolidationKeep, advice map[string]string) consolidateKeep {
+	return consolidateKeep{Node: k.GetNode(), NodeGroup: k.GetNodeGroup(), Reason: k.GetReason(),
+		BlockingPod: podOf(k.GetPodNamespace(), k.GetPodName()), PodReason: k.GetPodReason(),
+		BudgetRefusal: k.GetBudgetRefusal(), USD: k.GetUsdPerHour(), Worth: k.GetWorth(),
+		WhatWouldHelp: advice[k.GetReason()]}
+}
+
+func usd(amount float64) string { return fmt.Sprintf("%.3f", amount) }
+
+// verdict is the bill in a line.
+func (b *billPlan) verdict() string {
+	bill := b.GetBill()
+	text := fmt.Sprintf("%s USD/h is paid; no arrangement of these pods costs less than %s", usd(bill.GetNow()),
+		usd(bill.GetBound()))
+	if b.GetMovesTotal() == 0 {
+		return text + "; no move pays"
+	}
+	return fmt.Sprintf("%s; %s reach %s and save %s a month", text, plural(int(b.GetMovesTotal()), "move"),
+		usd(bill.GetReachable()), fmt.Sprintf("%.0f USD", (bill.GetNow()-bill.GetReachable())*730))
+}
+
+// partOf says what becomes of a node, as a sentence; empty: nothing is known of it.
+func (b *billPlan) partOf(node string) string {
+	for i, m := range b.GetMoves() {
+		if slices.Contains(m.GetRemove(), node) {
+			goes, comes := moveTexts(newConsolidateMove(m))
+			if comes == "-" {
+				comes = "no node"
+			}
+			return fmt.Sprintf("Consolidation: it goes by move %d, which takes %s, brings %s, moves %s and saves %s USD/h.",
+				i+1, goes, comes, plural(int(m.GetDisrupted()), "pod"), usd(m.GetSaves()))
+		}
+	}
+	for _, k := range b.GetKeep() {
+		if k.GetNode() == node {
+			return strings.TrimSpace(fmt.Sprintf("Consolidation: it stays, %s; it costs %s USD/h, and the pods that would leave "+
+				"it are worth %s. %s", k.GetReason(), usd(k.GetUsdPerHour()), usd(k.GetWorth()), b.advice()[k.GetReason()]))
+		}
+	}
+	return ""
+}
+
+// moveTexts are a move in words: what goes, what comes.
+func moveTexts(m consolidateMove) (goes, comes string) {
+	var add []string
+	for _, entry := range m.Add {
+		add = append(add, fmt.Sprintf("%d %s", entry.Count, entry.Group))
+	}
+	goes = strings.Join(m.Remove, " ")
+	if len(m.Remove) > 4 {
+		goes = fmt.Sprintf("%s and %d more", strings.Join(m.Remove[:3], " "), len(m.Remove)-3)
+	}
+	return goes, cmp.Or(strings.Join(add, ", "), "-")
+}
+
+func moveTable(w io.Writer, moves []consolidateMove) error {
+	table := texttable.New(texttable.Column{Header: "WAVE", Align: texttable.Right},
+		texttable.Column{Header: "GOES"}, texttable.Column{Header: "COMES"},
+		texttable.Column{Header: "USD/H", Align: texttable.Right}, texttable.Column{Header: "PODS", Align: texttable.Right})
+	for _, m := range moves {
+		goes, comes := moveTexts(m)
+		table.Row(fmt.Sprint(m.Wave), goes, comes, usd(m.Saves), fmt.Sprint(m.Disrupted))
+	}
+	return table.Write(w)
+}
+
+// dearest are the parts that cost most.
+func dearest(parts []billPart, most int) []billPart {
+	sorted := slices.Clone(parts)
+	slices.SortStableFunc(sorted, func(x, y billPart) int { return cmp.Compare(value(y.USD), value(x.USD)) })
+	return sorted[:min(most, len(sorted))]
+}
+
+func value(usd *float64) float64 {
+	if usd == nil {
+		return -1
+	}
+	return *usd
+}
+
+func (b *billPlan) writeNotes(w io.Writer) error {
+	for _, note := range b.notes {
+		if _, err := fmt.Fprintln(w, texttable.Escape(note)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const mostParts = 15
+
+func (b *billPlan) billForms() answer {
+	data := b.billData()
+	whole := struct {
+		billAnswer
+		leftOutAnswer
+	}{data, leftOutOf(&b.leftOut)}
+	return answer{data: whole, leftOut: &b.leftOut, page: b.page, table: func(w io.Writer) error {
+		fmt.Fprintf(w, "%s.\n\n", texttable.Escape(b.verdict()))
+		groups := texttable.New(texttable.Column{Header: "NODE GROUP"},
+			texttable.Column{Header: "NODES", Align: texttable.Right}, texttable.Column{Header: "USD/H", Align: texttable.Right})
+		for _, part := range dearest(data.Groups, mostParts) {
+			price := "?"
+			if part.USD != nil {
+				price = usd(*part.USD)
+			}
+			groups.Row(part.Name, fmt.Sprint(part.Nodes), price)
+		}
+		namespaces := texttable.New(texttable.Column{Header: "NAMESPACE"},
+			texttable.Column{Header: "USD/H AT SHADOW PRICES", Align: texttable.Right})
+		for _, part := range dearest(data.Namespaces, mostParts) {
+			namespaces.Row(part.Name, usd(*part.USD))
+		}
+		stay := texttable.New(texttable.Column{Header: "STAY", Align: texttable.Right}, texttable.Column{Header: "REASON"},
+			texttable.Column{Header: "USD/H", Align: texttable.Right}, texttable.Column{Header: "WHAT WOULD HELP"})
+		for _, reason := range data.Stay {
+			stay.Row(fmt.Sprint(reason.Nodes), reason.Reason, usd(reason.USD), reason.WhatWouldHelp)
+		}
+		writers := []func(io.Writer) error{groups.Write, namespaces.Write, stay.Write}
+		if len(data.Moves) > 0 {
+			writers = slices.Insert(writers, 0, func(w io.Writer) error { return moveTable(w, data.Moves) })
+		}
+		for _, write := range writers {
+			if err := write(w); err != nil {
+				return err
+			}
+			fmt.Fprintln(w)
+		}
+		return b.writeNotes(w)
+	}}
+}
+
+func (b *billPlan) consolidateForms() answer {
+	data := b.consolidateData()
+	whole := struct {
+		consolidateAnswer
+		leftOutAnswer
+	}{data, leftOutOf(&b.leftOut)}
+	return answer{data: whole, leftOut: &b.leftOut, table: func(w io.Writer) error {
+		fmt.Fprintf(w, "%s.\n\n", texttable.Escape(b.verdict()))
+		if len(data.Moves) > 0 {
+			if err := moveTable(w, data.Moves); err != nil {
+				return err
+			}
+			fmt.Fprintln(w)
+		}
+		keep := texttable.New(texttable.Column{Header: "STAYS"}, texttable.Column{Header: "REASON"},
+			texttable.Column{Header: "POD"}, texttable.Column{Header: "USD/H", Align: texttable.Right},
+			texttable.Column{Header: "WORTH", Align: texttable.Right})
+		for _, k := range data.Keep {
+			keep.Row(k.Node, strings.TrimSpace(k.Reason+" "+k.PodReason), k.BlockingPod, usd(k.USD), usd(k.Worth))
+		}
+		if err := keep.Write(w); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+		return b.writeNotes(w)
+	}}
+}
+
+func (b *billPlan) page(w io.Writer) error {
+	data := b.billData()
+	page := report.Bill{Title: "Bill", Verdict: b.verdict() + ".", Lines: b.notes, Now: data.Now, Bound: data.Bound,
+		Reachable: data.Reachable, Fixed: data.Fixed}
+	for _, part := range dearest(data.Groups, 30) {
+		if part.USD != nil {
+			page.Groups = append(page.Groups, report.BillPart{Name: fmt.Sprintf("%s (%s)", part.Name,
+				plural(int(part.Nodes), "node")), USD: *part.USD})
+		}
+	}
+	for _, part := range dearest(data.Namespaces, 30) {
+		page.Namespaces = append(page.Namespaces, report.BillPart{Name: part.Name, USD: *part.USD})
+	}
+	page.Moves.Header = []string{"wave", "goes", "comes", "USD/h saved", "pods"}
+	for _, m := range b.moves(50) {
+		goes, comes := moveTexts(m)
+		page.Moves.Rows = append(page.Moves.Rows, []string{fmt.Sprint(m.Wave), goes, comes, usd(m.Saves),
+			fmt.Sprint(m.Disrupted)})
+	}
+	page.Stay.Header = []string{"nodes that stay", "reason", "USD/h", "what would help"}
+	for _, reason := range data.Stay {
+		page.Stay.Rows = append(page.Stay.Rows, []string{fmt.Sprint(reason.Nodes), reason.Reason, usd(reason.USD),
+			reason.WhatWouldHelp})
+	}
+	return page.Write(w)
+}
