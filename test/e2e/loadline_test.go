@@ -29,7 +29,7 @@ func TestLoadLineOnAControlPlane(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, broken := range demo.CheckLine(lined.Placement, demo.MemoryLine) {
+			for _, broken := range demo.CheckLine(more.Nodes, lined.Pods, demo.MemoryLine) {
 				t.Error(broken)
 			}
 			// Of the second workload the limits of memory are 1.48 times what there is, in the mean.

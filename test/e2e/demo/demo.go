@@ -136,7 +136,7 @@ func showFilling(ctx context.Context, out io.Writer, step harness.Logf, w worklo
 	}
 	fmt.Fprintf(out, "\nHistograms and heat maps: %s\n", page)
 	broken := append(CheckClaim(stock.Placement, ours.Placement), CheckAnswered(ours)...)
-	broken = append(broken, CheckLine(lined.Placement, MemoryLine)...)
+	broken = append(broken, CheckLine(WithMoreNodes(w, MoreNodes).Nodes, lined.Pods, MemoryLine)...)
 	if len(broken) > 0 {
 		return fmt.Errorf("%w:\n  %s", ErrNotShown, strings.Join(broken, "\n  "))
 	}

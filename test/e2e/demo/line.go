@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
 
-	"loadline.dev/shim/report"
 	"loadline.dev/test/e2e/harness"
 	"loadline.dev/test/e2e/workload"
 )
@@ -54,14 +54,25 @@ func FillWithLine(ctx context.Context, w workload.Workload, line float64, log ha
 	})
 }
 
-// CheckLine names the nodes above the line. Pods only come in a filling, so that a node that is not above the line at
-// the end never was.
-func CheckLine(with report.Placement, line float64) []string {
+// CheckLine names the nodes above the line, as the line counts: one pod at most as all memory of its node. Pods only come
+// in a filling, so that a node that is not above the line at the end never was.
+func CheckLine(nodes []*v1.Node, pods []*v1.Pod, line float64) []string {
+	counted, raw := map[string]float64{}, map[string]float64{}
+	memory := map[string]float64{}
+	for _, node := range nodes {
+		memory[node.Name] = node.Status.Allocatable.Memory().AsApproximateFloat64()
+	}
+	for _, pod := range pods {
+		limits := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{})
+		limit := limits.Memory().AsApproximateFloat64()
+		raw[pod.Spec.NodeName] += limit
+		counted[pod.Spec.NodeName] += min(limit, memory[pod.Spec.NodeName])
+	}
 	var broken []string
-	for _, node := range with.Nodes {
-		if ratio, ok := node.Resources[string(v1.ResourceMemory)].Ratio(); ok && ratio > line {
-			broken = append(broken, fmt.Sprintf("%s has limits of %.4f times its memory, above the line of %v", node.Name,
-				ratio, line))
+	for _, node := range nodes {
+		if all := memory[node.Name]; counted[node.Name] > line*all*(1+1e-9) {
+			broken = append(broken, fmt.Sprintf("%s has limits of %.4f times its memory, counted %.4f, above the line of %v",
+				node.Name, raw[node.Name]/all, counted[node.Name]/all, line))
 		}
 	}
 	return broken
