@@ -80,7 +80,6 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
 absl::StatusOr<v1::SimulateResponse> AnswerSimulate(const v1::SimulateRequest& request,
                                                     const Deadline& deadline, Views* views);
 
-
 }  // namespace loadline
 
 #endif  // LOADLINE_PLUGIN_SERVICE_HANDLERS_H_
