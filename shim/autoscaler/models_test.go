@@ -85,8 +85,9 @@ func TestModelOfNewNodes(t *testing.T) {
 		} else if c.want != "cloud" && (len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "dedicated") {
 			t.Errorf("%s: taints %v", name, node.Spec.Taints)
 		}
-		if got := node.Annotations["loadline.dev/note"]; got != "" != (len(c.nodes) > 0) || g.model.byCloud != (c.want == "cloud") {
-			t.Errorf("%s: annotation %q, by the cloud: %v", name, got, g.model.byCloud)
+		got, byCloud := node.Annotations["loadline.dev/note"], g.model.byCloud
+		if (got != "") != (len(c.nodes) > 0) || byCloud != (c.want == "cloud") {
+			t.Errorf("%s: annotation %q, by the cloud: %v", name, got, byCloud)
 		}
 	}
 }

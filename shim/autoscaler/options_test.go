@@ -45,7 +45,7 @@ var notOptions = map[string]string{
 	"LoopFleet.tainting_failed":                   "what was done",
 	"LoopFleet.marks":                             "the cluster",
 	"LoopFleet.under_way":                         "what is being done",
-	"FleetOptions.deletion_patience_milliseconds": "the same for all clouds",
+	"FleetOptions.deletion_patience_milliseconds": "the same for all",
 	"GroupSimilarity.labels":                      "balancing-label, which goes without balancing-ignore-label: see TestBalancingLabels",
 	"DrainOptions.may_be_incomplete":              "what a client could not list",
 	"PriceCatalogue.name":                         "the name of the file",
