@@ -42,9 +42,9 @@ FleetOutcomes TakeActionOutcomes(const LoopOutcomes& outcomes, const LoopObserva
 
 // Everything that the plan of a loop comes to but for taints, which the plan tells itself: machines that are
 // given up, in the order of the groups; nodes that are given back; growth, and what is taken back for it; and
-// nodes that start to go, unless the fleet cools down. Takes note of it in `memory` before it is done: a client
-// that keeps these first tells
-// the next process of it whatever happens. Without options.acts nothing is done.
+// nodes that start to go, unless the fleet cools down. Takes note of it in `memory` before it is done: a
+// client that keeps these first tells the next process of it whatever happens. Without options.acts nothing
+// is done.
 std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopSight& sight, const LoopPlan& plan,
                                   const ClusterState& cluster, const ObserveOptions& options, int64_t now_ms,
                                   LoopMemory* memory);
