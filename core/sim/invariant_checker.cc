@@ -14,7 +14,6 @@ constexpr int64_t kMostUnreadyPercent = 45;
 constexpr int64_t kStartupMs = 900'000;
 constexpr int64_t kLeastBackOffMs = 300'000;
 constexpr int64_t kOldestViewMs = 60'000;
-constexpr int64_t kBrokenListMs = 60'000;
 
 }  // namespace
 
@@ -212,11 +211,9 @@ void InvariantChecker::CheckKnown(int32_t node, bool empty) {
   if (down_ms >= 0 && world_.now_ms() - down_ms > kOldestViewMs + interval_ms) {
     Violation("D8", absl::StrCat("node ", node, " goes, and the API server is out of reach since ", down_ms));
   }
-  if (!empty || faults.lost_event > 0) return;  // a lost change comes with a list
-  // The brake on vanished pods holds for one loop, and the timers of nodes for the rest.
-  const SimSettings& settings = world_.scenario().settings;
-  const int64_t unneeded_s = std::min(settings.unneeded_time_s, settings.unready_time_s);
-  if (faults.broken_list > 0 && unneeded_s * 1000 < kBrokenListMs + interval_ms) return;
+  // A lost change comes with a list; and a list that lacks few pods, or comes first to a new process, is not
+  // told from pods that have ended: only the look right before the eviction is (D3).
+  if (!empty || faults.lost_event > 0 || faults.broken_list > 0) return;
   const int64_t told_ms = faults.watch_lag_ms_max + faults.api_down_s * 1000 + kCheckedHourMs;
   for (const int32_t pod : world_.node(node).pods) {
     const SimPod& of = world_.pod(pod);
