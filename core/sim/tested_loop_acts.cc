@@ -96,8 +96,8 @@ void TestedLoop::NoteNextTime() {
   for (const DrainRemoval& removal : plan_.scale_down.remove) note_ms(removal.ready_at_s * 1000);
   if (const std::optional<int64_t> end_s = seen_.NextLateEndS(NowS())) note_ms(*end_s * 1000);
   if (problem_.decisions.slack) {
-    for (const SlackState::Excess& excess : leader_->slack.State().excesses) {
-      note_ms((excess.since_s + problem_.slack.removal_delay_s) * 1000);
+    for (const auto& [name, since_s] : leader_->slack.excess_since_s()) {
+      note_ms((since_s + problem_.slack.removal_delay_s) * 1000);
     }
   }
   // Until then replacements have their places.
