@@ -107,7 +107,8 @@ if(NOT LOADLINE_FUZZ)
   endif()
 
   # --- Benchmarks: one binary. ------------------------------------------------------------------------------------
-  loadline_test_sources(bench_sources bench/*.cc core/drain/naive_*.cc plugin/simulated_*.cc)
+  loadline_test_sources(bench_sources bench/*.cc core/drain/naive_*.cc plugin/simulated_*.cc
+    sim/random_scenario.cc)
   if(NOT LOADLINE_SANITIZE)
     add_executable(bench ${bench_sources} ${LOADLINE_ABORT_ON_FAILED_CHECK})
     set_target_properties(bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/bench)

@@ -60,6 +60,9 @@ class ObservedCluster : public SimObserver {
   int32_t NodeIn(Slot slot) const { return IndexOf(slot) < node_in_.size() ? node_in_[IndexOf(slot)] : -1; }
   // nullopt: it is not in the state, which Show() wrote.
   std::optional<Slot> SlotOf(int32_t node) const;
+  // When some pod that is ending begins to count for nothing, since it takes too long, in seconds since 1970
+  // and behind `now_s`; nullopt: none does.
+  std::optional<int64_t> NextLateEndS(int64_t now_s);
   // The nodes that it sees, by number, in no order.
   const std::vector<int32_t>& registered() const { return registered_; }
   bool Registered(int32_t node) const { return Has(node, kPresent); }
@@ -116,7 +119,12 @@ class ObservedCluster : public SimObserver {
   // Which pods a broken list lacks: of workloads with even or odd numbers, or all.
   static constexpr int64_t kNoPods = -1;
   static constexpr int64_t kAllPods = 2;
+  // Values of NodeSeen::bits, and of AsPlanned.
+  static constexpr size_t kEveryBit = 32;
+  static constexpr size_t kEveryPlan = 3;
 
+  // When a pod ends, as it is told of: in steps, so that pods which end together share a shape.
+  static int64_t ToldEndS(int32_t terminating_s);
   bool Has(int32_t node, NodeBit bit) const {
     const size_t number = static_cast<size_t>(node);
     return node >= 0 && number < nodes_.size() && (nodes_[number].bits & bit) != 0;
@@ -158,6 +166,7 @@ class ObservedCluster : public SimObserver {
   int64_t heard_ms_ = 0;
   int64_t hides_ = kNoPods;
   int64_t pods_known_ = 0;
+  absl::btree_set<int64_t> late_ends_s_;
   std::vector<PodSeen> pods_;
   std::vector<NodeSeen> nodes_;
   std::vector<int32_t> registered_;

@@ -141,8 +141,9 @@ absl::Status CheckSettings(const SimSettings& settings) {
                       {"delayAfterAddSeconds", settings.after_add_s, 0, kSecondsOfDay},
                       {"delayAfterDeleteSeconds", settings.after_delete_s, 0, kSecondsOfDay},
                       {"delayAfterFailureSeconds", settings.after_failure_s, 0, kSecondsOfDay},
-                      {"batchIdleMilliseconds", settings.batch_idle_ms, 0, settings.batch_max_ms},
-                      {"batchMaxMilliseconds", settings.batch_max_ms, 0, 3'600'000}});
+                      {"slackPercent", settings.slack_percent, 0, 1'000},
+                      {"batchMaxMilliseconds", settings.batch_max_ms, 0, 3'600'000},
+                      {"batchIdleMilliseconds", settings.batch_idle_ms, 0, settings.batch_max_ms}});
 }
 
 constexpr SimFaultField kFaultFields[] = {

@@ -121,6 +121,9 @@ struct SimSettings {
   // Growth waits for further pods, see GrowthBatch.
   int64_t batch_idle_ms = 1'000;
   int64_t batch_max_ms = 10'000;
+  // Room that is kept beside what pods request, as a share of that. Placeholders are those of the planner: no
+  // pods of the cluster stand for them.
+  int64_t slack_percent = 10;
   // Machines that have no node after so long are given up.
   int64_t max_node_provision_s = 900;
   // A loop runs also where nothing has changed: for tests.

@@ -1,10 +1,12 @@
 #include "core/sim/simulation.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <optional>
 
 #include "core/sim/actuation.h"
+#include "core/sim/bill_bound.h"
 #include "core/sim/cloud.h"
 #include "core/sim/controllers.h"
 #include "core/sim/invariant_checker.h"
@@ -30,12 +32,14 @@ class Simulation {
         controllers_(&world_),
         seen_(&world_, &shapes_),
         checker_(&world_, &cloud_),
+        bound_(&world_),
         actuation_(&world_, &cloud_, &checker_),
         loop_(&world_, &cloud_, &seen_, &actuation_, &checker_, &shapes_),
         end_ms_(scenario.days * kDayMs),
         sample_ms_((std::max<int64_t>(60'000, end_ms_ / kMostSimSamples) + 59'999) / 60'000 * 60'000) {
     // The checker first: what others do about a change is checked against the state behind it.
     world_.AddObserver(&checker_);
+    world_.AddObserver(&bound_);
     world_.AddObserver(&scheduler_);
     world_.AddObserver(&controllers_);
     world_.AddObserver(&seen_);
@@ -75,11 +79,13 @@ class Simulation {
   Controllers controllers_;
   ObservedCluster seen_;
   InvariantChecker checker_;
+  BillBoundWatch bound_;
   Actuation actuation_;
   TestedLoop loop_;
   const int64_t end_ms_;
   const int64_t sample_ms_;
   int64_t next_progress_ms_ = kProgressHourMs;
+  size_t waits_sampled_ = 0;
   std::vector<SimSample> series_;
 };
 
@@ -171,33 +177,6 @@ void Simulation::RunLoop(bool at_interval, WorkBudget* budget) {
   budget->Spend(kUnitsOfLoop);
 }
 
-void Simulation::Sample() {
-  SimSample& sample = series_.emplace_back();
-  sample.at_s = world_.now_ms() / 1000;
-  sample.nodes = static_cast<int64_t>(world_.nodes().size());
-  for (int32_t i = 0; i < static_cast<int32_t>(world_.scenario().groups.size()); ++i) {
-    for (const int32_t machine : cloud_.machines(i))
-      sample.on_the_way += world_.machine(machine).node < 0 ? 1 : 0;
-  }
-  sample.pods = world_.pods_alive();
-  sample.waiting = world_.waiting();
-  sample.usd_per_hour = cloud_.UsdPerHour();
-  if (world_.now_ms() >= next_progress_ms_) {
-    next_progress_ms_ += kProgressHourMs;
-    checker_.CheckProgress();
-    CheckSums();
-  }
-  world_.After(sample_ms_, SimEventKind::kSample);
-}
-
-void Simulation::CheckSums() {
-  if (!seen_.IsUpToDate()) return;
-  for (const int32_t node : world_.nodes()) {
-    if (const std::optional<CpuMemory> requested = seen_.RequestedOn(node))
-      checker_.CheckSums(node, *requested);
-  }
-}
-
 SimWaits WaitsOf(std::vector<int64_t> waited_ms) {
   SimWaits waits;
   waits.pods = static_cast<int64_t>(waited_ms.size());
@@ -223,12 +202,48 @@ SimWaits WaitsOf(std::vector<int64_t> waited_ms) {
   return waits;
 }
 
+void Simulation::Sample() {
+  SimSample& sample = series_.emplace_back();
+  sample.at_s = world_.now_ms() / 1000;
+  sample.nodes = static_cast<int64_t>(world_.nodes().size());
+  for (int32_t i = 0; i < static_cast<int32_t>(world_.scenario().groups.size()); ++i) {
+    for (const int32_t machine : cloud_.machines(i))
+      sample.on_the_way += world_.machine(machine).node < 0 ? 1 : 0;
+  }
+  sample.pods = world_.pods_alive();
+  sample.waiting = world_.waiting();
+  sample.usd_per_hour = cloud_.UsdPerHour();
+  sample.bound_usd_per_hour = bound_.UsdPerHour();
+  const std::vector<int64_t>& waited_ms = world_.counts().waited_ms;
+  const SimWaits waits =
+      WaitsOf({waited_ms.begin() + static_cast<std::ptrdiff_t>(waits_sampled_), waited_ms.end()});
+  waits_sampled_ = waited_ms.size();
+  sample.wait_p50 = waits.p50;
+  sample.wait_p95 = waits.p95;
+  sample.wait_max = waits.max;
+  if (world_.now_ms() >= next_progress_ms_) {
+    next_progress_ms_ += kProgressHourMs;
+    checker_.CheckProgress();
+    CheckSums();
+  }
+  world_.After(sample_ms_, SimEventKind::kSample);
+}
+
+void Simulation::CheckSums() {
+  if (!seen_.IsUpToDate()) return;
+  for (const int32_t node : world_.nodes()) {
+    if (const std::optional<CpuMemory> requested = seen_.RequestedOn(node))
+      checker_.CheckSums(node, *requested);
+  }
+}
+
 SimResult Simulation::Result(const WorkBudget& budget) const {
   SimResult result;
   const SimCounts& counts = world_.counts();
   result.digest = world_.digest();
   result.loops = loop_.loops();
   result.usd = cloud_.Usd();
+  result.bound_usd = bound_.Usd();
   result.waits = WaitsOf(counts.waited_ms);
   result.evictions = counts.evictions;
   result.refused_evictions = counts.refused_evictions;

@@ -19,6 +19,11 @@ struct SimSample {
   int64_t pods = 0;        // with and without a node
   int64_t waiting = 0;
   double usd_per_hour = 0;
+  double bound_usd_per_hour = 0;  // see BillBound
+  // How long those pods had waited that found a node since the sample before, in seconds.
+  double wait_p50 = 0;
+  double wait_p95 = 0;
+  double wait_max = 0;
 };
 
 // How long pods waited for a node, in seconds; those of DaemonSets do not wait.
@@ -38,6 +43,7 @@ struct SimResult {
   uint64_t digest = 0;
   int64_t loops = 0;  // that were run
   double usd = 0;
+  double bound_usd = 0;  // that it costs at least, see BillBound
   SimWaits waits;
   int64_t evictions = 0;
   int64_t refused_evictions = 0;

@@ -12,8 +12,6 @@ namespace {
 constexpr int64_t kLoopHourMs = 3'600'000;
 // From the end of a process to the first loop of the next one.
 constexpr int64_t kLeaseMs = 15'000;
-// For how long a node whose removal an earlier process began may wait for a plan that removes it.
-constexpr int64_t kHandOverMs = 60'000;
 // From the begin of a loop to one that runs because a removal has ended.
 constexpr int64_t kBetweenLoopsMs = 2'000;
 constexpr int64_t kMostNewNodes = 1'000;  // of one loop
@@ -49,7 +47,9 @@ void TestedLoop::SetUp(const ShapesOf& shapes) {
   const SimSettings& settings = scenario.settings;
   problem_.drain.cluster = &seen_.state();
   problem_.names = shapes.names();
-  problem_.decisions = {.scale_up = true, .slack = false, .scale_down = settings.scale_down};
+  problem_.decisions = {
+      .scale_up = true, .slack = settings.slack_percent > 0, .scale_down = settings.scale_down};
+  problem_.slack.rate = kWholeRate / 100 * settings.slack_percent;
   problem_.growth.max_new_nodes = kMostNewNodes;
   problem_.batch.max_ms = settings.batch_max_ms;
   problem_.scale_down.eligibility.utilization_threshold = settings.utilization_threshold;
@@ -87,6 +87,7 @@ bool TestedLoop::Run(bool at_interval, WorkBudget* budget) {
     return false;  // it was to run later, and something else has let it run
   }
   again_ms_ = -1;
+  if (waits_until_ms_ > world_.now_ms()) RunAgainIn(waits_until_ms_ - world_.now_ms());
   if (world_.now_ms() < leads_from_ms_) return false;
   began_ms_ = world_.now_ms();
   if (seen_.TakeNews()) changed_ = true;
@@ -134,6 +135,7 @@ void TestedLoop::BecomeLeader() {
   fleet_.Restart(kept_);
   problem_.turn = {};
   problem_.deleting.clear();
+  waits_until_ms_ = -1;
   changed_ = true;
 }
 
@@ -174,14 +176,18 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   const bool starts = std::any_of(plan_.scale_down.remove.begin(), plan_.scale_down.remove.end(),
                                   [](const DrainRemoval& removal) { return removal.start; }) &&
                       !fleet_.cools_down();
-  return gives_up || starts || !plan_.growth.empty() || !abandoned_.empty();
+  // What vanished is held against the loop before, and what was left for want of time comes next.
+  const bool goes_on = plan_.scale_down.brake != DrainBrake::kNone || plan_.scale_down.skipped > 0;
+  return gives_up || starts || goes_on || !plan_.growth.empty() || !abandoned_.empty();
 }
 
 void TestedLoop::NoteBatch() {
+  waits_until_ms_ = -1;
   if (!plan_.batch_wait_ms.has_value()) {
     leader_->batch_since_ms = -1;
     return;
   }
+  waits_until_ms_ = world_.now_ms() + *plan_.batch_wait_ms;
   RunAgainIn(*plan_.batch_wait_ms);
   if (leader_->batch_since_ms < 0) leader_->batch_since_ms = world_.now_ms();
 }
@@ -287,7 +293,9 @@ void TestedLoop::StartToGo(const std::string& name, DrainState* state) const {
   if (found != state->unneeded.end()) {
     deleting.risky = found->risky;
     deleting.left_out = found->start;
-    deleting.drain = !found->hints.empty();
+    deleting.drain = std::any_of(found->hints.begin(), found->hints.end(), [](const DestinationHint& hint) {
+      return !hint.pod.starts_with("placeholder/");
+    });
     deleting.hints = std::move(found->hints);
     state->unneeded.erase(found);
   }
@@ -329,97 +337,6 @@ void TestedLoop::TellProgress() {
   }
   problem_.deleting = state.deleting;
   leader_->drain.SetState(std::move(state));
-}
-
-// --- what is done ------------------------------------------------------------------------------------------
-
-// At most as many in one loop as scale-down may delete, and never below the minimum of the group.
-bool TestedLoop::GiveUp() {
-  for (int32_t group = 0; group < static_cast<int32_t>(view_->groups.size()); ++group) {
-    const FleetGroupView& view = view_->groups[static_cast<size_t>(group)];
-    for (const std::vector<int32_t>* const positions : {&view.delete_failed, &view.delete_late}) {
-      for (const int32_t position : *positions) {
-        const int32_t machine = fleet_.MachineAt(group, position);
-        const CloudAnswer answer = actuation_.DeleteLate(machine);
-        if (Ends()) return false;
-        const bool certain = answer == CloudAnswer::kDone;
-        if (certain || answer == CloudAnswer::kUnknown) fleet_.NoteGivenUp(machine, certain);
-      }
-    }
-  }
-  fleet_.Settle(NowMs());
-  KeepState();
-  return true;
-}
-
-bool TestedLoop::Grow() {
-  for (const LoopGrowth& growth : plan_.growth) {
-    if (growth.nodes() <= 0) continue;
-    const CloudAnswer answer = actuation_.Grow(growth.group, growth.nodes(), growth.for_slack);
-    if (Ends()) return false;
-    fleet_.NoteIncrease(growth.group, growth.nodes(), answer);
-    if (growth.for_pods > 0 && answer == CloudAnswer::kDone) leader_->grown_ms = world_.now_ms();
-  }
-  fleet_.Settle(NowMs());
-  return true;
-}
-
-// Nodes whose removal an earlier process began, and that are not to go now.
-bool TestedLoop::Release() {
-  absl::flat_hash_map<int32_t, int64_t> waiting;
-  for (const int32_t node : abandoned_) {
-    const std::optional<Slot> slot = seen_.SlotOf(node);
-    const auto planned = std::find_if(plan_.scale_down.remove.begin(), plan_.scale_down.remove.end(),
-                                      [&](const DrainRemoval& removal) { return removal.slot == slot; });
-    const bool candidate = planned != plan_.scale_down.remove.end();
-    if (candidate && planned->start) continue;
-    const auto known = leader_->inherited_ms.find(node);
-    const int64_t since_ms = known == leader_->inherited_ms.end() ? world_.now_ms() : known->second;
-    if (candidate && world_.now_ms() - since_ms < kHandOverMs) {
-      waiting[node] = since_ms;
-      continue;
-    }
-    actuation_.Release(node);
-    if (Ends()) return false;
-  }
-  leader_->inherited_ms = std::move(waiting);
-  return true;
-}
-
-bool TestedLoop::Shrink() {
-  if (fleet_.cools_down()) return true;
-  for (const DrainRemoval& removal : plan_.scale_down.remove) {
-    if (!removal.start) continue;
-    if (!actuation_.Start(seen_.NodeIn(removal.slot), static_cast<int64_t>(removal.moves().size()))) {
-      fleet_.NoteTaintingFailed();
-      fleet_.Settle(NowMs());
-      return true;
-    }
-    if (Ends()) return false;
-  }
-  return true;
-}
-
-// When the answer may become another one although nothing changes.
-void TestedLoop::NoteNextTime() {
-  next_ms_.reset();
-  const auto note_ms = [&](int64_t at_ms) {
-    const int64_t after_ms = at_ms - NowMs();
-    if (after_ms <= 0) return;
-    const int64_t here_ms = world_.now_ms() + after_ms;
-    next_ms_ = std::min(next_ms_.value_or(here_ms), here_ms);
-  };
-  const std::optional<int64_t> of_fleet = fleet_.NextTimeMs(NowMs());
-  if (of_fleet.has_value()) note_ms(*of_fleet);
-  for (const DrainRemoval& removal : plan_.scale_down.remove) note_ms(removal.ready_at_s * 1000);
-  // Until then replacements have their places.
-  note_ms((leader_->evicted_s + problem_.scale_down.recent_eviction_s) * 1000);
-  // Until then the cloud may come to say that it deletes them.
-  for (const int32_t node : seen_.registered()) {
-    const int64_t asked_ms = world_.node(node).asked_ms;
-    if (asked_ms >= 0) note_ms(NowMs() - world_.now_ms() + asked_ms + kDeletionPatienceMs);
-  }
-  if (plan_.batch_wait_ms.has_value()) note_ms(NowMs() + *plan_.batch_wait_ms);
 }
 
 }  // namespace loadline

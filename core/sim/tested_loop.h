@@ -105,8 +105,9 @@ class TestedLoop {
   RandomStream chance_;
   std::string kept_;  // the state of the fleet, as bytes
   int64_t leads_from_ms_ = 0;
-  int64_t began_ms_ = 0;   // the last loop
-  int64_t again_ms_ = -1;  // when one runs before its interval
+  int64_t began_ms_ = 0;         // the last loop
+  int64_t again_ms_ = -1;        // when one runs before its interval
+  int64_t waits_until_ms_ = -1;  // growth, for further pods; -1: it does not
   int64_t loops_ = 0;
   bool changed_ = true;
   bool acted_ = true;

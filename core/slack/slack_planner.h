@@ -57,6 +57,8 @@ class SlackPlanner {
   // Takes over a state in place of its own. Placeholders of nodes that are not there lose them.
   void Restore(const SlackState& state);
   SlackState State() const;
+  // Since when classes have more than they want, in seconds; by class. Of the last plan.
+  const absl::btree_map<std::string, int64_t>& excess_since_s() const { return excess_since_s_; }
 
   // `question.cluster` is the same one each time, or one that journals as it does (ClusterState::changes()).
   // `budget` bounds the search for nodes for pods that wait and for copies, what is asked for, and the memory

@@ -84,6 +84,8 @@ SimWorkload DecodeSimWorkload(const v1::SimulatedWorkload& message) {
   workload.group = message.group();
   if (message.has_grace_seconds()) workload.grace_s = message.grace_seconds();
   workload.not_evictable = message.not_evictable();
+  workload.two_budgets = message.two_budgets();
+  workload.forged_owner = message.forged_owner();
   DecodeLoad(message, &workload);
   return workload;
 }
@@ -102,7 +104,39 @@ SimSettings DecodeSimSettings(const v1::SimulatedSettings& message) {
   settings.scale_down = !message.no_scale_down();
   settings.max_node_provision_s =
       OrDefault(message.max_node_provision_seconds(), settings.max_node_provision_s);
+  if (message.has_delay_after_add_seconds()) settings.after_add_s = message.delay_after_add_seconds();
+  if (message.has_delay_after_delete_seconds())
+    settings.after_delete_s = message.delay_after_delete_seconds();
+  if (message.has_delay_after_failure_seconds()) {
+    settings.after_failure_s = message.delay_after_failure_seconds();
+  }
+  if (message.has_batch_idle_milliseconds()) settings.batch_idle_ms = message.batch_idle_milliseconds();
+  if (message.has_batch_max_milliseconds()) settings.batch_max_ms = message.batch_max_milliseconds();
+  if (message.has_slack_percent()) settings.slack_percent = message.slack_percent();
   return settings;
+}
+
+void DecodeFurtherFaults(const v1::SimulatedFaults& message, SimFaults* faults) {
+  faults->lost_answer = message.lost_answer();
+  faults->failed_list = message.failed_list();
+  faults->failed_machine = message.failed_machine();
+  faults->taken_back = message.taken_back();
+  faults->stuck_deletion = message.stuck_deletion();
+  faults->stuck_deletion_s = OrDefault(message.stuck_deletion_seconds(), faults->stuck_deletion_s);
+  faults->hand_scaling = message.hand_scaling();
+  faults->node_flaps = message.node_flaps();
+  faults->node_returns = message.node_returns();
+  faults->doubled_event = message.doubled_event();
+  faults->broken_list = message.broken_list();
+  faults->failed_write = message.failed_write();
+  faults->api_down = message.api_down();
+  faults->api_down_s = OrDefault(message.api_down_seconds(), faults->api_down_s);
+  faults->stuck_pod = message.stuck_pod();
+  faults->stuck_pod_s = OrDefault(message.stuck_pod_seconds(), faults->stuck_pod_s);
+  faults->leader_ends = message.leader_ends();
+  faults->leader_ends_acting = message.leader_ends_acting();
+  faults->failed_state_write = message.failed_state_write();
+  faults->leader_clock_ms = message.leader_clock_milliseconds();
 }
 
 SimFaults DecodeSimFaults(const v1::SimulatedFaults& message) {
@@ -122,6 +156,7 @@ SimFaults DecodeSimFaults(const v1::SimulatedFaults& message) {
   faults.node_unready = message.node_unready();
   faults.node_unready_s = OrDefault(message.node_unready_seconds(), faults.node_unready_s);
   faults.node_lost = message.node_lost();
+  DecodeFurtherFaults(message, &faults);
   return faults;
 }
 
@@ -192,6 +227,8 @@ v1::SimulateResponse EncodeSimulation(const SimResult& result) {
   }
   response.set_evictions(result.evictions);
   response.set_refused_evictions(result.refused_evictions);
+  response.set_growths(result.growths);
+  response.set_bound_usd(result.bound_usd);
   response.set_nodes_added(result.nodes_added);
   response.set_nodes_removed(result.nodes_removed);
   response.set_left_waiting(result.left_waiting);
@@ -204,6 +241,10 @@ v1::SimulateResponse EncodeSimulation(const SimResult& result) {
     moment->set_pods(sample.pods);
     moment->set_waiting(sample.waiting);
     moment->set_usd_per_hour(sample.usd_per_hour);
+    moment->set_bound_usd_per_hour(sample.bound_usd_per_hour);
+    moment->set_wait_p50(sample.wait_p50);
+    moment->set_wait_p95(sample.wait_p95);
+    moment->set_wait_max(sample.wait_max);
   }
   return response;
 }

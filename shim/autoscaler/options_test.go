@@ -63,7 +63,7 @@ var values = map[string]string{"mode": "act", "decisions": "slack", "view": "oth
 	"slack-class": "disk=ssd;off,disk=hdd;max-cpu=64,disk=tape;max-memory=1Gi,class=x;off",
 	"slack-group": "g;off,h;max-nodes=5", "slack-common-resources": "example.com/x",
 	"gpu-total": "t4:7:9", "balancing-label": "", "commitment": "m5=4", "preferred-table": "learned",
-	"preferred-node":       "8:32Gi",
+	"preferred-node": "8:32Gi", "kubernetes-version": "1.37", "max-limits-over-allocatable": "memory=1.5",
 	"slack-max-copies-cpu": "7", "slack-max-copies-memory": "7Gi"}
 
 const everyRankPolicy = `
@@ -83,6 +83,7 @@ prices: {baseRates: *rates, lastSource: family, spotFactor: 0.5, interruptionRis
 `
 
 const everySchedulerConfig = `
+apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
 - pluginConfig:
@@ -150,8 +151,8 @@ func TestEveryOptionHasAFlagAndAKey(t *testing.T) {
 		return file
 	}
 	files := map[string]string{"rank-policy": write("rank.yaml", everyRankPolicy),
-		"scheduler-config": write("scheduler.yaml", everySchedulerConfig),
-		"prices":           write("prices.csv", "instance_type,region,usd_per_hour\nm5.large,here,0.1\n")}
+		"scheduler-config-file": write("scheduler.yaml", everySchedulerConfig),
+		"prices":                write("prices.csv", "instance_type,region,usd_per_hour\nm5.large,here,0.1\n")}
 	before := settingsOf(t, func(*pflag.FlagSet) {})
 	after := settingsOf(t, func(flags *pflag.FlagSet) {
 		flags.VisitAll(func(flag *pflag.Flag) {

@@ -20,6 +20,9 @@ func scenarioGrid(runs []*scenarioRun) report.Grid {
 		value func(*loadlinev1.SimulateResponse) string
 	}{
 		{"cost, US dollars", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%.2f", r.GetUsd()) }},
+		{"  no packing costs less than", func(r *loadlinev1.SimulateResponse) string {
+			return fmt.Sprintf("%.2f", r.GetBoundUsd())
+		}},
 		{"wait of pods, seconds: mean", func(r *loadlinev1.SimulateResponse) string {
 			return fmt.Sprintf("%.1f", r.GetWaits().GetMean())
 		}},
@@ -33,6 +36,7 @@ func scenarioGrid(runs []*scenarioRun) report.Grid {
 			return fmt.Sprint(r.GetLeftWaiting())
 		}},
 		{"evictions", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetEvictions()) }},
+		{"orders of machines", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetGrowths()) }},
 		{"nodes that came", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetNodesAdded()) }},
 		{"nodes that went", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetNodesRemoved()) }},
 		{"loops with something new", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetLoops()) }},
@@ -79,23 +83,13 @@ func scenarioPage(w io.Writer, runs []*scenarioRun) error {
 		Verdict: fmt.Sprintf("%d days: %.2f US dollars; half of all pods waited at most %.1f s for a node, 95 %% at most "+
 			"%.1f s.", runs[0].days, runs[0].result.GetUsd(), runs[0].result.GetWaits().GetP50(),
 			runs[0].result.GetWaits().GetP95())}
-	for _, chart := range []struct {
-		title string
-		value func(*loadlinev1.SimulatedMoment) float64
-	}{
-		{"Nodes", func(m *loadlinev1.SimulatedMoment) float64 { return float64(m.GetNodes()) }},
-		{"Pods", func(m *loadlinev1.SimulatedMoment) float64 { return float64(m.GetPods()) }},
-		{"Pods that wait for a node", func(m *loadlinev1.SimulatedMoment) float64 { return float64(m.GetWaiting()) }},
-		{"Cost, US dollars per hour", func(m *loadlinev1.SimulatedMoment) float64 { return m.GetUsdPerHour() }},
-	} {
+	for _, chart := range scenarioCharts {
 		drawn := report.StepChart{Title: chart.title}
 		for _, run := range runs {
-			series := report.StepSeries{Name: run.name}
-			for _, m := range run.result.GetSeries() {
-				series.Points = append(series.Points,
-					report.StepPoint{Seconds: float64(m.GetAtSeconds()) / secondsOfDay, Value: chart.value(m)})
-			}
-			drawn.Series = append(drawn.Series, series)
+			drawn.Series = append(drawn.Series, seriesOf(run.name, run, chart.value))
+		}
+		if chart.bound != nil && len(runs) == 1 {
+			drawn.Series = append(drawn.Series, seriesOf("no packing costs less", runs[0], chart.bound))
 		}
 		page.Charts = append(page.Charts, drawn)
 	}
@@ -103,6 +97,32 @@ func scenarioPage(w io.Writer, runs []*scenarioRun) error {
 		page.Lines = append(page.Lines, run.name+": "+waitsLine(run.result.GetWaits()))
 	}
 	return report.StepsPage(w, page)
+}
+
+// moment is what a chart shows of one.
+type moment func(*loadlinev1.SimulatedMoment) float64
+
+var scenarioCharts = []struct {
+	title        string
+	value, bound moment
+}{
+	{"Nodes", func(m *loadlinev1.SimulatedMoment) float64 { return float64(m.GetNodes()) }, nil},
+	{"Pods", func(m *loadlinev1.SimulatedMoment) float64 { return float64(m.GetPods()) }, nil},
+	{"Pods that wait for a node", func(m *loadlinev1.SimulatedMoment) float64 { return float64(m.GetWaiting()) }, nil},
+	{"Cost, US dollars per hour", (*loadlinev1.SimulatedMoment).GetUsdPerHour,
+		(*loadlinev1.SimulatedMoment).GetBoundUsdPerHour},
+	{"Seconds that pods waited for a node: half of them at most", (*loadlinev1.SimulatedMoment).GetWaitP50, nil},
+	{"Seconds that pods waited for a node: 95 % of them at most", (*loadlinev1.SimulatedMoment).GetWaitP95, nil},
+	{"Seconds that pods waited for a node: the longest", (*loadlinev1.SimulatedMoment).GetWaitMax, nil},
+}
+
+func seriesOf(name string, run *scenarioRun, value moment) report.StepSeries {
+	series := report.StepSeries{Name: name}
+	for _, m := range run.result.GetSeries() {
+		series.Points = append(series.Points,
+			report.StepPoint{Seconds: float64(m.GetAtSeconds()) / secondsOfDay, Value: value(m)})
+	}
+	return series
 }
 
 // waitsLine tells how many pods waited at most how long.

@@ -40,8 +40,10 @@ type scenarioData struct {
 	Days           int64         `json:"days"`
 	Loops          int64         `json:"loops"`
 	USD            float64       `json:"usd"`
+	BoundUSD       float64       `json:"boundUsd"`
 	PodWaitSeconds scenarioWaits `json:"podWaitSeconds"`
 	Evictions      int64         `json:"evictions"`
+	Growths        int64         `json:"growths"`
 	NodesAdded     int64         `json:"nodesAdded"`
 	NodesRemoved   int64         `json:"nodesRemoved"`
 	LeftWaiting    int64         `json:"leftWaiting"`
@@ -99,7 +101,8 @@ func (f *scenarioFlags) run(ctx context.Context, from *engineFlags) ([]*scenario
 func (r *scenarioRun) data() *scenarioData {
 	waits := r.result.GetWaits()
 	return &scenarioData{Digest: fmt.Sprintf("%016x", r.result.GetDigest()), Days: r.days,
-		Loops: r.result.GetLoops(), USD: r.result.GetUsd(),
+		Loops: r.result.GetLoops(), USD: r.result.GetUsd(), BoundUSD: r.result.GetBoundUsd(),
+		Growths:        r.result.GetGrowths(),
 		PodWaitSeconds: scenarioWaits{waits.GetMean(), waits.GetP50(), waits.GetP95(), waits.GetMax()},
 		Evictions:      r.result.GetEvictions(), NodesAdded: r.result.GetNodesAdded(),
 		NodesRemoved: r.result.GetNodesRemoved(), LeftWaiting: r.result.GetLeftWaiting(),

@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"loadline.dev/shim/api/loadlinev1"
 )
 
 const exampleScenario = "../../docs/scenario.yaml"
@@ -19,6 +23,9 @@ func TestSimulateScenario(t *testing.T) {
 	var data scenarioData
 	if err := json.Unmarshal([]byte(first), &data); err != nil {
 		t.Fatal(err)
+	}
+	if data.BoundUSD <= 0 || data.BoundUSD > data.USD || data.Growths == 0 {
+		t.Errorf("%.2f dollars are spent with %d orders, and at least %.2f have to be", data.USD, data.Growths, data.BoundUSD)
 	}
 	if len(data.Digest) != 16 || data.Days != 2 || data.USD <= 0 || data.NodesAdded == 0 || len(data.Violations) > 0 ||
 		data.PodWaitSeconds.P95 < data.PodWaitSeconds.P50 {
@@ -71,6 +78,8 @@ func TestSimulateScenarioNamesTheField(t *testing.T) {
 		{"replicas: 120", "replicas: -1", "workloads[0].replicas"},
 		{"milliCpu: 900", "millicpu: 900", "millicpu"},
 		{"scanSeconds: 10", "scanSeconds: -10", "settings.scanSeconds"},
+		{"slackPercent: 10", "slackPercent: 5000", "settings.slackPercent"},
+		{"leaderEnds: 20000", "leaderEnds: 2000000", "faults.leaderEnds"},
 	} {
 		content, err := os.ReadFile(exampleScenario)
 		if err != nil {
@@ -83,6 +92,39 @@ func TestSimulateScenarioNamesTheField(t *testing.T) {
 		_, errs, code := run(t, "loadline", "", "simulate", "--scenario", file)
 		if code != 1 || !strings.Contains(errs, row.want) {
 			t.Errorf("%s: exit code %d and %q, which does not name %s", row.to, code, errs, row.want)
+		}
+	}
+}
+
+// Each number of faults and settings arrives in the simulator: it refuses -1, and says of what.
+func TestSimulateScenarioReadsAllFields(t *testing.T) {
+	content, err := os.ReadFile(exampleScenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, found := strings.Cut(string(content), "  settings:")
+	if !found {
+		t.Fatal("the example has no settings")
+	}
+	for section, fields := range map[string]protoreflect.FieldDescriptors{
+		"settings": (&loadlinev1.SimulatedSettings{}).ProtoReflect().Descriptor().Fields(),
+		"faults":   (&loadlinev1.SimulatedFaults{}).ProtoReflect().Descriptor().Fields(),
+	} {
+		for i := range fields.Len() {
+			field := fields.Get(i)
+			if field.Kind() != protoreflect.Int64Kind && field.Kind() != protoreflect.DoubleKind {
+				continue
+			}
+			file := filepath.Join(t.TempDir(), "scenario.yaml")
+			text := head + "  " + section + ":\n    " + field.JSONName() + ": -1\n"
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, errs, code := run(t, "loadline", "", "simulate", "--scenario", file)
+			said := strings.ToLower(strings.ReplaceAll(errs, ".", ""))
+			if code != 1 || !strings.Contains(said, strings.ToLower(section+field.JSONName())) {
+				t.Errorf("%s.%s: -1 ends with %d and %q", section, field.JSONName(), code, errs)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@
 //   simulate_seeds --all COUNT FIRST the same, and goes on behind broken ones, of which it tells seed and
 //   first
 //                                    violation only
+//   simulate_seeds --skips COUNT FIRST whether loops that are not run would have done nothing
 //   simulate_seeds --large DAYS      the scenario of the speed target, for the time that it takes
 
 #include <chrono>
@@ -58,6 +59,26 @@ int RunAllSeeds(int64_t count, uint64_t first) {
   return broken == 0 ? 0 : 1;
 }
 
+// Loops that are not run would have done something.
+bool SkipsWrongly(Scenario scenario) {
+  const uint64_t some = RunOne(scenario).digest;
+  scenario.settings.run_every_loop = true;
+  return RunOne(scenario).digest != some;
+}
+
+int CompareSkips(int64_t count, uint64_t first) {
+  int64_t broken = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t seed = first + static_cast<uint64_t>(i);
+    if (!SkipsWrongly(RandomScenario(seed))) continue;
+    ++broken;
+    std::printf("%s", Describe(Shrink(RandomScenario(seed), SkipsWrongly)).c_str());
+  }
+  std::printf("%lld of %lld seeds skip loops that do something\n", static_cast<long long>(broken),
+              static_cast<long long>(count));
+  return broken == 0 ? 0 : 1;
+}
+
 int RunSeeds(int64_t count, uint64_t first) {
   const auto start = std::chrono::steady_clock::now();
   for (int64_t i = 0; i < count; ++i) {
@@ -86,6 +107,9 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--large") == 0) return loadline::RunLarge(std::atoll(argv[2]));
   if (argc == 4 && std::strcmp(argv[1], "--all") == 0) {
     return loadline::RunAllSeeds(std::atoll(argv[2]), std::strtoull(argv[3], nullptr, 10));
+  }
+  if (argc == 4 && std::strcmp(argv[1], "--skips") == 0) {
+    return loadline::CompareSkips(std::atoll(argv[2]), std::strtoull(argv[3], nullptr, 10));
   }
   const int64_t count = argc > 1 ? std::atoll(argv[1]) : 200;
   const uint64_t first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;

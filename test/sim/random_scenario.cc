@@ -164,6 +164,7 @@ Scenario RandomScenario(uint64_t seed) {
   settings.unneeded_time_s = random.Between(0, 10) * 60;
   settings.unready_time_s = settings.unneeded_time_s + random.Between(0, 10) * 60;
   if (random.Chance(500'000)) settings.after_add_s = random.Between(0, 10) * 60;
+  settings.slack_percent = random.Chance(500'000) ? 0 : random.Between(1, 50);
   settings.after_delete_s = random.Chance(300'000) ? random.Between(0, 5) * 60 : 0;
   if (random.Chance(300'000)) {
     settings.batch_max_ms = random.Between(0, 60'000);
@@ -255,8 +256,9 @@ std::string Describe(const Scenario& scenario) {
   absl::StrAppend(&text, "settings: scan ", settings.scan_interval_s, ", unneeded ", settings.unneeded_time_s,
                   ", unready ", settings.unready_time_s, ", threshold ", settings.utilization_threshold,
                   ", at once ", settings.max_scale_down_parallelism, " and ", settings.max_drain_parallelism,
-                  ", after add ", settings.after_add_s, ", batch ", settings.batch_idle_ms, " to ",
-                  settings.batch_max_ms, "\nfaults:");
+                  ", after add ", settings.after_add_s, " delete ", settings.after_delete_s, ", slack ",
+                  settings.slack_percent, ", batch ", settings.batch_idle_ms, " to ", settings.batch_max_ms,
+                  "\nfaults:");
   const SimFaults none;
   for (const SimFaultField& field : SimFaultFields()) {
     const int64_t value = scenario.faults.*field.value;

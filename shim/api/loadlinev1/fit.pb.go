@@ -953,8 +953,8 @@ type FitOptions struct {
 	KubernetesMinor int32 `protobuf:"varint,20,opt,name=kubernetes_minor,json=kubernetesMinor,proto3" json:"kubernetes_minor,omitempty"`
 	// Filters that the profile has disabled: they refuse nobody.
 	DisabledFilters []VerdictGroup_Filter `protobuf:"varint,21,rep,packed,name=disabled_filters,json=disabledFilters,proto3,enum=loadline.v1.VerdictGroup_Filter" json:"disabled_filters,omitempty"`
-	// Other profiles of the same scheduler: each holds for the pods that name it. At most 32. The options above hold
-	// for all other pods.
+	// Other profiles of the same scheduler: each holds for the pods that name it. At most 32. The options above
+	// hold for all other pods.
 	Profiles      []*SchedulerProfile `protobuf:"bytes,22,rep,name=profiles,proto3" json:"profiles,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1108,8 +1108,8 @@ func (x *SchedulerProfile) GetOptions() *FitOptions {
 	return nil
 }
 
-// Known defects of kube-scheduler, each of which makes it answer differently from its documentation. What is false
-// is answered as documented.
+// Known defects of kube-scheduler, each of which makes it answer differently from its documentation. What is
+// false is answered as documented.
 type UpstreamDefects struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// kubernetes/kubernetes#141526: a namespaceSelector of the incoming pod that matches an empty set of labels

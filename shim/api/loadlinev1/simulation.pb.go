@@ -524,7 +524,11 @@ type SimulatedWorkload struct {
 	// How long a pod takes to end [30].
 	GraceSeconds *int64 `protobuf:"varint,21,opt,name=grace_seconds,json=graceSeconds,proto3,oneof" json:"grace_seconds,omitempty"`
 	// No pod of it may be evicted.
-	NotEvictable  bool `protobuf:"varint,22,opt,name=not_evictable,json=notEvictable,proto3" json:"not_evictable,omitempty"`
+	NotEvictable bool `protobuf:"varint,22,opt,name=not_evictable,json=notEvictable,proto3" json:"not_evictable,omitempty"`
+	// Two budgets select its pods, so that the API server evicts none of them.
+	TwoBudgets bool `protobuf:"varint,23,opt,name=two_budgets,json=twoBudgets,proto3" json:"two_budgets,omitempty"`
+	// Its pods say that they are of a DaemonSet, which there is not.
+	ForgedOwner   bool `protobuf:"varint,24,opt,name=forged_owner,json=forgedOwner,proto3" json:"forged_owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -713,6 +717,20 @@ func (x *SimulatedWorkload) GetNotEvictable() bool {
 	return false
 }
 
+func (x *SimulatedWorkload) GetTwoBudgets() bool {
+	if x != nil {
+		return x.TwoBudgets
+	}
+	return false
+}
+
+func (x *SimulatedWorkload) GetForgedOwner() bool {
+	if x != nil {
+		return x.ForgedOwner
+	}
+	return false
+}
+
 // A time of more replicas.
 type SimulatedBurst struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -848,8 +866,18 @@ type SimulatedSettings struct {
 	NoScaleDown bool `protobuf:"varint,8,opt,name=no_scale_down,json=noScaleDown,proto3" json:"no_scale_down,omitempty"`
 	// Machines that have no node after so long are given up [900].
 	MaxNodeProvisionSeconds int64 `protobuf:"varint,9,opt,name=max_node_provision_seconds,json=maxNodeProvisionSeconds,proto3" json:"max_node_provision_seconds,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	// For how long no node goes: after a group has grown [600], a node has gone [0], and tainting has failed
+	// [180].
+	DelayAfterAddSeconds     *int64 `protobuf:"varint,10,opt,name=delay_after_add_seconds,json=delayAfterAddSeconds,proto3,oneof" json:"delay_after_add_seconds,omitempty"`
+	DelayAfterDeleteSeconds  *int64 `protobuf:"varint,11,opt,name=delay_after_delete_seconds,json=delayAfterDeleteSeconds,proto3,oneof" json:"delay_after_delete_seconds,omitempty"`
+	DelayAfterFailureSeconds *int64 `protobuf:"varint,12,opt,name=delay_after_failure_seconds,json=delayAfterFailureSeconds,proto3,oneof" json:"delay_after_failure_seconds,omitempty"`
+	// Growth waits until no pod has come for so long that needs a node [1000], and no longer than that [10000].
+	BatchIdleMilliseconds *int64 `protobuf:"varint,13,opt,name=batch_idle_milliseconds,json=batchIdleMilliseconds,proto3,oneof" json:"batch_idle_milliseconds,omitempty"`
+	BatchMaxMilliseconds  *int64 `protobuf:"varint,14,opt,name=batch_max_milliseconds,json=batchMaxMilliseconds,proto3,oneof" json:"batch_max_milliseconds,omitempty"`
+	// Room that is kept beside what pods request, as a share of that [10].
+	SlackPercent  *int64 `protobuf:"varint,15,opt,name=slack_percent,json=slackPercent,proto3,oneof" json:"slack_percent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SimulatedSettings) Reset() {
@@ -945,6 +973,48 @@ func (x *SimulatedSettings) GetMaxNodeProvisionSeconds() int64 {
 	return 0
 }
 
+func (x *SimulatedSettings) GetDelayAfterAddSeconds() int64 {
+	if x != nil && x.DelayAfterAddSeconds != nil {
+		return *x.DelayAfterAddSeconds
+	}
+	return 0
+}
+
+func (x *SimulatedSettings) GetDelayAfterDeleteSeconds() int64 {
+	if x != nil && x.DelayAfterDeleteSeconds != nil {
+		return *x.DelayAfterDeleteSeconds
+	}
+	return 0
+}
+
+func (x *SimulatedSettings) GetDelayAfterFailureSeconds() int64 {
+	if x != nil && x.DelayAfterFailureSeconds != nil {
+		return *x.DelayAfterFailureSeconds
+	}
+	return 0
+}
+
+func (x *SimulatedSettings) GetBatchIdleMilliseconds() int64 {
+	if x != nil && x.BatchIdleMilliseconds != nil {
+		return *x.BatchIdleMilliseconds
+	}
+	return 0
+}
+
+func (x *SimulatedSettings) GetBatchMaxMilliseconds() int64 {
+	if x != nil && x.BatchMaxMilliseconds != nil {
+		return *x.BatchMaxMilliseconds
+	}
+	return 0
+}
+
+func (x *SimulatedSettings) GetSlackPercent() int64 {
+	if x != nil && x.SlackPercent != nil {
+		return *x.SlackPercent
+	}
+	return 0
+}
+
 // What goes wrong, and how often: chances in a million.
 type SimulatedFaults struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -970,8 +1040,36 @@ type SimulatedFaults struct {
 	NodeUnready        int64 `protobuf:"varint,13,opt,name=node_unready,json=nodeUnready,proto3" json:"node_unready,omitempty"`
 	NodeUnreadySeconds int64 `protobuf:"varint,14,opt,name=node_unready_seconds,json=nodeUnreadySeconds,proto3" json:"node_unready_seconds,omitempty"`
 	NodeLost           int64 `protobuf:"varint,15,opt,name=node_lost,json=nodeLost,proto3" json:"node_lost,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// A call whose answer is lost; a list of machines that fails.
+	LostAnswer int64 `protobuf:"varint,16,opt,name=lost_answer,json=lostAnswer,proto3" json:"lost_answer,omitempty"`
+	FailedList int64 `protobuf:"varint,17,opt,name=failed_list,json=failedList,proto3" json:"failed_list,omitempty"`
+	// A machine that cannot be created; an order that is taken back; a deletion that takes so long [3600].
+	FailedMachine        int64 `protobuf:"varint,18,opt,name=failed_machine,json=failedMachine,proto3" json:"failed_machine,omitempty"`
+	TakenBack            int64 `protobuf:"varint,19,opt,name=taken_back,json=takenBack,proto3" json:"taken_back,omitempty"`
+	StuckDeletion        int64 `protobuf:"varint,20,opt,name=stuck_deletion,json=stuckDeletion,proto3" json:"stuck_deletion,omitempty"`
+	StuckDeletionSeconds int64 `protobuf:"varint,21,opt,name=stuck_deletion_seconds,json=stuckDeletionSeconds,proto3" json:"stuck_deletion_seconds,omitempty"`
+	// In an hour: somebody else changes a group; a node is ready by turns; a node registers again.
+	HandScaling int64 `protobuf:"varint,22,opt,name=hand_scaling,json=handScaling,proto3" json:"hand_scaling,omitempty"`
+	NodeFlaps   int64 `protobuf:"varint,23,opt,name=node_flaps,json=nodeFlaps,proto3" json:"node_flaps,omitempty"`
+	NodeReturns int64 `protobuf:"varint,24,opt,name=node_returns,json=nodeReturns,proto3" json:"node_returns,omitempty"`
+	// A change that is told twice; a full list that lacks pods.
+	DoubledEvent int64 `protobuf:"varint,25,opt,name=doubled_event,json=doubledEvent,proto3" json:"doubled_event,omitempty"`
+	BrokenList   int64 `protobuf:"varint,26,opt,name=broken_list,json=brokenList,proto3" json:"broken_list,omitempty"`
+	// A write to the API server that fails. In an hour: it is out of reach, for so long [300].
+	FailedWrite    int64 `protobuf:"varint,27,opt,name=failed_write,json=failedWrite,proto3" json:"failed_write,omitempty"`
+	ApiDown        int64 `protobuf:"varint,28,opt,name=api_down,json=apiDown,proto3" json:"api_down,omitempty"`
+	ApiDownSeconds int64 `protobuf:"varint,29,opt,name=api_down_seconds,json=apiDownSeconds,proto3" json:"api_down_seconds,omitempty"`
+	// A pod that takes so long to end [1800] beyond its grace period.
+	StuckPod        int64 `protobuf:"varint,30,opt,name=stuck_pod,json=stuckPod,proto3" json:"stuck_pod,omitempty"`
+	StuckPodSeconds int64 `protobuf:"varint,31,opt,name=stuck_pod_seconds,json=stuckPodSeconds,proto3" json:"stuck_pod_seconds,omitempty"`
+	// The process that leads ends: in an hour, and at each thing that it does. Its state is not written. By how
+	// much the clock of each leader is wrong at most.
+	LeaderEnds              int64 `protobuf:"varint,32,opt,name=leader_ends,json=leaderEnds,proto3" json:"leader_ends,omitempty"`
+	LeaderEndsActing        int64 `protobuf:"varint,33,opt,name=leader_ends_acting,json=leaderEndsActing,proto3" json:"leader_ends_acting,omitempty"`
+	FailedStateWrite        int64 `protobuf:"varint,34,opt,name=failed_state_write,json=failedStateWrite,proto3" json:"failed_state_write,omitempty"`
+	LeaderClockMilliseconds int64 `protobuf:"varint,35,opt,name=leader_clock_milliseconds,json=leaderClockMilliseconds,proto3" json:"leader_clock_milliseconds,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *SimulatedFaults) Reset() {
@@ -1109,6 +1207,146 @@ func (x *SimulatedFaults) GetNodeLost() int64 {
 	return 0
 }
 
+func (x *SimulatedFaults) GetLostAnswer() int64 {
+	if x != nil {
+		return x.LostAnswer
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetFailedList() int64 {
+	if x != nil {
+		return x.FailedList
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetFailedMachine() int64 {
+	if x != nil {
+		return x.FailedMachine
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetTakenBack() int64 {
+	if x != nil {
+		return x.TakenBack
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetStuckDeletion() int64 {
+	if x != nil {
+		return x.StuckDeletion
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetStuckDeletionSeconds() int64 {
+	if x != nil {
+		return x.StuckDeletionSeconds
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetHandScaling() int64 {
+	if x != nil {
+		return x.HandScaling
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetNodeFlaps() int64 {
+	if x != nil {
+		return x.NodeFlaps
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetNodeReturns() int64 {
+	if x != nil {
+		return x.NodeReturns
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetDoubledEvent() int64 {
+	if x != nil {
+		return x.DoubledEvent
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetBrokenList() int64 {
+	if x != nil {
+		return x.BrokenList
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetFailedWrite() int64 {
+	if x != nil {
+		return x.FailedWrite
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetApiDown() int64 {
+	if x != nil {
+		return x.ApiDown
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetApiDownSeconds() int64 {
+	if x != nil {
+		return x.ApiDownSeconds
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetStuckPod() int64 {
+	if x != nil {
+		return x.StuckPod
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetStuckPodSeconds() int64 {
+	if x != nil {
+		return x.StuckPodSeconds
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetLeaderEnds() int64 {
+	if x != nil {
+		return x.LeaderEnds
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetLeaderEndsActing() int64 {
+	if x != nil {
+		return x.LeaderEndsActing
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetFailedStateWrite() int64 {
+	if x != nil {
+		return x.FailedStateWrite
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetLeaderClockMilliseconds() int64 {
+	if x != nil {
+		return x.LeaderClockMilliseconds
+	}
+	return 0
+}
+
 // What became of it.
 type SimulateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1131,7 +1369,12 @@ type SimulateResponse struct {
 	// Invariants that were broken, with the time: none, or a fault of ours.
 	Violations []string `protobuf:"bytes,10,rep,name=violations,proto3" json:"violations,omitempty"`
 	// At most 1,500 moments, evenly.
-	Series        []*SimulatedMoment `protobuf:"bytes,11,rep,name=series,proto3" json:"series,omitempty"`
+	Series []*SimulatedMoment `protobuf:"bytes,11,rep,name=series,proto3" json:"series,omitempty"`
+	// Orders of machines.
+	Growths int64 `protobuf:"varint,12,opt,name=growths,proto3" json:"growths,omitempty"`
+	// What nodes for all pods that had one cost at least: no packing costs less, and few can be had for that. It
+	// counts cores and memory only, and parts of nodes.
+	BoundUsd      float64 `protobuf:"fixed64,13,opt,name=bound_usd,json=boundUsd,proto3" json:"bound_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1241,6 +1484,20 @@ func (x *SimulateResponse) GetSeries() []*SimulatedMoment {
 		return x.Series
 	}
 	return nil
+}
+
+func (x *SimulateResponse) GetGrowths() int64 {
+	if x != nil {
+		return x.Growths
+	}
+	return 0
+}
+
+func (x *SimulateResponse) GetBoundUsd() float64 {
+	if x != nil {
+		return x.BoundUsd
+	}
+	return 0
 }
 
 // How long pods waited for a node, in seconds; those of DaemonSets do not.
@@ -1397,7 +1654,13 @@ type SimulatedMoment struct {
 	Pods     int64 `protobuf:"varint,4,opt,name=pods,proto3" json:"pods,omitempty"`
 	Waiting  int64 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// What all machines cost.
-	UsdPerHour    float64 `protobuf:"fixed64,6,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
+	UsdPerHour float64 `protobuf:"fixed64,6,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
+	// The same at least, see SimulateResponse.bound_usd.
+	BoundUsdPerHour float64 `protobuf:"fixed64,7,opt,name=bound_usd_per_hour,json=boundUsdPerHour,proto3" json:"bound_usd_per_hour,omitempty"`
+	// How long those pods had waited that found a node since the moment before, in seconds.
+	WaitP50       float64 `protobuf:"fixed64,8,opt,name=wait_p50,json=waitP50,proto3" json:"wait_p50,omitempty"`
+	WaitP95       float64 `protobuf:"fixed64,9,opt,name=wait_p95,json=waitP95,proto3" json:"wait_p95,omitempty"`
+	WaitMax       float64 `protobuf:"fixed64,10,opt,name=wait_max,json=waitMax,proto3" json:"wait_max,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1474,6 +1737,34 @@ func (x *SimulatedMoment) GetUsdPerHour() float64 {
 	return 0
 }
 
+func (x *SimulatedMoment) GetBoundUsdPerHour() float64 {
+	if x != nil {
+		return x.BoundUsdPerHour
+	}
+	return 0
+}
+
+func (x *SimulatedMoment) GetWaitP50() float64 {
+	if x != nil {
+		return x.WaitP50
+	}
+	return 0
+}
+
+func (x *SimulatedMoment) GetWaitP95() float64 {
+	if x != nil {
+		return x.WaitP95
+	}
+	return 0
+}
+
+func (x *SimulatedMoment) GetWaitMax() float64 {
+	if x != nil {
+		return x.WaitMax
+	}
+	return 0
+}
+
 var File_loadline_v1_simulation_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_simulation_proto_rawDesc = "" +
@@ -1507,7 +1798,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\atainted\x18\f \x01(\bR\atainted\"2\n" +
 	"\fSecondsRange\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\x03R\x03min\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x03R\x03max\"\xeb\a\n" +
+	"\x03max\x18\x02 \x01(\x03R\x03max\"\xaf\b\n" +
 	"\x11SimulatedWorkload\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\x04kind\x18\x02 \x01(\x0e2#.loadline.v1.SimulatedWorkload.KindR\x04kind\x12\x1a\n" +
@@ -1533,7 +1824,10 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"runSeconds\x129\n" +
 	"\barrivals\x18\x14 \x03(\v2\x1d.loadline.v1.SimulatedArrivalR\barrivals\x12(\n" +
 	"\rgrace_seconds\x18\x15 \x01(\x03H\x02R\fgraceSeconds\x88\x01\x01\x12#\n" +
-	"\rnot_evictable\x18\x16 \x01(\bR\fnotEvictable\"N\n" +
+	"\rnot_evictable\x18\x16 \x01(\bR\fnotEvictable\x12\x1f\n" +
+	"\vtwo_budgets\x18\x17 \x01(\bR\n" +
+	"twoBudgets\x12!\n" +
+	"\fforged_owner\x18\x18 \x01(\bR\vforgedOwner\"N\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -1555,7 +1849,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x10SimulatedArrival\x12\x1d\n" +
 	"\n" +
 	"at_seconds\x18\x01 \x01(\x03R\tatSeconds\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05count\"\xf9\x04\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"\x81\t\n" +
 	"\x11SimulatedSettings\x12:\n" +
 	"\x05score\x18\x01 \x01(\x0e2$.loadline.v1.SimulatedSettings.ScoreR\x05score\x12!\n" +
 	"\fscan_seconds\x18\x02 \x01(\x03R\vscanSeconds\x128\n" +
@@ -1565,7 +1859,14 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x1amax_scale_down_parallelism\x18\x06 \x01(\x03R\x17maxScaleDownParallelism\x122\n" +
 	"\x15max_drain_parallelism\x18\a \x01(\x03R\x13maxDrainParallelism\x12\"\n" +
 	"\rno_scale_down\x18\b \x01(\bR\vnoScaleDown\x12;\n" +
-	"\x1amax_node_provision_seconds\x18\t \x01(\x03R\x17maxNodeProvisionSeconds\"X\n" +
+	"\x1amax_node_provision_seconds\x18\t \x01(\x03R\x17maxNodeProvisionSeconds\x12:\n" +
+	"\x17delay_after_add_seconds\x18\n" +
+	" \x01(\x03H\x03R\x14delayAfterAddSeconds\x88\x01\x01\x12@\n" +
+	"\x1adelay_after_delete_seconds\x18\v \x01(\x03H\x04R\x17delayAfterDeleteSeconds\x88\x01\x01\x12B\n" +
+	"\x1bdelay_after_failure_seconds\x18\f \x01(\x03H\x05R\x18delayAfterFailureSeconds\x88\x01\x01\x12;\n" +
+	"\x17batch_idle_milliseconds\x18\r \x01(\x03H\x06R\x15batchIdleMilliseconds\x88\x01\x01\x129\n" +
+	"\x16batch_max_milliseconds\x18\x0e \x01(\x03H\aR\x14batchMaxMilliseconds\x88\x01\x01\x12(\n" +
+	"\rslack_percent\x18\x0f \x01(\x03H\bR\fslackPercent\x88\x01\x01\"X\n" +
 	"\x05Score\x12\x15\n" +
 	"\x11SCORE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fLEAST_ALLOCATED\x10\x01\x12\x12\n" +
@@ -1573,7 +1874,14 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\vLIMIT_AWARE\x10\x03B\x18\n" +
 	"\x16_utilization_thresholdB\x13\n" +
 	"\x11_unneeded_secondsB\x12\n" +
-	"\x10_unready_seconds\"\xef\x04\n" +
+	"\x10_unready_secondsB\x1a\n" +
+	"\x18_delay_after_add_secondsB\x1d\n" +
+	"\x1b_delay_after_delete_secondsB\x1e\n" +
+	"\x1c_delay_after_failure_secondsB\x1a\n" +
+	"\x18_batch_idle_millisecondsB\x19\n" +
+	"\x17_batch_max_millisecondsB\x10\n" +
+	"\x0e_slack_percent\"\xe9\n" +
+	"\n" +
 	"\x0fSimulatedFaults\x12;\n" +
 	"\x1awatch_lag_milliseconds_min\x18\x01 \x01(\x03R\x17watchLagMillisecondsMin\x12;\n" +
 	"\x1awatch_lag_milliseconds_max\x18\x02 \x01(\x03R\x17watchLagMillisecondsMax\x12\x1d\n" +
@@ -1593,7 +1901,33 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x11spot_interruption\x18\f \x01(\x03R\x10spotInterruption\x12!\n" +
 	"\fnode_unready\x18\r \x01(\x03R\vnodeUnready\x120\n" +
 	"\x14node_unready_seconds\x18\x0e \x01(\x03R\x12nodeUnreadySeconds\x12\x1b\n" +
-	"\tnode_lost\x18\x0f \x01(\x03R\bnodeLost\"\x8f\x03\n" +
+	"\tnode_lost\x18\x0f \x01(\x03R\bnodeLost\x12\x1f\n" +
+	"\vlost_answer\x18\x10 \x01(\x03R\n" +
+	"lostAnswer\x12\x1f\n" +
+	"\vfailed_list\x18\x11 \x01(\x03R\n" +
+	"failedList\x12%\n" +
+	"\x0efailed_machine\x18\x12 \x01(\x03R\rfailedMachine\x12\x1d\n" +
+	"\n" +
+	"taken_back\x18\x13 \x01(\x03R\ttakenBack\x12%\n" +
+	"\x0estuck_deletion\x18\x14 \x01(\x03R\rstuckDeletion\x124\n" +
+	"\x16stuck_deletion_seconds\x18\x15 \x01(\x03R\x14stuckDeletionSeconds\x12!\n" +
+	"\fhand_scaling\x18\x16 \x01(\x03R\vhandScaling\x12\x1d\n" +
+	"\n" +
+	"node_flaps\x18\x17 \x01(\x03R\tnodeFlaps\x12!\n" +
+	"\fnode_returns\x18\x18 \x01(\x03R\vnodeReturns\x12#\n" +
+	"\rdoubled_event\x18\x19 \x01(\x03R\fdoubledEvent\x12\x1f\n" +
+	"\vbroken_list\x18\x1a \x01(\x03R\n" +
+	"brokenList\x12!\n" +
+	"\ffailed_write\x18\x1b \x01(\x03R\vfailedWrite\x12\x19\n" +
+	"\bapi_down\x18\x1c \x01(\x03R\aapiDown\x12(\n" +
+	"\x10api_down_seconds\x18\x1d \x01(\x03R\x0eapiDownSeconds\x12\x1b\n" +
+	"\tstuck_pod\x18\x1e \x01(\x03R\bstuckPod\x12*\n" +
+	"\x11stuck_pod_seconds\x18\x1f \x01(\x03R\x0fstuckPodSeconds\x12\x1f\n" +
+	"\vleader_ends\x18  \x01(\x03R\n" +
+	"leaderEnds\x12,\n" +
+	"\x12leader_ends_acting\x18! \x01(\x03R\x10leaderEndsActing\x12,\n" +
+	"\x12failed_state_write\x18\" \x01(\x03R\x10failedStateWrite\x12:\n" +
+	"\x19leader_clock_milliseconds\x18# \x01(\x03R\x17leaderClockMilliseconds\"\xc6\x03\n" +
 	"\x10SimulateResponse\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\x06R\x06digest\x12\x14\n" +
 	"\x05loops\x18\x02 \x01(\x03R\x05loops\x12\x10\n" +
@@ -1609,7 +1943,9 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"violations\x18\n" +
 	" \x03(\tR\n" +
 	"violations\x124\n" +
-	"\x06series\x18\v \x03(\v2\x1c.loadline.v1.SimulatedMomentR\x06series\"\xad\x01\n" +
+	"\x06series\x18\v \x03(\v2\x1c.loadline.v1.SimulatedMomentR\x06series\x12\x18\n" +
+	"\agrowths\x18\f \x01(\x03R\agrowths\x12\x1b\n" +
+	"\tbound_usd\x18\r \x01(\x01R\bboundUsd\"\xad\x01\n" +
 	"\x0eSimulatedWaits\x12\x12\n" +
 	"\x04pods\x18\x01 \x01(\x03R\x04pods\x12\x12\n" +
 	"\x04mean\x18\x02 \x01(\x01R\x04mean\x12\x10\n" +
@@ -1619,7 +1955,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\thistogram\x18\x06 \x03(\v2\x1f.loadline.v1.SimulatedWaitCountR\thistogram\"P\n" +
 	"\x12SimulatedWaitCount\x12&\n" +
 	"\x0fat_most_seconds\x18\x01 \x01(\x03R\ratMostSeconds\x12\x12\n" +
-	"\x04pods\x18\x02 \x01(\x03R\x04pods\"\xb4\x01\n" +
+	"\x04pods\x18\x02 \x01(\x03R\x04pods\"\xb2\x02\n" +
 	"\x0fSimulatedMoment\x12\x1d\n" +
 	"\n" +
 	"at_seconds\x18\x01 \x01(\x03R\tatSeconds\x12\x14\n" +
@@ -1629,7 +1965,12 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x04pods\x18\x04 \x01(\x03R\x04pods\x12\x18\n" +
 	"\awaiting\x18\x05 \x01(\x03R\awaiting\x12 \n" +
 	"\fusd_per_hour\x18\x06 \x01(\x01R\n" +
-	"usdPerHourB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"usdPerHour\x12+\n" +
+	"\x12bound_usd_per_hour\x18\a \x01(\x01R\x0fboundUsdPerHour\x12\x19\n" +
+	"\bwait_p50\x18\b \x01(\x01R\awaitP50\x12\x19\n" +
+	"\bwait_p95\x18\t \x01(\x01R\awaitP95\x12\x19\n" +
+	"\bwait_max\x18\n" +
+	" \x01(\x01R\awaitMaxB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_simulation_proto_rawDescOnce sync.Once

@@ -1,0 +1,163 @@
+// The cluster that the loop sees as a cluster state, with its snapshot.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/sim/observed_cluster.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kStatusIntervalMs = 1000;
+
+}  // namespace
+
+void ObservedCluster::WriteNodes() {
+  // All leave before any comes.
+  for (const int32_t node : dirty_) {
+    NodeSeen& seen = nodes_[static_cast<size_t>(node)];
+    if (seen.shown() || seen.slot == Slot{-1}) continue;
+    state_.RemoveNode(seen.slot);
+    node_in_[IndexOf(seen.slot)] = -1;
+    free_slots_.push_back(static_cast<int32_t>(seen.slot));
+    seen.slot = Slot{-1};
+  }
+  for (const int32_t node : dirty_) {
+    NodeSeen& seen = nodes_[static_cast<size_t>(node)];
+    seen.dirty = false;
+    if (seen.shown()) WriteNode(node);
+  }
+  dirty_.clear();
+  for (const int32_t shape : released_) state_.pod_shapes().Release(shape);
+  released_.clear();
+}
+
+int32_t ObservedCluster::ShapeIn(int32_t pod) {
+  PodSeen& seen = pods_[static_cast<size_t>(pod)];
+  const int32_t workload = world_.pod(pod).workload;
+  if (seen.phase != SimPodPhase::kTerminating) {
+    const size_t ready = seen.phase == SimPodPhase::kRunning ? 1 : 0;
+    return shape_[2 * static_cast<size_t>(workload) + ready];
+  }
+  if (seen.shape < 0) {
+    seen.shape =
+        state_.pod_shapes().Acquire(shapes_.OnNode(workload, /*ready=*/true, ToldEndS(seen.terminating_s)));
+  }
+  return seen.shape;
+}
+
+void ObservedCluster::WriteNode(int32_t node) {
+  NodeSeen& seen = nodes_[static_cast<size_t>(node)];
+  const SimNode& of = world_.node(node);
+  if (seen.slot == Slot{-1}) {
+    if (free_slots_.empty()) {
+      free_slots_.push_back(static_cast<int32_t>(node_in_.size()));
+      node_in_.push_back(-1);
+    }
+    seen.slot = Slot{free_slots_.back()};
+    free_slots_.pop_back();
+    node_in_[IndexOf(seen.slot)] = node;
+  }
+  constexpr size_t kMostText = 12;
+  text_.resize(seen.pods.size() * kMostText);
+  contents_.clear();
+  char* at = text_.data();
+  for (const int32_t pod : seen.pods) {
+    if (Hides(world_.pod(pod).workload)) continue;
+    const absl::AlphaNum number(pod);
+    char* const name = at;
+    *at++ = 'p';
+    at = std::copy(number.Piece().begin(), number.Piece().end(), at);
+    const absl::string_view text(name, static_cast<size_t>(at - name));
+    const int32_t shape = ShapeIn(pod);
+    contents_.push_back({shape, 0, text, text, state_.pod_shapes()[shape].fingerprint});
+  }
+  NodeTraits traits;
+  traits.uid = absl::StrCat("n", node);
+  traits.provider_id = absl::StrCat("m", of.machine);
+  traits.created_s = kSimEpochS + of.joined_ms / 1000;
+  traits.ready = (seen.bits & kReady) != 0;
+  std::string name = NodeName(node);
+  state_.SetNode(seen.slot, name, ShapeOfNode(of.group, seen.bits, seen.planned), contents_, name,
+                 std::move(traits));
+}
+
+const NodeShape& ObservedCluster::ShapeOfNode(int32_t group, uint8_t bits, AsPlanned planned) {
+  const size_t plan = static_cast<size_t>(planned);
+  std::optional<NodeShape>& shape =
+      node_shapes_[(static_cast<size_t>(group) * kEveryBit + bits) * kEveryPlan + plan];
+  if (shape.has_value()) return *shape;
+  shape = shapes_.Node(group, (bits & kDevices) != 0);
+  std::vector<Taint> taints = shape->taints;
+  if ((bits & kReady) == 0) taints.push_back({"node.kubernetes.io/not-ready", "", "NoSchedule"});
+  if ((bits & kTainted) != 0 && planned != AsPlanned::kAbandoned) {
+    taints.push_back({kToBeDeletedTaint, "", "NoSchedule"});
+  }
+  const bool unschedulable = (bits & kReclaimed) != 0 || planned == AsPlanned::kNotStarted;
+  *shape =
+      MakeNodeShape(shape->allocatable, shapes_.names(), shape->labels, std::move(taints), unschedulable);
+  return *shape;
+}
+
+bool ObservedCluster::WriteStatuses() {
+  bool changed = false;
+  const int64_t due_ms = world_.now_ms() - kStatusIntervalMs - world_.scenario().faults.watch_lag_ms_min;
+  std::erase_if(statuses_, [&](int32_t workload) {
+    int64_t& since = status_since_ms_[static_cast<size_t>(workload)];
+    if (since > due_ms) return false;
+    since = -1;
+    WriteStatus(workload);
+    changed = true;
+    return true;
+  });
+  return changed;
+}
+
+void ObservedCluster::WriteStatus(int32_t workload) {
+  const SimWorkload& of = world_.workload(workload);
+  const SimReplicas& has = world_.replicas(workload);
+  Workload content;
+  content.uid = ShapesOf::UidOf(workload);
+  content.current_replicas = static_cast<int64_t>(has.alive.size());
+  content.target_replicas = of.kind == SimWorkloadKind::kDaemon ? content.current_replicas : has.wanted;
+  FingerprintBuilder hash;
+  hash.Add(content.target_replicas);
+  hash.Add(content.current_replicas);
+  state_.objects().Set({{ShapesOf::KindOf(of), kSimNamespace, of.name}, std::move(content), hash.Finish()});
+  if (of.max_unavailable < 0) return;
+  const SimBudget status = world_.BudgetOf(workload);
+  DisruptionBudget budget;
+  budget.selector = {false, {{kSimAppLabel, SelectorOperator::kIn, {of.name}}}};
+  budget.disruptions_allowed = static_cast<int32_t>(status.allowed());
+  budget.current_healthy = static_cast<int32_t>(status.healthy);
+  budget.desired_healthy = static_cast<int32_t>(status.desired);
+  budget.expected_pods = static_cast<int32_t>(status.expected);
+  hash.Add(status.healthy);
+  hash.Add(status.desired);
+  if (of.two_budgets) {
+    state_.objects().Set(
+        {{ObjectKind::kDisruptionBudget, kSimNamespace, of.name + "-too"}, budget, hash.Finish()});
+  }
+  state_.objects().Set(
+      {{ObjectKind::kDisruptionBudget, kSimNamespace, of.name}, std::move(budget), hash.Finish()});
+}
+
+// As the engine keeps its own: what has changed is read again.
+void ObservedCluster::WriteSnapshot() {
+  const auto changes = state_.changes(snapshot_read_);
+  const bool many = snapshot_ != nullptr && (snapshot_->pod_shape_end() > most_shapes_ ||
+                                             snapshot_->node_end() > 2 * state_.node_count() + 1000);
+  if (snapshot_ == nullptr || many || !changes.has_value()) {
+    snapshot_.reset();
+    snapshot_ = std::make_unique<Snapshot>(state_, Snapshot::Source::kChanges);
+    most_shapes_ = 2 * snapshot_->pod_shape_end() + 10'000;
+  } else if (!changes->empty()) {
+    std::vector<Slot> slots(changes->begin(), changes->end());
+    std::sort(slots.begin(), slots.end());
+    slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+    snapshot_->Reload(slots);
+  }
+  snapshot_read_ = state_.change_count();
+}
+
+}  // namespace loadline
