@@ -2,7 +2,7 @@
 # Runs the tests of what is compiled with Kubernetes, after `make build`: the plugin inside kube-scheduler's framework
 # and all that runs on a real control plane. GOWORK=kubernetes/MINOR/go.work runs them with that minor.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 export LOADLINE_LIBRARY=${LOADLINE_LIBRARY:-$PWD/build/lib/libloadline.so}
 export LOADLINED=${LOADLINED:-$PWD/build/bin/loadlined}

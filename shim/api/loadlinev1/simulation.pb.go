@@ -1372,8 +1372,8 @@ type SimulateResponse struct {
 	Series []*SimulatedMoment `protobuf:"bytes,11,rep,name=series,proto3" json:"series,omitempty"`
 	// Orders of machines.
 	Growths int64 `protobuf:"varint,12,opt,name=growths,proto3" json:"growths,omitempty"`
-	// What nodes for all pods that had one cost at least: no packing costs less, and few can be had for that. It
-	// counts cores and memory only, and parts of nodes.
+	// What nodes for all pods that had one cost at least: no packing costs less, and few can be had for that.
+	// It counts cores and memory only, and parts of nodes.
 	BoundUsd      float64 `protobuf:"fixed64,13,opt,name=bound_usd,json=boundUsd,proto3" json:"bound_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
