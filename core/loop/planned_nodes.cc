@@ -16,8 +16,8 @@ namespace {
 
 constexpr absl::string_view kUnschedulableTaint = "node.kubernetes.io/unschedulable";
 // Those that autoscalers put on nodes that are to go.
-constexpr absl::string_view kPassingTaints[] = {kToBeDeletedTaint, kDeletionCandidateTaint,
-                                                "atlassian.com/escalator"};
+constexpr const char* kPassingTaints[] = {kToBeDeletedTaint, kDeletionCandidateTaint,
+                                          "atlassian.com/escalator"};
 
 void DropTaint(absl::string_view key, std::vector<Taint>* taints) {
   std::erase_if(*taints, [&](const Taint& taint) { return taint.key == key; });
