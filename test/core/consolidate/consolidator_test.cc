@@ -325,7 +325,9 @@ TEST_P(RandomConsolidationTest, FollowingEndsWherePlansSayAndComesToRest) {
     int plans = 0;
     for (; plans < 12; ++plans) {
       const ConsolidationPlan plan = PlanOf(model, options);
-      if (!c.cluster.rules && plans == 0) EXPECT_LE(plan.bill.bound, CostOfPackingAnew(model) + 1e-9);
+      if (!c.cluster.rules && plans == 0) {
+        EXPECT_LE(plan.bill.bound, CostOfPackingAnew(model) + 1e-9);
+      }
       MoveChecker checker(model, options);
       checker.Follow(plan);
       EXPECT_THAT(checker.problems(), IsEmpty());
@@ -337,7 +339,9 @@ TEST_P(RandomConsolidationTest, FollowingEndsWherePlansSayAndComesToRest) {
     }
     EXPECT_LT(plans, 12) << "it does not come to rest";
     // One plan is enough where all nodes are looked at together, in all ways.
-    if (c.cluster.nodes <= 6) EXPECT_LE(plans, 1);
+    if (c.cluster.nodes <= 6) {
+      EXPECT_LE(plans, 1);
+    }
   }
   EXPECT_LE(sum / c.seeds, c.mean_over_bound);
 }
@@ -381,7 +385,9 @@ TEST(ConsolidatorTest, APlanThatIsCutShortIsValidAndTheNextGoesOn) {
       ASSERT_THAT(checker.problems(), IsEmpty());
       now = checker.now();
     }
-    if (units == 300'000) EXPECT_LE(now.Cost(), whole * 1.1);
+    if (units == 300'000) {
+      EXPECT_LE(now.Cost(), whole * 1.1);
+    }
   }
   EXPECT_TRUE(cut);
 }

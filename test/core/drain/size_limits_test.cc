@@ -31,25 +31,26 @@ class SizeLimitsTest : public ::testing::Test {
   std::vector<DrainGroup> groups_ = {{.name = "group", .target = 3}};
 };
 
-using Outcome = std::pair<int, NodeReason>;
+using LimitOutcome = std::pair<int, NodeReason>;
 
 TEST_F(SizeLimitsTest, EachMinimumOfTheClusterHoldsByItself) {
   constexpr NodeReason kLeast = NodeReason::kMinimalResourceLimitExceeded;
-  EXPECT_EQ(MostThatMayGo(Limits({})), Outcome(3, NodeReason::kNodeGroupMinSizeReached));
-  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {2'000, 0}})), Outcome(2, kLeast));
-  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {2'001, 0}})), Outcome(1, kLeast));
-  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {0, 8'000}})), Outcome(2, kLeast));
-  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {0, 8'001}})), Outcome(1, kLeast));
-  EXPECT_EQ(MostThatMayGo(Limits({.nodes = 2})), Outcome(2, kLeast));
-  EXPECT_EQ(MostThatMayGo(Limits({.nodes = 5})), Outcome(0, kLeast)) << "there are fewer already";
+  EXPECT_EQ(MostThatMayGo(Limits({})), LimitOutcome(3, NodeReason::kNodeGroupMinSizeReached));
+  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {2'000, 0}})), LimitOutcome(2, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {2'001, 0}})), LimitOutcome(1, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {0, 8'000}})), LimitOutcome(2, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {0, 8'001}})), LimitOutcome(1, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.nodes = 2})), LimitOutcome(2, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.nodes = 5})), LimitOutcome(0, kLeast)) << "there are fewer already";
 }
 
 TEST_F(SizeLimitsTest, WhatIsBeingDeletedIsGone) {
   constexpr NodeReason kLeast = NodeReason::kMinimalResourceLimitExceeded;
-  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {0, 8'000}}, /*third_goes=*/true)), Outcome(1, kLeast));
-  EXPECT_EQ(MostThatMayGo(Limits({.nodes = 2}, /*third_goes=*/true)), Outcome(1, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {0, 8'000}}, /*third_goes=*/true)), LimitOutcome(1, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.nodes = 2}, /*third_goes=*/true)), LimitOutcome(1, kLeast));
   groups_[0].min_nodes = 1;
-  EXPECT_EQ(MostThatMayGo(Limits({}, /*third_goes=*/true)), Outcome(1, NodeReason::kNodeGroupMinSizeReached));
+  EXPECT_EQ(MostThatMayGo(Limits({}, /*third_goes=*/true)),
+            LimitOutcome(1, NodeReason::kNodeGroupMinSizeReached));
 }
 
 TEST_F(SizeLimitsTest, WhatIsGivenBackMayBeTakenAgain) {

@@ -32,7 +32,9 @@ class NewFieldsTest : public ::testing::Test {
   // Adds a node whose shape `change` has changed.
   template <typename Change>
   void AddNode(const std::string& name, Change change) {
-    NodeShape shape = cluster_.Shape(FitNode{.name = name});
+    FitNode node;
+    node.name = name;
+    NodeShape shape = cluster_.Shape(node);
     change(&shape);
     cluster_.state().set_resource_names(cluster_.names());
     cluster_.state().SetNode(Slot{slots_++}, name, std::move(shape), {}, name);

@@ -76,7 +76,9 @@ TEST_F(BalanceGrowthTest, EachPodFitsWhereItsNodeComes) {
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(0, 0));
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {
     for (const PodCount& pods : nodes.pods) {
-      if (pods.pods == 0) EXPECT_EQ(plan.grown[static_cast<size_t>(nodes.group)], 1);
+      if (pods.pods == 0) {
+        EXPECT_EQ(plan.grown[static_cast<size_t>(nodes.group)], 1);
+      }
     }
   }
 }

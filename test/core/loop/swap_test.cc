@@ -162,7 +162,9 @@ TEST(SwapPropertyTest, NeverCostsMoreNorSwapsBackAndForthNorLeavesAPodOver) {
         for (size_t pods = 0; pods < plan.scale_up.unplaced.size(); ++pods) {
           EXPECT_LE(plan.scale_up.unplaced[pods], without.scale_up.unplaced[pods]) << "seed " << seed;
         }
-        if (without.growth.empty()) EXPECT_THAT(plan.take_back, IsEmpty()) << "seed " << seed;
+        if (without.growth.empty()) {
+          EXPECT_THAT(plan.take_back, IsEmpty()) << "seed " << seed;
+        }
         if (!plan.take_back.empty()) {
           ++swaps;
           EXPECT_LE(cost(targets(&plan)), cost(targets(&without)) - kLeastSavedUsd);
