@@ -89,7 +89,7 @@ TEST_F(NewFieldsTest, WhatStatesAFieldThatNobodyKnowsIsNotJudged) {
   EXPECT_EQ(
       Judge(newer, 0),
       CannotJudge(FilterName::kNone, "the pod states spec.placement, a field that the engine does not know"));
-  newer.rules.node_selector = Labels({{"disk", "ssd"}});  // a filter that refuses it anyway
+  newer.rules.node_selector = MakeLabels({{"disk", "ssd"}});  // a filter that refuses it anyway
   EXPECT_EQ(Judge(newer, 0).filter, FilterName::kNodeAffinity);
 }
 
