@@ -47,6 +47,8 @@ var notOptions = map[string]string{
 	"LoopFleet.under_way":                         "what is being done",
 	"FleetOptions.deletion_patience_milliseconds": "the same for all",
 	"GroupSimilarity.labels":                      "balancing-label, which goes without balancing-ignore-label: see TestBalancingLabels",
+	"LoadLine.counting":                           "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
+	"SchedulerProfile.options":                    "those of the profile, which TestReadsEachProfile of filterconfig reads",
 	"DrainOptions.may_be_incomplete":              "what a client could not list",
 	"PriceCatalogue.name":                         "the name of the file",
 }
@@ -86,9 +88,12 @@ const everySchedulerConfig = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
-- pluginConfig:
+- schedulerName: other
+- schedulerName: default-scheduler
+  plugins: {filter: {disabled: [{name: NodePorts}]}}
+  pluginConfig:
   - {name: NodeAffinity, args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}}
-  - {name: PodTopologySpread, args: {defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}}
+  - {name: PodTopologySpread, args: {defaultingType: List, defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}}
   - {name: NodeResourcesFit, args: {ignoredResources: [a], ignoredResourceGroups: [b]}}
 `
 
