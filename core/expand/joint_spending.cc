@@ -47,7 +47,7 @@ std::vector<double> SpendJointly(const RankQuestion& question) {
   for (size_t pod = 0; pod < listed.size(); ++pod) {
     if (listed[pod].empty()) continue;
     const PodRequests& requests = question.pods[pod];
-    ++kinds[{{requests.milli_cpu, requests.memory_bytes, requests.gpus}, std::move(listed[pod])}];
+    ++kinds[{{requests.milli_cpu, requests.memory_bytes, requests.gpus}, listed[pod]}];
   }
   if (kinds.empty() || kinds.size() * problem.types.size() > kMostPairs) return spent;
   for (const auto& [kind, shapes] : kinds) {
