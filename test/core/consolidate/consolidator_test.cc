@@ -32,7 +32,7 @@ ConsolidationPlan PlanOf(const ModelCluster& model, const ConsolidationOptions& 
   PlannedCluster cluster(model);
   Snapshot snapshot(*cluster.problem().cluster);
   Consolidator own;
-  const ConsolidationPlan plan =
+  ConsolidationPlan plan =
       (planner != nullptr ? *planner : own).Plan(&snapshot, cluster.problem(), options, &budget);
   snapshot.CheckConsistent();
   EXPECT_EQ(snapshot.depth(), 0U);
