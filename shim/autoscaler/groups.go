@@ -16,9 +16,6 @@ type groupState struct {
 // upcoming is how many nodes are on their way.
 func (g *groupState) upcoming() int { return int(g.found.GetStarting() + g.found.GetComing()) }
 
-// room is how many nodes the group may have more.
-func (g *groupState) room() int { return int(g.found.GetRoom()) }
-
 // backsOff says whether the group may not grow for a time, since it has failed to.
 func (g *groupState) backsOff() bool { return g.found.GetBackOff() != nil }
 

@@ -45,11 +45,6 @@ func (i *increase) String() string {
 	return fmt.Sprintf("%s %d->%d (max: %d)", i.group.ID, i.from(), i.to(), i.group.Max)
 }
 
-// newNodesOf returns by how many nodes a group is to grow, for whatever reason.
-func newNodesOf(g *loadlinev1.LoopGrowth) int {
-	return int(g.GetNodesForPods() + g.GetNodesForSlack() + g.GetNodesForUtilization() + g.GetNodesForMinimum())
-}
-
 // grow has the cloud make the nodes of a plan, and tells of it.
 func (l *leader) grow(ctx context.Context, o *loop) {
 	var increases []*increase
