@@ -27,6 +27,7 @@ func TestNodesAboveTheLoadLineAreTold(t *testing.T) {
 			b.addPod("p1", "n1", "1", nil)
 			b.addPod("p2", "n1", "1", nil)
 			b.addPod("p3", "n2", "1", nil)
+			synctest.Wait() // the informers see them
 			b.run(3 * time.Minute)
 			gone := len(b.deleted) > 0
 			b.end()
