@@ -54,8 +54,11 @@ struct LoopMemory {
   friend bool operator==(const LoopMemory&, const LoopMemory&) = default;
 };
 
-// Lets no time lie in the future: a clock was set back, or somebody made the memory up. What FleetState has
-// is left to ForgetFuture().
+// How long a group is not asked again to take nodes back for a cheaper mix after it has refused.
+inline constexpr int64_t kSwapRefusedForMs = int64_t{3600} * 1000;
+
+// Forgets what counts no more. Lets no time lie in the future: a clock was set back, or somebody made the
+// memory up. What FleetState has is left to ForgetFuture().
 void ForgetFutureTimes(int64_t now_ms, LoopMemory* memory);
 
 }  // namespace loadline

@@ -77,12 +77,9 @@ std::string WhyHeld(const CloudGroup& group, const GroupSight& sight, const Flee
 
 // A group that has refused to take nodes back is not asked again at once.
 int64_t Swappable(const CloudGroup& group, const FleetGroupView& view, const ObserveOptions& options,
-                  int64_t now_ms, const LoopMemory& memory) {
-  constexpr int64_t kRefusedForMs = int64_t{3600} * 1000;
+                  const LoopMemory& memory) {
   if (!options.acts || !options.grows || !options.swaps) return 0;
-  const auto refused = memory.swap_refused_ms.find(FleetKey(group.name));
-  if (refused != memory.swap_refused_ms.end() && now_ms - refused->second < kRefusedForMs) return 0;
-  return view.unbegun;
+  return memory.swap_refused_ms.contains(FleetKey(group.name)) ? 0 : view.unbegun;
 }
 
 void Warn(const ClusterState& cluster, const LoopObservation& seen, int64_t now_ms, LoopSight* sight) {
@@ -125,7 +122,7 @@ LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, 
     GroupSight& group = sight.groups.emplace_back(
         SightOf(cluster, seen.groups[i], view, fleet.machines[i], fleet.nodes[i], gives_up));
     group.held = WhyHeld(seen.groups[i], group, view, sight);
-    group.swappable = Swappable(seen.groups[i], view, options, now_ms, *memory);
+    group.swappable = Swappable(seen.groups[i], view, options, *memory);
     group.going = std::count_if(fleet.nodes[i].begin(), fleet.nodes[i].end(), [&](Slot slot) {
       return std::binary_search(sight.marked.going.begin(), sight.marked.going.end(), slot);
     });

@@ -17,7 +17,7 @@ LoopMemory EverythingRemembered() {
   LoopMemory memory;
   memory.fleet.looked = true;
   memory.fleet.groups[FleetKey("g")].target = 3;
-  memory.next_action = 17;
+  memory.next_action = 18;
   memory.open.push_back({.id = 15,
                          .group = "g",
                          .at_ms = kNowMs,
@@ -30,11 +30,13 @@ LoopMemory EverythingRemembered() {
                          .group = "h",
                          .at_ms = kNowMs,
                          .machines = {1, UINT64_MAX}});
+  memory.open.push_back({.id = 17, .kind = OpenAction::Kind::kSwap, .group = "i", .from = 4, .nodes = 1});
   memory.grown_for_pods_ms = kNowMs - 1;
   memory.batch_since_ms = kNowMs - 2;
   memory.acknowledged = {3, UINT64_MAX};
   memory.abandoned_since_ms = {{4, kNowMs - 3}};
   memory.unneeded_since_s = {{5, kNowMs / 1000 - 60}, {6, 0}};
+  memory.swap_refused_ms = {{7, kNowMs - 4}};
   return memory;
 }
 
@@ -106,6 +108,16 @@ TEST(LoopMemoryTest, NoTimeLiesInTheFuture) {
   EXPECT_EQ(memory.open[0].at_ms, kNowMs - 10'000);
   EXPECT_EQ(memory.abandoned_since_ms[4], kNowMs - 10'000);
   EXPECT_EQ(memory.unneeded_since_s[5], kNowMs / 1000 - 60);
+  EXPECT_EQ(memory.swap_refused_ms[7], kNowMs - 10'000);
+}
+
+// Else groups that come and go would fill the list, and no refusal would be remembered any more.
+TEST(LoopMemoryTest, ARefusalToTakeNodesBackCountsForAnHour) {
+  LoopMemory memory;
+  memory.swap_refused_ms = {{7, kNowMs}, {8, kNowMs + 1}};
+  ForgetFutureTimes(kNowMs + 3'600'000, &memory);
+  EXPECT_FALSE(memory.swap_refused_ms.contains(7));
+  EXPECT_TRUE(memory.swap_refused_ms.contains(8));
 }
 
 }  // namespace
