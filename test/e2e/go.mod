@@ -17,7 +17,7 @@ require (
 	k8s.io/klog/v2 v2.140.0
 	k8s.io/kube-scheduler v0.36.3
 	k8s.io/kubernetes v1.36.3
-	loadline.dev/shim v0.0.0
+	loadline.dev/shim v0.1.0
 	sigs.k8s.io/yaml v1.6.0
 )
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,6 +39,43 @@ func proxy(t *testing.T, folder, path, version, source string) {
 	}
 }
 
+// outside returns the environment of a user who has nothing of this tree, and gets modules from a folder and from what this
+// machine has downloaded.
+func outside(t *testing.T, served string) []string {
+	t.Helper()
+	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A cache of its own: the one of the machine is not to hold what the test has made.
+	downloads := "file://" + filepath.Join(strings.TrimSpace(string(cache)), "cache", "download")
+	return append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw", "GONOSUMDB=*", "GOMODCACHE="+t.TempDir(),
+		"GOPROXY=file://"+served+","+downloads)
+}
+
+// `go install` refuses a module that replaces or excludes another: ours does neither, and requires the plugin by the version
+// that is released with it. The commands are printed and not run: that they compile, `make build` shows.
+func TestProgramsAreInstalledFromOutside(t *testing.T) {
+	source, err := os.ReadFile("../../shim/cli/version.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^const Version = "(.*)"$`).FindSubmatch(source)
+	if found == nil {
+		t.Fatal("shim/cli/version.go has no version")
+	}
+	version, served := "v"+string(found[1]), t.TempDir()
+	proxy(t, served, "loadline.dev/shim", version, "../../shim")
+	proxy(t, served, "loadline.dev/shim/cmd/loadline-scheduler", version, "../../shim/cmd/loadline-scheduler")
+	for _, program := range []string{"loadline", "loadline-scheduler"} {
+		cmd := exec.Command("go", "install", "-n", "loadline.dev/shim/cmd/"+program+"@"+version)
+		cmd.Dir, cmd.Env = t.TempDir(), outside(t, served)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %v\n%s", cmd.Args, err, out)
+		}
+	}
+}
+
 // Who builds a scheduler of one's own gets the plugin as any other module: `go get`, without a replace.
 func TestPluginFromOutside(t *testing.T) {
 	const version = "v0.1.0"
@@ -64,17 +102,10 @@ var (
 			t.Fatal(err)
 		}
 	}
-	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A cache of its own for this module: the one of the machine is not to hold what the test has made.
-	downloads := "file://" + filepath.Join(strings.TrimSpace(string(cache)), "cache", "download")
-	env := append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw", "GONOSUMDB=*", "GOMODCACHE="+t.TempDir(),
-		"GOPROXY=file://"+served+","+downloads)
+	env := outside(t, served)
 	for _, args := range [][]string{{"get", "loadline.dev/shim@" + version}, {"mod", "tidy", "-e"}, {"list", "-deps", "./..."}} {
 		cmd := exec.Command("go", args...)
-		cmd.Dir, cmd.Env = own, env
+		cmd.Dir, cmd.Env = own, append(env, "GOFLAGS=-mod=mod -modcacherw")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)

@@ -109,7 +109,7 @@ require (
 	k8s.io/kubelet v0.36.3 // indirect
 	k8s.io/streaming v0.36.3 // indirect
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2 // indirect
-	loadline.dev/shim v0.0.0
+	loadline.dev/shim v0.1.0
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.34.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
@@ -117,68 +117,3 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-exclude k8s.io/api v0.0.0
-
-exclude k8s.io/apiextensions-apiserver v0.0.0
-
-exclude k8s.io/apimachinery v0.0.0
-
-exclude k8s.io/apiserver v0.0.0
-
-exclude k8s.io/cli-runtime v0.0.0
-
-exclude k8s.io/client-go v0.0.0
-
-exclude k8s.io/cloud-provider v0.0.0
-
-exclude k8s.io/cluster-bootstrap v0.0.0
-
-exclude k8s.io/code-generator v0.0.0
-
-exclude k8s.io/component-base v0.0.0
-
-exclude k8s.io/component-helpers v0.0.0
-
-exclude k8s.io/controller-manager v0.0.0
-
-exclude k8s.io/cri-api v0.0.0
-
-exclude k8s.io/cri-client v0.0.0
-
-exclude k8s.io/csi-translation-lib v0.0.0
-
-exclude k8s.io/dynamic-resource-allocation v0.0.0
-
-exclude k8s.io/endpointslice v0.0.0
-
-exclude k8s.io/externaljwt v0.0.0
-
-exclude k8s.io/kms v0.0.0
-
-exclude k8s.io/kube-aggregator v0.0.0
-
-exclude k8s.io/kube-controller-manager v0.0.0
-
-exclude k8s.io/kube-proxy v0.0.0
-
-exclude k8s.io/kube-scheduler v0.0.0
-
-exclude k8s.io/kubectl v0.0.0
-
-exclude k8s.io/kubelet v0.0.0
-
-exclude k8s.io/metrics v0.0.0
-
-exclude k8s.io/mount-utils v0.0.0
-
-exclude k8s.io/pod-security-admission v0.0.0
-
-exclude k8s.io/cri-streaming v0.0.0
-
-exclude k8s.io/streaming v0.0.0
-
-exclude k8s.io/sample-apiserver v0.0.0
-
-exclude k8s.io/sample-cli-plugin v0.0.0
-
-exclude k8s.io/sample-controller v0.0.0
