@@ -45,7 +45,8 @@ else()
     $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=3>
     -D_GLIBCXX_ASSERTIONS
     -Werror=format-security
-    -fstack-clash-protection -fstack-protector-strong -fcf-protection=full
+    -fstack-clash-protection -fstack-protector-strong
+    $<IF:$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},aarch64>,-mbranch-protection=standard,-fcf-protection=full>
     -fno-delete-null-pointer-checks -fno-strict-overflow -fno-strict-aliasing
     $<$<CXX_COMPILER_ID:GNU>:-ftrivial-auto-var-init=zero>)
   add_link_options(
