@@ -67,6 +67,8 @@ proto_lint() { files 'proto/*.proto' | xargs -r python3 tools/lint/proto_lint.py
 
 file_sizes() { files | xargs -r python3 tools/lint/file_sizes.py; }
 
+wall_clock() { files '*_test.go' | xargs -r python3 tools/lint/wall_clock.py; }
+
 # Generates in a copy and compares, so that a check changes nothing.
 generated_go() {
   local copy result=0
@@ -93,6 +95,7 @@ check 'proto lint' proto_lint
 check 'file sizes' file_sizes
 check 'shellcheck' shell_check
 check 'gofmt' gofmt_check
+check 'no test asserts wall-clock time' wall_clock
 check 'generated Go code' generated_go
 check 'clang-tidy' clang_tidy
 check 'go vet' go_vet

@@ -104,12 +104,12 @@ func TestSocketFindsTheServerWhenItComes(t *testing.T) {
 			if err == nil && answer.GetEngineVersion() == want {
 				return
 			}
-			if status.Code(err) != codes.Unavailable || time.Since(start) > 30*time.Second {
+			if status.Code(err) != codes.Unavailable || time.Since(start) > 60*time.Second {
 				t.Fatalf("after %v: got %v, error %v, want version %s", time.Since(start), answer, err, want)
 			}
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	if _, err := client.Describe(ctx, &loadlinev1.DescribeRequest{}); status.Code(err) != codes.Unavailable {
 		t.Errorf("without a server: got error %v, want Unavailable", err)

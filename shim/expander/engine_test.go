@@ -63,7 +63,7 @@ func TestTheEngineDiesAndComesBack(t *testing.T) {
 	}
 	r.counts(map[string]float64{"ranked": 1, "fallback": 7}, nil, nil)
 	daemon.Start()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		got, err := call(t.Context(), r.conn, request)
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
@@ -183,7 +184,7 @@ type keptLog struct {
 	lines []string
 }
 
-func keepLog(t *testing.T) *keptLog {
+func keepLog(t testing.TB) *keptLog {
 	kept := &keptLog{}
 	state := klog.CaptureState()
 	t.Cleanup(state.Restore)
@@ -376,18 +377,23 @@ func TestLateRequestsDoNotOpenTheBreaker(t *testing.T) {
 		}
 	}
 	r.expect(data, "small")
+}
 
-	const second = time.Second
-	for elapsed, want := range map[time.Duration]time.Duration{
-		0: DefaultTimeout, second: DefaultTimeout, 2800 * time.Millisecond: 3300 * time.Millisecond, // a moment is left
-		// And no more than there is.
-		3200 * time.Millisecond: 3500 * time.Millisecond, 4 * second: 3500 * time.Millisecond,
-	} {
-		began := time.Now().Add(-elapsed)
-		if got := r.engineDeadline(began).Sub(began); got < want || got > want+50*time.Millisecond {
-			t.Errorf("after %v the engine has until %v, want %v", elapsed, got, want)
+func TestTheEngineHasUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // whose time stands still
+		s := &Server{options: Options{Timeout: DefaultTimeout}, within: answerTime}
+		for elapsed, want := range map[time.Duration]time.Duration{
+			0: DefaultTimeout, time.Second: DefaultTimeout,
+			2800 * time.Millisecond: 2800*time.Millisecond + fallbackTime, // a moment is left
+			// And no more than there is.
+			3200 * time.Millisecond: answerTime - fallbackTime, 4 * time.Second: answerTime - fallbackTime,
+		} {
+			began := time.Now().Add(-elapsed)
+			if got := s.engineDeadline(began).Sub(began); got != want {
+				t.Errorf("after %v the engine has until %v, want %v", elapsed, got, want)
+			}
 		}
-	}
+	})
 }
 
 func TestNothingToChooseFrom(t *testing.T) {
@@ -406,7 +412,7 @@ func (r *running) refused(request []byte, code codes.Code, says, reason string) 
 		r.t.Errorf("got % x, %v, want %v %q", got, err, code, says)
 	}
 	// grpc itself tells the client of a message beyond the limit, before we hear of it.
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if testutil.ToFloat64(r.metrics.rejected.WithLabelValues(reason)) > 0 {
 			break
 		}
@@ -445,7 +451,7 @@ func TestClientsThatSendNothing(t *testing.T) {
 		idle = append(idle, stream)
 	}
 	request := generations[2].encode(t, twoGroups())
-	for deadline := time.Now().Add(5 * time.Second); len(r.reading) < maxReading && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(60 * time.Second); len(r.reading) < maxReading && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	if _, err := call(t.Context(), r.conn, request); status.Code(err) != codes.ResourceExhausted {
@@ -457,7 +463,7 @@ func TestClientsThatSendNothing(t *testing.T) {
 			t.Errorf("a client that sends nothing: %v", err)
 		}
 	}
-	for deadline := time.Now().Add(5 * time.Second); len(r.reading) > 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(60 * time.Second); len(r.reading) > 0 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	r.expect(request, "small")
@@ -541,56 +547,64 @@ func manyPods(t testing.TB) []byte {
 	return generations[2].encode(t, a)
 }
 
+// A request with all pods of 20 groups is read and ranked. How long that takes, the benchmark below tells: a call that is
+// late by Cluster Autoscaler's clock would be answered by least waste, so here it has all the time.
+func TestManyPodsAreAnswered(t *testing.T) {
+	request := manyPods(t)
+	if megabytes := len(request) >> 20; megabytes < 110 || megabytes > 120 {
+		t.Fatalf("the request has %d MiB, and was to have some 117", megabytes)
+	}
+	r := startForManyPods(t)
+	got, err := callWithin(t, r, request)
+	if want := lengthDelimited(1, lengthDelimited(1, "group-19")); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("got % x, %v", got, err)
+	}
+	r.counts(map[string]float64{"ranked": 1, "fallback": 0}, nil, nil)
+}
+
+// startForManyPods ranks twenty groups, the last one first, and is never late.
+func startForManyPods(t testing.TB) *running {
+	positions := make([]int32, 20)
+	for i := range positions {
+		positions[i] = int32(19 - i)
+	}
+	r := start(t, always(inOrder(positions...), nil), Options{Timeout: answerTime - fallbackTime})
+	r.within, r.options.Timeout = 10*time.Minute, 5*time.Minute
+	keepLog(t)
+	return r
+}
+
+func callWithin(t testing.TB, r *running, request []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	var response []byte
+	err := r.conn.Invoke(ctx, method, request, &response, grpc.ForceCodecV2(rawCodec{}))
+	return response, err
+}
+
+// What counts is the time of the processors, which is the same on a busy machine, and more than the clock shows on an
+// idle one: client and server, with what both take to encrypt and decrypt. The aim is a second.
+func BenchmarkManyPods(b *testing.B) {
+	request := manyPods(b)
+	r := startForManyPods(b)
+	b.SetBytes(int64(len(request)))
+	before := cpuTime(b)
+	for b.Loop() {
+		if _, err := callWithin(b, r, request); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric((cpuTime(b)-before).Seconds()/float64(b.N), "cpu-s/op")
+}
+
 // cpuTime is the time that this process has taken of all processors.
-func cpuTime(t *testing.T) time.Duration {
+func cpuTime(t testing.TB) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		t.Fatal(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// What counts is the time of the processors, which is the same on a busy machine, and more than the clock shows on an
-// idle one: client and server, with what both take to encrypt and decrypt. A call that is late there is answered by
-// least waste, with the first of twenty equals: that is logged, counts for no answer, and one of the calls has to be in
-// time.
-func TestManyPodsAreAnsweredWithinASecond(t *testing.T) {
-	request := manyPods(t)
-	if megabytes := len(request) >> 20; megabytes < 110 || megabytes > 120 {
-		t.Fatalf("the request has %d MiB, and was to have some 117", megabytes)
-	}
-	positions := make([]int32, 20)
-	for i := range positions {
-		positions[i] = int32(19 - i)
-	}
-	r := start(t, always(inOrder(positions...), nil), Options{Timeout: answerTime - fallbackTime})
-	keepLog(t)
-	ranked, late := lengthDelimited(1, lengthDelimited(1, "group-19")), lengthDelimited(1,
-		lengthDelimited(1, "group-00"))
-	best, answers := time.Hour, 0
-	for range 5 {
-		began, clock := cpuTime(t), time.Now()
-		got, err := call(t.Context(), r.conn, request)
-		switch took := cpuTime(t) - began; {
-		case status.Code(err) == codes.DeadlineExceeded:
-			t.Logf("late: %v", err)
-		case err == nil && bytes.Equal(got, late):
-			t.Logf("late, and answered without the engine after %v", time.Since(clock))
-		case err != nil || !bytes.Equal(got, ranked):
-			t.Errorf("got % x, %v", got, err)
-		default:
-			t.Logf("%d MiB in %v of the processors, %v on the clock", len(request)>>20, took, time.Since(clock))
-			best = min(best, took)
-			answers++
-		}
-	}
-	if answers == 0 {
-		t.Fatal("none of five answers was that of the engine")
-	}
-	if best > time.Second {
-		t.Errorf("the fastest of five answers took %v of the processors", best)
-	}
 }
 
 func BenchmarkDecode(b *testing.B) {

@@ -109,7 +109,7 @@ func TestNormalizeEdges(t *testing.T) {
 
 // What Score and NormalizeScore make of raw scores is what the engine answers when it is asked for scores.
 func TestNormalizedRawScoresAreTheEnginesScores(t *testing.T) {
-	f := newRealFixture(t, enginetest.Address(t))
+	f := newRealFixture(t, enginetest.Address(t), time.Now)
 	f.plugin.timeout = time.Second // of a busy machine
 	r := rand.New(rand.NewPCG(3, 4))
 	seen := map[int64]bool{}

@@ -51,11 +51,7 @@ func TestEvictionsRefused(t *testing.T) {
 	closed := s.setBudget(webPods)
 	drained := s.busy()
 	s.wait("refusals", func() bool { return len(s.evictions(closed)[429]) > 0 })
-	refusedAt := time.Now()
 	s.wait("nodes to be given back", func() bool { return len(s.busy()) == 0 })
-	if held := time.Since(refusedAt); held < tried/2 {
-		t.Errorf("nodes were given back %v after the first refusal, evictions are tried for %v", held, tried)
-	}
 	s.wait("nodes without taints", func() bool { return !slices.ContainsFunc(s.nodes(), isTouched) })
 	loops, refused := s.loops(), len(s.evictions(closed)[429])
 	s.wait("ten loops with a closed budget", func() bool { return s.loops() >= loops+10 })

@@ -131,7 +131,7 @@ func (s *scaled) calm(loops int) {
 		if now := len(s.acts()); now != before {
 			before, seen, since = now, s.loops(), time.Now()
 		}
-		return time.Since(since) > s.rest && s.loops() > seen+2
+		return time.Since(since) > s.rest && s.loops() > seen+2 // clock: waits, and asserts nothing
 	})
 	targets, begin := s.cloud.Requests(), s.loops()
 	time.Sleep(time.Duration(loops) * scanInterval)

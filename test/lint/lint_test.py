@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT / "tools" / "lint"))
 import file_sizes  # noqa: E402
 import include_rules  # noqa: E402
 import proto_lint  # noqa: E402
+import wall_clock  # noqa: E402
 
 GOOD_PROTO = """
 syntax = "proto3";
@@ -157,6 +158,24 @@ class FileSizesTest(unittest.TestCase):
     def test_exempt(self):
         for name in ["test/core/a_test.cc", "shim/view/view_test.go", "shim/api/loadlinev1/a.pb.go", "README.md"]:
             self.assertIsNone(file_sizes.check(name, 5000))
+
+
+
+class WallClockTest(unittest.TestCase):
+    def test_asserted_times_are_found(self):
+        for body in ["if took := time.Since(start); took > time.Second {", "took := time.Since(start)\n\tif took > most {",
+                     "if time.Since(start) < 200*time.Millisecond {", "if time.Since(start) > 9*time.Second {"]:
+            with self.subTest(body):
+                self.assertEqual(len(wall_clock.problems("x_test.go", "func TestX(t *testing.T) {\n\t" + body)), 1)
+
+    def test_patience_virtual_time_and_logs_pass(self):
+        for text in ["for start := time.Now(); time.Since(start) < 10*time.Second; {", "time.Since(start) < patience",
+                     "time.Since(time.Unix(now(), 0)) > 2*time.Minute", "took := time.Since(start)\nt.Log(took)",
+                     'import "testing/synctest"\nif took := time.Since(start); took > time.Second {',
+                     "func A() {\n\ttook := time.Since(start)\n}\nfunc B(took int) {\n\tif took > 3 {",
+                     "if time.Since(start) > rest { // clock: waits"]:
+            with self.subTest(text):
+                self.assertEqual(wall_clock.problems("x_test.go", text), [])
 
 
 if __name__ == "__main__":
