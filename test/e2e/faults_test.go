@@ -65,9 +65,9 @@ func TestEngineFaultsDelayNoPod(t *testing.T) {
 	f.checkEngineIsBack(w.Pods[count : count+200])
 }
 
-// createPaced creates at most 250 pods a second, so that on a fast machine too some are left for the last fault.
+// createPaced creates at most 100 pods a second, so that on a fast machine too some are left for the last fault.
 func createPaced(ctx context.Context, cluster *harness.Cluster, pods []*v1.Pod) error {
-	ticker := time.NewTicker(4 * time.Millisecond)
+	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for i := range pods {
 		<-ticker.C
