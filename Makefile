@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint generate reference images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
+.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint vulncheck generate reference images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -122,6 +122,9 @@ picture: ## draw the picture of the README again, from the page of the last `mak
 
 lint: deps ## check formats, warnings, layers, comments of the proto files
 	@tools/lint.sh
+
+vulncheck: deps ## look for known vulnerabilities that our Go programs reach, in VULNDB, a folder that vulndb.zip of vuln.go.dev unpacks to
+	@tools/vulncheck.sh '$(or $(VULNDB),build/vulndb)'
 
 generate: deps ## generate the Go code of proto/ again
 	@shim/api/generate.sh

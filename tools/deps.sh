@@ -67,7 +67,7 @@ fetch_modules() {
   local stamp=build/go-modules.stamp folder state module
   folder=$(go env GOMODCACHE)
   state="$folder $(cat go.work "${go_modules[@]/%//go.mod}" "${go_modules[@]/%//go.sum}" \
-    "${apart_modules[@]/%//go.mod}" "${apart_modules[@]/%//go.sum}" tools/lint/go.mod | sha256sum)"
+    "${apart_modules[@]/%//go.mod}" "${apart_modules[@]/%//go.sum}" tools/lint/go.mod tools/lint/go.sum | sha256sum)"
   [[ -e $stamp && $(<"$stamp") == "$state" && -d $folder ]] && return
   echo "deps: downloading Go modules"
   for module in "${go_modules[@]}"; do

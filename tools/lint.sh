@@ -41,7 +41,7 @@ go_vet() {
   for module in shim shim/cmd/loadline-scheduler test/e2e; do
     (cd "$module" && go vet ./...) || result=1
   done
-  for module in tools/release test/chart; do
+  for module in tools/release tools/lint test/chart; do
     (cd "$module" && GOWORK=off go vet ./...) || result=1
   done
   local workspace
@@ -60,6 +60,9 @@ staticcheck() {
   (cd tools/release && GOWORK=off "$tool" ./...) || result=1
   return $result
 }
+
+# Where there is a copy of the vulnerability database: VULNDB, or what was unpacked into build/vulndb.
+vulnerabilities() { tools/vulncheck.sh "$vulndb"; }
 
 shell_check() { files '*.sh' .ci/run | xargs -r shellcheck; }
 
@@ -100,6 +103,12 @@ check 'generated Go code' generated_go
 check 'clang-tidy' clang_tidy
 check 'go vet' go_vet
 check 'staticcheck' staticcheck
+vulndb=${VULNDB:-build/vulndb}
+if [[ -n ${VULNDB:-} || -e $vulndb/index/db.json ]]; then
+  check 'govulncheck' vulnerabilities
+else
+  echo 'skip  govulncheck: no copy of the vulnerability database: make vulncheck VULNDB=FOLDER'
+fi
 
 if ((${#failed[@]} > 0)); then
   printf 'lint: %d checks failed: %s\n' ${#failed[@]} "$(printf '%s, ' "${failed[@]}" | sed 's/, $//')"
