@@ -10,6 +10,7 @@
 #include "core/sim/cloud.h"
 #include "core/sim/controllers.h"
 #include "core/sim/invariant_checker.h"
+#include "core/sim/node_load.h"
 #include "core/sim/observed_cluster.h"
 #include "core/sim/scheduler.h"
 #include "core/sim/tested_loop.h"
@@ -33,6 +34,7 @@ class Simulation {
         seen_(&world_, &shapes_),
         checker_(&world_, &cloud_),
         bound_(&world_),
+        load_(&world_),
         actuation_(&world_, &cloud_, &checker_),
         loop_(&world_, &cloud_, &seen_, &actuation_, &checker_, &shapes_),
         end_ms_(scenario.days * kDayMs),
@@ -40,6 +42,7 @@ class Simulation {
     // The checker first: what others do about a change is checked against the state behind it.
     world_.AddObserver(&checker_);
     world_.AddObserver(&bound_);
+    world_.AddObserver(&load_);
     world_.AddObserver(&scheduler_);
     world_.AddObserver(&controllers_);
     world_.AddObserver(&seen_);
@@ -80,6 +83,7 @@ class Simulation {
   ObservedCluster seen_;
   InvariantChecker checker_;
   BillBoundWatch bound_;
+  NodeLoadWatch load_;
   Actuation actuation_;
   TestedLoop loop_;
   const int64_t end_ms_;
@@ -204,6 +208,7 @@ SimWaits WaitsOf(std::vector<int64_t> waited_ms) {
 
 void Simulation::Sample() {
   SimSample& sample = series_.emplace_back();
+  load_.Look();
   sample.at_s = world_.now_ms() / 1000;
   sample.nodes = static_cast<int64_t>(world_.nodes().size());
   for (int32_t i = 0; i < static_cast<int32_t>(world_.scenario().groups.size()); ++i) {
@@ -245,6 +250,7 @@ SimResult Simulation::Result(const WorkBudget& budget) const {
   result.usd = cloud_.Usd();
   result.bound_usd = bound_.Usd();
   result.waits = WaitsOf(counts.waited_ms);
+  result.load = load_.Load();
   result.evictions = counts.evictions;
   result.refused_evictions = counts.refused_evictions;
   result.growths = counts.growths;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/work_budget.h"
+#include "core/sim/node_load.h"
 #include "core/sim/scenario.h"
 
 namespace loadline {
@@ -45,6 +46,7 @@ struct SimResult {
   double usd = 0;
   double bound_usd = 0;  // that it costs at least, see BillBound
   SimWaits waits;
+  SimLoad load;
   int64_t evictions = 0;
   int64_t refused_evictions = 0;
   int64_t growths = 0;  // orders of machines

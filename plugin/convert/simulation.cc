@@ -225,6 +225,11 @@ v1::SimulateResponse EncodeSimulation(const SimResult& result) {
     count->set_at_most_seconds(i < std::size(kWaitBounds) ? kWaitBounds[i] : -1);
     count->set_pods(result.waits.histogram[i]);
   }
+  v1::SimulatedLoad* const load = response.mutable_load();
+  load->set_limits_over_allocatable_cpu_p99(result.load.cpu_p99);
+  load->set_limits_over_allocatable_memory_p99(result.load.memory_p99);
+  load->set_nodes_mean(result.load.nodes_mean);
+  load->set_nodes_max(result.load.nodes_max);
   response.set_evictions(result.evictions);
   response.set_refused_evictions(result.refused_evictions);
   response.set_growths(result.growths);

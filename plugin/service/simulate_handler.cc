@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 
@@ -12,16 +11,15 @@
 
 namespace loadline {
 
-// Reads no view, so that it keeps no other question waiting for one; and one runs at a time, so that others
-// have threads. A call without a deadline ends before the daemon's watchdog takes it for stuck.
+// Reads no view, so that it keeps no other question waiting for one; and one runs at a time in an engine, so
+// that others have threads: who wants more has more engines. A call without a deadline ends before the daemon's watchdog takes it for stuck.
 absl::StatusOr<v1::SimulateResponse> AnswerSimulate(const v1::SimulateRequest& request,
-                                                    const Deadline& deadline, Views* /*views*/) {
+                                                    const Deadline& deadline, Views* views) {
   constexpr std::chrono::minutes kLongestSimulation(10);
   constexpr std::chrono::seconds kWithoutDeadline(45);
-  static std::atomic<bool> busy{false};
-  if (busy.exchange(true))
+  if (!views->BeginSimulation())
     return absl::ResourceExhaustedError("another simulation runs: try again when it has ended");
-  const absl::Cleanup leave = [] { busy = false; };
+  const absl::Cleanup leave = [views] { views->EndSimulation(); };
   const absl::StatusOr<Scenario> scenario = DecodeScenario(request);
   if (!scenario.ok()) return scenario.status();
   const Deadline::Clock::time_point latest =

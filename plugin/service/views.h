@@ -124,6 +124,10 @@ class Views {
   int64_t failed_checks() const { return failed_checks_; }
   void CountFailedCheck() { ++failed_checks_; }
 
+  // Whether a simulation may begin: one runs at a time in an engine. EndSimulation() follows then.
+  bool BeginSimulation() { return !simulating_.exchange(true); }
+  void EndSimulation() { simulating_ = false; }
+
   // Checks all views that are not in use. For tests.
   void CheckConsistent() const;
 
@@ -144,6 +148,7 @@ class Views {
 
   const EngineLimits limits_;
   std::atomic<int64_t> failed_checks_ = 0;
+  std::atomic<bool> simulating_ = false;
   mutable Mutex mutex_;
   // Ordered: Describe lists by name.
   std::map<std::string, std::shared_ptr<SharedView>, std::less<>> views_ ABSL_GUARDED_BY(mutex_);

@@ -1374,7 +1374,9 @@ type SimulateResponse struct {
 	Growths int64 `protobuf:"varint,12,opt,name=growths,proto3" json:"growths,omitempty"`
 	// What nodes for all pods that had one cost at least: no packing costs less, and few can be had for that.
 	// It counts cores and memory only, and parts of nodes.
-	BoundUsd      float64 `protobuf:"fixed64,13,opt,name=bound_usd,json=boundUsd,proto3" json:"bound_usd,omitempty"`
+	BoundUsd float64 `protobuf:"fixed64,13,opt,name=bound_usd,json=boundUsd,proto3" json:"bound_usd,omitempty"`
+	// How loaded nodes were.
+	Load          *SimulatedLoad `protobuf:"bytes,14,opt,name=load,proto3" json:"load,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1500,6 +1502,85 @@ func (x *SimulateResponse) GetBoundUsd() float64 {
 	return 0
 }
 
+func (x *SimulateResponse) GetLoad() *SimulatedLoad {
+	if x != nil {
+		return x.Load
+	}
+	return nil
+}
+
+// Limits over allocatable and numbers of nodes, over the moments of the series.
+type SimulatedLoad struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 99th percentile of each node at each moment, in hundredths, rounded up, at most 100. A pod without a limit
+	// counts as nothing.
+	LimitsOverAllocatableCpuP99    float64 `protobuf:"fixed64,1,opt,name=limits_over_allocatable_cpu_p99,json=limitsOverAllocatableCpuP99,proto3" json:"limits_over_allocatable_cpu_p99,omitempty"`
+	LimitsOverAllocatableMemoryP99 float64 `protobuf:"fixed64,2,opt,name=limits_over_allocatable_memory_p99,json=limitsOverAllocatableMemoryP99,proto3" json:"limits_over_allocatable_memory_p99,omitempty"`
+	// How many nodes there were in the mean, and at most.
+	NodesMean     float64 `protobuf:"fixed64,3,opt,name=nodes_mean,json=nodesMean,proto3" json:"nodes_mean,omitempty"`
+	NodesMax      int64   `protobuf:"varint,4,opt,name=nodes_max,json=nodesMax,proto3" json:"nodes_max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SimulatedLoad) Reset() {
+	*x = SimulatedLoad{}
+	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SimulatedLoad) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SimulatedLoad) ProtoMessage() {}
+
+func (x *SimulatedLoad) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SimulatedLoad.ProtoReflect.Descriptor instead.
+func (*SimulatedLoad) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SimulatedLoad) GetLimitsOverAllocatableCpuP99() float64 {
+	if x != nil {
+		return x.LimitsOverAllocatableCpuP99
+	}
+	return 0
+}
+
+func (x *SimulatedLoad) GetLimitsOverAllocatableMemoryP99() float64 {
+	if x != nil {
+		return x.LimitsOverAllocatableMemoryP99
+	}
+	return 0
+}
+
+func (x *SimulatedLoad) GetNodesMean() float64 {
+	if x != nil {
+		return x.NodesMean
+	}
+	return 0
+}
+
+func (x *SimulatedLoad) GetNodesMax() int64 {
+	if x != nil {
+		return x.NodesMax
+	}
+	return 0
+}
+
 // How long pods waited for a node, in seconds; those of DaemonSets do not.
 type SimulatedWaits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1518,7 +1599,7 @@ type SimulatedWaits struct {
 
 func (x *SimulatedWaits) Reset() {
 	*x = SimulatedWaits{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +1611,7 @@ func (x *SimulatedWaits) String() string {
 func (*SimulatedWaits) ProtoMessage() {}
 
 func (x *SimulatedWaits) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +1624,7 @@ func (x *SimulatedWaits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedWaits.ProtoReflect.Descriptor instead.
 func (*SimulatedWaits) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SimulatedWaits) GetPods() int64 {
@@ -1601,7 +1682,7 @@ type SimulatedWaitCount struct {
 
 func (x *SimulatedWaitCount) Reset() {
 	*x = SimulatedWaitCount{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1613,7 +1694,7 @@ func (x *SimulatedWaitCount) String() string {
 func (*SimulatedWaitCount) ProtoMessage() {}
 
 func (x *SimulatedWaitCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1626,7 +1707,7 @@ func (x *SimulatedWaitCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedWaitCount.ProtoReflect.Descriptor instead.
 func (*SimulatedWaitCount) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SimulatedWaitCount) GetAtMostSeconds() int64 {
@@ -1667,7 +1748,7 @@ type SimulatedMoment struct {
 
 func (x *SimulatedMoment) Reset() {
 	*x = SimulatedMoment{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1679,7 +1760,7 @@ func (x *SimulatedMoment) String() string {
 func (*SimulatedMoment) ProtoMessage() {}
 
 func (x *SimulatedMoment) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1692,7 +1773,7 @@ func (x *SimulatedMoment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedMoment.ProtoReflect.Descriptor instead.
 func (*SimulatedMoment) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SimulatedMoment) GetAtSeconds() int64 {
@@ -1927,7 +2008,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"leaderEnds\x12,\n" +
 	"\x12leader_ends_acting\x18! \x01(\x03R\x10leaderEndsActing\x12,\n" +
 	"\x12failed_state_write\x18\" \x01(\x03R\x10failedStateWrite\x12:\n" +
-	"\x19leader_clock_milliseconds\x18# \x01(\x03R\x17leaderClockMilliseconds\"\xc6\x03\n" +
+	"\x19leader_clock_milliseconds\x18# \x01(\x03R\x17leaderClockMilliseconds\"\xf6\x03\n" +
 	"\x10SimulateResponse\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\x06R\x06digest\x12\x14\n" +
 	"\x05loops\x18\x02 \x01(\x03R\x05loops\x12\x10\n" +
@@ -1945,7 +2026,14 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"violations\x124\n" +
 	"\x06series\x18\v \x03(\v2\x1c.loadline.v1.SimulatedMomentR\x06series\x12\x18\n" +
 	"\agrowths\x18\f \x01(\x03R\agrowths\x12\x1b\n" +
-	"\tbound_usd\x18\r \x01(\x01R\bboundUsd\"\xad\x01\n" +
+	"\tbound_usd\x18\r \x01(\x01R\bboundUsd\x12.\n" +
+	"\x04load\x18\x0e \x01(\v2\x1a.loadline.v1.SimulatedLoadR\x04load\"\xdd\x01\n" +
+	"\rSimulatedLoad\x12D\n" +
+	"\x1flimits_over_allocatable_cpu_p99\x18\x01 \x01(\x01R\x1blimitsOverAllocatableCpuP99\x12J\n" +
+	"\"limits_over_allocatable_memory_p99\x18\x02 \x01(\x01R\x1elimitsOverAllocatableMemoryP99\x12\x1d\n" +
+	"\n" +
+	"nodes_mean\x18\x03 \x01(\x01R\tnodesMean\x12\x1b\n" +
+	"\tnodes_max\x18\x04 \x01(\x03R\bnodesMax\"\xad\x01\n" +
 	"\x0eSimulatedWaits\x12\x12\n" +
 	"\x04pods\x18\x01 \x01(\x03R\x04pods\x12\x12\n" +
 	"\x04mean\x18\x02 \x01(\x01R\x04mean\x12\x10\n" +
@@ -1985,7 +2073,7 @@ func file_loadline_v1_simulation_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_simulation_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loadline_v1_simulation_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_loadline_v1_simulation_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_loadline_v1_simulation_proto_goTypes = []any{
 	(SimulatedWorkload_Kind)(0),  // 0: loadline.v1.SimulatedWorkload.Kind
 	(SimulatedSettings_Score)(0), // 1: loadline.v1.SimulatedSettings.Score
@@ -1999,9 +2087,10 @@ var file_loadline_v1_simulation_proto_goTypes = []any{
 	(*SimulatedSettings)(nil),    // 9: loadline.v1.SimulatedSettings
 	(*SimulatedFaults)(nil),      // 10: loadline.v1.SimulatedFaults
 	(*SimulateResponse)(nil),     // 11: loadline.v1.SimulateResponse
-	(*SimulatedWaits)(nil),       // 12: loadline.v1.SimulatedWaits
-	(*SimulatedWaitCount)(nil),   // 13: loadline.v1.SimulatedWaitCount
-	(*SimulatedMoment)(nil),      // 14: loadline.v1.SimulatedMoment
+	(*SimulatedLoad)(nil),        // 12: loadline.v1.SimulatedLoad
+	(*SimulatedWaits)(nil),       // 13: loadline.v1.SimulatedWaits
+	(*SimulatedWaitCount)(nil),   // 14: loadline.v1.SimulatedWaitCount
+	(*SimulatedMoment)(nil),      // 15: loadline.v1.SimulatedMoment
 }
 var file_loadline_v1_simulation_proto_depIdxs = []int32{
 	3,  // 0: loadline.v1.SimulateRequest.scenario:type_name -> loadline.v1.Scenario
@@ -2015,14 +2104,15 @@ var file_loadline_v1_simulation_proto_depIdxs = []int32{
 	5,  // 8: loadline.v1.SimulatedWorkload.run_seconds:type_name -> loadline.v1.SecondsRange
 	8,  // 9: loadline.v1.SimulatedWorkload.arrivals:type_name -> loadline.v1.SimulatedArrival
 	1,  // 10: loadline.v1.SimulatedSettings.score:type_name -> loadline.v1.SimulatedSettings.Score
-	12, // 11: loadline.v1.SimulateResponse.waits:type_name -> loadline.v1.SimulatedWaits
-	14, // 12: loadline.v1.SimulateResponse.series:type_name -> loadline.v1.SimulatedMoment
-	13, // 13: loadline.v1.SimulatedWaits.histogram:type_name -> loadline.v1.SimulatedWaitCount
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	13, // 11: loadline.v1.SimulateResponse.waits:type_name -> loadline.v1.SimulatedWaits
+	15, // 12: loadline.v1.SimulateResponse.series:type_name -> loadline.v1.SimulatedMoment
+	12, // 13: loadline.v1.SimulateResponse.load:type_name -> loadline.v1.SimulatedLoad
+	14, // 14: loadline.v1.SimulatedWaits.histogram:type_name -> loadline.v1.SimulatedWaitCount
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_simulation_proto_init() }
@@ -2038,7 +2128,7 @@ func file_loadline_v1_simulation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_simulation_proto_rawDesc), len(file_loadline_v1_simulation_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,104 @@
+package sweep
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Next returns the rows that are to be simulated now, in order; none: the search has ended. With Grid and Random these
+// are all that are not there yet. Halving simulates all points with few seeds, keeps those that are cheapest for the
+// goal, and simulates these with more seeds, until they have all: the next round is known when one is complete. What
+// comes out does not depend on the order in which rows were done.
+func (p *Plan) Next(done map[int]*Row) []int {
+	if p.Spec.Search.Kind != Halving {
+		return p.missing(done, p.allPoints(), p.Spec.Seeds.Count)
+	}
+	points, seeds := p.allPoints(), p.Spec.Search.FirstSeeds
+	for {
+		if missing := p.missing(done, points, seeds); len(missing) > 0 {
+			return missing
+		}
+		if seeds == p.Spec.Seeds.Count {
+			return nil
+		}
+		keep := p.Spec.Search.KeepPercent
+		points = p.best(done, points, seeds, max(1, (len(points)*keep+99)/100))
+		seeds = min(p.Spec.Seeds.Count, max(seeds+1, seeds*100/keep))
+	}
+}
+
+func (p *Plan) allPoints() []int {
+	points := make([]int, len(p.Points))
+	for i := range points {
+		points[i] = i
+	}
+	return points
+}
+
+func (p *Plan) missing(done map[int]*Row, points []int, seeds int) (rows []int) {
+	for input := range p.Scenarios {
+		for _, point := range points {
+			for seed := range seeds {
+				if row := p.row(place{input, point, seed}); done[row] == nil {
+					rows = append(rows, row)
+				}
+			}
+		}
+	}
+	return rows
+}
+
+// best returns the points that are best for the goal, in order of their numbers, and that of today.
+func (p *Plan) best(done map[int]*Row, points []int, seeds, most int) []int {
+	ranked := slices.Clone(points)
+	scores := map[int]score{}
+	for _, point := range points {
+		scores[point] = p.score(done, point, seeds)
+	}
+	slices.SortStableFunc(ranked, func(x, y int) int { return scores[x].compare(scores[y]) })
+	kept := ranked[:min(most, len(ranked))]
+	if !slices.Contains(kept, 0) {
+		kept = append(slices.Clone(kept), 0)
+	}
+	return slices.Sorted(slices.Values(kept))
+}
+
+// score is what a point costs in all inputs together, and by how many seconds its worst input misses the goal.
+type score struct{ misses, usd float64 }
+
+func (s score) compare(other score) int {
+	return cmp.Or(cmp.Compare(s.misses, other.misses), cmp.Compare(s.usd, other.usd))
+}
+
+func (p *Plan) score(done map[int]*Row, point, seeds int) (s score) {
+	_, wait, goal := p.Spec.Goal.Wait()
+	for input := range p.Scenarios {
+		var usd, waited mean
+		for seed := range seeds {
+			if row := done[p.row(place{input, point, seed})]; row != nil {
+				usd.add(row.USD)
+				waited.add(wait(row))
+			}
+		}
+		s.usd += usd.of()
+		if goal > 0 {
+			s.misses = max(s.misses, waited.of()-goal)
+		}
+	}
+	return s
+}
+
+// mean sums up numbers in their order.
+type mean struct {
+	sum   float64
+	count int
+}
+
+func (m *mean) add(value float64) { m.sum += value; m.count++ }
+
+func (m *mean) of() float64 {
+	if m.count == 0 {
+		return 0
+	}
+	return m.sum / float64(m.count)
+}

@@ -1,0 +1,291 @@
+package sweep
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+
+	"loadline.dev/shim/policy"
+)
+
+// What a file states.
+const (
+	APIVersion = "loadline.dev/v1alpha1"
+	Kind       = "Sweep"
+)
+
+// Bounds of a sweep.
+const (
+	maxInputs = 1_000
+	maxPoints = 100_000
+	maxSeeds  = 10_000
+	maxDays   = 400
+	maxRows   = 1_000_000
+)
+
+// File is a document of kind Sweep.
+type File struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec Spec `json:"spec"`
+}
+
+// Spec says which months are simulated.
+type Spec struct {
+	// Inputs are the clusters.
+	Inputs []Input `json:"inputs"`
+	// Days is how long each month is; 0: 30.
+	Days int64 `json:"days,omitempty"`
+	// Seeds are those that each point is simulated with.
+	Seeds Seeds `json:"seeds,omitempty"`
+	// Settings are what differs between points.
+	Settings []Setting `json:"settings,omitempty"`
+	// Points are looked at beside those of the search: values by path.
+	Points []map[string]any `json:"points,omitempty"`
+	Search Search           `json:"search,omitempty"`
+	Goal   *Goal            `json:"goal,omitempty"`
+}
+
+// Input is a cluster: a scenario, or a dump that a scenario is derived from. Files are named as seen from the sweep's.
+type Input struct {
+	Name     string `json:"name,omitempty"`
+	Scenario string `json:"scenario,omitempty"`
+	Dump     string `json:"dump,omitempty"`
+	// Groups and Prices are files for a dump, see `loadline scenario`.
+	Groups string   `json:"groups,omitempty"`
+	Prices []string `json:"prices,omitempty"`
+	// Load is what a dump does not tell of its Deployments.
+	Load *Load `json:"load,omitempty"`
+}
+
+// Load is the curve that Deployments of a dump follow: what is missing at the quietest hour and at weekends, and the
+// hour of the peak.
+type Load struct {
+	DailyPercent   int64  `json:"dailyPercent,omitempty"`
+	WeekendPercent int64  `json:"weekendPercent,omitempty"`
+	PeakHour       *int64 `json:"peakHour,omitempty"`
+}
+
+// Seeds are Count numbers from First on; 0: one, from 1 on.
+type Seeds struct {
+	First int64 `json:"first,omitempty"`
+	Count int   `json:"count,omitempty"`
+}
+
+// Setting is a field of scenarios and what it is set to: each of a list, or of a range.
+type Setting struct {
+	Path   string `json:"path"`
+	Values []any  `json:"values,omitempty"`
+	Range  *Range `json:"range,omitempty"`
+}
+
+// Range is from one number to another: in so many steps for a grid, anywhere between for a random search.
+type Range struct {
+	From  float64 `json:"from"`
+	To    float64 `json:"to"`
+	Steps int     `json:"steps,omitempty"`
+	// Log spaces them evenly by ratio.
+	Log bool `json:"log,omitempty"`
+}
+
+// Kinds of search.
+const (
+	Grid    = "Grid"
+	Random  = "Random"
+	Halving = "Halving"
+)
+
+// Search says which points there are, and how many of their seeds are simulated.
+type Search struct {
+	// Kind is Grid, Random or Halving; empty: Grid.
+	Kind string `json:"kind,omitempty"`
+	// Points is how many are drawn, with Random and Halving; 0 with Halving: those of the grid.
+	Points int    `json:"points,omitempty"`
+	Seed   uint64 `json:"seed,omitempty"`
+	// FirstSeeds is how many seeds of each point the first round of Halving has; KeepPercent of the points are kept in
+	// each round, and have more seeds in the next one; 0: 1, and 33.
+	FirstSeeds  int `json:"firstSeeds,omitempty"`
+	KeepPercent int `json:"keepPercent,omitempty"`
+}
+
+// Goal is what the cheapest point is looked for under: the mean over seeds of one of these is at most so many seconds.
+type Goal struct {
+	MeanWaitSeconds float64 `json:"meanWaitSeconds,omitempty"`
+	P50WaitSeconds  float64 `json:"p50WaitSeconds,omitempty"`
+	P95WaitSeconds  float64 `json:"p95WaitSeconds,omitempty"`
+	MaxWaitSeconds  float64 `json:"maxWaitSeconds,omitempty"`
+}
+
+var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
+
+// ParseFile reads one document. Errors name the field.
+func ParseFile(document []byte) (*File, error) {
+	var file File
+	if err := policy.DecodeStrict(document, &file); err != nil {
+		return nil, err
+	}
+	if file.APIVersion != APIVersion || file.Kind != Kind {
+		return nil, fmt.Errorf("apiVersion %q, kind %q: must be %s and %s", file.APIVersion, file.Kind, APIVersion, Kind)
+	}
+	if !name.MatchString(file.Metadata.Name) {
+		return nil, fmt.Errorf("metadata.name %q: must be at most 40 of a-z, 0-9 and -", file.Metadata.Name)
+	}
+	file.Spec.setDefaults()
+	if err := file.Spec.check(); err != nil {
+		return nil, fmt.Errorf("spec.%w", err)
+	}
+	return &file, nil
+}
+
+func (s *Spec) setDefaults() {
+	orElse(&s.Days, 30)
+	orElse(&s.Seeds.Count, 1)
+	orElse(&s.Seeds.First, 1)
+	orElse(&s.Search.Kind, Grid)
+	if s.Search.Kind == Halving {
+		orElse(&s.Search.FirstSeeds, 1)
+		orElse(&s.Search.KeepPercent, 33)
+	}
+}
+
+func orElse[T comparable](value *T, otherwise T) {
+	var zero T
+	if *value == zero {
+		*value = otherwise
+	}
+}
+
+func (s *Spec) check() error {
+	if len(s.Inputs) == 0 || len(s.Inputs) > maxInputs {
+		return fmt.Errorf("inputs: there are %d, must be 1 to %d", len(s.Inputs), maxInputs)
+	}
+	for i, in := range s.Inputs {
+		switch {
+		case (in.Scenario == "") == (in.Dump == ""):
+			return fmt.Errorf("inputs[%d]: must have one of scenario and dump", i)
+		case in.Scenario != "" && (in.Groups != "" || len(in.Prices) > 0 || in.Load != nil):
+			return fmt.Errorf("inputs[%d]: groups, prices and load are for a dump", i)
+		}
+	}
+	if s.Days < 1 || s.Days > maxDays {
+		return fmt.Errorf("days %d: must be 1 to %d", s.Days, maxDays)
+	}
+	if s.Seeds.Count < 1 || s.Seeds.Count > maxSeeds {
+		return fmt.Errorf("seeds.count %d: must be 1 to %d", s.Seeds.Count, maxSeeds)
+	}
+	if s.Seeds.First < 0 || s.Seeds.First > 1<<40 {
+		return fmt.Errorf("seeds.first %d: must be 0 to %d", s.Seeds.First, int64(1)<<40)
+	}
+	for i, setting := range s.Settings {
+		if err := setting.check(); err != nil {
+			return fmt.Errorf("settings[%d].%w", i, err)
+		}
+	}
+	return s.checkSearch()
+}
+
+func (s *Setting) check() error {
+	switch {
+	case s.Path == "":
+		return fmt.Errorf("path: is missing")
+	case (len(s.Values) == 0) == (s.Range == nil):
+		return fmt.Errorf("path %q: must have one of values and range", s.Path)
+	case s.Range == nil:
+		return nil
+	case s.Range.From > s.Range.To:
+		return fmt.Errorf("range: from %v is above to %v", s.Range.From, s.Range.To)
+	case s.Range.Log && s.Range.From <= 0:
+		return fmt.Errorf("range.from %v: must be above 0 with log", s.Range.From)
+	case s.Range.Steps < 0 || s.Range.Steps > maxPoints:
+		return fmt.Errorf("range.steps %d: must be 0 to %d", s.Range.Steps, maxPoints)
+	}
+	return nil
+}
+
+func (s *Spec) checkSearch() error {
+	search := s.Search
+	switch search.Kind {
+	case Grid:
+		if search.Points != 0 {
+			return fmt.Errorf("search.points: is for Random and Halving")
+		}
+	case Random:
+		if search.Points < 1 {
+			return fmt.Errorf("search.points %d: must be 1 to %d", search.Points, maxPoints)
+		}
+	case Halving:
+		if s.Goal == nil {
+			return fmt.Errorf("goal: is missing, Halving looks for the cheapest point that meets it")
+		}
+		if search.KeepPercent < 1 || search.KeepPercent > 90 {
+			return fmt.Errorf("search.keepPercent %d: must be 1 to 90", search.KeepPercent)
+		}
+		if search.FirstSeeds < 1 || search.FirstSeeds > s.Seeds.Count {
+			return fmt.Errorf("search.firstSeeds %d: must be 1 to %d, seeds.count", search.FirstSeeds, s.Seeds.Count)
+		}
+	default:
+		return fmt.Errorf("search.kind %q: must be %s, %s or %s", search.Kind, Grid, Random, Halving)
+	}
+	if search.Kind != Halving && (search.FirstSeeds != 0 || search.KeepPercent != 0) {
+		return fmt.Errorf("search: firstSeeds and keepPercent are for Halving")
+	}
+	if search.Points < 0 || search.Points > maxPoints {
+		return fmt.Errorf("search.points %d: must be 0 to %d", search.Points, maxPoints)
+	}
+	for i, setting := range s.Settings {
+		if search.Points == 0 && setting.Range != nil && setting.Range.Steps < 2 {
+			return fmt.Errorf("settings[%d].range.steps %d: must be at least 2 for a grid", i, setting.Range.Steps)
+		}
+	}
+	if s.Goal != nil {
+		return s.Goal.check()
+	}
+	return nil
+}
+
+func (g *Goal) check() error {
+	set := 0
+	for _, seconds := range []float64{g.MeanWaitSeconds, g.P50WaitSeconds, g.P95WaitSeconds, g.MaxWaitSeconds} {
+		if seconds < 0 {
+			return fmt.Errorf("goal: %v seconds: must be above 0", seconds)
+		}
+		if seconds > 0 {
+			set++
+		}
+	}
+	if set != 1 {
+		return fmt.Errorf("goal: must have one of meanWaitSeconds, p50WaitSeconds, p95WaitSeconds and maxWaitSeconds")
+	}
+	return nil
+}
+
+// Wait returns what a goal is about, in words, of a row, and at most how many seconds.
+func (g *Goal) Wait() (what string, of func(*Row) float64, seconds float64) {
+	switch {
+	case g == nil:
+	case g.MeanWaitSeconds > 0:
+		return "mean wait", func(r *Row) float64 { return r.WaitMean }, g.MeanWaitSeconds
+	case g.P50WaitSeconds > 0:
+		return "p50 wait", func(r *Row) float64 { return r.WaitP50 }, g.P50WaitSeconds
+	case g.MaxWaitSeconds > 0:
+		return "longest wait", func(r *Row) float64 { return r.WaitMax }, g.MaxWaitSeconds
+	case g.P95WaitSeconds > 0:
+		return "p95 wait", func(r *Row) float64 { return r.WaitP95 }, g.P95WaitSeconds
+	}
+	return "p95 wait", func(r *Row) float64 { return r.WaitP95 }, 0
+}
+
+// text writes a value as people do, and the same for equal values.
+func text(value any) string {
+	if s, ok := value.(string); ok {
+		return s
+	}
+	out, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(out)
+}

@@ -1,0 +1,86 @@
+#include "core/sim/node_load.h"
+
+#include <gtest/gtest.h>
+
+#include "core/sim/simulation.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kGib = int64_t{1} << 30;
+
+// One group of nodes with 4 cores and 16 GiB, which are there from the start, and pods that are limited to 3
+// cores and 2 GiB, of which one is without a memory limit.
+class NodeLoadTest : public ::testing::Test {
+ protected:
+  NodeLoadTest() {
+    scenario_.groups.push_back({.name = "g", .max_nodes = 10, .allocatable = {4'000, 16 * kGib}});
+    scenario_.workloads.push_back(
+        {.name = "w", .replicas = 3, .request = {1'000, kGib}, .limit = {3'000, 2 * kGib}});
+    scenario_.workloads.push_back({.name = "free", .replicas = 1, .request = {1'000, kGib}, .limit = {1, 0}});
+  }
+  int32_t Node(World* world) { return world->AddNode(world->AddMachine(0), true); }
+  Scenario scenario_;
+};
+
+TEST_F(NodeLoadTest, CountsLimitsOfThePodsThatAreThere) {
+  World world(scenario_);
+  NodeLoadWatch watch(&world);
+  world.AddObserver(&watch);
+  const int32_t node = Node(&world);
+  const int32_t one = world.CreatePod(0);
+  world.Bind(one, node);
+  const int32_t two = world.CreatePod(0);
+  world.Bind(two, node);
+  watch.Look();
+  EXPECT_DOUBLE_EQ(watch.Load().cpu_p99, 1.5);
+  EXPECT_DOUBLE_EQ(watch.Load().memory_p99, 0.25);
+  world.Terminate(one);
+  world.Vanish(one);
+  const int32_t other = world.CreatePod(1);
+  world.Bind(other, node);
+  NodeLoadWatch later = watch;
+  // 3001 of 4000: 75.025 hundredths, rounded up; the highest of 2 moments is the 99th percentile.
+  NodeLoadWatch fresh(&world);
+  fresh.PodChanged(two);
+  fresh.PodChanged(other);
+  fresh.Look();
+  EXPECT_DOUBLE_EQ(fresh.Load().cpu_p99, 0.76);
+  EXPECT_DOUBLE_EQ(fresh.Load().memory_p99, 0.13);
+  later.Look();
+  EXPECT_DOUBLE_EQ(later.Load().cpu_p99, 1.5);
+}
+
+TEST_F(NodeLoadTest, TakesThe99thPercentileOverNodesAndMoments) {
+  World world(scenario_);
+  NodeLoadWatch watch(&world);
+  world.AddObserver(&watch);
+  const int32_t node = Node(&world);
+  world.Bind(world.CreatePod(0), node);
+  watch.Look();
+  world.RemoveNode(node);
+  Node(&world);
+  for (int i = 0; i < 98; ++i) watch.Look();
+  EXPECT_DOUBLE_EQ(watch.Load().cpu_p99, 0.75) << "rank 99 of 99";
+  watch.Look();
+  EXPECT_DOUBLE_EQ(watch.Load().cpu_p99, 0) << "rank 99 of 100";
+  EXPECT_DOUBLE_EQ(watch.Load().nodes_mean, 1);
+  Node(&world);
+  watch.Look();
+  EXPECT_DOUBLE_EQ(watch.Load().nodes_mean, 102.0 / 101);
+  EXPECT_EQ(watch.Load().nodes_max, 2);
+}
+
+TEST_F(NodeLoadTest, IsPartOfWhatASimulationTells) {
+  scenario_.groups[0].min_nodes = scenario_.groups[0].nodes = 1;
+  scenario_.settings.slack_percent = 0;
+  WorkBudget unlimited;
+  const SimResult result = Simulate(scenario_, &unlimited);
+  EXPECT_DOUBLE_EQ(result.load.cpu_p99, 2.26) << "9001 of 4000";
+  EXPECT_DOUBLE_EQ(result.load.memory_p99, 0.38) << "6 of 16 GiB";
+  EXPECT_DOUBLE_EQ(result.load.nodes_mean, 1);
+  EXPECT_EQ(result.load.nodes_max, 1);
+}
+
+}  // namespace
+}  // namespace loadline
