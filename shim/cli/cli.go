@@ -33,6 +33,12 @@ type Streams struct {
 // usageError is the fault of the command line.
 type usageError struct{ error }
 
+// exitError ends the program with a code of its own.
+type exitError struct {
+	code int
+	error
+}
+
 func usagef(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
 }
@@ -51,6 +57,9 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	if wrong := (usageError{}); errors.As(err, &wrong) || !app.running {
 		fmt.Fprintf(streams.Err, "See '%s --help' for usage.\n", root.CommandPath())
 		return exitUsage
+	}
+	if own := (exitError{}); errors.As(err, &own) {
+		return own.code
 	}
 	return exitFailure
 }
@@ -94,7 +103,8 @@ The cluster is the one of your kubeconfig, or with -f what 'kubectl get nodes,po
 	root.SetOut(a.streams.Out)
 	root.SetErr(a.streams.Err)
 	root.AddCommand(a.newScore(), a.newTop(), a.newWhy(), a.newWhyNot(), a.newFit(), a.newRank(), a.newSize(),
-		a.newSlack(), a.newBill(), a.newConsolidate(), a.newDrain(), a.newPlan(), a.newReplay(), a.newSimulate(), a.newGateway(), a.newAutoscaler(),
+		a.newSlack(), a.newBill(), a.newConsolidate(), a.newDrain(), a.newPlan(), a.newReplay(), a.newSimulate(), a.newScenario(), a.newSweep(),
+		a.newGateway(), a.newAutoscaler(),
 		a.newGenerateLoad(), a.newVersion())
 	return root
 }

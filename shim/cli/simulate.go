@@ -34,7 +34,7 @@ const maxWeight = 1000
 func (a *app) newSimulate() *cobra.Command {
 	var flags simulateFlags
 	command := &cobra.Command{
-		Use:   "simulate",
+		Use:   "simulate [--row N FILE]",
 		Short: "Replay the arrival of all pods, as the default scheduler and with Loadline",
 		Long: `Replay the arrival of all pods of a cluster twice: placed by the default scheduler, and by the default
 scheduler with Loadline's scores added. Then compare how loaded the nodes are.
@@ -55,13 +55,27 @@ nodes that are there, how many more nodes like those would take them, and which 
 
 With --scenario the autoscaler's loop acts for days on a cluster that is simulated in virtual time, with
 its load, its cloud and what goes wrong there; --against simulates a second one beside it. The same seed
-gives the same digest.`,
+gives the same digest. With --row a row of a sweep is run again, alone.`,
 		Example: `  loadline simulate -f cluster.json
   loadline simulate -f cluster.json --weight 5 -o html > simulation.html
   loadline simulate -f cluster.json --lines 1,1.25,1.5,2,3
-  loadline simulate --scenario docs/scenario.yaml --days 30 --seed 1 -o html > month.html`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+  loadline simulate --scenario docs/scenario.yaml --days 30 --seed 1 -o html > month.html
+  loadline simulate --row 17 sweep.yaml`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if again := cmd.Flags().Changed("row"); again || len(args) > 0 {
+				if !again || len(args) == 0 {
+					return usagef("--row N and FILE, a sweep, go together")
+				}
+				if err := flags.output.check(); err != nil {
+					return err
+				}
+				runs, err := flags.scenario.runRow(cmd.Context(), args[0], &flags.engine)
+				if err != nil {
+					return err
+				}
+				return flags.output.write(a.streams.Out, scenarioForms(runs))
+			}
 			if flags.scenario.file != "" {
 				if err := flags.output.check(); err != nil {
 					return err

@@ -39,6 +39,15 @@ func scenarioGrid(runs []*scenarioRun) report.Grid {
 		{"orders of machines", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetGrowths()) }},
 		{"nodes that came", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetNodesAdded()) }},
 		{"nodes that went", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetNodesRemoved()) }},
+		{"nodes in the mean", func(r *loadlinev1.SimulateResponse) string {
+			return fmt.Sprintf("%.1f", r.GetLoad().GetNodesMean())
+		}},
+		{"limits / allocatable p99: cpu", func(r *loadlinev1.SimulateResponse) string {
+			return fmt.Sprintf("%.2f", r.GetLoad().GetLimitsOverAllocatableCpuP99())
+		}},
+		{"  memory", func(r *loadlinev1.SimulateResponse) string {
+			return fmt.Sprintf("%.2f", r.GetLoad().GetLimitsOverAllocatableMemoryP99())
+		}},
 		{"loops with something new", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetLoops()) }},
 		{"broken invariants", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(len(r.GetViolations())) }},
 		{"digest", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%016x", r.GetDigest()) }},

@@ -18,6 +18,7 @@ import (
 type scenarioFlags struct {
 	file, against string
 	days, seed    int64
+	row           int
 }
 
 func (f *scenarioFlags) addTo(flags *pflag.FlagSet) {
@@ -25,6 +26,7 @@ func (f *scenarioFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.against, "against", "", "with --scenario: another one, to be shown beside it")
 	flags.Int64Var(&f.days, "days", 1, "with --scenario: how many days")
 	flags.Int64Var(&f.seed, "seed", 1, "with --scenario: what chance follows from")
+	flags.IntVar(&f.row, "row", -1, "run this row of the sweep FILE again, alone")
 }
 
 // scenarioRun is a scenario and what became of it.
@@ -48,7 +50,15 @@ type scenarioData struct {
 	NodesRemoved   int64         `json:"nodesRemoved"`
 	LeftWaiting    int64         `json:"leftWaiting"`
 	Violations     []string      `json:"violations"`
-	Against        *scenarioData `json:"against,omitempty"`
+	Nodes          scenarioNodes `json:"nodes"`
+	// The 99th percentile over each node at each moment.
+	LimitsOverAllocatableP99 map[string]float64 `json:"limitsOverAllocatableP99"`
+	Against                  *scenarioData      `json:"against,omitempty"`
+}
+
+type scenarioNodes struct {
+	Mean float64 `json:"mean"`
+	Max  int64   `json:"max"`
 }
 
 type scenarioWaits struct {
@@ -98,15 +108,40 @@ func (f *scenarioFlags) run(ctx context.Context, from *engineFlags) ([]*scenario
 	return runs, nil
 }
 
+// runRow simulates a row of a sweep.
+func (f *scenarioFlags) runRow(ctx context.Context, file string, from *engineFlags) ([]*scenarioRun, error) {
+	plan, err := readSweep(ctx, file, *from)
+	if err != nil {
+		return nil, err
+	}
+	request, err := plan.Request(f.row)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	conn, err := from.open()
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	result, err := simulateScenario(ctx, conn, request)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", plan.Describe(f.row), engineError(err))
+	}
+	return []*scenarioRun{{name: plan.Describe(f.row), days: request.GetDays(), result: result}}, nil
+}
+
 func (r *scenarioRun) data() *scenarioData {
-	waits := r.result.GetWaits()
+	waits, load := r.result.GetWaits(), r.result.GetLoad()
 	return &scenarioData{Digest: fmt.Sprintf("%016x", r.result.GetDigest()), Days: r.days,
 		Loops: r.result.GetLoops(), USD: r.result.GetUsd(), BoundUSD: r.result.GetBoundUsd(),
 		Growths:        r.result.GetGrowths(),
 		PodWaitSeconds: scenarioWaits{waits.GetMean(), waits.GetP50(), waits.GetP95(), waits.GetMax()},
 		Evictions:      r.result.GetEvictions(), NodesAdded: r.result.GetNodesAdded(),
 		NodesRemoved: r.result.GetNodesRemoved(), LeftWaiting: r.result.GetLeftWaiting(),
-		Violations: append([]string{}, r.result.GetViolations()...)}
+		Violations: append([]string{}, r.result.GetViolations()...),
+		Nodes:      scenarioNodes{load.GetNodesMean(), load.GetNodesMax()},
+		LimitsOverAllocatableP99: map[string]float64{"cpu": load.GetLimitsOverAllocatableCpuP99(),
+			"memory": load.GetLimitsOverAllocatableMemoryP99()}}
 }
 
 func scenarioForms(runs []*scenarioRun) answer {

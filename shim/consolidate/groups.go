@@ -98,6 +98,9 @@ func instanceType(node *v1.Node) string {
 	return cmp.Or(node.Labels[v1.LabelInstanceTypeStable], node.Labels[v1.LabelInstanceType])
 }
 
+// GroupOf names the group that a node is derived into, and says whether it is a spot one; nil: nothing says.
+func GroupOf(node *v1.Node) (name string, spot *bool) { return nameOf(node) }
+
 // nameOf names the group of a node, and says whether it is a spot one; nil: nothing says.
 func nameOf(node *v1.Node) (name string, spot *bool) {
 	var parts []string

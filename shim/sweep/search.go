@@ -10,20 +10,32 @@ import (
 // goal, and simulates these with more seeds, until they have all: the next round is known when one is complete. What
 // comes out does not depend on the order in which rows were done.
 func (p *Plan) Next(done map[int]*Row) []int {
-	if p.Spec.Search.Kind != Halving {
-		return p.missing(done, p.allPoints(), p.Spec.Seeds.Count)
+	var missing []int
+	for _, row := range p.Round(done) {
+		if done[row] == nil {
+			missing = append(missing, row)
+		}
 	}
-	points, seeds := p.allPoints(), p.Spec.Search.FirstSeeds
+	return missing
+}
+
+// Round returns all rows of the first round in which one is missing, done or not, but for those of rounds before; none:
+// the search has ended. It does not depend on which rows of the round are done.
+func (p *Plan) Round(done map[int]*Row) []int {
+	if p.Spec.Search.Kind != Halving {
+		return p.ifMissing(done, p.allPoints(), 0, p.Spec.Seeds.Count)
+	}
+	points, before, seeds := p.allPoints(), 0, p.Spec.Search.FirstSeeds
 	for {
-		if missing := p.missing(done, points, seeds); len(missing) > 0 {
-			return missing
+		if round := p.ifMissing(done, points, before, seeds); len(round) > 0 {
+			return round
 		}
 		if seeds == p.Spec.Seeds.Count {
 			return nil
 		}
 		keep := p.Spec.Search.KeepPercent
 		points = p.best(done, points, seeds, max(1, (len(points)*keep+99)/100))
-		seeds = min(p.Spec.Seeds.Count, max(seeds+1, seeds*100/keep))
+		before, seeds = seeds, min(p.Spec.Seeds.Count, max(seeds+1, seeds*100/keep))
 	}
 }
 
@@ -35,15 +47,21 @@ func (p *Plan) allPoints() []int {
 	return points
 }
 
-func (p *Plan) missing(done map[int]*Row, points []int, seeds int) (rows []int) {
+// ifMissing returns the rows of points with the seeds of a round, if one of them is not done.
+func (p *Plan) ifMissing(done map[int]*Row, points []int, before, seeds int) []int {
+	var rows []int
+	missing := false
 	for input := range p.Scenarios {
 		for _, point := range points {
-			for seed := range seeds {
-				if row := p.row(place{input, point, seed}); done[row] == nil {
-					rows = append(rows, row)
-				}
+			for seed := before; seed < seeds; seed++ {
+				row := p.row(place{input, point, seed})
+				rows = append(rows, row)
+				missing = missing || done[row] == nil
 			}
 		}
+	}
+	if !missing {
+		return nil
 	}
 	return rows
 }

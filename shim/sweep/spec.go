@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"loadline.dev/shim/policy"
+	"loadline.dev/shim/scenario"
 )
 
 // What a file states.
@@ -54,19 +55,10 @@ type Input struct {
 	Name     string `json:"name,omitempty"`
 	Scenario string `json:"scenario,omitempty"`
 	Dump     string `json:"dump,omitempty"`
-	// Groups and Prices are files for a dump, see `loadline scenario`.
-	Groups string   `json:"groups,omitempty"`
+	// Prices are files with prices for a dump.
 	Prices []string `json:"prices,omitempty"`
 	// Load is what a dump does not tell of its Deployments.
-	Load *Load `json:"load,omitempty"`
-}
-
-// Load is the curve that Deployments of a dump follow: what is missing at the quietest hour and at weekends, and the
-// hour of the peak.
-type Load struct {
-	DailyPercent   int64  `json:"dailyPercent,omitempty"`
-	WeekendPercent int64  `json:"weekendPercent,omitempty"`
-	PeakHour       *int64 `json:"peakHour,omitempty"`
+	Load *scenario.Load `json:"load,omitempty"`
 }
 
 // Seeds are Count numbers from First on; 0: one, from 1 on.
@@ -166,8 +158,8 @@ func (s *Spec) check() error {
 		switch {
 		case (in.Scenario == "") == (in.Dump == ""):
 			return fmt.Errorf("inputs[%d]: must have one of scenario and dump", i)
-		case in.Scenario != "" && (in.Groups != "" || len(in.Prices) > 0 || in.Load != nil):
-			return fmt.Errorf("inputs[%d]: groups, prices and load are for a dump", i)
+		case in.Scenario != "" && (len(in.Prices) > 0 || in.Load != nil):
+			return fmt.Errorf("inputs[%d]: prices and load are for a dump", i)
 		}
 	}
 	if s.Days < 1 || s.Days > maxDays {

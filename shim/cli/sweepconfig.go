@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"sigs.k8s.io/yaml"
+
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/sweep"
+)
+
+// configured says which key of the autoscaler's configuration a setting of a scenario is, and how it is written there.
+var configured = map[string]struct {
+	section, key string
+	unit         time.Duration // of a duration; 0: a number
+}{
+	"scanSeconds":             {"", "scanInterval", time.Second},
+	"utilizationThreshold":    {"scaleDown", "scaleDownUtilizationThreshold", 0},
+	"unneededSeconds":         {"scaleDown", "scaleDownUnneededTime", time.Second},
+	"unreadySeconds":          {"scaleDown", "scaleDownUnreadyTime", time.Second},
+	"maxScaleDownParallelism": {"scaleDown", "maxScaleDownParallelism", 0},
+	"maxDrainParallelism":     {"scaleDown", "maxDrainParallelism", 0},
+	"maxNodeProvisionSeconds": {"scaleUp", "maxNodeProvisionTime", time.Second},
+	"delayAfterAddSeconds":    {"scaleDown", "scaleDownDelayAfterAdd", time.Second},
+	"delayAfterDeleteSeconds": {"scaleDown", "scaleDownDelayAfterDelete", time.Second},
+	"delayAfterFailureSeconds": {"scaleDown", "scaleDownDelayAfterFailure",
+		time.Second},
+	"batchIdleMilliseconds": {"scaleUp", "batchIdle", time.Millisecond},
+	"batchMaxMilliseconds":  {"scaleUp", "batchMax", time.Millisecond},
+}
+
+func sortOutcomes(all []sweep.Outcome) {
+	slices.SortStableFunc(all, func(x, y sweep.Outcome) int {
+		return cmp.Or(cmp.Compare(x.USD.Mean, y.USD.Mean), cmp.Compare(x.Wait.Mean, y.Wait.Mean))
+	})
+}
+
+// configuration is the autoscaler's configuration of the best point, and what else is to be set; empty: there is none.
+// Of all inputs together it has what the point sets; of one also what its scenario does.
+func (a *sweepAnswer) configuration(s *sweep.Summary) string {
+	if s.Best == nil {
+		return ""
+	}
+	input := max(0, slices.Index(a.plan.Names, s.Input))
+	request, err := a.plan.Request((input*len(a.plan.Points) + s.Best.Point) * a.plan.Spec.Seeds.Count)
+	if err != nil {
+		return ""
+	}
+	root := map[string]any{"apiVersion": config.APIVersion, "kind": config.Kind}
+	var others []string
+	request.GetScenario().GetSettings().ProtoReflect().Range(
+		func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+			name := field.JSONName()
+			if s.Input == sweep.Everything && a.plan.Points[s.Best.Point].Get("settings."+name) == "" {
+				return true
+			}
+			switch key, known := configured[name]; {
+			case known:
+				set(root, key.section, key.key, written(value, key.unit))
+			case name == "slackPercent":
+				set(root, "slack", "extraCapacityMinRate", fmt.Sprintf("%d%%", value.Int()))
+			case name == "noScaleDown":
+				root["decisions"] = []string{config.ScaleUpDecision, config.SlackDecision}
+			case name == "score":
+				others = append(others, scoreNote(string(field.Enum().Values().ByNumber(value.Enum()).Name())))
+			default:
+				others = append(others, fmt.Sprintf("settings.%s: %v", name, value))
+			}
+			return true
+		})
+	for _, v := range a.plan.Points[s.Best.Point] {
+		if !strings.HasPrefix(v.Path, "settings.") {
+			others = append(others, fmt.Sprintf("%s: %v, where it belongs", v.Path, v.Value))
+		}
+	}
+	content, err := yaml.Marshal(root)
+	if err != nil {
+		return ""
+	}
+	slices.Sort(others)
+	text := string(content)
+	for _, other := range others {
+		text += "# Beside it, " + other + "\n"
+	}
+	return text
+}
+
+func set(root map[string]any, section, key string, value any) {
+	if section == "" {
+		root[key] = value
+		return
+	}
+	within, ok := root[section].(map[string]any)
+	if !ok {
+		within = map[string]any{}
+		root[section] = within
+	}
+	within[key] = value
+}
+
+func written(value protoreflect.Value, unit time.Duration) any {
+	if unit > 0 {
+		return (time.Duration(value.Int()) * unit).String()
+	}
+	return value.Interface()
+}
+
+func scoreNote(score string) string {
+	switch score {
+	case "MOST_ALLOCATED":
+		return "the scheduler: NodeResourcesFit with scoringStrategy MostAllocated"
+	case "LIMIT_AWARE":
+		return "the scheduler: LeastAllocated, with NodeResourcesLimitAware as in manifests/second-scheduler/30-config.yaml"
+	}
+	return "the scheduler: NodeResourcesFit with scoringStrategy LeastAllocated, its default"
+}

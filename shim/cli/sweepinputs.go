@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/dump"
+	"loadline.dev/shim/scenario"
+	"loadline.dev/shim/sweep"
+)
+
+// readSweep reads a file of kind Sweep and its inputs.
+func readSweep(ctx context.Context, name string, engine engineFlags) (*sweep.Plan, error) {
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := sweep.ParseFile(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	beside := func(path string) string {
+		if filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(filepath.Dir(name), path)
+	}
+	var names []string
+	var scenarios []*loadlinev1.Scenario
+	for i, in := range file.Spec.Inputs {
+		called, read, err := readInput(ctx, in, beside, engine)
+		if err != nil {
+			return nil, fmt.Errorf("%s: spec.inputs[%d]: %w", name, i, err)
+		}
+		names, scenarios = append(names, called), append(scenarios, read)
+	}
+	plan, err := sweep.NewPlan(file, names, scenarios)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return plan, nil
+}
+
+func readInput(ctx context.Context, in sweep.Input, beside func(string) string,
+	engine engineFlags) (string, *loadlinev1.Scenario, error) {
+	if in.Scenario != "" {
+		file := beside(in.Scenario)
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", nil, err
+		}
+		name, read, err := scenario.Parse(content)
+		if err != nil {
+			return "", nil, fmt.Errorf("%s: %w", file, err)
+		}
+		return cmp.Or(in.Name, name, baseName(file)), read, nil
+	}
+	source := scenarioSource{sourceFlags: sourceFlags{file: beside(in.Dump)}, engine: engine}
+	for _, list := range in.Prices {
+		source.prices = append(source.prices, beside(list))
+	}
+	if in.Load != nil {
+		source.load = *in.Load
+	}
+	read, _, err := source.derive(ctx, nil)
+	return cmp.Or(in.Name, baseName(in.Dump)), read, err
+}
+
+func baseName(file string) string {
+	return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+}
+
+// scenarioSource is a cluster to derive a scenario from.
+type scenarioSource struct {
+	sourceFlags
+	prices []string
+	load   scenario.Load
+	engine engineFlags
+}
+
+// derive reads the cluster twice: the engine says what its nodes cost.
+func (s *scenarioSource) derive(ctx context.Context, stdin io.Reader) (*loadlinev1.Scenario, []string, error) {
+	bill, err := s.bill(ctx, stdin)
+	if err != nil {
+		return nil, nil, err
+	}
+	cluster := scenario.Cluster{USDPerHour: map[string]float64{}, Load: s.load}
+	for _, group := range bill.GetGroups() {
+		if group.UsdPerHour != nil && group.GetNodes() > 0 {
+			cluster.USDPerHour[group.GetNodeGroup()] = group.GetUsdPerHour() / float64(group.GetNodes())
+		}
+	}
+	_, err = s.read(ctx, stdin, dump.Handler{
+		Node: func(node *v1.Node) error { cluster.Nodes = append(cluster.Nodes, node); return nil },
+		Pod:  func(pod *v1.Pod) error { cluster.Pods = append(cluster.Pods, pod); return nil },
+		PlannerObject: func(object any) error {
+			if budget, ok := object.(*policyv1.PodDisruptionBudget); ok {
+				cluster.Budgets = append(cluster.Budgets, budget)
+			}
+			return nil
+		}}, []string{"PodDisruptionBudget"})
+	if err != nil {
+		return nil, nil, err
+	}
+	read, notes, err := scenario.Derive(&cluster)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", s.name(), err)
+	}
+	return read, notes, nil
+}
+
+func (s *scenarioSource) bill(ctx context.Context, stdin io.Reader) (*billPlan, error) {
+	var asked billSource
+	asked.addTo(pflag.NewFlagSet("", pflag.ContinueOnError)) // its defaults
+	asked.mode, asked.prices = "off", s.prices
+	return asked.ask(ctx, &s.sourceFlags, s.engine, stdin)
+}
+
+func (a *app) newScenario() *cobra.Command {
+	var s scenarioSource
+	var name string
+	var peak int64
+	command := &cobra.Command{
+		Use:   "scenario",
+		Short: "Derive a file of kind Scenario, for simulate and sweep, from a cluster or a dump",
+		Long: `Write a file of kind Scenario that is like a cluster: its node groups as its nodes tell, with their prices,
+and its pods by who owns them. A dump shows one moment: how the load of its Deployments changes over the day
+is said by flags, or in the file. What is not as in the cluster is said in comments.`,
+		Example: `  loadline scenario -f cluster.json --daily-percent 50 > scenario.yaml
+  loadline simulate --scenario scenario.yaml --days 30`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.file == "-" {
+				return usagef("-f -: the dump is read twice, so it must be a file")
+			}
+			if cmd.Flags().Changed("peak-hour") {
+				s.load.PeakHour = &peak
+			}
+			read, notes, err := s.derive(cmd.Context(), a.streams.In)
+			if err != nil {
+				return err
+			}
+			content, err := scenario.Document(name, read)
+			if err != nil {
+				return err
+			}
+			for _, note := range notes {
+				fmt.Fprintf(a.streams.Out, "# %s\n", note)
+			}
+			_, err = a.streams.Out.Write(content)
+			return err
+		},
+	}
+	flags := command.Flags()
+	addSourceFlags(flags, &s.sourceFlags)
+	flags.StringVar(&name, "name", "cluster", "name of the scenario")
+	flags.StringArrayVar(&s.prices, "prices", nil, "price list, CSV; may be repeated (default: those that are built in)")
+	flags.Int64Var(&s.load.DailyPercent, "daily-percent", 0, "pods of Deployments that are missing at the quietest hour")
+	flags.Int64Var(&s.load.WeekendPercent, "weekend-percent", 0, "and at weekends")
+	flags.Int64Var(&peak, "peak-hour", 14, "the hour of the peak, UTC")
+	addEngineFlag(flags, &s.engine)
+	return command
+}
