@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -98,6 +99,7 @@ type billPlan struct {
 // billFlags are the flags of `bill` and `consolidate`.
 type billFlags struct {
 	sourceFlags
+	contexts []string // of several clusters
 	billSource
 	engine engineFlags
 	output outputFlag
@@ -105,15 +107,20 @@ type billFlags struct {
 
 func (a *app) newBill() *cobra.Command {
 	return a.billCommand(&cobra.Command{
-		Use:   "bill",
+		Use:   "bill [DUMP...]",
 		Short: "Show what a cluster costs, what it must cost at least, and the first moves between",
 		Long: `Show what the nodes of a cluster cost per hour, a bound that no arrangement of the same pods on these node
 groups undercuts, what is paid for nothing between both, and by which moves it can be saved; and what the
 pods of each namespace cost.
 
 Nothing is changed and nothing needs to be installed: it reads a live cluster with any kubeconfig that may
-list objects, or a dump. What was assumed is said below the answer.`,
+list objects, or a dump. What was assumed is said below the answer.
+
+Of several dumps, or with --contexts, it is one table of all clusters with their total, and the ten best
+moves of all.`,
 		Example: `  loadline bill
+  loadline bill --contexts east,west
+  loadline bill east.json west.json -o html > fleet.html
   kubectl get nodes,pods,pdb,rs,sts,ds,jobs,rc,namespaces,pv,pvc,storageclasses,csinodes -A -o json | loadline bill -f -
   loadline bill -f cluster.json --prices aws-us-east-1.csv -o html > bill.html`,
 	}, (*billPlan).billForms, formTable, formJSON, formYAML, formHTML)
@@ -135,10 +142,24 @@ A pod goes to a node, or to GROUP#N: the Nth new node of that group.`,
 
 func (a *app) billCommand(command *cobra.Command, forms func(*billPlan) answer, names ...string) *cobra.Command {
 	var f billFlags
+	isBill := command.Name() == "bill"
 	command.Args = cobra.NoArgs
-	command.RunE = func(cmd *cobra.Command, _ []string) error {
+	if isBill {
+		command.Args = cobra.ArbitraryArgs
+	}
+	command.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := f.output.check(); err != nil {
 			return err
+		}
+		if len(args) > 0 || len(f.contexts) > 0 {
+			if f.file != "" || f.context != "" || f.groups != "" {
+				return usagef("several clusters: -f, --context and --groups are for one")
+			}
+			fleet := f.askAll(cmd.Context(), args, a.streams.In)
+			if len(fleet.clusters) == 0 {
+				return fleet.err()
+			}
+			return errors.Join(f.output.write(a.streams.Out, fleet.forms()), fleet.err())
 		}
 		b, err := f.ask(cmd.Context(), &f.sourceFlags, f.engine, a.streams.In)
 		if err != nil {
@@ -148,6 +169,9 @@ func (a *app) billCommand(command *cobra.Command, forms func(*billPlan) answer, 
 	}
 	flags := command.Flags()
 	addSourceFlags(flags, &f.sourceFlags)
+	if isBill {
+		flags.StringSliceVar(&f.contexts, "contexts", nil, "names of kubeconfig contexts: one bill of all these clusters")
+	}
 	f.billSource.addTo(flags)
 	addEngineFlag(flags, &f.engine)
 	addOutputFlag(flags, &f.output, names...)

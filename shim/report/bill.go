@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -23,7 +24,9 @@ type Bill struct {
 	Now, Reachable, Bound, Fixed float64
 	// Groups and Namespaces, those that cost most first.
 	Groups, Namespaces []BillPart
-	Moves, Stay        Grid
+	// PartsTitle stands above Groups; empty: they are node groups.
+	PartsTitle  string
+	Moves, Stay Grid
 }
 
 // BillPart is what a part of the cluster costs.
@@ -40,6 +43,7 @@ type billPage struct {
 	Lines          []string
 	Totals         []billBar
 	Groups         []billBar
+	PartsTitle     string
 	Namespaces     []billBar
 	Moves, Stay    Grid
 }
@@ -53,7 +57,7 @@ type billBar struct {
 // Write writes one HTML page that needs nothing else, in the manner of Page.
 func (b *Bill) Write(w io.Writer) error {
 	p := billPage{Title: texttable.Escape(b.Title), Verdict: texttable.Escape(b.Verdict),
-		Style: template.CSS(pageStyle), Lines: escaped(b.Lines), Moves: b.Moves.escaped(), Stay: b.Stay.escaped()}
+		PartsTitle: cmp.Or(b.PartsTitle, "By node group"), Style: template.CSS(pageStyle), Lines: escaped(b.Lines), Moves: b.Moves.escaped(), Stay: b.Stay.escaped()}
 	total := func(name string, usd float64) {
 		if b.Now <= 0 {
 			return

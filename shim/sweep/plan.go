@@ -113,7 +113,10 @@ func (p *Plan) Bundle() ([]byte, error) {
 	if _, err := w.Write(p.bundle); err != nil {
 		return nil, err
 	}
-	return packed.Bytes(), w.Close()
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
 }
 
 // maxBundleBytes is the most that a bundle may unpack to.

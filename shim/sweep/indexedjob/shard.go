@@ -87,7 +87,10 @@ func packRows(rows []*sweep.Row) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return packed.Bytes(), w.Close()
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
 }
 
 // maxResultBytes is the most that the rows of a shard may unpack to.

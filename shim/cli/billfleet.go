@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/report"
+	"loadline.dev/shim/report/texttable"
+)
+
+// fleetBill is the bill of several clusters.
+type fleetBill struct {
+	clusters []*clusterBill
+	failed   []error
+}
+
+// clusterBill is the bill of one of them.
+type clusterBill struct {
+	name string
+	*billPlan
+}
+
+// fleetAnswer is the answer as data. Amounts are US dollars per hour.
+type fleetAnswer struct {
+	Now       float64        `json:"now"`
+	Bound     float64        `json:"bound"`
+	Reachable float64        `json:"reachable"`
+	Clusters  []fleetCluster `json:"clusters"`
+	Moves     []fleetMove    `json:"moves"`
+	Failed    []string       `json:"failed,omitempty"`
+}
+
+type fleetCluster struct {
+	Name       string   `json:"name"`
+	Nodes      int64    `json:"nodes"`
+	Now        float64  `json:"now"`
+	Bound      float64  `json:"bound"`
+	Reachable  float64  `json:"reachable"`
+	MovesTotal int64    `json:"movesTotal"`
+	Notes      []string `json:"notes"`
+}
+
+type fleetMove struct {
+	Cluster string `json:"cluster"`
+	consolidateMove
+}
+
+// bestMoves is how many moves of all clusters are told.
+const bestMoves = 10
+
+// askAll has each cluster planned. One that cannot be read is told, and the others go on.
+func (f *billFlags) askAll(ctx context.Context, dumps []string, stdin io.Reader) *fleetBill {
+	fleet := &fleetBill{}
+	var sources []sourceFlags
+	for _, file := range dumps {
+		sources = append(sources, sourceFlags{clusterFlags: f.clusterFlags, file: file})
+	}
+	for _, named := range f.contexts {
+		source := sourceFlags{clusterFlags: f.clusterFlags}
+		source.context = named
+		sources = append(sources, source)
+	}
+	for i := range sources {
+		plan, err := f.ask(ctx, &sources[i], f.engine, stdin)
+		if err != nil {
+			fleet.failed = append(fleet.failed, fmt.Errorf("%s: %w", sources[i].name(), err))
+			continue
+		}
+		fleet.clusters = append(fleet.clusters, &clusterBill{sources[i].name(), plan})
+	}
+	return fleet
+}
+
+// best merges the moves of all clusters: those of a cluster keep their order, as each is complete once those before it
+// are done, and of the first ones that comes next which saves most per disturbed pod.
+func (b *fleetBill) best(most int) []fleetMove {
+	moves := []fleetMove{}
+	next := make([]int, len(b.clusters))
+	for len(moves) < most {
+		best := -1
+		for i, c := range b.clusters {
+			if next[i] < len(c.GetMoves()) && (best < 0 ||
+				perPod(c.GetMoves()[next[i]]) > perPod(b.clusters[best].GetMoves()[next[best]])) {
+				best = i
+			}
+		}
+		if best < 0 {
+			break
+		}
+		c := b.clusters[best]
+		moves = append(moves, fleetMove{c.name, newConsolidateMove(c.GetMoves()[next[best]])})
+		next[best]++
+	}
+	return moves
+}
+
+// perPod is what a move saves per disturbed pod; one that disturbs none counts as if it disturbed half a pod.
+func perPod(m *loadlinev1.ConsolidationMove) float64 {
+	return m.GetSaves() / max(0.5, float64(m.GetDisrupted()))
+}
+
+func (b *fleetBill) data() *fleetAnswer {
+	out := &fleetAnswer{Clusters: []fleetCluster{}, Moves: b.best(bestMoves)}
+	for _, c := range b.clusters {
+		bill := c.GetBill()
+		line := fleetCluster{Name: c.name, Now: bill.GetNow(), Bound: bill.GetBound(), Reachable: bill.GetReachable(),
+			MovesTotal: c.GetMovesTotal(), Notes: append([]string{}, c.notes...)}
+		for _, group := range c.GetGroups() {
+			line.Nodes += group.GetNodes()
+		}
+		out.Now, out.Bound, out.Reachable = out.Now+line.Now, out.Bound+line.Bound, out.Reachable+line.Reachable
+		out.Clusters = append(out.Clusters, line)
+	}
+	for _, err := range b.failed {
+		out.Failed = append(out.Failed, err.Error())
+	}
+	return out
+}
+
+func (a *fleetAnswer) verdict() string {
+	return fmt.Sprintf("%s USD/h is paid for %s; no arrangement of their pods costs less than %s; moves reach %s and save "+
+		"%.0f USD a month", usd(a.Now), plural(len(a.Clusters), "cluster"), usd(a.Bound), usd(a.Reachable),
+		(a.Now-a.Reachable)*730)
+}
+
+func (b *fleetBill) forms() answer {
+	data := b.data()
+	return answer{data: data, table: data.table, page: data.page}
+}
+
+func (a *fleetAnswer) table(w io.Writer) error {
+	fmt.Fprintf(w, "%s.\n\n", a.verdict())
+	right := func(header string) texttable.Column { return texttable.Column{Header: header, Align: texttable.Right} }
+	clusters := texttable.New(texttable.Column{Header: "CLUSTER"}, right("NODES"), right("USD/H"), right("BOUND"),
+		right("AFTER MOVES"), right("MOVES"))
+	nodes, moves := int64(0), int64(0)
+	for _, c := range a.Clusters {
+		nodes, moves = nodes+c.Nodes, moves+c.MovesTotal
+		clusters.Row(c.Name, fmt.Sprint(c.Nodes), usd(c.Now), usd(c.Bound), usd(c.Reachable), fmt.Sprint(c.MovesTotal))
+	}
+	clusters.Row("all", fmt.Sprint(nodes), usd(a.Now), usd(a.Bound), usd(a.Reachable), fmt.Sprint(moves))
+	if err := clusters.Write(w); err != nil {
+		return err
+	}
+	if len(a.Moves) > 0 {
+		fmt.Fprintln(w)
+		best := texttable.New(texttable.Column{Header: "CLUSTER"}, texttable.Column{Header: "GOES"},
+			texttable.Column{Header: "COMES"}, right("USD/H"), right("PODS"))
+		for _, m := range a.Moves {
+			goes, comes := moveTexts(m.consolidateMove)
+			best.Row(m.Cluster, goes, comes, usd(m.Saves), fmt.Sprint(m.Disrupted))
+		}
+		if err := best.Write(w); err != nil {
+			return err
+		}
+	}
+	return a.writeNotes(w)
+}
+
+// writeNotes tells what was assumed, once where it is the same for several clusters.
+func (a *fleetAnswer) writeNotes(w io.Writer) error {
+	fmt.Fprintln(w)
+	told := map[string]bool{}
+	for _, c := range a.Clusters {
+		for _, note := range c.Notes {
+			if told[note] {
+				continue
+			}
+			told[note] = true
+			if _, err := fmt.Fprintln(w, texttable.Escape(c.Name+": "+note)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (a *fleetAnswer) page(w io.Writer) error {
+	page := report.Bill{Title: "Bill of " + plural(len(a.Clusters), "cluster"), Verdict: a.verdict() + ".",
+		PartsTitle: "By cluster", Now: a.Now, Bound: a.Bound, Reachable: a.Reachable}
+	for _, c := range a.Clusters {
+		page.Groups = append(page.Groups, report.BillPart{Name: fmt.Sprintf("%s (%s; bound %s, after moves %s)", c.Name,
+			plural(int(c.Nodes), "node"), usd(c.Bound), usd(c.Reachable)), USD: c.Now})
+	}
+	page.Moves.Header = []string{"cluster", "goes", "comes", "USD/h saved", "pods"}
+	for _, m := range a.Moves {
+		goes, comes := moveTexts(m.consolidateMove)
+		page.Moves.Rows = append(page.Moves.Rows, []string{m.Cluster, goes, comes, usd(m.Saves), fmt.Sprint(m.Disrupted)})
+	}
+	page.Lines = a.Failed
+	return page.Write(w)
+}
+
+func (b *fleetBill) err() error { return errors.Join(b.failed...) }
