@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,6 +36,9 @@ func (d *deriver) notes() (notes []string) {
 	return append(notes, "Volumes, affinity, spread constraints and zones play no part.")
 }
 
+// number is a whole number as protobuf writes it as JSON, in quotes; names stay in theirs.
+var number = regexp.MustCompile(`^([ -]*(?:[a-fh-mo-z]|n[b-z]|g[a-qs-z])\w*: )"(-?\d+)"`)
+
 // Document writes a scenario as a file of kind Scenario.
 func Document(name string, scenario *loadlinev1.Scenario) ([]byte, error) {
 	spec, err := protojson.Marshal(scenario)
@@ -46,9 +50,9 @@ func Document(name string, scenario *loadlinev1.Scenario) ([]byte, error) {
 		return nil, err
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "apiVersion: %s\nkind: %s\nmetadata: {name: %s}\nspec:\n", APIVersion, Kind, name)
+	fmt.Fprintf(&out, "apiVersion: %s\nkind: %s\nmetadata: {name: %q}\nspec:\n", APIVersion, Kind, name)
 	for line := range strings.Lines(string(body)) {
-		out.WriteString("  " + line)
+		out.WriteString("  " + number.ReplaceAllString(line, "$1$2"))
 	}
 	return []byte(out.String()), nil
 }
