@@ -151,7 +151,7 @@ func (a *sweepAnswer) page(summaries []sweep.Summary) *report.Sweep {
 			plural(len(a.plan.Scenarios), "cluster"), plural(len(a.plan.Points), "point"),
 			plural(a.plan.Spec.Seeds.Count, "seed"), a.plan.Spec.Days)}}
 	if len(summaries) > 1 {
-		page.Fleet = a.fleet(summaries)
+		page.Fleet, page.Fronts = a.fleet(summaries), fronts(summaries)
 	}
 	for i := range summaries {
 		s := &summaries[i]
@@ -176,6 +176,24 @@ func (a *sweepAnswer) page(summaries []sweep.Summary) *report.Sweep {
 		page.Sections = append(page.Sections, section)
 	}
 	return page
+}
+
+// fronts are those of each cluster, in percent of what it costs today.
+func fronts(summaries []sweep.Summary) (out []report.SweepFront) {
+	for _, s := range summaries {
+		if s.Today == nil || s.Today.USD.Mean <= 0 {
+			continue
+		}
+		front := report.SweepFront{Name: s.Input}
+		for _, o := range s.Outcomes {
+			if o.OnFront {
+				front.Points = append(front.Points, report.SweepFrontPoint{Wait: o.Wait.Mean,
+					Percent: 100 * o.USD.Mean / s.Today.USD.Mean})
+			}
+		}
+		out = append(out, front)
+	}
+	return out
 }
 
 // fleet has a line for each cluster.

@@ -23,6 +23,7 @@ type Sweep struct {
 	Lines          []string
 	// Fleet has a line for each cluster, where there are several.
 	Fleet    Grid
+	Fronts   []SweepFront
 	Sections []SweepSection
 }
 
@@ -61,6 +62,7 @@ type sweepPage struct {
 	Style          template.CSS
 	Lines          []string
 	Fleet          Grid
+	FleetChart     *sweepFleet
 	Sections       []sweepSection
 }
 
@@ -104,7 +106,7 @@ type sweepEffectLine struct {
 // Write writes one HTML page that needs nothing else, in the manner of Page.
 func (s *Sweep) Write(w io.Writer) error {
 	p := sweepPage{Title: texttable.Escape(s.Title), Verdict: texttable.Escape(s.Verdict), Style: template.CSS(pageStyle),
-		Lines: escaped(s.Lines), Fleet: s.Fleet.escaped()}
+		Lines: escaped(s.Lines), Fleet: s.Fleet.escaped(), FleetChart: s.drawFleet()}
 	for _, section := range s.Sections {
 		p.Sections = append(p.Sections, sweepSection{Title: texttable.Escape(section.Title),
 			Verdict: texttable.Escape(section.Verdict), Configuration: section.Configuration, Chart: section.draw(),

@@ -42,6 +42,7 @@ func exampleSweep() *Sweep {
 	}
 	return &Sweep{Title: "Sweep: shop", Verdict: "Cheapest: <b>", Lines: []string{"60 months."},
 		Fleet:    Grid{Header: []string{"cluster", "saved"}, Rows: [][]string{{"east", "12 %"}, {"west", "3 %"}}},
+		Fronts:   []SweepFront{{"east", []SweepFrontPoint{{10, 180}, {50, 90}}}, {"west", []SweepFrontPoint{{30, 100}}}},
 		Sections: []SweepSection{section}}
 }
 
@@ -50,7 +51,7 @@ func TestSweepPage(t *testing.T) {
 	for text, count := range map[string]int{
 		"<circle class=\"other\"": 56 + 1, "<circle class=\"front\"": 3 - 1 + 1, "<circle class=\"today\"": 2, "<circle class=\"best\"": 2,
 		"Cheapest: &lt;b&gt;": 1, "kind: AutoscalerConfiguration": 1, "&lt;2": 2, "cheapest within the goal": 1,
-		"<path class=\"line0\" d=\"M": 2, "class=\"goal\"": 2, "<script": 0, "http": 1, // the legend has one of each; http-equiv
+		"<path class=\"line0\" d=\"M": 3, "<path class=\"line1\" d=\"M": 1, "class=\"goal\"": 3, "<script": 0, "http": 1, // the legend has one of each; http-equiv
 	} {
 		if got := strings.Count(page, text); got != count {
 			t.Errorf("%q is there %d times, want %d", text, got, count)
