@@ -169,3 +169,14 @@ func TestWatcherMeasures(t *testing.T) {
 		t.Errorf("measured %+v", m)
 	}
 }
+
+// Of ten waits of 1 s to 10 s the fifth is the median, and 95 % are at most the tenth.
+func TestWaitsAreByNearestRank(t *testing.T) {
+	var waited []time.Duration
+	for i := 10; i > 0; i-- {
+		waited = append(waited, time.Duration(i)*time.Second)
+	}
+	if got, want := waitsOf(waited), (Waits{Pods: 10, Mean: 5.5, P50: 5, P95: 10, Max: 10}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
