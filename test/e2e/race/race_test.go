@@ -133,38 +133,39 @@ func TestTheSimulatorPlaysTheSameLoad(t *testing.T) {
 
 // A node that is there for an hour, a pod that waits and is evicted.
 func TestWatcherMeasures(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
 	w := &watcher{bound: bound{twoTypes}, prices: map[string]float64{"cpu/on-demand": 1}, nodeStart: 36 * time.Second,
 		requests: map[string]amounts{"a": {1000, 1024}}, nodes: map[string]float64{}, pods: map[types.UID]*seenPod{},
-		stop: func() {}, began: time.Now(), clock: time.Now()}
+		stop: func() {}, now: func() time.Time { return now }, clock: now}
+	w.begin()
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n",
 		Labels: map[string]string{v1.LabelInstanceTypeStable: "cpu", capacityTypeLabel: "on-demand"}}}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1", Labels: map[string]string{"app": "a"}}}
-	back := func(d time.Duration) { w.clock = w.clock.Add(-d) }
 	w.setNode(node)
 	w.setNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "of nobody"}})
 	w.setPod(pod)
-	w.pods["1"].came = w.pods["1"].came.Add(-5 * time.Second)
-	w.setPod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "2", Labels: map[string]string{"app": "a"}}}) // it waits for ever
+	w.setPod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "2", Labels: map[string]string{"app": "a"}}}) // waits for ever
+	now = now.Add(6 * time.Second)
 	pod.Spec.NodeName = "n"
 	w.setPod(pod)
 	w.setPod(pod)
-	w.mu.Lock()
-	back(time.Hour)
-	w.mu.Unlock()
+	now = now.Add(time.Hour - 6*time.Second)
 	pod.Status.Conditions = []v1.PodCondition{{Type: v1.DisruptionTarget, Reason: "EvictionByEvictionAPI"}}
 	w.setPod(pod)
 	w.dropPod(pod)
 	w.dropNode(node)
+	now = now.Add(time.Hour)
 	m := w.end()
 	near := func(what string, got, want float64) {
-		if math.Abs(got-want) > 0.01*want+1e-3 {
+		if math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
 	near("USD", m.USD, 1)
 	near("USD with starts", m.USDWithStarts, 1.01)
-	near("bound: a quarter of a spot node", m.BoundUSD, 0.125)
-	near("wait", m.Waits.Max, 5)
+	near("bound: a quarter of a spot node for 3594 s", m.BoundUSD, 0.125*3594/3600)
+	near("wait", m.Waits.Max, 6)
+	near("seconds", m.Series[0].Seconds, 7200)
 	if m.Evictions != 1 || m.NodesAdded != 1 || m.NodesRemoved != 1 || m.LeftWaiting != 1 || m.Waits.Pods != 1 {
 		t.Errorf("measured %+v", m)
 	}

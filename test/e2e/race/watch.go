@@ -42,6 +42,7 @@ type watcher struct {
 	requests  map[string]amounts // by the label app
 	nodeStart time.Duration
 	stop      context.CancelFunc
+	now       func() time.Time
 
 	mu     sync.Mutex // guards all below
 	began  time.Time
@@ -74,7 +75,7 @@ func priceKey(instanceType, capacityType string) string { return instanceType + 
 // watchCluster begins to watch; sums begin with begin.
 func watchCluster(ctx context.Context, client kubernetes.Interface, s *Scenario) (*watcher, error) {
 	w := &watcher{bound: bound{s.Types}, prices: map[string]float64{}, requests: map[string]amounts{},
-		nodeStart: s.NodeStart, nodes: map[string]float64{}, pods: map[types.UID]*seenPod{}}
+		now: time.Now, nodeStart: s.NodeStart, nodes: map[string]float64{}, pods: map[types.UID]*seenPod{}}
 	for _, t := range s.Types {
 		w.prices[priceKey(t.Name, t.CapacityType())] = t.USDPerHour
 	}
@@ -84,7 +85,7 @@ func watchCluster(ctx context.Context, client kubernetes.Interface, s *Scenario)
 	for _, job := range s.Jobs {
 		w.requests[job.Name] = job.amounts()
 	}
-	w.began = time.Now()
+	w.began = w.now()
 	w.clock = w.began
 	ctx, w.stop = context.WithCancel(ctx)
 	rest := client.CoreV1().RESTClient()
@@ -121,7 +122,7 @@ func follow[T any](ctx context.Context, source cache.ListerWatcher, set, drop fu
 
 // advance sums up to now. The caller holds mu.
 func (w *watcher) advance() time.Time {
-	now := time.Now()
+	now := w.now()
 	hours := now.Sub(w.clock).Hours()
 	w.usd += w.usdPerHour() * hours
 	w.least += w.bound.usdPerHour(w.asked) * hours
