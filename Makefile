@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint vulncheck generate reference images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
+.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race race-smoke test-race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint vulncheck generate reference images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -86,7 +86,7 @@ test-e2e-1.37:
 check-long: ## what takes hours: sanitizers, races, a large cluster, mutants, fuzzing; writes docs/check-long.md; CHECKS=... some
 	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) tools/check_long.sh
 
-race: engine ## run the Go tests of shim under the race detector; PACKAGES=./view/... some
+test-race: engine ## run the Go tests of shim under the race detector; PACKAGES=./view/... some
 	@cd shim && LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' LOADLINED='$(CURDIR)/build/bin/loadlined' \
 	  go test -race -count=1 -timeout 60m $(or $(PACKAGES),./...)
 
@@ -116,6 +116,14 @@ bench-scheduler: build ## scheduler_perf: default profile, plugin on both transp
 
 demo: build ## place pods on a real control plane, with and without us, and autoscale; TRACE=DIR, SEED=N
 	@cd test/e2e && go run ./cmd/demo $(if $(TRACE),--trace='$(abspath $(TRACE))') $(if $(SEED),--seed='$(SEED)')
+
+RACE_SEEDS := $(if $(filter command environment,$(origin SEEDS)),$(SEEDS),1)
+race: build ## Loadline and Karpenter through the same load, minutes each; SEEDS=N, SCENARIO=services|day|batch, CONTESTANTS=..., RACE_ARGS
+	@cd test/e2e && go run ./cmd/race --seeds=$(RACE_SEEDS) $(if $(SCENARIO),--scenario='$(SCENARIO)') \
+	  $(if $(CONTESTANTS),--contestants='$(CONTESTANTS)') $(RACE_ARGS)
+
+race-smoke: ## the race in a minute, to see that it works, with Karpenter
+	@$(MAKE) --no-print-directory race SCENARIO=smoke CONTESTANTS=loadline,karpenter RACE_ARGS=--out='$(CURDIR)/build/race-smoke'
 
 picture: ## draw the picture of the README again, from the page of the last `make demo`
 	@python3 tools/readme_picture.py build/demo/placement.html docs/placement.svg

@@ -105,8 +105,8 @@ absl::Status CheckLoad(const std::string& of, const SimWorkload& workload) {
                           {"runSeconds.min", workload.run_s_min, 1, kMostSimSeconds},
                           {"runSeconds.max", workload.run_s_max, workload.run_s_min, kMostSimSeconds},
                           {"graceSeconds", workload.grace_s, 0, 3600},
-                          {"startSeconds.min", workload.start_s_min, 0, 3600},
-                          {"startSeconds.max", workload.start_s_max, workload.start_s_min, 3600}});
+                          {"podStartSeconds.min", workload.start_s_min, 0, 3600},
+                          {"podStartSeconds.max", workload.start_s_max, workload.start_s_min, 3600}});
 }
 
 absl::Status CheckSimWorkload(const std::string& of, const SimWorkload& workload,
@@ -225,6 +225,7 @@ std::span<const SimFaultField> SimFaultFields() { return kFaultFields; }
 absl::Status CheckScenario(const Scenario& scenario) {
   if (absl::Status status = CheckFields(
           "", {{"days", scenario.days, 1, kMostSimDays},
+               {"durationSeconds", scenario.duration_s, 0, kMostSimSeconds},
                {"loadStepSeconds", scenario.load_step_s, 10, kSecondsOfDay},
                {"groups: their number", static_cast<int64_t>(scenario.groups.size()), 1, kMostSimGroups},
                {"workloads: their number", static_cast<int64_t>(scenario.workloads.size()), 0,

@@ -79,6 +79,8 @@ struct SimWorkload {
   bool two_budgets = false;
   // Its pods say that they are of a DaemonSet, which there is not.
   bool forged_owner = false;
+  // No two of its pods are on one node: required anti-affinity by hostname.
+  bool apart = false;
   // From the node to Ready, drawn evenly.
   int64_t start_s_min = 2;
   int64_t start_s_max = 10;
@@ -208,6 +210,8 @@ struct Scenario {
   SimSettings settings;
   SimFaults faults;
   int64_t days = 1;
+  // Where above 0, it ends after so many seconds if the days do not end before.
+  int64_t duration_s = 0;
   uint64_t seed = 1;
   // How often workloads follow their curves.
   int64_t load_step_s = 300;

@@ -75,6 +75,7 @@ void Scheduler::Enter(int32_t node) {
   const SimNode& of = world_.node(node);
   NewNode added;
   added.name = absl::StrCat("n", node);
+  added.hostname = added.name;
   added.shape = shapes_.Node(of.group, of.devices);
   const NodeIndex index = snapshot_->AddNode(std::move(added));
   index_of_[static_cast<size_t>(node)] = index;

@@ -73,6 +73,13 @@ PodShape ShapesOf::Make(int32_t workload, PodTraits traits) const {
   traits.restarts_always = KindOf(of) != ObjectKind::kJob;
   PodRules rules = RulesOf(of);
   rules.terminating = traits.deleted_s.has_value();
+  if (of.apart) {
+    AffinityTerm& term = rules.anti_affinity.emplace_back();
+    term.selector.requirements.push_back({kSimAppLabel, SelectorOperator::kIn, {of.name}});
+    term.topology_key = kHostnameLabel;
+    term.namespaces = {kSimNamespace};
+    term.namespace_selector.nothing = true;
+  }
   PodShape shape = MakePodShape(kSimNamespace, /*finished=*/false, resources, names_, PodRole::kIncoming,
                                 std::move(rules), std::move(traits));
   SetLabels(Labels({{kSimAppLabel, of.name}}), &shape);

@@ -21,7 +21,20 @@ namespace {
 constexpr int64_t kDayMs = 86'400'000;
 constexpr int64_t kProgressHourMs = 3'600'000;
 constexpr int64_t kUnitsOfLoop = 1'000;
+constexpr int64_t kMinuteMs = 60'000;
+constexpr int64_t kSecondMs = 1'000;
 constexpr int64_t kWorkOfLoop = 20'000'000;  // as a question that does not say it
+
+int64_t EndOf(const Scenario& scenario) {
+  const int64_t days_ms = scenario.days * kDayMs;
+  return scenario.duration_s > 0 ? std::min(days_ms, scenario.duration_s * kSecondMs) : days_ms;
+}
+
+// Between two samples: whole minutes, or seconds of what is shorter than a day.
+int64_t SampleEvery(int64_t end_ms) {
+  const int64_t unit_ms = end_ms < kDayMs ? kSecondMs : kMinuteMs;
+  return (std::max(unit_ms, end_ms / kMostSimSamples) + unit_ms - 1) / unit_ms * unit_ms;
+}
 
 class Simulation {
  public:
@@ -37,8 +50,8 @@ class Simulation {
         load_(&world_),
         actuation_(&world_, &cloud_, &checker_),
         loop_(&world_, &cloud_, &seen_, &actuation_, &checker_, &shapes_),
-        end_ms_(scenario.days * kDayMs),
-        sample_ms_((std::max<int64_t>(60'000, end_ms_ / kMostSimSamples) + 59'999) / 60'000 * 60'000) {
+        end_ms_(EndOf(scenario)),
+        sample_ms_(SampleEvery(end_ms_)) {
     // The checker first: what others do about a change is checked against the state behind it.
     world_.AddObserver(&checker_);
     world_.AddObserver(&bound_);

@@ -86,6 +86,10 @@ SimWorkload DecodeSimWorkload(const v1::SimulatedWorkload& message) {
   workload.not_evictable = message.not_evictable();
   workload.two_budgets = message.two_budgets();
   workload.forged_owner = message.forged_owner();
+  workload.apart = message.apart();
+  if (message.has_pod_start_seconds()) {
+    ReadRange(message.pod_start_seconds(), &workload.start_s_min, &workload.start_s_max);
+  }
   DecodeLoad(message, &workload);
   return workload;
 }
@@ -203,6 +207,7 @@ absl::StatusOr<Scenario> DecodeScenario(const v1::SimulateRequest& request) {
   scenario.settings = DecodeSimSettings(message.settings());
   scenario.faults = DecodeSimFaults(message.faults());
   scenario.days = request.days();
+  scenario.duration_s = message.duration_seconds();
   scenario.seed = static_cast<uint64_t>(request.seed());
   scenario.load_step_s = OrDefault(message.load_step_seconds(), scenario.load_step_s);
   if (absl::Status status = CheckScenario(scenario); !status.ok()) return status;

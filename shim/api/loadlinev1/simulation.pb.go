@@ -218,6 +218,8 @@ type Scenario struct {
 	Faults *SimulatedFaults `protobuf:"bytes,4,opt,name=faults,proto3" json:"faults,omitempty"`
 	// How often workloads follow their curves [300].
 	LoadStepSeconds int64 `protobuf:"varint,5,opt,name=load_step_seconds,json=loadStepSeconds,proto3" json:"load_step_seconds,omitempty"`
+	// Unless 0, all ends after so many seconds where the days do not end before.
+	DurationSeconds int64 `protobuf:"varint,6,opt,name=duration_seconds,json=durationSeconds,proto3" json:"duration_seconds,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -283,6 +285,13 @@ func (x *Scenario) GetFaults() *SimulatedFaults {
 func (x *Scenario) GetLoadStepSeconds() int64 {
 	if x != nil {
 		return x.LoadStepSeconds
+	}
+	return 0
+}
+
+func (x *Scenario) GetDurationSeconds() int64 {
+	if x != nil {
+		return x.DurationSeconds
 	}
 	return 0
 }
@@ -528,9 +537,13 @@ type SimulatedWorkload struct {
 	// Two budgets select its pods, so that the API server evicts none of them.
 	TwoBudgets bool `protobuf:"varint,23,opt,name=two_budgets,json=twoBudgets,proto3" json:"two_budgets,omitempty"`
 	// Its pods say that they are of a DaemonSet, which there is not.
-	ForgedOwner   bool `protobuf:"varint,24,opt,name=forged_owner,json=forgedOwner,proto3" json:"forged_owner,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ForgedOwner bool `protobuf:"varint,24,opt,name=forged_owner,json=forgedOwner,proto3" json:"forged_owner,omitempty"`
+	// No two of its pods are on one node: required anti-affinity by hostname.
+	Apart bool `protobuf:"varint,25,opt,name=apart,proto3" json:"apart,omitempty"`
+	// From a pod's node until it runs, drawn evenly [2 to 10].
+	PodStartSeconds *SecondsRange `protobuf:"bytes,26,opt,name=pod_start_seconds,json=podStartSeconds,proto3" json:"pod_start_seconds,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *SimulatedWorkload) Reset() {
@@ -729,6 +742,20 @@ func (x *SimulatedWorkload) GetForgedOwner() bool {
 		return x.ForgedOwner
 	}
 	return false
+}
+
+func (x *SimulatedWorkload) GetApart() bool {
+	if x != nil {
+		return x.Apart
+	}
+	return false
+}
+
+func (x *SimulatedWorkload) GetPodStartSeconds() *SecondsRange {
+	if x != nil {
+		return x.PodStartSeconds
+	}
+	return nil
 }
 
 // A time of more replicas.
@@ -1854,13 +1881,14 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x0fSimulateRequest\x121\n" +
 	"\bscenario\x18\x01 \x01(\v2\x15.loadline.v1.ScenarioR\bscenario\x12\x12\n" +
 	"\x04days\x18\x02 \x01(\x03R\x04days\x12\x12\n" +
-	"\x04seed\x18\x03 \x01(\x03R\x04seed\"\x9b\x02\n" +
+	"\x04seed\x18\x03 \x01(\x03R\x04seed\"\xc6\x02\n" +
 	"\bScenario\x123\n" +
 	"\x06groups\x18\x01 \x03(\v2\x1b.loadline.v1.SimulatedGroupR\x06groups\x12<\n" +
 	"\tworkloads\x18\x02 \x03(\v2\x1e.loadline.v1.SimulatedWorkloadR\tworkloads\x12:\n" +
 	"\bsettings\x18\x03 \x01(\v2\x1e.loadline.v1.SimulatedSettingsR\bsettings\x124\n" +
 	"\x06faults\x18\x04 \x01(\v2\x1c.loadline.v1.SimulatedFaultsR\x06faults\x12*\n" +
-	"\x11load_step_seconds\x18\x05 \x01(\x03R\x0floadStepSeconds\"\xd2\x02\n" +
+	"\x11load_step_seconds\x18\x05 \x01(\x03R\x0floadStepSeconds\x12)\n" +
+	"\x10duration_seconds\x18\x06 \x01(\x03R\x0fdurationSeconds\"\xd2\x02\n" +
 	"\x0eSimulatedGroup\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03min\x18\x02 \x01(\x03R\x03min\x12\x10\n" +
@@ -1879,7 +1907,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\atainted\x18\f \x01(\bR\atainted\"2\n" +
 	"\fSecondsRange\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\x03R\x03min\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x03R\x03max\"\xaf\b\n" +
+	"\x03max\x18\x02 \x01(\x03R\x03max\"\x8c\t\n" +
 	"\x11SimulatedWorkload\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\x04kind\x18\x02 \x01(\x0e2#.loadline.v1.SimulatedWorkload.KindR\x04kind\x12\x1a\n" +
@@ -1908,7 +1936,9 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\rnot_evictable\x18\x16 \x01(\bR\fnotEvictable\x12\x1f\n" +
 	"\vtwo_budgets\x18\x17 \x01(\bR\n" +
 	"twoBudgets\x12!\n" +
-	"\fforged_owner\x18\x18 \x01(\bR\vforgedOwner\"N\n" +
+	"\fforged_owner\x18\x18 \x01(\bR\vforgedOwner\x12\x14\n" +
+	"\x05apart\x18\x19 \x01(\bR\x05apart\x12E\n" +
+	"\x11pod_start_seconds\x18\x1a \x01(\v2\x19.loadline.v1.SecondsRangeR\x0fpodStartSeconds\"N\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -2103,16 +2133,17 @@ var file_loadline_v1_simulation_proto_depIdxs = []int32{
 	7,  // 7: loadline.v1.SimulatedWorkload.bursts:type_name -> loadline.v1.SimulatedBurst
 	5,  // 8: loadline.v1.SimulatedWorkload.run_seconds:type_name -> loadline.v1.SecondsRange
 	8,  // 9: loadline.v1.SimulatedWorkload.arrivals:type_name -> loadline.v1.SimulatedArrival
-	1,  // 10: loadline.v1.SimulatedSettings.score:type_name -> loadline.v1.SimulatedSettings.Score
-	13, // 11: loadline.v1.SimulateResponse.waits:type_name -> loadline.v1.SimulatedWaits
-	15, // 12: loadline.v1.SimulateResponse.series:type_name -> loadline.v1.SimulatedMoment
-	12, // 13: loadline.v1.SimulateResponse.load:type_name -> loadline.v1.SimulatedLoad
-	14, // 14: loadline.v1.SimulatedWaits.histogram:type_name -> loadline.v1.SimulatedWaitCount
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	5,  // 10: loadline.v1.SimulatedWorkload.pod_start_seconds:type_name -> loadline.v1.SecondsRange
+	1,  // 11: loadline.v1.SimulatedSettings.score:type_name -> loadline.v1.SimulatedSettings.Score
+	13, // 12: loadline.v1.SimulateResponse.waits:type_name -> loadline.v1.SimulatedWaits
+	15, // 13: loadline.v1.SimulateResponse.series:type_name -> loadline.v1.SimulatedMoment
+	12, // 14: loadline.v1.SimulateResponse.load:type_name -> loadline.v1.SimulatedLoad
+	14, // 15: loadline.v1.SimulatedWaits.histogram:type_name -> loadline.v1.SimulatedWaitCount
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_simulation_proto_init() }

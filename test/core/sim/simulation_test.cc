@@ -46,6 +46,29 @@ TEST(SimulationTest, BuysWhatConstantLoadNeedsAndNoMore) {
   EXPECT_LT(result.loops, 30) << "constant load needs no loops";
 }
 
+// Ten pods have room on three nodes, and need ten: no two are on one of them.
+TEST(SimulationTest, PodsThatKeepApartHaveANodeEach) {
+  Scenario scenario = SmallScenario(10);
+  scenario.workloads[0].apart = true;
+  const SimResult result = SimulateAll(scenario);
+  EXPECT_THAT(result.violations, IsEmpty());
+  EXPECT_EQ(result.nodes_added, 10);
+  EXPECT_EQ(result.left_waiting, 0);
+}
+
+TEST(SimulationTest, EndsAfterItsDuration) {
+  Scenario scenario = SmallScenario(10);
+  scenario.duration_s = 400;
+  scenario.groups[0].start_s_min = scenario.groups[0].start_s_max = 100;
+  const SimResult result = SimulateAll(scenario);
+  // Three nodes, for what is left of 400 s after the first loops, which come within 20 s.
+  EXPECT_LE(result.usd, 3 * 0.5 * 400 / 3600);
+  EXPECT_GE(result.usd, 3 * 0.5 * 380 / 3600);
+  EXPECT_GE(result.waits.max, 100);
+  ASSERT_EQ(result.series.size(), 401u) << "one each second, from the first";
+  EXPECT_EQ(result.series.back().at_s, 400);
+}
+
 TEST(SimulationTest, FollowsADailyCurve) {
   Scenario scenario = SmallScenario(40);
   scenario.days = 3;

@@ -1,0 +1,137 @@
+package race
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"loadline.dev/test/e2e/harness"
+)
+
+// Karpenter returns Karpenter as a contestant, with the node pool of its documentation.
+func Karpenter(built *harness.KarpenterBuilt) *Contestant {
+	return &Contestant{Name: "Karpenter", Settings: built.Version + ", consolidateAfter 10s",
+		start: func(ctx context.Context, c *contest) error { return c.startKarpenter(ctx, built) }}
+}
+
+func (c *contest) startKarpenter(ctx context.Context, built *harness.KarpenterBuilt) error {
+	if err := c.Apply(ctx, built.Definitions); err != nil {
+		return err
+	}
+	file := filepath.Join(c.Dir(), "instance-types.json")
+	content, err := json.Marshal(kwokTypes(c.scenario))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		return err
+	}
+	pool, err := harness.Objects(fmt.Appendf(nil, nodePool, int(c.scenario.NodeStart.Seconds())))
+	if err != nil {
+		return err
+	}
+	if err := until(ctx, "Karpenter's definitions", func() error { return c.Apply(ctx, pool) }); err != nil {
+		return err
+	}
+	if err := c.makeReady(ctx); err != nil {
+		return err
+	}
+	_, err = c.StartKarpenter(ctx, built, file)
+	return err
+}
+
+// nodePool is that of Karpenter's documentation, without limits and expiry.
+const nodePool = `apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: {name: default}
+spec: {nodeRegistrationDelay: %ds}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      requirements:
+      - {key: kubernetes.io/arch, operator: In, values: [amd64]}
+      - {key: kubernetes.io/os, operator: In, values: [linux]}
+      - {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+      expireAfter: Never
+  disruption:
+    consolidationPolicy: WhenEmptyOrUnderutilized
+    consolidateAfter: 10s
+`
+
+// makeReady does for Karpenter's nodes what their kubelets would.
+func (c *contest) makeReady(ctx context.Context) error {
+	const ready = `{"status":{"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady"}]}}`
+	source := cache.NewListWatchFromClient(c.Client.CoreV1().RESTClient(), "nodes", metav1.NamespaceAll,
+		fields.Everything())
+	ctx, cancel := context.WithCancel(ctx)
+	c.closers = append(c.closers, func() error { cancel(); return nil })
+	return follow(ctx, source, func(node *v1.Node) {
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == v1.NodeReady && condition.Status == v1.ConditionTrue {
+				return
+			}
+		}
+		if _, err := c.Client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, []byte(ready),
+			metav1.PatchOptions{}, "status"); err != nil && ctx.Err() == nil && !isGone(err) {
+			c.log("node %s does not become ready: %v", node.Name, err)
+		}
+	}, func(*v1.Node) {})
+}
+
+// Of the capacity of an instance type the provider takes so much away from what a node offers to pods.
+const kwokReservedMilliCPU, kwokReservedMiB = 100, 10
+
+type kwokType struct {
+	Name             string            `json:"name"`
+	Offerings        []kwokOffering    `json:"offerings"`
+	Architecture     string            `json:"architecture"`
+	OperatingSystems []string          `json:"operatingSystems"`
+	Resources        map[string]string `json:"resources"`
+}
+
+type kwokOffering struct {
+	Price        float64
+	Available    bool
+	Requirements []kwokRequirement
+}
+
+type kwokRequirement struct {
+	Key      string   `json:"key"`
+	Operator string   `json:"operator"`
+	Values   []string `json:"values"`
+}
+
+// kwokTypes are the types of a scenario as the provider reads them: those of one name are offerings of one type.
+func kwokTypes(s *Scenario) (all []*kwokType) {
+	byName := map[string]*kwokType{}
+	for _, t := range s.Types {
+		of := byName[t.Name]
+		if of == nil {
+			of = &kwokType{Name: t.Name, Architecture: "amd64", OperatingSystems: []string{"linux"},
+				Resources: map[string]string{"cpu": fmt.Sprintf("%dm", t.MilliCPU+kwokReservedMilliCPU),
+					"memory": fmt.Sprintf("%dMi", t.MemoryMiB+kwokReservedMiB), "pods": fmt.Sprint(t.Pods)}}
+			if t.GPUs > 0 {
+				of.Resources[string(gpu)] = fmt.Sprint(t.GPUs)
+			}
+			byName[t.Name] = of
+			all = append(all, of)
+		}
+		of.Offerings = append(of.Offerings, kwokOffering{Price: t.USDPerHour, Available: true,
+			Requirements: []kwokRequirement{{capacityTypeLabel, "In", []string{t.CapacityType()}},
+				{v1.LabelTopologyZone, "In", []string{zone}}}})
+	}
+	return all
+}
