@@ -6,7 +6,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 readonly page=docs/check-long.md
-read -r -a checks <<<"${CHECKS:-test-asan test-tsan race test-e2e-1.37 test-fit-next test-hostile simulate test-scale test-images test-arm64 fuzz mutants}"
+read -r -a checks <<<"${CHECKS:-test-asan test-tsan race test-e2e-1.37 test-fit-next test-hostile simulate test-scale test-images fuzz mutants}"
 readonly logs=build/check-long
 mkdir -p "$logs"
 rows=$(mktemp)
