@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race race-smoke test-race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint vulncheck generate reference images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
+.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race race-smoke test-race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint vulncheck generate reference image-programs image-go arm64 test-arm64 images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -86,9 +86,9 @@ test-e2e-1.37:
 check-long: ## what takes hours: sanitizers, races, a large cluster, mutants, fuzzing; writes docs/check-long.md; CHECKS=... some
 	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) tools/check_long.sh
 
-test-race: engine ## run the Go tests of shim under the race detector; PACKAGES=./view/... some
-	@cd shim && LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' LOADLINED='$(CURDIR)/build/bin/loadlined' \
-	  go test -race -count=1 -timeout 60m $(or $(PACKAGES),./...)
+test-race: engine ## run the Go tests of shim under the race detector, package by package; PACKAGES=./view/... some, PART=1/4 a quarter
+	@LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' LOADLINED='$(CURDIR)/build/bin/loadlined' PART='$(PART)' \
+	  tools/race.sh $(PACKAGES)
 
 FUZZ_SECONDS ?= 60
 fuzz: deps ## fuzz each target for FUZZ_SECONDS (60), starting from its corpus
@@ -147,22 +147,45 @@ $(RELEASE): deps
 	@mkdir -p build/images/bin
 	@cd tools/release && GOWORK=off go build -trimpath -buildvcs=false -o ../../$(RELEASE) .
 
-# Go programs for images are built with -trimpath: they do not say where that was.
+# Go programs for images are built with -trimpath: they do not say where that was. The scheduler comes in every minor, and
+# what it says of itself is worked out by a make of its own for each.
 IMAGE_BUILD := build/images/programs
-images: engine $(RELEASE) ## make OCI images in build/images, without a container daemon: layouts, archives, bills of materials
+ARM64_BUILD := build/arm64/programs
+ARCHITECTURES ?= amd64
+MINORS := 1.36 $(notdir $(wildcard kubernetes/*))
+
+image-programs: engine
 	@mkdir -p $(IMAGE_BUILD)/bin $(IMAGE_BUILD)/lib
-	@echo 'go build -trimpath loadline, loadline-scheduler (minutes the first time, seconds after that)'
-	@cd shim && go build -trimpath -buildvcs=false -o ../$(IMAGE_BUILD)/bin/loadline ./cmd/loadline
-	@cd shim/cmd/loadline-scheduler && go build -trimpath -buildvcs=false -ldflags '$(SCHEDULER_LDFLAGS)' \
-	  -o ../../../$(IMAGE_BUILD)/bin/loadline-scheduler .
 	@cp build/bin/loadlined $(IMAGE_BUILD)/bin/ && cp build/lib/libloadline.so $(IMAGE_BUILD)/lib/
-	@$(RELEASE) images --build $(IMAGE_BUILD) --out build/images --version '$(VERSION)' --registry '$(REGISTRY)'
+	@$(foreach minor,$(MINORS),$(MAKE) --no-print-directory image-go KUBERNETES=$(minor) INTO=$(IMAGE_BUILD) &&) true
+
+image-go:
+	@echo 'go build -trimpath loadline, loadline-scheduler $(KUBERNETES) into $(INTO) (minutes the first time, seconds after that)'
+	@cd shim && go build -trimpath -buildvcs=false -o ../$(INTO)/bin/loadline ./cmd/loadline
+	@cd shim/cmd/loadline-scheduler && $(MINOR_GOWORK) go build -trimpath -buildvcs=false -ldflags '$(SCHEDULER_LDFLAGS)' \
+	  -o ../../../$(INTO)/bin/loadline-scheduler$(MINOR_SUFFIX) .
+
+arm64: deps ## build the programs for linux/arm64 in build/arm64/programs, by cross compilation
+	@tools/deps.sh g++-aarch64-linux-gnu qemu-user-static
+	@tools/arm64/sysroot.sh
+	@cmake --preset arm64 && cmake --build --preset arm64 --target loadline loadlined
+	@mkdir -p $(ARM64_BUILD)/bin $(ARM64_BUILD)/lib
+	@cp build/arm64/build/bin/loadlined $(ARM64_BUILD)/bin/ && cp build/arm64/build/lib/libloadline.so $(ARM64_BUILD)/lib/
+	@export GOARCH=arm64 CGO_ENABLED=1 CC=aarch64-linux-gnu-gcc; \
+	  $(foreach minor,$(MINORS),$(MAKE) --no-print-directory image-go KUBERNETES=$(minor) INTO=$(ARM64_BUILD) &&) true
+
+test-arm64: arm64 ## run the C++ tests of linux/arm64, the programs and their C ABI under qemu-user
+	@tools/arm64/test.sh
+
+images: image-programs $(if $(filter arm64,$(ARCHITECTURES)),arm64) $(RELEASE) ## make OCI images in build/images, without a container daemon; ARCHITECTURES='amd64 arm64'
+	@$(RELEASE) images --build $(IMAGE_BUILD) $(if $(filter arm64,$(ARCHITECTURES)),--arm64 $(ARM64_BUILD)) \
+	  --out build/images --version '$(VERSION)' --registry '$(REGISTRY)'
 
 push: $(RELEASE) ## push the images that `make images` has made to REGISTRY, as docker login or podman login allows
 	@$(RELEASE) push --from build/images --version '$(VERSION)' --registry '$(REGISTRY)'
 
 release: images ## make a signed release of VERSION in build/release: SIGNING_KEY is a secret key of minisign, MINISIGN_PASSWORD its password
-	@$(RELEASE) release --images build/images --build $(IMAGE_BUILD) --out build/release --version '$(VERSION)' --key '$(SIGNING_KEY)'
+	@$(RELEASE) release --images build/images --build $(IMAGE_BUILD) $(if $(filter arm64,$(ARCHITECTURES)),--arm64 $(ARM64_BUILD)) --out build/release --version '$(VERSION)' --key '$(SIGNING_KEY)'
 
 verify-release: $(RELEASE) ## check signature, hashes, images, bills of materials and provenance of a release with PUBLIC_KEY
 	@$(RELEASE) verify --from build/release --version '$(VERSION)' --key '$(PUBLIC_KEY)'

@@ -197,6 +197,7 @@ func TestSchemaRefuses(t *testing.T) {
 	for path, value := range map[string]any{
 		"scheduler.enable":              true,
 		"scheduler.weight":              0,
+		"scheduler.kubernetes":          "1.35",
 		"scheduler.config":              values{"profiles": []any{}},
 		"autoscaler.mode":               "dance",
 		"autoscaler.config":             values{"mode": "act"},
@@ -235,6 +236,7 @@ func TestValues(t *testing.T) {
 		{"scheduler", "Deployment", "loadline-scheduler", "scheduler.engineArgs", []any{"--threads=7"}, "- --threads=7"},
 		{"scheduler", "Deployment", "loadline-scheduler", "image.digests.loadlined", digest, "loadlined:v0.1.0@" + digest},
 		{"scheduler", "Deployment", "loadline-scheduler", "image.tag", "v9", "loadline-scheduler:v9"},
+		{"scheduler", "Deployment", "loadline-scheduler", "scheduler.kubernetes", "1.37", "/loadline-scheduler-1.37:v0.1.0"},
 		{"scheduler", "Deployment", "loadline-scheduler", "image.pullPolicy", "Always", "imagePullPolicy: Always"},
 		{"scheduler", "Deployment", "loadline-scheduler", "image.pullSecrets", []any{values{"name": "s3"}}, "name: s3"},
 		{"scheduler", "ConfigMap", "loadline-scheduler", "scheduler.weight", 3, "weight: 3"},

@@ -36,7 +36,16 @@ var testTime = time.Unix(1_700_000_000, 0).UTC()
 // buildFolder is what `make build` leaves, or what LOADLINE_BUILD names: the tests make images of it.
 var buildFolder = cmp.Or(os.Getenv("LOADLINE_BUILD"), "../../build")
 
-var made = sync.OnceValues(func() ([][]bundle.Bundle, error) { return makeImages(buildFolder, testVersion, testTime) })
+// testBuilds has linux/arm64 as well where `make arm64` has built it.
+func testBuilds() builds {
+	b := builds{amd64: buildFolder}
+	if _, err := os.Stat("../../build/arm64/programs/bin/loadlined"); err == nil {
+		b.arm64, b.arm64Root = "../../build/arm64/programs", "../../build/arm64/sysroot"
+	}
+	return b
+}
+
+var made = sync.OnceValues(func() ([][]bundle.Bundle, error) { return makeImages(testBuilds(), testVersion, testTime) })
 
 // outFolder holds the images of this run, written once.
 var outFolder = sync.OnceValues(func() (string, error) {
@@ -74,6 +83,31 @@ func images0(t *testing.T) []bundle.Bundle {
 	return all[0]
 }
 
+// everyImage returns the bundles of all platforms.
+func everyImage(t *testing.T) []bundle.Bundle {
+	t.Helper()
+	images0(t)
+	all, _ := made()
+	return slices.Concat(all...)
+}
+
+// architecture returns that of an image, with the names of its folder of libraries and of its dynamic linker.
+func architecture(t *testing.T, b bundle.Bundle) (name, libraries, linker string) {
+	t.Helper()
+	config, err := b.Image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch config.Architecture {
+	case "amd64":
+		return config.Architecture, "usr/lib/x86_64-linux-gnu", "lib64/ld-linux-x86-64.so.2"
+	case "arm64":
+		return config.Architecture, "usr/lib/aarch64-linux-gnu", "lib/ld-linux-aarch64.so.1"
+	}
+	t.Fatalf("%s is for %q", b.Program.Name, config.Architecture)
+	return "", "", ""
+}
+
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := outFolder()
@@ -85,7 +119,7 @@ func folder(t *testing.T) string {
 
 // Two builds of the same programs have the same digests, in whatever order files were found.
 func TestImagesAreReproducible(t *testing.T) {
-	again, err := makeImages(buildFolder, testVersion, testTime)
+	again, err := makeImages(testBuilds(), testVersion, testTime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,33 +135,38 @@ func TestImagesAreReproducible(t *testing.T) {
 	}
 }
 
-// What is compressed has to be small: an engine and a command line of at most 60 MiB, and nobody is root.
+// What is compressed has to be small: an engine and a command line of at most 60 MiB, and nobody is root. The scheduler
+// of each minor runs by the same name.
 func TestImagesAreSmallAndNotRoot(t *testing.T) {
 	sizes := map[string]int64{}
-	for _, b := range images0(t) {
+	for _, b := range everyImage(t) {
+		on, _, _ := architecture(t, b)
 		size, err := image.Size(b.Image)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sizes[b.Program.Name] = size
+		sizes[b.Program.Name+"/"+on] = size
 		config, err := b.Image.ConfigFile()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := config.Config; c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/usr/bin/" + b.Program.Name}) {
+		if c := config.Config; c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/usr/bin/" + b.Program.File}) {
 			t.Errorf("%s runs %q as %q", b.Program.Name, c.Entrypoint, c.User)
 		}
 	}
 	t.Logf("bytes: %v", sizes)
-	if both := sizes["loadlined"] + sizes["loadline"]; both > 60<<20 {
-		t.Errorf("engine and command line have %d bytes, want at most 60 MiB", both)
+	for _, on := range []string{"amd64", "arm64"} {
+		if both := sizes["loadlined/"+on] + sizes["loadline/"+on]; both > 60<<20 {
+			t.Errorf("engine and command line for %s have %d bytes, want at most 60 MiB", on, both)
+		}
 	}
 }
 
 // An image holds its program, the engine, libraries, and what the packages of these say of themselves: no shell, no
 // tool, nothing else that runs.
 func TestImagesHoldNothingElse(t *testing.T) {
-	for _, b := range images0(t) {
+	for _, b := range everyImage(t) {
+		_, libraries, linker := architecture(t, b)
 		packages := map[string]bool{}
 		for _, p := range b.Packages {
 			packages[p.Name] = true
@@ -136,8 +175,8 @@ func TestImagesHoldNothingElse(t *testing.T) {
 			base := filepath.Base(path)
 			switch dir := filepath.Dir(path); {
 			case header.Typeflag == tar.TypeDir:
-			case path == "usr/bin/"+b.Program.Name, path == "usr/lib/libloadline.so", path == "lib64/ld-linux-x86-64.so.2":
-			case dir == "usr/lib/x86_64-linux-gnu" && strings.HasPrefix(base, "lib") && strings.Contains(base, ".so"):
+			case path == "usr/bin/"+b.Program.File, path == "usr/lib/libloadline.so", path == linker:
+			case dir == libraries && strings.HasPrefix(base, "lib") && strings.Contains(base, ".so"):
 			case dir == "var/lib/dpkg/status.d" && packages[base]:
 			case strings.HasPrefix(path, "usr/share/doc/") && base == "copyright":
 			case slices.Contains([]string{"etc/passwd", "etc/group", "etc/nsswitch.conf", "etc/os-release"}, path):
@@ -172,8 +211,9 @@ func filesOf(t *testing.T, of v1.Image) map[string]tar.Header {
 // The bills name Debian packages as dpkg knows them and, of Go programs, the modules; each library of an image belongs to
 // a package of its bill.
 func TestBillsOfMaterials(t *testing.T) {
-	for _, b := range images0(t) {
-		content, err := os.ReadFile(filepath.Join(folder(t), b.Program.Name+"-amd64.cdx.json"))
+	for _, b := range everyImage(t) {
+		on, _, _ := architecture(t, b)
+		content, err := os.ReadFile(filepath.Join(folder(t), b.Program.Name+"-"+on+".cdx.json"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +229,11 @@ func TestBillsOfMaterials(t *testing.T) {
 			versions[c.Name] = c.Version
 		}
 		for _, p := range []string{"libc6", "libstdc++6", "libprotobuf32"} {
-			out, err := exec.Command("dpkg-query", "-W", "-f=${Version}", p).Output()
+			query := []string{"-W", "-f=${Version}", p}
+			if on == "arm64" {
+				query = append([]string{"--admindir=../../build/arm64/sysroot/var/lib/dpkg"}, "-W", "-f=${Version}", p+":arm64")
+			}
+			out, err := exec.Command("dpkg-query", query...).Output()
 			if err != nil || versions[p] != string(out) || len(out) == 0 {
 				t.Errorf("%s: %s has version %q, dpkg says %q, error %v", b.Program.Name, p, versions[p], out, err)
 			}
@@ -212,12 +256,13 @@ func TestPushAndPull(t *testing.T) {
 		"--insecure"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range images0(t) {
+	for _, b := range everyImage(t) {
+		on, _, _ := architecture(t, b)
 		tag, err := name.NewTag(host+"/loadline/"+b.Program.Name+":"+testVersion, name.Insecure)
 		if err != nil {
 			t.Fatal(err)
 		}
-		pulled, err := remote.Image(tag, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: "amd64"}))
+		pulled, err := remote.Image(tag, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: on}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,8 @@ var versionForm = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 // release makes a signed release of what images has made.
 func release(flags *flag.FlagSet, args []string) error {
 	images := flags.String("images", "build/images", "`folder` with the images")
-	build := flags.String("build", "build/images/programs", "`folder` with bin/ and lib/")
+	var built builds
+	built.flags(flags, "build/images/programs")
 	source := flags.String("source", ".", "top `folder` of the sources")
 	out := flags.String("out", "build/release", "`folder` in which the release gets one of its own")
 	version := flags.String("version", "", "`version`, such as v0.1.0")
@@ -48,7 +49,7 @@ func release(flags *flag.FlagSet, args []string) error {
 	if err != nil {
 		return err
 	}
-	r, err := filesOfRelease(*images, *build, *source, *version, when)
+	r, err := filesOfRelease(*images, built, *source, *version, when)
 	if err != nil {
 		return err
 	}
@@ -78,23 +79,30 @@ func privateKey(file string) (key minisign.PrivateKey, err error) {
 	return key, key.UnmarshalText(text)
 }
 
-func filesOfRelease(images, build, source, version string, when time.Time) (dist.Release, error) {
+func filesOfRelease(images string, built builds, source, version string, when time.Time) (dist.Release, error) {
 	r := dist.Release{}
-	programs, err := archiveOfPrograms(build, source, version, when)
+	programs, err := layouts(images)
 	if err != nil {
 		return nil, err
 	}
-	r["loadline-"+version+"-linux-amd64.tar.gz"] = programs
+	copies := map[string]string{"symbols.tar.gz": "loadline-" + version + "-symbols.tar.gz"}
+	for _, p := range programs {
+		copies[p+".tar"] = p + "-" + version + ".oci.tar"
+	}
+	for architecture, build := range built.folders() {
+		suffix := "-linux-" + architecture
+		if r["loadline-"+version+suffix+".tar.gz"], err = archiveOfPrograms(build, source, version, when); err != nil {
+			return nil, err
+		}
+		for _, p := range programs {
+			copies[p+"-"+architecture+".cdx.json"] = billName(p, version, architecture)
+		}
+	}
 	chart, err := archiveOfChart(filepath.Join(source, "charts", "loadline"), version, when)
 	if err != nil {
 		return nil, err
 	}
 	r["loadline-chart-"+version+".tgz"] = chart
-	copies := map[string]string{"symbols.tar.gz": "loadline-" + version + "-linux-amd64-symbols.tar.gz"}
-	for _, p := range bundle.Programs {
-		copies[p.Name+".tar"] = p.Name + "-" + version + ".oci.tar"
-		copies[p.Name+"-amd64.cdx.json"] = p.Name + "-" + version + "-linux-amd64.cdx.json"
-	}
 	for from, to := range copies {
 		if r[to], err = os.ReadFile(filepath.Join(images, from)); err != nil {
 			return nil, fmt.Errorf("%w: make images first", err)
@@ -103,20 +111,28 @@ func filesOfRelease(images, build, source, version string, when time.Time) (dist
 	return r, nil
 }
 
+func billName(program, version, architecture string) string {
+	return program + "-" + version + "-linux-" + architecture + ".cdx.json"
+}
+
 // archiveOfPrograms returns the stripped programs with the engine's library and the license.
 func archiveOfPrograms(build, source, version string, when time.Time) ([]byte, error) {
 	tree := image.Tree{}
 	top := "/loadline-" + version
-	files := map[string]string{"lib/libloadline.so": "lib/libloadline.so"}
-	for _, p := range bundle.Programs {
-		files["bin/"+p.Name] = "bin/" + p.Name
+	programs, err := bundle.Programs(build)
+	if err != nil {
+		return nil, err
 	}
-	for from, to := range files {
-		stripped, err := elf.Strip(filepath.Join(build, from))
+	files := []string{"lib/libloadline.so"}
+	for _, p := range programs {
+		files = append(files, "bin/"+p.Name)
+	}
+	for _, file := range files {
+		stripped, err := elf.Strip(filepath.Join(build, file))
 		if err != nil {
 			return nil, err
 		}
-		tree[top+"/"+to] = image.File{Content: stripped.Content, Executable: true}
+		tree[top+"/"+file] = image.File{Content: stripped.Content, Executable: true}
 	}
 	license, err := os.ReadFile(filepath.Join(source, "LICENSE"))
 	if err != nil {
@@ -197,7 +213,7 @@ func sourceOf(folder, version string) dist.Source {
 	s.Clean = err == nil && len(out) == 0
 	s.Tools["go"] = first("go", "env", "GOVERSION")
 	s.Tools["cmake"] = first("cmake", "--version")
-	for _, p := range []string{"g++", "libgrpc++-dev", "libprotobuf-dev", "libabsl-dev", "libmimalloc-dev"} {
+	for _, p := range []string{"g++", "g++-aarch64-linux-gnu", "libgrpc++-dev", "libprotobuf-dev", "libabsl-dev", "libmimalloc-dev"} {
 		s.Tools["debian:"+p] = first("dpkg-query", "--show", "--showformat=${Version}", p)
 	}
 	return s
@@ -223,16 +239,26 @@ func verify(flags *flag.FlagSet, args []string) error {
 	if err := r.CheckProvenance(*version); err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
-	for _, p := range bundle.Programs {
-		if err := verifyImage(r, p.Name, *version); err != nil {
-			return fmt.Errorf("%s: image of %s: %w", folder, p.Name, err)
+	checked := 0
+	for file := range r {
+		program, isImage := strings.CutSuffix(file, "-"+*version+".oci.tar")
+		if !isImage {
+			continue
 		}
+		if err := verifyImage(r, program, *version); err != nil {
+			return fmt.Errorf("%s: image of %s: %w", folder, program, err)
+		}
+		checked++
+	}
+	if checked == 0 {
+		return fmt.Errorf("%s has no images", folder)
 	}
 	fmt.Printf("%s: %d files are those that key %X signed\n", folder, len(r), key.ID())
 	return nil
 }
 
-// verifyImage checks that the archive is a whole image, and that the bill of materials is about it.
+// verifyImage checks that the archive is a whole image, and that there is a bill of materials about it for each of its
+// architectures.
 func verifyImage(r dist.Release, name, version string) error {
 	dir, err := os.MkdirTemp("", "verify-")
 	if err != nil {
@@ -253,17 +279,31 @@ func verifyImage(r dist.Release, name, version string) error {
 	if err != nil {
 		return err
 	}
+	if len(manifest.Manifests) == 0 {
+		return errors.New("it is for no architecture")
+	}
+	for _, one := range manifest.Manifests {
+		if one.Platform == nil {
+			return fmt.Errorf("%s does not say for which architecture it is", one.Digest)
+		}
+		if err := checkBill(r[billName(name, version, one.Platform.Architecture)], one.Digest.Hex); err != nil {
+			return fmt.Errorf("linux/%s: %w", one.Platform.Architecture, err)
+		}
+	}
+	return nil
+}
+
+func checkBill(content []byte, digest string) error {
 	var bill struct {
 		Metadata struct {
 			Component struct{ Hashes []struct{ Content string } }
 		}
 	}
-	if err := json.Unmarshal(r[name+"-"+version+"-linux-amd64.cdx.json"], &bill); err != nil {
-		return err
+	if err := json.Unmarshal(content, &bill); err != nil {
+		return fmt.Errorf("the bill of materials: %w", err)
 	}
-	hashes := bill.Metadata.Component.Hashes
-	if len(hashes) != 1 || len(manifest.Manifests) == 0 || hashes[0].Content != manifest.Manifests[0].Digest.Hex {
-		return fmt.Errorf("the bill of materials is about another image")
+	if hashes := bill.Metadata.Component.Hashes; len(hashes) != 1 || hashes[0].Content != digest {
+		return errors.New("the bill of materials is about another image")
 	}
 	return nil
 }

@@ -35,6 +35,16 @@ func keys(t *testing.T, dir, name string) (secret, public string) {
 	return secret, public
 }
 
+// buildFlags name the folders that the images of the tests were made of.
+func buildFlags() []string {
+	built := testBuilds()
+	flags := []string{"--build=" + built.amd64}
+	if built.arm64 != "" {
+		flags = append(flags, "--arm64="+built.arm64, "--arm64-root="+built.arm64Root)
+	}
+	return flags
+}
+
 // A release is made, signed and verified, by us and by minisign and sha256sum; made again it is the same.
 func TestReleaseIsVerified(t *testing.T) {
 	dir := t.TempDir()
@@ -42,8 +52,8 @@ func TestReleaseIsVerified(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	secret, public := keys(t, dir, "ours")
 	makeRelease := func(out string) error {
-		return run([]string{"release", "--images=" + folder(t), "--build=" + buildFolder, "--source=../..", "--out=" + out,
-			"--version=" + testVersion, "--key=" + secret})
+		return run(append([]string{"release", "--images=" + folder(t), "--source=../..", "--out=" + out,
+			"--version=" + testVersion, "--key=" + secret}, buildFlags()...))
 	}
 	verify := func(out, key string) error {
 		return run([]string{"verify", "--from=" + out, "--version=" + testVersion, "--key=" + key})
@@ -77,8 +87,8 @@ func TestVerifyFindsTampering(t *testing.T) {
 	t.Setenv("MINISIGN_PASSWORD", "a password")
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	secret, public := keys(t, dir, "ours")
-	if err := run([]string{"release", "--images=" + folder(t), "--build=" + buildFolder, "--source=../..", "--out=" + dir,
-		"--version=" + testVersion, "--key=" + secret}); err != nil {
+	if err := run(append([]string{"release", "--images=" + folder(t), "--source=../..", "--out=" + dir,
+		"--version=" + testVersion, "--key=" + secret}, buildFlags()...)); err != nil {
 		t.Fatal(err)
 	}
 	verify := func() error {

@@ -12,7 +12,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
-	"loadline.dev/tools/release/bundle"
 	"loadline.dev/tools/release/contain"
 	"loadline.dev/tools/release/image"
 )
@@ -38,8 +37,12 @@ func unpack(flags *flag.FlagSet, args []string) error {
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(filepath.Join(folder, "bin"), 0o755)); err != nil {
 		return err
 	}
-	for _, program := range bundle.Programs {
-		index, err := image.Read(filepath.Join(*from, program.Name))
+	programs, err := layouts(*from)
+	if err != nil {
+		return err
+	}
+	for _, program := range programs {
+		index, err := image.Read(filepath.Join(*from, program))
 		if err != nil {
 			return err
 		}
@@ -47,17 +50,17 @@ func unpack(flags *flag.FlagSet, args []string) error {
 		if err != nil {
 			return err
 		}
-		root := filepath.Join(folder, program.Name)
+		root := filepath.Join(folder, program)
 		files := mutate.Extract(ours)
 		if err := errors.Join(image.Unpack(files, root), files.Close()); err != nil {
-			return fmt.Errorf("image of %s: %w", program.Name, err)
+			return fmt.Errorf("image of %s: %w", program, err)
 		}
 		script := fmt.Sprintf("#!/bin/sh\nexec '%s' run --root='%s' --uid=%d", self, root, *uid)
 		for _, bind := range binds {
 			script += fmt.Sprintf(" --bind='%s'", bind)
 		}
 		script += " -- \"$@\"\n"
-		if err := os.WriteFile(filepath.Join(folder, "bin", program.Name), []byte(script), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, "bin", program), []byte(script), 0o755); err != nil {
 			return err
 		}
 	}
@@ -95,7 +98,23 @@ func runImage(flags *flag.FlagSet, args []string) error {
 	if container.Root == "" {
 		return errors.New("--root is missing")
 	}
-	container.Args = append([]string{"/usr/bin/" + filepath.Base(container.Root)}, flags.Args()...)
+	program, err := programOf(container.Root)
+	if err != nil {
+		return err
+	}
+	container.Args = append([]string{program}, flags.Args()...)
 	container.Env = append(contain.Environment("GOMEMLIMIT", "HOME", "TMPDIR", "NO_PROXY", "KUBECONFIG"), "PATH=/usr/bin")
 	return container.Exec()
+}
+
+// programOf returns the path of the program of an unpacked image: each holds one.
+func programOf(root string) (string, error) {
+	found, err := filepath.Glob(filepath.Join(root, "usr", "bin", "*"))
+	if err != nil {
+		return "", err
+	}
+	if len(found) != 1 {
+		return "", fmt.Errorf("%s has %d programs, want 1", root, len(found))
+	}
+	return "/usr/bin/" + filepath.Base(found[0]), nil
 }

@@ -91,6 +91,8 @@
 {{- define "loadline.image" -}}
 {{- $program := .image | splitList ":" | first | splitList "/" | last -}}
 {{- $v := .root.Values.image -}}
+{{- $kubernetes := .root.Values.scheduler.kubernetes -}}
+{{- if and (eq $program "loadline-scheduler") (ne $kubernetes "1.36") }}{{ $program = printf "%s-%s" $program $kubernetes }}{{ end -}}
 {{- $tag := $v.tag | default (printf "v%s" .root.Chart.AppVersion) -}}
 {{- printf "%s/%s:%s" $v.registry $program $tag -}}
 {{- with get $v.digests $program }}{{ printf "@%s" . }}{{ end -}}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -18,14 +19,35 @@ import (
 	"loadline.dev/tools/release/image"
 )
 
-// A Program has an image of its own.
-type Program struct{ Name, Description string }
+// A Program has an image of its own, with the name of the file that was built.
+type Program struct {
+	Name, Description string
+	// File is what the program is called in its image: manifests/ run it by that name, whatever minor it was built from.
+	File string
+}
 
-// Programs are those that manifests/ run.
-var Programs = []Program{
-	{"loadlined", "The engine of Loadline: answers on a unix socket which node a pod, and which nodes a cluster needs"},
-	{"loadline", "The command line, gateway and autoscaler of Loadline"},
-	{"loadline-scheduler", "kube-scheduler with the plugin of Loadline"},
+const scheduler = "loadline-scheduler"
+
+// Programs returns those that manifests/ run: three, and one for each further minor of Kubernetes that the scheduler was
+// built from, such as bin/loadline-scheduler-1.37.
+func Programs(build string) ([]Program, error) {
+	all := []Program{
+		{"loadlined", "The engine of Loadline: answers on a unix socket which node a pod, and which nodes a cluster needs",
+			"loadlined"},
+		{"loadline", "The command line, gateway and autoscaler of Loadline", "loadline"},
+		{scheduler, "kube-scheduler with the plugin of Loadline", scheduler},
+	}
+	further, err := filepath.Glob(filepath.Join(build, "bin", scheduler+"-*"))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(further)
+	for _, file := range further {
+		name := filepath.Base(file)
+		minor := strings.TrimPrefix(name, scheduler+"-")
+		all = append(all, Program{name, "kube-scheduler " + minor + " with the plugin of Loadline", scheduler})
+	}
+	return all, nil
 }
 
 // library is what all programs load: the engine. loadlined is linked with it, the others may open it.
@@ -39,9 +61,12 @@ type Platform struct {
 	Root string
 }
 
-// Platforms are those that images are made for.
-func Platforms() []Platform {
-	return []Platform{{Architecture: "amd64", Triplet: "x86_64-linux-gnu", Root: "/"}}
+// The platforms that images are made for: this machine's, and what was built against the packages in a folder.
+var AMD64 = Platform{Architecture: "amd64", Triplet: "x86_64-linux-gnu", Root: "/"}
+
+// ARM64 returns the platform of programs that were linked with the libraries below root.
+func ARM64(root string) Platform {
+	return Platform{Architecture: "arm64", Triplet: "aarch64-linux-gnu", Root: root}
 }
 
 // A Build is a folder with what `make build` or `make images` has built: bin/ and lib/.
@@ -81,8 +106,12 @@ func (b Build) Make() ([]Bundle, error) {
 		return nil, err
 	}
 	shared := image.Tree{"/usr/lib/" + library: {Content: stripped.Content}}
+	programs, err := Programs(b.Folder)
+	if err != nil {
+		return nil, err
+	}
 	var all []Bundle
-	for _, program := range Programs {
+	for _, program := range programs {
 		bundle, err := b.one(program, base, shared)
 		if err != nil {
 			return nil, fmt.Errorf("image of %s: %w", program.Name, err)
@@ -103,7 +132,7 @@ func (b Build) one(program Program, base parts, shared image.Tree) (Bundle, erro
 	if err != nil {
 		return Bundle{}, err
 	}
-	path := "/usr/bin/" + program.Name
+	path := "/usr/bin/" + program.File
 	own.tree[path] = image.File{Content: stripped.Content, Executable: true}
 	bundle := Bundle{Program: program,
 		Debug: image.Tree{stripped.DebugPath: {Content: stripped.Debug}}}
