@@ -66,9 +66,12 @@ func run(ctx context.Context) error {
 	}
 
 	results, err := runAll(ctx, *repeats, sizes, chosen(*only), func(c perf.Case, nodes int) (perf.Result, error) {
-		return runCase(ctx, root, etcd, program, c, nodes, *pods)
+		result, err := runCase(ctx, root, etcd, program, c, nodes, *pods)
+		if err == nil && result.Check() == nil {
+			err = addResult(*kept, result)
+		}
+		return result, err
 	}, progress)
-	err = errors.Join(err, addResults(*kept, results))
 	return errors.Join(perf.Report(os.Stdout, append(earlier, results...)), err)
 }
 
@@ -93,7 +96,7 @@ func readResults(path string) (results []perf.Result, err error) {
 	return results, nil
 }
 
-func addResults(path string, results []perf.Result) error {
+func addResult(path string, result perf.Result) error {
 	if path == "" {
 		return nil
 	}
@@ -101,11 +104,7 @@ func addResults(path string, results []perf.Result) error {
 	if err != nil {
 		return err
 	}
-	encoder := json.NewEncoder(file)
-	for _, result := range results {
-		err = errors.Join(err, encoder.Encode(result))
-	}
-	return errors.Join(err, file.Close())
+	return errors.Join(json.NewEncoder(file).Encode(result), file.Close())
 }
 
 // runAll runs each case at each size, all of them once before any of them twice: what else the machine does then
