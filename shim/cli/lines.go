@@ -46,6 +46,28 @@ func (f *linesFlags) lines(counting policy.Policy) (out []*loadlinev1.LoadLine, 
 	return out, nil
 }
 
+// compare says what the lines would mean for a cluster.
+func (f *linesFlags) compare(ctx context.Context, source *sourceFlags, engine engineFlags, counting policy.Policy,
+	stdin io.Reader) (*lineTable, error) {
+	lines, err := f.lines(counting)
+	if err != nil {
+		return nil, err
+	}
+	arriving, err := source.arrivingPods(ctx, stdin)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := engine.open()
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	t := &lineTable{source: source.name(), resource: f.resource, nodes: len(arriving.Nodes),
+		pods: len(arriving.Arrivals), waitingShown: podsShown}
+	t.lines, err = underLines(ctx, conn, viewName(engine.address), arriving, lines, f.resource)
+	return t, err
+}
+
 // lineData is what one load line would mean, as data.
 type lineData struct {
 	Resource string `json:"resource"`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -99,6 +100,40 @@ func TestSimulateComparesLines(t *testing.T) {
 		if _, errs, code := run(t, "loadline", "", append([]string{"simulate", "-f", lineCluster(t)}, args...)...); code == 0 {
 			t.Errorf("%v is taken: %s", args, errs)
 		}
+	}
+}
+
+// Under the rules of a plugin whose pods without limits count as their requests, the same pods count 8, 8, 4 and 1 Gi: at
+// 1.5 two nodes of 10 Gi take all.
+func TestTopComparesLines(t *testing.T) {
+	top, errs, code := run(t, "loadline", "", "top", "-f", lineCluster(t), "--lines", "1,1.5", "-o", "json")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	simulated, _, _ := run(t, "loadline", "", "simulate", "-f", lineCluster(t), "--lines", "1,1.5", "-o", "json")
+	if top != simulated || !strings.Contains(top, `"nodesMore"`) {
+		t.Errorf("got %s, simulate says %s", top, simulated)
+	}
+	config := filepath.Join(t.TempDir(), "scheduler.yaml")
+	if err := os.WriteFile(config, []byte(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins: {multiPoint: {enabled: [{name: NodeResourcesLimitAware}]}}
+  pluginConfig:
+  - name: NodeResourcesLimitAware
+    args:
+      maxLimitsOverAllocatable: {memory: 2}
+      missingLimits: [{pods: Others, resource: memory, rule: Request}]
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := run(t, "loadline", "", "top", "-f", lineCluster(t), "--lines", "1.5", "--scheduler-config-file", config)
+	if code != 0 || !regexp.MustCompile(`1\.5 +1 +0 +0 +0\n`).MatchString(out) {
+		t.Errorf("code %d: %s%s", code, out, errs)
+	}
+	if _, errs, code := run(t, "loadline", "", "top", "-f", lineCluster(t), "--lines", "0"); code != 2 {
+		t.Errorf("a line of 0: code %d: %s", code, errs)
 	}
 }
 

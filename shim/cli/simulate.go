@@ -142,7 +142,7 @@ func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, 
 			return nil, usagef("--%w", err)
 		}
 	}
-	if s.cluster, err = f.cluster(ctx, stdin); err != nil {
+	if s.cluster, err = f.arrivingPods(ctx, stdin); err != nil {
 		return nil, err
 	}
 	conn, err := f.engine.open()
@@ -173,27 +173,11 @@ func (f *simulateFlags) compareLines(ctx context.Context, stdin io.Reader) (*lin
 	if err != nil {
 		return nil, err
 	}
-	lines, err := f.lines.lines(how)
-	if err != nil {
-		return nil, err
-	}
-	arriving, err := f.cluster(ctx, stdin)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := f.engine.open()
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	t := &lineTable{source: f.name(), resource: f.lines.resource, nodes: len(arriving.Nodes),
-		pods: len(arriving.Arrivals), waitingShown: podsShown}
-	t.lines, err = underLines(ctx, conn, viewName(f.engine.address), arriving, lines, f.lines.resource)
-	return t, err
+	return f.lines.compare(ctx, &f.sourceFlags, f.engine, how, stdin)
 }
 
-// cluster reads what pods arrive in.
-func (f *simulateFlags) cluster(ctx context.Context, stdin io.Reader) (*simulate.Cluster, error) {
+// arrivingPods reads what pods arrive in.
+func (f *sourceFlags) arrivingPods(ctx context.Context, stdin io.Reader) (*simulate.Cluster, error) {
 	c := &simulate.Cluster{}
 	var pods []*v1.Pod
 	counts, err := f.read(ctx, stdin, dump.Handler{

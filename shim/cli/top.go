@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"loadline.dev/shim/policy"
 	"loadline.dev/shim/report"
 )
 
@@ -27,6 +28,7 @@ type topFlags struct {
 	sortBy    string
 	most      int
 	filters   filterFlags
+	lines     linesFlags
 	output    outputFlag
 }
 
@@ -43,14 +45,26 @@ without a limit adds nothing to the limits here, whatever a score policy would c
 With --max-limits-over-allocatable, or --scheduler-config where our plugin has a load line, it also shows
 what limits count as under the line, and what is left to it. Nodes above it take no more pods.
 
+With --lines load lines are compared instead: which nodes are above each now, and if all pods came anew, how
+many would find no room on the nodes that are there, how many more nodes like those would take them, and which
+pods none takes.
+
 Amounts in json and yaml: cpu in millicores, every other resource in its own unit, such as bytes.`,
 		Example: `  loadline top --sort-by memory
   loadline top --max-limits-over-allocatable memory=1.5
+  loadline top --lines 1,1.25,1.5,2,3
   kubectl get nodes,pods -A -o json | loadline top -f - -o html > load.html`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := flags.check(); err != nil {
 				return err
+			}
+			if len(flags.lines.ratios) > 0 {
+				lines, err := flags.compareLines(cmd.Context(), a.streams.In)
+				if err != nil {
+					return err
+				}
+				return flags.output.write(a.streams.Out, lines.forms())
 			}
 			t, err := flags.load(cmd.Context(), a.streams.In)
 			if err != nil {
@@ -68,6 +82,7 @@ Amounts in json and yaml: cpu in millicores, every other resource in its own uni
 	command.Flags().IntVar(&flags.most, "top", 0,
 		"show only so many nodes; 0: all; totals are always those of all nodes")
 	flags.filters.addTo(command.Flags())
+	flags.lines.addTo(command.Flags())
 	addOutputFlag(command.Flags(), &flags.output, formTable, formJSON, formYAML, formHTML)
 	return command
 }
@@ -77,6 +92,21 @@ func (f *topFlags) check() error {
 		return usagef("--top %d: must not be negative", f.most)
 	}
 	return f.output.check()
+}
+
+// compareLines says what load lines would mean. Limits count as under the line of the scheduler's configuration, if it
+// has one.
+func (f *topFlags) compareLines(ctx context.Context, stdin io.Reader) (*lineTable, error) {
+	how, err := f.filters.fit()
+	if err != nil {
+		return nil, err
+	}
+	var counting policy.Policy
+	if by := how.GetLoadLine().GetCounting(); by != nil {
+		counting = policy.FromProto(by)
+	}
+	counting.Default()
+	return f.lines.compare(ctx, &f.sourceFlags, f.engine, counting, stdin)
 }
 
 // top is the load of a cluster.

@@ -35,6 +35,8 @@ struct ModelApp {
   int32_t max_skew = 0;           // over zones; 0: any
   std::optional<int64_t> budget;  // how many may go at once
   double usd = 0;                 // what it costs to disturb one
+  int64_t cpu_limit = 0;          // 0: none
+  int64_t memory_limit = 0;
 };
 
 struct ModelPod {
@@ -55,6 +57,9 @@ struct ModelCluster {
   std::vector<ModelNode> nodes;
   int64_t daemon_cpu = 0;  // of a pod that each node carries
   std::optional<int64_t> max_nodes;
+  // Load lines, in thousandths; 0: none.
+  int64_t cpu_line = 0;
+  int64_t memory_line = 0;
 
   double Cost() const {
     double cost = 0;
@@ -214,6 +219,8 @@ class PlannedCluster {
     FitPod pod;
     pod.name = pod.uid = name;
     pod.requests = {{"cpu", app.cpu}, {"memory", app.memory}};
+    if (app.cpu_limit > 0) pod.limits.push_back({"cpu", app.cpu_limit});
+    if (app.memory_limit > 0) pod.limits.push_back({"memory", app.memory_limit});
     const std::string label = absl::StrCat("app-", number);
     pod.labels = {{"app", label}};
     if (app.apart) pod.rules.anti_affinity = {Term(Select("app", label), "kubernetes.io/hostname")};

@@ -140,6 +140,7 @@ class MoveChecker {
       }
       ++disrupted;
       const ModelPod entry = before[from][position];
+      arrived_.insert(entry.name);
       to->pods.push_back(entry);
       std::vector<ModelPod>& pods = Find(from)->pods;
       std::erase_if(pods, [&](const ModelPod& other) { return other.name == entry.name; });
@@ -189,6 +190,23 @@ class MoveChecker {
       }
       if (cpu > type.cpu || memory > type.memory || node.pods.size() + 1 > 234)
         Say(absl::StrCat(node.name, " is too full"));
+      CheckLine(node, now_.cpu_line, type.cpu,
+                [&](const ModelApp& app) { return app.cpu_limit > 0 ? app.cpu_limit : app.cpu; });
+      // A pod without a memory limit counts as all of it.
+      CheckLine(node, now_.memory_line, type.memory,
+                [&](const ModelApp& app) { return app.memory_limit > 0 ? app.memory_limit : type.memory; });
+    }
+  }
+
+  // Pods that a plan moved come after those that were there: none of them may lift its node above the line.
+  template <typename Count>
+  void CheckLine(const ModelNode& node, int64_t line, int64_t allocatable, const Count& count) {
+    if (line == 0) return;
+    int64_t sum = 0;
+    for (const ModelPod& pod : node.pods) {
+      sum += std::min(count(now_.apps[pod.app]), allocatable);
+      if (arrived_.contains(pod.name) && sum * 1000 > line * allocatable)
+        Say(absl::StrCat(pod.name, " lifts ", node.name, " above the line"));
     }
   }
 
@@ -215,6 +233,7 @@ class MoveChecker {
   ConsolidationOptions options_;
   std::vector<std::string> slots_;
   int round_ = 0;
+  std::set<std::string> arrived_;  // pods
   std::vector<std::string> problems_;
   std::string where_ = "plan";
 };

@@ -70,6 +70,7 @@ type settings struct {
 	socket          string // of loadlined
 	extenderAddress string // of the gateway
 	nodes, pods     int    // nodes, and pods that are measured
+	minor           string // of Kubernetes
 	weights         harness.Weights
 }
 
@@ -141,6 +142,16 @@ func (s settings) podsOf(c Case) (initial, measured int, template string) {
 	return InitPods, s.pods, fmt.Sprintf(podTemplate, "100m", "200m")
 }
 
+// signatures has all pods of an operation sign alike. From 1.37 on scheduler_perf gives each pod a label of its own
+// unless told otherwise, and labels are part of a signature: no pod would ever be placed by a hint. 1.36 has neither
+// label nor option.
+func (s settings) signatures(pods int) string {
+	if s.minor == "1.36" {
+		return ""
+	}
+	return fmt.Sprintf("\n    signatureBatchSize: %d", max(pods, 1))
+}
+
 // write writes the configuration of a case for scheduler_perf, and returns the path of its file.
 func (s settings) write(c Case) (string, error) {
 	initial, measured, template := s.podsOf(c)
@@ -156,18 +167,19 @@ func (s settings) write(c Case) (string, error) {
   - opcode: createNodes
     countParam: $initNodes
   - opcode: createPods
-    countParam: $initPods
+    countParam: $initPods%s
   - opcode: createPods
     countParam: $measurePods
     namespace: %s
-    collectMetrics: true
+    collectMetrics: true%s
   workloads:
   - name: SchedulingBasic
     params:
       initNodes: %d
       initPods: %d
       measurePods: %d
-`, c, c.batching(), s.dir, s.dir, measuredNamespace, s.nodes, initial, measured),
+`, c, c.batching(), s.dir, s.dir, s.signatures(initial), measuredNamespace,
+			s.signatures(measured), s.nodes, initial, measured),
 	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(content), 0o600); err != nil {

@@ -95,8 +95,8 @@ type target struct {
 
 var targets = map[Case]target{
 	InProcess: {ratio: 0.97, gain: 100 * time.Microsecond},
-	Socket:    {ratio: 0.90, gain: 500 * time.Microsecond},
-	Extender:  {ratio: 0.50},
+	Socket:    {ratio: 0.92, gain: 500 * time.Microsecond},
+	Extender:  {ratio: 0.70},
 }
 
 // compare holds the medians of a case against those of the default profile.

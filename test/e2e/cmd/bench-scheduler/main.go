@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -35,7 +36,13 @@ func run(ctx context.Context) error {
 	nodes := flag.String("nodes", "500,5000", "sizes of the cluster")
 	pods := flag.Int("pods", 5000, "pods that are measured in each run")
 	only := flag.String("cases", "", "cases to run, by comma; empty: all")
+	kept := flag.String("results", "", "a file to which each run is added; the report counts all runs in it, so that "+
+		"a measurement can be made in pieces")
 	flag.Parse()
+	earlier, err := readResults(*kept)
+	if err != nil {
+		return err
+	}
 	sizes, err := parseSizes(*nodes)
 	if err != nil {
 		return err
@@ -59,9 +66,45 @@ func run(ctx context.Context) error {
 	}
 
 	results, err := runAll(ctx, *repeats, sizes, chosen(*only), func(c perf.Case, nodes int) (perf.Result, error) {
-		return runCase(ctx, root, etcd, program, c, nodes, *pods)
+		result, err := runCase(ctx, root, etcd, program, c, nodes, *pods)
+		if err == nil && result.Check() == nil {
+			err = addResult(*kept, result)
+		}
+		return result, err
 	}, progress)
-	return errors.Join(perf.Report(os.Stdout, results), err)
+	return errors.Join(perf.Report(os.Stdout, append(earlier, results...)), err)
+}
+
+// readResults reads the results that earlier pieces of a measurement left, one a line; there may be none.
+func readResults(path string) (results []perf.Result, err error) {
+	file, err := os.Open(path)
+	if path == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	decoder := json.NewDecoder(file)
+	for decoder.More() {
+		var result perf.Result
+		if err := decoder.Decode(&result); err != nil {
+			return nil, fmt.Errorf("--results %s: %w", path, err)
+		}
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+func addResult(path string, result perf.Result) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(json.NewEncoder(file).Encode(result), file.Close())
 }
 
 // runAll runs each case at each size, all of them once before any of them twice: what else the machine does then
