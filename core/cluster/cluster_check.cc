@@ -40,6 +40,17 @@ void ClusterState::CheckConsistent() const {
   resource_names_.CheckConsistent();
   changes_.CheckConsistent();
   CheckColumns();
+  CheckPodsOfShapes();
+}
+
+void ClusterState::CheckPodsOfShapes() const {
+  std::vector<int64_t> pods(pods_of_shape_.size(), 0);
+  for (const Node& node : nodes_) {
+    for (const NodePods::Pod& pod : node.pods.pods()) {
+      ++pods[CheckedIndex("shape", static_cast<size_t>(pod.shape), pods.size())];
+    }
+  }
+  LOADLINE_CHECK(pods == pods_of_shape_) << "pods are not counted by their shapes";
 }
 
 void ClusterState::CheckColumns() const {

@@ -53,7 +53,7 @@ void ClusterState::SetNode(Slot slot, absl::string_view name, NodeShape shape,
   node.traits = std::move(traits);
   node.shape = new_shape;
   node.pods = NodePods(pods);
-  total_pods_ += static_cast<int64_t>(pods.size());
+  CountPods(node.pods, 1);
   unreadable_nodes_ += node.traits.unreadable.empty() ? 0 : 1;
   AddToColumns(slot, node);
   for (const PodContent& pod : pods) node.unfinished_pods += pod_shapes_[pod.shape].finished ? 0 : 1;
@@ -81,10 +81,19 @@ const ResourceColumns* ClusterState::columns(ResourceId resource) const {
   return i < columns_.size() && !columns_[i].allocatable.empty() ? &columns_[i] : nullptr;
 }
 
+void ClusterState::CountPods(const NodePods& pods, int64_t sign) {
+  total_pods_ += sign * static_cast<int64_t>(pods.pods().size());
+  for (const NodePods::Pod& pod : pods.pods()) {
+    const size_t shape = static_cast<size_t>(pod.shape);
+    if (shape >= pods_of_shape_.size()) pods_of_shape_.resize(shape + 1, 0);
+    pods_of_shape_[shape] += sign;
+  }
+}
+
 // Gives back what the node holds, but for its name.
 void ClusterState::Clear(Node* node, Slot slot) {
   if (!node->occupied) return;
-  total_pods_ -= static_cast<int64_t>(node->pods.pods().size());
+  CountPods(node->pods, -1);
   unreadable_nodes_ -= node->traits.unreadable.empty() ? 0 : 1;
   fingerprint_ -= node->fingerprint;
   node_shapes_.Release(node->shape);
@@ -130,9 +139,11 @@ void ClusterState::AddToColumns(Slot slot, const Node& node) {
 
 void ClusterState::ReplacePodShapes(std::span<const int32_t> shapes) {
   for (Node& node : nodes_) {
+    CountPods(node.pods, -1);
     for (size_t i = 0; i < node.pods.pods().size(); ++i) {
       node.pods.set_shape(i, shapes[static_cast<size_t>(node.pods.pods()[i].tag)]);
     }
+    CountPods(node.pods, 1);
   }
 }
 

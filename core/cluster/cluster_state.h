@@ -108,6 +108,8 @@ class ClusterState {
   // These hold for the whole cluster.
   int64_t node_count() const { return static_cast<int64_t>(slots_by_name_.size()); }
   int64_t total_pods() const { return total_pods_; }
+  // Pods on nodes of each shape, by its index; what lies beyond has none.
+  std::span<const int64_t> pods_of_shape() const { return pods_of_shape_; }
   // Nodes with NodeTraits::unreadable.
   int64_t unreadable_nodes() const { return unreadable_nodes_; }
   // Hash of all nodes, whatever their slots, and all objects.
@@ -151,6 +153,8 @@ class ClusterState {
 
   const Node& At(Slot slot) const { return nodes_[CheckedIndex("slot", IndexOf(slot), nodes_.size())]; }
   void CheckColumns() const;
+  void CheckPodsOfShapes() const;
+  void CountPods(const NodePods& pods, int64_t sign);
   void Clear(Node* node, Slot slot);
   void AddToColumns(Slot slot, const Node& node);
   int64_t& Cell(std::vector<int64_t> ResourceColumns::*column, ResourceId resource, Slot slot);
@@ -165,6 +169,7 @@ class ClusterState {
   absl::flat_hash_map<std::string, Slot> slots_by_name_;
   std::vector<ResourceColumns> columns_;  // by resource id
   int64_t total_pods_ = 0;
+  std::vector<int64_t> pods_of_shape_;  // by shape
   int64_t unreadable_nodes_ = 0;
   uint64_t fingerprint_ = 0;  // sum of those of the nodes
   Journal<Slot> changes_;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -126,6 +127,8 @@ class Snapshot {
   int32_t InternShape(const PodShape& shape);
   const PodShape& pod_shape(int32_t shape) const { return *pod_shapes_[shape]; }
   int32_t pod_shape_end() const { return pod_shapes_.size(); }
+  // Whether any shape, also of pods that are gone, is of a placeholder or has a lower priority.
+  bool HasShapesBelow(int32_t priority) const { return has_placeholders_ || lowest_priority_ < priority; }
   // The shape of a pod of the cluster state, or of one that was interned with this number there.
   int32_t ShapeOf(int32_t state_shape);
   // Pods that use a claim by its name; ephemeral volumes do not.
@@ -307,6 +310,8 @@ class Snapshot {
   Numbers<NodeShape> node_shapes_;
   Numbers<PodShape> pod_shapes_;
   std::vector<PodsOfShape> pods_of_;                                  // by shape
+  int32_t lowest_priority_ = std::numeric_limits<int32_t>::max();     // of all shapes
+  bool has_placeholders_ = false;                                     // among them
   absl::flat_hash_map<std::string, std::vector<int32_t>> shapes_in_;  // by namespace
   AntiAffinityTerms anti_affinity_terms_;
   std::vector<int32_t> shape_of_state_;  // by shape of the cluster state; -1: not asked for yet

@@ -21,7 +21,11 @@ BoardFollower::Followed BoardFollower::Follow(const DrainCall& call, std::vector
     followed.formers = Update(call, std::move(planned), *followed.changes);
   } else {
     for (const PlannedNode& node : planned) followed.formers.push_back({std::nullopt, ByNames(node)});
-    Rebuild(call);
+    if (CanClear(call) && followed.changes.has_value()) {
+      Clear(call, *followed.changes);
+    } else {
+      Rebuild(call);
+    }
   }
   cluster_ = &call.cluster();
   journal_ = call.cluster().change_count();
@@ -31,8 +35,11 @@ BoardFollower::Followed BoardFollower::Follow(const DrainCall& call, std::vector
 }
 
 bool BoardFollower::CanFollow(const DrainCall& call) const {
-  if (board_ == nullptr || !holds_plan_ || board_->pods_depend()) return false;
-  if (call.expects_pods_first() || !call.problem().walk.empty()) return false;
+  return holds_plan_ && !call.expects_pods_first() && call.problem().walk.empty() && CanClear(call);
+}
+
+bool BoardFollower::CanClear(const DrainCall& call) const {
+  if (board_ == nullptr || board_->pods_depend()) return false;
   const Snapshot& snapshot = board_->snapshot();
   // Nodes and shapes that are gone stay numbered.
   if (snapshot.node_end() > 2 * call.cluster().node_count() + 64) return false;
@@ -132,6 +139,20 @@ bool BoardFollower::AsksOtherwise(const DrainCall& call, const PlannedNode& plan
   }
   const std::span<const PodRef> placeholders = call.PlaceholdersOn(planned.slot);
   return std::any_of(placeholders.begin(), placeholders.end(), differs);
+}
+
+void BoardFollower::Clear(const DrainCall& call, std::span<const Slot> changes) {
+  std::vector<Slot> slots = board_->Touched();
+  slots.insert(slots.end(), changes.begin(), changes.end());
+  for (const Slot slot : WithOtherPlaceholders(call, {})) slots.push_back(slot);
+  std::sort(slots.begin(), slots.end());
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+  board_->Reload(slots);
+  board_->ForgetSearch();
+  Prepare(call, slots);
+  board_->NoteNewPods();
+  if (board_->pods_depend()) return Rebuild(call);
+  for (const Slot slot : call.deleting) board_->snapshot().MarkLeaving(NodeIn(slot));
 }
 
 void BoardFollower::Rebuild(const DrainCall& call) {

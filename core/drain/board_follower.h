@@ -26,7 +26,8 @@ namespace loadline {
 //     to be;
 //   * where a pod that was to move asks for something else now: it may need room that nodes behind its own in
 //     the plan have taken.
-// Then the board is built anew from the cluster, and the plan is known by names. Not thread-safe.
+// Then all moves are taken off the board, or it is built anew where pods depend on others, and the plan is
+// known by names. Not thread-safe.
 class BoardFollower {
  public:
   // Slots of nodes that changed since the last call; nullopt: all may have.
@@ -40,7 +41,8 @@ class BoardFollower {
   // Forgets the cluster. To be called where what `planned` was is no longer known.
   void Reset();
   // Brings the board up to the cluster of the call. `planned`: the nodes whose moves are on it.
-  // Cost: O(what changed); O(pods) where it is built anew.
+  // Cost: O(what changed); O(nodes + pods on nodes that moves touched) where those are taken off; O(pods)
+  // where it is built anew.
   Followed Follow(const DrainCall& call, std::vector<PlannedNode> planned);
   // The board holds something else than the moves of the plan: the next call builds it anew.
   void Spoil() { holds_plan_ = false; }
@@ -70,6 +72,9 @@ class BoardFollower {
 
   static std::vector<SeenPlaceholder> Seen(std::span<const DrainPlaceholder> placeholders);
   bool CanFollow(const DrainCall& call) const;
+  // Whether the board can be made what Rebuild() makes of it without reading all of the cluster.
+  bool CanClear(const DrainCall& call) const;
+  void Clear(const DrainCall& call, std::span<const Slot> changes);
   // The node of an occupied slot.
   NodeIndex NodeIn(Slot slot) const;
   std::vector<FormerEntry> Update(const DrainCall& call, std::vector<PlannedNode> planned,

@@ -77,51 +77,45 @@ void DisruptionBudgets::IndexBudget(absl::string_view namespace_name, const Disr
   of.others.push_back(number);
 }
 
-DisruptionBudgets::ShapeSeen DisruptionBudgets::Look(const PodShape& shape) const {
-  ShapeSeen seen;
-  seen.known = true;
-  seen.matching = Matching(shape);
-  seen.counts = !seen.matching.empty() && TraitsOf(shape).ready && !GoesWithoutBudget(shape);
-  for (const int32_t budget : seen.matching) {
-    seen.by_name |= !budgets_[static_cast<size_t>(budget)].object->disrupted_pods.empty();
-  }
-  return seen;
-}
-
 // Also works out uses_: both need the budgets of each shape.
 std::vector<int64_t> DisruptionBudgets::ReadyPodsSeen(const ClusterState& state) {
   std::vector<int64_t> seen(budgets_.size(), 0);
-  std::vector<ShapeSeen> shapes;
+  const std::span<const int64_t> pods = state.pods_of_shape();
+  uses_.resize(pods.size());
+  ByName by_name;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    if (pods[i] == 0) continue;
+    const PodShape& shape = state.pod_shapes()[static_cast<int32_t>(i)];
+    if (GoesWithoutBudget(shape)) continue;
+    const std::vector<int32_t> matching = Matching(shape);
+    uses_[i] = UseBy(shape, matching);
+    if (!TraitsOf(shape).ready) continue;
+    for (const int32_t budget : matching) {
+      if (budgets_[static_cast<size_t>(budget)].object->disrupted_pods.empty()) {
+        seen[static_cast<size_t>(budget)] += pods[i];
+      } else {
+        by_name.resize(pods.size());
+        by_name[i].push_back(budget);
+      }
+    }
+  }
+  if (!by_name.empty()) CountByName(state, by_name, &seen);
+  return seen;
+}
+
+// Disrupted pods are known by their names.
+void DisruptionBudgets::CountByName(const ClusterState& state, const ByName& by_name,
+                                    std::vector<int64_t>* seen) const {
   for (int32_t slot = 0; slot < state.slot_end(); ++slot) {
     if (!state.Occupied(Slot{slot})) continue;
     const NodePods& pods = state.pods(Slot{slot});
     for (size_t i = 0; i < pods.pods().size(); ++i) {
-      const int32_t id = pods.pods()[i].shape;
-      const size_t at = static_cast<size_t>(id);
-      if (at >= shapes.size()) {
-        shapes.resize(at + 1);
-        uses_.resize(at + 1);
-      }
-      ShapeSeen& of = shapes[at];
-      if (!of.known) {
-        of = Look(state.pod_shapes()[id]);
-        uses_[at] = UseBy(state.pod_shapes()[id], of.matching);
-      }
-      if (!of.counts) continue;
-      if (!of.by_name) {
-        ++of.pods;
-        continue;
-      }
-      for (const int32_t budget : of.matching) {
+      for (const int32_t budget : by_name[static_cast<size_t>(pods.pods()[i].shape)]) {
         const DisruptionBudget& object = *budgets_[static_cast<size_t>(budget)].object;
-        if (!IsDisrupted(object, pods.name(i))) ++seen[static_cast<size_t>(budget)];
+        if (!IsDisrupted(object, pods.name(i))) ++(*seen)[static_cast<size_t>(budget)];
       }
     }
   }
-  for (const ShapeSeen& of : shapes) {
-    for (const int32_t budget : of.matching) seen[static_cast<size_t>(budget)] += of.pods;
-  }
-  return seen;
 }
 
 std::vector<int32_t> DisruptionBudgets::Matching(const PodShape& shape) const {

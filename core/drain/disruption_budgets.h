@@ -60,8 +60,8 @@ class DisruptionBudgets {
   // Budgets for tests of rules alone: none.
   DisruptionBudgets() = default;
   // `state` outlives the object and does not change meanwhile.
-  // Cost: O(pods + shapes * budgets of their namespace that may match them * requirements). Those that ask
-  // for one value of a label are found by it.
+  // Cost: O(shapes * budgets of their namespace that may match them * requirements), and O(pods) while a
+  // budget names pods that are disrupted. Those that ask for one value of a label are found by it.
   explicit DisruptionBudgets(const ClusterState& state, std::span<const AcceptedEviction> evictions = {});
 
   // What moving a pod of this shape takes. `shape` is in ClusterState::pod_shapes() and in use.
@@ -121,16 +121,10 @@ class DisruptionBudgets {
   // Numbers of the budgets that match, in order.
   std::vector<int32_t> Matching(const PodShape& shape) const;
   BudgetUse UseBy(const PodShape& shape, std::span<const int32_t> matching) const;
-  // A shape of pods that are on nodes.
-  struct ShapeSeen {
-    bool known = false;
-    bool counts = false;   // pods of it are ready, and some budget matches
-    bool by_name = false;  // of some such budget pods are disrupted, which are known by their names
-    int64_t pods = 0;      // where they are not told apart
-    std::vector<int32_t> matching;
-  };
-  ShapeSeen Look(const PodShape& shape) const;
+  // By shape: budgets that match its pods, which are ready, and of which pods are disrupted.
+  using ByName = std::vector<std::vector<int32_t>>;
   std::vector<int64_t> ReadyPodsSeen(const ClusterState& state);
+  void CountByName(const ClusterState& state, const ByName& by_name, std::vector<int64_t>* seen) const;
 
   std::vector<Budget> budgets_;
   absl::flat_hash_map<absl::string_view, ByLabel> index_;  // by namespace

@@ -100,6 +100,22 @@ void DrainBoard::NoteNewPods() {
   }
 }
 
+void DrainBoard::ForgetSearch() {
+  search_.reset();
+  SetOrder({});
+}
+
+std::vector<Slot> DrainBoard::Touched() const {
+  std::vector<Slot> slots;
+  for (int32_t i = 0; i < snapshot_.node_end(); ++i) {
+    const NodeIndex node{i};
+    if (snapshot_.Contains(node) && (received(node) > 0 || snapshot_.Leaving(node))) {
+      slots.push_back(snapshot_.slot(node));
+    }
+  }
+  return slots;
+}
+
 void DrainBoard::SetOrder(std::vector<NodeIndex> order) {
   if (search_ != nullptr && order == order_) return;
   order_ = std::move(order);

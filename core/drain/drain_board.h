@@ -95,6 +95,10 @@ class DrainBoard {
   void TakeBack(int32_t kind, NodeIndex node);
   // Makes the nodes what the cluster state says, without moved pods. Outside of forks.
   void Reload(std::span<const Slot> slots);
+  // Slots of nodes that have taken moved pods, or are leaving.
+  std::vector<Slot> Touched() const;
+  // Forgets the order and what the search has found out.
+  void ForgetSearch();
 
   // Checks the snapshot, the kinds, and that no node has taken more than it has. For tests.
   void CheckConsistent() const;

@@ -16,18 +16,41 @@ bool HasTerminatingPods(const ClusterState& cluster, Slot slot) {
   });
 }
 
+// What CheckEligibility() reads of a group: the size changes all the time, and what counts is whether it is
+// the least one.
+DrainGroup AsAsked(DrainGroup group) {
+  group.target = group.target > group.min_nodes ? 1 : 0;
+  group.min_nodes = 0;
+  group.upcoming = 0;
+  return group;
+}
+
 }  // namespace
 
 void EligibleNodes::ForgetChanged(const BoardFollower::Changes& changes, const DrainCall& call) {
   const DrainProblem& problem = call.problem();
-  Basis basis{call.options().eligibility, problem.groups, problem.group_of, problem.chosen};
+  Basis basis{call.options().eligibility, {}, problem.chosen};
+  for (const DrainGroup& group : problem.groups) basis.groups.push_back(AsAsked(group));
   if (!changes.has_value() || !problem.pools.empty() || basis != basis_) known_.clear();
   basis_ = std::move(basis);
   known_.resize(static_cast<size_t>(call.cluster().slot_end()));
+  ForgetMoved(problem.group_of);
   if (!changes.has_value()) return;
   for (const Slot slot : *changes) {
     if (IndexOf(slot) < known_.size()) known_[IndexOf(slot)].reset();
   }
+}
+
+// Nodes that belong to another group than before.
+void EligibleNodes::ForgetMoved(const std::vector<int32_t>& group_of) {
+  const auto group = [](const std::vector<int32_t>& groups, size_t slot) {
+    return slot < groups.size() ? groups[slot] : -1;
+  };
+  if (group_of == group_of_) return;
+  for (size_t slot = 0; slot < known_.size(); ++slot) {
+    if (group(group_of, slot) != group(group_of_, slot)) known_[slot].reset();
+  }
+  group_of_ = group_of;
 }
 
 void EligibleNodes::Judge(const BoardFollower::Changes& changes, DrainCall* call) {

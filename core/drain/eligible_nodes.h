@@ -24,15 +24,17 @@ class EligibleNodes {
   // What the answer turns on beside the node.
   struct Basis {
     EligibilityOptions options;
-    std::vector<DrainGroup> groups;
-    std::vector<int32_t> group_of;
+    std::vector<DrainGroup> groups;  // as far as it reads them
     std::vector<Slot> chosen;
     friend bool operator==(const Basis&, const Basis&) = default;
   };
 
   void ForgetChanged(const BoardFollower::Changes& changes, const DrainCall& call);
 
+  void ForgetMoved(const std::vector<int32_t>& group_of);
+
   Basis basis_;
+  std::vector<int32_t> group_of_;                 // by slot
   std::vector<std::optional<NodeReason>> known_;  // by slot
 };
 

@@ -20,8 +20,12 @@ namespace loadline {
 class DrainPlanner::Impl {
  public:
   void SetState(DrainState state) {
-    memory_.Set(std::move(state));
     follower_.Reset();
+    ReplaceState(std::move(state));
+  }
+  void ReplaceState(DrainState state) {
+    memory_.Set(std::move(state));
+    follower_.Spoil();
     call_.reset();
     plan_ = {};
   }
@@ -118,6 +122,7 @@ void DrainPlanner::Impl::TellRemovals() {
 DrainPlanner::DrainPlanner() : impl_(std::make_unique<Impl>()) {}
 DrainPlanner::~DrainPlanner() = default;
 void DrainPlanner::SetState(DrainState state) { impl_->SetState(std::move(state)); }
+void DrainPlanner::ReplaceState(DrainState state) { impl_->ReplaceState(std::move(state)); }
 DrainState DrainPlanner::state() const { return impl_->State(); }
 const DrainPlan& DrainPlanner::Plan(const DrainProblem& problem, const DrainOptions& options,
                                     WorkBudget* budget) {

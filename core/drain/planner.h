@@ -35,6 +35,9 @@ class DrainPlanner {
 
   // Puts another state in place of the one of the last call.
   void SetState(DrainState state);
+  // As above, where the next call is about the cluster of the last one, with the same options of filters, so
+  // that not all of it has to be read again.
+  void ReplaceState(DrainState state);
   // The state after the last call, of which the problem still lives and the cluster has not changed since.
   // Cost: O(moves).
   DrainState state() const;

@@ -266,6 +266,10 @@ std::vector<size_t> CanonicalGroups(const std::vector<PlanGroup>& groups) {
   return order;
 }
 
+bool NoneWaits(const std::vector<PendingPods>& pods) {
+  return std::all_of(pods.begin(), pods.end(), [](const PendingPods& entry) { return entry.count <= 0; });
+}
+
 // Back to positions as they were given.
 void Rename(const std::vector<size_t>& pods, const std::vector<size_t>& groups, ScaleUpPlan* plan) {
   for (ExistingUse& use : plan->existing) {
@@ -291,6 +295,11 @@ void Rename(const std::vector<size_t>& pods, const std::vector<size_t>& groups, 
 ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
                         std::vector<IncomingPod> daemons, const std::vector<PlanGroup>& groups,
                         const PlanOptions& options, WorkBudget* budget) {
+  if (NoneWaits(pods) && !budget->ended()) {  // as in most loops
+    ScaleUpPlan nothing;
+    nothing.unplaced.resize(pods.size());
+    return nothing;
+  }
   const std::vector<size_t> pod_order = CanonicalPods(pods);
   const std::vector<size_t> group_order = CanonicalGroups(groups);
   std::vector<PendingPods> sorted_pods;

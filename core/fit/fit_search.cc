@@ -23,7 +23,11 @@ size_t WordOf(size_t position) { return position / 64; }
 }  // namespace
 
 FitSearch::FitSearch(Snapshot* snapshot, const FitOptions* options, std::vector<NodeIndex> order)
-    : snapshot_(*snapshot), options_(*options), order_(std::move(order)) {
+    : snapshot_(*snapshot), options_(*options), order_(std::move(order)), started_(false) {}
+
+// Many searches are made of which nobody asks anything.
+void FitSearch::Start() {
+  if (std::exchange(started_, true)) return;
   if (order_.empty()) {
     for (int32_t i = 0; i < snapshot_.node_end(); ++i) order_.push_back(NodeIndex{i});
   }
@@ -51,6 +55,7 @@ FitSearch FitSearch::OfNewNodes(Snapshot* snapshot, const FitOptions* options) {
 }
 
 void FitSearch::StartOver() {
+  if (!started_) return;
   for (size_t word = 0; word < words(); ++word) RecomputeFree(word);
   free_journal_ = snapshot_.freed_end();
   for (const std::unique_ptr<Pod>& pod : pods_) {
@@ -59,6 +64,7 @@ void FitSearch::StartOver() {
 }
 
 SearchPod FitSearch::Add(IncomingPod pod, WorkBudget* budget) {
+  Start();
   const int64_t bytes = kPodBytes + static_cast<int64_t>(words() * sizeof(uint64_t));
   if (budget != nullptr && !(budget->Spend() && budget->Reserve(bytes))) {
     if (not_kept_ == nullptr)

@@ -35,7 +35,7 @@ enum class SearchPod : int32_t {};
 class FitSearch {
  public:
   // Searches in this order, in name order where it is empty; nodes that come later are searched last.
-  // `snapshot` and `options` outlive the search.
+  // `snapshot` and `options` outlive the search. Cost: none until the first Add(), then O(nodes).
   FitSearch(Snapshot* snapshot, const FitOptions* options, std::vector<NodeIndex> order = {});
   // Searches only nodes that come later, in the order in which they come.
   static FitSearch OfNewNodes(Snapshot* snapshot, const FitOptions* options);
@@ -94,6 +94,7 @@ class FitSearch {
   struct OnlyNew {};
   FitSearch(Snapshot* snapshot, const FitOptions* options, OnlyNew);
 
+  void Start();
   size_t words() const { return (order_.size() + 63) / 64; }
   // False: the budget has ended, and the pod is not to be asked about.
   bool CatchUp(Pod* pod, WorkBudget* budget);
@@ -118,6 +119,7 @@ class FitSearch {
   Snapshot& snapshot_;
   const FitOptions& options_;
   std::vector<NodeIndex> order_;
+  bool started_ = true;                                   // what follows is filled in
   std::vector<size_t> positions_;                         // by node; kNowhere: not searched
   std::vector<std::array<int64_t, kIndexed>> most_free_;  // by word: at least what its freest node has left
   int64_t free_journal_ = 0;

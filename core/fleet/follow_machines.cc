@@ -45,6 +45,32 @@ MachineMemory Followed(const FleetMachine& machine, const MachineMemory& before,
   return after;
 }
 
+using KeyedMemory = std::pair<uint64_t, MachineMemory>;
+
+// Puts what is known of machines in place of what was; from one look to the next most often nothing changes.
+// Of a machine that is told twice the last one counts.
+void Remember(std::vector<KeyedMemory> machines, bool changed,
+              absl::btree_map<uint64_t, MachineMemory>* all) {
+  std::stable_sort(machines.begin(), machines.end(),
+                   [](const KeyedMemory& a, const KeyedMemory& b) { return a.first < b.first; });
+  const bool same = !changed && std::equal(machines.begin(), machines.end(), all->begin(), all->end(),
+                                           [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (same) return;
+  absl::btree_map<uint64_t, MachineMemory> now;
+  for (const auto& [key, memory] : machines) {
+    if (!now.empty() && now.rbegin()->first == key) {
+      now.rbegin()->second = memory;
+    } else {
+      now.emplace_hint(now.end(), key, memory);
+    }
+  }
+  // A cloud may leave a machine out of one answer.
+  for (const auto& [key, memory] : *all) {
+    if (memory.inherited) now.emplace(key, MachineMemory{.inherited = true});
+  }
+  *all = std::move(now);
+}
+
 // These machines do not come, but that is no success of the request for them.
 void FailCreations(const std::string& group, const FaultCount& count, const FleetOptions& options,
                    int64_t now_ms, GroupMemory* memory, FleetView* view) {
@@ -70,7 +96,9 @@ bool IsBeingDeleted(const FleetMachine& machine, const MachineMemory& memory, co
 
 void FollowMachines(const FleetObservation& observation, const FleetOptions& options, int64_t now_ms,
                     FleetState* state, FleetView* view) {
-  absl::btree_map<uint64_t, MachineMemory> machines;
+  std::vector<KeyedMemory> machines;
+  machines.reserve(state->machines.size());
+  bool changed = false;
   for (const FleetGroup& group : observation.groups) {
     GroupMemory& memory = state->groups[FleetKey(group.name)];
     int64_t live = 0;
@@ -85,7 +113,8 @@ void FollowMachines(const FleetObservation& observation, const FleetOptions& opt
       const MachineMemory after = Followed(machine, before, first_look, now_ms);
       if (after.faulty && !before.faulty) CountFault(*machine.fault, &faults);
       if (!IsBeingDeleted(machine, after, options, now_ms)) ++live;
-      machines.insert_or_assign(key, after);
+      changed |= !is_known || after != before;
+      machines.emplace_back(key, after);
     }
     if (live >= group.target) {
       memory.short_since_ms.reset();
@@ -96,12 +125,8 @@ void FollowMachines(const FleetObservation& observation, const FleetOptions& opt
       FailCreations(group.name, count, options, now_ms, &memory, view);
     }
   }
-  // A cloud may leave a machine out of one answer.
-  for (const auto& [key, memory] : state->machines) {
-    if (memory.inherited) machines.emplace(key, MachineMemory{.inherited = true});
-  }
-  state->machines = std::move(machines);
   state->looked = true;
+  Remember(std::move(machines), changed, &state->machines);
 }
 
 }  // namespace loadline

@@ -68,6 +68,9 @@ UpcomingNodes AddUpcoming(const LoopProblem& problem, std::span<const GroupCount
   UpcomingNodes upcoming;
   upcoming.untainted = Untaint(problem, plan, snapshot);
   upcoming.first = NodeIndex{snapshot->node_end()};
+  const bool any =
+      std::any_of(counts.begin(), counts.end(), [](const GroupCounts& count) { return count.upcoming > 0; });
+  if (!any) return upcoming;
   Estimator nodes(snapshot, &problem.scale_down.fit, {}, problem.daemons, budget);
   for (size_t group = 0; group < problem.groups.size(); ++group) {
     if (!problem.groups[group].node.has_value()) continue;

@@ -39,6 +39,7 @@ std::vector<DrainPlaceholder> PlaceholderPods(const SlackState& state, const Sla
                    mirrored.pod.shape);
   }
   std::vector<DrainPlaceholder> pods;
+  pods.reserve(state.placeholders.size());
   for (const Placeholder& placeholder : state.placeholders) {
     if (placeholder.node.empty()) continue;
     const PlaceholderGroup group{placeholder.kind, placeholder.owner, placeholder.size};

@@ -14,6 +14,7 @@ bool IsExpendable(const PodTraits& traits) {
 }
 
 void RemoveExpendablePods(Snapshot* snapshot) {
+  if (!snapshot->HasShapesBelow(kExpendablePriority)) return;
   std::vector<char> expendable;
   bool any = false;
   for (int32_t shape = 0; shape < snapshot->pod_shape_end(); ++shape) {

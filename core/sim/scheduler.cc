@@ -17,6 +17,7 @@ constexpr int64_t kFullShare = 1'000'000;
 // What is left of `allocatable`, as a share of it.
 int64_t ShareLeft(int64_t left, int64_t allocatable) {
   if (allocatable <= 0 || left <= 0) return 0;
+  if (left <= std::numeric_limits<int64_t>::max() / kFullShare) return left * kFullShare / allocatable;
   return static_cast<int64_t>(absl::int128(left) * kFullShare / allocatable);
 }
 
@@ -160,10 +161,10 @@ void Scheduler::PlaceAllOf(int32_t workload) {
       pods.pop_front();
       continue;
     }
-    search_->AllFits(search_pods_[static_cast<size_t>(workload)], &fits_);
-    if (fits_.empty()) break;
+    const std::optional<NodeIndex> found = FindNode(workload);
+    if (!found.has_value()) break;
     pods.pop_front();
-    const NodeIndex best = Best(world_.workload(workload));
+    const NodeIndex best = *found;
     Place(pod, best);
     world_.Bind(pod, node_at_[IndexOf(best)]);
   }
@@ -192,16 +193,41 @@ int64_t Scheduler::LimitShare(const SimWorkload& workload, NodeIndex node) const
          share(limits.memory, snapshot_->amount(node, kMemory).allocatable);
 }
 
-NodeIndex Scheduler::Best(const SimWorkload& workload) {
-  limit_shares_.clear();
-  int64_t lowest = 0;
-  int64_t span = 0;
-  if (score_ == SimScore::kLimitAware) {
-    for (const NodeIndex node : fits_) limit_shares_.push_back(LimitShare(workload, node));
-    const auto [low, high] = std::minmax_element(limit_shares_.begin(), limit_shares_.end());
-    lowest = *low;
-    span = *high - *low;
+std::optional<NodeIndex> Scheduler::FindNode(int32_t workload) {
+  const SearchPod pod = search_pods_[static_cast<size_t>(workload)];
+  if (score_ != SimScore::kLimitAware) {
+    const std::optional<NodeIndex> first = search_->FirstFit(pod);
+    if (!first.has_value()) return std::nullopt;
+    return BestByRequests(world_.workload(workload), *first, &search_->fit(pod));
   }
+  // The worst and the best of those that fit say what a share of the limits is worth.
+  search_->AllFits(pod, &fits_);
+  if (fits_.empty()) return std::nullopt;
+  return BestByLimits(world_.workload(workload));
+}
+
+// A score costs less than the filters do, so that these are asked of nodes only that would be the best so
+// far.
+NodeIndex Scheduler::BestByRequests(const SimWorkload& workload, NodeIndex first, PodFit* fit) const {
+  NodeIndex best = first;
+  int64_t best_score = RequestScore(workload, first);
+  for (int32_t i = static_cast<int32_t>(first) + 1; i < snapshot_->node_end(); ++i) {
+    const NodeIndex node{i};
+    if (!snapshot_->Placeable(node)) continue;
+    const int64_t score = RequestScore(workload, node);
+    if (score <= best_score || !fit->Fits(node)) continue;
+    best = node;
+    best_score = score;
+  }
+  return best;
+}
+
+NodeIndex Scheduler::BestByLimits(const SimWorkload& workload) {
+  limit_shares_.clear();
+  for (const NodeIndex node : fits_) limit_shares_.push_back(LimitShare(workload, node));
+  const auto [low, high] = std::minmax_element(limit_shares_.begin(), limit_shares_.end());
+  const int64_t lowest = *low;
+  const int64_t span = *high - *low;
   NodeIndex best = fits_.front();
   int64_t best_score = std::numeric_limits<int64_t>::min();
   for (size_t i = 0; i < fits_.size(); ++i) {

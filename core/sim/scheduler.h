@@ -21,7 +21,7 @@ namespace loadline {
 // first, then the workload of the oldest one. It sees the cluster as it is. Of equal scores the node that
 // came first wins. Nodes that are not ready, about to be deleted, or about to be taken back get no pods.
 //
-// Cost: O(nodes that fit) for each pod that is placed; O(1) for one like a pod that has just found no place.
+// Cost: O(nodes) for each pod that is placed; O(1) for one like a pod that has just found no place.
 class Scheduler : public SimObserver {
  public:
   // Both outlive it.
@@ -44,7 +44,10 @@ class Scheduler : public SimObserver {
   void Rebuild();
   std::vector<int32_t> InTurn();
   void PlaceAllOf(int32_t workload);
-  NodeIndex Best(const SimWorkload& workload);
+  // The node with the best score of those that take a pod of the workload, nullopt: none does.
+  std::optional<NodeIndex> FindNode(int32_t workload);
+  NodeIndex BestByRequests(const SimWorkload& workload, NodeIndex first, PodFit* fit) const;
+  NodeIndex BestByLimits(const SimWorkload& workload);
   int64_t RequestScore(const SimWorkload& workload, NodeIndex node) const;
   int64_t LimitShare(const SimWorkload& workload, NodeIndex node) const;
 

@@ -336,7 +336,7 @@ void TestedLoop::TellProgress() {
                                       problem_.names});
   }
   problem_.deleting = state.deleting;
-  leader_->drain.SetState(std::move(state));
+  leader_->drain.ReplaceState(std::move(state));
 }
 
 }  // namespace loadline

@@ -100,10 +100,14 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
   const BrakeOptions& brakes = turn.options_.brakes;
   turn.problem_->doubt = WhatIsNotKnown(view.cluster().objects(), brakes, seen_s, request.now_s());
   turn.problem_->unhealthy = WhatIsUnhealthy(view.cluster(), brakes);
-  const bool goes_on = !turn.handed_in_.has_value() && kept.cluster == &view.cluster() &&
-                       kept.label_keys == view.label_keys().size() && kept.fit == turn.fit_;
+  const bool same_cluster = kept.cluster == &view.cluster() &&
+                            kept.label_keys == view.label_keys().size() && kept.fit == turn.fit_;
   DrainPlanner* const planner = undo->drain();
-  if (!goes_on) planner->SetState(turn.state());
+  if (!same_cluster) {
+    planner->SetState(turn.state());
+  } else if (turn.handed_in_.has_value()) {
+    planner->ReplaceState(turn.state());
+  }
   return turn;
 }
 

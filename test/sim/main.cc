@@ -6,6 +6,7 @@
 //   first
 //                                    violation only
 //   simulate_seeds --skips COUNT FIRST whether loops that are not run would have done nothing
+//   simulate_seeds --digests COUNT FIRST the digest of each, to hold one build against another
 //   simulate_seeds --large DAYS      the scenario of the speed target, for the time that it takes
 
 #include <chrono>
@@ -59,6 +60,16 @@ int RunAllSeeds(int64_t count, uint64_t first) {
   return broken == 0 ? 0 : 1;
 }
 
+int TellDigests(int64_t count, uint64_t first) {
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t seed = first + static_cast<uint64_t>(i);
+    const SimResult result = RunOne(RandomScenario(seed));
+    std::printf("%llu %016llx %lld\n", static_cast<unsigned long long>(seed),
+                static_cast<unsigned long long>(result.digest), static_cast<long long>(result.loops));
+  }
+  return 0;
+}
+
 // Loops that are not run would have done something.
 bool SkipsWrongly(Scenario scenario) {
   const uint64_t some = RunOne(scenario).digest;
@@ -107,6 +118,9 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--large") == 0) return loadline::RunLarge(std::atoll(argv[2]));
   if (argc == 4 && std::strcmp(argv[1], "--all") == 0) {
     return loadline::RunAllSeeds(std::atoll(argv[2]), std::strtoull(argv[3], nullptr, 10));
+  }
+  if (argc == 4 && std::strcmp(argv[1], "--digests") == 0) {
+    return loadline::TellDigests(std::atoll(argv[2]), std::strtoull(argv[3], nullptr, 10));
   }
   if (argc == 4 && std::strcmp(argv[1], "--skips") == 0) {
     return loadline::CompareSkips(std::atoll(argv[2]), std::strtoull(argv[3], nullptr, 10));

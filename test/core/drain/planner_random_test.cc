@@ -67,6 +67,8 @@ TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
     DrainModel model(cluster);
     DrainPlanner planner;
     planner.SetState(StateOf(checked, &model));
+    DrainPlanner handed;  // the state each time, as by a client that tells of removals
+    handed.SetState(StateOf(checked, &model));
     DrainState state;
     std::map<std::string, std::pair<std::string, int64_t>> timers;  // node: UID, since
     for (int loop = 0; loop < 3; ++loop) {
@@ -102,7 +104,14 @@ TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
         ASSERT_EQ(PlanText(model, restarted.Plan(model.problem(), checked.options, &again)),
                   PlanText(model, plan))
             << "seed " << seed << " loop " << loop;
+        handed.ReplaceState(state);
+        ASSERT_EQ(PlanText(model, handed.Plan(model.problem(), checked.options, &again)),
+                  PlanText(model, plan))
+            << "seed " << seed << " loop " << loop;
+        handed.CheckConsistent();
       } else {
+        WorkBudget first;
+        handed.Plan(model.problem(), checked.options, &first);
         DrainCluster shuffled = cluster;
         std::reverse(shuffled.nodes.begin(), shuffled.nodes.end());
         for (DrainNode& node : shuffled.nodes) std::reverse(node.pods.begin(), node.pods.end());

@@ -208,6 +208,28 @@ TEST(DrainPlannerTest, TimersRunOverARestartAndStartAnewAfterABreak) {
   EXPECT_EQ(restarted.Plan(model.problem(), options, &budget).remove.at(0).since_s, cluster.now_s);
 }
 
+// What is remembered of a node from call to call turns on its group.
+TEST(DrainPlannerTest, WhatIsKnownOfNodesFollowsTheirGroups) {
+  DrainCluster cluster;
+  cluster.nodes = {Node("a", 1000, {ReplicaPod("p", 100)}), Node("b", 1000, {ReplicaPod("q", 600)})};
+  cluster.groups = {{.name = "group", .target = 2},
+                    {.name = "other", .target = 2, .utilization_threshold = 0.05}};
+  DrainModel model(cluster);
+  DrainPlanner planner;
+  WorkBudget budget;
+  const DrainOptions options;
+  const auto plan = [&] { return Read(model, planner.Plan(model.problem(), options, &budget)); };
+  ASSERT_THAT(plan().removed, ElementsAre("a"));
+  model.problem().group_of[0] = 1;
+  EXPECT_EQ(plan().kept["a"], "NotUnderutilized");
+  model.problem().group_of[0] = 0;
+  EXPECT_THAT(plan().removed, ElementsAre("a"));
+  model.problem().groups[0].min_nodes = 2;
+  EXPECT_EQ(plan().kept["b"], "NodeGroupMinSizeReached");
+  model.problem().groups[0].target = 3;
+  EXPECT_EQ(plan().kept["b"], "NotUnderutilized");
+}
+
 TEST(DrainPlannerTest, BrakesRemoveNothingAndSayWhy) {
   DrainCluster cluster;
   for (int i = 0; i < 10; ++i) {
