@@ -32,9 +32,10 @@ MarkedNodes JudgeMarks(const ClusterState& cluster, const LoopObservation& seen,
     const bool has_waited = mark.deleting_s != 0 && now_ms - mark.deleting_s * 1000 >= patience_ms;
     if (acknowledged && machine != listed.end() && has_waited) nodes.stuck.push_back(mark);
     if (under_way.contains(mark.slot)) continue;
-    const bool asked = mark.deleting_s != 0 &&
-                       (machine == listed.end() || !has_waited || machine->second == MachineState::kDeleting);
-    if (acknowledged || asked) {
+    // Whoever asked for it: one that somebody else deletes after its removal began must take no pods again.
+    const bool is_deleted = machine != listed.end() && machine->second == MachineState::kDeleting;
+    const bool asked = mark.deleting_s != 0 && (machine == listed.end() || !has_waited);
+    if (acknowledged || is_deleted || asked) {
       nodes.going.push_back(mark.slot);
     } else {
       nodes.abandoned.push_back(mark);

@@ -46,15 +46,6 @@ const Actuation::Going* Actuation::Find(int32_t node) const {
   return found == going_.end() ? nullptr : &*found;
 }
 
-bool Actuation::IsGoing(int32_t node, bool listed) const {
-  if (UnderWay(node)) return false;
-  if (Acknowledged(node)) return true;
-  const SimNode& of = world_.node(node);
-  if (!of.tainted || of.asked_ms < 0) return false;
-  return !listed || world_.machine(of.machine).state == SimMachine::State::kDeleting ||
-         world_.now_ms() - of.asked_ms < kDeletionPatienceMs;
-}
-
 void Actuation::Again(Going* going, int64_t after_ms) {
   going->next_ms = world_.now_ms() + after_ms;
   world_.After(after_ms, SimEventKind::kActuate, going->node);

@@ -64,9 +64,6 @@ class Actuation {
   // Nodes go, and have not been taken by the cloud yet.
   const std::vector<int32_t>& under_way() const { return under_way_; }
   bool UnderWay(int32_t node) const { return Find(node) != nullptr; }
-  // Somebody has asked the cloud to delete the node's machine, and it has not become plain that it does not.
-  // `listed`: the cloud lists the machine.
-  bool IsGoing(int32_t node, bool listed) const;
   // The cloud has said to this process that it deletes it.
   bool Acknowledged(int32_t node) const { return acknowledged_.contains(node); }
   bool HasProgress() const { return !progress_.empty(); }

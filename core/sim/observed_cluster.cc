@@ -12,7 +12,7 @@ ObservedCluster::ObservedCluster(World* world, const ShapesOf* shapes)
       chance_(world->scenario().seed, SimPurpose::kWatch),
       unschedulable_(world->scenario().workloads.size()),
       status_since_ms_(world->scenario().workloads.size(), -1),
-      node_shapes_(world->scenario().groups.size() * kEveryBit * kEveryPlan) {
+      node_shapes_(world->scenario().groups.size() * kEveryBit) {
   state_.set_resource_names(shapes->names());
   for (size_t i = 0; i < kObjectKinds; ++i) state_.objects().SetComplete(static_cast<ObjectKind>(i));
   for (int32_t i = 0; i < static_cast<int32_t>(unschedulable_.size()); ++i) {
@@ -26,6 +26,8 @@ ObservedCluster::ObservedCluster(World* world, const ShapesOf* shapes)
 ObservedCluster::~ObservedCluster() = default;
 
 std::string ObservedCluster::PodName(int32_t pod) { return absl::StrCat("p", pod); }
+
+std::string ObservedCluster::NodeUid(int32_t node) { return absl::StrCat("n", node); }
 
 std::string ObservedCluster::NodeName(int32_t node) const {
   return absl::StrCat(world_.group(world_.node(node).group).name, "-", world_.node(node).machine);
@@ -53,6 +55,12 @@ std::optional<Slot> ObservedCluster::SlotOf(int32_t node) const {
   const size_t number = static_cast<size_t>(node);
   if (node < 0 || number >= nodes_.size() || nodes_[number].slot == Slot{-1}) return std::nullopt;
   return nodes_[number].slot;
+}
+
+std::optional<Slot> ObservedCluster::SlotOfMachine(int32_t machine) const {
+  const size_t number = static_cast<size_t>(machine);
+  if (number >= node_of_machine_.size() || !Registered(node_of_machine_[number])) return std::nullopt;
+  return SlotOf(node_of_machine_[number]);
 }
 
 std::optional<CpuMemory> ObservedCluster::RequestedOn(int32_t node) const {
@@ -157,12 +165,17 @@ bool ObservedCluster::List() {
   return changed;
 }
 
-void ObservedCluster::PlanWith(int32_t node, AsPlanned how) {
-  if (std::exchange(nodes_[static_cast<size_t>(node)].planned, how) != how) MarkDirty(node);
+void ObservedCluster::Show() {
+  for (const int32_t node : std::exchange(otherwise_, {})) MarkDirty(node);
+  WriteNodes();
 }
 
-void ObservedCluster::Show() {
-  WriteNodes();
+void ObservedCluster::ShowAs(std::vector<ShownNode> nodes) {
+  for (const ShownNode& shown : nodes) {
+    const int32_t node = NodeIn(shown.slot);
+    WriteNode(node, shown.shape);
+    otherwise_.push_back(node);
+  }
   WriteSnapshot();
 }
 

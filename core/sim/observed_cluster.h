@@ -13,6 +13,7 @@
 #include "absl/container/btree_set.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/snapshot.h"
+#include "core/loop/loop_sight.h"
 #include "core/sim/shapes_of.h"
 #include "core/sim/world.h"
 
@@ -37,15 +38,11 @@ class ObservedCluster : public SimObserver {
   int64_t heard_ms() const { return heard_ms_; }
   // Pods that it knows of.
   int64_t pods() const { return hides_ == kAllPods ? 0 : pods_known_; }
-  // How a node is planned with in place of what it is.
-  enum class AsPlanned : uint8_t {
-    kAsItIs,
-    kNotStarted,  // it takes no pods yet, since it counts as on its way
-    kAbandoned,   // as if its removal had not begun: who began it is gone
-  };
-  void PlanWith(int32_t node, AsPlanned how);
-  // Brings state and snapshot up to what was taken. Cost: O(pods of the nodes that changed).
+  // Brings the state up to what was taken, with all nodes as they are. Cost: O(pods of the nodes that
+  // changed).
   void Show();
+  // Nodes that stand in the plan of this loop as another shape says; and brings the snapshot up to the state.
+  void ShowAs(std::vector<ShownNode> nodes);
 
   const ClusterState& state() const { return state_; }
   Snapshot* snapshot() { return snapshot_.get(); }
@@ -60,6 +57,8 @@ class ObservedCluster : public SimObserver {
   int32_t NodeIn(Slot slot) const { return IndexOf(slot) < node_in_.size() ? node_in_[IndexOf(slot)] : -1; }
   // nullopt: it is not in the state, which Show() wrote.
   std::optional<Slot> SlotOf(int32_t node) const;
+  // Of the node that is seen of a machine.
+  std::optional<Slot> SlotOfMachine(int32_t machine) const;
   // When some pod that is ending begins to count for nothing, since it takes too long, in seconds since 1970
   // and behind `now_s`; nullopt: none does.
   std::optional<int64_t> NextLateEndS(int64_t now_s);
@@ -79,6 +78,7 @@ class ObservedCluster : public SimObserver {
   // out, who know full seconds only, or when they first saw it.
   std::pair<int64_t, int64_t> CameMs(int32_t workload) const;
   static std::string PodName(int32_t pod);
+  static std::string NodeUid(int32_t node);
   // "group-12", by its machine: one that registers again has the name that it had.
   std::string NodeName(int32_t node) const;
   // A pod as it is told of when it was evicted.
@@ -108,7 +108,6 @@ class ObservedCluster : public SimObserver {
   enum NodeBit : uint8_t { kPresent = 1, kReady = 2, kDevices = 4, kTainted = 8, kReclaimed = 16 };
   struct NodeSeen {
     uint8_t bits = 0;
-    AsPlanned planned = AsPlanned::kAsItIs;
     Slot slot = Slot{-1};
     int32_t place = -1;  // among registered_
     bool dirty = false;
@@ -119,9 +118,7 @@ class ObservedCluster : public SimObserver {
   // Which pods a broken list lacks: of workloads with even or odd numbers, or all.
   static constexpr int64_t kNoPods = -1;
   static constexpr int64_t kAllPods = 2;
-  // Values of NodeSeen::bits, and of AsPlanned.
-  static constexpr size_t kEveryBit = 32;
-  static constexpr size_t kEveryPlan = 3;
+  static constexpr size_t kEveryBit = 32;  // values of NodeSeen::bits
 
   // When a pod ends, as it is told of: in steps, so that pods which end together share a shape.
   static int64_t ToldEndS(int32_t terminating_s);
@@ -146,10 +143,10 @@ class ObservedCluster : public SimObserver {
   bool WriteStatuses();
   void WriteStatus(int32_t workload);
   void WriteNodes();
-  void WriteNode(int32_t node);
+  void WriteNode(int32_t node, const NodeShape& shape);
   void WriteSnapshot();
   int32_t ShapeIn(int32_t pod);
-  const NodeShape& ShapeOfNode(int32_t group, uint8_t bits, AsPlanned planned);
+  const NodeShape& ShapeOfNode(int32_t group, uint8_t bits);
 
   World& world_;
   const ShapesOf& shapes_;
@@ -172,7 +169,8 @@ class ObservedCluster : public SimObserver {
   std::vector<int32_t> registered_;
   std::vector<int32_t> node_of_machine_;  // the last one that was seen; -1: none
   std::vector<int32_t> dirty_;
-  std::vector<int32_t> node_in_;  // by slot
+  std::vector<int32_t> otherwise_;  // that ShowAs() has shown
+  std::vector<int32_t> node_in_;    // by slot
   std::vector<int32_t> free_slots_;
   std::vector<absl::btree_set<int32_t>> unschedulable_;  // by workload
   std::vector<int32_t> released_;  // shapes of pods that are gone, until their nodes are written
@@ -180,7 +178,7 @@ class ObservedCluster : public SimObserver {
   std::vector<int32_t> shape_;
   std::vector<int64_t> status_since_ms_;
   std::vector<int32_t> statuses_;
-  std::vector<std::optional<NodeShape>> node_shapes_;  // by group, bits and AsPlanned
+  std::vector<std::optional<NodeShape>> node_shapes_;  // by group and bits
   // Room to work in.
   std::vector<PodContent> contents_;
   std::vector<char> text_;

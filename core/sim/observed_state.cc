@@ -25,7 +25,7 @@ void ObservedCluster::WriteNodes() {
   for (const int32_t node : dirty_) {
     NodeSeen& seen = nodes_[static_cast<size_t>(node)];
     seen.dirty = false;
-    if (seen.shown()) WriteNode(node);
+    if (seen.shown()) WriteNode(node, ShapeOfNode(world_.node(node).group, seen.bits));
   }
   dirty_.clear();
   for (const int32_t shape : released_) state_.pod_shapes().Release(shape);
@@ -46,7 +46,7 @@ int32_t ObservedCluster::ShapeIn(int32_t pod) {
   return seen.shape;
 }
 
-void ObservedCluster::WriteNode(int32_t node) {
+void ObservedCluster::WriteNode(int32_t node, const NodeShape& shape) {
   NodeSeen& seen = nodes_[static_cast<size_t>(node)];
   const SimNode& of = world_.node(node);
   if (seen.slot == Slot{-1}) {
@@ -69,33 +69,27 @@ void ObservedCluster::WriteNode(int32_t node) {
     *at++ = 'p';
     at = std::copy(number.Piece().begin(), number.Piece().end(), at);
     const absl::string_view text(name, static_cast<size_t>(at - name));
-    const int32_t shape = ShapeIn(pod);
-    contents_.push_back({shape, 0, text, text, state_.pod_shapes()[shape].fingerprint});
+    const int32_t of_pod = ShapeIn(pod);
+    contents_.push_back({of_pod, 0, text, text, state_.pod_shapes()[of_pod].fingerprint});
   }
   NodeTraits traits;
-  traits.uid = absl::StrCat("n", node);
+  traits.uid = NodeUid(node);
   traits.provider_id = absl::StrCat("m", of.machine);
   traits.created_s = kSimEpochS + of.joined_ms / 1000;
   traits.ready = (seen.bits & kReady) != 0;
   std::string name = NodeName(node);
-  state_.SetNode(seen.slot, name, ShapeOfNode(of.group, seen.bits, seen.planned), contents_, name,
-                 std::move(traits));
+  state_.SetNode(seen.slot, name, shape, contents_, name, std::move(traits));
 }
 
-const NodeShape& ObservedCluster::ShapeOfNode(int32_t group, uint8_t bits, AsPlanned planned) {
-  const size_t plan = static_cast<size_t>(planned);
-  std::optional<NodeShape>& shape =
-      node_shapes_[(static_cast<size_t>(group) * kEveryBit + bits) * kEveryPlan + plan];
+const NodeShape& ObservedCluster::ShapeOfNode(int32_t group, uint8_t bits) {
+  std::optional<NodeShape>& shape = node_shapes_[static_cast<size_t>(group) * kEveryBit + bits];
   if (shape.has_value()) return *shape;
   shape = shapes_.Node(group, (bits & kDevices) != 0);
   std::vector<Taint> taints = shape->taints;
   if ((bits & kReady) == 0) taints.push_back({"node.kubernetes.io/not-ready", "", "NoSchedule"});
-  if ((bits & kTainted) != 0 && planned != AsPlanned::kAbandoned) {
-    taints.push_back({kToBeDeletedTaint, "", "NoSchedule"});
-  }
-  const bool unschedulable = (bits & kReclaimed) != 0 || planned == AsPlanned::kNotStarted;
-  *shape =
-      MakeNodeShape(shape->allocatable, shapes_.names(), shape->labels, std::move(taints), unschedulable);
+  if ((bits & kTainted) != 0) taints.push_back({kToBeDeletedTaint, "", "NoSchedule"});
+  *shape = MakeNodeShape(shape->allocatable, shapes_.names(), shape->labels, std::move(taints),
+                         /*unschedulable=*/(bits & kReclaimed) != 0);
   return *shape;
 }
 

@@ -4,7 +4,11 @@
 #include <limits>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "core/drain/brakes.h"
+#include "core/drain/drain_progress.h"
+#include "core/loop/loop_memory_bytes.h"
+#include "core/loop/loop_timers.h"
 
 namespace loadline {
 namespace {
@@ -14,7 +18,6 @@ constexpr int64_t kLoopHourMs = 3'600'000;
 constexpr int64_t kLeaseMs = 15'000;
 // From the begin of a loop to one that runs because a removal has ended.
 constexpr int64_t kBetweenLoopsMs = 2'000;
-constexpr int64_t kMostNewNodes = 1'000;  // of one loop
 
 LoopGroup GroupOf(const SimGroup& group, NodeShape node) {
   LoopGroup of;
@@ -36,7 +39,8 @@ TestedLoop::TestedLoop(World* world, const Cloud* cloud, ObservedCluster* seen, 
       seen_(*seen),
       actuation_(*actuation),
       observer_(*observer),
-      fleet_(world, cloud, seen),
+      view_(world, cloud, seen, actuation),
+      options_(ObserveOptionsOf(world->scenario().settings)),
       leader_(std::make_unique<Leader>()),
       chance_(world->scenario().seed, SimPurpose::kLeader) {
   SetUp(*shapes);
@@ -50,7 +54,6 @@ void TestedLoop::SetUp(const ShapesOf& shapes) {
   problem_.decisions = {
       .scale_up = true, .slack = settings.slack_percent > 0, .scale_down = settings.scale_down};
   problem_.slack.rate = kWholeRate / 100 * settings.slack_percent;
-  problem_.growth.max_new_nodes = kMostNewNodes;
   problem_.batch.max_ms = settings.batch_max_ms;
   problem_.scale_down.eligibility.utilization_threshold = settings.utilization_threshold;
   problem_.scale_down.eligibility.gpu_utilization_threshold = settings.utilization_threshold;
@@ -59,8 +62,8 @@ void TestedLoop::SetUp(const ShapesOf& shapes) {
   problem_.scale_down.deletion.timers.unneeded_time_s = settings.unneeded_time_s;
   problem_.scale_down.deletion.timers.unready_time_s = settings.unready_time_s;
   for (int32_t i = 0; i < static_cast<int32_t>(scenario.groups.size()); ++i) {
-    problem_.groups.push_back(
-        GroupOf(scenario.groups[static_cast<size_t>(i)], shapes.Node(i, /*devices=*/true)));
+    templates_.push_back(shapes.Node(i, /*devices=*/true));
+    problem_.groups.push_back(GroupOf(scenario.groups[static_cast<size_t>(i)], templates_.back()));
   }
   for (int32_t i = 0; i < static_cast<int32_t>(scenario.workloads.size()); ++i) {
     pods_.push_back(shapes.Incoming(i));
@@ -76,7 +79,7 @@ void TestedLoop::Start() {
 // --- when it runs ------------------------------------------------------------------------------------------
 
 bool TestedLoop::MustRun() const {
-  return changed_ || acted_ || actuation_.HasProgress() || fleet_.changed() ||
+  return changed_ || acted_ || actuation_.HasProgress() || unwritten_ ||
          world_.scenario().settings.run_every_loop || (next_ms_.has_value() && world_.now_ms() >= *next_ms_);
 }
 
@@ -91,11 +94,11 @@ bool TestedLoop::Run(bool at_interval, WorkBudget* budget) {
   if (world_.now_ms() < leads_from_ms_) return false;
   began_ms_ = world_.now_ms();
   if (seen_.TakeNews()) changed_ = true;
-  if (fleet_.ListMachines()) changed_ = true;
+  if (view_.ListMachines()) changed_ = true;
   if (!MustRun()) return false;
   ++loops_;
   // Where something cannot be found out, nothing is done, and all of it is looked at the next time.
-  if (!fleet_.listed() || (!seen_.registered().empty() && seen_.pods() == 0)) return true;
+  if (!view_.listed() || (!seen_.registered().empty() && seen_.pods() == 0)) return true;
   changed_ = false;
   acted_ = Decide(budget);
   return true;
@@ -132,31 +135,36 @@ void TestedLoop::BecomeLeader() {
   const int64_t clock_ms = world_.scenario().faults.leader_clock_ms;
   leader_->clock_ms = chance_.Between(-clock_ms, clock_ms);
   actuation_.Forget();
-  fleet_.Restart(kept_);
+  if (absl::StatusOr<LoopMemory> memory = DecodeLoopMemory(kept_); memory.ok()) {
+    leader_->memory = *std::move(memory);
+  }
+  view_.Restart();
+  unwritten_ = false;
   problem_.turn = {};
+  problem_.held_nodes.clear();
   problem_.deleting.clear();
   waits_until_ms_ = -1;
   changed_ = true;
 }
 
-void TestedLoop::KeepState() {
+// Before anything is done: the next process knows of it whatever happens.
+void TestedLoop::KeepMemory() {
   const SimFaults& faults = world_.scenario().faults;
   if (faults.leader_ends == 0 && faults.leader_ends_acting == 0) return;
-  if (!fleet_.changed() || chance_.Chance(faults.failed_state_write)) return;
-  if (world_.api_down_since_ms() >= 0) return;
-  kept_ = fleet_.Bytes();
+  std::string bytes = EncodeLoopMemory(leader_->memory);
+  unwritten_ = bytes != kept_;
+  if (!unwritten_ || world_.api_down_since_ms() >= 0 || chance_.Chance(faults.failed_state_write)) return;
+  kept_ = std::move(bytes);
+  unwritten_ = false;
 }
 
 // --- what is found out -------------------------------------------------------------------------------------
 
-// True: something was done.
+// True: something was done, or is remembered otherwise than before.
 bool TestedLoop::Decide(WorkBudget* budget) {
+  const LoopMemory before = leader_->memory;
   TakeProgress();
-  LookAtFleet();
-  const bool gives_up = std::any_of(
-      view_->groups.begin(), view_->groups.end(),
-      [](const FleetGroupView& view) { return !view.delete_failed.empty() || !view.delete_late.empty(); });
-  if (!GiveUp()) return true;
+  Observe();
   WritePending();
   WriteBatch();
   TellProgress();
@@ -167,92 +175,37 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   problem_.drain.unhealthy = WhatIsUnhealthy(seen_.state(), brakes);
   plan_ = PlanLoop(problem_, {&leader_->slack, &leader_->drain}, seen_.snapshot(), budget);
   problem_.turn = plan_.next_turn;
-  NoteBatch();
-  if (!Grow() || !Release() || !Shrink()) return true;
+  problem_.held_nodes = plan_.next_held_nodes;
+  WaitForPods();
+  NoteBatch(plan_, NowMs(), &leader_->memory);
+  NoteTimers(plan_, seen_.state(), &leader_->memory);
+  const std::vector<LoopAction> actions =
+      ActionsOf(view_.observation(), sight_, plan_, seen_.state(), options_, NowMs(), &leader_->memory);
+  view_.Answered();
+  KeepMemory();
   // The planner tells its state only as long as the cluster is the one that it has planned for.
   if (problem_.decisions.scale_down) leader_->drain_state = leader_->drain.state();
-  KeepState();
+  if (!Act(actions)) return true;
   NoteNextTime();
-  const bool starts = std::any_of(plan_.scale_down.remove.begin(), plan_.scale_down.remove.end(),
-                                  [](const DrainRemoval& removal) { return removal.start; }) &&
-                      !fleet_.cools_down();
   // What vanished is held against the loop before, and what was left for want of time comes next.
   const bool goes_on = plan_.scale_down.brake != DrainBrake::kNone || plan_.scale_down.skipped > 0;
-  return gives_up || starts || goes_on || !plan_.growth.empty() || !abandoned_.empty();
+  return goes_on || !actions.empty() || !sight_.marked.abandoned.empty() || leader_->memory != before;
 }
 
-void TestedLoop::NoteBatch() {
+void TestedLoop::WaitForPods() {
   waits_until_ms_ = -1;
-  if (!plan_.batch_wait_ms.has_value()) {
-    leader_->batch_since_ms = -1;
-    return;
-  }
+  if (!plan_.batch_wait_ms.has_value()) return;
   waits_until_ms_ = world_.now_ms() + *plan_.batch_wait_ms;
   RunAgainIn(*plan_.batch_wait_ms);
-  if (leader_->batch_since_ms < 0) leader_->batch_since_ms = world_.now_ms();
 }
 
-void TestedLoop::LookAtFleet() {
-  FindLeaving();
-  std::vector<bool> shrinking(problem_.groups.size());
-  for (const int32_t node : actuation_.under_way()) {
-    shrinking[static_cast<size_t>(world_.node(node).group)] = true;
-  }
-  view_ = &fleet_.Look(leaving_, shrinking, NowMs());
-  PlanWithNodes();
+void TestedLoop::Observe() {
   seen_.Show();
-  problem_.drain.group_of.assign(seen_.slot_end(), -1);
-  for (int32_t i = 0; i < static_cast<int32_t>(problem_.groups.size()); ++i) {
-    CountGroup(i, view_->groups[static_cast<size_t>(i)]);
-  }
-}
-
-void TestedLoop::FindLeaving() {
-  leaving_.assign(static_cast<size_t>(world_.node_end()), false);
-  abandoned_.clear();
-  for (const int32_t node : seen_.registered()) {
-    if (!seen_.Tainted(node) && !actuation_.Acknowledged(node)) continue;
-    if (actuation_.IsGoing(node, fleet_.Lists(world_.node(node).machine))) {
-      leaving_[static_cast<size_t>(node)] = true;
-    } else if (!actuation_.UnderWay(node)) {
-      abandoned_.push_back(node);
-    }
-  }
-  std::sort(abandoned_.begin(), abandoned_.end());
-}
-
-void TestedLoop::PlanWithNodes() {
-  std::vector<bool> not_started(leaving_.size());
-  for (int32_t i = 0; i < static_cast<int32_t>(view_->groups.size()); ++i) {
-    for (const int32_t position : view_->groups[static_cast<size_t>(i)].not_started) {
-      not_started[static_cast<size_t>(fleet_.NodeAt(i, position))] = true;
-    }
-  }
-  for (const int32_t position : view_->other_not_started) {
-    not_started[static_cast<size_t>(fleet_.OtherNodeAt(position))] = true;
-  }
-  for (const int32_t node : seen_.registered()) {
-    using How = ObservedCluster::AsPlanned;
-    const bool abandoned = std::binary_search(abandoned_.begin(), abandoned_.end(), node);
-    seen_.PlanWith(node, abandoned                                ? How::kAbandoned
-                         : not_started[static_cast<size_t>(node)] ? How::kNotStarted
-                                                                  : How::kAsItIs);
-  }
-}
-
-void TestedLoop::CountGroup(int32_t group, const FleetGroupView& view) {
-  LoopGroup& of = problem_.groups[static_cast<size_t>(group)];
-  int64_t started = 0;
-  for (const int32_t position : view.started) {
-    const std::optional<Slot> slot = seen_.SlotOf(fleet_.NodeAt(group, position));
-    if (!slot.has_value()) continue;
-    problem_.drain.group_of[IndexOf(*slot)] = group;
-    ++started;
-  }
-  of.drain.target = started + view.starting + view.coming;
-  const int64_t there = std::max(fleet_.target(group), view.live);
-  of.max_nodes = of.drain.target + std::max<int64_t>(0, world_.group(group).max_nodes - there);
-  of.blocked_reason = view.back_off.has_value() ? "back-off" : view_->unhealthy;
+  sight_ = ObserveLoop(seen_.state(), view_.Observe(), std::exchange(leader_->outcomes, {}), options_,
+                       NowMs(), &leader_->memory);
+  seen_.ShowAs(NodesAsPlanned(seen_.state(), sight_));
+  for (size_t i = 0; i < templates_.size(); ++i) problem_.groups[i].node = templates_[i];
+  UseSight(sight_, std::vector<bool>(templates_.size(), true), seen_.state(), &problem_);
 }
 
 void TestedLoop::WritePending() {
@@ -267,14 +220,10 @@ void TestedLoop::WritePending() {
 }
 
 void TestedLoop::WriteBatch() {
-  const SimSettings& settings = world_.scenario().settings;
   GrowthBatch& batch = problem_.batch;
-  // The pods that began it may be gone, and others come in their place for ever.
-  const bool over =
-      leader_->batch_since_ms >= 0 && world_.now_ms() - leader_->batch_since_ms >= settings.batch_max_ms;
-  batch.idle_ms = over ? 0 : settings.batch_idle_ms;
+  batch.idle_ms = world_.scenario().settings.batch_idle_ms;
   batch.since_growth_ms.reset();
-  if (leader_->grown_ms >= 0) batch.since_growth_ms = world_.now_ms() - leader_->grown_ms;
+  BeginBatch(leader_->memory, NowMs(), &batch);
   batch.ages.clear();
   for (const int32_t workload : asked_about_) {
     const auto [first_ms, last_ms] = seen_.CameMs(workload);
@@ -283,50 +232,42 @@ void TestedLoop::WriteBatch() {
   }
 }
 
-// As the engine does with the progress that the shim reports.
-void TestedLoop::StartToGo(const std::string& name, DrainState* state) const {
-  const std::optional<Slot> slot = seen_.state().Find(name);
-  if (!slot.has_value()) return;
-  DeletingNode deleting = {name, seen_.state().traits(*slot).uid, NowS(), /*drain=*/true, {}};
-  const auto found = std::find_if(state->unneeded.begin(), state->unneeded.end(),
-                                  [&](const UnneededNode& node) { return node.node == name; });
-  if (found != state->unneeded.end()) {
-    deleting.risky = found->risky;
-    deleting.left_out = found->start;
-    deleting.drain = std::any_of(found->hints.begin(), found->hints.end(), [](const DestinationHint& hint) {
-      return !hint.pod.starts_with("placeholder/");
-    });
-    deleting.hints = std::move(found->hints);
-    state->unneeded.erase(found);
-  }
-  state->deleting.push_back(std::move(deleting));
-}
-
 void TestedLoop::TakeProgress() {
   progress_ = actuation_.TakeProgress();
-  for (const int32_t node : progress_.removed) fleet_.NoteRemoval(world_.node(node).machine);
+  for (const int32_t node : progress_.removed) {
+    const int32_t machine = world_.node(node).machine;
+    leader_->outcomes.removals.push_back(
+        {world_.group(world_.machine(machine).group).name, LoopView::MachineId(machine)});
+    leader_->outcomes.acknowledged.push_back(ObservedCluster::NodeUid(node));
+  }
 }
 
+// As the engine does with what clients tell it.
 void TestedLoop::TellProgress() {
-  Actuation::Progress progress = std::move(progress_);
-  // The planner may still count them among those that go.
-  progress.failed.insert(progress.failed.end(), abandoned_.begin(), abandoned_.end());
+  const Actuation::Progress progress = std::exchange(progress_, {});
+  const ClusterState& cluster = seen_.state();
   DrainState& state = leader_->drain_state;
-  for (const DeletingNode& deleting : state.deleting) {
-    const std::optional<Slot> slot = seen_.state().Find(deleting.node);
-    const int32_t node = slot.has_value() ? seen_.NodeIn(*slot) : -1;
-    // The cloud has said that it deletes it, and still lists it: it holds no place any more.
-    if (node >= 0 && actuation_.Acknowledged(node) &&
-        world_.now_ms() - world_.node(node).asked_ms >= kDeletionPatienceMs) {
-      progress.failed.push_back(node);
-    }
+  bool tells = !progress.evicted.empty();
+  if (state.at_s < 0) {
+    const TimerOptions& timers = problem_.scale_down.deletion.timers;
+    state = StateFromTimers(cluster, timers, NowS(),
+                            KnownTimers(leader_->memory, cluster, NowS(), timers.candidate_ttl_s));
+    tells = true;
   }
-  problem_.deleting = state.deleting;
-  if (progress.started.empty() && progress.failed.empty() && progress.evicted.empty()) return;
-  for (const int32_t node : progress.started) StartToGo(seen_.NodeName(node), &state);
-  for (const int32_t node : progress.failed) {
+  std::vector<std::string> failed;
+  for (const int32_t node : progress.failed) failed.push_back(seen_.NodeName(node));
+  // The planner may still count them among those that go.
+  for (const std::vector<NodeMark>* const marks : {&sight_.marked.abandoned, &sight_.marked.stuck}) {
+    for (const NodeMark& mark : *marks) failed.emplace_back(cluster.name(mark.slot));
+  }
+  for (const int32_t node : progress.started) {
     const std::string name = seen_.NodeName(node);
-    std::erase_if(state.deleting, [&](const DeletingNode& deleting) { return deleting.node == name; });
+    tells = tells || !IsDeleting(state, name);
+    NoteStarted(name, NowS(), cluster, &state);
+  }
+  for (const std::string& name : failed) {
+    tells = tells || IsDeleting(state, name);
+    NoteFailed(name, &state);
   }
   for (const Actuation::EvictedPod& evicted : progress.evicted) {
     leader_->evicted_s = kSimEpochS + (evicted.at_ms + leader_->clock_ms) / 1000;
@@ -336,7 +277,7 @@ void TestedLoop::TellProgress() {
                                       problem_.names});
   }
   problem_.deleting = state.deleting;
-  leader_->drain.ReplaceState(std::move(state));
+  if (tells) leader_->drain.ReplaceState(std::move(state));
 }
 
 }  // namespace loadline

@@ -9,21 +9,23 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "core/drain/planner.h"
+#include "core/loop/loop_actions.h"
+#include "core/loop/loop_memory.h"
+#include "core/loop/loop_sight.h"
 #include "core/loop/plan_loop.h"
 #include "core/sim/actuation.h"
 #include "core/sim/cloud.h"
-#include "core/sim/fleet_look.h"
+#include "core/sim/loop_view.h"
 #include "core/sim/observed_cluster.h"
 #include "core/slack/slack_planner.h"
 
 namespace loadline {
 
-// Asks LookAtFleet() and PlanLoop() once per scan interval, when growth has waited for long enough and soon
-// after a node has gone, and carries out what they answer. Cluster state, snapshot and planners live on from
-// loop to loop, until the process that leads ends: the next one has what was kept of the fleet, and the
-// taints of nodes.
+// Observes, plans and acts once per scan interval, when growth has waited for long enough and soon after a
+// node has gone: ObserveLoop(), PlanLoop() and ActionsOf(), as for a client with a real cluster. Cluster
+// state, snapshot and planners live on from loop to loop, until the process that leads ends: the next one
+// has the bytes of the memory as they were last written, and the marks of nodes.
 //
 // A loop before which nothing has changed since one that did nothing, and no timer has ended, would do
 // nothing: it is not run, unless SimSettings::run_every_loop.
@@ -47,13 +49,10 @@ class TestedLoop {
   struct Leader {
     DrainPlanner drain;
     SlackPlanner slack;
-    DrainState drain_state;  // of the last loop, where something is to be told
-    // Since when a node waits that an earlier process was about to remove.
-    absl::flat_hash_map<int32_t, int64_t> inherited_ms;
-    int64_t clock_ms = 0;  // by how much its clock is ahead
-    // When groups last grew for pods, and since when growth has waited in each plan; -1: never, it does not.
-    int64_t grown_ms = -1;
-    int64_t batch_since_ms = -1;
+    DrainState drain_state;  // of the last loop
+    LoopMemory memory;
+    LoopOutcomes outcomes;  // since the last loop
+    int64_t clock_ms = 0;   // by how much its clock is ahead
     int64_t evicted_s = 0;  // the last eviction
   };
 
@@ -65,25 +64,23 @@ class TestedLoop {
   // Where the process may end: true if it does.
   bool Ends();
   void BecomeLeader();
-  void KeepState();
+  void KeepMemory();
 
   // What is found out.
-  void LookAtFleet();
-  void FindLeaving();
-  void CountGroup(int32_t group, const FleetGroupView& view);
-  void PlanWithNodes();
+  void Observe();
   void WritePending();
   void WriteBatch();
   void TakeProgress();
   void TellProgress();
-  void NoteBatch();
-  void StartToGo(const std::string& name, DrainState* state) const;
+  void WaitForPods();
 
   // What is done. False: the process has ended.
-  bool GiveUp();
-  bool Grow();
-  bool Release();
-  bool Shrink();
+  bool Act(const std::vector<LoopAction>& actions);
+  bool ActOn(const LoopAction& action);
+  void Grow(const LoopAction& action);
+  void DeleteMachines(const LoopAction& action);
+  void Remove(const LoopAction& action);
+  void NoteOutcome(const LoopAction& action, CloudAnswer answer);
 
   void NoteNextTime();
   void RunAgainIn(int64_t after_ms);
@@ -92,18 +89,19 @@ class TestedLoop {
   ObservedCluster& seen_;
   Actuation& actuation_;
   ActObserver& observer_;
-  FleetLook fleet_;
-  const FleetView* view_ = nullptr;
-  std::vector<IncomingPod> pods_;  // by workload
-  std::vector<bool> leaving_;      // nodes
-  std::vector<int32_t> abandoned_;
+  LoopView view_;
+  ObserveOptions options_;
+  LoopSight sight_;
+  std::vector<IncomingPod> pods_;     // by workload
+  std::vector<NodeShape> templates_;  // by group
   Actuation::Progress progress_;
   LoopProblem problem_;
   std::vector<int32_t> asked_about_;  // workloads, by position in problem_.pending
   LoopPlan plan_;                     // of the last loop: the drain planner refers to it
   std::unique_ptr<Leader> leader_;
   RandomStream chance_;
-  std::string kept_;  // the state of the fleet, as bytes
+  std::string kept_;  // the memory, as bytes
+  bool unwritten_ = false;
   int64_t leads_from_ms_ = 0;
   int64_t began_ms_ = 0;         // the last loop
   int64_t again_ms_ = -1;        // when one runs before its interval

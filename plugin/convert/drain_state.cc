@@ -7,8 +7,8 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/drain/drain_progress.h"
 #include "core/drain/node_reason.h"
 #include "plugin/convert/drain_pod.h"
 #include "plugin/convert/fields.h"
@@ -75,26 +75,6 @@ void RemoveRepeats(size_t first, DecodedDrainState* state) {
   }
   evictions.resize(kept);
   state->evicted.resize(kept);
-}
-
-// Moves a node from those that may go to those that are being deleted. Of one that is not known to be the
-// former, a drain is assumed.
-void Start(const std::string& name, int64_t now_s, const ClusterState& cluster, DrainState* state) {
-  const auto is_named = [&](const auto& node) { return node.node == name; };
-  const std::optional<Slot> slot = cluster.Find(name);
-  if (!slot.has_value() || absl::c_any_of(state->deleting, is_named)) return;
-  DeletingNode deleting = {name, cluster.traits(*slot).uid, now_s, /*drain=*/true, {}};
-  const auto found = absl::c_find_if(state->unneeded, is_named);
-  if (found != state->unneeded.end()) {
-    deleting.risky = found->risky;
-    deleting.left_out = found->start;
-    deleting.drain = absl::c_any_of(found->hints, [](const DestinationHint& hint) {
-      return !absl::StartsWith(hint.pod, "placeholder/");
-    });
-    deleting.hints = std::move(found->hints);
-    state->unneeded.erase(found);
-  }
-  state->deleting.push_back(std::move(deleting));
 }
 
 absl::Status CheckTimes(const v1::DrainState& message) {
@@ -211,9 +191,7 @@ v1::DrainState EncodeDrainState(const DrainState& state, const std::vector<v1::E
 }
 
 bool TellsMore(const v1::DrainProgress& message, const ClusterState& cluster, const DrainState& state) {
-  const auto is_deleting = [&](const std::string& name) {
-    return absl::c_any_of(state.deleting, [&](const DeletingNode& node) { return node.node == name; });
-  };
+  const auto is_deleting = [&](const std::string& name) { return IsDeleting(state, name); };
   return message.evicted_size() > 0 || absl::c_any_of(message.failed(), is_deleting) ||
          absl::c_any_of(message.started(), [&](const std::string& name) {
            return cluster.Find(name).has_value() && !is_deleting(name);
@@ -225,10 +203,8 @@ absl::Status ApplyDrainProgress(const v1::DrainProgress& message, int64_t now_s,
   if (absl::Status status = CheckSize("evicted", message.evicted_size(), kMaxEvictedPods); !status.ok()) {
     return status;
   }
-  for (const std::string& name : message.started()) Start(name, now_s, view->cluster(), &state->state);
-  for (const std::string& name : message.failed()) {
-    std::erase_if(state->state.deleting, [&](const DeletingNode& node) { return node.node == name; });
-  }
+  for (const std::string& name : message.started()) NoteStarted(name, now_s, view->cluster(), &state->state);
+  for (const std::string& name : message.failed()) NoteFailed(name, &state->state);
   const size_t known = state->evicted.size();
   for (int i = 0; i < message.evicted_size(); ++i) {
     const std::string field = absl::StrCat("evicted[", i, "]");

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "core/drain/being_deleted.h"
 #include "core/drain/brakes.h"
+#include "core/drain/drain_progress.h"
 #include "core/drain/timers.h"
 #include "core/drain/vanished_pods.h"
 #include "plugin/convert/text.h"
@@ -15,25 +15,11 @@ namespace loadline {
 namespace {
 
 // What is known where nothing is remembered.
-DrainState StateFromTaints(const ClusterState& cluster, const TimerOptions& options, int64_t now_s,
-                           const DrainTurn::Timers& timers) {
-  std::vector<TaintedNode> nodes = RestoreTimers(cluster, options, now_s).unneeded;
-  if (timers != nullptr) {
-    // They are first: soft taints are written some time later.
-    std::vector<TaintedNode> known = timers(now_s, options.candidate_ttl_s);
-    absl::flat_hash_set<Slot> slots;
-    for (const TaintedNode& node : known) slots.insert(node.slot);
-    for (const TaintedNode& node : nodes) {
-      if (!slots.contains(node.slot)) known.push_back(node);
-    }
-    nodes = std::move(known);
-  }
-  DrainState state;
-  for (const TaintedNode& node : nodes) {
-    const absl::string_view name = cluster.name(node.slot);
-    state.unneeded.push_back({std::string(name), cluster.traits(node.slot).uid, node.since_s, {}});
-  }
-  return state;
+DrainState FirstState(const ClusterState& cluster, const TimerOptions& options, int64_t now_s,
+                      const DrainTurn::Timers& timers) {
+  std::vector<TaintedNode> known;
+  if (timers != nullptr) known = timers(now_s, options.candidate_ttl_s);
+  return StateFromTimers(cluster, options, now_s, known);
 }
 
 // The state that the question goes out from; nullopt: it is the one that the planner has.
@@ -47,7 +33,7 @@ absl::StatusOr<std::optional<DecodedDrainState>> StateOf(const v1::PlanDrainRequ
     if (!handed_in.ok()) return Annotate(handed_in.status(), "state");
     state = *std::move(handed_in);
   } else if (kept.last.state.at_s < 0) {
-    state.emplace().state = StateFromTaints(view->cluster(), options, request.now_s(), timers);
+    state.emplace().state = FirstState(view->cluster(), options, request.now_s(), timers);
   }
   const DecodedDrainState& before = state.has_value() ? *state : kept.last;
   if (!TellsMore(request.progress(), view->cluster(), before.state)) return state;

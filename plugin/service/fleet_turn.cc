@@ -4,17 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/loop/loop_memory_bytes.h"
+#include "core/loop/loop_timers.h"
 
 namespace loadline {
-namespace {
-
-uint64_t TimerKey(const ClusterState& cluster, Slot slot) {
-  const std::string& uid = cluster.traits(slot).uid;
-  return FleetKey(uid.empty() ? cluster.name(slot) : absl::string_view(uid));
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<FleetTurn>> FleetTurn::Begin(const v1::PlanLoopRequest& request,
                                                             const DecodedProblem& growth,
                                                             const LoopDecisions& decisions, View* view) {
@@ -59,16 +51,7 @@ void FleetTurn::AddProgress(v1::PlanDrainRequest* drain) const {
 }
 
 std::vector<TaintedNode> FleetTurn::Timers(int64_t now_s, int64_t ttl_s) const {
-  std::vector<TaintedNode> timers;
-  const ClusterState& cluster = view_.cluster();
-  for (int32_t i = 0; i < cluster.slot_end() && !memory_.unneeded_since_s.empty(); ++i) {
-    if (!cluster.Occupied(Slot{i})) continue;
-    const auto found = memory_.unneeded_since_s.find(TimerKey(cluster, Slot{i}));
-    if (found == memory_.unneeded_since_s.end() || found->second > now_s || now_s - found->second > ttl_s)
-      continue;
-    timers.push_back({Slot{i}, found->second});
-  }
-  return timers;
+  return KnownTimers(memory_, view_.cluster(), now_s, ttl_s);
 }
 
 void FleetTurn::Use(LoopProblem* problem) const {
@@ -79,12 +62,7 @@ void FleetTurn::Use(LoopProblem* problem) const {
 v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan& plan) {
   const ClusterState& cluster = view_.cluster();
   NoteBatch(plan, fleet_.now_ms, &memory_);
-  if (plan.scale_down_problem != nullptr) {
-    memory_.unneeded_since_s.clear();
-    for (const DrainRemoval& removal : plan.scale_down.remove) {
-      memory_.unneeded_since_s.emplace(TimerKey(cluster, removal.slot), removal.since_s);
-    }
-  }
+  NoteTimers(plan, cluster, &memory_);
   const std::vector<LoopAction> actions =
       ActionsOf(fleet_.seen, sight_, plan, cluster, fleet_.options, fleet_.now_ms, &memory_);
   v1::LoopFleetAnswer answer = EncodeLoopFleet(fleet_.seen, sight_, problem, plan, actions);

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -90,13 +89,9 @@ func (f *scenarioFlags) run(ctx context.Context, from *engineFlags) ([]*scenario
 		if name == "" {
 			continue
 		}
-		content, err := os.ReadFile(name)
+		_, read, err := scenario.Load(name)
 		if err != nil {
 			return nil, err
-		}
-		_, read, err := scenario.Parse(content)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		result, err := simulateScenario(ctx, conn,
 			&loadlinev1.SimulateRequest{Scenario: read, Days: f.days, Seed: f.seed})

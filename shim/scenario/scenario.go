@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -30,8 +32,34 @@ type file struct {
 	Spec json.RawMessage `json:"spec"`
 }
 
-// Parse reads one document and returns its name and the scenario. Errors name the field.
+// Load reads a file of one document, and the traces that it names, whose paths are relative to it.
+func Load(path string) (name string, scenario *loadlinev1.Scenario, err error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", nil, err
+	}
+	name, scenario, err = ParseWith(content, func(trace string) ([]byte, error) {
+		if !filepath.IsAbs(trace) {
+			trace = filepath.Join(filepath.Dir(path), trace)
+		}
+		return os.ReadFile(trace)
+	})
+	if err != nil {
+		return "", nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return name, scenario, nil
+}
+
+// Parse reads one document that names no trace, and returns its name and the scenario. Errors name the field.
 func Parse(document []byte) (name string, scenario *loadlinev1.Scenario, err error) {
+	return ParseWith(document, func(string) ([]byte, error) {
+		return nil, errors.New("no file can be read here")
+	})
+}
+
+// ParseWith is Parse of a document whose traces are read by a function.
+func ParseWith(document []byte, readTrace func(string) ([]byte, error)) (name string,
+	scenario *loadlinev1.Scenario, err error) {
 	content, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
 		return "", nil, err
@@ -51,8 +79,12 @@ func Parse(document []byte) (name string, scenario *loadlinev1.Scenario, err err
 	if len(read.Spec) == 0 {
 		return "", nil, errors.New("spec: is missing")
 	}
+	spec, traced, err := takeTraces(read.Spec, readTrace)
+	if err != nil {
+		return "", nil, err
+	}
 	scenario = &loadlinev1.Scenario{}
-	if err := protojson.Unmarshal(read.Spec, scenario); err != nil {
+	if err := protojson.Unmarshal(spec, scenario); err != nil {
 		// Behind the library's prefix is a space that differs from build to build, and a position in text that nobody
 		// wrote.
 		text := strings.TrimSpace(strings.TrimPrefix(err.Error(), "proto:"))
@@ -61,5 +93,6 @@ func Parse(document []byte) (name string, scenario *loadlinev1.Scenario, err err
 		}
 		return "", nil, fmt.Errorf("spec: %s", strings.TrimSpace(strings.ReplaceAll(text, "\u00a0", " ")))
 	}
+	scenario.Workloads = append(scenario.Workloads, traced...)
 	return read.Metadata.Name, scenario, nil
 }

@@ -67,6 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
          .deleting_ago_s = 300,
          .state = MachineState::kDeleting,
          .going = true},
+        {.name = "DeletedBySomebodyElse", .state = MachineState::kDeleting, .going = true},
         {.name = "AskedLongAgoAndGone", .deleting_ago_s = 300, .listed = false, .going = true},
         {.name = "Acknowledged", .deleting_ago_s = 10, .acknowledged_by_mark = true, .going = true},
         {.name = "AcknowledgedLongAgo",

@@ -159,6 +159,24 @@ TEST(SimulationTest, ANewLeaderGoesOnFromTheStateThatWasKept) {
   EXPECT_EQ(SimulateAll(scenario).growths, 1) << "nothing is remembered, and no machine is ever late";
 }
 
+// Load that falls once, and nobody leads for long enough to see a node out: each new one leads from fifteen
+// seconds after the hour to the next.
+TEST(SimulationTest, ANewLeaderGoesOnWithTheTimersOfNodes) {
+  Scenario scenario = SmallScenario(4);
+  scenario.settings.slack_percent = 0;
+  scenario.settings.unneeded_time_s = 3'590;
+  scenario.settings.unready_time_s = 3'590;
+  scenario.settings.utilization_threshold = 1;
+  scenario.workloads[0].bursts.push_back({600, 3'600, 36});
+  scenario.faults.leader_ends = 1'000'000;
+  const SimResult result = SimulateAll(scenario);
+  EXPECT_THAT(result.violations, IsEmpty());
+  EXPECT_EQ(result.nodes_added, 10);
+  EXPECT_GE(result.nodes_removed, 5);
+  scenario.faults.failed_state_write = 1'000'000;
+  EXPECT_EQ(SimulateAll(scenario).nodes_removed, 0) << "nothing is remembered, and each timer begins anew";
+}
+
 TEST(SimulationTest, ANodeWhoseRemovalIsLeftBehindIsGivenBackOrGoes) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Scenario scenario = SmallScenario(40);

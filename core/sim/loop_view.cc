@@ -1,0 +1,172 @@
+#include "core/sim/loop_view.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "core/loop/hand_over.h"
+#include "core/loop/see_fleet.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kMsOfMinute = 60'000;
+constexpr int64_t kMostNewNodes = 1'000;  // of one loop
+
+MachineState StateOf(const SimMachine& machine) {
+  switch (machine.state) {
+    case SimMachine::State::kOrdered:
+      return machine.phantom ? MachineState::kRunning : MachineState::kCreating;
+    case SimMachine::State::kRunning:
+      return MachineState::kRunning;
+    case SimMachine::State::kDeleting:
+    case SimMachine::State::kGone:
+      return MachineState::kDeleting;
+  }
+  return MachineState::kUnknown;
+}
+
+// The earliest of some times that lie ahead.
+class Earliest {
+ public:
+  explicit Earliest(int64_t now_ms) : now_ms_(now_ms) {}
+  void Note(int64_t at_ms) {
+    if (at_ms > now_ms_) first_ms_ = std::min(first_ms_.value_or(at_ms), at_ms);
+  }
+  void Note(const std::optional<int64_t>& since_ms, int64_t period_ms) {
+    if (since_ms.has_value()) Note(*since_ms + period_ms);
+  }
+  std::optional<int64_t> first_ms() const { return first_ms_; }
+
+ private:
+  int64_t now_ms_;
+  std::optional<int64_t> first_ms_;
+};
+
+void NoteFleet(const FleetState& state, const FleetOptions& options, Earliest* next) {
+  for (const auto& [key, machine] : state.machines) {
+    next->Note(machine.missing_since_ms, options.provision_ms);
+    next->Note(machine.given_up_ms, options.deletion_patience_ms);
+  }
+  for (const auto& [key, group] : state.groups) {
+    next->Note(group.short_since_ms, options.provision_ms);
+    if (group.request.has_value()) next->Note(group.request->until_ms);
+    if (!group.back_off.has_value()) continue;
+    next->Note(group.back_off->until_ms);
+    next->Note(group.back_off->since_ms + options.back_off.reset_ms + 1);
+  }
+  next->Note(state.grown_ms, options.after_add_ms);
+  next->Note(state.deleted_ms, options.after_delete_ms);
+  next->Note(state.taint_failed_ms, options.after_failure_ms);
+}
+
+}  // namespace
+
+ObserveOptions ObserveOptionsOf(const SimSettings& settings) {
+  ObserveOptions options;
+  options.max_new_nodes = kMostNewNodes;
+  FleetOptions& fleet = options.fleet;
+  fleet.provision_ms = settings.max_node_provision_s * 1000;
+  fleet.startup_ms = 15 * kMsOfMinute;
+  fleet.back_off = {5 * kMsOfMinute, 30 * kMsOfMinute, 180 * kMsOfMinute};
+  fleet.deletion_patience_ms = kDeletionPatienceMs;
+  fleet.max_deletions = settings.max_scale_down_parallelism;
+  fleet.ok_unready_nodes = 3;
+  fleet.max_unready_percent = 45;
+  fleet.after_add_ms = settings.after_add_s * 1000;
+  fleet.after_delete_ms = settings.after_delete_s * 1000;
+  fleet.after_failure_ms = settings.after_failure_s * 1000;
+  return options;
+}
+
+LoopView::LoopView(const World* world, const Cloud* cloud, const ObservedCluster* seen,
+                   const Actuation* actuation)
+    : world_(*world),
+      cloud_(*cloud),
+      seen_(*seen),
+      actuation_(*actuation),
+      list_(world->scenario().seed, SimPurpose::kCloudList) {
+  const std::vector<SimGroup>& groups = world_.scenario().groups;
+  machines_.resize(groups.size());
+  for (const SimGroup& of : groups) {
+    CloudGroup& group = told_.groups.emplace_back();
+    group.name = of.name;
+    group.min_nodes = of.min_nodes;
+    group.max_nodes = of.max_nodes;
+    if (of.gpus > 0) group.template_devices.push_back(FleetKey(ShapesOf::kGpuName));
+  }
+  told_.first = true;
+}
+
+std::string LoopView::MachineId(int32_t machine) { return absl::StrCat("m", machine); }
+
+bool LoopView::ListMachines() {
+  listed_now_ = !list_.Chance(world_.scenario().faults.failed_list);
+  if (!listed_now_ || version_ == cloud_.version()) return false;
+  version_ = cloud_.version();
+  for (int32_t i = 0; i < static_cast<int32_t>(machines_.size()); ++i) {
+    CloudGroup& group = told_.groups[static_cast<size_t>(i)];
+    group.target = cloud_.target(i);
+    machines_[static_cast<size_t>(i)] = cloud_.machines(i);
+    group.machines.clear();
+    for (const int32_t machine : cloud_.machines(i)) {
+      CloudMachine& entry = group.machines.emplace_back();
+      entry.id = MachineId(machine);
+      entry.state = StateOf(world_.machine(machine));
+      if (world_.machine(machine).faulty) entry.fault = MachineFault{"no-such-image", "", false};
+    }
+  }
+  return true;
+}
+
+void LoopView::Restart() {
+  told_.first = true;
+  version_ = -1;
+}
+
+const LoopObservation& LoopView::Observe() {
+  for (size_t i = 0; i < machines_.size(); ++i) {
+    for (size_t k = 0; k < machines_[i].size(); ++k) {
+      told_.groups[i].machines[k].node = seen_.SlotOfMachine(machines_[i][k]);
+    }
+  }
+  told_.marks.clear();
+  for (const int32_t node : seen_.registered()) {
+    const std::optional<Slot> slot = seen_.SlotOf(node);
+    if (!slot.has_value() || !seen_.Tainted(node)) continue;
+    const int64_t asked_ms = world_.node(node).asked_ms;
+    NodeMark& mark = told_.marks.emplace_back();
+    mark.slot = *slot;
+    if (asked_ms >= 0) mark.deleting_s = kSimEpochS + asked_ms / 1000;
+    mark.acknowledged = actuation_.Acknowledged(node);
+  }
+  told_.under_way.clear();
+  for (const int32_t node : actuation_.under_way()) {
+    const bool is_shown = seen_.Registered(node);
+    told_.under_way.push_back(
+        {is_shown ? seen_.SlotOf(node) : std::nullopt, world_.group(world_.node(node).group).name});
+  }
+  return told_;
+}
+
+std::optional<int64_t> NextLookMs(const LoopMemory& memory, const LoopObservation& told,
+                                  const ClusterState& cluster, const FleetOptions& options, int64_t now_ms) {
+  Earliest next(now_ms);
+  NoteFleet(memory.fleet, options, &next);
+  for (const auto& [node, since_ms] : memory.abandoned_since_ms) next.Note(since_ms + kHandOverMs);
+  for (const auto& [group, refused_ms] : memory.swap_refused_ms) next.Note(refused_ms + kSwapRefusedForMs);
+  // Until then the cloud may come to say that it deletes them.
+  for (const NodeMark& mark : told.marks) {
+    if (mark.deleting_s > 0) next.Note(mark.deleting_s * 1000 + options.deletion_patience_ms);
+  }
+  const bool has_devices = std::any_of(told.groups.begin(), told.groups.end(), [](const CloudGroup& group) {
+    return !group.template_devices.empty();
+  });
+  for (int32_t i = 0; i < cluster.slot_end(); ++i) {
+    // What groups with devices come to offer depends on how old their nodes are.
+    if (!cluster.Occupied(Slot{i}) || (!has_devices && HasStarted(cluster, Slot{i}))) continue;
+    next.Note(cluster.traits(Slot{i}).created_s.value_or(0) * 1000 + options.startup_ms);
+  }
+  return next.first_ms();
+}
+
+}  // namespace loadline

@@ -1,0 +1,66 @@
+// What the client of the loop tells it of cloud and cluster, as they are.
+#ifndef LOADLINE_CORE_SIM_LOOP_VIEW_H_
+#define LOADLINE_CORE_SIM_LOOP_VIEW_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/loop/loop_memory.h"
+#include "core/loop/loop_observation.h"
+#include "core/sim/actuation.h"
+#include "core/sim/cloud.h"
+#include "core/sim/observed_cluster.h"
+#include "core/sim/world.h"
+
+namespace loadline {
+
+// As the autoscaler has it where nobody says otherwise.
+ObserveOptions ObserveOptionsOf(const SimSettings& settings);
+
+// Lists machines, and finds their nodes among those that the loop sees.
+class LoopView {
+ public:
+  // All outlive it.
+  LoopView(const World* world, const Cloud* cloud, const ObservedCluster* seen, const Actuation* actuation);
+
+  // Has the cloud list its machines. False: nothing has changed, or it does not answer. Cost: O(machines)
+  // where something has.
+  bool ListMachines();
+  // It has answered the last time.
+  bool listed() const { return listed_now_; }
+  // A process that lists for the first time.
+  void Restart();
+
+  // Of the machines that were listed and the nodes that are shown. Cost: O(machines + nodes).
+  const LoopObservation& Observe();
+  const LoopObservation& observation() const { return told_; }
+  // The loop has answered to it.
+  void Answered() { told_.first = false; }
+  // The machine at a position of CloudGroup::machines.
+  int32_t MachineAt(int32_t group, int32_t position) const {
+    return machines_[static_cast<size_t>(group)][static_cast<size_t>(position)];
+  }
+  static std::string MachineId(int32_t machine);
+
+ private:
+  const World& world_;
+  const Cloud& cloud_;
+  const ObservedCluster& seen_;
+  const Actuation& actuation_;
+  LoopObservation told_;
+  std::vector<std::vector<int32_t>> machines_;  // by group, as told
+  int64_t version_ = -1;
+  bool listed_now_ = true;
+  RandomStream list_;
+};
+
+// When a look at what was told may find out something else although nothing changes, by the clock of the
+// loop; nullopt: never.
+std::optional<int64_t> NextLookMs(const LoopMemory& memory, const LoopObservation& told,
+                                  const ClusterState& cluster, const FleetOptions& options, int64_t now_ms);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_SIM_LOOP_VIEW_H_
