@@ -27,6 +27,8 @@ class EligibleNodes {
     std::vector<DrainGroup> groups;
     std::vector<int32_t> group_of;
     std::vector<Slot> chosen;
+    std::vector<ReplacedNode> replaced;
+    std::vector<Slot> takes_replaced_pods;
     friend bool operator==(const Basis&, const Basis&) = default;
   };
 

@@ -73,12 +73,19 @@ std::vector<TaintedNode> FleetTurn::Timers(int64_t now_s, int64_t ttl_s) const {
 
 void FleetTurn::Use(LoopProblem* problem) const {
   UseSight(sight_, fleet_.cloud_template, view_.cluster(), problem);
+  problem->replacement.now_ms = fleet_.now_ms;
+  problem->replacement.moves = memory_.moves;
+  problem->replacement.resting_since_ms = memory_.resting_since_ms;
   BeginBatch(memory_, fleet_.now_ms, &problem->batch);
 }
 
 v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan& plan) {
   const ClusterState& cluster = view_.cluster();
   NoteBatch(plan, fleet_.now_ms, &memory_);
+  if (fleet_.options.acts) {
+    memory_.moves = plan.replacement.moves;
+    memory_.resting_since_ms = plan.replacement.resting_since_ms;
+  }
   if (plan.scale_down_problem != nullptr) {
     memory_.unneeded_since_s.clear();
     for (const DrainRemoval& removal : plan.scale_down.remove) {
