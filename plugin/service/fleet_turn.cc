@@ -4,16 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/loop/loop_memory_bytes.h"
+#include "core/loop/replacement.h"
 
 namespace loadline {
-namespace {
-
-uint64_t TimerKey(const ClusterState& cluster, Slot slot) {
-  const std::string& uid = cluster.traits(slot).uid;
-  return FleetKey(uid.empty() ? cluster.name(slot) : absl::string_view(uid));
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<FleetTurn>> FleetTurn::Begin(const v1::PlanLoopRequest& request,
                                                             const DecodedProblem& growth,
@@ -63,7 +56,7 @@ std::vector<TaintedNode> FleetTurn::Timers(int64_t now_s, int64_t ttl_s) const {
   const ClusterState& cluster = view_.cluster();
   for (int32_t i = 0; i < cluster.slot_end() && !memory_.unneeded_since_s.empty(); ++i) {
     if (!cluster.Occupied(Slot{i})) continue;
-    const auto found = memory_.unneeded_since_s.find(TimerKey(cluster, Slot{i}));
+    const auto found = memory_.unneeded_since_s.find(KeyOfNode(cluster, Slot{i}));
     if (found == memory_.unneeded_since_s.end() || found->second > now_s || now_s - found->second > ttl_s)
       continue;
     timers.push_back({Slot{i}, found->second});
@@ -89,7 +82,7 @@ v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan
   if (plan.scale_down_problem != nullptr) {
     memory_.unneeded_since_s.clear();
     for (const DrainRemoval& removal : plan.scale_down.remove) {
-      memory_.unneeded_since_s.emplace(TimerKey(cluster, removal.slot), removal.since_s);
+      memory_.unneeded_since_s.emplace(KeyOfNode(cluster, removal.slot), removal.since_s);
     }
   }
   const std::vector<LoopAction> actions =
