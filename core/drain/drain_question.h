@@ -18,6 +18,7 @@
 #include "core/drain/deletion.h"
 #include "core/drain/disruption_budgets.h"
 #include "core/drain/drain_group.h"
+#include "core/drain/drain_state.h"
 #include "core/drain/eligibility.h"
 #include "core/drain/node_utilization.h"
 #include "core/drain/pod_ref.h"
@@ -51,6 +52,14 @@ struct PodsOnTheWay {
   int64_t count = 1;
 };
 
+// A node that is replaced: it goes however full it is, without a timer, before all others, and its pods go
+// where the hints say as far as they fit there.
+struct ReplacedNode {
+  Slot slot = Slot{-1};
+  std::vector<DestinationHint> hints;
+  friend bool operator==(const ReplacedNode&, const ReplacedNode&) = default;
+};
+
 // What is known of the cluster. It outlives the call.
 struct DrainProblem {
   const ClusterState* cluster = nullptr;
@@ -74,6 +83,10 @@ struct DrainProblem {
   std::vector<PodsOnTheWay> on_the_way;
   // Nodes that pods are nominated to, and that do not start to go therefore: their timers go on.
   std::vector<Slot> nominated;
+  // Nodes that are replaced now, in the order in which they are tried, and those that take their pods: these
+  // are no candidates. No node is both.
+  std::vector<ReplacedNode> replaced;
+  std::vector<Slot> takes_replaced_pods;
   // Not empty: only these nodes are candidates, tried in this order, and no other order competes.
   std::vector<Slot> walk;
   // Seconds since 1970.

@@ -50,6 +50,7 @@ Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& ques
   }
   const NodeTraits& traits = state.traits(question.slot);
   if (const auto reason = ReasonOfAnnotations(traits)) return stays(*reason);
+  if (question.takes_replaced_pods) return stays(NodeReason::kPartOfReplacement);
   if (!traits.unreadable.empty()) return stays(NodeReason::kUnreadable);
   if (group->sized) return stays(left_alone ? NodeReason::kSizedByUtilization : NodeReason::kNone);
   UtilizationOptions counting = options.utilization;
@@ -60,7 +61,7 @@ Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& ques
     eligibility.reason = NodeReason::kUnexpectedError;
   } else if (!options.scale_down_unready_enabled && !IsReady(state, question.slot)) {
     eligibility.reason = NodeReason::kScaleDownUnreadyDisabled;
-  } else if (eligibility.utilization->value > ThresholdFor(state, question, options)) {
+  } else if (!question.replaced && eligibility.utilization->value > ThresholdFor(state, question, options)) {
     eligibility.reason = NodeReason::kNotUnderutilized;
   } else if (question.destination) {
     eligibility.reason = NodeReason::kAlreadyADestination;

@@ -39,6 +39,9 @@ struct NodeQuestion {
   bool destination = false;
   // Its group is `sized`, and the node is among those that are to go.
   bool chosen = false;
+  // It takes part in a replacement: it goes however full it is, or takes pods of nodes that go.
+  bool replaced = false;
+  bool takes_replaced_pods = false;
   std::span<const DevicePool> pools = {};
 };
 

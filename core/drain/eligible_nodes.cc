@@ -29,7 +29,7 @@ DrainGroup AsAsked(DrainGroup group) {
 
 void EligibleNodes::ForgetChanged(const BoardFollower::Changes& changes, const DrainCall& call) {
   const DrainProblem& problem = call.problem();
-  Basis basis{call.options().eligibility, {}, problem.chosen};
+  Basis basis{call.options().eligibility, {}, problem.chosen, problem.replaced, problem.takes_replaced_pods};
   for (const DrainGroup& group : problem.groups) basis.groups.push_back(AsAsked(group));
   if (!changes.has_value() || !problem.pools.empty() || basis != basis_) known_.clear();
   basis_ = std::move(basis);
@@ -56,15 +56,20 @@ void EligibleNodes::ForgetMoved(const std::vector<int32_t>& group_of) {
 void EligibleNodes::Judge(const BoardFollower::Changes& changes, DrainCall* call) {
   ForgetChanged(changes, *call);
   const DrainProblem& problem = call->problem();
-  std::vector<bool> chosen(static_cast<size_t>(call->cluster().slot_end()), false);
+  const size_t slots = static_cast<size_t>(call->cluster().slot_end());
+  std::vector<bool> chosen(slots, false), replaced(slots, false), takes(slots, false);
   for (const Slot slot : problem.chosen) chosen[IndexOf(slot)] = true;
+  for (const ReplacedNode& node : problem.replaced) replaced[IndexOf(node.slot)] = true;
+  for (const Slot slot : problem.takes_replaced_pods) takes[IndexOf(slot)] = true;
   for (const Slot slot : call->nodes()) {
     JudgedNode& node = call->judged(slot);
     call->limits.AddNode(node.group, call->OfferOf(slot), node.being_deleted);
     NodeQuestion question{.slot = slot,
                           .group = call->GroupOf(slot),
                           .being_deleted = node.being_deleted,
-                          .chosen = chosen[IndexOf(slot)]};
+                          .chosen = chosen[IndexOf(slot)],
+                          .replaced = replaced[IndexOf(slot)],
+                          .takes_replaced_pods = takes[IndexOf(slot)]};
     if (const auto pools = problem.pools.find(slot); pools != problem.pools.end()) {
       question.pools = pools->second;
     }

@@ -26,6 +26,8 @@ class EligibleNodes {
     EligibilityOptions options;
     std::vector<DrainGroup> groups;  // as far as it reads them
     std::vector<Slot> chosen;
+    std::vector<ReplacedNode> replaced;
+    std::vector<Slot> takes_replaced_pods;
     friend bool operator==(const Basis&, const Basis&) = default;
   };
 

@@ -136,6 +136,8 @@ std::vector<bool> NodesThatHoldRoom(std::span<const PlannedNode> planned, const 
 Deletions DecideStarts(std::span<const PlannedNode> planned, const DrainState& state, DrainCall* call,
                        BoardFollower* follower) {
   SizeLimits limits = LimitsBeforePlan(*call);
+  absl::flat_hash_set<Slot> replaced;
+  for (const ReplacedNode& node : call->problem().replaced) replaced.insert(node.slot);
   std::vector<DeletionCandidate> candidates;
   for (const PlannedNode& node : planned) {
     candidates.push_back({.group = call->judged(node.slot).group,
@@ -144,7 +146,7 @@ Deletions DecideStarts(std::span<const PlannedNode> planned, const DrainState& s
                           .empty = node.empty,
                           .on_completion = !node.waits_for.empty(),
                           .risky = node.risky,
-                          .since_s = node.since_s});
+                          .since_s = replaced.contains(node.slot) ? 0 : node.since_s});  // no timer holds it
   }
   Deletions deletions = SelectDeletions(candidates, call->problem().groups, CountDeletions(*call, state),
                                         call->options().deletion, call->now_s(), &limits);

@@ -89,6 +89,9 @@ NodeReasonEntry EntryOf(NodeReason reason) {
     case NodeReason::kHoldsRoomForNominatedPods:
       return {"HoldsRoomForNominatedPods", "the scheduler makes room on it for pods by preempting others",
               "wait until these pods run there: a node is held for ten minutes at most"};
+    case NodeReason::kPartOfReplacement:
+      return {"PartOfReplacement", "it takes pods of nodes that are being replaced",
+              "wait until the nodes that are being replaced are gone"};
   }
   return {};
 }

@@ -43,6 +43,7 @@ enum class NodeReason {
   kUnreadable,
   kDoNotDisrupt,
   kHoldsRoomForNominatedPods,
+  kPartOfReplacement,
 };
 
 // What holds for a reason on every node.

@@ -1,6 +1,8 @@
 #include "core/drain/planner.h"
 
+#include <iterator>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,26 @@
 #include "core/drain/verify.h"
 
 namespace loadline {
+
+namespace {
+
+// Nodes that are replaced are tried as if a former plan had held them, before all others.
+void AddReplaced(const DrainProblem& problem, std::vector<FormerEntry>* formers) {
+  std::vector<FormerEntry> replaced;
+  for (const ReplacedNode& node : problem.replaced) {
+    FormerNode& former = replaced.emplace_back().former;
+    former.node = std::string(problem.cluster->name(node.slot));
+    former.uid = problem.cluster->traits(node.slot).uid;
+    former.since_s = problem.now_s;
+    for (const DestinationHint& hint : node.hints) {
+      former.hints.emplace_back(DrainCall::KeyOfText(hint.pod), hint.node);
+    }
+  }
+  formers->insert(formers->begin(), std::make_move_iterator(replaced.begin()),
+                  std::make_move_iterator(replaced.end()));
+}
+
+}  // namespace
 
 class DrainPlanner::Impl {
  public:
@@ -53,6 +75,7 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
   const bool same_rules = memory_.SawSameRules(*call_);
   auto [formers, changes] = follower_.Follow(*call_, memory_.TakePlanned());
   for (FormerNode& former : memory_.TakeTimers()) formers.push_back({std::nullopt, std::move(former)});
+  AddReplaced(problem, &formers);
   counter_.Follow(*problem.cluster, changes);
   std::vector<OwnerPods> pods = counter_.counts();
 

@@ -12,18 +12,6 @@
 
 namespace loadline {
 
-// What disturbing a pod costs once, US dollars, of pods with a priority from here on: finite, >= 0.
-struct DisturbancePrice {
-  int32_t from_priority = 0;
-  double usd = 0;
-};
-
-struct ConsolidationPrices {
-  double usd_per_pod = 0.0005;
-  // By priority, ascending: the last one that holds takes the place of `usd_per_pod`.
-  std::vector<DisturbancePrice> by_priority;
-};
-
 // A node that may not go, and why: as of drains.
 struct FixedNode {
   Slot slot = Slot{-1};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/fleet/fleet_state.h"
+#include "core/loop/replacement.h"
 
 namespace loadline {
 namespace {
@@ -25,11 +26,13 @@ void TakeIncreaseOutcome(const OpenAction& action, const ActionOutcome& outcome,
       break;
     case Result::kChanged:
       increase.result = IncreaseOutcome::Result::kRefused;
+      NoteRefusedGrowth(action, memory);
       break;
     case Result::kFailed:
     case Result::kUnknown:
       increase.result = IncreaseOutcome::Result::kFailed;
       increase.error = outcome.error;
+      if (outcome.result == Result::kFailed) NoteRefusedGrowth(action, memory);
       break;
   }
   taken->increases.push_back(std::move(increase));

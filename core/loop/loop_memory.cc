@@ -13,6 +13,8 @@ void ForgetFutureTimes(int64_t now_ms, LoopMemory* memory) {
   for (auto& [group, at_ms] : memory->swap_refused_ms) at_ms = std::min(at_ms, now_ms);
   absl::erase_if(memory->swap_refused_ms,
                  [&](const auto& refusal) { return now_ms - refusal.second >= kSwapRefusedForMs; });
+  for (MoveUnderWay& move : memory->moves) move.at_ms = std::min(move.at_ms, now_ms);
+  for (auto& [node, since_ms] : memory->resting_since_ms) since_ms = std::min(since_ms, now_ms);
   for (auto& [uid, since_s] : memory->unneeded_since_s) since_s = std::min(since_s, now_ms / 1000);
 }
 

@@ -30,6 +30,41 @@ struct OpenAction {
   friend bool operator==(const OpenAction&, const OpenAction&) = default;
 };
 
+// Old nodes that are replaced by new ones, or go into room that is there: a move of core/consolidate that is
+// carried out. Nodes and pods are known by the keys of their UIDs, or of their names where they have none.
+struct MoveUnderWay {
+  enum class Phase {
+    kOrdered,     // new nodes are on their way
+    kDraining,    // they are ready, and the old ones go
+    kGivingBack,  // it has ended, and new nodes that are empty go
+  };
+  struct Order {
+    std::string group;
+    int64_t nodes = 0;
+    friend bool operator==(const Order&, const Order&) = default;
+  };
+  struct Place {
+    uint64_t pod = 0;
+    int64_t target = 0;  // position in `came`; behind its end in `onto`
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  Phase phase = Phase::kOrdered;
+  int64_t at_ms = 0;            // since when it is in this phase
+  std::vector<Order> orders;    // by group in the order of the question
+  std::vector<uint64_t> known;  // nodes that these groups had before; sorted
+  std::vector<uint64_t> came;   // in the order of `orders`; 0: not yet
+  std::vector<uint64_t> onto;   // other nodes that take pods
+  std::vector<uint64_t> remove;
+  std::vector<Place> places;  // sorted by pod
+  friend bool operator==(const MoveUnderWay&, const MoveUnderWay&) = default;
+};
+// Moves with more are not carried out.
+inline constexpr size_t kMostMoves = 100;
+inline constexpr size_t kMostNodesOfMoves = 10'000;  // each of known, came, onto and remove, of all moves
+inline constexpr size_t kMostPodsOfMoves = 10'000;
+// Nodes that came by moves, or took their pods, and are left alone for some time.
+inline constexpr size_t kMostRestingNodes = 5'000;
+
 inline constexpr size_t kMostOpenActions = 1'000;
 // Nodes whose acknowledged deletion or abandoned removal is remembered, and those whose timer is.
 inline constexpr size_t kMostDeletions = 2'000;
@@ -51,6 +86,9 @@ struct LoopMemory {
   absl::btree_map<uint64_t, int64_t> unneeded_since_s;
   // By FleetKey() of the group: when it refused to take back nodes for a cheaper mix.
   absl::btree_map<uint64_t, int64_t> swap_refused_ms;
+  // Replacement: moves that are carried out, and since when nodes rest, by key.
+  std::vector<MoveUnderWay> moves;
+  absl::btree_map<uint64_t, int64_t> resting_since_ms;
   friend bool operator==(const LoopMemory&, const LoopMemory&) = default;
 };
 

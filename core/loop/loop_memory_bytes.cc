@@ -60,6 +60,57 @@ void ReadTimes(size_t most, StateReader* in, absl::btree_map<uint64_t, int64_t>*
   }
 }
 
+void WriteKeys(const std::vector<uint64_t>& keys, StateWriter* out) {
+  out->Number(keys.size());
+  for (const uint64_t key : keys) out->Key(key);
+}
+
+std::vector<uint64_t> ReadKeys(StateReader* in) {
+  std::vector<uint64_t> keys;
+  const uint64_t size = in->Below(kMostNodesOfMoves + 1);
+  for (uint64_t i = 0; i < size && in->ok(); ++i) keys.push_back(in->Key());
+  return keys;
+}
+
+void WriteMove(const MoveUnderWay& move, StateWriter* out) {
+  out->Number(static_cast<uint64_t>(move.phase));
+  out->Number(static_cast<uint64_t>(move.at_ms));
+  out->Number(move.orders.size());
+  for (const MoveUnderWay::Order& order : move.orders) {
+    out->Text(order.group);
+    out->Number(static_cast<uint64_t>(order.nodes));
+  }
+  for (const auto* keys : {&move.known, &move.came, &move.onto, &move.remove}) WriteKeys(*keys, out);
+  out->Number(move.places.size());
+  for (const MoveUnderWay::Place& place : move.places) {
+    out->Key(place.pod);
+    out->Number(static_cast<uint64_t>(place.target));
+  }
+}
+
+MoveUnderWay ReadMove(StateReader* in) {
+  MoveUnderWay move;
+  move.phase = static_cast<MoveUnderWay::Phase>(in->Below(3));
+  move.at_ms = in->Time();
+  const uint64_t orders = in->Below(kMostNodesOfMoves + 1);
+  uint64_t nodes = 0;
+  for (uint64_t i = 0; i < orders && in->ok(); ++i) {
+    MoveUnderWay::Order& order = move.orders.emplace_back();
+    order.group = in->Text(kMostGroupNameBytes);
+    order.nodes = static_cast<int64_t>(in->Below(kMostNodesOfMoves + 1));
+    nodes += static_cast<uint64_t>(order.nodes);
+  }
+  for (auto* keys : {&move.known, &move.came, &move.onto, &move.remove}) *keys = ReadKeys(in);
+  if (nodes != move.came.size()) in->Fail();
+  const uint64_t places = in->Below(kMostPodsOfMoves + 1);
+  for (uint64_t i = 0; i < places && in->ok(); ++i) {
+    MoveUnderWay::Place& place = move.places.emplace_back();
+    place.pod = in->Key();
+    place.target = static_cast<int64_t>(in->Below(move.came.size() + move.onto.size()));
+  }
+  return move;
+}
+
 std::string Payload(const LoopMemory& memory) {
   StateWriter out;
   out.Text(EncodeFleetState(memory.fleet));
@@ -75,6 +126,10 @@ std::string Payload(const LoopMemory& memory) {
   for (size_t i = 0; i < acknowledged; ++i, ++at) out.Key(*at);
   WriteTimes(memory.abandoned_since_ms, kMostDeletions, &out);
   WriteTimes(memory.swap_refused_ms, kMostSwapRefusals, &out);
+  const size_t moves = std::min(memory.moves.size(), kMostMoves);
+  out.Number(moves);
+  for (size_t i = 0; i < moves; ++i) WriteMove(memory.moves[i], &out);
+  WriteTimes(memory.resting_since_ms, kMostRestingNodes, &out);
   constexpr size_t kBytesOfTimer = 8 + 6;  // a key, and seconds below 2^42
   const size_t left = kMostLoopMemoryBytes - kMemoryHeaderBytes -
                       std::min(out.bytes().size() + 8, kMostLoopMemoryBytes - kMemoryHeaderBytes);
@@ -122,6 +177,9 @@ absl::StatusOr<LoopMemory> DecodeLoopMemory(absl::string_view bytes) {
   }
   ReadTimes(kMostDeletions, &in, &memory.abandoned_since_ms);
   ReadTimes(kMostSwapRefusals, &in, &memory.swap_refused_ms);
+  const uint64_t moves = in.Below(kMostMoves + 1);
+  for (uint64_t i = 0; i < moves && in.ok(); ++i) memory.moves.push_back(ReadMove(&in));
+  ReadTimes(kMostRestingNodes, &in, &memory.resting_since_ms);
   ReadTimes(kMostTimers, &in, &memory.unneeded_since_s);
   if (!in.ok() || !in.AtEnd()) return refused("is made up: it holds what no state holds");
   return memory;

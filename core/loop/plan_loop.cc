@@ -10,6 +10,7 @@
 #include "core/loop/loop_sizes.h"
 #include "core/loop/minimum_growth.h"
 #include "core/loop/placeholder_pods.h"
+#include "core/loop/replacement.h"
 #include "core/loop/slack_question.h"
 #include "core/loop/swap.h"
 #include "core/loop/waiting.h"
@@ -60,10 +61,10 @@ void AddExpected(const LoopPlan& plan, const Snapshot& snapshot, WorkBudget* bud
 bool GroupsGrow(const LoopPlan& plan) { return !plan.growth.empty() || plan.batch_wait_ms.has_value(); }
 
 // With slack left to somebody else its placeholders are pods of the cluster.
-std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem,
-                                                     const std::vector<GroupCounts>& counts,
-                                                     const LoopPlan& plan, const Snapshot& snapshot,
-                                                     const SlackState& slack, WorkBudget* budget) {
+std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem,
+                                               const std::vector<GroupCounts>& counts, const LoopPlan& plan,
+                                               const Snapshot& snapshot, const SlackState& slack,
+                                               WorkBudget* budget) {
   auto drain = std::make_unique<DrainProblem>(problem.drain);
   drain->groups.clear();
   for (size_t group = 0; group < problem.groups.size(); ++group) {
@@ -73,7 +74,6 @@ std::unique_ptr<const DrainProblem> ScaleDownProblem(const LoopProblem& problem,
   }
   drain->chosen = ChosenBySize(problem, plan);
   drain->nominated = plan.held_nodes;
-  drain->groups_grow = GroupsGrow(plan);
   for (const ExpectedPlace& place : plan.expected) {
     if (place.group < 0) continue;
     drain->on_the_way.push_back({plan.waiting[static_cast<size_t>(place.pods)].pod, place.count});
@@ -138,8 +138,13 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   plan.waiting = AllThatWait(problem);
   HeldPods out_of_turn = TakeOutOfTurn(problem.turn, &plan.waiting);
   std::vector<GroupCounts> counts = CountNodes(problem);
+  FollowMoves(problem, snapshot, budget, &plan);
+  const MoveHolds holds = HoldsOf(problem, plan);
   plan.room = RoomOfCluster(problem, counts);
   plan.sizes = DecideSizes(problem, counts, plan.room);
+  HoldNodesOnTheWay(holds, &counts);
+  snapshot->Fork();
+  PlaceReserved(*problem.drain.cluster, holds, snapshot);
   GrowForUtilization(problem, &counts, &plan);
   GrowToMinima(problem, &counts, &plan);
   GroupRooms rooms = PlanGrowthPhase(problem, counts, snapshot, budget, &plan);
@@ -156,14 +161,21 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
     plan.slack = planners.slack->Plan(question, budget);
     if (!plan.batch_wait_ms.has_value()) GrowForSlack(problem, counts, positions, &plan);
   }
+  snapshot->Revert();
   plan.at_maximum = GroupsAtMaximum(problem, plan);
-  plan.no_scale_down = WhyNoScaleDown(problem, plan);
   if (problem.decisions.scale_down) {
-    plan.scale_down_problem =
+    std::unique_ptr<DrainProblem> drain =
         ScaleDownProblem(problem, counts, plan, *snapshot, planners.slack->State(), budget);
+    Consolidator anew;
+    BeginMoves(problem, counts, *drain, planners.consolidator != nullptr ? planners.consolidator : &anew,
+               snapshot, budget, &plan);
+    drain->groups_grow = GroupsGrow(plan);
+    HoldInDrains(problem, HoldsOf(problem, plan), drain.get());
+    plan.scale_down_problem = std::move(drain);
     plan.scale_down = planners.drain->Plan(*plan.scale_down_problem, problem.scale_down, budget);
     ExpectWhereDrained(*plan.scale_down_problem, plan.scale_down, planners.slack);
   }
+  plan.no_scale_down = WhyNoScaleDown(problem, plan);
   HoldBackTaints(problem, &plan);
   return plan;
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/snapshot.h"
+#include "core/consolidate/consolidator.h"
 #include "core/drain/drain_group.h"
 #include "core/drain/planner.h"
 #include "core/expand/estimate.h"
@@ -22,6 +23,7 @@
 #include "core/loop/growth_batch.h"
 #include "core/loop/growth_turn.h"
 #include "core/loop/nominated.h"
+#include "core/loop/replacement_policy.h"
 #include "core/loop/resource_limit.h"
 #include "core/size/group_facts.h"
 #include "core/size/size_group.h"
@@ -83,6 +85,8 @@ struct LoopDecisions {
   bool scale_up = true;
   bool slack = true;
   bool scale_down = true;
+  // Nodes are replaced by cheaper ones. Needs scale_up and scale_down, which carry it out.
+  bool replace = false;
 };
 
 struct LoopProblem {
@@ -121,6 +125,7 @@ struct LoopProblem {
   std::vector<DeletingNode> deleting;
   // What the last plan handed out; none at first.
   GrowthTurn turn;
+  LoopReplacement replacement;
 };
 
 // --- the answer ------------------------------------------------------------------------------------------
@@ -141,7 +146,8 @@ struct LoopGrowth {
   int64_t for_slack = 0;
   int64_t for_utilization = 0;
   int64_t for_minimum = 0;
-  int64_t nodes() const { return for_pods + for_slack + for_utilization + for_minimum; }
+  int64_t for_replacement = 0;
+  int64_t nodes() const { return for_pods + for_slack + for_utilization + for_minimum + for_replacement; }
   friend bool operator==(const LoopGrowth&, const LoopGrowth&) = default;
 };
 
@@ -192,6 +198,7 @@ struct LoopPlan {
   std::vector<HeldNode> next_held_nodes;
   // Nodes not begun that are given up for a cheaper mix, which `growth` holds.
   std::vector<TakeBack> take_back;
+  ReplacementPlan replacement;
   SlackPlan slack;
   // By position in LoopProblem::sized. Nodes are tainted and go only where nodes may go and no brake holds,
   // or in a dry run: else these lists are empty.
@@ -209,6 +216,8 @@ struct LoopPlan {
 struct LoopPlanners {
   SlackPlanner* slack;
   DrainPlanner* drain;
+  // What was tried in vain; nullptr: nothing is remembered.
+  Consolidator* consolidator = nullptr;
 };
 
 // Plans one iteration. `snapshot` is one of problem.drain.cluster and is as before when the call returns.
@@ -229,6 +238,9 @@ struct LoopPlanners {
 //
 // While pods still come that need new nodes, growth for pods and slack waits, see LoopProblem::batch: one
 // plan for all of them costs less than one for each handful.
+//
+// Where nodes are replaced, moves that are carried out come first, see replacement.h: nothing else uses the
+// nodes that come for them, nor the places of their pods. New moves begin where the cluster is at rest.
 //
 // Deterministic. Cost: that of PlanScaleUp() or PlanRankedScaleUp() when pods wait, of SlackPlanner::Plan(),
 // and of DrainPlanner::Plan().

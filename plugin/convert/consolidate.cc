@@ -161,6 +161,29 @@ void EncodeNamespaces(std::vector<std::pair<std::string, double>> namespaces,
 
 }  // namespace
 
+namespace {
+
+absl::Status DecodeTimes(const v1::ConsolidationPolicy& message, DecodedConsolidationPolicy* decoded) {
+  constexpr int kMostWindows = 64;
+  constexpr int64_t kLatestS = int64_t{1} << 40;
+  Fields fields;
+  if (message.has_rest_seconds()) {
+    fields.Range("rest_seconds", message.rest_seconds(), 0, INT32_MAX);
+    decoded->rest_s = message.rest_seconds();
+  }
+  if (!message.has_windows()) return fields.status();
+  fields.Range("windows.windows", message.windows().windows_size(), 0, kMostWindows);
+  decoded->windows.emplace();
+  for (const v1::ConsolidationWindow& window : message.windows().windows()) {
+    fields.Range("windows.from_s", window.from_s(), 0, kLatestS);
+    fields.Range("windows.until_s", window.until_s(), window.from_s(), kLatestS);
+    decoded->windows->push_back({window.from_s(), window.until_s()});
+  }
+  return fields.status();
+}
+
+}  // namespace
+
 absl::StatusOr<DecodedConsolidationPolicy> DecodeConsolidationPolicy(const v1::ConsolidationPolicy& message) {
   DecodedConsolidationPolicy decoded;
   ConsolidationOptions& options = decoded.options;
@@ -201,6 +224,7 @@ absl::StatusOr<DecodedConsolidationPolicy> DecodeConsolidationPolicy(const v1::C
 #undef FIELD
   if (!fields.status().ok()) return fields.status();
   if (absl::Status status = DecodeDisturbancePrices(message, &decoded.prices); !status.ok()) return status;
+  if (absl::Status status = DecodeTimes(message, &decoded); !status.ok()) return status;
   return decoded;
 }
 

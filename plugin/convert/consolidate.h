@@ -2,6 +2,8 @@
 #ifndef LOADLINE_PLUGIN_CONVERT_CONSOLIDATE_H_
 #define LOADLINE_PLUGIN_CONVERT_CONSOLIDATE_H_
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,6 +22,9 @@ namespace loadline {
 struct DecodedConsolidationPolicy {
   ConsolidationOptions options;  // without the filters
   ConsolidationPrices prices;
+  // Only loops read them: see LoopReplacement.
+  int64_t rest_s = 1'800;
+  std::optional<std::vector<ReplacementWindow>> windows;
 };
 
 // Errors: kInvalidArgument  names the field

@@ -73,6 +73,7 @@ void EncodeGrowth(const LoopPlan& plan, const LoopProblem& problem, PodEntries* 
     message->set_usd_per_hour(group.usd_per_hour.value_or(0) * static_cast<double>(growth.nodes()));
     message->set_nodes_for_utilization(growth.for_utilization);
     message->set_nodes_for_minimum(growth.for_minimum);
+    message->set_nodes_for_replacement(growth.for_replacement);
   }
   for (const TakeBack& back : plan.take_back) {
     const LoopGroup& group = problem.groups[static_cast<size_t>(back.group)];
@@ -174,7 +175,7 @@ v1::ScaleUpProblem GrowthPart(const v1::PlanLoopRequest& request) {
 absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request) {
   LoopDecisions decisions;
   if (request.decisions_size() == 0) return decisions;
-  decisions = {false, false, false};
+  decisions = {false, false, false, false};
   for (int i = 0; i < request.decisions_size(); ++i) {
     switch (request.decisions(i)) {
       case v1::PlanLoopRequest::SCALE_UP:
@@ -186,10 +187,16 @@ absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request
       case v1::PlanLoopRequest::SCALE_DOWN:
         decisions.scale_down = true;
         break;
+      case v1::PlanLoopRequest::REPLACE:
+        decisions.replace = true;
+        break;
       default:
         return absl::InvalidArgumentError(absl::StrCat(
             "decisions[", i, "]: ", static_cast<int>(request.decisions(i)), " is not a decision"));
     }
+  }
+  if (decisions.replace && !(decisions.scale_up && decisions.scale_down && request.has_fleet())) {
+    return absl::InvalidArgumentError("decisions: REPLACE needs SCALE_UP, SCALE_DOWN and fleet");
   }
   return decisions;
 }

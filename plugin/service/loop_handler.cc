@@ -15,6 +15,7 @@
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/loop.h"
 #include "plugin/convert/prices.h"
+#include "plugin/convert/replacement.h"
 #include "plugin/convert/slack.h"
 #include "plugin/convert/text.h"
 #include "plugin/service/drain_turn.h"
@@ -59,6 +60,7 @@ struct LoopPolicy {
   std::optional<LoopRanking> ranking;
   SlackOptions slack;
   v1::PlanDrainRequest drain;
+  DecodedConsolidationPolicy consolidation;
 };
 
 absl::StatusOr<LoopPolicy> DecodeLoopPolicy(const v1::PlanLoopRequest& request) {
@@ -82,8 +84,11 @@ absl::StatusOr<LoopPolicy> DecodeLoopPolicy(const v1::PlanLoopRequest& request) 
   if (!slack.ok()) return Annotate(slack.status(), "slack");
   absl::StatusOr<v1::PlanDrainRequest> drain = DrainPart(request);
   if (!drain.ok()) return drain.status();
-  return LoopPolicy{*decisions,          *std::move(prices), *maximum,         *std::move(balance),
-                    *std::move(ranking), *std::move(slack),  *std::move(drain)};
+  absl::StatusOr<DecodedConsolidationPolicy> consolidation =
+      DecodeConsolidationPolicy(request.consolidation());
+  if (!consolidation.ok()) return Annotate(consolidation.status(), "consolidation");
+  return LoopPolicy{*decisions,          *std::move(prices), *maximum,          *std::move(balance),
+                    *std::move(ranking), *std::move(slack),  *std::move(drain), *std::move(consolidation)};
 }
 
 // `decoded` keeps the entries and what is left out. `problem` stays where it is: its ranking refers to it.
@@ -101,6 +106,7 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
   if (!nominations.ok()) return nominations.status();
   problem->nominations = *std::move(nominations);
   problem->growth.usd_per_further_type = request.usd_per_further_type();
+  UseConsolidationPolicy(policy.consolidation, &problem->replacement);
   if (fleet != nullptr) fleet->Use(problem);
   HoldGroupsBeyondBounds(problem, &decoded->left_out);
   if (fleet == nullptr) {
@@ -179,10 +185,11 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
     slack->Restore(*state);
   }
   WorkBudget budget = BudgetOf(request, kLoopWork, shared.limits.question_bytes, deadline);
-  const LoopPlan plan = PlanLoop(problem, {slack, undo.drain()}, snapshot, &budget);
+  const LoopPlan plan = PlanLoop(problem, {slack, undo.drain(), &shared.consolidator}, snapshot, &budget);
 
   v1::PlanLoopResponse response =
       EncodeLoopPlan(plan, problem, *snapshot, request, std::move(decoded->entries));
+  if (problem.decisions.replace) *response.mutable_replacement() = EncodeReplacement(plan, problem);
   if (fleet_turn != nullptr) *response.mutable_fleet() = fleet_turn->Finish(problem, plan);
   drain_turn->Finish(/*planned=*/plan.scale_down_problem != nullptr);
   v1::SizeState size_state = EncodeSizes(plan, problem);

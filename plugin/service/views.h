@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/cluster/view.h"
+#include "core/consolidate/consolidator.h"
 #include "core/loop/growth_turn.h"
 #include "core/loop/nominated.h"
 #include "core/slack/slack_planner.h"
@@ -70,6 +71,7 @@ struct SharedView {
   std::vector<HeldNode> held_nodes;  // likewise
   KeptDrain drain;                   // guarded by `turn`
   SlackPlanner slack;                // guarded by `turn`
+  Consolidator consolidator;         // guarded by `turn`; what was tried in vain, also by calls that failed
   LeftOutList left_out;              // guarded by `turn`; see LeftOut()
   int64_t left_out_version = -1;
 };

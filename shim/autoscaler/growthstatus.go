@@ -93,6 +93,9 @@ func (l *leader) scaleUpStatus(o *loop) ScaleUpStatus {
 		if nodes := growth.GetNodesForMinimum(); nodes > 0 {
 			byUse += fmt.Sprintf(", %d for the minimum", nodes)
 		}
+		if nodes := growth.GetNodesForReplacement(); nodes > 0 {
+			byUse += fmt.Sprintf(", %d to replace others", nodes)
+		}
 		s.Growth = append(s.Growth, fmt.Sprintf("%s: %d for pods, %d for slack%s, %.4f USD per hour",
 			growth.GetNodeGroup(), growth.GetNodesForPods(), growth.GetNodesForSlack(), byUse, growth.GetUsdPerHour()))
 		if len(s.Growth) == topEntries {

@@ -44,7 +44,8 @@ type planner struct {
 var decisions = map[string]loadlinev1.PlanLoopRequest_Decision{
 	config.ScaleUpDecision:   loadlinev1.PlanLoopRequest_SCALE_UP,
 	config.SlackDecision:     loadlinev1.PlanLoopRequest_SLACK,
-	config.ScaleDownDecision: loadlinev1.PlanLoopRequest_SCALE_DOWN}
+	config.ScaleDownDecision: loadlinev1.PlanLoopRequest_SCALE_DOWN,
+	config.ReplaceDecision:   loadlinev1.PlanLoopRequest_REPLACE}
 
 // newPlanner returns a planner for a configuration that has been checked, with the files that it names.
 func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.Configuration,
@@ -68,10 +69,20 @@ func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.
 	policy := options.Slack.Policy()
 	settings.Slack, _ = policy.Proto()
 	settings.Slack.RemovalDelaySeconds = new(int32(options.Slack.RemovalDelay.Duration / time.Second))
+	settings.Consolidation = consolidationOf(&options.Consolidation)
 	for _, decision := range options.Decisions {
 		settings.Decisions = append(settings.Decisions, decisions[decision])
 	}
 	return &planner{client: client, cluster: c, settings: settings, priorities: files.Priorities, longest: longest}
+}
+
+// consolidationOf returns which moves are wanted.
+func consolidationOf(s *config.Consolidation) *loadlinev1.ConsolidationPolicy {
+	number := func(n int) *int32 { return new(int32(n)) }
+	return &loadlinev1.ConsolidationPolicy{LeastSavingUsdPerHour: &s.LeastSaving,
+		LeastSavingPercent: &s.LeastSavingPercent, UsdPerDisturbedPod: &s.PodDisruptionCost,
+		PaybackHours: &s.PaybackHours, MaxNodesAtOnce: number(s.MaxNodesAtOnce),
+		MaxPodsAtOnce: number(s.MaxPodsAtOnce), RestSeconds: number(int(s.ReplacementRest.Duration / time.Second))}
 }
 
 // balanceOf returns when groups share what they grow by; nil: they do not.
@@ -187,7 +198,7 @@ func (p *planner) request(q *question) *loadlinev1.PlanLoopRequest {
 		MaxMemoryTotal: s.MaxMemoryTotal, MaxGpusTotal: s.MaxGpusTotal, EnforceMinSizes: s.EnforceMinSizes,
 		Balance: s.Balance, BatchIdleMilliseconds: s.BatchIdleMilliseconds,
 		BatchMaxMilliseconds: s.BatchMaxMilliseconds, Progress: &p.progress, DaemonPods: q.pods.DaemonPods(),
-		Fleet: q.fleet, Sized: q.sized, SizePods: q.sizePods, Compact: true}
+		Consolidation: s.Consolidation, Fleet: q.fleet, Sized: q.sized, SizePods: q.sizePods, Compact: true}
 }
 
 // see fills in what the cloud and the cluster show, with the slots that nodes have now.

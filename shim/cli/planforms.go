@@ -152,7 +152,8 @@ func (l *loopPlan) verdict() string {
 		}
 	}
 	for _, g := range l.GetGrowth() {
-		nodes += g.GetNodesForPods() + g.GetNodesForSlack() + g.GetNodesForUtilization() + g.GetNodesForMinimum()
+		nodes += g.GetNodesForPods() + g.GetNodesForSlack() + g.GetNodesForUtilization() + g.GetNodesForMinimum() +
+			g.GetNodesForReplacement()
 	}
 	parts := []string{"no pod waits"}
 	if all := there + upcoming + fresh + nowhere; all > 0 {

@@ -23,62 +23,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What may be done.
-type ConsolidationPolicy_Mode int32
-
-const (
-	ConsolidationPolicy_MODE_UNSPECIFIED ConsolidationPolicy_Mode = 0 // REPLACE
-	// Nothing: the bill only.
-	ConsolidationPolicy_OFF ConsolidationPolicy_Mode = 1
-	// Nodes go whose pods fit elsewhere; none come.
-	ConsolidationPolicy_REMOVE ConsolidationPolicy_Mode = 2
-	// Nodes are also replaced by cheaper ones, several by several.
-	ConsolidationPolicy_REPLACE ConsolidationPolicy_Mode = 3
-)
-
-// Enum value maps for ConsolidationPolicy_Mode.
-var (
-	ConsolidationPolicy_Mode_name = map[int32]string{
-		0: "MODE_UNSPECIFIED",
-		1: "OFF",
-		2: "REMOVE",
-		3: "REPLACE",
-	}
-	ConsolidationPolicy_Mode_value = map[string]int32{
-		"MODE_UNSPECIFIED": 0,
-		"OFF":              1,
-		"REMOVE":           2,
-		"REPLACE":          3,
-	}
-)
-
-func (x ConsolidationPolicy_Mode) Enum() *ConsolidationPolicy_Mode {
-	p := new(ConsolidationPolicy_Mode)
-	*p = x
-	return p
-}
-
-func (x ConsolidationPolicy_Mode) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (ConsolidationPolicy_Mode) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_consolidate_proto_enumTypes[0].Descriptor()
-}
-
-func (ConsolidationPolicy_Mode) Type() protoreflect.EnumType {
-	return &file_loadline_v1_consolidate_proto_enumTypes[0]
-}
-
-func (x ConsolidationPolicy_Mode) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use ConsolidationPolicy_Mode.Descriptor instead.
-func (ConsolidationPolicy_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{1, 0}
-}
-
 // What a cluster costs, what it must cost at least, and how to get near that. Nothing is remembered between
 // questions.
 type PlanConsolidationRequest struct {
@@ -270,179 +214,6 @@ func (*PlanConsolidationRequest_Changes) isPlanConsolidationRequest_Cluster() {}
 
 func (*PlanConsolidationRequest_Own) isPlanConsolidationRequest_Cluster() {}
 
-// Which moves are wanted. Unset: the default in brackets.
-type ConsolidationPolicy struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// UNSPECIFIED: REPLACE.
-	Mode ConsolidationPolicy_Mode `protobuf:"varint,1,opt,name=mode,proto3,enum=loadline.v1.ConsolidationPolicy_Mode" json:"mode,omitempty"`
-	// A move saves at least so much per hour [0.001], and so much of what the nodes cost that go, in percent
-	// [2]. [0, ...) and [0, 100].
-	LeastSavingUsdPerHour *float64 `protobuf:"fixed64,2,opt,name=least_saving_usd_per_hour,json=leastSavingUsdPerHour,proto3,oneof" json:"least_saving_usd_per_hour,omitempty"`
-	LeastSavingPercent    *float64 `protobuf:"fixed64,3,opt,name=least_saving_percent,json=leastSavingPercent,proto3,oneof" json:"least_saving_percent,omitempty"`
-	// What it costs to disturb a pod once, in US dollars [0.0005]: a move saves that of its pods within
-	// payback_hours [1]. [0, ...) and (0, 8760].
-	UsdPerDisturbedPod *float64 `protobuf:"fixed64,4,opt,name=usd_per_disturbed_pod,json=usdPerDisturbedPod,proto3,oneof" json:"usd_per_disturbed_pod,omitempty"`
-	PaybackHours       *float64 `protobuf:"fixed64,5,opt,name=payback_hours,json=paybackHours,proto3,oneof" json:"payback_hours,omitempty"`
-	// In place of usd_per_disturbed_pod for pods of a priority from here on; the largest one that is not above
-	// that of the pod holds. At most 64, each priority once.
-	UsdByPriority []*DisturbancePrice `protobuf:"bytes,6,rep,name=usd_by_priority,json=usdByPriority,proto3" json:"usd_by_priority,omitempty"`
-	// Nodes that go by one move at most [24], and nodes [10] and pods [200] of moves that are made at once.
-	// [1, 10000], [1, 2^31) and [1, 2^31).
-	MaxNodesPerMove *int32 `protobuf:"varint,7,opt,name=max_nodes_per_move,json=maxNodesPerMove,proto3,oneof" json:"max_nodes_per_move,omitempty"`
-	MaxNodesAtOnce  *int32 `protobuf:"varint,8,opt,name=max_nodes_at_once,json=maxNodesAtOnce,proto3,oneof" json:"max_nodes_at_once,omitempty"`
-	MaxPodsAtOnce   *int32 `protobuf:"varint,9,opt,name=max_pods_at_once,json=maxPodsAtOnce,proto3,oneof" json:"max_pods_at_once,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
-}
-
-func (x *ConsolidationPolicy) Reset() {
-	*x = ConsolidationPolicy{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ConsolidationPolicy) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ConsolidationPolicy) ProtoMessage() {}
-
-func (x *ConsolidationPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ConsolidationPolicy.ProtoReflect.Descriptor instead.
-func (*ConsolidationPolicy) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *ConsolidationPolicy) GetMode() ConsolidationPolicy_Mode {
-	if x != nil {
-		return x.Mode
-	}
-	return ConsolidationPolicy_MODE_UNSPECIFIED
-}
-
-func (x *ConsolidationPolicy) GetLeastSavingUsdPerHour() float64 {
-	if x != nil && x.LeastSavingUsdPerHour != nil {
-		return *x.LeastSavingUsdPerHour
-	}
-	return 0
-}
-
-func (x *ConsolidationPolicy) GetLeastSavingPercent() float64 {
-	if x != nil && x.LeastSavingPercent != nil {
-		return *x.LeastSavingPercent
-	}
-	return 0
-}
-
-func (x *ConsolidationPolicy) GetUsdPerDisturbedPod() float64 {
-	if x != nil && x.UsdPerDisturbedPod != nil {
-		return *x.UsdPerDisturbedPod
-	}
-	return 0
-}
-
-func (x *ConsolidationPolicy) GetPaybackHours() float64 {
-	if x != nil && x.PaybackHours != nil {
-		return *x.PaybackHours
-	}
-	return 0
-}
-
-func (x *ConsolidationPolicy) GetUsdByPriority() []*DisturbancePrice {
-	if x != nil {
-		return x.UsdByPriority
-	}
-	return nil
-}
-
-func (x *ConsolidationPolicy) GetMaxNodesPerMove() int32 {
-	if x != nil && x.MaxNodesPerMove != nil {
-		return *x.MaxNodesPerMove
-	}
-	return 0
-}
-
-func (x *ConsolidationPolicy) GetMaxNodesAtOnce() int32 {
-	if x != nil && x.MaxNodesAtOnce != nil {
-		return *x.MaxNodesAtOnce
-	}
-	return 0
-}
-
-func (x *ConsolidationPolicy) GetMaxPodsAtOnce() int32 {
-	if x != nil && x.MaxPodsAtOnce != nil {
-		return *x.MaxPodsAtOnce
-	}
-	return 0
-}
-
-// What it costs to disturb a pod of some priority.
-type DisturbancePrice struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// From this priority on.
-	FromPriority int32 `protobuf:"varint,1,opt,name=from_priority,json=fromPriority,proto3" json:"from_priority,omitempty"`
-	// US dollars. [0, ...).
-	Usd           float64 `protobuf:"fixed64,2,opt,name=usd,proto3" json:"usd,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DisturbancePrice) Reset() {
-	*x = DisturbancePrice{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DisturbancePrice) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DisturbancePrice) ProtoMessage() {}
-
-func (x *DisturbancePrice) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DisturbancePrice.ProtoReflect.Descriptor instead.
-func (*DisturbancePrice) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *DisturbancePrice) GetFromPriority() int32 {
-	if x != nil {
-		return x.FromPriority
-	}
-	return 0
-}
-
-func (x *DisturbancePrice) GetUsd() float64 {
-	if x != nil {
-		return x.Usd
-	}
-	return 0
-}
-
 // The bill, moves that each pay for themselves, and why all other nodes stay. The answer is bounded: of moves
 // and of nodes that stay the first are told, as many as go into 3 MiB.
 type PlanConsolidationResponse struct {
@@ -481,7 +252,7 @@ type PlanConsolidationResponse struct {
 
 func (x *PlanConsolidationResponse) Reset() {
 	*x = PlanConsolidationResponse{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[3]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +264,7 @@ func (x *PlanConsolidationResponse) String() string {
 func (*PlanConsolidationResponse) ProtoMessage() {}
 
 func (x *PlanConsolidationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[3]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,7 +277,7 @@ func (x *PlanConsolidationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanConsolidationResponse.ProtoReflect.Descriptor instead.
 func (*PlanConsolidationResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *PlanConsolidationResponse) GetBill() *ConsolidationBill {
@@ -607,98 +378,6 @@ func (x *PlanConsolidationResponse) GetCutShortBy() string {
 	return ""
 }
 
-// US dollars per hour.
-type ConsolidationBill struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// What all nodes cost whose prices are known.
-	Now float64 `protobuf:"fixed64,1,opt,name=now,proto3" json:"now,omitempty"`
-	// No arrangement of the pods that may move, on these groups and the room that is there, costs less; nodes
-	// that may not go stay.
-	Bound float64 `protobuf:"fixed64,2,opt,name=bound,proto3" json:"bound,omitempty"`
-	// Work sufficed for the bound. If not, it is what nodes that may not go cost.
-	Proven bool `protobuf:"varint,3,opt,name=proven,proto3" json:"proven,omitempty"`
-	// What the moves reach together.
-	Reachable float64 `protobuf:"fixed64,4,opt,name=reachable,proto3" json:"reachable,omitempty"`
-	// What nodes cost that may not go: part of all three.
-	Fixed float64 `protobuf:"fixed64,5,opt,name=fixed,proto3" json:"fixed,omitempty"`
-	// Nodes whose price is not known.
-	UnpricedNodes int64 `protobuf:"varint,6,opt,name=unpriced_nodes,json=unpricedNodes,proto3" json:"unpriced_nodes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ConsolidationBill) Reset() {
-	*x = ConsolidationBill{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ConsolidationBill) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ConsolidationBill) ProtoMessage() {}
-
-func (x *ConsolidationBill) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ConsolidationBill.ProtoReflect.Descriptor instead.
-func (*ConsolidationBill) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *ConsolidationBill) GetNow() float64 {
-	if x != nil {
-		return x.Now
-	}
-	return 0
-}
-
-func (x *ConsolidationBill) GetBound() float64 {
-	if x != nil {
-		return x.Bound
-	}
-	return 0
-}
-
-func (x *ConsolidationBill) GetProven() bool {
-	if x != nil {
-		return x.Proven
-	}
-	return false
-}
-
-func (x *ConsolidationBill) GetReachable() float64 {
-	if x != nil {
-		return x.Reachable
-	}
-	return 0
-}
-
-func (x *ConsolidationBill) GetFixed() float64 {
-	if x != nil {
-		return x.Fixed
-	}
-	return 0
-}
-
-func (x *ConsolidationBill) GetUnpricedNodes() int64 {
-	if x != nil {
-		return x.UnpricedNodes
-	}
-	return 0
-}
-
 // Nodes that go, nodes that come in their place, and where all pods go: complete in itself, once those before
 // it that it needs are done.
 type ConsolidationMove struct {
@@ -725,7 +404,7 @@ type ConsolidationMove struct {
 
 func (x *ConsolidationMove) Reset() {
 	*x = ConsolidationMove{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[5]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -737,7 +416,7 @@ func (x *ConsolidationMove) String() string {
 func (*ConsolidationMove) ProtoMessage() {}
 
 func (x *ConsolidationMove) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[5]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -750,7 +429,7 @@ func (x *ConsolidationMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsolidationMove.ProtoReflect.Descriptor instead.
 func (*ConsolidationMove) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ConsolidationMove) GetRemove() []string {
@@ -823,7 +502,7 @@ type GroupAddition struct {
 
 func (x *GroupAddition) Reset() {
 	*x = GroupAddition{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[6]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -835,7 +514,7 @@ func (x *GroupAddition) String() string {
 func (*GroupAddition) ProtoMessage() {}
 
 func (x *GroupAddition) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[6]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -848,7 +527,7 @@ func (x *GroupAddition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupAddition.ProtoReflect.Descriptor instead.
 func (*GroupAddition) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GroupAddition) GetNodeGroup() string {
@@ -890,7 +569,7 @@ type PodTransfer struct {
 
 func (x *PodTransfer) Reset() {
 	*x = PodTransfer{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[7]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +581,7 @@ func (x *PodTransfer) String() string {
 func (*PodTransfer) ProtoMessage() {}
 
 func (x *PodTransfer) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[7]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +594,7 @@ func (x *PodTransfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodTransfer.ProtoReflect.Descriptor instead.
 func (*PodTransfer) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PodTransfer) GetNamespace() string {
@@ -976,7 +655,7 @@ type ConsolidationKeep struct {
 
 func (x *ConsolidationKeep) Reset() {
 	*x = ConsolidationKeep{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[8]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -988,7 +667,7 @@ func (x *ConsolidationKeep) String() string {
 func (*ConsolidationKeep) ProtoMessage() {}
 
 func (x *ConsolidationKeep) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[8]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1001,7 +680,7 @@ func (x *ConsolidationKeep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsolidationKeep.ProtoReflect.Descriptor instead.
 func (*ConsolidationKeep) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ConsolidationKeep) GetNode() string {
@@ -1083,7 +762,7 @@ type ConsolidationReason struct {
 
 func (x *ConsolidationReason) Reset() {
 	*x = ConsolidationReason{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[9]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +774,7 @@ func (x *ConsolidationReason) String() string {
 func (*ConsolidationReason) ProtoMessage() {}
 
 func (x *ConsolidationReason) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[9]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +787,7 @@ func (x *ConsolidationReason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsolidationReason.ProtoReflect.Descriptor instead.
 func (*ConsolidationReason) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ConsolidationReason) GetReason() string {
@@ -1155,7 +834,7 @@ type GroupBill struct {
 
 func (x *GroupBill) Reset() {
 	*x = GroupBill{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[10]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +846,7 @@ func (x *GroupBill) String() string {
 func (*GroupBill) ProtoMessage() {}
 
 func (x *GroupBill) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[10]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +859,7 @@ func (x *GroupBill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupBill.ProtoReflect.Descriptor instead.
 func (*GroupBill) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GroupBill) GetNodeGroup() string {
@@ -1224,7 +903,7 @@ type NamespaceBill struct {
 
 func (x *NamespaceBill) Reset() {
 	*x = NamespaceBill{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[11]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1236,7 +915,7 @@ func (x *NamespaceBill) String() string {
 func (*NamespaceBill) ProtoMessage() {}
 
 func (x *NamespaceBill) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[11]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1249,7 +928,7 @@ func (x *NamespaceBill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamespaceBill.ProtoReflect.Descriptor instead.
 func (*NamespaceBill) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NamespaceBill) GetName() string {
@@ -1279,7 +958,7 @@ type ShadowPrice struct {
 
 func (x *ShadowPrice) Reset() {
 	*x = ShadowPrice{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[12]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +970,7 @@ func (x *ShadowPrice) String() string {
 func (*ShadowPrice) ProtoMessage() {}
 
 func (x *ShadowPrice) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[12]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +983,7 @@ func (x *ShadowPrice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShadowPrice.ProtoReflect.Descriptor instead.
 func (*ShadowPrice) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ShadowPrice) GetResource() string {
@@ -1325,7 +1004,7 @@ var File_loadline_v1_consolidate_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\n" +
-	"\x1dloadline/v1/consolidate.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x16loadline/v1/loop.proto\x1a\x18loadline/v1/prices.proto\"\xdf\x04\n" +
+	"\x1dloadline/v1/consolidate.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x16loadline/v1/loop.proto\x1a\x18loadline/v1/prices.proto\"\xdf\x04\n" +
 	"\x18PlanConsolidationRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1342,33 +1021,7 @@ const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\x0fmax_nodes_total\x18\v \x01(\x05R\rmaxNodesTotal\x12\x19\n" +
 	"\bmax_work\x18\f \x01(\x03R\amaxWork\x12)\n" +
 	"\x10max_milliseconds\x18\r \x01(\x05R\x0fmaxMillisecondsB\t\n" +
-	"\acluster\"\xe4\x05\n" +
-	"\x13ConsolidationPolicy\x129\n" +
-	"\x04mode\x18\x01 \x01(\x0e2%.loadline.v1.ConsolidationPolicy.ModeR\x04mode\x12=\n" +
-	"\x19least_saving_usd_per_hour\x18\x02 \x01(\x01H\x00R\x15leastSavingUsdPerHour\x88\x01\x01\x125\n" +
-	"\x14least_saving_percent\x18\x03 \x01(\x01H\x01R\x12leastSavingPercent\x88\x01\x01\x126\n" +
-	"\x15usd_per_disturbed_pod\x18\x04 \x01(\x01H\x02R\x12usdPerDisturbedPod\x88\x01\x01\x12(\n" +
-	"\rpayback_hours\x18\x05 \x01(\x01H\x03R\fpaybackHours\x88\x01\x01\x12E\n" +
-	"\x0fusd_by_priority\x18\x06 \x03(\v2\x1d.loadline.v1.DisturbancePriceR\rusdByPriority\x120\n" +
-	"\x12max_nodes_per_move\x18\a \x01(\x05H\x04R\x0fmaxNodesPerMove\x88\x01\x01\x12.\n" +
-	"\x11max_nodes_at_once\x18\b \x01(\x05H\x05R\x0emaxNodesAtOnce\x88\x01\x01\x12,\n" +
-	"\x10max_pods_at_once\x18\t \x01(\x05H\x06R\rmaxPodsAtOnce\x88\x01\x01\">\n" +
-	"\x04Mode\x12\x14\n" +
-	"\x10MODE_UNSPECIFIED\x10\x00\x12\a\n" +
-	"\x03OFF\x10\x01\x12\n" +
-	"\n" +
-	"\x06REMOVE\x10\x02\x12\v\n" +
-	"\aREPLACE\x10\x03B\x1c\n" +
-	"\x1a_least_saving_usd_per_hourB\x17\n" +
-	"\x15_least_saving_percentB\x18\n" +
-	"\x16_usd_per_disturbed_podB\x10\n" +
-	"\x0e_payback_hoursB\x15\n" +
-	"\x13_max_nodes_per_moveB\x14\n" +
-	"\x12_max_nodes_at_onceB\x13\n" +
-	"\x11_max_pods_at_once\"I\n" +
-	"\x10DisturbancePrice\x12#\n" +
-	"\rfrom_priority\x18\x01 \x01(\x05R\ffromPriority\x12\x10\n" +
-	"\x03usd\x18\x02 \x01(\x01R\x03usd\"\xaa\x05\n" +
+	"\acluster\"\xaa\x05\n" +
 	"\x19PlanConsolidationResponse\x122\n" +
 	"\x04bill\x18\x01 \x01(\v2\x1e.loadline.v1.ConsolidationBillR\x04bill\x124\n" +
 	"\x05moves\x18\x02 \x03(\v2\x1e.loadline.v1.ConsolidationMoveR\x05moves\x12\x1f\n" +
@@ -1389,14 +1042,7 @@ const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\bleft_out\x18\f \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
 	"\x0eleft_out_total\x18\r \x01(\x03R\fleftOutTotal\x12 \n" +
 	"\fcut_short_by\x18\x0e \x01(\tR\n" +
-	"cutShortBy\"\xae\x01\n" +
-	"\x11ConsolidationBill\x12\x10\n" +
-	"\x03now\x18\x01 \x01(\x01R\x03now\x12\x14\n" +
-	"\x05bound\x18\x02 \x01(\x01R\x05bound\x12\x16\n" +
-	"\x06proven\x18\x03 \x01(\bR\x06proven\x12\x1c\n" +
-	"\treachable\x18\x04 \x01(\x01R\treachable\x12\x14\n" +
-	"\x05fixed\x18\x05 \x01(\x01R\x05fixed\x12%\n" +
-	"\x0eunpriced_nodes\x18\x06 \x01(\x03R\runpricedNodes\"\x8e\x02\n" +
+	"cutShortBy\"\x8e\x02\n" +
 	"\x11ConsolidationMove\x12\x16\n" +
 	"\x06remove\x18\x01 \x03(\tR\x06remove\x12,\n" +
 	"\x03add\x18\x02 \x03(\v2\x1a.loadline.v1.GroupAdditionR\x03add\x12,\n" +
@@ -1465,57 +1111,52 @@ func file_loadline_v1_consolidate_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_consolidate_proto_rawDescData
 }
 
-var file_loadline_v1_consolidate_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loadline_v1_consolidate_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_loadline_v1_consolidate_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_loadline_v1_consolidate_proto_goTypes = []any{
-	(ConsolidationPolicy_Mode)(0),     // 0: loadline.v1.ConsolidationPolicy.Mode
-	(*PlanConsolidationRequest)(nil),  // 1: loadline.v1.PlanConsolidationRequest
-	(*ConsolidationPolicy)(nil),       // 2: loadline.v1.ConsolidationPolicy
-	(*DisturbancePrice)(nil),          // 3: loadline.v1.DisturbancePrice
-	(*PlanConsolidationResponse)(nil), // 4: loadline.v1.PlanConsolidationResponse
-	(*ConsolidationBill)(nil),         // 5: loadline.v1.ConsolidationBill
-	(*ConsolidationMove)(nil),         // 6: loadline.v1.ConsolidationMove
-	(*GroupAddition)(nil),             // 7: loadline.v1.GroupAddition
-	(*PodTransfer)(nil),               // 8: loadline.v1.PodTransfer
-	(*ConsolidationKeep)(nil),         // 9: loadline.v1.ConsolidationKeep
-	(*ConsolidationReason)(nil),       // 10: loadline.v1.ConsolidationReason
-	(*GroupBill)(nil),                 // 11: loadline.v1.GroupBill
-	(*NamespaceBill)(nil),             // 12: loadline.v1.NamespaceBill
-	(*ShadowPrice)(nil),               // 13: loadline.v1.ShadowPrice
-	(*Changes)(nil),                   // 14: loadline.v1.Changes
-	(*LoopGroup)(nil),                 // 15: loadline.v1.LoopGroup
-	(*PriceModel)(nil),                // 16: loadline.v1.PriceModel
-	(*DrainOptions)(nil),              // 17: loadline.v1.DrainOptions
-	(*FitOptions)(nil),                // 18: loadline.v1.FitOptions
-	(*DrainPlaceholder)(nil),          // 19: loadline.v1.DrainPlaceholder
-	(*LeftOut)(nil),                   // 20: loadline.v1.LeftOut
+	(*PlanConsolidationRequest)(nil),  // 0: loadline.v1.PlanConsolidationRequest
+	(*PlanConsolidationResponse)(nil), // 1: loadline.v1.PlanConsolidationResponse
+	(*ConsolidationMove)(nil),         // 2: loadline.v1.ConsolidationMove
+	(*GroupAddition)(nil),             // 3: loadline.v1.GroupAddition
+	(*PodTransfer)(nil),               // 4: loadline.v1.PodTransfer
+	(*ConsolidationKeep)(nil),         // 5: loadline.v1.ConsolidationKeep
+	(*ConsolidationReason)(nil),       // 6: loadline.v1.ConsolidationReason
+	(*GroupBill)(nil),                 // 7: loadline.v1.GroupBill
+	(*NamespaceBill)(nil),             // 8: loadline.v1.NamespaceBill
+	(*ShadowPrice)(nil),               // 9: loadline.v1.ShadowPrice
+	(*Changes)(nil),                   // 10: loadline.v1.Changes
+	(*LoopGroup)(nil),                 // 11: loadline.v1.LoopGroup
+	(*PriceModel)(nil),                // 12: loadline.v1.PriceModel
+	(*DrainOptions)(nil),              // 13: loadline.v1.DrainOptions
+	(*FitOptions)(nil),                // 14: loadline.v1.FitOptions
+	(*ConsolidationPolicy)(nil),       // 15: loadline.v1.ConsolidationPolicy
+	(*DrainPlaceholder)(nil),          // 16: loadline.v1.DrainPlaceholder
+	(*ConsolidationBill)(nil),         // 17: loadline.v1.ConsolidationBill
+	(*LeftOut)(nil),                   // 18: loadline.v1.LeftOut
 }
 var file_loadline_v1_consolidate_proto_depIdxs = []int32{
-	14, // 0: loadline.v1.PlanConsolidationRequest.changes:type_name -> loadline.v1.Changes
-	14, // 1: loadline.v1.PlanConsolidationRequest.own:type_name -> loadline.v1.Changes
-	15, // 2: loadline.v1.PlanConsolidationRequest.groups:type_name -> loadline.v1.LoopGroup
-	16, // 3: loadline.v1.PlanConsolidationRequest.prices:type_name -> loadline.v1.PriceModel
-	17, // 4: loadline.v1.PlanConsolidationRequest.drain:type_name -> loadline.v1.DrainOptions
-	18, // 5: loadline.v1.PlanConsolidationRequest.fit:type_name -> loadline.v1.FitOptions
-	2,  // 6: loadline.v1.PlanConsolidationRequest.policy:type_name -> loadline.v1.ConsolidationPolicy
-	19, // 7: loadline.v1.PlanConsolidationRequest.placeholders:type_name -> loadline.v1.DrainPlaceholder
-	0,  // 8: loadline.v1.ConsolidationPolicy.mode:type_name -> loadline.v1.ConsolidationPolicy.Mode
-	3,  // 9: loadline.v1.ConsolidationPolicy.usd_by_priority:type_name -> loadline.v1.DisturbancePrice
-	5,  // 10: loadline.v1.PlanConsolidationResponse.bill:type_name -> loadline.v1.ConsolidationBill
-	6,  // 11: loadline.v1.PlanConsolidationResponse.moves:type_name -> loadline.v1.ConsolidationMove
-	9,  // 12: loadline.v1.PlanConsolidationResponse.keep:type_name -> loadline.v1.ConsolidationKeep
-	10, // 13: loadline.v1.PlanConsolidationResponse.reasons:type_name -> loadline.v1.ConsolidationReason
-	11, // 14: loadline.v1.PlanConsolidationResponse.groups:type_name -> loadline.v1.GroupBill
-	12, // 15: loadline.v1.PlanConsolidationResponse.namespaces:type_name -> loadline.v1.NamespaceBill
-	13, // 16: loadline.v1.PlanConsolidationResponse.shadow_prices:type_name -> loadline.v1.ShadowPrice
-	20, // 17: loadline.v1.PlanConsolidationResponse.left_out:type_name -> loadline.v1.LeftOut
-	7,  // 18: loadline.v1.ConsolidationMove.add:type_name -> loadline.v1.GroupAddition
-	8,  // 19: loadline.v1.ConsolidationMove.pods:type_name -> loadline.v1.PodTransfer
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	10, // 0: loadline.v1.PlanConsolidationRequest.changes:type_name -> loadline.v1.Changes
+	10, // 1: loadline.v1.PlanConsolidationRequest.own:type_name -> loadline.v1.Changes
+	11, // 2: loadline.v1.PlanConsolidationRequest.groups:type_name -> loadline.v1.LoopGroup
+	12, // 3: loadline.v1.PlanConsolidationRequest.prices:type_name -> loadline.v1.PriceModel
+	13, // 4: loadline.v1.PlanConsolidationRequest.drain:type_name -> loadline.v1.DrainOptions
+	14, // 5: loadline.v1.PlanConsolidationRequest.fit:type_name -> loadline.v1.FitOptions
+	15, // 6: loadline.v1.PlanConsolidationRequest.policy:type_name -> loadline.v1.ConsolidationPolicy
+	16, // 7: loadline.v1.PlanConsolidationRequest.placeholders:type_name -> loadline.v1.DrainPlaceholder
+	17, // 8: loadline.v1.PlanConsolidationResponse.bill:type_name -> loadline.v1.ConsolidationBill
+	2,  // 9: loadline.v1.PlanConsolidationResponse.moves:type_name -> loadline.v1.ConsolidationMove
+	5,  // 10: loadline.v1.PlanConsolidationResponse.keep:type_name -> loadline.v1.ConsolidationKeep
+	6,  // 11: loadline.v1.PlanConsolidationResponse.reasons:type_name -> loadline.v1.ConsolidationReason
+	7,  // 12: loadline.v1.PlanConsolidationResponse.groups:type_name -> loadline.v1.GroupBill
+	8,  // 13: loadline.v1.PlanConsolidationResponse.namespaces:type_name -> loadline.v1.NamespaceBill
+	9,  // 14: loadline.v1.PlanConsolidationResponse.shadow_prices:type_name -> loadline.v1.ShadowPrice
+	18, // 15: loadline.v1.PlanConsolidationResponse.left_out:type_name -> loadline.v1.LeftOut
+	3,  // 16: loadline.v1.ConsolidationMove.add:type_name -> loadline.v1.GroupAddition
+	4,  // 17: loadline.v1.ConsolidationMove.pods:type_name -> loadline.v1.PodTransfer
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_consolidate_proto_init() }
@@ -1524,6 +1165,7 @@ func file_loadline_v1_consolidate_proto_init() {
 		return
 	}
 	file_loadline_v1_cluster_state_proto_init()
+	file_loadline_v1_consolidation_policy_proto_init()
 	file_loadline_v1_drain_proto_init()
 	file_loadline_v1_fit_proto_init()
 	file_loadline_v1_loop_proto_init()
@@ -1532,21 +1174,19 @@ func file_loadline_v1_consolidate_proto_init() {
 		(*PlanConsolidationRequest_Changes)(nil),
 		(*PlanConsolidationRequest_Own)(nil),
 	}
-	file_loadline_v1_consolidate_proto_msgTypes[1].OneofWrappers = []any{}
-	file_loadline_v1_consolidate_proto_msgTypes[10].OneofWrappers = []any{}
+	file_loadline_v1_consolidate_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_consolidate_proto_rawDesc), len(file_loadline_v1_consolidate_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   13,
+			NumEnums:      0,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_loadline_v1_consolidate_proto_goTypes,
 		DependencyIndexes: file_loadline_v1_consolidate_proto_depIdxs,
-		EnumInfos:         file_loadline_v1_consolidate_proto_enumTypes,
 		MessageInfos:      file_loadline_v1_consolidate_proto_msgTypes,
 	}.Build()
 	File_loadline_v1_consolidate_proto = out.File

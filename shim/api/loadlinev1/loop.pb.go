@@ -31,6 +31,9 @@ const (
 	PlanLoopRequest_SCALE_UP             PlanLoopRequest_Decision = 1 // which groups grow
 	PlanLoopRequest_SLACK                PlanLoopRequest_Decision = 2 // what room is kept for pods to come; it makes groups grow only with SCALE_UP
 	PlanLoopRequest_SCALE_DOWN           PlanLoopRequest_Decision = 3 // which nodes go
+	// Which nodes are replaced by cheaper ones. Only if it is named, with SCALE_UP, SCALE_DOWN and `fleet`,
+	// whose state holds the moves that are carried out.
+	PlanLoopRequest_REPLACE PlanLoopRequest_Decision = 4
 )
 
 // Enum value maps for PlanLoopRequest_Decision.
@@ -40,12 +43,14 @@ var (
 		1: "SCALE_UP",
 		2: "SLACK",
 		3: "SCALE_DOWN",
+		4: "REPLACE",
 	}
 	PlanLoopRequest_Decision_value = map[string]int32{
 		"DECISION_UNSPECIFIED": 0,
 		"SCALE_UP":             1,
 		"SLACK":                2,
 		"SCALE_DOWN":           3,
+		"REPLACE":              4,
 	}
 )
 
@@ -169,6 +174,8 @@ type PlanLoopRequest struct {
 	// Set: groups that are similar share what they grow by for pods, so that their sizes come close to each
 	// other.
 	Balance *GroupSimilarity `protobuf:"bytes,32,opt,name=balance,proto3" json:"balance,omitempty"`
+	// With REPLACE: which moves are wanted.
+	Consolidation *ConsolidationPolicy `protobuf:"bytes,33,opt,name=consolidation,proto3" json:"consolidation,omitempty"`
 	// Set: groups are told as the cloud shows them, each with `cloud`; of its nodes, those on their way, and
 	// whether it may grow, the engine judges itself. current_nodes, scale_down.slots and held are left unset
 	// then, max_nodes is the maximum of the group, and since_growth_milliseconds is known already.
@@ -438,6 +445,13 @@ func (x *PlanLoopRequest) GetEnforceMinSizes() bool {
 func (x *PlanLoopRequest) GetBalance() *GroupSimilarity {
 	if x != nil {
 		return x.Balance
+	}
+	return nil
+}
+
+func (x *PlanLoopRequest) GetConsolidation() *ConsolidationPolicy {
+	if x != nil {
+		return x.Consolidation
 	}
 	return nil
 }
@@ -750,6 +764,8 @@ type PlanLoopResponse struct {
 	// in their place: to be taken back once the cloud has been asked for all of `growth`, and only if it took
 	// all.
 	TakeBack []*TakeBack `protobuf:"bytes,17,rep,name=take_back,json=takeBack,proto3" json:"take_back,omitempty"`
+	// With REPLACE: moves that are carried out.
+	Replacement *LoopReplacement `protobuf:"bytes,18,opt,name=replacement,proto3" json:"replacement,omitempty"`
 	// With PlanLoopRequest.fleet: what was found out, and what is to be done.
 	Fleet         *LoopFleetAnswer `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -905,9 +921,250 @@ func (x *PlanLoopResponse) GetTakeBack() []*TakeBack {
 	return nil
 }
 
+func (x *PlanLoopResponse) GetReplacement() *LoopReplacement {
+	if x != nil {
+		return x.Replacement
+	}
+	return nil
+}
+
 func (x *PlanLoopResponse) GetFleet() *LoopFleetAnswer {
 	if x != nil {
 		return x.Fleet
+	}
+	return nil
+}
+
+// What becomes of moves that make the cluster cheaper.
+type LoopReplacement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All that are carried out, those that begin in this loop last.
+	Moves []*MoveUnderWay `protobuf:"bytes,1,rep,name=moves,proto3" json:"moves,omitempty"`
+	// Those that ended in this loop.
+	Ended []*EndedMove `protobuf:"bytes,2,rep,name=ended,proto3" json:"ended,omitempty"`
+	// Of a loop that looked for moves.
+	Bill *ConsolidationBill `protobuf:"bytes,3,opt,name=bill,proto3" json:"bill,omitempty"`
+	// How many of `moves` begin in this loop, what they save in USD per hour, and how many pods they disturb.
+	Begun         int64   `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`
+	Saves         float64 `protobuf:"fixed64,5,opt,name=saves,proto3" json:"saves,omitempty"`
+	Disrupted     int64   `protobuf:"varint,6,opt,name=disrupted,proto3" json:"disrupted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoopReplacement) Reset() {
+	*x = LoopReplacement{}
+	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoopReplacement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoopReplacement) ProtoMessage() {}
+
+func (x *LoopReplacement) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoopReplacement.ProtoReflect.Descriptor instead.
+func (*LoopReplacement) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *LoopReplacement) GetMoves() []*MoveUnderWay {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+func (x *LoopReplacement) GetEnded() []*EndedMove {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+func (x *LoopReplacement) GetBill() *ConsolidationBill {
+	if x != nil {
+		return x.Bill
+	}
+	return nil
+}
+
+func (x *LoopReplacement) GetBegun() int64 {
+	if x != nil {
+		return x.Begun
+	}
+	return 0
+}
+
+func (x *LoopReplacement) GetSaves() float64 {
+	if x != nil {
+		return x.Saves
+	}
+	return 0
+}
+
+func (x *LoopReplacement) GetDisrupted() int64 {
+	if x != nil {
+		return x.Disrupted
+	}
+	return 0
+}
+
+// A move that is carried out.
+type MoveUnderWay struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "ordered": its new nodes are on their way; "draining": its old nodes go; "giving back": it was given up,
+	// and new nodes that are empty go.
+	Phase string `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
+	// How long it has been so.
+	Seconds int64 `protobuf:"varint,2,opt,name=seconds,proto3" json:"seconds,omitempty"`
+	// Old nodes that are still there, by name.
+	Remove []string `protobuf:"bytes,3,rep,name=remove,proto3" json:"remove,omitempty"`
+	// New nodes that are there, by name, and how many have yet to come.
+	Add           []string `protobuf:"bytes,4,rep,name=add,proto3" json:"add,omitempty"`
+	ToCome        int64    `protobuf:"varint,5,opt,name=to_come,json=toCome,proto3" json:"to_come,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveUnderWay) Reset() {
+	*x = MoveUnderWay{}
+	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveUnderWay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveUnderWay) ProtoMessage() {}
+
+func (x *MoveUnderWay) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveUnderWay.ProtoReflect.Descriptor instead.
+func (*MoveUnderWay) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *MoveUnderWay) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *MoveUnderWay) GetSeconds() int64 {
+	if x != nil {
+		return x.Seconds
+	}
+	return 0
+}
+
+func (x *MoveUnderWay) GetRemove() []string {
+	if x != nil {
+		return x.Remove
+	}
+	return nil
+}
+
+func (x *MoveUnderWay) GetAdd() []string {
+	if x != nil {
+		return x.Add
+	}
+	return nil
+}
+
+func (x *MoveUnderWay) GetToCome() int64 {
+	if x != nil {
+		return x.ToCome
+	}
+	return 0
+}
+
+// A move that is over.
+type EndedMove struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why it was given up. Empty: it was carried out.
+	Why string `protobuf:"bytes,1,opt,name=why,proto3" json:"why,omitempty"`
+	// Old nodes, and those of them that are still there, by name.
+	Nodes         int64    `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	Remove        []string `protobuf:"bytes,3,rep,name=remove,proto3" json:"remove,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndedMove) Reset() {
+	*x = EndedMove{}
+	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndedMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndedMove) ProtoMessage() {}
+
+func (x *EndedMove) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndedMove.ProtoReflect.Descriptor instead.
+func (*EndedMove) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *EndedMove) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *EndedMove) GetNodes() int64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *EndedMove) GetRemove() []string {
+	if x != nil {
+		return x.Remove
 	}
 	return nil
 }
@@ -927,7 +1184,7 @@ type TakeBack struct {
 
 func (x *TakeBack) Reset() {
 	*x = TakeBack{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1196,7 @@ func (x *TakeBack) String() string {
 func (*TakeBack) ProtoMessage() {}
 
 func (x *TakeBack) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1209,7 @@ func (x *TakeBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeBack.ProtoReflect.Descriptor instead.
 func (*TakeBack) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TakeBack) GetNodeGroup() string {
@@ -989,7 +1246,7 @@ type GroupAtMaximum struct {
 
 func (x *GroupAtMaximum) Reset() {
 	*x = GroupAtMaximum{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	mi := &file_loadline_v1_loop_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1001,7 +1258,7 @@ func (x *GroupAtMaximum) String() string {
 func (*GroupAtMaximum) ProtoMessage() {}
 
 func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	mi := &file_loadline_v1_loop_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1014,7 +1271,7 @@ func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupAtMaximum.ProtoReflect.Descriptor instead.
 func (*GroupAtMaximum) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GroupAtMaximum) GetNodeGroup() string {
@@ -1048,7 +1305,7 @@ type DrainedPods struct {
 
 func (x *DrainedPods) Reset() {
 	*x = DrainedPods{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	mi := &file_loadline_v1_loop_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1060,7 +1317,7 @@ func (x *DrainedPods) String() string {
 func (*DrainedPods) ProtoMessage() {}
 
 func (x *DrainedPods) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	mi := &file_loadline_v1_loop_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1073,7 +1330,7 @@ func (x *DrainedPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedPods.ProtoReflect.Descriptor instead.
 func (*DrainedPods) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DrainedPods) GetNamespace() string {
@@ -1117,7 +1374,7 @@ type UpcomingPlacement struct {
 
 func (x *UpcomingPlacement) Reset() {
 	*x = UpcomingPlacement{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[8]
+	mi := &file_loadline_v1_loop_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1129,7 +1386,7 @@ func (x *UpcomingPlacement) String() string {
 func (*UpcomingPlacement) ProtoMessage() {}
 
 func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[8]
+	mi := &file_loadline_v1_loop_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1142,7 +1399,7 @@ func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpcomingPlacement.ProtoReflect.Descriptor instead.
 func (*UpcomingPlacement) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UpcomingPlacement) GetNodeGroup() string {
@@ -1174,13 +1431,15 @@ type LoopGrowth struct {
 	NodesForUtilization int64 `protobuf:"varint,5,opt,name=nodes_for_utilization,json=nodesForUtilization,proto3" json:"nodes_for_utilization,omitempty"`
 	// Nodes that it lacks of its minimum.
 	NodesForMinimum int64 `protobuf:"varint,6,opt,name=nodes_for_minimum,json=nodesForMinimum,proto3" json:"nodes_for_minimum,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Nodes that take pods of nodes which are replaced.
+	NodesForReplacement int64 `protobuf:"varint,7,opt,name=nodes_for_replacement,json=nodesForReplacement,proto3" json:"nodes_for_replacement,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *LoopGrowth) Reset() {
 	*x = LoopGrowth{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[9]
+	mi := &file_loadline_v1_loop_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1192,7 +1451,7 @@ func (x *LoopGrowth) String() string {
 func (*LoopGrowth) ProtoMessage() {}
 
 func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[9]
+	mi := &file_loadline_v1_loop_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1205,7 +1464,7 @@ func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopGrowth.ProtoReflect.Descriptor instead.
 func (*LoopGrowth) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LoopGrowth) GetNodeGroup() string {
@@ -1250,6 +1509,13 @@ func (x *LoopGrowth) GetNodesForMinimum() int64 {
 	return 0
 }
 
+func (x *LoopGrowth) GetNodesForReplacement() int64 {
+	if x != nil {
+		return x.NodesForReplacement
+	}
+	return 0
+}
+
 // One call of a recording: a file of these, each behind its length as a varint.
 type RecordedCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1267,7 +1533,7 @@ type RecordedCall struct {
 
 func (x *RecordedCall) Reset() {
 	*x = RecordedCall{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[10]
+	mi := &file_loadline_v1_loop_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1545,7 @@ func (x *RecordedCall) String() string {
 func (*RecordedCall) ProtoMessage() {}
 
 func (x *RecordedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[10]
+	mi := &file_loadline_v1_loop_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1558,7 @@ func (x *RecordedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedCall.ProtoReflect.Descriptor instead.
 func (*RecordedCall) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RecordedCall) GetMethod() string {
@@ -1327,7 +1593,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\xa5\r\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\xfa\r\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1362,14 +1628,16 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x19since_growth_milliseconds\x18\x1d \x01(\x03H\x03R\x17sinceGrowthMilliseconds\x88\x01\x01\x12;\n" +
 	"\x0emax_gpus_total\x18\x1e \x03(\v2\x15.loadline.v1.GpuCountR\fmaxGpusTotal\x12*\n" +
 	"\x11enforce_min_sizes\x18\x1f \x01(\bR\x0fenforceMinSizes\x126\n" +
-	"\abalance\x18  \x01(\v2\x1c.loadline.v1.GroupSimilarityR\abalance\x12,\n" +
-	"\x05fleet\x18( \x01(\v2\x16.loadline.v1.LoopFleetR\x05fleet\"M\n" +
+	"\abalance\x18  \x01(\v2\x1c.loadline.v1.GroupSimilarityR\abalance\x12F\n" +
+	"\rconsolidation\x18! \x01(\v2 .loadline.v1.ConsolidationPolicyR\rconsolidation\x12,\n" +
+	"\x05fleet\x18( \x01(\v2\x16.loadline.v1.LoopFleetR\x05fleet\"Z\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bSCALE_UP\x10\x01\x12\t\n" +
 	"\x05SLACK\x10\x02\x12\x0e\n" +
 	"\n" +
-	"SCALE_DOWN\x10\x03B\t\n" +
+	"SCALE_DOWN\x10\x03\x12\v\n" +
+	"\aREPLACE\x10\x04B\t\n" +
 	"\aclusterB\x12\n" +
 	"\x10_max_cores_totalB\x13\n" +
 	"\x11_max_memory_totalB\x1c\n" +
@@ -1393,7 +1661,7 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\tLoopState\x12-\n" +
 	"\x05slack\x18\x01 \x01(\v2\x17.loadline.v1.SlackStateR\x05slack\x12-\n" +
 	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\x12*\n" +
-	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\xc8\a\n" +
+	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\x88\b\n" +
 	"\x10PlanLoopResponse\x122\n" +
 	"\adrained\x18\x01 \x03(\v2\x18.loadline.v1.DrainedPodsR\adrained\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12:\n" +
@@ -1414,8 +1682,26 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
 	"at_maximum\x18\x0f \x03(\v2\x1b.loadline.v1.GroupAtMaximumR\tatMaximum\x126\n" +
 	"\x17batch_wait_milliseconds\x18\x10 \x01(\x03R\x15batchWaitMilliseconds\x122\n" +
-	"\ttake_back\x18\x11 \x03(\v2\x15.loadline.v1.TakeBackR\btakeBack\x122\n" +
-	"\x05fleet\x18( \x01(\v2\x1c.loadline.v1.LoopFleetAnswerR\x05fleet\"a\n" +
+	"\ttake_back\x18\x11 \x03(\v2\x15.loadline.v1.TakeBackR\btakeBack\x12>\n" +
+	"\vreplacement\x18\x12 \x01(\v2\x1c.loadline.v1.LoopReplacementR\vreplacement\x122\n" +
+	"\x05fleet\x18( \x01(\v2\x1c.loadline.v1.LoopFleetAnswerR\x05fleet\"\xee\x01\n" +
+	"\x0fLoopReplacement\x12/\n" +
+	"\x05moves\x18\x01 \x03(\v2\x19.loadline.v1.MoveUnderWayR\x05moves\x12,\n" +
+	"\x05ended\x18\x02 \x03(\v2\x16.loadline.v1.EndedMoveR\x05ended\x122\n" +
+	"\x04bill\x18\x03 \x01(\v2\x1e.loadline.v1.ConsolidationBillR\x04bill\x12\x14\n" +
+	"\x05begun\x18\x04 \x01(\x03R\x05begun\x12\x14\n" +
+	"\x05saves\x18\x05 \x01(\x01R\x05saves\x12\x1c\n" +
+	"\tdisrupted\x18\x06 \x01(\x03R\tdisrupted\"\x81\x01\n" +
+	"\fMoveUnderWay\x12\x14\n" +
+	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x18\n" +
+	"\aseconds\x18\x02 \x01(\x03R\aseconds\x12\x16\n" +
+	"\x06remove\x18\x03 \x03(\tR\x06remove\x12\x10\n" +
+	"\x03add\x18\x04 \x03(\tR\x03add\x12\x17\n" +
+	"\ato_come\x18\x05 \x01(\x03R\x06toCome\"K\n" +
+	"\tEndedMove\x12\x10\n" +
+	"\x03why\x18\x01 \x01(\tR\x03why\x12\x14\n" +
+	"\x05nodes\x18\x02 \x01(\x03R\x05nodes\x12\x16\n" +
+	"\x06remove\x18\x03 \x03(\tR\x06remove\"a\n" +
 	"\bTakeBack\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x14\n" +
@@ -1436,7 +1722,7 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x11UpcomingPlacement\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12'\n" +
-	"\x04pods\x18\x02 \x01(\v2\x13.loadline.v1.PodRunR\x04pods\"\xfb\x01\n" +
+	"\x04pods\x18\x02 \x01(\v2\x13.loadline.v1.PodRunR\x04pods\"\xaf\x02\n" +
 	"\n" +
 	"LoopGrowth\x12\x1d\n" +
 	"\n" +
@@ -1446,7 +1732,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\fusd_per_hour\x18\x04 \x01(\x01R\n" +
 	"usdPerHour\x122\n" +
 	"\x15nodes_for_utilization\x18\x05 \x01(\x03R\x13nodesForUtilization\x12*\n" +
-	"\x11nodes_for_minimum\x18\x06 \x01(\x03R\x0fnodesForMinimum\"p\n" +
+	"\x11nodes_for_minimum\x18\x06 \x01(\x03R\x0fnodesForMinimum\x122\n" +
+	"\x15nodes_for_replacement\x18\a \x01(\x03R\x13nodesForReplacement\"p\n" +
 	"\fRecordedCall\x12\x16\n" +
 	"\x06method\x18\x01 \x01(\tR\x06method\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\fR\arequest\x12\x1a\n" +
@@ -1466,7 +1753,7 @@ func file_loadline_v1_loop_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_loop_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_loadline_v1_loop_proto_goTypes = []any{
 	(PlanLoopRequest_Decision)(0),      // 0: loadline.v1.PlanLoopRequest.Decision
 	(*PlanLoopRequest)(nil),            // 1: loadline.v1.PlanLoopRequest
@@ -1474,86 +1761,96 @@ var file_loadline_v1_loop_proto_goTypes = []any{
 	(*LoopGroup)(nil),                  // 3: loadline.v1.LoopGroup
 	(*LoopState)(nil),                  // 4: loadline.v1.LoopState
 	(*PlanLoopResponse)(nil),           // 5: loadline.v1.PlanLoopResponse
-	(*TakeBack)(nil),                   // 6: loadline.v1.TakeBack
-	(*GroupAtMaximum)(nil),             // 7: loadline.v1.GroupAtMaximum
-	(*DrainedPods)(nil),                // 8: loadline.v1.DrainedPods
-	(*UpcomingPlacement)(nil),          // 9: loadline.v1.UpcomingPlacement
-	(*LoopGrowth)(nil),                 // 10: loadline.v1.LoopGrowth
-	(*RecordedCall)(nil),               // 11: loadline.v1.RecordedCall
-	(*Changes)(nil),                    // 12: loadline.v1.Changes
-	(*PendingPods)(nil),                // 13: loadline.v1.PendingPods
-	(*PriceModel)(nil),                 // 14: loadline.v1.PriceModel
-	(*SlackPolicy)(nil),                // 15: loadline.v1.SlackPolicy
-	(*DrainOptions)(nil),               // 16: loadline.v1.DrainOptions
-	(*DrainDevicePool)(nil),            // 17: loadline.v1.DrainDevicePool
-	(*FitOptions)(nil),                 // 18: loadline.v1.FitOptions
-	(*DrainProgress)(nil),              // 19: loadline.v1.DrainProgress
-	(*RankPolicy)(nil),                 // 20: loadline.v1.RankPolicy
-	(*SizedGroup)(nil),                 // 21: loadline.v1.SizedGroup
-	(*WaitingPods)(nil),                // 22: loadline.v1.WaitingPods
-	(*GpuCount)(nil),                   // 23: loadline.v1.GpuCount
-	(*LoopFleet)(nil),                  // 24: loadline.v1.LoopFleet
-	(*ScalableGroup)(nil),              // 25: loadline.v1.ScalableGroup
-	(*DrainGroup)(nil),                 // 26: loadline.v1.DrainGroup
-	(*CloudGroup)(nil),                 // 27: loadline.v1.CloudGroup
-	(*SlackState)(nil),                 // 28: loadline.v1.SlackState
-	(*DrainState)(nil),                 // 29: loadline.v1.DrainState
-	(*SizeState)(nil),                  // 30: loadline.v1.SizeState
-	(*ExistingPlacement)(nil),          // 31: loadline.v1.ExistingPlacement
-	(*PlanScaleUpResponse)(nil),        // 32: loadline.v1.PlanScaleUpResponse
-	(*PlanSlackResponse)(nil),          // 33: loadline.v1.PlanSlackResponse
-	(*PlanDrainResponse)(nil),          // 34: loadline.v1.PlanDrainResponse
-	(*RankOptionsResponse)(nil),        // 35: loadline.v1.RankOptionsResponse
-	(*MeasureUtilizationResponse)(nil), // 36: loadline.v1.MeasureUtilizationResponse
-	(*LeftOut)(nil),                    // 37: loadline.v1.LeftOut
-	(*LoopFleetAnswer)(nil),            // 38: loadline.v1.LoopFleetAnswer
-	(*PodRun)(nil),                     // 39: loadline.v1.PodRun
+	(*LoopReplacement)(nil),            // 6: loadline.v1.LoopReplacement
+	(*MoveUnderWay)(nil),               // 7: loadline.v1.MoveUnderWay
+	(*EndedMove)(nil),                  // 8: loadline.v1.EndedMove
+	(*TakeBack)(nil),                   // 9: loadline.v1.TakeBack
+	(*GroupAtMaximum)(nil),             // 10: loadline.v1.GroupAtMaximum
+	(*DrainedPods)(nil),                // 11: loadline.v1.DrainedPods
+	(*UpcomingPlacement)(nil),          // 12: loadline.v1.UpcomingPlacement
+	(*LoopGrowth)(nil),                 // 13: loadline.v1.LoopGrowth
+	(*RecordedCall)(nil),               // 14: loadline.v1.RecordedCall
+	(*Changes)(nil),                    // 15: loadline.v1.Changes
+	(*PendingPods)(nil),                // 16: loadline.v1.PendingPods
+	(*PriceModel)(nil),                 // 17: loadline.v1.PriceModel
+	(*SlackPolicy)(nil),                // 18: loadline.v1.SlackPolicy
+	(*DrainOptions)(nil),               // 19: loadline.v1.DrainOptions
+	(*DrainDevicePool)(nil),            // 20: loadline.v1.DrainDevicePool
+	(*FitOptions)(nil),                 // 21: loadline.v1.FitOptions
+	(*DrainProgress)(nil),              // 22: loadline.v1.DrainProgress
+	(*RankPolicy)(nil),                 // 23: loadline.v1.RankPolicy
+	(*SizedGroup)(nil),                 // 24: loadline.v1.SizedGroup
+	(*WaitingPods)(nil),                // 25: loadline.v1.WaitingPods
+	(*GpuCount)(nil),                   // 26: loadline.v1.GpuCount
+	(*ConsolidationPolicy)(nil),        // 27: loadline.v1.ConsolidationPolicy
+	(*LoopFleet)(nil),                  // 28: loadline.v1.LoopFleet
+	(*ScalableGroup)(nil),              // 29: loadline.v1.ScalableGroup
+	(*DrainGroup)(nil),                 // 30: loadline.v1.DrainGroup
+	(*CloudGroup)(nil),                 // 31: loadline.v1.CloudGroup
+	(*SlackState)(nil),                 // 32: loadline.v1.SlackState
+	(*DrainState)(nil),                 // 33: loadline.v1.DrainState
+	(*SizeState)(nil),                  // 34: loadline.v1.SizeState
+	(*ExistingPlacement)(nil),          // 35: loadline.v1.ExistingPlacement
+	(*PlanScaleUpResponse)(nil),        // 36: loadline.v1.PlanScaleUpResponse
+	(*PlanSlackResponse)(nil),          // 37: loadline.v1.PlanSlackResponse
+	(*PlanDrainResponse)(nil),          // 38: loadline.v1.PlanDrainResponse
+	(*RankOptionsResponse)(nil),        // 39: loadline.v1.RankOptionsResponse
+	(*MeasureUtilizationResponse)(nil), // 40: loadline.v1.MeasureUtilizationResponse
+	(*LeftOut)(nil),                    // 41: loadline.v1.LeftOut
+	(*LoopFleetAnswer)(nil),            // 42: loadline.v1.LoopFleetAnswer
+	(*ConsolidationBill)(nil),          // 43: loadline.v1.ConsolidationBill
+	(*PodRun)(nil),                     // 44: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
-	12, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
-	12, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
+	15, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
+	15, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
 	0,  // 2: loadline.v1.PlanLoopRequest.decisions:type_name -> loadline.v1.PlanLoopRequest.Decision
 	3,  // 3: loadline.v1.PlanLoopRequest.groups:type_name -> loadline.v1.LoopGroup
-	13, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
-	14, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
-	15, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
-	16, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
-	17, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
-	18, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
+	16, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
+	17, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
+	18, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
+	19, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
+	20, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
+	21, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
 	4,  // 10: loadline.v1.PlanLoopRequest.state:type_name -> loadline.v1.LoopState
-	19, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
-	20, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
-	21, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
-	22, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
-	23, // 15: loadline.v1.PlanLoopRequest.max_gpus_total:type_name -> loadline.v1.GpuCount
+	22, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
+	23, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
+	24, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
+	25, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
+	26, // 15: loadline.v1.PlanLoopRequest.max_gpus_total:type_name -> loadline.v1.GpuCount
 	2,  // 16: loadline.v1.PlanLoopRequest.balance:type_name -> loadline.v1.GroupSimilarity
-	24, // 17: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
-	25, // 18: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
-	26, // 19: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
-	27, // 20: loadline.v1.LoopGroup.cloud:type_name -> loadline.v1.CloudGroup
-	28, // 21: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
-	29, // 22: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
-	30, // 23: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
-	8,  // 24: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
-	31, // 25: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	9,  // 26: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
-	32, // 27: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
-	10, // 28: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
-	33, // 29: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
-	34, // 30: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
-	4,  // 31: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
-	35, // 32: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
-	36, // 33: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
-	37, // 34: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
-	7,  // 35: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
-	6,  // 36: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
-	38, // 37: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
-	39, // 38: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	27, // 17: loadline.v1.PlanLoopRequest.consolidation:type_name -> loadline.v1.ConsolidationPolicy
+	28, // 18: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
+	29, // 19: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
+	30, // 20: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
+	31, // 21: loadline.v1.LoopGroup.cloud:type_name -> loadline.v1.CloudGroup
+	32, // 22: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
+	33, // 23: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
+	34, // 24: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
+	11, // 25: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
+	35, // 26: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	12, // 27: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
+	36, // 28: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
+	13, // 29: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
+	37, // 30: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
+	38, // 31: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
+	4,  // 32: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
+	39, // 33: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
+	40, // 34: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
+	41, // 35: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
+	10, // 36: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
+	9,  // 37: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
+	6,  // 38: loadline.v1.PlanLoopResponse.replacement:type_name -> loadline.v1.LoopReplacement
+	42, // 39: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
+	7,  // 40: loadline.v1.LoopReplacement.moves:type_name -> loadline.v1.MoveUnderWay
+	8,  // 41: loadline.v1.LoopReplacement.ended:type_name -> loadline.v1.EndedMove
+	43, // 42: loadline.v1.LoopReplacement.bill:type_name -> loadline.v1.ConsolidationBill
+	44, // 43: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }
@@ -1562,6 +1859,7 @@ func file_loadline_v1_loop_proto_init() {
 		return
 	}
 	file_loadline_v1_cluster_state_proto_init()
+	file_loadline_v1_consolidation_policy_proto_init()
 	file_loadline_v1_drain_proto_init()
 	file_loadline_v1_fit_proto_init()
 	file_loadline_v1_fleet_proto_init()
@@ -1582,7 +1880,7 @@ func file_loadline_v1_loop_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_loop_proto_rawDesc), len(file_loadline_v1_loop_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -41,13 +41,14 @@ const (
 	ScaleUpDecision   = "scale-up"
 	SlackDecision     = "slack"
 	ScaleDownDecision = "scale-down"
+	ReplaceDecision   = "replace" // only if it is named
 )
 
 // Configuration of the autoscaler. The tag `flag` is the name of a flag where it is not that of the key.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	Mode             string         `json:"mode" help:"observe: plan, and write nothing but the status and the lease; or act"`
-	Decisions        []string       `json:"decisions" help:"what to decide: scale-up, slack, scale-down; another autoscaler does the rest"`
+	Decisions        []string       `json:"decisions" help:"what to decide: scale-up, slack, scale-down, and, only if it is named, replace; another autoscaler does the rest"`
 	Engine           string         `json:"engine" help:"engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket"`
 	MaxQuestionBytes int            `json:"maxQuestionBytes" help:"memory that one question may take in an engine in this process; 0: its default, 256 MiB. loadlined has a flag of that name"`
 	View             string         `json:"view" help:"name of the view in the engine; clients that share a loadlined need different ones"`
@@ -67,6 +68,7 @@ type Configuration struct {
 	Sizing           Sizing         `json:"sizing"`
 	Slack            Slack          `json:"slack"`
 	ScaleDown        ScaleDown      `json:"scaleDown"`
+	Consolidation    Consolidation  `json:"consolidation"`
 }
 
 // Decides says whether a decision is taken here.
@@ -186,6 +188,7 @@ func Default() Configuration {
 		CloudProvider: CloudProvider{GRPCTimeout: duration(5 * time.Second)},
 		ScaleUp:       defaultScaleUp(),
 		Slack:         defaultSlack(),
+		Consolidation: defaultConsolidation(),
 		ScaleDown: ScaleDown{
 			MaxScaleDownParallelism: 10, MaxDrainParallelism: 5,
 			ScaleDownUnneededTime: duration(10 * time.Minute), ScaleDownUnreadyTime: duration(20 * time.Minute),
@@ -288,14 +291,17 @@ func (c *Configuration) Check() error {
 	if err := c.Slack.check(); err != nil {
 		return err
 	}
+	if err := c.Consolidation.check(); err != nil {
+		return err
+	}
 	return c.ScaleDown.check()
 }
 
 func (c *Configuration) checkDecisions() error {
 	for i, decision := range c.Decisions {
-		if !slices.Contains([]string{ScaleUpDecision, SlackDecision, ScaleDownDecision}, decision) {
-			return fmt.Errorf("decisions: %q must be %s, %s or %s", decision, ScaleUpDecision, SlackDecision,
-				ScaleDownDecision)
+		if !slices.Contains([]string{ScaleUpDecision, SlackDecision, ScaleDownDecision, ReplaceDecision}, decision) {
+			return fmt.Errorf("decisions: %q must be %s, %s, %s or %s", decision, ScaleUpDecision, SlackDecision,
+				ScaleDownDecision, ReplaceDecision)
 		}
 		if slices.Contains(c.Decisions[:i], decision) {
 			return fmt.Errorf("decisions: %q is there twice", decision)
@@ -304,7 +310,7 @@ func (c *Configuration) checkDecisions() error {
 	if len(c.Decisions) == 0 {
 		return errors.New("decisions: must name at least one")
 	}
-	return nil
+	return c.checkReplacement()
 }
 
 func (s *ScaleDown) check() error {

@@ -86,7 +86,7 @@ class LoopTest : public ::testing::Test {
     EXPECT_TRUE(GatherSizes(&problem_, &snapshot, &unlimited).ok());
     EXPECT_EQ(snapshot.node_end(), static_cast<int32_t>(nodes_.size())) << "the snapshot is as before";
     WorkBudget budget = budget_;
-    LoopPlan plan = PlanLoop(problem_, {&slack, &drain}, &snapshot, &budget);
+    LoopPlan plan = PlanLoop(problem_, {&slack, &drain, &consolidator_}, &snapshot, &budget);
     for (size_t i = 0; i < problem_.sized.size(); ++i) problem_.sized[i].state = plan.sizes[i].next;
     slack_ = slack.State();
     if (plan.scale_down_problem != nullptr) drain_ = drain.state();
@@ -109,6 +109,7 @@ class LoopTest : public ::testing::Test {
   LoopProblem problem_;
   SlackState slack_;
   DrainState drain_;
+  Consolidator consolidator_;
   WorkBudget budget_;  // of each plan
 
   // What new nodes look like; by position of the group.

@@ -37,6 +37,15 @@ LoopMemory EverythingRemembered() {
   memory.abandoned_since_ms = {{4, kNowMs - 3}};
   memory.unneeded_since_s = {{5, kNowMs / 1000 - 60}, {6, 0}};
   memory.swap_refused_ms = {{7, kNowMs - 4}};
+  memory.moves.push_back({.phase = MoveUnderWay::Phase::kDraining,
+                          .at_ms = kNowMs - 5,
+                          .orders = {{"g", 2}},
+                          .known = {1, 2},
+                          .came = {3, 0},
+                          .onto = {UINT64_MAX},
+                          .remove = {1},
+                          .places = {{10, 0}, {11, 2}}});
+  memory.resting_since_ms = {{8, kNowMs - 6}};
   return memory;
 }
 
@@ -59,7 +68,7 @@ TEST(LoopMemoryBytesTest, WhatIsDamagedIsRefused) {
   EXPECT_FALSE(DecodeLoopMemory(bytes + '\0').ok());
   std::string later = bytes;
   later[4] = 9;
-  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 9, and version 1 is read"));
+  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 9, and version 2 is read"));
   EXPECT_THAT(DecodeLoopMemory("LLFS").status().message(), HasSubstr("is no state of a loop"));
 }
 
@@ -109,6 +118,8 @@ TEST(LoopMemoryTest, NoTimeLiesInTheFuture) {
   EXPECT_EQ(memory.abandoned_since_ms[4], kNowMs - 10'000);
   EXPECT_EQ(memory.unneeded_since_s[5], kNowMs / 1000 - 60);
   EXPECT_EQ(memory.swap_refused_ms[7], kNowMs - 10'000);
+  EXPECT_EQ(memory.moves[0].at_ms, kNowMs - 10'000);
+  EXPECT_EQ(memory.resting_since_ms[8], kNowMs - 10'000);
 }
 
 // Else groups that come and go would fill the list, and no refusal would be remembered any more.

@@ -1,0 +1,154 @@
+// Looks for moves, and begins with those that may be carried out now.
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/drain/being_deleted.h"
+#include "core/loop/consolidation_question.h"
+#include "core/loop/replacement.h"
+
+namespace loadline {
+namespace {
+
+bool InWindow(const LoopReplacement& policy, int64_t now_s) {
+  if (!policy.windows.has_value()) return true;
+  return std::any_of(policy.windows->begin(), policy.windows->end(), [&](const ReplacementWindow& window) {
+    return window.from_s <= now_s && now_s < window.until_s;
+  });
+}
+
+bool AtRest(const LoopProblem& problem, const std::vector<GroupCounts>& counts, const LoopPlan& plan) {
+  if (!plan.replacement.moves.empty() || !plan.growth.empty() || plan.batch_wait_ms.has_value()) return false;
+  if (!plan.take_back.empty() || !problem.drain.doubt.empty() || !problem.drain.unhealthy.empty())
+    return false;
+  const bool come =
+      std::any_of(counts.begin(), counts.end(), [](const GroupCounts& group) { return group.upcoming > 0; });
+  return !come && NodesBeingDeleted(*problem.drain.cluster, problem.deleting, problem.drain.now_s).empty();
+}
+
+// Nodes that rest, or are held for nominated pods, stay.
+void KeepRestingNodes(const LoopProblem& problem, const LoopPlan& plan, ConsolidationProblem* question) {
+  for (ConsolidationNode& node : question->nodes) {
+    const uint64_t key = KeyOfNode(*problem.drain.cluster, node.slot);
+    const bool held =
+        std::find(plan.held_nodes.begin(), plan.held_nodes.end(), node.slot) != plan.held_nodes.end();
+    if (!held && !plan.replacement.resting_since_ms.contains(key)) continue;
+    node.may_go = false;
+    std::erase_if(node.pods, [](const LeavingPod& pod) { return !pod.placeholder; });
+  }
+}
+
+class MoveBeginner {
+ public:
+  MoveBeginner(const LoopProblem& problem, const std::vector<GroupCounts>& counts, LoopPlan* plan)
+      : problem_(problem), cluster_(*problem.drain.cluster), counts_(counts), plan_(*plan) {}
+
+  void Begin(const ConsolidationMove& move) {
+    MoveUnderWay next = UnderWay(move);
+    if (!WithinLimits(move, next)) return;
+    for (const GroupGrowthCount& add : move.add) GrowthOf(add.group, &plan_).for_replacement += add.nodes;
+    nodes_ += static_cast<int64_t>(move.remove.size());
+    pods_ += move.disrupted;
+    remembered_ += SizeOf(next);
+    plan_.replacement.begun.push_back(move);
+    plan_.replacement.moves.push_back(std::move(next));
+  }
+
+ private:
+  static size_t SizeOf(const MoveUnderWay& move) {
+    return move.known.size() + move.came.size() + move.onto.size() + move.remove.size();
+  }
+
+  bool WithinLimits(const ConsolidationMove& move, const MoveUnderWay& next) const {
+    const ConsolidationOptions& options = problem_.replacement.options;
+    if (nodes_ + static_cast<int64_t>(move.remove.size()) > options.max_nodes_at_once) return false;
+    if (pods_ + move.disrupted > options.max_pods_at_once) return false;
+    if (plan_.replacement.moves.size() >= kMostMoves || next.places.size() > kMostPodsOfMoves) return false;
+    if (remembered_ + SizeOf(next) > kMostNodesOfMoves) return false;
+    LoopPlan with;
+    with.room = plan_.room;
+    with.growth = plan_.growth;
+    for (const GroupGrowthCount& add : move.add) {
+      const size_t group = static_cast<size_t>(add.group);
+      if (problem_.groups[group].drain.atomic || MayAdd(problem_, counts_, with, group) < add.nodes)
+        return false;
+      GrowthOf(add.group, &with).for_replacement += add.nodes;
+    }
+    return true;
+  }
+
+  MoveUnderWay UnderWay(const ConsolidationMove& move) const {
+    MoveUnderWay next;
+    next.phase = move.add.empty() ? MoveUnderWay::Phase::kDraining : MoveUnderWay::Phase::kOrdered;
+    next.at_ms = problem_.replacement.now_ms;
+    std::vector<int64_t> first;  // by addition: position of its first node in `came`
+    for (const GroupGrowthCount& add : move.add) {
+      next.orders.push_back({problem_.groups[static_cast<size_t>(add.group)].drain.name, add.nodes});
+      first.push_back(static_cast<int64_t>(next.came.size()));
+      next.came.resize(next.came.size() + static_cast<size_t>(add.nodes), 0);
+      for (size_t i = 0; i < problem_.drain.group_of.size(); ++i) {
+        const Slot slot{static_cast<int32_t>(i)};
+        if (problem_.drain.group_of[i] == add.group && cluster_.Occupied(slot))
+          next.known.push_back(KeyOfNode(cluster_, slot));
+      }
+    }
+    std::sort(next.known.begin(), next.known.end());
+    for (const Slot slot : move.remove) next.remove.push_back(KeyOfNode(cluster_, slot));
+    for (const PodTransfer& pod : move.pods) {
+      if (pod.placeholder) continue;  // slack finds another place for it
+      next.places.push_back({KeyOfPod(cluster_, pod.from, static_cast<size_t>(pod.position)),
+                             TargetOf(move, pod.to, first, &next)});
+    }
+    std::sort(next.places.begin(), next.places.end(),
+              [](const auto& a, const auto& b) { return a.pod < b.pod; });
+    return next;
+  }
+
+  int64_t TargetOf(const ConsolidationMove& move, const MoveTarget& to, const std::vector<int64_t>& first,
+                   MoveUnderWay* next) const {
+    for (size_t i = 0; to.is_new() && i < move.add.size(); ++i) {
+      if (move.add[i].group == to.group) return first[i] + to.number - move.first_number[i];
+    }
+    const uint64_t key = KeyOfNode(cluster_, to.slot);
+    const auto known = std::find(next->onto.begin(), next->onto.end(), key);
+    const int64_t at = static_cast<int64_t>(next->came.size()) + (known - next->onto.begin());
+    if (known == next->onto.end()) next->onto.push_back(key);
+    return at;
+  }
+
+  const LoopProblem& problem_;
+  const ClusterState& cluster_;
+  const std::vector<GroupCounts>& counts_;
+  LoopPlan& plan_;
+  int64_t nodes_ = 0, pods_ = 0;
+  size_t remembered_ = 0;
+};
+
+}  // namespace
+
+void BeginMoves(const LoopProblem& problem, const std::vector<GroupCounts>& counts, const DrainProblem& drain,
+                Consolidator* consolidator, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
+  const LoopDecisions& decisions = problem.decisions;
+  if (!decisions.replace || !decisions.scale_up || !decisions.scale_down) return;
+  if (problem.replacement.options.mode == ConsolidationMode::kOff) return;
+  if (!AtRest(problem, counts, *plan) || !InWindow(problem.replacement, problem.drain.now_s)) return;
+  ConsolidationQuestion question =
+      PrepareConsolidation(drain, problem.scale_down, problem.groups, problem.replacement.prices);
+  KeepRestingNodes(problem, *plan, &question.problem);
+  question.problem.daemons = problem.daemons;
+  if (const NodeLimit most = NewNodesLeft(problem, *plan))
+    question.problem.max_nodes = problem.drain.cluster->node_count() + *most;
+  ConsolidationOptions options = problem.replacement.options;
+  options.max_nodes_per_move = std::min(options.max_nodes_per_move, options.max_nodes_at_once);
+  options.fit = problem.scale_down.fit;
+  const ConsolidationPlan found = consolidator->Plan(snapshot, question.problem, options, budget);
+  plan->replacement.bill = found.bill;
+  MoveBeginner beginner(problem, counts, plan);
+  for (const ConsolidationMove& move : found.moves) {
+    if (move.wave == 0) beginner.Begin(move);
+  }
+}
+
+}  // namespace loadline

@@ -1,0 +1,153 @@
+#include "core/loop/move_check.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/fit/pod_fit.h"
+#include "core/loop/consolidation_question.h"
+#include "core/loop/replacement.h"
+
+namespace loadline {
+namespace {
+
+struct MovingPodPlace {
+  int32_t shape = 0;  // of the snapshot
+  uint64_t key = 0;
+  std::optional<size_t> target;  // planned
+  std::string name;
+};
+
+// Positions of targets in the order in which a pod tries them.
+std::vector<size_t> OrderOfTargets(const MovingPodPlace& pod, size_t targets) {
+  std::vector<size_t> order;
+  if (pod.target.has_value()) order.push_back(*pod.target);
+  for (size_t i = 0; i < targets; ++i) {
+    if (i != pod.target) order.push_back(i);
+  }
+  return order;
+}
+
+class PodPlacer {
+ public:
+  PodPlacer(const LoopProblem& problem, const std::vector<NodeIndex>& targets, Snapshot* snapshot,
+            WorkBudget* budget)
+      : options_(problem.scale_down.fit),
+        names_(problem.drain.cluster->resource_names()),
+        targets_(targets),
+        snapshot_(*snapshot),
+        budget_(*budget) {}
+
+  // Pods that have their planned places first; those that wait for others are tried again.
+  std::optional<std::string> PlaceAll(std::vector<MovingPodPlace> waiting, MoveUnderWay* move) {
+    for (bool only_planned = true; !waiting.empty();) {
+      std::vector<MovingPodPlace> later;
+      for (MovingPodPlace& pod : waiting) {
+        if (const std::optional<size_t> took = Place(pod, only_planned)) {
+          move->places.push_back({pod.key, static_cast<int64_t>(*took)});
+        } else {
+          later.push_back(std::move(pod));
+        }
+      }
+      if (later.size() == waiting.size()) {
+        if (!only_planned) return absl::StrCat("pod ", later.front().name, " has no place any more");
+        only_planned = false;
+      }
+      waiting = std::move(later);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<size_t> Place(const MovingPodPlace& pod, bool only_planned) {
+    IncomingPod incoming;
+    incoming.shape = snapshot_.pod_shape(pod.shape);
+    incoming.names = names_;
+    PodFit fit(&snapshot_, std::move(incoming), &options_, &budget_);
+    for (const size_t target : OrderOfTargets(pod, targets_.size())) {
+      if (only_planned && target != pod.target) return std::nullopt;
+      const NodeIndex node = targets_[target];
+      if (node == NodeIndex{-1} || !budget_.Spend(fit.UnitsPerNode()) || !fit.Fits(node)) continue;
+      snapshot_.PlacePod(node, pod.shape);
+      return target;
+    }
+    return std::nullopt;
+  }
+
+  const FitOptions& options_;
+  const ResourceNames& names_;
+  const std::vector<NodeIndex>& targets_;
+  Snapshot& snapshot_;
+  WorkBudget& budget_;
+};
+
+const ConsolidationNode* FindNode(const ConsolidationQuestion& question, Slot slot) {
+  for (const ConsolidationNode& node : question.problem.nodes) {
+    if (node.slot == slot) return &node;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+double RequiredSaving(const ConsolidationOptions& options, double removed_usd, double disturbance) {
+  return std::max({options.least_saving_usd_per_hour, options.least_saving_percent / 100 * removed_usd,
+                   disturbance / options.payback_hours});
+}
+
+std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes& nodes, Snapshot* snapshot,
+                                     WorkBudget* budget, MoveUnderWay* move) {
+  const ClusterState& cluster = *problem.drain.cluster;
+  DrainProblem drain = problem.drain;
+  drain.groups.clear();
+  for (const LoopGroup& group : problem.groups) drain.groups.push_back(group.drain);
+  const ConsolidationQuestion question =
+      PrepareConsolidation(drain, problem.scale_down, problem.groups, problem.replacement.prices);
+  std::vector<MovingPodPlace> pods;
+  double saves = 0, disturbance = 0;
+  for (const Slot slot : nodes.remove) {
+    const ConsolidationNode* const node = FindNode(question, slot);
+    if (node == nullptr || !node->may_go || !node->usd_per_hour.has_value()) {
+      return absl::StrCat("node ", cluster.name(slot), " may not go any more");
+    }
+    saves += *node->usd_per_hour;
+    for (const LeavingPod& pod : node->pods) {
+      const size_t position = static_cast<size_t>(pod.position);
+      MovingPodPlace& entry = pods.emplace_back();
+      entry.shape = snapshot->ShapeOf(cluster.pods(slot).pods()[position].shape);
+      entry.key = KeyOfPod(cluster, slot, position);
+      const auto place = std::lower_bound(move->places.begin(), move->places.end(), entry.key,
+                                          [](const auto& at, uint64_t key) { return at.pod < key; });
+      if (place != move->places.end() && place->pod == entry.key)
+        entry.target = static_cast<size_t>(place->target);
+      entry.name = std::string(cluster.pods(slot).name(position));
+      disturbance += pod.usd;
+    }
+  }
+  const double removed = saves;
+  for (const MoveUnderWay::Order& order : move->orders) {
+    for (const LoopGroup& group : problem.groups) {
+      if (group.drain.name == order.group)
+        saves -= group.usd_per_hour.value_or(removed) * static_cast<double>(order.nodes);
+    }
+  }
+  if (saves <= 0 || saves + 1e-9 < RequiredSaving(problem.replacement.options, removed, disturbance)) {
+    return absl::StrCat("it would save ", saves, " USD per hour now, which is not enough");
+  }
+  snapshot->Fork();
+  for (const Slot slot : nodes.remove) snapshot->RemoveNode(*snapshot->FindSlot(slot));
+  std::vector<NodeIndex> targets;
+  for (const Slot slot : nodes.targets) {
+    targets.push_back(slot == Slot{-1} ? NodeIndex{-1} : snapshot->FindSlot(slot).value_or(NodeIndex{-1}));
+  }
+  move->places.clear();
+  std::optional<std::string> why =
+      PodPlacer(problem, targets, snapshot, budget).PlaceAll(std::move(pods), move);
+  snapshot->Revert();
+  std::sort(move->places.begin(), move->places.end(),
+            [](const auto& a, const auto& b) { return a.pod < b.pod; });
+  return why;
+}
+
+}  // namespace loadline

@@ -1,0 +1,32 @@
+// Whether a move can still be made when its nodes are ready.
+#ifndef LOADLINE_CORE_LOOP_MOVE_CHECK_H_
+#define LOADLINE_CORE_LOOP_MOVE_CHECK_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/work_budget.h"
+#include "core/cluster/snapshot.h"
+#include "core/loop/plan_loop.h"
+
+namespace loadline {
+
+// The nodes of a move that are there.
+struct MoveNodes {
+  std::vector<Slot> remove;
+  std::vector<Slot> targets;  // as in MoveUnderWay::Place
+};
+
+// Why it cannot; nullopt: it can, and all its pods have places in move->places. Pods that came to its old
+// nodes since go to the first of its targets that takes them. The snapshot is as before when it returns.
+std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes& nodes, Snapshot* snapshot,
+                                     WorkBudget* budget, MoveUnderWay* move);
+
+// The saving per hour that the policy asks for, of nodes that cost so much, and pods whose disturbance costs
+// so much.
+double RequiredSaving(const ConsolidationOptions& options, double removed_usd, double disturbance);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_MOVE_CHECK_H_

@@ -1,0 +1,339 @@
+#include "core/loop/replacement.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/drain/being_deleted.h"
+#include "core/loop/move_check.h"
+
+namespace loadline {
+namespace {
+
+using Phase = MoveUnderWay::Phase;
+using NodesByKey = absl::flat_hash_map<uint64_t, Slot>;
+
+constexpr Slot kNoSlot{-1};
+
+NodesByKey NodesByKeyOf(const ClusterState& cluster) {
+  NodesByKey nodes;
+  for (int32_t i = 0; i < cluster.slot_end(); ++i) {
+    if (cluster.Occupied(Slot{i})) nodes.emplace(KeyOfNode(cluster, Slot{i}), Slot{i});
+  }
+  return nodes;
+}
+
+Slot Find(const NodesByKey& nodes, uint64_t key) {
+  const auto found = nodes.find(key);
+  return found == nodes.end() ? kNoSlot : found->second;
+}
+
+std::vector<Slot> FindAll(const NodesByKey& nodes, const std::vector<uint64_t>& keys) {
+  std::vector<Slot> slots;
+  for (const uint64_t key : keys) {
+    if (const Slot slot = Find(nodes, key); slot != kNoSlot) slots.push_back(slot);
+  }
+  return slots;
+}
+
+std::vector<Slot> TargetsOf(const NodesByKey& nodes, const MoveUnderWay& move) {
+  std::vector<Slot> targets;
+  for (const auto* keys : {&move.came, &move.onto}) {
+    for (const uint64_t key : *keys) targets.push_back(key == 0 ? kNoSlot : Find(nodes, key));
+  }
+  return targets;
+}
+
+int64_t Missing(const MoveUnderWay& move) { return std::count(move.came.begin(), move.came.end(), 0U); }
+
+// Whether only pods are left that end with the node.
+bool IsEmptyNode(const ClusterState& cluster, Slot slot) {
+  const std::span<const NodePods::Pod> pods = cluster.pods(slot).pods();
+  return std::all_of(pods.begin(), pods.end(), [&](const NodePods::Pod& pod) {
+    const PodShape& shape = cluster.pod_shapes()[pod.shape];
+    const PodTraits& traits = TraitsOf(shape);
+    return shape.finished || traits.mirror || traits.static_pod ||
+           (traits.owner.has_value() && traits.owner->kind == "DaemonSet");
+  });
+}
+
+std::optional<size_t> GroupNamed(const LoopProblem& problem, const std::string& name) {
+  for (size_t i = 0; i < problem.groups.size(); ++i) {
+    if (problem.groups[i].drain.name == name) return i;
+  }
+  return std::nullopt;
+}
+
+class Follower {
+ public:
+  Follower(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan)
+      : problem_(problem),
+        cluster_(*problem.drain.cluster),
+        now_ms_(problem.replacement.now_ms),
+        nodes_(NodesByKeyOf(cluster_)),
+        snapshot_(*snapshot),
+        budget_(*budget),
+        plan_(*plan) {}
+
+  void Run() {
+    for (const MoveUnderWay& move : problem_.replacement.moves) {
+      for (const uint64_t key : move.came) claimed_.insert(key);
+    }
+    for (MoveUnderWay move : problem_.replacement.moves) {
+      Claim(&move);
+      if (GoesOn(&move)) plan_.replacement.moves.push_back(std::move(move));
+    }
+  }
+
+ private:
+  // New nodes of the groups are those of the move, first by name.
+  void Claim(MoveUnderWay* move) {
+    size_t at = 0;
+    for (const MoveUnderWay::Order& order : move->orders) {
+      const std::optional<size_t> group = GroupNamed(problem_, order.group);
+      std::map<absl::string_view, uint64_t> fresh;
+      for (size_t i = 0; group.has_value() && i < problem_.drain.group_of.size(); ++i) {
+        const Slot slot{static_cast<int32_t>(i)};
+        if (problem_.drain.group_of[i] != static_cast<int32_t>(*group) || !cluster_.Occupied(slot)) continue;
+        const uint64_t key = KeyOfNode(cluster_, slot);
+        if (std::binary_search(move->known.begin(), move->known.end(), key) || claimed_.contains(key))
+          continue;
+        fresh.emplace(cluster_.name(slot), key);
+      }
+      auto next = fresh.begin();
+      for (int64_t i = 0; i < order.nodes; ++i, ++at) {
+        if (move->came[at] != 0 || next == fresh.end()) continue;
+        claimed_.insert(move->came[at] = next->second);
+        ++next;
+      }
+    }
+  }
+
+  bool GoesOn(MoveUnderWay* move) {
+    const LoopReplacement& policy = problem_.replacement;
+    switch (move->phase) {
+      case Phase::kOrdered:
+        if (FindAll(nodes_, move->came).size() + static_cast<size_t>(Missing(*move)) < move->came.size()) {
+          End(move, "a node that had come for it is gone");
+        } else if (Missing(*move) == 0) {
+          Check(move);
+        } else if (now_ms_ - move->at_ms >= policy.node_wait_ms) {
+          End(move, absl::StrCat(Missing(*move), " of its ", move->came.size(),
+                                 " new nodes have not come in time, or were refused"));
+        }
+        return true;
+      case Phase::kDraining:
+        if (FindAll(nodes_, move->remove).empty()) {
+          Rest(*move);
+          plan_.replacement.ended.push_back({move->remove, ""});
+          return false;
+        }
+        if (now_ms_ - move->at_ms >= policy.drain_wait_ms) End(move, "its drains have taken too long");
+        return true;
+      case Phase::kGivingBack:
+        return (Missing(*move) > 0 && now_ms_ - move->at_ms < policy.node_wait_ms) || HasEmptyOnes(*move);
+    }
+    return false;
+  }
+
+  bool HasEmptyOnes(const MoveUnderWay& move) const {
+    const std::vector<Slot> came = FindAll(nodes_, move.came);
+    return std::any_of(came.begin(), came.end(), [&](Slot slot) { return IsEmptyNode(cluster_, slot); });
+  }
+
+  void Check(MoveUnderWay* move) {
+    const MoveNodes nodes{FindAll(nodes_, move->remove), TargetsOf(nodes_, *move)};
+    if (const auto why = CheckMove(problem_, nodes, &snapshot_, &budget_, move)) return End(move, *why);
+    move->phase = Phase::kDraining;
+    move->at_ms = now_ms_;
+  }
+
+  void End(MoveUnderWay* move, std::string why) {
+    plan_.replacement.ended.push_back({move->remove, std::move(why)});
+    Rest(*move);
+    move->phase = Phase::kGivingBack;
+    move->at_ms = now_ms_;
+    move->places.clear();
+    TakeBackMissing(*move);
+  }
+
+  void TakeBackMissing(const MoveUnderWay& move) {
+    size_t at = 0;
+    for (const MoveUnderWay::Order& order : move.orders) {
+      const auto first = move.came.begin() + static_cast<int64_t>(at);
+      const int64_t missing = std::count(first, first + order.nodes, 0U);
+      at += static_cast<size_t>(order.nodes);
+      const std::optional<size_t> group = GroupNamed(problem_, order.group);
+      if (!group.has_value()) continue;
+      const int64_t nodes = std::min(missing, problem_.groups[*group].not_begun);
+      if (nodes > 0) plan_.take_back.push_back({static_cast<int32_t>(*group), nodes});
+    }
+  }
+
+  // Its nodes are left alone for some time.
+  void Rest(const MoveUnderWay& move) {
+    auto& resting = plan_.replacement.resting_since_ms;
+    for (const auto* keys : {&move.came, &move.onto, &move.remove}) {
+      for (const uint64_t key : *keys) {
+        if (key != 0 && nodes_.contains(key) && resting.size() < kMostRestingNodes) resting[key] = now_ms_;
+      }
+    }
+  }
+
+  const LoopProblem& problem_;
+  const ClusterState& cluster_;
+  const int64_t now_ms_;
+  const NodesByKey nodes_;
+  Snapshot& snapshot_;
+  WorkBudget& budget_;
+  LoopPlan& plan_;
+  absl::flat_hash_set<uint64_t> claimed_;
+};
+
+// What one move holds.
+class HoldMaker {
+ public:
+  explicit HoldMaker(const LoopProblem& problem)
+      : problem_(problem), cluster_(*problem.drain.cluster), nodes_(NodesByKeyOf(cluster_)) {
+    holds_.on_the_way.resize(problem.groups.size());
+    for (const Slot slot : NodesBeingDeleted(cluster_, problem.deleting, problem.drain.now_s))
+      going_.insert(slot);
+  }
+
+  void Add(const MoveUnderWay& move) {
+    size_t at = 0;
+    for (const MoveUnderWay::Order& order : move.orders) {
+      const auto first = move.came.begin() + static_cast<int64_t>(at);
+      at += static_cast<size_t>(order.nodes);
+      if (const auto group = GroupNamed(problem_, order.group))
+        holds_.on_the_way[*group] += std::count(first, first + order.nodes, 0U);
+    }
+    if (move.phase == Phase::kGivingBack) return GiveBack(move);
+    const std::vector<Slot> targets = TargetsOf(nodes_, move);
+    for (const Slot slot : targets) {
+      if (slot != kNoSlot && !going_.contains(slot)) holds_.takes_pods.push_back(slot);
+    }
+    for (const Slot slot : FindAll(nodes_, move.remove)) {
+      if (!going_.contains(slot)) AddOld(move, slot, targets);
+    }
+  }
+
+  MoveHolds Take() { return std::move(holds_); }
+
+ private:
+  void GiveBack(const MoveUnderWay& move) {
+    for (const Slot slot : FindAll(nodes_, move.came)) {
+      if (!going_.contains(slot) && IsEmptyNode(cluster_, slot)) holds_.replaced.push_back({slot, {}});
+    }
+  }
+
+  void AddOld(const MoveUnderWay& move, Slot slot, const std::vector<Slot>& targets) {
+    const NodePods& pods = cluster_.pods(slot);
+    ReplacedNode node{slot, {}};
+    for (size_t i = 0; i < pods.pods().size(); ++i) {
+      const uint64_t key = KeyOfPod(cluster_, slot, i);
+      const auto place = std::lower_bound(move.places.begin(), move.places.end(), key,
+                                          [](const auto& at, uint64_t of) { return at.pod < of; });
+      if (place == move.places.end() || place->pod != key) continue;
+      const Slot to = targets[static_cast<size_t>(place->target)];
+      if (to == kNoSlot) continue;
+      const bool ordered = move.phase == Phase::kOrdered;
+      holds_.reserved.push_back({slot, static_cast<int32_t>(i), to, ordered});
+      const PodShape& shape = cluster_.pod_shapes()[pods.pods()[i].shape];
+      node.hints.push_back({pods.uid(i).empty() ? absl::StrCat(shape.namespace_name, "/", pods.name(i))
+                                                : std::string(pods.uid(i)),
+                            std::string(cluster_.name(to))});
+    }
+    if (move.phase == Phase::kDraining) holds_.replaced.push_back(std::move(node));
+  }
+
+  const LoopProblem& problem_;
+  const ClusterState& cluster_;
+  const NodesByKey nodes_;
+  absl::flat_hash_set<Slot> going_;
+  MoveHolds holds_;
+};
+
+}  // namespace
+
+uint64_t KeyOfNode(const ClusterState& cluster, Slot slot) {
+  const std::string& uid = cluster.traits(slot).uid;
+  return FleetKey(uid.empty() ? cluster.name(slot) : absl::string_view(uid));
+}
+
+uint64_t KeyOfPod(const ClusterState& cluster, Slot slot, size_t position) {
+  const NodePods& pods = cluster.pods(slot);
+  if (!pods.uid(position).empty()) return FleetKey(pods.uid(position));
+  const PodShape& shape = cluster.pod_shapes()[pods.pods()[position].shape];
+  return FleetKey(absl::StrCat(shape.namespace_name, "/", pods.name(position)));
+}
+
+void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
+  const LoopReplacement& policy = problem.replacement;
+  for (const auto& [node, since_ms] : policy.resting_since_ms) {
+    if (policy.now_ms - since_ms < policy.rest_ms) plan->replacement.resting_since_ms[node] = since_ms;
+  }
+  if (policy.moves.empty()) return;
+  if (problem.decisions.replace) return Follower(problem, snapshot, budget, plan).Run();
+  for (const MoveUnderWay& move : policy.moves)
+    plan->replacement.ended.push_back({move.remove, "nodes are not replaced any more"});
+}
+
+MoveHolds HoldsOf(const LoopProblem& problem, const LoopPlan& plan) {
+  if (plan.replacement.moves.empty()) return {};
+  HoldMaker maker(problem);
+  for (const MoveUnderWay& move : plan.replacement.moves) maker.Add(move);
+  return maker.Take();
+}
+
+void HoldNodesOnTheWay(const MoveHolds& holds, std::vector<GroupCounts>* counts) {
+  for (size_t group = 0; group < holds.on_the_way.size(); ++group) {
+    GroupCounts& of = (*counts)[group];
+    const int64_t held = std::min(of.upcoming, holds.on_the_way[group]);
+    of.registered += held;
+    of.upcoming -= held;
+  }
+}
+
+void PlaceReserved(const ClusterState& cluster, const MoveHolds& holds, Snapshot* snapshot) {
+  for (const ReservedPlace& place : holds.reserved) {
+    const std::optional<NodeIndex> to = snapshot->FindSlot(place.to);
+    if (!to.has_value()) continue;
+    const NodePods::Pod& pod = cluster.pods(place.from).pods()[static_cast<size_t>(place.position)];
+    snapshot->PlacePod(*to, snapshot->ShapeOf(pod.shape));
+  }
+}
+
+void HoldInDrains(const LoopProblem& problem, const MoveHolds& holds, DrainProblem* drain) {
+  const ClusterState& cluster = *problem.drain.cluster;
+  drain->replaced = holds.replaced;
+  drain->takes_replaced_pods = holds.takes_pods;
+  for (const ReservedPlace& place : holds.reserved) {
+    if (!place.ordered) continue;
+    const size_t position = static_cast<size_t>(place.position);
+    const NodePods& pods = cluster.pods(place.from);
+    IncomingPod pod;
+    pod.shape = cluster.pod_shapes()[pods.pods()[position].shape];
+    pod.names = cluster.resource_names();
+    drain->placeholders.emplace_back(absl::StrCat("move/", cluster.name(place.from), "/", position),
+                                     std::string(cluster.name(place.to)), std::move(pod));
+  }
+}
+
+void NoteRefusedGrowth(const OpenAction& action, LoopMemory* memory) {
+  for (MoveUnderWay& move : memory->moves) {
+    const bool ordered = move.phase == Phase::kOrdered && move.at_ms == action.at_ms;
+    for (const MoveUnderWay::Order& order : move.orders) {
+      if (ordered && order.group == action.group) move.at_ms = 0;  // it has waited for long enough
+    }
+  }
+}
+
+}  // namespace loadline

@@ -1,0 +1,70 @@
+// When nodes are replaced by cheaper ones, and what a loop tells and remembers of that.
+#ifndef LOADLINE_CORE_LOOP_REPLACEMENT_POLICY_H_
+#define LOADLINE_CORE_LOOP_REPLACEMENT_POLICY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "core/consolidate/consolidation.h"
+#include "core/loop/loop_memory.h"
+
+namespace loadline {
+
+// What disturbing a pod costs once, US dollars, of pods with a priority from here on: finite, >= 0.
+struct DisturbancePrice {
+  int32_t from_priority = 0;
+  double usd = 0;
+};
+
+struct ConsolidationPrices {
+  double usd_per_pod = 0.0005;
+  // By priority, ascending: the last one that holds takes the place of `usd_per_pod`.
+  std::vector<DisturbancePrice> by_priority;
+};
+
+// From the first second until before the other one, since 1970.
+struct ReplacementWindow {
+  int64_t from_s = 0;
+  int64_t until_s = 0;
+};
+
+// The policy, and what the last loop remembered.
+struct LoopReplacement {
+  // `max_nodes_at_once` and `max_pods_at_once` hold for all moves that are carried out.
+  ConsolidationOptions options;
+  ConsolidationPrices prices;
+  // Moves begin only then; nullopt: at any time. Those that have begun go on.
+  std::optional<std::vector<ReplacementWindow>> windows;
+  // New nodes that are not ready after so long do not come, and a drain that takes longer has failed.
+  int64_t node_wait_ms = int64_t{15} * 60 * 1000;
+  int64_t drain_wait_ms = int64_t{60} * 60 * 1000;
+  // Nodes that came by a move, or took its pods, are not replaced for so long; those of a move that ended are
+  // not tried again either.
+  int64_t rest_ms = int64_t{30} * 60 * 1000;
+  int64_t now_ms = 0;
+  std::vector<MoveUnderWay> moves;
+  absl::btree_map<uint64_t, int64_t> resting_since_ms;
+};
+
+// A move that is over.
+struct EndedMove {
+  std::vector<uint64_t> remove;  // keys of its old nodes
+  std::string why;               // why it was given up; empty: it is done
+};
+
+// What a loop does about moves.
+struct ReplacementPlan {
+  std::vector<MoveUnderWay> moves;  // to remember
+  absl::btree_map<uint64_t, int64_t> resting_since_ms;
+  // Moves that begin now, as consolidation found them.
+  std::vector<ConsolidationMove> begun;
+  std::vector<EndedMove> ended;
+  std::optional<ConsolidationBill> bill;  // of the loops that look for moves
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_REPLACEMENT_POLICY_H_

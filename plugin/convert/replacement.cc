@@ -1,0 +1,91 @@
+#include "plugin/convert/replacement.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "core/loop/replacement.h"
+
+namespace loadline {
+namespace {
+
+absl::string_view PhaseName(MoveUnderWay::Phase phase) {
+  switch (phase) {
+    case MoveUnderWay::Phase::kOrdered:
+      return "ordered";
+    case MoveUnderWay::Phase::kDraining:
+      return "draining";
+    case MoveUnderWay::Phase::kGivingBack:
+      return "giving back";
+  }
+  return "invalid phase";
+}
+
+class NodeNames {
+ public:
+  explicit NodeNames(const ClusterState& cluster) {
+    for (int32_t i = 0; i < cluster.slot_end(); ++i) {
+      if (cluster.Occupied(Slot{i})) names_.emplace(KeyOfNode(cluster, Slot{i}), cluster.name(Slot{i}));
+    }
+  }
+
+  // Those that are there.
+  void Tell(const std::vector<uint64_t>& keys, google::protobuf::RepeatedPtrField<std::string>* names) const {
+    for (const uint64_t key : keys) {
+      if (const auto found = names_.find(key); found != names_.end()) names->Add(std::string(found->second));
+    }
+  }
+
+ private:
+  absl::flat_hash_map<uint64_t, absl::string_view> names_;
+};
+
+}  // namespace
+
+void UseConsolidationPolicy(const DecodedConsolidationPolicy& policy, LoopReplacement* replacement) {
+  replacement->options = policy.options;
+  replacement->prices = policy.prices;
+  replacement->windows = policy.windows;
+  replacement->rest_ms = policy.rest_s * 1000;
+}
+
+v1::LoopReplacement EncodeReplacement(const LoopPlan& plan, const LoopProblem& problem) {
+  v1::LoopReplacement message;
+  const ReplacementPlan& replacement = plan.replacement;
+  if (replacement.bill.has_value()) {
+    v1::ConsolidationBill* const bill = message.mutable_bill();
+    bill->set_now(replacement.bill->now);
+    bill->set_bound(replacement.bill->bound);
+    bill->set_proven(replacement.bill->proven);
+    bill->set_reachable(replacement.bill->reachable);
+    bill->set_fixed(replacement.bill->fixed);
+    bill->set_unpriced_nodes(replacement.bill->unpriced_nodes);
+  }
+  message.set_begun(static_cast<int64_t>(replacement.begun.size()));
+  for (const ConsolidationMove& move : replacement.begun) {
+    message.set_saves(message.saves() + move.saves);
+    message.set_disrupted(message.disrupted() + move.disrupted);
+  }
+  if (replacement.moves.empty() && replacement.ended.empty()) return message;
+  const NodeNames names(*problem.drain.cluster);
+  for (const MoveUnderWay& move : replacement.moves) {
+    v1::MoveUnderWay* const told = message.add_moves();
+    told->set_phase(std::string(PhaseName(move.phase)));
+    told->set_seconds((problem.replacement.now_ms - move.at_ms) / 1000);
+    names.Tell(move.remove, told->mutable_remove());
+    names.Tell(move.came, told->mutable_add());
+    told->set_to_come(std::count(move.came.begin(), move.came.end(), uint64_t{0}));
+  }
+  for (const EndedMove& move : replacement.ended) {
+    v1::EndedMove* const told = message.add_ended();
+    told->set_why(move.why);
+    told->set_nodes(static_cast<int64_t>(move.remove.size()));
+    names.Tell(move.remove, told->mutable_remove());
+  }
+  return message;
+}
+
+}  // namespace loadline

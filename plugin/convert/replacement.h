@@ -1,0 +1,19 @@
+// What a loop says of nodes that are replaced, as a message.
+#ifndef LOADLINE_PLUGIN_CONVERT_REPLACEMENT_H_
+#define LOADLINE_PLUGIN_CONVERT_REPLACEMENT_H_
+
+#include "core/loop/plan_loop.h"
+#include "loadline/v1/loop.pb.h"
+#include "plugin/convert/consolidate.h"
+
+namespace loadline {
+
+// The policy as a loop reads it, without what the last loop remembered.
+void UseConsolidationPolicy(const DecodedConsolidationPolicy& policy, LoopReplacement* replacement);
+
+// Cost: O(nodes) with moves.
+v1::LoopReplacement EncodeReplacement(const LoopPlan& plan, const LoopProblem& problem);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_REPLACEMENT_H_

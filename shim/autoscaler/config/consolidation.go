@@ -1,0 +1,54 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Consolidation says which moves make the cluster cheaper enough: the decision ReplaceDecision.
+type Consolidation struct {
+	LeastSaving        float64  `json:"leastSaving" help:"nodes are replaced by cheaper ones if that saves so many US dollars per hour"`
+	LeastSavingPercent float64  `json:"leastSavingPercent" help:"and so much of what the nodes cost that are replaced"`
+	PodDisruptionCost  float64  `json:"podDisruptionCost" help:"what it costs to disturb a pod once, in US dollars"`
+	PaybackHours       float64  `json:"paybackHours" help:"within so many hours a move saves what it costs to disturb its pods"`
+	MaxNodesAtOnce     int      `json:"maxNodesAtOnce" help:"nodes that are replaced at once"`
+	MaxPodsAtOnce      int      `json:"maxPodsAtOnce" help:"pods that are disturbed at once, as budgets let them go"`
+	ReplacementRest    Duration `json:"replacementRest" help:"for so long nodes stay that came in the place of others, or took their pods"`
+}
+
+func defaultConsolidation() Consolidation {
+	return Consolidation{LeastSaving: 0.001, LeastSavingPercent: 2, PodDisruptionCost: 0.0005, PaybackHours: 1,
+		MaxNodesAtOnce: 10, MaxPodsAtOnce: 200, ReplacementRest: duration(30 * time.Minute)}
+}
+
+func (s *Consolidation) check() error {
+	for key, value := range map[string]float64{"leastSaving": s.LeastSaving, "podDisruptionCost": s.PodDisruptionCost} {
+		if !(value >= 0 && value <= 1e6) {
+			return fmt.Errorf("consolidation.%s: %v must be between 0 and 1000000", key, value)
+		}
+	}
+	if !(s.LeastSavingPercent >= 0 && s.LeastSavingPercent <= 100) {
+		return fmt.Errorf("consolidation.leastSavingPercent: %v must be between 0 and 100", s.LeastSavingPercent)
+	}
+	if !(s.PaybackHours >= 1e-6 && s.PaybackHours <= 8760) {
+		return fmt.Errorf("consolidation.paybackHours: %v must be above 0 and at most 8760", s.PaybackHours)
+	}
+	for key, value := range map[string]int{"maxNodesAtOnce": s.MaxNodesAtOnce, "maxPodsAtOnce": s.MaxPodsAtOnce} {
+		if value < 1 || value > math.MaxInt32 {
+			return fmt.Errorf("consolidation.%s: %d must be at least 1", key, value)
+		}
+	}
+	return checkDurations("consolidation", s)
+}
+
+// checkReplacement says whether the decisions carry out what ReplaceDecision decides.
+func (c *Configuration) checkReplacement() error {
+	if slices.Contains(c.Decisions, ReplaceDecision) &&
+		!(slices.Contains(c.Decisions, ScaleUpDecision) && slices.Contains(c.Decisions, ScaleDownDecision)) {
+		return errors.New("decisions: replace needs scale-up and scale-down, which carry it out")
+	}
+	return nil
+}

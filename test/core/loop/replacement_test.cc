@@ -1,0 +1,328 @@
+// Moves that are carried out over several loops. The world here is two lists: it does what each plan says.
+#include "core/loop/replacement.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <random>
+
+#include "core/drain/node_reason.h"
+#include "core/loop/loop_memory_bytes.h"
+#include "test/core/loop/loop_fixture.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Phase = MoveUnderWay::Phase;
+
+constexpr int64_t kMinuteMs = 60'000;
+
+template <typename Amounts>
+int64_t Cpu(const Amounts& amounts) {
+  for (const auto& [name, value] : amounts) {
+    if (name == "cpu") return value;
+  }
+  return 0;
+}
+
+class ReplacementTest : public LoopTest {
+ protected:
+  ReplacementTest() {
+    problem_.decisions = {.scale_up = true, .slack = false, .scale_down = true, .replace = true};
+    problem_.replacement.options.least_saving_percent = 0;
+    AddGroup("small", 2000, 0.10, 0);
+    AddGroup("big", 4000, 0.18, 0);
+  }
+
+  void AddNode(const std::string& name, int32_t group, int pods, int64_t milli_cpu = 500) {
+    TestNode& node = nodes_.emplace_back();
+    node.node = NodeOf(name, Cpu(templates_[static_cast<size_t>(group)].allocatable));
+    node.group = group;
+    ++problem_.groups[static_cast<size_t>(group)].drain.target;
+    for (int i = 0; i < pods; ++i) node.pods.push_back(Replica(name + "-" + std::to_string(i), milli_cpu));
+  }
+
+  // Two full small nodes, 0.20 USD per hour, whose pods one big node takes for 0.18.
+  void TwoSmallNodes() {
+    AddNode("small-1", 0, 4);
+    AddNode("small-2", 0, 4);
+  }
+
+  // A machine that was asked for is a node.
+  void Arrive(const std::string& name, int32_t group) {
+    AddNode(name, group, 0);
+    --problem_.groups[static_cast<size_t>(group)].drain.target;
+  }
+
+  // What is remembered goes through bytes, as for another process.
+  LoopPlan Loop(int64_t later_ms = 10'000) {
+    now_ms_ += later_ms;
+    problem_.drain.now_s = now_ms_ / 1000;
+    problem_.replacement.now_ms = now_ms_;
+    absl::StatusOr<LoopMemory> read = DecodeLoopMemory(EncodeLoopMemory(memory_));
+    EXPECT_TRUE(read.ok()) << read.status();
+    memory_ = *std::move(read);
+    problem_.replacement.moves = memory_.moves;
+    problem_.replacement.resting_since_ms = memory_.resting_since_ms;
+    LoopPlan plan = Plan();
+    memory_.moves = plan.replacement.moves;
+    memory_.resting_since_ms = plan.replacement.resting_since_ms;
+    for (const LoopGrowth& growth : plan.growth)
+      problem_.groups[static_cast<size_t>(growth.group)].drain.target += growth.nodes();
+    return plan;
+  }
+
+  std::vector<std::string> Started(const LoopPlan& plan) const {
+    std::vector<std::string> started;
+    for (const DrainRemoval& removal : plan.scale_down.remove) {
+      if (removal.start) started.push_back(nodes_[IndexOf(removal.slot)].node.name);
+    }
+    return started;
+  }
+
+  // Nodes that start to go are gone, and their pods are where the plan says.
+  void Drain(const LoopPlan& plan) {
+    std::vector<size_t> gone;
+    for (const DrainRemoval& removal : plan.scale_down.remove) {
+      if (!removal.start) continue;
+      TestNode& node = nodes_[IndexOf(removal.slot)];
+      for (const DrainMove& move : removal.moves())
+        nodes_[IndexOf(move.to)].pods.push_back(node.pods[move.pod.position()]);
+      EXPECT_EQ(removal.moves().size(), node.pods.size()) << node.node.name;
+      --problem_.groups[static_cast<size_t>(node.group)].drain.target;
+      gone.push_back(IndexOf(removal.slot));
+    }
+    std::sort(gone.rbegin(), gone.rend());
+    for (const size_t slot : gone) nodes_.erase(nodes_.begin() + static_cast<int64_t>(slot));
+  }
+
+  // What the target of all groups costs, USD per hour.
+  double Cost() const {
+    double usd = 0;
+    for (const LoopGroup& group : problem_.groups)
+      usd += *group.usd_per_hour * static_cast<double>(group.drain.target);
+    return usd;
+  }
+
+  int64_t now_ms_ = kLoopNow * 1000;
+  LoopMemory memory_;
+};
+
+TEST_F(ReplacementTest, NewNodesComeFirstThenOldOnesGo) {
+  TwoSmallNodes();
+  const LoopPlan ordered = Loop();
+  ASSERT_THAT(ordered.growth, SizeIs(1));
+  EXPECT_EQ(ordered.growth[0].group, 1);
+  EXPECT_EQ(ordered.growth[0].for_replacement, 1);
+  EXPECT_EQ(ordered.growth[0].nodes(), 1);
+  EXPECT_THAT(Started(ordered), IsEmpty());
+  ASSERT_THAT(memory_.moves, SizeIs(1));
+  EXPECT_EQ(memory_.moves[0].phase, Phase::kOrdered);
+
+  const LoopPlan waits = Loop();
+  EXPECT_THAT(waits.growth, IsEmpty());
+  EXPECT_THAT(Started(waits), IsEmpty());
+
+  Arrive("big-1", 1);
+  const LoopPlan ready = Loop();
+  EXPECT_EQ(memory_.moves[0].phase, Phase::kDraining);
+  EXPECT_THAT(Started(ready), ElementsAre("small-1", "small-2"));
+  Drain(ready);
+
+  const LoopPlan done = Loop();
+  EXPECT_THAT(memory_.moves, IsEmpty());
+  ASSERT_THAT(done.replacement.ended, SizeIs(1));
+  EXPECT_EQ(done.replacement.ended[0].why, "");
+  ASSERT_THAT(nodes_, SizeIs(1));
+  EXPECT_THAT(nodes_[0].pods, SizeIs(8));
+  EXPECT_NEAR(Cost(), 0.18, 1e-12);
+}
+
+TEST_F(ReplacementTest, NothingMovesUnlessItIsDecided) {
+  TwoSmallNodes();
+  problem_.decisions.replace = false;
+  EXPECT_THAT(Loop().growth, IsEmpty());
+  problem_.decisions.replace = true;
+  problem_.replacement.options.mode = ConsolidationMode::kRemove;
+  EXPECT_THAT(Loop().growth, IsEmpty());
+}
+
+TEST_F(ReplacementTest, MovesBeginInWindowsOnly) {
+  TwoSmallNodes();
+  const int64_t next_s = kLoopNow + 10;
+  problem_.replacement.windows = {{next_s - 9, next_s}, {next_s + 1, next_s + 100}};
+  EXPECT_THAT(Loop().growth, IsEmpty());
+  problem_.replacement.windows = {{next_s + 10, next_s + 11}};
+  EXPECT_THAT(Loop().growth, SizeIs(1));
+}
+
+TEST_F(ReplacementTest, PodsThatWaitGetNoneOfItsNodes) {
+  TwoSmallNodes();
+  Loop();
+  Pending(Replica("new", 500), 1);
+  const LoopPlan plan = Loop();
+  ASSERT_THAT(plan.growth, SizeIs(1));
+  EXPECT_EQ(plan.growth[0].for_pods, 1);
+  EXPECT_THAT(plan.expected, IsEmpty());
+}
+
+TEST_F(ReplacementTest, MachinesThatDoNotComeEndIt) {
+  TwoSmallNodes();
+  Loop();
+  EXPECT_THAT(Loop(15 * kMinuteMs - 1).replacement.ended, IsEmpty());
+  problem_.groups[1].not_begun = 1;
+  const LoopPlan plan = Loop(1);
+  ASSERT_THAT(plan.replacement.ended, SizeIs(1));
+  EXPECT_THAT(plan.replacement.ended[0].why, HasSubstr("1 of its 1 new nodes have not come in time"));
+  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{1, 1}));
+  // One that comes all the same goes, and its old nodes are left alone.
+  Arrive("big-1", 1);
+  const LoopPlan late = Loop();
+  EXPECT_THAT(Started(late), ElementsAre("big-1"));
+  Drain(late);
+  EXPECT_THAT(Loop().growth, IsEmpty());
+  EXPECT_THAT(memory_.moves, IsEmpty());
+  EXPECT_THAT(Loop(30 * kMinuteMs).growth, SizeIs(1)) << "it is tried again";
+}
+
+TEST_F(ReplacementTest, ARefusalOfTheCloudEndsIt) {
+  TwoSmallNodes();
+  Loop();
+  OpenAction other{.group = "big", .at_ms = now_ms_ - 1};
+  NoteRefusedGrowth(other, &memory_);
+  EXPECT_THAT(Loop().replacement.ended, IsEmpty());
+  OpenAction action{.group = "big", .at_ms = memory_.moves[0].at_ms};
+  NoteRefusedGrowth(action, &memory_);
+  EXPECT_THAT(Loop().replacement.ended, SizeIs(1));
+}
+
+TEST_F(ReplacementTest, ASavingThatIsGoneEndsItAndTheNewNodeGoes) {
+  TwoSmallNodes();
+  Loop();
+  Arrive("big-1", 1);
+  problem_.groups[1].usd_per_hour = 0.20;
+  const LoopPlan plan = Loop();
+  ASSERT_THAT(plan.replacement.ended, SizeIs(1));
+  EXPECT_THAT(plan.replacement.ended[0].why, HasSubstr("not enough"));
+  EXPECT_THAT(Started(plan), ElementsAre("big-1"));
+}
+
+TEST_F(ReplacementTest, APodWithoutAPlaceEndsIt) {
+  TwoSmallNodes();
+  Loop();
+  Arrive("big-1", 1);
+  nodes_[2].pods.push_back(Replica("stranger", 500));
+  const LoopPlan plan = Loop();
+  ASSERT_THAT(plan.replacement.ended, SizeIs(1));
+  EXPECT_THAT(plan.replacement.ended[0].why, HasSubstr("has no place any more"));
+  EXPECT_THAT(Started(plan), IsEmpty());
+}
+
+TEST_F(ReplacementTest, ANewNodeIsNotDrainedWhileOthersAreOnTheirWay) {
+  TwoSmallNodes();
+  MoveUnderWay& move = memory_.moves.emplace_back();
+  move.at_ms = now_ms_;
+  move.orders = {{"big", 2}};
+  move.came = {0, 0};
+  move.remove = {FleetKey("small-1"), FleetKey("small-2")};
+  problem_.groups[1].drain.target = 2;
+  Arrive("big-1", 1);
+  const LoopPlan plan = Loop();
+  EXPECT_THAT(Started(plan), IsEmpty());
+  const auto kept =
+      std::find_if(plan.scale_down.keep.begin(), plan.scale_down.keep.end(),
+                   [&](const DrainKeep& keep) { return nodes_[IndexOf(keep.slot)].node.name == "big-1"; });
+  ASSERT_NE(kept, plan.scale_down.keep.end());
+  EXPECT_EQ(kept->reason, NodeReason::kPartOfReplacement);
+}
+
+// What holds at all times, by a plain count.
+class RandomReplacementTest : public ReplacementTest, public ::testing::WithParamInterface<int> {
+ protected:
+  RandomReplacementTest() : random_(static_cast<uint32_t>(GetParam())) {
+    problem_.groups.clear();
+    templates_.clear();
+    AddGroup("small", 2000, 0.10, 0, 40);
+    AddGroup("big", 4000, 0.18, 0, 40);
+    AddGroup("huge", 8000, 0.35, 0, 40);
+    for (int i = 0; i < 8; ++i) {
+      const int32_t group = Draw(3);
+      const int64_t cpu = Cpu(templates_[static_cast<size_t>(group)].allocatable);
+      AddNode("node-" + std::to_string(i), group, 0);
+      for (int64_t left = cpu - 250 * Draw(static_cast<int>(cpu / 250)); left >= 250;) {
+        const int64_t pod = std::min<int64_t>(left, 250 * (1 + Draw(6)));
+        nodes_.back().pods.push_back(Replica("pod-" + std::to_string(pods_++), pod));
+        left -= pod;
+      }
+    }
+  }
+
+  int Draw(int end) { return static_cast<int>(random_() % static_cast<uint32_t>(end)); }
+
+  void Check() const {
+    size_t pods = 0;
+    for (const TestNode& node : nodes_) {
+      int64_t cpu = 0;
+      for (const FitPod& pod : node.pods) cpu += Cpu(pod.requests);
+      EXPECT_LE(cpu, Cpu(node.node.allocatable)) << node.node.name;
+      pods += node.pods.size();
+    }
+    EXPECT_EQ(pods, static_cast<size_t>(pods_));
+  }
+
+  // Machines come after a loop or two; some never do.
+  void ArriveSome(bool faults) {
+    for (size_t group = 0; group < problem_.groups.size(); ++group) {
+      const auto there = std::count_if(nodes_.begin(), nodes_.end(), [&](const TestNode& node) {
+        return node.group == static_cast<int32_t>(group);
+      });
+      for (int64_t i = there; i < problem_.groups[group].drain.target; ++i) {
+        if (faults ? Draw(20) == 0 : Draw(2) == 0)
+          Arrive("new-" + std::to_string(arrived_++), static_cast<int32_t>(group));
+      }
+    }
+  }
+
+  std::mt19937 random_;
+  int pods_ = 0;
+  int arrived_ = 0;
+};
+
+TEST_P(RandomReplacementTest, ComesToRestAndCostsNoMore) {
+  double cost = Cost();
+  int quiet = 0;
+  for (int loop = 0; loop < 2'000 && quiet < 1'000; ++loop) {
+    const LoopPlan plan = Loop(kMinuteMs);
+    quiet = plan.replacement.begun.empty() && memory_.moves.empty() && Started(plan).empty() ? quiet + 1 : 0;
+    Drain(plan);
+    if (memory_.moves.empty()) {
+      EXPECT_LE(Cost(), cost + 1e-9) << "loop " << loop;
+      cost = Cost();
+    }
+    ArriveSome(/*faults=*/false);
+    Check();
+  }
+  EXPECT_GE(quiet, 1'000);
+}
+
+TEST_P(RandomReplacementTest, HoldsWhenMachinesComeLateOrNever) {
+  for (int loop = 0; loop < 200; ++loop) {
+    for (LoopGroup& group : problem_.groups) group.not_begun = Draw(10) == 0 ? 1 : 0;
+    const LoopPlan plan = Loop(2 * kMinuteMs);
+    Drain(plan);
+    ArriveSome(/*faults=*/true);
+    for (const TakeBack& back : plan.take_back)
+      problem_.groups[static_cast<size_t>(back.group)].drain.target -= back.nodes;
+    Check();
+  }
+  EXPECT_LE(memory_.moves.size(), 10U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomReplacementTest, ::testing::Range(1, 5));
+
+}  // namespace
+}  // namespace loadline
