@@ -5,15 +5,6 @@
 #include "absl/container/flat_hash_set.h"
 
 namespace loadline {
-namespace {
-
-// Without a UID a node cannot be told from another one of its name: then its name stands for it.
-uint64_t KeyOfNode(const ClusterState& cluster, Slot slot) {
-  const std::string& uid = cluster.traits(slot).uid;
-  return FleetKey(uid.empty() ? cluster.name(slot) : absl::string_view(uid));
-}
-
-}  // namespace
 
 MarkedNodes JudgeMarks(const ClusterState& cluster, const LoopObservation& seen,
                        const absl::flat_hash_map<Slot, MachineState>& listed, int64_t patience_ms,

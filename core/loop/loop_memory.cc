@@ -1,8 +1,16 @@
 #include "core/loop/loop_memory.h"
 
 #include <algorithm>
+#include <string>
+
+#include "absl/strings/string_view.h"
 
 namespace loadline {
+
+uint64_t KeyOfNode(const ClusterState& cluster, Slot slot) {
+  const std::string& uid = cluster.traits(slot).uid;
+  return FleetKey(uid.empty() ? cluster.name(slot) : absl::string_view(uid));
+}
 
 void ForgetFutureTimes(int64_t now_ms, LoopMemory* memory) {
   for (std::optional<int64_t>* const time_ms : {&memory->grown_for_pods_ms, &memory->batch_since_ms}) {

@@ -10,6 +10,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "core/cluster/cluster_state.h"
 #include "core/fleet/fleet_state.h"
 
 namespace loadline {
@@ -94,6 +95,10 @@ struct LoopMemory {
 
 // How long a group is not asked again to take nodes back for a cheaper mix after it has refused.
 inline constexpr int64_t kSwapRefusedForMs = int64_t{3600} * 1000;
+
+// Under which a node is remembered: its UID. Without one it cannot be told from another node of its name, so
+// its name stands for it.
+uint64_t KeyOfNode(const ClusterState& cluster, Slot slot);
 
 // Forgets what counts no more. Lets no time lie in the future: a clock was set back, or somebody made the
 // memory up. What FleetState has is left to ForgetFuture().

@@ -1,23 +1,13 @@
 #include "core/loop/loop_timers.h"
 
-#include <string>
-
 namespace loadline {
-namespace {
-
-uint64_t TimerKey(const ClusterState& cluster, Slot slot) {
-  const std::string& uid = cluster.traits(slot).uid;
-  return FleetKey(uid.empty() ? cluster.name(slot) : absl::string_view(uid));
-}
-
-}  // namespace
 
 std::vector<TaintedNode> KnownTimers(const LoopMemory& memory, const ClusterState& cluster, int64_t now_s,
                                      int64_t ttl_s) {
   std::vector<TaintedNode> timers;
   for (int32_t i = 0; i < cluster.slot_end() && !memory.unneeded_since_s.empty(); ++i) {
     if (!cluster.Occupied(Slot{i})) continue;
-    const auto found = memory.unneeded_since_s.find(TimerKey(cluster, Slot{i}));
+    const auto found = memory.unneeded_since_s.find(KeyOfNode(cluster, Slot{i}));
     if (found == memory.unneeded_since_s.end() || found->second > now_s || now_s - found->second > ttl_s) {
       continue;
     }
@@ -30,7 +20,7 @@ void NoteTimers(const LoopPlan& plan, const ClusterState& cluster, LoopMemory* m
   if (plan.scale_down_problem == nullptr) return;
   memory->unneeded_since_s.clear();
   for (const DrainRemoval& removal : plan.scale_down.remove) {
-    memory->unneeded_since_s.emplace(TimerKey(cluster, removal.slot), removal.since_s);
+    memory->unneeded_since_s.emplace(KeyOfNode(cluster, removal.slot), removal.since_s);
   }
 }
 

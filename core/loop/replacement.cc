@@ -263,11 +263,6 @@ class HoldMaker {
 
 }  // namespace
 
-uint64_t KeyOfNode(const ClusterState& cluster, Slot slot) {
-  const std::string& uid = cluster.traits(slot).uid;
-  return FleetKey(uid.empty() ? cluster.name(slot) : absl::string_view(uid));
-}
-
 uint64_t KeyOfPod(const ClusterState& cluster, Slot slot, size_t position) {
   const NodePods& pods = cluster.pods(slot);
   if (!pods.uid(position).empty()) return FleetKey(pods.uid(position));

@@ -57,8 +57,7 @@ void BeginMoves(const LoopProblem& problem, const std::vector<GroupCounts>& coun
 // Growth for a move that the cloud refused: the move ends in the next loop.
 void NoteRefusedGrowth(const OpenAction& action, LoopMemory* memory);
 
-// Under which a node, or a pod, is remembered: its UID, else its name.
-uint64_t KeyOfNode(const ClusterState& cluster, Slot slot);
+// Under which a pod is remembered: its UID, else its name.
 uint64_t KeyOfPod(const ClusterState& cluster, Slot slot, size_t position);
 
 }  // namespace loadline
