@@ -24,9 +24,9 @@ bool ShortAndPrintable(const std::string& text, size_t most) {
 }
 
 // One trial of one row.
-class Trial {
+class RowTrial {
  public:
-  Trial(const Court& court, const HostileRow& row, Findings* findings)
+  RowTrial(const Court& court, const HostileRow& row, Findings* findings)
       : court_(court), row_(row), findings_(findings) {}
 
   // The response, unless it was refused.
@@ -109,7 +109,7 @@ std::vector<std::string> AnswersInPeace(const Court& court, const SharedCluster&
 
 void Judge(const Court& court, const SharedCluster& cluster, const HostileRow& row, const Mischief& mischief,
            const std::vector<std::string>& in_peace, Findings* findings) {
-  Trial trial(court, row, findings);
+  RowTrial trial(court, row, findings);
   int64_t revision = 1;
   for (const std::string& delta : cluster.Deltas(mischief)) {
     if (!trial.Ask(kSync, delta, /*may_refuse=*/false).has_value()) break;
