@@ -85,7 +85,8 @@ fetch_modules() {
 readonly highs=highspy==1.16.0  # HiGHS, the solver that core/pack is tested against, as a Python package
 readonly highs_needs=numpy==2.4.6
 
-# Into build/highs, apart from the Python packages of the machine. Only one test needs it, which says when it is missing.
+# Into build/highs, apart from the Python packages of the machine. Only one test needs it, which says when it is
+# missing.
 fetch_highs() {
   local stamp=build/highs/packages.stamp
   [[ -e $stamp && $(<"$stamp") == "$highs $highs_needs" ]] && return

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks for known vulnerabilities that our Go programs reach, by govulncheck and a copy of the Go vulnerability database:
-# a folder as https://vuln.go.dev/vulndb.zip unpacks to, with index/db.json. Needs no network.
+# Looks for known vulnerabilities that our Go programs reach, by govulncheck and a copy of the Go vulnerability
+# database: a folder as https://vuln.go.dev/vulndb.zip unpacks to, with index/db.json. Needs no network.
 #   tools/vulncheck.sh DATABASE [MODULE FOLDER...]
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)

@@ -547,8 +547,8 @@ func manyPods(t testing.TB) []byte {
 	return generations[2].encode(t, a)
 }
 
-// A request with all pods of 20 groups is read and ranked. How long that takes, the benchmark below tells: a call that is
-// late by Cluster Autoscaler's clock would be answered by least waste, so here it has all the time.
+// A request with all pods of 20 groups is read and ranked. How long that takes, the benchmark below tells: a call
+// that is late by Cluster Autoscaler's clock would be answered by least waste, so here it has all the time.
 func TestManyPodsAreAnswered(t *testing.T) {
 	request := manyPods(t)
 	if megabytes := len(request) >> 20; megabytes < 110 || megabytes > 120 {

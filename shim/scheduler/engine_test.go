@@ -85,8 +85,8 @@ type breakerClock struct{ seconds atomic.Int64 }
 func (c *breakerClock) now() time.Time { return time.Unix(c.seconds.Load(), 0) }
 func (c *breakerClock) second()        { c.seconds.Add(1) }
 
-// expectSkips runs cycles for seconds of the breaker's clock, of which none may be answered and only so many wait for the
-// engine: five until the breaker opens, then one a second.
+// expectSkips runs cycles for seconds of the breaker's clock, of which none may be answered and only so many wait for
+// the engine: five until the breaker opens, then one a second.
 func (f *fixture) expectSkips(clock *breakerClock, seconds int) {
 	f.t.Helper()
 	asked := func(cycles int) float64 {

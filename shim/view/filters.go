@@ -147,8 +147,8 @@ func appendRestartRules(b []byte, rules []v1.ContainerRestartRule) []byte {
 	return b
 }
 
-// bindMountOptions is the field of a volume mount that 1.37 brought; nil with the types of 1.36, which lack it. A decoder
-// of those notes it as unknown.
+// bindMountOptions is the field of a volume mount that 1.37 brought; nil with the types of 1.36, which lack it. A
+// decoder of those notes it as unknown.
 var bindMountOptions = func() []int {
 	field, _ := reflect.TypeFor[v1.VolumeMount]().FieldByName("BindMountOptions")
 	return field.Index

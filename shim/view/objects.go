@@ -158,9 +158,9 @@ func compareKeys(a, b objectKey) int {
 }
 
 // SetObject adds an object of a kind that filters look up, or replaces it: *v1.Namespace, *v1.PersistentVolume,
-// *v1.PersistentVolumeClaim, *storagev1.StorageClass, CSINode or CSIDriver, or *resourcev1.DeviceClass; or of one that
-// planners look up: *policyv1.PodDisruptionBudget, *v1.ReplicationController, *batchv1.Job, or *appsv1.ReplicaSet, StatefulSet, DaemonSet
-// or Deployment.
+// *v1.PersistentVolumeClaim, *storagev1.StorageClass, CSINode or CSIDriver, or *resourcev1.DeviceClass; or of one
+// that planners look up: *policyv1.PodDisruptionBudget, *v1.ReplicationController, *batchv1.Job, or
+// *appsv1.ReplicaSet, StatefulSet, DaemonSet or Deployment.
 func (v *View) SetObject(object any) error {
 	key, trimmed, reason, err := sizedObject(object)
 	if err != nil {

@@ -22,10 +22,9 @@ const (
 	placedWithout  = 5 // pods that have to be placed while the engine is away
 )
 
-// loadlined is killed, stopped and restarted while 1,000 pods are placed through it. Every pod is placed, also while there
-// is no engine, few cycles wait for a dead one, and afterwards scores come from the engine again. How long a cycle waits is a
-// matter of its deadline, which tests of the plugin hold.
-// Invariants H1, F7.
+// loadlined is killed, stopped and restarted while 1,000 pods are placed through it. Every pod is placed, also while
+// there is no engine, few cycles wait for a dead one, and afterwards scores come from the engine again. How long a
+// cycle waits is a matter of its deadline, which tests of the plugin hold. Invariants H1, F7.
 func TestEngineFaultsDelayNoPod(t *testing.T) {
 	const count = faultPods
 	ctx := deadline(t)
@@ -107,8 +106,8 @@ func (f *faults) failures() float64 {
 	return skipped["timeout"] + skipped["unavailable"]
 }
 
-// during takes the engine away, for a while and until some pods are placed without it, once so many are bound. It checks
-// that few cycles wait for the engine, and that it answers again after it is back.
+// during takes the engine away, for a while and until some pods are placed without it, once so many are bound. It
+// checks that few cycles wait for the engine, and that it answers again after it is back.
 func (f *faults) during(bound int, name string, outage time.Duration, down, up func()) {
 	f.t.Helper()
 	f.waitBound(bound)
@@ -124,7 +123,8 @@ func (f *faults) during(bound int, name string, outage time.Duration, down, up f
 		f.t.Errorf("%s: %v cycles waited for the engine in %v, want at most %v", name, failures, gone, most)
 	}
 	f.waitAnswer(name)
-	f.t.Logf("%s: %d pods were placed in %v, %v cycles waited for the engine", name, placed, gone.Round(time.Millisecond), failures)
+	f.t.Logf("%s: %d pods were placed in %v, %v cycles waited for the engine",
+		name, placed, gone.Round(time.Millisecond), failures)
 }
 
 // waitAnswer waits until the engine has scored one more cycle.
@@ -139,7 +139,8 @@ func (f *faults) waitAnswer(name string) {
 			f.t.Fatalf("%s: no pod is left for the engine to score: more of them are needed", name)
 		}
 	}
-	f.t.Fatalf("%s: the engine is not asked again; skipped by reason: %v", name, f.metrics().By(demo.CyclesSkipped, "reason"))
+	f.t.Fatalf("%s: the engine is not asked again; skipped by reason: %v",
+		name, f.metrics().By(demo.CyclesSkipped, "reason"))
 }
 
 func (f *faults) waitBound(bound int) {
@@ -185,8 +186,8 @@ func (f *faults) checkCost() {
 	}
 }
 
-// checkEngineIsBack places more pods and checks that they have the engine's scores, but for cycles in which it was late, as
-// it may be on a busy machine.
+// checkEngineIsBack places more pods and checks that they have the engine's scores, but for cycles in which it was
+// late, as it may be on a busy machine.
 func (f *faults) checkEngineIsBack(pods []*v1.Pod) {
 	f.t.Helper()
 	before := f.metrics()

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Makes build/arm64/sysroot: the arm64 packages of Debian 12 that the engine and its tests are linked with, unpacked beside
-# each other. Nothing of it is installed: dpkg of this machine learns of no foreign architecture, and -dev packages of two
-# architectures need not be co-installable. Does nothing when the folder holds what this file asks for.
+# Makes build/arm64/sysroot: the arm64 packages of Debian 12 that the engine and its tests are linked with, unpacked
+# beside each other. Nothing of it is installed: dpkg of this machine learns of no foreign architecture, and -dev
+# packages of two architectures need not be co-installable. Does nothing when the folder holds what this file asks
+# for.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -22,8 +23,8 @@ mkdir -p "$state/lists/partial" "$state/cache/archives/partial" "$state/none"
 sources=(-o Dir::Etc::sourceparts="$state/none" -o Dir::Etc::sourcelist=/etc/apt/sources.list.d/debian.sources)
 [[ -e /etc/apt/sources.list.d/debian.sources ]] || sources=()
 arm64_apt() {
-  apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State="$state" -o Dir::State::status="$state/status" \
-    -o Dir::Cache="$state/cache" -o APT::Sandbox::User=root "${sources[@]}" "$@"
+  apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State="$state" \
+    -o Dir::State::status="$state/status" -o Dir::Cache="$state/cache" -o APT::Sandbox::User=root "${sources[@]}" "$@"
 }
 {
   arm64_apt update

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs what `make arm64` has built under qemu-user: the recorded decisions of test/vectors, a daemon that answers its own
-# check, and, with ARM64_CORE_TEST=1, the C++ unit tests but for those that draw many clusters, which take an hour to build
-# and to run where each instruction is translated.
+# Runs what `make arm64` has built under qemu-user: the recorded decisions of test/vectors, a daemon that answers its
+# own check, and, with ARM64_CORE_TEST=1, the C++ unit tests but for those that draw many clusters, which take an hour
+# to build and to run where each instruction is translated.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -32,7 +32,8 @@ echo 'it answers'
 if [[ -e $programs/bin/loadline ]]; then
   echo 'loadline for arm64, with the engine in its own process:'
   LOADLINE_LIBRARY=$programs/lib/libloadline.so "${qemu[@]}" "$programs/bin/loadline" drain \
-    -f shim/cli/testdata/drain.json --groups shim/cli/testdata/drain-groups.yaml --now 2026-02-17T09:00:00Z >"$folder/drain"
+    -f shim/cli/testdata/drain.json --groups shim/cli/testdata/drain-groups.yaml --now 2026-02-17T09:00:00Z \
+    >"$folder/drain"
   head -1 "$folder/drain"
   grep -q '^2 nodes of 8 can go together' "$folder/drain"
 fi

@@ -66,7 +66,7 @@ type builds struct{ amd64, arm64, arm64Root string }
 func (b *builds) flags(flags *flag.FlagSet, amd64 string) {
 	flags.StringVar(&b.amd64, "build", amd64, "`folder` with bin/ and lib/")
 	flags.StringVar(&b.arm64, "arm64", "", "`folder` with bin/ and lib/ for linux/arm64")
-	flags.StringVar(&b.arm64Root, "arm64-root", "build/arm64/sysroot", "`folder` of the system that these were linked with")
+	flags.StringVar(&b.arm64Root, "arm64-root", "build/arm64/sysroot", "`folder` of the system that they were linked with")
 }
 
 // folders returns them by architecture.
@@ -121,7 +121,8 @@ func writeImages(made [][]bundle.Bundle, out, registry, version string, when tim
 				return err
 			}
 		}
-		if err := writeIndex(all, filepath.Join(out, b.Program.Name), registry+"/"+b.Program.Name, version, when); err != nil {
+		name := b.Program.Name
+		if err := writeIndex(all, filepath.Join(out, name), registry+"/"+name, version, when); err != nil {
 			return err
 		}
 	}

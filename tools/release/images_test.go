@@ -36,11 +36,11 @@ var testTime = time.Unix(1_700_000_000, 0).UTC()
 // buildFolder is what `make build` leaves, or what LOADLINE_BUILD names: the tests make images of it.
 var buildFolder = cmp.Or(os.Getenv("LOADLINE_BUILD"), "../../build")
 
-// testBuilds has linux/arm64 as well where `make arm64` has built it.
+// testBuilds has linux/arm64 as well where LOADLINE_BUILD_ARM64 names what `make arm64` has built.
 func testBuilds() builds {
 	b := builds{amd64: buildFolder}
-	if _, err := os.Stat("../../build/arm64/programs/bin/loadlined"); err == nil {
-		b.arm64, b.arm64Root = "../../build/arm64/programs", "../../build/arm64/sysroot"
+	if folder := os.Getenv("LOADLINE_BUILD_ARM64"); folder != "" {
+		b.arm64, b.arm64Root = folder, "../../build/arm64/sysroot"
 	}
 	return b
 }
@@ -150,7 +150,8 @@ func TestImagesAreSmallAndNotRoot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := config.Config; c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/usr/bin/" + b.Program.File}) {
+		program := []string{"/usr/bin/" + b.Program.File}
+		if c := config.Config; c.User != "65532:65532" || !slices.Equal(c.Entrypoint, program) {
 			t.Errorf("%s runs %q as %q", b.Program.Name, c.Entrypoint, c.User)
 		}
 	}
@@ -208,8 +209,8 @@ func filesOf(t *testing.T, of v1.Image) map[string]tar.Header {
 	}
 }
 
-// The bills name Debian packages as dpkg knows them and, of Go programs, the modules; each library of an image belongs to
-// a package of its bill.
+// The bills name Debian packages as dpkg knows them and, of Go programs, the modules; each library of an image
+// belongs to a package of its bill.
 func TestBillsOfMaterials(t *testing.T) {
 	for _, b := range everyImage(t) {
 		on, _, _ := architecture(t, b)

@@ -1,5 +1,5 @@
-// Command release makes images, pushes them, and makes and verifies releases. `make images`, `make push`, `make release`
-// and `make verify-release` call it.
+// Command release makes images, pushes them, and makes and verifies releases. `make images`, `make push`, `make
+// release` and `make verify-release` call it.
 package main
 
 import (

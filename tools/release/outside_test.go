@@ -39,8 +39,8 @@ func proxy(t *testing.T, folder, path, version, source string) {
 	}
 }
 
-// outside returns the environment of a user who has nothing of this tree, and gets modules from a folder and from what this
-// machine has downloaded.
+// outside returns the environment of a user who has nothing of this tree, and gets modules from a folder and from
+// what this machine has downloaded.
 func outside(t *testing.T, served string) []string {
 	t.Helper()
 	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
@@ -53,8 +53,8 @@ func outside(t *testing.T, served string) []string {
 		"GOPROXY=file://"+served+","+downloads)
 }
 
-// `go install` refuses a module that replaces or excludes another: ours does neither, and requires the plugin by the version
-// that is released with it. The commands are printed and not run: that they compile, `make build` shows.
+// `go install` refuses a module that replaces or excludes another: ours does neither, and requires the plugin by the
+// version that is released with it. The commands are printed and not run: that they compile, `make build` shows.
 func TestProgramsAreInstalledFromOutside(t *testing.T) {
 	source, err := os.ReadFile("../../shim/cli/version.go")
 	if err != nil {
@@ -103,7 +103,8 @@ var (
 		}
 	}
 	env := outside(t, served)
-	for _, args := range [][]string{{"get", "loadline.dev/shim@" + version}, {"mod", "tidy", "-e"}, {"list", "-deps", "./..."}} {
+	for _, args := range [][]string{
+		{"get", "loadline.dev/shim@" + version}, {"mod", "tidy", "-e"}, {"list", "-deps", "./..."}} {
 		cmd := exec.Command("go", args...)
 		cmd.Dir, cmd.Env = own, append(env, "GOFLAGS=-mod=mod -modcacherw")
 		out, err := cmd.CombinedOutput()

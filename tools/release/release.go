@@ -208,12 +208,14 @@ func sourceOf(folder, version string) dist.Source {
 		}
 		return strings.TrimSpace(strings.SplitN(string(out), "\n", 2)[0])
 	}
-	s := dist.Source{Version: version, Commit: cmp.Or(first("git", "rev-parse", "HEAD"), "unknown"), Tools: map[string]string{}}
+	s := dist.Source{Version: version, Commit: cmp.Or(first("git", "rev-parse", "HEAD"), "unknown"),
+		Tools: map[string]string{}}
 	out, err := exec.Command("git", "-C", folder, "status", "--porcelain").Output()
 	s.Clean = err == nil && len(out) == 0
 	s.Tools["go"] = first("go", "env", "GOVERSION")
 	s.Tools["cmake"] = first("cmake", "--version")
-	for _, p := range []string{"g++", "g++-aarch64-linux-gnu", "libgrpc++-dev", "libprotobuf-dev", "libabsl-dev", "libmimalloc-dev"} {
+	for _, p := range []string{"g++", "g++-aarch64-linux-gnu", "libgrpc++-dev", "libprotobuf-dev", "libabsl-dev",
+		"libmimalloc-dev"} {
 		s.Tools["debian:"+p] = first("dpkg-query", "--show", "--showformat=${Version}", p)
 	}
 	return s

@@ -32,8 +32,8 @@ func unpacked(t *testing.T) (bin, shared string) {
 	return filepath.Join(out, "bin"), shared
 }
 
-// Each program runs from its image's files: as nobody, without capabilities, on a root that nobody may change; and those
-// of Go reach the engine, in their own process and by its socket.
+// Each program runs from its image's files: as nobody, without capabilities, on a root that nobody may change; and
+// those of Go reach the engine, in their own process and by its socket.
 func TestProgramsRunFromTheirImages(t *testing.T) {
 	bin, shared := unpacked(t)
 	socket := filepath.Join(shared, "loadlined.sock")

@@ -91,7 +91,7 @@
 {{- define "loadline.image" -}}
 {{- $program := .image | splitList ":" | first | splitList "/" | last -}}
 {{- $v := .root.Values.image -}}
-{{- $kubernetes := .root.Values.scheduler.kubernetes -}}
+{{- $kubernetes := .root.Values.scheduler.kubernetes | default "1.36" -}}
 {{- if and (eq $program "loadline-scheduler") (ne $kubernetes "1.36") }}{{ $program = printf "%s-%s" $program $kubernetes }}{{ end -}}
 {{- $tag := $v.tag | default (printf "v%s" .root.Chart.AppVersion) -}}
 {{- printf "%s/%s:%s" $v.registry $program $tag -}}

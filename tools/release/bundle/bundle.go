@@ -28,8 +28,8 @@ type Program struct {
 
 const scheduler = "loadline-scheduler"
 
-// Programs returns those that manifests/ run: three, and one for each further minor of Kubernetes that the scheduler was
-// built from, such as bin/loadline-scheduler-1.37.
+// Programs returns those that manifests/ run: three, and one for each further minor of Kubernetes that the scheduler
+// was built from, such as bin/loadline-scheduler-1.37.
 func Programs(build string) ([]Program, error) {
 	all := []Program{
 		{"loadlined", "The engine of Loadline: answers on a unix socket which node a pod, and which nodes a cluster needs",
@@ -187,7 +187,8 @@ func (b Build) libraries(files []string, there image.Tree) (parts, error) {
 // identity says who runs and how names of hosts are looked up, to those who ask the C library.
 func identity() image.Tree {
 	return image.Tree{
-		"/etc/passwd":        {Content: []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n")},
+		"/etc/passwd": {Content: []byte("root:x:0:0:root:/:/sbin/nologin\n" +
+			"nonroot:x:65532:65532:nonroot:/:/sbin/nologin\n")},
 		"/etc/group":         {Content: []byte("root:x:0:\nnonroot:x:65532:\n")},
 		"/etc/nsswitch.conf": {Content: []byte("hosts: files dns\n")},
 		"/etc/os-release": {Content: bytes.Join([][]byte{[]byte(`ID=debian`), []byte(`VERSION_ID="12"`),

@@ -60,7 +60,8 @@ func (r Release) AddProvenance(source Source) error {
 	}
 	definition := &s.Predicate.BuildDefinition
 	definition.BuildType = buildType
-	definition.ExternalParameters = map[string]any{"version": source.Version, "command": "make release VERSION=" + source.Version}
+	definition.ExternalParameters = map[string]any{"version": source.Version,
+		"command": "make release VERSION=" + source.Version}
 	commit := resource{Name: "source", Digest: digests{"gitCommit": source.Commit}}
 	if !source.Clean {
 		commit.Name = "source, with changes that are not committed"
@@ -76,7 +77,8 @@ func (r Release) AddProvenance(source Source) error {
 	return nil
 }
 
-// CheckProvenance returns an error unless the statement names exactly the other files, with their hashes, and the version.
+// CheckProvenance returns an error unless the statement names exactly the other files, with their hashes, and the
+// version.
 func (r Release) CheckProvenance(version string) error {
 	var s statement
 	if err := json.Unmarshal(r[provenance], &s); err != nil {

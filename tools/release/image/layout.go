@@ -74,8 +74,8 @@ func Archive(folder, file string, when time.Time) (err error) {
 	return os.WriteFile(file, content, 0o644)
 }
 
-// Unpack writes the files of an archive, or of an image's layers put together, into a folder. Ours hold files and folders;
-// links and devices of others are refused.
+// Unpack writes the files of an archive, or of an image's layers put together, into a folder. Ours hold files and
+// folders; links and devices of others are refused.
 func Unpack(content io.Reader, folder string) error {
 	archive := tar.NewReader(content)
 	for {
