@@ -12,7 +12,8 @@
 namespace loadline {
 
 // Reads no view, so that it keeps no other question waiting for one; and one runs at a time in an engine, so
-// that others have threads: who wants more has more engines. A call without a deadline ends before the daemon's watchdog takes it for stuck.
+// that others have threads: who wants more has more engines. A call without a deadline ends before the
+// daemon's watchdog takes it for stuck.
 absl::StatusOr<v1::SimulateResponse> AnswerSimulate(const v1::SimulateRequest& request,
                                                     const Deadline& deadline, Views* views) {
   constexpr std::chrono::minutes kLongestSimulation(10);

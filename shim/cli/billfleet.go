@@ -76,15 +76,19 @@ func (f *billFlags) askAll(ctx context.Context, dumps []string, stdin io.Reader)
 
 // best merges the moves of all clusters: those of a cluster keep their order, as each is complete once those before it
 // are done, and of the first ones that comes next which saves most per disturbed pod.
-func (b *fleetBill) best(most int) []fleetMove {
+func (b *fleetBill) best(count int) []fleetMove {
 	moves := []fleetMove{}
 	next := make([]int, len(b.clusters))
-	for len(moves) < most {
-		best := -1
+	for len(moves) < count {
+		best, most := -1, 0.0
 		for i, c := range b.clusters {
-			if next[i] < len(c.GetMoves()) && (best < 0 ||
-				perPod(c.GetMoves()[next[i]]) > perPod(b.clusters[best].GetMoves()[next[best]])) {
-				best = i
+			if next[i] == len(c.GetMoves()) {
+				continue
+			}
+			saves := perPod(c.GetMoves()[next[i]])
+			// Of equal ones that of the cluster that fewer were taken of.
+			if best < 0 || saves > most || saves == most && next[i] < next[best] {
+				best, most = i, saves
 			}
 		}
 		if best < 0 {
@@ -188,7 +192,8 @@ func (a *fleetAnswer) page(w io.Writer) error {
 	page.Moves.Header = []string{"cluster", "goes", "comes", "USD/h saved", "pods"}
 	for _, m := range a.Moves {
 		goes, comes := moveTexts(m.consolidateMove)
-		page.Moves.Rows = append(page.Moves.Rows, []string{m.Cluster, goes, comes, usd(m.Saves), fmt.Sprint(m.Disrupted)})
+		page.Moves.Rows = append(page.Moves.Rows,
+			[]string{m.Cluster, goes, comes, usd(m.Saves), fmt.Sprint(m.Disrupted)})
 	}
 	page.Lines = a.Failed
 	return page.Write(w)

@@ -20,8 +20,8 @@ import (
 	"loadline.dev/shim/sweep/indexedjob"
 )
 
-const sweepHelp = `Simulate many months: each point of a sweep, a set of settings, for each cluster and each seed. The file is of
-kind Sweep: its inputs are scenarios or dumps, its settings lists or ranges, and its search is Grid, Random
+const sweepHelp = `Simulate many months: each point of a sweep, a set of settings, for each cluster and
+each seed. The file is of kind Sweep: its inputs are scenarios or dumps, its settings lists or ranges, and its search is Grid, Random
 or Halving, which looks for the cheapest settings within a goal for waiting times.
 
 Rows go to the folder --results, one when it is done. Who starts again with the same file goes on where it
@@ -64,10 +64,12 @@ func (a *app) newSweep() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.results, "results", "", "folder of the rows (default: the sweep's name, in front of it sweep-)")
-	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "months that are simulated at a time, each by an engine of its own")
+	flags.IntVar(&f.workers, "workers", runtime.NumCPU(),
+		"months that are simulated at a time, each by an engine of its own")
 	flags.StringVar(&f.writeInputs, "write-inputs", "", "write the inputs into this folder, for --inputs-claim, and end")
 	f.job.addTo(flags)
 	addClusterFlags(flags, &f.cluster)
+	flags.Lookup("namespace").Usage = "namespace of the job (default: that of the context)"
 	addEngineFlag(flags, &f.engine)
 	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML, formHTML, formCSV)
 	command.AddCommand(a.newSweepShard())
@@ -158,7 +160,8 @@ func openSimulators(engine engineFlags, count int) (all []sweep.Simulate, closeA
 			return nil, nil, err
 		}
 		closers = append(closers, conn)
-		all = append(all, func(ctx context.Context, request *loadlinev1.SimulateRequest) (*loadlinev1.SimulateResponse, error) {
+		all = append(all, func(ctx context.Context,
+			request *loadlinev1.SimulateRequest) (*loadlinev1.SimulateResponse, error) {
 			answer, err := simulateScenario(ctx, conn, request)
 			if err != nil {
 				return nil, &simulateError{code: status.Code(err), err: engineError(err)}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"loadline.dev/shim/autoscaler/config"
 )
 
 const smallSweep = `apiVersion: loadline.dev/v1alpha1
@@ -79,11 +81,41 @@ func TestSweepHere(t *testing.T) {
 	if code != 0 || !strings.Contains(errs, "12 rows of at most 12 are there already") || strings.Contains(errs, "to simulate") {
 		t.Errorf("again: %d, %s", code, errs)
 	}
+	checkConfigurations(t, run2(t, "sweep", file, "--results", filepath.Join(dir, "one"), "-o", "json"))
 	page := run2(t, "sweep", file, "--results", filepath.Join(dir, "one"), "-o", "html")
 	for _, want := range []string{"Cost against waiting time", "drains", "all together", "today", "What each setting does",
 		"kind: AutoscalerConfiguration"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not have %q", want)
+		}
+	}
+}
+
+// checkConfigurations sees that the autoscaler takes each configuration that is there to copy, and with what was chosen.
+func checkConfigurations(t *testing.T, out string) {
+	t.Helper()
+	var data sweepData
+	if err := json.Unmarshal([]byte(out), &data); err != nil {
+		t.Fatal(err)
+	}
+	if len(data.Inputs) != 3 || data.Inputs[0].Name != "all together" || data.Inputs[2].Name != "drains" {
+		t.Fatalf("inputs %+v", data.Inputs)
+	}
+	for _, in := range data.Inputs {
+		if in.Best == nil {
+			continue
+		}
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(file, []byte(in.Configuration), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := config.Default()
+		if err := c.Load(file); err != nil {
+			t.Errorf("%s: %v\n%s", in.Name, err, in.Configuration)
+		}
+		if slack, ok := in.Best.Settings["settings.slackPercent"]; ok &&
+			!strings.Contains(in.Configuration, "extraCapacityMinRate: "+slack+"%") {
+			t.Errorf("%s: a slack of %s %% is chosen, and the configuration is\n%s", in.Name, slack, in.Configuration)
 		}
 	}
 }

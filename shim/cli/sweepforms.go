@@ -129,8 +129,8 @@ func (a *sweepAnswer) table(w io.Writer, summaries []sweep.Summary) error {
 		right := func(header string) texttable.Column {
 			return texttable.Column{Header: header, Align: texttable.Right}
 		}
-		table := texttable.New(right("USD"), right("BOUND"), right("WAIT S"), right("SEEDS"), right("EVICTIONS"), right("NODES"),
-			texttable.Column{Header: "SETTINGS"})
+		table := texttable.New(right("USD"), right("BOUND"), right("WAIT S"), right("SEEDS"), right("EVICTIONS"),
+			right("NODES"), texttable.Column{Header: "SETTINGS"})
 		for _, o := range shown(s) {
 			table.Row(fmt.Sprintf("%.2f", o.USD.Mean), fmt.Sprintf("%.2f", o.Bound), fmt.Sprintf("%.1f", o.Wait.Mean),
 				fmt.Sprint(o.Seeds), fmt.Sprintf("%.0f", o.Evictions), fmt.Sprintf("%.1f", o.NodesMean),
@@ -140,7 +140,8 @@ func (a *sweepAnswer) table(w io.Writer, summaries []sweep.Summary) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "\nUSD, bound, evictions and nodes are means over seeds; WAIT S is the mean of each seed's %s.\n", what)
+	_, err := fmt.Fprintf(w, "\nUSD, bound, evictions and nodes are means over seeds; WAIT S is the mean of each "+
+		"seed's %s.\n", what)
 	return err
 }
 
@@ -199,7 +200,8 @@ func fronts(summaries []sweep.Summary) (out []report.SweepFront) {
 // fleet has a line for each cluster.
 func (a *sweepAnswer) fleet(summaries []sweep.Summary) report.Grid {
 	what, _, _ := a.plan.Spec.Goal.Wait()
-	grid := report.Grid{Header: []string{"cluster", "US dollars today", "no packing costs less", "within the goal", "saved",
+	grid := report.Grid{Header: []string{"cluster", "US dollars today", "no packing costs less", "within the goal",
+		"saved",
 		what + " today, s", "then", "settings"}}
 	for i := range summaries {
 		s := &summaries[i]

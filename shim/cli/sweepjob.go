@@ -15,6 +15,7 @@ import (
 
 	"loadline.dev/shim/sweep"
 	"loadline.dev/shim/sweep/indexedjob"
+	"loadline.dev/shim/unknownfields"
 )
 
 // sweepJobFlags are those of `sweep --on-cluster`.
@@ -90,7 +91,12 @@ func (f *sweepJobFlags) print(plan *sweep.Plan, cluster *clusterFlags, out io.Wr
 // run runs each round as a Job.
 func (f *sweepJobFlags) run(ctx context.Context, plan *sweep.Plan, journal *sweep.Journal, cluster *clusterFlags,
 	progress *sweepProgress) error {
-	client, err := cluster.client()
+	config, err := cluster.restConfig()
+	if err != nil {
+		return err
+	}
+	config.QPS, config.Burst = 50, 100 // a request for each shard that is complete
+	client, err := unknownfields.NewClient(config)
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ type Goal struct {
 	MaxWaitSeconds  float64 `json:"maxWaitSeconds,omitempty"`
 }
 
-var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
+var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$`)
 
 // ParseFile reads one document. Errors name the field.
 func ParseFile(document []byte) (*File, error) {
@@ -123,7 +123,7 @@ func ParseFile(document []byte) (*File, error) {
 		return nil, fmt.Errorf("apiVersion %q, kind %q: must be %s and %s", file.APIVersion, file.Kind, APIVersion, Kind)
 	}
 	if !name.MatchString(file.Metadata.Name) {
-		return nil, fmt.Errorf("metadata.name %q: must be at most 40 of a-z, 0-9 and -", file.Metadata.Name)
+		return nil, fmt.Errorf("metadata.name %q: must be at most 32 of a-z, 0-9 and -", file.Metadata.Name)
 	}
 	file.Spec.setDefaults()
 	if err := file.Spec.check(); err != nil {

@@ -66,28 +66,20 @@ func TestSweepOnACluster(t *testing.T) {
 	if err := cluster.Apply(ctx, objects); err != nil {
 		t.Fatal(err)
 	}
-	shardRights, err := cluster.ServiceAccountKubeconfig(ctx, "loadline-sweeps", "loadline-sweep")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := filepath.Abs(filepath.Join("..", "..", "build", "bin", "loadline"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	running, end := context.WithCancel(ctx)
-	pods := &harness.JobPods{Namespace: "loadline-sweeps", Program: program, Kubeconfig: shardRights, AtOnce: 6,
-		Fate: sweepFate}
-	if err := pods.Start(running, cluster); err != nil {
-		t.Fatal(err)
-	}
-	defer pods.Wait()
-	defer end()
+	defer runSweepPods(t, ctx, cluster)()
 
 	args := []string{"--on-cluster", "-n", "loadline-sweeps", "--kubeconfig", collectorRights(t, ctx, cluster),
 		"--shards", strconv.Itoa(sweepShards), "--parallelism", "20", "--retries", "1", "--poll", "200ms"}
 	killCollector(t, sweepCommand(t, ctx, dir, "there", args...), filepath.Join(dir, "there", "rows.jsonl"))
 	collected := sweepRows(t, sweepCommand(t, ctx, dir, "there", args...), false)
 
+	compareRows(t, local, collected)
+	checkJob(t, ctx, cluster)
+}
+
+// compareRows sees that those of a cluster are the local ones, but for those of shards that failed.
+func compareRows(t *testing.T, local, collected map[string]string) {
+	t.Helper()
 	lost := map[string]bool{}
 	for _, index := range failing {
 		for row := index * rowsInShard; row < (index+1)*rowsInShard; row++ {
@@ -105,7 +97,28 @@ func TestSweepOnACluster(t *testing.T) {
 	if want := len(local) - len(lost); len(collected) != want {
 		t.Errorf("%d rows, want %d", len(collected), want)
 	}
-	checkJob(t, ctx, cluster)
+}
+
+// runSweepPods runs pods as processes with the rights of the account of shards, until `stop` is called.
+func runSweepPods(t *testing.T, ctx context.Context, cluster *harness.Cluster) (stop func()) {
+	t.Helper()
+	rights, err := cluster.ServiceAccountKubeconfig(ctx, "loadline-sweeps", "loadline-sweep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := filepath.Abs(filepath.Join("..", "..", "build", "bin", "loadline"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	pods := &harness.JobPods{Namespace: "loadline-sweeps", Program: program, Kubeconfig: rights, AtOnce: 6, Fate: sweepFate}
+	if err := pods.Start(ctx, cluster); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		cancel()
+		pods.Wait()
+	}
 }
 
 // failing are the indexes that fail for good; of the first twenty, the even ones are killed and the others evicted.
