@@ -33,6 +33,7 @@ ModelCluster LinedModel(uint32_t seed) {
 
 struct Followed {
   size_t moves = 0;
+  double saves = 0;
   bool broken = false;
 };
 
@@ -43,12 +44,13 @@ Followed Follow(const ModelCluster& model, const ConsolidationOptions& options) 
   const ConsolidationPlan plan = Consolidator().Plan(&snapshot, cluster.problem(), options, &budget);
   MoveChecker checker(model, options);
   checker.Follow(plan);
-  return {plan.moves.size(), !checker.problems().empty()};
+  return {plan.moves.size(), plan.bill.now - plan.bill.reachable, !checker.problems().empty()};
 }
 
 TEST(LoadLineConsolidationTest, NoMoveLiftsANodeAboveTheLine) {
-  size_t moves = 0, moves_without = 0, broken_without = 0;
-  for (uint32_t seed = 1; seed <= 300; ++seed) {
+  size_t moves = 0, broken_without = 0;
+  double saves = 0, saves_without = 0;
+  for (uint32_t seed = 1; seed <= 60; ++seed) {
     const ModelCluster model = LinedModel(seed);
     ConsolidationOptions options;
     options.mode = seed % 3 == 0 ? ConsolidationMode::kRemove : ConsolidationMode::kReplace;
@@ -56,14 +58,15 @@ TEST(LoadLineConsolidationTest, NoMoveLiftsANodeAboveTheLine) {
     const Followed lined = Follow(model, options);
     ASSERT_FALSE(lined.broken) << "seed " << seed;
     moves += lined.moves;
+    saves += lined.saves;
     options.fit.load_line = LoadLine();
     const Followed free = Follow(model, options);
-    moves_without += free.moves;
+    saves_without += free.saves;
     broken_without += free.broken ? 1 : 0;
   }
-  EXPECT_GT(moves, 100U);
-  EXPECT_GT(moves_without, moves);  // the line keeps some where they are
-  EXPECT_GT(broken_without, 100U);  // and the checker sees where it is not kept
+  EXPECT_GT(moves, 60U);
+  EXPECT_GT(saves_without, saves);  // the line keeps some where they are
+  EXPECT_GT(broken_without, 20U);   // and the checker sees where it is not kept
 }
 
 }  // namespace
