@@ -85,7 +85,7 @@ func baseName(file string) string {
 type scenarioSource struct {
 	sourceFlags
 	prices []string
-	load   scenario.Load
+	load   scenario.Curve
 	engine engineFlags
 }
 

@@ -19,9 +19,9 @@ import (
 	"loadline.dev/shim/scaleup"
 )
 
-// Load is the curve that Deployments of a dump follow: what is missing at the quietest hour and at weekends, and the
+// Curve is what the load of the Deployments of a dump follows: what is missing at the quietest hour and at weekends, and the
 // hour of the peak. A dump shows one moment, and does not tell.
-type Load struct {
+type Curve struct {
 	DailyPercent   int64  `json:"dailyPercent,omitempty"`
 	WeekendPercent int64  `json:"weekendPercent,omitempty"`
 	PeakHour       *int64 `json:"peakHour,omitempty"`
@@ -34,7 +34,7 @@ type Cluster struct {
 	Budgets []*policyv1.PodDisruptionBudget
 	// USDPerHour is what one node costs, by the name of its group; see consolidate.GroupOf.
 	USDPerHour map[string]float64
-	Load       Load
+	Load       Curve
 }
 
 // What a group may grow to that nobody has told the bounds of.

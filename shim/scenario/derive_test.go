@@ -71,7 +71,7 @@ func TestDeriveReadsGroupsFromNodes(t *testing.T) {
 func TestDeriveReadsLoadFromOwners(t *testing.T) {
 	c := &Cluster{Nodes: []*v1.Node{clusterNode("a", "m"), clusterNode("b", "m"),
 		clusterNode("g", "g", v1.Taint{Key: "gpu", Effect: v1.TaintEffectNoSchedule})},
-		Load: Load{DailyPercent: 40}, Budgets: []*policyv1.PodDisruptionBudget{{
+		Load: Curve{DailyPercent: 40}, Budgets: []*policyv1.PodDisruptionBudget{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, Spec: policyv1.PodDisruptionBudgetSpec{
 				MinAvailable: new(intstr.FromString("50%")),
 				Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "web"}}}}}}

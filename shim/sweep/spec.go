@@ -58,7 +58,7 @@ type Input struct {
 	// Prices are files with prices for a dump.
 	Prices []string `json:"prices,omitempty"`
 	// Load is what a dump does not tell of its Deployments.
-	Load *scenario.Load `json:"load,omitempty"`
+	Load *scenario.Curve `json:"load,omitempty"`
 }
 
 // Seeds are Count numbers from First on; 0: one, from 1 on.
