@@ -88,10 +88,8 @@ class MoveOrder {
     const ConsolidationOptions& options = board_.options();
     double removed = 0;
     for (const NodeIndex node : net.remove) removed += board_.node(node).usd;
-    const double required =
-        std::max({options.least_saving_usd_per_hour, options.least_saving_percent / 100 * removed,
-                  net.disturbance / options.payback_hours});
-    return net.saves > 0 && net.saves + 1e-9 >= required && !net.remove.empty();
+    return net.saves > 0 && net.saves + 1e-9 >= RequiredSaving(options, removed, net.disturbance) &&
+           !net.remove.empty();
   }
 
   bool WithinLimits(const NetMove& net) const {
