@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_CONSOLIDATE_CONSOLIDATION_H_
 #define LOADLINE_CORE_CONSOLIDATE_CONSOLIDATION_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -95,6 +96,12 @@ struct ConsolidationOptions {
   int64_t retry_s = 600;
   FitOptions fit;
 };
+
+// The saving per hour that a move needs whose nodes cost so much, and whose pods cost so much to disturb.
+inline double RequiredSaving(const ConsolidationOptions& options, double removed_usd, double disturbance) {
+  return std::max({options.least_saving_usd_per_hour, options.least_saving_percent / 100 * removed_usd,
+                   disturbance / options.payback_hours});
+}
 
 // --- the answer ------------------------------------------------------------------------------------------
 

@@ -11,32 +11,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/consolidate/net_moves.h"
 
 namespace loadline {
 namespace {
 
 constexpr int kMostTries = 4;
 
-// A move without what came to nothing.
-struct NetMove {
-  std::vector<NodeIndex> remove;  // nodes of the cluster
-  std::vector<NodeIndex> add;     // as the board knows them
-  std::vector<int32_t> movers;    // largest first
-  std::set<int32_t> after;        // moves that come before, by number
-  double saves = 0;
-  double disturbance = 0;
-  int64_t disrupted = 0;
-  bool done = false;
-};
-
 class MoveOrder {
  public:
-  MoveOrder(Board* board, const std::vector<MadeMove>& made) : board_(*board), made_(made) {}
+  MoveOrder(Board* board, const std::vector<MadeMove>& made)
+      : board_(*board), net_(NetMovesOf(*board, made)) {}
 
   std::vector<ConsolidationMove> Order() {
-    Join();
-    MakeNet();
-    BreakCircles();
     std::vector<size_t> found(net_.size());
     std::iota(found.begin(), found.end(), size_t{0});
     const std::vector<NetMove> net = net_;
@@ -82,145 +69,6 @@ class MoveOrder {
     return std::all_of(net_.begin(), net_.end(), [](const NetMove& move) { return move.done; });
   }
 
-  size_t RootOf(size_t i) {
-    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
-    return i;
-  }
-  void Unite(size_t a, size_t b) {
-    a = RootOf(a);
-    b = RootOf(b);
-    parent_[std::max(a, b)] = std::min(a, b);
-  }
-
-  // A move that takes off what another one brought, or where it put pods, is one with it.
-  void Join() {
-    parent_.resize(made_.size());
-    std::iota(parent_.begin(), parent_.end(), size_t{0});
-    std::vector<std::vector<size_t>> users(static_cast<size_t>(board_.node_end()));
-    std::vector<std::vector<std::pair<size_t, NodeIndex>>> steps(board_.movers().size());
-    for (size_t i = 0; i < made_.size(); ++i) {
-      for (const NodeIndex node : made_[i].removed) {
-        for (const size_t user : users[IndexOf(node)]) Unite(user, i);
-      }
-      for (const NodeIndex node : made_[i].added) users[IndexOf(node)].push_back(i);
-      for (const auto& [mover, from] : made_[i].moved) {
-        // Where it was before was put down by the move before.
-        std::vector<std::pair<size_t, NodeIndex>>& path = steps[static_cast<size_t>(mover)];
-        if (!path.empty()) Unite(path.back().first, i);
-        path.emplace_back(i, from);
-      }
-    }
-  }
-
-  void MakeNet() {
-    std::map<size_t, size_t> number;
-    for (size_t i = 0; i < made_.size(); ++i) {
-      const auto [found, is_new] = number.try_emplace(RootOf(i), net_.size());
-      if (is_new) net_.emplace_back();
-      NetMove& net = net_[found->second];
-      for (const NodeIndex node : made_[i].removed) {
-        if (board_.node(node).is_new) continue;
-        net.remove.push_back(node);
-        net.saves += board_.node(node).usd;
-      }
-      for (const NodeIndex node : made_[i].added) {
-        if (!Stays(node)) continue;
-        net.add.push_back(node);
-        net.saves -= board_.node(node).usd;
-        brought_by_[node] = found->second;
-      }
-      for (const auto& [mover, from] : made_[i].moved) {
-        if (board_.movers()[static_cast<size_t>(mover)].home == from) net.movers.push_back(mover);
-      }
-    }
-    for (size_t n = 0; n < net_.size(); ++n) Complete(n);
-  }
-
-  bool Stays(NodeIndex node) const { return !gone().contains(node); }
-  const std::set<NodeIndex>& gone() const {
-    if (gone_.empty()) {
-      gone_.insert(kNoTarget);
-      for (const MadeMove& move : made_) gone_.insert(move.removed.begin(), move.removed.end());
-    }
-    return gone_;
-  }
-
-  void Complete(size_t n) {
-    NetMove& net = net_[n];
-    std::sort(net.remove.begin(), net.remove.end());
-    std::sort(net.add.begin(), net.add.end());
-    const auto key = [&](int32_t mover) {
-      const int32_t kind = board_.movers()[static_cast<size_t>(mover)].kind;
-      const MoverKind& entry = board_.kinds()[static_cast<size_t>(kind)];
-      return std::tuple(entry.only_room, -entry.size, kind, mover);
-    };
-    std::sort(net.movers.begin(), net.movers.end(), [&](int32_t a, int32_t b) { return key(a) < key(b); });
-    for (const int32_t number : net.movers) {
-      const Mover& mover = board_.movers()[static_cast<size_t>(number)];
-      net.disturbance += mover.pod.usd;
-      if (!mover.pod.placeholder) ++net.disrupted;
-      const auto brought = brought_by_.find(mover.node);
-      if (brought != brought_by_.end() && brought->second != n)
-        net.after.insert(static_cast<int32_t>(brought->second));
-    }
-  }
-
-  // Moves that wait for each other become one.
-  void BreakCircles() {
-    for (size_t start = 0; start < net_.size(); ++start) {
-      for (std::vector<size_t> circle = CircleThrough(start); !circle.empty();
-           circle = CircleThrough(start)) {
-        for (const size_t other : circle) {
-          if (other != start) Merge(start, other);
-        }
-      }
-    }
-  }
-
-  // Depth first; empty: there is none.
-  std::vector<size_t> CircleThrough(size_t start) const {
-    std::vector<int32_t> came_from(net_.size(), -1);
-    std::vector<size_t> open = {start};
-    while (!open.empty()) {
-      const size_t at = open.back();
-      open.pop_back();
-      for (const int32_t before : net_[at].after) {
-        const size_t next = static_cast<size_t>(before);
-        if (next == start) {
-          std::vector<size_t> circle;
-          for (size_t i = at; i != start; i = static_cast<size_t>(came_from[i])) circle.push_back(i);
-          circle.push_back(start);
-          return circle;
-        }
-        if (came_from[next] >= 0) continue;
-        came_from[next] = static_cast<int32_t>(at);
-        open.push_back(next);
-      }
-    }
-    return {};
-  }
-
-  void Merge(size_t into, size_t from) {
-    NetMove& a = net_[into];
-    NetMove& b = net_[from];
-    a.remove.insert(a.remove.end(), b.remove.begin(), b.remove.end());
-    a.add.insert(a.add.end(), b.add.begin(), b.add.end());
-    a.movers.insert(a.movers.end(), b.movers.begin(), b.movers.end());
-    a.saves += b.saves;
-    a.disturbance = 0;
-    a.disrupted = 0;
-    b = NetMove();
-    b.done = true;
-    for (auto& [node, net] : brought_by_) {
-      if (net == from) net = into;
-    }
-    for (NetMove& net : net_) {
-      if (net.after.erase(static_cast<int32_t>(from)) > 0) net.after.insert(static_cast<int32_t>(into));
-    }
-    a.after.clear();
-    Complete(into);
-  }
-
   std::vector<size_t> ByGain() const {
     std::vector<size_t> order(net_.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -240,10 +88,8 @@ class MoveOrder {
     const ConsolidationOptions& options = board_.options();
     double removed = 0;
     for (const NodeIndex node : net.remove) removed += board_.node(node).usd;
-    const double required =
-        std::max({options.least_saving_usd_per_hour, options.least_saving_percent / 100 * removed,
-                  net.disturbance / options.payback_hours});
-    return net.saves > 0 && net.saves + 1e-9 >= required && !net.remove.empty();
+    return net.saves > 0 && net.saves + 1e-9 >= RequiredSaving(options, removed, net.disturbance) &&
+           !net.remove.empty();
   }
 
   bool WithinLimits(const NetMove& net) const {
@@ -430,11 +276,7 @@ class MoveOrder {
   }
 
   Board& board_;
-  const std::vector<MadeMove>& made_;
-  std::vector<size_t> parent_;
   std::vector<NetMove> net_;
-  mutable std::set<NodeIndex> gone_;
-  std::map<NodeIndex, size_t> brought_by_;
   std::map<NodeIndex, NodeIndex> copies_;  // of new nodes, as they are made again
   int64_t copied_ = 0;
   std::vector<int64_t> group_nodes_;

@@ -3,10 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <tuple>
-
-#include "core/pack/coarse_packing.h"
-#include "core/pack/fill.h"
 
 namespace loadline {
 namespace {
@@ -16,35 +12,6 @@ constexpr double kCent = 1e-9;
 
 // So many nodes are left out of a move because a pod of theirs has no place.
 constexpr int kMostRetries = 6;
-
-// What a move has to save at least.
-double RequiredFor(const ConsolidationOptions& options, double removed_usd, double disturbance) {
-  return std::max({options.least_saving_usd_per_hour, options.least_saving_percent / 100 * removed_usd,
-                   disturbance / options.payback_hours});
-}
-
-// The cheapest node that holds everything; nullopt: none does.
-std::optional<Packing> OnOneNode(const PackingProblem& problem) {
-  std::optional<Packing> best;
-  for (size_t t = 0; t < problem.types.size(); ++t) {
-    const PackingType& type = problem.types[t];
-    if (best.has_value() && best->cost <= type.cost) continue;
-    std::vector<int64_t> free = type.free;
-    PackedNodes node{static_cast<int32_t>(t), 1, {}};
-    for (size_t i = 0; i < problem.items.size(); ++i) {
-      const PackingItem& item = problem.items[i];
-      if (item.count > type.most[i] || item.count > CopiesThatFit(free, item.request)) break;
-      TakeCopies(item.request, item.count, &free);
-      node.items.emplace_back(static_cast<int32_t>(i), item.count);
-    }
-    if (node.items.size() < problem.items.size()) continue;
-    best.emplace();
-    best->nodes = {std::move(node)};
-    best->left.assign(problem.items.size(), 0);
-    best->cost = type.cost;
-  }
-  return best;
-}
 
 int32_t RootOf(std::vector<int32_t>* parent, int32_t i) {
   while ((*parent)[static_cast<size_t>(i)] != i) i = (*parent)[static_cast<size_t>(i)];
@@ -202,190 +169,6 @@ void Trial::Put(Place* place, NodeIndex node) {
   place->to = node;
 }
 
-TrialEnd Trial::AddNodes(double most_cost) {
-  if (!PackRest(most_cost)) return board_.work()->ended() ? TrialEnd::kCutShort : TrialEnd::kNotCheaper;
-  for (Place& place : places_) {
-    if (place.to != kNoTarget) continue;
-    const int32_t kind = board_.movers()[static_cast<size_t>(place.mover)].kind;
-    if (!board_.work()->Spend()) return TrialEnd::kCutShort;
-    from_[static_cast<size_t>(kind)] = 0;
-    if (const std::optional<NodeIndex> node = FindRoom(kind)) {
-      Put(&place, *node);
-    } else if (!AddForOne(&place)) {
-      stuck_ = board_.movers()[static_cast<size_t>(place.mover)].node;
-      return TrialEnd::kNoPlace;
-    } else if (AddedCost() > most_cost) {
-      return TrialEnd::kNotCheaper;
-    }
-  }
-  DropUnused();
-  return TrialEnd::kMade;
-}
-
-int64_t Trial::RoomOf(int32_t group) const {
-  const size_t g = static_cast<size_t>(group);
-  if (board_.node_template(g) == nullptr) return 0;
-  int64_t room = board_.problem().groups[g].max_nodes - board_.group_nodes()[g] - added_of_[g];
-  if (board_.problem().max_nodes.has_value()) {
-    room = std::min(room,
-                    *board_.problem().max_nodes - board_.node_count() - static_cast<int64_t>(added_.size()));
-  }
-  return std::max<int64_t>(0, room);
-}
-
-// Groups that may take part in a packing of these kinds.
-std::vector<int32_t> Trial::GroupsFor(const std::vector<int32_t>& kinds, double most_cost) {
-  constexpr double kGood = 0.93;  // of the best
-  std::vector<int32_t> groups;
-  double best = 0;
-  for (int32_t group = 0; group < static_cast<int32_t>(added_of_.size()); ++group) {
-    const double cost = board_.problem().groups[static_cast<size_t>(group)].usd_per_hour;
-    if (RoomOf(group) == 0 || cost > most_cost) continue;
-    groups.push_back(group);
-    best = std::max(best, board_.EfficiencyOf(static_cast<size_t>(group)));
-  }
-  if (!good_types_) return groups;
-  const auto good = [&](int32_t group) {
-    return board_.EfficiencyOf(static_cast<size_t>(group)) >= kGood * best;
-  };
-  // Pods that no good type takes need others.
-  std::vector<int32_t> left;
-  for (const int32_t kind : kinds) {
-    const bool taken = std::any_of(groups.begin(), groups.end(), [&](int32_t group) {
-      return good(group) && board_.MostOn(kind, group) > 0;
-    });
-    if (!taken) left.push_back(kind);
-  }
-  std::erase_if(groups, [&](int32_t group) {
-    return !good(group) &&
-           std::none_of(left.begin(), left.end(), [&](int32_t k) { return board_.MostOn(k, group) > 0; });
-  });
-  return groups;
-}
-
-// Packs what has no place yet onto new nodes, and makes them. False: not at this cost, or not at all.
-bool Trial::PackRest(double most_cost) {
-  // What is left at least costs what it is worth, if the prices are right.
-  PackingProblem problem;
-  std::vector<std::vector<size_t>> places_of_item;
-  std::vector<int32_t> kind_of_item;
-  for (size_t i = 0; i < places_.size(); ++i) {
-    if (places_[i].to != kNoTarget) continue;
-    const int32_t kind = board_.movers()[static_cast<size_t>(places_[i].mover)].kind;
-    if (kind_of_item.empty() || kind_of_item.back() != kind) {
-      kind_of_item.push_back(kind);
-      problem.items.push_back({board_.kinds()[static_cast<size_t>(kind)].request, 0});
-      places_of_item.emplace_back();
-    }
-    ++problem.items.back().count;
-    places_of_item.back().push_back(i);
-  }
-  std::vector<std::vector<int32_t>> groups_of_type;
-  std::map<std::tuple<double, std::vector<int64_t>, std::vector<int64_t>>, size_t> types;
-  for (const int32_t group : GroupsFor(kind_of_item, most_cost)) {
-    const int64_t room = RoomOf(group);
-    const double cost = board_.problem().groups[static_cast<size_t>(group)].usd_per_hour;
-    if (!board_.work()->Spend(static_cast<int64_t>(1 + problem.items.size() / 4))) return false;
-    std::vector<int64_t> most;
-    for (size_t item = 0; item < problem.items.size(); ++item) {
-      most.push_back(std::min(problem.items[item].count, board_.MostOn(kind_of_item[item], group)));
-    }
-    if (std::all_of(most.begin(), most.end(), [](int64_t m) { return m == 0; })) continue;
-    const std::vector<int64_t>& free = board_.node_template(static_cast<size_t>(group))->free;
-    const auto [found, is_new] = types.try_emplace({cost, free, most}, problem.types.size());
-    if (is_new) {
-      problem.types.push_back({free, cost, room, std::move(most)});
-      groups_of_type.push_back({group});
-    } else {
-      *problem.types[found->second].limit += room;
-      groups_of_type[found->second].push_back(group);
-    }
-  }
-  if (problem.types.empty()) return false;
-  if (board_.problem().max_nodes.has_value()) {
-    problem.limit = std::max<int64_t>(0, *board_.problem().max_nodes - board_.node_count());
-  }
-  constexpr int64_t kLastItems = 100;  // are packed exactly, where there is work for it
-  Packing packing = PackCoarsely(problem, exact_work_ > 0 ? kLastItems : 0, board_.work());
-  if (exact_work_ > 0 && !board_.work()->ended()) {
-    WorkBudget local(std::min(board_.work()->units(), exact_work_));
-    Packing exact = Pack(problem, &local);
-    board_.work()->Spend(exact_work_ - std::max<int64_t>(0, local.units()));
-    const auto remains = [](const Packing& p) {
-      return std::accumulate(p.left.begin(), p.left.end(), int64_t{0});
-    };
-    if (std::pair(remains(exact), exact.cost) < std::pair(remains(packing), packing.cost))
-      packing = std::move(exact);
-  }
-  if (std::optional<Packing> one = OnOneNode(problem); one.has_value()) {
-    const bool all =
-        std::all_of(packing.left.begin(), packing.left.end(), [](int64_t left) { return left == 0; });
-    if (!all || one->cost < packing.cost) packing = *std::move(one);
-  }
-  if (packing.cost > most_cost) return false;
-  PlacePacked(packing, groups_of_type, std::move(places_of_item));
-  return true;
-}
-
-void Trial::PlacePacked(const Packing& packing, const std::vector<std::vector<int32_t>>& groups_of_type,
-                        std::vector<std::vector<size_t>> places_of_item) {
-  // All nodes at once, as a scheduler sees them.
-  std::vector<std::pair<NodeIndex, const PackedNodes*>> nodes;
-  for (const PackedNodes& run : packing.nodes) {
-    for (int64_t i = 0; i < run.nodes; ++i) {
-      const std::vector<int32_t>& groups = groups_of_type[static_cast<size_t>(run.type)];
-      const auto group = std::find_if(groups.begin(), groups.end(), [&](int32_t g) { return RoomOf(g) > 0; });
-      if (group == groups.end() || !board_.work()->Spend(20)) return;
-      nodes.emplace_back(Bring(*group), &run);
-    }
-  }
-  // Pods of the same node stay together where they can, so that parts of the move have less to do with each
-  // other.
-  for (std::vector<size_t>& places : places_of_item) std::reverse(places.begin(), places.end());
-  for (const auto& [node, run] : nodes) {
-    for (const auto& [item, count] : run->items) {
-      std::vector<size_t>& places = places_of_item[static_cast<size_t>(item)];
-      for (int64_t i = 0; i < count && !places.empty(); ++i) {
-        Place& place = places_[places.back()];
-        const int32_t kind = board_.movers()[static_cast<size_t>(place.mover)].kind;
-        if (!board_.work()->Spend() || !board_.fit(kind).Fits(node)) break;
-        Put(&place, node);
-        places.pop_back();
-      }
-    }
-  }
-}
-
-// The cheapest new node for a pod that fits nowhere else.
-bool Trial::AddForOne(Place* place) {
-  const int32_t kind = board_.movers()[static_cast<size_t>(place->mover)].kind;
-  int32_t best = -1;
-  for (int32_t group = 0; group < static_cast<int32_t>(added_of_.size()); ++group) {
-    if (RoomOf(group) == 0 || board_.MostOn(kind, group) == 0) continue;
-    const auto cost = [&](int32_t g) { return board_.problem().groups[static_cast<size_t>(g)].usd_per_hour; };
-    if (best < 0 || cost(group) < cost(best)) best = group;
-  }
-  if (best < 0 || !board_.work()->Spend(20)) return false;
-  const NodeIndex node = Bring(best);
-  board_.fit(kind).Refresh(board_.work());
-  if (!board_.fit(kind).Fits(node)) return false;
-  Put(place, node);
-  return true;
-}
-
-// Nodes that nothing came to are not needed.
-void Trial::DropUnused() {
-  std::vector<bool> used(static_cast<size_t>(board_.node_end()), false);
-  for (const Place& place : places_) used[IndexOf(place.to)] = true;
-  std::erase_if(added_, [&](NodeIndex node) {
-    if (used[IndexOf(node)]) return false;
-    --added_of_[static_cast<size_t>(board_.node(node).group)];
-    board_.snapshot().RemoveNode(node);
-    board_.room().Read(node);
-    return true;
-  });
-}
-
 double Trial::AddedCost() const {
   double cost = 0;
   for (const NodeIndex node : added_) cost += board_.node(node).usd;
@@ -398,7 +181,7 @@ double Trial::Required(double removed_usd) const {
     const Mover& mover = board_.movers()[static_cast<size_t>(place.mover)];
     if (mover.node == mover.home) disturbance += mover.pod.usd;
   }
-  return RequiredFor(board_.options(), removed_usd, disturbance);
+  return RequiredSaving(board_.options(), removed_usd, disturbance);
 }
 
 // Nodes that go and new ones belong together where a pod moves from one to the other.
@@ -433,7 +216,7 @@ Trial::Parts Trial::PartsThatPay(const std::vector<NodeIndex>& go) const {
   Parts pays;
   for (auto& [root, part] : parts) {
     const double saves = part.removed - part.added;
-    if (saves > kCent && saves + kCent >= RequiredFor(board_.options(), part.removed, part.disturbance)) {
+    if (saves > kCent && saves + kCent >= RequiredSaving(board_.options(), part.removed, part.disturbance)) {
       pays.push_back(std::move(part.nodes));
     }
   }

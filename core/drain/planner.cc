@@ -1,5 +1,6 @@
 #include "core/drain/planner.h"
 
+#include <algorithm>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -21,17 +22,33 @@ namespace loadline {
 
 namespace {
 
-// Nodes that are replaced are tried as if a former plan had held them, before all others.
-void AddReplaced(const DrainProblem& problem, std::vector<FormerEntry>* formers) {
+FormerNode FormerOf(const ReplacedNode& node, const DrainProblem& problem) {
+  FormerNode former;
+  former.node = std::string(problem.cluster->name(node.slot));
+  former.uid = problem.cluster->traits(node.slot).uid;
+  former.since_s = problem.now_s;
+  for (const DestinationHint& hint : node.hints) {
+    former.hints.emplace_back(DrainCall::KeyOfText(hint.pod), hint.node);
+  }
+  return former;
+}
+
+// Nodes that are replaced are tried as if a former plan had held them, before all others. Those that it held
+// keep their places there.
+void PutReplacedFirst(const DrainProblem& problem, std::vector<FormerEntry>* formers) {
   std::vector<FormerEntry> replaced;
   for (const ReplacedNode& node : problem.replaced) {
-    FormerNode& former = replaced.emplace_back().former;
-    former.node = std::string(problem.cluster->name(node.slot));
-    former.uid = problem.cluster->traits(node.slot).uid;
-    former.since_s = problem.now_s;
-    for (const DestinationHint& hint : node.hints) {
-      former.hints.emplace_back(DrainCall::KeyOfText(hint.pod), hint.node);
+    FormerNode former = FormerOf(node, problem);
+    const auto held = std::find_if(formers->begin(), formers->end(), [&](const FormerEntry& entry) {
+      return entry.intact.has_value() ? entry.intact->slot == node.slot : entry.former.node == former.node;
+    });
+    if (held == formers->end()) {
+      replaced.push_back({std::nullopt, std::move(former)});
+      continue;
     }
+    if (!held->intact.has_value() && held->former.hints.empty()) held->former = std::move(former);
+    replaced.push_back(std::move(*held));
+    formers->erase(held);
   }
   formers->insert(formers->begin(), std::make_move_iterator(replaced.begin()),
                   std::make_move_iterator(replaced.end()));
@@ -75,7 +92,7 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
   const bool same_rules = memory_.SawSameRules(*call_);
   auto [formers, changes] = follower_.Follow(*call_, memory_.TakePlanned());
   for (FormerNode& former : memory_.TakeTimers()) formers.push_back({std::nullopt, std::move(former)});
-  AddReplaced(problem, &formers);
+  PutReplacedFirst(problem, &formers);
   counter_.Follow(*problem.cluster, changes);
   std::vector<OwnerPods> pods = counter_.counts();
 

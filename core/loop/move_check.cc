@@ -91,11 +91,6 @@ const ConsolidationNode* FindNode(const ConsolidationQuestion& question, Slot sl
 
 }  // namespace
 
-double RequiredSaving(const ConsolidationOptions& options, double removed_usd, double disturbance) {
-  return std::max({options.least_saving_usd_per_hour, options.least_saving_percent / 100 * removed_usd,
-                   disturbance / options.payback_hours});
-}
-
 std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes& nodes, Snapshot* snapshot,
                                      WorkBudget* budget, MoveUnderWay* move) {
   const ClusterState& cluster = *problem.drain.cluster;

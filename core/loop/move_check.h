@@ -23,10 +23,6 @@ struct MoveNodes {
 std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes& nodes, Snapshot* snapshot,
                                      WorkBudget* budget, MoveUnderWay* move);
 
-// The saving per hour that the policy asks for, of nodes that cost so much, and pods whose disturbance costs
-// so much.
-double RequiredSaving(const ConsolidationOptions& options, double removed_usd, double disturbance);
-
 }  // namespace loadline
 
 #endif  // LOADLINE_CORE_LOOP_MOVE_CHECK_H_

@@ -22,6 +22,7 @@ namespace {
 // slack and drains are planned all the same.
 constexpr double kForGrowth = 0.5;
 constexpr double kForSlack = 0.5;
+constexpr double kForMoves = 0.5;
 
 std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
   std::vector<PendingPods> waiting = problem.pending;
@@ -87,6 +88,14 @@ GroupRooms PlanGrowthPhase(const LoopProblem& problem, std::span<const GroupCoun
                            Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
   const WorkPhase phase(budget, kForGrowth);
   return GrowForPods(problem, counts, snapshot, budget, plan);
+}
+
+void LookForMoves(const LoopProblem& problem, const std::vector<GroupCounts>& counts,
+                  const DrainProblem& drain, Consolidator* consolidator, Snapshot* snapshot,
+                  WorkBudget* budget, LoopPlan* plan) {
+  Consolidator anew;
+  const WorkPhase phase(budget, kForMoves);
+  BeginMoves(problem, counts, drain, consolidator != nullptr ? consolidator : &anew, snapshot, budget, plan);
 }
 
 // The pods that new nodes are planned for, by position.
@@ -166,9 +175,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   if (problem.decisions.scale_down) {
     std::unique_ptr<DrainProblem> drain =
         ScaleDownProblem(problem, counts, plan, *snapshot, planners.slack->State(), budget);
-    Consolidator anew;
-    BeginMoves(problem, counts, *drain, planners.consolidator != nullptr ? planners.consolidator : &anew,
-               snapshot, budget, &plan);
+    LookForMoves(problem, counts, *drain, planners.consolidator, snapshot, budget, &plan);
     drain->groups_grow = GroupsGrow(plan);
     HoldInDrains(problem, HoldsOf(problem, plan), drain.get());
     plan.scale_down_problem = std::move(drain);

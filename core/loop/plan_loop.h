@@ -229,8 +229,8 @@ struct LoopPlanners {
 // loop, so that timers go on; while groups grow none starts, and while pods wait for nodes on their way those
 // nodes stay that would have to take them if none came.
 //
-// Growth may take half of the budget, slack half of what growth leaves, and drains the rest, so that none of
-// them keeps the others from being planned.
+// Growth may take half of the budget, slack half of what growth leaves, the search for moves half of what is
+// left then, and drains the rest, so that none of them keeps the others from being planned.
 //
 // Where growth is cut short before all pods have a place, only some namespaces take part in the next plan of
 // growth, and others in the one after it: pods that cost more than there is keep no others waiting for ever.

@@ -95,7 +95,7 @@ type PlanLoopRequest struct {
 	NowS int64 `protobuf:"varint,3,opt,name=now_s,json=nowS,proto3" json:"now_s,omitempty"`
 	// When the client last knew the cluster to be as it says. 0: now.
 	SeenS int64 `protobuf:"varint,4,opt,name=seen_s,json=seenS,proto3" json:"seen_s,omitempty"`
-	// None: all.
+	// None: all but REPLACE.
 	Decisions []PlanLoopRequest_Decision `protobuf:"varint,5,rep,packed,name=decisions,proto3,enum=loadline.v1.PlanLoopRequest_Decision" json:"decisions,omitempty"`
 	// Node groups, at most 1000. Names are unique.
 	Groups []*LoopGroup `protobuf:"bytes,6,rep,name=groups,proto3" json:"groups,omitempty"`

@@ -1,0 +1,176 @@
+// Autoscaler.PlanConsolidation, and nodes that PlanLoop replaces, from bytes to bytes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "loadline/v1/consolidate.pb.h"
+#include "loadline/v1/loop.pb.h"
+#include "test/plugin/messages.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kConsolidateNowS = 1'800'000'000;
+constexpr char kPlanConsolidationMethod[] = "/loadline.v1.Autoscaler/PlanConsolidation";
+
+k8s::v1::Node NodeOfCores(const std::string& name, const std::string& cores) {
+  k8s::v1::Node node = MakeNode(name, {{"cpu", cores}, {"memory", "16Gi"}, {"pods", "20"}});
+  node.mutable_metadata()->set_uid("uid-" + name);
+  return node;
+}
+
+// Two full nodes of two cores, 0.20 USD per hour; one node of four cores would hold their pods for 0.18.
+class ConsolidateTest : public ::testing::Test {
+ protected:
+  ConsolidateTest() {
+    k8s::v1::Pod pod = MakePod({}, {{"cpu", "1"}, {"memory", "1Gi"}});
+    k8s::v1::OwnerReference* const owner = pod.mutable_metadata()->add_owner_references();
+    owner->set_kind("ReplicaSet");
+    owner->set_name("web");
+    owner->set_controller(true);
+    builder_.Shape(0, pod)
+        .Node(0, NodeOfCores("a", "2"), {{0, "web-0", "u0"}, {0, "web-1", "u1"}})
+        .Node(1, NodeOfCores("b", "2"), {{0, "web-2", "u2"}, {0, "web-3", "u3"}});
+    EXPECT_TRUE(engine_.Sync(builder_).ok());
+    loop_.set_now_s(kConsolidateNowS);
+    AddGroup("small", "2", 0.10, {0, 1});
+    AddGroup("big", "4", 0.18, {});
+    for (const v1::ObjectKind kind :
+         {v1::POD_DISRUPTION_BUDGET, v1::REPLICA_SET, v1::STATEFUL_SET, v1::DAEMON_SET, v1::JOB}) {
+      loop_.mutable_drain()->add_may_be_incomplete(kind);
+    }
+    *loop_.mutable_changes() = ChangesBuilder::At(1, 1).changes();
+    v1::LoopFleet* const fleet = loop_.mutable_fleet();
+    fleet->set_acts(true);
+    fleet->set_now_milliseconds(kConsolidateNowS * 1000);
+    v1::FleetOptions* const options = fleet->mutable_options();
+    options->set_max_node_provision_milliseconds(900'000);
+    options->set_max_node_startup_milliseconds(900'000);
+    options->set_initial_back_off_milliseconds(300'000);
+    options->set_max_back_off_milliseconds(1'800'000);
+    options->set_deletion_patience_milliseconds(300'000);
+    options->set_max_deletions(10);
+    options->set_ok_unready_nodes(3);
+    for (const auto decision :
+         {v1::PlanLoopRequest::SCALE_UP, v1::PlanLoopRequest::SCALE_DOWN, v1::PlanLoopRequest::REPLACE}) {
+      loop_.add_decisions(decision);
+    }
+  }
+
+  void AddGroup(const std::string& name, const std::string& cores, double usd,
+                const std::vector<int32_t>& slots) {
+    v1::LoopGroup* const group = loop_.add_groups();
+    group->mutable_growth()->set_node_group(name);
+    group->mutable_growth()->set_template_node(NodeOfCores("template", cores).SerializeAsString());
+    group->mutable_growth()->set_max_nodes(10);
+    group->mutable_growth()->set_node_usd_per_hour(usd);
+    group->mutable_cloud()->set_target(static_cast<int32_t>(slots.size()));
+    for (const int32_t slot : slots) {
+      v1::CloudMachine* const machine = group->mutable_cloud()->add_machines();
+      machine->set_id(slot == 0 ? "a" : "b");
+      machine->set_state(v1::CloudMachine::RUNNING);
+      machine->set_slot(slot);
+    }
+  }
+
+  absl::StatusOr<v1::PlanConsolidationResponse> Bill() {
+    v1::PlanConsolidationRequest request;
+    *request.mutable_changes() = loop_.changes();
+    request.set_now_s(loop_.now_s());
+    for (v1::LoopGroup group : loop_.groups()) {
+      group.clear_cloud();
+      const int32_t nodes = group.growth().node_group() == "small" ? 2 : 0;
+      group.mutable_growth()->set_current_nodes(nodes);
+      for (int32_t slot = 0; slot < nodes; ++slot) group.mutable_scale_down()->add_slots(slot);
+      *request.add_groups() = std::move(group);
+    }
+    *request.mutable_drain() = loop_.drain();
+    *request.mutable_policy() = policy_;
+    const absl::StatusOr<std::string> bytes =
+        engine_.CallBytes(kPlanConsolidationMethod, request.SerializeAsString());
+    if (!bytes.ok()) return bytes.status();
+    v1::PlanConsolidationResponse response;
+    EXPECT_TRUE(response.ParseFromString(*bytes));
+    return response;
+  }
+
+  ChangesBuilder builder_ = ChangesBuilder::FullList(1, 1);
+  TypedEngine engine_;
+  v1::PlanLoopRequest loop_;
+  v1::ConsolidationPolicy policy_;
+};
+
+TEST_F(ConsolidateTest, TellsTheBillAndTheMove) {
+  const absl::StatusOr<v1::PlanConsolidationResponse> plan = Bill();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_NEAR(plan->bill().now(), 0.20, 1e-9);
+  EXPECT_NEAR(plan->bill().bound(), 0.18, 1e-6);
+  EXPECT_NEAR(plan->bill().reachable(), 0.18, 1e-9);
+  ASSERT_THAT(plan->moves(), SizeIs(1));
+  EXPECT_THAT(plan->moves(0).remove(), ElementsAre("a", "b"));
+  ASSERT_THAT(plan->moves(0).add(), SizeIs(1));
+  EXPECT_EQ(plan->moves(0).add(0).node_group(), "big");
+  EXPECT_EQ(plan->moves(0).disrupted(), 4);
+  EXPECT_EQ(plan->moves(0).pods(0).to(), "big#1");
+}
+
+TEST_F(ConsolidateTest, RefusesAPolicyThatNamesNothing) {
+  policy_.set_least_saving_percent(101);
+  EXPECT_THAT(std::string(Bill().status().message()), HasSubstr("policy: least_saving_percent"));
+  policy_.Clear();
+  v1::ConsolidationWindow* const window = policy_.mutable_windows()->add_windows();
+  window->set_from_s(2);
+  window->set_until_s(1);
+  EXPECT_THAT(std::string(Bill().status().message()), HasSubstr("policy: windows.until_s"));
+}
+
+TEST_F(ConsolidateTest, ALoopBuysTheNewNodeAndRemembersTheMove) {
+  absl::StatusOr<v1::PlanLoopResponse> plan = engine_.PlanLoop(loop_);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_THAT(plan->growth(), SizeIs(1));
+  EXPECT_EQ(plan->growth(0).node_group(), "big");
+  EXPECT_EQ(plan->growth(0).nodes_for_replacement(), 1);
+  EXPECT_EQ(plan->replacement().begun(), 1);
+  EXPECT_NEAR(plan->replacement().saves(), 0.02, 1e-9);
+  ASSERT_THAT(plan->replacement().moves(), SizeIs(1));
+  EXPECT_EQ(plan->replacement().moves(0).phase(), "ordered");
+  EXPECT_THAT(plan->replacement().moves(0).remove(), ElementsAre("a", "b"));
+  EXPECT_EQ(plan->replacement().moves(0).to_come(), 1);
+
+  // The next loop, perhaps of another process, goes on from the state.
+  loop_.mutable_fleet()->set_state(plan->fleet().state());
+  loop_.mutable_groups(1)->mutable_cloud()->set_target(1);
+  plan = engine_.PlanLoop(loop_);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->growth(), IsEmpty());
+  EXPECT_EQ(plan->replacement().begun(), 0);
+  EXPECT_THAT(plan->replacement().moves(), SizeIs(1));
+}
+
+TEST_F(ConsolidateTest, ObservingRemembersNoMove) {
+  loop_.mutable_fleet()->set_acts(false);
+  for (int loop = 0; loop < 2; ++loop) {
+    const absl::StatusOr<v1::PlanLoopResponse> plan = engine_.PlanLoop(loop_);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->replacement().begun(), 1) << "it is shown again";
+    loop_.mutable_fleet()->set_state(plan->fleet().state());
+  }
+}
+
+TEST_F(ConsolidateTest, ReplacingNeedsWhatCarriesItOut) {
+  loop_.clear_decisions();
+  loop_.add_decisions(v1::PlanLoopRequest::REPLACE);
+  EXPECT_THAT(std::string(engine_.PlanLoop(loop_).status().message()), HasSubstr("REPLACE needs"));
+}
+
+}  // namespace
+}  // namespace loadline
