@@ -86,8 +86,8 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
   const BrakeOptions& brakes = turn.options_.brakes;
   turn.problem_->doubt = WhatIsNotKnown(view.cluster().objects(), brakes, seen_s, request.now_s());
   turn.problem_->unhealthy = WhatIsUnhealthy(view.cluster(), brakes);
-  const bool same_cluster = kept.cluster == &view.cluster() &&
-                            kept.label_keys == view.label_keys().size() && kept.fit == turn.fit_;
+  const bool same_cluster =
+      kept.cluster == &view.cluster() && kept.label_keys == view.label_keys().size() && kept.fit == turn.fit_;
   DrainPlanner* const planner = undo->drain();
   if (!same_cluster) {
     planner->SetState(turn.state());

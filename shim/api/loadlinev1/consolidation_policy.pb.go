@@ -100,8 +100,8 @@ type ConsolidationPolicy struct {
 	MaxNodesPerMove *int32 `protobuf:"varint,7,opt,name=max_nodes_per_move,json=maxNodesPerMove,proto3,oneof" json:"max_nodes_per_move,omitempty"`
 	MaxNodesAtOnce  *int32 `protobuf:"varint,8,opt,name=max_nodes_at_once,json=maxNodesAtOnce,proto3,oneof" json:"max_nodes_at_once,omitempty"`
 	MaxPodsAtOnce   *int32 `protobuf:"varint,9,opt,name=max_pods_at_once,json=maxPodsAtOnce,proto3,oneof" json:"max_pods_at_once,omitempty"`
-	// Nodes that came by a move, or took its pods, stay for so long, and those of a move that was given up are not
-	// tried again [1800]. Only loops read it. [0, 2^31).
+	// Nodes that came by a move, or took its pods, stay for so long, and those of a move that was given up are
+	// not tried again [1800]. Only loops read it. [0, 2^31).
 	RestSeconds *int32 `protobuf:"varint,10,opt,name=rest_seconds,json=restSeconds,proto3,oneof" json:"rest_seconds,omitempty"`
 	// Moves begin only in one of the windows; unset: at any time. Only loops read it.
 	Windows       *ConsolidationWindows `protobuf:"bytes,11,opt,name=windows,proto3" json:"windows,omitempty"`

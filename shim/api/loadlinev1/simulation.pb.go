@@ -1539,8 +1539,8 @@ func (x *SimulateResponse) GetLoad() *SimulatedLoad {
 // Limits over allocatable and numbers of nodes, over the moments of the series.
 type SimulatedLoad struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 99th percentile of each node at each moment, in hundredths, rounded up, at most 100. A pod without a limit
-	// counts as nothing.
+	// 99th percentile of each node at each moment, in hundredths, rounded up, at most 100. A pod without a
+	// limit counts as nothing.
 	LimitsOverAllocatableCpuP99    float64 `protobuf:"fixed64,1,opt,name=limits_over_allocatable_cpu_p99,json=limitsOverAllocatableCpuP99,proto3" json:"limits_over_allocatable_cpu_p99,omitempty"`
 	LimitsOverAllocatableMemoryP99 float64 `protobuf:"fixed64,2,opt,name=limits_over_allocatable_memory_p99,json=limitsOverAllocatableMemoryP99,proto3" json:"limits_over_allocatable_memory_p99,omitempty"`
 	// How many nodes there were in the mean, and at most.
