@@ -51,6 +51,15 @@ var notOptions = map[string]string{
 	"SchedulerProfile.options":                    "those of the profile, which TestReadsEachProfile of filterconfig reads",
 	"DrainOptions.may_be_incomplete":              "what a client could not list",
 	"PriceCatalogue.name":                         "the name of the file",
+	"ConsolidationPolicy.mode":                    "the decision replace says it",
+	"ConsolidationPolicy.max_nodes_per_move":      "the engine takes it, and there is no key yet",
+	"ConsolidationPolicy.usd_by_priority":         "the engine takes it, and there is no key yet",
+	"ConsolidationPolicy.windows":                 "the engine takes them, and there is no key yet",
+	"ConsolidationWindows.windows":                "see ConsolidationPolicy.windows",
+	"ConsolidationWindow.from_s":                  "see ConsolidationPolicy.windows",
+	"ConsolidationWindow.until_s":                 "see ConsolidationPolicy.windows",
+	"DisturbancePrice.from_priority":              "see ConsolidationPolicy.usd_by_priority",
+	"DisturbancePrice.usd":                        "see ConsolidationPolicy.usd_by_priority",
 }
 
 // values are what flags are set to of which no value can be made up.
