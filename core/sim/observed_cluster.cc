@@ -170,7 +170,7 @@ void ObservedCluster::Show() {
   WriteNodes();
 }
 
-void ObservedCluster::ShowAs(std::vector<ShownNode> nodes) {
+void ObservedCluster::ShowAs(const std::vector<ShownNode>& nodes) {
   for (const ShownNode& shown : nodes) {
     const int32_t node = NodeIn(shown.slot);
     WriteNode(node, shown.shape);

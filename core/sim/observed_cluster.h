@@ -42,7 +42,7 @@ class ObservedCluster : public SimObserver {
   // changed).
   void Show();
   // Nodes that stand in the plan of this loop as another shape says; and brings the snapshot up to the state.
-  void ShowAs(std::vector<ShownNode> nodes);
+  void ShowAs(const std::vector<ShownNode>& nodes);
 
   const ClusterState& state() const { return state_; }
   Snapshot* snapshot() { return snapshot_.get(); }

@@ -2,7 +2,6 @@ package race_test
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,15 +17,15 @@ func TestTheRaceRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contestants := map[string]func() *race.Contestant{
-		"loadline": func() *race.Contestant {
+	contestants := map[string]func(*testing.T) *race.Contestant{
+		"loadline": func(*testing.T) *race.Contestant {
 			return race.LoadlineWith("loadline", race.Settings{SlackPercent: 10, Threshold: 0.5})
 		},
-		"karpenter": func() *race.Contestant {
+		"karpenter": func(t *testing.T) *race.Contestant {
 			if !harness.KarpenterIsBuilt() {
 				t.Skip("Karpenter is not built: make race-smoke takes some minutes for it")
 			}
-			built, err := harness.BuildKarpenter(context.Background(), t.Logf)
+			built, err := harness.BuildKarpenter(t.Context(), t.Logf)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +35,7 @@ func TestTheRaceRuns(t *testing.T) {
 	for name, contestant := range contestants {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			who := contestant()
+			who := contestant(t)
 			result := &race.Result{}
 			run, err := race.Compete(t.Context(), s, who, t.Logf)
 			if err != nil {
