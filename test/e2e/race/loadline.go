@@ -22,7 +22,7 @@ import (
 // not needed goes, and as long after growth. What takes seconds on a cluster takes a second.
 var loadlineTimes = []string{"--scan-interval=1s", "--scale-down-unneeded-time=10s", "--scale-down-delay-after-add=10s",
 	"--node-delete-delay-after-taint=1s", "--eviction-retry-interval=1s", "--poll-interval=500ms",
-	"--slack-removal-delay=10s", "--slack-keep=report"}
+	"--slack-removal-delay=10s", "--slack-keep=report", "--replacement-rest=30s"}
 
 // Settings of Loadline that contestants differ in.
 type Settings struct {
