@@ -1,7 +1,10 @@
 #include "core/expand/joint_spending.h"
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -14,8 +17,14 @@ constexpr size_t kMostPairs = 4'000'000;
 // Units of work for the packing: some 100 ms.
 constexpr int64_t kJointWork = 1'000'000;
 
-// By option: how many of a pod it lists.
-using Listed = std::vector<std::pair<size_t, int64_t>>;
+// How many of a pod an option lists, and how many one of its nodes takes.
+struct Listing {
+  size_t type = 0;
+  int64_t count = 0;
+  int64_t most = std::numeric_limits<int64_t>::max();
+  friend auto operator<=>(const Listing&, const Listing&) = default;
+};
+using Listed = std::vector<Listing>;
 
 bool CanGrow(const RankQuestion& question, const ExpansionOption& option) {
   return option.node.has_template && option.node_count > 0 &&
@@ -36,10 +45,15 @@ std::vector<double> SpendJointly(const RankQuestion& question) {
     problem.types.push_back(
         {{option.node.milli_cpu, option.node.memory_bytes, option.node.gpus}, cost, std::nullopt, {}});
     option_of_type.push_back(i);
-    std::map<size_t, int64_t> counts;
-    for (const PodRun& run : option.pods) counts[run.pod] += run.count;
-    for (const auto& [pod, count] : counts) {
-      if (count > 0) listed[pod].emplace_back(problem.types.size() - 1, count);
+    std::map<size_t, Listing> listings;
+    for (const PodRun& run : option.pods) {
+      Listing& listing = listings[run.pod];
+      listing.count += run.count;
+      listing.most = std::min(listing.most, run.most_on_node);
+    }
+    for (auto& [pod, listing] : listings) {
+      listing.type = problem.types.size() - 1;
+      if (listing.count > 0) listed[pod].push_back(listing);
     }
   }
   // Pods that request the same, and that the same options list as often, are one kind.
@@ -55,9 +69,9 @@ std::vector<double> SpendJointly(const RankQuestion& question) {
     item.request = kind.first;
     for (PackingType& type : problem.types) type.most.push_back(0);
     int64_t count = 0;
-    for (const auto& [type, listed_count] : kind.second) {
-      count = std::max(count, listed_count);
-      problem.types[type].most.back() = listed_count * shapes;
+    for (const Listing& listing : kind.second) {
+      count = std::max(count, listing.count);
+      problem.types[listing.type].most.back() = std::min(listing.count * shapes, listing.most);
     }
     item.count = count * shapes;
   }

@@ -15,8 +15,8 @@ namespace loadline {
 //
 // CPU, memory and GPUs of the nodes' capacity count; what daemons and the system take off it is not known
 // here. Of a pod that several options list, the largest count holds. A node does not take more pods of a kind
-// than an option lists. That
-// pods keep apart is not known here either.
+// than an option lists, nor than
+// `most_on_node`. That pods keep apart is not known here either.
 //
 // Cost: O(runs + kinds * options), and a packing; deterministic.
 std::vector<double> SpendJointly(const RankQuestion& question);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,6 +46,8 @@ double ProposalDamper(const ResourceRates& rates);
 struct PodRun {
   size_t pod = 0;
   int64_t count = 0;  // [0, 2^31)
+  // How many of these pods one node takes by other rules than what they request.
+  int64_t most_on_node = std::numeric_limits<int64_t>::max();
 };
 
 // So many nodes of a group, and the pods that they take.

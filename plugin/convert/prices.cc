@@ -242,7 +242,10 @@ absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, Resource
   decoded.node.nvidia_gpus = AmountOf(amounts, names, kGpuResources[0]);
   decoded.node.gpus = GpusOf(amounts, names);
   decoded.has_gpu = GpusOf(allocatable.empty() ? amounts : ToAmounts(allocatable), names) > 0;
-  ReadLabelsOfNode(ReadLabels(message.metadata().labels()), message.metadata().annotations(), &decoded);
+  Labels labels = ReadLabels(message.metadata().labels());
+  ReadLabelsOfNode(labels, message.metadata().annotations(), &decoded);
+  decoded.offer =
+      MakeNodeShape(allocatable.empty() ? amounts : ToAmounts(allocatable), names, std::move(labels));
   return decoded;
 }
 

@@ -29,6 +29,7 @@ v1::ResourceRates EncodeRates(const ResourceRates& rates);
 struct DecodedTemplate {
   PricedNode node;
   bool has_gpu = false;  // by label, or by allocatable
+  NodeShape offer;  // what it offers to pods: allocatable, or where it lacks that capacity; and its labels
 };
 
 // Reads a serialized k8s.io.api.core.v1.Node: capacity, where it lacks one allocatable; instance type, spot,

@@ -123,9 +123,10 @@ absl::Status DecodeRuns(const v1::ExpansionOption& message, int pods, ExpansionO
   return absl::OkStatus();
 }
 
-absl::StatusOr<ExpansionOption> DecodeOption(const v1::ExpansionOption& message, int pods,
-                                             ResourceReader* resources) {
-  ExpansionOption option;
+absl::StatusOr<OfferedOption> DecodeOption(const v1::ExpansionOption& message, int pods,
+                                           ResourceReader* resources) {
+  OfferedOption offered;
+  ExpansionOption& option = offered.option;
   if (absl::Status status = CheckNotNegative("node_count", message.node_count()); !status.ok()) return status;
   option.node_group = message.node_group();
   option.node_count = message.node_count();
@@ -136,13 +137,14 @@ absl::StatusOr<ExpansionOption> DecodeOption(const v1::ExpansionOption& message,
     if (!decoded.ok()) return Annotate(decoded.status(), "template_node", " ");
     option.node = std::move(decoded->node);
     option.has_gpu = decoded->has_gpu;
+    offered.offer = std::move(decoded->offer);
   }
   option.node.has_template = !message.template_node().empty();
   if (message.has_node_usd_per_hour()) option.node.given = message.node_usd_per_hour();
   if (!message.instance_type().empty()) option.node.instance_type = message.instance_type();
   if (message.has_spot()) option.node.spot = message.spot();
   if (absl::Status status = DecodeRuns(message, pods, &option); !status.ok()) return status;
-  return option;
+  return offered;
 }
 
 }  // namespace
@@ -179,37 +181,41 @@ v1::RankPolicy EncodeRankPolicy(const RankPolicy& policy, const v1::RankPolicy& 
   return message;
 }
 
-absl::StatusOr<std::vector<PodRequests>> DecodePricedPods(const v1::RankOptionsRequest& request,
-                                                          ResourceReader* resources, LeftOutList* left_out) {
+absl::StatusOr<RankedPods> DecodeRankedPods(const v1::RankOptionsRequest& request, const LoadLine& line,
+                                            ResourceReader* resources, LeftOutList* left_out) {
   if (absl::Status status = CheckSize("pods", request.pods_size(), kMaxPricedPods); !status.ok()) {
     return status;
   }
   PodDecoder decoder(resources);
-  std::vector<PodRequests> pods;
-  pods.reserve(static_cast<size_t>(request.pods_size()));
+  RankedPods pods;
+  pods.priced.reserve(static_cast<size_t>(request.pods_size()));
   for (int i = 0; i < request.pods_size(); ++i) {
-    const absl::StatusOr<PodShape> shape = decoder.Decode(request.pods(i), PodRole::kIncoming);
+    absl::StatusOr<PodShape> shape = decoder.Decode(request.pods(i), PodRole::kIncoming);
+    PodRequests& priced = pods.priced.emplace_back();  // options refer to pods by position
+    LinePod* const lined = line.empty() ? nullptr : &pods.lined.emplace_back();
     if (!shape.ok()) {
       left_out->Add("Pod", decoder.message().metadata().namespace_(),
                     decoder.name().empty() ? absl::StrCat("pods[", i, "]") : decoder.name(),
                     shape.status().message());
-      pods.emplace_back();  // options refer to pods by position
       continue;
     }
-    pods.push_back(PricedRequests(*shape, resources->names()));
+    priced = PricedRequests(*shape, resources->names());
+    if (lined == nullptr) continue;
+    lined->shape = *std::move(shape);
+    lined->exempt = line.exempt_namespaces.contains(decoder.message().metadata().namespace_());
   }
   return pods;
 }
 
-absl::StatusOr<std::vector<ExpansionOption>> DecodeExpansionOptions(const v1::RankOptionsRequest& request,
-                                                                    ResourceReader* resources) {
+absl::StatusOr<std::vector<OfferedOption>> DecodeExpansionOptions(const v1::RankOptionsRequest& request,
+                                                                  ResourceReader* resources) {
   if (absl::Status status = CheckSize("options", request.options_size(), kMaxRankedOptions); !status.ok()) {
     return status;
   }
-  std::vector<ExpansionOption> options;
+  std::vector<OfferedOption> options;
   options.reserve(static_cast<size_t>(request.options_size()));
   for (int i = 0; i < request.options_size(); ++i) {
-    absl::StatusOr<ExpansionOption> option = DecodeOption(request.options(i), request.pods_size(), resources);
+    absl::StatusOr<OfferedOption> option = DecodeOption(request.options(i), request.pods_size(), resources);
     if (!option.ok()) return Annotate(option.status(), absl::StrCat("options[", i, "]"));
     options.push_back(*std::move(option));
   }
@@ -234,6 +240,7 @@ v1::RankedOption EncodeRankedOption(const RankedOption& ranked, const ExpansionO
   message.set_committed_usd_per_hour(ranked.committed);
   *message.mutable_node_price() = EncodeNodePrice(ranked.node_price);
   message.set_pods(ranked.pods);
+  message.set_nodes(static_cast<int32_t>(option.node_count));
   message.set_has_gpu(option.has_gpu);
   message.set_gpu_unneeded(ranked.gpu_unneeded);
   if (ranked.waste.has_value()) message.set_waste(*ranked.waste);

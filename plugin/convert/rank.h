@@ -7,7 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "core/cluster/left_out.h"
+#include "core/expand/options_under_line.h"
 #include "core/expand/rank_options.h"
+#include "core/fit/load_line.h"
 #include "loadline/v1/scale_up.pb.h"
 #include "plugin/convert/resources.h"
 
@@ -24,13 +26,21 @@ v1::RankPolicy EncodeRankPolicy(const RankPolicy& policy, const v1::RankPolicy& 
 
 // By position in the request: a pod that cannot be taken asks for nothing, and is added to `left_out`.
 // Errors: kResourceExhausted  there are more than kMaxPricedPods
-absl::StatusOr<std::vector<PodRequests>> DecodePricedPods(const v1::RankOptionsRequest& request,
-                                                          ResourceReader* resources, LeftOutList* left_out);
+struct RankedPods {
+  std::vector<PodRequests> priced;
+  std::vector<LinePod> lined;  // empty where there is no load line
+};
+absl::StatusOr<RankedPods> DecodeRankedPods(const v1::RankOptionsRequest& request, const LoadLine& line,
+                                            ResourceReader* resources, LeftOutList* left_out);
 
 // Errors: kInvalidArgument    names the option and the field: `options[3]: node_count: ...`
 //         kResourceExhausted  there are more than kMaxRankedOptions
-absl::StatusOr<std::vector<ExpansionOption>> DecodeExpansionOptions(const v1::RankOptionsRequest& request,
-                                                                    ResourceReader* resources);
+struct OfferedOption {
+  ExpansionOption option;
+  NodeShape offer;  // what a node of it offers to pods; nothing where it has no template
+};
+absl::StatusOr<std::vector<OfferedOption>> DecodeExpansionOptions(const v1::RankOptionsRequest& request,
+                                                                  ResourceReader* resources);
 
 v1::RankedOption EncodeRankedOption(const RankedOption& ranked, const ExpansionOption& option, double damper);
 

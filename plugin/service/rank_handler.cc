@@ -11,6 +11,7 @@
 #include "loadline/v1/scale_up.pb.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
+#include "plugin/convert/load_line.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/rank.h"
@@ -60,6 +61,24 @@ std::optional<NodeCapacity> Preferred(const v1::RankPolicy& asked, const RankPol
   return ChoosePreferredNode(policy.preferred_table, size, pods, options);
 }
 
+absl::StatusOr<LoadLine> LineOf(const v1::RankOptionsRequest& request) {
+  if (!request.has_load_line()) return LoadLine();
+  absl::StatusOr<DecodedLoadLine> decoded = DecodeLoadLine(request.load_line());
+  if (!decoded.ok()) return Annotate(decoded.status(), "load_line");
+  return std::move(decoded->line);
+}
+
+std::vector<ExpansionOption> UnderLine(std::vector<OfferedOption> offered, const LoadLine& line,
+                                       const std::vector<LinePod>& pods) {
+  std::vector<ExpansionOption> options;
+  options.reserve(offered.size());
+  for (OfferedOption& entry : offered) {
+    if (!line.empty() && entry.option.node.has_template) KeepToLine(line, entry.offer, pods, &entry.option);
+    options.push_back(std::move(entry.option));
+  }
+  return options;
+}
+
 // The order, into the response.
 absl::Status EncodeOrder(const RankQuestion& question, v1::RankOptionsResponse* response) {
   size_t bytes = 0;
@@ -87,17 +106,21 @@ absl::StatusOr<v1::RankOptionsResponse> AnswerRankOptions(const v1::RankOptionsR
   ResourceNames names;
   ResourceReader resources(&names, OptionsOfQuestion(names, kDefaultSlackNamespace));
   LeftOutList left_out;
-  const absl::StatusOr<std::vector<ExpansionOption>> options = DecodeExpansionOptions(request, &resources);
-  if (!options.ok()) return options.status();
-  const absl::StatusOr<std::vector<PodRequests>> pods = DecodePricedPods(request, &resources, &left_out);
-  if (!pods.ok()) return pods.status();
+  const absl::StatusOr<LoadLine> line = LineOf(request);
+  if (!line.ok()) return line.status();
+  absl::StatusOr<std::vector<OfferedOption>> offered = DecodeExpansionOptions(request, &resources);
+  if (!offered.ok()) return offered.status();
+  const absl::StatusOr<RankedPods> ranked = DecodeRankedPods(request, *line, &resources, &left_out);
+  if (!ranked.ok()) return ranked.status();
+  const std::vector<PodRequests>& pods = ranked->priced;
+  const std::vector<ExpansionOption> options = UnderLine(*std::move(offered), *line, ranked->lined);
   const bool learned = policy->preferred_table == PreferredTable::kLearned;
   const absl::StatusOr<GrowingCluster> size = SizeOf(request, learned, deadline, views);
   if (!size.ok()) return size.status();
 
-  const std::optional<NodeCapacity> preferred = Preferred(request.policy(), *policy, *size, *pods, *options);
+  const std::optional<NodeCapacity> preferred = Preferred(request.policy(), *policy, *size, pods, options);
   v1::RankOptionsResponse response;
-  if (absl::Status status = EncodeOrder({*pods, *options, *prices, *policy, preferred}, &response);
+  if (absl::Status status = EncodeOrder({pods, options, *prices, *policy, preferred}, &response);
       !status.ok()) {
     return status;
   }

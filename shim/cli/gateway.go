@@ -165,6 +165,7 @@ func (f *gatewayFlags) run(ctx context.Context) error {
 	if f.expander.Policy, err = f.rank.policy(); err != nil {
 		return err
 	}
+	f.expander.Line = f.extender.Line
 	client, err := f.cluster.client()
 	if err != nil {
 		return err

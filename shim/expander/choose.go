@@ -21,6 +21,7 @@ type chooser struct {
 	policy     *loadlinev1.RankPolicy
 	prices     *loadlinev1.PriceModel
 	priorities ranking.Priorities
+	line       *loadlinev1.LoadLine // nil: there is none
 	nodes      func() (int, bool)
 	cluster    func(ctx context.Context, ask func(at *loadlinev1.Changes) error) error // nil: there is none
 	tickets    chan struct{}                                                           // one element per question under way
@@ -122,7 +123,7 @@ func (c *chooser) rank(ctx context.Context, request *loadlinev1.RankOptionsReque
 func (c *chooser) request(asked *question) *loadlinev1.RankOptionsRequest {
 	request := &loadlinev1.RankOptionsRequest{
 		Pods: asked.shapes, Options: make([]*loadlinev1.ExpansionOption, len(asked.options)), Prices: c.prices,
-		Policy: c.policy,
+		Policy: c.policy, LoadLine: c.line,
 	}
 	if c.nodes != nil {
 		if count, known := c.nodes(); known {
@@ -181,7 +182,7 @@ func (c choice) log(asked *question, took time.Duration) {
 		return
 	}
 	best := c.ranked[0]
-	common = append(common, "nodes", best.Asked.GetNodeCount(), "because", best.Reason())
+	common = append(common, "nodes", best.Asked.GetNodeCount(), "nodesCounted", best.GetNodes(), "because", best.Reason())
 	if len(c.ranked) > 1 {
 		common = append(common, "runnerUp", c.ranked[1].NodeGroup(),
 			"over", ranking.Over(c.policy, c.ranked[0], c.ranked[1]))

@@ -10,7 +10,9 @@ import (
 )
 
 // codec reads requests from the buffers that they came in: a request of 117 MiB is never there a second time.
-type codec struct{}
+type codec struct {
+	keptOfPod *fields
+}
 
 // Name is that of the usual codec: on the wire it is the same.
 func (codec) Name() string { return "proto" }
@@ -29,7 +31,7 @@ func (codec) Marshal(message any) (mem.BufferSlice, error) {
 }
 
 // Unmarshal reads a request. What is wrong with it lies in the message: the error here would become an internal one.
-func (codec) Unmarshal(data mem.BufferSlice, message any) error {
+func (c codec) Unmarshal(data mem.BufferSlice, message any) error {
 	into, ok := message.(*received)
 	if !ok {
 		return fmt.Errorf("%T is not a request", message)
@@ -37,6 +39,6 @@ func (codec) Unmarshal(data mem.BufferSlice, message any) error {
 	into.bytes = data.Len()
 	in := data.Reader()
 	defer in.Close()
-	into.read(func() (*question, error) { return decode(in) })
+	into.read(func() (*question, error) { return decode(in, c.keptOfPod) })
 	return nil
 }

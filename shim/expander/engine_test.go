@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/ranking"
 )
@@ -48,6 +51,28 @@ func TestEveryGenerationGetsTheRightAnswer(t *testing.T) {
 				"instance type n1-standard-8 in gce-us-central1.csv")
 		})
 	}
+}
+
+// As above, with limits of 28 Gi: under a line of 1.5 for memory four of them count as 112 Gi, for which three nodes of
+// 44 Gi are needed: C = 3 * 0.393889, X and T as above, (1.181667 + X) / (T + X) * 1.867451 = 11.24. On small nodes each
+// counts as 7500 Mi, so that two suffice, and Cluster Autoscaler's three stay.
+func TestTheLoadLineCounts(t *testing.T) {
+	line := &loadlinev1.LoadLine{Resources: []*loadlinev1.LineResource{
+		{Resource: "memory", MaxLimitsOverAllocatable: "1.5"}}}
+	a := threeGroups()
+	for _, option := range a.options {
+		for _, pod := range option.pods {
+			pod.Spec.Containers[0].Resources.Limits["memory"] = resource.MustParse("28Gi")
+		}
+	}
+	nodes := func() (int, bool) { return 10, true }
+	for _, g := range generations {
+		r := start(t, enginetest.Open(t), Options{Policy: gcePolicy(t), Nodes: nodes, Line: line})
+		log := keepLog(t)
+		r.expect(g.encode(t, a), "small")
+		log.has(t, `"nodesCounted"=3`, "score 10.01", "against 11.24")
+	}
+	start(t, enginetest.Open(t), Options{Policy: gcePolicy(t), Nodes: nodes}).expect(generations[2].encode(t, a), "large")
 }
 
 // Killed and started again: the answer is an id all along, and the engine's as soon as it is back.

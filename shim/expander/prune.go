@@ -18,13 +18,17 @@ type fields struct {
 var whole = &fields{}
 
 // keptOfPod is what decides how much a pod asks for. Pods that differ in nothing else are one to a ranking.
-var keptOfPod = func() *fields {
-	requirements := &fields{of: []*fields{2: whole}}                // requests
+var keptOfPod = podFields(&fields{of: []*fields{2: whole}}, nil) // requests
+
+// keptUnderLine is also what decides how a load line counts it: its limits, and its namespace, which may be exempt.
+var keptUnderLine = podFields(&fields{of: []*fields{1: whole, 2: whole}}, &fields{of: []*fields{3: whole}})
+
+func podFields(requirements, metadata *fields) *fields {
 	container := &fields{of: []*fields{8: requirements, 24: whole}} // resources, restartPolicy
 	// (init) containers, overhead, resources.
 	spec := &fields{of: []*fields{2: container, 20: container, 32: whole, 40: requirements}}
-	return &fields{of: []*fields{2: spec}}
-}()
+	return &fields{of: []*fields{1: metadata, 2: spec}}
+}
 
 // keptOfNode is what tells the price of a template node, what it offers and how well it suits a cluster.
 var keptOfNode = func() *fields {

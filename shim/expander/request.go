@@ -68,6 +68,7 @@ type podRun struct {
 // nothing else is kept.
 type decoder struct {
 	in      *mem.Reader
+	kept    *fields // of a pod
 	out     question
 	byBytes map[string]int32 // shape by its bytes
 	byGroup map[string]int   // option by its group
@@ -78,8 +79,8 @@ type decoder struct {
 }
 
 // decode reads a request. An error that is errTooMuch: it is none that we hold. Any other: it is none.
-func decode(in *mem.Reader) (*question, error) {
-	d := decoder{in: in, byBytes: map[string]int32{}, byGroup: map[string]int{}, newForm: map[string]bool{}}
+func decode(in *mem.Reader, keptOfPod *fields) (*question, error) {
+	d := decoder{in: in, kept: keptOfPod, byBytes: map[string]int32{}, byGroup: map[string]int{}, newForm: map[string]bool{}}
 	d.out.templates = map[string][]byte{}
 	err := d.message(in.Remaining(), func(number protowire.Number, kind protowire.Type, value uint64) error {
 		switch {
@@ -212,7 +213,7 @@ func (d *decoder) addPod(size int, to *tally) (err error) {
 	if d.pod, err = d.bytes(d.pod, size); err != nil {
 		return err
 	}
-	if d.pruned, err = keptOfPod.prune(d.pruned[:0], d.pod); err != nil {
+	if d.pruned, err = d.kept.prune(d.pruned[:0], d.pod); err != nil {
 		return fmt.Errorf("a pod: %w", err)
 	}
 	shape, known := d.byBytes[string(d.pruned)]

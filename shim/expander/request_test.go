@@ -25,7 +25,7 @@ func decodeBytes(data []byte, size int) (*question, error) {
 	}
 	reader := buffers.Reader()
 	defer reader.Close()
-	return decode(reader)
+	return decode(reader, keptOfPod)
 }
 
 // twoGroups asks about a small and a large machine. Of its four pods two ask for the same.

@@ -64,6 +64,8 @@ type Options struct {
 	MaxRequestBytes int
 	// Timeout bounds the question to the engine; 0: DefaultTimeout. At most 3.5 s.
 	Timeout time.Duration
+	// Line is the load line that the scheduler keeps to; nil: there is none.
+	Line *loadlinev1.LoadLine
 	// Nodes tells how many nodes the cluster has; false: that is not known yet.
 	Nodes func() (int, bool)
 	// Cluster has a question answered about the cluster as the engine knows it, for a policy that reads its pods; nil,
@@ -111,11 +113,15 @@ func New(options Options, conn engine.Conn, certificates *tls.Config) (*Server, 
 	s.chooser = chooser{
 		engine: loadlinev1.NewAutoscalerClient(conn), breaker: breaker.New(conn, time.Now),
 		policy: options.Policy.Proto(), prices: options.Policy.PriceModel(), priorities: options.Policy.Matcher(),
-		nodes: options.Nodes, cluster: options.Cluster, tickets: make(chan struct{}, maxInFlight),
+		line: options.Line, nodes: options.Nodes, cluster: options.Cluster, tickets: make(chan struct{}, maxInFlight),
+	}
+	kept := keptOfPod
+	if options.Line != nil {
+		kept = keptUnderLine
 	}
 	s.grpc = grpc.NewServer(
 		grpc.Creds(credentials.NewTLS(certificates)),
-		grpc.ForceServerCodecV2(codec{}),
+		grpc.ForceServerCodecV2(codec{kept}),
 		grpc.MaxRecvMsgSize(options.MaxRequestBytes),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxConcurrentStreams(2*maxReading),

@@ -137,6 +137,38 @@ TEST_F(RankTest, RanksAndExplains) {
   EXPECT_EQ(second.score(), second.suppressed_unfitness() * second.cost_ratio() * second.creation_factor());
 }
 
+// Pods of 4 Gi with limits of 12 Gi: on nodes of 8 Gi each counts as 8, so that under 1.5 ten of them need
+// seven; on nodes of 64 Gi as 12, and ten need two.
+TEST_F(RankTest, CountsNodesUnderTheLoadLine) {
+  request_.set_pods(0,
+                    MakePod({{"memory", "12Gi"}}, {{"cpu", "100m"}, {"memory", "4Gi"}}).SerializeAsString());
+  Add("small", Template({{"cpu", "4"}, {"memory", "8Gi"}}), 5, 10)->set_node_usd_per_hour(0.10);
+  Add("large", Template({{"cpu", "4"}, {"memory", "64Gi"}}), 1, 10)->set_node_usd_per_hour(0.55);
+  EXPECT_THAT(Groups(), ElementsAre("small", "large"));
+  v1::LineResource* const line = request_.mutable_load_line()->add_resources();
+  line->set_resource("memory");
+  line->set_max_limits_over_allocatable("1.5");
+  v1::RankOptionsResponse response = MustAsk();
+  ASSERT_EQ(response.options_size(), 2);
+  EXPECT_EQ(response.options(0).option(), 0);
+  EXPECT_EQ(response.options(0).nodes(), 7);
+  EXPECT_DOUBLE_EQ(response.options(0).cost_usd_per_hour(), 0.7);
+  EXPECT_EQ(response.options(1).nodes(), 2);
+  EXPECT_DOUBLE_EQ(response.options(1).cost_usd_per_hour(), 1.1);
+  // 120 Gi fit on one node at 1.875: now it is the cheaper one.
+  line->set_max_limits_over_allocatable("1.875");
+  EXPECT_THAT(Groups(), ElementsAre("large", "small"));
+  // At 0.5 a small node takes none of them.
+  line->set_max_limits_over_allocatable("0.5");
+  response = MustAsk();
+  EXPECT_EQ(response.options(1).outcome(), v1::RankedOption::HELPS_NO_POD);
+  EXPECT_EQ(response.options(1).option(), 0);
+  request_.mutable_load_line()->add_exempt_namespaces("default");
+  EXPECT_THAT(Groups(), ElementsAre("small", "large"));
+  line->set_max_limits_over_allocatable("none");
+  ExpectInvalid("load_line: ");
+}
+
 TEST_F(RankTest, ThePolicyComesBackComplete) {
   v1::RankPolicy policy = MustAsk().policy();
   EXPECT_THAT(policy.strategies(), ElementsAre(v1::RankPolicy::PRICE));

@@ -341,7 +341,11 @@ type RankOptionsRequest struct {
 	Policy *RankPolicy `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Without a view: what the pods of the cluster request, for the LEARNED table. Unset: it reads the pods of
 	// the options alone.
-	Running       *RunningDemand `protobuf:"bytes,7,opt,name=running,proto3" json:"running,omitempty"`
+	Running *RunningDemand `protobuf:"bytes,7,opt,name=running,proto3" json:"running,omitempty"`
+	// The load line that the scheduler keeps to. Whoever made the options may not know it: pods that an empty node
+	// of an option would not take do not count for it, and its nodes count as at least so many as the limits
+	// of the others need. Unset: there is none.
+	LoadLine      *LoadLine `protobuf:"bytes,8,opt,name=load_line,json=loadLine,proto3" json:"load_line,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -421,6 +425,13 @@ func (x *RankOptionsRequest) GetPolicy() *RankPolicy {
 func (x *RankOptionsRequest) GetRunning() *RunningDemand {
 	if x != nil {
 		return x.Running
+	}
+	return nil
+}
+
+func (x *RankOptionsRequest) GetLoadLine() *LoadLine {
+	if x != nil {
+		return x.LoadLine
 	}
 	return nil
 }
@@ -973,7 +984,7 @@ func (x *RankOptionsResponse) GetLeftOutTotal() int64 {
 //	score = suppressed_unfitness * cost_ratio * creation_factor, multiplied in this order
 //	cost_ratio = (cost + X) / (theoretical_cost + X)
 //	suppressed_unfitness = (unfitness - 1) * (1 - tanh((n - 1) / divisor)) + 1, or the GPU value
-//	cost = node_count * node_price.usd_per_hour - committed
+//	cost = nodes * node_price.usd_per_hour - committed
 type RankedOption struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Position in the request.
@@ -995,7 +1006,7 @@ type RankedOption struct {
 	CommittedUsdPerHour float64 `protobuf:"fixed64,11,opt,name=committed_usd_per_hour,json=committedUsdPerHour,proto3" json:"committed_usd_per_hour,omitempty"`
 	// The price of one node.
 	NodePrice *NodePrice `protobuf:"bytes,12,opt,name=node_price,json=nodePrice,proto3" json:"node_price,omitempty"`
-	// Pods that the option takes.
+	// Pods that the option takes, under the load line if there is one.
 	Pods int64 `protobuf:"varint,13,opt,name=pods,proto3" json:"pods,omitempty"`
 	// The nodes have GPUs; no pod of the option asks for one.
 	HasGpu      bool `protobuf:"varint,14,opt,name=has_gpu,json=hasGpu,proto3" json:"has_gpu,omitempty"`
@@ -1004,8 +1015,10 @@ type RankedOption struct {
 	Waste *float64 `protobuf:"fixed64,16,opt,name=waste,proto3,oneof" json:"waste,omitempty"`
 	// With the strategy JOINT: what the mix spends on nodes of this group per hour, 0 if it has none.
 	JointUsdPerHour *float64 `protobuf:"fixed64,17,opt,name=joint_usd_per_hour,json=jointUsdPerHour,proto3,oneof" json:"joint_usd_per_hour,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Nodes that counted: those of the option, or more under the load line.
+	Nodes         int32 `protobuf:"varint,18,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RankedOption) Reset() {
@@ -1157,11 +1170,18 @@ func (x *RankedOption) GetJointUsdPerHour() float64 {
 	return 0
 }
 
+func (x *RankedOption) GetNodes() int32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
 var File_loadline_v1_scale_up_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_scale_up_proto_rawDesc = "" +
 	"\n" +
-	"\x1aloadline/v1/scale_up.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x18loadline/v1/prices.proto\"\xe4\x02\n" +
+	"\x1aloadline/v1/scale_up.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x1bloadline/v1/load_line.proto\x1a\x18loadline/v1/prices.proto\"\x98\x03\n" +
 	"\x12RankOptionsRequest\x12.\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\x12(\n" +
 	"\rcluster_nodes\x18\x02 \x01(\x05H\x00R\fclusterNodes\x88\x01\x01\x12\x12\n" +
@@ -1169,7 +1189,8 @@ const file_loadline_v1_scale_up_proto_rawDesc = "" +
 	"\aoptions\x18\x04 \x03(\v2\x1c.loadline.v1.ExpansionOptionR\aoptions\x12/\n" +
 	"\x06prices\x18\x05 \x01(\v2\x17.loadline.v1.PriceModelR\x06prices\x12/\n" +
 	"\x06policy\x18\x06 \x01(\v2\x17.loadline.v1.RankPolicyR\x06policy\x124\n" +
-	"\arunning\x18\a \x01(\v2\x1a.loadline.v1.RunningDemandR\arunningB\x10\n" +
+	"\arunning\x18\a \x01(\v2\x1a.loadline.v1.RunningDemandR\arunning\x122\n" +
+	"\tload_line\x18\b \x01(\v2\x15.loadline.v1.LoadLineR\bloadLineB\x10\n" +
 	"\x0e_cluster_nodes\"\xc3\x01\n" +
 	"\rRunningDemand\x12&\n" +
 	"\x0ftotal_milli_cpu\x18\x01 \x01(\x03R\rtotalMilliCpu\x12,\n" +
@@ -1246,7 +1267,7 @@ const file_loadline_v1_scale_up_proto_rawDesc = "" +
 	"\rcluster_nodes\x18\x04 \x01(\x05R\fclusterNodes\x12'\n" +
 	"\x0fclamped_amounts\x18\x05 \x01(\x03R\x0eclampedAmounts\x12/\n" +
 	"\bleft_out\x18\x06 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
-	"\x0eleft_out_total\x18\a \x01(\x03R\fleftOutTotal\"\xce\x06\n" +
+	"\x0eleft_out_total\x18\a \x01(\x03R\fleftOutTotal\"\xe4\x06\n" +
 	"\fRankedOption\x12\x16\n" +
 	"\x06option\x18\x01 \x01(\x05R\x06option\x12;\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2!.loadline.v1.RankedOption.OutcomeR\aoutcome\x12\x14\n" +
@@ -1267,7 +1288,8 @@ const file_loadline_v1_scale_up_proto_rawDesc = "" +
 	"\ahas_gpu\x18\x0e \x01(\bR\x06hasGpu\x12!\n" +
 	"\fgpu_unneeded\x18\x0f \x01(\bR\vgpuUnneeded\x12\x19\n" +
 	"\x05waste\x18\x10 \x01(\x01H\x00R\x05waste\x88\x01\x01\x120\n" +
-	"\x12joint_usd_per_hour\x18\x11 \x01(\x01H\x01R\x0fjointUsdPerHour\x88\x01\x01\"t\n" +
+	"\x12joint_usd_per_hour\x18\x11 \x01(\x01H\x01R\x0fjointUsdPerHour\x88\x01\x01\x12\x14\n" +
+	"\x05nodes\x18\x12 \x01(\x05R\x05nodes\"t\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\n" +
 	"\n" +
@@ -1309,9 +1331,10 @@ var file_loadline_v1_scale_up_proto_goTypes = []any{
 	(*RankedOption)(nil),               // 12: loadline.v1.RankedOption
 	(*Changes)(nil),                    // 13: loadline.v1.Changes
 	(*PriceModel)(nil),                 // 14: loadline.v1.PriceModel
-	(*ResourceRates)(nil),              // 15: loadline.v1.ResourceRates
-	(*LeftOut)(nil),                    // 16: loadline.v1.LeftOut
-	(*NodePrice)(nil),                  // 17: loadline.v1.NodePrice
+	(*LoadLine)(nil),                   // 15: loadline.v1.LoadLine
+	(*ResourceRates)(nil),              // 16: loadline.v1.ResourceRates
+	(*LeftOut)(nil),                    // 17: loadline.v1.LeftOut
+	(*NodePrice)(nil),                  // 18: loadline.v1.NodePrice
 }
 var file_loadline_v1_scale_up_proto_depIdxs = []int32{
 	13, // 0: loadline.v1.RankOptionsRequest.changes:type_name -> loadline.v1.Changes
@@ -1319,24 +1342,25 @@ var file_loadline_v1_scale_up_proto_depIdxs = []int32{
 	14, // 2: loadline.v1.RankOptionsRequest.prices:type_name -> loadline.v1.PriceModel
 	9,  // 3: loadline.v1.RankOptionsRequest.policy:type_name -> loadline.v1.RankPolicy
 	6,  // 4: loadline.v1.RankOptionsRequest.running:type_name -> loadline.v1.RunningDemand
-	8,  // 5: loadline.v1.ExpansionOption.pods:type_name -> loadline.v1.PodRun
-	0,  // 6: loadline.v1.RankPolicy.preset:type_name -> loadline.v1.RankPolicy.Preset
-	3,  // 7: loadline.v1.RankPolicy.strategies:type_name -> loadline.v1.RankPolicy.Strategy
-	15, // 8: loadline.v1.RankPolicy.pod_rates:type_name -> loadline.v1.ResourceRates
-	1,  // 9: loadline.v1.RankPolicy.preferred_table:type_name -> loadline.v1.RankPolicy.PreferredTable
-	10, // 10: loadline.v1.RankPolicy.preferred_node:type_name -> loadline.v1.PreferredNode
-	2,  // 11: loadline.v1.RankPolicy.unfitness_resources:type_name -> loadline.v1.RankPolicy.UnfitnessResources
-	12, // 12: loadline.v1.RankOptionsResponse.options:type_name -> loadline.v1.RankedOption
-	9,  // 13: loadline.v1.RankOptionsResponse.policy:type_name -> loadline.v1.RankPolicy
-	10, // 14: loadline.v1.RankOptionsResponse.preferred_node:type_name -> loadline.v1.PreferredNode
-	16, // 15: loadline.v1.RankOptionsResponse.left_out:type_name -> loadline.v1.LeftOut
-	4,  // 16: loadline.v1.RankedOption.outcome:type_name -> loadline.v1.RankedOption.Outcome
-	17, // 17: loadline.v1.RankedOption.node_price:type_name -> loadline.v1.NodePrice
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	15, // 5: loadline.v1.RankOptionsRequest.load_line:type_name -> loadline.v1.LoadLine
+	8,  // 6: loadline.v1.ExpansionOption.pods:type_name -> loadline.v1.PodRun
+	0,  // 7: loadline.v1.RankPolicy.preset:type_name -> loadline.v1.RankPolicy.Preset
+	3,  // 8: loadline.v1.RankPolicy.strategies:type_name -> loadline.v1.RankPolicy.Strategy
+	16, // 9: loadline.v1.RankPolicy.pod_rates:type_name -> loadline.v1.ResourceRates
+	1,  // 10: loadline.v1.RankPolicy.preferred_table:type_name -> loadline.v1.RankPolicy.PreferredTable
+	10, // 11: loadline.v1.RankPolicy.preferred_node:type_name -> loadline.v1.PreferredNode
+	2,  // 12: loadline.v1.RankPolicy.unfitness_resources:type_name -> loadline.v1.RankPolicy.UnfitnessResources
+	12, // 13: loadline.v1.RankOptionsResponse.options:type_name -> loadline.v1.RankedOption
+	9,  // 14: loadline.v1.RankOptionsResponse.policy:type_name -> loadline.v1.RankPolicy
+	10, // 15: loadline.v1.RankOptionsResponse.preferred_node:type_name -> loadline.v1.PreferredNode
+	17, // 16: loadline.v1.RankOptionsResponse.left_out:type_name -> loadline.v1.LeftOut
+	4,  // 17: loadline.v1.RankedOption.outcome:type_name -> loadline.v1.RankedOption.Outcome
+	18, // 18: loadline.v1.RankedOption.node_price:type_name -> loadline.v1.NodePrice
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_scale_up_proto_init() }
@@ -1345,6 +1369,7 @@ func file_loadline_v1_scale_up_proto_init() {
 		return
 	}
 	file_loadline_v1_cluster_state_proto_init()
+	file_loadline_v1_load_line_proto_init()
 	file_loadline_v1_prices_proto_init()
 	file_loadline_v1_scale_up_proto_msgTypes[0].OneofWrappers = []any{}
 	file_loadline_v1_scale_up_proto_msgTypes[2].OneofWrappers = []any{}
