@@ -123,7 +123,7 @@ race: build ## Loadline and Karpenter through the same load, minutes each; SEEDS
 	  $(if $(CONTESTANTS),--contestants='$(CONTESTANTS)') $(RACE_ARGS)
 
 race-smoke: ## the race in a minute, to see that it works, with Karpenter
-	@$(MAKE) --no-print-directory race SCENARIO=smoke CONTESTANTS=loadline,karpenter RACE_ARGS=--out='$(CURDIR)/build/race-smoke'
+	@$(MAKE) --no-print-directory race SCENARIO=smoke CONTESTANTS='loadline;karpenter' RACE_ARGS=--out='$(CURDIR)/build/race-smoke'
 
 picture: ## draw the picture of the README again, from the page of the last `make demo`
 	@python3 tools/readme_picture.py build/demo/placement.html docs/placement.svg

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kMostNodes = std::numeric_limits<int32_t>::max();
 
 // What one resource of the line has to hold.
-struct Demand {
+struct LineDemand {
   absl::int128 counted = 0;
   int64_t ceiling = 0;  // of one node
 };
@@ -29,7 +29,7 @@ int64_t MostOnNode(const LineOnNode& on) {
 void KeepToLine(const LoadLine& line, const NodeShape& node, std::span<const LinePod> pods,
                 ExpansionOption* option) {
   const LimitSums sums(line.sums);
-  std::vector<Demand> demands(line.lines.size());
+  std::vector<LineDemand> demands(line.lines.size());
   for (PodRun& run : option->pods) {
     const LinePod& pod = pods[run.pod];
     if (!pod.shape.has_value() || pod.exempt) continue;
@@ -47,7 +47,7 @@ void KeepToLine(const LoadLine& line, const NodeShape& node, std::span<const Lin
     for (size_t r = 0; r < demands.size(); ++r) demands[r].counted += absl::int128(counted[r]) * run.count;
   }
   if (option->node_count == 0) return;
-  for (const Demand& demand : demands) {
+  for (const LineDemand& demand : demands) {
     if (demand.counted == 0) continue;
     const absl::int128 nodes = (demand.counted + demand.ceiling - 1) / demand.ceiling;
     const int64_t least = nodes > kMostNodes ? kMostNodes : static_cast<int64_t>(nodes);

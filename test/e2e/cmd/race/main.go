@@ -39,8 +39,8 @@ func parse() (o options, err error) {
 		return o, err
 	}
 	scenarios := flag.String("scenario", race.Services, "scenarios, by comma: "+strings.Join(race.Names(), ", "))
-	contestants := flag.String("contestants", strings.Join(names(), ","),
-		"who runs, by comma; NAME:FLAG FLAG is Loadline with further flags")
+	contestants := flag.String("contestants", strings.Join(names(), ";"),
+		"who runs, by semicolon; NAME:FLAG FLAG is Loadline with further flags")
 	flag.Uint64Var(&o.seeds, "seeds", 1, "loads of each scenario, each of a seed of its own")
 	flag.Uint64Var(&o.first, "first-seed", 1, "the first seed")
 	flag.StringVar(&o.folder, "out", filepath.Join(root, "build", "race"), "where to write data and pages")
@@ -49,7 +49,7 @@ func parse() (o options, err error) {
 	if flag.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flag.Arg(0))
 	}
-	o.scenarios, o.contestants = strings.Split(*scenarios, ","), strings.Split(*contestants, ",")
+	o.scenarios, o.contestants = strings.Split(*scenarios, ","), strings.Split(*contestants, ";")
 	return o, nil
 }
 
