@@ -342,9 +342,9 @@ type RankOptionsRequest struct {
 	// Without a view: what the pods of the cluster request, for the LEARNED table. Unset: it reads the pods of
 	// the options alone.
 	Running *RunningDemand `protobuf:"bytes,7,opt,name=running,proto3" json:"running,omitempty"`
-	// The load line that the scheduler keeps to. Whoever made the options may not know it: pods that an empty node
-	// of an option would not take do not count for it, and its nodes count as at least so many as the limits
-	// of the others need. Unset: there is none.
+	// The load line that the scheduler keeps to. Whoever made the options may not know it: pods that an empty
+	// node of an option would not take do not count for it, and its nodes count as at least so many as the
+	// limits of the others need. Unset: there is none.
 	LoadLine      *LoadLine `protobuf:"bytes,8,opt,name=load_line,json=loadLine,proto3" json:"load_line,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
