@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +36,8 @@ func (c *contest) startKarpenter(ctx context.Context, built *harness.KarpenterBu
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		return err
 	}
-	pool, err := harness.Objects(fmt.Appendf(nil, nodePool, int(c.scenario.NodeStart.Seconds())))
+	pool, err := harness.Objects(fmt.Appendf(nil, nodePool, int(c.scenario.NodeStart.Seconds()),
+		strings.Join(capacityTypes(c.scenario), ", ")))
 	if err != nil {
 		return err
 	}
@@ -63,13 +66,24 @@ spec:
       requirements:
       - {key: kubernetes.io/arch, operator: In, values: [amd64]}
       - {key: kubernetes.io/os, operator: In, values: [linux]}
-      - {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}
+      - {key: karpenter.sh/capacity-type, operator: In, values: [%s]}
       nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
       expireAfter: Never
   disruption:
     consolidationPolicy: WhenEmptyOrUnderutilized
     consolidateAfter: 10s
 `
+
+// capacityTypes are those that the scenario offers. Where a pool allows spot machines, Karpenter orders replacements as
+// spot alone, and this provider ends in a panic if there are none.
+func capacityTypes(s *Scenario) (all []string) {
+	for i := range s.Types {
+		if of := s.Types[i].CapacityType(); !slices.Contains(all, of) {
+			all = append(all, of)
+		}
+	}
+	return all
+}
 
 // makeReady does for Karpenter's nodes what their kubelets would.
 func (c *contest) makeReady(ctx context.Context) error {
