@@ -74,11 +74,16 @@ void Actuation::Release(int32_t node) {
   world_.SetTainted(node, false);
 }
 
-void Actuation::GiveBack(int32_t node) {
+void Actuation::Fail(int32_t node) {
   progress_.failed.push_back(node);
   End(node);
   observer_.GivesUp(node);
-  Release(node);
+}
+
+void Actuation::GiveBack(int32_t node) {
+  Fail(node);
+  // Where somebody else has its machine deleted meanwhile, no pod is to come.
+  if (world_.machine(world_.node(node).machine).state != SimMachine::State::kDeleting) Release(node);
 }
 
 void Actuation::DeleteMachine(Going* going) {
@@ -95,9 +100,7 @@ void Actuation::DeleteMachine(Going* going) {
       return;
     case CloudAnswer::kUnknown:
       // It may have been taken: the mark stays on the node, and nobody takes the taint off for some time.
-      progress_.failed.push_back(node);
-      End(node);
-      observer_.GivesUp(node);
+      Fail(node);
       return;
     case CloudAnswer::kNoCapacity:
     case CloudAnswer::kThrottled:

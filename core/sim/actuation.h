@@ -31,7 +31,7 @@ class ActObserver {
 
 // A node that goes: tainted, its pods evicted, then deleted at the cloud. It looks at the pods as they are,
 // as a client of the API server does. Where pods stay for two minutes, or the cloud does not take the
-// deletion, the node is given back; never once the cloud has.
+// deletion, the node is given back; never once the cloud deletes it.
 class Actuation {
  public:
   struct EvictedPod {
@@ -81,6 +81,8 @@ class Actuation {
   const Going* Find(int32_t node) const;
   void Again(Going* going, int64_t after_ms);
   void End(int32_t node);
+  // Its removal has failed; the mark stays.
+  void Fail(int32_t node);
   void GiveBack(int32_t node);
   void DeleteMachine(Going* going);
 

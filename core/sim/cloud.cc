@@ -242,7 +242,9 @@ void Cloud::HandHour() {
       continue;
     }
     const int32_t machine = machines[static_cast<size_t>(which)];
-    if (world_.machine(machine).state == SimMachine::State::kRunning) Deleted(machine);
+    if (world_.machine(machine).state != SimMachine::State::kRunning) continue;
+    world_.machine(machine).deleted_by_hand = true;
+    Deleted(machine);
   }
 }
 

@@ -299,7 +299,8 @@ void InvariantChecker::GivesUp(int32_t node) {
 
 void InvariantChecker::Deletes(int32_t machine, bool late) {
   const SimMachine& of = world_.machine(machine);
-  if (of.state == SimMachine::State::kDeleting) {
+  // Of a removal under way nobody knows that somebody else has just done the same.
+  if (of.state == SimMachine::State::kDeleting && (late || !of.deleted_by_hand)) {
     Violation("D10", absl::StrCat("machine ", machine, " is deleted again"));
   }
   if (late && of.faulty) return;

@@ -56,6 +56,7 @@ struct SimMachine {
   bool fails = false;   // it cannot be created
   bool faulty = false;  // and the cloud says so
   bool had_node = false;
+  bool deleted_by_hand = false;
   int64_t ordered_ms = 0;
 };
 

@@ -193,6 +193,8 @@ func (s *sky) DecreaseTargetSize(_ context.Context, id string, from, delta int) 
 	return nil
 }
 
+func (s *sky) Deleting(context.Context, string, string) (bool, error) { return false, nil }
+
 func (s *sky) DeleteNodes(_ context.Context, id string, nodes []*v1.Node) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

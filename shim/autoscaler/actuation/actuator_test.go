@@ -462,6 +462,32 @@ func TestFailedDeletion(t *testing.T) {
 	}
 }
 
+// A node that cannot be drained keeps its taint where somebody else has its machine deleted meanwhile, or where nobody
+// knows: pods that came to it would be lost.
+func TestDrainFailsOfNodeThatOthersDelete(t *testing.T) {
+	for _, c := range []struct {
+		deleted []string
+		fails   error
+		back    bool
+	}{{nil, nil, true}, {[]string{"sim://n"}, nil, false}, {nil, errors.New("no list"), false}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			node := w.addNode("n")
+			plan := emptyOf(node)
+			plan.Removals[0].Pods = []*v1.Pod{w.addPod("p", "n")} // the plan does not move it
+			w.deletedByOthers, w.listError = c.deleted, c.fails
+			a := w.actuator(testOptions())
+			if _, err := a.Start(t.Context(), plan); err != nil {
+				t.Fatal(err)
+			}
+			a.Wait()
+			if ended := a.TakeEnded(); len(ended) != 1 || ended[0].Err == nil || clean(w.node("n")) != c.back {
+				t.Errorf("%+v: ended %v, node %v", c, ended, w.node("n").Spec)
+			}
+		})
+	}
+}
+
 // What the cloud has said it deletes is neither given back nor deleted again: not by a watch that is late, and not by
 // the next leader.
 func TestAcknowledgedDeletion(t *testing.T) {

@@ -27,11 +27,16 @@ func (a *Actuator) giveBackAll(nodes []*deletion, why error) {
 // giveBackTimeout bounds the writing when a node is given back. It happens even while the process ends.
 const giveBackTimeout = 10 * time.Second
 
-// giveBack leaves a node as it was before its removal began.
+// giveBack leaves a node as it was before its removal began, unless somebody else has its machine deleted meanwhile. One
+// of which that cannot be found out keeps its mark until the next loop, which decides.
 func (a *Actuator) giveBack(d *deletion) {
 	ctx, cancel := context.WithTimeout(context.Background(), giveBackTimeout)
 	defer cancel()
-	if err := a.nodes.release(ctx, d.id); err != nil && !errors.Is(err, errNotOurs) {
+	goes, err := a.cloud.Deleting(ctx, d.removal.Group, d.id.providerID)
+	if err == nil && !goes {
+		err = a.nodes.release(ctx, d.id)
+	}
+	if err != nil && !errors.Is(err, errNotOurs) {
 		klog.ErrorS(err, "Node keeps the taint of a removal that has failed, until the next loop",
 			"node", klog.KRef("", d.id.name))
 	}

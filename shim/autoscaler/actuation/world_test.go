@@ -35,12 +35,14 @@ type world struct {
 	events *record.FakeRecorder
 	term   int64
 
-	taintFails []string         // nodes whose change is refused
-	cloudFails []string         // nodes that the cloud does not delete
-	cloudError error            // its answer then; nil: a plain one
-	answers    map[string]error // by pod: the answer to an eviction
-	patchCost  time.Duration    // of one change of a node
-	conflicts  int              // changes of nodes that are refused because somebody was faster
+	taintFails      []string // nodes whose change is refused
+	cloudFails      []string // nodes that the cloud does not delete
+	cloudError      error    // its answer then; nil: a plain one
+	deletedByOthers []string // provider ids
+	listError       error
+	answers         map[string]error // by pod: the answer to an eviction
+	patchCost       time.Duration    // of one change of a node
+	conflicts       int              // changes of nodes that are refused because somebody was faster
 
 	mu       sync.Mutex
 	deleted  []string            // nodes, by the cloud
@@ -167,6 +169,13 @@ func (w *world) DeleteNodes(_ context.Context, _ string, nodes []*v1.Node) error
 		w.deleted = append(w.deleted, node.Name)
 	}
 	return nil
+}
+
+// Deleting is the cloud's list.
+func (w *world) Deleting(_ context.Context, _, providerID string) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Contains(w.deletedByOthers, providerID), w.listError
 }
 
 func testOptions() Options {

@@ -274,18 +274,7 @@ func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.
 		return err
 	}
 	group.Target = target
-	err = c.call(ctx, "NodeGroupNodes of "+group.ID, func(ctx context.Context) error {
-		answer, err := c.client.NodeGroupNodes(ctx, &externalgrpc.NodeGroupNodesRequest{Id: group.ID})
-		for _, i := range answer.GetInstances() {
-			fault := i.GetStatus().GetErrorInfo()
-			group.Instances = append(group.Instances,
-				Instance{ProviderID: i.GetId(), State: i.GetStatus().GetInstanceState(),
-					Fault: Fault{fault.GetErrorCode(), fault.GetErrorMessage(),
-						fault.GetInstanceErrorClass() == outOfResources}})
-		}
-		return err
-	})
-	if err != nil {
+	if group.Instances, err = c.instances(ctx, group.ID); err != nil {
 		return err
 	}
 	group.Problem = c.call(ctx, "NodeGroupGetOptions of "+group.ID, func(ctx context.Context) error {
@@ -298,6 +287,28 @@ func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.
 		return err
 	})
 	return ctx.Err()
+}
+
+func (c *Client) instances(ctx context.Context, group string) (instances []Instance, err error) {
+	err = c.call(ctx, "NodeGroupNodes of "+group, func(ctx context.Context) error {
+		answer, err := c.client.NodeGroupNodes(ctx, &externalgrpc.NodeGroupNodesRequest{Id: group})
+		for _, i := range answer.GetInstances() {
+			fault := i.GetStatus().GetErrorInfo()
+			instances = append(instances, Instance{ProviderID: i.GetId(), State: i.GetStatus().GetInstanceState(),
+				Fault: Fault{fault.GetErrorCode(), fault.GetErrorMessage(),
+					fault.GetInstanceErrorClass() == outOfResources}})
+		}
+		return err
+	})
+	return instances, err
+}
+
+// Deleting says whether a machine of a group is being deleted, as the cloud lists it now.
+func (c *Client) Deleting(ctx context.Context, group, providerID string) (bool, error) {
+	instances, err := c.instances(ctx, group)
+	return slices.ContainsFunc(instances, func(i Instance) bool {
+		return i.ProviderID == providerID && i.State == externalgrpc.InstanceState_INSTANCE_DELETING
+	}), err
 }
 
 func (c *Client) target(ctx context.Context, group string) (target int, err error) {
