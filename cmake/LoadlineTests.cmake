@@ -42,9 +42,9 @@ function(loadline_gtest name)
   target_link_libraries(${name} PRIVATE
     ${arg_LIBRARIES} rapidcheck_gtest GTest::gmock_main loadline_compiler loadline_gtest_compiler)
   loadline_precompile(${name} <gmock/gmock.h> <gtest/gtest.h> <random>)
-  if(LOADLINE_FAST_BUILD)
-    target_compile_options(${name} PRIVATE -O0)
-  endif()
+  # What is tested is compiled as it is shipped; the tests themselves are half of all that is to be compiled, and compile
+  # in half the time like this.
+  target_compile_options(${name} PRIVATE -g1 $<IF:$<BOOL:${LOADLINE_FAST_BUILD}>,-O0,-O1>)
   loadline_add_test(${name} ${name})
 endfunction()
 

@@ -32,9 +32,7 @@ func openSocket(path string) (Conn, error) {
 		return nil, fmt.Errorf("engine socket %q: a path of %d bytes, at most %d are possible",
 			path, len(path), maxSocketPath)
 	}
-	dial := func(ctx context.Context, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", path)
-	}
+	dial := func(ctx context.Context, _ string) (net.Conn, error) { return dialSpinning(ctx, path) }
 	// The dialer has the path; as a target it would be read as a URL, in which some file names mean something else.
 	return grpc.NewClient("passthrough:///loadlined",
 		grpc.WithContextDialer(dial),
@@ -43,6 +41,8 @@ func openSocket(path string) (Conn, error) {
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second,
 			PermitWithoutStream: true}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes), grpc.MaxCallSendMsgSize(maxMessageBytes)),
+		// With windows of a fixed size no pings measure the connection.
+		grpc.WithInitialWindowSize(maxMessageBytes), grpc.WithInitialConnWindowSize(maxMessageBytes),
 		grpc.WithIdleTimeout(0), // an idle scheduler must not pay for a new connection with its first pod
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig())
