@@ -96,6 +96,7 @@ check 'clang-format' clang_format
 check 'include rules of core/' python3 tools/lint/include_rules.py
 check 'proto lint' proto_lint
 check 'file sizes' file_sizes
+check 'versions of Debian packages' python3 tools/lint/package_versions.py
 check 'shellcheck' shell_check
 check 'gofmt' gofmt_check
 check 'no test asserts wall-clock time' wall_clock

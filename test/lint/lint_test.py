@@ -10,6 +10,7 @@ sys.path.insert(0, str(ROOT / "tools" / "lint"))
 
 import file_sizes  # noqa: E402
 import include_rules  # noqa: E402
+import package_versions  # noqa: E402
 import proto_lint  # noqa: E402
 import wall_clock  # noqa: E402
 
@@ -159,6 +160,36 @@ class FileSizesTest(unittest.TestCase):
         for name in ["test/core/a_test.cc", "shim/view/view_test.go", "shim/api/loadlinev1/a.pb.go", "README.md"]:
             self.assertIsNone(file_sizes.check(name, 5000))
 
+
+class PackageVersionsTest(unittest.TestCase):
+    LIST = "# Tested.\ncmake  3.25.1\ngit    any  # whichever\nlibgrpc++-dev 1.51.1\n"
+
+    def test_upstream_part(self):
+        for version, upstream in [("1:14.0.6-12", "14.0.6"), ("1.51.1-3+b1", "1.51.1"), ("2.0.9+ds-2", "2.0.9+ds"),
+                                  ("0~1033-08b5058-3", "0~1033-08b5058"), ("12.9", "12.9")]:
+            with self.subTest(version):
+                self.assertEqual(package_versions.upstream(version), upstream)
+
+    def test_other_and_missing_versions_are_named(self):
+        wanted = package_versions.listed(self.LIST)
+        good = {"cmake": "3.25.1", "git": "2.39.5", "libgrpc++-dev": "1.51.1"}
+        self.assertEqual(package_versions.problems(wanted, good), [])
+        for installed, part in [({**good, "cmake": "3.25.2"}, "cmake 3.25.2 is installed, but 3.25.1 was tested"),
+                                ({**good, "libgrpc++-dev": "1.51"}, "libgrpc++-dev 1.51 is installed, but 1.51.1"),
+                                ({"cmake": "3.25.1", "git": "1"}, "libgrpc++-dev is not installed: make deps")]:
+            with self.subTest(part):
+                found = package_versions.problems(wanted, installed)
+                self.assertEqual(len(found), 1)
+                self.assertIn(part, found[0])
+
+    def test_renewed_changes_versions_and_nothing_else(self):
+        self.assertEqual(package_versions.renewed(self.LIST, {"cmake": "3.26.0", "git": "3"}),
+                         self.LIST.replace("3.25.1", "3.26.0"))
+
+    def test_bad_lists(self):
+        for text in ["cmake\n", "cmake 1\ncmake 2\n", " cmake 1\n"]:
+            with self.subTest(text):
+                self.assertRaises(ValueError, package_versions.listed, text)
 
 
 class WallClockTest(unittest.TestCase):
