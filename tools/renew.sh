@@ -28,7 +28,28 @@ import json, sys
 own = ("loadline.dev/", "k8s.io/", "sigs.k8s.io/")
 for module in json.load(sys.stdin)["Require"] or []:
     if not module.get("Indirect") and not module["Path"].startswith(own):
-        print(module["Path"] + "@upgrade")'
+        print(module["Path"])'
+}
+
+# fixed: what other modules must not change.
+fixed() { grep -E '^go |^\s+k8s\.io/(api|kubernetes) v' go.mod; }
+
+# take MODULE: its newest version, else its newest patch, that leaves Kubernetes and Go as they are; else none.
+take() {
+  local before saved query
+  before=$(fixed)
+  saved=$(mktemp -d)
+  cp go.mod go.sum "$saved"
+  for query in upgrade patch; do
+    if go get "$1@$query" >"$saved/log" 2>&1 && [[ $(fixed) == "$before" ]]; then
+      grep -F "upgraded $1 " "$saved/log" || true
+      rm -r "$saved"
+      return
+    fi
+    cp "$saved/go.mod" "$saved/go.sum" .
+  done
+  echo "renew: $1 stays: no newer version goes with this Kubernetes and this Go"
+  rm -r "$saved"
 }
 
 for folder in kubernetes/*/; do
@@ -46,7 +67,7 @@ for module in "${workspace[@]}" "${apart[@]}"; do
       trap 'go mod edit -dropreplace=loadline.dev/shim' EXIT
     fi
     mapfile -t modules < <(direct)
-    ((${#modules[@]} == 0)) || go get "${modules[@]}"
+    for one in "${modules[@]}"; do take "$one"; done
     go get -t ./...
   )
 done

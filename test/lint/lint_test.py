@@ -8,6 +8,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "lint"))
 
+import core_pages  # noqa: E402
 import file_sizes  # noqa: E402
 import include_rules  # noqa: E402
 import package_versions  # noqa: E402
@@ -159,6 +160,26 @@ class FileSizesTest(unittest.TestCase):
     def test_exempt(self):
         for name in ["test/core/a_test.cc", "shim/view/view_test.go", "shim/api/loadlinev1/a.pb.go", "README.md"]:
             self.assertIsNone(file_sizes.check(name, 5000))
+
+
+class CorePagesTest(unittest.TestCase):
+    PAGE = "# Drains\n\n`plan_drain` decides, on a `DrainBoard`; begin with `planner.cc`.\n"
+    FILES = ["plan_drain.cc", "plan_drain.h", "drain_board.h", "planner.cc"]
+
+    def problems(self, text, files=None):
+        return core_pages.problems("core/drain", text, self.FILES if files is None else files, set(self.FILES))
+
+    def test_good_page_passes(self):
+        self.assertEqual(self.problems(self.PAGE), [])
+
+    def test_each_fault_is_found(self):
+        for text, files, part in [(self.PAGE + "\n" * 28, None, "31 lines"), (self.PAGE + "a" * 121, None, ":4: 121 columns"),
+                                  (self.PAGE, self.FILES + ["timers.cc"], "does not say what timers is for"),
+                                  (self.PAGE + "See `old_plan.cc`.\n", None, "there is no old_plan.cc")]:
+            with self.subTest(part):
+                found = self.problems(text, files)
+                self.assertEqual(len(found), 1)
+                self.assertIn(part, found[0])
 
 
 class PackageVersionsTest(unittest.TestCase):
