@@ -9,6 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "lint"))
 
 import core_pages  # noqa: E402
+import documents  # noqa: E402
 import file_sizes  # noqa: E402
 import include_rules  # noqa: E402
 import package_versions  # noqa: E402
@@ -180,6 +181,28 @@ class CorePagesTest(unittest.TestCase):
                 found = self.problems(text, files)
                 self.assertEqual(len(found), 1)
                 self.assertIn(part, found[0])
+
+
+class DocumentsTest(unittest.TestCase):
+    LONG = "word " * 25
+
+    def problems(self, text):
+        return documents.problems("a.md", text, {"TestDemo"})
+
+    def test_prose_is_bounded_and_tables_and_code_are_not(self):
+        self.assertEqual(self.problems(self.LONG), ["a.md:1: 125 columns, at most 120 are read"])
+        self.assertEqual(len(self.problems("```\na\n```\n- " + self.LONG)), 1)
+        for text in ["| " + self.LONG, "    " + self.LONG, "```sh\n" + self.LONG + "\n```", "- [a](" + "b" * 120 + ")",
+                     "<!-- Written by `make x`. -->\n" + self.LONG]:
+            with self.subTest(text):
+                self.assertEqual(self.problems(text), [])
+
+    def test_named_tests_are_there(self):
+        self.assertEqual(self.problems("`TestDemo` and `TestGone` hold it."), ["a.md:1: there is no test TestGone"])
+
+    def test_tests_of_both_languages_are_known(self):
+        names = documents.names_of_tests(ROOT)
+        self.assertTrue({"TestDemo", "NodeReasonTest"} <= names)
 
 
 class PackageVersionsTest(unittest.TestCase):
