@@ -22,6 +22,9 @@ import (
 	"loadline.dev/test/e2e/harness"
 )
 
+// patience is for machines that are busy with other work; each step takes seconds.
+const patience = 4 * time.Minute
+
 const (
 	system      = "loadline-system" // the namespace that docs/install.md makes
 	stock, ours = "default-scheduler", "loadline-scheduler"
@@ -30,7 +33,8 @@ const (
 // minutes is a control plane on which somebody follows docs/install.md.
 type minutes struct {
 	t       *testing.T
-	ctx     context.Context
+	all     context.Context
+	ctx     context.Context // of a step
 	top     string
 	cluster *harness.Cluster
 	runner  *harness.PodRunner
@@ -95,7 +99,7 @@ func startMinutes(t *testing.T, ctx context.Context) *minutes {
 	if err := harness.BuildHelm(ctx); err != nil {
 		t.Fatal(err)
 	}
-	m := &minutes{t: t, ctx: ctx, top: top, cluster: startCluster(t, ctx)}
+	m := &minutes{t: t, all: ctx, ctx: ctx, top: top, cluster: startCluster(t, ctx)}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(m.cluster.Logs())
@@ -165,7 +169,11 @@ func (m *minutes) settled() map[string]string {
 // step prints how long it was since the last one.
 func (m *minutes) step(says string, check func()) {
 	m.t.Helper()
+	ctx, cancel := context.WithTimeout(m.all, patience)
+	defer cancel()
+	m.ctx = ctx
 	check()
+	m.ctx = m.all
 	if err := m.runner.Err(); err != nil {
 		m.t.Fatal(err)
 	}
@@ -202,9 +210,16 @@ func (m *minutes) run(command string) string {
 	m.t.Helper()
 	cmd := exec.CommandContext(m.ctx, "bash", "-eu", "-o", "pipefail", "-c", command)
 	cmd.Dir = m.top
+	loadline, err := harness.LoadlineCLI.Path()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	path := []string{filepath.Dir(loadline), filepath.Join(m.top, "build/e2e/bin"), os.Getenv("PATH")}
 	cmd.Env = []string{"KUBECONFIG=" + m.cluster.Kubeconfig, "HOME=" + m.cluster.Dir(), "LC_ALL=C",
-		"LOADLINE_LIBRARY=" + filepath.Join(m.top, "build/lib/libloadline.so"), "PATH=" + filepath.Join(m.top, "build/bin") +
-			":" + filepath.Join(m.top, "build/e2e/bin") + ":" + os.Getenv("PATH")}
+		"PATH=" + strings.Join(path, ":")}
+	if library := os.Getenv("LOADLINE_LIBRARY"); library != "" {
+		cmd.Env = append(cmd.Env, "LOADLINE_LIBRARY="+library)
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		m.t.Fatalf("%s: %v\n%s", command, err, out)
@@ -257,6 +272,9 @@ func (m *minutes) place(scheduler, want string) {
 	pods := m.cluster.Client.CoreV1().Pods("default")
 	node := ""
 	for node != want {
+		if m.ctx.Err() != nil {
+			m.t.Fatalf("%s places the pod on %s, want %s", scheduler, node, want)
+		}
 		m.unplace()
 		pod := examplePod("pod5", "", "1", "4")
 		pod.Spec.SchedulerName = scheduler

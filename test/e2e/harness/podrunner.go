@@ -21,7 +21,7 @@ import (
 type PodRunner struct {
 	// Namespaces are those whose pods run.
 	Namespaces []string
-	// Skipped says which of their pods stay as they are; nil: none.
+	// Skipped says which of their pods do not run, although they go when they are deleted; nil: none.
 	Skipped func(*v1.Pod) bool
 
 	cluster *Cluster
@@ -81,7 +81,15 @@ func (r *PodRunner) Address(app, port string) (string, error) {
 }
 
 func (r *PodRunner) see(ctx context.Context, pod *v1.Pod) {
-	if pod.Spec.NodeName == "" || r.Skipped != nil && r.Skipped(pod) {
+	if pod.Spec.NodeName == "" {
+		return
+	}
+	if r.Skipped != nil && r.Skipped(pod) {
+		if pod.DeletionTimestamp != nil {
+			if err := serve(ctx, r.cluster.Client, pod); err != nil && ctx.Err() == nil {
+				r.report(err)
+			}
+		}
 		return
 	}
 	r.mu.Lock()
