@@ -15,9 +15,9 @@ import (
 )
 
 // A PodRunner stands in for the kubelets of all nodes where pods run our programs: each container of a bound pod is a
-// process of this machine, with the arguments, variables, volumes and probes that the API server says. A pod is Ready when
-// its probes say so, and its processes end, the last one first, when it is deleted. Ports are free ones of this machine, and
-// a token is that of the pod's account. What fails is not started again, but reported by Err.
+// process of this machine, with the arguments, variables, volumes and probes that the API server says. A pod is Ready
+// when its probes say so, and its processes end, the last one first, when it is deleted. Ports are free ones of this
+// machine, and a token is that of the pod's account. What fails is not started again, but reported by Err.
 type PodRunner struct {
 	// Namespaces are those whose pods run.
 	Namespaces []string
