@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Renews all dependencies: Go modules, Kubernetes and its parts within their minor, and the Debian packages of the C++ side,
-# whose versions go to tools/packages.txt. `git diff` shows what became of it; make lint and make test tell what it is worth.
+# Renews all dependencies: Go modules, Kubernetes and its parts within their minor, and the Debian packages of the C++
+# side, whose versions go to tools/packages.txt. `git diff` shows what became of it; make lint and make test tell what it
+# is worth.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -56,7 +57,7 @@ for folder in kubernetes/*/; do
   minor=$(basename "$folder")
   kubernetes "$minor" "$folder/go.mod" "test/e2e/go.${minor/./}.mod"
 done
-kubernetes 1.36 "${workspace[@]/%//go.mod}" "${apart[@]/%//go.mod}"
+kubernetes "$(sed -nE 's/^KUBERNETES \?= //p' Makefile)" "${workspace[@]/%//go.mod}" "${apart[@]/%//go.mod}"
 for module in "${workspace[@]}" "${apart[@]}"; do
   echo "renew: $module"
   (
