@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race race-smoke test-race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint vulncheck generate reference image-programs image-go arm64 test-arm64 images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
+.PHONY: help deps renew engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race race-smoke test-race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint vulncheck generate reference image-programs image-go arm64 test-arm64 images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -12,6 +12,9 @@ help: ## list the targets
 
 deps: ## install the Debian packages (root) or print the command that does, check Go, fetch its modules and the solver of tests
 	@tools/deps.sh
+
+renew: ## renew all dependencies: Go modules, Debian packages and the list of their tested versions
+	@tools/renew.sh
 
 build: engine go-binaries ## build build/bin and build/lib; KUBERNETES=1.37: build/bin/loadline-scheduler-1.37
 	@printf 'built: '; ls -m build/bin build/lib/*.so | tr '\n' ' ' | sed 's/ *$$/\n/'

@@ -4,13 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly packages=(
-  build-essential ca-certificates cmake git ninja-build pkg-config python3 python3-venv
-  libabsl-dev libgrpc++-dev libmimalloc-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
-  libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nlohmann-json3-dev
-  ccache chromium clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm-14
-  minisign shellcheck
-  "$@")
+mapfile -t listed < <(sed -E 's/[[:space:]#].*//; /^$/d' tools/packages.txt)
+readonly packages=("${listed[@]}" "$@")
 readonly go_minor=26  # go 1.26
 
 missing_packages() {

@@ -70,6 +70,9 @@ proto_lint() { files 'proto/*.proto' | xargs -r python3 tools/lint/proto_lint.py
 
 file_sizes() { files | xargs -r python3 tools/lint/file_sizes.py; }
 
+# Data of tests says where it is from in the words of that place.
+documents() { files '*.md' ':!test/vectors/data' | xargs -r python3 tools/lint/documents.py; }
+
 wall_clock() { files '*_test.go' | xargs -r python3 tools/lint/wall_clock.py; }
 
 # Generates in a copy and compares, so that a check changes nothing.
@@ -94,8 +97,11 @@ clang_tidy() {
 mkdir -p build
 check 'clang-format' clang_format
 check 'include rules of core/' python3 tools/lint/include_rules.py
+check 'pages of core/' python3 tools/lint/core_pages.py
 check 'proto lint' proto_lint
 check 'file sizes' file_sizes
+check 'documents' documents
+check 'versions of Debian packages' python3 tools/lint/package_versions.py
 check 'shellcheck' shell_check
 check 'gofmt' gofmt_check
 check 'no test asserts wall-clock time' wall_clock

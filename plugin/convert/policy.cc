@@ -73,6 +73,10 @@ Message EncodeOption(Core value, const EnumRow<Message, Core> (&rows)[kSize]) {
   return Message{};  // reached only by a cast from outside the enum
 }
 
+// The default score: what counts where a policy names no resources. Documents and recorded outputs say it
+// too.
+std::vector<ResourceWeight> DefaultResources() { return {{"cpu", 1}, {"memory", 1}}; }
+
 absl::StatusOr<std::vector<ResourceWeight>> DecodeWeights(const v1::ScorePolicy& message) {
   std::vector<ResourceWeight> resources;
   for (int i = 0; i < message.resources_size(); ++i) {
@@ -82,8 +86,7 @@ absl::StatusOr<std::vector<ResourceWeight>> DecodeWeights(const v1::ScorePolicy&
     }
     resources.push_back({resource.resource(), resource.weight()});
   }
-  if (resources.empty()) resources = {{"cpu", 1}, {"memory", 1}};
-  return resources;
+  return resources.empty() ? DefaultResources() : resources;
 }
 
 absl::StatusOr<LimitPolicy> DecodePreset(const v1::ScorePolicy& message,

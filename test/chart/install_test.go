@@ -11,7 +11,6 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
@@ -122,43 +121,6 @@ func secret(t *testing.T, ctx context.Context, client kubernetes.Interface) stri
 		t.Fatalf("the certificate of the expander: error %v", err)
 	}
 	return string(s.Data["tls.crt"])
-}
-
-// traces returns all objects by which one could tell that Loadline was there, but for the namespace of the release, which
-// Helm leaves.
-func traces(t *testing.T, ctx context.Context, client kubernetes.Interface) (names []string) {
-	t.Helper()
-	_, lists, err := client.Discovery().ServerGroupsAndResources()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, list := range lists {
-		for _, r := range list.APIResources {
-			if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") || r.Name == "events" {
-				continue
-			}
-			prefix := "/apis/" + list.GroupVersion
-			if list.GroupVersion == "v1" {
-				prefix = "/api/v1"
-			}
-			raw, err := client.Discovery().RESTClient().Get().AbsPath(prefix, r.Name).SetHeader("Accept", "application/json").
-				DoRaw(ctx)
-			if err != nil {
-				t.Fatalf("%s: %v", r.Name, err)
-			}
-			var found unstructured.UnstructuredList
-			if err := found.UnmarshalJSON(raw); err != nil {
-				t.Fatal(err)
-			}
-			for _, o := range found.Items {
-				if strings.Contains(o.GetName(), "loadline") && o.GetName() != namespace {
-					names = append(names, r.Name+" "+o.GetNamespace()+"/"+o.GetName())
-				}
-			}
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // applyOperatorKinds has the API server serve the kinds of the Prometheus operator, as the operator's release defines

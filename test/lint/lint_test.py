@@ -8,8 +8,11 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "lint"))
 
+import core_pages  # noqa: E402
+import documents  # noqa: E402
 import file_sizes  # noqa: E402
 import include_rules  # noqa: E402
+import package_versions  # noqa: E402
 import proto_lint  # noqa: E402
 import wall_clock  # noqa: E402
 
@@ -159,6 +162,78 @@ class FileSizesTest(unittest.TestCase):
         for name in ["test/core/a_test.cc", "shim/view/view_test.go", "shim/api/loadlinev1/a.pb.go", "README.md"]:
             self.assertIsNone(file_sizes.check(name, 5000))
 
+
+class CorePagesTest(unittest.TestCase):
+    PAGE = "# Drains\n\n`plan_drain` decides, on a `DrainBoard`; begin with `planner.cc`.\n"
+    FILES = ["plan_drain.cc", "plan_drain.h", "drain_board.h", "planner.cc"]
+
+    def problems(self, text, files=None):
+        return core_pages.problems("core/drain", text, self.FILES if files is None else files, set(self.FILES))
+
+    def test_good_page_passes(self):
+        self.assertEqual(self.problems(self.PAGE), [])
+
+    def test_each_fault_is_found(self):
+        for text, files, part in [(self.PAGE + "\n" * 28, None, "31 lines"), (self.PAGE + "a" * 121, None, ":4: 121 columns"),
+                                  (self.PAGE, self.FILES + ["timers.cc"], "does not say what timers is for"),
+                                  (self.PAGE + "See `old_plan.cc`.\n", None, "there is no old_plan.cc")]:
+            with self.subTest(part):
+                found = self.problems(text, files)
+                self.assertEqual(len(found), 1)
+                self.assertIn(part, found[0])
+
+
+class DocumentsTest(unittest.TestCase):
+    LONG = "word " * 25
+
+    def problems(self, text):
+        return documents.problems("a.md", text, {"TestDemo"})
+
+    def test_prose_is_bounded_and_tables_and_code_are_not(self):
+        self.assertEqual(self.problems(self.LONG), ["a.md:1: 125 columns, at most 120 are read"])
+        self.assertEqual(len(self.problems("```\na\n```\n- " + self.LONG)), 1)
+        for text in ["| " + self.LONG, "    " + self.LONG, "```sh\n" + self.LONG + "\n```", "- [a](" + "b" * 120 + ")",
+                     "<!-- Written by `make x`. -->\n" + self.LONG]:
+            with self.subTest(text):
+                self.assertEqual(self.problems(text), [])
+
+    def test_named_tests_are_there(self):
+        self.assertEqual(self.problems("`TestDemo` and `TestGone` hold it."), ["a.md:1: there is no test TestGone"])
+
+    def test_tests_of_both_languages_are_known(self):
+        names = documents.names_of_tests(ROOT)
+        self.assertTrue({"TestDemo", "NodeReasonTest"} <= names)
+
+
+class PackageVersionsTest(unittest.TestCase):
+    LIST = "# Tested.\ncmake  3.25.1\ngit    any  # whichever\nlibgrpc++-dev 1.51.1\n"
+
+    def test_upstream_part(self):
+        for version, upstream in [("1:14.0.6-12", "14.0.6"), ("1.51.1-3+b1", "1.51.1"), ("2.0.9+ds-2", "2.0.9+ds"),
+                                  ("0~1033-08b5058-3", "0~1033-08b5058"), ("12.9", "12.9")]:
+            with self.subTest(version):
+                self.assertEqual(package_versions.upstream(version), upstream)
+
+    def test_other_and_missing_versions_are_named(self):
+        wanted = package_versions.listed(self.LIST)
+        good = {"cmake": "3.25.1", "git": "2.39.5", "libgrpc++-dev": "1.51.1"}
+        self.assertEqual(package_versions.problems(wanted, good), [])
+        for installed, part in [({**good, "cmake": "3.25.2"}, "cmake 3.25.2 is installed, but 3.25.1 was tested"),
+                                ({**good, "libgrpc++-dev": "1.51"}, "libgrpc++-dev 1.51 is installed, but 1.51.1"),
+                                ({"cmake": "3.25.1", "git": "1"}, "libgrpc++-dev is not installed: make deps")]:
+            with self.subTest(part):
+                found = package_versions.problems(wanted, installed)
+                self.assertEqual(len(found), 1)
+                self.assertIn(part, found[0])
+
+    def test_renewed_changes_versions_and_nothing_else(self):
+        self.assertEqual(package_versions.renewed(self.LIST, {"cmake": "3.26.0", "git": "3"}),
+                         self.LIST.replace("3.25.1", "3.26.0"))
+
+    def test_bad_lists(self):
+        for text in ["cmake\n", "cmake 1\ncmake 2\n", " cmake 1\n"]:
+            with self.subTest(text):
+                self.assertRaises(ValueError, package_versions.listed, text)
 
 
 class WallClockTest(unittest.TestCase):

@@ -2,9 +2,7 @@ package docs
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -21,7 +19,7 @@ func startCluster(t *testing.T, ctx context.Context) *harness.Cluster {
 	if _, err := harness.Build(ctx, t.Logf, harness.Kubectl); err != nil {
 		t.Fatal(err)
 	}
-	if err := buildHelm(ctx, root(t)); err != nil {
+	if err := harness.BuildHelm(ctx); err != nil {
 		t.Fatal(err)
 	}
 	cluster, err := harness.Start(ctx, harness.Options{Log: t.Logf, ControllerManager: true})
@@ -61,18 +59,6 @@ func startCluster(t *testing.T, ctx context.Context) *harness.Cluster {
 
 func rank(o *unstructured.Unstructured) int {
 	return slices.Index([]string{"Pod", "Node", "Namespace"}, o.GetKind()) * -1
-}
-
-// buildHelm builds Helm's own command line from the module of the chart's tests, which is none of the workspace.
-func buildHelm(ctx context.Context, top string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(top, "build", "e2e", "bin", "helm"),
-		"helm.sh/helm/v3/cmd/helm")
-	cmd.Dir = filepath.Join(top, "test", "chart")
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building helm: %w\n%s", err, out)
-	}
-	return nil
 }
 
 // Commands that need a cluster are run on one, those of a document one after the other on the same.

@@ -173,3 +173,20 @@ func lockFile(path string) (unlock func(), err error) {
 	}
 	return func() { file.Close() }, nil
 }
+
+// BuildHelm builds Helm's own command line beside the components, from the module of the chart's tests, which is none of
+// the workspace.
+func BuildHelm(ctx context.Context) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(root, "build", "e2e", "bin", "helm"),
+		"helm.sh/helm/v3/cmd/helm")
+	cmd.Dir = filepath.Join(root, "test", "chart")
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building helm: %w\n%s", err, out)
+	}
+	return nil
+}
