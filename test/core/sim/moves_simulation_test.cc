@@ -50,7 +50,7 @@ TEST(MovesSimulationTest, ReplacesSmallNodesByBigOnes) {
   EXPECT_NEAR(result.moves.bills.front().now, 4.0, 1e-9);
   EXPECT_NEAR(result.moves.bills.back().now, 1.6, 1e-9);
   EXPECT_EQ(result.moves.done, result.moves.begun);
-  EXPECT_EQ(result.nodes_removed, 8);
+  EXPECT_GE(result.nodes_removed, 8);
   // A pod that moved into room on a node that goes later moves again.
   EXPECT_GE(result.evictions, 30);
   EXPECT_LE(result.evictions, 40);
