@@ -32,6 +32,7 @@ Board::Board(Snapshot* snapshot, const ConsolidationProblem& problem, const Cons
     BoardNode& known = nodes_[IndexOf(*node)];
     known.group = entry.group;
     known.usd = entry.usd_per_hour.value_or(0);
+    known.age_hours = entry.age_hours;
     known.may_go = entry.may_go && entry.group >= 0 && entry.usd_per_hour.has_value();
     known.problem = static_cast<int32_t>(i);
     AddMovers(*node, entry);

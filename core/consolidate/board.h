@@ -50,6 +50,7 @@ struct Mover {
 struct BoardNode {
   int32_t group = -1;
   double usd = 0;  // per hour
+  std::optional<double> age_hours;
   bool may_go = false;
   bool is_new = false;
   int32_t problem = -1;         // in ConsolidationProblem::nodes; -1: a new one, or the problem has it not

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -50,6 +51,8 @@ struct ConsolidationNode {
   // nullopt: not known, and it stays.
   std::optional<double> usd_per_hour;
   bool may_go = false;
+  // How long it has been there, in hours, >= 0; nullopt: nobody knows. See MoveTerms.
+  std::optional<double> age_hours;
   // Of a node that may go. Its other pods end with it. Of one that stays placeholders alone are read.
   std::vector<LeavingPod> pods;
 };
@@ -88,6 +91,8 @@ struct ConsolidationOptions {
   double least_saving_usd_per_hour = 0.001;
   double least_saving_percent = 2;
   double payback_hours = 1;
+  // For so many hours old and new nodes are both paid for while a move is made, >= 0; see MoveTerms.
+  double surge_hours = 0;
   // Nodes that go by one move at most; of these that go at once, and pods that are disturbed at once. >= 1.
   int64_t max_nodes_per_move = 24;
   int64_t max_nodes_at_once = 10;
@@ -97,11 +102,42 @@ struct ConsolidationOptions {
   FitOptions fit;
 };
 
-// The saving per hour that a move needs whose nodes cost so much, and whose pods cost so much to disturb.
-inline double RequiredSaving(const ConsolidationOptions& options, double removed_usd, double disturbance) {
-  return std::max({options.least_saving_usd_per_hour, options.least_saving_percent / 100 * removed_usd,
-                   disturbance / options.payback_hours});
-}
+// What a move costs once, the pods that it disturbs and the hours in which old and new nodes are both there,
+// it has to save within this part of the time that its old nodes have been there, in the mean by price. Load
+// that came lately goes soon, as a rule, and then the move has cost more than it saved. Source: our own
+// choice, measured with the loads of the race in the simulator.
+inline constexpr double kPaysWithinAge = 0.25;
+
+class MoveTerms {
+ public:
+  // A node that goes, and how long it has been there; nullopt: nobody knows, or the plan itself brings it.
+  void Remove(double usd, std::optional<double> age_hours) {
+    removed_ += usd;
+    if (!age_hours.has_value()) return;
+    aged_ += usd;
+    weighted_age_ += usd * *age_hours;
+  }
+  void Add(double usd) { added_ += usd; }
+  void Disturb(double usd) { disturbance_ += usd; }
+
+  double removed() const { return removed_; }
+  double disturbance() const { return disturbance_; }
+  double saves() const { return removed_ - added_; }
+  // The saving per hour that it needs.
+  double Required(const ConsolidationOptions& options) const {
+    const double once = disturbance_ + options.surge_hours * added_;
+    const double age = aged_ > 0 ? weighted_age_ / aged_ : std::numeric_limits<double>::infinity();
+    return std::max({options.least_saving_usd_per_hour, options.least_saving_percent / 100 * removed_,
+                     disturbance_ / options.payback_hours, once > 0 ? once / (kPaysWithinAge * age) : 0.0});
+  }
+
+ private:
+  double removed_ = 0;  // US dollars per hour
+  double added_ = 0;
+  double disturbance_ = 0;  // once
+  double aged_ = 0;         // of `removed_`, what is of known age
+  double weighted_age_ = 0;
+};
 
 // --- the answer ------------------------------------------------------------------------------------------
 

@@ -85,11 +85,11 @@ class MoveOrder {
   }
 
   bool Pays(const NetMove& net) const {
-    const ConsolidationOptions& options = board_.options();
-    double removed = 0;
-    for (const NodeIndex node : net.remove) removed += board_.node(node).usd;
-    return net.saves > 0 && net.saves + 1e-9 >= RequiredSaving(options, removed, net.disturbance) &&
-           !net.remove.empty();
+    MoveTerms terms;
+    for (const NodeIndex node : net.remove) terms.Remove(board_.node(node).usd, board_.node(node).age_hours);
+    for (const NodeIndex node : net.add) terms.Add(board_.node(node).usd);
+    terms.Disturb(net.disturbance);
+    return net.saves > 0 && net.saves + 1e-9 >= terms.Required(board_.options()) && !net.remove.empty();
   }
 
   bool WithinLimits(const NetMove& net) const {

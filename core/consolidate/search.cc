@@ -159,9 +159,9 @@ bool Search::IsFresh(NodeIndex node, double share) const {
   const auto found = tried_.find(board_.snapshot().name(node));
   if (found == tried_.end()) return true;
   const TriedNode& tried = found->second;
-  const int64_t age_s = board_.problem().now_s - tried.at_s;
+  const int64_t now_s = board_.problem().now_s;
   return tried.fingerprint != board_.problem().cluster->fingerprint(board_.snapshot().slot(node)) ||
-         age_s < 0 || age_s >= board_.options().retry_s || std::abs(tried.share - share) > 0.01 ||
+         now_s < tried.at_s || now_s >= tried.until_s || std::abs(tried.share - share) > 0.01 ||
          board_.node(node).movers.size() !=
              board_.problem().nodes[static_cast<size_t>(board_.node(node).problem)].pods.size();
 }
@@ -330,6 +330,17 @@ bool Search::ReplaceAll() {
   return made;
 }
 
+// A node for which too little would be saved is tried again when it has been there for half as long again:
+// more moves pay then.
+int64_t Search::UntilWhen(NodeIndex node, KeepReason reason) const {
+  const int64_t retry_s = board_.options().retry_s;
+  const std::optional<double>& age_hours = board_.node(node).age_hours;
+  if (reason != KeepReason::kSavesTooLittle || !age_hours.has_value())
+    return board_.problem().now_s + retry_s;
+  const double half_s = std::clamp(std::ceil(*age_hours * 1'800), 1.0, static_cast<double>(retry_s));
+  return board_.problem().now_s + static_cast<int64_t>(half_s);
+}
+
 void Search::Remember() {
   TriedNodes kept;
   for (int32_t i = 0; i < board_.node_end(); ++i) {
@@ -345,7 +356,8 @@ void Search::Remember() {
       const uint64_t fingerprint = board_.problem().cluster->fingerprint(board_.snapshot().slot(node));
       // Who took part because of others waits no longer for a turn of its own.
       const bool again = before != tried_.end() && !IsFresh(node, share);
-      kept[name] = {fingerprint, again ? before->second.at_s : board_.problem().now_s, share, *reason};
+      kept[name] = {fingerprint, again ? before->second.at_s : board_.problem().now_s,
+                    again ? before->second.until_s : UntilWhen(node, *reason), share, *reason};
     } else if (before != tried_.end() && reason == KeepReason::kNotTried && !IsFresh(node, share)) {
       kept[name] = before->second;
       reasons_[IndexOf(node)] = before->second.reason;

@@ -16,8 +16,9 @@ namespace loadline {
 // What is remembered of a node that was tried in vain.
 struct TriedNode {
   uint64_t fingerprint = 0;  // of the node with its pods
-  int64_t at_s = 0;
-  double share = 0;  // its worth over its price
+  int64_t at_s = 0;          // when it was tried
+  int64_t until_s = 0;       // until when it is not tried again as it is
+  double share = 0;          // its worth over its price
   KeepReason reason = KeepReason::kNoCheaperPlace;
 };
 using TriedNodes = absl::flat_hash_map<std::string, TriedNode>;  // by name
@@ -61,6 +62,7 @@ class Search {
   bool Promises(const std::vector<Candidate>& block) const;
   uint64_t ContentOf(NodeIndex node) const;
   bool IsFresh(NodeIndex node, double share) const;
+  int64_t UntilWhen(NodeIndex node, KeepReason reason) const;
   void Remember();
 
   Board& board_;

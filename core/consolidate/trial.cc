@@ -13,6 +13,10 @@ constexpr double kCent = 1e-9;
 // So many nodes are left out of a move because a pod of theirs has no place.
 constexpr int kMostRetries = 6;
 
+bool Pays(const MoveTerms& terms, const ConsolidationOptions& options) {
+  return terms.saves() > kCent && terms.saves() + kCent >= terms.Required(options);
+}
+
 int32_t RootOf(std::vector<int32_t>* parent, int32_t i) {
   while ((*parent)[static_cast<size_t>(i)] != i) i = (*parent)[static_cast<size_t>(i)];
   return i;
@@ -67,7 +71,6 @@ TrialEnd Trial::MakeOnce(const std::vector<NodeIndex>& go, bool may_add, Parts* 
 TrialEnd Trial::Arrange(const std::vector<NodeIndex>& go, bool may_add) {
   double removed_usd = 0;
   for (const NodeIndex node : go) removed_usd += board_.node(node).usd;
-  const double required = Required(removed_usd);
   if (!UseRoom()) return TrialEnd::kNoPlace;
   const bool all =
       std::all_of(places_.begin(), places_.end(), [](const Place& p) { return p.to != kNoTarget; });
@@ -76,9 +79,9 @@ TrialEnd Trial::Arrange(const std::vector<NodeIndex>& go, bool may_add) {
     const TrialEnd end = AddNodes(removed_usd - kCent);
     if (end != TrialEnd::kMade) return end;
   }
-  const double saves = removed_usd - AddedCost();
-  if (saves <= kCent) return TrialEnd::kNotCheaper;
-  return saves + kCent < required ? TrialEnd::kSavesTooLittle : TrialEnd::kMade;
+  const MoveTerms terms = TermsOf(go);
+  if (terms.saves() <= kCent) return TrialEnd::kNotCheaper;
+  return Pays(terms, board_.options()) ? TrialEnd::kMade : TrialEnd::kSavesTooLittle;
 }
 
 bool Trial::WithinLimits(const std::vector<NodeIndex>& go) const {
@@ -175,13 +178,15 @@ double Trial::AddedCost() const {
   return cost;
 }
 
-double Trial::Required(double removed_usd) const {
-  double disturbance = 0;
+MoveTerms Trial::TermsOf(const std::vector<NodeIndex>& go) const {
+  MoveTerms terms;
+  for (const NodeIndex node : go) terms.Remove(board_.node(node).usd, board_.node(node).age_hours);
+  for (const NodeIndex node : added_) terms.Add(board_.node(node).usd);
   for (const Place& place : places_) {
     const Mover& mover = board_.movers()[static_cast<size_t>(place.mover)];
-    if (mover.node == mover.home) disturbance += mover.pod.usd;
+    if (mover.node == mover.home) terms.Disturb(mover.pod.usd);
   }
-  return RequiredSaving(board_.options(), removed_usd, disturbance);
+  return terms;
 }
 
 // Nodes that go and new ones belong together where a pod moves from one to the other.
@@ -189,7 +194,7 @@ Trial::Parts Trial::PartsThatPay(const std::vector<NodeIndex>& go) const {
   std::vector<int32_t> parent(static_cast<size_t>(board_.node_end()));
   std::iota(parent.begin(), parent.end(), 0);
   struct Part {
-    double removed = 0, added = 0, disturbance = 0;
+    MoveTerms terms;
     std::vector<NodeIndex> nodes;
   };
   const auto home = [&](const Place& place) {
@@ -205,20 +210,17 @@ Trial::Parts Trial::PartsThatPay(const std::vector<NodeIndex>& go) const {
     return parts[RootOf(&parent, static_cast<int32_t>(node))];
   };
   for (const NodeIndex node : go) {
-    part_of(node).removed += board_.node(node).usd;
+    part_of(node).terms.Remove(board_.node(node).usd, board_.node(node).age_hours);
     part_of(node).nodes.push_back(node);
   }
-  for (const NodeIndex node : added_) part_of(node).added += board_.node(node).usd;
+  for (const NodeIndex node : added_) part_of(node).terms.Add(board_.node(node).usd);
   for (const Place& place : places_) {
     const Mover& mover = board_.movers()[static_cast<size_t>(place.mover)];
-    if (mover.node == mover.home) part_of(mover.node).disturbance += mover.pod.usd;
+    if (mover.node == mover.home) part_of(mover.node).terms.Disturb(mover.pod.usd);
   }
   Parts pays;
   for (auto& [root, part] : parts) {
-    const double saves = part.removed - part.added;
-    if (saves > kCent && saves + kCent >= RequiredSaving(board_.options(), part.removed, part.disturbance)) {
-      pays.push_back(std::move(part.nodes));
-    }
+    if (Pays(part.terms, board_.options())) pays.push_back(std::move(part.nodes));
   }
   return pays;
 }

@@ -75,7 +75,7 @@ class Trial {
   // The room of a group for new nodes while the old ones are there.
   int64_t RoomOf(int32_t group) const;
   double AddedCost() const;
-  double Required(double removed_usd) const;
+  MoveTerms TermsOf(const std::vector<NodeIndex>& go) const;
   Parts PartsThatPay(const std::vector<NodeIndex>& go) const;
   void Undo(const std::vector<NodeIndex>& go);
   void Keep(const Parts& parts, std::vector<MadeMove>* made);

@@ -136,15 +136,21 @@ void BeginMoves(const LoopProblem& problem, const std::vector<GroupCounts>& coun
   if (!AtRest(problem, counts, *plan) || !InWindow(problem.replacement, problem.drain.now_s)) return;
   ConsolidationQuestion question =
       PrepareConsolidation(drain, problem.scale_down, problem.groups, problem.replacement.prices);
+  SetAges(&question.problem);
   KeepRestingNodes(problem, *plan, &question.problem);
   question.problem.daemons = problem.daemons;
   if (const NodeLimit most = NewNodesLeft(problem, *plan))
     question.problem.max_nodes = problem.drain.cluster->node_count() + *most;
   ConsolidationOptions options = problem.replacement.options;
+  // Pods of nodes that go first must not move to those that have to wait for their turn.
+  options.max_nodes_at_once =
+      std::min(options.max_nodes_at_once, problem.scale_down.deletion.max_drain_parallelism);
   options.max_nodes_per_move = std::min(options.max_nodes_per_move, options.max_nodes_at_once);
+  options.surge_hours = static_cast<double>(problem.replacement.surge_ms) / 3'600'000;
   options.fit = problem.scale_down.fit;
   const ConsolidationPlan found = consolidator->Plan(snapshot, question.problem, options, budget);
   plan->replacement.bill = found.bill;
+  plan->replacement.goes_on = found.cut_short_by != BudgetEnd::kNotEnded;
   MoveBeginner beginner(problem, counts, plan);
   for (const ConsolidationMove& move : found.moves) {
     if (move.wave == 0) beginner.Begin(move);

@@ -159,4 +159,12 @@ ConsolidationQuestion PrepareConsolidation(const DrainProblem& drain, const Drai
   return QuestionMaker(drain, options, prices).Make(groups);
 }
 
+void SetAges(ConsolidationProblem* problem) {
+  for (ConsolidationNode& node : problem->nodes) {
+    const std::optional<int64_t>& created_s = problem->cluster->traits(node.slot).created_s;
+    if (!created_s.has_value()) continue;
+    node.age_hours = static_cast<double>(std::max<int64_t>(0, problem->now_s - *created_s)) / 3'600;
+  }
+}
+
 }  // namespace loadline

@@ -35,6 +35,10 @@ ConsolidationQuestion PrepareConsolidation(const DrainProblem& drain, const Drai
                                            const std::vector<LoopGroup>& groups,
                                            const ConsolidationPrices& prices);
 
+// For moves that are carried out: load that has come lately is expected to go soon. See
+// ConsolidationNode::age_hours. Cost: O(nodes).
+void SetAges(ConsolidationProblem* problem);
+
 }  // namespace loadline
 
 #endif  // LOADLINE_CORE_LOOP_CONSOLIDATION_QUESTION_H_

@@ -90,6 +90,10 @@ struct LoopMemory {
   // Replacement: moves that are carried out, and since when nodes rest, by key.
   std::vector<MoveUnderWay> moves;
   absl::btree_map<uint64_t, int64_t> resting_since_ms;
+  // How long new nodes of the last move took from their order until they were ready, and from then on its old
+  // ones until they were gone.
+  std::optional<int64_t> nodes_took_ms;
+  std::optional<int64_t> drains_took_ms;
   friend bool operator==(const LoopMemory&, const LoopMemory&) = default;
 };
 

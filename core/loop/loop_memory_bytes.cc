@@ -130,6 +130,8 @@ std::string Payload(const LoopMemory& memory) {
   out.Number(moves);
   for (size_t i = 0; i < moves; ++i) WriteMove(memory.moves[i], &out);
   WriteTimes(memory.resting_since_ms, kMostRestingNodes, &out);
+  out.Optional(memory.nodes_took_ms);
+  out.Optional(memory.drains_took_ms);
   constexpr size_t kBytesOfTimer = 8 + 6;  // a key, and seconds below 2^42
   const size_t left = kMostLoopMemoryBytes - kMemoryHeaderBytes -
                       std::min(out.bytes().size() + 8, kMostLoopMemoryBytes - kMemoryHeaderBytes);
@@ -180,6 +182,8 @@ absl::StatusOr<LoopMemory> DecodeLoopMemory(absl::string_view bytes) {
   const uint64_t moves = in.Below(kMostMoves + 1);
   for (uint64_t i = 0; i < moves && in.ok(); ++i) memory.moves.push_back(ReadMove(&in));
   ReadTimes(kMostRestingNodes, &in, &memory.resting_since_ms);
+  memory.nodes_took_ms = in.Optional();
+  memory.drains_took_ms = in.Optional();
   ReadTimes(kMostTimers, &in, &memory.unneeded_since_s);
   if (!in.ok() || !in.AtEnd()) return refused("is made up: it holds what no state holds");
   return memory;

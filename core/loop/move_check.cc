@@ -97,16 +97,17 @@ std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes
   DrainProblem drain = problem.drain;
   drain.groups.clear();
   for (const LoopGroup& group : problem.groups) drain.groups.push_back(group.drain);
-  const ConsolidationQuestion question =
+  ConsolidationQuestion question =
       PrepareConsolidation(drain, problem.scale_down, problem.groups, problem.replacement.prices);
+  SetAges(&question.problem);
   std::vector<MovingPodPlace> pods;
-  double saves = 0, disturbance = 0;
+  MoveTerms terms;
   for (const Slot slot : nodes.remove) {
     const ConsolidationNode* const node = FindNode(question, slot);
     if (node == nullptr || !node->may_go || !node->usd_per_hour.has_value()) {
       return absl::StrCat("node ", cluster.name(slot), " may not go any more");
     }
-    saves += *node->usd_per_hour;
+    terms.Remove(*node->usd_per_hour, node->age_hours);
     for (const LeavingPod& pod : node->pods) {
       const size_t position = static_cast<size_t>(pod.position);
       MovingPodPlace& entry = pods.emplace_back();
@@ -117,18 +118,21 @@ std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes
       if (place != move->places.end() && place->pod == entry.key)
         entry.target = static_cast<size_t>(place->target);
       entry.name = std::string(cluster.pods(slot).name(position));
-      disturbance += pod.usd;
+      terms.Disturb(pod.usd);
     }
   }
-  const double removed = saves;
+  // Its new nodes are there: what it has cost to bring them is spent either way.
+  ConsolidationOptions options = problem.replacement.options;
+  options.surge_hours = 0;
+  const double removed = terms.removed();
   for (const MoveUnderWay::Order& order : move->orders) {
     for (const LoopGroup& group : problem.groups) {
       if (group.drain.name == order.group)
-        saves -= group.usd_per_hour.value_or(removed) * static_cast<double>(order.nodes);
+        terms.Add(group.usd_per_hour.value_or(removed) * static_cast<double>(order.nodes));
     }
   }
-  if (saves <= 0 || saves + 1e-9 < RequiredSaving(problem.replacement.options, removed, disturbance)) {
-    return absl::StrCat("it would save ", saves, " USD per hour now, which is not enough");
+  if (terms.saves() <= 0 || terms.saves() + 1e-9 < terms.Required(options)) {
+    return absl::StrCat("it would save ", terms.saves(), " USD per hour now, which is not enough");
   }
   snapshot->Fork();
   for (const Slot slot : nodes.remove) snapshot->RemoveNode(*snapshot->FindSlot(slot));

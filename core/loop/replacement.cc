@@ -132,6 +132,8 @@ class Follower {
       case Phase::kDraining:
         if (FindAll(nodes_, move->remove).empty()) {
           Rest(*move);
+          if (!move->orders.empty())
+            plan_.replacement.drains_took_ms = std::max<int64_t>(0, now_ms_ - move->at_ms);
           plan_.replacement.ended.push_back({move->remove, ""});
           return false;
         }
@@ -149,6 +151,9 @@ class Follower {
   }
 
   void Check(MoveUnderWay* move) {
+    // One whose order was refused has waited for long enough, whenever that was.
+    plan_.replacement.nodes_took_ms =
+        std::clamp<int64_t>(now_ms_ - move->at_ms, 0, problem_.replacement.node_wait_ms);
     const MoveNodes nodes{FindAll(nodes_, move->remove), TargetsOf(nodes_, *move)};
     if (const auto why = CheckMove(problem_, nodes, &snapshot_, &budget_, move)) return End(move, *why);
     move->phase = Phase::kDraining;
@@ -320,6 +325,32 @@ void HoldInDrains(const LoopProblem& problem, const MoveHolds& holds, DrainProbl
     drain->placeholders.emplace_back(absl::StrCat("move/", cluster.name(place.from), "/", position),
                                      std::string(cluster.name(place.to)), std::move(pod));
   }
+}
+
+void UseRememberedMoves(const LoopMemory& memory, int64_t after_add_ms, int64_t now_ms,
+                        LoopReplacement* replacement) {
+  replacement->now_ms = now_ms;
+  replacement->surge_ms =
+      std::max(after_add_ms, memory.nodes_took_ms.value_or(0) + memory.drains_took_ms.value_or(0));
+  replacement->moves = memory.moves;
+  replacement->resting_since_ms = memory.resting_since_ms;
+}
+
+void NoteMoves(const LoopPlan& plan, LoopMemory* memory) {
+  memory->moves = plan.replacement.moves;
+  memory->resting_since_ms = plan.replacement.resting_since_ms;
+  if (plan.replacement.nodes_took_ms.has_value()) memory->nodes_took_ms = plan.replacement.nodes_took_ms;
+  if (plan.replacement.drains_took_ms.has_value()) memory->drains_took_ms = plan.replacement.drains_took_ms;
+}
+
+void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory,
+                      const std::function<void(int64_t)>& note) {
+  for (const MoveUnderWay& move : memory.moves) {
+    note(move.at_ms + (move.phase == Phase::kDraining ? policy.drain_wait_ms : policy.node_wait_ms));
+  }
+  for (const auto& [node, since_ms] : memory.resting_since_ms) note(since_ms + policy.rest_ms);
+  if (!policy.windows.has_value()) return;
+  for (const ReplacementWindow& window : *policy.windows) note(window.from_s * 1000);
 }
 
 void NoteRefusedGrowth(const OpenAction& action, LoopMemory* memory) {

@@ -3,6 +3,7 @@
 #define LOADLINE_CORE_LOOP_REPLACEMENT_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -53,6 +54,18 @@ void HoldInDrains(const LoopProblem& problem, const MoveHolds& holds, DrainProbl
 // question of this loop. Cost: that of Consolidator::Plan().
 void BeginMoves(const LoopProblem& problem, const std::vector<GroupCounts>& counts, const DrainProblem& drain,
                 Consolidator* consolidator, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
+
+// What a loop goes out from, and what it remembers.
+// `after_add_ms`: for how long no node goes after a group has grown. For so long old and new nodes are both
+// paid for, or for as long as in the last move.
+void UseRememberedMoves(const LoopMemory& memory, int64_t after_add_ms, int64_t now_ms,
+                        LoopReplacement* replacement);
+void NoteMoves(const LoopPlan& plan, LoopMemory* memory);
+
+// When moves that are carried out, nodes that rest, or windows may change the answer of a loop although
+// nothing else does: calls `note` with each such time, in milliseconds.
+void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory,
+                      const std::function<void(int64_t)>& note);
 
 // Growth for a move that the cloud refused: the move ends in the next loop.
 void NoteRefusedGrowth(const OpenAction& action, LoopMemory* memory);

@@ -31,8 +31,7 @@ struct ReplacementWindow {
   int64_t until_s = 0;
 };
 
-// The policy, and what the last loop remembered.
-struct LoopReplacement {
+struct ReplacementPolicy {
   // `max_nodes_at_once` and `max_pods_at_once` hold for all moves that are carried out.
   ConsolidationOptions options;
   ConsolidationPrices prices;
@@ -44,7 +43,13 @@ struct LoopReplacement {
   // Nodes that came by a move, or took its pods, are not replaced for so long; those of a move that ended are
   // not tried again either.
   int64_t rest_ms = int64_t{30} * 60 * 1000;
+};
+
+// The policy, and what the last loop remembered.
+struct LoopReplacement : ReplacementPolicy {
   int64_t now_ms = 0;
+  // For how long old and new nodes are both there in a move, as far as that is known.
+  int64_t surge_ms = 0;
   std::vector<MoveUnderWay> moves;
   absl::btree_map<uint64_t, int64_t> resting_since_ms;
 };
@@ -59,10 +64,15 @@ struct EndedMove {
 struct ReplacementPlan {
   std::vector<MoveUnderWay> moves;  // to remember
   absl::btree_map<uint64_t, int64_t> resting_since_ms;
+  // How long the new nodes of a move took that are ready since this loop, and the old ones until they were
+  // gone.
+  std::optional<int64_t> nodes_took_ms;
+  std::optional<int64_t> drains_took_ms;
   // Moves that begin now, as consolidation found them.
   std::vector<ConsolidationMove> begun;
   std::vector<EndedMove> ended;
   std::optional<ConsolidationBill> bill;  // of the loops that look for moves
+  bool goes_on = false;                   // the budget ended before all moves were tried: the next loop does
 };
 
 }  // namespace loadline

@@ -18,8 +18,8 @@ constexpr int64_t kMostRefusedDeletions = 5;
 Actuation::Actuation(World* world, Cloud* cloud, ActObserver* observer)
     : world_(*world), cloud_(*cloud), observer_(*observer) {}
 
-CloudAnswer Actuation::Grow(int32_t group, int64_t machines, int64_t for_slack) {
-  observer_.Grows(group, machines, for_slack);
+CloudAnswer Actuation::Grow(int32_t group, int64_t machines, int64_t for_slack, int64_t for_moves) {
+  observer_.Grows(group, machines, for_slack, for_moves);
   ++world_.counts().growths;
   const CloudAnswer answer = cloud_.Grow(group, machines);
   observer_.Grew(group, answer);
@@ -51,9 +51,9 @@ void Actuation::Again(Going* going, int64_t after_ms) {
   world_.After(after_ms, SimEventKind::kActuate, going->node);
 }
 
-bool Actuation::Start(int32_t node, int64_t pods) {
+bool Actuation::Start(int32_t node, int64_t pods, bool of_move) {
   if (world_.WriteFails()) return false;
-  observer_.StartsToGo(node, pods == 0);
+  observer_.StartsToGo(node, pods == 0, of_move);
   going_.push_back({.node = node, .since_ms = world_.now_ms(), .planned_pods = pods});
   under_way_.push_back(node);
   progress_.started.push_back(node);

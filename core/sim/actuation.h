@@ -15,11 +15,12 @@ namespace loadline {
 class ActObserver {
  public:
   virtual ~ActObserver() = default;
-  // `for_slack`: so many of them for no pod.
-  virtual void Grows(int32_t group, int64_t machines, int64_t for_slack) = 0;
+  // `for_slack`: so many of them for no pod; `for_moves`: so many for pods of nodes that are replaced.
+  virtual void Grows(int32_t group, int64_t machines, int64_t for_slack, int64_t for_moves) = 0;
   // How that ended.
   virtual void Grew(int32_t group, CloudAnswer answer) = 0;
-  virtual void StartsToGo(int32_t node, bool empty) = 0;
+  // `of_move`: it is replaced, or was bought for that in vain.
+  virtual void StartsToGo(int32_t node, bool empty, bool of_move) = 0;
   virtual void GivesBack(int32_t node) = 0;
   // Nobody goes on with its removal; what it carries stays for now.
   virtual void GivesUp(int32_t node) = 0;
@@ -50,10 +51,10 @@ class Actuation {
   // All outlive it.
   Actuation(World* world, Cloud* cloud, ActObserver* observer);
 
-  CloudAnswer Grow(int32_t group, int64_t machines, int64_t for_slack);
+  CloudAnswer Grow(int32_t group, int64_t machines, int64_t for_slack, int64_t for_moves);
   CloudAnswer DeleteLate(int32_t machine);
   // `pods`: how many are to be evicted. False: it could not be tainted, and stays.
-  bool Start(int32_t node, int64_t pods);
+  bool Start(int32_t node, int64_t pods, bool of_move);
   // Takes the taint off a node whose removal somebody else has begun, if the API server does.
   void Release(int32_t node);
   // Upon kActuate.

@@ -123,7 +123,7 @@ void InvariantChecker::NodeChanged(int32_t node) {
 
 // --- what the loop does ------------------------------------------------------------------------------------
 
-void InvariantChecker::Grows(int32_t group, int64_t machines, int64_t for_slack) {
+void InvariantChecker::Grows(int32_t group, int64_t machines, int64_t for_slack, int64_t for_moves) {
   const SimGroup& of = world_.group(group);
   if (machines < 1) Violation("C1", absl::StrCat("group ", of.name, " is asked to grow by ", machines));
   if (cloud_.target(group) + machines > of.max_nodes) {
@@ -140,8 +140,12 @@ void InvariantChecker::Grows(int32_t group, int64_t machines, int64_t for_slack)
   CheckUnready("C4", absl::StrCat("group ", of.name, " grows"), kStartupMs);
   if (grew_ms_ != world_.now_ms()) grown_now_ = 0;
   grew_ms_ = world_.now_ms();
-  grown_now_ += machines - for_slack;
+  grown_now_ += machines - for_slack - for_moves;
   if (!SeesAll()) return;
+  const auto goes = [&](const Going& going) { return IsUnderWay(going); };
+  if (for_moves > 0 && std::any_of(going_.begin(), going_.end(), goes)) {
+    Violation("D13", absl::StrCat("group ", of.name, " grows for a move while nodes go"));
+  }
   int64_t need = world_.waiting();
   for (const Going& going : going_) need += nodes_[static_cast<size_t>(going.node)].to_move;
   if (grown_now_ > need) {
@@ -157,7 +161,7 @@ void InvariantChecker::Grew(int32_t group, CloudAnswer answer) {
   }
 }
 
-void InvariantChecker::StartsToGo(int32_t node, bool empty) {
+void InvariantChecker::StartsToGo(int32_t node, bool empty, bool of_move) {
   const SimNode& of = world_.node(node);
   if (!of.present) return;  // the loop did not know, and nothing happens
   const SimSettings& settings = world_.scenario().settings;
@@ -176,14 +180,14 @@ void InvariantChecker::StartsToGo(int32_t node, bool empty) {
   }
   const int64_t least_ms = std::min(settings.unneeded_time_s, settings.unready_time_s) * 1000 - clocks_ms;
   const int64_t age_ms = world_.now_ms() - of.joined_ms;
-  if (age_ms < least_ms) {
+  if (age_ms < least_ms && !of_move) {
     Violation("D7", absl::StrCat("node ", node, " goes ", age_ms, " ms after it came"));
   }
   CheckKnown(node, empty);
   CheckMayMove(node);
   CheckUnready("D11", absl::StrCat("node ", node, " goes"), kStartupMs);
   CheckMinimum(node);
-  going_.push_back({node, !empty});
+  going_.push_back({node, !empty, of_move});
   CheckParallelism();
 }
 
@@ -265,18 +269,28 @@ bool InvariantChecker::IsLeftBehind(const Going& going) const {
          world_.machine(world_.node(going.node).machine).state != SimMachine::State::kDeleting;
 }
 
-void InvariantChecker::CheckParallelism() {
-  const SimSettings& settings = world_.scenario().settings;
+// One that the cloud has said to delete long ago, and has not, holds up nobody.
+bool InvariantChecker::IsUnderWay(const Going& going) const {
   // Marks have the time in full seconds, by the clock of whoever made them.
   const int64_t patience_ms = kDeletionPatienceMs - 2 * world_.scenario().faults.leader_clock_ms - 1'000;
+  const bool stuck = going.deleted_ms >= 0 && world_.now_ms() - going.deleted_ms >= patience_ms;
+  return !going.abandoned && !stuck;
+}
+
+void InvariantChecker::CheckParallelism() {
+  const SimSettings& settings = world_.scenario().settings;
   int64_t drains = 0;
   int64_t all = 0;
+  int64_t replaced = 0;
   for (const Going& going : going_) {
-    // One that the cloud has said to delete long ago, and has not, holds up nobody.
-    const bool stuck = going.deleted_ms >= 0 && world_.now_ms() - going.deleted_ms >= patience_ms;
-    if (going.abandoned || stuck) continue;
+    if (!IsUnderWay(going)) continue;
     ++all;
     drains += going.drain ? 1 : 0;
+    replaced += going.drain && going.of_move ? 1 : 0;
+  }
+  if (replaced > settings.replacement.options.max_nodes_at_once) {
+    Violation("D13", absl::StrCat(replaced, " nodes are replaced at once, of at most ",
+                                  settings.replacement.options.max_nodes_at_once));
   }
   if (all > settings.max_scale_down_parallelism) {
     Violation("D6", absl::StrCat(all, " nodes go at once, of at most ", settings.max_scale_down_parallelism));

@@ -25,11 +25,13 @@ namespace loadline {
 //   D2   no group goes below its minimum, by its target or by its nodes
 //   D3   no node goes with a pod that must not move, or with one that was not evicted
 //   D6   not more nodes go at once, and not more of them with pods, than may
-//   D7   no node goes that has not been there for as long as one must be unneeded
+//   D7   no node goes that has not been there for as long as one must be unneeded, but in a move
 //   D8   no node goes while the API server is out of reach, nor as an empty one that has had pods for long
 //   D9   no machine is given up as late that has had a node, or has had less time than it may take
 //   D10  no node goes, and no machine is deleted, twice; none is given back once the cloud has taken it
 //   D11  none starts to go while groups grow or have just grown, or while too many nodes are not ready
+//   D13  nodes come for moves only while no node goes, and not more of those that are replaced are drained at
+//        once than may
 //   F5   what the loop keeps of a node is the sum of its pods
 //   G3   no node stays marked for deletion for long that nobody deletes
 //   A7   no node has more on it than it offers, and no pod comes to one that is to be deleted
@@ -43,9 +45,9 @@ class InvariantChecker : public SimObserver, public ActObserver {
   void PodChanged(int32_t pod) override;
   void NodeChanged(int32_t node) override;
   void WorkloadChanged(int32_t) override {}
-  void Grows(int32_t group, int64_t machines, int64_t for_slack) override;
+  void Grows(int32_t group, int64_t machines, int64_t for_slack, int64_t for_moves) override;
   void Grew(int32_t group, CloudAnswer answer) override;
-  void StartsToGo(int32_t node, bool empty) override;
+  void StartsToGo(int32_t node, bool empty, bool of_move) override;
   void GivesBack(int32_t node) override;
   void GivesUp(int32_t node) override;
   void Deletes(int32_t machine, bool late) override;
@@ -79,6 +81,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
   struct Going {
     int32_t node;
     bool drain;
+    bool of_move = false;     // it is replaced
     bool abandoned = false;   // who let it go is gone
     int64_t deleted_ms = -1;  // when the cloud was asked
   };
@@ -89,6 +92,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
   void CheckEviction(int32_t pod);
   void CheckMinimum(int32_t node);
   bool IsLeftBehind(const Going& going) const;
+  bool IsUnderWay(const Going& going) const;
   void CheckParallelism();
   bool SeesAll() const;
   bool RemembersAll() const;

@@ -88,7 +88,10 @@ void InvariantChecker::CheckEmptyNodes() {
   // Where slack is kept, they may be it.
   if (!settings.scale_down || settings.slack_percent > 0) return;
   if (world_.waiting() > 0 || world_.pods_alive() <= 1) return;
-  const int64_t before_ms = world_.now_ms() - settings.unneeded_time_s * 1000 - kProgressMs;
+  // One that came for a move stays empty until its pods come, or the move is given up.
+  const ReplacementPolicy& moves = settings.replacement;
+  const int64_t move_ms = settings.replace ? moves.node_wait_ms + moves.drain_wait_ms : 0;
+  const int64_t before_ms = world_.now_ms() - settings.unneeded_time_s * 1000 - kProgressMs - move_ms;
   // Others go first.
   const int64_t going_ms = world_.now_ms() - settings.after_delete_s * 1000 - kProgressMs / 2;
   if (grew_ms_ > before_ms || no_pods_ms_ > before_ms || removed_ms_ > going_ms) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -127,7 +128,31 @@ absl::Status CheckSimWorkload(const std::string& of, const SimWorkload& workload
   return absl::OkStatus();
 }
 
+absl::Status CheckReplacement(const ReplacementPolicy& policy) {
+  const ConsolidationOptions& options = policy.options;
+  const auto usd = [](double value) { return value >= 0 && value <= kMostSimUsd; };
+  const bool prices = std::all_of(policy.prices.by_priority.begin(), policy.prices.by_priority.end(),
+                                  [&](const DisturbancePrice& price) { return usd(price.usd); });
+  if (!usd(options.least_saving_usd_per_hour) || !usd(policy.prices.usd_per_pod) || !prices) {
+    return absl::InvalidArgumentError(absl::StrCat("settings.consolidation: US dollars must be in [0, ",
+                                                   static_cast<int64_t>(kMostSimUsd), "]"));
+  }
+  if (!(options.least_saving_percent >= 0 && options.least_saving_percent <= 100)) {
+    return absl::InvalidArgumentError("settings.consolidation.leastSavingPercent: must be in [0, 100]");
+  }
+  if (!(options.payback_hours > 0 && options.payback_hours <= kMostSimDays * 24)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("settings.consolidation.paybackHours: must be in (0, ", kMostSimDays * 24, "]"));
+  }
+  return CheckFields("settings.consolidation",
+                     {{"maxNodesPerMove", options.max_nodes_per_move, 1, kMostSimNodes},
+                      {"maxNodesAtOnce", options.max_nodes_at_once, 1, std::numeric_limits<int32_t>::max()},
+                      {"maxPodsAtOnce", options.max_pods_at_once, 1, std::numeric_limits<int32_t>::max()},
+                      {"restSeconds", policy.rest_ms / 1000, 0, kMostSimSeconds}});
+}
+
 absl::Status CheckSettings(const SimSettings& settings) {
+  if (absl::Status status = CheckReplacement(settings.replacement); !status.ok()) return status;
   if (!(settings.utilization_threshold >= 0 && settings.utilization_threshold <= 1)) {
     return absl::InvalidArgumentError("settings.utilizationThreshold: must be in [0, 1]");
   }

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "core/base/cpu_memory.h"
+#include "core/loop/replacement_policy.h"
 
 namespace loadline {
 
@@ -128,6 +129,9 @@ struct SimSettings {
   int64_t slack_percent = 10;
   // Machines that have no node after so long are given up.
   int64_t max_node_provision_s = 900;
+  // Nodes are replaced by cheaper ones, by this policy; needs `scale_down`.
+  bool replace = false;
+  ReplacementPolicy replacement;
   // A loop runs also where nothing has changed: for tests.
   bool run_every_loop = false;
 };

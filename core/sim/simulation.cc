@@ -264,6 +264,7 @@ SimResult Simulation::Result(const WorkBudget& budget) const {
   result.bound_usd = bound_.Usd();
   result.waits = WaitsOf(counts.waited_ms);
   result.load = load_.Load();
+  result.moves = loop_.moves();
   result.evictions = counts.evictions;
   result.refused_evictions = counts.refused_evictions;
   result.growths = counts.growths;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/work_budget.h"
+#include "core/sim/move_log.h"
 #include "core/sim/node_load.h"
 #include "core/sim/scenario.h"
 
@@ -47,6 +48,7 @@ struct SimResult {
   double bound_usd = 0;  // that it costs at least, see BillBound
   SimWaits waits;
   SimLoad load;
+  SimMoves moves;
   int64_t evictions = 0;
   int64_t refused_evictions = 0;
   int64_t growths = 0;  // orders of machines

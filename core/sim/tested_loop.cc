@@ -9,6 +9,7 @@
 #include "core/drain/drain_progress.h"
 #include "core/loop/loop_memory_bytes.h"
 #include "core/loop/loop_timers.h"
+#include "core/loop/replacement.h"
 
 namespace loadline {
 namespace {
@@ -51,8 +52,11 @@ void TestedLoop::SetUp(const ShapesOf& shapes) {
   const SimSettings& settings = scenario.settings;
   problem_.drain.cluster = &seen_.state();
   problem_.names = shapes.names();
-  problem_.decisions = {
-      .scale_up = true, .slack = settings.slack_percent > 0, .scale_down = settings.scale_down};
+  problem_.decisions = {.scale_up = true,
+                        .slack = settings.slack_percent > 0,
+                        .scale_down = settings.scale_down,
+                        .replace = settings.replace && settings.scale_down};
+  static_cast<ReplacementPolicy&>(problem_.replacement) = settings.replacement;
   problem_.slack.rate = kWholeRate / 100 * settings.slack_percent;
   problem_.batch.max_ms = settings.batch_max_ms;
   problem_.scale_down.eligibility.utilization_threshold = settings.utilization_threshold;
@@ -173,12 +177,16 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   problem_.drain.doubt = WhatIsNotKnown(seen_.state().objects(), brakes,
                                         NowS() - (world_.now_ms() - seen_.heard_ms()) / 1000, NowS());
   problem_.drain.unhealthy = WhatIsUnhealthy(seen_.state(), brakes);
-  plan_ = PlanLoop(problem_, {&leader_->slack, &leader_->drain}, seen_.snapshot(), budget);
+  UseRememberedMoves(leader_->memory, options_.fleet.after_add_ms, NowMs(), &problem_.replacement);
+  plan_ = PlanLoop(problem_, {&leader_->slack, &leader_->drain, &leader_->consolidator}, seen_.snapshot(),
+                   budget);
+  NoteInLog(plan_.replacement, world_.now_ms(), &moves_);
   problem_.turn = plan_.next_turn;
   problem_.held_nodes = plan_.next_held_nodes;
   WaitForPods();
   NoteBatch(plan_, NowMs(), &leader_->memory);
   NoteTimers(plan_, seen_.state(), &leader_->memory);
+  NoteMoves(plan_, &leader_->memory);
   const std::vector<LoopAction> actions =
       ActionsOf(view_.observation(), sight_, plan_, seen_.state(), options_, NowMs(), &leader_->memory);
   view_.Answered();
@@ -188,7 +196,8 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   if (!Act(actions)) return true;
   NoteNextTime();
   // What vanished is held against the loop before, and what was left for want of time comes next.
-  const bool goes_on = plan_.scale_down.brake != DrainBrake::kNone || plan_.scale_down.skipped > 0;
+  const bool goes_on = plan_.scale_down.brake != DrainBrake::kNone || plan_.scale_down.skipped > 0 ||
+                       plan_.replacement.goes_on;
   return goes_on || !actions.empty() || !sight_.marked.abandoned.empty() || leader_->memory != before;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/consolidate/consolidator.h"
 #include "core/drain/planner.h"
 #include "core/loop/loop_actions.h"
 #include "core/loop/loop_memory.h"
@@ -17,6 +18,7 @@
 #include "core/sim/actuation.h"
 #include "core/sim/cloud.h"
 #include "core/sim/loop_view.h"
+#include "core/sim/move_log.h"
 #include "core/sim/observed_cluster.h"
 #include "core/slack/slack_planner.h"
 
@@ -43,12 +45,14 @@ class TestedLoop {
   void RemovalEnded();
   void LeaderHour();
   int64_t loops() const { return loops_; }
+  const SimMoves& moves() const { return moves_; }
 
  private:
   // A process that leads.
   struct Leader {
     DrainPlanner drain;
     SlackPlanner slack;
+    Consolidator consolidator;
     DrainState drain_state;  // of the last loop
     LoopMemory memory;
     LoopOutcomes outcomes;  // since the last loop
@@ -107,6 +111,7 @@ class TestedLoop {
   int64_t again_ms_ = -1;        // when one runs before its interval
   int64_t waits_until_ms_ = -1;  // growth, for further pods; -1: it does not
   int64_t loops_ = 0;
+  SimMoves moves_;
   bool changed_ = true;
   bool acted_ = true;
   // When something changes by itself, since the start; nullopt: nothing does.

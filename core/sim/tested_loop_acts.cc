@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/loop/replacement.h"
 #include "core/sim/tested_loop.h"
 
 namespace loadline {
@@ -40,8 +41,10 @@ bool TestedLoop::ActOn(const LoopAction& action) {
 void TestedLoop::Grow(const LoopAction& action) {
   const auto growth = std::find_if(plan_.growth.begin(), plan_.growth.end(),
                                    [&](const LoopGrowth& of) { return of.group == action.group; });
-  const int64_t for_slack = growth == plan_.growth.end() ? 0 : growth->for_slack;
-  NoteOutcome(action, actuation_.Grow(action.group, action.nodes, for_slack));
+  const bool known = growth != plan_.growth.end();
+  const int64_t for_slack = known ? growth->for_slack : 0;
+  const int64_t for_moves = known ? growth->for_replacement : 0;
+  NoteOutcome(action, actuation_.Grow(action.group, action.nodes, for_slack, for_moves));
 }
 
 void TestedLoop::DeleteMachines(const LoopAction& action) {
@@ -59,7 +62,10 @@ void TestedLoop::Remove(const LoopAction& action) {
   // Placeholders go without a word.
   const int64_t pods = std::count_if(removal->moves().begin(), removal->moves().end(),
                                      [](const DrainMove& move) { return !move.pod.is_placeholder(); });
-  if (!actuation_.Start(seen_.NodeIn(action.slot), pods)) leader_->outcomes.tainting_failed = true;
+  const std::vector<ReplacedNode>& replaced = plan_.scale_down_problem->replaced;
+  const bool of_move = std::any_of(replaced.begin(), replaced.end(),
+                                   [&](const ReplacedNode& node) { return node.slot == action.slot; });
+  if (!actuation_.Start(seen_.NodeIn(action.slot), pods, of_move)) leader_->outcomes.tainting_failed = true;
 }
 
 void TestedLoop::NoteOutcome(const LoopAction& action, CloudAnswer answer) {
@@ -108,6 +114,10 @@ void TestedLoop::NoteNextTime() {
   // Until then replacements have their places.
   note_ms((leader_->evicted_s + problem_.scale_down.recent_eviction_s) * 1000);
   if (plan_.batch_wait_ms.has_value()) note_ms(NowMs() + *plan_.batch_wait_ms);
+  if (!problem_.decisions.replace) return;
+  NoteTimesOfMoves(problem_.replacement, leader_->memory, note_ms);
+  // What was tried in vain is tried again.
+  for (const auto& [name, tried] : leader_->consolidator.tried()) note_ms(tried.until_s * 1000);
 }
 
 }  // namespace loadline

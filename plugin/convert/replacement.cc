@@ -45,7 +45,7 @@ class NodeNames {
 
 }  // namespace
 
-void UseConsolidationPolicy(const DecodedConsolidationPolicy& policy, LoopReplacement* replacement) {
+void UseConsolidationPolicy(const DecodedConsolidationPolicy& policy, ReplacementPolicy* replacement) {
   replacement->options = policy.options;
   replacement->prices = policy.prices;
   replacement->windows = policy.windows;

@@ -9,7 +9,7 @@
 namespace loadline {
 
 // The policy as a loop reads it, without what the last loop remembered.
-void UseConsolidationPolicy(const DecodedConsolidationPolicy& policy, LoopReplacement* replacement);
+void UseConsolidationPolicy(const DecodedConsolidationPolicy& policy, ReplacementPolicy* replacement);
 
 // Cost: O(nodes) with moves.
 v1::LoopReplacement EncodeReplacement(const LoopPlan& plan, const LoopProblem& problem);

@@ -5,7 +5,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/consolidate.h"
 #include "plugin/convert/fields.h"
+#include "plugin/convert/replacement.h"
 
 namespace loadline {
 namespace {
@@ -92,6 +94,15 @@ SimWorkload DecodeSimWorkload(const v1::SimulatedWorkload& message) {
   }
   DecodeLoad(message, &workload);
   return workload;
+}
+
+absl::Status DecodeSimReplacement(const v1::SimulatedSettings& message, SimSettings* settings) {
+  settings->replace = message.replace();
+  const absl::StatusOr<DecodedConsolidationPolicy> policy =
+      DecodeConsolidationPolicy(message.consolidation());
+  if (!policy.ok()) return Annotate(policy.status(), "scenario.settings.consolidation");
+  UseConsolidationPolicy(*policy, &settings->replacement);
+  return absl::OkStatus();
 }
 
 SimSettings DecodeSimSettings(const v1::SimulatedSettings& message) {
@@ -205,6 +216,9 @@ absl::StatusOr<Scenario> DecodeScenario(const v1::SimulateRequest& request) {
     scenario.workloads.push_back(DecodeSimWorkload(workload));
   }
   scenario.settings = DecodeSimSettings(message.settings());
+  if (absl::Status status = DecodeSimReplacement(message.settings(), &scenario.settings); !status.ok()) {
+    return status;
+  }
   scenario.faults = DecodeSimFaults(message.faults());
   scenario.days = request.days();
   scenario.duration_s = message.duration_seconds();
@@ -235,6 +249,10 @@ v1::SimulateResponse EncodeSimulation(const SimResult& result) {
   load->set_limits_over_allocatable_memory_p99(result.load.memory_p99);
   load->set_nodes_mean(result.load.nodes_mean);
   load->set_nodes_max(result.load.nodes_max);
+  v1::SimulatedMoves* const moves = response.mutable_moves();
+  moves->set_begun(result.moves.begun);
+  moves->set_done(result.moves.done);
+  moves->set_given_up(result.moves.given_up);
   response.set_evictions(result.evictions);
   response.set_refused_evictions(result.refused_evictions);
   response.set_growths(result.growths);

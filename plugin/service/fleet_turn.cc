@@ -58,9 +58,7 @@ std::vector<TaintedNode> FleetTurn::Timers(int64_t now_s, int64_t ttl_s) const {
 
 void FleetTurn::Use(LoopProblem* problem) const {
   UseSight(sight_, fleet_.cloud_template, view_.cluster(), problem);
-  problem->replacement.now_ms = fleet_.now_ms;
-  problem->replacement.moves = memory_.moves;
-  problem->replacement.resting_since_ms = memory_.resting_since_ms;
+  UseRememberedMoves(memory_, fleet_.options.fleet.after_add_ms, fleet_.now_ms, &problem->replacement);
   BeginBatch(memory_, fleet_.now_ms, &problem->batch);
 }
 
@@ -68,10 +66,7 @@ v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan
   const ClusterState& cluster = view_.cluster();
   NoteBatch(plan, fleet_.now_ms, &memory_);
   NoteTimers(plan, cluster, &memory_);
-  if (fleet_.options.acts) {
-    memory_.moves = plan.replacement.moves;
-    memory_.resting_since_ms = plan.replacement.resting_since_ms;
-  }
+  if (fleet_.options.acts) NoteMoves(plan, &memory_);
   const std::vector<LoopAction> actions =
       ActionsOf(fleet_.seen, sight_, plan, cluster, fleet_.options, fleet_.now_ms, &memory_);
   v1::LoopFleetAnswer answer = EncodeLoopFleet(fleet_.seen, sight_, problem, plan, actions);

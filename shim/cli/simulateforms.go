@@ -37,6 +37,9 @@ func scenarioGrid(runs []*scenarioRun) report.Grid {
 		}},
 		{"evictions", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetEvictions()) }},
 		{"orders of machines", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetGrowths()) }},
+		{"moves that replace nodes", func(r *loadlinev1.SimulateResponse) string {
+			return fmt.Sprint(r.GetMoves().GetBegun())
+		}},
 		{"nodes that came", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetNodesAdded()) }},
 		{"nodes that went", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetNodesRemoved()) }},
 		{"nodes in the mean", func(r *loadlinev1.SimulateResponse) string {

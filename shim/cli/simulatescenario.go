@@ -45,6 +45,7 @@ type scenarioData struct {
 	PodWaitSeconds scenarioWaits `json:"podWaitSeconds"`
 	Evictions      int64         `json:"evictions"`
 	Growths        int64         `json:"growths"`
+	Moves          scenarioMoves `json:"moves"`
 	NodesAdded     int64         `json:"nodesAdded"`
 	NodesRemoved   int64         `json:"nodesRemoved"`
 	LeftWaiting    int64         `json:"leftWaiting"`
@@ -53,6 +54,13 @@ type scenarioData struct {
 	// The 99th percentile over each node at each moment.
 	LimitsOverAllocatableP99 map[string]float64 `json:"limitsOverAllocatableP99"`
 	Against                  *scenarioData      `json:"against,omitempty"`
+}
+
+// scenarioMoves are moves that replace nodes by cheaper ones.
+type scenarioMoves struct {
+	Begun   int64 `json:"begun"`
+	Done    int64 `json:"done"`
+	GivenUp int64 `json:"givenUp"`
 }
 
 type scenarioNodes struct {
@@ -126,10 +134,11 @@ func (f *scenarioFlags) runRow(ctx context.Context, file string, from *engineFla
 }
 
 func (r *scenarioRun) data() *scenarioData {
-	waits, load := r.result.GetWaits(), r.result.GetLoad()
+	waits, load, moves := r.result.GetWaits(), r.result.GetLoad(), r.result.GetMoves()
 	return &scenarioData{Digest: fmt.Sprintf("%016x", r.result.GetDigest()), Days: r.days,
 		Loops: r.result.GetLoops(), USD: r.result.GetUsd(), BoundUSD: r.result.GetBoundUsd(),
 		Growths:        r.result.GetGrowths(),
+		Moves:          scenarioMoves{moves.GetBegun(), moves.GetDone(), moves.GetGivenUp()},
 		PodWaitSeconds: scenarioWaits{waits.GetMean(), waits.GetP50(), waits.GetP95(), waits.GetMax()},
 		Evictions:      r.result.GetEvictions(), NodesAdded: r.result.GetNodesAdded(),
 		NodesRemoved: r.result.GetNodesRemoved(), LeftWaiting: r.result.GetLeftWaiting(),

@@ -79,6 +79,8 @@ func TestSimulateScenarioNamesTheField(t *testing.T) {
 		{"milliCpu: 900", "millicpu: 900", "millicpu"},
 		{"scanSeconds: 10", "scanSeconds: -10", "settings.scanSeconds"},
 		{"slackPercent: 10", "slackPercent: 5000", "settings.slackPercent"},
+		{"restSeconds: 1800", "restSeconds: -1", "settings.consolidation"},
+		{"leastSavingPercent: 2", "leastSavingPercent: 200", "least_saving_percent"},
 		{"leaderEnds: 20000", "leaderEnds: 2000000", "faults.leaderEnds"},
 	} {
 		content, err := os.ReadFile(exampleScenario)

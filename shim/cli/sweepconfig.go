@@ -32,6 +32,27 @@ var configured = map[string]struct {
 		time.Second},
 	"batchIdleMilliseconds": {"scaleUp", "batchIdle", time.Millisecond},
 	"batchMaxMilliseconds":  {"scaleUp", "batchMax", time.Millisecond},
+
+	"consolidation.leastSavingUsdPerHour": {"consolidation", "leastSaving", 0},
+	"consolidation.leastSavingPercent":    {"consolidation", "leastSavingPercent", 0},
+	"consolidation.usdPerDisturbedPod":    {"consolidation", "podDisruptionCost", 0},
+	"consolidation.paybackHours":          {"consolidation", "paybackHours", 0},
+	"consolidation.maxNodesAtOnce":        {"consolidation", "maxNodesAtOnce", 0},
+	"consolidation.maxPodsAtOnce":         {"consolidation", "maxPodsAtOnce", 0},
+	"consolidation.restSeconds":           {"consolidation", "replacementRest", time.Second},
+}
+
+// settingsOf calls `note` for each setting that is set; those of a message within go by its name and theirs.
+func settingsOf(message protoreflect.Message, prefix string,
+	note func(string, protoreflect.FieldDescriptor, protoreflect.Value)) {
+	message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if name := prefix + field.JSONName(); field.Message() != nil && !field.IsList() {
+			settingsOf(value.Message(), name+".", note)
+		} else {
+			note(name, field, value)
+		}
+		return true
+	})
 }
 
 func sortOutcomes(all []sweep.Outcome) {
@@ -53,11 +74,10 @@ func (a *sweepAnswer) configuration(s *sweep.Summary) string {
 	}
 	root := map[string]any{"apiVersion": config.APIVersion, "kind": config.Kind}
 	var others []string
-	request.GetScenario().GetSettings().ProtoReflect().Range(
-		func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-			name := field.JSONName()
+	settingsOf(request.GetScenario().GetSettings().ProtoReflect(), "",
+		func(name string, field protoreflect.FieldDescriptor, value protoreflect.Value) {
 			if s.Input == sweep.Everything && a.plan.Points[s.Best.Point].Get("settings."+name) == "" {
-				return true
+				return
 			}
 			switch key, known := configured[name]; {
 			case known:
@@ -66,12 +86,14 @@ func (a *sweepAnswer) configuration(s *sweep.Summary) string {
 				set(root, "slack", "extraCapacityMinRate", fmt.Sprintf("%d%%", value.Int()))
 			case name == "noScaleDown":
 				root["decisions"] = []string{config.ScaleUpDecision, config.SlackDecision}
+			case name == "replace":
+				root["decisions"] = []string{config.ScaleUpDecision, config.SlackDecision, config.ScaleDownDecision,
+					config.ReplaceDecision}
 			case name == "score":
 				others = append(others, scoreNote(string(field.Enum().Values().ByNumber(value.Enum()).Name())))
 			default:
 				others = append(others, fmt.Sprintf("settings.%s: %v", name, value))
 			}
-			return true
 		})
 	for _, v := range a.plan.Points[s.Best.Point] {
 		if !strings.HasPrefix(v.Path, "settings.") {

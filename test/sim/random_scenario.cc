@@ -94,6 +94,19 @@ SimWorkload RandomWorkload(int index, const std::vector<SimGroup>& groups, Rando
   return workload;
 }
 
+// Moves that cost little, so that there are some.
+void DrawReplacement(RandomStream* random, SimSettings* settings) {
+  settings->replace = random->Chance(400'000);
+  ReplacementPolicy& policy = settings->replacement;
+  policy.options.least_saving_percent = static_cast<double>(random->Between(0, 10));
+  policy.options.payback_hours = static_cast<double>(random->Between(1, 8));
+  policy.options.max_nodes_at_once = random->Between(1, 10);
+  policy.options.max_nodes_per_move = random->Between(1, 24);
+  policy.options.max_pods_at_once = random->Between(20, 200);
+  policy.prices.usd_per_pod = static_cast<double>(random->Between(0, 10)) / 10'000;
+  policy.rest_ms = random->Between(0, 60) * 60'000;
+}
+
 // Each is on in a sixth.
 void DrawFurtherFaults(RandomStream* random, SimFaults* faults) {
   const auto maybe = [&](int64_t low, int64_t high) {
@@ -145,6 +158,14 @@ SimFaults RandomFaults(RandomStream* random) {
   return faults;
 }
 
+std::string DescribeMoves(const ReplacementPolicy& policy) {
+  const ConsolidationOptions& options = policy.options;
+  return absl::StrCat("replace: saving ", options.least_saving_percent, " percent, payback ",
+                      options.payback_hours, " h, nodes ", options.max_nodes_at_once, " and ",
+                      options.max_nodes_per_move, ", pods ", options.max_pods_at_once, ", pod ",
+                      policy.prices.usd_per_pod, " USD, rest ", policy.rest_ms / 1000);
+}
+
 }  // namespace
 
 Scenario RandomScenario(uint64_t seed) {
@@ -175,6 +196,7 @@ Scenario RandomScenario(uint64_t seed) {
   settings.max_drain_parallelism = random.Between(1, settings.max_scale_down_parallelism);
   scenario.load_step_s = random.Between(1, 10) * 60;
   if (seed % 4 != 0) scenario.faults = RandomFaults(&random);
+  DrawReplacement(&random, &settings);
   return scenario;
 }
 
@@ -213,6 +235,7 @@ Scenario Shrink(Scenario scenario, const std::function<bool(const Scenario&)>& f
     return true;
   };
   try_one([](Scenario* s) { s->days = 1; });
+  try_one([](Scenario* s) { s->settings.replace = false; });
   for (size_t i = scenario.workloads.size(); i-- > 0;) {
     const auto at = static_cast<std::ptrdiff_t>(i);
     if (try_one([&](Scenario* s) { s->workloads.erase(s->workloads.begin() + at); })) continue;
@@ -258,6 +281,7 @@ std::string Describe(const Scenario& scenario) {
                   ", at once ", settings.max_scale_down_parallelism, " and ", settings.max_drain_parallelism,
                   ", after add ", settings.after_add_s, " delete ", settings.after_delete_s, ", slack ",
                   settings.slack_percent, ", batch ", settings.batch_idle_ms, " to ", settings.batch_max_ms,
+                  settings.replace ? absl::StrCat("\n", DescribeMoves(settings.replacement)) : "",
                   "\nfaults:");
   const SimFaults none;
   for (const SimFaultField& field : SimFaultFields()) {

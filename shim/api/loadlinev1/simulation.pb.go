@@ -902,7 +902,11 @@ type SimulatedSettings struct {
 	BatchIdleMilliseconds *int64 `protobuf:"varint,13,opt,name=batch_idle_milliseconds,json=batchIdleMilliseconds,proto3,oneof" json:"batch_idle_milliseconds,omitempty"`
 	BatchMaxMilliseconds  *int64 `protobuf:"varint,14,opt,name=batch_max_milliseconds,json=batchMaxMilliseconds,proto3,oneof" json:"batch_max_milliseconds,omitempty"`
 	// Room that is kept beside what pods request, as a share of that [10].
-	SlackPercent  *int64 `protobuf:"varint,15,opt,name=slack_percent,json=slackPercent,proto3,oneof" json:"slack_percent,omitempty"`
+	SlackPercent *int64 `protobuf:"varint,15,opt,name=slack_percent,json=slackPercent,proto3,oneof" json:"slack_percent,omitempty"`
+	// Decision REPLACE: nodes are replaced by cheaper ones. It needs nodes that go.
+	Replace bool `protobuf:"varint,16,opt,name=replace,proto3" json:"replace,omitempty"`
+	// With `replace`: which moves are wanted, as of a cluster that is not simulated.
+	Consolidation *ConsolidationPolicy `protobuf:"bytes,17,opt,name=consolidation,proto3" json:"consolidation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1040,6 +1044,20 @@ func (x *SimulatedSettings) GetSlackPercent() int64 {
 		return *x.SlackPercent
 	}
 	return 0
+}
+
+func (x *SimulatedSettings) GetReplace() bool {
+	if x != nil {
+		return x.Replace
+	}
+	return false
+}
+
+func (x *SimulatedSettings) GetConsolidation() *ConsolidationPolicy {
+	if x != nil {
+		return x.Consolidation
+	}
+	return nil
 }
 
 // What goes wrong, and how often: chances in a million.
@@ -1403,7 +1421,9 @@ type SimulateResponse struct {
 	// It counts cores and memory only, and parts of nodes.
 	BoundUsd float64 `protobuf:"fixed64,13,opt,name=bound_usd,json=boundUsd,proto3" json:"bound_usd,omitempty"`
 	// How loaded nodes were.
-	Load          *SimulatedLoad `protobuf:"bytes,14,opt,name=load,proto3" json:"load,omitempty"`
+	Load *SimulatedLoad `protobuf:"bytes,14,opt,name=load,proto3" json:"load,omitempty"`
+	// With SimulatedSettings.replace: what became of moves.
+	Moves         *SimulatedMoves `protobuf:"bytes,15,opt,name=moves,proto3" json:"moves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1536,6 +1556,75 @@ func (x *SimulateResponse) GetLoad() *SimulatedLoad {
 	return nil
 }
 
+func (x *SimulateResponse) GetMoves() *SimulatedMoves {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+// Moves that replace nodes by cheaper ones.
+type SimulatedMoves struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those that began; of these, those that were carried out, and those that were given up.
+	Begun         int64 `protobuf:"varint,1,opt,name=begun,proto3" json:"begun,omitempty"`
+	Done          int64 `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
+	GivenUp       int64 `protobuf:"varint,3,opt,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SimulatedMoves) Reset() {
+	*x = SimulatedMoves{}
+	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SimulatedMoves) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SimulatedMoves) ProtoMessage() {}
+
+func (x *SimulatedMoves) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SimulatedMoves.ProtoReflect.Descriptor instead.
+func (*SimulatedMoves) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SimulatedMoves) GetBegun() int64 {
+	if x != nil {
+		return x.Begun
+	}
+	return 0
+}
+
+func (x *SimulatedMoves) GetDone() int64 {
+	if x != nil {
+		return x.Done
+	}
+	return 0
+}
+
+func (x *SimulatedMoves) GetGivenUp() int64 {
+	if x != nil {
+		return x.GivenUp
+	}
+	return 0
+}
+
 // Limits over allocatable and numbers of nodes, over the moments of the series.
 type SimulatedLoad struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1552,7 +1641,7 @@ type SimulatedLoad struct {
 
 func (x *SimulatedLoad) Reset() {
 	*x = SimulatedLoad{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1564,7 +1653,7 @@ func (x *SimulatedLoad) String() string {
 func (*SimulatedLoad) ProtoMessage() {}
 
 func (x *SimulatedLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1666,7 @@ func (x *SimulatedLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedLoad.ProtoReflect.Descriptor instead.
 func (*SimulatedLoad) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SimulatedLoad) GetLimitsOverAllocatableCpuP99() float64 {
@@ -1626,7 +1715,7 @@ type SimulatedWaits struct {
 
 func (x *SimulatedWaits) Reset() {
 	*x = SimulatedWaits{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1638,7 +1727,7 @@ func (x *SimulatedWaits) String() string {
 func (*SimulatedWaits) ProtoMessage() {}
 
 func (x *SimulatedWaits) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,7 +1740,7 @@ func (x *SimulatedWaits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedWaits.ProtoReflect.Descriptor instead.
 func (*SimulatedWaits) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SimulatedWaits) GetPods() int64 {
@@ -1709,7 +1798,7 @@ type SimulatedWaitCount struct {
 
 func (x *SimulatedWaitCount) Reset() {
 	*x = SimulatedWaitCount{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1721,7 +1810,7 @@ func (x *SimulatedWaitCount) String() string {
 func (*SimulatedWaitCount) ProtoMessage() {}
 
 func (x *SimulatedWaitCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1734,7 +1823,7 @@ func (x *SimulatedWaitCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedWaitCount.ProtoReflect.Descriptor instead.
 func (*SimulatedWaitCount) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SimulatedWaitCount) GetAtMostSeconds() int64 {
@@ -1775,7 +1864,7 @@ type SimulatedMoment struct {
 
 func (x *SimulatedMoment) Reset() {
 	*x = SimulatedMoment{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1787,7 +1876,7 @@ func (x *SimulatedMoment) String() string {
 func (*SimulatedMoment) ProtoMessage() {}
 
 func (x *SimulatedMoment) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1800,7 +1889,7 @@ func (x *SimulatedMoment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedMoment.ProtoReflect.Descriptor instead.
 func (*SimulatedMoment) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SimulatedMoment) GetAtSeconds() int64 {
@@ -1877,7 +1966,7 @@ var File_loadline_v1_simulation_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\n" +
-	"\x1cloadline/v1/simulation.proto\x12\vloadline.v1\"l\n" +
+	"\x1cloadline/v1/simulation.proto\x12\vloadline.v1\x1a&loadline/v1/consolidation_policy.proto\"l\n" +
 	"\x0fSimulateRequest\x121\n" +
 	"\bscenario\x18\x01 \x01(\v2\x15.loadline.v1.ScenarioR\bscenario\x12\x12\n" +
 	"\x04days\x18\x02 \x01(\x03R\x04days\x12\x12\n" +
@@ -1960,7 +2049,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x10SimulatedArrival\x12\x1d\n" +
 	"\n" +
 	"at_seconds\x18\x01 \x01(\x03R\tatSeconds\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05count\"\x81\t\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"\xe3\t\n" +
 	"\x11SimulatedSettings\x12:\n" +
 	"\x05score\x18\x01 \x01(\x0e2$.loadline.v1.SimulatedSettings.ScoreR\x05score\x12!\n" +
 	"\fscan_seconds\x18\x02 \x01(\x03R\vscanSeconds\x128\n" +
@@ -1977,7 +2066,9 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x1bdelay_after_failure_seconds\x18\f \x01(\x03H\x05R\x18delayAfterFailureSeconds\x88\x01\x01\x12;\n" +
 	"\x17batch_idle_milliseconds\x18\r \x01(\x03H\x06R\x15batchIdleMilliseconds\x88\x01\x01\x129\n" +
 	"\x16batch_max_milliseconds\x18\x0e \x01(\x03H\aR\x14batchMaxMilliseconds\x88\x01\x01\x12(\n" +
-	"\rslack_percent\x18\x0f \x01(\x03H\bR\fslackPercent\x88\x01\x01\"X\n" +
+	"\rslack_percent\x18\x0f \x01(\x03H\bR\fslackPercent\x88\x01\x01\x12\x18\n" +
+	"\areplace\x18\x10 \x01(\bR\areplace\x12F\n" +
+	"\rconsolidation\x18\x11 \x01(\v2 .loadline.v1.ConsolidationPolicyR\rconsolidation\"X\n" +
 	"\x05Score\x12\x15\n" +
 	"\x11SCORE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fLEAST_ALLOCATED\x10\x01\x12\x12\n" +
@@ -2038,7 +2129,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"leaderEnds\x12,\n" +
 	"\x12leader_ends_acting\x18! \x01(\x03R\x10leaderEndsActing\x12,\n" +
 	"\x12failed_state_write\x18\" \x01(\x03R\x10failedStateWrite\x12:\n" +
-	"\x19leader_clock_milliseconds\x18# \x01(\x03R\x17leaderClockMilliseconds\"\xf6\x03\n" +
+	"\x19leader_clock_milliseconds\x18# \x01(\x03R\x17leaderClockMilliseconds\"\xa9\x04\n" +
 	"\x10SimulateResponse\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\x06R\x06digest\x12\x14\n" +
 	"\x05loops\x18\x02 \x01(\x03R\x05loops\x12\x10\n" +
@@ -2057,7 +2148,12 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x06series\x18\v \x03(\v2\x1c.loadline.v1.SimulatedMomentR\x06series\x12\x18\n" +
 	"\agrowths\x18\f \x01(\x03R\agrowths\x12\x1b\n" +
 	"\tbound_usd\x18\r \x01(\x01R\bboundUsd\x12.\n" +
-	"\x04load\x18\x0e \x01(\v2\x1a.loadline.v1.SimulatedLoadR\x04load\"\xdd\x01\n" +
+	"\x04load\x18\x0e \x01(\v2\x1a.loadline.v1.SimulatedLoadR\x04load\x121\n" +
+	"\x05moves\x18\x0f \x01(\v2\x1b.loadline.v1.SimulatedMovesR\x05moves\"U\n" +
+	"\x0eSimulatedMoves\x12\x14\n" +
+	"\x05begun\x18\x01 \x01(\x03R\x05begun\x12\x12\n" +
+	"\x04done\x18\x02 \x01(\x03R\x04done\x12\x19\n" +
+	"\bgiven_up\x18\x03 \x01(\x03R\agivenUp\"\xdd\x01\n" +
 	"\rSimulatedLoad\x12D\n" +
 	"\x1flimits_over_allocatable_cpu_p99\x18\x01 \x01(\x01R\x1blimitsOverAllocatableCpuP99\x12J\n" +
 	"\"limits_over_allocatable_memory_p99\x18\x02 \x01(\x01R\x1elimitsOverAllocatableMemoryP99\x12\x1d\n" +
@@ -2103,7 +2199,7 @@ func file_loadline_v1_simulation_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_simulation_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loadline_v1_simulation_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_loadline_v1_simulation_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_loadline_v1_simulation_proto_goTypes = []any{
 	(SimulatedWorkload_Kind)(0),  // 0: loadline.v1.SimulatedWorkload.Kind
 	(SimulatedSettings_Score)(0), // 1: loadline.v1.SimulatedSettings.Score
@@ -2117,10 +2213,12 @@ var file_loadline_v1_simulation_proto_goTypes = []any{
 	(*SimulatedSettings)(nil),    // 9: loadline.v1.SimulatedSettings
 	(*SimulatedFaults)(nil),      // 10: loadline.v1.SimulatedFaults
 	(*SimulateResponse)(nil),     // 11: loadline.v1.SimulateResponse
-	(*SimulatedLoad)(nil),        // 12: loadline.v1.SimulatedLoad
-	(*SimulatedWaits)(nil),       // 13: loadline.v1.SimulatedWaits
-	(*SimulatedWaitCount)(nil),   // 14: loadline.v1.SimulatedWaitCount
-	(*SimulatedMoment)(nil),      // 15: loadline.v1.SimulatedMoment
+	(*SimulatedMoves)(nil),       // 12: loadline.v1.SimulatedMoves
+	(*SimulatedLoad)(nil),        // 13: loadline.v1.SimulatedLoad
+	(*SimulatedWaits)(nil),       // 14: loadline.v1.SimulatedWaits
+	(*SimulatedWaitCount)(nil),   // 15: loadline.v1.SimulatedWaitCount
+	(*SimulatedMoment)(nil),      // 16: loadline.v1.SimulatedMoment
+	(*ConsolidationPolicy)(nil),  // 17: loadline.v1.ConsolidationPolicy
 }
 var file_loadline_v1_simulation_proto_depIdxs = []int32{
 	3,  // 0: loadline.v1.SimulateRequest.scenario:type_name -> loadline.v1.Scenario
@@ -2135,15 +2233,17 @@ var file_loadline_v1_simulation_proto_depIdxs = []int32{
 	8,  // 9: loadline.v1.SimulatedWorkload.arrivals:type_name -> loadline.v1.SimulatedArrival
 	5,  // 10: loadline.v1.SimulatedWorkload.pod_start_seconds:type_name -> loadline.v1.SecondsRange
 	1,  // 11: loadline.v1.SimulatedSettings.score:type_name -> loadline.v1.SimulatedSettings.Score
-	13, // 12: loadline.v1.SimulateResponse.waits:type_name -> loadline.v1.SimulatedWaits
-	15, // 13: loadline.v1.SimulateResponse.series:type_name -> loadline.v1.SimulatedMoment
-	12, // 14: loadline.v1.SimulateResponse.load:type_name -> loadline.v1.SimulatedLoad
-	14, // 15: loadline.v1.SimulatedWaits.histogram:type_name -> loadline.v1.SimulatedWaitCount
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	17, // 12: loadline.v1.SimulatedSettings.consolidation:type_name -> loadline.v1.ConsolidationPolicy
+	14, // 13: loadline.v1.SimulateResponse.waits:type_name -> loadline.v1.SimulatedWaits
+	16, // 14: loadline.v1.SimulateResponse.series:type_name -> loadline.v1.SimulatedMoment
+	13, // 15: loadline.v1.SimulateResponse.load:type_name -> loadline.v1.SimulatedLoad
+	12, // 16: loadline.v1.SimulateResponse.moves:type_name -> loadline.v1.SimulatedMoves
+	15, // 17: loadline.v1.SimulatedWaits.histogram:type_name -> loadline.v1.SimulatedWaitCount
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_simulation_proto_init() }
@@ -2151,6 +2251,7 @@ func file_loadline_v1_simulation_proto_init() {
 	if File_loadline_v1_simulation_proto != nil {
 		return
 	}
+	file_loadline_v1_consolidation_policy_proto_init()
 	file_loadline_v1_simulation_proto_msgTypes[4].OneofWrappers = []any{}
 	file_loadline_v1_simulation_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
@@ -2159,7 +2260,7 @@ func file_loadline_v1_simulation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_simulation_proto_rawDesc), len(file_loadline_v1_simulation_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

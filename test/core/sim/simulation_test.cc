@@ -282,16 +282,16 @@ class InvariantTest : public ::testing::Test {
 };
 
 TEST_F(InvariantTest, SeesGrowthBeyondTheMaximumAndWithoutNeed) {
-  checker_.Grows(0, 21, /*for_slack=*/0);
+  checker_.Grows(0, 21, /*for_slack=*/0, /*for_moves=*/0);
   EXPECT_THAT(checker_.violations(), ::testing::ElementsAre(HasSubstr("C1"), HasSubstr("C2")));
 }
 
 TEST_F(InvariantTest, SeesGrowthOfAGroupThatHasJustFailedTo) {
   world_.CreatePod(0);
-  checker_.Grows(0, 1, /*for_slack=*/0);
+  checker_.Grows(0, 1, /*for_slack=*/0, /*for_moves=*/0);
   checker_.Grew(0, CloudAnswer::kNoCapacity);
   world_.set_now_ms(299'000);
-  checker_.Grows(0, 1, /*for_slack=*/0);
+  checker_.Grows(0, 1, /*for_slack=*/0, /*for_moves=*/0);
   EXPECT_THAT(First(), HasSubstr("C4"));
 }
 
@@ -300,7 +300,7 @@ TEST_F(InvariantTest, SeesNodesThatGoWhileGroupsHaveJustGrown) {
   world_.set_now_ms(3'600'000);
   checker_.Grew(0, CloudAnswer::kDone);
   world_.set_now_ms(4'199'000);
-  checker_.StartsToGo(node, /*empty=*/true);
+  checker_.StartsToGo(node, /*empty=*/true, /*of_move=*/false);
   EXPECT_THAT(First(), HasSubstr("D11"));
 }
 
@@ -308,7 +308,7 @@ TEST_F(InvariantTest, SeesAnEmptyNodeThatHasPods) {
   const int32_t node = NodeThere();
   world_.Bind(world_.CreatePod(0), node);
   world_.set_now_ms(7'200'000);
-  checker_.StartsToGo(node, /*empty=*/true);
+  checker_.StartsToGo(node, /*empty=*/true, /*of_move=*/false);
   EXPECT_THAT(First(), HasSubstr("D8"));
 }
 
@@ -347,9 +347,9 @@ TEST_F(InvariantTest, SeesAMachineWithANodeGivenUpAsLate) {
 
 TEST_F(InvariantTest, SeesANodeThatGoesTwiceOrTooEarly) {
   const int32_t node = NodeThere();
-  checker_.StartsToGo(node, /*empty=*/true);
+  checker_.StartsToGo(node, /*empty=*/true, /*of_move=*/false);
   EXPECT_THAT(First(), HasSubstr("D7"));
-  checker_.StartsToGo(node, /*empty=*/true);
+  checker_.StartsToGo(node, /*empty=*/true, /*of_move=*/false);
   EXPECT_THAT(checker_.violations(), ::testing::Contains(HasSubstr("D10")));
 }
 

@@ -30,6 +30,8 @@ type Settings struct {
 	SlackPercent int64
 	// Threshold of utilization above which no node goes.
 	Threshold float64
+	// Replace nodes by cheaper ones.
+	Replace bool
 }
 
 // LoadlineWith returns Loadline with these settings.
@@ -38,11 +40,15 @@ func LoadlineWith(name string, s Settings) *Contestant {
 	if s.SlackPercent == 0 {
 		decisions = "--decisions=scale-up,scale-down"
 	}
+	if s.Replace {
+		decisions += ",replace"
+	}
 	c := Loadline(name, decisions, fmt.Sprintf("--extra-capacity-min-rate=%d%%", s.SlackPercent),
 		fmt.Sprintf("--scale-down-utilization-threshold=%v", s.Threshold))
 	ten := int64(10)
 	c.Simulated = &loadlinev1.SimulatedSettings{ScanSeconds: 1, UtilizationThreshold: &s.Threshold,
-		UnneededSeconds: &ten, DelayAfterAddSeconds: &ten, SlackPercent: &s.SlackPercent}
+		UnneededSeconds: &ten, DelayAfterAddSeconds: &ten, SlackPercent: &s.SlackPercent, Replace: s.Replace,
+		Consolidation: &loadlinev1.ConsolidationPolicy{RestSeconds: new(int32(30))}}
 	return c
 }
 

@@ -60,6 +60,7 @@ var known = map[string]race.Settings{
 	"loadline":          {SlackPercent: 10, Threshold: 0.5},
 	"loadline-no-slack": {Threshold: 0.5},
 	"loadline-tight":    {Threshold: 0.99},
+	"loadline-replace":  {Threshold: 0.5, Replace: true},
 }
 
 func names() []string { return append(slices.Sorted(maps.Keys(known)), karpenter) }

