@@ -160,7 +160,7 @@ profiles:
   plugins:
     multiPoint:
       enabled: [{name: NodeResourcesLimitAware, weight: 1}]
-      disabled: [{name: DynamicResources}] # wants informers that run
+      disabled: [{name: DynamicResources}, {name: VolumeBinding}] # want informers that run, and PreFilter
   pluginConfig:
   - name: NodeResourcesLimitAware
     args: {engineAddress: %q}
