@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Renews all dependencies: Go modules, Kubernetes and its parts within their minor, and the Debian packages of the C++
-# side, whose versions go to tools/packages.txt. `git diff` shows what became of it; make lint and make test tell what it
-# is worth.
+# side, whose versions go to tools/packages.txt. `git diff` shows what became of it; make lint and make test tell what
+# it is worth.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

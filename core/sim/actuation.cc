@@ -33,7 +33,8 @@ CloudAnswer Actuation::DeleteLate(int32_t machine) {
 
 Actuation::Progress Actuation::TakeProgress() { return std::exchange(progress_, {}); }
 
-void Actuation::Forget() {
+void Actuation::Forget(int64_t clock_ms) {
+  clock_ms_ = clock_ms;
   going_.clear();
   under_way_.clear();
   acknowledged_.clear();
@@ -90,7 +91,7 @@ void Actuation::DeleteMachine(Going* going) {
   const int32_t node = going->node;
   const int32_t machine = world_.node(node).machine;
   observer_.Deletes(machine, /*late=*/false);
-  world_.SetAsked(node, world_.now_ms());
+  world_.SetAsked(node, std::max<int64_t>(0, world_.now_ms() + clock_ms_));
   switch (cloud_.Delete(machine)) {
     case CloudAnswer::kDone:
     case CloudAnswer::kRefused:  // it is on its way out already: the node goes without us

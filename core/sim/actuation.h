@@ -59,8 +59,8 @@ class Actuation {
   void Release(int32_t node);
   // Upon kActuate.
   void Step(int32_t node);
-  // The process has ended: all that it was about is forgotten.
-  void Forget();
+  // The process has ended: all that it was about is forgotten. The clock of the next one is ahead by so much.
+  void Forget(int64_t clock_ms);
 
   // Nodes go, and have not been taken by the cloud yet.
   const std::vector<int32_t>& under_way() const { return under_way_; }
@@ -94,6 +94,7 @@ class Actuation {
   std::vector<int32_t> under_way_;  // the nodes of going_
   absl::flat_hash_set<int32_t> acknowledged_;
   Progress progress_;
+  int64_t clock_ms_ = 0;
 };
 
 }  // namespace loadline

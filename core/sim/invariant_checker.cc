@@ -271,8 +271,7 @@ bool InvariantChecker::IsLeftBehind(const Going& going) const {
 
 // One that the cloud has said to delete long ago, and has not, holds up nobody.
 bool InvariantChecker::IsUnderWay(const Going& going) const {
-  // Marks have the time in full seconds, by the clock of whoever made them.
-  const int64_t patience_ms = kDeletionPatienceMs - 2 * world_.scenario().faults.leader_clock_ms - 1'000;
+  const int64_t patience_ms = kDeletionPatienceMs - 1'000;  // marks have the time in full seconds
   const bool stuck = going.deleted_ms >= 0 && world_.now_ms() - going.deleted_ms >= patience_ms;
   return !going.abandoned && !stuck;
 }

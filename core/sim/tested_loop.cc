@@ -138,7 +138,7 @@ void TestedLoop::BecomeLeader() {
   leader_ = std::make_unique<Leader>();
   const int64_t clock_ms = world_.scenario().faults.leader_clock_ms;
   leader_->clock_ms = chance_.Between(-clock_ms, clock_ms);
-  actuation_.Forget();
+  actuation_.Forget(leader_->clock_ms);
   if (absl::StatusOr<LoopMemory> memory = DecodeLoopMemory(kept_); memory.ok()) {
     leader_->memory = *std::move(memory);
   }

@@ -40,7 +40,7 @@ struct SimNode {
   bool ready = false;
   bool devices = true;     // they are offered
   bool tainted = false;    // to be deleted
-  int64_t asked_ms = -1;   // when the cloud was asked for that, as the node is marked; -1: it was not
+  int64_t asked_ms = -1;   // when the cloud was asked for that, as its mark says; -1: it was not
   bool reclaimed = false;  // the cloud has said that it takes it back
   int32_t flaps = 0;       // how often it still becomes ready, or not
   std::vector<int32_t> pods;

@@ -221,7 +221,7 @@ func (b *bench) TemplateNode(context.Context, string) (*v1.Node, error) { return
 
 func (b *bench) NodePrice(context.Context, *v1.Node) (*float64, error) { return nil, nil }
 
-func (b *bench) Deleting(context.Context, string, string) (bool, error) { return false, nil }
+func (b *bench) Deleting(context.Context, string) (map[string]bool, error) { return nil, nil }
 
 func (b *bench) DeleteNodes(ctx context.Context, _ string, nodes []*v1.Node) error {
 	b.mu.Lock()

@@ -193,7 +193,7 @@ func (s *sky) DecreaseTargetSize(_ context.Context, id string, from, delta int) 
 	return nil
 }
 
-func (s *sky) Deleting(context.Context, string, string) (bool, error) { return false, nil }
+func (s *sky) Deleting(context.Context, string) (map[string]bool, error) { return nil, nil }
 
 func (s *sky) DeleteNodes(_ context.Context, id string, nodes []*v1.Node) error {
 	s.mu.Lock()

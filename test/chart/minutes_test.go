@@ -234,8 +234,8 @@ func (m *minutes) bill() {
 	}
 }
 
-// startStock starts the cluster's own scheduler with its leader election, and with a configuration that asks the extender
-// or with none.
+// startStock starts the cluster's own scheduler with its leader election, and with a configuration that asks the
+// extender or with none.
 func (m *minutes) startStock(config []byte) {
 	m.t.Helper()
 	site := harness.Site{}
@@ -308,7 +308,8 @@ func (m *minutes) rolled(name string) {
 			m.t.Fatalf("%s: %v; %v", name, err, m.runner.Err())
 		}
 		s := d.Status
-		if want := *d.Spec.Replicas; s.ObservedGeneration == d.Generation && s.Replicas == want && s.UpdatedReplicas == want &&
+		want := *d.Spec.Replicas
+		if s.ObservedGeneration == d.Generation && s.Replicas == want && s.UpdatedReplicas == want &&
 			s.AvailableReplicas == want {
 			return
 		}

@@ -44,8 +44,8 @@ func everyObject(t *testing.T, ctx context.Context, client kubernetes.Interface,
 	}
 }
 
-// traces returns all objects by which one could tell that Loadline was there, but for the namespace of the release, which
-// Helm leaves.
+// traces returns all objects by which one could tell that Loadline was there, but for the namespace of the release,
+// which Helm leaves.
 func traces(t *testing.T, ctx context.Context, client kubernetes.Interface) (names []string) {
 	t.Helper()
 	everyObject(t, ctx, client, func(kind string, o *unstructured.Unstructured) {

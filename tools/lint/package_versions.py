@@ -41,8 +41,8 @@ def problems(wanted, installed):
         if name not in installed:
             found.append(f"{name} is not installed: make deps")
         elif version not in ("any", installed[name]):
-            found.append(f"{name} {installed[name]} is installed, but {version} was tested. Run make test, then make renew"
-                         " writes the version down")
+            found.append(f"{name} {installed[name]} is installed, but {version} was tested."
+                         " Run make test, then make renew writes the version down")
     return found
 
 

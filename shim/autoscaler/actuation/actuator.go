@@ -24,8 +24,8 @@ import (
 // Unavailable and Canceled nobody knows whether they go.
 type Cloud interface {
 	DeleteNodes(ctx context.Context, group string, nodes []*v1.Node) error
-	// Deleting says whether the machine of a node is being deleted, as the cloud lists it now.
-	Deleting(ctx context.Context, group, providerID string) (bool, error)
+	// Deleting returns the machines of a group that are being deleted, by provider id, as the cloud lists them now.
+	Deleting(ctx context.Context, group string) (map[string]bool, error)
 }
 
 // Hooks hear of what happens, for metrics. They must not block; each may be nil.

@@ -26,6 +26,7 @@ func (a *Actuator) send(ctx context.Context, group string, nodes []*deletion) {
 	if ctx.Err() != nil {
 		return // nobody knows whether the cloud has heard: the next leader finds out
 	}
+	var back []*deletion
 	for _, d := range nodes {
 		switch {
 		case d.err == nil:
@@ -36,9 +37,10 @@ func (a *Actuator) send(ctx context.Context, group string, nodes []*deletion) {
 				"nobody knows whether the cloud deletes the node: "+d.err.Error())
 			a.end(d, d.result, d.err)
 		default:
-			a.giveBack(d)
+			back = append(back, d)
 		}
 	}
+	a.giveBack(back)
 }
 
 // markAllDeleting notes on nodes that the cloud is about to be asked, and returns those on which it could. The others

@@ -35,11 +35,12 @@ type world struct {
 	events *record.FakeRecorder
 	term   int64
 
-	taintFails      []string // nodes whose change is refused
-	cloudFails      []string // nodes that the cloud does not delete
-	cloudError      error    // its answer then; nil: a plain one
-	deletedByOthers []string // provider ids
-	listError       error
+	taintFails      []string         // nodes whose change is refused
+	cloudFails      []string         // nodes that the cloud does not delete
+	cloudError      error            // its answer then; nil: a plain one
+	deletedByOthers map[string]bool  // by provider id
+	listError       error            // of the list that tells of them
+	listed          int              // how often that was asked for
 	answers         map[string]error // by pod: the answer to an eviction
 	patchCost       time.Duration    // of one change of a node
 	conflicts       int              // changes of nodes that are refused because somebody was faster
@@ -172,10 +173,11 @@ func (w *world) DeleteNodes(_ context.Context, _ string, nodes []*v1.Node) error
 }
 
 // Deleting is the cloud's list.
-func (w *world) Deleting(_ context.Context, _, providerID string) (bool, error) {
+func (w *world) Deleting(context.Context, string) (map[string]bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Contains(w.deletedByOthers, providerID), w.listError
+	w.listed++
+	return w.deletedByOthers, w.listError
 }
 
 func testOptions() Options {

@@ -303,12 +303,16 @@ func (c *Client) instances(ctx context.Context, group string) (instances []Insta
 	return instances, err
 }
 
-// Deleting says whether a machine of a group is being deleted, as the cloud lists it now.
-func (c *Client) Deleting(ctx context.Context, group, providerID string) (bool, error) {
+// Deleting returns the machines of a group that are being deleted, by provider id, as the cloud lists them now.
+func (c *Client) Deleting(ctx context.Context, group string) (map[string]bool, error) {
 	instances, err := c.instances(ctx, group)
-	return slices.ContainsFunc(instances, func(i Instance) bool {
-		return i.ProviderID == providerID && i.State == externalgrpc.InstanceState_INSTANCE_DELETING
-	}), err
+	deleting := map[string]bool{}
+	for _, i := range instances {
+		if i.State == externalgrpc.InstanceState_INSTANCE_DELETING {
+			deleting[i.ProviderID] = true
+		}
+	}
+	return deleting, err
 }
 
 func (c *Client) target(ctx context.Context, group string) (target int, err error) {

@@ -324,7 +324,13 @@ func TestManyGroups(t *testing.T) {
 		groups[42].Instances[0].ProviderID != "sim://g42" {
 		t.Fatalf("%d groups, error %v", len(groups), err)
 	}
+	if deleting, err := client.Deleting(t.Context(), "g3"); err != nil || len(deleting) != 1 || !deleting["sim://g3"] {
+		t.Errorf("deleting %v, error %v", deleting, err)
+	}
 	server.broken = "g57"
+	if _, err := client.Deleting(t.Context(), "g57"); err == nil {
+		t.Error("a list that fails is no list")
+	}
 	if _, err := client.Groups(t.Context(), nil); err == nil ||
 		!strings.Contains(err.Error(), "NodeGroupNodes of g57") {
 		t.Errorf("error %v", err)
