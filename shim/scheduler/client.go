@@ -105,7 +105,9 @@ func (c *client) rawScores(ctx context.Context, pod *v1.Pod, policy *loadlinev1.
 		return nil, reasonBreakerOpen, nil
 	}
 	kind := view.Kind{Pod: string(view.SignPod(pod)), Policy: policy}
+	asked := false
 	scores, err := c.cycles.RawScores(cycle, kind, func(changes *loadlinev1.Changes, slots []int32) ([]int64, error) {
+		asked = true
 		defer observeSince(engineSeconds, time.Now())
 		answer, err := c.scorer.Score(ctx, &loadlinev1.ScoreRequest{Changes: changes, Slots: slots,
 			Pod: view.TrimIncomingPod(pod), Policy: policy, Raw: true})
@@ -114,8 +116,11 @@ func (c *client) rawScores(ctx context.Context, pod *v1.Pod, policy *loadlinev1.
 		}
 		return answer.GetRawScores(), err
 	})
-	if errors.Is(err, view.ErrSyncing) {
+	switch {
+	case errors.Is(err, view.ErrSyncing):
 		return nil, reasonSyncing, nil // the background tells the breaker
+	case err == nil && !asked:
+		return scores, "", nil // all was known, which says nothing of the engine
 	}
 	why := c.note(err)
 	if why == "" && scores == nil {

@@ -187,6 +187,32 @@ func TestBreakerStopsAskingADeadEngine(t *testing.T) {
 	}
 }
 
+// A cycle whose scores are all known does not ask: it says nothing of the engine, neither before the breaker is open
+// nor after.
+func TestKnownScoresDoNotCloseTheBreaker(t *testing.T) {
+	f := newFixture(t, `{}`)
+	known := pod()
+	knownCycle := func() {
+		f.pod = known
+		defer func() { f.pod = nil }()
+		f.cycle()
+	}
+	knownCycle()
+	f.engine.answerWith(failing(status.Error(codes.DeadlineExceeded, "late")))
+	before := len(f.engine.asked)
+	for range 20 {
+		f.cycle()
+		knownCycle()
+	}
+	if asked := len(f.engine.asked) - before; asked != breaker.Failures {
+		t.Errorf("20 cycles for new pods asked %d times, want %d", asked, breaker.Failures)
+	}
+	f.clock.time = f.clock.time.Add(time.Second)
+	if knownCycle(); f.plugin.client.breaker.Allow() {
+		t.Error("known scores closed the breaker")
+	}
+}
+
 // A restarted engine refuses once and then gets everything: no failure of the engine.
 // Invariant F4.
 func TestRefusalIsAnsweredWithAFullList(t *testing.T) {
