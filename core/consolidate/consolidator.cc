@@ -31,6 +31,29 @@ uint64_t FingerprintOf(const ConsolidationProblem& problem, const ConsolidationO
   return builder.Finish();
 }
 
+// What decides, beside ages and the time, what a plan is.
+uint64_t FingerprintOfQuestion(const ConsolidationProblem& problem, const ConsolidationOptions& options) {
+  FingerprintBuilder builder;
+  builder.Add(std::bit_cast<int64_t>(FingerprintOf(problem, options)));
+  builder.Add(std::bit_cast<int64_t>(problem.cluster->fingerprint()));
+  for (const ConsolidationGroup& group : problem.groups) builder.Add(group.current_nodes);
+  for (const ConsolidationNode& node : problem.nodes) {
+    builder.Add(IndexOf(node.slot));
+    builder.Add(node.group);
+    builder.Add(std::bit_cast<int64_t>(node.usd_per_hour.value_or(-1)));
+    builder.Add(node.may_go);
+    for (const LeavingPod& pod : node.pods) {
+      builder.Add(pod.position * 2 + pod.placeholder);
+      builder.Add(pod.budget);
+      builder.Add(std::bit_cast<int64_t>(pod.usd));
+    }
+  }
+  for (const int64_t budget : problem.budgets) builder.Add(budget);
+  builder.Add(static_cast<int64_t>(problem.placeholders.size()));
+  builder.Add(problem.max_nodes.value_or(-1));
+  return builder.Finish();
+}
+
 ConsolidationBill BillOf(const ConsolidationProblem& problem, const CostBound& bound) {
   ConsolidationBill bill;
   for (const ConsolidationNode& node : problem.nodes) {
@@ -125,6 +148,11 @@ absl::string_view AdviceOf(KeepReason reason) {
   return "";
 }
 
+bool Consolidator::Due(const ConsolidationProblem& problem, const ConsolidationOptions& options) const {
+  return !next_s_.has_value() || problem.now_s >= *next_s_ ||
+         FingerprintOfQuestion(problem, options) != asked_;
+}
+
 ConsolidationPlan Consolidator::Plan(Snapshot* snapshot, const ConsolidationProblem& problem,
                                      const ConsolidationOptions& options, WorkBudget* budget) {
   const uint64_t groups = FingerprintOf(problem, options);
@@ -169,6 +197,11 @@ ConsolidationPlan Consolidator::Plan(Snapshot* snapshot, const ConsolidationProb
     return problem.cluster->name(a.slot) < problem.cluster->name(b.slot);
   });
   plan.cut_short_by = budget->end();
+  asked_ = FingerprintOfQuestion(problem, options);
+  bill_ = plan.bill;
+  next_s_ = problem.now_s + (budget->ended() ? 0 : options.retry_s);
+  for (const auto& [name, tried] : tried_) next_s_ = std::min(*next_s_, tried.until_s);
+  next_s_ = std::max(*next_s_, problem.now_s + 1);
   return plan;
 }
 

@@ -2,6 +2,9 @@
 #ifndef LOADLINE_CORE_CONSOLIDATE_CONSOLIDATOR_H_
 #define LOADLINE_CORE_CONSOLIDATE_CONSOLIDATOR_H_
 
+#include <cstdint>
+#include <optional>
+
 #include "core/base/work_budget.h"
 #include "core/cluster/snapshot.h"
 #include "core/consolidate/consolidation.h"
@@ -19,13 +22,24 @@ class Consolidator {
   ConsolidationPlan Plan(Snapshot* snapshot, const ConsolidationProblem& problem,
                          const ConsolidationOptions& options, WorkBudget* budget);
 
+  // Whether Plan() may answer something new: at the last call the question was another one, ages and the time
+  // aside, or its budget ended, or what was tried in vain then is due again. Cost: O(nodes).
+  bool Due(const ConsolidationProblem& problem, const ConsolidationOptions& options) const;
+  // When what was tried in vain is due again, in seconds since 1970; nullopt: nothing was asked.
+  std::optional<int64_t> next_s() const { return next_s_; }
+  // Of the last plan.
+  const ConsolidationBill& bill() const { return bill_; }
+
   // Forgets what was tried.
-  void Forget() { tried_.clear(); }
+  void Forget() { *this = Consolidator(); }
   const TriedNodes& tried() const { return tried_; }
 
  private:
   TriedNodes tried_;     // one for each node at most
   uint64_t groups_ = 0;  // a hash of groups and options that it was tried with
+  uint64_t asked_ = 0;   // a hash of the last question
+  std::optional<int64_t> next_s_;
+  ConsolidationBill bill_;
 };
 
 }  // namespace loadline

@@ -5,12 +5,14 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/consolidate/as_scheduled.h"
 #include "core/consolidate/net_moves.h"
 
 namespace loadline {
@@ -21,7 +23,14 @@ constexpr int kMostTries = 4;
 class MoveOrder {
  public:
   MoveOrder(Board* board, const std::vector<MadeMove>& made)
-      : board_(*board), net_(NetMovesOf(*board, made)) {}
+      : board_(*board),
+        net_(NetMovesOf(*board, made)),
+        places_(board->movers().size(), kNoTarget),
+        leaves_(static_cast<size_t>(board->snapshot().node_end())) {
+    for (const NetMove& net : net_) {
+      for (const NodeIndex node : net.remove) leaves_[IndexOf(node)] = true;
+    }
+  }
 
   std::vector<ConsolidationMove> Order() {
     std::vector<size_t> found(net_.size());
@@ -60,8 +69,7 @@ class MoveOrder {
       group_nodes_.push_back(group.current_nodes);
     node_count_ = board_.problem().cluster->node_count();
     last_number_.clear();
-    number_.clear();
-    copies_.clear();
+    brought_.clear();
     move_of_.assign(net_.size(), 0);
     board_.snapshot().Fork();
     FollowAll(wanted);
@@ -143,14 +151,13 @@ class MoveOrder {
     Snapshot& snapshot = board_.snapshot();
     snapshot.Fork();
     for (const NodeIndex node : net->remove) snapshot.RemoveNode(node);
-    std::map<NodeIndex, NodeIndex> copies;
-    for (const NodeIndex node : net->add) copies[node] = AddCopy(board_.node(node).group);
-    if (!PlaceAll(*net, copies)) {
+    copies_.clear();
+    for (const NodeIndex node : net->add) copies_[node] = AddCopy(board_.node(node).group);
+    if (!PlaceAll(*net)) {
       snapshot.Revert();
       return false;
     }
     snapshot.Commit();
-    copies_.insert(copies.begin(), copies.end());
     net->done = true;
     move_of_[static_cast<size_t>(net - net_.data())] = moves_.size();
     for (const NodeIndex node : net->add) ++group_nodes_[static_cast<size_t>(board_.node(node).group)];
@@ -168,32 +175,12 @@ class MoveOrder {
     return copy;
   }
 
-  // Pods that do not fit at first may fit once others are there.
-  bool PlaceAll(const NetMove& net, const std::map<NodeIndex, NodeIndex>& copies) {
-    std::vector<int32_t> waiting = net.movers;
-    while (!waiting.empty()) {
-      std::vector<int32_t> later;
-      for (const int32_t number : waiting) {
-        const Mover& mover = board_.movers()[static_cast<size_t>(number)];
-        NodeIndex to = mover.node;
-        if (board_.node(to).is_new) {
-          const auto own = copies.find(to);
-          to = own != copies.end() ? own->second : copies_.at(to);
-        }
-        PodFit& fit = board_.fit(mover.kind);
-        if (!board_.snapshot().Contains(to)) return false;
-        fit.Refresh(board_.work());
-        if (!fit.Fits(to)) {
-          later.push_back(number);
-          continue;
-        }
-        const MoverKind& kind = board_.kinds()[static_cast<size_t>(mover.kind)];
-        board_.snapshot().PlacePod(to, kind.shape, kind.by_name ? mover.name : "",
-                                   kind.by_name ? mover.uid : "");
-      }
-      if (later.size() == waiting.size()) return false;
-      waiting = std::move(later);
-    }
+  bool PlaceAll(const NetMove& net) {
+    std::vector<int32_t> movers = net.movers;
+    std::sort(movers.begin(), movers.end());
+    std::vector<NodeIndex> places;
+    if (!PlaceAsScheduled(&board_, movers, leaves_, &places)) return false;
+    for (size_t i = 0; i < movers.size(); ++i) places_[static_cast<size_t>(movers[i])] = places[i];
     return true;
   }
 
@@ -208,24 +195,24 @@ class MoveOrder {
       int32_t& last = last_number_[group];
       move.add.push_back({group, static_cast<int64_t>(nodes.size())});
       move.first_number.push_back(last + 1);
-      for (const NodeIndex node : nodes) number_[node] = ++last;
+      for (const NodeIndex node : nodes)
+        brought_[copies_.at(node)] = {{Slot{-1}, group, ++last}, moves_.size() - 1};
     }
+    std::set<size_t>& after = after_.emplace_back();
+    for (const int32_t before : net.after) after.insert(move_of_[static_cast<size_t>(before)]);
     for (const int32_t number : net.movers) {
       const Mover& mover = board_.movers()[static_cast<size_t>(number)];
-      MoveTarget to;
-      if (board_.node(mover.node).is_new) {
-        to.group = board_.node(mover.node).group;
-        to.number = number_.at(mover.node);
-      } else {
-        to.slot = snapshot.slot(mover.node);
+      const NodeIndex place = places_[static_cast<size_t>(number)];
+      MoveTarget to{snapshot.slot(place)};
+      if (const auto brought = brought_.find(place); brought != brought_.end()) {
+        to = brought->second.as;
+        if (brought->second.move + 1 < moves_.size()) after.insert(brought->second.move);
       }
       move.pods.push_back({SlotOf(mover.home), mover.pod.position, mover.pod.placeholder, to});
     }
     std::sort(move.pods.begin(), move.pods.end(), [](const PodTransfer& a, const PodTransfer& b) {
       return std::tie(a.from, a.placeholder, a.position) < std::tie(b.from, b.placeholder, b.position);
     });
-    std::set<size_t>& after = after_.emplace_back();
-    for (const int32_t before : net.after) after.insert(move_of_[static_cast<size_t>(before)]);
     move.saves = net.saves;
     move.disturbance = net.disturbance;
     move.disrupted = net.disrupted;
@@ -277,12 +264,18 @@ class MoveOrder {
 
   Board& board_;
   std::vector<NetMove> net_;
-  std::map<NodeIndex, NodeIndex> copies_;  // of new nodes, as they are made again
+  std::map<NodeIndex, NodeIndex> copies_;  // of the new nodes of a move, as it is made again
   int64_t copied_ = 0;
   std::vector<int64_t> group_nodes_;
   int64_t node_count_ = 0;
   std::map<int32_t, int32_t> last_number_;  // by group
-  std::map<NodeIndex, int32_t> number_;
+  struct Brought {
+    MoveTarget as;
+    size_t move = 0;  // of those that are told
+  };
+  std::map<NodeIndex, Brought> brought_;           // by copy
+  std::vector<NodeIndex> places_;                  // by mover, as its move was made
+  std::vector<bool> leaves_;                       // by node: it goes with some move
   std::vector<size_t> move_of_;                    // by net move: its number among those that are told
   std::vector<std::set<size_t>> after_;            // by move: those before it
   std::vector<std::map<int32_t, int64_t>> takes_;  // by move: of budgets

@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include "core/consolidate/as_scheduled.h"
+
 namespace loadline {
 namespace {
 
@@ -81,7 +83,35 @@ TrialEnd Trial::Arrange(const std::vector<NodeIndex>& go, bool may_add) {
   }
   const MoveTerms terms = TermsOf(go);
   if (terms.saves() <= kCent) return TrialEnd::kNotCheaper;
-  return Pays(terms, board_.options()) ? TrialEnd::kMade : TrialEnd::kSavesTooLittle;
+  if (!Pays(terms, board_.options())) return TrialEnd::kSavesTooLittle;
+  return PutAsScheduled(go) ? TrialEnd::kMade : TrialEnd::kNoPlace;
+}
+
+// With the same new nodes, but pods go where a scheduler puts them. Whether all have a place.
+bool Trial::PutAsScheduled(const std::vector<NodeIndex>& go) {
+  std::vector<int32_t> groups, movers;
+  for (const NodeIndex node : added_) groups.push_back(board_.node(node).group);
+  Undo(go);
+  board_.snapshot().Fork();
+  for (const NodeIndex node : go) {
+    board_.snapshot().RemoveNode(node);
+    board_.room().Read(node);
+  }
+  added_.clear();
+  added_of_.assign(added_of_.size(), 0);
+  for (const int32_t group : groups) Bring(group);
+  std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.mover < b.mover; });
+  for (Place& place : places_) {
+    place.to = kNoTarget;
+    movers.push_back(place.mover);
+  }
+  std::vector<NodeIndex> nodes;
+  if (!PlaceAsScheduled(&board_, movers, {}, &nodes)) return false;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    places_[i].to = nodes[i];
+    board_.room().Read(nodes[i]);
+  }
+  return true;
 }
 
 bool Trial::WithinLimits(const std::vector<NodeIndex>& go) const {

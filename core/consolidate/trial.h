@@ -60,6 +60,7 @@ class Trial {
   bool WithinLimits(const std::vector<NodeIndex>& go) const;
   void TakeOff(const std::vector<NodeIndex>& go);
   bool UseRoom();
+  bool PutAsScheduled(const std::vector<NodeIndex>& go);
   std::optional<NodeIndex> FindRoom(int32_t kind);
   TrialEnd AddNodes(double most_cost);
   bool PackRest(double most_cost);

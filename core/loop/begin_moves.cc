@@ -148,6 +148,10 @@ void BeginMoves(const LoopProblem& problem, const std::vector<GroupCounts>& coun
   options.max_nodes_per_move = std::min(options.max_nodes_per_move, options.max_nodes_at_once);
   options.surge_hours = static_cast<double>(problem.replacement.surge_ms) / 3'600'000;
   options.fit = problem.scale_down.fit;
+  if (!consolidator->Due(question.problem, options)) {
+    plan->replacement.bill = consolidator->bill();
+    return;
+  }
   const ConsolidationPlan found = consolidator->Plan(snapshot, question.problem, options, budget);
   plan->replacement.bill = found.bill;
   plan->replacement.goes_on = found.cut_short_by != BudgetEnd::kNotEnded;

@@ -30,8 +30,7 @@ namespace loadline {
 // has the bytes of the memory as they were last written, and the marks of nodes.
 //
 // A loop before which nothing has changed since one that did nothing, and no timer has ended, would do
-// nothing: it is not run, unless SimSettings::run_every_loop. Where nodes are replaced it might begin a move,
-// which pays by the age of nodes; that move begins with the next loop that is run.
+// nothing: it is not run, unless SimSettings::run_every_loop.
 class TestedLoop {
  public:
   // All outlive it.

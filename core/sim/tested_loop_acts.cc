@@ -116,8 +116,7 @@ void TestedLoop::NoteNextTime() {
   if (plan_.batch_wait_ms.has_value()) note_ms(NowMs() + *plan_.batch_wait_ms);
   if (!problem_.decisions.replace) return;
   NoteTimesOfMoves(problem_.replacement, leader_->memory, note_ms);
-  // What was tried in vain is tried again.
-  for (const auto& [name, tried] : leader_->consolidator.tried()) note_ms(tried.until_s * 1000);
+  if (const std::optional<int64_t> next_s = leader_->consolidator.next_s()) note_ms(*next_s * 1000);
 }
 
 }  // namespace loadline

@@ -103,6 +103,22 @@ TEST(ConsolidatorTest, TwoSmallNodesGiveWayToABigOne) {
   EXPECT_EQ(plan.moves[0].pods[0].to, (MoveTarget{Slot{-1}, 1, 1}));
 }
 
+// The large pod fits on the first node and the small ones on the second. A scheduler that spreads may put the small ones
+// on the first node before the large one comes, so that nothing goes until there is room for that as well.
+TEST(ConsolidatorTest, PodsFitInAnyOrderWhereASchedulerPutsThem) {
+  ConsolidationOptions options = Eager();
+  options.mode = ConsolidationMode::kRemove;
+  for (const int pods : {5, 4, 3}) {
+    ModelCluster model = TwoTypes();
+    model.apps.push_back({1500, 1000});
+    AddNode(&model, 1, pods, /*may_go=*/false);
+    AddNode(&model, 0, 2, /*may_go=*/false);
+    AddNode(&model, 1, 2);
+    model.nodes.back().pods.push_back({"large", 1});
+    EXPECT_EQ(PlanOf(model, options).moves.size(), pods == 3 ? 1U : 0U) << pods << " pods";
+  }
+}
+
 TEST(ConsolidatorTest, RemoveAddsNoNodes) {
   ModelCluster model = TwoTypes();
   AddNode(&model, 0, 4);

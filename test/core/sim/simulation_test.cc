@@ -93,7 +93,6 @@ TEST(SimulationTest, EqualSeedsHaveEqualDigestsAndOtherSeedsOtherOnes) {
 TEST(SimulationTest, LoopsThatAreNotRunWouldDoNothing) {
   for (uint64_t seed = 1; seed <= 25; ++seed) {
     Scenario scenario = RandomScenario(seed);
-    scenario.settings.replace = false;  // moves may begin in any loop
     const SimResult some = SimulateAll(scenario);
     scenario.settings.run_every_loop = true;
     const SimResult all = SimulateAll(scenario);

@@ -1,0 +1,133 @@
+#include "core/consolidate/as_scheduled.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "core/cluster/snapshot.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kNodesPerUnit = 64;  // of work: a share is compared in some nanoseconds
+
+double ShareLeft(const NodeAmount& amount, int64_t request) {
+  const int64_t left = amount.free - request;
+  return amount.allocatable > 0 && left > 0
+             ? static_cast<double>(left) / static_cast<double>(amount.allocatable)
+             : 0.0;
+}
+
+std::optional<NodeIndex> RoomiestNode(Board* board, int32_t kind, const std::vector<bool>& leaves) {
+  const Snapshot& snapshot = board->snapshot();
+  PodFit& fit = board->fit(kind);
+  const PodShape& shape = snapshot.pod_shape(board->kinds()[static_cast<size_t>(kind)].shape);
+  const int64_t cpu = shape.requests.Get(kCpu), memory = shape.requests.Get(kMemory);
+  std::optional<NodeIndex> best;
+  double best_left = -1;
+  for (int32_t i = 0; i < snapshot.node_end(); ++i) {
+    const NodeIndex node{i};
+    if (!snapshot.Placeable(node) || (IndexOf(node) < leaves.size() && leaves[IndexOf(node)])) continue;
+    const double left =
+        ShareLeft(snapshot.amount(node, kCpu), cpu) + ShareLeft(snapshot.amount(node, kMemory), memory);
+    // A share costs less than the filters, which are asked of nodes only that would be the best so far.
+    if (left <= best_left || !fit.Fits(node)) continue;
+    best = node;
+    best_left = left;
+  }
+  return best;
+}
+
+// The orders in which the pods of a move may come back, as positions: reversed, largest and smallest first,
+// shuffled pod by pod and kind by kind (controllers bring back pods of a kind together), and as they are
+// numbered.
+class ReturnOrders {
+ public:
+  ReturnOrders(const Board& board, std::span<const int32_t> movers) : numbered_(movers.size()) {
+    std::iota(numbered_.begin(), numbered_.end(), size_t{0});
+    for (const int32_t mover : movers) kinds_.push_back(board.movers()[static_cast<size_t>(mover)].kind);
+    largest_ = numbered_;
+    const auto size_of = [&](size_t i) { return board.kinds()[static_cast<size_t>(kinds_[i])].size; };
+    std::stable_sort(largest_.begin(), largest_.end(),
+                     [&](size_t a, size_t b) { return size_of(a) > size_of(b); });
+    // Where there are few nodes it matters more, and costs less.
+    count_ = std::clamp<int64_t>(kOrdersTimesNodes / board.node_end(), kFewestOrders, kMostOrders);
+  }
+
+  int64_t count() const { return count_; }
+  std::vector<size_t> Order(int64_t number) {
+    if (number + 1 == count_) return numbered_;
+    if (number == 0) return {largest_.rbegin(), largest_.rend()};
+    if (number == 1) return largest_;
+    if (number == 2) return {numbered_.rbegin(), numbered_.rend()};
+    std::vector<size_t> order = numbered_;
+    Shuffle(&order);
+    if (number % 2 == 0) {
+      std::map<int32_t, size_t> rank;
+      for (const size_t i : order) rank.try_emplace(kinds_[i], rank.size());
+      std::stable_sort(order.begin(), order.end(),
+                       [&](size_t a, size_t b) { return rank[kinds_[a]] < rank[kinds_[b]]; });
+    }
+    return order;
+  }
+
+ private:
+  static constexpr int64_t kOrdersTimesNodes = 2'000, kFewestOrders = 4, kMostOrders = 32;
+
+  void Shuffle(std::vector<size_t>* order) {
+    for (size_t i = order->size(); i > 1; --i) std::swap((*order)[i - 1], (*order)[chance_() % i]);
+  }
+
+  std::vector<size_t> numbered_, largest_;
+  std::vector<int32_t> kinds_;  // by position
+  int64_t count_ = 0;
+  std::mt19937_64 chance_;  // always the same numbers
+};
+
+bool PlaceInOrder(Board* board, std::span<const int32_t> movers, std::vector<size_t> waiting,
+                  const std::vector<bool>& leaves, std::vector<NodeIndex>* places) {
+  Snapshot& snapshot = board->snapshot();
+  while (!waiting.empty()) {
+    std::vector<size_t> later;
+    for (const size_t i : waiting) {
+      const Mover& mover = board->movers()[static_cast<size_t>(movers[i])];
+      const MoverKind& kind = board->kinds()[static_cast<size_t>(mover.kind)];
+      if (!board->work()->Spend(1 + snapshot.node_end() / kNodesPerUnit)) return false;
+      board->fit(mover.kind).Refresh(board->work());
+      const std::optional<NodeIndex> node = RoomiestNode(board, mover.kind, leaves);
+      if (!node.has_value()) {
+        later.push_back(i);
+        continue;
+      }
+      snapshot.PlacePod(*node, kind.shape, kind.by_name ? mover.name : "", kind.by_name ? mover.uid : "");
+      (*places)[i] = *node;
+    }
+    if (later.size() == waiting.size()) return false;
+    waiting = std::move(later);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool PlaceAsScheduled(Board* board, std::span<const int32_t> movers, const std::vector<bool>& leaves,
+                      std::vector<NodeIndex>* places) {
+  places->assign(movers.size(), kNoTarget);
+  ReturnOrders orders(*board, movers);
+  for (int64_t i = 0; i < orders.count(); ++i) {
+    board->snapshot().Fork();
+    const bool all = PlaceInOrder(board, movers, orders.Order(i), leaves, places);
+    if (all && i + 1 == orders.count()) {
+      board->snapshot().Commit();
+    } else {
+      board->snapshot().Revert();
+    }
+    if (!all) return false;
+  }
+  return true;
+}
+
+}  // namespace loadline

@@ -1,0 +1,29 @@
+// Where a scheduler puts the pods of a move.
+#ifndef LOADLINE_CORE_CONSOLIDATE_AS_SCHEDULED_H_
+#define LOADLINE_CORE_CONSOLIDATE_AS_SCHEDULED_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/consolidate/board.h"
+
+namespace loadline {
+
+// Places movers on the snapshot where kube-scheduler's default, LeastAllocated, puts them: each on the node,
+// of those that take it and do not leave, with the largest share of CPU and memory left, in the mean of both;
+// the first of equal ones. Pods that fit nowhere at first may fit once others are there. Nobody knows in
+// which order evicted pods come back, so that they have to fit in each of several orders: 4 in a large
+// cluster, up to 32 in a small one.
+//
+// False: in one of these some pod has no place, or the budget ended; the snapshot is as before. Else the
+// places of the order in which they are numbered hold, and are in `places`, by position in `movers`.
+// `leaves`: by node; those beyond its end stay. The kinds are prepared. Cost: for each order O(movers *
+// nodes), and the filters of few nodes for each.
+bool PlaceAsScheduled(Board* board, std::span<const int32_t> movers, const std::vector<bool>& leaves,
+                      std::vector<NodeIndex>* places);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CONSOLIDATE_AS_SCHEDULED_H_
