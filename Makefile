@@ -86,8 +86,8 @@ test-e2e: build ## the plugin's tests and those on a real control plane alone; K
 test-e2e-1.37:
 	@$(MAKE) --no-print-directory test-e2e KUBERNETES=1.37
 
-check-long: ## what takes hours: sanitizers, races, a large cluster, mutants, fuzzing; writes docs/check-long.md; CHECKS=... some
-	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) tools/check_long.sh
+check-long: ## what takes hours, such as sanitizers, races and fuzzing; writes docs/check-long.md; CHECKS=... some
+	@tools/check_long.py $(CHECKS)
 
 test-race: engine ## run the Go tests of shim under the race detector, package by package; PACKAGES=./view/... some, PART=1/4 a quarter
 	@LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' LOADLINED='$(CURDIR)/build/bin/loadlined' PART='$(PART)' \

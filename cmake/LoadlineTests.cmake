@@ -100,6 +100,7 @@ if(NOT LOADLINE_FUZZ)
 
   # --- What is shipped, and the rules of the tree. --------------------------------------------------------------
   loadline_add_test(lint_test Python3::Interpreter test/lint/lint_test.py)
+  loadline_add_test(check_long_test Python3::Interpreter test/lint/check_long_test.py)
   if(NOT LOADLINE_SANITIZE)
     loadline_add_test(binaries_test Python3::Interpreter test/lint/binaries_test.py
       --cc ${CMAKE_C_COMPILER} --cxx ${CMAKE_CXX_COMPILER}
