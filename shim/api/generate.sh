@@ -1,6 +1,6 @@
 #!/bin/sh
-# Generates shim/api from proto/loadline/v1, proto/grpcplugin and proto/externalgrpc, with the protoc plugins that go.mod pins.
-# Needs protoc (Debian: protobuf-compiler) and Go.
+# Generates shim/api from proto/loadline/v1, proto/grpcplugin and proto/externalgrpc, with the protoc plugins that
+# go.mod pins. Needs protoc (Debian: protobuf-compiler) and Go.
 set -eu
 shim=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 root=$(dirname -- "$shim")

@@ -19,8 +19,8 @@ import (
 	"loadline.dev/shim/scaleup"
 )
 
-// Curve is what the load of the Deployments of a dump follows: what is missing at the quietest hour and at weekends, and the
-// hour of the peak. A dump shows one moment, and does not tell.
+// Curve is what the load of the Deployments of a dump follows: what is missing at the quietest hour and at weekends,
+// and the hour of the peak. A dump shows one moment, and does not tell.
 type Curve struct {
 	DailyPercent   int64  `json:"dailyPercent,omitempty"`
 	WeekendPercent int64  `json:"weekendPercent,omitempty"`

@@ -171,8 +171,8 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod,
 // ScoreExtensions returns the plugin, for NormalizeScore.
 func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
-// NormalizeScore makes scores of raw scores, which may stem from several cycles of a batch. It guards the range: a score
-// outside of it would fail the pod.
+// NormalizeScore makes scores of raw scores, which may stem from several cycles of a batch. It guards the range: a
+// score outside of it would fail the pod.
 func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.Pod,
 	list fwk.NodeScoreList) (result *fwk.Status) {
 	defer func() {

@@ -1,6 +1,6 @@
 // Package unknownfields notices fields of pods and nodes that the Go types of this build do not have, because the API
-// server is newer, or a manifest is wrong. Decoders drop them; a filter of kube-scheduler may read them. What is found is
-// noted on the decoded object, and an engine does not judge what has such a note.
+// server is newer, or a manifest is wrong. Decoders drop them; a filter of kube-scheduler may read them. What is found
+// is noted on the decoded object, and an engine does not judge what has such a note.
 package unknownfields
 
 import (
