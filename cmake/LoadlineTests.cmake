@@ -73,7 +73,8 @@ if(NOT LOADLINE_FUZZ)
 
   # --- Rows of expected decisions. A file joins the list with the issue that answers its rows. -------------------
   set(vector_files
-    drain_actuation drain_budgets drain_eligibility drain_hints drain_lists drain_pdb drain_planner drain_pods drain_removal drain_rules drain_select drain_utilisation
+    drain_actuation drain_budgets drain_eligibility drain_hints drain_lists drain_pdb drain_planner drain_pods
+    drain_removal drain_rules drain_select drain_utilisation
     escalator_actions escalator_decide escalator_inputs escalator_math estimator
     expander gce_price limit_score pod_limits price_ranking price_terms scheduler_wire slack_loop slack_size)
   loadline_sources(vectors_sources test/vectors)

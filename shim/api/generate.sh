@@ -7,7 +7,8 @@ root=$(dirname -- "$shim")
 bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT
 cd "$shim"
-GOWORK=off go build -o "$bin/" google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
+GOWORK=off go build -o "$bin/" google.golang.org/protobuf/cmd/protoc-gen-go \
+  google.golang.org/grpc/cmd/protoc-gen-go-grpc
 cd "$root/proto"
 PATH="$bin:$PATH" protoc -I . \
   --go_out="$shim" --go_opt=module=loadline.dev/shim \

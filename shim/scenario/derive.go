@@ -171,8 +171,9 @@ func (d *deriver) addPod(pod *v1.Pod) {
 	if kind == loadlinev1.SimulatedWorkload_DAEMON {
 		group = ""
 	}
-	key := fmt.Sprintf("%s/%s/%d/%d/%d/%d/%d/%d/%v/%v", pod.Namespace, owner, kind, like.GetMilliCpu(), like.GetMemoryMib(),
-		like.GetLimitMilliCpu(), like.GetLimitMemoryMib(), like.GetPriority(), like.GetNotEvictable(), d.tainted(group))
+	key := fmt.Sprintf("%s/%s/%d/%d/%d/%d/%d/%d/%v/%v", pod.Namespace, owner, kind, like.GetMilliCpu(),
+		like.GetMemoryMib(), like.GetLimitMilliCpu(), like.GetLimitMemoryMib(), like.GetPriority(),
+		like.GetNotEvictable(), d.tainted(group))
 	of := d.loads[key]
 	if of == nil {
 		of = &load{name: pod.Namespace + "-" + owner, kind: kind, like: like, inGroups: map[string]bool{}}

@@ -131,7 +131,8 @@ func (p *Plugin) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) ([]int64, reason, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	return p.client.rawScores(ctx, pod, p.policy, p.cycle(state, nodes), func(scale *loadlinev1.RawScale) { p.scale.Store(scale) })
+	return p.client.rawScores(ctx, pod, p.policy, p.cycle(state, nodes),
+		func(scale *loadlinev1.RawScale) { p.scale.Store(scale) })
 }
 
 // cycle is what the engine is asked in: these nodes, of which the scheduler's snapshot has the content.

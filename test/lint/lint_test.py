@@ -153,14 +153,19 @@ class IncludeRulesTest(unittest.TestCase):
 
 class FileSizesTest(unittest.TestCase):
     def test_bounds(self):
-        self.assertIsNone(file_sizes.check("core/base/a.cc", 500))
-        self.assertEqual(file_sizes.check("core/base/a.cc", 501)[0], False)
-        self.assertEqual(file_sizes.check("core/base/a.cc", 700)[0], False)
-        self.assertEqual(file_sizes.check("core/base/a.cc", 701)[0], True)
+        self.assertEqual(file_sizes.problems("core/base/a.cc", "x\n" * 400), [])
+        self.assertEqual(len(file_sizes.problems("core/base/a.cc", "x\n" * 401)), 1)
+        self.assertEqual(file_sizes.problems("a.go", "x" * 120), [])
+        self.assertEqual(file_sizes.problems("a.go", "\n" + "x" * 121),
+                         ["a.go:2: 121 columns, at most 120 are read"])
 
     def test_exempt(self):
+        long = "x" * 121 + "\n"
         for name in ["test/core/a_test.cc", "shim/view/view_test.go", "shim/api/loadlinev1/a.pb.go", "README.md"]:
-            self.assertIsNone(file_sizes.check(name, 5000))
+            self.assertEqual(file_sizes.problems(name, long * 401), [])
+        self.assertEqual(file_sizes.problems("a.go", f'\tName string `json:"name" help:"{long.strip()}"`\n'), [])
+        self.assertEqual(file_sizes.problems("Makefile", "build: deps ## builds " + long), [])
+        self.assertEqual(len(file_sizes.problems("Makefile", "\t@echo " + long)), 1)
 
 
 class CorePagesTest(unittest.TestCase):

@@ -43,7 +43,8 @@ type Command struct {
 
 var (
 	mark     = regexp.MustCompile(`^<!-- run: (.*\S) -->$`)
-	programs = regexp.MustCompile(`^    (\$ )?(build/bin/)?(loadline|loadlined|loadline-scheduler|kubectl|helm|make|go|git)\b`)
+	programs = regexp.MustCompile(`^    (\$ )?(build/bin/)?` +
+		`(loadline|loadlined|loadline-scheduler|kubectl|helm|make|go|git)\b`)
 )
 
 // Read returns the blocks of a document.
