@@ -195,30 +195,25 @@ func (c *Configuration) Check() error {
 	if c.MaxWork < 1 {
 		return fmt.Errorf("maxWork %d: must be at least 1", c.MaxWork)
 	}
-	if _, err := filterconfig.Read(filterconfig.Request{Defects: c.Filters.UpstreamDefects,
-		Version: c.Filters.KubernetesVersion}); err != nil {
+	for _, check := range []func() error{c.Filters.check, c.LeaderElection.check, c.checkViewAge, c.ScaleUp.check,
+		c.Slack.check, c.Consolidation.check, c.ScaleDown.check} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Filters) check() error {
+	if _, err := filterconfig.Read(filterconfig.Request{Defects: f.UpstreamDefects,
+		Version: f.KubernetesVersion}); err != nil {
 		return fmt.Errorf("filters: %w", err)
 	}
-	if _, err := filterconfig.WithLine(nil, c.Filters.MaxLimitsOverAllocatable, c.Filters.LineNodeLabelPrefix,
-		c.Filters.LineExemptNamespaces); err != nil {
+	if _, err := filterconfig.WithLine(nil, f.MaxLimitsOverAllocatable, f.LineNodeLabelPrefix,
+		f.LineExemptNamespaces); err != nil {
 		return fmt.Errorf("filters: %w", err)
 	}
-	if err := c.LeaderElection.check(); err != nil {
-		return err
-	}
-	if err := c.checkViewAge(); err != nil {
-		return err
-	}
-	if err := c.ScaleUp.check(); err != nil {
-		return err
-	}
-	if err := c.Slack.check(); err != nil {
-		return err
-	}
-	if err := c.Consolidation.check(); err != nil {
-		return err
-	}
-	return c.ScaleDown.check()
+	return nil
 }
 
 func (c *Configuration) checkDecisions() error {
