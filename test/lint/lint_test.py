@@ -194,6 +194,12 @@ class DocumentsTest(unittest.TestCase):
     def problems(self, text):
         return documents.problems("a.md", text, {"TestDemo"})
 
+    def test_the_readme_of_the_tree_is_short(self):
+        self.assertEqual(documents.problems("README.md", "a\n" * 150, set()), [])
+        self.assertEqual(documents.problems("README.md", "a\n" * 151, set()),
+                         ["README.md: 151 lines, at most 150 are read"])
+        self.assertEqual(documents.problems("core/README.md", "a\n" * 151, set()), [])
+
     def test_prose_is_bounded_and_tables_and_code_are_not(self):
         self.assertEqual(self.problems(self.LONG), ["a.md:1: 125 columns, at most 120 are read"])
         self.assertEqual(len(self.problems("```\na\n```\n- " + self.LONG)), 1)
