@@ -105,7 +105,8 @@ if(NOT LOADLINE_FUZZ)
   if(NOT LOADLINE_SANITIZE)
     loadline_add_test(binaries_test Python3::Interpreter test/lint/binaries_test.py
       --cc ${CMAKE_C_COMPILER} --cxx ${CMAKE_CXX_COMPILER}
-      --library $<TARGET_FILE:loadline> --daemon $<TARGET_FILE:loadlined>)
+      --library $<TARGET_FILE:loadline> --daemon $<TARGET_FILE:loadlined>
+      --paths $<IF:$<CONFIG:RelWithDebInfo>,released,any>)
   endif()
 
   # --- Benchmarks: one binary. ------------------------------------------------------------------------------------
