@@ -4,10 +4,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps renew engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate mutants check-long race race-smoke test-race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint vulncheck generate reference image-programs image-go arm64 test-arm64 images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
+.PHONY: help deps renew engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate \
+  mutants check-long race race-smoke test-race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint \
+  vulncheck generate reference image-programs image-go arm64 test-arm64 images push test-images release verify-release \
+  test-e2e test-e2e-1.37 test-fit-next clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
+	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | \
 	  while IFS=$$'\t' read -r name text; do printf '  make %-16s %s\n' "$$name" "$$text"; done
 
 deps: ## install the Debian packages (root) or print the command that does, check Go, fetch its modules and the solver of tests
@@ -36,7 +39,8 @@ ifneq ($(KUBERNETES),1.36)
   MINOR_GOWORK = GOWORK=$(CURDIR)/kubernetes/$(KUBERNETES)/go.work
   MINOR_SUFFIX = -$(KUBERNETES)
 endif
-KUBERNETES_VERSION = $(shell cd shim/cmd/loadline-scheduler && $(MINOR_GOWORK) go list -m -f '{{.Version}}' k8s.io/kubernetes)
+KUBERNETES_VERSION = $(shell cd shim/cmd/loadline-scheduler && \
+  $(MINOR_GOWORK) go list -m -f '{{.Version}}' k8s.io/kubernetes)
 VERSION_PACKAGE := k8s.io/component-base/version
 SCHEDULER_LDFLAGS = -X $(VERSION_PACKAGE).gitVersion=$(KUBERNETES_VERSION) \
   -X $(VERSION_PACKAGE).gitMajor=$(word 1,$(subst ., ,$(KUBERNETES_VERSION:v%=%))) \
@@ -74,8 +78,8 @@ simulate: deps build/build.ninja ## simulate SEEDS (1000) drawn clusters with fa
 
 SCALE_NODES ?= 2000
 test-scale: build ## the autoscaler on SCALE_NODES (2000) nodes with 40 pods each, on a real API server, default options; SCALE_ARGS go to it
-	@cd test/e2e && SCALE_NODES=$(SCALE_NODES) SCALE_ARGS='$(SCALE_ARGS)' LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' \
-	  go test -count=1 -v -timeout 110m -run '^TestScale$$' .
+	@cd test/e2e && SCALE_NODES=$(SCALE_NODES) SCALE_ARGS='$(SCALE_ARGS)' \
+	  LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' go test -count=1 -v -timeout 110m -run '^TestScale$$' .
 
 mutants: deps ## put small faults into a copy of the tree, one at a time, and report those that no test notices; WORDS=... some
 	@python3 tools/mutants.py $(WORDS)
@@ -86,8 +90,8 @@ test-e2e: build ## the plugin's tests and those on a real control plane alone; K
 test-e2e-1.37:
 	@$(MAKE) --no-print-directory test-e2e KUBERNETES=1.37
 
-check-long: ## what takes hours: sanitizers, races, a large cluster, mutants, fuzzing; writes docs/check-long.md; CHECKS=... some
-	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) tools/check_long.sh
+check-long: ## what takes hours, such as sanitizers, races and fuzzing; writes docs/check-long.md; CHECKS=... some
+	@tools/check_long.py $(CHECKS)
 
 test-race: engine ## run the Go tests of shim under the race detector, package by package; PACKAGES=./view/... some, PART=1/4 a quarter
 	@LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' LOADLINED='$(CURDIR)/build/bin/loadlined' PART='$(PART)' \
@@ -126,7 +130,8 @@ race: build ## Loadline and Karpenter through the same load, minutes each; SEEDS
 	  $(if $(CONTESTANTS),--contestants='$(CONTESTANTS)') $(RACE_ARGS)
 
 race-smoke: ## the race in a minute, to see that it works, with Karpenter
-	@$(MAKE) --no-print-directory race SCENARIO=smoke CONTESTANTS='loadline;karpenter' RACE_ARGS=--out='$(CURDIR)/build/race-smoke'
+	@$(MAKE) --no-print-directory race SCENARIO=smoke CONTESTANTS='loadline;karpenter' \
+	  RACE_ARGS=--out='$(CURDIR)/build/race-smoke'
 
 picture: ## draw the picture of the README again, from the page of the last `make demo`
 	@python3 tools/readme_picture.py build/demo/placement.html docs/placement.svg
@@ -150,8 +155,8 @@ $(RELEASE): deps
 	@mkdir -p build/images/bin
 	@cd tools/release && GOWORK=off go build -trimpath -buildvcs=false -o ../../$(RELEASE) .
 
-# Go programs for images are built with -trimpath: they do not say where that was. The scheduler comes in every minor, and
-# what it says of itself is worked out by a make of its own for each.
+# Go programs for images are built with -trimpath: they do not say where that was. The scheduler comes in every minor,
+# and what it says of itself is worked out by a make of its own for each.
 IMAGE_BUILD := build/images/programs
 ARM64_BUILD := build/arm64/programs
 ARCHITECTURES ?= amd64
@@ -163,7 +168,8 @@ image-programs: engine
 	@$(foreach minor,$(MINORS),$(MAKE) --no-print-directory image-go KUBERNETES=$(minor) INTO=$(IMAGE_BUILD) &&) true
 
 image-go:
-	@echo 'go build -trimpath loadline, loadline-scheduler $(KUBERNETES) into $(INTO) (minutes the first time, seconds after that)'
+	@printf 'go build -trimpath loadline, loadline-scheduler %s into %s %s\n' '$(KUBERNETES)' '$(INTO)' \
+	  '(minutes the first time, seconds after that)'
 	@cd shim && go build -trimpath -buildvcs=false -o ../$(INTO)/bin/loadline ./cmd/loadline
 	@cd shim/cmd/loadline-scheduler && $(MINOR_GOWORK) go build -trimpath -buildvcs=false -ldflags '$(SCHEDULER_LDFLAGS)' \
 	  -o ../../../$(INTO)/bin/loadline-scheduler$(MINOR_SUFFIX) .
@@ -188,7 +194,9 @@ push: $(RELEASE) ## push the images that `make images` has made to REGISTRY, as 
 	@$(RELEASE) push --from build/images --version '$(VERSION)' --registry '$(REGISTRY)'
 
 release: images ## make a signed release of VERSION in build/release: SIGNING_KEY is a secret key of minisign, MINISIGN_PASSWORD its password
-	@$(RELEASE) release --images build/images --build $(IMAGE_BUILD) $(if $(filter arm64,$(ARCHITECTURES)),--arm64 $(ARM64_BUILD)) --out build/release --version '$(VERSION)' --key '$(SIGNING_KEY)'
+	@$(RELEASE) release --images build/images --build $(IMAGE_BUILD) \
+	  $(if $(filter arm64,$(ARCHITECTURES)),--arm64 $(ARM64_BUILD)) \
+	  --out build/release --version '$(VERSION)' --key '$(SIGNING_KEY)'
 
 verify-release: $(RELEASE) ## check signature, hashes, images, bills of materials and provenance of a release with PUBLIC_KEY
 	@$(RELEASE) verify --from build/release --version '$(VERSION)' --key '$(PUBLIC_KEY)'

@@ -30,7 +30,14 @@ target_compile_options(loadline_compiler INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wtrampolines -Wbidi-chars=any -Wduplicated-cond -Wlogical-op>)
 
 # What is released names its sources by their place in the tree: equal sources give equal programs, wherever they lie.
-add_compile_options($<$<CONFIG:RelWithDebInfo>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>)
+# With CCACHE_BASEDIR ccache has written the paths relative to the build folder, where all is compiled.
+file(RELATIVE_PATH LOADLINE_TREE_FROM_BUILD ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+file(RELATIVE_PATH LOADLINE_BUILD_FROM_TREE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+string(REGEX REPLACE "/$" "" LOADLINE_TREE_FROM_BUILD "${LOADLINE_TREE_FROM_BUILD}")
+foreach(map ${PROJECT_SOURCE_DIR}=. ${LOADLINE_TREE_FROM_BUILD}/=./
+    CMakeFiles/=./${LOADLINE_BUILD_FROM_TREE}/CMakeFiles/ gen/=./${LOADLINE_BUILD_FROM_TREE}/gen/)
+  add_compile_options($<$<CONFIG:RelWithDebInfo>:-ffile-prefix-map=${map}>)
+endforeach()
 
 if(LOADLINE_SANITIZE)
   add_compile_options(-fsanitize=${LOADLINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1)

@@ -73,7 +73,8 @@ if(NOT LOADLINE_FUZZ)
 
   # --- Rows of expected decisions. A file joins the list with the issue that answers its rows. -------------------
   set(vector_files
-    drain_actuation drain_budgets drain_eligibility drain_hints drain_lists drain_pdb drain_planner drain_pods drain_removal drain_rules drain_select drain_utilisation
+    drain_actuation drain_budgets drain_eligibility drain_hints drain_lists drain_pdb drain_planner drain_pods
+    drain_removal drain_rules drain_select drain_utilisation
     escalator_actions escalator_decide escalator_inputs escalator_math estimator
     expander gce_price limit_score pod_limits price_ranking price_terms scheduler_wire slack_loop slack_size)
   loadline_sources(vectors_sources test/vectors)
@@ -100,10 +101,12 @@ if(NOT LOADLINE_FUZZ)
 
   # --- What is shipped, and the rules of the tree. --------------------------------------------------------------
   loadline_add_test(lint_test Python3::Interpreter test/lint/lint_test.py)
+  loadline_add_test(check_long_test Python3::Interpreter test/lint/check_long_test.py)
   if(NOT LOADLINE_SANITIZE)
     loadline_add_test(binaries_test Python3::Interpreter test/lint/binaries_test.py
       --cc ${CMAKE_C_COMPILER} --cxx ${CMAKE_CXX_COMPILER}
-      --library $<TARGET_FILE:loadline> --daemon $<TARGET_FILE:loadlined>)
+      --library $<TARGET_FILE:loadline> --daemon $<TARGET_FILE:loadlined>
+      --paths $<IF:$<CONFIG:RelWithDebInfo>,released,any>)
   endif()
 
   # --- Benchmarks: one binary. ------------------------------------------------------------------------------------

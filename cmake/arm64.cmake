@@ -1,5 +1,5 @@
-# Builds for linux/arm64 with the cross compiler of Debian 12 against build/arm64/sysroot, which tools/arm64/sysroot.sh makes.
-# Tests run under qemu-user. protoc and Python are those of this machine.
+# Builds for linux/arm64 with the cross compiler of Debian 12 against build/arm64/sysroot, which tools/arm64/sysroot.sh
+# makes. Tests run under qemu-user. protoc and Python are those of this machine.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -9,7 +9,8 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:?usage: tools/fuzz.sh SECONDS [TARGET...]}
 shift
-go_targets=(dump/FuzzRead nodegroup/FuzzParse autoscaler/config/FuzzLoad extender/FuzzDecode extender/FuzzEncode expander/FuzzDecode)
+go_targets=(dump/FuzzRead nodegroup/FuzzParse autoscaler/config/FuzzLoad extender/FuzzDecode extender/FuzzEncode
+  expander/FuzzDecode)
 targets=("$@")
 if ((${#targets[@]} == 0)); then
   targets=(build/fuzz/test/fuzz/*_fuzz)

@@ -71,7 +71,8 @@ def failed_tests(copy, program, tests):
     code, output = run(["env", "RC_PARAMS=seed=20260217", *command], copy, 300)
     if code == 0:
         return None
-    names = [line.split("]")[1].split("(")[0].strip(" ,") for line in output.splitlines() if line.startswith("[  FAILED  ]")]
+    names = [line.split("]")[1].split("(")[0].strip(" ,") for line in output.splitlines()
+             if line.startswith("[  FAILED  ]")]
     return names or [output.strip().splitlines()[-1] if output.strip() else "the program ended"]
 
 

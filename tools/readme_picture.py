@@ -63,7 +63,8 @@ class Page(html.parser.HTMLParser):
             _, _, width, height = values["viewbox"].split()
             self.drawings.append([self.caption, (float(width), float(height)), ""])
         elif tag in ("line", "rect", "text") and self.inside("svg"):
-            self.drawings[-1][2] += self.get_starttag_text() if tag == "text" else self.get_starttag_text().rstrip("/>") + "/>"
+            opening = self.get_starttag_text()
+            self.drawings[-1][2] += opening if tag == "text" else opening.rstrip("/>") + "/>"
         elif tag == "div" and "cells" in classes:
             self.maps.append((self.caption, []))
         elif tag == "i" and self.inside("div", "cells"):
@@ -100,7 +101,8 @@ class Page(html.parser.HTMLParser):
 def histogram(drawing, left, top):
     _, (width, height), markup = drawing
     scale = COLUMN / width
-    return f'<g class="histogram" transform="translate({left} {top}) scale({scale:.4f})">\n{markup}</g>\n', height * scale
+    transform = f"translate({left} {top}) scale({scale:.4f})"
+    return f'<g class="histogram" transform="{transform}">\n{markup}</g>\n', height * scale
 
 
 def heat_map(cells, left, top):

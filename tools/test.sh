@@ -43,7 +43,8 @@ suite 'Go: chart, the first five minutes' test/chart env GOWORK=off go test -cou
 
 echo
 if ((${#failed[@]} > 0)); then
-  printf 'FAIL: %d of %d suites (%s) in %d s\n' ${#failed[@]} $ran "$(printf '%s, ' "${failed[@]}" | sed 's/, $//')" $SECONDS
+  printf 'FAIL: %d of %d suites (%s) in %d s\n' ${#failed[@]} $ran \
+    "$(printf '%s, ' "${failed[@]}" | sed 's/, $//')" $SECONDS
   exit 1
 fi
 printf 'PASS: all %d suites in %d s\n' $ran $SECONDS

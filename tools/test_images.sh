@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the programs of images on a real control plane: in the files of their images alone, on a root that is read-only
-# and without any capability, as manifests/ has them. Needs to be root. The images are made of what `make build` has
-# built.
+# Runs the programs of images on a real control plane: in the files of their images alone, on a root that is read-only,
+# without any capability and behind the runtime's filter of system calls, as manifests/ has them. Needs to be root. The
+# images are made of what `make build` has built.
 #   tools/test_images.sh RELEASE_TOOL
 set -euo pipefail
 cd "$(dirname "$0")/.."

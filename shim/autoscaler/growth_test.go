@@ -57,8 +57,8 @@ func TestGrowsTheCheapestGroup(t *testing.T) {
 	})
 }
 
-// A node that is ready before its devices are registered is on its way: no second one is bought for the same pod, and it
-// is no model of new ones. Cluster Autoscaler's issues 1659, 3164 and 7956.
+// A node that is ready before its devices are registered is on its way: no second one is bought for the same pod, and
+// it is no model of new ones. Cluster Autoscaler's issues 1659, 3164 and 7956.
 func TestDevicesThatComeLate(t *testing.T) {
 	for name, c := range map[string]struct {
 		delay time.Duration // until the device is there

@@ -92,8 +92,9 @@ const (
 	leaseBurst = 10
 )
 
-// gcPercent is the garbage that piles up before it is collected, in percent of what is kept. Nearly all of the memory are
-// objects of the cluster, which stay: to look through them more often costs little, and saves a third of the memory.
+// gcPercent is the garbage that piles up before it is collected, in percent of what is kept. Nearly all of the memory
+// are objects of the cluster, which stay: to look through them more often costs little, and saves a third of the
+// memory.
 const gcPercent = 40
 
 // limitGarbage has the garbage of this process collected early, unless the user says when.

@@ -125,8 +125,8 @@ func (b *fleetBill) data() *fleetAnswer {
 }
 
 func (a *fleetAnswer) verdict() string {
-	return fmt.Sprintf("%s USD/h is paid for %s; no arrangement of their pods costs less than %s; moves reach %s and save "+
-		"%.0f USD a month", usd(a.Now), plural(len(a.Clusters), "cluster"), usd(a.Bound), usd(a.Reachable),
+	return fmt.Sprintf("%s USD/h is paid for %s; no arrangement of their pods costs less than %s; moves reach %s and "+
+		"save %.0f USD a month", usd(a.Now), plural(len(a.Clusters), "cluster"), usd(a.Bound), usd(a.Reachable),
 		(a.Now-a.Reachable)*730)
 }
 

@@ -194,8 +194,9 @@ func (b *billPlan) partOf(node string) string {
 	}
 	for _, k := range b.GetKeep() {
 		if k.GetNode() == node {
-			return strings.TrimSpace(fmt.Sprintf("Consolidation: it stays, %s; it costs %s USD/h, and the pods that would leave "+
-				"it are worth %s. %s", k.GetReason(), usd(k.GetUsdPerHour()), usd(k.GetWorth()), b.advice()[k.GetReason()]))
+			return strings.TrimSpace(fmt.Sprintf("Consolidation: it stays, %s; it costs %s USD/h, and the pods that "+
+				"would leave it are worth %s. %s", k.GetReason(), usd(k.GetUsdPerHour()),
+				usd(k.GetWorth()), b.advice()[k.GetReason()]))
 		}
 	}
 	return ""

@@ -81,6 +81,37 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	}
 	c := &cluster{conn: conn, view: view.New(conn, viewName(engine.address)), bound: map[string]int{},
 		selectors: options.selectors}
+	handler := c.handler(&options, viewName(engine.address))
+	c.counts, err = s.read(ctx, stdin, handler, options.kinds)
+	c.view.Complete(completeKinds(c.counts, options.planning)...)
+	if err == nil {
+		err = s.tooFew(c.counts, options.empty)
+	}
+	if err == nil {
+		if err = c.view.Sync(ctx); err != nil {
+			err = fmt.Errorf("%s: %w", s.name(), engineError(err))
+		}
+	}
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// tooFew returns an error where what was read cannot be a cluster.
+func (s *sourceFlags) tooFew(counts dump.Counts, empty bool) error {
+	if counts.Nodes == 0 && !empty {
+		return fmt.Errorf("%s holds no node", s.name())
+	}
+	if s.file != "" && counts.Nodes+counts.Pods == 0 && len(counts.Ignored)+len(counts.Objects) > 0 {
+		return fmt.Errorf("%s holds neither a node nor a pod: make it with kubectl get nodes,pods -A -o json", s.name())
+	}
+	return nil
+}
+
+// handler returns what is done with each object, and adds the kinds that this takes to the options.
+func (c *cluster) handler(options *loadOptions, name string) dump.Handler {
 	handler := dump.Handler{
 		Node: func(node *v1.Node) error {
 			c.view.SetNode(node)
@@ -97,9 +128,23 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 			return nil
 		},
 	}
+	c.forAnswer(options, name, &handler)
+	if options.planning || options.filters {
+		c.view.LeaveOutInvalid(func(string, error) {}) // the answer names it
+		handler.Broken = func(b dump.Broken) {
+			if options.planning || !forPlanners(b.Kind) || slices.Contains(options.kinds, b.Kind) {
+				c.addBroken(b)
+			}
+		}
+	}
+	return handler
+}
+
+// forAnswer makes the view that the answer takes. It decides what becomes of objects that are neither nodes nor pods.
+func (c *cluster) forAnswer(options *loadOptions, name string, handler *dump.Handler) {
 	switch {
 	case options.planning:
-		c.view = view.NewForPlanning(conn, viewName(engine.address))
+		c.view = view.NewForPlanning(c.conn, name)
 		handler.Object, handler.PlannerObject = c.view.SetObject, func(object any) error {
 			options.tell(object)
 			if _, ok := object.(*v1.Service); ok {
@@ -108,7 +153,7 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 			return c.view.SetObject(object)
 		}
 	case options.filters:
-		c.view = view.NewForFilters(conn, viewName(engine.address))
+		c.view = view.NewForFilters(c.conn, name)
 		handler.Object = c.view.SetObject
 		if options.object != nil || options.selectors != nil {
 			handler.PlannerObject = func(object any) error {
@@ -123,33 +168,6 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 			options.kinds = append(slices.Clone(options.kinds), selectorKinds...)
 		}
 	}
-	if options.planning || options.filters {
-		c.view.LeaveOutInvalid(func(string, error) {}) // the answer names it
-		handler.Broken = func(b dump.Broken) {
-			if options.planning || !forPlanners(b.Kind) || slices.Contains(options.kinds, b.Kind) {
-				c.addBroken(b)
-			}
-		}
-	}
-	c.counts, err = s.read(ctx, stdin, handler, options.kinds)
-	c.view.Complete(completeKinds(c.counts, options.planning)...)
-	if err == nil && c.counts.Nodes == 0 && !options.empty {
-		err = fmt.Errorf("%s holds no node", s.name())
-	}
-	if err == nil && s.file != "" && c.counts.Nodes+c.counts.Pods == 0 &&
-		len(c.counts.Ignored)+len(c.counts.Objects) > 0 {
-		err = fmt.Errorf("%s holds neither a node nor a pod: make it with kubectl get nodes,pods -A -o json", s.name())
-	}
-	if err == nil {
-		if err = c.view.Sync(ctx); err != nil {
-			err = fmt.Errorf("%s: %w", s.name(), engineError(err))
-		}
-	}
-	if err != nil {
-		c.close()
-		return nil, err
-	}
-	return c, nil
 }
 
 // addBroken takes note of an object of a dump that cannot be read. What could be read of it counts: a pod keeps its

@@ -189,7 +189,8 @@ func TestGoldenSizesFollowTheFormula(t *testing.T) {
 	}
 }
 
-// nodeLoad is what a node of testdata/proposal.json has, and what its pods may use and ask for: cores, and GiB of memory.
+// nodeLoad is what a node of testdata/proposal.json has, and what its pods may use and ask for: cores, and GiB of
+// memory.
 type nodeLoad struct{ allocatable, limits, requests map[v1.ResourceName]float64 }
 
 // proposal returns the loads of the nodes of the first proposal's example, and the limits of the pod that comes, pod5.

@@ -93,8 +93,8 @@ type lineTable struct {
 }
 
 // underLines asks what each line would mean for a cluster whose pods all come anew.
-func underLines(ctx context.Context, conn engine.Conn, viewName string, c *simulate.Cluster, lines []*loadlinev1.LoadLine,
-	resource string) ([]lineData, error) {
+func underLines(ctx context.Context, conn engine.Conn, viewName string, c *simulate.Cluster,
+	lines []*loadlinev1.LoadLine, resource string) ([]lineData, error) {
 	var out []lineData
 	for i, line := range append([]*loadlinev1.LoadLine{nil}, lines...) {
 		outcome, err := simulate.UnderLine(ctx, conn, fmt.Sprintf("%s-line-%d", viewName, i), c,

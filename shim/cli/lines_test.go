@@ -103,8 +103,8 @@ func TestSimulateComparesLines(t *testing.T) {
 	}
 }
 
-// Under the rules of a plugin whose pods without limits count as their requests, the same pods count 8, 8, 4 and 1 Gi: at
-// 1.5 two nodes of 10 Gi take all.
+// Under the rules of a plugin whose pods without limits count as their requests, the same pods count 8, 8, 4 and 1 Gi:
+// at 1.5 two nodes of 10 Gi take all.
 func TestTopComparesLines(t *testing.T) {
 	top, errs, code := run(t, "loadline", "", "top", "-f", lineCluster(t), "--lines", "1,1.5", "-o", "json")
 	if code != 0 {

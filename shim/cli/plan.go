@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
@@ -95,20 +96,9 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if err != nil {
 		return nil, err
 	}
-	request := &loadlinev1.PlanLoopRequest{NowS: now.Unix(), Drain: f.options()}
-	if request.Slack, err = f.slackPolicyFlags.policy(); err != nil {
-		return nil, err
-	}
-	if request.Fit, err = f.filters.fit(); err != nil {
-		return nil, err
-	}
-	policy, err := f.rank.policy()
+	request, policy, err := f.request(now)
 	if err != nil {
 		return nil, err
-	}
-	request.Prices = policy.PriceModel()
-	if f.rank.ranks() {
-		request.Ranking = policy.Proto()
 	}
 	file, err := nodegroup.Load(f.groups)
 	if err != nil {
@@ -119,22 +109,9 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 		return nil, err
 	}
 	defer func() { err = finish(err) }()
-	growing, shrinking, sized := scaleup.New(file.Groups), drain.NewGroups(file.Groups), sizing.New()
-	growing.Selectors = selectors(request.Fit)
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{
-		planning: true,
-		empty:    true,
-		wrap:     record,
-		object:   growing.AddObject,
-		pod: func(pod *v1.Pod) {
-			growing.AddPod(pod)
-			sized.AddPod(pod)
-		},
-		node: func(node *v1.Node) {
-			growing.AddNode(node)
-			shrinking.AddNode(node)
-		},
-	})
+	g := gatheredLoop{growing: scaleup.New(file.Groups), shrinking: drain.NewGroups(file.Groups), sized: sizing.New()}
+	g.growing.Selectors = selectors(request.Fit)
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, g.options(record))
 	if err != nil {
 		return nil, err
 	}
@@ -144,27 +121,23 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if f.file != "" {
 		l.drain.assume(c)
 	}
-	problem, err := growing.Problem()
+	problem, err := g.growing.Problem()
 	if err != nil {
 		return nil, err
 	}
-	request.Pods, request.DaemonPods = problem.GetPods(), problem.GetDaemonPods()
-	if l.pods, err = podNames(request.Pods); err != nil {
+	if err := l.nameAsked(problem, request); err != nil {
 		return nil, err
-	}
-	for _, group := range problem.GetGroups() {
-		l.groups = append(l.groups, group.GetNodeGroup())
 	}
 	if request.Sized, err = sizedGroups(file.Groups); err != nil {
 		return nil, err
 	}
 	if len(request.Sized) > 0 {
-		request.SizePods = sized.Pods()
+		request.SizePods = g.sized.Pods()
 	}
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
 		var err error
-		if request.Groups, err = loopGroups(problem, shrinking, c.view.Slot, policy.Matcher()); err != nil {
+		if request.Groups, err = loopGroups(problem, g.shrinking, c.view.Slot, policy.Matcher()); err != nil {
 			return err
 		}
 		l.PlanLoopResponse, err = loadlinev1.NewAutoscalerClient(c.conn).PlanLoop(ctx, request)
@@ -174,16 +147,71 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 		return nil, engineError(err)
 	}
 	c.leaveOut(&l.leftOut)
-	l.leftOut.Add(growing.LeftOut()...)
-	sized.NameLeftOut(sizing.FieldOfLoop, l.PlanLoopResponse.GetLeftOut())
+	f.split(l, &g, request.Sized)
+	return l, nil
+}
+
+// request returns what the flags ask for, without the cluster; and the policy, by which groups have priorities.
+func (f *planFlags) request(now time.Time) (_ *loadlinev1.PlanLoopRequest, _ *ranking.Policy, err error) {
+	request := &loadlinev1.PlanLoopRequest{NowS: now.Unix(), Drain: f.options()}
+	if request.Slack, err = f.slackPolicyFlags.policy(); err != nil {
+		return nil, nil, err
+	}
+	if request.Fit, err = f.filters.fit(); err != nil {
+		return nil, nil, err
+	}
+	policy, err := f.rank.policy()
+	if err != nil {
+		return nil, nil, err
+	}
+	request.Prices = policy.PriceModel()
+	if f.rank.ranks() {
+		request.Ranking = policy.Proto()
+	}
+	return request, policy, nil
+}
+
+// gatheredLoop is what one loop asks about, as it is gathered from a cluster.
+type gatheredLoop struct {
+	growing   *scaleup.Gatherer
+	shrinking *drain.Groups
+	sized     *sizing.Gatherer
+}
+
+func (g *gatheredLoop) options(record func(engine.Conn) engine.Conn) loadOptions {
+	return loadOptions{planning: true, empty: true, wrap: record, object: g.growing.AddObject,
+		pod: func(pod *v1.Pod) {
+			g.growing.AddPod(pod)
+			g.sized.AddPod(pod)
+		},
+		node: func(node *v1.Node) {
+			g.growing.AddNode(node)
+			g.shrinking.AddNode(node)
+		},
+	}
+}
+
+// nameAsked puts pods of the problem into the request, and keeps names of pods and groups.
+func (l *loopPlan) nameAsked(problem *loadlinev1.ScaleUpProblem, request *loadlinev1.PlanLoopRequest) (err error) {
+	request.Pods, request.DaemonPods = problem.GetPods(), problem.GetDaemonPods()
+	for _, group := range problem.GetGroups() {
+		l.groups = append(l.groups, group.GetNodeGroup())
+	}
+	l.pods, err = podNames(request.Pods)
+	return err
+}
+
+// split gives each part of the answer to what shows it.
+func (f *planFlags) split(l *loopPlan, g *gatheredLoop, sized []*loadlinev1.SizedGroup) {
+	l.leftOut.Add(g.growing.LeftOut()...)
+	g.sized.NameLeftOut(sizing.FieldOfLoop, l.PlanLoopResponse.GetLeftOut())
 	l.leftOut.AddAnswer(l.PlanLoopResponse)
-	l.slack = &slackPlan{PlanSlackResponse: l.GetSlack(), rate: f.Rate, basis: f.Basis, pending: growing.Waiting()}
+	l.slack = &slackPlan{PlanSlackResponse: l.GetSlack(), rate: f.Rate, basis: f.Basis, pending: g.growing.Waiting()}
 	l.warnings = append(l.warnings, l.slack.wrong()...)
 	l.drain.PlanDrainResponse = l.GetScaleDown()
-	if len(request.Sized) > 0 {
-		l.sizes = &sizes{asked: request.Sized, pods: sized, response: l.GetSize()}
+	if len(sized) > 0 {
+		l.sizes = &sizes{asked: sized, pods: g.sized, response: l.GetSize()}
 	}
-	return l, nil
 }
 
 // sizedGroups returns the groups that are sized by how full they are: they grow and shrink by nothing else.

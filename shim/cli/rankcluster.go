@@ -9,6 +9,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/nodegroup"
+	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/sizing"
 )
@@ -55,32 +56,8 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	problem.Fit = fit
 	client := loadlinev1.NewAutoscalerClient(c.conn)
 	var r *rank
-	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
-		problem.Cluster = &loadlinev1.ScaleUpProblem_Changes{Changes: at}
-		estimate, err := client.EstimateScaleUp(ctx, &loadlinev1.EstimateScaleUpRequest{Problem: problem})
-		if err != nil {
-			return err
-		}
-		request := &loadlinev1.RankOptionsRequest{Changes: at, Prices: policy.PriceModel(), Policy: policy.Proto()}
-		if s.clusterNodes >= 0 {
-			request.Changes, request.ClusterNodes = nil, &s.clusterNodes
-		}
-		for _, pods := range problem.GetPods() {
-			request.Pods = append(request.Pods, pods.GetPod().GetPod())
-		}
-		if request.Options, err = scaleup.Options(problem, estimate.GetGroups()); err != nil {
-			return err
-		}
-		priorities := policy.Matcher()
-		for _, option := range request.Options {
-			option.Priority = priorities.Of(option.GetNodeGroup())
-		}
-		r, err = askRank(ctx, client, request)
-		if err == nil {
-			r.cutShortBy = estimate.GetCutShortBy()
-			r.notes = append(scaleup.Notes(problem, estimate), cutShortLines(optionsCutShort, r.cutShortBy)...)
-			r.leftOut.AddAnswer(estimate)
-		}
+	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
+		r, err = s.askAt(ctx, at, client, problem, policy)
 		return err
 	})
 	if err != nil {
@@ -94,5 +71,37 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 		}
 	}
 	r.warnings = file.Warnings
+	return r, nil
+}
+
+// askAt asks what groups would grow by, and in which order, at one state of the cluster.
+func (s *rankSource) askAt(ctx context.Context, at *loadlinev1.Changes, client loadlinev1.AutoscalerClient,
+	problem *loadlinev1.ScaleUpProblem, policy *ranking.Policy) (*rank, error) {
+	problem.Cluster = &loadlinev1.ScaleUpProblem_Changes{Changes: at}
+	estimate, err := client.EstimateScaleUp(ctx, &loadlinev1.EstimateScaleUpRequest{Problem: problem})
+	if err != nil {
+		return nil, err
+	}
+	request := &loadlinev1.RankOptionsRequest{Changes: at, Prices: policy.PriceModel(), Policy: policy.Proto()}
+	if s.clusterNodes >= 0 {
+		request.Changes, request.ClusterNodes = nil, &s.clusterNodes
+	}
+	for _, pods := range problem.GetPods() {
+		request.Pods = append(request.Pods, pods.GetPod().GetPod())
+	}
+	if request.Options, err = scaleup.Options(problem, estimate.GetGroups()); err != nil {
+		return nil, err
+	}
+	priorities := policy.Matcher()
+	for _, option := range request.Options {
+		option.Priority = priorities.Of(option.GetNodeGroup())
+	}
+	r, err := askRank(ctx, client, request)
+	if err != nil {
+		return nil, err
+	}
+	r.cutShortBy = estimate.GetCutShortBy()
+	r.notes = append(scaleup.Notes(problem, estimate), cutShortLines(optionsCutShort, r.cutShortBy)...)
+	r.leftOut.AddAnswer(estimate)
 	return r, nil
 }

@@ -21,8 +21,9 @@ import (
 )
 
 const sweepHelp = `Simulate many months: each point of a sweep, a set of settings, for each cluster and
-each seed. The file is of kind Sweep: its inputs are scenarios or dumps, its settings lists or ranges, and its search is Grid, Random
-or Halving, which looks for the cheapest settings within a goal for waiting times.
+each seed. The file is of kind Sweep: its inputs are scenarios or dumps, its settings lists or ranges,
+and its search is Grid, Random or Halving, which looks for the cheapest settings within a goal for waiting
+times.
 
 Rows go to the folder --results, one when it is done. Who starts again with the same file goes on where it
 was. At the end rows.csv and rows.parquet are written there; the same inputs give the same rows, in

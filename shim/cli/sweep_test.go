@@ -91,7 +91,8 @@ func TestSweepHere(t *testing.T) {
 	}
 }
 
-// checkConfigurations sees that the autoscaler takes each configuration that is there to copy, and with what was chosen.
+// checkConfigurations sees that the autoscaler takes each configuration that is there to copy, and with what was
+// chosen.
 func checkConfigurations(t *testing.T, out string) {
 	t.Helper()
 	var data sweepData

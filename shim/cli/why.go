@@ -63,8 +63,8 @@ func (a *app) newWhy() *cobra.Command {
 				return usagef("--top %d: must not be negative", most)
 			}
 			if len(args) == 1 && strings.HasPrefix(args[0], nodePrefix) {
-				return a.whyNamedNode(cmd.Context(), &flags, drainSource{groups: groups.groups, now: size.now, filters: groups.filters},
-					strings.TrimPrefix(args[0], nodePrefix))
+				source := drainSource{groups: groups.groups, now: size.now, filters: groups.filters}
+				return a.whyNamedNode(cmd.Context(), &flags, source, strings.TrimPrefix(args[0], nodePrefix))
 			}
 			if groups.given() {
 				return a.whyGroup(cmd.Context(), &flags, &groups, &size, args)
@@ -72,7 +72,8 @@ func (a *app) newWhy() *cobra.Command {
 			flags.how = groups.filters // the same flags, whatever is asked about
 			q, err := flags.question(cmd.Context(), a.streams.In, args)
 			if missing := (*noPodError)(nil); errors.As(err, &missing) && len(args) == 1 && flags.file != "-" {
-				if found, nodeErr := a.whyNode(cmd.Context(), &flags, drainSource{now: size.now, filters: groups.filters}, args[0]); found {
+				source := drainSource{now: size.now, filters: groups.filters}
+				if found, nodeErr := a.whyNode(cmd.Context(), &flags, source, args[0]); found {
 					return nodeErr
 				} // else the pod is what is missing
 			}

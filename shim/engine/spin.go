@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// spinTime is for how long a reader looks for an answer before it waits for one: several times what a score takes. Our own
-// choice; `make bench-scheduler` tells what it is worth.
+// spinTime is for how long a reader looks for an answer before it waits for one: several times what a score takes. Our
+// own choice; `make bench-scheduler` tells what it is worth.
 const spinTime = 400 * time.Microsecond
 
 // spinConn is a connection to an engine on the same machine whose reader, once something was written, looks for the

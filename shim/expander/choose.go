@@ -24,7 +24,7 @@ type chooser struct {
 	line       *loadlinev1.LoadLine // nil: there is none
 	nodes      func() (int, bool)
 	cluster    func(ctx context.Context, ask func(at *loadlinev1.Changes) error) error // nil: there is none
-	tickets    chan struct{}                                                           // one element per question under way
+	tickets    chan struct{}                                                           // one per question under way
 }
 
 // choice is the option chosen, and how that came about.

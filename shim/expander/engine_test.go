@@ -54,8 +54,8 @@ func TestEveryGenerationGetsTheRightAnswer(t *testing.T) {
 }
 
 // As above, with limits of 28 Gi: under a line of 1.5 for memory four of them count as 112 Gi, for which three nodes of
-// 44 Gi are needed: C = 3 * 0.393889, X and T as above, (1.181667 + X) / (T + X) * 1.867451 = 11.236. On small nodes each
-// counts as 7500 Mi, so that two suffice, and Cluster Autoscaler's three stay.
+// 44 Gi are needed: C = 3 * 0.393889, X and T as above, (1.181667 + X) / (T + X) * 1.867451 = 11.236. On small nodes
+// each counts as 7500 Mi, so that two suffice, and Cluster Autoscaler's three stay.
 func TestTheLoadLineCounts(t *testing.T) {
 	line := &loadlinev1.LoadLine{Resources: []*loadlinev1.LineResource{
 		{Resource: "memory", MaxLimitsOverAllocatable: "1.5"}}}

@@ -80,7 +80,8 @@ type decoder struct {
 
 // decode reads a request. An error that is errTooMuch: it is none that we hold. Any other: it is none.
 func decode(in *mem.Reader, keptOfPod *fields) (*question, error) {
-	d := decoder{in: in, kept: keptOfPod, byBytes: map[string]int32{}, byGroup: map[string]int{}, newForm: map[string]bool{}}
+	d := decoder{in: in, kept: keptOfPod, byBytes: map[string]int32{}, byGroup: map[string]int{},
+		newForm: map[string]bool{}}
 	d.out.templates = map[string][]byte{}
 	err := d.message(in.Remaining(), func(number protowire.Number, kind protowire.Type, value uint64) error {
 		switch {

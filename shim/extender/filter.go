@@ -74,7 +74,8 @@ func codeOf(err error) int {
 }
 
 // filter returns the answer, and why it is not the engine's, if it is not.
-func (f *lineFilter) filter(ctx context.Context, pod *v1.Pod, names []string) (*extenderv1.ExtenderFilterResult, string) {
+func (f *lineFilter) filter(ctx context.Context, pod *v1.Pod, names []string) (
+	*extenderv1.ExtenderFilterResult, string) {
 	switch {
 	case len(names) == 0:
 		return passing(names), ""

@@ -14,8 +14,8 @@ import (
 	"loadline.dev/shim/policy"
 )
 
-// NamespaceSelectorSeesNoLabels is the name of a defect of kube-scheduler 1.36, which is reproduced by default. 1.37 has
-// none that is known.
+// NamespaceSelectorSeesNoLabels is the name of a defect of kube-scheduler 1.36, which is reproduced by default. 1.37
+// has none that is known.
 const NamespaceSelectorSeesNoLabels = "namespace-selector-sees-no-labels"
 
 // NoDefects stands in a list of defects for an empty one: answers are as Kubernetes documents them.

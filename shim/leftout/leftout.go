@@ -110,9 +110,9 @@ func (l *List) Kinds() map[string]int64 {
 }
 
 // knownKinds are those of which a cluster is made for an engine.
-var knownKinds = []string{"CSIDriver", "CSINode", "DaemonSet", "Deployment", "DeviceClass", "Job", "Namespace", "Node", "PersistentVolume",
-	"PersistentVolumeClaim", "Pod",
-	"PodDisruptionBudget", "ReplicaSet", "ReplicationController", "StatefulSet", "StorageClass"}
+var knownKinds = []string{"CSIDriver", "CSINode", "DaemonSet", "Deployment", "DeviceClass", "Job", "Namespace", "Node",
+	"PersistentVolume", "PersistentVolumeClaim", "Pod", "PodDisruptionBudget", "ReplicaSet", "ReplicationController",
+	"StatefulSet", "StorageClass"}
 
 // Line says in one line how many objects were left out and names some of them; empty: none was.
 func (l *List) Line(named int) string {

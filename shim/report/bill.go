@@ -57,7 +57,8 @@ type billBar struct {
 // Write writes one HTML page that needs nothing else, in the manner of Page.
 func (b *Bill) Write(w io.Writer) error {
 	p := billPage{Title: texttable.Escape(b.Title), Verdict: texttable.Escape(b.Verdict),
-		PartsTitle: cmp.Or(b.PartsTitle, "By node group"), Style: template.CSS(pageStyle), Lines: escaped(b.Lines), Moves: b.Moves.escaped(), Stay: b.Stay.escaped()}
+		PartsTitle: cmp.Or(b.PartsTitle, "By node group"), Style: template.CSS(pageStyle),
+		Lines: escaped(b.Lines), Moves: b.Moves.escaped(), Stay: b.Stay.escaped()}
 	total := func(name string, usd float64) {
 		if b.Now <= 0 {
 			return

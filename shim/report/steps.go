@@ -82,7 +82,8 @@ type stepsMark struct {
 // StepsPage writes one HTML page that needs nothing else, in the manner of Page. Lines differ by colour and by dashes.
 func StepsPage(w io.Writer, s Steps) error {
 	p := stepsPage{Title: texttable.Escape(s.Title), Verdict: texttable.Escape(s.Verdict),
-		Style: template.CSS(pageStyle), TimeUnit: cmp.Or(s.TimeUnit, "seconds"), Lines: escaped(s.Lines), Grid: Grid{Header: escaped(s.Grid.Header)}}
+		Style: template.CSS(pageStyle), TimeUnit: cmp.Or(s.TimeUnit, "seconds"), Lines: escaped(s.Lines),
+		Grid: Grid{Header: escaped(s.Grid.Header)}}
 	for _, row := range s.Grid.Rows {
 		p.Grid.Rows = append(p.Grid.Rows, escaped(row))
 	}

@@ -178,8 +178,8 @@ func (s *SweepSection) front(x, y func(float64) float64) string {
 
 func (p *SweepPoint) mark(c *sweepChart, x, y func(float64) float64) sweepMark {
 	m := sweepMark{Class: "other", R: 3, X: x(p.Wait.Mean), Y: y(p.USD.Mean), LowX: x(p.Wait.Min), HighX: x(p.Wait.Max),
-		LowY: y(p.USD.Min), HighY: y(p.USD.Max), Name: texttable.Escape(fmt.Sprintf("%s: %.2f USD, %.1f s", p.Name, p.USD.Mean,
-			p.Wait.Mean)), Anchor: "start"}
+		LowY: y(p.USD.Min), HighY: y(p.USD.Max), Anchor: "start",
+		Name: texttable.Escape(fmt.Sprintf("%s: %.2f USD, %.1f s", p.Name, p.USD.Mean, p.Wait.Mean))}
 	if p.OnFront {
 		m.Class, m.R = "front", 4
 	}

@@ -19,8 +19,8 @@ import (
 	"loadline.dev/shim/scaleup"
 )
 
-// Curve is what the load of the Deployments of a dump follows: what is missing at the quietest hour and at weekends, and the
-// hour of the peak. A dump shows one moment, and does not tell.
+// Curve is what the load of the Deployments of a dump follows: what is missing at the quietest hour and at weekends,
+// and the hour of the peak. A dump shows one moment, and does not tell.
 type Curve struct {
 	DailyPercent   int64  `json:"dailyPercent,omitempty"`
 	WeekendPercent int64  `json:"weekendPercent,omitempty"`
@@ -171,8 +171,9 @@ func (d *deriver) addPod(pod *v1.Pod) {
 	if kind == loadlinev1.SimulatedWorkload_DAEMON {
 		group = ""
 	}
-	key := fmt.Sprintf("%s/%s/%d/%d/%d/%d/%d/%d/%v/%v", pod.Namespace, owner, kind, like.GetMilliCpu(), like.GetMemoryMib(),
-		like.GetLimitMilliCpu(), like.GetLimitMemoryMib(), like.GetPriority(), like.GetNotEvictable(), d.tainted(group))
+	key := fmt.Sprintf("%s/%s/%d/%d/%d/%d/%d/%d/%v/%v", pod.Namespace, owner, kind, like.GetMilliCpu(),
+		like.GetMemoryMib(), like.GetLimitMilliCpu(), like.GetLimitMemoryMib(), like.GetPriority(),
+		like.GetNotEvictable(), d.tainted(group))
 	of := d.loads[key]
 	if of == nil {
 		of = &load{name: pod.Namespace + "-" + owner, kind: kind, like: like, inGroups: map[string]bool{}}

@@ -24,8 +24,8 @@ func share(of intstr.IntOrString, all int64) int64 {
 
 // notes say what is not as in the cluster.
 func (d *deriver) notes() (notes []string) {
-	notes = append(notes, fmt.Sprintf("Node groups are derived from the nodes; each may become empty, and grow to %d times "+
-		"its nodes, and at least to %d.", growth, leastGrowth))
+	notes = append(notes, fmt.Sprintf("Node groups are derived from the nodes; each may become empty, and grow to "+
+		"%d times its nodes, and at least to %d.", growth, leastGrowth))
 	if load := d.cluster.Load; load.DailyPercent == 0 && load.WeekendPercent == 0 {
 		notes = append(notes, "Deployments have as many pods as now at all hours: a dump does not tell their curves.")
 	}

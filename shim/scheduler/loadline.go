@@ -214,8 +214,8 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	}, nil
 }
 
-// checkLine asks the line about the nodes of a cycle, in whose order the slots come. It waits for a while for the engine to be brought
-// up to date. Without an answer it returns a reason, and an error where there is one.
+// checkLine asks the line about the nodes of a cycle, in whose order the slots come. It waits for a while for the
+// engine to be brought up to date. Without an answer it returns a reason, and an error where there is one.
 func (c *client) checkLine(ctx context.Context, timeout time.Duration, question *loadlinev1.CheckLoadLineRequest,
 	cycle view.Cycle) (answer *loadlinev1.CheckLoadLineResponse, slots []int32, why reason, err error) {
 	if !c.breaker.Allow() {

@@ -131,7 +131,8 @@ func (p *Plugin) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	nodes []fwk.NodeInfo) ([]int64, reason, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	return p.client.rawScores(ctx, pod, p.policy, p.cycle(state, nodes), func(scale *loadlinev1.RawScale) { p.scale.Store(scale) })
+	return p.client.rawScores(ctx, pod, p.policy, p.cycle(state, nodes),
+		func(scale *loadlinev1.RawScale) { p.scale.Store(scale) })
 }
 
 // cycle is what the engine is asked in: these nodes, of which the scheduler's snapshot has the content.
@@ -171,8 +172,8 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod,
 // ScoreExtensions returns the plugin, for NormalizeScore.
 func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
-// NormalizeScore makes scores of raw scores, which may stem from several cycles of a batch. It guards the range: a score
-// outside of it would fail the pod.
+// NormalizeScore makes scores of raw scores, which may stem from several cycles of a batch. It guards the range: a
+// score outside of it would fail the pod.
 func (p *Plugin) NormalizeScore(_ context.Context, state fwk.CycleState, _ *v1.Pod,
 	list fwk.NodeScoreList) (result *fwk.Status) {
 	defer func() {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Journal is a folder with the rows that are done: one line each, written at once. A line that was cut off by the end of
-// the machine is left out, and its row is simulated again. One process at a time has it.
+// Journal is a folder with the rows that are done: one line each, written at once. A line that was cut off by the end
+// of the machine is left out, and its row is simulated again. One process at a time has it.
 type Journal struct {
 	dir  string
 	mu   sync.Mutex

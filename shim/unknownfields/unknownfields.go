@@ -1,6 +1,6 @@
 // Package unknownfields notices fields of pods and nodes that the Go types of this build do not have, because the API
-// server is newer, or a manifest is wrong. Decoders drop them; a filter of kube-scheduler may read them. What is found is
-// noted on the decoded object, and an engine does not judge what has such a note.
+// server is newer, or a manifest is wrong. Decoders drop them; a filter of kube-scheduler may read them. What is found
+// is noted on the decoded object, and an engine does not judge what has such a note.
 package unknownfields
 
 import (
@@ -26,7 +26,8 @@ const (
 
 // Of Kubernetes 1.37, and of no importance to any filter: fields that this build's types of 1.36 do not have. The other
 // new one, bindMountOptions of a volume mount, is read by a filter.
-var harmlessNames = regexp.MustCompile(`^spec\.(evictionResponders|podPreemptionPolicy|volumes\[\d+\]\..*\.?(user|defaultUser|mode)|` +
+var harmlessNames = regexp.MustCompile(`^spec\.(evictionResponders|podPreemptionPolicy|` +
+	`volumes\[\d+\]\..*\.?(user|defaultUser|mode)|` +
 	`.*\.httpGet\.protocol|.*\.grpc\.mode)(\.|\[|$)`)
 
 // InJSON decodes JSON into a pod or a node, as an API server does: names in their exact case. It notes what of its spec

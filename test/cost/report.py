@@ -79,7 +79,8 @@ def optimum(scenario, seconds):
         model, solution = Path(folder, "model.lp"), Path(folder, "solution")
         # CBC reads lines up to some length only.
         model.write_text("\n".join(line.replace(" + ", "\n + ") for line in lines) + "\n")
-        subprocess.run(["cbc", str(model), "ratio", "0", "allow", "0", "sec", str(seconds), "solve", "solu", str(solution)],
+        subprocess.run(["cbc", str(model), "ratio", "0", "allow", "0", "sec", str(seconds),
+                        "solve", "solu", str(solution)],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=seconds * 3 + 60)
         first = solution.read_text().splitlines()[0] if solution.exists() else ""
     # "Optimal - objective value 1.23"; anything else is no proof.
@@ -98,7 +99,8 @@ def svg(rows):
     scale = (height - bottom - 40) / max(top - 1, 0.01)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
              'font-size="12">', f'<rect width="{width}" height="{height}" fill="white"/>',
-             f'<text x="{left}" y="18">mean cost of the new nodes, as a multiple of the optimum or of its lower bound</text>']
+             f'<text x="{left}" y="18">mean cost of the new nodes, as a multiple of the optimum or of its lower '
+             'bound</text>']
     step = (width - left - 20) / len(rows)
     base = height - bottom
     for r, row in enumerate(rows):
@@ -108,9 +110,12 @@ def svg(rows):
             at = x + s * (step - 30) / 3
             parts.append(f'<rect x="{at:.1f}" y="{base - bar:.1f}" width="{(step - 40) / 3:.1f}" height="{bar:.1f}" '
                          f'fill="{COLORS[s]}"><title>{name}: {mean:.3f}</title></rect>')
-            parts.append(f'<text x="{at + (step - 40) / 6:.1f}" y="{base - bar - 4:.1f}" text-anchor="middle">{mean:.2f}</text>')
-        parts.append(f'<text x="{x + step / 2 - 15:.1f}" y="{base + 16}" text-anchor="middle">{row["cpus"]:,} CPUs</text>')
-        parts.append(f'<text x="{x + step / 2 - 15:.1f}" y="{base + 31}" text-anchor="middle" fill="#666">{row["reference"]}</text>')
+            parts.append(f'<text x="{at + (step - 40) / 6:.1f}" y="{base - bar - 4:.1f}" text-anchor="middle">'
+                         f'{mean:.2f}</text>')
+        parts.append(f'<text x="{x + step / 2 - 15:.1f}" y="{base + 16}" text-anchor="middle">'
+                     f'{row["cpus"]:,} CPUs</text>')
+        parts.append(f'<text x="{x + step / 2 - 15:.1f}" y="{base + 31}" text-anchor="middle" fill="#666">'
+                     f'{row["reference"]}</text>')
     for s, (_, name) in enumerate(STRATEGIES):
         parts.append(f'<rect x="{width - 330 + s * 110}" y="28" width="10" height="10" fill="{COLORS[s]}"/>'
                      f'<text x="{width - 315 + s * 110}" y="37">{name}</text>')
@@ -168,7 +173,8 @@ def main():
         sizes.setdefault(scenario["cpus"], []).append(scenario)
     faults, rows = [], []
     print("Cost of the new nodes over the optimum (proven by CBC) or over its lower bound: mean (90th percentile)\n")
-    print(f'{"CPUs":>6} {"cases":>6} {"against":>12}' + "".join(f"{name:>18}" for _, name in STRATEGIES) + f'{"slowest":>10}')
+    print(f'{"CPUs":>6} {"cases":>6} {"against":>12}' + "".join(f"{name:>18}" for _, name in STRATEGIES) +
+          f'{"slowest":>10}')
     for cpus, scenarios in sorted(sizes.items()):
         row = judge(cpus, scenarios, arguments.seconds, faults)
         rows.append(row)

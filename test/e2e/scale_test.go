@@ -146,8 +146,8 @@ func (s *scaleRun) left() (nodes int) {
 	return nodes
 }
 
-// watchRemovals waits until most of the nodes that can go are gone, and says how that goes on. One in twenty of them may
-// stay: kube-scheduler prefers empty nodes, so that some of those that could go are full before it is their turn.
+// watchRemovals waits until most of the nodes that can go are gone, and says how that goes on. One in twenty of them
+// may stay: kube-scheduler prefers empty nodes, so that some of those that could go are full before it is their turn.
 func (s *scaleRun) watchRemovals() {
 	s.t.Helper()
 	aim := s.nodes*4/10 + (s.nodes*6/10+19)/20

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What libloadline.so and loadlined are from outside: exported symbols, header, hardening, how they find each other.
 
-  binaries_test.py --cc CC --cxx CXX --library libloadline.so --daemon loadlined
+  binaries_test.py --cc CC --cxx CXX --library libloadline.so --daemon loadlined --paths released|any
 """
 
 import argparse
@@ -11,7 +11,8 @@ import subprocess
 import sys
 import unittest
 
-HEADER = pathlib.Path(__file__).resolve().parents[2] / "plugin" / "abi" / "loadline.h"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HEADER = ROOT / "plugin" / "abi" / "loadline.h"
 FUNCTIONS = ["loadline_call", "loadline_create", "loadline_destroy", "loadline_free", "loadline_version"]
 
 arguments = None
@@ -50,6 +51,18 @@ class LibraryTest(unittest.TestCase):
         self.assertNotIn("grpc", needed)
 
 
+class PathsTest(unittest.TestCase):
+    def test_sources_are_named_by_their_place_in_the_tree(self):
+        if arguments.paths != "released":
+            self.skipTest("only what is released is the same wherever it was built")
+        for path in (arguments.library, arguments.daemon):
+            with self.subTest(path):
+                names = re.findall(r"\]  (.*)", output("readelf", "--string-dump=.debug_line_str", path))
+                self.assertTrue(any(name.startswith("./plugin/") for name in names), names[:5])
+                elsewhere = [name for name in names if name.startswith(("..", "CMakeFiles", "gen/", str(ROOT)))]
+                self.assertEqual(elsewhere, [])
+
+
 class HardeningTest(unittest.TestCase):
     def test_both(self):
         for path in (arguments.library, arguments.daemon):
@@ -71,7 +84,7 @@ class HardeningTest(unittest.TestCase):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    for name in ("--cc", "--cxx", "--library", "--daemon"):
+    for name in ("--cc", "--cxx", "--library", "--daemon", "--paths"):
         parser.add_argument(name, required=True)
     arguments, rest = parser.parse_known_args()
     unittest.main(argv=[sys.argv[0], *rest])

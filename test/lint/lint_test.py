@@ -153,14 +153,19 @@ class IncludeRulesTest(unittest.TestCase):
 
 class FileSizesTest(unittest.TestCase):
     def test_bounds(self):
-        self.assertIsNone(file_sizes.check("core/base/a.cc", 500))
-        self.assertEqual(file_sizes.check("core/base/a.cc", 501)[0], False)
-        self.assertEqual(file_sizes.check("core/base/a.cc", 700)[0], False)
-        self.assertEqual(file_sizes.check("core/base/a.cc", 701)[0], True)
+        self.assertEqual(file_sizes.problems("core/base/a.cc", "x\n" * 400), [])
+        self.assertEqual(len(file_sizes.problems("core/base/a.cc", "x\n" * 401)), 1)
+        self.assertEqual(file_sizes.problems("a.go", "x" * 120), [])
+        self.assertEqual(file_sizes.problems("a.go", "\n" + "x" * 121),
+                         ["a.go:2: 121 columns, at most 120 are read"])
 
     def test_exempt(self):
+        long = "x" * 121 + "\n"
         for name in ["test/core/a_test.cc", "shim/view/view_test.go", "shim/api/loadlinev1/a.pb.go", "README.md"]:
-            self.assertIsNone(file_sizes.check(name, 5000))
+            self.assertEqual(file_sizes.problems(name, long * 401), [])
+        self.assertEqual(file_sizes.problems("a.go", f'\tName string `json:"name" help:"{long.strip()}"`\n'), [])
+        self.assertEqual(file_sizes.problems("Makefile", "build: deps ## builds " + long), [])
+        self.assertEqual(len(file_sizes.problems("Makefile", "\t@echo " + long)), 1)
 
 
 class CorePagesTest(unittest.TestCase):
@@ -188,6 +193,12 @@ class DocumentsTest(unittest.TestCase):
 
     def problems(self, text):
         return documents.problems("a.md", text, {"TestDemo"})
+
+    def test_the_readme_of_the_tree_is_short(self):
+        self.assertEqual(documents.problems("README.md", "a\n" * 150, set()), [])
+        self.assertEqual(documents.problems("README.md", "a\n" * 151, set()),
+                         ["README.md: 151 lines, at most 150 are read"])
+        self.assertEqual(documents.problems("core/README.md", "a\n" * 151, set()), [])
 
     def test_prose_is_bounded_and_tables_and_code_are_not(self):
         self.assertEqual(self.problems(self.LONG), ["a.md:1: 125 columns, at most 120 are read"])

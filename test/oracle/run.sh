@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh SCRIPT ARGUMENT...: holds the core against HiGHS, which tools/deps.sh puts into build/highs. Without it ctest says
-# that this was skipped.
+# run.sh SCRIPT ARGUMENT...: holds the core against HiGHS, which tools/deps.sh puts into build/highs. Without it ctest
+# says that this was skipped.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

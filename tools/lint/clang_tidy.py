@@ -131,7 +131,8 @@ def main():
     done = failed = 0
     start = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        runs = [pool.submit(tidy_bundle, arguments.build, bundle, commands[bundle[0]]) for bundle in bundles(todo, commands)]
+        runs = [pool.submit(tidy_bundle, arguments.build, bundle, commands[bundle[0]])
+                for bundle in bundles(todo, commands)]
         for run in concurrent.futures.as_completed(runs):
             for path, problem in run.result().items():
                 done += 1

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks documents: prose has at most 120 columns, and a test that a document names is there.
+"""Checks documents: prose has at most 120 columns, the README of the tree at most 150 lines, and a test that a document
+names is there.
 
   documents.py FILE...
 
@@ -11,6 +12,7 @@ import re
 import sys
 
 MOST_COLUMNS = 120
+MOST_LINES = {"README.md": 150}
 NAMED = re.compile(r"\bTest[A-Z]\w+")
 
 
@@ -26,6 +28,9 @@ def problems(name, text, tests):
         free = in_code or written or line.startswith(("|", "    ", "<!--")) or " " not in line.strip("-*. ")
         if len(line) > MOST_COLUMNS and not free:
             found.append(f"{name}:{number}: {len(line)} columns, at most {MOST_COLUMNS} are read")
+    lines = len(text.splitlines())
+    if lines > MOST_LINES.get(name, lines):
+        found.append(f"{name}: {lines} lines, at most {MOST_LINES[name]} are read")
     return found
 
 

@@ -1,38 +1,40 @@
 #!/usr/bin/env python3
-"""Checks that sources stay short enough to be read in one sitting.
+"""Checks that sources stay short enough to be read in one sitting, and narrow enough for one screen.
 
   file_sizes.py FILE...
 
-Above 500 lines a file is named, above 700 it is refused. Tests, whose tables may run long, and generated code
-do not count.
+Tests, whose tables may run long, and generated code do not count. Nor do the tags of Go's struct fields, which cannot
+be broken, and the lines of a Makefile that say what a target does.
 """
 
 import re
 import sys
 
-WARN, REFUSE = 500, 700
+MOST_LINES, MOST_COLUMNS = 400, 120
 SOURCE = re.compile(r"\.(cc|h|go|py|sh|cmake|proto)$|(^|/)(CMakeLists\.txt|Makefile)$")
 EXEMPT = re.compile(r"_test\.(cc|go|py)$|\.pb\.go$")
+UNBREAKABLE = re.compile(r'`json:"[^`]*`$|^[\w-]+:.* ## ')
 
 
-def check(name, lines):
-    """(refused, text) of a file of that many lines; None when there is nothing to say."""
-    if not SOURCE.search(name) or EXEMPT.search(name) or lines <= WARN:
-        return None
-    if lines > REFUSE:
-        return True, f"{name}: {lines} lines; more than {REFUSE} are too many, split it"
-    return False, f"{name}: warning: {lines} lines; would a reader find the second half?"
+def problems(name, text):
+    """One line for each fault of a file of that name."""
+    if not SOURCE.search(name) or EXEMPT.search(name):
+        return []
+    lines = text.splitlines()
+    found = [f"{name}:{number}: {len(line)} columns, at most {MOST_COLUMNS} are read"
+             for number, line in enumerate(lines, 1) if len(line) > MOST_COLUMNS and not UNBREAKABLE.search(line)]
+    if len(lines) > MOST_LINES:
+        found.append(f"{name}: {len(lines)} lines; more than {MOST_LINES} are too many, split it")
+    return found
 
 
 def main(paths):
-    refused = False
+    found = []
     for path in paths:
         with open(path, encoding="utf-8", errors="replace") as file:
-            finding = check(path, sum(1 for _ in file))
-        if finding is not None:
-            refused |= finding[0]
-            print(finding[1])
-    return 1 if refused else 0
+            found += problems(path, file.read())
+    print("\n".join(found), end="\n" if found else "")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

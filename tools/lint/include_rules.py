@@ -21,7 +21,8 @@ FORBIDDEN_STANDARD = {
     "stdexcept", "unistd.h", "string_view",
 }
 FORBIDDEN_ABSEIL = ("absl/time/", "absl/log/", "absl/random/", "absl/synchronization/", "absl/flags/", "absl/base/log")
-FORBIDDEN_CALLS = re.compile(r"(?<![.>\w])(?:std::|::)?(getenv|secure_getenv|setenv|rand|srand|time|clock|gettimeofday|system)\s*\(")
+FORBIDDEN_CALLS = re.compile(r"(?<![.>\w])(?:std::|::)?"
+                             r"(getenv|secure_getenv|setenv|rand|srand|time|clock|gettimeofday|system)\s*\(")
 # Where a failed check is thrown, and nothing else.
 MAY_THROW = {"core/base/check.h", "core/base/check.cc"}
 THROW = re.compile(r"\b(throw|try)\b\s*[\{\w(:;]")
@@ -65,7 +66,8 @@ def include_problem(folder, bracket, header):
         banned = next((b for b in FORBIDDEN_ABSEIL if header.startswith(b)), None)
         return f"{banned} reads or shares what core/ must not" if banned else None
     if bracket == "<" and "/" not in header:
-        return "gives access to what core/ must not know, or has a twin in absl" if header in FORBIDDEN_STANDARD else None
+        forbidden = header in FORBIDDEN_STANDARD
+        return "gives access to what core/ must not know, or has a twin in absl" if forbidden else None
     return "core/ includes itself, abseil and the standard library"
 
 

@@ -19,9 +19,11 @@ import sys
 
 IDENTIFIER = r"[A-Za-z_]\w*"
 BLOCK = re.compile(rf"(message|enum|service|oneof)\s+({IDENTIFIER})\s*\{{\s*(\}}?)$")
-FIELD = re.compile(rf"(?:(repeated|optional|required)\s+)?(map\s*<.*>|[\w.]+)\s+({IDENTIFIER})\s*=\s*(\d+)\s*(?:\[.*\])?;$")
+FIELD = re.compile(rf"(?:(repeated|optional|required)\s+)?(map\s*<.*>|[\w.]+)\s+"
+                   rf"({IDENTIFIER})\s*=\s*(\d+)\s*(?:\[.*\])?;$")
 VALUE = re.compile(rf"({IDENTIFIER})\s*=\s*(-?\w+)\s*(?:\[.*\])?;$")
-RPC = re.compile(rf"rpc\s+({IDENTIFIER})\s*\(\s*(stream\s+)?([\w.]+)\s*\)\s*returns\s*\(\s*(stream\s+)?([\w.]+)\s*\)\s*(?:;|\{{\s*\}})$")
+RPC = re.compile(rf"rpc\s+({IDENTIFIER})\s*\(\s*(stream\s+)?([\w.]+)\s*\)\s*"
+                 rf"returns\s*\(\s*(stream\s+)?([\w.]+)\s*\)\s*(?:;|\{{\s*\}})$")
 RESERVED = re.compile(r"reserved\s+(.*);$")
 
 CAMEL = re.compile(r"[A-Z][A-Za-z0-9]*$")

@@ -3,9 +3,9 @@
 
   wall_clock.py FILE...
 
-A test may wait with a patience of at least ten seconds, `time.Since(start) > 10*time.Second`, may log times, and may compare
-what it likes in virtual time: files that use testing/synctest are not looked at. Another line says why it is right in a
-comment that begins with "clock:".
+A test may wait with a patience of at least ten seconds, `time.Since(start) > 10*time.Second`, may log times, and may
+compare what it likes in virtual time: files that use testing/synctest are not looked at. Another line says why it is
+right in a comment that begins with "clock:".
 """
 
 import re
@@ -31,7 +31,8 @@ def problems(name, text):
         patience = PATIENT.search(line)
         if patience and (patience[1] is None or patience[2] != "Second" or int(patience[1]) >= 10):
             continue
-        found.append(f"{name}:{number}: asserts wall-clock time: count, use testing/synctest or a benchmark: {line.strip()}")
+        found.append(f"{name}:{number}: asserts wall-clock time: count, use testing/synctest or a benchmark: "
+                     f"{line.strip()}")
     return found
 
 

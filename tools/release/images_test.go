@@ -8,11 +8,14 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"math"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -159,6 +162,31 @@ func TestImagesAreSmallAndNotRoot(t *testing.T) {
 	for _, on := range []string{"amd64", "arm64"} {
 		if both := sizes["loadlined/"+on] + sizes["loadline/"+on]; both > 60<<20 {
 			t.Errorf("engine and command line for %s have %d bytes, want at most 60 MiB", on, both)
+		}
+	}
+	checkTable(t, sizes)
+}
+
+// checkTable holds the table of sizes in docs/benchmarks.md against the images for linux/amd64.
+func checkTable(t *testing.T, sizes map[string]int64) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, size := range sizes {
+		program, found := strings.CutSuffix(name, "/amd64")
+		if !found {
+			continue
+		}
+		row := regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(program) + "` \\| ([0-9.]+) \\|$").FindSubmatch(page)
+		if row == nil {
+			t.Errorf("docs/benchmarks.md does not tell the size of %s", program)
+			continue
+		}
+		told, err := strconv.ParseFloat(string(row[1]), 64)
+		if mib := float64(size) / (1 << 20); err != nil || math.Abs(told-mib) > mib/10 {
+			t.Errorf("docs/benchmarks.md says %s MiB of %s, which has %.1f", row[1], program, mib)
 		}
 	}
 }

@@ -76,7 +76,8 @@ func TestProgramsRunFromTheirImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Uid:\t65532\t65532\t65532\t65532", "CapPrm:\t0000000000000000",
-		"CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1"} {
+		"CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1",
+		"Seccomp:\t2"} {
 		if !strings.Contains(string(status), want) {
 			t.Errorf("the engine's status lacks %q:\n%s", want, status)
 		}

@@ -27,7 +27,8 @@ func (a *Actuator) giveBackAll(nodes []*deletion, why error) {
 const giveBackTimeout = 10 * time.Second
 
 // giveBack leaves nodes of one group as they were before their removal began, but for those of which somebody else has
-// the machine deleted meanwhile. Where that cannot be found out they keep their marks until the next loop, which decides.
+// the machine deleted meanwhile. Where that cannot be found out they keep their marks until the next loop, which
+// decides.
 func (a *Actuator) giveBack(nodes []*deletion) {
 	if len(nodes) == 0 {
 		return

@@ -6,12 +6,9 @@ package config
 import (
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -116,62 +113,6 @@ func (f *Filters) Options() (*loadlinev1.FitOptions, error) {
 	return options, nil
 }
 
-// ScaleDown says which nodes go, when and how.
-type ScaleDown struct {
-	MaxScaleDownParallelism int `json:"maxScaleDownParallelism" help:"nodes that go at once"`
-	MaxDrainParallelism     int `json:"maxDrainParallelism" help:"of these, nodes with pods to move (Cluster Autoscaler: 1)"`
-
-	ScaleDownUnneededTime         Duration `json:"scaleDownUnneededTime" help:"how long a node is unneeded before it goes"`
-	ScaleDownUnreadyTime          Duration `json:"scaleDownUnreadyTime" help:"the same for one that is not ready"`
-	ScaleDownUnreadyEnabled       bool     `json:"scaleDownUnreadyEnabled" help:"nodes that are not ready may go"`
-	ScaleDownUtilizationThreshold float64  `json:"scaleDownUtilizationThreshold" help:"a node with more requests over allocatable stays"`
-	ScaleDownGPUThreshold         float64  `json:"scaleDownGpuUtilizationThreshold" flag:"scale-down-gpu-utilization-threshold" help:"the same for GPUs"`
-	IgnoreDaemonSets              bool     `json:"ignoreDaemonsetsUtilization" flag:"ignore-daemonsets-utilization" help:"DaemonSet pods do not count as utilization"`
-	IgnoreMirrorPods              bool     `json:"ignoreMirrorPodsUtilization" flag:"ignore-mirror-pods-utilization" help:"mirror pods do not count as utilization"`
-	ScaleDownDelayAfterAdd        Duration `json:"scaleDownDelayAfterAdd" help:"after a node group has grown"`
-	ScaleDownDelayAfterDelete     Duration `json:"scaleDownDelayAfterDelete" help:"after a node has gone"`
-	ScaleDownDelayAfterFailure    Duration `json:"scaleDownDelayAfterFailure" help:"after nodes could not be tainted"`
-	ScaleDownSimulationTimeout    Duration `json:"scaleDownSimulationTimeout" help:"how long one plan may take; nodes that it had no time for are left for the next loop"`
-	NodeDeletionCandidateTTL      Duration `json:"nodeDeletionCandidateTtl" flag:"node-deletion-candidate-ttl" help:"how old a soft taint may be that tells a new process since when its node is unneeded; 0: none does (Cluster Autoscaler: 0)"`
-	CoresTotal                    string   `json:"coresTotal" help:"MIN:MAX cores that all nodes together offer to pods: no node goes below the minimum, no group grows beyond the maximum"`
-	MemoryTotal                   string   `json:"memoryTotal" help:"MIN:MAX gigabytes of memory, in the same way"`
-	GPUTotal                      []string `json:"gpuTotal" flag:"gpu-total" help:"TYPE:MIN:MAX GPUs of one type, in the same way; the type is the value of the node's GPU label; may be given more than once"`
-
-	MinNodesTotal      int      `json:"minNodesTotal" help:"nodes that the cluster keeps in all"`
-	GPULabels          []string `json:"gpuLabels" flag:"gpu-labels" help:"labels that tell a node with GPUs; empty: those of Google, Amazon and Azure"`
-	ExclusiveDrains    bool     `json:"exclusiveDrains" help:"no drain starts while one is under way"`
-	RecentEvictionTime Duration `json:"recentEvictionTime" help:"how long the replacement of an evicted pod is waited for"`
-	MinEvaluatedNodes  int      `json:"minEvaluatedNodes" help:"nodes that are looked at in each loop, whatever the limits of work"`
-	PlainGreedy        bool     `json:"plainGreedy" help:"nodes are tried in one order only: no better set of nodes is looked for"`
-
-	SkipNodesWithSystemPods           bool     `json:"skipNodesWithSystemPods" help:"a kube-system pod without a budget keeps its node"`
-	SkipNodesWithLocalStorage         bool     `json:"skipNodesWithLocalStorage" help:"a pod with local storage keeps its node"`
-	SkipNodesWithCustomControllerPods bool     `json:"skipNodesWithCustomControllerPods" help:"a pod of an unknown controller keeps its node"`
-	MinReplicaCount                   int      `json:"minReplicaCount" help:"a pod of a smaller ReplicaSet keeps its node"`
-	BlockingSystemPodTimeout          Duration `json:"blockingSystemPodDistruptionTimeout" flag:"blocking-system-pod-distruption-timeout" help:"for how long a system pod keeps its node"`
-
-	OKTotalUnreadyCount       int      `json:"okTotalUnreadyCount" help:"so many nodes may always be not ready"`
-	MaxTotalUnreadyPercentage int      `json:"maxTotalUnreadyPercentage" help:"while more percent of the nodes are not ready, none goes"`
-	MaxViewAge                Duration `json:"maxViewAge" help:"when the cluster was last seen longer ago, none goes"`
-	MostVanishedPercent       int      `json:"mostVanishedPercent" help:"when more percent of pods or nodes vanish from one loop to the next without a reason, none goes; a reason is that we removed the node, or that the pod finished or its owner is gone or wants fewer"`
-
-	NodeDeleteDelayAfterTaint                Duration `json:"nodeDeleteDelayAfterTaint" help:"from taint to drain"`
-	CordonNodeBeforeTerminating              bool     `json:"cordonNodeBeforeTerminating" help:"nodes that go are made unschedulable too"`
-	MaxGracefulTerminationSec                int      `json:"maxGracefulTerminationSec" help:"seconds that an evicted pod may take to end, whatever it states"`
-	DrainPriorityConfig                      string   `json:"drainPriorityConfig" help:"PRIORITY:SECONDS,...: pods are evicted group by group, from the lowest priority; in place of max-graceful-termination-sec"`
-	MaxPodEvictionTime                       Duration `json:"maxPodEvictionTime" help:"how long the eviction of a pod is tried"`
-	EvictionRetryInterval                    Duration `json:"evictionRetryInterval" help:"between two attempts, give or take a fifth"`
-	UnsafeDeletePodsDespiteDisruptionBudgets bool     `json:"unsafeDeletePodsDespiteDisruptionBudgets" help:"pods whose eviction their disruption budgets refuse until max-pod-eviction-time has passed are deleted all the same, which violates the budgets"`
-	TerminationHeadroom                      Duration `json:"terminationHeadroom" help:"what pods may take beyond their grace period"`
-	PollInterval                             Duration `json:"pollInterval" help:"how often it is seen whether pods have ended"`
-	DaemonSetEvictionForEmptyNodes           bool     `json:"daemonsetEvictionForEmptyNodes" flag:"daemonset-eviction-for-empty-nodes" help:"DaemonSet pods are evicted from empty nodes"`
-	DaemonSetEvictionForOccupiedNodes        bool     `json:"daemonsetEvictionForOccupiedNodes" flag:"daemonset-eviction-for-occupied-nodes" help:"and from others"`
-	NodeDeletionDelayTimeout                 Duration `json:"nodeDeletionDelayTimeout" help:"how long annotations may delay the deletion of a node"`
-	NodeDeletionBatcherInterval              Duration `json:"nodeDeletionBatcherInterval" help:"how long nodes of a group are gathered for one deletion"`
-	MaxBulkSoftTaintCount                    int      `json:"maxBulkSoftTaintCount" help:"soft taints written in one loop; 0: none"`
-	MaxBulkSoftTaintTime                     Duration `json:"maxBulkSoftTaintTime" help:"after which no soft taint is written in a loop"`
-}
-
 func duration(d time.Duration) Duration { return Duration{Duration: d} }
 
 // Default returns the configuration without file and flags.
@@ -189,24 +130,7 @@ func Default() Configuration {
 		ScaleUp:       defaultScaleUp(),
 		Slack:         defaultSlack(),
 		Consolidation: defaultConsolidation(),
-		ScaleDown: ScaleDown{
-			MaxScaleDownParallelism: 10, MaxDrainParallelism: 5,
-			ScaleDownUnneededTime: duration(10 * time.Minute), ScaleDownUnreadyTime: duration(20 * time.Minute),
-			ScaleDownUnreadyEnabled: true, ScaleDownUtilizationThreshold: 0.5, ScaleDownGPUThreshold: 0.5,
-			ScaleDownDelayAfterAdd: duration(10 * time.Minute), ScaleDownDelayAfterFailure: duration(3 * time.Minute),
-			ScaleDownSimulationTimeout: duration(30 * time.Second), NodeDeletionCandidateTTL: duration(time.Hour),
-			CoresTotal: "0:320000", MemoryTotal: "0:6400000",
-			SkipNodesWithSystemPods: true, SkipNodesWithLocalStorage: true, SkipNodesWithCustomControllerPods: true,
-			BlockingSystemPodTimeout: duration(time.Hour),
-			OKTotalUnreadyCount:      3, MaxTotalUnreadyPercentage: 45, MostVanishedPercent: 20,
-			MaxViewAge: duration(time.Minute), RecentEvictionTime: duration(time.Minute), MinEvaluatedNodes: 50,
-			NodeDeleteDelayAfterTaint: duration(5 * time.Second), CordonNodeBeforeTerminating: true,
-			MaxGracefulTerminationSec: 600,
-			MaxPodEvictionTime:        duration(2 * time.Minute), EvictionRetryInterval: duration(10 * time.Second),
-			TerminationHeadroom: duration(30 * time.Second), PollInterval: duration(5 * time.Second),
-			DaemonSetEvictionForOccupiedNodes: true, NodeDeletionDelayTimeout: duration(2 * time.Minute),
-			MaxBulkSoftTaintCount: 10, MaxBulkSoftTaintTime: duration(3 * time.Second),
-		},
+		ScaleDown:     defaultScaleDown(),
 	}
 }
 
@@ -271,30 +195,25 @@ func (c *Configuration) Check() error {
 	if c.MaxWork < 1 {
 		return fmt.Errorf("maxWork %d: must be at least 1", c.MaxWork)
 	}
-	if _, err := filterconfig.Read(filterconfig.Request{Defects: c.Filters.UpstreamDefects,
-		Version: c.Filters.KubernetesVersion}); err != nil {
+	for _, check := range []func() error{c.Filters.check, c.LeaderElection.check, c.checkViewAge, c.ScaleUp.check,
+		c.Slack.check, c.Consolidation.check, c.ScaleDown.check} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Filters) check() error {
+	if _, err := filterconfig.Read(filterconfig.Request{Defects: f.UpstreamDefects,
+		Version: f.KubernetesVersion}); err != nil {
 		return fmt.Errorf("filters: %w", err)
 	}
-	if _, err := filterconfig.WithLine(nil, c.Filters.MaxLimitsOverAllocatable, c.Filters.LineNodeLabelPrefix,
-		c.Filters.LineExemptNamespaces); err != nil {
+	if _, err := filterconfig.WithLine(nil, f.MaxLimitsOverAllocatable, f.LineNodeLabelPrefix,
+		f.LineExemptNamespaces); err != nil {
 		return fmt.Errorf("filters: %w", err)
 	}
-	if err := c.LeaderElection.check(); err != nil {
-		return err
-	}
-	if err := c.checkViewAge(); err != nil {
-		return err
-	}
-	if err := c.ScaleUp.check(); err != nil {
-		return err
-	}
-	if err := c.Slack.check(); err != nil {
-		return err
-	}
-	if err := c.Consolidation.check(); err != nil {
-		return err
-	}
-	return c.ScaleDown.check()
+	return nil
 }
 
 func (c *Configuration) checkDecisions() error {
@@ -313,41 +232,6 @@ func (c *Configuration) checkDecisions() error {
 	return c.checkReplacement()
 }
 
-func (s *ScaleDown) check() error {
-	for key, value := range map[string]int{"maxScaleDownParallelism": s.MaxScaleDownParallelism,
-		"maxDrainParallelism": s.MaxDrainParallelism,
-		"minReplicaCount":     s.MinReplicaCount, "okTotalUnreadyCount": s.OKTotalUnreadyCount,
-		"maxBulkSoftTaintCount":     s.MaxBulkSoftTaintCount,
-		"maxGracefulTerminationSec": s.MaxGracefulTerminationSec, "minNodesTotal": s.MinNodesTotal,
-		"minEvaluatedNodes": s.MinEvaluatedNodes} {
-		if value < 0 || value > 1<<30 {
-			return fmt.Errorf("scaleDown.%s: %d is out of range", key, value)
-		}
-	}
-	for key, value := range map[string]float64{"scaleDownUtilizationThreshold": s.ScaleDownUtilizationThreshold,
-		"scaleDownGpuUtilizationThreshold": s.ScaleDownGPUThreshold,
-		"maxTotalUnreadyPercentage":        float64(s.MaxTotalUnreadyPercentage) / 100,
-		"mostVanishedPercent":              float64(s.MostVanishedPercent) / 100} {
-		if !(value >= 0 && value <= 1) {
-			return fmt.Errorf("scaleDown.%s: is out of range", key)
-		}
-	}
-	if err := checkDurations("scaleDown", s); err != nil {
-		return err
-	}
-	if s.EvictionRetryInterval.Duration == 0 || s.PollInterval.Duration == 0 {
-		return errors.New("scaleDown.evictionRetryInterval and pollInterval: must not be 0")
-	}
-	if _, err := s.PriorityGroups(); err != nil {
-		return err
-	}
-	if _, err := s.GPUTotals(); err != nil {
-		return err
-	}
-	_, err := s.Totals()
-	return err
-}
-
 func checkDurations(section string, of any) error {
 	return eachDuration(of, func(key string, d time.Duration) error {
 		if d < 0 || d > 1000*time.Hour {
@@ -355,66 +239,4 @@ func checkDurations(section string, of any) error {
 		}
 		return nil
 	})
-}
-
-// PriorityGroup is one entry of drainPriorityConfig.
-type PriorityGroup struct {
-	Priority int32
-	Grace    time.Duration
-}
-
-// PriorityGroups returns the groups of drainPriorityConfig, lowest priority first.
-func (s *ScaleDown) PriorityGroups() ([]PriorityGroup, error) {
-	var groups []PriorityGroup
-	for entry := range strings.SplitSeq(s.DrainPriorityConfig, ",") {
-		if entry == "" {
-			continue
-		}
-		left, right, ok := strings.Cut(entry, ":")
-		priority, err1 := strconv.ParseInt(strings.TrimSpace(left), 10, 32)
-		grace, err2 := strconv.ParseInt(strings.TrimSpace(right), 10, 32)
-		if !ok || err1 != nil || err2 != nil || grace < 0 {
-			return nil, fmt.Errorf("scaleDown.drainPriorityConfig: %q must be PRIORITY:SECONDS", entry)
-		}
-		groups = append(groups, PriorityGroup{int32(priority), time.Duration(grace) * time.Second})
-	}
-	slices.SortStableFunc(groups, func(a, b PriorityGroup) int { return int(int64(a.Priority) - int64(b.Priority)) })
-	for i := 1; i < len(groups); i++ {
-		if groups[i].Priority == groups[i-1].Priority {
-			return nil, fmt.Errorf("scaleDown.drainPriorityConfig: priority %d is there twice", groups[i].Priority)
-		}
-	}
-	return groups, nil
-}
-
-// Totals bound what all nodes together offer.
-type Totals struct{ MinCores, MaxCores, MinBytes, MaxBytes int64 }
-
-// The engine takes no more cores, and no more than 2^62 bytes.
-const (
-	mostCores     = math.MaxInt32
-	mostGigabytes = 1 << 32
-)
-
-// Totals returns coresTotal and memoryTotal.
-func (s *ScaleDown) Totals() (t Totals, err error) {
-	if t.MinCores, t.MaxCores, err = bounds(s.CoresTotal, mostCores); err != nil {
-		return Totals{}, fmt.Errorf("scaleDown.coresTotal: %w", err)
-	}
-	if t.MinBytes, t.MaxBytes, err = bounds(s.MemoryTotal, mostGigabytes); err != nil {
-		return Totals{}, fmt.Errorf("scaleDown.memoryTotal, in gigabytes: %w", err)
-	}
-	t.MinBytes, t.MaxBytes = t.MinBytes<<30, t.MaxBytes<<30
-	return t, nil
-}
-
-// bounds reads MIN:MAX. A maximum above `most` stands for none.
-func bounds(text string, most int64) (low, high int64, err error) {
-	left, right, ok := strings.Cut(text, ":")
-	low, err1 := strconv.ParseInt(left, 10, 64)
-	high, err2 := strconv.ParseInt(right, 10, 64)
-	if !ok || err1 != nil || err2 != nil || low < 0 || high < low || low > most {
-		return 0, 0, fmt.Errorf("%q: must be MIN:MAX, at most %d", text, most)
-	}
-	return low, min(high, most), nil
 }

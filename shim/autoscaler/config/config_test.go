@@ -135,6 +135,9 @@ func TestRefusals(t *testing.T) {
 		{"--poll-interval=0", "", "pollInterval: must not be 0"},
 		{"--leader-elect-retry-period=1h", "", "leaseDuration > renewDeadline"},
 		{"--bind-address=here", "", "must be HOST:PORT"},
+		{"--max-limits-over-allocatable=cpu=0", "", "filters: "},
+		{"--kubernetes-version=1.2", "", "filters: "},
+		{"--upstream-defects=all", "", "filters: "},
 	} {
 		if _, _, err := parse(t, c.args, c.file); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: error %v, want %q in it", c.args, c.file, err, c.want)

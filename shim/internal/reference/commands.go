@@ -72,8 +72,9 @@ func configuration(string) (string, error) {
 	if code != 0 {
 		return "", fmt.Errorf("loadline autoscaler --write-config-to=-: %s", complaints.String())
 	}
-	return notice + "# The autoscaler's configuration\n\nEach key is a flag of [loadline autoscaler](loadline.md#loadline-autoscaler) " +
-		"as well, which explains it. These are the defaults:\n\n```yaml\n" + out.String() + "```\n", nil
+	return notice + "# The autoscaler's configuration\n\nEach key is a flag of " +
+		"[loadline autoscaler](loadline.md#loadline-autoscaler) as well, which explains it. These are the defaults:\n\n" +
+		"```yaml\n" + out.String() + "```\n", nil
 }
 
 // runbooks writes what the alerts say about themselves.
@@ -97,7 +98,8 @@ func runbooks(top string) (string, error) {
 	}
 	var out strings.Builder
 	out.WriteString(notice + "# Runbooks\n\nWhat to do about each alert of `manifests/autoscaler/monitoring`. " +
-		"More than any metric says the autoscaler's page: `kubectl -n kube-system port-forward deploy/loadline-autoscaler 8085`.\n")
+		"More than any metric says the autoscaler's page: `kubectl -n kube-system port-forward " +
+		"deploy/loadline-autoscaler 8085`.\n")
 	for _, group := range rules.Spec.Groups {
 		for _, r := range group.Rules {
 			if r.Annotations["runbook"] == "" {

@@ -47,8 +47,8 @@ func (f *Failed) Error() string {
 	return text + "; their logs say why. To have them run again, delete the job and start anew: rows that are there stay"
 }
 
-// Run creates the Job where it is not there yet, and returns when it has ended and all rows of shards that succeeded are
-// taken.
+// Run creates the Job where it is not there yet, and returns when it has ended and all rows of shards that succeeded
+// are taken.
 func (c *Collector) Run(ctx context.Context, j *Job) error {
 	job, err := c.create(ctx, j)
 	if err != nil {

@@ -95,8 +95,8 @@ loadline_autoscaler_cluster_safe_to_autoscale{namespace="kube-system",pod="a"} 1
 loadline_autoscaler_scale_down_brake{brake="PodsVanished"} 0x400`, "", 0, nil},
 }
 
-// Each alert fires in a world of its own, after its time and not before, and all others that fire there are expected too;
-// none fires in a healthy one.
+// Each alert fires in a world of its own, after its time and not before, and all others that fire there are expected
+// too; none fires in a healthy one.
 func TestAlertsFire(t *testing.T) {
 	all := alerts(t)
 	fired := map[string]bool{}

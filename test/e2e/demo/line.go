@@ -54,8 +54,8 @@ func FillWithLine(ctx context.Context, w workload.Workload, line float64, log ha
 	})
 }
 
-// CheckLine names the nodes above the line, as the line counts: one pod at most as all memory of its node. Pods only come
-// in a filling, so that a node that is not above the line at the end never was.
+// CheckLine names the nodes above the line, as the line counts: one pod at most as all memory of its node. Pods only
+// come in a filling, so that a node that is not above the line at the end never was.
 func CheckLine(nodes []*v1.Node, pods []*v1.Pod, line float64) []string {
 	counted, raw := map[string]float64{}, map[string]float64{}
 	memory := map[string]float64{}

@@ -1,8 +1,8 @@
 // Package docs runs the commands that the documents show, and holds what they print against what is shown.
 //
-// A block of commands is fenced. In a `console` block, lines that begin with "$ " are commands, and what follows is what they
-// print; a line "..." stands for any number of lines. In a `sh` block every line is a command, and what it prints is not
-// shown. Both run in the top folder of the tree. A comment on the line before the block says where:
+// A block of commands is fenced. In a `console` block, lines that begin with "$ " are commands, and what follows is
+// what they print; a line "..." stands for any number of lines. In a `sh` block every line is a command, and what it
+// prints is not shown. Both run in the top folder of the tree. A comment on the line before the block says where:
 //
 //	(none)                      console: as it is. sh: not allowed, it has to say
 //	<!-- run: cluster -->       on a control plane that holds docs/shop.yaml, with kubectl, helm and loadline
@@ -10,7 +10,8 @@
 //	<!-- run: never: WHY -->    not at all, for this reason
 //
 // The same comment in the first five lines of a document, and not right before a block, is about all of its blocks that
-// say nothing else. Commands in blocks that are only indented are found too: they have to be in a document that says so.
+// say nothing else. Commands in blocks that are only indented are found too: they have to be in a document that says
+// so.
 package docs
 
 import (
@@ -42,7 +43,8 @@ type Command struct {
 
 var (
 	mark     = regexp.MustCompile(`^<!-- run: (.*\S) -->$`)
-	programs = regexp.MustCompile(`^    (\$ )?(build/bin/)?(loadline|loadlined|loadline-scheduler|kubectl|helm|make|go|git)\b`)
+	programs = regexp.MustCompile(`^    (\$ )?(build/bin/)?` +
+		`(loadline|loadlined|loadline-scheduler|kubectl|helm|make|go|git)\b`)
 )
 
 // Read returns the blocks of a document.

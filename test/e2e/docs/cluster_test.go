@@ -13,7 +13,8 @@ import (
 	"loadline.dev/test/e2e/harness"
 )
 
-// startCluster returns a control plane that holds docs/shop.yaml. Its nodes have no kubelet: pods are bound and do not run.
+// startCluster returns a control plane that holds docs/shop.yaml. Its nodes have no kubelet: pods are bound and do not
+// run.
 func startCluster(t *testing.T, ctx context.Context) *harness.Cluster {
 	t.Helper()
 	if _, err := harness.Build(ctx, t.Logf, harness.Kubectl); err != nil {

@@ -31,7 +31,8 @@ var features = slices.Concat([]feature{
 	{"overhead", anyPod(func(p *v1.Pod) bool { return p.Spec.Overhead != nil })},
 	{"pod-level resources", anyPod(func(p *v1.Pod) bool { return p.Spec.Resources != nil })},
 	{"resize status", func(c *Cluster) bool {
-		return Minor() >= 37 || slices.ContainsFunc(c.Pods, func(p *v1.Pod) bool { return len(p.Status.ContainerStatuses) > 0 })
+		hasStatus := func(p *v1.Pod) bool { return len(p.Status.ContainerStatuses) > 0 }
+		return Minor() >= 37 || slices.ContainsFunc(c.Pods, hasStatus)
 	}},
 	{"declared features", func(c *Cluster) bool {
 		return slices.ContainsFunc(c.Nodes, func(n *v1.Node) bool { return len(n.Status.DeclaredFeatures) > 0 })

@@ -46,8 +46,8 @@ func versionFlags(version string) (string, error) {
 		pkg, version, pkg, parts[0], pkg, parts[1]), nil
 }
 
-// Build makes sure that the components lie in a folder below build/e2e and returns that folder. What a component is built
-// from is settled by the go.mod files of the workspace, the Go toolchain and the flags; a stamp beside the
+// Build makes sure that the components lie in a folder below build/e2e and returns that folder. What a component is
+// built from is settled by the go.mod files of the workspace, the Go toolchain and the flags; a stamp beside the
 // executable remembers them, so that a second call costs milliseconds. Several processes may call it at once.
 func Build(ctx context.Context, log Logf, components ...Component) (string, error) {
 	root, err := Root()
@@ -174,8 +174,8 @@ func lockFile(path string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// BuildHelm builds Helm's own command line beside the components, from the module of the chart's tests, which is none of
-// the workspace.
+// BuildHelm builds Helm's own command line beside the components, from the module of the chart's tests, which is none
+// of the workspace.
 func BuildHelm(ctx context.Context) error {
 	root, err := Root()
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package contain runs the program of an image as the manifests have a cluster run it: in the image's files alone,
-// which nobody may change, without capabilities and without a way to get any. It needs to be root. What a cluster adds
-// and this does not: limits of resources, a network of its own and the runtime's filter of system calls.
+// which nobody may change, without capabilities and without a way to get any, behind the runtime's filter of system
+// calls. It needs to be root. What a cluster adds and this does not: limits of resources and a network of its own.
 package contain
 
 import (
@@ -41,6 +41,9 @@ func (c Container) Exec() error {
 		return err
 	}
 	if err := dropRights(c.UID); err != nil {
+		return err
+	}
+	if err := filterCalls(); err != nil {
 		return err
 	}
 	if err := unix.Exec(c.Args[0], c.Args, c.Env); err != nil {
