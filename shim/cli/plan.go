@@ -123,6 +123,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	growing.Selectors = selectors(request.Fit)
 	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{
 		planning: true,
+		fit:      request.Fit,
 		empty:    true,
 		wrap:     record,
 		object:   growing.AddObject,
