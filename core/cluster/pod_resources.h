@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
 #include "core/base/resource_list.h"
 #include "core/base/resource_names.h"
 
@@ -19,36 +20,55 @@ struct ContainerResources {
   ResourceList limits;
 };
 
-// What a pod's status states of one container.
+// What a pod's status states of one container. Lists that are not there differ from empty ones.
 struct ContainerStatusResources {
   std::string name;
-  bool has_resources = false;  // status.resources is there, if empty; without it the rest plays no part
-  ResourceList requests;       // status.resources.requests: actuated
-  ResourceList limits;         // status.resources.limits: actuated
-  ResourceList allocated;      // status.allocatedResources
+  bool has_resources = false;             // status.resources is there, if empty; it holds the next two
+  std::optional<ResourceList> requests;   // status.resources.requests: actuated
+  std::optional<ResourceList> limits;     // status.resources.limits: actuated
+  std::optional<ResourceList> allocated;  // status.allocatedResources
+};
+
+// How a pod on a node counts while it is resized in place: spec, allocated and actuated amounts differ then.
+enum class ResizeRule {
+  kPerContainer,  // the sum over the containers of the most of each: Kubernetes 1.36
+  kPerPod,        // the most of the sums over the containers: Kubernetes 1.37
+};
+
+// The rule of Kubernetes 1.<minor>; of a release that is not known that of the nearest one.
+constexpr ResizeRule ResizeRuleOf(int minor) {
+  return minor < 37 ? ResizeRule::kPerContainer : ResizeRule::kPerPod;
+}
+
+// What a pod's spec states for all of its containers together.
+struct PodLevelResources {
+  ResourceList requests;
+  ResourceList limits;
+  // The lists name cpu, memory or huge pages, also such of which an amount of 0 was left out.
+  bool sets_requests = false;
+  bool sets_limits = false;
+};
+
+// What a pod's status states of them.
+struct PodLevelStatusResources {
+  std::optional<ResourceList> requests;
+  std::optional<ResourceList> limits;
 };
 
 // The part of a pod that its effective requests and limits depend on. No amount is negative.
 struct PodResources {
-  struct PodLevel {
-    ResourceList requests;
-    ResourceList limits;
-  };
-  struct PodLevelStatus {
-    ResourceList requests;
-    ResourceList limits;
-  };
-
   absl::InlinedVector<ContainerResources, 2> containers;
   std::vector<ContainerResources> init_containers;  // in the order in which they run
   ResourceList overhead;
-  std::optional<PodLevel> pod_level;  // spec.resources is there, if empty
-  // Those of containers, then those of init containers. If several entries have one name, the last one holds.
+  std::optional<PodLevelResources> pod_level;  // spec.resources is there, if empty
+  // Those of containers, then those of init containers. If several entries have one name, the last one holds;
+  // per pod the first one.
   std::vector<ContainerStatusResources> container_statuses;
-  std::optional<PodLevelStatus> pod_level_status;  // status.resources is there, if empty
-  ResourceList pod_level_allocated;                // status.allocatedResources
+  std::optional<PodLevelStatusResources> pod_level_status;  // status.resources is there, if empty
+  std::optional<ResourceList> pod_level_allocated;          // status.allocatedResources
   // The first condition of type PodResizePending has the reason Infeasible: the spec will not be acted upon.
   bool resize_infeasible = false;
+  ResizeRule resize_rule = ResizeRule::kPerContainer;  // of no meaning for a pod without a status
 };
 
 // Returns what the pod requests, or limits, as a whole: exact, so that it is rounded once when it is read
@@ -60,52 +80,29 @@ struct PodResources {
 //                cpu, memory, hugepages-*: in its place what the pod level states
 //                plus overhead; of limits only where there is one that is not 0
 //
-// With `use_status`, as for a pod on a node, a container or sidecar whose status has resources counts, per
-// resource, the most of spec, actuated and (requests) allocated; after an infeasible resize without the spec.
-// So does the pod level; of what it states, what its status lacks is then 0, while a status without any limit
-// leaves the limits of the spec in force. An incoming pod has no status to use.
+// With `use_status`, as for a pod on a node, its status counts as well, by ResizeRule:
+//
+//   kPerContainer  A container or sidecar whose status has resources counts, per resource, the most of spec,
+//                  actuated and (requests) allocated; after an infeasible resize without the spec. So does
+//                  the pod level; of what it states, what its status lacks is then 0, while a status without
+//                  any limit leaves the limits of the spec in force.
+//   kPerPod        Containers add up three times, by spec, actuated and (requests) allocated amounts, and the
+//                  most counts; after an infeasible resize without the first sum. What the status of a
+//                  container lacks is what its spec says, or nothing after an infeasible resize. Where the
+//                  status of the pod has amounts, they stand for the sums. What the pod level then sets is
+//                  the most of its spec and the status of the pod.
+//
+// An incoming pod has no status to use.
 //
 // Result: absent where nothing states the resource; an explicit 0 stays an entry.
 // Cost:   O(entries of all lists * log(resources)). Pure: any thread.
-// Source: PodRequests and PodLimits of k8s.io/component-helpers v0.36.3, with UseStatusResources and
-//         InPlacePodLevelResourcesVerticalScalingEnabled both set to `use_status`. Version 0.37 takes the
-//         larger of two sums where this takes the sum of the larger ones.
+// Source: PodRequests and PodLimits of k8s.io/component-helpers v0.36.3 and v0.37.2, with UseStatusResources
+//         and InPlacePodLevelResourcesVerticalScalingEnabled both set to `use_status`.
 ResourceList EffectiveRequests(const PodResources& pod, const ResourceNames& names, bool use_status);
 ResourceList EffectiveLimits(const PodResources& pod, const ResourceNames& names, bool use_status);
 
-// How the limits of a pod's containers add up, for one resource of which some of them may have none. A limit
-// of 0 caps nothing, and is a missing one. CPU in millicores, every other resource in its own unit.
-struct PartialLimit {
-  ResourceId resource{};
-  // Every app container and sidecar has a limit, or the pod level has one, which then stands for all of them.
-  bool bounded = false;
-  // Some container has a limit, ordinary init containers included.
-  bool stated = false;
-  // What the pod counts as if each app container and sidecar without a limit counts its request.
-  int64_t by_request = 0;
-  // The most of the sums in which an app container or sidecar without a limit counts nothing, and the most of
-  // the other sums. The pod counts as the larger one of `with_gap` plus what stands for the gap, and `whole`.
-  int64_t with_gap = 0;
-  int64_t whole = 0;
-
-  friend bool operator==(const PartialLimit&, const PartialLimit&) = default;
-};
-
-// Returns what holds of a pod of one container without overhead, which effective amounts tell in full.
-PartialLimit LimitOfOneContainer(ResourceId resource, int64_t effective_request, int64_t effective_limit);
-
-// Returns how the limits of a pod add up, for each resource where LimitOfOneContainer() does not say it, in
-// the order of their ids. Containers add up as in EffectiveLimits(); an ordinary init container without a
-// limit counts its request, and the overhead is always added.
-// Cost: that of EffectiveLimits(). Pure: any thread.
-// Source: the sums are those of PodLimits; what stands for a missing limit is our choice, see
-//         MissingLimit in counted_limits.h.
-std::vector<PartialLimit> PartialLimits(const PodResources& pod, const ResourceNames& names, bool use_status);
-
-// Returns the names of the app containers and sidecars, in this order, that have no limit for `resource`
-// where the pod level has none either. Cost: O(containers).
-std::vector<std::string> ContainersWithoutLimit(const PodResources& pod, ResourceId resource,
-                                                const ResourceNames& names, bool use_status);
+// Tells whether the pod level sets a resource for all containers together: cpu, memory and huge pages.
+bool SetsPodLevel(absl::string_view resource);
 
 // Returns the pod's limits by the two functions that the limit-aware scoring proposal (KEP 217) writes down.
 // They know neither sidecars, pod-level resources nor statuses, round each container by itself, and do not

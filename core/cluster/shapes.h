@@ -10,6 +10,7 @@
 #include "core/base/resource_list.h"
 #include "core/base/resource_names.h"
 #include "core/cluster/labels.h"
+#include "core/cluster/partial_limits.h"
 #include "core/cluster/pod_resources.h"
 #include "core/cluster/pod_rules.h"
 #include "core/cluster/pod_traits.h"

@@ -87,6 +87,8 @@ struct BatchKeys {
   }
 };
 
+constexpr char kOtherRule[] = "counts resized pods by another rule than";
+
 // A budget whose selector cannot be used covers all pods of its namespace, none of which it lets go.
 void LeaveOutSelectors(ClusterObject* object) {
   object->unreadable = kTooManyLabelKeys;
@@ -125,6 +127,7 @@ absl::Status View::Apply(const Batch& batch) {
   if (batch.revision == revision_.revision) return absl::OkStatus();
   if (batch.revision < revision_.revision) return Refused(batch, "is older than");
   if (batch.base_revision > revision_.revision) return Refused(batch, "builds on a later state than");
+  if (batch.resize_rule != content_.resize_rule) return Refused(batch, kOtherRule);
   if (absl::Status status = CheckContent(batch, content_); !status.ok()) return status;
   half_applied_ = true;  // until the end: what throws in between leaves it set
   ApplyContent(batch, &content_);
@@ -143,6 +146,7 @@ absl::Status View::ApplyChunk(const Batch& batch) {
   if (index == 0) {
     staging_ = std::make_unique<Staging>();
     staging_->revision = target;
+    staging_->content.resize_rule = batch.resize_rule;
   }
   if (staging_ == nullptr || staging_->revision != target) {
     return absl::FailedPreconditionError(absl::StrCat("chunk ", index, " belongs to a full list for ",
@@ -154,6 +158,7 @@ absl::Status View::ApplyChunk(const Batch& batch) {
                                                       Describe(target), " came where chunk ",
                                                       staging_->next_chunk, " was due"));
   }
+  if (batch.resize_rule != staging_->content.resize_rule) return Refused(batch, kOtherRule);
   if (absl::Status status = CheckContent(batch, staging_->content); !status.ok()) return status;
   half_applied_ = true;
   ApplyContent(batch, &staging_->content);

@@ -15,6 +15,7 @@
 #include "core/base/resource_names.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/left_out.h"
+#include "core/cluster/pod_resources.h"
 #include "core/cluster/shapes.h"
 
 namespace loadline {
@@ -81,6 +82,8 @@ struct Batch {
   int64_t base_revision = 0;  // [0, revision]; 0 in a full list
   int64_t revision = 0;       // [1, 2^62]
   std::optional<FullListChunk> full_list;
+  // By which the shapes of its pods were made: within an epoch always the same.
+  ResizeRule resize_rule = ResizeRule::kPerContainer;
   std::vector<Slot> removed_slots;
   std::vector<PodShapeRecord> pod_shapes;
   std::vector<NodeRecord> nodes;
@@ -104,7 +107,8 @@ class View {
   // Applies `batch`, or stages it when it is a chunk of a full list that is not complete yet.
   // Errors: kInvalidArgument     wrong in any state: a slot twice or out of range, a node name twice, a pod
   //                              shape unknown or redefined while pods refer to it; names slot and node
-  //         kFailedPrecondition  does not build on the state of the view; tells that state
+  //         kFailedPrecondition  does not build on the state of the view, or has another resize rule; tells
+  //                              that state
   //         kResourceExhausted   names the limit and its value
   // What refers to more label keys than there is room for is left out alone: the rules of a pod that have
   // selectors, the selector of a budget, the template of a workload.
@@ -118,6 +122,8 @@ class View {
   std::vector<bool> SelectLabelKeys(std::span<const SelectorKeys> wishes);
   // Those that are kept, sorted; they grow until the next full list.
   const LabelKeys& label_keys() const { return content_.label_keys; }
+  // How its pods count that are being resized.
+  ResizeRule resize_rule() const { return content_.resize_rule; }
 
   // Has the node of an occupied slot stand there as one of another shape, with the same pods, until the next
   // record of it. Cost: O(pods of the node).
@@ -155,6 +161,7 @@ class View {
   };
   struct Content {
     std::unique_ptr<ClusterState> cluster = std::make_unique<ClusterState>();
+    ResizeRule resize_rule = ResizeRule::kPerContainer;
     std::vector<ClientShape> shapes;
     int32_t unreadable_shapes = 0;  // of them, with PodTraits::unreadable
     LabelKeys label_keys;

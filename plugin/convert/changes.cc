@@ -158,9 +158,15 @@ absl::StatusOr<DecodedBatch> DecodeBatch(const v1::Changes& changes, ResourceNam
   batch.base_revision = changes.base_revision();
   batch.revision = changes.revision();
   batch.full_list = ChunkOf(changes);
+  if (absl::Status status = CheckNotNegative("kubernetes_minor", changes.kubernetes_minor()); !status.ok()) {
+    return status;
+  }
+  batch.resize_rule = ResizeRuleOf(changes.kubernetes_minor());
   batch.removed_slots.reserve(static_cast<size_t>(changes.removed_slots_size()));
   for (const int32_t slot : changes.removed_slots()) batch.removed_slots.push_back(Slot{slot});
-  ResourceReader resources(&names, options);
+  ReadOptions read = options;
+  read.resize_rule = batch.resize_rule;
+  ResourceReader resources(&names, read);
   // Nodes first: what they offer has its own names, whatever pods ask for.
   absl::Status status = DecodeNodes(changes, &resources, &decoded);
   if (status.ok()) status = DecodePodShapes(changes, &resources, &batch);

@@ -77,17 +77,21 @@ absl::Status ReadContainerStatuses(const ContainerStatuses& messages, absl::stri
 // Says whether a pod states a resource anywhere but in the amounts of its spec for the pod as a whole.
 bool Names(const PodResources& pod, ResourceId id) {
   const auto in = [id](const ResourceList& list) { return list.Find(id) != nullptr; };
+  const auto stated = [id](const std::optional<ResourceList>& list) {
+    return list.has_value() && list->Find(id) != nullptr;
+  };
   const auto in_spec = [&](const ContainerResources& container) {
     return in(container.requests) || in(container.limits);
   };
   const auto in_status = [&](const ContainerStatusResources& container) {
-    return in(container.requests) || in(container.limits) || in(container.allocated);
+    return stated(container.requests) || stated(container.limits) || stated(container.allocated);
   };
   if (pod.pod_level_status.has_value() &&
-      (in(pod.pod_level_status->requests) || in(pod.pod_level_status->limits))) {
+      (stated(pod.pod_level_status->requests) || stated(pod.pod_level_status->limits))) {
     return true;
   }
-  return in(pod.pod_level_allocated) || std::any_of(pod.containers.begin(), pod.containers.end(), in_spec) ||
+  return stated(pod.pod_level_allocated) ||
+         std::any_of(pod.containers.begin(), pod.containers.end(), in_spec) ||
          std::any_of(pod.init_containers.begin(), pod.init_containers.end(), in_spec) ||
          std::any_of(pod.container_statuses.begin(), pod.container_statuses.end(), in_status);
 }
@@ -105,6 +109,28 @@ void KeepZeros(const QuantityEntries& entries, const ResourceNames& names, const
     if (!entries[i].value().has_string() || (amount.ok() && amount->value.IsZero()))
       (*list)[*id] = Quantity();
   }
+}
+
+void KeepZeros(const QuantityEntries& entries, const ResourceNames& names, const PodResources& pod,
+               std::optional<ResourceList>* list) {
+  if (list->has_value()) KeepZeros(entries, names, pod, &**list);
+}
+
+// What a pod as a whole states, in its spec and its status.
+void KeepZerosOfPodLevel(const k8s::v1::Pod& message, const ResourceNames& names, PodResources* pod) {
+  const k8s::v1::ResourceRequirements& spec = message.spec().resources();
+  const k8s::v1::PodStatus& status = message.status();
+  KeepZeros(spec.requests(), names, *pod, &pod->pod_level->requests);
+  KeepZeros(spec.limits(), names, *pod, &pod->pod_level->limits);
+  KeepZeros(status.allocated_resources(), names, *pod, &pod->pod_level_allocated);
+  if (!pod->pod_level_status.has_value()) return;
+  KeepZeros(status.resources().requests(), names, *pod, &pod->pod_level_status->requests);
+  KeepZeros(status.resources().limits(), names, *pod, &pod->pod_level_status->limits);
+}
+
+bool AnySetsPodLevel(const QuantityEntries& entries) {
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const k8s::v1::QuantityEntry& entry) { return SetsPodLevel(entry.key()); });
 }
 
 CpuMemory ContainerRequests(const PodResources& pod) {
@@ -129,7 +155,9 @@ absl::Status PodDecoder::ReadSpec(PodResources* pod) {
       ReadContainers(spec.init_containers(), "spec.initContainers", resources_, &pod->init_containers));
   status.Update(resources_->Read(spec.overhead(), "spec.overhead", &pod->overhead));
   if (!spec.has_resources()) return status;
-  PodResources::PodLevel& level = pod->pod_level.emplace();
+  PodLevelResources& level = pod->pod_level.emplace();
+  level.sets_requests = AnySetsPodLevel(spec.resources().requests());
+  level.sets_limits = AnySetsPodLevel(spec.resources().limits());
   status.Update(resources_->Read(spec.resources().requests(), "spec.resources.requests", &level.requests));
   status.Update(resources_->Read(spec.resources().limits(), "spec.resources.limits", &level.limits));
   return status;
@@ -138,6 +166,7 @@ absl::Status PodDecoder::ReadSpec(PodResources* pod) {
 absl::Status PodDecoder::ReadStatus(PodResources* pod) {
   const k8s::v1::PodStatus& message = message_.status();
   pod->resize_infeasible = ResizeIsInfeasible(message);
+  pod->resize_rule = resources_->options().resize_rule;
   absl::Status status =
       ReadContainerStatuses(message.container_statuses(), "status.containerStatuses", resources_, pod);
   status.Update(ReadContainerStatuses(message.init_container_statuses(), "status.initContainerStatuses",
@@ -145,12 +174,10 @@ absl::Status PodDecoder::ReadStatus(PodResources* pod) {
   status.Update(resources_->Read(message.allocated_resources(), "status.allocatedResources",
                                  &pod->pod_level_allocated));
   if (!message.has_resources()) return status;
-  PodResources::PodLevelStatus& level = pod->pod_level_status.emplace();
+  PodLevelStatusResources& level = pod->pod_level_status.emplace();
   status.Update(
       resources_->Read(message.resources().requests(), "status.resources.requests", &level.requests));
   status.Update(resources_->Read(message.resources().limits(), "status.resources.limits", &level.limits));
-  // A status without any limit leaves the spec in force, but not one whose limits are all 0.
-  if (level.limits.empty() && !message.resources().limits().empty()) level.limits[kCpu] = Quantity();
   return status;
 }
 
@@ -178,10 +205,7 @@ absl::Status PodDecoder::Read(absl::string_view bytes, PodRole role, PodShape* s
     finished = phase == "Succeeded" || phase == "Failed";
     status.Update(ReadStatus(&pod_));
   }
-  if (pod_.pod_level.has_value()) {
-    KeepZeros(message_.spec().resources().requests(), resources_->names(), pod_, &pod_.pod_level->requests);
-    KeepZeros(message_.spec().resources().limits(), resources_->names(), pod_, &pod_.pod_level->limits);
-  }
+  if (pod_.pod_level.has_value()) KeepZerosOfPodLevel(message_, resources_->names(), &pod_);
   if (!status.ok()) status = Annotate(status, absl::StrCat("(namespace ", Quoted(namespace_name), ")"));
   PodTraits traits = ReadPodTraits(message_, resources_->options().slack_namespace);
   if (!pod_.init_containers.empty() || !pod_.overhead.empty() || pod_.pod_level.has_value() ||

@@ -1,7 +1,5 @@
 #include "plugin/convert/resources.h"
 
-#include <optional>
-
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
 #include "plugin/convert/text.h"
@@ -74,6 +72,12 @@ absl::Status ResourceReader::Read(const QuantityEntries& entries, absl::string_v
     }
   }
   return status;
+}
+
+absl::Status ResourceReader::Read(const QuantityEntries& entries, absl::string_view field,
+                                  std::optional<ResourceList>* list) {
+  list->reset();
+  return entries.empty() ? absl::OkStatus() : Read(entries, field, &list->emplace());
 }
 
 }  // namespace loadline

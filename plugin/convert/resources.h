@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "core/base/quantity.h"
 #include "core/base/resource_list.h"
 #include "core/base/resource_names.h"
+#include "core/cluster/pod_resources.h"
 #include "loadline/k8s/v1/core.pb.h"
 
 namespace loadline {
@@ -30,6 +32,8 @@ struct ReadOptions {
   NameLimits names;
   // Where our own placeholders are.
   std::string slack_namespace = kDefaultSlackNamespace;
+  // How pods count that are being resized.
+  ResizeRule resize_rule = ResizeRule::kPerContainer;
 };
 
 // Reads the resource maps of one batch of objects.
@@ -54,6 +58,9 @@ class ResourceReader {
   //                           starts with the field: `resources.limits["memory"]: "1.5.2" is not a quantity:
   //                           ...`
   absl::Status Read(const QuantityEntries& entries, absl::string_view field, ResourceList* list);
+  // The same where a map without entries is none, as the wire does not tell one from the other.
+  absl::Status Read(const QuantityEntries& entries, absl::string_view field,
+                    std::optional<ResourceList>* list);
 
   const ResourceNames& names() const { return *names_; }
   const ReadOptions& options() const { return options_; }

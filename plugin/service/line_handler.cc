@@ -128,7 +128,7 @@ absl::StatusOr<v1::CheckLoadLineResponse> AnswerCheckLoadLine(const v1::CheckLoa
   LineCheck check(&decoded->line, &(*view)->columns.For(decoded->columns, cluster),
                   ColumnsOfLine(decoded->line, decoded->columns), &cluster);
   ResourceNames names = cluster.resource_names();
-  ResourceReader resources(&names);
+  ResourceReader resources(&names, {.resize_rule = (*view)->view.resize_rule()});
   if (absl::Status status = MakeMoves(request, cluster, &resources, &check); !status.ok()) return status;
   std::optional<LineCheck::Pod> pod;
   if (!request.pod().empty()) {

@@ -44,7 +44,10 @@ struct SharedView {
     return options;
   }
   ReadOptions OptionsOfQuestion() const {
-    return loadline::OptionsOfQuestion(view.cluster().resource_names(), limits.slack_namespace);
+    ReadOptions options =
+        loadline::OptionsOfQuestion(view.cluster().resource_names(), limits.slack_namespace);
+    options.resize_rule = view.resize_rule();
+    return options;
   }
 
   // What was left out of the view, which is worked out once for each of its states; `turn` is held.

@@ -77,6 +77,7 @@ func New(options *config.Configuration, files *config.Loaded, conn engine.Conn, 
 		files: files, client: client, objects: objects,
 		conn: conn, cloud: cloud, metrics: newMetrics(version),
 		cluster: newCluster(view.NewForPlanning(conn, options.View), options), started: time.Now(), version: version}
+	a.cluster.minor = files.Fit.GetKubernetesMinor()
 	if filterconfig.NeedsSelectors(files.Fit) {
 		a.cluster.selectors = &filterconfig.Selectors{}
 	}

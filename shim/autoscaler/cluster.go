@@ -27,6 +27,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/filterconfig"
+	"loadline.dev/shim/internal/kuberelease"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/slack"
 	"loadline.dev/shim/view"
@@ -46,6 +47,7 @@ type cluster struct {
 	daemonSets appslisters.DaemonSetLister
 	// selectors are those of default spread constraints; nil: the scheduler has none. They belong to the loop.
 	selectors *filterconfig.Selectors
+	minor     int32 // of the release by which resized pods count; 0: that of the API server
 
 	mu      sync.Mutex
 	notes   map[note]any // the object, or that it is gone; guarded by mu
@@ -118,6 +120,7 @@ func (c *cluster) isOfDaemonSet(pod *v1.Pod) bool {
 
 // watch starts to follow the cluster, until the context ends.
 func (c *cluster) watch(ctx context.Context, client kubernetes.Interface) error {
+	c.view.CountAs(kuberelease.Meant(c.minor, client.Discovery()))
 	reduce := informers.WithTransform(view.NewKeeper().Reduce)
 	all := informers.NewSharedInformerFactoryWithOptions(client, 0, reduce)
 	pods := informers.NewSharedInformerFactoryWithOptions(client, 0, reduce,

@@ -209,7 +209,7 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 		}
 	}
 	growing, shrinking, derived := scaleup.New(file.Groups), drain.NewGroups(file.Groups), consolidate.NewGroups()
-	c, err := load(ctx, source, engine, stdin, loadOptions{planning: true, object: growing.AddObject,
+	c, err := load(ctx, source, engine, stdin, loadOptions{planning: true, fit: request.Fit, object: growing.AddObject,
 		pod: growing.AddPod, node: func(node *v1.Node) {
 			growing.AddNode(node)
 			shrinking.AddNode(node)

@@ -57,6 +57,8 @@ type loadOptions struct {
 	// object, if set, is told what planners look up; kinds are those of interest, nil: all.
 	object func(any)
 	kinds  []string
+	// fit, if set, may say of which release the scheduler is.
+	fit *loadlinev1.FitOptions
 	// selectors, if set, is told what it deduces them from.
 	selectors *filterconfig.Selectors
 }
@@ -82,6 +84,7 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	c := &cluster{conn: conn, view: view.New(conn, viewName(engine.address)), bound: map[string]int{},
 		selectors: options.selectors}
 	handler := c.handler(&options, viewName(engine.address))
+	c.view.CountAs(s.minor(options.fit))
 	c.counts, err = s.read(ctx, stdin, handler, options.kinds)
 	c.view.Complete(completeKinds(c.counts, options.planning)...)
 	if err == nil {

@@ -355,8 +355,12 @@ func TestPolicyOfFlagsAndFile(t *testing.T) {
 	}
 }
 
-// apiServer serves the nodes and pods of a dump, two at a time, and notes what it was asked.
 func apiServer(t *testing.T, file string) (kubeconfig string, paths *[]string) {
+	return apiServerOf(t, file, "v1.36.3")
+}
+
+// apiServerOf serves the nodes and pods of a dump, two at a time, and notes what it was asked beside its version.
+func apiServerOf(t *testing.T, file, gitVersion string) (kubeconfig string, paths *[]string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -381,6 +385,9 @@ func apiServer(t *testing.T, file string) (kubeconfig string, paths *[]string) {
 			w.WriteHeader(http.StatusOK)
 			http.NewResponseController(w).Flush()
 			<-r.Context().Done()
+			return
+		case r.URL.Path == "/version":
+			fmt.Fprintf(w, `{"gitVersion": %q}`, gitVersion)
 			return
 		}
 		mu.Lock()

@@ -149,7 +149,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 		}
 	}
 	groups := drain.NewGroups(file.Groups)
-	c, err := load(ctx, source, engine, stdin, loadOptions{planning: true, node: groups.AddNode})
+	c, err := load(ctx, source, engine, stdin, loadOptions{planning: true, fit: fit, node: groups.AddNode})
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (f *filterFlags) addTo(flags *pflag.FlagSet) {
 		"default those that its release has: "+filterconfig.NamespaceSelectorSeesNoLabels+", or "+
 		filterconfig.NoDefects+" for answers as documented")
 	flags.StringVar(&f.version, "kubernetes-version", "", "release whose kube-scheduler is meant: 1.36, the default, or "+
-		"1.37")
+		"1.37; left out, pods that are being resized count as in the release of a live cluster's API server")
 	f.line.addTo(flags)
 }
 

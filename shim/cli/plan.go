@@ -111,7 +111,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	defer func() { err = finish(err) }()
 	g := gatheredLoop{growing: scaleup.New(file.Groups), shrinking: drain.NewGroups(file.Groups), sized: sizing.New()}
 	g.growing.Selectors = selectors(request.Fit)
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, g.options(record))
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, g.options(request.Fit, record))
 	if err != nil {
 		return nil, err
 	}
@@ -178,8 +178,8 @@ type gatheredLoop struct {
 	sized     *sizing.Gatherer
 }
 
-func (g *gatheredLoop) options(record func(engine.Conn) engine.Conn) loadOptions {
-	return loadOptions{planning: true, empty: true, wrap: record, object: g.growing.AddObject,
+func (g *gatheredLoop) options(fit *loadlinev1.FitOptions, record func(engine.Conn) engine.Conn) loadOptions {
+	return loadOptions{planning: true, fit: fit, empty: true, wrap: record, object: g.growing.AddObject,
 		pod: func(pod *v1.Pod) {
 			g.growing.AddPod(pod)
 			g.sized.AddPod(pod)

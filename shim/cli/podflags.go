@@ -76,7 +76,7 @@ func (p *podFlags) question(ctx context.Context, stdin io.Reader, args []string)
 		return nil, err
 	}
 	c, err := load(ctx, &p.sourceFlags, p.engine, stdin, loadOptions{asked: &name, filters: p.filters,
-		selectors: selectors(fit)})
+		fit: fit, selectors: selectors(fit)})
 	if err != nil {
 		return nil, err
 	}

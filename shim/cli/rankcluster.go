@@ -32,7 +32,7 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	}
 	gathered, sized := scaleup.New(file.Groups), sizing.New()
 	gathered.Selectors = selectors(fit)
-	options := loadOptions{filters: true, empty: true, node: gathered.AddNode, pod: gathered.AddPod,
+	options := loadOptions{filters: true, fit: fit, empty: true, node: gathered.AddNode, pod: gathered.AddPod,
 		object: gathered.AddObject, kinds: []string{"DaemonSet"}}
 	if gathered.Selectors != nil {
 		options.kinds = append(options.kinds, selectorKinds...)

@@ -140,7 +140,8 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	}
 	waiting, known := scaleup.New(file.Groups), slack.NewGatherer()
 	waiting.Selectors = selectors(fit)
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, empty: true, node: waiting.AddNode,
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, fit: fit, empty: true,
+		node: waiting.AddNode,
 		object: func(object any) {
 			waiting.AddObject(object)
 			known.AddObject(object)

@@ -22,6 +22,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/dump"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/internal/kuberelease"
 	"loadline.dev/shim/slack"
 	"loadline.dev/shim/unknownfields"
 )
@@ -116,6 +117,19 @@ func (s *sourceFlags) name() string {
 		return raw.CurrentContext
 	}
 	return "cluster"
+}
+
+// minor returns the release of Kubernetes by which pods count that are being resized: the one that is meant, or that of
+// the API server; 0: the default.
+func (s *sourceFlags) minor(fit *loadlinev1.FitOptions) int32 {
+	if s.file != "" {
+		return fit.GetKubernetesMinor()
+	}
+	client, err := s.client()
+	if err != nil { // reading the cluster says so
+		return fit.GetKubernetesMinor()
+	}
+	return kuberelease.Meant(fit.GetKubernetesMinor(), client.Discovery())
 }
 
 // podName is a pod as named on the command line.

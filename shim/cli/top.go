@@ -123,7 +123,7 @@ func (f *topFlags) load(ctx context.Context, stdin io.Reader) (*top, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{})
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{fit: how})
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ import (
 	"loadline.dev/shim/certificates"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/health"
+	"loadline.dev/shim/internal/kuberelease"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/view"
 )
@@ -326,6 +327,7 @@ func (g *Gateway) startBackground(ctx context.Context, running *sync.WaitGroup) 
 				return
 			}
 		}
+		g.view.CountAs(kuberelease.OfServer(g.client.Discovery()))
 		g.refresher.run(ctx, func() { g.rounds.Store(time.Now().UnixNano()) })
 	})
 }

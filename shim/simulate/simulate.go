@@ -142,6 +142,7 @@ func newReplay(conn grpc.ClientConnInterface, viewName string, c *Cluster, s Sch
 	if r.scheduler.Config == nil {
 		r.scheduler.Config, _ = filterconfig.Read(filterconfig.Request{}) // no file, no error
 	}
+	r.view.CountAs(r.scheduler.Config.Fit.GetKubernetesMinor())
 	r.scorer = NewScorer(r.scheduler.Config)
 	if filterconfig.NeedsSelectors(r.scheduler.Config.Fit) {
 		r.selectors = &filterconfig.Selectors{}

@@ -45,7 +45,7 @@ func (l *ledger) build(limit int, now int64) *batch {
 	}
 	l.batches++
 	b := &batch{
-		changes: &loadlinev1.Changes{View: l.view, Epoch: l.epoch},
+		changes: &loadlinev1.Changes{View: l.view, Epoch: l.epoch, KubernetesMinor: l.minor},
 		from:    l.full.taken,
 		number:  l.batches,
 		first:   l.batches,

@@ -13,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/internal/kuberelease"
 )
 
 // backgroundPatience is how long one message of the background may take.
@@ -80,6 +81,7 @@ func NewCycles(conn grpc.ClientConnInterface, name string, events Events) *Cycle
 		byObject: map[*v1.Node]*entry{}, hearing: hearing{every: hearEvery}, ctx: ctx, cancel: cancel,
 	}
 	c.ledger.leaveOut, c.unreadable.hear = events.LeftOut, events.Unreadable
+	c.ledger.minor = kuberelease.Compiled() // that of the scheduler around us, by whose rules its NodeInfos add up
 	return c
 }
 

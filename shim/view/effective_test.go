@@ -16,6 +16,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/kuberelease"
 	"loadline.dev/shim/internal/randompod"
 )
 
@@ -36,6 +37,7 @@ func TestEffectiveResourcesEqualComponentHelpers(t *testing.T) {
 	for first := 0; first < comparedPods; first += comparedAtOnce {
 		pods := map[string]*v1.Pod{}
 		v := New(conn, "compare")
+		v.CountAs(kuberelease.Compiled())
 		for i := range comparedAtOnce {
 			node := fmt.Sprintf("node-%d", i/podsPerNode)
 			if i%podsPerNode == 0 {

@@ -52,8 +52,9 @@ type podEntry struct {
 // Not safe for concurrent use.
 type ledger struct {
 	view  string
-	names bool // batches tell names and UIDs of pods
-	lazy  bool // a full list holds what is queued; else all nodes
+	minor int32 // of the Kubernetes release by which resized pods count; 0: the engine's default
+	names bool  // batches tell names and UIDs of pods
+	lazy  bool  // a full list holds what is queued; else all nodes
 	// leaveOut is told of each node that is left out because the engine finds it invalid or has no room for it; nil:
 	// none is left out.
 	leaveOut func(node string, err error)
@@ -96,9 +97,9 @@ func newLedger(view string, names, lazy bool) ledger {
 
 // reset forgets all content, but not which epochs were used.
 func (l *ledger) reset() {
-	epoch, leaveOut := l.epoch, l.leaveOut
+	epoch, leaveOut, minor := l.epoch, l.leaveOut, l.minor
 	*l = newLedger(l.view, l.names, l.lazy)
-	l.epoch, l.leaveOut = epoch, leaveOut
+	l.epoch, l.leaveOut, l.minor = epoch, leaveOut, minor
 }
 
 // entry returns the entry of a node, which may have to be made.

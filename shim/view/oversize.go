@@ -48,7 +48,8 @@ func SlimPod(pod *v1.Pod) *v1.Pod {
 	}
 	out.Spec.NodeName, out.Spec.Priority = pod.Spec.NodeName, pod.Spec.Priority
 	// A copy: adding up changes large amounts in place.
-	requests := helpers.PodRequests(pod.DeepCopy(), helpers.PodResourcesOptions{UseStatusResources: true})
+	requests := helpers.PodRequests(pod.DeepCopy(), helpers.PodResourcesOptions{UseStatusResources: true,
+		InPlacePodLevelResourcesVerticalScalingEnabled: true})
 	amounts := v1.ResourceList{}
 	names := slices.SortedFunc(maps.Keys(requests), func(a, b v1.ResourceName) int {
 		// What all nodes have comes first: it has no "/" in its name.

@@ -95,6 +95,17 @@ func TestSlimPodStaysWhereItIs(t *testing.T) {
 	}
 }
 
+// It counts as every pod on a node does: what its status says of a resize of the pod counts.
+func TestSlimPodCountsItsPodLevelStatus(t *testing.T) {
+	cpu := func(amount string) v1.ResourceList { return v1.ResourceList{"cpu": resource.MustParse(amount)} }
+	pod := hugePod(1)
+	pod.Spec.Resources = &v1.ResourceRequirements{Requests: cpu("3")}
+	pod.Status.Resources = &v1.ResourceRequirements{Requests: cpu("5")}
+	if got := SlimPod(pod).Spec.Containers[0].Resources.Requests.Cpu(); got.MilliValue() != 5000 {
+		t.Errorf("got %s cpu, want 5", got)
+	}
+}
+
 // A disruption budget that no message holds protects all pods of its namespace: nobody knows which of them it means.
 func TestAHugeBudgetProtectsItsNamespace(t *testing.T) {
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "evil", Name: "b", UID: "u"},

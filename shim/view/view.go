@@ -57,6 +57,14 @@ func NewForFilters(conn grpc.ClientConnInterface, name string) *View {
 	return v
 }
 
+// CountAs has pods that are being resized count as the scheduler of Kubernetes 1.<minor> counts them; 0: the engine's
+// default, 1.36. To be called before the first Sync.
+func (v *View) CountAs(minor int32) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ledger.minor = minor
+}
+
 // LeaveOutInvalid makes Sync leave a node out that the engine finds invalid or has no room for, until the node
 // changes, instead of failing for all of them. To be called before the first Sync. leftOut hears of each; it must not
 // call back.

@@ -76,6 +76,11 @@ ChangesBuilder& ChangesBuilder::View(const std::string& name) {
   return *this;
 }
 
+ChangesBuilder& ChangesBuilder::Minor(int32_t kubernetes_minor) {
+  changes_.set_kubernetes_minor(kubernetes_minor);
+  return *this;
+}
+
 ChangesBuilder& ChangesBuilder::Shape(int32_t id, const k8s::v1::Pod& pod) {
   v1::PodShape* const shape = changes_.add_pod_shapes();
   shape->set_id(id);

@@ -56,6 +56,7 @@ class ChangesBuilder {
   static ChangesBuilder At(int64_t epoch, int64_t revision) { return Delta(epoch, revision, revision); }
 
   ChangesBuilder& View(const std::string& name);
+  ChangesBuilder& Minor(int32_t kubernetes_minor);
   ChangesBuilder& Shape(int32_t id, const k8s::v1::Pod& pod);
   ChangesBuilder& Node(int32_t slot, const k8s::v1::Node& node, const std::vector<PodOnNode>& pods = {});
   ChangesBuilder& Remove(int32_t slot);

@@ -22,7 +22,6 @@ bool DescribesAnother(const std::string& fn, const std::string& key) {
       {"overflow", "go_raw"},
       {"overflow", "go_sum"},
       {"overflow", "go_value"},
-      {"resize", "with_status_0_37"},
   };
   return kKeys->contains({fn, key});
 }

@@ -51,6 +51,8 @@ void Resize(const Json& in, Answers* answers) {
   pod.resize_infeasible = infeasible;
   answers->Equal("with_status", Limits(fleet, pod, /*use_status=*/true));
   answers->Equal("spec_only", Limits(fleet, pod, /*use_status=*/false));
+  pod.resize_rule = ResizeRule::kPerPod;
+  answers->Equal("with_status_0_37", Limits(fleet, pod, /*use_status=*/true));
 }
 
 // A pod of a node as a client sends it. That it is terminating is not among the fields that the engine reads.

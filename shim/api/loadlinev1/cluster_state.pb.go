@@ -143,8 +143,12 @@ type Changes struct {
 	// Kinds of which the view holds all objects after this batch; stays so until the next full list. What is
 	// missing from another kind is not known to be missing: a question that turns on it is not judged.
 	CompleteKinds []ObjectKind `protobuf:"varint,11,rep,packed,name=complete_kinds,json=completeKinds,proto3,enum=loadline.v1.ObjectKind" json:"complete_kinds,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The release 1.x of Kubernetes by whose scheduler pods on nodes count that are being resized in place: up
+	// to 36, or 0, each container with the most of spec, allocated and actuated amounts; from 37 on the pod
+	// with the most of the sums over its containers. Not negative. A change of the rule takes a full list.
+	KubernetesMinor int32 `protobuf:"varint,12,opt,name=kubernetes_minor,json=kubernetesMinor,proto3" json:"kubernetes_minor,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Changes) Reset() {
@@ -252,6 +256,13 @@ func (x *Changes) GetCompleteKinds() []ObjectKind {
 		return x.CompleteKinds
 	}
 	return nil
+}
+
+func (x *Changes) GetKubernetesMinor() int32 {
+	if x != nil {
+		return x.KubernetesMinor
+	}
+	return 0
 }
 
 // The whole content of one object; replaces what the view held under its kind, namespace and name.
@@ -1543,7 +1554,7 @@ var File_loadline_v1_cluster_state_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1floadline/v1/cluster_state.proto\x12\vloadline.v1\"\xee\x03\n" +
+	"\x1floadline/v1/cluster_state.proto\x12\vloadline.v1\"\x99\x04\n" +
 	"\aChanges\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12#\n" +
@@ -1557,7 +1568,8 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\aobjects\x18\t \x03(\v2\x1a.loadline.v1.ClusterObjectR\aobjects\x12?\n" +
 	"\x0fremoved_objects\x18\n" +
 	" \x03(\v2\x16.loadline.v1.ObjectKeyR\x0eremovedObjects\x12>\n" +
-	"\x0ecomplete_kinds\x18\v \x03(\x0e2\x17.loadline.v1.ObjectKindR\rcompleteKinds\"T\n" +
+	"\x0ecomplete_kinds\x18\v \x03(\x0e2\x17.loadline.v1.ObjectKindR\rcompleteKinds\x12)\n" +
+	"\x10kubernetes_minor\x18\f \x01(\x05R\x0fkubernetesMinor\"T\n" +
 	"\rClusterObject\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.loadline.v1.ObjectKindR\x04kind\x12\x16\n" +
 	"\x06object\x18\x02 \x01(\fR\x06object\"j\n" +

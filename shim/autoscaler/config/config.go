@@ -88,7 +88,7 @@ type CloudProvider struct {
 type Filters struct {
 	SchedulerConfig   string   `json:"schedulerConfig" flag:"scheduler-config-file" help:"file with the scheduler's KubeSchedulerConfiguration: its profiles, each for the pods that name it, hold for plans too"`
 	UpstreamDefects   []string `json:"upstreamDefects" help:"known defects of kube-scheduler that plans reproduce: namespace-selector-sees-no-labels, or none; by default those that its release has"`
-	KubernetesVersion string   `json:"kubernetesVersion" help:"release whose kube-scheduler is meant: 1.36, the default, or 1.37"`
+	KubernetesVersion string   `json:"kubernetesVersion" help:"release whose kube-scheduler is meant: 1.36, the default, or 1.37; left out, pods that are being resized count as in the release of the API server when the autoscaler starts"`
 
 	MaxLimitsOverAllocatable []string `json:"maxLimitsOverAllocatable" help:"load line, such as cpu=3,memory=1.5: no plan lifts the limits of the pods of a node above it; empty: that of our plugin in schedulerConfig, else none"`
 	LineNodeLabelPrefix      string   `json:"lineNodeLabelPrefix" help:"with maxLimitsOverAllocatable: a node with the label PREFIX/memory has that line for memory"`

@@ -10,35 +10,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/amount.h"
+#include "test/testing/stated_pod.h"
 
 namespace loadline {
 namespace {
 
-ResourceNames& Names() {
-  static auto& names = *new ResourceNames();
-  return names;
-}
-
-using Stated = std::vector<std::pair<std::string, std::string>>;  // resource name, quantity
-
-ResourceList List(const Stated& stated) {
-  ResourceList list;
-  for (const auto& [name, text] : stated) {
-    const absl::StatusOr<ParsedQuantity> parsed = ParseQuantity(text);
-    EXPECT_TRUE(parsed.ok()) << parsed.status();
-    list[Names().Intern(name)] = parsed->value;
-  }
-  return list;
-}
-
-// "cpu=1700000u+0n memory=0u+0n": exact, and absent differs from zero.
-std::string Show(const ResourceList& list) {
-  return absl::StrJoin(list, " ", [](std::string* out, const ResourceList::Entry& entry) {
-    const absl::int128 thousandth = entry.value.nano() / 1000;
-    absl::StrAppend(out, Names().name(entry.id), "=", static_cast<int64_t>(thousandth), "u+",
-                    static_cast<int64_t>(entry.value.nano() - thousandth * 1000), "n");
-  });
-}
+using stated::List;
+using stated::Names;
+using stated::Pod;
+using stated::Show;
+using stated::Spec;
+using stated::Stated;
 
 std::string Show(const ResourceAmounts& amounts) {
   return absl::StrJoin(amounts, " ", [](std::string* out, const ResourceAmounts::Entry& entry) {
@@ -51,66 +33,6 @@ ResourceAmounts Amounts(const std::vector<std::pair<std::string, int64_t>>& stat
   for (const auto& [name, value] : stated) amounts[Names().Intern(name)] = value;
   return amounts;
 }
-
-struct Spec {
-  Stated limits = {};
-  Stated requests = {};
-};
-struct Status {
-  Stated limits = {};
-  Stated requests = {};
-  Stated allocated = {};
-};
-
-// Containers are called c0, c1, ... and init containers, sidecars among them, i0, i1, ...
-class Pod {
- public:
-  Pod& Container(const Spec& spec) {
-    const std::string name = absl::StrCat("c", pod_.containers.size());
-    pod_.containers.push_back({name, /*sidecar=*/false, List(spec.requests), List(spec.limits)});
-    return *this;
-  }
-  Pod& Init(const Spec& spec) { return AddInit(spec, /*sidecar=*/false); }
-  Pod& Sidecar(const Spec& spec) { return AddInit(spec, /*sidecar=*/true); }
-  Pod& Overhead(const Stated& overhead) {
-    pod_.overhead = List(overhead);
-    return *this;
-  }
-  Pod& PodLevel(const Spec& spec) {
-    pod_.pod_level = {.requests = List(spec.requests), .limits = List(spec.limits)};
-    return *this;
-  }
-  Pod& ContainerStatus(const std::string& name, const Status& status) {
-    pod_.container_statuses.push_back(
-        {name, /*has_resources=*/true, List(status.requests), List(status.limits), List(status.allocated)});
-    return *this;
-  }
-  Pod& ContainerStatusWithoutResources(const std::string& name, const Stated& allocated) {
-    pod_.container_statuses.push_back({name, /*has_resources=*/false, {}, {}, List(allocated)});
-    return *this;
-  }
-  Pod& PodLevelStatus(const Status& status) {
-    pod_.pod_level_status = {.requests = List(status.requests), .limits = List(status.limits)};
-    pod_.pod_level_allocated = List(status.allocated);
-    return *this;
-  }
-  Pod& ResizeInfeasible() {
-    pod_.resize_infeasible = true;
-    return *this;
-  }
-
-  // Implicit, so that a row is the chain alone.
-  operator const PodResources&() const { return pod_; }  // NOLINT(google-explicit-constructor)
-
- private:
-  Pod& AddInit(const Spec& spec, bool sidecar) {
-    const std::string name = absl::StrCat("i", pod_.init_containers.size());
-    pod_.init_containers.push_back({name, sidecar, List(spec.requests), List(spec.limits)});
-    return *this;
-  }
-
-  PodResources pod_;
-};
 
 struct EffectiveCase {
   std::string name;

@@ -173,6 +173,21 @@ TEST_F(ViewTest, AGapOrAnotherEpochIsRefused) {
   EXPECT_EQ(fresh.Apply(Delta(1, 2)).code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(ViewTest, AnotherResizeRuleTakesAFullList) {
+  Batch batch = Delta(1, 2);
+  batch.resize_rule = ResizeRule::kPerPod;
+  const std::string text = "counts resized pods by another rule than the view";
+  ExpectRefused(batch, absl::StatusCode::kFailedPrecondition, text);
+  batch = FullList(2, 1, 0, /*last=*/false);
+  batch.resize_rule = ResizeRule::kPerPod;
+  EXPECT_TRUE(view_.Apply(batch).ok());
+  EXPECT_EQ(view_.resize_rule(), ResizeRule::kPerContainer);
+  ExpectRefused(FullList(2, 1, 1), absl::StatusCode::kFailedPrecondition, text);
+  batch.full_list = FullListChunk{1, true};
+  EXPECT_TRUE(view_.Apply(batch).ok());
+  EXPECT_EQ(view_.resize_rule(), ResizeRule::kPerPod);
+}
+
 TEST_F(ViewTest, AFullListTakesEffectWhenItIsComplete) {
   Batch first = FullList(2, 1, 0, false);
   first.pod_shapes = {{0, Limited(700)}};

@@ -38,7 +38,7 @@ PodResources PodOf(std::vector<ContainerResources> apps, std::vector<ContainerRe
 }
 
 PodResources WithPodLevel(PodResources pod, std::optional<int64_t> limit, std::optional<int64_t> request) {
-  PodResources::PodLevel& level = pod.pod_level.emplace();
+  PodLevelResources& level = pod.pod_level.emplace();
   if (limit.has_value()) level.limits[kCpu] = Quantity::FromMilli(*limit);
   if (request.has_value()) level.requests[kCpu] = Quantity::FromMilli(*request);
   return pod;
@@ -48,7 +48,7 @@ PodResources WithLimitInStatus(PodResources pod, const std::string& container, i
   ContainerStatusResources& status = pod.container_statuses.emplace_back();
   status.name = container;
   status.has_resources = true;
-  status.limits[kCpu] = Quantity::FromMilli(limit);
+  status.limits.emplace()[kCpu] = Quantity::FromMilli(limit);
   return pod;
 }
 
