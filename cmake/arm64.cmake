@@ -8,6 +8,7 @@ set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 
 get_filename_component(CMAKE_SYSROOT ${CMAKE_CURRENT_LIST_DIR}/../build/arm64/sysroot ABSOLUTE)
 set(CMAKE_FIND_ROOT_PATH ${CMAKE_SYSROOT})
+add_compile_options(-ffile-prefix-map=../sysroot=./build/arm64/sysroot)  # for CCACHE_BASEDIR, as in LoadlineCompiler
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
