@@ -52,14 +52,10 @@ var notOptions = map[string]string{
 	"DrainOptions.may_be_incomplete":              "what a client could not list",
 	"PriceCatalogue.name":                         "the name of the file",
 	"ConsolidationPolicy.mode":                    "the decision replace says it",
-	"ConsolidationPolicy.max_nodes_per_move":      "the engine takes it, and there is no key yet",
-	"ConsolidationPolicy.usd_by_priority":         "the engine takes it, and there is no key yet",
-	"ConsolidationPolicy.windows":                 "the engine takes them, and there is no key yet",
+	"ConsolidationPolicy.windows":                 "replacement-windows at some time: see TestMovesBeginInWindows",
 	"ConsolidationWindows.windows":                "see ConsolidationPolicy.windows",
 	"ConsolidationWindow.from_s":                  "see ConsolidationPolicy.windows",
 	"ConsolidationWindow.until_s":                 "see ConsolidationPolicy.windows",
-	"DisturbancePrice.from_priority":              "see ConsolidationPolicy.usd_by_priority",
-	"DisturbancePrice.usd":                        "see ConsolidationPolicy.usd_by_priority",
 }
 
 // values are what flags are set to of which no value can be made up.
@@ -75,6 +71,7 @@ var values = map[string]string{"mode": "act", "decisions": "slack", "view": "oth
 	"slack-group": "g;off,h;max-nodes=5", "slack-common-resources": "example.com/x",
 	"gpu-total": "t4:7:9", "balancing-label": "", "commitment": "m5=4", "preferred-table": "learned",
 	"preferred-node": "8:32Gi", "kubernetes-version": "1.37", "max-limits-over-allocatable": "memory=1.5",
+	"pod-disruption-costs": "1000=0.01", "replacement-windows": "0 22 * * 1-5 6h",
 	"slack-max-copies-cpu": "7", "slack-max-copies-memory": "7Gi"}
 
 const everyRankPolicy = `

@@ -31,7 +31,9 @@ type planner struct {
 	cluster *cluster
 	// settings is the part of each question that stays the same.
 	settings *loadlinev1.PlanLoopRequest
-	longest  time.Duration
+	// windows are those in which moves begin; none: at any time.
+	windows []config.Window
+	longest time.Duration
 	// progress is what the engine has not been told yet.
 	progress loadlinev1.DrainProgress
 	// priorities are those of node groups, where they are ranked.
@@ -73,16 +75,41 @@ func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.
 	for _, decision := range options.Decisions {
 		settings.Decisions = append(settings.Decisions, decisions[decision])
 	}
-	return &planner{client: client, cluster: c, settings: settings, priorities: files.Priorities, longest: longest}
+	windows, _ := options.Consolidation.Windows()
+	return &planner{client: client, cluster: c, settings: settings, windows: windows, priorities: files.Priorities,
+		longest: longest}
 }
 
 // consolidationOf returns which moves are wanted.
 func consolidationOf(s *config.Consolidation) *loadlinev1.ConsolidationPolicy {
 	number := func(n int) *int32 { return new(int32(n)) }
-	return &loadlinev1.ConsolidationPolicy{LeastSavingUsdPerHour: &s.LeastSaving,
+	policy := &loadlinev1.ConsolidationPolicy{LeastSavingUsdPerHour: &s.LeastSaving,
 		LeastSavingPercent: &s.LeastSavingPercent, UsdPerDisturbedPod: &s.PodDisruptionCost,
-		PaybackHours: &s.PaybackHours, MaxNodesAtOnce: number(s.MaxNodesAtOnce),
-		MaxPodsAtOnce: number(s.MaxPodsAtOnce), RestSeconds: number(int(s.ReplacementRest.Duration / time.Second))}
+		PaybackHours: &s.PaybackHours, MaxNodesPerMove: number(s.MaxNodesPerMove),
+		MaxNodesAtOnce: number(s.MaxNodesAtOnce), MaxPodsAtOnce: number(s.MaxPodsAtOnce),
+		RestSeconds: number(int(s.ReplacementRest.Duration / time.Second))}
+	costs, _ := s.CostsByPriority()
+	for _, cost := range costs {
+		policy.UsdByPriority = append(policy.UsdByPriority,
+			&loadlinev1.DisturbancePrice{FromPriority: cost.FromPriority, Usd: cost.USD})
+	}
+	return policy
+}
+
+// consolidation returns which moves are wanted now.
+func (p *planner) consolidation(now time.Time) *loadlinev1.ConsolidationPolicy {
+	if len(p.windows) == 0 {
+		return p.settings.Consolidation
+	}
+	policy := proto.CloneOf(p.settings.Consolidation)
+	policy.Windows = &loadlinev1.ConsolidationWindows{}
+	for _, window := range p.windows {
+		if from, until, ok := window.At(now); ok {
+			policy.Windows.Windows = append(policy.Windows.Windows,
+				&loadlinev1.ConsolidationWindow{FromS: from.Unix(), UntilS: until.Unix()})
+		}
+	}
+	return policy
 }
 
 // balanceOf returns when groups share what they grow by; nil: they do not.
@@ -198,7 +225,7 @@ func (p *planner) request(q *question) *loadlinev1.PlanLoopRequest {
 		MaxMemoryTotal: s.MaxMemoryTotal, MaxGpusTotal: s.MaxGpusTotal, EnforceMinSizes: s.EnforceMinSizes,
 		Balance: s.Balance, BatchIdleMilliseconds: s.BatchIdleMilliseconds,
 		BatchMaxMilliseconds: s.BatchMaxMilliseconds, Progress: &p.progress, DaemonPods: q.pods.DaemonPods(),
-		Consolidation: s.Consolidation, Fleet: q.fleet, Sized: q.sized, SizePods: q.sizePods, Compact: true}
+		Consolidation: p.consolidation(q.now), Fleet: q.fleet, Sized: q.sized, SizePods: q.sizePods, Compact: true}
 }
 
 // see fills in what the cloud and the cluster show, with the slots that nodes have now.

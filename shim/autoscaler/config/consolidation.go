@@ -13,15 +13,18 @@ type Consolidation struct {
 	LeastSaving        float64  `json:"leastSaving" help:"nodes are replaced by cheaper ones if that saves so many US dollars per hour"`
 	LeastSavingPercent float64  `json:"leastSavingPercent" help:"and so much of what the nodes cost that are replaced"`
 	PodDisruptionCost  float64  `json:"podDisruptionCost" help:"what it costs to disturb a pod once, in US dollars"`
+	PodDisruptionCosts []string `json:"podDisruptionCosts" help:"other costs for pods from some priority on: PRIORITY=USD, such as 1000=0.01"`
 	PaybackHours       float64  `json:"paybackHours" help:"within so many hours a move saves what it costs to disturb its pods"`
+	MaxNodesPerMove    int      `json:"maxNodesPerMove" help:"nodes that are replaced by one move at most"`
 	MaxNodesAtOnce     int      `json:"maxNodesAtOnce" help:"nodes that are replaced at once"`
 	MaxPodsAtOnce      int      `json:"maxPodsAtOnce" help:"pods that are disturbed at once, as budgets let them go"`
+	ReplacementWindows []string `json:"replacementWindows" help:"moves begin only in these windows: the five fields of a cron schedule, for how long, and a time zone (UTC without one), such as '0 22 * * 1-5 6h Europe/Berlin'; none: at any time"`
 	ReplacementRest    Duration `json:"replacementRest" help:"for so long nodes stay that came in the place of others, or took their pods"`
 }
 
 func defaultConsolidation() Consolidation {
 	return Consolidation{LeastSaving: 0.001, LeastSavingPercent: 2, PodDisruptionCost: 0.0005, PaybackHours: 1,
-		MaxNodesAtOnce: 10, MaxPodsAtOnce: 200, ReplacementRest: duration(30 * time.Minute)}
+		MaxNodesPerMove: 24, MaxNodesAtOnce: 10, MaxPodsAtOnce: 200, ReplacementRest: duration(30 * time.Minute)}
 }
 
 func (s *Consolidation) check() error {
@@ -36,10 +39,19 @@ func (s *Consolidation) check() error {
 	if !(s.PaybackHours >= 1e-6 && s.PaybackHours <= 8760) {
 		return fmt.Errorf("consolidation.paybackHours: %v must be above 0 and at most 8760", s.PaybackHours)
 	}
+	if s.MaxNodesPerMove < 1 || s.MaxNodesPerMove > 10_000 {
+		return fmt.Errorf("consolidation.maxNodesPerMove: %d must be between 1 and 10000", s.MaxNodesPerMove)
+	}
 	for key, value := range map[string]int{"maxNodesAtOnce": s.MaxNodesAtOnce, "maxPodsAtOnce": s.MaxPodsAtOnce} {
 		if value < 1 || value > math.MaxInt32 {
 			return fmt.Errorf("consolidation.%s: %d must be at least 1", key, value)
 		}
+	}
+	if _, err := s.Windows(); err != nil {
+		return err
+	}
+	if _, err := s.CostsByPriority(); err != nil {
+		return err
 	}
 	return checkDurations("consolidation", s)
 }
