@@ -38,7 +38,7 @@ uint64_t FingerprintOfQuestion(const ConsolidationProblem& problem, const Consol
   builder.Add(std::bit_cast<int64_t>(problem.cluster->fingerprint()));
   for (const ConsolidationGroup& group : problem.groups) builder.Add(group.current_nodes);
   for (const ConsolidationNode& node : problem.nodes) {
-    builder.Add(IndexOf(node.slot));
+    builder.Add(static_cast<int32_t>(node.slot));
     builder.Add(node.group);
     builder.Add(std::bit_cast<int64_t>(node.usd_per_hour.value_or(-1)));
     builder.Add(node.may_go);

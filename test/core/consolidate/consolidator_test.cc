@@ -103,8 +103,9 @@ TEST(ConsolidatorTest, TwoSmallNodesGiveWayToABigOne) {
   EXPECT_EQ(plan.moves[0].pods[0].to, (MoveTarget{Slot{-1}, 1, 1}));
 }
 
-// The large pod fits on the first node and the small ones on the second. A scheduler that spreads may put the small ones
-// on the first node before the large one comes, so that nothing goes until there is room for that as well.
+// The large pod fits on the first node and the small ones on the second. A scheduler that spreads may put the
+// small ones on the first node before the large one comes, so that nothing goes until there is room for that
+// as well.
 TEST(ConsolidatorTest, PodsFitInAnyOrderWhereASchedulerPutsThem) {
   ConsolidationOptions options = Eager();
   options.mode = ConsolidationMode::kRemove;
