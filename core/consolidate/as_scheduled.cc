@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <map>
 #include <numeric>
-#include <random>
 #include <utility>
 
+#include "core/base/fingerprint.h"
 #include "core/cluster/snapshot.h"
 
 namespace loadline {
@@ -78,13 +78,17 @@ class ReturnOrders {
   static constexpr int64_t kOrdersTimesNodes = 2'000, kFewestOrders = 4, kMostOrders = 32;
 
   void Shuffle(std::vector<size_t>* order) {
-    for (size_t i = order->size(); i > 1; --i) std::swap((*order)[i - 1], (*order)[chance_() % i]);
+    for (size_t i = order->size(); i > 1; --i) {
+      FingerprintBuilder chance;
+      chance.Add(++drawn_);
+      std::swap((*order)[i - 1], (*order)[chance.Finish() % i]);
+    }
   }
 
   std::vector<size_t> numbered_, largest_;
   std::vector<int32_t> kinds_;  // by position
   int64_t count_ = 0;
-  std::mt19937_64 chance_;  // always the same numbers
+  int64_t drawn_ = 0;  // numbers of chance, always the same
 };
 
 bool PlaceInOrder(Board* board, std::span<const int32_t> movers, std::vector<size_t> waiting,

@@ -22,10 +22,10 @@ class Consolidator {
   ConsolidationPlan Plan(Snapshot* snapshot, const ConsolidationProblem& problem,
                          const ConsolidationOptions& options, WorkBudget* budget);
 
-  // Whether Plan() may answer something new: at the last call the question was another one, ages and the time
-  // aside, or its budget ended, or what was tried in vain then is due again. Cost: O(nodes).
+  // Whether Plan() may answer what is not known: the last question was another one, but for ages and the time,
+  // its budget ended, it found moves, or what was tried in vain is due again. Cost: O(nodes).
   bool Due(const ConsolidationProblem& problem, const ConsolidationOptions& options) const;
-  // When what was tried in vain is due again, in seconds since 1970; nullopt: nothing was asked.
+  // When it is due again although nothing changes, in seconds since 1970; nullopt: nothing was asked.
   std::optional<int64_t> next_s() const { return next_s_; }
   // Of the last plan.
   const ConsolidationBill& bill() const { return bill_; }
