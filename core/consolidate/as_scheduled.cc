@@ -75,7 +75,7 @@ class ReturnOrders {
   }
 
  private:
-  static constexpr int64_t kOrdersTimesNodes = 2'000, kFewestOrders = 4, kMostOrders = 32;
+  static constexpr int64_t kOrdersTimesNodes = 800, kFewestOrders = 4, kMostOrders = 32;
 
   void Shuffle(std::vector<size_t>* order) {
     for (size_t i = order->size(); i > 1; --i) {

@@ -199,9 +199,9 @@ ConsolidationPlan Consolidator::Plan(Snapshot* snapshot, const ConsolidationProb
   plan.cut_short_by = budget->end();
   asked_ = FingerprintOfQuestion(problem, options);
   bill_ = plan.bill;
-  next_s_ = problem.now_s + (budget->ended() || !plan.moves.empty() ? 0 : options.retry_s);
+  const bool again = budget->ended() || !plan.moves.empty();
+  next_s_ = problem.now_s + (again ? 0 : options.retry_s);
   for (const auto& [name, tried] : tried_) next_s_ = std::min(*next_s_, tried.until_s);
-  next_s_ = std::max(*next_s_, problem.now_s + 1);
   return plan;
 }
 
