@@ -54,7 +54,8 @@ class ReturnOrders {
     std::stable_sort(largest_.begin(), largest_.end(),
                      [&](size_t a, size_t b) { return size_of(a) > size_of(b); });
     // Where there are few nodes it matters more, and costs less.
-    count_ = std::clamp<int64_t>(kOrdersTimesNodes / board.node_end(), kFewestOrders, kMostOrders);
+    const int64_t nodes = board.node_end();
+    count_ = std::clamp<int64_t>(kOrdersTimesNodesSquared / (nodes * nodes), kFewestOrders, kMostOrders);
   }
 
   int64_t count() const { return count_; }
@@ -75,7 +76,7 @@ class ReturnOrders {
   }
 
  private:
-  static constexpr int64_t kOrdersTimesNodes = 800, kFewestOrders = 4, kMostOrders = 32;
+  static constexpr int64_t kOrdersTimesNodesSquared = 20'000, kFewestOrders = 4, kMostOrders = 32;
 
   void Shuffle(std::vector<size_t>* order) {
     for (size_t i = order->size(); i > 1; --i) {
