@@ -97,6 +97,9 @@ struct ConsolidationOptions {
   int64_t max_nodes_per_move = 24;
   int64_t max_nodes_at_once = 10;
   int64_t max_pods_at_once = 200;
+  // Pods go where a scheduler that spreads puts them (LeastAllocated, kube-scheduler's default): a move is
+  // told only if all of its pods fit so. Else they go to the places that the search has found, however tight.
+  bool as_scheduled = false;
   // A node that was tried in vain is not tried again for so long, unless it changed.
   int64_t retry_s = 600;
   FitOptions fit;

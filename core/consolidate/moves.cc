@@ -70,6 +70,7 @@ class MoveOrder {
     node_count_ = board_.problem().cluster->node_count();
     last_number_.clear();
     brought_.clear();
+    copies_.clear();
     move_of_.assign(net_.size(), 0);
     board_.snapshot().Fork();
     FollowAll(wanted);
@@ -151,7 +152,6 @@ class MoveOrder {
     Snapshot& snapshot = board_.snapshot();
     snapshot.Fork();
     for (const NodeIndex node : net->remove) snapshot.RemoveNode(node);
-    copies_.clear();
     for (const NodeIndex node : net->add) copies_[node] = AddCopy(board_.node(node).group);
     if (!PlaceAll(*net)) {
       snapshot.Revert();
@@ -176,11 +176,36 @@ class MoveOrder {
   }
 
   bool PlaceAll(const NetMove& net) {
+    if (!board_.options().as_scheduled) return PlaceAsFound(net.movers);
     std::vector<int32_t> movers = net.movers;
     std::sort(movers.begin(), movers.end());
     std::vector<NodeIndex> places;
     if (!PlaceAsScheduled(&board_, movers, leaves_, &places)) return false;
     for (size_t i = 0; i < movers.size(); ++i) places_[static_cast<size_t>(movers[i])] = places[i];
+    return true;
+  }
+
+  // Pods that do not fit at first may fit once others are there.
+  bool PlaceAsFound(std::vector<int32_t> waiting) {
+    while (!waiting.empty()) {
+      std::vector<int32_t> later;
+      for (const int32_t number : waiting) {
+        const Mover& mover = board_.movers()[static_cast<size_t>(number)];
+        const NodeIndex to = board_.node(mover.node).is_new ? copies_.at(mover.node) : mover.node;
+        if (!board_.snapshot().Contains(to)) return false;
+        board_.fit(mover.kind).Refresh(board_.work());
+        if (!board_.fit(mover.kind).Fits(to)) {
+          later.push_back(number);
+          continue;
+        }
+        const MoverKind& kind = board_.kinds()[static_cast<size_t>(mover.kind)];
+        board_.snapshot().PlacePod(to, kind.shape, kind.by_name ? mover.name : "",
+                                   kind.by_name ? mover.uid : "");
+        places_[static_cast<size_t>(number)] = to;
+      }
+      if (later.size() == waiting.size()) return false;
+      waiting = std::move(later);
+    }
     return true;
   }
 
@@ -264,7 +289,7 @@ class MoveOrder {
 
   Board& board_;
   std::vector<NetMove> net_;
-  std::map<NodeIndex, NodeIndex> copies_;  // of the new nodes of a move, as it is made again
+  std::map<NodeIndex, NodeIndex> copies_;  // of new nodes, as they are made again
   int64_t copied_ = 0;
   std::vector<int64_t> group_nodes_;
   int64_t node_count_ = 0;

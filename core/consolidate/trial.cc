@@ -84,7 +84,7 @@ TrialEnd Trial::Arrange(const std::vector<NodeIndex>& go, bool may_add) {
   const MoveTerms terms = TermsOf(go);
   if (terms.saves() <= kCent) return TrialEnd::kNotCheaper;
   if (!Pays(terms, board_.options())) return TrialEnd::kSavesTooLittle;
-  return PutAsScheduled(go) ? TrialEnd::kMade : TrialEnd::kNoPlace;
+  return !board_.options().as_scheduled || PutAsScheduled(go) ? TrialEnd::kMade : TrialEnd::kNoPlace;
 }
 
 // With the same new nodes, but pods go where a scheduler puts them. Whether all have a place.

@@ -148,6 +148,7 @@ void BeginMoves(const LoopProblem& problem, const std::vector<GroupCounts>& coun
   options.max_nodes_per_move = std::min(options.max_nodes_per_move, options.max_nodes_at_once);
   options.surge_hours = static_cast<double>(problem.replacement.surge_ms) / 3'600'000;
   options.fit = problem.scale_down.fit;
+  options.as_scheduled = true;
   if (!consolidator->Due(question.problem, options)) {
     plan->replacement.bill = consolidator->bill();
     return;

@@ -116,6 +116,9 @@ TEST(ConsolidatorTest, PodsFitInAnyOrderWhereASchedulerPutsThem) {
     AddNode(&model, 0, 2, /*may_go=*/false);
     AddNode(&model, 1, 2);
     model.nodes.back().pods.push_back({"large", 1});
+    options.as_scheduled = false;
+    EXPECT_EQ(PlanOf(model, options).moves.size(), 1U) << pods << " pods";
+    options.as_scheduled = true;
     EXPECT_EQ(PlanOf(model, options).moves.size(), pods == 3 ? 1U : 0U) << pods << " pods";
   }
 }
