@@ -28,6 +28,7 @@ uint64_t FingerprintOf(const ConsolidationProblem& problem, const ConsolidationO
   builder.Add(std::bit_cast<int64_t>(options.least_saving_percent));
   builder.Add(std::bit_cast<int64_t>(options.payback_hours));
   builder.Add(options.max_nodes_per_move);
+  builder.Add(options.as_scheduled);
   return builder.Finish();
 }
 
@@ -49,7 +50,7 @@ uint64_t FingerprintOfQuestion(const ConsolidationProblem& problem, const Consol
     }
   }
   for (const int64_t budget : problem.budgets) builder.Add(budget);
-  builder.Add(static_cast<int64_t>(problem.placeholders.size()));
+  for (const KeptRoom& room : problem.placeholders) builder.Add(room.name);
   builder.Add(problem.max_nodes.value_or(-1));
   return builder.Finish();
 }

@@ -23,7 +23,7 @@ class Consolidator {
                          const ConsolidationOptions& options, WorkBudget* budget);
 
   // Whether Plan() may answer something new: the last question differed in more than ages and the time, its
-  // budget ended, it found moves, or what was tried in vain is due again. Cost: O(nodes).
+  // budget ended, it found moves, or what was tried in vain is due again. O(nodes + leaving pods).
   bool Due(const ConsolidationProblem& problem, const ConsolidationOptions& options) const;
   // When it is due again although nothing changes, in seconds since 1970; nullopt: nothing was asked.
   std::optional<int64_t> next_s() const { return next_s_; }

@@ -106,6 +106,12 @@ profiles:
 // settingsOf returns the options that a planner sends, of a command line.
 func settingsOf(t *testing.T, set func(*pflag.FlagSet)) *loadlinev1.PlanLoopRequest {
 	t.Helper()
+	return plannerOf(t, set).settings
+}
+
+// plannerOf returns the planner of a command line.
+func plannerOf(t *testing.T, set func(*pflag.FlagSet)) *planner {
+	t.Helper()
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	settings := config.AddFlags(flags)
 	set(flags)
@@ -117,7 +123,7 @@ func settingsOf(t *testing.T, set func(*pflag.FlagSet)) *loadlinev1.PlanLoopRequ
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newPlanner(nil, nil, &c, files).settings
+	return newPlanner(nil, nil, &c, files)
 }
 
 // another returns a value for a flag that is not its default.

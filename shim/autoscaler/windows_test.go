@@ -9,27 +9,17 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/config"
 )
 
 // Each question has the windows that hold, or come next, and what stays the same has none.
 func TestMovesBeginInWindows(t *testing.T) {
-	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	settings := config.AddFlags(flags)
-	for _, window := range []string{"0 22 * * 1-5 6h", `"0 9,15 * * * 30m Europe/Berlin"`} {
-		if err := flags.Set("replacement-windows", window); err != nil {
-			t.Fatal(err)
+	p := plannerOf(t, func(flags *pflag.FlagSet) {
+		for _, window := range []string{"0 22 * * 1-5 6h", `"0 9,15 * * * 30m Europe/Berlin"`} {
+			if err := flags.Set("replacement-windows", window); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	c, _, err := settings.Configuration("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := c.ReadFiles()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPlanner(nil, nil, &c, files)
+	})
 	at := func(hour, minute int) time.Time {
 		return time.Date(2026, time.November, 26, hour, minute, 0, 0, time.UTC)
 	}
@@ -43,8 +33,8 @@ func TestMovesBeginInWindows(t *testing.T) {
 	if p.settings.GetConsolidation().GetWindows() != nil {
 		t.Error("the settings have changed")
 	}
-	c.Consolidation.ReplacementWindows = nil
-	if got := newPlanner(nil, nil, &c, files).consolidation(at(12, 0)).GetWindows(); got != nil {
+	always := plannerOf(t, func(*pflag.FlagSet) {})
+	if got := always.consolidation(at(12, 0)).GetWindows(); got != nil {
 		t.Errorf("without windows: %v", got)
 	}
 }

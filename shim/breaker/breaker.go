@@ -45,8 +45,8 @@ func connected(conn engine.Conn) func() bool {
 	return func() bool { return remote.GetState() == connectivity.Ready }
 }
 
-// Allow says whether to ask. After an answer of true, Success or Failure tells the outcome; neither does when the
-// outcome says nothing of the engine.
+// Allow says whether to ask. After an answer of true, Success or Failure tells the outcome, or NotAsked that there is
+// none; none of them does when the outcome says nothing of the engine.
 func (b *Breaker) Allow() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,6 +61,15 @@ func (b *Breaker) Allow() bool {
 	b.lost = b.lost && !back
 	b.nextProbe = now.Add(ProbeInterval)
 	return true
+}
+
+// NotAsked takes back an answer of true that no question followed: the next question may be asked in its place.
+func (b *Breaker) NotAsked() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open {
+		b.nextProbe = b.now()
+	}
 }
 
 // Success notes an answer and says whether it closed the breaker.

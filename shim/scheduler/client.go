@@ -119,8 +119,9 @@ func (c *client) rawScores(ctx context.Context, pod *v1.Pod, policy *loadlinev1.
 	switch {
 	case errors.Is(err, view.ErrSyncing):
 		return nil, reasonSyncing, nil // the background tells the breaker
-	case err == nil && !asked:
-		return scores, "", nil // all was known, which says nothing of the engine
+	case err == nil && !asked: // all was known, which says nothing of the engine
+		c.breaker.NotAsked()
+		return scores, "", nil
 	}
 	why := c.note(err)
 	if why == "" && scores == nil {

@@ -12,19 +12,29 @@ ModelCluster ClusterOf(int64_t nodes) {
   return RandomModel(1, {.nodes = static_cast<size_t>(nodes), .apps = 100, .smallest_pod = 16});
 }
 
-void BM_PlanConsolidation(benchmark::State& state) {
+void PlanOnce(benchmark::State& state, const ConsolidationOptions& options) {
   PlannedCluster cluster(ClusterOf(state.range(0)));
   Snapshot snapshot(cluster.cluster().state());
   double over_bound = 0;
   for (auto _ : state) {
     WorkBudget budget;
-    const ConsolidationPlan plan = Consolidator().Plan(&snapshot, cluster.problem(), {}, &budget);
+    const ConsolidationPlan plan = Consolidator().Plan(&snapshot, cluster.problem(), options, &budget);
     over_bound = plan.bill.reachable / plan.bill.bound;
   }
   state.counters["reachable_over_bound"] = over_bound;
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
+
+void BM_PlanConsolidation(benchmark::State& state) { PlanOnce(state, {}); }
 BENCHMARK(BM_PlanConsolidation)->Arg(200)->Arg(2'000)->Unit(benchmark::kMillisecond);
+
+// As the autoscaler asks.
+void BM_PlanConsolidationAsScheduled(benchmark::State& state) {
+  ConsolidationOptions options;
+  options.as_scheduled = true;
+  PlanOnce(state, options);
+}
+BENCHMARK(BM_PlanConsolidationAsScheduled)->Arg(200)->Arg(2'000)->Unit(benchmark::kMillisecond);
 
 // The planner knows a cluster in which most has been tried; every hundredth node lost half of its pods since.
 void BM_PlanConsolidationAgain(benchmark::State& state) {
