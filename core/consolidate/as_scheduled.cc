@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -14,32 +15,57 @@ namespace {
 
 constexpr int64_t kNodesPerUnit = 64;  // of work: a share is compared in some nanoseconds
 
-double ShareLeft(const NodeAmount& amount, int64_t request) {
-  const int64_t left = amount.free - request;
-  return amount.allocatable > 0 && left > 0
-             ? static_cast<double>(left) / static_cast<double>(amount.allocatable)
-             : 0.0;
-}
-
-std::optional<NodeIndex> RoomiestNode(Board* board, int32_t kind, const std::vector<bool>& leaves) {
-  const Snapshot& snapshot = board->snapshot();
-  PodFit& fit = board->fit(kind);
-  const PodShape& shape = snapshot.pod_shape(board->kinds()[static_cast<size_t>(kind)].shape);
-  const int64_t cpu = shape.requests.Get(kCpu), memory = shape.requests.Get(kMemory);
-  std::optional<NodeIndex> best;
-  double best_left = -1;
-  for (int32_t i = 0; i < snapshot.node_end(); ++i) {
-    const NodeIndex node{i};
-    if (!snapshot.Placeable(node) || (IndexOf(node) < leaves.size() && leaves[IndexOf(node)])) continue;
-    const double left =
-        ShareLeft(snapshot.amount(node, kCpu), cpu) + ShareLeft(snapshot.amount(node, kMemory), memory);
-    // A share costs less than the filters, which are asked of nodes only that would be the best so far.
-    if (left <= best_left || !fit.Fits(node)) continue;
-    best = node;
-    best_left = left;
+// What is left of CPU and memory on each node, side by side, so that shares are compared fast.
+class SharesLeft {
+ public:
+  // Nodes that take no pods, or leave, are not among them.
+  SharesLeft(const Snapshot& snapshot, const std::vector<bool>& leaves) {
+    for (int32_t i = 0; i < snapshot.node_end(); ++i) {
+      const NodeIndex node{i};
+      if (!snapshot.Placeable(node) || (IndexOf(node) < leaves.size() && leaves[IndexOf(node)])) continue;
+      const NodeAmount& cpu = snapshot.amount(node, kCpu);
+      const NodeAmount& memory = snapshot.amount(node, kMemory);
+      entries_.push_back({node, cpu.free, memory.free, Whole(cpu), Whole(memory)});
+    }
   }
-  return best;
-}
+
+  // The first of those that a pod leaves most of, if it fits there; nullopt: it fits nowhere.
+  std::optional<NodeIndex> Take(const PodShape& shape, PodFit* fit) {
+    const int64_t cpu = shape.requests.Get(kCpu), memory = shape.requests.Get(kMemory);
+    Entry* best = nullptr;
+    double best_left = -1;
+    for (Entry& entry : entries_) {
+      const double left =
+          Share(entry.cpu - cpu, entry.whole_cpu) + Share(entry.memory - memory, entry.whole_memory);
+      // A share costs less than the filters, which are asked of nodes only that would be the best so far.
+      if (left <= best_left || !fit->Fits(entry.node)) continue;
+      best = &entry;
+      best_left = left;
+    }
+    if (best == nullptr) return std::nullopt;
+    best->cpu -= cpu;
+    best->memory -= memory;
+    return best->node;
+  }
+
+ private:
+  struct Entry {
+    NodeIndex node;
+    int64_t cpu, memory;  // free
+    double whole_cpu, whole_memory;
+  };
+
+  // What nothing is allocatable of has no share left.
+  static double Whole(const NodeAmount& amount) {
+    return amount.allocatable > 0 ? static_cast<double>(amount.allocatable)
+                                  : std::numeric_limits<double>::infinity();
+  }
+  static double Share(int64_t left, double whole) {
+    return left > 0 ? static_cast<double>(left) / whole : 0.0;
+  }
+
+  std::vector<Entry> entries_;
+};
 
 // The orders in which the pods of a move may come back, as positions: reversed, largest and smallest first,
 // shuffled pod by pod and kind by kind (controllers bring back pods of a kind together), and as they are
@@ -95,6 +121,7 @@ class ReturnOrders {
 bool PlaceInOrder(Board* board, std::span<const int32_t> movers, std::vector<size_t> waiting,
                   const std::vector<bool>& leaves, std::vector<NodeIndex>* places) {
   Snapshot& snapshot = board->snapshot();
+  SharesLeft shares(snapshot, leaves);
   while (!waiting.empty()) {
     std::vector<size_t> later;
     for (const size_t i : waiting) {
@@ -102,7 +129,8 @@ bool PlaceInOrder(Board* board, std::span<const int32_t> movers, std::vector<siz
       const MoverKind& kind = board->kinds()[static_cast<size_t>(mover.kind)];
       if (!board->work()->Spend(1 + snapshot.node_end() / kNodesPerUnit)) return false;
       board->fit(mover.kind).Refresh(board->work());
-      const std::optional<NodeIndex> node = RoomiestNode(board, mover.kind, leaves);
+      const std::optional<NodeIndex> node =
+          shares.Take(snapshot.pod_shape(kind.shape), &board->fit(mover.kind));
       if (!node.has_value()) {
         later.push_back(i);
         continue;
