@@ -231,6 +231,7 @@ func (a *Autoscaler) waitReady(ctx context.Context, term int64) (int64, bool) {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+	a.cluster.askRelease(ctx, a.client.Discovery())
 	if err := a.cluster.apply(); err != nil {
 		klog.ErrorS(err, "The cluster is not known as a whole")
 	}
@@ -239,7 +240,7 @@ func (a *Autoscaler) waitReady(ctx context.Context, term int64) (int64, bool) {
 			term = max(term, mark.Term+1)
 		}
 	}
-	return term, true
+	return term, ctx.Err() == nil
 }
 
 func (a *Autoscaler) loops(ctx context.Context, term int64) {

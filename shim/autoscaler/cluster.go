@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	appslisters "k8s.io/client-go/listers/apps/v1"
@@ -120,7 +121,6 @@ func (c *cluster) isOfDaemonSet(pod *v1.Pod) bool {
 
 // watch starts to follow the cluster, until the context ends.
 func (c *cluster) watch(ctx context.Context, client kubernetes.Interface) error {
-	c.view.CountAs(kuberelease.Meant(c.minor, client.Discovery()))
 	reduce := informers.WithTransform(view.NewKeeper().Reduce)
 	all := informers.NewSharedInformerFactoryWithOptions(client, 0, reduce)
 	pods := informers.NewSharedInformerFactoryWithOptions(client, 0, reduce,
@@ -219,6 +219,12 @@ func (c *cluster) ready() bool {
 		}
 	}
 	return len(c.synced) > 0
+}
+
+// askRelease has pods that are being resized count as in the release that is meant, or else in that of the API server. To
+// be called before the first plan.
+func (c *cluster) askRelease(ctx context.Context, server discovery.ServerVersionInterface) {
+	c.view.CountAs(kuberelease.Await(ctx, c.minor, server))
 }
 
 // apply brings what the informers have noted into effect.

@@ -45,6 +45,7 @@ func TestResizedPodsCountByTheRelease(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
+			cluster.askRelease(t.Context(), client.Discovery())
 			if err := cluster.apply(); err != nil {
 				t.Fatal(err)
 			}

@@ -327,7 +327,7 @@ func (g *Gateway) startBackground(ctx context.Context, running *sync.WaitGroup) 
 				return
 			}
 		}
-		g.view.CountAs(kuberelease.OfServer(g.client.Discovery()))
+		g.view.CountAs(kuberelease.Await(ctx, 0, g.client.Discovery()))
 		g.refresher.run(ctx, func() { g.rounds.Store(time.Now().UnixNano()) })
 	})
 }
