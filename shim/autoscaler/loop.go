@@ -137,6 +137,7 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	l.noteLoadLine(ctx)
 	o.noteSizes()
 	l.noteCutShort(o)
+	l.tellMoves(o.replacement())
 	o.outcome = cmp.Or(o.plan.GetStatus(), outcomeNotTried)
 	o.growthOutcome = l.wouldGrow(o)
 	if l.config.Mode != config.Act {

@@ -29,6 +29,7 @@ func (l *leader) updateMetrics(o *loop) {
 	if brake := o.plan.GetBrake(); brake != "" {
 		m.brake.WithLabelValues(brake).Set(1)
 	}
+	m.replacements.count(o.replacement())
 	m.unneeded.Set(float64(len(o.plan.GetRemove())))
 	m.unremovable.Reset()
 	var skipped []string

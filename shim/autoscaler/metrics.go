@@ -61,7 +61,8 @@ type metrics struct {
 	slackTargetBytes, slackCurrentBytes prometheus.Gauge
 	placeholders                        *prometheus.GaugeVec
 
-	sizes *sizeMetrics
+	sizes        *sizeMetrics
+	replacements *replacements
 
 	nodesAboveLine prometheus.Gauge
 }
@@ -141,7 +142,7 @@ func newMetrics(version string) *metrics {
 	m.registry.MustRegister(m.duration, m.deletion, m.scaledDown, m.failed, m.evictions, m.decisions, m.errors,
 		m.cutShort, m.unneeded, m.unremovable,
 		m.underWay, m.limits, m.cooldown, m.brake, m.longestSkip, m.leader, m.lastLoop, build)
-	m.sizes = newSizeMetrics(m.registry)
+	m.sizes, m.replacements = newSizeMetrics(m.registry), newReplacements(m.registry)
 	for _, part := range []string{partScaleUp, partSlack, partDrain} {
 		m.cutShort.WithLabelValues(part) // so that a rate can be taken before the first one
 	}

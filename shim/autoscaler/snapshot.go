@@ -61,6 +61,10 @@ func (l *leader) snapshotOf(o *loop, status *Status) *snapshot {
 	s.addSizes(status)
 	waiting, pending := waitingPods(l.cluster, o.now)
 	s.page.Tables = []report.TitledGrid{waiting, l.goingNodes(o, s.page.Notes), stayingNodes(o)}
+	if replacement := status.ClusterWide.Replacement; replacement != nil {
+		s.addReplacement(replacement)
+		s.page.Tables = append(s.page.Tables, movesTable(o.replacement()))
+	}
 	if o.plan != nil {
 		s.page.Slack = shownSlack(o.plan.loop.GetSlack())
 		l.cluster.notePlaceholders(s.page.Notes)

@@ -35,6 +35,8 @@ type ClusterStatus struct {
 	ScaleDown ScaleDownStatus `json:"scaleDown"`
 	// Slack is nil where somebody else decides it.
 	Slack *SlackStatus `json:"slack,omitempty"`
+	// Replacement is nil where nodes are not replaced.
+	Replacement *ReplacementStatus `json:"replacement,omitempty"`
 }
 
 // HealthStatus counts nodes.
@@ -172,6 +174,9 @@ func (l *leader) statusOf(o *loop) *Status {
 		l.planStatus(o, s, candidates)
 	}
 	s.ClusterWide.ScaleUp, s.ClusterWide.Slack = l.scaleUpStatus(o), l.slackStatus(o)
+	if l.config.Decides(config.ReplaceDecision) {
+		s.ClusterWide.Replacement = l.metrics.replacements.status(o.replacement())
+	}
 	for _, g := range o.states {
 		s.NodeGroups = append(s.NodeGroups, l.groupStatus(o, g, candidates[g.ID]))
 	}
