@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -15,7 +14,7 @@ namespace {
 
 constexpr int64_t kNodesPerUnit = 64;  // of work: a share is compared in some nanoseconds
 
-// What is left of CPU and memory on each node, side by side, so that shares are compared fast.
+// What is left of CPU and memory on each node, side by side, so that shares of many are computed at once.
 class SharesLeft {
  public:
   // Nodes that take no pods, or leave, are not among them.
@@ -23,48 +22,63 @@ class SharesLeft {
     for (int32_t i = 0; i < snapshot.node_end(); ++i) {
       const NodeIndex node{i};
       if (!snapshot.Placeable(node) || (IndexOf(node) < leaves.size() && leaves[IndexOf(node)])) continue;
-      const NodeAmount& cpu = snapshot.amount(node, kCpu);
-      const NodeAmount& memory = snapshot.amount(node, kMemory);
-      entries_.push_back({node, cpu.free, memory.free, Whole(cpu), Whole(memory)});
+      Add(node, snapshot.amount(node, kCpu), snapshot.amount(node, kMemory));
     }
   }
 
   // The first of those that a pod leaves most of, if it fits there; nullopt: it fits nowhere.
   std::optional<NodeIndex> Take(const PodShape& shape, PodFit* fit) {
-    const int64_t cpu = shape.requests.Get(kCpu), memory = shape.requests.Get(kMemory);
-    Entry* best = nullptr;
+    const double cpu = static_cast<double>(shape.requests.Get(kCpu));
+    const double memory = static_cast<double>(shape.requests.Get(kMemory));
+    Block* best = nullptr;
+    size_t best_at = 0;
     double best_left = -1;
-    for (Entry& entry : entries_) {
-      const double left =
-          Share(entry.cpu - cpu, entry.whole_cpu) + Share(entry.memory - memory, entry.whole_memory);
-      // A share costs less than the filters, which are asked of nodes only that would be the best so far.
-      if (left <= best_left || !fit->Fits(entry.node)) continue;
-      best = &entry;
-      best_left = left;
+    double left[kWidth];
+    for (Block& block : blocks_) {
+      for (size_t i = 0; i < kWidth; ++i) left[i] = block.Left(i, cpu, memory);
+      for (size_t i = 0; i < block.nodes.size(); ++i) {
+        // A share costs less than the filters, which are asked of nodes only that would be the best so far.
+        if (left[i] <= best_left || !fit->Fits(block.nodes[i])) continue;
+        best = &block;
+        best_at = i;
+        best_left = left[i];
+      }
     }
     if (best == nullptr) return std::nullopt;
-    best->cpu -= cpu;
-    best->memory -= memory;
-    return best->node;
+    best->cpu[best_at] -= cpu;
+    best->memory[best_at] -= memory;
+    return best->nodes[best_at];
   }
 
  private:
-  struct Entry {
-    NodeIndex node;
-    int64_t cpu, memory;  // free
-    double whole_cpu, whole_memory;
+  static constexpr size_t kWidth = 64;
+
+  struct Block {
+    double cpu[kWidth] = {}, memory[kWidth] = {};          // free
+    double per_cpu[kWidth] = {}, per_memory[kWidth] = {};  // 1 / allocatable; 0: nothing is
+    std::vector<NodeIndex> nodes;
+    double Left(size_t i, double of_cpu, double of_memory) const {
+      return std::max(cpu[i] - of_cpu, 0.0) * per_cpu[i] +
+             std::max(memory[i] - of_memory, 0.0) * per_memory[i];
+    }
   };
 
-  // What nothing is allocatable of has no share left.
-  static double Whole(const NodeAmount& amount) {
-    return amount.allocatable > 0 ? static_cast<double>(amount.allocatable)
-                                  : std::numeric_limits<double>::infinity();
-  }
-  static double Share(int64_t left, double whole) {
-    return left > 0 ? static_cast<double>(left) / whole : 0.0;
+  static double Per(const NodeAmount& amount) {
+    return amount.allocatable > 0 ? 1 / static_cast<double>(amount.allocatable) : 0;
   }
 
-  std::vector<Entry> entries_;
+  void Add(NodeIndex node, const NodeAmount& cpu, const NodeAmount& memory) {
+    if (blocks_.empty() || blocks_.back().nodes.size() == kWidth) blocks_.emplace_back();
+    Block& block = blocks_.back();
+    const size_t i = block.nodes.size();
+    block.nodes.push_back(node);
+    block.cpu[i] = static_cast<double>(cpu.free);
+    block.memory[i] = static_cast<double>(memory.free);
+    block.per_cpu[i] = Per(cpu);
+    block.per_memory[i] = Per(memory);
+  }
+
+  std::vector<Block> blocks_;
 };
 
 // The orders in which the pods of a move may come back, as positions: reversed, largest and smallest first,
