@@ -32,6 +32,8 @@ Board::Board(Snapshot* snapshot, const ConsolidationProblem& problem, const Cons
     BoardNode& known = nodes_[IndexOf(*node)];
     known.group = entry.group;
     known.usd = entry.usd_per_hour.value_or(0);
+    const bool spot = entry.group >= 0 && problem_.groups[static_cast<size_t>(entry.group)].spot;
+    if (spot) known.spot_usd = known.usd;
     known.age_hours = entry.age_hours;
     known.may_go = entry.may_go && entry.group >= 0 && entry.usd_per_hour.has_value();
     known.problem = static_cast<int32_t>(i);
@@ -205,6 +207,7 @@ NodeIndex Board::AddNode(int32_t group) {
   BoardNode& known = nodes_.emplace_back();
   known.group = group;
   known.usd = problem_.groups[g].usd_per_hour;
+  if (problem_.groups[g].spot) known.spot_usd = known.usd;
   known.may_go = true;
   known.is_new = true;
   room_->Read(node);

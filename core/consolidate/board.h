@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -51,6 +52,8 @@ struct BoardNode {
   int32_t group = -1;
   double usd = 0;  // per hour
   std::optional<double> age_hours;
+  // What the cheapest spot node costs of those that it is, or came in the place of; infinity: none.
+  double spot_usd = std::numeric_limits<double>::infinity();
   bool may_go = false;
   bool is_new = false;
   int32_t problem = -1;         // in ConsolidationProblem::nodes; -1: a new one, or the problem has it not

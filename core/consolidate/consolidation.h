@@ -27,6 +27,7 @@ struct ConsolidationGroup {
   // What a new node of it is; nullopt: not known, and it gets none.
   std::optional<NodeShape> node;
   double usd_per_hour = 0;  // of a new node: finite, >= 0
+  bool spot = false;
   // Nodes that it keeps, may have, and has now, with those on their way.
   int64_t min_nodes = 0;
   int64_t max_nodes = 0;
@@ -100,6 +101,9 @@ struct ConsolidationOptions {
   // Pods go where a scheduler that spreads puts them (LeastAllocated, kube-scheduler's default): a move is
   // told only if all of its pods fit so. Else they go to the places that the search has found, however tight.
   bool as_scheduled = false;
+  // Spot nodes come in the place of spot nodes only where so many spot groups cost less than each of those
+  // that go, >= 0: who always takes the cheapest one takes what is interrupted most.
+  int64_t least_spot_groups = 15;
   // A node that was tried in vain is not tried again for so long, unless it changed.
   int64_t retry_s = 600;
   FitOptions fit;

@@ -20,6 +20,7 @@ uint64_t FingerprintOf(const ConsolidationProblem& problem, const ConsolidationO
     builder.Add(group.name);
     builder.Add(group.node.has_value() ? std::bit_cast<int64_t>(group.node->fingerprint) : 0);
     builder.Add(std::bit_cast<int64_t>(group.usd_per_hour));
+    builder.Add(group.spot);
     builder.Add(group.min_nodes);
     builder.Add(group.max_nodes);
   }
@@ -29,6 +30,7 @@ uint64_t FingerprintOf(const ConsolidationProblem& problem, const ConsolidationO
   builder.Add(std::bit_cast<int64_t>(options.payback_hours));
   builder.Add(options.max_nodes_per_move);
   builder.Add(options.as_scheduled);
+  builder.Add(options.least_spot_groups);
   return builder.Finish();
 }
 

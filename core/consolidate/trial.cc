@@ -1,6 +1,7 @@
 #include "core/consolidate/trial.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -72,7 +73,12 @@ TrialEnd Trial::MakeOnce(const std::vector<NodeIndex>& go, bool may_add, Parts* 
 
 TrialEnd Trial::Arrange(const std::vector<NodeIndex>& go, bool may_add) {
   double removed_usd = 0;
-  for (const NodeIndex node : go) removed_usd += board_.node(node).usd;
+  spot_usd_ = std::numeric_limits<double>::infinity();
+  for (const NodeIndex node : go) {
+    removed_usd += board_.node(node).usd;
+    spot_usd_ = std::min(spot_usd_, board_.node(node).spot_usd);
+  }
+  spot_may_come_ = SpotMayCome();
   if (!UseRoom()) return TrialEnd::kNoPlace;
   const bool all =
       std::all_of(places_.begin(), places_.end(), [](const Place& p) { return p.to != kNoTarget; });
@@ -85,6 +91,15 @@ TrialEnd Trial::Arrange(const std::vector<NodeIndex>& go, bool may_add) {
   if (terms.saves() <= kCent) return TrialEnd::kNotCheaper;
   if (!Pays(terms, board_.options())) return TrialEnd::kSavesTooLittle;
   return !board_.options().as_scheduled || PutAsScheduled(go) ? TrialEnd::kMade : TrialEnd::kNoPlace;
+}
+
+// See ConsolidationOptions::least_spot_groups.
+bool Trial::SpotMayCome() const {
+  if (spot_usd_ == std::numeric_limits<double>::infinity()) return true;
+  const std::vector<ConsolidationGroup>& groups = board_.problem().groups;
+  return std::count_if(groups.begin(), groups.end(), [&](const ConsolidationGroup& group) {
+           return group.spot && group.node.has_value() && group.usd_per_hour < spot_usd_;
+         }) >= board_.options().least_spot_groups;
 }
 
 // With the same new nodes, but pods go where a scheduler puts them. Whether all have a place.
@@ -140,6 +155,8 @@ void Trial::Leave(NodeIndex node) {
 
 NodeIndex Trial::Bring(int32_t group) {
   added_.push_back(board_.AddNode(group));
+  double& spot_usd = board_.node(added_.back()).spot_usd;
+  spot_usd = std::min(spot_usd, spot_usd_);
   ++added_of_[static_cast<size_t>(group)];
   return added_.back();
 }

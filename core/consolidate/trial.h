@@ -58,6 +58,7 @@ class Trial {
   TrialEnd MakeOnce(const std::vector<NodeIndex>& go, bool may_add, Parts* parts);
   TrialEnd Arrange(const std::vector<NodeIndex>& go, bool may_add);
   bool WithinLimits(const std::vector<NodeIndex>& go) const;
+  bool SpotMayCome() const;
   void TakeOff(const std::vector<NodeIndex>& go);
   bool UseRoom();
   bool PutAsScheduled(const std::vector<NodeIndex>& go);
@@ -84,6 +85,8 @@ class Trial {
   Board& board_;
   int64_t exact_work_;
   bool good_types_ = false;
+  double spot_usd_ = 0;  // of the cheapest spot node that leaves
+  bool spot_may_come_ = true;
   std::vector<Place> places_;  // of the pods that leave, largest first
   std::vector<NodeIndex> added_;
   std::vector<int64_t> added_of_;  // by group

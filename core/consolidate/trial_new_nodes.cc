@@ -59,6 +59,7 @@ TrialEnd Trial::AddNodes(double most_cost) {
 int64_t Trial::RoomOf(int32_t group) const {
   const size_t g = static_cast<size_t>(group);
   if (board_.node_template(g) == nullptr) return 0;
+  if (!spot_may_come_ && board_.problem().groups[g].spot) return 0;
   int64_t room = board_.problem().groups[g].max_nodes - board_.group_nodes()[g] - added_of_[g];
   if (board_.problem().max_nodes.has_value()) {
     room = std::min(room,

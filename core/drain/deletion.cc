@@ -13,12 +13,14 @@ namespace {
 class Selection {
  public:
   Selection(std::span<const DeletionCandidate> candidates, std::span<const DrainGroup> groups,
-            const DeletionsUnderWay& under_way, const DeletionOptions& options, SizeLimits* limits)
+            const DeletionsUnderWay& under_way, const DeletionOptions& options, SizeLimits* limits,
+            NodeAllowance* allowance)
       : candidates_(candidates),
         groups_(groups),
         under_way_(under_way),
         options_(options),
         limits_(limits),
+        allowance_(*allowance),
         left_(options.max_scale_down_parallelism - under_way.empty - under_way.drain),
         drains_left_(options.max_drain_parallelism - under_way.drain),
         draining_(under_way.drain > 0),
@@ -46,6 +48,11 @@ class Selection {
 
   bool Waits(size_t i) const { return answer_.decisions[i].waits != NodeReason::kNone; }
   void Wait(size_t i, NodeReason reason) { answer_.decisions[i].waits = reason; }
+  RemovalReason ReasonOf(size_t i) const {
+    const DeletionCandidate& candidate = candidates_[i];
+    if (candidate.replaced) return RemovalReason::kReplaced;
+    return candidate.empty ? RemovalReason::kEmpty : RemovalReason::kUnderutilized;
+  }
   bool IsAtomic(size_t i) const { return groups_[static_cast<size_t>(candidates_[i].group)].atomic; }
 
   void AskTimers(int64_t now_s);
@@ -53,6 +60,7 @@ class Selection {
   void AskSizeOfAtomic(int32_t group);
   std::vector<Unit> Units() const;
   ThrottleLimit LimitFor(const Unit& unit) const;
+  bool IsAllowed(const Unit& unit) const;
   void StartOrHold(const Unit& unit);
   void Start(const Unit& unit);
   void Finish();
@@ -62,6 +70,7 @@ class Selection {
   const DeletionsUnderWay& under_way_;
   const DeletionOptions& options_;
   SizeLimits* limits_;
+  NodeAllowance& allowance_;
   // Nodes, and drains, that may start yet; below 0 after an atomic group that exceeds them.
   int64_t left_;
   int64_t drains_left_;
@@ -164,7 +173,14 @@ ThrottleLimit Selection::LimitFor(const Unit& unit) const {
   const int64_t drains_needed = may_exceed ? std::min<int64_t>(unit.drains, 1) : unit.drains;
   if (left_ < needed) return ThrottleLimit::kMaxScaleDownParallelism;
   if (unit.drains > 0 && drains_left_ < drains_needed) return ThrottleLimit::kMaxDrainParallelism;
-  return ThrottleLimit::kNone;
+  return IsAllowed(unit) ? ThrottleLimit::kNone : ThrottleLimit::kNodeBudget;
+}
+
+// By the budgets of its group, which allow all of its nodes or none.
+bool Selection::IsAllowed(const Unit& unit) const {
+  std::vector<RemovalReason> reasons;
+  for (const size_t i : unit.nodes) reasons.push_back(ReasonOf(i));
+  return allowance_.Allows(candidates_[unit.nodes.front()].group, reasons);
 }
 
 void Selection::StartOrHold(const Unit& unit) {
@@ -172,7 +188,8 @@ void Selection::StartOrHold(const Unit& unit) {
   if (limit != ThrottleLimit::kNone) {
     for (const size_t i : unit.nodes) Wait(i, NodeReason::kScaleDownThrottled);
     if (answer_.limit == ThrottleLimit::kNone) answer_.limit = limit;
-    if (unit.atomic && limit != ThrottleLimit::kExclusive) atomic_limit_ = limit;
+    const bool of_one = limit == ThrottleLimit::kExclusive || limit == ThrottleLimit::kNodeBudget;
+    if (unit.atomic && !of_one) atomic_limit_ = limit;
   } else if (unit.drains > 0 && (alone_ || (unit.risky && (draining_ || unit.drains > 1)))) {
     for (const size_t i : unit.nodes) Wait(i, NodeReason::kWaitsForOtherDrains);
   } else {
@@ -184,6 +201,7 @@ void Selection::Start(const Unit& unit) {
   for (const size_t i : unit.nodes) {
     answer_.decisions[i].start = true;
     answer_.start.push_back(i);
+    allowance_.Take(candidates_[i].group, ReasonOf(i));
   }
   left_ -= unit.size();
   drains_left_ -= unit.drains;
@@ -215,6 +233,8 @@ absl::string_view Name(ThrottleLimit limit) {
       return "MaxDrainParallelism";
     case ThrottleLimit::kExclusive:
       return "Exclusive";
+    case ThrottleLimit::kNodeBudget:
+      return "NodeBudget";
   }
   return "invalid limit";
 }
@@ -237,8 +257,8 @@ absl::string_view Name(DrainStatus status) {
 
 Deletions SelectDeletions(std::span<const DeletionCandidate> candidates, std::span<const DrainGroup> groups,
                           const DeletionsUnderWay& under_way, const DeletionOptions& options, int64_t now_s,
-                          SizeLimits* limits) {
-  return Selection(candidates, groups, under_way, options, limits).Run(now_s);
+                          SizeLimits* limits, NodeAllowance* allowance) {
+  return Selection(candidates, groups, under_way, options, limits, allowance).Run(now_s);
 }
 
 }  // namespace loadline

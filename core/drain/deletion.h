@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/cpu_memory.h"
 #include "core/drain/drain_group.h"
+#include "core/drain/node_budget.h"
 #include "core/drain/size_limits.h"
 #include "core/drain/timers.h"
 
@@ -24,6 +25,8 @@ struct DeletionOptions {
   int64_t max_drain_parallelism = 5;
   // No drain starts while one is under way, as in the proposal's first version.
   bool exclusive = false;
+  // Of single groups.
+  std::vector<NodeBudget> budgets;
   TimerOptions timers;
 };
 
@@ -34,6 +37,8 @@ struct DeletionCandidate {
   bool ready = true;
   // No pod has to move.
   bool empty = false;
+  // It is replaced by others.
+  bool replaced = false;
   // Pods are to run to completion there first.
   bool on_completion = false;
   // Its budgets do not allow all of its pods at once.
@@ -50,7 +55,7 @@ struct DeletionsUnderWay {
 };
 
 // The limit that holds nodes back.
-enum class ThrottleLimit { kNone, kMaxScaleDownParallelism, kMaxDrainParallelism, kExclusive };
+enum class ThrottleLimit { kNone, kMaxScaleDownParallelism, kMaxDrainParallelism, kExclusive, kNodeBudget };
 absl::string_view Name(ThrottleLimit limit);
 
 // The result of a loop, under Cluster Autoscaler's names, and the ScaleDownThrottled of the proposal.
@@ -90,13 +95,14 @@ struct Deletions {
 //   * ScaleDownThrottled                            atomic groups first, empty ones before those to be
 //   drained;
 //     the first one may exceed a limit that is not used up, or it would never go, and one that has to wait
-//     lets no other atomic group pass; then single empty nodes, then single drains
+//     lets no other atomic group pass; then single empty nodes, then single drains; `allowance` holds for
+//     all, and an atomic group that it does not allow as a whole does not go
 //
-// Cost: O(candidates + groups). Pure but for `limits`.
+// Cost: O(candidates + groups). Pure but for `limits` and `allowance`, from which those that start are taken.
 // Source: cluster-autoscaler/core/scaledown/{unneeded,budgets}, f7bb0c36.
 Deletions SelectDeletions(std::span<const DeletionCandidate> candidates, std::span<const DrainGroup> groups,
                           const DeletionsUnderWay& under_way, const DeletionOptions& options, int64_t now_s,
-                          SizeLimits* limits);
+                          SizeLimits* limits, NodeAllowance* allowance);
 
 }  // namespace loadline
 

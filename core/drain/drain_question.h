@@ -66,6 +66,8 @@ struct DrainProblem {
   std::vector<DrainGroup> groups;
   // By slot: a position in `groups`; -1, and for slots behind the end: no group.
   std::vector<int32_t> group_of;
+  // The same of nodes that are being deleted, where `group_of` is without them: for budgets of groups alone.
+  std::vector<int32_t> going_group_of;
   std::vector<DrainPlaceholder> placeholders;
   // Nodes of groups that are `sized` which are to go, in any order: only these of them are candidates.
   std::vector<Slot> chosen;

@@ -36,6 +36,33 @@ DeletionsUnderWay CountDeletions(const DrainCall& call, const DrainState& state)
   return under_way;
 }
 
+// The group of a node, also of one that is being deleted; -1: none.
+int32_t GroupOf(const DrainCall& call, Slot slot) {
+  const int32_t group = call.judged(slot).group;
+  const std::vector<int32_t>& going = call.problem().going_group_of;
+  return group < 0 && IndexOf(slot) < going.size() ? going[IndexOf(slot)] : group;
+}
+
+// What budgets of groups allow beside what goes already.
+NodeAllowance AllowanceBeside(const DrainCall& call, const DrainState& state,
+                              const absl::flat_hash_set<Slot>& replaced) {
+  std::vector<int64_t> nodes(call.problem().groups.size(), 0);
+  for (const Slot slot : call.nodes()) {
+    const int32_t group = GroupOf(call, slot);
+    if (group >= 0) ++nodes[static_cast<size_t>(group)];
+  }
+  NodeAllowance allowance(call.options().deletion.budgets, call.problem().groups, nodes, call.now_s());
+  for (const Slot slot : call.deleting) {
+    const bool is_empty = absl::c_any_of(state.deleting, [&](const DeletingNode& node) {
+      return node.node == call.name(slot) && !node.drain;
+    });
+    allowance.Take(GroupOf(call, slot), replaced.contains(slot) ? RemovalReason::kReplaced
+                                        : is_empty              ? RemovalReason::kEmpty
+                                                                : RemovalReason::kUnderutilized);
+  }
+  return allowance;
+}
+
 // The minima without the nodes of the plan: those that start are taken from it.
 SizeLimits LimitsBeforePlan(const DrainCall& call) {
   SizeLimits limits(call.problem().groups, call.options().minimum);
@@ -144,12 +171,14 @@ Deletions DecideStarts(std::span<const PlannedNode> planned, const DrainState& s
                           .allocatable = call->OfferOf(node.slot),
                           .ready = IsReady(call->cluster(), node.slot),
                           .empty = node.empty,
+                          .replaced = replaced.contains(node.slot),
                           .on_completion = !node.waits_for.empty(),
                           .risky = node.risky,
                           .since_s = replaced.contains(node.slot) ? 0 : node.since_s});  // no timer holds it
   }
+  NodeAllowance allowance = AllowanceBeside(*call, state, replaced);
   Deletions deletions = SelectDeletions(candidates, call->problem().groups, CountDeletions(*call, state),
-                                        call->options().deletion, call->now_s(), &limits);
+                                        call->options().deletion, call->now_s(), &limits, &allowance);
   if (deletions.start.empty()) return deletions;
   if (!call->problem().nominated.empty()) {
     Hold(planned, NominatedTo(planned, call->problem()), NodeReason::kHoldsRoomForNominatedPods, *call,

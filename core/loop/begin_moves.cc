@@ -6,18 +6,12 @@
 #include <utility>
 
 #include "core/drain/being_deleted.h"
+#include "core/drain/node_budget.h"
 #include "core/loop/consolidation_question.h"
 #include "core/loop/replacement.h"
 
 namespace loadline {
 namespace {
-
-bool InWindow(const LoopReplacement& policy, int64_t now_s) {
-  if (!policy.windows.has_value()) return true;
-  return std::any_of(policy.windows->begin(), policy.windows->end(), [&](const ReplacementWindow& window) {
-    return window.from_s <= now_s && now_s < window.until_s;
-  });
-}
 
 bool AtRest(const LoopProblem& problem, const std::vector<GroupCounts>& counts, const LoopPlan& plan) {
   if (!plan.replacement.moves.empty() || !plan.growth.empty() || plan.batch_wait_ms.has_value()) return false;
@@ -28,12 +22,34 @@ bool AtRest(const LoopProblem& problem, const std::vector<GroupCounts>& counts, 
   return !come && NodesBeingDeleted(*problem.drain.cluster, problem.deleting, problem.drain.now_s).empty();
 }
 
-// Nodes that rest, or are held for nominated pods, stay.
-void KeepRestingNodes(const LoopProblem& problem, const LoopPlan& plan, ConsolidationProblem* question) {
+// What budgets of groups let moves take: nothing goes when they begin.
+NodeAllowance AllowanceOf(const DrainProblem& drain, const DeletionOptions& options) {
+  std::vector<int64_t> nodes(drain.groups.size(), 0);
+  for (size_t i = 0; i < drain.group_of.size(); ++i) {
+    const bool counts = drain.group_of[i] >= 0 && drain.cluster->Occupied(Slot{static_cast<int32_t>(i)});
+    if (counts) ++nodes[static_cast<size_t>(drain.group_of[i])];
+  }
+  return NodeAllowance(options.budgets, drain.groups, nodes, drain.now_s);
+}
+
+// What the strictest budget leaves that leaves some: a move which takes more might never begin.
+int64_t LeastLeft(const DrainProblem& drain, const NodeAllowance& allowance) {
+  int64_t least = INT64_MAX;
+  for (size_t i = 0; i < drain.groups.size(); ++i) {
+    const int64_t left = allowance.Left(static_cast<int32_t>(i), RemovalReason::kReplaced);
+    if (left > 0) least = std::min(least, left);
+  }
+  return least;
+}
+
+// Nodes that rest, are held for nominated pods, or of whose group none may be replaced now, stay.
+void KeepNodes(const LoopProblem& problem, const LoopPlan& plan, const NodeAllowance& allowance,
+               ConsolidationProblem* question) {
   for (ConsolidationNode& node : question->nodes) {
     const uint64_t key = KeyOfNode(*problem.drain.cluster, node.slot);
     const bool held =
-        std::find(plan.held_nodes.begin(), plan.held_nodes.end(), node.slot) != plan.held_nodes.end();
+        std::find(plan.held_nodes.begin(), plan.held_nodes.end(), node.slot) != plan.held_nodes.end() ||
+        allowance.Left(node.group, RemovalReason::kReplaced) == 0;
     if (!held && !plan.replacement.resting_since_ms.contains(key)) continue;
     node.may_go = false;
     std::erase_if(node.pods, [](const LeavingPod& pod) { return !pod.placeholder; });
@@ -42,13 +58,19 @@ void KeepRestingNodes(const LoopProblem& problem, const LoopPlan& plan, Consolid
 
 class MoveBeginner {
  public:
-  MoveBeginner(const LoopProblem& problem, const std::vector<GroupCounts>& counts, LoopPlan* plan)
-      : problem_(problem), cluster_(*problem.drain.cluster), counts_(counts), plan_(*plan) {}
+  MoveBeginner(const LoopProblem& problem, const std::vector<GroupCounts>& counts, NodeAllowance allowance,
+               LoopPlan* plan)
+      : problem_(problem),
+        cluster_(*problem.drain.cluster),
+        counts_(counts),
+        allowance_(std::move(allowance)),
+        plan_(*plan) {}
 
   void Begin(const ConsolidationMove& move) {
     MoveUnderWay next = UnderWay(move);
     if (!WithinLimits(move, next)) return;
     for (const GroupGrowthCount& add : move.add) GrowthOf(add.group, &plan_).for_replacement += add.nodes;
+    for (const Slot slot : move.remove) allowance_.Take(GroupOf(slot), RemovalReason::kReplaced);
     nodes_ += static_cast<int64_t>(move.remove.size());
     pods_ += move.disrupted;
     remembered_ += SizeOf(next);
@@ -61,10 +83,22 @@ class MoveBeginner {
     return move.known.size() + move.came.size() + move.onto.size() + move.remove.size();
   }
 
+  int32_t GroupOf(Slot slot) const { return problem_.drain.group_of[IndexOf(slot)]; }
+
+  bool IsAllowed(const ConsolidationMove& move) const {
+    NodeAllowance after = allowance_;
+    for (const Slot slot : move.remove) {
+      if (after.Left(GroupOf(slot), RemovalReason::kReplaced) == 0) return false;
+      after.Take(GroupOf(slot), RemovalReason::kReplaced);
+    }
+    return true;
+  }
+
   bool WithinLimits(const ConsolidationMove& move, const MoveUnderWay& next) const {
     const ConsolidationOptions& options = problem_.replacement.options;
     if (nodes_ + static_cast<int64_t>(move.remove.size()) > options.max_nodes_at_once) return false;
     if (pods_ + move.disrupted > options.max_pods_at_once) return false;
+    if (!IsAllowed(move)) return false;
     if (plan_.replacement.moves.size() >= kMostMoves || next.places.size() > kMostPodsOfMoves) return false;
     if (remembered_ + SizeOf(next) > kMostNodesOfMoves) return false;
     LoopPlan with;
@@ -121,6 +155,7 @@ class MoveBeginner {
   const LoopProblem& problem_;
   const ClusterState& cluster_;
   const std::vector<GroupCounts>& counts_;
+  NodeAllowance allowance_;
   LoopPlan& plan_;
   int64_t nodes_ = 0, pods_ = 0;
   size_t remembered_ = 0;
@@ -133,11 +168,12 @@ void BeginMoves(const LoopProblem& problem, const std::vector<GroupCounts>& coun
   const LoopDecisions& decisions = problem.decisions;
   if (!decisions.replace || !decisions.scale_up || !decisions.scale_down) return;
   if (problem.replacement.options.mode == ConsolidationMode::kOff) return;
-  if (!AtRest(problem, counts, *plan) || !InWindow(problem.replacement, problem.drain.now_s)) return;
+  if (!AtRest(problem, counts, *plan) || !Contain(problem.replacement.windows, problem.drain.now_s)) return;
   ConsolidationQuestion question =
       PrepareConsolidation(drain, problem.scale_down, problem.groups, problem.replacement.prices);
   SetAges(&question.problem);
-  KeepRestingNodes(problem, *plan, &question.problem);
+  const NodeAllowance allowance = AllowanceOf(drain, problem.scale_down.deletion);
+  KeepNodes(problem, *plan, allowance, &question.problem);
   question.problem.daemons = problem.daemons;
   if (const NodeLimit most = NewNodesLeft(problem, *plan))
     question.problem.max_nodes = problem.drain.cluster->node_count() + *most;
@@ -145,7 +181,8 @@ void BeginMoves(const LoopProblem& problem, const std::vector<GroupCounts>& coun
   // Pods of nodes that go first must not move to those that have to wait for their turn.
   options.max_nodes_at_once =
       std::min(options.max_nodes_at_once, problem.scale_down.deletion.max_drain_parallelism);
-  options.max_nodes_per_move = std::min(options.max_nodes_per_move, options.max_nodes_at_once);
+  options.max_nodes_per_move =
+      std::min({options.max_nodes_per_move, options.max_nodes_at_once, LeastLeft(drain, allowance)});
   options.surge_hours = static_cast<double>(problem.replacement.surge_ms) / 3'600'000;
   options.fit = problem.scale_down.fit;
   options.as_scheduled = true;
@@ -156,7 +193,7 @@ void BeginMoves(const LoopProblem& problem, const std::vector<GroupCounts>& coun
   const ConsolidationPlan found = consolidator->Plan(snapshot, question.problem, options, budget);
   plan->replacement.bill = found.bill;
   plan->replacement.goes_on = found.cut_short_by != BudgetEnd::kNotEnded;
-  MoveBeginner beginner(problem, counts, plan);
+  MoveBeginner beginner(problem, counts, allowance, plan);
   for (const ConsolidationMove& move : found.moves) {
     if (move.wave == 0) beginner.Begin(move);
   }

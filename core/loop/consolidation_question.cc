@@ -51,6 +51,7 @@ class QuestionMaker {
     added.name = group.drain.name;
     if (group.usd_per_hour.has_value()) added.node = group.node;
     added.usd_per_hour = group.usd_per_hour.value_or(0);
+    added.spot = group.priced.spot;
     added.min_nodes = group.drain.min_nodes;
     added.max_nodes = group.blocked_reason.empty() ? group.max_nodes : 0;
     added.current_nodes = group.drain.target;

@@ -1,6 +1,7 @@
 #include "core/loop/loop_sight.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -123,9 +124,10 @@ LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, 
         SightOf(cluster, seen.groups[i], view, fleet.machines[i], fleet.nodes[i], gives_up));
     group.held = WhyHeld(seen.groups[i], group, view, sight);
     group.swappable = Swappable(seen.groups[i], view, options, *memory);
-    group.going = std::count_if(fleet.nodes[i].begin(), fleet.nodes[i].end(), [&](Slot slot) {
-      return std::binary_search(sight.marked.going.begin(), sight.marked.going.end(), slot);
-    });
+    std::copy_if(fleet.nodes[i].begin(), fleet.nodes[i].end(), std::back_inserter(group.going),
+                 [&](Slot slot) {
+                   return std::binary_search(sight.marked.going.begin(), sight.marked.going.end(), slot);
+                 });
     sight.nodes.ready += group.ready;
     sight.nodes.unready += group.unready;
     sight.nodes.starting += view.starting;
@@ -163,11 +165,14 @@ std::vector<ShownNode> NodesAsPlanned(const ClusterState& cluster, const LoopSig
 void UseSight(const LoopSight& sight, const std::vector<bool>& cloud_template, const ClusterState& cluster,
               LoopProblem* problem) {
   std::vector<int32_t>& group_of = problem->drain.group_of;
-  group_of.assign(static_cast<size_t>(cluster.slot_end()), -1);
+  std::vector<int32_t>& going_group_of = problem->drain.going_group_of;
+  for (std::vector<int32_t>* const by_slot : {&group_of, &going_group_of})
+    by_slot->assign(static_cast<size_t>(cluster.slot_end()), -1);
   for (size_t i = 0; i < problem->groups.size(); ++i) {
     const GroupSight& of = sight.groups[i];
     LoopGroup& group = problem->groups[i];
     for (const Slot slot : of.nodes) group_of[IndexOf(slot)] = static_cast<int32_t>(i);
+    for (const Slot slot : of.going) going_group_of[IndexOf(slot)] = static_cast<int32_t>(i);
     group.drain.target = static_cast<int64_t>(of.nodes.size()) + std::min(of.upcoming, kMostUpcomingNodes);
     group.max_nodes = group.drain.target + of.room;
     group.blocked_reason = of.held;

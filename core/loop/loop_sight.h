@@ -24,10 +24,10 @@ struct GroupSight {
   int64_t ready = 0;        // of those that have started, whether or not they are in `nodes`
   int64_t unready = 0;
   int64_t upcoming = 0;
-  int64_t going = 0;   // of MarkedNodes::going
-  int64_t target = 0;  // of the cloud, once the machines that are given up now are gone
-  int64_t room = 0;    // how many nodes it may have more
-  std::string held;    // why it may not grow; empty: it may
+  std::vector<Slot> going;  // of MarkedNodes::going
+  int64_t target = 0;       // of the cloud, once the machines that are given up now are gone
+  int64_t room = 0;         // how many nodes it may have more
+  std::string held;         // why it may not grow; empty: it may
   // What shows what new nodes are like. nullopt: it has no node.
   std::optional<NodeExample> example;
   // Positions in CloudGroup::machines of those to delete now, and by how many nodes to lower the target.

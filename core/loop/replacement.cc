@@ -350,7 +350,7 @@ void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory,
   }
   for (const auto& [node, since_ms] : memory.resting_since_ms) note(since_ms + policy.rest_ms);
   if (!policy.windows.has_value()) return;
-  for (const ReplacementWindow& window : *policy.windows) note(window.from_s * 1000);
+  for (const TimeWindow& window : *policy.windows) note(window.from_s * 1000);
 }
 
 void NoteRefusedGrowth(const OpenAction& action, LoopMemory* memory) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "core/base/time_window.h"
 #include "core/consolidate/consolidation.h"
 #include "core/loop/loop_memory.h"
 
@@ -25,18 +26,12 @@ struct ConsolidationPrices {
   std::vector<DisturbancePrice> by_priority;
 };
 
-// From the first second until before the other one, since 1970.
-struct ReplacementWindow {
-  int64_t from_s = 0;
-  int64_t until_s = 0;
-};
-
 struct ReplacementPolicy {
   // `max_nodes_at_once` and `max_pods_at_once` hold for all moves that are carried out.
   ConsolidationOptions options;
   ConsolidationPrices prices;
-  // Moves begin only then; nullopt: at any time. Those that have begun go on.
-  std::optional<std::vector<ReplacementWindow>> windows;
+  // Moves begin only then. Those that have begun go on.
+  TimeWindows windows;
   // New nodes that are not ready after so long do not come, and a drain that takes longer has failed.
   int64_t node_wait_ms = int64_t{15} * 60 * 1000;
   int64_t drain_wait_ms = int64_t{60} * 60 * 1000;

@@ -49,6 +49,17 @@ double BaseRate(const PriceModel& model, std::optional<double> BaseRates::*rate,
   return otherwise;
 }
 
+// That of its type, else of its family, else of all.
+double RiskOf(const PriceModel& model, const PricedNode& node) {
+  for (const absl::string_view instance :
+       {absl::string_view(node.instance_type), FamilyOf(node.instance_type)}) {
+    for (const InterruptionRisk& entry : model.interruption_risks) {
+      if (entry.instance == instance) return entry.risk;
+    }
+  }
+  return model.interruption_risk;
+}
+
 class Pricing {
  public:
   Pricing(const PriceModel& model, const PricedNode& node) : model_(model), node_(node) {
@@ -59,7 +70,7 @@ class Pricing {
     Ask();
     if (price_.source == PriceSource::kNone) return Finish();
     if (node_.spot) {
-      Add(PricePartKind::kInterruptions, price_.price / (1 - model_.interruption_risk) - price_.price);
+      Add(PricePartKind::kInterruptions, price_.price / (1 - RiskOf(model_, node_)) - price_.price);
     }
     Add(PricePartKind::kSurcharge, model_.surcharge);
     return Finish();

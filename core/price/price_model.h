@@ -70,13 +70,20 @@ struct Commitment {
   int64_t unused_milli_cpu = 0;
 };
 
+// How often spot nodes of an instance type or a family are taken away.
+struct InterruptionRisk {
+  std::string instance;
+  double risk = 0;  // [0, 1)
+};
+
 // How nodes are priced; see message PriceModel. What is set is a valid price or share.
 struct PriceModel {
   std::vector<PriceCatalogue> catalogues;
   BaseRates base;  // over those of the catalogues
   PriceSource last_source = PriceSource::kBaseRates;
   std::optional<double> spot_factor;  // (0, 1]
-  double interruption_risk = 0;       // [0, 1)
+  double interruption_risk = 0;       // [0, 1); of spot nodes that `interruption_risks` has no entry for
+  std::vector<InterruptionRisk> interruption_risks;
   double surcharge = 0;
   std::vector<Commitment> commitments;
 };

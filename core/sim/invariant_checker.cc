@@ -281,9 +281,11 @@ void InvariantChecker::CheckParallelism() {
   int64_t drains = 0;
   int64_t all = 0;
   int64_t replaced = 0;
+  std::vector<int64_t> of_group(world_.scenario().groups.size(), 0);
   for (const Going& going : going_) {
     if (!IsUnderWay(going)) continue;
     ++all;
+    ++of_group[static_cast<size_t>(world_.node(going.node).group)];
     drains += going.drain ? 1 : 0;
     replaced += going.drain && going.of_move ? 1 : 0;
   }
@@ -293,6 +295,11 @@ void InvariantChecker::CheckParallelism() {
   }
   if (all > settings.max_scale_down_parallelism) {
     Violation("D6", absl::StrCat(all, " nodes go at once, of at most ", settings.max_scale_down_parallelism));
+  }
+  const int64_t most_of_group = *std::max_element(of_group.begin(), of_group.end());
+  if (settings.node_budget > 0 && most_of_group > settings.node_budget) {
+    Violation("D6",
+              absl::StrCat(most_of_group, " nodes of a group go at once, of at most ", settings.node_budget));
   }
   if (drains > settings.max_drain_parallelism) {
     Violation("D6", absl::StrCat(drains, " nodes are drained at once, of at most ",

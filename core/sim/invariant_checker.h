@@ -24,7 +24,7 @@ namespace loadline {
 //   D1   an eviction leaves as many ready pods as the budget wants, and none is of a pod with two budgets
 //   D2   no group goes below its minimum, by its target or by its nodes
 //   D3   no node goes with a pod that must not move, or with one that was not evicted
-//   D6   not more nodes go at once, and not more of them with pods, than may
+//   D6   not more nodes go at once, not more of them with pods, and not more of a group, than may
 //   D7   no node goes that has not been there for as long as one must be unneeded, but in a move
 //   D8   no node goes while the API server is out of reach, nor as an empty one that has had pods for long
 //   D9   no machine is given up as late that has had a node, or has had less time than it may take

@@ -162,6 +162,7 @@ absl::Status CheckSettings(const SimSettings& settings) {
                       {"unreadySeconds", settings.unready_time_s, 0, kSecondsOfDay},
                       {"maxScaleDownParallelism", settings.max_scale_down_parallelism, 1, 1'000},
                       {"maxDrainParallelism", settings.max_drain_parallelism, 1, 1'000},
+                      {"nodeBudget", settings.node_budget, 0, 1'000},
                       {"maxNodeProvisionSeconds", settings.max_node_provision_s, 60, kSecondsOfDay},
                       {"delayAfterAddSeconds", settings.after_add_s, 0, kSecondsOfDay},
                       {"delayAfterDeleteSeconds", settings.after_delete_s, 0, kSecondsOfDay},

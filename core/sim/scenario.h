@@ -116,6 +116,8 @@ struct SimSettings {
   int64_t unready_time_s = 1200;
   int64_t max_scale_down_parallelism = 10;
   int64_t max_drain_parallelism = 5;
+  // Of each group, for whatever reason; 0: any number.
+  int64_t node_budget = 0;
   bool scale_down = true;
   // For how long no node goes: after a group has grown, a node has gone, and tainting has failed.
   int64_t after_add_s = 600;

@@ -28,6 +28,7 @@ LoopGroup GroupOf(const SimGroup& group, NodeShape node) {
   of.max_nodes = group.max_nodes;
   of.node = std::move(node);
   of.usd_per_hour = group.usd_per_hour;
+  of.priced.spot = group.spot;
   of.has_gpu = group.gpus > 0;
   return of;
 }
@@ -63,6 +64,7 @@ void TestedLoop::SetUp(const ShapesOf& shapes) {
   problem_.scale_down.eligibility.gpu_utilization_threshold = settings.utilization_threshold;
   problem_.scale_down.deletion.max_scale_down_parallelism = settings.max_scale_down_parallelism;
   problem_.scale_down.deletion.max_drain_parallelism = settings.max_drain_parallelism;
+  if (settings.node_budget > 0) problem_.scale_down.deletion.budgets = {{.nodes = settings.node_budget}};
   problem_.scale_down.deletion.timers.unneeded_time_s = settings.unneeded_time_s;
   problem_.scale_down.deletion.timers.unready_time_s = settings.unready_time_s;
   for (int32_t i = 0; i < static_cast<int32_t>(scenario.groups.size()); ++i) {

@@ -12,6 +12,7 @@
 #include "plugin/convert/parse.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/text.h"
+#include "plugin/convert/time_windows.h"
 
 namespace loadline {
 namespace {
@@ -164,22 +165,17 @@ void EncodeNamespaces(std::vector<std::pair<std::string, double>> namespaces,
 namespace {
 
 absl::Status DecodeTimes(const v1::ConsolidationPolicy& message, DecodedConsolidationPolicy* decoded) {
-  constexpr int kMostWindows = 64;
-  constexpr int64_t kLatestS = int64_t{1} << 40;
-  Fields fields;
   if (message.has_rest_seconds()) {
+    Fields fields;
     fields.Range("rest_seconds", message.rest_seconds(), 0, INT32_MAX);
+    if (!fields.status().ok()) return fields.status();
     decoded->rest_s = message.rest_seconds();
   }
-  if (!message.has_windows()) return fields.status();
-  fields.Range("windows.windows", message.windows().windows_size(), 0, kMostWindows);
-  decoded->windows.emplace();
-  for (const v1::ConsolidationWindow& window : message.windows().windows()) {
-    fields.Range("windows.from_s", window.from_s(), 0, kLatestS);
-    fields.Range("windows.until_s", window.until_s(), window.from_s(), kLatestS);
-    decoded->windows->push_back({window.from_s(), window.until_s()});
-  }
-  return fields.status();
+  if (!message.has_windows()) return absl::OkStatus();
+  absl::StatusOr<TimeWindows> windows = DecodeTimeWindows(message.windows());
+  if (!windows.ok()) return Annotate(windows.status(), "windows", ".");
+  decoded->windows = *std::move(windows);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -222,6 +218,10 @@ absl::StatusOr<DecodedConsolidationPolicy> DecodeConsolidationPolicy(const v1::C
   count(FIELD(max_nodes_at_once), INT32_MAX, &options.max_nodes_at_once);
   count(FIELD(max_pods_at_once), INT32_MAX, &options.max_pods_at_once);
 #undef FIELD
+  if (message.has_least_spot_groups()) {
+    fields.Range("least_spot_groups", message.least_spot_groups(), 0, INT32_MAX);
+    options.least_spot_groups = message.least_spot_groups();
+  }
   if (!fields.status().ok()) return fields.status();
   if (absl::Status status = DecodeDisturbancePrices(message, &decoded.prices); !status.ok()) return status;
   if (absl::Status status = DecodeTimes(message, &decoded); !status.ok()) return status;

@@ -24,7 +24,7 @@ struct DecodedConsolidationPolicy {
   ConsolidationPrices prices;
   // Only loops read them: see LoopReplacement.
   int64_t rest_s = 1'800;
-  std::optional<std::vector<ReplacementWindow>> windows;
+  TimeWindows windows;
 };
 
 // Errors: kInvalidArgument  names the field

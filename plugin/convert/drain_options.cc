@@ -1,11 +1,71 @@
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "plugin/convert/drain.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/fit.h"
 #include "plugin/convert/growth_limits.h"
 #include "plugin/convert/objects.h"
 #include "plugin/convert/text.h"
+#include "plugin/convert/time_windows.h"
 
 namespace loadline {
+namespace {
+
+absl::StatusOr<RemovalReason> DecodeReason(int reason) {
+  switch (reason) {
+    case v1::NodeBudget::EMPTY:
+      return RemovalReason::kEmpty;
+    case v1::NodeBudget::UNDERUTILIZED:
+      return RemovalReason::kUnderutilized;
+    case v1::NodeBudget::REPLACED:
+      return RemovalReason::kReplaced;
+  }
+  return NoSuchValue("reasons", reason);
+}
+
+absl::StatusOr<NodeBudget> DecodeNodeBudget(const v1::NodeBudget& message) {
+  constexpr int kMostGroups = 1000;
+  NodeBudget budget;
+  Fields fields;
+  fields.Keep(CheckSize("node_groups", message.node_groups_size(), kMostGroups));
+  for (const std::string& group : message.node_groups()) fields.Name("node_groups", group);
+  budget.groups.assign(message.node_groups().begin(), message.node_groups().end());
+  for (const int reason : message.reasons()) {
+    const absl::StatusOr<RemovalReason> decoded = DecodeReason(reason);
+    if (!decoded.ok()) return decoded.status();
+    budget.reasons.push_back(*decoded);
+  }
+  fields.Range("nodes", message.nodes(), 0, INT32_MAX);
+  fields.Range("percent", message.percent(), 0, 100);
+  budget.percent = message.has_percent();
+  budget.nodes = budget.percent ? message.percent() : message.nodes();
+  if (!fields.status().ok()) return fields.status();
+  if (!message.has_windows()) return budget;
+  absl::StatusOr<TimeWindows> windows = DecodeTimeWindows(message.windows());
+  if (!windows.ok()) return Annotate(windows.status(), "windows", ".");
+  budget.windows = *std::move(windows);
+  return budget;
+}
+
+absl::Status DecodeNodeBudgets(const v1::DrainOptions& message, std::vector<NodeBudget>* budgets) {
+  constexpr int kMostBudgets = 64;
+  if (absl::Status status = CheckSize("node_budgets", message.node_budgets_size(), kMostBudgets);
+      !status.ok()) {
+    return status;
+  }
+  for (int i = 0; i < message.node_budgets_size(); ++i) {
+    absl::StatusOr<NodeBudget> budget = DecodeNodeBudget(message.node_budgets(i));
+    if (!budget.ok()) return Annotate(budget.status(), absl::StrCat("node_budgets[", i, "]"), ".");
+    budgets->push_back(*std::move(budget));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<DecodedDrainOptions> DecodeDrainOptions(const v1::DrainOptions& message,
                                                        const v1::FitOptions& fit) {
@@ -48,6 +108,7 @@ absl::StatusOr<DecodedDrainOptions> DecodeDrainOptions(const v1::DrainOptions& m
   count(FIELD(max_scale_down_parallelism), INT32_MAX, &deletion.max_scale_down_parallelism);
   count(FIELD(max_drain_parallelism), INT32_MAX, &deletion.max_drain_parallelism);
   deletion.exclusive = message.exclusive();
+  fields.Keep(DecodeNodeBudgets(message, &deletion.budgets));
   fields.Range("min_cores_total", message.min_cores_total(), 0, INT32_MAX);
   fields.Range("min_memory_total", message.min_memory_total(), 0, kMaxAmount);
   fields.Range("min_nodes_total", message.min_nodes_total(), 0, INT32_MAX);

@@ -208,7 +208,7 @@ v1::GroupSight EncodeGroupSight(const GroupSight& group, const FleetGroupView& v
   message.set_lost(view.lost);
   message.set_not_begun(view.not_begun - group.take_back);
   message.set_room(group.room);
-  message.set_going(group.going);
+  message.set_going(static_cast<int64_t>(group.going.size()));
   if (view.back_off.has_value()) *message.mutable_back_off() = EncodeBackOff(*view.back_off);
   message.set_held(Printable(group.held, kMostBackOffText));
   return message;

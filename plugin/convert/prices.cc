@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
@@ -87,6 +88,34 @@ absl::Status DecodeCommitments(const v1::PriceModel& message, PriceModel* model)
       return Annotate(status, absl::StrCat("commitments[", i, "]"));
     }
     model->commitments.push_back({commitment.instance(), unused});
+  }
+  return absl::OkStatus();
+}
+
+// At 1 - 2^-20 a spot node costs a million times its price; closer to 1 sums would lose their bound.
+absl::Status CheckRisk(absl::string_view field, double risk) {
+  if (risk == 1) return absl::InvalidArgumentError(absl::StrCat(field, ": is 1"));
+  return CheckNumber(field, risk, 0, 1 - std::ldexp(1.0, -20));
+}
+
+absl::Status DecodeRisks(const v1::PriceModel& message, PriceModel* model) {
+  constexpr int kMostRisks = 1000;
+  if (absl::Status status = CheckRisk("interruption_risk", message.interruption_risk()); !status.ok())
+    return status;
+  model->interruption_risk = message.interruption_risk();
+  if (absl::Status status = CheckSize("interruption_risks", message.interruption_risks_size(), kMostRisks);
+      !status.ok()) {
+    return status;
+  }
+  absl::flat_hash_set<absl::string_view> instances;
+  for (int i = 0; i < message.interruption_risks_size(); ++i) {
+    const v1::InterruptionRisk& risk = message.interruption_risks(i);
+    absl::Status status = CheckRisk("risk", risk.risk());
+    if (risk.instance().empty()) status.Update(absl::InvalidArgumentError("instance: is empty"));
+    if (!instances.insert(risk.instance()).second)
+      status.Update(absl::InvalidArgumentError("instance: is there twice"));
+    if (!status.ok()) return Annotate(status, absl::StrCat("interruption_risks[", i, "]"), ".");
+    model->interruption_risks.push_back({risk.instance(), risk.risk()});
   }
   return absl::OkStatus();
 }
@@ -211,10 +240,7 @@ absl::StatusOr<PriceModel> DecodePriceModel(const v1::PriceModel& message) {
     status.Update(CheckNumber("spot_factor", message.spot_factor(), 0, 1));
     model.spot_factor = message.spot_factor();
   }
-  if (message.interruption_risk() == 1) status.Update(absl::InvalidArgumentError("interruption_risk: is 1"));
-  // At 1 - 2^-20 a spot node costs a million times its price; closer to 1 sums would lose their bound.
-  status.Update(CheckNumber("interruption_risk", message.interruption_risk(), 0, 1 - std::ldexp(1.0, -20)));
-  model.interruption_risk = message.interruption_risk();
+  status.Update(DecodeRisks(message, &model));
   status.Update(
       SetPrice("node_surcharge_usd_per_hour", message.node_surcharge_usd_per_hour(), &model.surcharge));
   status.Update(DecodeCommitments(message, &model));

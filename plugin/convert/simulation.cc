@@ -116,6 +116,7 @@ SimSettings DecodeSimSettings(const v1::SimulatedSettings& message) {
   settings.max_scale_down_parallelism =
       OrDefault(message.max_scale_down_parallelism(), settings.max_scale_down_parallelism);
   settings.max_drain_parallelism = OrDefault(message.max_drain_parallelism(), settings.max_drain_parallelism);
+  settings.node_budget = message.node_budget();
   settings.scale_down = !message.no_scale_down();
   settings.max_node_provision_s =
       OrDefault(message.max_node_provision_seconds(), settings.max_node_provision_s);

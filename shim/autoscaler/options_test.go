@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -52,10 +53,6 @@ var notOptions = map[string]string{
 	"DrainOptions.may_be_incomplete":              "what a client could not list",
 	"PriceCatalogue.name":                         "the name of the file",
 	"ConsolidationPolicy.mode":                    "the decision replace says it",
-	"ConsolidationPolicy.windows":                 "replacement-windows at some time: see TestMovesBeginInWindows",
-	"ConsolidationWindows.windows":                "see ConsolidationPolicy.windows",
-	"ConsolidationWindow.from_s":                  "see ConsolidationPolicy.windows",
-	"ConsolidationWindow.until_s":                 "see ConsolidationPolicy.windows",
 }
 
 // values are what flags are set to of which no value can be made up.
@@ -71,6 +68,8 @@ var values = map[string]string{"mode": "act", "decisions": "slack", "view": "oth
 	"slack-group": "g;off,h;max-nodes=5", "slack-common-resources": "example.com/x",
 	"gpu-total": "t4:7:9", "balancing-label": "", "commitment": "m5=4", "preferred-table": "learned",
 	"preferred-node": "8:32Gi", "kubernetes-version": "1.37", "max-limits-over-allocatable": "memory=1.5",
+	"interruption-risks":   "m5.large=0.1",
+	"node-budgets":         "2 of=a for=empty in=0 22 * * * 6h,10%",
 	"pod-disruption-costs": "1000=0.01", "replacement-windows": "0 22 * * 1-5 6h",
 	"slack-max-copies-cpu": "7", "slack-max-copies-memory": "7Gi"}
 
@@ -87,7 +86,7 @@ countPreferredNodes: true
 preferredTable: proposal
 preferredNode: {cpu: 2, memory: 3Gi}
 unfitnessResources: cpu-and-memory
-prices: {baseRates: *rates, lastSource: family, spotFactor: 0.5, interruptionRisk: 0.25, nodeSurcharge: 0.125, commitments: [{instance: m5, unusedCPU: 4}]}
+prices: {baseRates: *rates, lastSource: family, spotFactor: 0.5, interruptionRisk: 0.25, interruptionRisks: {m5: 0.2}, nodeSurcharge: 0.125, commitments: [{instance: m5, unusedCPU: 4}]}
 `
 
 const everySchedulerConfig = `
@@ -103,10 +102,13 @@ profiles:
   - {name: NodeResourcesFit, args: {ignoredResources: [a], ignoredResourceGroups: [b]}}
 `
 
-// settingsOf returns the options that a planner sends, of a command line.
+// settingsOf returns the options that a planner sends at some time, of a command line.
 func settingsOf(t *testing.T, set func(*pflag.FlagSet)) *loadlinev1.PlanLoopRequest {
 	t.Helper()
-	return plannerOf(t, set).settings
+	p, now := plannerOf(t, set), time.Unix(1e9, 0)
+	settings := proto.CloneOf(p.settings)
+	settings.Drain, settings.Consolidation = p.drain(now), p.consolidation(now)
+	return settings
 }
 
 // plannerOf returns the planner of a command line.

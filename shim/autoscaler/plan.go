@@ -33,6 +33,8 @@ type planner struct {
 	settings *loadlinev1.PlanLoopRequest
 	// windows are those in which moves begin; none: at any time.
 	windows []config.Window
+	// budgets bound how many nodes of single groups go at once.
+	budgets []config.NodeBudget
 	longest time.Duration
 	// progress is what the engine has not been told yet.
 	progress loadlinev1.DrainProgress
@@ -76,85 +78,9 @@ func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.
 		settings.Decisions = append(settings.Decisions, decisions[decision])
 	}
 	windows, _ := options.Consolidation.Windows()
-	return &planner{client: client, cluster: c, settings: settings, windows: windows, priorities: files.Priorities,
-		longest: longest}
-}
-
-// consolidationOf returns which moves are wanted.
-func consolidationOf(s *config.Consolidation) *loadlinev1.ConsolidationPolicy {
-	number := func(n int) *int32 { return new(int32(n)) }
-	policy := &loadlinev1.ConsolidationPolicy{LeastSavingUsdPerHour: &s.LeastSaving,
-		LeastSavingPercent: &s.LeastSavingPercent, UsdPerDisturbedPod: &s.PodDisruptionCost,
-		PaybackHours: &s.PaybackHours, MaxNodesPerMove: number(s.MaxNodesPerMove),
-		MaxNodesAtOnce: number(s.MaxNodesAtOnce), MaxPodsAtOnce: number(s.MaxPodsAtOnce),
-		RestSeconds: number(int(s.ReplacementRest.Duration / time.Second))}
-	costs, _ := s.CostsByPriority()
-	for _, cost := range costs {
-		policy.UsdByPriority = append(policy.UsdByPriority,
-			&loadlinev1.DisturbancePrice{FromPriority: cost.FromPriority, Usd: cost.USD})
-	}
-	return policy
-}
-
-// consolidation returns which moves are wanted now.
-func (p *planner) consolidation(now time.Time) *loadlinev1.ConsolidationPolicy {
-	if len(p.windows) == 0 {
-		return p.settings.Consolidation
-	}
-	policy := proto.CloneOf(p.settings.Consolidation)
-	policy.Windows = &loadlinev1.ConsolidationWindows{}
-	for _, window := range p.windows {
-		if from, until, ok := window.At(now); ok {
-			policy.Windows.Windows = append(policy.Windows.Windows,
-				&loadlinev1.ConsolidationWindow{FromS: from.Unix(), UntilS: until.Unix()})
-		}
-	}
-	return policy
-}
-
-// balanceOf returns when groups share what they grow by; nil: they do not.
-func balanceOf(s *config.ScaleUp) *loadlinev1.GroupSimilarity {
-	if !s.BalanceSimilarNodeGroups {
-		return nil
-	}
-	return &loadlinev1.GroupSimilarity{Labels: s.BalancingLabels, IgnoredLabels: s.BalancingIgnoreLabels,
-		MaxAllocatableDifference: &s.MaxAllocatableDifferenceRatio, MaxMemoryDifference: &s.MemoryDifferenceRatio}
-}
-
-// optionsOf returns the options of a configuration as the engine has them. It has been checked.
-func optionsOf(s *config.ScaleDown) *loadlinev1.DrainOptions {
-	seconds := func(d config.Duration) *int32 { return new(int32(d.Duration / time.Second)) }
-	number := func(n int) *int32 { return new(int32(n)) }
-	totals, _ := s.Totals()
-	gpus, _ := s.GPUTotals()
-	var minGPUs []*loadlinev1.GpuCount
-	for _, total := range gpus {
-		if total.Min > 0 {
-			minGPUs = append(minGPUs, &loadlinev1.GpuCount{GpuType: total.Type, Gpus: total.Min})
-		}
-	}
-	return &loadlinev1.DrainOptions{
-		SkipNodesWithSystemPods: &s.SkipNodesWithSystemPods, SkipNodesWithLocalStorage: &s.SkipNodesWithLocalStorage,
-		SkipNodesWithCustomControllerPods:   &s.SkipNodesWithCustomControllerPods,
-		MinReplicaCount:                     number(s.MinReplicaCount),
-		BlockingSystemPodDisruptionTimeoutS: seconds(s.BlockingSystemPodTimeout),
-		ScaleDownUtilizationThreshold:       &s.ScaleDownUtilizationThreshold,
-		ScaleDownGpuUtilizationThreshold:    &s.ScaleDownGPUThreshold,
-		IgnoreDaemonsetsUtilization:         &s.IgnoreDaemonSets, IgnoreMirrorPodsUtilization: &s.IgnoreMirrorPods,
-		ScaleDownUnreadyEnabled:   &s.ScaleDownUnreadyEnabled,
-		ScaleDownUnneededTimeS:    seconds(s.ScaleDownUnneededTime),
-		ScaleDownUnreadyTimeS:     seconds(s.ScaleDownUnreadyTime),
-		NodeDeletionCandidateTtlS: seconds(s.NodeDeletionCandidateTTL),
-		MaxScaleDownParallelism:   number(s.MaxScaleDownParallelism),
-		MaxDrainParallelism:       number(s.MaxDrainParallelism), MinCoresTotal: totals.MinCores,
-		MinMemoryTotal: totals.MinBytes, MinGpusTotal: minGPUs,
-		OkTotalUnreadyCount:       number(s.OKTotalUnreadyCount),
-		MaxTotalUnreadyPercentage: number(s.MaxTotalUnreadyPercentage),
-		MostVanishedPercent:       number(s.MostVanishedPercent), MaxViewAgeS: seconds(s.MaxViewAge),
-		MinNodesTotal: int32(s.MinNodesTotal), GpuLabels: s.GPULabels, Exclusive: s.ExclusiveDrains,
-		RecentEvictionS: seconds(s.RecentEvictionTime), MinEvaluatedNodes: number(s.MinEvaluatedNodes),
-		PlainGreedy: s.PlainGreedy,
-	}
+	budgets, _ := options.ScaleDown.Budgets()
+	return &planner{client: client, cluster: c, settings: settings, windows: windows, budgets: budgets,
+		priorities: files.Priorities, longest: longest}
 }
 
 // loopPlan is an answer with what it was made from. What it says of nodes that go is at hand directly.
@@ -219,7 +145,7 @@ func (p *planner) request(q *question) *loadlinev1.PlanLoopRequest {
 	p.progress.Started = slices.Sorted(maps.Keys(q.underWay))
 	s := p.settings
 	return &loadlinev1.PlanLoopRequest{NowS: q.now.Unix(), SeenS: q.now.Add(-p.cluster.age).Unix(),
-		Decisions: s.Decisions, Prices: s.Prices, Slack: s.Slack, Ranking: s.Ranking, Fit: s.Fit, Drain: s.Drain,
+		Decisions: s.Decisions, Prices: s.Prices, Slack: s.Slack, Ranking: s.Ranking, Fit: s.Fit, Drain: p.drain(q.now),
 		UsdPerFurtherType: s.UsdPerFurtherType, MaxWork: s.MaxWork, MaxMilliseconds: s.MaxMilliseconds,
 		MaxNewNodes: s.MaxNewNodes, MaxNodesTotal: s.MaxNodesTotal, MaxCoresTotal: s.MaxCoresTotal,
 		MaxMemoryTotal: s.MaxMemoryTotal, MaxGpusTotal: s.MaxGpusTotal, EnforceMinSizes: s.EnforceMinSizes,

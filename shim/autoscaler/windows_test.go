@@ -23,7 +23,7 @@ func TestMovesBeginInWindows(t *testing.T) {
 	at := func(hour, minute int) time.Time {
 		return time.Date(2026, time.November, 26, hour, minute, 0, 0, time.UTC)
 	}
-	want := &loadlinev1.ConsolidationWindows{Windows: []*loadlinev1.ConsolidationWindow{
+	want := &loadlinev1.TimeWindows{Windows: []*loadlinev1.TimeWindow{
 		{FromS: at(22, 0).Unix(), UntilS: at(28, 0).Unix()}, {FromS: at(14, 0).Unix(), UntilS: at(14, 30).Unix()}}}
 	for _, now := range []time.Time{at(12, 0), at(14, 29)} {
 		if diff := cmp.Diff(want, p.consolidation(now).GetWindows(), protocmp.Transform()); diff != "" {

@@ -26,6 +26,7 @@ type billSource struct {
 	groups, now, mode                           string
 	leastUSD, leastPercent, podUSD, payback     float64
 	nodesPerMove, nodesAtOnce, podsAtOnce       int32
+	spotGroups                                  int32
 	maxNodesTotal                               int32
 	systemPods, localStorage, customControllers bool
 	prices                                      []string
@@ -47,6 +48,8 @@ func (s *billSource) addTo(flags *pflag.FlagSet) {
 		"what it costs to disturb a pod once, in USD: a move saves that of its pods within --payback-hours")
 	flags.Float64Var(&s.payback, "payback-hours", 1, "see --pod-disruption-cost")
 	flags.Int32Var(&s.nodesPerMove, "max-nodes-per-move", 24, "nodes that go by one move at most")
+	flags.Int32Var(&s.spotGroups, "least-spot-groups", 15,
+		"spot nodes come in the place of spot nodes only where so many spot groups cost less than those that go")
 	flags.Int32Var(&s.nodesAtOnce, "max-nodes-at-once", 10, "nodes that go by moves of one wave at most")
 	flags.Int32Var(&s.podsAtOnce, "max-pods-at-once", 200, "pods that moves of one wave disturb at most")
 	flags.Int32Var(&s.maxNodesTotal, "max-nodes-total", 0, "nodes that the cluster may have in all; 0: any number")
@@ -67,6 +70,7 @@ func (s *billSource) policy() (*loadlinev1.ConsolidationPolicy, error) {
 		LeastSavingUsdPerHour: &s.leastUSD, LeastSavingPercent: &s.leastPercent,
 		UsdPerDisturbedPod: &s.podUSD, PaybackHours: &s.payback,
 		MaxNodesPerMove: &s.nodesPerMove, MaxNodesAtOnce: &s.nodesAtOnce, MaxPodsAtOnce: &s.podsAtOnce,
+		LeastSpotGroups: &s.spotGroups,
 	}, nil
 }
 

@@ -90,6 +90,8 @@ type Prices struct {
 	SpotFactor *float64 `json:"spotFactor,omitempty"`
 	// InterruptionRisk is the share of an hour's work that a spot node loses.
 	InterruptionRisk float64 `json:"interruptionRisk,omitempty"`
+	// InterruptionRisks are others for spot nodes of an instance type or a family.
+	InterruptionRisks map[string]float64 `json:"interruptionRisks,omitempty"`
 	// NodeSurcharge is what each node costs on top.
 	NodeSurcharge float64 `json:"nodeSurcharge,omitempty"`
 	// Commitments are paid for already.

@@ -1,7 +1,9 @@
 package ranking
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -53,6 +55,10 @@ func (p *Policy) PriceModel() *loadlinev1.PriceModel {
 		SpotFactor:              prices.SpotFactor,
 		InterruptionRisk:        prices.InterruptionRisk,
 		NodeSurchargeUsdPerHour: prices.NodeSurcharge,
+	}
+	for _, instance := range slices.Sorted(maps.Keys(prices.InterruptionRisks)) {
+		out.InterruptionRisks = append(out.InterruptionRisks,
+			&loadlinev1.InterruptionRisk{Instance: instance, Risk: prices.InterruptionRisks[instance]})
 	}
 	for _, c := range prices.Commitments {
 		out.Commitments = append(out.Commitments,

@@ -127,7 +127,7 @@ TEST_F(ConsolidateTest, RefusesAPolicyThatNamesNothing) {
   policy_.set_least_saving_percent(101);
   EXPECT_THAT(std::string(Bill().status().message()), HasSubstr("policy: least_saving_percent"));
   policy_.Clear();
-  v1::ConsolidationWindow* const window = policy_.mutable_windows()->add_windows();
+  v1::TimeWindow* const window = policy_.mutable_windows()->add_windows();
   window->set_from_s(2);
   window->set_until_s(1);
   EXPECT_THAT(std::string(Bill().status().message()), HasSubstr("policy: windows.until_s"));

@@ -553,6 +553,53 @@ TEST_F(DrainHandlerTest, RefusesOptionsThatMakeNoSense) {
   EXPECT_THAT(Refusal(), HasSubstr("options: max_drain_parallelism: -1 is not in"));
 }
 
+// c is empty and a is not: each of the two budgets holds one of them back, at its time.
+TEST_F(DrainHandlerTest, BudgetsOfGroupsHoldNodesBack) {
+  Sync();
+  request_.mutable_options()->set_scale_down_unneeded_time_s(0);
+  Plan();
+  v1::NodeBudget* const budget = request_.mutable_options()->add_node_budgets();
+  budget->add_reasons(v1::NodeBudget::EMPTY);
+  budget->set_percent(0);
+  request_.set_now_s(request_.now_s() + 1);
+  const auto waits = [](const v1::PlanDrainResponse& response) {
+    std::vector<std::string> reasons;
+    for (const v1::NodeRemoval& removal : response.remove()) reasons.push_back(removal.waits());
+    return reasons;
+  };
+  EXPECT_EQ(waits(Plan()), (std::vector<std::string>{"ScaleDownThrottled", ""}));
+  EXPECT_EQ(Plan().limit(), "NodeBudget");
+  *budget = {};
+  budget->add_reasons(v1::NodeBudget::UNDERUTILIZED);
+  budget->set_nodes(0);
+  EXPECT_EQ(waits(Plan()), (std::vector<std::string>{"", "ScaleDownThrottled"}));
+  v1::TimeWindow* const window = budget->mutable_windows()->add_windows();
+  window->set_from_s(request_.now_s() + 1);
+  window->set_until_s(request_.now_s() + 2);
+  EXPECT_EQ(waits(Plan()), (std::vector<std::string>{"", ""}));
+  budget->mutable_windows()->Clear();
+  budget->add_node_groups("another");
+  EXPECT_EQ(waits(Plan()), (std::vector<std::string>{"", ""}));
+}
+
+TEST_F(DrainHandlerTest, RefusesBudgetsOfGroupsThatMakeNoSense) {
+  Sync();
+  const auto refusal = [&](auto change) {
+    request_.mutable_options()->clear_node_budgets();
+    change(*request_.mutable_options()->add_node_budgets());
+    return Refusal();
+  };
+  EXPECT_THAT(refusal([](v1::NodeBudget& b) { b.set_percent(101); }),
+              HasSubstr("options: node_budgets[0].percent: 101"));
+  EXPECT_THAT(refusal([](v1::NodeBudget& b) { b.set_nodes(-1); }), HasSubstr("node_budgets[0].nodes: -1"));
+  EXPECT_THAT(refusal([](v1::NodeBudget& b) { b.add_node_groups(""); }),
+              HasSubstr("node_budgets[0].node_groups"));
+  EXPECT_THAT(refusal([](v1::NodeBudget& b) { b.add_reasons(v1::NodeBudget::REASON_UNSPECIFIED); }),
+              HasSubstr("node_budgets[0].reasons"));
+  EXPECT_THAT(refusal([](v1::NodeBudget& b) { b.mutable_windows()->add_windows()->set_from_s(1); }),
+              HasSubstr("node_budgets[0].windows.until_s: 0"));
+}
+
 // Placeholders on a name that is no node play no part, and those that nobody could hold are left out.
 TEST_F(DrainHandlerTest, TakesPlaceholdersOfKnownResourcesOnly) {
   Sync();

@@ -362,6 +362,17 @@ TEST_F(RankTest, RefusesWrongFields) {
          [](Request& r) { r.mutable_policy()->add_strategies(v1::RankPolicy::STRATEGY_UNSPECIFIED); });
   expect("prices: spot_factor: is 0", [](Request& r) { r.mutable_prices()->set_spot_factor(0); });
   expect("prices: interruption_risk: is 1", [](Request& r) { r.mutable_prices()->set_interruption_risk(1); });
+  const auto risk_of = [](Request& r, const std::string& instance, double risk) {
+    v1::InterruptionRisk* const entry = r.mutable_prices()->add_interruption_risks();
+    entry->set_instance(instance);
+    entry->set_risk(risk);
+  };
+  expect("prices: interruption_risks[0].risk: is 1", [&](Request& r) { risk_of(r, "m5", 1); });
+  expect("prices: interruption_risks[0].instance: is empty", [&](Request& r) { risk_of(r, "", 0.5); });
+  expect("prices: interruption_risks[1].instance: is there twice", [&](Request& r) {
+    risk_of(r, "m5", 0.5);
+    risk_of(r, "m5", 0.4);
+  });
   expect("prices: interruption_risk: nan",
          [&](Request& r) { r.mutable_prices()->set_interruption_risk(nan); });
   expect("prices: node_surcharge_usd_per_hour: -1",

@@ -197,6 +197,7 @@ Scenario RandomScenario(uint64_t seed) {
   scenario.load_step_s = random.Between(1, 10) * 60;
   if (seed % 4 != 0) scenario.faults = RandomFaults(&random);
   DrawReplacement(&random, &settings);
+  if (random.Chance(300'000)) settings.node_budget = random.Between(1, 4);
   return scenario;
 }
 
@@ -276,13 +277,13 @@ std::string Describe(const Scenario& scenario) {
                     workload.forged_owner ? ", forged owner" : "", ", group ", workload.group, "\n");
   }
   const SimSettings& settings = scenario.settings;
-  absl::StrAppend(&text, "settings: scan ", settings.scan_interval_s, ", unneeded ", settings.unneeded_time_s,
-                  ", unready ", settings.unready_time_s, ", threshold ", settings.utilization_threshold,
-                  ", at once ", settings.max_scale_down_parallelism, " and ", settings.max_drain_parallelism,
-                  ", after add ", settings.after_add_s, " delete ", settings.after_delete_s, ", slack ",
-                  settings.slack_percent, ", batch ", settings.batch_idle_ms, " to ", settings.batch_max_ms,
-                  settings.replace ? absl::StrCat("\n", DescribeMoves(settings.replacement)) : "",
-                  "\nfaults:");
+  absl::StrAppend(
+      &text, "settings: scan ", settings.scan_interval_s, ", unneeded ", settings.unneeded_time_s,
+      ", unready ", settings.unready_time_s, ", threshold ", settings.utilization_threshold, ", at once ",
+      settings.max_scale_down_parallelism, " and ", settings.max_drain_parallelism, ", of a group ",
+      settings.node_budget, ", after add ", settings.after_add_s, " delete ", settings.after_delete_s,
+      ", slack ", settings.slack_percent, ", batch ", settings.batch_idle_ms, " to ", settings.batch_max_ms,
+      settings.replace ? absl::StrCat("\n", DescribeMoves(settings.replacement)) : "", "\nfaults:");
   const SimFaults none;
   for (const SimFaultField& field : SimFaultFields()) {
     const int64_t value = scenario.faults.*field.value;

@@ -26,6 +26,7 @@ struct ModelType {
   std::string zone = "a";
   int64_t min = 0;
   int64_t max = 1'000'000;
+  bool spot = false;
 };
 
 struct ModelApp {
@@ -193,6 +194,7 @@ class PlannedCluster {
       group.name = type.name;
       group.node = cluster_.Shape(Node(type, ""));
       group.usd_per_hour = type.usd;
+      group.spot = type.spot;
       group.min_nodes = type.min;
       group.max_nodes = type.max;
       group.current_nodes = counts[i];

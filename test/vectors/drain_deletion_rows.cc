@@ -32,7 +32,8 @@ class Question {
   void Ask(const DeletionsUnderWay& under_way, DeletionOptions options, const ClusterMinimum& minimum = {}) {
     SizeLimits limits(groups_, minimum);
     for (const Node& node : nodes_) limits.AddNode(node.group, node.size, node.being_deleted);
-    got_ = SelectDeletions(candidates_, groups_, under_way, options, kRowNow, &limits);
+    NodeAllowance allowance({}, groups_, {}, kRowNow);
+    got_ = SelectDeletions(candidates_, groups_, under_way, options, kRowNow, &limits, &allowance);
   }
 
   // Names of what starts, in order.

@@ -104,9 +104,12 @@ type ConsolidationPolicy struct {
 	// not tried again [1800]. Only loops read it. [0, 2^31).
 	RestSeconds *int32 `protobuf:"varint,10,opt,name=rest_seconds,json=restSeconds,proto3,oneof" json:"rest_seconds,omitempty"`
 	// Moves begin only in one of the windows; unset: at any time. Only loops read it.
-	Windows       *ConsolidationWindows `protobuf:"bytes,11,opt,name=windows,proto3" json:"windows,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Windows *TimeWindows `protobuf:"bytes,11,opt,name=windows,proto3" json:"windows,omitempty"`
+	// Spot nodes come in the place of spot nodes only where so many spot groups cost less than each of those that
+	// go [15]: who always takes the cheapest one takes what is interrupted most. [0, 2^31).
+	LeastSpotGroups *int32 `protobuf:"varint,12,opt,name=least_spot_groups,json=leastSpotGroups,proto3,oneof" json:"least_spot_groups,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ConsolidationPolicy) Reset() {
@@ -209,110 +212,16 @@ func (x *ConsolidationPolicy) GetRestSeconds() int32 {
 	return 0
 }
 
-func (x *ConsolidationPolicy) GetWindows() *ConsolidationWindows {
+func (x *ConsolidationPolicy) GetWindows() *TimeWindows {
 	if x != nil {
 		return x.Windows
 	}
 	return nil
 }
 
-// When moves begin.
-type ConsolidationWindows struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 64; none: never.
-	Windows       []*ConsolidationWindow `protobuf:"bytes,1,rep,name=windows,proto3" json:"windows,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ConsolidationWindows) Reset() {
-	*x = ConsolidationWindows{}
-	mi := &file_loadline_v1_consolidation_policy_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ConsolidationWindows) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ConsolidationWindows) ProtoMessage() {}
-
-func (x *ConsolidationWindows) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidation_policy_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ConsolidationWindows.ProtoReflect.Descriptor instead.
-func (*ConsolidationWindows) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidation_policy_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *ConsolidationWindows) GetWindows() []*ConsolidationWindow {
-	if x != nil {
-		return x.Windows
-	}
-	return nil
-}
-
-// In seconds since 1970: from the first one until before the other.
-type ConsolidationWindow struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// [0, 2^40].
-	FromS int64 `protobuf:"varint,1,opt,name=from_s,json=fromS,proto3" json:"from_s,omitempty"`
-	// [0, 2^40].
-	UntilS        int64 `protobuf:"varint,2,opt,name=until_s,json=untilS,proto3" json:"until_s,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ConsolidationWindow) Reset() {
-	*x = ConsolidationWindow{}
-	mi := &file_loadline_v1_consolidation_policy_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ConsolidationWindow) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ConsolidationWindow) ProtoMessage() {}
-
-func (x *ConsolidationWindow) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidation_policy_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ConsolidationWindow.ProtoReflect.Descriptor instead.
-func (*ConsolidationWindow) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidation_policy_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *ConsolidationWindow) GetFromS() int64 {
-	if x != nil {
-		return x.FromS
-	}
-	return 0
-}
-
-func (x *ConsolidationWindow) GetUntilS() int64 {
-	if x != nil {
-		return x.UntilS
+func (x *ConsolidationPolicy) GetLeastSpotGroups() int32 {
+	if x != nil && x.LeastSpotGroups != nil {
+		return *x.LeastSpotGroups
 	}
 	return 0
 }
@@ -330,7 +239,7 @@ type DisturbancePrice struct {
 
 func (x *DisturbancePrice) Reset() {
 	*x = DisturbancePrice{}
-	mi := &file_loadline_v1_consolidation_policy_proto_msgTypes[3]
+	mi := &file_loadline_v1_consolidation_policy_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -342,7 +251,7 @@ func (x *DisturbancePrice) String() string {
 func (*DisturbancePrice) ProtoMessage() {}
 
 func (x *DisturbancePrice) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidation_policy_proto_msgTypes[3]
+	mi := &file_loadline_v1_consolidation_policy_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -355,7 +264,7 @@ func (x *DisturbancePrice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisturbancePrice.ProtoReflect.Descriptor instead.
 func (*DisturbancePrice) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidation_policy_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_consolidation_policy_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *DisturbancePrice) GetFromPriority() int32 {
@@ -394,7 +303,7 @@ type ConsolidationBill struct {
 
 func (x *ConsolidationBill) Reset() {
 	*x = ConsolidationBill{}
-	mi := &file_loadline_v1_consolidation_policy_proto_msgTypes[4]
+	mi := &file_loadline_v1_consolidation_policy_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -406,7 +315,7 @@ func (x *ConsolidationBill) String() string {
 func (*ConsolidationBill) ProtoMessage() {}
 
 func (x *ConsolidationBill) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidation_policy_proto_msgTypes[4]
+	mi := &file_loadline_v1_consolidation_policy_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -419,7 +328,7 @@ func (x *ConsolidationBill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsolidationBill.ProtoReflect.Descriptor instead.
 func (*ConsolidationBill) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidation_policy_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_consolidation_policy_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ConsolidationBill) GetNow() float64 {
@@ -468,7 +377,7 @@ var File_loadline_v1_consolidation_policy_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_consolidation_policy_proto_rawDesc = "" +
 	"\n" +
-	"&loadline/v1/consolidation_policy.proto\x12\vloadline.v1\"\xda\x06\n" +
+	"&loadline/v1/consolidation_policy.proto\x12\vloadline.v1\x1a\x1dloadline/v1/time_window.proto\"\x98\a\n" +
 	"\x13ConsolidationPolicy\x129\n" +
 	"\x04mode\x18\x01 \x01(\x0e2%.loadline.v1.ConsolidationPolicy.ModeR\x04mode\x12=\n" +
 	"\x19least_saving_usd_per_hour\x18\x02 \x01(\x01H\x00R\x15leastSavingUsdPerHour\x88\x01\x01\x125\n" +
@@ -480,8 +389,9 @@ const file_loadline_v1_consolidation_policy_proto_rawDesc = "" +
 	"\x11max_nodes_at_once\x18\b \x01(\x05H\x05R\x0emaxNodesAtOnce\x88\x01\x01\x12,\n" +
 	"\x10max_pods_at_once\x18\t \x01(\x05H\x06R\rmaxPodsAtOnce\x88\x01\x01\x12&\n" +
 	"\frest_seconds\x18\n" +
-	" \x01(\x05H\aR\vrestSeconds\x88\x01\x01\x12;\n" +
-	"\awindows\x18\v \x01(\v2!.loadline.v1.ConsolidationWindowsR\awindows\">\n" +
+	" \x01(\x05H\aR\vrestSeconds\x88\x01\x01\x122\n" +
+	"\awindows\x18\v \x01(\v2\x18.loadline.v1.TimeWindowsR\awindows\x12/\n" +
+	"\x11least_spot_groups\x18\f \x01(\x05H\bR\x0fleastSpotGroups\x88\x01\x01\">\n" +
 	"\x04Mode\x12\x14\n" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\a\n" +
 	"\x03OFF\x10\x01\x12\n" +
@@ -495,12 +405,8 @@ const file_loadline_v1_consolidation_policy_proto_rawDesc = "" +
 	"\x13_max_nodes_per_moveB\x14\n" +
 	"\x12_max_nodes_at_onceB\x13\n" +
 	"\x11_max_pods_at_onceB\x0f\n" +
-	"\r_rest_seconds\"R\n" +
-	"\x14ConsolidationWindows\x12:\n" +
-	"\awindows\x18\x01 \x03(\v2 .loadline.v1.ConsolidationWindowR\awindows\"E\n" +
-	"\x13ConsolidationWindow\x12\x15\n" +
-	"\x06from_s\x18\x01 \x01(\x03R\x05fromS\x12\x17\n" +
-	"\auntil_s\x18\x02 \x01(\x03R\x06untilS\"I\n" +
+	"\r_rest_secondsB\x14\n" +
+	"\x12_least_spot_groups\"I\n" +
 	"\x10DisturbancePrice\x12#\n" +
 	"\rfrom_priority\x18\x01 \x01(\x05R\ffromPriority\x12\x10\n" +
 	"\x03usd\x18\x02 \x01(\x01R\x03usd\"\xae\x01\n" +
@@ -525,25 +431,23 @@ func file_loadline_v1_consolidation_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_consolidation_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loadline_v1_consolidation_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_loadline_v1_consolidation_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_loadline_v1_consolidation_policy_proto_goTypes = []any{
 	(ConsolidationPolicy_Mode)(0), // 0: loadline.v1.ConsolidationPolicy.Mode
 	(*ConsolidationPolicy)(nil),   // 1: loadline.v1.ConsolidationPolicy
-	(*ConsolidationWindows)(nil),  // 2: loadline.v1.ConsolidationWindows
-	(*ConsolidationWindow)(nil),   // 3: loadline.v1.ConsolidationWindow
-	(*DisturbancePrice)(nil),      // 4: loadline.v1.DisturbancePrice
-	(*ConsolidationBill)(nil),     // 5: loadline.v1.ConsolidationBill
+	(*DisturbancePrice)(nil),      // 2: loadline.v1.DisturbancePrice
+	(*ConsolidationBill)(nil),     // 3: loadline.v1.ConsolidationBill
+	(*TimeWindows)(nil),           // 4: loadline.v1.TimeWindows
 }
 var file_loadline_v1_consolidation_policy_proto_depIdxs = []int32{
 	0, // 0: loadline.v1.ConsolidationPolicy.mode:type_name -> loadline.v1.ConsolidationPolicy.Mode
-	4, // 1: loadline.v1.ConsolidationPolicy.usd_by_priority:type_name -> loadline.v1.DisturbancePrice
-	2, // 2: loadline.v1.ConsolidationPolicy.windows:type_name -> loadline.v1.ConsolidationWindows
-	3, // 3: loadline.v1.ConsolidationWindows.windows:type_name -> loadline.v1.ConsolidationWindow
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	2, // 1: loadline.v1.ConsolidationPolicy.usd_by_priority:type_name -> loadline.v1.DisturbancePrice
+	4, // 2: loadline.v1.ConsolidationPolicy.windows:type_name -> loadline.v1.TimeWindows
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_consolidation_policy_proto_init() }
@@ -551,6 +455,7 @@ func file_loadline_v1_consolidation_policy_proto_init() {
 	if File_loadline_v1_consolidation_policy_proto != nil {
 		return
 	}
+	file_loadline_v1_time_window_proto_init()
 	file_loadline_v1_consolidation_policy_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -558,7 +463,7 @@ func file_loadline_v1_consolidation_policy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_consolidation_policy_proto_rawDesc), len(file_loadline_v1_consolidation_policy_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   5,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -85,7 +85,7 @@ func (x NodePrice_Source) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodePrice_Source.Descriptor instead.
 func (NodePrice_Source) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{4, 0}
+	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{5, 0}
 }
 
 // What was passed over, assumed or left out on the way to the price.
@@ -173,7 +173,7 @@ func (x NodePrice_Remark) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodePrice_Remark.Descriptor instead.
 func (NodePrice_Remark) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{4, 1}
+	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{5, 1}
 }
 
 // What it pays for.
@@ -239,7 +239,7 @@ func (x NodePrice_Part_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodePrice_Part_Kind.Descriptor instead.
 func (NodePrice_Part_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{4, 0, 0}
+	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{5, 0, 0}
 }
 
 // How nodes are priced. Sources are asked in the order of NodePrice.Source; the first that knows the node
@@ -263,9 +263,12 @@ type PriceModel struct {
 	NodeSurchargeUsdPerHour float64 `protobuf:"fixed64,6,opt,name=node_surcharge_usd_per_hour,json=nodeSurchargeUsdPerHour,proto3" json:"node_surcharge_usd_per_hour,omitempty"`
 	// CPUs that are paid for already: nodes that use them cost nothing for that part. Each option is counted
 	// against all of it.
-	Commitments   []*Commitment `protobuf:"bytes,7,rep,name=commitments,proto3" json:"commitments,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Commitments []*Commitment `protobuf:"bytes,7,rep,name=commitments,proto3" json:"commitments,omitempty"`
+	// Other risks for spot nodes of some instance types and families; that of the type comes first. At most
+	// 1000, each instance once.
+	InterruptionRisks []*InterruptionRisk `protobuf:"bytes,8,rep,name=interruption_risks,json=interruptionRisks,proto3" json:"interruption_risks,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *PriceModel) Reset() {
@@ -347,6 +350,68 @@ func (x *PriceModel) GetCommitments() []*Commitment {
 	return nil
 }
 
+func (x *PriceModel) GetInterruptionRisks() []*InterruptionRisk {
+	if x != nil {
+		return x.InterruptionRisks
+	}
+	return nil
+}
+
+// How often spot nodes are taken away.
+type InterruptionRisk struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// An instance type, or a family ("n2", "m5"). Not empty.
+	Instance string `protobuf:"bytes,1,opt,name=instance,proto3" json:"instance,omitempty"`
+	// As PriceModel.interruption_risk. [0, 1).
+	Risk          float64 `protobuf:"fixed64,2,opt,name=risk,proto3" json:"risk,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InterruptionRisk) Reset() {
+	*x = InterruptionRisk{}
+	mi := &file_loadline_v1_prices_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InterruptionRisk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InterruptionRisk) ProtoMessage() {}
+
+func (x *InterruptionRisk) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_prices_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InterruptionRisk.ProtoReflect.Descriptor instead.
+func (*InterruptionRisk) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *InterruptionRisk) GetInstance() string {
+	if x != nil {
+		return x.Instance
+	}
+	return ""
+}
+
+func (x *InterruptionRisk) GetRisk() float64 {
+	if x != nil {
+		return x.Risk
+	}
+	return 0
+}
+
 // A price list.
 type PriceCatalogue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -364,7 +429,7 @@ type PriceCatalogue struct {
 
 func (x *PriceCatalogue) Reset() {
 	*x = PriceCatalogue{}
-	mi := &file_loadline_v1_prices_proto_msgTypes[1]
+	mi := &file_loadline_v1_prices_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -376,7 +441,7 @@ func (x *PriceCatalogue) String() string {
 func (*PriceCatalogue) ProtoMessage() {}
 
 func (x *PriceCatalogue) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_prices_proto_msgTypes[1]
+	mi := &file_loadline_v1_prices_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -389,7 +454,7 @@ func (x *PriceCatalogue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PriceCatalogue.ProtoReflect.Descriptor instead.
 func (*PriceCatalogue) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{1}
+	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PriceCatalogue) GetName() string {
@@ -426,7 +491,7 @@ type ResourceRates struct {
 
 func (x *ResourceRates) Reset() {
 	*x = ResourceRates{}
-	mi := &file_loadline_v1_prices_proto_msgTypes[2]
+	mi := &file_loadline_v1_prices_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -438,7 +503,7 @@ func (x *ResourceRates) String() string {
 func (*ResourceRates) ProtoMessage() {}
 
 func (x *ResourceRates) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_prices_proto_msgTypes[2]
+	mi := &file_loadline_v1_prices_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -451,7 +516,7 @@ func (x *ResourceRates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceRates.ProtoReflect.Descriptor instead.
 func (*ResourceRates) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{2}
+	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ResourceRates) GetCpuUsdPerHour() float64 {
@@ -502,7 +567,7 @@ type Commitment struct {
 
 func (x *Commitment) Reset() {
 	*x = Commitment{}
-	mi := &file_loadline_v1_prices_proto_msgTypes[3]
+	mi := &file_loadline_v1_prices_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +579,7 @@ func (x *Commitment) String() string {
 func (*Commitment) ProtoMessage() {}
 
 func (x *Commitment) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_prices_proto_msgTypes[3]
+	mi := &file_loadline_v1_prices_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +592,7 @@ func (x *Commitment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commitment.ProtoReflect.Descriptor instead.
 func (*Commitment) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Commitment) GetInstance() string {
@@ -566,7 +631,7 @@ type NodePrice struct {
 
 func (x *NodePrice) Reset() {
 	*x = NodePrice{}
-	mi := &file_loadline_v1_prices_proto_msgTypes[4]
+	mi := &file_loadline_v1_prices_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -578,7 +643,7 @@ func (x *NodePrice) String() string {
 func (*NodePrice) ProtoMessage() {}
 
 func (x *NodePrice) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_prices_proto_msgTypes[4]
+	mi := &file_loadline_v1_prices_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -591,7 +656,7 @@ func (x *NodePrice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodePrice.ProtoReflect.Descriptor instead.
 func (*NodePrice) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NodePrice) GetSource() NodePrice_Source {
@@ -655,7 +720,7 @@ type NodePrice_Part struct {
 
 func (x *NodePrice_Part) Reset() {
 	*x = NodePrice_Part{}
-	mi := &file_loadline_v1_prices_proto_msgTypes[5]
+	mi := &file_loadline_v1_prices_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +732,7 @@ func (x *NodePrice_Part) String() string {
 func (*NodePrice_Part) ProtoMessage() {}
 
 func (x *NodePrice_Part) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_prices_proto_msgTypes[5]
+	mi := &file_loadline_v1_prices_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +745,7 @@ func (x *NodePrice_Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodePrice_Part.ProtoReflect.Descriptor instead.
 func (*NodePrice_Part) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{4, 0}
+	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{5, 0}
 }
 
 func (x *NodePrice_Part) GetKind() NodePrice_Part_Kind {
@@ -701,7 +766,7 @@ var File_loadline_v1_prices_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_prices_proto_rawDesc = "" +
 	"\n" +
-	"\x18loadline/v1/prices.proto\x12\vloadline.v1\"\xa0\x03\n" +
+	"\x18loadline/v1/prices.proto\x12\vloadline.v1\"\xee\x03\n" +
 	"\n" +
 	"PriceModel\x12;\n" +
 	"\n" +
@@ -715,8 +780,12 @@ const file_loadline_v1_prices_proto_rawDesc = "" +
 	"spotFactor\x88\x01\x01\x12+\n" +
 	"\x11interruption_risk\x18\x05 \x01(\x01R\x10interruptionRisk\x12<\n" +
 	"\x1bnode_surcharge_usd_per_hour\x18\x06 \x01(\x01R\x17nodeSurchargeUsdPerHour\x129\n" +
-	"\vcommitments\x18\a \x03(\v2\x17.loadline.v1.CommitmentR\vcommitmentsB\x0e\n" +
-	"\f_spot_factor\"6\n" +
+	"\vcommitments\x18\a \x03(\v2\x17.loadline.v1.CommitmentR\vcommitments\x12L\n" +
+	"\x12interruption_risks\x18\b \x03(\v2\x1d.loadline.v1.InterruptionRiskR\x11interruptionRisksB\x0e\n" +
+	"\f_spot_factor\"B\n" +
+	"\x10InterruptionRisk\x12\x1a\n" +
+	"\binstance\x18\x01 \x01(\tR\binstance\x12\x12\n" +
+	"\x04risk\x18\x02 \x01(\x01R\x04risk\"6\n" +
 	"\x0ePriceCatalogue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03csv\x18\x02 \x01(\fR\x03csv\"\xaf\x03\n" +
@@ -793,32 +862,34 @@ func file_loadline_v1_prices_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_prices_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_loadline_v1_prices_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_loadline_v1_prices_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_loadline_v1_prices_proto_goTypes = []any{
 	(NodePrice_Source)(0),    // 0: loadline.v1.NodePrice.Source
 	(NodePrice_Remark)(0),    // 1: loadline.v1.NodePrice.Remark
 	(NodePrice_Part_Kind)(0), // 2: loadline.v1.NodePrice.Part.Kind
 	(*PriceModel)(nil),       // 3: loadline.v1.PriceModel
-	(*PriceCatalogue)(nil),   // 4: loadline.v1.PriceCatalogue
-	(*ResourceRates)(nil),    // 5: loadline.v1.ResourceRates
-	(*Commitment)(nil),       // 6: loadline.v1.Commitment
-	(*NodePrice)(nil),        // 7: loadline.v1.NodePrice
-	(*NodePrice_Part)(nil),   // 8: loadline.v1.NodePrice.Part
+	(*InterruptionRisk)(nil), // 4: loadline.v1.InterruptionRisk
+	(*PriceCatalogue)(nil),   // 5: loadline.v1.PriceCatalogue
+	(*ResourceRates)(nil),    // 6: loadline.v1.ResourceRates
+	(*Commitment)(nil),       // 7: loadline.v1.Commitment
+	(*NodePrice)(nil),        // 8: loadline.v1.NodePrice
+	(*NodePrice_Part)(nil),   // 9: loadline.v1.NodePrice.Part
 }
 var file_loadline_v1_prices_proto_depIdxs = []int32{
-	4, // 0: loadline.v1.PriceModel.catalogues:type_name -> loadline.v1.PriceCatalogue
-	5, // 1: loadline.v1.PriceModel.base_rates:type_name -> loadline.v1.ResourceRates
+	5, // 0: loadline.v1.PriceModel.catalogues:type_name -> loadline.v1.PriceCatalogue
+	6, // 1: loadline.v1.PriceModel.base_rates:type_name -> loadline.v1.ResourceRates
 	0, // 2: loadline.v1.PriceModel.last_source:type_name -> loadline.v1.NodePrice.Source
-	6, // 3: loadline.v1.PriceModel.commitments:type_name -> loadline.v1.Commitment
-	0, // 4: loadline.v1.NodePrice.source:type_name -> loadline.v1.NodePrice.Source
-	8, // 5: loadline.v1.NodePrice.parts:type_name -> loadline.v1.NodePrice.Part
-	1, // 6: loadline.v1.NodePrice.remarks:type_name -> loadline.v1.NodePrice.Remark
-	2, // 7: loadline.v1.NodePrice.Part.kind:type_name -> loadline.v1.NodePrice.Part.Kind
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	7, // 3: loadline.v1.PriceModel.commitments:type_name -> loadline.v1.Commitment
+	4, // 4: loadline.v1.PriceModel.interruption_risks:type_name -> loadline.v1.InterruptionRisk
+	0, // 5: loadline.v1.NodePrice.source:type_name -> loadline.v1.NodePrice.Source
+	9, // 6: loadline.v1.NodePrice.parts:type_name -> loadline.v1.NodePrice.Part
+	1, // 7: loadline.v1.NodePrice.remarks:type_name -> loadline.v1.NodePrice.Remark
+	2, // 8: loadline.v1.NodePrice.Part.kind:type_name -> loadline.v1.NodePrice.Part.Kind
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_prices_proto_init() }
@@ -827,14 +898,14 @@ func file_loadline_v1_prices_proto_init() {
 		return
 	}
 	file_loadline_v1_prices_proto_msgTypes[0].OneofWrappers = []any{}
-	file_loadline_v1_prices_proto_msgTypes[2].OneofWrappers = []any{}
+	file_loadline_v1_prices_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_prices_proto_rawDesc), len(file_loadline_v1_prices_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -907,6 +907,8 @@ type SimulatedSettings struct {
 	Replace bool `protobuf:"varint,16,opt,name=replace,proto3" json:"replace,omitempty"`
 	// With `replace`: which moves are wanted, as of a cluster that is not simulated.
 	Consolidation *ConsolidationPolicy `protobuf:"bytes,17,opt,name=consolidation,proto3" json:"consolidation,omitempty"`
+	// Nodes of each group that go at once; 0: any number.
+	NodeBudget    int64 `protobuf:"varint,18,opt,name=node_budget,json=nodeBudget,proto3" json:"node_budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1058,6 +1060,13 @@ func (x *SimulatedSettings) GetConsolidation() *ConsolidationPolicy {
 		return x.Consolidation
 	}
 	return nil
+}
+
+func (x *SimulatedSettings) GetNodeBudget() int64 {
+	if x != nil {
+		return x.NodeBudget
+	}
+	return 0
 }
 
 // What goes wrong, and how often: chances in a million.
@@ -2049,7 +2058,8 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x10SimulatedArrival\x12\x1d\n" +
 	"\n" +
 	"at_seconds\x18\x01 \x01(\x03R\tatSeconds\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05count\"\xe3\t\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"\x84\n" +
+	"\n" +
 	"\x11SimulatedSettings\x12:\n" +
 	"\x05score\x18\x01 \x01(\x0e2$.loadline.v1.SimulatedSettings.ScoreR\x05score\x12!\n" +
 	"\fscan_seconds\x18\x02 \x01(\x03R\vscanSeconds\x128\n" +
@@ -2068,7 +2078,9 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x16batch_max_milliseconds\x18\x0e \x01(\x03H\aR\x14batchMaxMilliseconds\x88\x01\x01\x12(\n" +
 	"\rslack_percent\x18\x0f \x01(\x03H\bR\fslackPercent\x88\x01\x01\x12\x18\n" +
 	"\areplace\x18\x10 \x01(\bR\areplace\x12F\n" +
-	"\rconsolidation\x18\x11 \x01(\v2 .loadline.v1.ConsolidationPolicyR\rconsolidation\"X\n" +
+	"\rconsolidation\x18\x11 \x01(\v2 .loadline.v1.ConsolidationPolicyR\rconsolidation\x12\x1f\n" +
+	"\vnode_budget\x18\x12 \x01(\x03R\n" +
+	"nodeBudget\"X\n" +
 	"\x05Score\x12\x15\n" +
 	"\x11SCORE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fLEAST_ALLOCATED\x10\x01\x12\x12\n" +

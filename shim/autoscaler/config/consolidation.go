@@ -16,6 +16,7 @@ type Consolidation struct {
 	PodDisruptionCosts []string `json:"podDisruptionCosts" help:"other costs for pods from some priority on: PRIORITY=USD, such as 1000=0.01"`
 	PaybackHours       float64  `json:"paybackHours" help:"within so many hours a move saves what it costs to disturb its pods"`
 	MaxNodesPerMove    int      `json:"maxNodesPerMove" help:"nodes that are replaced by one move at most"`
+	LeastSpotGroups    int      `json:"leastSpotGroups" help:"spot nodes come in the place of spot nodes only where so many spot groups cost less than those that go"`
 	MaxNodesAtOnce     int      `json:"maxNodesAtOnce" help:"nodes that are replaced at once"`
 	MaxPodsAtOnce      int      `json:"maxPodsAtOnce" help:"pods that are disturbed at once, as budgets let them go"`
 	ReplacementWindows []string `json:"replacementWindows" help:"moves begin only in these windows: the five fields of a cron schedule, for how long, and a time zone (UTC without one), such as '0 22 * * 1-5 6h Europe/Berlin'; none: at any time"`
@@ -24,7 +25,7 @@ type Consolidation struct {
 
 func defaultConsolidation() Consolidation {
 	return Consolidation{LeastSaving: 0.001, LeastSavingPercent: 2, PodDisruptionCost: 0.0005, PaybackHours: 1,
-		MaxNodesPerMove: 24, MaxNodesAtOnce: 10, MaxPodsAtOnce: 200, ReplacementRest: duration(30 * time.Minute)}
+		MaxNodesPerMove: 24, LeastSpotGroups: 15, MaxNodesAtOnce: 10, MaxPodsAtOnce: 200, ReplacementRest: duration(30 * time.Minute)}
 }
 
 func (s *Consolidation) check() error {
@@ -41,6 +42,9 @@ func (s *Consolidation) check() error {
 	}
 	if s.MaxNodesPerMove < 1 || s.MaxNodesPerMove > 10_000 {
 		return fmt.Errorf("consolidation.maxNodesPerMove: %d must be between 1 and 10000", s.MaxNodesPerMove)
+	}
+	if s.LeastSpotGroups < 0 || s.LeastSpotGroups > math.MaxInt32 {
+		return fmt.Errorf("consolidation.leastSpotGroups: %d is out of range", s.LeastSpotGroups)
 	}
 	for key, value := range map[string]int{"maxNodesAtOnce": s.MaxNodesAtOnce, "maxPodsAtOnce": s.MaxPodsAtOnce} {
 		if value < 1 || value > math.MaxInt32 {

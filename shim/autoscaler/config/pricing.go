@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,12 +16,13 @@ import (
 // Pricing says what nodes cost beside their price lists, and which node suits the cluster; over what a file of kind
 // RankPolicy says.
 type Pricing struct {
-	SpotFactor       float64  `json:"spotFactor" help:"share of the on-demand price that a spot node costs of which no price list has the spot price; 0: as the lists say"`
-	InterruptionRisk float64  `json:"interruptionRisk" help:"share of an hour's work that a spot node loses"`
-	NodeSurcharge    float64  `json:"nodeSurcharge" help:"what each node costs on top, in US dollars per hour"`
-	Commitments      []string `json:"commitments" flag:"commitment" help:"INSTANCE=CPUS that are paid for and no node uses yet: of an instance type, a family, or with nothing before = of any on-demand node; only where groups are ranked"`
-	PreferredTable   string   `json:"preferredTable" help:"how the node that suits the cluster is found: cluster-autoscaler, proposal or learned; only where groups are ranked"`
-	PreferredNode    string   `json:"preferredNode" help:"CPU:MEMORY of that node, such as 8:32Gi, in place of a table; only where groups are ranked"`
+	SpotFactor        float64  `json:"spotFactor" help:"share of the on-demand price that a spot node costs of which no price list has the spot price; 0: as the lists say"`
+	InterruptionRisk  float64  `json:"interruptionRisk" help:"share of an hour's work that a spot node loses"`
+	InterruptionRisks []string `json:"interruptionRisks" help:"INSTANCE=SHARE: other risks for spot nodes of an instance type or a family, such as m5.large=0.1"`
+	NodeSurcharge     float64  `json:"nodeSurcharge" help:"what each node costs on top, in US dollars per hour"`
+	Commitments       []string `json:"commitments" flag:"commitment" help:"INSTANCE=CPUS that are paid for and no node uses yet: of an instance type, a family, or with nothing before = of any on-demand node; only where groups are ranked"`
+	PreferredTable    string   `json:"preferredTable" help:"how the node that suits the cluster is found: cluster-autoscaler, proposal or learned; only where groups are ranked"`
+	PreferredNode     string   `json:"preferredNode" help:"CPU:MEMORY of that node, such as 8:32Gi, in place of a table; only where groups are ranked"`
 }
 
 func (p *Pricing) check() error {
@@ -30,6 +32,9 @@ func (p *Pricing) check() error {
 	if !(p.InterruptionRisk >= 0 && p.InterruptionRisk < 1) {
 		return fmt.Errorf("scaleUp.pricing.interruptionRisk: %v is out of range", p.InterruptionRisk)
 	}
+	if _, err := p.interruptionRisks(); err != nil {
+		return err
+	}
 	if !(p.NodeSurcharge >= 0) || math.IsInf(p.NodeSurcharge, 0) {
 		return fmt.Errorf("scaleUp.pricing.nodeSurcharge: %v is out of range", p.NodeSurcharge)
 	}
@@ -38,6 +43,23 @@ func (p *Pricing) check() error {
 	}
 	_, err := p.preferredNode()
 	return err
+}
+
+func (p *Pricing) interruptionRisks() (map[string]float64, error) {
+	risks := map[string]float64{}
+	for _, entry := range p.InterruptionRisks {
+		instance, share, _ := strings.Cut(entry, "=")
+		risk, err := strconv.ParseFloat(share, 64)
+		if instance == "" || err != nil || !(risk >= 0 && risk < 1) {
+			return nil, fmt.Errorf("scaleUp.pricing.interruptionRisks: %q: must be INSTANCE=SHARE, such as m5.large=0.1",
+				entry)
+		}
+		if _, twice := risks[instance]; twice {
+			return nil, fmt.Errorf("scaleUp.pricing.interruptionRisks: %s is there twice", instance)
+		}
+		risks[instance] = risk
+	}
+	return risks, nil
 }
 
 func (p *Pricing) commitments() (all []ranking.Commitment, err error) {
@@ -81,6 +103,13 @@ func (p *Pricing) applyTo(policy *ranking.Policy, ranks bool) error {
 	}
 	if p.InterruptionRisk > 0 {
 		policy.Prices.InterruptionRisk = p.InterruptionRisk
+	}
+	risks, err := p.interruptionRisks()
+	if err != nil {
+		return err
+	}
+	if len(risks) > 0 {
+		policy.Prices.InterruptionRisks = risks
 	}
 	if p.NodeSurcharge > 0 {
 		policy.Prices.NodeSurcharge = p.NodeSurcharge

@@ -12,8 +12,9 @@ import (
 
 // ScaleDown says which nodes go, when and how.
 type ScaleDown struct {
-	MaxScaleDownParallelism int `json:"maxScaleDownParallelism" help:"nodes that go at once"`
-	MaxDrainParallelism     int `json:"maxDrainParallelism" help:"of these, nodes with pods to move (Cluster Autoscaler: 1)"`
+	MaxScaleDownParallelism int      `json:"maxScaleDownParallelism" help:"nodes that go at once"`
+	MaxDrainParallelism     int      `json:"maxDrainParallelism" help:"of these, nodes with pods to move (Cluster Autoscaler: 1)"`
+	NodeBudgets             []string `json:"nodeBudgets" help:"nodes of each node group that go at once: a number or a percentage, then of=GROUP and for=empty, underutilized or replaced, each as often as wanted, and in=WINDOW as in replacementWindows; such as '10%' or '0 for=replaced in=0 9 * * 1-5 8h Europe/Berlin'"`
 
 	ScaleDownUnneededTime         Duration `json:"scaleDownUnneededTime" help:"how long a node is unneeded before it goes"`
 	ScaleDownUnreadyTime          Duration `json:"scaleDownUnreadyTime" help:"the same for one that is not ready"`
@@ -116,6 +117,9 @@ func (s *ScaleDown) check() error {
 		return err
 	}
 	if _, err := s.GPUTotals(); err != nil {
+		return err
+	}
+	if _, err := s.Budgets(); err != nil {
 		return err
 	}
 	_, err := s.Totals()

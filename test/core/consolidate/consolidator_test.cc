@@ -103,6 +103,29 @@ TEST(ConsolidatorTest, TwoSmallNodesGiveWayToABigOne) {
   EXPECT_EQ(plan.moves[0].pods[0].to, (MoveTarget{Slot{-1}, 1, 1}));
 }
 
+// Three spot types, of which two are cheaper than what is there; on-demand nodes may always give way to spot
+// ones.
+TEST(ConsolidatorTest, SpotGivesWayToSpotOnlyWithEnoughGroups) {
+  ModelCluster model = TwoTypes();
+  for (const double usd : {0.05, 0.06, 0.12}) {
+    ModelType& type = model.types.emplace_back(model.types[0]);
+    type.name = absl::StrCat("spot-", usd);
+    type.usd = usd;
+    type.spot = true;
+  }
+  ConsolidationOptions options = Eager();
+  ModelCluster on_demand = model;
+  AddNode(&on_demand, 0, 4);
+  EXPECT_NEAR(PlanOf(on_demand, options).bill.reachable, 0.05, 1e-12);
+  AddNode(&model, 4, 4);  // 0.12
+  options.least_spot_groups = 2;
+  EXPECT_NEAR(PlanOf(model, options).bill.reachable, 0.05, 1e-12);
+  options.least_spot_groups = 3;
+  EXPECT_NEAR(PlanOf(model, options).bill.reachable, 0.10, 1e-12);  // an on-demand node is cheaper as well
+  model.nodes[0].type = 3;                                          // 0.06
+  EXPECT_THAT(PlanOf(model, options).moves, IsEmpty());
+}
+
 // The large pod fits on the first node and the small ones on the second. A scheduler that spreads may put the
 // small ones on the first node before the large one comes, so that nothing goes until there is room for that
 // as well.

@@ -36,7 +36,8 @@ class DeletionTest : public ::testing::Test {
     SizeLimits limits(groups_, minimum_);
     for (int i = 0; i < registered_; ++i) limits.AddNode(0, {1000, 0}, false);
     for (int i = 0; i < 3; ++i) limits.AddNode(1, {1000, 0}, false);
-    return SelectDeletions(candidates, groups_, under_way_, options_, kDeletionTime, &limits);
+    NodeAllowance allowance(options_.budgets, groups_, std::vector<int64_t>{registered_, 3}, kDeletionTime);
+    return SelectDeletions(candidates, groups_, under_way_, options_, kDeletionTime, &limits, &allowance);
   }
 
   // What each candidate waits for; "None": it goes.
@@ -171,6 +172,38 @@ TEST_F(DeletionTest, NothingToDo) {
   DeletionCandidate stray = Empty();
   stray.group = -1;
   EXPECT_THAT(Waits({stray}), ElementsAre("NotAutoscaled"));
+}
+
+// Of ten nodes 15 percent are two.
+TEST_F(DeletionTest, BudgetsHoldForEachReason) {
+  options_.budgets = {{.reasons = {RemovalReason::kEmpty}, .nodes = 15, .percent = true},
+                      {.reasons = {RemovalReason::kUnderutilized, RemovalReason::kReplaced}, .nodes = 1}};
+  DeletionCandidate replaced = Drain();
+  replaced.replaced = true;
+  EXPECT_THAT(Waits({Empty(), Empty(), Empty(), replaced, Drain()}),
+              ElementsAre("None", "None", "ScaleDownThrottled", "None", "ScaleDownThrottled"));
+  EXPECT_EQ(Select({Empty(), Empty(), Empty()}).limit, ThrottleLimit::kNodeBudget);
+}
+
+TEST_F(DeletionTest, BudgetsHoldForTheirGroupsInTheirWindowsOnly) {
+  options_.budgets = {{.groups = {"atomic"}, .nodes = 0}};
+  EXPECT_THAT(Waits({Empty(), Atomic(true), Atomic(true), Atomic(true)}),
+              ElementsAre("None", "ScaleDownThrottled", "ScaleDownThrottled", "ScaleDownThrottled"));
+  options_.budgets[0].windows = {{{kDeletionTime, kDeletionTime + 1}}};
+  EXPECT_EQ(Select({Atomic(true), Atomic(true), Atomic(true)}).start.size(), 0U);
+  for (const TimeWindow ended : {TimeWindow{0, kDeletionTime}, TimeWindow{kDeletionTime + 1, INT64_MAX}}) {
+    options_.budgets[0].windows = {{ended}};
+    EXPECT_EQ(Select({Atomic(true), Atomic(true), Atomic(true)}).start.size(), 3U);
+  }
+}
+
+// Two of three are allowed, so none goes; and it keeps no other group from going.
+TEST_F(DeletionTest, AnAtomicGroupNeedsABudgetForAllOfIt) {
+  options_.budgets = {{.groups = {"atomic"}, .nodes = 2}};
+  EXPECT_THAT(Waits({Atomic(true), Atomic(true), Atomic(true), Empty()}),
+              ElementsAre("ScaleDownThrottled", "ScaleDownThrottled", "ScaleDownThrottled", "None"));
+  options_.budgets[0].nodes = 3;
+  EXPECT_EQ(Select({Atomic(true), Atomic(true), Atomic(true), Empty()}).start.size(), 4U);
 }
 
 }  // namespace

@@ -160,6 +160,21 @@ TEST_F(ReplacementTest, MovesBeginInWindowsOnly) {
   EXPECT_THAT(Loop().growth, SizeIs(1));
 }
 
+// The move takes both nodes of the group or none, and its drains keep to budgets as others do.
+TEST_F(ReplacementTest, BudgetsOfGroupsHold) {
+  TwoSmallNodes();
+  std::vector<NodeBudget>& budgets = problem_.scale_down.deletion.budgets;
+  budgets = {{.reasons = {RemovalReason::kReplaced}, .nodes = 1}};
+  EXPECT_THAT(Loop().growth, IsEmpty());
+  budgets = {{.groups = {"small"}, .nodes = 0}};
+  EXPECT_THAT(Loop().growth, IsEmpty());
+  budgets = {{.reasons = {RemovalReason::kEmpty}, .nodes = 0}, {.groups = {"big"}, .nodes = 0}, {.nodes = 2}};
+  EXPECT_THAT(Loop().growth, SizeIs(1));
+  Arrive("big-1", 1);
+  budgets = {{.groups = {"small"}, .nodes = 50, .percent = true}};
+  EXPECT_THAT(Started(Loop()), ElementsAre("small-1"));
+}
+
 TEST_F(ReplacementTest, PodsThatWaitGetNoneOfItsNodes) {
   TwoSmallNodes();
   Loop();

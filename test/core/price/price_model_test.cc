@@ -208,6 +208,19 @@ TEST(PriceNode, RiskAndSurcharge) {
   EXPECT_EQ(price.parts.back(), (PricePart{PricePartKind::kSurcharge, 0.01}));
 }
 
+TEST(PriceNode, TheRiskOfItsTypeComesBeforeThatOfItsFamily) {
+  PriceModel model = ModelOf({kInstanceList});
+  model.interruption_risk = 0.2;
+  model.interruption_risks = {{"m5", 0.5}};
+  PricedNode node = InstanceOf("m5.large", 2, 8);
+  node.spot = true;
+  EXPECT_DOUBLE_EQ(PriceNode(model, node).price, 0.04 / 0.5);
+  model.interruption_risks.push_back({"m5.large", 0.75});
+  EXPECT_DOUBLE_EQ(PriceNode(model, node).price, 0.04 / 0.25);
+  model.interruption_risks = {{"c5", 0.5}};
+  EXPECT_DOUBLE_EQ(PriceNode(model, node).price, 0.04 / 0.8);
+}
+
 TEST(CommittedPrice, PaysForCpusThatAreUnused) {
   PriceModel model = ModelOf({kInstanceList});
   model.surcharge = 1;  // not committed

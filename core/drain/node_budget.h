@@ -1,0 +1,60 @@
+// How many nodes of a node group may go at once, by why they go.
+#ifndef LOADLINE_CORE_DRAIN_NODE_BUDGET_H_
+#define LOADLINE_CORE_DRAIN_NODE_BUDGET_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/time_window.h"
+#include "core/drain/drain_group.h"
+
+namespace loadline {
+
+enum class RemovalReason {
+  kEmpty,          // no pod has to move
+  kUnderutilized,  // its pods fit elsewhere
+  kReplaced,       // a move brings cheaper nodes in its place, or makes do without it
+};
+
+struct NodeBudget {
+  // By name, each for itself; none: all groups.
+  std::vector<std::string> groups;
+  // None: all.
+  std::vector<RemovalReason> reasons;
+  // Nodes of the group, or with `percent` so much of those that are there, rounded up. >= 0, and <= 100.
+  int64_t nodes = 0;
+  bool percent = false;
+  // When it holds.
+  TimeWindows windows;
+  friend bool operator==(const NodeBudget&, const NodeBudget&) = default;
+};
+
+// How many nodes may yet begin to go by all budgets that hold at a time.
+class NodeAllowance {
+ public:
+  // `nodes`: those that are there, by group, with those that go. Cost: O(budgets * groups).
+  NodeAllowance(std::span<const NodeBudget> budgets, std::span<const DrainGroup> groups,
+                std::span<const int64_t> nodes, int64_t now_s);
+
+  // INT64_MAX: no budget holds. 0 also where more go than budgets allow.
+  int64_t Left(int32_t group, RemovalReason reason) const;
+  // Whether nodes may begin to go together.
+  bool Allows(int32_t group, std::span<const RemovalReason> reasons) const;
+  // A node goes, or begins to.
+  void Take(int32_t group, RemovalReason reason);
+
+ private:
+  struct Rule {
+    std::vector<RemovalReason> reasons;
+    int64_t left = 0;
+    bool IsFor(RemovalReason reason) const;
+  };
+
+  std::vector<std::vector<Rule>> rules_;  // by group
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_DRAIN_NODE_BUDGET_H_

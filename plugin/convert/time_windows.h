@@ -1,0 +1,16 @@
+// Spans of time.
+#ifndef LOADLINE_PLUGIN_CONVERT_TIME_WINDOWS_H_
+#define LOADLINE_PLUGIN_CONVERT_TIME_WINDOWS_H_
+
+#include "absl/status/statusor.h"
+#include "core/base/time_window.h"
+#include "loadline/v1/time_window.pb.h"
+
+namespace loadline {
+
+// Errors: kInvalidArgument  names the field in the message; kResourceExhausted  too many windows
+absl::StatusOr<TimeWindows> DecodeTimeWindows(const v1::TimeWindows& message);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_TIME_WINDOWS_H_

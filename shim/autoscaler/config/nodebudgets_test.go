@@ -1,0 +1,54 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestNodeBudgets(t *testing.T) {
+	s := ScaleDown{NodeBudgets: []string{"10%", "2 of=spot of=web for=empty for=replaced",
+		"0 for=underutilized in=0 9 * * 1-5 8h Europe/Berlin"}}
+	budgets, err := s.Budgets()
+	if err != nil || len(budgets) != 3 {
+		t.Fatalf("%d budgets, error %v", len(budgets), err)
+	}
+	if b := budgets[0]; b.Nodes != 10 || !b.Percent || b.Groups != nil || b.Reasons != nil || b.Window != nil {
+		t.Errorf("%+v", b)
+	}
+	if b := budgets[1]; b.Nodes != 2 || b.Percent || !slices.Equal(b.Groups, []string{"spot", "web"}) ||
+		!slices.Equal(b.Reasons, []string{Empty, Replaced}) {
+		t.Errorf("%+v", b)
+	}
+	// A Thursday in winter: from eight in the morning, UTC.
+	from, until, ok := budgets[2].Window.At(time.Date(2026, time.November, 26, 7, 0, 0, 0, time.UTC))
+	if begins := from.UTC().Format(time.TimeOnly); begins != "08:00:00" || until.Sub(from) != 8*time.Hour || !ok {
+		t.Errorf("from %v until %v, %v", from, until, ok)
+	}
+}
+
+func TestNodeBudgetsAreRefusedWithTheirKey(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                "must begin with a number of nodes or a percentage",
+		"of=a":            "must begin with a number of nodes, such as 2",
+		"-1":              "must begin with a number of nodes, such as 2",
+		"101%":            "must begin with a number of nodes, such as 2",
+		"2147483648":      "must begin with a number of nodes, such as 2",
+		"1 for=drift":     `reason "drift" must be empty, underutilized or replaced`,
+		"1 of=":           `"of=" must be of=GROUP`,
+		"1 spot":          `"spot" must be of=GROUP`,
+		"1 in=0 9 * * 25": "must have the five fields",
+	} {
+		s := ScaleDown{NodeBudgets: []string{text}}
+		if _, err := s.Budgets(); err == nil || !strings.Contains(err.Error(), "scaleDown.nodeBudgets: ") ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+	s := defaultScaleDown()
+	s.NodeBudgets = make([]string, 65)
+	if err := s.check(); err == nil || !strings.Contains(err.Error(), "65 are more than 64") {
+		t.Errorf("65 budgets: %v", err)
+	}
+}

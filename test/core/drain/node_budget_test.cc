@@ -1,0 +1,46 @@
+#include "core/drain/node_budget.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace loadline {
+namespace {
+
+constexpr RemovalReason kAllReasons[] = {RemovalReason::kEmpty, RemovalReason::kUnderutilized,
+                                         RemovalReason::kReplaced};
+
+TEST(NodeBudgetTest, WithoutBudgetsAllMayGo) {
+  const std::vector<DrainGroup> groups = {{.name = "a"}};
+  const NodeAllowance allowance({}, groups, std::vector<int64_t>{3}, 0);
+  EXPECT_EQ(allowance.Left(0, RemovalReason::kEmpty), INT64_MAX);
+  EXPECT_EQ(allowance.Left(-1, RemovalReason::kEmpty), INT64_MAX);  // of no group
+  EXPECT_TRUE(allowance.Allows(0, kAllReasons));
+}
+
+TEST(NodeBudgetTest, PercentagesAreRoundedUp) {
+  const std::vector<DrainGroup> groups = {{.name = "a"}, {.name = "b"}, {.name = "none"}};
+  const std::vector<NodeBudget> budgets = {{.nodes = 10, .percent = true}};
+  const NodeAllowance allowance(budgets, groups, std::vector<int64_t>{10, 11, 0}, 0);
+  EXPECT_EQ(allowance.Left(0, RemovalReason::kEmpty), 1);
+  EXPECT_EQ(allowance.Left(1, RemovalReason::kEmpty), 2);
+  EXPECT_EQ(allowance.Left(2, RemovalReason::kEmpty), 0);
+}
+
+// One budget for all reasons and a stricter one for one of them: what goes for that one counts for both.
+TEST(NodeBudgetTest, TheStrictestBudgetCounts) {
+  const std::vector<DrainGroup> groups = {{.name = "a"}};
+  const std::vector<NodeBudget> budgets = {{.nodes = 3}, {.reasons = {RemovalReason::kReplaced}, .nodes = 1}};
+  NodeAllowance allowance(budgets, groups, std::vector<int64_t>{9}, 0);
+  EXPECT_TRUE(allowance.Allows(0, kAllReasons));
+  allowance.Take(0, RemovalReason::kReplaced);
+  EXPECT_EQ(allowance.Left(0, RemovalReason::kReplaced), 0);
+  EXPECT_EQ(allowance.Left(0, RemovalReason::kEmpty), 2);
+  EXPECT_FALSE(allowance.Allows(0, kAllReasons));
+  for (int i = 0; i < 3; ++i) allowance.Take(0, RemovalReason::kUnderutilized);  // more than are allowed
+  EXPECT_EQ(allowance.Left(0, RemovalReason::kEmpty), 0);
+}
+
+}  // namespace
+}  // namespace loadline
