@@ -221,8 +221,8 @@ func (c *cluster) ready() bool {
 	return len(c.synced) > 0
 }
 
-// askRelease has pods that are being resized count as in the release that is meant, or else in that of the API server. To
-// be called before the first plan.
+// askRelease has pods that are being resized count as in the release that is meant, or else in that of the API server.
+// To be called before the first plan.
 func (c *cluster) askRelease(ctx context.Context, server discovery.ServerVersionInterface) {
 	c.view.CountAs(kuberelease.Await(ctx, c.minor, server))
 }

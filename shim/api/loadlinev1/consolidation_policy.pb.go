@@ -105,8 +105,8 @@ type ConsolidationPolicy struct {
 	RestSeconds *int32 `protobuf:"varint,10,opt,name=rest_seconds,json=restSeconds,proto3,oneof" json:"rest_seconds,omitempty"`
 	// Moves begin only in one of the windows; unset: at any time. Only loops read it.
 	Windows *TimeWindows `protobuf:"bytes,11,opt,name=windows,proto3" json:"windows,omitempty"`
-	// Spot nodes come in the place of spot nodes only where so many spot groups cost less than each of those that
-	// go [15]: who always takes the cheapest one takes what is interrupted most. [0, 2^31).
+	// Spot nodes come in the place of spot nodes only where so many spot groups cost less than each of those
+	// that go [15]: who always takes the cheapest one takes what is interrupted most. [0, 2^31).
 	LeastSpotGroups *int32 `protobuf:"varint,12,opt,name=least_spot_groups,json=leastSpotGroups,proto3,oneof" json:"least_spot_groups,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

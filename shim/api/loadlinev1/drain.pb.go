@@ -23,58 +23,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-type NodeBudget_Reason int32
-
-const (
-	NodeBudget_REASON_UNSPECIFIED NodeBudget_Reason = 0 // not permitted
-	NodeBudget_EMPTY              NodeBudget_Reason = 1 // no pod has to move
-	NodeBudget_UNDERUTILIZED      NodeBudget_Reason = 2 // its pods fit elsewhere
-	NodeBudget_REPLACED           NodeBudget_Reason = 3 // a move makes the cluster cheaper
-)
-
-// Enum value maps for NodeBudget_Reason.
-var (
-	NodeBudget_Reason_name = map[int32]string{
-		0: "REASON_UNSPECIFIED",
-		1: "EMPTY",
-		2: "UNDERUTILIZED",
-		3: "REPLACED",
-	}
-	NodeBudget_Reason_value = map[string]int32{
-		"REASON_UNSPECIFIED": 0,
-		"EMPTY":              1,
-		"UNDERUTILIZED":      2,
-		"REPLACED":           3,
-	}
-)
-
-func (x NodeBudget_Reason) Enum() *NodeBudget_Reason {
-	p := new(NodeBudget_Reason)
-	*p = x
-	return p
-}
-
-func (x NodeBudget_Reason) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (NodeBudget_Reason) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_drain_proto_enumTypes[0].Descriptor()
-}
-
-func (NodeBudget_Reason) Type() protoreflect.EnumType {
-	return &file_loadline_v1_drain_proto_enumTypes[0]
-}
-
-func (x NodeBudget_Reason) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use NodeBudget_Reason.Descriptor instead.
-func (NodeBudget_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{5, 0}
-}
-
 // One loop of scale-down. Times are in seconds since 1970.
 type PlanDrainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -859,119 +807,6 @@ func (x *DrainOptions) GetNodeBudgets() []*NodeBudget {
 	return nil
 }
 
-// How many nodes of a node group may go at once, by why they go.
-type NodeBudget struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Groups that it holds for, each for itself, by name: at most 1000, not empty. None: all.
-	NodeGroups []string `protobuf:"bytes,1,rep,name=node_groups,json=nodeGroups,proto3" json:"node_groups,omitempty"`
-	// None: all.
-	Reasons []NodeBudget_Reason `protobuf:"varint,2,rep,packed,name=reasons,proto3,enum=loadline.v1.NodeBudget_Reason" json:"reasons,omitempty"`
-	// Nodes [0, 2^31), or percent of the nodes of the group that are there, rounded up [0, 100]. An atomic
-	// group goes only if it may go as a whole. Unset: none may go.
-	//
-	// Types that are valid to be assigned to Limit:
-	//
-	//	*NodeBudget_Nodes
-	//	*NodeBudget_Percent
-	Limit isNodeBudget_Limit `protobuf_oneof:"limit"`
-	// It holds only then. Unset: at any time.
-	Windows       *TimeWindows `protobuf:"bytes,5,opt,name=windows,proto3" json:"windows,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *NodeBudget) Reset() {
-	*x = NodeBudget{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *NodeBudget) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*NodeBudget) ProtoMessage() {}
-
-func (x *NodeBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use NodeBudget.ProtoReflect.Descriptor instead.
-func (*NodeBudget) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *NodeBudget) GetNodeGroups() []string {
-	if x != nil {
-		return x.NodeGroups
-	}
-	return nil
-}
-
-func (x *NodeBudget) GetReasons() []NodeBudget_Reason {
-	if x != nil {
-		return x.Reasons
-	}
-	return nil
-}
-
-func (x *NodeBudget) GetLimit() isNodeBudget_Limit {
-	if x != nil {
-		return x.Limit
-	}
-	return nil
-}
-
-func (x *NodeBudget) GetNodes() int32 {
-	if x != nil {
-		if x, ok := x.Limit.(*NodeBudget_Nodes); ok {
-			return x.Nodes
-		}
-	}
-	return 0
-}
-
-func (x *NodeBudget) GetPercent() int32 {
-	if x != nil {
-		if x, ok := x.Limit.(*NodeBudget_Percent); ok {
-			return x.Percent
-		}
-	}
-	return 0
-}
-
-func (x *NodeBudget) GetWindows() *TimeWindows {
-	if x != nil {
-		return x.Windows
-	}
-	return nil
-}
-
-type isNodeBudget_Limit interface {
-	isNodeBudget_Limit()
-}
-
-type NodeBudget_Nodes struct {
-	Nodes int32 `protobuf:"varint,3,opt,name=nodes,proto3,oneof"`
-}
-
-type NodeBudget_Percent struct {
-	Percent int32 `protobuf:"varint,4,opt,name=percent,proto3,oneof"`
-}
-
-func (*NodeBudget_Nodes) isNodeBudget_Limit() {}
-
-func (*NodeBudget_Percent) isNodeBudget_Limit() {}
-
 // How many GPUs of one type. The type of a node's GPUs is the value of the first of DrainOptions.gpu_labels
 // that it carries, and their number its allocatable nvidia.com/gpu.
 type GpuCount struct {
@@ -986,7 +821,7 @@ type GpuCount struct {
 
 func (x *GpuCount) Reset() {
 	*x = GpuCount{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[6]
+	mi := &file_loadline_v1_drain_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +833,7 @@ func (x *GpuCount) String() string {
 func (*GpuCount) ProtoMessage() {}
 
 func (x *GpuCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[6]
+	mi := &file_loadline_v1_drain_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +846,7 @@ func (x *GpuCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuCount.ProtoReflect.Descriptor instead.
 func (*GpuCount) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GpuCount) GetGpuType() string {
@@ -1052,7 +887,7 @@ type DrainState struct {
 
 func (x *DrainState) Reset() {
 	*x = DrainState{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[7]
+	mi := &file_loadline_v1_drain_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +899,7 @@ func (x *DrainState) String() string {
 func (*DrainState) ProtoMessage() {}
 
 func (x *DrainState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[7]
+	mi := &file_loadline_v1_drain_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +912,7 @@ func (x *DrainState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainState.ProtoReflect.Descriptor instead.
 func (*DrainState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DrainState) GetUnneeded() []*UnneededNode {
@@ -1153,7 +988,7 @@ type OwnerPods struct {
 
 func (x *OwnerPods) Reset() {
 	*x = OwnerPods{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[8]
+	mi := &file_loadline_v1_drain_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1165,7 +1000,7 @@ func (x *OwnerPods) String() string {
 func (*OwnerPods) ProtoMessage() {}
 
 func (x *OwnerPods) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[8]
+	mi := &file_loadline_v1_drain_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1178,7 +1013,7 @@ func (x *OwnerPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerPods.ProtoReflect.Descriptor instead.
 func (*OwnerPods) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *OwnerPods) GetOwner() uint64 {
@@ -1222,7 +1057,7 @@ type DestinationHint struct {
 
 func (x *DestinationHint) Reset() {
 	*x = DestinationHint{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[9]
+	mi := &file_loadline_v1_drain_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1069,7 @@ func (x *DestinationHint) String() string {
 func (*DestinationHint) ProtoMessage() {}
 
 func (x *DestinationHint) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[9]
+	mi := &file_loadline_v1_drain_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1082,7 @@ func (x *DestinationHint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestinationHint.ProtoReflect.Descriptor instead.
 func (*DestinationHint) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DestinationHint) GetPod() string {
@@ -1284,7 +1119,7 @@ type UnneededNode struct {
 
 func (x *UnneededNode) Reset() {
 	*x = UnneededNode{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[10]
+	mi := &file_loadline_v1_drain_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1296,7 +1131,7 @@ func (x *UnneededNode) String() string {
 func (*UnneededNode) ProtoMessage() {}
 
 func (x *UnneededNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[10]
+	mi := &file_loadline_v1_drain_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1309,7 +1144,7 @@ func (x *UnneededNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnneededNode.ProtoReflect.Descriptor instead.
 func (*UnneededNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *UnneededNode) GetNode() string {
@@ -1376,7 +1211,7 @@ type DeletingNode struct {
 
 func (x *DeletingNode) Reset() {
 	*x = DeletingNode{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[11]
+	mi := &file_loadline_v1_drain_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1388,7 +1223,7 @@ func (x *DeletingNode) String() string {
 func (*DeletingNode) ProtoMessage() {}
 
 func (x *DeletingNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[11]
+	mi := &file_loadline_v1_drain_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1401,7 +1236,7 @@ func (x *DeletingNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletingNode.ProtoReflect.Descriptor instead.
 func (*DeletingNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeletingNode) GetNode() string {
@@ -1471,7 +1306,7 @@ type FailedNode struct {
 
 func (x *FailedNode) Reset() {
 	*x = FailedNode{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[12]
+	mi := &file_loadline_v1_drain_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1483,7 +1318,7 @@ func (x *FailedNode) String() string {
 func (*FailedNode) ProtoMessage() {}
 
 func (x *FailedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[12]
+	mi := &file_loadline_v1_drain_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1496,7 +1331,7 @@ func (x *FailedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailedNode.ProtoReflect.Descriptor instead.
 func (*FailedNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FailedNode) GetNode() string {
@@ -1549,7 +1384,7 @@ type EvictedPod struct {
 
 func (x *EvictedPod) Reset() {
 	*x = EvictedPod{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[13]
+	mi := &file_loadline_v1_drain_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +1396,7 @@ func (x *EvictedPod) String() string {
 func (*EvictedPod) ProtoMessage() {}
 
 func (x *EvictedPod) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[13]
+	mi := &file_loadline_v1_drain_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +1409,7 @@ func (x *EvictedPod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictedPod.ProtoReflect.Descriptor instead.
 func (*EvictedPod) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EvictedPod) GetPod() []byte {
@@ -1613,7 +1448,7 @@ type DrainProgress struct {
 
 func (x *DrainProgress) Reset() {
 	*x = DrainProgress{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[14]
+	mi := &file_loadline_v1_drain_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1625,7 +1460,7 @@ func (x *DrainProgress) String() string {
 func (*DrainProgress) ProtoMessage() {}
 
 func (x *DrainProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[14]
+	mi := &file_loadline_v1_drain_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1638,7 +1473,7 @@ func (x *DrainProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainProgress.ProtoReflect.Descriptor instead.
 func (*DrainProgress) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DrainProgress) GetStarted() []string {
@@ -1703,7 +1538,7 @@ type PlanDrainResponse struct {
 
 func (x *PlanDrainResponse) Reset() {
 	*x = PlanDrainResponse{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	mi := &file_loadline_v1_drain_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1715,7 +1550,7 @@ func (x *PlanDrainResponse) String() string {
 func (*PlanDrainResponse) ProtoMessage() {}
 
 func (x *PlanDrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	mi := &file_loadline_v1_drain_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1728,7 +1563,7 @@ func (x *PlanDrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanDrainResponse.ProtoReflect.Descriptor instead.
 func (*PlanDrainResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PlanDrainResponse) GetRemove() []*NodeRemoval {
@@ -1849,7 +1684,7 @@ type StayReason struct {
 
 func (x *StayReason) Reset() {
 	*x = StayReason{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[16]
+	mi := &file_loadline_v1_drain_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +1696,7 @@ func (x *StayReason) String() string {
 func (*StayReason) ProtoMessage() {}
 
 func (x *StayReason) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[16]
+	mi := &file_loadline_v1_drain_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +1709,7 @@ func (x *StayReason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StayReason.ProtoReflect.Descriptor instead.
 func (*StayReason) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{16}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StayReason) GetFirst() *NodeKeep {
@@ -1905,7 +1740,7 @@ type BudgetLeft struct {
 
 func (x *BudgetLeft) Reset() {
 	*x = BudgetLeft{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[17]
+	mi := &file_loadline_v1_drain_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1917,7 +1752,7 @@ func (x *BudgetLeft) String() string {
 func (*BudgetLeft) ProtoMessage() {}
 
 func (x *BudgetLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[17]
+	mi := &file_loadline_v1_drain_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1930,7 +1765,7 @@ func (x *BudgetLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetLeft.ProtoReflect.Descriptor instead.
 func (*BudgetLeft) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{17}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BudgetLeft) GetNamespace() string {
@@ -1988,7 +1823,7 @@ type NodeRemoval struct {
 
 func (x *NodeRemoval) Reset() {
 	*x = NodeRemoval{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[18]
+	mi := &file_loadline_v1_drain_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2000,7 +1835,7 @@ func (x *NodeRemoval) String() string {
 func (*NodeRemoval) ProtoMessage() {}
 
 func (x *NodeRemoval) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[18]
+	mi := &file_loadline_v1_drain_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2013,7 +1848,7 @@ func (x *NodeRemoval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRemoval.ProtoReflect.Descriptor instead.
 func (*NodeRemoval) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{18}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeRemoval) GetSlot() int32 {
@@ -2135,7 +1970,7 @@ type PodMove struct {
 
 func (x *PodMove) Reset() {
 	*x = PodMove{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[19]
+	mi := &file_loadline_v1_drain_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +1982,7 @@ func (x *PodMove) String() string {
 func (*PodMove) ProtoMessage() {}
 
 func (x *PodMove) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[19]
+	mi := &file_loadline_v1_drain_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +1995,7 @@ func (x *PodMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodMove.ProtoReflect.Descriptor instead.
 func (*PodMove) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{19}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PodMove) GetPod() int32 {
@@ -2241,7 +2076,7 @@ type NodeKeep struct {
 
 func (x *NodeKeep) Reset() {
 	*x = NodeKeep{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[20]
+	mi := &file_loadline_v1_drain_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2253,7 +2088,7 @@ func (x *NodeKeep) String() string {
 func (*NodeKeep) ProtoMessage() {}
 
 func (x *NodeKeep) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[20]
+	mi := &file_loadline_v1_drain_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2266,7 +2101,7 @@ func (x *NodeKeep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeKeep.ProtoReflect.Descriptor instead.
 func (*NodeKeep) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{20}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NodeKeep) GetSlot() int32 {
@@ -2350,7 +2185,7 @@ var File_loadline_v1_drain_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\n" +
-	"\x17loadline/v1/drain.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x1dloadline/v1/time_window.proto\"\xf4\x04\n" +
+	"\x17loadline/v1/drain.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x1dloadline/v1/node_budget.proto\"\xf4\x04\n" +
 	"\x10PlanDrainRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -2459,21 +2294,7 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\x17_ok_total_unready_countB\x1f\n" +
 	"\x1d_max_total_unready_percentageB\x18\n" +
 	"\x16_most_vanished_percentB\x11\n" +
-	"\x0f_max_view_age_s\"\xa6\x02\n" +
-	"\n" +
-	"NodeBudget\x12\x1f\n" +
-	"\vnode_groups\x18\x01 \x03(\tR\n" +
-	"nodeGroups\x128\n" +
-	"\areasons\x18\x02 \x03(\x0e2\x1e.loadline.v1.NodeBudget.ReasonR\areasons\x12\x16\n" +
-	"\x05nodes\x18\x03 \x01(\x05H\x00R\x05nodes\x12\x1a\n" +
-	"\apercent\x18\x04 \x01(\x05H\x00R\apercent\x122\n" +
-	"\awindows\x18\x05 \x01(\v2\x18.loadline.v1.TimeWindowsR\awindows\"L\n" +
-	"\x06Reason\x12\x16\n" +
-	"\x12REASON_UNSPECIFIED\x10\x00\x12\t\n" +
-	"\x05EMPTY\x10\x01\x12\x11\n" +
-	"\rUNDERUTILIZED\x10\x02\x12\f\n" +
-	"\bREPLACED\x10\x03B\a\n" +
-	"\x05limit\"9\n" +
+	"\x0f_max_view_age_s\"9\n" +
 	"\bGpuCount\x12\x19\n" +
 	"\bgpu_type\x18\x01 \x01(\tR\agpuType\x12\x12\n" +
 	"\x04gpus\x18\x02 \x01(\x03R\x04gpus\"\x84\x03\n" +
@@ -2613,74 +2434,69 @@ func file_loadline_v1_drain_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_drain_proto_rawDescData
 }
 
-var file_loadline_v1_drain_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loadline_v1_drain_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_loadline_v1_drain_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_loadline_v1_drain_proto_goTypes = []any{
-	(NodeBudget_Reason)(0),    // 0: loadline.v1.NodeBudget.Reason
-	(*PlanDrainRequest)(nil),  // 1: loadline.v1.PlanDrainRequest
-	(*DrainGroup)(nil),        // 2: loadline.v1.DrainGroup
-	(*DrainPlaceholder)(nil),  // 3: loadline.v1.DrainPlaceholder
-	(*DrainDevicePool)(nil),   // 4: loadline.v1.DrainDevicePool
-	(*DrainOptions)(nil),      // 5: loadline.v1.DrainOptions
-	(*NodeBudget)(nil),        // 6: loadline.v1.NodeBudget
-	(*GpuCount)(nil),          // 7: loadline.v1.GpuCount
-	(*DrainState)(nil),        // 8: loadline.v1.DrainState
-	(*OwnerPods)(nil),         // 9: loadline.v1.OwnerPods
-	(*DestinationHint)(nil),   // 10: loadline.v1.DestinationHint
-	(*UnneededNode)(nil),      // 11: loadline.v1.UnneededNode
-	(*DeletingNode)(nil),      // 12: loadline.v1.DeletingNode
-	(*FailedNode)(nil),        // 13: loadline.v1.FailedNode
-	(*EvictedPod)(nil),        // 14: loadline.v1.EvictedPod
-	(*DrainProgress)(nil),     // 15: loadline.v1.DrainProgress
-	(*PlanDrainResponse)(nil), // 16: loadline.v1.PlanDrainResponse
-	(*StayReason)(nil),        // 17: loadline.v1.StayReason
-	(*BudgetLeft)(nil),        // 18: loadline.v1.BudgetLeft
-	(*NodeRemoval)(nil),       // 19: loadline.v1.NodeRemoval
-	(*PodMove)(nil),           // 20: loadline.v1.PodMove
-	(*NodeKeep)(nil),          // 21: loadline.v1.NodeKeep
-	(*Changes)(nil),           // 22: loadline.v1.Changes
-	(*FitOptions)(nil),        // 23: loadline.v1.FitOptions
-	(ObjectKind)(0),           // 24: loadline.v1.ObjectKind
-	(*TimeWindows)(nil),       // 25: loadline.v1.TimeWindows
-	(*LeftOut)(nil),           // 26: loadline.v1.LeftOut
+	(*PlanDrainRequest)(nil),  // 0: loadline.v1.PlanDrainRequest
+	(*DrainGroup)(nil),        // 1: loadline.v1.DrainGroup
+	(*DrainPlaceholder)(nil),  // 2: loadline.v1.DrainPlaceholder
+	(*DrainDevicePool)(nil),   // 3: loadline.v1.DrainDevicePool
+	(*DrainOptions)(nil),      // 4: loadline.v1.DrainOptions
+	(*GpuCount)(nil),          // 5: loadline.v1.GpuCount
+	(*DrainState)(nil),        // 6: loadline.v1.DrainState
+	(*OwnerPods)(nil),         // 7: loadline.v1.OwnerPods
+	(*DestinationHint)(nil),   // 8: loadline.v1.DestinationHint
+	(*UnneededNode)(nil),      // 9: loadline.v1.UnneededNode
+	(*DeletingNode)(nil),      // 10: loadline.v1.DeletingNode
+	(*FailedNode)(nil),        // 11: loadline.v1.FailedNode
+	(*EvictedPod)(nil),        // 12: loadline.v1.EvictedPod
+	(*DrainProgress)(nil),     // 13: loadline.v1.DrainProgress
+	(*PlanDrainResponse)(nil), // 14: loadline.v1.PlanDrainResponse
+	(*StayReason)(nil),        // 15: loadline.v1.StayReason
+	(*BudgetLeft)(nil),        // 16: loadline.v1.BudgetLeft
+	(*NodeRemoval)(nil),       // 17: loadline.v1.NodeRemoval
+	(*PodMove)(nil),           // 18: loadline.v1.PodMove
+	(*NodeKeep)(nil),          // 19: loadline.v1.NodeKeep
+	(*Changes)(nil),           // 20: loadline.v1.Changes
+	(*FitOptions)(nil),        // 21: loadline.v1.FitOptions
+	(ObjectKind)(0),           // 22: loadline.v1.ObjectKind
+	(*NodeBudget)(nil),        // 23: loadline.v1.NodeBudget
+	(*LeftOut)(nil),           // 24: loadline.v1.LeftOut
 }
 var file_loadline_v1_drain_proto_depIdxs = []int32{
-	22, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
-	22, // 1: loadline.v1.PlanDrainRequest.own:type_name -> loadline.v1.Changes
-	2,  // 2: loadline.v1.PlanDrainRequest.groups:type_name -> loadline.v1.DrainGroup
-	3,  // 3: loadline.v1.PlanDrainRequest.placeholders:type_name -> loadline.v1.DrainPlaceholder
-	4,  // 4: loadline.v1.PlanDrainRequest.pools:type_name -> loadline.v1.DrainDevicePool
-	5,  // 5: loadline.v1.PlanDrainRequest.options:type_name -> loadline.v1.DrainOptions
-	23, // 6: loadline.v1.PlanDrainRequest.fit:type_name -> loadline.v1.FitOptions
-	8,  // 7: loadline.v1.PlanDrainRequest.state:type_name -> loadline.v1.DrainState
-	15, // 8: loadline.v1.PlanDrainRequest.progress:type_name -> loadline.v1.DrainProgress
-	24, // 9: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
-	7,  // 10: loadline.v1.DrainOptions.min_gpus_total:type_name -> loadline.v1.GpuCount
-	6,  // 11: loadline.v1.DrainOptions.node_budgets:type_name -> loadline.v1.NodeBudget
-	0,  // 12: loadline.v1.NodeBudget.reasons:type_name -> loadline.v1.NodeBudget.Reason
-	25, // 13: loadline.v1.NodeBudget.windows:type_name -> loadline.v1.TimeWindows
-	11, // 14: loadline.v1.DrainState.unneeded:type_name -> loadline.v1.UnneededNode
-	12, // 15: loadline.v1.DrainState.deleting:type_name -> loadline.v1.DeletingNode
-	13, // 16: loadline.v1.DrainState.failed:type_name -> loadline.v1.FailedNode
-	14, // 17: loadline.v1.DrainState.recent_evictions:type_name -> loadline.v1.EvictedPod
-	9,  // 18: loadline.v1.DrainState.pods:type_name -> loadline.v1.OwnerPods
-	24, // 19: loadline.v1.OwnerPods.kind:type_name -> loadline.v1.ObjectKind
-	10, // 20: loadline.v1.UnneededNode.hints:type_name -> loadline.v1.DestinationHint
-	10, // 21: loadline.v1.DeletingNode.hints:type_name -> loadline.v1.DestinationHint
-	14, // 22: loadline.v1.DrainProgress.evicted:type_name -> loadline.v1.EvictedPod
-	19, // 23: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
-	21, // 24: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
-	8,  // 25: loadline.v1.PlanDrainResponse.state:type_name -> loadline.v1.DrainState
-	18, // 26: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
-	26, // 27: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
-	17, // 28: loadline.v1.PlanDrainResponse.stay:type_name -> loadline.v1.StayReason
-	21, // 29: loadline.v1.StayReason.first:type_name -> loadline.v1.NodeKeep
-	20, // 30: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	20, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
+	20, // 1: loadline.v1.PlanDrainRequest.own:type_name -> loadline.v1.Changes
+	1,  // 2: loadline.v1.PlanDrainRequest.groups:type_name -> loadline.v1.DrainGroup
+	2,  // 3: loadline.v1.PlanDrainRequest.placeholders:type_name -> loadline.v1.DrainPlaceholder
+	3,  // 4: loadline.v1.PlanDrainRequest.pools:type_name -> loadline.v1.DrainDevicePool
+	4,  // 5: loadline.v1.PlanDrainRequest.options:type_name -> loadline.v1.DrainOptions
+	21, // 6: loadline.v1.PlanDrainRequest.fit:type_name -> loadline.v1.FitOptions
+	6,  // 7: loadline.v1.PlanDrainRequest.state:type_name -> loadline.v1.DrainState
+	13, // 8: loadline.v1.PlanDrainRequest.progress:type_name -> loadline.v1.DrainProgress
+	22, // 9: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
+	5,  // 10: loadline.v1.DrainOptions.min_gpus_total:type_name -> loadline.v1.GpuCount
+	23, // 11: loadline.v1.DrainOptions.node_budgets:type_name -> loadline.v1.NodeBudget
+	9,  // 12: loadline.v1.DrainState.unneeded:type_name -> loadline.v1.UnneededNode
+	10, // 13: loadline.v1.DrainState.deleting:type_name -> loadline.v1.DeletingNode
+	11, // 14: loadline.v1.DrainState.failed:type_name -> loadline.v1.FailedNode
+	12, // 15: loadline.v1.DrainState.recent_evictions:type_name -> loadline.v1.EvictedPod
+	7,  // 16: loadline.v1.DrainState.pods:type_name -> loadline.v1.OwnerPods
+	22, // 17: loadline.v1.OwnerPods.kind:type_name -> loadline.v1.ObjectKind
+	8,  // 18: loadline.v1.UnneededNode.hints:type_name -> loadline.v1.DestinationHint
+	8,  // 19: loadline.v1.DeletingNode.hints:type_name -> loadline.v1.DestinationHint
+	12, // 20: loadline.v1.DrainProgress.evicted:type_name -> loadline.v1.EvictedPod
+	17, // 21: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
+	19, // 22: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
+	6,  // 23: loadline.v1.PlanDrainResponse.state:type_name -> loadline.v1.DrainState
+	16, // 24: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
+	24, // 25: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
+	15, // 26: loadline.v1.PlanDrainResponse.stay:type_name -> loadline.v1.StayReason
+	19, // 27: loadline.v1.StayReason.first:type_name -> loadline.v1.NodeKeep
+	18, // 28: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_drain_proto_init() }
@@ -2690,32 +2506,27 @@ func file_loadline_v1_drain_proto_init() {
 	}
 	file_loadline_v1_cluster_state_proto_init()
 	file_loadline_v1_fit_proto_init()
-	file_loadline_v1_time_window_proto_init()
+	file_loadline_v1_node_budget_proto_init()
 	file_loadline_v1_drain_proto_msgTypes[0].OneofWrappers = []any{
 		(*PlanDrainRequest_Changes)(nil),
 		(*PlanDrainRequest_Own)(nil),
 	}
 	file_loadline_v1_drain_proto_msgTypes[1].OneofWrappers = []any{}
 	file_loadline_v1_drain_proto_msgTypes[4].OneofWrappers = []any{}
-	file_loadline_v1_drain_proto_msgTypes[5].OneofWrappers = []any{
-		(*NodeBudget_Nodes)(nil),
-		(*NodeBudget_Percent)(nil),
-	}
-	file_loadline_v1_drain_proto_msgTypes[7].OneofWrappers = []any{}
-	file_loadline_v1_drain_proto_msgTypes[20].OneofWrappers = []any{}
+	file_loadline_v1_drain_proto_msgTypes[6].OneofWrappers = []any{}
+	file_loadline_v1_drain_proto_msgTypes[19].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_drain_proto_rawDesc), len(file_loadline_v1_drain_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   21,
+			NumEnums:      0,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_loadline_v1_drain_proto_goTypes,
 		DependencyIndexes: file_loadline_v1_drain_proto_depIdxs,
-		EnumInfos:         file_loadline_v1_drain_proto_enumTypes,
 		MessageInfos:      file_loadline_v1_drain_proto_msgTypes,
 	}.Build()
 	File_loadline_v1_drain_proto = out.File

@@ -23,6 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Several of them.
 type TimeWindows struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most 64; none: never.

@@ -25,7 +25,8 @@ type Consolidation struct {
 
 func defaultConsolidation() Consolidation {
 	return Consolidation{LeastSaving: 0.001, LeastSavingPercent: 2, PodDisruptionCost: 0.0005, PaybackHours: 1,
-		MaxNodesPerMove: 24, LeastSpotGroups: 15, MaxNodesAtOnce: 10, MaxPodsAtOnce: 200, ReplacementRest: duration(30 * time.Minute)}
+		MaxNodesPerMove: 24, LeastSpotGroups: 15, MaxNodesAtOnce: 10, MaxPodsAtOnce: 200,
+		ReplacementRest: duration(30 * time.Minute)}
 }
 
 func (s *Consolidation) check() error {
