@@ -6,8 +6,6 @@
 namespace loadline {
 namespace {
 
-constexpr int64_t kLookAgainMs = 2'000;
-constexpr int64_t kEvictAgainMs = 10'000;
 // How long evictions that are refused are tried again, and pods that end are waited for.
 constexpr int64_t kGiveUpEvictionsMs = 120'000;
 constexpr int64_t kGiveUpPodsMs = 900'000;
@@ -112,7 +110,7 @@ void Actuation::DeleteMachine(Going* going) {
   if (++going->refused_deletions > kMostRefusedDeletions) {
     GiveBack(node);
   } else {
-    Again(going, kEvictAgainMs);
+    Again(going, world_.scenario().settings.eviction_retry_ms);
   }
 }
 
@@ -155,7 +153,8 @@ void Actuation::Step(int32_t node) {
     GiveBack(node);
     return;
   }
-  Again(going, refused ? kEvictAgainMs : kLookAgainMs);
+  const SimSettings& settings = world_.scenario().settings;
+  Again(going, refused ? settings.eviction_retry_ms : settings.poll_ms);
 }
 
 }  // namespace loadline

@@ -8,9 +8,6 @@ namespace {
 constexpr int64_t kSimMinuteMs = 60'000;
 constexpr int64_t kSimHourMs = 3'600'000;
 constexpr int64_t kSpotNoticeMs = 120'000;
-constexpr int64_t kShutdownMs = 30'000;
-// From the registration of a node to Ready.
-constexpr int64_t kBootToReadyMs = 10'000;
 // From Ready=Unknown to the deletion of the pods: tolerationSeconds of the default tolerations.
 constexpr int64_t kTolerateLostMs = 300'000;
 constexpr int64_t kSlowFactor = 10;
@@ -124,8 +121,8 @@ void Cloud::Deleted(int32_t machine) {
   --targets_[static_cast<size_t>(of.group)];
   ++version_;
   const SimFaults& faults = world_.scenario().faults;
-  const int64_t takes_ms =
-      faults_.Chance(faults.stuck_deletion) ? faults.stuck_deletion_s * 1000 : kShutdownMs;
+  const int64_t takes_ms = 1000 * (faults_.Chance(faults.stuck_deletion) ? faults.stuck_deletion_s
+                                                                         : world_.group(of.group).stop_s);
   world_.After(takes_ms, SimEventKind::kMachineGone, machine);
 }
 
@@ -136,8 +133,8 @@ void Cloud::MachineUp(int32_t machine) {
   const SimGroup& group = world_.group(of.group);
   const int64_t late_s = group.gpus > 0 ? world_.scenario().faults.late_devices_s : 0;
   const int32_t node = world_.AddNode(machine, /*devices=*/late_s == 0);
-  world_.After(kBootToReadyMs, SimEventKind::kNodeReady, node);
-  if (late_s > 0) world_.After(kBootToReadyMs + late_s * 1000, SimEventKind::kDevicesReady, node);
+  world_.After(group.ready_s * 1000, SimEventKind::kNodeReady, node);
+  if (late_s > 0) world_.After((group.ready_s + late_s) * 1000, SimEventKind::kDevicesReady, node);
   if (group.spot && world_.scenario().faults.spot_interruption > 0) {
     world_.After(kSimHourMs, SimEventKind::kSpotHour, machine);
   }
@@ -216,7 +213,7 @@ void Cloud::NodeFlaps(int32_t node) {
 void Cloud::NodeReturns(int32_t machine) {
   if (world_.machine(machine).state != SimMachine::State::kRunning) return;
   const int32_t node = world_.AddNode(machine, /*devices=*/true);
-  world_.After(kBootToReadyMs, SimEventKind::kNodeReady, node);
+  world_.After(world_.group(world_.machine(machine).group).ready_s * 1000, SimEventKind::kNodeReady, node);
 }
 
 void Cloud::MachineFails(int32_t machine) {

@@ -58,7 +58,9 @@ absl::Status CheckSimGroup(const std::string& of, const SimGroup& group) {
                            {"pods", group.pods, 1, 10'000},
                            {"gpus", group.gpus, 0, 1'000},
                            {"startSeconds.min", group.start_s_min, 1, kSecondsOfDay},
-                           {"startSeconds.max", group.start_s_max, group.start_s_min, kSecondsOfDay}});
+                           {"startSeconds.max", group.start_s_max, group.start_s_min, kSecondsOfDay},
+                           {"readySeconds", group.ready_s, 0, 3600},
+                           {"stopSeconds", group.stop_s, 0, 3600}});
       !status.ok()) {
     return status;
   }
@@ -167,6 +169,8 @@ absl::Status CheckSettings(const SimSettings& settings) {
                       {"delayAfterAddSeconds", settings.after_add_s, 0, kSecondsOfDay},
                       {"delayAfterDeleteSeconds", settings.after_delete_s, 0, kSecondsOfDay},
                       {"delayAfterFailureSeconds", settings.after_failure_s, 0, kSecondsOfDay},
+                      {"evictionRetryMilliseconds", settings.eviction_retry_ms, 100, 3'600'000},
+                      {"pollMilliseconds", settings.poll_ms, 100, 3'600'000},
                       {"slackPercent", settings.slack_percent, 0, 1'000},
                       {"batchMaxMilliseconds", settings.batch_max_ms, 0, 3'600'000},
                       {"batchIdleMilliseconds", settings.batch_idle_ms, 0, settings.batch_max_ms}});

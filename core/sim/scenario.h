@@ -37,6 +37,9 @@ struct SimGroup {
   // From the order of a machine to its node, drawn evenly.
   int64_t start_s_min = 60;
   int64_t start_s_max = 90;
+  // From its node to a node that is ready, and from a deletion that the cloud has taken to its end.
+  int64_t ready_s = 10;
+  int64_t stop_s = 30;
   // The cloud may take its machines back.
   bool spot = false;
   // Only pods that name the group go there.
@@ -123,6 +126,9 @@ struct SimSettings {
   int64_t after_add_s = 600;
   int64_t after_delete_s = 0;
   int64_t after_failure_s = 180;
+  // Until an eviction that was refused is tried again, and until it is seen whether pods have ended.
+  int64_t eviction_retry_ms = 10'000;
+  int64_t poll_ms = 5'000;
   // Growth waits for further pods, see GrowthBatch.
   int64_t batch_idle_ms = 1'000;
   int64_t batch_max_ms = 10'000;

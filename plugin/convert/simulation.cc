@@ -34,6 +34,8 @@ SimGroup DecodeSimGroup(const v1::SimulatedGroup& message) {
   group.pods = OrDefault(message.pods(), group.pods);
   group.gpus = message.gpus();
   group.usd_per_hour = message.usd_per_hour();
+  if (message.has_ready_seconds()) group.ready_s = message.ready_seconds();
+  if (message.has_stop_seconds()) group.stop_s = message.stop_seconds();
   if (message.has_start_seconds()) {
     ReadRange(message.start_seconds(), &group.start_s_min, &group.start_s_max);
   }
@@ -117,6 +119,9 @@ SimSettings DecodeSimSettings(const v1::SimulatedSettings& message) {
       OrDefault(message.max_scale_down_parallelism(), settings.max_scale_down_parallelism);
   settings.max_drain_parallelism = OrDefault(message.max_drain_parallelism(), settings.max_drain_parallelism);
   settings.node_budget = message.node_budget();
+  if (message.has_eviction_retry_milliseconds())
+    settings.eviction_retry_ms = message.eviction_retry_milliseconds();
+  if (message.has_poll_milliseconds()) settings.poll_ms = message.poll_milliseconds();
   settings.scale_down = !message.no_scale_down();
   settings.max_node_provision_s =
       OrDefault(message.max_node_provision_seconds(), settings.max_node_provision_s);

@@ -29,7 +29,8 @@ class Question {
     candidates_.push_back(candidate);
   }
 
-  void Ask(const DeletionsUnderWay& under_way, DeletionOptions options, const ClusterMinimum& minimum = {}) {
+  void Ask(const DeletionsUnderWay& under_way, const DeletionOptions& options,
+           const ClusterMinimum& minimum = {}) {
     SizeLimits limits(groups_, minimum);
     for (const Node& node : nodes_) limits.AddNode(node.group, node.size, node.being_deleted);
     NodeAllowance allowance({}, groups_, {}, kRowNow);

@@ -319,7 +319,11 @@ type SimulatedGroup struct {
 	// The cloud may take its machines back.
 	Spot bool `protobuf:"varint,11,opt,name=spot,proto3" json:"spot,omitempty"`
 	// Only pods that name the group go there.
-	Tainted       bool `protobuf:"varint,12,opt,name=tainted,proto3" json:"tainted,omitempty"`
+	Tainted bool `protobuf:"varint,12,opt,name=tainted,proto3" json:"tainted,omitempty"`
+	// From its node to a node that is ready [10], and from a deletion that the cloud has taken to its end, until
+	// when it costs [30].
+	ReadySeconds  *int64 `protobuf:"varint,13,opt,name=ready_seconds,json=readySeconds,proto3,oneof" json:"ready_seconds,omitempty"`
+	StopSeconds   *int64 `protobuf:"varint,14,opt,name=stop_seconds,json=stopSeconds,proto3,oneof" json:"stop_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -436,6 +440,20 @@ func (x *SimulatedGroup) GetTainted() bool {
 		return x.Tainted
 	}
 	return false
+}
+
+func (x *SimulatedGroup) GetReadySeconds() int64 {
+	if x != nil && x.ReadySeconds != nil {
+		return *x.ReadySeconds
+	}
+	return 0
+}
+
+func (x *SimulatedGroup) GetStopSeconds() int64 {
+	if x != nil && x.StopSeconds != nil {
+		return *x.StopSeconds
+	}
+	return 0
 }
 
 // A time that is drawn evenly between both.
@@ -908,9 +926,13 @@ type SimulatedSettings struct {
 	// With `replace`: which moves are wanted, as of a cluster that is not simulated.
 	Consolidation *ConsolidationPolicy `protobuf:"bytes,17,opt,name=consolidation,proto3" json:"consolidation,omitempty"`
 	// Nodes of each group that go at once; 0: any number.
-	NodeBudget    int64 `protobuf:"varint,18,opt,name=node_budget,json=nodeBudget,proto3" json:"node_budget,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	NodeBudget int64 `protobuf:"varint,18,opt,name=node_budget,json=nodeBudget,proto3" json:"node_budget,omitempty"`
+	// Until an eviction that was refused is tried again [10000], and until it is seen whether pods have ended
+	// [5000].
+	EvictionRetryMilliseconds *int64 `protobuf:"varint,19,opt,name=eviction_retry_milliseconds,json=evictionRetryMilliseconds,proto3,oneof" json:"eviction_retry_milliseconds,omitempty"`
+	PollMilliseconds          *int64 `protobuf:"varint,20,opt,name=poll_milliseconds,json=pollMilliseconds,proto3,oneof" json:"poll_milliseconds,omitempty"`
+	unknownFields             protoimpl.UnknownFields
+	sizeCache                 protoimpl.SizeCache
 }
 
 func (x *SimulatedSettings) Reset() {
@@ -1065,6 +1087,20 @@ func (x *SimulatedSettings) GetConsolidation() *ConsolidationPolicy {
 func (x *SimulatedSettings) GetNodeBudget() int64 {
 	if x != nil {
 		return x.NodeBudget
+	}
+	return 0
+}
+
+func (x *SimulatedSettings) GetEvictionRetryMilliseconds() int64 {
+	if x != nil && x.EvictionRetryMilliseconds != nil {
+		return *x.EvictionRetryMilliseconds
+	}
+	return 0
+}
+
+func (x *SimulatedSettings) GetPollMilliseconds() int64 {
+	if x != nil && x.PollMilliseconds != nil {
+		return *x.PollMilliseconds
 	}
 	return 0
 }
@@ -1986,7 +2022,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\bsettings\x18\x03 \x01(\v2\x1e.loadline.v1.SimulatedSettingsR\bsettings\x124\n" +
 	"\x06faults\x18\x04 \x01(\v2\x1c.loadline.v1.SimulatedFaultsR\x06faults\x12*\n" +
 	"\x11load_step_seconds\x18\x05 \x01(\x03R\x0floadStepSeconds\x12)\n" +
-	"\x10duration_seconds\x18\x06 \x01(\x03R\x0fdurationSeconds\"\xd2\x02\n" +
+	"\x10duration_seconds\x18\x06 \x01(\x03R\x0fdurationSeconds\"\xc7\x03\n" +
 	"\x0eSimulatedGroup\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03min\x18\x02 \x01(\x03R\x03min\x12\x10\n" +
@@ -2002,7 +2038,11 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\rstart_seconds\x18\n" +
 	" \x01(\v2\x19.loadline.v1.SecondsRangeR\fstartSeconds\x12\x12\n" +
 	"\x04spot\x18\v \x01(\bR\x04spot\x12\x18\n" +
-	"\atainted\x18\f \x01(\bR\atainted\"2\n" +
+	"\atainted\x18\f \x01(\bR\atainted\x12(\n" +
+	"\rready_seconds\x18\r \x01(\x03H\x00R\freadySeconds\x88\x01\x01\x12&\n" +
+	"\fstop_seconds\x18\x0e \x01(\x03H\x01R\vstopSeconds\x88\x01\x01B\x10\n" +
+	"\x0e_ready_secondsB\x0f\n" +
+	"\r_stop_seconds\"2\n" +
 	"\fSecondsRange\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\x03R\x03min\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x03R\x03max\"\x8c\t\n" +
@@ -2058,8 +2098,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x10SimulatedArrival\x12\x1d\n" +
 	"\n" +
 	"at_seconds\x18\x01 \x01(\x03R\tatSeconds\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05count\"\x84\n" +
-	"\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"\xb1\v\n" +
 	"\x11SimulatedSettings\x12:\n" +
 	"\x05score\x18\x01 \x01(\x0e2$.loadline.v1.SimulatedSettings.ScoreR\x05score\x12!\n" +
 	"\fscan_seconds\x18\x02 \x01(\x03R\vscanSeconds\x128\n" +
@@ -2080,7 +2119,10 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\areplace\x18\x10 \x01(\bR\areplace\x12F\n" +
 	"\rconsolidation\x18\x11 \x01(\v2 .loadline.v1.ConsolidationPolicyR\rconsolidation\x12\x1f\n" +
 	"\vnode_budget\x18\x12 \x01(\x03R\n" +
-	"nodeBudget\"X\n" +
+	"nodeBudget\x12C\n" +
+	"\x1beviction_retry_milliseconds\x18\x13 \x01(\x03H\tR\x19evictionRetryMilliseconds\x88\x01\x01\x120\n" +
+	"\x11poll_milliseconds\x18\x14 \x01(\x03H\n" +
+	"R\x10pollMilliseconds\x88\x01\x01\"X\n" +
 	"\x05Score\x12\x15\n" +
 	"\x11SCORE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fLEAST_ALLOCATED\x10\x01\x12\x12\n" +
@@ -2094,7 +2136,9 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x1c_delay_after_failure_secondsB\x1a\n" +
 	"\x18_batch_idle_millisecondsB\x19\n" +
 	"\x17_batch_max_millisecondsB\x10\n" +
-	"\x0e_slack_percent\"\xe9\n" +
+	"\x0e_slack_percentB\x1e\n" +
+	"\x1c_eviction_retry_millisecondsB\x14\n" +
+	"\x12_poll_milliseconds\"\xe9\n" +
 	"\n" +
 	"\x0fSimulatedFaults\x12;\n" +
 	"\x1awatch_lag_milliseconds_min\x18\x01 \x01(\x03R\x17watchLagMillisecondsMin\x12;\n" +
@@ -2264,6 +2308,7 @@ func file_loadline_v1_simulation_proto_init() {
 		return
 	}
 	file_loadline_v1_consolidation_policy_proto_init()
+	file_loadline_v1_simulation_proto_msgTypes[2].OneofWrappers = []any{}
 	file_loadline_v1_simulation_proto_msgTypes[4].OneofWrappers = []any{}
 	file_loadline_v1_simulation_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}

@@ -47,6 +47,7 @@ func LoadlineWith(name string, s Settings) *Contestant {
 		fmt.Sprintf("--scale-down-utilization-threshold=%v", s.Threshold))
 	ten := int64(10)
 	c.Simulated = &loadlinev1.SimulatedSettings{ScanSeconds: 1, UtilizationThreshold: &s.Threshold,
+		EvictionRetryMilliseconds: new(int64(1000)), PollMilliseconds: new(int64(500)),
 		UnneededSeconds: &ten, DelayAfterAddSeconds: &ten, SlackPercent: &s.SlackPercent, Replace: s.Replace,
 		Consolidation: &loadlinev1.ConsolidationPolicy{RestSeconds: new(int32(30))}}
 	return c

@@ -26,12 +26,13 @@ var ErrNotSimulated = errors.New("the simulator knows no pods that keep away fro
 func (s *Scenario) SimulatedScenario(settings *loadlinev1.SimulatedSettings) (*loadlinev1.Scenario, error) {
 	out := &loadlinev1.Scenario{Settings: settings, LoadStepSeconds: seconds(loadStep),
 		DurationSeconds: seconds(s.Duration)}
+	// A node is ready when it comes, and gone when it goes.
 	start := &loadlinev1.SecondsRange{Min: seconds(s.NodeStart), Max: seconds(s.NodeStart)}
 	for i := range s.Types {
 		t := &s.Types[i]
 		out.Groups = append(out.Groups, &loadlinev1.SimulatedGroup{Name: t.Group(), Max: mostNodes,
 			MilliCpu: t.MilliCPU, MemoryMib: t.MemoryMiB, Pods: t.Pods, Gpus: t.GPUs, UsdPerHour: t.USDPerHour,
-			Spot: t.Spot, StartSeconds: start})
+			Spot: t.Spot, StartSeconds: start, ReadySeconds: new(int64), StopSeconds: new(int64)})
 	}
 	for i := range s.Services {
 		w := s.simulatedService(&s.Services[i])
