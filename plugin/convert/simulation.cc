@@ -8,6 +8,7 @@
 #include "plugin/convert/consolidate.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/replacement.h"
+#include "plugin/convert/text.h"
 
 namespace loadline {
 namespace {

@@ -320,8 +320,8 @@ type SimulatedGroup struct {
 	Spot bool `protobuf:"varint,11,opt,name=spot,proto3" json:"spot,omitempty"`
 	// Only pods that name the group go there.
 	Tainted bool `protobuf:"varint,12,opt,name=tainted,proto3" json:"tainted,omitempty"`
-	// From its node to a node that is ready [10], and from a deletion that the cloud has taken to its end, until
-	// when it costs [30].
+	// From its node to a node that is ready [10], and from a deletion that the cloud has taken to its end,
+	// until when it costs [30].
 	ReadySeconds  *int64 `protobuf:"varint,13,opt,name=ready_seconds,json=readySeconds,proto3,oneof" json:"ready_seconds,omitempty"`
 	StopSeconds   *int64 `protobuf:"varint,14,opt,name=stop_seconds,json=stopSeconds,proto3,oneof" json:"stop_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
