@@ -47,6 +47,7 @@ int32_t GroupOf(const DrainCall& call, Slot slot) {
 NodeAllowance AllowanceBeside(const DrainCall& call, const DrainState& state,
                               const absl::flat_hash_set<Slot>& replaced) {
   std::vector<int64_t> nodes(call.problem().groups.size(), 0);
+  if (call.options().deletion.budgets.empty()) return NodeAllowance({}, call.problem().groups, nodes, 0);
   for (const Slot slot : call.nodes()) {
     const int32_t group = GroupOf(call, slot);
     if (group >= 0) ++nodes[static_cast<size_t>(group)];

@@ -15,9 +15,9 @@ import (
 	"loadline.dev/test/e2e/simcloud"
 )
 
-// A dear node whose utilization keeps it from going is replaced by two cheap ones, which come first; the pods move within
-// their budget. A leader that is killed while the new nodes are on their way is followed by one that goes on: nothing is
-// bought twice. Metrics, status and events tell of it, and then nothing happens any more.
+// A dear node whose utilization keeps it from going is replaced by two cheap ones, which come first; the pods move
+// within their budget. A leader that is killed while the new nodes are on their way is followed by one that goes on:
+// nothing is bought twice. Metrics, status and events tell of it, and then nothing happens any more.
 func TestAutoscalerReplacesNodes(t *testing.T) {
 	t.Parallel()
 	groups := []simcloud.Group{pool("dear", 0, 2, 8, 100), pool("cheap", 0, 8, 4, 1)}

@@ -30,7 +30,7 @@ type NodeBudget struct {
 // parseNodeBudget reads "10% of=spot for=replaced in=0 9 * * 1-5 8h Europe/Berlin": a number of nodes or a percentage,
 // and what it holds for; of= and for= may be there more than once, and in= takes what follows.
 func parseNodeBudget(text string) (b NodeBudget, err error) {
-	rest, window, hasWindow := strings.Cut(text, "in=")
+	rest, window, hasWindow := strings.Cut(text, " in=")
 	if hasWindow {
 		parsed, err := parseWindow(window)
 		if err != nil {

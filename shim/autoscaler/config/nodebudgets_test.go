@@ -8,7 +8,7 @@ import (
 )
 
 func TestNodeBudgets(t *testing.T) {
-	s := ScaleDown{NodeBudgets: []string{"10%", "2 of=spot of=web for=empty for=replaced",
+	s := ScaleDown{NodeBudgets: []string{"10%", "2 of=spot of=main=web for=empty for=replaced",
 		"0 for=underutilized in=0 9 * * 1-5 8h Europe/Berlin"}}
 	budgets, err := s.Budgets()
 	if err != nil || len(budgets) != 3 {
@@ -17,7 +17,7 @@ func TestNodeBudgets(t *testing.T) {
 	if b := budgets[0]; b.Nodes != 10 || !b.Percent || b.Groups != nil || b.Reasons != nil || b.Window != nil {
 		t.Errorf("%+v", b)
 	}
-	if b := budgets[1]; b.Nodes != 2 || b.Percent || !slices.Equal(b.Groups, []string{"spot", "web"}) ||
+	if b := budgets[1]; b.Nodes != 2 || b.Percent || !slices.Equal(b.Groups, []string{"spot", "main=web"}) ||
 		!slices.Equal(b.Reasons, []string{Empty, Replaced}) {
 		t.Errorf("%+v", b)
 	}

@@ -28,30 +28,32 @@ func Meant(given int32, client discovery.ServerVersionInterface) int32 {
 	return minorOf(info.GitVersion)
 }
 
-// askAgain is how long an API server that did not answer is left alone.
-const askAgain = time.Second
+// askAgain is how long an API server that did not answer is left alone, askFor how long it is asked in all: the release
+// matters to pods that are being resized only, and must not keep a program from its work.
+const (
+	askAgain = time.Second
+	askFor   = time.Minute
+)
 
-// Await is Meant for a program that goes on: an API server that does not answer is asked again until it does, or the
-// context ends. One that answers without a minor, or refuses to, leaves it at 0, which is logged.
+// Await is Meant for a program that goes on: an API server that does not answer is asked again, for up to a minute and
+// until the context ends. One that does not tell a minor, or refuses to, leaves it at 0, which is logged.
 func Await(ctx context.Context, given int32, client discovery.ServerVersionInterface) int32 {
-	minor := given
+	if given != 0 {
+		return given
+	}
+	var minor int32
 	ask := func(context.Context) (bool, error) {
 		info, err := client.ServerVersion()
-		switch {
-		case err == nil:
+		if err == nil {
 			minor = minorOf(info.GitVersion)
-		case !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err):
-			klog.ErrorS(err, "The API server does not tell its version; it is asked again", "after", askAgain)
-			return false, nil
+			return true, nil
 		}
-		if minor == 0 {
-			klog.InfoS("The release of the API server is not known: pods that are being resized count as in 1.36",
-				"err", err, "version", info)
-		}
-		return true, nil
+		klog.ErrorS(err, "The API server does not tell its version")
+		return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err), nil
 	}
-	if given == 0 {
-		_ = wait.PollUntilContextCancel(ctx, askAgain, true, ask) // ends with the context, which the caller looks at
+	_ = wait.PollUntilContextTimeout(ctx, askAgain, askFor, true, ask) // the minor says what came of it
+	if minor == 0 && ctx.Err() == nil {
+		klog.InfoS("The release of the API server is not known: pods that are being resized count as in 1.36")
 	}
 	return minor
 }

@@ -3,8 +3,10 @@ package kuberelease
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,6 +63,11 @@ func TestAwaitAsksUntilTheServerAnswers(t *testing.T) {
 		refuses := &lateServer{errs: []error{apierrors.NewForbidden(schema.GroupResource{}, "version", nil)}}
 		if got := Await(t.Context(), 0, refuses); got != 0 || refuses.asked != 1 {
 			t.Errorf("refused: got minor %d after %d questions, want 0 after 1", got, refuses.asked)
+		}
+		began := time.Now()
+		gone := &lateServer{errs: slices.Repeat([]error{down}, 1000)}
+		if got := Await(t.Context(), 0, gone); got != 0 || time.Since(began) > 2*time.Minute { // clock: of synctest
+			t.Errorf("never an answer: got minor %d after %v, want 0 after a minute", got, time.Since(began))
 		}
 		given := &lateServer{errs: []error{down}}
 		if got := Await(t.Context(), 36, given); got != 36 || given.asked != 0 {
