@@ -6,80 +6,14 @@
 #include <numeric>
 #include <utility>
 
-#include "core/base/fingerprint.h"
+#include "core/base/shuffle.h"
 #include "core/cluster/snapshot.h"
+#include "core/fit/shares_left.h"
 
 namespace loadline {
 namespace {
 
 constexpr int64_t kNodesPerUnit = 64;  // of work: a share is compared in some nanoseconds
-
-// What is left of CPU and memory on each node, side by side, so that shares of many are computed at once.
-class SharesLeft {
- public:
-  // Nodes that take no pods, or leave, are not among them.
-  SharesLeft(const Snapshot& snapshot, const std::vector<bool>& leaves) {
-    for (int32_t i = 0; i < snapshot.node_end(); ++i) {
-      const NodeIndex node{i};
-      if (!snapshot.Placeable(node) || (IndexOf(node) < leaves.size() && leaves[IndexOf(node)])) continue;
-      Add(node, snapshot.amount(node, kCpu), snapshot.amount(node, kMemory));
-    }
-  }
-
-  // The first of those that a pod leaves most of, if it fits there; nullopt: it fits nowhere.
-  std::optional<NodeIndex> Take(const PodShape& shape, PodFit* fit) {
-    const double cpu = static_cast<double>(shape.requests.Get(kCpu));
-    const double memory = static_cast<double>(shape.requests.Get(kMemory));
-    Block* best = nullptr;
-    size_t best_at = 0;
-    double best_left = -1;
-    double left[kWidth];
-    for (Block& block : blocks_) {
-      for (size_t i = 0; i < kWidth; ++i) left[i] = block.Left(i, cpu, memory);
-      for (size_t i = 0; i < block.nodes.size(); ++i) {
-        // A share costs less than the filters, which are asked of nodes only that would be the best so far.
-        if (left[i] <= best_left || !fit->Fits(block.nodes[i])) continue;
-        best = &block;
-        best_at = i;
-        best_left = left[i];
-      }
-    }
-    if (best == nullptr) return std::nullopt;
-    best->cpu[best_at] -= cpu;
-    best->memory[best_at] -= memory;
-    return best->nodes[best_at];
-  }
-
- private:
-  static constexpr size_t kWidth = 64;
-
-  struct Block {
-    double cpu[kWidth] = {}, memory[kWidth] = {};          // free
-    double per_cpu[kWidth] = {}, per_memory[kWidth] = {};  // 1 / allocatable; 0: nothing is
-    std::vector<NodeIndex> nodes;
-    double Left(size_t i, double of_cpu, double of_memory) const {
-      return std::max(cpu[i] - of_cpu, 0.0) * per_cpu[i] +
-             std::max(memory[i] - of_memory, 0.0) * per_memory[i];
-    }
-  };
-
-  static double Per(const NodeAmount& amount) {
-    return amount.allocatable > 0 ? 1 / static_cast<double>(amount.allocatable) : 0;
-  }
-
-  void Add(NodeIndex node, const NodeAmount& cpu, const NodeAmount& memory) {
-    if (blocks_.empty() || blocks_.back().nodes.size() == kWidth) blocks_.emplace_back();
-    Block& block = blocks_.back();
-    const size_t i = block.nodes.size();
-    block.nodes.push_back(node);
-    block.cpu[i] = static_cast<double>(cpu.free);
-    block.memory[i] = static_cast<double>(memory.free);
-    block.per_cpu[i] = Per(cpu);
-    block.per_memory[i] = Per(memory);
-  }
-
-  std::vector<Block> blocks_;
-};
 
 // The orders in which the pods of a move may come back, as positions: reversed, largest and smallest first,
 // shuffled pod by pod and kind by kind (controllers bring back pods of a kind together), and as they are
@@ -105,7 +39,7 @@ class ReturnOrders {
     if (number == 1) return largest_;
     if (number == 2) return {numbered_.rbegin(), numbered_.rend()};
     std::vector<size_t> order = numbered_;
-    Shuffle(&order);
+    shuffler_.Shuffle(&order);
     if (number % 2 == 0) {
       std::map<int32_t, size_t> rank;
       for (const size_t i : order) rank.try_emplace(kinds_[i], rank.size());
@@ -118,18 +52,10 @@ class ReturnOrders {
  private:
   static constexpr int64_t kOrdersTimesNodesSquared = 20'000, kFewestOrders = 4, kMostOrders = 32;
 
-  void Shuffle(std::vector<size_t>* order) {
-    for (size_t i = order->size(); i > 1; --i) {
-      FingerprintBuilder chance;
-      chance.Add(++drawn_);
-      std::swap((*order)[i - 1], (*order)[chance.Finish() % i]);
-    }
-  }
-
   std::vector<size_t> numbered_, largest_;
   std::vector<int32_t> kinds_;  // by position
   int64_t count_ = 0;
-  int64_t drawn_ = 0;  // numbers of chance, always the same
+  Shuffler shuffler_;
 };
 
 bool PlaceInOrder(Board* board, std::span<const int32_t> movers, std::vector<size_t> waiting,

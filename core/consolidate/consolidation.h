@@ -91,7 +91,7 @@ struct ConsolidationOptions {
   // `payback_hours` what it costs to disturb its pods.
   double least_saving_usd_per_hour = 0.001;
   double least_saving_percent = 2;
-  double payback_hours = 1;
+  double payback_hours = 1.5;
   // For so many hours old and new nodes are both paid for while a move is made, >= 0; see MoveTerms.
   double surge_hours = 0;
   // Nodes that go by one move at most; of these that go at once, and pods that are disturbed at once. >= 1.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,6 +40,8 @@ struct DeletionCandidate {
   bool empty = false;
   // It is replaced by others.
   bool replaced = false;
+  // From when on its price pays for disturbing its pods; nullopt: never.
+  std::optional<int64_t> pays_from_s = 0;
   // Pods are to run to completion there first.
   bool on_completion = false;
   // Its budgets do not allow all of its pods at once.
@@ -85,6 +88,7 @@ struct Deletions {
 
 // Decides, one after the other:
 //   * NotUnneededLongEnough, NotUnreadyLongEnough   see timers.h
+//   * NotWorthDisturbing                            see disturbance.h
 //   * BlockedByOnCompletionPod                      it keeps no other node from going
 //   * NodeGroupMinSizeReached, MinimalResourceLimitExceeded  by `limits`, from which those that pass are
 //   taken;

@@ -17,6 +17,7 @@
 #include "core/cluster/cluster_state.h"
 #include "core/drain/deletion.h"
 #include "core/drain/disruption_budgets.h"
+#include "core/drain/disturbance.h"
 #include "core/drain/drain_group.h"
 #include "core/drain/drain_state.h"
 #include "core/drain/eligibility.h"
@@ -85,6 +86,8 @@ struct DrainProblem {
   std::vector<PodsOnTheWay> on_the_way;
   // Nodes that pods are nominated to, and that do not start to go therefore: their timers go on.
   std::vector<Slot> nominated;
+  // What it costs to disturb pods has to be saved, by groups whose price is known; nullopt: it may cost anything.
+  std::optional<DisturbanceTerms> disturbance;
   // Nodes that are replaced now, in the order in which they are tried, and those that take their pods: these
   // are no candidates. No node is both.
   std::vector<ReplacedNode> replaced;

@@ -44,6 +44,7 @@ enum class NodeReason {
   kDoNotDisrupt,
   kHoldsRoomForNominatedPods,
   kPartOfReplacement,
+  kNotWorthDisturbing,
 };
 
 // What holds for a reason on every node.

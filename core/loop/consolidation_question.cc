@@ -13,7 +13,7 @@ namespace {
 
 class QuestionMaker {
  public:
-  QuestionMaker(const DrainProblem& drain, const DrainOptions& options, const ConsolidationPrices& prices)
+  QuestionMaker(const DrainProblem& drain, const DrainOptions& options, const DisturbancePrices& prices)
       : drain_(drain),
         state_(*drain.cluster),
         eligibility_(options.eligibility),
@@ -112,18 +112,9 @@ class QuestionMaker {
       LeavingPod& pod = node->pods.emplace_back();
       pod.position = static_cast<int32_t>(position);
       pod.budget = use.takes ? use.budget : -1;
-      pod.usd = PriceOf(TraitsOf(shape));
+      pod.usd = PriceOf(prices_, TraitsOf(shape));
     }
     return true;
-  }
-
-  double PriceOf(const PodTraits& traits) const {
-    if (traits.placeholder) return 0;
-    double usd = prices_.usd_per_pod;
-    for (const DisturbancePrice& price : prices_.by_priority) {
-      if (traits.priority >= price.from_priority) usd = price.usd;
-    }
-    return usd;
   }
 
   // All that are kept, those on nodes that stay as well: their room is taken.
@@ -143,7 +134,7 @@ class QuestionMaker {
   const DrainProblem& drain_;
   const ClusterState& state_;
   EligibilityOptions eligibility_;
-  const ConsolidationPrices& prices_;
+  const DisturbancePrices& prices_;
   std::vector<DrainGroup> groups_;
   DisruptionBudgets budgets_;
   PodJudge judge_;
@@ -156,7 +147,7 @@ class QuestionMaker {
 
 ConsolidationQuestion PrepareConsolidation(const DrainProblem& drain, const DrainOptions& options,
                                            const std::vector<LoopGroup>& groups,
-                                           const ConsolidationPrices& prices) {
+                                           const DisturbancePrices& prices) {
   return QuestionMaker(drain, options, prices).Make(groups);
 }
 

@@ -33,7 +33,7 @@ struct ConsolidationQuestion {
 // ones, with what a new node is and costs; one that is blocked gets none. Cost: O(nodes + pods).
 ConsolidationQuestion PrepareConsolidation(const DrainProblem& drain, const DrainOptions& options,
                                            const std::vector<LoopGroup>& groups,
-                                           const ConsolidationPrices& prices);
+                                           const DisturbancePrices& prices);
 
 // For moves that are carried out: load that has come lately is expected to go soon. See
 // ConsolidationNode::age_hours. Cost: O(nodes).

@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_LOOP_LOOP_GROWTH_H_
 #define LOADLINE_CORE_LOOP_LOOP_GROWTH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -30,7 +31,11 @@ LoopGrowth& GrowthOf(int32_t group, LoopPlan* plan);
 // not permit that beside the others, the plan is made again without such groups; where the groups together
 // would exceed LoopPlan::room, it is made again within what each may have of it.
 //
-// The snapshot is as before when the call returns. Cost: that of PlanScaleUp().
+// Several ways compete (growth_attempt.h): nodes on their way are also packed anew with the pods that were
+// planned for them, where that costs less; and where a scheduler would leave more than a few pods over, new
+// nodes are planned with some room left free, as little as suffices.
+//
+// The snapshot is as before when the call returns. Cost: that of PlanScaleUp(), up to eight times.
 struct GroupRooms {
   // A node of each group that runs nothing but its DaemonSet pods; by position of the group.
   std::vector<EmptyNode> empty;
@@ -44,6 +49,20 @@ struct GroupRooms {
 };
 GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> counts, Snapshot* snapshot,
                        WorkBudget* budget, LoopPlan* plan);
+
+// Moves into a plan what GrowForPods() has filled in of another one.
+void TakeGrowth(LoopPlan&& from, LoopPlan* plan);
+
+// Pods for which the plan of growth has no place.
+int64_t CountUnplaced(const LoopPlan& plan);
+
+// Whether the group may grow for pods, whatever its size.
+bool MayGrow(const LoopProblem& problem, size_t group);
+
+// Nodes that the group may have beyond those that it has, those that are on their way, and what the plan
+// adds.
+int64_t RoomOfGroup(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
+                    size_t group);
 
 // What is left of what all groups may grow by together, as PlanOptions::max_new_nodes has it.
 NodeLimit NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan);

@@ -71,10 +71,15 @@ std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem,
   for (size_t group = 0; group < problem.groups.size(); ++group) {
     DrainGroup& entry = drain->groups.emplace_back(problem.groups[group].drain);
     entry.upcoming = counts[group].upcoming;
+    if (!entry.node_price.has_value()) entry.node_price = problem.groups[group].usd_per_hour;
     if (entry.sized) entry.unneeded_time_s = entry.unready_time_s = 0;  // its nodes have waited tainted
   }
   drain->chosen = ChosenBySize(problem, plan);
   drain->nominated = plan.held_nodes;
+  const LoopReplacement& replacement = problem.replacement;
+  if (problem.decisions.replace && replacement.options.mode != ConsolidationMode::kOff) {
+    drain->disturbance = {replacement.prices, replacement.options.payback_hours, kPaysWithinAge};
+  }
   for (const ExpectedPlace& place : plan.expected) {
     if (place.group < 0) continue;
     drain->on_the_way.push_back({plan.waiting[static_cast<size_t>(place.pods)].pod, place.count});

@@ -10,26 +10,15 @@
 #include "absl/container/btree_map.h"
 #include "core/base/time_window.h"
 #include "core/consolidate/consolidation.h"
+#include "core/drain/disturbance.h"
 #include "core/loop/loop_memory.h"
 
 namespace loadline {
 
-// What disturbing a pod costs once, US dollars, of pods with a priority from here on: finite, >= 0.
-struct DisturbancePrice {
-  int32_t from_priority = 0;
-  double usd = 0;
-};
-
-struct ConsolidationPrices {
-  double usd_per_pod = 0.0005;
-  // By priority, ascending: the last one that holds takes the place of `usd_per_pod`.
-  std::vector<DisturbancePrice> by_priority;
-};
-
 struct ReplacementPolicy {
   // `max_nodes_at_once` and `max_pods_at_once` hold for all moves that are carried out.
   ConsolidationOptions options;
-  ConsolidationPrices prices;
+  DisturbancePrices prices;
   // Moves begin only then. Those that have begun go on.
   TimeWindows windows;
   // New nodes that are not ready after so long do not come, and a drain that takes longer has failed.

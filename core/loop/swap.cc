@@ -144,12 +144,7 @@ void SwapForLess(const LoopProblem& problem, const std::vector<GroupCounts>& cou
   if (!any || anew.plan.scale_up.cut_short) return;
   Attempt attempt = swap.PlanWithout(given_up);
   if (!swap.IsBetter(given_up, attempt)) return;
-  plan->expected = std::move(attempt.plan.expected);
-  plan->scale_up = std::move(attempt.plan.scale_up);
-  plan->grown = std::move(attempt.plan.grown);
-  plan->growth = std::move(attempt.plan.growth);
-  plan->held_nodes = std::move(attempt.plan.held_nodes);
-  plan->next_held_nodes = std::move(attempt.plan.next_held_nodes);
+  TakeGrowth(std::move(attempt.plan), plan);
   for (size_t group = 0; group < given_up.size(); ++group) {
     if (given_up[group] > 0) plan->take_back.push_back({static_cast<int32_t>(group), given_up[group]});
   }

@@ -24,7 +24,6 @@ LoopGroup GroupOf(const SimGroup& group, NodeShape node) {
   LoopGroup of;
   of.drain.name = group.name;
   of.drain.min_nodes = group.min_nodes;
-  of.drain.node_price = group.usd_per_hour;
   of.max_nodes = group.max_nodes;
   of.node = std::move(node);
   of.usd_per_hour = group.usd_per_hour;

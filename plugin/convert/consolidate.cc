@@ -23,7 +23,7 @@ constexpr int kMostNamespaces = 10'000;
 constexpr size_t kMoveBytes = size_t{2} << 20;
 constexpr size_t kKeepBytes = size_t{1} << 20;
 
-absl::Status DecodeDisturbancePrices(const v1::ConsolidationPolicy& message, ConsolidationPrices* prices) {
+absl::Status DecodeDisturbancePrices(const v1::ConsolidationPolicy& message, DisturbancePrices* prices) {
   if (absl::Status status =
           CheckSize("usd_by_priority", message.usd_by_priority_size(), kMostDisturbancePrices);
       !status.ok()) {

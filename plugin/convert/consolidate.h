@@ -21,7 +21,7 @@ namespace loadline {
 
 struct DecodedConsolidationPolicy {
   ConsolidationOptions options;  // without the filters
-  ConsolidationPrices prices;
+  DisturbancePrices prices;
   // Only loops read them: see LoopReplacement.
   int64_t rest_s = 1'800;
   TimeWindows windows;

@@ -44,9 +44,9 @@ func (s *billSource) addTo(flags *pflag.FlagSet) {
 	flags.Float64Var(&s.leastUSD, "least-saving", 0.001, "a move saves at least so many USD per hour")
 	flags.Float64Var(&s.leastPercent, "least-saving-percent", 2,
 		"and so many percent of what the nodes cost that go")
-	flags.Float64Var(&s.podUSD, "pod-disruption-cost", 0.0005,
+	flags.Float64Var(&s.podUSD, "pod-disruption-cost", 0.1,
 		"what it costs to disturb a pod once, in USD: a move saves that of its pods within --payback-hours")
-	flags.Float64Var(&s.payback, "payback-hours", 1, "see --pod-disruption-cost")
+	flags.Float64Var(&s.payback, "payback-hours", 168, "see --pod-disruption-cost: what is arranged once may take a week")
 	flags.Int32Var(&s.nodesPerMove, "max-nodes-per-move", 24, "nodes that go by one move at most")
 	flags.Int32Var(&s.spotGroups, "least-spot-groups", 15,
 		"spot nodes come in the place of spot nodes only where so many spot groups cost less than those that go")

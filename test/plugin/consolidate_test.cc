@@ -64,6 +64,8 @@ class ConsolidateTest : public ::testing::Test {
          {v1::PlanLoopRequest::SCALE_UP, v1::PlanLoopRequest::SCALE_DOWN, v1::PlanLoopRequest::REPLACE}) {
       loop_.add_decisions(decision);
     }
+    policy_.set_usd_per_disturbed_pod(0.0005);  // four pods for 0.02 USD per hour
+    *loop_.mutable_consolidation() = policy_;
   }
 
   void AddGroup(const std::string& name, const std::string& cores, double usd,

@@ -24,7 +24,7 @@ type Consolidation struct {
 }
 
 func defaultConsolidation() Consolidation {
-	return Consolidation{LeastSaving: 0.001, LeastSavingPercent: 2, PodDisruptionCost: 0.0005, PaybackHours: 1,
+	return Consolidation{LeastSaving: 0.001, LeastSavingPercent: 2, PodDisruptionCost: 0.1, PaybackHours: 1.5,
 		MaxNodesPerMove: 24, LeastSpotGroups: 15, MaxNodesAtOnce: 10, MaxPodsAtOnce: 200,
 		ReplacementRest: duration(30 * time.Minute)}
 }

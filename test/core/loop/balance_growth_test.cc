@@ -89,7 +89,8 @@ TEST_F(BalanceGrowthTest, ASmallerSimilarNodeTakesOnlyWhatFits) {
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 2}, LoopGrowth{2, 1}));
   Pending(Replica("s", 960), 3);
   const LoopPlan plan = Plan();
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 2}, LoopGrowth{1, 2}, LoopGrowth{2, 2}));
+  // A scheduler puts the smaller pods onto larger nodes as well, so a smaller node might stay empty.
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{1, 3}, LoopGrowth{2, 3}));
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(0, 0));
 }
 

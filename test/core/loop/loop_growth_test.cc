@@ -283,5 +283,55 @@ TEST_F(LoopGrowthTest, SlackGetsWhatIsLeft) {
       << "one that has all or none grows as a whole";
 }
 
+TEST_F(LoopGrowthTest, PodsFindTheNodesAgainThatWereAskedForThem) {
+  AddGroup("a", /*target=*/2, 9);
+  // 400 + 300 + 300 on each. Largest first, both of 400 take one node, and a pod of 300 would be left.
+  Wait(PodOf(400, 1), 2);
+  Wait(PodOf(300, 1), 4);
+  const GroupRooms rooms = Grow();
+  EXPECT_THAT(plan_.growth, IsEmpty());
+  EXPECT_THAT(plan_.scale_up.nodes, IsEmpty());
+  int64_t expected = 0;
+  for (const ExpectedPlace& place : plan_.expected) {
+    EXPECT_EQ(place.group, 0);
+    expected += place.count;
+  }
+  EXPECT_EQ(expected, 6);
+  EXPECT_THAT(rooms.used, ElementsAre(2));
+  EXPECT_THAT(rooms.coming[0], ElementsAre(RoomFor(0, 997, 7), RoomFor(0, 997, 7)));
+}
+
+TEST_F(LoopGrowthTest, NodesOnTheirWayThatAreNotNeededStayEmpty) {
+  AddGroup("a", /*target=*/4, 9);
+  Wait(PodOf(400, 1), 2);
+  Wait(PodOf(300, 1), 4);
+  Wait(PodOf(1001, 1), 1);
+  const GroupRooms rooms = Grow();
+  EXPECT_THAT(plan_.growth, IsEmpty());
+  EXPECT_EQ(CountUnplaced(plan_), 1);
+  EXPECT_EQ(rooms.coming[0].size(), 4U);
+}
+
+TEST_F(LoopGrowthTest, NewNodesHaveRoomForPodsAsASchedulerSpreadsThem) {
+  AddGroup("a", 0, 9);
+  // Two nodes hold all: 600 + 2 * 200, and 5 * 200. Where small ones come first they take 800 and 600 of
+  // them, and the large one has no place.
+  Wait(PodOf(600, 1), 1);
+  Wait(PodOf(200, 1), 7);
+  Grow();
+  ASSERT_EQ(plan_.growth.size(), 1U);
+  EXPECT_EQ(plan_.growth[0].for_pods, 3);
+}
+
+TEST_F(LoopGrowthTest, MorePodsThanThatAreNotLeftOverForRoom) {
+  AddGroup("a", 0, /*max_nodes=*/2);
+  Wait(PodOf(600, 1), 1);
+  Wait(PodOf(200, 1), 7);
+  Grow();
+  ASSERT_EQ(plan_.growth.size(), 1U);
+  EXPECT_EQ(plan_.growth[0].for_pods, 2);
+  EXPECT_EQ(CountUnplaced(plan_), 0);
+}
+
 }  // namespace
 }  // namespace loadline

@@ -34,6 +34,7 @@ class ReplacementTest : public LoopTest {
   ReplacementTest() {
     problem_.decisions = {.scale_up = true, .slack = false, .scale_down = true, .replace = true};
     problem_.replacement.options.least_saving_percent = 0;
+    problem_.replacement.prices.usd_per_pod = 0.0005;
     AddGroup("small", 2000, 0.10, 0);
     AddGroup("big", 4000, 0.18, 0);
   }
@@ -149,6 +150,20 @@ TEST_F(ReplacementTest, NothingMovesUnlessItIsDecided) {
   problem_.decisions.replace = true;
   problem_.replacement.options.mode = ConsolidationMode::kRemove;
   EXPECT_THAT(Loop().growth, IsEmpty());
+}
+
+TEST_F(ReplacementTest, DrainsHaveToPayForWhatTheyDisturb) {
+  AddNode("small-1", 0, 1);
+  AddNode("small-2", 0, 1);
+  problem_.replacement.prices.usd_per_pod = 1;  // ten hours of a small node
+  Loop();
+  const LoopPlan waits = Loop(700'000);
+  EXPECT_THAT(Started(waits), IsEmpty());
+  ASSERT_THAT(waits.scale_down.remove, SizeIs(1));
+  EXPECT_EQ(waits.scale_down.remove[0].waits, NodeReason::kNotWorthDisturbing);
+  // Nobody has named a price where nothing is replaced.
+  problem_.decisions.replace = false;
+  EXPECT_THAT(Started(Loop()), SizeIs(1));
 }
 
 TEST_F(ReplacementTest, MovesBeginInWindowsOnly) {

@@ -40,6 +40,7 @@ Scenario EightSmallNodes() {
   scenario.workloads.push_back({.name = "w", .replicas = 30, .request = {1'000, kMovesGiB}});
   scenario.settings.slack_percent = 0;
   scenario.settings.replace = true;
+  scenario.settings.replacement.prices.usd_per_pod = 0.0005;
   return scenario;
 }
 

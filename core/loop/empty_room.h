@@ -1,0 +1,35 @@
+// What nodes that are not there yet have room for.
+#ifndef LOADLINE_CORE_LOOP_EMPTY_ROOM_H_
+#define LOADLINE_CORE_LOOP_EMPTY_ROOM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/base/work_budget.h"
+#include "core/cluster/snapshot.h"
+#include "core/expand/estimate.h"
+#include "core/loop/plan_loop.h"
+
+namespace loadline {
+
+// A copy of a group's node. Names differ from those that PlanScaleUp() gives to its own copies: hostnames are
+// domains of spreading.
+NodeTemplate TemplateOf(const LoopGroup& group, absl::string_view suffix);
+
+// What a node of the snapshot has left, also below its load line.
+EmptyNode RoomOn(const LoopProblem& problem, const Snapshot& snapshot, NodeIndex node);
+
+// What is left when pods come to a node of the group.
+void Take(const LoopProblem& problem, size_t group, const PodShape& shape, int64_t count, EmptyNode* room);
+
+// What nodes of the groups have left when they are empty, by group. Leaves copies of them in the snapshot.
+std::vector<EmptyNode> AddEmptyOnes(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget);
+
+// Adds nodes that come and are left as they are to those that slack may use, kMostUpcomingNodes in all.
+void AddComing(const EmptyNode& room, int64_t nodes, std::vector<EmptyNode>* coming);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_EMPTY_ROOM_H_

@@ -1,0 +1,364 @@
+#include "core/loop/growth_attempt.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "core/expand/node_limits.h"
+#include "core/fit/trial_memory.h"
+#include "core/loop/empty_room.h"
+#include "core/loop/left_as_scheduled.h"
+#include "core/loop/loop_resources.h"
+#include "core/loop/loop_sizes.h"
+#include "core/loop/waiting.h"
+
+namespace loadline {
+namespace {
+
+// Where nodes on their way stand in the snapshot.
+struct UpcomingNodes {
+  bool complete = true;  // all of them do
+  NodeIndex first{0};
+  std::vector<NodeIndex> untainted;  // the nodes that stand before it under new numbers
+  std::vector<int32_t> group;        // by number from `first` on
+  std::vector<EmptyNode> room;
+  std::vector<char> used;  // whether pods are expected there
+
+  void Add(size_t of, const EmptyNode& left, bool is_used) {
+    group.push_back(static_cast<int32_t>(of));
+    room.push_back(left);
+    used.push_back(is_used ? 1 : 0);
+  }
+};
+
+// Groups that are similar, by position: those with the same number share what they grow by. A group joins the
+// first set to whose first member it is similar.
+std::vector<int32_t> BalanceSets(const LoopProblem& problem) {
+  std::vector<int32_t> sets(problem.groups.size(), -1);
+  if (!problem.balance.has_value()) return sets;
+  std::vector<size_t> firsts;
+  for (size_t group = 0; group < sets.size(); ++group) {
+    const LoopGroup& of = problem.groups[group];
+    if (of.drain.atomic || !MayGrow(problem, group)) continue;
+    const auto similar = std::find_if(firsts.begin(), firsts.end(), [&](size_t first) {
+      const LoopGroup& other = problem.groups[first];
+      return AreSimilar({*of.node, of.priced}, {*other.node, other.priced}, *problem.balance);
+    });
+    sets[group] = static_cast<int32_t>(similar - firsts.begin());
+    if (similar == firsts.end()) firsts.push_back(group);
+  }
+  return sets;
+}
+
+// What each group alone may win under the maxima of the cluster, by position.
+std::vector<NodeLimit> CapsAlone(const LoopProblem& problem, const LoopPlan& plan) {
+  const ResourceRoom room = RoomLeft(problem, plan);
+  std::vector<NodeLimit> caps(problem.groups.size());
+  for (size_t group = 0; group < caps.size(); ++group) caps[group] = MostNodesOf(problem, room, group);
+  return caps;
+}
+
+bool Within(NodeLimit limit, const NodesOfGroups& growth) {
+  int64_t nodes = 0;
+  for (const auto& [group, added] : growth) nodes += added;
+  return nodes <= limit.value_or(nodes);
+}
+
+class Attempt {
+ public:
+  Attempt(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& before,
+          const GrowthWay& way, Snapshot* snapshot, WorkBudget* budget)
+      : problem_(problem), counts_(counts), snapshot_(*snapshot), budget_(budget), plan_(result_.plan) {
+    result_.way = way;
+    plan_.waiting = before.waiting;
+    plan_.sizes = before.sizes;
+    plan_.room = before.room;
+    plan_.growth = before.growth;
+  }
+
+  GrowthAttempt Run() && {
+    snapshot_.Fork();
+    RemoveExpendablePods(&snapshot_);
+    const std::vector<int64_t> nominated = PlaceNominated(problem_, &snapshot_, budget_, &plan_);
+    {
+      TrialMemory memory(budget_);
+      AddUpcoming(&memory);
+      const NodesOfGroups growth = way().packs_upcoming ? PlanPacked() : PlanWithinLimits();
+      CountLeft();
+      ExpectOnNodes();
+      result_.rooms.empty = AddEmptyOnes(problem_, &snapshot_, budget_);
+      ExpectWherePacked();
+      FillRooms(growth);
+    }
+    for (size_t i = 0; i < nominated.size(); ++i) plan_.waiting[i].count += nominated[i];
+    snapshot_.Revert();
+    return std::move(result_);
+  }
+
+ private:
+  const GrowthWay& way() const { return result_.way; }
+
+  // Nodes on their way stand in the snapshot until growth has been planned, and so long their memory is
+  // taken.
+  void AddUpcoming(TrialMemory* memory) {
+    upcoming_.untainted = Untaint(problem_, plan_, &snapshot_);
+    upcoming_.first = NodeIndex{snapshot_.node_end()};
+    const bool any = std::any_of(counts_.begin(), counts_.end(),
+                                 [](const GroupCounts& count) { return count.upcoming > 0; });
+    if (!any || way().packs_upcoming) return;
+    Estimator nodes(&snapshot_, &problem_.scale_down.fit, {}, problem_.daemons, budget_);
+    for (size_t group = 0; group < problem_.groups.size(); ++group) {
+      if (!problem_.groups[group].node.has_value()) continue;
+      const NodeTemplate node = TemplateOf(problem_.groups[group], "/upcoming");
+      for (int64_t i = 0; i < counts_[group].upcoming; ++i) {
+        if (!memory->Node(snapshot_)) {
+          upcoming_.complete = false;
+          return;
+        }
+        upcoming_.Add(group, RoomOn(problem_, snapshot_, nodes.AddCopy(node, memory)), /*used=*/false);
+      }
+    }
+  }
+
+  void PlanJointly(const std::vector<RankedGroup>& may_grow) {
+    std::vector<PlanGroup> groups;
+    for (const RankedGroup& group : may_grow) groups.push_back(group.group);
+    PlanOptions options = problem_.growth;
+    options.max_new_nodes = NewNodesLeft(problem_, plan_);
+    if (way().packs_upcoming && options.max_new_nodes.has_value()) {
+      for (const GroupCounts& count : counts_) *options.max_new_nodes += count.upcoming;
+    }
+    plan_.scale_up = PlanScaleUp(&snapshot_, &problem_.scale_down.fit, plan_.waiting, problem_.daemons,
+                                 groups, options, budget_);
+  }
+
+  void PlanByRanking(const std::vector<RankedGroup>& may_grow) {
+    const LoopRanking& by = *problem_.ranking;
+    const ClusterState& cluster = *problem_.drain.cluster;
+    GrowingCluster size{cluster.node_count(), {}};
+    if (by.policy.preferred_table == PreferredTable::kLearned) size.running = RunningDemand(cluster);
+    std::vector<PodRequests> requests;
+    for (const PendingPods& pods : plan_.waiting) requests.push_back(by.requests_of(pods.pod.shape));
+    RankedScaleUp ranked = PlanRankedScaleUp(
+        &snapshot_, &problem_.scale_down.fit, plan_.waiting, requests, problem_.daemons, may_grow,
+        {by.policy, by.prices, by.preferred_node, size}, NewNodesLeft(problem_, plan_), budget_);
+    plan_.scale_up = std::move(ranked.plan);
+    plan_.ranked = std::move(ranked.options);
+    plan_.preferred_node = ranked.preferred_node;
+  }
+
+  NodeTemplate NewNodeOf(const LoopGroup& group) const {
+    NodeTemplate node = TemplateOf(group, "");
+    if (way().reserve == 0) return node;
+    for (const ResourceId resource : {kCpu, kMemory}) {
+      int64_t* const amount = node.shape.allocatable.Find(resource);
+      if (amount != nullptr) *amount -= static_cast<int64_t>(static_cast<double>(*amount) * way().reserve);
+    }
+    return node;
+  }
+
+  // Plans growth by those groups that may grow; groups that have all of their nodes or none with the others.
+  // `caps`: new nodes of each group at most.
+  void PlanGrowth(std::span<const NodeLimit> caps, bool with_atomic) {
+    std::vector<RankedGroup> groups;
+    const std::vector<int32_t> balance_sets = BalanceSets(problem_);
+    plan_.grown.clear();
+    for (size_t group = 0; group < problem_.groups.size(); ++group) {
+      const LoopGroup& of = problem_.groups[group];
+      if (!MayGrow(problem_, group)) continue;
+      if (of.drain.atomic) {
+        const int64_t whole = MayAdd(problem_, counts_, plan_, group);
+        if (!with_atomic || whole == 0 || caps[group].value_or(whole) < whole) continue;
+      }
+      const int64_t current = counts_[group].registered + counts_[group].upcoming;
+      const int64_t most =
+          SmallerLimit(caps[group], std::max<int64_t>(0, of.max_nodes - current)).value_or(0);
+      groups.push_back(
+          {{NewNodeOf(of), of.usd_per_hour.value_or(0), {current + most, current}, balance_sets[group]},
+           of.priced,
+           of.has_gpu,
+           of.priority});
+      plan_.grown.push_back(static_cast<int32_t>(group));
+    }
+    if (way().packs_upcoming) AddUpcomingAsGroups(&groups);
+    if (problem_.ranking.has_value()) {
+      PlanByRanking(groups);
+    } else {
+      PlanJointly(groups);
+    }
+  }
+
+  // Behind those that may grow: what is on its way, as groups that cost nothing.
+  void AddUpcomingAsGroups(std::vector<RankedGroup>* groups) {
+    for (size_t group = 0; group < problem_.groups.size(); ++group) {
+      const LoopGroup& of = problem_.groups[group];
+      if (counts_[group].upcoming == 0 || !of.node.has_value()) continue;
+      groups->push_back(
+          {{TemplateOf(of, "/upcoming"), 0, {counts_[group].upcoming, 0}, -1}, of.priced, of.has_gpu, 0});
+      coming_groups_.push_back(group);
+    }
+  }
+
+  // By group: what the plan for pods lets it grow by. A group that has all of its nodes or none gets all.
+  NodesOfGroups WholeGrowth() const {
+    NodesOfGroups growth;
+    for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
+      growth[plan_.grown[static_cast<size_t>(nodes.group)]] += nodes.nodes;
+    }
+    for (auto& [group, nodes] : growth) {
+      const size_t position = static_cast<size_t>(group);
+      if (problem_.groups[position].drain.atomic) nodes = RoomOfGroup(problem_, counts_, plan_, position);
+    }
+    return growth;
+  }
+
+  // Plans growth within all limits, and returns how far the groups grow.
+  NodesOfGroups PlanWithinLimits() {
+    std::vector<NodeLimit> caps = CapsAlone(problem_, plan_);
+    bool with_atomic = true;
+    PlanGrowth(caps, with_atomic);
+    NodesOfGroups growth = WholeGrowth();
+    if (!Within(NewNodesLeft(problem_, plan_), growth)) {
+      // A group that comes as a whole would take what others need: it has its turn when they have grown.
+      with_atomic = false;
+      PlanGrowth(caps, with_atomic);
+      growth = WholeGrowth();
+    }
+    if (!PermitsTogether(problem_, plan_, growth)) {
+      // Packings know of no such limit: each group gets its part of it, and the plan is made within these.
+      caps = CapsTogether(problem_, counts_, plan_, growth);
+      PlanGrowth(caps, with_atomic);
+      growth = WholeGrowth();
+      if (!Within(NewNodesLeft(problem_, plan_), growth)) {
+        PlanGrowth(caps, /*with_atomic=*/false);
+        growth = WholeGrowth();
+      }
+    }
+    return growth;
+  }
+
+  // Nodes on their way are no new ones: they leave the plan for `packed_`.
+  NodesOfGroups PlanPacked() {
+    PlanGrowth(CapsAlone(problem_, plan_), /*with_atomic=*/true);
+    std::vector<PlannedNodes>& nodes = plan_.scale_up.nodes;
+    const int32_t may_grow = static_cast<int32_t>(plan_.grown.size());
+    const auto coming = std::stable_partition(
+        nodes.begin(), nodes.end(), [&](const PlannedNodes& entry) { return entry.group < may_grow; });
+    std::move(coming, nodes.end(), std::back_inserter(packed_));
+    nodes.erase(coming, nodes.end());
+    NodesOfGroups growth = WholeGrowth();
+    result_.within_limits =
+        Within(NewNodesLeft(problem_, plan_), growth) && PermitsTogether(problem_, plan_, growth);
+    return growth;
+  }
+
+  void CountLeft() {
+    if (plan_.scale_up.nodes.empty() || problem_.ranking.has_value()) return;
+    std::vector<ComingNodes> coming;
+    for (size_t group = 0; way().packs_upcoming && group < counts_.size(); ++group) {
+      if (counts_[group].upcoming > 0 && problem_.groups[group].node.has_value())
+        coming.push_back({TemplateOf(problem_.groups[group], "/upcoming"), counts_[group].upcoming});
+    }
+    for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
+      const size_t group = static_cast<size_t>(plan_.grown[static_cast<size_t>(nodes.group)]);
+      coming.push_back({TemplateOf(problem_.groups[group], ""), nodes.nodes});
+    }
+    const int64_t left = LeftAsScheduled(plan_.waiting, problem_.daemons, coming, problem_.scale_down.fit,
+                                         &snapshot_, budget_);
+    result_.left_as_scheduled = std::max<int64_t>(0, left - CountUnplaced(plan_));
+  }
+
+  void ExpectOnNodes() {
+    const int64_t untainted = static_cast<int64_t>(upcoming_.untainted.size());
+    for (const ExistingUse& use : plan_.scale_up.existing) {
+      const int64_t number = static_cast<int64_t>(use.node) - static_cast<int64_t>(upcoming_.first);
+      if (number < 0) {
+        const bool renumbered = number >= -untainted;
+        plan_.expected.push_back(
+            {use.pods.pods, use.pods.count,
+             renumbered ? upcoming_.untainted[static_cast<size_t>(untainted + number)] : use.node, -1});
+        continue;
+      }
+      const size_t at = static_cast<size_t>(number);
+      plan_.expected.push_back({use.pods.pods, use.pods.count, NodeIndex{-1}, upcoming_.group[at]});
+      upcoming_.used[at] = 1;
+      Take(problem_, static_cast<size_t>(upcoming_.group[at]),
+           plan_.waiting[static_cast<size_t>(use.pods.pods)].pod.shape, use.pods.count, &upcoming_.room[at]);
+    }
+  }
+
+  void ExpectWherePacked() {
+    if (!way().packs_upcoming) return;
+    std::vector<int64_t> unused(counts_.size(), 0);
+    for (const size_t group : coming_groups_) unused[group] = counts_[group].upcoming;
+    for (const PlannedNodes& nodes : packed_) {
+      const size_t group = coming_groups_[static_cast<size_t>(nodes.group) - plan_.grown.size()];
+      EmptyNode room = result_.rooms.empty[group];
+      TakePods(group, nodes.pods, &room);
+      for (const PodCount& pods : nodes.pods) {
+        plan_.expected.push_back(
+            {pods.pods, pods.count * nodes.nodes, NodeIndex{-1}, static_cast<int32_t>(group)});
+      }
+      for (int64_t i = 0; i < nodes.nodes; ++i) upcoming_.Add(group, room, /*used=*/true);
+      unused[group] -= nodes.nodes;
+    }
+    for (const size_t group : coming_groups_) {
+      for (int64_t i = 0; i < unused[group]; ++i)
+        upcoming_.Add(group, result_.rooms.empty[group], /*used=*/false);
+    }
+  }
+
+  void TakePods(size_t group, const std::vector<PodCount>& pods, EmptyNode* room) const {
+    for (const PodCount& entry : pods) {
+      Take(problem_, group, plan_.waiting[static_cast<size_t>(entry.pods)].pod.shape, entry.count, room);
+    }
+  }
+
+  // What nodes on their way and new ones have left, and the growth.
+  void FillRooms(NodesOfGroups growth) {
+    GroupRooms& rooms = result_.rooms;
+    rooms.coming.resize(problem_.groups.size());
+    rooms.complete = upcoming_.complete;
+    rooms.used.assign(problem_.groups.size(), 0);
+    for (size_t i = 0; i < upcoming_.room.size(); ++i) {
+      const size_t group = static_cast<size_t>(upcoming_.group[i]);
+      rooms.used[group] += upcoming_.used[i];
+      rooms.coming[group].push_back(upcoming_.room[i]);
+    }
+    for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
+      const int32_t group = plan_.grown[static_cast<size_t>(nodes.group)];
+      EmptyNode room = rooms.empty[static_cast<size_t>(group)];
+      TakePods(static_cast<size_t>(group), nodes.pods, &room);
+      AddComing(room, nodes.nodes, &rooms.coming[static_cast<size_t>(group)]);
+      growth[group] -= nodes.nodes;
+      GrowthOf(group, &plan_).for_pods += nodes.nodes;
+    }
+    for (const auto& [group, without_pods] : growth) {
+      const size_t position = static_cast<size_t>(group);
+      AddComing(rooms.empty[position], without_pods, &rooms.coming[position]);
+      GrowthOf(group, &plan_).for_pods += without_pods;
+    }
+  }
+
+  const LoopProblem& problem_;
+  std::span<const GroupCounts> counts_;
+  Snapshot& snapshot_;
+  WorkBudget* budget_;
+  GrowthAttempt result_;
+  LoopPlan& plan_;
+  UpcomingNodes upcoming_;
+  std::vector<size_t> coming_groups_;  // that stand behind those that may grow
+  std::vector<PlannedNodes> packed_;   // of these
+};
+
+}  // namespace
+
+GrowthAttempt TryGrowth(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                        const LoopPlan& before, const GrowthWay& way, Snapshot* snapshot,
+                        WorkBudget* budget) {
+  return Attempt(problem, counts, before, way, snapshot, budget).Run();
+}
+
+}  // namespace loadline

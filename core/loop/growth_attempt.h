@@ -1,0 +1,42 @@
+// One way to plan growth for the pods that wait.
+#ifndef LOADLINE_CORE_LOOP_GROWTH_ATTEMPT_H_
+#define LOADLINE_CORE_LOOP_GROWTH_ATTEMPT_H_
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/work_budget.h"
+#include "core/cluster/snapshot.h"
+#include "core/loop/loop_growth.h"
+
+namespace loadline {
+
+struct GrowthWay {
+  // Nodes on their way are packed together with new ones, at no cost: what they were asked for is found
+  // again. Else pods take the room on them first, the largest ones first, as on nodes that are there.
+  bool packs_upcoming = false;
+  // Pods are planned onto new nodes as if these had so much less CPU and memory: a part, [0, 1).
+  double reserve = 0;
+};
+
+struct GrowthAttempt {
+  GrowthWay way;
+  // What GrowForPods() fills in, on top of what the plan held before.
+  LoopPlan plan;
+  GroupRooms rooms;
+  // Pods that have a place in the plan, and none where a scheduler puts them: see LeftAsScheduled(). 0 where
+  // nothing grows, or a ranking decides.
+  int64_t left_as_scheduled = 0;
+  // With `packs_upcoming` limits of all groups together are not kept to, only told: the attempt is worth
+  // nothing then.
+  bool within_limits = true;
+};
+
+// `before`: the plan without growth for pods; of it, waiting pods, sizes, room and growth for other reasons
+// are read. The snapshot is as before when the call returns. Cost: that of PlanScaleUp().
+GrowthAttempt TryGrowth(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                        const LoopPlan& before, const GrowthWay& way, Snapshot* snapshot, WorkBudget* budget);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_GROWTH_ATTEMPT_H_

@@ -1,0 +1,33 @@
+// Whether new nodes suffice where kube-scheduler puts the pods, and not the plan.
+#ifndef LOADLINE_CORE_LOOP_LEFT_AS_SCHEDULED_H_
+#define LOADLINE_CORE_LOOP_LEFT_AS_SCHEDULED_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/work_budget.h"
+#include "core/cluster/snapshot.h"
+#include "core/expand/estimate.h"
+#include "core/fit/node_filter.h"
+
+namespace loadline {
+
+// Nodes that are not there yet.
+struct ComingNodes {
+  NodeTemplate node;
+  int64_t nodes = 0;
+};
+
+// How many of the pods find no place when the nodes have come and kube-scheduler places one pod after the
+// other by its default, LeastAllocated: the most of several orders, in some of which equal pods come
+// together. A plan packs tighter, so that the last large pods may be left over. 0 where that would cost too
+// much to find out: with more than some thousand pods on thousands of nodes few are left over.
+//
+// The snapshot is as before when the call returns. Cost: O(orders * pods * nodes), at most some milliseconds.
+int64_t LeftAsScheduled(const std::vector<PendingPods>& pods, const std::vector<IncomingPod>& daemons,
+                        const std::vector<ComingNodes>& coming, const FitOptions& fit, Snapshot* snapshot,
+                        WorkBudget* budget);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_LEFT_AS_SCHEDULED_H_
