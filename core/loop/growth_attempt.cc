@@ -117,7 +117,7 @@ class Attempt {
           upcoming_.complete = false;
           return;
         }
-        upcoming_.Add(group, RoomOn(problem_, snapshot_, nodes.AddCopy(node, memory)), /*used=*/false);
+        upcoming_.Add(group, RoomOn(problem_, snapshot_, nodes.AddCopy(node, memory)), /*is_used=*/false);
       }
     }
   }
@@ -301,12 +301,12 @@ class Attempt {
         plan_.expected.push_back(
             {pods.pods, pods.count * nodes.nodes, NodeIndex{-1}, static_cast<int32_t>(group)});
       }
-      for (int64_t i = 0; i < nodes.nodes; ++i) upcoming_.Add(group, room, /*used=*/true);
+      for (int64_t i = 0; i < nodes.nodes; ++i) upcoming_.Add(group, room, /*is_used=*/true);
       unused[group] -= nodes.nodes;
     }
     for (const size_t group : coming_groups_) {
       for (int64_t i = 0; i < unused[group]; ++i)
-        upcoming_.Add(group, result_.rooms.empty[group], /*used=*/false);
+        upcoming_.Add(group, result_.rooms.empty[group], /*is_used=*/false);
     }
   }
 

@@ -19,10 +19,18 @@ import (
 )
 
 // loadlineTimes are Loadline's times in a race in which a second stands for a minute: 10 minutes until a node that is
-// not needed goes, and as long after growth. What takes seconds on a cluster takes a second.
+// not needed goes, and as long after growth. What takes seconds on a cluster takes a second. A minute stands for an hour,
+// so that a disturbed pod costs a sixtieth of the default, and has to be saved within a sixtieth of the time.
 var loadlineTimes = []string{"--scan-interval=1s", "--scale-down-unneeded-time=10s", "--scale-down-delay-after-add=10s",
 	"--node-delete-delay-after-taint=1s", "--eviction-retry-interval=1s", "--poll-interval=500ms",
-	"--slack-removal-delay=10s", "--slack-keep=report", "--replacement-rest=30s"}
+	"--slack-removal-delay=10s", "--slack-keep=report", "--replacement-rest=30s",
+	fmt.Sprintf("--pod-disruption-cost=%.5f", podDisruptionCost), fmt.Sprintf("--payback-hours=%.5f", paybackHours)}
+
+// Defaults of the autoscaler, for hours of a minute.
+const (
+	podDisruptionCost = 0.1 / 60
+	paybackHours      = 1.5 / 60
+)
 
 // Settings of Loadline that contestants differ in.
 type Settings struct {
@@ -49,7 +57,8 @@ func LoadlineWith(name string, s Settings) *Contestant {
 	c.Simulated = &loadlinev1.SimulatedSettings{ScanSeconds: 1, UtilizationThreshold: &s.Threshold,
 		EvictionRetryMilliseconds: new(int64(1000)), PollMilliseconds: new(int64(500)),
 		UnneededSeconds: &ten, DelayAfterAddSeconds: &ten, SlackPercent: &s.SlackPercent, Replace: s.Replace,
-		Consolidation: &loadlinev1.ConsolidationPolicy{RestSeconds: new(int32(30))}}
+		Consolidation: &loadlinev1.ConsolidationPolicy{RestSeconds: new(int32(30)),
+			UsdPerDisturbedPod: new(podDisruptionCost), PaybackHours: new(paybackHours)}}
 	return c
 }
 
