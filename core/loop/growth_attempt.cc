@@ -248,6 +248,7 @@ class Attempt {
         nodes.begin(), nodes.end(), [&](const PlannedNodes& entry) { return entry.group < may_grow; });
     std::move(coming, nodes.end(), std::back_inserter(packed_));
     nodes.erase(coming, nodes.end());
+    if (plan_.scale_up.best_single.group >= may_grow) plan_.scale_up.best_single = {};
     NodesOfGroups growth = WholeGrowth();
     result_.within_limits =
         Within(NewNodesLeft(problem_, plan_), growth) && PermitsTogether(problem_, plan_, growth);

@@ -19,8 +19,8 @@ import (
 )
 
 // loadlineTimes are Loadline's times in a race in which a second stands for a minute: 10 minutes until a node that is
-// not needed goes, and as long after growth. What takes seconds on a cluster takes a second. A minute stands for an hour,
-// so that a disturbed pod costs a sixtieth of the default, and has to be saved within a sixtieth of the time.
+// not needed goes, and as long after growth. What takes seconds on a cluster takes a second. A minute stands for an
+// hour, so that a disturbed pod costs a sixtieth of the default, and has to be saved within a sixtieth of the time.
 var loadlineTimes = []string{"--scan-interval=1s", "--scale-down-unneeded-time=10s", "--scale-down-delay-after-add=10s",
 	"--node-delete-delay-after-taint=1s", "--eviction-retry-interval=1s", "--poll-interval=500ms",
 	"--slack-removal-delay=10s", "--slack-keep=report", "--replacement-rest=30s",
