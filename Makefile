@@ -64,7 +64,7 @@ test-core: deps ## build and run the C++ tests, file by file and little optimize
 test-asan: deps ## run the C++ tests under the address and undefined behaviour sanitizers
 	@cmake --preset asan && cmake --build --preset asan && ctest --preset asan
 
-test-tsan: deps ## run the C++ tests under the thread sanitizer
+test-tsan: deps ## run the C++ tests that start threads under the thread sanitizer
 	@cmake --preset tsan && cmake --build --preset tsan && ctest --preset tsan
 
 test-hostile: deps build/build.ninja ## put hostile objects into a shared cluster, one by one and all together; HOSTILE_ARGS go to the test

@@ -22,7 +22,7 @@ LOGS = ROOT / "build" / "check-long"
 
 CHECKS = {
     "test-asan": "the C++ tests under the address and undefined behaviour sanitizers",
-    "test-tsan": "the C++ tests under the thread sanitizer",
+    "test-tsan": "the C++ tests that start threads, under the thread sanitizer",
     "test-race": "the Go tests of `shim/` under the race detector",
     "race-smoke": "a minute of Loadline and Karpenter through the same load",
     "test-e2e-1.37": "the end-to-end tests with the newer minor of Kubernetes",
