@@ -3,6 +3,7 @@
 
 import pathlib
 import sys
+import tomllib
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -262,6 +263,16 @@ class WallClockTest(unittest.TestCase):
                      "if time.Since(start) > rest { // clock: waits"]:
             with self.subTest(text):
                 self.assertEqual(wall_clock.problems("x_test.go", text), [])
+
+
+class MutantsTest(unittest.TestCase):
+    """A mutant whose text is not in the tree any more tests nothing."""
+
+    def test_each_text_stands_exactly_once_in_its_file(self):
+        mutants = tomllib.loads((ROOT / "test/mutants/mutants.toml").read_text(encoding="utf-8"))["mutant"]
+        for mutant in mutants:
+            with self.subTest(mutant["what"]):
+                self.assertEqual((ROOT / mutant["file"]).read_text(encoding="utf-8").count(mutant["old"]), 1)
 
 
 if __name__ == "__main__":
