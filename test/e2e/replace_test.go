@@ -22,7 +22,7 @@ func TestAutoscalerReplacesNodes(t *testing.T) {
 	t.Parallel()
 	groups := []simcloud.Group{pool("dear", 0, 2, 8, 100), pool("cheap", 0, 8, 4, 1)}
 	s := startGrowing(t, 6*time.Second, groups, "--decisions=scale-up,scale-down,replace",
-		"--scale-down-delay-after-add=2s", "--replacement-rest=5s")
+		"--scale-down-delay-after-add=2s", "--replacement-rest=5s", "--pod-disruption-cost=0.0005", "--payback-hours=1")
 	if err := s.cloud.Grow("dear", 1); err != nil {
 		t.Fatal(err)
 	}
