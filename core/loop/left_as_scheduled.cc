@@ -16,6 +16,8 @@ namespace {
 // Pods times nodes of all orders together, and orders at most.
 constexpr int64_t kMostShares = 10'000'000;
 constexpr int64_t kMostOrders = 6;
+// The part of what is left of the budget that all orders may take.
+constexpr double kForOrders = 0.5;
 constexpr int64_t kNodesPerUnit = 64;  // of work: a share is compared in some nanoseconds
 
 int64_t Total(const std::vector<PendingPods>& pods) {
@@ -70,6 +72,10 @@ int64_t LeftAsScheduled(const std::vector<PendingPods>& pods, const std::vector<
   if (all == 0 || nodes == 0 || all > kMostShares) return 0;
   const int64_t orders = std::min(kMostOrders, kMostShares / all / nodes);
   if (orders == 0) return 0;
+  // The plan that is asked about goes on with the rest, whatever it takes to ask.
+  const WorkPhase phase(budget, kForOrders);
+  ReservedMemory memory_of_order(budget, all * static_cast<int64_t>(2 * sizeof(size_t)));
+  if (!memory_of_order.ok()) return 0;
   snapshot->Fork();
   int64_t most = 0;
   {

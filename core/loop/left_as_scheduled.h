@@ -21,9 +21,10 @@ struct ComingNodes {
 // How many of the pods find no place when the nodes have come and kube-scheduler places one pod after the
 // other by its default, LeastAllocated: the most of several orders, in some of which equal pods come
 // together. A plan packs tighter, so that the last large pods may be left over. 0 where that would cost too
-// much to find out: with more than some thousand pods on thousands of nodes few are left over.
+// much to find out: where pods times nodes are more than ten million, or half of what is left of the budget
+// does not suffice. The budget has not ended by this call.
 //
-// The snapshot is as before when the call returns. Cost: O(orders * pods * nodes), at most some milliseconds.
+// The snapshot is as before when the call returns. Cost: O(orders * pods * nodes), and the filters of few.
 int64_t LeftAsScheduled(const std::vector<PendingPods>& pods, const std::vector<IncomingPod>& daemons,
                         const std::vector<ComingNodes>& coming, const FitOptions& fit, Snapshot* snapshot,
                         WorkBudget* budget);

@@ -19,6 +19,7 @@ constexpr double kReserves[] = {0.02, 0.04, 0.07, 0.1, 0.15, 0.2};
 // So large a part of the pods may be left for nodes that come later: they cost less than room for all orders.
 // Source: our own choice, with the loads of the race in the simulator.
 constexpr int64_t kLeftForLaterPercent = 5;
+constexpr double kRounding = 1e-9;  // US dollars per hour
 
 int64_t CountWaiting(const LoopPlan& plan) {
   return std::accumulate(plan.waiting.begin(), plan.waiting.end(), int64_t{0},
@@ -29,6 +30,23 @@ int64_t CountWaiting(const LoopPlan& plan) {
 bool IsValid(const GrowthAttempt& attempt, const GrowthAttempt& other) {
   return attempt.within_limits && attempt.rooms.complete && !attempt.plan.scale_up.cut_short &&
          CountUnplaced(attempt.plan) <= CountUnplaced(other.plan);
+}
+
+// What the dearest of the new nodes costs.
+double DearestNode(const LoopProblem& problem, const LoopPlan& plan) {
+  double usd = 0;
+  for (const PlannedNodes& nodes : plan.scale_up.nodes) {
+    const size_t group = static_cast<size_t>(plan.grown[static_cast<size_t>(nodes.group)]);
+    usd = std::max(usd, problem.groups[group].usd_per_hour.value_or(0));
+  }
+  return usd;
+}
+
+// Whether more room is worth its price: it costs no more than a node for each pod that would be left over.
+bool IsWorthIt(const LoopProblem& problem, const GrowthAttempt& roomier, const GrowthAttempt& than) {
+  const double more = roomier.plan.scale_up.cost - than.plan.scale_up.cost;
+  const int64_t fewer = than.left_as_scheduled - roomier.left_as_scheduled;
+  return fewer > 0 && more <= static_cast<double>(fewer) * DearestNode(problem, than.plan) + kRounding;
 }
 
 }  // namespace
@@ -95,7 +113,7 @@ GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> 
     if (best.left_as_scheduled <= CountWaiting(best.plan) * kLeftForLaterPercent / 100) break;
     GrowthAttempt roomier = attempt({best.way.packs_upcoming, reserve});
     if (!IsValid(roomier, best)) break;
-    if (roomier.left_as_scheduled < best.left_as_scheduled) best = std::move(roomier);
+    if (IsWorthIt(problem, roomier, best)) best = std::move(roomier);
   }
   TakeGrowth(std::move(best.plan), plan);
   return std::move(best.rooms);

@@ -28,6 +28,7 @@ class LeftAsScheduledTest : public ::testing::Test {
     const int64_t left = LeftAsScheduled(pods_, {}, coming, fit_, &snapshot, &budget);
     EXPECT_EQ(snapshot.depth(), 0U);
     EXPECT_EQ(snapshot.node_end(), before);
+    EXPECT_FALSE(budget.ended()) << "what comes after it has its part";
     return left;
   }
 

@@ -302,14 +302,18 @@ TEST_F(LoopGrowthTest, PodsFindTheNodesAgainThatWereAskedForThem) {
 }
 
 TEST_F(LoopGrowthTest, NodesOnTheirWayThatAreNotNeededStayEmpty) {
-  AddGroup("a", /*target=*/4, 9);
+  AddGroup("a", /*target=*/2, 9);
+  AddGroup("b", /*target=*/1, 9);
+  FitNode small = Machine("b");
+  small.allocatable[0].second = 200;  // it takes none of the pods
+  problem_.groups[1].node = cluster_.Shape(small);
   Wait(PodOf(400, 1), 2);
   Wait(PodOf(300, 1), 4);
-  Wait(PodOf(1001, 1), 1);
   const GroupRooms rooms = Grow();
   EXPECT_THAT(plan_.growth, IsEmpty());
-  EXPECT_EQ(CountUnplaced(plan_), 1);
-  EXPECT_EQ(rooms.coming[0].size(), 4U);
+  EXPECT_THAT(rooms.used, ElementsAre(2, 0));
+  EXPECT_THAT(rooms.coming[0], ElementsAre(RoomFor(0, 997, 7), RoomFor(0, 997, 7)));
+  EXPECT_THAT(rooms.coming[1], ElementsAre(RoomFor(200, 1000, 10)));
 }
 
 TEST_F(LoopGrowthTest, NewNodesHaveRoomForPodsAsASchedulerSpreadsThem) {
@@ -321,6 +325,17 @@ TEST_F(LoopGrowthTest, NewNodesHaveRoomForPodsAsASchedulerSpreadsThem) {
   Grow();
   ASSERT_EQ(plan_.growth.size(), 1U);
   EXPECT_EQ(plan_.growth[0].for_pods, 3);
+}
+
+TEST_F(LoopGrowthTest, RoomCostsNoMoreThanANodeForEachPodLeftOver) {
+  AddGroup("a", 0, /*max_nodes=*/30);
+  // Eleven nodes: 500 + 500, and 5 * 200. Where small ones come first they keep a large one each from five
+  // nodes, and three are left over. With any reserve each large one needs a node of its own: nine nodes more.
+  Wait(PodOf(500, 1), 20);
+  Wait(PodOf(200, 1), 5);
+  Grow();
+  ASSERT_EQ(plan_.growth.size(), 1U);
+  EXPECT_EQ(plan_.growth[0].for_pods, 11);
 }
 
 TEST_F(LoopGrowthTest, MorePodsThanThatAreNotLeftOverForRoom) {
