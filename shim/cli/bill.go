@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -185,77 +184,95 @@ func (a *app) billCommand(command *cobra.Command, forms func(*billPlan) answer, 
 // ask has the cluster planned.
 func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engineFlags,
 	stdin io.Reader) (*billPlan, error) {
-	now, err := (&drainSource{now: s.now}).time()
+	request, note, err := s.request()
 	if err != nil {
 		return nil, err
 	}
-	request := &loadlinev1.PlanConsolidationRequest{NowS: now.Unix(), MaxNodesTotal: s.maxNodesTotal,
-		Drain: &loadlinev1.DrainOptions{SkipNodesWithSystemPods: &s.systemPods,
-			SkipNodesWithLocalStorage: &s.localStorage, SkipNodesWithCustomControllerPods: &s.customControllers}}
-	if request.Policy, err = s.policy(); err != nil {
-		return nil, err
-	}
-	if request.Fit, err = s.filters.fit(); err != nil {
-		return nil, err
-	}
 	b := &billPlan{}
-	var note string
-	if request.Prices, note, err = s.priceModel(); err != nil {
-		return nil, err
-	}
 	if note != "" {
 		b.notes = append(b.notes, note)
 	}
-	var file nodegroup.File
-	if s.groups != "" {
-		if file, err = nodegroup.Load(s.groups); err != nil {
-			return nil, err
-		}
+	file, err := loadGroups(s.groups)
+	if err != nil {
+		return nil, err
 	}
-	growing, shrinking, derived := scaleup.New(file.Groups), drain.NewGroups(file.Groups), consolidate.NewGroups()
-	c, err := load(ctx, source, engine, stdin, loadOptions{planning: true, fit: request.Fit, object: growing.AddObject,
-		pod: growing.AddPod, node: func(node *v1.Node) {
-			growing.AddNode(node)
-			shrinking.AddNode(node)
-			derived.AddNode(node)
-		}})
+	g := gatheredBill{growing: scaleup.New(file.Groups), shrinking: drain.NewGroups(file.Groups),
+		derived: consolidate.NewGroups()}
+	c, err := load(ctx, source, engine, stdin, g.options(request.Fit))
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	problem, err := growing.Problem()
+	problem, err := g.growing.Problem()
 	if err != nil {
 		return nil, err
 	}
 	request.DaemonPods = problem.GetDaemonPods()
-	b.assume(source, c, s.groups == "", derived, now)
-	client := loadlinev1.NewAutoscalerClient(c.conn)
+	b.assume(source, c, s.groups == "", g.derived)
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanConsolidationRequest_Changes{Changes: at}
 		var err error
 		if s.groups == "" {
-			request.Groups, err = derived.Proto(c.view.Slot)
+			request.Groups, err = g.derived.Proto(c.view.Slot)
 		} else {
-			request.Groups, err = loopGroups(problem, shrinking, c.view.Slot, nil)
+			request.Groups, err = loopGroups(problem, g.shrinking, c.view.Slot, nil)
 		}
 		if err != nil {
 			return err
 		}
-		b.PlanConsolidationResponse, err = client.PlanConsolidation(ctx, request)
+		b.PlanConsolidationResponse, err = loadlinev1.NewAutoscalerClient(c.conn).PlanConsolidation(ctx, request)
 		return err
 	})
 	if err != nil {
 		return nil, engineError(err)
 	}
 	c.leaveOut(&b.leftOut)
-	b.leftOut.Add(growing.LeftOut()...)
+	b.leftOut.Add(g.growing.LeftOut()...)
 	b.leftOut.AddAnswer(b.PlanConsolidationResponse)
 	b.noteAnswer()
 	return b, nil
 }
 
+// request returns what the flags ask for, without the cluster; and what to say of the prices, if anything.
+func (s *billSource) request() (_ *loadlinev1.PlanConsolidationRequest, note string, err error) {
+	now, err := (&drainSource{now: s.now}).time()
+	if err != nil {
+		return nil, "", err
+	}
+	request := &loadlinev1.PlanConsolidationRequest{NowS: now.Unix(), MaxNodesTotal: s.maxNodesTotal,
+		Drain: &loadlinev1.DrainOptions{SkipNodesWithSystemPods: &s.systemPods,
+			SkipNodesWithLocalStorage: &s.localStorage, SkipNodesWithCustomControllerPods: &s.customControllers}}
+	if request.Policy, err = s.policy(); err != nil {
+		return nil, "", err
+	}
+	if request.Fit, err = s.filters.fit(); err != nil {
+		return nil, "", err
+	}
+	if request.Prices, note, err = s.priceModel(); err != nil {
+		return nil, "", err
+	}
+	return request, note, nil
+}
+
+// gatheredBill is what a bill asks about, as it is gathered from a cluster.
+type gatheredBill struct {
+	growing   *scaleup.Gatherer
+	shrinking *drain.Groups
+	derived   *consolidate.Groups // from nodes, where no file holds groups
+}
+
+func (g *gatheredBill) options(fit *loadlinev1.FitOptions) loadOptions {
+	return loadOptions{planning: true, fit: fit, object: g.growing.AddObject, pod: g.growing.AddPod,
+		node: func(node *v1.Node) {
+			g.growing.AddNode(node)
+			g.shrinking.AddNode(node)
+			g.derived.AddNode(node)
+		},
+	}
+}
+
 // assume says what is taken for granted beside the question.
-func (b *billPlan) assume(source *sourceFlags, c *cluster, groups bool, derived *consolidate.Groups, _ time.Time) {
+func (b *billPlan) assume(source *sourceFlags, c *cluster, groups bool, derived *consolidate.Groups) {
 	if groups {
 		b.notes = append(b.notes, fmt.Sprintf("Without --groups, %s derived from pool, instance type, zone, capacity "+
 			"type and taints of the nodes: each may become empty and may grow without limit, and no other instance type "+

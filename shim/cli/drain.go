@@ -142,11 +142,9 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	if err != nil {
 		return nil, err
 	}
-	var file nodegroup.File
-	if s.groups != "" {
-		if file, err = nodegroup.Load(s.groups); err != nil {
-			return nil, err
-		}
+	file, err := loadGroups(s.groups)
+	if err != nil {
+		return nil, err
 	}
 	groups := drain.NewGroups(file.Groups)
 	c, err := load(ctx, source, engine, stdin, loadOptions{planning: true, fit: fit, node: groups.AddNode})

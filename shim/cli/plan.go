@@ -121,18 +121,9 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if f.file != "" {
 		l.drain.assume(c)
 	}
-	problem, err := g.growing.Problem()
+	problem, err := l.complete(request, &g, file.Groups)
 	if err != nil {
 		return nil, err
-	}
-	if err := l.nameAsked(problem, request); err != nil {
-		return nil, err
-	}
-	if request.Sized, err = sizedGroups(file.Groups); err != nil {
-		return nil, err
-	}
-	if len(request.Sized) > 0 {
-		request.SizePods = g.sized.Pods()
 	}
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
@@ -191,14 +182,28 @@ func (g *gatheredLoop) options(fit *loadlinev1.FitOptions, record func(engine.Co
 	}
 }
 
-// nameAsked puts pods of the problem into the request, and keeps names of pods and groups.
-func (l *loopPlan) nameAsked(problem *loadlinev1.ScaleUpProblem, request *loadlinev1.PlanLoopRequest) (err error) {
+// complete puts the pods that were gathered into the request, and the groups that are sized. It keeps names of pods and
+// groups, and returns how groups may grow.
+func (l *loopPlan) complete(request *loadlinev1.PlanLoopRequest, g *gatheredLoop,
+	groups []nodegroup.NodeGroup) (*loadlinev1.ScaleUpProblem, error) {
+	problem, err := g.growing.Problem()
+	if err != nil {
+		return nil, err
+	}
 	request.Pods, request.DaemonPods = problem.GetPods(), problem.GetDaemonPods()
 	for _, group := range problem.GetGroups() {
 		l.groups = append(l.groups, group.GetNodeGroup())
 	}
-	l.pods, err = podNames(request.Pods)
-	return err
+	if l.pods, err = podNames(request.Pods); err != nil {
+		return nil, err
+	}
+	if request.Sized, err = sizedGroups(groups); err != nil {
+		return nil, err
+	}
+	if len(request.Sized) > 0 {
+		request.SizePods = g.sized.Pods()
+	}
+	return problem, nil
 }
 
 // split gives each part of the answer to what shows it.

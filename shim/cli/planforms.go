@@ -178,36 +178,9 @@ func (l *loopPlan) table(w io.Writer) error {
 	if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(l.verdict())); err != nil {
 		return err
 	}
-	if waiting := l.waiting(); len(waiting) > 0 {
-		table := texttable.New(texttable.Column{Header: "PODS", Align: texttable.Right},
-			texttable.Column{Header: "SUCH AS"}, texttable.Column{Header: "EXPECTED ON"})
-		for _, p := range waiting {
-			table.Row(fmt.Sprint(p.Count), p.Pod, p.place())
-		}
-		if err := table.Write(w); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
-	}
-	if options := l.ranking(); len(options) > 0 {
-		table := texttable.New(texttable.Column{Header: "OPTION"},
-			texttable.Column{Header: "PODS", Align: texttable.Right}, texttable.Column{Header: "WHY"})
-		for _, option := range options {
-			table.Row(option.NodeGroup, fmt.Sprint(option.Pods), option.Reason)
-		}
-		if err := table.Write(w); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
-	}
-	if len(l.GetGrowth()) > 0 {
-		table := texttable.New(texttable.Column{Header: "GROWS"},
-			texttable.Column{Header: "NODES FOR PODS", Align: texttable.Right},
-			texttable.Column{Header: "FOR SLACK", Align: texttable.Right},
-			texttable.Column{Header: "USD/H", Align: texttable.Right})
-		for _, g := range l.GetGrowth() {
-			table.Row(g.GetNodeGroup(), fmt.Sprint(g.GetNodesForPods()), fmt.Sprint(g.GetNodesForSlack()),
-				fmt.Sprintf("%.4f", g.GetUsdPerHour()))
+	for _, table := range []*texttable.Table{l.waitingTable(), l.rankingTable(), l.growthTable()} {
+		if table == nil {
+			continue
 		}
 		if err := table.Write(w); err != nil {
 			return err
@@ -233,6 +206,50 @@ func (l *loopPlan) table(w io.Writer) error {
 		}
 	}
 	return l.drain.table(w)
+}
+
+// waitingTable has a line for equal pods that wait; nil: no pod waits.
+func (l *loopPlan) waitingTable() *texttable.Table {
+	waiting := l.waiting()
+	if len(waiting) == 0 {
+		return nil
+	}
+	table := texttable.New(texttable.Column{Header: "PODS", Align: texttable.Right},
+		texttable.Column{Header: "SUCH AS"}, texttable.Column{Header: "EXPECTED ON"})
+	for _, p := range waiting {
+		table.Row(fmt.Sprint(p.Count), p.Pod, p.place())
+	}
+	return table
+}
+
+// rankingTable has a line for each option, best first; nil: none was ranked.
+func (l *loopPlan) rankingTable() *texttable.Table {
+	options := l.ranking()
+	if len(options) == 0 {
+		return nil
+	}
+	table := texttable.New(texttable.Column{Header: "OPTION"},
+		texttable.Column{Header: "PODS", Align: texttable.Right}, texttable.Column{Header: "WHY"})
+	for _, option := range options {
+		table.Row(option.NodeGroup, fmt.Sprint(option.Pods), option.Reason)
+	}
+	return table
+}
+
+// growthTable has a line for each group that grows; nil: none does.
+func (l *loopPlan) growthTable() *texttable.Table {
+	if len(l.GetGrowth()) == 0 {
+		return nil
+	}
+	table := texttable.New(texttable.Column{Header: "GROWS"},
+		texttable.Column{Header: "NODES FOR PODS", Align: texttable.Right},
+		texttable.Column{Header: "FOR SLACK", Align: texttable.Right},
+		texttable.Column{Header: "USD/H", Align: texttable.Right})
+	for _, g := range l.GetGrowth() {
+		table.Row(g.GetNodeGroup(), fmt.Sprint(g.GetNodesForPods()), fmt.Sprint(g.GetNodesForSlack()),
+			fmt.Sprintf("%.4f", g.GetUsdPerHour()))
+	}
+	return table
 }
 
 func (l *loopPlan) growthCutShort() []string {

@@ -30,21 +30,13 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if err != nil {
 		return nil, err
 	}
-	gathered, sized := scaleup.New(file.Groups), sizing.New()
+	gathered := scaleup.New(file.Groups)
 	gathered.Selectors = selectors(fit)
-	options := loadOptions{filters: true, fit: fit, empty: true, node: gathered.AddNode, pod: gathered.AddPod,
-		object: gathered.AddObject, kinds: []string{"DaemonSet"}}
-	if gathered.Selectors != nil {
-		options.kinds = append(options.kinds, selectorKinds...)
-	}
+	var sized *sizing.Gatherer
 	if size != nil {
-		options.planning, options.kinds = true, nil
-		options.pod = func(pod *v1.Pod) {
-			gathered.AddPod(pod)
-			sized.AddPod(pod)
-		}
+		sized = sizing.New()
 	}
-	c, err := load(ctx, source, engine, stdin, options)
+	c, err := load(ctx, source, engine, stdin, rankOptions(fit, gathered, sized))
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +64,23 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	}
 	r.warnings = file.Warnings
 	return r, nil
+}
+
+// rankOptions say what of a cluster ranking reads; and what sizing does, unless `sized` is nil.
+func rankOptions(fit *loadlinev1.FitOptions, gathered *scaleup.Gatherer, sized *sizing.Gatherer) loadOptions {
+	options := loadOptions{filters: true, fit: fit, empty: true, node: gathered.AddNode, pod: gathered.AddPod,
+		object: gathered.AddObject, kinds: []string{"DaemonSet"}}
+	if gathered.Selectors != nil {
+		options.kinds = append(options.kinds, selectorKinds...)
+	}
+	if sized != nil {
+		options.planning, options.kinds = true, nil
+		options.pod = func(pod *v1.Pod) {
+			gathered.AddPod(pod)
+			sized.AddPod(pod)
+		}
+	}
+	return options
 }
 
 // askAt asks what groups would grow by, and in which order, at one state of the cluster.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/report/texttable"
@@ -78,20 +79,26 @@ func (f *replayFlags) replay(ctx context.Context, name string, out io.Writer) er
 	if err := table.Write(out); err != nil {
 		return err
 	}
-	if f.answer != "" && last.Answer == nil {
-		return fmt.Errorf("%s: it has no plan, and --answer %s is not written", name, f.answer)
-	}
-	if f.answer != "" {
-		data, err := protojson.MarshalOptions{Multiline: true}.Marshal(last.Answer)
-		if err == nil {
-			err = os.WriteFile(f.answer, append(data, '\n'), 0o644)
-		}
-		if err != nil {
-			return err
-		}
+	if err := f.writeAnswer(name, last.Answer); err != nil {
+		return err
 	}
 	if differ > 0 {
 		return fmt.Errorf("%s: %d of %d answers differ", name, differ, calls)
 	}
 	return nil
+}
+
+// writeAnswer writes the last plan of a recording to the file of --answer, if there is one.
+func (f *replayFlags) writeAnswer(recording string, plan proto.Message) error {
+	if f.answer == "" {
+		return nil
+	}
+	if plan == nil {
+		return fmt.Errorf("%s: it has no plan, and --answer %s is not written", recording, f.answer)
+	}
+	data, err := protojson.MarshalOptions{Multiline: true}.Marshal(plan)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(f.answer, append(data, '\n'), 0o644)
 }

@@ -31,12 +31,9 @@ type simulateFlags struct {
 // from where they would wrap.
 const maxWeight = 1000
 
-func (a *app) newSimulate() *cobra.Command {
-	var flags simulateFlags
-	command := &cobra.Command{
-		Use:   "simulate [--row N FILE]",
-		Short: "Replay the arrival of all pods, as the default scheduler and with Loadline",
-		Long: `Replay the arrival of all pods of a cluster twice: placed by the default scheduler, and by the default
+// simulateHelp is the help of `simulate`.
+const simulateHelp = `Replay the arrival of all pods of a cluster twice: placed by the default scheduler, ` +
+	`and by the default
 scheduler with Loadline's scores added. Then compare how loaded the nodes are.
 
 Pods arrive in the order of their creation, on nodes that hold nothing but pods of DaemonSets, static
@@ -55,7 +52,14 @@ nodes that are there, how many more nodes like those would take them, and which 
 
 With --scenario the autoscaler's loop acts for days on a cluster that is simulated in virtual time, with
 its load, its cloud and what goes wrong there; --against simulates a second one beside it. The same seed
-gives the same digest. With --row a row of a sweep is run again, alone.`,
+gives the same digest. With --row a row of a sweep is run again, alone.`
+
+func (a *app) newSimulate() *cobra.Command {
+	var flags simulateFlags
+	command := &cobra.Command{
+		Use:   "simulate [--row N FILE]",
+		Short: "Replay the arrival of all pods, as the default scheduler and with Loadline",
+		Long:  simulateHelp,
 		Example: `  loadline simulate -f cluster.json
   loadline simulate -f cluster.json --weight 5 -o html > simulation.html
   loadline simulate -f cluster.json --lines 1,1.25,1.5,2,3
@@ -63,41 +67,11 @@ gives the same digest. With --row a row of a sweep is run again, alone.`,
   loadline simulate --row 17 sweep.yaml`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if again := cmd.Flags().Changed("row"); again || len(args) > 0 {
-				if !again || len(args) == 0 {
-					return usagef("--row N and FILE, a sweep, go together")
-				}
-				if err := flags.output.check(); err != nil {
-					return err
-				}
-				runs, err := flags.scenario.runRow(cmd.Context(), args[0], &flags.engine)
-				if err != nil {
-					return err
-				}
-				return flags.output.write(a.streams.Out, scenarioForms(runs))
-			}
-			if flags.scenario.file != "" {
-				if err := flags.output.check(); err != nil {
-					return err
-				}
-				runs, err := flags.scenario.run(cmd.Context(), &flags.engine)
-				if err != nil {
-					return err
-				}
-				return flags.output.write(a.streams.Out, scenarioForms(runs))
-			}
-			if len(flags.lines.ratios) > 0 {
-				lines, err := flags.compareLines(cmd.Context(), a.streams.In)
-				if err != nil {
-					return err
-				}
-				return flags.output.write(a.streams.Out, lines.forms())
-			}
-			s, err := flags.run(cmd.Context(), a.streams.In)
+			out, err := flags.ask(cmd.Context(), a.streams.In, args, cmd.Flags().Changed("row"))
 			if err != nil {
 				return err
 			}
-			return flags.output.write(a.streams.Out, s.forms())
+			return flags.output.write(a.streams.Out, out)
 		},
 	}
 	addSourceFlags(command.Flags(), &flags.sourceFlags)
@@ -114,6 +88,42 @@ gives the same digest. With --row a row of a sweep is run again, alone.`,
 	return command
 }
 
+// ask simulates what the command line names: with `again` a row of a sweep, else a scenario, load lines or the arrival
+// of a cluster's pods.
+func (f *simulateFlags) ask(ctx context.Context, stdin io.Reader, args []string, again bool) (answer, error) {
+	if again != (len(args) > 0) {
+		return answer{}, usagef("--row N and FILE, a sweep, go together")
+	}
+	if err := f.output.check(); err != nil {
+		return answer{}, err
+	}
+	switch {
+	case again:
+		runs, err := f.scenario.runRow(ctx, args[0], &f.engine)
+		if err != nil {
+			return answer{}, err
+		}
+		return scenarioForms(runs), nil
+	case f.scenario.file != "":
+		runs, err := f.scenario.run(ctx, &f.engine)
+		if err != nil {
+			return answer{}, err
+		}
+		return scenarioForms(runs), nil
+	case len(f.lines.ratios) > 0:
+		lines, err := f.compareLines(ctx, stdin)
+		if err != nil {
+			return answer{}, err
+		}
+		return lines.forms(), nil
+	}
+	s, err := f.run(ctx, stdin)
+	if err != nil {
+		return answer{}, err
+	}
+	return s.forms(), nil
+}
+
 // simulation is the outcome of `simulate`.
 type simulation struct {
 	source   string
@@ -122,9 +132,6 @@ type simulation struct {
 }
 
 func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, error) {
-	if err := f.output.check(); err != nil {
-		return nil, err
-	}
 	if f.weight < 1 || f.weight > maxWeight {
 		return nil, usagef("--weight %d: must be 1 to %d", f.weight, maxWeight)
 	}
@@ -166,9 +173,6 @@ func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, 
 
 // compareLines says what load lines would mean.
 func (f *simulateFlags) compareLines(ctx context.Context, stdin io.Reader) (*lineTable, error) {
-	if err := f.output.check(); err != nil {
-		return nil, err
-	}
 	how, err := f.policy.policy()
 	if err != nil {
 		return nil, err

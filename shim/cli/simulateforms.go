@@ -12,53 +12,55 @@ import (
 
 const secondsOfDay = 86400
 
+// scenarioRows are the lines of a grid of runs.
+var scenarioRows = []struct {
+	name  string
+	value func(*loadlinev1.SimulateResponse) string
+}{
+	{"cost, US dollars", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%.2f", r.GetUsd()) }},
+	{"  no packing costs less than", func(r *loadlinev1.SimulateResponse) string {
+		return fmt.Sprintf("%.2f", r.GetBoundUsd())
+	}},
+	{"wait of pods, seconds: mean", func(r *loadlinev1.SimulateResponse) string {
+		return fmt.Sprintf("%.1f", r.GetWaits().GetMean())
+	}},
+	{"p50", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%.1f", r.GetWaits().GetP50()) }},
+	{"p95", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%.1f", r.GetWaits().GetP95()) }},
+	{"max", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%.1f", r.GetWaits().GetMax()) }},
+	{"pods that waited, or not", func(r *loadlinev1.SimulateResponse) string {
+		return fmt.Sprint(r.GetWaits().GetPods())
+	}},
+	{"pods without a node at the end", func(r *loadlinev1.SimulateResponse) string {
+		return fmt.Sprint(r.GetLeftWaiting())
+	}},
+	{"evictions", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetEvictions()) }},
+	{"orders of machines", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetGrowths()) }},
+	{"moves that replace nodes", func(r *loadlinev1.SimulateResponse) string {
+		return fmt.Sprint(r.GetMoves().GetBegun())
+	}},
+	{"nodes that came", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetNodesAdded()) }},
+	{"nodes that went", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetNodesRemoved()) }},
+	{"nodes in the mean", func(r *loadlinev1.SimulateResponse) string {
+		return fmt.Sprintf("%.1f", r.GetLoad().GetNodesMean())
+	}},
+	{"limits / allocatable p99: cpu", func(r *loadlinev1.SimulateResponse) string {
+		return fmt.Sprintf("%.2f", r.GetLoad().GetLimitsOverAllocatableCpuP99())
+	}},
+	{"  memory", func(r *loadlinev1.SimulateResponse) string {
+		return fmt.Sprintf("%.2f", r.GetLoad().GetLimitsOverAllocatableMemoryP99())
+	}},
+	{"loops with something new", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetLoops()) }},
+	{"broken invariants", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(len(r.GetViolations())) }},
+	{"digest", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%016x", r.GetDigest()) }},
+}
+
 // scenarioGrid has a line for each number, and a column for each run.
 func scenarioGrid(runs []*scenarioRun) report.Grid {
 	grid := report.Grid{Header: []string{""}}
-	rows := []struct {
-		name  string
-		value func(*loadlinev1.SimulateResponse) string
-	}{
-		{"cost, US dollars", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%.2f", r.GetUsd()) }},
-		{"  no packing costs less than", func(r *loadlinev1.SimulateResponse) string {
-			return fmt.Sprintf("%.2f", r.GetBoundUsd())
-		}},
-		{"wait of pods, seconds: mean", func(r *loadlinev1.SimulateResponse) string {
-			return fmt.Sprintf("%.1f", r.GetWaits().GetMean())
-		}},
-		{"p50", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%.1f", r.GetWaits().GetP50()) }},
-		{"p95", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%.1f", r.GetWaits().GetP95()) }},
-		{"max", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%.1f", r.GetWaits().GetMax()) }},
-		{"pods that waited, or not", func(r *loadlinev1.SimulateResponse) string {
-			return fmt.Sprint(r.GetWaits().GetPods())
-		}},
-		{"pods without a node at the end", func(r *loadlinev1.SimulateResponse) string {
-			return fmt.Sprint(r.GetLeftWaiting())
-		}},
-		{"evictions", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetEvictions()) }},
-		{"orders of machines", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetGrowths()) }},
-		{"moves that replace nodes", func(r *loadlinev1.SimulateResponse) string {
-			return fmt.Sprint(r.GetMoves().GetBegun())
-		}},
-		{"nodes that came", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetNodesAdded()) }},
-		{"nodes that went", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetNodesRemoved()) }},
-		{"nodes in the mean", func(r *loadlinev1.SimulateResponse) string {
-			return fmt.Sprintf("%.1f", r.GetLoad().GetNodesMean())
-		}},
-		{"limits / allocatable p99: cpu", func(r *loadlinev1.SimulateResponse) string {
-			return fmt.Sprintf("%.2f", r.GetLoad().GetLimitsOverAllocatableCpuP99())
-		}},
-		{"  memory", func(r *loadlinev1.SimulateResponse) string {
-			return fmt.Sprintf("%.2f", r.GetLoad().GetLimitsOverAllocatableMemoryP99())
-		}},
-		{"loops with something new", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(r.GetLoops()) }},
-		{"broken invariants", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprint(len(r.GetViolations())) }},
-		{"digest", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%016x", r.GetDigest()) }},
-	}
 	for _, run := range runs {
 		grid.Header = append(grid.Header, run.name)
 	}
-	for _, row := range rows {
+	for _, row := range scenarioRows {
 		line := []string{row.name}
 		for _, run := range runs {
 			line = append(line, row.value(run.result))

@@ -43,12 +43,8 @@ func (f *slackPolicyFlags) addTo(flags *pflag.FlagSet) {
 	f.AddFlags(flags)
 }
 
-func (a *app) newSlack() *cobra.Command {
-	var f slackFlags
-	command := &cobra.Command{
-		Use:   "slack",
-		Short: "Tell how much room to keep free for pods to come, where it is, and which nodes are missing for it",
-		Long: `Tell how much room to keep free for pods to come, so that they need not wait for a node: how many
+// slackHelp is the help of `slack`.
+const slackHelp = `Tell how much room to keep free for pods to come, so that they need not wait for a node: how many
 placeholders of which size, which of them fit now, and which nodes are missing for the rest. Nothing is
 changed.
 
@@ -63,7 +59,14 @@ it, for some nodes. Nodes with GPUs come for pods that need one, and not for roo
 --slack-buy-extended-resources says so.
 
 -o capacitybuffer and -o deployments print objects to apply, and apply nothing: CapacityBuffers of
-Cluster Autoscaler or Karpenter, or Deployments of pods that give way to all others.`,
+Cluster Autoscaler or Karpenter, or Deployments of pods that give way to all others.`
+
+func (a *app) newSlack() *cobra.Command {
+	var f slackFlags
+	command := &cobra.Command{
+		Use:   "slack",
+		Short: "Tell how much room to keep free for pods to come, where it is, and which nodes are missing for it",
+		Long:  slackHelp,
 		Example: `  loadline slack --extra-capacity-min-rate 10%
   loadline slack -f cluster.json --slack-version pareto -o html > slack.html
   loadline slack -o deployments | kubectl apply --server-side -f -`,
@@ -128,35 +131,22 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err != nil {
 		return nil, err
 	}
-	var file nodegroup.File
-	if f.groups != "" {
-		if file, err = nodegroup.Load(f.groups); err != nil {
-			return nil, err
-		}
+	file, err := loadGroups(f.groups)
+	if err != nil {
+		return nil, err
 	}
 	fit, err := f.filters.fit()
 	if err != nil {
 		return nil, err
 	}
-	waiting, known := scaleup.New(file.Groups), slack.NewGatherer()
-	waiting.Selectors = selectors(fit)
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, fit: fit, empty: true,
-		node: waiting.AddNode,
-		object: func(object any) {
-			waiting.AddObject(object)
-			known.AddObject(object)
-		},
-		pod: func(pod *v1.Pod) {
-			if !slack.IsPlaceholder(pod, f.engine.slackNamespace) {
-				waiting.AddPod(pod)
-			}
-			known.AddPod(pod)
-		}})
+	g := gatheredSlack{waiting: scaleup.New(file.Groups), known: slack.NewGatherer()}
+	g.waiting.Selectors = selectors(fit)
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, g.options(fit, f.engine.slackNamespace))
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	problem, err := waiting.Problem()
+	problem, err := g.waiting.Problem()
 	if err != nil {
 		return nil, err
 	}
@@ -165,8 +155,8 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 		Pods:        problem.GetPods(),
 		GroupsKnown: f.groups != "", Groups: problem.GetGroups(), DaemonPods: problem.GetDaemonPods(),
 		NowSeconds: time.Now().Unix(), Literal: f.literal}
-	plan := &slackPlan{rate: f.Rate, basis: f.Basis, namespace: f.engine.slackNamespace, pending: waiting.Waiting(),
-		known: known, warnings: file.Warnings}
+	plan := &slackPlan{rate: f.Rate, basis: f.Basis, namespace: f.engine.slackNamespace, pending: g.waiting.Waiting(),
+		known: g.known, warnings: file.Warnings}
 	request.Fit = fit
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Changes = at
@@ -178,10 +168,31 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 		return nil, engineError(err)
 	}
 	c.leaveOut(&plan.leftOut)
-	plan.leftOut.Add(waiting.LeftOut()...)
+	plan.leftOut.Add(g.waiting.LeftOut()...)
 	plan.leftOut.AddAnswer(plan.PlanSlackResponse)
 	plan.warnings = append(plan.warnings, plan.wrong()...)
 	return plan, nil
+}
+
+// gatheredSlack is what a plan of slack asks about, as it is gathered from a cluster.
+type gatheredSlack struct {
+	waiting *scaleup.Gatherer
+	known   *slack.Gatherer
+}
+
+func (g *gatheredSlack) options(fit *loadlinev1.FitOptions, namespace string) loadOptions {
+	return loadOptions{planning: true, fit: fit, empty: true, node: g.waiting.AddNode,
+		object: func(object any) {
+			g.waiting.AddObject(object)
+			g.known.AddObject(object)
+		},
+		pod: func(pod *v1.Pod) {
+			if !slack.IsPlaceholder(pod, namespace) {
+				g.waiting.AddPod(pod)
+			}
+			g.known.AddPod(pod)
+		},
+	}
 }
 
 // manifests prints objects that keep the slack.

@@ -23,6 +23,7 @@ import (
 	"loadline.dev/shim/dump"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/kuberelease"
+	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/slack"
 	"loadline.dev/shim/unknownfields"
 )
@@ -130,6 +131,14 @@ func (s *sourceFlags) minor(fit *loadlinev1.FitOptions) int32 {
 		return fit.GetKubernetesMinor()
 	}
 	return kuberelease.Meant(fit.GetKubernetesMinor(), client.Discovery())
+}
+
+// loadGroups reads a file with node groups; the empty name stands for none.
+func loadGroups(name string) (nodegroup.File, error) {
+	if name == "" {
+		return nodegroup.File{}, nil
+	}
+	return nodegroup.Load(name)
 }
 
 // podName is a pod as named on the command line.

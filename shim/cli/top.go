@@ -56,21 +56,11 @@ Amounts in json and yaml: cpu in millicores, every other resource in its own uni
   kubectl get nodes,pods -A -o json | loadline top -f - -o html > load.html`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := flags.check(); err != nil {
-				return err
-			}
-			if len(flags.lines.ratios) > 0 {
-				lines, err := flags.compareLines(cmd.Context(), a.streams.In)
-				if err != nil {
-					return err
-				}
-				return flags.output.write(a.streams.Out, lines.forms())
-			}
-			t, err := flags.load(cmd.Context(), a.streams.In)
+			out, err := flags.ask(cmd.Context(), a.streams.In)
 			if err != nil {
 				return err
 			}
-			return flags.output.write(a.streams.Out, t.forms())
+			return flags.output.write(a.streams.Out, out)
 		},
 	}
 	addSourceFlags(command.Flags(), &flags.sourceFlags)
@@ -87,11 +77,26 @@ Amounts in json and yaml: cpu in millicores, every other resource in its own uni
 	return command
 }
 
-func (f *topFlags) check() error {
+// ask asks for the load of the nodes or, with load lines, for what those would mean.
+func (f *topFlags) ask(ctx context.Context, stdin io.Reader) (answer, error) {
 	if f.most < 0 {
-		return usagef("--top %d: must not be negative", f.most)
+		return answer{}, usagef("--top %d: must not be negative", f.most)
 	}
-	return f.output.check()
+	if err := f.output.check(); err != nil {
+		return answer{}, err
+	}
+	if len(f.lines.ratios) > 0 {
+		lines, err := f.compareLines(ctx, stdin)
+		if err != nil {
+			return answer{}, err
+		}
+		return lines.forms(), nil
+	}
+	t, err := f.load(ctx, stdin)
+	if err != nil {
+		return answer{}, err
+	}
+	return t.forms(), nil
 }
 
 // compareLines says what load lines would mean. Limits count as under the line of the scheduler's configuration, if it

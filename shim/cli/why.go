@@ -36,11 +36,16 @@ type sectionAnswer struct {
 
 var whySections = []section{{key: "score", ask: whyScore}, {key: "fit", ask: whyFit}}
 
+// whyFlags are the flags of `why`.
+type whyFlags struct {
+	podFlags
+	groups rankSource
+	size   sizeSource
+	most   int
+}
+
 func (a *app) newWhy() *cobra.Command {
-	flags := podFlags{filters: true}
-	var groups rankSource
-	var size sizeSource
-	most := 0
+	f := whyFlags{podFlags: podFlags{filters: true}}
 	command := &cobra.Command{
 		Use: "why POD | -p FILE | NODE | GROUP --groups FILE",
 		Short: "Explain which node is preferred for a pod, whether a node can go, or the place of a node group, " +
@@ -59,40 +64,45 @@ func (a *app) newWhy() *cobra.Command {
   loadline why -p pod.yaml -f cluster.json -o html > why.html`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if most < 0 {
-				return usagef("--top %d: must not be negative", most)
-			}
-			if len(args) == 1 && strings.HasPrefix(args[0], nodePrefix) {
-				source := drainSource{groups: groups.groups, now: size.now, filters: groups.filters}
-				return a.whyNamedNode(cmd.Context(), &flags, source, strings.TrimPrefix(args[0], nodePrefix))
-			}
-			if groups.given() {
-				return a.whyGroup(cmd.Context(), &flags, &groups, &size, args)
-			}
-			flags.how = groups.filters // the same flags, whatever is asked about
-			q, err := flags.question(cmd.Context(), a.streams.In, args)
-			if missing := (*noPodError)(nil); errors.As(err, &missing) && len(args) == 1 && flags.file != "-" {
-				source := drainSource{now: size.now, filters: groups.filters}
-				if found, nodeErr := a.whyNode(cmd.Context(), &flags, source, args[0]); found {
-					return nodeErr
-				} // else the pod is what is missing
-			}
-			if err != nil {
-				return err
-			}
-			defer q.close()
-			out, err := why(cmd.Context(), q, most)
-			if err != nil {
-				return err
-			}
-			return flags.output.write(a.streams.Out, out)
+			return a.explain(cmd.Context(), &f, args)
 		},
 	}
-	addPodFlags(command, &flags, formTable, formJSON, formYAML, formHTML)
-	groups.addTo(command.Flags())
-	size.addTo(command.Flags())
-	command.Flags().IntVar(&most, "top", 10, "explain only so many nodes, the best ones; 0: all")
+	addPodFlags(command, &f.podFlags, formTable, formJSON, formYAML, formHTML)
+	f.groups.addTo(command.Flags())
+	f.size.addTo(command.Flags())
+	command.Flags().IntVar(&f.most, "top", 10, "explain only so many nodes, the best ones; 0: all")
 	return command
+}
+
+// explain answers for what the arguments name: a node, a node group or a pod.
+func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
+	if f.most < 0 {
+		return usagef("--top %d: must not be negative", f.most)
+	}
+	if len(args) == 1 && strings.HasPrefix(args[0], nodePrefix) {
+		source := drainSource{groups: f.groups.groups, now: f.size.now, filters: f.groups.filters}
+		return a.whyNamedNode(ctx, &f.podFlags, source, strings.TrimPrefix(args[0], nodePrefix))
+	}
+	if f.groups.given() {
+		return a.whyGroup(ctx, &f.podFlags, &f.groups, &f.size, args)
+	}
+	f.how = f.groups.filters // the same flags, whatever is asked about
+	q, err := f.question(ctx, a.streams.In, args)
+	if missing := (*noPodError)(nil); errors.As(err, &missing) && len(args) == 1 && f.file != "-" {
+		source := drainSource{now: f.size.now, filters: f.groups.filters}
+		if found, nodeErr := a.whyNode(ctx, &f.podFlags, source, args[0]); found {
+			return nodeErr
+		} // else the pod is what is missing
+	}
+	if err != nil {
+		return err
+	}
+	defer q.close()
+	out, err := why(ctx, q, f.most)
+	if err != nil {
+		return err
+	}
+	return f.output.write(a.streams.Out, out)
 }
 
 // why puts the sections together.
