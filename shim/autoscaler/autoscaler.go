@@ -124,14 +124,9 @@ func (a *Autoscaler) Run(ctx context.Context) error {
 // elect waits to lead, and leads. The lease is given up only when all work has ended, which ends as soon as the lease
 // cannot be renewed in time.
 func (a *Autoscaler) elect(ctx context.Context) error {
-	host, err := os.Hostname()
+	lock, err := a.newLock()
 	if err != nil {
 		return err
-	}
-	lock := &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: a.config.Namespace, Name: a.config.LeaderElection.ResourceName},
-		Client:     a.Leases,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 	}
 	holding, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
@@ -177,6 +172,19 @@ func (a *Autoscaler) elect(ctx context.Context) error {
 		err = errLostLease
 	}
 	return err
+}
+
+// newLock returns the lease as this process takes it, under an identity that no other process has.
+func (a *Autoscaler) newLock() (*resourcelock.LeaseLock, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	return &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: a.config.Namespace, Name: a.config.LeaderElection.ResourceName},
+		Client:     a.Leases,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+	}, nil
 }
 
 // releaseTime bounds how long a process that ends tries to give up its lease.

@@ -93,6 +93,22 @@ func (l *leader) once(ctx context.Context) error {
 
 // decide looks, plans and acts. With an error, it says which part failed.
 func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
+	if part, err = l.look(ctx, o); err != nil {
+		return part, err
+	}
+	if err := l.makePlan(ctx, o); err != nil {
+		return "plan", err
+	}
+	o.outcome = cmp.Or(o.plan.GetStatus(), outcomeNotTried)
+	o.growthOutcome = l.wouldGrow(o)
+	if l.config.Mode != config.Act {
+		return "", nil
+	}
+	return l.act(ctx, o)
+}
+
+// look finds out what a plan is made from: the groups of the provider, the cluster, and the pods that wait.
+func (l *leader) look(ctx context.Context, o *loop) (part string, err error) {
 	l.takeResults()
 	l.reload(o)
 	done := l.metrics.time(functionRefresh)
@@ -121,28 +137,33 @@ func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
 	l.models.fill(ctx, o.states, l.cluster.nodesByID(), o.now)
 	o.pods = l.cluster.waiting(&l.config.ScaleUp, o.now)
 	l.batch.follow(o.pods, o.now)
-	done = l.metrics.time(functionPlan)
+	return "", nil
+}
+
+// makePlan has the engine plan, and takes note of what it has found out.
+func (l *leader) makePlan(ctx context.Context, o *loop) (err error) {
+	done := l.metrics.time(functionPlan)
 	sized := l.sizings(o)
 	o.plan, err = l.planner.plan(ctx,
 		&question{groups: o.states, fleet: l.fleet.question(l.planner.settings.Fleet, o.now), sized: sized,
 			sizePods: l.sizePods(o, sized), pods: o.pods, batch: &l.batch, groupOf: o.groupOf, underWay: o.underWay,
 			acknowledged: l.actuator.Acknowledged, now: o.now})
 	if done(); err != nil {
-		return "plan", err
+		return err
 	}
 	if err := l.takeAnswer(ctx, o); err != nil {
 		o.plan = nil
-		return "plan", err
+		return err
 	}
 	l.noteLoadLine(ctx)
 	o.noteSizes()
 	l.noteCutShort(o)
 	l.tellMoves(o.replacement())
-	o.outcome = cmp.Or(o.plan.GetStatus(), outcomeNotTried)
-	o.growthOutcome = l.wouldGrow(o)
-	if l.config.Mode != config.Act {
-		return "", nil
-	}
+	return nil
+}
+
+// act carries out the plan.
+func (l *leader) act(ctx context.Context, o *loop) (part string, err error) {
 	l.giveUp(ctx, o)
 	if l.config.Decides(config.ScaleUpDecision) {
 		l.grow(ctx, o)

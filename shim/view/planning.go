@@ -229,20 +229,25 @@ func trimPlannerObject(object any) (loadlinev1.ObjectKind, *metav1.ObjectMeta, m
 		setTemplate(&out.Spec.Template, &o.ObjectMeta, &o.Spec.Template)
 		return loadlinev1.ObjectKind_DEPLOYMENT, &o.ObjectMeta, out, true
 	case *batchv1.Job:
-		out := &batchv1.Job{ObjectMeta: trimMeta(&o.ObjectMeta)}
-		out.Spec.Parallelism, out.Spec.Completions = o.Spec.Parallelism, o.Spec.Completions
-		out.Status.Active, out.Status.Succeeded = o.Status.Active, o.Status.Succeeded
-		for _, c := range o.Status.Conditions {
-			if c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed {
-				out.Status.Conditions = append(out.Status.Conditions,
-					batchv1.JobCondition{Type: c.Type, Status: c.Status})
-			}
-		}
-		setTemplate(&out.Spec.Template, &o.ObjectMeta, &o.Spec.Template)
-		setOwner(&out.ObjectMeta, &o.ObjectMeta, &o.Spec.Template)
-		return loadlinev1.ObjectKind_JOB, &o.ObjectMeta, out, true
+		return loadlinev1.ObjectKind_JOB, &o.ObjectMeta, trimJob(o), true
 	}
 	return 0, nil, nil, false
+}
+
+// trimJob keeps of a Job's status how many pods are active and how many succeeded, and whether the Job has ended.
+func trimJob(job *batchv1.Job) *batchv1.Job {
+	out := &batchv1.Job{ObjectMeta: trimMeta(&job.ObjectMeta)}
+	out.Spec.Parallelism, out.Spec.Completions = job.Spec.Parallelism, job.Spec.Completions
+	out.Status.Active, out.Status.Succeeded = job.Status.Active, job.Status.Succeeded
+	for _, c := range job.Status.Conditions {
+		if c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed {
+			out.Status.Conditions = append(out.Status.Conditions,
+				batchv1.JobCondition{Type: c.Type, Status: c.Status})
+		}
+	}
+	setTemplate(&out.Spec.Template, &job.ObjectMeta, &job.Spec.Template)
+	setOwner(&out.ObjectMeta, &job.ObjectMeta, &job.Spec.Template)
+	return out
 }
 
 func trimMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
