@@ -1,12 +1,15 @@
 package scheduler
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 )
 
 func TestDecodeArgs(t *testing.T) {
@@ -66,5 +69,24 @@ func TestDecodeArgsRefuses(t *testing.T) {
 	if _, err := decodeArgs(&runtime.Unknown{ContentType: runtime.ContentTypeYAML}); err == nil ||
 		!strings.Contains(err.Error(), "must be JSON") {
 		t.Errorf("got error %v", err)
+	}
+}
+
+// The plugin takes the arguments that the chart gives as an example.
+func TestDecodeArgsOfTheChart(t *testing.T) {
+	content, err := os.ReadFile("../../charts/loadline/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := regexp.MustCompile(`(?m)^  pluginArgs: .* such as (.+)$`).FindSubmatch(content)
+	if example == nil {
+		t.Fatal("values.yaml has no example of pluginArgs")
+	}
+	raw, err := yaml.YAMLToJSON(example[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeArgs(&runtime.Unknown{Raw: raw}); err != nil {
+		t.Errorf("%s: %v", example[1], err)
 	}
 }
