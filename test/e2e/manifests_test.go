@@ -367,7 +367,8 @@ func TestRightsOfTheAutoscaler(t *testing.T) {
 			"kube-system update configmaps loadline-autoscaler-status"},
 		moreRights: {"cluster create pods/eviction", "cluster create,patch events", "cluster get pods",
 			"cluster get,patch nodes", "kube-system get,update configmaps loadline-autoscaler-state"},
-		slackRights[0]: {"loadline-slack list,create,patch,delete apps/deployments"},
+		"autoscaler/act-despite-budgets": {"cluster delete pods"},
+		slackRights[0]:                   {"loadline-slack list,create,patch,delete apps/deployments"},
 		slackRights[1]: {"loadline-slack list,create,delete podtemplates",
 			"loadline-slack list,create,patch,delete autoscaling.x-k8s.io/capacitybuffers"},
 	} {
