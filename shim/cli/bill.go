@@ -45,7 +45,9 @@ func (s *billSource) addTo(flags *pflag.FlagSet) {
 		"and so many percent of what the nodes cost that go")
 	flags.Float64Var(&s.podUSD, "pod-disruption-cost", 0.1,
 		"what it costs to disturb a pod once, in USD: a move saves that of its pods within --payback-hours")
-	flags.Float64Var(&s.payback, "payback-hours", 168, "see --pod-disruption-cost: what is arranged once may take a week")
+	flags.Float64Var(&s.payback, "payback-hours", 168,
+		"hours within which a move saves what it costs to disturb its pods; the autoscaler has 1.5, since its load "+
+			"changes sooner")
 	flags.Int32Var(&s.nodesPerMove, "max-nodes-per-move", 24, "nodes that go by one move at most")
 	flags.Int32Var(&s.spotGroups, "least-spot-groups", 15,
 		"spot nodes come in the place of spot nodes only where so many spot groups cost less than those that go")

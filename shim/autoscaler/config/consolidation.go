@@ -12,9 +12,9 @@ import (
 type Consolidation struct {
 	LeastSaving        float64  `json:"leastSaving" help:"nodes are replaced by cheaper ones if that saves so many US dollars per hour"`
 	LeastSavingPercent float64  `json:"leastSavingPercent" help:"and so much of what the nodes cost that are replaced"`
-	PodDisruptionCost  float64  `json:"podDisruptionCost" help:"what it costs to disturb a pod once, in US dollars"`
+	PodDisruptionCost  float64  `json:"podDisruptionCost" help:"what it costs to disturb a pod once, in US dollars; with the decision replace, drains pay it as well"`
 	PodDisruptionCosts []string `json:"podDisruptionCosts" help:"other costs for pods from some priority on: PRIORITY=USD, such as 1000=0.01"`
-	PaybackHours       float64  `json:"paybackHours" help:"within so many hours a move saves what it costs to disturb its pods"`
+	PaybackHours       float64  `json:"paybackHours" help:"within so many hours a move, or with the decision replace any drain, saves what it costs to disturb its pods"`
 	MaxNodesPerMove    int      `json:"maxNodesPerMove" help:"nodes that are replaced by one move at most"`
 	LeastSpotGroups    int      `json:"leastSpotGroups" help:"spot nodes come in the place of spot nodes only where so many spot groups cost less than those that go"`
 	MaxNodesAtOnce     int      `json:"maxNodesAtOnce" help:"nodes that are replaced at once"`
