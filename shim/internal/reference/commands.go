@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -98,7 +99,7 @@ func runbooks(top string) (string, error) {
 	}
 	var out strings.Builder
 	out.WriteString(notice + "# Runbooks\n\nWhat to do about each alert of `manifests/autoscaler/monitoring`. " +
-		"More than any metric says the autoscaler's page: `kubectl -n kube-system port-forward " +
+		"The autoscaler's page says more than any metric: `kubectl -n kube-system port-forward " +
 		"deploy/loadline-autoscaler 8085`.\n")
 	for _, group := range rules.Spec.Groups {
 		for _, r := range group.Rules {
@@ -113,6 +114,9 @@ func runbooks(top string) (string, error) {
 	return out.String(), nil
 }
 
+// labelled is a line that says what to do about the words before its colon.
+var labelled = regexp.MustCompile(`^[\w, ]+: `)
+
 // list has the lines of a runbook as those of a list, unless they are numbered; a line that begins with spaces goes on.
 func list(text string) string {
 	var out []string
@@ -120,7 +124,7 @@ func list(text string) string {
 		switch {
 		case strings.HasPrefix(line, " ") || len(line) > 1 && line[0] >= '0' && line[0] <= '9' && line[1] == '.':
 			out = append(out, line)
-		case strings.Contains(strings.SplitN(line, " ", 2)[0], ":") || strings.Contains(line, ": ") && len(out) == 0:
+		case labelled.MatchString(line):
 			out = append(out, "- "+line)
 		case len(out) == 0:
 			out = append(out, line)
