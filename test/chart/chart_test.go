@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/lint"
 	"helm.sh/helm/v3/pkg/lint/support"
 	v1 "k8s.io/api/apps/v1"
@@ -218,6 +219,36 @@ func TestSchemaRefuses(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), named) {
 			t.Errorf("%s: %v is refused by %v, want an error that names %s", path, value, err, named)
+		}
+	}
+}
+
+// A scheduler that is newer than its API server is refused. Without a server nothing is known about it.
+func TestSchedulerNeedsItsAPIServer(t *testing.T) {
+	c := load(t)
+	for _, test := range []struct {
+		server, scheduler, component string
+		isServer, refused            bool
+	}{
+		{"v1.36.0", "1.36", "scheduler", true, false},
+		{"v1.35.9", "1.36", "scheduler", true, true},
+		{"v1.37.1-gke.100", "1.36", "scheduler", true, false},
+		{"v1.36.3-eks-1a2b3c", "1.36", "scheduler", true, false},
+		{"v1.36.3-eks-1a2b3c", "1.37", "scheduler", true, true},
+		{"v1.37.0", "1.37", "scheduler", true, false},
+		{"v1.35.9", "1.36", "extender", true, false},
+		{"v1.20.0", "1.36", "scheduler", false, false},
+	} {
+		capabilities := chartutil.DefaultCapabilities.Copy()
+		capabilities.KubeVersion.Version = test.server
+		if test.isServer {
+			capabilities.APIVersions = append(slices.Clone(capabilities.APIVersions), "apiregistration.k8s.io/v1")
+		}
+		v := setter{on(test.component)}.with("scheduler.kubernetes", test.scheduler).values
+		_, err := renderFor(c, "anywhere", v, capabilities)
+		if refused := err != nil && strings.Contains(err.Error(), test.server+": a scheduler may not be newer"); refused !=
+			test.refused || (err != nil && !refused) {
+			t.Errorf("%+v: %v", test, err)
 		}
 	}
 }

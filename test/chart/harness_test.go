@@ -70,8 +70,14 @@ func load(t testing.TB) *chart.Chart {
 
 // render returns the objects of a release, in no order.
 func render(c *chart.Chart, namespace string, v values) ([]*unstructured.Unstructured, error) {
+	return renderFor(c, namespace, v, chartutil.DefaultCapabilities)
+}
+
+// renderFor is render for an API server of these capabilities.
+func renderFor(c *chart.Chart, namespace string, v values,
+	capabilities *chartutil.Capabilities) ([]*unstructured.Unstructured, error) {
 	all, err := chartutil.ToRenderValues(c, v, chartutil.ReleaseOptions{Name: "test", Namespace: namespace,
-		IsInstall: true}, chartutil.DefaultCapabilities)
+		IsInstall: true}, capabilities)
 	if err != nil {
 		return nil, err
 	}
