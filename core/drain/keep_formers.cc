@@ -23,8 +23,8 @@ class FormerRound {
   bool OutOfWork() { return call_.work()->ended() && call_.MayStop(); }
   void LeaveUnevaluated(FormerNode former, Slot slot);
   bool MovesTheSame(const PlannedNode& planned);
-  bool KeepIntact(PlannedNode* planned);
-  bool PlaceAgain(const FormerNode& former, Slot slot);
+  bool KeepIntact(PlannedNode* planned, bool replaced);
+  bool PlaceAgain(const FormerNode& former, Slot slot, bool replaced);
 
   const bool same_rules_;
   DrainCall& call_;
@@ -41,7 +41,7 @@ void FormerRound::Run(FormerEntry entry) {
     if (!out_of_work) {
       ++call_.evaluated;
       call_.work()->Spend(1 + static_cast<int64_t>(entry.intact->placed.size()) / 8);
-      if (KeepIntact(&*entry.intact)) return;
+      if (KeepIntact(&*entry.intact, entry.replaced)) return;
     }
     entry.former = follower_.ByNames(*entry.intact);
     follower_.Withdraw(call_, {&*entry.intact, 1});
@@ -51,7 +51,7 @@ void FormerRound::Run(FormerEntry entry) {
   if (!slot.has_value() || call_.judged(*slot).planned) return;
   if (OutOfWork()) return LeaveUnevaluated(std::move(entry.former), *slot);
   if (!was_intact) ++call_.evaluated;
-  if (!PlaceAgain(entry.former, *slot)) displaced_.push_back(std::move(entry.former));
+  if (!PlaceAgain(entry.former, *slot, entry.replaced)) displaced_.push_back(std::move(entry.former));
 }
 
 // The work ended before it was the turn of this node: its timer goes on, and it is no candidate in this call.
@@ -104,33 +104,35 @@ bool FormerRound::MovesTheSame(const PlannedNode& planned) {
          (moving == planned.sources.size() || planned.sources[moving].is_placeholder());
 }
 
-// Whether a node whose moves stand on the board goes on as it is.
-bool FormerRound::KeepIntact(PlannedNode* planned) {
+// Whether a node whose moves stand on the board goes on as it is. One whose budgets do not allow all of its
+// pods at once comes last, unless it is replaced: others must not use up what it needs.
+bool FormerRound::KeepIntact(PlannedNode* planned, bool replaced) {
   const Slot slot = planned->slot;
   JudgedNode& node = call_.judged(slot);
   if (!node.eligible || follower_.board().received(planned->node) > 0) return false;
   uses_.clear();
   if (!(same_rules_ && planned->settled) && !MovesTheSame(*planned)) return false;
+  planned->risky = false;
   if (call_.budgets.size() > 0) {
     const DisruptionBudgets::Answer answer = call_.budgets.Ask(uses_);
-    if (answer.refused.has_value() || answer.risky) return false;
+    if (answer.refused.has_value() || (answer.risky && !replaced)) return false;
+    planned->risky = answer.risky;
   }
   if (call_.limits.Take(node.group, call_.OfferOf(slot)) != NodeReason::kNone) return false;
   for (const BudgetUse& use : uses_) call_.budgets.Take(use);
   planned->since_s = TimerStart(planned->since_s, call_.now_s());
-  planned->risky = false;
   node.planned = true;
   memory_.planned().push_back(std::move(*planned));
   return true;
 }
 
 // Whether each pod of a node that is known by names has its place yet; then they are placed there.
-bool FormerRound::PlaceAgain(const FormerNode& former, Slot slot) {
+bool FormerRound::PlaceAgain(const FormerNode& former, Slot slot, bool replaced) {
   const JudgedNode& node = call_.judged(slot);
   DrainBoard& board = follower_.board();
   if (!node.eligible || board.received(node.node) > 0) return false;
   std::optional<NodeTrial> trial = AskPods(slot, &former, &call_, &follower_);
-  if (!trial.has_value() || trial->planned.risky) return false;
+  if (!trial.has_value() || (trial->planned.risky && !replaced)) return false;
   if (std::any_of(trial->pods.begin(), trial->pods.end(),
                   [](const MovingPod& pod) { return pod.hint == kNoNode; })) {
     return false;

@@ -61,7 +61,9 @@ void SetHints(const DrainCall& call, const FormerNode& former, std::vector<Movin
     const auto hint = hints.find(pod.key);
     if (hint == hints.end()) continue;
     const std::optional<Slot> to = call.cluster().Find(*hint->second);
-    if (to.has_value() && !call.judged(*to).former) pod.hint = call.judged(*to).node;
+    if (!to.has_value()) continue;
+    const JudgedNode& node = call.judged(*to);
+    if (!node.former || !node.eligible) pod.hint = node.node;  // it is not to go itself
   }
 }
 

@@ -53,6 +53,7 @@ struct FormerNode {
 struct FormerEntry {
   std::optional<PlannedNode> intact;
   FormerNode former;
+  bool replaced = false;  // by DrainProblem::replaced
 };
 
 }  // namespace loadline

@@ -34,24 +34,40 @@ FormerNode FormerOf(const ReplacedNode& node, const DrainProblem& problem) {
 }
 
 // Nodes that are replaced are tried as if a former plan had held them, before all others. Those that it held
-// keep their places there.
+// keep their places there, or go where their move says.
 void PutReplacedFirst(const DrainProblem& problem, std::vector<FormerEntry>* formers) {
   std::vector<FormerEntry> replaced;
   for (const ReplacedNode& node : problem.replaced) {
-    FormerNode former = FormerOf(node, problem);
-    const auto held = std::find_if(formers->begin(), formers->end(), [&](const FormerEntry& entry) {
-      return entry.intact.has_value() ? entry.intact->slot == node.slot : entry.former.node == former.node;
+    FormerEntry& entry = replaced.emplace_back();
+    entry.former = FormerOf(node, problem);
+    entry.replaced = true;
+    const auto held = std::find_if(formers->begin(), formers->end(), [&](const FormerEntry& former) {
+      return former.intact.has_value() ? former.intact->slot == node.slot
+                                       : former.former.node == entry.former.node;
     });
-    if (held == formers->end()) {
-      replaced.push_back({std::nullopt, std::move(former)});
-      continue;
-    }
-    if (!held->intact.has_value() && held->former.hints.empty()) held->former = std::move(former);
-    replaced.push_back(std::move(*held));
+    if (held == formers->end()) continue;
+    entry.intact = std::move(held->intact);
+    if (!entry.intact.has_value() && node.hints.empty()) entry.former = std::move(held->former);
     formers->erase(held);
   }
   formers->insert(formers->begin(), std::make_move_iterator(replaced.begin()),
                   std::make_move_iterator(replaced.end()));
+}
+
+// Pods of other nodes stand on the board as they were planned, perhaps on a node that is replaced now, or in
+// the room that its pods need. Then all look for their places anew, in their order.
+void MakeWayForReplaced(const DrainCall& call, BoardFollower* follower, std::vector<FormerEntry>* formers) {
+  const bool needed = std::any_of(formers->begin(), formers->end(), [&](const FormerEntry& entry) {
+    return entry.replaced &&
+           (!entry.intact.has_value() || follower->board().received(entry.intact->node) > 0);
+  });
+  if (!needed) return;
+  for (FormerEntry& entry : *formers) {
+    if (!entry.intact.has_value()) continue;
+    if (!entry.replaced || entry.former.hints.empty()) entry.former = follower->ByNames(*entry.intact);
+    follower->Withdraw(call, {&*entry.intact, 1});
+    entry.intact.reset();
+  }
 }
 
 }  // namespace
@@ -119,6 +135,7 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
 
 std::string DrainPlanner::Impl::PlanNodes(std::vector<FormerEntry> formers, bool same_rules) {
   const bool anew = formers.empty();
+  MakeWayForReplaced(*call_, &follower_, &formers);
   const std::vector<FormerNode> displaced =
       KeepFormers(std::move(formers), same_rules, &*call_, &follower_, &memory_);
   return PlanCandidates(displaced, anew, &*call_, &follower_, &memory_);

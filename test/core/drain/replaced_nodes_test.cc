@@ -83,5 +83,44 @@ TEST_F(ReplacedNodesTest, HoldTheirPlacesOnceWhileTheyWait) {
   EXPECT_TRUE(Find(Plan(), Slot{0})->start);
 }
 
+// Another node's pod was to move to the node that is replaced now: it looks for another place.
+TEST_F(ReplacedNodesTest, GoBeforeThoseWhosePodsTheyWereToTake) {
+  DrainCluster cluster = Cluster();
+  cluster.nodes[1].pods = {ReplicaPod("other", 400)};
+  DrainModel model(cluster);
+  const DrainPlan before = planner_.Plan(model.problem(), options_, &budget_);
+  ASSERT_NE(Find(before, Slot{1}), nullptr);
+  ASSERT_THAT(Find(before, Slot{1})->moves(), ElementsAre(DrainMove{PodRef::Pod(0), Slot{0}}));
+
+  model.problem().replaced = model_.problem().replaced;
+  model.problem().takes_replaced_pods = model_.problem().takes_replaced_pods;
+  const DrainPlan& plan = planner_.Plan(model.problem(), options_, &budget_);
+  planner_.CheckConsistent();
+  ASSERT_NE(Find(plan, Slot{0}), nullptr);
+  EXPECT_TRUE(Find(plan, Slot{0})->start);
+  EXPECT_THAT(Find(plan, Slot{0})->moves(), ElementsAre(DrainMove{PodRef::Pod(0), Slot{2}}));
+  ASSERT_NE(Find(plan, Slot{1}), nullptr);
+  EXPECT_THAT(Find(plan, Slot{1})->moves(), ElementsAre(DrainMove{PodRef::Pod(0), Slot{2}}));
+}
+
+// Its two pods may go one after the other. The pod of "near" is of the same budget, and waits for its timer.
+TEST_F(ReplacedNodesTest, GoBeforeOthersThatWouldUseUpTheirBudget) {
+  DrainCluster cluster = Cluster();
+  cluster.nodes[0].pods = {ReplicaPod("pod", 300), ReplicaPod("second", 300)};
+  cluster.nodes[1].pods = {ReplicaPod("other", 200)};
+  cluster.budgets = {{.name = "one", .budget = {.disruptions_allowed = 1}}};
+  DrainModel model(cluster);
+  ASSERT_NE(Find(planner_.Plan(model.problem(), options_, &budget_), Slot{1}), nullptr);
+  model.problem().replaced = {{Slot{0}, {{"uid-pod", "new"}, {"uid-second", "new"}}}};
+  model.problem().takes_replaced_pods = model_.problem().takes_replaced_pods;
+  for (int loop = 0; loop < 3; ++loop) {
+    const DrainPlan& plan = planner_.Plan(model.problem(), options_, &budget_);
+    planner_.CheckConsistent();
+    ASSERT_NE(Find(plan, Slot{0}), nullptr);
+    EXPECT_TRUE(Find(plan, Slot{0})->start);
+    EXPECT_TRUE(Find(plan, Slot{0})->risky);
+  }
+}
+
 }  // namespace
 }  // namespace loadline

@@ -196,7 +196,9 @@ TEST_P(MovesAtRestTest, MovesEndWhereThePlanSaid) {
     double saves = 0;
     for (const SimMove& move : result_.moves.log) saves += move.at_ms == bills_[i].at_ms ? move.saves : 0;
     if (saves > 0) {
-      EXPECT_LE(bills_[i + 1].now, bills_[i].now - saves + 1e-9) << "at " << bills_[i].at_ms << " ms";
+      EXPECT_LE(bills_[i + 1].now, bills_[i].now - saves + 1e-9)
+          << "at " << bills_[i].at_ms
+          << " ms; given up: " << ::testing::PrintToString(result_.moves.why_given_up);
     }
   }
   ASSERT_FALSE(result_.moves.bills.empty());
@@ -204,6 +206,8 @@ TEST_P(MovesAtRestTest, MovesEndWhereThePlanSaid) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, MovesAtRestTest, ::testing::Range(1, 25));
+// Here drains that wait used up the room or the budgets that the drains of a move needed.
+INSTANTIATE_TEST_SUITE_P(SeedsThatStoodStill, MovesAtRestTest, ::testing::Values(29, 31, 49, 60, 62, 75, 81));
 
 }  // namespace
 }  // namespace loadline
