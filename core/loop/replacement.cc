@@ -64,6 +64,13 @@ bool IsEmptyNode(const ClusterState& cluster, Slot slot) {
   });
 }
 
+// The place of a pod that the move has planned; nullptr: none.
+const MoveUnderWay::Place* PlaceOf(const MoveUnderWay& move, uint64_t pod) {
+  const auto place = std::lower_bound(move.places.begin(), move.places.end(), pod,
+                                      [](const auto& at, uint64_t key) { return at.pod < key; });
+  return place == move.places.end() || place->pod != pod ? nullptr : &*place;
+}
+
 std::optional<size_t> GroupNamed(const LoopProblem& problem, const std::string& name) {
   for (size_t i = 0; i < problem.groups.size(); ++i) {
     if (problem.groups[i].drain.name == name) return i;
@@ -137,10 +144,27 @@ class Follower {
           plan_.replacement.ended.push_back({move->remove, ""});
           return false;
         }
-        if (now_ms_ - move->at_ms >= policy.drain_wait_ms) End(move, "its drains have taken too long");
+        if (now_ms_ - move->at_ms >= policy.drain_wait_ms) {
+          End(move, "its drains have taken too long");
+        } else if (HasLostAPlace(*move)) {
+          End(move, "a node that its pods move to is gone");
+        }
         return true;
       case Phase::kGivingBack:
         return (Missing(*move) > 0 && now_ms_ - move->at_ms < policy.node_wait_ms) || HasEmptyOnes(*move);
+    }
+    return false;
+  }
+
+  // Whether a pod that has yet to move had its place on a node that is gone.
+  bool HasLostAPlace(const MoveUnderWay& move) const {
+    const std::vector<Slot> targets = TargetsOf(nodes_, move);
+    if (std::find(targets.begin(), targets.end(), kNoSlot) == targets.end()) return false;
+    for (const Slot slot : FindAll(nodes_, move.remove)) {
+      for (size_t i = 0; i < cluster_.pods(slot).pods().size(); ++i) {
+        const MoveUnderWay::Place* const place = PlaceOf(move, KeyOfPod(cluster_, slot, i));
+        if (place != nullptr && targets[static_cast<size_t>(place->target)] == kNoSlot) return true;
+      }
     }
     return false;
   }
@@ -243,10 +267,8 @@ class HoldMaker {
     const NodePods& pods = cluster_.pods(slot);
     ReplacedNode node{slot, {}};
     for (size_t i = 0; i < pods.pods().size(); ++i) {
-      const uint64_t key = KeyOfPod(cluster_, slot, i);
-      const auto place = std::lower_bound(move.places.begin(), move.places.end(), key,
-                                          [](const auto& at, uint64_t of) { return at.pod < of; });
-      if (place == move.places.end() || place->pod != key) continue;
+      const MoveUnderWay::Place* const place = PlaceOf(move, KeyOfPod(cluster_, slot, i));
+      if (place == nullptr) continue;
       const Slot to = targets[static_cast<size_t>(place->target)];
       if (to == kNoSlot) continue;
       const bool ordered = move.phase == Phase::kOrdered;

@@ -252,6 +252,22 @@ TEST_F(ReplacementTest, APodWithoutAPlaceEndsIt) {
   EXPECT_THAT(Started(plan), IsEmpty());
 }
 
+// Otherwise nothing else would begin until its drains have taken too long.
+TEST_F(ReplacementTest, ATargetThatGoesEndsIt) {
+  TwoSmallNodes();
+  Loop();
+  Arrive("big-1", 1);
+  EXPECT_THAT(Started(Loop()), SizeIs(2));
+  ASSERT_EQ(memory_.moves[0].phase, Phase::kDraining);
+  nodes_[2].pods.push_back(nodes_[0].pods.back());  // one pod has moved
+  nodes_[0].pods.pop_back();
+  EXPECT_THAT(Loop().replacement.ended, IsEmpty());
+  nodes_.pop_back();
+  const LoopPlan plan = Loop();
+  ASSERT_THAT(plan.replacement.ended, SizeIs(1));
+  EXPECT_EQ(plan.replacement.ended[0].why, "a node that its pods move to is gone");
+}
+
 TEST_F(ReplacementTest, ANewNodeIsNotDrainedWhileOthersAreOnTheirWay) {
   TwoSmallNodes();
   MoveUnderWay& move = memory_.moves.emplace_back();
