@@ -15,7 +15,7 @@ constexpr char kSync[] = "/loadline.v1.ClusterState/Sync";
 constexpr size_t kMostNameBytes = 253;
 constexpr size_t kMostReasonBytes = 512;
 // A sanitizer makes all of it several times slower.
-constexpr int64_t kMostMilliseconds = int64_t{2} * kMaxMilliseconds * (kSanitized ? 10 : 1);
+constexpr int64_t kMostMilliseconds = int64_t{2} * kMaxMilliseconds;
 
 bool ShortAndPrintable(const std::string& text, size_t most) {
   return text.size() <= most && std::all_of(text.begin(), text.end(), [](char c) {

@@ -13,12 +13,6 @@
 
 namespace loadline {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
-
 // What is wrong, in these words:
 //   died         the process ended
 //   differs      the innocents got another answer
