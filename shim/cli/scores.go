@@ -17,7 +17,7 @@ const answerBytes = 3 << 20
 
 // explainChunk returns how many nodes to explain in one answer: names have at most 253 bytes, resources 317.
 func explainChunk(resources int) int {
-	return max(1, answerBytes/(320+420*max(resources, 2)))
+	return max(1, answerBytes/(320+420*resources))
 }
 
 // explain returns how the scores of all nodes came about, best first, ties by name.
@@ -44,7 +44,7 @@ func (q *podQuestion) explainAt(ctx context.Context, at *loadlinev1.Changes) (*l
 		return nil, err
 	}
 	out := &loadlinev1.ExplainResponse{}
-	for slots := range slices.Chunk(scored.GetSlots(), explainChunk(len(q.policy.Resources))) {
+	for slots := range slices.Chunk(scored.GetSlots(), explainChunk(len(q.policy.CountedResources()))) {
 		part, err := client.Explain(ctx,
 			&loadlinev1.ExplainRequest{Changes: at, Pod: pod, Policy: how, ExplainSlots: slots})
 		if err != nil {

@@ -17,6 +17,10 @@ import (
 // DefaultPreset is taken where no preset is named.
 const DefaultPreset = "strict"
 
+// DefaultResources count where a policy names none. The engine fills in the same; a test holds the two lists against
+// each other.
+var DefaultResources = []ResourceWeight{{Resource: "cpu", Weight: 1}, {Resource: "memory", Weight: 1}}
+
 // Policy is a way to score. A field that is empty has the value that the preset sets.
 type Policy struct {
 	// Preset is a bundle of all options below: strict or kep217.
@@ -67,6 +71,14 @@ func (p *Policy) Default() {
 	if p.Preset == "" {
 		p.Preset = DefaultPreset
 	}
+}
+
+// CountedResources returns the resources that the policy counts.
+func (p Policy) CountedResources() []ResourceWeight {
+	if len(p.Resources) == 0 {
+		return DefaultResources
+	}
+	return p.Resources
 }
 
 // Load reads a policy from a YAML or JSON file, fills in the default and checks it.

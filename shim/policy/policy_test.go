@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,23 @@ func TestTheEngineTakesAsManyResources(t *testing.T) {
 	more.Resources = append(more.Resources, &loadlinev1.ResourceWeight{Resource: "cpu", Weight: 1})
 	if err := ask(more); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "resources") {
 		t.Errorf("17 resources: got error %v", err)
+	}
+}
+
+// A policy that names no resources counts DefaultResources, by either preset.
+func TestTheEngineHasTheSameDefaultResources(t *testing.T) {
+	client := loadlinev1.NewSchedulerExtenderClient(enginetest.Open(t))
+	for _, preset := range []string{"strict", "kep217"} {
+		asked := Policy{Preset: preset}
+		answer, err := client.Explain(t.Context(), &loadlinev1.ExplainRequest{Policy: asked.Proto(),
+			Changes: &loadlinev1.Changes{View: preset, Epoch: 1, Revision: 1,
+				FullList: &loadlinev1.FullListChunk{Last: true}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counted := FromProto(answer.GetPolicy()).Resources; !slices.Equal(counted, DefaultResources) {
+			t.Errorf("%s: the engine counts %v, DefaultResources are %v", preset, counted, DefaultResources)
+		}
 	}
 }
 

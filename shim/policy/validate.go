@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -91,7 +92,7 @@ func (p Policy) checkMissingLimits(path *field.Path) field.ErrorList {
 		errs = append(errs, limitPods.Require(at.Child("pods"), m.Pods)...)
 		errs = append(errs, limitRules.Require(at.Child("rule"), m.Rule)...)
 		errs = append(errs, checkResourceName(at.Child("resource"), m.Resource)...)
-		if !p.counts(m.Resource) {
+		if !slices.ContainsFunc(p.CountedResources(), func(r ResourceWeight) bool { return r.Resource == m.Resource }) {
 			errs = append(errs,
 				field.Invalid(at.Child("resource"), m.Resource, "must be one of the policy's resources"))
 		}
@@ -102,19 +103,6 @@ func (p Policy) checkMissingLimits(path *field.Path) field.ErrorList {
 		errs = append(errs, m.checkFixed(at.Child("fixed"))...)
 	}
 	return errs
-}
-
-// counts says whether the policy weighs a resource; an empty list means cpu and memory.
-func (p Policy) counts(name string) bool {
-	if len(p.Resources) == 0 {
-		return name == string(v1.ResourceCPU) || name == string(v1.ResourceMemory)
-	}
-	for _, r := range p.Resources {
-		if r.Resource == name {
-			return true
-		}
-	}
-	return false
 }
 
 func (m MissingLimit) checkFixed(path *field.Path) field.ErrorList {
