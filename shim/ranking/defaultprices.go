@@ -14,9 +14,6 @@ var defaultPrices embed.FS
 // DefaultCatalogues are the price lists that are asked where none is named.
 var DefaultCatalogues = []string{"aws-us-east-1.csv", "gce-us-central1.csv"}
 
-// HasCatalogues says whether the policy names any price list.
-func (p *Policy) HasCatalogues() bool { return len(p.Prices.lists) > 0 }
-
 // AddDefaultCatalogues adds the lists that are built in.
 func (p *Policy) AddDefaultCatalogues() error {
 	for _, name := range DefaultCatalogues {
