@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/arrivals"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/policy"
 	"loadline.dev/shim/report"
 	"loadline.dev/shim/report/texttable"
-	"loadline.dev/shim/simulate"
 )
 
 // linesFlags say which load lines are to be compared.
@@ -93,11 +93,11 @@ type lineTable struct {
 }
 
 // underLines asks what each line would mean for a cluster whose pods all come anew.
-func underLines(ctx context.Context, conn engine.Conn, viewName string, c *simulate.Cluster,
+func underLines(ctx context.Context, conn engine.Conn, viewName string, c *arrivals.Cluster,
 	lines []*loadlinev1.LoadLine, resource string) ([]lineData, error) {
 	var out []lineData
 	for i, line := range append([]*loadlinev1.LoadLine{nil}, lines...) {
-		outcome, err := simulate.UnderLine(ctx, conn, fmt.Sprintf("%s-line-%d", viewName, i), c,
+		outcome, err := arrivals.UnderLine(ctx, conn, fmt.Sprintf("%s-line-%d", viewName, i), c,
 			&loadlinev1.FitOptions{LoadLine: line})
 		if err != nil {
 			return nil, engineError(err)
@@ -105,7 +105,7 @@ func underLines(ctx context.Context, conn engine.Conn, viewName string, c *simul
 		data := lineData{Resource: resource, Waiting: outcome.Waiting, NodesMore: outcome.NodesMore,
 			Unplaced: outcome.Unplaced, CutShort: outcome.CutShort}
 		if line != nil {
-			if data.NodesAbove, err = simulate.NodesAbove(ctx, conn, fmt.Sprintf("%s-now-%d", viewName, i), c,
+			if data.NodesAbove, err = arrivals.NodesAbove(ctx, conn, fmt.Sprintf("%s-now-%d", viewName, i), c,
 				line); err != nil {
 				return nil, engineError(err)
 			}

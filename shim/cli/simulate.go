@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
+	"loadline.dev/shim/arrivals"
 	"loadline.dev/shim/dump"
 	"loadline.dev/shim/report"
 	"loadline.dev/shim/report/texttable"
-	"loadline.dev/shim/simulate"
 )
 
 // simulateFlags are the flags of `simulate`.
@@ -127,8 +127,8 @@ func (f *simulateFlags) ask(ctx context.Context, stdin io.Reader, args []string,
 // simulation is the outcome of `simulate`.
 type simulation struct {
 	source   string
-	cluster  *simulate.Cluster
-	outcomes []*simulate.Outcome
+	cluster  *arrivals.Cluster
+	outcomes []*arrivals.Outcome
 }
 
 func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, error) {
@@ -157,11 +157,11 @@ func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, 
 		return nil, err
 	}
 	defer conn.Close()
-	for i, scheduler := range []simulate.Scheduler{
+	for i, scheduler := range []arrivals.Scheduler{
 		{Name: "default scheduler", Config: config},
 		{Name: "with Loadline", Config: config, Weight: f.weight, Policy: how.Proto()},
 	} {
-		outcome, err := simulate.Run(ctx, conn, fmt.Sprintf("%s-%d", viewName(f.engine.address), i),
+		outcome, err := arrivals.Run(ctx, conn, fmt.Sprintf("%s-%d", viewName(f.engine.address), i),
 			s.cluster, scheduler)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", scheduler.Name, engineError(err))
@@ -181,8 +181,8 @@ func (f *simulateFlags) compareLines(ctx context.Context, stdin io.Reader) (*lin
 }
 
 // arrivingPods reads what pods arrive in.
-func (f *sourceFlags) arrivingPods(ctx context.Context, stdin io.Reader) (*simulate.Cluster, error) {
-	c := &simulate.Cluster{}
+func (f *sourceFlags) arrivingPods(ctx context.Context, stdin io.Reader) (*arrivals.Cluster, error) {
+	c := &arrivals.Cluster{}
 	var pods []*v1.Pod
 	counts, err := f.read(ctx, stdin, dump.Handler{
 		Node:          func(node *v1.Node) error { c.Nodes = append(c.Nodes, node); return nil },
@@ -197,7 +197,7 @@ func (f *sourceFlags) arrivingPods(ctx context.Context, stdin io.Reader) (*simul
 		return nil, fmt.Errorf("%s holds no node", f.name())
 	}
 	c.Complete = completeKinds(counts, false)
-	c.Fixed, c.Arrivals = simulate.Split(pods)
+	c.Fixed, c.Arrivals = arrivals.Split(pods)
 	return c, nil
 }
 

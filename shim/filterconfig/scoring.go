@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
-	"loadline.dev/shim/peers"
+	"loadline.dev/shim/defaultscores"
 )
 
 // Strategies of NodeResourcesFit.
@@ -27,7 +27,7 @@ type Scoring struct {
 	// Strategy of NodeResourcesFit, its resources, and of RequestedToCapacityRatio the shape.
 	Strategy  string
 	Resources []Resource
-	Shape     []peers.Point
+	Shape     []defaultscores.Point
 	// Balanced are the resources of NodeResourcesBalancedAllocation.
 	Balanced []v1.ResourceName
 	// Weights of both plugins; 0: it does not score.
@@ -41,7 +41,7 @@ func defaultScoring() *Scoring {
 }
 
 // DefaultShape prefers what is used most: the shape that stands in for one that nobody has stated.
-var DefaultShape = []peers.Point{{Utilization: 0, Score: 0}, {Utilization: 100, Score: 10}}
+var DefaultShape = []defaultscores.Point{{Utilization: 0, Score: 0}, {Utilization: 100, Score: 10}}
 
 // SetStrategy replaces the strategy of every profile; with no shape of its own one gets DefaultShape.
 func (s *Scheduler) SetStrategy(strategy string) error {
@@ -103,7 +103,7 @@ func (s *Scoring) readStrategy(strategy *schedulerv1.ScoringStrategy) error {
 		case point.Score < 0 || point.Score > mostScore:
 			return fmt.Errorf("%s.score: %d is not in [0, %d]", at, point.Score, mostScore)
 		}
-		s.Shape = append(s.Shape, peers.Point{Utilization: int64(point.Utilization), Score: int64(point.Score)})
+		s.Shape = append(s.Shape, defaultscores.Point{Utilization: int64(point.Utilization), Score: int64(point.Score)})
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
+	"loadline.dev/shim/arrivals"
 	"loadline.dev/shim/filterconfig"
-	"loadline.dev/shim/simulate"
 )
 
 const schedulerHead = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
@@ -83,7 +83,7 @@ func TestScoresEqualUpstream(t *testing.T) {
 }
 
 func compareScores(t *testing.T, upstream *Upstream, scheduler *filterconfig.Scheduler) {
-	scorer, scoring := simulate.NewScorer(scheduler), scheduler.Profiles[""]
+	scorer, scoring := arrivals.NewScorer(scheduler), scheduler.Profiles[""]
 	seen := map[[2]int64]bool{}
 	for seed := range uint64(3000) {
 		c := Generate(seed)

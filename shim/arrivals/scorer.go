@@ -1,4 +1,4 @@
-package simulate
+package arrivals
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	helpers "k8s.io/component-helpers/resource"
 
+	"loadline.dev/shim/defaultscores"
 	"loadline.dev/shim/filterconfig"
-	"loadline.dev/shim/peers"
 )
 
 // amounts are those of the resources of a Scorer, in their order: cpu in millicores, all others in their own unit.
@@ -166,11 +166,11 @@ func (s *Scorer) fit(n *nodeSums, pod requests, scoring *filterconfig.Scoring) i
 	}
 	switch scoring.Strategy {
 	case filterconfig.MostAllocated:
-		return peers.MostAllocated(of.weights, requested, allocatable)
+		return defaultscores.MostAllocated(of.weights, requested, allocatable)
 	case filterconfig.RequestedToCapacityRatio:
-		return peers.RequestedToCapacityRatio(scoring.Shape, of.weights, requested, allocatable)
+		return defaultscores.RequestedToCapacityRatio(scoring.Shape, of.weights, requested, allocatable)
 	}
-	return peers.LeastAllocated(of.weights, requested, allocatable)
+	return defaultscores.LeastAllocated(of.weights, requested, allocatable)
 }
 
 // onNode returns what NodeResourcesFit counts as requested by the pods of a node: of cpu and memory something is
@@ -198,7 +198,7 @@ func (s *Scorer) balanced(n *nodeSums, pod requests, scoring *filterconfig.Scori
 	if !asks {
 		return 0
 	}
-	return peers.BalancedAllocation(before, after, allocatable)
+	return defaultscores.BalancedAllocation(before, after, allocatable)
 }
 
 // passedOver says whether a resource does not count for a pod: of scalar resources only those that it requests do.

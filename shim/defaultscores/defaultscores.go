@@ -1,5 +1,5 @@
-// Package peers works out scores as other schedulers' plugins do, to compare with.
-package peers
+// Package defaultscores has the score formulas of kube-scheduler's default plugins, to compare our scores with.
+package defaultscores
 
 import "math"
 

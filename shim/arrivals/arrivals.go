@@ -1,7 +1,7 @@
-// Package simulate replays the arrival of pods without a cluster: each pod in turn goes where a scheduler would put
+// Package arrivals replays the arrival of pods without a cluster: each pod in turn goes where a scheduler would put
 // it. Which nodes are feasible, and how Loadline scores them, an engine says; the default scheduler's own scores are
-// those of package peers.
-package simulate
+// those of package defaultscores.
+package arrivals
 
 import (
 	"cmp"
