@@ -292,15 +292,6 @@ var actions = map[loadlinev1.GroupSize_Action]string{
 // Action names what happens to a group.
 func Action(group *loadlinev1.GroupSize) string { return actions[group.GetAction()] }
 
-// Failed says whether the pass ended in an error for a group.
-func Failed(group *loadlinev1.GroupSize) bool {
-	switch group.GetReason() {
-	case loadlinev1.GroupSize_NO_CAPACITY, loadlinev1.GroupSize_FEWER_THAN_MINIMUM, loadlinev1.GroupSize_NODE_TOO_SMALL:
-		return true
-	}
-	return false
-}
-
 // Warnings are the warnings about a group, each in a sentence. pods is what was asked with; nil: it is not known.
 func Warnings(group *loadlinev1.GroupSize, pods *Gatherer) []string {
 	var out []string
