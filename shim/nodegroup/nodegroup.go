@@ -37,13 +37,15 @@ const (
 // NodeGroup is a group of nodes that are made from one template and scale as one.
 type NodeGroup struct {
 	metav1.TypeMeta `json:",inline"`
-	Metadata        Metadata `json:"metadata"`
-	Spec            Spec     `json:"spec"`
+	// Metadata names the group.
+	Metadata Metadata `json:"metadata"`
+	// Spec says what the group is.
+	Spec Spec `json:"spec"`
 }
 
 // Metadata names a node group.
 type Metadata struct {
-	// Name is unique in a file.
+	// Name is unique in a file. Required.
 	Name string `json:"name"`
 }
 
@@ -60,24 +62,25 @@ func (g *NodeGroup) CloudGroup() string {
 
 // Spec says what a node group is and how far it may grow.
 type Spec struct {
-	// NodeSelector are the labels that the nodes of the group carry, all of them. Empty: the labels of the template,
+	// NodeSelector are the labels that the nodes of the group carry, all of them. Default: the labels of the template,
 	// without the hostname.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// Min and Max bound the number of nodes.
+	// Min is the least number of nodes. Default: 0.
 	Min int32 `json:"min"`
+	// Max is the largest number of nodes; at least min. Default: 0.
 	Max int32 `json:"max"`
-	// Target is how many nodes are asked of the cloud. Absent: as many as there are.
+	// Target is how many nodes are asked of the cloud. Default: as many as there are.
 	Target *int32 `json:"target,omitempty"`
-	// Template is a node as the group makes them: labels, taints, capacity and allocatable.
+	// Template is a node as the group makes them: labels, taints, capacity and allocatable. Default: none.
 	Template *v1.Node `json:"template,omitempty"`
-	// InstanceType names the machine in a price catalogue. Empty: that of the template's label
+	// InstanceType names the machine in a price catalogue. Default: that of the template's label
 	// node.kubernetes.io/instance-type.
 	InstanceType string `json:"instanceType,omitempty"`
-	// Price is what one node costs for an hour. Absent: that of the instance type.
+	// Price is what one node costs, in US dollars per hour. Default: that of the instance type.
 	Price *float64 `json:"price,omitempty"`
-	// Size says when the group grows and shrinks. Absent: `size` leaves the group alone.
+	// Size says when the group grows and shrinks. Default: none; `loadline size` leaves the group alone.
 	Size *Size `json:"size,omitempty"`
-	// ScaleDown says when nodes of the group may go. Absent: as for all groups.
+	// ScaleDown says when nodes of the group may go. Default: as for all groups.
 	ScaleDown *ScaleDown `json:"scaleDown,omitempty"`
 }
 

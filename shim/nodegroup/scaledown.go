@@ -9,15 +9,18 @@ import (
 // ScaleDown says when nodes of a group may go. The options are Cluster Autoscaler's, under its names; what is absent
 // holds as it does for all groups.
 type ScaleDown struct {
-	// ZeroOrMaxNodeScaling: the group scales to none or to all only.
+	// ZeroOrMaxNodeScaling lets the group scale to none or to all only.
 	ZeroOrMaxNodeScaling bool `json:"zeroOrMaxNodeScaling,omitempty"`
-	// Shares of a node that may be requested at most for it to go, [0, 1].
-	ScaleDownUtilizationThreshold    *float64 `json:"scaleDownUtilizationThreshold,omitempty"`
+	// ScaleDownUtilizationThreshold is the share of a node, [0, 1], that may be requested at most for it to go.
+	// Default: as for all groups.
+	ScaleDownUtilizationThreshold *float64 `json:"scaleDownUtilizationThreshold,omitempty"`
+	// ScaleDownGpuUtilizationThreshold is the same for the GPUs of a node that has some. Default: as for all groups.
 	ScaleDownGpuUtilizationThreshold *float64 `json:"scaleDownGpuUtilizationThreshold,omitempty"`
-	// How long a node has to be unneeded, or not ready, before it goes.
+	// ScaleDownUnneededTime is how long a node has to be unneeded before it goes. Default: as for all groups.
 	ScaleDownUnneededTime *metav1.Duration `json:"scaleDownUnneededTime,omitempty"`
-	ScaleDownUnreadyTime  *metav1.Duration `json:"scaleDownUnreadyTime,omitempty"`
-	// IgnoreDaemonSetsUtilization leaves pods of DaemonSets out of the utilization.
+	// ScaleDownUnreadyTime is how long a node has to be not ready before it goes. Default: as for all groups.
+	ScaleDownUnreadyTime *metav1.Duration `json:"scaleDownUnreadyTime,omitempty"`
+	// IgnoreDaemonSetsUtilization leaves DaemonSet pods out of the utilization. Default: as for all groups.
 	IgnoreDaemonSetsUtilization *bool `json:"ignoreDaemonSetsUtilization,omitempty"`
 }
 

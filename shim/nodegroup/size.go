@@ -24,52 +24,64 @@ const (
 	DaemonSetsIgnore = "ignore"
 )
 
-// Size says when a group grows and shrinks. The options are Escalator's, under its names.
+// Size says when a group grows and shrinks. The options are Escalator's, under its names, in camelCase.
 type Size struct {
-	// Mode is default or compat. Empty: default.
+	// Mode says how the group counts: default has exact arithmetic and none of Escalator's cycles, compat has Escalator's
+	// arithmetic and membership exactly. Default: default.
 	Mode string `json:"mode,omitempty"`
-	// DaemonSets is subtract or ignore. Empty: subtract, and in mode compat ignore, where subtract plays no part; see
-	// Ignored.
+	// DaemonSets says what becomes of the requests of DaemonSet pods, which are no demand: subtract takes them off the
+	// capacity, ignore leaves them out. With mode compat they are ignored, and subtract is a warning. Default: subtract.
 	DaemonSets string `json:"daemonSets,omitempty"`
 	// CatchAll makes the group that of all pods without node selector and affinity, as Escalator's group `default`.
 	CatchAll bool `json:"catchAll,omitempty"`
 
-	// The group grows above ScaleUpThresholdPercent of CPU or memory, and nodes are tainted below the taint thresholds:
-	// SlowNodeRemovalRate of them a pass below the upper one, FastNodeRemovalRate below the lower one.
-	ScaleUpThresholdPercent            int32 `json:"scaleUpThresholdPercent"`
+	// ScaleUpThresholdPercent is the utilization of CPU or memory above which the group grows, until it is below; more
+	// than taintUpperCapacityThresholdPercent, at most 1000000. Required.
+	ScaleUpThresholdPercent int32 `json:"scaleUpThresholdPercent"`
+	// TaintUpperCapacityThresholdPercent is the utilization below which nodes are tainted slowly; more than
+	// taintLowerCapacityThresholdPercent. Required.
 	TaintUpperCapacityThresholdPercent int32 `json:"taintUpperCapacityThresholdPercent"`
+	// TaintLowerCapacityThresholdPercent is the utilization below which nodes are tainted fast; above 0. Required.
 	TaintLowerCapacityThresholdPercent int32 `json:"taintLowerCapacityThresholdPercent"`
-	SlowNodeRemovalRate                int32 `json:"slowNodeRemovalRate,omitempty"`
-	FastNodeRemovalRate                int32 `json:"fastNodeRemovalRate,omitempty"`
+	// SlowNodeRemovalRate is how many nodes are tainted in a pass below the upper threshold; at most
+	// fastNodeRemovalRate. Default: 0.
+	SlowNodeRemovalRate int32 `json:"slowNodeRemovalRate,omitempty"`
+	// FastNodeRemovalRate is how many nodes are tainted in a pass below the lower threshold. Default: 0.
+	FastNodeRemovalRate int32 `json:"fastNodeRemovalRate,omitempty"`
 
-	// A tainted node goes after SoftDeleteGracePeriod when it is empty, after HardDeleteGracePeriod whatever it holds.
+	// SoftDeleteGracePeriod is how long a tainted node stays at least: then it goes when it is empty. Less than
+	// hardDeleteGracePeriod. Required.
 	SoftDeleteGracePeriod metav1.Duration `json:"softDeleteGracePeriod"`
+	// HardDeleteGracePeriod is how long a tainted node stays at most: then it goes whatever it holds. Required.
 	HardDeleteGracePeriod metav1.Duration `json:"hardDeleteGracePeriod"`
-	// ScaleUpCoolDownPeriod is how long the group is left alone after nodes were asked of the cloud.
+	// ScaleUpCoolDownPeriod is how long the group is left alone after nodes were asked of the cloud; above 0. Required.
 	ScaleUpCoolDownPeriod metav1.Duration `json:"scaleUpCoolDownPeriod"`
 
 	// ScaleOnStarve adds a node when a pending pod fits on none.
 	ScaleOnStarve bool `json:"scaleOnStarve,omitempty"`
-	// MaxNodeAge replaces nodes that are older, while the group is at its minimum. 0: off.
+	// MaxNodeAge replaces nodes that are older, while the group is at its minimum; 0: off. Default: 0s.
 	MaxNodeAge metav1.Duration `json:"maxNodeAge,omitempty"`
 
-	// UnhealthyNodeGracePeriod is how old a node is that has to be ready. 0: health plays no part.
+	// UnhealthyNodeGracePeriod is how old a node is that has to be ready; 0: health plays no part. Default: 0s.
 	UnhealthyNodeGracePeriod metav1.Duration `json:"unhealthyNodeGracePeriod,omitempty"`
-	// Of the newest HealthCheckNewestNodesPercent of these nodes, at most MaxUnhealthyNodesPercent may not be ready.
+	// HealthCheckNewestNodesPercent is the share of these nodes, the newest first, whose health is looked at; 1 to 100.
+	// Required with unhealthyNodeGracePeriod.
 	HealthCheckNewestNodesPercent int32 `json:"healthCheckNewestNodesPercent,omitempty"`
-	MaxUnhealthyNodesPercent      int32 `json:"maxUnhealthyNodesPercent,omitempty"`
+	// MaxUnhealthyNodesPercent is the share of the nodes looked at that may be not ready; 0 to 99. Default: 0.
+	MaxUnhealthyNodesPercent int32 `json:"maxUnhealthyNodesPercent,omitempty"`
 
-	// CloudGroup is the id of the group at the cloud provider. Empty: the name of the group. Only the autoscaler reads
-	// it, and the two below.
+	// CloudGroup is the id of the group at the cloud provider. Only the autoscaler reads it. Default: the name of the
+	// group.
 	CloudGroup string `json:"cloudGroup,omitempty"`
-	// TaintEffect is that of the taint of nodes that the group does without: NoSchedule, NoExecute or PreferNoSchedule.
-	// Empty: NoSchedule.
+	// TaintEffect is what the taint of a node does that the group can spare: NoSchedule, NoExecute or PreferNoSchedule.
+	// Only the autoscaler reads it. Default: NoSchedule.
 	TaintEffect v1.TaintEffect `json:"taintEffect,omitempty"`
-	// DryMode only tells what would be done. Nothing else lets the group grow or shrink then.
+	// DryMode has the autoscaler only tell what it would do. Nothing else lets the group grow or shrink then.
 	DryMode bool `json:"dryMode,omitempty"`
 
-	// CloudMin and CloudMax are the bounds of the cloud's own group. Absent: min and max.
+	// CloudMin is the least number of nodes that the cloud's own group allows. Default: min.
 	CloudMin *int32 `json:"cloudMin,omitempty"`
+	// CloudMax is the largest number of nodes that the cloud's own group allows. Default: max.
 	CloudMax *int32 `json:"cloudMax,omitempty"`
 }
 

@@ -21,10 +21,11 @@ import (
 type Line struct {
 	// MaxLimitsOverAllocatable holds the line of each resource that has one: cpu, memory or ephemeral-storage. A node
 	// takes no pod that would lift the sum of limits over allocatable above it; 0.1 to 1000, at most 3 decimals.
+	// Default: none, so that there is no load line.
 	MaxLimitsOverAllocatable map[string]Ratio `json:"maxLimitsOverAllocatable,omitempty"`
-	// LineNodeLabelPrefix lets nodes have lines of their own, by labels such as PREFIX/memory: "2.5". Empty: off.
+	// LineNodeLabelPrefix lets nodes have lines of their own, by labels such as PREFIX/memory: "2.5". Default: none.
 	LineNodeLabelPrefix string `json:"lineNodeLabelPrefix,omitempty"`
-	// LineExemptNamespaces are those whose pods go where they want. They count for others.
+	// LineExemptNamespaces are those whose pods go where they want. They count for others. Default: none.
 	LineExemptNamespaces []string `json:"lineExemptNamespaces,omitempty"`
 }
 

@@ -23,46 +23,47 @@ var DefaultResources = []ResourceWeight{{Resource: "cpu", Weight: 1}, {Resource:
 
 // Policy is a way to score. A field that is empty has the value that the preset sets.
 type Policy struct {
-	// Preset is a bundle of all options below: strict or kep217.
+	// Preset is a bundle of all options below: strict or kep217. Default: strict.
 	Preset string `json:"preset,omitempty"`
-	// Resources says what counts, each resource once. Empty: cpu 1 and memory 1.
+	// Resources says what counts, each resource once, at most 16. Default: cpu 1 and memory 1.
 	Resources []ResourceWeight `json:"resources,omitempty"`
-	// Arithmetic is FixedPoint or Truncating.
+	// Arithmetic is FixedPoint or Truncating. Default: that of the preset.
 	Arithmetic string `json:"arithmetic,omitempty"`
-	// PodLimits says what counts as the limit of a pod: Effective or Proposal.
+	// PodLimits says what counts as the limit of a pod: Effective or Proposal. Default: that of the preset.
 	PodLimits string `json:"podLimits,omitempty"`
 	// MaxLimitRatio bounds what one pod counts on one node, as a multiple of the node's allocatable:
-	// 1 to 1000; -1: no bound.
+	// 1 to 1000; -1: no bound. Default: that of the preset.
 	MaxLimitRatio *int32 `json:"maxLimitRatio,omitempty"`
-	// Aggregate makes one number of all resources: WeightedMean, WeightedSum or Worst.
+	// Aggregate makes one number of all resources: WeightedMean, WeightedSum or Worst. Default: that of the preset.
 	Aggregate string `json:"aggregate,omitempty"`
-	// AbsentResource says what becomes of a node that lacks a resource: Exclude or AddNothing.
+	// AbsentResource says what becomes of a node that lacks a resource: Exclude or AddNothing. Default: that of the
+	// preset.
 	AbsentResource string `json:"absentResource,omitempty"`
-	// MissingLimitScope says which pods MissingLimits hold for: AllPods or IncomingPod.
+	// MissingLimitScope says which pods missingLimits hold for: AllPods or IncomingPod. Default: that of the preset.
 	MissingLimitScope string `json:"missingLimitScope,omitempty"`
-	// MissingLimits override the preset's rules for the pods and resources that they name.
+	// MissingLimits override the preset's rules for the pods and resources that they name. Default: none.
 	MissingLimits []MissingLimit `json:"missingLimits,omitempty"`
-	// Normalization makes [0, 100] of raw scores: MinMax or Absolute.
+	// Normalization makes [0, 100] of raw scores: MinMax or Absolute. Default: that of the preset.
 	Normalization string `json:"normalization,omitempty"`
 }
 
 // ResourceWeight is a resource that counts.
 type ResourceWeight struct {
-	// Resource is cpu, memory, ephemeral-storage, hugepages-* or an extended resource.
+	// Resource is cpu, memory, ephemeral-storage, hugepages-* or an extended resource. Required.
 	Resource string `json:"resource"`
-	// Weight is 1 to 100.
+	// Weight is 1 to 100. Required.
 	Weight int32 `json:"weight"`
 }
 
 // MissingLimit says what a pod without a limit for a resource counts as.
 type MissingLimit struct {
-	// Pods is BestEffort or Others.
+	// Pods is BestEffort or Others. Required.
 	Pods string `json:"pods"`
-	// Resource is one of the policy's resources.
+	// Resource is one of the policy's resources. Required.
 	Resource string `json:"resource"`
-	// Rule is Zero, Request, Allocatable or Fixed.
+	// Rule is Zero, Request, Allocatable or Fixed. Required.
 	Rule string `json:"rule"`
-	// Fixed is the amount that goes with rule Fixed, such as "500m" or "1Gi".
+	// Fixed is the amount that goes with rule Fixed, such as "500m" or "1Gi"; required there. Default: none.
 	Fixed string `json:"fixed,omitempty"`
 }
 

@@ -30,32 +30,35 @@ const DefaultPreset = "cluster-autoscaler"
 // Policy is a way to rank. What is absent is as the preset sets it. Amounts of money are US dollars per hour.
 type Policy struct {
 	metav1.TypeMeta `json:",inline"`
-	// Preset is a bundle of all settings below: cluster-autoscaler or proposal.
+	// Preset is a bundle of all settings below: cluster-autoscaler or proposal. Default: cluster-autoscaler.
 	Preset string `json:"preset,omitempty"`
-	// Strategies decide one after the other: price, least-waste, most-pods, least-nodes, priority, joint. Empty: price.
+	// Strategies decide one after the other: price, least-waste, most-pods, least-nodes, priority, joint; each at most
+	// once. Default: price.
 	Strategies []string `json:"strategies,omitempty"`
 	// Priorities maps a priority to patterns of node groups, as Cluster Autoscaler's priority expander has them. Of
-	// several that match, the highest counts.
+	// several that match, the highest counts. Default: none.
 	Priorities map[int64][]string `json:"priorities,omitempty"`
-	// Damper is X of the formula.
+	// Damper is X of the formula. Default: what the pod of the preset costs at podRates.
 	Damper *float64 `json:"damper,omitempty"`
-	// PodRates are what pods would cost on machines that suit them perfectly.
+	// PodRates are what pods would cost on machines that suit them perfectly. Default: those of the preset.
 	PodRates *Rates `json:"podRates,omitempty"`
-	// SuppressionDivisor divides the number of nodes in the suppression of unfitness.
+	// SuppressionDivisor divides the number of nodes in the suppression of unfitness; above 0. Default: that of the
+	// preset.
 	SuppressionDivisor *float64 `json:"suppressionDivisor,omitempty"`
-	// GPUUnfitness takes the place of the suppressed unfitness of nodes with GPUs; 0: nothing does. With
-	// GPUUnfitnessIfUnneeded only where no pod of the option asks for one.
-	GPUUnfitness           *float64 `json:"gpuUnfitness,omitempty"`
-	GPUUnfitnessIfUnneeded bool     `json:"gpuUnfitnessIfUnneeded,omitempty"`
-	// CreationFactor multiplies the score of a group that does not exist yet.
+	// GPUUnfitness takes the place of the suppressed unfitness of nodes with GPUs, at least 1; 0: nothing does. Default:
+	// that of the preset.
+	GPUUnfitness *float64 `json:"gpuUnfitness,omitempty"`
+	// GPUUnfitnessIfUnneeded lets gpuUnfitness hold only where no pod of the option asks for a GPU.
+	GPUUnfitnessIfUnneeded bool `json:"gpuUnfitnessIfUnneeded,omitempty"`
+	// CreationFactor multiplies the score of a group that does not exist yet; at least 1. Default: that of the preset.
 	CreationFactor *float64 `json:"creationFactor,omitempty"`
 	// CountPreferredNodes counts nodes for the suppression in units of the preferred node.
 	CountPreferredNodes bool `json:"countPreferredNodes,omitempty"`
-	// PreferredTable is cluster-autoscaler, proposal or learned.
+	// PreferredTable is cluster-autoscaler, proposal or learned. Default: that of the preset.
 	PreferredTable string `json:"preferredTable,omitempty"`
-	// PreferredNode is the preferred node itself, in place of a table.
+	// PreferredNode is the preferred node itself, in place of a table. Default: by preferredTable.
 	PreferredNode *Node `json:"preferredNode,omitempty"`
-	// UnfitnessResources is cpu or cpu-and-memory.
+	// UnfitnessResources is cpu or cpu-and-memory. Default: cpu.
 	UnfitnessResources string `json:"unfitnessResources,omitempty"`
 	// Prices say what nodes cost.
 	Prices Prices `json:"prices,omitempty"`
@@ -63,38 +66,48 @@ type Policy struct {
 
 // Rates are prices of single resources.
 type Rates struct {
-	// CPU is the price of one CPU, MemoryGiB and EphemeralGiB of one GiB, GPU of one GPU.
-	CPU          *float64 `json:"cpu,omitempty"`
-	MemoryGiB    *float64 `json:"memoryGiB,omitempty"`
-	GPU          *float64 `json:"gpu,omitempty"`
+	// CPU is the price of one CPU. Default: 0.033174.
+	CPU *float64 `json:"cpu,omitempty"`
+	// MemoryGiB is the price of one GiB of memory. Default: 0.004446.
+	MemoryGiB *float64 `json:"memoryGiB,omitempty"`
+	// GPU is the price of one GPU. Default: 0.70.
+	GPU *float64 `json:"gpu,omitempty"`
+	// EphemeralGiB is the price of one GiB of ephemeral storage. Default: 0.10 / 720; for pods with preset proposal 0.
 	EphemeralGiB *float64 `json:"ephemeralGiB,omitempty"`
-	// EphemeralFlat is what a pod costs on top that requests any ephemeral storage.
+	// EphemeralFlat is what a pod costs on top that requests any ephemeral storage. Nodes do not have it. Default: 0;
+	// with preset proposal 0.01.
 	EphemeralFlat *float64 `json:"ephemeralFlat,omitempty"`
 }
 
 // Node is the size of a node.
 type Node struct {
-	CPU    resource.Quantity `json:"cpu"`
+	// CPU is how much CPU it has. Required.
+	CPU resource.Quantity `json:"cpu"`
+	// Memory is how much memory it has. Default: 0.
 	Memory resource.Quantity `json:"memory,omitempty"`
 }
 
 // Prices say what nodes cost.
 type Prices struct {
 	// Catalogues are price lists, CSV files, asked in this order. A relative name counts from the policy file.
+	// Default: none.
 	Catalogues []string `json:"catalogues,omitempty"`
-	// BaseRates price a node of which nothing else is known.
+	// BaseRates price a node of which nothing else is known. Default: those of the first catalogue that has some, else
+	// as below.
 	BaseRates *Rates `json:"baseRates,omitempty"`
 	// LastSource is the last source that may give a price: given, node-annotation, instance-type, family, base-rates.
+	// Default: base-rates.
 	LastSource string `json:"lastSource,omitempty"`
-	// SpotFactor is the share of the on-demand price that a spot node costs of which no catalogue has the spot price.
+	// SpotFactor is the share of the on-demand price, (0, 1], that a spot node costs of which no catalogue has the spot
+	// price. Default: 1.
 	SpotFactor *float64 `json:"spotFactor,omitempty"`
-	// InterruptionRisk is the share of an hour's work that a spot node loses.
+	// InterruptionRisk is the share of an hour's work, [0, 1), that a spot node loses. Default: 0.
 	InterruptionRisk float64 `json:"interruptionRisk,omitempty"`
-	// InterruptionRisks are others for spot nodes of an instance type or a family.
+	// InterruptionRisks are others for spot nodes of an instance type or a family. Default: none.
 	InterruptionRisks map[string]float64 `json:"interruptionRisks,omitempty"`
-	// NodeSurcharge is what each node costs on top.
+	// NodeSurcharge is what each node costs on top. Default: 0.
 	NodeSurcharge float64 `json:"nodeSurcharge,omitempty"`
-	// Commitments are paid for already.
+	// Commitments are CPUs that are paid for already: nodes that use them cost nothing for that part. Default: none.
 	Commitments []Commitment `json:"commitments,omitempty"`
 
 	lists []*loadlinev1.PriceCatalogue
@@ -102,9 +115,9 @@ type Prices struct {
 
 // Commitment is capacity that is paid for whether it is used or not.
 type Commitment struct {
-	// Instance is an instance type or a family; empty: any on-demand node.
+	// Instance is an instance type or a family. Default: any on-demand node.
 	Instance string `json:"instance,omitempty"`
-	// UnusedCPU is how much of it no node uses yet.
+	// UnusedCPU is how much of it no node uses yet. Required.
 	UnusedCPU resource.Quantity `json:"unusedCPU"`
 }
 

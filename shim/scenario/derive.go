@@ -22,9 +22,12 @@ import (
 // Curve is what the load of the Deployments of a dump follows: what is missing at the quietest hour and at weekends,
 // and the hour of the peak. A dump shows one moment, and does not tell.
 type Curve struct {
-	DailyPercent   int64  `json:"dailyPercent,omitempty"`
-	WeekendPercent int64  `json:"weekendPercent,omitempty"`
-	PeakHour       *int64 `json:"peakHour,omitempty"`
+	// DailyPercent is the share of the replicas that is missing at the quietest hour. Default: 0.
+	DailyPercent int64 `json:"dailyPercent,omitempty"`
+	// WeekendPercent is the share of the replicas that is missing on Saturday and Sunday. Default: 0.
+	WeekendPercent int64 `json:"weekendPercent,omitempty"`
+	// PeakHour is the hour of the peak, 0 to 23. Default: 14.
+	PeakHour *int64 `json:"peakHour,omitempty"`
 }
 
 // Cluster is what a scenario is derived from.

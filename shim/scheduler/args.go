@@ -29,23 +29,30 @@ const (
 // fields it has those of a score policy.
 type NodeResourcesLimitAwareArgs struct {
 	metav1.TypeMeta `json:",inline"`
-	// EngineAddress is unix:///path/to/socket of a loadlined, by default where that listens by default, or inprocess, or
-	// inprocess:///path/to/libloadline.so: then a fault in C++ code ends the scheduler.
+	// EngineAddress is unix:///path/to/socket of a loadlined, or inprocess, or inprocess:///path/to/libloadline.so: then
+	// a fault in C++ code ends the scheduler.
 	EngineAddress string `json:"engineAddress,omitempty"`
-	// Timeout bounds the question to the engine in each cycle: 1ms to 1s, by default 20ms. A cycle that gets no
-	// answer in time goes on without the plugin's opinion.
+	// Timeout bounds the question to the engine in each cycle: 1ms to 1s. A cycle that gets no answer in time goes on
+	// without the plugin's opinion.
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
-	// View is the name under which the engine keeps what this scheduler sees, by default "scheduler". Two
-	// schedulers that share one loadlined need two names.
+	// View is the name under which the engine keeps what this scheduler sees. Two schedulers that share one loadlined
+	// need two names.
 	View string `json:"view,omitempty"`
 
 	policy.Policy `json:",inline"`
 
 	// Line is the load line: a filter, off by default. It counts limits as the policy does.
 	policy.Line `json:",inline"`
-	// OnEngineFailure says what becomes of a pod when the engine does not say what the load line allows: Refuse (the
-	// default) tries it again after a backoff; Allow places it, whatever the line.
+	// OnEngineFailure says what becomes of a pod when the engine does not say what the load line allows: Refuse tries it
+	// again after a backoff; Allow places it, whatever the line.
 	OnEngineFailure string `json:"onEngineFailure,omitempty"`
+}
+
+// DefaultArgs returns the arguments of a plugin whose configuration says nothing.
+func DefaultArgs() NodeResourcesLimitAwareArgs {
+	var args NodeResourcesLimitAwareArgs
+	args.setDefaults()
+	return args
 }
 
 // decodeArgs makes valid arguments of what the scheduler's configuration holds; nil: all defaults.

@@ -28,57 +28,76 @@ const (
 type File struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	Metadata   struct {
-		Name string `json:"name"`
-	} `json:"metadata"`
+	// Metadata names the sweep.
+	Metadata Metadata `json:"metadata"`
+	// Spec says which months are simulated.
 	Spec Spec `json:"spec"`
+}
+
+// Metadata names a sweep.
+type Metadata struct {
+	// Name has at most 32 of a-z, 0-9 and -. Required.
+	Name string `json:"name"`
 }
 
 // Spec says which months are simulated.
 type Spec struct {
-	// Inputs are the clusters.
+	// Inputs are the clusters; 1 to 1000. Required.
 	Inputs []Input `json:"inputs"`
-	// Days is how long each month is; 0: 30.
+	// Days is how long each month is; 1 to 400.
 	Days int64 `json:"days,omitempty"`
 	// Seeds are those that each point is simulated with.
 	Seeds Seeds `json:"seeds,omitempty"`
-	// Settings are what differs between points.
+	// Settings are what differs between points. Default: none.
 	Settings []Setting `json:"settings,omitempty"`
-	// Points are looked at beside those of the search: values by path.
+	// Points are looked at beside those of the search: values by path. Default: none.
 	Points []map[string]any `json:"points,omitempty"`
-	Search Search           `json:"search,omitempty"`
-	Goal   *Goal            `json:"goal,omitempty"`
+	// Search says which points there are.
+	Search Search `json:"search,omitempty"`
+	// Goal is what the cheapest point has to meet; Halving requires one. Default: none.
+	Goal *Goal `json:"goal,omitempty"`
 }
 
 // Input is a cluster: a scenario, or a dump that a scenario is derived from. Files are named as seen from the sweep's.
 type Input struct {
-	Name     string `json:"name,omitempty"`
+	// Name is what the results call the cluster. Default: that of the scenario, else the name of the file.
+	Name string `json:"name,omitempty"`
+	// Scenario is a file of kind Scenario. Required without dump.
 	Scenario string `json:"scenario,omitempty"`
-	Dump     string `json:"dump,omitempty"`
-	// Prices are files with prices for a dump.
+	// Dump is a dump of a cluster. Required without scenario.
+	Dump string `json:"dump,omitempty"`
+	// Prices are price lists, CSV files, for a dump. Default: the lists that are built in.
 	Prices []string `json:"prices,omitempty"`
-	// Load is what a dump does not tell of its Deployments.
+	// Load is what a dump does not tell of its Deployments. Default: as below.
 	Load *scenario.Curve `json:"load,omitempty"`
 }
 
-// Seeds are Count numbers from First on; 0: one, from 1 on.
+// Seeds are count numbers, from first on.
 type Seeds struct {
+	// First is the first seed.
 	First int64 `json:"first,omitempty"`
-	Count int   `json:"count,omitempty"`
+	// Count is how many seeds there are; 1 to 10000.
+	Count int `json:"count,omitempty"`
 }
 
 // Setting is a field of scenarios and what it is set to: each of a list, or of a range.
 type Setting struct {
-	Path   string `json:"path"`
-	Values []any  `json:"values,omitempty"`
-	Range  *Range `json:"range,omitempty"`
+	// Path names the field, such as settings.slackPercent; entries of lists by their names. Required.
+	Path string `json:"path"`
+	// Values are what the field is set to. Required without range.
+	Values []any `json:"values,omitempty"`
+	// Range is what the field is set to. Required without values.
+	Range *Range `json:"range,omitempty"`
 }
 
 // Range is from one number to another: in so many steps for a grid, anywhere between for a random search.
 type Range struct {
-	From  float64 `json:"from"`
-	To    float64 `json:"to"`
-	Steps int     `json:"steps,omitempty"`
+	// From is the lowest value; above 0 with log. Default: 0.
+	From float64 `json:"from"`
+	// To is the highest value. Default: 0.
+	To float64 `json:"to"`
+	// Steps is how many values of the range a grid has. Required for a grid, at least 2.
+	Steps int `json:"steps,omitempty"`
 	// Log spaces them evenly by ratio.
 	Log bool `json:"log,omitempty"`
 }
@@ -92,23 +111,29 @@ const (
 
 // Search says which points there are, and how many of their seeds are simulated.
 type Search struct {
-	// Kind is Grid, Random or Halving; empty: Grid.
+	// Kind is Grid, Random or Halving.
 	Kind string `json:"kind,omitempty"`
-	// Points is how many are drawn, with Random and Halving; 0 with Halving: those of the grid.
-	Points int    `json:"points,omitempty"`
-	Seed   uint64 `json:"seed,omitempty"`
-	// FirstSeeds is how many seeds of each point the first round of Halving has; KeepPercent of the points are kept in
-	// each round, and have more seeds in the next one; 0: 1, and 33.
-	FirstSeeds  int `json:"firstSeeds,omitempty"`
+	// Points is how many are drawn, with Random and Halving; 0 with Halving: those of the grid. Required with Random.
+	Points int `json:"points,omitempty"`
+	// Seed makes the draw of points the same each time. Default: 0.
+	Seed uint64 `json:"seed,omitempty"`
+	// FirstSeeds is how many seeds of each point the first round of Halving has. Default: 1 with Halving.
+	FirstSeeds int `json:"firstSeeds,omitempty"`
+	// KeepPercent is the share of the points that each round of Halving keeps, to simulate more of their seeds in the
+	// next one; 1 to 90. Default: 33 with Halving.
 	KeepPercent int `json:"keepPercent,omitempty"`
 }
 
 // Goal is what the cheapest point is looked for under: the mean over seeds of one of these is at most so many seconds.
 type Goal struct {
+	// MeanWaitSeconds bounds the mean of the time that pods wait. Required without the others.
 	MeanWaitSeconds float64 `json:"meanWaitSeconds,omitempty"`
-	P50WaitSeconds  float64 `json:"p50WaitSeconds,omitempty"`
-	P95WaitSeconds  float64 `json:"p95WaitSeconds,omitempty"`
-	MaxWaitSeconds  float64 `json:"maxWaitSeconds,omitempty"`
+	// P50WaitSeconds bounds the median. Required without the others.
+	P50WaitSeconds float64 `json:"p50WaitSeconds,omitempty"`
+	// P95WaitSeconds bounds the 95th percentile. Required without the others.
+	P95WaitSeconds float64 `json:"p95WaitSeconds,omitempty"`
+	// MaxWaitSeconds bounds the longest wait. Required without the others.
+	MaxWaitSeconds float64 `json:"maxWaitSeconds,omitempty"`
 }
 
 var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$`)
