@@ -97,7 +97,7 @@ clang_tidy() {
 mkdir -p build
 check 'clang-format' clang_format
 check 'include rules of core/' python3 tools/lint/include_rules.py
-check 'pages of core/' python3 tools/lint/core_pages.py
+check 'pages of core/ and shim/' python3 tools/lint/folder_pages.py
 check 'proto lint' proto_lint
 check 'file sizes' file_sizes
 check 'documents' documents

@@ -9,9 +9,9 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "lint"))
 
-import core_pages  # noqa: E402
 import documents  # noqa: E402
 import file_sizes  # noqa: E402
+import folder_pages  # noqa: E402
 import include_rules  # noqa: E402
 import package_versions  # noqa: E402
 import proto_lint  # noqa: E402
@@ -169,12 +169,12 @@ class FileSizesTest(unittest.TestCase):
         self.assertEqual(len(file_sizes.problems("Makefile", "\t@echo " + long)), 1)
 
 
-class CorePagesTest(unittest.TestCase):
+class FolderPagesTest(unittest.TestCase):
     PAGE = "# Drains\n\n`plan_drain` decides, on a `DrainBoard`; begin with `planner.cc`.\n"
     FILES = ["plan_drain.cc", "plan_drain.h", "drain_board.h", "planner.cc"]
 
     def problems(self, text, files=None):
-        return core_pages.problems("core/drain", text, self.FILES if files is None else files, set(self.FILES))
+        return folder_pages.problems("core/drain", text, self.FILES if files is None else files, set(self.FILES))
 
     def test_good_page_passes(self):
         self.assertEqual(self.problems(self.PAGE), [])
@@ -187,6 +187,20 @@ class CorePagesTest(unittest.TestCase):
                 found = self.problems(text, files)
                 self.assertEqual(len(found), 1)
                 self.assertIn(part, found[0])
+
+    def test_pages_of_go_folders_name_files_or_patterns(self):
+        files = ["why.go", "whynode.go", "source.go"]
+        for text, want in [("`why*.go`, `source.go`; a new one is `NAME.go`\n", []),
+                           ("`why.go`, `source.go`\n", ["shim/cli/README.md: does not say what whynode.go is for"]),
+                           ("`why*.go`, `source`, `*`\n", ["shim/cli/README.md: does not say what source.go is for"]),
+                           ("`*.go`, `old.go`\n", ["shim/cli/README.md: there is no old.go"]),
+                           ("`*.go`\n" * 41, ["shim/cli/README.md: 41 lines, at most 40 are read"])]:
+            with self.subTest(text):
+                self.assertEqual(folder_pages.problems("shim/cli", text, files, set(files)), want)
+
+    def test_a_test_needs_no_name(self):
+        named = [name for name in ["a.go", "a_test.go", "a.h", "a.cc", "a.md"] if folder_pages.is_source(pathlib.Path(name))]
+        self.assertEqual(named, ["a.go", "a.h", "a.cc"])
 
 
 class DocumentsTest(unittest.TestCase):
