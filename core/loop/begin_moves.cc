@@ -8,6 +8,7 @@
 #include "core/drain/being_deleted.h"
 #include "core/drain/node_budget.h"
 #include "core/loop/consolidation_question.h"
+#include "core/loop/move_objects.h"
 #include "core/loop/replacement.h"
 
 namespace loadline {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/fit/pod_fit.h"
 #include "core/loop/consolidation_question.h"
+#include "core/loop/move_objects.h"
 #include "core/loop/replacement.h"
 
 namespace loadline {

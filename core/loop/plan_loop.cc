@@ -9,6 +9,7 @@
 #include "core/loop/loop_resources.h"
 #include "core/loop/loop_sizes.h"
 #include "core/loop/minimum_growth.h"
+#include "core/loop/move_holds.h"
 #include "core/loop/placeholder_pods.h"
 #include "core/loop/replacement.h"
 #include "core/loop/slack_question.h"

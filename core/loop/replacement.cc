@@ -4,79 +4,20 @@
 #include <cstddef>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/drain/being_deleted.h"
 #include "core/loop/move_check.h"
+#include "core/loop/move_objects.h"
 
 namespace loadline {
 namespace {
 
 using Phase = MoveUnderWay::Phase;
-using NodesByKey = absl::flat_hash_map<uint64_t, Slot>;
-
-constexpr Slot kNoSlot{-1};
-
-NodesByKey NodesByKeyOf(const ClusterState& cluster) {
-  NodesByKey nodes;
-  for (int32_t i = 0; i < cluster.slot_end(); ++i) {
-    if (cluster.Occupied(Slot{i})) nodes.emplace(KeyOfNode(cluster, Slot{i}), Slot{i});
-  }
-  return nodes;
-}
-
-Slot Find(const NodesByKey& nodes, uint64_t key) {
-  const auto found = nodes.find(key);
-  return found == nodes.end() ? kNoSlot : found->second;
-}
-
-std::vector<Slot> FindAll(const NodesByKey& nodes, const std::vector<uint64_t>& keys) {
-  std::vector<Slot> slots;
-  for (const uint64_t key : keys) {
-    if (const Slot slot = Find(nodes, key); slot != kNoSlot) slots.push_back(slot);
-  }
-  return slots;
-}
-
-std::vector<Slot> TargetsOf(const NodesByKey& nodes, const MoveUnderWay& move) {
-  std::vector<Slot> targets;
-  for (const auto* keys : {&move.came, &move.onto}) {
-    for (const uint64_t key : *keys) targets.push_back(key == 0 ? kNoSlot : Find(nodes, key));
-  }
-  return targets;
-}
-
 int64_t Missing(const MoveUnderWay& move) { return std::count(move.came.begin(), move.came.end(), 0U); }
-
-// Whether only pods are left that end with the node.
-bool IsEmptyNode(const ClusterState& cluster, Slot slot) {
-  const std::span<const NodePods::Pod> pods = cluster.pods(slot).pods();
-  return std::all_of(pods.begin(), pods.end(), [&](const NodePods::Pod& pod) {
-    const PodShape& shape = cluster.pod_shapes()[pod.shape];
-    const PodTraits& traits = TraitsOf(shape);
-    return shape.finished || traits.mirror || traits.static_pod ||
-           (traits.owner.has_value() && traits.owner->kind == "DaemonSet");
-  });
-}
-
-// The place of a pod that the move has planned; nullptr: none.
-const MoveUnderWay::Place* PlaceOf(const MoveUnderWay& move, uint64_t pod) {
-  const auto place = std::lower_bound(move.places.begin(), move.places.end(), pod,
-                                      [](const auto& at, uint64_t key) { return at.pod < key; });
-  return place == move.places.end() || place->pod != pod ? nullptr : &*place;
-}
-
-std::optional<size_t> GroupNamed(const LoopProblem& problem, const std::string& name) {
-  for (size_t i = 0; i < problem.groups.size(); ++i) {
-    if (problem.groups[i].drain.name == name) return i;
-  }
-  return std::nullopt;
-}
 
 class Follower {
  public:
@@ -87,7 +28,10 @@ class Follower {
         nodes_(NodesByKeyOf(cluster_)),
         snapshot_(*snapshot),
         budget_(*budget),
-        plan_(*plan) {}
+        plan_(*plan) {
+    for (const Slot slot : NodesBeingDeleted(cluster_, problem.deleting, problem.drain.now_s))
+      going_.insert(slot);
+  }
 
   void Run() {
     for (const MoveUnderWay& move : problem_.replacement.moves) {
@@ -148,6 +92,8 @@ class Follower {
           End(move, "its drains have taken too long");
         } else if (HasLostAPlace(*move)) {
           End(move, "a node that its pods move to is gone");
+        } else if (HasFurtherPods(*move)) {
+          CheckPlaces(move);
         }
         return true;
       case Phase::kGivingBack:
@@ -169,6 +115,22 @@ class Follower {
     return false;
   }
 
+  // Whether pods have come to its old nodes before these began to go: the move has not reckoned with them.
+  bool HasFurtherPods(const MoveUnderWay& move) const {
+    const std::vector<Slot> old = FindAll(nodes_, move.remove);
+    if (std::any_of(old.begin(), old.end(), [&](Slot slot) { return going_.contains(slot); })) return false;
+    for (const Slot slot : old) {
+      const NodePods& pods = cluster_.pods(slot);
+      for (size_t i = 0; i < pods.pods().size(); ++i) {
+        const PodShape& shape = cluster_.pod_shapes()[pods.pods()[i].shape];
+        if (EndsWithNode(shape) || TraitsOf(shape).placeholder || TraitsOf(shape).deleted_s.has_value())
+          continue;
+        if (PlaceOf(move, KeyOfPod(cluster_, slot, i)) == nullptr) return true;
+      }
+    }
+    return false;
+  }
+
   bool HasEmptyOnes(const MoveUnderWay& move) const {
     const std::vector<Slot> came = FindAll(nodes_, move.came);
     return std::any_of(came.begin(), came.end(), [&](Slot slot) { return IsEmptyNode(cluster_, slot); });
@@ -178,10 +140,17 @@ class Follower {
     // One whose order was refused has waited for long enough, whenever that was.
     plan_.replacement.nodes_took_ms =
         std::clamp<int64_t>(now_ms_ - move->at_ms, 0, problem_.replacement.node_wait_ms);
-    const MoveNodes nodes{FindAll(nodes_, move->remove), TargetsOf(nodes_, *move)};
-    if (const auto why = CheckMove(problem_, nodes, &snapshot_, &budget_, move)) return End(move, *why);
+    if (!CheckPlaces(move)) return;
     move->phase = Phase::kDraining;
     move->at_ms = now_ms_;
+  }
+
+  // Ends it where it is not to be made as things are now.
+  bool CheckPlaces(MoveUnderWay* move) {
+    const MoveNodes nodes{FindAll(nodes_, move->remove), TargetsOf(nodes_, *move)};
+    const std::optional<std::string> why = CheckMove(problem_, nodes, &snapshot_, &budget_, move);
+    if (why.has_value()) End(move, *why);
+    return !why.has_value();
   }
 
   void End(MoveUnderWay* move, std::string why) {
@@ -223,79 +192,11 @@ class Follower {
   Snapshot& snapshot_;
   WorkBudget& budget_;
   LoopPlan& plan_;
+  absl::flat_hash_set<Slot> going_;
   absl::flat_hash_set<uint64_t> claimed_;
 };
 
-// What one move holds.
-class HoldMaker {
- public:
-  explicit HoldMaker(const LoopProblem& problem)
-      : problem_(problem), cluster_(*problem.drain.cluster), nodes_(NodesByKeyOf(cluster_)) {
-    holds_.on_the_way.resize(problem.groups.size());
-    for (const Slot slot : NodesBeingDeleted(cluster_, problem.deleting, problem.drain.now_s))
-      going_.insert(slot);
-  }
-
-  void Add(const MoveUnderWay& move) {
-    size_t at = 0;
-    for (const MoveUnderWay::Order& order : move.orders) {
-      const auto first = move.came.begin() + static_cast<int64_t>(at);
-      at += static_cast<size_t>(order.nodes);
-      if (const auto group = GroupNamed(problem_, order.group))
-        holds_.on_the_way[*group] += std::count(first, first + order.nodes, 0U);
-    }
-    if (move.phase == Phase::kGivingBack) return GiveBack(move);
-    const std::vector<Slot> targets = TargetsOf(nodes_, move);
-    for (const Slot slot : targets) {
-      if (slot != kNoSlot && !going_.contains(slot)) holds_.takes_pods.push_back(slot);
-    }
-    for (const Slot slot : FindAll(nodes_, move.remove)) {
-      if (!going_.contains(slot)) AddOld(move, slot, targets);
-    }
-  }
-
-  MoveHolds Take() { return std::move(holds_); }
-
- private:
-  void GiveBack(const MoveUnderWay& move) {
-    for (const Slot slot : FindAll(nodes_, move.came)) {
-      if (!going_.contains(slot) && IsEmptyNode(cluster_, slot)) holds_.replaced.push_back({slot, {}});
-    }
-  }
-
-  void AddOld(const MoveUnderWay& move, Slot slot, const std::vector<Slot>& targets) {
-    const NodePods& pods = cluster_.pods(slot);
-    ReplacedNode node{slot, {}};
-    for (size_t i = 0; i < pods.pods().size(); ++i) {
-      const MoveUnderWay::Place* const place = PlaceOf(move, KeyOfPod(cluster_, slot, i));
-      if (place == nullptr) continue;
-      const Slot to = targets[static_cast<size_t>(place->target)];
-      if (to == kNoSlot) continue;
-      const bool ordered = move.phase == Phase::kOrdered;
-      holds_.reserved.push_back({slot, static_cast<int32_t>(i), to, ordered});
-      const PodShape& shape = cluster_.pod_shapes()[pods.pods()[i].shape];
-      node.hints.push_back({pods.uid(i).empty() ? absl::StrCat(shape.namespace_name, "/", pods.name(i))
-                                                : std::string(pods.uid(i)),
-                            std::string(cluster_.name(to))});
-    }
-    if (move.phase == Phase::kDraining) holds_.replaced.push_back(std::move(node));
-  }
-
-  const LoopProblem& problem_;
-  const ClusterState& cluster_;
-  const NodesByKey nodes_;
-  absl::flat_hash_set<Slot> going_;
-  MoveHolds holds_;
-};
-
 }  // namespace
-
-uint64_t KeyOfPod(const ClusterState& cluster, Slot slot, size_t position) {
-  const NodePods& pods = cluster.pods(slot);
-  if (!pods.uid(position).empty()) return FleetKey(pods.uid(position));
-  const PodShape& shape = cluster.pod_shapes()[pods.pods()[position].shape];
-  return FleetKey(absl::StrCat(shape.namespace_name, "/", pods.name(position)));
-}
 
 void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
   const LoopReplacement& policy = problem.replacement;
@@ -306,47 +207,6 @@ void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* bud
   if (problem.decisions.replace) return Follower(problem, snapshot, budget, plan).Run();
   for (const MoveUnderWay& move : policy.moves)
     plan->replacement.ended.push_back({move.remove, "nodes are not replaced any more"});
-}
-
-MoveHolds HoldsOf(const LoopProblem& problem, const LoopPlan& plan) {
-  if (plan.replacement.moves.empty()) return {};
-  HoldMaker maker(problem);
-  for (const MoveUnderWay& move : plan.replacement.moves) maker.Add(move);
-  return maker.Take();
-}
-
-void HoldNodesOnTheWay(const MoveHolds& holds, std::vector<GroupCounts>* counts) {
-  for (size_t group = 0; group < holds.on_the_way.size(); ++group) {
-    GroupCounts& of = (*counts)[group];
-    const int64_t held = std::min(of.upcoming, holds.on_the_way[group]);
-    of.registered += held;
-    of.upcoming -= held;
-  }
-}
-
-void PlaceReserved(const ClusterState& cluster, const MoveHolds& holds, Snapshot* snapshot) {
-  for (const ReservedPlace& place : holds.reserved) {
-    const std::optional<NodeIndex> to = snapshot->FindSlot(place.to);
-    if (!to.has_value()) continue;
-    const NodePods::Pod& pod = cluster.pods(place.from).pods()[static_cast<size_t>(place.position)];
-    snapshot->PlacePod(*to, snapshot->ShapeOf(pod.shape));
-  }
-}
-
-void HoldInDrains(const LoopProblem& problem, const MoveHolds& holds, DrainProblem* drain) {
-  const ClusterState& cluster = *problem.drain.cluster;
-  drain->replaced = holds.replaced;
-  drain->takes_replaced_pods = holds.takes_pods;
-  for (const ReservedPlace& place : holds.reserved) {
-    if (!place.ordered) continue;
-    const size_t position = static_cast<size_t>(place.position);
-    const NodePods& pods = cluster.pods(place.from);
-    IncomingPod pod;
-    pod.shape = cluster.pod_shapes()[pods.pods()[position].shape];
-    pod.names = cluster.resource_names();
-    drain->placeholders.emplace_back(absl::StrCat("move/", cluster.name(place.from), "/", position),
-                                     std::string(cluster.name(place.to)), std::move(pod));
-  }
 }
 
 void UseRememberedMoves(const LoopMemory& memory, int64_t after_add_ms, int64_t now_ms,

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <vector>
 
 #include "core/base/work_budget.h"
@@ -15,40 +14,15 @@
 
 namespace loadline {
 
-// A pod that has yet to move, and the node that it moves to.
-struct ReservedPlace {
-  Slot from{-1};
-  int32_t position = 0;  // in ClusterState::pods() of its node
-  Slot to{-1};
-  bool ordered = false;  // its move still waits for nodes: nobody else plans this pod
-};
-
-// What moves that are carried out hold, which no other decision uses.
-struct MoveHolds {
-  std::vector<int64_t> on_the_way;  // by group: nodes that come for moves
-  std::vector<ReplacedNode> replaced;
-  std::vector<Slot> takes_pods;
-  std::vector<ReservedPlace> reserved;
-};
-
 // Goes on with the moves of the last loop, and sets LoopPlan::replacement. A move goes on with its drains
 // when all of its nodes have come and are ready, if all pods of its old nodes then have their places under
-// all filters, may move, and the move still saves what the policy asks for. It ends when nodes do not come in
-// time, when it fails that check, when its drains take too long, or when a node that its pods have yet to
-// move to is gone; what was bought for it goes when it is empty, and nodes that are not begun are taken back.
-// Without the decision all moves are forgotten, and what came is as any other node. Cost: O(nodes) with
-// moves; O(nodes + pods) when a move is checked.
+// all filters, may move, and the move still saves what the policy asks for. That is checked again where
+// further pods have come to its old nodes before these began to go. It ends when nodes do not come in time,
+// when it fails that check, when its drains take too long, or when a node that its pods have yet to move to
+// is gone. What was bought for it goes when it is empty, and nodes that are not begun are taken back. Without
+// the decision all moves are forgotten, and what came is as any other node. Cost: O(nodes) with moves;
+// O(nodes + pods) when a move is checked.
 void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
-
-// What the moves of the plan hold. Cost: O(nodes + pods of the moves).
-MoveHolds HoldsOf(const LoopProblem& problem, const LoopPlan& plan);
-
-// Nodes that come for moves are nobody else's: they count as there, not as on their way.
-void HoldNodesOnTheWay(const MoveHolds& holds, std::vector<GroupCounts>* counts);
-// Puts pods where they will be, beside where they are.
-void PlaceReserved(const ClusterState& cluster, const MoveHolds& holds, Snapshot* snapshot);
-// Tells the drain planner. Pods of moves that still wait hold their places as placeholders.
-void HoldInDrains(const LoopProblem& problem, const MoveHolds& holds, DrainProblem* drain);
 
 // Looks for moves where the cluster is at rest: none is carried out, nothing grows, comes or goes, and it is
 // within a window. The first wave begins, as far as it keeps to the limits; groups grow for it. `drain`: the
@@ -70,9 +44,6 @@ void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory,
 
 // Growth for a move that the cloud refused: the move ends in the next loop.
 void NoteRefusedGrowth(const OpenAction& action, LoopMemory* memory);
-
-// Under which a pod is remembered: its UID, else its name.
-uint64_t KeyOfPod(const ClusterState& cluster, Slot slot, size_t position);
 
 }  // namespace loadline
 

@@ -268,6 +268,20 @@ TEST_F(ReplacementTest, ATargetThatGoesEndsIt) {
   EXPECT_EQ(plan.replacement.ended[0].why, "a node that its pods move to is gone");
 }
 
+// A node that came empty goes as a move without pods and new nodes; then pods are placed on it after all.
+TEST_F(ReplacementTest, PodsThatComeBeforeTheDrainEndIt) {
+  AddNode("small-1", 0, 0);
+  Loop();
+  ASSERT_THAT(memory_.moves, SizeIs(1));
+  EXPECT_EQ(memory_.moves[0].phase, Phase::kDraining);
+  nodes_[0].pods.push_back(Replica("late", 500));
+  const LoopPlan plan = Loop();
+  ASSERT_THAT(plan.replacement.ended, SizeIs(1));
+  EXPECT_THAT(plan.replacement.ended[0].why, HasSubstr("late has no place any more"));
+  Loop();
+  EXPECT_THAT(memory_.moves, IsEmpty());
+}
+
 TEST_F(ReplacementTest, ANewNodeIsNotDrainedWhileOthersAreOnTheirWay) {
   TwoSmallNodes();
   MoveUnderWay& move = memory_.moves.emplace_back();

@@ -1,0 +1,124 @@
+#include "core/loop/move_holds.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/drain/being_deleted.h"
+#include "core/loop/move_objects.h"
+
+namespace loadline {
+namespace {
+
+using Phase = MoveUnderWay::Phase;
+
+// What one move holds.
+class HoldMaker {
+ public:
+  explicit HoldMaker(const LoopProblem& problem)
+      : problem_(problem), cluster_(*problem.drain.cluster), nodes_(NodesByKeyOf(cluster_)) {
+    holds_.on_the_way.resize(problem.groups.size());
+    for (const Slot slot : NodesBeingDeleted(cluster_, problem.deleting, problem.drain.now_s))
+      going_.insert(slot);
+  }
+
+  void Add(const MoveUnderWay& move) {
+    size_t at = 0;
+    for (const MoveUnderWay::Order& order : move.orders) {
+      const auto first = move.came.begin() + static_cast<int64_t>(at);
+      at += static_cast<size_t>(order.nodes);
+      if (const auto group = GroupNamed(problem_, order.group))
+        holds_.on_the_way[*group] += std::count(first, first + order.nodes, 0U);
+    }
+    if (move.phase == Phase::kGivingBack) return GiveBack(move);
+    const std::vector<Slot> targets = TargetsOf(nodes_, move);
+    for (const Slot slot : targets) {
+      if (slot != kNoSlot && !going_.contains(slot)) holds_.takes_pods.push_back(slot);
+    }
+    for (const Slot slot : FindAll(nodes_, move.remove)) {
+      if (!going_.contains(slot)) AddOld(move, slot, targets);
+    }
+  }
+
+  MoveHolds Take() { return std::move(holds_); }
+
+ private:
+  void GiveBack(const MoveUnderWay& move) {
+    for (const Slot slot : FindAll(nodes_, move.came)) {
+      if (!going_.contains(slot) && IsEmptyNode(cluster_, slot)) holds_.replaced.push_back({slot, {}});
+    }
+  }
+
+  void AddOld(const MoveUnderWay& move, Slot slot, const std::vector<Slot>& targets) {
+    const NodePods& pods = cluster_.pods(slot);
+    ReplacedNode node{slot, {}};
+    for (size_t i = 0; i < pods.pods().size(); ++i) {
+      const MoveUnderWay::Place* const place = PlaceOf(move, KeyOfPod(cluster_, slot, i));
+      if (place == nullptr) continue;
+      const Slot to = targets[static_cast<size_t>(place->target)];
+      if (to == kNoSlot) continue;
+      const bool ordered = move.phase == Phase::kOrdered;
+      holds_.reserved.push_back({slot, static_cast<int32_t>(i), to, ordered});
+      const PodShape& shape = cluster_.pod_shapes()[pods.pods()[i].shape];
+      node.hints.push_back({pods.uid(i).empty() ? absl::StrCat(shape.namespace_name, "/", pods.name(i))
+                                                : std::string(pods.uid(i)),
+                            std::string(cluster_.name(to))});
+    }
+    if (move.phase == Phase::kDraining) holds_.replaced.push_back(std::move(node));
+  }
+
+  const LoopProblem& problem_;
+  const ClusterState& cluster_;
+  const NodesByKey nodes_;
+  absl::flat_hash_set<Slot> going_;
+  MoveHolds holds_;
+};
+
+}  // namespace
+
+MoveHolds HoldsOf(const LoopProblem& problem, const LoopPlan& plan) {
+  if (plan.replacement.moves.empty()) return {};
+  HoldMaker maker(problem);
+  for (const MoveUnderWay& move : plan.replacement.moves) maker.Add(move);
+  return maker.Take();
+}
+
+void HoldNodesOnTheWay(const MoveHolds& holds, std::vector<GroupCounts>* counts) {
+  for (size_t group = 0; group < holds.on_the_way.size(); ++group) {
+    GroupCounts& of = (*counts)[group];
+    const int64_t held = std::min(of.upcoming, holds.on_the_way[group]);
+    of.registered += held;
+    of.upcoming -= held;
+  }
+}
+
+void PlaceReserved(const ClusterState& cluster, const MoveHolds& holds, Snapshot* snapshot) {
+  for (const ReservedPlace& place : holds.reserved) {
+    const std::optional<NodeIndex> to = snapshot->FindSlot(place.to);
+    if (!to.has_value()) continue;
+    const NodePods::Pod& pod = cluster.pods(place.from).pods()[static_cast<size_t>(place.position)];
+    snapshot->PlacePod(*to, snapshot->ShapeOf(pod.shape));
+  }
+}
+
+void HoldInDrains(const LoopProblem& problem, const MoveHolds& holds, DrainProblem* drain) {
+  const ClusterState& cluster = *problem.drain.cluster;
+  drain->replaced = holds.replaced;
+  drain->takes_replaced_pods = holds.takes_pods;
+  for (const ReservedPlace& place : holds.reserved) {
+    if (!place.ordered) continue;
+    const size_t position = static_cast<size_t>(place.position);
+    const NodePods& pods = cluster.pods(place.from);
+    IncomingPod pod;
+    pod.shape = cluster.pod_shapes()[pods.pods()[position].shape];
+    pod.names = cluster.resource_names();
+    drain->placeholders.emplace_back(absl::StrCat("move/", cluster.name(place.from), "/", position),
+                                     std::string(cluster.name(place.to)), std::move(pod));
+  }
+}
+
+}  // namespace loadline

@@ -1,0 +1,42 @@
+// What moves that are carried out hold, which no other decision uses.
+#ifndef LOADLINE_CORE_LOOP_MOVE_HOLDS_H_
+#define LOADLINE_CORE_LOOP_MOVE_HOLDS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/cluster/snapshot.h"
+#include "core/drain/drain_question.h"
+#include "core/loop/loop_growth.h"
+#include "core/loop/plan_loop.h"
+
+namespace loadline {
+
+// A pod that has yet to move, and the node that it moves to.
+struct ReservedPlace {
+  Slot from{-1};
+  int32_t position = 0;  // in ClusterState::pods() of its node
+  Slot to{-1};
+  bool ordered = false;  // its move still waits for nodes: nobody else plans this pod
+};
+
+struct MoveHolds {
+  std::vector<int64_t> on_the_way;  // by group: nodes that come for moves
+  std::vector<ReplacedNode> replaced;
+  std::vector<Slot> takes_pods;
+  std::vector<ReservedPlace> reserved;
+};
+
+// What the moves of the plan hold. Cost: O(nodes + pods of the moves).
+MoveHolds HoldsOf(const LoopProblem& problem, const LoopPlan& plan);
+
+// Nodes that come for moves are nobody else's: they count as there, not as on their way.
+void HoldNodesOnTheWay(const MoveHolds& holds, std::vector<GroupCounts>* counts);
+// Puts pods where they will be, beside where they are.
+void PlaceReserved(const ClusterState& cluster, const MoveHolds& holds, Snapshot* snapshot);
+// Tells the drain planner. Pods of moves that still wait hold their places as placeholders.
+void HoldInDrains(const LoopProblem& problem, const MoveHolds& holds, DrainProblem* drain);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_MOVE_HOLDS_H_

@@ -1,0 +1,70 @@
+#include "core/loop/move_objects.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace loadline {
+
+uint64_t KeyOfPod(const ClusterState& cluster, Slot slot, size_t position) {
+  const NodePods& pods = cluster.pods(slot);
+  if (!pods.uid(position).empty()) return FleetKey(pods.uid(position));
+  const PodShape& shape = cluster.pod_shapes()[pods.pods()[position].shape];
+  return FleetKey(absl::StrCat(shape.namespace_name, "/", pods.name(position)));
+}
+
+NodesByKey NodesByKeyOf(const ClusterState& cluster) {
+  NodesByKey nodes;
+  for (int32_t i = 0; i < cluster.slot_end(); ++i) {
+    if (cluster.Occupied(Slot{i})) nodes.emplace(KeyOfNode(cluster, Slot{i}), Slot{i});
+  }
+  return nodes;
+}
+
+Slot Find(const NodesByKey& nodes, uint64_t key) {
+  const auto found = nodes.find(key);
+  return found == nodes.end() ? kNoSlot : found->second;
+}
+
+std::vector<Slot> FindAll(const NodesByKey& nodes, const std::vector<uint64_t>& keys) {
+  std::vector<Slot> slots;
+  for (const uint64_t key : keys) {
+    if (const Slot slot = Find(nodes, key); slot != kNoSlot) slots.push_back(slot);
+  }
+  return slots;
+}
+
+std::vector<Slot> TargetsOf(const NodesByKey& nodes, const MoveUnderWay& move) {
+  std::vector<Slot> targets;
+  for (const auto* keys : {&move.came, &move.onto}) {
+    for (const uint64_t key : *keys) targets.push_back(key == 0 ? kNoSlot : Find(nodes, key));
+  }
+  return targets;
+}
+
+bool EndsWithNode(const PodShape& shape) {
+  const PodTraits& traits = TraitsOf(shape);
+  return shape.finished || traits.mirror || traits.static_pod ||
+         (traits.owner.has_value() && traits.owner->kind == "DaemonSet");
+}
+
+bool IsEmptyNode(const ClusterState& cluster, Slot slot) {
+  const std::span<const NodePods::Pod> pods = cluster.pods(slot).pods();
+  return std::all_of(pods.begin(), pods.end(),
+                     [&](const NodePods::Pod& pod) { return EndsWithNode(cluster.pod_shapes()[pod.shape]); });
+}
+
+const MoveUnderWay::Place* PlaceOf(const MoveUnderWay& move, uint64_t pod) {
+  const auto place = std::lower_bound(move.places.begin(), move.places.end(), pod,
+                                      [](const auto& at, uint64_t key) { return at.pod < key; });
+  return place == move.places.end() || place->pod != pod ? nullptr : &*place;
+}
+
+std::optional<size_t> GroupNamed(const LoopProblem& problem, const std::string& name) {
+  for (size_t i = 0; i < problem.groups.size(); ++i) {
+    if (problem.groups[i].drain.name == name) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace loadline

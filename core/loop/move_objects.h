@@ -1,0 +1,43 @@
+// Finds the nodes and pods that a move which is carried out remembers by keys.
+#ifndef LOADLINE_CORE_LOOP_MOVE_OBJECTS_H_
+#define LOADLINE_CORE_LOOP_MOVE_OBJECTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/cluster/cluster_state.h"
+#include "core/loop/loop_memory.h"
+#include "core/loop/plan_loop.h"
+
+namespace loadline {
+
+inline constexpr Slot kNoSlot{-1};
+
+using NodesByKey = absl::flat_hash_map<uint64_t, Slot>;
+
+// Cost: O(nodes).
+NodesByKey NodesByKeyOf(const ClusterState& cluster);
+// kNoSlot: it is gone.
+Slot Find(const NodesByKey& nodes, uint64_t key);
+// Those that are there.
+std::vector<Slot> FindAll(const NodesByKey& nodes, const std::vector<uint64_t>& keys);
+// As in MoveUnderWay::Place; kNoSlot: one that has not come, or is gone.
+std::vector<Slot> TargetsOf(const NodesByKey& nodes, const MoveUnderWay& move);
+std::optional<size_t> GroupNamed(const LoopProblem& problem, const std::string& name);
+
+// Under which a pod is remembered: its UID, else its name.
+uint64_t KeyOfPod(const ClusterState& cluster, Slot slot, size_t position);
+// The place that the move has planned for a pod; nullptr: none.
+const MoveUnderWay::Place* PlaceOf(const MoveUnderWay& move, uint64_t pod);
+
+// Whether a pod ends with its node, and whether only such pods are on a node.
+bool EndsWithNode(const PodShape& shape);
+bool IsEmptyNode(const ClusterState& cluster, Slot slot);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_MOVE_OBJECTS_H_
