@@ -97,7 +97,6 @@ class Snapshot {
   Slot slot(NodeIndex node) const { return At(node).slot; }
   int32_t node_shape_id(NodeIndex node) const { return At(node).shape; }
   const NodeShape& node_shape(NodeIndex node) const { return *node_shapes_[At(node).shape]; }
-  int32_t node_shape_end() const { return node_shapes_.size(); }
   NodeLabels labels(NodeIndex node) const;
   std::span<const SnapshotPod> pods(NodeIndex node) const { return At(node).pods; }
   std::span<const UsedPort> ports(NodeIndex node) const { return At(node).ports; }

@@ -63,9 +63,9 @@ NodeReasonEntry EntryOf(NodeReason reason) {
       return {"RecentEvictionsWait", "replacements of evicted pods fit nowhere, and nothing new is drained",
               "room for the replacements of evicted pods"};
     case NodeReason::kScaleDownThrottled:
-      return {
-          "ScaleDownThrottled", "as many nodes go at once as may",
-          "wait until other nodes are gone, or raise max-scale-down-parallelism or max-drain-parallelism"};
+      return {"ScaleDownThrottled", "as many nodes go at once as may",
+              "wait until other nodes are gone, or raise max-scale-down-parallelism, "
+              "max-drain-parallelism or the budget of nodes that holds it"};
     case NodeReason::kWaitsForOtherDrains:
       return {"WaitsForOtherDrains",
               "its budgets do not allow all of its pods at once, so it is drained alone",

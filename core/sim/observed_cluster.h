@@ -66,7 +66,6 @@ class ObservedCluster : public SimObserver {
   const std::vector<int32_t>& registered() const { return registered_; }
   bool Registered(int32_t node) const { return Has(node, kPresent); }
   bool Ready(int32_t node) const { return Has(node, kReady); }
-  bool OffersDevices(int32_t node) const { return Has(node, kDevices); }
   bool Tainted(int32_t node) const { return Has(node, kTainted); }
   // The last slot that was ever used, and one.
   size_t slot_end() const { return node_in_.size(); }
