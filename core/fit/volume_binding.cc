@@ -21,7 +21,7 @@
 namespace loadline {
 namespace {
 
-constexpr FilterName kName = FilterName::kVolumeBinding;
+constexpr FilterName kBinding = FilterName::kVolumeBinding;
 
 struct PodClaims {
   std::vector<const PersistentVolumeClaim*> bound;
@@ -31,7 +31,7 @@ struct PodClaims {
 class VolumeBinding : public NodeFilter {
  public:
   VolumeBinding(const FitContext& context, PodClaims claims)
-      : NodeFilter(kName, Scope::kNode),
+      : NodeFilter(kBinding, Scope::kNode),
         snapshot_(*context.snapshot),
         objects_(context.snapshot->objects()),
         claims_(std::move(claims)) {
@@ -57,10 +57,10 @@ class VolumeBinding : public NodeFilter {
     if (outcome.reasons.empty() && outcome.doubt.empty()) return true;
     if (why == nullptr) return false;
     if (outcome.reasons.empty()) {
-      *why = CannotJudge(kName, std::move(outcome.doubt));
+      *why = CannotJudge(kBinding, std::move(outcome.doubt));
     } else {
       std::sort(outcome.reasons.begin(), outcome.reasons.end());
-      *why = Refusal(kName, StatusClass::kUnschedulableAndUnresolvable, std::move(outcome.reasons));
+      *why = Refusal(kBinding, StatusClass::kUnschedulableAndUnresolvable, std::move(outcome.reasons));
     }
     return false;
   }
@@ -74,7 +74,7 @@ class VolumeBinding : public NodeFilter {
 
   static bool Error(Verdict* why, const Outcome& outcome) {
     if (why != nullptr) {
-      *why = CannotJudge(kName, outcome.error);
+      *why = CannotJudge(kBinding, outcome.error);
       why->final = true;
     }
     return false;
@@ -248,7 +248,7 @@ MadeFilter MakeVolumeBinding(const FitContext& context) {
   MadeFilter made;
   std::vector<const PersistentVolumeClaim*> used;
   const auto refuse = [&](std::string reason) {
-    made.verdict = Refusal(kName, StatusClass::kUnschedulableAndUnresolvable, {std::move(reason)});
+    made.verdict = Refusal(kBinding, StatusClass::kUnschedulableAndUnresolvable, {std::move(reason)});
   };
   for (const PodVolume& volume : context.rules->volumes) {
     const std::optional<std::string> name = ClaimName(volume, context.pod->name);
@@ -256,7 +256,7 @@ MadeFilter MakeVolumeBinding(const FitContext& context) {
     const PersistentVolumeClaim* const claim = objects.FindClaim(context.pod->shape.namespace_name, *name);
     if (claim == nullptr &&
         !objects.KnownMissing(ObjectKind::kPersistentVolumeClaim, context.pod->shape.namespace_name, *name)) {
-      made.doubt = CannotJudge(kName, NotHeld("persistentvolumeclaim", *name));
+      made.doubt = CannotJudge(kBinding, NotHeld("persistentvolumeclaim", *name));
       continue;
     }
     std::string problem =
@@ -276,10 +276,10 @@ MadeFilter MakeVolumeBinding(const FitContext& context) {
     std::string doubt;
     std::string error = Sort(claim, objects, &claims, &immediate, &doubt);
     if (!error.empty()) {
-      made.verdict = CannotJudge(kName, std::move(error));
+      made.verdict = CannotJudge(kBinding, std::move(error));
       return made;
     }
-    if (!doubt.empty()) made.doubt = CannotJudge(kName, std::move(doubt));
+    if (!doubt.empty()) made.doubt = CannotJudge(kBinding, std::move(doubt));
   }
   if (immediate) {
     refuse("pod has unbound immediate PersistentVolumeClaims");

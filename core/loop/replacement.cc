@@ -17,6 +17,8 @@ namespace loadline {
 namespace {
 
 using Phase = MoveUnderWay::Phase;
+constexpr int64_t kUntilDrainsBeginMs = 60'000;
+
 int64_t Missing(const MoveUnderWay& move) { return std::count(move.came.begin(), move.came.end(), 0U); }
 
 class Follower {
@@ -92,7 +94,7 @@ class Follower {
           End(move, "its drains have taken too long");
         } else if (HasLostAPlace(*move)) {
           End(move, "a node that its pods move to is gone");
-        } else if (HasFurtherPods(*move)) {
+        } else if (StandsStill(*move)) {
           CheckPlaces(move);
         }
         return true;
@@ -115,20 +117,12 @@ class Follower {
     return false;
   }
 
-  // Whether pods have come to its old nodes before these began to go: the move has not reckoned with them.
-  bool HasFurtherPods(const MoveUnderWay& move) const {
+  // Whether none of its old nodes has begun to go although it is time: pods may have come to them, or others
+  // may use up their budgets.
+  bool StandsStill(const MoveUnderWay& move) const {
     const std::vector<Slot> old = FindAll(nodes_, move.remove);
-    if (std::any_of(old.begin(), old.end(), [&](Slot slot) { return going_.contains(slot); })) return false;
-    for (const Slot slot : old) {
-      const NodePods& pods = cluster_.pods(slot);
-      for (size_t i = 0; i < pods.pods().size(); ++i) {
-        const PodShape& shape = cluster_.pod_shapes()[pods.pods()[i].shape];
-        if (EndsWithNode(shape) || TraitsOf(shape).placeholder || TraitsOf(shape).deleted_s.has_value())
-          continue;
-        if (PlaceOf(move, KeyOfPod(cluster_, slot, i)) == nullptr) return true;
-      }
-    }
-    return false;
+    return now_ms_ - move.at_ms >= kUntilDrainsBeginMs &&
+           std::none_of(old.begin(), old.end(), [&](Slot slot) { return going_.contains(slot); });
   }
 
   bool HasEmptyOnes(const MoveUnderWay& move) const {
@@ -228,7 +222,9 @@ void NoteMoves(const LoopPlan& plan, LoopMemory* memory) {
 void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory,
                       const std::function<void(int64_t)>& note) {
   for (const MoveUnderWay& move : memory.moves) {
-    note(move.at_ms + (move.phase == Phase::kDraining ? policy.drain_wait_ms : policy.node_wait_ms));
+    const bool draining = move.phase == Phase::kDraining;
+    note(move.at_ms + (draining ? policy.drain_wait_ms : policy.node_wait_ms));
+    if (draining) note(move.at_ms + kUntilDrainsBeginMs);
   }
   for (const auto& [node, since_ms] : memory.resting_since_ms) note(since_ms + policy.rest_ms);
   if (!policy.windows.has_value()) return;

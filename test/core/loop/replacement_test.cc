@@ -269,13 +269,14 @@ TEST_F(ReplacementTest, ATargetThatGoesEndsIt) {
 }
 
 // A node that came empty goes as a move without pods and new nodes; then pods are placed on it after all.
-TEST_F(ReplacementTest, PodsThatComeBeforeTheDrainEndIt) {
+TEST_F(ReplacementTest, AMoveThatStandsStillIsCheckedAgain) {
   AddNode("small-1", 0, 0);
   Loop();
   ASSERT_THAT(memory_.moves, SizeIs(1));
   EXPECT_EQ(memory_.moves[0].phase, Phase::kDraining);
   nodes_[0].pods.push_back(Replica("late", 500));
-  const LoopPlan plan = Loop();
+  EXPECT_THAT(Loop(kMinuteMs - 1).replacement.ended, IsEmpty());
+  const LoopPlan plan = Loop(1);
   ASSERT_THAT(plan.replacement.ended, SizeIs(1));
   EXPECT_THAT(plan.replacement.ended[0].why, HasSubstr("late has no place any more"));
   Loop();
