@@ -186,6 +186,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
     HoldInDrains(problem, HoldsOf(problem, plan), drain.get());
     plan.scale_down_problem = std::move(drain);
     plan.scale_down = planners.drain->Plan(*plan.scale_down_problem, problem.scale_down, budget);
+    EndMovesHeldUp(problem, snapshot, budget, &plan);
     ExpectWhereDrained(*plan.scale_down_problem, plan.scale_down, planners.slack);
   }
   plan.no_scale_down = WhyNoScaleDown(problem, plan);

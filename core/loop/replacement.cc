@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/drain/being_deleted.h"
+#include "core/drain/node_reason.h"
 #include "core/loop/move_check.h"
 #include "core/loop/move_objects.h"
 
@@ -42,6 +43,16 @@ class Follower {
     for (MoveUnderWay move : problem_.replacement.moves) {
       Claim(&move);
       if (GoesOn(&move)) plan_.replacement.moves.push_back(std::move(move));
+    }
+  }
+
+  void EndThoseHeldUp() {
+    if (plan_.scale_down.brake != DrainBrake::kNone) return;
+    for (MoveUnderWay& move : plan_.replacement.moves) {
+      if (move.phase != Phase::kDraining) continue;
+      if (const DrainKeep* const keep = WhatHoldsUp(move))
+        End(&move,
+            absl::StrCat("node ", cluster_.name(keep->slot), " cannot go: ", EntryOf(keep->reason).meaning));
     }
   }
 
@@ -94,8 +105,6 @@ class Follower {
           End(move, "its drains have taken too long");
         } else if (HasLostAPlace(*move)) {
           End(move, "a node that its pods move to is gone");
-        } else if (StandsStill(*move)) {
-          CheckPlaces(move);
         }
         return true;
       case Phase::kGivingBack:
@@ -117,12 +126,17 @@ class Follower {
     return false;
   }
 
-  // Whether none of its old nodes has begun to go although it is time: pods may have come to them, or others
-  // may use up their budgets.
-  bool StandsStill(const MoveUnderWay& move) const {
+  // An old node of the move that cannot go, where it is time that one has begun to.
+  const DrainKeep* WhatHoldsUp(const MoveUnderWay& move) const {
     const std::vector<Slot> old = FindAll(nodes_, move.remove);
-    return now_ms_ - move.at_ms >= kUntilDrainsBeginMs &&
-           std::none_of(old.begin(), old.end(), [&](Slot slot) { return going_.contains(slot); });
+    const bool goes = std::any_of(old.begin(), old.end(), [&](Slot slot) { return going_.contains(slot); });
+    if (goes || now_ms_ - move.at_ms < kUntilDrainsBeginMs) return nullptr;
+    for (const DrainKeep& keep : plan_.scale_down.keep) {
+      if (keep.reason != NodeReason::kNotEvaluated &&
+          std::find(old.begin(), old.end(), keep.slot) != old.end())
+        return &keep;
+    }
+    return nullptr;
   }
 
   bool HasEmptyOnes(const MoveUnderWay& move) const {
@@ -134,17 +148,10 @@ class Follower {
     // One whose order was refused has waited for long enough, whenever that was.
     plan_.replacement.nodes_took_ms =
         std::clamp<int64_t>(now_ms_ - move->at_ms, 0, problem_.replacement.node_wait_ms);
-    if (!CheckPlaces(move)) return;
+    const MoveNodes nodes{FindAll(nodes_, move->remove), TargetsOf(nodes_, *move)};
+    if (const auto why = CheckMove(problem_, nodes, &snapshot_, &budget_, move)) return End(move, *why);
     move->phase = Phase::kDraining;
     move->at_ms = now_ms_;
-  }
-
-  // Ends it where it is not to be made as things are now.
-  bool CheckPlaces(MoveUnderWay* move) {
-    const MoveNodes nodes{FindAll(nodes_, move->remove), TargetsOf(nodes_, *move)};
-    const std::optional<std::string> why = CheckMove(problem_, nodes, &snapshot_, &budget_, move);
-    if (why.has_value()) End(move, *why);
-    return !why.has_value();
   }
 
   void End(MoveUnderWay* move, std::string why) {
@@ -217,6 +224,10 @@ void NoteMoves(const LoopPlan& plan, LoopMemory* memory) {
   memory->resting_since_ms = plan.replacement.resting_since_ms;
   if (plan.replacement.nodes_took_ms.has_value()) memory->nodes_took_ms = plan.replacement.nodes_took_ms;
   if (plan.replacement.drains_took_ms.has_value()) memory->drains_took_ms = plan.replacement.drains_took_ms;
+}
+
+void EndMovesHeldUp(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
+  if (!plan->replacement.moves.empty()) Follower(problem, snapshot, budget, plan).EndThoseHeldUp();
 }
 
 void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory,

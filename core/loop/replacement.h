@@ -16,13 +16,16 @@ namespace loadline {
 
 // Goes on with the moves of the last loop, and sets LoopPlan::replacement. A move goes on with its drains
 // when all of its nodes have come and are ready, if all pods of its old nodes then have their places under
-// all filters, may move, and the move still saves what the policy asks for. That is checked again where none
-// of its drains has begun after a minute. It ends when nodes do not come in time, when it fails that check,
-// when its drains take too long, or when a node that its pods have yet to move to is gone. What was bought
-// for it goes when it is empty, and nodes that are not begun are taken back. Without the decision all moves
-// are forgotten, and what came is as any other node. Cost: O(nodes) with moves; O(nodes + pods) when a move
-// is checked.
+// all filters, may move, and the move still saves what the policy asks for. It ends when nodes do not come in
+// time, when it fails that check, when its drains take too long, or when a node that its pods have yet to
+// move to is gone. What was bought for it goes when it is empty, and nodes that are not begun are taken back.
+// Without the decision all moves are forgotten, and what came is as any other node. Cost: O(nodes) with
+// moves; O(nodes + pods) when a move is checked.
 void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
+
+// Ends moves that stand still, once drains are planned: after a minute none of their drains has begun, and
+// one cannot, as where pods have come to its node since. Others may begin then. Cost: O(nodes) with moves.
+void EndMovesHeldUp(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
 
 // Looks for moves where the cluster is at rest: none is carried out, nothing grows, comes or goes, and it is
 // within a window. The first wave begins, as far as it keeps to the limits; groups grow for it. `drain`: the

@@ -50,10 +50,11 @@ void Actuation::Again(Going* going, int64_t after_ms) {
   world_.After(after_ms, SimEventKind::kActuate, going->node);
 }
 
-bool Actuation::Start(int32_t node, int64_t pods, bool of_move) {
+bool Actuation::Start(int32_t node, std::vector<int32_t> pods, bool of_move) {
   if (world_.WriteFails()) return false;
-  observer_.StartsToGo(node, pods == 0, of_move);
-  going_.push_back({.node = node, .since_ms = world_.now_ms(), .planned_pods = pods});
+  observer_.StartsToGo(node, pods.empty(), of_move);
+  std::sort(pods.begin(), pods.end());
+  going_.push_back({.node = node, .since_ms = world_.now_ms(), .planned = std::move(pods)});
   under_way_.push_back(node);
   progress_.started.push_back(node);
   world_.SetTainted(node, true);
@@ -131,7 +132,10 @@ void Actuation::Step(int32_t node) {
     if (!terminating) to_evict.push_back(pod);
   }
   // Pods that came since it was planned have no place elsewhere.
-  if (!std::exchange(going->looked, true) && static_cast<int64_t>(to_evict.size()) > going->planned_pods) {
+  const auto planned = [&](int32_t pod) {
+    return std::binary_search(going->planned.begin(), going->planned.end(), pod);
+  };
+  if (!std::exchange(going->looked, true) && !std::all_of(to_evict.begin(), to_evict.end(), planned)) {
     GiveBack(node);
     return;
   }

@@ -53,8 +53,8 @@ class Actuation {
 
   CloudAnswer Grow(int32_t group, int64_t machines, int64_t for_slack, int64_t for_moves);
   CloudAnswer DeleteLate(int32_t machine);
-  // `pods`: how many are to be evicted. False: it could not be tainted, and stays.
-  bool Start(int32_t node, int64_t pods, bool of_move);
+  // `pods`: those that are to be evicted. False: it could not be tainted, and stays.
+  bool Start(int32_t node, std::vector<int32_t> pods, bool of_move);
   // Takes the taint off a node whose removal somebody else has begun, if the API server does.
   void Release(int32_t node);
   // Upon kActuate.
@@ -74,8 +74,8 @@ class Actuation {
   struct Going {
     int32_t node = 0;
     int64_t since_ms = 0;
-    int64_t next_ms = 0;  // when it is looked at again
-    int64_t planned_pods = 0;
+    int64_t next_ms = 0;           // when it is looked at again
+    std::vector<int32_t> planned;  // pods, sorted
     int64_t refused_deletions = 0;
     bool looked = false;
   };

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/check.h"
 
 namespace loadline {
 ObservedCluster::ObservedCluster(World* world, const ShapesOf* shapes)
@@ -26,6 +28,12 @@ ObservedCluster::ObservedCluster(World* world, const ShapesOf* shapes)
 ObservedCluster::~ObservedCluster() = default;
 
 std::string ObservedCluster::PodName(int32_t pod) { return absl::StrCat("p", pod); }
+
+int32_t ObservedCluster::PodNamed(absl::string_view name) {
+  int32_t pod = -1;
+  LOADLINE_CHECK(absl::SimpleAtoi(name.substr(1), &pod)) << "no pod is called " << name;
+  return pod;
+}
 
 std::string ObservedCluster::NodeUid(int32_t node) { return absl::StrCat("n", node); }
 

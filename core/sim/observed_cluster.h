@@ -77,6 +77,8 @@ class ObservedCluster : public SimObserver {
   // out, who know full seconds only, or when they first saw it.
   std::pair<int64_t, int64_t> CameMs(int32_t workload) const;
   static std::string PodName(int32_t pod);
+  // The pod of that name.
+  static int32_t PodNamed(absl::string_view name);
   static std::string NodeUid(int32_t node);
   // "group-12", by its machine: one that registers again has the name that it had.
   std::string NodeName(int32_t node) const;

@@ -59,13 +59,17 @@ void TestedLoop::DeleteMachines(const LoopAction& action) {
 void TestedLoop::Remove(const LoopAction& action) {
   const auto removal = std::find_if(plan_.scale_down.remove.begin(), plan_.scale_down.remove.end(),
                                     [&](const DrainRemoval& planned) { return planned.slot == action.slot; });
-  // Placeholders go without a word.
-  const int64_t pods = std::count_if(removal->moves().begin(), removal->moves().end(),
-                                     [](const DrainMove& move) { return !move.pod.is_placeholder(); });
+  const ClusterState& cluster = *plan_.scale_down_problem->cluster;
+  std::vector<int32_t> pods;
+  for (const DrainMove& move : removal->moves()) {
+    if (move.pod.is_placeholder()) continue;  // it goes without a word
+    pods.push_back(ObservedCluster::PodNamed(cluster.pods(action.slot).name(move.pod.position())));
+  }
   const std::vector<ReplacedNode>& replaced = plan_.scale_down_problem->replaced;
   const bool of_move = std::any_of(replaced.begin(), replaced.end(),
                                    [&](const ReplacedNode& node) { return node.slot == action.slot; });
-  if (!actuation_.Start(seen_.NodeIn(action.slot), pods, of_move)) leader_->outcomes.tainting_failed = true;
+  if (!actuation_.Start(seen_.NodeIn(action.slot), std::move(pods), of_move))
+    leader_->outcomes.tainting_failed = true;
 }
 
 void TestedLoop::NoteOutcome(const LoopAction& action, CloudAnswer answer) {

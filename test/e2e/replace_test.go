@@ -45,7 +45,7 @@ func TestAutoscalerReplacesNodes(t *testing.T) {
 	s.waitRunning("web", 2)
 	s.wait("the end of the move", func() bool {
 		return metricsOf(t, s.ctx, s.autoscaler).Sum("loadline_autoscaler_replacement_moves_total",
-			harness.Labels{"result": "done"}) == 1
+			harness.Labels{"result": "done"}) >= 1 // nodes that came empty may have gone as moves of their own
 	})
 	if cheap, dear := s.cloud.Target("cheap"), s.cloud.Target("dear"); cheap != 2 || dear != 0 {
 		t.Errorf("%d cheap nodes and %d dear ones, want 2 and 0", cheap, dear)

@@ -269,7 +269,7 @@ TEST_F(ReplacementTest, ATargetThatGoesEndsIt) {
 }
 
 // A node that came empty goes as a move without pods and new nodes; then pods are placed on it after all.
-TEST_F(ReplacementTest, AMoveThatStandsStillIsCheckedAgain) {
+TEST_F(ReplacementTest, AMoveThatStandsStillEnds) {
   AddNode("small-1", 0, 0);
   Loop();
   ASSERT_THAT(memory_.moves, SizeIs(1));
@@ -278,7 +278,7 @@ TEST_F(ReplacementTest, AMoveThatStandsStillIsCheckedAgain) {
   EXPECT_THAT(Loop(kMinuteMs - 1).replacement.ended, IsEmpty());
   const LoopPlan plan = Loop(1);
   ASSERT_THAT(plan.replacement.ended, SizeIs(1));
-  EXPECT_THAT(plan.replacement.ended[0].why, HasSubstr("late has no place any more"));
+  EXPECT_THAT(plan.replacement.ended[0].why, HasSubstr("node small-1 cannot go: a pod of it fits nowhere else"));
   Loop();
   EXPECT_THAT(memory_.moves, IsEmpty());
 }
