@@ -278,7 +278,8 @@ TEST_F(ReplacementTest, AMoveThatStandsStillEnds) {
   EXPECT_THAT(Loop(kMinuteMs - 1).replacement.ended, IsEmpty());
   const LoopPlan plan = Loop(1);
   ASSERT_THAT(plan.replacement.ended, SizeIs(1));
-  EXPECT_THAT(plan.replacement.ended[0].why, HasSubstr("node small-1 cannot go: a pod of it fits nowhere else"));
+  EXPECT_THAT(plan.replacement.ended[0].why,
+              HasSubstr("node small-1 cannot go: a pod of it fits nowhere else"));
   Loop();
   EXPECT_THAT(memory_.moves, IsEmpty());
 }
