@@ -57,6 +57,14 @@ absl::StatusOr<double> ParsePrice(absl::string_view text) {
   return value;
 }
 
+// Answers name what a price is of: what is not printable ASCII would make one that nobody can read.
+absl::Status CheckKey(absl::string_view key) {
+  if (std::all_of(key.begin(), key.end(),
+                  [](char c) { return absl::ascii_isprint(static_cast<unsigned char>(c)); }))
+    return absl::OkStatus();
+  return Refused(absl::StrCat(Shown(key), " is not a name: must be printable ASCII"));
+}
+
 // Sets a value once.
 absl::Status SetOnce(double value, absl::string_view key, std::optional<double>* out) {
   if (out->has_value()) return Refused(absl::StrCat(Shown(key), " is listed before"));
@@ -107,6 +115,7 @@ class TableReader : public LineReader {
     }
     const std::string& type = fields[type_];
     if (type.empty()) return Refused("instance_type is empty");
+    if (absl::Status status = CheckKey(type); !status.ok()) return status;
     InstancePrice price;
     if (absl::Status status = ReadOptional(fields, on_demand_, &price.on_demand); !status.ok()) return status;
     if (absl::Status status = ReadOptional(fields, spot_, &price.spot); !status.ok()) return status;
@@ -156,6 +165,7 @@ class GceReader : public LineReader {
     if (!value.ok()) return value.status();
     const std::string& kind = fields[0];
     const std::string& key = fields[1];
+    if (absl::Status status = CheckKey(key); !status.ok()) return status;
     if (absl::EndsWith(kind, "_factor") && *value > 1) {
       return Refused(absl::StrCat(Shown(fields[2]), " is not a factor: must be in [0, 1]"));
     }

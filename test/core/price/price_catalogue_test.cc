@@ -89,6 +89,10 @@ INSTANTIATE_TEST_SUITE_P(
                    "line 2: \"1.5\" is not a factor"},
         BrokenCase{"GceTwice", absl::StrCat(kGce, "machine_hour,a,1\ngpu_hour,a,1\nmachine_hour,a,1\n"),
                    "line 4: \"a\" is listed before"},
+        BrokenCase{"NotText", absl::StrCat(kTable, "a\x99,1,1,\n"),
+                   "line 2: \"a\\x99\" is not a name: must be printable ASCII"},
+        BrokenCase{"GceNotText", absl::StrCat(kGce, "machine_hour,a\x99,1\n"),
+                   "line 2: \"a\\x99\" is not a name: must be printable ASCII"},
         BrokenCase{"Control", absl::StrCat(kTable, "a,1,\x1b[31m,\n"), "\\x1b[31m"}),
     [](const auto& info) { return info.param.name; });
 
