@@ -17,10 +17,14 @@ import (
 func TestLogFormats(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		t.Run(format, func(t *testing.T) {
-			if err := logsapi.ResetForTest(nil); err != nil {
-				t.Fatal(err)
+			reset := func() {
+				klog.StopFlushDaemon() // it reads what is set here, without a lock
+				if err := logsapi.ResetForTest(nil); err != nil {
+					t.Fatal(err)
+				}
 			}
-			t.Cleanup(func() { _ = logsapi.ResetForTest(nil) })
+			reset()
+			t.Cleanup(reset)
 			flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 			logs := addLogFlags(flags, 2)
 			if err := flags.Parse([]string{"--logging-format=" + format}); err != nil {
