@@ -204,7 +204,7 @@ verify-release: $(RELEASE) ## check signature, hashes, images, bills of material
 test-images: build $(RELEASE) ## run the programs of images, from their files alone and without rights, on a real control plane (root)
 	@tools/test_images.sh $(RELEASE)
 
-reference: build ## write the pages of docs/ that follow from the sources: flags, configuration, kinds of files, messages, runbooks
+reference: build ## write the pages of docs/ that follow from the sources: flags, kinds of files, messages, runbooks
 	@cd shim && go run ./internal/reference ..
 
 clean: ## remove build/

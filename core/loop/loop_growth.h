@@ -33,8 +33,8 @@ LoopGrowth& GrowthOf(int32_t group, LoopPlan* plan);
 //
 // Several ways compete (growth_attempt.h): nodes on their way are also packed anew with the pods that were
 // planned for them, where that costs less; and where a scheduler would leave more than a few pods over, new
-// nodes are planned with some room left free, as little as suffices,
-// and only where that costs no more than a node for each of these pods.
+// nodes are planned with some room left free, as little as suffices, and only where that costs no more than a
+// node for each of these pods.
 //
 // The snapshot is as before when the call returns. Cost: that of PlanScaleUp(), up to eight times.
 struct GroupRooms {

@@ -1,6 +1,7 @@
 #include "core/loop/move_objects.h"
 
 #include <algorithm>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 
@@ -42,16 +43,14 @@ std::vector<Slot> TargetsOf(const NodesByKey& nodes, const MoveUnderWay& move) {
   return targets;
 }
 
-bool EndsWithNode(const PodShape& shape) {
-  const PodTraits& traits = TraitsOf(shape);
-  return shape.finished || traits.mirror || traits.static_pod ||
-         (traits.owner.has_value() && traits.owner->kind == "DaemonSet");
-}
-
 bool IsEmptyNode(const ClusterState& cluster, Slot slot) {
   const std::span<const NodePods::Pod> pods = cluster.pods(slot).pods();
-  return std::all_of(pods.begin(), pods.end(),
-                     [&](const NodePods::Pod& pod) { return EndsWithNode(cluster.pod_shapes()[pod.shape]); });
+  return std::all_of(pods.begin(), pods.end(), [&](const NodePods::Pod& pod) {
+    const PodShape& shape = cluster.pod_shapes()[pod.shape];
+    const PodTraits& traits = TraitsOf(shape);
+    return shape.finished || traits.mirror || traits.static_pod ||
+           (traits.owner.has_value() && traits.owner->kind == "DaemonSet");
+  });
 }
 
 const MoveUnderWay::Place* PlaceOf(const MoveUnderWay& move, uint64_t pod) {

@@ -34,8 +34,7 @@ uint64_t KeyOfPod(const ClusterState& cluster, Slot slot, size_t position);
 // The place that the move has planned for a pod; nullptr: none.
 const MoveUnderWay::Place* PlaceOf(const MoveUnderWay& move, uint64_t pod);
 
-// Whether a pod ends with its node, and whether only such pods are on a node.
-bool EndsWithNode(const PodShape& shape);
+// Whether only pods are left that end with the node.
 bool IsEmptyNode(const ClusterState& cluster, Slot slot);
 
 }  // namespace loadline

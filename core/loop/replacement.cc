@@ -20,6 +20,11 @@ namespace {
 using Phase = MoveUnderWay::Phase;
 constexpr int64_t kUntilDrainsBeginMs = 60'000;
 
+// Whether it is time that one of its drains has begun.
+bool IsToDrain(const MoveUnderWay& move, int64_t now_ms) {
+  return move.phase == Phase::kDraining && now_ms - move.at_ms >= kUntilDrainsBeginMs;
+}
+
 int64_t Missing(const MoveUnderWay& move) { return std::count(move.came.begin(), move.came.end(), 0U); }
 
 class Follower {
@@ -49,7 +54,7 @@ class Follower {
   void EndThoseHeldUp() {
     if (plan_.scale_down.brake != DrainBrake::kNone) return;
     for (MoveUnderWay& move : plan_.replacement.moves) {
-      if (move.phase != Phase::kDraining) continue;
+      if (!IsToDrain(move, now_ms_)) continue;
       if (const DrainKeep* const keep = WhatHoldsUp(move))
         End(&move,
             absl::StrCat("node ", cluster_.name(keep->slot), " cannot go: ", EntryOf(keep->reason).meaning));
@@ -126,11 +131,11 @@ class Follower {
     return false;
   }
 
-  // An old node of the move that cannot go, where it is time that one has begun to.
+  // An old node of the move that cannot go, where none has begun to.
   const DrainKeep* WhatHoldsUp(const MoveUnderWay& move) const {
     const std::vector<Slot> old = FindAll(nodes_, move.remove);
     const bool goes = std::any_of(old.begin(), old.end(), [&](Slot slot) { return going_.contains(slot); });
-    if (goes || now_ms_ - move.at_ms < kUntilDrainsBeginMs) return nullptr;
+    if (goes) return nullptr;
     for (const DrainKeep& keep : plan_.scale_down.keep) {
       if (keep.reason != NodeReason::kNotEvaluated &&
           std::find(old.begin(), old.end(), keep.slot) != old.end())
@@ -227,7 +232,10 @@ void NoteMoves(const LoopPlan& plan, LoopMemory* memory) {
 }
 
 void EndMovesHeldUp(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
-  if (!plan->replacement.moves.empty()) Follower(problem, snapshot, budget, plan).EndThoseHeldUp();
+  const std::vector<MoveUnderWay>& moves = plan->replacement.moves;
+  const auto to_drain = [&](const MoveUnderWay& move) { return IsToDrain(move, problem.replacement.now_ms); };
+  if (std::any_of(moves.begin(), moves.end(), to_drain))
+    Follower(problem, snapshot, budget, plan).EndThoseHeldUp();
 }
 
 void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory,

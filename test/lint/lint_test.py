@@ -199,7 +199,8 @@ class FolderPagesTest(unittest.TestCase):
                 self.assertEqual(folder_pages.problems("shim/cli", text, files, set(files)), want)
 
     def test_a_test_needs_no_name(self):
-        named = [name for name in ["a.go", "a_test.go", "a.h", "a.cc", "a.md"] if folder_pages.is_source(pathlib.Path(name))]
+        files = ["a.go", "a_test.go", "a.h", "a.cc", "a.md"]
+        named = [name for name in files if folder_pages.is_source(pathlib.Path(name))]
         self.assertEqual(named, ["a.go", "a.h", "a.cc"])
 
 

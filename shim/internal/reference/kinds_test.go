@@ -84,7 +84,8 @@ func TestAKeyNeedsAComment(t *testing.T) {
 		problem        string
 	}{
 		{"Size", "Size is how many there are. Default: 3.", nil, keyRow{"size", "integer", "3", "how many there are"}, ""},
-		{"Size", "Size is how many there are. Required.", 3.0, keyRow{"size", "integer", "required", "how many there are"}, ""},
+		{"Size", "Size is how many there are. Required.", 3.0,
+			keyRow{"size", "integer", "required", "how many there are"}, ""},
 		{"Size", "Size is how many there are. Default: 3.", 3.0, keyRow{"size", "integer", "3", "how many there are"}, ""},
 		{"Size", "Size is how many there are.", 3.0, keyRow{"size", "integer", "3", "how many there are"}, ""},
 		{"Size", "Size is how many there are. Default: 4.", 3.0, keyRow{}, `the comment has "Default: 4", the code sets 3`},
