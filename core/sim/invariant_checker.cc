@@ -21,7 +21,7 @@ InvariantChecker::InvariantChecker(const World* world, const Cloud* cloud)
     : world_(*world),
       cloud_(*cloud),
       ready_(world->scenario().workloads.size()),
-      failed_ms_(world->scenario().groups.size(), -1) {}
+      groups_(world->scenario().groups.size()) {}
 
 void InvariantChecker::Violation(absl::string_view invariant, const std::string& text) {
   if (violations_.size() >= kMostViolations) return;
@@ -117,6 +117,7 @@ void InvariantChecker::NodeChanged(int32_t node) {
   if (of.tainted && !nodes_[number].tainted) nodes_[number].tainted_since_ms = world_.now_ms();
   nodes_[number].tainted = of.tainted;
   nodes_[number].started = nodes_[number].started || of.ready;
+  NoteWhetherFull(of.group);
   if (!of.present) removed_ms_ = world_.now_ms();
   if (!of.present) std::erase_if(going_, [&](const Going& going) { return going.node == node; });
 }
@@ -131,7 +132,7 @@ void InvariantChecker::Grows(int32_t group, int64_t machines, int64_t for_slack,
               absl::StrCat("group ", of.name, " has ", cloud_.target(group), " and is asked to grow by ",
                            machines, ", with a maximum of ", of.max_nodes));
   }
-  const int64_t failed_ms = failed_ms_[static_cast<size_t>(group)];
+  const int64_t failed_ms = groups_[static_cast<size_t>(group)].failed_ms;
   if (failed_ms >= 0 &&
       world_.now_ms() - failed_ms < kLeastBackOffMs - 2 * world_.scenario().faults.leader_clock_ms) {
     Violation("C4",
@@ -157,8 +158,9 @@ void InvariantChecker::Grew(int32_t group, CloudAnswer answer) {
   if (answer == CloudAnswer::kDone) {
     granted_ms_ = world_.now_ms();
   } else if (answer != CloudAnswer::kRefused) {
-    failed_ms_[static_cast<size_t>(group)] = world_.now_ms();
+    groups_[static_cast<size_t>(group)].failed_ms = world_.now_ms();
   }
+  NoteWhetherFull(group);
 }
 
 void InvariantChecker::StartsToGo(int32_t node, bool empty, bool of_move) {
@@ -356,7 +358,7 @@ void InvariantChecker::LeaderChanges() {
   for (Going& going : going_) going.abandoned = true;
   if (RemembersAll()) return;
   granted_ms_ = -1;
-  std::fill(failed_ms_.begin(), failed_ms_.end(), -1);
+  for (GroupNote& group : groups_) group.failed_ms = -1;
 }
 
 }  // namespace loadline

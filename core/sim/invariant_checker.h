@@ -78,6 +78,11 @@ class InvariantChecker : public SimObserver, public ActObserver {
     bool tainted = false;
     bool started = false;  // it was ready once
   };
+  struct GroupNote {
+    int64_t failed_ms = -1;  // when it last failed to grow, as this process knows; -1: never
+    int64_t full_ms = -1;    // when it last had its maximum of nodes; -1: never
+    bool full = false;       // it had when it was last looked at
+  };
   struct Going {
     int32_t node;
     bool drain;
@@ -102,7 +107,8 @@ class InvariantChecker : public SimObserver, public ActObserver {
   void CheckTaints();
   void CheckWaiting();
   void CheckEmptyNodes();
-  bool WouldHaveNode(const SimWorkload& workload) const;
+  void NoteWhetherFull(int32_t group);
+  bool WouldHaveNode(const SimWorkload& workload, int64_t since_ms) const;
 
   const World& world_;
   const Cloud& cloud_;
@@ -111,8 +117,8 @@ class InvariantChecker : public SimObserver, public ActObserver {
   std::vector<int64_t> ready_;  // pods by workload
   std::vector<Going> going_;
   absl::flat_hash_set<int32_t> deleted_;  // machines whose deletion was asked for and may have been taken
-  std::vector<int64_t> failed_ms_;  // when a group last failed to grow, as this process knows; -1: never
-  int64_t granted_ms_ = -1;         // when the cloud last agreed that one grows
+  std::vector<GroupNote> groups_;
+  int64_t granted_ms_ = -1;  // when the cloud last agreed that one grows
   int64_t grew_ms_ = -1;
   int64_t removed_ms_ = 0;  // when a node last went
   int64_t no_pods_ms_ =

@@ -52,13 +52,23 @@ void InvariantChecker::CheckSums(int32_t node, const CpuMemory& requested) {
                                note.cpu, " are"));
 }
 
-// Whether a new node of some group that may grow takes it, with room to spare for what DaemonSets put there.
-bool InvariantChecker::WouldHaveNode(const SimWorkload& workload) const {
+// Called whenever a group may have grown or shrunk. Where a change is not told, the group counts as full up
+// to the next look.
+void InvariantChecker::NoteWhetherFull(int32_t group) {
+  GroupNote& note = groups_[static_cast<size_t>(group)];
+  const bool full = cloud_.target(group) >= world_.group(group).max_nodes;
+  if (full || note.full) note.full_ms = world_.now_ms();
+  note.full = full;
+}
+
+// Whether a new node of some group, which could grow all the time since then, takes it, with room to spare
+// for what DaemonSets put there.
+bool InvariantChecker::WouldHaveNode(const SimWorkload& workload, int64_t since_ms) const {
   const std::vector<SimGroup>& groups = world_.scenario().groups;
   for (int32_t i = 0; i < static_cast<int32_t>(groups.size()); ++i) {
     const SimGroup& group = groups[static_cast<size_t>(i)];
     if (workload.group.empty() ? group.tainted : workload.group != group.name) continue;
-    if (cloud_.target(i) >= group.max_nodes) continue;
+    if (groups_[static_cast<size_t>(i)].full_ms > since_ms) continue;
     if (2 * workload.request.cpu <= group.allocatable.cpu && workload.gpus <= group.gpus &&
         2 * workload.request.memory <= group.allocatable.memory) {
       return true;
@@ -70,14 +80,15 @@ bool InvariantChecker::WouldHaveNode(const SimWorkload& workload) const {
 void InvariantChecker::CheckWaiting() {
   if (world_.waiting() == 0) return;
   const int64_t before_ms = world_.now_ms() - kProgressMs;
+  for (int32_t group = 0; group < static_cast<int32_t>(groups_.size()); ++group) NoteWhetherFull(group);
   const int32_t workloads = static_cast<int32_t>(ready_.size());
   for (int32_t workload = 0; workload < workloads; ++workload) {
     for (const int32_t pod : world_.replicas(workload).alive) {
       const SimPod& of = world_.pod(pod);
       if (of.phase != SimPodPhase::kWaiting || of.created_ms > before_ms) continue;
-      if (!WouldHaveNode(world_.workload(workload))) break;
+      if (!WouldHaveNode(world_.workload(workload), before_ms)) break;
       Violation("E3", absl::StrCat("pod ", pod, " of ", world_.workload(workload).name,
-                                   " has waited for an hour, and a group could grow for it"));
+                                   " has waited for an hour, and all the time a group could grow for it"));
       break;
     }
   }

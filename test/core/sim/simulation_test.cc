@@ -321,6 +321,34 @@ TEST_F(InvariantTest, SeesAMarkThatStays) {
   EXPECT_THAT(First(), HasSubstr("G3"));
 }
 
+TEST_F(InvariantTest, SeesAPodThatWaitsThoughItsGroupCouldGrow) {
+  world_.CreatePod(0);
+  world_.set_now_ms(3'599'000);
+  checker_.CheckProgress();
+  EXPECT_THAT(First(), IsEmpty()) << "within the hour";
+  world_.set_now_ms(3'601'000);
+  checker_.CheckProgress();
+  EXPECT_THAT(First(), HasSubstr("E3"));
+}
+
+TEST_F(InvariantTest, CountsTheWaitFromWhenTheGroupCouldGrow) {
+  cloud_.Grow(0, scenario_.groups[0].max_nodes);
+  checker_.Grew(0, CloudAnswer::kDone);
+  world_.CreatePod(0);
+  world_.set_now_ms(3'601'000);
+  checker_.CheckProgress();
+  EXPECT_THAT(First(), IsEmpty()) << "it has its maximum";
+  cloud_.MachineUp(0);
+  cloud_.Delete(0);
+  cloud_.MachineGone(0);
+  world_.set_now_ms(7'200'000);
+  checker_.CheckProgress();
+  EXPECT_THAT(First(), IsEmpty()) << "for less than an hour";
+  world_.set_now_ms(7'202'000);
+  checker_.CheckProgress();
+  EXPECT_THAT(First(), HasSubstr("E3"));
+}
+
 TEST_F(InvariantTest, SeesASumThatIsNotThatOfThePods) {
   const int32_t node = NodeThere();
   world_.Bind(world_.CreatePod(0), node);
