@@ -25,9 +25,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/nodegroup"
@@ -55,7 +55,7 @@ type Autoscaler struct {
 	objects dynamic.Interface
 	client  kubernetes.Interface
 	conn    engine.Conn
-	cloud   *provider.Client
+	cloud   *cloud.Client
 	metrics *metrics
 	cluster *cluster
 
@@ -72,7 +72,7 @@ type Autoscaler struct {
 // New returns an autoscaler for an engine, a cluster and a cloud provider, with the files that its configuration names.
 // It does nothing before Run.
 func New(options *config.Configuration, files *config.Loaded, conn engine.Conn, client kubernetes.Interface,
-	objects dynamic.Interface, cloud *provider.Client, version string) *Autoscaler {
+	objects dynamic.Interface, cloud *cloud.Client, version string) *Autoscaler {
 	a := &Autoscaler{Clock: systemClock(), Leases: client.CoordinationV1(), config: options,
 		files: files, client: client, objects: objects,
 		conn: conn, cloud: cloud, metrics: newMetrics(version),
@@ -244,7 +244,7 @@ func (a *Autoscaler) waitReady(ctx context.Context, term int64) (int64, bool) {
 		klog.ErrorS(err, "The cluster is not known as a whole")
 	}
 	for _, node := range a.cluster.nodes {
-		if mark, ours := actuation.MarkOf(node); ours {
+		if mark, ours := drain.MarkOf(node); ours {
 			term = max(term, mark.Term+1)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/internal/text"
 )
 
@@ -87,9 +87,9 @@ func (f *fleet) note(id int64, err error) {
 	outcome := &loadlinev1.ActionOutcome{Id: id, Result: loadlinev1.ActionOutcome_DONE}
 	switch {
 	case err == nil:
-	case errors.Is(err, provider.ErrChanged):
+	case errors.Is(err, cloud.ErrChanged):
 		outcome.Result = loadlinev1.ActionOutcome_CHANGED
-	case provider.OutcomeUnknown(err):
+	case cloud.OutcomeUnknown(err):
 		outcome.Result = loadlinev1.ActionOutcome_UNKNOWN
 	default:
 		outcome.Result = loadlinev1.ActionOutcome_FAILED

@@ -2,13 +2,12 @@ package autoscaler
 
 import (
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/provider"
+	"loadline.dev/shim/autoscaler/cloud"
 )
 
 // groupState is a node group as one loop sees it.
 type groupState struct {
-	*provider.Group
-	model model
+	*cloud.Group
 	// found is what the engine has found out about it; nil: there is no answer.
 	found *loadlinev1.GroupSight
 }
@@ -20,7 +19,7 @@ func (g *groupState) upcoming() int { return int(g.found.GetStarting() + g.found
 func (g *groupState) backsOff() bool { return g.found.GetBackOff() != nil }
 
 // groupsOf returns the groups by the provider ids of their machines.
-func groupsOf(groups []provider.Group) map[string]string {
+func groupsOf(groups []cloud.Group) map[string]string {
 	of := map[string]string{}
 	for i := range groups {
 		for _, instance := range groups[i].Instances {

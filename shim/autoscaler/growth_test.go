@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/provider"
 )
 
 // Pods that wait make the cheapest group grow that takes them, once: what is on its way is counted.
@@ -283,9 +283,9 @@ func TestAnotherGroupGrows(t *testing.T) {
 	for name, fail := range map[string]func(*skyGroup){
 		"Refused": func(g *skyGroup) { g.fails = errors.New("told to fail") },
 		"OutOfStock": func(g *skyGroup) {
-			g.fault = provider.Fault{Code: "STOCK_OUT", Message: "none left", OutOfResources: true}
+			g.fault = cloud.Fault{Code: "STOCK_OUT", Message: "none left", OutOfResources: true}
 		},
-		"NotCreated": func(g *skyGroup) { g.fault = provider.Fault{Code: "BROKEN", Message: "no such image"} },
+		"NotCreated": func(g *skyGroup) { g.fault = cloud.Fault{Code: "BROKEN", Message: "no such image"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -308,7 +308,7 @@ func TestAnotherGroupGrows(t *testing.T) {
 				b.run(time.Minute) // the nodes of the other one are there
 				b.bind("web-0", "dear1")
 				b.bind("web-1", "dear2")
-				groups["cheap"].fails, groups["cheap"].fault = nil, provider.Fault{}
+				groups["cheap"].fails, groups["cheap"].fault = nil, cloud.Fault{}
 				before := len(b.sky.requests())
 				b.addPending("more", 1, "3")
 				b.run(30 * time.Second)
@@ -391,7 +391,7 @@ func TestMachinesWhoseNodesAreNotKnown(t *testing.T) {
 		{externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			g := &skyGroup{max: 10, cpu: "4", price: 0.1, machines: map[string]provider.Instance{}}
+			g := &skyGroup{max: 10, cpu: "4", price: 0.1, machines: map[string]cloud.Instance{}}
 			if c.matches {
 				g.target = 1
 			}
@@ -400,7 +400,7 @@ func TestMachinesWhoseNodesAreNotKnown(t *testing.T) {
 				c.ScaleUp.MaxNodeProvisionTime.Duration = time.Minute
 			})
 			b.sky.mu.Lock()
-			g.machines["sky://other"] = provider.Instance{ProviderID: "sky://other", State: c.state}
+			g.machines["sky://other"] = cloud.Instance{ProviderID: "sky://other", State: c.state}
 			g.target++
 			b.sky.mu.Unlock()
 			b.run(3 * time.Minute)
@@ -476,7 +476,7 @@ func TestMorePodsThanAQuestionHolds(t *testing.T) {
 func TestMinimumOfMachinesThatDoNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &skyGroup{min: 1, max: 10, cpu: "4", price: 0.1,
-			fault: provider.Fault{Code: "STOCK_OUT", OutOfResources: true}}
+			fault: cloud.Fault{Code: "STOCK_OUT", OutOfResources: true}}
 		b := growing(t, map[string]*skyGroup{"g": g}, nil)
 		b.sky.mu.Lock()
 		b.sky.make("g")
@@ -549,7 +549,7 @@ func TestUnhealthyClusterDoesNotGrow(t *testing.T) {
 // Somebody else changes the size of a group at the same moment: nothing is asked for, and the group does not back off.
 func TestTargetChangesMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		groups := map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1, fails: provider.ErrChanged}}
+		groups := map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1, fails: cloud.ErrChanged}}
 		b := growing(t, groups, nil)
 		b.addPending("web", 2, "3")
 		if err := b.once(b.ctx); err != nil {
@@ -634,7 +634,7 @@ func TestOnlyDaemonSetsThatExistAreBelieved(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		believed := actuationOptions(&b.config.ScaleDown, b.cluster, time.Now).IsOfDaemonSet
+		believed := b.cluster.isOfDaemonSet
 		agent := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "u",
 			Controller: new(true)}
 		for name, c := range map[string]struct {

@@ -95,7 +95,7 @@ func (l *leader) tellIncrease(o *loop, i *increase) {
 		klog.V(2).InfoS("Scale-up", "group", g.ID, "from", i.from(), "to", i.to(), "max", g.Max)
 		l.events.Eventf(status, v1.EventTypeNormal, "ScaledUpGroup",
 			"Scale-up: group %s size set to %d instead of %d (max: %d)", g.ID, i.to(), i.from(), g.Max)
-		l.metrics.scaledUp.WithLabelValues(gpuResource(g.model.node)).Add(float64(i.GetNodes()))
+		l.metrics.scaledUp.WithLabelValues(gpuResource(g.Model.Node)).Add(float64(i.GetNodes()))
 		return
 	}
 	o.growthOutcome = scaleUpError

@@ -17,9 +17,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/reference"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/internal/randompod"
 	"loadline.dev/shim/scaleup"
@@ -36,7 +37,7 @@ func podReaders() map[string]func(*v1.Pod) any {
 	return map[string]func(*v1.Pod) any{
 		"waits":       func(pod *v1.Pod) any { return waits(pod, &options.ScaleUp) },
 		"tooYoung":    func(pod *v1.Pod) any { return tooYoung(pod, &options.ScaleUp, now) },
-		"priority":    func(pod *v1.Pod) any { return priorityOf(pod) },
+		"priority":    func(pod *v1.Pod) any { return corev1helpers.PodPriority(pod) },
 		"owner":       func(pod *v1.Pod) any { return ownerOf(pod) },
 		"since":       func(pod *v1.Pod) any { return pod.CreationTimestamp },
 		"nominated":   func(pod *v1.Pod) any { return pod.Status.NominatedNodeName },
@@ -130,7 +131,7 @@ func TestReducedNodesAndDaemonSetsAreReadAsWholeOnes(t *testing.T) {
 				return []any{node.Spec.ProviderID, node.Spec.Unschedulable, node.Spec.Taints}
 			},
 			"mark": func(node *v1.Node) any {
-				mark, ours := actuation.MarkOf(node)
+				mark, ours := drain.MarkOf(node)
 				return []any{mark, ours}
 			},
 		} {

@@ -1,18 +1,16 @@
 package autoscaler
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 
 	"loadline.dev/shim/api/externalgrpc"
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/autoscaler/skiptime"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/report"
@@ -21,26 +19,14 @@ import (
 // deletionPatience is how long the cloud may take from being asked to delete a node to saying that it does.
 const deletionPatience = 5 * time.Minute
 
-// cloud is what is asked of the provider.
-type cloud interface {
-	actuation.Cloud
-	Refresh(ctx context.Context) error
-	Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAutoscalingOptions) ([]provider.Group, error)
-	IncreaseSize(ctx context.Context, group string, from, delta int) error
-	DecreaseTargetSize(ctx context.Context, group string, from, delta int) error
-	// TemplateNode and NodePrice return nil where the provider does not tell.
-	TemplateNode(ctx context.Context, group string) (*v1.Node, error)
-	NodePrice(ctx context.Context, node *v1.Node) (*float64, error)
-}
-
 // leader does the work of the one process that leads, loop by loop.
 type leader struct {
 	config   *config.Configuration
 	cluster  *cluster
-	cloud    cloud
+	cloud    cloud.Provider
 	planner  *planner
-	actuator *actuation.Actuator
-	soft     *actuation.SoftTaints
+	actuator *drain.Actuator
+	soft     *drain.SoftTaints
 	status   *statusWriter
 	events   record.EventRecorder
 	metrics  *metrics
@@ -50,7 +36,7 @@ type leader struct {
 	// What people see: the snapshot of the last loop, and how the nodes of the engine are asked for.
 	seen      atomic.Pointer[snapshot]
 	loads     func() (report.Placement, error)
-	models    *models
+	models    *cloud.Models
 	batch     batch
 	fleet     *fleet
 	store     *stateStore
@@ -63,7 +49,7 @@ type leader struct {
 	sized         []nodegroup.NodeGroup
 	files         reloader
 	sizeTurns     turns // of namespaces, where a question does not hold all pods that are demand
-	sizes         *actuation.SizeTaints
+	sizes         *drain.SizeTaints
 
 	skips    skiptime.Tracker
 	logged   string            // what the log says of the last plan
@@ -71,43 +57,21 @@ type leader struct {
 	line     lineWatch
 }
 
-func newLeader(options *config.Configuration, client kubernetes.Interface, c *cluster, cloud cloud, p *planner,
+func newLeader(options *config.Configuration, client kubernetes.Interface, c *cluster, asked cloud.Provider, p *planner,
 	events record.EventRecorder, m *metrics, term int64, clock Clock) *leader {
 	s := &options.ScaleDown
 	events = boundedEvents{events}
 	plans := newPlanClock(clock)
-	return &leader{config: options, cluster: c, cloud: cloud, planner: p, events: events, metrics: m, clock: plans,
-		term: term, actuator: actuation.New(actuationOptions(s, c, plans.now), client, cloud, events, term, m.hooks()),
-		soft:      actuation.NewSoftTaints(client, term, s.MaxBulkSoftTaintCount, s.MaxBulkSoftTaintTime.Duration),
+	return &leader{config: options, cluster: c, cloud: asked, planner: p, events: events, metrics: m, clock: plans,
+		term: term, actuator: drain.New(drain.Options{ScaleDown: *s, IsPlaceholder: c.isPlaceholder,
+			IsOfDaemonSet: c.isOfDaemonSet, Now: plans.now}, client, asked, events, term, m.hooks()),
+		soft:      drain.NewSoftTaints(client, term, s.MaxBulkSoftTaintCount, s.MaxBulkSoftTaintTime.Duration),
 		status:    &statusWriter{client: client, namespace: options.Namespace, name: options.StatusConfigMap},
-		sizes:     actuation.NewSizeTaints(client, term),
-		models:    newModels(cloud),
+		sizes:     drain.NewSizeTaints(client, term),
+		models:    cloud.NewModels(asked),
 		fleet:     &fleet{metrics: m},
 		store:     newStateStore(client, options),
 		podEvents: newSaidEvents(), leftOutEvents: newSaidEvents()}
-}
-
-func actuationOptions(s *config.ScaleDown, c *cluster, now func() time.Time) actuation.Options {
-	options := actuation.Options{
-		Now: now, IsPlaceholder: c.isPlaceholder, IsOfDaemonSet: c.isOfDaemonSet,
-		NodeDeleteDelayAfterTaint:                s.NodeDeleteDelayAfterTaint.Duration,
-		CordonNodeBeforeTerminating:              s.CordonNodeBeforeTerminating,
-		MaxGracefulTermination:                   time.Duration(s.MaxGracefulTerminationSec) * time.Second,
-		MaxPodEviction:                           s.MaxPodEvictionTime.Duration,
-		UnsafeDeletePodsDespiteDisruptionBudgets: s.UnsafeDeletePodsDespiteDisruptionBudgets,
-		EvictionRetry:                            s.EvictionRetryInterval.Duration,
-		TerminationHeadroom:                      s.TerminationHeadroom.Duration, Poll: s.PollInterval.Duration,
-		DaemonSetEvictionForEmptyNodes:    s.DaemonSetEvictionForEmptyNodes,
-		DaemonSetEvictionForOccupiedNodes: s.DaemonSetEvictionForOccupiedNodes,
-		NodeDeletionDelayTimeout:          s.NodeDeletionDelayTimeout.Duration,
-		NodeDeletionBatcherInterval:       s.NodeDeletionBatcherInterval.Duration,
-	}
-	groups, _ := s.PriorityGroups() // checked with the configuration
-	for _, g := range groups {
-		options.DrainPriorityGroups = append(options.DrainPriorityGroups,
-			actuation.PriorityGroup{Priority: g.Priority, Grace: g.Grace})
-	}
-	return options
 }
 
 // groupDefaults is what holds for groups that state nothing.

@@ -25,9 +25,9 @@ import (
 
 	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/view"
 )
@@ -97,7 +97,7 @@ func (b *bench) start(options *config.Configuration, term int64) {
 		b.t.Fatal(err)
 	}
 	p := newPlanner(loadlinev1.NewAutoscalerClient(conn), c, options, files)
-	var asked cloud = b
+	var asked cloud.Provider = b
 	if b.sky != nil {
 		asked = b.sky
 	}
@@ -191,10 +191,10 @@ func (b *bench) Refresh(context.Context) error {
 	return b.fails
 }
 
-func (b *bench) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOptions) ([]provider.Group, error) {
+func (b *bench) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOptions) ([]cloud.Group, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	g := provider.Group{ID: "g", Min: b.min, Max: 100}
+	g := cloud.Group{ID: "g", Min: b.min, Max: 100}
 	for id, running := range b.running {
 		state := externalgrpc.InstanceState_INSTANCE_DELETING
 		if running {
@@ -204,9 +204,9 @@ func (b *bench) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOption
 				state = externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED
 			}
 		}
-		g.Instances = append(g.Instances, provider.Instance{ProviderID: id, State: state})
+		g.Instances = append(g.Instances, cloud.Instance{ProviderID: id, State: state})
 	}
-	return []provider.Group{g}, nil
+	return []cloud.Group{g}, nil
 }
 
 func (b *bench) IncreaseSize(context.Context, string, int, int) error {
@@ -322,7 +322,7 @@ func TestDrainsOneNode(t *testing.T) {
 			t.Fatalf("before its timer ends: deleted %v, status %+v", b.deleted, s)
 		}
 		for _, name := range []string{"n1", "n2", "n3"} {
-			if _, ok := actuation.SoftTaintedSince(b.node(name)); ok != (name == "n1") {
+			if ok := drain.HasTaint(b.node(name), drain.SoftTaint); ok != (name == "n1") {
 				t.Errorf("%s has a soft taint: %v", name, ok)
 			}
 		}
@@ -512,7 +512,7 @@ func TestRestart(t *testing.T) {
 					t.Errorf("deleted %v, want n1 once", b.deleted)
 				}
 				for _, name := range []string{"n2", "n3"} {
-					if _, ours := actuation.MarkOf(b.node(name)); ours || b.node(name).Spec.Unschedulable {
+					if _, ours := drain.MarkOf(b.node(name)); ours || b.node(name).Spec.Unschedulable {
 						t.Errorf("%s keeps a mark: %v", name, b.node(name).Spec)
 					}
 				}
@@ -532,7 +532,7 @@ func TestRestartWithAnotherPlan(t *testing.T) {
 		}
 		b.stop()
 		b.actuator.Wait()
-		if _, ours := actuation.MarkOf(b.node("n1")); !ours {
+		if _, ours := drain.MarkOf(b.node("n1")); !ours {
 			t.Fatal("n1 has no mark")
 		}
 		b.addPod("stays", "n1", "100m", map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"})
@@ -560,10 +560,10 @@ func TestDeletionOfUnknownOutcome(t *testing.T) {
 			node := b.node("n1")
 			b.stop()
 			b.removePod("p1")
-			node.Annotations = map[string]string{actuation.MarkAnnotation: fmt.Sprintf(
+			node.Annotations = map[string]string{drain.MarkAnnotation: fmt.Sprintf(
 				`{"term":1,"since":%d,"deleting":%d}`, time.Now().Unix()-600, time.Now().Unix())}
 			node.Spec.Taints = []v1.Taint{
-				{Key: actuation.HardTaint, Value: fmt.Sprint(time.Now().Unix()), Effect: v1.TaintEffectNoSchedule}}
+				{Key: drain.HardTaint, Value: fmt.Sprint(time.Now().Unix()), Effect: v1.TaintEffectNoSchedule}}
 			if _, err := b.client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -591,14 +591,14 @@ func TestAcknowledgedDeletionGoesOn(t *testing.T) {
 		b := threeNodes(t, nil)
 		b.deaf = true
 		b.run(5 * time.Minute)
-		if mark, ours := actuation.MarkOf(b.node("n1")); !ours || !mark.Acknowledged {
+		if mark, ours := drain.MarkOf(b.node("n1")); !ours || !mark.Acknowledged {
 			t.Fatalf("n1 has the mark %+v, %v", mark, ours)
 		}
 		b.deaf = false
 		b.stop()
 		b.start(b.config, 2) // the next leader reads it from the node
 		b.run(6 * time.Minute)
-		mark, ours := actuation.MarkOf(b.node("n1"))
+		mark, ours := drain.MarkOf(b.node("n1"))
 		if len(b.deleted) != 0 || !ours || !mark.Acknowledged {
 			t.Errorf("deleted %v, mark %+v", b.deleted, mark)
 		}
@@ -619,7 +619,7 @@ func TestStuckDeletionHoldsNoPlace(t *testing.T) {
 		})
 		b.deaf = true
 		b.run(3 * time.Minute)
-		if mark, _ := actuation.MarkOf(b.node("n1")); !mark.Acknowledged {
+		if mark, _ := drain.MarkOf(b.node("n1")); !mark.Acknowledged {
 			t.Fatalf("n1 has the mark %+v", mark)
 		}
 		b.deaf = false
@@ -645,7 +645,7 @@ func TestFailedDrain(t *testing.T) {
 		b.run(100 * time.Second)
 		b.actuator.Wait()
 		node := b.node("n1")
-		if _, ours := actuation.MarkOf(node); ours || node.Spec.Unschedulable || len(b.deleted) != 0 {
+		if _, ours := drain.MarkOf(node); ours || node.Spec.Unschedulable || len(b.deleted) != 0 {
 			t.Fatalf("n1 is %v, deleted %v", node.Spec, b.deleted)
 		}
 		b.refuses = false
@@ -689,7 +689,7 @@ func TestPlansThatCannotBe(t *testing.T) {
 		return &loopPlan{PlanDrainResponse: &loadlinev1.PlanDrainResponse{Remove: []*loadlinev1.NodeRemoval{r}},
 			loop: &loadlinev1.PlanLoopResponse{Fleet: &loadlinev1.LoopFleetAnswer{Actions: []*loadlinev1.LoopAction{
 				{Action: &loadlinev1.LoopAction_RemoveSlot{RemoveSlot: r.Slot}}}}},
-			groups: map[string]*provider.Group{"g": {ID: "g"}}, nameOf: map[int32]string{3: "n"}}
+			groups: map[string]*cloud.Group{"g": {ID: "g"}}, nameOf: map[int32]string{3: "n"}}
 	}
 	for want, r := range map[string]*loadlinev1.NodeRemoval{
 		"":                    {Slot: 3, Node: "n", Uid: "u", NodeGroup: "g", Empty: true},

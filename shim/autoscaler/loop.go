@@ -9,9 +9,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/sizing"
@@ -29,7 +29,7 @@ type loop struct {
 	sized    map[string]*sizedGroup
 	sizePods *sizing.Gatherer
 	warnings []string
-	underWay map[string]actuation.UnderWay
+	underWay map[string]drain.UnderWay
 	plan     *loopPlan
 	// outcome is the status of scale-down under Cluster Autoscaler's names, growthOutcome that of scale-up; problem is
 	// why there is no plan.
@@ -112,7 +112,7 @@ func (l *leader) look(ctx context.Context, o *loop) (part string, err error) {
 	l.takeResults()
 	l.reload(o)
 	done := l.metrics.time(functionRefresh)
-	var groups []provider.Group
+	var groups []cloud.Group
 	if err = l.cloud.Refresh(ctx); err == nil {
 		groups, err = l.cloud.Groups(ctx, groupDefaults(l.config))
 	}
@@ -134,7 +134,7 @@ func (l *leader) look(ctx context.Context, o *loop) (part string, err error) {
 	if err := l.cluster.doubt(); err != nil {
 		return "cluster", err
 	}
-	l.models.fill(ctx, o.states, l.cluster.nodesByID(), o.now)
+	l.models.Fill(ctx, groups, l.cluster.nodesByID(), o.now)
 	o.pods = l.cluster.waiting(&l.config.ScaleUp, o.now)
 	l.batch.follow(o.pods, o.now)
 	return "", nil

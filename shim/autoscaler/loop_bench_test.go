@@ -19,8 +19,8 @@ import (
 
 	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/view"
@@ -29,12 +29,12 @@ import (
 // still is a cloud in which nothing happens.
 type still struct {
 	*bench
-	groups []provider.Group
+	groups []cloud.Group
 }
 
 func (s *still) Refresh(context.Context) error { return nil }
 
-func (s *still) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOptions) ([]provider.Group, error) {
+func (s *still) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOptions) ([]cloud.Group, error) {
 	return s.groups, nil
 }
 
@@ -56,7 +56,7 @@ func benchmarkLoop(b *testing.B, conn engine.Conn) {
 	for kind := range view.Kinds {
 		c.kinds = append(c.kinds, view.Kinds[kind])
 	}
-	cloud := &still{groups: make([]provider.Group, groups)}
+	asked := &still{groups: make([]cloud.Group, groups)}
 	size := v1.ResourceList{"cpu": resource.MustParse("16"), "memory": resource.MustParse("64Gi"),
 		"pods": resource.MustParse("110")}
 	for i := range nodes {
@@ -67,10 +67,10 @@ func benchmarkLoop(b *testing.B, conn engine.Conn) {
 			Status: v1.NodeStatus{Capacity: size, Allocatable: size,
 				Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
 		c.take(kindNode, node, node)
-		g := &cloud.groups[i%groups]
+		g := &asked.groups[i%groups]
 		g.ID, g.Max, g.Target = fmt.Sprintf("group-%d", i%groups), nodes, g.Target+1
 		g.Instances = append(g.Instances,
-			provider.Instance{ProviderID: node.Spec.ProviderID, State: externalgrpc.InstanceState_INSTANCE_RUNNING})
+			cloud.Instance{ProviderID: node.Spec.ProviderID, State: externalgrpc.InstanceState_INSTANCE_RUNNING})
 	}
 	pod := func(i, generation int) *v1.Pod {
 		workload := fmt.Sprintf("rs-%03d", i%workloads)
@@ -104,7 +104,7 @@ func benchmarkLoop(b *testing.B, conn engine.Conn) {
 		b.Fatal(err)
 	}
 	p := newPlanner(loadlinev1.NewAutoscalerClient(conn), c, &options, files)
-	l := newLeader(&options, fake.NewClientset(), c, cloud, p, record.NewFakeRecorder(10), newMetrics("test"), 1,
+	l := newLeader(&options, fake.NewClientset(), c, asked, p, record.NewFakeRecorder(10), newMetrics("test"), 1,
 		systemClock())
 	next := 0
 	once := func() time.Duration {

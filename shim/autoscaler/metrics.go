@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
 )
 
 // Functions whose duration is measured.
@@ -163,12 +163,12 @@ func kindOf(empty bool) string {
 }
 
 // hooks count what the actuator does.
-func (m *metrics) hooks() actuation.Hooks {
-	return actuation.Hooks{
+func (m *metrics) hooks() drain.Hooks {
+	return drain.Hooks{
 		Evicted: func(result string) { m.evictions.WithLabelValues(result).Inc() },
-		Removed: func(r *actuation.Removal, result actuation.Result, took time.Duration) {
+		Removed: func(r *drain.Removal, result drain.Result, took time.Duration) {
 			m.deletion.WithLabelValues(kindOf(r.Empty), string(result)).Observe(took.Seconds())
-			if result == actuation.NodeDeleteOK {
+			if result == drain.NodeDeleteOK {
 				m.scaledDown.WithLabelValues(r.Reason, gpuResource(r.Node)).Inc()
 			} else {
 				m.failed.WithLabelValues(string(result)).Inc()

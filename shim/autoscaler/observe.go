@@ -12,8 +12,8 @@ import (
 
 	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/actuation"
-	"loadline.dev/shim/autoscaler/provider"
+	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/internal/text"
 )
 
@@ -24,33 +24,33 @@ type slotOf func(node string) *int32
 func groupMessages(groups []*groupState, byID map[string]*v1.Node, slot slotOf) ([]*loadlinev1.LoopGroup, error) {
 	messages := make([]*loadlinev1.LoopGroup, len(groups))
 	for i, g := range groups {
-		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, MaxNodes: int32(g.Max), NodeUsdPerHour: g.model.price}
-		if g.model.node != nil {
-			node, err := withoutNotes(g.model.node).Marshal()
+		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, MaxNodes: int32(g.Max), NodeUsdPerHour: g.Model.Price}
+		if g.Model.Node != nil {
+			node, err := cloud.WithoutNotes(g.Model.Node).Marshal()
 			if err != nil {
 				return nil, fmt.Errorf("node group %s: %w", g.ID, err)
 			}
 			growth.TemplateNode = node
 		}
-		cloud := &loadlinev1.CloudGroup{Target: int32(g.Target), CloudTemplate: g.model.byCloud,
+		seen := &loadlinev1.CloudGroup{Target: int32(g.Target), CloudTemplate: g.Model.ByCloud,
 			MaxNodeProvisionMilliseconds: max(0, g.Options.GetMaxNodeProvisionDuration().AsDuration().Milliseconds()),
 			MaxNodeStartupMilliseconds:   max(0, g.Options.GetMaxNodeStartupDuration().AsDuration().Milliseconds())}
 		if g.Problem != nil {
-			cloud.Problem = text.Bound(g.Problem.Error(), mostStatusText)
+			seen.Problem = text.Bound(g.Problem.Error(), mostStatusText)
 		}
 		for _, instance := range g.Instances {
 			machine := machineMessage(instance)
 			if node := byID[instance.ProviderID]; node != nil && instance.ProviderID != "" {
 				machine.Slot = slot(node.Name)
 			}
-			cloud.Machines = append(cloud.Machines, machine)
+			seen.Machines = append(seen.Machines, machine)
 		}
-		messages[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: drainMessage(g.Group), Cloud: cloud}
+		messages[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: drainMessage(g.Group), Cloud: seen}
 	}
 	return messages, nil
 }
 
-func drainMessage(g *provider.Group) *loadlinev1.DrainGroup {
+func drainMessage(g *cloud.Group) *loadlinev1.DrainGroup {
 	message := &loadlinev1.DrainGroup{MinNodes: int32(g.Min)}
 	o := g.Options
 	if o == nil {
@@ -69,7 +69,7 @@ func drainMessage(g *provider.Group) *loadlinev1.DrainGroup {
 	return message
 }
 
-func machineMessage(instance provider.Instance) *loadlinev1.CloudMachine {
+func machineMessage(instance cloud.Instance) *loadlinev1.CloudMachine {
 	m := &loadlinev1.CloudMachine{}
 	if instance.ProviderID != "" {
 		m.Id = toldID(instance.ProviderID)
@@ -92,7 +92,7 @@ func machineMessage(instance provider.Instance) *loadlinev1.CloudMachine {
 // markMessages are the marks of nodes whose removal this program has begun. Names of nodes come in order.
 func (c *cluster) markMessages(slot slotOf, acknowledged func(*v1.Node) bool) (marks []*loadlinev1.NodeMark) {
 	for _, node := range c.sortedNodes() {
-		mark, ours := actuation.MarkOf(node)
+		mark, ours := drain.MarkOf(node)
 		at := slot(node.Name)
 		if !ours || at == nil {
 			continue
@@ -104,7 +104,7 @@ func (c *cluster) markMessages(slot slotOf, acknowledged func(*v1.Node) bool) (m
 }
 
 // underWayMessages are the removals that go on here.
-func underWayMessages(all map[string]actuation.UnderWay, slot slotOf) (removals []*loadlinev1.RemovalUnderWay) {
+func underWayMessages(all map[string]drain.UnderWay, slot slotOf) (removals []*loadlinev1.RemovalUnderWay) {
 	for name, removal := range all {
 		removals = append(removals, &loadlinev1.RemovalUnderWay{Slot: slot(name), NodeGroup: removal.Group})
 	}

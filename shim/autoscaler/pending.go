@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/scaleup"
@@ -28,17 +29,17 @@ func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 	var pods []*v1.Pod
 	for _, pod := range c.unbound {
 		if !c.isPlaceholder(pod) && waits(pod, s) &&
-			priorityOf(pod) >= int32(s.ExpendablePodsPriorityCutoff) && !tooYoung(pod, s, now) {
+			corev1helpers.PodPriority(pod) >= int32(s.ExpendablePodsPriorityCutoff) && !tooYoung(pod, s, now) {
 			pods = append(pods, pod)
 		}
 	}
 	slices.SortFunc(pods, func(a, b *v1.Pod) int {
-		return cmp.Or(cmp.Compare(priorityOf(b), priorityOf(a)), strings.Compare(a.Namespace, b.Namespace),
-			strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(corev1helpers.PodPriority(b), corev1helpers.PodPriority(a)),
+			strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	items := make([]item, len(pods))
 	for i, pod := range pods {
-		items[i] = item{priorityOf(pod), pod.Namespace, 1}
+		items[i] = item{corev1helpers.PodPriority(pod), pod.Namespace, 1}
 	}
 	var taken []int
 	taken, c.turns = c.turns.take(items, mostPending, sharePods)
@@ -69,13 +70,6 @@ func waits(pod *v1.Pod, s *config.ScaleUp) bool {
 		return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
 	})
 	return refused || slices.Contains(s.BypassedSchedulerNames, pod.Spec.SchedulerName)
-}
-
-func priorityOf(pod *v1.Pod) int32 {
-	if pod.Spec.Priority == nil {
-		return 0
-	}
-	return *pod.Spec.Priority
 }
 
 // tooYoung says whether a pod is still given time. Without a delay clocks that differ must not matter.

@@ -6,17 +6,17 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/view"
@@ -87,7 +87,7 @@ func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.
 type loopPlan struct {
 	*loadlinev1.PlanDrainResponse
 	loop   *loadlinev1.PlanLoopResponse
-	groups map[string]*provider.Group
+	groups map[string]*cloud.Group
 	// nameOf are the names of the nodes by their slots.
 	nameOf map[int32]string
 	// entries are the positions, among all pods that wait, of those that the question held; deferred is how many pods
@@ -134,7 +134,7 @@ type question struct {
 	sizePods []*loadlinev1.WaitingPods
 	// groupOf are the groups of machines, and underWay those nodes that go already.
 	groupOf  map[string]string
-	underWay map[string]actuation.UnderWay
+	underWay map[string]drain.UnderWay
 	// acknowledged says whether the cloud has said that it deletes a node.
 	acknowledged func(*v1.Node) bool
 	now          time.Time
@@ -179,7 +179,7 @@ func (p *planner) see(q *question, plan *loopPlan, request *loadlinev1.PlanLoopR
 
 // plan asks for a plan.
 func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
-	plan := &loopPlan{groups: map[string]*provider.Group{}, nameOf: map[int32]string{}}
+	plan := &loopPlan{groups: map[string]*cloud.Group{}, nameOf: map[int32]string{}}
 	for _, g := range q.groups {
 		plan.groups[g.ID] = g.Group
 	}
@@ -255,7 +255,7 @@ func itemsOfQuestion(pods *scaleup.Pods, entries []*loadlinev1.PendingPods) []it
 	items := make([]item, len(entries))
 	for i, entry := range entries {
 		pod := pods.Entry(i)[0]
-		items[i] = item{priorityOf(pod), pod.Namespace, proto.Size(entry) + 8} // tag and length
+		items[i] = item{corev1helpers.PodPriority(pod), pod.Namespace, proto.Size(entry) + 8} // tag and length
 	}
 	return items
 }
@@ -277,7 +277,7 @@ func (p *planner) ended(node string) {
 
 // evicted takes note of an eviction. While no plan is made, evictions that no plan would count any more are forgotten,
 // and of too many the oldest.
-func (p *planner) evicted(e actuation.Eviction) {
+func (p *planner) evicted(e drain.Eviction) {
 	pod := view.TrimIncomingPodForPlanning(e.Pod)
 	if len(pod) > mostEvictedBytes {
 		pod = view.TrimIncomingPodForPlanning(view.SlimPod(e.Pod))
@@ -299,14 +299,3 @@ const (
 	// mostEvictionBytes bounds all evicted pods of one question.
 	mostEvictionBytes = 1 << 20
 )
-
-// withoutNotes returns a template node without the annotations that tell nothing of prices: there may be many, and
-// large ones.
-func withoutNotes(node *v1.Node) *v1.Node {
-	out := *node
-	out.Annotations = maps.Clone(node.Annotations)
-	maps.DeleteFunc(out.Annotations, func(key, _ string) bool {
-		return !strings.HasPrefix(key, "loadline.dev/") && !strings.HasPrefix(key, "cluster-autoscaler")
-	})
-	return &out
-}

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
 )
 
 // removals returns the nodes that are to go now. What the plan says is held against the objects that it was made
 // from: an answer that does not match them is an error.
-func (c *cluster) removals(plan *loopPlan) (actuation.Plan, error) {
-	out := actuation.Plan{Atomic: map[string]bool{}}
+func (c *cluster) removals(plan *loopPlan) (drain.Plan, error) {
+	out := drain.Plan{Atomic: map[string]bool{}}
 	goes := map[int32]bool{}
 	for _, action := range plan.loop.GetFleet().GetActions() {
 		if remove, is := action.GetAction().(*loadlinev1.LoopAction_RemoveSlot); is {
@@ -28,7 +28,7 @@ func (c *cluster) removals(plan *loopPlan) (actuation.Plan, error) {
 		}
 		r, err := c.removal(plan, removal)
 		if err != nil {
-			return actuation.Plan{}, err
+			return drain.Plan{}, err
 		}
 		out.Removals = append(out.Removals, r)
 		if plan.groups[r.Group].Options.GetZeroOrMaxNodeScaling() {
@@ -38,22 +38,22 @@ func (c *cluster) removals(plan *loopPlan) (actuation.Plan, error) {
 	return out, nil
 }
 
-func (c *cluster) removal(plan *loopPlan, removal *loadlinev1.NodeRemoval) (actuation.Removal, error) {
+func (c *cluster) removal(plan *loopPlan, removal *loadlinev1.NodeRemoval) (drain.Removal, error) {
 	name := plan.nameOf[removal.GetSlot()]
 	node := c.nodes[name]
 	if node == nil || removal.GetNode() != "" && removal.GetNode() != name {
-		return actuation.Removal{}, fmt.Errorf("the plan removes node %q of slot %d, which is %q",
+		return drain.Removal{}, fmt.Errorf("the plan removes node %q of slot %d, which is %q",
 			removal.GetNode(), removal.GetSlot(), name)
 	}
 	if uid := removal.GetUid(); uid != "" && uid != string(node.UID) {
-		return actuation.Removal{}, fmt.Errorf("the plan removes node %s of UID %s, which is %s", name, uid, node.UID)
+		return drain.Removal{}, fmt.Errorf("the plan removes node %s of UID %s, which is %s", name, uid, node.UID)
 	}
 	group := removal.GetNodeGroup()
 	if plan.groups[group] == nil {
-		return actuation.Removal{}, fmt.Errorf("the plan removes node %s of node group %q, which there is not",
+		return drain.Removal{}, fmt.Errorf("the plan removes node %s of node group %q, which there is not",
 			name, group)
 	}
-	r := actuation.Removal{Node: node, Group: group, Empty: removal.GetEmpty(),
+	r := drain.Removal{Node: node, Group: group, Empty: removal.GetEmpty(),
 		Since:  time.Unix(removal.GetSinceS(), 0),
 		Reason: reasonOf(node, removal.GetEmpty()), Pods: c.podsOf(name), Moves: map[types.UID]bool{}}
 	for _, move := range removal.GetMoves() {
@@ -63,7 +63,7 @@ func (c *cluster) removal(plan *loopPlan, removal *loadlinev1.NodeRemoval) (actu
 		i := int(move.GetPod())
 		if i < 0 || i >= len(r.Pods) ||
 			move.GetName() != "" && (move.GetName() != r.Pods[i].Name || move.GetNamespace() != r.Pods[i].Namespace) {
-			return actuation.Removal{}, fmt.Errorf("the plan moves pod %d, %s/%s, of node %s, which has %d pods",
+			return drain.Removal{}, fmt.Errorf("the plan moves pod %d, %s/%s, of node %s, which has %d pods",
 				i, move.GetNamespace(), move.GetName(), name, len(r.Pods))
 		}
 		if !c.isPlaceholder(r.Pods[i]) { // placeholders go without a word
@@ -71,7 +71,7 @@ func (c *cluster) removal(plan *loopPlan, removal *loadlinev1.NodeRemoval) (actu
 		}
 	}
 	if r.Empty && len(r.Moves) > 0 {
-		return actuation.Removal{}, fmt.Errorf("the plan moves %d pods of node %s, which it calls empty",
+		return drain.Removal{}, fmt.Errorf("the plan moves %d pods of node %s, which it calls empty",
 			len(r.Moves), name)
 	}
 	return r, nil
@@ -83,9 +83,9 @@ func reasonOf(node *v1.Node, empty bool) string {
 	})
 	switch {
 	case !ready:
-		return actuation.ReasonUnready
+		return drain.ReasonUnready
 	case empty:
-		return actuation.ReasonEmpty
+		return drain.ReasonEmpty
 	}
-	return actuation.ReasonUnderutilized
+	return drain.ReasonUnderutilized
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
 )
 
 // shrink carries out what a plan says of nodes that go. Where somebody else decides, all stays as it is; while groups
@@ -68,7 +68,7 @@ func unneededOf(o *loop) map[string]time.Time {
 }
 
 // announce tells that a node is about to be removed.
-func (l *leader) announce(r *actuation.Removal) {
+func (l *leader) announce(r *drain.Removal) {
 	object := l.status.reference()
 	if r.Empty {
 		klog.V(2).InfoS("Scale-down: removing an empty node", "node", klog.KRef("", r.Node.Name), "group", r.Group)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/provider"
 )
 
 // A machine that was given up and is still listed is deleted once, and again only when the cloud has had its time.
@@ -20,7 +20,7 @@ func TestMachinesAreGivenUpOnce(t *testing.T) {
 			c.ScaleUp.MaxNodeProvisionTime.Duration = time.Minute
 		})
 		b.sky.mu.Lock()
-		g.machines["sky://phantom"] = provider.Instance{ProviderID: "sky://phantom",
+		g.machines["sky://phantom"] = cloud.Instance{ProviderID: "sky://phantom",
 			State: externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED}
 		g.target++
 		b.sky.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/sizing"
@@ -60,7 +60,7 @@ func (l *leader) sizings(o *loop) []*loadlinev1.SizedGroup {
 		o.warnings = append(o.warnings,
 			fmt.Sprintf("nodes of no sized group that carry the taint %[1]s: %[2]d, one is %[3]s; nothing here takes "+
 				"it off, and no new pod comes to them. Unless Escalator runs too: kubectl taint node %[3]s %[1]s-",
-				actuation.SizeTaint, len(stray), stray[0]))
+				drain.SizeTaint, len(stray), stray[0]))
 	}
 	return out
 }
@@ -115,10 +115,7 @@ func (c *cluster) sizePods(starting bool) *sizing.Gatherer {
 func (l *leader) straySizeTaints(o *loop) []string {
 	var stray []string
 	for name, node := range l.cluster.nodes {
-		carries := func(key string) bool {
-			return slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return taint.Key == key })
-		}
-		if carries(actuation.SizeTaint) && !carries(actuation.HardTaint) &&
+		if drain.HasTaint(node, drain.SizeTaint) && !drain.HasTaint(node, drain.HardTaint) &&
 			o.sized[o.groupOf[node.Spec.ProviderID]] == nil {
 			stray = append(stray, name)
 		}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/nodegroup"
 )
@@ -69,7 +69,7 @@ func (b *bench) addMembers(node, cpu string, names ...string) {
 // sizeTaintOf returns the taint of a node; false: it has none.
 func (b *bench) sizeTaintOf(name string) (v1.Taint, bool) {
 	taints := b.node(name).Spec.Taints
-	i := slices.IndexFunc(taints, func(taint v1.Taint) bool { return taint.Key == actuation.SizeTaint })
+	i := slices.IndexFunc(taints, func(taint v1.Taint) bool { return taint.Key == drain.SizeTaint })
 	if i < 0 {
 		return v1.Taint{}, false
 	}
@@ -152,7 +152,7 @@ func TestSizedGroupGrowsAndShrinks(t *testing.T) {
 // What is requested, and what becomes of two nodes of which n1 is as old as n2 and first by name.
 func TestSizedGroup(t *testing.T) {
 	escalator := func(value string) v1.Taint {
-		return v1.Taint{Key: actuation.SizeTaint, Value: value, Effect: v1.TaintEffectNoSchedule}
+		return v1.Taint{Key: drain.SizeTaint, Value: value, Effect: v1.TaintEffectNoSchedule}
 	}
 	for name, c := range map[string]struct {
 		change  func(*config.Configuration)
@@ -284,23 +284,23 @@ func TestStraySizeTaints(t *testing.T) {
 			"nodes of no sized group that carry the taint atlassian.com/escalator: 1, one is n1; nothing here takes " +
 				"it off, and no new pod comes to them. Unless Escalator runs too: kubectl taint node n1 " +
 				"atlassian.com/escalator-"},
-		"TakenOutWithTwo": {func(b *bench) { b.leader.sized = nil; b.addTaints("n2", taint(actuation.SizeTaint)) },
+		"TakenOutWithTwo": {func(b *bench) { b.leader.sized = nil; b.addTaints("n2", taint(drain.SizeTaint)) },
 			"nodes of no sized group that carry the taint atlassian.com/escalator: 2, one is n1;"},
 		"CannotBeSized": {func(b *bench) { b.leader.sized[0].Spec.Size.CloudGroup = "other" },
 			"nodes of no sized group that carry the taint atlassian.com/escalator: 1, one is n1;"},
-		"Goes": {edit: func(b *bench) { b.leader.sized = nil; b.addTaints("n1", taint(actuation.HardTaint)) }},
+		"Goes": {edit: func(b *bench) { b.leader.sized = nil; b.addTaints("n1", taint(drain.HardTaint)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := sizedBench(t, nil, nil)
-				b.addTaints("n1", taint(actuation.SizeTaint))
+				b.addTaints("n1", taint(drain.SizeTaint))
 				c.edit(b)
 				b.addMembers("n2", "2", "p")
 				if err := b.once(b.ctx); err != nil {
 					t.Fatal(err)
 				}
 				warnings := slices.DeleteFunc(b.readStatus().Warnings,
-					func(text string) bool { return !strings.Contains(text, actuation.SizeTaint) })
+					func(text string) bool { return !strings.Contains(text, drain.SizeTaint) })
 				if len(warnings) != min(len(c.want), 1) ||
 					len(warnings) == 1 && !strings.HasPrefix(warnings[0], c.want) {
 					t.Errorf("warnings %q, want %q", warnings, c.want)
@@ -342,7 +342,7 @@ func TestSizeTaintsTellNodesApart(t *testing.T) {
 			t.Error("a node of another UID was tainted")
 		}
 		goes := b.node("n2").DeepCopy()
-		goes.Spec.Taints = []v1.Taint{{Key: actuation.HardTaint, Value: "1", Effect: v1.TaintEffectNoSchedule}}
+		goes.Spec.Taints = []v1.Taint{{Key: drain.HardTaint, Value: "1", Effect: v1.TaintEffectNoSchedule}}
 		if _, err := b.client.CoreV1().Nodes().Update(t.Context(), goes, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/provider"
 )
 
 // sky is a cloud of several groups, whose machines become nodes after a time.
@@ -40,11 +40,11 @@ type skyGroup struct {
 	atomic           bool
 	problem          error // that its options cannot be told
 	delay            time.Duration
-	fault            provider.Fault // of new machines
-	fails            error          // of requests to grow
-	unborn           bool           // machines are not listed before they are nodes
-	lists            bool           // machines that were deleted stay listed as they were
-	machines         map[string]provider.Instance
+	fault            cloud.Fault // of new machines
+	fails            error       // of requests to grow
+	unborn           bool        // machines are not listed before they are nodes
+	lists            bool        // machines that were deleted stay listed as they were
+	machines         map[string]cloud.Instance
 	named            int
 	gpus             string        // of each node; empty: none
 	gpuDelay         time.Duration // until a node offers its GPUs
@@ -52,13 +52,13 @@ type skyGroup struct {
 
 func (s *sky) Refresh(context.Context) error { return nil }
 
-func (s *sky) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOptions) ([]provider.Group, error) {
+func (s *sky) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOptions) ([]cloud.Group, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []provider.Group
+	var out []cloud.Group
 	for _, id := range slices.Sorted(maps.Keys(s.groups)) {
 		g := s.groups[id]
-		group := provider.Group{ID: id, Min: g.min, Max: g.max, Target: g.target,
+		group := cloud.Group{ID: id, Min: g.min, Max: g.max, Target: g.target,
 			Options: &externalgrpc.NodeGroupAutoscalingOptions{
 				ZeroOrMaxNodeScaling: g.atomic, ScaleDownUtilizationThreshold: 0.5}}
 		if g.problem != nil {
@@ -106,7 +106,7 @@ func (s *sky) IncreaseSize(_ context.Context, id string, from, delta int) error 
 	case g.fails != nil:
 		return g.fails
 	case g.target != from:
-		return provider.ErrChanged
+		return cloud.ErrChanged
 	case g.target+delta > g.max:
 		s.b.t.Errorf("group %s of %d was asked for %d more, its maximum is %d", id, g.target, delta, g.max)
 	}
@@ -127,10 +127,10 @@ func (s *sky) make(id string) {
 	if delay == 0 {
 		delay = s.delay
 	}
-	machine := provider.Instance{ProviderID: providerID, State: externalgrpc.InstanceState_INSTANCE_CREATING,
+	machine := cloud.Instance{ProviderID: providerID, State: externalgrpc.InstanceState_INSTANCE_CREATING,
 		Fault: g.fault}
 	if g.machines == nil {
-		g.machines = map[string]provider.Instance{}
+		g.machines = map[string]cloud.Instance{}
 	}
 	if !g.unborn {
 		g.machines[providerID] = machine
@@ -240,9 +240,9 @@ func growing(t *testing.T, groups map[string]*skyGroup, change func(*config.Conf
 			name := fmt.Sprintf("%s%d", id, i+1)
 			groups[id].named++
 			if groups[id].machines == nil {
-				groups[id].machines = map[string]provider.Instance{}
+				groups[id].machines = map[string]cloud.Instance{}
 			}
-			groups[id].machines["sky://"+name] = provider.Instance{ProviderID: "sky://" + name,
+			groups[id].machines["sky://"+name] = cloud.Instance{ProviderID: "sky://" + name,
 				State: externalgrpc.InstanceState_INSTANCE_RUNNING}
 			s.register(id, name)
 		}

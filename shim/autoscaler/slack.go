@@ -10,8 +10,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/act/placeholders"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/placeholders"
 	"loadline.dev/shim/slack"
 )
 

@@ -14,7 +14,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/provider"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/unknownfields"
 )
@@ -138,7 +138,7 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 	}
 	defer conn.Close()
 	p := &settings.CloudProvider
-	cloud, err := provider.Open(provider.Options{Address: p.Address, Cert: p.Cert, Key: p.Key, CA: p.CA,
+	cloud, err := cloud.Open(cloud.Options{Address: p.Address, Cert: p.Cert, Key: p.Key, CA: p.CA,
 		Insecure: p.Insecure, Timeout: p.GRPCTimeout.Duration})
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/test/e2e/harness"
 	"loadline.dev/test/e2e/simcloud"
 )
@@ -242,7 +242,7 @@ func (s *scaled) pods() []v1.Pod {
 func (s *scaled) describe() (lines []string) {
 	for _, node := range s.nodes() {
 		lines = append(lines,
-			fmt.Sprintf("%s %v %s", node.Name, node.Spec.Taints, node.Annotations[actuation.MarkAnnotation]))
+			fmt.Sprintf("%s %v %s", node.Name, node.Spec.Taints, node.Annotations[drain.MarkAnnotation]))
 	}
 	return lines
 }
@@ -259,7 +259,7 @@ func (s *scaled) status() string {
 // busy returns the nodes whose removal is under way.
 func (s *scaled) busy() (names []string) {
 	for _, node := range s.nodes() {
-		if _, ours := actuation.MarkOf(&node); ours {
+		if _, ours := drain.MarkOf(&node); ours {
 			names = append(names, node.Name)
 		}
 	}
@@ -270,7 +270,7 @@ func (s *scaled) busy() (names []string) {
 // latestTerm returns the highest term of a leader that nodes are marked with.
 func (s *scaled) latestTerm() (term int64) {
 	for _, node := range s.nodes() {
-		mark, _ := actuation.MarkOf(&node)
+		mark, _ := drain.MarkOf(&node)
 		term = max(term, mark.Term)
 	}
 	return term
@@ -339,7 +339,7 @@ func (s *scaled) check() {
 
 // isTouched says whether a node carries anything of an autoscaler.
 func isTouched(node v1.Node) bool {
-	return len(node.Spec.Taints) > 0 || node.Spec.Unschedulable || node.Annotations[actuation.MarkAnnotation] != ""
+	return len(node.Spec.Taints) > 0 || node.Spec.Unschedulable || node.Annotations[drain.MarkAnnotation] != ""
 }
 
 // checkChanges looks through the API server's record of what the autoscaler has changed.

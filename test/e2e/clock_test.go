@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"loadline.dev/shim/autoscaler"
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/provider"
 	"loadline.dev/shim/engine"
 )
 
@@ -58,7 +58,7 @@ func (s *scaled) runHere(clock autoscaler.Clock) {
 	must(err)
 	conn, err := engine.Open(options.Engine)
 	must(err)
-	cloud, err := provider.Open(provider.Options{Address: options.CloudProvider.Address,
+	cloud, err := cloud.Open(cloud.Options{Address: options.CloudProvider.Address,
 		Timeout: options.CloudProvider.GRPCTimeout.Duration})
 	must(err)
 	a := autoscaler.New(&options, &config.Loaded{}, conn, client, objects, cloud, "test")
@@ -101,7 +101,7 @@ func TestWallClockIsSet(t *testing.T) {
 		shortest := time.Duration(math.MaxInt64)
 		s.wait("nodes to go", func() bool {
 			for _, node := range s.nodes() {
-				if mark, ours := actuation.MarkOf(&node); ours {
+				if mark, ours := drain.MarkOf(&node); ours {
 					shortest = min(shortest, time.Since(time.Unix(mark.Since, 0).Add(-ahead)))
 				}
 			}
@@ -137,6 +137,5 @@ func (s *scaled) planned() time.Time {
 
 // waitsToGo says whether a node is marked as one that may go, but does not go yet.
 func waitsToGo(node v1.Node) bool {
-	_, waits := actuation.SoftTaintedSince(&node)
-	return waits
+	return drain.HasTaint(&node, drain.SoftTaint)
 }

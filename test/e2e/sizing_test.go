@@ -11,7 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/test/e2e/harness"
 	"loadline.dev/test/e2e/simcloud"
 )
@@ -39,7 +39,7 @@ const escalatorFile = `node_groups:
 func (s *scaled) sizeTainted() (names []string) {
 	for _, node := range s.nodes() {
 		if slices.ContainsFunc(node.Spec.Taints,
-			func(taint v1.Taint) bool { return taint.Key == actuation.SizeTaint }) {
+			func(taint v1.Taint) bool { return taint.Key == drain.SizeTaint }) {
 			names = append(names, node.Name)
 		}
 	}

@@ -26,15 +26,15 @@ const Handlers& AllHandlers() {
 // Functions of the shim: what Go calculates, a Go test compares.
 const std::map<std::string, std::string>& GoPackages() {
   static const auto* const kPackages = new std::map<std::string, std::string>{
-      {"daemonset_eviction", "./autoscaler/actuation"},
-      {"delete_batch", "./autoscaler/actuation"},
-      {"drain_node", "./autoscaler/actuation"},
-      {"eviction_order", "./autoscaler/actuation"},
+      {"daemonset_eviction", "./autoscaler/act/drain"},
+      {"delete_batch", "./autoscaler/act/drain"},
+      {"drain_node", "./autoscaler/act/drain"},
+      {"eviction_order", "./autoscaler/act/drain"},
       {"max_skip_time", "./autoscaler/skiptime"},
-      {"priority_groups", "./autoscaler/actuation"},
+      {"priority_groups", "./autoscaler/act/drain"},
       {"quantise", "./extender"},
-      {"soft_taints", "./autoscaler/actuation"},
-      {"start_deletion", "./autoscaler/actuation"},
+      {"soft_taints", "./autoscaler/act/drain"},
+      {"start_deletion", "./autoscaler/act/drain"},
       {"wire_form", "./extender"},
   };
   return *kPackages;

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/test/e2e/harness"
 	"loadline.dev/test/e2e/simcloud"
 )
@@ -304,7 +304,7 @@ func (s *scaling) settle(ctx context.Context) error {
 			targets += s.cloud.Target(g.ID)
 		}
 		marked := slices.ContainsFunc(nodes,
-			func(n v1.Node) bool { return len(n.Spec.Taints) > 0 || n.Annotations[actuation.MarkAnnotation] != "" })
+			func(n v1.Node) bool { return len(n.Spec.Taints) > 0 || n.Annotations[drain.MarkAnnotation] != "" })
 		if now := s.cloud.Requests(); now != requests || targets != len(nodes) || marked {
 			requests, since = now, time.Now()
 		}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
 )
 
 // closure is a time in which no budget allowed a disruption.
@@ -49,7 +49,7 @@ func ignoreEnd(ctx context.Context, err error) error {
 func (s *scaling) newDrains(ctx context.Context, seen map[string]bool) (found bool, err error) {
 	nodes, err := s.nodes(ctx)
 	for i := range nodes {
-		if mark, goes := actuation.MarkOf(&nodes[i]); goes && mark.Drain && !seen[nodes[i].Name] {
+		if mark, goes := drain.MarkOf(&nodes[i]); goes && mark.Drain && !seen[nodes[i].Name] {
 			seen[nodes[i].Name], found = true, true
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
 )
 
 // MixUSD is what the nodes for the first load cost per hour, without the base node.
@@ -71,7 +71,7 @@ func (s *scaling) check(ctx context.Context) error {
 		return err
 	}
 	for _, node := range nodes {
-		if len(node.Spec.Taints) > 0 || node.Spec.Unschedulable || node.Annotations[actuation.MarkAnnotation] != "" {
+		if len(node.Spec.Taints) > 0 || node.Spec.Unschedulable || node.Annotations[drain.MarkAnnotation] != "" {
 			broken("node %s keeps taints %v, annotations %v", node.Name, node.Spec.Taints, node.Annotations)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
-	"loadline.dev/shim/autoscaler/actuation"
+	"loadline.dev/shim/autoscaler/act/drain"
 )
 
 // Sample is the cluster at one time.
@@ -64,7 +64,7 @@ func (s *scaling) look(ctx context.Context) (Sample, error) {
 	}
 	sample.Nodes = len(nodes)
 	for i := range nodes {
-		if _, goes := actuation.MarkOf(&nodes[i]); goes {
+		if _, goes := drain.MarkOf(&nodes[i]); goes {
 			sample.Going++
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"loadline.dev/shim/api/externalgrpc"
-	"loadline.dev/shim/autoscaler/provider"
+	provider "loadline.dev/shim/autoscaler/cloud"
 )
 
 // One group is grown and shrunk through the client that the autoscaler uses.

@@ -1,21 +1,20 @@
-package autoscaler
+package cloud
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"loadline.dev/shim/autoscaler/provider"
 )
 
 // teller is a cloud that tells of new nodes.
 type teller struct {
-	cloud
+	Provider
 	template  *v1.Node
 	price     *float64
 	fails     error
@@ -65,27 +64,27 @@ func TestModelOfNewNodes(t *testing.T) {
 		"TheCloudAlone": {nil, template, "cloud"},
 		"NobodyKnows":   {nil, nil, ""},
 	} {
-		m := newModels(&teller{template: c.template})
-		g := &groupState{Group: &provider.Group{ID: "g"}}
+		m := NewModels(&teller{template: c.template})
+		g := []Group{{ID: "g"}}
 		byID := map[string]*v1.Node{}
 		for _, node := range c.nodes {
-			g.Instances = append(g.Instances, provider.Instance{ProviderID: node.Name})
+			g[0].Instances = append(g[0].Instances, Instance{ProviderID: node.Name})
 			byID[node.Name] = node
 		}
-		m.fill(t.Context(), []*groupState{g}, byID, time.Now())
+		m.Fill(t.Context(), g, byID, time.Now())
 		if c.want == "" {
-			if g.model.node != nil {
-				t.Errorf("%s: %v", name, g.model.node)
+			if g[0].Model.Node != nil {
+				t.Errorf("%s: %v", name, g[0].Model.Node)
 			}
 			continue
 		}
-		node := g.model.node
+		node := g[0].Model.Node
 		if node == nil || node.Labels["from"] != c.want || node.Spec.ProviderID != "" {
 			t.Errorf("%s: %v, want %s", name, node, c.want)
 		} else if c.want != "cloud" && (len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "dedicated") {
 			t.Errorf("%s: taints %v", name, node.Spec.Taints)
 		}
-		got, byCloud := node.Annotations["loadline.dev/note"], g.model.byCloud
+		got, byCloud := node.Annotations["loadline.dev/note"], g[0].Model.ByCloud
 		if (got != "") != (len(c.nodes) > 0) || byCloud != (c.want == "cloud") {
 			t.Errorf("%s: annotation %q, by the cloud: %v", name, got, byCloud)
 		}
@@ -95,21 +94,21 @@ func TestModelOfNewNodes(t *testing.T) {
 // The cloud is asked again after a time only, and what it said holds while it fails to answer.
 func TestWhatTheCloudHasSaid(t *testing.T) {
 	cloud := &teller{template: &v1.Node{}, price: new(0.5)}
-	m := newModels(cloud)
+	m := NewModels(cloud)
 	now := time.Now()
-	ask := func(after time.Duration) model {
+	ask := func(after time.Duration) Model {
 		now = now.Add(after)
-		g := &groupState{Group: &provider.Group{ID: "g"}}
-		m.fill(t.Context(), []*groupState{g}, nil, now)
-		return g.model
+		g := []Group{{ID: "g"}}
+		m.Fill(t.Context(), g, nil, now)
+		return g[0].Model
 	}
 	ask(0)
-	if got := ask(modelAge - time.Second); got.price == nil || *got.price != 0.5 || cloud.templates != 1 ||
+	if got := ask(modelAge - time.Second); got.Price == nil || *got.Price != 0.5 || cloud.templates != 1 ||
 		cloud.prices != 1 {
 		t.Errorf("%+v after %d and %d questions", got, cloud.templates, cloud.prices)
 	}
 	cloud.fails = errors.New("told to fail")
-	if got := ask(2 * time.Second); got.node == nil || got.price == nil || cloud.templates != 2 {
+	if got := ask(2 * time.Second); got.Node == nil || got.Price == nil || cloud.templates != 2 {
 		t.Errorf("%+v after %d questions", got, cloud.templates)
 	}
 	ask(modelRetry - time.Second)
@@ -117,7 +116,7 @@ func TestWhatTheCloudHasSaid(t *testing.T) {
 		t.Errorf("asked %d times", cloud.templates)
 	}
 	cloud.fails, cloud.price = nil, nil
-	if got := ask(2 * time.Second); got.price != nil || cloud.templates != 3 {
+	if got := ask(2 * time.Second); got.Price != nil || cloud.templates != 3 {
 		t.Errorf("%+v after %d questions", got, cloud.templates)
 	}
 	// It tells no prices: no group is asked about.
@@ -132,12 +131,9 @@ func TestWhatTheCloudHasSaid(t *testing.T) {
 func TestCloudThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cloud := &teller{hangs: true}
-		var groups []*groupState
-		for range 100 {
-			groups = append(groups, &groupState{Group: &provider.Group{ID: "g"}})
-		}
+		groups := slices.Repeat([]Group{{ID: "g"}}, 100)
 		began := time.Now()
-		newModels(cloud).fill(t.Context(), groups, nil, began)
+		NewModels(cloud).Fill(t.Context(), groups, nil, began)
 		if took := time.Since(began); took != modelTime {
 			t.Errorf("took %v, want %v", took, modelTime)
 		}

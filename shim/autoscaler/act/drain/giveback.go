@@ -1,4 +1,4 @@
-package actuation
+package drain
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package actuation
+package drain
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ func NewSizeTaints(client kubernetes.Interface, term int64) *SizeTaints {
 // nothing.
 func (s *SizeTaints) Put(ctx context.Context, node *v1.Node, effect v1.TaintEffect, now time.Time) error {
 	return s.change(ctx, node, func(node *v1.Node) {
-		if !hasTaint(node, SizeTaint) {
+		if !HasTaint(node, SizeTaint) {
 			node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: SizeTaint,
 				Value: strconv.FormatInt(now.Unix(), 10), Effect: cmp.Or(effect, v1.TaintEffectNoSchedule)})
 		}
@@ -42,7 +42,7 @@ func (s *SizeTaints) Take(ctx context.Context, node *v1.Node) error {
 
 func (s *SizeTaints) change(ctx context.Context, node *v1.Node, edit func(*v1.Node)) error {
 	err := s.nodes.change(ctx, identityOf(node), func(node *v1.Node) error {
-		if !hasTaint(node, HardTaint) {
+		if !HasTaint(node, HardTaint) {
 			edit(node)
 		}
 		return nil

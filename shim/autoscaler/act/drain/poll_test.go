@@ -1,4 +1,4 @@
-package actuation
+package drain
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Most pods end in no time: they are looked at soon, and then as often as Options.Poll says.
+// Most pods end in no time: they are looked at soon, and then as often as the interval says.
 func TestNextPoll(t *testing.T) {
 	for poll, want := range map[time.Duration][]time.Duration{
 		5 * time.Second: {250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second,

@@ -1,4 +1,4 @@
-package actuation
+package drain
 
 import (
 	"context"
@@ -54,8 +54,8 @@ func (s *SoftTaints) Update(ctx context.Context, nodes []*v1.Node, unneeded map[
 	var off, on []*v1.Node
 	for _, node := range nodes {
 		_, wanted := unneeded[node.Name]
-		switch has := hasTaint(node, SoftTaint); {
-		case hasTaint(node, HardTaint):
+		switch has := HasTaint(node, SoftTaint); {
+		case HasTaint(node, HardTaint):
 		case has && !wanted:
 			off = append(off, node)
 		case wanted && !has:
@@ -79,7 +79,7 @@ func (s *SoftTaints) Update(ctx context.Context, nodes []*v1.Node, unneeded map[
 		since, wanted := unneeded[node.Name]
 		err := s.nodes.change(ctx, identityOf(node), func(node *v1.Node) error {
 			dropTaint(node, SoftTaint)
-			if wanted && !hasTaint(node, HardTaint) {
+			if wanted && !HasTaint(node, HardTaint) {
 				node.Spec.Taints = append(node.Spec.Taints, softTaint(since.Unix()))
 			}
 			return nil

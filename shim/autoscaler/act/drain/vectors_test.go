@@ -1,4 +1,4 @@
-package actuation
+package drain
 
 import (
 	"context"
@@ -83,7 +83,8 @@ func startDeletionRow(t *testing.T, in json.RawMessage) map[string]any {
 	}
 	options := testOptions()
 	options.DaemonSetEvictionForEmptyNodes, options.DaemonSetEvictionForOccupiedNodes = q.ForEmpty, q.ForOccupied
-	options.MaxPodEviction, options.EvictionRetry = seconds(q.MaxPodEviction), seconds(q.EvictionRetry)
+	options.MaxPodEvictionTime.Duration = seconds(q.MaxPodEviction)
+	options.EvictionRetryInterval.Duration = seconds(q.EvictionRetry)
 	a := w.actuator(options)
 	outcome, err := a.Start(t.Context(), plan)
 	if (err != nil) != (outcome == Failed) {
@@ -155,8 +156,9 @@ func drainNodeRow(t *testing.T, in json.RawMessage) map[string]any {
 		}
 	}
 	options := testOptions()
-	options.MaxPodEviction, options.EvictionRetry = seconds(q.MaxPodEviction), seconds(q.EvictionRetry)
-	options.MaxGracefulTermination, options.TerminationHeadroom = seconds(q.MaxGraceful), seconds(q.Headroom)
+	options.MaxPodEvictionTime.Duration = seconds(q.MaxPodEviction)
+	options.EvictionRetryInterval.Duration = seconds(q.EvictionRetry)
+	options.MaxGracefulTerminationSec, options.TerminationHeadroom.Duration = q.MaxGraceful, seconds(q.Headroom)
 	results, err := w.actuator(options).drain(t.Context(), "n", unchanged, full, daemonSet)
 	pods := map[string]any{}
 	for _, r := range results {
@@ -173,11 +175,12 @@ type priorityRow struct {
 	Pods map[string]int32 `json:"pods"`
 }
 
-func (q *priorityRow) groups() (groups []PriorityGroup) {
+func (q *priorityRow) options() Options {
+	options := testOptions()
 	for _, g := range q.Groups {
-		groups = append(groups, PriorityGroup{Priority: g.Priority, Grace: seconds(g.Grace)})
+		options.DrainPriorityConfig += fmt.Sprintf("%d:%d,", g.Priority, g.Grace)
 	}
-	return groups
+	return options
 }
 
 func (q *priorityRow) pods(w *world) (pods []*v1.Pod) {
@@ -195,9 +198,7 @@ func evictionOrderRow(t *testing.T, in json.RawMessage) map[string]any {
 	vectortest.Decode(t, in, &q)
 	w := newWorld(t)
 	w.addNode("n")
-	options := testOptions()
-	options.DrainPriorityGroups = q.groups()
-	if _, err := w.actuator(options).drain(t.Context(), "n", unchanged, q.pods(w), nil); err != nil {
+	if _, err := w.actuator(q.options()).drain(t.Context(), "n", unchanged, q.pods(w), nil); err != nil {
 		t.Error(err)
 	}
 	return map[string]any{"order": w.evicted}
@@ -207,7 +208,12 @@ func priorityGroupsRow(t *testing.T, in json.RawMessage) map[string]any {
 	var q priorityRow
 	vectortest.Decode(t, in, &q)
 	groups := map[string]any{}
-	for _, step := range stepsOf(q.groups(), q.pods(newWorld(t)), nil) {
+	options := q.options()
+	configured, err := options.PriorityGroups()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, step := range stepsOf(configured, q.pods(newWorld(t)), nil) {
 		names := []string{}
 		for _, pod := range step.pods {
 			names = append(names, pod.Name)
@@ -277,7 +283,7 @@ func softTaintsRow(t *testing.T, in json.RawMessage) map[string]any {
 		}
 		count := 0
 		for _, node := range w.nodes() {
-			if hasTaint(node, SoftTaint) {
+			if HasTaint(node, SoftTaint) {
 				count++
 			}
 		}

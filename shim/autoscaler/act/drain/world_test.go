@@ -1,4 +1,4 @@
-package actuation
+package drain
 
 import (
 	"context"
@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
+
+	"loadline.dev/shim/autoscaler/config"
 )
 
 var (
@@ -181,10 +183,13 @@ func (w *world) Deleting(context.Context, string) (map[string]bool, error) {
 }
 
 func testOptions() Options {
-	return Options{NodeDeleteDelayAfterTaint: 5 * time.Second, CordonNodeBeforeTerminating: true,
-		MaxGracefulTermination: 600 * time.Second, MaxPodEviction: 2 * time.Minute, EvictionRetry: 10 * time.Second,
-		TerminationHeadroom: 30 * time.Second, Poll: 5 * time.Second, DaemonSetEvictionForOccupiedNodes: true,
-		NodeDeletionDelayTimeout: 2 * time.Minute, IsOfDaemonSet: isOfTheDaemonSet}
+	return Options{ScaleDown: config.Default().ScaleDown, IsOfDaemonSet: isOfTheDaemonSet}
+}
+
+// Start is Begin, but returns when all nodes are tainted.
+func (a *Actuator) Start(ctx context.Context, plan Plan) (Outcome, error) {
+	empty, drain := a.admit(plan)
+	return a.start(ctx, empty, drain)
 }
 
 // isOfTheDaemonSet knows the one DaemonSet that there is.

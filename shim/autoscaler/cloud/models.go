@@ -1,7 +1,9 @@
-package autoscaler
+package cloud
 
 import (
 	"context"
+	"maps"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,16 +21,16 @@ const (
 	modelTime = 10 * time.Second
 )
 
-// model is what a new node of a group is like, and costs.
-type model struct {
-	node    *v1.Node // nil: nobody knows
-	byCloud bool     // the cloud says so; else it is one of its nodes
-	price   *float64 // US dollars per hour; nil: the cloud does not tell
+// Model is what a new node of a group is like, and costs.
+type Model struct {
+	Node    *v1.Node // nil: nobody knows
+	ByCloud bool     // the cloud says so; else it is one of its nodes
+	Price   *float64 // US dollars per hour; nil: the cloud does not tell
 }
 
-// models knows what the cloud has said of new nodes.
-type models struct {
-	cloud     cloud
+// Models knows what the cloud has said of new nodes.
+type Models struct {
+	cloud     Provider
 	known     map[string]*known
 	priceless time.Time // until when the cloud is not asked for prices: it tells none
 }
@@ -41,16 +43,18 @@ type known struct {
 	priceUntil    time.Time
 }
 
-func newModels(c cloud) *models { return &models{cloud: c, known: map[string]*known{}} }
+// NewModels returns what asks a cloud.
+func NewModels(c Provider) *Models { return &Models{cloud: c, known: map[string]*known{}} }
 
-// fill finds out what the cloud says of new nodes of each group; where it says nothing, a node of the group stands for
+// Fill finds out what the cloud says of new nodes of each group; where it says nothing, a node of the group stands for
 // them. The engine prefers a node that shows more. `byID`: nodes by provider id.
-func (m *models) fill(ctx context.Context, groups []*groupState, byID map[string]*v1.Node, now time.Time) {
+func (m *Models) Fill(ctx context.Context, groups []Group, byID map[string]*v1.Node, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, modelTime)
 	defer cancel()
 	before := m.known
 	m.known = map[string]*known{}
-	for _, g := range groups {
+	for i := range groups {
+		g := &groups[i]
 		k := before[g.ID]
 		if k == nil {
 			k = &known{}
@@ -60,19 +64,19 @@ func (m *models) fill(ctx context.Context, groups []*groupState, byID map[string
 		example := exampleOf(g, byID)
 		switch {
 		case k.template != nil:
-			g.model = model{node: withNotesOf(scaleup.Complete(k.template, g.ID), example), byCloud: true}
+			g.Model = Model{Node: withNotesOf(scaleup.Complete(k.template, g.ID), example), ByCloud: true}
 		case example != nil:
-			g.model.node = scaleup.LikeNew(example)
+			g.Model.Node = scaleup.LikeNew(example)
 		default:
 			continue
 		}
-		m.askPrice(ctx, g.ID, g.model.node, k, now)
-		g.model.price = k.price
+		m.askPrice(ctx, g.ID, g.Model.Node, k, now)
+		g.Model.Price = k.price
 	}
 }
 
 // exampleOf returns a node of a group; nil: it has none.
-func exampleOf(g *groupState, byID map[string]*v1.Node) (best *v1.Node) {
+func exampleOf(g *Group, byID map[string]*v1.Node) (best *v1.Node) {
 	for _, instance := range g.Instances {
 		if node := byID[instance.ProviderID]; node != nil && (best == nil || scaleup.ModelBefore(node, best)) {
 			best = node
@@ -86,7 +90,7 @@ func withNotesOf(template, example *v1.Node) *v1.Node {
 	if example == nil {
 		return template
 	}
-	for key, value := range withoutNotes(example).Annotations {
+	for key, value := range WithoutNotes(example).Annotations {
 		if _, known := template.Annotations[key]; !known {
 			if template.Annotations == nil {
 				template.Annotations = map[string]string{}
@@ -97,7 +101,7 @@ func withNotesOf(template, example *v1.Node) *v1.Node {
 	return template
 }
 
-func (m *models) askTemplate(ctx context.Context, group string, k *known, now time.Time) {
+func (m *Models) askTemplate(ctx context.Context, group string, k *known, now time.Time) {
 	if now.Before(k.templateUntil) || ctx.Err() != nil {
 		return
 	}
@@ -110,7 +114,7 @@ func (m *models) askTemplate(ctx context.Context, group string, k *known, now ti
 	k.template, k.templateUntil = template, now.Add(modelAge)
 }
 
-func (m *models) askPrice(ctx context.Context, group string, node *v1.Node, k *known, now time.Time) {
+func (m *Models) askPrice(ctx context.Context, group string, node *v1.Node, k *known, now time.Time) {
 	if now.Before(k.priceUntil) || now.Before(m.priceless) || ctx.Err() != nil {
 		return
 	}
@@ -124,4 +128,15 @@ func (m *models) askPrice(ctx context.Context, group string, node *v1.Node, k *k
 		m.priceless = now.Add(modelAge)
 	}
 	k.price, k.priceUntil = price, now.Add(modelAge)
+}
+
+// WithoutNotes returns a template node without the annotations that tell nothing of prices: there may be many, and
+// large ones.
+func WithoutNotes(node *v1.Node) *v1.Node {
+	out := *node
+	out.Annotations = maps.Clone(node.Annotations)
+	maps.DeleteFunc(out.Annotations, func(key, _ string) bool {
+		return !strings.HasPrefix(key, "loadline.dev/") && !strings.HasPrefix(key, "cluster-autoscaler")
+	})
+	return &out
 }

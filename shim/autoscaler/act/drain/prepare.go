@@ -1,4 +1,4 @@
-package actuation
+package drain
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func (a *Actuator) remove(ctx context.Context, d *deletion) {
 
 // prepare makes a tainted node ready to be deleted.
 func (a *Actuator) prepare(ctx context.Context, d *deletion) (Result, error) {
-	if err := sleep(ctx, a.options.NodeDeleteDelayAfterTaint); err != nil {
+	if err := sleep(ctx, a.options.NodeDeleteDelayAfterTaint.Duration); err != nil {
 		return ErrorInternal, err
 	}
 	pods, err := a.lookAgain(ctx, d)
@@ -65,7 +65,7 @@ func (a *Actuator) lookAgain(ctx context.Context, d *deletion) ([]*v1.Pod, error
 
 // awaitDelays waits until nobody asks to delay the deletion any more, or the time for that is up.
 func (a *Actuator) awaitDelays(ctx context.Context, d *deletion) error {
-	until := time.Now().Add(a.options.NodeDeletionDelayTimeout)
+	until := time.Now().Add(a.options.NodeDeletionDelayTimeout.Duration)
 	for {
 		node, err := a.nodes.confirm(ctx, d.id)
 		if err != nil {
@@ -80,7 +80,7 @@ func (a *Actuator) awaitDelays(ctx context.Context, d *deletion) error {
 				"annotations", names)
 			return nil
 		}
-		if err := sleep(ctx, a.options.Poll); err != nil {
+		if err := sleep(ctx, a.options.PollInterval.Duration); err != nil {
 			return err
 		}
 	}

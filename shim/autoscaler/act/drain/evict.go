@@ -1,4 +1,4 @@
-package actuation
+package drain
 
 import (
 	"context"
@@ -111,7 +111,7 @@ func (a *Actuator) evict(ctx context.Context, pod *v1.Pod, grace, patience time.
 		if !why.retried() {
 			return &evictionError{refusal: why, last: err}
 		}
-		wait := jitter(a.options.EvictionRetry)
+		wait := jitter(a.options.EvictionRetryInterval.Duration)
 		if asked, ok := apierrors.SuggestsClientDelay(err); ok {
 			wait = max(wait, time.Duration(asked)*time.Second)
 		}

@@ -1,4 +1,4 @@
-package actuation
+package drain
 
 // Outcome says how a call of Start ended.
 type Outcome string

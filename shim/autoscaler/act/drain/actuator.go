@@ -4,7 +4,7 @@
 //
 // Pods are deleted by eviction only, unless UnsafeDeletePodsDespiteDisruptionBudgets is set. Everything else about a
 // removal under way is written on the node, so that another process can finish it or take it back.
-package actuation
+package drain
 
 import (
 	"context"
@@ -18,15 +18,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
-)
 
-// Cloud deletes nodes of one group. An error is one for all of them; after one of the gRPC codes DeadlineExceeded,
-// Unavailable and Canceled nobody knows whether they go.
-type Cloud interface {
-	DeleteNodes(ctx context.Context, group string, nodes []*v1.Node) error
-	// Deleting returns the machines of a group that are being deleted, by provider id, as the cloud lists them now.
-	Deleting(ctx context.Context, group string) (map[string]bool, error)
-}
+	"loadline.dev/shim/autoscaler/cloud"
+)
 
 // Hooks hear of what happens, for metrics. They must not block; each may be nil.
 type Hooks struct {
@@ -41,37 +35,28 @@ type Hooks struct {
 type Actuator struct {
 	options Options
 	nodes   nodeClient
-	cloud   Cloud
+	cloud   cloud.Deleter
 	events  record.EventRecorder
 	hooks   Hooks
-	now     func() time.Time // of what is written down, never of what is waited for
 	batcher *batcher
 	running sync.WaitGroup
 	// evicting has an entry for each eviction that waits for an answer.
 	evicting chan struct{}
 	// freed has an entry once a removal has ended since somebody looked.
 	freed chan struct{}
-
-	mu        sync.Mutex
-	underWay  map[string]*deletion // by node; guarded by mu
-	evictions []Eviction           // guarded by mu
-	failure   error                // of tainting; guarded by mu
-	ended     []Ended              // guarded by mu
-	// acknowledged are the nodes that the cloud has said it deletes, until they are gone. What a watch tells of them
-	// may be older. Guarded by mu.
-	acknowledged map[types.UID]bool
+	tracker
 }
 
 // New returns an actuator for the leader of a term.
-func New(options Options, client kubernetes.Interface, cloud Cloud, events record.EventRecorder, term int64,
+func New(options Options, client kubernetes.Interface, asked cloud.Deleter, events record.EventRecorder, term int64,
 	hooks Hooks) *Actuator {
-	a := &Actuator{options: options, nodes: nodeClient{client: client, term: term}, cloud: cloud, events: events,
-		hooks: hooks, now: options.Now, underWay: map[string]*deletion{}, acknowledged: map[types.UID]bool{},
+	a := &Actuator{options: options, nodes: nodeClient{client: client, term: term}, cloud: asked, events: events,
+		hooks: hooks, tracker: tracker{underWay: map[string]*deletion{}, acknowledged: map[types.UID]bool{}},
 		evicting: make(chan struct{}, evictionsAtOnce), freed: make(chan struct{}, 1)}
-	if a.now == nil {
-		a.now = time.Now
+	if options.Now == nil {
+		a.options.Now = time.Now
 	}
-	a.batcher = newBatcher(options.NodeDeletionBatcherInterval, a.send,
+	a.batcher = newBatcher(options.NodeDeletionBatcherInterval.Duration, a.send,
 		func(nodes []*deletion) { a.giveBackAll(nodes, errAnotherFailed) })
 	return a
 }
@@ -82,7 +67,7 @@ type deletion struct {
 	atomic  bool // its group goes as a whole
 	id      identity
 	began   time.Time
-	stage   Stage // guarded by Actuator.mu
+	stage   Stage // guarded by tracker.mu
 	result  Result
 	err     error
 }
@@ -93,18 +78,12 @@ func (h *Hooks) count(eviction string) {
 	}
 }
 
-// Start taints the nodes of a plan and begins to remove them. It returns when all are tainted, and the rest happens in
-// the background until the context ends: nodes that are left then keep their marks.
+// Begin taints the nodes of a plan and removes them in the background, so that no loop waits for the API server. The
+// removals are under way when it returns; TakeFailure tells whether nodes could not be tainted. It all ends with the
+// context: nodes that are left then keep their marks.
 //
 // Empty nodes come first. If one of them cannot be tainted, all are given back and nothing else begins; if one of those
 // to be drained cannot, these are given back.
-func (a *Actuator) Start(ctx context.Context, plan Plan) (Outcome, error) {
-	empty, drain := a.admit(plan)
-	return a.start(ctx, empty, drain)
-}
-
-// Begin is Start in the background, so that no loop waits for the API server. The removals are under way when it
-// returns; TakeFailure tells whether nodes could not be tainted.
 func (a *Actuator) Begin(ctx context.Context, plan Plan) Outcome {
 	empty, drain := a.admit(plan)
 	if len(empty)+len(drain) == 0 {
@@ -155,7 +134,7 @@ func (a *Actuator) admit(plan Plan) (empty, drain []*deletion) {
 	defer a.mu.Unlock()
 	taken := func(r *Removal) bool {
 		mark, ours := MarkOf(r.Node)
-		return !ours && hasTaint(r.Node, HardTaint) || a.underWay[r.Node.Name] != nil ||
+		return !ours && HasTaint(r.Node, HardTaint) || a.underWay[r.Node.Name] != nil ||
 			mark.Acknowledged || a.acknowledged[r.Node.UID]
 	}
 	broken := map[string]bool{}
@@ -194,7 +173,7 @@ func (a *Actuator) taintAll(ctx context.Context, nodes []*deletion) error {
 		all.Go(func() {
 			defer func() { <-slots }()
 			mark := Mark{Since: d.removal.Since.Unix(), Drain: !d.removal.Empty}
-			if errs[i] = a.nodes.mark(ctx, d.id, mark, a.options.CordonNodeBeforeTerminating, a.now()); errs[i] == nil {
+			if errs[i] = a.nodes.mark(ctx, d.id, mark, a.options.CordonNodeBeforeTerminating, a.options.Now()); errs[i] == nil {
 				a.event(d, v1.EventTypeNormal, "ScaleDown", "marked the node as toBeDeleted/unschedulable")
 			} else {
 				errs[i] = fmt.Errorf("node %s cannot be tainted: %w", d.id.name, errs[i])
@@ -217,8 +196,7 @@ func (a *Actuator) end(d *deletion, result Result, err error) {
 	a.mu.Lock()
 	delete(a.underWay, d.id.name)
 	a.ended = append(a.ended, Ended{Node: d.id.name, ProviderID: d.id.providerID, UID: d.id.uid,
-		Group:  d.removal.Group,
-		Result: result, Err: err, At: a.now()})
+		Group: d.removal.Group, Result: result, Err: err})
 	a.mu.Unlock()
 	select {
 	case a.freed <- struct{}{}:
@@ -227,12 +205,6 @@ func (a *Actuator) end(d *deletion, result Result, err error) {
 	if a.hooks.Removed != nil {
 		a.hooks.Removed(d.removal, result, time.Since(d.began))
 	}
-}
-
-func (a *Actuator) stage(d *deletion, stage Stage) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	d.stage = stage
 }
 
 func (a *Actuator) event(d *deletion, kind, reason, text string) {

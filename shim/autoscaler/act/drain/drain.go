@@ -1,4 +1,4 @@
-package actuation
+package drain
 
 import (
 	"context"
@@ -9,32 +9,28 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-)
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
-// PriorityGroup is a step of a drain: pods of this priority, up to that of the next group, end together.
-type PriorityGroup struct {
-	Priority int32
-	// Grace is the most that a pod of the group gets to end.
-	Grace time.Duration
-}
+	"loadline.dev/shim/autoscaler/config"
+)
 
 // drainStep is a group with its pods.
 type drainStep struct {
-	PriorityGroup
+	config.PriorityGroup
 	pods       []*v1.Pod
 	bestEffort []*v1.Pod // DaemonSet pods: a refusal that lasts is no failure, and nobody waits for their end
 }
 
 // stepsOf sorts pods into groups, lowest priority first. A pod below the lowest group belongs to it. `groups` is sorted
 // by priority and not empty.
-func stepsOf(groups []PriorityGroup, pods, bestEffort []*v1.Pod) []drainStep {
+func stepsOf(groups []config.PriorityGroup, pods, bestEffort []*v1.Pod) []drainStep {
 	steps := make([]drainStep, len(groups))
 	for i, group := range groups {
 		steps[i].PriorityGroup = group
 	}
 	step := func(pod *v1.Pod) *drainStep {
 		i := len(groups) - 1
-		for i > 0 && groups[i].Priority > priorityOf(pod) {
+		for i > 0 && groups[i].Priority > corev1helpers.PodPriority(pod) {
 			i--
 		}
 		return &steps[i]
@@ -78,9 +74,10 @@ func (a *Actuator) stillOurs(d *deletion) stillOurs {
 // as they were tried.
 func (a *Actuator) drain(ctx context.Context, node string, check stillOurs,
 	full, daemonSet []*v1.Pod) ([]PodResult, error) {
-	groups, bestEffort := a.options.DrainPriorityGroups, daemonSet
+	groups, _ := a.options.PriorityGroups() // checked with the configuration
+	bestEffort := daemonSet
 	if len(groups) == 0 {
-		groups = []PriorityGroup{{Grace: a.options.MaxGracefulTermination}}
+		groups = []config.PriorityGroup{{Grace: time.Duration(a.options.MaxGracefulTerminationSec) * time.Second}}
 	} else {
 		full, bestEffort = slices.Concat(full, daemonSet), nil // groups name all pods
 	}
@@ -110,7 +107,9 @@ func (a *Actuator) drainStep(ctx context.Context, node string, check stillOurs, 
 		all.Go(func() { results[i] = a.evictPod(ctx, pod, step.Grace, check) })
 	}
 	for _, pod := range step.bestEffort {
-		all.Go(func() { _ = a.evict(ctx, pod, min(graceOf(pod), step.Grace), a.options.MaxPodEviction, check) })
+		all.Go(func() {
+			_ = a.evict(ctx, pod, min(graceOf(pod), step.Grace), a.options.MaxPodEvictionTime.Duration, check)
+		})
 	}
 	all.Wait()
 	var errs []error
@@ -131,7 +130,7 @@ func (a *Actuator) evictPod(ctx context.Context, pod *v1.Pod, longest time.Durat
 	}
 	result := PodResult{Pod: pod}
 	grace := min(graceOf(pod), longest)
-	result.Err = a.evict(ctx, pod, grace, a.options.MaxPodEviction, check)
+	result.Err = a.evict(ctx, pod, grace, a.options.MaxPodEvictionTime.Duration, check)
 	if result.Err != nil && ctx.Err() == nil {
 		result.Err = a.deleteDespiteBudget(ctx, pod, grace, result.Err)
 	}
@@ -145,7 +144,7 @@ func (a *Actuator) evictPod(ctx context.Context, pod *v1.Pod, longest time.Durat
 }
 
 // firstPoll is how soon it is seen for the first time whether pods have ended. Most end in no time; for those that do
-// not, the time doubles up to Options.Poll, and then they are looked at once in each Poll.
+// not, the time doubles up to the interval, and then they are looked at once in each of it.
 const firstPoll = 250 * time.Millisecond
 
 // nextPoll returns when pods are looked at next, after they have been at that time; both since the evictions.
@@ -161,8 +160,8 @@ func nextPoll(at, poll time.Duration) time.Duration {
 
 // awaitEnd waits until none of the evicted pods is on the node any more.
 func (a *Actuator) awaitEnd(ctx context.Context, node string, grace time.Duration, results []PodResult) error {
-	until := time.Now().Add(grace + a.options.TerminationHeadroom)
-	for at := time.Duration(0); ; at = nextPoll(at, a.options.Poll) {
+	until := time.Now().Add(grace + a.options.TerminationHeadroom.Duration)
+	for at := time.Duration(0); ; at = nextPoll(at, a.options.PollInterval.Duration) {
 		left, err := a.stillThere(ctx, node, results)
 		if err == nil && len(left) == 0 {
 			return nil
@@ -173,11 +172,11 @@ func (a *Actuator) awaitEnd(ctx context.Context, node string, grace time.Duratio
 			}
 			for _, result := range left {
 				result.TimedOut = true
-				result.Err = fmt.Errorf("still there %v after its eviction", grace+a.options.TerminationHeadroom)
+				result.Err = fmt.Errorf("still there %v after its eviction", grace+a.options.TerminationHeadroom.Duration)
 			}
 			return fmt.Errorf("pod %s: %w", nameOf(left[0].Pod), left[0].Err)
 		}
-		if err := sleep(ctx, nextPoll(at, a.options.Poll)-at); err != nil {
+		if err := sleep(ctx, nextPoll(at, a.options.PollInterval.Duration)-at); err != nil {
 			return err
 		}
 	}

@@ -1,8 +1,9 @@
-package actuation
+package drain
 
 import (
 	"context"
 	"maps"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,9 +13,7 @@ import (
 
 // UnderWay is a removal under way, as it is seen from outside.
 type UnderWay struct {
-	Node  string
 	Group string
-	UID   types.UID
 	Since time.Time
 	Drain bool
 	Stage Stage
@@ -34,36 +33,52 @@ type Ended struct {
 	Group      string
 	Result     Result
 	Err        error
-	At         time.Time
 }
 
-// UnderWay returns the removals under way.
-func (a *Actuator) UnderWay() map[string]UnderWay {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	all := make(map[string]UnderWay, len(a.underWay))
-	for name, d := range a.underWay {
-		all[name] = UnderWay{Node: name, Group: d.removal.Group, UID: d.id.uid, Since: d.removal.Since,
-			Drain: !d.removal.Empty, Stage: d.stage}
+// tracker knows what is under way, and what has happened since it was last asked. Safe for concurrent use.
+type tracker struct {
+	mu        sync.Mutex
+	underWay  map[string]*deletion // by node; guarded by mu
+	evictions []Eviction           // guarded by mu
+	failure   error                // of tainting; guarded by mu
+	ended     []Ended              // guarded by mu
+	// acknowledged are the nodes that the cloud has said it deletes, until they are gone. What a watch tells of them
+	// may be older. Guarded by mu.
+	acknowledged map[types.UID]bool
+}
+
+func (t *tracker) stage(d *deletion, stage Stage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d.stage = stage
+}
+
+// UnderWay returns the removals under way, by node.
+func (t *tracker) UnderWay() map[string]UnderWay {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make(map[string]UnderWay, len(t.underWay))
+	for name, d := range t.underWay {
+		all[name] = UnderWay{Group: d.removal.Group, Since: d.removal.Since, Drain: !d.removal.Empty, Stage: d.stage}
 	}
 	return all
 }
 
 // Acknowledged says whether the cloud has said that it deletes a node. Such a node goes, however long that takes.
-func (a *Actuator) Acknowledged(node *v1.Node) bool {
+func (t *tracker) Acknowledged(node *v1.Node) bool {
 	if mark, ours := MarkOf(node); ours && mark.Acknowledged {
 		return true
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.acknowledged[node.UID]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.acknowledged[node.UID]
 }
 
 // ForgetGone forgets acknowledged deletions of nodes that are not there any more.
-func (a *Actuator) ForgetGone(there func(types.UID) bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	maps.DeleteFunc(a.acknowledged, func(uid types.UID, _ bool) bool { return !there(uid) })
+func (t *tracker) ForgetGone(there func(types.UID) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.acknowledged, func(uid types.UID, _ bool) bool { return !there(uid) })
 }
 
 // acknowledge notes that the cloud deletes a node, here and, for the next leader, on the node.
@@ -81,11 +96,11 @@ func (a *Actuator) acknowledge(ctx context.Context, d *deletion) {
 }
 
 // TakeEvictions returns the evictions since the last call.
-func (a *Actuator) TakeEvictions() []Eviction {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	taken := a.evictions
-	a.evictions = nil
+func (t *tracker) TakeEvictions() []Eviction {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	taken := t.evictions
+	t.evictions = nil
 	return taken
 }
 
@@ -93,20 +108,20 @@ func (a *Actuator) TakeEvictions() []Eviction {
 func (a *Actuator) Freed() <-chan struct{} { return a.freed }
 
 // TakeEnded returns the removals that have ended since the last call, in the order in which they ended.
-func (a *Actuator) TakeEnded() []Ended {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	taken := a.ended
-	a.ended = nil
+func (t *tracker) TakeEnded() []Ended {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	taken := t.ended
+	t.ended = nil
 	return taken
 }
 
 // TakeFailure returns why nodes could not be tainted since the last call; nil: they could.
-func (a *Actuator) TakeFailure() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	taken := a.failure
-	a.failure = nil
+func (t *tracker) TakeFailure() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	taken := t.failure
+	t.failure = nil
 	return taken
 }
 
@@ -116,5 +131,5 @@ func (a *Actuator) Wait() { a.running.Wait() }
 func (a *Actuator) noteEviction(pod *v1.Pod) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.evictions = append(a.evictions, Eviction{Pod: pod, At: a.now()})
+	a.evictions = append(a.evictions, Eviction{Pod: pod, At: a.options.Now()})
 }

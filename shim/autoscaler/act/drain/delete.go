@@ -1,4 +1,4 @@
-package actuation
+package drain
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"loadline.dev/shim/autoscaler/provider"
+	"loadline.dev/shim/autoscaler/cloud"
 )
 
 // send has the cloud delete nodes of one group. Of an atomic group it asks for all of them, or for none.
@@ -31,7 +31,7 @@ func (a *Actuator) send(ctx context.Context, group string, nodes []*deletion) {
 		switch {
 		case d.err == nil:
 			a.end(d, NodeDeleteOK, nil)
-		case d.stage == StageDeleting && provider.OutcomeUnknown(d.err):
+		case d.stage == StageDeleting && cloud.OutcomeUnknown(d.err):
 			// It may be on its way: no pod is to come to it.
 			a.event(d, v1.EventTypeWarning, "ScaleDownFailed",
 				"nobody knows whether the cloud deletes the node: "+d.err.Error())
@@ -51,7 +51,7 @@ func (a *Actuator) markAllDeleting(ctx context.Context, nodes []*deletion) (mark
 			d.result = ErrorInternal
 			continue
 		}
-		if d.err = a.nodes.markDeleting(ctx, d.id, a.now()); d.err != nil {
+		if d.err = a.nodes.markDeleting(ctx, d.id, a.options.Now()); d.err != nil {
 			d.result = ErrorFailedDelete
 			continue
 		}

@@ -1,6 +1,6 @@
 // Package provider is a client of the external cloud providers of Cluster Autoscaler: any server of
 // clusterautoscaler.cloudprovider.v1.externalgrpc will do.
-package provider
+package cloud
 
 import (
 	"context"
@@ -156,6 +156,7 @@ func (c *Client) Close() error { return c.conn.Close() }
 type Group struct {
 	ID       string
 	Min, Max int
+	Model    Model // of its new nodes
 	// Target is how many nodes the cloud is to hold.
 	Target    int
 	Instances []Instance

@@ -1,4 +1,4 @@
-package provider
+package cloud
 
 import (
 	"context"
@@ -14,6 +14,25 @@ import (
 
 	"loadline.dev/shim/api/externalgrpc"
 )
+
+// Deleter deletes nodes of one group. An error is one for all of them; after one of the gRPC codes DeadlineExceeded,
+// Unavailable and Canceled nobody knows whether they go.
+type Deleter interface {
+	DeleteNodes(ctx context.Context, group string, nodes []*v1.Node) error
+	// Deleting returns the machines of a group that are being deleted, by provider id, as the cloud lists them now.
+	Deleting(ctx context.Context, group string) (map[string]bool, error)
+}
+
+// Provider is all that is asked of a cloud; Client says what each method does.
+type Provider interface {
+	Deleter
+	Refresh(ctx context.Context) error
+	Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAutoscalingOptions) ([]Group, error)
+	IncreaseSize(ctx context.Context, group string, from, delta int) error
+	DecreaseTargetSize(ctx context.Context, group string, from, delta int) error
+	TemplateNode(ctx context.Context, group string) (*v1.Node, error)
+	NodePrice(ctx context.Context, node *v1.Node) (*float64, error)
+}
 
 // ErrChanged says that somebody else has changed the size of a group since it was listed.
 var ErrChanged = errors.New("its target size has changed meanwhile")

@@ -1,4 +1,4 @@
-package actuation
+package drain
 
 import (
 	"context"
@@ -71,20 +71,13 @@ func graceOf(pod *v1.Pod) time.Duration {
 	return time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second
 }
 
-func priorityOf(pod *v1.Pod) int32 {
-	if pod.Spec.Priority == nil {
-		return 0
-	}
-	return *pod.Spec.Priority
-}
-
 // podKinds tells the pods of a node apart at one time.
 type podKinds struct {
 	options *Options
 	now     time.Time
 }
 
-func (a *Actuator) podKinds() podKinds { return podKinds{&a.options, a.now()} }
+func (a *Actuator) podKinds() podKinds { return podKinds{&a.options, a.options.Now()} }
 
 func (k podKinds) isPlaceholder(pod *v1.Pod) bool {
 	return k.options.IsPlaceholder != nil && k.options.IsPlaceholder(pod)

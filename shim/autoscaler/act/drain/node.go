@@ -1,4 +1,4 @@
-package actuation
+package drain
 
 import (
 	"context"
@@ -66,37 +66,13 @@ func MarkOf(node *v1.Node) (Mark, bool) {
 	return mark, true
 }
 
-// SoftTaintedSince returns the time in the soft taint of a node; false when it has none, or one that is not a time.
-func SoftTaintedSince(node *v1.Node) (time.Time, bool) {
-	for _, taint := range node.Spec.Taints {
-		if taint.Key == SoftTaint {
-			seconds, err := strconv.ParseInt(taint.Value, 10, 64)
-			return time.Unix(seconds, 0), err == nil
-		}
-	}
-	return time.Time{}, false
-}
-
 func softTaint(since int64) v1.Taint {
 	return v1.Taint{Key: SoftTaint, Value: strconv.FormatInt(since, 10), Effect: v1.TaintEffectPreferNoSchedule}
 }
 
-func hasTaint(node *v1.Node, key string) bool {
+// HasTaint says whether a node carries a taint of this key.
+func HasTaint(node *v1.Node, key string) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == key })
-}
-
-// WithoutMark returns a node as it would be if its removal had not begun, with the soft taint that tells since when it
-// is not needed: for planning it anew after a restart.
-func WithoutMark(node *v1.Node) *v1.Node {
-	mark, ok := MarkOf(node)
-	if !ok {
-		return node
-	}
-	node = node.DeepCopy()
-	unmark(node, mark)
-	dropTaint(node, SoftTaint)
-	node.Spec.Taints = append(node.Spec.Taints, softTaint(mark.Since))
-	return node
 }
 
 func unmark(node *v1.Node, mark Mark) {
@@ -238,11 +214,11 @@ func (c *nodeClient) mark(ctx context.Context, id identity, mark Mark, cordon bo
 	mark.Term = c.term
 	return c.change(ctx, id, func(node *v1.Node) error {
 		old, adopted := MarkOf(node)
-		if !adopted && hasTaint(node, HardTaint) {
+		if !adopted && HasTaint(node, HardTaint) {
 			return fmt.Errorf("%w: it carries the taint %s of somebody else", errNotOurs, HardTaint)
 		}
 		dropTaint(node, SoftTaint)
-		if !hasTaint(node, HardTaint) {
+		if !HasTaint(node, HardTaint) {
 			node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: HardTaint,
 				Value: strconv.FormatInt(now.Unix(), 10), Effect: v1.TaintEffectNoSchedule})
 		}
@@ -264,7 +240,7 @@ func (c *nodeClient) confirm(ctx context.Context, id identity) (*v1.Node, error)
 
 func (c *nodeClient) confirmed(node *v1.Node) error {
 	mark, ok := MarkOf(node)
-	if !ok || mark.Term != c.term || !hasTaint(node, HardTaint) {
+	if !ok || mark.Term != c.term || !HasTaint(node, HardTaint) {
 		return fmt.Errorf("%w: somebody has taken mark or taint away", errNotOurs)
 	}
 	return nil
