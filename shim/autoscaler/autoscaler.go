@@ -28,8 +28,8 @@ import (
 	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/engine"
-	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/view"
 )
@@ -57,7 +57,7 @@ type Autoscaler struct {
 	conn    engine.Conn
 	cloud   *cloud.Client
 	metrics *metrics
-	cluster *cluster
+	cluster *watch.Cluster
 
 	started time.Time
 	version string
@@ -76,11 +76,7 @@ func New(options *config.Configuration, files *config.Loaded, conn engine.Conn, 
 	a := &Autoscaler{Clock: systemClock(), Leases: client.CoordinationV1(), config: options,
 		files: files, client: client, objects: objects,
 		conn: conn, cloud: cloud, metrics: newMetrics(version),
-		cluster: newCluster(view.NewForPlanning(conn, options.View), options), started: time.Now(), version: version}
-	a.cluster.minor = files.Fit.GetKubernetesMinor()
-	if filterconfig.NeedsSelectors(files.Fit) {
-		a.cluster.selectors = &filterconfig.Selectors{}
-	}
+		cluster: watch.New(view.NewForPlanning(conn, options.View), options, files.Fit), started: time.Now(), version: version}
 	return a
 }
 
@@ -100,11 +96,11 @@ func (a *Autoscaler) Run(ctx context.Context) error {
 	}
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWatching()
-	if err := a.cluster.watch(watching, a.client); err != nil {
+	if err := a.cluster.Watch(watching, a.client); err != nil {
 		return err
 	}
 	if election := &a.config.LeaderElection; election.LeaderElect {
-		err := a.cluster.fresh.watchLease(watching, a.client, a.config.Namespace, election.ResourceName)
+		err := a.cluster.WatchLease(watching, a.client, a.config.Namespace, election.ResourceName)
 		if err != nil {
 			return err
 		}
@@ -232,18 +228,18 @@ func (a *Autoscaler) lead(ctx context.Context, term int64) {
 // waitReady waits until the cluster is listed, and returns a term that is not below one that a node is marked with;
 // false: the context has ended before.
 func (a *Autoscaler) waitReady(ctx context.Context, term int64) (int64, bool) {
-	for !a.cluster.ready() {
+	for !a.cluster.Ready() {
 		select {
 		case <-ctx.Done():
 			return 0, false
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	a.cluster.askRelease(ctx, a.client.Discovery())
-	if err := a.cluster.apply(); err != nil {
+	a.cluster.AskRelease(ctx, a.client.Discovery())
+	if err := a.cluster.Apply(); err != nil {
 		klog.ErrorS(err, "The cluster is not known as a whole")
 	}
-	for _, node := range a.cluster.nodes {
+	for _, node := range a.cluster.Nodes {
 		if mark, ours := drain.MarkOf(node); ours {
 			term = max(term, mark.Term+1)
 		}
@@ -266,7 +262,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	defer a.leader.Store(nil)
 	defer l.actuator.Wait()
 	defer l.soft.Wait()
-	_ = a.cluster.view.Drop(ctx) // what an engine that lives on remembers of another leader
+	_ = a.cluster.View.Drop(ctx) // what an engine that lives on remembers of another leader
 	l.recallState(ctx)
 	ticker := time.NewTicker(a.config.ScanInterval.Duration)
 	defer ticker.Stop()
@@ -282,7 +278,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 		default:
 			a.planned.Store(true)
 		}
-		if !pause(ctx, ticker.C, l.actuator.Freed(), l.batch.wait, began) {
+		if !pause(ctx, ticker.C, l.actuator.Freed(), l.batchWait, began) {
 			return
 		}
 	}

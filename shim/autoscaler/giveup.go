@@ -80,7 +80,7 @@ func (l *leader) takeBack(ctx context.Context, change *loadlinev1.ChangeTarget) 
 
 // giveBack leaves a node as it was before its removal began.
 func (l *leader) giveBack(ctx context.Context, name string) {
-	node := l.cluster.nodes[name]
+	node := l.cluster.Nodes[name]
 	if node == nil {
 		return
 	}

@@ -216,7 +216,9 @@ func TestWhatGrows(t *testing.T) {
 		"TooYoung": {groups: group(10),
 			config: func(c *config.Configuration) { c.ScaleUp.NewPodScaleUpDelay.Duration = time.Hour }},
 		"TooYoungItself": {groups: group(10),
-			edit: func(p *v1.Pod) { p.Annotations = map[string]string{scaleUpDelay: "1h"} }},
+			edit: func(p *v1.Pod) {
+				p.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/pod-scale-up-delay": "1h"}
+			}},
 		"Expendable": {groups: group(10), edit: func(p *v1.Pod) { p.Spec.Priority = new(int32(-11)) }},
 		"WithoutDelayAClockMayDiffer": {groups: group(10), edit: func(p *v1.Pod) {
 			p.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
@@ -634,7 +636,7 @@ func TestOnlyDaemonSetsThatExistAreBelieved(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		believed := b.cluster.isOfDaemonSet
+		believed := b.cluster.IsOfDaemonSet
 		agent := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "u",
 			Controller: new(true)}
 		for name, c := range map[string]struct {

@@ -27,7 +27,7 @@ func (l *leader) nodeCounts(o *loop) NodeCounts {
 		all.Unregistered += c.Unregistered
 		all.LongUnregistered += c.LongUnregistered
 	}
-	all.Registered.Total = len(l.cluster.nodes)
+	all.Registered.Total = len(l.cluster.Nodes)
 	all.Registered.Ready, all.Registered.Unready = int(o.fleet().GetReadyNodes()), int(o.fleet().GetUnreadyNodes())
 	return all
 }

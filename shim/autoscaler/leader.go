@@ -12,6 +12,7 @@ import (
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/skiptime"
+	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/report"
 )
@@ -22,7 +23,7 @@ const deletionPatience = 5 * time.Minute
 // leader does the work of the one process that leads, loop by loop.
 type leader struct {
 	config   *config.Configuration
-	cluster  *cluster
+	cluster  *watch.Cluster
 	cloud    cloud.Provider
 	planner  *planner
 	actuator *drain.Actuator
@@ -37,7 +38,7 @@ type leader struct {
 	seen      atomic.Pointer[snapshot]
 	loads     func() (report.Placement, error)
 	models    *cloud.Models
-	batch     batch
+	batchWait time.Duration // for how long growth waits for further pods, by the last plan
 	fleet     *fleet
 	store     *stateStore
 	podEvents saidEvents
@@ -48,7 +49,6 @@ type leader struct {
 	keeper        keeper // of slack; nil: it is reported only
 	sized         []nodegroup.NodeGroup
 	files         reloader
-	sizeTurns     turns // of namespaces, where a question does not hold all pods that are demand
 	sizes         *drain.SizeTaints
 
 	skips    skiptime.Tracker
@@ -57,14 +57,14 @@ type leader struct {
 	line     lineWatch
 }
 
-func newLeader(options *config.Configuration, client kubernetes.Interface, c *cluster, asked cloud.Provider, p *planner,
+func newLeader(options *config.Configuration, client kubernetes.Interface, c *watch.Cluster, asked cloud.Provider, p *planner,
 	events record.EventRecorder, m *metrics, term int64, clock Clock) *leader {
 	s := &options.ScaleDown
 	events = boundedEvents{events}
 	plans := newPlanClock(clock)
 	return &leader{config: options, cluster: c, cloud: asked, planner: p, events: events, metrics: m, clock: plans,
-		term: term, actuator: drain.New(drain.Options{ScaleDown: *s, IsPlaceholder: c.isPlaceholder,
-			IsOfDaemonSet: c.isOfDaemonSet, Now: plans.now}, client, asked, events, term, m.hooks()),
+		term: term, actuator: drain.New(drain.Options{ScaleDown: *s, IsPlaceholder: c.IsPlaceholder,
+			IsOfDaemonSet: c.IsOfDaemonSet, Now: plans.now}, client, asked, events, term, m.hooks()),
 		soft:      drain.NewSoftTaints(client, term, s.MaxBulkSoftTaintCount, s.MaxBulkSoftTaintTime.Duration),
 		status:    &statusWriter{client: client, namespace: options.Namespace, name: options.StatusConfigMap},
 		sizes:     drain.NewSizeTaints(client, term),

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -28,6 +29,7 @@ import (
 	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/view"
 )
@@ -87,9 +89,9 @@ func (b *bench) start(options *config.Configuration, term int64) {
 		b.stop()
 	}
 	conn := enginetest.Open(b.t)
-	c := newCluster(view.NewForPlanning(conn, "test"), options)
+	c := watch.New(view.NewForPlanning(conn, "test"), options, nil)
 	b.ctx, b.stop = context.WithCancel(context.Background())
-	if err := c.watch(b.ctx, b.client); err != nil {
+	if err := c.Watch(b.ctx, b.client); err != nil {
 		b.t.Fatal(err)
 	}
 	files, err := options.ReadFiles()
@@ -341,14 +343,27 @@ func TestDrainsOneNode(t *testing.T) {
 func TestOldViewHoldsNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := threeNodes(t, nil)
-		b.cluster.fresh.hear(time.Now().Add(-time.Hour))
+		leases := b.client.CoordinationV1().Leases("kube-system")
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "loadline"},
+			Spec: coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: time.Now().Add(-time.Hour)}}}
+		if _, err := leases.Create(b.ctx, lease, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.cluster.WatchLease(b.ctx, b.client, "kube-system", "loadline"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
 		b.run(3 * time.Minute)
 		brake := b.readStatus().ClusterWide.ScaleDown.Brake
 		if len(b.deleted) != 0 || !strings.HasPrefix(brake, "ClusterNotKnown") {
 			t.Errorf("deleted %v, brake %q", b.deleted, brake)
 		}
 		for range 9 {
-			b.cluster.fresh.hear(time.Now())
+			lease.Spec.RenewTime.Time = time.Now()
+			if _, err := leases.Update(b.ctx, lease, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
 			b.run(10 * time.Second)
 		}
 		if !slices.Equal(b.deleted, []string{"n1"}) {
@@ -683,7 +698,9 @@ func TestCooldown(t *testing.T) {
 
 // An answer that does not match the objects that it was made from is not acted upon.
 func TestPlansThatCannotBe(t *testing.T) {
-	c := &cluster{nodes: map[string]*v1.Node{"n": {ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}}}
+	options := config.Default()
+	c := watch.New(view.NewForPlanning(nil, "test"), &options, nil)
+	c.Nodes["n"] = &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}
 	plan := func(r *loadlinev1.NodeRemoval) *loopPlan {
 		r.Start = true
 		return &loopPlan{PlanDrainResponse: &loadlinev1.PlanDrainResponse{Remove: []*loadlinev1.NodeRemoval{r}},
@@ -700,7 +717,7 @@ func TestPlansThatCannotBe(t *testing.T) {
 		"moves pod 0, default/p": {Slot: 3, NodeGroup: "g",
 			Moves: []*loadlinev1.PodMove{{Namespace: "default", Name: "p"}}},
 	} {
-		got, err := c.removals(plan(r))
+		got, err := removals(c, plan(r))
 		if want == "" && (err != nil || len(got.Removals) != 1) ||
 			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v: removals %v, error %v, want %q in it", r, got, err, want)

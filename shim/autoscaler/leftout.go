@@ -6,6 +6,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/sizing"
 )
@@ -19,7 +20,7 @@ type LeftOutStatus struct {
 
 // gatherLeftOut gathers what takes no part in a plan: what the engine was not told, and what it could not take.
 func (l *leader) gatherLeftOut(o *loop) {
-	o.leftOut.Add(l.cluster.view.LeftOut()...)
+	o.leftOut.Add(l.cluster.View.LeftOut()...)
 	if o.pods != nil {
 		o.leftOut.Add(o.pods.LeftOut()...)
 	}
@@ -67,13 +68,13 @@ func (l *leader) referenceTo(o leftout.Object) *v1.ObjectReference {
 		reference.APIVersion = "v1"
 	}
 	name := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
-	if pod := l.cluster.pods[name]; o.Kind == kindPod && pod != nil {
+	if pod := l.cluster.Pods[name]; o.Kind == watch.KindPod && pod != nil {
 		reference.UID = pod.UID
 	}
-	if node := l.cluster.nodes[o.Name]; o.Kind == kindNode && node != nil {
+	if node := l.cluster.Nodes[o.Name]; o.Kind == watch.KindNode && node != nil {
 		reference.UID = node.UID
 	}
-	if set := l.cluster.sets[name]; o.Kind == "DaemonSet" && set != nil {
+	if set := l.cluster.Sets[name]; o.Kind == "DaemonSet" && set != nil {
 		reference.UID = set.UID
 	}
 	return reference

@@ -24,7 +24,7 @@ func (l *leader) noteLoadLine(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	var above int32
-	err := l.cluster.view.Ask(ctx, func(at *loadlinev1.Changes) error {
+	err := l.cluster.View.Ask(ctx, func(at *loadlinev1.Changes) error {
 		answer, err := l.line.client.CheckLoadLine(ctx, &loadlinev1.CheckLoadLineRequest{Changes: at, Line: line})
 		above = answer.GetNodesAbove()
 		return err

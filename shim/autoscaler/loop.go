@@ -66,7 +66,7 @@ const (
 // once is one loop. Where something cannot be found out, nothing is removed, and the status says why.
 func (l *leader) once(ctx context.Context) error {
 	defer l.metrics.time(functionMain)()
-	l.batch.wait = 0
+	l.batchWait = 0
 	o := &loop{now: l.clock.now(), outcome: outcomeNotTried, growthOutcome: scaleUpNotTried}
 	failed, err := l.decide(ctx, o)
 	if err != nil {
@@ -117,7 +117,7 @@ func (l *leader) look(ctx context.Context, o *loop) (part string, err error) {
 		groups, err = l.cloud.Groups(ctx, groupDefaults(l.config))
 	}
 	if done(); err != nil {
-		l.cluster.forgetGone()
+		l.cluster.ForgetGone()
 		return "cloudProvider", err
 	}
 	for i := range groups {
@@ -127,16 +127,15 @@ func (l *leader) look(ctx context.Context, o *loop) (part string, err error) {
 	l.noteProblems(o)
 	done = l.metrics.time(functionUpdate)
 	o.underWay = l.actuator.UnderWay()
-	err = l.cluster.apply()
+	err = l.cluster.Apply()
 	if done(); err != nil {
 		return "cluster", err
 	}
-	if err := l.cluster.doubt(); err != nil {
+	if err := l.cluster.Doubt(); err != nil {
 		return "cluster", err
 	}
-	l.models.Fill(ctx, groups, l.cluster.nodesByID(), o.now)
-	o.pods = l.cluster.waiting(&l.config.ScaleUp, o.now)
-	l.batch.follow(o.pods, o.now)
+	l.models.Fill(ctx, groups, l.cluster.NodesByID(), o.now)
+	o.pods = l.cluster.Waiting(o.now)
 	return "", nil
 }
 
@@ -146,7 +145,7 @@ func (l *leader) makePlan(ctx context.Context, o *loop) (err error) {
 	sized := l.sizings(o)
 	o.plan, err = l.planner.plan(ctx,
 		&question{groups: o.states, fleet: l.fleet.question(l.planner.settings.Fleet, o.now), sized: sized,
-			sizePods: l.sizePods(o, sized), pods: o.pods, batch: &l.batch, groupOf: o.groupOf, underWay: o.underWay,
+			sizePods: l.sizePods(o, sized), pods: o.pods, groupOf: o.groupOf, underWay: o.underWay,
 			acknowledged: l.actuator.Acknowledged, now: o.now})
 	if done(); err != nil {
 		return err
@@ -194,7 +193,7 @@ func (l *leader) takeAnswer(ctx context.Context, o *loop) error {
 		g.blockedReason = cmp.Or(g.blockedReason, o.group(id).found.GetHeld())
 	}
 	o.warnings = append(o.warnings, answer.GetWarnings()...)
-	l.batch.wait = time.Duration(o.plan.loop.GetBatchWaitMilliseconds()) * time.Millisecond
+	l.batchWait = time.Duration(o.plan.loop.GetBatchWaitMilliseconds()) * time.Millisecond
 	l.fleet.take(answer, o.now)
 	l.keepState(ctx)
 	return nil

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
@@ -21,6 +20,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/view"
@@ -51,10 +51,13 @@ func benchmarkLoop(b *testing.B, conn engine.Conn) {
 	klog.SetOutput(io.Discard)
 	klog.LogToStderr(false)
 	options := config.Default()
-	c := newCluster(view.NewForPlanning(conn, "bench"), &options)
-	c.synced = []cache.InformerSynced{func() bool { return true }}
-	for kind := range view.Kinds {
-		c.kinds = append(c.kinds, view.Kinds[kind])
+	c := watch.New(view.NewForPlanning(conn, "bench"), &options, nil)
+	client := fake.NewClientset()
+	if err := c.Watch(b.Context(), client); err != nil {
+		b.Fatal(err)
+	}
+	for !c.Ready() {
+		time.Sleep(time.Millisecond)
 	}
 	asked := &still{groups: make([]cloud.Group, groups)}
 	size := v1.ResourceList{"cpu": resource.MustParse("16"), "memory": resource.MustParse("64Gi"),
@@ -66,7 +69,7 @@ func benchmarkLoop(b *testing.B, conn engine.Conn) {
 			Spec: v1.NodeSpec{ProviderID: "sim://" + name},
 			Status: v1.NodeStatus{Capacity: size, Allocatable: size,
 				Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
-		c.take(kindNode, node, node)
+		c.Handler(watch.KindNode).OnAdd(node, false)
 		g := &asked.groups[i%groups]
 		g.ID, g.Max, g.Target = fmt.Sprintf("group-%d", i%groups), nodes, g.Target+1
 		g.Instances = append(g.Instances,
@@ -92,29 +95,29 @@ func benchmarkLoop(b *testing.B, conn engine.Conn) {
 			UID: types.UID(name)},
 			Spec:   v1.ReplicationControllerSpec{Replicas: new(int32(500))},
 			Status: v1.ReplicationControllerStatus{Replicas: 500}}
-		c.take("ReplicationController", rc, rc)
+		c.Handler("ReplicationController").OnAdd(rc, false)
 	}
 	generation := make([]int, nodes*podsPerNode)
 	for i := range generation {
 		p := pod(i, 0)
-		c.take(kindPod, p, p)
+		c.Handler(watch.KindPod).OnAdd(p, false)
 	}
 	files, err := options.ReadFiles()
 	if err != nil {
 		b.Fatal(err)
 	}
 	p := newPlanner(loadlinev1.NewAutoscalerClient(conn), c, &options, files)
-	l := newLeader(&options, fake.NewClientset(), c, asked, p, record.NewFakeRecorder(10), newMetrics("test"), 1,
+	l := newLeader(&options, client, c, asked, p, record.NewFakeRecorder(10), newMetrics("test"), 1,
 		systemClock())
 	next := 0
 	once := func() time.Duration {
 		for range len(generation) / 100 {
 			i := next % len(generation)
 			old := pod(i, generation[i])
-			c.take(kindPod, old, gone{old})
+			c.Handler(watch.KindPod).OnDelete(old)
 			generation[i]++
 			p := pod(i, generation[i])
-			c.take(kindPod, p, p)
+			c.Handler(watch.KindPod).OnAdd(p, false)
 			next += 97
 		}
 		began := time.Now()

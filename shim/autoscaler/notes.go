@@ -31,7 +31,7 @@ func (l *leader) takeResults() {
 		l.metrics.errors.WithLabelValues("taint").Inc()
 		klog.ErrorS(bounded(err), "Nodes that were to go are given back")
 	}
-	uids := sync.OnceValue(l.cluster.nodeUIDs)
+	uids := sync.OnceValue(l.cluster.NodeUIDs)
 	l.actuator.ForgetGone(func(uid types.UID) bool { return uids()[uid] })
 }
 

@@ -14,6 +14,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/internal/text"
 )
 
@@ -90,8 +91,8 @@ func machineMessage(instance cloud.Instance) *loadlinev1.CloudMachine {
 }
 
 // markMessages are the marks of nodes whose removal this program has begun. Names of nodes come in order.
-func (c *cluster) markMessages(slot slotOf, acknowledged func(*v1.Node) bool) (marks []*loadlinev1.NodeMark) {
-	for _, node := range c.sortedNodes() {
+func markMessages(c *watch.Cluster, slot slotOf, acknowledged func(*v1.Node) bool) (marks []*loadlinev1.NodeMark) {
+	for _, node := range c.SortedNodes() {
 		mark, ours := drain.MarkOf(node)
 		at := slot(node.Name)
 		if !ours || at == nil {
@@ -110,17 +111,6 @@ func underWayMessages(all map[string]drain.UnderWay, slot slotOf) (removals []*l
 	}
 	slices.SortFunc(removals, func(a, b *loadlinev1.RemovalUnderWay) int { return int(a.GetSlot() - b.GetSlot()) })
 	return removals
-}
-
-// nodesByID returns the nodes of a cluster by their provider ids.
-func (c *cluster) nodesByID() map[string]*v1.Node {
-	byID := map[string]*v1.Node{}
-	for _, node := range c.sortedNodes() {
-		if node.Spec.ProviderID != "" {
-			byID[node.Spec.ProviderID] = node
-		}
-	}
-	return byID
 }
 
 // mostIDBytes is how long the id of a machine is at most when the engine is told of it.

@@ -17,9 +17,11 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/report"
 	"loadline.dev/shim/slack"
+	"loadline.dev/shim/view"
 )
 
 // seen returns what a process answers whose leader is the bench's.
@@ -113,6 +115,7 @@ func placeholderOn(node, name string) *v1.Pod {
 // The page tells which groups grow, which pods get no node and why, and how much of the slack is there.
 func TestPageOfGrowth(t *testing.T) {
 	options := config.Default()
+	options.Slack.Namespace = "slack"
 	slack := &loadlinev1.PlanSlackResponse{
 		Classes: []*loadlinev1.ClassSlack{
 			{Name: "zone=a", Nodes: 3, Status: loadlinev1.SlackStatus_SLACK_READY,
@@ -130,16 +133,15 @@ func TestPageOfGrowth(t *testing.T) {
 		Growth: []string{"g: 3 for pods, 1 for slack, 0.4000 USD per hour"}})
 	s.page.Slack = shownSlack(slack)
 	s.page.Notes = map[string]string{"n1": "could go"}
-	c := &cluster{slackNamespace: "slack", pods: map[types.NamespacedName]*v1.Pod{},
-		standing: map[types.NamespacedName]*v1.Pod{}}
+	c := watch.New(view.NewForPlanning(nil, "test"), &options, nil)
 	for i, node := range []string{"n1", "n2", "n2", ""} {
-		pod, in := placeholderOn(node, fmt.Sprint(i)), c.pods
+		pod, in := placeholderOn(node, fmt.Sprint(i)), c.Pods
 		if i == 1 {
-			in = c.standing // as where slack is decided here
+			in = c.Standing // as where slack is decided here
 		}
 		in[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = pod
 	}
-	c.notePlaceholders(s.page.Notes)
+	notePlaceholders(c, s.page.Notes)
 	l := &leader{term: 1}
 	l.seen.Store(s)
 	a := &Autoscaler{config: &options}
@@ -170,11 +172,11 @@ func TestPageOfStandby(t *testing.T) {
 func BenchmarkSnapshot(b *testing.B) {
 	const nodes = 15000
 	options := config.Default()
-	c := &cluster{nodes: map[string]*v1.Node{}}
+	c := watch.New(view.NewForPlanning(nil, "test"), &options, nil)
 	plan := &loopPlan{PlanDrainResponse: &loadlinev1.PlanDrainResponse{}, nameOf: map[int32]string{}}
 	for i := range nodes {
 		name := "node-" + string(rune('a'+i%26)) + time.Duration(i).String()
-		c.nodes[name] = &v1.Node{}
+		c.Nodes[name] = &v1.Node{}
 		plan.nameOf[int32(i)] = name
 		plan.Remove = append(plan.Remove,
 			&loadlinev1.NodeRemoval{Slot: int32(i), Moves: make([]*loadlinev1.PodMove, 40)})

@@ -17,6 +17,7 @@ import (
 	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/view"
@@ -28,7 +29,7 @@ const answerTime = 30 * time.Second
 // planner asks the engine what is to be done.
 type planner struct {
 	client  loadlinev1.AutoscalerClient
-	cluster *cluster
+	cluster *watch.Cluster
 	// settings is the part of each question that stays the same.
 	settings *loadlinev1.PlanLoopRequest
 	// windows are those in which moves begin; none: at any time.
@@ -41,7 +42,7 @@ type planner struct {
 	// priorities are those of node groups, where they are ranked.
 	priorities ranking.Priorities
 	// turns say whose pods come first while a question does not hold all of them.
-	turns turns
+	turns watch.Turns
 }
 
 // decisions of a configuration, as the engine has them.
@@ -52,7 +53,7 @@ var decisions = map[string]loadlinev1.PlanLoopRequest_Decision{
 	config.ReplaceDecision:   loadlinev1.PlanLoopRequest_REPLACE}
 
 // newPlanner returns a planner for a configuration that has been checked, with the files that it names.
-func newPlanner(client loadlinev1.AutoscalerClient, c *cluster, options *config.Configuration,
+func newPlanner(client loadlinev1.AutoscalerClient, c *watch.Cluster, options *config.Configuration,
 	files *config.Loaded) *planner {
 	longest := options.ScaleDown.ScaleDownSimulationTimeout.Duration
 	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(&options.ScaleDown), Prices: files.Prices,
@@ -129,7 +130,6 @@ type question struct {
 	fleet  *loadlinev1.LoopFleet
 	sized  []*loadlinev1.SizedGroup
 	pods   *scaleup.Pods
-	batch  *batch
 	// sizePods are all pods without a node, and those that start: what groups that are sized count as demand.
 	sizePods []*loadlinev1.WaitingPods
 	// groupOf are the groups of machines, and underWay those nodes that go already.
@@ -144,7 +144,7 @@ type question struct {
 func (p *planner) request(q *question) *loadlinev1.PlanLoopRequest {
 	p.progress.Started = slices.Sorted(maps.Keys(q.underWay))
 	s := p.settings
-	return &loadlinev1.PlanLoopRequest{NowS: q.now.Unix(), SeenS: q.now.Add(-p.cluster.age).Unix(),
+	return &loadlinev1.PlanLoopRequest{NowS: q.now.Unix(), SeenS: q.now.Add(-p.cluster.Age).Unix(),
 		Decisions: s.Decisions, Prices: s.Prices, Slack: s.Slack, Ranking: s.Ranking, Fit: s.Fit, Drain: p.drain(q.now),
 		UsdPerFurtherType: s.UsdPerFurtherType, MaxWork: s.MaxWork, MaxMilliseconds: s.MaxMilliseconds,
 		MaxNewNodes: s.MaxNewNodes, MaxNodesTotal: s.MaxNodesTotal, MaxCoresTotal: s.MaxCoresTotal,
@@ -157,8 +157,8 @@ func (p *planner) request(q *question) *loadlinev1.PlanLoopRequest {
 // see fills in what the cloud and the cluster show, with the slots that nodes have now.
 func (p *planner) see(q *question, plan *loopPlan, request *loadlinev1.PlanLoopRequest) (err error) {
 	slots := map[string]int32{}
-	for name, node := range p.cluster.nodes {
-		if slot, ok := p.cluster.view.Slot(name); ok {
+	for name, node := range p.cluster.Nodes {
+		if slot, ok := p.cluster.View.Slot(name); ok {
 			slots[name], plan.nameOf[slot] = slot, node.Name
 		}
 	}
@@ -168,11 +168,11 @@ func (p *planner) see(q *question, plan *loopPlan, request *loadlinev1.PlanLoopR
 		}
 		return nil
 	}
-	request.Groups, err = groupMessages(q.groups, p.cluster.nodesByID(), at)
+	request.Groups, err = groupMessages(q.groups, p.cluster.NodesByID(), at)
 	for _, group := range request.Groups {
 		group.Priority = p.priorities.Of(group.GetGrowth().GetNodeGroup())
 	}
-	request.Fleet.Marks = p.cluster.markMessages(at, q.acknowledged)
+	request.Fleet.Marks = markMessages(p.cluster, at, q.acknowledged)
 	request.Fleet.UnderWay = underWayMessages(q.underWay, at)
 	return err
 }
@@ -186,22 +186,22 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 	request := p.request(q)
 	pending := q.pods.Pending()
 	for i, entry := range pending {
-		q.batch.describe(q.pods.Entry(i), q.now, entry)
+		p.cluster.TellAges(q.pods.Entry(i), q.now, entry)
 	}
-	var after turns
+	var after watch.Turns
 	ctx, cancel := context.WithTimeout(ctx, p.longest+answerTime)
 	defer cancel()
-	err := p.cluster.view.Ask(ctx, func(at *loadlinev1.Changes) error {
+	err := p.cluster.View.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
 		clear(plan.nameOf)
 		if err := p.see(q, plan, request); err != nil {
 			return err
 		}
 		for i, entry := range pending {
-			p.cluster.tellNominated(q.pods.Entry(i), entry)
+			p.cluster.TellNominated(q.pods.Entry(i), entry)
 		}
 		request.Pods = nil
-		plan.entries, after = p.turns.take(itemsOfQuestion(q.pods, pending), mostBytes-proto.Size(request), shareCost)
+		plan.entries, after = p.turns.Take(itemsOfQuestion(q.pods, pending), mostBytes-proto.Size(request), watch.ShareCost)
 		for _, entry := range plan.entries {
 			request.Pods = append(request.Pods, pending[entry])
 		}
@@ -220,7 +220,7 @@ func (p *planner) plan(ctx context.Context, q *question) (*loopPlan, error) {
 	}
 	plan.PlanDrainResponse = plan.loop.GetScaleDown()
 	plan.name(func(node string) string {
-		if n := p.cluster.nodes[node]; n != nil {
+		if n := p.cluster.Nodes[node]; n != nil {
 			return q.groupOf[n.Spec.ProviderID]
 		}
 		return ""
@@ -251,11 +251,12 @@ func (p *loopPlan) staying() (nodes int) {
 const mostBytes = 4<<20 - 64<<10
 
 // itemsOfQuestion returns what entries want of a question: their bytes.
-func itemsOfQuestion(pods *scaleup.Pods, entries []*loadlinev1.PendingPods) []item {
-	items := make([]item, len(entries))
+func itemsOfQuestion(pods *scaleup.Pods, entries []*loadlinev1.PendingPods) []watch.Item {
+	items := make([]watch.Item, len(entries))
 	for i, entry := range entries {
 		pod := pods.Entry(i)[0]
-		items[i] = item{corev1helpers.PodPriority(pod), pod.Namespace, proto.Size(entry) + 8} // tag and length
+		items[i] = watch.Item{Priority: corev1helpers.PodPriority(pod), Namespace: pod.Namespace,
+			Cost: proto.Size(entry) + 8} // tag and length
 	}
 	return items
 }

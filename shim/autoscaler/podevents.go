@@ -4,6 +4,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/autoscaler/watch"
 )
 
 // mostTold is how many pods are told of a scale-up in one loop, and as many of none.
@@ -40,7 +42,7 @@ func (l *leader) tellPods(o *loop, increases []*increase) {
 		pods := o.entry(run.GetPod())
 		// Those that found a place come first, wherever that is.
 		for _, pod := range pods[max(0, len(pods)-int(run.GetCount())):] {
-			named := &v1.ObjectReference{Kind: kindPod, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+			named := &v1.ObjectReference{Kind: watch.KindPod, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 			if l.podEvents.isNews(named, why, o.now) {
 				l.events.Event(pod, v1.EventTypeNormal, "NotTriggerScaleUp", why)
 			}

@@ -10,11 +10,12 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/watch"
 )
 
 // removals returns the nodes that are to go now. What the plan says is held against the objects that it was made
 // from: an answer that does not match them is an error.
-func (c *cluster) removals(plan *loopPlan) (drain.Plan, error) {
+func removals(c *watch.Cluster, plan *loopPlan) (drain.Plan, error) {
 	out := drain.Plan{Atomic: map[string]bool{}}
 	goes := map[int32]bool{}
 	for _, action := range plan.loop.GetFleet().GetActions() {
@@ -26,7 +27,7 @@ func (c *cluster) removals(plan *loopPlan) (drain.Plan, error) {
 		if !goes[removal.GetSlot()] {
 			continue
 		}
-		r, err := c.removal(plan, removal)
+		r, err := removalOf(c, plan, removal)
 		if err != nil {
 			return drain.Plan{}, err
 		}
@@ -38,9 +39,9 @@ func (c *cluster) removals(plan *loopPlan) (drain.Plan, error) {
 	return out, nil
 }
 
-func (c *cluster) removal(plan *loopPlan, removal *loadlinev1.NodeRemoval) (drain.Removal, error) {
+func removalOf(c *watch.Cluster, plan *loopPlan, removal *loadlinev1.NodeRemoval) (drain.Removal, error) {
 	name := plan.nameOf[removal.GetSlot()]
-	node := c.nodes[name]
+	node := c.Nodes[name]
 	if node == nil || removal.GetNode() != "" && removal.GetNode() != name {
 		return drain.Removal{}, fmt.Errorf("the plan removes node %q of slot %d, which is %q",
 			removal.GetNode(), removal.GetSlot(), name)
@@ -55,7 +56,7 @@ func (c *cluster) removal(plan *loopPlan, removal *loadlinev1.NodeRemoval) (drai
 	}
 	r := drain.Removal{Node: node, Group: group, Empty: removal.GetEmpty(),
 		Since:  time.Unix(removal.GetSinceS(), 0),
-		Reason: reasonOf(node, removal.GetEmpty()), Pods: c.podsOf(name), Moves: map[types.UID]bool{}}
+		Reason: reasonOf(node, removal.GetEmpty()), Pods: c.PodsOf(name), Moves: map[types.UID]bool{}}
 	for _, move := range removal.GetMoves() {
 		if move.GetPlaceholder() {
 			continue
@@ -66,7 +67,7 @@ func (c *cluster) removal(plan *loopPlan, removal *loadlinev1.NodeRemoval) (drai
 			return drain.Removal{}, fmt.Errorf("the plan moves pod %d, %s/%s, of node %s, which has %d pods",
 				i, move.GetNamespace(), move.GetName(), name, len(r.Pods))
 		}
-		if !c.isPlaceholder(r.Pods[i]) { // placeholders go without a word
+		if !c.IsPlaceholder(r.Pods[i]) { // placeholders go without a word
 			r.Moves[r.Pods[i].UID] = true
 		}
 	}

@@ -197,7 +197,7 @@ func (l *leader) tellMoves(plan *loadlinev1.LoopReplacement) {
 
 func (l *leader) tellNodes(names []string, kind, reason, message string) {
 	for _, name := range names {
-		if node := l.cluster.nodes[name]; node != nil {
+		if node := l.cluster.Nodes[name]; node != nil {
 			l.events.Event(node, kind, reason, message)
 		}
 	}

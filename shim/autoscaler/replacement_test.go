@@ -63,7 +63,7 @@ loadline_autoscaler_replacement_moves_total{result="givenUp"} 1
 func TestNodesAreToldOfMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 2, nil)
-		if err := b.cluster.apply(); err != nil {
+		if err := b.cluster.Apply(); err != nil {
 			t.Fatal(err)
 		}
 		plan := &loadlinev1.LoopReplacement{Begun: 1,

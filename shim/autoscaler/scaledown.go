@@ -21,7 +21,7 @@ func (l *leader) shrink(ctx context.Context, o *loop) (part string, err error) {
 		return "", nil
 	}
 	defer func() { l.soften(ctx, o) }()
-	wanted, err := l.cluster.removals(o.plan)
+	wanted, err := removals(l.cluster, o.plan)
 	if err != nil {
 		o.outcome = outcomeNotTried
 		return "plan", err
@@ -45,7 +45,7 @@ func (l *leader) shrink(ctx context.Context, o *loop) (part string, err error) {
 
 // soften has soft taints follow the plan, out of the loop's way.
 func (l *leader) soften(ctx context.Context, o *loop) {
-	nodes := slices.DeleteFunc(l.cluster.sortedNodes(), func(node *v1.Node) bool {
+	nodes := slices.DeleteFunc(l.cluster.SortedNodes(), func(node *v1.Node) bool {
 		_, goes := o.underWay[node.Name]
 		return goes
 	})

@@ -77,7 +77,7 @@ func (a *Autoscaler) alive() []health.Check {
 // readiness fails until the cluster is listed, and on a leader until a loop has ended well.
 func (a *Autoscaler) readiness() []health.Check {
 	listed, plan := health.Check{Name: "cluster"}, health.Check{Name: "plan"}
-	if !a.cluster.ready() {
+	if !a.cluster.Ready() {
 		listed.Problem = "not listed yet"
 	}
 	if a.leads.Load() && !a.planned.Load() {

@@ -12,6 +12,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/watch"
 )
 
 // ask returns the answer of a process that does not lead to a request from an address.
@@ -20,7 +21,7 @@ func ask(change func(*config.Configuration), path, from string) *httptest.Respon
 	if change != nil {
 		change(&options)
 	}
-	a := &Autoscaler{config: &options, metrics: newMetrics("v1"), cluster: &cluster{}}
+	a := &Autoscaler{config: &options, metrics: newMetrics("v1"), cluster: &watch.Cluster{}}
 	answer := httptest.NewRecorder()
 	request := httptest.NewRequest("GET", path, nil)
 	request.RemoteAddr = from

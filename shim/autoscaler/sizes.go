@@ -1,16 +1,13 @@
 package autoscaler
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
@@ -65,62 +62,31 @@ func (l *leader) sizings(o *loop) []*loadlinev1.SizedGroup {
 	return out
 }
 
-// mostSizeBytes is how much of a question the pods may take that groups that are sized count as demand.
-const mostSizeBytes = 1 << 20
-
 // sizePods gathers what sized groups count as demand; nothing if there is no such group.
 func (l *leader) sizePods(o *loop, groups []*loadlinev1.SizedGroup) []*loadlinev1.WaitingPods {
 	if len(groups) == 0 {
 		return nil
 	}
-	o.sizePods = l.cluster.sizePods(slices.ContainsFunc(groups, func(g *loadlinev1.SizedGroup) bool {
+	var warning string
+	o.sizePods, warning = l.cluster.SizePods(slices.ContainsFunc(groups, func(g *loadlinev1.SizedGroup) bool {
 		return g.GetOptions().GetMode() == loadlinev1.SizeOptions_COMPAT
 	}))
-	pods := o.sizePods.Pods()
-	items := make([]item, len(pods))
-	for i, entry := range pods {
-		namespace, _, _ := strings.Cut(o.sizePods.Name(int32(i)), "/")
-		items[i] = item{0, namespace, proto.Size(entry) + 8} // tag and length
+	if warning != "" {
+		o.warnings = append(o.warnings, warning)
 	}
-	taken, after := l.sizeTurns.take(items, mostSizeBytes, shareCost)
-	l.sizeTurns = after
-	if len(taken) < len(pods) {
-		o.warnings = append(o.warnings, fmt.Sprintf("%d of %d kinds of pods that wait are no demand of groups that "+
-			"are sized: a question holds no more of them", len(pods)-len(taken), len(pods)))
-	}
-	o.sizePods = o.sizePods.Only(taken)
 	return o.sizePods.Pods()
-}
-
-// sizePods gathers all pods without a node. With `starting` it also gathers those that start on their node, as
-// Escalator does.
-func (c *cluster) sizePods(starting bool) *sizing.Gatherer {
-	from := c.unbound
-	if starting {
-		from = c.pods
-	}
-	pods := slices.Collect(maps.Values(from))
-	slices.SortFunc(pods, func(a, b *v1.Pod) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
-	gathered := sizing.New()
-	for _, pod := range pods {
-		gathered.AddPod(pod)
-	}
-	return gathered
 }
 
 // straySizeTaints returns the nodes that carry the taint of sizing, do not go, and are in no group that is sized: by
 // name.
 func (l *leader) straySizeTaints(o *loop) []string {
 	var stray []string
-	for name, node := range l.cluster.nodes {
+	for _, node := range l.cluster.SortedNodes() {
 		if drain.HasTaint(node, drain.SizeTaint) && !drain.HasTaint(node, drain.HardTaint) &&
 			o.sized[o.groupOf[node.Spec.ProviderID]] == nil {
-			stray = append(stray, name)
+			stray = append(stray, node.Name)
 		}
 	}
-	slices.Sort(stray)
 	return stray
 }
 
@@ -183,7 +149,7 @@ func (l *leader) taintSizes(ctx context.Context, o *loop) error {
 func (l *leader) eachSized(group string, nodes []*loadlinev1.SizedNode, what string, do func(*v1.Node) error) error {
 	var errs []error
 	for _, sized := range nodes {
-		node := l.cluster.nodes[sized.GetNode()]
+		node := l.cluster.Nodes[sized.GetNode()]
 		if node == nil {
 			continue
 		}

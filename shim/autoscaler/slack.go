@@ -36,11 +36,6 @@ func keeperOf(c *config.Configuration, objects dynamic.Interface) keeper {
 	return nil
 }
 
-// standsFor says whether a pod is a placeholder of ours: the engine counts its own, and is not to count it again.
-func standsFor(c *config.Configuration, pod *v1.Pod) bool {
-	return c.Decides(config.SlackDecision) && slack.IsPlaceholder(pod, c.Slack.Namespace)
-}
-
 // keepSlack has objects keep the slack of a plan.
 func (l *leader) keepSlack(ctx context.Context, o *loop) error {
 	if l.keeper == nil {
@@ -50,7 +45,7 @@ func (l *leader) keepSlack(ctx context.Context, o *loop) error {
 	ctx, cancel := context.WithTimeout(ctx, keepTime)
 	defer cancel()
 	known := slack.NewGatherer()
-	for _, object := range l.cluster.asking {
+	for _, object := range l.cluster.Asking {
 		if pod, ok := object.(*v1.Pod); ok {
 			known.AddPod(pod)
 		} else {
@@ -89,7 +84,7 @@ func (l *leader) slackStatus(o *loop) *SlackStatus {
 	if !l.config.Decides(config.SlackDecision) || o.plan == nil {
 		return nil
 	}
-	s := &SlackStatus{Status: "none", Keep: l.config.Slack.Keep, Running: len(l.cluster.standing)}
+	s := &SlackStatus{Status: "none", Keep: l.config.Slack.Keep, Running: len(l.cluster.Standing)}
 	if l.config.Mode != config.Act {
 		s.Keep = config.SlackReport
 	}

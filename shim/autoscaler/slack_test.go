@@ -169,7 +169,7 @@ func TestSlackCopies(t *testing.T) {
 		}
 		synctest.Wait()
 		b.run(20 * time.Minute)
-		if k.replicas() != 0 || len(b.cluster.asking) != 0 {
+		if k.replicas() != 0 || len(b.cluster.Asking) != 0 {
 			t.Errorf("kept %+v", k.shapes)
 		}
 		b.end()

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/internal/text"
 	"loadline.dev/shim/report"
 	"loadline.dev/shim/view"
@@ -67,10 +68,10 @@ func (l *leader) snapshotOf(o *loop, status *Status) *snapshot {
 	}
 	if o.plan != nil {
 		s.page.Slack = shownSlack(o.plan.loop.GetSlack())
-		l.cluster.notePlaceholders(s.page.Notes)
+		notePlaceholders(l.cluster, s.page.Notes)
 	}
 	s.page.Lines = append(s.page.Lines, fmt.Sprintf("%s, %s, %d of them waiting for a node.",
-		counted(len(l.cluster.nodes), "node"), counted(len(l.cluster.pods), "pod"), pending))
+		counted(len(l.cluster.Nodes), "node"), counted(len(l.cluster.Pods), "pod"), pending))
 	text.BoundAll(&s.page, mostPageText, mostPageEntries)
 	s.loads = sync.OnceValues(func() (report.Placement, error) {
 		p, err := l.loads()
@@ -117,11 +118,11 @@ func shownSlack(slack *loadlinev1.PlanSlackResponse) []report.SlackClass {
 }
 
 // notePlaceholders tells on which nodes room is kept.
-func (c *cluster) notePlaceholders(notes map[string]string) {
+func notePlaceholders(c *watch.Cluster, notes map[string]string) {
 	counts := map[string]int{}
-	for _, pods := range []map[types.NamespacedName]*v1.Pod{c.pods, c.standing} {
+	for _, pods := range []map[types.NamespacedName]*v1.Pod{c.Pods, c.Standing} {
 		for _, pod := range pods {
-			if pod.Spec.NodeName != "" && c.isPlaceholder(pod) {
+			if pod.Spec.NodeName != "" && c.IsPlaceholder(pod) {
 				counts[pod.Spec.NodeName]++
 			}
 		}
@@ -176,7 +177,7 @@ func (l *leader) shownGroups(o *loop, s *Status) []report.AutoscalerGroup {
 }
 
 // waitingPods returns the pods without a node, by owner, those that wait longest first.
-func waitingPods(c *cluster, now time.Time) (table report.TitledGrid, count int) {
+func waitingPods(c *watch.Cluster, now time.Time) (table report.TitledGrid, count int) {
 	table = report.TitledGrid{Title: "Pods that wait", None: "No pod waits for a node.",
 		Grid: report.Grid{Header: []string{"PODS", "COUNT", "LONGEST", "SUCH AS"}}}
 	type waiting struct {
@@ -185,7 +186,7 @@ func waitingPods(c *cluster, now time.Time) (table report.TitledGrid, count int)
 		since     time.Time
 	}
 	byOwner := map[string]*waiting{}
-	for _, pod := range c.unbound {
+	for _, pod := range c.Unbound {
 		owner := ownerOf(pod)
 		w := byOwner[owner]
 		if w == nil {
@@ -205,7 +206,7 @@ func waitingPods(c *cluster, now time.Time) (table report.TitledGrid, count int)
 		table.Rows = append(table.Rows, []string{w.name, strconv.Itoa(w.count), ago(now, w.since), w.pod})
 	}
 	table.Note = others(len(owners), "owner")
-	return table, len(c.unbound)
+	return table, len(c.Unbound)
 }
 
 func ownerOf(pod *v1.Pod) string {

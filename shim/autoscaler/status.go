@@ -155,7 +155,7 @@ const topEntries = 5
 func (l *leader) statusOf(o *loop) *Status {
 	s := &Status{Time: o.now.UTC().Format(time.RFC3339), AutoscalerStatus: "Running", Mode: l.config.Mode,
 		Warnings: o.warnings, LeftOut: o.leftOutStatus()}
-	s.ClusterWide.Health = HealthStatus{Status: healthy, Pods: len(l.cluster.pods), NodeCounts: l.nodeCounts(o)}
+	s.ClusterWide.Health = HealthStatus{Status: healthy, Pods: len(l.cluster.Pods), NodeCounts: l.nodeCounts(o)}
 	down := &s.ClusterWide.ScaleDown
 	down.Status, down.Result = "NoCandidates", o.outcome
 	for _, name := range slices.Sorted(maps.Keys(o.underWay)) {

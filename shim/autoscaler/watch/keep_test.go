@@ -1,4 +1,4 @@
-package autoscaler
+package watch
 
 import (
 	"fmt"
@@ -38,7 +38,6 @@ func podReaders() map[string]func(*v1.Pod) any {
 		"waits":       func(pod *v1.Pod) any { return waits(pod, &options.ScaleUp) },
 		"tooYoung":    func(pod *v1.Pod) any { return tooYoung(pod, &options.ScaleUp, now) },
 		"priority":    func(pod *v1.Pod) any { return corev1helpers.PodPriority(pod) },
-		"owner":       func(pod *v1.Pod) any { return ownerOf(pod) },
 		"since":       func(pod *v1.Pod) any { return pod.CreationTimestamp },
 		"nominated":   func(pod *v1.Pod) any { return pod.Status.NominatedNodeName },
 		"labels":      func(pod *v1.Pod) any { return pod.Labels },

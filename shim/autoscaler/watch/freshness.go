@@ -1,4 +1,4 @@
-package autoscaler
+package watch
 
 import (
 	"context"
@@ -37,10 +37,8 @@ type brokenKind struct {
 	current func() string // the last one now
 }
 
-func newFreshness() *freshness { return &freshness{broken: map[string]brokenKind{}} }
-
-// watchLease follows the lease that this process renews while it leads. It needs the right to list and watch it.
-func (f *freshness) watchLease(ctx context.Context, client kubernetes.Interface, namespace, name string) error {
+// WatchLease follows the lease that this process renews while it leads. It needs the right to list and watch it.
+func (f *freshness) WatchLease(ctx context.Context, client kubernetes.Interface, namespace, name string) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", name).String()
@@ -88,8 +86,8 @@ func (f *freshness) fail(kind string, current func() string) {
 // again works, though nothing newer may have been told.
 const retriesWithin = 2 * time.Minute
 
-// age returns how old the cluster is at least, as it is told now.
-func (f *freshness) age() time.Duration {
+// viewAge returns how old the cluster is at least, as it is told now.
+func (f *freshness) viewAge() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var age time.Duration

@@ -1,6 +1,7 @@
-package autoscaler
+package watch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,12 +9,12 @@ import (
 )
 
 // items reads "priority/namespace*cost".
-func itemsOf(t *testing.T, texts ...string) (items []item) {
+func itemsOf(t *testing.T, texts ...string) (items []Item) {
 	t.Helper()
 	for _, text := range texts {
-		var i item
-		if _, err := fmt.Sscanf(strings.NewReplacer("/", " ", "*", " ").Replace(text), "%d %s %d", &i.priority,
-			&i.namespace, &i.cost); err != nil {
+		var i Item
+		if _, err := fmt.Sscanf(strings.NewReplacer("/", " ", "*", " ").Replace(text), "%d %s %d", &i.Priority,
+			&i.Namespace, &i.Cost); err != nil {
 			t.Fatal(err)
 		}
 		items = append(items, i)
@@ -42,13 +43,18 @@ func TestTurns(t *testing.T) {
 		"Nothing":            {nil, 0, [][]int{nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var turn turns
+			var turn Turns
 			for loop, want := range c.want {
 				var got []int
-				if got, turn = turn.take(itemsOf(t, c.items...), c.limit, 2); !slices.Equal(got, want) {
+				if got, turn = turn.Take(itemsOf(t, c.items...), c.limit, 2); !slices.Equal(got, want) {
 					t.Errorf("loop %d: took %v, want %v", loop, got, want)
 				}
 			}
 		})
 	}
+}
+
+// byTurn orders items as take wants them.
+func byTurn(a, b Item) int {
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Namespace, b.Namespace))
 }

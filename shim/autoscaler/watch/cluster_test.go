@@ -1,4 +1,4 @@
-package autoscaler
+package watch
 
 import (
 	"fmt"
@@ -21,30 +21,30 @@ func TestPodsThatComeAndGoAreForgotten(t *testing.T) {
 	}
 	defer conn.Close()
 	options := config.Default()
-	c := newCluster(view.NewForPlanning(conn, "test"), &options)
+	c := New(view.NewForPlanning(conn, "test"), &options, nil)
 	comeAndGo := func() {
 		for i := range 1000 {
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint(i)}}
-			c.take(kindPod, pod, pod)
-			c.take(kindPod, pod, gone{pod})
+			c.take(KindPod, pod, pod)
+			c.take(KindPod, pod, gone{pod})
 		}
 	}
 	stays := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "stays"}}
-	c.take(kindPod, stays, stays)
+	c.take(KindPod, stays, stays)
 	comeAndGo()
-	if len(c.notes) != 1 {
-		t.Errorf("a standby remembers %d objects, want 1", len(c.notes))
+	if len(c.inbox.notes) != 1 {
+		t.Errorf("a standby remembers %d objects, want 1", len(c.inbox.notes))
 	}
-	if err := c.apply(); err != nil {
+	if err := c.Apply(); err != nil {
 		t.Fatal(err)
 	}
 	comeAndGo()
-	c.take(kindPod, stays, gone{stays})
-	c.forgetGone()
-	if len(c.notes) != 1 {
-		t.Errorf("a leader without a cloud remembers %d objects, want the one that it has to take back", len(c.notes))
+	c.take(KindPod, stays, gone{stays})
+	c.ForgetGone()
+	if len(c.inbox.notes) != 1 {
+		t.Errorf("a leader without a cloud remembers %d objects, want the one that it has to take back", len(c.inbox.notes))
 	}
-	if err := c.apply(); err != nil || len(c.pods) != 0 {
-		t.Errorf("pods %v, %v", c.pods, err)
+	if err := c.Apply(); err != nil || len(c.Pods) != 0 {
+		t.Errorf("pods %v, %v", c.Pods, err)
 	}
 }

@@ -1,18 +1,23 @@
-package autoscaler
+package watch
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/scaleup"
+	"loadline.dev/shim/sizing"
 )
 
 // scaleUpDelay is the annotation by which a pod overrides newPodScaleUpDelay.
@@ -24,31 +29,39 @@ const mostPending = 100_000
 // sharePods is how many pods of a namespace are taken before those of the next one, while there are more.
 const sharePods = 100
 
-// waiting gathers the pods that wait for a node, those of higher priority first, and what each new node carries.
-func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
+// demand is what is remembered of pods that wait from one loop to the next.
+type demand struct {
+	batch batch
+	// turns say which namespaces come first while more pods wait than are planned for in one loop; sizeTurns, while a
+	// question does not hold all that groups that are sized count.
+	turns, sizeTurns Turns
+}
+
+// Waiting gathers the pods that wait for a node, those of higher priority first, and what each new node carries.
+func (c *Cluster) Waiting(now time.Time) *scaleup.Pods {
+	s := &c.options.ScaleUp
 	var pods []*v1.Pod
-	for _, pod := range c.unbound {
-		if !c.isPlaceholder(pod) && waits(pod, s) &&
+	for _, pod := range c.Unbound {
+		if !c.IsPlaceholder(pod) && waits(pod, s) &&
 			corev1helpers.PodPriority(pod) >= int32(s.ExpendablePodsPriorityCutoff) && !tooYoung(pod, s, now) {
 			pods = append(pods, pod)
 		}
 	}
 	slices.SortFunc(pods, func(a, b *v1.Pod) int {
-		return cmp.Or(cmp.Compare(corev1helpers.PodPriority(b), corev1helpers.PodPriority(a)),
-			strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(corev1helpers.PodPriority(b), corev1helpers.PodPriority(a)), byName(a, b))
 	})
-	items := make([]item, len(pods))
+	items := make([]Item, len(pods))
 	for i, pod := range pods {
-		items[i] = item{corev1helpers.PodPriority(pod), pod.Namespace, 1}
+		items[i] = Item{corev1helpers.PodPriority(pod), pod.Namespace, 1}
 	}
 	var taken []int
-	taken, c.turns = c.turns.take(items, mostPending, sharePods)
+	taken, c.demand.turns = c.demand.turns.Take(items, mostPending, sharePods)
 	gathered := scaleup.NewPodsForPlanning()
 	gathered.Selectors = c.selectors
 	for _, i := range taken {
 		gathered.AddPod(pods[i])
 	}
-	for _, set := range c.sets {
+	for _, set := range c.Sets {
 		gathered.AddObject(set)
 		pods := c.daemons[scaleup.IdentityOf(set)]
 		if len(pods) == 0 {
@@ -58,6 +71,7 @@ func (c *cluster) waiting(s *config.ScaleUp, now time.Time) *scaleup.Pods {
 			gathered.AddPod(pod)
 		}
 	}
+	c.demand.batch.follow(gathered, now)
 	return gathered
 }
 
@@ -103,4 +117,51 @@ func podOf(set *appsv1.DaemonSet) *v1.Pod {
 	}
 	slices.SortFunc(pod.Spec.Tolerations, func(a, b v1.Toleration) int { return strings.Compare(a.Key, b.Key) })
 	return pod
+}
+
+// TellNominated says of equal pods for how many of them the scheduler makes room on which nodes.
+func (c *Cluster) TellNominated(pods []*v1.Pod, entry *loadlinev1.PendingPods) {
+	counts := map[int32]int32{}
+	for _, pod := range pods {
+		if pod.Status.NominatedNodeName == "" {
+			continue
+		}
+		if slot, ok := c.View.Slot(pod.Status.NominatedNodeName); ok {
+			counts[slot]++
+		}
+	}
+	entry.Nominated = nil
+	for slot, count := range counts {
+		entry.Nominated = append(entry.Nominated, &loadlinev1.NominatedPods{Slot: slot, Count: count})
+	}
+	slices.SortFunc(entry.Nominated, func(a, b *loadlinev1.NominatedPods) int { return int(a.Slot) - int(b.Slot) })
+}
+
+// mostSizeBytes is how much of a question the pods may take that groups that are sized count as demand.
+const mostSizeBytes = 1 << 20
+
+// SizePods gathers the pods without a node. It warns where a question does not hold all kinds of them. With `starting`
+// it also gathers those that start on their node, as Escalator does.
+func (c *Cluster) SizePods(starting bool) (gathered *sizing.Gatherer, warning string) {
+	from := c.Unbound
+	if starting {
+		from = c.Pods
+	}
+	gathered = sizing.New()
+	for _, pod := range slices.SortedFunc(maps.Values(from), byName) {
+		gathered.AddPod(pod)
+	}
+	pods := gathered.Pods()
+	items := make([]Item, len(pods))
+	for i, entry := range pods {
+		namespace, _, _ := strings.Cut(gathered.Name(int32(i)), "/")
+		items[i] = Item{0, namespace, proto.Size(entry) + 8} // tag and length
+	}
+	var taken []int
+	taken, c.demand.sizeTurns = c.demand.sizeTurns.Take(items, mostSizeBytes, ShareCost)
+	if len(taken) < len(pods) {
+		warning = fmt.Sprintf("%d of %d kinds of pods that wait are no demand of groups that are sized: a question "+
+			"holds no more of them", len(pods)-len(taken), len(pods))
+	}
+	return gathered.Only(taken), warning
 }

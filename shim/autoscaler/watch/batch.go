@@ -1,4 +1,4 @@
-package autoscaler
+package watch
 
 import (
 	"time"
@@ -13,7 +13,6 @@ import (
 // batch tells the engine how long ago pods came that wait for a node: growth waits while further pods come.
 type batch struct {
 	seen map[types.UID]time.Time // since when pods are known to wait
-	wait time.Duration           // for how long growth waits, by the last plan
 }
 
 // follow takes note of the pods that wait in this loop, and forgets the others.
@@ -50,11 +49,11 @@ func (b *batch) cameAt(pod *v1.Pod, now time.Time) time.Time {
 	return came
 }
 
-// describe says of equal pods how long ago the first and the last of them came.
-func (b *batch) describe(pods []*v1.Pod, now time.Time, entry *loadlinev1.PendingPods) {
+// TellAges says of equal pods how long ago the first and the last of them came.
+func (c *Cluster) TellAges(pods []*v1.Pod, now time.Time, entry *loadlinev1.PendingPods) {
 	first, last := time.Duration(0), time.Duration(1<<63-1)
 	for _, pod := range pods {
-		age := now.Sub(b.cameAt(pod, now))
+		age := now.Sub(c.demand.batch.cameAt(pod, now))
 		first, last = max(first, age), min(last, age)
 	}
 	entry.FirstAgeMilliseconds = new(first.Milliseconds())

@@ -1,4 +1,4 @@
-package autoscaler
+package watch
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 // All that watches tell is as old as the last renewal of the lease that they have told.
 func TestAgeByTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, f := fake.NewClientset(), newFreshness()
+		client, f := fake.NewClientset(), &freshness{broken: map[string]brokenKind{}}
 		leases := client.CoordinationV1().Leases("kube-system")
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "loadline"}}
 		renew := func(at time.Time) {
@@ -30,7 +30,7 @@ func TestAgeByTheLease(t *testing.T) {
 		if _, err := leases.Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.watchLease(t.Context(), client, "kube-system", "loadline"); err != nil {
+		if err := f.WatchLease(t.Context(), client, "kube-system", "loadline"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -51,7 +51,7 @@ func TestAgeByTheLease(t *testing.T) {
 // A kind that cannot be listed is as old as the first error, until something newer is told of it.
 func TestAgeByErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, version := newFreshness(), "7"
+		f, version := &freshness{broken: map[string]brokenKind{}}, "7"
 		current := func() string { return version }
 		f.fail("Pod", current)
 		time.Sleep(10 * time.Second)
@@ -73,7 +73,7 @@ func TestAgeByErrors(t *testing.T) {
 }
 
 func TestWatchErrorsAreHeard(t *testing.T) {
-	client, f := fake.NewClientset(), newFreshness()
+	client, f := fake.NewClientset(), &freshness{broken: map[string]brokenKind{}}
 	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("forbidden")
 	})
@@ -82,14 +82,14 @@ func TestWatchErrorsAreHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	factory.StartWithContext(t.Context())
-	for f.age() == 0 { // until the test times out
+	for f.viewAge() == 0 { // until the test times out
 		time.Sleep(time.Millisecond)
 	}
 }
 
 func expectAge(t *testing.T, f *freshness, what string, want time.Duration) {
 	t.Helper()
-	if age := f.age(); age != want {
+	if age := f.viewAge(); age != want {
 		t.Errorf("%s: age %v, want %v", what, age, want)
 	}
 }

@@ -1,21 +1,20 @@
-package autoscaler
+package watch
 
 import (
-	"cmp"
 	"slices"
 )
 
-// item is something that wants a part of a question.
-type item struct {
-	priority  int32
-	namespace string
-	cost      int
+// Item is something that wants a part of a question.
+type Item struct {
+	Priority  int32
+	Namespace string
+	Cost      int
 }
 
-// turns share out what a question holds: those of a higher priority come first, and among equals the namespaces take
+// Turns share out what a question holds: those of a higher priority come first, and among equals the namespaces take
 // turns, so that no namespace keeps others waiting, however much it asks for. What had to wait comes first in the next
 // loop.
-type turns struct {
+type Turns struct {
 	// next are the first items that had to wait, by how many of their priority and namespace came before them.
 	next map[turn]int
 	// first is the namespace that begins, of those of one priority.
@@ -27,26 +26,26 @@ type turn struct {
 	namespace string
 }
 
-// shareCost is what a namespace may take before the next one takes its turn.
-const shareCost = 64 << 10
+// ShareCost is what a namespace may take before the next one takes its turn.
+const ShareCost = 64 << 10
 
-// take returns the positions of the items that are taken, in order, within a limit of their costs; and the turns of the
+// Take returns the positions of the items that are taken, in order, within a limit of their costs; and the turns of the
 // next loop. Items come by priority, the highest first, and then by namespace. If all fit, all are taken.
-func (t turns) take(items []item, limit, share int) (taken []int, after turns) {
+func (t Turns) Take(items []Item, limit, share int) (taken []int, after Turns) {
 	sum := 0
 	for i := range items {
-		sum += items[i].cost
+		sum += items[i].Cost
 	}
 	if sum <= limit {
 		for i := range items {
 			taken = append(taken, i)
 		}
-		return taken, turns{}
+		return taken, Turns{}
 	}
-	after = turns{next: map[turn]int{}, first: t.first + 1}
+	after = Turns{next: map[turn]int{}, first: t.first + 1}
 	for from := 0; from < len(items); {
 		to := from
-		for to < len(items) && items[to].priority == items[from].priority {
+		for to < len(items) && items[to].Priority == items[from].Priority {
 			to++
 		}
 		var some []int
@@ -67,14 +66,14 @@ type queue struct {
 }
 
 // takeEqual shares the limit out among items [from, to), which are of one priority, and returns what is left of it.
-func (t turns) takeEqual(items []item, from, to, limit, share int, next map[turn]int) (taken []int, left int) {
+func (t Turns) takeEqual(items []Item, from, to, limit, share int, next map[turn]int) (taken []int, left int) {
 	queues := t.queues(items, from, to)
 	for len(queues) > 0 {
 		for _, q := range queues {
 			q.credit += share
 			for len(q.positions) > 0 {
 				at := q.positions[0]
-				if cost := items[at].cost; cost > limit {
+				if cost := items[at].Cost; cost > limit {
 					// It does not fit any more; smaller ones may. The first one that waits begins next time.
 					if _, waits := next[q.turn]; !waits {
 						next[q.turn] = at - q.begin
@@ -95,12 +94,12 @@ func (t turns) takeEqual(items []item, from, to, limit, share int, next map[turn
 }
 
 // queues returns the items [from, to) by namespace, rotated so that another one begins in each loop.
-func (t turns) queues(items []item, from, to int) []*queue {
+func (t Turns) queues(items []Item, from, to int) []*queue {
 	var queues []*queue
 	for begin := from; begin < to; {
 		end := begin
-		q := &queue{turn: turn{items[begin].priority, items[begin].namespace}, begin: begin}
-		for end < to && items[end].namespace == items[begin].namespace {
+		q := &queue{turn: turn{items[begin].Priority, items[begin].Namespace}, begin: begin}
+		for end < to && items[end].Namespace == items[begin].Namespace {
 			end++
 		}
 		offset := t.next[q.turn] % (end - begin) // some may be gone since
@@ -112,9 +111,4 @@ func (t turns) queues(items []item, from, to int) []*queue {
 	}
 	first := t.first % max(1, len(queues))
 	return append(slices.Clone(queues[first:]), queues[:first]...)
-}
-
-// byTurn orders items as take wants them.
-func byTurn(a, b item) int {
-	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.namespace, b.namespace))
 }

@@ -1,4 +1,4 @@
-package autoscaler
+package watch
 
 import (
 	"testing"
@@ -39,17 +39,17 @@ func TestResizedPodsCountByTheRelease(t *testing.T) {
 			client := fake.NewClientset(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, pod)
 			client.Discovery().(*discovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: c.server}
 			conn, options := enginetest.Open(t), config.Default()
-			cluster := newCluster(view.NewForPlanning(conn, "test"), &options)
-			cluster.minor = c.meant
-			if err := cluster.watch(t.Context(), client); err != nil {
+			cluster := New(view.NewForPlanning(conn, "test"), &options,
+				&loadlinev1.FitOptions{KubernetesMinor: c.meant})
+			if err := cluster.Watch(t.Context(), client); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			cluster.askRelease(t.Context(), client.Discovery())
-			if err := cluster.apply(); err != nil {
+			cluster.AskRelease(t.Context(), client.Discovery())
+			if err := cluster.Apply(); err != nil {
 				t.Fatal(err)
 			}
-			if err := cluster.view.Sync(t.Context()); err != nil {
+			if err := cluster.View.Sync(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			answer, err := loadlinev1.NewClusterStateClient(conn).Describe(t.Context(),

@@ -1,0 +1,178 @@
+package watch
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/scaleup"
+	"loadline.dev/shim/view"
+)
+
+// unfinished selects the pods that hold something.
+var unfinished = fields.ParseSelectorOrDie("status.phase!=" + string(v1.PodSucceeded) +
+	",status.phase!=" + string(v1.PodFailed))
+
+// listed is what is followed, and how far that is.
+type listed struct {
+	synced []cache.InformerSynced
+	kinds  []loadlinev1.ObjectKind // that are watched, beside nodes and pods
+	// daemonSets are those that exist now, also between two calls of Apply; nil before Watch.
+	daemonSets appslisters.DaemonSetLister
+	// complete says that all kinds have been listed. The engine has been told.
+	complete bool
+}
+
+// inbox is what informers have noted. Safe for concurrent use.
+type inbox struct {
+	mu      sync.Mutex
+	notes   map[note]any // the object, or that it is gone; guarded by mu
+	applied bool         // takeAll was called; guarded by mu
+}
+
+func (in *inbox) takeAll() map[note]any {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	notes := in.notes
+	in.notes, in.applied = map[note]any{}, true
+	return notes
+}
+
+// note names an object that has changed.
+type note struct {
+	kind string
+	name types.NamespacedName
+}
+
+// Kinds of objects.
+const (
+	KindNode    = "Node"
+	KindPod     = "Pod"
+	kindService = "Service"
+)
+
+// Watch starts to follow the cluster, until the context ends.
+func (c *Cluster) Watch(ctx context.Context, client kubernetes.Interface) error {
+	reduce := informers.WithTransform(view.NewKeeper().Reduce)
+	all := informers.NewSharedInformerFactoryWithOptions(client, 0, reduce)
+	pods := informers.NewSharedInformerFactoryWithOptions(client, 0, reduce,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = unfinished.String() }))
+	core, apps, storage := all.Core().V1(), all.Apps().V1(), all.Storage().V1()
+	c.listed.daemonSets = apps.DaemonSets().Lister()
+	followed := map[string]cache.SharedIndexInformer{
+		KindNode: core.Nodes().Informer(), KindPod: pods.Core().V1().Pods().Informer(),
+		"Namespace": core.Namespaces().Informer(), "PersistentVolume": core.PersistentVolumes().Informer(),
+		"PersistentVolumeClaim": core.PersistentVolumeClaims().Informer(),
+		"StorageClass":          storage.StorageClasses().Informer(),
+		"CSINode":               storage.CSINodes().Informer(), "CSIDriver": storage.CSIDrivers().Informer(),
+		"PodDisruptionBudget":   all.Policy().V1().PodDisruptionBudgets().Informer(),
+		"ReplicationController": core.ReplicationControllers().Informer(), "ReplicaSet": apps.ReplicaSets().Informer(),
+		"StatefulSet": apps.StatefulSets().Informer(), "DaemonSet": apps.DaemonSets().Informer(),
+		"Deployment": apps.Deployments().Informer(), "Job": all.Batch().V1().Jobs().Informer(),
+	}
+	if c.selectors != nil {
+		followed[kindService] = core.Services().Informer()
+	}
+	if servesDevices(client) {
+		followed["DeviceClass"] = all.Resource().V1().DeviceClasses().Informer()
+	} else {
+		c.listed.kinds = append(c.listed.kinds, view.Kinds["DeviceClass"]) // there are none
+	}
+	for kind, informer := range followed {
+		handle, err := informer.AddEventHandler(c.Handler(kind))
+		if err != nil {
+			return err
+		}
+		if err := c.watchErrors(kind, informer); err != nil {
+			return err
+		}
+		c.listed.synced = append(c.listed.synced, handle.HasSynced)
+		if of, ok := view.Kinds[kind]; ok {
+			c.listed.kinds = append(c.listed.kinds, of)
+		}
+	}
+	all.StartWithContext(ctx)
+	pods.StartWithContext(ctx)
+	return nil
+}
+
+// servesDevices says whether the API server may have device classes: one before 1.34 has not, unless asked to.
+func servesDevices(client kubernetes.Interface) bool {
+	_, err := client.Discovery().ServerResourcesForGroupVersion(resourcev1.SchemeGroupVersion.String())
+	return !apierrors.IsNotFound(err)
+}
+
+// Handler returns what takes notes of one kind of objects.
+func (c *Cluster) Handler(kind string) cache.ResourceEventHandler {
+	set := func(object any) { c.take(kind, object, object) }
+	return cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, object any) { set(object) },
+		DeleteFunc: func(object any) {
+			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = last.Obj
+			}
+			c.take(kind, object, gone{object})
+		}}
+}
+
+// gone is an object that was deleted, as it was last.
+type gone struct{ object any }
+
+func (c *Cluster) take(kind string, object, value any) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		klog.ErrorS(err, "An event tells of something that is no object", "kind", kind)
+		return
+	}
+	in := &c.inbox
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	n := note{kind, types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}}
+	if _, isGone := value.(gone); isGone && !in.applied {
+		delete(in.notes, n) // a standby knows of nothing that could go
+		return
+	}
+	in.notes[n] = value
+}
+
+// ForgetGone forgets pods that came and went since the last call of Apply. It is for loops that do not come to that:
+// while the cloud does not answer, these would become more and more.
+func (c *Cluster) ForgetGone() {
+	c.inbox.mu.Lock()
+	defer c.inbox.mu.Unlock()
+	maps.DeleteFunc(c.inbox.notes, func(n note, value any) bool {
+		_, isGone := value.(gone)
+		return isGone && n.kind == KindPod && c.Pods[n.name] == nil && c.Standing[n.name] == nil && c.Asking[n] == nil
+	})
+}
+
+// Ready says whether all kinds have been listed. Safe for concurrent use once Watch has returned.
+func (c *Cluster) Ready() bool {
+	return len(c.listed.synced) > 0 &&
+		!slices.ContainsFunc(c.listed.synced, func(synced cache.InformerSynced) bool { return !synced() })
+}
+
+// IsOfDaemonSet says whether the DaemonSet that a pod names as its owner exists. Safe for concurrent use once Watch has
+// returned.
+func (c *Cluster) IsOfDaemonSet(pod *v1.Pod) bool {
+	named, claims := scaleup.DaemonSetOf(pod)
+	if !claims || c.listed.daemonSets == nil {
+		return false
+	}
+	set, err := c.listed.daemonSets.DaemonSets(named.Namespace).Get(named.Name)
+	return err == nil && scaleup.IdentityOf(set) == named
+}
