@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/plan"
 )
 
 // step is the time between two looks at what is due.
@@ -124,9 +125,9 @@ func TestOnePodWaitsForOthers(t *testing.T) {
 		came   time.Duration // ago
 		want   string
 	}{
-		"Now":         {want: scaleUpInCooldown},
-		"LongAgo":     {came: time.Minute, want: scaleUpSuccessful},
-		"SwitchedOff": {change: func(s *config.ScaleUp) { s.BatchIdle.Duration = 0 }, want: scaleUpSuccessful},
+		"Now":         {want: "ScaleUpInCooldown"},
+		"LongAgo":     {came: time.Minute, want: plan.ScaleUpSuccessful},
+		"SwitchedOff": {change: func(s *config.ScaleUp) { s.BatchIdle.Duration = 0 }, want: plan.ScaleUpSuccessful},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -142,14 +143,14 @@ func TestOnePodWaitsForOthers(t *testing.T) {
 					t.Fatal(err)
 				}
 				synctest.Wait()
-				for _, want := range []string{c.want, scaleUpSuccessful} {
+				for _, want := range []string{c.want, plan.ScaleUpSuccessful} {
 					if err := b.once(b.ctx); err != nil {
 						t.Fatal(err)
 					}
 					if got := b.readStatus().ClusterWide.ScaleUp.Result; got != want {
 						t.Errorf("result %s, want %s", got, want)
 					}
-					if want == scaleUpSuccessful {
+					if want == plan.ScaleUpSuccessful {
 						break
 					}
 					if wait := b.leader.batchWait; wait != time.Second {

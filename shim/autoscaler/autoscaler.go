@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -25,9 +24,12 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/act"
 	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/plan"
+	"loadline.dev/shim/autoscaler/tell"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/nodegroup"
@@ -38,9 +40,6 @@ import (
 // --max-inactivity.
 const stuckAfter = 10 * time.Minute
 
-// component is the name under which events are recorded.
-const component = "loadline-autoscaler"
-
 // Autoscaler is one process. It leads or waits to.
 type Autoscaler struct {
 	// Clock tells the time of loops and plans. It may be replaced before Run.
@@ -50,38 +49,30 @@ type Autoscaler struct {
 	Leases coordination.LeasesGetter
 
 	config  *config.Configuration
-	files   *config.Loaded
-	sized   []nodegroup.NodeGroup
 	objects dynamic.Interface
 	client  kubernetes.Interface
 	conn    engine.Conn
 	cloud   *cloud.Client
-	metrics *metrics
+	metrics *tell.Metrics
 	cluster *watch.Cluster
-
-	started time.Time
-	version string
-	leader  atomic.Pointer[leader] // while this process leads
-	holder  atomic.Pointer[string] // who leads, as far as is known
-
-	leads     atomic.Bool
-	loopBegan atomic.Int64 // of the last loop, in nanoseconds since 1970; 0: there was none
-	planned   atomic.Bool  // a loop has ended without an error
+	planner *plan.Planner
+	pages   *tell.Pages
+	vitals  vitals
 }
 
 // New returns an autoscaler for an engine, a cluster and a cloud provider, with the files that its configuration names.
 // It does nothing before Run.
 func New(options *config.Configuration, files *config.Loaded, conn engine.Conn, client kubernetes.Interface,
-	objects dynamic.Interface, cloud *cloud.Client, version string) *Autoscaler {
-	a := &Autoscaler{Clock: systemClock(), Leases: client.CoordinationV1(), config: options,
-		files: files, client: client, objects: objects,
-		conn: conn, cloud: cloud, metrics: newMetrics(version),
-		cluster: watch.New(view.NewForPlanning(conn, options.View), options, files.Fit), started: time.Now(), version: version}
-	return a
+	objects dynamic.Interface, asked *cloud.Client, version string) *Autoscaler {
+	cluster := watch.New(view.NewForPlanning(conn, options.View), options, files.Fit)
+	return &Autoscaler{Clock: systemClock(), Leases: client.CoordinationV1(), config: options, objects: objects,
+		client: client, conn: conn, cloud: asked, metrics: tell.NewMetrics(version), cluster: cluster,
+		planner: plan.NewPlanner(loadlinev1.NewAutoscalerClient(conn), cluster, options, files, client),
+		pages:   tell.NewPages(options, version)}
 }
 
 // Size has groups grow and shrink by how full they are, and by nothing else. It is called before Run.
-func (a *Autoscaler) Size(groups []nodegroup.NodeGroup) { a.sized = groups }
+func (a *Autoscaler) Size(groups []nodegroup.NodeGroup) { a.planner.Sized = groups }
 
 // errLostLease ends a process that does not lead any more: what it knows may be wrong.
 var errLostLease = errors.New("lost the lease")
@@ -129,7 +120,7 @@ func (a *Autoscaler) elect(ctx context.Context) error {
 	ended := make(chan error, 1)
 	leading := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, Name: component,
+		Lock: lock, Name: tell.Component,
 		LeaseDuration: a.config.LeaderElection.LeaseDuration.Duration,
 		RenewDeadline: a.config.LeaderElection.RenewDeadline.Duration,
 		RetryPeriod:   a.config.LeaderElection.RetryPeriod.Duration,
@@ -143,7 +134,7 @@ func (a *Autoscaler) elect(ctx context.Context) error {
 				giveUp()
 			},
 			OnStoppedLeading: func() {},
-			OnNewLeader:      func(identity string) { a.holder.Store(&identity) },
+			OnNewLeader:      func(identity string) { a.pages.Holder.Store(&identity) },
 		},
 	})
 	if err != nil {
@@ -218,11 +209,11 @@ func (a *Autoscaler) lead(ctx context.Context, term int64) {
 		return
 	}
 	klog.InfoS("Leads", "term", term)
-	a.leads.Store(true)
-	a.metrics.leader.Set(1)
+	a.vitals.leads.Store(true)
+	a.metrics.Leader.Set(1)
 	a.loops(ctx, term)
-	a.metrics.leader.Set(0)
-	a.leads.Store(false)
+	a.metrics.Leader.Set(0)
+	a.vitals.leads.Store(false)
 }
 
 // waitReady waits until the cluster is listed, and returns a term that is not below one that a node is marked with;
@@ -251,34 +242,33 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{Interface: a.client.CoreV1().Events("")})
 	defer broadcaster.Shutdown()
-	p := newPlanner(loadlinev1.NewAutoscalerClient(a.conn), a.cluster, a.config, a.files)
-	l := newLeader(a.config, a.client, a.cluster, a.cloud, p,
-		broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}), a.metrics, term, a.Clock)
-	l.sized = a.sized
-	l.keeper = keeperOf(a.config, a.objects)
-	l.line.client = loadlinev1.NewSchedulerExtenderClient(a.conn)
-	l.loads = describeView(loadlinev1.NewClusterStateClient(a.conn), a.config.View)
-	a.leader.Store(l)
-	defer a.leader.Store(nil)
-	defer l.actuator.Wait()
-	defer l.soft.Wait()
+	t := tell.New(a.cluster, a.config, a.client,
+		broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: tell.Component}), a.metrics, term)
+	t.Line.Client = loadlinev1.NewSchedulerExtenderClient(a.conn)
+	t.Loads = tell.DescribeView(loadlinev1.NewClusterStateClient(a.conn), a.config.View)
+	l := newLeader(a.planner, t, a.client, a.cloud, a.Clock)
+	l.actor.Keeper = act.KeeperOf(a.config, a.objects)
+	a.pages.Leader.Store(t)
+	defer a.pages.Leader.Store(nil)
+	defer l.actor.Actuator.Wait()
+	defer l.actor.Soft.Wait()
 	_ = a.cluster.View.Drop(ctx) // what an engine that lives on remembers of another leader
-	l.recallState(ctx)
+	a.planner.Recall(ctx)
 	ticker := time.NewTicker(a.config.ScanInterval.Duration)
 	defer ticker.Stop()
 	for {
 		began := time.Now()
-		a.loopBegan.Store(began.UnixNano())
+		a.vitals.loopBegan.Store(began.UnixNano())
 		err := l.once(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			klog.ErrorS(bounded(err), "Loop ended without all of its decisions")
+			klog.ErrorS(plan.Bounded(err), "Loop ended without all of its decisions")
 		default:
-			a.planned.Store(true)
+			a.vitals.planned.Store(true)
 		}
-		if !pause(ctx, ticker.C, l.actuator.Freed(), l.batchWait, began) {
+		if !pause(ctx, ticker.C, l.actor.Actuator.Freed(), l.batchWait, began) {
 			return
 		}
 	}

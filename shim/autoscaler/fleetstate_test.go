@@ -1,7 +1,6 @@
 package autoscaler
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
 	"loadline.dev/shim/autoscaler/config"
@@ -23,7 +21,7 @@ import (
 const stateName = "loadline-autoscaler-state"
 
 // restart is a new process, which leads after the old one.
-func (b *bench) restart() { b.start(b.config, b.term+1) }
+func (b *bench) restart() { b.start(b.config, b.teller.Term+1) }
 
 func (b *bench) state() *v1.ConfigMap {
 	b.t.Helper()
@@ -45,7 +43,7 @@ func TestANewLeaderGoesOnWithBackOff(t *testing.T) {
 		if got := b.sky.requests(); !slices.Equal(got, []string{"g+1"}) {
 			t.Fatalf("asked for %v in 5 minutes, want g+1 once", got)
 		}
-		if up := b.readStatus().NodeGroups[0].ScaleUp; up.Status != inBackoff || up.BackoffInfo == nil ||
+		if up := b.readStatus().NodeGroups[0].ScaleUp; up.Status != "Backoff" || up.BackoffInfo == nil ||
 			up.BackoffInfo.ErrorCode != "apiError" || up.BackoffInfo.ErrorMessage != "out of quota" {
 			t.Errorf("status %+v", up)
 		}
@@ -118,11 +116,11 @@ func TestANewLeaderGoesOnWithCoolDowns(t *testing.T) {
 		b.run(time.Minute)
 		b.restart()
 		b.run(time.Minute)
-		if !b.fleet.coolsDown {
+		if !b.planner.Fleet.CoolsDown {
 			t.Error("no cool-down two minutes after a group has grown")
 		}
 		b.run(9 * time.Minute)
-		if b.fleet.coolsDown {
+		if b.planner.Fleet.CoolsDown {
 			t.Error("a cool-down eleven minutes after a group has grown")
 		}
 		b.end()
@@ -166,7 +164,7 @@ func TestForeignState(t *testing.T) {
 		b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 1}}, nil)
 		b.run(20 * time.Second)
 		foreign := b.state()
-		foreign.BinaryData = map[string][]byte{stateKey: []byte("LLFS\x07 of a later version")}
+		foreign.BinaryData = map[string][]byte{"loop": []byte("LLFS\x07 of a later version")}
 		if _, err := b.client.CoreV1().ConfigMaps("kube-system").Update(t.Context(), foreign,
 			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
@@ -177,7 +175,7 @@ func TestForeignState(t *testing.T) {
 		if got := b.sky.requests(); !slices.Equal(got, []string{"g+1"}) {
 			t.Errorf("asked for %v", got)
 		}
-		if got := b.state().BinaryData[stateKey]; !strings.HasPrefix(string(got), "LLLM\x03") {
+		if got := b.state().BinaryData["loop"]; !strings.HasPrefix(string(got), "LLLM\x03") {
 			t.Errorf("the state is %q", got)
 		}
 		b.end()
@@ -211,34 +209,11 @@ func TestAStateThatCannotBeWritten(t *testing.T) {
 					t.Errorf("%d writes were not tried", left)
 				}
 				b.run(10 * time.Second)
-				if got := b.state().BinaryData[stateKey]; string(got) != string(b.fleet.state) {
-					t.Errorf("the state is %q, want %q", got, b.fleet.state)
+				if got := b.state().BinaryData["loop"]; string(got) != string(b.planner.Fleet.State) {
+					t.Errorf("the state is %q, want %q", got, b.planner.Fleet.State)
 				}
 				b.end()
 			})
 		})
 	}
-}
-
-// A new leader that cannot read what there is goes on without it after some attempts.
-func TestAStateThatCannotBeRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: stateName},
-			BinaryData: map[string][]byte{stateKey: []byte("bytes")}})
-		fails := 0
-		client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-			fails--
-			return fails >= 0, nil, errors.New("not now")
-		})
-		options := config.Default()
-		for _, c := range []struct {
-			fails int
-			want  string
-		}{{0, "bytes"}, {stateTries - 1, "bytes"}, {stateTries, ""}} {
-			fails = c.fails
-			if got := newStateStore(client, &options).read(context.Background()); string(got) != c.want {
-				t.Errorf("after %d failures: %q, want %q", c.fails, got, c.want)
-			}
-		}
-	})
 }

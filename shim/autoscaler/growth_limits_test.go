@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/nodegroup"
 )
 
@@ -46,9 +47,9 @@ func TestPlansStayWithinAllLimits(t *testing.T) {
 			})
 			atFirst := coresOf(groups)
 			if sized {
-				b.leader.sized = []nodegroup.NodeGroup{sizedPolicy()}
+				b.leader.planner.Sized = []nodegroup.NodeGroup{sizedPolicy()}
 			}
-			b.keeper = &kept{}
+			b.actor.Keeper = &kept{}
 			for step := range 6 {
 				b.addPending(fmt.Sprintf("app%d", step), r.IntN(12), fmt.Sprint(1+r.IntN(6)))
 				if sized && step < 2 {
@@ -62,7 +63,7 @@ func TestPlansStayWithinAllLimits(t *testing.T) {
 				if cores := coresOf(groups); cores > max(atFirst, mostCores) {
 					t.Errorf("seed %d step %d: %d cores, at most %d", seed, step, cores, mostCores)
 				}
-				if s := b.readStatus(); s.ClusterWide.ScaleUp.Result == scaleUpError {
+				if s := b.readStatus(); s.ClusterWide.ScaleUp.Result == plan.ScaleUpError {
 					t.Errorf("seed %d step %d: %+v", seed, step, s.ClusterWide.ScaleUp)
 				}
 			}

@@ -37,7 +37,7 @@ func TestGrowsTheCheapestGroup(t *testing.T) {
 			t.Errorf("events %v", events)
 		}
 		up := b.readStatus().ClusterWide.ScaleUp
-		if up.Status != inProgress || up.PendingPods != 5 || up.Placed != 5 || up.Unplaced != 0 {
+		if up.Status != "InProgress" || up.PendingPods != 5 || up.Placed != 5 || up.Unplaced != 0 {
 			t.Errorf("status %+v", up)
 		}
 		b.run(40 * time.Second) // the nodes are there, the scheduler has not come to the pods
@@ -48,8 +48,8 @@ func TestGrowsTheCheapestGroup(t *testing.T) {
 		if got := b.sky.requests(); len(got) != 1 {
 			t.Errorf("asked for %v", got)
 		}
-		if s := b.readStatus(); s.ClusterWide.ScaleUp.Status != noActivity ||
-			s.ClusterWide.ScaleUp.Result != scaleUpNotNeeded ||
+		if s := b.readStatus(); s.ClusterWide.ScaleUp.Status != "NoActivity" ||
+			s.ClusterWide.ScaleUp.Result != "ScaleUpNotNeeded" ||
 			s.NodeGroups[0].Health.NodeCounts.Registered.Ready != 3 {
 			t.Errorf("status %+v", s)
 		}
@@ -303,7 +303,7 @@ func TestAnotherGroupGrows(t *testing.T) {
 					t.Fatalf("asked for %v, target %d", got, groups["cheap"].target)
 				}
 				s := b.readStatus().NodeGroups[0]
-				if s.ScaleUp.Status != inBackoff || s.ScaleUp.BackoffInfo == nil ||
+				if s.ScaleUp.Status != "Backoff" || s.ScaleUp.BackoffInfo == nil ||
 					s.ScaleUp.BackoffInfo.ErrorMessage == "" {
 					t.Errorf("status %+v", s)
 				}
@@ -371,7 +371,7 @@ func TestNodesThatDoNotCome(t *testing.T) {
 				if got := b.sky.requests(); !slices.Equal(got, c.want) {
 					t.Errorf("asked for %v, want %v", got, c.want)
 				}
-				if s := b.readStatus().NodeGroups[0]; s.ScaleUp.Status != inBackoff ||
+				if s := b.readStatus().NodeGroups[0]; s.ScaleUp.Status != "Backoff" ||
 					s.ScaleUp.BackoffInfo.ErrorCode != "timeout" || s.Health.Target != 0 {
 					t.Errorf("status %+v", s)
 				}
@@ -729,7 +729,7 @@ func TestHugePodsOfOthersKeepNobodyWaiting(t *testing.T) {
 		if got := gaugeOf(t, b, "loadline_autoscaler_left_out_objects", "Pod"); got != 4 {
 			t.Errorf("the metric says %v", got)
 		}
-		if page := b.leader.seen.Load().page; !slices.ContainsFunc(page.Warnings,
+		if page := b.leader.teller.Snapshot.Load().Page; !slices.ContainsFunc(page.Warnings,
 			func(text string) bool { return strings.HasPrefix(text, "4 objects were left out: Pod a-evil/huge-0: ") }) {
 			t.Errorf("the page warns of %q", page.Warnings)
 		}
@@ -772,7 +772,7 @@ func (b *bench) countEvents(reason string) (count int) {
 
 func gaugeOf(t *testing.T, b *bench, name, label string) float64 {
 	t.Helper()
-	families, err := b.metrics.registry.Gather()
+	families, err := b.teller.Metrics.Registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -809,7 +809,7 @@ func TestTextsAreBounded(t *testing.T) {
 			!strings.HasPrefix(text, "Scale-up failed for group g: no\uFFFD") {
 			t.Errorf("%d bytes: %.100s", len(text), text)
 		}
-		for _, warning := range b.leader.seen.Load().page.Warnings {
+		for _, warning := range b.leader.teller.Snapshot.Load().Page.Warnings {
 			if len(warning) > 2048 || !utf8.ValidString(warning) {
 				t.Errorf("the page has a warning of %d bytes", len(warning))
 			}

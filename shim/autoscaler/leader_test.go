@@ -29,6 +29,8 @@ import (
 	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/plan"
+	"loadline.dev/shim/autoscaler/tell"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/view"
@@ -98,15 +100,16 @@ func (b *bench) start(options *config.Configuration, term int64) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	p := newPlanner(loadlinev1.NewAutoscalerClient(conn), c, options, files)
+	p := plan.NewPlanner(loadlinev1.NewAutoscalerClient(conn), c, options, files, b.client)
 	var asked cloud.Provider = b
 	if b.sky != nil {
 		asked = b.sky
 	}
 	b.recorder = record.NewFakeRecorder(1000)
-	b.leader = newLeader(options, b.client, c, asked, p, b.recorder, newMetrics("test"), term, systemClock())
-	b.leader.line.client = loadlinev1.NewSchedulerExtenderClient(conn)
-	b.leader.recallState(b.ctx)
+	t := tell.New(c, options, b.client, b.recorder, tell.NewMetrics("test"), term)
+	t.Line.Client = loadlinev1.NewSchedulerExtenderClient(conn)
+	b.leader = newLeader(p, t, b.client, asked, systemClock())
+	p.Recall(b.ctx)
 	synctest.Wait() // for the first lists
 }
 
@@ -261,13 +264,13 @@ func (b *bench) run(d time.Duration) {
 
 // end waits until nothing is under way any more.
 func (b *bench) end() {
-	b.actuator.Wait()
+	b.actor.Actuator.Wait()
 	time.Sleep(time.Minute)
 	b.stop()
 	synctest.Wait()
 }
 
-func (b *bench) readStatus() (s Status) {
+func (b *bench) readStatus() (s tell.Status) {
 	b.t.Helper()
 	object, err := b.client.CoreV1().ConfigMaps("kube-system").Get(b.t.Context(), "loadline-autoscaler-status",
 		metav1.GetOptions{})
@@ -328,7 +331,8 @@ func TestDrainsOneNode(t *testing.T) {
 				t.Errorf("%s has a soft taint: %v", name, ok)
 			}
 		}
-		if want := []Blocker{{"NoPlaceToMovePods", 1}, {"NotUnderutilized", 1}}; !slices.Equal(s.TopBlockers, want) {
+		want := []tell.Blocker{{Reason: "NoPlaceToMovePods", Nodes: 1}, {Reason: "NotUnderutilized", Nodes: 1}}
+		if !slices.Equal(s.TopBlockers, want) {
 			t.Errorf("blockers %v, want %v", s.TopBlockers, want)
 		}
 		b.run(40 * time.Second)
@@ -378,7 +382,7 @@ func TestMetricLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := threeNodes(t, nil)
 		b.run(90 * time.Second)
-		families, err := b.metrics.registry.Gather()
+		families, err := b.teller.Metrics.Registry.Gather()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -491,8 +495,8 @@ func TestNothingGoes(t *testing.T) {
 					time.Sleep(2 * time.Minute)
 				}
 				text := fmt.Sprintf("%+v", b.readStatus())
-				if len(b.deleted) != 0 || len(b.actuator.UnderWay()) != 0 || !strings.Contains(text, c.want) {
-					t.Errorf("deleted %v, under way %v, status %s, want %q in it", b.deleted, b.actuator.UnderWay(),
+				if len(b.deleted) != 0 || len(b.actor.Actuator.UnderWay()) != 0 || !strings.Contains(text, c.want) {
+					t.Errorf("deleted %v, under way %v, status %s, want %q in it", b.deleted, b.actor.Actuator.UnderWay(),
 						text, c.want)
 				}
 				b.end()
@@ -515,12 +519,12 @@ func TestRestart(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := threeNodes(t, nil)
 				b.run(70 * time.Second)
-				if err := b.once(b.ctx); err != nil || len(b.actuator.UnderWay()) != 1 {
-					t.Fatalf("under way %v, error %v", b.actuator.UnderWay(), err)
+				if err := b.once(b.ctx); err != nil || len(b.actor.Actuator.UnderWay()) != 1 {
+					t.Fatalf("under way %v, error %v", b.actor.Actuator.UnderWay(), err)
 				}
 				time.Sleep(after)
 				b.stop()
-				b.actuator.Wait()
+				b.actor.Actuator.Wait()
 				b.start(b.config, 2)
 				b.run(2 * time.Minute)
 				if !slices.Equal(b.deleted, []string{"n1"}) {
@@ -546,7 +550,7 @@ func TestRestartWithAnotherPlan(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.stop()
-		b.actuator.Wait()
+		b.actor.Actuator.Wait()
 		if _, ours := drain.MarkOf(b.node("n1")); !ours {
 			t.Fatal("n1 has no mark")
 		}
@@ -658,7 +662,7 @@ func TestFailedDrain(t *testing.T) {
 		b := threeNodes(t, func(c *config.Configuration) { c.ScaleDown.MaxPodEvictionTime.Duration = 20 * time.Second })
 		b.refuses = true
 		b.run(100 * time.Second)
-		b.actuator.Wait()
+		b.actor.Actuator.Wait()
 		node := b.node("n1")
 		if _, ours := drain.MarkOf(node); ours || node.Spec.Unschedulable || len(b.deleted) != 0 {
 			t.Fatalf("n1 is %v, deleted %v", node.Spec, b.deleted)
@@ -694,33 +698,4 @@ func TestCooldown(t *testing.T) {
 		}
 		b.end()
 	})
-}
-
-// An answer that does not match the objects that it was made from is not acted upon.
-func TestPlansThatCannotBe(t *testing.T) {
-	options := config.Default()
-	c := watch.New(view.NewForPlanning(nil, "test"), &options, nil)
-	c.Nodes["n"] = &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}
-	plan := func(r *loadlinev1.NodeRemoval) *loopPlan {
-		r.Start = true
-		return &loopPlan{PlanDrainResponse: &loadlinev1.PlanDrainResponse{Remove: []*loadlinev1.NodeRemoval{r}},
-			loop: &loadlinev1.PlanLoopResponse{Fleet: &loadlinev1.LoopFleetAnswer{Actions: []*loadlinev1.LoopAction{
-				{Action: &loadlinev1.LoopAction_RemoveSlot{RemoveSlot: r.Slot}}}}},
-			groups: map[string]*cloud.Group{"g": {ID: "g"}}, nameOf: map[int32]string{3: "n"}}
-	}
-	for want, r := range map[string]*loadlinev1.NodeRemoval{
-		"":                    {Slot: 3, Node: "n", Uid: "u", NodeGroup: "g", Empty: true},
-		"of slot 4":           {Slot: 4, Node: "n", NodeGroup: "g"},
-		"which is \"n\"":      {Slot: 3, Node: "other", NodeGroup: "g"},
-		"of UID v":            {Slot: 3, Node: "n", Uid: "v", NodeGroup: "g"},
-		"of node group \"h\"": {Slot: 3, Node: "n", NodeGroup: "h"},
-		"moves pod 0, default/p": {Slot: 3, NodeGroup: "g",
-			Moves: []*loadlinev1.PodMove{{Namespace: "default", Name: "p"}}},
-	} {
-		got, err := removals(c, plan(r))
-		if want == "" && (err != nil || len(got.Removals) != 1) ||
-			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%v: removals %v, error %v, want %q in it", r, got, err, want)
-		}
-	}
 }

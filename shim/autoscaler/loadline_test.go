@@ -31,7 +31,8 @@ func TestNodesAboveTheLoadLineAreTold(t *testing.T) {
 			b.run(3 * time.Minute)
 			gone := len(b.deleted) > 0
 			b.end()
-			if above := testutil.ToFloat64(b.leader.metrics.nodesAboveLine); gone != want.goes || !gone && above != want.above {
+			above := testutil.ToFloat64(b.teller.Metrics.NodesAboveLine)
+			if gone != want.goes || !gone && above != want.above {
 				t.Errorf("line %q: %v nodes above, a node is gone: %v; want %+v", line, above, gone, want)
 			}
 		})

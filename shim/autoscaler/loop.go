@@ -1,132 +1,69 @@
 package autoscaler
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"k8s.io/klog/v2"
 
-	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/leftout"
-	"loadline.dev/shim/scaleup"
-	"loadline.dev/shim/sizing"
-)
-
-// loop is what one loop finds out.
-type loop struct {
-	now    time.Time
-	states []*groupState
-	// groupOf are the groups of machines, by provider id.
-	groupOf map[string]string
-	pods    *scaleup.Pods // that wait
-	// sized are the groups that are sized by how full they are, by id. warnings say which groups of the file are not
-	// sized and what they leave behind, and which groups are left as they are.
-	sized    map[string]*sizedGroup
-	sizePods *sizing.Gatherer
-	warnings []string
-	underWay map[string]drain.UnderWay
-	plan     *loopPlan
-	// outcome is the status of scale-down under Cluster Autoscaler's names, growthOutcome that of scale-up; problem is
-	// why there is no plan.
-	outcome, growthOutcome string
-	problem                error
-	slackProblem           error // why slack is not kept as planned
-	leftOut                leftout.List
-}
-
-// fleet is what the engine has found out about machines, and what is to be done; nil: there is no plan.
-func (o *loop) fleet() *loadlinev1.LoopFleetAnswer {
-	if o.plan == nil {
-		return nil
-	}
-	return o.plan.loop.GetFleet()
-}
-
-// group returns a node group by its id; nil: there is none.
-func (o *loop) group(id string) *groupState {
-	for _, g := range o.states {
-		if g.ID == id {
-			return g
-		}
-	}
-	return nil
-}
-
-// Outcomes that no plan has.
-const (
-	outcomeNotTried   = "ScaleDownNotTried"
-	outcomeInCooldown = "ScaleDownInCooldown"
+	"loadline.dev/shim/autoscaler/plan"
+	"loadline.dev/shim/autoscaler/tell"
+	"loadline.dev/shim/internal/text"
 )
 
 // once is one loop. Where something cannot be found out, nothing is removed, and the status says why.
 func (l *leader) once(ctx context.Context) error {
-	defer l.metrics.time(functionMain)()
+	defer l.teller.Metrics.Time(tell.FunctionMain)()
 	l.batchWait = 0
-	o := &loop{now: l.clock.now(), outcome: outcomeNotTried, growthOutcome: scaleUpNotTried}
+	o := plan.NewLoop(l.clock.now())
+	o.CoolsDown = l.planner.Fleet.CoolsDown // as the last plan said
 	failed, err := l.decide(ctx, o)
 	if err != nil {
-		o.problem = err
-		l.metrics.errors.WithLabelValues(failed).Inc()
+		o.Problem = err
+		l.teller.Metrics.Failed(failed)
 	}
 	l.clock.look(l.timersRun(o))
-	l.metrics.decisions.WithLabelValues("drain", o.outcome).Inc()
-	l.metrics.decisions.WithLabelValues("scaleUp", o.growthOutcome).Inc()
-	l.gatherLeftOut(o)
-	l.updateMetrics(o)
-	l.tellLeftOut(o)
-	status := l.statusOf(o)
-	l.seen.Store(l.snapshotOf(o, status))
-	if statusErr := l.status.write(ctx, status); statusErr != nil && ctx.Err() == nil {
-		l.metrics.errors.WithLabelValues("status").Inc()
-		klog.ErrorS(statusErr, "Status cannot be written")
-	}
+	l.teller.Tell(ctx, o, l.clock.wall(), l.clock.now().Sub(o.Now))
 	if err == nil {
-		l.metrics.lastLoop.Set(float64(l.clock.wall().Unix()))
+		l.teller.Metrics.LastLoop.Set(float64(l.clock.wall().Unix()))
 	}
 	return err
 }
 
 // decide looks, plans and acts. With an error, it says which part failed.
-func (l *leader) decide(ctx context.Context, o *loop) (part string, err error) {
+func (l *leader) decide(ctx context.Context, o *plan.Loop) (part string, err error) {
 	if part, err = l.look(ctx, o); err != nil {
 		return part, err
 	}
 	if err := l.makePlan(ctx, o); err != nil {
 		return "plan", err
 	}
-	o.outcome = cmp.Or(o.plan.GetStatus(), outcomeNotTried)
-	o.growthOutcome = l.wouldGrow(o)
 	if l.config.Mode != config.Act {
 		return "", nil
 	}
-	return l.act(ctx, o)
+	return l.actor.Act(ctx, o)
 }
 
 // look finds out what a plan is made from: the groups of the provider, the cluster, and the pods that wait.
-func (l *leader) look(ctx context.Context, o *loop) (part string, err error) {
-	l.takeResults()
+func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error) {
+	l.actor.TakeResults()
 	l.reload(o)
-	done := l.metrics.time(functionRefresh)
+	done := l.teller.Metrics.Time(tell.FunctionRefresh)
 	var groups []cloud.Group
 	if err = l.cloud.Refresh(ctx); err == nil {
-		groups, err = l.cloud.Groups(ctx, groupDefaults(l.config))
+		groups, err = l.cloud.Groups(ctx, plan.GroupDefaults(l.config))
 	}
 	if done(); err != nil {
 		l.cluster.ForgetGone()
 		return "cloudProvider", err
 	}
-	for i := range groups {
-		o.states = append(o.states, &groupState{Group: &groups[i]})
-	}
-	o.groupOf = groupsOf(groups)
+	o.See(groups)
 	l.noteProblems(o)
-	done = l.metrics.time(functionUpdate)
-	o.underWay = l.actuator.UnderWay()
+	done = l.teller.Metrics.Time(tell.FunctionUpdate)
+	o.UnderWay, o.Acknowledged = l.actor.Actuator.UnderWay(), l.actor.Actuator.Acknowledged
 	err = l.cluster.Apply()
 	if done(); err != nil {
 		return "cluster", err
@@ -134,87 +71,48 @@ func (l *leader) look(ctx context.Context, o *loop) (part string, err error) {
 	if err := l.cluster.Doubt(); err != nil {
 		return "cluster", err
 	}
-	l.models.Fill(ctx, groups, l.cluster.NodesByID(), o.now)
-	o.pods = l.cluster.Waiting(o.now)
+	l.models.Fill(ctx, groups, l.cluster.NodesByID(), o.Now)
+	o.Pods = l.cluster.Waiting(o.Now)
 	return "", nil
 }
 
-// makePlan has the engine plan, and takes note of what it has found out.
-func (l *leader) makePlan(ctx context.Context, o *loop) (err error) {
-	done := l.metrics.time(functionPlan)
-	sized := l.sizings(o)
-	o.plan, err = l.planner.plan(ctx,
-		&question{groups: o.states, fleet: l.fleet.question(l.planner.settings.Fleet, o.now), sized: sized,
-			sizePods: l.sizePods(o, sized), pods: o.pods, groupOf: o.groupOf, underWay: o.underWay,
-			acknowledged: l.actuator.Acknowledged, now: o.now})
+// makePlan has the engine plan, takes note of what it has found out, and keeps what it remembers before anything is
+// done: the next leader knows of it even if this process ends now.
+func (l *leader) makePlan(ctx context.Context, o *plan.Loop) error {
+	done := l.teller.Metrics.Time(tell.FunctionPlan)
+	err := l.planner.Plan(ctx, o)
 	if done(); err != nil {
 		return err
 	}
-	if err := l.takeAnswer(ctx, o); err != nil {
-		o.plan = nil
-		return err
+	l.batchWait = time.Duration(o.Plan.Answer.GetBatchWaitMilliseconds()) * time.Millisecond
+	l.teller.TellAnswer(o.Fleet(), o.Now)
+	// A write that fails is no error of the loop: the next one tries again, and a new leader lets the times of what it
+	// does not know begin anew.
+	if err := l.planner.Keep(ctx); err != nil && ctx.Err() == nil {
+		l.teller.Metrics.Failed("state")
+		klog.InfoS("What is remembered of machines and groups is not written: the next loop tries again",
+			"err", plan.Bounded(err))
 	}
-	l.noteLoadLine(ctx)
-	o.noteSizes()
-	l.noteCutShort(o)
-	l.tellMoves(o.replacement())
+	l.teller.TellLoadLine(ctx, l.planner.Settings.GetFit().GetLoadLine())
+	l.teller.TellCutShort(o)
+	l.teller.TellMoves(o.Replacement())
 	return nil
 }
 
-// act carries out the plan.
-func (l *leader) act(ctx context.Context, o *loop) (part string, err error) {
-	l.giveUp(ctx, o)
-	if l.config.Decides(config.ScaleUpDecision) {
-		l.grow(ctx, o)
+// noteProblems takes note of groups that are left as they are, since the provider cannot tell their options.
+func (l *leader) noteProblems(o *plan.Loop) {
+	var texts []string
+	for _, g := range o.Groups {
+		if g.Problem != nil {
+			l.teller.Metrics.Failed("cloudProvider")
+			texts = append(texts,
+				text.Bound(fmt.Sprintf("node group %s is left as it is: %v", g.ID, g.Problem), plan.MostStatusText))
+		}
 	}
-	// It must not keep nodes from going.
-	if o.slackProblem = l.keepSlack(ctx, o); o.slackProblem != nil && ctx.Err() == nil {
-		l.metrics.errors.WithLabelValues("slack").Inc()
-		klog.ErrorS(o.slackProblem, "Slack is not kept as planned")
-	}
-	if err := l.taintSizes(ctx, o); err != nil && ctx.Err() == nil {
-		l.metrics.errors.WithLabelValues("sizeTaints").Inc()
-		klog.ErrorS(err, "Taints of groups that are sized cannot be written")
-	}
-	return l.shrink(ctx, o)
-}
-
-// takeAnswer takes over what the engine has found out, and keeps what it remembers before anything is done: the next
-// leader knows of it even if this process ends now.
-func (l *leader) takeAnswer(ctx context.Context, o *loop) error {
-	answer := o.fleet()
-	if len(answer.GetGroups()) != len(o.states) {
-		return fmt.Errorf("the plan tells of %d groups, there are %d", len(answer.GetGroups()), len(o.states))
-	}
-	for i, g := range o.states {
-		g.found = answer.Groups[i]
-	}
-	for id, g := range o.sized {
-		g.blockedReason = cmp.Or(g.blockedReason, o.group(id).found.GetHeld())
-	}
-	o.warnings = append(o.warnings, answer.GetWarnings()...)
-	l.batchWait = time.Duration(o.plan.loop.GetBatchWaitMilliseconds()) * time.Millisecond
-	l.fleet.take(answer, o.now)
-	l.keepState(ctx)
-	return nil
+	o.Warnings = append(o.Warnings, texts...)
 }
 
 // timersRun says whether this loop counted for how long something has been so.
-func (l *leader) timersRun(o *loop) bool {
-	return o.plan == nil || o.fleet().GetTimersRun() || len(o.underWay) > 0
-}
-
-// wouldGrow says what a plan comes to for scale-up, before it is carried out.
-func (l *leader) wouldGrow(o *loop) string {
-	switch {
-	case !l.config.Decides(config.ScaleUpDecision):
-		return scaleUpNotTried
-	case o.plan.loop.GetBatchWaitMilliseconds() > 0:
-		return scaleUpInCooldown
-	case len(o.plan.loop.GetGrowth()) > 0:
-		return scaleUpSuccessful
-	case len(o.plan.loop.GetScaleUp().GetUnplaced()) > 0:
-		return scaleUpNoOptions
-	}
-	return scaleUpNotNeeded
+func (l *leader) timersRun(o *plan.Loop) bool {
+	return o.Plan == nil || o.Fleet().GetTimersRun() || len(o.UnderWay) > 0
 }

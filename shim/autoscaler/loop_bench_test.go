@@ -20,6 +20,8 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/plan"
+	"loadline.dev/shim/autoscaler/tell"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/enginetest"
@@ -106,8 +108,8 @@ func benchmarkLoop(b *testing.B, conn engine.Conn) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := newPlanner(loadlinev1.NewAutoscalerClient(conn), c, &options, files)
-	l := newLeader(&options, client, c, asked, p, record.NewFakeRecorder(10), newMetrics("test"), 1,
+	p := plan.NewPlanner(loadlinev1.NewAutoscalerClient(conn), c, &options, files, client)
+	l := newLeader(p, tell.New(c, &options, client, record.NewFakeRecorder(10), tell.NewMetrics("test"), 1), client, asked,
 		systemClock())
 	next := 0
 	once := func() time.Duration {

@@ -7,8 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"loadline.dev/shim/autoscaler/config"
 )
 
@@ -81,20 +79,3 @@ func TestACheaperMixTakesThePlaceOfNodesThatAreNotBegun(t *testing.T) {
 }
 
 var errKeeps = errors.New("told to keep its nodes")
-
-// Labels that decide alone arrive as such.
-func TestBalancingLabels(t *testing.T) {
-	settings := settingsOf(t, func(flags *pflag.FlagSet) {
-		for name, value := range map[string]string{"balance-similar-node-groups": "true", "balancing-label": "a,b"} {
-			if err := flags.Set(name, value); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
-	if got := settings.GetBalance(); !slices.Equal(got.GetLabels(), []string{"a", "b"}) || got.GetIgnoredLabels() != nil {
-		t.Errorf("groups are similar by %v", got)
-	}
-	if settings := settingsOf(t, func(*pflag.FlagSet) {}); settings.Balance != nil || settings.EnforceMinSizes {
-		t.Errorf("by default: %v", settings)
-	}
-}

@@ -46,7 +46,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 		write(prices, "instance_type,on_demand_usd_per_hour\nm1,0.75\n")
 		b.run(2 * reloadAfter)
 		grows("two", "first+1", "second+1")
-		if csv := string(b.leader.planner.settings.GetPrices().GetCatalogues()[0].GetCsv()); !strings.Contains(csv, "0.75") {
+		if csv := string(b.leader.planner.Settings.GetPrices().GetCatalogues()[0].GetCsv()); !strings.Contains(csv, "0.75") {
 			t.Errorf("plans go by these prices: %q", csv)
 		}
 		write(policy, "strategies: [what")

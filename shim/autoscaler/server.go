@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,9 +45,9 @@ func (a *Autoscaler) handler() http.Handler {
 	mux.Handle("GET /healthz", health.Handler(a.alive)) // the older name
 	mux.Handle("GET /readyz", health.Handler(a.readiness))
 	// The registry of component-base has what client-go counts, the process and Go's runtime.
-	all := prometheus.Gatherers{a.metrics.registry, legacyregistry.DefaultGatherer}
+	all := prometheus.Gatherers{a.metrics.Registry, legacyregistry.DefaultGatherer}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
-	a.addPages(mux)
+	a.pages.Add(mux)
 	if a.config.Profiling {
 		a.addProfiles(mux)
 	}
@@ -56,17 +57,24 @@ func (a *Autoscaler) handler() http.Handler {
 // addProfiles adds what Go's profiler serves. Profiles show function names and command lines, and cost time: they are
 // guarded as the pages are.
 func (a *Autoscaler) addProfiles(mux *http.ServeMux) {
-	mux.HandleFunc("GET /debug/pprof/", a.guarded(pprof.Index))
-	mux.HandleFunc("GET /debug/pprof/cmdline", a.guarded(pprof.Cmdline))
-	mux.HandleFunc("GET /debug/pprof/profile", a.guarded(pprof.Profile))
-	mux.HandleFunc("GET /debug/pprof/symbol", a.guarded(pprof.Symbol))
-	mux.HandleFunc("GET /debug/pprof/trace", a.guarded(pprof.Trace))
+	mux.HandleFunc("GET /debug/pprof/", a.pages.Guarded(pprof.Index))
+	mux.HandleFunc("GET /debug/pprof/cmdline", a.pages.Guarded(pprof.Cmdline))
+	mux.HandleFunc("GET /debug/pprof/profile", a.pages.Guarded(pprof.Profile))
+	mux.HandleFunc("GET /debug/pprof/symbol", a.pages.Guarded(pprof.Symbol))
+	mux.HandleFunc("GET /debug/pprof/trace", a.pages.Guarded(pprof.Trace))
+}
+
+// vitals are what probes ask for.
+type vitals struct {
+	leads     atomic.Bool
+	loopBegan atomic.Int64 // of the last loop, in nanoseconds since 1970; 0: there was none
+	planned   atomic.Bool  // a loop has ended without an error
 }
 
 // alive fails when a loop has hung for so long that only a restart helps.
 func (a *Autoscaler) alive() []health.Check {
 	c := health.Check{Name: "loop"}
-	if began := a.loopBegan.Load(); a.leads.Load() && began != 0 {
+	if began := a.vitals.loopBegan.Load(); a.vitals.leads.Load() && began != 0 {
 		if since := time.Since(time.Unix(0, began)); since > stuckAfter+a.config.ScanInterval.Duration {
 			c.Problem = fmt.Sprintf("stuck for %v", since.Round(time.Second))
 		}
@@ -80,7 +88,7 @@ func (a *Autoscaler) readiness() []health.Check {
 	if !a.cluster.Ready() {
 		listed.Problem = "not listed yet"
 	}
-	if a.leads.Load() && !a.planned.Load() {
+	if a.vitals.leads.Load() && !a.vitals.planned.Load() {
 		plan.Problem = "no loop has ended without an error yet"
 	}
 	return []health.Check{listed, plan}

@@ -12,6 +12,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/tell"
 	"loadline.dev/shim/autoscaler/watch"
 )
 
@@ -21,7 +22,8 @@ func ask(change func(*config.Configuration), path, from string) *httptest.Respon
 	if change != nil {
 		change(&options)
 	}
-	a := &Autoscaler{config: &options, metrics: newMetrics("v1"), cluster: &watch.Cluster{}}
+	a := &Autoscaler{config: &options, metrics: tell.NewMetrics("v1"), cluster: &watch.Cluster{},
+		pages: tell.NewPages(&options, "v1")}
 	answer := httptest.NewRecorder()
 	request := httptest.NewRequest("GET", path, nil)
 	request.RemoteAddr = from
@@ -58,7 +60,7 @@ func TestServesMetricsOfLibraries(t *testing.T) {
 		}
 	}
 	for _, line := range strings.Split(answer.Body.String(), "\n") {
-		if strings.HasPrefix(line, "loadline_") && !strings.HasPrefix(line, prefix) {
+		if strings.HasPrefix(line, "loadline_") && !strings.HasPrefix(line, "loadline_autoscaler_") {
 			t.Errorf("%q has not the prefix of the autoscaler", line)
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/tell"
 	"loadline.dev/shim/nodegroup"
 )
 
@@ -34,7 +34,7 @@ func sizedBench(t *testing.T, change func(*config.Configuration), edit func(*nod
 	if edit != nil {
 		edit(&policy)
 	}
-	b.leader.sized = []nodegroup.NodeGroup{policy}
+	b.leader.planner.Sized = []nodegroup.NodeGroup{policy}
 	return b
 }
 
@@ -86,7 +86,7 @@ func (b *bench) addTaints(name string, taints ...v1.Taint) {
 	synctest.Wait()
 }
 
-func (b *bench) sizeStatusOf(group string) GroupSizeStatus {
+func (b *bench) sizeStatusOf(group string) tell.GroupSizeStatus {
 	b.t.Helper()
 	for _, g := range b.readStatus().NodeGroups {
 		if g.Name == group && g.Size != nil {
@@ -94,7 +94,7 @@ func (b *bench) sizeStatusOf(group string) GroupSizeStatus {
 		}
 	}
 	b.t.Fatalf("group %s has no size", group)
-	return GroupSizeStatus{}
+	return tell.GroupSizeStatus{}
 }
 
 // expectSizeMetrics compares the metrics of group n.
@@ -102,7 +102,7 @@ func (b *bench) expectSizeMetrics(cpuPercent, delta, tainted, locked float64) {
 	b.t.Helper()
 	for name, want := range map[string]float64{"utilization_percent": cpuPercent, "delta_nodes": delta,
 		"tainted_nodes": tainted, "locked": locked} {
-		if got := gaugeOf(b.t, b, prefix+"sized_group_"+name, "n"); got != want {
+		if got := gaugeOf(b.t, b, "loadline_autoscaler_"+"sized_group_"+name, "n"); got != want {
 			b.t.Errorf("metric %s says %v, want %v", name, got, want)
 		}
 	}
@@ -223,30 +223,12 @@ func TestSizedGroup(t *testing.T) {
 	}
 }
 
-// While nodes wait for their grace period, the clock of plans does not follow a wall clock that is set.
-func TestSizeTimersRun(t *testing.T) {
-	for _, c := range []struct {
-		size *loadlinev1.GroupSize
-		want bool
-	}{
-		{nil, false},
-		{&loadlinev1.GroupSize{UntaintedNodes: 2}, false},
-		{&loadlinev1.GroupSize{TaintedNodes: 1}, true},
-		{&loadlinev1.GroupSize{Taint: []*loadlinev1.SizedNode{{Node: "n1"}}}, true},
-	} {
-		o := &loop{plan: &loopPlan{}, sized: map[string]*sizedGroup{"n": {size: c.size}}}
-		if got := o.sizeTimersRun(); got != c.want {
-			t.Errorf("%v: %v, want %v", c.size, got, c.want)
-		}
-	}
-}
-
 func TestGroupsThatCannotBeSized(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*bench)
 		want string
 	}{
-		"NotOfTheCloud": {func(b *bench) { b.leader.sized[0].Spec.Size.CloudGroup = "other" },
+		"NotOfTheCloud": {func(b *bench) { b.leader.planner.Sized[0].Spec.Size.CloudGroup = "other" },
 			`node group "batch" is not sized: the cloud provider has no group "other"`},
 		"AllOrNone": {func(b *bench) { b.sky.groups["n"].atomic = true },
 			`node group "batch" is not sized: group "n" has all of its nodes or none`},
@@ -263,7 +245,7 @@ func TestGroupsThatCannotBeSized(t *testing.T) {
 				if len(s.Warnings) != 1 || !strings.HasPrefix(s.Warnings[0], c.want) || s.NodeGroups[0].Size != nil {
 					t.Errorf("warnings %q, want %q; group %+v", s.Warnings, c.want, s.NodeGroups[0])
 				}
-				if page := b.leader.seen.Load().page; !slices.Contains(page.Warnings, s.Warnings[0]) {
+				if page := b.leader.teller.Snapshot.Load().Page; !slices.Contains(page.Warnings, s.Warnings[0]) {
 					t.Errorf("page warns of %q", page.Warnings)
 				}
 				b.end()
@@ -280,15 +262,15 @@ func TestStraySizeTaints(t *testing.T) {
 		want string // the warning; empty: none
 	}{
 		"OfASizedGroup": {edit: func(*bench) {}},
-		"TakenOut": {func(b *bench) { b.leader.sized = nil },
+		"TakenOut": {func(b *bench) { b.leader.planner.Sized = nil },
 			"nodes of no sized group that carry the taint atlassian.com/escalator: 1, one is n1; nothing here takes " +
 				"it off, and no new pod comes to them. Unless Escalator runs too: kubectl taint node n1 " +
 				"atlassian.com/escalator-"},
-		"TakenOutWithTwo": {func(b *bench) { b.leader.sized = nil; b.addTaints("n2", taint(drain.SizeTaint)) },
+		"TakenOutWithTwo": {func(b *bench) { b.leader.planner.Sized = nil; b.addTaints("n2", taint(drain.SizeTaint)) },
 			"nodes of no sized group that carry the taint atlassian.com/escalator: 2, one is n1;"},
-		"CannotBeSized": {func(b *bench) { b.leader.sized[0].Spec.Size.CloudGroup = "other" },
+		"CannotBeSized": {func(b *bench) { b.leader.planner.Sized[0].Spec.Size.CloudGroup = "other" },
 			"nodes of no sized group that carry the taint atlassian.com/escalator: 1, one is n1;"},
-		"Goes": {edit: func(b *bench) { b.leader.sized = nil; b.addTaints("n1", taint(drain.HardTaint)) }},
+		"Goes": {edit: func(b *bench) { b.leader.planner.Sized = nil; b.addTaints("n1", taint(drain.HardTaint)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -322,7 +304,7 @@ func TestPodsAreToldOfSizedGroups(t *testing.T) {
 		if up := b.readStatus().ClusterWide.ScaleUp; up.Unplaced != 1 || up.Why != "1 sized by utilization" {
 			t.Errorf("status %+v", up)
 		}
-		if line := fmt.Sprint(b.leader.seen.Load().page.Lines); !strings.Contains(line, "Sized: n: cpu 0.0 %") {
+		if line := fmt.Sprint(b.leader.teller.Snapshot.Load().Page.Lines); !strings.Contains(line, "Sized: n: cpu 0.0 %") {
 			t.Errorf("page says %s", line)
 		}
 		b.end()
@@ -335,7 +317,7 @@ func TestSizeTaintsTellNodesApart(t *testing.T) {
 		b := sizedBench(t, nil, nil)
 		old := b.node("n1").DeepCopy()
 		old.UID = types.UID("another")
-		if err := b.sizes.Put(b.ctx, old, "", time.Now()); err != nil {
+		if err := drain.NewSizeTaints(b.client, 1).Put(b.ctx, old, "", time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if _, tainted := b.sizeTaintOf("n1"); tainted {
@@ -346,7 +328,7 @@ func TestSizeTaintsTellNodesApart(t *testing.T) {
 		if _, err := b.client.CoreV1().Nodes().Update(t.Context(), goes, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.sizes.Put(b.ctx, goes, "", time.Now()); err != nil {
+		if err := drain.NewSizeTaints(b.client, 1).Put(b.ctx, goes, "", time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if _, tainted := b.sizeTaintOf("n2"); tainted {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/act"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/slack"
 )
@@ -50,7 +49,7 @@ func slacking(t *testing.T, change func(*config.Configuration)) (*bench, *kept) 
 		}
 	})
 	k := &kept{}
-	b.keeper = k
+	b.actor.Keeper = k
 	return b, k
 }
 
@@ -122,7 +121,7 @@ func TestSlackIsNotKept(t *testing.T) {
 		if c.change != nil {
 			c.change(&o)
 		}
-		if got := keeperOf(&o, nil); (got != nil) != c.keeper {
+		if got := act.KeeperOf(&o, nil); (got != nil) != c.keeper {
 			t.Errorf("%s: keeper %v", name, got)
 		}
 	}
@@ -229,25 +228,4 @@ func TestForgedPlaceholdersArePods(t *testing.T) {
 		}
 		b.end()
 	})
-}
-
-// What an answer holds only the first of is said to be more.
-func TestSlackReasonsTellWhatIsNotShown(t *testing.T) {
-	plan := &loadlinev1.PlanSlackResponse{
-		Classes: []*loadlinev1.ClassSlack{
-			{Name: "small", Status: loadlinev1.SlackStatus_SLACK_MISSING, Reason: "no node"}},
-		Errors: []*loadlinev1.SlackWishError{
-			{Source: "Deployment shop/web", Text: "slack-copies \"x\" is no number"}},
-		ErrorsTotal: 1001, ClassesTotal: 300,
-	}
-	worst, whys := slackReasons(plan)
-	want := []string{"small: no node", "Deployment shop/web: slack-copies \"x\" is no number",
-		"1000 more wishes for copies cannot be met", "the status is that of the first 1 of 300 classes"}
-	if worst != loadlinev1.SlackStatus_SLACK_MISSING || !slices.Equal(whys, want) {
-		t.Errorf("%v %q, want %q", worst, whys, want)
-	}
-	plan.ErrorsTotal, plan.ClassesTotal = 1, 1
-	if _, whys := slackReasons(plan); !slices.Equal(whys, want[:2]) {
-		t.Errorf("%q, want %q", whys, want[:2])
-	}
 }

@@ -30,7 +30,7 @@ const std::map<std::string, std::string>& GoPackages() {
       {"delete_batch", "./autoscaler/act/drain"},
       {"drain_node", "./autoscaler/act/drain"},
       {"eviction_order", "./autoscaler/act/drain"},
-      {"max_skip_time", "./autoscaler/skiptime"},
+      {"max_skip_time", "./autoscaler/tell"},
       {"priority_groups", "./autoscaler/act/drain"},
       {"quantise", "./extender"},
       {"soft_taints", "./autoscaler/act/drain"},

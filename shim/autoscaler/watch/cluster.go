@@ -1,5 +1,5 @@
-// Package watch is what is seen of a cluster: its objects as one state for each loop, how old that is, and the pods that
-// wait for a node.
+// Package watch is what is seen of a cluster: its objects as one state for each loop, how old that is, and the pods
+// that wait for a node.
 package watch
 
 import (

@@ -1,0 +1,86 @@
+// Package act carries out plans: groups grow, nodes go, and room is kept free. It tells of all that it does.
+package act
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/plan"
+	"loadline.dev/shim/autoscaler/tell"
+	"loadline.dev/shim/autoscaler/watch"
+)
+
+// Actor carries out plans.
+type Actor struct {
+	config   *config.Configuration
+	cluster  *watch.Cluster
+	cloud    cloud.Provider
+	planner  *plan.Planner
+	Actuator *drain.Actuator
+	Soft     *drain.SoftTaints
+	sizes    *drain.SizeTaints
+	Keeper   keeper // of slack; nil: it is reported only
+	teller   *tell.Teller
+}
+
+// New returns what carries out plans for the leader of a term, by the time of the plans.
+func New(p *plan.Planner, t *tell.Teller, client kubernetes.Interface, asked cloud.Provider,
+	now func() time.Time) *Actor {
+	c, s := p.Cluster, p.Config.ScaleDown
+	options := drain.Options{ScaleDown: s, IsPlaceholder: c.IsPlaceholder, IsOfDaemonSet: c.IsOfDaemonSet, Now: now}
+	return &Actor{config: p.Config, cluster: c, cloud: asked, planner: p, teller: t,
+		Actuator: drain.New(options, client, asked, t.Events, t.Term, t.Metrics.Hooks()),
+		Soft:     drain.NewSoftTaints(client, t.Term, s.MaxBulkSoftTaintCount, s.MaxBulkSoftTaintTime.Duration),
+		sizes:    drain.NewSizeTaints(client, t.Term)}
+}
+
+// Act carries out the plan.
+func (a *Actor) Act(ctx context.Context, o *plan.Loop) (part string, err error) {
+	a.giveUp(ctx, o)
+	if a.config.Decides(config.ScaleUpDecision) {
+		a.grow(ctx, o)
+	}
+	// It must not keep nodes from going.
+	if o.SlackProblem = a.keepSlack(ctx, o); o.SlackProblem != nil && ctx.Err() == nil {
+		a.teller.Metrics.Failed("slack")
+		klog.ErrorS(o.SlackProblem, "Slack is not kept as planned")
+	}
+	if err := a.taintSizes(ctx, o); err != nil && ctx.Err() == nil {
+		a.teller.Metrics.Failed("sizeTaints")
+		klog.ErrorS(err, "Taints of groups that are sized cannot be written")
+	}
+	return a.shrink(ctx, o)
+}
+
+// TakeResults takes note of what has happened since the last loop.
+func (a *Actor) TakeResults() {
+	for _, eviction := range a.Actuator.TakeEvictions() {
+		a.planner.Evicted(eviction)
+	}
+	for _, ended := range a.Actuator.TakeEnded() {
+		if ended.Err == nil {
+			out := &a.planner.Fleet.Outcomes
+			out.Removals = append(out.Removals,
+				&loadlinev1.FleetRemoval{NodeGroup: ended.Group, Machine: plan.ToldID(ended.ProviderID)})
+			out.Acknowledged = append(out.Acknowledged, string(ended.UID))
+			continue
+		}
+		a.planner.Ended(ended.Node)
+	}
+	if err := a.Actuator.TakeFailure(); err != nil {
+		a.planner.Fleet.Outcomes.TaintingFailed = true
+		a.teller.Metrics.Failed("taint")
+		klog.ErrorS(plan.Bounded(err), "Nodes that were to go are given back")
+	}
+	uids := sync.OnceValue(a.cluster.NodeUIDs)
+	a.Actuator.ForgetGone(func(uid types.UID) bool { return uids()[uid] })
+}

@@ -1,0 +1,93 @@
+package act
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/plan"
+	"loadline.dev/shim/autoscaler/watch"
+)
+
+// removals returns the nodes that are to go now. What the plan says is held against the objects that it was made
+// from: an answer that does not match them is an error.
+func removals(c *watch.Cluster, o *plan.Loop) (drain.Plan, error) {
+	out := drain.Plan{Atomic: map[string]bool{}}
+	goes := map[int32]bool{}
+	for _, action := range o.Fleet().GetActions() {
+		if remove, is := action.GetAction().(*loadlinev1.LoopAction_RemoveSlot); is {
+			goes[remove.RemoveSlot] = true
+		}
+	}
+	for _, removal := range o.Plan.GetRemove() {
+		if !goes[removal.GetSlot()] {
+			continue
+		}
+		r, err := removalOf(c, o, removal)
+		if err != nil {
+			return drain.Plan{}, err
+		}
+		out.Removals = append(out.Removals, r)
+		if o.Group(r.Group).Options.GetZeroOrMaxNodeScaling() {
+			out.Atomic[r.Group] = true
+		}
+	}
+	return out, nil
+}
+
+func removalOf(c *watch.Cluster, o *plan.Loop, removal *loadlinev1.NodeRemoval) (drain.Removal, error) {
+	name := o.Plan.NameOf[removal.GetSlot()]
+	node := c.Nodes[name]
+	if node == nil || removal.GetNode() != "" && removal.GetNode() != name {
+		return drain.Removal{}, fmt.Errorf("the plan removes node %q of slot %d, which is %q",
+			removal.GetNode(), removal.GetSlot(), name)
+	}
+	if uid := removal.GetUid(); uid != "" && uid != string(node.UID) {
+		return drain.Removal{}, fmt.Errorf("the plan removes node %s of UID %s, which is %s", name, uid, node.UID)
+	}
+	group := removal.GetNodeGroup()
+	if o.Group(group) == nil {
+		return drain.Removal{}, fmt.Errorf("the plan removes node %s of node group %q, which there is not",
+			name, group)
+	}
+	r := drain.Removal{Node: node, Group: group, Empty: removal.GetEmpty(),
+		Since:  time.Unix(removal.GetSinceS(), 0),
+		Reason: reasonOf(node, removal.GetEmpty()), Pods: c.PodsOf(name), Moves: map[types.UID]bool{}}
+	for _, move := range removal.GetMoves() {
+		if move.GetPlaceholder() {
+			continue
+		}
+		i := int(move.GetPod())
+		if i < 0 || i >= len(r.Pods) ||
+			move.GetName() != "" && (move.GetName() != r.Pods[i].Name || move.GetNamespace() != r.Pods[i].Namespace) {
+			return drain.Removal{}, fmt.Errorf("the plan moves pod %d, %s/%s, of node %s, which has %d pods",
+				i, move.GetNamespace(), move.GetName(), name, len(r.Pods))
+		}
+		if !c.IsPlaceholder(r.Pods[i]) { // placeholders go without a word
+			r.Moves[r.Pods[i].UID] = true
+		}
+	}
+	if r.Empty && len(r.Moves) > 0 {
+		return drain.Removal{}, fmt.Errorf("the plan moves %d pods of node %s, which it calls empty",
+			len(r.Moves), name)
+	}
+	return r, nil
+}
+
+func reasonOf(node *v1.Node, empty bool) string {
+	ready := slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
+		return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue
+	})
+	switch {
+	case !ready:
+		return drain.ReasonUnready
+	case empty:
+		return drain.ReasonEmpty
+	}
+	return drain.ReasonUnderutilized
+}

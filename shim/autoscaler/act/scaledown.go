@@ -1,0 +1,95 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/plan"
+	"loadline.dev/shim/autoscaler/tell"
+)
+
+// shrink carries out what a plan says of nodes that go. Where somebody else decides, all stays as it is; while groups
+// grow, the plan starts nothing and its timers go on.
+func (a *Actor) shrink(ctx context.Context, o *plan.Loop) (part string, err error) {
+	if o.Plan.Answer.GetScaleDown() == nil {
+		return "", nil
+	}
+	defer func() { a.soften(ctx, o) }()
+	wanted, err := removals(a.cluster, o)
+	if err != nil {
+		o.Outcome = plan.OutcomeNotTried
+		return "plan", err
+	}
+	if len(wanted.Removals) == 0 {
+		starts := func(r *loadlinev1.NodeRemoval) bool { return r.GetStart() }
+		if o.CoolsDown && slices.ContainsFunc(o.Plan.GetRemove(), starts) {
+			o.Outcome = plan.OutcomeInCooldown
+		}
+		return "", nil
+	}
+	done := a.teller.Metrics.Time(tell.FunctionStart)
+	defer done()
+	for i := range wanted.Removals {
+		a.announce(&wanted.Removals[i])
+	}
+	o.Outcome = string(a.Actuator.Begin(ctx, wanted))
+	o.UnderWay = a.Actuator.UnderWay()
+	return "", nil
+}
+
+// soften has soft taints follow the plan, out of the loop's way.
+func (a *Actor) soften(ctx context.Context, o *plan.Loop) {
+	nodes := slices.DeleteFunc(a.cluster.SortedNodes(), func(node *v1.Node) bool {
+		_, goes := o.UnderWay[node.Name]
+		return goes
+	})
+	a.Soft.Begin(ctx, nodes, unneededOf(o), func(took time.Duration, err error) {
+		a.teller.Metrics.Took(tell.FunctionSoftTaints, took)
+		if err != nil && ctx.Err() == nil {
+			a.teller.Metrics.Failed("softTaints")
+			klog.ErrorS(err, "Soft taints cannot be written")
+		}
+	})
+}
+
+// unneededOf returns since when nodes are not needed.
+func unneededOf(o *plan.Loop) map[string]time.Time {
+	unneeded := map[string]time.Time{}
+	for _, removal := range o.Plan.GetRemove() {
+		unneeded[o.Plan.NameOf[removal.GetSlot()]] = time.Unix(removal.GetSinceS(), 0)
+	}
+	return unneeded
+}
+
+// announce tells that a node is about to be removed.
+func (a *Actor) announce(r *drain.Removal) {
+	object := a.teller.About
+	if r.Empty {
+		klog.V(2).InfoS("Scale-down: removing an empty node", "node", klog.KRef("", r.Node.Name), "group", r.Group)
+		a.teller.Events.Eventf(object, v1.EventTypeNormal, "ScaleDownEmpty", "Scale-down: removing empty node %q",
+			r.Node.Name)
+		return
+	}
+	var names []string
+	for _, pod := range r.Pods {
+		if r.Moves[pod.UID] {
+			names = append(names, pod.Namespace+"/"+pod.Name)
+		}
+	}
+	klog.V(2).InfoS("Scale-down: draining a node", "node", klog.KRef("", r.Node.Name), "group", r.Group, "pods", names)
+	const most = 20 // an event may hold 1 KiB
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		text += fmt.Sprintf(" and %d others", len(names)-most)
+	}
+	a.teller.Events.Eventf(object, v1.EventTypeNormal, "ScaleDown", "Scale-down: removing node %s, pods to reschedule: %s",
+		r.Node.Name, text)
+}

@@ -1,0 +1,79 @@
+package plan
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/internal/text"
+)
+
+// fleet is what the engine is told of its own actions, and what it remembers by the bytes that this process keeps for
+// it.
+type fleet struct {
+	State []byte
+	// looked: this process has told what it sees.
+	looked bool
+	// Outcomes are those of what was done since the last answer.
+	Outcomes loadlinev1.LoopFleet
+	// CoolsDown says that no node goes for now.
+	CoolsDown bool
+}
+
+// deletionPatience is how long the cloud may take from being asked to delete a node to saying that it does.
+const deletionPatience = 5 * time.Minute
+
+// fleetSettings is the part of each question about machines that stays the same.
+func fleetSettings(c *config.Configuration) *loadlinev1.LoopFleet {
+	up, down := &c.ScaleUp, &c.ScaleDown
+	return &loadlinev1.LoopFleet{Acts: c.Mode == config.Act, Swaps: up.SwapNotBegun, Options: &loadlinev1.FleetOptions{
+		MaxNodeProvisionMilliseconds:  max(1, up.MaxNodeProvisionTime.Milliseconds()),
+		MaxNodeStartupMilliseconds:    up.MaxNodeStartupTime.Milliseconds(),
+		InitialBackOffMilliseconds:    max(1, up.InitialNodeGroupBackoffDuration.Milliseconds()),
+		MaxBackOffMilliseconds:        max(1, up.MaxNodeGroupBackoffDuration.Milliseconds()),
+		BackOffResetMilliseconds:      up.NodeGroupBackoffResetTimeout.Milliseconds(),
+		DeletionPatienceMilliseconds:  deletionPatience.Milliseconds(),
+		MaxDeletions:                  int32(min(max(1, down.MaxScaleDownParallelism), math.MaxInt32)),
+		OkUnreadyNodes:                int32(min(max(0, down.OKTotalUnreadyCount), math.MaxInt32)),
+		MaxUnreadyPercent:             int32(min(max(0, down.MaxTotalUnreadyPercentage), 100)),
+		DelayAfterAddMilliseconds:     down.ScaleDownDelayAfterAdd.Milliseconds(),
+		DelayAfterDeleteMilliseconds:  down.ScaleDownDelayAfterDelete.Milliseconds(),
+		DelayAfterFailureMilliseconds: down.ScaleDownDelayAfterFailure.Milliseconds(),
+	}}
+}
+
+// question is what the engine is told beside what is seen.
+func (f *fleet) question(settings *loadlinev1.LoopFleet, now time.Time) *loadlinev1.LoopFleet {
+	o := &f.Outcomes
+	return &loadlinev1.LoopFleet{NowMilliseconds: now.UnixMilli(), Options: settings.Options, Acts: settings.Acts,
+		Swaps: settings.Swaps,
+		State: f.State, First: !f.looked, Outcomes: o.Outcomes, Removals: o.Removals, Acknowledged: o.Acknowledged,
+		TaintingFailed: o.TaintingFailed}
+}
+
+// take takes over an answer.
+func (f *fleet) take(answer *loadlinev1.LoopFleetAnswer) {
+	f.State, f.looked, f.CoolsDown = answer.GetState(), true, answer.GetCoolsDown()
+	f.Outcomes.Reset()
+}
+
+// Note takes note of how an action ended.
+func (f *fleet) Note(id int64, err error) {
+	outcome := &loadlinev1.ActionOutcome{Id: id, Result: loadlinev1.ActionOutcome_DONE}
+	switch {
+	case err == nil:
+	case errors.Is(err, cloud.ErrChanged):
+		outcome.Result = loadlinev1.ActionOutcome_CHANGED
+	case cloud.OutcomeUnknown(err):
+		outcome.Result = loadlinev1.ActionOutcome_UNKNOWN
+	default:
+		outcome.Result = loadlinev1.ActionOutcome_FAILED
+	}
+	if err != nil {
+		outcome.Error = text.Bound(err.Error(), MostStatusText)
+	}
+	f.Outcomes.Outcomes = append(f.Outcomes.Outcomes, outcome)
+}

@@ -1,0 +1,131 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/autoscaler/watch"
+	"loadline.dev/shim/internal/text"
+)
+
+// slotOf returns the slot of a node; nil: the engine does not hold it.
+type slotOf func(node string) *int32
+
+// groupMessages are the groups as the cloud shows them. `byID`: nodes by provider id.
+func groupMessages(groups []*Group, byID map[string]*v1.Node, slot slotOf) ([]*loadlinev1.LoopGroup, error) {
+	messages := make([]*loadlinev1.LoopGroup, len(groups))
+	for i, g := range groups {
+		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, MaxNodes: int32(g.Max), NodeUsdPerHour: g.Model.Price}
+		if g.Model.Node != nil {
+			node, err := cloud.WithoutNotes(g.Model.Node).Marshal()
+			if err != nil {
+				return nil, fmt.Errorf("node group %s: %w", g.ID, err)
+			}
+			growth.TemplateNode = node
+		}
+		seen := &loadlinev1.CloudGroup{Target: int32(g.Target), CloudTemplate: g.Model.ByCloud,
+			MaxNodeProvisionMilliseconds: max(0, g.Options.GetMaxNodeProvisionDuration().AsDuration().Milliseconds()),
+			MaxNodeStartupMilliseconds:   max(0, g.Options.GetMaxNodeStartupDuration().AsDuration().Milliseconds())}
+		if g.Problem != nil {
+			seen.Problem = text.Bound(g.Problem.Error(), MostStatusText)
+		}
+		for _, instance := range g.Instances {
+			machine := machineMessage(instance)
+			if node := byID[instance.ProviderID]; node != nil && instance.ProviderID != "" {
+				machine.Slot = slot(node.Name)
+			}
+			seen.Machines = append(seen.Machines, machine)
+		}
+		messages[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: drainMessage(g.Group), Cloud: seen}
+	}
+	return messages, nil
+}
+
+func drainMessage(g *cloud.Group) *loadlinev1.DrainGroup {
+	message := &loadlinev1.DrainGroup{MinNodes: int32(g.Min)}
+	o := g.Options
+	if o == nil {
+		return message
+	}
+	message.Atomic = o.GetZeroOrMaxNodeScaling()
+	message.ScaleDownUtilizationThreshold = &o.ScaleDownUtilizationThreshold
+	message.ScaleDownGpuUtilizationThreshold = &o.ScaleDownGpuUtilizationThreshold
+	message.IgnoreDaemonsetsUtilization = &o.IgnoreDaemonSetsUtilization
+	if d := o.GetScaleDownUnneededDuration(); d != nil {
+		message.ScaleDownUnneededTimeS = new(int64(d.AsDuration() / time.Second))
+	}
+	if d := o.GetScaleDownUnreadyDuration(); d != nil {
+		message.ScaleDownUnreadyTimeS = new(int64(d.AsDuration() / time.Second))
+	}
+	return message
+}
+
+func machineMessage(instance cloud.Instance) *loadlinev1.CloudMachine {
+	m := &loadlinev1.CloudMachine{}
+	if instance.ProviderID != "" {
+		m.Id = ToldID(instance.ProviderID)
+	}
+	switch instance.State {
+	case externalgrpc.InstanceState_INSTANCE_RUNNING:
+		m.State = loadlinev1.CloudMachine_RUNNING
+	case externalgrpc.InstanceState_INSTANCE_CREATING:
+		m.State = loadlinev1.CloudMachine_CREATING
+	case externalgrpc.InstanceState_INSTANCE_DELETING:
+		m.State = loadlinev1.CloudMachine_DELETING
+	}
+	if fault := instance.Fault; fault.Code != "" {
+		m.Fault = &loadlinev1.MachineFault{Code: text.Bound(fault.Code, 64), // thousands may fail at once
+			Message: text.Bound(fault.Message, 160), OutOfResources: fault.OutOfResources}
+	}
+	return m
+}
+
+// markMessages are the marks of nodes whose removal this program has begun. Names of nodes come in order.
+func markMessages(c *watch.Cluster, slot slotOf, acknowledged func(*v1.Node) bool) (marks []*loadlinev1.NodeMark) {
+	for _, node := range c.SortedNodes() {
+		mark, ours := drain.MarkOf(node)
+		at := slot(node.Name)
+		if !ours || at == nil {
+			continue
+		}
+		marks = append(marks, &loadlinev1.NodeMark{Slot: *at, SinceS: max(0, mark.Since), Cordoned: mark.Cordoned,
+			DeletingS: max(0, mark.Deleting), Acknowledged: mark.Acknowledged || acknowledged(node)})
+	}
+	return marks
+}
+
+// underWayMessages are the removals that go on here.
+func underWayMessages(all map[string]drain.UnderWay, slot slotOf) (removals []*loadlinev1.RemovalUnderWay) {
+	for name, removal := range all {
+		removals = append(removals, &loadlinev1.RemovalUnderWay{Slot: slot(name), NodeGroup: removal.Group})
+	}
+	slices.SortFunc(removals, func(a, b *loadlinev1.RemovalUnderWay) int { return int(a.GetSlot() - b.GetSlot()) })
+	return removals
+}
+
+// mostIDBytes is how long the id of a machine is at most when the engine is told of it.
+const mostIDBytes = 100
+
+// isPlain says whether the engine takes a name as it is: printable ASCII without spaces.
+func isPlain(name string) bool {
+	return !strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' })
+}
+
+// ToldID is what the engine calls a machine: by its id, and where that is long or odd, by its hash.
+func ToldID(id string) string {
+	if len(id) <= mostIDBytes && isPlain(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "sha256:" + hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,324 @@
+// Package plan asks the engine what is to be done. It keeps what a loop has seen and what the engine has answered.
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"k8s.io/client-go/kubernetes"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/watch"
+	"loadline.dev/shim/nodegroup"
+	"loadline.dev/shim/ranking"
+	"loadline.dev/shim/scaleup"
+	"loadline.dev/shim/view"
+)
+
+// AnswerTime is what telling the engine what has changed, and its answer, may take beside planning.
+const AnswerTime = 30 * time.Second
+
+// Planner asks the engine what is to be done.
+type Planner struct {
+	client  loadlinev1.AutoscalerClient
+	Cluster *watch.Cluster
+	Config  *config.Configuration
+	// Settings is the part of each question that stays the same.
+	Settings *loadlinev1.PlanLoopRequest
+	// windows are those in which moves begin; none: at any time.
+	windows []config.Window
+	// budgets bound how many nodes of single groups go at once.
+	budgets []config.NodeBudget
+	// progress is what the engine has not been told yet.
+	progress loadlinev1.DrainProgress
+	// priorities are those of node groups, where they are ranked.
+	priorities ranking.Priorities
+	// turns say whose pods come first while a question does not hold all of them.
+	turns watch.Turns
+	Fleet fleet
+	// Sized are groups that grow and shrink by how full they are, and by nothing else.
+	Sized []nodegroup.NodeGroup
+	store *stateStore
+}
+
+// decisions of a configuration, as the engine has them.
+var decisions = map[string]loadlinev1.PlanLoopRequest_Decision{
+	config.ScaleUpDecision:   loadlinev1.PlanLoopRequest_SCALE_UP,
+	config.SlackDecision:     loadlinev1.PlanLoopRequest_SLACK,
+	config.ScaleDownDecision: loadlinev1.PlanLoopRequest_SCALE_DOWN,
+	config.ReplaceDecision:   loadlinev1.PlanLoopRequest_REPLACE}
+
+// NewPlanner returns a planner for a configuration that has been checked, with the files that it names.
+func NewPlanner(client loadlinev1.AutoscalerClient, c *watch.Cluster, options *config.Configuration,
+	files *config.Loaded, objects kubernetes.Interface) *Planner {
+	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(&options.ScaleDown), Prices: files.Prices,
+		Ranking: files.Ranking, Fit: files.Fit, UsdPerFurtherType: options.ScaleUp.USDPerFurtherType,
+		MaxWork: int64(options.MaxWork), MaxMilliseconds: int32(options.ScaleDown.ScaleDownSimulationTimeout.Milliseconds())}
+	totals, _ := options.ScaleDown.Totals()
+	settings.MaxCoresTotal, settings.MaxMemoryTotal = &totals.MaxCores, &totals.MaxBytes
+	settings.EnforceMinSizes, settings.Balance = options.ScaleUp.EnforceNodeGroupMinSize, balanceOf(&options.ScaleUp)
+	gpus, _ := options.ScaleDown.GPUTotals()
+	for _, total := range gpus {
+		settings.MaxGpusTotal = append(settings.MaxGpusTotal, &loadlinev1.GpuCount{GpuType: total.Type, Gpus: total.Max})
+	}
+	settings.MaxNewNodes = int32(min(options.ScaleUp.MaxNodesPerScaleUp, math.MaxInt32))
+	settings.MaxNodesTotal = int32(min(options.ScaleUp.MaxNodesTotal, math.MaxInt32))
+	settings.BatchIdleMilliseconds = int32(options.ScaleUp.BatchIdle.Milliseconds())
+	settings.BatchMaxMilliseconds = int32(options.ScaleUp.BatchMax.Milliseconds())
+	settings.Fleet = fleetSettings(options)
+	policy := options.Slack.Policy()
+	settings.Slack, _ = policy.Proto()
+	settings.Slack.RemovalDelaySeconds = new(int32(options.Slack.RemovalDelay.Duration / time.Second))
+	settings.Consolidation = consolidationOf(&options.Consolidation)
+	for _, decision := range options.Decisions {
+		settings.Decisions = append(settings.Decisions, decisions[decision])
+	}
+	windows, _ := options.Consolidation.Windows()
+	budgets, _ := options.ScaleDown.Budgets()
+	return &Planner{client: client, Cluster: c, Config: options, Settings: settings, windows: windows, budgets: budgets,
+		priorities: files.Priorities, store: newStateStore(objects, options)}
+}
+
+// Plan is an answer with what it was made from. What it says of nodes that go is at hand directly.
+type Plan struct {
+	*loadlinev1.PlanDrainResponse
+	Answer *loadlinev1.PlanLoopResponse
+	// NameOf are the names of the nodes by their slots.
+	NameOf map[int32]string
+	// entries are the positions, among all pods that wait, of those that the question held; Deferred is how many pods
+	// it did not hold.
+	entries  []int
+	Deferred int
+}
+
+// The parts of a plan. Each is a label of a metric.
+const (
+	PartScaleUp = "scaleUp"
+	PartSlack   = "slack"
+	PartDrain   = "drain"
+)
+
+// cutShort is a part of a plan that was cut short.
+type cutShort struct {
+	Part    string // one of those above
+	missing string
+	by      string // what was used up: work, time or memory
+}
+
+func (c cutShort) String() string {
+	return fmt.Sprintf("the plan is cut short by %s: %s", c.by, c.missing)
+}
+
+// CutShort returns the parts of a plan that were cut short: the next loop goes on from there.
+func (p *Plan) CutShort() []cutShort {
+	return slices.DeleteFunc([]cutShort{
+		{PartScaleUp, "more might grow, or at less cost", p.Answer.GetScaleUp().GetCutShortBy()},
+		{PartSlack, "some slack may have no node, and no node is asked for it", p.Answer.GetSlack().GetCutShort()},
+		{PartDrain, "not all nodes were looked at to see whether they can go", p.PlanDrainResponse.GetCutShortBy()},
+	}, func(c cutShort) bool { return c.by == "" })
+}
+
+// request is the part of a question that is the same at whatever state of the view it is answered.
+func (p *Planner) request(o *Loop) *loadlinev1.PlanLoopRequest {
+	p.progress.Started = slices.Sorted(maps.Keys(o.UnderWay))
+	s, sized := p.Settings, p.sizings(o)
+	return &loadlinev1.PlanLoopRequest{NowS: o.Now.Unix(), SeenS: o.Now.Add(-p.Cluster.Age).Unix(),
+		Decisions: s.Decisions, Prices: s.Prices, Slack: s.Slack, Ranking: s.Ranking, Fit: s.Fit, Drain: p.drain(o.Now),
+		UsdPerFurtherType: s.UsdPerFurtherType, MaxWork: s.MaxWork, MaxMilliseconds: s.MaxMilliseconds,
+		MaxNewNodes: s.MaxNewNodes, MaxNodesTotal: s.MaxNodesTotal, MaxCoresTotal: s.MaxCoresTotal,
+		MaxMemoryTotal: s.MaxMemoryTotal, MaxGpusTotal: s.MaxGpusTotal, EnforceMinSizes: s.EnforceMinSizes,
+		Balance: s.Balance, BatchIdleMilliseconds: s.BatchIdleMilliseconds,
+		BatchMaxMilliseconds: s.BatchMaxMilliseconds, Progress: &p.progress, DaemonPods: o.Pods.DaemonPods(),
+		Consolidation: p.consolidation(o.Now), Fleet: p.Fleet.question(s.Fleet, o.Now),
+		Sized: sized, SizePods: p.sizePods(o, sized), Compact: true}
+}
+
+// see fills in what the cloud and the cluster show, with the slots that nodes have now.
+func (p *Planner) see(o *Loop, plan *Plan, request *loadlinev1.PlanLoopRequest) (err error) {
+	slots := map[string]int32{}
+	for name, node := range p.Cluster.Nodes {
+		if slot, ok := p.Cluster.View.Slot(name); ok {
+			slots[name], plan.NameOf[slot] = slot, node.Name
+		}
+	}
+	at := func(node string) *int32 {
+		if slot, ok := slots[node]; ok {
+			return &slot
+		}
+		return nil
+	}
+	request.Groups, err = groupMessages(o.Groups, p.Cluster.NodesByID(), at)
+	for _, group := range request.Groups {
+		group.Priority = p.priorities.Of(group.GetGrowth().GetNodeGroup())
+	}
+	request.Fleet.Marks = markMessages(p.Cluster, at, o.Acknowledged)
+	request.Fleet.UnderWay = underWayMessages(o.UnderWay, at)
+	return err
+}
+
+// Plan asks for the plan of a loop, and takes note of what the engine has found out.
+func (p *Planner) Plan(ctx context.Context, o *Loop) error {
+	plan, err := p.ask(ctx, o)
+	if err != nil {
+		return err
+	}
+	answer := plan.Answer.GetFleet()
+	if len(answer.GetGroups()) != len(o.Groups) {
+		return fmt.Errorf("the plan tells of %d groups, there are %d", len(answer.GetGroups()), len(o.Groups))
+	}
+	o.Plan = plan
+	for i, g := range o.Groups {
+		g.Found = answer.Groups[i]
+	}
+	o.noteSizes()
+	o.Warnings = append(o.Warnings, answer.GetWarnings()...)
+	p.Fleet.take(answer)
+	o.CoolsDown = p.Fleet.CoolsDown
+	o.Outcome, o.GrowthOutcome = cmp.Or(plan.GetStatus(), OutcomeNotTried), p.wouldGrow(o)
+	return nil
+}
+
+// wouldGrow says what a plan comes to for scale-up, before it is carried out.
+func (p *Planner) wouldGrow(o *Loop) string {
+	switch {
+	case !p.Config.Decides(config.ScaleUpDecision):
+		return scaleUpNotTried
+	case o.Plan.Answer.GetBatchWaitMilliseconds() > 0:
+		return scaleUpInCooldown
+	case len(o.Plan.Answer.GetGrowth()) > 0:
+		return ScaleUpSuccessful
+	case len(o.Plan.Answer.GetScaleUp().GetUnplaced()) > 0:
+		return scaleUpNoOptions
+	}
+	return scaleUpNotNeeded
+}
+
+func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
+	plan := &Plan{NameOf: map[int32]string{}}
+	request := p.request(o)
+	pending := o.Pods.Pending()
+	for i, entry := range pending {
+		p.Cluster.TellAges(o.Pods.Entry(i), o.Now, entry)
+	}
+	var after watch.Turns
+	ctx, cancel := context.WithTimeout(ctx, p.Config.ScaleDown.ScaleDownSimulationTimeout.Duration+AnswerTime)
+	defer cancel()
+	err := p.Cluster.View.Ask(ctx, func(at *loadlinev1.Changes) error {
+		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
+		clear(plan.NameOf)
+		if err := p.see(o, plan, request); err != nil {
+			return err
+		}
+		for i, entry := range pending {
+			p.Cluster.TellNominated(o.Pods.Entry(i), entry)
+		}
+		request.Pods = nil
+		plan.entries, after = p.turns.Take(itemsOfQuestion(o.Pods, pending), mostBytes-proto.Size(request), watch.ShareCost)
+		for _, entry := range plan.entries {
+			request.Pods = append(request.Pods, pending[entry])
+		}
+		var err error
+		plan.Answer, err = p.client.PlanLoop(ctx, request)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.turns = after
+	if left := len(pending) - len(request.Pods); left > 0 {
+		plan.Deferred = podsIn(pending) - podsIn(request.Pods)
+		klog.InfoS("Pods wait for the next loops: the question holds no more kinds of them",
+			"kinds", left, "pods", plan.Deferred)
+	}
+	plan.PlanDrainResponse = plan.Answer.GetScaleDown()
+	plan.name(func(node string) string {
+		if n := p.Cluster.Nodes[node]; n != nil {
+			return o.groupOf[n.Spec.ProviderID]
+		}
+		return ""
+	})
+	p.progress.Reset()
+	return plan, nil
+}
+
+// name gives nodes that can go the names and groups that the answer leaves out.
+func (p *Plan) name(groupOf func(node string) string) {
+	for _, removal := range p.GetRemove() {
+		if removal.Node == "" {
+			removal.Node = p.NameOf[removal.GetSlot()]
+			removal.NodeGroup = groupOf(removal.Node)
+		}
+	}
+}
+
+// Staying returns how many nodes stay.
+func (p *Plan) Staying() (nodes int) {
+	for _, reason := range p.GetStay() {
+		nodes += len(reason.GetSlots())
+	}
+	return nodes
+}
+
+// mostBytes is how large a question may be: the engine takes messages of 4 MiB, and some room is left for its frame.
+const mostBytes = 4<<20 - 64<<10
+
+// itemsOfQuestion returns what entries want of a question: their bytes.
+func itemsOfQuestion(pods *scaleup.Pods, entries []*loadlinev1.PendingPods) []watch.Item {
+	items := make([]watch.Item, len(entries))
+	for i, entry := range entries {
+		pod := pods.Entry(i)[0]
+		items[i] = watch.Item{Priority: corev1helpers.PodPriority(pod), Namespace: pod.Namespace,
+			Cost: proto.Size(entry) + 8} // tag and length
+	}
+	return items
+}
+
+func podsIn(entries []*loadlinev1.PendingPods) (pods int) {
+	for _, entry := range entries {
+		pods += int(entry.GetCount())
+	}
+	return pods
+}
+
+// Ended takes note of a removal that has ended without the node's going. While no plan is made the same node may fail
+// many times.
+func (p *Planner) Ended(node string) {
+	if !slices.Contains(p.progress.Failed, node) {
+		p.progress.Failed = append(p.progress.Failed, node)
+	}
+}
+
+// Evicted takes note of an eviction. While no plan is made, evictions that no plan would count any more are forgotten,
+// and of too many the oldest.
+func (p *Planner) Evicted(e drain.Eviction) {
+	pod := view.TrimIncomingPodForPlanning(e.Pod)
+	if len(pod) > mostEvictedBytes {
+		pod = view.TrimIncomingPodForPlanning(view.SlimPod(e.Pod))
+	}
+	all := append(p.progress.Evicted, &loadlinev1.EvictedPod{Pod: pod, Node: e.Pod.Spec.NodeName, AtS: e.At.Unix()})
+	first, bytes := len(all), 0
+	oldest := e.At.Unix() - int64(p.Settings.GetDrain().GetRecentEvictionS())
+	for first > 0 && all[first-1].GetAtS() >= oldest && bytes+len(all[first-1].GetPod()) <= mostEvictionBytes {
+		first--
+		bytes += len(all[first].GetPod())
+	}
+	p.progress.Evicted = slices.Delete(all, 0, first)
+}
+
+const (
+	// mostEvictedBytes is the size above which a plan gets only the requests of an evicted pod: many pods may be
+	// evicted between two plans.
+	mostEvictedBytes = 16 << 10
+	// mostEvictionBytes bounds all evicted pods of one question.
+	mostEvictionBytes = 1 << 20
+)

@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/autoscaler/config"
+)
+
+// stateStore keeps what the engine remembers of machines and groups in a ConfigMap, for the next leader. The bytes are
+// the engine's: nobody else reads them.
+type stateStore struct {
+	client          kubernetes.Interface
+	namespace, name string
+	written         []byte
+	// version is that of the ConfigMap as it was last seen; exists: there was one.
+	version string
+	exists  bool
+}
+
+const (
+	// stateKey is that of the bytes in the ConfigMap.
+	stateKey = "loop"
+	// stateTries is how often a new leader tries to read it, stateRetry how long it waits in between: leaders change
+	// where the API server begins anew, and to forget who had a node costs more than a minute.
+	stateTries = 60
+	stateRetry = time.Second
+)
+
+// newStateStore returns the store of an autoscaler: each lease has its own.
+func newStateStore(client kubernetes.Interface, c *config.Configuration) *stateStore {
+	return &stateStore{client: client, namespace: c.Namespace, name: c.LeaderElection.ResourceName + "-state"}
+}
+
+// read returns what an earlier leader has written; nil: nothing, or nobody knows. All times begin anew then.
+func (s *stateStore) read(ctx context.Context) []byte {
+	for try := 1; ; try++ {
+		err := s.find(ctx)
+		if err == nil {
+			return s.written
+		}
+		if try == stateTries || ctx.Err() != nil || apierrors.IsForbidden(err) {
+			klog.ErrorS(err, "What an earlier leader remembered cannot be read: all times begin anew")
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(stateRetry):
+		}
+	}
+}
+
+// find looks what there is.
+func (s *stateStore) find(ctx context.Context) error {
+	object, err := s.client.CoreV1().ConfigMaps(s.namespace).Get(ctx, s.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		s.exists, s.version, s.written = false, "", nil
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.exists, s.version, s.written = true, object.ResourceVersion, object.BinaryData[stateKey]
+	return nil
+}
+
+// write writes a state that has changed. What somebody else has written meanwhile is looked at, and written over the
+// next time: who leads knows best.
+func (s *stateStore) write(ctx context.Context, state []byte) error {
+	if bytes.Equal(state, s.written) {
+		return nil
+	}
+	maps := s.client.CoreV1().ConfigMaps(s.namespace)
+	object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name,
+		ResourceVersion: s.version}, BinaryData: map[string][]byte{stateKey: state}}
+	var err error
+	if s.exists {
+		object, err = maps.Update(ctx, object, metav1.UpdateOptions{})
+	} else {
+		object, err = maps.Create(ctx, object, metav1.CreateOptions{})
+	}
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+		if findErr := s.find(ctx); findErr != nil {
+			return findErr
+		}
+		return err
+	}
+	if err == nil {
+		s.exists, s.version, s.written = true, object.ResourceVersion, state
+	}
+	return err
+}
+
+// Keep writes what the engine remembers, where that is ours to do.
+func (p *Planner) Keep(ctx context.Context) error {
+	if p.Config.Mode != config.Act || p.Fleet.State == nil {
+		return nil
+	}
+	return p.store.write(ctx, p.Fleet.State)
+}
+
+// Recall goes on from what an earlier leader remembered.
+func (p *Planner) Recall(ctx context.Context) {
+	if p.Config.Mode == config.Act {
+		p.Fleet.State = p.store.read(ctx)
+	}
+}
