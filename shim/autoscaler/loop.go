@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
+	"loadline.dev/shim/autoscaler/act"
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/tell"
+	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/internal/text"
 )
 
@@ -95,7 +98,7 @@ func (l *leader) makePlan(ctx context.Context, o *plan.Loop) error {
 	}
 	l.teller.TellLoadLine(ctx, l.planner.Settings.GetFit().GetLoadLine())
 	l.teller.TellCutShort(o)
-	l.teller.TellMoves(o.Replacement())
+	l.teller.TellMoves(o.Answer().GetReplacement())
 	return nil
 }
 
@@ -115,4 +118,25 @@ func (l *leader) noteProblems(o *plan.Loop) {
 // timersRun says whether this loop counted for how long something has been so.
 func (l *leader) timersRun(o *plan.Loop) bool {
 	return o.Plan == nil || o.Fleet().GetTimersRun() || len(o.UnderWay) > 0
+}
+
+// leader does the work of the one process that leads, loop by loop.
+type leader struct {
+	config    *config.Configuration
+	cluster   *watch.Cluster
+	cloud     cloud.Provider
+	models    *cloud.Models
+	planner   *plan.Planner
+	actor     *act.Actor
+	teller    *tell.Teller
+	clock     *planClock
+	files     reloader
+	batchWait time.Duration // for how long growth waits for further pods, by the last plan
+}
+
+func newLeader(p *plan.Planner, t *tell.Teller, client kubernetes.Interface, asked cloud.Provider,
+	clock Clock) *leader {
+	plans := newPlanClock(clock)
+	return &leader{config: p.Config, cluster: p.Cluster, cloud: asked, models: cloud.NewModels(asked), planner: p,
+		actor: act.New(p, t, client, asked, plans.now), teller: t, clock: plans}
 }

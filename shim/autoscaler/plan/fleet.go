@@ -77,3 +77,12 @@ func (f *fleet) Note(id int64, err error) {
 	}
 	f.Outcomes.Outcomes = append(f.Outcomes.Outcomes, outcome)
 }
+
+// Bounds on texts: users, the cloud and errors write them, and a ConfigMap holds 1 MiB.
+const (
+	MostStatusText = 512
+	MostPageText   = 2048
+)
+
+// Bounded returns an error as a line of the log holds it.
+func Bounded(err error) error { return errors.New(text.Bound(err.Error(), MostPageText)) }

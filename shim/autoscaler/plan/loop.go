@@ -78,13 +78,16 @@ const (
 	ScaleUpError      = "ScaleUpError"
 )
 
-// Fleet is what the engine has found out about machines, and what is to be done; nil: there is no plan.
-func (o *Loop) Fleet() *loadlinev1.LoopFleetAnswer {
+// Answer is what the engine says; nil: there is no plan.
+func (o *Loop) Answer() *loadlinev1.PlanLoopResponse {
 	if o.Plan == nil {
 		return nil
 	}
-	return o.Plan.Answer.GetFleet()
+	return o.Plan.Answer
 }
+
+// Fleet is what the engine has found out about machines, and what is to be done.
+func (o *Loop) Fleet() *loadlinev1.LoopFleetAnswer { return o.Answer().GetFleet() }
 
 // Group returns a node group by its id; nil: there is none.
 func (o *Loop) Group(id string) *Group {
@@ -96,14 +99,6 @@ func (o *Loop) Group(id string) *Group {
 	return nil
 }
 
-// Replacement is what the plan tells of moves; nil: there is no plan, or nodes are not replaced.
-func (o *Loop) Replacement() *loadlinev1.LoopReplacement {
-	if o.Plan == nil {
-		return nil
-	}
-	return o.Plan.Answer.GetReplacement()
-}
-
 // Entry returns the pods at a position of the question; none where they are on nodes that are being deleted.
 func (o *Loop) Entry(position int32) []*v1.Pod {
 	if position < 0 || int(position) >= len(o.Plan.entries) {
@@ -111,3 +106,16 @@ func (o *Loop) Entry(position int32) []*v1.Pod {
 	}
 	return o.Pods.Entry(o.Plan.entries[position])
 }
+
+// Group is a node group as one loop sees it.
+type Group struct {
+	*cloud.Group
+	// Found is what the engine has found out about it; nil: there is no answer.
+	Found *loadlinev1.GroupSight
+}
+
+// Upcoming is how many nodes are on their way.
+func (g *Group) Upcoming() int { return int(g.Found.GetStarting() + g.Found.GetComing()) }
+
+// BacksOff says whether the group may not grow for a time, since it has failed to.
+func (g *Group) BacksOff() bool { return g.Found.GetBackOff() != nil }

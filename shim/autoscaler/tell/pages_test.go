@@ -18,6 +18,7 @@ import (
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/report"
+	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/slack"
 	"loadline.dev/shim/view"
 )
@@ -126,7 +127,8 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 	l := New(c, &options, nil, nil, NewMetrics(""), 1)
 	o := plan.NewLoop(time.Now())
-	o.Plan = made
+	made.Answer = &loadlinev1.PlanLoopResponse{ScaleDown: made.PlanDrainResponse}
+	o.Plan, o.Pods = made, scaleup.NewPodsForPlanning()
 	status := l.statusOf(o)
 	for b.Loop() {
 		l.snapshotOf(o, status, o.Now, 0)

@@ -64,7 +64,7 @@ func (t *Teller) snapshotOf(o *plan.Loop, status *Status, wall time.Time, took t
 	s.Page.Tables = []report.TitledGrid{waiting, t.goingNodes(o, s.Page.Notes), stayingNodes(o)}
 	if replacement := status.ClusterWide.Replacement; replacement != nil {
 		s.addReplacement(replacement)
-		s.Page.Tables = append(s.Page.Tables, movesTable(o.Replacement()))
+		s.Page.Tables = append(s.Page.Tables, movesTable(o.Answer().GetReplacement()))
 	}
 	if o.Plan != nil {
 		s.Page.Slack = shownSlack(o.Plan.Answer.GetSlack())
@@ -227,7 +227,7 @@ func (t *Teller) goingNodes(o *plan.Loop, notes map[string]string) report.Titled
 		table.Rows = append(table.Rows, []string{name, d.Group, string(d.Stage), ago(o.Now, d.Since), ""})
 	}
 	count := len(o.UnderWay)
-	for _, r := range candidates(o) {
+	for _, r := range o.Answer().GetScaleDown().GetRemove() {
 		name := o.Plan.NameOf[r.GetSlot()]
 		if _, underWay := o.UnderWay[name]; underWay {
 			continue
@@ -240,14 +240,6 @@ func (t *Teller) goingNodes(o *plan.Loop, notes map[string]string) report.Titled
 	table.Rows = table.Rows[:min(len(table.Rows), mostShownRows)]
 	table.Note = others(count, "node")
 	return table
-}
-
-// candidates returns the nodes of the plan, if there is one.
-func candidates(o *plan.Loop) []*loadlinev1.NodeRemoval {
-	if o.Plan == nil {
-		return nil
-	}
-	return o.Plan.GetRemove()
 }
 
 func candidateRow(name string, r *loadlinev1.NodeRemoval, now time.Time) []string {

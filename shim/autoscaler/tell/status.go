@@ -1,11 +1,17 @@
 package tell
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
@@ -172,7 +178,7 @@ func (t *Teller) statusOf(o *plan.Loop) *Status {
 	}
 	s.ClusterWide.ScaleUp, s.ClusterWide.Slack = t.scaleUpStatus(o), t.slackStatus(o)
 	if t.config.Decides(config.ReplaceDecision) {
-		s.ClusterWide.Replacement = t.Metrics.replacements.status(o.Replacement())
+		s.ClusterWide.Replacement = t.Metrics.replacements.status(o.Answer().GetReplacement())
 	}
 	for _, g := range o.Groups {
 		s.NodeGroups = append(s.NodeGroups, t.groupStatus(o, g, candidates[g.ID]))
@@ -223,4 +229,24 @@ func (t *Teller) planStatus(o *plan.Loop, s *Status, candidates map[string]int) 
 		return strings.Compare(a.Reason, b.Reason)
 	})
 	down.TopBlockers = down.TopBlockers[:min(len(down.TopBlockers), topEntries)]
+}
+
+// lastUpdated is the annotation of Cluster Autoscaler's ConfigMap.
+const lastUpdated = "cluster-autoscaler.kubernetes.io/last-updated"
+
+// write writes the ConfigMap.
+func (t *Teller) write(ctx context.Context, s *Status) error {
+	text, err := yaml.Marshal(s)
+	if err != nil {
+		return err
+	}
+	maps := t.client.CoreV1().ConfigMaps(t.About.Namespace)
+	object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: t.About.Namespace, Name: t.About.Name,
+		Annotations: map[string]string{lastUpdated: s.Time}},
+		Data: map[string]string{"status": string(text)}}
+	_, err = maps.Update(ctx, object, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = maps.Create(ctx, object, metav1.CreateOptions{})
+	}
+	return err
 }

@@ -24,7 +24,7 @@ type Teller struct {
 	cluster *watch.Cluster
 	Metrics *Metrics
 	Events  record.EventRecorder
-	status  *statusWriter
+	client  kubernetes.Interface
 	About   *v1.ObjectReference // what events are about that concern no single node: the status
 	Term    int64               // of this leader
 	// What people see: the snapshot of the last loop, and how the nodes of the engine are asked for.
@@ -47,11 +47,10 @@ type said struct {
 // New returns what tells of the loops of the leader of a term.
 func New(c *watch.Cluster, options *config.Configuration, client kubernetes.Interface,
 	events record.EventRecorder, m *Metrics, term int64) *Teller {
-	return &Teller{config: options, cluster: c, Metrics: m, Events: boundedEvents{events}, Term: term,
+	return &Teller{config: options, cluster: c, Metrics: m, Events: boundedEvents{events}, Term: term, client: client,
 		About: &v1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: options.Namespace,
 			Name: options.StatusConfigMap},
-		status: &statusWriter{client: client, namespace: options.Namespace, name: options.StatusConfigMap},
-		said:   said{pods: newSaidEvents(), leftOut: newSaidEvents()}}
+		said: said{pods: newSaidEvents(), leftOut: newSaidEvents()}}
 }
 
 // Tell tells of a loop that took so long and ended at that time of the wall clock.
@@ -63,7 +62,7 @@ func (t *Teller) Tell(ctx context.Context, o *plan.Loop, wall time.Time, took ti
 	t.tellLeftOut(o)
 	status := t.statusOf(o)
 	t.Snapshot.Store(t.snapshotOf(o, status, wall, took))
-	if err := t.status.write(ctx, status); err != nil && ctx.Err() == nil {
+	if err := t.write(ctx, status); err != nil && ctx.Err() == nil {
 		t.Metrics.Failed("status")
 		klog.ErrorS(err, "Status cannot be written")
 	}

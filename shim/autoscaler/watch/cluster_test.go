@@ -3,10 +3,16 @@ package watch
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+	discovery "k8s.io/client-go/discovery/fake"
+	"k8s.io/client-go/kubernetes/fake"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/enginetest"
@@ -46,5 +52,52 @@ func TestPodsThatComeAndGoAreForgotten(t *testing.T) {
 	}
 	if err := c.Apply(); err != nil || len(c.Pods) != 0 {
 		t.Errorf("pods %v, %v", c.Pods, err)
+	}
+}
+
+// A pod whose two containers swap 1 and 3 cpu: 6 by the rule of 1.36, 4 by that of 1.37.
+func TestResizedPodsCountByTheRelease(t *testing.T) {
+	cpu := func(amount string) v1.ResourceRequirements {
+		return v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse(amount)}}
+	}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "swapping"},
+		Spec: v1.PodSpec{NodeName: "n1"}}
+	for name, amounts := range map[string][2]string{"a": {"1", "3"}, "b": {"3", "1"}} {
+		on := cpu(amounts[1])
+		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: name, Resources: cpu(amounts[0])})
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses,
+			v1.ContainerStatus{Name: name, Resources: &on})
+	}
+	for _, c := range []struct {
+		server string
+		meant  int32
+		want   int64
+	}{{"v1.36.3", 0, 6000}, {"v1.37.2", 0, 4000}, {"v1.37.2", 36, 6000}} {
+		synctest.Test(t, func(t *testing.T) {
+			client := fake.NewClientset(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, pod)
+			client.Discovery().(*discovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: c.server}
+			conn, options := enginetest.Open(t), config.Default()
+			cluster := New(view.NewForPlanning(conn, "test"), &options,
+				&loadlinev1.FitOptions{KubernetesMinor: c.meant})
+			if err := cluster.Watch(t.Context(), client); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			cluster.AskRelease(t.Context(), client.Discovery())
+			if err := cluster.Apply(); err != nil {
+				t.Fatal(err)
+			}
+			if err := cluster.View.Sync(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := loadlinev1.NewClusterStateClient(conn).Describe(t.Context(),
+				&loadlinev1.DescribeRequest{View: "test"})
+			if err != nil || len(answer.GetNodes()) != 1 {
+				t.Fatal(answer, err)
+			}
+			if got := answer.GetNodes()[0].GetResources()[0].GetRequested(); got != c.want {
+				t.Errorf("%+v: got %d", c, got)
+			}
+		})
 	}
 }

@@ -165,6 +165,14 @@ func (c *nodeClient) change(ctx context.Context, id identity, edit func(*v1.Node
 	}
 }
 
+// changeIfThere is change, but a node that is gone, or was replaced by one of the same name, needs nothing.
+func (c *nodeClient) changeIfThere(ctx context.Context, id identity, edit func(*v1.Node) error) error {
+	if err := c.change(ctx, id, edit); !errors.Is(err, errNodeGone) {
+		return err
+	}
+	return nil
+}
+
 func (c *nodeClient) changeOnce(ctx context.Context, id identity, edit func(*v1.Node) error) error {
 	before, err := c.read(ctx, id)
 	if err != nil {
@@ -258,9 +266,9 @@ func (c *nodeClient) markDeleting(ctx context.Context, id identity, now time.Tim
 	})
 }
 
-// markAcknowledged notes on a node that the cloud deletes it. A node that is gone needs nothing.
+// markAcknowledged notes on a node that the cloud deletes it.
 func (c *nodeClient) markAcknowledged(ctx context.Context, id identity) error {
-	err := c.change(ctx, id, func(node *v1.Node) error {
+	return c.changeIfThere(ctx, id, func(node *v1.Node) error {
 		mark, ours := MarkOf(node)
 		if !ours {
 			return errNotOurs
@@ -268,15 +276,11 @@ func (c *nodeClient) markAcknowledged(ctx context.Context, id identity) error {
 		mark.Acknowledged = true
 		return setMark(node, mark)
 	})
-	if errors.Is(err, errNodeGone) {
-		return nil
-	}
-	return err
 }
 
-// release takes mark, hard taint and cordon off a node, as far as they are ours. A node that is gone needs nothing.
+// release takes mark, hard taint and cordon off a node, as far as they are ours.
 func (c *nodeClient) release(ctx context.Context, id identity) error {
-	err := c.change(ctx, id, func(node *v1.Node) error {
+	return c.changeIfThere(ctx, id, func(node *v1.Node) error {
 		mark, ok := MarkOf(node)
 		if ok && mark.Acknowledged {
 			return errAcknowledged
@@ -286,10 +290,6 @@ func (c *nodeClient) release(ctx context.Context, id identity) error {
 		}
 		return nil
 	})
-	if errors.Is(err, errNodeGone) {
-		return nil
-	}
-	return err
 }
 
 // delays returns the annotations by which others ask to wait before the node is deleted.

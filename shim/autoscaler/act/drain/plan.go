@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"loadline.dev/shim/autoscaler/config"
 )
 
 // Reasons for which nodes are removed. Each is a label of a metric.
@@ -35,3 +37,50 @@ type Plan struct {
 	// Atomic are the groups of which all nodes go, or none.
 	Atomic map[string]bool
 }
+
+// Options of a scale-down: a section of a configuration that has been checked, and what is known of pods.
+type Options struct {
+	config.ScaleDown
+	// IsPlaceholder says whether a pod only keeps room free. Such a pod goes with its node, and its controller makes
+	// another one. nil: no pod does.
+	IsPlaceholder func(*v1.Pod) bool
+	// IsOfDaemonSet says whether the DaemonSet that a pod names as its owner exists. Such a pod ends with its node.
+	// nil: none does.
+	IsOfDaemonSet func(*v1.Pod) bool
+	// Now returns the time that is written on nodes, and that decides whether a pod should have ended: the time of the
+	// plans. nil: the wall clock.
+	Now func() time.Time
+}
+
+// Outcome says how a call of Start ended.
+type Outcome string
+
+// Outcomes, under the names of Cluster Autoscaler.
+const (
+	NoNodeDeleted     Outcome = "ScaleDownNoNodeDeleted"
+	NodeDeleteStarted Outcome = "ScaleDownNodeDeleteStarted"
+	Failed            Outcome = "ScaleDownError"
+)
+
+// Result says how the removal of a node ended.
+type Result string
+
+// Results, under the names of Cluster Autoscaler.
+const (
+	NodeDeleteOK       Result = "NodeDeleteOk"
+	ErrorFailedToMark  Result = "NodeDeleteErrorFailedToMarkToBeDeleted"
+	ErrorFailedToEvict Result = "NodeDeleteErrorFailedToEvictPods"
+	ErrorFailedDelete  Result = "NodeDeleteErrorFailedToDelete"
+	ErrorInternal      Result = "NodeDeleteErrorInternal"
+)
+
+// Stage is how far the removal of a node has got.
+type Stage string
+
+// Stages, in their order.
+const (
+	StageTainted  Stage = "tainted"
+	StageDraining Stage = "draining"
+	StageWaiting  Stage = "waiting" // for annotations that delay it, or for others of its group
+	StageDeleting Stage = "deleting"
+)

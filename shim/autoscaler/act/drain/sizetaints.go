@@ -3,7 +3,6 @@ package drain
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -41,14 +40,10 @@ func (s *SizeTaints) Take(ctx context.Context, node *v1.Node) error {
 }
 
 func (s *SizeTaints) change(ctx context.Context, node *v1.Node, edit func(*v1.Node)) error {
-	err := s.nodes.change(ctx, identityOf(node), func(node *v1.Node) error {
+	return s.nodes.changeIfThere(ctx, identityOf(node), func(node *v1.Node) error {
 		if !HasTaint(node, HardTaint) {
 			edit(node)
 		}
 		return nil
 	})
-	if errors.Is(err, errNodeGone) {
-		return nil
-	}
-	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,12 +63,7 @@ func (s *SoftTaints) Update(ctx context.Context, nodes []*v1.Node, unneeded map[
 			on = append(on, node)
 		}
 	}
-	byName := func(a, b *v1.Node) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	}
+	byName := func(a, b *v1.Node) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(off, byName)
 	slices.SortFunc(on, byName)
 	until := time.Now().Add(s.duration)
@@ -77,16 +73,14 @@ func (s *SoftTaints) Update(ctx context.Context, nodes []*v1.Node, unneeded map[
 			break
 		}
 		since, wanted := unneeded[node.Name]
-		err := s.nodes.change(ctx, identityOf(node), func(node *v1.Node) error {
+		err := s.nodes.changeIfThere(ctx, identityOf(node), func(node *v1.Node) error {
 			dropTaint(node, SoftTaint)
 			if wanted && !HasTaint(node, HardTaint) {
 				node.Spec.Taints = append(node.Spec.Taints, softTaint(since.Unix()))
 			}
 			return nil
 		})
-		if err != nil && !errors.Is(err, errNodeGone) {
-			errs = append(errs, err)
-		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -95,35 +95,25 @@ func (a *Actuator) acknowledge(ctx context.Context, d *deletion) {
 	}
 }
 
-// TakeEvictions returns the evictions since the last call.
-func (t *tracker) TakeEvictions() []Eviction {
+// take takes what has been noted since the last call.
+func take[T any](t *tracker, from *T) (taken T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	taken := t.evictions
-	t.evictions = nil
+	taken, *from = *from, taken
 	return taken
 }
+
+// TakeEvictions returns the evictions since the last call.
+func (t *tracker) TakeEvictions() []Eviction { return take(t, &t.evictions) }
 
 // Freed tells that a removal has ended since it was last read: there is a place for another one.
 func (a *Actuator) Freed() <-chan struct{} { return a.freed }
 
 // TakeEnded returns the removals that have ended since the last call, in the order in which they ended.
-func (t *tracker) TakeEnded() []Ended {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	taken := t.ended
-	t.ended = nil
-	return taken
-}
+func (t *tracker) TakeEnded() []Ended { return take(t, &t.ended) }
 
 // TakeFailure returns why nodes could not be tainted since the last call; nil: they could.
-func (t *tracker) TakeFailure() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	taken := t.failure
-	t.failure = nil
-	return taken
-}
+func (t *tracker) TakeFailure() error { return take(t, &t.failure) }
 
 // Wait returns when no removal is under way: with the context of each Start, they all end soon.
 func (a *Actuator) Wait() { a.running.Wait() }

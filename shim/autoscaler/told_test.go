@@ -2,6 +2,7 @@ package autoscaler
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -82,4 +84,57 @@ func TestPageOfLeader(t *testing.T) {
 		b.expectPage("/", "The last loop has no plan: no &lt;cloud&gt;", "There is no plan that says so.")
 		b.end()
 	})
+}
+
+// Nodes hear of a move that begins, and of one that is given up; in mode observe nobody does.
+func TestNodesAreToldOfMoves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 2, nil)
+		if err := b.cluster.Apply(); err != nil {
+			t.Fatal(err)
+		}
+		plan := &loadlinev1.LoopReplacement{Begun: 1,
+			Moves: []*loadlinev1.MoveUnderWay{{Phase: "draining", Remove: []string{"n2"}},
+				{Phase: "ordered", Remove: []string{"n1"}, ToCome: 1}},
+			Ended: []*loadlinev1.EndedMove{{Why: "a pod has no place", Remove: []string{"n2", "gone"}}}}
+		b.teller.TellMoves(plan)
+		want := map[string]string{"Replacement": "to be replaced, for less: n1 by 1 to come",
+			"ReplacementGivenUp": "stays for now: a pod has no place"}
+		if got := b.eventsSince(); !maps.Equal(got, want) {
+			t.Errorf("events %q, want %q", got, want)
+		}
+		b.config.Mode = "observe"
+		if b.teller.TellMoves(plan); len(b.eventsSince()) > 0 {
+			t.Error("events in mode observe")
+		}
+	})
+}
+
+// The pods have no limit of memory, so that each counts as all of its node: n1 with two of them is above a line of 1.5,
+// and no node takes a second one, so that none can go. Without a line n1 takes the pod of n2.
+func TestNodesAboveTheLoadLineAreTold(t *testing.T) {
+	for line, want := range map[string]struct {
+		above float64
+		goes  bool
+	}{"": {0, true}, "memory=1.5": {1, false}, "memory=3": {0, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBenchWith(t, nil, 2, func(c *config.Configuration) {
+				if line != "" {
+					c.Filters.MaxLimitsOverAllocatable = []string{line}
+				}
+			})
+			b.addController()
+			b.addPod("p1", "n1", "1", nil)
+			b.addPod("p2", "n1", "1", nil)
+			b.addPod("p3", "n2", "1", nil)
+			synctest.Wait() // the informers see them
+			b.run(3 * time.Minute)
+			gone := len(b.deleted) > 0
+			b.end()
+			above := testutil.ToFloat64(b.teller.Metrics.NodesAboveLine)
+			if gone != want.goes || !gone && above != want.above {
+				t.Errorf("line %q: %v nodes above, a node is gone: %v; want %+v", line, above, gone, want)
+			}
+		})
+	}
 }

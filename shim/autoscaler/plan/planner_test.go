@@ -1,0 +1,91 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/testing/protocmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/config"
+)
+
+// Ids are told as they are where that is possible, and else by a hash: different ones stay different.
+func TestToldID(t *testing.T) {
+	long := strings.Repeat("x", mostIDBytes)
+	for _, id := range []string{"", "aws:///us-east-1a/i-0123456789abcdef0", long} {
+		if got := ToldID(id); got != id {
+			t.Errorf("%q is told as %q", id, got)
+		}
+	}
+	seen := map[string]string{}
+	for _, id := range []string{long + "y", long + "z", "a b", "a\tb", "m\u00e4chine"} {
+		got := ToldID(id)
+		if !strings.HasPrefix(got, "sha256:") || len(got) != len("sha256:")+32 || seen[got] != "" {
+			t.Errorf("%q is told as %q, %q too", id, got, seen[got])
+		}
+		seen[got] = id
+	}
+}
+
+// Each question has the windows that hold, or come next, and what stays the same has none.
+func TestMovesBeginInWindows(t *testing.T) {
+	p := plannerOf(t, func(flags *pflag.FlagSet) {
+		for _, window := range []string{"0 22 * * 1-5 6h", `"0 9,15 * * * 30m Europe/Berlin"`} {
+			if err := flags.Set("replacement-windows", window); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	at := func(hour, minute int) time.Time {
+		return time.Date(2026, time.November, 26, hour, minute, 0, 0, time.UTC)
+	}
+	want := &loadlinev1.TimeWindows{Windows: []*loadlinev1.TimeWindow{
+		{FromS: at(22, 0).Unix(), UntilS: at(28, 0).Unix()}, {FromS: at(14, 0).Unix(), UntilS: at(14, 30).Unix()}}}
+	for _, now := range []time.Time{at(12, 0), at(14, 29)} {
+		if diff := cmp.Diff(want, p.consolidation(now).GetWindows(), protocmp.Transform()); diff != "" {
+			t.Errorf("at %v: %s", now, diff)
+		}
+	}
+	if p.Settings.GetConsolidation().GetWindows() != nil {
+		t.Error("the settings have changed")
+	}
+	always := plannerOf(t, func(*pflag.FlagSet) {})
+	if got := always.consolidation(at(12, 0)).GetWindows(); got != nil {
+		t.Errorf("without windows: %v", got)
+	}
+}
+
+// A new leader that cannot read what there is goes on without it after some attempts.
+func TestAStateThatCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system",
+			Name: "loadline-autoscaler-state"}, BinaryData: map[string][]byte{"loop": []byte("bytes")}})
+		fails := 0
+		client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+			fails--
+			return fails >= 0, nil, errors.New("not now")
+		})
+		options := config.Default()
+		for _, c := range []struct {
+			fails int
+			want  string
+		}{{0, "bytes"}, {stateTries - 1, "bytes"}, {stateTries, ""}} {
+			fails = c.fails
+			if got := newStateStore(client, &options).read(context.Background()); string(got) != c.want {
+				t.Errorf("after %d failures: %q, want %q", c.fails, got, c.want)
+			}
+		}
+	})
+}
