@@ -17,6 +17,27 @@ import (
 	"loadline.dev/shim/internal/text"
 )
 
+// leader does the work of the one process that leads, loop by loop.
+type leader struct {
+	config    *config.Configuration
+	cluster   *watch.Cluster
+	cloud     cloud.Provider
+	models    *cloud.Models
+	planner   *plan.Planner
+	actor     *act.Actor
+	teller    *tell.Teller
+	clock     *planClock
+	files     reloader
+	batchWait time.Duration // for how long growth waits for further pods, by the last plan
+}
+
+func newLeader(p *plan.Planner, t *tell.Teller, client kubernetes.Interface, asked cloud.Provider,
+	clock Clock) *leader {
+	plans := newPlanClock(clock)
+	return &leader{config: p.Config, cluster: p.Cluster, cloud: asked, models: cloud.NewModels(asked), planner: p,
+		actor: act.New(p, t, client, asked, plans.now), teller: t, clock: plans}
+}
+
 // once is one loop. Where something cannot be found out, nothing is removed, and the status says why.
 func (l *leader) once(ctx context.Context) error {
 	defer l.teller.Metrics.Time(tell.FunctionMain)()
@@ -118,25 +139,4 @@ func (l *leader) noteProblems(o *plan.Loop) {
 // timersRun says whether this loop counted for how long something has been so.
 func (l *leader) timersRun(o *plan.Loop) bool {
 	return o.Plan == nil || o.Fleet().GetTimersRun() || len(o.UnderWay) > 0
-}
-
-// leader does the work of the one process that leads, loop by loop.
-type leader struct {
-	config    *config.Configuration
-	cluster   *watch.Cluster
-	cloud     cloud.Provider
-	models    *cloud.Models
-	planner   *plan.Planner
-	actor     *act.Actor
-	teller    *tell.Teller
-	clock     *planClock
-	files     reloader
-	batchWait time.Duration // for how long growth waits for further pods, by the last plan
-}
-
-func newLeader(p *plan.Planner, t *tell.Teller, client kubernetes.Interface, asked cloud.Provider,
-	clock Clock) *leader {
-	plans := newPlanClock(clock)
-	return &leader{config: p.Config, cluster: p.Cluster, cloud: asked, models: cloud.NewModels(asked), planner: p,
-		actor: act.New(p, t, client, asked, plans.now), teller: t, clock: plans}
 }
