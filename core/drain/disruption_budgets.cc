@@ -45,7 +45,7 @@ DisruptionBudgets::DisruptionBudgets(const ClusterState& state, std::span<const 
   for (const auto& [key, object] : state.objects().of(ObjectKind::kDisruptionBudget)) {
     const auto* const budget = std::get_if<DisruptionBudget>(&object.content);
     IndexBudget(key.namespace_name, *budget);
-    budgets_.push_back({key, budget, budget->observed_generation < budget->generation, 0});
+    budgets_.push_back({key, budget, budget->observed_generation < budget->generation, 0, 0});
   }
   if (budgets_.empty()) return;
   const std::vector<int64_t> seen = ReadyPodsSeen(state);
@@ -175,6 +175,10 @@ bool DisruptionBudgets::Covers(const PodShape& shape) const { return !Matching(s
 BudgetRefusal DisruptionBudgets::Refuses(const BudgetUse& use) const {
   if (use.refusal != BudgetRefusal::kNone) return use.refusal;
   return use.takes && left(use.budget) < 1 ? BudgetRefusal::kExhausted : BudgetRefusal::kNone;
+}
+
+bool DisruptionBudgets::WouldBeLeft(const BudgetUse& use) const {
+  return use.takes && left(use.budget) + budgets_[static_cast<size_t>(use.budget)].taken > 0;
 }
 
 DisruptionBudgets::Answer DisruptionBudgets::Ask(std::span<const BudgetUse> uses) const {

@@ -82,6 +82,8 @@ class DisruptionBudgets {
 
   // Whether one pod may move now.
   BudgetRefusal Refuses(const BudgetUse& use) const;
+  // Whether it might, had Take() taken nothing.
+  bool WouldBeLeft(const BudgetUse& use) const;
 
   // Whether pods may move together.
   struct Answer {
@@ -97,10 +99,10 @@ class DisruptionBudgets {
 
   // Takes what a pod takes, whether or not it is left, and gives it back. Cost: O(1).
   void Take(const BudgetUse& use) {
-    if (use.takes) --budgets_[static_cast<size_t>(use.budget)].left;
+    if (use.takes) Change(use.budget, -1);
   }
   void GiveBack(const BudgetUse& use) {
-    if (use.takes) ++budgets_[static_cast<size_t>(use.budget)].left;
+    if (use.takes) Change(use.budget, 1);
   }
 
  private:
@@ -109,7 +111,12 @@ class DisruptionBudgets {
     const DisruptionBudget* object = nullptr;
     bool stale = false;
     int64_t left = 0;
+    int64_t taken = 0;  // by Take()
   };
+  void Change(int32_t budget, int64_t by) {
+    budgets_[static_cast<size_t>(budget)].left += by;
+    budgets_[static_cast<size_t>(budget)].taken -= by;
+  }
 
   // Of a namespace: what its budgets ask for that may match pods with a label.
   struct ByLabel {

@@ -181,6 +181,67 @@ TEST(DrainPlannerTest, GroupsKeepTheirMinimum) {
                                                               {"c", "NodeGroupMinSizeReached"}}));
 }
 
+// Three nodes with a pod each, of which a budget lets two go: the third one waits for others only, so that
+// its time runs with theirs.
+TEST(DrainPlannerTest, TimersRunBehindABudgetThatOthersUseUp) {
+  DrainCluster cluster;
+  for (const char* const name : {"a", "b", "c"})
+    cluster.nodes.push_back(Node(name, 1000, {ReplicaPod(std::string("p-") + name, 100)}));
+  cluster.nodes.push_back(Node("full", 1000, {ReplicaPod("q", 600, 0, "other")}));
+  DrainBudget entry;
+  entry.name = "budget";
+  entry.budget.selector = {false, {{"app", SelectorOperator::kIn, {"app"}}}};
+  entry.budget.disruptions_allowed = 2;
+  entry.budget.desired_healthy = 1;
+  entry.budget.current_healthy = 3;
+  cluster.budgets = {entry};
+  DrainModel model(cluster);
+  const DrainOptions options;
+  DrainPlanner planner;
+  WorkBudget budget;
+  ASSERT_THAT(planner.Plan(model.problem(), options, &budget).remove, ::testing::SizeIs(2));
+  // Two are gone, and their pods run elsewhere: what the budget lets go is as before. While they went nothing
+  // was left of it.
+  const auto allow = [&](int32_t pods) {
+    ClusterObject object;
+    object.key = {ObjectKind::kDisruptionBudget, entry.namespace_name, entry.name};
+    DisruptionBudget now = entry.budget;
+    now.disruptions_allowed = pods;
+    object.content = now;
+    model.cluster().state().objects().Set(std::move(object));
+  };
+  allow(0);
+  model.problem().now_s += 300;
+  ASSERT_THAT(planner.Plan(model.problem(), options, &budget).remove, ElementsAre());
+  DrainPlanner restarted;
+  restarted.SetState(planner.state());
+  allow(3);
+  entry.budget.desired_healthy = 0;
+  allow(3);
+  model.problem().now_s += 301;
+  for (DrainPlanner* const of : {&planner, &restarted}) {
+    const DrainPlan& plan = of->Plan(model.problem(), options, &budget);
+    ASSERT_THAT(plan.remove, ::testing::SizeIs(3));
+    for (const DrainRemoval& removal : plan.remove) EXPECT_EQ(removal.since_s, kDrainNow);
+  }
+}
+
+// A budget that never had anything left keeps a node like any other reason.
+TEST(DrainPlannerTest, NoTimerStartsBehindABudgetWithoutAnythingLeft) {
+  DrainCluster cluster;
+  cluster.nodes = {Node("a", 1000, {ReplicaPod("p", 100)}),
+                   Node("b", 1000, {ReplicaPod("q", 600, 0, "other")})};
+  DrainBudget entry;
+  entry.name = "budget";
+  entry.budget.selector = {false, {{"app", SelectorOperator::kIn, {"app"}}}};
+  cluster.budgets = {entry};
+  DrainModel model(cluster);
+  DrainPlanner planner;
+  WorkBudget budget;
+  ASSERT_THAT(planner.Plan(model.problem(), {}, &budget).remove, ElementsAre());
+  EXPECT_THAT(planner.state().unneeded, ElementsAre());
+}
+
 TEST(DrainPlannerTest, TimersRunOverARestartAndStartAnewAfterABreak) {
   DrainCluster cluster;
   cluster.nodes = {Node("a", 1000, {ReplicaPod("p", 100)}), Node("b", 1000, {ReplicaPod("q", 600)})};
