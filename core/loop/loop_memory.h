@@ -66,6 +66,9 @@ inline constexpr size_t kMostPodsOfMoves = 10'000;
 // Nodes that came by moves, or took their pods, and are left alone for some time.
 inline constexpr size_t kMostRestingNodes = 5'000;
 
+// Nodes that are to be empty first.
+inline constexpr size_t kMostNodesToEmpty = 100;
+
 inline constexpr size_t kMostOpenActions = 1'000;
 // Nodes whose acknowledged deletion or abandoned removal is remembered, and those whose timer is.
 inline constexpr size_t kMostDeletions = 2'000;
@@ -94,6 +97,8 @@ struct LoopMemory {
   // ones until they were gone.
   std::optional<int64_t> nodes_took_ms;
   std::optional<int64_t> drains_took_ms;
+  // By key of a node that is to be empty when workloads shrink: its number, from 1 on, the lowest first.
+  absl::btree_map<uint64_t, int64_t> downscale_order;
   friend bool operator==(const LoopMemory&, const LoopMemory&) = default;
 };
 

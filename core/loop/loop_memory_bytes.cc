@@ -132,6 +132,7 @@ std::string Payload(const LoopMemory& memory) {
   WriteTimes(memory.resting_since_ms, kMostRestingNodes, &out);
   out.Optional(memory.nodes_took_ms);
   out.Optional(memory.drains_took_ms);
+  WriteTimes(memory.downscale_order, kMostNodesToEmpty, &out);
   constexpr size_t kBytesOfTimer = 8 + 6;  // a key, and seconds below 2^42
   const size_t left = kMostLoopMemoryBytes - kMemoryHeaderBytes -
                       std::min(out.bytes().size() + 8, kMostLoopMemoryBytes - kMemoryHeaderBytes);
@@ -184,6 +185,7 @@ absl::StatusOr<LoopMemory> DecodeLoopMemory(absl::string_view bytes) {
   ReadTimes(kMostRestingNodes, &in, &memory.resting_since_ms);
   memory.nodes_took_ms = in.Optional();
   memory.drains_took_ms = in.Optional();
+  ReadTimes(kMostNodesToEmpty, &in, &memory.downscale_order);
   ReadTimes(kMostTimers, &in, &memory.unneeded_since_s);
   if (!in.ok() || !in.AtEnd()) return refused("is made up: it holds what no state holds");
   return memory;

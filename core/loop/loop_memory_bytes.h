@@ -12,7 +12,7 @@
 namespace loadline {
 
 // 4 bytes "LLLM", the version, a checksum of what follows, and that: keys of 8 bytes, numbers as varints.
-inline constexpr int kLoopMemoryVersion = 3;
+inline constexpr int kLoopMemoryVersion = 4;
 // What no memory outgrows: so much a ConfigMap holds, with its names.
 inline constexpr size_t kMostLoopMemoryBytes = (1 << 20) - (16 << 10);
 inline constexpr size_t kMostGroupNameBytes = 512;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/loop/downscale_order.h"
 #include "core/loop/loop_growth.h"
 #include "core/loop/loop_resources.h"
 #include "core/loop/loop_sizes.h"
@@ -187,6 +188,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
     plan.scale_down_problem = std::move(drain);
     plan.scale_down = planners.drain->Plan(*plan.scale_down_problem, problem.scale_down, budget);
     EndMovesHeldUp(problem, snapshot, budget, &plan);
+    ChooseNodesToEmpty(problem, counts, *snapshot, &plan);
     ExpectWhereDrained(*plan.scale_down_problem, plan.scale_down, planners.slack);
   }
   plan.no_scale_down = WhyNoScaleDown(problem, plan);

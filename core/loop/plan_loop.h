@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/strings/string_view.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/snapshot.h"
@@ -87,6 +88,8 @@ struct LoopDecisions {
   bool scale_down = true;
   // Nodes are replaced by cheaper ones. Needs scale_up and scale_down, which carry it out.
   bool replace = false;
+  // Which nodes are to be empty first when workloads shrink. Needs scale_down.
+  bool downscale_order = false;
 };
 
 struct LoopProblem {
@@ -126,6 +129,8 @@ struct LoopProblem {
   // What the last plan handed out; none at first.
   GrowthTurn turn;
   LoopReplacement replacement;
+  // As LoopMemory::downscale_order.
+  absl::btree_map<uint64_t, int64_t> downscale_order;
 };
 
 // --- the answer ------------------------------------------------------------------------------------------
@@ -166,6 +171,13 @@ struct GroupAtMaximum {
   friend bool operator==(const GroupAtMaximum&, const GroupAtMaximum&) = default;
 };
 
+// What the pods of ReplicaSets on a node are to state as their deletion cost.
+struct NodeDeletionCost {
+  Slot slot;
+  int32_t cost = 0;
+  friend bool operator==(const NodeDeletionCost&, const NodeDeletionCost&) = default;
+};
+
 // Why no node starts to go.
 enum class NoScaleDown {
   kConsidered,  // nodes may
@@ -199,6 +211,8 @@ struct LoopPlan {
   // Nodes not begun that are given up for a cheaper mix, which `growth` holds.
   std::vector<TakeBack> take_back;
   ReplacementPlan replacement;
+  // Nodes that are to be empty first, the lowest cost first: see downscale_order.h.
+  std::vector<NodeDeletionCost> deletion_costs;
   SlackPlan slack;
   // By position in LoopProblem::sized. Nodes are tainted and go only where nodes may go and no brake holds,
   // or in a dry run: else these lists are empty.

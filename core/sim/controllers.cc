@@ -146,6 +146,12 @@ int32_t Controllers::PodToGo(int32_t workload) {
           ? alive.end()
           : std::find_if(alive.begin(), alive.end(), [&](int32_t pod) { return world_.pod(pod).node < 0; });
   if (waits != alive.end()) return *waits;
+  if (world_.scenario().settings.downscale_order) {
+    const auto cost_of = [&](int32_t pod) { return world_.node(world_.pod(pod).node).deletion_cost; };
+    const auto cheapest = std::min_element(alive.begin(), alive.end(),
+                                           [&](int32_t a, int32_t b) { return cost_of(a) < cost_of(b); });
+    if (cost_of(*cheapest) < 0) return *cheapest;
+  }
   return alive[static_cast<size_t>(downscale_.Between(0, static_cast<int64_t>(alive.size()) - 1))];
 }
 

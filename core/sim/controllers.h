@@ -10,9 +10,10 @@
 
 namespace loadline {
 
-// Deployments have as many pods as their curve asks for. Pods to go are those that wait, then any: which one
-// is chance, as after some days in a cluster. A rollout brings so many new pods as it may surge, and as they
-// are ready old ones go, never more than that leaves as many ready as are wanted.
+// Deployments have as many pods as their curve asks for. Pods to go are those that wait, then those on the
+// nodes with the lowest deletion cost, then any: which one is chance, as after some days in a cluster. A
+// rollout brings so many new pods as it may surge, and as they are ready old ones go, never more than that
+// leaves as many ready as are wanted.
 class Controllers : public SimObserver {
  public:
   explicit Controllers(World* world);

@@ -140,6 +140,8 @@ struct SimSettings {
   // Nodes are replaced by cheaper ones, by this policy; needs `scale_down`.
   bool replace = false;
   ReplacementPolicy replacement;
+  // Deployments that shrink give up the pods of nodes first that could go; needs `scale_down`.
+  bool downscale_order = false;
   // A loop runs also where nothing has changed: for tests.
   bool run_every_loop = false;
 };

@@ -55,7 +55,8 @@ void TestedLoop::SetUp(const ShapesOf& shapes) {
   problem_.decisions = {.scale_up = true,
                         .slack = settings.slack_percent > 0,
                         .scale_down = settings.scale_down,
-                        .replace = settings.replace && settings.scale_down};
+                        .replace = settings.replace && settings.scale_down,
+                        .downscale_order = settings.downscale_order && settings.scale_down};
   static_cast<ReplacementPolicy&>(problem_.replacement) = settings.replacement;
   problem_.slack.rate = kWholeRate / 100 * settings.slack_percent;
   problem_.batch.max_ms = settings.batch_max_ms;
@@ -179,6 +180,7 @@ bool TestedLoop::Decide(WorkBudget* budget) {
                                         NowS() - (world_.now_ms() - seen_.heard_ms()) / 1000, NowS());
   problem_.drain.unhealthy = WhatIsUnhealthy(seen_.state(), brakes);
   UseRememberedMoves(leader_->memory, options_.fleet.after_add_ms, NowMs(), &problem_.replacement);
+  problem_.downscale_order = leader_->memory.downscale_order;
   plan_ = PlanLoop(problem_, {&leader_->slack, &leader_->drain, &leader_->consolidator}, seen_.snapshot(),
                    budget);
   NoteInLog(plan_.replacement, world_.now_ms(), &moves_);
@@ -188,6 +190,8 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   NoteBatch(plan_, NowMs(), &leader_->memory);
   NoteTimers(plan_, seen_.state(), &leader_->memory);
   NoteMoves(plan_, &leader_->memory);
+  NoteDownscaleOrder(plan_, seen_.state(), &leader_->memory);
+  StateDeletionCosts();
   const std::vector<LoopAction> actions =
       ActionsOf(view_.observation(), sight_, plan_, seen_.state(), options_, NowMs(), &leader_->memory);
   view_.Answered();
@@ -200,6 +204,12 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   const bool goes_on = plan_.scale_down.brake != DrainBrake::kNone || plan_.scale_down.skipped > 0 ||
                        plan_.replacement.goes_on;
   return goes_on || !actions.empty() || !sight_.marked.abandoned.empty() || leader_->memory != before;
+}
+
+void TestedLoop::StateDeletionCosts() {
+  for (const int32_t node : world_.nodes()) world_.SetDeletionCost(node, 0);
+  for (const NodeDeletionCost& of : plan_.deletion_costs)
+    world_.SetDeletionCost(seen_.NodeIn(of.slot), of.cost);
 }
 
 void TestedLoop::WaitForPods() {

@@ -11,6 +11,7 @@
 
 #include "core/consolidate/consolidator.h"
 #include "core/drain/planner.h"
+#include "core/loop/downscale_order.h"
 #include "core/loop/loop_actions.h"
 #include "core/loop/loop_memory.h"
 #include "core/loop/loop_sight.h"
@@ -77,6 +78,7 @@ class TestedLoop {
   void TakeProgress();
   void TellProgress();
   void WaitForPods();
+  void StateDeletionCosts();
 
   // What is done. False: the process has ended.
   bool Act(const std::vector<LoopAction>& actions);

@@ -38,11 +38,12 @@ struct SimNode {
   int64_t joined_ms = 0;
   bool present = true;
   bool ready = false;
-  bool devices = true;     // they are offered
-  bool tainted = false;    // to be deleted
-  int64_t asked_ms = -1;   // when the cloud was asked for that, as its mark says; -1: it was not
-  bool reclaimed = false;  // the cloud has said that it takes it back
-  int32_t flaps = 0;       // how often it still becomes ready, or not
+  bool devices = true;        // they are offered
+  bool tainted = false;       // to be deleted
+  int64_t asked_ms = -1;      // when the cloud was asked for that, as its mark says; -1: it was not
+  bool reclaimed = false;     // the cloud has said that it takes it back
+  int32_t deletion_cost = 0;  // of its pods that have an owner which shrinks
+  int32_t flaps = 0;          // how often it still becomes ready, or not
   std::vector<int32_t> pods;
   CpuMemory requested;
 };
@@ -168,6 +169,7 @@ class World {
   int32_t AddNode(int32_t machine, bool devices);
   void SetReady(int32_t node, bool ready);
   void SetFlaps(int32_t node, int32_t flaps) { nodes_[static_cast<size_t>(node)].flaps = flaps; }
+  void SetDeletionCost(int32_t node, int32_t cost) { nodes_[static_cast<size_t>(node)].deletion_cost = cost; }
   void OfferDevices(int32_t node);
   void SetTainted(int32_t node, bool tainted);
   void SetAsked(int32_t node, int64_t at_ms) { nodes_[static_cast<size_t>(node)].asked_ms = at_ms; }

@@ -82,6 +82,11 @@ void EncodeGrowth(const LoopPlan& plan, const LoopProblem& problem, PodEntries* 
     message->set_nodes(back.nodes);
     message->set_usd_per_hour(group.usd_per_hour.value_or(0) * static_cast<double>(back.nodes));
   }
+  for (const NodeDeletionCost& node : plan.deletion_costs) {
+    v1::NodeDeletionCost* const message = response->add_deletion_costs();
+    message->set_slot(static_cast<int32_t>(node.slot));
+    message->set_cost(node.cost);
+  }
 }
 
 void EncodeRanking(const LoopPlan& plan, const LoopProblem& problem, const v1::RankPolicy& asked,
@@ -175,7 +180,7 @@ v1::ScaleUpProblem GrowthPart(const v1::PlanLoopRequest& request) {
 absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request) {
   LoopDecisions decisions;
   if (request.decisions_size() == 0) return decisions;
-  decisions = {false, false, false, false};
+  decisions = {false, false, false, false, false};
   for (int i = 0; i < request.decisions_size(); ++i) {
     switch (request.decisions(i)) {
       case v1::PlanLoopRequest::SCALE_UP:
@@ -190,6 +195,9 @@ absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request
       case v1::PlanLoopRequest::REPLACE:
         decisions.replace = true;
         break;
+      case v1::PlanLoopRequest::DOWNSCALE_ORDER:
+        decisions.downscale_order = true;
+        break;
       default:
         return absl::InvalidArgumentError(absl::StrCat(
             "decisions[", i, "]: ", static_cast<int>(request.decisions(i)), " is not a decision"));
@@ -197,6 +205,9 @@ absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request
   }
   if (decisions.replace && !(decisions.scale_up && decisions.scale_down && request.has_fleet())) {
     return absl::InvalidArgumentError("decisions: REPLACE needs SCALE_UP, SCALE_DOWN and fleet");
+  }
+  if (decisions.downscale_order && !(decisions.scale_down && request.has_fleet())) {
+    return absl::InvalidArgumentError("decisions: DOWNSCALE_ORDER needs SCALE_DOWN and fleet");
   }
   return decisions;
 }

@@ -124,6 +124,7 @@ SimSettings DecodeSimSettings(const v1::SimulatedSettings& message) {
     settings.eviction_retry_ms = message.eviction_retry_milliseconds();
   if (message.has_poll_milliseconds()) settings.poll_ms = message.poll_milliseconds();
   settings.scale_down = !message.no_scale_down();
+  settings.downscale_order = message.downscale_order();
   settings.max_node_provision_s =
       OrDefault(message.max_node_provision_seconds(), settings.max_node_provision_s);
   if (message.has_delay_after_add_seconds()) settings.after_add_s = message.delay_after_add_seconds();

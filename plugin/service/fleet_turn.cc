@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/loop/downscale_order.h"
 #include "core/loop/loop_memory_bytes.h"
 #include "core/loop/loop_timers.h"
 #include "core/loop/replacement.h"
@@ -59,6 +60,7 @@ std::vector<TaintedNode> FleetTurn::Timers(int64_t now_s, int64_t ttl_s) const {
 void FleetTurn::Use(LoopProblem* problem) const {
   UseSight(sight_, fleet_.cloud_template, view_.cluster(), problem);
   UseRememberedMoves(memory_, fleet_.options.fleet.after_add_ms, fleet_.now_ms, &problem->replacement);
+  problem->downscale_order = memory_.downscale_order;
   BeginBatch(memory_, fleet_.now_ms, &problem->batch);
 }
 
@@ -67,6 +69,7 @@ v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan
   NoteBatch(plan, fleet_.now_ms, &memory_);
   NoteTimers(plan, cluster, &memory_);
   if (fleet_.options.acts) NoteMoves(plan, &memory_);
+  NoteDownscaleOrder(plan, cluster, &memory_);
   const std::vector<LoopAction> actions =
       ActionsOf(fleet_.seen, sight_, plan, cluster, fleet_.options, fleet_.now_ms, &memory_);
   v1::LoopFleetAnswer answer = EncodeLoopFleet(fleet_.seen, sight_, problem, plan, actions);

@@ -34,6 +34,9 @@ const (
 	// Which nodes are replaced by cheaper ones. Only if it is named, with SCALE_UP, SCALE_DOWN and `fleet`,
 	// whose state holds the moves that are carried out.
 	PlanLoopRequest_REPLACE PlanLoopRequest_Decision = 4
+	// Which nodes are to be empty first when ReplicaSets shrink. Only if it is named, with SCALE_DOWN and
+	// `fleet`, whose state holds what was chosen.
+	PlanLoopRequest_DOWNSCALE_ORDER PlanLoopRequest_Decision = 5
 )
 
 // Enum value maps for PlanLoopRequest_Decision.
@@ -44,6 +47,7 @@ var (
 		2: "SLACK",
 		3: "SCALE_DOWN",
 		4: "REPLACE",
+		5: "DOWNSCALE_ORDER",
 	}
 	PlanLoopRequest_Decision_value = map[string]int32{
 		"DECISION_UNSPECIFIED": 0,
@@ -51,6 +55,7 @@ var (
 		"SLACK":                2,
 		"SCALE_DOWN":           3,
 		"REPLACE":              4,
+		"DOWNSCALE_ORDER":      5,
 	}
 )
 
@@ -766,6 +771,9 @@ type PlanLoopResponse struct {
 	TakeBack []*TakeBack `protobuf:"bytes,17,rep,name=take_back,json=takeBack,proto3" json:"take_back,omitempty"`
 	// With REPLACE: moves that are carried out.
 	Replacement *LoopReplacement `protobuf:"bytes,18,opt,name=replacement,proto3" json:"replacement,omitempty"`
+	// With DOWNSCALE_ORDER: nodes whose pods of ReplicaSets are to go first, the lowest cost first, 100 at
+	// most.
+	DeletionCosts []*NodeDeletionCost `protobuf:"bytes,19,rep,name=deletion_costs,json=deletionCosts,proto3" json:"deletion_costs,omitempty"`
 	// With PlanLoopRequest.fleet: what was found out, and what is to be done.
 	Fleet         *LoopFleetAnswer `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -928,11 +936,73 @@ func (x *PlanLoopResponse) GetReplacement() *LoopReplacement {
 	return nil
 }
 
+func (x *PlanLoopResponse) GetDeletionCosts() []*NodeDeletionCost {
+	if x != nil {
+		return x.DeletionCosts
+	}
+	return nil
+}
+
 func (x *PlanLoopResponse) GetFleet() *LoopFleetAnswer {
 	if x != nil {
 		return x.Fleet
 	}
 	return nil
+}
+
+// What pods of ReplicaSets and ReplicationControllers on a node are to state as
+// controller.kubernetes.io/pod-deletion-cost, unless somebody else has stated one.
+type NodeDeletionCost struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Slot  int32                  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Negative.
+	Cost          int32 `protobuf:"varint,2,opt,name=cost,proto3" json:"cost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeDeletionCost) Reset() {
+	*x = NodeDeletionCost{}
+	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeDeletionCost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeDeletionCost) ProtoMessage() {}
+
+func (x *NodeDeletionCost) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeDeletionCost.ProtoReflect.Descriptor instead.
+func (*NodeDeletionCost) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *NodeDeletionCost) GetSlot() int32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *NodeDeletionCost) GetCost() int32 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
 }
 
 // What becomes of moves that make the cluster cheaper.
@@ -954,7 +1024,7 @@ type LoopReplacement struct {
 
 func (x *LoopReplacement) Reset() {
 	*x = LoopReplacement{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	mi := &file_loadline_v1_loop_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -966,7 +1036,7 @@ func (x *LoopReplacement) String() string {
 func (*LoopReplacement) ProtoMessage() {}
 
 func (x *LoopReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	mi := &file_loadline_v1_loop_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -979,7 +1049,7 @@ func (x *LoopReplacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopReplacement.ProtoReflect.Descriptor instead.
 func (*LoopReplacement) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *LoopReplacement) GetMoves() []*MoveUnderWay {
@@ -1043,7 +1113,7 @@ type MoveUnderWay struct {
 
 func (x *MoveUnderWay) Reset() {
 	*x = MoveUnderWay{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	mi := &file_loadline_v1_loop_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1055,7 +1125,7 @@ func (x *MoveUnderWay) String() string {
 func (*MoveUnderWay) ProtoMessage() {}
 
 func (x *MoveUnderWay) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	mi := &file_loadline_v1_loop_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1068,7 +1138,7 @@ func (x *MoveUnderWay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveUnderWay.ProtoReflect.Descriptor instead.
 func (*MoveUnderWay) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *MoveUnderWay) GetPhase() string {
@@ -1120,7 +1190,7 @@ type EndedMove struct {
 
 func (x *EndedMove) Reset() {
 	*x = EndedMove{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1202,7 @@ func (x *EndedMove) String() string {
 func (*EndedMove) ProtoMessage() {}
 
 func (x *EndedMove) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1215,7 @@ func (x *EndedMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedMove.ProtoReflect.Descriptor instead.
 func (*EndedMove) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *EndedMove) GetWhy() string {
@@ -1184,7 +1254,7 @@ type TakeBack struct {
 
 func (x *TakeBack) Reset() {
 	*x = TakeBack{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[8]
+	mi := &file_loadline_v1_loop_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1266,7 @@ func (x *TakeBack) String() string {
 func (*TakeBack) ProtoMessage() {}
 
 func (x *TakeBack) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[8]
+	mi := &file_loadline_v1_loop_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1279,7 @@ func (x *TakeBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeBack.ProtoReflect.Descriptor instead.
 func (*TakeBack) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TakeBack) GetNodeGroup() string {
@@ -1246,7 +1316,7 @@ type GroupAtMaximum struct {
 
 func (x *GroupAtMaximum) Reset() {
 	*x = GroupAtMaximum{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[9]
+	mi := &file_loadline_v1_loop_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1258,7 +1328,7 @@ func (x *GroupAtMaximum) String() string {
 func (*GroupAtMaximum) ProtoMessage() {}
 
 func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[9]
+	mi := &file_loadline_v1_loop_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1271,7 +1341,7 @@ func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupAtMaximum.ProtoReflect.Descriptor instead.
 func (*GroupAtMaximum) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GroupAtMaximum) GetNodeGroup() string {
@@ -1305,7 +1375,7 @@ type DrainedPods struct {
 
 func (x *DrainedPods) Reset() {
 	*x = DrainedPods{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[10]
+	mi := &file_loadline_v1_loop_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1387,7 @@ func (x *DrainedPods) String() string {
 func (*DrainedPods) ProtoMessage() {}
 
 func (x *DrainedPods) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[10]
+	mi := &file_loadline_v1_loop_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1400,7 @@ func (x *DrainedPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedPods.ProtoReflect.Descriptor instead.
 func (*DrainedPods) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DrainedPods) GetNamespace() string {
@@ -1374,7 +1444,7 @@ type UpcomingPlacement struct {
 
 func (x *UpcomingPlacement) Reset() {
 	*x = UpcomingPlacement{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[11]
+	mi := &file_loadline_v1_loop_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1456,7 @@ func (x *UpcomingPlacement) String() string {
 func (*UpcomingPlacement) ProtoMessage() {}
 
 func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[11]
+	mi := &file_loadline_v1_loop_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1469,7 @@ func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpcomingPlacement.ProtoReflect.Descriptor instead.
 func (*UpcomingPlacement) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UpcomingPlacement) GetNodeGroup() string {
@@ -1439,7 +1509,7 @@ type LoopGrowth struct {
 
 func (x *LoopGrowth) Reset() {
 	*x = LoopGrowth{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[12]
+	mi := &file_loadline_v1_loop_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1451,7 +1521,7 @@ func (x *LoopGrowth) String() string {
 func (*LoopGrowth) ProtoMessage() {}
 
 func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[12]
+	mi := &file_loadline_v1_loop_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1464,7 +1534,7 @@ func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopGrowth.ProtoReflect.Descriptor instead.
 func (*LoopGrowth) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LoopGrowth) GetNodeGroup() string {
@@ -1533,7 +1603,7 @@ type RecordedCall struct {
 
 func (x *RecordedCall) Reset() {
 	*x = RecordedCall{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[13]
+	mi := &file_loadline_v1_loop_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1545,7 +1615,7 @@ func (x *RecordedCall) String() string {
 func (*RecordedCall) ProtoMessage() {}
 
 func (x *RecordedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[13]
+	mi := &file_loadline_v1_loop_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1558,7 +1628,7 @@ func (x *RecordedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedCall.ProtoReflect.Descriptor instead.
 func (*RecordedCall) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RecordedCall) GetMethod() string {
@@ -1593,7 +1663,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\xfa\r\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\x8f\x0e\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1630,14 +1700,15 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x11enforce_min_sizes\x18\x1f \x01(\bR\x0fenforceMinSizes\x126\n" +
 	"\abalance\x18  \x01(\v2\x1c.loadline.v1.GroupSimilarityR\abalance\x12F\n" +
 	"\rconsolidation\x18! \x01(\v2 .loadline.v1.ConsolidationPolicyR\rconsolidation\x12,\n" +
-	"\x05fleet\x18( \x01(\v2\x16.loadline.v1.LoopFleetR\x05fleet\"Z\n" +
+	"\x05fleet\x18( \x01(\v2\x16.loadline.v1.LoopFleetR\x05fleet\"o\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bSCALE_UP\x10\x01\x12\t\n" +
 	"\x05SLACK\x10\x02\x12\x0e\n" +
 	"\n" +
 	"SCALE_DOWN\x10\x03\x12\v\n" +
-	"\aREPLACE\x10\x04B\t\n" +
+	"\aREPLACE\x10\x04\x12\x13\n" +
+	"\x0fDOWNSCALE_ORDER\x10\x05B\t\n" +
 	"\aclusterB\x12\n" +
 	"\x10_max_cores_totalB\x13\n" +
 	"\x11_max_memory_totalB\x1c\n" +
@@ -1661,7 +1732,7 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\tLoopState\x12-\n" +
 	"\x05slack\x18\x01 \x01(\v2\x17.loadline.v1.SlackStateR\x05slack\x12-\n" +
 	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\x12*\n" +
-	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\x88\b\n" +
+	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\xce\b\n" +
 	"\x10PlanLoopResponse\x122\n" +
 	"\adrained\x18\x01 \x03(\v2\x18.loadline.v1.DrainedPodsR\adrained\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12:\n" +
@@ -1683,8 +1754,12 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"at_maximum\x18\x0f \x03(\v2\x1b.loadline.v1.GroupAtMaximumR\tatMaximum\x126\n" +
 	"\x17batch_wait_milliseconds\x18\x10 \x01(\x03R\x15batchWaitMilliseconds\x122\n" +
 	"\ttake_back\x18\x11 \x03(\v2\x15.loadline.v1.TakeBackR\btakeBack\x12>\n" +
-	"\vreplacement\x18\x12 \x01(\v2\x1c.loadline.v1.LoopReplacementR\vreplacement\x122\n" +
-	"\x05fleet\x18( \x01(\v2\x1c.loadline.v1.LoopFleetAnswerR\x05fleet\"\xee\x01\n" +
+	"\vreplacement\x18\x12 \x01(\v2\x1c.loadline.v1.LoopReplacementR\vreplacement\x12D\n" +
+	"\x0edeletion_costs\x18\x13 \x03(\v2\x1d.loadline.v1.NodeDeletionCostR\rdeletionCosts\x122\n" +
+	"\x05fleet\x18( \x01(\v2\x1c.loadline.v1.LoopFleetAnswerR\x05fleet\":\n" +
+	"\x10NodeDeletionCost\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
+	"\x04cost\x18\x02 \x01(\x05R\x04cost\"\xee\x01\n" +
 	"\x0fLoopReplacement\x12/\n" +
 	"\x05moves\x18\x01 \x03(\v2\x19.loadline.v1.MoveUnderWayR\x05moves\x12,\n" +
 	"\x05ended\x18\x02 \x03(\v2\x16.loadline.v1.EndedMoveR\x05ended\x122\n" +
@@ -1753,7 +1828,7 @@ func file_loadline_v1_loop_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_loop_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_loadline_v1_loop_proto_goTypes = []any{
 	(PlanLoopRequest_Decision)(0),      // 0: loadline.v1.PlanLoopRequest.Decision
 	(*PlanLoopRequest)(nil),            // 1: loadline.v1.PlanLoopRequest
@@ -1761,96 +1836,98 @@ var file_loadline_v1_loop_proto_goTypes = []any{
 	(*LoopGroup)(nil),                  // 3: loadline.v1.LoopGroup
 	(*LoopState)(nil),                  // 4: loadline.v1.LoopState
 	(*PlanLoopResponse)(nil),           // 5: loadline.v1.PlanLoopResponse
-	(*LoopReplacement)(nil),            // 6: loadline.v1.LoopReplacement
-	(*MoveUnderWay)(nil),               // 7: loadline.v1.MoveUnderWay
-	(*EndedMove)(nil),                  // 8: loadline.v1.EndedMove
-	(*TakeBack)(nil),                   // 9: loadline.v1.TakeBack
-	(*GroupAtMaximum)(nil),             // 10: loadline.v1.GroupAtMaximum
-	(*DrainedPods)(nil),                // 11: loadline.v1.DrainedPods
-	(*UpcomingPlacement)(nil),          // 12: loadline.v1.UpcomingPlacement
-	(*LoopGrowth)(nil),                 // 13: loadline.v1.LoopGrowth
-	(*RecordedCall)(nil),               // 14: loadline.v1.RecordedCall
-	(*Changes)(nil),                    // 15: loadline.v1.Changes
-	(*PendingPods)(nil),                // 16: loadline.v1.PendingPods
-	(*PriceModel)(nil),                 // 17: loadline.v1.PriceModel
-	(*SlackPolicy)(nil),                // 18: loadline.v1.SlackPolicy
-	(*DrainOptions)(nil),               // 19: loadline.v1.DrainOptions
-	(*DrainDevicePool)(nil),            // 20: loadline.v1.DrainDevicePool
-	(*FitOptions)(nil),                 // 21: loadline.v1.FitOptions
-	(*DrainProgress)(nil),              // 22: loadline.v1.DrainProgress
-	(*RankPolicy)(nil),                 // 23: loadline.v1.RankPolicy
-	(*SizedGroup)(nil),                 // 24: loadline.v1.SizedGroup
-	(*WaitingPods)(nil),                // 25: loadline.v1.WaitingPods
-	(*GpuCount)(nil),                   // 26: loadline.v1.GpuCount
-	(*ConsolidationPolicy)(nil),        // 27: loadline.v1.ConsolidationPolicy
-	(*LoopFleet)(nil),                  // 28: loadline.v1.LoopFleet
-	(*ScalableGroup)(nil),              // 29: loadline.v1.ScalableGroup
-	(*DrainGroup)(nil),                 // 30: loadline.v1.DrainGroup
-	(*CloudGroup)(nil),                 // 31: loadline.v1.CloudGroup
-	(*SlackState)(nil),                 // 32: loadline.v1.SlackState
-	(*DrainState)(nil),                 // 33: loadline.v1.DrainState
-	(*SizeState)(nil),                  // 34: loadline.v1.SizeState
-	(*ExistingPlacement)(nil),          // 35: loadline.v1.ExistingPlacement
-	(*PlanScaleUpResponse)(nil),        // 36: loadline.v1.PlanScaleUpResponse
-	(*PlanSlackResponse)(nil),          // 37: loadline.v1.PlanSlackResponse
-	(*PlanDrainResponse)(nil),          // 38: loadline.v1.PlanDrainResponse
-	(*RankOptionsResponse)(nil),        // 39: loadline.v1.RankOptionsResponse
-	(*MeasureUtilizationResponse)(nil), // 40: loadline.v1.MeasureUtilizationResponse
-	(*LeftOut)(nil),                    // 41: loadline.v1.LeftOut
-	(*LoopFleetAnswer)(nil),            // 42: loadline.v1.LoopFleetAnswer
-	(*ConsolidationBill)(nil),          // 43: loadline.v1.ConsolidationBill
-	(*PodRun)(nil),                     // 44: loadline.v1.PodRun
+	(*NodeDeletionCost)(nil),           // 6: loadline.v1.NodeDeletionCost
+	(*LoopReplacement)(nil),            // 7: loadline.v1.LoopReplacement
+	(*MoveUnderWay)(nil),               // 8: loadline.v1.MoveUnderWay
+	(*EndedMove)(nil),                  // 9: loadline.v1.EndedMove
+	(*TakeBack)(nil),                   // 10: loadline.v1.TakeBack
+	(*GroupAtMaximum)(nil),             // 11: loadline.v1.GroupAtMaximum
+	(*DrainedPods)(nil),                // 12: loadline.v1.DrainedPods
+	(*UpcomingPlacement)(nil),          // 13: loadline.v1.UpcomingPlacement
+	(*LoopGrowth)(nil),                 // 14: loadline.v1.LoopGrowth
+	(*RecordedCall)(nil),               // 15: loadline.v1.RecordedCall
+	(*Changes)(nil),                    // 16: loadline.v1.Changes
+	(*PendingPods)(nil),                // 17: loadline.v1.PendingPods
+	(*PriceModel)(nil),                 // 18: loadline.v1.PriceModel
+	(*SlackPolicy)(nil),                // 19: loadline.v1.SlackPolicy
+	(*DrainOptions)(nil),               // 20: loadline.v1.DrainOptions
+	(*DrainDevicePool)(nil),            // 21: loadline.v1.DrainDevicePool
+	(*FitOptions)(nil),                 // 22: loadline.v1.FitOptions
+	(*DrainProgress)(nil),              // 23: loadline.v1.DrainProgress
+	(*RankPolicy)(nil),                 // 24: loadline.v1.RankPolicy
+	(*SizedGroup)(nil),                 // 25: loadline.v1.SizedGroup
+	(*WaitingPods)(nil),                // 26: loadline.v1.WaitingPods
+	(*GpuCount)(nil),                   // 27: loadline.v1.GpuCount
+	(*ConsolidationPolicy)(nil),        // 28: loadline.v1.ConsolidationPolicy
+	(*LoopFleet)(nil),                  // 29: loadline.v1.LoopFleet
+	(*ScalableGroup)(nil),              // 30: loadline.v1.ScalableGroup
+	(*DrainGroup)(nil),                 // 31: loadline.v1.DrainGroup
+	(*CloudGroup)(nil),                 // 32: loadline.v1.CloudGroup
+	(*SlackState)(nil),                 // 33: loadline.v1.SlackState
+	(*DrainState)(nil),                 // 34: loadline.v1.DrainState
+	(*SizeState)(nil),                  // 35: loadline.v1.SizeState
+	(*ExistingPlacement)(nil),          // 36: loadline.v1.ExistingPlacement
+	(*PlanScaleUpResponse)(nil),        // 37: loadline.v1.PlanScaleUpResponse
+	(*PlanSlackResponse)(nil),          // 38: loadline.v1.PlanSlackResponse
+	(*PlanDrainResponse)(nil),          // 39: loadline.v1.PlanDrainResponse
+	(*RankOptionsResponse)(nil),        // 40: loadline.v1.RankOptionsResponse
+	(*MeasureUtilizationResponse)(nil), // 41: loadline.v1.MeasureUtilizationResponse
+	(*LeftOut)(nil),                    // 42: loadline.v1.LeftOut
+	(*LoopFleetAnswer)(nil),            // 43: loadline.v1.LoopFleetAnswer
+	(*ConsolidationBill)(nil),          // 44: loadline.v1.ConsolidationBill
+	(*PodRun)(nil),                     // 45: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
-	15, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
-	15, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
+	16, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
+	16, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
 	0,  // 2: loadline.v1.PlanLoopRequest.decisions:type_name -> loadline.v1.PlanLoopRequest.Decision
 	3,  // 3: loadline.v1.PlanLoopRequest.groups:type_name -> loadline.v1.LoopGroup
-	16, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
-	17, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
-	18, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
-	19, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
-	20, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
-	21, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
+	17, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
+	18, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
+	19, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
+	20, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
+	21, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
+	22, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
 	4,  // 10: loadline.v1.PlanLoopRequest.state:type_name -> loadline.v1.LoopState
-	22, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
-	23, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
-	24, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
-	25, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
-	26, // 15: loadline.v1.PlanLoopRequest.max_gpus_total:type_name -> loadline.v1.GpuCount
+	23, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
+	24, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
+	25, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
+	26, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
+	27, // 15: loadline.v1.PlanLoopRequest.max_gpus_total:type_name -> loadline.v1.GpuCount
 	2,  // 16: loadline.v1.PlanLoopRequest.balance:type_name -> loadline.v1.GroupSimilarity
-	27, // 17: loadline.v1.PlanLoopRequest.consolidation:type_name -> loadline.v1.ConsolidationPolicy
-	28, // 18: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
-	29, // 19: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
-	30, // 20: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
-	31, // 21: loadline.v1.LoopGroup.cloud:type_name -> loadline.v1.CloudGroup
-	32, // 22: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
-	33, // 23: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
-	34, // 24: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
-	11, // 25: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
-	35, // 26: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	12, // 27: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
-	36, // 28: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
-	13, // 29: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
-	37, // 30: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
-	38, // 31: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
+	28, // 17: loadline.v1.PlanLoopRequest.consolidation:type_name -> loadline.v1.ConsolidationPolicy
+	29, // 18: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
+	30, // 19: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
+	31, // 20: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
+	32, // 21: loadline.v1.LoopGroup.cloud:type_name -> loadline.v1.CloudGroup
+	33, // 22: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
+	34, // 23: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
+	35, // 24: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
+	12, // 25: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
+	36, // 26: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	13, // 27: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
+	37, // 28: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
+	14, // 29: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
+	38, // 30: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
+	39, // 31: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
 	4,  // 32: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
-	39, // 33: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
-	40, // 34: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
-	41, // 35: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
-	10, // 36: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
-	9,  // 37: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
-	6,  // 38: loadline.v1.PlanLoopResponse.replacement:type_name -> loadline.v1.LoopReplacement
-	42, // 39: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
-	7,  // 40: loadline.v1.LoopReplacement.moves:type_name -> loadline.v1.MoveUnderWay
-	8,  // 41: loadline.v1.LoopReplacement.ended:type_name -> loadline.v1.EndedMove
-	43, // 42: loadline.v1.LoopReplacement.bill:type_name -> loadline.v1.ConsolidationBill
-	44, // 43: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	40, // 33: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
+	41, // 34: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
+	42, // 35: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
+	11, // 36: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
+	10, // 37: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
+	7,  // 38: loadline.v1.PlanLoopResponse.replacement:type_name -> loadline.v1.LoopReplacement
+	6,  // 39: loadline.v1.PlanLoopResponse.deletion_costs:type_name -> loadline.v1.NodeDeletionCost
+	43, // 40: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
+	8,  // 41: loadline.v1.LoopReplacement.moves:type_name -> loadline.v1.MoveUnderWay
+	9,  // 42: loadline.v1.LoopReplacement.ended:type_name -> loadline.v1.EndedMove
+	44, // 43: loadline.v1.LoopReplacement.bill:type_name -> loadline.v1.ConsolidationBill
+	45, // 44: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }
@@ -1880,7 +1957,7 @@ func file_loadline_v1_loop_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_loop_proto_rawDesc), len(file_loadline_v1_loop_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -931,8 +931,11 @@ type SimulatedSettings struct {
 	// [5000].
 	EvictionRetryMilliseconds *int64 `protobuf:"varint,19,opt,name=eviction_retry_milliseconds,json=evictionRetryMilliseconds,proto3,oneof" json:"eviction_retry_milliseconds,omitempty"`
 	PollMilliseconds          *int64 `protobuf:"varint,20,opt,name=poll_milliseconds,json=pollMilliseconds,proto3,oneof" json:"poll_milliseconds,omitempty"`
-	unknownFields             protoimpl.UnknownFields
-	sizeCache                 protoimpl.SizeCache
+	// Decision DOWNSCALE_ORDER: Deployments that shrink give up the pods of nodes first that could go. It needs
+	// nodes that go.
+	DownscaleOrder bool `protobuf:"varint,21,opt,name=downscale_order,json=downscaleOrder,proto3" json:"downscale_order,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *SimulatedSettings) Reset() {
@@ -1103,6 +1106,13 @@ func (x *SimulatedSettings) GetPollMilliseconds() int64 {
 		return *x.PollMilliseconds
 	}
 	return 0
+}
+
+func (x *SimulatedSettings) GetDownscaleOrder() bool {
+	if x != nil {
+		return x.DownscaleOrder
+	}
+	return false
 }
 
 // What goes wrong, and how often: chances in a million.
@@ -2098,7 +2108,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x10SimulatedArrival\x12\x1d\n" +
 	"\n" +
 	"at_seconds\x18\x01 \x01(\x03R\tatSeconds\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05count\"\xb1\v\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"\xda\v\n" +
 	"\x11SimulatedSettings\x12:\n" +
 	"\x05score\x18\x01 \x01(\x0e2$.loadline.v1.SimulatedSettings.ScoreR\x05score\x12!\n" +
 	"\fscan_seconds\x18\x02 \x01(\x03R\vscanSeconds\x128\n" +
@@ -2122,7 +2132,8 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"nodeBudget\x12C\n" +
 	"\x1beviction_retry_milliseconds\x18\x13 \x01(\x03H\tR\x19evictionRetryMilliseconds\x88\x01\x01\x120\n" +
 	"\x11poll_milliseconds\x18\x14 \x01(\x03H\n" +
-	"R\x10pollMilliseconds\x88\x01\x01\"X\n" +
+	"R\x10pollMilliseconds\x88\x01\x01\x12'\n" +
+	"\x0fdownscale_order\x18\x15 \x01(\bR\x0edownscaleOrder\"X\n" +
 	"\x05Score\x12\x15\n" +
 	"\x11SCORE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fLEAST_ALLOCATED\x10\x01\x12\x12\n" +

@@ -47,6 +47,7 @@ LoopMemory EverythingRemembered() {
                           .places = {{10, 0}, {11, 2}}});
   memory.resting_since_ms = {{8, kNowMs - 6}};
   memory.nodes_took_ms = 90'000;
+  memory.downscale_order = {{7, 1}, {3, 2}};
   memory.drains_took_ms = 600'000;
   return memory;
 }
@@ -70,7 +71,7 @@ TEST(LoopMemoryBytesTest, WhatIsDamagedIsRefused) {
   EXPECT_FALSE(DecodeLoopMemory(bytes + '\0').ok());
   std::string later = bytes;
   later[4] = 9;
-  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 9, and version 3 is read"));
+  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 9, and version 4 is read"));
   EXPECT_THAT(DecodeLoopMemory("LLFS").status().message(), HasSubstr("is no state of a loop"));
 }
 

@@ -1,0 +1,126 @@
+#include "core/loop/downscale_order.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "core/cluster/node_annotations.h"
+#include "core/cluster/pod_traits.h"
+#include "core/drain/being_deleted.h"
+#include "core/drain/node_load.h"
+
+namespace loadline {
+namespace {
+
+struct NodeToEmpty {
+  Slot slot;
+  int64_t load = 0;    // in millionths
+  int64_t number = 0;  // those with lower ones go first; 0: it has none
+};
+
+bool RunsReplicas(const ClusterState& cluster, Slot slot) {
+  const std::span<const NodePods::Pod> pods = cluster.pods(slot).pods();
+  return std::any_of(pods.begin(), pods.end(), [&](const NodePods::Pod& pod) {
+    const std::optional<PodOwner>& owner = TraitsOf(cluster.pod_shapes()[pod.shape]).owner;
+    return owner.has_value() && (owner->kind == "ReplicaSet" || owner->kind == "ReplicationController");
+  });
+}
+
+// Nodes that moves bring, fill or have filled are to be full.
+bool IsFilledByMove(const ReplacementPlan& plan, uint64_t key) {
+  const auto has = [key](const std::vector<uint64_t>& nodes) {
+    return std::find(nodes.begin(), nodes.end(), key) != nodes.end();
+  };
+  return plan.resting_since_ms.contains(key) ||
+         std::any_of(plan.moves.begin(), plan.moves.end(),
+                     [&](const MoveUnderWay& move) { return has(move.came) || has(move.onto); });
+}
+
+// Nodes that may go, the emptiest first; of each group as many as it has above its minimum.
+std::vector<NodeToEmpty> NodesByLoad(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                                     const Snapshot& snapshot, const LoopPlan& plan) {
+  const ClusterState& cluster = *problem.drain.cluster;
+  const std::vector<Slot> deleting = NodesBeingDeleted(cluster, problem.deleting, problem.drain.now_s);
+  const absl::flat_hash_set<Slot> goes(deleting.begin(), deleting.end());
+  std::vector<NodeToEmpty> nodes;
+  for (size_t i = 0; i < problem.drain.group_of.size(); ++i) {
+    const Slot slot{static_cast<int32_t>(i)};
+    const int32_t group = problem.drain.group_of[i];
+    if (group < 0 || !cluster.Occupied(slot) || goes.contains(slot)) continue;
+    const DrainGroup& of = problem.groups[static_cast<size_t>(group)].drain;
+    if (of.atomic || of.sized || DeletionForbidden(cluster.traits(slot))) continue;
+    const std::optional<NodeIndex> at = snapshot.FindSlot(slot);
+    if (!at.has_value() || !RunsReplicas(cluster, slot)) continue;
+    if (IsFilledByMove(plan.replacement, KeyOfNode(cluster, slot))) continue;
+    nodes.push_back({slot, LoadOf(snapshot, *at)});
+  }
+  std::stable_sort(nodes.begin(), nodes.end(),
+                   [](const NodeToEmpty& a, const NodeToEmpty& b) { return a.load < b.load; });
+  std::vector<int64_t> may_go;
+  for (size_t group = 0; group < counts.size(); ++group)
+    may_go.push_back(counts[group].registered - problem.groups[group].drain.min_nodes);
+  std::erase_if(nodes, [&](const NodeToEmpty& node) {
+    return --may_go[static_cast<size_t>(problem.drain.group_of[IndexOf(node.slot)])] < 0;
+  });
+  if (nodes.size() > kMostNodesToEmpty) nodes.resize(kMostNodesToEmpty);
+  return nodes;
+}
+
+// Whether half of the first quarter are among the emptiest quarter, or little fuller. `by_load` and
+// `by_number` hold the same nodes.
+bool IsStillRight(const std::vector<NodeToEmpty>& by_load, const std::vector<NodeToEmpty>& by_number) {
+  constexpr int64_t kLittleFuller = 100'000;  // millionths
+  const size_t quarter = (by_number.size() + 3) / 4;
+  const int64_t most = by_load[quarter - 1].load + kLittleFuller;
+  const int64_t right =
+      std::count_if(by_number.begin(), by_number.begin() + static_cast<std::ptrdiff_t>(quarter),
+                    [most](const NodeToEmpty& node) { return node.load <= most; });
+  return 2 * right >= static_cast<int64_t>(quarter);
+}
+
+// New nodes come behind those that have a number.
+void GiveNumbers(int64_t last, std::vector<NodeToEmpty>* nodes) {
+  for (NodeToEmpty& node : *nodes) node.number = node.number > 0 ? node.number : ++last;
+  std::sort(nodes->begin(), nodes->end(),
+            [](const NodeToEmpty& a, const NodeToEmpty& b) { return a.number < b.number; });
+}
+
+}  // namespace
+
+void ChooseNodesToEmpty(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                        const Snapshot& snapshot, LoopPlan* plan) {
+  if (!problem.decisions.downscale_order) return;
+  const std::vector<NodeToEmpty> by_load = NodesByLoad(problem, counts, snapshot, *plan);
+  if (by_load.empty()) return;
+  std::vector<NodeToEmpty> nodes = by_load;
+  int64_t last = 0;
+  for (NodeToEmpty& node : nodes) {
+    const auto known = problem.downscale_order.find(KeyOfNode(*problem.drain.cluster, node.slot));
+    if (known != problem.downscale_order.end()) node.number = known->second;
+    last = std::max(last, node.number);
+  }
+  const bool comes =
+      !plan->growth.empty() || plan->batch_wait_ms.has_value() ||
+      std::any_of(counts.begin(), counts.end(), [](const GroupCounts& count) { return count.upcoming > 0; });
+  if (comes) {
+    std::erase_if(nodes, [](const NodeToEmpty& node) { return node.number == 0; });
+  }
+  GiveNumbers(last, &nodes);
+  const bool used_up = !nodes.empty() && nodes.back().number > kMostDownscaleNumber;
+  if (!comes && (used_up || !IsStillRight(by_load, nodes))) {
+    nodes = by_load;
+    GiveNumbers(0, &nodes);
+  }
+  for (const NodeToEmpty& node : nodes)
+    plan->deletion_costs.push_back({node.slot, static_cast<int32_t>(kLowestDeletionCost + node.number)});
+}
+
+void NoteDownscaleOrder(const LoopPlan& plan, const ClusterState& cluster, LoopMemory* memory) {
+  memory->downscale_order.clear();
+  for (const NodeDeletionCost& node : plan.deletion_costs)
+    memory->downscale_order[KeyOfNode(cluster, node.slot)] = node.cost - kLowestDeletionCost;
+}
+
+}  // namespace loadline

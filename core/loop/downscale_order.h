@@ -1,0 +1,35 @@
+// Which nodes are to be empty first when workloads shrink by themselves.
+#ifndef LOADLINE_CORE_LOOP_DOWNSCALE_ORDER_H_
+#define LOADLINE_CORE_LOOP_DOWNSCALE_ORDER_H_
+
+#include <cstdint>
+#include <span>
+
+#include "core/loop/loop_growth.h"
+#include "core/loop/loop_memory.h"
+#include "core/loop/plan_loop.h"
+
+namespace loadline {
+
+// A ReplicaSet or ReplicationController that is scaled down gives up pods with a lower deletion cost first
+// (controller.kubernetes.io/pod-deletion-cost). Ours are below what people are likely to state: this and the
+// number of the node.
+inline constexpr int64_t kLowestDeletionCost = -1'000'000'000;
+inline constexpr int64_t kMostDownscaleNumber = 1'000'000;
+
+// Orders the nodes that may go and run pods of ReplicaSets, the emptiest first: of each group as many as it
+// has above its minimum, and kMostNodesToEmpty in all. Writes LoopPlan::deletion_costs. Then pods that end by
+// themselves leave whole nodes empty, which go without an eviction.
+//
+// Each change is a write for each pod of the node. So a node keeps its number, new ones come behind, and all
+// get new ones only when most of the first quarter are not among the emptiest any more. While groups grow or
+// nodes are on their way nothing is added. Cost: O(nodes * log + pods of nodes without such pods).
+void ChooseNodesToEmpty(const LoopProblem& problem, std::span<const GroupCounts> counts,
+                        const Snapshot& snapshot, LoopPlan* plan);
+
+// Takes note of it for the next loop.
+void NoteDownscaleOrder(const LoopPlan& plan, const ClusterState& cluster, LoopMemory* memory);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_DOWNSCALE_ORDER_H_
